@@ -36,8 +36,9 @@ enum ca_backend { CA_BACKEND_AUTO, CA_BACKEND_PERF, CA_BACKEND_TIMER };
 enum ca_log_type {
 	CA_LOG_ENTER = 1, /* thread is in S from `time` on */
 	CA_LOG_EXIT,      /* ... until `time` */
-	CA_LOG_OFF,       /* in S but off the CPU from `time` on (time may lie in the past) */
-	CA_LOG_ON,        /* ... until `time` */
+	CA_LOG_OFF,       /* in S but waiting for others from `time` on (time may lie in the past) */
+	CA_LOG_ON,        /* back on the CPU from `time` on; also ends CA_LOG_EXTERNAL */
+	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */
 	CA_LOG_HIT        /* a sample in S at `time`; value: ns of union S time it stands for */
 };
 struct ca_log_entry {
@@ -90,8 +91,8 @@ struct ca_selection {
 	uint32_t region;      /* region id in the conductor's catalog */
 	uint32_t ranges, sites;
 	uint32_t exact;       /* S is known by sites, not by samples */
-	uint32_t off_cpu;     /* waiting inside S counts as time in S */
 	uint32_t reserved;
+	uint64_t log_start;   /* first log entry about this selection */
 	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
 	struct ca_site site[CA_MAX_SITES];
 };
@@ -101,7 +102,6 @@ struct ca_experiment {
 	uint32_t index;           /* 1-based within the run */
 	uint32_t speedup;         /* millionths */
 	uint64_t start;           /* ns */
-	uint64_t log_start;       /* first log entry that belongs to it */
 };
 
 /* ---- tables ------------------------------------------------------------------*/
