@@ -1,0 +1,32 @@
+/* The one clock: CLOCK_MONOTONIC in ns, comparable between the processes of a machine.
+ * Handlers and any thread (a vDSO call, no system call on usual machines). */
+#ifndef CA_CORE_CLOCK_H
+#define CA_CORE_CLOCK_H
+#include "core/status.h"
+#include <stdint.h>
+#include <time.h>
+
+#define CA_NS_PER_S UINT64_C(1000000000)
+
+CA_SIGSAFE static inline uint64_t ca_clock_read(clockid_t clock)
+{
+	struct timespec now;
+
+	/* Fails only for a clock that does not exist: 0 then, never garbage. */
+	if (clock_gettime(clock, &now) != 0)
+		return 0;
+	return (uint64_t)now.tv_sec * CA_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+CA_SIGSAFE static inline uint64_t ca_clock_now(void)
+{
+	return ca_clock_read(CLOCK_MONOTONIC);
+}
+
+/* ns of CPU time of the calling thread (a system call). */
+CA_SIGSAFE static inline uint64_t ca_clock_thread_cpu(void)
+{
+	return ca_clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+#endif

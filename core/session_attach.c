@@ -1,0 +1,76 @@
+/* Mapping an existing session: the runtime's way in. System calls of libc only; runs once per
+ * process, in the constructor or in the child of a fork. */
+#include "core/session.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SESSION_SIZE (sizeof(struct ca_session) + CA_MAX_THREADS * sizeof(struct ca_slot))
+
+static enum ca_status status_of_errno(void)
+{
+	switch (errno) {
+	case ENOENT:
+	case ENOTDIR:
+		return CA_ERR_NOT_FOUND;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return CA_ERR_PERMISSION;
+	case ENOMEM:
+		return CA_ERR_NOMEM;
+	default:
+		return CA_ERR_IO;
+	}
+}
+
+static bool looks_right(const struct ca_session *session)
+{
+	/* acquire: pairs with the release of magic at the end of ca_session_create */
+	return __atomic_load_n(&session->magic, __ATOMIC_ACQUIRE) == CA_SESSION_MAGIC &&
+	       session->version == CA_SESSION_VERSION &&
+	       session->header_size == sizeof(struct ca_session) &&
+	       session->slot_size == sizeof(struct ca_slot);
+}
+
+enum ca_status ca_session_attach(const char *path, struct ca_session **session)
+{
+	enum ca_status status = CA_OK;
+	struct ca_session *mapped;
+	struct stat stat;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return status_of_errno();
+	if (fstat(fd, &stat) != 0) {
+		status = status_of_errno();
+		goto out;
+	}
+	/* The length first: reading a mapping behind the end of its file raises SIGBUS. */
+	if (!S_ISREG(stat.st_mode) || stat.st_size < 0 || (uint64_t)stat.st_size < SESSION_SIZE) {
+		status = CA_ERR_FORMAT;
+		goto out;
+	}
+	mapped = mmap(NULL, SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mapped == MAP_FAILED) {
+		status = status_of_errno();
+		goto out;
+	}
+	if (looks_right(mapped)) {
+		*session = mapped;
+	} else {
+		munmap(mapped, SESSION_SIZE);
+		status = CA_ERR_FORMAT;
+	}
+out:
+	close(fd);
+	return status;
+}
+
+void ca_session_detach(struct ca_session *session)
+{
+	if (session)
+		munmap(session, SESSION_SIZE);
+}

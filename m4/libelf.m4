@@ -1,0 +1,2 @@
+dnl libelf (elfutils): ELF files.
+AC_DEFUN([CA_LIBELF], [CA_REQUIRED([LIBELF], [libelf], [libelf-dev])])

@@ -1,0 +1,16 @@
+dnl CA_SUMMARY: what was decided, at the end of configure.
+AC_DEFUN([CA_SUMMARY], [
+	AC_MSG_NOTICE([
+	causal $PACKAGE_VERSION for $host
+	compiler       $CC $CFLAGS
+	warnings       as errors: $enable_werror
+	sanitizers     ${SANITIZER:-none}
+	prefix         $prefix
+	required       libelf, libdw, capstone, libiberty, json-c: found
+	unit tests     cmocka: $have_cmocka
+	optional       libunwind: $have_libunwind
+	               PAPI:      $have_papi
+	               hsa-rocr:  $have_hsa_rocr
+	               python3:   ${PYTHON3:-no (plots and some tests)}
+])
+])
