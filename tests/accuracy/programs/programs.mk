@@ -1,0 +1,62 @@
+# Builds the programs with known answers, each in up to three flavours:
+#   plain/   no profiler's macros    causal/  -DUSE_CAUSAL    coz/  -DUSE_COZ (if coz.h is there)
+# Called by `make accuracy`:
+#   make -f SRC/programs.mk SRC=.../programs OUT=builddir CAUSAL_INC=dir-of-causal.h
+# GNU make. What cannot be built here (no clang, libomp, rustc or coz) is left out, and the
+# runner says so for each case.
+SRC ?= .
+OUT ?= bin
+CC = gcc
+CLANG ?= $(shell command -v clang)
+RUSTC ?= $(shell command -v rustc)
+CAUSAL_INC ?= $(SRC)/../../../causal
+COZ_INC ?= /usr/include
+COMMON = -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
+
+C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
+	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd
+
+OMP_LLVM := $(if $(CLANG),$(shell echo 'int main(void){return 0;}' | \
+	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm))
+RUST := $(if $(RUSTC),rust_lock)
+FLAVOURS = plain $(if $(wildcard $(CAUSAL_INC)/causal.h),causal) \
+	$(if $(wildcard $(COZ_INC)/coz.h),coz)
+
+FLAGS_plain =
+FLAGS_causal = -DUSE_CAUSAL -I$(CAUSAL_INC)
+# Coz walks frame pointers and its reader of debug information stops at DWARF 4.
+FLAGS_coz = -DUSE_COZ -I$(COZ_INC) -gdwarf-4 -fno-omit-frame-pointer
+LIBS_coz = -ldl
+
+NAMES = $(C_PROGRAMS) $(OMP_LLVM) $(RUST)
+HEADERS = $(wildcard $(SRC)/*.h) $(SRC)/programs.mk
+
+all: $(foreach f,$(FLAVOURS),$(NAMES:%=$(OUT)/$(f)/%))
+
+# per-program extras
+extra-omp = -fopenmp
+extra-recursion = -fomit-frame-pointer
+extra-nested = -Wl,-rpath,'$$ORIGIN' -L$(@D) -lgtwork
+
+define FLAVOUR
+$(OUT)/$(1)/%: $(SRC)/%.c $(HEADERS)
+	@mkdir -p $$(@D)
+	$(CC) $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $$(extra-$$*) $(LIBS_$(1))
+$(OUT)/$(1)/omp_llvm: $(SRC)/omp.c $(HEADERS)
+	@mkdir -p $$(@D)
+	$(CLANG) $(COMMON) $(FLAGS_$(1)) -fopenmp $$< -o $$@ $(LIBS_$(1))
+$(OUT)/$(1)/libgtwork.so: $(SRC)/work_lib.c
+	@mkdir -p $$(@D)
+	$(CC) $(COMMON) $(filter-out -DUSE%,$(FLAGS_$(1))) -fPIC -shared $$< -o $$@
+$(OUT)/$(1)/nested: $(OUT)/$(1)/libgtwork.so
+$(OUT)/$(1)/rust_lock: $(SRC)/rust_lock.rs $(SRC)/rust_shim.c $(HEADERS)
+	@mkdir -p $$(@D)
+	$(CC) $(COMMON) $(FLAGS_$(1)) -c $(SRC)/rust_shim.c -o $$@.shim.o
+	MAKEFLAGS= $(RUSTC) --edition 2021 -C opt-level=2 -C debuginfo=2 -C codegen-units=1 \
+		-C link-arg=$$@.shim.o -C link-arg=-ldl $(SRC)/rust_lock.rs -o $$@
+endef
+$(foreach f,$(FLAVOURS),$(eval $(call FLAVOUR,$(f))))
+
+clean:
+	rm -rf $(OUT)/plain $(OUT)/causal $(OUT)/coz
+.PHONY: all clean

@@ -1,0 +1,16 @@
+/* libgtwork.so: the library half of nested.c. Works like gt_spin(). */
+#include <stdint.h>
+
+uint64_t lib_work(uint64_t n);
+
+uint64_t lib_work(uint64_t n)
+{
+	uint64_t x = n | 1;
+
+	while (n--) {
+		x *= x; x *= x; x *= x; x *= x;
+		x *= x; x *= x; x *= x; x *= x;
+		__asm__ volatile("" : "+r"(x));
+	}
+	return x;
+}
