@@ -1,0 +1,123 @@
+/* Several sinks behind one call: see core/sink.h. Driver's process, one thread. */
+#include "core/sink.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define X(ops) extern const struct ca_sink_ops ops;
+#include "core/sinks.def"
+#undef X
+
+static const struct ca_sink_ops *const known[] = {
+#define X(ops) &ops,
+#include "core/sinks.def"
+#undef X
+};
+
+enum { KNOWN = sizeof known / sizeof *known };
+
+struct open_sink {
+	const struct ca_sink_ops *ops;
+	void *state;
+};
+
+struct ca_sinks {
+	struct open_sink *open;
+	size_t count;
+};
+
+static const struct ca_sink_ops *find_ops(const char *name)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (strcmp(known[i]->name, name) == 0)
+			return known[i];
+	return NULL;
+}
+
+static enum ca_status refuse(const char *name, struct ca_err *err)
+{
+	char names[256] = "";
+
+	for (size_t i = 0; i < KNOWN; i++) {
+		strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
+		strncat(names, known[i]->name, sizeof names - strlen(names) - 1);
+	}
+	return ca_err_set(err, CA_ERR_USAGE, "no sink is called '%s'; there are: %s", name, names);
+}
+
+/* item: "NAME" or "NAME=TARGET"; it is cut in two in place. */
+static enum ca_status open_one(struct ca_sinks *sinks, char *item, const struct ca_dict *dict,
+			       const void *context, struct ca_err *err)
+{
+	const struct ca_sink_ops *ops;
+	enum ca_status status = CA_OK;
+	void *state = NULL;
+	char *target = strchr(item, '=');
+
+	if (target)
+		*target++ = '\0';
+	ops = find_ops(item);
+	if (!ops)
+		return refuse(item, err);
+	if (ops->open)
+		status = ops->open(&state, target, dict, context, err);
+	if (status)
+		return status;
+	status = ca_sinks_add(sinks, ops, state);
+	if (status && ops->close)
+		ops->close(state);
+	return status;
+}
+
+enum ca_status ca_sinks_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
+			     const void *context, struct ca_err *err)
+{
+	enum ca_status status = CA_OK;
+	struct ca_sinks *made = calloc(1, sizeof *made);
+	char *copy = strdup(spec ? spec : "");
+	char *rest = copy;
+
+	if (!made || !copy)
+		status = ca_err_set(err, CA_ERR_NOMEM, "no memory for the sinks");
+	while (!status && rest && *rest) {
+		char *item = strsep(&rest, ",");
+
+		if (*item)
+			status = open_one(made, item, dict, context, err);
+	}
+	free(copy);
+	if (status)
+		ca_sinks_close(made);
+	else
+		*sinks = made;
+	return status;
+}
+
+enum ca_status ca_sinks_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops, void *state)
+{
+	struct open_sink *more = realloc(sinks->open, (sinks->count + 1) * sizeof *more);
+
+	if (!more)
+		return CA_ERR_NOMEM;
+	sinks->open = more;
+	sinks->open[sinks->count++] = (struct open_sink){ ops, state };
+	return CA_OK;
+}
+
+void ca_sinks_events(struct ca_sinks *sinks, const struct ca_source *from,
+		     const struct ca_event *event, size_t n)
+{
+	for (size_t i = 0; i < sinks->count; i++)
+		if (sinks->open[i].ops->events)
+			sinks->open[i].ops->events(sinks->open[i].state, from, event, n);
+}
+
+void ca_sinks_close(struct ca_sinks *sinks)
+{
+	if (!sinks)
+		return;
+	for (size_t i = 0; i < sinks->count; i++)
+		if (sinks->open[i].ops->close)
+			sinks->open[i].ops->close(sinks->open[i].state);
+	free(sinks->open);
+	free(sinks);
+}

@@ -1,0 +1,170 @@
+/* core/session.c, core/session_attach.c: creating, growing, attaching, refusing. */
+#include "core/session.h"
+#include "tests/unit/unit.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[64];
+static char path[80];
+
+static int make_directory(void **state)
+{
+	(void)state;
+	strcpy(directory, "/tmp/causal-session-XXXXXX");
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(path, sizeof path, "%s/session", directory);
+	return 0;
+}
+
+static int drop_directory(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(directory);
+}
+
+static void test_create_and_attach(void **state)
+{
+	struct ca_session *conductor, *runtime;
+	struct stat stat_of_file;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &conductor, NULL), CA_OK);
+	assert_int_equal(conductor->conductor, getpid());
+	assert_int_equal(atomic_load(&conductor->state), CA_SESSION_OPEN);
+	assert_int_equal(atomic_load(&conductor->slots_ready), 0);
+	assert_int_equal(ca_session_attach(path, &runtime), CA_OK);
+	assert_ptr_not_equal(conductor, runtime);
+	atomic_store(&conductor->sampling, 17);
+	assert_int_equal(atomic_load(&runtime->sampling), 17);
+	runtime->point[CA_MAX_POINTS - 1].kind = 2;
+	assert_int_equal(conductor->point[CA_MAX_POINTS - 1].kind, 2);
+	/* sparse: the slots of threads that never live take no room */
+	assert_int_equal(stat(path, &stat_of_file), 0);
+	assert_true((uint64_t)stat_of_file.st_blocks * 512 < sizeof(struct ca_session) + (1 << 20));
+	assert_int_equal(stat_of_file.st_mode & 0777, 0600);
+	ca_session_detach(runtime);
+	ca_session_detach(conductor);
+	ca_session_detach(NULL);
+}
+
+static void test_create_refuses(void **state)
+{
+	struct ca_session *session, *other = NULL;
+	struct ca_err err;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
+	assert_int_equal(ca_session_create(path, &other, &err), CA_ERR_IO);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(ca_session_create("/nonexistent/session", &other, &err), CA_ERR_IO);
+	assert_null(other);
+	ca_session_detach(session);
+}
+
+static void test_grow(void **state)
+{
+	struct ca_session *session;
+	struct stat before, after;
+	struct ca_err err;
+	int fd;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &before), 0);
+	assert_int_equal(ca_session_grow(fd, session, 3, NULL), CA_OK);
+	assert_int_equal(atomic_load(&session->slots_ready), 3);
+	session->slot[2].ring.event[CA_RING_EVENTS - 1].value = 1;
+	assert_int_equal(ca_session_grow(fd, session, 10, NULL), CA_OK);
+	assert_int_equal(session->slot[2].ring.event[CA_RING_EVENTS - 1].value, 1);
+	assert_int_equal(ca_session_grow(fd, session, 5, NULL), CA_OK); /* never shrinks */
+	assert_int_equal(atomic_load(&session->slots_ready), 10);
+	assert_int_equal(fstat(fd, &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	assert_true((uint64_t)(after.st_blocks - before.st_blocks) * 512 >=
+		    9 * sizeof(struct ca_slot));
+	assert_int_equal(ca_session_grow(fd, session, CA_MAX_THREADS + 1, &err), CA_ERR_FULL);
+	assert_int_equal(ca_session_grow(-1, session, 11, &err), CA_ERR_IO);
+	assert_int_equal(atomic_load(&session->slots_ready), 10);
+	close(fd);
+	ca_session_detach(session);
+}
+
+/* Change bytes of a good file, and see that it is refused. */
+static void test_attach_refuses(void **state)
+{
+	static const struct {
+		size_t at;
+		const char *what;
+	} cases[] = {
+		{ offsetof(struct ca_session, magic), "magic" },
+		{ offsetof(struct ca_session, version), "version" },
+		{ offsetof(struct ca_session, header_size), "header size" },
+		{ offsetof(struct ca_session, slot_size), "slot size" },
+	};
+	struct ca_session *session, *other = NULL;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		unsigned char *byte = (unsigned char *)session + cases[i].at;
+
+		*byte ^= 1;
+		if (ca_session_attach(path, &other) != CA_ERR_FORMAT)
+			fail_msg("a wrong %s was accepted", cases[i].what);
+		*byte ^= 1;
+	}
+	assert_int_equal(ca_session_attach(path, &other), CA_OK);
+	ca_session_detach(other);
+	ca_session_detach(session);
+	/* too short: would be SIGBUS later */
+	assert_int_equal(truncate(path, sizeof(struct ca_session)), 0);
+	assert_int_equal(ca_session_attach(path, &other), CA_ERR_FORMAT);
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(ca_session_attach(path, &other), CA_ERR_FORMAT);
+	assert_int_equal(ca_session_attach("/nonexistent/session", &other), CA_ERR_NOT_FOUND);
+	assert_int_equal(ca_session_attach(directory, &other), CA_ERR_IO);
+	assert_int_equal(ca_session_attach("/dev/null", &other), CA_ERR_FORMAT);
+}
+
+static void test_other_process(void **state)
+{
+	struct ca_session *session;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
+	child = fork();
+	if (child == 0) {
+		struct ca_session *mine;
+
+		if (ca_session_attach(path, &mine) != CA_OK)
+			_exit(1);
+		atomic_fetch_add(&mine->log_head, 42);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(atomic_load(&session->log_head), 42);
+	ca_session_detach(session);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_directory, drop_directory)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_create_and_attach), TEST(test_create_refuses), TEST(test_grow),
+		TEST(test_attach_refuses),    TEST(test_other_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* core/sink.c and the print sink: choosing, several at once, what is printed. */
+#include "core/dict.h"
+#include "core/sink.h"
+#include "tests/unit/unit.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int scratch(void **state)
+{
+	char *path = strdup("/tmp/causal-sink-XXXXXX");
+	int fd = path ? mkstemp(path) : -1;
+
+	*state = path;
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int unscratch(void **state)
+{
+	unlink(*state);
+	free(*state);
+	return 0;
+}
+
+/* A sink of the test's own. */
+struct counter {
+	unsigned events, closed;
+	uint64_t last;
+	uint32_t thread;
+};
+
+static void count_events(void *state, const struct ca_source *from, const struct ca_event *event,
+			 size_t n)
+{
+	struct counter *counter = state;
+
+	counter->events += (unsigned)n;
+	counter->last = event[n - 1].value;
+	counter->thread = from->thread;
+}
+
+static void count_close(void *state)
+{
+	((struct counter *)state)->closed++;
+}
+
+static const struct ca_sink_ops counting = {
+	.name = "counting",
+	.events = count_events,
+	.close = count_close,
+};
+
+static void test_several(void **state)
+{
+	static const struct ca_sink_ops deaf = { .name = "deaf" };
+	const struct ca_event event[2] = { { .value = 5 }, { .value = 6 } };
+	const struct ca_source from = { 1, 2 };
+	struct counter a = { 0 }, b = { 0 };
+	struct ca_sinks *sinks;
+
+	(void)state;
+	assert_int_equal(ca_sinks_open(&sinks, "", NULL, NULL, NULL), CA_OK);
+	ca_sinks_events(sinks, &from, event, 2); /* nobody listens: fine */
+	assert_int_equal(ca_sinks_add(sinks, &counting, &a), CA_OK);
+	assert_int_equal(ca_sinks_add(sinks, &deaf, NULL), CA_OK);
+	assert_int_equal(ca_sinks_add(sinks, &counting, &b), CA_OK);
+	ca_sinks_events(sinks, &from, event, 2);
+	ca_sinks_events(sinks, &from, event, 1);
+	ca_sinks_close(sinks);
+	assert_int_equal(a.events, 3);
+	assert_int_equal(b.events, 3);
+	assert_int_equal(a.last, 5);
+	assert_int_equal(a.thread, 2);
+	assert_int_equal(a.closed, 1);
+	assert_int_equal(b.closed, 1);
+	ca_sinks_close(NULL);
+}
+
+static void test_refuses(void **state)
+{
+	static const char *const bad[] = { "nothing", "print=/nonexistent/dir/file", "print,nothing" };
+	struct ca_sinks *sinks = NULL;
+	struct ca_err err;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(bad); i++)
+		assert_int_not_equal(ca_sinks_open(&sinks, bad[i], NULL, NULL, &err), CA_OK);
+	assert_null(sinks);
+	assert_int_equal(ca_sinks_open(&sinks, "nothing", NULL, NULL, &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, "'nothing'"));
+	assert_non_null(strstr(err.text, "print"));
+}
+
+static void test_print(void **state)
+{
+	static const struct ca_event event[] = {
+		{ .time = 1500000002, .kind = CA_POINT, .key = CA_KEY_HIT, .value = 1000000 },
+		{ .time = 7, .kind = CA_BURST_BEGIN, .key = CA_KEY_SELECTION, .value = 4 },
+		{ .time = 8, .kind = CA_POINT, .key = CA_KEY_DROPPED, .flags = 2, .value = 9 },
+		{ .time = 9, .kind = 99, .key = 4000, .value = UINT64_MAX },
+		{ .time = 10, .kind = CA_POINT, .key = CA_KEY_SAMPLE, .value = CA_PLACE(3, 0x1234) },
+	};
+	static const char expected[] = "1.500000002 10/11 point hit 1000000\n"
+				       "0.000000007 10/11 burst-begin selection 4 \"main\"\n"
+				       "0.000000008 10/11 point dropped 9 flags=2\n"
+				       "0.000000009 10/11 unknown key-4000 18446744073709551615\n"
+				       "0.000000010 10/11 point sample 3:0x1234\n";
+	const struct ca_source from = { 10, 11 };
+	struct ca_dict *dict = ca_dict_new();
+	struct ca_sinks *sinks;
+	char spec[64], text[1000];
+	size_t length;
+	FILE *file;
+
+	ca_dict_name_value(dict, CA_KEY_SELECTION, 4, "main");
+	snprintf(spec, sizeof spec, "print=%s", (const char *)*state);
+	assert_int_equal(ca_sinks_open(&sinks, spec, dict, NULL, NULL), CA_OK);
+	ca_sinks_events(sinks, &from, event, CA_COUNT(event));
+	/* read before it is closed: nothing waits in a buffer */
+	file = fopen(*state, "r");
+	assert_non_null(file);
+	length = fread(text, 1, sizeof text - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	assert_string_equal(text, expected);
+	ca_sinks_close(sinks);
+	ca_dict_free(dict);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_refuses),
+		cmocka_unit_test_setup_teardown(test_print, scratch, unscratch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
