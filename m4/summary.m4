@@ -11,6 +11,6 @@ AC_DEFUN([CA_SUMMARY], [
 	optional       libunwind: $have_libunwind
 	               PAPI:      $have_papi
 	               hsa-rocr:  $have_hsa_rocr
-	               python3:   ${PYTHON3:-no (plots and some tests)}
+	               python3:   $have_python
 ])
 ])
