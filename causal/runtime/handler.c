@@ -1,0 +1,214 @@
+/* The tick handler: sample the stack, count hits, follow the ledger, pay.
+ *
+ * Signal context, on any thread of the program, at any instruction. Works on memory that
+ * the thread's record holds; no lock, no malloc, no loader. */
+#include "causal/runtime/rt.h"
+#include "causal/runtime/patch.h"
+#include "sampler/modules.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	SAMPLE_FRAMES = 64,        /* frames of a sample that reach the conductor */
+	RESCAN = 50000000          /* ns between two looks for new libraries */
+};
+
+static _Atomic uint64_t last_scan;
+
+static void drop(struct ca_thread *t, enum ca_drop why)
+{
+	atomic_fetch_add_explicit(&t->slot->drop[why], 1, memory_order_relaxed);
+}
+
+/* ---- the selection -----------------------------------------------------------------*/
+static bool in_ranges(const struct ca_selection *sel, ca_place place)
+{
+	uint32_t module = CA_PLACE_MODULE(place), low = 0, high = sel->ranges;
+	uint64_t address = CA_PLACE_OFFSET(place);
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		const struct ca_range *r = &sel->range[middle];
+
+		if (r->module < module || (r->module == module && r->high <= address))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < sel->ranges && sel->range[low].module == module &&
+	       sel->range[low].low <= address;
+}
+
+CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, uintptr_t *outermost)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+	uint64_t seq = atomic_load_explicit(&sel->seq, memory_order_acquire);
+	bool found = false;
+
+	if (seq & 1)
+		return false;
+	for (unsigned i = 0; i < stack->depth; i++)
+		if (in_ranges(sel, stack->place[i])) {
+			found = true;
+			*outermost = stack->cfa[i];
+		}
+	atomic_thread_fence(memory_order_acquire);
+	return found && atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
+}
+
+/* ---- samples ------------------------------------------------------------------------*/
+static void push_sample(struct ca_thread *t, uint64_t now, uint16_t weight)
+{
+	struct ca_event e[SAMPLE_FRAMES];
+	unsigned n = t->stack.depth < SAMPLE_FRAMES ? t->stack.depth : SAMPLE_FRAMES;
+
+	if (!n) {
+		drop(t, CA_DROP_NO_MODULE);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		e[i].time = now;
+		e[i].kind = CA_POINT;
+		e[i].key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
+		e[i].flags = i ? weight : (uint16_t)(n - 1);
+		e[i].value = t->stack.place[i];
+	}
+	if (!t->stack.complete)
+		drop(t, CA_DROP_UNWIND);
+	if (!ca_ring_push(&t->slot->ring, e, n))
+		drop(t, CA_DROP_RING_FULL);
+}
+
+/* How many threads are in S at this moment: a hit stands for its share of the union. */
+static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
+{
+	struct ca_session *s = ca_rt.session;
+	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
+	uint64_t n = 1, since = now - ca_rt.period - ca_rt.period / 2;
+
+	for (uint32_t i = 0; i < used; i++)
+		if (i != t->number && atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) == CA_SLOT_LIVE &&
+		    atomic_load_explicit(&s->slot[i].last_hit, memory_order_relaxed) > since)
+			n++;
+	return n;
+}
+
+static void sampled_selection(struct ca_thread *t, uint64_t now)
+{
+	uint64_t cpu = ca_clock_thread_cpu(), weight = cpu - t->hit_cpu;
+	uintptr_t outermost;
+
+	t->hit_cpu = cpu;
+	t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);
+	if (!t->sampled_in) {
+		atomic_store_explicit(&t->slot->last_hit, 0, memory_order_relaxed);
+		return;
+	}
+	t->last_hit = now;
+	if (weight > 8 * ca_rt.period)
+		weight = 8 * ca_rt.period;
+	ca_ledger_log(CA_LOG_HIT, t, now, weight / threads_in_s(t, now));
+	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
+}
+
+static void look_for_libraries(uint64_t now)
+{
+	uint64_t last = atomic_load_explicit(&last_scan, memory_order_relaxed);
+
+	if (now - last > RESCAN && atomic_compare_exchange_strong(&last_scan, &last, now) &&
+	    ca_modules_scan(ca_rt.session))
+		ca_points_patch_loaded();
+}
+
+static void tick(struct ca_thread *t, const void *context)
+{
+	struct ca_selection *sel = &ca_rt.session->selection;
+	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed);
+	uintptr_t all[16];
+	struct ca_registers r;
+
+	t->ticks++;
+	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
+	ca_unwind_registers(&r, all, context);
+	if (t->depth && r.sp > t->frame[0]) /* left by longjmp or an exception */
+		ca_probe_left(t);
+	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
+		drop(t, CA_DROP_OWN_CODE);
+	} else {
+		ca_unwind(ca_rt.session, &r, false, &t->stack);
+		if (!t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH))
+			look_for_libraries(now);
+		push_sample(t, now, 0);
+		if (!sel->exact && ca_ledger_open())
+			sampled_selection(t, now);
+	}
+	ca_patch_step(r.pc);
+	ca_probe_service();
+	ca_ledger_accrue(t, now, NULL);
+	if (sel->exact && !t->checked && !(t->selection & 1)) {
+		t->checked = true;
+		t->sampled_in = false;
+		ca_probe_adopt(t, &t->stack);
+	}
+	ca_ledger_pay(t);
+	t->last_look = ca_cpu_cycles();
+	paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed) - paid;
+	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid,
+				  memory_order_relaxed);
+}
+
+static void handler(int signal, siginfo_t *info, void *context)
+{
+	struct ca_thread *t = ca_self;
+	int saved = errno;
+
+	(void)signal;
+	(void)info;
+	if (!t || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	if (t->guard) {
+		drop(t, CA_DROP_REENTRY);
+		return;
+	}
+	t->guard++;
+	tick(t, context);
+	t->guard--;
+	errno = saved;
+}
+
+bool ca_handler_install(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+	return ca_real_sigaction(CA_SIGNAL, &action, NULL) == 0;
+}
+
+/* ---- waits -----------------------------------------------------------------------------*/
+void ca_handler_stack_here(struct ca_thread *t)
+{
+	struct ca_registers r = { 0 };
+
+	r.fp = (uintptr_t)__builtin_frame_address(0);
+#if defined(__x86_64__)
+	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
+			 : "=r"(r.pc), "=r"(r.sp), "=r"(r.fp));
+#endif
+	ca_unwind(ca_rt.session, &r, false, &t->stack);
+}
+
+void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns)
+{
+	uint64_t weight = ns / ca_rt.period;
+
+	if (!weight)
+		weight = ca_cpu_cycles() % ca_rt.period < ns; /* in proportion to its length */
+	if (!weight)
+		return;
+	ca_handler_stack_here(t);
+	push_sample(t, ca_clock_now(), weight > 1000 ? 1000 : (uint16_t)weight);
+}

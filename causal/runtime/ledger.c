@@ -1,0 +1,358 @@
+/* The ledger: who owes how much delay, and paying it. doc/METHOD.md has the theory.
+ *
+ * All threads append what happens to the selected code S to one log in the session; each
+ * thread reads the log on its own and keeps a replica of who is in S. What it owes is
+ * p x (time in which somebody else was in S while it was itself on a CPU outside S). There
+ * is no lock, and nobody waits for anybody: a process may die at any point.
+ *
+ * Any thread: handler, hooks and wrappers, always with the thread's guard held. Uses
+ * general registers only and calls nothing that might use others. */
+#include "causal/runtime/rt.h"
+
+enum {
+	OFFS = 16,              /* off-CPU intervals looked at per stretch of time */
+	LEAST = 1000,           /* ns; smaller debts wait */
+	SLICE = 20000,          /* ns paid between two looks at the log */
+	GAP = 200000,           /* ns between two clock readings: we were not running */
+	LONGEST = 100000000,    /* ns paid in one go; then the program gets a turn */
+	UNPUBLISHED = 1024      /* entries behind a hole after which its writer counts as dead */
+};
+
+CA_SIGSAFE bool ca_ledger_open(void)
+{
+	return atomic_load_explicit(&ca_rt.session->experiment.seq, memory_order_acquire) & 1;
+}
+
+CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
+			      uint64_t value)
+{
+	struct ca_session *s = ca_rt.session;
+	uint64_t n = atomic_fetch_add_explicit(&s->log_head, 1, memory_order_relaxed);
+	struct ca_log_entry *e = &s->log[n % CA_LOG_ENTRIES];
+
+	e->time = time;
+	e->thread = t->number;
+	e->type = type;
+	e->value = value;
+	/* release: readers acquire seq before they look at the rest */
+	atomic_store_explicit(&e->seq, n + 1, memory_order_release);
+}
+
+/* ---- the replica of who is in S ------------------------------------------------*/
+enum { FLAG_OFF = 1, FLAG_EXTERNAL = 2 };
+
+static unsigned inside_find(const struct ca_thread *t, uint32_t slot)
+{
+	unsigned i = 0;
+
+	while (i < t->inside_count && i < CA_INSIDE && t->inside_slot[i] != slot)
+		i++;
+	return i;
+}
+
+static void inside_add(struct ca_thread *t, uint32_t slot)
+{
+	unsigned i = inside_find(t, slot);
+
+	if (i < t->inside_count && i < CA_INSIDE)
+		return;
+	if (t->inside_count < CA_INSIDE) {
+		t->inside_slot[t->inside_count] = slot;
+		t->inside_flag[t->inside_count++] = 0;
+	}
+}
+
+static void inside_remove(struct ca_thread *t, uint32_t slot)
+{
+	unsigned i = inside_find(t, slot);
+
+	if (i >= t->inside_count)
+		return;
+	t->inside_count--;
+	t->inside_slot[i] = t->inside_slot[t->inside_count];
+	t->inside_flag[i] = t->inside_flag[t->inside_count];
+}
+
+/* Too far behind the log: start from what the slots say now. */
+static void resynchronise(struct ca_thread *t, uint64_t head)
+{
+	struct ca_session *s = ca_rt.session;
+	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
+
+	t->cursor = head;
+	t->inside_count = 0;
+	t->inside_me = t->depth > 0;
+	for (uint32_t i = 0; i < used; i++)
+		if (i != t->number && atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed))
+			inside_add(t, i);
+}
+
+/* ---- how much of a stretch of time is owed for -----------------------------------*/
+struct account {
+	struct ca_thread *t;
+	uint64_t at;       /* accounted up to here */
+	uint64_t start;    /* nothing before this counts */
+	uint64_t time;     /* S time to owe for, ns */
+	const enum ca_wait *wait;
+};
+
+/* The off-CPU times of the only thread in S, where that is known. */
+static unsigned off_of_other(struct ca_thread *t, uint64_t a, uint64_t b, struct ca_interval *out)
+{
+	struct ca_thread *other;
+	unsigned n = 0;
+
+	if (t->inside_count != 1 || t->inside_flag[0] & FLAG_EXTERNAL)
+		return 0;
+	other = atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[0]], memory_order_acquire);
+	if (!other)
+		return 0;
+	/* Pairs with thread.c: a thread that leaves clears by_slot, then waits for readers. */
+	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[0]], memory_order_seq_cst) == other)
+		n = ca_switches_off(&other->switches, a, b, out, OFFS);
+	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
+	return n;
+}
+
+/* Length of the union of two sorted lists of intervals. */
+static uint64_t union_length(const struct ca_interval *x, unsigned nx, const struct ca_interval *y,
+			     unsigned ny)
+{
+	uint64_t length = 0, until = 0;
+	unsigned i = 0, j = 0;
+
+	while (i < nx || j < ny) {
+		bool take_x = j >= ny || (i < nx && x[i].from <= y[j].from);
+		uint64_t from = take_x ? x[i].from : y[j].from;
+		uint64_t to = take_x ? x[i].to : y[j].to;
+
+		if (take_x)
+			i++;
+		else
+			j++;
+		if (from < until)
+			from = until;
+		if (to > from)
+			length += to - from;
+		if (to > until)
+			until = to;
+	}
+	return length;
+}
+
+static uint64_t overlap(const struct account *a, uint64_t from, uint64_t to)
+{
+	struct ca_interval own[OFFS], other[OFFS];
+	unsigned n = 0, m;
+
+	if (!a->wait)
+		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
+	m = off_of_other(a->t, from, to, other);
+	return n + m ? to - from - union_length(own, n, other, m) : to - from;
+}
+
+static bool active(const struct ca_thread *t)
+{
+	for (unsigned i = 0; i < t->inside_count; i++)
+		if (t->inside_flag[i] != FLAG_OFF)
+			return true;
+	return false;
+}
+
+static void advance(struct account *a, uint64_t to)
+{
+	uint64_t from = a->at > a->start ? a->at : a->start;
+
+	if (to > from && !a->t->inside_me && active(a->t))
+		a->time += overlap(a, from, to);
+	if (to > a->at)
+		a->at = to;
+}
+
+/* A sample in S by somebody else: were we on a CPU outside S at that instant? */
+static void count_hit(struct account *a, const struct ca_log_entry *e)
+{
+	struct ca_interval off;
+	uint64_t near = ca_rt.period / 2;
+
+	if (e->time < a->start || a->t->inside_me)
+		return;
+	if (e->time < a->t->last_hit + near && a->t->last_hit < e->time + near)
+		return;
+	if (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1))
+		return;
+	a->time += e->value;
+}
+
+static void apply(struct account *a, const struct ca_log_entry *e)
+{
+	struct ca_thread *t = a->t;
+	unsigned i;
+
+	if (e->type == CA_LOG_HIT) {
+		if (e->thread != t->number)
+			count_hit(a, e);
+		return;
+	}
+	/* OFF and ON that tell of the past are for the conductor; we read the switch log */
+	if (e->time < a->at && (e->type == CA_LOG_OFF || e->type == CA_LOG_ON))
+		return;
+	advance(a, e->time);
+	if (e->thread == t->number) {
+		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
+			t->inside_me = e->type == CA_LOG_ENTER;
+		return;
+	}
+	if (e->type == CA_LOG_ENTER) {
+		inside_add(t, e->thread);
+	} else if (e->type == CA_LOG_EXIT) {
+		inside_remove(t, e->thread);
+	} else if ((i = inside_find(t, e->thread)) < t->inside_count) {
+		t->inside_flag[i] = e->type == CA_LOG_OFF	? FLAG_OFF :
+				    e->type == CA_LOG_EXTERNAL ? FLAG_EXTERNAL :
+								 0;
+	}
+}
+
+static void read_log(struct account *a, uint64_t now)
+{
+	struct ca_session *s = ca_rt.session;
+	struct ca_thread *t = a->t;
+	uint64_t head = atomic_load_explicit(&s->log_head, memory_order_acquire);
+
+	if (head - t->cursor > CA_LOG_ENTRIES / 2)
+		resynchronise(t, head);
+	for (; t->cursor < head; t->cursor++) {
+		struct ca_log_entry *e = &s->log[t->cursor % CA_LOG_ENTRIES];
+
+		if (atomic_load_explicit(&e->seq, memory_order_acquire) != t->cursor + 1) {
+			if (head - t->cursor < UNPUBLISHED)
+				break;
+			continue;
+		}
+		apply(a, e);
+	}
+	advance(a, now);
+}
+
+CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now)
+{
+	t->owed = 0;
+	t->last = now;
+	if (!t->switches.page)
+		t->last_cpu = ca_clock_thread_cpu();
+	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->owed, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->experiment, t->experiment, memory_order_release);
+}
+
+/* A new selection or experiment since the last look? */
+static void follow(struct ca_thread *t)
+{
+	struct ca_session *s = ca_rt.session;
+	uint64_t selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
+	uint64_t experiment = atomic_load_explicit(&s->experiment.seq, memory_order_acquire);
+
+	if (selection != t->selection && !(selection & 1)) {
+		t->selection = selection;
+		t->cursor = s->selection.log_start;
+		t->inside_count = 0;
+		t->inside_me = false;
+		t->checked = false;
+	}
+	if (experiment != t->experiment) {
+		bool opened = experiment & 1;
+
+		t->experiment = experiment;
+		if (opened)
+			ca_ledger_reset(t, s->experiment.start > t->last ? s->experiment.start :
+									   t->last);
+	}
+}
+
+/* Without a switch log: our share of the CPU since the last look scales what we owe. */
+static uint64_t scale_by_cpu(struct ca_thread *t, uint64_t time, uint64_t now, bool all)
+{
+	uint64_t cpu = ca_clock_thread_cpu(), wall = now - t->last, used = cpu - t->last_cpu;
+
+	t->last_cpu = cpu;
+	if (all || wall == 0 || used >= wall || wall > UINT64_C(4000000000))
+		return time;
+	return time * used / wall;
+}
+
+CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait)
+{
+	struct ca_session *s = ca_rt.session;
+	struct account a = { .t = t, .wait = wait };
+	bool open;
+
+	follow(t);
+	open = t->experiment & 1;
+	if (now < t->last)
+		return;
+	a.at = t->last;
+	a.start = open ? s->experiment.start : UINT64_MAX;
+	if (wait && *wait == CA_WAIT_OTHERS)
+		a.start = now;
+	read_log(&a, now);
+	if (!t->switches.page && (a.time || !wait))
+		a.time = scale_by_cpu(t, a.time, now, wait != NULL);
+	t->last = now;
+	if (open)
+		t->owed += (int64_t)(a.time * s->experiment.speedup / CA_MILLION);
+}
+
+/* ---- paying -----------------------------------------------------------------------*/
+static uint64_t spin_until(uint64_t now, uint64_t until, uint64_t *lost)
+{
+	uint64_t next = now;
+
+	do {
+		for (int i = 0; i < 4; i++)
+			ca_cpu_pause();
+		now = next;
+		next = ca_clock_now();
+		if (next - now > GAP)
+			*lost += next - now;
+	} while (next < until);
+	return next;
+}
+
+/* Time that counts as paid in [from, to): only while we held the CPU. */
+static uint64_t held(struct ca_thread *t, uint64_t from, uint64_t to, uint64_t lost)
+{
+	struct ca_interval off[OFFS];
+	unsigned n;
+
+	if (!t->switches.page)
+		return to - from > lost ? to - from - lost : 0;
+	n = ca_switches_off(&t->switches, from, to, off, OFFS);
+	return to - from - union_length(off, n, NULL, 0);
+}
+
+CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now(), began = now, paid = 0;
+
+	ca_ledger_accrue(t, now, NULL);
+	while (t->owed >= LEAST && !t->depth && !t->sampled_in && now - began < LONGEST &&
+	       atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		uint64_t slice = t->owed < SLICE ? (uint64_t)t->owed : SLICE, lost = 0;
+		uint64_t next = spin_until(now, now + slice, &lost), got = held(t, now, next, lost);
+
+		t->owed -= (int64_t)got;
+		paid += got;
+		ca_ledger_accrue(t, next, NULL);
+		now = next;
+		if (ca_rt_conductor_is_gone(now))
+			t->owed = 0;
+	}
+	if (paid) {
+		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
+		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
+	}
+	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0,
+			      memory_order_relaxed);
+}

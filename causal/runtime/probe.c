@@ -1,0 +1,160 @@
+/* What patched code calls: a thread enters or leaves S, or is about to spin.
+ *
+ * Anywhere in the program, vector registers in use and unsaved: this file and all that it
+ * calls is compiled for general registers only. Frames of S on a thread's stack are known by
+ * their stack addresses, so that recursion, longjmp and exceptions come out right. */
+#include "causal/runtime/rt.h"
+#include "causal/runtime/patch.h"
+#include "core/log.h"
+#include "sampler/modules.h"
+
+static _Atomic uint64_t serviced; /* selection.seq whose sites have been installed here */
+static atomic_flag servicing = ATOMIC_FLAG_INIT;
+
+/* Frames that no longer exist: the stack has shrunk past them without an exit. */
+static void drop_dead(struct ca_thread *t, uintptr_t sp, bool entering)
+{
+	while (t->depth) {
+		uintptr_t top;
+
+		if (t->depth > CA_FRAMES)
+			return;
+		top = t->frame[t->depth - 1];
+		if (entering ? top > sp : top >= sp)
+			return;
+		t->depth--;
+	}
+}
+
+static void log_off_times(struct ca_thread *t, uint64_t now)
+{
+	struct ca_interval off[8];
+	unsigned n;
+
+	if (!t->switches.page) {
+		uint64_t cpu = ca_clock_thread_cpu() - t->entered_cpu, wall = now - t->entered;
+
+		if (wall > cpu + 50000 && !t->waited) {
+			ca_ledger_log(CA_LOG_OFF, t, now - (wall - cpu), 0);
+			ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
+		}
+		return;
+	}
+	n = ca_switches_off(&t->switches, t->entered, now, off, 8);
+	for (unsigned i = 0; i < n; i++) {
+		ca_ledger_log(CA_LOG_OFF, t, off[i].from, 0);
+		ca_ledger_log(CA_LOG_ON, t, off[i].to, CA_LOG_OFF);
+	}
+}
+
+static void enters(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now();
+
+	ca_ledger_accrue(t, now, NULL);
+	t->entered = now;
+	t->waited = false;
+	if (!t->switches.page)
+		t->entered_cpu = ca_clock_thread_cpu();
+	atomic_store_explicit(&t->slot->in_s, 1, memory_order_relaxed);
+	ca_ledger_log(CA_LOG_ENTER, t, now, 0);
+}
+
+static void leaves(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now();
+
+	t->depth = 0;
+	log_off_times(t, now);
+	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
+	ca_ledger_log(CA_LOG_EXIT, t, now, 0);
+	ca_ledger_accrue(t, now, NULL);
+}
+
+static void hook_enter(uintptr_t sp)
+{
+	struct ca_thread *t = ca_self;
+	bool was_in;
+
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	was_in = t->depth > 0;
+	drop_dead(t, sp, true);
+	if (t->depth < CA_FRAMES)
+		t->frame[t->depth] = sp;
+	t->depth++;
+	if (!was_in)
+		enters(t);
+	t->guard--;
+}
+
+static void hook_exit(uintptr_t sp)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->guard || !t->depth)
+		return;
+	t->guard++;
+	drop_dead(t, sp, false);
+	if (t->depth)
+		t->depth--;
+	if (!t->depth)
+		leaves(t);
+	t->guard--;
+}
+
+static void hook_meet(void)
+{
+	ca_meet();
+}
+
+CA_SIGSAFE void ca_probe_left(struct ca_thread *t)
+{
+	leaves(t);
+}
+
+/* The thread was inside S when the sites were placed: it never passed the entry. */
+CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack)
+{
+	uintptr_t outermost;
+
+	if (t->depth || !ca_handler_in_selection(stack, &outermost))
+		return;
+	t->frame[0] = outermost - sizeof(uintptr_t);
+	t->depth = 1;
+	enters(t);
+}
+
+void ca_probe_init(void)
+{
+	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet };
+
+	ca_patch_set_hooks(&hooks);
+}
+
+CA_SIGSAFE void ca_probe_service(void)
+{
+	struct ca_session *s = ca_rt.session;
+	struct ca_process *p = &s->process[ca_rt.process];
+	uint64_t seq = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
+	unsigned failed = 0;
+
+	if (seq & 1)
+		return;
+	if (atomic_load_explicit(&serviced, memory_order_acquire) != seq) {
+		if (atomic_flag_test_and_set_explicit(&servicing, memory_order_acquire))
+			return;
+		if (ca_rt.patching) {
+			ca_patch_remove();
+			failed = ca_patch_install(s->selection.site, s->selection.sites, ca_modules_bias);
+		} else {
+			failed = s->selection.sites;
+		}
+		atomic_store_explicit(&p->patch_failed, failed, memory_order_relaxed);
+		atomic_store_explicit(&serviced, seq, memory_order_release);
+		atomic_flag_clear_explicit(&servicing, memory_order_release);
+	}
+	/* an int3 is as exact as a jump: the experiment may start before the jumps stand */
+	atomic_store_explicit(&p->patched, seq, memory_order_release);
+}

@@ -1,0 +1,173 @@
+/* The runtime's own view of itself: process-wide state, threads, and the calls between its
+ * files. Everything runs in the host program's threads; nothing here is exported.
+ *
+ * Entry points are of three kinds, and each enters the guard first:
+ *   handler.c  the tick handler, in a signal
+ *   probe.c    hooks of patched code, anywhere in the program, vector registers unsaved
+ *   wrap_*.c   functions that we interpose, in ordinary context
+ * While the guard is held, the others return at once (a tick then counts as dropped). */
+#ifndef CA_CAUSAL_RUNTIME_RT_H
+#define CA_CAUSAL_RUNTIME_RT_H
+#include "core/clock.h"
+#include "core/session.h"
+#include "sampler/switches.h"
+#include "sampler/tick.h"
+#include "sampler/unwind.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CA_HIDDEN __attribute__((visibility("hidden")))
+#define CA_EXPORT __attribute__((visibility("default")))
+
+/* Our signal: a standard one, so that it never queues up, that nothing has used since
+ * the 387 coprocessor's stack fault. */
+#define CA_SIGNAL SIGSTKFLT
+
+enum { CA_INSIDE = 8, CA_FRAMES = 32 };
+
+/* Life of a thread record. All transitions are in thread.c. */
+enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };
+
+enum ca_wait {
+	CA_WAIT_OTHERS,  /* for another thread or process of the session: owes nothing */
+	CA_WAIT_EXTERNAL /* for the world outside, which cannot be slowed: owes p x S time */
+};
+
+/* One thread. Written by that thread and its handler only. */
+struct ca_thread {
+	/* hot: ledger */
+	volatile int guard;      /* > 0: in our code */
+	uint32_t number;         /* slot number */
+	struct ca_slot *slot;
+	uint64_t selection;      /* selection.seq that cursor and inside[] belong to */
+	uint64_t experiment;     /* experiment.seq that owed belongs to */
+	uint64_t cursor;         /* next log entry to read */
+	uint64_t last;           /* ns; all before it is accounted for */
+	uint64_t last_cpu;       /* ns of thread CPU time at `last`; only without a switch log */
+	int64_t owed;            /* ns; below 0: paid ahead */
+	uint64_t last_look;      /* cycle counter at the last meeting */
+	uint32_t inside_count;   /* threads in S in our replica of the log, without us */
+	uint32_t inside_slot[CA_INSIDE];
+	uint8_t inside_flag[CA_INSIDE]; /* 0 on a CPU, 1 waiting for others, 2 external wait */
+	bool inside_me;
+	/* where we are in S (exact) */
+	uint32_t depth;          /* frames in S on our stack */
+	uintptr_t frame[CA_FRAMES];
+	uint64_t entered;
+	uint64_t entered_cpu;
+	bool waited;             /* blocked in a call we saw since we entered S */
+	bool checked;            /* looked for frames that entered S before the sites were placed */
+	/* sampling */
+	bool sampled_in;         /* S is sampled, and the last look at our stack found it */
+	uint64_t last_hit;
+	uint64_t hit_cpu;        /* thread CPU time at the last sample */
+	uint64_t ticks;
+	/* cold */
+	enum ca_thread_state state;
+	pid_t tid;
+	_Atomic int readers;     /* threads reading `switches` right now */
+	struct ca_tick tick;
+	struct ca_switches switches;
+	struct ca_stack stack;   /* scratch of the handler */
+};
+
+/* The process. Written once in the constructor, except where said. */
+struct ca_runtime {
+	struct ca_session *session;  /* NULL: we are not active here */
+	_Atomic bool on;             /* false: switched off, wrappers pass through */
+	uint32_t process;            /* index in session->process */
+	uint32_t pid;
+	uint64_t period;
+	_Atomic(struct ca_thread *) by_slot[CA_MAX_THREADS]; /* threads of this process */
+	uintptr_t own_low, own_high; /* our own text */
+	bool patching;
+};
+static inline void ca_cpu_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+/* A cheap clock of unknown rate, only good to tell "just now" from "a while ago". */
+static inline uint64_t ca_cpu_cycles(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return ca_clock_now();
+#endif
+}
+
+extern CA_HIDDEN struct ca_runtime ca_rt;
+extern CA_HIDDEN __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
+
+/* ---- start.c */
+/* One line, then off for good: all debts forgiven, nothing delayed any more. */
+CA_HIDDEN CA_SIGSAFE void ca_rt_off(const char *reason);
+CA_HIDDEN void ca_rt_forked(void); /* in the child of a fork */
+/* The conductor's heart has stopped: nothing may be delayed now. Switches us off when its
+ * process is dead. */
+CA_HIDDEN CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now);
+
+/* ---- thread.c */
+CA_HIDDEN void ca_thread_begin(void);  /* the calling thread joins; no-op without a free slot */
+CA_HIDDEN void ca_thread_end(void);    /* ... leaves */
+CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
+
+/* ---- ledger.c */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now);
+/* Bring the account up to `now`. wait: NULL: the time since the last look was spent
+ * running; else how it was spent. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
+					   const enum ca_wait *wait);
+/* Pay what is owed unless the thread is in S (then returns at once). */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
+CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
+					uint64_t value);
+CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 0 is open */
+
+/* ---- probe.c */
+CA_HIDDEN void ca_probe_init(void);
+CA_HIDDEN CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack);
+CA_HIDDEN CA_SIGSAFE void ca_probe_left(struct ca_thread *t); /* thread ends inside S */
+CA_HIDDEN CA_SIGSAFE void ca_probe_service(void); /* carry out the conductor's patch request */
+
+/* ---- handler.c */
+CA_HIDDEN bool ca_handler_install(void);
+CA_HIDDEN CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, uintptr_t *outermost);
+/* A sample of the code that blocked, taken by the wrapper of a wait of `ns`. */
+CA_HIDDEN void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns);
+/* Walk the calling thread's own stack into t->stack. */
+CA_HIDDEN void ca_handler_stack_here(struct ca_thread *t);
+
+/* ---- points.c */
+CA_HIDDEN void ca_points_patch_loaded(void);
+CA_HIDDEN struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name);
+
+/* ---- wait.c: what the wrappers call */
+struct ca_waiting {
+	struct ca_thread *thread; /* NULL: nothing to do at the end */
+	uint64_t since;
+	enum ca_wait kind;
+	int fd;          /* the descriptor waited for, or -1 */
+	bool open;       /* an experiment was open at the start */
+	bool in_s;       /* inside S, known exactly */
+	bool sampled_s;  /* the blocking call itself is in S */
+};
+/* About to meet other threads: pay first. Cheap when there is nothing to do. */
+CA_HIDDEN void ca_meet(void);
+/* About to block (pays first), and after it; errno is kept. fd >= 0: what it is decides
+ * the kind, EXTERNAL being the guess. */
+CA_HIDDEN struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd);
+CA_HIDDEN void ca_wait_end(struct ca_waiting *w);
+/* How waiting on this descriptor counts. */
+CA_HIDDEN enum ca_wait ca_wait_kind_of_fd(int fd);
+
+/* ---- wrap_signal.c: the real one, for our own use */
+CA_HIDDEN int ca_real_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+
+#endif

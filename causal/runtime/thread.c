@@ -1,0 +1,181 @@
+/* Threads: their records, their slots in the session, how they come and go.
+ *
+ * Records come from a static pool that is mapped in chunks and never unmapped, so that
+ * another thread may always look at one. Ordinary context of the thread concerned. */
+#include "causal/runtime/rt.h"
+#include "causal/runtime/patch.h"
+#include "core/log.h"
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
+
+enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
+
+/* Record i belongs to slot i for as long as the process lives. */
+static _Atomic(struct ca_thread *) chunks[CHUNKS];
+static pthread_key_t exit_key;
+static bool have_exit_key;
+
+static struct ca_thread *record(uint32_t number)
+{
+	struct ca_thread *chunk = atomic_load_explicit(&chunks[number / CHUNK], memory_order_acquire);
+
+	if (!chunk) {
+		struct ca_thread *none = NULL;
+		size_t size = CHUNK * sizeof *chunk;
+
+		chunk = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (chunk == MAP_FAILED)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&chunks[number / CHUNK], &none, chunk)) {
+			munmap(chunk, size);
+			chunk = none;
+		}
+	}
+	return &chunk[number % CHUNK];
+}
+
+static struct ca_slot *claim_slot(struct ca_session *s, uint32_t *number)
+{
+	uint32_t ready = atomic_load_explicit(&s->slots_ready, memory_order_acquire);
+
+	for (uint32_t i = 0; i < ready && i < CA_MAX_THREADS; i++) {
+		struct ca_slot *slot = &s->slot[i];
+		uint32_t expected = CA_SLOT_FREE, used;
+
+		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != CA_SLOT_FREE ||
+		    !atomic_compare_exchange_strong(&slot->state, &expected, CA_SLOT_CLAIMED))
+			continue;
+		used = atomic_load(&s->slots_used);
+		while (used < i + 1 && !atomic_compare_exchange_weak(&s->slots_used, &used, i + 1))
+			;
+		*number = i;
+		return slot;
+	}
+	return NULL;
+}
+
+static void thread_exits(void *unused)
+{
+	(void)unused;
+	ca_thread_end();
+}
+
+static void start_sources(struct ca_thread *t)
+{
+	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
+	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
+	enum ca_status status = ca_tick_start(&t->tick, wanted, ca_rt.period, CA_SIGNAL);
+
+	if (status != CA_OK && wanted == CA_BACKEND_PERF)
+		ca_rt_off("perf_event_open is not allowed here; use -b auto or -b timer");
+	else if (status != CA_OK)
+		ca_log(CA_LOG_ERROR, "no ticks for thread %d (%s): it is not sampled", (int)t->tid,
+		       ca_status_name(status));
+	if (t->tick.backend == CA_BACKEND_PERF)
+		ca_switches_open(&t->switches);
+	else
+		t->switches.page = NULL;
+	atomic_store_explicit(&p->backend, t->tick.backend, memory_order_relaxed);
+}
+
+void ca_thread_begin(void)
+{
+	struct ca_session *s = ca_rt.session;
+	struct ca_thread *t;
+	struct ca_slot *slot;
+	uint32_t number;
+	int saved = errno;
+
+	if (!s || ca_self || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	slot = claim_slot(s, &number);
+	if (!slot) {
+		atomic_fetch_add(&s->threads_missed, 1);
+		return;
+	}
+	t = record(number);
+	if (!t) {
+		atomic_store(&slot->state, CA_SLOT_FREE);
+		return;
+	}
+	memset(t, 0, offsetof(struct ca_thread, readers));
+	t->number = number;
+	t->slot = slot;
+	t->tid = (pid_t)syscall(SYS_gettid);
+	slot->tid = (uint32_t)t->tid;
+	slot->pid = ca_rt.pid;
+	slot->process = ca_rt.process;
+	atomic_store(&slot->in_s, 0);
+	atomic_store(&slot->owed, 0);
+	atomic_store(&slot->paid, 0);
+	t->guard = 1;
+	t->selection = t->experiment = UINT64_MAX;
+	t->last = ca_clock_now();
+	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();
+	start_sources(t);
+	/* release: pairs with the acquire in ledger.c and in the conductor */
+	atomic_store_explicit(&slot->state, CA_SLOT_LIVE, memory_order_release);
+	atomic_store_explicit(&ca_rt.by_slot[number], t, memory_order_release);
+	/* count[] is only ever added to by this thread; atomics are for the reader's sake */
+	ca_patch_counters = (uint64_t *)(void *)slot->count;
+	if (!have_exit_key)
+		have_exit_key = pthread_key_create(&exit_key, thread_exits) == 0;
+	if (have_exit_key)
+		pthread_setspecific(exit_key, t);
+	t->state = CA_THREAD_LIVE;
+	ca_self = t;
+	ca_ledger_accrue(t, ca_clock_now(), NULL);
+	t->guard = 0;
+	errno = saved;
+}
+
+static void wait_for_readers(struct ca_thread *t)
+{
+	/* seq_cst: pairs with ledger.c, where a reader counts itself and then looks at by_slot */
+	for (int i = 0; i < EXIT_SPINS && atomic_load_explicit(&t->readers, memory_order_seq_cst); i++)
+		if (i > 100)
+			sched_yield();
+}
+
+void ca_thread_end(void)
+{
+	struct ca_thread *t = ca_self;
+	int saved = errno;
+
+	if (!t)
+		return;
+	ca_meet(); /* whoever joins us must not get our debt as a gift */
+	t->guard++;
+	t->state = CA_THREAD_EXITING;
+	ca_tick_stop(&t->tick);
+	if (t->depth)
+		ca_probe_left(t);
+	ca_self = NULL;
+	ca_patch_counters = ca_patch_nobody;
+	atomic_store_explicit(&ca_rt.by_slot[t->number], NULL, memory_order_seq_cst);
+	wait_for_readers(t);
+	if (!atomic_load(&t->readers))
+		ca_switches_close(&t->switches);
+	atomic_store(&t->slot->in_s, 0);
+	t->state = CA_THREAD_NONE;
+	/* release: all we wrote into the slot happens before its next owner */
+	atomic_store_explicit(&t->slot->state, CA_SLOT_FREE, memory_order_release);
+	errno = saved;
+}
+
+void ca_thread_forget(void)
+{
+	for (unsigned i = 0; i < CA_MAX_THREADS; i++)
+		atomic_store_explicit(&ca_rt.by_slot[i], NULL, memory_order_relaxed);
+	/* perf mappings are not copied by fork, POSIX timers neither: nothing to close */
+	if (ca_self)
+		ca_self->switches.page = NULL;
+	ca_self = NULL;
+}

@@ -1,0 +1,140 @@
+/* Meetings and waits, as the wrappers see them. Ordinary context (and the hook of spin
+ * loops, which uses general registers only). */
+#include "causal/runtime/rt.h"
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+enum {
+	JUST_NOW = 4000,       /* cycles; the last look was so recent that little can be owed */
+	WORTH_A_WALK = 20000,  /* ns owed that are worth looking whether we are in S (sampled) */
+	SHORT_WAIT = 20000     /* ns; a wait that is not worth a sample */
+};
+
+static struct ca_thread *enter(void)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return NULL;
+	t->guard++;
+	return t;
+}
+
+static void pay(struct ca_thread *t)
+{
+	if (!ca_rt.session->selection.exact) {
+		uintptr_t outermost;
+
+		ca_ledger_accrue(t, ca_clock_now(), NULL);
+		if (t->owed >= WORTH_A_WALK) {
+			ca_handler_stack_here(t);
+			t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);
+		}
+	}
+	ca_ledger_pay(t);
+	t->last_look = ca_cpu_cycles();
+}
+
+static bool worth_it(const struct ca_thread *t)
+{
+	return !t->depth && (ca_ledger_open() || t->owed > 0) &&
+	       ca_cpu_cycles() - t->last_look > JUST_NOW;
+}
+
+void ca_meet(void)
+{
+	struct ca_thread *t = enter();
+	int saved;
+
+	if (!t)
+		return;
+	if (worth_it(t)) {
+		saved = errno;
+		pay(t);
+		errno = saved;
+	}
+	t->guard--;
+}
+
+enum ca_wait ca_wait_kind_of_fd(int fd)
+{
+	struct stat st;
+	int domain;
+	socklen_t size = sizeof domain;
+
+	if (fstat(fd, &st))
+		return CA_WAIT_OTHERS;
+	if (S_ISSOCK(st.st_mode))
+		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+				       domain != AF_UNIX ?
+			       CA_WAIT_EXTERNAL :
+			       CA_WAIT_OTHERS;
+	/* pipes and event descriptors join threads of the run; eventfd and friends have no type */
+	return S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode) ?
+		       CA_WAIT_EXTERNAL :
+		       CA_WAIT_OTHERS;
+}
+
+struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+{
+	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd };
+	struct ca_thread *t = w.thread;
+	uintptr_t outermost;
+	int saved = errno;
+
+	if (!t)
+		return w;
+	w.open = ca_ledger_open();
+	if (worth_it(t))
+		pay(t);
+	w.since = ca_clock_now();
+	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
+		w.kind = ca_wait_kind_of_fd(fd);
+	if (t->depth) {
+		w.in_s = true;
+		t->waited = true;
+		ca_ledger_log(w.kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w.since, 0);
+	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
+		/* a call that blocks can be the selected code itself: its wait is time in S */
+		ca_handler_stack_here(t);
+		if (ca_handler_in_selection(&t->stack, &outermost)) {
+			w.sampled_s = true;
+			ca_ledger_accrue(t, w.since, NULL);
+			ca_ledger_log(CA_LOG_ENTER, t, w.since, 0);
+			ca_ledger_log(CA_LOG_EXTERNAL, t, w.since, 0);
+		}
+	}
+	t->guard--;
+	errno = saved;
+	return w;
+}
+
+void ca_wait_end(struct ca_waiting *w)
+{
+	struct ca_thread *t = w->thread;
+	int saved = errno;
+	uint64_t now;
+
+	if (!t || t != ca_self)
+		return;
+	t->guard++;
+	now = ca_clock_now();
+	if (w->in_s && t->depth) {
+		ca_ledger_log(CA_LOG_ON, t, now, w->kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);
+	} else if (w->sampled_s) {
+		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_EXTERNAL);
+		ca_ledger_log(CA_LOG_EXIT, t, now, 0);
+		ca_ledger_accrue(t, now, &w->kind);
+	} else if (w->open) {
+		ca_ledger_accrue(t, now, &w->kind);
+	}
+	if (now - w->since > SHORT_WAIT) {
+		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
+			w->kind = ca_wait_kind_of_fd(w->fd);
+		if (w->kind == CA_WAIT_EXTERNAL)
+			ca_handler_off_cpu(t, now - w->since);
+	}
+	t->guard--;
+	errno = saved;
+}

@@ -1,0 +1,190 @@
+/* Waits for descriptors, timers and children. What a descriptor is decides whether its
+ * wait is for others of the run or for the world outside (wait.c). */
+#include "causal/runtime/wrap.h"
+#include <errno.h>
+
+#define FROM_FD(fd, call) WAITING(CA_WAIT_EXTERNAL, (fd), (call))
+#define FROM_CLOCK(call) WAITING(CA_WAIT_EXTERNAL, -1, (call))
+
+CA_EXPORT ssize_t read(int fd, void *data, size_t n)
+{
+	return FROM_FD(fd, REAL(read)(fd, data, n));
+}
+
+CA_EXPORT ssize_t readv(int fd, const struct iovec *v, int n)
+{
+	return FROM_FD(fd, REAL(readv)(fd, v, n));
+}
+
+CA_EXPORT ssize_t pread(int fd, void *data, size_t n, off_t at)
+{
+	return FROM_FD(fd, REAL(pread)(fd, data, n, at));
+}
+
+CA_EXPORT ssize_t recv(int fd, void *data, size_t n, int flags)
+{
+	return FROM_FD(fd, REAL(recv)(fd, data, n, flags));
+}
+
+CA_EXPORT ssize_t recvfrom(int fd, void *restrict data, size_t n, int flags,
+			   __SOCKADDR_ARG from, socklen_t *restrict size)
+{
+	return FROM_FD(fd, REAL(recvfrom)(fd, data, n, flags, from, size));
+}
+
+CA_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	return FROM_FD(fd, REAL(recvmsg)(fd, m, flags));
+}
+
+CA_EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict size)
+{
+	return FROM_FD(fd, REAL(accept)(fd, from, size));
+}
+
+CA_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict size, int flags)
+{
+	return FROM_FD(fd, REAL(accept4)(fd, from, size, flags));
+}
+
+CA_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
+{
+	return FROM_FD(fd, REAL(connect)(fd, to, size));
+}
+
+CA_EXPORT ssize_t write(int fd, const void *data, size_t n)
+{
+	return FROM_FD(fd, REAL(write)(fd, data, n));
+}
+
+CA_EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
+{
+	return FROM_FD(fd, REAL(writev)(fd, v, n));
+}
+
+CA_EXPORT ssize_t send(int fd, const void *data, size_t n, int flags)
+{
+	return FROM_FD(fd, REAL(send)(fd, data, n, flags));
+}
+
+CA_EXPORT ssize_t sendto(int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to,
+			 socklen_t size)
+{
+	return FROM_FD(fd, REAL(sendto)(fd, data, n, flags, to, size));
+}
+
+CA_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	return FROM_FD(fd, REAL(sendmsg)(fd, m, flags));
+}
+
+CA_EXPORT int fsync(int fd)
+{
+	return FROM_FD(fd, REAL(fsync)(fd));
+}
+
+CA_EXPORT int fdatasync(int fd)
+{
+	return FROM_FD(fd, REAL(fdatasync)(fd));
+}
+
+/* Waits for several descriptors: what ended the wait decides. */
+static enum ca_wait ended_by(const struct pollfd *fds, nfds_t n, int ready)
+{
+	if (ready > 0)
+		for (nfds_t i = 0; i < n; i++)
+			if (fds[i].revents)
+				return ca_wait_kind_of_fd(fds[i].fd);
+	return CA_WAIT_EXTERNAL;
+}
+
+static int only_fd(const struct pollfd *fds, nfds_t n)
+{
+	return n == 1 ? fds[0].fd : -1;
+}
+
+CA_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n));
+	int r;
+
+	r = REAL(poll)(fds, n, timeout);
+
+	w.kind = ended_by(fds, n, r);
+	ca_wait_end(&w);
+	return r;
+}
+
+CA_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n));
+	int r;
+
+	r = REAL(ppoll)(fds, n, timeout, mask);
+
+	w.kind = ended_by(fds, n, r);
+	ca_wait_end(&w);
+	return r;
+}
+
+CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
+		     struct timeval *restrict timeout)
+{
+	return FROM_CLOCK(REAL(select)(n, in, out, ex, timeout));
+}
+
+CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
+		      const struct timespec *restrict timeout, const sigset_t *restrict mask)
+{
+	return FROM_CLOCK(REAL(pselect)(n, in, out, ex, timeout, mask));
+}
+
+CA_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
+{
+	return FROM_CLOCK(REAL(epoll_wait)(fd, events, n, timeout));
+}
+
+CA_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask)
+{
+	return FROM_CLOCK(REAL(epoll_pwait)(fd, events, n, timeout, mask));
+}
+
+CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return FROM_CLOCK(REAL(nanosleep)(time, left));
+}
+
+CA_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	return FROM_CLOCK(REAL(clock_nanosleep)(clock, flags, time, left));
+}
+
+CA_EXPORT int usleep(useconds_t us)
+{
+	return FROM_CLOCK(REAL(usleep)(us));
+}
+
+CA_EXPORT unsigned sleep(unsigned s)
+{
+	return FROM_CLOCK(REAL(sleep)(s));
+}
+
+CA_EXPORT pid_t wait(int *status)
+{
+	return WAITING(CA_WAIT_OTHERS, -1, REAL(wait)(status));
+}
+
+CA_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+	return WAITING(CA_WAIT_OTHERS, -1, REAL(waitpid)(pid, status, options));
+}
+
+CA_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	return WAITING(CA_WAIT_OTHERS, -1, REAL(waitid)(type, id, info, options));
+}
+
+CA_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	return WAITING(CA_WAIT_OTHERS, -1, REAL(wait4)(pid, status, options, usage));
+}

@@ -1,0 +1,29 @@
+/* Finding the functions behind our wrappers. Ordinary context. */
+#include "causal/runtime/wrap.h"
+#include <dlfcn.h>
+#include <stddef.h>
+
+struct ca_real ca_real;
+
+static const struct {
+	const char *name, *version;
+	size_t offset;
+} wanted[] = {
+#define X(name, version) { #name, version, offsetof(struct ca_real, name) },
+	CA_WRAPPED(X)
+#undef X
+};
+
+void ca_real_resolve(void)
+{
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+		void **slot = (void **)(void *)((char *)&ca_real + wanted[i].offset);
+		void *found = NULL;
+
+		if (*slot)
+			continue;
+		if (wanted[i].version[0])
+			found = dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
+		*slot = found ? found : dlsym(RTLD_NEXT, wanted[i].name);
+	}
+}

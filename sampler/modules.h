@@ -1,0 +1,34 @@
+/* The modules of this process: which file covers an address, and its index.
+ *
+ * Found by reading /proc/self/maps and the ELF headers in memory, never through the
+ * loader, so that libraries opened later are found from a signal handler without its
+ * lock. Tables are replaced whole; readers use one without locks. Runtime. */
+#ifndef CA_SAMPLER_MODULES_H
+#define CA_SAMPLER_MODULES_H
+#include "binary/index.h"
+#include "core/session.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ca_loaded {
+	uintptr_t low, high;           /* executable mapping, [low, high) */
+	uintptr_t bias;                /* address = file address + bias */
+	uint32_t module;               /* id in the session */
+	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
+	bool points_done;              /* its progress points are in place (causal layer) */
+};
+
+/* Read the maps again and register what is new with the session. Handler-safe; only one
+ * thread at a time does it, others return at once. Returns true if anything was added. */
+CA_SIGSAFE bool ca_modules_scan(struct ca_session *session);
+/* NULL: no known module covers pc. Maps the index when the conductor has made it. */
+CA_SIGSAFE struct ca_loaded *ca_modules_find(struct ca_session *session, uintptr_t pc);
+/* The load bias of a module by its id; false: not loaded here. */
+CA_SIGSAFE bool ca_modules_bias(uint32_t module, uintptr_t *bias);
+/* The i-th loaded module, or NULL past the end; for walking all of them. */
+CA_SIGSAFE struct ca_loaded *ca_modules_at(unsigned i);
+/* Map the module's index if the conductor has finished it; NULL: not there (yet). */
+CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,
+						   struct ca_loaded *loaded);
+
+#endif

@@ -1,0 +1,99 @@
+/* The switch log; see switches.h. Runtime; reading is safe in handlers. */
+#include "sampler/switches.h"
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RING_PAGE = 4096, RECORD = 16, RECORDS = RING_PAGE / RECORD, NEWEST = RECORDS - 8 };
+
+struct record {
+	struct perf_event_header header;
+	uint64_t time;
+};
+_Static_assert(sizeof(struct record) == RECORD, "switch records have a fixed size");
+
+enum ca_status ca_switches_open(struct ca_switches *log)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof attr,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.context_switch = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int fd;
+	void *page;
+
+	log->page = NULL;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
+	/* Read-only mapping: the kernel overwrites the oldest records. The mapping keeps the
+	 * event alive, so that the program never sees a descriptor of ours. */
+	page = mmap(NULL, 2 * RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (page == MAP_FAILED)
+		return CA_ERR_UNSUPPORTED;
+	log->page = page;
+	return CA_OK;
+}
+
+void ca_switches_close(struct ca_switches *log)
+{
+	if (log->page)
+		munmap(log->page, 2 * RING_PAGE);
+	log->page = NULL;
+}
+
+CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, uint64_t b,
+				    struct ca_interval *out, unsigned max)
+{
+	const struct perf_event_mmap_page *page = log->page;
+	const volatile struct record *ring;
+	uint64_t head, first, i;
+	unsigned n = 0;
+	uint64_t out_since = 0;
+	bool off = false;
+
+	if (!page || a >= b)
+		return 0;
+	ring = (const volatile struct record *)((const char *)log->page + RING_PAGE);
+	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) / RECORD;
+	first = head > NEWEST ? head - NEWEST : 0;
+	/* walk back to the last record at or before a: it tells the state at a */
+	for (i = head; i > first; i--)
+		if (ring[(i - 1) % RECORDS].time <= a)
+			break;
+	if (i > first && ring[(i - 1) % RECORDS].header.misc & PERF_RECORD_MISC_SWITCH_OUT) {
+		off = true;
+		out_since = a;
+	}
+	for (; i < head && n < max; i++) {
+		uint64_t time = ring[i % RECORDS].time;
+
+		if (time >= b)
+			break;
+		if (ring[i % RECORDS].header.misc & PERF_RECORD_MISC_SWITCH_OUT) {
+			off = true;
+			out_since = time;
+		} else if (off) {
+			out[n].from = out_since;
+			out[n++].to = time;
+			off = false;
+		}
+	}
+	if (off && n < max) {
+		out[n].from = out_since;
+		out[n++].to = b;
+	}
+	return n;
+}

@@ -1,0 +1,28 @@
+/* Ticks: a signal to each thread after each `period` of its own CPU time.
+ *
+ * Two sources: perf's task clock (precise, only while the thread runs in user code) and a
+ * POSIX timer on the thread's CPU clock (no perf needed; the kernel checks it at its own
+ * tick, so it is coarse: 4 ms at 250 Hz). Neither ever interrupts a thread that is
+ * blocked. No descriptor of ours stays open in the program. Opened and closed by the
+ * owning thread, outside handlers. A new source is one function pair here and one row in
+ * tick.c's table. */
+#ifndef CA_SAMPLER_TICK_H
+#define CA_SAMPLER_TICK_H
+#include "core/session.h"
+#include "core/status.h"
+#include <stdint.h>
+#include <time.h>
+
+struct ca_tick {
+	enum ca_backend backend; /* CA_BACKEND_AUTO: stopped */
+	void *page;              /* perf: keeps the event alive */
+	timer_t timer;
+};
+
+/* Start ticks for the calling thread. wanted AUTO: perf, else timer; the one that runs is
+ * in tick->backend. period in ns of CPU time; signo is delivered to this thread alone. */
+enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t period,
+			     int signo);
+void ca_tick_stop(struct ca_tick *tick);
+
+#endif

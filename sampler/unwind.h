@@ -1,0 +1,30 @@
+/* Walking a stack with the rows of the index: no lock, no allocation, no loader.
+ * Runtime; safe in handlers. */
+#ifndef CA_SAMPLER_UNWIND_H
+#define CA_SAMPLER_UNWIND_H
+#include "core/event.h"
+#include "core/session.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CA_UNWIND_DEPTH = 128 };
+
+/* A frame's registers. Only the innermost frame of a handler has all. */
+struct ca_registers {
+	uintptr_t pc, sp, fp;
+	const uintptr_t *all; /* by DWARF number, 0..15; NULL: not known */
+};
+struct ca_stack {
+	unsigned depth;
+	bool complete;                    /* reached the outermost frame */
+	ca_place place[CA_UNWIND_DEPTH];  /* innermost first; calls: address of the call - 1 */
+	uintptr_t cfa[CA_UNWIND_DEPTH];   /* stack address of the frame's caller */
+};
+
+/* From the registers that a signal interrupted. */
+CA_SIGSAFE void ca_unwind_registers(struct ca_registers *r, uintptr_t all[16], const void *ucontext);
+/* is_call: r->pc is a return address (the frame is not the innermost). */
+CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers *r, bool is_call,
+			  struct ca_stack *out);
+
+#endif
