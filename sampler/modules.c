@@ -19,6 +19,7 @@ static struct table tables[TABLES];
 static _Atomic(struct table *) current;
 static unsigned next_table;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
+static char executable[CA_PATH]; /* guarded by `scanning` */
 
 /* ---- reading /proc/self/maps --------------------------------------------------*/
 struct mapping {
@@ -163,6 +164,7 @@ static uint32_t register_module(struct ca_session *session, const char *path,
 			continue;
 		strcpy(m->path, path);
 		m->process = (uint32_t)getpid();
+		m->main = !strcmp(path, executable);
 		m->build_id_length = image->build_id_length;
 		memcpy(m->build_id, image->build_id, sizeof m->build_id);
 		/* release: pairs with the conductor's acquire of state */
@@ -228,6 +230,7 @@ CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
 	static struct reader reader; /* guarded by `scanning` */
 	struct table *table, *old;
 	int saved = errno;
+	ssize_t length;
 	bool grew;
 
 	if (atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire))
@@ -239,6 +242,8 @@ CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
 		return false;
 	}
 	reader.n = reader.at = 0;
+	length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+	executable[length > 0 ? length : 0] = 0;
 	table = &tables[next_table++ % TABLES];
 	old = atomic_load_explicit(&current, memory_order_acquire);
 	fill(session, table, &reader);

@@ -105,7 +105,7 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 		*cfa = value;
 		return true;
 	case CA_UNWIND_PLT:
-		*cfa = r->sp + 8 + ((file_pc & 15) >= 11 ? 8 : 0);
+		*cfa = r->sp + offset + ((file_pc & 15) >= row->reg ? 8 : 0);
 		return true;
 	default:
 		return false;
@@ -121,8 +121,10 @@ static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_regi
 
 	*signal_frame = false;
 	*ended = false;
-	if (!row || row->kind == CA_UNWIND_NONE)
+	if (!row || row->kind == CA_UNWIND_NONE) {
+		*ended = row && row->reg == 1;
 		return false;
+	}
 	if (row->kind == CA_UNWIND_SIGNAL) {
 		*signal_frame = true;
 		*cfa_out = r->sp;
@@ -135,8 +137,12 @@ static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_regi
 	if (!frame_address(row, r, w, file_pc, &cfa) || cfa <= r->sp - 128 ||
 	    !load(w, cfa + (uintptr_t)(intptr_t)row->ra_offset, &ra))
 		return false;
-	if (row->fp_offset && !load(w, cfa + (uintptr_t)(intptr_t)row->fp_offset, &fp))
+	if (row->kind == CA_UNWIND_DEREF) {
+		if (!load(w, r->fp + (uintptr_t)(intptr_t)row->fp_offset, &fp))
+			return false;
+	} else if (row->fp_offset && !load(w, cfa + (uintptr_t)(intptr_t)row->fp_offset, &fp)) {
 		return false;
+	}
 	r->pc = ra;
 	r->sp = cfa;
 	r->fp = fp;

@@ -73,6 +73,15 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 	site.length = 5;
 	site.address = probe->address;
 	site.point = (uint32_t)(point - ca_rt.session->point);
+	site.hooks = 1;
+	site.hook[0].kind = CA_SITE_COUNT;
+	site.code_length = 5; /* in place of the nop: the jump back */
+	site.code[0] = 0xe9;
+	site.fixups = 1;
+	site.fixup[0].at = 1;
+	site.fixup[0].end = 5;
+	site.fixup[0].type = CA_FIXUP_REL;
+	site.fixup[0].target = probe->address + 5;
 	memcpy(site.original, (const void *)(probe->address + l->bias), 5);
 	if (ca_patch_install(&site, 1, ca_modules_bias))
 		ca_log(CA_LOG_ERROR, "progress point \"%s\" could not be placed", probe->name);

@@ -1,0 +1,796 @@
+/* The conductor; see conductor.h. One state machine, advanced by ca_conductor_step:
+ *
+ *   WAITING    no process, no progress, or no sample in scope yet
+ *   PREPARING  a selection is written; the runtimes put its sites in place
+ *   RUNNING    an experiment is open
+ *   SETTLING   it is closed; debts are paid, late log entries arrive; then it is recorded
+ *   FINISHED   no further experiment in this run
+ */
+#include "causal/conductor.h"
+#include "causal/objects.h"
+#include "causal/regions.h"
+#include "causal/slog.h"
+#include "causal/sweep.h"
+#include "causal/visits.h"
+#include "core/clock.h"
+#include "core/dict.h"
+#include "core/rng.h"
+#include "core/settings.h"
+#include "core/sink.h"
+#include "core/speedups.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum state { WAITING, PREPARING, RUNNING, SETTLING, FINISHED };
+
+enum {
+	MS = 1000000,
+	STEP = 10,                /* ms between steps at most */
+	STALL = 150 * MS,         /* ns between two steps in an experiment: it is not used */
+	PATCH_WAIT = 60 * MS,     /* ns that processes get to place sites */
+	SETTLE_MOST = 200 * MS,   /* ns that threads get to pay what is left */
+	SETTLED = 20000,          /* ns owed per thread that do not matter */
+	FIRST_SAMPLES = 10,       /* in scope, before the first choice */
+	WANTED_VISITS = 20,       /* of the busiest point in an experiment, at least */
+	LONGEST = 32,             /* times the shortest experiment */
+	HOTTEST = 100000,         /* log entries per s: 50,000 visits of S */
+	REAP = 200 * MS,          /* ns between looks for dead processes */
+	SLOTS_AHEAD = 64
+};
+
+struct experiment {
+	struct ca_experiment_record record;
+	struct ca_visits_now before;
+	struct ca_visits visits[CA_MAX_POINTS];
+	struct ca_in_flight flight;
+	uint64_t planned_end;
+	uint64_t hot_from, hot_entries;
+};
+
+struct ca_conductor {
+	struct ca_conductor_options opt;
+	const struct ca_settings *set;
+	struct ca_session *session;
+	int session_fd;
+	char session_path[CA_PATH];
+	struct ca_scope *scope;
+	struct ca_objects *objects;
+	struct ca_regions *regions;
+	struct ca_catalog catalog;
+	struct ca_slog *slog;
+	struct ca_results *results;
+	struct ca_dict *dict;
+	struct ca_sinks *sinks;
+	struct ca_rng rng;
+	unsigned *pool;
+	size_t pool_size;
+
+	enum state state;
+	pid_t child;
+	uint64_t started;     /* ns */
+	uint64_t state_since;
+	uint64_t last_step, last_reap, last_watch;
+	uint32_t selected;    /* region of the current selection, 0: none */
+	uint32_t region;      /* of the experiment being prepared or run */
+	uint32_t speedup;     /* ... millionths */
+	double length;        /* ns of the next experiment */
+	uint64_t watch_s;
+	struct experiment e;
+	struct ca_run_summary sum;
+	uint64_t kept;
+	const char *warned_why;
+	bool off_told;
+};
+
+/* ---- telling ----------------------------------------------------------------------------*/
+static void say(struct ca_conductor *c, int level, const char *format, ...) CA_PRINTF(3, 4);
+static void say(struct ca_conductor *c, int level, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (c->opt.message)
+		c->opt.message(c->opt.context, level, text);
+	if (level <= 0 && c->results)
+		ca_results_warning(c->results, text, NULL);
+}
+
+static void index_warning(void *context, const char *text)
+{
+	struct ca_conductor *c = context;
+
+	if (c->opt.message)
+		c->opt.message(c->opt.context, 1, text);
+}
+
+static void emit(struct ca_conductor *c, enum ca_event_kind kind, uint32_t key, uint64_t value)
+{
+	struct ca_event e = { .time = ca_clock_now(), .kind = (uint16_t)kind, .key = key, .value = value };
+	struct ca_source own = { 0, 0 };
+
+	if (c->sinks)
+		ca_sinks_events(c->sinks, &own, &e, 1);
+}
+
+/* ---- opening ------------------------------------------------------------------------------*/
+static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status;
+
+	/* tmpfs first: pages of an ordinary file would be written back, and fault again */
+	snprintf(c->session_path, sizeof c->session_path, "/dev/shm/causal-%u-%d-%u", (unsigned)getuid(),
+		 (int)getpid(), c->opt.run);
+	status = ca_session_create(c->session_path, &c->session, NULL);
+	if (status != CA_OK) {
+		char *dir = realpath(c->opt.dir, NULL);
+
+		snprintf(c->session_path, sizeof c->session_path, "%s/session-%u", dir ? dir : c->opt.dir,
+			 c->opt.run);
+		free(dir);
+		status = ca_session_create(c->session_path, &c->session, err);
+	}
+	if (status != CA_OK)
+		return status;
+	c->session_fd = open(c->session_path, O_RDWR | O_CLOEXEC);
+	if (c->session_fd < 0)
+		return ca_err_set(err, CA_ERR_IO, "%s: %s", c->session_path, strerror(errno));
+	status = ca_session_grow(c->session_fd, c->session, SLOTS_AHEAD, err);
+	c->session->conductor = (uint32_t)getpid();
+	c->session->period = (uint64_t)c->set->period;
+	c->session->backend = (uint32_t)c->set->backend;
+	c->session->verbose = (uint32_t)(int32_t)c->set->verbose;
+	atomic_store(&c->session->heartbeat, ca_clock_now());
+	atomic_store(&c->session->sampling, 1);
+	atomic_store(&c->session->state, CA_SESSION_OPEN);
+	return status;
+}
+
+static enum ca_status open_pool(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status = ca_speedups_parse(c->set->fixed_speedup, &c->pool, &c->pool_size, err);
+	size_t step = (size_t)c->set->speedup_divisions, n = 0, steps = 100 / step, zeros = (steps + 3) / 4;
+
+	if (status != CA_OK || c->pool_size)
+		return status;
+	/* steps..100 and a quarter as many zeros on top, as in FEATURES A.11 */
+	c->pool = calloc(steps + zeros, sizeof *c->pool);
+	if (!c->pool)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	for (size_t i = 1; i <= steps; i++)
+		c->pool[n++] = (unsigned)(i * step);
+	while (n < steps + zeros)
+		c->pool[n++] = 0;
+	c->pool_size = n;
+	return CA_OK;
+}
+
+static enum ca_status open_scope(struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_scope_spec spec = {
+		.binary = c->set->binary_scope,
+		.source = c->set->source_scope,
+		.function = c->set->function_scope,
+		.binary_exclude = c->set->binary_exclude,
+		.source_exclude = c->set->source_exclude,
+		.function_exclude = c->set->function_exclude,
+		.function_defaults = c->set->function_exclude_defaults,
+		.function_mode = c->set->mode == CA_MODE_FUNCTION,
+	};
+
+	return ca_scope_new(&c->scope, &spec, err);
+}
+
+static bool is_elf(const char *path)
+{
+	char magic[4] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool elf = fd >= 0 && read(fd, magic, 4) == 4 && !memcmp(magic, "\177ELF", 4);
+
+	if (fd >= 0)
+		close(fd);
+	return elf;
+}
+
+static bool is_shell(const char *path)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout",
+					      "nice", "taskset", "numactl", "setarch", "stdbuf", "xargs", "time" };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+		if (!strcmp(name, shells[i]))
+			return true;
+	return false;
+}
+
+/* Index the command's binary before it runs: its own start then finds it done, and what
+ * cannot work is said before anything has run. A launcher, shell or script says nothing
+ * about the programs that it starts. */
+static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
+{
+	char path[CA_PATH], real[4096];
+	struct ca_index *index;
+	enum ca_status status;
+
+	if (!ca_sweep_find_command(c->opt.command[0], path, sizeof path) || !realpath(path, real) ||
+	    !is_elf(real) || is_shell(path) || is_shell(real) || *c->set->launcher)
+		return CA_OK;
+	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
+	if (status != CA_OK)
+		return status;
+	if (ca_scope_has_binary(c->scope, real, true)) {
+		bool other = strcmp(c->set->binary_scope, "%MAIN%") && strcmp(c->set->binary_scope, "MAIN");
+
+		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !other)
+			status = ca_err_set(err, CA_ERR_USAGE,
+					    "%s has no debug information, which line mode needs: compile it with "
+					    "-g, or use -m function", path);
+		else if (!other && !ca_regions_index_in_scope(c->scope, (enum ca_mode)c->set->mode, index))
+			status = ca_err_set(err, CA_ERR_USAGE,
+					    "nothing in %s is in scope: widen -F '%s' -S '%s', or name the library "
+					    "with -B", path, c->set->function_scope, c->set->source_scope);
+	}
+	ca_index_close(index);
+	return status;
+}
+
+static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
+{
+	char *pool = ca_speedups_text(c->pool, c->pool_size);
+	struct ca_run_info info = {
+		.run = c->opt.run,
+		.iteration = c->opt.iteration,
+		.command = c->opt.command,
+		.mode = c->set->mode == CA_MODE_LINE ? "line" : "function",
+		.backend = c->set->backend == CA_BACKEND_TIMER ? "timer" : "perf",
+		.end_to_end = c->set->end_to_end,
+		.speedups = pool ? pool : "",
+		.seed = (uint64_t)c->set->random_seed,
+	};
+	enum ca_status status = ca_results_open(&c->results, c->opt.dir, &info, &c->catalog, err);
+
+	free(pool);
+	return status;
+}
+
+static void dispose(struct ca_conductor *c)
+{
+	ca_sinks_close(c->sinks);
+	ca_dict_free(c->dict);
+	ca_objects_free(c->objects);
+	ca_regions_free(c->regions);
+	ca_scope_free(c->scope);
+	ca_slog_free(c->slog);
+	ca_catalog_fini(&c->catalog);
+	if (c->session) {
+		atomic_store(&c->session->state, CA_SESSION_CLOSED);
+		ca_session_detach(c->session);
+		unlink(c->session_path);
+	}
+	if (c->session_fd >= 0)
+		close(c->session_fd);
+	free(c->pool);
+	free(c);
+}
+
+enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct ca_conductor_options *options,
+				 struct ca_err *err)
+{
+	struct ca_conductor *c = calloc(1, sizeof *c);
+	enum ca_status status;
+
+	if (!c)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	c->opt = *options;
+	c->set = options->settings;
+	c->session_fd = -1;
+	c->length = c->set->experiment_min * 1e9;
+	ca_rng_init(&c->rng, c->set->random_seed ? (uint64_t)c->set->random_seed * 1000003u + c->opt.run :
+						   ca_clock_now() ^ (uint64_t)getpid() << 32);
+	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
+	    (status = check_command(c, err)) == CA_OK && (status = open_session(c, err)) == CA_OK &&
+	    (status = ca_objects_new(&c->objects, c->session, c->scope, index_warning, c, err)) == CA_OK &&
+	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects, &c->catalog,
+				     err)) == CA_OK)
+		status = open_results(c, err);
+	c->slog = c->session ? ca_slog_new(c->session) : NULL;
+	if (status == CA_OK && !c->slog)
+		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	if (status == CA_OK && *c->set->sinks && (c->dict = ca_dict_new()))
+		status = ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+	if (status != CA_OK) {
+		if (c->results)
+			ca_results_close(c->results, &c->sum, NULL);
+		dispose(c);
+		return status;
+	}
+	*conductor = c;
+	return CA_OK;
+}
+
+const char *ca_conductor_session_path(const struct ca_conductor *c)
+{
+	return c->session_path;
+}
+
+void ca_conductor_started(struct ca_conductor *c, pid_t child)
+{
+	c->child = child;
+	c->session->conductor = (uint32_t)getpid();
+	c->started = c->state_since = c->last_step = ca_clock_now();
+	atomic_store(&c->session->heartbeat, c->started);
+}
+
+/* ---- draining -------------------------------------------------------------------------------*/
+static void take_samples(struct ca_conductor *c, const struct ca_event *event, size_t n)
+{
+	ca_place frame[CA_RING_EVENTS];
+
+	for (size_t i = 0; i < n;) {
+		unsigned follow, weight = 1;
+
+		if (event[i].key != CA_KEY_SAMPLE) {
+			i++;
+			continue;
+		}
+		follow = event[i].flags;
+		frame[0] = event[i].value;
+		for (unsigned k = 1; k <= follow && i + k < n; k++) {
+			frame[k] = event[i + k].value;
+			if (event[i + k].flags)
+				weight = event[i + k].flags;
+		}
+		c->sum.samples++;
+		c->sum.in_scope += ca_regions_count(c->regions, frame, follow + 1, weight);
+		i += follow + 1;
+	}
+}
+
+static void drain(struct ca_conductor *c)
+{
+	static struct ca_event event[CA_RING_EVENTS];
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		struct ca_source from = { s->slot[i].pid, s->slot[i].tid };
+		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
+
+		if (!n)
+			continue;
+		take_samples(c, event, n);
+		if (c->sinks)
+			ca_sinks_events(c->sinks, &from, event, n);
+	}
+	if (used + SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
+		ca_session_grow(c->session_fd, s, used + SLOTS_AHEAD < CA_MAX_THREADS ? used + SLOTS_AHEAD :
+											 CA_MAX_THREADS, NULL);
+}
+
+/* Slots of processes that died without a word (SIGKILL, _exit). */
+static void reap(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_session *s = c->session;
+	uint32_t processes = atomic_load(&s->processes_used), used = atomic_load(&s->slots_used);
+
+	if (now - c->last_reap < REAP)
+		return;
+	c->last_reap = now;
+	for (uint32_t p = 0; p < processes; p++) {
+		uint32_t pid = s->process[p].pid;
+
+		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
+			continue;
+		if (atomic_load(&s->process[p].off) && !c->off_told) {
+			c->off_told = true;
+			say(c, 0, "process %u: the runtime switched itself off: %s", pid, s->process[p].off_text);
+		}
+		if (kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+			continue;
+		for (uint32_t i = 0; i < used; i++) {
+			if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE || s->slot[i].pid != pid)
+				continue;
+			if (atomic_exchange(&s->slot[i].in_s, 0))
+				ca_slog_leave(c->slog, i);
+			atomic_store(&s->slot[i].state, CA_SLOT_FREE);
+		}
+		atomic_store(&s->process[p].state, CA_SLOT_FREE);
+	}
+}
+
+static uint64_t owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t sum = 0;
+
+	*paid = 0;
+	*threads = 0;
+	for (uint32_t i = 0; i < used; i++) {
+		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
+		    atomic_load(&s->slot[i].experiment) != (atomic_load(&s->experiment.seq) | 1))
+			continue;
+		sum += atomic_load(&s->slot[i].owed);
+		*paid += atomic_load(&s->slot[i].paid);
+		++*threads;
+	}
+	return sum;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------*/
+static uint32_t choose_region(struct ca_conductor *c)
+{
+	const struct ca_region *wanted;
+	uint32_t region = 0;
+
+	if (c->set->end_to_end && c->opt.sweep && (wanted = ca_sweep_get_choice(c->opt.sweep, c->opt.iteration)))
+		region = ca_regions_find(c->regions, wanted);
+	if (!region && c->sum.in_scope >= FIRST_SAMPLES)
+		region = ca_regions_draw(c->regions, ca_rng_unit(&c->rng));
+	if (region && c->set->end_to_end && c->opt.sweep)
+		ca_sweep_set_choice(c->opt.sweep, c->opt.iteration, ca_catalog_get_region(&c->catalog, region));
+	return region;
+}
+
+static void select_region(struct ca_conductor *c, uint32_t region)
+{
+	struct ca_selection *sel = &c->session->selection;
+	uint64_t seq = atomic_load(&sel->seq);
+	const char *why;
+
+	/* odd: readers keep off. The fences of handler.c's reader pair with these stores. */
+	atomic_store(&sel->seq, seq + 1);
+	ca_regions_select(c->regions, region, c->set->exact, sel, &why);
+	sel->log_start = atomic_load(&c->session->log_head);
+	ca_slog_restart(c->slog, sel->log_start);
+	atomic_store(&sel->seq, seq + 2);
+	c->selected = region;
+	emit(c, CA_POINT, CA_KEY_SELECTION, region);
+	if (why && why != c->warned_why)
+		say(c, 1, "%s is sampled, not probed: %s", ca_catalog_get_region(&c->catalog, region)->name, why);
+	c->warned_why = why;
+}
+
+static bool ready_for_next(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_visits_now visits;
+
+	if (!atomic_load(&c->session->processes_used) || now - c->started < (uint64_t)(c->set->delay * 1e9))
+		return false;
+	if (c->set->end_to_end)
+		return true;
+	ca_visits_read(c->session, &visits);
+	return ca_visits_sum(&visits) > 0;
+}
+
+static void enter_state(struct ca_conductor *c, enum state state, uint64_t now)
+{
+	c->state = state;
+	c->state_since = now;
+}
+
+static void step_waiting(struct ca_conductor *c, uint64_t now)
+{
+	if (c->set->duration > 0 && (double)(now - c->started) > (c->set->delay + c->set->duration) * 1e9) {
+		enter_state(c, FINISHED, now);
+		return;
+	}
+	if (!ready_for_next(c, now))
+		return;
+	c->region = choose_region(c);
+	if (!c->region)
+		return;
+	c->speedup = c->pool[ca_rng_below(&c->rng, c->pool_size)] * (CA_MILLION / 100);
+	if (c->speedup == 0 && c->selected) /* it makes no difference: spare the patching */
+		c->region = c->selected;
+	if (c->region != c->selected)
+		select_region(c, c->region);
+	enter_state(c, PREPARING, now);
+}
+
+/* ---- experiments ----------------------------------------------------------------------------*/
+static bool patched_everywhere(const struct ca_conductor *c)
+{
+	struct ca_session *s = c->session;
+	uint32_t processes = atomic_load(&s->processes_used);
+	uint64_t seq = atomic_load(&s->selection.seq);
+
+	for (uint32_t p = 0; p < processes; p++)
+		if (atomic_load(&s->process[p].state) == CA_SLOT_LIVE && !atomic_load(&s->process[p].off) &&
+		    atomic_load(&s->process[p].patched) != seq)
+			return false;
+	return true;
+}
+
+static bool sites_failed(const struct ca_conductor *c)
+{
+	uint32_t processes = atomic_load(&c->session->processes_used);
+
+	for (uint32_t p = 0; p < processes; p++)
+		if (atomic_load(&c->session->process[p].state) == CA_SLOT_LIVE &&
+		    atomic_load(&c->session->process[p].patch_failed))
+			return true;
+	return false;
+}
+
+static void open_experiment(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_experiment *x = &c->session->experiment;
+	double length = c->length;
+
+	if (c->set->scale_experiment_time_by_speedup)
+		length *= 1 + c->speedup / 1e6;
+	memset(&c->e, 0, sizeof c->e);
+	c->e.record.index = ++x->index;
+	c->e.record.region = c->region;
+	c->e.record.speedup = c->speedup;
+	c->e.record.exact = c->session->selection.exact;
+	x->speedup = c->speedup;
+	ca_visits_read(c->session, &c->e.before);
+	x->start = c->e.record.start = c->e.hot_from = c->last_watch = ca_clock_now();
+	c->watch_s = 0;
+	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : x->start + (uint64_t)length;
+	/* release: the runtimes acquire seq before they read the rest */
+	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
+	c->sum.started++;
+	emit(c, CA_BURST_BEGIN, CA_KEY_EXPERIMENT, x->index);
+	emit(c, CA_POINT, CA_KEY_SPEEDUP, c->speedup);
+	say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
+	    c->speedup / 10000);
+	enter_state(c, RUNNING, now);
+}
+
+static void step_preparing(struct ca_conductor *c, uint64_t now)
+{
+	if (!patched_everywhere(c) && now - c->state_since < PATCH_WAIT)
+		return;
+	if (c->session->selection.exact && sites_failed(c)) {
+		say(c, 1, "%s: not all sites could be placed", ca_catalog_get_region(&c->catalog, c->region)->name);
+		ca_regions_too_hot(c->regions, c->region);
+		c->selected = 0;
+		enter_state(c, WAITING, now);
+		return;
+	}
+	open_experiment(c, now);
+}
+
+static void watch(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_visits_now visits;
+
+	if (!ca_visits_have_latency(c->session))
+		return;
+	ca_visits_read(c->session, &visits);
+	ca_visits_watch(c->session, &visits, (double)(now - c->last_watch), &c->e.flight);
+	c->last_watch = now;
+}
+
+static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flags)
+{
+	struct ca_visits_now after;
+	struct ca_experiment_record *r = &c->e.record;
+	unsigned threads;
+
+	watch(c, now);
+	r->end = ca_clock_now();
+	ca_visits_read(c->session, &after);
+	r->owed = owed(c, &r->paid, &threads);
+	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
+	r->flags |= flags;
+	r->visit_count = ca_visits_between(c->session, &c->e.before, &after, &c->e.flight, &c->catalog, c->e.visits);
+	r->visits = c->e.visits;
+	emit(c, CA_BURST_END, CA_KEY_EXPERIMENT, r->index);
+	enter_state(c, SETTLING, now);
+}
+
+static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
+{
+	watch(c, now);
+	if (now - c->last_step > STALL)
+		c->e.record.flags |= CA_EXPERIMENT_STALLED;
+	c->e.hot_entries += entries;
+	if (c->e.record.exact && now - c->e.hot_from > 20 * MS) {
+		if ((double)c->e.hot_entries * 1e9 / (double)(now - c->e.hot_from) > HOTTEST) {
+			ca_regions_too_hot(c->regions, c->region);
+			c->selected = 0;
+			close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
+			return;
+		}
+		c->e.hot_entries = 0;
+		c->e.hot_from = now;
+	}
+	if (now >= c->e.planned_end)
+		close_experiment(c, now, 0);
+}
+
+static void adapt_length(struct ca_conductor *c)
+{
+	uint64_t most = 0;
+	double shortest = c->set->experiment_min * 1e9;
+
+	for (size_t i = 0; i < c->e.record.visit_count; i++)
+		if (c->e.visits[i].delta > most)
+			most = c->e.visits[i].delta;
+	if (most < WANTED_VISITS && c->length < LONGEST * shortest)
+		c->length *= 2;
+	else if (most > 4 * WANTED_VISITS && c->length / 2 >= shortest)
+		c->length /= 2;
+}
+
+static void record_experiment(struct ca_conductor *c)
+{
+	struct ca_experiment_record *r = &c->e.record;
+	struct ca_slog_sum sum;
+	struct ca_err err;
+
+	ca_slog_read(c->slog);
+	sum = ca_slog_sum(c->slog, r->start, r->end);
+	r->s_time = sum.s_time;
+	r->hits = sum.entries;
+	r->delay = (uint64_t)((double)r->s_time * (r->speedup / 1e6));
+	if (r->delay > r->end - r->start)
+		r->delay = r->end - r->start;
+	if (sum.overflow)
+		r->flags |= CA_EXPERIMENT_OVERFLOW;
+	if (!r->visit_count)
+		r->flags |= CA_EXPERIMENT_NO_VISIT;
+	for (size_t i = 0; i < r->visit_count; i++)
+		c->sum.visits += r->visits[i].delta;
+	if (!r->flags)
+		c->kept++;
+	if (ca_results_experiment(c->results, r, &err) != CA_OK)
+		say(c, 0, "%s", err.text);
+}
+
+static void step_settling(struct ca_conductor *c, uint64_t now)
+{
+	uint64_t paid, waited = now - c->state_since;
+	unsigned threads;
+
+	if (waited < (uint64_t)(c->set->cool_off * MS))
+		return;
+	if (owed(c, &paid, &threads) > (uint64_t)SETTLED * threads && waited < SETTLE_MOST)
+		return;
+	record_experiment(c);
+	adapt_length(c);
+	enter_state(c, WAITING, now);
+}
+
+static uint64_t cpu_of(pid_t pid)
+{
+	clockid_t clock;
+
+	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? ca_clock_read(clock) : 0;
+}
+
+int ca_conductor_step(struct ca_conductor *c)
+{
+	uint64_t now = ca_clock_now(), entries, cpu;
+	int ms = STEP;
+
+	atomic_store(&c->session->heartbeat, now);
+	drain(c);
+	reap(c, now);
+	entries = ca_slog_read(c->slog);
+	if ((cpu = cpu_of(c->child)))
+		c->sum.cpu_ns = cpu;
+	switch (c->state) {
+	case WAITING:
+		step_waiting(c, now);
+		break;
+	case PREPARING:
+		step_preparing(c, now);
+		break;
+	case RUNNING:
+		step_running(c, now, entries);
+		break;
+	case SETTLING:
+		step_settling(c, now);
+		break;
+	case FINISHED:
+		break;
+	}
+	c->last_step = ca_clock_now();
+	if (c->state == PREPARING || c->state == SETTLING || (c->state == WAITING && now - c->started < 200 * MS))
+		ms = 2;
+	else if (c->state == RUNNING && c->e.planned_end > now && c->e.planned_end - now < (uint64_t)STEP * MS)
+		ms = (int)((c->e.planned_end - now) / MS) + 1;
+	else if (c->state == RUNNING && ca_visits_have_latency(c->session))
+		ms = 2;
+	return ms;
+}
+
+void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_status *status)
+{
+	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
+
+	status->experiments = c->kept;
+	status->region = c->state == RUNNING && region ? region->name : NULL;
+	status->speedup = c->speedup / 1e4;
+	status->samples = c->sum.samples;
+}
+
+/* ---- closing ----------------------------------------------------------------------------------*/
+/* The whole run is one experiment, from exec to exit. */
+static void close_end_to_end(struct ca_conductor *c, uint64_t now, bool complete)
+{
+	const char *slash = strrchr(c->opt.command[0], '/');
+	struct ca_experiment_record *r = &c->e.record;
+
+	close_experiment(c, now, complete ? 0 : CA_EXPERIMENT_CUT);
+	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
+	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
+	r->visits = c->e.visits;
+	r->visit_count = 1;
+	r->end = now;
+	record_experiment(c);
+}
+
+static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	if (c->set->end_to_end) {
+		/* chosen but never opened: the program was too short for that */
+		if (c->state == RUNNING) {
+			c->e.record.start = c->started;
+			close_end_to_end(c, now, !WIFSIGNALED(wait_status));
+		}
+		return;
+	}
+	if (c->state == RUNNING)
+		close_experiment(c, now, CA_EXPERIMENT_CUT);
+	if (c->state == SETTLING)
+		record_experiment(c);
+}
+
+static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	c->sum.exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	c->sum.runtime = c->started ? now - c->started : 0;
+	c->sum.kept = c->kept;
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
+		for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
+	}
+	if (atomic_load(&s->threads_missed))
+		say(c, 0, "%u threads found no place (at most %d at a time): they were neither sampled nor delayed",
+		    atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
+}
+
+enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)
+{
+	uint64_t now = ca_clock_now();
+	enum ca_status status = CA_OK;
+
+	drain(c);
+	ca_slog_read(c->slog);
+	if (!c->sum.visits) {
+		struct ca_visits_now visits;
+
+		ca_visits_read(c->session, &visits);
+		c->sum.visits = ca_visits_sum(&visits);
+	}
+	close_open_experiment(c, now, wait_status);
+	for (uint32_t id = 1; id <= c->catalog.regions; id++)
+		if (ca_regions_samples(c->regions, id))
+			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL);
+	summarise(c, now, wait_status);
+	status = ca_results_close(c->results, &c->sum, err);
+	dispose(c);
+	return status;
+}

@@ -1,0 +1,134 @@
+/* The binaries of a run; see objects.h. */
+#include "causal/objects.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct object {
+	_Atomic(struct ca_index *) index; /* released by the indexing thread */
+	_Atomic int in_scope;             /* -1 no, 0 not known, 1 yes */
+};
+struct ca_objects {
+	struct ca_session *session;
+	const struct ca_scope *scope;
+	ca_index_warning *warning;
+	void *context;
+	pthread_t thread;
+	_Atomic bool stop;
+	struct object object[CA_MAX_MODULES];
+};
+
+static void index_module(struct ca_objects *o, uint32_t i)
+{
+	struct ca_module *m = &o->session->module[i];
+	bool scope = ca_scope_has_binary(o->scope, m->path, m->main);
+	struct ca_index *index;
+	struct ca_err err;
+
+	atomic_store(&o->object[i].in_scope, scope ? 1 : -1);
+	if (ca_index_open(&index, m->path, scope ? CA_INDEX_FULL : CA_INDEX_UNWIND, o->warning, o->context,
+			  &err) != CA_OK) {
+		if (scope && o->warning)
+			o->warning(o->context, err.text);
+		atomic_store_explicit(&m->state, CA_MODULE_FAILED, memory_order_release);
+		return;
+	}
+	strncpy(m->index_path, ca_index_path(index), sizeof m->index_path - 1);
+	atomic_store_explicit(&o->object[i].index, index, memory_order_release);
+	/* release: the runtime acquires state before it maps index_path */
+	atomic_store_explicit(&m->state, CA_MODULE_INDEXED, memory_order_release);
+}
+
+/* Executables first: their processes wait for them before main. */
+static bool index_next(struct ca_objects *o)
+{
+	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
+			struct ca_module *m = &o->session->module[i];
+
+			if (atomic_load_explicit(&m->state, memory_order_acquire) != CA_MODULE_REGISTERED ||
+			    (pass == 0 && !m->main))
+				continue;
+			index_module(o, i);
+			return true;
+		}
+	return false;
+}
+
+static void *run(void *p)
+{
+	struct ca_objects *o = p;
+	struct timespec pause = { 0, 500000 };
+	unsigned idle = 0;
+
+	while (!atomic_load_explicit(&o->stop, memory_order_relaxed)) {
+		if (index_next(o)) {
+			idle = 0;
+			continue;
+		}
+		/* quick at the start of a program, nearly free later */
+		pause.tv_nsec = ++idle < 400 ? 500000 : 20000000;
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
+			      const struct ca_scope *scope, ca_index_warning *warning, void *context,
+			      struct ca_err *err)
+{
+	struct ca_objects *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	o->session = session;
+	o->scope = scope;
+	o->warning = warning;
+	o->context = context;
+	if (pthread_create(&o->thread, NULL, run, o)) {
+		free(o);
+		return ca_err_set(err, CA_ERR_NOMEM, "cannot start the indexing thread");
+	}
+	*objects = o;
+	return CA_OK;
+}
+
+void ca_objects_free(struct ca_objects *o)
+{
+	if (!o)
+		return;
+	atomic_store(&o->stop, true);
+	pthread_join(o->thread, NULL);
+	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
+		ca_index_close(atomic_load(&o->object[i].index));
+	free(o);
+}
+
+const struct ca_index *ca_objects_index(struct ca_objects *o, uint32_t module)
+{
+	return module < CA_MAX_MODULES ?
+		       atomic_load_explicit(&o->object[module].index, memory_order_acquire) :
+		       NULL;
+}
+
+bool ca_objects_in_scope(struct ca_objects *o, uint32_t module)
+{
+	return module < CA_MAX_MODULES && atomic_load(&o->object[module].in_scope) > 0;
+}
+
+unsigned ca_objects_count(struct ca_objects *o, unsigned *indexed)
+{
+	unsigned n = 0;
+
+	*indexed = 0;
+	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
+		if (ca_objects_in_scope(o, i)) {
+			n++;
+			*indexed += atomic_load(&o->object[i].index) != NULL;
+		}
+	return n;
+}

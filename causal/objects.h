@@ -1,0 +1,25 @@
+/* The binaries of a run: the session's modules and their indexes, made on request.
+ *
+ * Indexing runs in a thread of its own in the driver's process, so that the conductor's
+ * heart never stops for it; everything else here is called by the conductor's thread. */
+#ifndef CA_CAUSAL_OBJECTS_H
+#define CA_CAUSAL_OBJECTS_H
+#include "binary/index.h"
+#include "binary/scope.h"
+#include "core/session.h"
+
+struct ca_objects;
+
+/* scope is borrowed. warning may be called from the indexing thread. */
+enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
+			      const struct ca_scope *scope, ca_index_warning *warning, void *context,
+			      struct ca_err *err);
+void ca_objects_free(struct ca_objects *objects);
+/* NULL: not indexed (yet), or it cannot be. Borrowed. */
+const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module);
+/* May code of this module be selected? */
+bool ca_objects_in_scope(struct ca_objects *objects, uint32_t module);
+/* Modules seen so far that are in scope; *indexed: those with an index. */
+unsigned ca_objects_count(struct ca_objects *objects, unsigned *indexed);
+
+#endif
