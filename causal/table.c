@@ -1,0 +1,329 @@
+/* The table on the terminal: one line a region and progress point, best first.
+ * Names come from the program under test, so nothing of theirs reaches the terminal but
+ * printable UTF-8. Driver's process, one thread. */
+#include "causal/profile.h"
+#include "causal/results_json.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	COLUMN = 11,	/* "-12.3 ±10 " and a gap */
+	COLUMNS_MAX = 21,
+	ROWS_MAX = 40,
+	UNSURE_ROWS = 10,
+	NAME_MIN = 8,
+	POINT_MAX = 18,
+	TAIL = 7 + 2 + 15 /* experiments, gap, verdict */
+};
+
+struct table {
+	FILE *out;
+	const struct ca_profile *profile;
+	size_t code, point; /* widths */
+	uint32_t speedup[COLUMNS_MAX];
+	size_t columns;
+	size_t rows; /* shown */
+};
+
+/* ---- text ----------------------------------------------------------------------*/
+
+/* Bytes of the printable character at s; 0: show '?' instead of that byte. C1 controls count
+ * as controls, and so do the marks that change the direction of writing. */
+static size_t printable(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t n = ca_results_json_utf8(u);
+
+	if (n == 0 || *u < 0x20 || *u == 0x7f || (n == 2 && *u == 0xc2 && u[1] < 0xa0))
+		return 0;
+	if (n == 3 && u[0] == 0xe2 && u[1] == 0x80 &&
+	    ((u[2] >= 0x8b && u[2] <= 0x8f) || (u[2] >= 0xa8 && u[2] <= 0xae)))
+		return 0;
+	return n;
+}
+
+static size_t text_width(const char *s)
+{
+	size_t width = 0;
+
+	while (*s) {
+		size_t n = printable(s);
+
+		s += n ? n : 1;
+		width++;
+	}
+	return width;
+}
+
+/* Exactly `width` columns: filled up with spaces, or cut with an ellipsis. */
+static void put_text(FILE *out, const char *s, size_t width)
+{
+	size_t have = text_width(s), show = have > width ? width - 1 : have;
+
+	for (size_t i = 0; i < show; i++) {
+		size_t n = printable(s);
+
+		if (n)
+			fwrite(s, 1, n, out);
+		else
+			fputc('?', out);
+		s += n ? n : 1;
+	}
+	if (have > width) {
+		fputs("…", out);
+		show++;
+	}
+	for (; show < width; show++)
+		fputc(' ', out);
+}
+
+/* ---- lay-out -------------------------------------------------------------------*/
+
+static const struct ca_cell *row_cells(const struct ca_profile_row *row)
+{
+	return row->point->estimates.cell + row->curve->first;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* All speedups of the rows shown, sorted; returns how many. */
+static size_t measured(const struct table *t, uint32_t **level)
+{
+	uint32_t *list;
+	size_t n = 0, room = 1, kept = 0;
+
+	for (size_t r = 0; r < t->rows; r++)
+		room += t->profile->row[r].curve->cells;
+	*level = list = calloc(room, sizeof *list);
+	for (size_t r = 0; list && r < t->rows; r++)
+		for (size_t c = 0; c < t->profile->row[r].curve->cells; c++)
+			if (row_cells(&t->profile->row[r])[c].speedup)
+				list[n++] = row_cells(&t->profile->row[r])[c].speedup;
+	if (list)
+		qsort(list, n, sizeof *list, by_number);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || list[i] != list[kept - 1])
+			list[kept++] = list[i];
+	return kept;
+}
+
+/* With more speedups than columns, those next to a few round ones. */
+static void choose_columns(struct table *t, size_t room)
+{
+	static const uint32_t wanted[][5] = {
+		{ 50 }, { 25, 75 }, { 25, 50, 75 }, { 25, 50, 75, 100 }, { 10, 25, 50, 75, 100 },
+	};
+	uint32_t *level;
+	size_t n = measured(t, &level), most = room < COLUMNS_MAX ? room : COLUMNS_MAX;
+
+	if (n > most && most > 5)
+		most = 5;
+	if (n > 10 && most > 5) /* readable beats complete: the rest is in profile.json */
+		most = 5;
+	t->columns = n < most ? n : most;
+	for (size_t c = 0; c < t->columns; c++) {
+		t->speedup[c] = level[c];
+		for (size_t i = 0; n > most && i < n; i++) {
+			int64_t want = (int64_t)wanted[most - 1][c] * 10000;
+
+			if (llabs(level[i] - want) < llabs(t->speedup[c] - want))
+				t->speedup[c] = level[i];
+		}
+		if (c && n > most && t->speedup[c] == t->speedup[c - 1]) {
+			t->columns--; /* two wishes met in one speedup; the list stays sorted */
+			break;
+		}
+	}
+	free(level);
+}
+
+static void lay_out(struct table *t, unsigned width)
+{
+	size_t code = NAME_MIN, point = 5, fixed;
+
+	for (size_t r = 0; r < t->rows; r++) {
+		size_t w = text_width(t->profile->row[r].region->name);
+		size_t p = text_width(t->profile->row[r].point->name);
+
+		code = w > code ? w : code;
+		point = p > point ? p : point;
+	}
+	if (width == 0)
+		width = 200;
+	if (point > POINT_MAX)
+		point = POINT_MAX;
+	if (code > width / 3 && width / 3 > NAME_MIN)
+		code = width / 3;
+	fixed = code + 1 + point + TAIL;
+	if (fixed + 3 * COLUMN > width) { /* three speedups are worth a shorter name */
+		size_t excess = fixed + 3 * COLUMN - width;
+		size_t give = code > 16 ? code - 16 : 0;
+
+		code -= excess < give ? excess : give;
+		if (point > 8 && code <= 16)
+			point = 8;
+		fixed = code + 1 + point + TAIL;
+	}
+	t->code = code;
+	t->point = point;
+	choose_columns(t, width > fixed + COLUMN ? (width - fixed) / COLUMN : 1);
+}
+
+/* ---- lines ---------------------------------------------------------------------*/
+
+static void put_effect(FILE *out, const struct ca_cell *cell)
+{
+	char text[48], error[24];
+	double half = (cell->high - cell->low) / 2;
+
+	snprintf(text, sizeof text, "%.*f", fabs(cell->effect) < 99.95 ? 1 : 0,
+		 fabs(cell->effect) < 0.05 ? 0 : cell->effect);
+	if (!isfinite(half))
+		snprintf(error, sizeof error, "?");
+	else
+		snprintf(error, sizeof error, "%.*f", half < 9.95 ? 1 : 0, fmin(half, 999));
+	/* ± has two bytes and one column */
+	fprintf(out, "%*s ±%-3s ", COLUMN - 6, text, error);
+}
+
+static void put_row(const struct table *t, const struct ca_profile_row *row)
+{
+	const struct ca_cell *cell = row_cells(row);
+
+	put_text(t->out, row->region->name, t->code);
+	fputc(' ', t->out);
+	put_text(t->out, row->point->name, t->point);
+	for (size_t i = 0; i < t->columns; i++) {
+		size_t c = 0;
+
+		while (c < row->curve->cells && cell[c].speedup != t->speedup[i])
+			c++;
+		if (c < row->curve->cells && isfinite(cell[c].effect))
+			put_effect(t->out, &cell[c]);
+		else
+			fprintf(t->out, "%*s", COLUMN, "-    ");
+	}
+	fprintf(t->out, "%6zu  %s\n", row->curve->experiments, ca_verdict_name(row->verdict));
+}
+
+static void put_header(const struct table *t)
+{
+	put_text(t->out, "code", t->code);
+	fputc(' ', t->out);
+	put_text(t->out, "point", t->point);
+	for (size_t i = 0; i < t->columns; i++) {
+		char text[24];
+
+		snprintf(text, sizeof text, "%.4g %%", t->speedup[i] / 1e4);
+		fprintf(t->out, "%*s  ", COLUMN - 2, text);
+	}
+	fputs("  exps  verdict\n", t->out);
+}
+
+/* The rows without enough data: a count and the first few names. */
+static void put_rest(const struct table *t, size_t from, unsigned width)
+{
+	const struct ca_profile *p = t->profile;
+	size_t n = p->rows - from, used;
+
+	if (!n)
+		return;
+	used = (size_t)fprintf(t->out, "%zu more without enough data: ", n);
+	for (size_t i = from; i < p->rows; i++) {
+		size_t w = text_width(p->row[i].region->name);
+
+		if (i > from && used + w + 5 > (width ? width : 200)) {
+			fputs(", …", t->out);
+			break;
+		}
+		if (i > from)
+			fputs(", ", t->out);
+		w = w > 40 ? 40 : w;
+		put_text(t->out, p->row[i].region->name, w);
+		used += w + 2;
+	}
+	fputc('\n', t->out);
+}
+
+static void put_title(const struct table *t)
+{
+	const struct ca_funnel *f = &t->profile->funnel;
+
+	fprintf(t->out, "\n%zu run%s, %" PRIu64 " experiment%s used", f->runs,
+		f->runs == 1 ? "" : "s", f->kept, f->kept == 1 ? "" : "s");
+	if (f->finished > f->kept)
+		fprintf(t->out, " of %" PRIu64, f->finished);
+	if (f->unfinished)
+		fprintf(t->out, ", %zu run%s cut short", f->unfinished,
+			f->unfinished == 1 ? "" : "s");
+	fputs("\n", t->out);
+}
+
+static void put_reason(const struct table *t)
+{
+	const struct ca_funnel *f = &t->profile->funnel;
+	const char *cause, *remedy;
+
+	if (!ca_funnel_reason(t->profile, &cause, &remedy))
+		return;
+	fprintf(t->out, "%s: %s.\n", t->profile->rows ? "No verdict" : "No result", cause);
+	fprintf(t->out, "To do: %s.\n", remedy);
+	fprintf(t->out,
+		"Funnel: %" PRIu64 " samples, %" PRIu64 " dropped, %" PRIu64 " in scope; %" PRIu64
+		" visits; experiments: %" PRIu64 " started, %" PRIu64 " finished, %" PRIu64
+		" kept.\n",
+		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished, f->kept);
+}
+
+static void put_table(struct table *t, unsigned width)
+{
+	const struct ca_profile *p = t->profile;
+	size_t sure = 0, rows;
+
+	while (sure < p->rows && p->row[sure].verdict != CA_VERDICT_NOT_ENOUGH)
+		sure++;
+	/* When nothing is sure, the best guesses are still worth a look. */
+	rows = sure ? sure : p->rows < UNSURE_ROWS ? p->rows : UNSURE_ROWS;
+	t->rows = rows < ROWS_MAX ? rows : ROWS_MAX;
+	put_title(t);
+	if (t->rows) {
+		lay_out(t, width);
+		fputs("Program speedup in % (± 95 % interval) if the code were faster by:\n",
+		      t->out);
+		put_header(t);
+		for (size_t r = 0; r < t->rows; r++)
+			put_row(t, &p->row[r]);
+		if (rows > t->rows)
+			fprintf(t->out, "%zu more in profile.json\n", rows - t->rows);
+		put_rest(t, rows, width);
+	}
+	put_reason(t);
+}
+
+void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width)
+{
+	char *text = NULL;
+	size_t size = 0, done = 0;
+	struct table t = { .out = open_memstream(&text, &size), .profile = profile };
+
+	if (!t.out)
+		return;
+	put_table(&t, width);
+	if (fclose(t.out) == 0)
+		while (done < size) {
+			ssize_t n = write(fd, text + done, size - done);
+
+			if (n <= 0)
+				break; /* a closed terminal: the files hold everything */
+			done += (size_t)n;
+		}
+	free(text);
+}
