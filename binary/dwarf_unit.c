@@ -1,0 +1,391 @@
+/* One DWARF unit: functions with their ranges, and the calls inlined into them. Goes only
+ * where code can be: namespaces, functions, blocks; types, most of all DIEs, are stepped
+ * over. Lines are in dwarf_lines.c. Runs in several threads, each with a worker and a Dwarf
+ * handle of its own (libdw's handles are not for sharing). Driver's process. */
+#include "binary/dwarf_unit.h"
+#include "binary/dwarf_lines.h"
+#include <dwarf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NESTING = 200 };
+
+/* A walk over one unit. */
+struct walk {
+	struct ca_dwarf_worker *worker;
+	Dwarf_Files *files; /* call_file numbers; may be NULL */
+	size_t budget;      /* DIEs left; more would mean a loop in broken data */
+	bool broken;
+};
+
+void ca_dwarf_warn(struct ca_dwarf_worker *worker, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	uint32_t offset = ca_strings_put(&worker->strings, text);
+	ca_vec_add(&worker->warnings, &offset, 1);
+}
+
+/* Drop "." and "x/.." from a path. `out` has room for it. */
+static void clean_path(const char *path, char *out)
+{
+	size_t n = 0;
+	bool absolute = path[0] == '/';
+
+	while (*path) {
+		size_t length = strcspn(path, "/");
+		if (length == 2 && path[0] == '.' && path[1] == '.' && n > 0 &&
+		    !(n >= 2 && strncmp(out + n - 2, "..", 2) == 0 && (n == 2 || out[n - 3] == '/'))) {
+			while (n > 0 && out[n - 1] != '/')
+				n--;
+			if (n > 0)
+				n--;
+		} else if (length > 0 && !(length == 1 && path[0] == '.') &&
+			   !(absolute && n == 0 && length == 2 && strncmp(path, "..", 2) == 0)) {
+			if (n > 0 || absolute)
+				out[n++] = '/';
+			memcpy(out + n, path, length);
+			n += length;
+		}
+		path += length + (path[length] == '/');
+	}
+	out[n] = '\0';
+}
+
+uint32_t ca_dwarf_file(struct ca_dwarf_worker *worker, const char *name)
+{
+	bool known;
+	char buffer[512];
+
+	if (!name)
+		return 0;
+	uint32_t *place = ca_pointers_find(&worker->files, name, &known);
+	if (place && known)
+		return *place;
+	size_t length = strlen(name);
+	char *clean = length + 2 <= sizeof(buffer) ? buffer : malloc(length + 2);
+	if (!clean)
+		return 0;
+	clean_path(name, clean);
+	uint32_t id = ca_strings_put(&worker->strings, clean);
+	if (clean != buffer)
+		free(clean);
+	if (place)
+		*place = id;
+	return id;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		return dwarf_formstring(&attribute);
+	return NULL;
+}
+
+/* Note in worker->scopes the "ns::type::" of each function that the DIE's children declare. */
+static void map_scopes(struct ca_dwarf_worker *worker, Dwarf_Die *parent, const char *scope,
+		       unsigned nesting)
+{
+	Dwarf_Die die;
+	bool known;
+	char inner[512];
+
+	for (int more = dwarf_child(parent, &die); more == 0; more = dwarf_siblingof(&die, &die)) {
+		const char *name;
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram: {
+			uint32_t *place = ca_pointers_find(&worker->scopes, die.addr, &known);
+			if (place)
+				*place = ca_strings_put(&worker->strings, scope);
+			break;
+		}
+		case DW_TAG_namespace:
+		case DW_TAG_structure_type:
+		case DW_TAG_class_type:
+		case DW_TAG_union_type:
+			name = dwarf_diename(&die);
+			snprintf(inner, sizeof(inner), "%s%.200s%s", scope, name ? name : "",
+				 name ? "::" : "");
+			if (nesting < MAX_NESTING)
+				map_scopes(worker, &die, inner, nesting + 1);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static bool has_namespaces(int language)
+{
+	switch (language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* "ns::type::name" for a function that has no linkage name. To find what is around a DIE means
+ * to walk its unit, so that is done once for each unit that has such functions. */
+static uint32_t scoped_name(struct ca_dwarf_worker *worker, Dwarf_Die *die, const char *name)
+{
+	Dwarf_Die unit;
+	char text[1024];
+	bool known;
+
+	if (!dwarf_diecu(die, &unit, NULL, NULL) || !has_namespaces(dwarf_srclang(&unit)))
+		return ca_strings_put(&worker->strings, name);
+	if (ca_pointers_find(&worker->scopes, unit.addr, &known) && !known)
+		map_scopes(worker, &unit, "", 0);
+	const uint32_t *scope = ca_pointers_find(&worker->scopes, die->addr, &known);
+	snprintf(text, sizeof(text), "%s%s",
+		 scope ? ca_strings_get(&worker->strings, *scope) : "", name);
+	return ca_strings_put(&worker->strings, text);
+}
+
+/* Follows abstract origin or specification once, for its scopes. */
+static bool origin_of(Dwarf_Die *die, Dwarf_Die *origin)
+{
+	Dwarf_Attribute attribute;
+
+	return (dwarf_attr(die, DW_AT_abstract_origin, &attribute) ||
+		dwarf_attr(die, DW_AT_specification, &attribute)) &&
+	       dwarf_formref_die(&attribute, origin);
+}
+
+/* What people call the function that the DIE (or its origin) declares; 0: it has no name. */
+static uint32_t name_of(struct ca_dwarf_worker *worker, Dwarf_Die *die)
+{
+	Dwarf_Die at = *die, origin;
+	bool known;
+
+	for (int i = 0; i < 4 && origin_of(&at, &origin); i++)
+		at = origin;
+	uint32_t *place = ca_pointers_find(&worker->names, at.addr, &known);
+	if (place && known)
+		return *place;
+	const char *linkage = linkage_name(die);
+	const char *plain = dwarf_diename(die);
+	char *text = linkage ? ca_demangle(linkage) : NULL;
+	uint32_t name = 0;
+	if (text)
+		name = ca_strings_put(&worker->strings, text);
+	else if (plain)
+		name = scoped_name(worker, &at, plain);
+	else if (linkage)
+		name = ca_strings_put(&worker->strings, linkage);
+	free(text);
+	if (place)
+		*place = name;
+	return name;
+}
+
+/* Iterates over the ranges of a DIE that lie in the binary's text. */
+struct range_iterator {
+	ptrdiff_t offset;
+	Dwarf_Addr base;
+	uint32_t low, high;
+	bool broken;
+};
+
+static bool next_range(const struct walk *walk, Dwarf_Die *die, struct range_iterator *at)
+{
+	Dwarf_Addr low, high;
+
+	while ((at->offset = dwarf_ranges(die, at->offset, &at->base, &low, &high)) > 0)
+		if (ca_build_range(walk->worker->build, low, high, &at->low, &at->high))
+			return true;
+	at->broken = at->offset < 0;
+	return false;
+}
+
+static bool has_code(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
+}
+
+/* Returns whether any of its code is in the binary. */
+static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
+{
+	struct ca_dwarf_worker *worker = walk->worker;
+	struct range_iterator at = { 0 };
+	size_t first = worker->subprograms.n;
+	Dwarf_Addr entry;
+	int line = 0;
+
+	while (next_range(walk, die, &at)) {
+		struct ca_subprogram *new = ca_vec_push(&worker->subprograms);
+		if (!new)
+			return false;
+		*new = (struct ca_subprogram){ .low = at.low, .high = at.high,
+					       .owner = worker->owners,
+					       .unit = worker->unit,
+					       .entry = worker->subprograms.n - 1 == first };
+	}
+	walk->broken |= at.broken;
+	if (worker->subprograms.n == first)
+		return false;
+	struct ca_subprogram common = { .name = name_of(worker, die) };
+	common.linkage = ca_strings_put(&worker->strings, linkage_name(die));
+	if (!common.linkage)
+		common.linkage = ca_strings_put(&worker->strings, dwarf_diename(die));
+	common.file = ca_dwarf_file(worker, dwarf_decl_file(die));
+	if (dwarf_decl_line(die, &line) == 0 && line > 0)
+		common.line = (uint32_t)line;
+	bool has_entry = dwarf_entrypc(die, &entry) == 0;
+	for (size_t i = first; i < worker->subprograms.n; i++) {
+		struct ca_subprogram *sub = (struct ca_subprogram *)worker->subprograms.at + i;
+		sub->name = common.name;
+		sub->linkage = common.linkage;
+		sub->file = common.file;
+		sub->line = common.line;
+		if (has_entry && worker->subprograms.n - first > 1)
+			sub->entry = sub->low + worker->build->object.base == entry;
+	}
+	*owner = worker->owners++;
+	return common.name != 0;
+}
+
+static uint32_t number(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 ||
+	    value > INT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+static void add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t owner, uint32_t depth)
+{
+	struct ca_dwarf_worker *worker = walk->worker;
+	struct ca_inlined inlined = { .depth = depth, .owner = owner };
+	struct range_iterator at = { 0 };
+	bool first = true;
+
+	while (next_range(walk, die, &at)) {
+		if (first) {
+			uint32_t file = number(die, DW_AT_call_file);
+			inlined.name = name_of(worker, die);
+			inlined.call_line = number(die, DW_AT_call_line);
+			if (walk->files)
+				inlined.call_file = ca_dwarf_file(
+					worker, dwarf_filesrc(walk->files, file, NULL, NULL));
+			first = false;
+		}
+		inlined.low = at.low;
+		inlined.high = at.high;
+		ca_vec_add(&worker->inlines, &inlined, 1);
+	}
+	walk->broken |= at.broken;
+}
+
+/* owner: the function around us, UINT32_MAX outside of any. */
+static void walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t owner, uint32_t depth,
+			  unsigned nesting)
+{
+	Dwarf_Die die;
+	int more = dwarf_child(parent, &die);
+
+	if (nesting > MAX_NESTING)
+		more = -1;
+	for (; more == 0; more = dwarf_siblingof(&die, &die)) {
+		uint32_t inner = UINT32_MAX;
+		if (walk->budget-- == 0) {
+			more = -1;
+			break;
+		}
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			if (has_code(&die) && add_subprogram(walk, &die, &inner))
+				walk_children(walk, &die, inner, 0, nesting + 1);
+			break;
+		case DW_TAG_inlined_subroutine:
+			if (owner != UINT32_MAX) {
+				add_inlined(walk, &die, owner, depth + 1);
+				walk_children(walk, &die, owner, depth + 1, nesting + 1);
+			}
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_lexical_block:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+			walk_children(walk, &die, owner, depth, nesting + 1);
+			break;
+		default:
+			break;
+		}
+		if (walk->broken)
+			return;
+	}
+	if (more < 0)
+		walk->broken = true;
+}
+
+/* The unit that holds the DIEs: the split one if the DIE is a skeleton. */
+static bool find_split(struct ca_dwarf_worker *worker, Dwarf_Die *die, Dwarf_Die *out)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die split;
+	const char *name = NULL;
+
+	*out = *die;
+	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
+	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	if (!name)
+		return true;
+	if (dwarf_cu_info(die->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr) {
+		*out = split;
+		return true;
+	}
+	ca_dwarf_warn(worker,
+		      "%s: %s with its debug information is missing; only symbols and lines of it are known",
+		      worker->build->object.path, name);
+	worker->incomplete = true;
+	return false;
+}
+
+void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit)
+{
+	struct walk walk = { .worker = worker };
+	size_t inlines = worker->inlines.n, subprograms = worker->subprograms.n;
+	Dwarf_Die full;
+	size_t files;
+	const char *name = dwarf_diename(die);
+	bool lines = ca_dwarf_lines(worker, die);
+
+	worker->unit = unit;
+	if (find_split(worker, die, &full)) {
+		if (dwarf_getsrcfiles(&full, &walk.files, &files) != 0)
+			walk.files = NULL;
+		/* each DIE takes a byte at least */
+		walk.budget = (size_t)1 << 31;
+		walk_children(&walk, &full, UINT32_MAX, 0, 0);
+	}
+	if (walk.broken) {
+		worker->inlines.n = inlines;
+		worker->subprograms.n = subprograms;
+	}
+	if (walk.broken || !lines)
+		ca_dwarf_warn(worker,
+			      "%s: the debug information of %s is damaged; its %s left out",
+			      worker->build->object.path, name ? name : "a compilation unit",
+			      !walk.broken ? "lines are" : lines ? "functions are" :
+			      "lines and functions are");
+}
