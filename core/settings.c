@@ -1,0 +1,230 @@
+/* The settings table, look-ups in it, and the life of a struct ca_settings.
+ * Parsing and checks: core/settings_set.c. Files and environment: core/settings_read.c. */
+#include "core/settings.h"
+#include "core/nearest.h"
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct ca_setting table[CA_SETTING_COUNT] = {
+#define CA_SETTING(ID, member, type, standard, low, high, choices, unit, use, letter, options,     \
+		   argument, group, help)                                                          \
+	{ CA_SETTING_##ID, CA_TYPE_##type, CA_USE_##use, CA_GROUP_##group, "CAUSAL_" #ID, #member, \
+	  standard,	   low,		   high,	 choices,	   unit,	  letter,  \
+	  options,	   argument,	   help,	 offsetof(struct ca_settings, member) },
+#include "core/settings.def"
+};
+
+const struct ca_setting *ca_setting_get(enum ca_setting_id id)
+{
+	return &table[id];
+}
+
+static bool owns_string(const struct ca_setting *setting)
+{
+	return setting->type == CA_TYPE_STRING || setting->type == CA_TYPE_PATTERNS ||
+	       setting->type == CA_TYPE_SPEEDUPS;
+}
+
+static void *member_of(struct ca_settings *settings, const struct ca_setting *setting)
+{
+	return (char *)settings + setting->offset;
+}
+
+/* As long options are written: '-' for '_'. */
+static void dashed(const char *name, char *buffer, size_t size)
+{
+	size_t i = 0;
+
+	for (; name[i] && name[i] != ' ' && i + 1 < size; i++)
+		buffer[i] = name[i] == '_' ? '-' : name[i];
+	buffer[i] = '\0';
+}
+
+void ca_setting_option(const struct ca_setting *setting, char *buffer, size_t size)
+{
+	dashed(*setting->options ? setting->options : setting->member, buffer, size);
+}
+
+/* Calls `each` for every long option of a row, until it returns true. */
+static bool each_option(const struct ca_setting *setting,
+			bool (*each)(void *context, const char *option), void *context)
+{
+	char option[64];
+
+	for (const char *at = setting->options; *at; at += strspn(at, " ")) {
+		dashed(at, option, sizeof option);
+		if (each(context, option))
+			return true;
+		at += strcspn(at, " ");
+	}
+	dashed(setting->member, option, sizeof option);
+	return each(context, option);
+}
+
+static bool same_option(void *context, const char *option)
+{
+	return !strcmp(context, option);
+}
+
+const struct ca_setting *ca_setting_find_option(const char *name)
+{
+	char wanted[64];
+
+	dashed(name, wanted, sizeof wanted);
+	if (strlen(name) != strlen(wanted))
+		return NULL;
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		if (each_option(&table[i], same_option, wanted))
+			return &table[i];
+	return NULL;
+}
+
+const struct ca_setting *ca_setting_find_letter(const char *letter)
+{
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		if (*letter && !strcmp(table[i].letter, letter))
+			return &table[i];
+	return NULL;
+}
+
+const struct ca_setting *ca_setting_find_key(const char *key)
+{
+	const char *bare = strncasecmp(key, "CAUSAL_", 7) ? key : key + 7;
+
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		if (table[i].use != CA_USE_COMMAND && !strcasecmp(table[i].member, bare))
+			return &table[i];
+	return NULL;
+}
+
+struct offer {
+	struct ca_nearest nearest;
+	char *best;
+	size_t size;
+};
+
+static bool offer_option(void *context, const char *option)
+{
+	struct offer *offer = context;
+	const char *before = offer->nearest.best;
+
+	/* `option` lives in the caller's buffer: keep a copy of the best one. */
+	ca_nearest_offer(&offer->nearest, option);
+	if (offer->nearest.best != before) {
+		snprintf(offer->best, offer->size, "%s", option);
+		offer->nearest.best = offer->best;
+	}
+	return false;
+}
+
+const char *ca_setting_near_option(const char *name)
+{
+	static _Thread_local char best[64];
+	char wanted[64];
+	struct offer offer = { .nearest = { .name = wanted }, .best = best, .size = sizeof best };
+
+	dashed(name, wanted, sizeof wanted);
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		each_option(&table[i], offer_option, &offer);
+	offer_option(&offer, "help");
+	offer_option(&offer, "version");
+	return offer.nearest.best;
+}
+
+const char *ca_setting_near_key(const char *key)
+{
+	char upper[64] = "CAUSAL_";
+	size_t n = 7;
+	struct ca_nearest nearest = { .name = upper };
+
+	for (const char *at = strncasecmp(key, upper, n) ? key : key + n;
+	     *at && n + 1 < sizeof upper; at++)
+		upper[n++] = (char)toupper((unsigned char)*at);
+	upper[n] = '\0';
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		if (table[i].use != CA_USE_COMMAND)
+			ca_nearest_offer(&nearest, table[i].env);
+	return nearest.best;
+}
+
+enum ca_status ca_settings_init(struct ca_settings *settings, struct ca_err *err)
+{
+	enum ca_status status = CA_OK;
+
+	memset(settings, 0, sizeof *settings);
+	for (size_t i = 0; i < CA_SETTING_COUNT && !status; i++) {
+		/* Not in range on purpose: "no variant chosen". */
+		if (i == CA_SETTING_SINGLE)
+			settings->single = -1;
+		else
+			status = ca_settings_set(settings, table[i].id, table[i].standard,
+						 CA_ORIGIN_DEFAULT, NULL, err);
+	}
+	if (status)
+		ca_settings_fini(settings);
+	return status;
+}
+
+enum ca_status ca_settings_copy(struct ca_settings *to, const struct ca_settings *from,
+				struct ca_err *err)
+{
+	bool failed = false;
+
+	*to = *from;
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+		char **string = member_of(to, &table[i]);
+
+		if (!owns_string(&table[i]))
+			continue;
+		*string = strdup(*string);
+		failed = failed || !*string;
+	}
+	if (!failed)
+		return CA_OK;
+	ca_settings_fini(to);
+	return ca_err_set(err, CA_ERR_NOMEM, "no memory for the settings");
+}
+
+void ca_settings_fini(struct ca_settings *settings)
+{
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		if (owns_string(&table[i]))
+			free(*(char **)member_of(settings, &table[i]));
+	memset(settings, 0, sizeof *settings);
+}
+
+static char *choice_text(const struct ca_setting *setting, int value)
+{
+	const char *at = setting->choices;
+
+	for (; value > 0; value--)
+		at += strcspn(at, " ") + 1;
+	return strndup(at, strcspn(at, " "));
+}
+
+char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id)
+{
+	const struct ca_setting *setting = &table[id];
+	const void *member = (const char *)settings + setting->offset;
+	char *text = NULL;
+
+	switch (setting->type) {
+	case CA_TYPE_BOOL:
+		return strdup(*(const bool *)member ? "true" : "false");
+	case CA_TYPE_INT:
+		return asprintf(&text, "%" PRId64, *(const int64_t *)member) < 0 ? NULL : text;
+	case CA_TYPE_REAL:
+		return asprintf(&text, "%.15g", *(const double *)member) < 0 ? NULL : text;
+	case CA_TYPE_CHOICE:
+		return choice_text(setting, *(const int *)member);
+	case CA_TYPE_STRING:
+	case CA_TYPE_PATTERNS:
+	case CA_TYPE_SPEEDUPS:
+		break;
+	}
+	return strdup(*(char *const *)member);
+}

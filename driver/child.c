@@ -1,0 +1,199 @@
+/* Children of the driver; see driver/child.h. */
+#include "driver/child.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_executable(const char *path, int *error)
+{
+	struct stat info;
+
+	if (stat(path, &info)) {
+		*error = errno;
+		return false;
+	}
+	if (S_ISDIR(info.st_mode))
+		*error = EISDIR;
+	else if (access(path, X_OK))
+		*error = errno;
+	else
+		return true;
+	return false;
+}
+
+int ca_child_exec_error(const char *command, int error, struct ca_err *err)
+{
+	if (error == ENOENT || error == ENOTDIR) {
+		ca_err_set(err, CA_ERR_NOT_FOUND,
+			   "there is no command '%s'; check its path, or PATH", command);
+		return CA_EXIT_NOT_FOUND;
+	}
+	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command,
+		   strerror(error),
+		   error == EACCES ? "make it executable with chmod +x, or name its interpreter" :
+				     "give a program");
+	return CA_EXIT_NOT_EXECUTABLE;
+}
+
+int ca_child_check(const char *command, struct ca_err *err)
+{
+	const char *path = getenv("PATH");
+	int error = ENOENT, denied = 0;
+
+	if (strchr(command, '/') || !*command)
+		return is_executable(command, &error) ? 0 :
+							ca_child_exec_error(command, error, err);
+	if (!path)
+		path = "/bin:/usr/bin";
+	for (const char *at = path;; at++) {
+		size_t length = strcspn(at, ":");
+		char *file;
+
+		if (asprintf(&file, "%.*s%s%s", (int)length, at, length ? "/" : "./", command) < 0)
+			break;
+		if (is_executable(file, &error)) {
+			free(file);
+			return 0;
+		}
+		free(file);
+		if (error == EACCES)
+			denied = error;
+		at += length;
+		if (!*at)
+			break;
+	}
+	return ca_child_exec_error(command, denied ? denied : ENOENT, err);
+}
+
+static void run_child(const struct ca_child *child, const char *const *argv, char **env,
+		      const sigset_t *mask, int gate)
+{
+	char go;
+	int error;
+
+	close(child->gate);
+	if (read(gate, &go, 1) != 1)
+		_exit(CA_EXIT_NOT_EXECUTABLE);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvpe(argv[0], (char *const *)(uintptr_t)argv, env);
+	error = errno;
+	if (write(child->report, &error, sizeof error) < 0)
+		error = EIO;
+	_exit(error == ENOENT ? CA_EXIT_NOT_FOUND : CA_EXIT_NOT_EXECUTABLE);
+}
+
+enum ca_status ca_child_start(struct ca_child *child, const char *const *argv, char **env,
+			      const sigset_t *mask, struct ca_err *err)
+{
+	int gate[2], report[2];
+
+	/* A socket, since a write to it cannot raise SIGPIPE when the child has been killed. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate))
+		return ca_err_set(err, CA_ERR_IO, "no socket can be made (%s)", strerror(errno));
+	if (pipe2(report, O_CLOEXEC)) {
+		ca_err_set(err, CA_ERR_IO, "no pipe can be made (%s)", strerror(errno));
+		goto close_gate;
+	}
+	child->gate = gate[1];
+	child->report = report[1];
+	child->pid = fork();
+	if (child->pid < 0) {
+		ca_err_set(err, CA_ERR_IO, "no process can be started (%s)", strerror(errno));
+		goto close_report;
+	}
+	if (!child->pid)
+		run_child(child, argv, env, mask, gate[0]);
+	close(gate[0]);
+	close(report[1]);
+	child->report = report[0];
+	return CA_OK;
+
+close_report:
+	close(report[0]);
+	close(report[1]);
+close_gate:
+	close(gate[0]);
+	close(gate[1]);
+	return CA_ERR_IO;
+}
+
+enum ca_status ca_child_release(struct ca_child *child, const char *command, int *exit_status,
+				struct ca_err *err)
+{
+	int error = 0;
+	ssize_t n;
+
+	/* A child that is dead already shows when it is waited for. */
+	send(child->gate, "g", 1, MSG_NOSIGNAL);
+	close(child->gate);
+	do
+		n = read(child->report, &error, sizeof error);
+	while (n < 0 && errno == EINTR);
+	close(child->report);
+	if (n != sizeof error)
+		return CA_OK;
+	*exit_status = ca_child_exec_error(command, error, err);
+	return *exit_status == CA_EXIT_NOT_FOUND ? CA_ERR_NOT_FOUND : CA_ERR_PERMISSION;
+}
+
+int ca_child_exit_status(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return 128 + WTERMSIG(wait_status);
+	return WEXITSTATUS(wait_status);
+}
+
+char *ca_child_self(void)
+{
+	return realpath("/proc/self/exe", NULL);
+}
+
+/* Beside the executable in a build tree (libtool's folder), then as installed. */
+static char *find_runtime(void)
+{
+	static const char *const places[] = { ".libs", "causal/runtime/.libs", "../lib" };
+	char *self = ca_child_self(), *slash = self ? strrchr(self, '/') : NULL, *path = NULL;
+	char candidate[PATH_MAX];
+
+	for (size_t i = 0; slash && !path && i < sizeof places / sizeof *places; i++) {
+		snprintf(candidate, sizeof candidate, "%.*s/%s/libcausal-rt.so", (int)(slash - self),
+			 self, places[i]);
+		path = realpath(candidate, NULL);
+	}
+	free(self);
+	return path ? path : realpath(CAUSAL_LIBDIR "/libcausal-rt.so", NULL);
+}
+
+enum ca_status ca_child_runtime(const struct ca_settings *settings, char **path,
+				struct ca_err *err)
+{
+	*path = NULL;
+	if (*settings->runtime) {
+		*path = realpath(settings->runtime, NULL);
+		if (!*path)
+			ca_err_set(err, CA_ERR_USAGE,
+				   "runtime '%s' cannot be used (%s); give libcausal-rt.so",
+				   settings->runtime, strerror(errno));
+	} else {
+		*path = find_runtime();
+		if (!*path)
+			ca_err_set(err, CA_ERR_NOT_FOUND,
+				   "libcausal-rt.so is not where causal is installed; run make install, or give its path with --runtime");
+	}
+	if (!*path)
+		return *settings->runtime ? CA_ERR_USAGE : CA_ERR_NOT_FOUND;
+	if (!strpbrk(*path, ": "))
+		return CA_OK;
+	ca_err_set(err, CA_ERR_UNSUPPORTED,
+		   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot carry; install elsewhere",
+		   *path);
+	free(*path);
+	return CA_ERR_UNSUPPORTED;
+}

@@ -1,0 +1,90 @@
+/* Configuration files of variants; see driver/configs.h. What is written here reads back to
+ * the same settings (core/settings_read.c). */
+#include "driver/configs.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_axis(const struct ca_setting *setting)
+{
+	return setting->group == CA_GROUP_COMBINATORIAL;
+}
+
+/* Command-line-only settings have no key; a child does not read those of the sweep. */
+static bool is_written(const struct ca_settings *settings, const struct ca_setting *setting)
+{
+	return setting->use == CA_USE_RUN && settings->origin[setting->id] != CA_ORIGIN_DEFAULT;
+}
+
+static void put_text(FILE *file, const char *text)
+{
+	putc('"', file);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putc('\\', file);
+		putc(*text, file);
+	}
+	putc('"', file);
+}
+
+static void put_settings(FILE *file, const struct ca_settings *settings, bool axes)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+
+		if (is_written(settings, setting) && is_axis(setting) == axes &&
+		    (int)strlen(setting->env) > width)
+			width = (int)strlen(setting->env);
+	}
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		char *text;
+
+		if (!is_written(settings, setting) || is_axis(setting) != axes)
+			continue;
+		text = ca_settings_text(settings, setting->id);
+		fprintf(file, "%-*s = ", width, setting->env);
+		if (setting->type == CA_TYPE_STRING || setting->type == CA_TYPE_PATTERNS)
+			put_text(file, text ? text : "");
+		else
+			fputs(text ? text : "", file);
+		putc('\n', file);
+		free(text);
+	}
+}
+
+enum ca_status ca_configs_write(const char *folder, const struct ca_settings *settings,
+				const struct ca_variant *variant, size_t total, char **path,
+				struct ca_err *err)
+{
+	FILE *file;
+	bool failed;
+
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "folder '%s' cannot be made (%s); give another one with -g", folder,
+				  strerror(errno));
+	if (asprintf(path, "%s/causal-%0*zu.cfg", folder, ca_variants_width(total),
+		     variant->index) < 0)
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
+	file = fopen(*path, "we");
+	if (file) {
+		fputs("# causal common settings\n", file);
+		put_settings(file, settings, false);
+		fputs("\n# causal variant settings\n", file);
+		put_settings(file, settings, true);
+		failed = ferror(file);
+		failed = fclose(file) || failed;
+	}
+	if (!file || failed) {
+		ca_err_set(err, CA_ERR_USAGE, "'%s' cannot be written (%s); give another folder with -g",
+			   *path, strerror(errno));
+		free(*path);
+		return CA_ERR_USAGE;
+	}
+	return CA_OK;
+}

@@ -1,0 +1,14 @@
+/* Configuration files that the driver writes: one per variant, and the sample. */
+#ifndef CA_DRIVER_CONFIGS_H
+#define CA_DRIVER_CONFIGS_H
+#include "core/settings.h"
+#include "core/status.h"
+#include "driver/variants.h"
+
+/* Write <folder>/causal-<index>.cfg (index filled with zeros to the digits of total). The folder
+ * is made. *path: what was written, owned by the caller. */
+enum ca_status ca_configs_write(const char *folder, const struct ca_settings *settings,
+				const struct ca_variant *variant, size_t total, char **path,
+				struct ca_err *err);
+
+#endif

@@ -1,0 +1,144 @@
+/* --help, from the settings table; see driver/help.h. */
+#include "driver/help.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 80, INDENT = 8 };
+
+static const struct topic {
+	const char *name;
+	void (*print)(FILE *out);
+} topics[] = {
+	{ "", ca_help_options },
+	{ "man", ca_help_man },
+	{ "bash", ca_help_bash },
+	{ "config", ca_help_config },
+};
+
+bool ca_help_print(FILE *out, const char *topic)
+{
+	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+		if (!strcmp(topics[i].name, topic)) {
+			topics[i].print(out);
+			return true;
+		}
+	return false;
+}
+
+const char *ca_help_group(enum ca_setting_group group)
+{
+	static const char *const names[CA_GROUP_COUNT] = {
+		[CA_GROUP_DEBUG] = "Debug options",
+		[CA_GROUP_GENERAL] = "General options",
+		[CA_GROUP_CAUSAL] = "Causal options",
+		[CA_GROUP_COMBINATORIAL] = "Combinatorial options",
+	};
+
+	return names[group];
+}
+
+static bool has_default(const struct ca_setting *setting)
+{
+	return *setting->standard && setting->use != CA_USE_COMMAND &&
+	       setting->id != CA_SETTING_VERBOSE;
+}
+
+char *ca_help_text(const struct ca_setting *setting)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fputs(setting->help, out);
+	if (*setting->choices)
+		fprintf(out, "; one of: %s", setting->choices);
+	if (has_default(setting))
+		fprintf(out, "; default %s%s%s", setting->standard, *setting->unit ? " " : "",
+			setting->unit);
+	if (setting->use != CA_USE_COMMAND)
+		fprintf(out, " [%s]", setting->env);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void put_wrapped(FILE *out, const char *text)
+{
+	size_t column = 0;
+
+	for (const char *word = text; *word; word += strspn(word, " ")) {
+		size_t length = strcspn(word, " ");
+
+		if (column && column + 1 + length > WIDTH) {
+			putc('\n', out);
+			column = 0;
+		}
+		if (column)
+			column += (size_t)fprintf(out, " %.*s", (int)length, word);
+		else
+			column = (size_t)fprintf(out, "%*s%.*s", INDENT, "", (int)length, word);
+		word += length;
+	}
+	putc('\n', out);
+}
+
+/* The letter and all long names, the preferred one first. */
+static void put_names(FILE *out, const struct ca_setting *setting)
+{
+	char option[64], member[64];
+	const char *argument = setting->argument;
+
+	ca_setting_option(setting, option, sizeof option);
+	if (*setting->letter)
+		fprintf(out, "  -%s, --%s", setting->letter, option);
+	else
+		fprintf(out, "      --%s", option);
+	if (*argument)
+		fprintf(out, "%s%s", argument[0] == '[' && argument[1] == '=' ? "" : " ", argument);
+	snprintf(member, sizeof member, "%s", setting->member);
+	for (char *at = member; *at; at++)
+		if (*at == '_')
+			*at = '-';
+	if (strcmp(member, option))
+		fprintf(out, "  (also --%s)", member);
+	putc('\n', out);
+}
+
+void ca_help_options(FILE *out)
+{
+	fputs("Usage: causal [OPTIONS] -- COMMAND [ARGUMENTS]\n"
+	      "       causal COMMAND [ARGUMENTS]\n\n"
+	      "Tells how much faster a program would be if parts of its code were faster.\n"
+	      "Options end at --; if the first word is no option, everything is the command.\n",
+	      out);
+	for (int group = 0; group < CA_GROUP_COUNT; group++) {
+		fprintf(out, "\n%s\n", ca_help_group((enum ca_setting_group)group));
+		if (group == CA_GROUP_DEBUG)
+			fputs("  -h, -?, --help[=TOPIC]\n"
+			      "        Show this text; TOPIC: man, bash or config\n"
+			      "      --version\n"
+			      "        Show the version\n",
+			      out);
+		if (group == CA_GROUP_COMBINATORIAL)
+			put_wrapped(out, "Each argument is a group; every combination of one group per "
+					 "option is a variant, which is run once per iteration.");
+		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+			const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+			char *text;
+
+			if ((int)setting->group != group)
+				continue;
+			put_names(out, setting);
+			text = ca_help_text(setting);
+			put_wrapped(out, text ? text : setting->help);
+			free(text);
+		}
+	}
+	fputs("\nExit status: the program's own; 126 and 127 as a shell; 128+N for signal N;\n"
+	      "2 for a mistake in the options.\n",
+	      out);
+}

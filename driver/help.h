@@ -1,0 +1,23 @@
+/* Texts that derive from the settings table. */
+#ifndef CA_DRIVER_HELP_H
+#define CA_DRIVER_HELP_H
+#include "core/settings.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+/* --help[=TOPIC]: "" for the options, "man" a manual page in troff, "bash" a completion script,
+ * "config" a configuration file with all defaults. False: no such topic. */
+bool ca_help_print(FILE *out, const char *topic);
+
+/* The parts. */
+void ca_help_options(FILE *out);
+void ca_help_man(FILE *out);
+void ca_help_bash(FILE *out);
+void ca_help_config(FILE *out);
+
+/* Used by several of them. */
+const char *ca_help_group(enum ca_setting_group group);
+/* "Words [CAUSAL_X, default Y, one of: ...]" */
+char *ca_help_text(const struct ca_setting *setting);
+
+#endif

@@ -1,0 +1,94 @@
+/* Bash completion and the sample configuration, from the settings table; see driver/help.h. */
+#include "driver/help.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool takes_value(const struct ca_setting *setting)
+{
+	return *setting->argument && *setting->argument != '[';
+}
+
+static void put_names(FILE *out, const struct ca_setting *setting)
+{
+	char option[64];
+
+	ca_setting_option(setting, option, sizeof option);
+	if (*setting->letter)
+		fprintf(out, "-%s|", setting->letter);
+	fprintf(out, "--%s", option);
+}
+
+/* What may follow an option: choices, folders, files, or nothing that we know. */
+static void put_case(FILE *out, const struct ca_setting *setting)
+{
+	if (!takes_value(setting) && setting->id != CA_SETTING_GENERATE_CONFIGS)
+		return;
+	fputs("\t", out);
+	put_names(out, setting);
+	fputs(")\n\t\t", out);
+	if (setting->type == CA_TYPE_CHOICE)
+		fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\"))", setting->choices);
+	else if (setting->id == CA_SETTING_OUTPUT || setting->id == CA_SETTING_GENERATE_CONFIGS)
+		fputs("COMPREPLY=($(compgen -d -- \"$word\"))", out);
+	else if (setting->id == CA_SETTING_CONFIG_FILE || setting->id == CA_SETTING_RUNTIME)
+		fputs("COMPREPLY=($(compgen -f -- \"$word\"))", out);
+	else
+		fputs("COMPREPLY=()", out);
+	fputs("\n\t\treturn;;\n", out);
+}
+
+void ca_help_bash(FILE *out)
+{
+	fputs("# bash completion for causal\n"
+	      "_causal()\n{\n"
+	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i\n"
+	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	      "\t\tif [[ ${COMP_WORDS[i]} == -- || ( $i == 1 && ${COMP_WORDS[1]} != -* ) ]]; then\n"
+	      "\t\t\tif ((COMP_CWORD == i + 1)) && [[ ${COMP_WORDS[i]} == -- ]]; then\n"
+	      "\t\t\t\tCOMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
+	      "\t\t\telse\n"
+	      "\t\t\t\tCOMPREPLY=($(compgen -f -- \"$word\"))\n"
+	      "\t\t\tfi\n"
+	      "\t\t\treturn\n"
+	      "\t\tfi\n"
+	      "\tdone\n"
+	      "\tcase $before in\n",
+	      out);
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+		put_case(out, ca_setting_get((enum ca_setting_id)i));
+	fputs("\tesac\n\tif [[ $word != -* ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -c -- \"$word\"))\n\t\treturn\n\tfi\n"
+	      "\tCOMPREPLY=($(compgen -W '--help --version",
+	      out);
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		char option[64];
+
+		ca_setting_option(setting, option, sizeof option);
+		fprintf(out, " --%s", option);
+		if (*setting->letter)
+			fprintf(out, " -%s", setting->letter);
+	}
+	fputs("' -- \"$word\"))\n}\ncomplete -o filenames -o bashdefault -F _causal causal\n", out);
+}
+
+void ca_help_config(FILE *out)
+{
+	fputs("# Settings of causal with their defaults; remove the # before a KEY to set it.\n", out);
+	for (int group = 0; group < CA_GROUP_COUNT; group++) {
+		fprintf(out, "\n# ---- %s\n", ca_help_group((enum ca_setting_group)group));
+		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+			const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+
+			if ((int)setting->group != group || setting->use == CA_USE_COMMAND)
+				continue;
+			fprintf(out, "\n# %s", setting->help);
+			if (*setting->choices)
+				fprintf(out, "; one of: %s", setting->choices);
+			if (*setting->unit)
+				fprintf(out, "; in %s", setting->unit);
+			fprintf(out, "\n#%s = %s\n", setting->env,
+				*setting->standard ? setting->standard : "\"\"");
+		}
+	}
+}

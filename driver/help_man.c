@@ -1,0 +1,111 @@
+/* The manual page, from the settings table; see driver/help.h. */
+#include "driver/help.h"
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#error "configure defines PACKAGE_VERSION"
+#endif
+
+static void put_escaped(FILE *out, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", out);
+	for (; *text; text++) {
+		if (*text == '\\')
+			fputs("\\e", out);
+		else if (*text == '-')
+			fputs("\\-", out);
+		else
+			putc(*text, out);
+	}
+}
+
+static void put_option(FILE *out, const struct ca_setting *setting)
+{
+	const char *argument = setting->argument;
+	char option[64], *text = ca_help_text(setting);
+
+	ca_setting_option(setting, option, sizeof option);
+	fputs(".TP\n", out);
+	if (*setting->letter)
+		fprintf(out, "\\fB\\-%s\\fR, ", setting->letter);
+	fputs("\\fB\\-\\-", out);
+	put_escaped(out, option);
+	fputs("\\fR", out);
+	if (*argument) {
+		fputs(argument[0] == '[' && argument[1] == '=' ? "\\fI" : " \\fI", out);
+		put_escaped(out, argument);
+		fputs("\\fR", out);
+	}
+	putc('\n', out);
+	put_escaped(out, text ? text : setting->help);
+	putc('\n', out);
+	free(text);
+}
+
+static void put_options(FILE *out)
+{
+	fputs(".SH OPTIONS\n", out);
+	for (int group = 0; group < CA_GROUP_COUNT; group++) {
+		fprintf(out, ".SS %s\n", ca_help_group((enum ca_setting_group)group));
+		if (group == CA_GROUP_DEBUG)
+			fputs(".TP\n\\fB\\-h\\fR, \\fB\\-?\\fR, \\fB\\-\\-help\\fR[=\\fITOPIC\\fR]\n"
+			      "Show the options, or \\fBman\\fR this page, \\fBbash\\fR a completion "
+			      "script, \\fBconfig\\fR a configuration file with all defaults.\n"
+			      ".TP\n\\fB\\-\\-version\\fR\nShow the version.\n",
+			      out);
+		if (group == CA_GROUP_COMBINATORIAL)
+			fputs("Each argument is a group. Every combination of one group per option is a "
+			      "variant; patterns within a group are separated by semicolons. The first "
+			      "option below varies fastest, speedups slowest, and iterations are "
+			      "outermost.\n",
+			      out);
+		for (size_t i = 0; i < CA_SETTING_COUNT; i++)
+			if ((int)ca_setting_get((enum ca_setting_id)i)->group == group)
+				put_option(out, ca_setting_get((enum ca_setting_id)i));
+	}
+}
+
+void ca_help_man(FILE *out)
+{
+	fputs(".TH CAUSAL 1 \"\" \"causal " PACKAGE_VERSION "\" \"User Commands\"\n"
+	      ".SH NAME\n"
+	      "causal \\- tell which code would make a program faster if it were faster\n"
+	      ".SH SYNOPSIS\n"
+	      ".B causal\n[\\fIOPTIONS\\fR] \\fB\\-\\-\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
+	      ".br\n.B causal\n\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
+	      ".SH DESCRIPTION\n"
+	      "Runs the command, once for every variant and iteration, and finds by experiment "
+	      "how much faster the whole program would be if a function or line were faster: "
+	      "while it runs, everything else is slowed down, and the inserted time is taken out "
+	      "again.\n"
+	      ".PP\n"
+	      "The program's standard output is left alone; all that causal says goes to standard "
+	      "error. Options end at \\fB\\-\\-\\fR. If the first word is no option, everything is "
+	      "the command.\n",
+	      out);
+	put_options(out);
+	fputs(".SH CONFIGURATION\n"
+	      "Files given with \\fB\\-\\-config\\fR hold lines \\fIKEY\\fR = \\fIVALUE\\fR, the keys "
+	      "being the names in brackets above; # begins a comment, and values may stand in "
+	      "quotes. The command line goes before the environment, that before files, and "
+	      "files before defaults. For programs set up for Coz, COZ_BINARY_SCOPE, "
+	      "COZ_SOURCE_SCOPE, COZ_OUTPUT, COZ_END_TO_END, COZ_FIXED_LINE and "
+	      "COZ_FIXED_SPEEDUP are read, too.\n"
+	      ".SH FILES\n"
+	      ".TP\n.I causal\\-out/<app>\\-<time>/run\\-NNNN.jsonl\n"
+	      "What was recorded in each run.\n"
+	      ".TP\n.I profile.json\nAll runs of the directory merged, with estimates.\n"
+	      ".TP\n.I profile.coz\nThe same for Coz's viewer.\n"
+	      ".SH EXIT STATUS\n"
+	      "That of the first run that failed, else 0; 126 if the command cannot be executed, "
+	      "127 if it is not found, 128+\\fIN\\fR if signal \\fIN\\fR ended it, 2 for a mistake "
+	      "in the options.\n"
+	      ".SH EXAMPLES\n"
+	      ".TP\n.B causal \\-n 20 \\-\\- ./app\n"
+	      "Twenty runs, functions of the program itself, progress points from its macros.\n"
+	      ".TP\n.B causal \\-m line \\-e \\-s 0,25,50 \\-S 'parse\\e.c' \\-\\- ./app input\n"
+	      "Lines of parse.c, three runs, each measured from beginning to end.\n",
+	      out);
+}

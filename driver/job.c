@@ -1,0 +1,279 @@
+/* Jobs; see driver/job.h. The order of the checks is the order in which a user would want to
+ * hear of mistakes: the command, the values, the places. */
+#include "driver/job.h"
+#include "causal/results.h"
+#include "driver/child.h"
+#include "driver/configs.h"
+#include "driver/output.h"
+#include "driver/say.h"
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int exit_status_of(enum ca_status status)
+{
+	return status == CA_OK ? 0 : status == CA_ERR_USAGE ? CA_EXIT_USAGE : 1;
+}
+
+static void warn(const char *text)
+{
+	ca_say("%s", text);
+}
+
+/* Options before the files, to know which; the order does not decide what wins. */
+static enum ca_status read_settings(struct ca_job *job, struct ca_err *err)
+{
+	enum ca_status status = ca_options_apply(&job->options, &job->settings, err);
+
+	if (!status)
+		status = ca_settings_read_env(&job->settings, (const char *const *)environ, warn,
+					      err);
+	if (!status)
+		status = ca_settings_read_files(&job->settings, job->settings.config_file, err);
+	return status;
+}
+
+static int check_command(const struct ca_job *job, struct ca_err *err)
+{
+	if (!job->options.command) {
+		ca_err_set(err, CA_ERR_USAGE,
+			   "no command to run; write it after --, as in: causal -n 20 -- ./app");
+		return CA_EXIT_USAGE;
+	}
+	if (ca_options_text(&job->options, CA_SETTING_DRY_RUN))
+		return 0;
+	return ca_child_check(job->options.command[0], err);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
+{
+	int code;
+	enum ca_status status;
+
+	memset(job, 0, sizeof *job);
+	status = ca_options_parse(&job->options, argv, err);
+	if (status)
+		return exit_status_of(status);
+	if (job->options.action != CA_ACTION_RUN)
+		return 0;
+	status = ca_settings_init(&job->settings, err);
+	if (status)
+		goto fail;
+	code = check_command(job, err);
+	if (code) {
+		ca_job_fini(job);
+		return code;
+	}
+	status = read_settings(job, err);
+	if (!status)
+		status = ca_variants_init(&job->variants, &job->options, &job->settings, err);
+	if (!status && job->settings.single >= (int64_t)job->variants.total)
+		status = ca_err_set(err, CA_ERR_USAGE,
+				    "--single=%lld: there are only variants 0 to %zu; see --dry-run",
+				    (long long)job->settings.single, job->variants.total - 1);
+	if (status)
+		goto fail;
+	job->level = (int)job->settings.verbose + (job->settings.debug ? 8 : 0);
+	job->show_environment = job->settings.origin[CA_SETTING_VERBOSE] != CA_ORIGIN_DEFAULT ||
+				job->settings.debug;
+	job->app = base_name(job->options.command[0]);
+	return 0;
+fail:
+	ca_job_fini(job);
+	return exit_status_of(status);
+}
+
+void ca_job_fini(struct ca_job *job)
+{
+	ca_variants_fini(&job->variants);
+	ca_settings_fini(&job->settings);
+	ca_options_fini(&job->options);
+	free(job->command);
+	free(job->self);
+	free(job->runtime);
+	free(job->dir);
+	memset(job, 0, sizeof *job);
+}
+
+/* Patterns were checked when they were set. */
+static bool matches(const char *pattern, const char *text)
+{
+	regex_t compiled;
+	bool found;
+
+	if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))
+		return false;
+	found = !regexec(&compiled, text, 0, NULL, 0);
+	regfree(&compiled);
+	return found;
+}
+
+/* With -l, "<self> --" goes before the first word that matches. */
+static int make_command(struct ca_job *job, struct ca_err *err)
+{
+	char **given = job->options.command;
+	const char *launcher = job->settings.launcher;
+	size_t count = 0, to = 0, from = 0;
+
+	while (given[count])
+		count++;
+	job->command = calloc(count + 3, sizeof *job->command);
+	if (!job->command) {
+		ca_err_set(err, CA_ERR_NOMEM, "no memory for the command");
+		return 1;
+	}
+	if (*launcher) {
+		while (given[from] && !matches(launcher, given[from]))
+			job->command[to++] = given[from++];
+		if (!given[from]) {
+			ca_err_set(err, CA_ERR_NOT_FOUND,
+				   "-l '%s' matches no word of the command; give a pattern that matches the program to profile",
+				   launcher);
+			return 1;
+		}
+		job->command[to++] = job->self;
+		job->command[to++] = "--";
+		job->app = base_name(given[from]);
+	}
+	while (given[from])
+		job->command[to++] = given[from++];
+	return 0;
+}
+
+int ca_job_prepare(struct ca_job *job, struct ca_err *err)
+{
+	enum ca_status status = CA_OK;
+
+	job->self = ca_child_self();
+	if (!job->self) {
+		ca_err_set(err, CA_ERR_IO, "/proc/self/exe cannot be read; mount /proc");
+		return 1;
+	}
+	if (make_command(job, err))
+		return 1;
+	if (!*job->settings.launcher)
+		status = ca_child_runtime(&job->settings, &job->runtime, err);
+	if (!status)
+		status = ca_output_open(&job->settings, job->app, &job->dir, &job->first_run, err);
+	return exit_status_of(status);
+}
+
+/* Only the file's name is handed on, none of the variables that it replaces. */
+static enum ca_status use_config(const struct ca_job *job, const struct ca_variant *variant,
+				 const struct ca_settings *settings,
+				 struct ca_environ *environment, struct ca_err *err)
+{
+	const char *folder = job->settings.generate_configs;
+	char *file = NULL, *joined = NULL;
+	enum ca_status status;
+
+	for (size_t i = environment->count; i-- > 0;) {
+		char name[64];
+		size_t length = strcspn(environment->entry[i], "=");
+
+		if (strncmp(environment->entry[i], "CAUSAL_", 7) || length >= sizeof name)
+			continue;
+		memcpy(name, environment->entry[i], length);
+		name[length] = '\0';
+		ca_environ_unset(environment, name);
+	}
+	status = ca_configs_write(*folder ? folder : "causal-config", settings, variant,
+				  job->variants.total, &file, err);
+	if (status)
+		return status;
+	if (asprintf(&joined, "%s%s%s", settings->config_file, *settings->config_file ? ":" : "",
+		     file) < 0)
+		status = ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
+	else
+		status = ca_environ_set(environment, "CAUSAL_CONFIG_FILE", joined, err);
+	if (!status)
+		free(joined);
+	free(file);
+	return status;
+}
+
+enum ca_status ca_job_environ(const struct ca_job *job, const struct ca_variant *variant,
+			      const struct ca_settings *settings, const char *session,
+			      struct ca_environ *environment, struct ca_err *err)
+{
+	enum ca_status status = ca_environ_init(environment, err);
+
+	if (status)
+		return status;
+	if (settings->origin[CA_SETTING_GENERATE_CONFIGS] != CA_ORIGIN_DEFAULT) {
+		status = use_config(job, variant, settings, environment, err);
+	} else {
+		status = ca_environ_set(environment, "CAUSAL_LAUNCHER", "causal", err);
+		if (!status)
+			status = ca_environ_add_settings(environment, settings, err);
+	}
+	if (!status && session)
+		status = ca_environ_set(environment, "CAUSAL_SESSION", session, err);
+	if (!status && job->runtime)
+		status = ca_environ_preload(environment, job->runtime, err);
+	if (status)
+		ca_environ_fini(environment);
+	return status;
+}
+
+void ca_job_show(const struct ca_job *job, const struct ca_environ *environment, const char *prefix)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	if (!job->show_environment || job->level < 0)
+		return;
+	ca_environ_print(environment, prefix, job->level >= 1);
+	if (job->level < 1)
+		return;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return;
+	for (const char **word = job->command; *word; word++)
+		fprintf(out, "%s%s", word == job->command ? "" : " ", *word);
+	if (!fclose(out))
+		ca_say_line("%sExecuting '%s'...", prefix, text);
+	free(text);
+}
+
+void ca_job_message(void *context, int level, const char *text)
+{
+	const struct ca_job *job = context;
+
+	if (job->level >= 0 && level <= job->level)
+		ca_say("%s", text);
+}
+
+int ca_job_results(const struct ca_job *job)
+{
+	struct ca_profile *profile;
+	struct ca_err err;
+	enum ca_status status = ca_profile_load(&profile, job->dir, &err);
+
+	if (status) {
+		ca_say("%s", err.text);
+		return 1;
+	}
+	status = ca_profile_write(profile, job->dir, &err);
+	ca_say_progress(NULL);
+	if (job->level >= 0) {
+		ca_profile_print(profile, STDERR_FILENO, ca_say_width());
+		if (!status)
+			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)",
+			       job->dir);
+	}
+	if (status)
+		ca_say("%s", err.text);
+	ca_profile_free(profile);
+	return status ? 1 : 0;
+}

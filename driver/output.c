@@ -1,0 +1,181 @@
+/* The directory of a sweep's results; see driver/output.h. */
+#include "driver/output.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a run's records need at least; the check for a full disk. */
+enum { ROOM = 1 << 16 };
+
+static enum ca_status unusable(const char *dir, int error, struct ca_err *err)
+{
+	if (error == ENOSPC || error == EDQUOT)
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "output directory '%s': no space left; free some or give another with -o",
+				  dir);
+	return ca_err_set(err, CA_ERR_USAGE,
+			  "output directory '%s' is not writable (%s); give another with -o", dir,
+			  strerror(error));
+}
+
+/* mkdir -p; the last part may exist only if `reuse`. Returns 0 or an errno. */
+static int make_dirs(char *path, bool reuse)
+{
+	for (char *at = path + 1; *at; at++) {
+		int failed;
+
+		if (*at != '/')
+			continue;
+		*at = '\0';
+		failed = mkdir(path, 0777) && errno != EEXIST;
+		*at = '/';
+		if (failed)
+			return errno;
+	}
+	if (mkdir(path, 0777) && (errno != EEXIST || !reuse))
+		return errno;
+	return 0;
+}
+
+static void time_name(char *buffer, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	localtime_r(&now, &local);
+	strftime(buffer, size, "%Y%m%d-%H%M%S", &local);
+}
+
+/* causal-out/<app>-<time>, with -2, -3 ... behind it if that second is taken. */
+static enum ca_status make_default(const char *app, const char *suffix, char **dir,
+				   struct ca_err *err)
+{
+	char stamp[32];
+
+	time_name(stamp, sizeof stamp);
+	for (unsigned n = 1; n < 1000; n++) {
+		char more[16] = "";
+		int error;
+
+		if (n > 1)
+			snprintf(more, sizeof more, "-%u", n);
+		if (asprintf(dir, "causal-out/%s-%s%s%s", app, stamp, suffix, more) < 0)
+			return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
+		error = make_dirs(*dir, false);
+		if (!error)
+			return CA_OK;
+		if (error != EEXIST) {
+			unusable(*dir, error, err);
+			free(*dir);
+			return CA_ERR_USAGE;
+		}
+		free(*dir);
+	}
+	return unusable("causal-out", EEXIST, err);
+}
+
+static enum ca_status make_given(const struct ca_settings *settings, const char *suffix,
+				 char **dir, struct ca_err *err)
+{
+	char stamp[32] = "";
+	int error;
+
+	if (settings->time_output)
+		time_name(stamp, sizeof stamp);
+	if (asprintf(dir, "%s%s%s%s", settings->output, suffix, *stamp ? "/" : "", stamp) < 0)
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
+	error = make_dirs(*dir, true);
+	if (!error)
+		return CA_OK;
+	unusable(*dir, error, err);
+	free(*dir);
+	return CA_ERR_USAGE;
+}
+
+/* Write a little and remove it again: permissions, read-only and full file systems. */
+static int try_write(const char *dir)
+{
+	char *name;
+	int fd, error = 0;
+
+	if (asprintf(&name, "%s/.causal-%d.tmp", dir, (int)getpid()) < 0)
+		return ENOMEM;
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		error = errno;
+	} else {
+		error = posix_fallocate(fd, 0, ROOM);
+		if (error == EOPNOTSUPP || error == EINVAL)
+			error = 0;
+		close(fd);
+		unlink(name);
+	}
+	free(name);
+	return error;
+}
+
+/* The number in run-NNNN.jsonl, else 0. */
+static unsigned run_number(const char *name)
+{
+	unsigned number;
+	int end = 0;
+
+	if (sscanf(name, "run-%9u.jsonl%n", &number, &end) != 1 || !end || name[end])
+		return 0;
+	return number;
+}
+
+static enum ca_status scan(const char *dir, bool reset, unsigned *first, struct ca_err *err)
+{
+	DIR *open_dir = opendir(dir);
+	unsigned last = 0;
+	struct dirent *entry;
+
+	if (!open_dir)
+		return unusable(dir, errno, err);
+	while ((entry = readdir(open_dir))) {
+		unsigned number = run_number(entry->d_name);
+
+		if (reset && (number || !strcmp(entry->d_name, "profile.json") ||
+			      !strcmp(entry->d_name, "profile.coz"))) {
+			if (unlinkat(dirfd(open_dir), entry->d_name, 0)) {
+				int error = errno;
+
+				closedir(open_dir);
+				return unusable(dir, error, err);
+			}
+		} else if (number > last) {
+			last = number;
+		}
+	}
+	closedir(open_dir);
+	*first = last + 1;
+	return CA_OK;
+}
+
+enum ca_status ca_output_open(const struct ca_settings *settings, const char *app, char **dir,
+			      unsigned *first, struct ca_err *err)
+{
+	char suffix[32] = "";
+	enum ca_status status;
+	int error;
+
+	if (settings->use_pid)
+		snprintf(suffix, sizeof suffix, "-%d", (int)getpid());
+	status = *settings->output ? make_given(settings, suffix, dir, err) :
+				     make_default(app, suffix, dir, err);
+	if (status)
+		return status;
+	error = try_write(*dir);
+	status = error ? unusable(*dir, error, err) : scan(*dir, settings->reset, first, err);
+	if (status)
+		free(*dir);
+	return status;
+}

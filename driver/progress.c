@@ -1,0 +1,85 @@
+/* The progress line; see driver/progress.h. */
+#include "driver/progress.h"
+#include "core/clock.h"
+#include "driver/say.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REWRITE_NS = 200000000 };
+
+void ca_progress_init(struct ca_progress *progress, size_t total, bool shown)
+{
+	memset(progress, 0, sizeof *progress);
+	progress->total = total;
+	progress->shown = shown;
+	progress->terminal = isatty(STDERR_FILENO);
+}
+
+void ca_progress_begin(struct ca_progress *progress)
+{
+	progress->started = ca_clock_now();
+}
+
+void ca_progress_time(double seconds, char *buffer, size_t size)
+{
+	unsigned long s = seconds > 0 ? (unsigned long)(seconds + 0.5) : 0;
+
+	if (s < 60)
+		snprintf(buffer, size, "%lu s", s);
+	else if (s < 3600)
+		snprintf(buffer, size, "%lu min %lu s", s / 60, s % 60);
+	else
+		snprintf(buffer, size, "%lu h %lu min", s / 3600, s % 3600 / 60);
+}
+
+/* From the mean of the finished runs; not known before the first one has ended. */
+static void time_to_go(const struct ca_progress *progress, uint64_t elapsed, char *buffer,
+		       size_t size)
+{
+	double mean, rest;
+
+	if (!progress->finished) {
+		snprintf(buffer, size, "unknown time");
+		return;
+	}
+	mean = (double)progress->spent / (double)progress->finished;
+	rest = mean * (double)(progress->total - progress->finished);
+	if (rest > (double)elapsed)
+		rest -= (double)elapsed;
+	else
+		rest = 0;
+	ca_progress_time(rest / 1e9, buffer, size);
+}
+
+void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_status *status)
+{
+	uint64_t now = ca_clock_now();
+	char line[400], to_go[40], doing[256] = "";
+
+	if (!progress->shown || !progress->terminal || now - progress->last < REWRITE_NS)
+		return;
+	progress->last = now;
+	time_to_go(progress, now - progress->started, to_go, sizeof to_go);
+	if (status->region)
+		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
+	snprintf(line, sizeof line, "run %zu/%zu, %s to go, %llu experiments%s",
+		 progress->finished + 1, progress->total, to_go,
+		 (unsigned long long)status->experiments, doing);
+	ca_say_progress(line);
+}
+
+void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_status *status)
+{
+	uint64_t elapsed = ca_clock_now() - progress->started;
+	char took[40], to_go[40];
+
+	progress->finished++;
+	progress->spent += elapsed;
+	if (!progress->shown || progress->terminal)
+		return;
+	ca_progress_time((double)elapsed / 1e9, took, sizeof took);
+	time_to_go(progress, 0, to_go, sizeof to_go);
+	ca_say("run %zu/%zu: %llu experiments in %s, %s to go", progress->finished,
+	       progress->total, (unsigned long long)status->experiments, took, to_go);
+}

@@ -1,0 +1,27 @@
+/* The progress line: which run, what it does, and the time to go. */
+#ifndef CA_DRIVER_PROGRESS_H
+#define CA_DRIVER_PROGRESS_H
+#include "causal/conductor.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ca_progress {
+	bool shown, terminal;
+	size_t total, finished;
+	uint64_t started;   /* of the open run, ns */
+	uint64_t last;      /* time of the last line, ns */
+	uint64_t spent;     /* by finished runs, ns */
+};
+
+void ca_progress_init(struct ca_progress *progress, size_t total, bool shown);
+void ca_progress_begin(struct ca_progress *progress);
+/* Rewrites the line on a terminal, a few times a second. */
+void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_status *status);
+/* One line per run where there is no terminal. */
+void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_status *status);
+
+/* "8 s", "1 min 20 s", "2 h 5 min" */
+void ca_progress_time(double seconds, char *buffer, size_t size);
+
+#endif

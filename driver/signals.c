@@ -1,0 +1,67 @@
+/* Signals of the driver; see driver/signals.h. */
+#include "driver/signals.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static void fill(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGQUIT);
+	sigaddset(set, SIGCHLD);
+}
+
+enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err)
+{
+	sigset_t set;
+
+	fill(&set);
+	/* Ignored by inheritance, it would make the kernel reap our children. */
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &set, &signals->old);
+	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals->fd >= 0)
+		return CA_OK;
+	sigprocmask(SIG_SETMASK, &signals->old, NULL);
+	return ca_err_set(err, CA_ERR_IO, "signals cannot be awaited (%s)", strerror(errno));
+}
+
+void ca_signals_close(struct ca_signals *signals)
+{
+	close(signals->fd);
+	sigprocmask(SIG_SETMASK, &signals->old, NULL);
+}
+
+int ca_signals_wait(struct ca_signals *signals, int ms, bool *terminal)
+{
+	struct pollfd poll_fd = { .fd = signals->fd, .events = POLLIN };
+	struct signalfd_siginfo info;
+
+	*terminal = false;
+	if (poll(&poll_fd, 1, ms) <= 0)
+		return 0;
+	if (read(signals->fd, &info, sizeof info) != sizeof info)
+		return 0;
+	*terminal = info.ssi_code == SI_KERNEL;
+	return (int)info.ssi_signo;
+}
+
+void ca_signals_die(int number)
+{
+	static const struct rlimit no_core;
+	sigset_t set;
+
+	/* SIGQUIT would leave a core file of ours that says nothing. */
+	setrlimit(RLIMIT_CORE, &no_core);
+	signal(number, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(number);
+}

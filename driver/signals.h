@@ -1,0 +1,23 @@
+/* Signals of the driver: taken from a descriptor, never in a handler. */
+#ifndef CA_DRIVER_SIGNALS_H
+#define CA_DRIVER_SIGNALS_H
+#include "core/status.h"
+#include <signal.h>
+#include <stdbool.h>
+
+struct ca_signals {
+	int fd;
+	sigset_t old; /* mask that was in force: the children's */
+};
+
+/* From here on SIGINT, SIGTERM, SIGQUIT and SIGCHLD arrive at fd. A signal that was ignored
+ * when we were started stays so. */
+enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err);
+void ca_signals_close(struct ca_signals *signals);
+/* Wait up to ms for one. Returns its number, 0 for none. *terminal: it came from a key press,
+ * which every process of the foreground group has been sent. */
+int ca_signals_wait(struct ca_signals *signals, int ms, bool *terminal);
+/* Die of it as if we had not caught it; returns if that fails. */
+void ca_signals_die(int number);
+
+#endif
