@@ -146,13 +146,14 @@ static void tick(struct ca_thread *t, const void *context)
 	}
 	ca_patch_step(r.pc);
 	ca_probe_service();
-	ca_ledger_accrue(t, now, NULL);
+	ca_ledger_accrue(t, now, t->waiting);
 	if (sel->exact && !t->checked && !(t->selection & 1)) {
 		t->checked = true;
 		t->sampled_in = false;
 		ca_probe_adopt(t, &t->stack);
 	}
-	ca_ledger_pay(t);
+	if (!t->waiting)
+		ca_ledger_pay(t);
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed) - paid;
 	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid,

@@ -52,6 +52,7 @@ struct ca_thread {
 	uint32_t inside_slot[CA_INSIDE];
 	uint8_t inside_flag[CA_INSIDE]; /* 0 on a CPU, 1 waiting for others, 2 external wait */
 	bool inside_me;
+	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	/* where we are in S (exact) */
 	uint32_t depth;          /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
@@ -157,6 +158,7 @@ struct ca_waiting {
 	bool open;       /* an experiment was open at the start */
 	bool in_s;       /* inside S, known exactly */
 	bool sampled_s;  /* the blocking call itself is in S */
+	const enum ca_wait *outer; /* the wait around this one */
 };
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_meet(void);

@@ -57,6 +57,9 @@ void ca_meet(void)
 	t->guard--;
 }
 
+/* What a thread's `waiting` points to. */
+static const enum ca_wait kinds[] = { [CA_WAIT_OTHERS] = CA_WAIT_OTHERS, [CA_WAIT_EXTERNAL] = CA_WAIT_EXTERNAL };
+
 enum ca_wait ca_wait_kind_of_fd(int fd)
 {
 	struct stat st;
@@ -105,6 +108,8 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 			ca_ledger_log(CA_LOG_EXTERNAL, t, w.since, 0);
 		}
 	}
+	w.outer = t->waiting;
+	t->waiting = &kinds[w.kind];
 	t->guard--;
 	errno = saved;
 	return w;
@@ -119,6 +124,7 @@ void ca_wait_end(struct ca_waiting *w)
 	if (!t || t != ca_self)
 		return;
 	t->guard++;
+	t->waiting = w->outer;
 	now = ca_clock_now();
 	if (w->in_s && t->depth) {
 		ca_ledger_log(CA_LOG_ON, t, now, w->kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);

@@ -98,7 +98,7 @@ static enum ca_wait ended_by(const struct pollfd *fds, nfds_t n, int ready)
 	return CA_WAIT_EXTERNAL;
 }
 
-static int only_fd(const struct pollfd *fds, nfds_t n)
+static int only_fd(struct pollfd *fds, nfds_t n)
 {
 	return n == 1 ? fds[0].fd : -1;
 }

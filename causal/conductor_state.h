@@ -1,0 +1,67 @@
+/* The conductor's state, shared by its files: conductor.c (the state machine) and
+ * conductor_open.c (everything before and after). Private to them. */
+#ifndef CA_CAUSAL_CONDUCTOR_STATE_H
+#define CA_CAUSAL_CONDUCTOR_STATE_H
+#include "causal/conductor.h"
+#include "causal/objects.h"
+#include "causal/regions.h"
+#include "causal/slog.h"
+#include "causal/visits.h"
+#include "core/rng.h"
+#include "core/sink.h"
+#include <stdbool.h>
+
+enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */
+
+enum ca_conductor_phase { WAITING, PREPARING, RUNNING, SETTLING, FINISHED };
+
+struct ca_open_experiment {
+	struct ca_experiment_record record;
+	struct ca_visits_now before;
+	struct ca_visits visits[CA_MAX_POINTS];
+	struct ca_in_flight flight;
+	uint64_t planned_end;
+	uint64_t hot_from, hot_entries;
+};
+
+struct ca_conductor {
+	struct ca_conductor_options opt;
+	const struct ca_settings *set;
+	struct ca_session *session;
+	int session_fd;
+	char session_path[CA_PATH];
+	struct ca_scope *scope;
+	struct ca_objects *objects;
+	struct ca_regions *regions;
+	struct ca_catalog catalog;
+	struct ca_slog *slog;
+	struct ca_results *results;
+	struct ca_dict *dict;
+	struct ca_sinks *sinks;
+	struct ca_rng rng;
+	unsigned *pool;
+	size_t pool_size;
+
+	enum ca_conductor_phase state;
+	pid_t child;
+	uint64_t started;     /* ns */
+	uint64_t state_since;
+	uint64_t last_step, last_reap, last_watch;
+	uint32_t selected;    /* region of the current selection, 0: none */
+	uint32_t region;      /* of the experiment being prepared or run */
+	uint32_t speedup;     /* ... millionths */
+	double length;        /* ns of the next experiment */
+	uint64_t watch_s;
+	struct ca_open_experiment e;
+	struct ca_run_summary sum;
+	uint64_t kept;
+	const char *warned_why;
+	bool off_told;
+};
+
+/* A line for the user; level 0 goes into the run file as well. */
+void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...) CA_PRINTF(3, 4);
+/* Free everything; removes the session. */
+void ca_conductor_dispose(struct ca_conductor *c);
+
+#endif

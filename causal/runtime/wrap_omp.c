@@ -1,0 +1,258 @@
+/* OpenMP: its barriers are inside the runtime libraries, behind raw system calls and spin
+ * loops, so threads announce their arrival where nothing else could tell.
+ *
+ * libgomp: its entry points are ordinary calls. The outlined body is wrapped, so that each
+ * thread pays before the barrier at the end of a region; from there to its next body it
+ * waits for others. The real function is looked up for each caller, as the loader would
+ * have: programs with a private copy of libgomp (Python's extension modules) keep theirs.
+ * libomp and others: through OMPT, the tools interface that they offer themselves. */
+#include "causal/runtime/wrap.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the real function for a caller ------------------------------------------------------*/
+enum { CACHE = 256 };
+struct binding {
+	_Atomic(const char *) name;   /* written first, by compare-and-swap */
+	_Atomic(const void *) caller;
+	_Atomic(void *) function;     /* released last */
+};
+static struct binding cache[CACHE];
+
+static void *find_real(const char *name, const void *caller)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+	Dl_info info;
+	void *handle;
+
+	if (function || !dladdr(caller, &info) || !info.dli_fname)
+		return function;
+	handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle)
+		return NULL;
+	function = dlsym(handle, name);
+	dlclose(handle);
+	return function;
+}
+
+static void *real_for(const char *name, const void *caller)
+{
+	size_t at = ((uintptr_t)caller >> 2 ^ (uintptr_t)name >> 3) % CACHE;
+	struct binding *b = &cache[at];
+	const char *none = NULL;
+	void *function = atomic_load_explicit(&b->function, memory_order_acquire);
+
+	if (function && atomic_load(&b->caller) == caller && atomic_load(&b->name) == name)
+		return function;
+	function = find_real(name, caller);
+	if (function && atomic_compare_exchange_strong(&b->name, &none, name)) {
+		atomic_store(&b->caller, caller);
+		atomic_store_explicit(&b->function, function, memory_order_release);
+	}
+	return function;
+}
+
+#define OMP_REAL(name) ((__typeof__(&name))real_for(#name, __builtin_return_address(0)))
+
+/* ---- idle between bodies -----------------------------------------------------------------*/
+/* A wait that begins in one call and ends in another. Tasks may run inside it, so ticks go on
+ * to charge for time on the CPU (who only spins pays that for nothing, which costs nothing);
+ * what is left at the end is forgiven. */
+static __thread struct ca_waiting idle __attribute__((tls_model("initial-exec")));
+
+static void idle_begin(void)
+{
+	if (idle.thread)
+		return;
+	idle = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	if (idle.thread)
+		idle.thread->waiting = NULL;
+}
+
+static void idle_end(void)
+{
+	if (idle.thread) {
+		ca_wait_end(&idle);
+		idle.thread->owed = 0;
+	}
+	idle.thread = NULL;
+}
+
+struct body {
+	void (*run)(void *);
+	void *data;
+};
+
+static void outlined(void *p)
+{
+	const struct body *b = p;
+
+	idle_end();
+	b->run(b->data);
+	idle_begin();
+}
+
+/* Each is called once per region; the body's record lives on the caller's stack until all
+ * threads have left it, as libgomp's own data does. */
+#define PARALLEL(name, parameters, ...)                                        \
+	void name parameters;                                                  \
+	CA_EXPORT void name parameters                                         \
+	{                                                                      \
+		struct body body = { run, data };                              \
+                                                                               \
+		ca_meet();                                                     \
+		OMP_REAL(name)(outlined, &body, __VA_ARGS__);                  \
+		idle_end();                                                    \
+	}
+#define RUN void (*run)(void *), void *data, unsigned threads
+
+PARALLEL(GOMP_parallel, (RUN, unsigned flags), threads, flags)
+PARALLEL(GOMP_parallel_sections, (RUN, unsigned count, unsigned flags), threads, count, flags)
+#define LOOP_CHUNK(name)                                                                       \
+	PARALLEL(name, (RUN, long start, long end, long step, long chunk, unsigned flags),     \
+		 threads, start, end, step, chunk, flags)
+#define LOOP(name)                                                                 \
+	PARALLEL(name, (RUN, long start, long end, long step, unsigned flags),     \
+		 threads, start, end, step, flags)
+LOOP_CHUNK(GOMP_parallel_loop_static)
+LOOP_CHUNK(GOMP_parallel_loop_dynamic)
+LOOP_CHUNK(GOMP_parallel_loop_guided)
+LOOP_CHUNK(GOMP_parallel_loop_nonmonotonic_dynamic)
+LOOP_CHUNK(GOMP_parallel_loop_nonmonotonic_guided)
+LOOP(GOMP_parallel_loop_runtime)
+LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
+LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+#define OMP_WAIT(name, parameters, arguments)                                      \
+	void name parameters;                                                      \
+	CA_EXPORT void name parameters                                             \
+	{                                                                          \
+		struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);           \
+                                                                                   \
+		OMP_REAL(name) arguments;                                          \
+		ca_wait_end(&w);                                                   \
+	}
+#define OMP_MEET(name, parameters, arguments)                                      \
+	void name parameters;                                                      \
+	CA_EXPORT void name parameters                                             \
+	{                                                                          \
+		ca_meet();                                                         \
+		OMP_REAL(name) arguments;                                          \
+	}
+#define OMP_BARRIER(name)                       \
+	void name(void);                        \
+	CA_EXPORT void name(void)               \
+	{                                       \
+		idle_begin();                   \
+		OMP_REAL(name)();               \
+		idle_end();                     \
+	}
+OMP_BARRIER(GOMP_barrier)
+OMP_BARRIER(GOMP_loop_end)
+OMP_BARRIER(GOMP_sections_end)
+OMP_WAIT(GOMP_critical_start, (void), ())
+OMP_MEET(GOMP_critical_end, (void), ())
+OMP_WAIT(GOMP_critical_name_start, (void **lock), (lock))
+OMP_MEET(GOMP_critical_name_end, (void **lock), (lock))
+OMP_WAIT(GOMP_atomic_start, (void), ())
+OMP_MEET(GOMP_atomic_end, (void), ())
+OMP_WAIT(GOMP_ordered_start, (void), ())
+OMP_MEET(GOMP_ordered_end, (void), ())
+OMP_MEET(GOMP_taskwait, (void), ())
+OMP_MEET(GOMP_taskgroup_end, (void), ())
+OMP_WAIT(omp_set_lock, (void *lock), (lock))
+OMP_MEET(omp_unset_lock, (void *lock), (lock))
+OMP_WAIT(omp_set_nest_lock, (void *lock), (lock))
+OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
+
+/* Taking the next piece of a shared loop: who owes must not be early. */
+#define OMP_NEXT(name)                                               \
+	bool name(long *start, long *end);                           \
+	CA_EXPORT bool name(long *start, long *end)                  \
+	{                                                            \
+		ca_meet();                                           \
+		return OMP_REAL(name)(start, end);                   \
+	}
+OMP_NEXT(GOMP_loop_dynamic_next)
+OMP_NEXT(GOMP_loop_guided_next)
+OMP_NEXT(GOMP_loop_runtime_next)
+OMP_NEXT(GOMP_loop_nonmonotonic_dynamic_next)
+OMP_NEXT(GOMP_loop_nonmonotonic_guided_next)
+OMP_NEXT(GOMP_loop_nonmonotonic_runtime_next)
+OMP_NEXT(GOMP_loop_maybe_nonmonotonic_runtime_next)
+
+/* ---- OMPT (OpenMP 5.0, chapter 4): only what we need of its types ------------------------*/
+typedef void (*ompt_any)(void);
+typedef ompt_any (*ompt_lookup)(const char *name);
+typedef union {
+	uint64_t value;
+	void *ptr;
+} ompt_data;
+struct ompt_result {
+	int (*initialize)(ompt_lookup lookup, int device, ompt_data *data);
+	void (*finalize)(ompt_data *data);
+	ompt_data data;
+};
+enum { OMPT_MUTEX_RELEASED = 17, OMPT_SYNC_REGION = 23, OMPT_MUTEX_ACQUIRE = 26, OMPT_MUTEX_ACQUIRED = 27 };
+enum { OMPT_SCOPE_BEGIN = 1 };
+
+static void on_sync_region(int kind, int endpoint, ompt_data *parallel, ompt_data *task, const void *code)
+{
+	(void)kind, (void)parallel, (void)task, (void)code;
+	if (endpoint == OMPT_SCOPE_BEGIN)
+		idle_begin();
+	else
+		idle_end();
+}
+
+static void on_mutex_acquire(int kind, unsigned hint, unsigned impl, uint64_t id, const void *code)
+{
+	(void)kind, (void)hint, (void)impl, (void)id, (void)code;
+	idle_begin();
+}
+
+static void on_mutex_acquired(int kind, uint64_t id, const void *code)
+{
+	(void)kind, (void)id, (void)code;
+	idle_end();
+}
+
+static void on_mutex_released(int kind, uint64_t id, const void *code)
+{
+	(void)kind, (void)id, (void)code;
+	ca_meet();
+}
+
+static int ompt_begin(ompt_lookup lookup, int device, ompt_data *data)
+{
+	int (*set)(int event, ompt_any callback) = (int (*)(int, ompt_any))lookup("ompt_set_callback");
+
+	(void)device, (void)data;
+	if (!set)
+		return 0;
+	set(OMPT_SYNC_REGION, (ompt_any)(void *)on_sync_region);
+	set(OMPT_MUTEX_ACQUIRE, (ompt_any)(void *)on_mutex_acquire);
+	set(OMPT_MUTEX_ACQUIRED, (ompt_any)(void *)on_mutex_acquired);
+	set(OMPT_MUTEX_RELEASED, (ompt_any)(void *)on_mutex_released);
+	return 1;
+}
+
+static void ompt_end(ompt_data *data)
+{
+	(void)data;
+}
+
+/* An OpenMP runtime asks for a tool. The user's own choice goes before us. */
+CA_EXPORT struct ompt_result *ompt_start_tool(unsigned version, const char *runtime);
+CA_EXPORT struct ompt_result *ompt_start_tool(unsigned version, const char *runtime)
+{
+	static struct ompt_result result = { ompt_begin, ompt_end, { 0 } };
+	const char *wanted = getenv("OMP_TOOL_LIBRARIES");
+
+	(void)version, (void)runtime;
+	if (!ca_rt.session || !atomic_load(&ca_rt.on) || (wanted && *wanted))
+		return NULL;
+	return &result;
+}
