@@ -110,7 +110,6 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 	ca_vec_free(&worker->warnings);
 	ca_pointers_free(&worker->names);
 	ca_pointers_free(&worker->scopes);
-	ca_pointers_free(&worker->files);
 	dwarf_end(worker->dwarf);
 }
 
@@ -127,7 +126,13 @@ static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 	};
 	/* dwarf_begin, not dwarf_begin_elf: an Elf handle is not for several threads either */
 	worker->dwarf = dwarf_begin(object->debug ? object->debug_fd : object->fd, DWARF_C_READ);
-	return worker->dwarf;
+	if (!worker->dwarf)
+		return false;
+	Elf *elf = dwarf_getelf(worker->dwarf);
+	worker->sections.line = ca_object_section(elf, ".debug_line", NULL);
+	worker->sections.str = ca_object_section(elf, ".debug_str", NULL);
+	worker->sections.line_str = ca_object_section(elf, ".debug_line_str", NULL);
+	return true;
 }
 
 static uint32_t move_string(struct ca_build *build, const struct ca_dwarf_worker *worker,

@@ -3,7 +3,6 @@
  * over. Lines are in dwarf_lines.c. Runs in several threads, each with a worker and a Dwarf
  * handle of its own (libdw's handles are not for sharing). Driver's process. */
 #include "binary/dwarf_unit.h"
-#include "binary/dwarf_lines.h"
 #include <dwarf.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +14,8 @@ enum { MAX_NESTING = 200 };
 /* A walk over one unit. */
 struct walk {
 	struct ca_dwarf_worker *worker;
-	Dwarf_Files *files; /* call_file numbers; may be NULL */
+	struct ca_line_table table; /* what file numbers in its DIEs mean */
+	Dwarf_CU *cu;
 	size_t budget;      /* DIEs left; more would mean a loop in broken data */
 	bool broken;
 };
@@ -30,55 +30,6 @@ void ca_dwarf_warn(struct ca_dwarf_worker *worker, const char *format, ...)
 	va_end(args);
 	uint32_t offset = ca_strings_put(&worker->strings, text);
 	ca_vec_add(&worker->warnings, &offset, 1);
-}
-
-/* Drop "." and "x/.." from a path. `out` has room for it. */
-static void clean_path(const char *path, char *out)
-{
-	size_t n = 0;
-	bool absolute = path[0] == '/';
-
-	while (*path) {
-		size_t length = strcspn(path, "/");
-		if (length == 2 && path[0] == '.' && path[1] == '.' && n > 0 &&
-		    !(n >= 2 && strncmp(out + n - 2, "..", 2) == 0 && (n == 2 || out[n - 3] == '/'))) {
-			while (n > 0 && out[n - 1] != '/')
-				n--;
-			if (n > 0)
-				n--;
-		} else if (length > 0 && !(length == 1 && path[0] == '.') &&
-			   !(absolute && n == 0 && length == 2 && strncmp(path, "..", 2) == 0)) {
-			if (n > 0 || absolute)
-				out[n++] = '/';
-			memcpy(out + n, path, length);
-			n += length;
-		}
-		path += length + (path[length] == '/');
-	}
-	out[n] = '\0';
-}
-
-uint32_t ca_dwarf_file(struct ca_dwarf_worker *worker, const char *name)
-{
-	bool known;
-	char buffer[512];
-
-	if (!name)
-		return 0;
-	uint32_t *place = ca_pointers_find(&worker->files, name, &known);
-	if (place && known)
-		return *place;
-	size_t length = strlen(name);
-	char *clean = length + 2 <= sizeof(buffer) ? buffer : malloc(length + 2);
-	if (!clean)
-		return 0;
-	clean_path(name, clean);
-	uint32_t id = ca_strings_put(&worker->strings, clean);
-	if (clean != buffer)
-		free(clean);
-	if (place)
-		*place = id;
-	return id;
 }
 
 static const char *linkage_name(Dwarf_Die *die)
@@ -217,6 +168,20 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
+/* The file that the function is defined in. Its number may be one of another unit's table. */
+static uint32_t declaration_file(const struct walk *walk, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file;
+
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
+	    dwarf_formudata(&attribute, &file) != 0)
+		return 0;
+	if (attribute.cu == walk->cu)
+		return ca_line_table_file(&walk->table, file);
+	return ca_strings_put(&walk->worker->strings, dwarf_decl_file(die));
+}
+
 /* Returns whether any of its code is in the binary. */
 static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
 {
@@ -242,7 +207,7 @@ static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
 	common.linkage = ca_strings_put(&worker->strings, linkage_name(die));
 	if (!common.linkage)
 		common.linkage = ca_strings_put(&worker->strings, dwarf_diename(die));
-	common.file = ca_dwarf_file(worker, dwarf_decl_file(die));
+	common.file = declaration_file(walk, die);
 	if (dwarf_decl_line(die, &line) == 0 && line > 0)
 		common.line = (uint32_t)line;
 	bool has_entry = dwarf_entrypc(die, &entry) == 0;
@@ -282,9 +247,7 @@ static void add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t owner, uint3
 			uint32_t file = number(die, DW_AT_call_file);
 			inlined.name = name_of(worker, die);
 			inlined.call_line = number(die, DW_AT_call_line);
-			if (walk->files)
-				inlined.call_file = ca_dwarf_file(
-					worker, dwarf_filesrc(walk->files, file, NULL, NULL));
+			inlined.call_file = ca_line_table_file(&walk->table, file);
 			first = false;
 		}
 		inlined.low = at.low;
@@ -361,20 +324,67 @@ static bool find_split(struct ca_dwarf_worker *worker, Dwarf_Die *die, Dwarf_Die
 	return false;
 }
 
+static const char *text_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
+/* The unit's line table, run for its lines. False: it is damaged. */
+static bool read_lines(struct ca_dwarf_worker *worker, Dwarf_Die *die, struct ca_line_table *table)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset;
+	size_t before = worker->lines.n;
+
+	if (!dwarf_attr(die, DW_AT_stmt_list, &attribute))
+		return true;
+	if (dwarf_formudata(&attribute, &offset) != 0 ||
+	    !ca_line_table_read(table, &worker->sections, offset, text_of(die, DW_AT_comp_dir),
+				dwarf_diename(die), &worker->strings))
+		return false;
+	if (dwarf_tag(die) == DW_TAG_partial_unit)
+		return true; /* shares the table of the units that import it */
+	bool ok = ca_line_table_run(table, worker->build, &worker->lines);
+	worker->has_lines |= worker->lines.n > before;
+	return ok;
+}
+
+/* Split units count files in a table of their own, if they have one. */
+static void use_split_table(struct walk *walk, Dwarf_Die *skeleton, Dwarf_Die *split)
+{
+	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(split->cu));
+	struct ca_line_sections sections = {
+		.line = ca_object_section(elf, ".debug_line.dwo", NULL),
+		.str = ca_object_section(elf, ".debug_str.dwo", NULL),
+		.line_str = ca_object_section(elf, ".debug_line_str.dwo", NULL),
+	};
+	struct ca_line_table table;
+
+	if (!sections.line)
+		return;
+	if (ca_line_table_read(&table, &sections, 0, text_of(skeleton, DW_AT_comp_dir),
+			       dwarf_diename(split), &walk->worker->strings)) {
+		ca_line_table_free(&walk->table);
+		walk->table = table;
+	} else {
+		ca_line_table_free(&table);
+	}
+}
+
 void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit)
 {
 	struct walk walk = { .worker = worker };
 	size_t inlines = worker->inlines.n, subprograms = worker->subprograms.n;
 	Dwarf_Die full;
-	size_t files;
-	const char *name = dwarf_diename(die);
-	bool lines = ca_dwarf_lines(worker, die);
+	bool lines = read_lines(worker, die, &walk.table);
 
 	worker->unit = unit;
 	if (find_split(worker, die, &full)) {
-		if (dwarf_getsrcfiles(&full, &walk.files, &files) != 0)
-			walk.files = NULL;
-		/* each DIE takes a byte at least */
+		if (full.addr != die->addr)
+			use_split_table(&walk, die, &full);
+		walk.cu = full.cu;
 		walk.budget = (size_t)1 << 31;
 		walk_children(&walk, &full, UINT32_MAX, 0, 0);
 	}
@@ -382,10 +392,12 @@ void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit
 		worker->inlines.n = inlines;
 		worker->subprograms.n = subprograms;
 	}
+	const char *name = dwarf_diename(&full);
 	if (walk.broken || !lines)
 		ca_dwarf_warn(worker,
 			      "%s: the debug information of %s is damaged; its %s left out",
 			      worker->build->object.path, name ? name : "a compilation unit",
 			      !walk.broken ? "lines are" : lines ? "functions are" :
 			      "lines and functions are");
+	ca_line_table_free(&walk.table);
 }

@@ -2,6 +2,7 @@
 #ifndef CA_BINARY_DWARF_UNIT_H
 #define CA_BINARY_DWARF_UNIT_H
 #include "binary/build.h"
+#include "binary/dwarf_lines.h"
 #include <elfutils/libdw.h>
 
 /* What one thread collects; strings are its own. */
@@ -17,7 +18,7 @@ struct ca_dwarf_worker {
 	struct ca_vec warnings;    /* strings */
 	struct ca_pointers names;  /* DIE to its demangled name */
 	struct ca_pointers scopes; /* DIE to "ns::type::"; units that are done */
-	struct ca_pointers files;  /* libdw's file name to ours */
+	struct ca_line_sections sections;
 	uint32_t owners;           /* subprograms so far */
 	bool has_lines, incomplete;
 };
@@ -31,7 +32,5 @@ struct ca_inlined {
 /* A unit by its first DIE and its number. What is broken in it is left out, with one warning. */
 void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit);
 void ca_dwarf_warn(struct ca_dwarf_worker *worker, const char *format, ...) CA_PRINTF(2, 3);
-/* A file name of libdw (valid as long as the worker's Dwarf), cleaned of "./" and "..". */
-uint32_t ca_dwarf_file(struct ca_dwarf_worker *worker, const char *name);
 
 #endif

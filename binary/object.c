@@ -196,21 +196,30 @@ const struct ca_text *ca_object_text(const struct ca_object *object, uint64_t ad
 	return low < object->texts && object->text[low].low <= address ? &object->text[low] : NULL;
 }
 
+/* Plain, compressed (-gz), or compressed and named as GNU tools did before (.zdebug_). */
+static bool is_named(const char *own, const char *name, bool *gnu)
+{
+	*gnu = own && strncmp(own, ".zdebug", 7) == 0 && strcmp(own + 2, name + 1) == 0;
+	return *gnu || (own && strcmp(own, name) == 0);
+}
+
 Elf_Data *ca_object_section(Elf *elf, const char *name, uint64_t *address)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
 	size_t names;
+	bool gnu;
 
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
-		if (!gelf_getshdr(scn, &shdr))
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
+		    !is_named(elf_strptr(elf, names, shdr.sh_name), name, &gnu))
 			continue;
-		const char *own = elf_strptr(elf, names, shdr.sh_name);
-		if (!own || strcmp(own, name) != 0 || shdr.sh_type == SHT_NOBITS)
-			continue;
-		if ((shdr.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
+		/* libdw may have been here before: then it is plain already */
+		if (gnu)
+			elf_compress_gnu(scn, 0, 0);
+		else if ((shdr.sh_flags & SHF_COMPRESSED) && elf_compress(scn, 0, 0) < 0)
 			return NULL;
 		Elf_Data *data = elf_getdata(scn, NULL);
 		if (!data || !data->d_buf || data->d_size == 0)
