@@ -100,7 +100,10 @@ static enum ca_wait ended_by(const struct pollfd *fds, nfds_t n, int ready)
 
 static int only_fd(struct pollfd *fds, nfds_t n)
 {
-	return n == 1 ? fds[0].fd : -1;
+	/* poll's prototype makes gcc believe that fds is only written to */
+	const struct pollfd *volatile first = fds;
+
+	return n == 1 ? first->fd : -1;
 }
 
 CA_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
