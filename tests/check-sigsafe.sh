@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# The objects of core that run inside the host may call nothing but what is listed here: plain
-# system calls and memory functions, no malloc, no stdio, no lock.
+# The objects that run inside the host and in its signal handlers, core's and the look-up in an
+# index, may call nothing but what is listed here: what POSIX calls async-signal-safe; no malloc,
+# no stdio, no lock. (The handler itself is tested where it runs.)
 set -euo pipefail
 
 build=${CA_TOP_BUILDDIR:-.}
-allowed='open|close|fstat|mmap|munmap|write|clock_gettime|memcpy|memmove|memset|memcmp|strlen|strcmp'
+allowed='open|close|fstat|mmap|munmap|unlink|write|sysconf|clock_gettime'
+allowed="$allowed|memcpy|memmove|memset|memcmp|strlen|strnlen|strcmp"
 allowed="$allowed|__errno_location|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
 read -ra nm <<< "${NM:-nm}" # may bring an option along
 
 shopt -s nullglob
-objects=("$build"/core/.libs/libcausal_core_rt_la-*.o)
+objects=("$build"/{core,binary}/.libs/libcausal*_rt_la-*.o)
 shopt -u nullglob
 if [ "${#objects[@]}" -eq 0 ]; then
-	echo "no object found in $build/core/.libs"
+	echo "no object of the runtime found below $build"
 	exit 99
 fi
 # What they call of each other is fine.
