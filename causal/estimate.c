@@ -196,7 +196,9 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 	if (cell->speedup == 0) {
 		ratio = cell_ratio(est, member, n); /* weights: from the screening of zeros */
 	} else {
-		ratio = cell_median(est, member, n, scratch);
+		ratio = cell->visits < CA_EST_COUNTS * (double)n && est->quantum > 0 ?
+				cell_ratio(est, member, n) :
+				cell_median(est, member, n, scratch);
 		for (int round = 0; round < 4 && isfinite(ratio) && n >= 3; round++) {
 			double noise = cell_noise(est, member, n, ratio, scratch);
 			double next;
@@ -204,7 +206,8 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 			for (size_t i = 0; i < n; i++) {
 				struct ca_est_item *item = &est->item[member[i]];
 
-				item->weight = ca_est_weight(item, ratio * item->base, noise,
+				item->weight = ca_est_weight(item, ratio * item->base,
+							     est->fence * noise,
 							     est->quantum);
 			}
 			next = cell_ratio(est, member, n);

@@ -77,35 +77,46 @@ static void count_zeros(const struct ca_est *est, uint32_t *in_run)
 		in_run[est->item[est->zero[z]].run]++;
 }
 
-/* Weights of the zeros before any baseline is known: each against the median of its own
- * neighbourhood, which neither a drift nor one bad experiment can bend. */
+/* Weights of the zeros before any baseline is known: each against the median of its
+ * neighbours, which neither a drift nor one bad experiment can bend. */
 static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 {
-	uint32_t near[SCREEN - 1];
+	uint32_t near[SCREEN];
 	double period[SCREEN];
 	size_t kept = 0;
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
 		uint32_t n = nearest(est, est->zero[z], SCREEN - 1, in_run, near);
+		double cost = 0, visits = 0;
 		size_t m = 0;
 
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++) {
+			cost += est->item[near[i]].cost;
+			visits += est->item[near[i]].visits;
 			if (est->item[near[i]].visits > 0)
 				period[m++] = est->item[near[i]].cost / est->item[near[i]].visits;
-		if (item->visits > 0)
-			period[m++] = item->cost / item->visits;
-		item->base = m ? ca_est_median(period, m) : item->cost;
-		if (item->visits > 0)
-			scratch[kept++] = fabs(log(item->cost / item->visits / item->base));
+		}
+		item->base = m ? ca_est_median(period, m) :
+			     item->visits > 0 ? item->cost / item->visits : item->cost;
+		/* The median of small counts is a whole number, not their middle. */
+		if (visits > 0 && visits < CA_EST_COUNTS * (double)n && est->quantum > 0)
+			item->base = cost / visits;
+		/* A median of m has 1.57 times the variance of a mean (of two: it is one). */
+		if (m && item->visits > 0)
+			scratch[kept++] = fabs(log(item->cost / item->visits / item->base)) /
+					  sqrt(1 + (m > 2 ? 1.57 : 1) / (double)m);
 	}
 	/* 1.4826: MAD to sigma for normal noise. The floor keeps exact repetitions, as in a
 	 * deterministic test, from calling every last digit an outlier. */
 	est->noise = kept ? fmax(1.4826 * ca_est_median(scratch, kept), 1e-3) : 1e-3;
+	/* A sigma known from a handful may be much too small. */
+	est->fence = 1 + 1. / fmax(1, (double)kept - 1);
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
 
-		item->weight = ca_est_weight(item, item->base, est->noise, est->quantum);
+		item->weight = ca_est_weight(item, item->base, est->fence * est->noise,
+					     est->quantum);
 	}
 }
 
@@ -115,7 +126,8 @@ static double ratio(double cost, double visits, double otherwise)
 }
 
 /* Sums of the zeros with their weights, all together and by run. */
-static void sum_zeros(struct ca_est *est, const double *weight, double *cost, double *visits)
+static void sum_zeros(struct ca_est *est, const double *weight, const double *factor,
+		      double *cost, double *visits)
 {
 	*cost = *visits = 0;
 	memset(est->run_cost, 0, est->runs * sizeof *est->run_cost);
@@ -123,25 +135,27 @@ static void sum_zeros(struct ca_est *est, const double *weight, double *cost, do
 	for (size_t z = 0; z < est->zeros; z++) {
 		const struct ca_est_item *item = &est->item[est->zero[z]];
 		double w = item->weight * (weight ? weight[est->zero[z]] : 1);
+		double c = w * item->cost * (factor ? factor[est->zero[z]] : 1);
 
-		*cost += w * item->cost;
+		*cost += c;
 		*visits += w * item->visits;
-		est->run_cost[item->run] += w * item->cost;
+		est->run_cost[item->run] += c;
 		est->run_visits[item->run] += w * item->visits;
 	}
 }
 
 /* The base of one item; its own part is left out when it is a zero itself. */
-static double base_of(const struct ca_est *est, size_t i, const double *weight, double cost,
-		      double visits)
+static double base_of(const struct ca_est *est, size_t i, const double *weight,
+		      const double *factor, double cost, double visits)
 {
 	const struct ca_est_item *item = &est->item[i];
 	double own = item->speedup == 0 ? item->weight * (weight ? weight[i] : 1) : 0;
-	double all = ratio(cost - own * item->cost, visits - own * item->visits,
+	double own_cost = own * item->cost * (factor ? factor[i] : 1);
+	double all = ratio(cost - own_cost, visits - own * item->visits,
 			   ratio(cost, visits, 0));
 
 	if (est->baseline == CA_BASELINE_RUN)
-		return ratio(est->run_cost[item->run] - own * item->cost,
+		return ratio(est->run_cost[item->run] - own_cost,
 			     est->run_visits[item->run] - own * item->visits, all);
 	if (est->baseline == CA_BASELINE_NEAR) {
 		double c = 0, v = 0;
@@ -150,7 +164,7 @@ static double base_of(const struct ca_est *est, size_t i, const double *weight, 
 			uint32_t j = est->near[item->neighbour + n];
 			double w = est->item[j].weight * (weight ? weight[j] : 1);
 
-			c += w * est->item[j].cost;
+			c += w * est->item[j].cost * (factor ? factor[j] : 1);
 			v += w * est->item[j].visits;
 		}
 		return ratio(c, v, all);
@@ -158,13 +172,13 @@ static double base_of(const struct ca_est *est, size_t i, const double *weight, 
 	return all;
 }
 
-void ca_est_rebase(struct ca_est *est, const double *weight, double *base)
+void ca_est_rebase(struct ca_est *est, const double *weight, const double *factor, double *base)
 {
 	double cost, visits;
 
-	sum_zeros(est, weight, &cost, &visits);
+	sum_zeros(est, weight, factor, &cost, &visits);
 	for (size_t i = 0; i < est->items; i++)
-		base[i] = base_of(est, i, weight, cost, visits);
+		base[i] = base_of(est, i, weight, factor, cost, visits);
 }
 
 static void use(struct ca_est *est, struct candidate candidate, const uint32_t *in_run)
@@ -187,10 +201,10 @@ static double score(struct ca_est *est)
 	double cost, visits, sum = 0, weights = 0;
 	double cap = 16 * est->noise * est->noise;
 
-	sum_zeros(est, NULL, &cost, &visits);
+	sum_zeros(est, NULL, NULL, &cost, &visits);
 	for (size_t z = 0; z < est->zeros; z++) {
 		const struct ca_est_item *item = &est->item[est->zero[z]];
-		double base = base_of(est, est->zero[z], NULL, cost, visits);
+		double base = base_of(est, est->zero[z], NULL, NULL, cost, visits);
 		double error = (item->cost - item->visits * base) / item->cost;
 		double extra = est->quantum * base * base / (item->cost * item->cost);
 
@@ -200,10 +214,19 @@ static double score(struct ca_est *est)
 	return weights > 0 ? sum / weights : 0;
 }
 
+static double mean_visits(const struct ca_est *est)
+{
+	double visits = 0;
+
+	for (size_t z = 0; z < est->zeros; z++)
+		visits += est->item[est->zero[z]].visits;
+	return visits / (double)est->zeros;
+}
+
 static struct candidate choose(struct ca_est *est, const uint32_t *in_run)
 {
 	struct candidate best = candidates[0];
-	double lowest = INFINITY;
+	double lowest = INFINITY, visits = mean_visits(est);
 
 	for (size_t c = 0; c < sizeof candidates / sizeof *candidates; c++) {
 		double now;
@@ -212,6 +235,14 @@ static struct candidate choose(struct ca_est *est, const uint32_t *in_run)
 		    (est->runs < 2 || est->zeros < 3 * est->runs))
 			continue; /* the same as ALL, or too few in a run */
 		if (candidates[c].baseline == CA_BASELINE_NEAR && candidates[c].k + 2 > est->zeros)
+			continue;
+		/* Time per visit of few visits is too large on average: 1 % at 100 that come
+		 * at random. */
+		if (candidates[c].baseline == CA_BASELINE_NEAR && est->quantum > 0 &&
+		    candidates[c].k * visits < 100)
+			continue;
+		if (candidates[c].baseline == CA_BASELINE_RUN && est->quantum > 0 &&
+		    visits * (double)(est->zeros / est->runs) < 100)
 			continue;
 		use(est, candidates[c], in_run);
 		now = score(est);
@@ -240,7 +271,7 @@ bool ca_est_baseline(struct ca_est *est)
 	count_zeros(est, in_run);
 	screen(est, in_run, scratch);
 	use(est, choose(est, in_run), in_run);
-	ca_est_rebase(est, NULL, base);
+	ca_est_rebase(est, NULL, NULL, base);
 	for (size_t i = 0; i < est->items; i++)
 		est->item[i].base = base[i];
 out:

@@ -53,11 +53,12 @@ double ca_est_scatter(const struct ca_est_item *item, double period, double nois
 
 /* Tukey's bisquare with c = 6: 98 % efficient for normal noise, and an experiment more than
  * six sigmas off has no say. Measured in visits, so that an experiment in which a rare point
- * happened not to be passed is no infinity. */
+ * happened not to be passed is no infinity; one visit more or less is never suspect, since
+ * small counts are skewed and dropping their tail would bend the mean. */
 double ca_est_weight(const struct ca_est_item *item, double period, double noise, double quantum)
 {
 	double expected = item->cost / period;
-	double sigma = sqrt(noise * noise * expected * expected + quantum);
+	double sigma = sqrt(noise * noise * expected * expected + (quantum > 0));
 	double z = (expected - item->visits) / (6 * (sigma > 0 ? sigma : 1e-9 * expected));
 
 	return fabs(z) < 1 ? (1 - z * z) * (1 - z * z) : 0;

@@ -5,6 +5,9 @@
 #include "core/rng.h"
 #include <stdbool.h>
 
+/* Visits an experiment, below which medians of counts are of no use. */
+enum { CA_EST_COUNTS = 8 };
+
 /* An experiment in work. Zeros and treated ones (speedup > 0) in one array sorted by time. */
 struct ca_est_item {
 	double cost, visits, time;
@@ -24,6 +27,7 @@ struct ca_est {
 	size_t runs;
 	double quantum;
 	double noise;
+	double fence; /* what noise is multiplied with before something is called an outlier */
 	enum ca_baseline baseline;
 	unsigned k;
 	uint32_t *near; /* indexes of items */
@@ -46,9 +50,9 @@ double ca_est_scatter(const struct ca_est_item *item, double period, double nois
 /* estimate_baseline.c: screens the zeros, chooses the baseline, sets base of every item.
  * False: no memory. */
 bool ca_est_baseline(struct ca_est *est);
-/* base of every treated item again with other weights of the zeros: weight[i] for item i. The
- * bootstrap's inner loop. base: out, by item. */
-void ca_est_rebase(struct ca_est *est, const double *weight, double *base);
+/* base of every item again with other weights of the zeros, or with their costs multiplied,
+ * by item; either may be NULL. The bootstrap's inner loop. base: out, by item. */
+void ca_est_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
 
 /* estimate_boot.c: the intervals of all cells, and the curves. member: items ordered by cell,
  * cell c has member[first[c]..first[c+1]); shrink: by curve, the share of the difference of
