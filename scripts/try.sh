@@ -26,7 +26,7 @@ if [ $# -eq 0 ]; then
 	cat examples/README
 fi
 echo "== causal $*"
-"$build/causal" -o "$out" "$@"
+"$build/driver/causal" -o "$out" "$@"
 echo "== the results are in $out/"
 if [ -n "$python" ]; then
 	"$python" scripts/plot.py "$out" -o "$out/plot.png"
