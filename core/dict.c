@@ -50,7 +50,7 @@ static bool is_selected(const char *spec, const struct ca_dict_key *key)
 {
 	bool on = key->level <= CA_LEVEL_DEFAULT;
 
-	for (const char *step = spec; step && *step; ) {
+	for (const char *step = spec; step && *step;) {
 		size_t length = strcspn(step, ",");
 		int level = level_of(step, length);
 
@@ -180,7 +180,7 @@ enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_
 {
 	char *copy;
 
-	for (const char *step = spec; *step; ) {
+	for (const char *step = spec; *step;) {
 		size_t length = strcspn(step, ",");
 		bool prefix = length > 1 && (*step == '+' || *step == '-');
 

@@ -88,8 +88,8 @@ static void add_conversion(struct ca_fmt *fmt, const char **at, va_list *argumen
 					  : va_arg(*arguments, unsigned));
 		break;
 	case 'x':
-		ca_fmt_hex(fmt, wide ? va_arg(*arguments, unsigned long)
-				     : va_arg(*arguments, unsigned));
+		ca_fmt_hex(fmt,
+			   wide ? va_arg(*arguments, unsigned long) : va_arg(*arguments, unsigned));
 		break;
 	case 'p':
 		ca_fmt_text(fmt, "0x");

@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SESSION_SIZE (sizeof(struct ca_session) + CA_MAX_THREADS * sizeof(struct ca_slot))
-
 enum { PAGE = 4096 };
 
 static enum ca_status fail(struct ca_err *err, int error, const char *what, const char *path)
@@ -49,7 +47,7 @@ enum ca_status ca_session_create(const char *path, struct ca_session **session, 
 
 	if (fd < 0)
 		return fail(err, errno, "create", path);
-	if (ftruncate(fd, (off_t)SESSION_SIZE) != 0) {
+	if (ftruncate(fd, (off_t)CA_SESSION_SIZE) != 0) {
 		status = fail(err, errno, "size", path);
 		goto remove;
 	}
@@ -58,7 +56,7 @@ enum ca_status ca_session_create(const char *path, struct ca_session **session, 
 		status = fail(err, error, "find room for", path);
 		goto remove;
 	}
-	mapped = mmap(NULL, SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	mapped = mmap(NULL, CA_SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED) {
 		status = fail(err, errno, "map", path);
 		goto remove;

@@ -231,6 +231,9 @@ struct ca_session {
 	_Alignas(4096) struct ca_slot slot[]; /* CA_MAX_THREADS of them */
 };
 
+/* Length of the file and of a mapping, bytes. */
+#define CA_SESSION_SIZE (sizeof(struct ca_session) + CA_MAX_THREADS * sizeof(struct ca_slot))
+
 /* Create the file at `path` and map it; the caller owns the mapping. */
 enum ca_status ca_session_create(const char *path, struct ca_session **session, struct ca_err *err);
 /* Make sure that `slots` thread slots have backing store. */

@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SESSION_SIZE (sizeof(struct ca_session) + CA_MAX_THREADS * sizeof(struct ca_slot))
-
 static enum ca_status status_of_errno(void)
 {
 	switch (errno) {
@@ -49,11 +47,12 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session)
 		goto out;
 	}
 	/* The length first: reading a mapping behind the end of its file raises SIGBUS. */
-	if (!S_ISREG(stat.st_mode) || stat.st_size < 0 || (uint64_t)stat.st_size < SESSION_SIZE) {
+	if (!S_ISREG(stat.st_mode) || stat.st_size < 0 ||
+	    (uint64_t)stat.st_size < CA_SESSION_SIZE) {
 		status = CA_ERR_FORMAT;
 		goto out;
 	}
-	mapped = mmap(NULL, SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	mapped = mmap(NULL, CA_SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED) {
 		status = status_of_errno();
 		goto out;
@@ -61,7 +60,7 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session)
 	if (looks_right(mapped)) {
 		*session = mapped;
 	} else {
-		munmap(mapped, SESSION_SIZE);
+		munmap(mapped, CA_SESSION_SIZE);
 		status = CA_ERR_FORMAT;
 	}
 out:
@@ -72,5 +71,5 @@ out:
 void ca_session_detach(struct ca_session *session)
 {
 	if (session)
-		munmap(session, SESSION_SIZE);
+		munmap(session, CA_SESSION_SIZE);
 }

@@ -140,7 +140,8 @@ static void test_values(void **state)
 
 	for (size_t i = 0; i < CA_COUNT(values); i++) {
 		snprintf(name, sizeof name, "v%ju", (uintmax_t)values[i]);
-		assert_int_equal(ca_dict_name_value(dict, CA_KEY_SELECTION, values[i], name), CA_OK);
+		assert_int_equal(ca_dict_name_value(dict, CA_KEY_SELECTION, values[i], name),
+				 CA_OK);
 	}
 	for (size_t i = 0; i < CA_COUNT(values); i++) {
 		snprintf(name, sizeof name, "v%ju", (uintmax_t)values[i]);
@@ -159,7 +160,7 @@ static void test_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_predefined), TEST(test_register), TEST(test_keys_stay_in_place),
+		TEST(test_predefined), TEST(test_register),       TEST(test_keys_stay_in_place),
 		TEST(test_select),     TEST(test_select_refuses), TEST(test_values),
 	};
 
