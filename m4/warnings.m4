@@ -21,7 +21,7 @@ AC_DEFUN([CA_WARNINGS], [
 	m4_foreach_w([flag], [
 		-Wall -Wextra -Wshadow -Wconversion -Wmissing-prototypes -Wstrict-prototypes
 		-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef
-		-Wformat=2 -Wimplicit-fallthrough -Wno-missing-field-initializers
+		-Wformat-security -Wimplicit-fallthrough -Wno-missing-field-initializers
 	], [CA_TRY_WARNING(flag)])
 	AS_IF([test "x$enable_werror" = xyes], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
 	AC_SUBST([WARN_CFLAGS])
