@@ -10,11 +10,26 @@
 #include <strings.h>
 
 static const struct ca_setting table[CA_SETTING_COUNT] = {
-#define CA_SETTING(ID, member, type, standard, low, high, choices, unit, use, letter, options,     \
-		   argument, group, help)                                                          \
-	{ CA_SETTING_##ID, CA_TYPE_##type, CA_USE_##use, CA_GROUP_##group, "CAUSAL_" #ID, #member, \
-	  standard,	   low,		   high,	 choices,	   unit,	  letter,  \
-	  options,	   argument,	   help,	 offsetof(struct ca_settings, member) },
+#define CA_SETTING(ID, member_, type_, standard_, low_, high_, choices_, unit_, use_, letter_,     \
+		   options_, argument_, group_, help_)                                             \
+	[CA_SETTING_##ID] = {                                                                      \
+		.id = CA_SETTING_##ID,                                                             \
+		.type = CA_TYPE_##type_,                                                           \
+		.use = CA_USE_##use_,                                                              \
+		.group = CA_GROUP_##group_,                                                        \
+		.env = "CAUSAL_" #ID,                                                              \
+		.member = #member_,                                                                \
+		.standard = standard_,                                                             \
+		.low = low_,                                                                       \
+		.high = high_,                                                                     \
+		.choices = choices_,                                                               \
+		.unit = unit_,                                                                     \
+		.letter = letter_,                                                                 \
+		.options = options_,                                                               \
+		.argument = argument_,                                                             \
+		.help = help_,                                                                     \
+		.offset = offsetof(struct ca_settings, member_),                                   \
+	},
 #include "core/settings.def"
 };
 

@@ -37,22 +37,17 @@ enum ca_setting_group {
 };
 
 /* In rising precedence. */
-enum ca_origin {
-	CA_ORIGIN_DEFAULT,
-	CA_ORIGIN_FILE,
-	CA_ORIGIN_ENVIRONMENT,
-	CA_ORIGIN_COMMAND
-};
+enum ca_origin { CA_ORIGIN_DEFAULT, CA_ORIGIN_FILE, CA_ORIGIN_ENVIRONMENT, CA_ORIGIN_COMMAND };
 
 enum ca_mode { CA_MODE_FUNCTION, CA_MODE_LINE };
 /* The values of `backend` are enum ca_backend (core/session.h). */
 
 /* The values. Numbers are in the unit of the table's row. Strings are owned, never NULL. */
-#define CA_MEMBER_BOOL bool
-#define CA_MEMBER_INT int64_t
-#define CA_MEMBER_REAL double
-#define CA_MEMBER_CHOICE int
-#define CA_MEMBER_STRING char *
+#define CA_MEMBER_BOOL     bool
+#define CA_MEMBER_INT      int64_t
+#define CA_MEMBER_REAL     double
+#define CA_MEMBER_CHOICE   int
+#define CA_MEMBER_STRING   char *
 #define CA_MEMBER_PATTERNS char *
 #define CA_MEMBER_SPEEDUPS char *
 struct ca_settings {

@@ -90,7 +90,8 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 
 	if (!file)
 		return ca_err_set(err, CA_ERR_USAGE,
-				  "configuration '%s' cannot be read (%s); check the path given with -c or CAUSAL_CONFIG_FILE",
+				  "configuration '%s' cannot be read (%s); check the path given "
+				  "with -c or CAUSAL_CONFIG_FILE",
 				  path, strerror(errno));
 	errno = 0;
 	while (!status && getline(&line, &size, file) >= 0) {
@@ -99,8 +100,8 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 	}
 	if (!status && ferror(file))
 		status = ca_err_set(err, CA_ERR_USAGE,
-				    "configuration '%s' cannot be read (%s); give a text file", path,
-				    strerror(errno));
+				    "configuration '%s' cannot be read (%s); give a text file",
+				    path, strerror(errno));
 	free(line);
 	fclose(file);
 	return status;
@@ -220,8 +221,7 @@ static enum ca_status read_aliases(struct ca_settings *settings, const char *ent
 			continue;
 		text = from_alias(aliases[i].form, value);
 		if (!text)
-			return ca_err_set(err, CA_ERR_NOMEM, "no memory for %s",
-					  aliases[i].name);
+			return ca_err_set(err, CA_ERR_NOMEM, "no memory for %s", aliases[i].name);
 		status = ca_settings_set(settings, aliases[i].id, text, CA_ORIGIN_ENVIRONMENT,
 					 aliases[i].name, err);
 		free(text);

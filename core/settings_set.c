@@ -19,11 +19,11 @@ union value {
 	char *string; /* owned */
 };
 
-static enum ca_status set_bool(const struct ca_setting *setting, const char *name,
-			       const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_bool(const struct ca_setting *setting, const char *name, const char *text,
+			       union value *value, struct ca_err *err)
 {
-	static const char *const words[] = { "false", "true", "off", "on", "no", "yes", "0", "1",
-					     "f",     "t",    "n",   "y" };
+	static const char *const words[] = { "false", "true", "off", "on", "no", "yes",
+					     "0",     "1",    "f",   "t",  "n",  "y" };
 
 	(void)setting;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -52,7 +52,8 @@ static double unit_seconds(const char *unit)
 static enum ca_status out_of_range(const struct ca_setting *setting, const char *name,
 				   const char *text, struct ca_err *err)
 {
-	return ca_err_set(err, CA_ERR_USAGE, "%s: %s is not within %.15g..%.15g%s%s; give a number in that range",
+	return ca_err_set(err, CA_ERR_USAGE,
+			  "%s: %s is not within %.15g..%.15g%s%s; give a number in that range",
 			  name, text, setting->low, setting->high, *setting->unit ? " " : "",
 			  setting->unit);
 }
@@ -64,14 +65,15 @@ static enum ca_status not_a_number(const struct ca_setting *setting, const char 
 
 	if (*setting->unit)
 		return ca_err_set(err, CA_ERR_USAGE,
-				  "%s: '%s' is not a time; write a number in %s, or one with its unit (ns, us, ms, s, min)",
+				  "%s: '%s' is not a time; write a number in %s, or one with its "
+				  "unit (ns, us, ms, s, min)",
 				  name, text, setting->unit);
 	return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not a %s; write one, like %s", name, text,
-			  kind, setting->standard);
+			  kind, *setting->standard == '-' ? "0" : setting->standard);
 }
 
-static enum ca_status set_real(const struct ca_setting *setting, const char *name,
-			       const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_real(const struct ca_setting *setting, const char *name, const char *text,
+			       union value *value, struct ca_err *err)
 {
 	char *end;
 	double number = strtod(text, &end);
@@ -162,7 +164,8 @@ static enum ca_status check_pattern(const char *name, const char *pattern, struc
 	}
 	regerror(code, &compiled, reason, sizeof reason);
 	return ca_err_set(err, CA_ERR_USAGE,
-			  "%s: bad regular expression '%s' (%s); put \\ before a character that is meant literally",
+			  "%s: bad regular expression '%s' (%s); put \\ before a character that is "
+			  "meant literally",
 			  name, pattern, reason);
 }
 
@@ -225,9 +228,9 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 {
 	static enum ca_status (*const parse[])(const struct ca_setting *, const char *,
 					       const char *, union value *, struct ca_err *) = {
-		[CA_TYPE_BOOL] = set_bool,	   [CA_TYPE_INT] = set_int,
-		[CA_TYPE_REAL] = set_real,	   [CA_TYPE_CHOICE] = set_choice,
-		[CA_TYPE_STRING] = set_string,	   [CA_TYPE_PATTERNS] = set_patterns,
+		[CA_TYPE_BOOL] = set_bool,         [CA_TYPE_INT] = set_int,
+		[CA_TYPE_REAL] = set_real,         [CA_TYPE_CHOICE] = set_choice,
+		[CA_TYPE_STRING] = set_string,     [CA_TYPE_PATTERNS] = set_patterns,
 		[CA_TYPE_SPEEDUPS] = set_speedups,
 	};
 	const struct ca_setting *setting = ca_setting_get(id);

@@ -16,7 +16,8 @@ struct pool {
 static enum ca_status add(struct pool *pool, unsigned value, struct ca_err *err)
 {
 	if (pool->count == CA_SPEEDUPS_MAX)
-		return ca_err_set(err, CA_ERR_USAGE, "more than %d speedups in one group; give fewer",
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "more than %d speedups in one group; give fewer",
 				  CA_SPEEDUPS_MAX);
 	if (pool->count == pool->size) {
 		size_t size = pool->size ? 2 * pool->size : 32;
@@ -46,9 +47,9 @@ static bool number(const char **at, unsigned *number)
 
 static enum ca_status malformed(const char *token, struct ca_err *err)
 {
-	return ca_err_set(err, CA_ERR_USAGE,
-			  "'%s' is no speedup; write a number 0..100 or a range like 0-40 or 0-40:10",
-			  token);
+	return ca_err_set(
+		err, CA_ERR_USAGE,
+		"'%s' is no speedup; write a number 0..100 or a range like 0-40 or 0-40:10", token);
 }
 
 static enum ca_status add_token(struct pool *pool, const char *token, struct ca_err *err)
@@ -70,13 +71,15 @@ static enum ca_status add_token(struct pool *pool, const char *token, struct ca_
 				return malformed(token, err);
 			if (!step)
 				return ca_err_set(err, CA_ERR_USAGE,
-						  "the step of '%s' is 0; give one of 1..100", token);
+						  "the step of '%s' is 0; give one of 1..100",
+						  token);
 		}
 	}
 	if (*at)
 		return malformed(token, err);
 	if (first > 100 || last > 100)
-		return ca_err_set(err, CA_ERR_USAGE, "speedup '%s' is not within 0..100; give percents in that range",
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "speedup '%s' is not within 0..100; give percents in that range",
 				  token);
 	do {
 		status = add(pool, first, err);

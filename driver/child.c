@@ -37,8 +37,8 @@ int ca_child_exec_error(const char *command, int error, struct ca_err *err)
 	}
 	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command,
 		   strerror(error),
-		   error == EACCES ? "make it executable with chmod +x, or name its interpreter" :
-				     "give a program");
+		   error == EACCES ? "make it executable with chmod +x, or name its interpreter"
+				   : "give a program");
 	return CA_EXIT_NOT_EXECUTABLE;
 }
 
@@ -48,8 +48,8 @@ int ca_child_check(const char *command, struct ca_err *err)
 	int error = ENOENT, denied = 0;
 
 	if (strchr(command, '/') || !*command)
-		return is_executable(command, &error) ? 0 :
-							ca_child_exec_error(command, error, err);
+		return is_executable(command, &error) ? 0
+						      : ca_child_exec_error(command, error, err);
 	if (!path)
 		path = "/bin:/usr/bin";
 	for (const char *at = path;; at++) {
@@ -158,42 +158,40 @@ char *ca_child_self(void)
 /* Beside the executable in a build tree (libtool's folder), then as installed. */
 static char *find_runtime(void)
 {
-	static const char *const places[] = { ".libs", "causal/runtime/.libs", "../lib" };
+	static const char *const places[] = { "../.libs", "../lib", ".libs" };
 	char *self = ca_child_self(), *slash = self ? strrchr(self, '/') : NULL, *path = NULL;
 	char candidate[PATH_MAX];
 
 	for (size_t i = 0; slash && !path && i < sizeof places / sizeof *places; i++) {
-		snprintf(candidate, sizeof candidate, "%.*s/%s/libcausal-rt.so", (int)(slash - self),
-			 self, places[i]);
+		snprintf(candidate, sizeof candidate, "%.*s/%s/libcausal-rt.so",
+			 (int)(slash - self), self, places[i]);
 		path = realpath(candidate, NULL);
 	}
 	free(self);
 	return path ? path : realpath(CAUSAL_LIBDIR "/libcausal-rt.so", NULL);
 }
 
-enum ca_status ca_child_runtime(const struct ca_settings *settings, char **path,
-				struct ca_err *err)
+enum ca_status ca_child_runtime(const struct ca_settings *settings, char **path, struct ca_err *err)
 {
-	*path = NULL;
-	if (*settings->runtime) {
-		*path = realpath(settings->runtime, NULL);
-		if (!*path)
-			ca_err_set(err, CA_ERR_USAGE,
-				   "runtime '%s' cannot be used (%s); give libcausal-rt.so",
-				   settings->runtime, strerror(errno));
-	} else {
-		*path = find_runtime();
-		if (!*path)
-			ca_err_set(err, CA_ERR_NOT_FOUND,
-				   "libcausal-rt.so is not where causal is installed; run make install, or give its path with --runtime");
+	bool given = *settings->runtime;
+	char *found = given ? realpath(settings->runtime, NULL) : find_runtime();
+
+	if (!found && given)
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "runtime '%s' cannot be used (%s); give libcausal-rt.so",
+				  settings->runtime, strerror(errno));
+	if (!found)
+		return ca_err_set(err, CA_ERR_NOT_FOUND,
+				  "libcausal-rt.so is not where causal is installed; run make "
+				  "install, or give its path with --runtime");
+	if (strpbrk(found, ": ")) {
+		ca_err_set(err, CA_ERR_UNSUPPORTED,
+			   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot carry; "
+			   "install elsewhere",
+			   found);
+		free(found);
+		return CA_ERR_UNSUPPORTED;
 	}
-	if (!*path)
-		return *settings->runtime ? CA_ERR_USAGE : CA_ERR_NOT_FOUND;
-	if (!strpbrk(*path, ": "))
-		return CA_OK;
-	ca_err_set(err, CA_ERR_UNSUPPORTED,
-		   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot carry; install elsewhere",
-		   *path);
-	free(*path);
-	return CA_ERR_UNSUPPORTED;
+	*path = found;
+	return CA_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_axis(const struct ca_setting *setting)
 {
@@ -57,6 +58,21 @@ static void put_settings(FILE *file, const struct ca_settings *settings, bool ax
 	}
 }
 
+enum ca_status ca_configs_prepare(const char *folder, struct ca_err *err)
+{
+	struct stat info;
+
+	if (!mkdir(folder, 0777))
+		return CA_OK;
+	if (errno == EEXIST && !stat(folder, &info) && !S_ISDIR(info.st_mode))
+		errno = ENOTDIR;
+	else if (errno == EEXIST && !access(folder, W_OK | X_OK))
+		return CA_OK;
+	return ca_err_set(err, CA_ERR_USAGE,
+			  "folder '%s' cannot be written to (%s); give another one with -g", folder,
+			  strerror(errno));
+}
+
 enum ca_status ca_configs_write(const char *folder, const struct ca_settings *settings,
 				const struct ca_variant *variant, size_t total, char **path,
 				struct ca_err *err)
@@ -64,10 +80,6 @@ enum ca_status ca_configs_write(const char *folder, const struct ca_settings *se
 	FILE *file;
 	bool failed;
 
-	if (mkdir(folder, 0777) && errno != EEXIST)
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "folder '%s' cannot be made (%s); give another one with -g", folder,
-				  strerror(errno));
 	if (asprintf(path, "%s/causal-%0*zu.cfg", folder, ca_variants_width(total),
 		     variant->index) < 0)
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
@@ -81,8 +93,9 @@ enum ca_status ca_configs_write(const char *folder, const struct ca_settings *se
 		failed = fclose(file) || failed;
 	}
 	if (!file || failed) {
-		ca_err_set(err, CA_ERR_USAGE, "'%s' cannot be written (%s); give another folder with -g",
-			   *path, strerror(errno));
+		ca_err_set(err, CA_ERR_USAGE,
+			   "'%s' cannot be written (%s); give another folder with -g", *path,
+			   strerror(errno));
 		free(*path);
 		return CA_ERR_USAGE;
 	}

@@ -5,8 +5,11 @@
 #include "core/status.h"
 #include "driver/variants.h"
 
-/* Write <folder>/causal-<index>.cfg (index filled with zeros to the digits of total). The folder
- * is made. *path: what was written, owned by the caller. */
+/* Make the folder, and see that files can be written there. */
+enum ca_status ca_configs_prepare(const char *folder, struct ca_err *err);
+
+/* Write <folder>/causal-<index>.cfg (index filled with zeros to the digits of total).
+ * *path: what was written, owned by the caller. */
 enum ca_status ca_configs_write(const char *folder, const struct ca_settings *settings,
 				const struct ca_variant *variant, size_t total, char **path,
 				struct ca_err *err);

@@ -150,8 +150,8 @@ enum ca_status ca_environ_add_settings(struct ca_environ *environment,
 		if (setting->use != CA_USE_RUN || settings->origin[i] == CA_ORIGIN_DEFAULT)
 			continue;
 		text = ca_settings_text(settings, setting->id);
-		status = text ? ca_environ_set(environment, setting->env, text, err) :
-				no_memory(err);
+		status = text ? ca_environ_set(environment, setting->env, text, err)
+			      : no_memory(err);
 		free(text);
 	}
 	if (!status && settings->origin[CA_SETTING_MONOCHROME] != CA_ORIGIN_DEFAULT)
@@ -217,8 +217,8 @@ void ca_environ_print(const struct ca_environ *environment, const char *prefix, 
 		const char *entry = environment->entry[i];
 		bool internal = !strncmp(entry, "CAUSAL_SESSION=", 15);
 
-		if (all ? is_changed(environment, entry) || !strncmp(entry, "CAUSAL_", 7) :
-			  is_changed(environment, entry) && !internal)
+		if (all ? is_changed(environment, entry) || !strncmp(entry, "CAUSAL_", 7)
+			: is_changed(environment, entry) && !internal)
 			shown[count++] = entry;
 	}
 	qsort(shown, count, sizeof *shown, by_text);

@@ -124,8 +124,9 @@ void ca_help_options(FILE *out)
 			      "        Show the version\n",
 			      out);
 		if (group == CA_GROUP_COMBINATORIAL)
-			put_wrapped(out, "Each argument is a group; every combination of one group per "
-					 "option is a variant, which is run once per iteration.");
+			put_wrapped(out,
+				    "Each argument is a group; every combination of one group per "
+				    "option is a variant, which is run once per iteration.");
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 			const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
 			char *text;

@@ -74,7 +74,8 @@ void ca_help_bash(FILE *out)
 
 void ca_help_config(FILE *out)
 {
-	fputs("# Settings of causal with their defaults; remove the # before a KEY to set it.\n", out);
+	fputs("# Settings of causal with their defaults; remove the # before a KEY to set it.\n",
+	      out);
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, "\n# ---- %s\n", ca_help_group((enum ca_setting_group)group));
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {

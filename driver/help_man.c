@@ -50,14 +50,18 @@ static void put_options(FILE *out)
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, ".SS %s\n", ca_help_group((enum ca_setting_group)group));
 		if (group == CA_GROUP_DEBUG)
-			fputs(".TP\n\\fB\\-h\\fR, \\fB\\-?\\fR, \\fB\\-\\-help\\fR[=\\fITOPIC\\fR]\n"
-			      "Show the options, or \\fBman\\fR this page, \\fBbash\\fR a completion "
+			fputs(".TP\n\\fB\\-h\\fR, \\fB\\-?\\fR, "
+			      "\\fB\\-\\-help\\fR[=\\fITOPIC\\fR]\n"
+			      "Show the options, or \\fBman\\fR this page, \\fBbash\\fR a "
+			      "completion "
 			      "script, \\fBconfig\\fR a configuration file with all defaults.\n"
 			      ".TP\n\\fB\\-\\-version\\fR\nShow the version.\n",
 			      out);
 		if (group == CA_GROUP_COMBINATORIAL)
-			fputs("Each argument is a group. Every combination of one group per option is a "
-			      "variant; patterns within a group are separated by semicolons. The first "
+			fputs("Each argument is a group. Every combination of one group per option "
+			      "is a "
+			      "variant; patterns within a group are separated by semicolons. The "
+			      "first "
 			      "option below varies fastest, speedups slowest, and iterations are "
 			      "outermost.\n",
 			      out);
@@ -87,7 +91,8 @@ void ca_help_man(FILE *out)
 	      out);
 	put_options(out);
 	fputs(".SH CONFIGURATION\n"
-	      "Files given with \\fB\\-\\-config\\fR hold lines \\fIKEY\\fR = \\fIVALUE\\fR, the keys "
+	      "Files given with \\fB\\-\\-config\\fR hold lines \\fIKEY\\fR = \\fIVALUE\\fR, the "
+	      "keys "
 	      "being the names in brackets above; # begins a comment, and values may stand in "
 	      "quotes. The command line goes before the environment, that before files, and "
 	      "files before defaults. For programs set up for Coz, COZ_BINARY_SCOPE, "

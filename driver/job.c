@@ -12,6 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool generates_configs(const struct ca_settings *settings)
+{
+	return settings->origin[CA_SETTING_GENERATE_CONFIGS] != CA_ORIGIN_DEFAULT;
+}
+
+static const char *config_folder(const struct ca_settings *settings)
+{
+	return *settings->generate_configs ? settings->generate_configs : "causal-config";
+}
+
 static int exit_status_of(enum ca_status status)
 {
 	return status == CA_OK ? 0 : status == CA_ERR_USAGE ? CA_EXIT_USAGE : 1;
@@ -77,9 +87,10 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	if (!status)
 		status = ca_variants_init(&job->variants, &job->options, &job->settings, err);
 	if (!status && job->settings.single >= (int64_t)job->variants.total)
-		status = ca_err_set(err, CA_ERR_USAGE,
-				    "--single=%lld: there are only variants 0 to %zu; see --dry-run",
-				    (long long)job->settings.single, job->variants.total - 1);
+		status =
+			ca_err_set(err, CA_ERR_USAGE,
+				   "--single=%lld: there are only variants 0 to %zu; see --dry-run",
+				   (long long)job->settings.single, job->variants.total - 1);
 	if (status)
 		goto fail;
 	job->level = (int)job->settings.verbose + (job->settings.debug ? 8 : 0);
@@ -136,7 +147,8 @@ static int make_command(struct ca_job *job, struct ca_err *err)
 			job->command[to++] = given[from++];
 		if (!given[from]) {
 			ca_err_set(err, CA_ERR_NOT_FOUND,
-				   "-l '%s' matches no word of the command; give a pattern that matches the program to profile",
+				   "-l '%s' matches no word of the command; give a pattern that "
+				   "matches the program to profile",
 				   launcher);
 			return 1;
 		}
@@ -162,6 +174,8 @@ int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 		return 1;
 	if (!*job->settings.launcher)
 		status = ca_child_runtime(&job->settings, &job->runtime, err);
+	if (!status && generates_configs(&job->settings))
+		status = ca_configs_prepare(config_folder(&job->settings), err);
 	if (!status)
 		status = ca_output_open(&job->settings, job->app, &job->dir, &job->first_run, err);
 	return exit_status_of(status);
@@ -169,10 +183,9 @@ int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 
 /* Only the file's name is handed on, none of the variables that it replaces. */
 static enum ca_status use_config(const struct ca_job *job, const struct ca_variant *variant,
-				 const struct ca_settings *settings,
-				 struct ca_environ *environment, struct ca_err *err)
+				 const struct ca_settings *settings, struct ca_environ *environment,
+				 struct ca_err *err)
 {
-	const char *folder = job->settings.generate_configs;
 	char *file = NULL, *joined = NULL;
 	enum ca_status status;
 
@@ -186,8 +199,8 @@ static enum ca_status use_config(const struct ca_job *job, const struct ca_varia
 		name[length] = '\0';
 		ca_environ_unset(environment, name);
 	}
-	status = ca_configs_write(*folder ? folder : "causal-config", settings, variant,
-				  job->variants.total, &file, err);
+	status = ca_configs_write(config_folder(settings), settings, variant, job->variants.total,
+				  &file, err);
 	if (status)
 		return status;
 	if (asprintf(&joined, "%s%s%s", settings->config_file, *settings->config_file ? ":" : "",
@@ -209,7 +222,7 @@ enum ca_status ca_job_environ(const struct ca_job *job, const struct ca_variant 
 
 	if (status)
 		return status;
-	if (settings->origin[CA_SETTING_GENERATE_CONFIGS] != CA_ORIGIN_DEFAULT) {
+	if (generates_configs(settings)) {
 		status = use_config(job, variant, settings, environment, err);
 	} else {
 		status = ca_environ_set(environment, "CAUSAL_LAUNCHER", "causal", err);

@@ -143,10 +143,11 @@ static enum ca_status unknown(struct parser *parser, const char *word)
 	else if (strlen(name) > 2)
 		near = ca_setting_near_option(name + 1);
 	if (near)
-		return ca_err_set(parser->err, CA_ERR_USAGE, "unknown option %s; did you mean --%s?",
-				  name, near);
+		return ca_err_set(parser->err, CA_ERR_USAGE,
+				  "unknown option %s; did you mean --%s?", name, near);
 	return ca_err_set(parser->err, CA_ERR_USAGE,
-			  "unknown option %s; causal --help lists all (the program's own options go after --)",
+			  "unknown option %s; causal --help lists all (the program's own options "
+			  "go after --)",
 			  name);
 }
 
@@ -307,9 +308,10 @@ enum ca_status ca_options_parse(struct ca_options *options, char **argv, struct 
 		return CA_OK;
 	if (*parser.at && strcmp(*parser.at, "--") && parser.separator) {
 		ca_options_fini(options);
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "'%s' belongs to no option; before -- there are only options of causal",
-				  *parser.at);
+		return ca_err_set(
+			err, CA_ERR_USAGE,
+			"'%s' belongs to no option; before -- there are only options of causal",
+			*parser.at);
 	}
 	if (*parser.at && !strcmp(*parser.at, "--"))
 		parser.at++;
@@ -346,8 +348,8 @@ enum ca_status ca_options_apply(const struct ca_options *options, struct ca_sett
 					 given->name, err);
 	}
 	for (size_t i = 0; i < CA_AXES && !status; i++)
-		status = check_axis((enum ca_setting_id)(CA_AXIS_FIRST + i), &options->axis[i],
-				    err);
+		status =
+			check_axis((enum ca_setting_id)(CA_AXIS_FIRST + i), &options->axis[i], err);
 	return status;
 }
 

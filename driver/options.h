@@ -9,9 +9,11 @@
 #include <stddef.h>
 
 /* The axes are the rows of the combinatorial group, in the table's order. */
-enum { CA_AXIS_FIRST = CA_SETTING_BINARY_EXCLUDE,
-       CA_AXIS_LAST = CA_SETTING_FIXED_SPEEDUP,
-       CA_AXES = CA_AXIS_LAST - CA_AXIS_FIRST + 1 };
+enum {
+	CA_AXIS_FIRST = CA_SETTING_BINARY_EXCLUDE,
+	CA_AXIS_LAST = CA_SETTING_FIXED_SPEEDUP,
+	CA_AXES = CA_AXIS_LAST - CA_AXIS_FIRST + 1
+};
 
 enum ca_action { CA_ACTION_RUN, CA_ACTION_HELP, CA_ACTION_VERSION };
 
@@ -29,7 +31,7 @@ struct ca_axis {
 
 struct ca_options {
 	enum ca_action action;
-	const char *topic; /* of --help=TOPIC, "" for none; borrowed from argv */
+	const char *topic;                /* of --help=TOPIC, "" for none; borrowed from argv */
 	struct ca_assignment *assignment; /* in the order given */
 	size_t assignments;
 	struct ca_axis axis[CA_AXES];

@@ -17,9 +17,10 @@ enum { ROOM = 1 << 16 };
 static enum ca_status unusable(const char *dir, int error, struct ca_err *err)
 {
 	if (error == ENOSPC || error == EDQUOT)
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "output directory '%s': no space left; free some or give another with -o",
-				  dir);
+		return ca_err_set(
+			err, CA_ERR_USAGE,
+			"output directory '%s': no space left; free some or give another with -o",
+			dir);
 	return ca_err_set(err, CA_ERR_USAGE,
 			  "output directory '%s' is not writable (%s); give another with -o", dir,
 			  strerror(error));
@@ -81,8 +82,8 @@ static enum ca_status make_default(const char *app, const char *suffix, char **d
 	return unusable("causal-out", EEXIST, err);
 }
 
-static enum ca_status make_given(const struct ca_settings *settings, const char *suffix,
-				 char **dir, struct ca_err *err)
+static enum ca_status make_given(const struct ca_settings *settings, const char *suffix, char **dir,
+				 struct ca_err *err)
 {
 	char stamp[32] = "";
 	int error;
@@ -163,19 +164,21 @@ static enum ca_status scan(const char *dir, bool reset, unsigned *first, struct 
 enum ca_status ca_output_open(const struct ca_settings *settings, const char *app, char **dir,
 			      unsigned *first, struct ca_err *err)
 {
-	char suffix[32] = "";
+	char suffix[32] = "", *made;
 	enum ca_status status;
 	int error;
 
 	if (settings->use_pid)
 		snprintf(suffix, sizeof suffix, "-%d", (int)getpid());
-	status = *settings->output ? make_given(settings, suffix, dir, err) :
-				     make_default(app, suffix, dir, err);
+	status = *settings->output ? make_given(settings, suffix, &made, err)
+				   : make_default(app, suffix, &made, err);
 	if (status)
 		return status;
-	error = try_write(*dir);
-	status = error ? unusable(*dir, error, err) : scan(*dir, settings->reset, first, err);
+	error = try_write(made);
+	status = error ? unusable(made, error, err) : scan(made, settings->reset, first, err);
 	if (status)
-		free(*dir);
+		free(made);
+	else
+		*dir = made;
 	return status;
 }

@@ -9,9 +9,9 @@
 struct ca_progress {
 	bool shown, terminal;
 	size_t total, finished;
-	uint64_t started;   /* of the open run, ns */
-	uint64_t last;      /* time of the last line, ns */
-	uint64_t spent;     /* by finished runs, ns */
+	uint64_t started; /* of the open run, ns */
+	uint64_t last;    /* time of the last line, ns */
+	uint64_t spent;   /* by finished runs, ns */
 };
 
 void ca_progress_init(struct ca_progress *progress, size_t total, bool shown);

@@ -18,7 +18,8 @@ struct runs {
 	struct ca_sweep *sweep;
 	struct ca_signals signals;
 	struct ca_progress progress;
-	int stopped; /* the signal that ends the sweep, or 0 */
+	size_t recorded; /* runs that have a file */
+	int stopped;     /* the signal that ends the sweep, or 0 */
 };
 
 /* "<n>/<total>: [<parent> -> <child>] ", or "0: " for a lone variant. */
@@ -137,6 +138,7 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 
 	if (status)
 		return fail(status, &err);
+	runs->recorded++;
 	status = ca_job_environ(job, variant, settings, ca_conductor_session_path(conductor),
 				&environment, &err);
 	if (status) {
@@ -194,7 +196,7 @@ int ca_runs_all(struct ca_job *job)
 	struct runs runs = { .job = job };
 	struct ca_err err;
 	bool terminal;
-	int code = 0, results;
+	int code = 0, results = 0;
 
 	if (ca_signals_open(&runs.signals, &err)) {
 		ca_say("%s", err.text);
@@ -215,7 +217,10 @@ int ca_runs_all(struct ca_job *job)
 				runs.stopped = number;
 	}
 	ca_say_progress(NULL);
-	results = ca_job_results(job);
+	if (runs.recorded)
+		results = ca_job_results(job);
+	else
+		rmdir(job->dir); /* if there is nothing in it */
 	ca_sweep_free(runs.sweep);
 	ca_signals_close(&runs.signals);
 	if (runs.stopped)

@@ -29,7 +29,8 @@ static void say(const char *before, const char *format, va_list arguments)
 	int length = -1;
 
 	if (vasprintf(&text, format, arguments) >= 0)
-		length = asprintf(&line, "%s%s%s\n", progress_shown ? "\r\033[K" : "", before, text);
+		length =
+			asprintf(&line, "%s%s%s\n", progress_shown ? "\r\033[K" : "", before, text);
 	progress_shown = false;
 	if (length > 0)
 		put(line, (size_t)length);

@@ -25,12 +25,12 @@ struct pidfd_info_0 {
 	uint32_t ids[11];
 	int32_t exit_code;
 };
-#define PIDFD_GET_INFO_0 _IOWR(0xFF, 11, struct pidfd_info_0)
+#define PIDFD_GET_INFO_0  _IOWR(0xFF, 11, struct pidfd_info_0)
 #define PIDFD_INFO_EXIT_0 (UINT64_C(1) << 3)
 
 /* What the conductor's process tells the one that will become the program. */
 struct ready {
-	int code; /* 0, or the exit status */
+	int code;        /* 0, or the exit status */
 	char text[1024]; /* the session's path, or what went wrong */
 };
 
@@ -51,8 +51,9 @@ static int status_of(int pidfd)
 /* Keys pressed and signals sent to the group are for the program; we end when it does. */
 static void into_background(void)
 {
-	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTSTP,
-				       SIGTTOU };
+	static const int ignored[] = {
+		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTSTP, SIGTTOU
+	};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)

@@ -11,8 +11,8 @@ static enum ca_status add(struct ca_variants *variants, size_t axis, char *value
 			  struct ca_err *err)
 {
 	size_t count = variants->axis[axis].count;
-	char **grown = value ? realloc(variants->axis[axis].value, (count + 1) * sizeof *grown)
-			     : NULL;
+	char **grown =
+		value ? realloc(variants->axis[axis].value, (count + 1) * sizeof *grown) : NULL;
 
 	if (!grown) {
 		free(value);
@@ -51,9 +51,8 @@ static enum ca_status fill(struct ca_variants *variants, const struct ca_options
 		const struct ca_axis *axis = &options->axis[i];
 
 		for (size_t j = 0; j < axis->count && !status; j++)
-			status = i == SPEEDUPS ?
-					 add_speedups(variants, axis->group[j], flat, err) :
-					 add(variants, i, strdup(axis->group[j]), err);
+			status = i == SPEEDUPS ? add_speedups(variants, axis->group[j], flat, err)
+					       : add(variants, i, strdup(axis->group[j]), err);
 	}
 	if (!status && !options->axis[SPEEDUPS].count && *settings->fixed_speedup)
 		status = add_speedups(variants, settings->fixed_speedup, flat, err);
@@ -74,9 +73,10 @@ enum ca_status ca_variants_init(struct ca_variants *variants, const struct ca_op
 			variants->product *= variants->axis[i].count;
 	variants->total = variants->product * variants->iterations;
 	if (!status && (variants->product > CA_VARIANTS_MAX || variants->total > CA_VARIANTS_MAX))
-		status = ca_err_set(err, CA_ERR_USAGE,
-				    "more than %d runs were asked for; give fewer groups or iterations",
-				    CA_VARIANTS_MAX);
+		status = ca_err_set(
+			err, CA_ERR_USAGE,
+			"more than %d runs were asked for; give fewer groups or iterations",
+			CA_VARIANTS_MAX);
 	if (status)
 		ca_variants_fini(variants);
 	return status;
@@ -121,8 +121,8 @@ enum ca_status ca_variants_settings(const struct ca_variant *variant,
 		enum ca_setting_id id = (enum ca_setting_id)(CA_AXIS_FIRST + i);
 
 		if (variant->value[i])
-			status = ca_settings_set(settings, id, variant->value[i],
-						 CA_ORIGIN_COMMAND, NULL, err);
+			status = ca_settings_set(settings, id, variant->value[i], CA_ORIGIN_COMMAND,
+						 NULL, err);
 	}
 	if (status)
 		ca_settings_fini(settings);

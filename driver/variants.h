@@ -17,8 +17,8 @@ struct ca_variants {
 };
 
 struct ca_variant {
-	size_t index;              /* from 0 */
-	size_t iteration;          /* from 1 */
+	size_t index;               /* from 0 */
+	size_t iteration;           /* from 1 */
 	const char *value[CA_AXES]; /* borrowed; NULL: as in the base settings */
 };
 

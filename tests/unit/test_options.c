@@ -36,7 +36,8 @@ static void describe(const struct ca_options *options, char *buffer, size_t size
 	for (size_t i = 0; i < CA_AXES; i++) {
 		if (!options->axis[i].count)
 			continue;
-		fprintf(out, "%s[", ca_setting_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->letter);
+		fprintf(out, "%s[",
+			ca_setting_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->letter);
 		for (size_t j = 0; j < options->axis[i].count; j++)
 			fprintf(out, "%s%s", j ? "|" : "", options->axis[i].group[j]);
 		fputs("] ", out);
@@ -72,7 +73,8 @@ static void test_understood(void **state)
 		{ "-e false -- x", "end_to_end=false -- x" },
 		{ "-e false", "end_to_end=true -- false" },
 		{ "--debug=no --no-exact -- x", "debug=no exact=false -- x" },
-		{ "--no-defaults --no-no-defaults -- x", "no_defaults=true no_defaults=false -- x" },
+		{ "--no-defaults --no-no-defaults -- x",
+		  "no_defaults=true no_defaults=false -- x" },
 		{ "-v -- x", "verbose=1 -- x" },
 		{ "-v 3 -- x", "verbose=3 -- x" },
 		{ "-v -1 -- x", "verbose=-1 -- x" },
@@ -163,7 +165,8 @@ static void test_apply(void **state)
 
 	assert_int_equal(ca_options_parse(&options, words("--iterations 2x -- x"), &err), CA_OK);
 	assert_int_equal(ca_options_apply(&options, &settings, &err), CA_ERR_USAGE);
-	assert_string_equal(err.text, "--iterations: '2x' is not a whole number; write one, like 1");
+	assert_string_equal(err.text,
+			    "--iterations: '2x' is not a whole number; write one, like 1");
 	ca_options_fini(&options);
 
 	assert_int_equal(ca_options_parse(&options, words("-F a ( -- x"), &err), CA_OK);

@@ -421,11 +421,9 @@ static void test_nearest(void **state)
 	static const struct {
 		const char *name, *near;
 	} cases[] = {
-		{ "speedup", "speedups" },   { "spedups", "speedups" },
-		{ "iteration", "iterations" }, { "dryrun", "dry-run" },
-		{ "dry_rum", "dry-run" },    { "verboes", "verbose" },
-		{ "hlep", "help" },	     { "iter", "iterations" },
-		{ "xyzzyplugh", NULL },
+		{ "speedup", "speedups" }, { "spedups", "speedups" }, { "iteration", "iterations" },
+		{ "dryrun", "dry-run" },   { "dry_rum", "dry-run" },  { "verboes", "verbose" },
+		{ "hlep", "help" },        { "iter", "iterations" },  { "xyzzyplugh", NULL },
 	};
 
 	(void)state;
@@ -452,9 +450,9 @@ static void test_copy(void **state)
 
 	(void)state;
 	assert_int_equal(ca_settings_init(&one, &err), CA_OK);
-	assert_int_equal(ca_settings_set(&one, CA_SETTING_OUTPUT, "x", CA_ORIGIN_COMMAND, NULL,
-					 &err),
-			 CA_OK);
+	assert_int_equal(
+		ca_settings_set(&one, CA_SETTING_OUTPUT, "x", CA_ORIGIN_COMMAND, NULL, &err),
+		CA_OK);
 	assert_int_equal(ca_settings_copy(&two, &one, &err), CA_OK);
 	assert_string_equal(two.output, "x");
 	assert_ptr_not_equal(two.output, one.output);
@@ -466,12 +464,12 @@ static void test_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),	    cmocka_unit_test(test_enums),
-		cmocka_unit_test(test_defaults),    cmocka_unit_test(test_values),
-		cmocka_unit_test(test_speedups),    cmocka_unit_test(test_speedups_many),
-		cmocka_unit_test(test_precedence),  cmocka_unit_test(test_file),
-		cmocka_unit_test(test_bad_files),   cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_coz_names),   cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_table),      cmocka_unit_test(test_enums),
+		cmocka_unit_test(test_defaults),   cmocka_unit_test(test_values),
+		cmocka_unit_test(test_speedups),   cmocka_unit_test(test_speedups_many),
+		cmocka_unit_test(test_precedence), cmocka_unit_test(test_file),
+		cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_coz_names),  cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_copy),
 	};
 

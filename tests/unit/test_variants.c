@@ -180,9 +180,9 @@ static void test_configs(void **state)
 			 CA_OK);
 	ca_variants_get(&f.variants, 2, &variant);
 	assert_int_equal(ca_variants_settings(&variant, &f.settings, &settings, &f.err), CA_OK);
-	assert_int_equal(ca_configs_write(folder, &settings, &variant, f.variants.total, &path,
-					  &f.err),
-			 CA_OK);
+	assert_int_equal(
+		ca_configs_write(folder, &settings, &variant, f.variants.total, &path, &f.err),
+		CA_OK);
 	assert_non_null(strstr(path, "/causal-02.cfg"));
 	assert_int_equal(ca_settings_init(&again, &f.err), CA_OK);
 	assert_int_equal(ca_settings_read_file(&again, path, &f.err), CA_OK);
@@ -209,7 +209,7 @@ static void test_configs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),	  cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_lists),     cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_base_pool), cmocka_unit_test(test_settings_of_variant),
 		cmocka_unit_test(test_configs),
 	};

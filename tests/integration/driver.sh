@@ -1,0 +1,233 @@
+#!/bin/bash
+# shellcheck disable=SC2016 # what stands in single quotes is for inner shells
+# The driver's behaviour that no golden file shows: processes, signals, exit status, results
+# added and reset, runs in place, what is generated. Rows of FEATURES F1 in brackets.
+set -u
+build=${CA_TOP_BUILDDIR:-$PWD}
+causal=$build/driver/causal
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export LC_ALL=C
+for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
+	unset "$name"
+done
+passed=0 failed=0 skipped=0
+
+# check NAME EXPECTED ACTUAL
+check() {
+	if [[ $2 == "$3" ]]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf 'FAIL: %s\n  expected: %s\n  got:      %s\n' "$1" "$2" "$3"
+	fi
+}
+# contains NAME PART TEXT
+contains() {
+	if [[ $3 == *"$2"* ]]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf 'FAIL: %s\n  expected somewhere: %s\n  got: %s\n' "$1" "$2" "$3"
+	fi
+}
+skip() {
+	skipped=$((skipped + 1))
+	echo "SKIP: $1"
+}
+runs_in() { find "$1" -name 'run-*.jsonl' | wc -l; }
+# until_true SECONDS COMMAND...: waits for something that will come true
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.05
+	done
+}
+
+# [1] what is the command
+check "options end at --" "a -n 3" "$("$causal" -n 1 -o o1 -- echo a -n 3 2>/dev/null)"
+check "the first word begins the command" "-n 3 --help" "$("$causal" echo -n 3 --help 2>/dev/null |
+	sed 's/^3/-n 3/')"
+contains "default output directory" "causal-out/echo-" "$(echo causal-out/*)"
+check "standard output is the program's" "$(printf 'x\0y' | od -c)" \
+	"$("$causal" -n 1 -o o1 -- printf 'x\0y' 2>/dev/null | od -c)"
+check "standard input is the program's" "typed" "$(echo typed | "$causal" -o o1 -- cat 2>/dev/null)"
+
+# [2] iterations
+"$causal" -n 20 -o o2 -- true 2>err2
+check "-n 20 makes 20 runs" 20 "$(runs_in o2)"
+check "... and 20 starts in the Coz profile" 20 "$(grep -c '^startup' o2/profile.coz)"
+check "... and a line per run with the time to go" 20 "$(grep -c '^causal: run [0-9]*/20: ' err2)"
+contains "... the last has no time to go" ", 0 s to go" "$(tail -n 20 err2)"
+
+# [7] one child per variant, in order
+cat >order.sh <<'SH'
+echo "$$ $PPID begin"
+sleep 0.1
+echo "$$ $PPID end"
+SH
+"$causal" -n 3 -o o7 -- sh order.sh >out7 2>/dev/null
+check "three children" 3 "$(cut -d' ' -f1 out7 | sort -u | wc -l)"
+check "of one parent" 1 "$(cut -d' ' -f2 out7 | sort -u | wc -l)"
+check "one after the other" "begin end begin end begin end" \
+	"$(cut -d' ' -f3 out7 | tr '\n' ' ' | sed 's/ $//')"
+
+# [8] in place
+"$causal" --single -o o8 -- sh -c 'echo $$' >out8 2>err8 &
+pid=$!
+wait "$pid"
+check "--single keeps the process" "$pid" "$(cat out8)"
+check "--single: the status is the program's" 5 \
+	"$("$causal" --single -o o8 -- sh -c 'exit 5' 2>/dev/null; echo $?)"
+check "--single=2 takes variant 2" "CAUSAL_FIXED_SPEEDUP=20" \
+	"$("$causal" --single=2 -o o8 -s 0 10 20 -- env 2>/dev/null | grep FIXED_SPEEDUP)"
+until_true 5 grep -q 'results are in' err8
+contains "--single shows the results afterwards" "results are in o8" "$(cat err8)"
+# A program that waits for all of its children must not find the conductor among them.
+cat >wait.c <<'C'
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+int main(void)
+{
+	return wait(NULL) == -1 && errno == ECHILD ? 0 : 1;
+}
+C
+if ${CC:-cc} -g -o waiter wait.c; then
+	"$causal" --single -o o8 -- ./waiter 2>/dev/null
+	check "--single leaves no child to the program" 0 $?
+fi
+check "--single reports a command that is gone" 127 \
+	"$("$causal" --single -o o8 -- ./gone 2>/dev/null; echo $?)"
+if command -v gdb >/dev/null && [[ ${CA_SANITIZER-none} == none ]]; then
+	printf 'int main(void)\n{\n\treturn 0;\n}\n' >toy.c
+	${CC:-cc} -g -o toy toy.c
+	contains "gdb stops in the program's main" "toy.c:3" \
+		"$(gdb -batch -nx -ex 'set breakpoint pending on' -ex 'set startup-with-shell off' \
+			-ex 'break toy.c:3' -ex run --args "$causal" --single -o o8 -- ./toy 2>&1)"
+else
+	skip "gdb on --single (no gdb, or a sanitizer build)"
+fi
+
+# [9] launcher: only the program itself has the runtime
+cat >who.sh <<'SH'
+if [ -n "$LD_PRELOAD" ]; then echo "$1 with"; else echo "$1 without"; fi
+shift
+[ $# = 0 ] || exec "$@"
+SH
+(echo '#!/bin/sh' && cat who.sh) >inner.sh
+chmod +x inner.sh
+"$causal" -l 'inner' -n 2 -o o9 -- sh who.sh outer env A=1 ./inner.sh program >out9 2>/dev/null
+check "launcher: only the match has the runtime, each time" \
+	"outer without program with outer without program with" "$(tr '\n' ' ' <out9 | sed 's/ $//')"
+check "launcher: the outer driver records the runs" 2 "$(runs_in o9)"
+
+# [14] signals
+for pair in INT:130 TERM:143 QUIT:131; do
+	signal=${pair%:*}
+	rm -rf o14
+	cat >ready.sh <<'SH'
+: >ready
+exec sleep 30
+SH
+	rm -f ready
+	# Python would do as well; bash ignores INT and QUIT in background jobs.
+	(
+		trap - INT QUIT
+		exec env --default-signal=INT,QUIT "$causal" -n 5 -o o14 -- sh ready.sh
+	) >/dev/null 2>err14 &
+	pid=$!
+	until_true 10 test -e ready
+	child=$(cat "/proc/$pid/task/$pid/children")
+	kill -s "$signal" "$pid"
+	wait "$pid" 2>/dev/null
+	check "$signal: the driver dies of it" "${pair#*:}" $?
+	check "$signal: no second run" 1 "$(runs_in o14)"
+	check "$signal: the child is gone" "" "$(ps -o pid= -p "${child% }")"
+	contains "$signal: what is there is shown" "results are in o14" "$(cat err14)"
+	check "$signal: the run is closed" 1 "$(grep -c '"end"\|"summary"\|exit' o14/run-0001.jsonl)"
+done
+cat >patient.sh <<'SH'
+trap 'echo caught; exit 7' TERM
+: >ready
+while :; do sleep 0.05; done
+SH
+rm -f ready
+"$causal" -o o14 -- bash patient.sh >out14 2>/dev/null &
+pid=$!
+until_true 10 test -e ready
+kill "$pid"
+wait "$pid" 2>/dev/null
+check "a program may handle the signal" "143 caught" "$? $(cat out14)"
+
+# [15] exit status
+status() {
+	"$causal" -o o15 "$@" >/dev/null 2>&1
+	echo $?
+}
+printf 'text' >plain
+check "the program's own" 3 "$(status -- sh -c 'exit 3')"
+check "not found" 127 "$(status -- ./missing)"
+check "not found in PATH" 127 "$(status -- no-such-command)"
+check "not executable" 126 "$(status -- ./plain)"
+check "a folder" 126 "$(status -- ./)"
+check "killed" 137 "$(status -- sh -c 'kill -9 $$')"
+printf '#!/no/such/interpreter\n' >orphan
+chmod +x orphan
+check "an interpreter that is not there" 127 "$(status -- ./orphan)"
+printf 'exit 9\n' >bare
+chmod +x bare
+check "a script without #!" 9 "$(status -- ./bare)"
+rm -rf o15
+check "a failed run ends the sweep" "3 1" "$(status -n 4 -- sh -c 'exit 3') $(runs_in o15)"
+rm -rf o15
+check "--keep-going does not" "3 4" "$(status --keep-going -n 4 -- sh -c 'exit 3') $(runs_in o15)"
+rm -rf o15
+printf 'echo x >>count; test "$(wc -l <count)" -ne 2 || exit 4\n' >second.sh
+check "... and the first failure is told" 4 "$(status --keep-going -n 3 -- sh second.sh)"
+check "nothing is left when no run was made" "2 no" \
+	"$("$causal" -o o15x -s 0-x -- true 2>/dev/null; echo $?) $([[ -e o15x ]] && echo yes || echo no)"
+
+# [16] added and reset
+"$causal" -n 2 -o o16 -- true 2>/dev/null
+"$causal" -n 3 -o o16 -- true 2>/dev/null
+check "a second sweep adds" "run-0001.jsonl run-0002.jsonl run-0003.jsonl run-0004.jsonl run-0005.jsonl" \
+	"$(cd o16 && echo run-*)"
+echo mine >o16/notes
+"$causal" -r -n 2 -o o16 -- true 2>/dev/null
+check "-r keeps the last sweep only" "run-0001.jsonl run-0002.jsonl" "$(cd o16 && echo run-*)"
+check "-r leaves other files alone" mine "$(cat o16/notes)"
+"$causal" --time-output -o o16t -- true 2>/dev/null
+check "--time-output makes a folder" 1 "$(find o16t -mindepth 1 -maxdepth 1 -type d | wc -l)"
+
+# variables of the child
+check "LD_PRELOAD is appended to" "libz-not-there.so:$(readlink -f "$build/.libs/libcausal-rt.so")" \
+	"$(LD_PRELOAD=libz-not-there.so "$causal" -o o17 -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)"
+check "Coz's names" "^.*/x\\.c\$" \
+	"$(COZ_SOURCE_SCOPE='%/x.c' "$causal" -o o17 -- sh -c 'echo "$CAUSAL_SOURCE_SCOPE"' 2>/dev/null)"
+
+# what is generated
+"$causal" --help=config | sed 's/^#CAUSAL/CAUSAL/' >all.cfg
+check "the sample configuration reads back" "0: iteration=1" \
+	"$("$causal" --dry-run -c all.cfg -- true 2>&1 | sed 's/ CAUSAL.*//')"
+if command -v groff >/dev/null; then
+	"$causal" --help=man >causal.1
+	check "the manual page has no faults" "" "$(groff -man -Tutf8 -ww causal.1 2>&1 >/dev/null)"
+else
+	skip "the manual page (no groff)"
+fi
+"$causal" --help=bash >completion
+complete_words() {
+	bash -c 'source ./completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _causal
+		printf "%s " "${COMPREPLY[@]}"' complete "$@"
+}
+contains "completion of options" "--speedups " "$(complete_words causal --sp)"
+check "completion of choices" "auto perf timer " "$(complete_words causal -b '')"
+check "completion of a folder" "o16/ o16t/ " "$(complete_words causal -o o16 | sed 's|\(o16t*\) |\1/ |g')"
+contains "completion of the command" "true " "$(complete_words causal -n 3 -- tru)"
+
+echo "driver: $passed passed, $failed failed, $skipped skipped"
+((failed == 0))
