@@ -43,6 +43,11 @@ static bool has_default(const struct ca_setting *setting)
 	       setting->id != CA_SETTING_VERBOSE;
 }
 
+bool ca_help_is_on(const struct ca_setting *setting)
+{
+	return setting->type == CA_TYPE_BOOL && !strcmp(setting->standard, "true");
+}
+
 char *ca_help_text(const struct ca_setting *setting)
 {
 	char *text = NULL;
@@ -96,7 +101,7 @@ static void put_names(FILE *out, const struct ca_setting *setting)
 	if (*setting->letter)
 		fprintf(out, "  -%s, --%s", setting->letter, option);
 	else
-		fprintf(out, "      --%s", option);
+		fprintf(out, "      --%s%s", ca_help_is_on(setting) ? "[no-]" : "", option);
 	if (*argument)
 		fprintf(out, "%s%s", argument[0] == '[' && argument[1] == '=' ? "" : " ", argument);
 	snprintf(member, sizeof member, "%s", setting->member);

@@ -17,6 +17,8 @@ void ca_help_config(FILE *out);
 
 /* Used by several of them. */
 const char *ca_help_group(enum ca_setting_group group);
+/* A switch that is on unless told otherwise: it is written --no-X. */
+bool ca_help_is_on(const struct ca_setting *setting);
 /* "Words [CAUSAL_X, default Y, one of: ...]" */
 char *ca_help_text(const struct ca_setting *setting);
 

@@ -65,7 +65,7 @@ void ca_help_bash(FILE *out)
 		char option[64];
 
 		ca_setting_option(setting, option, sizeof option);
-		fprintf(out, " --%s", option);
+		fprintf(out, " --%s%s", ca_help_is_on(setting) ? "no-" : "", option);
 		if (*setting->letter)
 			fprintf(out, " -%s", setting->letter);
 	}

@@ -30,7 +30,7 @@ static void put_option(FILE *out, const struct ca_setting *setting)
 	fputs(".TP\n", out);
 	if (*setting->letter)
 		fprintf(out, "\\fB\\-%s\\fR, ", setting->letter);
-	fputs("\\fB\\-\\-", out);
+	fputs(ca_help_is_on(setting) ? "\\fB\\-\\-[no\\-]" : "\\fB\\-\\-", out);
 	put_escaped(out, option);
 	fputs("\\fR", out);
 	if (*argument) {

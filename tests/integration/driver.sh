@@ -203,6 +203,50 @@ check "-r leaves other files alone" mine "$(cat o16/notes)"
 "$causal" --time-output -o o16t -- true 2>/dev/null
 check "--time-output makes a folder" 1 "$(find o16t -mindepth 1 -maxdepth 1 -type d | wc -l)"
 
+if unshare -rm true 2>/dev/null; then
+	mkdir full
+	contains "a full file system" "no space left; free some or give another with -o" \
+		"$(unshare -rm sh -c 'mount -t tmpfs -o size=8k none full && "$1" -o full/x -- true' \
+			sh "$causal" 2>&1)"
+else
+	skip "a full file system (no user name spaces)"
+fi
+
+# the progress line on a terminal
+if command -v script >/dev/null; then
+	script -qec "$causal -n 3 -o o18 -- sleep 0.3" /dev/null </dev/null >out18
+	contains "a terminal has one line that is rewritten" $'\r\e[Krun 2/3, ' "$(cat out18)"
+	check "... and no line per run" 0 "$(grep -c '^causal: run ' out18)"
+else
+	skip "the progress line on a terminal (no script)"
+fi
+if [[ -n ${CA_PYTHON3-$(command -v python3)} ]]; then
+	cat >key.py <<'PY'
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "-n", "3", "-o", "o19", "--", "sh", "count.sh"])
+while not os.path.exists("ready"):
+    time.sleep(0.02)
+os.write(terminal, b"\x03")
+while True:
+    try:
+        if not os.read(terminal, 4096):
+            break
+    except OSError:
+        break
+print(os.WTERMSIG(os.waitpid(pid, 0)[1]))
+PY
+	# dash takes the signal only once its child has ended: each arrives as one trap.
+	printf 'trap "echo int >>ints" INT\n: >ready\nfor i in 1 2 3 4; do sleep 0.1; done\nexit 0\n' >count.sh
+	rm -f ready ints
+	check "Ctrl-C ends the sweep" 2 "$("${CA_PYTHON3:-python3}" key.py "$causal")"
+	check "Ctrl-C reaches the program once" 1 "$(wc -l <ints)"
+	check "Ctrl-C: no second run" 1 "$(runs_in o19)"
+else
+	skip "Ctrl-C on a terminal (no Python)"
+fi
+
 # variables of the child
 check "LD_PRELOAD is appended to" "libz-not-there.so:$(readlink -f "$build/.libs/libcausal-rt.so")" \
 	"$(LD_PRELOAD=libz-not-there.so "$causal" -o o17 -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)"
@@ -224,6 +268,7 @@ complete_words() {
 	bash -c 'source ./completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _causal
 		printf "%s " "${COMPREPLY[@]}"' complete "$@"
 }
+contains "completion of switches that are on" "--no-exact " "$(complete_words causal --no-e)"
 contains "completion of options" "--speedups " "$(complete_words causal --sp)"
 check "completion of choices" "auto perf timer " "$(complete_words causal -b '')"
 check "completion of a folder" "o16/ o16t/ " "$(complete_words causal -o o16 | sed 's|\(o16t*\) |\1/ |g')"

@@ -176,12 +176,26 @@ static void test_apply(void **state)
 	ca_settings_fini(&settings);
 }
 
+/* The rows that are axes, and no others, are the combinatorial group. */
+static void test_axes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *row = ca_setting_get((enum ca_setting_id)i);
+		bool axis = i >= (size_t)CA_AXIS_FIRST && i <= (size_t)CA_AXIS_LAST;
+
+		assert_int_equal(row->group == CA_GROUP_COMBINATORIAL, axis);
+		assert_true(!axis || row->use == CA_USE_RUN);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_understood),
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_axes),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
