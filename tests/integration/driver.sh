@@ -102,7 +102,7 @@ if ${CC:-cc} -g -o waiter wait.c; then
 fi
 check "--single reports a command that is gone" 127 \
 	"$("$causal" --single -o o8 -- ./gone 2>/dev/null; echo $?)"
-if command -v gdb >/dev/null && [[ ${CA_SANITIZER-none} == none ]]; then
+if command -v gdb >/dev/null && [[ -z ${CA_SANITIZER-} ]]; then
 	printf 'int main(void)\n{\n\treturn 0;\n}\n' >toy.c
 	${CC:-cc} -g -o toy toy.c
 	contains "gdb stops in the program's main" "toy.c:3" \
