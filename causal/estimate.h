@@ -13,7 +13,7 @@ struct ca_observation {
 	uint32_t region;  /* what was selected; 0: nothing */
 	uint32_t speedup; /* millionths; 0: a baseline experiment of any region */
 	uint32_t run;     /* experiments with equal numbers come from one process run */
-	double time;      /* s, middle of the experiment, one axis for all runs */
+	double time;      /* s, start of the experiment, one axis for all runs */
 	double cost;      /* throughput: effective duration in s; latency: times mean in flight */
 	double visits;    /* throughput: visits; latency: arrivals. >= 0 */
 };

@@ -50,14 +50,15 @@ static enum ca_status read_dir(struct ca_profile *profile, const char *dir, stru
 
 /* ---- estimating ----------------------------------------------------------------*/
 
-/* The middle of an experiment in s, on one axis for all runs (even across a reboot). */
-static double middle(const struct ca_profile *profile, const struct ca_profile_experiment *e)
+/* The start of an experiment in s, on one axis for all runs (even across a reboot). Not its
+ * middle: that depends on how long it took, and neighbours in time would be alike for it. */
+static double start_of(const struct ca_profile *profile, const struct ca_profile_experiment *e)
 {
 	const struct ca_profile_run *run = &profile->run[e->run];
 	const struct ca_profile_run *first = &profile->run[0];
-	double at = ((double)e->start + (double)e->end) / 2 - (double)run->clock;
 
-	return ((double)run->time - (double)first->time + at) / 1e9;
+	return ((double)run->time - (double)first->time + (double)e->start - (double)run->clock) /
+	       1e9;
 }
 
 static struct ca_observation observe(const struct ca_profile *profile,
@@ -70,7 +71,7 @@ static struct ca_observation observe(const struct ca_profile *profile,
 	/* Latency by Little's law: time in the system = mean number in it / arrival rate. */
 	return (struct ca_observation){
 		.region = e->region, .speedup = e->speedup, .run = e->run,
-		.time = middle(profile, e),
+		.time = start_of(profile, e),
 		.cost = latency ? duration * visits->in_flight : duration,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
 	};

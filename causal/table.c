@@ -163,8 +163,8 @@ static void lay_out(struct table *t, unsigned width)
 	if (code > width / 3 && width / 3 > NAME_MIN)
 		code = width / 3;
 	fixed = code + 1 + point + TAIL;
-	if (fixed + 3 * COLUMN > width) { /* three speedups are worth a shorter name */
-		size_t excess = fixed + 3 * COLUMN - width;
+	if (fixed + 4 * COLUMN > width) { /* four speedups are worth a shorter name */
+		size_t excess = fixed + 4 * COLUMN - width;
 		size_t give = code > 16 ? code - 16 : 0;
 
 		code -= excess < give ? excess : give;
