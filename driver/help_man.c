@@ -71,6 +71,23 @@ static void put_options(FILE *out)
 	}
 }
 
+static void put_aliases(FILE *out)
+{
+	static const struct alias {
+		const char *name;
+		enum ca_setting_id id;
+	} aliases[] = {
+#define CA_SETTING(...)
+#define CA_SETTING_ALIAS(name, ID, form) { name, CA_SETTING_##ID },
+#include "core/settings.def"
+	};
+
+	fputs(".PP\nWhere these are not set, names of other tools are read:\n", out);
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		fprintf(out, ".br\n%s for %s\n", aliases[i].name,
+			ca_setting_get(aliases[i].id)->env);
+}
+
 void ca_help_man(FILE *out)
 {
 	fputs(".TH CAUSAL 1 \"\" \"causal " PACKAGE_VERSION "\" \"User Commands\"\n"
@@ -95,10 +112,10 @@ void ca_help_man(FILE *out)
 	      "keys "
 	      "being the names in brackets above; # begins a comment, and values may stand in "
 	      "quotes. The command line goes before the environment, that before files, and "
-	      "files before defaults. For programs set up for Coz, COZ_BINARY_SCOPE, "
-	      "COZ_SOURCE_SCOPE, COZ_OUTPUT, COZ_END_TO_END, COZ_FIXED_LINE and "
-	      "COZ_FIXED_SPEEDUP are read, too.\n"
-	      ".SH FILES\n"
+	      "files before defaults.\n",
+	      out);
+	put_aliases(out);
+	fputs(".SH FILES\n"
 	      ".TP\n.I causal\\-out/<app>\\-<time>/run\\-NNNN.jsonl\n"
 	      "What was recorded in each run.\n"
 	      ".TP\n.I profile.json\nAll runs of the directory merged, with estimates.\n"
