@@ -82,7 +82,7 @@ static void put_aliases(FILE *out)
 #include "core/settings.def"
 	};
 
-	fputs(".PP\nWhere these are not set, names of other tools are read:\n", out);
+	fputs(".PP\nWhere those are not set, these names are read, too:\n", out);
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		fprintf(out, ".br\n%s for %s\n", aliases[i].name,
 			ca_setting_get(aliases[i].id)->env);

@@ -63,9 +63,10 @@ void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_
 	time_to_go(progress, now - progress->started, to_go, sizeof to_go);
 	if (status->region)
 		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
-	snprintf(line, sizeof line, "run %zu/%zu, %s to go, %llu experiments%s",
+	snprintf(line, sizeof line, "run %zu/%zu, %s to go, %llu experiment%s%s",
 		 progress->finished + 1, progress->total, to_go,
-		 (unsigned long long)status->experiments, doing);
+		 (unsigned long long)status->experiments, status->experiments == 1 ? "" : "s",
+		 doing);
 	ca_say_progress(line);
 }
 
@@ -80,6 +81,7 @@ void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_sta
 		return;
 	ca_progress_time((double)elapsed / 1e9, took, sizeof took);
 	time_to_go(progress, 0, to_go, sizeof to_go);
-	ca_say("run %zu/%zu: %llu experiments in %s, %s to go", progress->finished, progress->total,
-	       (unsigned long long)status->experiments, took, to_go);
+	ca_say("run %zu/%zu: %llu experiment%s in %s, %s to go", progress->finished, progress->total,
+	       (unsigned long long)status->experiments, status->experiments == 1 ? "" : "s", took,
+	       to_go);
 }
