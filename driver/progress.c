@@ -81,7 +81,7 @@ void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_sta
 		return;
 	ca_progress_time((double)elapsed / 1e9, took, sizeof took);
 	time_to_go(progress, 0, to_go, sizeof to_go);
-	ca_say("run %zu/%zu: %llu experiment%s in %s, %s to go", progress->finished, progress->total,
-	       (unsigned long long)status->experiments, status->experiments == 1 ? "" : "s", took,
-	       to_go);
+	ca_say("run %zu/%zu: %llu experiment%s in %s, %s to go", progress->finished,
+	       progress->total, (unsigned long long)status->experiments,
+	       status->experiments == 1 ? "" : "s", took, to_go);
 }
