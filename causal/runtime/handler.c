@@ -41,7 +41,7 @@ static bool in_ranges(const struct ca_selection *sel, ca_place place)
 	       sel->range[low].low <= address;
 }
 
-CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, uintptr_t *outermost)
+CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *outermost)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
 	uint64_t seq = atomic_load_explicit(&sel->seq, memory_order_acquire);
@@ -52,7 +52,7 @@ CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, uintptr_t 
 	for (unsigned i = 0; i < stack->depth; i++)
 		if (in_ranges(sel, stack->place[i])) {
 			found = true;
-			*outermost = stack->cfa[i];
+			*outermost = i;
 		}
 	atomic_thread_fence(memory_order_acquire);
 	return found && atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
@@ -98,7 +98,7 @@ static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
 	uint64_t cpu = ca_clock_thread_cpu(), weight = cpu - t->hit_cpu;
-	uintptr_t outermost;
+	unsigned outermost;
 
 	t->hit_cpu = cpu;
 	t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);

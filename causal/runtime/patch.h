@@ -1,17 +1,49 @@
-/* Patching the program's text while it runs. Runtime; see patch.c for the protocol. */
+/* Patching the program's text while it runs. Runtime; libc is not called, only the kernel.
+ *
+ * A site's bytes become a jump (or call) to a trampoline: hooks, copies of the displaced
+ * instructions, jump back. Threads may be anywhere meanwhile, also stopped or in a signal
+ * handler above the very bytes, so nobody is waited for. Three steps, a core-serialising
+ * membarrier between them:
+ *   1. int3 on the first byte of each displaced instruction; whoever arrives traps and is sent
+ *      to the copy of that instruction;
+ *   2. the bytes between, which nobody can fetch any more, become those of the jump;
+ *   3. the first byte becomes the jump's.
+ * The int3 on inner instructions stay: the trampoline lies at a distance whose bytes are 0xCC
+ * where an instruction begins (where no such place is free: another opcode that traps). So a
+ * jump into the middle that the planner did not know of costs a trap, and is still right.
+ * Removal goes the same way back. Trampolines are kept for good and used again.
+ *
+ * What the rest of the runtime must do:
+ *   - keep SIGTRAP and SIGILL out of every signal mask that the program sets (pthread_sigmask,
+ *     sigprocmask, sigaction's sa_mask, pselect, ppoll, sigsuspend), and unblock them at start:
+ *     a trap that is blocked kills the program. Threads that block them all the same are looked
+ *     for before each live installation, which is then declined;
+ *   - give sigaction(SIGTRAP or SIGILL) to ca_patch_sigaction;
+ *   - call ca_patch_forked in the child of a fork. */
 #ifndef CA_CAUSAL_RUNTIME_PATCH_H
 #define CA_CAUSAL_RUNTIME_PATCH_H
 #include "core/session.h"
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Once, in the constructor. Takes SIGTRAP only when an int3 is really placed (chains to the
- * program's own handler). Returns false if the text cannot be made writable: then exact S
- * and nop progress points are off, with the reason in *why. */
+/* Once, in the constructor. Takes SIGTRAP only when the first site is placed (chains to the
+ * program's own handler). Returns false if the text cannot be changed safely here (memory,
+ * membarrier, shadow stacks): then exact S and nop progress points are off, with the reason in
+ * *why (static text). */
 bool ca_patch_init(const char **why);
 
-/* How the trampolines call us. Set before the first install; called with all registers of
- * the program saved, compiled without vector registers. sp: the program's stack pointer at
- * the site (entry: at the return address; exit: at the displaced instructions). */
+/* How the trampolines call us. Set before the first install; called with all general registers
+ * and flags of the program saved, on its stack, aligned; vector and x87 registers are not saved:
+ * compile what is called with -mgeneral-regs-only.
+ *
+ * sp names the activation, the same for its enter and its exit. Function: the stack pointer
+ * at its entry, where the return address is. Call: the stack pointer before the call.
+ *   - enter with the sp of the innermost open activation: the same one (a function that jumps
+ *     back to its own start, or to another part of the selected code): not a new one.
+ *   - an open activation whose sp is below the one reported was left by longjmp or an exception.
+ *   - exit without a matching open activation is possible (sites appeared in between). */
 struct ca_patch_hooks {
 	void (*enter)(uintptr_t sp);
 	void (*exit)(uintptr_t sp);
@@ -19,23 +51,46 @@ struct ca_patch_hooks {
 };
 void ca_patch_set_hooks(const struct ca_patch_hooks *hooks);
 
-/* A trampoline of CA_SITE_COUNT adds one to (*counters)[point] of the calling thread without a
- * call: the thread-local pointer below (initial-exec) holds the thread's count[] of its slot. */
+/* Hook COUNT adds one to counters[point] of the calling thread, without a call. Each thread
+ * points this at the count[] of its slot; until then visits go nowhere. Never NULL. */
 extern __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec")));
+/* What it points at in a thread without a slot: CA_MAX_POINTS entries, racy, for tests. */
+extern uint64_t ca_patch_nobody[CA_MAX_POINTS];
 
-/* Place sites; bias of the site's module is asked through `bias` (false: not loaded here).
- * Handler-safe. With other threads alive the 5-byte jump appears in two steps: int3 at once,
- * the jump when ca_patch_step has seen that no thread can be in the middle of the bytes.
- * Returns the number of sites that could not be placed. */
+/* Place sites; bias of the site's module is asked through `bias` (false: not loaded here; such
+ * sites are skipped and do not count as failed). Sites that are in place already stay. Handler-
+ * safe; one caller at a time in a process, a second one gets n back at once. When it returns
+ * the sites are in force. Returns the number of sites that could not be placed. */
 CA_SIGSAFE unsigned ca_patch_install(const struct ca_site *site, size_t n,
 				     bool (*bias)(uint32_t module, uintptr_t *bias));
-/* Take every non-permanent site (all but COUNT and MEET) out again. */
-CA_SIGSAFE void ca_patch_remove(void);
-/* Advance pending steps; called from ticks of any thread. pc: where that thread was. True
- * when nothing is pending any more. */
+/* Take every non-permanent site (all but COUNT and MEET) out again. Hooks may still be called a
+ * little later by threads that were inside a trampoline. False: somebody else is at it. */
+CA_SIGSAFE bool ca_patch_remove(void);
+/* All sites, the permanent ones too (the runtime switches itself off). */
+CA_SIGSAFE bool ca_patch_remove_all(void);
+/* Kept for callers that advance the work from ticks: nothing is ever pending. */
 CA_SIGSAFE bool ca_patch_step(uintptr_t pc);
+/* In the child of a fork: completes what another thread of the parent was in the middle of. */
+CA_SIGSAFE void ca_patch_forked(void);
+
 /* For the unwinder: is pc inside a trampoline? Then *original is the equivalent address in the
- * program's text and *sp_shift what to add to sp to get the program's own. */
+ * program's text and *sp_shift what to add to sp to get the program's own. While a hook runs,
+ * the outermost frame of ours returns to such a pc, and sp is the one after that return. */
 CA_SIGSAFE bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift);
+
+/* SIGTRAP or SIGILL: was it ours? Then the context has been redirected and the handler just
+ * returns. ca_patch takes the two signals itself; this is for a handler that sits in front. */
+CA_SIGSAFE bool ca_patch_trap(int sig, const siginfo_t *info, void *context);
+/* True if sig is taken by ca_patch: then set (may be NULL) becomes what ca_patch chains to and
+ * *old (may be NULL) what it was. False: sig is not taken, the caller goes to the kernel. */
+CA_SIGSAFE bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *old);
+
+/* What is in place now. */
+struct ca_patch_stats {
+	unsigned jumps;   /* sites reached by a jump or call */
+	unsigned traps;   /* sites that stay an int3 */
+	unsigned records; /* trampolines made so far */
+};
+CA_SIGSAFE struct ca_patch_stats ca_patch_stats(void);
 
 #endif

@@ -11,19 +11,16 @@
 static _Atomic uint64_t serviced; /* selection.seq whose sites have been installed here */
 static atomic_flag servicing = ATOMIC_FLAG_INIT;
 
-/* Frames that no longer exist: the stack has shrunk past them without an exit. */
-static void drop_dead(struct ca_thread *t, uintptr_t sp, bool entering)
+/* Activations below sp no longer exist: left by longjmp or an exception. */
+static void drop_dead(struct ca_thread *t, uintptr_t sp)
 {
-	while (t->depth) {
-		uintptr_t top;
-
-		if (t->depth > CA_FRAMES)
-			return;
-		top = t->frame[t->depth - 1];
-		if (entering ? top > sp : top >= sp)
-			return;
+	while (t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] < sp)
 		t->depth--;
-	}
+}
+
+static bool is_innermost(const struct ca_thread *t, uintptr_t sp)
+{
+	return t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] == sp;
 }
 
 static void log_off_times(struct ca_thread *t, uint64_t now)
@@ -80,10 +77,12 @@ static void hook_enter(uintptr_t sp)
 		return;
 	t->guard++;
 	was_in = t->depth > 0;
-	drop_dead(t, sp, true);
-	if (t->depth < CA_FRAMES)
-		t->frame[t->depth] = sp;
-	t->depth++;
+	drop_dead(t, sp);
+	if (!is_innermost(t, sp)) { /* else it jumped back to its own start */
+		if (t->depth < CA_FRAMES)
+			t->frame[t->depth] = sp;
+		t->depth++;
+	}
 	if (!was_in)
 		enters(t);
 	t->guard--;
@@ -96,8 +95,8 @@ static void hook_exit(uintptr_t sp)
 	if (!t || t->guard || !t->depth)
 		return;
 	t->guard++;
-	drop_dead(t, sp, false);
-	if (t->depth)
+	drop_dead(t, sp);
+	if (is_innermost(t, sp) || t->depth > CA_FRAMES)
 		t->depth--;
 	if (!t->depth)
 		leaves(t);
@@ -117,11 +116,19 @@ CA_SIGSAFE void ca_probe_left(struct ca_thread *t)
 /* The thread was inside S when the sites were placed: it never passed the entry. */
 CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack)
 {
-	uintptr_t outermost;
+	const struct ca_selection *sel = &ca_rt.session->selection;
+	unsigned frame;
 
-	if (t->depth || !ca_handler_in_selection(stack, &outermost))
+	if (t->depth || !sel->sites || !ca_handler_in_selection(stack, &frame))
 		return;
-	t->frame[0] = outermost - sizeof(uintptr_t);
+	if (sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT) {
+		/* a line: in one of its calls, or between them, which does not count */
+		if (!frame)
+			return;
+		t->frame[0] = stack->cfa[frame - 1];
+	} else {
+		t->frame[0] = stack->cfa[frame] - sizeof(uintptr_t);
+	}
 	t->depth = 1;
 	enters(t);
 }

@@ -139,7 +139,8 @@ CA_HIDDEN CA_SIGSAFE void ca_probe_service(void); /* carry out the conductor's p
 
 /* ---- handler.c */
 CA_HIDDEN bool ca_handler_install(void);
-CA_HIDDEN CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, uintptr_t *outermost);
+/* Does the stack hold a frame of S? *outermost: the number of the outermost one. */
+CA_HIDDEN CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *outermost);
 /* A sample of the code that blocked, taken by the wrapper of a wait of `ns`. */
 CA_HIDDEN void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns);
 /* Walk the calling thread's own stack into t->stack. */

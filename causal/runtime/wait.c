@@ -24,7 +24,7 @@ static struct ca_thread *enter(void)
 static void pay(struct ca_thread *t)
 {
 	if (!ca_rt.session->selection.exact) {
-		uintptr_t outermost;
+		unsigned outermost;
 
 		ca_ledger_accrue(t, ca_clock_now(), NULL);
 		if (t->owed >= WORTH_A_WALK) {
@@ -83,7 +83,7 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 {
 	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd };
 	struct ca_thread *t = w.thread;
-	uintptr_t outermost;
+	unsigned outermost;
 	int saved = errno;
 
 	if (!t)

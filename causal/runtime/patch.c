@@ -1,0 +1,539 @@
+/* Placing and removing sites: the order of writes (see patch.h) and the records.
+ *
+ * Any thread, handlers too; a try-lock lets one in at a time. Each step is done for all sites of
+ * a call at once, so that a call costs two or three membarriers however many sites it has. */
+#include "causal/runtime/patch_internal.h"
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+
+enum { JUMP = 0xe9, CALL = 0xe8, INT3 = 0xcc, PREFIX = 0x3e, JUMP_LENGTH = 5, BATCH = 256 };
+enum { ARCH_SHSTK_STATUS = 0x5005, BUCKETS = 4096 };
+
+struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
+_Atomic uint32_t ca_patch_record_count;
+static uint32_t bucket[BUCKETS];           /* by address: record + 1 */
+static uint16_t live[CA_PATCH_RECORDS];    /* records that are not OFF */
+static uint32_t live_count;
+static _Atomic bool lock; /* guards all of this file's and patch_mem.c's state */
+static bool ready;
+
+static bool try_lock(void)
+{
+	return !atomic_exchange_explicit(&lock, true, memory_order_acquire);
+}
+
+static void unlock(void)
+{
+	atomic_store_explicit(&lock, false, memory_order_release);
+}
+
+/* ---- start ------------------------------------------------------------------------------ */
+
+static void hook_none(uintptr_t sp)
+{
+	(void)sp;
+}
+
+static void meet_none(void)
+{
+}
+
+void ca_patch_set_hooks(const struct ca_patch_hooks *hooks)
+{
+	ca_trampoline_hooks = *hooks;
+}
+
+static bool membarrier_register(void)
+{
+	return ca_patch_sys(SYS_membarrier,
+			    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
+			    0) == 0;
+}
+
+bool ca_patch_init(const char **why)
+{
+	static const struct ca_patch_hooks none = {hook_none, hook_none, meet_none};
+	uint64_t shadow = 0;
+	int here;
+
+	if (!ca_trampoline_hooks.enter)
+		ca_trampoline_hooks = none;
+	if (ca_patch_sys(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&shadow, 0, 0, 0, 0) == 0 &&
+	    (shadow & 1)) {
+		*why = "the program runs with a shadow stack, which patched calls would break";
+		return false;
+	}
+	if (!membarrier_register()) {
+		*why = "the kernel has no core-serialising membarrier (Linux 4.16 or newer)";
+		return false;
+	}
+	ca_patch_mem_init((uintptr_t)&here);
+	ready = ca_patch_mem_check(why);
+	return ready;
+}
+
+/* After this, every core fetches what was written before. */
+static bool sync_cores(void)
+{
+	for (int i = 0; i < 2; i++) {
+		if (ca_patch_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0,
+				 0, 0, 0) == 0)
+			return true;
+		if (!membarrier_register())
+			break;
+	}
+	return false;
+}
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static bool same_site(const struct ca_patch_record *r, const struct ca_site *site, uintptr_t bias)
+{
+	return r->bias == bias && r->site.address == site->address &&
+	       r->site.length == site->length && r->site.code_length == site->code_length &&
+	       r->site.hooks == site->hooks && r->site.point == site->point &&
+	       r->site.flags == site->flags && r->site.kind == site->kind &&
+	       memcmp(r->site.hook, site->hook, sizeof(site->hook[0]) * site->hooks) == 0 &&
+	       memcmp(r->site.code, site->code, site->code_length) == 0 &&
+	       memcmp(r->site.original, site->original, site->length) == 0;
+}
+
+static uint32_t *bucket_of(uintptr_t address)
+{
+	return &bucket[((address * 0x9e3779b97f4a7c15u) >> 44) & (BUCKETS - 1)];
+}
+
+static struct ca_patch_record *record_find(const struct ca_site *site, uintptr_t bias)
+{
+	for (uint32_t n = *bucket_of((uintptr_t)site->address + bias); n;) {
+		struct ca_patch_record *r = &ca_patch_records[n - 1];
+
+		if (same_site(r, site, bias))
+			return r;
+		n = r->next;
+	}
+	return NULL;
+}
+
+/* What the 4 bytes behind the opcode may be, with the opcode at `prefix`. False: an instruction
+ * begins where a byte that must be given would go. */
+static bool pun_of(const struct ca_patch_record *r, unsigned prefix, const uint8_t *text,
+		   struct ca_patch_pun *pun)
+{
+	*pun = (struct ca_patch_pun){0};
+	for (unsigned i = 0; i < r->site.insns; i++) {
+		unsigned at = r->site.insn[i].offset;
+
+		if (at <= prefix)
+			return false;
+		if (at < prefix + JUMP_LENGTH)
+			pun->trap |= 0xffu << 8 * (at - prefix - 1);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		if (prefix + 1 + i < r->site.length)
+			continue;
+		pun->mask |= 0xffu << 8 * i;
+		pun->value |= (uint32_t)text[prefix + 1 + i] << 8 * i;
+	}
+	return true;
+}
+
+/* Find a landing and lay out the site's new bytes. */
+static bool try_prefix(const struct ca_patch_text *text, struct ca_patch_record *r, unsigned prefix,
+		       const uint8_t *now, size_t length)
+{
+	struct ca_patch_place place = {.body = r->body};
+	uintptr_t end = r->address + prefix + JUMP_LENGTH;
+	struct ca_patch_pun pun;
+	bool found;
+
+	if (!pun_of(r, prefix, now, &pun))
+		return false;
+	found = ca_patch_mem_place(text, end, &pun, length, &place);
+	r->body = place.body;
+	if (!found)
+		return false;
+	r->prefix = (uint8_t)prefix;
+	memset(r->patched, INT3, sizeof(r->patched));
+	memset(r->patched, PREFIX, prefix);
+	r->patched[prefix] = r->site.flags & CA_SITE_BY_CALL ? CALL : JUMP;
+	for (unsigned i = 0; i < 4; i++)
+		if (prefix + 1 + i < sizeof(r->patched))
+			r->patched[prefix + 1 + i] = (uint8_t)((place.landing - end) >> 8 * i);
+	r->footprint = (uint8_t)(prefix + JUMP_LENGTH);
+	if (r->footprint < r->site.length)
+		r->footprint = r->site.length;
+	return true;
+}
+
+/* Bytes that other sites change at the moment cannot be part of a distance. */
+static bool overlaps_live(uintptr_t low, uintptr_t high)
+{
+	for (uint32_t i = 0; i < live_count; i++) {
+		const struct ca_patch_record *r = &ca_patch_records[live[i]];
+
+		if (low < r->address + r->footprint && r->address < high)
+			return true;
+	}
+	return false;
+}
+
+static bool place_jump(const struct ca_patch_text *text, struct ca_patch_record *r, size_t length)
+{
+	const struct ca_site *s = &r->site;
+	uint8_t now[CA_SITE_BYTES + 8];
+
+	if (s->flags & CA_SITE_BY_CALL) /* the call must end where the site ends */
+		return s->length >= JUMP_LENGTH &&
+		       try_prefix(text, r, s->length - JUMP_LENGTH, s->original, length);
+	if (s->length >= JUMP_LENGTH)
+		return try_prefix(text, r, 0, s->original, length);
+	for (unsigned prefix = 0; prefix < s->length; prefix++) {
+		uintptr_t high = r->address + prefix + JUMP_LENGTH;
+
+		if (!ca_patch_mem_read(text, r->address, now, prefix + JUMP_LENGTH))
+			return false;
+		if (!overlaps_live(r->address, high) && try_prefix(text, r, prefix, now, length))
+			return true;
+	}
+	return false;
+}
+
+/* An int3 in the first byte, for good. */
+static void place_trap(struct ca_patch_record *r)
+{
+	memcpy(r->patched, r->site.original, sizeof(r->patched));
+	r->patched[0] = INT3;
+	for (unsigned i = 0; i < r->site.insns; i++)
+		r->patched[r->site.insn[i].offset] = INT3;
+	r->trap = true;
+	r->footprint = r->site.length;
+}
+
+static struct ca_patch_record *record_make(const struct ca_patch_text *text,
+					   const struct ca_site *site, uintptr_t bias)
+{
+	uint32_t number = atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
+	struct ca_patch_record *r = &ca_patch_records[number];
+	uint8_t body[CA_PATCH_BODY];
+	size_t length;
+
+	if (number == CA_PATCH_RECORDS || !ca_patch_trap_room())
+		return NULL;
+	memset(r, 0, sizeof(*r));
+	r->site = *site;
+	r->bias = bias;
+	r->address = (uintptr_t)site->address + bias;
+	length = ca_patch_code_measure(r);
+	if (!length)
+		return NULL;
+	if (!place_jump(text, r, length)) {
+		struct ca_patch_place place = {.body = r->body};
+
+		if (site->flags & CA_SITE_NO_TRAP)
+			return NULL;
+		/* any place will do for the body */
+		if (!ca_patch_mem_place(text, r->address, &(struct ca_patch_pun){0}, length,
+					&place))
+			return NULL;
+		r->body = place.body;
+		place_trap(r);
+	}
+	r->body_length = (uint16_t)length;
+	if (!ca_patch_code_emit(r, body) || !ca_patch_mem_write(text, r->body, body, length))
+		return NULL;
+	r->next = *bucket_of(r->address);
+	*bucket_of(r->address) = number + 1;
+	atomic_store_explicit(&ca_patch_record_count, number + 1, memory_order_release);
+	ca_patch_trap_add(number);
+	return r;
+}
+
+/* ---- the three steps -------------------------------------------------------------------- */
+
+static bool starts_insn(const struct ca_patch_record *r, unsigned offset)
+{
+	for (unsigned i = 0; i < r->site.insns; i++)
+		if (r->site.insn[i].offset == offset)
+			return true;
+	return offset == 0;
+}
+
+static void trap_bytes(const struct ca_patch_record *r, uint8_t bytes[CA_SITE_BYTES])
+{
+	memcpy(bytes, r->site.original, CA_SITE_BYTES);
+	for (unsigned i = 0; i < r->site.length; i++)
+		if (starts_insn(r, i))
+			bytes[i] = INT3;
+}
+
+/* Step 1 of placing: a trap on every instruction. */
+static bool write_traps(const struct ca_patch_text *text, struct ca_patch_record *r)
+{
+	uint8_t bytes[CA_SITE_BYTES];
+
+	trap_bytes(r, bytes);
+	return ca_patch_mem_write(text, r->address, bytes, r->site.length);
+}
+
+/* Step 2 of placing: the rest of the jump. Inner instructions keep a byte that traps (int3 may
+ * turn into another such opcode here). */
+static bool write_tail(const struct ca_patch_text *text, struct ca_patch_record *r)
+{
+	return r->site.length == 1 ||
+	       ca_patch_mem_write(text, r->address + 1, r->patched + 1, r->site.length - 1u);
+}
+
+static bool write_first(const struct ca_patch_text *text, struct ca_patch_record *r, uint8_t byte)
+{
+	return ca_patch_mem_write(text, r->address, &byte, 1);
+}
+
+/* Step 2 of removing: all that nobody can fetch goes back to what it was. */
+static bool restore_between(const struct ca_patch_text *text, struct ca_patch_record *r)
+{
+	uint8_t bytes[CA_SITE_BYTES];
+
+	memcpy(bytes, r->patched, sizeof(bytes));
+	for (unsigned i = 1; i < r->site.length; i++)
+		if (!starts_insn(r, i))
+			bytes[i] = r->site.original[i];
+	return r->site.length == 1 ||
+	       ca_patch_mem_write(text, r->address + 1, bytes + 1, r->site.length - 1u);
+}
+
+static void set_state(struct ca_patch_record *r, enum ca_record_state state)
+{
+	atomic_store_explicit(&r->state, state, memory_order_release);
+}
+
+static enum ca_record_state get_state(const struct ca_patch_record *r)
+{
+	return (enum ca_record_state)atomic_load_explicit(&r->state, memory_order_relaxed);
+}
+
+/* Steps 2 and 3 for all that are PLACING; step 1 has been done. */
+static void finish_placing(const struct ca_patch_text *text)
+{
+	if (!sync_cores())
+		return; /* the traps do the same, slowly */
+	for (uint32_t i = 0; i < live_count; i++) {
+		struct ca_patch_record *r = &ca_patch_records[live[i]];
+
+		if (get_state(r) == CA_RECORD_PLACING && !r->trap)
+			write_tail(text, r);
+	}
+	if (!sync_cores())
+		return;
+	for (uint32_t i = 0; i < live_count; i++) {
+		struct ca_patch_record *r = &ca_patch_records[live[i]];
+
+		if (get_state(r) != CA_RECORD_PLACING)
+			continue;
+		if (!r->trap)
+			write_first(text, r, r->patched[0]);
+		set_state(r, CA_RECORD_ON);
+	}
+}
+
+/* Step 1 has been done for all that are REMOVING. */
+static void finish_removing(const struct ca_patch_text *text)
+{
+	uint32_t kept = 0;
+
+	sync_cores();
+	for (uint32_t i = 0; i < live_count; i++)
+		if (get_state(&ca_patch_records[live[i]]) == CA_RECORD_REMOVING)
+			restore_between(text, &ca_patch_records[live[i]]);
+	sync_cores();
+	for (uint32_t i = 0; i < live_count; i++) {
+		struct ca_patch_record *r = &ca_patch_records[live[i]];
+
+		if (get_state(r) == CA_RECORD_REMOVING) {
+			ca_patch_mem_write(text, r->address, r->site.original, r->site.length);
+			set_state(r, CA_RECORD_OFF);
+		} else {
+			live[kept++] = live[i];
+		}
+	}
+	live_count = kept;
+}
+
+/* ---- the two operations ----------------------------------------------------------------- */
+
+/* True: the site is in force, or will be when finish_placing has run. */
+static bool place_one(const struct ca_patch_text *text, const struct ca_site *site, uintptr_t bias,
+		      bool traps_allowed)
+{
+	struct ca_patch_record *r = record_find(site, bias);
+	uintptr_t at = (uintptr_t)site->address + bias;
+	uint8_t now[CA_SITE_BYTES + 8];
+
+	if (r && get_state(r) != CA_RECORD_OFF)
+		return true;
+	if (site->length == 0 || site->length > CA_SITE_BYTES ||
+	    !ca_patch_mem_read(text, at, now, site->length) ||
+	    memcmp(now, site->original, site->length) != 0 ||
+	    overlaps_live(at, at + site->length))
+		return false;
+	if (!r)
+		r = record_make(text, site, bias);
+	if (!r || (r->trap && !traps_allowed) || overlaps_live(at, at + r->footprint))
+		return false;
+	/* a jump made of bytes behind the site: they must still be what it was made for */
+	if (!r->trap && r->footprint > site->length &&
+	    (!ca_patch_mem_read(text, at, now, r->footprint) ||
+	     memcmp(now + site->length, r->patched + site->length,
+		    (size_t)r->footprint - site->length) != 0))
+		return false;
+	if (!ca_patch_trap_take())
+		return false;
+	set_state(r, CA_RECORD_PLACING);
+	live[live_count++] = (uint16_t)(r - ca_patch_records);
+	if (write_traps(text, r))
+		return true;
+	set_state(r, CA_RECORD_OFF);
+	live_count--;
+	return false;
+}
+
+unsigned ca_patch_install(const struct ca_site *site, size_t n,
+			  bool (*bias_of)(uint32_t module, uintptr_t *bias))
+{
+	struct ca_patch_threads threads;
+	struct ca_patch_text text;
+	unsigned failed = 0;
+	bool careful;
+
+	if (!n)
+		return 0;
+	if (!ready || !try_lock())
+		return (unsigned)n;
+	threads = ca_patch_threads_look();
+	/* a trap would kill a thread that blocks it, and confuse a debugger */
+	careful = threads.blocked || threads.traced;
+	if (careful && (threads.count > 1 || threads.unknown)) {
+		unlock();
+		return (unsigned)n;
+	}
+	ca_patch_mem_open(&text);
+	for (size_t i = 0; i < n; i++) {
+		uintptr_t bias;
+
+		if (bias_of(site[i].module, &bias) && !place_one(&text, &site[i], bias, !careful))
+			failed++;
+	}
+	finish_placing(&text);
+	ca_patch_mem_close(&text);
+	unlock();
+	return failed;
+}
+
+static bool permanent(const struct ca_patch_record *r)
+{
+	return r->site.kind == CA_SITE_COUNT || r->site.kind == CA_SITE_MEET;
+}
+
+/* Somebody may have unloaded the module or patched over us: only our own bytes go. */
+static bool is_ours(const struct ca_patch_text *text, const struct ca_patch_record *r)
+{
+	uint8_t now[CA_SITE_BYTES], traps[CA_SITE_BYTES];
+
+	if (!ca_patch_mem_read(text, r->address, now, r->site.length))
+		return false;
+	trap_bytes(r, traps); /* where the steps after the first were not possible */
+	return memcmp(now, r->patched, r->site.length) == 0 ||
+	       memcmp(now, traps, r->site.length) == 0;
+}
+
+static bool remove_if(bool (*keep)(const struct ca_patch_record *))
+{
+	struct ca_patch_text text;
+	uint32_t kept = 0;
+
+	if (!ready || !try_lock())
+		return false;
+	ca_patch_mem_open(&text);
+	for (uint32_t i = 0; i < live_count; i++) {
+		struct ca_patch_record *r = &ca_patch_records[live[i]];
+
+		if (!keep(r)) {
+			if (!is_ours(&text, r)) {
+				set_state(r, CA_RECORD_OFF);
+				continue;
+			}
+			set_state(r, CA_RECORD_REMOVING);
+			write_first(&text, r, INT3);
+		}
+		live[kept++] = live[i];
+	}
+	live_count = kept;
+	finish_removing(&text);
+	ca_patch_mem_close(&text);
+	unlock();
+	return true;
+}
+
+static bool keep_none(const struct ca_patch_record *r)
+{
+	(void)r;
+	return false;
+}
+
+bool ca_patch_remove(void)
+{
+	return remove_if(permanent);
+}
+
+bool ca_patch_remove_all(void)
+{
+	return remove_if(keep_none);
+}
+
+bool ca_patch_step(uintptr_t pc)
+{
+	(void)pc;
+	return true;
+}
+
+void ca_patch_forked(void)
+{
+	struct ca_patch_text text;
+
+	if (!ready || !atomic_load_explicit(&lock, memory_order_relaxed))
+		return;
+	/* The thread that held the lock is not here. Whatever step it was at can be done again. */
+	ca_patch_mem_open(&text);
+	live_count = 0;
+	for (uint32_t i = 0; i < atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
+	     i++)
+		if (get_state(&ca_patch_records[i]) != CA_RECORD_OFF)
+			live[live_count++] = (uint16_t)i;
+	for (uint32_t i = 0; i < live_count; i++) {
+		struct ca_patch_record *r = &ca_patch_records[live[i]];
+
+		if (get_state(r) == CA_RECORD_PLACING)
+			write_traps(&text, r);
+		else if (get_state(r) == CA_RECORD_REMOVING)
+			write_first(&text, r, INT3);
+	}
+	finish_placing(&text);
+	finish_removing(&text);
+	ca_patch_mem_close(&text);
+	unlock();
+}
+
+struct ca_patch_stats ca_patch_stats(void)
+{
+	struct ca_patch_stats stats = {0};
+
+	for (uint32_t i = 0; i < live_count; i++) {
+		if (ca_patch_records[live[i]].trap)
+			stats.traps++;
+		else
+			stats.jumps++;
+	}
+	stats.records = atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
+	return stats;
+}

@@ -1,0 +1,200 @@
+/* The trampoline of one site: hooks woven into the copies of the displaced instructions. Pure:
+ * it computes bytes and touches no memory but its own.
+ *
+ * Not for finding memory (patch_mem.c) nor for the order in which text changes (patch.c). */
+#include "causal/runtime/patch_internal.h"
+#include <string.h>
+
+struct body {
+	uint8_t *out; /* NULL: measure only */
+	size_t length;
+	uintptr_t base; /* its run-time address */
+	bool reaches;
+};
+
+static void put(struct body *b, const void *bytes, size_t n)
+{
+	if (b->out && b->length + n <= CA_PATCH_BODY)
+		memcpy(b->out + b->length, bytes, n);
+	b->length += n;
+}
+
+static void put32(struct body *b, uint32_t v)
+{
+	put(b, &v, 4);
+}
+
+static int32_t distance(struct body *b, uintptr_t from, uintptr_t to)
+{
+	int64_t d = (int64_t)(to - from);
+
+	if (d != (int32_t)d)
+		b->reaches = false;
+	return (int32_t)d;
+}
+
+static void put_call_thunk(struct body *b, enum ca_thunk thunk, uintptr_t table)
+{
+	static const uint8_t down[] = {0x48, 0x8d, 0x64, 0x24, 0x80};          /* lea -128(%rsp) */
+	static const uint8_t call[] = {0xff, 0x15};                            /* call *(%rip) */
+	static const uint8_t up[] = {0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};   /* lea 128(%rsp) */
+
+	put(b, down, sizeof(down));
+	put(b, call, sizeof(call));
+	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + thunk * 8));
+	put(b, up, sizeof(up));
+}
+
+/* Without a call and, unless nobody cares, without touching the flags. */
+static void put_count(struct body *b, uint32_t point, bool flags_dead)
+{
+	static const uint8_t down_rax[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x50};
+	static const uint8_t load_rax[] = {0x64, 0x48, 0x8b, 0x04, 0x25};  /* mov %fs:x, %rax */
+	static const uint8_t inc[] = {0x48, 0xff, 0x80};                   /* incq x(%rax) */
+	static const uint8_t load_rcx[] = {0x48, 0x8b, 0x88};              /* mov x(%rax), %rcx */
+	static const uint8_t add[] = {0x48, 0x8d, 0x49, 0x01};             /* lea 1(%rcx), %rcx */
+	static const uint8_t store_rcx[] = {0x48, 0x89, 0x88};
+	static const uint8_t push_rcx = 0x51, pop_rcx = 0x59;
+	static const uint8_t rax_up[] = {0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	put(b, down_rax, sizeof(down_rax));
+	if (!flags_dead)
+		put(b, &push_rcx, 1);
+	put(b, load_rax, sizeof(load_rax));
+	put32(b, (uint32_t)((uintptr_t)&ca_patch_counters - self));
+	if (flags_dead) {
+		put(b, inc, sizeof(inc));
+		put32(b, point * 8);
+	} else {
+		put(b, load_rcx, sizeof(load_rcx));
+		put32(b, point * 8);
+		put(b, add, sizeof(add));
+		put(b, store_rcx, sizeof(store_rcx));
+		put32(b, point * 8);
+		put(b, &pop_rcx, 1);
+	}
+	put(b, rax_up, sizeof(rax_up));
+}
+
+intptr_t ca_patch_count_pushes(const struct ca_site *site, size_t in, size_t left)
+{
+	bool rcx = !(site->flags & CA_SITE_FLAGS_DEAD);
+	intptr_t pushed = 0;
+
+	/* lea, push rax, push rcx ... pop rcx, pop rax, lea */
+	if (in >= 6 && left > 8)
+		pushed += 8;
+	if (rcx && in >= 7 && left > 9)
+		pushed += 8;
+	return pushed;
+}
+
+static void put_hook(struct body *b, const struct ca_site *site, unsigned kind, uintptr_t table)
+{
+	bool called = site->flags & CA_SITE_BY_CALL;
+
+	switch (kind) {
+	case CA_SITE_ENTER:
+		put_call_thunk(b, called ? CA_THUNK_ENTER_CALLED : CA_THUNK_ENTER, table);
+		break;
+	case CA_SITE_EXIT:
+		put_call_thunk(b, called ? CA_THUNK_EXIT_CALLED : CA_THUNK_EXIT, table);
+		break;
+	case CA_SITE_COUNT:
+		put_count(b, site->point, site->flags & CA_SITE_FLAGS_DEAD);
+		break;
+	default:
+		put_call_thunk(b, CA_THUNK_MEET, table);
+	}
+}
+
+/* Lay hooks and code out; fill the maps from site to body. */
+static void build(struct ca_patch_record *r, struct body *b, uintptr_t table)
+{
+	const struct ca_site *s = &r->site;
+	size_t entry[CA_SITE_CODE + 1] = {0}; /* as code_at, before the hooks */
+	unsigned hook = 0;
+
+	for (size_t at = 0; at <= s->code_length; at++) {
+		entry[at] = b->length;
+		for (; hook < s->hooks && s->hook[hook].at == at; hook++) {
+			r->hook_at[hook] = (uint16_t)b->length;
+			put_hook(b, s, s->hook[hook].kind, table);
+			r->hook_end[hook] = (uint16_t)b->length;
+		}
+		r->code_at[at] = (uint16_t)b->length;
+		if (at < s->code_length)
+			put(b, &s->code[at], 1);
+	}
+	for (unsigned i = 0; i < s->insns; i++)
+		r->insn_at[i] = (uint16_t)entry[s->insn[i].at];
+}
+
+static bool valid(const struct ca_site *s)
+{
+	if (s->length == 0 || s->length > CA_SITE_BYTES || s->code_length > CA_SITE_CODE ||
+	    s->fixups > CA_SITE_FIXUPS || s->hooks > CA_SITE_HOOKS || s->insns > CA_SITE_INSNS ||
+	    s->point >= CA_MAX_POINTS)
+		return false;
+	for (unsigned i = 0; i < s->fixups; i++)
+		if (s->fixup[i].end > s->code_length || s->fixup[i].at + 4 > s->fixup[i].end ||
+		    (s->fixup[i].type == CA_FIXUP_LOCAL && s->fixup[i].target > s->code_length))
+			return false;
+	for (unsigned i = 0; i < s->insns; i++)
+		if (s->insn[i].at > s->code_length || s->insn[i].offset >= s->length)
+			return false;
+	for (unsigned i = 0; i < s->hooks; i++)
+		if (s->hook[i].at > s->code_length || (i && s->hook[i].at < s->hook[i - 1].at))
+			return false;
+	return true;
+}
+
+size_t ca_patch_code_measure(struct ca_patch_record *r)
+{
+	struct body b = {.reaches = true};
+
+	if (!valid(&r->site))
+		return 0;
+	build(r, &b, 0);
+	return b.length <= CA_PATCH_BODY ? b.length : 0;
+}
+
+bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out)
+{
+	struct body b = {.out = out, .base = r->body, .reaches = true};
+	const struct ca_site *s = &r->site;
+
+	build(r, &b, ca_patch_mem_thunks(r->body));
+	for (unsigned i = 0; i < s->fixups; i++) {
+		/* the last byte of an instruction never has a hook before it */
+		uint8_t *at = out + r->code_at[s->fixup[i].at];
+		uintptr_t end = r->body + r->code_at[s->fixup[i].end - 1] + 1u;
+		uintptr_t target = (uintptr_t)s->fixup[i].target + r->bias;
+		uint32_t value;
+
+		switch (s->fixup[i].type) {
+		case CA_FIXUP_LOW:
+			value = (uint32_t)target;
+			break;
+		case CA_FIXUP_HIGH:
+			value = (uint32_t)(target >> 32);
+			break;
+		case CA_FIXUP_LOCAL: {
+			/* to the hooks at that offset, if it has any */
+			size_t to = r->code_at[s->fixup[i].target];
+
+			for (unsigned h = s->hooks; h-- > 0;)
+				if (s->hook[h].at == s->fixup[i].target)
+					to = r->hook_at[h];
+			value = (uint32_t)distance(&b, end, r->body + to);
+			break;
+		}
+		default:
+			value = (uint32_t)distance(&b, end, target);
+		}
+		memcpy(at, &value, 4);
+	}
+	return b.reaches;
+}

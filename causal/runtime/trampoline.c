@@ -1,0 +1,63 @@
+/* What the trampolines call: thunks that save the registers a C function may change, and call
+ * the hook. Any thread, anywhere in the program's code.
+ *
+ * On entry the stack holds, from the top: return address into the trampoline's body, 128 bytes
+ * of red zone that are not ours, then the program's own stack (for *_called: with the return
+ * address of the call that brought it there). Flags go through ax: pushf and popf cost 20 cycles
+ * more, and of the other flags none is changed by compiled code. */
+#include "causal/runtime/patch_internal.h"
+
+uint64_t ca_patch_nobody[CA_MAX_POINTS];
+__thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec"))) = ca_patch_nobody;
+struct ca_patch_hooks ca_trampoline_hooks;
+
+#define PUSH(r) "pushq %" r "\n.cfi_adjust_cfa_offset 8\n"
+#define POP(r) "popq %" r "\n.cfi_adjust_cfa_offset -8\n"
+/* 11 registers, our return address, the red zone: 88 + 8 + 128 up to the program's sp */
+#define THUNK(name, hook, above)                                                                   \
+	__asm__(".text\n.p2align 4\n.globl " name "\n.hidden " name "\n.type " name ", @function\n" \
+		name ":\n.cfi_startproc\n"                                                         \
+		PUSH("rax") PUSH("rcx") PUSH("rdx") PUSH("rsi") PUSH("rdi")                        \
+		PUSH("r8") PUSH("r9") PUSH("r10") PUSH("r11") PUSH("rbx")                          \
+		".cfi_rel_offset rbx, 0\n"                                                         \
+		"lahf\nseto %al\n"                                                                 \
+		PUSH("rax")                                                                        \
+		"leaq " above "(%rsp), %rdi\n"                                                     \
+		"movq %rsp, %rbx\n.cfi_def_cfa_register rbx\n"                                     \
+		"andq $-16, %rsp\n"                                                                \
+		"call *ca_trampoline_hooks+" hook "(%rip)\n"                                       \
+		"movq %rbx, %rsp\n.cfi_def_cfa_register rsp\n"                                     \
+		POP("rax")                                                                         \
+		"addb $0x7f, %al\nsahf\n"                                                          \
+		POP("rbx")                                                                         \
+		".cfi_same_value rbx\n"                                                            \
+		POP("r11") POP("r10") POP("r9") POP("r8")                                          \
+		POP("rdi") POP("rsi") POP("rdx") POP("rcx") POP("rax")                             \
+		"ret\n.cfi_endproc\n.size " name ", . - " name "\n")
+
+THUNK("ca_trampoline_enter", "0", "224");
+THUNK("ca_trampoline_exit", "8", "224");
+THUNK("ca_trampoline_enter_called", "0", "232");
+THUNK("ca_trampoline_exit_called", "8", "232");
+THUNK("ca_trampoline_meet", "16", "224");
+
+/* Spelled as libc's, byte by byte: unwinders know a signal frame by these bytes. */
+__asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_restore\n"
+	".type ca_trampoline_restore, @function\n"
+	"nop\n"
+	"ca_trampoline_restore:\n"
+	".byte 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00\n" /* mov $15, %rax */
+	".byte 0x0f, 0x05\n"                               /* syscall */
+	".size ca_trampoline_restore, . - ca_trampoline_restore\n");
+
+CA_HIDDEN extern const char ca_trampoline_enter[], ca_trampoline_exit[];
+CA_HIDDEN extern const char ca_trampoline_enter_called[], ca_trampoline_exit_called[];
+CA_HIDDEN extern const char ca_trampoline_meet[];
+
+const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
+	[CA_THUNK_ENTER] = (uintptr_t)ca_trampoline_enter,
+	[CA_THUNK_EXIT] = (uintptr_t)ca_trampoline_exit,
+	[CA_THUNK_ENTER_CALLED] = (uintptr_t)ca_trampoline_enter_called,
+	[CA_THUNK_EXIT_CALLED] = (uintptr_t)ca_trampoline_exit_called,
+	[CA_THUNK_MEET] = (uintptr_t)ca_trampoline_meet,
+};
