@@ -26,13 +26,15 @@ static void put_visits(FILE *file, const struct ca_profile *profile,
 	const struct ca_profile_point *point = &profile->point[visits->point];
 
 	if (point->kind == 'l') {
-		/* A whole number, and at least 1: a latency of nothing in flight divides by zero. */
+		/* A whole number, and at least 1: a latency of nothing in flight divides by zero.
+		 */
 		uint64_t difference = (uint64_t)(visits->in_flight + 0.5);
 
 		fputs("latency-point\tname=", file);
 		put_text(file, point->name);
-		fprintf(file, "\tarrivals=%" PRIu64 "\tdepartures=%" PRIu64 "\tdifference=%" PRIu64
-			"\n", visits->arrivals, visits->delta, difference ? difference : 1);
+		fprintf(file,
+			"\tarrivals=%" PRIu64 "\tdepartures=%" PRIu64 "\tdifference=%" PRIu64 "\n",
+			visits->arrivals, visits->delta, difference ? difference : 1);
 	} else {
 		fputs("throughput-point\tname=", file);
 		put_text(file, point->name);

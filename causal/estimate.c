@@ -61,8 +61,13 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 		    !isfinite(o->visits))
 			continue;
 		est->item[est->items++] = (struct ca_est_item){
-			.cost = o->cost, .visits = o->visits, .time = o->time,
-			.region = o->region, .speedup = o->speedup, .run = o->run, .weight = 1,
+			.cost = o->cost,
+			.visits = o->visits,
+			.time = o->time,
+			.region = o->region,
+			.speedup = o->speedup,
+			.run = o->run,
+			.weight = 1,
 		};
 	}
 	qsort(est->item, est->items, sizeof *est->item, by_time);
@@ -122,9 +127,8 @@ static bool make_cells(const struct ca_est *est, struct ca_estimates *out, uint3
 		if (!last || last->region != item->region || last->speedup != item->speedup) {
 			first[cells] = i;
 			if (!last || last->region != item->region)
-				out->curve[curves++] = (struct ca_curve){
-					.region = item->region, .first = cells
-				};
+				out->curve[curves++] =
+					(struct ca_curve){ .region = item->region, .first = cells };
 			last = &out->cell[cells++];
 			*last = (struct ca_cell){ .region = item->region,
 						  .speedup = item->speedup };
@@ -196,9 +200,9 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 	if (cell->speedup == 0) {
 		ratio = cell_ratio(est, member, n); /* weights: from the screening of zeros */
 	} else {
-		ratio = cell->visits < CA_EST_COUNTS * (double)n && est->quantum > 0 ?
-				cell_ratio(est, member, n) :
-				cell_median(est, member, n, scratch);
+		ratio = cell->visits < CA_EST_COUNTS * (double)n && est->quantum > 0
+				? cell_ratio(est, member, n)
+				: cell_median(est, member, n, scratch);
 		for (int round = 0; round < 4 && isfinite(ratio) && n >= 3; round++) {
 			double noise = cell_noise(est, member, n, ratio, scratch);
 			double next;
@@ -207,8 +211,7 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 				struct ca_est_item *item = &est->item[member[i]];
 
 				item->weight = ca_est_weight(item, ratio * item->base,
-							     est->fence * noise,
-							     est->quantum);
+							     est->fence * noise, est->quantum);
 			}
 			next = cell_ratio(est, member, n);
 			if (!isfinite(next))
@@ -317,10 +320,10 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	out->zeros = est.zeros;
 	out->noise = est.noise;
 	for (size_t c = 0; c < out->cells; c++)
-		ratio[c] = est.baseline == CA_BASELINE_NONE ?
-				   NAN :
-				   estimate_cell(&est, member + first[c], first[c + 1] - first[c],
-						 &out->cell[c], scratch);
+		ratio[c] = est.baseline == CA_BASELINE_NONE
+				   ? NAN
+				   : estimate_cell(&est, member + first[c], first[c + 1] - first[c],
+						   &out->cell[c], scratch);
 	own_levels(&est, out, first, member, ratio, shrink);
 	for (size_t k = 0; k < out->curves; k++)
 		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells;

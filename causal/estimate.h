@@ -27,10 +27,10 @@ struct ca_estimate_options {
 
 /* What stands for "the same time at 0 %". */
 enum ca_baseline {
-	CA_BASELINE_NONE,   /* there was no usable experiment at 0 % */
-	CA_BASELINE_ALL,    /* all of them together */
-	CA_BASELINE_RUN,    /* those of the same run */
-	CA_BASELINE_NEAR    /* the nearest ones in time, of the same run if it has some */
+	CA_BASELINE_NONE, /* there was no usable experiment at 0 % */
+	CA_BASELINE_ALL,  /* all of them together */
+	CA_BASELINE_RUN,  /* those of the same run */
+	CA_BASELINE_NEAR  /* the nearest ones in time, of the same run if it has some */
 };
 
 /* One region at one speedup. Percent; NAN: cannot be told. */
@@ -56,9 +56,9 @@ struct ca_curve {
 
 struct ca_estimates {
 	enum ca_baseline baseline;
-	unsigned neighbours; /* CA_BASELINE_NEAR: how many */
-	size_t zeros;        /* experiments at 0 % used */
-	double noise;        /* relative scatter of one experiment at 0 %, robust */
+	unsigned neighbours;  /* CA_BASELINE_NEAR: how many */
+	size_t zeros;         /* experiments at 0 % used */
+	double noise;         /* relative scatter of one experiment at 0 %, robust */
 	struct ca_cell *cell; /* sorted by region, then speedup; owned */
 	size_t cells;
 	struct ca_curve *curve; /* sorted by region; owned */

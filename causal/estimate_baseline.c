@@ -21,7 +21,7 @@ struct candidate {
 /* From simple to supple. A supple one has to be better by 3 % to be taken: the scores of
  * equally good ones differ by about that much by chance (200 zeros, simulated). */
 static const struct candidate candidates[] = {
-	{ CA_BASELINE_ALL, 0 },	  { CA_BASELINE_RUN, 0 },  { CA_BASELINE_NEAR, 32 },
+	{ CA_BASELINE_ALL, 0 },   { CA_BASELINE_RUN, 0 },  { CA_BASELINE_NEAR, 32 },
 	{ CA_BASELINE_NEAR, 16 }, { CA_BASELINE_NEAR, 8 }, { CA_BASELINE_NEAR, 4 },
 	{ CA_BASELINE_NEAR, 2 },
 };
@@ -97,8 +97,9 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 			if (est->item[near[i]].visits > 0)
 				period[m++] = est->item[near[i]].cost / est->item[near[i]].visits;
 		}
-		item->base = m ? ca_est_median(period, m) :
-			     item->visits > 0 ? item->cost / item->visits : item->cost;
+		item->base = m                  ? ca_est_median(period, m)
+			     : item->visits > 0 ? item->cost / item->visits
+						: item->cost;
 		/* The median of small counts is a whole number, not their middle. */
 		if (visits > 0 && visits < CA_EST_COUNTS * (double)n && est->quantum > 0)
 			item->base = cost / visits;
@@ -115,8 +116,8 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
 
-		item->weight = ca_est_weight(item, item->base, est->fence * est->noise,
-					     est->quantum);
+		item->weight =
+			ca_est_weight(item, item->base, est->fence * est->noise, est->quantum);
 	}
 }
 
@@ -126,8 +127,8 @@ static double ratio(double cost, double visits, double otherwise)
 }
 
 /* Sums of the zeros with their weights, all together and by run. */
-static void sum_zeros(struct ca_est *est, const double *weight, const double *factor,
-		      double *cost, double *visits)
+static void sum_zeros(struct ca_est *est, const double *weight, const double *factor, double *cost,
+		      double *visits)
 {
 	*cost = *visits = 0;
 	memset(est->run_cost, 0, est->runs * sizeof *est->run_cost);
@@ -151,8 +152,7 @@ static double base_of(const struct ca_est *est, size_t i, const double *weight,
 	const struct ca_est_item *item = &est->item[i];
 	double own = item->speedup == 0 ? item->weight * (weight ? weight[i] : 1) : 0;
 	double own_cost = own * item->cost * (factor ? factor[i] : 1);
-	double all = ratio(cost - own_cost, visits - own * item->visits,
-			   ratio(cost, visits, 0));
+	double all = ratio(cost - own_cost, visits - own * item->visits, ratio(cost, visits, 0));
 
 	if (est->baseline == CA_BASELINE_RUN)
 		return ratio(est->run_cost[item->run] - own_cost,

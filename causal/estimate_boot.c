@@ -38,7 +38,7 @@ struct boot {
 	double *value, *value_weight; /* by position in member[] */
 	double *zero_value;           /* residuals of the zeros, in sigmas */
 	size_t zero_values;
-	bool single;                  /* every run has one experiment, as end to end */
+	bool single;       /* every run has one experiment, as end to end */
 	struct pool *pool; /* by cell */
 	double *deviation; /* by cell, replicate: log of ratio* / ratio */
 	size_t replicates;
@@ -79,8 +79,8 @@ static void fill_zeros(struct boot *b)
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		const struct ca_est_item *item = &est->item[est->zero[z]];
-		double k = est->baseline == CA_BASELINE_NEAR ? (double)item->neighbours :
-							       (double)est->zeros - 1;
+		double k = est->baseline == CA_BASELINE_NEAR ? (double)item->neighbours
+							     : (double)est->zeros - 1;
 		double sigma = ca_est_scatter(item, item->base, est->noise, est->quantum);
 
 		if (item->weight >= 0.05 && k >= 1)
@@ -190,10 +190,9 @@ static void vary_zeros(struct boot *b)
 		double sigma = ca_est_scatter(item, item->base, est->noise, est->quantum);
 
 		b->factor[est->zero[z]] =
-			b->zero_values ?
-				fmax(0.01, 1 + sigma * b->zero_value[ca_rng_below(
-								&b->rng, b->zero_values)]) :
-				1;
+			b->zero_values ? fmax(0.01, 1 + sigma * b->zero_value[ca_rng_below(
+									&b->rng, b->zero_values)])
+				       : 1;
 	}
 }
 
@@ -205,8 +204,8 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 
 	for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 		const struct ca_est_item *item = &b->est->item[b->member[i]];
-		double sigma = ca_est_scatter(item, ratio * item->base, b->est->noise,
-					      b->est->quantum);
+		double sigma =
+			ca_est_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
 
 		cost += item->weight * item->cost;
 		usual += item->weight * item->visits * b->base[1][b->member[i]];
@@ -268,7 +267,8 @@ static double widening(const struct boot *b, size_t c)
 
 	if (by_run(b, cell))
 		return choice * ca_est_t975((double)cell->runs - 1) / 1.959964;
-	return choice * ca_est_t975((v + v0) * (v + v0) /
+	return choice *
+	       ca_est_t975((v + v0) * (v + v0) /
 			   (v * v / b->pool[c].df + v0 * v0 / fmax(zeros - 1, 0.5))) /
 	       1.959964;
 }
@@ -285,11 +285,16 @@ static void cell_interval(struct boot *b, size_t c, double *sorted)
 	memcpy(sorted, b->deviation + c * b->replicates, b->replicates * sizeof *sorted);
 	qsort(sorted, b->replicates, sizeof *sorted, ca_est_compare);
 	/* The estimate itself is always inside, however odd the replicates. */
-	cell->low = 100 * (1 - ratio * exp(wide * fmax(0, ca_est_quantile(sorted, b->replicates, 0.975))));
-	cell->high = 100 * (1 - ratio * exp(wide * fmin(0, ca_est_quantile(sorted, b->replicates, 0.025))));
+	cell->low =
+		100 *
+		(1 - ratio * exp(wide * fmax(0, ca_est_quantile(sorted, b->replicates, 0.975))));
+	cell->high =
+		100 *
+		(1 - ratio * exp(wide * fmin(0, ca_est_quantile(sorted, b->replicates, 0.025))));
 }
 
-static void interval(double *sorted, size_t n, double middle, double wide, double *low, double *high)
+static void interval(double *sorted, size_t n, double middle, double wide, double *low,
+		     double *high)
 {
 	qsort(sorted, n, sizeof *sorted, ca_est_compare);
 	*low = middle + wide * (ca_est_quantile(sorted, n, 0.025) - middle);
@@ -372,7 +377,8 @@ static bool boot_init(struct boot *b, const struct ca_estimate_options *options)
 	b->value_weight = doubles(est->items);
 	b->pool = calloc(b->out->cells + 1, sizeof *b->pool);
 	b->deviation = doubles(b->out->cells * b->replicates);
-	return b->run_weight && b->weight && b->factor && b->zero_value && b->value && b->value_weight && b->pool && b->deviation;
+	return b->run_weight && b->weight && b->factor && b->zero_value && b->value &&
+	       b->value_weight && b->pool && b->deviation;
 }
 
 static void boot_fini(struct boot *b)
@@ -395,8 +401,9 @@ bool ca_est_boot(struct ca_est *est, const struct ca_estimate_options *options,
 		 struct ca_estimates *out, const size_t *first, const uint32_t *member,
 		 const double *shrink)
 {
-	struct boot b = { .est = est, .out = out, .first = first, .member = member,
-			  .shrink = shrink };
+	struct boot b = {
+		.est = est, .out = out, .first = first, .member = member, .shrink = shrink
+	};
 	double *ratio = doubles(out->cells), *impact = NULL, *slope = NULL;
 	bool *usable = calloc(out->cells + 1, sizeof *usable);
 	bool ok = boot_init(&b, options) && ratio && usable && (impact = doubles(b.replicates)) &&
@@ -407,8 +414,8 @@ bool ca_est_boot(struct ca_est *est, const struct ca_estimate_options *options,
 	fill_values(&b);
 	fill_zeros(&b);
 	for (size_t k = 0; k < out->curves; k++)
-		for (size_t c = out->curve[k].first;
-		     c < out->curve[k].first + out->curve[k].cells; c++)
+		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells;
+		     c++)
 			b.pool[c] = find_pool(&b, c, &out->curve[k]);
 	for (size_t r = 0; r < b.replicates && est->baseline != CA_BASELINE_NONE; r++)
 		replicate(&b, r);

@@ -12,10 +12,10 @@ enum { CA_EST_COUNTS = 8 };
 struct ca_est_item {
 	double cost, visits, time;
 	uint32_t region, speedup;
-	uint32_t run;      /* dense, 0..runs-1 */
-	double weight;     /* 0..1: 1 - how much of an outlier it is */
-	double base;       /* cost of one visit at 0 %, at its place and time */
-	double residual;   /* relative, of its cell; set once the cell's effect is known */
+	uint32_t run;    /* dense, 0..runs-1 */
+	double weight;   /* 0..1: 1 - how much of an outlier it is */
+	double base;     /* cost of one visit at 0 %, at its place and time */
+	double residual; /* relative, of its cell; set once the cell's effect is known */
 	uint32_t neighbour, neighbours; /* CA_BASELINE_NEAR: its zeros in near[] */
 };
 
@@ -30,17 +30,17 @@ struct ca_est {
 	double fence; /* what noise is multiplied with before something is called an outlier */
 	enum ca_baseline baseline;
 	unsigned k;
-	uint32_t *near; /* indexes of items */
+	uint32_t *near;                /* indexes of items */
 	double *run_cost, *run_visits; /* scratch, per run */
-	double *own;    /* per curve: level of the region's own zeros relative to the baseline */
+	double *own; /* per curve: level of the region's own zeros relative to the baseline */
 };
 
 /* estimate_math.c */
-double ca_est_median(double *value, size_t n);          /* reorders; n > 0 */
+double ca_est_median(double *value, size_t n); /* reorders; n > 0 */
 double ca_est_quantile(const double *sorted, size_t n, double q);
-int ca_est_compare(const void *a, const void *b);       /* doubles, for qsort */
-double ca_est_t975(double df);                          /* Student's t, 97.5 % */
-double ca_est_exponential(struct ca_rng *rng);          /* mean 1 */
+int ca_est_compare(const void *a, const void *b); /* doubles, for qsort */
+double ca_est_t975(double df);                    /* Student's t, 97.5 % */
+double ca_est_exponential(struct ca_rng *rng);    /* mean 1 */
 /* How far the visits of an item are from what they should be, in robust sigmas; and the
  * weight that goes with it. period: cost of a visit; noise: relative. */
 double ca_est_weight(const struct ca_est_item *item, double period, double noise, double quantum);

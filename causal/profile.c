@@ -70,7 +70,9 @@ static struct ca_observation observe(const struct ca_profile *profile,
 
 	/* Latency by Little's law: time in the system = mean number in it / arrival rate. */
 	return (struct ca_observation){
-		.region = e->region, .speedup = e->speedup, .run = e->run,
+		.region = e->region,
+		.speedup = e->speedup,
+		.run = e->run,
 		.time = start_of(profile, e),
 		.cost = latency ? duration * visits->in_flight : duration,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
@@ -130,8 +132,8 @@ static double sample_share(const struct ca_profile *profile, uint32_t region)
 	for (size_t i = 0; i < profile->sample_count; i++)
 		if (profile->samples[i].region == region)
 			count += profile->samples[i].count;
-	return profile->funnel.samples ? 100. * (double)count / (double)profile->funnel.samples :
-					 NAN;
+	return profile->funnel.samples ? 100. * (double)count / (double)profile->funnel.samples
+				       : NAN;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -173,7 +175,9 @@ static enum ca_status make_rows(struct ca_profile *profile)
 			if (!region)
 				continue; /* experiments without a selection: baseline only */
 			profile->row[profile->rows++] = (struct ca_profile_row){
-				.region = region, .point = point, .curve = curve,
+				.region = region,
+				.point = point,
+				.curve = curve,
 				.verdict = judge(curve),
 				.samples = sample_share(profile, curve->region),
 			};
@@ -190,7 +194,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 	if (status == CA_OK) {
 		ca_funnel_count(new);
-		for (size_t p = 0; p < new->points && status == CA_OK; p++)
+		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
 			status = estimate_point(new, (uint32_t)p);
 		if (status == CA_OK)
 			status = make_rows(new);
@@ -208,8 +212,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 /* ---- writing -------------------------------------------------------------------*/
 
 static enum ca_status write_file(const struct ca_profile *profile, const char *dir,
-				 const char *name,
-				 bool (*fill)(const struct ca_profile *, FILE *),
+				 const char *name, bool (*fill)(const struct ca_profile *, FILE *),
 				 struct ca_err *err)
 {
 	char path[PATH_MAX], temporary[PATH_MAX];
@@ -247,17 +250,17 @@ enum ca_status ca_profile_write(const struct ca_profile *profile, const char *di
 
 const char *ca_verdict_name(enum ca_verdict verdict)
 {
-	return verdict == CA_VERDICT_WORTH     ? "worth it" :
-	       verdict == CA_VERDICT_NOT_WORTH ? "not worth it" :
-						 "not enough data";
+	return verdict == CA_VERDICT_WORTH       ? "worth it"
+	       : verdict == CA_VERDICT_NOT_WORTH ? "not worth it"
+						 : "not enough data";
 }
 
 const char *ca_baseline_name(enum ca_baseline baseline)
 {
-	return baseline == CA_BASELINE_ALL  ? "all" :
-	       baseline == CA_BASELINE_RUN  ? "run" :
-	       baseline == CA_BASELINE_NEAR ? "near" :
-					      "none";
+	return baseline == CA_BASELINE_ALL    ? "all"
+	       : baseline == CA_BASELINE_RUN  ? "run"
+	       : baseline == CA_BASELINE_NEAR ? "near"
+					      : "none";
 }
 
 void ca_profile_free(struct ca_profile *profile)

@@ -13,8 +13,8 @@ struct ca_profile_run {
 	unsigned number, iteration;
 	char *command, *mode, *backend, *speedups;
 	bool end_to_end;
-	bool ended;   /* the end record is there */
-	uint64_t seed, time, clock; /* ns; time and clock are the same moment */
+	bool ended;                    /* the end record is there */
+	uint64_t seed, time, clock;    /* ns; time and clock are the same moment */
 	struct ca_run_summary summary; /* samples, started and kept also when !ended */
 };
 
@@ -43,11 +43,7 @@ struct ca_profile_point {
 	struct ca_estimates estimates;
 };
 
-enum ca_verdict {
-	CA_VERDICT_WORTH,
-	CA_VERDICT_NOT_WORTH,
-	CA_VERDICT_NOT_ENOUGH
-};
+enum ca_verdict { CA_VERDICT_WORTH, CA_VERDICT_NOT_WORTH, CA_VERDICT_NOT_ENOUGH };
 
 /* One line of the table: a region as one progress point sees it. Sorted: best first. */
 struct ca_profile_row {

@@ -109,8 +109,7 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		object = json_object_new_object();
 		progress = json_object_new_array();
 		add_text(object, "name", row->region->name);
-		add_text(object, "kind",
-			 row->region->kind == CA_REGION_LINE ? "line" : "function");
+		add_text(object, "kind", row->region->kind == CA_REGION_LINE ? "line" : "function");
 		add_text(object, "file", row->region->file);
 		add_count(object, "line", row->region->line);
 		add_text(object, "function", row->region->function);

@@ -141,11 +141,9 @@ enum ca_status ca_results_open(struct ca_results **results, const char *dir,
 	snprintf(new->path, sizeof new->path, "%s/run-%04u.jsonl", dir, info->run);
 	new->fd = open(new->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 	if (new->fd < 0) {
-		status = ca_err_set(err,
-				    errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION :
-									CA_ERR_IO,
-				    "cannot create %s: %s; %s", new->path, strerror(errno),
-				    remedy(errno));
+		status = ca_err_set(
+			err, errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_IO,
+			"cannot create %s: %s; %s", new->path, strerror(errno), remedy(errno));
 		free(new);
 		return status;
 	}
@@ -205,9 +203,9 @@ static struct json_object *progress_array(const struct ca_results *results,
 		object = json_object_new_object();
 		add_text(object, "point", point->name);
 		add_text(object, "kind",
-			 point->kind == 0		     ? "end-to-end" :
-			 point->kind == CA_POINT_THROUGHPUT ? "throughput" :
-							       "latency");
+			 point->kind == 0                     ? "end-to-end"
+			 : point->kind == CA_POINT_THROUGHPUT ? "throughput"
+							      : "latency");
 		add_u64(object, "delta", visits->delta);
 		if (point->kind == CA_POINT_BEGIN || point->kind == CA_POINT_END) {
 			add_u64(object, "arrivals", visits->arrivals);

@@ -6,8 +6,11 @@
 
 size_t ca_results_json_utf8(const unsigned char *s)
 {
-	size_t n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 :
-		   *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
+	size_t n = *s < 0x80                 ? 1
+		   : *s >= 0xc2 && *s < 0xe0 ? 2
+		   : *s >= 0xe0 && *s < 0xf0 ? 3
+		   : *s >= 0xf0 && *s < 0xf5 ? 4
+					     : 0;
 
 	for (size_t i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
@@ -75,8 +78,8 @@ double ca_results_json_double(struct json_object *object, const char *key)
 const char *ca_results_drop_name(unsigned drop)
 {
 	static const char *const name[] = {
-		[CA_DROP_REENTRY] = "reentry", [CA_DROP_RING_FULL] = "ring_full",
-		[CA_DROP_UNWIND] = "unwind",   [CA_DROP_OWN_CODE] = "own_code",
+		[CA_DROP_REENTRY] = "reentry",     [CA_DROP_RING_FULL] = "ring_full",
+		[CA_DROP_UNWIND] = "unwind",       [CA_DROP_OWN_CODE] = "own_code",
 		[CA_DROP_NO_MODULE] = "no_module", [CA_DROP_LOST] = "lost",
 	};
 

@@ -46,10 +46,13 @@ static uint32_t read_region(struct ca_profile *profile, struct json_object *reco
 		text[i] = strdup(ca_results_json_string(object, key[i]));
 	if (text[0] && text[1] && text[2] && text[3]) {
 		region = (struct ca_region){
-			.kind = !strcmp(ca_results_json_string(object, "kind"), "line") ?
-					CA_REGION_LINE :
-					CA_REGION_FUNCTION,
-			.name = text[0], .file = text[1], .function = text[2], .binary = text[3],
+			.kind = !strcmp(ca_results_json_string(object, "kind"), "line")
+					? CA_REGION_LINE
+					: CA_REGION_FUNCTION,
+			.name = text[0],
+			.file = text[1],
+			.function = text[2],
+			.binary = text[3],
 			.line = (unsigned)ca_results_json_u64(object, "line"),
 		};
 		added = ca_catalog_add_region(&profile->catalog, &region);
@@ -166,7 +169,8 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 	samples = MORE(profile->samples, profile->sample_count);
 	if (!samples)
 		return false;
-	*samples = (struct ca_profile_samples){ .run = run, .region = region,
+	*samples = (struct ca_profile_samples){ .run = run,
+						.region = region,
 						.count = ca_results_json_u64(record, "count") };
 	profile->sample_count++;
 	return true;
@@ -174,7 +178,8 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 
 static char *join(struct json_object *words)
 {
-	size_t n = json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
+	size_t n =
+		json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
 	size_t length = 1;
 	char *text;
 
@@ -241,12 +246,14 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 		    strcmp(ca_results_json_string(record, "format"), "causal-run") != 0)
 			return ca_err_set(err, CA_ERR_FORMAT,
 					  "%s is not a run file: it does not begin with a run "
-					  "record; remove it from the directory", path);
+					  "record; remove it from the directory",
+					  path);
 		if (ca_results_json_u64(record, "version") != 1)
-			return ca_err_set(err, CA_ERR_FORMAT,
-					  "%s has version %llu of the format; this program reads "
-					  "version 1: use a newer causal", path,
-					  (unsigned long long)ca_results_json_u64(record, "version"));
+			return ca_err_set(
+				err, CA_ERR_FORMAT,
+				"%s has version %llu of the format; this program reads "
+				"version 1: use a newer causal",
+				path, (unsigned long long)ca_results_json_u64(record, "version"));
 		*has_run = true;
 		ok = read_run(profile, record);
 	} else if (!strcmp(type, "experiment")) {
@@ -288,8 +295,8 @@ enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, str
 	if (status == CA_OK && bad) {
 		char text[600];
 
-		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out", path,
-			 bad, bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
+		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out",
+			 path, bad, bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
 		if (ca_profile_warn(profile, text))
 			status = ca_err_set(err, CA_ERR_NOMEM, "no memory to read %s", path);
 	}

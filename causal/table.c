@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-	COLUMN = 11,	/* "-12.3 ±10 " and a gap */
+	COLUMN = 11, /* "-12.3 ±10 " and a gap */
 	COLUMNS_MAX = 21,
 	ROWS_MAX = 40,
 	UNSURE_ROWS = 10,

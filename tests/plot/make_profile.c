@@ -63,9 +63,15 @@ static void fill_catalog(void)
 static struct ca_run_summary summary_of(uint64_t started, uint64_t kept)
 {
 	return (struct ca_run_summary){
-		.runtime = 10 * UINT64_C(1000000000), .samples = 9000, .in_scope = 8000,
-		.drop = { 1, 2, 3 }, .started = started, .kept = kept, .visits = 100 * kept,
-		.handler_ns = 1000000, .cpu_ns = 18 * UINT64_C(1000000000),
+		.runtime = 10 * UINT64_C(1000000000),
+		.samples = 9000,
+		.in_scope = 8000,
+		.drop = { 1, 2, 3 },
+		.started = started,
+		.kept = kept,
+		.visits = 100 * kept,
+		.handler_ns = 1000000,
+		.cpu_ns = 18 * UINT64_C(1000000000),
 	};
 }
 
@@ -74,15 +80,22 @@ static struct ca_run_info info_of(unsigned run, bool end_to_end)
 	static const char *const command[] = { "./barrier", "-n", "two words", NULL };
 
 	return (struct ca_run_info){
-		.run = run, .iteration = run, .command = command, .mode = "function",
-		.backend = "perf", .end_to_end = end_to_end, .speedups = "0-100:25", .seed = 42,
+		.run = run,
+		.iteration = run,
+		.command = command,
+		.mode = "function",
+		.backend = "perf",
+		.end_to_end = end_to_end,
+		.speedups = "0-100:25",
+		.seed = 42,
 	};
 }
 
 static void one_experiment(struct ca_results *results, unsigned index, int kind, uint64_t *clock)
 {
 	int region = (int)ca_rng_below(&rng, NAMES);
-	uint32_t speedup = ca_rng_below(&rng, 3) == 0 ? 0 : 250000 * (1 + (uint32_t)ca_rng_below(&rng, 4));
+	uint32_t speedup =
+		ca_rng_below(&rng, 3) == 0 ? 0 : 250000 * (1 + (uint32_t)ca_rng_below(&rng, 4));
 	double scale = 1 - truth(region, speedup / 1e6), noise = exp(0.01 * normal());
 	double seconds = kind == 0 ? 5 * scale * noise : 1;
 	uint64_t duration = (uint64_t)(seconds * 1e9), delay = speedup * UINT64_C(300);
@@ -90,17 +103,26 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 	struct ca_experiment_record record;
 
 	if (kind != 0)
-		visits.delta = (uint64_t)((double)duration / (5e6 * scale * noise) + ca_rng_unit(&rng));
+		visits.delta =
+			(uint64_t)((double)duration / (5e6 * scale * noise) + ca_rng_unit(&rng));
 	if (kind == CA_POINT_BEGIN) {
 		/* Departures stay the same; what changes is how many are under way. */
 		visits.delta = visits.arrivals = 200;
 		visits.in_flight = 12 * scale * noise;
 	}
 	record = (struct ca_experiment_record){
-		.index = index, .region = (uint32_t)region + 1, .speedup = speedup,
-		.flags = index == 5 ? CA_EXPERIMENT_CUT : 0, .start = *clock,
-		.end = *clock + duration + delay, .s_time = duration / 3, .delay = delay,
-		.paid = delay, .hits = 300, .visit_count = 1, .visits = &visits,
+		.index = index,
+		.region = (uint32_t)region + 1,
+		.speedup = speedup,
+		.flags = index == 5 ? CA_EXPERIMENT_CUT : 0,
+		.start = *clock,
+		.end = *clock + duration + delay,
+		.s_time = duration / 3,
+		.delay = delay,
+		.paid = delay,
+		.hits = 300,
+		.visit_count = 1,
+		.visits = &visits,
 	};
 	check(ca_results_experiment(results, &record, &err));
 	*clock = record.end + 10000000;
@@ -129,9 +151,9 @@ static void one_run(const char *dir, unsigned run, unsigned experiments, int kin
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[2] : "sweep";
-	int kind = !strcmp(what, "end-to-end") ? 0 :
-		   !strcmp(what, "latency")    ? CA_POINT_BEGIN :
-						 CA_POINT_THROUGHPUT;
+	int kind = !strcmp(what, "end-to-end") ? 0
+		   : !strcmp(what, "latency")  ? CA_POINT_BEGIN
+					       : CA_POINT_THROUGHPUT;
 	struct ca_profile *profile;
 
 	if (argc < 2)

@@ -15,11 +15,11 @@
 enum { MOST = 4096 };
 
 /* cmocka has none for doubles before 1.1.6. */
-#define assert_near(a, b, margin)                                                          \
-	do {                                                                               \
-		double a_ = (a), b_ = (b);                                                 \
-		if (!(fabs(a_ - b_) <= (margin)))                                          \
-			fail_msg("%s is %g, not %g", #a, a_, b_);                          \
+#define assert_near(a, b, margin)                                                                  \
+	do {                                                                                       \
+		double a_ = (a), b_ = (b);                                                         \
+		if (!(fabs(a_ - b_) <= (margin)))                                                  \
+			fail_msg("%s is %g, not %g", #a, a_, b_);                                  \
 	} while (0)
 
 static struct ca_rng rng;
@@ -39,14 +39,14 @@ static double normal(void)
 /* One sort of program and machine. Relative standard deviations. */
 struct scene {
 	const char *name;
-	int runs, each;            /* experiments in each run */
+	int runs, each; /* experiments in each run */
 	int levels, regions;
-	double zeros;              /* share of experiments at 0 % */
-	double noise, drift;       /* of one experiment; step of a random walk from one to the next */
-	double run;                /* between runs */
-	double bad, worst;         /* share of outliers; the slowest is this much slower */
-	double period;             /* s a visit at 0 %; an experiment lasts 1 s */
-	bool end_to_end;           /* one experiment a run, one visit */
+	double zeros;        /* share of experiments at 0 % */
+	double noise, drift; /* of one experiment; step of a random walk from one to the next */
+	double run;          /* between runs */
+	double bad, worst;   /* share of outliers; the slowest is this much slower */
+	double period;       /* s a visit at 0 %; an experiment lasts 1 s */
+	bool end_to_end;     /* one experiment a run, one visit */
 };
 
 /* Region 1 gains half of its speedup up to 40 %, then no more; 2 a tenth; 3 nothing. */
@@ -65,10 +65,10 @@ static size_t play(const struct scene *s, struct ca_observation *out)
 
 		for (int i = 0; i < s->each; i++) {
 			uint32_t region = 1 + (uint32_t)ca_rng_below(&rng, (uint64_t)s->regions);
-			double p = uniform() < s->zeros ?
-					   0 :
-					   (1 + (double)ca_rng_below(&rng, (uint64_t)s->levels)) /
-						   s->levels;
+			double p = uniform() < s->zeros
+					   ? 0
+					   : (1 + (double)ca_rng_below(&rng, (uint64_t)s->levels)) /
+						     s->levels;
 			double period, cost = 1;
 
 			if (s->end_to_end)
@@ -81,8 +81,11 @@ static size_t play(const struct scene *s, struct ca_observation *out)
 			if (s->end_to_end)
 				cost = period;
 			out[n++] = (struct ca_observation){
-				.region = region, .speedup = (uint32_t)lround(p * 1e6),
-				.run = (uint32_t)r, .time = r * s->each + i, .cost = cost,
+				.region = region,
+				.speedup = (uint32_t)lround(p * 1e6),
+				.run = (uint32_t)r,
+				.time = r * s->each + i,
+				.cost = cost,
 				.visits = s->end_to_end ? 1 : floor(cost / period + uniform()),
 			};
 		}
@@ -164,7 +167,8 @@ static void test_coverage(void **state)
 		ca_rng_init(&rng, 1000 + s);
 		for (uint64_t i = 0; i < (few ? 60 : 250); i++) {
 			struct ca_estimate_options options = {
-				.seed = i, .replicates = 400,
+				.seed = i,
+				.replicates = 400,
 				.quantum = scene->end_to_end ? 0 : 1. / 6,
 			};
 			struct ca_estimates e;
@@ -345,7 +349,7 @@ static void test_degenerate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_drift),
+		cmocka_unit_test(test_exact),     cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_outliers),  cmocka_unit_test(test_own_zeros),
 		cmocka_unit_test(test_no_visits), cmocka_unit_test(test_degenerate),
 		cmocka_unit_test(test_coverage),

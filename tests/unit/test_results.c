@@ -55,8 +55,12 @@ static int tear_down(void **state)
 static struct ca_results *open_run(unsigned run)
 {
 	static const char *const command[] = { "./app", NULL };
-	struct ca_run_info info = { .run = run, .iteration = 1, .command = command,
-				    .mode = "function", .backend = "perf", .speedups = "0,50",
+	struct ca_run_info info = { .run = run,
+				    .iteration = 1,
+				    .command = command,
+				    .mode = "function",
+				    .backend = "perf",
+				    .speedups = "0,50",
 				    .seed = 1 };
 	struct ca_results *results = NULL;
 
@@ -69,8 +73,13 @@ static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags
 {
 	struct ca_visits visits = { .point = 0, .delta = i % 2 ? 125 + i % 3 : 100 + i % 3 };
 	struct ca_experiment_record record = {
-		.index = i + 1, .region = 1, .speedup = i % 2 ? 500000 : 0, .flags = flags,
-		.start = i * UINT64_C(1100000000), .visit_count = 1, .visits = &visits,
+		.index = i + 1,
+		.region = 1,
+		.speedup = i % 2 ? 500000 : 0,
+		.flags = flags,
+		.start = i * UINT64_C(1100000000),
+		.visit_count = 1,
+		.visits = &visits,
 	};
 
 	record.delay = i % 2 ? 300000000 : 0;
@@ -93,8 +102,12 @@ static void path_of(char *path, unsigned run)
 
 static void test_round_trip(void **state)
 {
-	struct ca_run_summary summary = { .exit_status = 137, .runtime = 5, .samples = 200,
-					  .in_scope = 150, .drop = { 0, 7 }, .started = 13 };
+	struct ca_run_summary summary = { .exit_status = 137,
+					  .runtime = 5,
+					  .samples = 200,
+					  .in_scope = 150,
+					  .drop = { 0, 7 },
+					  .started = 13 };
 	struct ca_results *results = open_run(1);
 	struct ca_profile *profile;
 
@@ -278,7 +291,11 @@ static const struct {
 	{ { .samples = 9, .in_scope = 5 }, 0, 0, false, "no progress point", "CAUSAL_PROGRESS" },
 	{ { .samples = 9, .in_scope = 5, .visits = 3 }, 0, 0, false, "ended before", "-n" },
 	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_CUT, false, "ended inside", "-e" },
-	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_NO_VISIT, false, "during the exper",
+	{ { .samples = 9, .in_scope = 5 },
+	  3,
+	  CA_EXPERIMENT_NO_VISIT,
+	  false,
+	  "during the exper",
 	  "more often" },
 	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_OVERFLOW, false, "overflowed", "-F" },
 	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_STALLED, false, "too busy", "-n" },
@@ -365,10 +382,13 @@ static void test_many_regions(void **state)
 	for (uint32_t region = 2; region <= 60; region++) {
 		struct ca_visits visits = { .point = 0, .delta = 50 };
 		struct ca_experiment_record record = {
-			.index = 30 + region, .region = region, .speedup = 900000,
+			.index = 30 + region,
+			.region = region,
+			.speedup = 900000,
 			.start = region * UINT64_C(1000000000) * 10,
 			.end = region * UINT64_C(1000000000) * 10 + 500000000,
-			.visit_count = 1, .visits = &visits,
+			.visit_count = 1,
+			.visits = &visits,
 		};
 
 		assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
