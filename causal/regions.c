@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN = 32, PER_PLACE = 8 };
+enum { CHAIN = 32, PER_PLACE = 8, MAX_PAUSES = 24 };
 
 struct place {
 	ca_place place; /* 0: free */
@@ -36,6 +36,8 @@ struct ca_regions {
 	uint64_t stamp;
 	double total;
 	struct ca_plan *plan[CA_MAX_MODULES];
+	struct ca_site pause[MAX_PAUSES]; /* spin loops of the modules that were selected in */
+	size_t pauses;
 };
 
 enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode,
@@ -354,6 +356,18 @@ static void own_ranges(struct info *info, const struct ca_region *region, const 
 	}
 }
 
+/* Open the module's text, and plan the spin loops in it. */
+static struct ca_plan *plan_of(struct ca_regions *r, uint32_t module, const char *binary)
+{
+	size_t n = 0;
+
+	if (r->plan[module] || ca_plan_open(&r->plan[module], binary, NULL) != CA_OK)
+		return r->plan[module];
+	if (ca_plan_pauses(r->plan[module], module, r->pause + r->pauses, MAX_PAUSES - r->pauses, &n, NULL) == CA_OK)
+		r->pauses += n;
+	return r->plan[module];
+}
+
 static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_region *region,
 		       const struct ca_range *range, unsigned ranges)
 {
@@ -364,7 +378,7 @@ static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_
 	size_t n = 0;
 
 	info->sampled = true;
-	if (!r->plan[info->module] && ca_plan_open(&r->plan[info->module], region->binary, &err) != CA_OK) {
+	if (!plan_of(r, info->module, region->binary)) {
 		info->why = "its text cannot be read";
 		return;
 	}
@@ -407,6 +421,16 @@ static void prepare(struct ca_regions *r, struct info *info, const struct ca_reg
 	merge(info);
 }
 
+static bool overlaps(const struct info *info, const struct ca_site *site)
+{
+	for (size_t i = 0; i < info->sites; i++)
+		if (info->site[i].module == site->module &&
+		    info->site[i].address < site->address + site->length &&
+		    site->address < info->site[i].address + info->site[i].length)
+			return true;
+	return false;
+}
+
 void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why)
 {
@@ -421,6 +445,10 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	out->sites = out->exact ? (uint32_t)info->sites : 0;
 	if (out->sites)
 		memcpy(out->site, info->site, info->sites * sizeof *out->site);
+	/* Spin loops are meetings, whichever way S is known. */
+	for (size_t i = 0; i < r->pauses && out->sites < CA_MAX_SITES; i++)
+		if (!overlaps(info, &r->pause[i]))
+			out->site[out->sites++] = r->pause[i];
 	*why = exact && info->sampled ? info->why : NULL;
 }
 

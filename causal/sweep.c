@@ -9,6 +9,8 @@
 struct ca_sweep {
 	unsigned iteration;
 	struct ca_catalog choice; /* its last region */
+	unsigned *deck;           /* what is left of the pool, and behind it what was dealt */
+	size_t cards, left;
 };
 
 struct ca_sweep *ca_sweep_new(void)
@@ -18,9 +20,61 @@ struct ca_sweep *ca_sweep_new(void)
 
 void ca_sweep_free(struct ca_sweep *sweep)
 {
-	if (sweep)
+	if (sweep) {
 		ca_catalog_fini(&sweep->choice);
+		free(sweep->deck);
+	}
 	free(sweep);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const unsigned *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The same cards, in whatever order? Another variant may have another pool. */
+static bool same_cards(const struct ca_sweep *sweep, const unsigned *pool, size_t n)
+{
+	unsigned *a, *b;
+	bool same = false;
+
+	if (sweep->cards != n || !(a = malloc(2 * n * sizeof *a)))
+		return false;
+	b = a + n;
+	memcpy(a, sweep->deck, n * sizeof *a);
+	memcpy(b, pool, n * sizeof *b);
+	qsort(a, n, sizeof *a, by_value);
+	qsort(b, n, sizeof *b, by_value);
+	same = !memcmp(a, b, n * sizeof *a);
+	free(a);
+	return same;
+}
+
+unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n, struct ca_rng *rng)
+{
+	size_t i;
+	unsigned card;
+
+	if (!sweep)
+		return pool[ca_rng_below(rng, n)];
+	if (!same_cards(sweep, pool, n)) {
+		unsigned *deck = realloc(sweep->deck, n * sizeof *deck);
+
+		if (!deck)
+			return pool[ca_rng_below(rng, n)];
+		memcpy(deck, pool, n * sizeof *deck);
+		sweep->deck = deck;
+		sweep->cards = sweep->left = n;
+	}
+	if (!sweep->left)
+		sweep->left = n;
+	i = ca_rng_below(rng, sweep->left--);
+	card = sweep->deck[i];
+	sweep->deck[i] = sweep->deck[sweep->left];
+	sweep->deck[sweep->left] = card;
+	return card;
 }
 
 const struct ca_region *ca_sweep_get_choice(const struct ca_sweep *sweep, unsigned iteration)

@@ -2,6 +2,7 @@
 #ifndef CA_CAUSAL_SWEEP_H
 #define CA_CAUSAL_SWEEP_H
 #include "causal/catalog.h"
+#include "core/rng.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,6 +12,11 @@ struct ca_sweep;
  * compared; NULL: none chosen yet. Borrowed until the next set. */
 const struct ca_region *ca_sweep_get_choice(const struct ca_sweep *sweep, unsigned iteration);
 void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struct ca_region *region);
+
+/* The next speedup, in percent, of a pool. Dealt like cards, so that over a sweep each number
+ * comes up in proportion to how often the pool holds it; shuffled by rng. sweep may be NULL:
+ * then drawn independently. */
+unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n, struct ca_rng *rng);
 
 /* As execvp(3) would find it: the path of the file, or false. */
 bool ca_sweep_find_command(const char *name, char *path, size_t size);

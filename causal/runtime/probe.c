@@ -133,11 +133,28 @@ CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack
 	enters(t);
 }
 
+/* Another thread of the parent may have been at it. */
+void ca_probe_forked(void)
+{
+	atomic_flag_clear_explicit(&servicing, memory_order_release);
+}
+
 void ca_probe_init(void)
 {
 	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet };
 
 	ca_patch_set_hooks(&hooks);
+}
+
+/* The sites that S needs come first and count; a spin loop that cannot be patched is a pity. */
+static unsigned install(const struct ca_selection *sel)
+{
+	uint32_t needed = 0;
+
+	while (needed < sel->sites && sel->site[needed].kind != CA_SITE_MEET)
+		needed++;
+	ca_patch_install(sel->site + needed, sel->sites - needed, ca_modules_bias);
+	return ca_patch_install(sel->site, needed, ca_modules_bias);
 }
 
 CA_SIGSAFE void ca_probe_service(void)
@@ -154,9 +171,9 @@ CA_SIGSAFE void ca_probe_service(void)
 			return;
 		if (ca_rt.patching) {
 			ca_patch_remove();
-			failed = ca_patch_install(s->selection.site, s->selection.sites, ca_modules_bias);
+			failed = install(&s->selection);
 		} else {
-			failed = s->selection.sites;
+			failed = s->selection.exact;
 		}
 		atomic_store_explicit(&p->patch_failed, failed, memory_order_relaxed);
 		atomic_store_explicit(&serviced, seq, memory_order_release);
