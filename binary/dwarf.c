@@ -2,84 +2,115 @@
  * its own, and what they find is joined. Driver's process. */
 #include "binary/dwarf_unit.h"
 #include "binary/cfi.h"
+#include "binary/dwp.h"
 #include <dwarf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MAX_WORKERS = 8, UNITS_PER_WORKER = 4 };
 
 struct unit {
-	uint64_t die; /* offset of its first DIE */
+	uint64_t start, die; /* offsets of its header and of its first DIE */
+	bool wanted;         /* may describe code */
+	bool damaged;        /* its header is; the next unit can be found */
 };
 struct job {
 	struct ca_build *build;
+	struct ca_dwp dwp;
 	const struct unit *unit;
 	size_t units;
+	bool damaged; /* some unit is */
 	atomic_size_t next;
 	struct ca_dwarf_worker worker[MAX_WORKERS];
 	size_t workers;
 };
 
-/* False: no unit starts there that can be read; *next is set if one may follow. */
-static bool read_unit(const uint8_t *start, const uint8_t *end, uint64_t at, uint64_t *next,
-		      struct unit *unit, bool *wanted)
+/* The header at `at`; abbreviations: size of that section. Returns where the next unit starts, 0
+ * if that cannot be known. */
+static uint64_t read_unit(const Elf_Data *info, uint64_t abbreviations, uint64_t at,
+			  struct unit *unit)
 {
+	const uint8_t *start = info->d_buf, *end = start + info->d_size;
 	struct ca_cursor cursor = { .at = start + at, .end = end };
-	uint64_t length = ca_cursor_fixed(&cursor, 4);
+	uint64_t length = ca_cursor_fixed(&cursor, 4), type = DW_UT_compile, size, offset;
 	bool wide = length == 0xffffffff;
 
+	*unit = (struct unit){ .start = at, .damaged = true };
 	if (wide)
 		length = ca_cursor_fixed(&cursor, 8);
-	*next = 0;
 	if (cursor.bad || length > (uint64_t)(end - cursor.at))
-		return false;
-	*next = (uint64_t)(cursor.at - start) + length;
+		return 0;
 	cursor.end = cursor.at + length;
-	uint64_t version = ca_cursor_fixed(&cursor, 2), type = DW_UT_compile;
-	if (version == 5)
+	uint64_t version = ca_cursor_fixed(&cursor, 2);
+	if (version == 5) {
 		type = ca_cursor_fixed(&cursor, 1);
-	/* abbreviations and address size, in whatever order; a skeleton's id */
-	ca_cursor_fixed(&cursor, (wide ? 8 : 4) + 1);
+		size = ca_cursor_fixed(&cursor, 1);
+		offset = ca_cursor_fixed(&cursor, wide ? 8 : 4);
+	} else {
+		offset = ca_cursor_fixed(&cursor, wide ? 8 : 4);
+		size = ca_cursor_fixed(&cursor, 1);
+	}
 	if (type == DW_UT_skeleton)
 		ca_cursor_fixed(&cursor, 8);
 	unit->die = (uint64_t)(cursor.at - start);
-	*wanted = type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton;
-	return !cursor.bad && version >= 2 && version <= 5 &&
-	       (*wanted || type == DW_UT_type || type == DW_UT_split_type ||
-		type == DW_UT_split_compile);
+	unit->wanted = type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton;
+	unit->damaged = cursor.bad || version < 2 || version > 5 || size != 8 ||
+			offset >= abbreviations || type < DW_UT_compile || type > DW_UT_split_type;
+	return (uint64_t)(cursor.end - start);
 }
 
-static void find_units(struct ca_build *build, const Elf_Data *info, struct ca_vec *units)
+static bool find_units(struct job *job, Elf *elf, const Elf_Data *info, struct ca_vec *units)
 {
-	const uint8_t *start = info->d_buf, *end = start + info->d_size;
-	uint64_t at = 0, next;
+	const Elf_Data *abbreviations = ca_object_section(elf, ".debug_abbrev", NULL);
+	uint64_t next;
 	struct unit unit;
-	bool wanted;
 
-	for (; at < info->d_size; at = next) {
-		bool ok = read_unit(start, end, at, &next, &unit, &wanted);
-		if (!ok)
-			ca_build_warn(build,
+	for (uint64_t at = 0; at < info->d_size; at = next) {
+		next = read_unit(info, abbreviations ? abbreviations->d_size : 0, at, &unit);
+		if (unit.damaged) {
+			job->damaged = true;
+			ca_build_warn(job->build,
 				      "%s: the compilation unit at %#llx of .debug_info is damaged; left out%s",
-				      build->object.path, (unsigned long long)at,
+				      job->build->object.path, (unsigned long long)at,
 				      next ? "" : ", with all that follow");
-		else if (wanted)
-			ca_vec_add(units, &unit, 1);
+		}
 		if (!next)
 			break;
+		if (!ca_vec_add(units, &unit, 1))
+			return false;
+	}
+	job->unit = units->at;
+	job->units = units->n;
+	return true;
+}
+
+/* libdw stops at the first unit whose header it cannot read, so it gets to see headers that it
+ * can, in its private copy of the section. Nothing else of those units is ever used. */
+static void hide_damage(const struct job *job, Elf *elf)
+{
+	Elf_Data *info = ca_object_section(elf, ".debug_info", NULL);
+	static const uint8_t header[] = { 4, 0, 0, 0, 0, 0, 8 }; /* version, abbreviations, size */
+
+	for (size_t i = 0; info && i < job->units; i++) {
+		uint64_t end = i + 1 < job->units ? job->unit[i + 1].start : info->d_size;
+		uint64_t at = job->unit[i].start + 4;
+		uint8_t *place = (uint8_t *)info->d_buf + at;
+		if (!job->unit[i].damaged || end - at < sizeof(header) + 1)
+			continue;
+		if (place[-4] == 0xff && place[-1] == 0xff)
+			continue; /* 64-bit DWARF: too rare to be worth more */
+		memcpy(place, header, sizeof(header));
 	}
 }
 
-/* libdw finds units in order and stops at one that it cannot read, once for each. */
-static bool first_die(struct ca_dwarf_worker *worker, uint64_t offset, size_t units, Dwarf_Die *die)
+static bool first_die(struct ca_dwarf_worker *worker, const struct unit *unit, Dwarf_Die *die)
 {
-	for (size_t tries = 0; tries <= units; tries++)
-		if (dwarf_offdie(worker->dwarf, offset, die))
-			return true;
-	return false;
+	return dwarf_offdie(worker->dwarf, unit->die, die) &&
+	       dwarf_dieoffset(die) - dwarf_cuoffset(die) == unit->start;
 }
 
 static void *work(void *argument)
@@ -90,7 +121,9 @@ static void *work(void *argument)
 
 	while ((i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->units) {
 		Dwarf_Die die;
-		if (first_die(worker, job->unit[i].die, job->units, &die))
+		if (!job->unit[i].wanted || job->unit[i].damaged)
+			continue;
+		if (first_die(worker, &job->unit[i], &die))
 			ca_dwarf_unit(worker, &die, (uint32_t)i);
 		else
 			ca_dwarf_warn(worker,
@@ -111,6 +144,7 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 	ca_pointers_free(&worker->names);
 	ca_pointers_free(&worker->scopes);
 	dwarf_end(worker->dwarf);
+	elf_end(worker->elf);
 }
 
 static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
@@ -124,11 +158,17 @@ static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 		.subprograms.size = sizeof(struct ca_subprogram),
 		.warnings.size = sizeof(uint32_t),
 	};
-	/* dwarf_begin, not dwarf_begin_elf: an Elf handle is not for several threads either */
-	worker->dwarf = dwarf_begin(object->debug ? object->debug_fd : object->fd, DWARF_C_READ);
-	if (!worker->dwarf)
+	/* its own Elf handle too: neither is for several threads. Private: hide_damage writes. */
+	int fd = object->debug ? object->debug_fd : object->fd;
+	Elf *elf = elf_begin(job->dwp.fd >= 0 ? job->dwp.fd : fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	if (elf && job->damaged)
+		hide_damage(job, elf);
+	worker->elf = elf;
+	worker->dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	if (!worker->dwarf) {
+		elf_end(elf);
 		return false;
-	Elf *elf = dwarf_getelf(worker->dwarf);
+	}
 	worker->sections.line = ca_object_section(elf, ".debug_line", NULL);
 	worker->sections.str = ca_object_section(elf, ".debug_str", NULL);
 	worker->sections.line_str = ca_object_section(elf, ".debug_line_str", NULL);
@@ -327,10 +367,12 @@ bool ca_dwarf_read(struct ca_build *build)
 
 	if (!info)
 		return true;
-	find_units(build, info, &units);
-	job.unit = units.at;
-	job.units = units.n;
+	if (!find_units(&job, elf, info, &units)) {
+		ca_vec_free(&units);
+		return false;
+	}
 	size_t wanted = choose_workers(units.n);
+	ca_dwp_unpack(build, &job.dwp);
 	while (job.workers < wanted && worker_init(&job, &job.worker[job.workers]))
 		job.workers++;
 	bool ok = true;
@@ -342,6 +384,7 @@ bool ca_dwarf_read(struct ca_build *build)
 	ok = join_workers(&job);
 	for (size_t i = 0; i < job.workers; i++)
 		worker_fini(&job.worker[i]);
+	ca_dwp_remove(&job.dwp);
 	ca_vec_free(&units);
 	return ok;
 }

@@ -8,6 +8,7 @@
 /* What one thread collects; strings are its own. */
 struct ca_dwarf_worker {
 	const struct ca_build *build;
+	Elf *elf;
 	Dwarf *dwarf;
 	void *job;                 /* of dwarf.c */
 	uint32_t unit;             /* number of the unit being read */

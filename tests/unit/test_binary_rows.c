@@ -1,0 +1,273 @@
+/* Unwind rows against libdw's own reading of call frame information, for every row of this
+ * test, of the libraries that it has loaded, and of code with unusual frames. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "tests/unit/binary_fixture.h"
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <link.h>
+
+/* Functions whose frames are not everyday ones. */
+static const char unusual[] =
+	"#include <alloca.h>\n"
+	"typedef int v8 __attribute__((vector_size(32)));\n"
+	"extern void use(void *);\n"
+	"int realigned(int n) { v8 a; int *p = alloca(n); use(&a); use(p); return a[0]; }\n"
+	"int large(void) { char b[100000]; use(b); return b[1]; }\n"
+	"int huge(void) { static int x; char b[1000000]; use(b); return b[1] + x; }\n"
+	"int dynamic(int n) { char b[n]; use(b); return b[0]; }\n"
+	"void use(void *p) { *(volatile char *)p = 1; }\n"
+	"int main(int c, char **v) { (void)v; return realigned(c) + large() + huge() + dynamic(c); }\n";
+
+static int fits(Dwarf_Sword value)
+{
+	return value >= INT16_MIN && value <= INT16_MAX;
+}
+
+/* From the operations that libdw makes of a rule for a register saved at CFA + offset. */
+static int cfa_relative(const Dwarf_Op *ops, size_t n, Dwarf_Sword *offset)
+{
+	*offset = 0;
+	if (n == 0 || n > 2 || ops[0].atom != DW_OP_call_frame_cfa)
+		return 0;
+	if (n == 2 && ops[1].atom != DW_OP_plus_uconst)
+		return 0;
+	if (n == 2)
+		*offset = (Dwarf_Sword)ops[1].number;
+	return 1;
+}
+
+static int fp_relative(const Dwarf_Op *ops, size_t n, size_t wanted, Dwarf_Sword *offset)
+{
+	if (n != wanted || ops[0].atom != DW_OP_breg6)
+		return 0;
+	*offset = (Dwarf_Sword)ops[0].number;
+	return n == 1 || ops[1].atom == DW_OP_deref;
+}
+
+static int set_cfa(Dwarf_Frame *frame, struct ca_unwind_row *row)
+{
+	Dwarf_Op *ops;
+	size_t n;
+	Dwarf_Sword offset;
+
+	if (dwarf_frame_cfa(frame, &ops, &n) != 0)
+		return 0;
+	if (fp_relative(ops, n, 2, &offset)) {
+		row->kind = CA_UNWIND_DEREF;
+	} else if (n == 9 && ops[0].atom == DW_OP_breg7 && ops[5].atom == DW_OP_ge) {
+		row->kind = CA_UNWIND_PLT;
+		row->reg = (uint8_t)(ops[4].atom - DW_OP_lit0);
+		offset = 8;
+	} else if (n == 1 && ops[0].atom == DW_OP_bregx) {
+		offset = (Dwarf_Sword)ops[0].number2;
+		row->kind = ops[0].number == 7 ? CA_UNWIND_SP :
+			    ops[0].number == 6 ? CA_UNWIND_FP : CA_UNWIND_REG;
+		row->reg = row->kind == CA_UNWIND_REG ? (uint8_t)ops[0].number : 0;
+		if (row->kind == CA_UNWIND_SP && !fits(offset) && offset % 8 == 0) {
+			row->kind = CA_UNWIND_SP8;
+			offset /= 8;
+		}
+	} else {
+		return 0;
+	}
+	row->cfa_offset = (int16_t)offset;
+	return fits(offset);
+}
+
+/* What the row of an address should be. */
+static struct ca_unwind_row expected(Dwarf_Frame *frame)
+{
+	struct ca_unwind_row row = { 0 }, none = { 0 };
+	Dwarf_Op memory[3], *ops;
+	size_t n;
+	Dwarf_Sword offset;
+	bool signal = false;
+	int ra = dwarf_frame_info(frame, NULL, NULL, &signal);
+
+	if (signal)
+		return (struct ca_unwind_row){ .kind = CA_UNWIND_SIGNAL };
+	if (dwarf_frame_register(frame, ra, memory, &ops, &n) != 0)
+		return none;
+	if (n == 0 && ops == memory)
+		return (struct ca_unwind_row){ .reg = 1 };
+	if (!cfa_relative(ops, n, &offset) || offset == 0 || !fits(offset) || !set_cfa(frame, &row))
+		return none;
+	row.ra_offset = (int16_t)offset;
+	if (dwarf_frame_register(frame, 6, memory, &ops, &n) != 0)
+		return none;
+	if (row.kind == CA_UNWIND_DEREF) {
+		/* libdw pushes the CFA in front of an expression, as the standard has it */
+		if (n != 2 || ops[0].atom != DW_OP_call_frame_cfa ||
+		    !fp_relative(ops + 1, 1, 1, &offset))
+			return none;
+	} else if (n == 0) {
+		offset = 0;
+	} else if (!cfa_relative(ops, n, &offset) || offset == 0) {
+		return none;
+	}
+	row.fp_offset = (int16_t)offset;
+	return row;
+}
+
+static void check_address(const struct ca_index *index, Dwarf_CFI *cfi, uint64_t address,
+			  unsigned *compared)
+{
+	const struct ca_unwind_row *row = ca_index_find_row(index, address);
+	struct ca_unwind_row wanted = { 0 };
+	Dwarf_Frame *frame = NULL;
+
+	if (dwarf_cfi_addrframe(cfi, address, &frame) == 0) {
+		wanted = expected(frame);
+		(*compared)++;
+	}
+	assert_non_null(row);
+	if (row->kind != wanted.kind || row->cfa_offset != wanted.cfa_offset ||
+	    row->fp_offset != wanted.fp_offset || row->ra_offset != wanted.ra_offset ||
+	    row->reg != wanted.reg)
+		fail_msg("%s %#llx: kind %d cfa %d fp %d ra %d reg %d, libdw: %d %d %d %d %d",
+			 ca_index_binary(index), (unsigned long long)address, row->kind,
+			 row->cfa_offset, row->fp_offset, row->ra_offset, row->reg, wanted.kind,
+			 wanted.cfa_offset, wanted.fp_offset, wanted.ra_offset, wanted.reg);
+	free(frame);
+}
+
+/* Every row's first and last byte, of at most `limit` rows spread over the file. */
+static void check_file(const char *path, size_t limit)
+{
+	struct ca_index *index = fixture_open(path, CA_INDEX_UNWIND);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
+	unsigned compared = 0;
+
+	assert_non_null(index);
+	assert_non_null(cfi);
+	size_t n = ca_index_rows(index), step = n / limit + 1;
+	assert_true(n > 0);
+	for (size_t i = 0; i + 1 < n; i += step) {
+		uint64_t base = ca_index_base(index);
+		check_address(index, cfi, base + ca_index_row_at(index, i)->address, &compared);
+		check_address(index, cfi, base + ca_index_row_at(index, i + 1)->address - 1,
+			      &compared);
+	}
+	assert_true(compared > n / step / 2);
+	dwarf_cfi_end(cfi);
+	elf_end(elf);
+	close(fd);
+	ca_index_close(index);
+}
+
+static int check_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	(void)data;
+	if (info->dlpi_name[0] == '/')
+		check_file(info->dlpi_name, 20000);
+	return 0;
+}
+
+static void test_loaded_libraries(void **state)
+{
+	(void)state;
+	dl_iterate_phdr(check_library, NULL);
+}
+
+static void test_this_program(void **state)
+{
+	(void)state;
+	check_file("/proc/self/exe", 20000);
+}
+
+static size_t count_kind(const struct ca_index *index, enum ca_unwind_kind kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ca_index_rows(index); i++)
+		n += ca_index_row_at(index, i)->kind == (uint8_t)kind;
+	return n;
+}
+
+static void test_unusual_frames(void **state)
+{
+	struct ca_index *index;
+
+	(void)state;
+	fixture_write("u.c", unusual);
+	assert_int_equal(fixture_run("%s -mavx2 -O1 -w -fcf-protection=none -o u u.c",
+				     fixture_cc()), 0);
+	check_file(fixture_path("u"), 1000000);
+	index = fixture_open("u", CA_INDEX_UNWIND);
+	assert_true(count_kind(index, CA_UNWIND_DEREF) > 0);
+	assert_true(count_kind(index, CA_UNWIND_SP8) > 0);
+	ca_index_close(index);
+}
+
+/* Without .eh_frame the rows come from .debug_frame. */
+static void test_debug_frame(void **state)
+{
+	struct ca_index *index;
+	const struct ca_unwind_row *row;
+	struct ca_index_function function;
+	bool found = false;
+
+	(void)state;
+	fixture_write("d.c", "int f(int x) { return x * 2; }\nvoid _start(void) { f(1); for (;;); }\n");
+	assert_int_equal(fixture_run("%s -g -O0 -w -fno-asynchronous-unwind-tables -nostdlib "
+				     "-static -o d d.c", fixture_cc()), 0);
+	index = fixture_open("d", CA_INDEX_UNWIND);
+	assert_non_null(index);
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		ca_index_function_at(index, i, &function);
+		if (strcmp(function.name, "f") != 0)
+			continue;
+		found = true;
+		row = ca_index_find_row(index, function.low);
+		assert_non_null(row);
+		assert_int_equal(row->kind, CA_UNWIND_SP);
+		assert_int_equal(row->cfa_offset, 8);
+		assert_int_equal(row->ra_offset, -8);
+		row = ca_index_find_row(index, function.low + 5);
+		assert_int_equal(row->kind, CA_UNWIND_FP);
+		assert_int_equal(row->fp_offset, -16);
+	}
+	assert_true(found);
+	ca_index_close(index);
+}
+
+/* The look-up against a plain search, also where no row is. */
+static void test_find_row(void **state)
+{
+	struct ca_index *index = fixture_open("/proc/self/exe", CA_INDEX_UNWIND);
+	size_t n, at = 0;
+
+	(void)state;
+	assert_non_null(index);
+	n = ca_index_rows(index);
+	uint64_t base = ca_index_base(index);
+	for (uint32_t a = 0; a < ca_index_row_at(index, n - 1)->address + 100; a++) {
+		while (at + 1 < n && ca_index_row_at(index, at + 1)->address <= a)
+			at++;
+		assert_ptr_equal(ca_index_find_row(index, base + a), ca_index_row_at(index, at));
+	}
+	assert_null(ca_index_find_row(index, base - 1));
+	assert_null(ca_index_find_row(index, base + (UINT64_C(1) << 33)));
+	assert_null(ca_index_find_row(index, UINT64_MAX));
+	ca_index_close(index);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_this_program),   cmocka_unit_test(test_loaded_libraries),
+		cmocka_unit_test(test_unusual_frames), cmocka_unit_test(test_debug_frame),
+		cmocka_unit_test(test_find_row),
+	};
+
+	elf_version(EV_CURRENT);
+	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);
+}
