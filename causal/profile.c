@@ -136,19 +136,26 @@ static double sample_share(const struct ca_profile *profile, uint32_t region)
 				       : NAN;
 }
 
+/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
+ * middle mostly means few experiments. */
+static double rank_key(const struct ca_profile_row *row)
+{
+	double key =
+		row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
+
+	return isfinite(key) ? key : -HUGE_VAL;
+}
+
 static int by_rank(const void *a, const void *b)
 {
 	const struct ca_profile_row *x = a, *y = b;
-	bool x_unsure = x->verdict == CA_VERDICT_NOT_ENOUGH;
-	bool y_unsure = y->verdict == CA_VERDICT_NOT_ENOUGH;
+	double p = rank_key(x), q = rank_key(y);
 	int order;
 
-	if (x_unsure != y_unsure)
-		return x_unsure ? 1 : -1;
-	if (isfinite(x->curve->impact) != isfinite(y->curve->impact))
-		return isfinite(x->curve->impact) ? -1 : 1;
-	if (x->curve->impact > y->curve->impact || x->curve->impact < y->curve->impact)
-		return x->curve->impact > y->curve->impact ? -1 : 1;
+	if (x->verdict != y->verdict)
+		return x->verdict < y->verdict ? -1 : 1;
+	if (p > q || p < q)
+		return p > q ? -1 : 1;
 	order = strcmp(x->region->name, y->region->name);
 	if (order == 0)
 		order = strcmp(x->region->file, y->region->file);

@@ -13,6 +13,7 @@ enum {
 	COLUMN = 11, /* "-12.3 ±10 " and a gap */
 	COLUMNS_MAX = 21,
 	ROWS_MAX = 40,
+	NOT_WORTH_ROWS = 8,
 	UNSURE_ROWS = 10,
 	NAME_MIN = 8,
 	POINT_MAX = 18,
@@ -286,13 +287,17 @@ static void put_reason(const struct table *t)
 static void put_table(struct table *t, unsigned width)
 {
 	const struct ca_profile *p = t->profile;
-	size_t sure = 0, rows;
+	size_t sure = 0, worth = 0, rows;
 
+	while (worth < p->rows && p->row[worth].verdict == CA_VERDICT_WORTH)
+		worth++;
 	while (sure < p->rows && p->row[sure].verdict != CA_VERDICT_NOT_ENOUGH)
 		sure++;
 	/* When nothing is sure, the best guesses are still worth a look. */
 	rows = sure ? sure : p->rows < UNSURE_ROWS ? p->rows : UNSURE_ROWS;
 	t->rows = rows < ROWS_MAX ? rows : ROWS_MAX;
+	if (sure && t->rows > worth + NOT_WORTH_ROWS)
+		t->rows = worth + NOT_WORTH_ROWS;
 	put_title(t);
 	if (t->rows) {
 		lay_out(t, width);
@@ -302,7 +307,8 @@ static void put_table(struct table *t, unsigned width)
 		for (size_t r = 0; r < t->rows; r++)
 			put_row(t, &p->row[r]);
 		if (rows > t->rows)
-			fprintf(t->out, "%zu more in profile.json\n", rows - t->rows);
+			fprintf(t->out, "%zu more %sin profile.json\n", rows - t->rows,
+				worth <= t->rows && sure ? "not worth it, " : "");
 		put_rest(t, rows, width);
 	}
 	put_reason(t);

@@ -36,6 +36,9 @@ class Series:
         self.samples = more.get("samples")
         impact = more.get("impact")
         self.impact = area(self.curve) if impact is None else impact
+        low = more.get("impact_low")
+        # As causal ranks: what is not worth it by the lower end of its interval.
+        self.rank = low if self.verdict == "not worth it" and low is not None else self.impact
         slope = more.get("slope")
         self.slope = least_squares(self.curve) if slope is None else slope
         self.experiments = sum(c[4] for c in self.curve)
@@ -114,7 +117,8 @@ def from_profile(profile, path):
                     region["name"], progress["point"], progress["kind"], curve,
                     file=region.get("file", ""), function=region.get("function", ""),
                     verdict=progress.get("verdict"), samples=region.get("samples"),
-                    impact=progress.get("impact"), slope=progress.get("slope")))
+                    impact=progress.get("impact"), impact_low=progress.get("impact_low"),
+                    slope=progress.get("slope")))
     why = ""
     if profile.get("cause"):
         why = f"{profile['cause']}; to do: {profile['remedy']}"
@@ -226,7 +230,8 @@ def choose(series, args):
         if args.point and s.point != args.point:
             continue
         kept.append(s)
-    kept.sort(key=lambda s: (s.verdict == "not enough data", -s.impact, s.name, s.point))
+    order = {"worth it": 0, "": 0, "not worth it": 1, "not enough data": 2}
+    kept.sort(key=lambda s: (order.get(s.verdict, 2), -s.rank, s.name, s.point))
     return kept
 
 
@@ -282,6 +287,8 @@ def shorten(text, most):
     text = plain(text)
     if len(text) <= most:
         return text
+    if text.endswith(")") and 0 < text.find("(") <= most - 3:
+        return text[:text.find("(")] + "(…)"  # the name says more than its parameters
     head = (most - 1) // 3
     return text[:head] + "…" + text[len(text) - (most - 1 - head):]
 
