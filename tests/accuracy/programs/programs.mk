@@ -25,7 +25,7 @@ FLAVOURS = plain $(if $(wildcard $(CAUSAL_INC)/causal.h),causal) \
 FLAGS_plain =
 FLAGS_causal = -DUSE_CAUSAL -I$(CAUSAL_INC)
 # Coz walks frame pointers and its reader of debug information stops at DWARF 4.
-FLAGS_coz = -DUSE_COZ -I$(COZ_INC) -gdwarf-4 -fno-omit-frame-pointer
+FLAGS_coz = -DUSE_COZ -I$(COZ_INC) -gdwarf-4 -gno-variable-location-views -fno-omit-frame-pointer
 LIBS_coz = -ldl
 
 NAMES = $(C_PROGRAMS) $(OMP_LLVM) $(RUST)
@@ -44,7 +44,7 @@ $(OUT)/$(1)/%: $(SRC)/%.c $(HEADERS)
 	$(CC) $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $$(extra-$$*) $(LIBS_$(1))
 $(OUT)/$(1)/omp_llvm: $(SRC)/omp.c $(HEADERS)
 	@mkdir -p $$(@D)
-	$(CLANG) $(COMMON) $(FLAGS_$(1)) -fopenmp $$< -o $$@ $(LIBS_$(1))
+	$(CLANG) $(COMMON) $(filter-out -gno-variable%,$(FLAGS_$(1))) -fopenmp $$< -o $$@ $(LIBS_$(1))
 $(OUT)/$(1)/libgtwork.so: $(SRC)/work_lib.c
 	@mkdir -p $$(@D)
 	$(CC) $(COMMON) $(filter-out -DUSE%,$(FLAGS_$(1))) -fPIC -shared $$< -o $$@

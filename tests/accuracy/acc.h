@@ -1,0 +1,126 @@
+/* The accuracy suite's runner: what its files share.
+ *
+ * For: tests/accuracy/run, a program for developers and CI, one thread, that starts the
+ * programs with known answers, `causal` and `coz`, one at a time. Not shipped. */
+#ifndef ACC_H
+#define ACC_H
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { ACC_SPEEDUPS = 12, ACC_REPEATS = 32, ACC_ROUNDS = 32, ACC_PATH = 1024 };
+
+/* ---- the cases (cases.c) ------------------------------------------------------------ */
+enum acc_case_flag {
+	ACC_LATENCY = 1, /* judged by the latency of "request", not by the rate of "work" */
+	ACC_OFF_CPU = 2, /* the region waits: needs off-CPU selection */
+	ACC_SHORT = 4    /* part of --short */
+};
+
+/* One region of one program. On paper: effect(X) = slope x min(X, knee) + slope2 x
+ * max(0, X - knee), all in percent; slope NAN: only the measured truth is known. */
+struct acc_case {
+	const char *name;     /* program:region, unique */
+	const char *program;  /* executable */
+	const char *source;   /* file, below programs/, with the GT_REGION comment */
+	const char *region;
+	const char *function; /* extended regular expression for -F; NULL: ^region_NAME$ */
+	double slope, knee, slope2;
+	unsigned flags; /* enum acc_case_flag */
+};
+extern const struct acc_case acc_cases[];
+extern const size_t acc_case_count;
+
+/* The effect on paper, percent; NAN if there is none. */
+double acc_case_expect(const struct acc_case *c, double speedup);
+/* The line that carries the case's GT_REGION comment; 0: not found. */
+unsigned acc_case_line(const struct acc_case *c, const char *program_dir);
+
+/* ---- options (run.c) ---------------------------------------------------------------- */
+struct acc_options {
+	double speedup[ACC_SPEEDUPS];
+	size_t speedups;
+	double seconds;       /* of prediction, per case and repeat, all runs together */
+	double truth_seconds; /* of each single run for the truth */
+	int truth_rounds;     /* A B pairs per speedup */
+	int repeat, runs;
+	const char *mode, *backend; /* backend NULL: causal's default */
+	bool neighbour, coz, predict, overhead, bars, brief;
+	double noise;         /* largest share of the machine that others may take, 0..1 */
+	int retries;          /* runs that are thrown away for noise, at most, each time */
+	const char *causal, *programs, *sources; /* the driver; built programs; their sources */
+	const char *work;     /* scratch directory */
+	const char *json, *markdown;
+	unsigned verbose;
+};
+
+/* ---- one run of a program (measure.c) ----------------------------------------------- */
+struct acc_run {
+	double rate, latency; /* visits a second; microseconds or NAN */
+	double wall;          /* seconds */
+	double others;        /* share of the machine that other processes took, 0..1 */
+	int status;           /* as a shell; 124: ran into the time limit */
+};
+
+/* Runs argv (argv[0] looked up in PATH), its standard output parsed for progress_rate=,
+ * its standard error appended to `log`. False: it could not be started. */
+bool acc_run_once(const char *const *argv, double limit, const char *log, struct acc_run *run);
+/* The same, again when others took the CPU, at most options->retries times; then the
+ * quietest one is given, with *noisy counted up. */
+bool acc_run_quiet(const struct acc_options *options, const char *const *argv, double limit,
+		   struct acc_run *run, unsigned *noisy);
+/* A busy process pinned on one core, until stopped; its CPU time is not "others". */
+bool acc_neighbour_start(void);
+void acc_neighbour_stop(void);
+double acc_now(void); /* seconds, monotonic */
+
+double acc_median(const double *value, size_t n); /* NANs are left out; NAN if none */
+double acc_mean(const double *value, size_t n);   /* the same */
+
+/* ---- results of a case -------------------------------------------------------------- */
+struct acc_estimate {
+	double effect, low, high; /* percent; NAN: no answer */
+	double seconds_to_5;      /* until the interval is +-5 points; NAN: unknown */
+};
+
+struct acc_result {
+	const struct acc_case *c;
+	unsigned line;
+	const char *skipped; /* why the case was not run; NULL: it was */
+	double base_rate;    /* visits a second, unprofiled */
+	double truth[ACC_SPEEDUPS], truth_error[ACC_SPEEDUPS]; /* median; standard error */
+	size_t repeats;
+	struct acc_estimate ours[ACC_SPEEDUPS][ACC_REPEATS];
+	double coz[ACC_SPEEDUPS][ACC_REPEATS]; /* NAN: no answer */
+	double overhead;     /* percent; NAN: not measured */
+	double verdict_declined; /* share of repeats in which causal said it cannot tell */
+	unsigned noisy;      /* runs accepted in spite of others on the CPU */
+	char problem[200];   /* why there is no prediction, or "" */
+};
+
+/* The true effect by really shortening the region (truth.c is measure.c's other half). */
+bool acc_truth(const struct acc_options *options, const struct acc_case *c,
+	       struct acc_result *result);
+/* causal's prediction, through its command line and profile.json (predict.c). */
+bool acc_predict(const struct acc_options *options, struct acc_result *result, size_t repeat);
+/* Overhead at 0 %: causal -s 0 in alternation with the unprofiled program. */
+bool acc_overhead(const struct acc_options *options, struct acc_result *result);
+/* Coz's prediction for the same region (coz.c), the kindest reading of its data. */
+bool acc_coz(const struct acc_options *options, struct acc_result *result, size_t repeat);
+bool acc_coz_installed(void);
+
+/* Command lines for the flavours of a program; the text lives in `buffer`. */
+const char *acc_program(const struct acc_options *options, const struct acc_case *c,
+			const char *flavour, char buffer[ACC_PATH]);
+
+/* ---- the report (report.c) ---------------------------------------------------------- */
+void acc_report_case(const struct acc_options *options, const struct acc_result *result);
+/* Prints the summary against the bars; true when all of them hold. */
+bool acc_report_summary(const struct acc_options *options, const struct acc_result *result,
+			size_t results);
+bool acc_report_json(const struct acc_options *options, const struct acc_result *result,
+		     size_t results);
+bool acc_report_markdown(const struct acc_options *options, const struct acc_result *result,
+			 size_t results);
+#endif
