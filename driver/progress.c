@@ -8,11 +8,12 @@
 
 enum { REWRITE_NS = 200000000 };
 
-void ca_progress_init(struct ca_progress *progress, size_t total, bool shown)
+void ca_progress_init(struct ca_progress *progress, size_t total, bool shown, bool uncounted)
 {
 	memset(progress, 0, sizeof *progress);
 	progress->total = total;
 	progress->shown = shown;
+	progress->uncounted = uncounted;
 	progress->terminal = isatty(STDERR_FILENO);
 }
 
@@ -52,28 +53,37 @@ static void time_to_go(const struct ca_progress *progress, uint64_t elapsed, cha
 	ca_progress_time(rest / 1e9, buffer, size);
 }
 
+/* ", 12 experiments" behind what is there already. */
+static void count_text(const struct ca_progress *progress, uint64_t experiments, char *buffer,
+		       size_t size)
+{
+	*buffer = '\0';
+	if (!progress->uncounted)
+		snprintf(buffer, size, ", %llu experiment%s", (unsigned long long)experiments,
+			 experiments == 1 ? "" : "s");
+}
+
 void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_status *status)
 {
 	uint64_t now = ca_clock_now();
-	char line[400], to_go[40], doing[256] = "";
+	char line[400], to_go[40], count[48], doing[256] = "";
 
 	if (!progress->shown || !progress->terminal || now - progress->last < REWRITE_NS)
 		return;
 	progress->last = now;
 	time_to_go(progress, now - progress->started, to_go, sizeof to_go);
+	count_text(progress, status->experiments, count, sizeof count);
 	if (status->region)
 		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
-	snprintf(line, sizeof line, "run %zu/%zu, %s to go, %llu experiment%s%s",
-		 progress->finished + 1, progress->total, to_go,
-		 (unsigned long long)status->experiments, status->experiments == 1 ? "" : "s",
-		 doing);
+	snprintf(line, sizeof line, "run %zu/%zu, %s to go%s%s", progress->finished + 1,
+		 progress->total, to_go, count, doing);
 	ca_say_progress(line);
 }
 
 void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_status *status)
 {
 	uint64_t elapsed = ca_clock_now() - progress->started;
-	char took[40], to_go[40];
+	char took[40], to_go[40], count[48];
 
 	progress->finished++;
 	progress->spent += elapsed;
@@ -81,7 +91,7 @@ void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_sta
 		return;
 	ca_progress_time((double)elapsed / 1e9, took, sizeof took);
 	time_to_go(progress, 0, to_go, sizeof to_go);
-	ca_say("run %zu/%zu: %llu experiment%s in %s, %s to go", progress->finished,
-	       progress->total, (unsigned long long)status->experiments,
-	       status->experiments == 1 ? "" : "s", took, to_go);
+	count_text(progress, status->experiments, count, sizeof count);
+	ca_say("run %zu/%zu: %s%s, %s to go", progress->finished, progress->total, took, count,
+	       to_go);
 }

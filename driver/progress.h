@@ -8,13 +8,14 @@
 
 struct ca_progress {
 	bool shown, terminal;
+	bool uncounted; /* an experiment ends with its run: there is nothing to count before */
 	size_t total, finished;
 	uint64_t started; /* of the open run, ns */
 	uint64_t last;    /* time of the last line, ns */
 	uint64_t spent;   /* by finished runs, ns */
 };
 
-void ca_progress_init(struct ca_progress *progress, size_t total, bool shown);
+void ca_progress_init(struct ca_progress *progress, size_t total, bool shown, bool uncounted);
 void ca_progress_begin(struct ca_progress *progress);
 /* Rewrites the line on a terminal, a few times a second. */
 void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_status *status);

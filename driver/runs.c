@@ -203,7 +203,8 @@ int ca_runs_all(struct ca_job *job)
 		return 1;
 	}
 	runs.sweep = ca_sweep_new();
-	ca_progress_init(&runs.progress, job->variants.total, job->level >= 0);
+	ca_progress_init(&runs.progress, job->variants.total, job->level >= 0,
+			 job->settings.end_to_end);
 	show_all(&runs);
 	for (size_t i = 0; i < job->variants.total && !runs.stopped; i++) {
 		int this_code = run_index(&runs, i), number;

@@ -37,7 +37,7 @@ mask() {
 		-e 's|\[[0-9]* -> [0-9]*\]|[PARENT -> CHILD]|' \
 		-e 's|CAUSAL_SESSION=.*|CAUSAL_SESSION=<session>|' \
 		-e 's|out/[^ ]*-[0-9]\{8\}-[0-9]\{6\}|out/<app>-<time>|' \
-		-e 's|: [0-9]* experiments\{0,1\} in [0-9]* s, [0-9]* s to go|: <n> experiments in <s>, <s> to go|' |
+		-e 's|: [0-9]* s, [0-9]* experiments\{0,1\}, [0-9]* s to go|: <s>, <n> experiments, <s> to go|' |
 		# The table belongs to the results, which have tests of their own.
 		sed -e '/^[0-9]* runs\{0,1\}, [0-9]* experiment/,/^Funnel: /d'
 }
