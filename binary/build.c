@@ -60,9 +60,14 @@ static void build_init(struct ca_build *build, enum ca_index_want want, ca_index
 		       void *context)
 {
 	static const size_t size[CA_PARTS] = {
-		sizeof(struct ca_record_function), sizeof(struct ca_record_line),
-		sizeof(struct ca_record_inline), sizeof(struct ca_unwind_row), sizeof(uint32_t),
-		sizeof(struct ca_record_probe), sizeof(uint32_t), 1,
+		sizeof(struct ca_record_function),
+		sizeof(struct ca_record_line),
+		sizeof(struct ca_record_inline),
+		sizeof(struct ca_unwind_row),
+		sizeof(uint32_t),
+		sizeof(struct ca_record_probe),
+		sizeof(uint32_t),
+		1,
 	};
 
 	*build = (struct ca_build){ .want = want, .warning = warning, .context = context };
@@ -158,16 +163,18 @@ static enum ca_status build_and_store(struct ca_build *build, const char *direct
 		if (build->warning) {
 			char text[CA_CACHE_PATH + 200];
 			snprintf(text, sizeof(text),
-				 "%s: the index cache cannot be written (%s); indexing anew each time",
+				 "%s: the index cache cannot be written (%s); indexing anew each "
+				 "time",
 				 directory, strerror(errno));
 			build->warning(build->context, text);
 		}
 	}
 	status = store(build, NULL, name, index);
 	if (status != CA_OK)
-		return ca_err_set(err, status,
-				  "%s: its index cannot be written to a temporary file: %s; set TMPDIR",
-				  build->object.path, strerror(errno));
+		return ca_err_set(
+			err, status,
+			"%s: its index cannot be written to a temporary file: %s; set TMPDIR",
+			build->object.path, strerror(errno));
 	return CA_OK;
 }
 
@@ -213,8 +220,8 @@ enum ca_status ca_index_open(struct ca_index **index, const char *path, enum ca_
 		if (status != CA_OK)
 			ca_err_set(err, status, "%s: cannot be read", path);
 		else
-			status = build_and_store(&build, cache ? directory : NULL, name, index,
-						 err);
+			status =
+				build_and_store(&build, cache ? directory : NULL, name, index, err);
 	}
 	if (status == CA_OK) {
 		snprintf((*index)->binary, sizeof((*index)->binary), "%s", path);

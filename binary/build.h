@@ -29,7 +29,7 @@ struct ca_subprogram {
 	uint32_t unit;          /* that says so; of several the first is believed */
 	uint32_t name, linkage; /* name: demangled; linkage may be "" */
 	uint32_t file, line;
-	bool entry;             /* the range that starts with the function's first instruction */
+	bool entry; /* the range that starts with the function's first instruction */
 };
 
 /* Tell the user and remember it in the index, so that a cached one tells again. */

@@ -96,8 +96,8 @@ static uint64_t variant(const struct ca_object *object)
 	return ca_index_checksum(&seen, sizeof(seen));
 }
 
-enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want want,
-			     char *out, size_t size)
+enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want want, char *out,
+			     size_t size)
 {
 	char id[2 * sizeof(object->build_id) + 1] = "";
 	struct stat st;
@@ -112,9 +112,8 @@ enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want 
 			 (unsigned long long)st.st_size, (unsigned long long)st.st_mtim.tv_sec,
 			 st.st_mtim.tv_nsec);
 	}
-	int n = snprintf(out, size, "%s-%016llx.%d-%s.idx", id,
-			 (unsigned long long)variant(object), CA_INDEX_VERSION,
-			 want == CA_INDEX_FULL ? "full" : "unwind");
+	int n = snprintf(out, size, "%s-%016llx.%d-%s.idx", id, (unsigned long long)variant(object),
+			 CA_INDEX_VERSION, want == CA_INDEX_FULL ? "full" : "unwind");
 	return n < 0 || (size_t)n >= size ? CA_ERR_IO : CA_OK;
 }
 

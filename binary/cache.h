@@ -11,8 +11,8 @@ enum { CA_CACHE_PATH = 4096 };
  * /tmp/causal-UID if that is ours alone. PERMISSION or IO if none can be had. */
 enum ca_status ca_cache_directory(char out[CA_CACHE_PATH], struct ca_err *err);
 /* Name of the index of an object, without directory. Equal names mean equal contents. */
-enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want want,
-			     char *out, size_t size);
+enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want want, char *out,
+			     size_t size);
 /* A new empty file in the directory (NULL: a private temporary one elsewhere); fd or -1. */
 int ca_cache_create(const char *directory, char out[CA_CACHE_PATH]);
 

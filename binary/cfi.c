@@ -58,7 +58,8 @@ int64_t ca_cursor_sleb(struct ca_cursor *cursor)
 	return (int64_t)value;
 }
 
-uint64_t ca_cfi_pointer(struct ca_cursor *cursor, uint8_t encoding, const struct ca_cfi_place *place)
+uint64_t ca_cfi_pointer(struct ca_cursor *cursor, uint8_t encoding,
+			const struct ca_cfi_place *place)
 {
 	uint64_t here = place->address + (uint64_t)(cursor->at - place->data), value;
 
@@ -266,7 +267,8 @@ static void push_none(struct ca_vec *rows, uint32_t address)
 }
 
 /* Returns how many FDEs were broken. */
-static size_t run_all(struct ca_build *build, const struct section *section, const struct ca_vec *fdes)
+static size_t run_all(struct ca_build *build, const struct section *section,
+		      const struct ca_vec *fdes)
 {
 	struct ca_vec *rows = &build->part[CA_PART_ROWS];
 	const struct ca_fde *fde = fdes->at;

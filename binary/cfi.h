@@ -36,10 +36,11 @@ struct ca_cfi_place {
 	uint64_t base;       /* of the build */
 };
 /* An encoded pointer (DW_EH_PE_*). */
-uint64_t ca_cfi_pointer(struct ca_cursor *cursor, uint8_t encoding, const struct ca_cfi_place *place);
+uint64_t ca_cfi_pointer(struct ca_cursor *cursor, uint8_t encoding,
+			const struct ca_cfi_place *place);
 /* Run an FDE: append rows for [low, high) to `rows` (struct ca_unwind_row). False if the
  * instructions are broken; the rows up to there are kept, the rest is CA_UNWIND_NONE. */
-bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie, const struct ca_cfi_place *place,
-		struct ca_vec *rows);
+bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie,
+		const struct ca_cfi_place *place, struct ca_vec *rows);
 
 #endif

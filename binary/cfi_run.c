@@ -55,11 +55,12 @@ static bool is_fp_expression(const uint8_t *at, uint64_t length, bool deref, int
 /* sp + 8 + ((pc & 15) >= limit) * 8, in the words that all linkers use. */
 static bool is_plt_expression(const uint8_t *at, uint64_t length, uint8_t *limit)
 {
-	static const uint8_t before[] = { DW_OP_breg0 + REG_SP, 8, DW_OP_breg0 + REG_PC, 0,
-					  DW_OP_lit15, DW_OP_and };
+	static const uint8_t before[] = { DW_OP_breg0 + REG_SP, 8,        DW_OP_breg0 + REG_PC, 0,
+					  DW_OP_lit15,          DW_OP_and };
 	static const uint8_t after[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
 
-	if (length != sizeof(before) + 1 + sizeof(after) || memcmp(at, before, sizeof(before)) != 0 ||
+	if (length != sizeof(before) + 1 + sizeof(after) ||
+	    memcmp(at, before, sizeof(before)) != 0 ||
 	    memcmp(at + sizeof(before) + 1, after, sizeof(after)) != 0)
 		return false;
 	uint8_t op = at[sizeof(before)];
@@ -311,8 +312,10 @@ static void run_other(struct machine *machine, struct ca_cursor *code, uint8_t o
 static bool run_advance(const struct machine *machine, struct ca_cursor *code, uint8_t op,
 			uint64_t at, uint64_t *to)
 {
-	unsigned bytes = op == DW_CFA_advance_loc1 ? 1 : op == DW_CFA_advance_loc2 ? 2 :
-			 op == DW_CFA_advance_loc4 ? 4 : 0;
+	unsigned bytes = op == DW_CFA_advance_loc1   ? 1
+			 : op == DW_CFA_advance_loc2 ? 2
+			 : op == DW_CFA_advance_loc4 ? 4
+						     : 0;
 
 	if ((op & 0xc0) == DW_CFA_advance_loc)
 		*to = at + (op & 0x3f) * machine->cie->code_factor;
@@ -356,8 +359,8 @@ static bool run(struct machine *machine, struct ca_cursor code, uint32_t low, ui
 	return true;
 }
 
-bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie, const struct ca_cfi_place *place,
-		struct ca_vec *rows)
+bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie,
+		const struct ca_cfi_place *place, struct ca_vec *rows)
 {
 	struct machine machine = { .ra_column = cie->ra_column, .cie = cie, .place = place };
 	size_t before = rows->n;

@@ -24,8 +24,8 @@ static bool has_section(Elf *elf, const char *name)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
-		const char *own = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) :
-							     NULL;
+		const char *own =
+			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 		if (own && strcmp(own, name) == 0 && shdr.sh_type != SHT_NOBITS)
 			return true;
 	}
@@ -135,10 +135,11 @@ static void find_by_link(struct ca_object *object, ca_index_warning *warning, vo
 
 	if (!name || !*name || strchr(name, '/'))
 		return;
-	snprintf(directory, sizeof(directory), "%.*s",
-		 slash ? (int)(slash - object->path) : 1, slash ? object->path : ".");
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - object->path) : 1,
+		 slash ? object->path : ".");
 	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
-		snprintf(path, sizeof(path), "%s%s%s/%s", place[i][0], directory, place[i][1], name);
+		snprintf(path, sizeof(path), "%s%s%s/%s", place[i][0], directory, place[i][1],
+			 name);
 		if (try_file(object, path, &crc, warning, context))
 			return;
 	}

@@ -64,8 +64,8 @@ static void print_inlines(const struct ca_index *index)
 
 static void print_row(uint64_t base, const struct ca_unwind_row *row)
 {
-	static const char *const kind[] = { "none", "sp", "fp", "reg", "deref", "plt", "signal",
-					    "sp8" };
+	static const char *const kind[] = { "none",  "sp",  "fp",     "reg",
+					    "deref", "plt", "signal", "sp8" };
 
 	printf("%" PRIx64 "\t%s\tcfa%+d\tfp%+d\tra%+d\treg %u\n", base + row->address,
 	       row->kind < sizeof(kind) / sizeof(*kind) ? kind[row->kind] : "?", row->cfa_offset,
@@ -123,8 +123,8 @@ static void print_what(const struct ca_index *index, const char *what)
 		void (*print)(const struct ca_index *index);
 	} known[] = {
 		{ "functions", print_functions }, { "ranges", print_ranges },
-		{ "lines", print_lines },	  { "inlines", print_inlines },
-		{ "rows", print_rows },		  { "probes", print_probes },
+		{ "lines", print_lines },         { "inlines", print_inlines },
+		{ "rows", print_rows },           { "probes", print_probes },
 		{ "summary", print_summary },
 	};
 
@@ -163,8 +163,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	const char *file = argv[optind + 1];
-	status = map ? ca_index_map(&index, file) :
-		       ca_index_open(&index, file, want, warn, NULL, &err);
+	status = map ? ca_index_map(&index, file)
+		     : ca_index_open(&index, file, want, warn, NULL, &err);
 	if (status != CA_OK) {
 		fprintf(stderr, "%s: %s\n", argv[0], err.text);
 		return 1;

@@ -1,7 +1,7 @@
 /* Reading a binary's DWARF: units are shared out among threads, each with a Dwarf handle of
  * its own, and what they find is joined. Driver's process. */
-#include "binary/dwarf_unit.h"
 #include "binary/cfi.h"
+#include "binary/dwarf_unit.h"
 #include "binary/dwp.h"
 #include <dwarf.h>
 #include <pthread.h>
@@ -74,7 +74,8 @@ static bool find_units(struct job *job, Elf *elf, const Elf_Data *info, struct c
 		if (unit.damaged) {
 			job->damaged = true;
 			ca_build_warn(job->build,
-				      "%s: the compilation unit at %#llx of .debug_info is damaged; left out%s",
+				      "%s: the compilation unit at %#llx of .debug_info is "
+				      "damaged; left out%s",
 				      job->build->object.path, (unsigned long long)at,
 				      next ? "" : ", with all that follow");
 		}
@@ -127,7 +128,8 @@ static void *work(void *argument)
 			ca_dwarf_unit(worker, &die, (uint32_t)i);
 		else
 			ca_dwarf_warn(worker,
-				      "%s: the compilation unit with its first entry at %#llx of .debug_info is damaged; left out",
+				      "%s: the compilation unit with its first entry at %#llx of "
+				      ".debug_info is damaged; left out",
 				      job->build->object.path,
 				      (unsigned long long)job->unit[i].die);
 	}
@@ -152,7 +154,8 @@ static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 	const struct ca_object *object = &job->build->object;
 
 	*worker = (struct ca_dwarf_worker){
-		.build = job->build, .job = job,
+		.build = job->build,
+		.job = job,
 		.lines.size = sizeof(struct ca_record_line),
 		.inlines.size = sizeof(struct ca_inlined),
 		.subprograms.size = sizeof(struct ca_subprogram),
@@ -181,8 +184,8 @@ static uint32_t move_string(struct ca_build *build, const struct ca_dwarf_worker
 	if (offset == 0)
 		return 0;
 	if (map[offset] == 0)
-		map[offset] = ca_strings_put(&build->strings,
-					     ca_strings_get(&worker->strings, offset));
+		map[offset] =
+			ca_strings_put(&build->strings, ca_strings_get(&worker->strings, offset));
 	return map[offset];
 }
 
@@ -309,8 +312,10 @@ static bool finish_inlines(struct ca_build *build, struct ca_vec *inlines, uint3
 		struct ca_record_inline *to = ca_vec_push(out);
 		if (!to)
 			break;
-		*to = (struct ca_record_inline){ .low = at[i].low, .high = at[i].high,
-						 .name = at[i].name, .depth = at[i].depth,
+		*to = (struct ca_record_inline){ .low = at[i].low,
+						 .high = at[i].high,
+						 .name = at[i].name,
+						 .depth = at[i].depth,
 						 .call_file = at[i].call_file,
 						 .call_line = at[i].call_line };
 	}

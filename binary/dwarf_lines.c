@@ -19,8 +19,7 @@ static size_t append_path(char *out, size_t n, const char *path, bool absolute)
 		const char *slash = memrchr(out, '/', n);
 		size_t last = slash ? (size_t)(slash - out) : 0; /* end of what is above */
 		bool up = length == 2 && strncmp(path, "..", 2) == 0;
-		bool above = n >= 2 && out[n - 1] == '.' && out[n - 2] == '.' &&
-			     n - last <= 3;
+		bool above = n >= 2 && out[n - 1] == '.' && out[n - 2] == '.' && n - last <= 3;
 		if (up && n > 0 && !above) {
 			n = last;
 		} else if (length > 0 && !(length == 1 && path[0] == '.') &&
@@ -166,8 +165,9 @@ static bool read_entries(struct reader *reader, struct ca_strings *strings, cons
 		}
 		const char *from = base;
 		if (folders)
-			from = folder < folders->n ?
-				ca_strings_get(strings, ((uint32_t *)folders->at)[folder]) : "";
+			from = folder < folders->n
+				       ? ca_strings_get(strings, ((uint32_t *)folders->at)[folder])
+				       : "";
 		else if (out->n > 0)
 			from = ca_strings_get(strings, *(uint32_t *)out->at);
 		uint32_t id;
@@ -198,8 +198,8 @@ static bool read_old_entries(struct ca_line_table *table, struct reader *reader,
 		ca_cursor_uleb(&reader->at); /* time and size */
 		ca_cursor_uleb(&reader->at);
 		const uint32_t *folders = table->folders.at;
-		char *copy = strdup(folder < table->folders.n ?
-				    ca_strings_get(strings, folders[folder]) : "");
+		char *copy = strdup(
+			folder < table->folders.n ? ca_strings_get(strings, folders[folder]) : "");
 		id = copy ? join(strings, copy, text) : 0;
 		free(copy);
 		ca_vec_add(&table->files, &id, 1);
@@ -411,8 +411,9 @@ static void run_standard(struct machine *machine, uint8_t op)
 bool ca_line_table_run(const struct ca_line_table *table, const struct ca_build *build,
 		       struct ca_vec *lines)
 {
-	struct machine machine = { .table = table, .build = build, .lines = lines,
-				   .code = table->program };
+	struct machine machine = {
+		.table = table, .build = build, .lines = lines, .code = table->program
+	};
 	size_t before = lines->n;
 
 	reset(&machine);
@@ -421,8 +422,8 @@ bool ca_line_table_run(const struct ca_line_table *table, const struct ca_build 
 		if (op >= table->opcode_base) {
 			unsigned value = op - table->opcode_base;
 			advance(&machine, value / table->line_range);
-			machine.line += (uint32_t)(table->line_base +
-						   (int)(value % table->line_range));
+			machine.line +=
+				(uint32_t)(table->line_base + (int)(value % table->line_range));
 			emit_row(&machine);
 		} else if (op == 0) {
 			run_extended(&machine);

@@ -10,13 +10,13 @@ struct ca_line_sections {
 };
 /* A line table's header: its files as ids in a worker's strings, and the program. */
 struct ca_line_table {
-	struct ca_vec files;     /* uint32_t: string; index as DWARF of this version counts */
-	struct ca_vec folders;   /* uint32_t */
+	struct ca_vec files;   /* uint32_t: string; index as DWARF of this version counts */
+	struct ca_vec folders; /* uint32_t */
 	struct ca_cursor program;
 	unsigned version, min_length, max_ops, line_range, opcode_base;
 	int line_base;
 	bool default_is_stmt;
-	uint8_t lengths[256];    /* operands of standard opcodes */
+	uint8_t lengths[256]; /* operands of standard opcodes */
 };
 
 /* Read the header at `offset`. folder: the unit's compilation directory, name: its file, both

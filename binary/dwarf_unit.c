@@ -16,7 +16,7 @@ struct walk {
 	struct ca_dwarf_worker *worker;
 	struct ca_line_table table; /* what file numbers in its DIEs mean */
 	Dwarf_CU *cu;
-	size_t budget;      /* DIEs left; more would mean a loop in broken data */
+	size_t budget; /* DIEs left; more would mean a loop in broken data */
 	bool broken;
 };
 
@@ -102,8 +102,8 @@ static uint32_t scoped_name(struct ca_dwarf_worker *worker, Dwarf_Die *die, cons
 	if (ca_pointers_find(&worker->scopes, unit.addr, &known) && !known)
 		map_scopes(worker, &unit, "", 0);
 	const uint32_t *scope = ca_pointers_find(&worker->scopes, die->addr, &known);
-	snprintf(text, sizeof(text), "%s%s",
-		 scope ? ca_strings_get(&worker->strings, *scope) : "", name);
+	snprintf(text, sizeof(text), "%s%s", scope ? ca_strings_get(&worker->strings, *scope) : "",
+		 name);
 	return ca_strings_put(&worker->strings, text);
 }
 
@@ -195,7 +195,8 @@ static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
 		struct ca_subprogram *new = ca_vec_push(&worker->subprograms);
 		if (!new)
 			return false;
-		*new = (struct ca_subprogram){ .low = at.low, .high = at.high,
+		*new = (struct ca_subprogram){ .low = at.low,
+					       .high = at.high,
 					       .owner = worker->owners,
 					       .unit = worker->unit,
 					       .entry = worker->subprograms.n - 1 == first };
@@ -318,7 +319,8 @@ static bool find_split(struct ca_dwarf_worker *worker, Dwarf_Die *die, Dwarf_Die
 		return true;
 	}
 	ca_dwarf_warn(worker,
-		      "%s: %s with its debug information is missing; only symbols and lines of it are known",
+		      "%s: %s with its debug information is missing; only symbols and lines of it "
+		      "are known",
 		      worker->build->object.path, name);
 	worker->incomplete = true;
 	return false;
@@ -394,10 +396,10 @@ void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit
 	}
 	const char *name = dwarf_diename(&full);
 	if (walk.broken || !lines)
-		ca_dwarf_warn(worker,
-			      "%s: the debug information of %s is damaged; its %s left out",
+		ca_dwarf_warn(worker, "%s: the debug information of %s is damaged; its %s left out",
 			      worker->build->object.path, name ? name : "a compilation unit",
-			      !walk.broken ? "lines are" : lines ? "functions are" :
-			      "lines and functions are");
+			      !walk.broken ? "lines are"
+			      : lines      ? "functions are"
+					   : "lines and functions are");
 	ca_line_table_free(&walk.table);
 }

@@ -10,8 +10,8 @@ struct ca_dwarf_worker {
 	const struct ca_build *build;
 	Elf *elf;
 	Dwarf *dwarf;
-	void *job;                 /* of dwarf.c */
-	uint32_t unit;             /* number of the unit being read */
+	void *job;     /* of dwarf.c */
+	uint32_t unit; /* number of the unit being read */
 	struct ca_strings strings;
 	struct ca_vec lines;       /* struct ca_record_line */
 	struct ca_vec inlines;     /* struct ca_inlined */
@@ -20,7 +20,7 @@ struct ca_dwarf_worker {
 	struct ca_pointers names;  /* DIE to its demangled name */
 	struct ca_pointers scopes; /* DIE to "ns::type::"; units that are done */
 	struct ca_line_sections sections;
-	uint32_t owners;           /* subprograms so far */
+	uint32_t owners; /* subprograms so far */
 	bool has_lines, incomplete;
 };
 struct ca_inlined {

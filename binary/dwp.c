@@ -40,9 +40,13 @@ static int write_elf(const char *path, const struct part *part, size_t n)
 	Elf64_Shdr header[MAX_SECTIONS + 2] = { { 0 } };
 	Elf64_Ehdr ehdr = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 					 ELFDATA2LSB, EV_CURRENT },
-			    .e_type = ET_REL, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-			    .e_ehsize = sizeof(ehdr), .e_shentsize = sizeof(*header),
-			    .e_shnum = (Elf64_Half)(n + 2), .e_shstrndx = (Elf64_Half)(n + 1) };
+			    .e_type = ET_REL,
+			    .e_machine = EM_X86_64,
+			    .e_version = EV_CURRENT,
+			    .e_ehsize = sizeof(ehdr),
+			    .e_shentsize = sizeof(*header),
+			    .e_shnum = (Elf64_Half)(n + 2),
+			    .e_shstrndx = (Elf64_Half)(n + 1) };
 	char names[MAX_SECTIONS * 32] = "";
 	size_t used = 1;
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -56,15 +60,19 @@ static int write_elf(const char *path, const struct part *part, size_t n)
 	fwrite(&ehdr, sizeof(ehdr), 1, file);
 	uint64_t at = sizeof(ehdr);
 	for (size_t i = 0; i < n; i++) {
-		header[i + 1] = (Elf64_Shdr){ .sh_name = (Elf64_Word)used, .sh_type = SHT_PROGBITS,
-					      .sh_offset = at, .sh_size = part[i].size,
+		header[i + 1] = (Elf64_Shdr){ .sh_name = (Elf64_Word)used,
+					      .sh_type = SHT_PROGBITS,
+					      .sh_offset = at,
+					      .sh_size = part[i].size,
 					      .sh_addralign = 1 };
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s", part[i].name) + 1;
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s", part[i].name) +
+			1;
 		fwrite(part[i].at, 1, part[i].size, file);
 		at += part[i].size;
 	}
-	header[n + 1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = used,
-				      .sh_addralign = 1 };
+	header[n + 1] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = used, .sh_addralign = 1
+	};
 	fwrite(names, 1, used, file);
 	ehdr.e_shoff = (at + used + 7) & ~(uint64_t)7;
 	fseek(file, (long)ehdr.e_shoff, SEEK_SET);
@@ -90,8 +98,10 @@ static bool read_table(struct table *table, const Elf_Data *data)
 {
 	if (!data || data->d_size < 16)
 		return false;
-	*table = (struct table){ .data = data, .version = word(data, 0) & 0xffff,
-				 .columns = word(data, 4), .units = word(data, 8),
+	*table = (struct table){ .data = data,
+				 .version = word(data, 0) & 0xffff,
+				 .columns = word(data, 4),
+				 .units = word(data, 8),
 				 .slots = word(data, 12) };
 	uint64_t cells = (uint64_t)table->columns * (2 * (uint64_t)table->units + 1);
 	return (table->version == 2 || table->version == 5) && table->columns <= MAX_COLUMNS &&
@@ -115,12 +125,24 @@ static uint32_t find_row(const struct table *table, uint64_t id)
 
 static const char *section_name(unsigned version, uint32_t column)
 {
-	static const char *const old[] = { NULL, ".debug_info.dwo", NULL, ".debug_abbrev.dwo",
-		".debug_line.dwo", ".debug_loc.dwo", ".debug_str_offsets.dwo",
-		".debug_macinfo.dwo", ".debug_macro.dwo" };
-	static const char *const new[] = { NULL, ".debug_info.dwo", NULL, ".debug_abbrev.dwo",
-		".debug_line.dwo", ".debug_loclists.dwo", ".debug_str_offsets.dwo",
-		".debug_macro.dwo", ".debug_rnglists.dwo" };
+	static const char *const old[] = { NULL,
+					   ".debug_info.dwo",
+					   NULL,
+					   ".debug_abbrev.dwo",
+					   ".debug_line.dwo",
+					   ".debug_loc.dwo",
+					   ".debug_str_offsets.dwo",
+					   ".debug_macinfo.dwo",
+					   ".debug_macro.dwo" };
+	static const char *const new[] = { NULL,
+					   ".debug_info.dwo",
+					   NULL,
+					   ".debug_abbrev.dwo",
+					   ".debug_line.dwo",
+					   ".debug_loclists.dwo",
+					   ".debug_str_offsets.dwo",
+					   ".debug_macro.dwo",
+					   ".debug_rnglists.dwo" };
 
 	return column > 8 ? NULL : version == 5 ? new[column] : old[column];
 }
@@ -207,8 +229,9 @@ static bool rename_unit(Dwarf_Die *die, const Elf_Data *from, char *copy, const 
 {
 	Dwarf_Attribute attribute;
 	const char *name = dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
-				   dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute) ?
-				   dwarf_formstring(&attribute) : NULL;
+					   dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute)
+				   ? dwarf_formstring(&attribute)
+				   : NULL;
 	const char *start = from->d_buf;
 
 	if (!name || name < start || name >= start + from->d_size || strlen(name) < strlen(new))
@@ -246,9 +269,10 @@ static void unpack_units(struct ca_dwp *dwp, Dwarf *dwarf, Elf *package, const E
 /* The binary's debug sections, with the copy of .debug_str in place of its own. */
 static int write_skeleton(const struct ca_dwp *dwp, Elf *elf, const struct part *strings)
 {
-	static const char *const name[] = { ".debug_info", ".debug_abbrev", ".debug_addr",
-		".debug_line", ".debug_line_str", ".debug_str_offsets", ".debug_ranges",
-		".debug_rnglists" };
+	static const char *const name[] = { ".debug_info",     ".debug_abbrev",
+					    ".debug_addr",     ".debug_line",
+					    ".debug_line_str", ".debug_str_offsets",
+					    ".debug_ranges",   ".debug_rnglists" };
 	struct part part[MAX_SECTIONS];
 	char path[128];
 	size_t n = 0;
@@ -281,8 +305,8 @@ static void unpack(struct ca_build *build, struct ca_dwp *dwp, Elf *package)
 	} else {
 		memcpy(copy, strings->d_buf, strings->d_size);
 		unpack_units(dwp, dwarf, package, strings, copy);
-		dwp->fd = write_skeleton(dwp, elf, &(struct part){ ".debug_str", copy,
-								   strings->d_size });
+		dwp->fd = write_skeleton(dwp, elf,
+					 &(struct part){ ".debug_str", copy, strings->d_size });
 	}
 	if (dwp->fd < 0)
 		ca_build_warn(build, "%s: its .dwp package cannot be unpacked: %s",

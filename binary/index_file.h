@@ -47,8 +47,8 @@ struct ca_index_header {
 	uint64_t base;     /* lowest address of any PT_LOAD */
 	uint64_t span;     /* highest address - base */
 	uint32_t flags;
-	uint32_t want;     /* enum ca_index_want */
-	uint32_t binary;   /* string: path it was built from */
+	uint32_t want;      /* enum ca_index_want */
+	uint32_t binary;    /* string: path it was built from */
 	uint32_t row_shift; /* buckets of 1 << row_shift bytes */
 	struct ca_index_part_place part[CA_PARTS];
 };

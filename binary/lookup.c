@@ -111,8 +111,8 @@ static enum ca_status status_of(int error)
 /* Private pages for struct ca_index, directly followed by the file. */
 static void *map_behind(int fd, size_t head, size_t size)
 {
-	char *at = mmap(NULL, head + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			0);
+	char *at =
+		mmap(NULL, head + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
 		return NULL;
@@ -362,8 +362,8 @@ size_t ca_index_find_inlines(const struct ca_index *index, uint64_t address,
 
 	if (!offset_of(index, address, &offset))
 		return 0;
-	uint32_t last = last_at_or_below(index->inlined, index->inlines, sizeof(*index->inlined),
-					 offset);
+	uint32_t last =
+		last_at_or_below(index->inlined, index->inlines, sizeof(*index->inlined), offset);
 	for (uint32_t i = last; i != CA_INDEX_NOTHING; i = parent_of(i, index->inlined[i].parent))
 		n += index->inlined[i].high > offset;
 	size_t total = n;

@@ -89,9 +89,10 @@ static enum ca_status read_layout(struct ca_object *object, struct ca_err *err)
 		ca_vec_free(&text);
 		if (failed)
 			return ca_err_set(err, CA_ERR_NOMEM, "%s: out of memory", object->path);
-		return ca_err_set(err, CA_ERR_FORMAT,
-				  "%s: its program headers cannot be used (none, or more than 4 GiB)",
-				  object->path);
+		return ca_err_set(
+			err, CA_ERR_FORMAT,
+			"%s: its program headers cannot be used (none, or more than 4 GiB)",
+			object->path);
 	}
 	if (text.n > 1)
 		qsort(text.at, text.n, text.size, text_order);
@@ -122,14 +123,15 @@ static enum ca_status check_kind(struct ca_object *object, struct ca_err *err)
 
 static enum ca_status open_failure(const char *path, struct ca_err *err)
 {
-	enum ca_status status = errno == ENOENT || errno == ENOTDIR ? CA_ERR_NOT_FOUND :
-				errno == EACCES ? CA_ERR_PERMISSION : CA_ERR_IO;
+	enum ca_status status = errno == ENOENT || errno == ENOTDIR ? CA_ERR_NOT_FOUND
+				: errno == EACCES                   ? CA_ERR_PERMISSION
+								    : CA_ERR_IO;
 
 	return ca_err_set(err, status, "%s: cannot be opened: %s", path, strerror(errno));
 }
 
-enum ca_status ca_object_open(struct ca_object *object, const char *path,
-			      ca_index_warning *warning, void *context, struct ca_err *err)
+enum ca_status ca_object_open(struct ca_object *object, const char *path, ca_index_warning *warning,
+			      void *context, struct ca_err *err)
 {
 	enum ca_status status;
 

@@ -29,8 +29,8 @@ struct ca_object {
 
 /* Every kind of trouble with the debug file is a warning; trouble with the file itself fails:
  * NOT_FOUND, PERMISSION, IO, FORMAT (not an ELF program or library), UNSUPPORTED (machine). */
-enum ca_status ca_object_open(struct ca_object *object, const char *path,
-			      ca_index_warning *warning, void *context, struct ca_err *err);
+enum ca_status ca_object_open(struct ca_object *object, const char *path, ca_index_warning *warning,
+			      void *context, struct ca_err *err);
 void ca_object_close(struct ca_object *object);
 
 /* The file with debug information, else the file itself. */

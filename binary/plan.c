@@ -41,6 +41,14 @@ void ca_plan_close(struct ca_plan *plan)
 	free(plan);
 }
 
+/* What progress points compile to: left alone, for it may be patched on its own. */
+static bool is_point(const struct ca_insn *i)
+{
+	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+	return i->size == 5 && !memcmp(i->bytes, nop, 5);
+}
+
 static bool ends_block(const struct ca_insn *i)
 {
 	return i->kind != CA_INSN_PLAIN;
@@ -50,7 +58,7 @@ static bool ends_block(const struct ca_insn *i)
 static bool movable(const struct ca_insn *i)
 {
 	return i->kind != CA_INSN_CALL && i->kind != CA_INSN_CALL_INDIRECT && i->kind != CA_INSN_STRANGE &&
-	       i->kind != CA_INSN_END;
+	       i->kind != CA_INSN_END && !is_point(i);
 }
 
 static bool in_ranges(const struct ca_range *range, size_t n, uint64_t address)
@@ -102,7 +110,10 @@ static bool plan_enter(struct output *out, const struct ca_insn *insn, size_t n)
 	size_t at = n > 1 && is_endbr(&insn[0]);
 	struct ca_site *site = &out->site[out->n];
 
-	if (out->n == out->max || !n)
+	while (at < n && is_point(&insn[at]))
+		at++;
+
+	if (out->n == out->max || at >= n)
 		return false;
 	ca_code_begin(site, out->module, CA_SITE_ENTER, insn[at].address);
 	if (!ca_code_hook(site, CA_SITE_ENTER) || !gather_forward(site, insn, n, at, UINT64_MAX))
@@ -119,6 +130,7 @@ static size_t reach_back(const struct output *out, const struct ca_insn *insn, s
 	unsigned bytes = insn[at].size;
 
 	while (bytes < JUMP_LENGTH && first > 0 && !insn[first].is_target && !ends_block(&insn[first - 1]) &&
+	       !is_point(&insn[first - 1]) &&
 	       !overlaps(out, insn[first - 1].address, insn[at].address + insn[at].size))
 		bytes += insn[--first].size;
 	return first;
@@ -283,10 +295,13 @@ static bool plan_call(struct output *out, const struct ca_insn *call, bool exit_
 	return true;
 }
 
-/* Behind a call: the thread is back. */
+/* Behind a call: the thread is back. A progress point there still counts as inside. */
 static bool plan_back(struct output *out, const struct ca_insn *insn, size_t n, size_t at)
 {
 	struct ca_site *site = &out->site[out->n];
+
+	while (at < n && is_point(&insn[at]))
+		at++;
 
 	if (out->n == out->max || at >= n || insn[at].kind == CA_INSN_STRANGE)
 		return false;
@@ -372,7 +387,6 @@ enum ca_status ca_plan_line(struct ca_plan *plan, uint32_t module, const struct 
 enum ca_status ca_plan_count(struct ca_plan *plan, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err)
 {
-	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	uint64_t low = address, high = address + CA_SITE_BYTES;
 	struct ca_insn *insn;
 	size_t n, at = 0;
@@ -385,7 +399,7 @@ enum ca_status ca_plan_count(struct ca_plan *plan, uint32_t module, uint64_t add
 	ca_code_begin(out, module, CA_SITE_COUNT, address);
 	out->point = point;
 	ok = insn && at < n && ca_code_hook(out, CA_SITE_COUNT);
-	if (ok && insn[at].size == 5 && !memcmp(insn[at].bytes, nop, 5))
+	if (ok && is_point(&insn[at]))
 		ok = ca_code_displace(out, &insn[at]) && ca_code_jump_back(out);
 	else
 		ok = ok && gather_forward(out, insn, n, at, UINT64_MAX);

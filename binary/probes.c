@@ -19,8 +19,8 @@ static uint64_t base_section(Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return 0;
 	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name = gelf_getshdr(scn, &shdr) ?
-					   elf_strptr(elf, names, shdr.sh_name) : NULL;
+		const char *name =
+			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 		if (name && strcmp(name, ".stapsdt.base") == 0)
 			return shdr.sh_addr;
 	}

@@ -48,8 +48,8 @@ static enum ca_status add(struct list *list, const char *text, bool at_end, cons
 	if (code != 0) {
 		regerror(code, &list->regex[list->n], reason, sizeof(reason));
 		status = ca_err_set(err, CA_ERR_USAGE,
-				    "'%s' is not a regular expression: %s; correct %s", text, reason,
-				    setting);
+				    "'%s' is not a regular expression: %s; correct %s", text,
+				    reason, setting);
 	} else {
 		list->n++;
 	}

@@ -17,7 +17,8 @@ struct ca_scope_spec {
 	bool function_mode; /* main is never selected in function mode */
 };
 /* A bad expression: CA_ERR_USAGE with the expression, the reason and the setting. */
-enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec *spec, struct ca_err *err);
+enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec *spec,
+			    struct ca_err *err);
 void ca_scope_free(struct ca_scope *scope);
 /* main: it is the executable of a process of the run (matches MAIN and %MAIN%). */
 bool ca_scope_has_binary(const struct ca_scope *scope, const char *path, bool main);

@@ -178,7 +178,8 @@ static void add_subprograms(const struct ca_build *build, struct ca_vec *found)
 		if (!known && sub[i].low >= covered && sub[i].low != last) {
 			to = ca_vec_push(&extra);
 			if (to)
-				*to = (struct candidate){ .low = sub[i].low, .high = sub[i].high,
+				*to = (struct candidate){ .low = sub[i].low,
+							  .high = sub[i].high,
 							  .linkage = sub[i].linkage,
 							  .name = sub[i].name };
 		}
@@ -215,7 +216,8 @@ static void add_frames(struct ca_build *build, struct ca_vec *found)
 		if (!new)
 			break;
 		snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)address);
-		*new = (struct candidate){ .low = frame[i].low, .high = frame[i].high,
+		*new = (struct candidate){ .low = frame[i].low,
+					   .high = frame[i].high,
 					   .name = ca_strings_put(&build->strings, name),
 					   .synthetic = true };
 	}
@@ -240,9 +242,12 @@ static void emit(struct ca_build *build, const struct candidate *from)
 	if (!to)
 		return;
 	*to = (struct ca_record_function){
-		.low = from->low, .high = from->high, .linkage = from->linkage,
+		.low = from->low,
+		.high = from->high,
+		.linkage = from->linkage,
 		.name = from->name ? from->name : demangled(build, from->linkage),
-		.file = from->file, .line = from->line,
+		.file = from->file,
+		.line = from->line,
 		.next = (uint32_t)build->part[CA_PART_FUNCTIONS].n - 1,
 		.flags = from->synthetic ? CA_FUNCTION_SYNTHETIC : 0,
 	};
@@ -276,9 +281,9 @@ static void join_by_owner(struct ca_build *build, const struct candidate *from, 
 	bool known;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *head = from[i].owner && from[i].entry ?
-					 ca_pointers_find(&heads, key(0, from[i].owner), &known) :
-					 NULL;
+		uint32_t *head = from[i].owner && from[i].entry
+					 ? ca_pointers_find(&heads, key(0, from[i].owner), &known)
+					 : NULL;
 		if (head && !known)
 			*head = i;
 	}
@@ -310,9 +315,11 @@ static void join_by_name(struct ca_build *build, const struct candidate *from, s
 	bool known, known_too;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *head = from[i].linkage ?
-			ca_pointers_find(&heads, key(from[i].linkage, from[i].source), &known) :
-			NULL;
+		uint32_t *head =
+			from[i].linkage
+				? ca_pointers_find(&heads, key(from[i].linkage, from[i].source),
+						   &known)
+				: NULL;
 		if (head && !known)
 			*head = i;
 	}

@@ -167,7 +167,8 @@ uint32_t ca_strings_add(struct ca_strings *strings, const char *text, size_t len
 	if (length == 0)
 		return 0;
 	size_t at = hash_bytes(text, length) & (strings->slots - 1);
-	for (uint32_t offset; (offset = strings->slot[at]) != 0; at = (at + 1) & (strings->slots - 1))
+	for (uint32_t offset; (offset = strings->slot[at]) != 0;
+	     at = (at + 1) & (strings->slots - 1))
 		if (strncmp(strings->at + offset, text, length) == 0 &&
 		    strings->at[offset + length] == '\0')
 			return offset;

@@ -39,7 +39,7 @@ struct ca_pointers {
 	struct ca_pointers_slot {
 		const void *key;
 		uint32_t value;
-	} *slot;
+	} * slot;
 	size_t slots, used;
 };
 /* The value of the key; *known says whether it was there, else it is made, with value 0.

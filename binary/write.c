@@ -108,10 +108,14 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 enum ca_status ca_write_index(const struct ca_build *build, int fd)
 {
 	struct ca_index_header header = {
-		.magic = CA_INDEX_MAGIC, .version = CA_INDEX_VERSION,
-		.header_size = sizeof(header), .base = build->object.base,
-		.span = build->object.span, .want = build->want,
-		.binary = build->binary, .flags = build->has_lines ? CA_INDEX_HAS_LINES : 0,
+		.magic = CA_INDEX_MAGIC,
+		.version = CA_INDEX_VERSION,
+		.header_size = sizeof(header),
+		.base = build->object.base,
+		.span = build->object.span,
+		.want = build->want,
+		.binary = build->binary,
+		.flags = build->has_lines ? CA_INDEX_HAS_LINES : 0,
 	};
 	struct ca_vec part[CA_PARTS];
 	struct ca_vec buckets = { .size = sizeof(uint32_t) };

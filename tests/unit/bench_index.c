@@ -82,9 +82,10 @@ static void bench(const char *path)
 		lookup[i] = ca_index_rows(index) > 1 ? time_lookup(index) : 0;
 	}
 	printf("%s: %.1f MB; %zu functions, %zu lines, %zu inlined, %zu rows; cold %.1f ms, "
-	       "warm %.2f ms, row %.0f ns\n", path, (double)st.st_size / 1e6,
-	       ca_index_functions(index), ca_index_lines(index), ca_index_inlines(index),
-	       ca_index_rows(index), median(cold) * 1e3, median(warm) * 1e3, median(lookup));
+	       "warm %.2f ms, row %.0f ns\n",
+	       path, (double)st.st_size / 1e6, ca_index_functions(index), ca_index_lines(index),
+	       ca_index_inlines(index), ca_index_rows(index), median(cold) * 1e3,
+	       median(warm) * 1e3, median(lookup));
 	unlink(ca_index_path(index));
 	ca_index_close(index);
 }

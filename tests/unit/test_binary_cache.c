@@ -1,14 +1,14 @@
 /* The index file and its cache: hits, damage of every kind, writers at the same time, places
  * that cannot be written, and binaries whose debug information is damaged. */
+#include "tests/unit/binary_fixture.h"
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "tests/unit/binary_fixture.h"
-#include <dirent.h>
-#include <fcntl.h>
-#include <gelf.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -156,7 +156,8 @@ static void test_no_build_id(void **state)
 	assert_int_equal(fixture_run("%s -w -g -Wl,--build-id=none -o x a.c", fixture_cc()), 0);
 	first = fixture_open("x", CA_INDEX_FULL);
 	assert_int_equal(fixture_run("sleep 0.01; %s -w -g -DX -Wl,--build-id=none -o x a.c b.c",
-				     fixture_cc()), 0);
+				     fixture_cc()),
+			 0);
 	second = fixture_open("x", CA_INDEX_FULL);
 	assert_non_null(first);
 	assert_non_null(second);
@@ -254,8 +255,7 @@ static void test_concurrent(void **state)
 			for (int k = 0; k < 5; k++) {
 				struct ca_index *index = fixture_open("a", CA_INDEX_FULL);
 				struct ca_index_function f;
-				bad |= !index || ca_index_lines(index) == 0 ||
-				       fixture_warned != 0;
+				bad |= !index || ca_index_lines(index) == 0 || fixture_warned != 0;
 				for (size_t n = 0; index && n < ca_index_functions(index); n++)
 					ca_index_function_at(index, n, &f);
 				ca_index_close(index);
@@ -310,13 +310,15 @@ static void test_bad_input(void **state)
 		if (cases[i].text)
 			fixture_write(cases[i].name, cases[i].text);
 		assert_int_equal(ca_index_open(&index, fixture_path(cases[i].name), CA_INDEX_FULL,
-					       NULL, NULL, &err), cases[i].status);
+					       NULL, NULL, &err),
+				 cases[i].status);
 		assert_int_equal(err.status, cases[i].status);
 		assert_non_null(strstr(err.text, cases[i].name));
 	}
 	assert_int_equal(fixture_run("%s -c -o a.o a.c", fixture_cc()), 0);
-	assert_int_equal(ca_index_open(&index, fixture_path("a.o"), CA_INDEX_FULL, NULL, NULL, &err),
-			 CA_ERR_FORMAT);
+	assert_int_equal(
+		ca_index_open(&index, fixture_path("a.o"), CA_INDEX_FULL, NULL, NULL, &err),
+		CA_ERR_FORMAT);
 	assert_int_equal(ca_index_map(&index, fixture_path("missing")), CA_ERR_NOT_FOUND);
 }
 
@@ -420,8 +422,8 @@ static void test_broken_unit(void **state)
 /* Random damage to the program's own sections: any answer, but no crash and no hang. */
 static void test_damaged_program(void **state)
 {
-	static const char *const name[] = { ".debug_info", ".debug_abbrev", ".debug_line",
-					    ".debug_rnglists", ".debug_str", ".eh_frame",
+	static const char *const name[] = { ".debug_info",     ".debug_abbrev", ".debug_line",
+					    ".debug_rnglists", ".debug_str",    ".eh_frame",
 					    ".symtab" };
 	size_t offset, size, bytes;
 	char *data;
@@ -454,11 +456,11 @@ static void test_damaged_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hit),	     cmocka_unit_test(test_stripped_twin),
-		cmocka_unit_test(test_no_build_id),  cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_concurrent),
-		cmocka_unit_test(test_no_cache),     cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_broken_unit),  cmocka_unit_test(test_damaged_program),
+		cmocka_unit_test(test_hit),         cmocka_unit_test(test_stripped_twin),
+		cmocka_unit_test(test_no_build_id), cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_damaged),     cmocka_unit_test(test_concurrent),
+		cmocka_unit_test(test_no_cache),    cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_broken_unit), cmocka_unit_test(test_damaged_program),
 	};
 
 	elf_version(EV_CURRENT);

@@ -1,14 +1,14 @@
 /* Functions, lines and inlined calls of small programs, built in every way that the index
  * must cope with, against nm and against libdw's own look-ups. */
+#include "tests/unit/binary_fixture.h"
+#include <cmocka.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "tests/unit/binary_fixture.h"
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <fcntl.h>
 
 static const char source_a[] =
 	"#include <stdio.h>\n"
@@ -43,22 +43,20 @@ static const char source_a[] =
 	"\tsink = outer(argc) + other(argc);\n"
 	"\treturn 0;\n"
 	"}\n";
-static const char source_b[] =
-	"#include \"b.h\"\n"
-	"extern volatile int sink;\n"
-	"int other(int x)\n"
-	"{\n"
-	"\treturn twice(x) + sink;\n"
-	"}\n"
-	"int alias(int x) __attribute__((alias(\"other\")));\n";
-static const char source_h[] =
-	"static inline __attribute__((always_inline)) int twice(int x)\n"
-	"{\n"
-	"\textern volatile int sink;\n"
-	"\tsink = x;\n"
-	"\treturn x * 2;\n"
-	"}\n"
-	"int other(int x);\n";
+static const char source_b[] = "#include \"b.h\"\n"
+			       "extern volatile int sink;\n"
+			       "int other(int x)\n"
+			       "{\n"
+			       "\treturn twice(x) + sink;\n"
+			       "}\n"
+			       "int alias(int x) __attribute__((alias(\"other\")));\n";
+static const char source_h[] = "static inline __attribute__((always_inline)) int twice(int x)\n"
+			       "{\n"
+			       "\textern volatile int sink;\n"
+			       "\tsink = x;\n"
+			       "\treturn x * 2;\n"
+			       "}\n"
+			       "int other(int x);\n";
 static const char source_cc[] =
 	"#include <vector>\n"
 	"#include <algorithm>\n"
@@ -277,13 +275,20 @@ static bool check_program(const char *name, bool lto)
 static void test_variants(void **state)
 {
 	static const char *const flags[] = {
-		"-O2 -gdwarf-2 -gstrict-dwarf", "-O2 -gdwarf-3 -gstrict-dwarf",
-		"-O2 -gdwarf-4",		"-O2 -gdwarf-5",
-		"-O0 -gdwarf-5",		"-O3 -gdwarf-5 -gz",
-		"-O2 -gdwarf-4 -gz=zlib-gnu",	"-O2 -g -no-pie -fno-pie",
-		"-O2 -g -static",		"-O2 -g -static-pie -fPIE",
-		"-O2 -gdwarf-5 -gsplit-dwarf",	"-O2 -gdwarf-4 -gsplit-dwarf",
-		"-O2 -g -flto",			"-O2 -g -ffunction-sections -Wl,--gc-sections",
+		"-O2 -gdwarf-2 -gstrict-dwarf",
+		"-O2 -gdwarf-3 -gstrict-dwarf",
+		"-O2 -gdwarf-4",
+		"-O2 -gdwarf-5",
+		"-O0 -gdwarf-5",
+		"-O3 -gdwarf-5 -gz",
+		"-O2 -gdwarf-4 -gz=zlib-gnu",
+		"-O2 -g -no-pie -fno-pie",
+		"-O2 -g -static",
+		"-O2 -g -static-pie -fPIE",
+		"-O2 -gdwarf-5 -gsplit-dwarf",
+		"-O2 -gdwarf-4 -gsplit-dwarf",
+		"-O2 -g -flto",
+		"-O2 -g -ffunction-sections -Wl,--gc-sections",
 	};
 	unsigned cold = 0;
 
@@ -310,7 +315,8 @@ static void test_clang(void **state)
 	(void)state;
 	for (int version = 4; version <= 5; version++) {
 		snprintf(name, sizeof(name), "k%d", version);
-		if (fixture_run("clang -w -O2 -gdwarf-%d -o %s a.c b.c 2>log", version, name) != 0) {
+		if (fixture_run("clang -w -O2 -gdwarf-%d -o %s a.c b.c 2>log", version, name) !=
+		    0) {
 			print_message("SKIP: no clang\n");
 			skip();
 		}
@@ -337,7 +343,8 @@ static void test_cplusplus(void **state)
 		check_symbols(index, fixture_path(name));
 		check_dwarf(index, fixture_path(name), level > 0 ? 10 : 0);
 		assert_int_not_equal(number_of(index, "int outer::sum<int>(std::vector<int, "
-						      "std::allocator<int> > const&)"), SIZE_MAX);
+						      "std::allocator<int> > const&)"),
+				     SIZE_MAX);
 		ca_index_close(index);
 	}
 }
@@ -350,10 +357,13 @@ static void test_separate_debug_file(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(fixture_run("rm -rf .debug && mkdir .debug && "
-			"%s -w -g -O2 -Wl,--build-id=%s -o s a.c b.c && cp s full && "
-			"objcopy --only-keep-debug s .debug/s.debug && strip s && "
-			"objcopy --add-gnu-debuglink=.debug/s.debug s", fixture_cc(), id[i]), 0);
+		assert_int_equal(
+			fixture_run("rm -rf .debug && mkdir .debug && "
+				    "%s -w -g -O2 -Wl,--build-id=%s -o s a.c b.c && cp s full && "
+				    "objcopy --only-keep-debug s .debug/s.debug && strip s && "
+				    "objcopy --add-gnu-debuglink=.debug/s.debug s",
+				    fixture_cc(), id[i]),
+			0);
 		index = fixture_open("s", CA_INDEX_FULL);
 		assert_non_null(index);
 		assert_string_equal(fixture_warnings, "");
@@ -363,7 +373,9 @@ static void test_separate_debug_file(void **state)
 		ca_index_close(index);
 		/* another program's file under that name; the cached index must not be used */
 		assert_int_equal(fixture_run("%s -w -g -O1 -Wl,--build-id=%s -o t a.c b.c && "
-			"objcopy --only-keep-debug t .debug/s.debug", fixture_cc(), id[i]), 0);
+					     "objcopy --only-keep-debug t .debug/s.debug",
+					     fixture_cc(), id[i]),
+				 0);
 		index = fixture_open("s", CA_INDEX_FULL);
 		assert_non_null(index);
 		assert_false(ca_index_has_lines(index));
@@ -381,8 +393,8 @@ static void test_stripped(void **state)
 	char name[32];
 
 	(void)state;
-	assert_int_equal(fixture_run("%s -w -g -O2 -o f a.c b.c && cp f g && strip g", fixture_cc()),
-			 0);
+	assert_int_equal(
+		fixture_run("%s -w -g -O2 -o f a.c b.c && cp f g && strip g", fixture_cc()), 0);
 	full = fixture_open("f", CA_INDEX_FULL);
 	index = fixture_open("g", CA_INDEX_FULL);
 	assert_non_null(full);
@@ -452,13 +464,49 @@ static void test_unsized(void **state)
 	ca_index_close(index);
 }
 
+/* C++, Rust's old and new scheme, and what only looks mangled. */
+static void test_names(void **state)
+{
+	static const char *const names[][2] = {
+		{ "_ZN2ns3fooEi", "ns::foo(int)" },
+		{ "_ZN1r5inner1P2go17h5d92bda45d007113E", "r::inner::P::go" },
+		{ "_RNvCs6GmmlP4bgsG_1r4main", "r::main" },
+		{ "_Zebra", "_Zebra" },
+		{ "_ZN2ns3fooEi.part.0", "ns::foo(int) [clone .part.0]" },
+	};
+	struct ca_index *index;
+	struct ca_index_function function;
+	FILE *file = fopen(fixture_path("names.s"), "w");
+
+	(void)state;
+	assert_non_null(file);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		fprintf(file, ".globl %s\n.type %s,@function\n%s: ret\n.size %s, 1\n", names[i][0],
+			names[i][0], names[i][0], names[i][0]);
+	fprintf(file, ".section .note.GNU-stack,\"\",@progbits\n");
+	fclose(file);
+	assert_int_equal(fixture_run("%s -shared -o names.so names.s", fixture_cc()), 0);
+	index = fixture_open("names.so", CA_INDEX_UNWIND);
+	assert_non_null(index);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t number = number_of(index, names[i][1]);
+		if (number == SIZE_MAX)
+			fail_msg("no %s", names[i][1]);
+		ca_index_function_at(index, number, &function);
+		assert_string_equal(function.linkage, names[i][0]);
+	}
+	ca_index_close(index);
+}
+
 static void test_missing_dwo(void **state)
 {
 	struct ca_index *index;
 
 	(void)state;
 	assert_int_equal(fixture_run("%s -w -gdwarf-5 -gsplit-dwarf -O2 -o w a.c b.c && "
-				     "for f in *.dwo; do mv $f $f.away; done", fixture_cc()), 0);
+				     "for f in *.dwo; do mv $f $f.away; done",
+				     fixture_cc()),
+			 0);
 	index = fixture_open("w", CA_INDEX_FULL);
 	assert_non_null(index);
 	assert_non_null(strstr(fixture_warnings, ".dwo"));
@@ -467,7 +515,8 @@ static void test_missing_dwo(void **state)
 	ca_index_close(index);
 	/* once it is back, what was found without it does not count */
 	assert_int_equal(fixture_run("for f in *.dwo; do :; done; "
-				     "for f in *.away; do mv $f ${f%%.away}; done"), 0);
+				     "for f in *.away; do mv $f ${f%%.away}; done"),
+			 0);
 	index = fixture_open("w", CA_INDEX_FULL);
 	assert_non_null(index);
 	assert_string_equal(fixture_warnings, "");
@@ -482,8 +531,9 @@ static void test_package(void **state)
 	(void)state;
 	for (int version = 4; version <= 5; version++) {
 		assert_int_equal(fixture_run("rm -f *.dwo; "
-			"%s -w -gdwarf-%d -gsplit-dwarf -O2 -o y%d a.c b.c", fixture_cc(), version,
-			version), 0);
+					     "%s -w -gdwarf-%d -gsplit-dwarf -O2 -o y%d a.c b.c",
+					     fixture_cc(), version, version),
+				 0);
 		/* binutils' dwp knows version 4, LLVM's both */
 		if (fixture_run("(llvm-dwp -e y%d -o y%d.dwp || dwp -e y%d -o y%d.dwp) 2>log",
 				version, version, version, version) != 0) {
@@ -512,14 +562,17 @@ static void test_probes(void **state)
 	struct ca_index_function function;
 
 	(void)state;
-	fixture_write("n.c",
+	fixture_write(
+		"n.c",
 		"__attribute__((noinline)) void work(int x) { __asm__ volatile(\n"
 		"\"990: nop\\n.pushsection .note.stapsdt,\\\"?\\\",\\\"note\\\"\\n.balign 4\\n\"\n"
-		"\".4byte 992f-991f,994f-993f,3\\n991: .asciz \\\"stapsdt\\\"\\n992: .balign 4\\n\"\n"
+		"\".4byte 992f-991f,994f-993f,3\\n991: .asciz \\\"stapsdt\\\"\\n992: .balign "
+		"4\\n\"\n"
 		"\"993: .8byte 990b\\n.8byte _.stapsdt.base\\n.8byte 0\\n\"\n"
 		"\".asciz \\\"causal\\\"\\n.asciz \\\"done\\\"\\n.asciz \\\"-4@%0\\\"\\n\"\n"
 		"\"994: .balign 4\\n.popsection\\n\"\n"
-		"\".ifndef _.stapsdt.base\\n.pushsection .stapsdt.base,\\\"aG\\\",\\\"progbits\\\",\"\n"
+		"\".ifndef _.stapsdt.base\\n.pushsection "
+		".stapsdt.base,\\\"aG\\\",\\\"progbits\\\",\"\n"
 		"\".stapsdt.base,comdat\\n.weak _.stapsdt.base\\n.hidden _.stapsdt.base\\n\"\n"
 		"\"_.stapsdt.base: .space 1\\n.size _.stapsdt.base,1\\n.popsection\\n.endif\\n\"\n"
 		":: \"r\"(x)); }\nint main(int c, char **v) { (void)v; work(c); return 0; }\n");
@@ -540,11 +593,12 @@ static void test_probes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variants),      cmocka_unit_test(test_clang),
-		cmocka_unit_test(test_cplusplus),     cmocka_unit_test(test_separate_debug_file),
-		cmocka_unit_test(test_stripped),      cmocka_unit_test(test_ifunc_and_plt),
-		cmocka_unit_test(test_unsized),	      cmocka_unit_test(test_missing_dwo),
-		cmocka_unit_test(test_package),	      cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_variants),  cmocka_unit_test(test_clang),
+		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_separate_debug_file),
+		cmocka_unit_test(test_stripped),  cmocka_unit_test(test_ifunc_and_plt),
+		cmocka_unit_test(test_unsized),   cmocka_unit_test(test_missing_dwo),
+		cmocka_unit_test(test_names),     cmocka_unit_test(test_package),
+		cmocka_unit_test(test_probes),
 	};
 
 	return cmocka_run_group_tests(tests, make_sources, fixture_remove);

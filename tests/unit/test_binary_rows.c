@@ -1,15 +1,15 @@
 /* Unwind rows against libdw's own reading of call frame information, for every row of this
  * test, of the libraries that it has loaded, and of code with unusual frames. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include "tests/unit/binary_fixture.h"
+#include <cmocka.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Functions whose frames are not everyday ones. */
 static const char unusual[] =
@@ -21,7 +21,8 @@ static const char unusual[] =
 	"int huge(void) { static int x; char b[1000000]; use(b); return b[1] + x; }\n"
 	"int dynamic(int n) { char b[n]; use(b); return b[0]; }\n"
 	"void use(void *p) { *(volatile char *)p = 1; }\n"
-	"int main(int c, char **v) { (void)v; return realigned(c) + large() + huge() + dynamic(c); }\n";
+	"int main(int c, char **v) { (void)v; return realigned(c) + large() + huge() + dynamic(c); "
+	"}\n";
 
 static int fits(Dwarf_Sword value)
 {
@@ -65,8 +66,9 @@ static int set_cfa(Dwarf_Frame *frame, struct ca_unwind_row *row)
 		offset = 8;
 	} else if (n == 1 && ops[0].atom == DW_OP_bregx) {
 		offset = (Dwarf_Sword)ops[0].number2;
-		row->kind = ops[0].number == 7 ? CA_UNWIND_SP :
-			    ops[0].number == 6 ? CA_UNWIND_FP : CA_UNWIND_REG;
+		row->kind = ops[0].number == 7   ? CA_UNWIND_SP
+			    : ops[0].number == 6 ? CA_UNWIND_FP
+						 : CA_UNWIND_REG;
 		row->reg = row->kind == CA_UNWIND_REG ? (uint8_t)ops[0].number : 0;
 		if (row->kind == CA_UNWIND_SP && !fits(offset) && offset % 8 == 0) {
 			row->kind = CA_UNWIND_SP8;
@@ -198,8 +200,8 @@ static void test_unusual_frames(void **state)
 
 	(void)state;
 	fixture_write("u.c", unusual);
-	assert_int_equal(fixture_run("%s -mavx2 -O1 -w -fcf-protection=none -o u u.c",
-				     fixture_cc()), 0);
+	assert_int_equal(
+		fixture_run("%s -mavx2 -O1 -w -fcf-protection=none -o u u.c", fixture_cc()), 0);
 	check_file(fixture_path("u"), 1000000);
 	index = fixture_open("u", CA_INDEX_UNWIND);
 	assert_true(count_kind(index, CA_UNWIND_DEREF) > 0);
@@ -216,9 +218,12 @@ static void test_debug_frame(void **state)
 	bool found = false;
 
 	(void)state;
-	fixture_write("d.c", "int f(int x) { return x * 2; }\nvoid _start(void) { f(1); for (;;); }\n");
+	fixture_write("d.c",
+		      "int f(int x) { return x * 2; }\nvoid _start(void) { f(1); for (;;); }\n");
 	assert_int_equal(fixture_run("%s -g -O0 -w -fno-asynchronous-unwind-tables -nostdlib "
-				     "-static -o d d.c", fixture_cc()), 0);
+				     "-static -o d d.c",
+				     fixture_cc()),
+			 0);
 	index = fixture_open("d", CA_INDEX_UNWIND);
 	assert_non_null(index);
 	for (size_t i = 0; i < ca_index_functions(index); i++) {

@@ -1,10 +1,10 @@
 /* Scopes: tables of what is in and what is out. */
+#include "binary/scope.h"
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include "binary/scope.h"
 #include <string.h>
 
 static struct ca_scope *make(const struct ca_scope_spec *spec)
@@ -82,9 +82,11 @@ static void test_functions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct ca_scope *scope = make(&(struct ca_scope_spec){
-			.function = cases[i].scope, .function_exclude = cases[i].exclude,
-			.function_defaults = cases[i].defaults, .function_mode = cases[i].mode });
+		struct ca_scope *scope =
+			make(&(struct ca_scope_spec){ .function = cases[i].scope,
+						      .function_exclude = cases[i].exclude,
+						      .function_defaults = cases[i].defaults,
+						      .function_mode = cases[i].mode });
 		if (ca_scope_has_function(scope, cases[i].name) != cases[i].in)
 			fail_msg("case %zu: %s", i, cases[i].name);
 		ca_scope_free(scope);
@@ -151,8 +153,10 @@ static void test_bad_expressions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_binaries), cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_bad_expressions),
+		cmocka_unit_test(test_binaries),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_bad_expressions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
