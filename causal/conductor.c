@@ -275,8 +275,7 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	if (!patched_everywhere(c) && now - c->state_since < PATCH_WAIT)
 		return;
 	if (c->session->selection.exact && sites_failed(c)) {
-		ca_conductor_say(c, 1, "%s: not all sites could be placed", ca_catalog_get_region(&c->catalog, c->region)->name);
-		ca_regions_too_hot(c->regions, c->region);
+		ca_regions_sample(c->regions, c->region, "not all of its sites could be placed");
 		c->selected = 0;
 		enter_state(c, WAITING, now);
 		return;
@@ -321,7 +320,7 @@ static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
 	c->e.hot_entries += entries;
 	if (c->e.record.exact && now - c->e.hot_from > 20 * MS) {
 		if ((double)c->e.hot_entries * 1e9 / (double)(now - c->e.hot_from) > HOTTEST) {
-			ca_regions_too_hot(c->regions, c->region);
+			ca_regions_sample(c->regions, c->region, "it is entered too often");
 			c->selected = 0;
 			close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
 			return;

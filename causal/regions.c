@@ -452,10 +452,10 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	*why = exact && info->sampled ? info->why : NULL;
 }
 
-void ca_regions_too_hot(struct ca_regions *r, uint32_t region)
+void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
 {
 	r->info[region - 1].sampled = true;
-	r->info[region - 1].why = "it is entered too often";
+	r->info[region - 1].why = why;
 }
 
 bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index)

@@ -30,8 +30,8 @@ uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *lik
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */
 void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact,
 		       struct ca_selection *out, const char **why);
-/* Its probes are hit too often: sample it from now on. */
-void ca_regions_too_hot(struct ca_regions *regions, uint32_t region);
+/* Sample the region from now on instead of probing it; why: static text. */
+void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *why);
 /* Does the index hold anything that the scope lets through? */
 bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode,
 			       const struct ca_index *index);
