@@ -1,7 +1,7 @@
 /* Signal-safe formatting: see core/fmt.h. Any thread, handlers included. */
 #include "core/fmt.h"
+#include "core/sys.h"
 #include <errno.h>
-#include <unistd.h>
 
 void ca_fmt_init(struct ca_fmt *fmt, char *data, size_t capacity)
 {
@@ -132,17 +132,17 @@ void ca_fmt_add(struct ca_fmt *fmt, const char *format, ...)
 
 bool ca_fmt_write(const struct ca_fmt *fmt, int fd)
 {
-	int saved = errno;
 	size_t done = 0;
 
 	while (done < fmt->length) {
-		ssize_t n = write(fd, fmt->data + done, fmt->length - done);
+		/* not libc's: that one is a place where a thread may be cancelled */
+		long n = ca_sys(SYS_write, fd, (long)(intptr_t)(fmt->data + done),
+				(long)(fmt->length - done), 0, 0, 0);
 
 		if (n > 0)
 			done += (size_t)n;
-		else if (n == 0 || errno != EINTR)
+		else if (n != -EINTR)
 			break;
 	}
-	errno = saved;
 	return done == fmt->length;
 }

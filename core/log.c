@@ -1,16 +1,56 @@
 /* Signal-safe messages: see core/log.h. Any thread, handlers included. */
 #include "core/log.h"
 #include "core/fmt.h"
+#include "core/sys.h"
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 
 /* Written by ca_log_init only, before other threads exist. */
 static enum ca_log_level shown = CA_LOG_ERROR;
 static int log_fd = 2;
+/* What log_fd was then. A program may close it, and open a file of its own in its place. */
+static bool known;
+static dev_t log_device;
+static ino_t log_inode;
 
 void ca_log_init(enum ca_log_level level, int fd)
 {
+	int saved = errno;
+	struct stat now;
+
 	shown = level;
 	log_fd = fd;
+	if (fstat(fd, &now) == 0) {
+		log_device = now.st_dev;
+		log_inode = now.st_ino;
+	} else {
+		log_inode = (ino_t)-1; /* closed: nothing that is opened there later is for us */
+	}
+	known = true;
+	errno = saved;
+}
+
+/* Somebody reads it, and a write would neither block nor raise SIGPIPE. */
+CA_SIGSAFE static bool takes_text(void)
+{
+	struct pollfd fd = { .fd = log_fd, .events = POLLOUT };
+	struct timespec none = { 0, 0 };
+
+	return ca_sys(SYS_ppoll, (long)(intptr_t)&fd, 1, (long)(intptr_t)&none, 0, 8, 0) == 1 &&
+	       fd.revents == POLLOUT;
+}
+
+CA_SIGSAFE static bool still_there(void)
+{
+	int saved = errno;
+	struct stat now;
+	bool same = !known || (fstat(log_fd, &now) == 0 && now.st_dev == log_device &&
+			       now.st_ino == log_inode);
+
+	errno = saved;
+	return same;
 }
 
 bool ca_log_shows(enum ca_log_level level)
@@ -24,7 +64,7 @@ void ca_log(enum ca_log_level level, const char *format, ...)
 	struct ca_fmt fmt;
 	va_list arguments;
 
-	if (!ca_log_shows(level))
+	if (!ca_log_shows(level) || !still_there() || !takes_text())
 		return;
 	ca_fmt_init(&fmt, line, sizeof line - 1); /* one byte is kept for the newline */
 	ca_fmt_text(&fmt, "causal: ");

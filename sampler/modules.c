@@ -1,11 +1,10 @@
 /* The modules of this process; see modules.h. Runtime; all of it is safe in handlers. */
 #include "sampler/modules.h"
+#include "core/sys.h"
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MAX_LOADED = 512, TABLES = 4 };
 
@@ -24,7 +23,7 @@ static char executable[CA_PATH]; /* guarded by `scanning` */
 /* ---- reading /proc/self/maps --------------------------------------------------*/
 struct mapping {
 	uintptr_t low, high, offset;
-	bool exec, read;
+	bool exec, read, write;
 	char path[CA_PATH];
 };
 
@@ -37,7 +36,7 @@ struct reader {
 static int next_char(struct reader *r)
 {
 	if (r->at == r->n) {
-		ssize_t got = read(r->fd, r->data, sizeof r->data);
+		long got = ca_sys_read(r->fd, r->data, sizeof r->data);
 
 		if (got <= 0)
 			return -1;
@@ -70,6 +69,7 @@ static bool read_mapping(struct reader *r, struct mapping *m)
 	for (unsigned i = 0; i < 4; i++)
 		perm[i] = (char)next_char(r);
 	m->read = perm[0] == 'r';
+	m->write = perm[1] == 'w';
 	m->exec = perm[2] == 'x';
 	next_char(r);
 	read_hex(r, &m->offset);
@@ -96,44 +96,77 @@ struct image {
 	uint8_t build_id[32];
 };
 
-static void read_notes(struct image *image, const char *p, const char *end)
+/* The memory may go away while we look at it, or belong to a file that has become shorter than
+ * its mapping: never touched directly where a system call can copy it. */
+static bool copy(void *to, uintptr_t from, size_t size)
 {
-	while (p + sizeof(Elf64_Nhdr) <= end) {
-		const Elf64_Nhdr *note = (const Elf64_Nhdr *)(const void *)p;
-		const char *name = p + sizeof *note;
-		const char *desc = name + ((note->n_namesz + 3u) & ~3u);
+	long got = ca_sys_peek(from, to, size);
+	int fd;
 
+	if (got == (long)size)
+		return true;
+	if (got != -ENOSYS && got != -EPERM)
+		return false;
+	fd = ca_sys_open("/proc/self/mem", O_RDONLY);
+	if (fd < 0)
+		return false;
+	got = ca_sys(SYS_pread64, fd, (long)(intptr_t)to, (long)size, (long)from, 0, 0);
+	ca_sys_close(fd);
+	return got == (long)size;
+}
+
+enum { NOTES = 1024, HEADERS = 32 };
+
+static void read_notes(struct image *image, uintptr_t from, size_t size)
+{
+	static _Alignas(8) char notes[NOTES]; /* guarded by `scanning` */
+	size_t at = 0;
+
+	if (size > NOTES)
+		size = NOTES;
+	if (!copy(notes, from, size))
+		return;
+	while (at + sizeof(Elf64_Nhdr) <= size) {
+		const Elf64_Nhdr *note = (const Elf64_Nhdr *)(const void *)(notes + at);
+		size_t name = at + sizeof *note;
+		size_t desc = name + (((size_t)note->n_namesz + 3) & ~(size_t)3);
+
+		if (desc > size || note->n_descsz > size - desc)
+			return;
 		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    !memcmp(name, "GNU", 4) && note->n_descsz <= sizeof image->build_id) {
+		    !memcmp(notes + name, "GNU", 4) && note->n_descsz <= sizeof image->build_id) {
 			image->build_id_length = note->n_descsz;
-			memcpy(image->build_id, desc, note->n_descsz);
+			memcpy(image->build_id, notes + desc, note->n_descsz);
 		}
-		p = desc + ((note->n_descsz + 3u) & ~3u);
+		at = desc + (((size_t)note->n_descsz + 3) & ~(size_t)3);
 	}
 }
 
 /* base: where file offset 0 is mapped, readable for `size` bytes. */
 static bool read_image(struct image *image, uintptr_t base, uintptr_t size)
 {
-	const Elf64_Ehdr *e = (const Elf64_Ehdr *)base;
-	const Elf64_Phdr *ph;
+	static Elf64_Phdr ph[HEADERS]; /* guarded by `scanning` */
+	unsigned n;
+	Elf64_Ehdr e;
 	bool found = false;
 
 	memset(image, 0, sizeof *image);
-	if (size < sizeof *e || memcmp(e->e_ident, ELFMAG, SELFMAG) ||
-	    e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_phentsize != sizeof *ph ||
-	    e->e_phoff + (uintptr_t)e->e_phnum * sizeof *ph > size)
+	if (size < sizeof e || !copy(&e, base, sizeof e) || memcmp(e.e_ident, ELFMAG, SELFMAG) ||
+	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_phentsize != sizeof *ph)
 		return false;
-	ph = (const Elf64_Phdr *)(base + e->e_phoff);
-	for (unsigned i = 0; i < e->e_phnum && !found; i++)
+	n = e.e_phnum < HEADERS ? e.e_phnum : HEADERS;
+	if (e.e_phoff > size || n * sizeof *ph > size - e.e_phoff ||
+	    !copy(ph, base + e.e_phoff, n * sizeof *ph))
+		return false;
+	for (unsigned i = 0; i < n && !found; i++)
 		if (ph[i].p_type == PT_LOAD) {
 			image->bias = base - (ph[i].p_vaddr - ph[i].p_offset);
 			found = true;
 		}
-	for (unsigned i = 0; found && i < e->e_phnum; i++)
-		if (ph[i].p_type == PT_NOTE && ph[i].p_offset + ph[i].p_filesz <= size)
-			read_notes(image, (const char *)base + ph[i].p_offset,
-				   (const char *)base + ph[i].p_offset + ph[i].p_filesz);
+	for (unsigned i = 0; found && i < n; i++)
+		if (ph[i].p_type == PT_NOTE && ph[i].p_offset < size &&
+		    ph[i].p_filesz <= size - ph[i].p_offset)
+			read_notes(image, base + ph[i].p_offset, ph[i].p_filesz);
 	return found;
 }
 
@@ -149,7 +182,7 @@ static bool same_module(const struct ca_module *m, const char *path, const struc
 static uint32_t register_module(struct ca_session *session, const char *path,
 				const struct image *image)
 {
-	uint32_t free_state = CA_MODULE_FREE;
+	uint32_t free_state, used;
 
 	for (uint32_t i = 1; i < CA_MAX_MODULES; i++) {
 		struct ca_module *m = &session->module[i];
@@ -163,20 +196,23 @@ static uint32_t register_module(struct ca_session *session, const char *path,
 		if (!atomic_compare_exchange_strong(&m->state, &free_state, CA_MODULE_CLAIMED))
 			continue;
 		strcpy(m->path, path);
-		m->process = (uint32_t)getpid();
+		m->process = (uint32_t)ca_sys_getpid();
 		m->main = !strcmp(path, executable);
 		m->build_id_length = image->build_id_length;
 		memcpy(m->build_id, image->build_id, sizeof m->build_id);
 		/* release: pairs with the conductor's acquire of state */
 		atomic_store_explicit(&m->state, CA_MODULE_REGISTERED, memory_order_release);
-		if (atomic_load(&session->modules_used) < i + 1)
-			atomic_store(&session->modules_used, i + 1);
+		used = atomic_load(&session->modules_used);
+		while (used < i + 1 &&
+		       !atomic_compare_exchange_weak(&session->modules_used, &used, i + 1))
+			;
 		return i;
 	}
 	return CA_MAX_MODULES;
 }
 
-static void add_loaded(struct ca_session *session, struct table *table, const struct mapping *m,
+/* Returns whether it is new. */
+static bool add_loaded(struct ca_session *session, struct table *table, const struct mapping *m,
 		       const struct image *image)
 {
 	struct table *old = atomic_load_explicit(&current, memory_order_acquire);
@@ -184,7 +220,7 @@ static void add_loaded(struct ca_session *session, struct table *table, const st
 	uint32_t module;
 
 	if (table->n == MAX_LOADED)
-		return;
+		return false;
 	l = &table->loaded[table->n];
 	for (unsigned i = 0; old && i < old->n; i++)
 		if (old->loaded[i].low == m->low && old->loaded[i].high == m->high &&
@@ -192,24 +228,27 @@ static void add_loaded(struct ca_session *session, struct table *table, const st
 		    same_module(&session->module[old->loaded[i].module], m->path, image)) {
 			*l = old->loaded[i];
 			table->n++;
-			return;
+			return false;
 		}
 	module = register_module(session, m->path, image);
 	if (module == CA_MAX_MODULES)
-		return;
+		return false;
 	l->low = m->low;
 	l->high = m->high;
 	l->bias = image->bias;
 	l->module = module;
+	l->points_done = false;
 	atomic_store_explicit(&l->index, NULL, memory_order_relaxed);
 	table->n++;
+	return true;
 }
 
-static void fill(struct ca_session *session, struct table *table, struct reader *reader)
+/* Returns whether anything is new. */
+static bool fill(struct ca_session *session, struct table *table, struct reader *reader)
 {
 	static struct mapping m, first; /* guarded by `scanning`; too large for a handler's stack */
 	struct image image;
-	bool usable = false;
+	bool looked = false, usable = false, grew = false;
 
 	table->n = 0;
 	first.path[0] = 0;
@@ -218,42 +257,74 @@ static void fill(struct ca_session *session, struct table *table, struct reader 
 			continue;
 		if (m.offset == 0 && m.read) {
 			first = m;
-			usable = read_image(&image, m.low, m.high - m.low);
+			looked = usable = false;
 		}
-		if (m.exec && usable && !strcmp(m.path, first.path))
-			add_loaded(session, table, &m, &image);
+		if (!m.exec || strcmp(m.path, first.path) != 0)
+			continue;
+		/* only now: what is not code may be a device, whose reading has effects */
+		if (!looked)
+			usable = read_image(&image, first.low, first.high - first.low);
+		looked = true;
+		if (usable)
+			grew |= add_loaded(session, table, &m, &image);
 	}
+	return grew;
 }
 
 CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
 {
 	static struct reader reader; /* guarded by `scanning` */
 	struct table *table, *old;
-	int saved = errno;
-	ssize_t length;
-	bool grew;
+	long length;
+	bool changed;
 
 	if (atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire))
 		return false;
-	reader.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	reader.fd = ca_sys_open("/proc/self/maps", O_RDONLY);
 	if (reader.fd < 0) {
 		atomic_flag_clear_explicit(&scanning, memory_order_release);
-		errno = saved;
 		return false;
 	}
 	reader.n = reader.at = 0;
-	length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+	length = ca_sys(SYS_readlinkat, AT_FDCWD, (long)(intptr_t)"/proc/self/exe",
+			(long)(intptr_t)executable, sizeof executable - 1, 0, 0);
 	executable[length > 0 ? length : 0] = 0;
 	table = &tables[next_table++ % TABLES];
 	old = atomic_load_explicit(&current, memory_order_acquire);
-	fill(session, table, &reader);
-	close(reader.fd);
-	grew = !old || table->n != old->n;
+	changed = fill(session, table, &reader);
+	ca_sys_close(reader.fd);
+	changed |= !old || table->n != old->n;
 	/* release: readers acquire the pointer and see the filled table */
 	atomic_store_explicit(&current, table, memory_order_release);
 	atomic_flag_clear_explicit(&scanning, memory_order_release);
-	errno = saved;
-	return grew;
+	return changed;
+}
+
+CA_SIGSAFE bool ca_modules_mapping(uintptr_t address, uintptr_t *low, uintptr_t *high)
+{
+	static struct reader reader; /* both guarded by `scanning` */
+	static struct mapping m;
+	bool found = false;
+
+	if (atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire))
+		return false;
+	reader.fd = ca_sys_open("/proc/self/maps", O_RDONLY);
+	reader.n = reader.at = 0;
+	while (reader.fd >= 0 && !found && read_mapping(&reader, &m))
+		if (m.low <= address && address < m.high && m.read && m.write) {
+			*low = m.low;
+			*high = m.high;
+			found = true;
+		}
+	if (reader.fd >= 0)
+		ca_sys_close(reader.fd);
+	atomic_flag_clear_explicit(&scanning, memory_order_release);
+	return found;
+}
+
+CA_SIGSAFE void ca_modules_forked(void)
+{
+	atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
 CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,

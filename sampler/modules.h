@@ -19,7 +19,8 @@ struct ca_loaded {
 };
 
 /* Read the maps again and register what is new with the session. Handler-safe; only one
- * thread at a time does it, others return at once. Returns true if anything was added. */
+ * thread at a time does it, others return at once. Returns true if anything was added or has
+ * gone. */
 CA_SIGSAFE bool ca_modules_scan(struct ca_session *session);
 /* NULL: no known module covers pc. Maps the index when the conductor has made it. */
 CA_SIGSAFE struct ca_loaded *ca_modules_find(struct ca_session *session, uintptr_t pc);
@@ -30,5 +31,10 @@ CA_SIGSAFE struct ca_loaded *ca_modules_at(unsigned i);
 /* Map the module's index if the conductor has finished it; NULL: not there (yet). */
 CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,
 						   struct ca_loaded *loaded);
+
+/* The readable and writable mapping around an address, such as a stack; false: not known. */
+CA_SIGSAFE bool ca_modules_mapping(uintptr_t address, uintptr_t *low, uintptr_t *high);
+/* In the child of a fork: another thread of the parent may have been scanning. */
+CA_SIGSAFE void ca_modules_forked(void);
 
 #endif

@@ -59,6 +59,8 @@ static void perf_stop(struct ca_tick *tick)
 	tick->page = NULL;
 }
 
+static char own_timer; /* its address marks our timers' signals */
+
 static enum ca_status timer_start(struct ca_tick *tick, uint64_t period, int signo)
 {
 	struct sigevent event;
@@ -66,6 +68,7 @@ static enum ca_status timer_start(struct ca_tick *tick, uint64_t period, int sig
 
 	memset(&event, 0, sizeof event);
 	event.sigev_notify = SIGEV_THREAD_ID;
+	event.sigev_value.sival_ptr = &own_timer;
 	event.sigev_signo = signo;
 	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &tick->timer))
@@ -112,7 +115,16 @@ enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint6
 	return status;
 }
 
-void ca_tick_stop(struct ca_tick *tick)
+/* perf's come as from a descriptor that became ready; programs send with codes up to 0. */
+CA_SIGSAFE bool ca_tick_is_ours(const siginfo_t *info)
+{
+	return info->si_code > 0 || info->si_code == SI_SIGIO ||
+	       (info->si_code == SI_TIMER && info->si_value.sival_ptr == &own_timer) ||
+	       /* what is left of it where the kernel has no room to queue it */
+	       (info->si_code == SI_USER && info->si_pid == 0);
+}
+
+CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick)
 {
 	for (unsigned i = 0; i < SOURCES; i++)
 		if (tick->backend == sources[i].backend)

@@ -10,6 +10,8 @@
 #define CA_SAMPLER_TICK_H
 #include "core/session.h"
 #include "core/status.h"
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -23,6 +25,9 @@ struct ca_tick {
  * in tick->backend. period in ns of CPU time; signo is delivered to this thread alone. */
 enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t period,
 			     int signo);
-void ca_tick_stop(struct ca_tick *tick);
+/* Also in a handler. A signal that is on its way is delivered before this returns. */
+CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
+/* Did one of our sources send this? Anybody may send our signal number. */
+CA_SIGSAFE bool ca_tick_is_ours(const siginfo_t *info);
 
 #endif

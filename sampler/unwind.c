@@ -1,52 +1,85 @@
 /* Walking a stack; see unwind.h. Runtime; safe in handlers. x86-64.
  *
- * A row may be wrong, and a stack broken: every word is read with process_vm_readv-like
- * safety only where it has to be. Here: reads stay between the first sp and the end of its
- * mapping as far as frames move outward; a chain that stops moving outward ends the walk. */
+ * A row may be wrong, and a stack broken, so no word is read directly where a system call can
+ * copy it: that fails where memory is not readable, instead of raising SIGSEGV in the program.
+ * Where such calls are forbidden (seccomp), words are read directly, but only between the
+ * frame's stack pointer and the end of the mapping that it lies in: what is above a stack
+ * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk. */
 #include "sampler/unwind.h"
 #include "causal/runtime/patch.h"
+#include "core/sys.h"
 #include "sampler/modules.h"
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-/* Words are copied from the stack in one piece of up to COPY bytes by a system call that
- * fails where memory is not readable, instead of raising SIGSEGV in the program. */
-enum { COPY = 2048 };
-struct window {
-	uintptr_t low, high;
-	char data[COPY];
+enum {
+	PAGE = 4096,
+	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
 };
 
-static bool fetch(struct window *w, uintptr_t address)
+static _Atomic bool no_copies;  /* the system call is forbidden */
+static _Atomic int failed_looks;
+
+/* The stack's mapping, for reading it directly. */
+static bool within_stack(struct ca_stack *w, uintptr_t address)
 {
-	struct iovec to = { w->data, COPY }, from = { (void *)address, COPY };
-	ssize_t got;
+	uintptr_t low, high;
+	int failed;
 
-	/* a partial copy ends at the first page that cannot be read */
-	got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	if (got < (ssize_t)sizeof(uintptr_t)) {
-		size_t left = 4096 - (address & 4095);
-
-		from.iov_len = to.iov_len = left < COPY ? left : COPY;
-		got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	}
-	if (got < (ssize_t)sizeof(uintptr_t))
+	if (address >= w->map_low && address + sizeof(uintptr_t) <= w->map_high)
+		return true;
+	/* reading the maps is slow: not again and again for a stack that is not in them */
+	failed = atomic_load_explicit(&failed_looks, memory_order_relaxed);
+	if (failed > MOST_LOOKS)
 		return false;
-	w->low = address;
-	w->high = address + (uintptr_t)got;
+	if (!ca_modules_mapping(address, &low, &high)) {
+		atomic_store_explicit(&failed_looks, failed + 1, memory_order_relaxed);
+		return false;
+	}
+	w->map_low = low;
+	w->map_high = high;
+	return address + sizeof(uintptr_t) <= high;
+}
+
+static bool fetch(struct ca_stack *w, uintptr_t address)
+{
+	/* a copy that would touch a page that cannot be read may fail as a whole */
+	long got = ca_sys_peek(address, w->copy, CA_UNWIND_COPY);
+
+	if (got == -EPERM || got == -ENOSYS) {
+		atomic_store_explicit(&no_copies, true, memory_order_relaxed);
+		return false;
+	}
+	if (got < (long)sizeof(uintptr_t)) {
+		size_t left = PAGE - (address & (PAGE - 1));
+
+		got = ca_sys_peek(address, w->copy, left < CA_UNWIND_COPY ? left : CA_UNWIND_COPY);
+	}
+	if (got < (long)sizeof(uintptr_t))
+		return false;
+	w->copy_low = address;
+	w->copy_high = address + (uintptr_t)got;
 	return true;
 }
 
-static bool load(struct window *w, uintptr_t address, uintptr_t *value)
+static bool load(struct ca_stack *w, uintptr_t address, uintptr_t *value)
 {
 	if (address & 7)
 		return false;
-	if ((address < w->low || address + sizeof *value > w->high) && !fetch(w, address))
-		return false;
-	memcpy(value, w->data + (address - w->low), sizeof *value);
+	if (address < w->copy_low || address + sizeof *value > w->copy_high) {
+		if (!atomic_load_explicit(&no_copies, memory_order_relaxed) && !fetch(w, address) &&
+		    !atomic_load_explicit(&no_copies, memory_order_relaxed))
+			return false;
+		if (atomic_load_explicit(&no_copies, memory_order_relaxed)) {
+			if (address < w->stack_pointer || !within_stack(w, w->stack_pointer) ||
+			    address < w->map_low || address + sizeof *value > w->map_high)
+				return false;
+			*value = *(const volatile uintptr_t *)address;
+			return true;
+		}
+	}
+	memcpy(value, w->copy + (address - w->copy_low), sizeof *value);
 	return true;
 }
 
@@ -67,7 +100,7 @@ CA_SIGSAFE void ca_unwind_registers(struct ca_registers *r, uintptr_t all[16], c
 
 /* The signal frame that the kernel built: the ucontext stands at sp, behind the return
  * address that __restore_rt was entered by. */
-static bool step_signal(struct ca_registers *r, struct window *w)
+static bool step_signal(struct ca_registers *r, struct ca_stack *w)
 {
 	const size_t gregs = offsetof(ucontext_t, uc_mcontext.gregs);
 	uintptr_t pc, sp, fp;
@@ -83,7 +116,7 @@ static bool step_signal(struct ca_registers *r, struct window *w)
 }
 
 static bool frame_address(const struct ca_unwind_row *row, const struct ca_registers *r,
-			  struct window *w, uintptr_t file_pc, uintptr_t *cfa)
+			  struct ca_stack *w, uintptr_t file_pc, uintptr_t *cfa)
 {
 	uintptr_t offset = (uintptr_t)(intptr_t)row->cfa_offset, value;
 
@@ -114,7 +147,7 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 
 /* One frame outward. False: cannot, *ended tells whether it is the outermost frame. */
 static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_registers *r,
-		 struct window *w, bool *signal_frame, uintptr_t *cfa_out, bool *ended)
+		 struct ca_stack *w, bool *signal_frame, uintptr_t *cfa_out, bool *ended)
 {
 	const struct ca_unwind_row *row = ca_index_find_row(index, file_pc);
 	uintptr_t cfa, ra, fp = r->fp;
@@ -155,11 +188,11 @@ CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers 
 			  struct ca_stack *out)
 {
 	struct ca_registers r = *start;
-	struct window w;
-	int saved = errno;
+	int saved = errno; /* mapping an index may change it */
 	uintptr_t cfa = 0;
 
-	w.low = w.high = 0;
+	out->copy_low = out->copy_high = 0;
+	out->stack_pointer = start->sp & ~(uintptr_t)7;
 	out->depth = 0;
 	out->complete = false;
 	while (out->depth < CA_UNWIND_DEPTH && r.pc) {
@@ -183,7 +216,7 @@ CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers 
 		index = atomic_load_explicit(&loaded->index, memory_order_acquire);
 		if (!index)
 			break;
-		if (!step(index, r.pc - loaded->bias, &r, &w, &signal_frame, &cfa, &ended)) {
+		if (!step(index, r.pc - loaded->bias, &r, out, &signal_frame, &cfa, &ended)) {
 			out->complete = ended;
 			break;
 		}

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CA_UNWIND_DEPTH = 128 };
+enum { CA_UNWIND_DEPTH = 128, CA_UNWIND_COPY = 2048 };
 
 /* A frame's registers. Only the innermost frame of a handler has all. */
 struct ca_registers {
@@ -19,11 +19,18 @@ struct ca_stack {
 	bool complete;                    /* reached the outermost frame */
 	ca_place place[CA_UNWIND_DEPTH];  /* innermost first; calls: address of the call - 1 */
 	uintptr_t cfa[CA_UNWIND_DEPTH];   /* stack address of the frame's caller */
+	/* scratch of ca_unwind: here, since the stack that a handler runs on may be small */
+	uintptr_t copy_low, copy_high, stack_pointer;
+	_Alignas(8) char copy[CA_UNWIND_COPY];
+	/* the mapping that the thread's stack was last seen in; kept from call to call, only
+	 * filled where memory cannot be copied by a system call */
+	uintptr_t map_low, map_high;
 };
 
 /* From the registers that a signal interrupted. */
 CA_SIGSAFE void ca_unwind_registers(struct ca_registers *r, uintptr_t all[16], const void *ucontext);
-/* is_call: r->pc is a return address (the frame is not the innermost). */
+/* out keeps what it learns about the stack: pass the same one for the same thread, zeroed at
+ * first. is_call: r->pc is a return address (the frame is not the innermost). */
 CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers *r, bool is_call,
 			  struct ca_stack *out);
 

@@ -11,11 +11,8 @@
 #include <unistd.h>
 
 enum {
-	SAMPLE_FRAMES = 64,        /* frames of a sample that reach the conductor */
-	RESCAN = 50000000          /* ns between two looks for new libraries */
+	TEND = 32 /* ticks between two looks whether there is still a run */
 };
-
-static _Atomic uint64_t last_scan;
 
 static void drop(struct ca_thread *t, enum ca_drop why)
 {
@@ -61,8 +58,8 @@ CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *
 /* ---- samples ------------------------------------------------------------------------*/
 static void push_sample(struct ca_thread *t, uint64_t now, uint16_t weight)
 {
-	struct ca_event e[SAMPLE_FRAMES];
-	unsigned n = t->stack.depth < SAMPLE_FRAMES ? t->stack.depth : SAMPLE_FRAMES;
+	struct ca_event *e = t->event;
+	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
 
 	if (!n) {
 		drop(t, CA_DROP_NO_MODULE);
@@ -113,15 +110,6 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
 }
 
-static void look_for_libraries(uint64_t now)
-{
-	uint64_t last = atomic_load_explicit(&last_scan, memory_order_relaxed);
-
-	if (now - last > RESCAN && atomic_compare_exchange_strong(&last_scan, &last, now) &&
-	    ca_modules_scan(ca_rt.session))
-		ca_points_patch_loaded();
-}
-
 static void tick(struct ca_thread *t, const void *context)
 {
 	struct ca_selection *sel = &ca_rt.session->selection;
@@ -134,17 +122,20 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_unwind_registers(&r, all, context);
 	if (t->depth && r.sp > t->frame[0]) /* left by longjmp or an exception */
 		ca_probe_left(t);
+	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high))
+		t->waiting = NULL; /* the same */
 	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		drop(t, CA_DROP_OWN_CODE);
 	} else {
 		ca_unwind(ca_rt.session, &r, false, &t->stack);
-		if (!t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH))
-			look_for_libraries(now);
+		ca_points_follow(now, !t->stack.depth ||
+				 (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
 		push_sample(t, now, 0);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
-	ca_patch_step(r.pc);
+	if (t->ticks % TEND == 0)
+		ca_rt_tend(now);
 	ca_probe_service();
 	ca_ledger_accrue(t, now, t->waiting);
 	if (sel->exact && !t->checked && !(t->selection & 1)) {
@@ -166,16 +157,19 @@ static void handler(int signal, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)signal;
-	(void)info;
-	if (!t || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
-		return;
-	if (t->guard) {
+	if (!ca_tick_is_ours(info)) {
+		ca_signal_forward(info, context);
+	} else if (!t) {
+		; /* a thread that comes or goes */
+	} else if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		ca_rt_wind_down(t); /* at full speed from here on */
+	} else if (t->guard) {
 		drop(t, CA_DROP_REENTRY);
-		return;
+	} else {
+		t->guard++;
+		tick(t, context);
+		t->guard--;
 	}
-	t->guard++;
-	tick(t, context);
-	t->guard--;
 	errno = saved;
 }
 
@@ -186,7 +180,16 @@ bool ca_handler_install(void)
 	memset(&action, 0, sizeof action);
 	action.sa_sigaction = handler;
 	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-	return ca_real_sigaction(CA_SIGNAL, &action, NULL) == 0;
+	/* a handler of the program's on top of ours could leave it by longjmp, with our guard up;
+	 * what a fault or trap raises must get through */
+	sigfillset(&action.sa_mask);
+	sigdelset(&action.sa_mask, SIGSEGV);
+	sigdelset(&action.sa_mask, SIGBUS);
+	sigdelset(&action.sa_mask, SIGFPE);
+	sigdelset(&action.sa_mask, SIGILL);
+	sigdelset(&action.sa_mask, SIGTRAP);
+	sigdelset(&action.sa_mask, SIGABRT);
+	return ca_signal_take(&action);
 }
 
 /* ---- waits -----------------------------------------------------------------------------*/

@@ -6,8 +6,17 @@
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
 #include "core/log.h"
+#include "core/sys.h"
 #include "sampler/modules.h"
+#include <errno.h>
 #include <string.h>
+
+enum {
+	RESCAN = 50000000,               /* ns between two looks for new libraries, at first */
+	CHANGE_RESCAN = 5000000,         /* ns; while we know that one is being opened or closed */
+	CHANGE_LASTS = 200000000         /* ns that this may take */
+};
+#define LONGEST_PATIENCE UINT64_C(5000000000) /* ns */
 
 static const struct {
 	const char *provider;
@@ -21,6 +30,7 @@ static const struct {
 struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name)
 {
 	struct ca_session *s = ca_rt.session;
+	uint32_t used;
 
 	for (uint32_t i = 0; i < CA_MAX_POINTS; i++) {
 		struct ca_progress_point *p = &s->point[i];
@@ -40,33 +50,43 @@ struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *nam
 		p->kind = (uint32_t)kind;
 		strncpy(p->name, name, sizeof p->name - 1);
 		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
-		if (atomic_load(&s->points_used) < i + 1)
-			atomic_store(&s->points_used, i + 1);
+		used = atomic_load(&s->points_used);
+		while (used < i + 1 && !atomic_compare_exchange_weak(&s->points_used, &used, i + 1))
+			;
 		return p;
 	}
 	return NULL;
 }
 
-static bool is_nop5(const uint8_t *p)
-{
-	static const uint8_t nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+static const uint8_t nop5[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
-	return !memcmp(p, nop, sizeof nop);
+/* By a system call: the library may be closed at this very moment. */
+static bool is_nop5(uintptr_t address)
+{
+	uint8_t now[sizeof nop5];
+	long got = ca_sys_peek(address, now, sizeof now);
+
+	if (got == -EPERM || got == -ENOSYS)
+		memcpy(now, (const void *)address, sizeof now);
+	else if (got != (long)sizeof now)
+		return false;
+	return !memcmp(now, nop5, sizeof now);
 }
 
 static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *probe, enum ca_point_kind kind)
 {
-	struct ca_progress_point *point = ca_points_get(kind, probe->name);
+	struct ca_progress_point *point;
 	struct ca_site site;
 
+	if (probe->address + l->bias < l->low || probe->address + l->bias + sizeof nop5 > l->high ||
+	    !is_nop5(probe->address + l->bias))
+		return;
+	point = ca_points_get(kind, probe->name);
 	if (!point) {
 		ca_log(CA_LOG_ERROR, "more than %d progress points: \"%s\" is not counted", (int)CA_MAX_POINTS,
 		       probe->name);
 		return;
 	}
-	if (probe->address + l->bias < l->low || probe->address + l->bias + 5 > l->high ||
-	    !is_nop5((const uint8_t *)(probe->address + l->bias)))
-		return;
 	memset(&site, 0, sizeof site);
 	site.module = l->module;
 	site.kind = CA_SITE_COUNT;
@@ -82,14 +102,28 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 	site.fixup[0].end = 5;
 	site.fixup[0].type = CA_FIXUP_REL;
 	site.fixup[0].target = probe->address + 5;
-	memcpy(site.original, (const void *)(probe->address + l->bias), 5);
+	memcpy(site.original, nop5, sizeof nop5);
 	if (ca_patch_install(&site, 1, ca_modules_bias))
 		ca_log(CA_LOG_ERROR, "progress point \"%s\" could not be placed", probe->name);
+}
+
+/* A library is there, but its index not yet: look again. */
+static _Atomic bool waiting_for_index;
+/* Libraries come or go since this time, ns; 0: none. */
+static _Atomic uint64_t changing;
+static _Atomic uint64_t last_scan, last_patch, patience = RESCAN;
+
+static bool index_may_come(const struct ca_loaded *l)
+{
+	uint32_t state = atomic_load_explicit(&ca_rt.session->module[l->module].state, memory_order_relaxed);
+
+	return state == CA_MODULE_CLAIMED || state == CA_MODULE_REGISTERED || state == CA_MODULE_INDEXED;
 }
 
 void ca_points_patch_loaded(void)
 {
 	struct ca_loaded *l;
+	bool all = true;
 
 	if (!ca_rt.patching)
 		return;
@@ -107,7 +141,68 @@ void ca_points_patch_loaded(void)
 		}
 		if (index)
 			l->points_done = true;
+		else
+			all &= !index_may_come(l);
 	}
+	atomic_store_explicit(&waiting_for_index, !all, memory_order_relaxed);
+}
+
+/* One thread at a time, and not before `pause` ns have passed. */
+static bool turn(_Atomic uint64_t *last, uint64_t now, uint64_t pause)
+{
+	uint64_t before = atomic_load_explicit(last, memory_order_relaxed);
+
+	return now - before > pause && now > before && atomic_compare_exchange_strong(last, &before, now);
+}
+
+/* The same library may have been closed and opened at the same place. */
+static void forget_points(void)
+{
+	struct ca_loaded *l;
+
+	for (unsigned i = 0; (l = ca_modules_at(i)); i++)
+		l->points_done = false;
+}
+
+static void scan(bool change)
+{
+	bool found = ca_modules_scan(ca_rt.session);
+
+	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks,
+	 * and looking costs up to some ms. */
+	if (found || change)
+		atomic_store_explicit(&patience, RESCAN, memory_order_relaxed);
+	else if (atomic_load_explicit(&patience, memory_order_relaxed) < LONGEST_PATIENCE)
+		atomic_store_explicit(&patience, 2 * atomic_load_explicit(&patience, memory_order_relaxed),
+				      memory_order_relaxed);
+	if (change)
+		forget_points();
+	if (found || change)
+		ca_points_patch_loaded();
+}
+
+void ca_points_follow(uint64_t now, bool lost)
+{
+	uint64_t since = atomic_load_explicit(&changing, memory_order_relaxed);
+
+	if (since) {
+		/* opening takes its time: several looks, then it is over */
+		if (turn(&last_scan, now, CHANGE_RESCAN))
+			scan(true);
+		if (now > since + CHANGE_LASTS)
+			atomic_compare_exchange_strong(&changing, &since, 0);
+	} else if (lost && turn(&last_scan, now, atomic_load_explicit(&patience, memory_order_relaxed))) {
+		scan(false);
+	} else if (atomic_load_explicit(&waiting_for_index, memory_order_relaxed) &&
+		   turn(&last_patch, now, RESCAN / 2)) {
+		ca_points_patch_loaded();
+	}
+}
+
+void ca_points_libraries_change(void)
+{
+	if (ca_rt.session && atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		atomic_store_explicit(&changing, ca_clock_now(), memory_order_relaxed);
 }
 
 /* ---- Coz: a program looks these up with dlsym -----------------------------------------*/

@@ -25,7 +25,7 @@
  * the 387 coprocessor's stack fault. */
 #define CA_SIGNAL SIGSTKFLT
 
-enum { CA_INSIDE = 8, CA_FRAMES = 32 };
+enum { CA_INSIDE = 8, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
 
 /* Life of a thread record. All transitions are in thread.c. */
 enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };
@@ -53,6 +53,7 @@ struct ca_thread {
 	uint8_t inside_flag[CA_INSIDE]; /* 0 on a CPU, 1 waiting for others, 2 external wait */
 	bool inside_me;
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
+	uintptr_t waiting_sp;    /* the stack pointer in it; above: it was left by longjmp */
 	/* where we are in S (exact) */
 	uint32_t depth;          /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
@@ -65,6 +66,7 @@ struct ca_thread {
 	uint64_t last_hit;
 	uint64_t hit_cpu;        /* thread CPU time at the last sample */
 	uint64_t ticks;
+	uintptr_t held_sp;       /* our signal is blocked by a wrapper with this frame; 0: it is not */
 	/* cold */
 	enum ca_thread_state state;
 	pid_t tid;
@@ -72,12 +74,20 @@ struct ca_thread {
 	struct ca_tick tick;
 	struct ca_switches switches;
 	struct ca_stack stack;   /* scratch of the handler */
+	struct ca_event event[CA_SAMPLE_FRAMES]; /* ... too: the stack it runs on may be small */
 };
 
 /* The process. Written once in the constructor, except where said. */
 struct ca_runtime {
-	struct ca_session *session;  /* NULL: we are not active here */
-	_Atomic bool on;             /* false: switched off, wrappers pass through */
+	/* false: switched off, wrappers pass through. Alone on a page that becomes zeros in the
+	 * child of any fork, also of one that libc knows nothing of */
+	_Alignas(4096) _Atomic bool on;
+	_Alignas(4096) struct ca_session *session; /* NULL: we are not active here */
+	bool joined;                 /* we were on until this process was forked */
+	bool sees_conductor;         /* its pid means something here */
+	bool signal_taken;           /* CA_SIGNAL is ours, for good */
+	char session_path[CA_PATH];
+	char own_path[CA_PATH];      /* of this object, for LD_PRELOAD */
 	uint32_t process;            /* index in session->process */
 	uint32_t pid;
 	uint64_t period;
@@ -110,6 +120,12 @@ extern CA_HIDDEN __thread struct ca_thread *ca_self __attribute__((tls_model("in
 /* One line, then off for good: all debts forgiven, nothing delayed any more. */
 CA_HIDDEN CA_SIGSAFE void ca_rt_off(const char *reason);
 CA_HIDDEN void ca_rt_forked(void); /* in the child of a fork */
+/* Join the run, once: in our constructor, or before another library's starts a thread. */
+CA_HIDDEN void ca_rt_start(void);
+/* Now and then, in a handler: is there still a run? */
+CA_HIDDEN CA_SIGSAFE void ca_rt_tend(uint64_t now);
+/* At a tick after we were switched off: this thread's last one; the text is the program's again. */
+CA_HIDDEN CA_SIGSAFE void ca_rt_wind_down(struct ca_thread *t);
 /* The conductor's heart has stopped: nothing may be delayed now. Switches us off when its
  * process is dead. */
 CA_HIDDEN CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now);
@@ -118,6 +134,17 @@ CA_HIDDEN CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now);
 CA_HIDDEN void ca_thread_begin(void);  /* the calling thread joins; no-op without a free slot */
 CA_HIDDEN void ca_thread_end(void);    /* ... leaves */
 CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
+/* A thread that we were not told of, or that found no slot, makes itself known at a meeting.
+ * NULL: it stays out. */
+CA_HIDDEN struct ca_thread *ca_thread_late(void);
+/* Around exec, which lets a pending signal of ours live on without its handler: no ticks, not
+ * in S. The second for when exec failed. */
+CA_HIDDEN void ca_thread_pause(void);
+CA_HIDDEN void ca_thread_resume(void);
+/* Keep our signal off while the thread is in a call that a handler would cut short, where ticks
+ * may come in system calls. Returns whether it has to be undone. errno is kept. */
+CA_HIDDEN bool ca_thread_hold(void);
+CA_HIDDEN void ca_thread_release(bool held);
 
 /* ---- ledger.c */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now);
@@ -136,6 +163,7 @@ CA_HIDDEN void ca_probe_init(void);
 CA_HIDDEN CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack);
 CA_HIDDEN CA_SIGSAFE void ca_probe_left(struct ca_thread *t); /* thread ends inside S */
 CA_HIDDEN CA_SIGSAFE void ca_probe_service(void); /* carry out the conductor's patch request */
+CA_HIDDEN void ca_probe_forked(void);
 
 /* ---- handler.c */
 CA_HIDDEN bool ca_handler_install(void);
@@ -147,7 +175,11 @@ CA_HIDDEN void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns);
 CA_HIDDEN void ca_handler_stack_here(struct ca_thread *t);
 
 /* ---- points.c */
-CA_HIDDEN void ca_points_patch_loaded(void);
+CA_HIDDEN CA_SIGSAFE void ca_points_patch_loaded(void);
+/* At a tick: look for libraries that have come or gone. lost: the stack led out of what is known. */
+CA_HIDDEN CA_SIGSAFE void ca_points_follow(uint64_t now, bool lost);
+/* A library is being opened or has been closed. */
+CA_HIDDEN void ca_points_libraries_change(void);
 CA_HIDDEN struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name);
 
 /* ---- wait.c: what the wrappers call */
@@ -160,6 +192,7 @@ struct ca_waiting {
 	bool in_s;       /* inside S, known exactly */
 	bool sampled_s;  /* the blocking call itself is in S */
 	const enum ca_wait *outer; /* the wait around this one */
+	uintptr_t sp, outer_sp;
 };
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_meet(void);
@@ -172,5 +205,9 @@ CA_HIDDEN enum ca_wait ca_wait_kind_of_fd(int fd);
 
 /* ---- wrap_signal.c: the real one, for our own use */
 CA_HIDDEN int ca_real_sigaction(int signal, const struct sigaction *action, struct sigaction *old);
+/* Take CA_SIGNAL for good; the program's action for it lives on as a shadow. */
+CA_HIDDEN bool ca_signal_take(const struct sigaction *action);
+/* CA_SIGNAL came, and not from us: do what the program wants done. In the handler. */
+CA_HIDDEN CA_SIGSAFE void ca_signal_forward(siginfo_t *info, void *context);
 
 #endif

@@ -2,13 +2,16 @@
  * follow forks. Constructor context except where marked. */
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/wrap.h"
 #include "core/fmt.h"
 #include "core/log.h"
+#include "core/sys.h"
 #include "sampler/modules.h"
+#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct ca_runtime ca_rt;
@@ -16,93 +19,134 @@ struct ca_runtime ca_rt;
 enum {
 	STALE = 60000000,        /* ns without a heartbeat before we ask whether it is dead */
 	SUSPEND = 1000000000,    /* ns without a heartbeat and we stop delaying anyway */
-	WAIT_FOR_INDEX = 3000    /* ms a new program waits for the driver to index it */
+	WAIT_FOR_INDEX = 3000,   /* ms a new program waits for the driver to index it */
+	WIPED = 4096             /* bytes from ca_rt.on that a fork sets to zero */
 };
 
 /* ---- off --------------------------------------------------------------------------*/
+static bool switch_off(void)
+{
+	ca_rt.joined = false;
+	return atomic_exchange_explicit(&ca_rt.on, false, memory_order_relaxed);
+}
+
 CA_SIGSAFE void ca_rt_off(const char *reason)
 {
 	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
 	struct ca_fmt text;
 
-	if (!atomic_exchange_explicit(&ca_rt.on, false, memory_order_relaxed))
+	if (!switch_off())
 		return;
 	ca_fmt_init(&text, p->off_text, sizeof p->off_text);
 	ca_fmt_text(&text, reason);
+	/* release: the conductor acquires it before it reads the text */
 	atomic_store_explicit(&p->off, 1, memory_order_release);
 	ca_log(CA_LOG_ERROR, "switched off: %s; the program runs on", reason);
 }
 
-/* State letter of a process, or 0 if there is none such. */
-static char process_state(uint32_t pid)
+/* State letter of a process; '?': it cannot be known, as in a chroot without /proc. */
+CA_SIGSAFE static char process_state(uint32_t pid)
 {
 	char path[32], data[256], *p;
 	struct ca_fmt f;
-	ssize_t n;
+	long n;
 	int fd;
 
 	ca_fmt_init(&f, path, sizeof path);
 	ca_fmt_add(&f, "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = ca_sys_open(path, O_RDONLY);
 	if (fd < 0)
-		return 0;
-	n = read(fd, data, sizeof data - 1);
-	close(fd);
+		return '?';
+	n = ca_sys_read(fd, data, sizeof data - 1);
+	ca_sys_close(fd);
 	if (n <= 0)
-		return 0;
+		return '?';
 	data[n] = 0;
 	p = strrchr(data, ')');
-	return p && p[1] ? p[2] : 0;
+	return p && p[1] ? p[2] : '?';
+}
+
+CA_SIGSAFE static bool process_exists(uint32_t pid)
+{
+	return ca_sys(SYS_kill, (long)pid, 0, 0, 0, 0, 0) != -ESRCH;
 }
 
 CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
 	uint64_t beat = atomic_load_explicit(&s->heartbeat, memory_order_relaxed);
-	int saved = errno;
-	char state;
+	char state = 0;
 
 	if (now < beat + STALE)
 		return false;
-	state = process_state(s->conductor);
-	errno = saved;
-	if (state == 0 || state == 'Z' || state == 'X') {
+	/* in another pid namespace we could not see it alive either */
+	if (ca_rt.sees_conductor && process_exists(s->conductor))
+		state = process_state(s->conductor);
+	if (ca_rt.sees_conductor && (state == 0 || state == 'Z' || state == 'X')) {
 		ca_rt_off("the driver is gone");
 		return true;
 	}
 	return now > beat + SUSPEND;
 }
 
+CA_SIGSAFE void ca_rt_tend(uint64_t now)
+{
+	/* the run is over; we are in a process that outlives it, and say nothing */
+	if (atomic_load_explicit(&ca_rt.session->state, memory_order_relaxed) != CA_SESSION_OPEN)
+		switch_off();
+	else
+		ca_rt_conductor_is_gone(now);
+}
+
+CA_SIGSAFE void ca_rt_wind_down(struct ca_thread *t)
+{
+	static _Atomic bool clean;
+
+	ca_tick_stop(&t->tick);
+	if (ca_rt.patching && !atomic_load(&clean) && ca_patch_remove_all())
+		atomic_store(&clean, true);
+}
+
 /* ---- on ---------------------------------------------------------------------------*/
+static void raise_to(_Atomic uint32_t *used, uint32_t value)
+{
+	uint32_t now = atomic_load(used);
+
+	while (now < value && !atomic_compare_exchange_weak(used, &now, value))
+		;
+}
+
 static bool claim_process(struct ca_session *s)
 {
-	uint32_t pid = (uint32_t)getpid();
+	uint32_t pid = (uint32_t)getpid(), used = atomic_load(&s->processes_used);
+	struct ca_process *p;
 
-	for (uint32_t i = 0; i < CA_MAX_PROCESSES; i++) {
-		struct ca_process *p = &s->process[i];
-		uint32_t state = atomic_load_explicit(&p->state, memory_order_acquire);
-
-		/* the same pid before exec */
-		if (state == CA_SLOT_LIVE && p->pid == pid) {
-			ca_rt.process = i;
-			return true;
-		}
+	for (uint32_t i = 0; i < used; i++) {
+		p = &s->process[i];
+		/* the same pid before exec, or one that died; nothing of that image is left */
+		if (atomic_load_explicit(&p->state, memory_order_acquire) != CA_SLOT_LIVE || p->pid != pid)
+			continue;
+		atomic_store(&p->off, 0);
+		atomic_store(&p->patched, 0);
+		atomic_store(&p->patch_failed, 0);
+		ca_rt.process = i;
+		return true;
 	}
 	for (uint32_t i = 0; i < CA_MAX_PROCESSES; i++) {
-		struct ca_process *p = &s->process[i];
 		uint32_t expected = CA_SLOT_FREE;
 
+		p = &s->process[i];
 		if (!atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		p->pid = pid;
 		p->started = ca_clock_now();
 		atomic_store(&p->off, 0);
 		atomic_store(&p->patched, 0);
+		atomic_store(&p->patch_failed, 0);
 		ca_rt.process = i;
 		/* release: the conductor acquires state before it reads the rest */
 		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
-		if (atomic_load(&s->processes_used) < i + 1)
-			atomic_store(&s->processes_used, i + 1);
+		raise_to(&s->processes_used, i + 1);
 		return true;
 	}
 	return false;
@@ -124,7 +168,7 @@ static void sleep_ms(long ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 
-	nanosleep(&t, NULL);
+	ca_sys(SYS_nanosleep, (long)(intptr_t)&t, 0, 0, 0, 0, 0);
 }
 
 /* Progress points in the executable must be in place before main runs, and the notes that
@@ -166,52 +210,94 @@ static void find_own_text(void)
 	}
 }
 
-void ca_rt_forked(void)
+/* In any child of a fork the page of ca_rt.on has become zeros, so that a child that was made
+ * behind libc's back is left alone. One that we hear of joins again. */
+static void forked(void)
 {
-	if (!ca_rt.session || !atomic_load(&ca_rt.on))
+	if (!ca_rt.session || !ca_rt.joined)
 		return;
 	ca_rt.pid = (uint32_t)getpid();
 	ca_thread_forget();
-	if (!claim_process(ca_rt.session)) {
-		atomic_store(&ca_rt.on, false);
+	ca_modules_forked();
+	ca_probe_forked();
+	if (atomic_load(&ca_rt.session->state) != CA_SESSION_OPEN || !claim_process(ca_rt.session)) {
+		switch_off();
 		return;
 	}
 	ca_rt.session->process[ca_rt.process].main_module =
 		ca_modules_at(0) ? ca_modules_at(0)->module : 0;
+	atomic_store(&ca_rt.on, true);
 	ca_patch_forked();
 	ca_thread_begin();
 }
 
-static void attach(const char *path)
+void ca_rt_forked(void)
 {
-	struct ca_session *session;
-	const char *why = NULL;
-	enum ca_status status = ca_session_attach(path, &session);
+	int saved = errno;
 
+	forked();
+	errno = saved;
+}
+
+/* What exec needs later, when the program has changed its environment. */
+static bool remember_paths(const char *session)
+{
+	Dl_info info;
+
+	if (strlen(session) >= sizeof ca_rt.session_path)
+		return false;
+	strcpy(ca_rt.session_path, session);
+	if (dladdr((void *)(uintptr_t)&remember_paths, &info) && info.dli_fname &&
+	    strlen(info.dli_fname) < sizeof ca_rt.own_path)
+		strcpy(ca_rt.own_path, info.dli_fname);
+	return true;
+}
+
+static bool join_session(const char *path)
+{
+	enum ca_status status = remember_paths(path) ? ca_session_attach(path, &ca_rt.session) :
+						       CA_ERR_FORMAT;
+	struct ca_session *session = ca_rt.session;
+
+	/* a run that is over: we were started by something that outlives it */
+	if (status == CA_ERR_NOT_FOUND)
+		return false;
 	if (status != CA_OK) {
 		ca_log(CA_LOG_ERROR, "cannot join the run at %s (%s); the program runs without us", path,
 		       ca_status_name(status));
-		return;
+		return false;
 	}
 	ca_log_init((enum ca_log_level)(int)session->verbose, 2);
-	if (atomic_load(&session->state) != CA_SESSION_OPEN) {
-		ca_session_detach(session);
-		return;
-	}
-	ca_rt.session = session;
-	ca_rt.pid = (uint32_t)getpid();
-	ca_rt.period = session->period;
-	if (!claim_process(session)) {
-		ca_rt.session = NULL;
+	if (atomic_load(&session->state) == CA_SESSION_OPEN) {
+		ca_rt.pid = (uint32_t)getpid();
+		ca_rt.period = session->period;
+		if (claim_process(session))
+			return true;
 		ca_log(CA_LOG_ERROR, "more than %d processes in one run; this one runs without us",
 		       (int)CA_MAX_PROCESSES);
-		return;
 	}
-	free_old_slots(session);
+	ca_rt.session = NULL;
+	ca_session_detach(session);
+	return false;
+}
+
+static void attach(const char *path)
+{
+	const char *why = NULL;
+
+	if (!join_session(path))
+		return;
+	free_old_slots(ca_rt.session);
+	/* the program's core files and its children need not carry these */
+	madvise(ca_rt.session, sizeof *ca_rt.session + CA_MAX_THREADS * sizeof(struct ca_slot),
+		MADV_DONTDUMP);
+	madvise((void *)&ca_rt.on, WIPED, MADV_WIPEONFORK);
+	ca_rt.sees_conductor = process_exists(ca_rt.session->conductor);
+	ca_rt.joined = true;
 	atomic_store(&ca_rt.on, true);
-	ca_modules_scan(session);
+	ca_modules_scan(ca_rt.session);
 	find_own_text();
-	wait_for_index(session);
+	wait_for_index(ca_rt.session);
 	ca_rt.patching = ca_patch_init(&why);
 	if (!ca_rt.patching)
 		ca_log(CA_LOG_ERROR, "code cannot be patched (%s): progress points in it stay silent, "
@@ -226,12 +312,24 @@ static void attach(const char *path)
 	ca_thread_begin();
 }
 
-__attribute__((constructor)) static void start(void)
+void ca_rt_start(void)
 {
-	const char *path = getenv("CAUSAL_SESSION");
+	static atomic_flag started = ATOMIC_FLAG_INIT;
+	const char *path;
 	int saved = errno;
 
+	if (atomic_flag_test_and_set(&started))
+		return;
+	ca_real_resolve();
+	path = getenv("CAUSAL_SESSION");
 	if (path && *path)
 		attach(path);
 	errno = saved;
+}
+
+/* The loader runs this last of all libraries'; those that start threads earlier call
+ * ca_rt_start through our pthread_create. */
+__attribute__((constructor)) static void start(void)
+{
+	ca_rt_start();
 }

@@ -5,8 +5,8 @@
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
 #include "core/log.h"
+#include "core/sys.h"
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +15,11 @@
 
 __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
 
+/* The calling thread's place in life, for those that have no record. */
+static __thread enum { UNKNOWN, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
+static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
+
+enum { RETRY = 64 /* meetings between two tries to find a slot */ };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
 /* Record i belongs to slot i for as long as the process lives. */
@@ -69,15 +74,21 @@ static void thread_exits(void *unused)
 
 static void start_sources(struct ca_thread *t)
 {
+	static _Atomic bool told, have_ticks;
 	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
 	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
 	enum ca_status status = ca_tick_start(&t->tick, wanted, ca_rt.period, CA_SIGNAL);
 
-	if (status != CA_OK && wanted == CA_BACKEND_PERF)
+	/* later on it is no lack of permission but of memory or descriptors */
+	if (status != CA_OK && wanted == CA_BACKEND_PERF && have_ticks)
+		status = ca_tick_start(&t->tick, CA_BACKEND_TIMER, ca_rt.period, CA_SIGNAL);
+	if (status == CA_OK)
+		have_ticks = true;
+	else if (wanted == CA_BACKEND_PERF && !have_ticks)
 		ca_rt_off("perf_event_open is not allowed here; use -b auto or -b timer");
-	else if (status != CA_OK)
-		ca_log(CA_LOG_ERROR, "no ticks for thread %d (%s): it is not sampled", (int)t->tid,
-		       ca_status_name(status));
+	else if (!atomic_exchange(&told, true))
+		ca_log(CA_LOG_ERROR, "no ticks for thread %d and perhaps others (%s): not sampled",
+		       (int)t->tid, ca_status_name(status));
 	if (t->tick.backend == CA_BACKEND_PERF)
 		ca_switches_open(&t->switches);
 	else
@@ -93,11 +104,13 @@ void ca_thread_begin(void)
 	uint32_t number;
 	int saved = errno;
 
-	if (!s || ca_self || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	if (!s || ca_self || past == OVER || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	slot = claim_slot(s, &number);
 	if (!slot) {
-		atomic_fetch_add(&s->threads_missed, 1);
+		if (past == UNKNOWN)
+			atomic_fetch_add(&s->threads_missed, 1);
+		past = KNOWN;
 		return;
 	}
 	t = record(number);
@@ -116,6 +129,10 @@ void ca_thread_begin(void)
 	atomic_store(&slot->owed, 0);
 	atomic_store(&slot->paid, 0);
 	t->guard = 1;
+	t->stack.map_low = t->stack.map_high = 0;
+	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
+	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) |
+				    (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL) : 0));
 	t->selection = t->experiment = UINT64_MAX;
 	t->last = ca_clock_now();
 	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();
@@ -130,6 +147,7 @@ void ca_thread_begin(void)
 	if (have_exit_key)
 		pthread_setspecific(exit_key, t);
 	t->state = CA_THREAD_LIVE;
+	past = KNOWN;
 	ca_self = t;
 	ca_ledger_accrue(t, ca_clock_now(), NULL);
 	t->guard = 0;
@@ -141,7 +159,7 @@ static void wait_for_readers(struct ca_thread *t)
 	/* seq_cst: pairs with ledger.c, where a reader counts itself and then looks at by_slot */
 	for (int i = 0; i < EXIT_SPINS && atomic_load_explicit(&t->readers, memory_order_seq_cst); i++)
 		if (i > 100)
-			sched_yield();
+			ca_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
 void ca_thread_end(void)
@@ -157,6 +175,7 @@ void ca_thread_end(void)
 	ca_tick_stop(&t->tick);
 	if (t->depth)
 		ca_probe_left(t);
+	past = OVER; /* destructors that run after ours do not bring it back */
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
 	atomic_store_explicit(&ca_rt.by_slot[t->number], NULL, memory_order_seq_cst);
@@ -174,8 +193,77 @@ void ca_thread_forget(void)
 {
 	for (unsigned i = 0; i < CA_MAX_THREADS; i++)
 		atomic_store_explicit(&ca_rt.by_slot[i], NULL, memory_order_relaxed);
-	/* perf mappings are not copied by fork, POSIX timers neither: nothing to close */
-	if (ca_self)
-		ca_self->switches.page = NULL;
+	for (unsigned i = 0; i < CHUNKS; i++) {
+		struct ca_thread *chunk = atomic_load_explicit(&chunks[i], memory_order_relaxed);
+
+		/* perf mappings are not copied by fork, POSIX timers neither: nothing to close */
+		for (unsigned k = 0; chunk && k < CHUNK; k++) {
+			chunk[k].switches.page = NULL;
+			chunk[k].tick.backend = CA_BACKEND_AUTO;
+			atomic_store_explicit(&chunk[k].readers, 0, memory_order_relaxed);
+		}
+	}
 	ca_self = NULL;
+	ca_patch_counters = ca_patch_nobody;
+}
+
+struct ca_thread *ca_thread_late(void)
+{
+	if (past == OVER || (past == KNOWN && ++late_tries % RETRY))
+		return NULL;
+	ca_thread_begin();
+	return ca_self;
+}
+
+/* ---- around what the kernel does to signals ---------------------------------------------*/
+void ca_thread_pause(void)
+{
+	struct ca_thread *t = ca_self;
+
+	/* a child of vfork uses its parent's record, and has no ticks of its own */
+	if (!t || t->guard || (uint32_t)ca_sys_getpid() != ca_rt.pid)
+		return;
+	ca_meet();
+	t->guard++;
+	ca_tick_stop(&t->tick);
+	if (t->depth)
+		ca_probe_left(t);
+	t->guard--;
+}
+
+void ca_thread_resume(void)
+{
+	struct ca_thread *t = ca_self;
+	int saved = errno;
+
+	if (t && !t->guard && (uint32_t)ca_sys_getpid() == ca_rt.pid && t->tick.backend == CA_BACKEND_AUTO &&
+	    atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		ca_tick_start(&t->tick, (enum ca_backend)ca_rt.session->backend, ca_rt.period, CA_SIGNAL);
+	errno = saved;
+}
+
+bool ca_thread_hold(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->tick.backend != CA_BACKEND_TIMER)
+		return false;
+	/* an outer call holds it already, unless a longjmp has left that one */
+	if (t->held_sp && here < t->held_sp)
+		return false;
+	t->held_sp = here;
+	ca_sys_sigmask(SIG_BLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
+	return true;
+}
+
+void ca_thread_release(bool held)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!held)
+		return;
+	if (t)
+		t->held_sp = 0;
+	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
 }

@@ -15,7 +15,11 @@ static struct ca_thread *enter(void)
 {
 	struct ca_thread *t = ca_self;
 
-	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return NULL;
+	if (__builtin_expect(!t, 0))
+		t = ca_thread_late();
+	if (!t || t->guard)
 		return NULL;
 	t->guard++;
 	return t;
@@ -108,7 +112,11 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 			ca_ledger_log(CA_LOG_EXTERNAL, t, w.since, 0);
 		}
 	}
-	w.outer = t->waiting;
+	/* where the wrapper's own frame begins; an outer wait whose frame is gone was left */
+	w.sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t);
+	w.outer_sp = t->waiting_sp;
+	w.outer = w.sp < t->waiting_sp ? t->waiting : NULL;
+	t->waiting_sp = w.sp;
 	t->waiting = &kinds[w.kind];
 	t->guard--;
 	errno = saved;
@@ -125,6 +133,7 @@ void ca_wait_end(struct ca_waiting *w)
 		return;
 	t->guard++;
 	t->waiting = w->outer;
+	t->waiting_sp = w->outer_sp;
 	now = ca_clock_now();
 	if (w->in_s && t->depth) {
 		ca_ledger_log(CA_LOG_ON, t, now, w->kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);

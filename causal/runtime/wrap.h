@@ -13,8 +13,12 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <dlfcn.h>
 #include <sys/epoll.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -70,6 +74,9 @@
 	X(read, "")                        \
 	X(readv, "")                       \
 	X(pread, "")                       \
+	X(pread64, "")                     \
+	X(__read_chk, "")                  \
+	X(__recv_chk, "")                  \
 	X(recv, "")                        \
 	X(recvfrom, "")                    \
 	X(recvmsg, "")                     \
@@ -89,6 +96,9 @@
 	X(pselect, "")                     \
 	X(epoll_wait, "")                  \
 	X(epoll_pwait, "")                 \
+	X(epoll_pwait2, "")                \
+	X(__poll_chk, "")                  \
+	X(__ppoll_chk, "")                 \
 	X(nanosleep, "")                   \
 	X(clock_nanosleep, "")             \
 	X(usleep, "")                      \
@@ -105,6 +115,19 @@
 	X(sigwaitinfo, "")                 \
 	X(sigtimedwait, "")                \
 	X(sigsuspend, "")                  \
+	X(pause, "")                       \
+	X(signalfd, "")                    \
+	X(semop, "")                       \
+	X(semtimedop, "")                  \
+	X(msgrcv, "")                      \
+	X(msgsnd, "")                      \
+	X(dlopen, "")                      \
+	X(dlclose, "")                     \
+	X(execv, "")                       \
+	X(execvp, "")                      \
+	X(execl, "")                       \
+	X(execlp, "")                      \
+	X(execle, "")                      \
 	X(execve, "")                      \
 	X(execvpe, "")                     \
 	X(fexecve, "")                     \
@@ -112,6 +135,11 @@
 	X(posix_spawnp, "")
 
 pid_t wait4(pid_t, int *, int, struct rusage *);
+/* what _FORTIFY_SOURCE makes of some */
+ssize_t __read_chk(int, void *, size_t, size_t);
+ssize_t __recv_chk(int, void *, size_t, size_t, int);
+int __poll_chk(struct pollfd *, nfds_t, int, size_t);
+int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 
 struct ca_real {
 #define X(name, version) __typeof__(&name) name;
@@ -119,14 +147,16 @@ struct ca_real {
 #undef X
 };
 extern CA_HIDDEN struct ca_real ca_real;
-/* Look all of them up: in the constructor, or earlier when another library's constructor
- * calls one of them. */
+/* Look all of them up: in the constructor. */
 CA_HIDDEN void ca_real_resolve(void);
+/* Earlier, when another library's constructor calls one of them, only that one: the search may
+ * itself come back here, through a malloc that is not libc's. */
+CA_HIDDEN void ca_real_resolve_at(void *member);
 
-#define REAL(name) (__extension__({              \
-	if (__builtin_expect(!ca_real.name, 0)) \
-		ca_real_resolve();              \
-	ca_real.name;                           \
+#define REAL(name) (__extension__({                       \
+	if (__builtin_expect(!ca_real.name, 0))          \
+		ca_real_resolve_at((void *)&ca_real.name); \
+	ca_real.name;                                    \
 }))
 
 /* Call the real function as a wait of this kind. fd: see ca_wait_begin. */
@@ -136,6 +166,20 @@ CA_HIDDEN void ca_real_resolve(void);
 	ca_wait_end(&waiting_);                                    \
 	result_;                                                   \
 })
+/* As WAITING, for calls that return EINTR after any handler, SA_RESTART or not: with the timer
+ * back end, whose ticks come in system calls, our signal is kept off. */
+#define HELD(kind, fd, call) __extension__({                          \
+	struct ca_waiting waiting_ = ca_wait_begin((kind), (fd));     \
+	bool held_ = ca_thread_hold();                                \
+	__typeof__(call) result_ = (call);                            \
+	ca_thread_release(held_);                                     \
+	ca_wait_end(&waiting_);                                       \
+	result_;                                                      \
+})
+/* Masks that the program sets: ours are never blocked, except in a wait that would otherwise
+ * end with EINTR. NULL stays NULL. */
+CA_HIDDEN const sigset_t *ca_signal_open_mask(const sigset_t *set, sigset_t *copy);
+CA_HIDDEN const sigset_t *ca_signal_wait_mask(const sigset_t *set, sigset_t *copy);
 /* Pay, then call. */
 #define MEETING(call) (ca_meet(), (call))
 

@@ -4,7 +4,8 @@
 #include <errno.h>
 
 #define FROM_FD(fd, call) WAITING(CA_WAIT_EXTERNAL, (fd), (call))
-#define FROM_CLOCK(call) WAITING(CA_WAIT_EXTERNAL, -1, (call))
+#define HELD_FD(fd, call) HELD(CA_WAIT_EXTERNAL, (fd), (call)) /* may have a time limit */
+#define FROM_CLOCK(call) HELD(CA_WAIT_EXTERNAL, -1, (call))
 
 CA_EXPORT ssize_t read(int fd, void *data, size_t n)
 {
@@ -21,35 +22,50 @@ CA_EXPORT ssize_t pread(int fd, void *data, size_t n, off_t at)
 	return FROM_FD(fd, REAL(pread)(fd, data, n, at));
 }
 
+CA_EXPORT ssize_t pread64(int fd, void *data, size_t n, off64_t at)
+{
+	return FROM_FD(fd, REAL(pread64)(fd, data, n, at));
+}
+
+CA_EXPORT ssize_t __read_chk(int fd, void *data, size_t n, size_t room)
+{
+	return FROM_FD(fd, REAL(__read_chk)(fd, data, n, room));
+}
+
+CA_EXPORT ssize_t __recv_chk(int fd, void *data, size_t n, size_t room, int flags)
+{
+	return HELD_FD(fd, REAL(__recv_chk)(fd, data, n, room, flags));
+}
+
 CA_EXPORT ssize_t recv(int fd, void *data, size_t n, int flags)
 {
-	return FROM_FD(fd, REAL(recv)(fd, data, n, flags));
+	return HELD_FD(fd, REAL(recv)(fd, data, n, flags));
 }
 
 CA_EXPORT ssize_t recvfrom(int fd, void *restrict data, size_t n, int flags,
 			   __SOCKADDR_ARG from, socklen_t *restrict size)
 {
-	return FROM_FD(fd, REAL(recvfrom)(fd, data, n, flags, from, size));
+	return HELD_FD(fd, REAL(recvfrom)(fd, data, n, flags, from, size));
 }
 
 CA_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-	return FROM_FD(fd, REAL(recvmsg)(fd, m, flags));
+	return HELD_FD(fd, REAL(recvmsg)(fd, m, flags));
 }
 
 CA_EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict size)
 {
-	return FROM_FD(fd, REAL(accept)(fd, from, size));
+	return HELD_FD(fd, REAL(accept)(fd, from, size));
 }
 
 CA_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict size, int flags)
 {
-	return FROM_FD(fd, REAL(accept4)(fd, from, size, flags));
+	return HELD_FD(fd, REAL(accept4)(fd, from, size, flags));
 }
 
 CA_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
-	return FROM_FD(fd, REAL(connect)(fd, to, size));
+	return HELD_FD(fd, REAL(connect)(fd, to, size));
 }
 
 CA_EXPORT ssize_t write(int fd, const void *data, size_t n)
@@ -64,18 +80,18 @@ CA_EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
 
 CA_EXPORT ssize_t send(int fd, const void *data, size_t n, int flags)
 {
-	return FROM_FD(fd, REAL(send)(fd, data, n, flags));
+	return HELD_FD(fd, REAL(send)(fd, data, n, flags));
 }
 
 CA_EXPORT ssize_t sendto(int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to,
 			 socklen_t size)
 {
-	return FROM_FD(fd, REAL(sendto)(fd, data, n, flags, to, size));
+	return HELD_FD(fd, REAL(sendto)(fd, data, n, flags, to, size));
 }
 
 CA_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
-	return FROM_FD(fd, REAL(sendmsg)(fd, m, flags));
+	return HELD_FD(fd, REAL(sendmsg)(fd, m, flags));
 }
 
 CA_EXPORT int fsync(int fd)
@@ -103,31 +119,44 @@ static int only_fd(struct pollfd *fds, nfds_t n)
 	/* poll's prototype makes gcc believe that fds is only written to */
 	const struct pollfd *volatile first = fds;
 
-	return n == 1 ? first->fd : -1;
+	return n == 1 && first ? first->fd : -1;
 }
+
+/* result_ = call, between the two ends of a wait for fds. */
+#define POLLING(fds, n, call) __extension__({                                        \
+	struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n)); \
+	bool held_ = ca_thread_hold();                                               \
+	int result_ = (call);                                                        \
+	ca_thread_release(held_);                                                    \
+	if (waiting_.thread)                                                         \
+		waiting_.kind = ended_by(fds, n, result_);                           \
+	ca_wait_end(&waiting_);                                                      \
+	result_;                                                                     \
+})
 
 CA_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n));
-	int r;
+	return POLLING(fds, n, REAL(poll)(fds, n, timeout));
+}
 
-	r = REAL(poll)(fds, n, timeout);
-
-	w.kind = ended_by(fds, n, r);
-	ca_wait_end(&w);
-	return r;
+CA_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
+{
+	return POLLING(fds, n, REAL(__poll_chk)(fds, n, timeout, room));
 }
 
 CA_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
-	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n));
-	int r;
+	sigset_t copy;
 
-	r = REAL(ppoll)(fds, n, timeout, mask);
+	return POLLING(fds, n, REAL(ppoll)(fds, n, timeout, ca_signal_wait_mask(mask, &copy)));
+}
 
-	w.kind = ended_by(fds, n, r);
-	ca_wait_end(&w);
-	return r;
+CA_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+			  const sigset_t *mask, size_t room)
+{
+	sigset_t copy;
+
+	return POLLING(fds, n, REAL(__ppoll_chk)(fds, n, timeout, ca_signal_wait_mask(mask, &copy), room));
 }
 
 CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
@@ -139,7 +168,9 @@ CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *r
 CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
 		      const struct timespec *restrict timeout, const sigset_t *restrict mask)
 {
-	return FROM_CLOCK(REAL(pselect)(n, in, out, ex, timeout, mask));
+	sigset_t copy;
+
+	return FROM_CLOCK(REAL(pselect)(n, in, out, ex, timeout, ca_signal_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
@@ -149,7 +180,17 @@ CA_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 
 CA_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask)
 {
-	return FROM_CLOCK(REAL(epoll_pwait)(fd, events, n, timeout, mask));
+	sigset_t copy;
+
+	return FROM_CLOCK(REAL(epoll_pwait)(fd, events, n, timeout, ca_signal_wait_mask(mask, &copy)));
+}
+
+CA_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
+			   const sigset_t *mask)
+{
+	sigset_t copy;
+
+	return FROM_CLOCK(REAL(epoll_pwait2)(fd, events, n, timeout, ca_signal_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
@@ -190,4 +231,25 @@ CA_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 CA_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	return WAITING(CA_WAIT_OTHERS, -1, REAL(wait4)(pid, status, options, usage));
+}
+
+/* System V's: nothing tells who is at the other end; mostly others of the run. */
+CA_EXPORT int semop(int id, struct sembuf *operations, size_t n)
+{
+	return HELD(CA_WAIT_OTHERS, -1, REAL(semop)(id, operations, n));
+}
+
+CA_EXPORT int semtimedop(int id, struct sembuf *operations, size_t n, const struct timespec *timeout)
+{
+	return HELD(CA_WAIT_OTHERS, -1, REAL(semtimedop)(id, operations, n, timeout));
+}
+
+CA_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)
+{
+	return HELD(CA_WAIT_OTHERS, -1, REAL(msgrcv)(id, message, n, type, flags));
+}
+
+CA_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
+{
+	return HELD(CA_WAIT_OTHERS, -1, REAL(msgsnd)(id, message, n, flags));
 }

@@ -14,16 +14,29 @@ static const struct {
 #undef X
 };
 
+static void resolve(size_t i)
+{
+	void **slot = (void **)(void *)((char *)&ca_real + wanted[i].offset);
+	void *found = NULL;
+
+	if (*slot)
+		return;
+	if (wanted[i].version[0])
+		found = dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
+	*slot = found ? found : dlsym(RTLD_NEXT, wanted[i].name);
+}
+
 void ca_real_resolve(void)
 {
-	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-		void **slot = (void **)(void *)((char *)&ca_real + wanted[i].offset);
-		void *found = NULL;
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+		resolve(i);
+}
 
-		if (*slot)
-			continue;
-		if (wanted[i].version[0])
-			found = dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
-		*slot = found ? found : dlsym(RTLD_NEXT, wanted[i].name);
-	}
+void ca_real_resolve_at(void *member)
+{
+	size_t offset = (size_t)((char *)member - (char *)&ca_real);
+
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+		if (wanted[i].offset == offset)
+			resolve(i);
 }

@@ -187,10 +187,11 @@ CA_EXPORT int sem_wait(sem_t *s)
 	int saved = errno;
 
 	ca_meet();
+	pthread_testcancel(); /* it is a place for that also when it does not block */
 	if (ca_self && REAL(sem_trywait)(s) == 0)
 		return 0;
 	errno = saved;
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(sem_wait)(s));
+	return HELD(CA_WAIT_OTHERS, -1, REAL(sem_wait)(s));
 }
 
 /* The semaphore's limit is told by errno, not by the result. */
@@ -204,8 +205,10 @@ static void limit_ended_it(struct ca_waiting *w, int result)
 CA_EXPORT int sem_timedwait(sem_t *restrict s, const struct timespec *restrict until)
 {
 	struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	bool held = ca_thread_hold();
 	int r = REAL(sem_timedwait)(s, until);
 
+	ca_thread_release(held);
 	limit_ended_it(&w, r);
 	return r;
 }
@@ -213,8 +216,10 @@ CA_EXPORT int sem_timedwait(sem_t *restrict s, const struct timespec *restrict u
 CA_EXPORT int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict until)
 {
 	struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	bool held = ca_thread_hold();
 	int r = REAL(sem_clockwait)(s, clock, until);
 
+	ca_thread_release(held);
 	limit_ended_it(&w, r);
 	return r;
 }
@@ -248,23 +253,39 @@ static bool futex_waits(long op)
 	}
 }
 
+/* How many threads of which kind a raw call makes: a child with memory of its own joins. */
+static bool forks(long number, long flags)
+{
+#ifdef SYS_fork
+	if (number == SYS_fork)
+		return true;
+#endif
+	return number == SYS_clone && !(flags & CLONE_VM);
+}
+
 /* Locks of other languages' libraries (Rust's std among them) call futex this way. */
 CA_EXPORT long syscall(long number, ...)
 {
-	long a[6];
+	long a[6], r;
 	va_list list;
 
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (number != SYS_futex)
-		return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number != SYS_futex) {
+		r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		if (r == 0 && forks(number, a[0]))
+			ca_rt_forked();
+		return r;
+	}
 	if (!futex_waits(a[1]))
 		return MEETING(REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 	struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);
-	long r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	bool held = ca_thread_hold();
 
+	r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	ca_thread_release(held);
 	limit_ended_it(&w, (int)r);
 	return r;
 }

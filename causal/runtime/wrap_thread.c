@@ -1,8 +1,7 @@
 /* Threads that start and join; programs that are executed. */
 #include "causal/runtime/wrap.h"
-#include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,8 @@ struct start {
 
 static struct start *new_start(void *argument)
 {
+	ca_rt_start(); /* a library's constructor may be here before ours */
+
 	struct start *s = ca_rt.session && atomic_load(&ca_rt.on) ? malloc(sizeof *s) : NULL;
 
 	if (s)
@@ -123,78 +124,141 @@ static const char *find_in(char *const env[], const char *name)
 	return NULL;
 }
 
-static const char *own_path(void)
-{
-	Dl_info info;
+#define SESSION "CAUSAL_SESSION="
+#define PRELOAD "LD_PRELOAD="
 
-	return dladdr((void *)(uintptr_t)&own_path, &info) && info.dli_fname ? info.dli_fname : "";
+static bool has_us(char *const env[])
+{
+	const char *preload = find_in(env, "LD_PRELOAD");
+
+	return !ca_rt.session || !atomic_load(&ca_rt.on) || !*ca_rt.own_path ||
+	       (find_in(env, "CAUSAL_SESSION") && preload && strstr(preload, ca_rt.own_path));
 }
 
+/* Room for a list that is long enough, and for its two new strings; 0: not needed. The caller
+ * provides it on its stack, since vfork's child may not allocate. */
+static size_t list_room(char *const env[])
+{
+	size_t n = 0;
 
-/* Room for the additions comes from the caller, since vfork's child may not allocate. */
-enum { EXTRA_TEXT = 8192, EXTRA_ENTRIES = 4 };
+	if (has_us(env))
+		return 0;
+	while (env && env[n])
+		n++;
+	return n + 3;
+}
+
+static size_t text_room(char *const env[])
+{
+	const char *preload = find_in(env, "LD_PRELOAD");
+
+	return has_us(env) ? 0 : strlen(SESSION PRELOAD) + strlen(ca_rt.session_path) + strlen(ca_rt.own_path) +
+				 (preload ? strlen(preload) : 0) + 4;
+}
 
 static char *const *with_us(char *const env[], char **list, size_t slots, char *text)
 {
-	const char *session = getenv("CAUSAL_SESSION"), *preload = find_in(env, "LD_PRELOAD");
-	const char *own = own_path();
-	size_t n = 0, used;
+	const char *preload = find_in(env, "LD_PRELOAD");
+	size_t n = 0;
 
-	if (!session || !ca_rt.session || !atomic_load(&ca_rt.on) ||
-	    (find_in(env, "CAUSAL_SESSION") && preload && strstr(preload, "libcausal-rt")))
+	if (!slots)
 		return env;
-	for (; env && *env; env++)
-		if (strncmp(*env, "CAUSAL_SESSION=", 15) && strncmp(*env, "LD_PRELOAD=", 11) &&
-		    n + EXTRA_ENTRIES < slots)
+	for (; env && *env && n + 3 < slots; env++)
+		if (strncmp(*env, SESSION, strlen(SESSION)) && strncmp(*env, PRELOAD, strlen(PRELOAD)))
 			list[n++] = *env;
-	used = (size_t)snprintf(text, EXTRA_TEXT, "CAUSAL_SESSION=%s", session) + 1;
 	list[n++] = text;
-	if (used < EXTRA_TEXT) {
-		list[n++] = text + used;
-		snprintf(text + used, EXTRA_TEXT - used, "LD_PRELOAD=%s%s%s", preload ? preload : "",
-			 preload && *preload ? ":" : "", own);
-	}
+	text = stpcpy(stpcpy(text, SESSION), ca_rt.session_path) + 1;
+	list[n++] = text;
+	text = stpcpy(text, PRELOAD);
+	if (preload && *preload)
+		text = stpcpy(stpcpy(text, preload), ":");
+	strcpy(text, ca_rt.own_path);
 	list[n] = NULL;
 	return list;
 }
 
-static size_t count(char *const env[])
-{
-	size_t n = 0;
-
-	while (env && env[n])
-		n++;
-	return n + EXTRA_ENTRIES + 1;
-}
-
-/* These are variable-length arrays on purpose: see with_us. */
-#define WITH_US(env)                               \
-	size_t slots_ = count(env);                \
-	char *list_[slots_], text_[EXTRA_TEXT];    \
+/* These are variable-length arrays on purpose: see list_room. */
+#define WITH_US(env)                                       \
+	size_t slots_ = list_room(env);                    \
+	char *list_[slots_ + 1], text_[text_room(env) + 1]; \
 	char *const *env_ = with_us((env), list_, slots_, text_)
+
+#define EXEC(call) __extension__({     \
+	int failed_;                   \
+	ca_thread_pause();             \
+	failed_ = (call);              \
+	ca_thread_resume();            \
+	failed_;                       \
+})
 
 CA_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
 	WITH_US(env);
 
-	ca_meet();
-	return REAL(execve)(path, argv, env_);
+	return EXEC(REAL(execve)(path, argv, env_));
 }
 
 CA_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
 	WITH_US(env);
 
-	ca_meet();
-	return REAL(execvpe)(file, argv, env_);
+	return EXEC(REAL(execvpe)(file, argv, env_));
 }
 
 CA_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
 	WITH_US(env);
 
-	ca_meet();
-	return REAL(fexecve)(fd, argv, env_);
+	return EXEC(REAL(fexecve)(fd, argv, env_));
+}
+
+CA_EXPORT int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+CA_EXPORT int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+/* The list of arguments of execl and its kin, in an array on the caller's stack. */
+#define COLLECT(first)                                    \
+	size_t n_ = 1;                                    \
+	va_list list_;                                    \
+                                                          \
+	va_start(list_, first);                           \
+	while (va_arg(list_, char *))                     \
+		n_++;                                     \
+	va_end(list_);                                    \
+	char *argv_[n_ + 1];                              \
+	argv_[0] = (char *)(uintptr_t)(first);            \
+	va_start(list_, first);                           \
+	for (size_t i_ = 1; i_ <= n_; i_++)               \
+		argv_[i_] = va_arg(list_, char *)
+
+CA_EXPORT int execl(const char *path, const char *first, ...)
+{
+	COLLECT(first);
+	va_end(list_);
+	return execve(path, argv_, environ);
+}
+
+CA_EXPORT int execlp(const char *file, const char *first, ...)
+{
+	COLLECT(first);
+	va_end(list_);
+	return execvpe(file, argv_, environ);
+}
+
+CA_EXPORT int execle(const char *path, const char *first, ...)
+{
+	char *const *env;
+
+	COLLECT(first);
+	env = va_arg(list_, char *const *);
+	va_end(list_);
+	return execve(path, argv_, env);
 }
 
 CA_EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
@@ -204,8 +268,7 @@ CA_EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
 {
 	WITH_US(env);
 
-	ca_meet();
-	return REAL(posix_spawn)(pid, path, actions, attr, argv, env_);
+	return MEETING(REAL(posix_spawn)(pid, path, actions, attr, argv, env_));
 }
 
 CA_EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -215,6 +278,50 @@ CA_EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 {
 	WITH_US(env);
 
-	ca_meet();
-	return REAL(posix_spawnp)(pid, file, actions, attr, argv, env_);
+	return MEETING(REAL(posix_spawnp)(pid, file, actions, attr, argv, env_));
+}
+
+/* ---- libraries that come and go ------------------------------------------------------*/
+/* The loader looks at who calls dlopen (its RUNPATH, its namespace), so nothing of ours may
+ * stand between: the note is made first, and the call is a jump. */
+__attribute__((used)) static void *before_dlopen(void)
+{
+	int saved = errno;
+	void *real = (void *)REAL(dlopen);
+
+	ca_points_libraries_change();
+	errno = saved;
+	return real;
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+	".globl dlopen\n"
+	".type dlopen, @function\n"
+	"dlopen:\n"
+	"	.cfi_startproc\n"
+	"	push %rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	push %rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	sub $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call before_dlopen\n"
+	"	add $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	jmp *%rax\n"
+	"	.cfi_endproc\n"
+	".size dlopen, . - dlopen\n");
+#endif
+
+CA_EXPORT int dlclose(void *handle)
+{
+	int r = REAL(dlclose)(handle);
+
+	ca_points_libraries_change();
+	return r;
 }

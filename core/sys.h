@@ -1,0 +1,92 @@
+/* System calls without libc: no errno, no cancellation point, no wrapper of ours or of anybody
+ * else who is preloaded. For what the runtime does in handlers and hooks; ordinary code uses
+ * libc. Any context. */
+#ifndef CA_CORE_SYS_H
+#define CA_CORE_SYS_H
+#include "core/status.h"
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+/* Returns -errno on failure. Unused arguments are 0. */
+#if defined(__x86_64__)
+CA_SIGSAFE static inline long ca_sys(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+#elif defined(__aarch64__)
+CA_SIGSAFE static inline long ca_sys(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+}
+#endif
+
+CA_SIGSAFE static inline int ca_sys_open(const char *path, int flags)
+{
+	return (int)ca_sys(SYS_openat, AT_FDCWD, (long)(intptr_t)path, flags | O_CLOEXEC, 0, 0, 0);
+}
+
+CA_SIGSAFE static inline long ca_sys_read(int fd, void *data, size_t size)
+{
+	return ca_sys(SYS_read, fd, (long)(intptr_t)data, (long)size, 0, 0, 0);
+}
+
+CA_SIGSAFE static inline void ca_sys_close(int fd)
+{
+	ca_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+CA_SIGSAFE static inline pid_t ca_sys_getpid(void)
+{
+	return (pid_t)ca_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* how: SIG_BLOCK, SIG_UNBLOCK; signals are bits, signal 1 the lowest. Returns those that were
+ * blocked before. */
+CA_SIGSAFE static inline uint64_t ca_sys_sigmask(int how, uint64_t signals)
+{
+	uint64_t old = 0;
+
+	ca_sys(SYS_rt_sigprocmask, how, (long)(intptr_t)&signals, (long)(intptr_t)&old,
+	       sizeof old, 0, 0);
+	return old;
+}
+#define CA_SYS_SIGNAL(number) (UINT64_C(1) << ((number)-1))
+
+/* Read this process's memory where it may not be mapped; < 0: nothing could be read. */
+CA_SIGSAFE static inline long ca_sys_peek(uintptr_t address, void *to, size_t size)
+{
+	struct {
+		uintptr_t base;
+		size_t length;
+	} local = { (uintptr_t)to, size }, remote = { address, size };
+
+	return ca_sys(SYS_process_vm_readv, ca_sys_getpid(), (long)(intptr_t)&local, 1,
+		      (long)(intptr_t)&remote, 1, 0);
+}
+
+#endif
