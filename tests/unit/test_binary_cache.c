@@ -1,14 +1,11 @@
 /* The index file and its cache: hits, damage of every kind, writers at the same time, places
  * that cannot be written, and binaries whose debug information is damaged. */
+#include "tests/unit/unit.h"
+
 #include "tests/unit/binary_fixture.h"
-#include <cmocka.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

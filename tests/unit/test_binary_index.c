@@ -1,14 +1,11 @@
 /* Functions, lines and inlined calls of small programs, built in every way that the index
  * must cope with, against nm and against libdw's own look-ups. */
+#include "tests/unit/unit.h"
+
 #include "tests/unit/binary_fixture.h"
-#include <cmocka.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 static const char source_a[] =
 	"#include <stdio.h>\n"

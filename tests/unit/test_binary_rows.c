@@ -1,15 +1,12 @@
 /* Unwind rows against libdw's own reading of call frame information, for every row of this
  * test, of the libraries that it has loaded, and of code with unusual frames. */
+#include "tests/unit/unit.h"
+
 #include "tests/unit/binary_fixture.h"
-#include <cmocka.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Functions whose frames are not everyday ones. */
 static const char unusual[] =

@@ -1,10 +1,7 @@
 /* Scopes: tables of what is in and what is out. */
+#include "tests/unit/unit.h"
+
 #include "binary/scope.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 static struct ca_scope *make(const struct ca_scope_spec *spec)
