@@ -74,17 +74,21 @@ static struct reading run_coz(const struct acc_options *options, const struct ac
 	struct acc_run run;
 
 	snprintf(out, sizeof out, "%s/%s-%s.coz", options->work, c->program, c->region);
-	snprintf(log, sizeof log, "%s/coz.log", options->work);
 	snprintf(fixed, sizeof fixed, "%s:%u", c->source, result->line);
 	snprintf(percent, sizeof percent, "%g", speedup);
 	snprintf(time, sizeof time, "%g", seconds);
-	unlink(out);
+	snprintf(log, sizeof log, "%s/coz.log", options->work);
 	acc_program(options, c, "coz", program);
 	const char *argv[] = { "coz",	  "run",	       "--output", out,	  "--fixed-line",
 			       fixed,	  "--fixed-speedup", percent,	 "---",	  program,
 			       "--seconds", time,	       NULL };
-	if (!acc_run_once(argv, seconds * 3 + 20, log, &run))
-		return (struct reading){ NAN, NAN };
+	for (int attempt = 0; attempt <= options->retries; attempt++) {
+		unlink(out); /* Coz appends */
+		if (!acc_run_once(argv, seconds * 3 + 20, log, &run))
+			return (struct reading){ NAN, NAN };
+		if (run.status || run.others <= options->noise)
+			break;
+	}
 	return read_coz(out, c->flags & ACC_LATENCY);
 }
 

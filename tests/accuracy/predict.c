@@ -198,18 +198,28 @@ static double half_width(const struct tally *treated, const struct tally *base)
 
 static double visits_of(struct json_object *experiment, const char *point)
 {
-	struct json_object *visits;
+	struct json_object *progress;
 
-	if (!json_object_object_get_ex(experiment, "visits", &visits) ||
-	    !json_object_is_type(visits, json_type_array))
+	if (!json_object_object_get_ex(experiment, "progress", &progress) ||
+	    !json_object_is_type(progress, json_type_array))
 		return NAN;
-	for (size_t i = 0; i < json_object_array_length(visits); i++) {
-		struct json_object *v = json_object_array_get_idx(visits, i);
+	for (size_t i = 0; i < json_object_array_length(progress); i++) {
+		struct json_object *v = json_object_array_get_idx(progress, i);
 
-		if (!strcmp(string(v, "point"), point))
+		if (!strcmp(string(v, "point"), point) && !strcmp(string(v, "kind"), "throughput"))
 			return number(v, "delta");
 	}
 	return NAN;
+}
+
+static bool is_used(struct json_object *record)
+{
+	struct json_object *flags;
+
+	return record && !strcmp(string(record, "type"), "experiment") &&
+	       json_object_object_get_ex(record, "flags", &flags) &&
+	       json_object_is_type(flags, json_type_array) &&
+	       json_object_array_length(flags) == 0;
 }
 
 /* Adds one line of a run file; true if it changed `base` or `treated`. */
@@ -219,18 +229,16 @@ static bool add_record(const char *line, double speedup, const char *point, stru
 	struct json_object *record = json_tokener_parse(line);
 	bool added = false;
 
-	if (record && !strcmp(string(record, "type"), "experiment") &&
-	    !(number(record, "flags") > 0)) {
+	if (is_used(record)) {
 		double p = number(record, "speedup"), visits = visits_of(record, point);
-		double seconds = (number(record, "end") - number(record, "start")) * 1e-9;
-		double period = (seconds - number(record, "delay") * 1e-9) / visits;
-		struct tally *t = fabs(p) < 0.01		? base
+		double period = number(record, "duration") * 1e-9 / visits;
+		struct tally *t = fabs(p) < 0.01	     ? base
 				  : fabs(p - speedup) < 0.01 ? treated
-							      : NULL;
+							     : NULL;
 
 		if (t && visits > 0 && period > 0 && t->n < 4096) {
 			t->period[t->n++] = period;
-			t->seconds += seconds;
+			t->seconds += (number(record, "end") - number(record, "start")) * 1e-9;
 			added = true;
 		}
 	}
@@ -266,12 +274,18 @@ static double seconds_to_5(const char *dir, double speedup, const char *point, i
 	return NAN;
 }
 
+static void show_command(const struct acc_options *options, const struct command *command)
+{
+	for (size_t i = 0; options->verbose && i < command->n; i++)
+		fprintf(stderr, "%s%c", command->argv[i], i + 1 < command->n ? ' ' : '\n');
+}
+
 bool acc_predict(const struct acc_options *options, struct acc_result *result, size_t repeat)
 {
 	const struct acc_case *c = result->c;
 	struct command command;
 	struct acc_run run;
-	char speedups[128] = "0";
+	char speedups[128] = "0", log[ACC_PATH];
 	double seconds = options->seconds / options->runs;
 
 	for (size_t s = 0; s < options->speedups; s++) {
@@ -280,22 +294,24 @@ bool acc_predict(const struct acc_options *options, struct acc_result *result, s
 		snprintf(speedups + at, sizeof speedups - at, ",%g", options->speedup[s]);
 		result->ours[s][repeat] = (struct acc_estimate){ NAN, NAN, NAN, NAN };
 	}
-	snprintf(command.dir, sizeof command.dir, "%s/%s-%s-%zu", options->work, c->program,
-		 c->region, repeat);
-	build_command(&command, options, result, options->runs, speedups, seconds);
-	if (options->verbose) {
-		for (size_t i = 0; i < command.n; i++)
-			fprintf(stderr, "%s%c", command.argv[i], i + 1 < command.n ? ' ' : '\n');
-	}
-	char log[ACC_PATH];
-
 	snprintf(log, sizeof log, "%s/stderr.log", options->work);
-	if (!acc_run_once(command.argv, options->seconds * 2 + 60, log, &run)) {
-		snprintf(result->problem, sizeof result->problem, "cannot start %s", options->causal);
-		return false;
+	for (int attempt = 0;; attempt++) {
+		snprintf(command.dir, sizeof command.dir, "%s/%s-%s-%zu-%d", options->work, c->program,
+			 c->region, repeat, attempt);
+		build_command(&command, options, result, options->runs, speedups, seconds);
+		show_command(options, &command);
+		if (!acc_run_once(command.argv, options->seconds * 2 + 60, log, &run)) {
+			snprintf(result->problem, sizeof result->problem, "cannot start %s",
+				 options->causal);
+			return false;
+		}
+		if (run.status || run.others <= options->noise)
+			break;
+		if (attempt >= options->retries / 2) { /* long runs: fewer of them */
+			result->noisy++;
+			break;
+		}
 	}
-	if (run.others > options->noise)
-		result->noisy++;
 	if (run.status)
 		snprintf(result->problem, sizeof result->problem, "causal: exit status %d", run.status);
 	if (run.status || !read_profile(options, command.dir, result, repeat))
