@@ -145,6 +145,7 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 	ca_vec_free(&worker->warnings);
 	ca_pointers_free(&worker->names);
 	ca_pointers_free(&worker->scopes);
+	ca_line_table_free(&worker->other_table);
 	dwarf_end(worker->dwarf);
 	elf_end(worker->elf);
 }

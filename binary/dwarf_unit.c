@@ -168,8 +168,36 @@ static bool has_code(Dwarf_Die *die)
 	return dwarf_hasattr(die, DW_AT_low_pc) || dwarf_hasattr(die, DW_AT_ranges);
 }
 
+static const char *text_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
+/* The name of a file in another unit's table. */
+static uint32_t other_file(struct ca_dwarf_worker *worker, Dwarf_CU *cu, Dwarf_Word file)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die die;
+	Dwarf_Word offset;
+
+	if (worker->other != cu) {
+		ca_line_table_free(&worker->other_table);
+		worker->other = cu;
+		if (!dwarf_cu_die(cu, &die, NULL, NULL, NULL, NULL, NULL, NULL) ||
+		    !dwarf_attr(&die, DW_AT_stmt_list, &attribute) ||
+		    dwarf_formudata(&attribute, &offset) != 0 ||
+		    !ca_line_table_read(&worker->other_table, &worker->sections, offset,
+					text_of(&die, DW_AT_comp_dir), dwarf_diename(&die),
+					&worker->strings))
+			ca_line_table_free(&worker->other_table);
+	}
+	return ca_line_table_file(&worker->other_table, file);
+}
+
 /* The file that the function is defined in. Its number may be one of another unit's table. */
-static uint32_t declaration_file(const struct walk *walk, Dwarf_Die *die)
+static uint32_t declaration_file(struct walk *walk, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word file;
@@ -179,6 +207,8 @@ static uint32_t declaration_file(const struct walk *walk, Dwarf_Die *die)
 		return 0;
 	if (attribute.cu == walk->cu)
 		return ca_line_table_file(&walk->table, file);
+	if (dwarf_cu_getdwarf(attribute.cu) == walk->worker->dwarf)
+		return other_file(walk->worker, attribute.cu, file);
 	return ca_strings_put(&walk->worker->strings, dwarf_decl_file(die));
 }
 
@@ -324,13 +354,6 @@ static bool find_split(struct ca_dwarf_worker *worker, Dwarf_Die *die, Dwarf_Die
 		      worker->build->object.path, name);
 	worker->incomplete = true;
 	return false;
-}
-
-static const char *text_of(Dwarf_Die *die, unsigned name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
 }
 
 /* The unit's line table, run for its lines. False: it is damaged. */

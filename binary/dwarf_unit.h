@@ -20,6 +20,8 @@ struct ca_dwarf_worker {
 	struct ca_pointers names;  /* DIE to its demangled name */
 	struct ca_pointers scopes; /* DIE to "ns::type::"; units that are done */
 	struct ca_line_sections sections;
+	Dwarf_CU *other; /* whose table `other_table` is: origins in other units (LTO, dwz) */
+	struct ca_line_table other_table;
 	uint32_t owners; /* subprograms so far */
 	bool has_lines, incomplete;
 };
