@@ -26,6 +26,7 @@ enum {
 	WANTED_VISITS = 20,       /* of the busiest point in an experiment, at least */
 	LONGEST = 32,             /* times the shortest experiment */
 	HOTTEST = 100000,         /* log entries per s: 50,000 visits of S */
+	LOAD_EVERY = 250 * MS,    /* ns between readings of the machine's load, end to end */
 	REAP = 200 * MS           /* ns between looks for dead processes */
 };
 
@@ -256,6 +257,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
 	x->speedup = c->speedup;
+	ca_load_read(c->session, &c->e.load);
 	ca_visits_read(c->session, &c->e.before);
 	x->start = c->e.record.start = c->e.hot_from = c->last_watch = ca_clock_now();
 	c->watch_s = 0;
@@ -298,6 +300,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 {
 	struct ca_visits_now after;
 	struct ca_experiment_record *r = &c->e.record;
+	struct ca_load load;
 	unsigned threads;
 
 	watch(c, now);
@@ -308,6 +311,12 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	r->flags |= flags;
 	r->visit_count = ca_visits_between(c->session, &c->e.before, &after, &c->e.flight, &c->catalog, c->e.visits);
 	r->visits = c->e.visits;
+	if (c->set->end_to_end)
+		load = c->e.last_load;
+	else
+		ca_load_read(c->session, &load);
+	if (ca_load_disturbed(&c->e.load, &load))
+		r->flags |= CA_EXPERIMENT_DISTURBED;
 	emit(c, CA_BURST_END, CA_KEY_EXPERIMENT, r->index);
 	enter_state(c, SETTLING, now);
 }
@@ -315,6 +324,8 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
 {
 	watch(c, now);
+	if (c->set->end_to_end && now - c->e.last_load.time > LOAD_EVERY)
+		ca_load_read(c->session, &c->e.last_load);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	c->e.hot_entries += entries;

@@ -3,6 +3,7 @@
 #ifndef CA_CAUSAL_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_STATE_H
 #include "causal/conductor.h"
+#include "causal/disturb.h"
 #include "causal/objects.h"
 #include "causal/regions.h"
 #include "causal/slog.h"
@@ -21,6 +22,8 @@ struct ca_open_experiment {
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
 	uint64_t planned_end;
+	struct ca_load load;      /* when it was opened */
+	struct ca_load last_load; /* end to end: while its processes were still there */
 	uint64_t hot_from, hot_entries;
 };
 

@@ -58,7 +58,7 @@ struct ca_profile_row {
 struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
 	uint64_t runtime, samples, in_scope, dropped, visits, started, finished, kept;
-	uint64_t cut, no_visit, stalled, overflow; /* experiments by flag */
+	uint64_t cut, no_visit, stalled, overflow, disturbed; /* experiments by flag */
 	uint64_t zeros;                            /* kept ones at 0 % */
 	uint64_t drop[CA_DROP_COUNT];
 };

@@ -177,7 +177,7 @@ static struct json_object *region_object(const struct ca_results *results, uint3
 
 static struct json_object *flag_array(uint32_t flags)
 {
-	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow" };
+	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow", "disturbed" };
 	struct json_object *array = json_object_new_array();
 
 	for (size_t i = 0; i < sizeof name / sizeof *name; i++)

@@ -12,7 +12,8 @@ enum ca_experiment_flag {
 	CA_EXPERIMENT_CUT = 1,      /* the program ended, or the run was stopped, inside it */
 	CA_EXPERIMENT_NO_VISIT = 2, /* no progress point was visited */
 	CA_EXPERIMENT_STALLED = 4,  /* the conductor was not scheduled in time */
-	CA_EXPERIMENT_OVERFLOW = 8  /* the S log or a ring overflowed: D is not known */
+	CA_EXPERIMENT_OVERFLOW = 8, /* the S log or a ring overflowed: D is not known */
+	CA_EXPERIMENT_DISTURBED = 16 /* other programs kept our threads from running */
 };
 
 /* Visits of one progress point during one experiment. */

@@ -84,7 +84,7 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 
 static uint32_t read_flags(struct json_object *record)
 {
-	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow" };
+	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow", "disturbed" };
 	struct json_object *flags = ca_results_json_get(record, "flags");
 	uint32_t result = 0;
 
