@@ -1,0 +1,31 @@
+/* `causal selftest`: can predictions be trusted on this machine? One thread (the workload:
+ * two); the driver's process and children of it. */
+#ifndef CA_DRIVER_SELFTEST_H
+#define CA_DRIVER_SELFTEST_H
+#include <stddef.h>
+
+/* argv as main() got it; argv[1] is "selftest" or, for the children that it starts itself,
+ * "selftest-workload". Prints to standard output. Returns the exit status: 0 predictions can
+ * be trusted here, 1 they cannot (the reason was printed), 2 usage. */
+int ca_selftest_main(int argc, char **argv);
+
+/* ---- between its files --------------------------------------------------------------- */
+enum ca_selftest_grade { CA_SELFTEST_GOOD, CA_SELFTEST_DOUBT, CA_SELFTEST_BAD };
+
+/* One check: what was seen, and what it means for predictions. */
+struct ca_selftest_check {
+	const char *name;
+	enum ca_selftest_grade grade;
+	char text[240];
+};
+enum { CA_SELFTEST_CHECKS = 8 };
+
+/* Looks at permissions, timers, clock, cores and who else is busy; takes about half a second.
+ * Returns the number of checks filled in, at most CA_SELFTEST_CHECKS. */
+size_t ca_selftest_look(struct ca_selftest_check check[CA_SELFTEST_CHECKS]);
+/* CPU seconds that a hypervisor took from all cores together since boot. */
+double ca_selftest_stolen(void);
+
+/* The built-in workloads: runs `name` for `seconds`, returns an exit status. */
+int ca_selftest_work(const char *name, double seconds);
+#endif
