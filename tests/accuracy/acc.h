@@ -46,7 +46,7 @@ struct acc_options {
 	int truth_rounds;     /* A B pairs per speedup */
 	int repeat, runs;
 	const char *mode, *backend; /* backend NULL: causal's default */
-	bool neighbour, coz, predict, overhead, bars, brief;
+	bool neighbour, coz, predict, overhead, bars, brief, paper;
 	double noise;         /* largest share of the machine that others may take, 0..1 */
 	int retries;          /* runs that are thrown away for noise, at most, each time */
 	const char *causal, *programs, *sources; /* the driver; built programs; their sources */
