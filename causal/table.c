@@ -280,8 +280,9 @@ static void put_reason(const struct table *t)
 	fprintf(t->out,
 		"Funnel: %" PRIu64 " samples, %" PRIu64 " dropped, %" PRIu64 " in scope; %" PRIu64
 		" visits; experiments: %" PRIu64 " started, %" PRIu64 " finished, %" PRIu64
-		" kept.\n",
-		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished, f->kept);
+		" disturbed by other programs, %" PRIu64 " kept.\n",
+		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished,
+		f->disturbed, f->kept);
 }
 
 static void put_table(struct table *t, unsigned width)

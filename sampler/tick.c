@@ -97,7 +97,7 @@ static const struct source {
 };
 enum { SOURCES = sizeof sources / sizeof sources[0] };
 
-enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t period,
+CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t period,
 			     int signo)
 {
 	enum ca_status status = CA_ERR_UNSUPPORTED;

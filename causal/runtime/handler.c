@@ -137,6 +137,7 @@ static void tick(struct ca_thread *t, const void *context)
 	if (t->ticks % TEND == 0)
 		ca_rt_tend(now);
 	ca_probe_service();
+	ca_thread_adjust_ticks(t);
 	ca_ledger_accrue(t, now, t->waiting);
 	if (sel->exact && !t->checked && !(t->selection & 1)) {
 		t->checked = true;

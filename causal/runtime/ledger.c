@@ -14,7 +14,7 @@ enum {
 	LEAST = 1000,           /* ns; smaller debts wait */
 	SLICE = 20000,          /* ns paid between two looks at the log */
 	GAP = 200000,           /* ns between two clock readings: we were not running */
-	LONGEST = 100000000,    /* ns paid in one go; then the program gets a turn */
+	LONGEST = 50000000,     /* ns paid in one go; then the program gets a turn */
 	UNPUBLISHED = 1024      /* entries behind a hole after which its writer counts as dead */
 };
 

@@ -72,6 +72,7 @@ struct ca_thread {
 	pid_t tid;
 	_Atomic int readers;     /* threads reading `switches` right now */
 	struct ca_tick tick;
+	uint64_t tick_period;    /* ns of CPU time */
 	struct ca_switches switches;
 	struct ca_stack stack;   /* scratch of the handler */
 	struct ca_event event[CA_SAMPLE_FRAMES]; /* ... too: the stack it runs on may be small */
@@ -133,6 +134,9 @@ CA_HIDDEN CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now);
 /* ---- thread.c */
 CA_HIDDEN void ca_thread_begin(void);  /* the calling thread joins; no-op without a free slot */
 CA_HIDDEN void ca_thread_end(void);    /* ... leaves */
+/* Ticks at the rate that the selection asks for: sampled S needs all of them; where S is
+ * probed, they only carry what no meeting has paid, and half as many do. */
+CA_HIDDEN CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t);
 CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
 /* A thread that we were not told of, or that found no slot, makes itself known at a meeting.
  * NULL: it stays out. */

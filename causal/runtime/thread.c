@@ -72,16 +72,38 @@ static void thread_exits(void *unused)
 	ca_thread_end();
 }
 
+static uint64_t wanted_period(void)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+
+	return sel->ranges && !sel->exact ? ca_rt.period : 2 * ca_rt.period;
+}
+
+CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
+{
+	uint64_t period = wanted_period();
+
+	if (t->tick.backend != CA_BACKEND_PERF || period == t->tick_period)
+		return;
+	ca_tick_stop(&t->tick);
+	t->tick_period = period;
+	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, period, CA_SIGNAL) != CA_OK)
+		ca_tick_start(&t->tick, CA_BACKEND_TIMER, period, CA_SIGNAL);
+}
+
 static void start_sources(struct ca_thread *t)
 {
 	static _Atomic bool told, have_ticks;
 	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
 	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
-	enum ca_status status = ca_tick_start(&t->tick, wanted, ca_rt.period, CA_SIGNAL);
+	enum ca_status status;
+
+	t->tick_period = wanted_period();
+	status = ca_tick_start(&t->tick, wanted, t->tick_period, CA_SIGNAL);
 
 	/* later on it is no lack of permission but of memory or descriptors */
 	if (status != CA_OK && wanted == CA_BACKEND_PERF && have_ticks)
-		status = ca_tick_start(&t->tick, CA_BACKEND_TIMER, ca_rt.period, CA_SIGNAL);
+		status = ca_tick_start(&t->tick, CA_BACKEND_TIMER, t->tick_period, CA_SIGNAL);
 	if (status == CA_OK)
 		have_ticks = true;
 	else if (wanted == CA_BACKEND_PERF && !have_ticks)
