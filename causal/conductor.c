@@ -260,7 +260,6 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	ca_load_read(c->session, &c->e.load);
 	ca_visits_read(c->session, &c->e.before);
 	x->start = c->e.record.start = c->e.hot_from = c->last_watch = ca_clock_now();
-	c->watch_s = 0;
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : x->start + (uint64_t)length;
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
@@ -285,32 +284,42 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	open_experiment(c, now);
 }
 
+/* Is a thread in S at this moment? Only known where S is probed. */
+static bool s_is_active(const struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		if (atomic_load_explicit(&c->session->slot[i].in_s, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Items in flight are averaged over virtual time, which runs at 1 - p while S is active. */
 static void watch(struct ca_conductor *c, uint64_t now)
 {
+	double rate = s_is_active(c) ? 1 - c->speedup / 1e6 : 1;
 	struct ca_visits_now visits;
 
 	if (!ca_visits_have_latency(c->session))
 		return;
 	ca_visits_read(c->session, &visits);
-	ca_visits_watch(c->session, &visits, (double)(now - c->last_watch), &c->e.flight);
+	ca_visits_watch(c->session, &visits, rate * (double)(now - c->last_watch), &c->e.flight);
 	c->last_watch = now;
 }
 
 static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flags)
 {
-	struct ca_visits_now after;
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_load load;
 	unsigned threads;
 
 	watch(c, now);
 	r->end = ca_clock_now();
-	ca_visits_read(c->session, &after);
+	ca_visits_read(c->session, &c->e.after);
 	r->owed = owed(c, &r->paid, &threads);
 	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
 	r->flags |= flags;
-	r->visit_count = ca_visits_between(c->session, &c->e.before, &after, &c->e.flight, &c->catalog, c->e.visits);
-	r->visits = c->e.visits;
 	if (c->set->end_to_end)
 		load = c->e.last_load;
 	else
@@ -372,6 +381,12 @@ static void record_experiment(struct ca_conductor *c)
 		r->delay = r->end - r->start;
 	if (sum.overflow)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
+	if (!c->set->end_to_end) {
+		r->visits = c->e.visits;
+		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after,
+						   r->end - r->start - r->delay, &c->e.flight, &c->catalog,
+						   c->e.visits);
+	}
 	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++)
@@ -436,7 +451,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	else if (c->state == RUNNING && c->e.planned_end > now && c->e.planned_end - now < (uint64_t)STEP * MS)
 		ms = (int)((c->e.planned_end - now) / MS) + 1;
 	else if (c->state == RUNNING && ca_visits_have_latency(c->session))
-		ms = 2;
+		ms = 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
 	return ms;
 }
 

@@ -18,7 +18,7 @@ enum ca_conductor_phase { WAITING, PREPARING, RUNNING, SETTLING, FINISHED };
 
 struct ca_open_experiment {
 	struct ca_experiment_record record;
-	struct ca_visits_now before;
+	struct ca_visits_now before, after;
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
 	uint64_t planned_end;
@@ -54,7 +54,6 @@ struct ca_conductor {
 	uint32_t region;      /* of the experiment being prepared or run */
 	uint32_t speedup;     /* ... millionths */
 	double length;        /* ns of the next experiment */
-	uint64_t watch_s;
 	struct ca_open_experiment e;
 	struct ca_run_summary sum;
 	uint64_t kept;

@@ -63,7 +63,8 @@ enum ca_site_kind {
 	CA_SITE_EXIT,      /* thread leaves S; then the displaced instructions */
 	CA_SITE_CALL,      /* a call instruction: enter S, call; its EXIT site is where it returns to */
 	CA_SITE_COUNT,     /* count a visit of progress point `point` */
-	CA_SITE_MEET       /* the thread is about to spin or wait: pay first */
+	CA_SITE_MEET,      /* the thread is about to spin or wait: pay first */
+	CA_SITE_STAMP      /* as COUNT, and add the time of the visit to the point's stamp */
 };
 enum {
 	CA_SITE_BYTES = 24,
@@ -194,9 +195,11 @@ struct ca_slot {
 	_Atomic uint32_t in_s;       /* inside S now (exact) */
 	uint32_t reserved;
 	_Atomic uint64_t drop[CA_DROP_COUNT];
-	_Atomic uint64_t spare[8];
+	_Atomic uint64_t stamping; /* odd while a count and its stamp do not belong together */
+	_Atomic uint64_t spare[7];
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
-	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* sum of virtual times of visits, ns, mod 2^64 */
+	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
+						* times since their experiment began, ns, mod 2^64 */
 	_Alignas(64) struct ca_ring ring;
 };
 

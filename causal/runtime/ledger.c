@@ -93,6 +93,7 @@ struct account {
 	uint64_t at;       /* accounted up to here */
 	uint64_t start;    /* nothing before this counts */
 	uint64_t time;     /* S time to owe for, ns */
+	uint64_t s_time;   /* S time, ns, whoever owes for it; off-CPU times in S included */
 	const enum ca_wait *wait;
 };
 
@@ -141,15 +142,27 @@ static uint64_t union_length(const struct ca_interval *x, unsigned nx, const str
 	return length;
 }
 
-static uint64_t overlap(const struct account *a, uint64_t from, uint64_t to)
+/* We are outside S, another thread is in it. */
+static void count_overlap(struct account *a, uint64_t from, uint64_t to)
 {
 	struct ca_interval own[OFFS], other[OFFS];
-	unsigned n = 0, m;
+	unsigned n = 0, m = off_of_other(a->t, from, to, other);
 
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
-	m = off_of_other(a->t, from, to, other);
-	return n + m ? to - from - union_length(own, n, other, m) : to - from;
+	a->time += to - from - union_length(own, n, other, m);
+	a->s_time += to - from - union_length(NULL, 0, other, m);
+}
+
+/* We are in S ourselves: nothing is owed, but virtual time wants to know. */
+static void count_own(struct account *a, uint64_t from, uint64_t to)
+{
+	struct ca_interval own[OFFS];
+	unsigned n = 0;
+
+	if (!a->wait || *a->wait == CA_WAIT_OTHERS)
+		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
+	a->s_time += to - from - union_length(own, n, NULL, 0);
 }
 
 static bool active(const struct ca_thread *t)
@@ -164,8 +177,10 @@ static void advance(struct account *a, uint64_t to)
 {
 	uint64_t from = a->at > a->start ? a->at : a->start;
 
-	if (to > from && !a->t->inside_me && active(a->t))
-		a->time += overlap(a, from, to);
+	if (to > from && a->t->inside_me)
+		count_own(a, from, to);
+	else if (to > from && active(a->t))
+		count_overlap(a, from, to);
 	if (to > a->at)
 		a->at = to;
 }
@@ -191,6 +206,8 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 	unsigned i;
 
 	if (e->type == CA_LOG_HIT) {
+		if (e->time >= a->start)
+			a->s_time += e->value;
 		if (e->thread != t->number)
 			count_hit(a, e);
 		return;
@@ -239,6 +256,7 @@ static void read_log(struct account *a, uint64_t now)
 CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now)
 {
 	t->owed = 0;
+	t->s_time = 0;
 	t->last = now;
 	if (!t->switches.page)
 		t->last_cpu = ca_clock_thread_cpu();
@@ -294,14 +312,23 @@ CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum c
 		return;
 	a.at = t->last;
 	a.start = open ? s->experiment.start : UINT64_MAX;
-	if (wait && *wait == CA_WAIT_OTHERS)
-		a.start = now;
 	read_log(&a, now);
-	if (!t->switches.page && (a.time || !wait))
+	if (!t->switches.page)
 		a.time = scale_by_cpu(t, a.time, now, wait != NULL);
 	t->last = now;
-	if (open)
+	t->s_time += a.s_time;
+	if (open && !(wait && *wait == CA_WAIT_OTHERS))
 		t->owed += (int64_t)(a.time * s->experiment.speedup / CA_MILLION);
+}
+
+CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
+{
+	uint64_t start, delay;
+
+	ca_ledger_accrue(t, now, t->waiting);
+	start = ca_rt.session->experiment.start;
+	delay = t->s_time * ca_rt.session->experiment.speedup / CA_MILLION;
+	return now > start + delay ? now - start - delay : 0;
 }
 
 /* ---- paying -----------------------------------------------------------------------*/

@@ -39,6 +39,11 @@ static void meet_none(void)
 {
 }
 
+static void stamp_none(uint32_t point)
+{
+	(void)point;
+}
+
 void ca_patch_set_hooks(const struct ca_patch_hooks *hooks)
 {
 	ca_trampoline_hooks = *hooks;
@@ -53,7 +58,7 @@ static bool membarrier_register(void)
 
 bool ca_patch_init(const char **why)
 {
-	static const struct ca_patch_hooks none = {hook_none, hook_none, meet_none};
+	static const struct ca_patch_hooks none = {hook_none, hook_none, meet_none, stamp_none};
 	uint64_t shadow = 0;
 	int here;
 

@@ -48,6 +48,7 @@ struct ca_patch_hooks {
 	void (*enter)(uintptr_t sp);
 	void (*exit)(uintptr_t sp);
 	void (*meet)(void);
+	void (*stamp)(uint32_t point);
 };
 void ca_patch_set_hooks(const struct ca_patch_hooks *hooks);
 

@@ -45,6 +45,19 @@ static void put_call_thunk(struct body *b, enum ca_thunk thunk, uintptr_t table)
 	put(b, up, sizeof(up));
 }
 
+static void put_stamp(struct body *b, uint32_t point, uintptr_t table)
+{
+	static const uint8_t down[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x68};    /* lea -128(%rsp); push */
+	static const uint8_t call[] = {0xff, 0x15};                            /* call *(%rip) */
+	static const uint8_t up[] = {0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0};   /* lea 136(%rsp) */
+
+	put(b, down, sizeof(down));
+	put32(b, point);
+	put(b, call, sizeof(call));
+	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_STAMP * 8));
+	put(b, up, sizeof(up));
+}
+
 /* Without a call and, unless nobody cares, without touching the flags. */
 static void put_count(struct body *b, uint32_t point, bool flags_dead)
 {
@@ -104,6 +117,9 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned kind, 
 		break;
 	case CA_SITE_COUNT:
 		put_count(b, site->point, site->flags & CA_SITE_FLAGS_DEAD);
+		break;
+	case CA_SITE_STAMP:
+		put_stamp(b, site->point, table);
 		break;
 	default:
 		put_call_thunk(b, CA_THUNK_MEET, table);

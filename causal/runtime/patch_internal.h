@@ -118,6 +118,7 @@ enum ca_thunk {
 	CA_THUNK_ENTER_CALLED, /* the return address is on the stack already */
 	CA_THUNK_EXIT_CALLED,
 	CA_THUNK_MEET,
+	CA_THUNK_STAMP, /* the point's number has been pushed below the red zone */
 	CA_THUNKS
 };
 CA_HIDDEN extern const uintptr_t ca_trampoline_thunk[CA_THUNKS];

@@ -103,6 +103,23 @@ static void hook_exit(uintptr_t sp)
 	t->guard--;
 }
 
+static void hook_stamp(uint32_t point)
+{
+	struct ca_thread *t = ca_self;
+	uint64_t now;
+
+	if (!t || t->guard || point >= CA_MAX_POINTS || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	now = ca_ledger_virtual(t, ca_clock_now());
+	/* a sequence lock with one writer; the conductor is the reader (visits.c) */
+	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&t->slot->stamp[point], now, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->slot->count[point], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_release);
+	t->guard--;
+}
+
 static void hook_meet(void)
 {
 	ca_meet();
@@ -141,7 +158,7 @@ void ca_probe_forked(void)
 
 void ca_probe_init(void)
 {
-	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet };
+	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp };
 
 	ca_patch_set_hooks(&hooks);
 }

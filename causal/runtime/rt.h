@@ -47,6 +47,7 @@ struct ca_thread {
 	uint64_t last;           /* ns; all before it is accounted for */
 	uint64_t last_cpu;       /* ns of thread CPU time at `last`; only without a switch log */
 	int64_t owed;            /* ns; below 0: paid ahead */
+	uint64_t s_time;         /* ns of the experiment in which S was active, up to `last` */
 	uint64_t last_look;      /* cycle counter at the last meeting */
 	uint32_t inside_count;   /* threads in S in our replica of the log, without us */
 	uint32_t inside_slot[CA_INSIDE];
@@ -160,6 +161,8 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
 CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
+/* Virtual time since the experiment began, up to `now`, ns. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now);
 CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 0 is open */
 
 /* ---- probe.c */

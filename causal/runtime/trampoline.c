@@ -14,7 +14,9 @@ struct ca_patch_hooks ca_trampoline_hooks;
 #define PUSH(r) "pushq %" r "\n.cfi_adjust_cfa_offset 8\n"
 #define POP(r) "popq %" r "\n.cfi_adjust_cfa_offset -8\n"
 /* 11 registers, our return address, the red zone: 88 + 8 + 128 up to the program's sp */
-#define THUNK(name, hook, above)                                                                   \
+#define THUNK(name, hook, above) THUNK_WITH(name, hook, "leaq " above "(%rsp), %rdi\n")
+#define THUNK_ARGUMENT(name, hook, above) THUNK_WITH(name, hook, "movl " above "(%rsp), %edi\n")
+#define THUNK_WITH(name, hook, first_argument)                                                                   \
 	__asm__(".text\n.p2align 4\n.globl " name "\n.hidden " name "\n.type " name ", @function\n" \
 		name ":\n.cfi_startproc\n"                                                         \
 		PUSH("rax") PUSH("rcx") PUSH("rdx") PUSH("rsi") PUSH("rdi")                        \
@@ -22,7 +24,7 @@ struct ca_patch_hooks ca_trampoline_hooks;
 		".cfi_rel_offset rbx, 0\n"                                                         \
 		"lahf\nseto %al\n"                                                                 \
 		PUSH("rax")                                                                        \
-		"leaq " above "(%rsp), %rdi\n"                                                     \
+		first_argument                                                                     \
 		"movq %rsp, %rbx\n.cfi_def_cfa_register rbx\n"                                     \
 		"andq $-16, %rsp\n"                                                                \
 		"call *ca_trampoline_hooks+" hook "(%rip)\n"                                       \
@@ -40,6 +42,8 @@ THUNK("ca_trampoline_exit", "8", "224");
 THUNK("ca_trampoline_enter_called", "0", "232");
 THUNK("ca_trampoline_exit_called", "8", "232");
 THUNK("ca_trampoline_meet", "16", "224");
+/* 11 registers and our return address: the argument pushed by the body */
+THUNK_ARGUMENT("ca_trampoline_stamp", "24", "96");
 
 /* Spelled as libc's, byte by byte: unwinders know a signal frame by these bytes. */
 __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_restore\n"
@@ -52,7 +56,7 @@ __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_
 
 CA_HIDDEN extern const char ca_trampoline_enter[], ca_trampoline_exit[];
 CA_HIDDEN extern const char ca_trampoline_enter_called[], ca_trampoline_exit_called[];
-CA_HIDDEN extern const char ca_trampoline_meet[];
+CA_HIDDEN extern const char ca_trampoline_meet[], ca_trampoline_stamp[];
 
 const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_ENTER] = (uintptr_t)ca_trampoline_enter,
@@ -60,4 +64,5 @@ const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_ENTER_CALLED] = (uintptr_t)ca_trampoline_enter_called,
 	[CA_THUNK_EXIT_CALLED] = (uintptr_t)ca_trampoline_exit_called,
 	[CA_THUNK_MEET] = (uintptr_t)ca_trampoline_meet,
+	[CA_THUNK_STAMP] = (uintptr_t)ca_trampoline_stamp,
 };
