@@ -20,7 +20,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->no_visit += (e->flags & CA_EXPERIMENT_NO_VISIT) != 0;
 		f->stalled += (e->flags & CA_EXPERIMENT_STALLED) != 0;
 		f->overflow += (e->flags & CA_EXPERIMENT_OVERFLOW) != 0;
-		f->disturbed += (e->flags & CA_EXPERIMENT_DISTURBED) != 0;
+		f->disturbed += e->disturbed;
 		f->zeros += e->flags == 0 && e->speedup == 0;
 		for (size_t v = e->first; v < e->first + e->visits; v++)
 			seen += profile->visits[v].delta + profile->visits[v].arrivals;
@@ -126,11 +126,6 @@ static bool all_overflow(const struct ca_profile *p)
 	return mostly(p, p->funnel.overflow);
 }
 
-static bool all_disturbed(const struct ca_profile *p)
-{
-	return mostly(p, p->funnel.disturbed);
-}
-
 static bool none_kept(const struct ca_profile *p)
 {
 	return p->funnel.kept == 0;
@@ -146,16 +141,15 @@ static bool only_zero(const struct ca_profile *p)
 	return p->funnel.kept == p->funnel.zeros;
 }
 
-/* What is left is the quiet moments of a busy machine: too few to stand for the rest. */
 static bool mostly_disturbed(const struct ca_profile *p)
 {
-	return 2 * p->funnel.disturbed > p->funnel.finished;
+	return p->busy;
 }
 
 static bool none_sure(const struct ca_profile *p)
 {
 	for (size_t i = 0; i < p->rows; i++)
-		if (p->row[i].verdict != CA_VERDICT_NOT_ENOUGH)
+		if (p->row[i].verdict < CA_VERDICT_NOT_ENOUGH)
 			return false;
 	return true;
 }
@@ -189,9 +183,7 @@ static const struct {
 	  "put CAUSAL_PROGRESS where something happens more often, or use -e (end to end)" },
 	{ all_overflow, "the log of the selected code overflowed in every experiment",
 	  "narrow the scope (-F, -S) to code that is called less often" },
-	{ all_disturbed, "cannot tell here: other programs took the CPU during the experiments",
-	  "stop them, or give the program CPUs of its own (taskset -c ...)" },
-	{ mostly_disturbed, "other programs took the CPU during most of the experiments: do not trust this",
+	{ mostly_disturbed, "cannot tell here: other programs took the CPU during most of the experiments",
 	  "stop them, or give the program CPUs of its own (taskset -c ...)" },
 	{ none_kept, "no experiment could be used: the machine was too busy to run them in time",
 	  "stop other programs, or use more runs (-n)" },

@@ -114,8 +114,10 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
  * else there is not enough data to tell. */
 static const double gain_min = 0.02, gain_small = 0.06;
 
-static enum ca_verdict judge(const struct ca_curve *curve)
+static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_curve *curve)
 {
+	if (profile->busy)
+		return CA_VERDICT_CANNOT_TELL;
 	if (!isfinite(curve->slope_low) || curve->experiments < 3)
 		return CA_VERDICT_NOT_ENOUGH;
 	if (curve->slope_low > 0 && curve->slope >= gain_min)
@@ -185,7 +187,7 @@ static enum ca_status make_rows(struct ca_profile *profile)
 				.region = region,
 				.point = point,
 				.curve = curve,
-				.verdict = judge(curve),
+				.verdict = judge(profile, curve),
 				.samples = sample_share(profile, curve->region),
 			};
 		}
@@ -194,12 +196,31 @@ static enum ca_status make_rows(struct ca_profile *profile)
 	return CA_OK;
 }
 
+/* Experiments that other programs disturbed are left out, unless that would be most of them:
+ * then all are used, so that there is something to look at, and no verdict is given. */
+static void settle_disturbed(struct ca_profile *profile)
+{
+	size_t clean = 0, disturbed = 0;
+
+	for (size_t i = 0; i < profile->experiments; i++) {
+		struct ca_profile_experiment *e = &profile->experiment[i];
+
+		e->disturbed = e->flags & CA_EXPERIMENT_DISTURBED;
+		clean += e->flags == 0;
+		disturbed += e->flags == CA_EXPERIMENT_DISTURBED;
+	}
+	profile->busy = disturbed > clean;
+	for (size_t i = 0; i < profile->experiments && profile->busy; i++)
+		profile->experiment[i].flags &= ~(uint32_t)CA_EXPERIMENT_DISTURBED;
+}
+
 enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, struct ca_err *err)
 {
 	struct ca_profile *new = calloc(1, sizeof *new);
 	enum ca_status status = new ? read_dir(new, dir, err) : CA_ERR_NOMEM;
 
 	if (status == CA_OK) {
+		settle_disturbed(new);
 		ca_funnel_count(new);
 		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
 			status = estimate_point(new, (uint32_t)p);
@@ -259,7 +280,8 @@ const char *ca_verdict_name(enum ca_verdict verdict)
 {
 	return verdict == CA_VERDICT_WORTH       ? "worth it"
 	       : verdict == CA_VERDICT_NOT_WORTH ? "not worth it"
-						 : "not enough data";
+	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not enough data"
+						  : "cannot tell here";
 }
 
 const char *ca_baseline_name(enum ca_baseline baseline)

@@ -30,6 +30,7 @@ struct ca_profile_experiment {
 	uint64_t start, end, duration, delay, hits;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
+	bool disturbed; /* by other programs; flags tells whether it is used all the same */
 };
 
 struct ca_profile_samples {
@@ -43,7 +44,13 @@ struct ca_profile_point {
 	struct ca_estimates estimates;
 };
 
-enum ca_verdict { CA_VERDICT_WORTH, CA_VERDICT_NOT_WORTH, CA_VERDICT_NOT_ENOUGH };
+/* From NOT_ENOUGH on, nothing is sure. */
+enum ca_verdict {
+	CA_VERDICT_WORTH,
+	CA_VERDICT_NOT_WORTH,
+	CA_VERDICT_NOT_ENOUGH,
+	CA_VERDICT_CANNOT_TELL /* other programs took the CPU most of the time */
+};
 
 /* One line of the table: a region as one progress point sees it. Sorted: best first. */
 struct ca_profile_row {
@@ -74,6 +81,7 @@ struct ca_profile {
 	char **warning; /* of the runs, without repetitions, and of the reader */
 	size_t runs, experiments, visit_count, sample_count, points, rows, warnings;
 	struct ca_funnel funnel;
+	bool busy; /* most experiments were disturbed by other programs */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

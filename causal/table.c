@@ -292,7 +292,7 @@ static void put_table(struct table *t, unsigned width)
 
 	while (worth < p->rows && p->row[worth].verdict == CA_VERDICT_WORTH)
 		worth++;
-	while (sure < p->rows && p->row[sure].verdict != CA_VERDICT_NOT_ENOUGH)
+	while (sure < p->rows && p->row[sure].verdict < CA_VERDICT_NOT_ENOUGH)
 		sure++;
 	/* When nothing is sure, the best guesses are still worth a look. */
 	rows = sure ? sure : p->rows < UNSURE_ROWS ? p->rows : UNSURE_ROWS;
