@@ -23,7 +23,7 @@ enum {
 	SETTLE_MOST = 200 * MS,   /* ns that threads get to pay what is left */
 	SETTLED = 20000,          /* ns owed per thread that do not matter */
 	FIRST_SAMPLES = 10,       /* in scope, before the first choice */
-	WANTED_VISITS = 20,       /* of the busiest point in an experiment, at least */
+	WANTED_VISITS = 40,       /* of the busiest point in an experiment, at least */
 	LONGEST = 32,             /* times the shortest experiment */
 	HOTTEST = 100000,         /* log entries per s: 50,000 visits of S */
 	LOAD_EVERY = 250 * MS,    /* ns between readings of the machine's load, end to end */

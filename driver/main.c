@@ -5,9 +5,12 @@
 #include "driver/job.h"
 #include "driver/runs.h"
 #include "driver/say.h"
+#include "driver/selftest.h"
 #include "driver/single.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int show_help(const char *topic)
 {
@@ -53,13 +56,21 @@ static int run(struct ca_job *job)
 	return ca_runs_all(job);
 }
 
+/* A command of its own, and what it runs under itself. */
+static bool is_selftest(int argc, char **argv)
+{
+	return argc > 1 && (!strcmp(argv[1], "selftest") || !strcmp(argv[1], "selftest-workload"));
+}
+
 int main(int argc, char **argv)
 {
 	struct ca_job job;
 	struct ca_err err = { .text = "" };
-	int code = ca_job_init(&job, argv, &err);
+	int code;
 
-	(void)argc;
+	if (is_selftest(argc, argv))
+		return ca_selftest_main(argc, argv);
+	code = ca_job_init(&job, argv, &err);
 	if (code) {
 		ca_say("%s", err.text);
 		return code;
