@@ -7,6 +7,7 @@
  *   FINISHED   no further experiment in this run
  */
 #include "causal/conductor_state.h"
+#include "causal/experiment_events.h"
 #include "causal/sweep.h"
 #include "core/clock.h"
 #include "core/settings.h"
@@ -29,15 +30,6 @@ enum {
 	LOAD_EVERY = 250 * MS,    /* ns between readings of the machine's load, end to end */
 	REAP = 200 * MS           /* ns between looks for dead processes */
 };
-
-static void emit(struct ca_conductor *c, enum ca_event_kind kind, uint32_t key, uint64_t value)
-{
-	struct ca_event e = { .time = ca_clock_now(), .kind = (uint16_t)kind, .key = key, .value = value };
-	struct ca_source own = { 0, 0 };
-
-	if (c->sinks)
-		ca_sinks_events(c->sinks, &own, &e, 1);
-}
 
 const char *ca_conductor_session_path(const struct ca_conductor *c)
 {
@@ -90,8 +82,7 @@ static void drain(struct ca_conductor *c)
 		if (!n)
 			continue;
 		take_samples(c, event, n);
-		if (c->sinks)
-			ca_sinks_events(c->sinks, &from, event, n);
+		ca_sinks_events(c->sinks, &from, event, n);
 	}
 	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
 		ca_session_grow(c->session_fd, s, used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD :
@@ -176,7 +167,6 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	ca_slog_restart(c->slog, sel->log_start);
 	atomic_store(&sel->seq, seq + 2);
 	c->selected = region;
-	emit(c, CA_POINT, CA_KEY_SELECTION, region);
 	if (why && why != c->warned_why)
 		ca_conductor_say(c, 1, "%s is sampled, not probed: %s", ca_catalog_get_region(&c->catalog, region)->name, why);
 	c->warned_why = why;
@@ -264,8 +254,6 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
-	emit(c, CA_BURST_BEGIN, CA_KEY_EXPERIMENT, x->index);
-	emit(c, CA_POINT, CA_KEY_SPEEDUP, c->speedup);
 	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
 	    c->speedup / 10000);
 	enter_state(c, RUNNING, now);
@@ -326,7 +314,6 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 		ca_load_read(c->session, &load);
 	if (ca_load_disturbed(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
-	emit(c, CA_BURST_END, CA_KEY_EXPERIMENT, r->index);
 	enter_state(c, SETTLING, now);
 }
 
@@ -393,7 +380,8 @@ static void record_experiment(struct ca_conductor *c)
 		c->sum.visits += r->visits[i].delta;
 	if (!r->flags)
 		c->kept++;
-	if (ca_results_experiment(c->results, r, &err) != CA_OK)
+	ca_experiment_emit(c->sinks, r);
+	if (ca_results_sink_error(c->results_sink, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);
 }
 

@@ -1,6 +1,7 @@
 /* Opening and disposing of a conductor: session, scope, indexes, run file; what cannot work
  * is said here, before the program runs. Driver's process, one thread. */
 #include "causal/conductor_state.h"
+#include "causal/experiment_events.h"
 #include "causal/sweep.h"
 #include "core/clock.h"
 #include "core/dict.h"
@@ -176,6 +177,22 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 	return status;
 }
 
+static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status;
+
+	c->dict = ca_dict_new();
+	c->results_sink = ca_results_sink_new(c->results);
+	if (!c->dict || !c->results_sink)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	status = ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+	if (status == CA_OK)
+		status = ca_sinks_add(c->sinks, &ca_sink_results, c->results_sink);
+	/* what only a timeline needs is not worth its cost otherwise */
+	c->session->timeline = *c->set->sinks != 0;
+	return status;
+}
+
 void ca_conductor_dispose(struct ca_conductor *c)
 {
 	ca_sinks_close(c->sinks);
@@ -219,8 +236,8 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	c->slog = c->session ? ca_slog_new(c->session) : NULL;
 	if (status == CA_OK && !c->slog)
 		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	if (status == CA_OK && *c->set->sinks && (c->dict = ca_dict_new()))
-		status = ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+	if (status == CA_OK)
+		status = open_sinks(c, err);
 	if (status != CA_OK) {
 		if (c->results)
 			ca_results_close(c->results, &c->sum, NULL);

@@ -40,7 +40,8 @@ struct ca_conductor {
 	struct ca_slog *slog;
 	struct ca_results *results;
 	struct ca_dict *dict;
-	struct ca_sinks *sinks;
+	struct ca_sinks *sinks; /* the results sink is always among them */
+	void *results_sink;
 	struct ca_rng rng;
 	unsigned *pool;
 	size_t pool_size;

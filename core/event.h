@@ -34,13 +34,21 @@ struct ca_event {
 	X(DISABLED, "disabled", "raising this key does nothing")                                   \
 	X(SAMPLE, "sample", "innermost frame of a sample; value: ca_place; flags: frames that follow") \
 	X(FRAME, "frame", "next outer frame of the sample before it; value: ca_place of the call") \
-	X(EXPERIMENT, "experiment", "burst while an experiment is open; value: its index")         \
+	X(EXPERIMENT, "experiment", "burst: an experiment; value: its index; flags at its end")    \
 	X(SELECTION, "selection", "the selected region of the experiment; value: region id")       \
 	X(SPEEDUP, "speedup", "virtual speedup of the experiment; value: millionths")              \
 	X(DELAY, "delay", "a thread paid what it owed; value: ns")                                 \
 	X(WAIT, "wait", "burst while a thread is blocked in a call we see; value: enum ca_wait")   \
 	X(HIT, "hit", "a sample inside the selection; value: ns of CPU time it stands for")        \
 	X(PROGRESS, "progress", "visits of a progress point; value: point << 48 | count")          \
+	X(ARRIVALS, "arrivals", "latency point: items that began; value: point << 48 | count")     \
+	X(IN_FLIGHT, "in flight", "latency point: mean number of items; point << 48 | millionths") \
+	X(S_TIME, "S time", "time in which the selection was active; value: ns")                   \
+	X(INSERTED, "inserted", "virtual speedup times S time; value: ns")                         \
+	X(PAID, "paid", "what all threads paid in the experiment; value: ns")                      \
+	X(OWED, "owed", "what all threads still owed at its end; value: ns")                       \
+	X(ENTRIES, "entries", "entries into the selection, or hits")                               \
+	X(EXACT, "exact", "1: the selection was probed, 0: it was sampled")                        \
 	X(THREAD, "thread", "state: a thread lives; value: kernel thread id")                      \
 	X(PROCESS, "process", "state: a process lives; value: process id")                         \
 	X(DROPPED, "dropped", "samples dropped; flags: enum ca_drop; value: how many")

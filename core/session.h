@@ -214,7 +214,9 @@ struct ca_session {
 	uint64_t period;      /* ns of CPU time between samples */
 	uint32_t backend;     /* enum ca_backend wanted */
 	uint32_t verbose;
-	uint64_t reserved[8];
+	uint32_t timeline;    /* 1: delays and waits travel as events, too */
+	uint32_t reserved0;
+	uint64_t reserved[7];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;       /* enum ca_session_state */
 	_Atomic uint32_t slots_ready; /* thread slots that have backing store */

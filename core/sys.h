@@ -77,6 +77,12 @@ CA_SIGSAFE static inline uint64_t ca_sys_sigmask(int how, uint64_t signals)
 }
 #define CA_SYS_SIGNAL(number) (UINT64_C(1) << ((number)-1))
 
+/* Also when the main thread has ended, and with it what the process id leads to. */
+CA_SIGSAFE static inline pid_t ca_sys_gettid(void)
+{
+	return (pid_t)ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
 /* Read this process's memory where it may not be mapped; < 0: nothing could be read. */
 CA_SIGSAFE static inline long ca_sys_peek(uintptr_t address, void *to, size_t size)
 {
@@ -85,7 +91,7 @@ CA_SIGSAFE static inline long ca_sys_peek(uintptr_t address, void *to, size_t si
 		size_t length;
 	} local = { (uintptr_t)to, size }, remote = { address, size };
 
-	return ca_sys(SYS_process_vm_readv, ca_sys_getpid(), (long)(intptr_t)&local, 1,
+	return ca_sys(SYS_process_vm_readv, ca_sys_gettid(), (long)(intptr_t)&local, 1,
 		      (long)(intptr_t)&remote, 1, 0);
 }
 

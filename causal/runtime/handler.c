@@ -107,6 +107,7 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	if (weight > 8 * ca_rt.period)
 		weight = 8 * ca_rt.period;
 	ca_ledger_log(CA_LOG_HIT, t, now, weight / threads_in_s(t, now));
+	ca_ledger_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
 }
 
@@ -134,8 +135,10 @@ static void tick(struct ca_thread *t, const void *context)
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
-	if (t->ticks % TEND == 0)
+	if (t->ticks % TEND == 0) {
 		ca_rt_tend(now);
+		ca_points_collect();
+	}
 	ca_probe_service();
 	ca_thread_adjust_ticks(t);
 	ca_ledger_accrue(t, now, t->waiting);

@@ -331,6 +331,15 @@ CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
 	return now > start + delay ? now - start - delay : 0;
 }
 
+CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
+			       uint64_t time, uint64_t value)
+{
+	struct ca_event e = { .time = time, .kind = (uint16_t)kind, .key = key, .value = value };
+
+	if (ca_rt.session->timeline)
+		ca_ring_push(&t->slot->ring, &e, 1);
+}
+
 /* ---- paying -----------------------------------------------------------------------*/
 static uint64_t spin_until(uint64_t now, uint64_t until, uint64_t *lost)
 {
@@ -377,6 +386,7 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 			t->owed = 0;
 	}
 	if (paid) {
+		ca_ledger_tell(t, CA_POINT, CA_KEY_DELAY, began, paid);
 		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
 		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
 	}

@@ -205,6 +205,25 @@ void ca_points_libraries_change(void)
 		atomic_store_explicit(&changing, ca_clock_now(), memory_order_relaxed);
 }
 
+/* ---- visits of nobody's ------------------------------------------------------------------*/
+/* What of ca_patch_nobody has been told already. The counts themselves are never set back: their
+ * owners add to them without a lock. */
+static _Atomic uint64_t told[CA_MAX_POINTS];
+
+void ca_points_collect(void)
+{
+	struct ca_session *s = ca_rt.session;
+	uint32_t used = atomic_load_explicit(&s->points_used, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_POINTS; i++) {
+		uint64_t count = __atomic_load_n(&ca_patch_nobody[i], __ATOMIC_RELAXED);
+		uint64_t before = atomic_load_explicit(&told[i], memory_order_relaxed);
+
+		if (count > before && atomic_compare_exchange_strong(&told[i], &before, count))
+			atomic_fetch_add_explicit(&s->point[i].shared, count - before, memory_order_relaxed);
+	}
+}
+
 /* ---- Coz: a program looks these up with dlsym -----------------------------------------*/
 struct coz_counter {
 	uint64_t count, backoff;

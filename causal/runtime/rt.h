@@ -150,6 +150,8 @@ CA_HIDDEN void ca_thread_resume(void);
  * may come in system calls. Returns whether it has to be undone. errno is kept. */
 CA_HIDDEN bool ca_thread_hold(void);
 CA_HIDDEN void ca_thread_release(bool held);
+/* A longjmp has left the call that holds our signal off, perhaps. */
+CA_HIDDEN CA_SIGSAFE void ca_thread_unhold(struct ca_thread *t);
 
 /* ---- ledger.c */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now);
@@ -161,6 +163,9 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
 CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
+/* An event for the timeline, if anybody wants one. With the guard held. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
+					 uint64_t time, uint64_t value);
 /* Virtual time since the experiment began, up to `now`, ns. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now);
 CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 0 is open */
@@ -185,6 +190,8 @@ CA_HIDDEN void ca_handler_stack_here(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_points_patch_loaded(void);
 /* At a tick: look for libraries that have come or gone. lost: the stack led out of what is known. */
 CA_HIDDEN CA_SIGSAFE void ca_points_follow(uint64_t now, bool lost);
+/* Visits by threads that have no slot (yet, or any more) go to the points as a whole. */
+CA_HIDDEN CA_SIGSAFE void ca_points_collect(void);
 /* A library is being opened or has been closed. */
 CA_HIDDEN void ca_points_libraries_change(void);
 CA_HIDDEN struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name);

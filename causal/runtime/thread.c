@@ -19,7 +19,12 @@ __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
 static __thread enum { UNKNOWN, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
-enum { RETRY = 64 /* meetings between two tries to find a slot */ };
+enum {
+	RETRY = 64,   /* meetings between two tries to find a slot */
+	FRAMES = 512, /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
+	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
+	NAP = 500000  /* ... and ns between them */
+};
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
 /* Record i belongs to slot i for as long as the process lives. */
@@ -129,6 +134,14 @@ void ca_thread_begin(void)
 	if (!s || ca_self || past == OVER || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	slot = claim_slot(s, &number);
+	/* a burst of threads: slots beyond those in use are made ready every few ms */
+	for (int i = 0; i < MORE_SLOTS && !slot && past == UNKNOWN &&
+			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < CA_MAX_THREADS; i++) {
+		struct timespec nap = { 0, NAP };
+
+		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+		slot = claim_slot(s, &number);
+	}
 	if (!slot) {
 		if (past == UNKNOWN)
 			atomic_fetch_add(&s->threads_missed, 1);
@@ -164,6 +177,7 @@ void ca_thread_begin(void)
 	atomic_store_explicit(&ca_rt.by_slot[number], t, memory_order_release);
 	/* count[] is only ever added to by this thread; atomics are for the reader's sake */
 	ca_patch_counters = (uint64_t *)(void *)slot->count;
+	ca_points_collect();
 	if (!have_exit_key)
 		have_exit_key = pthread_key_create(&exit_key, thread_exits) == 0;
 	if (have_exit_key)
@@ -264,6 +278,14 @@ void ca_thread_resume(void)
 	errno = saved;
 }
 
+void ca_thread_unhold(struct ca_thread *t)
+{
+	if ((uintptr_t)__builtin_frame_address(0) + FRAMES < t->held_sp)
+		return; /* a handler of the program's, called in the midst of it */
+	t->held_sp = 0;
+	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
+}
+
 bool ca_thread_hold(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -272,7 +294,7 @@ bool ca_thread_hold(void)
 	if (!t || t->tick.backend != CA_BACKEND_TIMER)
 		return false;
 	/* an outer call holds it already, unless a longjmp has left that one */
-	if (t->held_sp && here < t->held_sp)
+	if (t->held_sp && here + FRAMES < t->held_sp)
 		return false;
 	t->held_sp = here;
 	ca_sys_sigmask(SIG_BLOCK, CA_SYS_SIGNAL(CA_SIGNAL));

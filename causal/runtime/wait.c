@@ -21,6 +21,8 @@ static struct ca_thread *enter(void)
 		t = ca_thread_late();
 	if (!t || t->guard)
 		return NULL;
+	if (__builtin_expect(t->held_sp != 0, 0))
+		ca_thread_unhold(t);
 	t->guard++;
 	return t;
 }
@@ -145,6 +147,8 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_ledger_accrue(t, now, &w->kind);
 	}
 	if (now - w->since > SHORT_WAIT) {
+		ca_ledger_tell(t, CA_BURST_BEGIN, CA_KEY_WAIT, w->since, w->kind);
+		ca_ledger_tell(t, CA_BURST_END, CA_KEY_WAIT, now, w->kind);
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = ca_wait_kind_of_fd(w->fd);
 		if (w->kind == CA_WAIT_EXTERNAL)

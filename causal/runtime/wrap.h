@@ -16,6 +16,7 @@
 #include <dlfcn.h>
 #include <sys/epoll.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/signalfd.h>
@@ -117,6 +118,7 @@
 	X(sigsuspend, "")                  \
 	X(pause, "")                       \
 	X(signalfd, "")                    \
+	X(prctl, "")                       \
 	X(semop, "")                       \
 	X(semtimedop, "")                  \
 	X(msgrcv, "")                      \
@@ -180,6 +182,8 @@ CA_HIDDEN void ca_real_resolve_at(void *member);
  * end with EINTR. NULL stays NULL. */
 CA_HIDDEN const sigset_t *ca_signal_open_mask(const sigset_t *set, sigset_t *copy);
 CA_HIDDEN const sigset_t *ca_signal_wait_mask(const sigset_t *set, sigset_t *copy);
+/* wrap_seccomp.c: a filter (struct sock_fprog) or strict mode is about to be in force. */
+CA_HIDDEN void ca_seccomp_comes(bool strict, const void *program);
 /* Pay, then call. */
 #define MEETING(call) (ca_meet(), (call))
 

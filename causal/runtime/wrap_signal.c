@@ -129,10 +129,18 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 	return copy;
 }
 
+/* See ca_thread_unhold. */
+static void end_stale_hold(void)
+{
+	if (ca_self && ca_self->held_sp)
+		ca_thread_unhold(ca_self);
+}
+
 CA_EXPORT int sigaction(int signal, const struct sigaction *restrict set, struct sigaction *restrict old)
 {
 	struct sigaction copy;
 
+	end_stale_hold();
 	if (signal == CA_SIGNAL && ca_rt.signal_taken) {
 		copy = shadow_get();
 		if (set)
@@ -167,6 +175,7 @@ CA_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restr
 {
 	sigset_t copy;
 
+	end_stale_hold();
 	return REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : ca_signal_open_mask(set, &copy), old);
 }
 
@@ -174,6 +183,7 @@ CA_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *r
 {
 	sigset_t copy;
 
+	end_stale_hold();
 	return REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : ca_signal_open_mask(set, &copy), old);
 }
 

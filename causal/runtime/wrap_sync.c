@@ -4,6 +4,7 @@
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -273,6 +274,8 @@ CA_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
+	if (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT || a[0] == SECCOMP_SET_MODE_FILTER))
+		ca_seccomp_comes(a[0] == SECCOMP_SET_MODE_STRICT, (const void *)a[2]);
 	if (number != SYS_futex) {
 		r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 		if (r == 0 && forks(number, a[0]))
