@@ -20,7 +20,7 @@ static unsigned next_table;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
 static char executable[CA_PATH]; /* guarded by `scanning` */
 
-/* ---- reading /proc/self/maps --------------------------------------------------*/
+/* ---- reading the maps: thread-self, since self is empty once the main thread has ended --*/
 struct mapping {
 	uintptr_t low, high, offset;
 	bool exec, read, write;
@@ -107,7 +107,7 @@ static bool copy(void *to, uintptr_t from, size_t size)
 		return true;
 	if (got != -ENOSYS && got != -EPERM)
 		return false;
-	fd = ca_sys_open("/proc/self/mem", O_RDONLY);
+	fd = ca_sys_open("/proc/thread-self/mem", O_RDONLY);
 	if (fd < 0)
 		return false;
 	got = ca_sys(SYS_pread64, fd, (long)(intptr_t)to, (long)size, (long)from, 0, 0);
@@ -280,13 +280,13 @@ CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
 
 	if (atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire))
 		return false;
-	reader.fd = ca_sys_open("/proc/self/maps", O_RDONLY);
+	reader.fd = ca_sys_open("/proc/thread-self/maps", O_RDONLY);
 	if (reader.fd < 0) {
 		atomic_flag_clear_explicit(&scanning, memory_order_release);
 		return false;
 	}
 	reader.n = reader.at = 0;
-	length = ca_sys(SYS_readlinkat, AT_FDCWD, (long)(intptr_t)"/proc/self/exe",
+	length = ca_sys(SYS_readlinkat, AT_FDCWD, (long)(intptr_t)"/proc/thread-self/exe",
 			(long)(intptr_t)executable, sizeof executable - 1, 0, 0);
 	executable[length > 0 ? length : 0] = 0;
 	table = &tables[next_table++ % TABLES];
@@ -294,8 +294,10 @@ CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
 	changed = fill(session, table, &reader);
 	ca_sys_close(reader.fd);
 	changed |= !old || table->n != old->n;
-	/* release: readers acquire the pointer and see the filled table */
-	atomic_store_explicit(&current, table, memory_order_release);
+	/* release: readers acquire the pointer and see the filled table. No mapping at all: it
+	 * cannot be read any more */
+	if (table->n)
+		atomic_store_explicit(&current, table, memory_order_release);
 	atomic_flag_clear_explicit(&scanning, memory_order_release);
 	return changed;
 }
@@ -308,7 +310,7 @@ CA_SIGSAFE bool ca_modules_mapping(uintptr_t address, uintptr_t *low, uintptr_t 
 
 	if (atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire))
 		return false;
-	reader.fd = ca_sys_open("/proc/self/maps", O_RDONLY);
+	reader.fd = ca_sys_open("/proc/thread-self/maps", O_RDONLY);
 	reader.n = reader.at = 0;
 	while (reader.fd >= 0 && !found && read_mapping(&reader, &m))
 		if (m.low <= address && address < m.high && m.read && m.write) {

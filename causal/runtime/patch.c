@@ -367,6 +367,27 @@ static void finish_removing(const struct ca_patch_text *text)
 
 /* ---- the two operations ----------------------------------------------------------------- */
 
+/* The library was closed, and opened again at the same address. */
+static bool text_is_new(const struct ca_patch_text *text, const struct ca_patch_record *r)
+{
+	uint8_t now[CA_SITE_BYTES];
+
+	return get_state(r) == CA_RECORD_ON &&
+	       ca_patch_mem_read(text, r->address, now, r->site.length) &&
+	       memcmp(now, r->site.original, r->site.length) == 0;
+}
+
+static void forget_live(struct ca_patch_record *r)
+{
+	uint32_t i = 0;
+
+	while (i < live_count && live[i] != (uint16_t)(r - ca_patch_records))
+		i++;
+	if (i < live_count)
+		live[i] = live[--live_count];
+	set_state(r, CA_RECORD_OFF);
+}
+
 /* True: the site is in force, or will be when finish_placing has run. */
 static bool place_one(const struct ca_patch_text *text, const struct ca_site *site, uintptr_t bias,
 		      bool traps_allowed)
@@ -375,8 +396,11 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *si
 	uintptr_t at = (uintptr_t)site->address + bias;
 	uint8_t now[CA_SITE_BYTES + 8];
 
-	if (r && get_state(r) != CA_RECORD_OFF)
-		return true;
+	if (r && get_state(r) != CA_RECORD_OFF) {
+		if (!text_is_new(text, r))
+			return true;
+		forget_live(r);
+	}
 	if (site->length == 0 || site->length > CA_SITE_BYTES ||
 	    !ca_patch_mem_read(text, at, now, site->length) ||
 	    memcmp(now, site->original, site->length) != 0 ||

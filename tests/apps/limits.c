@@ -1,0 +1,161 @@
+/* Programs under limits: descriptors, locked memory, system calls. */
+#include "tests/apps/app.h"
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+static void *works(void *unused)
+{
+	work_for(0.2);
+	return unused;
+}
+
+static void with_thread(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, works, NULL));
+	work_for(0.2);
+	CHECK(!pthread_join(thread, NULL));
+}
+
+/* none left, and none may be taken from it or given to it */
+static void case_descriptors(void)
+{
+	struct rlimit few = { 64, 64 };
+	int last = -1, fd;
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	while ((fd = open("/dev/null", O_RDONLY)) >= 0)
+		last = fd;
+	CHECK(errno == EMFILE && last == 63);
+	with_thread();
+	CHECK(!close(last));
+	CHECK(open("/dev/null", O_RDONLY) == last);
+	with_thread();
+}
+
+/* a program that wants the lowest number */
+static void case_lowest_descriptor(void)
+{
+	for (double end = now() + 0.4; now() < end;) {
+		int fd = open("/dev/null", O_RDONLY);
+
+		CHECK(fd == 3);
+		work_once();
+		CHECK(!close(fd));
+	}
+}
+
+static void case_no_descriptors(void)
+{
+	struct rlimit none = { 3, 3 };
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
+	with_thread();
+}
+
+static void case_many_threads(void)
+{
+	enum { MANY = 64 };
+	pthread_t thread[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		CHECK(!pthread_create(&thread[i], NULL, works, NULL));
+	for (int i = 0; i < MANY; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+}
+
+/* These calls fail; all others are allowed. */
+static void forbid(const int *calls, size_t n, uint32_t action)
+{
+	struct sock_filter code[32];
+	struct sock_fprog program = { 0, code };
+	size_t at = 0;
+
+	code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < n; i++) {
+		code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
+		code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
+	}
+	code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	program.len = (unsigned short)at;
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static const int ours[] = { SYS_perf_event_open, SYS_process_vm_readv, SYS_membarrier };
+
+static void case_seccomp_errno(void)
+{
+	work_for(0.1);
+	forbid(ours, sizeof ours / sizeof *ours, SECCOMP_RET_ERRNO | EPERM);
+	with_thread();
+}
+
+/* whoever makes such a call dies */
+static void case_seccomp_kill(void)
+{
+	work_for(0.1);
+	forbid(ours, sizeof ours / sizeof *ours, SECCOMP_RET_KILL_PROCESS);
+	with_thread();
+}
+
+static void case_seccomp_strict(void)
+{
+	work_for(0.1);
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+	for (int i = 0; i < 3000; i++)
+		work_once();
+	CHECK(write(1, "seccomp_strict: good\n", 21) == 21);
+	syscall(SYS_exit, 0); /* exit_group is not allowed */
+}
+
+/* starts what follows under the same filter, so that it never sees the calls work */
+static void case_seccomp_then(char **argv)
+{
+	forbid(ours, 2, SECCOMP_RET_ERRNO | EPERM);
+	execv(argv[0], argv);
+	CHECK(false);
+}
+
+static void deep(int n)
+{
+	volatile char room[64];
+
+	room[0] = (char)n;
+	if (n > 0)
+		deep(n - 1);
+	else
+		work_for(0.4);
+	room[1] = room[0];
+}
+
+static void case_deep(void)
+{
+	deep(20);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct app_case cases[] = {
+		{ "descriptors", case_descriptors },
+		{ "lowest_descriptor", case_lowest_descriptor },
+		{ "no_descriptors", case_no_descriptors },
+		{ "many_threads", case_many_threads },
+		{ "seccomp_errno", case_seccomp_errno },
+		{ "seccomp_kill", case_seccomp_kill },
+		{ "seccomp_strict", case_seccomp_strict },
+		{ "deep", case_deep },
+	};
+
+	if (argc > 2 && !strcmp(argv[1], "seccomp_then"))
+		case_seccomp_then(argv + 2);
+	return RUN_CASE(cases, argc, argv);
+}

@@ -1,0 +1,432 @@
+/* Threads of all kinds. */
+#include "tests/apps/app.h"
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <threads.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static long counted;
+
+static void *a_little(void *unused)
+{
+	for (int i = 0; i < 3; i++) {
+		piece_of_work();
+		pthread_mutex_lock(&lock);
+		counted++;
+		pthread_mutex_unlock(&lock);
+		CAUSAL_PROGRESS_NAMED("thread");
+	}
+	return unused;
+}
+
+static void case_churn(void)
+{
+	enum { ROUNDS = 300, TOGETHER = 12 };
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t thread[TOGETHER];
+
+		for (int k = 0; k < TOGETHER; k++)
+			CHECK(!pthread_create(&thread[k], NULL, a_little, NULL));
+		for (int k = 0; k < TOGETHER; k++)
+			CHECK(!pthread_join(thread[k], NULL));
+	}
+	CHECK(counted == 3L * ROUNDS * TOGETHER);
+}
+
+/* more at once than there are places at first */
+static void *waits(void *p)
+{
+	pthread_barrier_wait(p);
+	a_little(NULL);
+	pthread_barrier_wait(p);
+	return NULL;
+}
+
+static void case_crowd(void)
+{
+	enum { CROWD = 500 };
+	static pthread_t thread[CROWD];
+	pthread_barrier_t barrier;
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	pthread_barrier_init(&barrier, NULL, CROWD + 1);
+	for (int i = 0; i < CROWD; i++)
+		CHECK(!pthread_create(&thread[i], &small, waits, &barrier));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < CROWD; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	CHECK(counted == 3L * CROWD);
+}
+
+static _Atomic int cleaned;
+
+static void clean(void *unused)
+{
+	(void)unused;
+	cleaned++;
+}
+
+static void *exits(void *p)
+{
+	pthread_cleanup_push(clean, NULL);
+	work_for(0.02);
+	pthread_exit(p);
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+static void case_exit(void)
+{
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread;
+		void *value;
+
+		CHECK(!pthread_create(&thread, NULL, exits, &lock));
+		CHECK(!pthread_join(thread, &value) && value == &lock);
+	}
+	CHECK(cleaned == 20);
+}
+
+static sem_t none, plenty;
+
+static void *sleeps_long(void *unused)
+{
+	pthread_cleanup_push(clean, NULL);
+	work_for(0.01);
+	sleep(100);
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+static void *waits_long(void *unused)
+{
+	pthread_cleanup_push(clean, NULL);
+	work_for(0.01);
+	sem_wait(&none);
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+/* cancelled although the semaphore never makes it wait */
+static void *never_waits(void *unused)
+{
+	pthread_cleanup_push(clean, NULL);
+	for (;;) {
+		piece_of_work();
+		sem_wait(&plenty);
+		sem_post(&plenty);
+	}
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+/* cancelled at any instruction of its own */
+static void *computes(void *unused)
+{
+	int old;
+
+	pthread_cleanup_push(clean, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+	for (;;)
+		piece_of_work();
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+/* cancellation is pending all the time: none of what happens meanwhile may act on it */
+static void *disabled(void *unused)
+{
+	int old;
+
+	pthread_cleanup_push(clean, NULL);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	work_for(0.05);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
+	/* computing only: no place to be cancelled at */
+	for (double end = now() + 0.1; now() < end;)
+		work_once();
+	counted++;
+	pthread_testcancel();
+	counted = -1000;
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+static void case_cancel(void)
+{
+	void *(*const kinds[])(void *) = { sleeps_long, waits_long, never_waits, computes, disabled };
+	enum { KINDS = sizeof kinds / sizeof *kinds, ROUNDS = 6 };
+
+	sem_init(&none, 0, 0);
+	sem_init(&plenty, 0, 1);
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_t thread[KINDS];
+
+		for (int i = 0; i < KINDS; i++)
+			CHECK(!pthread_create(&thread[i], NULL, kinds[i], NULL));
+		work_for(0.03);
+		for (int i = 0; i < KINDS; i++)
+			CHECK(!pthread_cancel(thread[i]));
+		for (int i = 0; i < KINDS; i++) {
+			void *value;
+
+			CHECK(!pthread_join(thread[i], &value) && value == PTHREAD_CANCELED);
+		}
+	}
+	CHECK(cleaned == KINDS * ROUNDS && counted == ROUNDS);
+}
+
+static sem_t gone;
+
+static void *detached(void *unused)
+{
+	a_little(NULL);
+	sem_post(&gone);
+	return unused;
+}
+
+static void case_detached(void)
+{
+	pthread_attr_t attr;
+
+	sem_init(&gone, 0, 0);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (int i = 0; i < 200; i++) {
+		pthread_t thread;
+
+		CHECK(!pthread_create(&thread, &attr, detached, NULL));
+		sem_wait(&gone);
+	}
+}
+
+static int c11(void *p)
+{
+	static mtx_t *const unused;
+
+	(void)unused;
+	work_for(0.02);
+	thrd_exit(*(int *)p);
+}
+
+static void case_c11(void)
+{
+	for (int i = 0; i < 20; i++) {
+		thrd_t thread;
+		int value;
+
+		CHECK(thrd_create(&thread, c11, &i) == thrd_success);
+		CHECK(thrd_join(thread, &value) == thrd_success && value == i);
+	}
+}
+
+/* a thread that libc knows nothing of; it shares the thread-local storage of its maker */
+static int unannounced(void *flag)
+{
+	for (int i = 0; i < 4000; i++)
+		work_once();
+	__atomic_store_n((int *)flag, 1, __ATOMIC_RELEASE);
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static void case_raw_clone(void)
+{
+	enum { STACK = 65536 };
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int flag = 0;
+
+	CHECK(stack != MAP_FAILED);
+	CHECK(clone(unannounced, stack + STACK,
+		    CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+		    &flag) > 0);
+	while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE))
+		work_once();
+	usleep(20000);
+}
+
+static void fires(union sigval value)
+{
+	work_for(0.002);
+	sem_post(value.sival_ptr);
+}
+
+/* threads that libc itself starts */
+static void case_notify(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD };
+	struct itimerspec every = { { 0, 5000000 }, { 0, 5000000 } };
+	timer_t timer;
+
+	sem_init(&gone, 0, 0);
+	event.sigev_notify_function = fires;
+	event.sigev_value.sival_ptr = &gone;
+	CHECK(!timer_create(CLOCK_MONOTONIC, &event, &timer));
+	CHECK(!timer_settime(timer, 0, &every, NULL));
+	for (int i = 0; i < 60; i++)
+		while (sem_wait(&gone))
+			;
+	timer_delete(timer);
+	usleep(20000);
+}
+
+static pthread_key_t late_key;
+static _Atomic int late;
+
+/* Runs several rounds: after all other destructors at least once. */
+static void destroy(void *p)
+{
+	long rounds = (long)p;
+
+	work_for(0.003);
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	late++;
+	if (rounds > 1)
+		pthread_setspecific(late_key, (void *)(rounds - 1));
+}
+
+static void *with_key(void *unused)
+{
+	pthread_setspecific(late_key, (void *)3L);
+	return unused;
+}
+
+static void case_destructors(void)
+{
+	pthread_key_create(&late_key, destroy);
+	for (int i = 0; i < 50; i++) {
+		pthread_t thread;
+
+		CHECK(!pthread_create(&thread, NULL, with_key, NULL));
+		CHECK(!pthread_join(thread, NULL));
+	}
+	CHECK(late == 150);
+}
+
+static void *tiny(void *p)
+{
+	char mine[2048];
+
+	memset(mine, 1, sizeof mine);
+	work_for(0.05);
+	a_little(NULL);
+	for (size_t i = 0; i < sizeof mine; i++)
+		CHECK(mine[i] == 1);
+	return p;
+}
+
+/* The smallest stack that there is, below it a page full of a pattern in place of a guard. */
+static void case_tiny_stack(void)
+{
+	size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+	size_t page = 4096;
+	unsigned char *memory;
+
+	if (size < 16384)
+		size = 16384;
+	memory = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	memset(memory, 0x5a, page);
+	for (int i = 0; i < 6; i++) {
+		pthread_attr_t attr;
+		pthread_t thread;
+
+		pthread_attr_init(&attr);
+		CHECK(!pthread_attr_setstack(&attr, memory + page, size));
+		CHECK(!pthread_create(&thread, &attr, tiny, NULL));
+		CHECK(!pthread_join(thread, NULL));
+	}
+	for (size_t i = 0; i < page; i++)
+		CHECK(memory[i] == 0x5a);
+}
+
+static char *alternate;
+static size_t alternate_size;
+static _Atomic int on_alternate;
+
+static void runs_there(int number)
+{
+	char here;
+
+	(void)number;
+	CHECK(&here >= alternate && &here < alternate + alternate_size);
+	work_for(0.005); /* ticks come on top of it */
+	on_alternate++;
+}
+
+/* An alternate stack of the usual size, with a pattern below it. */
+static void case_alternate_stack(void)
+{
+	struct sigaction action;
+	stack_t stack = { 0 };
+	size_t below = 4096;
+	char *memory;
+
+	alternate_size = (size_t)sysconf(_SC_SIGSTKSZ);
+	if (alternate_size < 8192)
+		alternate_size = 8192;
+	memory = malloc(below + alternate_size);
+	CHECK(memory);
+	memset(memory, 0x5a, below);
+	alternate = memory + below;
+	stack.ss_sp = alternate;
+	stack.ss_size = alternate_size;
+	CHECK(!sigaltstack(&stack, NULL));
+	memset(&action, 0, sizeof action);
+	action.sa_handler = runs_there;
+	action.sa_flags = SA_ONSTACK;
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	for (int i = 0; i < 60; i++) {
+		work_for(0.005);
+		raise(SIGUSR1);
+	}
+	CHECK(on_alternate == 60);
+	for (size_t i = 0; i < below; i++)
+		CHECK(memory[i] == 0x5a);
+}
+
+static void *outlives(void *unused)
+{
+	(void)unused;
+	work_for(0.2);
+	printf("main_exit: good\n");
+	exit(0);
+}
+
+static void case_main_exit(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, outlives, NULL));
+	pthread_exit(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct app_case cases[] = {
+		{ "churn", case_churn },
+		{ "crowd", case_crowd },
+		{ "exit", case_exit },
+		{ "cancel", case_cancel },
+		{ "detached", case_detached },
+		{ "c11", case_c11 },
+		{ "raw_clone", case_raw_clone },
+		{ "notify", case_notify },
+		{ "destructors", case_destructors },
+		{ "tiny_stack", case_tiny_stack },
+		{ "alternate_stack", case_alternate_stack },
+		{ "main_exit", case_main_exit },
+	};
+
+	return RUN_CASE(cases, argc, argv);
+}
