@@ -93,15 +93,10 @@ static bool sync_cores(void)
 
 /* ---- records ---------------------------------------------------------------------------- */
 
+/* All of it: two plans of one place may differ in where a displacement leads alone. */
 static bool same_site(const struct ca_patch_record *r, const struct ca_site *site, uintptr_t bias)
 {
-	return r->bias == bias && r->site.address == site->address &&
-	       r->site.length == site->length && r->site.code_length == site->code_length &&
-	       r->site.hooks == site->hooks && r->site.point == site->point &&
-	       r->site.flags == site->flags && r->site.kind == site->kind &&
-	       memcmp(r->site.hook, site->hook, sizeof(site->hook[0]) * site->hooks) == 0 &&
-	       memcmp(r->site.code, site->code, site->code_length) == 0 &&
-	       memcmp(r->site.original, site->original, site->length) == 0;
+	return r->bias == bias && memcmp(&r->site, site, sizeof(*site)) == 0;
 }
 
 static uint32_t *bucket_of(uintptr_t address)
@@ -389,9 +384,11 @@ static void forget_live(struct ca_patch_record *r)
 }
 
 /* True: the site is in force, or will be when finish_placing has run. */
-static bool place_one(const struct ca_patch_text *text, const struct ca_site *site, uintptr_t bias,
+static bool place_one(const struct ca_patch_text *text, const struct ca_site *shared, uintptr_t bias,
 		      bool traps_allowed)
 {
+	/* what is checked is what is used, whatever happens to memory shared with the conductor */
+	const struct ca_site copy = *shared, *site = &copy;
 	struct ca_patch_record *r = record_find(site, bias);
 	uintptr_t at = (uintptr_t)site->address + bias;
 	uint8_t now[CA_SITE_BYTES + 8];

@@ -270,7 +270,7 @@ bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *
 
 bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 {
-	enum { LEA = 5 };
+	enum { LEA = 5, PUSH = 5 };
 	const struct ca_patch_record *r;
 	const struct ca_site *s;
 	int number = ca_patch_mem_record(pc);
@@ -289,6 +289,8 @@ bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 			continue;
 		if (in >= LEA)
 			shift = 128;
+		if (s->hook[i].kind == CA_SITE_STAMP && in >= LEA + PUSH)
+			shift += 8;
 		if (s->hook[i].kind == CA_SITE_COUNT)
 			shift += ca_patch_count_pushes(s, in, (size_t)(r->hook_end[i] - at));
 	}
