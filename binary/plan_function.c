@@ -207,7 +207,7 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 		return LEAVES;
 	if (at && pops(&p->insn[at - 1]))
 		return LEAVES;
-	if (depth > 0 && depth != RETURN_ONLY)
+	if (depth >= 0 && depth != RETURN_ONLY) /* 0: below a frame pointer */
 		return f->has_table ? STAYS : UNKNOWN;
 	return depth == RETURN_ONLY && !f->has_table ? LEAVES : UNKNOWN;
 }
