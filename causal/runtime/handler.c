@@ -155,6 +155,25 @@ static void tick(struct ca_thread *t, const void *context)
 				  memory_order_relaxed);
 }
 
+/* Call on another stack. No signal that uses an alternate stack can come in meanwhile: the
+ * handler's mask keeps them off, but for those that end the program. */
+static void call_on(char *top, void (*function)(struct ca_thread *, const void *), struct ca_thread *t,
+		    const void *context)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("movq %%rsp, %%rbx\n\t"
+			 "movq %[top], %%rsp\n\t"
+			 "call *%[function]\n\t"
+			 "movq %%rbx, %%rsp"
+			 : "+D"(t), "+S"(context)
+			 : [top] "r"(top), [function] "r"(function)
+			 : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
+#else
+	(void)top;
+	function(t, context);
+#endif
+}
+
 static void handler(int signal, siginfo_t *info, void *context)
 {
 	struct ca_thread *t = ca_self;
@@ -171,7 +190,7 @@ static void handler(int signal, siginfo_t *info, void *context)
 		drop(t, CA_DROP_REENTRY);
 	} else {
 		t->guard++;
-		tick(t, context);
+		call_on(t->work_stack + sizeof t->work_stack, tick, t, context);
 		t->guard--;
 	}
 	errno = saved;

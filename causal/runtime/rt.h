@@ -76,6 +76,8 @@ struct ca_thread {
 	uint64_t tick_period;    /* ns of CPU time */
 	struct ca_switches switches;
 	struct ca_stack stack;   /* scratch of the handler */
+	_Alignas(64) char work_stack[32768]; /* the handler runs here: the program's own signal
+					      * stacks are small (8 KiB in Rust and Go) */
 	struct ca_event event[CA_SAMPLE_FRAMES]; /* ... too: the stack it runs on may be small */
 };
 
