@@ -6,6 +6,7 @@
  * sections are checked on mapping, indexes and string offsets where they are used.
  * Building an index is in build.c, the cache in cache.c. */
 #include "binary/index_file.h"
+#include "core/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -130,19 +131,19 @@ enum ca_status ca_index_map(struct ca_index **index, const char *index_path)
 	struct stat st;
 	long page = sysconf(_SC_PAGESIZE);
 	size_t head = (sizeof(struct ca_index) + (size_t)page - 1) & ~((size_t)page - 1);
-	int fd = open(index_path, O_RDONLY | O_CLOEXEC);
+	int fd = ca_sys_open(index_path, O_RDONLY);
 
 	if (fd < 0)
-		return status_of(errno);
+		return status_of(-fd);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    (size_t)st.st_size < sizeof(struct ca_index_header) || st.st_size > UINT32_MAX) {
-		close(fd);
+		ca_sys_close(fd);
 		return CA_ERR_FORMAT;
 	}
 	size_t size = (size_t)st.st_size;
 	struct ca_index *new = map_behind(fd, head, size);
 	int error = errno;
-	close(fd);
+	ca_sys_close(fd);
 	if (!new)
 		return status_of(error);
 	new->header = (const struct ca_index_header *)((const char *)new + head);

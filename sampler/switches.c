@@ -1,5 +1,6 @@
 /* The switch log; see switches.h. Runtime; reading is safe in handlers. */
 #include "sampler/switches.h"
+#include "core/sys.h"
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
@@ -40,7 +41,7 @@ enum ca_status ca_switches_open(struct ca_switches *log)
 	/* Read-only mapping: the kernel overwrites the oldest records. The mapping keeps the
 	 * event alive, so that the program never sees a descriptor of ours. */
 	page = mmap(NULL, 2 * RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
+	ca_sys_close(fd);
 	if (page == MAP_FAILED)
 		return CA_ERR_UNSUPPORTED;
 	log->page = page;

@@ -1,5 +1,6 @@
 /* Sample sources; see tick.h. Runtime. */
 #include "sampler/tick.h"
+#include "core/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -49,7 +50,7 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t period, int sign
 	tick->page = page;
 	status = CA_OK;
 out:
-	close(fd);
+	ca_sys_close(fd); /* libc's is a place where a thread may be cancelled */
 	return status;
 }
 

@@ -1,0 +1,23 @@
+#!/bin/bash
+# What libcausal-rt.so shows to the program: its wrappers and a few more, nothing else; and it
+# needs libc alone.
+# shellcheck source=tests/integration/rt.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
+runtime=$build/.libs/libcausal-rt.so
+read -ra nm <<< "${NM:-nm}"
+
+"${nm[@]}" -D --defined-only "$runtime" | awk '{ print $3 }' | sed 's/@.*//' | sort >have
+{
+	sed -n 's/^\tX(\([a-zA-Z0-9_]*\), ".*/\1/p' "$source_dir/causal/runtime/wrap.h"
+	# OpenMP's are named by macros in their file
+	sed -n 's/^\(PARALLEL\|LOOP\|LOOP_CHUNK\|OMP_WAIT\|OMP_MEET\|OMP_BARRIER\|OMP_NEXT\)(\([A-Za-z_]*\)[,)].*/\2/p' \
+		"$source_dir/causal/runtime/wrap_omp.c" | grep -v '^name$'
+	printf '%s\n' ompt_start_tool _coz_get_counter _coz_pre_block _coz_post_block _coz_catch_up
+} | sort >want
+at_least "names in the table" 100 "$(wc -l <want)"
+is "exported, but not in the table" "" "$(comm -23 have want | tr '\n' ' ')"
+is "in the table, but not exported" "" "$(comm -13 have want | tr '\n' ' ')"
+is "libraries that it needs" "libc.so.6" \
+	"$(LC_ALL=C readelf -d "$runtime" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux' | tr '\n' ' ' | sed 's/ $//')"
+is "thread-local storage that would be allocated late" "" "$("${nm[@]}" -D "$runtime" | grep -o '__tls_get_addr' | head -1)"
+finish

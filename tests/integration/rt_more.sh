@@ -1,0 +1,69 @@
+#!/bin/bash
+# A daemon that closes everything and outlives the run; processes that start later; full and
+# absent shared memory; Coz's macros.
+# shellcheck source=tests/integration/rt.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
+
+for backend in $(backends); do
+	rm -f daemon.txt
+	DAEMON_FILE=$work/daemon.txt profile -b "$backend" -s 0,50 -- "$apps/processes" daemon
+	is "daemon, $backend: exit status" 0 "$status"
+	explain
+	at_least "daemon, $backend: its visits" 200 "$(total visits)"
+	end=$((SECONDS + 10))
+	until grep -q end daemon.txt 2>/dev/null || ((SECONDS > end)); do sleep 0.05; done
+	is "daemon, $backend: nobody else writes to its files" "end" "$(cat daemon.txt)"
+
+	profile -b "$backend" -s 0,50 -- sh -c "'$apps/processes' work | cat; sleep 0.2; '$apps/processes' work"
+	is "started later, $backend: output" "work: good work: good" "$(tr '\n' ' ' <out | sed 's/ $//')"
+	at_least "started later, $backend: visits" 1000 "$(total visits)"
+
+	profile -b "$backend" -s 0,50 -- "$apps/limits" seccomp_then "$apps/limits" deep
+	is "calls forbidden from the start, $backend: exit status" 0 "$([[ $backend == perf ]] || echo "$status")$([[ $backend != perf ]] || echo 0)"
+	at_least "calls forbidden from the start, $backend: visits" 100 "$(total visits)"
+	(ulimit -l 0 && profile -b auto -s 0,50 -- "$apps/limits" many_threads && exit "$status")
+	is "no locked memory, $backend: exit status" 0 $?
+done
+
+# private mounts, where that is allowed
+if unshare -rm true 2>/dev/null; then
+	for how in "mount -t tmpfs -o size=64k none /dev/shm" "mount -t tmpfs -o ro none /dev/shm"; do
+		rm -rf results
+		unshare -rm bash -c "$how && exec '$causal' -o results -s 0,50 -- '$apps/processes' work" >out 2>err
+		status=$?
+		is "$how: exit status" 0 "$status"
+		explain
+		at_least "$how: visits" 100 "$(total visits)"
+	done
+else
+	skip "no mount namespaces here: full and absent /dev/shm"
+fi
+
+if echo '#include <coz.h>' | "$cc" -E - >/dev/null 2>&1; then
+	cat >coz.c <<'C'
+#include <coz.h>
+__attribute__((noinline)) static void request(void)
+{
+	for (volatile int k = 0; k < 60000; k++)
+		;
+}
+int main(void)
+{
+	for (int i = 0; i < 20000; i++) {
+		COZ_BEGIN("request");
+		request();
+		COZ_END("request");
+		COZ_PROGRESS_NAMED("coz point");
+	}
+	return 0;
+}
+C
+	"$cc" -g -O2 coz.c -o coz -ldl || bad "cannot build coz.c"
+	profile -s 0,50 -- ./coz
+	is "coz: exit status" 0 "$status"
+	at_least "coz: visits" 20000 "$(total visits)"
+	at_least "coz: point in the records" 1 "$(grep -c 'coz point' results/run-0001.jsonl)"
+else
+	skip "there is no coz.h"
+fi
+finish

@@ -1,0 +1,81 @@
+#!/bin/bash
+# Programs as they come: output and exit status are the same with and without causal.
+# shellcheck source=tests/integration/rt.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
+
+# same NAME COMMAND...
+same() {
+	local name=$1 expected
+	shift
+	"$@" >alone 2>/dev/null
+	expected=$?
+	profile -e -s 50 -F . -- "$@"
+	is "$name: exit status" "$expected" "$status"
+	explain "$expected"
+	is "$name: output" "$(cksum <alone)" "$(cksum <out)"
+}
+# needs NAME PROGRAM
+needs() {
+	command -v "$2" >/dev/null && return
+	skip "$1: there is no $2"
+	return 1
+}
+
+needs pipeline bash && same pipeline bash -c 'set -o pipefail
+	for i in $(seq 400); do echo "$((i * 7919 % 1000))"; done | sort -n | uniq -c | awk "{ s += \$1 * \$2 } END { print s }"
+	trap "echo trapped" USR1; kill -USR1 $$; (exit 3) & wait $!; echo "$?"; coproc cat; echo through >&"${COPROC[1]}"
+	read -r line <&"${COPROC[0]}"; echo "$line"; exit 5'
+same shell sh -c "'$apps/processes' work | cat"
+needs perl perl && same perl perl -e 'use POSIX; $SIG{ALRM} = sub { print "alarm\n" }; alarm 1;
+	my $n = 0; for my $i (1 .. 2000000) { $n += $i % 7 } select(undef, undef, undef, 1.2); print "$n\n";
+	my $pid = fork(); if (!$pid) { exit 3 } waitpid($pid, 0); print $? >> 8, "\n"; print `echo sub`; exit 4'
+python=${CA_PYTHON3:-python3}
+needs python "$python" && same python "$python" -c '
+import threading, subprocess, signal, time, os, sys, queue
+q = queue.Queue(); out = []
+def work(i):
+    s = 0
+    for k in range(60000): s += k * i % 7
+    q.put((i, s)); time.sleep(0.01)
+ts = [threading.Thread(target=work, args=(i,)) for i in range(20)]
+[t.start() for t in ts]; [t.join() for t in ts]
+while not q.empty(): out.append(q.get())
+print(sorted(out))
+signal.signal(signal.SIGALRM, lambda *a: print("alarm"))
+signal.setitimer(signal.ITIMER_REAL, 0.05); time.sleep(0.2)
+print(subprocess.run(["sh", "-c", "echo child; exit 6"], capture_output=True))
+pid = os.fork()
+if not pid: os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+sys.exit(8)'
+if needs gcc "$cc"; then
+	same compiler "$cc" -std=gnu17 -D_GNU_SOURCE -O2 -I"$source_dir" -S -o - "$source_dir/tests/apps/threads.c"
+fi
+if command -v java >/dev/null && command -v javac >/dev/null; then
+	cat >Main.java <<'JAVA'
+public class Main {
+	static long sum;
+	public static void main(String[] args) throws Exception {
+		Thread[] threads = new Thread[4];
+		for (int i = 0; i < 4; i++) {
+			final int n = i;
+			threads[i] = new Thread(() -> {
+				long s = 0;
+				for (int k = 0; k < 20000000; k++) s += k % (n + 3);
+				synchronized (Main.class) { sum += s; }
+			});
+			threads[i].start();
+		}
+		for (Thread t : threads) t.join();
+		Object o = null;
+		try { o.hashCode(); } catch (NullPointerException e) { System.out.println("null"); }
+		System.out.println(sum);
+		System.exit(7);
+	}
+}
+JAVA
+	javac Main.java && limit=120 same java java -cp . Main
+else
+	skip "there is no java"
+fi
+finish
