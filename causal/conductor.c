@@ -2,7 +2,8 @@
  *
  *   WAITING    no process, no progress, or no sample in scope yet
  *   PREPARING  a selection is written; the runtimes put its sites in place
- *   RUNNING    an experiment is open
+ *   LEADING    an experiment is open: queues adapt, nothing is measured yet
+ *   RUNNING    ... and is measured
  *   SETTLING   it is closed; debts are paid, late log entries arrive; then it is recorded
  *   FINISHED   no further experiment in this run
  */
@@ -234,29 +235,46 @@ static bool sites_failed(const struct ca_conductor *c)
 	return false;
 }
 
-static void open_experiment(struct ca_conductor *c, uint64_t now)
+static void begin_measuring(struct ca_conductor *c, uint64_t now)
 {
-	struct ca_experiment *x = &c->session->experiment;
 	double length = c->length;
+	unsigned threads;
 
 	if (c->set->scale_experiment_time_by_speedup)
 		length *= 1 + c->speedup / 1e6;
+	ca_load_read(c->session, &c->e.load);
+	owed(c, &c->e.paid_before, &threads);
+	ca_visits_read(c->session, &c->e.before);
+	c->e.record.start = c->last_watch = ca_clock_now();
+	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
+	enter_state(c, RUNNING, now);
+}
+
+static void open_experiment(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_experiment *x = &c->session->experiment;
+
 	memset(&c->e, 0, sizeof c->e);
 	c->e.record.index = ++x->index;
 	c->e.record.region = c->region;
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
 	x->speedup = c->speedup;
-	ca_load_read(c->session, &c->e.load);
-	ca_visits_read(c->session, &c->e.before);
-	x->start = c->e.record.start = c->e.hot_from = c->last_watch = ca_clock_now();
-	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : x->start + (uint64_t)length;
+	x->start = c->e.opened = c->e.hot_from = ca_clock_now();
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
 	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
 	    c->speedup / 10000);
-	enter_state(c, RUNNING, now);
+	enter_state(c, LEADING, now);
+	if (c->set->end_to_end)
+		begin_measuring(c, now);
+}
+
+static void step_leading(struct ca_conductor *c, uint64_t now)
+{
+	if (now - c->e.opened >= (uint64_t)(c->set->lead_in * MS))
+		begin_measuring(c, now);
 }
 
 static void step_preparing(struct ca_conductor *c, uint64_t now)
@@ -306,6 +324,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	r->end = ca_clock_now();
 	ca_visits_read(c->session, &c->e.after);
 	r->owed = owed(c, &r->paid, &threads);
+	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
 	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
 	r->flags |= flags;
 	if (c->set->end_to_end)
@@ -357,9 +376,14 @@ static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_slog_sum sum;
+	uint64_t lead = 0; /* virtual time of the lead-in */
 	struct ca_err err;
 
 	ca_slog_read(c->slog);
+	if (!c->set->end_to_end) {
+		sum = ca_slog_sum(c->slog, c->e.opened, r->start);
+		lead = r->start - c->e.opened - (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
+	}
 	sum = ca_slog_sum(c->slog, r->start, r->end);
 	r->s_time = sum.s_time;
 	r->hits = sum.entries;
@@ -371,7 +395,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (!c->set->end_to_end) {
 		r->visits = c->e.visits;
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after,
-						   r->end - r->start - r->delay, &c->e.flight, &c->catalog,
+						   lead, r->end - r->start - r->delay, &c->e.flight, &c->catalog,
 						   c->e.visits);
 	}
 	if (!r->visit_count)
@@ -424,6 +448,9 @@ int ca_conductor_step(struct ca_conductor *c)
 	case PREPARING:
 		step_preparing(c, now);
 		break;
+	case LEADING:
+		step_leading(c, now);
+		break;
 	case RUNNING:
 		step_running(c, now, entries);
 		break;
@@ -434,7 +461,7 @@ int ca_conductor_step(struct ca_conductor *c)
 		break;
 	}
 	c->last_step = ca_clock_now();
-	if (c->state == PREPARING || c->state == SETTLING || (c->state == WAITING && now - c->started < 200 * MS))
+	if (c->state == PREPARING || c->state == LEADING || c->state == SETTLING || (c->state == WAITING && now - c->started < 200 * MS))
 		ms = 2;
 	else if (c->state == RUNNING && c->e.planned_end > now && c->e.planned_end - now < (uint64_t)STEP * MS)
 		ms = (int)((c->e.planned_end - now) / MS) + 1;
@@ -448,7 +475,7 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
 
 	status->experiments = c->kept;
-	status->region = c->state == RUNNING && region ? region->name : NULL;
+	status->region = (c->state == LEADING || c->state == RUNNING) && region ? region->name : NULL;
 	status->speedup = c->speedup / 1e4;
 	status->samples = c->sum.samples;
 }
@@ -479,6 +506,8 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 		}
 		return;
 	}
+	if (c->state == LEADING)
+		begin_measuring(c, now);
 	if (c->state == RUNNING)
 		close_experiment(c, now, CA_EXPERIMENT_CUT);
 	if (c->state == SETTLING)

@@ -14,13 +14,15 @@
 
 enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */
 
-enum ca_conductor_phase { WAITING, PREPARING, RUNNING, SETTLING, FINISHED };
+enum ca_conductor_phase { WAITING, PREPARING, LEADING, RUNNING, SETTLING, FINISHED };
 
 struct ca_open_experiment {
 	struct ca_experiment_record record;
 	struct ca_visits_now before, after;
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
+	uint64_t opened;      /* ns; the measured part begins at record.start */
+	uint64_t paid_before; /* in the lead-in */
 	uint64_t planned_end;
 	struct ca_load load;      /* when it was opened */
 	struct ca_load last_load; /* end to end: while its processes were still there */

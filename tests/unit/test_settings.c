@@ -79,7 +79,7 @@ static void test_defaults(void **state)
 	assert_int_equal(settings.single, -1);
 	assert_true(settings.exact);
 	assert_true(settings.function_exclude_defaults);
-	assert_true(settings.experiment_min == 0.2);
+	assert_true(settings.experiment_min == 0.25);
 	assert_string_equal(settings.binary_scope, "%MAIN%");
 	assert_string_equal(settings.fixed_speedup, "");
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
