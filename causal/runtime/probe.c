@@ -163,15 +163,29 @@ void ca_probe_init(void)
 	ca_patch_set_hooks(&hooks);
 }
 
+/* The conductor may write the next selection while we are still at this one: work on a copy that
+ * is known to be whole. Guarded by `servicing`. */
+static struct ca_site sites[CA_MAX_SITES];
+
+static bool copy_sites(const struct ca_selection *sel, uint64_t seq, uint32_t *n)
+{
+	*n = sel->sites < CA_MAX_SITES ? sel->sites : CA_MAX_SITES;
+	for (uint32_t i = 0; i < *n; i++)
+		sites[i] = sel->site[i];
+	/* pairs with the conductor's stores of seq around its writing */
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
+}
+
 /* The sites that S needs come first and count; a spin loop that cannot be patched is a pity. */
-static unsigned install(const struct ca_selection *sel)
+static unsigned install(uint32_t n)
 {
 	uint32_t needed = 0;
 
-	while (needed < sel->sites && sel->site[needed].kind != CA_SITE_MEET)
+	while (needed < n && sites[needed].kind != CA_SITE_MEET)
 		needed++;
-	ca_patch_install(sel->site + needed, sel->sites - needed, ca_modules_bias);
-	return ca_patch_install(sel->site, needed, ca_modules_bias);
+	ca_patch_install(sites + needed, n - needed, ca_modules_bias);
+	return ca_patch_install(sites, needed, ca_modules_bias);
 }
 
 CA_SIGSAFE void ca_probe_service(void)
@@ -180,15 +194,20 @@ CA_SIGSAFE void ca_probe_service(void)
 	struct ca_process *p = &s->process[ca_rt.process];
 	uint64_t seq = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
 	unsigned failed = 0;
+	uint32_t n;
 
 	if (seq & 1)
 		return;
 	if (atomic_load_explicit(&serviced, memory_order_acquire) != seq) {
 		if (atomic_flag_test_and_set_explicit(&servicing, memory_order_acquire))
 			return;
+		if (!copy_sites(&s->selection, seq, &n)) {
+			atomic_flag_clear_explicit(&servicing, memory_order_release);
+			return;
+		}
 		if (ca_rt.patching) {
 			ca_patch_remove();
-			failed = install(&s->selection);
+			failed = install(n);
 		} else {
 			failed = s->selection.exact;
 		}
