@@ -197,8 +197,12 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 
 	if (i->bytes[0] == 0x3e) /* notrack: only jump tables have it */
 		return STAYS;
-	if (i->table && ca_text_pointer(f->text, i->table, &target))
-		return starts_insn(f, target) ? STAYS : UNKNOWN;
+	if (i->table && ca_text_pointer(f->text, i->table, &target)) {
+		if (starts_insn(f, target))
+			return STAYS;
+		return ca_text_is_entry(f->text, target) && ca_text_depth(f->text, i->address) == RETURN_ONLY ?
+			       LEAVES : UNKNOWN;
+	}
 	for (size_t k = 1; k <= 6 && k <= at; k++)
 		if (loads_distance(&p->insn[at - k]))
 			return f->has_table ? STAYS : UNKNOWN;

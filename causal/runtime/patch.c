@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <string.h>
+#include <time.h>
 
 enum { JUMP = 0xe9, CALL = 0xe8, INT3 = 0xcc, PREFIX = 0x3e, JUMP_LENGTH = 5, BATCH = 256 };
+enum { LOOKS = 4 }; /* at threads that block our traps */
 enum { ARCH_SHSTK_STATUS = 0x5005, BUCKETS = 4096 };
 
 struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
@@ -17,6 +19,11 @@ static uint16_t live[CA_PATCH_RECORDS];    /* records that are not OFF */
 static uint32_t live_count;
 static _Atomic bool lock; /* guards all of this file's and patch_mem.c's state */
 static bool ready;
+/* The sites of the call that holds the lock. */
+static struct {
+	const struct ca_site *site;
+	size_t n;
+} batch;
 
 static bool try_lock(void)
 {
@@ -179,6 +186,20 @@ static bool overlaps_live(uintptr_t low, uintptr_t high)
 	return false;
 }
 
+/* Nor can bytes that the rest of this call is going to change. */
+static bool overlaps_batch(const struct ca_patch_record *r, uintptr_t high)
+{
+	for (size_t i = 0; i < batch.n; i++) {
+		const struct ca_site *s = &batch.site[i];
+		uintptr_t low = (uintptr_t)s->address + r->bias;
+
+		if (s->module == r->site.module && low != r->address && low < high &&
+		    r->address < low + s->length)
+			return true;
+	}
+	return false;
+}
+
 static bool place_jump(const struct ca_patch_text *text, struct ca_patch_record *r, size_t length)
 {
 	const struct ca_site *s = &r->site;
@@ -194,7 +215,8 @@ static bool place_jump(const struct ca_patch_text *text, struct ca_patch_record 
 
 		if (!ca_patch_mem_read(text, r->address, now, prefix + JUMP_LENGTH))
 			return false;
-		if (!overlaps_live(r->address, high) && try_prefix(text, r, prefix, now, length))
+		if (!overlaps_live(r->address, high) && !overlaps_batch(r, high) &&
+		    try_prefix(text, r, prefix, now, length))
 			return true;
 	}
 	return false;
@@ -427,6 +449,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 unsigned ca_patch_install(const struct ca_site *site, size_t n,
 			  bool (*bias_of)(uint32_t module, uintptr_t *bias))
 {
+	static const struct timespec pause = {.tv_nsec = 50000};
 	struct ca_patch_threads threads;
 	struct ca_patch_text text;
 	unsigned failed = 0;
@@ -437,6 +460,11 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 	if (!ready || !try_lock())
 		return (unsigned)n;
 	threads = ca_patch_threads_look();
+	/* libc blocks all signals for some us where it starts threads: look again */
+	for (int i = 0; i < LOOKS && threads.blocked && !threads.traced; i++) {
+		ca_patch_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+		threads = ca_patch_threads_look();
+	}
 	/* a trap would kill a thread that blocks it, and confuse a debugger */
 	careful = threads.blocked || threads.traced;
 	if (careful && (threads.count > 1 || threads.unknown)) {
@@ -444,12 +472,18 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 		return (unsigned)n;
 	}
 	ca_patch_mem_open(&text);
-	for (size_t i = 0; i < n; i++) {
-		uintptr_t bias;
+	batch.site = site;
+	batch.n = n;
+	/* The short ones last: their jumps are made of bytes that no other site must change. */
+	for (unsigned shorts = 0; shorts < 2; shorts++)
+		for (size_t i = 0; i < n; i++) {
+			uintptr_t bias;
 
-		if (bias_of(site[i].module, &bias) && !place_one(&text, &site[i], bias, !careful))
-			failed++;
-	}
+			if ((site[i].length < JUMP_LENGTH) == shorts && bias_of(site[i].module, &bias) &&
+			    !place_one(&text, &site[i], bias, !careful))
+				failed++;
+		}
+	batch.n = 0;
 	finish_placing(&text);
 	ca_patch_mem_close(&text);
 	unlock();
