@@ -205,7 +205,7 @@ bool ca_handler_install(void)
 	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
 	/* a handler of the program's on top of ours could leave it by longjmp, with our guard up;
 	 * what a fault or trap raises must get through */
-	sigfillset(&action.sa_mask);
+	memset(&action.sa_mask, 0xff, sizeof action.sa_mask); /* libc's own for cancellation, too */
 	sigdelset(&action.sa_mask, SIGSEGV);
 	sigdelset(&action.sa_mask, SIGBUS);
 	sigdelset(&action.sa_mask, SIGFPE);

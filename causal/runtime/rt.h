@@ -67,6 +67,7 @@ struct ca_thread {
 	uint64_t last_hit;
 	uint64_t hit_cpu;        /* thread CPU time at the last sample */
 	uint64_t ticks;
+	bool alone;              /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t held_sp;       /* our signal is blocked by a wrapper with this frame; 0: it is not */
 	/* cold */
 	enum ca_thread_state state;
@@ -148,6 +149,8 @@ CA_HIDDEN struct ca_thread *ca_thread_late(void);
  * in S. The second for when exec failed. */
 CA_HIDDEN void ca_thread_pause(void);
 CA_HIDDEN void ca_thread_resume(void);
+/* Neither sampled nor delayed for a while: as if always in our own code. */
+CA_HIDDEN void ca_thread_leave_alone(bool alone);
 /* Keep our signal off while the thread is in a call that a handler would cut short, where ticks
  * may come in system calls. Returns whether it has to be undone. errno is kept. */
 CA_HIDDEN bool ca_thread_hold(void);

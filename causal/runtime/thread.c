@@ -205,6 +205,7 @@ void ca_thread_end(void)
 
 	if (!t)
 		return;
+	ca_thread_leave_alone(false);
 	ca_meet(); /* whoever joins us must not get our debt as a gift */
 	t->guard++;
 	t->state = CA_THREAD_EXITING;
@@ -276,6 +277,19 @@ void ca_thread_resume(void)
 	    atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		ca_tick_start(&t->tick, (enum ca_backend)ca_rt.session->backend, ca_rt.period, CA_SIGNAL);
 	errno = saved;
+}
+
+void ca_thread_leave_alone(bool alone)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->alone == alone)
+		return;
+	t->guard++;
+	if (alone && t->depth)
+		ca_probe_left(t);
+	t->alone = alone;
+	t->guard += alone ? 0 : -2;
 }
 
 void ca_thread_unhold(struct ca_thread *t)

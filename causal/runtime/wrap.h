@@ -68,6 +68,7 @@
 	X(sem_trywait, "")                 \
 	X(sem_post, "")                    \
 	X(sched_yield, "")                 \
+	X(pthread_setcanceltype, "")       \
 	X(pthread_kill, "")                \
 	X(pthread_sigqueue, "")            \
 	X(kill, "")                        \

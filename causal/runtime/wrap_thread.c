@@ -98,6 +98,20 @@ CA_EXPORT int thrd_join(thrd_t thread, int *value)
 	return WAITING(CA_WAIT_OTHERS, -1, REAL(thrd_join)(thread, value));
 }
 
+/* A thread that may be cancelled at any instruction may be so within a trampoline or on a stack
+ * of ours, through which nothing can unwind: it is left alone for as long as that holds. */
+CA_EXPORT int pthread_setcanceltype(int type, int *old)
+{
+	int r;
+
+	if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
+		ca_thread_leave_alone(true);
+	r = REAL(pthread_setcanceltype)(type, old);
+	if (type == PTHREAD_CANCEL_DEFERRED)
+		ca_thread_leave_alone(false);
+	return r;
+}
+
 CA_EXPORT int pthread_kill(pthread_t thread, int signal)
 {
 	return MEETING(REAL(pthread_kill)(thread, signal));
