@@ -19,6 +19,8 @@ static _Atomic(struct table *) current;
 static unsigned next_table;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
 static char executable[CA_PATH]; /* guarded by `scanning` */
+/* Mapped once and kept, however often a library is closed and opened again. */
+static _Atomic(const struct ca_index *) by_module[CA_MAX_MODULES];
 
 /* ---- reading the maps: thread-self, since self is empty once the main thread has ended --*/
 struct mapping {
@@ -339,14 +341,17 @@ CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,
 
 	if (index || atomic_load_explicit(&m->state, memory_order_acquire) != CA_MODULE_INDEXED)
 		return index;
-	if (ca_index_map(&mapped, m->index_path) == CA_OK) {
-		const struct ca_index *none = NULL;
-
-		if (!atomic_compare_exchange_strong(&loaded->index, &none, mapped))
+	index = atomic_load_explicit(&by_module[loaded->module], memory_order_acquire);
+	if (!index && ca_index_map(&mapped, m->index_path) == CA_OK) {
+		/* release: pairs with the acquire above, in other threads */
+		if (atomic_compare_exchange_strong(&by_module[loaded->module], &index, mapped))
+			index = mapped;
+		else
 			ca_index_close(mapped);
 	}
+	atomic_store_explicit(&loaded->index, index, memory_order_release);
 	errno = saved;
-	return atomic_load_explicit(&loaded->index, memory_order_acquire);
+	return index;
 }
 
 CA_SIGSAFE struct ca_loaded *ca_modules_find(struct ca_session *session, uintptr_t pc)

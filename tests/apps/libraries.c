@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 static const char *path;
+static long pieces;
 
 static long run(void *library, double seconds)
 {
@@ -11,7 +12,10 @@ static long run(void *library, double seconds)
 	CHECK(library);
 	f = (long (*)(double))dlsym(library, "plugin_run");
 	CHECK(f);
-	return f(seconds);
+	long n = f(seconds);
+
+	pieces += n;
+	return n;
 }
 
 static void case_open(void)
@@ -56,5 +60,8 @@ int main(int argc, char **argv)
 
 	CHECK(argc > 2);
 	path = argv[2];
-	return RUN_CASE(cases, argc, argv);
+	int status = RUN_CASE(cases, argc, argv);
+
+	printf("pieces %ld\n", pieces);
+	return status;
 }

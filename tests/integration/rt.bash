@@ -2,9 +2,11 @@
 # shellcheck shell=bash
 set -u
 build=${CA_TOP_BUILDDIR:-$PWD}
+# shellcheck disable=SC2034 # for the scripts that source this
 source_dir=${CA_TOP_SRCDIR:-$PWD}
 causal=$build/driver/causal
 apps=$build/tests/apps
+# shellcheck disable=SC2034
 cc=${CC:-gcc}
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
@@ -74,8 +76,8 @@ backends() {
 	fi
 	rm -rf probe
 }
-# explain: what a failed case printed
+# explain STATUS: what a case printed that ended with another one
 explain() {
-	((status == ${1:-0})) || sed 's/^/  out: /' out | tail -n 3
-	((status == ${1:-0})) || sed 's/^/  err: /' err | tail -n 3
+	((status == $1)) || sed 's/^/  out: /' out | tail -n 3
+	((status == $1)) || sed 's/^/  err: /' err | tail -n 3
 }
