@@ -11,7 +11,7 @@ run_cases() {
 		for name in "$@"; do
 			DAEMON_FILE=$work/daemon.txt profile -b "$backend" -s 0,50,90 -- "$apps/$program" "$name"
 			is "$program $name with $backend: exit status" 0 "$status"
-			explain
+			explain 0
 			is "$program $name with $backend: output" "$name: good" "$(grep "^$name: " out)"
 			at_least "$program $name with $backend: visits" 1 "$(total visits)"
 		done

@@ -27,30 +27,42 @@ survived() {
 	is "$1: lines that are no record" "" "$(grep -v '^{.*}$' results/run-0001.jsonl | head -c 80)"
 }
 
-for backend in $(backends); do
-	start_rate "$backend" 4
-	wait_for_records 3
-	sleep 1 # something to compare with
-	before=$(records experiment)
-	kill -9 "$driver"
-	killed=$(awk '{ print $1 }' /proc/uptime)
-	wait "$driver" 2>/dev/null
-	survived "driver killed, $backend" "$before"
-	end=$((SECONDS + 20))
-	until grep -q '^39 ' out || ((SECONDS > end)); do sleep 0.1; done
-	is "driver killed, $backend: the program ends by itself" 40 "$(wc -l <out)"
-	# Tenths of a second: while delayed, from 100 ms (and the rest of a tenth) after the death on,
-	# and at the end, where nothing delays. out: number, its uptime, pieces done.
-	is "driver killed, $backend: soon at full speed" yes "$(awk -v killed="$killed" '
+# yes, no or "cannot tell": was the program at full speed soon after $1 (uptime, s)?
+# Tenths of a second: while delayed, from 100 ms (and the rest of a tenth) after the death on,
+# and at the end, where nothing delays. out: number, its uptime, pieces done.
+soon_at_full_speed() {
+	awk -v killed="$1" '
 		$2 < killed - 0.2 && $1 > 2 { slow += $3; slows++ }
-		$2 > killed + 0.1 && $2 < killed + 0.4 { soon += $3; soons++ }
+		$2 > killed + 0.1 && $2 < killed + 0.6 { soon += $3; soons++ }
 		$1 >= 30 { end += $3; ends++ }
 		END {
 			if (!slows || !soons || !ends) { print "cannot tell"; exit }
 			slow /= slows; soon /= soons; end /= ends
 			if (soon > 0.5 * end && slow < 0.8 * end) print "yes"
 			else print "no: " slow " before, " soon " soon after, " end " at the end"
-		}' out)"
+		}' out
+}
+
+for backend in $(backends); do
+	# Other programs may take the CPU at any moment: three tries for what is about speed, one
+	# for all else.
+	for try in 1 2 3; do
+		start_rate "$backend" 4
+		wait_for_records 3
+		sleep 1 # something to compare with
+		before=$(records experiment)
+		kill -9 "$driver"
+		killed=$(awk '{ print $1 }' /proc/uptime)
+		wait "$driver" 2>/dev/null
+		survived "driver killed, $backend" "$before"
+		end=$((SECONDS + 20))
+		until grep -q '^39 ' out || ((SECONDS > end)); do sleep 0.1; done
+		is "driver killed, $backend: the program ends by itself" 40 "$(wc -l <out)"
+		verdict=$(soon_at_full_speed "$killed")
+		[[ $verdict == yes ]] && break
+		echo "try $try, $backend: $verdict"
+	done
+	is "driver killed, $backend: soon at full speed" yes "$verdict"
 
 	start_rate "$backend" 30
 	wait_for_records 3

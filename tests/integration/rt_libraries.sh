@@ -17,22 +17,25 @@ for backend in $(backends); do
 	for name in open reopen churn; do
 		profile -b "$backend" -B 'plugin\.so' -B MAIN -s 0,50 -- "$apps/libraries" "$name" "$work/plugin.so"
 		is "$name with $backend: exit status" 0 "$status"
-		explain
+		explain 0
 	done
-	profile -n 1 -b "$backend" -B 'plugin\.so' -s 0,50 -- "$apps/libraries" reopen "$work/plugin.so"
-	at_least "a library opened four times, $backend: visits of its point" 4000 "$(total visits)"
 	at_least "its code is selected, $backend" 1 "$(grep -c '"binary":"[^"]*plugin.so"' results/run-0001.jsonl)"
+	# without experiments all visits are in the sum
+	profile -w 1000 -b "$backend" -B 'plugin\.so' -- "$apps/libraries" reopen "$work/plugin.so"
+	# of the pieces of work; less than a quarter if only the first of four openings counted
+	at_least "a library opened four times, $backend: visits in percent" 40 \
+		$(($(total visits) * 100 / $(sed -n 's/^pieces //p' out)))
 
 	profile -b "$backend" -s 0,50 -- env LD_PRELOAD="$work/early.so" "$apps/processes" work
 	is "threads before our constructor, $backend: exit status" 0 "$status"
-	explain
+	explain 0
 	is "threads before our constructor, $backend: output" "work: good" "$(cat out)"
 	at_least "threads before our constructor, $backend: visits" 1000 "$(total visits)"
 
 	for name in churn cancel; do
 		LD_PRELOAD=$work/interposer.so profile -b "$backend" -s 0,50 -- "$apps/threads" "$name"
 		is "$name with another preloaded library, $backend: exit status" 0 "$status"
-		explain
+		explain 0
 	done
 done
 
