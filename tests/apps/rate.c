@@ -8,7 +8,7 @@ static long done[1000];
 
 __attribute__((noinline)) static void chosen(void)
 {
-	for (volatile int i = 0; i < 20000; i++)
+	for (volatile int i = 0; i < 2000000; i++) /* long enough for probes at entry and exit */
 		;
 }
 

@@ -7,7 +7,7 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 # start_rate BACKEND SECONDS: in the background; sets $driver
 start_rate() {
 	rm -rf results
-	"$causal" -b "$1" -F '^chosen$' -s 90 -o results -- "$apps/rate" "$2" >out 2>err &
+	CAUSAL_EXPERIMENT_MIN=0.4 "$causal" -b "$1" -F '^chosen$' -s 90 -o results -- "$apps/rate" "$2" >out 2>err &
 	driver=$!
 }
 # child of the driver, once it is there
@@ -34,7 +34,7 @@ soon_at_full_speed() {
 	awk -v killed="$1" '
 		$2 < killed - 0.2 && $1 > 2 { slow += $3; slows++ }
 		$2 > killed + 0.1 && $2 < killed + 0.6 { soon += $3; soons++ }
-		$1 >= 30 { end += $3; ends++ }
+		$1 >= 40 { end += $3; ends++ }
 		END {
 			if (!slows || !soons || !ends) { print "cannot tell"; exit }
 			slow /= slows; soon /= soons; end /= ends
@@ -47,17 +47,16 @@ for backend in $(backends); do
 	# Other programs may take the CPU at any moment: three tries for what is about speed, one
 	# for all else.
 	for try in 1 2 3; do
-		start_rate "$backend" 4
-		wait_for_records 3
-		sleep 1 # something to compare with
+		start_rate "$backend" 5
+		wait_for_records 2
 		before=$(records experiment)
 		kill -9 "$driver"
 		killed=$(awk '{ print $1 }' /proc/uptime)
 		wait "$driver" 2>/dev/null
 		survived "driver killed, $backend" "$before"
 		end=$((SECONDS + 20))
-		until grep -q '^39 ' out || ((SECONDS > end)); do sleep 0.1; done
-		is "driver killed, $backend: the program ends by itself" 40 "$(wc -l <out)"
+		until grep -q '^49 ' out || ((SECONDS > end)); do sleep 0.1; done
+		is "driver killed, $backend: the program ends by itself" 50 "$(wc -l <out)"
 		verdict=$(soon_at_full_speed "$killed")
 		[[ $verdict == yes ]] && break
 		echo "try $try, $backend: $verdict"
@@ -65,7 +64,7 @@ for backend in $(backends); do
 	is "driver killed, $backend: soon at full speed" yes "$verdict"
 
 	start_rate "$backend" 30
-	wait_for_records 3
+	wait_for_records 2
 	before=$(records experiment)
 	kill -9 "$(child)"
 	wait "$driver" 2>/dev/null
@@ -74,7 +73,7 @@ for backend in $(backends); do
 	is "child killed, $backend: profile" 0 "$([[ -s results/profile.json ]]; echo $?)"
 
 	start_rate "$backend" 30
-	wait_for_records 3
+	wait_for_records 2
 	before=$(records experiment)
 	kill -9 "$driver" "$(child)"
 	wait "$driver" 2>/dev/null

@@ -62,6 +62,7 @@ C
 	profile -w 1000 -- ./coz # without experiments all visits are in the sum
 	is "coz: exit status" 0 "$status"
 	at_least "coz: visits" 20000 "$(total visits)"
+	profile -s 0 -- ./coz
 	at_least "coz: point in the records" 1 "$(grep -c 'coz point' results/run-0001.jsonl)"
 else
 	skip "there is no coz.h"
