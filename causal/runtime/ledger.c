@@ -14,6 +14,7 @@ enum {
 	LEAST = 1000,           /* ns; smaller debts wait */
 	SLICE = 20000,          /* ns paid between two looks at the log */
 	GAP = 200000,           /* ns between two clock readings: we were not running */
+	IN_VAIN = 3, /* slices in a row in which nothing was paid: give up */
 	LONGEST = 50000000,     /* ns paid in one go; then the program gets a turn */
 	UNPUBLISHED = 1024      /* entries behind a hole after which its writer counts as dead */
 };
@@ -371,13 +372,16 @@ static uint64_t held(struct ca_thread *t, uint64_t from, uint64_t to, uint64_t l
 CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 {
 	uint64_t now = ca_clock_now(), began = now, paid = 0;
+	unsigned in_vain = 0;
 
 	ca_ledger_accrue(t, now, NULL);
-	while (t->owed >= LEAST && !t->depth && !t->sampled_in && now - began < LONGEST &&
+	while (t->owed >= LEAST && in_vain < IN_VAIN && !t->depth && !t->sampled_in && now - began < LONGEST &&
 	       atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		uint64_t slice = t->owed < SLICE ? (uint64_t)t->owed : SLICE, lost = 0;
 		uint64_t next = spin_until(now, now + slice, &lost), got = held(t, now, next, lost);
 
+		/* a child of vfork: it runs, and the thread whose record it uses does not */
+		in_vain = got ? 0 : in_vain + 1;
 		t->owed -= (int64_t)got;
 		paid += got;
 		ca_ledger_accrue(t, next, NULL);
