@@ -130,6 +130,20 @@ CA_SIGSAFE void ca_probe_left(struct ca_thread *t)
 	leaves(t);
 }
 
+static bool by_calls(const struct ca_selection *sel)
+{
+	return sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT;
+}
+
+/* A call's activation is named by the caller's stack pointer: who has that one is back. A
+ * function's first instruction still has the one that names it. */
+CA_SIGSAFE bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+
+	return t->depth && (sp > t->frame[0] || (sp == t->frame[0] && sel->sites && by_calls(sel)));
+}
+
 /* The thread was inside S when the sites were placed: it never passed the entry. */
 CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack)
 {
@@ -138,7 +152,7 @@ CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack
 
 	if (t->depth || !sel->sites || !ca_handler_in_selection(stack, &frame))
 		return;
-	if (sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT) {
+	if (by_calls(sel)) {
 		/* a line: in one of its calls, or between them, which does not count */
 		if (!frame)
 			return;

@@ -178,6 +178,8 @@ CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 
 /* ---- probe.c */
 CA_HIDDEN void ca_probe_init(void);
 CA_HIDDEN CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack);
+/* With this stack pointer, has its outermost activation of S been left by other ways than exits? */
+CA_HIDDEN CA_SIGSAFE bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp);
 CA_HIDDEN CA_SIGSAFE void ca_probe_left(struct ca_thread *t); /* thread ends inside S */
 CA_HIDDEN CA_SIGSAFE void ca_probe_service(void); /* carry out the conductor's patch request */
 CA_HIDDEN void ca_probe_forked(void);
