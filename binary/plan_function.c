@@ -271,7 +271,7 @@ static bool check(struct function *f)
 		for (size_t i = 0; i < part->n; i++) {
 			if (part->insn[i].disp_at && ca_text_is_rseq(f->text, part->insn[i].memory))
 				return refuse(f, "it is a restartable sequence", part->insn[i].address);
-			part->leaves[i] = leaves(f, part, i);
+			part->leaves[i] = (uint8_t)leaves(f, part, i);
 			if (part->leaves[i] == UNKNOWN)
 				return refuse(f, "it is not known where it jumps to", part->insn[i].address);
 		}

@@ -76,7 +76,7 @@ struct target *target_open(const char *library)
 {
 	const char *path = library ? library : "/proc/self/exe";
 	struct target *t = &target;
-	struct link_map *map;
+	struct link_map *map = NULL;
 	struct ca_err err;
 	void *handle;
 
