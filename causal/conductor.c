@@ -14,6 +14,7 @@
 #include "core/settings.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -90,6 +91,26 @@ static void drain(struct ca_conductor *c)
 											 CA_MAX_THREADS, NULL);
 }
 
+/* Not gone, and not a zombie that its parent has yet to wait for. */
+static bool is_running(uint32_t pid)
+{
+	char path[48], line[512], state = 0;
+	FILE *file;
+
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (file) {
+		/* the name in brackets may hold anything, brackets included */
+		const char *end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+
+		state = end && end[1] ? end[2] : 0;
+		fclose(file);
+	}
+	return state != 'Z' && state != 'X';
+}
+
 /* Slots of processes that died without a word (SIGKILL, _exit). */
 static void reap(struct ca_conductor *c, uint64_t now)
 {
@@ -108,7 +129,7 @@ static void reap(struct ca_conductor *c, uint64_t now)
 			c->off_told = true;
 			ca_conductor_say(c, 0, "process %u: the runtime switched itself off: %s", pid, s->process[p].off_text);
 		}
-		if (kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+		if (is_running(pid))
 			continue;
 		for (uint32_t i = 0; i < used; i++) {
 			if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE || s->slot[i].pid != pid)
@@ -528,8 +549,8 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
 	}
 	if (atomic_load(&s->threads_missed))
-		ca_conductor_say(c, 0, "%u threads found no place (at most %d at a time): they were neither sampled nor delayed",
-		    atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
+		ca_conductor_say(c, 0, "%u threads found no place (at most %d at a time, or too many at once): they were neither "
+		    "sampled nor delayed", atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
 }
 
 enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)

@@ -6,12 +6,13 @@
  * frame's stack pointer and the end of the mapping that it lies in: what is above a stack
  * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk. */
 #include "sampler/unwind.h"
-#include "causal/runtime/patch.h"
 #include "core/sys.h"
 #include "sampler/modules.h"
 #include <errno.h>
 #include <string.h>
 #include <ucontext.h>
+
+bool (*ca_unwind_translate)(uintptr_t, uintptr_t *, intptr_t *);
 
 enum {
 	PAGE = 4096,
@@ -202,7 +203,7 @@ CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers 
 		bool signal_frame, ended;
 		intptr_t shift;
 
-		if (ca_patch_translate(r.pc, &original, &shift)) {
+		if (ca_unwind_translate && ca_unwind_translate(r.pc, &original, &shift)) {
 			r.pc = original;
 			r.sp += (uintptr_t)shift;
 			previous_sp = r.sp;

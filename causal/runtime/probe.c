@@ -175,6 +175,7 @@ void ca_probe_init(void)
 	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp };
 
 	ca_patch_set_hooks(&hooks);
+	ca_unwind_translate = ca_patch_translate;
 }
 
 /* The conductor may write the next selection while we are still at this one: work on a copy that

@@ -37,6 +37,8 @@ static void *find_real(const char *name, const void *caller)
 	return function;
 }
 
+/* NULL: there is no OpenMP library. A program that looks whether a weak name is there finds
+ * ours; it is alone then, and what the function would do for one thread is done. */
 static void *real_for(const char *name, const void *caller)
 {
 	size_t at = ((uintptr_t)caller >> 2 ^ (uintptr_t)name >> 3) % CACHE;
@@ -101,9 +103,14 @@ static void outlined(void *p)
 	CA_EXPORT void name parameters                                         \
 	{                                                                      \
 		struct body body = { run, data };                              \
+		__typeof__(&name) real = OMP_REAL(name);                       \
                                                                                \
+		if (!real) { /* see real_for */                                \
+			run(data);                                             \
+			return;                                                \
+		}                                                              \
 		ca_meet();                                                     \
-		OMP_REAL(name)(outlined, &body, __VA_ARGS__);                  \
+		real(outlined, &body, __VA_ARGS__);                            \
 		idle_end();                                                    \
 	}
 #define RUN void (*run)(void *), void *data, unsigned threads
@@ -129,24 +136,32 @@ LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 	void name parameters;                                                      \
 	CA_EXPORT void name parameters                                             \
 	{                                                                          \
+		__typeof__(&name) real = OMP_REAL(name);                           \
 		struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);           \
                                                                                    \
-		OMP_REAL(name) arguments;                                          \
+		if (real)                                                          \
+			real arguments;                                            \
 		ca_wait_end(&w);                                                   \
 	}
 #define OMP_MEET(name, parameters, arguments)                                      \
 	void name parameters;                                                      \
 	CA_EXPORT void name parameters                                             \
 	{                                                                          \
+		__typeof__(&name) real = OMP_REAL(name);                           \
+                                                                                   \
 		ca_meet();                                                         \
-		OMP_REAL(name) arguments;                                          \
+		if (real)                                                          \
+			real arguments;                                            \
 	}
 #define OMP_BARRIER(name)                       \
 	void name(void);                        \
 	CA_EXPORT void name(void)               \
 	{                                       \
+		__typeof__(&name) real = OMP_REAL(name); \
+                                        \
 		idle_begin();                   \
-		OMP_REAL(name)();               \
+		if (real)                       \
+			real();                 \
 		idle_end();                     \
 	}
 OMP_BARRIER(GOMP_barrier)
@@ -172,8 +187,10 @@ OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
 	bool name(long *start, long *end);                           \
 	CA_EXPORT bool name(long *start, long *end)                  \
 	{                                                            \
+		__typeof__(&name) real = OMP_REAL(name);             \
+                                                                     \
 		ca_meet();                                           \
-		return OMP_REAL(name)(start, end);                   \
+		return real && real(start, end);                     \
 	}
 OMP_NEXT(GOMP_loop_dynamic_next)
 OMP_NEXT(GOMP_loop_guided_next)
