@@ -319,6 +319,11 @@ static void close_row(struct machine *machine)
 
 static void emit_row(struct machine *machine)
 {
+	/* gcc marks where a statement begins in a row of its own, at the same address */
+	bool again = machine->has_row && machine->address == machine->row_address &&
+		     machine->row_file == machine->file && machine->row_line == (machine->line & ~CA_LINE_IS_STMT);
+	bool is_stmt = machine->is_stmt || (again && machine->row_is_stmt);
+
 	if (!machine->has_row)
 		machine->live = ca_object_text(&machine->build->object, machine->address);
 	if (machine->has_row && machine->address > machine->row_address)
@@ -327,7 +332,7 @@ static void emit_row(struct machine *machine)
 	machine->row_address = machine->address;
 	machine->row_file = machine->file;
 	machine->row_line = machine->line & ~CA_LINE_IS_STMT;
-	machine->row_is_stmt = machine->is_stmt;
+	machine->row_is_stmt = is_stmt;
 }
 
 static void advance(struct machine *machine, uint64_t operations)
