@@ -567,6 +567,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		c->sum.visits = ca_visits_sum(&visits);
 	}
 	close_open_experiment(c, now, wait_status);
+	ca_conductor_report_points(c);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)
 		if (ca_regions_samples(c->regions, id))
 			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL);

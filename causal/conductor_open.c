@@ -39,6 +39,12 @@ static void index_warning(void *context, const char *text)
 		c->opt.message(c->opt.context, 1, text);
 }
 
+/* Are binaries in scope besides the command's own? */
+static bool has_other_binaries(const struct ca_conductor *c)
+{
+	return strcmp(c->set->binary_scope, "%MAIN%") && strcmp(c->set->binary_scope, "MAIN");
+}
+
 static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 {
 	enum ca_status status;
@@ -67,6 +73,7 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 	c->session->verbose = (uint32_t)(int32_t)c->set->verbose;
 	atomic_store(&c->session->heartbeat, ca_clock_now());
 	atomic_store(&c->session->sampling, 1);
+	ca_progress_join(c->progress, c->session, has_other_binaries(c));
 	atomic_store(&c->session->state, CA_SESSION_OPEN);
 	return status;
 }
@@ -104,6 +111,38 @@ static enum ca_status open_scope(struct ca_conductor *c, struct ca_err *err)
 	};
 
 	return ca_scope_new(&c->scope, &spec, err);
+}
+
+static void point_warning(void *context, const char *text)
+{
+	ca_conductor_say(context, 0, "%s", text);
+}
+
+static void point_record(void *context, const char *text)
+{
+	struct ca_conductor *c = context;
+
+	ca_results_warning(c->results, text, NULL);
+}
+
+void ca_conductor_report_points(struct ca_conductor *c)
+{
+	bool first = !c->opt.sweep || ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_REPORT);
+
+	static const char *const kinds[] = { [CA_POINT_THROUGHPUT] = "",
+					     [CA_POINT_BEGIN] = ", begin",
+					     [CA_POINT_END] = ", end" };
+	struct ca_visits_now visits;
+
+	ca_progress_report(c->progress, first ? point_warning : point_record, c);
+	ca_visits_read(c->session, &visits);
+	for (unsigned i = 0; i < visits.points; i++) {
+		const struct ca_progress_point *p = &c->session->point[i];
+
+		if (atomic_load(&p->state) == CA_SLOT_LIVE && p->kind <= CA_POINT_END)
+			ca_conductor_say(c, 2, "progress point %s%s: %llu visits", p->name, kinds[p->kind],
+					 (unsigned long long)visits.total[i]);
+	}
 }
 
 static bool is_elf(const char *path)
@@ -168,6 +207,7 @@ static bool is_shell(const char *path)
 static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 {
 	char path[CA_PATH], real[4096];
+	bool first = !c->opt.sweep || ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_CHECK);
 	struct ca_index *index;
 	enum ca_status status;
 	const char *why;
@@ -183,7 +223,7 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	if (status != CA_OK)
 		return status;
 	if (ca_scope_has_binary(c->scope, real, true)) {
-		bool other = strcmp(c->set->binary_scope, "%MAIN%") && strcmp(c->set->binary_scope, "MAIN");
+		bool other = has_other_binaries(c);
 
 		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !other)
 			status = ca_err_set(err, CA_ERR_USAGE,
@@ -194,6 +234,9 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 					    "nothing in %s is in scope: widen -F '%s' -S '%s', or name the library "
 					    "with -B", path, c->set->function_scope, c->set->source_scope);
 	}
+	if (status == CA_OK)
+		status = ca_progress_check(c->progress, index, real, has_other_binaries(c),
+					   first ? point_warning : NULL, c, err);
 	ca_index_close(index);
 	return status;
 }
@@ -238,6 +281,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_sinks_close(c->sinks);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
+	ca_progress_free(c->progress);
 	ca_regions_free(c->regions);
 	ca_scope_free(c->scope);
 	ca_slog_free(c->slog);
@@ -268,8 +312,10 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	ca_rng_init(&c->rng, c->set->random_seed ? (uint64_t)c->set->random_seed * 1000003u + c->opt.run :
 						   ca_clock_now() ^ (uint64_t)getpid() << 32);
 	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
+	    (status = ca_progress_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK &&
 	    (status = check_command(c, err)) == CA_OK && (status = open_session(c, err)) == CA_OK &&
-	    (status = ca_objects_new(&c->objects, c->session, c->scope, index_warning, c, err)) == CA_OK &&
+	    (status = ca_objects_new(&c->objects, c->session, c->scope, c->progress, index_warning, c,
+				     err)) == CA_OK &&
 	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects, &c->catalog,
 				     err)) == CA_OK)
 		status = open_results(c, err);

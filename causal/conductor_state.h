@@ -36,6 +36,7 @@ struct ca_conductor {
 	int session_fd;
 	char session_path[CA_PATH];
 	struct ca_scope *scope;
+	struct ca_progress *progress;
 	struct ca_objects *objects;
 	struct ca_regions *regions;
 	struct ca_catalog catalog;
@@ -66,6 +67,9 @@ struct ca_conductor {
 
 /* A line for the user; level 0 goes into the run file as well. */
 void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...) CA_PRINTF(3, 4);
+/* Tell of progress points of the command line that were not found, once per sweep; and, to those
+ * who ask for details, how often each was visited. */
+void ca_conductor_report_points(struct ca_conductor *c);
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);
 

@@ -13,6 +13,7 @@ struct object {
 struct ca_objects {
 	struct ca_session *session;
 	const struct ca_scope *scope;
+	struct ca_progress *progress;
 	ca_index_warning *warning;
 	void *context;
 	pthread_t thread;
@@ -24,11 +25,12 @@ static void index_module(struct ca_objects *o, uint32_t i)
 {
 	struct ca_module *m = &o->session->module[i];
 	bool scope = ca_scope_has_binary(o->scope, m->path, m->main);
+	bool full = scope || ca_progress_wants(o->progress, m->path, m->main);
 	struct ca_index *index;
 	struct ca_err err;
 
 	atomic_store(&o->object[i].in_scope, scope ? 1 : -1);
-	if (ca_index_open(&index, m->path, scope ? CA_INDEX_FULL : CA_INDEX_UNWIND, o->warning, o->context,
+	if (ca_index_open(&index, m->path, full ? CA_INDEX_FULL : CA_INDEX_UNWIND, o->warning, o->context,
 			  &err) != CA_OK) {
 		if (scope && o->warning)
 			o->warning(o->context, err.text);
@@ -37,6 +39,7 @@ static void index_module(struct ca_objects *o, uint32_t i)
 	}
 	strncpy(m->index_path, ca_index_path(index), sizeof m->index_path - 1);
 	atomic_store_explicit(&o->object[i].index, index, memory_order_release);
+	ca_progress_index(o->progress, index, i);
 	/* release: the runtime acquires state before it maps index_path */
 	atomic_store_explicit(&m->state, CA_MODULE_INDEXED, memory_order_release);
 }
@@ -78,8 +81,8 @@ static void *run(void *p)
 }
 
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
-			      const struct ca_scope *scope, ca_index_warning *warning, void *context,
-			      struct ca_err *err)
+			      const struct ca_scope *scope, struct ca_progress *progress,
+			      ca_index_warning *warning, void *context, struct ca_err *err)
 {
 	struct ca_objects *o = calloc(1, sizeof *o);
 
@@ -87,6 +90,7 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	o->session = session;
 	o->scope = scope;
+	o->progress = progress;
 	o->warning = warning;
 	o->context = context;
 	if (pthread_create(&o->thread, NULL, run, o)) {

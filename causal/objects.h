@@ -6,14 +6,15 @@
 #define CA_CAUSAL_OBJECTS_H
 #include "binary/index.h"
 #include "binary/scope.h"
+#include "causal/progress.h"
 #include "core/session.h"
 
 struct ca_objects;
 
-/* scope is borrowed. warning may be called from the indexing thread. */
+/* scope and progress are borrowed; progress has joined the session. warning may be called from the indexing thread. */
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
-			      const struct ca_scope *scope, ca_index_warning *warning, void *context,
-			      struct ca_err *err);
+			      const struct ca_scope *scope, struct ca_progress *progress,
+			      ca_index_warning *warning, void *context, struct ca_err *err);
 void ca_objects_free(struct ca_objects *objects);
 /* NULL: not indexed (yet), or it cannot be. Borrowed. */
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module);

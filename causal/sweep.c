@@ -11,6 +11,7 @@ struct ca_sweep {
 	struct ca_catalog choice; /* its last region */
 	unsigned *deck;           /* what is left of the pool, and behind it what was dealt */
 	size_t cards, left;
+	unsigned said; /* enum ca_sweep_topic */
 };
 
 struct ca_sweep *ca_sweep_new(void)
@@ -90,6 +91,14 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
 	memset(&sweep->choice, 0, sizeof sweep->choice);
 	ca_catalog_add_region(&sweep->choice, region);
 	sweep->iteration = iteration;
+}
+
+bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic)
+{
+	bool first = !(sweep->said & (unsigned)topic);
+
+	sweep->said |= (unsigned)topic;
+	return first;
 }
 
 bool ca_sweep_find_command(const char *name, char *path, size_t size)

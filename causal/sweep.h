@@ -18,6 +18,10 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
  * then drawn independently. */
 unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n, struct ca_rng *rng);
 
+/* What is said in the first run of a sweep only. */
+enum ca_sweep_topic { CA_SWEEP_POINTS_CHECK = 1, CA_SWEEP_POINTS_REPORT = 2 };
+bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic);
+
 /* As execvp(3) would find it: the path of the file, or false. */
 bool ca_sweep_find_command(const char *name, char *path, size_t size);
 

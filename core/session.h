@@ -23,6 +23,7 @@ enum {
 	CA_MAX_POINTS = 128,
 	CA_MAX_RANGES = 4096,
 	CA_MAX_SITES = 128,
+	CA_MAX_WANTED = 512,
 	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
 	CA_PATH = 512,
 	CA_MILLION = 1000000
@@ -103,7 +104,8 @@ struct ca_site {
 					  * brings control back: nothing is to be appended */
 	struct {
 		uint8_t at;   /* hook runs before code[at] */
-		uint8_t kind; /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET */
+		uint8_t kind; /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP */
+		uint8_t point; /* COUNT, STAMP: which point, + 1, where it is not the site's own */
 	} hook[CA_SITE_HOOKS];  /* sorted by `at` */
 	struct {
 		uint8_t offset; /* of a displaced instruction after the first, in original[] */
@@ -222,6 +224,12 @@ struct ca_session {
 	_Atomic uint32_t slots_ready; /* thread slots that have backing store */
 	_Atomic uint32_t sampling;    /* 1: stacks are wanted (no experiment is open) */
 	_Atomic uint32_t threads_missed; /* threads that found no free slot */
+	/* Progress points of the command line: sites of kind COUNT, by the conductor, which
+	 * releases wanted_used after the sites; those of a module before it is INDEXED. */
+	_Atomic uint32_t wanted_used;
+	uint32_t wanted_anywhere; /* they may lie in any module: wait for all before main. Set
+				   * before the first process starts */
+	struct ca_site wanted[CA_MAX_WANTED];
 	_Alignas(64) struct ca_experiment experiment;
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */

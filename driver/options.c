@@ -102,9 +102,10 @@ static enum ca_status add_group(struct parser *parser, const struct word *word, 
 	return axis->name ? CA_OK : no_memory(parser);
 }
 
-/* Several paths become one setting, joined by ':'. */
-static enum ca_status add_path(struct parser *parser, const struct word *word, const char *path)
+/* Several words become one setting: paths joined by ':', others by ';'. */
+static enum ca_status add_more(struct parser *parser, const struct word *word, const char *text)
 {
+	char separator = word->setting->id == CA_SETTING_CONFIG_FILE ? ':' : ';';
 	struct ca_options *options = parser->options;
 	struct ca_assignment *last = NULL;
 	char *joined;
@@ -113,8 +114,8 @@ static enum ca_status add_path(struct parser *parser, const struct word *word, c
 		if (options->assignment[i].id == word->setting->id)
 			last = &options->assignment[i];
 	if (!last)
-		return assign(parser, word, path);
-	if (asprintf(&joined, "%s:%s", last->text, path) < 0)
+		return assign(parser, word, text);
+	if (asprintf(&joined, "%s%c%s", last->text, separator, text) < 0)
 		return no_memory(parser);
 	free(last->text);
 	last->text = joined;
@@ -126,7 +127,7 @@ static enum ca_status add_value(struct parser *parser, const struct word *word, 
 	if (is_axis(word->setting))
 		return add_group(parser, word, text);
 	if (takes_list(word->setting))
-		return add_path(parser, word, text);
+		return add_more(parser, word, text);
 	return assign(parser, word, text);
 }
 
@@ -225,6 +226,11 @@ static enum ca_status parse_list(struct parser *parser, const struct word *word)
 		return ca_err_set(parser->err, CA_ERR_USAGE,
 				  "%s needs speedups, as in: %s 0 10 20-50", word->name,
 				  word->name);
+	if (!count && word->setting->id == CA_SETTING_PROGRESS)
+		return ca_err_set(parser->err, CA_ERR_USAGE,
+				  "%s needs a progress point, as in: %s file.c:12; %s list shows "
+				  "what there is",
+				  word->name, word->name, word->name);
 	return status;
 }
 

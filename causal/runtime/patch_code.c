@@ -104,11 +104,12 @@ intptr_t ca_patch_count_pushes(const struct ca_site *site, size_t in, size_t lef
 	return pushed;
 }
 
-static void put_hook(struct body *b, const struct ca_site *site, unsigned kind, uintptr_t table)
+static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, uintptr_t table)
 {
 	bool called = site->flags & CA_SITE_BY_CALL;
+	uint32_t point = site->hook[hook].point ? site->hook[hook].point - 1u : site->point;
 
-	switch (kind) {
+	switch (site->hook[hook].kind) {
 	case CA_SITE_ENTER:
 		put_call_thunk(b, called ? CA_THUNK_ENTER_CALLED : CA_THUNK_ENTER, table);
 		break;
@@ -116,10 +117,10 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned kind, 
 		put_call_thunk(b, called ? CA_THUNK_EXIT_CALLED : CA_THUNK_EXIT, table);
 		break;
 	case CA_SITE_COUNT:
-		put_count(b, site->point, site->flags & CA_SITE_FLAGS_DEAD);
+		put_count(b, point, site->flags & CA_SITE_FLAGS_DEAD);
 		break;
 	case CA_SITE_STAMP:
-		put_stamp(b, site->point, table);
+		put_stamp(b, point, table);
 		break;
 	default:
 		put_call_thunk(b, CA_THUNK_MEET, table);
@@ -137,7 +138,7 @@ static void build(struct ca_patch_record *r, struct body *b, uintptr_t table)
 		entry[at] = b->length;
 		for (; hook < s->hooks && s->hook[hook].at == at; hook++) {
 			r->hook_at[hook] = (uint16_t)b->length;
-			put_hook(b, s, s->hook[hook].kind, table);
+			put_hook(b, s, hook, table);
 			r->hook_end[hook] = (uint16_t)b->length;
 		}
 		r->code_at[at] = (uint16_t)b->length;
@@ -162,7 +163,8 @@ static bool valid(const struct ca_site *s)
 		if (s->insn[i].at > s->code_length || s->insn[i].offset >= s->length)
 			return false;
 	for (unsigned i = 0; i < s->hooks; i++)
-		if (s->hook[i].at > s->code_length || (i && s->hook[i].at < s->hook[i - 1].at))
+		if (s->hook[i].at > s->code_length || s->hook[i].point > CA_MAX_POINTS ||
+		    (i && s->hook[i].at < s->hook[i - 1].at))
 			return false;
 	return true;
 }

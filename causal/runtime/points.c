@@ -6,6 +6,7 @@
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
 #include "core/log.h"
+#include "core/point.h"
 #include "core/sys.h"
 #include "sampler/modules.h"
 #include <errno.h>
@@ -29,33 +30,7 @@ static const struct {
 
 struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name)
 {
-	struct ca_session *s = ca_rt.session;
-	uint32_t used;
-
-	for (uint32_t i = 0; i < CA_MAX_POINTS; i++) {
-		struct ca_progress_point *p = &s->point[i];
-		uint32_t state = atomic_load_explicit(&p->state, memory_order_acquire), expected = CA_SLOT_FREE;
-
-		/* somebody is writing the name: a few stores, or dead; then we skip the row */
-		for (int spin = 0; state == CA_SLOT_CLAIMED && spin < 10000; spin++) {
-			ca_cpu_pause();
-			state = atomic_load_explicit(&p->state, memory_order_acquire);
-		}
-		if (state == CA_SLOT_LIVE && p->kind == (uint32_t)kind &&
-		    !strncmp(p->name, name, sizeof p->name - 1))
-			return p;
-		if (state != CA_SLOT_FREE ||
-		    !atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
-			continue;
-		p->kind = (uint32_t)kind;
-		strncpy(p->name, name, sizeof p->name - 1);
-		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
-		used = atomic_load(&s->points_used);
-		while (used < i + 1 && !atomic_compare_exchange_weak(&s->points_used, &used, i + 1))
-			;
-		return p;
-	}
-	return NULL;
+	return ca_point_get(ca_rt.session, kind, name);
 }
 
 static const uint8_t nop5[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -131,6 +106,8 @@ void ca_points_patch_loaded(void)
 		const struct ca_index *index = ca_modules_index(ca_rt.session, l);
 		size_t n = index && !l->points_done ? ca_index_probes(index) : 0;
 
+		if (index && !l->points_done)
+			ca_wanted_place(l, index); /* first: they count for notes that they cover */
 		for (size_t k = 0; k < n; k++) {
 			struct ca_index_probe probe;
 

@@ -18,6 +18,12 @@ variants_end_to_end() {
 }
 variants_many() { "$causal" --dry-run -n 3 -BE a b -SE c -FE d e -- x; }
 
+# ---- progress points
+progress_list() {
+	"$causal" -P 'list:^(work|main|toy[.]c)' -- ./toy
+	"$causal" -P list:work -- ./bare
+}
+
 # ---- row 9: launcher
 launcher() {
 	"$causal" -v 1 -l 'toy$' -n 2 -o out -- env A=1 ./toy
@@ -77,6 +83,9 @@ mistakes() {
 		'-g plain -o out -- true' '-l toy -- true' '-n 1000001 -- true' \
 		'--single=9 -s 0 1 -- true' '--single=x -- true' '--help=me' \
 		'--runtime=missing.so -- true' '--runtime=plain:x -- true' \
+		'-P -- true' '-P usdt:x -o out -- ./toy' '-P begin=work -o out -- ./toy' \
+		'-P * -o out -- ./toy' '-P lib! -o out -- ./toy' '-P wrok -o out -- ./toy' \
+		'-P toy.c:99 -o out -- ./toy' '-P toy.c:1 -o out -- ./bare' '-P list:* -- ./toy' \
 		'-m line -o out -- ./bare' '-F nosuchfunction -o out -- ./toy' \
 		'missing' './missing' './plain' './full' '-n x -- ./missing'; do
 		printf 'causal %s\n' "$arguments"

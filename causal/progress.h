@@ -1,0 +1,47 @@
+/* Progress points named on the command line (--progress): what each name stands for in a binary's
+ * index, and the sites that count its visits. What may be written: doc/PROGRESS.md.
+ *
+ * Driver's process. ca_progress_index is called by the indexing thread, everything else by the
+ * conductor's. */
+#ifndef CA_CAUSAL_PROGRESS_H
+#define CA_CAUSAL_PROGRESS_H
+#include "binary/index.h"
+#include "binary/scope.h"
+#include "core/session.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct ca_progress;
+
+/* names: as in the setting, separated by ';', tab or newline. scope is borrowed. CA_ERR_USAGE: one
+ * of them cannot be understood. */
+enum ca_status ca_progress_new(struct ca_progress **progress, const char *names,
+			       const struct ca_scope *scope, struct ca_err *err);
+void ca_progress_free(struct ca_progress *progress);
+
+/* Before the run: is anything in the command's own binary? tell (may be NULL) hears of each name
+ * that will not be found. CA_ERR_USAGE: that goes for all of them. others: binaries besides the
+ * command's are in scope. */
+enum ca_status ca_progress_check(const struct ca_progress *progress, const struct ca_index *index,
+				 const char *path, bool others,
+				 void (*tell)(void *context, const char *text), void *context,
+				 struct ca_err *err);
+/* From now on sites go to this session; before its first process starts. */
+void ca_progress_join(struct ca_progress *progress, struct ca_session *session, bool others);
+/* May names mean functions or lines of this binary, so that its debug information is needed? */
+bool ca_progress_wants(const struct ca_progress *progress, const char *path, bool main);
+/* Publish the sites of a module that has been indexed, before its state says so. */
+void ca_progress_index(struct ca_progress *progress, const struct ca_index *index, uint32_t module);
+/* After the run: tell of each name that was not found, or could not be counted. */
+void ca_progress_report(const struct ca_progress *progress,
+			void (*tell)(void *context, const char *text), void *context);
+
+/* Is the setting's text a wish to see what there is: "list" or "list:REGEX"? *filter: the regular
+ * expression, "" for none; borrowed from names. */
+bool ca_progress_is_list(const char *names, const char **filter);
+/* Print what can be named in the index's binary, one per line. */
+enum ca_status ca_progress_list(FILE *out, const struct ca_index *index, const char *filter,
+				struct ca_err *err);
+
+#endif

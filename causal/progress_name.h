@@ -1,0 +1,54 @@
+/* One name of a progress point, and where it leads in an index. Shared by progress*.c. */
+#ifndef CA_CAUSAL_PROGRESS_NAME_H
+#define CA_CAUSAL_PROGRESS_NAME_H
+#include "binary/index.h"
+#include "binary/starts.h"
+#include "core/status.h"
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum ca_progress_kind { CA_PROGRESS_LINE, CA_PROGRESS_FUNCTION, CA_PROGRESS_PROBE };
+
+struct ca_progress_name {
+	enum ca_progress_kind kind;
+	char *text;     /* as written. Owned, and the next three */
+	char *binary;   /* what stands before '!', or NULL */
+	char *name;     /* file, function or expression, provider */
+	char *probe;    /* CA_PROGRESS_PROBE: its name */
+	unsigned line;
+	bool is_regex;  /* tried where no function has just that name */
+	regex_t regex;
+};
+
+/* Where visits are counted. */
+struct ca_progress_place {
+	uint64_t address;
+	uint64_t low, high;     /* of the function around it; 0, 0: not known */
+	size_t function;        /* its number in the index; SIZE_MAX: none */
+	bool entry;             /* it is the function's entry */
+};
+struct ca_progress_places {
+	struct ca_progress_place *place; /* owned */
+	size_t n;
+};
+
+enum ca_status ca_progress_name_parse(struct ca_progress_name *name, const char *text,
+				      struct ca_err *err);
+void ca_progress_name_fini(struct ca_progress_name *name);
+/* Could the name mean something in this binary? in_scope: its code may be selected. */
+bool ca_progress_name_applies(const struct ca_progress_name *name, const char *path, bool main,
+			      bool in_scope);
+/* Does the index hold it at all? Quick: no code is read. */
+bool ca_progress_name_found(const struct ca_progress_name *name, const struct ca_index *index);
+/* All places, sorted and without doubles; returns how many. */
+size_t ca_progress_name_places(const struct ca_progress_name *name, const struct ca_index *index,
+			       struct ca_starts *starts, struct ca_progress_places *out);
+/* What the index holds that is like it, ready to be written; false: nothing near. */
+bool ca_progress_name_near(const struct ca_progress_name *name, const struct ca_index *index,
+			   char *buffer, size_t size);
+
+/* Is `path` that file: the same, or with `file` as its last parts? */
+bool ca_progress_is_file(const char *path, const char *file);
+
+#endif

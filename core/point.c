@@ -1,0 +1,49 @@
+/* Rows of the session's table of progress points; see core/point.h.
+ *
+ * Runs in the host, in handlers too, and in the conductor. */
+#include "core/point.h"
+#include <stdbool.h>
+#include <string.h>
+
+enum { PATIENCE = 10000 };
+
+static bool is_named(const struct ca_progress_point *p, const char *name)
+{
+	size_t length = strnlen(name, sizeof p->name - 1);
+
+	return strnlen(p->name, sizeof p->name) == length && !memcmp(p->name, name, length);
+}
+
+static void use_row(struct ca_session *s, uint32_t i)
+{
+	uint32_t used = atomic_load(&s->points_used);
+
+	while (used < i + 1 && !atomic_compare_exchange_weak(&s->points_used, &used, i + 1))
+		;
+}
+
+struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind kind,
+				       const char *name)
+{
+	for (uint32_t i = 0; i < CA_MAX_POINTS; i++) {
+		struct ca_progress_point *p = &s->point[i];
+		/* acquire: pairs with the release below */
+		uint32_t state = atomic_load_explicit(&p->state, memory_order_acquire);
+		uint32_t expected = CA_SLOT_FREE;
+
+		/* somebody is writing the name: a few stores, or dead; then we skip the row */
+		for (int spin = 0; state == CA_SLOT_CLAIMED && spin < PATIENCE; spin++)
+			state = atomic_load_explicit(&p->state, memory_order_acquire);
+		if (state == CA_SLOT_LIVE && p->kind == (uint32_t)kind && is_named(p, name))
+			return p;
+		if (state != CA_SLOT_FREE ||
+		    !atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
+			continue;
+		p->kind = (uint32_t)kind;
+		memcpy(p->name, name, strnlen(name, sizeof p->name - 1));
+		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
+		use_row(s, i);
+		return p;
+	}
+	return NULL;
+}

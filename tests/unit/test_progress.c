@@ -1,0 +1,165 @@
+/* Names of progress points: what is understood, and which binaries and files they mean. */
+#include "causal/progress.h"
+#include "causal/progress_name.h"
+#include "core/point.h"
+#include "tests/unit/unit.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		enum ca_progress_kind kind;
+		const char *binary, *name, *probe;
+		unsigned line;
+		bool is_regex;
+	} cases[] = {
+		{ "app.c:12", CA_PROGRESS_LINE, NULL, "app.c", NULL, 12, false },
+		{ "src/app.c:1", CA_PROGRESS_LINE, NULL, "src/app.c", NULL, 1, false },
+		{ "libx.so!app.c:12", CA_PROGRESS_LINE, "libx.so", "app.c", NULL, 12, false },
+		{ "work", CA_PROGRESS_FUNCTION, NULL, "work", NULL, 0, false },
+		{ "ns::work", CA_PROGRESS_FUNCTION, NULL, "ns::work", NULL, 0, false },
+		{ "ns::12", CA_PROGRESS_FUNCTION, NULL, "ns::12", NULL, 0, false },
+		{ "app.c:0", CA_PROGRESS_FUNCTION, NULL, "app.c:0", NULL, 0, true },
+		{ "work:12x", CA_PROGRESS_FUNCTION, NULL, "work:12x", NULL, 0, false },
+		{ "^work", CA_PROGRESS_FUNCTION, NULL, "^work", NULL, 0, true },
+		{ "f(int, char)", CA_PROGRESS_FUNCTION, NULL, "f(int, char)", NULL, 0, true },
+		{ "operator[](", CA_PROGRESS_FUNCTION, NULL, "operator[](", NULL, 0, false },
+		{ "libx.so!work", CA_PROGRESS_FUNCTION, "libx.so", "work", NULL, 0, false },
+		{ "usdt:libc:setjmp", CA_PROGRESS_PROBE, NULL, "libc", "setjmp", 0, false },
+		{ "libc.so!usdt:a:b:c", CA_PROGRESS_PROBE, "libc.so", "a", "b:c", 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ca_progress_name name;
+		struct ca_err err;
+
+		assert_int_equal(ca_progress_name_parse(&name, cases[i].text, &err), CA_OK);
+		assert_int_equal(name.kind, cases[i].kind);
+		assert_string_equal(name.text, cases[i].text);
+		assert_string_equal(name.name, cases[i].name);
+		assert_int_equal(name.line, cases[i].line);
+		assert_int_equal(name.is_regex, cases[i].is_regex);
+		assert_int_equal(!name.binary, !cases[i].binary);
+		if (name.binary)
+			assert_string_equal(name.binary, cases[i].binary);
+		assert_int_equal(!name.probe, !cases[i].probe);
+		if (name.probe)
+			assert_string_equal(name.probe, cases[i].probe);
+		ca_progress_name_fini(&name);
+	}
+}
+
+static void mistakes(void **state)
+{
+	static const char *const texts[] = { "usdt:", "usdt:x", "usdt::x", "usdt:x:", "lib!", "*", "a\\" };
+	static const char *const latencies[] = { "begin=a", "begin=a,end=", "begin=,end=a", "begin=a;end=b" };
+	struct ca_progress_name name;
+	struct ca_progress *progress;
+	struct ca_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		assert_int_equal(ca_progress_name_parse(&name, texts[i], &err), CA_ERR_USAGE);
+		assert_non_null(strstr(err.text, texts[i]));
+	}
+	for (size_t i = 0; i < sizeof latencies / sizeof latencies[0]; i++)
+		assert_int_equal(ca_progress_new(&progress, latencies[i], NULL, &err), CA_ERR_USAGE);
+}
+
+static void binaries(void **state)
+{
+	static const struct {
+		const char *name, *path;
+		bool main, in_scope, applies;
+	} cases[] = {
+		{ "f", "/bin/app", true, false, true },
+		{ "f", "/lib/libx.so", false, false, false },
+		{ "f", "/lib/libx.so", false, true, true },
+		{ "app!f", "/bin/app", true, true, true },
+		{ "libx.so!f", "/bin/app", true, true, false },
+		{ "libx.so!f", "/lib/libx.so", false, false, true },
+		{ "libx.so!f", "/lib/libx.so.1.2", false, false, true },
+		{ "libx!f", "/lib/libx.so.1.2", false, false, true },
+		{ "x.so!f", "/lib/libx.so", false, false, false },
+		{ "libx.so!f", "/lib/libx.soup", false, false, false },
+		{ "lib/libx.so!f", "/usr/lib/libx.so", false, false, true },
+		{ "usdt:a:b", "/lib/libx.so", false, false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ca_progress_name name;
+
+		assert_int_equal(ca_progress_name_parse(&name, cases[i].name, NULL), CA_OK);
+		assert_int_equal(ca_progress_name_applies(&name, cases[i].path, cases[i].main,
+							  cases[i].in_scope), cases[i].applies);
+		ca_progress_name_fini(&name);
+	}
+}
+
+static void files(void **state)
+{
+	(void)state;
+	assert_true(ca_progress_is_file("/src/app.c", "app.c"));
+	assert_true(ca_progress_is_file("/src/app.c", "src/app.c"));
+	assert_true(ca_progress_is_file("/src/app.c", "/src/app.c"));
+	assert_true(ca_progress_is_file("app.c", "app.c"));
+	assert_false(ca_progress_is_file("/src/myapp.c", "app.c"));
+	assert_false(ca_progress_is_file("app.c", "src/app.c"));
+}
+
+static void lists(void **state)
+{
+	const char *filter;
+
+	(void)state;
+	assert_true(ca_progress_is_list("list", &filter));
+	assert_string_equal(filter, "");
+	assert_true(ca_progress_is_list("list:^a", &filter));
+	assert_string_equal(filter, "^a");
+	assert_false(ca_progress_is_list("list_add", &filter));
+	assert_false(ca_progress_is_list("", &filter));
+}
+
+static void rows(void **state)
+{
+	struct ca_session *s = calloc(1, sizeof *s);
+	char name[400];
+
+	(void)state;
+	assert_non_null(s);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_BEGIN, "a"), &s->point[0]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "a"), &s->point[1]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "ab"), &s->point[2]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_BEGIN, "a"), &s->point[0]);
+	/* a name that does not fit is cut, and found again */
+	memset(name, 'x', sizeof name);
+	name[sizeof name - 1] = '\0';
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, name), &s->point[3]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, name), &s->point[3]);
+	assert_int_equal(s->point[3].name[sizeof s->point[3].name - 1], '\0');
+	assert_int_equal(s->points_used, 4);
+	/* whoever died while writing a name leaves a row that nobody uses */
+	s->point[4].state = CA_SLOT_CLAIMED;
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "b"), &s->point[5]);
+	for (unsigned i = 6; i < CA_MAX_POINTS; i++) {
+		snprintf(name, sizeof name, "n%u", i);
+		assert_non_null(ca_point_get(s, CA_POINT_END, name));
+	}
+	assert_null(ca_point_get(s, CA_POINT_END, "one more"));
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "b"), &s->point[5]);
+	free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds), cmocka_unit_test(mistakes), cmocka_unit_test(binaries),
+		cmocka_unit_test(files), cmocka_unit_test(lists),    cmocka_unit_test(rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
