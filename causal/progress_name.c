@@ -120,13 +120,30 @@ bool ca_progress_name_applies(const struct ca_progress_name *name, const char *p
 	return main || in_scope || name->kind == CA_PROGRESS_PROBE;
 }
 
-/* The name itself, its symbol, or the name without its parameters. */
+/* Is that all of the demangled name but its parameters and arguments of a template? */
+static bool ends_name(const char *rest)
+{
+	return !*rest || *rest == '(' || *rest == '<' || !strncmp(rest, "[abi:", 5);
+}
+
+/* The symbol, or the name, with or without its parameters; templates have their return type in
+ * front: "int twice<int>(int)" is twice. */
 static bool is_exactly(const struct ca_progress_name *name, const char *function, const char *linkage)
 {
 	size_t length = strlen(name->name);
+	int depth = 0;
 
-	return !strcmp(linkage, name->name) ||
-	       (!strncmp(function, name->name, length) && (!function[length] || function[length] == '('));
+	if (!strcmp(linkage, name->name))
+		return true;
+	for (const char *at = function; *at; at++) {
+		if ((at == function || (at[-1] == ' ' && !depth)) && !strncmp(at, name->name, length) &&
+		    ends_name(at + length))
+			return true;
+		if (*at == '(' && at > function)
+			return false;
+		depth += (*at == '<' || *at == '(') - (*at == '>' || *at == ')');
+	}
+	return false;
 }
 
 static bool any_exact(const struct ca_progress_name *name, const struct ca_index *index)

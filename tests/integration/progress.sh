@@ -149,6 +149,65 @@ count -P "$(line call)" -- ./stripped
 check "a line of a stripped program: exit status" 2 $?
 contains "... and why" "-g" "$(cat said)"
 
+# ---- C++
+cat >names.cc <<'CXX'
+#include <stdexcept>
+#include <thread>
+#include <unistd.h>
+
+namespace ns {
+struct counter {
+	int value;
+	__attribute__((noinline)) int get(int n) const
+	{
+		if (n % 2)
+			throw std::runtime_error("odd");
+		return value + n;
+	}
+};
+template <class T> __attribute__((noinline)) T twice(T x) { return x + x; }
+}
+thread_local volatile int sink;
+static void run()
+{
+	ns::counter c{3};
+
+	for (int i = 0; i < 2000; i++) {
+		try {
+			sink = c.get(i);
+		} catch (std::exception &) {
+			sink = 1; // MARK: caught
+		}
+		sink = ns::twice(i);
+		sink = (int)ns::twice((long)i);
+	}
+	usleep(300000);
+}
+int main()
+{
+	std::thread a(run), b(run);
+
+	a.join();
+	b.join();
+}
+CXX
+read -ra cxx <<<"${CXX:-c++}"
+if "${cxx[@]}" -g -O2 -pthread -o names names.cc 2>/dev/null; then
+	caught=names.cc:$(grep -n 'MARK: caught' names.cc | cut -d: -f1)
+	count -P ns::counter::get 'ns::counter::get(int) const' ns::twice 'int ns::twice<int>' \
+		"$caught" \
+		begin=ns::counter::get,end=ns::counter::get -- ./names
+	check "C++: a method, in two threads" 4000 "$(visits ns::counter::get)"
+	check "C++: with its parameters" 4000 "$(visits 'ns::counter::get(int) const')"
+	check "C++: all instances of a template" 8000 "$(visits ns::twice)"
+	check "C++: one of them" 4000 "$(visits 'int ns::twice<int>')"
+	check "C++: a handler of exceptions" 2000 "$(visits "$caught")"
+	check "C++: a call that throws does not return" 2000 \
+		"$(visits 'begin=ns::counter::get,end=ns::counter::get, end')"
+else
+	skip "C++ (no compiler)"
+fi
+
 # ---- probes
 if echo '#include <sys/sdt.h>' | "${cc[@]}" -fsyntax-only -xc - 2>/dev/null; then
 	"${cc[@]}" -g -O2 -o probes "$apps/probes.c" || exit 1
