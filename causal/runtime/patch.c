@@ -58,7 +58,7 @@ void ca_patch_set_hooks(const struct ca_patch_hooks *hooks)
 
 static bool membarrier_register(void)
 {
-	return ca_patch_sys(SYS_membarrier,
+	return ca_sys(SYS_membarrier,
 			    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
 			    0) == 0;
 }
@@ -71,7 +71,7 @@ bool ca_patch_init(const char **why)
 
 	if (!ca_trampoline_hooks.enter)
 		ca_trampoline_hooks = none;
-	if (ca_patch_sys(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&shadow, 0, 0, 0, 0) == 0 &&
+	if (ca_sys(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&shadow, 0, 0, 0, 0) == 0 &&
 	    (shadow & 1)) {
 		*why = "the program runs with a shadow stack, which patched calls would break";
 		return false;
@@ -89,7 +89,7 @@ bool ca_patch_init(const char **why)
 static bool sync_cores(void)
 {
 	for (int i = 0; i < 2; i++) {
-		if (ca_patch_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0,
+		if (ca_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0,
 				 0, 0, 0) == 0)
 			return true;
 		if (!membarrier_register())
@@ -462,7 +462,7 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 	threads = ca_patch_threads_look();
 	/* libc blocks all signals for some us where it starts threads: look again */
 	for (int i = 0; i < LOOKS && threads.blocked && !threads.traced; i++) {
-		ca_patch_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+		ca_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
 		threads = ca_patch_threads_look();
 	}
 	/* a trap would kill a thread that blocks it, and confuse a debugger */

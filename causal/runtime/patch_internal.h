@@ -2,26 +2,10 @@
 #ifndef CA_CAUSAL_RUNTIME_PATCH_INTERNAL_H
 #define CA_CAUSAL_RUNTIME_PATCH_INTERNAL_H
 #include "causal/runtime/patch.h"
+#include "core/sys.h"
 #include <stdatomic.h>
-#include <sys/syscall.h>
 
 #define CA_HIDDEN __attribute__((visibility("hidden")))
-
-/* The kernel without libc: no errno, no cancellation, no wrapper of ours or of the program's.
- * Returns -errno. */
-static inline long ca_patch_sys(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
 
 /* ---- patch_mem.c: the text, and memory near it */
 struct ca_patch_text {

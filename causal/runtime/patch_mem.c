@@ -55,7 +55,7 @@ void ca_patch_mem_init(uintptr_t stack)
 
 void ca_patch_mem_open(struct ca_patch_text *text)
 {
-	long fd = ca_patch_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0,
+	long fd = ca_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0,
 			       0, 0);
 	text->fd = fd < 0 ? -1 : (int)fd;
 }
@@ -63,7 +63,7 @@ void ca_patch_mem_open(struct ca_patch_text *text)
 void ca_patch_mem_close(struct ca_patch_text *text)
 {
 	if (text->fd >= 0)
-		ca_patch_sys(SYS_close, text->fd, 0, 0, 0, 0, 0);
+		ca_sys(SYS_close, text->fd, 0, 0, 0, 0, 0);
 	text->fd = -1;
 }
 
@@ -76,10 +76,10 @@ bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *t
 	long pid;
 
 	if (text->fd >= 0)
-		return ca_patch_sys(SYS_pread64, text->fd, (long)to, (long)length, (long)from, 0,
+		return ca_sys(SYS_pread64, text->fd, (long)to, (long)length, (long)from, 0,
 				    0) == (long)length;
-	pid = ca_patch_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	return ca_patch_sys(SYS_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0) ==
+	pid = ca_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	return ca_sys(SYS_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0) ==
 	       (long)length;
 }
 
@@ -89,20 +89,20 @@ static bool write_by_mprotect(uintptr_t to, const void *from, size_t length)
 	size_t span = ((to + length - 1) | (PAGE - 1)) + 1 - page;
 	volatile uint8_t *out = (volatile uint8_t *)to;
 
-	if (ca_patch_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_WRITE | PROT_EXEC,
+	if (ca_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_WRITE | PROT_EXEC,
 			 0, 0, 0) != 0)
 		return false;
 	for (size_t i = 0; i < length; i++)
 		if (out[i] != ((const uint8_t *)from)[i])
 			out[i] = ((const uint8_t *)from)[i];
-	ca_patch_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_EXEC, 0, 0, 0);
+	ca_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_EXEC, 0, 0, 0);
 	return true;
 }
 
 bool ca_patch_mem_write(const struct ca_patch_text *text, uintptr_t to, const void *from,
 			size_t length)
 {
-	if (text->fd >= 0 && ca_patch_sys(SYS_pwrite64, text->fd, (long)from, (long)length,
+	if (text->fd >= 0 && ca_sys(SYS_pwrite64, text->fd, (long)from, (long)length,
 					  (long)to, 0, 0) == (long)length)
 		return true;
 	return write_by_mprotect(to, from, length);
@@ -128,24 +128,24 @@ bool ca_patch_mem_check(const char **why)
 
 static bool map_at(uintptr_t at, size_t length)
 {
-	long got = ca_patch_sys(SYS_mmap, (long)at, (long)length, PROT_READ | PROT_EXEC,
+	long got = ca_sys(SYS_mmap, (long)at, (long)length, PROT_READ | PROT_EXEC,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 				-1, 0);
 
 	if (got == (long)at) {
 		/* a huge page for a few hundred bytes would be a poor trade */
-		ca_patch_sys(SYS_madvise, (long)at, (long)length, MADV_NOHUGEPAGE, 0, 0, 0);
+		ca_sys(SYS_madvise, (long)at, (long)length, MADV_NOHUGEPAGE, 0, 0, 0);
 		return true;
 	}
 	if (got > 0) /* a kernel before 4.17 takes the address as a hint */
-		ca_patch_sys(SYS_munmap, got, (long)length, 0, 0, 0, 0);
+		ca_sys(SYS_munmap, got, (long)length, 0, 0, 0, 0);
 	return false;
 }
 
 /* Where the stack or the heap will want to grow. */
 static bool wanted_by_program(uintptr_t low, uintptr_t high)
 {
-	uintptr_t brk = (uintptr_t)ca_patch_sys(SYS_brk, 0, 0, 0, 0, 0, 0);
+	uintptr_t brk = (uintptr_t)ca_sys(SYS_brk, 0, 0, 0, 0, 0, 0);
 
 	if (low < 64 * 1024 || high < low || high >= (uintptr_t)1 << 47)
 		return true;

@@ -17,7 +17,7 @@ struct dirent64_head {
 
 static long open_at(long dir, const char *name, int flags)
 {
-	return ca_patch_sys(SYS_openat, dir, (long)name, flags | O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	return ca_sys(SYS_openat, dir, (long)name, flags | O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
 static uint64_t number(const char *p, const char *end, unsigned base)
@@ -61,8 +61,8 @@ static void look(long dir, const char *tid, struct ca_patch_threads *out)
 	fd = open_at(dir, path, 0);
 	if (fd < 0)
 		return; /* it has ended */
-	got = ca_patch_sys(SYS_read, fd, (long)text, sizeof(text), 0, 0, 0);
-	ca_patch_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+	got = ca_sys(SYS_read, fd, (long)text, sizeof(text), 0, 0, 0);
+	ca_sys(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (got <= 0)
 		return;
 	if (field(text, (size_t)got, "\nSigBlk:", 16) & ours)
@@ -82,7 +82,7 @@ struct ca_patch_threads ca_patch_threads_look(void)
 		out.unknown = true;
 		return out;
 	}
-	while ((got = ca_patch_sys(SYS_getdents64, dir, (long)buffer, sizeof(buffer), 0, 0, 0)) >
+	while ((got = ca_sys(SYS_getdents64, dir, (long)buffer, sizeof(buffer), 0, 0, 0)) >
 	       0) {
 		for (long at = 0; at < got;) {
 			const struct dirent64_head *d = (const void *)(buffer + at);
@@ -94,6 +94,6 @@ struct ca_patch_threads ca_patch_threads_look(void)
 				look(dir, d->name, &out);
 		}
 	}
-	ca_patch_sys(SYS_close, dir, 0, 0, 0, 0, 0);
+	ca_sys(SYS_close, dir, 0, 0, 0, 0, 0);
 	return out;
 }

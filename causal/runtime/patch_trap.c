@@ -180,17 +180,17 @@ static void previous_set(int sig, const struct sigaction *action)
 static void die(int sig, siginfo_t *info)
 {
 	struct kernel_action action = {0};
-	long pid = ca_patch_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	long tid = ca_patch_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	long pid = ca_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	long tid = ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	uint64_t mask = (uint64_t)1 << (sig - 1);
 
 	action.flags = KERNEL_RESTORER;
 	action.restore = (void (*)(void))(uintptr_t)ca_trampoline_restore;
-	ca_patch_sys(SYS_rt_sigaction, sig, (long)&action, 0, 8, 0, 0);
+	ca_sys(SYS_rt_sigaction, sig, (long)&action, 0, 8, 0, 0);
 	/* the kernel lets nobody but itself send with its own codes, except to oneself */
-	if (ca_patch_sys(SYS_rt_tgsigqueueinfo, pid, tid, sig, (long)info, 0, 0) != 0)
-		ca_patch_sys(SYS_tgkill, pid, tid, sig, 0, 0, 0);
-	ca_patch_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
+	if (ca_sys(SYS_rt_tgsigqueueinfo, pid, tid, sig, (long)info, 0, 0) != 0)
+		ca_sys(SYS_tgkill, pid, tid, sig, 0, 0, 0);
+	ca_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
 }
 
 static void chain(int sig, siginfo_t *info, void *context)
@@ -209,13 +209,13 @@ static void chain(int sig, siginfo_t *info, void *context)
 		previous_set(sig, &once);
 	memcpy(&mask, &to.sa_mask, sizeof(mask));
 	mask &= ~((uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGILL - 1));
-	ca_patch_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&old, 8, 0, 0);
+	ca_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&old, 8, 0, 0);
 	if (to.sa_flags & SA_SIGINFO)
 		to.sa_sigaction(sig, info, context);
 	else
 		to.sa_handler(sig);
 	/* the mask to go back to is in the context; the handler may have changed it there */
-	ca_patch_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, 8, 0, 0);
+	ca_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, 8, 0, 0);
 }
 
 static void on_trap(int sig, siginfo_t *info, void *context)
@@ -229,7 +229,7 @@ static bool take(int sig)
 	struct kernel_action now, ours = {0};
 	struct sigaction was = {0};
 
-	if (ca_patch_sys(SYS_rt_sigaction, sig, 0, (long)&now, 8, 0, 0) != 0)
+	if (ca_sys(SYS_rt_sigaction, sig, 0, (long)&now, 8, 0, 0) != 0)
 		return false;
 	if (now.handler == on_trap)
 		return true;
@@ -241,7 +241,7 @@ static bool take(int sig)
 	/* NODEFER: a trap met while the signal is blocked would kill the program */
 	ours.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | KERNEL_RESTORER;
 	ours.restore = (void (*)(void))(uintptr_t)ca_trampoline_restore;
-	if (ca_patch_sys(SYS_rt_sigaction, sig, (long)&ours, 0, 8, 0, 0) != 0)
+	if (ca_sys(SYS_rt_sigaction, sig, (long)&ours, 0, 8, 0, 0) != 0)
 		return false;
 	atomic_store_explicit(&taken[which(sig)], true, memory_order_release);
 	return true;
