@@ -126,11 +126,12 @@ static void lists(void **state)
 
 static void rows(void **state)
 {
-	struct ca_session *s = calloc(1, sizeof *s);
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
 	char name[400];
 
 	(void)state;
 	assert_non_null(s);
+	memset(s, 0, sizeof *s);
 	assert_ptr_equal(ca_point_get(s, CA_POINT_BEGIN, "a"), &s->point[0]);
 	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "a"), &s->point[1]);
 	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "ab"), &s->point[2]);
