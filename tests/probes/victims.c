@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__clang__)
+#define VICTIM __attribute__((noinline))
+#else
 #define VICTIM __attribute__((noinline, noclone, noipa))
+#endif
 #define VISIT(name) (victim_visits[V_##name]++)
 
 __thread uint64_t victim_visits[V_COUNT];

@@ -3,7 +3,11 @@
 #include <stdexcept>
 #include <string>
 
+#if defined(__clang__)
+#define VICTIM __attribute__((noinline))
+#else
 #define VICTIM __attribute__((noinline, noclone, noipa))
+#endif
 #define VISIT(name) (victim_visits[V_##name]++)
 
 namespace {
