@@ -147,8 +147,13 @@ static uint64_t union_length(const struct ca_interval *x, unsigned nx, const str
 static void count_overlap(struct account *a, uint64_t from, uint64_t to)
 {
 	struct ca_interval own[OFFS], other[OFFS];
-	unsigned n = 0, m = off_of_other(a->t, from, to, other);
+	unsigned n = 0, m;
 
+	if (a->t->inside_count == 1 && a->t->inside_flag[0] == FLAG_EXTERNAL && a->t->inside_until[0] < to)
+		to = a->t->inside_until[0];
+	if (to <= from)
+		return;
+	m = off_of_other(a->t, from, to, other);
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
 	a->time += to - from - union_length(own, n, other, m);
@@ -227,6 +232,7 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 	} else if (e->type == CA_LOG_EXIT) {
 		inside_remove(t, e->thread);
 	} else if ((i = inside_find(t, e->thread)) < t->inside_count) {
+		t->inside_until[i] = e->type == CA_LOG_EXTERNAL && e->value ? e->value : UINT64_MAX;
 		t->inside_flag[i] = e->type == CA_LOG_OFF	? FLAG_OFF :
 				    e->type == CA_LOG_EXTERNAL ? FLAG_EXTERNAL :
 								 0;

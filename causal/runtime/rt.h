@@ -48,9 +48,11 @@ struct ca_thread {
 	uint64_t last_cpu;       /* ns of thread CPU time at `last`; only without a switch log */
 	int64_t owed;            /* ns; below 0: paid ahead */
 	uint64_t s_time;         /* ns of the experiment in which S was active, up to `last` */
+	uint64_t sleep_for;      /* see ca_wait_sleep */
 	uint64_t last_look;      /* cycle counter at the last meeting */
 	uint32_t inside_count;   /* threads in S in our replica of the log, without us */
 	uint32_t inside_slot[CA_INSIDE];
+	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
 	uint8_t inside_flag[CA_INSIDE]; /* 0 on a CPU, 1 waiting for others, 2 external wait */
 	bool inside_me;
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
@@ -139,7 +141,7 @@ CA_HIDDEN CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now);
 CA_HIDDEN void ca_thread_begin(void);  /* the calling thread joins; no-op without a free slot */
 CA_HIDDEN void ca_thread_end(void);    /* ... leaves */
 /* Ticks at the rate that the selection asks for: sampled S needs all of them; where S is
- * probed, they only carry what no meeting has paid, and half as many do. */
+ * probed, they only carry what no meeting has paid, and a quarter of them do. */
 CA_HIDDEN CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t);
 CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
 /* A thread that we were not told of, or that found no slot, makes itself known at a meeting.
@@ -222,7 +224,11 @@ struct ca_waiting {
 	bool sampled_s;  /* the blocking call itself is in S */
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
+	uint64_t until;  /* a sleep: when it should be over, ns; else UINT64_MAX */
 };
+/* The wait that begins next is a sleep of this length: what it takes longer is the kernel's, and
+ * would not be shorter if the code slept less. */
+CA_HIDDEN void ca_wait_sleep(uint64_t ns);
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_meet(void);
 /* About to block (pays first), and after it; errno is kept. fd >= 0: what it is decides

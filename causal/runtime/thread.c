@@ -81,7 +81,7 @@ static uint64_t wanted_period(void)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
 
-	return sel->ranges && !sel->exact ? ca_rt.period : 2 * ca_rt.period;
+	return sel->ranges && !sel->exact ? ca_rt.period : 4 * ca_rt.period;
 }
 
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)

@@ -85,6 +85,14 @@ enum ca_wait ca_wait_kind_of_fd(int fd)
 		       CA_WAIT_OTHERS;
 }
 
+void ca_wait_sleep(uint64_t ns)
+{
+	struct ca_thread *t = ca_self;
+
+	if (t && !t->guard)
+		t->sleep_for = ns;
+}
+
 struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 {
 	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd };
@@ -98,12 +106,14 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 	if (worth_it(t))
 		pay(t);
 	w.since = ca_clock_now();
+	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
+	t->sleep_for = 0;
 	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
 		w.kind = ca_wait_kind_of_fd(fd);
 	if (t->depth) {
 		w.in_s = true;
 		t->waited = true;
-		ca_ledger_log(w.kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w.since, 0);
+		ca_ledger_log(w.kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w.since, w.until);
 	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
 		ca_handler_stack_here(t);
@@ -111,7 +121,7 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 			w.sampled_s = true;
 			ca_ledger_accrue(t, w.since, NULL);
 			ca_ledger_log(CA_LOG_ENTER, t, w.since, 0);
-			ca_ledger_log(CA_LOG_EXTERNAL, t, w.since, 0);
+			ca_ledger_log(CA_LOG_EXTERNAL, t, w.since, w.until);
 		}
 	}
 	/* where the wrapper's own frame begins; an outer wait whose frame is gone was left */
@@ -137,11 +147,15 @@ void ca_wait_end(struct ca_waiting *w)
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;
 	now = ca_clock_now();
-	if (w->in_s && t->depth) {
+	if (w->in_s && t->depth && w->kind == CA_WAIT_EXTERNAL && w->until < now) {
+		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);
+		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
+		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
+	} else if (w->in_s && t->depth) {
 		ca_ledger_log(CA_LOG_ON, t, now, w->kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);
 	} else if (w->sampled_s) {
-		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_EXTERNAL);
-		ca_ledger_log(CA_LOG_EXIT, t, now, 0);
+		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
+		ca_ledger_log(CA_LOG_EXIT, t, w->until < now ? w->until : now, 0);
 		ca_ledger_accrue(t, now, &w->kind);
 	} else if (w->open) {
 		ca_ledger_accrue(t, now, &w->kind);

@@ -195,21 +195,27 @@ CA_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const stru
 
 CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
+	if (time)
+		ca_wait_sleep((uint64_t)time->tv_sec * CA_NS_PER_S + (uint64_t)time->tv_nsec);
 	return FROM_CLOCK(REAL(nanosleep)(time, left));
 }
 
 CA_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
+	if (time && !(flags & TIMER_ABSTIME))
+		ca_wait_sleep((uint64_t)time->tv_sec * CA_NS_PER_S + (uint64_t)time->tv_nsec);
 	return FROM_CLOCK(REAL(clock_nanosleep)(clock, flags, time, left));
 }
 
 CA_EXPORT int usleep(useconds_t us)
 {
+	ca_wait_sleep((uint64_t)us * 1000);
 	return FROM_CLOCK(REAL(usleep)(us));
 }
 
 CA_EXPORT unsigned sleep(unsigned s)
 {
+	ca_wait_sleep((uint64_t)s * CA_NS_PER_S);
 	return FROM_CLOCK(REAL(sleep)(s));
 }
 
