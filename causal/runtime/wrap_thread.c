@@ -98,13 +98,23 @@ CA_EXPORT int thrd_join(thrd_t thread, int *value)
 	return WAITING(CA_WAIT_OTHERS, -1, REAL(thrd_join)(thread, value));
 }
 
+/* LLVM's and Intel's OpenMP set that type in all their workers and cancel them only when they
+ * give up on a program. */
+static bool is_openmp(const void *caller)
+{
+	Dl_info info;
+
+	return dladdr(caller, &info) && info.dli_fname &&
+	       (strstr(info.dli_fname, "/libomp") || strstr(info.dli_fname, "/libiomp"));
+}
+
 /* A thread that may be cancelled at any instruction may be so within a trampoline or on a stack
  * of ours, through which nothing can unwind: it is left alone for as long as that holds. */
 CA_EXPORT int pthread_setcanceltype(int type, int *old)
 {
 	int r;
 
-	if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
+	if (type == PTHREAD_CANCEL_ASYNCHRONOUS && !is_openmp(__builtin_return_address(0)))
 		ca_thread_leave_alone(true);
 	r = REAL(pthread_setcanceltype)(type, old);
 	if (type == PTHREAD_CANCEL_DEFERRED)
