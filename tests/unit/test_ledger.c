@@ -1,0 +1,624 @@
+/* causal/runtime/ledger.c: who owes how much, and paying it. The ledger is compiled into this
+ * program; the session, the threads and their switch logs are made by hand. Accounts are tested
+ * with invented times, so that they are exact; paying with the real clock and wide bounds. */
+#include "causal/runtime/rt.h"
+#include "core/ring.h"
+#include "tests/unit/unit.h"
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define T0 UINT64_C(5000000000)
+#define MS UINT64_C(1000000)
+enum { HALF = 500000, SLOTS = 4, PAGE = 4096 };
+
+/* ---- what the ledger sees of the runtime -------------------------------------------------*/
+struct ca_runtime ca_rt;
+static bool gone;
+static unsigned asked;
+
+bool ca_rt_conductor_is_gone(uint64_t now)
+{
+	(void)now;
+	asked++;
+	return gone;
+}
+
+static struct ca_thread thread[SLOTS], *const me = &thread[0];
+static _Alignas(PAGE) char switches[SLOTS][2 * PAGE];
+static struct ca_session *s;
+static char path[48];
+static const enum ca_wait others = CA_WAIT_OTHERS, external = CA_WAIT_EXTERNAL;
+
+static int set_up(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(path, "/tmp/ca-ledger-XXXXXX");
+	if (!mkdtemp(path))
+		return -1;
+	strcat(path, "/session");
+	if (ca_session_create(path, &s, NULL) != CA_OK || (fd = open(path, O_RDWR | O_CLOEXEC)) < 0)
+		return -1;
+	if (ca_session_grow(fd, s, SLOTS, NULL) != CA_OK)
+		return -1;
+	close(fd);
+	memset(switches, 0, sizeof switches);
+	memset(thread, 0, sizeof thread);
+	memset(&ca_rt, 0, sizeof ca_rt);
+	gone = false;
+	asked = 0;
+	atomic_store(&s->slots_used, SLOTS);
+	atomic_store(&s->selection.seq, 2);
+	ca_rt.session = s;
+	ca_rt.period = MS;
+	atomic_store(&ca_rt.on, true);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		thread[i].number = i;
+		thread[i].slot = &s->slot[i];
+		thread[i].switches.page = switches[i]; /* nothing in it: always on a CPU */
+		thread[i].last = T0;
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ca_session_detach(s);
+	unlink(path);
+	*strrchr(path, '/') = 0;
+	return rmdir(path);
+}
+
+static void open_experiment(uint64_t start, uint32_t speedup)
+{
+	s->experiment.start = start;
+	s->experiment.speedup = speedup;
+	atomic_fetch_add(&s->experiment.seq, 1);
+}
+
+static void put(enum ca_log_type type, uint32_t number, uint64_t time)
+{
+	ca_ledger_log(type, &thread[number], time, 0);
+}
+
+static void hit(uint32_t number, uint64_t time, uint64_t ns)
+{
+	ca_ledger_log(CA_LOG_HIT, &thread[number], time, ns);
+}
+
+/* As the kernel would tell it. */
+static void switched(uint32_t number, bool out, uint64_t time)
+{
+	struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)switches[number];
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record = { { PERF_RECORD_SWITCH, out ? PERF_RECORD_MISC_SWITCH_OUT : 0, sizeof record }, time };
+
+	memcpy(switches[number] + PAGE + page->data_head, &record, sizeof record);
+	page->data_head += sizeof record;
+}
+
+static void off_cpu(uint32_t number, uint64_t from, uint64_t to)
+{
+	switched(number, true, from);
+	switched(number, false, to);
+}
+
+static void owes(uint64_t until, const enum ca_wait *wait, int64_t owed)
+{
+	ca_ledger_accrue(me, until, wait);
+	assert_int_equal(me->owed, owed);
+}
+
+/* ---- the account -----------------------------------------------------------------------*/
+static void test_outside(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	assert_true(ca_ledger_open());
+	owes(T0 + 50, NULL, 0);
+	put(CA_LOG_ENTER, 1, T0 + 100);
+	owes(T0 + 200, NULL, 50);
+	put(CA_LOG_EXIT, 1, T0 + 300);
+	owes(T0 + 400, NULL, 100);
+	owes(T0 + 400, NULL, 100);
+	owes(T0 + 300, NULL, 100); /* a look that was overtaken by another */
+	owes(T0 + 900, NULL, 100);
+	assert_int_equal(me->s_time, 200);
+}
+
+static void test_speedups(void **state)
+{
+	(void)state;
+	open_experiment(T0, 0);
+	put(CA_LOG_ENTER, 1, T0);
+	owes(T0 + 1000, NULL, 0);
+	assert_int_equal(me->s_time, 1000);
+	atomic_fetch_add(&s->experiment.seq, 1);
+	open_experiment(T0 + 1000, CA_MILLION);
+	owes(T0 + 1700, NULL, 700);
+}
+
+static void test_no_experiment(void **state)
+{
+	(void)state;
+	s->experiment.speedup = HALF;
+	s->experiment.start = T0;
+	assert_false(ca_ledger_open());
+	put(CA_LOG_ENTER, 1, T0);
+	hit(1, T0 + 10, 1000);
+	owes(T0 + 100, NULL, 0);
+	/* what was before its start is not owed for, though it is known who is in S */
+	open_experiment(T0 + 300, HALF);
+	owes(T0 + 400, NULL, 50);
+	/* closed: nothing more, and what is owed stays */
+	atomic_fetch_add(&s->experiment.seq, 1);
+	owes(T0 + 600, NULL, 50);
+	/* the next one starts from nothing */
+	atomic_store(&me->slot->paid, 77);
+	open_experiment(T0 + 700, HALF);
+	owes(T0 + 710, NULL, 5);
+	assert_int_equal(atomic_load(&me->slot->paid), 0);
+	assert_int_equal(atomic_load(&me->slot->experiment), atomic_load(&s->experiment.seq));
+	assert_int_equal(me->s_time, 10);
+}
+
+static void test_waits(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	switched(0, true, T0 + 10); /* a waiting thread is off the CPU */
+	owes(T0 + 100, &others, 0);
+	owes(T0 + 300, &external, 100);
+	assert_int_equal(me->s_time, 300);
+}
+
+static void test_in_s(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0 + 50);
+	put(CA_LOG_ENTER, 0, T0 + 100);
+	owes(T0 + 200, NULL, 25);
+	put(CA_LOG_EXIT, 0, T0 + 300);
+	put(CA_LOG_EXIT, 1, T0 + 400);
+	owes(T0 + 500, NULL, 75);
+	assert_int_equal(me->s_time, 350);
+}
+
+static void test_two_in_s(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	put(CA_LOG_ENTER, 2, T0 + 50);
+	put(CA_LOG_ENTER, 2, T0 + 60); /* twice is once */
+	put(CA_LOG_EXIT, 1, T0 + 100);
+	owes(T0 + 150, NULL, 75);
+	put(CA_LOG_EXIT, 2, T0 + 200);
+	put(CA_LOG_EXIT, 3, T0 + 250); /* was never in */
+	owes(T0 + 300, NULL, 100);
+}
+
+/* Off the CPU for a while in between, as the switch log says: nothing is owed for that. */
+static void test_preempted(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	off_cpu(0, T0 + 100, T0 + 200);
+	owes(T0 + 400, NULL, 150);
+	assert_int_equal(me->s_time, 400);
+	switched(0, true, T0 + 500);
+	owes(T0 + 600, NULL, 200);
+	switched(0, false, T0 + 700);
+	owes(T0 + 800, NULL, 250);
+}
+
+/* The only thread in S is off the CPU, as its switch log says: S does not run. */
+static void test_other_preempted(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	atomic_store(&ca_rt.by_slot[1], &thread[1]);
+	put(CA_LOG_ENTER, 1, T0);
+	off_cpu(1, T0 + 100, T0 + 200);
+	off_cpu(0, T0 + 150, T0 + 250);
+	owes(T0 + 400, NULL, 125);
+	assert_int_equal(me->s_time, 300);
+	assert_int_equal(atomic_load(&thread[1].readers), 0);
+	/* waiting for the world outside is part of S */
+	put(CA_LOG_EXTERNAL, 1, T0 + 400);
+	off_cpu(1, T0 + 400, T0 + 500);
+	owes(T0 + 500, NULL, 175);
+	/* with a second one in S, S goes on */
+	ca_ledger_log(CA_LOG_ON, &thread[1], T0 + 500, CA_LOG_EXTERNAL);
+	put(CA_LOG_ENTER, 2, T0 + 500);
+	off_cpu(1, T0 + 500, T0 + 600);
+	owes(T0 + 600, NULL, 225);
+	put(CA_LOG_EXIT, 2, T0 + 600);
+	off_cpu(1, T0 + 600, T0 + 690);
+	owes(T0 + 700, NULL, 230);
+}
+
+/* A thread in S says that it waits for others. */
+static void test_other_waits(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	put(CA_LOG_OFF, 1, T0 + 100);
+	put(CA_LOG_ON, 1, T0 + 300);
+	owes(T0 + 400, NULL, 100);
+	/* late: that time has been accounted for already */
+	put(CA_LOG_OFF, 1, T0 + 320);
+	put(CA_LOG_ON, 1, T0 + 350);
+	owes(T0 + 500, NULL, 150);
+	put(CA_LOG_OFF, 1, T0 + 380);
+	owes(T0 + 600, NULL, 200);
+}
+
+/* A sleep counts as S for as long as it was to last, not for what the kernel adds. */
+static void test_other_sleeps(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	ca_ledger_log(CA_LOG_EXTERNAL, &thread[1], T0 + 100, T0 + 200);
+	owes(T0 + 150, NULL, 75);
+	owes(T0 + 300, NULL, 100);
+	assert_int_equal(me->s_time, 200);
+	ca_ledger_log(CA_LOG_ON, &thread[1], T0 + 300, CA_LOG_EXTERNAL);
+	owes(T0 + 400, NULL, 150);
+	put(CA_LOG_EXTERNAL, 1, T0 + 400); /* no end is known */
+	owes(T0 + 600, NULL, 250);
+}
+
+static void test_hits(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	hit(1, T0 - 10, 1000); /* before it began */
+	owes(T0 + 50, NULL, 0);
+	hit(1, T0 + 100, 1000);
+	owes(T0 + 150, NULL, 500);
+	hit(0, T0 + 160, 1000); /* our own */
+	owes(T0 + 170, NULL, 500);
+	assert_int_equal(me->s_time, 2000);
+	put(CA_LOG_ENTER, 0, T0 + 200);
+	hit(1, T0 + 250, 1000); /* we are in S, too */
+	put(CA_LOG_EXIT, 0, T0 + 300);
+	owes(T0 + 350, NULL, 500);
+	off_cpu(0, T0 + 400, T0 + 500);
+	hit(1, T0 + 450, 1000); /* we did not run */
+	hit(1, T0 + 399, 40);
+	hit(1, T0 + 500, 60);
+	owes(T0 + 600, NULL, 550);
+	off_cpu(0, T0 + 610, T0 + 700);
+	hit(1, T0 + 650, 1000);
+	owes(T0 + 700, &external, 1050);
+	hit(1, T0 + 750, 1000);
+	owes(T0 + 800, &others, 1050);
+}
+
+/* A sample of ours at about the same time: we were in S, both of us. */
+static void test_near_hits(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	me->last_hit = T0 + 10 * MS;
+	hit(1, T0 + 10 * MS + MS * 4 / 10, 1000);
+	hit(1, T0 + 10 * MS - MS * 4 / 10, 1000);
+	owes(T0 + 20 * MS, NULL, 0);
+	hit(1, T0 + 10 * MS + MS * 6 / 10, 1000);
+	hit(1, T0 + 10 * MS - MS * 6 / 10, 2000);
+	owes(T0 + 30 * MS, NULL, 1500);
+}
+
+static void test_new_selection(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	put(CA_LOG_ENTER, 0, T0 + 50);
+	owes(T0 + 100, NULL, 25);
+	put(CA_LOG_ENTER, 2, T0 + 150); /* about the old one */
+	s->selection.log_start = atomic_load(&s->log_head);
+	atomic_store(&s->selection.seq, 4);
+	me->checked = true;
+	owes(T0 + 200, NULL, 25);
+	assert_false(me->checked);
+	put(CA_LOG_ENTER, 3, T0 + 250);
+	owes(T0 + 300, NULL, 50);
+	atomic_store(&s->selection.seq, 5); /* being written */
+	owes(T0 + 400, NULL, 100);
+}
+
+/* Too far behind the log: the slots say who is in S. */
+static void test_far_behind(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 3, T0);
+	owes(T0 + 100, NULL, 50);
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 2 + 1; i++)
+		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, T0 + 110);
+	atomic_store(&s->slot[0].in_s, 1); /* our own does not count */
+	owes(T0 + 200, NULL, 50);
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 2 + 1; i++)
+		put(CA_LOG_EXIT, 1, T0 + 210);
+	atomic_store(&s->slot[2].in_s, 1);
+	owes(T0 + 300, NULL, 100);
+	put(CA_LOG_EXIT, 2, T0 + 350);
+	owes(T0 + 400, NULL, 125);
+}
+
+/* A writer was interrupted between taking its number and publishing; we come back for it. */
+static void test_unpublished(void **state)
+{
+	struct ca_log_entry *hole;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	hole = &s->log[atomic_fetch_add(&s->log_head, 1)];
+	put(CA_LOG_ENTER, 2, T0 + 150);
+	owes(T0 + 200, NULL, 0);
+	*hole = (struct ca_log_entry){ .time = T0 + 100, .thread = 1, .type = CA_LOG_ENTER };
+	atomic_store(&hole->seq, 1);
+	owes(T0 + 300, NULL, 50);
+	put(CA_LOG_EXIT, 1, T0 + 300);
+	put(CA_LOG_EXIT, 2, T0 + 400);
+	owes(T0 + 500, NULL, 100);
+}
+
+static void test_dead_writer(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	atomic_fetch_add(&s->log_head, 1);
+	for (int i = 0; i < 1100; i++)
+		put(CA_LOG_ENTER, 1, T0 + 100);
+	owes(T0 + 200, NULL, 50);
+}
+
+/* Without a switch log, the share of the CPU that we got scales what we owe. */
+static void test_no_switch_log(void **state)
+{
+	(void)state;
+	me->switches.page = NULL;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	owes(T0, NULL, 0);
+	me->last_cpu = ca_clock_thread_cpu() - 250 * MS;
+	ca_ledger_accrue(me, T0 + 1000 * MS, NULL);
+	assert_in_range(me->owed, 125 * MS, 200 * MS);
+	me->owed = 0;
+	owes(T0 + 2000 * MS, &external, (int64_t)(500 * MS));
+	me->last_cpu = ca_clock_thread_cpu() - 3000 * MS;
+	owes(T0 + 3000 * MS, NULL, (int64_t)(1000 * MS));
+}
+
+static void test_virtual_time(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	assert_int_equal(ca_ledger_virtual(me, T0), 0);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 100), 100);
+	put(CA_LOG_ENTER, 1, T0 + 100);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 200), 150);
+	put(CA_LOG_EXIT, 1, T0 + 300);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 400), 300);
+	/* in S ourselves, and not on the CPU all the time */
+	put(CA_LOG_ENTER, 0, T0 + 400);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 600), 400);
+	off_cpu(0, T0 + 600, T0 + 700);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 700), 500);
+	me->waiting = &others;
+	off_cpu(0, T0 + 700, T0 + 800);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 800), 600);
+	me->waiting = &external;
+	off_cpu(0, T0 + 800, T0 + 900);
+	assert_int_equal(ca_ledger_virtual(me, T0 + 900), 650);
+	assert_int_equal(ca_ledger_virtual(me, T0 - 100), 0);
+}
+
+static void test_tell(void **state)
+{
+	struct ca_event e[2];
+
+	(void)state;
+	ca_ledger_tell(me, CA_POINT, CA_KEY_DELAY, 5, 6);
+	assert_int_equal(ca_ring_pop(&me->slot->ring, e, 2), 0);
+	s->timeline = 1;
+	ca_ledger_tell(me, CA_POINT, CA_KEY_DELAY, 7, 8);
+	assert_int_equal(ca_ring_pop(&me->slot->ring, e, 2), 1);
+	assert_int_equal(e[0].kind, CA_POINT);
+	assert_int_equal(e[0].key, CA_KEY_DELAY);
+	assert_int_equal(e[0].time, 7);
+	assert_int_equal(e[0].value, 8);
+}
+
+/* ---- paying ------------------------------------------------------------------------------*/
+/* Now, in an open experiment, with this debt. Returns now. */
+static uint64_t in_debt(uint64_t ns)
+{
+	uint64_t now = ca_clock_now();
+
+	me->last = now;
+	open_experiment(now, HALF);
+	owes(now, NULL, 0);
+	me->owed = (int64_t)ns;
+	return now;
+}
+
+static uint64_t paid(void)
+{
+	return atomic_load(&me->slot->paid);
+}
+
+static void test_pay(void **state)
+{
+	uint64_t now = ca_clock_now(), took;
+	struct ca_event e;
+
+	(void)state;
+	s->timeline = 1;
+	me->last = now - 20 * MS;
+	open_experiment(now - 20 * MS, HALF);
+	put(CA_LOG_ENTER, 1, now - 15 * MS);
+	put(CA_LOG_EXIT, 1, now - 5 * MS);
+	ca_ledger_pay(me);
+	took = ca_clock_now() - now;
+	assert_in_range(paid(), 5 * MS - 1000, took);
+	assert_in_range(took, 5 * MS - 1000, 1000 * MS);
+	assert_int_equal(me->owed, (int64_t)(5 * MS) - (int64_t)paid());
+	assert_int_equal(atomic_load(&me->slot->owed), me->owed > 0 ? me->owed : 0);
+	assert_int_equal(atomic_load(&me->slot->paid_total), paid());
+	assert_true(asked > 0);
+	assert_int_equal(ca_ring_pop(&me->slot->ring, &e, 1), 1);
+	assert_int_equal(e.key, CA_KEY_DELAY);
+	assert_int_equal(e.value, paid());
+	/* all paid: nothing more */
+	took = paid();
+	ca_ledger_pay(me);
+	assert_int_equal(paid(), took);
+}
+
+/* The other is still in S: paying takes time in which we come to owe more. */
+static void test_pay_meanwhile(void **state)
+{
+	uint64_t start = in_debt(2 * MS);
+	int64_t wanted;
+
+	(void)state;
+	put(CA_LOG_ENTER, 1, start);
+	ca_ledger_pay(me);
+	wanted = (int64_t)(2 * MS + (me->last - start) / 2);
+	assert_in_range(me->owed + (int64_t)paid() + 5000, wanted, wanted + 10000);
+	assert_true(paid() >= 2 * MS * 19 / 10);
+}
+
+static void test_pay_small(void **state)
+{
+	(void)state;
+	in_debt(999);
+	ca_ledger_pay(me);
+	assert_int_equal(paid(), 0);
+	assert_int_equal(me->owed, 999);
+	assert_int_equal(atomic_load(&me->slot->owed), 999);
+}
+
+static void test_pay_later(void **state)
+{
+	(void)state;
+	in_debt(3 * MS);
+	me->depth = 1;
+	ca_ledger_pay(me);
+	me->depth = 0;
+	me->sampled_in = true;
+	ca_ledger_pay(me);
+	me->sampled_in = false;
+	atomic_store(&ca_rt.on, false);
+	ca_ledger_pay(me);
+	assert_int_equal(paid(), 0);
+	assert_int_equal(atomic_load(&me->slot->owed), 3 * MS);
+	atomic_store(&ca_rt.on, true);
+	ca_ledger_pay(me);
+	assert_true(paid() >= 3 * MS - 1000);
+}
+
+/* A minute of debt: the program gets a turn in between. */
+static void test_pay_longest(void **state)
+{
+	uint64_t took = in_debt(60000 * MS);
+
+	(void)state;
+	ca_ledger_pay(me);
+	took = ca_clock_now() - took;
+	assert_in_range(took, 50 * MS, 5000 * MS);
+	assert_in_range(paid(), 50 * MS, took);
+	assert_int_equal(me->owed, 60000 * MS - paid());
+}
+
+static void test_pay_conductor_gone(void **state)
+{
+	(void)state;
+	in_debt(60000 * MS);
+	gone = true;
+	ca_ledger_pay(me);
+	assert_int_equal(asked, 1);
+	assert_int_equal(me->owed, 0);
+	assert_int_equal(atomic_load(&me->slot->owed), 0);
+	assert_in_range(paid(), 1, 5000 * MS);
+}
+
+/* What passes while we are off the CPU is not paid; a thread that never runs gives up. */
+static void test_pay_in_vain(void **state)
+{
+	uint64_t now = ca_clock_now();
+
+	(void)state;
+	switched(0, true, now);
+	in_debt(60000 * MS);
+	ca_ledger_pay(me);
+	assert_int_equal(paid(), 0);
+	assert_int_equal(me->owed, 60000 * MS);
+	assert_int_equal(asked, 3);
+}
+
+/* Without a switch log, holes in the clock tell when we did not run. */
+static void test_pay_no_switch_log(void **state)
+{
+	uint64_t began;
+
+	(void)state;
+	me->switches.page = NULL;
+	began = in_debt(3 * MS);
+	ca_ledger_pay(me);
+	assert_in_range(paid(), 3 * MS - 1000, ca_clock_now() - began);
+	assert_int_equal(me->owed, (int64_t)(3 * MS) - (int64_t)paid());
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_outside),
+		TEST(test_speedups),
+		TEST(test_no_experiment),
+		TEST(test_waits),
+		TEST(test_in_s),
+		TEST(test_two_in_s),
+		TEST(test_preempted),
+		TEST(test_other_preempted),
+		TEST(test_other_waits),
+		TEST(test_other_sleeps),
+		TEST(test_hits),
+		TEST(test_near_hits),
+		TEST(test_new_selection),
+		TEST(test_far_behind),
+		TEST(test_unpublished),
+		TEST(test_dead_writer),
+		TEST(test_no_switch_log),
+		TEST(test_virtual_time),
+		TEST(test_tell),
+		TEST(test_pay),
+		TEST(test_pay_meanwhile),
+		TEST(test_pay_small),
+		TEST(test_pay_later),
+		TEST(test_pay_longest),
+		TEST(test_pay_conductor_gone),
+		TEST(test_pay_in_vain),
+		TEST(test_pay_no_switch_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
