@@ -543,6 +543,7 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 	c->sum.exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 	c->sum.runtime = c->started ? now - c->started : 0;
 	c->sum.kept = c->kept;
+	c->sum.outside = !atomic_load(&s->processes_used);
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
 		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
 		for (unsigned d = 0; d < CA_DROP_COUNT; d++)

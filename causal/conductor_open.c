@@ -2,19 +2,18 @@
  * is said here, before the program runs. Driver's process, one thread. */
 #include "causal/conductor_state.h"
 #include "causal/experiment_events.h"
+#include "causal/preload.h"
 #include "causal/sweep.h"
 #include "core/clock.h"
 #include "core/dict.h"
 #include "core/settings.h"
 #include "core/speedups.h"
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
@@ -156,39 +155,6 @@ static bool is_elf(const char *path)
 	return elf;
 }
 
-/* Why the loader will not put our runtime into the program, or NULL. */
-static const char *why_no_preload(const char *path)
-{
-	const char *why = NULL;
-	struct stat info;
-	Elf64_Ehdr e;
-	Elf64_Phdr ph;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool interpreter = false;
-
-	if (fd < 0)
-		return NULL;
-	if (pread(fd, &e, sizeof e, 0) != (ssize_t)sizeof e)
-		goto out;
-	if (e.e_ident[EI_CLASS] != ELFCLASS64) {
-		why = "is not a 64-bit program";
-		goto out;
-	}
-	for (unsigned i = 0; i < e.e_phnum && !interpreter; i++)
-		interpreter = pread(fd, &ph, sizeof ph, (off_t)(e.e_phoff + i * e.e_phentsize)) ==
-				      (ssize_t)sizeof ph &&
-			      ph.p_type == PT_INTERP;
-	if (!interpreter)
-		why = "is statically linked";
-	else if (fstat(fd, &info) == 0 &&
-		 (((info.st_mode & S_ISUID) && info.st_uid != getuid()) ||
-		  ((info.st_mode & S_ISGID) && info.st_gid != getgid())))
-		why = "is set-user-ID or set-group-ID";
-out:
-	close(fd);
-	return why;
-}
-
 static bool is_shell(const char *path)
 {
 	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout",
@@ -210,15 +176,15 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	bool first = !c->opt.sweep || ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_CHECK);
 	struct ca_index *index;
 	enum ca_status status;
-	const char *why;
+	struct ca_preload bar;
 
 	if (!ca_sweep_find_command(c->opt.command[0], path, sizeof path) || !realpath(path, real) ||
 	    !is_elf(real) || is_shell(path) || is_shell(real) || *c->set->launcher)
 		return CA_OK;
-	why = why_no_preload(real);
-	if (why)
-		ca_conductor_say(c, 0, "%s %s: the runtime cannot be preloaded, so only what it starts can take "
-				 "part; link it dynamically, or profile a copy without such rights", path, why);
+	bar = ca_preload_check(real);
+	if (bar.why && first)
+		ca_conductor_say(c, 0, "%s %s: the runtime cannot be preloaded into it, so only what it starts "
+				 "can take part; %s", path, bar.why, bar.remedy);
 	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
 	if (status != CA_OK)
 		return status;

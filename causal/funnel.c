@@ -30,6 +30,7 @@ void ca_funnel_count(struct ca_profile *profile)
 
 		f->unfinished += !run->ended;
 		f->failed += run->ended && run->summary.exit_status != 0;
+		f->outside += run->ended && run->summary.outside;
 		f->runtime += run->summary.runtime;
 		f->samples += run->summary.samples;
 		f->in_scope += run->summary.in_scope;
@@ -66,6 +67,11 @@ static bool no_run(const struct ca_profile *p)
 	return p->runs == 0;
 }
 
+static bool outside(const struct ca_profile *p)
+{
+	return p->funnel.outside == p->runs;
+}
+
 static bool no_sample(const struct ca_profile *p)
 {
 	return ended(p) && p->funnel.finished == 0 && p->funnel.samples == 0;
@@ -79,6 +85,13 @@ static bool failed_at_once(const struct ca_profile *p)
 static bool all_dropped(const struct ca_profile *p)
 {
 	return no_sample(p) && p->funnel.dropped > 0;
+}
+
+/* Samples whose innermost frame is in no file do not count as taken. */
+static bool no_file(const struct ca_profile *p)
+{
+	return ended(p) && p->funnel.finished == 0 && p->funnel.in_scope < 10 * p->runs &&
+	       p->funnel.drop[CA_DROP_NO_MODULE] > p->funnel.samples;
 }
 
 static bool no_scope(const struct ca_profile *p)
@@ -161,8 +174,14 @@ static const struct {
 } reasons[] = {
 	{ no_run, "there is no run in this directory",
 	  "name the directory that causal wrote (it holds run-0001.jsonl)" },
+	{ outside, "the runtime could not get into the program, which ran as if alone",
+	  "profile a program that is linked dynamically and has no rights of its own (set-user-ID)" },
 	{ failed_at_once, "the program failed before it did any work",
 	  "see its own messages, and try the command without causal" },
+	{ no_file,
+	  "most samples fell into code that is in no file, as just-in-time compilers make it (Java, "
+	  ".NET, JavaScript)",
+	  "such code cannot be selected; native libraries can: -B NAME, as in -B libjvm" },
 	{ all_dropped, "every sample was dropped",
 	  "try the other sample source: -b timer or -b perf" },
 	{ no_sample, "no sample was taken: the program used next to no CPU time",

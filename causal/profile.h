@@ -64,6 +64,7 @@ struct ca_profile_row {
 /* Where the samples and the experiments went. */
 struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
+	size_t outside; /* the runtime was in none of their processes */
 	uint64_t runtime, samples, in_scope, dropped, visits, started, finished, kept;
 	uint64_t cut, no_visit, stalled, overflow, disturbed; /* experiments by flag */
 	uint64_t zeros;                            /* kept ones at 0 % */

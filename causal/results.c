@@ -275,6 +275,8 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_u64(record, "visits", summary->visits);
 	add_u64(record, "handler_ns", summary->handler_ns);
 	add_u64(record, "cpu_ns", summary->cpu_ns);
+	if (summary->outside)
+		json_object_object_add(record, "outside", json_object_new_boolean(true));
 	return put(results, record, err);
 }
 

@@ -64,6 +64,7 @@ struct ca_run_summary {
 	uint64_t visits;      /* of all progress points */
 	uint64_t handler_ns;  /* spent in handlers, all threads */
 	uint64_t cpu_ns;      /* CPU time of the program */
+	bool outside;         /* the runtime was in none of the run's processes */
 };
 
 struct ca_results; /* one open run file */

@@ -17,7 +17,8 @@ enum {
 	UNSURE_ROWS = 10,
 	NAME_MIN = 8,
 	POINT_MAX = 18,
-	TAIL = 7 + 2 + 15 /* experiments, gap, verdict */
+	TAIL = 7 + 2 + 15, /* experiments, gap, verdict */
+	LABEL = 512        /* of a region, at most */
 };
 
 struct table {
@@ -79,6 +80,34 @@ static void put_text(FILE *out, const char *s, size_t width)
 	}
 	for (; show < width; show++)
 		fputc(' ', out);
+}
+
+/* The same name may stand in several binaries: "libz.so!deflate", as --progress takes it. */
+static const char *label(const struct ca_region *region, char text[LABEL])
+{
+	const char *slash = strrchr(region->binary, '/'), *file = slash ? slash + 1 : region->binary;
+	const char *so = strstr(file, ".so");
+
+	if (!so || (so[3] && so[3] != '.'))
+		return region->name;
+	snprintf(text, LABEL, "%.*s!%s", (int)(so + 3 - file), file, region->name);
+	return text;
+}
+
+/* As binary/symbols.c calls code that no symbol covers. */
+static bool is_unnamed(const struct ca_region *region)
+{
+	return !strncmp(region->name, "sub_", 4) &&
+	       strspn(region->name + 4, "0123456789abcdef") == strlen(region->name + 4);
+}
+
+static size_t count_unnamed(const struct table *t)
+{
+	size_t n = 0;
+
+	for (size_t r = 0; r < t->rows; r++)
+		n += is_unnamed(t->profile->row[r].region);
+	return n;
 }
 
 /* ---- lay-out -------------------------------------------------------------------*/
@@ -149,9 +178,10 @@ static void choose_columns(struct table *t, size_t room)
 static void lay_out(struct table *t, unsigned width)
 {
 	size_t code = NAME_MIN, point = 5, fixed;
+	char text[LABEL];
 
 	for (size_t r = 0; r < t->rows; r++) {
-		size_t w = text_width(t->profile->row[r].region->name);
+		size_t w = text_width(label(t->profile->row[r].region, text));
 		size_t p = text_width(t->profile->row[r].point->name);
 
 		code = w > code ? w : code;
@@ -198,8 +228,9 @@ static void put_effect(FILE *out, const struct ca_cell *cell)
 static void put_row(const struct table *t, const struct ca_profile_row *row)
 {
 	const struct ca_cell *cell = row_cells(row);
+	char text[LABEL];
 
-	put_text(t->out, row->region->name, t->code);
+	put_text(t->out, label(row->region, text), t->code);
 	fputc(' ', t->out);
 	put_text(t->out, row->point->name, t->point);
 	for (size_t i = 0; i < t->columns; i++) {
@@ -234,12 +265,13 @@ static void put_rest(const struct table *t, size_t from, unsigned width)
 {
 	const struct ca_profile *p = t->profile;
 	size_t n = p->rows - from, used;
+	char text[LABEL];
 
 	if (!n)
 		return;
 	used = (size_t)fprintf(t->out, "%zu more without enough data: ", n);
 	for (size_t i = from; i < p->rows; i++) {
-		size_t w = text_width(p->row[i].region->name);
+		size_t w = text_width(label(p->row[i].region, text));
 
 		if (i > from && used + w + 5 > (width ? width : 200)) {
 			fputs(", …", t->out);
@@ -248,7 +280,7 @@ static void put_rest(const struct table *t, size_t from, unsigned width)
 		if (i > from)
 			fputs(", ", t->out);
 		w = w > 40 ? 40 : w;
-		put_text(t->out, p->row[i].region->name, w);
+		put_text(t->out, label(p->row[i].region, text), w);
 		used += w + 2;
 	}
 	fputc('\n', t->out);
@@ -311,6 +343,9 @@ static void put_table(struct table *t, unsigned width)
 			fprintf(t->out, "%zu more %sin profile.json\n", rows - t->rows,
 				worth <= t->rows && sure ? "not worth it, " : "");
 		put_rest(t, rows, width);
+		if (count_unnamed(t))
+			fputs("sub_...: code without a symbol, by its address in the file; symbols "
+			      "(Debian: a -dbgsym package) would name it.\n", t->out);
 	}
 	put_reason(t);
 }

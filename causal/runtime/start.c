@@ -9,8 +9,10 @@
 #include "sampler/modules.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -253,6 +255,44 @@ static bool remember_paths(const char *session)
 	return true;
 }
 
+/* Go's runtime replaces all signal handlers behind libc's back and takes our signal for a crash;
+ * its linker leaves this note. */
+static bool has_go_note(const char *at, size_t size)
+{
+	enum { BUILD_ID = 4 };
+
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
+		size_t whole = sizeof *note + (((size_t)note->n_namesz + 3) & ~(size_t)3) +
+			       (((size_t)note->n_descsz + 3) & ~(size_t)3);
+
+		if (note->n_type == BUILD_ID && note->n_namesz == 4 && size >= sizeof *note + 4 &&
+		    !memcmp(at + sizeof *note, "Go\0", 4))
+			return true;
+		if (whole > size)
+			return false;
+		at += whole;
+		size -= whole;
+	}
+	return false;
+}
+
+static bool is_go_program(void)
+{
+	const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	unsigned long n = header ? getauxval(AT_PHNUM) : 0;
+	uintptr_t bias = 0;
+
+	for (unsigned long i = 0; i < n; i++)
+		if (header[i].p_type == PT_PHDR)
+			bias = (uintptr_t)header - header[i].p_vaddr;
+	for (unsigned long i = 0; i < n; i++)
+		if (header[i].p_type == PT_NOTE &&
+		    has_go_note((const char *)(bias + header[i].p_vaddr), header[i].p_memsz))
+			return true;
+	return false;
+}
+
 static bool join_session(const char *path)
 {
 	enum ca_status status = remember_paths(path) ? ca_session_attach(path, &ca_rt.session) :
@@ -268,7 +308,12 @@ static bool join_session(const char *path)
 		return false;
 	}
 	ca_log_init((enum ca_log_level)(int)session->verbose, 2);
-	if (atomic_load(&session->state) == CA_SESSION_OPEN) {
+	if (atomic_load(&session->state) == CA_SESSION_OPEN && is_go_program()) {
+		/* of the command itself the driver has said it */
+		if ((uint32_t)getppid() != session->conductor)
+			ca_log(CA_LOG_ERROR, "process %d is a Go program, whose runtime bears no other "
+			       "beside it; it runs without us", (int)getpid());
+	} else if (atomic_load(&session->state) == CA_SESSION_OPEN) {
 		ca_rt.pid = (uint32_t)getpid();
 		ca_rt.period = session->period;
 		if (claim_process(session))

@@ -39,12 +39,45 @@ for backend in $(backends); do
 	done
 done
 
+# what cannot take part is told so, runs as if alone, and the profile does not blame its user
+cp "$apps/exits" app-rights
+if chown 12345:12345 app-rights 2>/dev/null && chmod 6755 app-rights; then
+	profile -- ./app-rights return
+	is "set-user-ID: exit status" 3 "$status"
+	is "set-user-ID: says why" 1 "$(grep -c 'is set-user-ID.*: the runtime cannot be preloaded' err)"
+	is "set-user-ID: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not get into' err)"
+else
+	skip "cannot make a set-user-ID program"
+fi
+# by their linker's note and section, as there may be no Go here
+cat >go.c <<'C'
+__attribute__((section(".go.buildinfo"), used)) static const char info[] = "\xff Go buildinf:";
+__attribute__((section(".note.go.buildid"), used, aligned(4))) static const struct {
+	unsigned name, desc, type;
+	char text[8];
+} note = { 4, 4, 4, "Go\0\0abc" };
+int main(void) { return 6; }
+C
+if "$cc" -o app-go go.c 2>/dev/null && readelf -n app-go 2>/dev/null | grep -q 'Go *0x'; then
+	profile -- ./app-go
+	is "Go: exit status" 6 "$status"
+	is "Go: says why" 1 "$(grep -c 'is a Go program.*: the runtime cannot be preloaded' err)"
+	is "Go: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not get into' err)"
+	is "Go: in one line" 1 "$(grep -c 'Go program' err)"
+	profile -- sh -c './app-go; exit 7'
+	is "Go behind a shell: exit status" 7 "$status"
+	is "Go behind a shell: says so" 1 "$(grep -c 'is a Go program' err)"
+else
+	skip "cannot make notes like Go's"
+fi
+
 for kind in -static -static-pie; do
 	if "$cc" -std=gnu17 -D_GNU_SOURCE -g -O2 "$kind" -fPIE -I"$source_dir" -o "app$kind" \
 		"$source_dir/tests/apps/exits.c" 2>/dev/null; then
-		profile -- "./app$kind" return
+		profile -n 2 --keep-going -- "./app$kind" return
 		is "$kind: exit status" 3 "$status"
-		is "$kind: says why" 1 "$(grep -c 'is statically linked: the runtime cannot be preloaded' err)"
+		is "$kind: says why, once" 1 "$(grep -c 'is statically linked: the runtime cannot be preloaded' err)"
+		is "$kind: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not get into' err)"
 	else
 		skip "cannot link with $kind"
 	fi
