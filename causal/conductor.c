@@ -53,6 +53,7 @@ static void take_samples(struct ca_conductor *c, const struct ca_event *event, s
 
 	for (size_t i = 0; i < n;) {
 		unsigned follow, weight = 1;
+		bool waiting = false;
 
 		if (event[i].key != CA_KEY_SAMPLE) {
 			i++;
@@ -62,11 +63,13 @@ static void take_samples(struct ca_conductor *c, const struct ca_event *event, s
 		frame[0] = event[i].value;
 		for (unsigned k = 1; k <= follow && i + k < n; k++) {
 			frame[k] = event[i + k].value;
+			waiting |= event[i + k].flags != 0;
 			if (event[i + k].flags)
 				weight = event[i + k].flags;
 		}
 		c->sum.samples++;
 		c->sum.in_scope += ca_regions_count(c->regions, frame, follow + 1, weight);
+		ca_conductor_points_sample(c, frame, follow + 1, waiting);
 		i += follow + 1;
 	}
 }
@@ -167,12 +170,12 @@ static uint32_t choose_region(struct ca_conductor *c)
 	const struct ca_region *wanted;
 	uint32_t region = 0;
 
-	if (c->set->end_to_end && c->opt.sweep && (wanted = ca_sweep_get_choice(c->opt.sweep, c->opt.iteration)))
+	if (c->set->end_to_end && c->opt.sweep && (wanted = ca_sweep_get_choice(c->opt.sweep, c->group)))
 		region = ca_regions_find(c->regions, wanted);
 	if (!region && c->sum.in_scope >= FIRST_SAMPLES)
 		region = ca_regions_draw(c->regions, ca_rng_unit(&c->rng));
 	if (region && c->set->end_to_end && c->opt.sweep)
-		ca_sweep_set_choice(c->opt.sweep, c->opt.iteration, ca_catalog_get_region(&c->catalog, region));
+		ca_sweep_set_choice(c->opt.sweep, c->group, ca_catalog_get_region(&c->catalog, region));
 	return region;
 }
 
@@ -194,12 +197,15 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	c->warned_why = why;
 }
 
-static bool ready_for_next(struct ca_conductor *c, uint64_t now)
+static bool is_early(const struct ca_conductor *c, uint64_t now)
+{
+	return !atomic_load(&c->session->processes_used) || now - c->started < (uint64_t)(c->set->delay * 1e9);
+}
+
+static bool ready_for_next(struct ca_conductor *c)
 {
 	struct ca_visits_now visits;
 
-	if (!atomic_load(&c->session->processes_used) || now - c->started < (uint64_t)(c->set->delay * 1e9))
-		return false;
 	if (c->set->end_to_end)
 		return true;
 	ca_visits_read(c->session, &visits);
@@ -218,7 +224,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 		enter_state(c, FINISHED, now);
 		return;
 	}
-	if (!ready_for_next(c, now))
+	if (is_early(c, now) || ca_conductor_points_step(c, now) || !ready_for_next(c))
 		return;
 	c->region = choose_region(c);
 	if (!c->region)
@@ -232,7 +238,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 }
 
 /* ---- experiments ----------------------------------------------------------------------------*/
-static bool patched_everywhere(const struct ca_conductor *c)
+bool ca_conductor_patched(const struct ca_conductor *c)
 {
 	struct ca_session *s = c->session;
 	uint32_t processes = atomic_load(&s->processes_used);
@@ -300,7 +306,7 @@ static void step_leading(struct ca_conductor *c, uint64_t now)
 
 static void step_preparing(struct ca_conductor *c, uint64_t now)
 {
-	if (!patched_everywhere(c) && now - c->state_since < PATCH_WAIT)
+	if (!ca_conductor_patched(c) && now - c->state_since < PATCH_WAIT)
 		return;
 	if (c->session->selection.exact && sites_failed(c)) {
 		ca_regions_sample(c->regions, c->region, "not all of its sites could be placed");
@@ -558,21 +564,20 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 {
 	uint64_t now = ca_clock_now();
 	enum ca_status status = CA_OK;
+	struct ca_visits_now visits;
 
 	drain(c);
 	ca_slog_read(c->slog);
-	if (!c->sum.visits) {
-		struct ca_visits_now visits;
-
-		ca_visits_read(c->session, &visits);
+	ca_visits_read(c->session, &visits);
+	if (!c->sum.visits)
 		c->sum.visits = ca_visits_sum(&visits);
-	}
 	close_open_experiment(c, now, wait_status);
 	ca_conductor_report_points(c);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)
 		if (ca_regions_samples(c->regions, id))
 			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL);
 	summarise(c, now, wait_status);
+	ca_conductor_points_close(c, wait_status, &visits);
 	status = ca_results_close(c->results, &c->sum, err);
 	ca_conductor_dispose(c);
 	return status;

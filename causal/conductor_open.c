@@ -135,6 +135,7 @@ void ca_conductor_report_points(struct ca_conductor *c)
 
 	ca_progress_report(c->progress, first ? point_warning : point_record, c);
 	ca_visits_read(c->session, &visits);
+	ca_conductor_report_traps(c, &visits);
 	for (unsigned i = 0; i < visits.points; i++) {
 		const struct ca_progress_point *p = &c->session->point[i];
 
@@ -247,6 +248,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_sinks_close(c->sinks);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
+	ca_conductor_points_free(c);
 	ca_progress_free(c->progress);
 	ca_regions_free(c->regions);
 	ca_scope_free(c->scope);
@@ -279,6 +281,7 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 						   ca_clock_now() ^ (uint64_t)getpid() << 32);
 	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
 	    (status = ca_progress_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK &&
+	    (status = ca_conductor_points_open(c, err)) == CA_OK &&
 	    (status = check_command(c, err)) == CA_OK && (status = open_session(c, err)) == CA_OK &&
 	    (status = ca_objects_new(&c->objects, c->session, c->scope, c->progress, index_warning, c,
 				     err)) == CA_OK &&

@@ -1,14 +1,16 @@
-/* The conductor's state, shared by its files: conductor.c (the state machine) and
- * conductor_open.c (everything before and after). Private to them. */
+/* The conductor's state, shared by its files: conductor.c (the state machine),
+ * conductor_points.c (points chosen here) and conductor_open.c (everything before and after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_STATE_H
 #include "causal/conductor.h"
 #include "causal/disturb.h"
 #include "causal/objects.h"
 #include "causal/regions.h"
+#include "causal/scout.h"
 #include "causal/slog.h"
 #include "causal/visits.h"
 #include "core/rng.h"
+#include "core/settings.h"
 #include "core/sink.h"
 #include <stdbool.h>
 
@@ -32,11 +34,13 @@ struct ca_open_experiment {
 struct ca_conductor {
 	struct ca_conductor_options opt;
 	const struct ca_settings *set;
+	struct ca_settings own_set; /* a copy with other values, strings shared; when set points to it */
 	struct ca_session *session;
 	int session_fd;
 	char session_path[CA_PATH];
 	struct ca_scope *scope;
 	struct ca_progress *progress;
+	struct ca_point_choice *points; /* while points are to be chosen by us, else NULL */
 	struct ca_objects *objects;
 	struct ca_regions *regions;
 	struct ca_catalog catalog;
@@ -48,6 +52,7 @@ struct ca_conductor {
 	struct ca_rng rng;
 	unsigned *pool;
 	size_t pool_size;
+	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
 
 	enum ca_conductor_phase state;
 	pid_t child;
@@ -70,6 +75,20 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 /* Tell of progress points of the command line that were not found, once per sweep; and, to those
  * who ask for details, how often each was visited. */
 void ca_conductor_report_points(struct ca_conductor *c);
+/* Have all processes put the selection's sites in place? */
+bool ca_conductor_patched(const struct ca_conductor *c);
+
+/* conductor_points.c: progress points that are chosen here. In this order: */
+enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);
+void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting);
+/* Between experiments. True: not ready for one yet. */
+bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now);
+/* After the summary. */
+void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits);
+void ca_conductor_points_free(struct ca_conductor *c);
+/* Warn of points that cost too much. */
+void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_now *visits);
+
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);
 

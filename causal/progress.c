@@ -6,6 +6,7 @@
 #include "binary/plan.h"
 #include "causal/progress_name.h"
 #include "core/point.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,12 @@ struct point {
 	_Atomic(const char *) why;             /* the last one that is not counted; static text */
 };
 struct ca_progress {
+	pthread_mutex_t lock; /* guards point[], n and the work on them; innermost */
 	struct point *point;
 	size_t n;
 	const struct ca_scope *scope;
 	struct ca_session *session;
+	int64_t first_row; /* of names that are tried out; -1: they have rows of their own */
 };
 
 /* ---- reading ------------------------------------------------------------------------------*/
@@ -47,10 +50,22 @@ static enum ca_status parse_latency(struct point *p, const char *text, struct ca
 	return status;
 }
 
+enum ca_progress_mode ca_progress_mode(const char *names)
+{
+	return !*names || !strcmp(names, "auto") ? CA_PROGRESS_AUTO :
+	       !strcmp(names, "ask")		 ? CA_PROGRESS_ASK :
+	       !strcmp(names, "none")		 ? CA_PROGRESS_NONE :
+						   CA_PROGRESS_NAMED;
+}
+
 static enum ca_status add_point(struct ca_progress *progress, const char *text, struct ca_err *err)
 {
-	struct point *more = realloc(progress->point, (progress->n + 1) * sizeof *more), *p;
+	struct point *more, *p;
 
+	if (ca_progress_mode(text) != CA_PROGRESS_NAMED)
+		return ca_err_set(err, CA_ERR_USAGE, "-P '%s' stands alone; a function of that name is '^%s$'",
+				  text, text);
+	more = realloc(progress->point, (progress->n + 1) * sizeof *more);
 	if (!more)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	progress->point = more;
@@ -71,20 +86,34 @@ enum ca_status ca_progress_new(struct ca_progress **progress, const char *names,
 			       const struct ca_scope *scope, struct ca_err *err)
 {
 	struct ca_progress *p = calloc(1, sizeof *p);
-	char *copy = strdup(names), *rest = NULL;
-	enum ca_status status = p && copy ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	enum ca_status status;
 
-	for (char *text = copy ? strtok_r(copy, ";\t\n", &rest) : NULL; text && status == CA_OK;
-	     text = strtok_r(NULL, ";\t\n", &rest))
-		status = add_point(p, text, err);
-	free(copy);
+	if (!p)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	pthread_mutex_init(&p->lock, NULL);
+	status = ca_progress_mode(names) == CA_PROGRESS_NAMED ? ca_progress_add(p, names, err) : CA_OK;
 	if (status != CA_OK) {
 		ca_progress_free(p);
 		return status;
 	}
 	p->scope = scope;
+	p->first_row = -1;
 	*progress = p;
 	return CA_OK;
+}
+
+enum ca_status ca_progress_add(struct ca_progress *p, const char *names, struct ca_err *err)
+{
+	char *copy = strdup(names), *rest = NULL;
+	enum ca_status status = copy ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+
+	pthread_mutex_lock(&p->lock);
+	for (char *text = copy ? strtok_r(copy, ";\t\n", &rest) : NULL; text && status == CA_OK;
+	     text = strtok_r(NULL, ";\t\n", &rest))
+		status = add_point(p, text, err);
+	pthread_mutex_unlock(&p->lock);
+	free(copy);
+	return status;
 }
 
 void ca_progress_free(struct ca_progress *p)
@@ -97,6 +126,7 @@ void ca_progress_free(struct ca_progress *p)
 		ca_progress_name_fini(&p->point[i].name[1]);
 	}
 	free(p->point);
+	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
@@ -174,7 +204,13 @@ void ca_progress_join(struct ca_progress *progress, struct ca_session *session, 
 		}
 }
 
-bool ca_progress_wants(const struct ca_progress *progress, const char *path, bool main)
+void ca_progress_try(struct ca_progress *progress, struct ca_session *session, uint32_t first_row)
+{
+	progress->session = session;
+	progress->first_row = first_row;
+}
+
+static bool wants(const struct ca_progress *progress, const char *path, bool main)
 {
 	for (size_t i = 0; i < progress->n; i++)
 		for (unsigned k = 0; k < names_of(&progress->point[i]); k++) {
@@ -184,6 +220,16 @@ bool ca_progress_wants(const struct ca_progress *progress, const char *path, boo
 				return true;
 		}
 	return false;
+}
+
+bool ca_progress_wants(struct ca_progress *progress, const char *path, bool main)
+{
+	bool any;
+
+	pthread_mutex_lock(&progress->lock);
+	any = wants(progress, path, main);
+	pthread_mutex_unlock(&progress->lock);
+	return any;
 }
 
 void ca_progress_report(const struct ca_progress *progress,
@@ -257,24 +303,35 @@ static void done(const struct visit *v, const char *why)
 		atomic_fetch_add(&v->owner->counted[v->which], 1);
 }
 
+/* The row that counts for a point; -1: there are too many. */
+static int64_t row_of(struct ca_progress *progress, const struct point *p, enum ca_point_kind kind)
+{
+	struct ca_progress_point *row;
+
+	if (progress->first_row >= 0)
+		return progress->first_row + (p - progress->point);
+	row = ca_point_get(progress->session, kind, p->label);
+	return row ? row - progress->session->point : -1;
+}
+
 static void collect(struct work *w, struct point *p, unsigned which)
 {
 	enum ca_point_kind kind = !p->latency ? CA_POINT_THROUGHPUT : which ? CA_POINT_END : CA_POINT_BEGIN;
 	const struct ca_progress_name *name = &p->name[which];
 	struct ca_progress_places places;
-	struct ca_progress_point *row;
+	int64_t row;
 
 	if (!ca_progress_name_places(name, w->index, w->starts, &places)) {
 		free(places.place);
 		return;
 	}
 	atomic_fetch_add(&p->found[which], (unsigned)places.n);
-	row = ca_point_get(w->progress->session, kind, p->label);
-	if (!row)
+	row = row_of(w->progress, p, kind);
+	if (row < 0)
 		atomic_store(&p->why, "there are too many progress points");
-	for (size_t i = 0; i < places.n && row; i++)
+	for (size_t i = 0; i < places.n && row >= 0; i++)
 		add_visit(w, (struct visit){ .place = places.place[i],
-					     .row = (uint32_t)(row - w->progress->session->point),
+					     .row = (uint32_t)row,
 					     .owner = p,
 					     .which = which,
 					     .returns = which && name->kind == CA_PROGRESS_FUNCTION });
@@ -313,7 +370,9 @@ static void add_macros(struct work *w)
 /* A latency needs to know when its ends are passed. */
 static uint8_t hook_kind(const struct work *w, uint32_t row)
 {
-	return w->progress->session->point[row].kind == CA_POINT_THROUGHPUT ? CA_SITE_COUNT : CA_SITE_STAMP;
+	return w->progress->first_row >= 0 || w->progress->session->point[row].kind == CA_POINT_THROUGHPUT ?
+		       CA_SITE_COUNT :
+		       CA_SITE_STAMP;
 }
 
 /* Count for another point at an instruction that a site displaces. False: not one of its
@@ -369,7 +428,7 @@ static size_t ranges_of(const struct work *w, const struct visit *v, struct ca_r
 /* Every way out of the function: exits as they are planned for S, but counting. */
 static void place_returns(struct work *w, const struct visit *v)
 {
-	static struct ca_site plan[CA_MAX_SITES]; /* the indexing thread's */
+	static _Thread_local struct ca_site plan[CA_MAX_SITES];
 	struct ca_range range[FUNCTION_RANGES];
 	size_t n = 0, before = w->sites;
 
@@ -433,7 +492,7 @@ static bool push_count(struct work *w, uint64_t address, uint32_t row, const cha
  * enters passes next. 0: there is no such place. */
 static uint64_t behind_entry(struct work *w, const struct visit *v)
 {
-	static struct ca_site plan[CA_MAX_SITES];
+	static _Thread_local struct ca_site plan[CA_MAX_SITES];
 	struct ca_range range[FUNCTION_RANGES];
 	struct ca_site count, *there;
 	uint64_t at = 0;
@@ -504,18 +563,26 @@ static void publish(const struct work *w)
 	atomic_store_explicit(&s->wanted_used, used, memory_order_release);
 }
 
-void ca_progress_index(struct ca_progress *progress, const struct ca_index *index, uint32_t module)
+static bool is_named(const struct ca_progress *progress, const struct ca_index *index,
+		     const struct ca_module *m, bool in_scope)
+{
+	for (size_t i = 0; i < progress->n; i++)
+		for (unsigned k = 0; k < names_of(&progress->point[i]); k++)
+			if (ca_progress_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope) &&
+			    ca_progress_name_found(&progress->point[i].name[k], index))
+				return true;
+	return false;
+}
+
+/* All sites of a module; NULL: none. To be freed. */
+static struct work *plan_module(struct ca_progress *progress, const struct ca_index *index, uint32_t module)
 {
 	const struct ca_module *m = &progress->session->module[module];
-	bool in_scope = ca_scope_has_binary(progress->scope, m->path, m->main), any = false;
+	bool in_scope = ca_scope_has_binary(progress->scope, m->path, m->main);
 	struct work *w;
 
-	for (size_t i = 0; i < progress->n && !any; i++)
-		for (unsigned k = 0; k < names_of(&progress->point[i]); k++)
-			any |= ca_progress_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope) &&
-			       ca_progress_name_found(&progress->point[i].name[k], index);
-	if (!any || !(w = calloc(1, sizeof *w)))
-		return;
+	if (!is_named(progress, index, m, in_scope) || !(w = calloc(1, sizeof *w)))
+		return NULL;
 	w->progress = progress;
 	w->index = index;
 	w->module = module;
@@ -524,12 +591,42 @@ void ca_progress_index(struct ca_progress *progress, const struct ca_index *inde
 			for (unsigned k = 0; k < names_of(&progress->point[i]); k++)
 				if (ca_progress_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope))
 					collect(w, &progress->point[i], k);
-		add_macros(w);
+		if (progress->first_row < 0)
+			add_macros(w);
 		place_all(w);
-		publish(w);
 	}
 	ca_starts_close(w->starts);
 	ca_plan_close(w->plan);
 	free(w->visit);
+	return w;
+}
+
+void ca_progress_index(struct ca_progress *progress, const struct ca_index *index, uint32_t module)
+{
+	struct work *w;
+
+	pthread_mutex_lock(&progress->lock);
+	w = plan_module(progress, index, module);
+	if (w)
+		publish(w);
+	pthread_mutex_unlock(&progress->lock);
 	free(w);
+}
+
+size_t ca_progress_sites(struct ca_progress *progress, const struct ca_index *index, uint32_t module,
+			 struct ca_site *out, size_t max)
+{
+	struct work *w;
+	size_t n = 0;
+
+	pthread_mutex_lock(&progress->lock);
+	w = plan_module(progress, index, module);
+	for (size_t i = 0; w && i < w->sites && n < max; i++) {
+		out[n] = w->site[i];
+		out[n].kind = CA_SITE_TRIAL;
+		out[n++].flags |= CA_SITE_NO_TRAP;
+	}
+	pthread_mutex_unlock(&progress->lock);
+	free(w);
+	return n;
 }

@@ -14,6 +14,15 @@
 
 struct ca_progress;
 
+/* What the setting's text asks for. */
+enum ca_progress_mode {
+	CA_PROGRESS_AUTO,  /* "", "auto": choose where there are no macros */
+	CA_PROGRESS_ASK,   /* let the user choose */
+	CA_PROGRESS_NONE,  /* only macros */
+	CA_PROGRESS_NAMED
+};
+enum ca_progress_mode ca_progress_mode(const char *names);
+
 /* names: as in the setting, separated by ';', tab or newline. scope is borrowed. CA_ERR_USAGE: one
  * of them cannot be understood. */
 enum ca_status ca_progress_new(struct ca_progress **progress, const char *names,
@@ -30,9 +39,20 @@ enum ca_status ca_progress_check(const struct ca_progress *progress, const struc
 /* From now on sites go to this session; before its first process starts. */
 void ca_progress_join(struct ca_progress *progress, struct ca_session *session, bool others);
 /* May names mean functions or lines of this binary, so that its debug information is needed? */
-bool ca_progress_wants(const struct ca_progress *progress, const char *path, bool main);
+bool ca_progress_wants(struct ca_progress *progress, const char *path, bool main);
 /* Publish the sites of a module that has been indexed, before its state says so. */
 void ca_progress_index(struct ca_progress *progress, const struct ca_index *index, uint32_t module);
+/* More names, while the program runs: those of the modules that are indexed by now are to be
+ * published by ca_progress_index, for modules that come later that is done as for the others. */
+enum ca_status ca_progress_add(struct ca_progress *progress, const char *names, struct ca_err *err);
+
+/* Names to be tried out: the i-th counts in row first_row + i, which has no entry in the session's
+ * table of points. In place of ca_progress_join. */
+void ca_progress_try(struct ca_progress *progress, struct ca_session *session, uint32_t first_row);
+/* Their sites in a module, for a selection: never an int3, and gone with the selection. */
+size_t ca_progress_sites(struct ca_progress *progress, const struct ca_index *index, uint32_t module,
+			 struct ca_site *out, size_t max);
+
 /* After the run: tell of each name that was not found, or could not be counted. */
 void ca_progress_report(const struct ca_progress *progress,
 			void (*tell)(void *context, const char *text), void *context);

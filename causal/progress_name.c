@@ -26,6 +26,23 @@ static bool parse_line(struct ca_progress_name *name, const char *text)
 	return true;
 }
 
+/* FUNCTION+0xOFFSET or 0xADDRESS. */
+static bool parse_address(struct ca_progress_name *name, const char *text)
+{
+	const char *hex = !strncmp(text, "0x", 2) ? text : strstr(text, "+0x");
+	const char *digits;
+
+	if (!hex)
+		return false;
+	digits = hex + (*hex == '+' ? 3 : 2);
+	if (!*digits || strlen(digits) > 16 || digits[strspn(digits, "0123456789abcdefABCDEF")])
+		return false;
+	name->kind = CA_PROGRESS_ADDRESS;
+	name->offset = strtoull(digits, NULL, 16);
+	name->name = strndup(text, (size_t)(hex - text));
+	return true;
+}
+
 static enum ca_status parse_probe(struct ca_progress_name *name, const char *text, struct ca_err *err)
 {
 	const char *colon = strchr(text, ':');
@@ -74,7 +91,7 @@ enum ca_status ca_progress_name_parse(struct ca_progress_name *name, const char 
 				    "usdt:PROVIDER:NAME is missing", name->text);
 	else if (!strncmp(text, "usdt:", 5))
 		status = parse_probe(name, text + 5, err);
-	else if (!parse_line(name, text))
+	else if (!parse_line(name, text) && !parse_address(name, text))
 		status = parse_function(name, text, err);
 	if (status == CA_OK && (!name->text || !name->name))
 		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
@@ -207,6 +224,23 @@ static bool function_found(const struct ca_progress_name *name, const struct ca_
 	return false;
 }
 
+/* 0: there is no such place. */
+static uint64_t address_of(const struct ca_progress_name *name, const struct ca_index *index)
+{
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		struct ca_index_function f;
+		uint64_t address;
+
+		ca_index_function_at(index, i, &f);
+		address = *name->name ? f.low + name->offset : name->offset;
+		if (*name->name && (f.part || !is_exactly(name, f.name, f.linkage)))
+			continue;
+		if (address >= f.low && address < f.high)
+			return address;
+	}
+	return 0;
+}
+
 bool ca_progress_name_found(const struct ca_progress_name *name, const struct ca_index *index)
 {
 	struct ca_index_inline in;
@@ -215,6 +249,8 @@ bool ca_progress_name_found(const struct ca_progress_name *name, const struct ca
 
 	if (name->kind == CA_PROGRESS_FUNCTION)
 		return function_found(name, index);
+	if (name->kind == CA_PROGRESS_ADDRESS)
+		return address_of(name, index) != 0;
 	for (size_t i = 0; i < ca_index_lines(index) && name->kind == CA_PROGRESS_LINE; i++) {
 		ca_index_line_at(index, i, &l);
 		if (is_line(name, &l))
@@ -469,6 +505,15 @@ static void probe_places(const struct ca_progress_name *name, const struct ca_in
 	}
 }
 
+static void address_place(const struct ca_progress_name *name, const struct ca_index *index,
+			  struct ca_progress_places *out)
+{
+	uint64_t address = address_of(name, index);
+
+	if (address)
+		add_place(out, address, ca_index_find_function_number(index, address), index);
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const struct ca_progress_place *x = a, *y = b;
@@ -486,6 +531,8 @@ size_t ca_progress_name_places(const struct ca_progress_name *name, const struct
 		line_places(name, index, starts, out);
 	else if (name->kind == CA_PROGRESS_FUNCTION)
 		function_places(name, index, starts, out);
+	else if (name->kind == CA_PROGRESS_ADDRESS)
+		address_place(name, index, out);
 	else
 		probe_places(name, index, out);
 	if (out->n)
@@ -581,5 +628,7 @@ bool ca_progress_name_near(const struct ca_progress_name *name, const struct ca_
 		return near_line(name, index, buffer, size);
 	if (name->kind == CA_PROGRESS_FUNCTION)
 		return near_function(name, index, buffer, size);
+	if (name->kind == CA_PROGRESS_ADDRESS)
+		return false;
 	return near_probe(name, index, buffer, size);
 }

@@ -8,15 +8,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum ca_progress_kind { CA_PROGRESS_LINE, CA_PROGRESS_FUNCTION, CA_PROGRESS_PROBE };
+enum ca_progress_kind {
+	CA_PROGRESS_LINE,
+	CA_PROGRESS_FUNCTION,
+	CA_PROGRESS_PROBE,
+	CA_PROGRESS_ADDRESS /* an instruction: FUNCTION+0xOFFSET, or 0xADDRESS as in the file */
+};
 
 struct ca_progress_name {
 	enum ca_progress_kind kind;
 	char *text;     /* as written. Owned, and the next three */
 	char *binary;   /* what stands before '!', or NULL */
-	char *name;     /* file, function or expression, provider */
+	char *name;     /* file, function or expression, provider; "": an address in the file */
 	char *probe;    /* CA_PROGRESS_PROBE: its name */
 	unsigned line;
+	uint64_t offset; /* CA_PROGRESS_ADDRESS: from the function's entry, or the address */
 	bool is_regex;  /* tried where no function has just that name */
 	regex_t regex;
 };

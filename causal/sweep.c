@@ -6,12 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { RUNS = 64 }; /* the first ones are enough */
+
 struct ca_sweep {
 	unsigned iteration;
 	struct ca_catalog choice; /* its last region */
 	unsigned *deck;           /* what is left of the pool, and behind it what was dealt */
 	size_t cards, left;
 	unsigned said; /* enum ca_sweep_topic */
+	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
+	size_t runs;
 };
 
 struct ca_sweep *ca_sweep_new(void)
@@ -99,6 +103,37 @@ bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic)
 
 	sweep->said |= (unsigned)topic;
 	return first;
+}
+
+bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic)
+{
+	return !(sweep->said & (unsigned)topic);
+}
+
+void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
+			 enum ca_tied *tied)
+{
+	size_t run = sweep->runs;
+
+	if (run < RUNS) {
+		sweep->seconds[run] = seconds;
+		for (size_t i = 0; i < n; i++)
+			sweep->count[i][run] = count[i];
+		sweep->runs++;
+	}
+	for (size_t i = 0; i < n; i++)
+		tied[i] = ca_candidates_tied(sweep->count[i], sweep->seconds, sweep->runs);
+}
+
+bool ca_sweep_lengths_differ(const struct ca_sweep *sweep)
+{
+	double low = sweep->seconds[0], high = low;
+
+	for (size_t i = 1; i < sweep->runs; i++) {
+		low = sweep->seconds[i] < low ? sweep->seconds[i] : low;
+		high = sweep->seconds[i] > high ? sweep->seconds[i] : high;
+	}
+	return sweep->runs > 1 && high > 1.1 * low;
 }
 
 bool ca_sweep_find_command(const char *name, char *path, size_t size)

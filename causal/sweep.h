@@ -1,6 +1,7 @@
 /* What all runs of a sweep share, and how a command name becomes a file. Driver's process. */
 #ifndef CA_CAUSAL_SWEEP_H
 #define CA_CAUSAL_SWEEP_H
+#include "causal/candidates.h"
 #include "causal/catalog.h"
 #include "core/rng.h"
 #include <stdbool.h>
@@ -19,8 +20,23 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
 unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n, struct ca_rng *rng);
 
 /* What is said in the first run of a sweep only. */
-enum ca_sweep_topic { CA_SWEEP_POINTS_CHECK = 1, CA_SWEEP_POINTS_REPORT = 2 };
+enum ca_sweep_topic {
+	CA_SWEEP_POINTS_CHECK = 1,
+	CA_SWEEP_POINTS_REPORT = 2,
+	CA_SWEEP_ASKED = 4,   /* progress points were chosen in this sweep */
+	CA_SWEEP_UNTIED = 8,  /* none of them goes with the work */
+	CA_SWEEP_HOT_TRAP = 16
+};
 bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic);
+/* Will it be the first time? */
+bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic);
+
+/* A whole run has ended: visits of the n chosen progress points, and its length. tied[i]: what all
+ * such runs say about the i-th one. */
+void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
+			 enum ca_tied *tied);
+/* Do their lengths differ a lot, so that it is not chance? */
+bool ca_sweep_lengths_differ(const struct ca_sweep *sweep);
 
 /* As execvp(3) would find it: the path of the file, or false. */
 bool ca_sweep_find_command(const char *name, char *path, size_t size);

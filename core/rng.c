@@ -52,8 +52,3 @@ uint64_t ca_rng_below(struct ca_rng *rng, uint64_t bound)
 	while ((uint64_t)product < least);
 	return (uint64_t)(product >> 64);
 }
-
-double ca_rng_unit(struct ca_rng *rng)
-{
-	return (double)(ca_rng_next(rng) >> 11) * 0x1p-53;
-}

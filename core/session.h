@@ -65,7 +65,8 @@ enum ca_site_kind {
 	CA_SITE_CALL,      /* a call instruction: enter S, call; its EXIT site is where it returns to */
 	CA_SITE_COUNT,     /* count a visit of progress point `point` */
 	CA_SITE_MEET,      /* the thread is about to spin or wait: pay first */
-	CA_SITE_STAMP      /* as COUNT, and add the time of the visit to the point's stamp */
+	CA_SITE_STAMP,     /* as COUNT, and add the time of the visit to the point's stamp */
+	CA_SITE_TRIAL      /* of a site, not a hook: counts like COUNT until the next selection */
 };
 enum {
 	CA_SITE_BYTES = 24,
@@ -167,6 +168,7 @@ struct ca_progress_point {
 	/* Coz's struct {count, backoff}; any thread adds with relaxed order */
 	_Atomic uint64_t shared;
 	uint64_t backoff;
+	_Atomic uint64_t trapped; /* visits, of all processes, that cost an int3 */
 };
 
 struct ca_process {

@@ -15,13 +15,13 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-static enum ca_status perf_start(struct ca_tick *tick, uint64_t period, int signo)
+static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t period, int signo)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof attr,
 		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.sample_period = period,
+		.sample_period = first,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.disabled = 1,
@@ -33,6 +33,7 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t period, int sign
 	void *page = MAP_FAILED;
 	int fd;
 
+	(void)period;
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
@@ -62,7 +63,7 @@ static void perf_stop(struct ca_tick *tick)
 
 static char own_timer; /* its address marks our timers' signals */
 
-static enum ca_status timer_start(struct ca_tick *tick, uint64_t period, int signo)
+static enum ca_status timer_start(struct ca_tick *tick, uint64_t first, uint64_t period, int signo)
 {
 	struct sigevent event;
 	struct itimerspec every;
@@ -74,8 +75,10 @@ static enum ca_status timer_start(struct ca_tick *tick, uint64_t period, int sig
 	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &tick->timer))
 		return CA_ERR_UNSUPPORTED;
-	every.it_interval.tv_sec = every.it_value.tv_sec = (time_t)(period / 1000000000);
-	every.it_interval.tv_nsec = every.it_value.tv_nsec = (long)(period % 1000000000);
+	every.it_value.tv_sec = (time_t)(first / 1000000000);
+	every.it_value.tv_nsec = (long)(first % 1000000000);
+	every.it_interval.tv_sec = (time_t)(period / 1000000000);
+	every.it_interval.tv_nsec = (long)(period % 1000000000);
 	if (timer_settime(tick->timer, 0, &every, NULL)) {
 		timer_delete(tick->timer);
 		return CA_ERR_UNSUPPORTED;
@@ -90,7 +93,7 @@ static void timer_stop(struct ca_tick *tick)
 
 static const struct source {
 	enum ca_backend backend;
-	enum ca_status (*start)(struct ca_tick *, uint64_t, int);
+	enum ca_status (*start)(struct ca_tick *, uint64_t, uint64_t, int);
 	void (*stop)(struct ca_tick *);
 } sources[] = {
 	{ CA_BACKEND_PERF, perf_start, perf_stop },
@@ -98,8 +101,8 @@ static const struct source {
 };
 enum { SOURCES = sizeof sources / sizeof sources[0] };
 
-CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t period,
-			     int signo)
+CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first,
+			     uint64_t period, int signo)
 {
 	enum ca_status status = CA_ERR_UNSUPPORTED;
 
@@ -107,7 +110,7 @@ CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wa
 	for (unsigned i = 0; i < SOURCES; i++) {
 		if (wanted != CA_BACKEND_AUTO && wanted != sources[i].backend)
 			continue;
-		status = sources[i].start(tick, period, signo);
+		status = sources[i].start(tick, first, period, signo);
 		if (status == CA_OK) {
 			tick->backend = sources[i].backend;
 			return CA_OK;

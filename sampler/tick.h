@@ -22,9 +22,11 @@ struct ca_tick {
 };
 
 /* Start ticks for the calling thread. wanted AUTO: perf, else timer; the one that runs is
- * in tick->backend. period in ns of CPU time; signo is delivered to this thread alone. */
-CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t period,
-			     int signo);
+ * in tick->backend. period in ns of CPU time, and so is first, the time until the first
+ * tick; perf has one number for both, first, and is restarted by whoever wants another.
+ * signo is delivered to this thread alone. */
+CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first,
+			     uint64_t period, int signo);
 /* Also in a handler. A signal that is on its way is delivered before this returns. */
 CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
 /* Did one of our sources send this? Anybody may send our signal number. */

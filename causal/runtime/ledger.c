@@ -8,6 +8,8 @@
  * Any thread: handler, hooks and wrappers, always with the thread's guard held. Uses
  * general registers only and calls nothing that might use others. */
 #include "causal/runtime/rt.h"
+#include "core/sys.h"
+#include <time.h>
 
 enum {
 	OFFS = 16,              /* off-CPU intervals looked at per stretch of time */
@@ -16,6 +18,8 @@ enum {
 	GAP = 200000,           /* ns between two clock readings: we were not running */
 	IN_VAIN = 3, /* slices in a row in which nothing was paid: give up */
 	LONGEST = 50000000,     /* ns paid in one go; then the program gets a turn */
+	WORTH_A_NAP = 200000,   /* ns owed that are worth a sleep */
+	NAP = 10000000,         /* ns slept between two looks at the log, at most */
 	UNPUBLISHED = 1024      /* entries behind a hole after which its writer counts as dead */
 };
 
@@ -46,7 +50,7 @@ static unsigned inside_find(const struct ca_thread *t, uint32_t slot)
 {
 	unsigned i = 0;
 
-	while (i < t->inside_count && i < CA_INSIDE && t->inside_slot[i] != slot)
+	while (i < t->inside_count && t->inside_slot[i] != slot)
 		i++;
 	return i;
 }
@@ -55,11 +59,13 @@ static void inside_add(struct ca_thread *t, uint32_t slot)
 {
 	unsigned i = inside_find(t, slot);
 
-	if (i < t->inside_count && i < CA_INSIDE)
+	if (i < t->inside_count)
 		return;
 	if (t->inside_count < CA_INSIDE) {
 		t->inside_slot[t->inside_count] = slot;
 		t->inside_flag[t->inside_count++] = 0;
+	} else {
+		t->inside_more++; /* so many at once: somebody is at work */
 	}
 }
 
@@ -67,11 +73,14 @@ static void inside_remove(struct ca_thread *t, uint32_t slot)
 {
 	unsigned i = inside_find(t, slot);
 
-	if (i >= t->inside_count)
+	if (i >= t->inside_count) {
+		t->inside_more -= t->inside_more > 0;
 		return;
+	}
 	t->inside_count--;
 	t->inside_slot[i] = t->inside_slot[t->inside_count];
 	t->inside_flag[i] = t->inside_flag[t->inside_count];
+	t->inside_until[i] = t->inside_until[t->inside_count];
 }
 
 /* Too far behind the log: start from what the slots say now. */
@@ -81,7 +90,7 @@ static void resynchronise(struct ca_thread *t, uint64_t head)
 	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
 
 	t->cursor = head;
-	t->inside_count = 0;
+	t->inside_count = t->inside_more = 0;
 	t->inside_me = t->depth > 0;
 	for (uint32_t i = 0; i < used; i++)
 		if (i != t->number && atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed))
@@ -98,22 +107,71 @@ struct account {
 	const enum ca_wait *wait;
 };
 
-/* The off-CPU times of the only thread in S, where that is known. */
-static unsigned off_of_other(struct ca_thread *t, uint64_t a, uint64_t b, struct ca_interval *out)
+/* When was thread i of those in S off the CPU? Returns how many intervals; none: not known, or
+ * never. */
+static unsigned off_of_one(struct ca_thread *t, unsigned i, uint64_t a, uint64_t b, struct ca_interval *out)
 {
 	struct ca_thread *other;
 	unsigned n = 0;
 
-	if (t->inside_count != 1 || t->inside_flag[0] & FLAG_EXTERNAL)
-		return 0;
-	other = atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[0]], memory_order_acquire);
+	if (t->inside_flag[i] == FLAG_OFF) {
+		out[0] = (struct ca_interval){ a, b };
+		return 1;
+	}
+	if (t->inside_flag[i] & FLAG_EXTERNAL) {
+		out[0] = (struct ca_interval){ t->inside_until[i] > a ? t->inside_until[i] : a, b };
+		return out[0].from < b;
+	}
+	other = atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[i]], memory_order_acquire);
 	if (!other)
 		return 0;
 	/* Pairs with thread.c: a thread that leaves clears by_slot, then waits for readers. */
 	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[0]], memory_order_seq_cst) == other)
+	if (atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[i]], memory_order_seq_cst) == other)
 		n = ca_switches_off(&other->switches, a, b, out, OFFS);
 	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
+	return n;
+}
+
+/* What two sorted lists have in common; out may not be one of them. */
+static unsigned common(const struct ca_interval *x, unsigned nx, const struct ca_interval *y, unsigned ny,
+		       struct ca_interval *out)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0, j = 0; i < nx && j < ny && n < OFFS;) {
+		uint64_t from = x[i].from > y[j].from ? x[i].from : y[j].from;
+		uint64_t to = x[i].to < y[j].to ? x[i].to : y[j].to;
+
+		if (from < to)
+			out[n++] = (struct ca_interval){ from, to };
+		if (x[i].to < y[j].to)
+			i++;
+		else
+			j++;
+	}
+	return n;
+}
+
+/* The times in which all threads in S were off the CPU: with more threads than cores, those
+ * that were preempted in S are not at work there. */
+static unsigned off_of_all(struct ca_thread *t, uint64_t a, uint64_t b, struct ca_interval *out)
+{
+	struct ca_interval one[OFFS], before[OFFS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->inside_count && !t->inside_more; i++) {
+		unsigned m = off_of_one(t, i, a, b, i ? one : out);
+
+		if (i) {
+			for (unsigned k = 0; k < n; k++)
+				before[k] = out[k];
+			m = common(before, n, one, m, out);
+		}
+		n = m;
+		if (!n)
+			break; /* one was at work all the time */
+	}
 	return n;
 }
 
@@ -149,11 +207,7 @@ static void count_overlap(struct account *a, uint64_t from, uint64_t to)
 	struct ca_interval own[OFFS], other[OFFS];
 	unsigned n = 0, m;
 
-	if (a->t->inside_count == 1 && a->t->inside_flag[0] == FLAG_EXTERNAL && a->t->inside_until[0] < to)
-		to = a->t->inside_until[0];
-	if (to <= from)
-		return;
-	m = off_of_other(a->t, from, to, other);
+	m = off_of_all(a->t, from, to, other);
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
 	a->time += to - from - union_length(own, n, other, m);
@@ -176,7 +230,7 @@ static bool active(const struct ca_thread *t)
 	for (unsigned i = 0; i < t->inside_count; i++)
 		if (t->inside_flag[i] != FLAG_OFF)
 			return true;
-	return false;
+	return t->inside_more > 0;
 }
 
 static void advance(struct account *a, uint64_t to)
@@ -282,7 +336,7 @@ static void follow(struct ca_thread *t)
 	if (selection != t->selection && !(selection & 1)) {
 		t->selection = selection;
 		t->cursor = s->selection.log_start;
-		t->inside_count = 0;
+		t->inside_count = t->inside_more = 0;
 		t->inside_me = false;
 		t->checked = false;
 	}
@@ -375,6 +429,17 @@ static uint64_t held(struct ca_thread *t, uint64_t from, uint64_t to, uint64_t l
 	return to - from - union_length(off, n, NULL, 0);
 }
 
+static void settle(struct ca_thread *t, uint64_t began, uint64_t paid)
+{
+	if (paid) {
+		ca_ledger_tell(t, CA_POINT, CA_KEY_DELAY, began, paid);
+		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
+		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
+	}
+	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0,
+			      memory_order_relaxed);
+}
+
 CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 {
 	uint64_t now = ca_clock_now(), began = now, paid = 0;
@@ -395,11 +460,28 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 		if (ca_rt_conductor_is_gone(now))
 			t->owed = 0;
 	}
-	if (paid) {
-		ca_ledger_tell(t, CA_POINT, CA_KEY_DELAY, began, paid);
-		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
-		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
+	settle(t, began, paid);
+}
+
+CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t)
+{
+	static const enum ca_wait external = CA_WAIT_EXTERNAL;
+	uint64_t began = ca_clock_now(), now = began, paid = 0;
+
+	while (t->owed >= WORTH_A_NAP && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		struct timespec nap = { 0, t->owed < NAP ? (long)t->owed : NAP };
+		uint64_t next;
+
+		t->guard--; /* the program's handlers may come in, and leave by longjmp */
+		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+		t->guard++;
+		next = ca_clock_now();
+		t->owed -= (int64_t)(next - now);
+		paid += next - now;
+		ca_ledger_accrue(t, next, &external);
+		now = next;
+		if (ca_rt_conductor_is_gone(now))
+			t->owed = 0;
 	}
-	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0,
-			      memory_order_relaxed);
+	settle(t, began, paid);
 }

@@ -58,14 +58,18 @@ extern __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-ex
 /* What it points at in a thread without a slot: CA_MAX_POINTS entries, racy, for tests. */
 extern uint64_t ca_patch_nobody[CA_MAX_POINTS];
 
+/* Called in a signal handler for each visit of a point (hooks COUNT and STAMP) at a site that had
+ * no room for a jump and stays an int3. NULL: nobody cares. */
+extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidden")));
+
 /* Place sites; bias of the site's module is asked through `bias` (false: not loaded here; such
  * sites are skipped and do not count as failed). Sites that are in place already stay. Handler-
  * safe; one caller at a time in a process, a second one gets n back at once. When it returns
  * the sites are in force. Returns the number of sites that could not be placed. */
 CA_SIGSAFE unsigned ca_patch_install(const struct ca_site *site, size_t n,
 				     bool (*bias)(uint32_t module, uintptr_t *bias));
-/* Take every non-permanent site (all but COUNT and MEET) out again. Hooks may still be called a
- * little later by threads that were inside a trampoline. False: somebody else is at it. */
+/* Take every non-permanent site (all but those of kind COUNT and MEET) out again. Hooks may still be
+ * called a little later by threads that were inside a trampoline. False: somebody else is at it. */
 CA_SIGSAFE bool ca_patch_remove(void);
 /* All sites, the permanent ones too (the runtime switches itself off). */
 CA_SIGSAFE bool ca_patch_remove_all(void);

@@ -90,6 +90,20 @@ static void redirect(greg_t *reg, const struct slot *s)
 	reg[REG_RIP] = (greg_t)(r->body + (s->insn ? r->insn_at[s->insn - 1] : 0));
 }
 
+void (*ca_patch_on_trap)(uint32_t point);
+
+/* Tell of a visit that took a lasting int3 to be counted. */
+static void tell(const struct slot *s)
+{
+	const struct ca_patch_record *r = &ca_patch_records[s->record];
+
+	if (!r->trap || s->insn || !ca_patch_on_trap)
+		return;
+	for (unsigned i = 0; i < r->site.hooks && i < CA_SITE_HOOKS; i++)
+		if (r->site.hook[i].kind == CA_SITE_COUNT || r->site.hook[i].kind == CA_SITE_STAMP)
+			ca_patch_on_trap(r->site.hook[i].point ? r->site.hook[i].point - 1u : r->site.point);
+}
+
 static uint8_t byte_at(uintptr_t at)
 {
 	return *(const volatile uint8_t *)at;
@@ -115,6 +129,7 @@ bool ca_patch_trap(int sig, const siginfo_t *info, void *context)
 		if (!s)
 			return false;
 		if (active) {
+			tell(s);
 			redirect(reg, s);
 			return true;
 		}

@@ -5,6 +5,7 @@
  * filled by compare-and-swap. */
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/wanted.h"
 #include "core/log.h"
 #include "core/point.h"
 #include "core/sys.h"
@@ -95,6 +96,12 @@ static bool index_may_come(const struct ca_loaded *l)
 	return state == CA_MODULE_CLAIMED || state == CA_MODULE_REGISTERED || state == CA_MODULE_INDEXED;
 }
 
+static void count_trap(uint32_t point)
+{
+	if (point < CA_MAX_POINTS)
+		atomic_fetch_add_explicit(&ca_rt.session->point[point].trapped, 1, memory_order_relaxed);
+}
+
 void ca_points_patch_loaded(void)
 {
 	struct ca_loaded *l;
@@ -102,6 +109,8 @@ void ca_points_patch_loaded(void)
 
 	if (!ca_rt.patching)
 		return;
+	ca_patch_on_trap = count_trap;
+	ca_wanted_changed(); /* whatever it was, it is placed now */
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
 		const struct ca_index *index = ca_modules_index(ca_rt.session, l);
 		size_t n = index && !l->points_done ? ca_index_probes(index) : 0;
@@ -170,6 +179,9 @@ void ca_points_follow(uint64_t now, bool lost)
 			atomic_compare_exchange_strong(&changing, &since, 0);
 	} else if (lost && turn(&last_scan, now, atomic_load_explicit(&patience, memory_order_relaxed))) {
 		scan(false);
+	} else if (ca_wanted_changed()) {
+		forget_points();
+		ca_points_patch_loaded();
 	} else if (atomic_load_explicit(&waiting_for_index, memory_order_relaxed) &&
 		   turn(&last_patch, now, RESCAN / 2)) {
 		ca_points_patch_loaded();

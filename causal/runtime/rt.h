@@ -9,6 +9,7 @@
 #ifndef CA_CAUSAL_RUNTIME_RT_H
 #define CA_CAUSAL_RUNTIME_RT_H
 #include "core/clock.h"
+#include "core/rng.h"
 #include "core/session.h"
 #include "sampler/switches.h"
 #include "sampler/tick.h"
@@ -25,7 +26,7 @@
  * the 387 coprocessor's stack fault. */
 #define CA_SIGNAL SIGSTKFLT
 
-enum { CA_INSIDE = 8, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
+enum { CA_INSIDE = 16, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
 
 /* Life of a thread record. All transitions are in thread.c. */
 enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };
@@ -51,6 +52,7 @@ struct ca_thread {
 	uint64_t sleep_for;      /* see ca_wait_sleep */
 	uint64_t last_look;      /* cycle counter at the last meeting */
 	uint32_t inside_count;   /* threads in S in our replica of the log, without us */
+	uint32_t inside_more;    /* ... those that inside_slot has no room for */
 	uint32_t inside_slot[CA_INSIDE];
 	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
 	uint8_t inside_flag[CA_INSIDE]; /* 0 on a CPU, 1 waiting for others, 2 external wait */
@@ -77,6 +79,7 @@ struct ca_thread {
 	_Atomic int readers;     /* threads reading `switches` right now */
 	struct ca_tick tick;
 	uint64_t tick_period;    /* ns of CPU time */
+	struct ca_rng rng;
 	struct ca_switches switches;
 	struct ca_stack stack;   /* scratch of the handler */
 	_Alignas(64) char work_stack[32768]; /* the handler runs here: the program's own signal
@@ -168,6 +171,9 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
 					   const enum ca_wait *wait);
 /* Pay what is owed unless the thread is in S (then returns at once). */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
+/* At the end of an external wait: pay by waiting on, which takes no CPU from others. A few small
+ * debts are left. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
 /* An event for the timeline, if anybody wants one. With the guard held. */

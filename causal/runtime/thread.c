@@ -23,7 +23,9 @@ enum {
 	RETRY = 64,   /* meetings between two tries to find a slot */
 	FRAMES = 512, /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
 	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
-	NAP = 500000  /* ... and ns between them */
+	NAP = 500000, /* ... and ns between them */
+	SELDOM = 4,   /* periods between two ticks while none of them tells what is in S */
+	JITTER = 32   /* ticks after which the period is drawn anew */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -81,19 +83,38 @@ static uint64_t wanted_period(void)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
 
-	return sel->ranges && !sel->exact ? ca_rt.period : 4 * ca_rt.period;
+	return sel->ranges && !sel->exact ? ca_rt.period : SELDOM * ca_rt.period;
+}
+
+/* A thread's first tick comes after a random part of the period: a thread that lives for a
+ * tenth of it is then seen in one of ten cases, and not in none. */
+static uint64_t random_part(struct ca_thread *t, uint64_t period)
+{
+	uint64_t least = period / 64;
+
+	return least + ca_rng_below(&t->rng, period - least);
+}
+
+/* A program with a period of its own must not beat with ours where samples tell what is in S. */
+static uint64_t jittered(struct ca_thread *t, uint64_t period)
+{
+	if (period != ca_rt.period)
+		return period;
+	return period - period / 4 + ca_rng_below(&t->rng, period / 2);
 }
 
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
-	uint64_t period = wanted_period();
+	uint64_t period = wanted_period(), now;
 
-	if (t->tick.backend != CA_BACKEND_PERF || period == t->tick_period)
+	if (t->tick.backend != CA_BACKEND_PERF ||
+	    (period == t->tick_period && (period != ca_rt.period || t->ticks % JITTER)))
 		return;
 	ca_tick_stop(&t->tick);
 	t->tick_period = period;
-	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, period, CA_SIGNAL) != CA_OK)
-		ca_tick_start(&t->tick, CA_BACKEND_TIMER, period, CA_SIGNAL);
+	now = jittered(t, period);
+	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, now, now, CA_SIGNAL) != CA_OK)
+		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
 }
 
 static void start_sources(struct ca_thread *t)
@@ -101,14 +122,16 @@ static void start_sources(struct ca_thread *t)
 	static _Atomic bool told, have_ticks;
 	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
 	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
+	uint64_t period = wanted_period(), first = random_part(t, period);
 	enum ca_status status;
 
-	t->tick_period = wanted_period();
-	status = ca_tick_start(&t->tick, wanted, t->tick_period, CA_SIGNAL);
+	/* perf is restarted with the period itself by the first tick */
+	t->tick_period = first;
+	status = ca_tick_start(&t->tick, wanted, first, period, CA_SIGNAL);
 
 	/* later on it is no lack of permission but of memory or descriptors */
 	if (status != CA_OK && wanted == CA_BACKEND_PERF && have_ticks)
-		status = ca_tick_start(&t->tick, CA_BACKEND_TIMER, t->tick_period, CA_SIGNAL);
+		status = ca_tick_start(&t->tick, CA_BACKEND_TIMER, first, period, CA_SIGNAL);
 	if (status == CA_OK)
 		have_ticks = true;
 	else if (wanted == CA_BACKEND_PERF && !have_ticks)
@@ -171,6 +194,7 @@ void ca_thread_begin(void)
 	t->selection = t->experiment = UINT64_MAX;
 	t->last = ca_clock_now();
 	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();
+	ca_rng_init(&t->rng, t->last ^ (uint64_t)t->tid << 32);
 	start_sources(t);
 	/* release: pairs with the acquire in ledger.c and in the conductor */
 	atomic_store_explicit(&slot->state, CA_SLOT_LIVE, memory_order_release);
@@ -275,7 +299,8 @@ void ca_thread_resume(void)
 
 	if (t && !t->guard && (uint32_t)ca_sys_getpid() == ca_rt.pid && t->tick.backend == CA_BACKEND_AUTO &&
 	    atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
-		ca_tick_start(&t->tick, (enum ca_backend)ca_rt.session->backend, ca_rt.period, CA_SIGNAL);
+		ca_tick_start(&t->tick, (enum ca_backend)ca_rt.session->backend, ca_rt.period, ca_rt.period,
+			      CA_SIGNAL);
 	errno = saved;
 }
 

@@ -144,8 +144,6 @@ void ca_wait_end(struct ca_waiting *w)
 	if (!t || t != ca_self)
 		return;
 	t->guard++;
-	t->waiting = w->outer;
-	t->waiting_sp = w->outer_sp;
 	now = ca_clock_now();
 	if (w->in_s && t->depth && w->kind == CA_WAIT_EXTERNAL && w->until < now) {
 		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);
@@ -159,7 +157,11 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_ledger_accrue(t, now, &w->kind);
 	} else if (w->open) {
 		ca_ledger_accrue(t, now, &w->kind);
+		if (w->kind == CA_WAIT_EXTERNAL)
+			ca_ledger_wait_on(t);
 	}
+	t->waiting = w->outer;
+	t->waiting_sp = w->outer_sp;
 	if (now - w->since > SHORT_WAIT) {
 		ca_ledger_tell(t, CA_BURST_BEGIN, CA_KEY_WAIT, w->since, w->kind);
 		ca_ledger_tell(t, CA_BURST_END, CA_KEY_WAIT, now, w->kind);

@@ -1,9 +1,11 @@
 /* Progress points named on the command line: the conductor has found them and planned their
  * sites; here they are put in place.
  *
- * Constructor, or a handler when a library appeared later. */
+ * Constructor, or a handler when a library appeared later, or when the conductor has chosen points
+ * while the program runs. */
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/wanted.h"
 #include "core/log.h"
 #include "core/sys.h"
 #include "sampler/modules.h"
@@ -60,25 +62,42 @@ static void enable_probes(const struct ca_loaded *l, const struct ca_index *inde
 	}
 }
 
-CA_SIGSAFE void ca_wanted_place(const struct ca_loaded *l, const struct ca_index *index)
+/* What has been placed, or is being placed. */
+static _Atomic uint32_t seen;
+static _Atomic bool told[CA_MAX_WANTED]; /* by first site: that some could not be placed */
+
+CA_SIGSAFE bool ca_wanted_changed(void)
+{
+	uint32_t used = wanted_used(), before = atomic_load_explicit(&seen, memory_order_relaxed);
+
+	return used != before && atomic_compare_exchange_strong(&seen, &before, used);
+}
+
+/* The sites [low, high), all of this module. */
+CA_SIGSAFE static void place(const struct ca_loaded *l, const struct ca_index *index, uint32_t low,
+			     uint32_t high)
 {
 	const struct ca_site *site = ca_rt.session->wanted;
-	uint32_t used = wanted_used(), low = 0, high;
-	unsigned failed;
+	unsigned failed = ca_patch_install(site + low, high - low, ca_modules_bias);
 
-	/* a module's sites were published in one piece */
-	while (low < used && site[low].module != l->module)
-		low++;
-	high = low;
-	while (high < used && site[high].module == l->module)
-		high++;
-	if (low == high)
-		return;
-	failed = ca_patch_install(site + low, high - low, ca_modules_bias);
-	if (failed)
+	if (failed && atomic_exchange_explicit(&told[low], true, memory_order_relaxed) == false)
 		ca_log(CA_LOG_ERROR, "%u places of the progress points in %s could not be patched: they "
 		       "are not counted", failed, ca_rt.session->module[l->module].path);
 	enable_probes(l, index, site + low, high - low);
+}
+
+CA_SIGSAFE void ca_wanted_place(const struct ca_loaded *l, const struct ca_index *index)
+{
+	const struct ca_site *site = ca_rt.session->wanted;
+	uint32_t used = wanted_used(), high;
+
+	/* what is published at one time is in one piece */
+	for (uint32_t low = 0; low < used; low = high) {
+		for (high = low; high < used && site[high].module == site[low].module; high++)
+			;
+		if (site[low].module == l->module)
+			place(l, index, low, high);
+	}
 }
 
 static bool all_known(void)
