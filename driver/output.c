@@ -145,6 +145,7 @@ static enum ca_status scan(const char *dir, bool reset, unsigned *first, struct 
 		unsigned number = run_number(entry->d_name);
 
 		if (reset && (number || !strcmp(entry->d_name, "profile.json") ||
+			      !strcmp(entry->d_name, "progress.json") ||
 			      !strcmp(entry->d_name, "profile.coz"))) {
 			if (unlinkat(dirfd(open_dir), entry->d_name, 0)) {
 				int error = errno;

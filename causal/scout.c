@@ -1,0 +1,287 @@
+/* The scout; see scout.h.
+ *
+ *   GATHERING  stacks, until there are enough of them
+ *   SURVEYING  if there are many candidates: each lot of them is counted for a moment
+ *   COUNTING   those that are left, in windows
+ *   DONE */
+#include "causal/scout.h"
+#include "causal/progress.h"
+#include "causal/scout_find.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MS = 1000000,
+	STACKS_WANTED = 200,
+	STACKS_LEAST = 30,
+	GATHER = 400,   /* ms, if the least are there then */
+	SURVEY = 120,   /* ms a lot */
+	WINDOW = 50,    /* ms */
+	WINDOWS = 30,
+	FIRST_ROW = CA_MAX_POINTS - CA_CANDIDATES,
+	RAREST_SEEN = 8 /* visits a second, below which a survey sees nothing */
+};
+
+enum phase { GATHERING, SURVEYING, COUNTING, DONE };
+
+struct ca_scout {
+	struct ca_session *session;
+	struct ca_objects *objects;
+	const struct ca_scope *scope;
+	enum phase phase;
+	bool placing;
+	uint64_t since; /* ns; of the phase, the lot or the window */
+	struct ca_scout_samples samples;
+	struct ca_scout_found found[CA_SCOUT_FOUND];
+	double rate[CA_SCOUT_FOUND]; /* as surveyed */
+	size_t founds, used;
+	size_t lot;                       /* first of the lot that is being surveyed */
+	size_t tried[CA_CANDIDATES];      /* numbers in found[] of those that are placed */
+	size_t tries;
+	uint64_t before[CA_CANDIDATES];
+	struct ca_site site[CA_MAX_SITES];
+	size_t sites;
+	struct ca_candidate candidate[CA_CANDIDATES];
+	struct ca_candidates set;
+	const char *reason;
+};
+
+struct ca_scout *ca_scout_new(struct ca_session *session, struct ca_objects *objects,
+			      const struct ca_scope *scope)
+{
+	struct ca_scout *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->session = session;
+	s->objects = objects;
+	s->scope = scope;
+	s->set.candidate = s->candidate;
+	s->reason = "the run was too short";
+	return s;
+}
+
+void ca_scout_free(struct ca_scout *s)
+{
+	if (s)
+		free(s->samples.frame);
+	free(s);
+}
+
+void ca_scout_sample(struct ca_scout *s, const ca_place *frame, unsigned frames, bool waiting)
+{
+	struct ca_scout_samples *all = &s->samples;
+	size_t i = all->n;
+
+	if (s->phase != GATHERING || i == CA_CANDIDATE_SAMPLES)
+		return;
+	if (all->frames + frames > all->room) {
+		size_t room = 2 * (all->room + frames);
+		ca_place *more = realloc(all->frame, room * sizeof *more);
+
+		if (!more)
+			return;
+		all->frame = more;
+		all->room = room;
+	}
+	memcpy(all->frame + all->frames, frame, frames * sizeof *frame);
+	all->sample[i].first = (uint32_t)all->frames;
+	all->sample[i].frames = (uint16_t)frames;
+	all->sample[i].waiting = waiting;
+	all->frames += frames;
+	all->running += !waiting;
+	all->n++;
+}
+
+/* ---- sites -------------------------------------------------------------------------------*/
+static char *join_names(const struct ca_scout *s)
+{
+	char *names = calloc(s->tries + 1, CA_SCOUT_NAME + 1), *to = names;
+
+	for (size_t i = 0; names && i < s->tries; i++)
+		to += sprintf(to, "%s%s", i ? ";" : "", s->found[s->tried[i]].name);
+	return names;
+}
+
+static void plan(struct ca_scout *s)
+{
+	uint32_t used = atomic_load(&s->session->modules_used);
+	struct ca_progress *progress = NULL;
+	char *names = join_names(s);
+
+	s->sites = 0;
+	if (!names || ca_progress_new(&progress, names, s->scope, NULL) != CA_OK) {
+		free(names);
+		return;
+	}
+	ca_progress_try(progress, s->session, FIRST_ROW);
+	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
+		const struct ca_index *index = ca_objects_index(s->objects, m);
+
+		if (index && (s->session->module[m].main || ca_objects_in_scope(s->objects, m)))
+			s->sites += ca_progress_sites(progress, index, m, s->site + s->sites,
+						      CA_MAX_SITES - s->sites);
+	}
+	ca_progress_free(progress);
+	free(names);
+}
+
+const struct ca_site *ca_scout_sites(const struct ca_scout *s, size_t *n)
+{
+	*n = s->sites;
+	return s->site;
+}
+
+static void read_counts(const struct ca_scout *s, uint64_t *count)
+{
+	uint32_t slots = atomic_load(&s->session->slots_used);
+
+	memset(count, 0, CA_CANDIDATES * sizeof *count);
+	for (uint32_t i = 0; i < slots && i < CA_MAX_THREADS; i++)
+		for (size_t k = 0; k < s->tries; k++)
+			count[k] += atomic_load_explicit(&s->session->slot[i].count[FIRST_ROW + k],
+							 memory_order_relaxed);
+}
+
+void ca_scout_placed(struct ca_scout *s, uint64_t now)
+{
+	s->placing = false;
+	s->since = now;
+	read_counts(s, s->before);
+}
+
+/* ---- phases ------------------------------------------------------------------------------*/
+static enum ca_scout_wish place(struct ca_scout *s, enum phase phase)
+{
+	s->phase = phase;
+	s->placing = true;
+	plan(s);
+	return CA_SCOUT_PLACE;
+}
+
+static enum ca_scout_wish done(struct ca_scout *s, const char *reason)
+{
+	s->phase = DONE;
+	s->reason = reason;
+	return CA_SCOUT_DONE;
+}
+
+static enum ca_scout_wish survey(struct ca_scout *s)
+{
+	s->tries = 0;
+	for (size_t i = s->lot; i < s->founds && s->tries < CA_CANDIDATES; i++)
+		s->tried[s->tries++] = i;
+	return place(s, SURVEYING);
+}
+
+static enum ca_scout_wish start_counting(struct ca_scout *s)
+{
+	memset(s->candidate, 0, sizeof s->candidate);
+	s->set.n = s->tries;
+	s->set.samples = s->used;
+	for (size_t i = 0; i < s->tries; i++) {
+		const struct ca_scout_found *found = &s->found[s->tried[i]];
+
+		s->candidate[i].name = found->name;
+		s->candidate[i].function = found->function;
+		s->candidate[i].depth = found->depth;
+		memcpy(s->candidate[i].inside, found->inside, sizeof found->inside);
+	}
+	return place(s, COUNTING);
+}
+
+static enum ca_scout_wish step_gathering(struct ca_scout *s, uint64_t now)
+{
+	if (!s->since)
+		s->since = now;
+	if (s->samples.running < STACKS_WANTED &&
+	    (now - s->since < (uint64_t)GATHER * MS || s->samples.n < STACKS_LEAST)) {
+		if (now - s->since > UINT64_C(1000000000))
+			s->reason = "too few samples of code in scope";
+		return CA_SCOUT_WAIT;
+	}
+	s->founds = ca_scout_find(&s->samples, s->session, s->objects, s->found, &s->used);
+	if (!s->founds)
+		return done(s, "no function in scope is seen often enough");
+	s->reason = "the run was too short";
+	if (s->founds > CA_CANDIDATES)
+		return survey(s);
+	for (s->tries = 0; s->tries < s->founds; s->tries++)
+		s->tried[s->tries] = s->tries;
+	return start_counting(s);
+}
+
+/* Those with most samples of what is neither too hot nor too rare; of what is too rare to tell by
+ * now, the innermost. */
+static void pick(struct ca_scout *s)
+{
+	s->tries = 0;
+	for (size_t i = 0; i < s->founds && s->tries < CA_CANDIDATES; i++)
+		if (s->rate[i] >= RAREST_SEEN && s->rate[i] < 2e6)
+			s->tried[s->tries++] = i;
+	for (size_t i = s->founds; i-- > 0 && s->tries < CA_CANDIDATES;)
+		if (s->rate[i] < RAREST_SEEN)
+			s->tried[s->tries++] = i;
+}
+
+static enum ca_scout_wish step_surveying(struct ca_scout *s, uint64_t now)
+{
+	uint64_t count[CA_CANDIDATES];
+
+	if (now - s->since < (uint64_t)SURVEY * MS)
+		return CA_SCOUT_WAIT;
+	read_counts(s, count);
+	for (size_t k = 0; k < s->tries; k++)
+		s->rate[s->tried[k]] = (double)(count[k] - s->before[k]) * 1e9 / (double)(now - s->since);
+	s->lot += s->tries;
+	if (s->lot < s->founds)
+		return survey(s);
+	pick(s);
+	return start_counting(s);
+}
+
+static void close_window(struct ca_scout *s, uint64_t now)
+{
+	uint64_t count[CA_CANDIDATES];
+	unsigned w = s->set.windows++;
+
+	read_counts(s, count);
+	for (size_t k = 0; k < s->tries; k++) {
+		s->candidate[k].count[w] = (uint32_t)(count[k] - s->before[k]);
+		s->before[k] = count[k];
+	}
+	s->set.seconds[w] = (double)(now - s->since) / 1e9;
+	s->since = now;
+}
+
+enum ca_scout_wish ca_scout_step(struct ca_scout *s, uint64_t now)
+{
+	if (s->placing)
+		return CA_SCOUT_WAIT;
+	switch (s->phase) {
+	case GATHERING:
+		return step_gathering(s, now);
+	case SURVEYING:
+		return step_surveying(s, now);
+	case COUNTING:
+		if (now - s->since >= (uint64_t)WINDOW * MS)
+			close_window(s, now);
+		return s->set.windows < WINDOWS ? CA_SCOUT_WAIT :
+						  done(s, "no function or loop is passed evenly");
+	case DONE:
+		break;
+	}
+	return CA_SCOUT_DONE;
+}
+
+size_t ca_scout_choose(struct ca_scout *s, const struct ca_candidates **candidates,
+		       size_t chosen[CA_CANDIDATES_CHOSEN])
+{
+	*candidates = &s->set;
+	return ca_candidates_judge(&s->set, chosen);
+}
+
+const char *ca_scout_reason(const struct ca_scout *s)
+{
+	return s->reason;
+}

@@ -1,0 +1,34 @@
+/* From stacks to candidates. Shared by scout*.c only. */
+#ifndef CA_CAUSAL_SCOUT_FIND_H
+#define CA_CAUSAL_SCOUT_FIND_H
+#include "causal/candidates.h"
+#include "causal/objects.h"
+
+enum { CA_SCOUT_NAME = 200, CA_SCOUT_FOUND = 96 };
+
+struct ca_scout_samples {
+	ca_place *frame; /* owned; those of all samples */
+	size_t frames, room;
+	struct {
+		uint32_t first;
+		uint16_t frames;
+		bool waiting;
+	} sample[CA_CANDIDATE_SAMPLES];
+	size_t n, running;
+};
+
+struct ca_scout_found {
+	char name[CA_SCOUT_NAME]; /* as --progress takes it */
+	bool function;
+	size_t samples; /* in it, or below */
+	double depth;   /* functions in scope around it, on average */
+	uint64_t inside[CA_CANDIDATE_SAMPLES / 64];
+};
+
+/* Functions and loops that hold a good share of the samples, those with most first. Samples of
+ * waiting threads count only where there are hardly others. *used: how many count. Returns how
+ * many were found, at most CA_SCOUT_FOUND. */
+size_t ca_scout_find(const struct ca_scout_samples *samples, const struct ca_session *session,
+		     struct ca_objects *objects, struct ca_scout_found *out, size_t *used);
+
+#endif
