@@ -140,6 +140,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_points_collect();
 	}
 	ca_probe_service();
+	ca_cancel_service(t);
 	ca_thread_adjust_ticks(t);
 	ca_ledger_accrue(t, now, t->waiting);
 	if (sel->exact && !t->checked && !(t->selection & 1)) {

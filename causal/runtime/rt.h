@@ -156,6 +156,11 @@ CA_HIDDEN void ca_thread_pause(void);
 CA_HIDDEN void ca_thread_resume(void);
 /* Neither sampled nor delayed for a while: as if always in our own code. */
 CA_HIDDEN void ca_thread_leave_alone(bool alone);
+/* cancel.c: the calling thread may from now on be cancelled anywhere, or no longer; before somebody
+ * is cancelled; at each tick. */
+CA_HIDDEN void ca_cancel_type(bool anywhere);
+CA_HIDDEN void ca_cancel_before(pthread_t target);
+CA_HIDDEN CA_SIGSAFE void ca_cancel_service(struct ca_thread *t);
 /* Keep our signal off while the thread is in a call that a handler would cut short, where ticks
  * may come in system calls. Returns whether it has to be undone. errno is kept. */
 CA_HIDDEN bool ca_thread_hold(void);

@@ -69,6 +69,12 @@
 	X(sem_post, "")                    \
 	X(sched_yield, "")                 \
 	X(pthread_setcanceltype, "")       \
+	X(pthread_cancel, "")              \
+	X(setuid, "")                      \
+	X(seteuid, "")                     \
+	X(setreuid, "")                    \
+	X(setresuid, "")                   \
+	X(chroot, "")                      \
 	X(pthread_kill, "")                \
 	X(pthread_sigqueue, "")            \
 	X(kill, "")                        \

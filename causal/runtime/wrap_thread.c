@@ -108,18 +108,22 @@ static bool is_openmp(const void *caller)
 	       (strstr(info.dli_fname, "/libomp") || strstr(info.dli_fname, "/libiomp"));
 }
 
-/* A thread that may be cancelled at any instruction may be so within a trampoline or on a stack
- * of ours, through which nothing can unwind: it is left alone for as long as that holds. */
 CA_EXPORT int pthread_setcanceltype(int type, int *old)
 {
 	int r;
 
 	if (type == PTHREAD_CANCEL_ASYNCHRONOUS && !is_openmp(__builtin_return_address(0)))
-		ca_thread_leave_alone(true);
+		ca_cancel_type(true);
 	r = REAL(pthread_setcanceltype)(type, old);
 	if (type == PTHREAD_CANCEL_DEFERRED)
-		ca_thread_leave_alone(false);
+		ca_cancel_type(false);
 	return r;
+}
+
+CA_EXPORT int pthread_cancel(pthread_t thread)
+{
+	ca_cancel_before(thread);
+	return REAL(pthread_cancel)(thread);
 }
 
 CA_EXPORT int pthread_kill(pthread_t thread, int signal)

@@ -185,6 +185,36 @@ static void case_cancel(void)
 	CHECK(cleaned == KINDS * ROUNDS && counted == ROUNDS);
 }
 
+static void *cancels_main(void *handle)
+{
+	pthread_t main_thread = *(pthread_t *)handle;
+	void *value;
+
+	work_for(0.6);
+	CHECK(!pthread_cancel(main_thread));
+	CHECK(!pthread_join(main_thread, &value) && value == PTHREAD_CANCELED);
+	work_for(0.05);
+	CHECK(cleaned == 1);
+	printf("cancel_main: good\n");
+	exit(0);
+}
+
+/* as redis-server does it, and then really cancelled */
+static void case_cancel_main(void)
+{
+	static pthread_t self;
+	pthread_t thread;
+	int old;
+
+	self = pthread_self();
+	pthread_cleanup_push(clean, NULL);
+	CHECK(!pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old));
+	CHECK(!pthread_create(&thread, NULL, cancels_main, &self));
+	for (;;)
+		piece_of_work();
+	pthread_cleanup_pop(0);
+}
+
 static sem_t gone;
 
 static void *detached(void *unused)
@@ -418,6 +448,7 @@ int main(int argc, char **argv)
 		{ "crowd", case_crowd },
 		{ "exit", case_exit },
 		{ "cancel", case_cancel },
+		{ "cancel_main", case_cancel_main },
 		{ "detached", case_detached },
 		{ "c11", case_c11 },
 		{ "raw_clone", case_raw_clone },

@@ -39,6 +39,10 @@ else
 	skip "no mount namespaces here: full and absent /dev/shm"
 fi
 
+# a main thread that may be cancelled anywhere, but is not (redis-server's), is seen like others
+profile -s 0 -- "$apps/threads" cancel_main
+at_least "cancellable main thread: samples for each that was dropped" 4 $(($(total samples) / ($(total reentry) + 1)))
+
 if echo '#include <coz.h>' | "$cc" -E - >/dev/null 2>&1; then
 	cat >coz.c <<'C'
 #include <coz.h>
