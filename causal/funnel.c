@@ -175,7 +175,8 @@ static const struct {
 	{ no_run, "there is no run in this directory",
 	  "name the directory that causal wrote (it holds run-0001.jsonl)" },
 	{ outside, "the runtime could not get into the program, which ran as if alone",
-	  "profile a program that is linked dynamically and has no rights of its own (set-user-ID)" },
+	  "see the warning at its start: what is statically linked, set-user-ID or written in Go cannot "
+	  "take part" },
 	{ failed_at_once, "the program failed before it did any work",
 	  "see its own messages, and try the command without causal" },
 	{ no_file,

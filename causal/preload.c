@@ -68,8 +68,7 @@ struct ca_preload ca_preload_check(const char *path)
 	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_machine != EM_X86_64)
 		found = (struct ca_preload){ "is not a program for 64-bit x86", "build it for x86-64" };
 	else if (is_go(fd, &e))
-		found = (struct ca_preload){ "is a Go program, whose runtime bears no other beside it: threads "
-					     "and signals are its own",
+		found = (struct ca_preload){ "is a Go program, which keeps threads and signals to itself",
 					     "use Go's own profiler (runtime/pprof)" };
 	else if (!has_interpreter(fd, &e))
 		found = (struct ca_preload){ "is statically linked",

@@ -311,8 +311,8 @@ static bool join_session(const char *path)
 	if (atomic_load(&session->state) == CA_SESSION_OPEN && is_go_program()) {
 		/* of the command itself the driver has said it */
 		if ((uint32_t)getppid() != session->conductor)
-			ca_log(CA_LOG_ERROR, "process %d is a Go program, whose runtime bears no other "
-			       "beside it; it runs without us", (int)getpid());
+			ca_log(CA_LOG_ERROR, "process %d is a Go program, which keeps threads and signals "
+			       "to itself; it runs without us", (int)getpid());
 	} else if (atomic_load(&session->state) == CA_SESSION_OPEN) {
 		ca_rt.pid = (uint32_t)getpid();
 		ca_rt.period = session->period;

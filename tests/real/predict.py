@@ -5,7 +5,7 @@ slow.c, preloaded, makes a library's function slower. causal, on the slowed prog
 taking that away again would bring; then it is taken away, and measured: slow and plain runs in
 turns, medians. A function that does its work k times has its true speed-up at 100 (k - 1) / k.
 
-    predict.py --causal BUILD/driver/causal [--out DIR] [--only REGEX] [--turns 7] [--runs 6]
+    predict.py --causal BUILD/driver/causal [--out DIR] [--only REGEX] [--turns 7] [--runs 15]
 """
 import argparse
 import os
@@ -121,14 +121,16 @@ def main():
     parser.add_argument("--out", default="real-out")
     parser.add_argument("--only", default="")
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--runs", type=int, default=6)
+    parser.add_argument("--runs", type=int, default=15)
     options = parser.parse_args()
     options.causal = os.path.abspath(options.causal)
     os.makedirs(options.out, exist_ok=True)
     check = Check(options)
     big = f"{check.dir}/input"
-    if not os.path.exists(big):
-        table.make_input(big, 96 << 20)
+    less = f"{check.dir}/less"
+    for path, size in ((big, 128 << 20), (less, 16 << 20)):
+        if not os.path.exists(path):
+            table.make_input(path, size)
     table.write(f"{check.dir}/check.py", PACK_AND_CHECK)
 
     def pigz():
@@ -136,7 +138,7 @@ def main():
                       ["-B", "slow", "-F", "^crc32_z$", "-P", "libz.so!deflate"])
 
     def pbzip2():
-        check.program("pbzip2", ["pbzip2", "-c", "-p2", f"{check.dir}/small"], {"CA_REPEAT": "2"},
+        check.program("pbzip2", ["pbzip2", "-c", "-p2", less], {"CA_REPEAT": "2"},
                       {"CA_REPEAT": "1"}, 50, ["-B", "slow", "-F", "^BZ2_", "-e"])
 
     def python3():

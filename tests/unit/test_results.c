@@ -284,7 +284,7 @@ static const struct {
 	bool only_odd; /* no experiment at 0 % */
 	const char *cause, *remedy;
 } reasons[] = {
-	{ { .exit_status = 1, .outside = true }, 0, 0, false, "could not get into", "dynamically" },
+	{ { .exit_status = 1, .outside = true }, 0, 0, false, "could not get into", "statically" },
 	{ { .exit_status = 1 }, 0, 0, false, "failed before", "own messages" },
 	{ { .samples = 9, .drop = { [CA_DROP_NO_MODULE] = 99 } }, 0, 0, false, "in no file", "libjvm" },
 	{ { .drop = { [CA_DROP_LOST] = 9 } }, 0, 0, false, "every sample was dropped", "-b" },
