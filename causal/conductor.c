@@ -52,25 +52,17 @@ static void take_samples(struct ca_conductor *c, const struct ca_event *event, s
 	ca_place frame[CA_RING_EVENTS];
 
 	for (size_t i = 0; i < n;) {
-		unsigned follow, weight = 1;
-		bool waiting = false;
+		unsigned weight = event[i].flags & CA_SAMPLE_PERIODS, frames = 0;
+		bool waiting = event[i].flags & CA_SAMPLE_WAITING;
 
-		if (event[i].key != CA_KEY_SAMPLE) {
-			i++;
+		if (event[i++].key != CA_KEY_SAMPLE)
 			continue;
-		}
-		follow = event[i].flags;
-		frame[0] = event[i].value;
-		for (unsigned k = 1; k <= follow && i + k < n; k++) {
-			frame[k] = event[i + k].value;
-			waiting |= event[i + k].flags != 0;
-			if (event[i + k].flags)
-				weight = event[i + k].flags;
-		}
+		frame[frames++] = event[i - 1].value;
+		while (i < n && event[i].key == CA_KEY_FRAME)
+			frame[frames++] = event[i++].value;
 		c->sum.samples++;
-		c->sum.in_scope += ca_regions_count(c->regions, frame, follow + 1, weight);
-		ca_conductor_points_sample(c, frame, follow + 1, waiting);
-		i += follow + 1;
+		c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
+		ca_conductor_points_sample(c, frame, frames, waiting);
 	}
 }
 

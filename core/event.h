@@ -32,7 +32,7 @@ struct ca_event {
  * X(id, name, description) */
 #define CA_KEYS(X)                                                                                 \
 	X(DISABLED, "disabled", "raising this key does nothing")                                   \
-	X(SAMPLE, "sample", "innermost frame of a sample; value: ca_place; flags: frames that follow") \
+	X(SAMPLE, "sample", "innermost frame of a sample; value: ca_place; flags: CA_SAMPLE_*")    \
 	X(FRAME, "frame", "next outer frame of the sample before it; value: ca_place of the call") \
 	X(EXPERIMENT, "experiment", "burst: an experiment; value: its index; flags at its end")    \
 	X(SELECTION, "selection", "the selected region of the experiment; value: region id")       \
@@ -59,6 +59,9 @@ enum ca_key {
 #undef X
 	CA_KEY_FIRST_FREE
 };
+
+/* Flags of a sample: the periods that it stands for, and whether the thread was blocked. */
+enum { CA_SAMPLE_PERIODS = 0x7fff, CA_SAMPLE_WAITING = 0x8000 };
 
 /* A code address in any process of a session: module id and offset from that
  * module's load bias (the address as the ELF file states it). */

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 enum {
-	TEND = 32 /* ticks between two looks whether there is still a run */
+	TEND = 32,      /* ticks between two looks whether there is still a run */
+	HEAVIEST = 1000 /* periods that one sample may stand for */
 };
 
 static void drop(struct ca_thread *t, enum ca_drop why)
@@ -56,7 +57,8 @@ CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *
 }
 
 /* ---- samples ------------------------------------------------------------------------*/
-static void push_sample(struct ca_thread *t, uint64_t now, uint16_t weight)
+/* weight: periods that it stands for; waiting: the thread was not on a CPU. */
+static void push_sample(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
 {
 	struct ca_event *e = t->event;
 	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
@@ -69,7 +71,7 @@ static void push_sample(struct ca_thread *t, uint64_t now, uint16_t weight)
 		e[i].time = now;
 		e[i].kind = CA_POINT;
 		e[i].key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
-		e[i].flags = i ? weight : (uint16_t)(n - 1);
+		e[i].flags = i ? waiting : (uint16_t)(weight > HEAVIEST ? HEAVIEST : weight);
 		e[i].value = t->stack.place[i];
 	}
 	if (!t->stack.complete)
@@ -131,7 +133,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_unwind(ca_rt.session, &r, false, &t->stack);
 		ca_points_follow(now, !t->stack.depth ||
 				 (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
-		push_sample(t, now, 0);
+		push_sample(t, now, t->tick_weight, false);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
@@ -238,5 +240,5 @@ void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns)
 	if (!weight)
 		return;
 	ca_handler_stack_here(t);
-	push_sample(t, ca_clock_now(), weight > 1000 ? 1000 : (uint16_t)weight);
+	push_sample(t, ca_clock_now(), weight, true);
 }

@@ -24,6 +24,7 @@ static struct ca_thread *enter(void)
 	if (__builtin_expect(t->held_sp != 0, 0))
 		ca_thread_unhold(t);
 	t->guard++;
+	t->meets++;
 	return t;
 }
 
