@@ -268,6 +268,8 @@ static void fill(const struct flow *f, size_t head, struct ca_loop *out)
 
 		if (!f->body[i])
 			continue;
+		out->insns++;
+		out->calls |= f->insn[i].kind == CA_INSN_CALL || f->insn[i].kind == CA_INSN_CALL_INDIRECT;
 		if (last && (last->high == low || out->spans == CA_LOOP_SPANS))
 			last->high = high;
 		else

@@ -15,6 +15,8 @@ struct ca_loop {
 	uint64_t head; /* the instruction that each round passes once */
 	struct ca_index_span span[CA_LOOP_SPANS]; /* its code, sorted; the last one may hold more */
 	unsigned spans;
+	unsigned insns;
+	bool calls; /* other code, by any kind of call */
 };
 
 enum ca_status ca_loops_open(struct ca_loops **loops, const char *path, struct ca_err *err);

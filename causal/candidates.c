@@ -12,7 +12,7 @@
 
 /* Where numbers come from: doc/PROGRESS.md. Rates are visits a second. */
 #define HOTTEST 1e6          /* 0.8 ns a visit: 0.1 % of a CPU */
-#define WARM 2e5             /* from here on less is better */
+#define WARM 1e4             /* from here on less is better: it may be a detail */
 #define RAREST 4.0           /* experiments are made up to 8 s long */
 #define FREQUENT 400.0       /* 100 in an experiment of 0.25 s: one more or less is 1 % */
 #define FEWEST 12.0          /* visits in all windows together */
@@ -21,15 +21,18 @@
 #define STOPS 0.2            /* visits in the first or last third, as share of the other */
 #define PER_STEP 10.0        /* visits in a step of windows, for a spread that means something */
 #define IN_PROPORTION 0.08   /* spread of a ratio */
+#define HARDLY 0.1           /* of the mean CPU time: a window that says nothing */
 #define LEAST_COVERAGE 0.1
 #define DEEPER 0.15          /* what a function more around it costs */
 #define OFTENER 0.1          /* ten times the rate: a fifth less */
 #define ADDS 0.15            /* what a further choice must cover that the others do not */
+#define NEAR 4.0             /* ... and how much rarer it may be, if it is not FREQUENT */
 #define OTHER_WORK 0.3       /* ... if it goes another way than the best one */
 
 enum { STEPS_LEAST = 4, COARSE = 8 };
 
-/* Visits in steps of several windows each, scaled to windows of the same length. */
+/* Visits in steps of several windows each, scaled to steps in which the program had the CPU for
+ * equally long: that other programs took it is not the candidate's fault. */
 struct steps {
 	double count[CA_CANDIDATE_WINDOWS];
 	unsigned n;
@@ -45,29 +48,31 @@ static double total_of(const struct ca_candidates *set, const struct ca_candidat
 	return sum;
 }
 
-static double seconds_of(const struct ca_candidates *set)
+static double sum_of(const double *value, unsigned from, unsigned to)
 {
 	double sum = 0;
 
-	for (unsigned w = 0; w < set->windows; w++)
-		sum += set->seconds[w];
+	for (unsigned i = from; i < to; i++)
+		sum += value[i];
 	return sum;
 }
 
 static void make_steps(const struct ca_candidates *set, const struct ca_candidate *c, unsigned width,
 		       struct steps *out)
 {
-	double all = seconds_of(set), length = all / set->windows * width;
+	const double *length = sum_of(set->cpu, 0, set->windows) > 0 ? set->cpu : set->seconds;
+	double mean = sum_of(length, 0, set->windows) / set->windows * width;
 
 	memset(out, 0, sizeof *out);
 	for (unsigned w = 0; w + width <= set->windows; w += width) {
-		double sum = 0, seconds = 0;
+		double here = sum_of(length, w, w + width), visits = 0;
 
-		for (unsigned i = w; i < w + width; i++) {
-			sum += c->count[i];
-			seconds += set->seconds[i];
-		}
-		out->count[out->n] = seconds > 0 ? sum * length / seconds : 0;
+		for (unsigned i = w; i < w + width; i++)
+			visits += c->count[i];
+		/* it hardly ran at all: nothing can be said */
+		if (here < HARDLY * mean)
+			continue;
+		out->count[out->n] = visits * mean / here;
 		out->mean += out->count[out->n++];
 	}
 	if (out->n)
@@ -144,12 +149,12 @@ static double quality_of(double rate)
 {
 	if (rate < FREQUENT)
 		return sqrt(rate / FREQUENT);
-	return rate > WARM ? 0.8 : 1;
+	return rate > WARM ? pow(WARM / rate, 0.15) : 1;
 }
 
 static void judge_one(const struct ca_candidates *set, struct ca_candidate *c)
 {
-	double total = total_of(set, c), seconds = seconds_of(set);
+	double total = total_of(set, c), seconds = sum_of(set->seconds, 0, set->windows);
 	struct steps s;
 	unsigned width;
 
@@ -165,6 +170,10 @@ static void judge_one(const struct ca_candidates *set, struct ca_candidate *c)
 	if (c->fault != CA_CANDIDATE_GOOD)
 		return;
 	make_steps(set, c, width, &s);
+	if (s.n < STEPS_LEAST || !(s.mean > 0)) {
+		c->fault = CA_CANDIDATE_RARE;
+		return;
+	}
 	c->spread = spread_of(&s);
 	if (c->spread > LUMPY || stops(&s))
 		c->fault = CA_CANDIDATE_ERRATIC;
@@ -184,6 +193,8 @@ static bool in_proportion_by(const struct ca_candidates *set, const struct ca_ca
 
 	make_steps(set, a, width, &x);
 	make_steps(set, b, width, &y);
+	if (!(x.mean > 0) || !(y.mean > 0))
+		return false;
 	ratio = x.mean / y.mean;
 	for (unsigned i = 0; i < x.n; i++)
 		off[i] = fabs(x.count[i] - ratio * y.count[i]) / x.mean;
@@ -203,7 +214,8 @@ static bool in_proportion(const struct ca_candidates *set, const struct ca_candi
 	return coarse > (fine ? fine : 1) && in_proportion_by(set, a, b, coarse);
 }
 
-static long best_of(const struct ca_candidates *set, unsigned group, const uint64_t *covered, double least)
+static long best_of(const struct ca_candidates *set, unsigned group, const uint64_t *covered, double least,
+		    double rate)
 {
 	long best = -1;
 
@@ -211,7 +223,7 @@ static long best_of(const struct ca_candidates *set, unsigned group, const uint6
 		const struct ca_candidate *c = &set->candidate[i];
 		size_t adds = 0;
 
-		if (c->fault != CA_CANDIDATE_GOOD || c->group != group)
+		if (c->fault != CA_CANDIDATE_GOOD || c->group != group || c->rate < rate)
 			continue;
 		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)
 			adds += (size_t)__builtin_popcountll(c->inside[k] & ~(covered ? covered[k] : 0));
@@ -253,7 +265,7 @@ static unsigned make_groups(struct ca_candidates *set)
 	unsigned groups = 0;
 	long leader;
 
-	while ((leader = best_of(set, 0, NULL, 0)) >= 0) {
+	while ((leader = best_of(set, 0, NULL, 0, 0)) >= 0) {
 		set->candidate[leader].group = ++groups;
 		for (size_t i = 0; i < set->n; i++) {
 			struct ca_candidate *c = &set->candidate[i];
@@ -278,7 +290,7 @@ static void cover(const struct ca_candidates *set, unsigned group, uint64_t *cov
 static double worth_of(const struct ca_candidates *set, unsigned group)
 {
 	uint64_t covered[CA_CANDIDATE_SAMPLES / 64] = { 0 };
-	const struct ca_candidate *best = &set->candidate[best_of(set, group, NULL, 0)];
+	const struct ca_candidate *best = &set->candidate[best_of(set, group, NULL, 0, 0)];
 
 	cover(set, group, covered);
 	return (double)bits_of(covered) * best->merit / best->coverage;
@@ -299,10 +311,12 @@ static unsigned best_group(const struct ca_candidates *set, unsigned groups, con
 static size_t choose(const struct ca_candidates *set, unsigned group, double least, uint64_t *covered,
 		     size_t *chosen, size_t n)
 {
+	double rate = n ? fmin(FREQUENT, set->candidate[chosen[0]].rate / NEAR) : 0;
 	long best;
 
-	while (n < CA_CANDIDATES_CHOSEN && (best = best_of(set, group, covered, least)) >= 0) {
+	while (n < CA_CANDIDATES_CHOSEN && (best = best_of(set, group, covered, least, rate)) >= 0) {
 		chosen[n++] = (size_t)best;
+		rate = fmin(FREQUENT, set->candidate[chosen[0]].rate / NEAR);
 		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)
 			covered[k] |= set->candidate[best].inside[k];
 		least = fmax(least, ADDS);

@@ -44,6 +44,7 @@ struct ca_candidates {
 	size_t n;
 	unsigned windows;
 	double seconds[CA_CANDIDATE_WINDOWS]; /* length of each */
+	double cpu[CA_CANDIDATE_WINDOWS];     /* CPU time of the program in each, s; all 0: not known */
 	size_t samples;
 };
 

@@ -19,7 +19,8 @@ enum {
 	MS = 1000000,
 	PLACE_WAIT = 100 * MS,  /* ns that processes get to place sites */
 	FIRST_VISIT = 400 * MS, /* ns until a chosen point should have been passed */
-	HOT_TRAP = 2000         /* visits a second: 0.5 % of a CPU */
+	HOT_TRAP = 2000,        /* visits a second: 0.5 % of a CPU */
+	FEW_TRAPS = 10000       /* ... of a run that is not worth a word */
 };
 #define TRAP_COST 2.4e-6 /* s, tests/bench */
 #define NEXT_TRY UINT64_C(1000000000) /* ns; doubles */
@@ -483,6 +484,8 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 	if (!p->over && !p->choice.points && !has_macros(c)) {
 		if (p->scout && p->stage != ASKING)
 			p->n = ca_scout_choose(p->scout, &p->set, p->chosen);
+		if (p->set)
+			list(c, p);
 		if (p->n)
 			choose(c, p, CA_CHOICE_AUTO);
 		else if (WIFEXITED(wait_status))
@@ -498,12 +501,13 @@ void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_no
 
 	for (unsigned i = 0; i < visits->points; i++) {
 		struct ca_progress_point *p = &c->session->point[i];
-		double rate = (double)atomic_load(&p->trapped) / seconds;
+		uint64_t trapped = atomic_load(&p->trapped);
+		double rate = (double)trapped / seconds;
 
-		if (rate < HOT_TRAP || (c->opt.sweep && !ca_sweep_first_time(c->opt.sweep, CA_SWEEP_HOT_TRAP)))
+		if (rate < HOT_TRAP || trapped < FEW_TRAPS || (c->opt.sweep && !ca_sweep_first_time(c->opt.sweep, CA_SWEEP_HOT_TRAP)))
 			continue;
-		ca_conductor_say(c, 0, "progress point %s: there is no room for a jump, so %.0f visits a second take a "
-				 "breakpoint of 2.4 us each, %.0f %% of a CPU; name a line next to it, or the function "
+		ca_conductor_say(c, 0, "no room for a jump at progress point '%s': %.0f visits a second take a "
+				 "breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or the function "
 				 "around it", p->name, rate, 100 * rate * TRAP_COST);
 	}
 }

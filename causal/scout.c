@@ -1,12 +1,14 @@
 /* The scout; see scout.h.
  *
  *   GATHERING  stacks, until there are enough of them
- *   SURVEYING  if there are many candidates: each lot of them is counted for a moment
+ *   SURVEYING  each lot of candidates is counted for a moment
  *   COUNTING   those that are left, in windows
  *   DONE */
 #include "causal/scout.h"
 #include "causal/progress.h"
 #include "causal/scout_find.h"
+#include "core/clock.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@ enum {
 	WINDOW = 50,    /* ms */
 	WINDOWS = 30,
 	FIRST_ROW = CA_MAX_POINTS - CA_CANDIDATES,
-	RAREST_SEEN = 8 /* visits a second, below which a survey sees nothing */
+	TOO_HOT = 1000000, /* visits a second: they slow the program while they are counted */
+	RAREST_SEEN = 8 /* ... below which a survey sees nothing */
 };
 
 enum phase { GATHERING, SURVEYING, COUNTING, DONE };
@@ -38,12 +41,13 @@ struct ca_scout {
 	size_t lot;                       /* first of the lot that is being surveyed */
 	size_t tried[CA_CANDIDATES];      /* numbers in found[] of those that are placed */
 	size_t tries;
-	uint64_t before[CA_CANDIDATES];
+	uint64_t before[CA_CANDIDATES], cpu_before;
 	struct ca_site site[CA_MAX_SITES];
 	size_t sites;
 	struct ca_candidate candidate[CA_CANDIDATES];
 	struct ca_candidates set;
 	const char *reason;
+	char text[160]; /* of a reason that is made here */
 };
 
 struct ca_scout *ca_scout_new(struct ca_session *session, struct ca_objects *objects,
@@ -143,11 +147,51 @@ static void read_counts(const struct ca_scout *s, uint64_t *count)
 							 memory_order_relaxed);
 }
 
+/* CPU time of all processes, ns. */
+static uint64_t read_cpu(const struct ca_scout *s)
+{
+	uint32_t used = atomic_load(&s->session->processes_used);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_PROCESSES; i++) {
+		const struct ca_process *p = &s->session->process[i];
+		clockid_t clock;
+
+		if (atomic_load(&p->state) == CA_SLOT_LIVE && !clock_getcpuclockid((pid_t)p->pid, &clock))
+			sum += ca_clock_read(clock);
+	}
+	return sum;
+}
+
 void ca_scout_placed(struct ca_scout *s, uint64_t now)
 {
 	s->placing = false;
 	s->since = now;
+	s->cpu_before = read_cpu(s);
 	read_counts(s, s->before);
+}
+
+/* Nothing was found: because the work is done in a library? */
+static const char *name_elsewhere(struct ca_scout *s)
+{
+	size_t in[CA_MAX_MODULES] = { 0 }, most = 0;
+	const char *path, *slash;
+
+	for (size_t i = 0; i < s->samples.n; i++) {
+		uint32_t module = CA_PLACE_MODULE(s->samples.frame[s->samples.sample[i].first]);
+
+		if (!s->samples.sample[i].waiting && module < CA_MAX_MODULES)
+			in[module]++;
+	}
+	for (size_t m = 1; m < CA_MAX_MODULES; m++)
+		most = in[m] > in[most] ? m : most;
+	if (2 * in[most] < s->samples.running || ca_objects_in_scope(s->objects, (uint32_t)most) || !in[most])
+		return "no function in scope is seen often enough";
+	path = s->session->module[most].path;
+	slash = strrchr(path, '/');
+	snprintf(s->text, sizeof s->text, "most samples are in %.80s, which is not in scope: add it with -B",
+		 slash ? slash + 1 : path);
+	return s->text;
 }
 
 /* ---- phases ------------------------------------------------------------------------------*/
@@ -202,13 +246,9 @@ static enum ca_scout_wish step_gathering(struct ca_scout *s, uint64_t now)
 	}
 	s->founds = ca_scout_find(&s->samples, s->session, s->objects, s->found, &s->used);
 	if (!s->founds)
-		return done(s, "no function in scope is seen often enough");
+		return done(s, name_elsewhere(s));
 	s->reason = "the run was too short";
-	if (s->founds > CA_CANDIDATES)
-		return survey(s);
-	for (s->tries = 0; s->tries < s->founds; s->tries++)
-		s->tried[s->tries] = s->tries;
-	return start_counting(s);
+	return survey(s);
 }
 
 /* Those with most samples of what is neither too hot nor too rare; of what is too rare to tell by
@@ -217,7 +257,7 @@ static void pick(struct ca_scout *s)
 {
 	s->tries = 0;
 	for (size_t i = 0; i < s->founds && s->tries < CA_CANDIDATES; i++)
-		if (s->rate[i] >= RAREST_SEEN && s->rate[i] < 2e6)
+		if (s->rate[i] >= RAREST_SEEN && s->rate[i] < TOO_HOT)
 			s->tried[s->tries++] = i;
 	for (size_t i = s->founds; i-- > 0 && s->tries < CA_CANDIDATES;)
 		if (s->rate[i] < RAREST_SEEN)
@@ -242,9 +282,12 @@ static enum ca_scout_wish step_surveying(struct ca_scout *s, uint64_t now)
 
 static void close_window(struct ca_scout *s, uint64_t now)
 {
-	uint64_t count[CA_CANDIDATES];
+	uint64_t count[CA_CANDIDATES], cpu = read_cpu(s);
 	unsigned w = s->set.windows++;
 
+	/* less than before: a process has ended */
+	s->set.cpu[w] = cpu > s->cpu_before ? (double)(cpu - s->cpu_before) / 1e9 : 0;
+	s->cpu_before = cpu;
 	read_counts(s, count);
 	for (size_t k = 0; k < s->tries; k++) {
 		s->candidate[k].count[w] = (uint32_t)(count[k] - s->before[k]);

@@ -29,7 +29,7 @@ void ca_scout_placed(struct ca_scout *scout, uint64_t now);
 /* From what there is by now; returns how many are chosen. *candidates is borrowed. */
 size_t ca_scout_choose(struct ca_scout *scout, const struct ca_candidates **candidates,
 		       size_t chosen[CA_CANDIDATES_CHOSEN]);
-/* Why there is no choice; static text. */
+/* Why there is no choice. Borrowed. */
 const char *ca_scout_reason(const struct ca_scout *scout);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUNCTIONS = 1024, LOOKED_INTO = 64, LOOPS = 64, ENOUGH_RUNNING = 40, LEAST_SHARE = 20 };
+enum { FUNCTIONS = 1024, LOOKED_INTO = 64, LOOPS = 64, ENOUGH_RUNNING = 40, LEAST_SHARE = 20, TIGHT = 64 };
 
 /* A function on some stack. */
 struct function {
@@ -237,6 +237,16 @@ static void open_module(struct find *f, uint32_t module)
 	ca_starts_open(&f->starts, path, NULL);
 }
 
+/* A few instructions and nothing else, and yet much time is spent there: passed millions of times a
+ * second. Even to count that for a moment would slow the program. */
+static bool is_hot(const struct ca_loop *loop, const struct ca_loop *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (&all[i] != loop && all[i].head != loop->head && ca_loop_holds(loop, all[i].head))
+			return false;
+	return !loop->calls && loop->insns < TIGHT;
+}
+
 static void look_into(struct find *f, long number)
 {
 	const struct function *function = &f->function[number];
@@ -255,7 +265,7 @@ static void look_into(struct find *f, long number)
 	for (size_t i = 0; i < n; i++) {
 		memset(&found, 0, sizeof found);
 		fill(f, number, &loop[i], &found);
-		if (is_much(f, found.samples) && name_loop(f, function, &loop[i], found.name))
+		if (is_much(f, found.samples) && !is_hot(&loop[i], loop, n) && name_loop(f, function, &loop[i], found.name))
 			add(f, &found);
 	}
 }

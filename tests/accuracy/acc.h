@@ -114,6 +114,11 @@ bool acc_coz_installed(void);
 const char *acc_program(const struct acc_options *options, const struct acc_case *c,
 			const char *flavour, char buffer[ACC_PATH]);
 
+/* ---- points that causal chooses (auto.c) ---------------------------------------------- */
+/* Each program of the selected cases, with macros and without; true when enough agree. */
+bool acc_auto(const struct acc_options *options, bool (*selected)(const void *context, const struct acc_case *c),
+	      const void *context);
+
 /* ---- the report (report.c) ---------------------------------------------------------- */
 void acc_report_case(const struct acc_options *options, const struct acc_result *result);
 /* Prints the summary against the bars; true when all of them hold. */

@@ -38,6 +38,7 @@ static const char usage[] =
 	"  --retries N         runs thrown away for noise at most, default 4\n"
 	"  --json FILE, --markdown FILE\n"
 	"  --short             two minutes, wide bounds, for CI\n"
+	"  --auto              progress points that causal chooses, against those in the code\n"
 	"  --bars              exit status 1 when a bar is missed\n"
 	"  --causal PATH --programs DIR --sources DIR --work DIR\n"
 	"  -v                  show the commands\n";
@@ -45,7 +46,7 @@ static const char usage[] =
 enum { OPT_CASE = 256, OPT_SPEEDUPS, OPT_SECONDS, OPT_RUNS, OPT_REPEAT, OPT_TRUTH_SECONDS,
        OPT_TRUTH_ROUNDS, OPT_MODE, OPT_BACKEND, OPT_NEIGHBOUR, OPT_NO_COZ, OPT_NO_PREDICT,
        OPT_NO_OVERHEAD, OPT_NOISE, OPT_RETRIES, OPT_JSON, OPT_MARKDOWN, OPT_SHORT, OPT_BARS,
-       OPT_CAUSAL, OPT_PAPER, OPT_PROGRAMS, OPT_SOURCES, OPT_WORK, OPT_LIST };
+       OPT_CAUSAL, OPT_AUTO, OPT_PAPER, OPT_PROGRAMS, OPT_SOURCES, OPT_WORK, OPT_LIST };
 
 static const struct option long_options[] = {
 	{ "case", required_argument, NULL, OPT_CASE },
@@ -67,6 +68,7 @@ static const struct option long_options[] = {
 	{ "markdown", required_argument, NULL, OPT_MARKDOWN },
 	{ "short", no_argument, NULL, OPT_SHORT },
 	{ "bars", no_argument, NULL, OPT_BARS },
+	{ "auto", no_argument, NULL, OPT_AUTO },
 	{ "paper", no_argument, NULL, OPT_PAPER },
 	{ "causal", required_argument, NULL, OPT_CAUSAL },
 	{ "programs", required_argument, NULL, OPT_PROGRAMS },
@@ -80,6 +82,7 @@ static const struct option long_options[] = {
 struct selection {
 	regex_t pattern[MAX_CASE_PATTERNS];
 	size_t n;
+	bool chosen_points; /* --auto */
 };
 
 static bool parse_speedups(struct acc_options *options, const char *text)
@@ -165,6 +168,7 @@ static int set_option(struct acc_options *o, struct selection *selection, int id
 	case OPT_SHORT: set_short(o); break;
 	case OPT_BARS: o->bars = true; break;
 	case OPT_PAPER: o->paper = true; break;
+	case OPT_AUTO: selection->chosen_points = true; break;
 	case OPT_CAUSAL: o->causal = optarg; break;
 	case OPT_PROGRAMS: o->programs = optarg; break;
 	case OPT_SOURCES: o->sources = optarg; break;
@@ -186,6 +190,13 @@ static bool selected(const struct acc_options *options, const struct selection *
 		if (!regexec(&selection->pattern[i], c->name, 0, NULL, 0))
 			return true;
 	return false;
+}
+
+static bool is_selected(const void *selection, const struct acc_case *c)
+{
+	static const struct acc_options all = { .brief = false };
+
+	return selected(&all, selection, c);
 }
 
 static const char *why_skipped(const struct acc_options *options, struct acc_result *result)
@@ -345,7 +356,8 @@ int main(int argc, char **argv)
 	printf("scratch files: %s\n", options.work);
 	if (options.neighbour && !acc_neighbour_start())
 		return 2;
-	status = run_all(&options, &selection);
+	status = selection.chosen_points ? !acc_auto(&options, is_selected, &selection) :
+					   run_all(&options, &selection);
 	acc_neighbour_stop();
 	return status;
 }

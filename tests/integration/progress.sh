@@ -145,6 +145,14 @@ strip -o stripped visits1
 "${cc[@]}" -g -O1 -rdynamic -o dynamic "$apps/visits.c" -ldl && strip dynamic
 count -P handle_one -- ./dynamic
 check "a stripped program's exported function" 3500 "$(visits handle_one)"
+entry=0x$(nm visits1 | sed -n 's/^0*\([0-9a-f]*\) . handle_one$/\1/p')
+count -P handle_one+0x0 "$entry" -- ./visits1
+check "an instruction of a function" 3500 "$(visits handle_one+0x0)"
+check "an address" 3500 "$(visits "$entry")"
+count -P "$entry" -- ./stripped
+check "an address of a stripped program" 3500 "$(visits "$entry")"
+count -P handle_one+0x10000 -- ./visits1
+check "no such instruction: exit status" 2 $?
 count -P "$(line call)" -- ./stripped
 check "a line of a stripped program: exit status" 2 $?
 contains "... and why" "-g" "$(cat said)"

@@ -190,6 +190,24 @@ static void test_disturbances(void **state)
 	assert_int_equal(half->group, loop->group);
 }
 
+/* Others had the CPU for half of the time: what counts is visits for the CPU time that was left. */
+static void test_starved(void **state)
+{
+	struct ca_candidate *loop = add("loop", false, 0.5, 0, 400), *timer = add("timer", true, 1, 0, 150);
+	const char *first;
+
+	(void)state;
+	for (unsigned w = 0; w < WINDOWS; w++) {
+		set.cpu[w] = w > 18 ? 0.004 : w % 2 ? 0.1 : 0.001;
+		loop->count[w] = (uint32_t)(set.cpu[w] * 2000);
+		timer->count[w] = 50;
+	}
+	judge(&first);
+	assert_string_equal(first, "loop");
+	assert_int_equal(loop->fault, CA_CANDIDATE_GOOD);
+	assert_int_not_equal(timer->group, loop->group);
+}
+
 static void test_too_short(void **state)
 {
 	const char *first;
@@ -279,6 +297,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stops, set_up),
 		cmocka_unit_test_setup(test_rare, set_up),
 		cmocka_unit_test_setup(test_disturbances, set_up),
+		cmocka_unit_test_setup(test_starved, set_up),
 		cmocka_unit_test_setup(test_too_short, set_up),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_file),
