@@ -20,7 +20,8 @@
 
 enum {
 	MS = 1000000,
-	STEP = 10,                /* ms between steps at most */
+	STEP = 10,                /* ms between steps at most ... */
+	REST = 20,                /* ... while an experiment goes on */
 	STALL = 150 * MS,         /* ns between two steps in an experiment: it is not used */
 	PATCH_WAIT = 60 * MS,     /* ns that processes get to place sites */
 	SETTLE_MOST = 200 * MS,   /* ns that threads get to pay what is left */
@@ -449,10 +450,35 @@ static uint64_t cpu_of(pid_t pid)
 	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? ca_clock_read(clock) : 0;
 }
 
+static int ms_until(uint64_t due, uint64_t now)
+{
+	return due <= now ? 1 : due - now < (uint64_t)REST * MS ? (int)((due - now) / MS) + 1 : REST;
+}
+
+/* Each step takes a core from the program for some 20 us: no more of them than there are things
+ * to see. */
+static int until_next_step(struct ca_conductor *c, uint64_t now)
+{
+	switch (c->state) {
+	case LEADING:
+		return ms_until(c->e.opened + (uint64_t)(c->set->lead_in * MS), now);
+	case RUNNING:
+		if (ca_visits_have_latency(c->session))
+			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
+		return ms_until(c->e.planned_end, now);
+	case PREPARING:
+	case SETTLING:
+		return 2;
+	case WAITING:
+		return now - c->started < 200 * MS ? 2 : STEP;
+	default:
+		return STEP;
+	}
+}
+
 int ca_conductor_step(struct ca_conductor *c)
 {
 	uint64_t now = ca_clock_now(), entries, cpu;
-	int ms = STEP;
 
 	atomic_store(&c->session->heartbeat, now);
 	drain(c);
@@ -480,13 +506,7 @@ int ca_conductor_step(struct ca_conductor *c)
 		break;
 	}
 	c->last_step = ca_clock_now();
-	if (c->state == PREPARING || c->state == LEADING || c->state == SETTLING || (c->state == WAITING && now - c->started < 200 * MS))
-		ms = 2;
-	else if (c->state == RUNNING && c->e.planned_end > now && c->e.planned_end - now < (uint64_t)STEP * MS)
-		ms = (int)((c->e.planned_end - now) / MS) + 1;
-	else if (c->state == RUNNING && ca_visits_have_latency(c->session))
-		ms = 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
-	return ms;
+	return until_next_step(c, c->last_step);
 }
 
 void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_status *status)
