@@ -249,6 +249,49 @@ static void test_other_preempted(void **state)
 	owes(T0 + 700, NULL, 230);
 }
 
+/* More busy threads than cores: S stops while all that are in it are in the run queue. */
+static void test_all_preempted(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	for (uint32_t i = 1; i < SLOTS; i++)
+		atomic_store(&ca_rt.by_slot[i], &thread[i]);
+	put(CA_LOG_ENTER, 1, T0);
+	put(CA_LOG_ENTER, 2, T0);
+	off_cpu(1, T0 + 100, T0 + 200);
+	off_cpu(2, T0 + 150, T0 + 300);
+	owes(T0 + 400, NULL, 175);
+	assert_int_equal(me->s_time, 350);
+	/* two pieces of one lie in one of the other; the third is off all the time */
+	put(CA_LOG_ENTER, 3, T0 + 400);
+	put(CA_LOG_OFF, 3, T0 + 400);
+	off_cpu(1, T0 + 500, T0 + 900);
+	off_cpu(2, T0 + 400, T0 + 600);
+	off_cpu(2, T0 + 800, T0 + 950);
+	owes(T0 + 1000, NULL, 375);
+	/* where one of them is not known it counts as at work */
+	atomic_store(&ca_rt.by_slot[2], NULL);
+	off_cpu(1, T0 + 1000, T0 + 1100);
+	off_cpu(2, T0 + 1000, T0 + 1100);
+	owes(T0 + 1100, NULL, 425);
+}
+
+/* More threads in S than a replica has room for. */
+static void test_crowd_in_s(void **state)
+{
+	static struct ca_thread one;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	for (one.number = 1; one.number <= CA_INSIDE + 2; one.number++)
+		ca_ledger_log(CA_LOG_ENTER, &one, T0, 0);
+	for (one.number = 1; one.number <= CA_INSIDE + 1; one.number++)
+		ca_ledger_log(CA_LOG_EXIT, &one, T0 + 100, 0);
+	owes(T0 + 200, NULL, 100);
+	ca_ledger_log(CA_LOG_EXIT, &one, T0 + 300, 0);
+	owes(T0 + 400, NULL, 150);
+}
+
 /* A thread in S says that it waits for others. */
 static void test_other_waits(void **state)
 {
@@ -506,6 +549,30 @@ static void test_pay_meanwhile(void **state)
 	assert_true(paid() >= 2 * MS * 19 / 10);
 }
 
+/* What an external wait has earned is waited for, not burnt. */
+static void test_wait_on(void **state)
+{
+	uint64_t start = in_debt(20 * MS), cpu = ca_clock_thread_cpu();
+
+	(void)state;
+	put(CA_LOG_ENTER, 1, start);
+	put(CA_LOG_EXIT, 1, start + 10 * MS);
+	ca_ledger_wait_on(me);
+	assert_true(paid() >= 25 * MS - 200000);
+	assert_true(me->owed < 200000);
+	assert_true(ca_clock_thread_cpu() - cpu < 10 * MS);
+	assert_int_equal(me->guard, 0);
+}
+
+static void test_wait_on_small(void **state)
+{
+	(void)state;
+	in_debt(150000);
+	ca_ledger_wait_on(me);
+	assert_int_equal(paid(), 0);
+	assert_int_equal(me->owed, 150000);
+}
+
 static void test_pay_small(void **state)
 {
 	(void)state;
@@ -599,6 +666,8 @@ int main(void)
 		TEST(test_two_in_s),
 		TEST(test_preempted),
 		TEST(test_other_preempted),
+		TEST(test_all_preempted),
+		TEST(test_crowd_in_s),
 		TEST(test_other_waits),
 		TEST(test_other_sleeps),
 		TEST(test_hits),
@@ -612,6 +681,8 @@ int main(void)
 		TEST(test_tell),
 		TEST(test_pay),
 		TEST(test_pay_meanwhile),
+		TEST(test_wait_on),
+		TEST(test_wait_on_small),
 		TEST(test_pay_small),
 		TEST(test_pay_later),
 		TEST(test_pay_longest),
