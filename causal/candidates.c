@@ -11,23 +11,23 @@
 #include <string.h>
 
 /* Where numbers come from: doc/PROGRESS.md. Rates are visits a second. */
-#define HOTTEST 1e6          /* 0.8 ns a visit: 0.1 % of a CPU */
-#define WARM 1e4             /* from here on less is better: it may be a detail */
-#define RAREST 4.0           /* experiments are made up to 8 s long */
-#define FREQUENT 400.0       /* 100 in an experiment of 0.25 s: one more or less is 1 % */
-#define FEWEST 12.0          /* visits in all windows together */
-#define LUMPY 0.8            /* spread */
-#define STEADY 0.3           /* ... that halves the merit */
-#define STOPS 0.2            /* visits in the first or last third, as share of the other */
-#define PER_STEP 10.0        /* visits in a step of windows, for a spread that means something */
-#define IN_PROPORTION 0.08   /* spread of a ratio */
-#define HARDLY 0.1           /* of the mean CPU time: a window that says nothing */
+#define HOTTEST        1e6   /* 0.8 ns a visit: 0.1 % of a CPU */
+#define WARM           1e4   /* from here on less is better: it may be a detail */
+#define RAREST         4.0   /* experiments are made up to 8 s long */
+#define FREQUENT       400.0 /* 100 in an experiment of 0.25 s: one more or less is 1 % */
+#define FEWEST         12.0  /* visits in all windows together */
+#define LUMPY          0.8   /* spread */
+#define STEADY         0.3   /* ... that halves the merit */
+#define STOPS          0.2   /* visits in the first or last third, as share of the other */
+#define PER_STEP       10.0  /* visits in a step of windows, for a spread that means something */
+#define IN_PROPORTION  0.08  /* spread of a ratio */
+#define HARDLY         0.1   /* of the mean CPU time: a window that says nothing */
 #define LEAST_COVERAGE 0.1
-#define DEEPER 0.15          /* what a function more around it costs */
-#define OFTENER 0.1          /* ten times the rate: a fifth less */
-#define ADDS 0.15            /* what a further choice must cover that the others do not */
-#define NEAR 4.0             /* ... and how much rarer it may be, if it is not FREQUENT */
-#define OTHER_WORK 0.3       /* ... if it goes another way than the best one */
+#define DEEPER         0.15 /* what a function more around it costs */
+#define OFTENER        0.1  /* ten times the rate: a fifth less */
+#define ADDS           0.15 /* what a further choice must cover that the others do not */
+#define NEAR           4.0  /* ... and how much rarer it may be, if it is not FREQUENT */
+#define OTHER_WORK     0.3  /* ... if it goes another way than the best one */
 
 enum { STEPS_LEAST = 4, COARSE = 8 };
 
@@ -57,8 +57,8 @@ static double sum_of(const double *value, unsigned from, unsigned to)
 	return sum;
 }
 
-static void make_steps(const struct ca_candidates *set, const struct ca_candidate *c, unsigned width,
-		       struct steps *out)
+static void make_steps(const struct ca_candidates *set, const struct ca_candidate *c,
+		       unsigned width, struct steps *out)
 {
 	const double *length = sum_of(set->cpu, 0, set->windows) > 0 ? set->cpu : set->seconds;
 	double mean = sum_of(length, 0, set->windows) / set->windows * width;
@@ -162,11 +162,12 @@ static void judge_one(const struct ca_candidates *set, struct ca_candidate *c)
 	c->coverage = set->samples ? (double)bits_of(c->inside) / (double)set->samples : 0;
 	c->spread = c->merit = c->rank = 0;
 	c->group = 0;
-	c->fault = !(total > 0)						       ? CA_CANDIDATE_NEVER :
-		   c->rate > HOTTEST					       ? CA_CANDIDATE_HOT :
-		   c->rate < RAREST || total < FEWEST			       ? CA_CANDIDATE_RARE :
-		   !(width = width_for(set, total, fmin(PER_STEP, total / (STEPS_LEAST + 1)))) ? CA_CANDIDATE_RARE :
-										 CA_CANDIDATE_GOOD;
+	c->fault = !(total > 0)                         ? CA_CANDIDATE_NEVER
+		   : c->rate > HOTTEST                  ? CA_CANDIDATE_HOT
+		   : c->rate < RAREST || total < FEWEST ? CA_CANDIDATE_RARE
+		   : !(width = width_for(set, total, fmin(PER_STEP, total / (STEPS_LEAST + 1))))
+			   ? CA_CANDIDATE_RARE
+			   : CA_CANDIDATE_GOOD;
 	if (c->fault != CA_CANDIDATE_GOOD)
 		return;
 	make_steps(set, c, width, &s);
@@ -214,8 +215,8 @@ static bool in_proportion(const struct ca_candidates *set, const struct ca_candi
 	return coarse > (fine ? fine : 1) && in_proportion_by(set, a, b, coarse);
 }
 
-static long best_of(const struct ca_candidates *set, unsigned group, const uint64_t *covered, double least,
-		    double rate)
+static long best_of(const struct ca_candidates *set, unsigned group, const uint64_t *covered,
+		    double least, double rate)
 {
 	long best = -1;
 
@@ -226,11 +227,12 @@ static long best_of(const struct ca_candidates *set, unsigned group, const uint6
 		if (c->fault != CA_CANDIDATE_GOOD || c->group != group || c->rate < rate)
 			continue;
 		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)
-			adds += (size_t)__builtin_popcountll(c->inside[k] & ~(covered ? covered[k] : 0));
+			adds += (size_t)__builtin_popcountll(c->inside[k] &
+							     ~(covered ? covered[k] : 0));
 		if ((double)adds < least * (double)set->samples || 2 * adds < bits_of(c->inside))
 			continue;
-		if (best < 0 || (group ? c->rank > set->candidate[best].rank :
-					 c->merit > set->candidate[best].merit))
+		if (best < 0 || (group ? c->rank > set->candidate[best].rank
+				       : c->merit > set->candidate[best].merit))
 			best = (long)i;
 	}
 	return best;
@@ -254,7 +256,8 @@ static void rank_group(struct ca_candidates *set, unsigned group)
 		struct ca_candidate *c = &set->candidate[i];
 
 		if (c->fault == CA_CANDIDATE_GOOD && c->group == group)
-			c->rank = c->merit / sqrt(c->coverage) / (1 + DEEPER * (c->depth - shallowest)) *
+			c->rank = c->merit / pow(c->coverage, 0.75) /
+				  (1 + DEEPER * (c->depth - shallowest)) *
 				  pow(rarest / fmax(c->rate, rarest), OFTENER);
 	}
 }
@@ -282,7 +285,8 @@ static unsigned make_groups(struct ca_candidates *set)
 static void cover(const struct ca_candidates *set, unsigned group, uint64_t *covered)
 {
 	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64 && set->candidate[i].group == group; k++)
+		for (size_t k = 0;
+		     k < CA_CANDIDATE_SAMPLES / 64 && set->candidate[i].group == group; k++)
 			covered[k] |= set->candidate[i].inside[k];
 }
 
@@ -297,24 +301,25 @@ static double worth_of(const struct ca_candidates *set, unsigned group)
 }
 
 /* ---- all ---------------------------------------------------------------------------------*/
-static unsigned best_group(const struct ca_candidates *set, unsigned groups, const bool *not)
+static unsigned best_group(const struct ca_candidates *set, unsigned groups, const bool * not )
 {
 	unsigned best = 0;
 
 	for (unsigned g = 1; g <= groups; g++)
-		if (!not[g] && (!best || worth_of(set, g) > worth_of(set, best)))
+		if (!not [g] && (!best || worth_of(set, g) > worth_of(set, best)))
 			best = g;
 	return best;
 }
 
 /* The best of the group, and those that see another part of the program. */
-static size_t choose(const struct ca_candidates *set, unsigned group, double least, uint64_t *covered,
-		     size_t *chosen, size_t n)
+static size_t choose(const struct ca_candidates *set, unsigned group, double least,
+		     uint64_t *covered, size_t *chosen, size_t n)
 {
 	double rate = n ? fmin(FREQUENT, set->candidate[chosen[0]].rate / NEAR) : 0;
 	long best;
 
-	while (n < CA_CANDIDATES_CHOSEN && (best = best_of(set, group, covered, least, rate)) >= 0) {
+	while (n < CA_CANDIDATES_CHOSEN &&
+	       (best = best_of(set, group, covered, least, rate)) >= 0) {
 		chosen[n++] = (size_t)best;
 		rate = fmin(FREQUENT, set->candidate[chosen[0]].rate / NEAR);
 		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)

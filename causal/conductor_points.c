@@ -1,8 +1,8 @@
 /* The conductor's part in choosing progress points where nobody has named any: lets the scout's
  * candidates be counted, keeps the choice for later runs, and checks over the runs whether it was
  * right. Driver's process, one thread; never blocks. */
-#include "causal/conductor_state.h"
 #include "causal/choice.h"
+#include "causal/conductor_state.h"
 #include "causal/sweep.h"
 #include "core/clock.h"
 #include "core/point.h"
@@ -22,8 +22,8 @@ enum {
 	HOT_TRAP = 2000,        /* visits a second: 0.5 % of a CPU */
 	FEW_TRAPS = 10000       /* ... of a run that is not worth a word */
 };
-#define TRAP_COST 2.4e-6 /* s, tests/bench */
-#define NEXT_TRY UINT64_C(1000000000) /* ns; doubles */
+#define TRAP_COST 2.4e-6               /* s, tests/bench */
+#define NEXT_TRY  UINT64_C(1000000000) /* ns; doubles */
 
 enum stage { SCOUTING, PLACING, REMOVING, ASKING, CHOSEN, PAUSING };
 
@@ -31,13 +31,13 @@ struct ca_point_choice {
 	struct ca_scout *scout;
 	struct ca_choice choice; /* as stored; points == 0 and AUTO: none yet */
 	enum stage stage;
-	bool over;     /* nothing more to be done in this run */
-	bool known;    /* the choice was there before the run began */
+	bool over;  /* nothing more to be done in this run */
+	bool known; /* the choice was there before the run began */
 	bool ask;
 	uint64_t since, pause;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;
-	int terminal;  /* -1: none */
+	int terminal; /* -1: none */
 	size_t offered[CA_CANDIDATES], offers;
 	char line[128];
 	size_t length;
@@ -49,7 +49,8 @@ static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
 	return !strcmp(choice->program, c->opt.command[0]);
 }
 
-static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p, struct ca_err *err)
+static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p,
+				 struct ca_err *err)
 {
 	char *names;
 	enum ca_status status;
@@ -87,8 +88,9 @@ enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *e
 	p->pause = NEXT_TRY;
 	if (ca_choice_read(&p->choice, c->opt.dir, NULL) != CA_OK)
 		return CA_OK;
-	if (is_for(c, &p->choice) && (!p->ask || p->choice.how == CA_CHOICE_USER ||
-				      (c->opt.sweep && !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_ASKED))))
+	if (is_for(c, &p->choice) &&
+	    (!p->ask || p->choice.how == CA_CHOICE_USER ||
+	     (c->opt.sweep && !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_ASKED))))
 		return use_stored(c, p, err);
 	ca_choice_fini(&p->choice);
 	return CA_OK;
@@ -142,13 +144,18 @@ static void describe(struct ca_conductor *c, const struct ca_choice *choice)
 	char others[512] = "";
 
 	for (size_t i = 1; i < choice->points; i++)
-		snprintf(others + strlen(others), sizeof others - strlen(others), "%s%s (%.0f a second)",
-			 i > 1 ? ", " : "besides: ", choice->point[i].name, choice->point[i].rate);
-	ca_conductor_say(c, 0, "progress point %s, chosen %s: passed %.0f times a second, even to %.0f %%, %.0f %% of "
-			 "the samples are inside", best->name, choice->how == CA_CHOICE_USER ? "by you" : "here",
-			 best->rate, 100 * best->spread, 100 * best->coverage);
-	ca_conductor_say(c, 0, "%s%sall runs in %s use it; for another: -P NAME, --progress=ask, or -e", others,
-			 *others ? "; " : "", c->opt.dir);
+		snprintf(others + strlen(others), sizeof others - strlen(others),
+			 "%s%s (%.0f a second)", i > 1 ? ", " : "besides: ", choice->point[i].name,
+			 choice->point[i].rate);
+	ca_conductor_say(c, 0,
+			 "progress point %s, chosen %s: passed %.0f times a second, even to %.0f "
+			 "%%, %.0f %% of "
+			 "the samples are inside",
+			 best->name, choice->how == CA_CHOICE_USER ? "by you" : "here", best->rate,
+			 100 * best->spread, 100 * best->coverage);
+	ca_conductor_say(c, 0,
+			 "%s%sall runs in %s use it; for another: -P NAME, --progress=ask, or -e",
+			 others, *others ? "; " : "", c->opt.dir);
 }
 
 /* The runtimes place what is published at their next tick. */
@@ -184,9 +191,12 @@ static void list(struct ca_conductor *c, const struct ca_point_choice *p)
 	for (size_t i = 0; i < p->set->n; i++) {
 		const struct ca_candidate *k = &p->set->candidate[i];
 
-		ca_conductor_say(c, 2, "candidate %s: %.1f a second, spread %.3f, coverage %.2f, depth %.1f, group %u, merit %.2f, rank %.2f, "
-				 "%s", k->name, k->rate, k->spread, k->coverage, k->depth, k->group, k->merit, k->rank,
-				 ca_candidate_fault_name(k->fault));
+		ca_conductor_say(c, 2,
+				 "candidate %s: %.1f a second, spread %.3f, coverage %.2f, depth "
+				 "%.1f, group %u, merit %.2f, rank %.2f, "
+				 "%s",
+				 k->name, k->rate, k->spread, k->coverage, k->depth, k->group,
+				 k->merit, k->rank, ca_candidate_fault_name(k->fault));
 	}
 }
 
@@ -218,12 +228,17 @@ static void offer(struct ca_conductor *c, struct ca_point_choice *p)
 		if (!(k->rate > 0))
 			continue;
 		p->offered[p->offers++] = i;
-		ca_conductor_say(c, 0, "%3zu%c %s: %.1f a second, even to %.0f %%, %.0f %% of the samples; %s", p->offers,
-				 is_chosen(p, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread, 100 * k->coverage,
-				 ca_candidate_fault_name(k->fault));
+		ca_conductor_say(
+			c, 0,
+			"%3zu%c %s: %.1f a second, even to %.0f %%, %.0f %% of the samples; %s",
+			p->offers, is_chosen(p, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
+			100 * k->coverage, ca_candidate_fault_name(k->fault));
 	}
-	ca_conductor_say(c, 0, "which of these is passed once for each unit of work? Up to %d numbers; Enter alone "
-			 "takes those with *", (int)CA_CANDIDATES_CHOSEN);
+	ca_conductor_say(c, 0,
+			 "which of these is passed once for each unit of work? Up to %d numbers; "
+			 "Enter alone "
+			 "takes those with *",
+			 (int)CA_CANDIDATES_CHOSEN);
 }
 
 /* Numbers in the order given; nothing readable leaves the choice as it is. */
@@ -249,12 +264,15 @@ static bool take_answer(struct ca_point_choice *p)
 static bool answered(struct ca_point_choice *p)
 {
 	struct pollfd fd = { .fd = p->terminal, .events = POLLIN };
-	ssize_t got = poll(&fd, 1, 0) > 0 ? read(p->terminal, p->line + p->length, sizeof p->line - 1 - p->length) : 0;
+	ssize_t got = poll(&fd, 1, 0) > 0 ? read(p->terminal, p->line + p->length,
+						 sizeof p->line - 1 - p->length)
+					  : 0;
 
 	if (got > 0)
 		p->length += (size_t)got;
 	p->line[p->length] = '\0';
-	return strchr(p->line, '\n') || p->length == sizeof p->line - 1 || (fd.revents & (POLLHUP | POLLERR));
+	return strchr(p->line, '\n') || p->length == sizeof p->line - 1 ||
+	       (fd.revents & (POLLHUP | POLLERR));
 }
 
 /* ---- the phases --------------------------------------------------------------------------*/
@@ -307,8 +325,8 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 		publish(c, p);
 		enter(p, CHOSEN, now);
 	} else {
-		ca_conductor_say(c, 1, "no progress point yet: %s; looking again in %.0f s", ca_scout_reason(p->scout),
-				 (double)p->pause / 1e9);
+		ca_conductor_say(c, 1, "no progress point yet: %s; looking again in %.0f s",
+				 ca_scout_reason(p->scout), (double)p->pause / 1e9);
 		enter(p, PAUSING, now);
 	}
 }
@@ -409,7 +427,8 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	return true;
 }
 
-void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting)
+void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
+				bool waiting)
 {
 	if (c->points && c->points->scout && !c->points->over)
 		ca_scout_sample(c->points->scout, frame, frames, waiting);
@@ -425,8 +444,11 @@ static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 		return;
 	p->choice.reason = strdup(why);
 	store(c, p);
-	ca_conductor_say(c, 0, "no progress point was found (%s): further runs in %s are measured end to end; to name "
-			 "one: causal -P FILE:LINE -- %s ...", why, c->opt.dir, c->opt.command[0]);
+	ca_conductor_say(c, 0,
+			 "no progress point was found (%s): further runs in %s are measured end to "
+			 "end; to name "
+			 "one: causal -P FILE:LINE -- %s ...",
+			 why, c->opt.dir, c->opt.command[0]);
 }
 
 static bool is_dropped(const struct ca_choice *choice, size_t i)
@@ -436,13 +458,17 @@ static bool is_dropped(const struct ca_choice *choice, size_t i)
 
 static void drop(struct ca_conductor *c, struct ca_choice *choice, size_t i)
 {
-	choice->point[i].dropped = strdup("its visits differ from run to run as the runs' lengths do");
-	ca_conductor_say(c, 0, "progress point %s is dropped: a unit of work would be done as often in each run",
-			 choice->point[i].name);
+	choice->point[i].dropped =
+		strdup("its visits differ from run to run as the runs' lengths do");
+	ca_conductor_say(
+		c, 0,
+		"progress point %s is dropped: a unit of work would be done as often in each run",
+		choice->point[i].name);
 }
 
 /* A good point is passed as often in each run, however long the run. */
-static void check_runs(struct ca_conductor *c, struct ca_point_choice *p, const struct ca_visits_now *visits)
+static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
+		       const struct ca_visits_now *visits)
 {
 	enum ca_tied tied[CA_CANDIDATES_CHOSEN];
 	unsigned holds = 0, fails = 0, in_use = 0;
@@ -454,7 +480,8 @@ static void check_runs(struct ca_conductor *c, struct ca_point_choice *p, const 
 			    !strncmp(c->session->point[row].name, p->choice.point[i].name,
 				     sizeof c->session->point[row].name - 1))
 				count[i] = (double)visits->total[row];
-	ca_sweep_add_counts(c->opt.sweep, count, p->choice.points, (double)c->sum.runtime / 1e9, tied);
+	ca_sweep_add_counts(c->opt.sweep, count, p->choice.points, (double)c->sum.runtime / 1e9,
+			    tied);
 	for (size_t i = 0; i < p->choice.points; i++) {
 		if (is_dropped(&p->choice, i))
 			continue;
@@ -467,17 +494,21 @@ static void check_runs(struct ca_conductor *c, struct ca_point_choice *p, const 
 			if (!is_dropped(&p->choice, i) && tied[i] == CA_NOT_TIED)
 				drop(c, &p->choice, i);
 		store(c, p);
-	} else if (fails && fails == in_use && ca_sweep_lengths_differ(c->opt.sweep) &&
+	} else if (fails && fails == in_use &&
+		   ca_sweep_counts_follow(c->opt.sweep, p->choice.points) &&
 		   ca_sweep_first_time(c->opt.sweep, CA_SWEEP_UNTIED)) {
-		ca_conductor_say(c, 0, "no chosen progress point is passed as often in one run as in another: if each "
+		ca_conductor_say(c, 0,
+				 "no chosen progress point is passed as often in one run as in "
+				 "another: if each "
 				 "run does the same work, name a better one with -P, or use -e");
 	}
 }
 
-void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits)
+void ca_conductor_points_close(struct ca_conductor *c, int wait_status,
+			       const struct ca_visits_now *visits)
 {
 	struct ca_point_choice *p = c->points;
-	bool ended = WIFEXITED(wait_status) && !c->set->duration;
+	bool ended = WIFEXITED(wait_status) && c->set->duration <= 0;
 
 	if (!p)
 		return;
@@ -504,10 +535,15 @@ void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_no
 		uint64_t trapped = atomic_load(&p->trapped);
 		double rate = (double)trapped / seconds;
 
-		if (rate < HOT_TRAP || trapped < FEW_TRAPS || (c->opt.sweep && !ca_sweep_first_time(c->opt.sweep, CA_SWEEP_HOT_TRAP)))
+		if (rate < HOT_TRAP || trapped < FEW_TRAPS ||
+		    (c->opt.sweep && !ca_sweep_first_time(c->opt.sweep, CA_SWEEP_HOT_TRAP)))
 			continue;
-		ca_conductor_say(c, 0, "no room for a jump at progress point '%s': %.0f visits a second take a "
-				 "breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or the function "
-				 "around it", p->name, rate, 100 * rate * TRAP_COST);
+		ca_conductor_say(
+			c, 0,
+			"no room for a jump at progress point '%s': %.0f visits a second take a "
+			"breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or "
+			"the function "
+			"around it",
+			p->name, rate, 100 * rate * TRAP_COST);
 	}
 }

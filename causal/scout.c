@@ -16,13 +16,14 @@ enum {
 	MS = 1000000,
 	STACKS_WANTED = 200,
 	STACKS_LEAST = 30,
-	GATHER = 400,   /* ms, if the least are there then */
-	SURVEY = 120,   /* ms a lot */
-	WINDOW = 50,    /* ms */
+	GATHER = 400,       /* ms, if the least are there then, of running threads ... */
+	GATHER_MOST = 2000, /* ... or then of waiting ones */
+	SURVEY = 120,       /* ms a lot */
+	WINDOW = 50,        /* ms */
 	WINDOWS = 30,
 	FIRST_ROW = CA_MAX_POINTS - CA_CANDIDATES,
 	TOO_HOT = 1000000, /* visits a second: they slow the program while they are counted */
-	RAREST_SEEN = 8 /* ... below which a survey sees nothing */
+	RAREST_SEEN = 8    /* ... below which a survey sees nothing */
 };
 
 enum phase { GATHERING, SURVEYING, COUNTING, DONE };
@@ -38,8 +39,8 @@ struct ca_scout {
 	struct ca_scout_found found[CA_SCOUT_FOUND];
 	double rate[CA_SCOUT_FOUND]; /* as surveyed */
 	size_t founds, used;
-	size_t lot;                       /* first of the lot that is being surveyed */
-	size_t tried[CA_CANDIDATES];      /* numbers in found[] of those that are placed */
+	size_t lot;                  /* first of the lot that is being surveyed */
+	size_t tried[CA_CANDIDATES]; /* numbers in found[] of those that are placed */
 	size_t tries;
 	uint64_t before[CA_CANDIDATES], cpu_before;
 	struct ca_site site[CA_MAX_SITES];
@@ -157,7 +158,8 @@ static uint64_t read_cpu(const struct ca_scout *s)
 		const struct ca_process *p = &s->session->process[i];
 		clockid_t clock;
 
-		if (atomic_load(&p->state) == CA_SLOT_LIVE && !clock_getcpuclockid((pid_t)p->pid, &clock))
+		if (atomic_load(&p->state) == CA_SLOT_LIVE &&
+		    !clock_getcpuclockid((pid_t)p->pid, &clock))
 			sum += ca_clock_read(clock);
 	}
 	return sum;
@@ -185,11 +187,13 @@ static const char *name_elsewhere(struct ca_scout *s)
 	}
 	for (size_t m = 1; m < CA_MAX_MODULES; m++)
 		most = in[m] > in[most] ? m : most;
-	if (2 * in[most] < s->samples.running || ca_objects_in_scope(s->objects, (uint32_t)most) || !in[most])
+	if (2 * in[most] < s->samples.running || ca_objects_in_scope(s->objects, (uint32_t)most) ||
+	    !in[most])
 		return "no function in scope is seen often enough";
 	path = s->session->module[most].path;
 	slash = strrchr(path, '/');
-	snprintf(s->text, sizeof s->text, "most samples are in %.80s, which is not in scope: add it with -B",
+	snprintf(s->text, sizeof s->text,
+		 "most samples are in %.80s, which is not in scope: add it with -B",
 		 slash ? slash + 1 : path);
 	return s->text;
 }
@@ -239,8 +243,9 @@ static enum ca_scout_wish step_gathering(struct ca_scout *s, uint64_t now)
 	if (!s->since)
 		s->since = now;
 	if (s->samples.running < STACKS_WANTED &&
-	    (now - s->since < (uint64_t)GATHER * MS || s->samples.n < STACKS_LEAST)) {
-		if (now - s->since > UINT64_C(1000000000))
+	    (now - s->since < (uint64_t)GATHER * MS || s->samples.n < STACKS_LEAST ||
+	     (s->samples.running < STACKS_LEAST && now - s->since < (uint64_t)GATHER_MOST * MS))) {
+		if (now - s->since > (uint64_t)GATHER_MOST * MS)
 			s->reason = "too few samples of code in scope";
 		return CA_SCOUT_WAIT;
 	}
@@ -272,7 +277,8 @@ static enum ca_scout_wish step_surveying(struct ca_scout *s, uint64_t now)
 		return CA_SCOUT_WAIT;
 	read_counts(s, count);
 	for (size_t k = 0; k < s->tries; k++)
-		s->rate[s->tried[k]] = (double)(count[k] - s->before[k]) * 1e9 / (double)(now - s->since);
+		s->rate[s->tried[k]] =
+			(double)(count[k] - s->before[k]) * 1e9 / (double)(now - s->since);
 	s->lot += s->tries;
 	if (s->lot < s->founds)
 		return survey(s);
@@ -309,8 +315,8 @@ enum ca_scout_wish ca_scout_step(struct ca_scout *s, uint64_t now)
 	case COUNTING:
 		if (now - s->since >= (uint64_t)WINDOW * MS)
 			close_window(s, now);
-		return s->set.windows < WINDOWS ? CA_SCOUT_WAIT :
-						  done(s, "no function or loop is passed evenly");
+		return s->set.windows < WINDOWS ? CA_SCOUT_WAIT
+						: done(s, "no function or loop is passed evenly");
 	case DONE:
 		break;
 	}

@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUNCTIONS = 1024, LOOKED_INTO = 64, LOOPS = 64, ENOUGH_RUNNING = 40, LEAST_SHARE = 20, TIGHT = 64 };
+enum {
+	FUNCTIONS = 1024,
+	LOOKED_INTO = 64,
+	LOOPS = 64,
+	ENOUGH_RUNNING = 30,
+	LEAST_SHARE = 20,
+	TIGHT = 64
+};
 
 /* A function on some stack. */
 struct function {
@@ -103,8 +110,9 @@ static const char *base_name(const char *path)
 /* Would --progress take it for something else, or take it apart? */
 static bool is_plain(const char *name)
 {
-	return *name && !strpbrk(name, "!;\t\n") && strncmp(name, "begin=", 6) && strncmp(name, "usdt:", 5) &&
-	       strncmp(name, "list", 4) && strcmp(name, "auto") && strcmp(name, "ask") && strcmp(name, "none");
+	return *name && !strpbrk(name, "!;\t\n") && strncmp(name, "begin=", 6) &&
+	       strncmp(name, "usdt:", 5) && strncmp(name, "list", 4) && strcmp(name, "auto") &&
+	       strcmp(name, "ask") && strcmp(name, "none");
 }
 
 static bool put_name(const struct find *f, uint32_t module, const char *text, char *name)
@@ -123,11 +131,13 @@ static bool put_name(const struct find *f, uint32_t module, const char *text, ch
 static bool name_function(const struct find *f, const struct function *function, char *name)
 {
 	return is_plain(function->name) && strcmp(function->name, "main") &&
-	       strcmp(function->name, "_start") && put_name(f, function->module, function->name, name);
+	       strcmp(function->name, "_start") &&
+	       put_name(f, function->module, function->name, name);
 }
 
 /* Is what the name counts the loop's rounds: all of its places are in the loop? */
-static bool is_of_loop(struct find *f, const struct ca_index *index, const struct ca_loop *loop, const char *text)
+static bool is_of_loop(struct find *f, const struct ca_index *index, const struct ca_loop *loop,
+		       const char *text)
 {
 	struct ca_progress_places places = { 0 };
 	struct ca_progress_name name;
@@ -146,7 +156,8 @@ static bool is_of_loop(struct find *f, const struct ca_index *index, const struc
 
 /* A loop by its line in the function itself, for a line in something inlined may be elsewhere too;
  * where that does not lead to it, by its address. */
-static bool name_loop(struct find *f, const struct function *function, const struct ca_loop *loop, char *name)
+static bool name_loop(struct find *f, const struct function *function, const struct ca_loop *loop,
+		      char *name)
 {
 	const struct ca_index *index = index_of(f, function->module);
 	struct ca_index_inline call;
@@ -158,7 +169,8 @@ static bool name_loop(struct find *f, const struct function *function, const str
 	else if (ca_index_find_line(index, loop->head, &line) && line.line && *line.file)
 		snprintf(text, sizeof text, "%s:%u", base_name(line.file), line.line);
 	if (!*text || !is_of_loop(f, index, loop, text))
-		snprintf(text, sizeof text, "%s+%#lx", function->name, (unsigned long)(loop->head - function->low));
+		snprintf(text, sizeof text, "%s+%#lx", function->name,
+			 (unsigned long)(loop->head - function->low));
 	return is_plain(text) && put_name(f, function->module, text, name);
 }
 
@@ -190,7 +202,8 @@ static void add(struct find *f, const struct ca_scout_found *found)
 }
 
 /* loop: NULL: the function as a whole. */
-static void fill(struct find *f, long function, const struct ca_loop *loop, struct ca_scout_found *found)
+static void fill(struct find *f, long function, const struct ca_loop *loop,
+		 struct ca_scout_found *found)
 {
 	for (size_t s = 0; s < f->samples->n; s++) {
 		const ca_place *frame = f->samples->frame + f->samples->sample[s].first;
@@ -201,7 +214,8 @@ static void fill(struct find *f, long function, const struct ca_loop *loop, stru
 		for (unsigned i = f->samples->sample[s].frames; i-- > 0 && counts(f, s) && !in;) {
 			long here = function_of(f, frame[i]);
 
-			in = here == function && (!loop || ca_loop_holds(loop, CA_PLACE_OFFSET(frame[i])));
+			in = here == function &&
+			     (!loop || ca_loop_holds(loop, CA_PLACE_OFFSET(frame[i])));
 			around += here >= 0 && !in;
 		}
 		if (in) {
@@ -242,7 +256,8 @@ static void open_module(struct find *f, uint32_t module)
 static bool is_hot(const struct ca_loop *loop, const struct ca_loop *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (&all[i] != loop && all[i].head != loop->head && ca_loop_holds(loop, all[i].head))
+		if (&all[i] != loop && all[i].head != loop->head &&
+		    ca_loop_holds(loop, all[i].head))
 			return false;
 	return !loop->calls && loop->insns < TIGHT;
 }
@@ -265,7 +280,8 @@ static void look_into(struct find *f, long number)
 	for (size_t i = 0; i < n; i++) {
 		memset(&found, 0, sizeof found);
 		fill(f, number, &loop[i], &found);
-		if (is_much(f, found.samples) && !is_hot(&loop[i], loop, n) && name_loop(f, function, &loop[i], found.name))
+		if (is_much(f, found.samples) && !is_hot(&loop[i], loop, n) &&
+		    name_loop(f, function, &loop[i], found.name))
 			add(f, &found);
 	}
 }
@@ -290,7 +306,8 @@ static int by_samples(const void *a, const void *b)
 {
 	const struct ca_scout_found *x = a, *y = b;
 
-	return x->samples != y->samples ? (x->samples > y->samples ? -1 : 1) : strcmp(x->name, y->name);
+	return x->samples != y->samples ? (x->samples > y->samples ? -1 : 1)
+					: strcmp(x->name, y->name);
 }
 
 size_t ca_scout_find(const struct ca_scout_samples *samples, const struct ca_session *session,

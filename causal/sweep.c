@@ -125,15 +125,31 @@ void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, 
 		tied[i] = ca_candidates_tied(sweep->count[i], sweep->seconds, sweep->runs);
 }
 
-bool ca_sweep_lengths_differ(const struct ca_sweep *sweep)
+/* Largest to smallest, less 1. */
+static double range_of(const double *value, size_t n)
 {
-	double low = sweep->seconds[0], high = low;
+	double low = value[0], high = value[0];
 
-	for (size_t i = 1; i < sweep->runs; i++) {
-		low = sweep->seconds[i] < low ? sweep->seconds[i] : low;
-		high = sweep->seconds[i] > high ? sweep->seconds[i] : high;
+	for (size_t i = 1; i < n; i++) {
+		low = value[i] < low ? value[i] : low;
+		high = value[i] > high ? value[i] : high;
 	}
-	return sweep->runs > 1 && high > 1.1 * low;
+	return low > 0 ? high / low - 1 : 0;
+}
+
+bool ca_sweep_counts_follow(const struct ca_sweep *sweep, size_t n)
+{
+	double rate[RUNS];
+
+	if (sweep->runs < 2 || range_of(sweep->seconds, sweep->runs) < 0.1)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t run = 0; run < sweep->runs; run++)
+			rate[run] = sweep->count[i][run] / sweep->seconds[run];
+		if (2 * range_of(rate, sweep->runs) > range_of(sweep->count[i], sweep->runs))
+			return false;
+	}
+	return true;
 }
 
 bool ca_sweep_find_command(const char *name, char *path, size_t size)

@@ -35,8 +35,9 @@ bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic);
  * such runs say about the i-th one. */
 void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
 			 enum ca_tied *tied);
-/* Do their lengths differ a lot, so that it is not chance? */
-bool ca_sweep_lengths_differ(const struct ca_sweep *sweep);
+/* Do the lengths of those runs differ a lot, and the visits of all n points with them? Else it may
+ * be the machine, under a program that runs for a given time. */
+bool ca_sweep_counts_follow(const struct ca_sweep *sweep, size_t n);
 
 /* As execvp(3) would find it: the path of the file, or false. */
 bool ca_sweep_find_command(const char *name, char *path, size_t size);

@@ -115,7 +115,7 @@ const char *acc_program(const struct acc_options *options, const struct acc_case
 			const char *flavour, char buffer[ACC_PATH]);
 
 /* ---- points that causal chooses (auto.c) ---------------------------------------------- */
-/* Each program of the selected cases, with macros and without; true when enough agree. */
+/* Each program of the selected cases; true when enough agree. */
 bool acc_auto(const struct acc_options *options, bool (*selected)(const void *context, const struct acc_case *c),
 	      const void *context);
 

@@ -1,6 +1,7 @@
-/* Progress points chosen by causal against those in the code: each program is profiled with its
- * macros, and compiled without them and without -P. The chosen point should lead to the same top
- * region, and to the same prediction for it. */
+/* Progress points chosen by causal against those in the code. Each program, compiled without
+ * macros, is first run without -P; then with the chosen point and the line where the macro would be
+ * (GT_VISIT), both counted in the same experiments, so that the state of the machine cancels. They
+ * should lead to the same top region, and to the same prediction for it. */
 #include "acc.h"
 #include <json-c/json.h>
 #include <stdio.h>
@@ -9,17 +10,19 @@
 #include <unistd.h>
 
 enum { MAX_REGIONS = 16 };
-#define AT 50.0    /* percent */
-#define SAME 3.0   /* points */
-#define WANTED 0.9 /* share of the programs */
+#define AT       50.0 /* percent */
+#define SAME     3.0  /* points */
+#define SCOUTING 4.0  /* s of the run in which a point is chosen */
+#define WANTED   0.9  /* share of the programs */
 
+enum { CODE, CHOSEN, POINTS }; /* points */
 struct regions {
 	struct {
 		char name[200];
-		double effect, half; /* half of the interval */
+		double effect[POINTS], half[POINTS]; /* half: of the interval */
 	} region[MAX_REGIONS];
 	size_t n;
-	char point[240];
+	char point[POINTS][240];
 };
 
 static double number(struct json_object *object, const char *key)
@@ -49,23 +52,31 @@ static struct json_object *array(struct json_object *object, const char *key)
 static void take_region(struct json_object *region, struct regions *out)
 {
 	struct json_object *points = array(region, "progress"), *curve;
+	size_t n = out->n;
 
+	if (n == MAX_REGIONS)
+		return;
+	snprintf(out->region[n].name, sizeof out->region[n].name, "%s", text(region, "name"));
+	out->region[n].effect[CODE] = out->region[n].effect[CHOSEN] = NAN;
 	for (size_t i = 0; points && i < json_object_array_length(points); i++) {
 		struct json_object *p = json_object_array_get_idx(points, i);
 
-		if (strcmp(text(p, "point"), out->point) || !strcmp(text(p, "kind"), "latency") ||
-		    !(curve = array(p, "curve")))
+		if (strcmp(text(p, "kind"), "throughput") || !(curve = array(p, "curve")))
 			continue;
 		for (size_t k = 0; k < json_object_array_length(curve); k++) {
 			struct json_object *at = json_object_array_get_idx(curve, k);
 
-			if (fabs(number(at, "speedup") - AT) > 0.01 || out->n == MAX_REGIONS)
-				continue;
-			snprintf(out->region[out->n].name, sizeof out->region[0].name, "%s", text(region, "name"));
-			out->region[out->n].effect = number(at, "effect");
-			out->region[out->n++].half = (number(at, "high") - number(at, "low")) / 2;
+			for (int which = 0; which < POINTS; which++) {
+				if (fabs(number(at, "speedup") - AT) > 0.01 ||
+				    strcmp(text(p, "point"), out->point[which]))
+					continue;
+				out->region[n].effect[which] = number(at, "effect");
+				out->region[n].half[which] =
+					(number(at, "high") - number(at, "low")) / 2;
+			}
 		}
 	}
+	out->n++;
 }
 
 static void read_profile(const char *dir, struct regions *out)
@@ -79,6 +90,27 @@ static void read_profile(const char *dir, struct regions *out)
 	for (size_t i = 0; regions && i < json_object_array_length(regions); i++)
 		take_region(json_object_array_get_idx(regions, i), out);
 	json_object_put(profile);
+}
+
+/* FILE:LINE of the place where the macro would be; false: not there. */
+static bool find_visit(const struct acc_options *options, const struct acc_case *c, char *point,
+		       size_t size)
+{
+	char path[ACC_PATH], line[512];
+	unsigned number = 0;
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", options->sources, c->source);
+	f = fopen(path, "r");
+	while (f && !found && fgets(line, sizeof line, f)) {
+		number++;
+		found = strstr(line, "GT_VISIT();");
+	}
+	if (f)
+		fclose(f);
+	snprintf(point, size, "%s:%u", c->source, number);
+	return found;
 }
 
 /* The best of what was chosen, or "": nothing. */
@@ -96,99 +128,109 @@ static void read_choice(const char *dir, char *point, size_t size)
 	json_object_put(choice);
 }
 
-/* One region of the program; the directory is shared by all of them, and so is the choice. */
-static bool profile_region(const struct acc_options *options, const struct acc_case *c, const char *flavour,
-			   const char *dir, bool first)
+/* scope, points: NULL: not given. */
+static bool run_once(const struct acc_options *options, const struct acc_case *c, const char *dir,
+		     double length, const char *scope, const struct regions *points)
 {
-	char program[ACC_PATH], scope[256], log[ACC_PATH], seconds[32], runs[16];
+	char program[ACC_PATH], log[ACC_PATH], seconds[32];
+	const char *argv[24] = { options->causal, "-s", "0,50", "-o", dir };
 	struct acc_run run;
+	size_t n = 5;
 
-	acc_program(options, c, flavour, program);
-	snprintf(scope, sizeof scope, c->function ? "%s" : "^region_%s$", c->function ? c->function : c->region);
 	snprintf(log, sizeof log, "%s/stderr.log", options->work);
-	snprintf(seconds, sizeof seconds, "%g", options->seconds / options->runs);
-	snprintf(runs, sizeof runs, "%d", options->runs);
-	const char *argv[] = { options->causal, "-n", runs, "-F", scope, "-s", "0,50", "-o", dir, first ? "-r" : "--reset=no",
-			       "--", program, "--seconds", seconds, NULL };
-
-	return acc_run_once(argv, options->seconds * 2 + 60, log, &run) && !run.status;
+	snprintf(seconds, sizeof seconds, "%g", length);
+	if (scope) {
+		argv[n++] = "-F";
+		argv[n++] = scope;
+	}
+	for (int which = 0; points && which < POINTS; which++) {
+		argv[n++] = "-P";
+		argv[n++] = points->point[which];
+	}
+	argv[n++] = "--";
+	argv[n++] = acc_program(options, c, "plain", program);
+	argv[n++] = "--seconds";
+	argv[n++] = seconds;
+	argv[n] = NULL;
+	return acc_run_once(argv, length * 3 + 60, log, &run) && !run.status;
 }
 
-static bool profile_all(const struct acc_options *options, const struct acc_case *c, const char *flavour,
+/* False: no point was chosen, or a run failed. */
+static bool profile_all(const struct acc_options *options, const struct acc_case *c,
 			struct regions *out)
 {
-	char dir[ACC_PATH];
-	bool first = true;
+	char dir[ACC_PATH], scope[256];
 
-	snprintf(dir, sizeof dir, "%s/auto-%s-%s", options->work, flavour, c->program);
 	memset(out, 0, sizeof *out);
+	snprintf(dir, sizeof dir, "%s/auto-%s", options->work, c->program);
+	if (!find_visit(options, c, out->point[CODE], sizeof out->point[CODE]) ||
+	    !run_once(options, c, dir, SCOUTING, NULL, NULL))
+		return false;
+	read_choice(dir, out->point[CHOSEN], sizeof out->point[CHOSEN]);
+	if (!*out->point[CHOSEN])
+		return false;
+	snprintf(dir, sizeof dir, "%s/both-%s", options->work, c->program);
 	for (size_t i = 0; i < acc_case_count; i++) {
-		if (strcmp(acc_cases[i].program, c->program) || acc_cases[i].flags & ACC_LATENCY)
+		const struct acc_case *k = &acc_cases[i];
+
+		if (strcmp(k->program, c->program) || k->flags & ACC_LATENCY)
 			continue;
-		if (!profile_region(options, &acc_cases[i], flavour, dir, first))
-			return false;
-		first = false;
+		snprintf(scope, sizeof scope, k->function ? "%s" : "^region_%s$",
+			 k->function ? k->function : k->region);
+		for (int run = 0; run < options->runs; run++)
+			if (!run_once(options, c, dir, options->seconds / options->runs, scope,
+				      out))
+				return false;
 	}
-	if (strcmp(flavour, "plain"))
-		strcpy(out->point, "work");
-	else
-		read_choice(dir, out->point, sizeof out->point);
-	if (*out->point)
-		read_profile(dir, out);
-	return out->n > 0;
+	read_profile(dir, out);
+	return true;
 }
 
-static long top_of(const struct regions *regions)
+static long top_of(const struct regions *regions, int which)
 {
 	long top = -1;
 
 	for (size_t i = 0; i < regions->n; i++)
-		if (!isnan(regions->region[i].effect) &&
-		    (top < 0 || regions->region[i].effect > regions->region[top].effect))
+		if (!isnan(regions->region[i].effect[which]) &&
+		    (top < 0 ||
+		     regions->region[i].effect[which] > regions->region[top].effect[which]))
 			top = (long)i;
 	return top;
-}
-
-static long find(const struct regions *regions, const char *name)
-{
-	for (size_t i = 0; i < regions->n; i++)
-		if (!strcmp(regions->region[i].name, name))
-			return (long)i;
-	return -1;
 }
 
 /* 1 the same, 0 not, -1 could not be measured. */
 static int compare(const struct acc_options *options, const struct acc_case *c, FILE *markdown)
 {
-	struct regions ours, theirs;
-	long top, same, our_top;
-	double difference;
-	bool ok, first;
+	struct regions r;
+	bool ok, same, ran = profile_all(options, c, &r);
+	long top = top_of(&r, CODE), ours = top_of(&r, CHOSEN);
+	double off;
 
-	if (!profile_all(options, c, "causal", &theirs) || (top = top_of(&theirs)) < 0) {
-		printf("%-12s no profile with macros\n", c->program);
-		return -1;
-	}
-	if (!profile_all(options, c, "plain", &ours)) {
-		printf("%-12s MISSED: %s\n", c->program, *ours.point ? "no profile" : "no point was chosen");
+	if (*r.point[CODE] && !*r.point[CHOSEN]) {
+		printf("%-12s MISSED: no point was chosen\n", c->program);
 		return 0;
 	}
-	our_top = top_of(&ours);
-	same = find(&ours, theirs.region[top].name);
-	difference = same < 0 ? NAN : ours.region[same].effect - theirs.region[top].effect;
+	if (!ran || top < 0) {
+		printf("%-12s could not be measured\n", c->program);
+		return -1;
+	}
+	off = r.region[top].effect[CHOSEN] - r.region[top].effect[CODE];
 	/* two regions that are as good as each other may change places */
-	first = our_top == same || (our_top >= 0 && same >= 0 &&
-				    ours.region[our_top].effect - ours.region[same].effect < SAME);
-	ok = first && fabs(difference) <= SAME;
-	printf("%-12s %-24s top %-16s with macros %5.1f ±%4.1f  chosen %5.1f ±%4.1f  off %5.1f  %s\n", c->program,
-	       ours.point, theirs.region[top].name, theirs.region[top].effect, theirs.region[top].half,
-	       same < 0 ? NAN : ours.region[same].effect, same < 0 ? NAN : ours.region[same].half, difference,
-	       ok ? "ok" : first ? "OFF" : "OTHER REGION");
+	same = ours == top ||
+	       (ours >= 0 && r.region[ours].effect[CHOSEN] - r.region[top].effect[CHOSEN] < SAME);
+	ok = same && fabs(off) <= SAME;
+	printf("%-12s %-20s top %-16s in the code %5.1f ±%4.1f  chosen %5.1f ±%4.1f  off %5.1f  "
+	       "%s\n",
+	       c->program, r.point[CHOSEN], r.region[top].name, r.region[top].effect[CODE],
+	       r.region[top].half[CODE], r.region[top].effect[CHOSEN], r.region[top].half[CHOSEN],
+	       off,
+	       ok     ? "ok"
+	       : same ? "OFF"
+		      : "OTHER REGION");
 	if (markdown)
-		fprintf(markdown, "| %s | `%s` | `%s` | %.1f ±%.1f | %.1f ±%.1f | %.1f | %s |\n", c->program,
-			ours.point, theirs.region[top].name, theirs.region[top].effect, theirs.region[top].half,
-			same < 0 ? NAN : ours.region[same].effect, same < 0 ? NAN : ours.region[same].half,
-			difference, ok ? "yes" : "no");
+		fprintf(markdown, "| %s | `%s` | `%s` | %.1f | %.1f | %.1f | %s |\n", c->program,
+			r.point[CHOSEN], r.region[top].name, r.region[top].effect[CODE],
+			r.region[top].effect[CHOSEN], off, ok ? "yes" : "no");
 	fflush(stdout);
 	return ok;
 }
@@ -201,23 +243,24 @@ static bool is_first(size_t i)
 	return true;
 }
 
-bool acc_auto(const struct acc_options *options, bool (*selected)(const void *context, const struct acc_case *c),
-	      const void *context)
+bool acc_auto(const struct acc_options *options,
+	      bool (*selected)(const void *context, const struct acc_case *c), const void *context)
 {
 	FILE *markdown = options->markdown ? fopen(options->markdown, "w") : NULL;
 	size_t n = 0, good = 0;
 
 	if (markdown)
-		fputs("| program | chosen | top region | with macros | chosen | off | same |\n"
-		      "|---|---|---|---|---|---|---|\n", markdown);
+		fputs("| program | chosen point | top region | at 50 %, by the point in the code | "
+		      "by the chosen one | off | same |\n"
+		      "|---|---|---|---|---|---|---|\n",
+		      markdown);
 	for (size_t i = 0; i < acc_case_count; i++) {
 		char path[ACC_PATH];
 		int same;
 
 		if (!is_first(i) || !selected(context, &acc_cases[i]))
 			continue;
-		if (access(acc_program(options, &acc_cases[i], "plain", path), X_OK) ||
-		    access(acc_program(options, &acc_cases[i], "causal", path), X_OK)) {
+		if (access(acc_program(options, &acc_cases[i], "plain", path), X_OK)) {
 			printf("%-12s skipped: not built here\n", acc_cases[i].program);
 			continue;
 		}
@@ -227,6 +270,7 @@ bool acc_auto(const struct acc_options *options, bool (*selected)(const void *co
 	}
 	if (markdown)
 		fclose(markdown);
-	printf("\nthe same top region, and within %g points at %g %%: %zu of %zu programs\n", SAME, AT, good, n);
+	printf("\nthe same top region, and within %g points at %g %%: %zu of %zu programs\n", SAME,
+	       AT, good, n);
 	return n && (double)good >= WANTED * (double)n;
 }

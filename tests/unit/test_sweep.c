@@ -133,6 +133,34 @@ static void test_independent(void **state)
 	assert_true(uneven > 0);
 }
 
+static void test_counts(void **state)
+{
+	static const double work = 1000, timer[] = { 400, 500, 600 }, seconds[] = { 4, 5, 6 };
+	enum ca_tied tied[2];
+
+	(void)state;
+	for (size_t run = 0; run < 3; run++)
+		ca_sweep_add_counts(sweep, (double[]){ timer[run], work }, 2, seconds[run], tied);
+	assert_int_equal(tied[0], CA_NOT_TIED);
+	assert_int_equal(tied[1], CA_TIED);
+	assert_true(ca_sweep_counts_follow(sweep, 1));
+	assert_false(ca_sweep_counts_follow(sweep, 2));
+	/* more than there is room for */
+	for (size_t run = 0; run < 100; run++)
+		ca_sweep_add_counts(sweep, (double[]){ timer[run % 3], work }, 2, seconds[run % 3], tied);
+	assert_int_equal(tied[1], CA_TIED);
+}
+
+static void test_topics(void **state)
+{
+	(void)state;
+	assert_true(ca_sweep_is_first(sweep, CA_SWEEP_ASKED));
+	assert_true(ca_sweep_first_time(sweep, CA_SWEEP_ASKED));
+	assert_false(ca_sweep_is_first(sweep, CA_SWEEP_ASKED));
+	assert_false(ca_sweep_first_time(sweep, CA_SWEEP_ASKED));
+	assert_true(ca_sweep_is_first(sweep, CA_SWEEP_UNTIED));
+}
+
 static void test_choice(void **state)
 {
 	char text[] = "hot";
@@ -278,6 +306,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_seeds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_independent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_topics, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_first_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_find_command, set_up_commands, tear_down_commands),
 	};
