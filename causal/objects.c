@@ -1,10 +1,13 @@
 /* The binaries of a run; see objects.h. */
 #include "causal/objects.h"
+#include <elf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
+#include <unistd.h>
 
 struct object {
 	_Atomic(struct ca_index *) index; /* released by the indexing thread */
@@ -21,17 +24,46 @@ struct ca_objects {
 	struct object object[CA_MAX_MODULES];
 };
 
+/* The same kernel gives all processes the same one: ours, as a file for as long as it takes. */
+static enum ca_status index_vdso(struct ca_index **index, struct ca_objects *o, struct ca_err *err)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	char path[] = "/tmp/causal-vdso-XXXXXX";
+	enum ca_status status = CA_ERR_IO;
+	size_t size;
+	int fd;
+
+	if (!e)
+		return ca_err_set(err, CA_ERR_UNSUPPORTED, "there is no vdso");
+	/* the section headers come last, and are mapped */
+	size = e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
+	fd = mkstemp(path);
+	if (fd < 0)
+		return ca_err_set(err, CA_ERR_IO, "%s cannot be made", path);
+	if (write(fd, e, size) == (ssize_t)size)
+		status = ca_index_open(index, path, CA_INDEX_UNWIND, o->warning, o->context, err);
+	close(fd);
+	unlink(path);
+	return status;
+}
+
 static void index_module(struct ca_objects *o, uint32_t i)
 {
 	struct ca_module *m = &o->session->module[i];
-	bool scope = ca_scope_has_binary(o->scope, m->path, m->main);
-	bool full = scope || ca_progress_wants(o->progress, m->path, m->main);
+	bool vdso = !strcmp(m->path, CA_MODULE_VDSO);
+	bool scope = !vdso && ca_scope_has_binary(o->scope, m->path, m->main);
+	bool full = scope || (!vdso && ca_progress_wants(o->progress, m->path, m->main));
 	struct ca_index *index;
 	struct ca_err err;
+	enum ca_status status;
 
 	atomic_store(&o->object[i].in_scope, scope ? 1 : -1);
-	if (ca_index_open(&index, m->path, full ? CA_INDEX_FULL : CA_INDEX_UNWIND, o->warning, o->context,
-			  &err) != CA_OK) {
+	if (vdso)
+		status = index_vdso(&index, o, &err);
+	else
+		status = ca_index_open(&index, m->path, full ? CA_INDEX_FULL : CA_INDEX_UNWIND, o->warning,
+				       o->context, &err);
+	if (status != CA_OK) {
 		if (scope && o->warning)
 			o->warning(o->context, err.text);
 		atomic_store_explicit(&m->state, CA_MODULE_FAILED, memory_order_release);

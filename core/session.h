@@ -149,6 +149,8 @@ enum ca_module_state {
 	CA_MODULE_INDEXED,    /* by the conductor (release); index_path may be mapped */
 	CA_MODULE_FAILED      /* no index can be had; frames in it end the unwinding */
 };
+/* As /proc/PID/maps calls the code that the kernel maps into each process; no file has it. */
+#define CA_MODULE_VDSO "[vdso]"
 struct ca_module {
 	_Atomic uint32_t state;
 	uint32_t main;            /* it is the executable of some process */

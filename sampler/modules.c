@@ -255,7 +255,8 @@ static bool fill(struct ca_session *session, struct table *table, struct reader 
 	table->n = 0;
 	first.path[0] = 0;
 	while (read_mapping(reader, &m)) {
-		if (m.path[0] != '/')
+		/* the kernel's own code, such as clock_gettime: its callers must be found, too */
+		if (m.path[0] != '/' && strcmp(m.path, CA_MODULE_VDSO) != 0)
 			continue;
 		if (m.offset == 0 && m.read) {
 			first = m;
