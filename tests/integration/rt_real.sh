@@ -79,7 +79,7 @@ data, end = os.urandom(4096) * 40, time.monotonic() + 0.6
 while time.monotonic() < end:
     zlib.compress(data, 6)
 print(os.getuid())'
-		at_least "rights: stacks walked to their end for each that was not" 4 \
+		at_least "rights: stacks walked to their end for each that was not" 2 \
 			$(($(total samples) / ($(total unwind) + 1)))
 	else
 		skip "only root can give its rights up"
