@@ -12,7 +12,8 @@
 
 enum {
 	TEND = 32,      /* ticks between two looks whether there is still a run */
-	HEAVIEST = 1000 /* periods that one sample may stand for */
+	HEAVIEST = 1000, /* periods that one sample may stand for ... */
+	LONGEST_HIT = 8  /* ... and one in S */
 };
 
 static void drop(struct ca_thread *t, enum ca_drop why)
@@ -94,11 +95,23 @@ static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 	return n;
 }
 
+/* perf's ticks come in user code only. CPU time between two of them that is no tick's was spent
+ * in the kernel; it belongs to S only if S was there before and after it: a server spends most of
+ * its time in calls of other functions. */
+static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu, bool before)
+{
+	uint64_t most = before || t->tick.backend != CA_BACKEND_PERF ? LONGEST_HIT * ca_rt.period : t->tick_length;
+
+	return cpu < most ? cpu : most;
+}
+
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
-	uint64_t cpu = ca_clock_thread_cpu(), weight = cpu - t->hit_cpu;
+	uint64_t cpu = ca_clock_thread_cpu(), weight;
+	bool before = atomic_load_explicit(&t->slot->last_hit, memory_order_relaxed) != 0;
 	unsigned outermost;
 
+	weight = hit_weight(t, cpu - t->hit_cpu, before);
 	t->hit_cpu = cpu;
 	t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);
 	if (!t->sampled_in) {
@@ -106,8 +119,6 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 		return;
 	}
 	t->last_hit = now;
-	if (weight > 8 * ca_rt.period)
-		weight = 8 * ca_rt.period;
 	ca_ledger_log(CA_LOG_HIT, t, now, weight / threads_in_s(t, now));
 	ca_ledger_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);

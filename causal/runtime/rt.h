@@ -79,6 +79,7 @@ struct ca_thread {
 	_Atomic int readers;     /* threads reading `switches` right now */
 	struct ca_tick tick;
 	uint64_t tick_period;    /* ns of CPU time */
+	uint64_t tick_length;    /* ... as drawn around it */
 	uint64_t tick_weight;    /* periods that a tick's sample stands for */
 	uint32_t meets;          /* meetings and waits since the last tick */
 	struct ca_rng rng;

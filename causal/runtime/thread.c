@@ -121,7 +121,7 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	ca_tick_stop(&t->tick);
 	t->tick_period = period;
 	t->tick_weight = period / ca_rt.period;
-	now = jittered(t, period);
+	t->tick_length = now = jittered(t, period);
 	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, now, now, CA_SIGNAL) != CA_OK)
 		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
 }
@@ -135,7 +135,7 @@ static void start_sources(struct ca_thread *t)
 	enum ca_status status;
 
 	/* perf is restarted with the period itself by the first tick */
-	t->tick_period = first;
+	t->tick_period = t->tick_length = first;
 	t->tick_weight = period / ca_rt.period; /* it comes early in proportion to its chance */
 	status = ca_tick_start(&t->tick, wanted, first, period, CA_SIGNAL);
 
@@ -196,6 +196,7 @@ void ca_thread_begin(void)
 	atomic_store(&slot->in_s, 0);
 	atomic_store(&slot->owed, 0);
 	atomic_store(&slot->paid, 0);
+	atomic_store(&slot->last_hit, 0);
 	t->guard = 1;
 	t->stack.map_low = t->stack.map_high = 0;
 	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
