@@ -134,7 +134,7 @@ def main():
     table.write(f"{check.dir}/check.py", PACK_AND_CHECK)
 
     def pigz():
-        check.program("pigz", ["pigz", "-1", "-c", "-p2", big], {"CA_REPEAT": "4"}, {"CA_REPEAT": "1"}, 75,
+        check.program("pigz", ["pigz", "-1", "-c", "-p2", big], {"CA_REPEAT": "10"}, {"CA_REPEAT": "1"}, 90,
                       ["-B", "slow", "-F", "^crc32_z$", "-P", "libz.so!deflate"])
 
     def pbzip2():
@@ -142,8 +142,8 @@ def main():
                       {"CA_REPEAT": "1"}, 50, ["-B", "slow", "-F", "^BZ2_", "-e"])
 
     def python3():
-        check.program("python3", ["/usr/bin/python3", f"{check.dir}/check.py", big], {"CA_REPEAT": "4"},
-                      {"CA_REPEAT": "1"}, 75, ["-B", "slow", "-F", "^crc32$", "-P", "libz.so!deflate"])
+        check.program("python3", ["/usr/bin/python3", f"{check.dir}/check.py", big], {"CA_REPEAT": "20"},
+                      {"CA_REPEAT": "1"}, 95, ["-B", "slow", "-F", "^crc32$", "-P", "libz.so!deflate"])
 
     def redis():
         check.server("redis", ["redis-server", "--port", "7379", "--save", "", "--appendonly", "no"], 7379,
