@@ -105,7 +105,7 @@ static bool find_visit(const struct acc_options *options, const struct acc_case 
 	f = fopen(path, "r");
 	while (f && !found && fgets(line, sizeof line, f)) {
 		number++;
-		found = strstr(line, "GT_VISIT();");
+		found = strstr(line, "GT_VISIT();") || strstr(line, "shim_visit() }");
 	}
 	if (f)
 		fclose(f);
@@ -128,9 +128,9 @@ static void read_choice(const char *dir, char *point, size_t size)
 	json_object_put(choice);
 }
 
-/* scope, points: NULL: not given. */
+/* scope, points: NULL: not given. fresh: forget what is in dir. */
 static bool run_once(const struct acc_options *options, const struct acc_case *c, const char *dir,
-		     double length, const char *scope, const struct regions *points)
+		     double length, const char *scope, const struct regions *points, bool fresh)
 {
 	char program[ACC_PATH], log[ACC_PATH], seconds[32];
 	const char *argv[24] = { options->causal, "-s", "0,50", "-o", dir };
@@ -139,6 +139,8 @@ static bool run_once(const struct acc_options *options, const struct acc_case *c
 
 	snprintf(log, sizeof log, "%s/stderr.log", options->work);
 	snprintf(seconds, sizeof seconds, "%g", length);
+	if (fresh)
+		argv[n++] = "-r";
 	if (scope) {
 		argv[n++] = "-F";
 		argv[n++] = scope;
@@ -160,11 +162,12 @@ static bool profile_all(const struct acc_options *options, const struct acc_case
 			struct regions *out)
 {
 	char dir[ACC_PATH], scope[256];
+	unsigned runs = 0;
 
 	memset(out, 0, sizeof *out);
 	snprintf(dir, sizeof dir, "%s/auto-%s", options->work, c->program);
 	if (!find_visit(options, c, out->point[CODE], sizeof out->point[CODE]) ||
-	    !run_once(options, c, dir, SCOUTING, NULL, NULL))
+	    !run_once(options, c, dir, SCOUTING, NULL, NULL, true))
 		return false;
 	read_choice(dir, out->point[CHOSEN], sizeof out->point[CHOSEN]);
 	if (!*out->point[CHOSEN])
@@ -178,8 +181,8 @@ static bool profile_all(const struct acc_options *options, const struct acc_case
 		snprintf(scope, sizeof scope, k->function ? "%s" : "^region_%s$",
 			 k->function ? k->function : k->region);
 		for (int run = 0; run < options->runs; run++)
-			if (!run_once(options, c, dir, options->seconds / options->runs, scope,
-				      out))
+			if (!run_once(options, c, dir, options->seconds / options->runs, scope, out,
+				      !runs++))
 				return false;
 	}
 	read_profile(dir, out);
