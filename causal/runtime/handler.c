@@ -130,6 +130,7 @@ static void tick(struct ca_thread *t, const void *context)
 	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed);
 	uintptr_t all[16];
 	struct ca_registers r;
+	bool walked = false;
 
 	t->ticks++;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
@@ -142,6 +143,7 @@ static void tick(struct ca_thread *t, const void *context)
 		drop(t, CA_DROP_OWN_CODE);
 	} else {
 		ca_unwind(ca_rt.session, &r, false, &t->stack);
+		walked = true;
 		ca_points_follow(now, !t->stack.depth ||
 				 (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
 		push_sample(t, now, t->tick_weight, false);
@@ -156,11 +158,8 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_cancel_service(t);
 	ca_thread_adjust_ticks(t);
 	ca_ledger_accrue(t, now, t->waiting);
-	if (sel->exact && !t->checked && !(t->selection & 1)) {
-		t->checked = true;
-		t->sampled_in = false;
-		ca_probe_adopt(t, &t->stack);
-	}
+	if (walked)
+		ca_probe_check(t, &t->stack);
 	if (!t->waiting)
 		ca_ledger_pay(t);
 	t->last_look = ca_cpu_cycles();

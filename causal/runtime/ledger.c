@@ -326,8 +326,7 @@ CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now)
 	atomic_store_explicit(&t->slot->experiment, t->experiment, memory_order_release);
 }
 
-/* A new selection or experiment since the last look? */
-static void follow(struct ca_thread *t)
+CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t)
 {
 	struct ca_session *s = ca_rt.session;
 	uint64_t selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
@@ -339,6 +338,9 @@ static void follow(struct ca_thread *t)
 		t->inside_count = t->inside_more = 0;
 		t->inside_me = false;
 		t->checked = false;
+		/* the exit of what was selected before may be gone before we pass it */
+		t->depth = 0;
+		atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
 	}
 	if (experiment != t->experiment) {
 		bool opened = experiment & 1;
@@ -367,7 +369,7 @@ CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum c
 	struct account a = { .t = t, .wait = wait };
 	bool open;
 
-	follow(t);
+	ca_ledger_follow(t);
 	open = t->experiment & 1;
 	if (now < t->last)
 		return;

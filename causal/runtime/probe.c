@@ -68,14 +68,23 @@ static void leaves(struct ca_thread *t)
 	ca_ledger_accrue(t, now, NULL);
 }
 
+/* Are the sites that stand here those of the selection that everybody goes by? Between the two,
+ * what passes the old ones must not count for the new one. */
+static bool is_current(void)
+{
+	return atomic_load_explicit(&serviced, memory_order_acquire) ==
+	       atomic_load_explicit(&ca_rt.session->selection.seq, memory_order_relaxed);
+}
+
 static void hook_enter(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
 	bool was_in;
 
-	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed) || !is_current())
 		return;
 	t->guard++;
+	ca_ledger_follow(t);
 	was_in = t->depth > 0;
 	drop_dead(t, sp);
 	if (!is_innermost(t, sp)) { /* else it jumped back to its own start */
@@ -95,10 +104,11 @@ static void hook_exit(uintptr_t sp)
 	if (!t || t->guard || !t->depth)
 		return;
 	t->guard++;
+	ca_ledger_follow(t);
 	drop_dead(t, sp);
 	if (is_innermost(t, sp) || t->depth > CA_FRAMES)
 		t->depth--;
-	if (!t->depth)
+	if (!t->depth && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed))
 		leaves(t);
 	t->guard--;
 }
@@ -144,15 +154,9 @@ CA_SIGSAFE bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp)
 	return t->depth && (sp > t->frame[0] || (sp == t->frame[0] && sel->sites && by_calls(sel)));
 }
 
-/* The thread was inside S when the sites were placed: it never passed the entry. */
-CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack)
+static void adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame)
 {
-	const struct ca_selection *sel = &ca_rt.session->selection;
-	unsigned frame;
-
-	if (t->depth || !sel->sites || !ca_handler_in_selection(stack, &frame))
-		return;
-	if (by_calls(sel)) {
+	if (by_calls(&ca_rt.session->selection)) {
 		/* a line: in one of its calls, or between them, which does not count */
 		if (!frame)
 			return;
@@ -162,6 +166,26 @@ CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack
 	}
 	t->depth = 1;
 	enters(t);
+}
+
+CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+	unsigned frame;
+	bool in;
+
+	if (!sel->exact || !sel->sites || t->checked || !is_current())
+		return;
+	ca_ledger_follow(t);
+	if (t->selection != atomic_load_explicit(&sel->seq, memory_order_relaxed))
+		return;
+	t->checked = true;
+	t->sampled_in = false;
+	in = ca_handler_in_selection(stack, &frame);
+	if (in && !t->depth)
+		adopt(t, stack, frame);
+	else if (!in && t->depth && stack->complete)
+		leaves(t);
 }
 
 /* Another thread of the parent may have been at it. */

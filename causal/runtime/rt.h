@@ -79,7 +79,8 @@ struct ca_thread {
 	_Atomic int readers;     /* threads reading `switches` right now */
 	struct ca_tick tick;
 	uint64_t tick_period;    /* ns of CPU time */
-	uint64_t tick_length;    /* ... as drawn around it */
+	uint64_t tick_length;    /* ... as drawn around it ... */
+	uint64_t tick_experiment; /* ... for this experiment */
 	uint64_t tick_weight;    /* periods that a tick's sample stands for */
 	uint32_t meets;          /* meetings and waits since the last tick */
 	struct ca_rng rng;
@@ -173,6 +174,8 @@ CA_HIDDEN CA_SIGSAFE void ca_thread_unhold(struct ca_thread *t);
 
 /* ---- ledger.c */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now);
+/* A new selection or experiment since the last look? */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
 /* Bring the account up to `now`. wait: NULL: the time since the last look was spent
  * running; else how it was spent. */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
@@ -193,7 +196,9 @@ CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 
 
 /* ---- probe.c */
 CA_HIDDEN void ca_probe_init(void);
-CA_HIDDEN CA_SIGSAFE void ca_probe_adopt(struct ca_thread *t, const struct ca_stack *stack);
+/* Once per selection: is the thread, with this stack, in S as far as its hooks know? It may have
+ * been in it when the sites were placed. */
+CA_HIDDEN CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack);
 /* With this stack pointer, has its outermost activation of S been left by other ways than exits? */
 CA_HIDDEN CA_SIGSAFE bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp);
 CA_HIDDEN CA_SIGSAFE void ca_probe_left(struct ca_thread *t); /* thread ends inside S */

@@ -25,8 +25,7 @@ enum {
 	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
 	NAP = 500000, /* ... and ns between them */
 	SELDOM = 4,   /* periods between two ticks while none of them tells what is in S ... */
-	HARDLY = 32,  /* ... and the thread meets others more than once a period */
-	JITTER = 32   /* ticks after which the period is drawn anew */
+	HARDLY = 32   /* ... and the thread meets others more than once a period */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -101,7 +100,9 @@ static uint64_t random_part(struct ca_thread *t, uint64_t period)
 	return least + ca_rng_below(&t->rng, period - least);
 }
 
-/* A program with a period of its own must not beat with ours where samples tell what is in S. */
+/* A program with a period of its own must not keep step with ours where samples tell what is in
+ * S. Drawn for each experiment: within one, regular ticks cover such a program evenly, better than
+ * random ones; and one in which they do not is an outlier among the others. */
 static uint64_t jittered(struct ca_thread *t, uint64_t period)
 {
 	if (period != ca_rt.period)
@@ -116,8 +117,10 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 
 	t->meets = 0;
 	if (t->tick.backend != CA_BACKEND_PERF ||
-	    (period == t->tick_period && (period != ca_rt.period || t->ticks % JITTER)))
+	    (period == t->tick_period &&
+	     (period != ca_rt.period || !ca_ledger_open() || t->tick_experiment == t->experiment)))
 		return;
+	t->tick_experiment = t->experiment;
 	ca_tick_stop(&t->tick);
 	t->tick_period = period;
 	t->tick_weight = period / ca_rt.period;

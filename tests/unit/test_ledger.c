@@ -383,6 +383,15 @@ static void test_new_selection(void **state)
 	owes(T0 + 300, NULL, 50);
 	atomic_store(&s->selection.seq, 5); /* being written */
 	owes(T0 + 400, NULL, 100);
+	/* in what was selected before; its exit may be gone before we pass it */
+	me->depth = 1;
+	atomic_store(&me->slot->in_s, 1);
+	ca_ledger_accrue(me, me->last + 1, NULL);
+	assert_int_equal(me->depth, 1);
+	atomic_store(&s->selection.seq, 6);
+	ca_ledger_accrue(me, me->last + 1, NULL);
+	assert_int_equal(me->depth, 0);
+	assert_int_equal(atomic_load(&me->slot->in_s), 0);
 }
 
 /* Too far behind the log: the slots say who is in S. */
