@@ -95,12 +95,12 @@ static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 	return n;
 }
 
-/* perf's ticks come in user code only. CPU time between two of them that is no tick's was spent
- * in the kernel; it belongs to S only if S was there before and after it: a server spends most of
- * its time in calls of other functions. */
-static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu, bool before)
+/* perf's ticks come in user code only: CPU time between two of them that is no tick's was spent in
+ * the kernel, nobody knows on whose account. It is not S: where S is sampled because it is entered
+ * too often, the calls are mostly made by other functions. */
+static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu)
 {
-	uint64_t most = before || t->tick.backend != CA_BACKEND_PERF ? LONGEST_HIT * ca_rt.period : t->tick_length;
+	uint64_t most = t->tick.backend == CA_BACKEND_PERF ? t->tick_length : LONGEST_HIT * ca_rt.period;
 
 	return cpu < most ? cpu : most;
 }
@@ -108,10 +108,9 @@ static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu, bool before)
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
 	uint64_t cpu = ca_clock_thread_cpu(), weight;
-	bool before = atomic_load_explicit(&t->slot->last_hit, memory_order_relaxed) != 0;
 	unsigned outermost;
 
-	weight = hit_weight(t, cpu - t->hit_cpu, before);
+	weight = hit_weight(t, cpu - t->hit_cpu);
 	t->hit_cpu = cpu;
 	t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);
 	if (!t->sampled_in) {
