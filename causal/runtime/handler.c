@@ -63,6 +63,7 @@ static void push_sample(struct ca_thread *t, uint64_t now, uint64_t weight, bool
 {
 	struct ca_event *e = t->event;
 	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
+	uint16_t flags = (uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
 
 	if (!n) {
 		drop(t, CA_DROP_NO_MODULE);
@@ -72,7 +73,7 @@ static void push_sample(struct ca_thread *t, uint64_t now, uint64_t weight, bool
 		e[i].time = now;
 		e[i].kind = CA_POINT;
 		e[i].key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
-		e[i].flags = i ? waiting : (uint16_t)(weight > HEAVIEST ? HEAVIEST : weight);
+		e[i].flags = i ? 0 : flags;
 		e[i].value = t->stack.place[i];
 	}
 	if (!t->stack.complete)
