@@ -204,6 +204,7 @@ static void tell_warnings(const struct ca_index *index, ca_index_warning *warnin
 enum ca_status ca_index_open(struct ca_index **index, const char *path, enum ca_index_want want,
 			     ca_index_warning *warning, void *context, struct ca_err *err)
 {
+	static bool told; /* that the cache is elsewhere */
 	struct ca_build build;
 	struct ca_err why;
 	char directory[CA_CACHE_PATH], name[256];
@@ -213,8 +214,9 @@ enum ca_status ca_index_open(struct ca_index **index, const char *path, enum ca_
 	if (status != CA_OK)
 		return status;
 	bool cache = ca_cache_directory(directory, &why) == CA_OK;
-	if (!cache && warning)
+	if (*why.text && warning && !(cache && told))
 		warning(context, why.text);
+	told = true;
 	if (!cache || !find_cached(&build.object, directory, want, index)) {
 		status = ca_cache_name(&build.object, want, name, sizeof(name));
 		if (status != CA_OK)

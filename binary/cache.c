@@ -36,26 +36,45 @@ static bool is_ours(const char *path)
 	       (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return path && path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static enum ca_status cannot_make(const char *path, int error, struct ca_err *err)
+{
+	return ca_err_set(err, error == EACCES ? CA_ERR_PERMISSION : CA_ERR_IO,
+			  "%s: cannot be made: %s", path, strerror(error));
+}
+
 enum ca_status ca_cache_directory(char out[CA_CACHE_PATH], struct ca_err *err)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	int n;
+	bool given = xdg && xdg[0] == '/';
+	int error = ENOENT;
 
-	if (xdg && xdg[0] == '/')
-		n = snprintf(out, CA_CACHE_PATH, "%s/causal", xdg);
-	else if (home && home[0] == '/')
-		n = snprintf(out, CA_CACHE_PATH, "%s/.cache/causal", home);
-	else
-		n = snprintf(out, CA_CACHE_PATH, "/tmp/causal-%lu", (unsigned long)geteuid());
-	if (n >= CA_CACHE_PATH)
-		return ca_err_set(err, CA_ERR_IO, "the path of the index cache is too long");
+	err->text[0] = '\0';
+	/* a HOME that is not there, as daemons have, is not ours to make */
+	if (given || is_directory(home)) {
+		if (snprintf(out, CA_CACHE_PATH, given ? "%s/causal" : "%s/.cache/causal",
+			     given ? xdg : home) >= CA_CACHE_PATH)
+			return ca_err_set(err, CA_ERR_IO, "the path of the index cache is too long");
+		if (make_directories(out))
+			return CA_OK;
+		error = errno;
+		if (given)
+			return cannot_make(out, error, err);
+	}
+	snprintf(out, CA_CACHE_PATH, "/tmp/causal-%lu", (unsigned long)geteuid());
 	if (!make_directories(out))
-		return ca_err_set(err, errno == EACCES ? CA_ERR_PERMISSION : CA_ERR_IO,
-				  "%s: cannot be made: %s", out, strerror(errno));
-	if (strncmp(out, "/tmp/causal-", 12) == 0 && !is_ours(out))
+		return cannot_make(out, errno, err);
+	if (!is_ours(out))
 		return ca_err_set(err, CA_ERR_PERMISSION,
 				  "%s: belongs to somebody else; set XDG_CACHE_HOME", out);
-	return CA_OK;
+	return ca_err_set(err, CA_OK, "indexes are kept in %s, not in the home directory %s (%s)", out,
+			  home ? home : "", strerror(error));
 }
 
 static uint64_t file_checksum(int fd)

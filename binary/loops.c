@@ -100,6 +100,13 @@ static void free_flow(struct flow *f)
 	free(f->body);
 }
 
+/* Does control step from i, which `before` instructions lead to, to the next? Nobody comes to what
+ * only aligns a switch's case. */
+static bool steps_on(const struct flow *f, size_t i, size_t before)
+{
+	return i + 1 < f->n && falls_through(&f->insn[i]) && (before || !i || !f->insn[i].is_pad);
+}
+
 static void link_up(struct flow *f, size_t *at)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -107,7 +114,7 @@ static void link_up(struct flow *f, size_t *at)
 
 		if (target != NOBODY)
 			f->pred[at[target]++] = i;
-		if (falls_through(&f->insn[i]) && i + 1 < f->n)
+		if (steps_on(f, i, f->first[i + 1] - f->first[i]))
 			f->pred[at[i + 1]++] = i;
 	}
 }
@@ -136,9 +143,9 @@ static bool make_flow(struct flow *f, struct ca_text *text, uint64_t low, uint64
 
 		if (target != NOBODY)
 			f->first[target + 1]++;
-		if (falls_through(&f->insn[i]) && i + 1 < f->n)
-			f->first[i + 2]++;
 	}
+	for (size_t i = 0; i < f->n; i++)
+		f->first[i + 2] += steps_on(f, i, f->first[i + 1]);
 	for (size_t i = 0; i < f->n; i++)
 		f->first[i + 1] += f->first[i];
 	memcpy(at, f->first, f->n * sizeof *at);

@@ -17,6 +17,8 @@ struct list {
 struct ca_scope {
 	struct list binary, source, function;
 	struct list binary_exclude, source_exclude, function_exclude;
+	struct list left; /* not taken because of samples */
+	bool follows;
 	bool function_mode;
 };
 
@@ -27,6 +29,11 @@ struct ca_scope {
 static const char own_binaries[] = "(^|/)(libcausal-rt[^/]*\\.so[^/]*|ld-linux[^/]*\\.so[^/]*|"
 				   "ld-[0-9.]+\\.so|linux-vdso\\.so[^/]*|"
 				   "linux-gate\\.so[^/]*)$|^\\[vdso\\]$";
+/* Nearly every program spends time in these, and hardly anybody can change them: what happens there
+ * is counted for the callers. Old names with a version in the middle, and musl's, too. */
+static const char left_binaries[] =
+	"(^|/)(lib(c|m|mvec|pthread|dl|rt|gcc_s|stdc\\+\\+|c\\+\\+|c\\+\\+abi|unwind)"
+	"([-.]([0-9]|musl)[^/]*)?\\.so[^/]*|ld-musl[^/]*\\.so[^/]*)$";
 
 static enum ca_status add(struct list *list, const char *text, bool at_end, const char *setting,
 			  struct ca_err *err)
@@ -122,8 +129,11 @@ static enum ca_status add_defaults(struct ca_scope *scope, const struct ca_scope
 	enum ca_status status =
 		add(&scope->binary_exclude, own_binaries, false, "causal itself", err);
 
-	if (is_empty(&scope->binary))
+	scope->follows = is_empty(&scope->binary);
+	if (scope->follows)
 		scope->binary.main = true;
+	if (status == CA_OK)
+		status = add(&scope->left, left_binaries, false, "causal itself", err);
 	if (status == CA_OK && spec->function_defaults)
 		status = add(&scope->function_exclude, "^_", false, "causal itself", err);
 	if (status == CA_OK && spec->function_defaults && spec->function_mode)
@@ -171,6 +181,7 @@ void ca_scope_free(struct ca_scope *scope)
 	if (!scope)
 		return;
 	free_list(&scope->binary);
+	free_list(&scope->left);
 	free_list(&scope->source);
 	free_list(&scope->function);
 	free_list(&scope->binary_exclude);
@@ -186,6 +197,18 @@ bool ca_scope_has_binary(const struct ca_scope *scope, const char *path, bool ma
 	if ((out->main && main) || matches(out, path))
 		return false;
 	return (in->main && main) || matches(in, path);
+}
+
+bool ca_scope_follows(const struct ca_scope *scope)
+{
+	return scope->follows;
+}
+
+enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path)
+{
+	return matches(&scope->binary_exclude, path) ? CA_SCOPE_EXCLUDED :
+	       matches(&scope->left, path)	     ? CA_SCOPE_LEAVE :
+						       CA_SCOPE_MAY_TAKE;
 }
 
 bool ca_scope_has_function(const struct ca_scope *scope, const char *name)

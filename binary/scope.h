@@ -22,6 +22,15 @@ enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec 
 void ca_scope_free(struct ca_scope *scope);
 /* main: it is the executable of a process of the run (matches MAIN and %MAIN%). */
 bool ca_scope_has_binary(const struct ca_scope *scope, const char *path, bool main);
+/* No binaries were named: the executables, and by and by what the samples show (causal/follow.h). */
+bool ca_scope_follows(const struct ca_scope *scope);
+/* May a binary be taken into such a scope? */
+enum ca_scope_use {
+	CA_SCOPE_MAY_TAKE = 1,
+	CA_SCOPE_LEAVE,    /* libc, the C++ runtime and their like: only if it is named */
+	CA_SCOPE_EXCLUDED  /* never: the loader, causal itself, and what the user leaves out */
+};
+enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path);
 bool ca_scope_has_function(const struct ca_scope *scope, const char *name);
 bool ca_scope_has_line(const struct ca_scope *scope, const char *file, unsigned line);
 /* The source filter is set at all (then code without lines is out of scope). */

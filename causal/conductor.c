@@ -62,7 +62,9 @@ static void take_samples(struct ca_conductor *c, const struct ca_event *event, s
 		while (i < n && event[i].key == CA_KEY_FRAME)
 			frame[frames++] = event[i++].value;
 		c->sum.samples++;
-		c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
+		c->sum.periods += weight;
+		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
+			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
 		ca_conductor_points_sample(c, frame, frames, waiting);
 	}
 }
@@ -163,11 +165,11 @@ static uint32_t choose_region(struct ca_conductor *c)
 	const struct ca_region *wanted;
 	uint32_t region = 0;
 
-	if (c->set->end_to_end && c->opt.sweep && (wanted = ca_sweep_get_choice(c->opt.sweep, c->group)))
+	if (c->set->end_to_end && (wanted = ca_sweep_get_choice(c->opt.sweep, c->group)))
 		region = ca_regions_find(c->regions, wanted);
 	if (!region && c->sum.in_scope >= FIRST_SAMPLES)
-		region = ca_regions_draw(c->regions, ca_rng_unit(&c->rng));
-	if (region && c->set->end_to_end && c->opt.sweep)
+		region = ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
+	if (region && c->set->end_to_end)
 		ca_sweep_set_choice(c->opt.sweep, c->group, ca_catalog_get_region(&c->catalog, region));
 	return region;
 }
@@ -217,12 +219,13 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 		enter_state(c, FINISHED, now);
 		return;
 	}
-	if (is_early(c, now) || ca_conductor_points_step(c, now) || !ready_for_next(c))
+	if (is_early(c, now) || ca_conductor_scope_is_open(c) || ca_conductor_points_step(c, now) ||
+	    !ready_for_next(c))
 		return;
 	c->region = choose_region(c);
 	if (!c->region)
 		return;
-	c->speedup = ca_sweep_deal(c->opt.sweep, c->pool, c->pool_size, &c->rng) * (CA_MILLION / 100);
+	c->speedup = ca_sweep_deal(c->opt.sweep, c->pool, c->pool_size) * (CA_MILLION / 100);
 	if (c->speedup == 0 && c->selected) /* it makes no difference: spare the patching */
 		c->region = c->selected;
 	if (c->region != c->selected)
@@ -284,6 +287,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
+	ca_sweep_begun(c->opt.sweep);
 	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
 	    c->speedup / 10000);
 	enter_state(c, LEADING, now);
@@ -422,7 +426,7 @@ static void record_experiment(struct ca_conductor *c)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++)
 		c->sum.visits += r->visits[i].delta;
-	if (!r->flags)
+	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_DISTURBED)) /* those count where there are no others */
 		c->kept++;
 	ca_experiment_emit(c->sinks, r);
 	if (ca_results_sink_error(c->results_sink, &err) != CA_OK)
@@ -486,6 +490,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	entries = ca_slog_read(c->slog);
 	if ((cpu = cpu_of(c->child)))
 		c->sum.cpu_ns = cpu;
+	ca_conductor_scope_step(c, now);
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);
@@ -561,6 +566,12 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 	c->sum.exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 	c->sum.runtime = c->started ? now - c->started : 0;
 	c->sum.kept = c->kept;
+	c->sum.backends = atomic_load(&s->backends);
+	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
+	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
+		ca_conductor_say(c, 0, "perf events were refused to %s threads, and timers sampled those: raise ulimit -n and "
+				 "kernel.perf_event_mlock_kb, or have the program's sandbox allow perf_event_open",
+				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
 	c->sum.outside = !atomic_load(&s->processes_used);
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
 		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
@@ -584,6 +595,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	if (!c->sum.visits)
 		c->sum.visits = ca_visits_sum(&visits);
 	close_open_experiment(c, now, wait_status);
+	ca_conductor_scope_close(c);
 	ca_conductor_report_points(c);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)
 		if (ca_regions_samples(c->regions, id))

@@ -17,7 +17,7 @@ struct ca_conductor_options {
 	unsigned run;                       /* number of the run file, 1-based */
 	unsigned iteration;                 /* 1-based */
 	const char *const *command;         /* NULL-terminated, borrowed */
-	struct ca_sweep *sweep;             /* may be NULL */
+	struct ca_sweep *sweep;
 	/* A line for the user. level 0: always shown, 1: with -v 1 and above, ... */
 	void (*message)(void *context, int level, const char *text);
 	void *context;
@@ -31,7 +31,8 @@ struct ca_conductor_status {
 	uint64_t samples;
 };
 
-struct ca_sweep *ca_sweep_new(void);
+/* NULL: no memory. */
+struct ca_sweep *ca_sweep_new(uint64_t seed);
 void ca_sweep_free(struct ca_sweep *sweep);
 
 /* Creates the session and indexes the command's binary and what it links. */

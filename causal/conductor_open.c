@@ -1,6 +1,8 @@
 /* Opening and disposing of a conductor: session, scope, indexes, run file; what cannot work
  * is said here, before the program runs. Driver's process, one thread. */
+#include "causal/backend.h"
 #include "causal/conductor_state.h"
+#include "binary/needed.h"
 #include "causal/experiment_events.h"
 #include "causal/preload.h"
 #include "causal/sweep.h"
@@ -41,7 +43,23 @@ static void index_warning(void *context, const char *text)
 /* Are binaries in scope besides the command's own? */
 static bool has_other_binaries(const struct ca_conductor *c)
 {
-	return strcmp(c->set->binary_scope, "%MAIN%") && strcmp(c->set->binary_scope, "MAIN");
+	return !ca_scope_follows(c->scope) && strcmp(c->set->binary_scope, "%MAIN%") &&
+	       strcmp(c->set->binary_scope, "MAIN");
+}
+
+static enum ca_status choose_backend(struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_err why;
+
+	c->backend = (enum ca_backend)c->set->backend;
+	if (c->backend == CA_BACKEND_TIMER || ca_backend_perf(&why) == CA_OK)
+		return CA_OK;
+	if (c->backend == CA_BACKEND_PERF)
+		return ca_err_set(err, CA_ERR_USAGE, "-b perf: %s, or take -b timer", why.text);
+	c->backend = CA_BACKEND_TIMER;
+	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
+		ca_conductor_say(c, 0, "timers give the samples, less exactly than perf could: %s", why.text);
+	return CA_OK;
 }
 
 static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
@@ -68,8 +86,8 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 	status = ca_session_grow(c->session_fd, c->session, CA_SLOTS_AHEAD, err);
 	c->session->conductor = (uint32_t)getpid();
 	c->session->period = (uint64_t)c->set->period;
-	c->session->backend = (uint32_t)c->set->backend;
-	c->session->verbose = (uint32_t)(int32_t)c->set->verbose;
+	c->session->backend = c->backend;
+	c->session->verbose = (uint32_t)ca_settings_level(c->set);
 	atomic_store(&c->session->heartbeat, ca_clock_now());
 	atomic_store(&c->session->sampling, 1);
 	ca_progress_join(c->progress, c->session, has_other_binaries(c));
@@ -126,7 +144,7 @@ static void point_record(void *context, const char *text)
 
 void ca_conductor_report_points(struct ca_conductor *c)
 {
-	bool first = !c->opt.sweep || ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_REPORT);
+	bool first = ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_REPORT);
 
 	static const char *const kinds[] = { [CA_POINT_THROUGHPUT] = "",
 					     [CA_POINT_BEGIN] = ", begin",
@@ -168,13 +186,35 @@ static bool is_shell(const char *path)
 	return false;
 }
 
+/* Is there something to be selected, in the program or in a library that may yet be taken? */
+static bool has_code(struct ca_conductor *c, const struct ca_index *index, const char *path)
+{
+	enum ca_mode mode = (enum ca_mode)c->set->mode;
+	struct ca_needed needed;
+	bool found = ca_regions_index_in_scope(c->scope, mode, index);
+
+	if (found || !ca_scope_follows(c->scope) || ca_needed_find(&needed, path, NULL) != CA_OK)
+		return found;
+	for (size_t i = 0; i < needed.n && !found; i++) {
+		struct ca_index *library;
+
+		if (ca_scope_use_of(c->scope, needed.path[i]) != CA_SCOPE_MAY_TAKE ||
+		    ca_index_open(&library, needed.path[i], CA_INDEX_FULL, index_warning, c, NULL) != CA_OK)
+			continue;
+		found = ca_regions_index_in_scope(c->scope, mode, library);
+		ca_index_close(library);
+	}
+	ca_needed_fini(&needed);
+	return found;
+}
+
 /* Index the command's binary before it runs: its own start then finds it done, and what
  * cannot work is said before anything has run. A launcher, shell or script says nothing
  * about the programs that it starts. */
 static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 {
 	char path[CA_PATH], real[4096];
-	bool first = !c->opt.sweep || ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_CHECK);
+	bool first = ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_CHECK);
 	struct ca_index *index;
 	enum ca_status status;
 	struct ca_preload bar;
@@ -190,13 +230,13 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	if (status != CA_OK)
 		return status;
 	if (ca_scope_has_binary(c->scope, real, true)) {
-		bool other = has_other_binaries(c);
+		bool code = has_other_binaries(c) || has_code(c, index, real);
 
-		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !other)
+		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !code)
 			status = ca_err_set(err, CA_ERR_USAGE,
 					    "%s has no debug information, which line mode needs: compile it with "
 					    "-g, or use -m function", path);
-		else if (!other && !ca_regions_index_in_scope(c->scope, (enum ca_mode)c->set->mode, index))
+		else if (!code)
 			status = ca_err_set(err, CA_ERR_USAGE,
 					    "nothing in %s is in scope: widen -F '%s' -S '%s', or name the library "
 					    "with -B", path, c->set->function_scope, c->set->source_scope);
@@ -208,6 +248,16 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	return status;
 }
 
+static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
+{
+	c->dict = ca_dict_new();
+	if (!c->dict)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	/* what only a timeline needs is not worth its cost otherwise */
+	c->session->timeline = *c->set->sinks != 0;
+	return ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+}
+
 static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 {
 	char *pool = ca_speedups_text(c->pool, c->pool_size);
@@ -216,7 +266,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 		.iteration = c->opt.iteration,
 		.command = c->opt.command,
 		.mode = c->set->mode == CA_MODE_LINE ? "line" : "function",
-		.backend = c->set->backend == CA_BACKEND_TIMER ? "timer" : "perf",
+		.backend = c->backend == CA_BACKEND_TIMER ? "timer" : "perf",
 		.end_to_end = c->set->end_to_end,
 		.speedups = pool ? pool : "",
 		.seed = (uint64_t)c->set->random_seed,
@@ -224,23 +274,11 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 	enum ca_status status = ca_results_open(&c->results, c->opt.dir, &info, &c->catalog, err);
 
 	free(pool);
-	return status;
-}
-
-static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
-{
-	enum ca_status status;
-
-	c->dict = ca_dict_new();
+	if (status)
+		return status;
 	c->results_sink = ca_results_sink_new(c->results);
-	if (!c->dict || !c->results_sink)
-		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	status = ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
-	if (status == CA_OK)
-		status = ca_sinks_add(c->sinks, &ca_sink_results, c->results_sink);
-	/* what only a timeline needs is not worth its cost otherwise */
-	c->session->timeline = *c->set->sinks != 0;
-	return status;
+	return c->results_sink ? ca_sinks_add(c->sinks, &ca_sink_results, c->results_sink) :
+				 ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 }
 
 void ca_conductor_dispose(struct ca_conductor *c)
@@ -249,6 +287,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
 	ca_conductor_points_free(c);
+	ca_conductor_scope_free(c);
 	ca_progress_free(c->progress);
 	ca_regions_free(c->regions);
 	ca_scope_free(c->scope);
@@ -277,22 +316,22 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	c->set = options->settings;
 	c->session_fd = -1;
 	c->length = c->set->experiment_min * 1e9;
-	ca_rng_init(&c->rng, c->set->random_seed ? (uint64_t)c->set->random_seed * 1000003u + c->opt.run :
-						   ca_clock_now() ^ (uint64_t)getpid() << 32);
+	ca_rng_init(&c->rng, ca_clock_now());
 	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
+	    (status = ca_conductor_scope_open(c, err)) == CA_OK &&
 	    (status = ca_progress_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK &&
 	    (status = ca_conductor_points_open(c, err)) == CA_OK &&
-	    (status = check_command(c, err)) == CA_OK && (status = open_session(c, err)) == CA_OK &&
+	    (status = check_command(c, err)) == CA_OK && (status = choose_backend(c, err)) == CA_OK &&
+	    (status = open_session(c, err)) == CA_OK &&
 	    (status = ca_objects_new(&c->objects, c->session, c->scope, c->progress, index_warning, c,
 				     err)) == CA_OK &&
 	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects, &c->catalog,
-				     err)) == CA_OK)
+				     err)) == CA_OK &&
+	    (status = open_sinks(c, err)) == CA_OK)
 		status = open_results(c, err);
 	c->slog = c->session ? ca_slog_new(c->session) : NULL;
 	if (status == CA_OK && !c->slog)
 		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	if (status == CA_OK)
-		status = open_sinks(c, err);
 	if (status != CA_OK) {
 		if (c->results)
 			ca_results_close(c->results, &c->sum, NULL);

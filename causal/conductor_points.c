@@ -386,6 +386,11 @@ static bool is_visited(const struct ca_conductor *c)
 	return ca_visits_sum(&visits) > 0;
 }
 
+bool ca_conductor_points_are_open(const struct ca_conductor *c)
+{
+	return c->points && !c->points->over && !has_macros(c);
+}
+
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_point_choice *p = c->points;

@@ -1,5 +1,6 @@
 /* The conductor's state, shared by its files: conductor.c (the state machine),
- * conductor_points.c (points chosen here) and conductor_open.c (everything before and after). Private to them. */
+ * conductor_points.c (points chosen here), conductor_scope.c (a scope that follows the samples)
+ * and conductor_open.c (everything before and after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_STATE_H
 #include "causal/conductor.h"
@@ -39,6 +40,8 @@ struct ca_conductor {
 	int session_fd;
 	char session_path[CA_PATH];
 	struct ca_scope *scope;
+	enum ca_backend backend; /* wanted, once it is known what can be had */
+	struct ca_conductor_scope *following; /* while no binaries are named, else NULL */
 	struct ca_progress *progress;
 	struct ca_point_choice *points; /* while points are to be chosen by us, else NULL */
 	struct ca_objects *objects;
@@ -49,7 +52,7 @@ struct ca_conductor {
 	struct ca_dict *dict;
 	struct ca_sinks *sinks; /* the results sink is always among them */
 	void *results_sink;
-	struct ca_rng rng;
+	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
 	unsigned *pool;
 	size_t pool_size;
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
@@ -81,6 +84,8 @@ bool ca_conductor_patched(const struct ca_conductor *c);
 /* conductor_points.c: progress points that are chosen here. In this order: */
 enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting);
+/* Is a point yet to be chosen in this run? */
+bool ca_conductor_points_are_open(const struct ca_conductor *c);
 /* Between experiments. True: not ready for one yet. */
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now);
 /* After the summary. */
@@ -88,6 +93,18 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 void ca_conductor_points_free(struct ca_conductor *c);
 /* Warn of points that cost too much. */
 void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_now *visits);
+
+/* conductor_scope.c: a scope that follows the samples. */
+enum ca_status ca_conductor_scope_open(struct ca_conductor *c, struct ca_err *err);
+/* True: held back, to be counted when it is known what is in scope. */
+bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
+			       bool waiting);
+void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now);
+/* Is it yet to be seen what is in scope? Then nothing should be chosen. */
+bool ca_conductor_scope_is_open(const struct ca_conductor *c);
+/* At the end of the run, for the next ones. */
+void ca_conductor_scope_close(struct ca_conductor *c);
+void ca_conductor_scope_free(struct ca_conductor *c);
 
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);

@@ -34,6 +34,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->runtime += run->summary.runtime;
 		f->samples += run->summary.samples;
 		f->in_scope += run->summary.in_scope;
+		f->periods += run->summary.periods;
 		f->visits += run->summary.visits;
 		f->started += run->summary.started;
 		for (size_t d = 0; d < CA_DROP_COUNT; d++) {
@@ -208,7 +209,7 @@ static const struct {
 	{ none_kept, "no experiment could be used: the machine was too busy to run them in time",
 	  "stop other programs, or use more runs (-n)" },
 	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",
-	  "add 0 to the speedups, for example -s 0,10-50:10, or use more runs (-n)" },
+	  "take few speedups, 0 among them, and more runs: -s 0,50 -n 10" },
 	{ only_zero, "all experiments ran at 0 %",
 	  "add other speedups, for example -s 0,10-50:10, or use more runs (-n)" },
 	{ none_sure, "there are too few experiments to tell",

@@ -11,7 +11,10 @@
 
 struct object {
 	_Atomic(struct ca_index *) index; /* released by the indexing thread */
+	_Atomic(struct ca_index *) full;  /* ... if the module was taken later. The runtimes keep the first
+					   * one, mapped or yet to be mapped: unwinding needs no more */
 	_Atomic int in_scope;             /* -1 no, 0 not known, 1 yes */
+	_Atomic int taken;                /* enum ca_objects_taken */
 };
 struct ca_objects {
 	struct ca_session *session;
@@ -94,6 +97,40 @@ static bool index_next(struct ca_objects *o)
 	return false;
 }
 
+static void take_module(struct ca_objects *o, uint32_t i)
+{
+	struct object *object = &o->object[i];
+	struct ca_index *index;
+	struct ca_err err;
+
+	if (atomic_load(&object->in_scope) < 1 &&
+	    (!atomic_load(&object->index) || !strcmp(o->session->module[i].path, CA_MODULE_VDSO) ||
+	     ca_index_open(&index, o->session->module[i].path, CA_INDEX_FULL, o->warning, o->context, &err) !=
+		     CA_OK)) {
+		atomic_store(&object->taken, CA_OBJECTS_FAILED);
+		return;
+	}
+	if (atomic_load(&object->in_scope) < 1) {
+		/* release: pairs with the acquire in ca_objects_index */
+		atomic_store_explicit(&object->full, index, memory_order_release);
+		atomic_store(&object->in_scope, 1);
+	}
+	atomic_store(&object->taken, CA_OBJECTS_TAKEN);
+}
+
+static bool take_next(struct ca_objects *o)
+{
+	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
+
+	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++)
+		if (atomic_load(&o->object[i].taken) == CA_OBJECTS_PENDING &&
+		    atomic_load(&o->object[i].in_scope)) {
+			take_module(o, i);
+			return true;
+		}
+	return false;
+}
+
 static void *run(void *p)
 {
 	struct ca_objects *o = p;
@@ -101,7 +138,7 @@ static void *run(void *p)
 	unsigned idle = 0;
 
 	while (!atomic_load_explicit(&o->stop, memory_order_relaxed)) {
-		if (index_next(o)) {
+		if (index_next(o) || take_next(o)) {
 			idle = 0;
 			continue;
 		}
@@ -139,16 +176,21 @@ void ca_objects_free(struct ca_objects *o)
 		return;
 	atomic_store(&o->stop, true);
 	pthread_join(o->thread, NULL);
-	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
+	for (uint32_t i = 0; i < CA_MAX_MODULES; i++) {
 		ca_index_close(atomic_load(&o->object[i].index));
+		ca_index_close(atomic_load(&o->object[i].full));
+	}
 	free(o);
 }
 
 const struct ca_index *ca_objects_index(struct ca_objects *o, uint32_t module)
 {
-	return module < CA_MAX_MODULES ?
-		       atomic_load_explicit(&o->object[module].index, memory_order_acquire) :
-		       NULL;
+	const struct ca_index *full;
+
+	if (module >= CA_MAX_MODULES)
+		return NULL;
+	full = atomic_load_explicit(&o->object[module].full, memory_order_acquire);
+	return full ? full : atomic_load_explicit(&o->object[module].index, memory_order_acquire);
 }
 
 bool ca_objects_in_scope(struct ca_objects *o, uint32_t module)
@@ -156,15 +198,14 @@ bool ca_objects_in_scope(struct ca_objects *o, uint32_t module)
 	return module < CA_MAX_MODULES && atomic_load(&o->object[module].in_scope) > 0;
 }
 
-unsigned ca_objects_count(struct ca_objects *o, unsigned *indexed)
+void ca_objects_take(struct ca_objects *o, uint32_t module)
 {
-	unsigned n = 0;
+	int not_asked = CA_OBJECTS_NOT_ASKED;
 
-	*indexed = 0;
-	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
-		if (ca_objects_in_scope(o, i)) {
-			n++;
-			*indexed += atomic_load(&o->object[i].index) != NULL;
-		}
-	return n;
+	atomic_compare_exchange_strong(&o->object[module].taken, &not_asked, CA_OBJECTS_PENDING);
+}
+
+enum ca_objects_taken ca_objects_taken(struct ca_objects *o, uint32_t module)
+{
+	return (enum ca_objects_taken)atomic_load(&o->object[module].taken);
 }

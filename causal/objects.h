@@ -20,7 +20,10 @@ void ca_objects_free(struct ca_objects *objects);
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module);
 /* May code of this module be selected? */
 bool ca_objects_in_scope(struct ca_objects *objects, uint32_t module);
-/* Modules seen so far that are in scope; *indexed: those with an index. */
-unsigned ca_objects_count(struct ca_objects *objects, unsigned *indexed);
+/* Take a module into the scope, whatever the scope says of it. The index that there was stays
+ * valid; the new one, with all that is known, comes by and by: see ca_objects_taken. */
+void ca_objects_take(struct ca_objects *objects, uint32_t module);
+enum ca_objects_taken { CA_OBJECTS_NOT_ASKED, CA_OBJECTS_PENDING, CA_OBJECTS_TAKEN, CA_OBJECTS_FAILED };
+enum ca_objects_taken ca_objects_taken(struct ca_objects *objects, uint32_t module);
 
 #endif

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -42,12 +43,13 @@ static bool is_go(int fd, const Elf64_Ehdr *e)
 	return false;
 }
 
-/* AT_SECURE: the loader drops LD_PRELOAD. Root keeps it. */
+/* AT_SECURE: the loader drops LD_PRELOAD. Root keeps it, and so do all where rights are ignored. */
 static bool has_more_rights(int fd)
 {
+	struct statvfs where;
 	struct stat info;
 
-	if (fstat(fd, &info))
+	if (fstat(fd, &info) || (fstatvfs(fd, &where) == 0 && (where.f_flag & ST_NOSUID)))
 		return false;
 	if (((info.st_mode & S_ISUID) && info.st_uid != getuid()) ||
 	    ((info.st_mode & S_ISGID) && info.st_gid != getgid()))

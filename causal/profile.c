@@ -134,7 +134,7 @@ static double sample_share(const struct ca_profile *profile, uint32_t region)
 	for (size_t i = 0; i < profile->sample_count; i++)
 		if (profile->samples[i].region == region)
 			count += profile->samples[i].count;
-	return profile->funnel.samples ? 100. * (double)count / (double)profile->funnel.samples
+	return profile->funnel.periods ? 100. * (double)count / (double)profile->funnel.periods
 				       : NAN;
 }
 

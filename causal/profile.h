@@ -11,7 +11,8 @@
 /* One run file. Strings are owned. */
 struct ca_profile_run {
 	unsigned number, iteration;
-	char *command, *mode, *backend, *speedups;
+	char *command, *mode, *speedups;
+	char *backend; /* "mixed" if threads had different ones */
 	bool end_to_end;
 	bool ended;                    /* the end record is there */
 	uint64_t seed, time, clock;    /* ns; time and clock are the same moment */
@@ -58,14 +59,14 @@ struct ca_profile_row {
 	const struct ca_profile_point *point;
 	const struct ca_curve *curve; /* its cells lie in point->estimates.cell */
 	enum ca_verdict verdict;
-	double samples; /* share of all samples that had it on the stack, percent; NAN unknown */
+	double samples; /* share of all samples, by weight, that had it on the stack, percent; NAN unknown */
 };
 
 /* Where the samples and the experiments went. */
 struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
 	size_t outside; /* the runtime was in none of their processes */
-	uint64_t runtime, samples, in_scope, dropped, visits, started, finished, kept;
+	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
 	uint64_t cut, no_visit, stalled, overflow, disturbed; /* experiments by flag */
 	uint64_t zeros;                            /* kept ones at 0 % */
 	uint64_t drop[CA_DROP_COUNT];

@@ -159,13 +159,16 @@ static struct json_object *profile_object(const struct ca_profile *profile)
 	static const struct ca_profile_run nothing;
 	const struct ca_profile_run *run = profile->runs ? profile->run : &nothing;
 	struct json_object *object = json_object_new_object(), *warnings = json_object_new_array();
-	const char *cause = NULL, *remedy = NULL;
+	const char *cause = NULL, *remedy = NULL, *backend = run->backend;
 
+	for (size_t i = 1; i < profile->runs; i++)
+		if (strcmp(profile->run[i].backend, backend))
+			backend = "mixed";
 	add_text(object, "format", "causal-profile");
 	add_count(object, "version", 1);
 	add_text(object, "command", run->command);
 	add_text(object, "mode", run->mode);
-	add_text(object, "backend", run->backend);
+	add_text(object, "backend", backend);
 	add(object, "end_to_end", json_object_new_boolean(run->end_to_end));
 	add_count(object, "seed", run->seed);
 	add_number(object, "runtime", (double)profile->funnel.runtime / 1e9, 3);

@@ -60,8 +60,9 @@ void ca_progress_report(const struct ca_progress *progress,
 /* Is the setting's text a wish to see what there is: "list" or "list:REGEX"? *filter: the regular
  * expression, "" for none; borrowed from names. */
 bool ca_progress_is_list(const char *names, const char **filter);
-/* Print what can be named in the index's binary, one per line. */
-enum ca_status ca_progress_list(FILE *out, const struct ca_index *index, const char *filter,
-				struct ca_err *err);
+/* Print what can be named in the index's binary and matches, one per line, as --progress takes it;
+ * *printed: how many. main: of the executable, where names need no library's in front. */
+enum ca_status ca_progress_list(FILE *out, const struct ca_index *index, bool main, const char *filter,
+				size_t *printed, struct ca_err *err);
 
 #endif

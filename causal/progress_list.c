@@ -1,12 +1,20 @@
 /* What can be a progress point in a binary: --progress=list. Driver's process, one thread. */
 #include "causal/progress.h"
+#include "binary/loops.h"
 #include "causal/progress_name.h"
 #include <stdlib.h>
 #include <string.h>
 
+enum { LOOPS = 64 }; /* of one function */
+
 struct list {
 	char **line; /* owned, and each string */
 	size_t n;
+	FILE *out;
+	const regex_t *filter;
+	const char *binary; /* its name, for those that need it in front */
+	bool main;
+	size_t printed;
 };
 
 bool ca_progress_is_list(const char *names, const char **filter)
@@ -46,18 +54,38 @@ static int by_text(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void print(FILE *out, struct list *list, const regex_t *filter)
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* What is in a library, and what would be read as something else, stands behind the binary's name. */
+static void print_line(struct list *list, const char *line)
+{
+	bool bare = list->main && (ca_progress_is_plain(line) || !strncmp(line, "usdt:", 5));
+	char *name = bare ? strdup(line) : join("%s!%s", list->binary, line);
+
+	if (name && (!regexec(list->filter, line, 0, NULL, 0) || !regexec(list->filter, name, 0, NULL, 0))) {
+		fprintf(list->out, "%s\n", name);
+		list->printed++;
+	}
+	free(name);
+}
+
+static void print(struct list *list)
 {
 	if (list->n)
 		qsort(list->line, list->n, sizeof *list->line, by_text);
 	for (size_t i = 0; i < list->n; i++)
-		if ((!i || strcmp(list->line[i], list->line[i - 1])) &&
-		    !regexec(filter, list->line[i], 0, NULL, 0))
-			fprintf(out, "%s\n", list->line[i]);
+		if (!i || strcmp(list->line[i], list->line[i - 1]))
+			print_line(list, list->line[i]);
 	for (size_t i = 0; i < list->n; i++)
 		free(list->line[i]);
 	free(list->line);
-	memset(list, 0, sizeof *list);
+	list->line = NULL;
+	list->n = 0;
 }
 
 static void list_probes(struct list *list, const struct ca_index *index)
@@ -77,7 +105,7 @@ static void list_functions(struct list *list, const struct ca_index *index)
 
 	for (size_t i = 0; i < ca_index_functions(index); i++) {
 		ca_index_function_at(index, i, &f);
-		if (!f.part && !f.synthetic)
+		if (!f.part)
 			add(list, strdup(f.name));
 	}
 	for (size_t i = 0; i < ca_index_inlines(index); i++) {
@@ -86,16 +114,35 @@ static void list_functions(struct list *list, const struct ca_index *index)
 	}
 }
 
+/* Where there are no lines to name a loop by. */
+static void list_loops(struct list *list, const struct ca_index *index)
+{
+	static struct ca_loop loop[LOOPS];
+	struct ca_index_function f;
+	struct ca_index_line line;
+	struct ca_loops *loops;
+
+	if (ca_loops_open(&loops, ca_index_binary(index), NULL) != CA_OK)
+		return;
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		size_t n;
+
+		ca_index_function_at(index, i, &f);
+		n = f.part || ca_index_find_line(index, f.low, &line) ?
+			    0 : ca_loops_find(loops, f.low, f.high, loop, LOOPS);
+		for (size_t k = 0; k < n; k++) {
+			char number[20];
+
+			snprintf(number, sizeof number, "%lx", (unsigned long)(loop[k].head - f.low));
+			add(list, join("%s+0x%s", f.name, number));
+		}
+	}
+	ca_loops_close(loops);
+}
+
 static int by_path(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* The file's name if that says which, else its whole path. */
@@ -141,11 +188,14 @@ static void list_lines(struct list *list, const struct ca_index *index)
 	free(file);
 }
 
-enum ca_status ca_progress_list(FILE *out, const struct ca_index *index, const char *filter,
-				struct ca_err *err)
+enum ca_status ca_progress_list(FILE *out, const struct ca_index *index, bool main, const char *filter,
+				size_t *printed, struct ca_err *err)
 {
-	struct list list = { 0 };
 	regex_t regex;
+	struct list list = { .out = out,
+			     .filter = &regex,
+			     .binary = base_name(ca_index_binary(index)),
+			     .main = main };
 	char reason[128];
 	int code = regcomp(&regex, filter, REG_EXTENDED | REG_NOSUB);
 
@@ -154,11 +204,14 @@ enum ca_status ca_progress_list(FILE *out, const struct ca_index *index, const c
 		return ca_err_set(err, CA_ERR_USAGE, "-P 'list:%s': bad regular expression: %s", filter, reason);
 	}
 	list_probes(&list, index);
-	print(out, &list, &regex);
+	print(&list);
 	list_functions(&list, index);
-	print(out, &list, &regex);
+	print(&list);
+	list_loops(&list, index);
+	print(&list);
 	list_lines(&list, index);
-	print(out, &list, &regex);
+	print(&list);
 	regfree(&regex);
+	*printed = list.printed;
 	return CA_OK;
 }

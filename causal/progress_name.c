@@ -111,6 +111,13 @@ void ca_progress_name_fini(struct ca_progress_name *name)
 	memset(name, 0, sizeof *name);
 }
 
+bool ca_progress_is_plain(const char *function)
+{
+	return *function && !strpbrk(function, "!;\t\n") && strncmp(function, "begin=", 6) &&
+	       strncmp(function, "usdt:", 5) && strncmp(function, "list", 4) && strcmp(function, "auto") &&
+	       strcmp(function, "ask") && strcmp(function, "none");
+}
+
 /* ---- matching -----------------------------------------------------------------------------*/
 bool ca_progress_is_file(const char *path, const char *file)
 {

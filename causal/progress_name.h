@@ -54,6 +54,8 @@ size_t ca_progress_name_places(const struct ca_progress_name *name, const struct
 bool ca_progress_name_near(const struct ca_progress_name *name, const struct ca_index *index,
 			   char *buffer, size_t size);
 
+/* Would a function of that name be taken for something else, or taken apart, if it stood alone? */
+bool ca_progress_is_plain(const char *function);
 /* Is `path` that file: the same, or with `file` as its last parts? */
 bool ca_progress_is_file(const char *path, const char *file);
 

@@ -1,6 +1,8 @@
 /* Regions; see regions.h. */
 #include "causal/regions.h"
 #include "binary/plan.h"
+#include "causal/sweep.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,6 @@ struct ca_regions {
 	struct info *info; /* by region id - 1 */
 	size_t infos;
 	uint64_t stamp;
-	double total;
 	struct ca_plan *plan[CA_MAX_MODULES];
 	struct ca_site pause[MAX_PAUSES]; /* spin loops of the modules that were selected in */
 	size_t pauses;
@@ -237,11 +238,19 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 				continue;
 			info->stamp = r->stamp;
 			info->samples += weight;
-			r->total += weight;
 			any = true;
 		}
 	}
 	return any;
+}
+
+void ca_regions_rescope(struct ca_regions *r, uint32_t module)
+{
+	for (size_t i = 0; i < r->room; i++)
+		if (r->table[i].place && CA_PLACE_MODULE(r->table[i].place) == module) {
+			r->table[i].n = 0;
+			resolve(r, &r->table[i]);
+		}
 }
 
 uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
@@ -249,16 +258,34 @@ uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
 	return region && region <= r->infos ? r->info[region - 1].samples : 0;
 }
 
-uint32_t ca_regions_draw(const struct ca_regions *r, double unit)
+static uint64_t key_of(const struct ca_region *region)
 {
-	double at = unit * r->total;
+	const char *part[] = { region->name, region->file, region->binary };
+	uint64_t key = region->line;
+
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+		for (const char *at = part[i]; *at; at++)
+			key = (key ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	return key;
+}
+
+/* Keys come from names, so neither the order in which regions were first seen nor a few samples
+ * more decide who wins. */
+uint32_t ca_regions_draw(const struct ca_regions *r, uint64_t number)
+{
+	double least = INFINITY;
+	uint32_t winner = 0;
 
 	for (size_t i = 0; i < r->infos; i++) {
-		at -= (double)r->info[i].samples;
-		if (at < 0 && r->info[i].samples)
-			return (uint32_t)(i + 1);
+		double time = ca_sweep_race(number, key_of(&r->catalog->region[i]),
+					    (double)r->info[i].samples);
+
+		if (time < least) {
+			least = time;
+			winner = (uint32_t)(i + 1);
+		}
 	}
-	return 0;
+	return winner;
 }
 
 uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)

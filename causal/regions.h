@@ -20,10 +20,13 @@ void ca_regions_free(struct ca_regions *regions);
  * its stack (each once). Returns whether there was any. */
 bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames,
 		      unsigned weight);
+/* The module has come into scope: forget that nothing in it may be selected. */
+void ca_regions_rescope(struct ca_regions *regions, uint32_t module);
 /* Samples counted for a region in this run. */
 uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region);
-/* A region drawn in proportion to where samples fell; unit is uniform in [0, 1). 0: none yet. */
-uint32_t ca_regions_draw(const struct ca_regions *regions, double unit);
+/* A region drawn in proportion to where samples fell; 0: none yet. Equal
+ * numbers draw the same region, as far as the samples agree. */
+uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number);
 /* The region with that identity if its binary is part of this run by now, else 0. */
 uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like);
 /* Fill ranges and, if exact is wanted and possible, sites and `exact` of the selection.

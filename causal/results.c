@@ -250,12 +250,33 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 	return put(results, record, err);
 }
 
+enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share,
+				bool in_scope, struct ca_err *err)
+{
+	struct json_object *record = new_record("scope");
+
+	add_text(record, "binary", binary);
+	json_object_object_add(record, "share", json_object_new_double(share));
+	add_bool(record, "in_scope", in_scope);
+	return put(results, record, err);
+}
+
 enum ca_status ca_results_warning(struct ca_results *results, const char *text, struct ca_err *err)
 {
 	struct json_object *record = new_record("warning");
 
 	add_text(record, "text", text);
 	return put(results, record, err);
+}
+
+static const char *backends_name(unsigned backends)
+{
+	unsigned perf = 1u << CA_BACKEND_PERF, timer = 1u << CA_BACKEND_TIMER;
+
+	return backends == (perf | timer) ? "mixed"
+	       : backends == perf	  ? "perf"
+	       : backends == timer	  ? "timer"
+					  : "none";
 }
 
 static enum ca_status put_end(struct ca_results *results, const struct ca_run_summary *summary,
@@ -267,6 +288,7 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_u64(record, "runtime", summary->runtime);
 	add_u64(record, "samples", summary->samples);
 	add_u64(record, "in_scope", summary->in_scope);
+	add_u64(record, "periods", summary->periods);
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		add_u64(drops, ca_results_drop_name(i), summary->drop[i]);
 	json_object_object_add(record, "drops", drops);
@@ -275,6 +297,7 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_u64(record, "visits", summary->visits);
 	add_u64(record, "handler_ns", summary->handler_ns);
 	add_u64(record, "cpu_ns", summary->cpu_ns);
+	add_text(record, "backend", backends_name(summary->backends));
 	if (summary->outside)
 		json_object_object_add(record, "outside", json_object_new_boolean(true));
 	return put(results, record, err);

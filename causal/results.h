@@ -46,10 +46,10 @@ struct ca_run_info {
 	unsigned iteration;   /* 1-based */
 	const char *const *command; /* NULL-terminated */
 	const char *mode;     /* "function" or "line" */
-	const char *backend;  /* "perf" or "timer" */
+	const char *backend;  /* "perf" or "timer": what it sets out with */
 	bool end_to_end;
 	const char *speedups; /* the pool of this variant, as text */
-	uint64_t seed;
+	uint64_t seed;        /* of the sweep's choices */
 };
 
 /* What the last record says: the funnel from samples to experiments. */
@@ -58,12 +58,14 @@ struct ca_run_summary {
 	uint64_t runtime;     /* ns, from exec to exit */
 	uint64_t samples;     /* taken */
 	uint64_t in_scope;    /* ... of which had a frame in scope */
+	uint64_t periods;     /* ... that they stand for; what regions' samples are counted in */
 	uint64_t drop[16];    /* by enum ca_drop */
 	uint64_t started;     /* experiments opened */
-	uint64_t kept;        /* experiments without a flag */
+	uint64_t kept;        /* experiments that can be used: no flag, or disturbed */
 	uint64_t visits;      /* of all progress points */
 	uint64_t handler_ns;  /* spent in handlers, all threads */
 	uint64_t cpu_ns;      /* CPU time of the program */
+	unsigned backends;    /* that threads had ticks from: 1 << enum ca_backend */
 	bool outside;         /* the runtime was in none of the run's processes */
 };
 
@@ -79,6 +81,9 @@ enum ca_status ca_results_experiment(struct ca_results *results,
 /* count: samples whose stack held that region so far in this run. */
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
 				  struct ca_err *err);
+/* A binary, its share of the CPU samples in percent, and whether its code could be selected. */
+enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share,
+				bool in_scope, struct ca_err *err);
 enum ca_status ca_results_warning(struct ca_results *results, const char *text, struct ca_err *err);
 enum ca_status ca_results_close(struct ca_results *results, const struct ca_run_summary *summary,
 				struct ca_err *err);
@@ -90,9 +95,9 @@ struct ca_profile; /* regions x points x speedups with estimates, read from a di
 enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, struct ca_err *err);
 /* Writes profile.json and profile.coz into dir, each by rename. */
 enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir, struct ca_err *err);
-/* The table for the terminal; width: columns available. Includes the reason and remedy
- * when the profile is empty. */
-void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width);
+/* The table for the terminal; width: columns available; colours: mark headings and verdicts.
+ * Includes the reason and remedy when the profile is empty. */
+void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width, bool colours);
 void ca_profile_free(struct ca_profile *profile);
 
 #endif

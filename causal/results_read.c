@@ -214,8 +214,9 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	return run->command && run->mode && run->backend && run->speedups;
 }
 
-static void read_end(struct ca_profile *profile, struct json_object *record)
+static bool read_end(struct ca_profile *profile, struct json_object *record)
 {
+	const char *backend = ca_results_json_string(record, "backend");
 	struct ca_profile_run *run = &profile->run[profile->runs - 1];
 	struct json_object *drops = ca_results_json_get(record, "drops");
 
@@ -225,6 +226,7 @@ static void read_end(struct ca_profile *profile, struct json_object *record)
 		.runtime = ca_results_json_u64(record, "runtime"),
 		.samples = ca_results_json_u64(record, "samples"),
 		.in_scope = ca_results_json_u64(record, "in_scope"),
+		.periods = ca_results_json_u64(record, "periods"),
 		.started = ca_results_json_u64(record, "started"),
 		.kept = ca_results_json_u64(record, "kept"),
 		.visits = ca_results_json_u64(record, "visits"),
@@ -234,6 +236,12 @@ static void read_end(struct ca_profile *profile, struct json_object *record)
 	};
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		run->summary.drop[i] = ca_results_json_u64(drops, ca_results_drop_name(i));
+	/* what the run really had goes before what it set out with */
+	if (*backend && strcmp(backend, "none")) {
+		free(run->backend);
+		run->backend = strdup(backend);
+	}
+	return run->backend;
 }
 
 static enum ca_status read_line(struct ca_profile *profile, struct json_object *record,
@@ -264,7 +272,7 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 	} else if (!strcmp(type, "warning")) {
 		ok = ca_profile_warn(profile, ca_results_json_string(record, "text")) == CA_OK;
 	} else if (!strcmp(type, "end")) {
-		read_end(profile, record);
+		ok = read_end(profile, record);
 	} /* other types: a later minor version may add some */
 	return ok ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "no memory to read %s", path);
 }

@@ -5,6 +5,7 @@
  *   COUNTING   those that are left, in windows
  *   DONE */
 #include "causal/scout.h"
+#include "causal/follow.h"
 #include "causal/progress.h"
 #include "causal/scout_find.h"
 #include "core/clock.h"
@@ -48,7 +49,7 @@ struct ca_scout {
 	struct ca_candidate candidate[CA_CANDIDATES];
 	struct ca_candidates set;
 	const char *reason;
-	char text[160]; /* of a reason that is made here */
+	char text[300]; /* of a reason that is made here */
 };
 
 struct ca_scout *ca_scout_new(struct ca_session *session, struct ca_objects *objects,
@@ -75,27 +76,8 @@ void ca_scout_free(struct ca_scout *s)
 
 void ca_scout_sample(struct ca_scout *s, const ca_place *frame, unsigned frames, bool waiting)
 {
-	struct ca_scout_samples *all = &s->samples;
-	size_t i = all->n;
-
-	if (s->phase != GATHERING || i == CA_CANDIDATE_SAMPLES)
-		return;
-	if (all->frames + frames > all->room) {
-		size_t room = 2 * (all->room + frames);
-		ca_place *more = realloc(all->frame, room * sizeof *more);
-
-		if (!more)
-			return;
-		all->frame = more;
-		all->room = room;
-	}
-	memcpy(all->frame + all->frames, frame, frames * sizeof *frame);
-	all->sample[i].first = (uint32_t)all->frames;
-	all->sample[i].frames = (uint16_t)frames;
-	all->sample[i].waiting = waiting;
-	all->frames += frames;
-	all->running += !waiting;
-	all->n++;
+	if (s->phase == GATHERING)
+		ca_scout_samples_add(&s->samples, frame, frames, 1, waiting);
 }
 
 /* ---- sites -------------------------------------------------------------------------------*/
@@ -178,6 +160,7 @@ static const char *name_elsewhere(struct ca_scout *s)
 {
 	size_t in[CA_MAX_MODULES] = { 0 }, most = 0;
 	const char *path, *slash;
+	char pattern[80];
 
 	for (size_t i = 0; i < s->samples.n; i++) {
 		uint32_t module = CA_PLACE_MODULE(s->samples.frame[s->samples.sample[i].first]);
@@ -192,9 +175,14 @@ static const char *name_elsewhere(struct ca_scout *s)
 		return "no function in scope is seen often enough";
 	path = s->session->module[most].path;
 	slash = strrchr(path, '/');
-	snprintf(s->text, sizeof s->text,
-		 "most samples are in %.80s, which is not in scope: add it with -B",
-		 slash ? slash + 1 : path);
+	ca_follow_pattern(path, pattern, sizeof pattern);
+	if (ca_scope_use_of(s->scope, path) == CA_SCOPE_EXCLUDED)
+		snprintf(s->text, sizeof s->text, "most samples are in %.80s, which cannot be selected",
+			 slash ? slash + 1 : path);
+	else
+		snprintf(s->text, sizeof s->text,
+			 "most samples are in %.80s, which is not in scope: -B 'MAIN;%s' takes it in",
+			 slash ? slash + 1 : path, pattern);
 	return s->text;
 }
 

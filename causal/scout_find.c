@@ -46,6 +46,33 @@ struct find {
 	size_t n;
 };
 
+bool ca_scout_samples_add(struct ca_scout_samples *all, const ca_place *frame, unsigned frames,
+			  unsigned weight, bool waiting)
+{
+	size_t i = all->n;
+
+	if (i == CA_CANDIDATE_SAMPLES)
+		return false;
+	if (all->frames + frames > all->room) {
+		size_t room = 2 * (all->room + frames);
+		ca_place *more = realloc(all->frame, room * sizeof *more);
+
+		if (!more)
+			return false;
+		all->frame = more;
+		all->room = room;
+	}
+	memcpy(all->frame + all->frames, frame, frames * sizeof *frame);
+	all->sample[i].first = (uint32_t)all->frames;
+	all->sample[i].frames = (uint16_t)frames;
+	all->sample[i].weight = (uint16_t)weight;
+	all->sample[i].waiting = waiting;
+	all->frames += frames;
+	all->running += !waiting;
+	all->n++;
+	return true;
+}
+
 /* ---- places ------------------------------------------------------------------------------*/
 static const struct ca_index *index_of(struct find *f, uint32_t module)
 {
@@ -107,14 +134,6 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Would --progress take it for something else, or take it apart? */
-static bool is_plain(const char *name)
-{
-	return *name && !strpbrk(name, "!;\t\n") && strncmp(name, "begin=", 6) &&
-	       strncmp(name, "usdt:", 5) && strncmp(name, "list", 4) && strcmp(name, "auto") &&
-	       strcmp(name, "ask") && strcmp(name, "none");
-}
-
 static bool put_name(const struct find *f, uint32_t module, const char *text, char *name)
 {
 	const struct ca_module *m = &f->session->module[module];
@@ -130,7 +149,7 @@ static bool put_name(const struct find *f, uint32_t module, const char *text, ch
 
 static bool name_function(const struct find *f, const struct function *function, char *name)
 {
-	return is_plain(function->name) && strcmp(function->name, "main") &&
+	return ca_progress_is_plain(function->name) && strcmp(function->name, "main") &&
 	       strcmp(function->name, "_start") &&
 	       put_name(f, function->module, function->name, name);
 }
@@ -169,9 +188,9 @@ static bool name_loop(struct find *f, const struct function *function, const str
 	else if (ca_index_find_line(index, loop->head, &line) && line.line && *line.file)
 		snprintf(text, sizeof text, "%s:%u", base_name(line.file), line.line);
 	if (!*text || !is_of_loop(f, index, loop, text))
-		snprintf(text, sizeof text, "%s+%#lx", function->name,
+		snprintf(text, sizeof text, "%s+0x%lx", function->name,
 			 (unsigned long)(loop->head - function->low));
-	return is_plain(text) && put_name(f, function->module, text, name);
+	return ca_progress_is_plain(text) && put_name(f, function->module, text, name);
 }
 
 /* ---- what was found ----------------------------------------------------------------------*/

@@ -11,11 +11,14 @@ struct ca_scout_samples {
 	size_t frames, room;
 	struct {
 		uint32_t first;
-		uint16_t frames;
+		uint16_t frames, weight;
 		bool waiting;
 	} sample[CA_CANDIDATE_SAMPLES];
 	size_t n, running;
 };
+/* Add a stack, innermost frame first; false: no room. */
+bool ca_scout_samples_add(struct ca_scout_samples *samples, const ca_place *frame, unsigned frames,
+			  unsigned weight, bool waiting);
 
 struct ca_scout_found {
 	char name[CA_SCOUT_NAME]; /* as --progress takes it */

@@ -1,6 +1,8 @@
 /* What all runs of a sweep share; see sweep.h. */
 #include "causal/sweep.h"
 #include "causal/conductor.h"
+#include "core/rng.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,8 @@
 enum { RUNS = 64 }; /* the first ones are enough */
 
 struct ca_sweep {
+	struct ca_rng rng;
+	uint64_t draw, pick; /* of the next experiment: its region, its card */
 	unsigned iteration;
 	struct ca_catalog choice; /* its last region */
 	unsigned *deck;           /* what is left of the pool, and behind it what was dealt */
@@ -16,17 +20,31 @@ struct ca_sweep {
 	unsigned said; /* enum ca_sweep_topic */
 	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
 	size_t runs;
+	struct ca_follow follow;
 };
 
-struct ca_sweep *ca_sweep_new(void)
+static void draw_next(struct ca_sweep *sweep)
 {
-	return calloc(1, sizeof(struct ca_sweep));
+	sweep->draw = ca_rng_next(&sweep->rng);
+	sweep->pick = ca_rng_next(&sweep->rng) >> 32; /* of so many, % is fair to a few cards */
+}
+
+struct ca_sweep *ca_sweep_new(uint64_t seed)
+{
+	struct ca_sweep *sweep = calloc(1, sizeof *sweep);
+
+	if (!sweep)
+		return NULL;
+	ca_rng_init(&sweep->rng, seed);
+	draw_next(sweep);
+	return sweep;
 }
 
 void ca_sweep_free(struct ca_sweep *sweep)
 {
 	if (sweep) {
 		ca_catalog_fini(&sweep->choice);
+		ca_follow_fini(&sweep->follow);
 		free(sweep->deck);
 	}
 	free(sweep);
@@ -57,29 +75,45 @@ static bool same_cards(const struct ca_sweep *sweep, const unsigned *pool, size_
 	return same;
 }
 
-unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n, struct ca_rng *rng)
+uint64_t ca_sweep_draw(const struct ca_sweep *sweep)
 {
-	size_t i;
-	unsigned card;
+	return sweep->draw;
+}
 
-	if (!sweep)
-		return pool[ca_rng_below(rng, n)];
+double ca_sweep_race(uint64_t draw, uint64_t key, double weight)
+{
+	struct ca_rng rng;
+
+	ca_rng_init(&rng, draw ^ key);
+	return -log1p(-ca_rng_unit(&rng)) / weight;
+}
+
+unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n)
+{
 	if (!same_cards(sweep, pool, n)) {
 		unsigned *deck = realloc(sweep->deck, n * sizeof *deck);
 
 		if (!deck)
-			return pool[ca_rng_below(rng, n)];
+			return pool[sweep->pick % n];
 		memcpy(deck, pool, n * sizeof *deck);
 		sweep->deck = deck;
 		sweep->cards = sweep->left = n;
 	}
-	if (!sweep->left)
-		sweep->left = n;
-	i = ca_rng_below(rng, sweep->left--);
-	card = sweep->deck[i];
-	sweep->deck[i] = sweep->deck[sweep->left];
-	sweep->deck[sweep->left] = card;
-	return card;
+	return sweep->deck[sweep->pick % sweep->left];
+}
+
+void ca_sweep_begun(struct ca_sweep *sweep)
+{
+	if (sweep->left) {
+		size_t i = sweep->pick % sweep->left--;
+		unsigned card = sweep->deck[i];
+
+		sweep->deck[i] = sweep->deck[sweep->left];
+		sweep->deck[sweep->left] = card;
+		if (!sweep->left)
+			sweep->left = sweep->cards;
+	}
+	draw_next(sweep);
 }
 
 const struct ca_region *ca_sweep_get_choice(const struct ca_sweep *sweep, unsigned iteration)
@@ -150,6 +184,11 @@ bool ca_sweep_counts_follow(const struct ca_sweep *sweep, size_t n)
 			return false;
 	}
 	return true;
+}
+
+struct ca_follow *ca_sweep_follow(struct ca_sweep *sweep)
+{
+	return &sweep->follow;
 }
 
 bool ca_sweep_find_command(const char *name, char *path, size_t size)

@@ -28,6 +28,7 @@ struct table {
 	uint32_t speedup[COLUMNS_MAX];
 	size_t columns;
 	size_t rows; /* shown */
+	bool colours;
 };
 
 /* ---- text ----------------------------------------------------------------------*/
@@ -60,26 +61,36 @@ static size_t text_width(const char *s)
 	return width;
 }
 
-/* Exactly `width` columns: filled up with spaces, or cut with an ellipsis. */
-static void put_text(FILE *out, const char *s, size_t width)
+static const char *put_characters(FILE *out, const char *s, size_t many)
 {
-	size_t have = text_width(s), show = have > width ? width - 1 : have;
-
-	for (size_t i = 0; i < show; i++) {
+	for (size_t i = 0; i < many; i++) {
 		size_t n = printable(s);
 
-		if (n)
+		if (out && n)
 			fwrite(s, 1, n, out);
-		else
+		else if (out)
 			fputc('?', out);
 		s += n ? n : 1;
 	}
-	if (have > width) {
+	return s;
+}
+
+/* Exactly `width` columns: filled up with spaces, or cut with an ellipsis. Of "libz.so!sub_5d80" the
+ * end tells one from the other. */
+static void put_text(FILE *out, const char *s, size_t width)
+{
+	size_t have = text_width(s);
+
+	if (have <= width) {
+		put_characters(out, s, have);
+		fprintf(out, "%*s", (int)(width - have), "");
+	} else if (strchr(s, '!')) {
 		fputs("…", out);
-		show++;
+		put_characters(out, put_characters(NULL, s, have - width + 1), width - 1);
+	} else {
+		put_characters(out, s, width - 1);
+		fputs("…", out);
 	}
-	for (; show < width; show++)
-		fputc(' ', out);
 }
 
 /* The same name may stand in several binaries: "libz.so!deflate", as --progress takes it. */
@@ -158,19 +169,19 @@ static void choose_columns(struct table *t, size_t room)
 		most = 5;
 	if (n > 10 && most > 5) /* readable beats complete: the rest is in profile.json */
 		most = 5;
-	t->columns = n < most ? n : most;
-	for (size_t c = 0; c < t->columns; c++) {
-		t->speedup[c] = level[c];
+	t->columns = 0;
+	for (size_t c = 0; c < n && c < most; c++) {
+		uint32_t nearest = level[c];
+
 		for (size_t i = 0; n > most && i < n; i++) {
 			int64_t want = (int64_t)wanted[most - 1][c] * 10000;
 
-			if (llabs(level[i] - want) < llabs(t->speedup[c] - want))
-				t->speedup[c] = level[i];
+			if (llabs(level[i] - want) < llabs(nearest - want))
+				nearest = level[i];
 		}
-		if (c && n > most && t->speedup[c] == t->speedup[c - 1]) {
-			t->columns--; /* two wishes met in one speedup; the list stays sorted */
-			break;
-		}
+		/* two wishes may meet in one speedup; the list is sorted */
+		if (!t->columns || nearest != t->speedup[t->columns - 1])
+			t->speedup[t->columns++] = nearest;
 	}
 	free(level);
 }
@@ -208,6 +219,15 @@ static void lay_out(struct table *t, unsigned width)
 	choose_columns(t, width > fixed + COLUMN ? (width - fixed) / COLUMN : 1);
 }
 
+/* With a mark of ECMA-48 (SGR), on terminals. */
+static void put_marked(const struct table *t, const char *mark, const char *text)
+{
+	if (t->colours)
+		fprintf(t->out, "\033[%sm%s\033[0m", mark, text);
+	else
+		fputs(text, t->out);
+}
+
 /* ---- lines ---------------------------------------------------------------------*/
 
 static void put_effect(FILE *out, const struct ca_cell *cell)
@@ -227,6 +247,12 @@ static void put_effect(FILE *out, const struct ca_cell *cell)
 
 static void put_row(const struct table *t, const struct ca_profile_row *row)
 {
+	static const char *const marks[] = {
+		[CA_VERDICT_WORTH] = "1;32", /* bold green */
+		[CA_VERDICT_NOT_WORTH] = "2", /* faint */
+		[CA_VERDICT_NOT_ENOUGH] = "33", /* yellow */
+		[CA_VERDICT_CANNOT_TELL] = "33",
+	};
 	const struct ca_cell *cell = row_cells(row);
 	char text[LABEL];
 
@@ -243,11 +269,15 @@ static void put_row(const struct table *t, const struct ca_profile_row *row)
 		else
 			fprintf(t->out, "%*s", COLUMN, "-    ");
 	}
-	fprintf(t->out, "%6zu  %s\n", row->curve->experiments, ca_verdict_name(row->verdict));
+	fprintf(t->out, "%6zu  ", row->curve->experiments);
+	put_marked(t, marks[row->verdict], ca_verdict_name(row->verdict));
+	fputc('\n', t->out);
 }
 
 static void put_header(const struct table *t)
 {
+	if (t->colours)
+		fputs("\033[1m", t->out);
 	put_text(t->out, "code", t->code);
 	fputc(' ', t->out);
 	put_text(t->out, "point", t->point);
@@ -257,7 +287,7 @@ static void put_header(const struct table *t)
 		snprintf(text, sizeof text, "%.4g %%", t->speedup[i] / 1e4);
 		fprintf(t->out, "%*s  ", COLUMN - 2, text);
 	}
-	fputs("  exps  verdict\n", t->out);
+	fprintf(t->out, "  exps  verdict%s\n", t->colours ? "\033[0m" : "");
 }
 
 /* The rows without enough data: a count and the first few names. */
@@ -307,7 +337,8 @@ static void put_reason(const struct table *t)
 
 	if (!ca_funnel_reason(t->profile, &cause, &remedy))
 		return;
-	fprintf(t->out, "%s: %s.\n", t->profile->rows ? "No verdict" : "No result", cause);
+	put_marked(t, "1", t->profile->rows ? "No verdict" : "No result");
+	fprintf(t->out, ": %s.\n", cause);
 	fprintf(t->out, "To do: %s.\n", remedy);
 	fprintf(t->out,
 		"Funnel: %" PRIu64 " samples, %" PRIu64 " dropped, %" PRIu64 " in scope; %" PRIu64
@@ -350,11 +381,11 @@ static void put_table(struct table *t, unsigned width)
 	put_reason(t);
 }
 
-void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width)
+void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width, bool colours)
 {
 	char *text = NULL;
 	size_t size = 0, done = 0;
-	struct table t = { .out = open_memstream(&text, &size), .profile = profile };
+	struct table t = { .out = open_memstream(&text, &size), .profile = profile, .colours = colours };
 
 	if (!t.out)
 		return;

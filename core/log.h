@@ -11,7 +11,7 @@ enum ca_log_level {
 	CA_LOG_SILENT = -1,
 	CA_LOG_ERROR = 0, /* something of ours failed, or is off */
 	CA_LOG_INFO = 1,  /* -v 1: what is being done */
-	CA_LOG_DEBUG = 2  /* -v 2 and more: how */
+	CA_LOG_DEBUG = 8  /* --debug: how */
 };
 
 /* Show messages up to `level` on `fd`. Default: CA_LOG_ERROR on 2. */

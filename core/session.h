@@ -180,7 +180,6 @@ struct ca_process {
 	_Atomic uint64_t patched; /* selection.seq whose sites are in place here (or given up) */
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
 	_Atomic uint32_t off;   /* the runtime switched itself off here; reason in off_text */
-	_Atomic uint32_t backend; /* enum ca_backend in use */
 	uint32_t main_module;
 	char off_text[160];
 };
@@ -219,9 +218,10 @@ struct ca_session {
 	uint32_t conductor;   /* pid */
 	uint64_t period;      /* ns of CPU time between samples */
 	uint32_t backend;     /* enum ca_backend wanted */
-	uint32_t verbose;
+	uint32_t verbose;     /* as ca_settings_level */
 	uint32_t timeline;    /* 1: delays and waits travel as events, too */
-	uint32_t reserved0;
+	_Atomic uint32_t backends; /* that threads had ticks from: 1 << enum ca_backend, by the
+				    * runtimes */
 	uint64_t reserved[7];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;       /* enum ca_session_state */

@@ -40,8 +40,7 @@ const struct ca_setting *ca_setting_get(enum ca_setting_id id)
 
 static bool owns_string(const struct ca_setting *setting)
 {
-	return setting->type == CA_TYPE_STRING || setting->type == CA_TYPE_PATTERNS ||
-	       setting->type == CA_TYPE_SPEEDUPS;
+	return setting->type >= CA_TYPE_STRING;
 }
 
 static void *member_of(struct ca_settings *settings, const struct ca_setting *setting)
@@ -59,42 +58,34 @@ static void dashed(const char *name, char *buffer, size_t size)
 	buffer[i] = '\0';
 }
 
-void ca_setting_option(const struct ca_setting *setting, char *buffer, size_t size)
+bool ca_setting_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size)
 {
-	dashed(*setting->options ? setting->options : setting->member, buffer, size);
-}
+	char member[64];
+	bool listed = false;
 
-/* Calls `each` for every long option of a row, until it returns true. */
-static bool each_option(const struct ca_setting *setting,
-			bool (*each)(void *context, const char *option), void *context)
-{
-	char option[64];
-
+	dashed(setting->member, member, sizeof member);
 	for (const char *at = setting->options; *at; at += strspn(at, " ")) {
-		dashed(at, option, sizeof option);
-		if (each(context, option))
+		dashed(at, buffer, size);
+		if (!i--)
 			return true;
+		listed = listed || !strcmp(buffer, member);
 		at += strcspn(at, " ");
 	}
-	dashed(setting->member, option, sizeof option);
-	return each(context, option);
-}
-
-static bool same_option(void *context, const char *option)
-{
-	return !strcmp(context, option);
+	snprintf(buffer, size, "%s", member);
+	return !i && !listed;
 }
 
 const struct ca_setting *ca_setting_find_option(const char *name)
 {
-	char wanted[64];
+	char wanted[64], option[64];
 
 	dashed(name, wanted, sizeof wanted);
 	if (strlen(name) != strlen(wanted))
 		return NULL;
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-		if (each_option(&table[i], same_option, wanted))
-			return &table[i];
+		for (size_t j = 0; ca_setting_option(&table[i], j, option, sizeof option); j++)
+			if (!strcmp(option, wanted))
+				return &table[i];
 	return NULL;
 }
 
@@ -116,38 +107,31 @@ const struct ca_setting *ca_setting_find_key(const char *key)
 	return NULL;
 }
 
-struct offer {
-	struct ca_nearest nearest;
-	char *best;
-	size_t size;
-};
-
-static bool offer_option(void *context, const char *option)
+/* `option` lives in the caller's buffer: keep a copy of the best one. */
+static void offer(struct ca_nearest *nearest, const char *option, char *best, size_t size)
 {
-	struct offer *offer = context;
-	const char *before = offer->nearest.best;
+	const char *before = nearest->best;
 
-	/* `option` lives in the caller's buffer: keep a copy of the best one. */
-	ca_nearest_offer(&offer->nearest, option);
-	if (offer->nearest.best != before) {
-		snprintf(offer->best, offer->size, "%s", option);
-		offer->nearest.best = offer->best;
+	ca_nearest_offer(nearest, option);
+	if (nearest->best != before) {
+		snprintf(best, size, "%s", option);
+		nearest->best = best;
 	}
-	return false;
 }
 
 const char *ca_setting_near_option(const char *name)
 {
 	static _Thread_local char best[64];
-	char wanted[64];
-	struct offer offer = { .nearest = { .name = wanted }, .best = best, .size = sizeof best };
+	char wanted[64], option[64];
+	struct ca_nearest nearest = { .name = wanted };
 
 	dashed(name, wanted, sizeof wanted);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-		each_option(&table[i], offer_option, &offer);
-	offer_option(&offer, "help");
-	offer_option(&offer, "version");
-	return offer.nearest.best;
+		for (size_t j = 0; ca_setting_option(&table[i], j, option, sizeof option); j++)
+			offer(&nearest, option, best, sizeof best);
+	offer(&nearest, "help", best, sizeof best);
+	offer(&nearest, "version", best, sizeof best);
+	return nearest.best;
 }
 
 const char *ca_setting_near_key(const char *key)
@@ -221,6 +205,11 @@ static char *choice_text(const struct ca_setting *setting, int value)
 	return strndup(at, strcspn(at, " "));
 }
 
+int ca_settings_level(const struct ca_settings *settings)
+{
+	return (int)settings->verbose + (settings->debug ? 8 : 0);
+}
+
 char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id)
 {
 	const struct ca_setting *setting = &table[id];
@@ -239,6 +228,7 @@ char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id
 	case CA_TYPE_STRING:
 	case CA_TYPE_PATTERNS:
 	case CA_TYPE_SPEEDUPS:
+	case CA_TYPE_SINKS:
 		break;
 	}
 	return strdup(*(char *const *)member);

@@ -23,7 +23,8 @@ enum ca_setting_type {
 	CA_TYPE_CHOICE,
 	CA_TYPE_STRING,
 	CA_TYPE_PATTERNS,
-	CA_TYPE_SPEEDUPS
+	CA_TYPE_SPEEDUPS,
+	CA_TYPE_SINKS
 };
 
 enum ca_setting_use { CA_USE_RUN, CA_USE_SWEEP, CA_USE_COMMAND };
@@ -50,6 +51,7 @@ enum ca_mode { CA_MODE_FUNCTION, CA_MODE_LINE };
 #define CA_MEMBER_STRING   char *
 #define CA_MEMBER_PATTERNS char *
 #define CA_MEMBER_SPEEDUPS char *
+#define CA_MEMBER_SINKS    char *
 struct ca_settings {
 #define CA_SETTING(ID, member, type, ...) CA_MEMBER_##type member;
 #include "core/settings.def"
@@ -62,6 +64,7 @@ struct ca_settings {
 #undef CA_MEMBER_STRING
 #undef CA_MEMBER_PATTERNS
 #undef CA_MEMBER_SPEEDUPS
+#undef CA_MEMBER_SINKS
 
 /* One row of the table; all strings are constants. */
 struct ca_setting {
@@ -79,8 +82,8 @@ struct ca_setting {
 };
 
 const struct ca_setting *ca_setting_get(enum ca_setting_id id);
-/* The preferred long option, without dashes. */
-void ca_setting_option(const struct ca_setting *setting, char *buffer, size_t size);
+/* The i-th long option, the preferred one first, without dashes. False: there are not so many. */
+bool ca_setting_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size);
 /* By long option (any of its names, '_' counts as '-') or by short one, or by configuration key
  * (CAUSAL_X, x, any case). NULL if there is none. */
 const struct ca_setting *ca_setting_find_option(const char *name);
@@ -103,6 +106,8 @@ void ca_settings_fini(struct ca_settings *settings);
 enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id id,
 			       const char *text, enum ca_origin origin, const char *name,
 			       struct ca_err *err);
+/* How much is to be said: --verbose, and 8 more with --debug. */
+int ca_settings_level(const struct ca_settings *settings);
 /* The value as text that ca_settings_set takes. Owned by the caller; NULL: no memory. */
 char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id);
 

@@ -1,6 +1,7 @@
 /* Checking one setting's text and storing its value; see core/settings.h.
  * An error names the setting as the user wrote it, the value, and the remedy. */
 #include "core/settings.h"
+#include "core/sink.h"
 #include "core/speedups.h"
 #include <ctype.h>
 #include <errno.h>
@@ -198,6 +199,17 @@ static enum ca_status set_speedups(const struct ca_setting *setting, const char 
 	return set_string(setting, name, text, value, err);
 }
 
+static enum ca_status set_sinks(const struct ca_setting *setting, const char *name,
+				const char *text, union value *value, struct ca_err *err)
+{
+	struct ca_err reason;
+	enum ca_status status = ca_sinks_check(text, &reason);
+
+	if (status)
+		return ca_err_set(err, status, "%s: %s", name, reason.text);
+	return set_string(setting, name, text, value, err);
+}
+
 static void store(void *member, enum ca_setting_type type, union value value)
 {
 	switch (type) {
@@ -216,6 +228,7 @@ static void store(void *member, enum ca_setting_type type, union value value)
 	case CA_TYPE_STRING:
 	case CA_TYPE_PATTERNS:
 	case CA_TYPE_SPEEDUPS:
+	case CA_TYPE_SINKS:
 		free(*(char **)member);
 		*(char **)member = value.string;
 		break;
@@ -231,7 +244,7 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 		[CA_TYPE_BOOL] = set_bool,         [CA_TYPE_INT] = set_int,
 		[CA_TYPE_REAL] = set_real,         [CA_TYPE_CHOICE] = set_choice,
 		[CA_TYPE_STRING] = set_string,     [CA_TYPE_PATTERNS] = set_patterns,
-		[CA_TYPE_SPEEDUPS] = set_speedups,
+		[CA_TYPE_SPEEDUPS] = set_speedups, [CA_TYPE_SINKS] = set_sinks,
 	};
 	const struct ca_setting *setting = ca_setting_get(id);
 	union value value;

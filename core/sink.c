@@ -25,12 +25,9 @@ struct ca_sinks {
 	size_t count;
 };
 
-static const struct ca_sink_ops *find_ops(const char *name)
+const struct ca_sink_ops *ca_sink_get(size_t i)
 {
-	for (size_t i = 0; i < KNOWN; i++)
-		if (strcmp(known[i]->name, name) == 0)
-			return known[i];
-	return NULL;
+	return i < KNOWN ? known[i] : NULL;
 }
 
 static enum ca_status refuse(const char *name, struct ca_err *err)
@@ -45,19 +42,33 @@ static enum ca_status refuse(const char *name, struct ca_err *err)
 }
 
 /* item: "NAME" or "NAME=TARGET"; it is cut in two in place. */
+static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **target,
+			   struct ca_err *err)
+{
+	*target = strchr(item, '=');
+	if (*target)
+		*(*target)++ = '\0';
+	for (size_t i = 0; i < KNOWN; i++) {
+		if (strcmp(known[i]->name, item))
+			continue;
+		*ops = known[i];
+		if (!*target || **target)
+			return CA_OK;
+		return ca_err_set(err, CA_ERR_USAGE, "'%s=' names no target; write one after it, or no =", item);
+	}
+	return refuse(item, err);
+}
+
 static enum ca_status open_one(struct ca_sinks *sinks, char *item, const struct ca_dict *dict,
 			       const void *context, struct ca_err *err)
 {
 	const struct ca_sink_ops *ops;
-	enum ca_status status = CA_OK;
 	void *state = NULL;
-	char *target = strchr(item, '=');
+	char *target;
+	enum ca_status status = find(item, &ops, &target, err);
 
-	if (target)
-		*target++ = '\0';
-	ops = find_ops(item);
-	if (!ops)
-		return refuse(item, err);
+	if (status || !sinks) /* NULL: only to be checked */
+		return status;
 	if (ops->open)
 		status = ops->open(&state, target, dict, context, err);
 	if (status)
@@ -68,23 +79,38 @@ static enum ca_status open_one(struct ca_sinks *sinks, char *item, const struct 
 	return status;
 }
 
-enum ca_status ca_sinks_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
-			     const void *context, struct ca_err *err)
+static enum ca_status open_all(struct ca_sinks *sinks, const char *spec, const struct ca_dict *dict,
+			       const void *context, struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
-	struct ca_sinks *made = calloc(1, sizeof *made);
-	char *copy = strdup(spec ? spec : "");
-	char *rest = copy;
+	char *copy = strdup(spec), *rest = copy;
 
-	if (!made || !copy)
-		status = ca_err_set(err, CA_ERR_NOMEM, "no memory for the sinks");
+	if (!copy)
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the sinks");
 	while (!status && rest && *rest) {
 		char *item = strsep(&rest, ",");
 
 		if (*item)
-			status = open_one(made, item, dict, context, err);
+			status = open_one(sinks, item, dict, context, err);
 	}
 	free(copy);
+	return status;
+}
+
+enum ca_status ca_sinks_check(const char *spec, struct ca_err *err)
+{
+	return open_all(NULL, spec, NULL, NULL, err);
+}
+
+enum ca_status ca_sinks_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
+			     const void *context, struct ca_err *err)
+{
+	struct ca_sinks *made = calloc(1, sizeof *made);
+	enum ca_status status;
+
+	if (!made)
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the sinks");
+	status = open_all(made, spec, dict, context, err);
 	if (status)
 		ca_sinks_close(made);
 	else

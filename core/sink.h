@@ -28,6 +28,11 @@ struct ca_sink_ops {
 	void (*close)(void *state);
 };
 
+/* The i-th that --sinks knows; NULL: there are not so many. */
+const struct ca_sink_ops *ca_sink_get(size_t i);
+/* Is it a specification of known ones? CA_ERR_USAGE: the text says which are. Opens nothing. */
+enum ca_status ca_sinks_check(const char *spec, struct ca_err *err);
+
 struct ca_sinks; /* several open sinks that receive the same events */
 
 /* spec: comma-separated names, each optionally "=target"; "" opens none. */

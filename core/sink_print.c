@@ -46,7 +46,8 @@ static enum ca_status open_print(void **state, const char *target, const struct 
 	printer->file = target ? fopen(target, "we") : stderr;
 	if (!printer->file) {
 		free(printer);
-		return ca_err_set(err, CA_ERR_IO, "print sink: cannot write %s: %s", target,
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "the print sink cannot write %s (%s); give another file", target,
 				  strerror(errno));
 	}
 	*state = printer;
@@ -102,7 +103,7 @@ static void close_print(void *state)
 
 const struct ca_sink_ops ca_sink_print = {
 	.name = "print",
-	.description = "one readable line per event, on stderr or into =FILE",
+	.description = "a readable line per event, on stderr or into =FILE, which each run writes anew",
 	.open = open_print,
 	.events = print_events,
 	.close = close_print,

@@ -185,12 +185,14 @@ enum ca_status ca_child_runtime(const struct ca_settings *settings, char **path,
 				  "libcausal-rt.so is not where causal is installed; run make "
 				  "install, or give its path with --runtime");
 	if (strpbrk(found, ": ")) {
-		ca_err_set(err, CA_ERR_UNSUPPORTED,
-			   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot carry; "
-			   "install elsewhere",
-			   found);
+		enum ca_status status =
+			ca_err_set(err, given ? CA_ERR_USAGE : CA_ERR_UNSUPPORTED,
+				   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot "
+				   "carry; %s",
+				   found, given ? "give it by another path" : "install elsewhere");
+
 		free(found);
-		return CA_ERR_UNSUPPORTED;
+		return status;
 	}
 	*path = found;
 	return CA_OK;

@@ -49,7 +49,7 @@ static void put_settings(FILE *file, const struct ca_settings *settings, bool ax
 			continue;
 		text = ca_settings_text(settings, setting->id);
 		fprintf(file, "%-*s = ", width, setting->env);
-		if (setting->type == CA_TYPE_STRING || setting->type == CA_TYPE_PATTERNS)
+		if (setting->type >= CA_TYPE_STRING && setting->type != CA_TYPE_SPEEDUPS)
 			put_text(file, text ? text : "");
 		else
 			fputs(text ? text : "", file);

@@ -1,5 +1,6 @@
 /* --help, from the settings table; see driver/help.h. */
 #include "driver/help.h"
+#include "core/sink.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,16 @@ bool ca_help_is_on(const struct ca_setting *setting)
 	return setting->type == CA_TYPE_BOOL && !strcmp(setting->standard, "true");
 }
 
+void ca_help_choices(FILE *out, const struct ca_setting *setting)
+{
+	const struct ca_sink_ops *sink;
+
+	if (*setting->choices)
+		fprintf(out, "; one of: %s", setting->choices);
+	for (size_t i = 0; setting->type == CA_TYPE_SINKS && (sink = ca_sink_get(i)); i++)
+		fprintf(out, "%s %s (%s)", i ? "," : "; one of:", sink->name, sink->description);
+}
+
 char *ca_help_text(const struct ca_setting *setting)
 {
 	char *text = NULL;
@@ -57,8 +68,7 @@ char *ca_help_text(const struct ca_setting *setting)
 	if (!out)
 		return NULL;
 	fputs(setting->help, out);
-	if (*setting->choices)
-		fprintf(out, "; one of: %s", setting->choices);
+	ca_help_choices(out, setting);
 	if (has_default(setting))
 		fprintf(out, "; default %s%s%s", setting->standard, *setting->unit ? " " : "",
 			setting->unit);
@@ -94,31 +104,32 @@ static void put_wrapped(FILE *out, const char *text)
 /* The letter and all long names, the preferred one first. */
 static void put_names(FILE *out, const struct ca_setting *setting)
 {
-	char option[64], member[64];
+	char option[64];
 	const char *argument = setting->argument;
 
-	ca_setting_option(setting, option, sizeof option);
+	ca_setting_option(setting, 0, option, sizeof option);
 	if (*setting->letter)
 		fprintf(out, "  -%s, --%s", setting->letter, option);
 	else
 		fprintf(out, "      --%s%s", ca_help_is_on(setting) ? "[no-]" : "", option);
 	if (*argument)
 		fprintf(out, "%s%s", argument[0] == '[' && argument[1] == '=' ? "" : " ", argument);
-	snprintf(member, sizeof member, "%s", setting->member);
-	for (char *at = member; *at; at++)
-		if (*at == '_')
-			*at = '-';
-	if (strcmp(member, option))
-		fprintf(out, "  (also --%s)", member);
+	for (size_t i = 1; ca_setting_option(setting, i, option, sizeof option); i++)
+		fprintf(out, "%s--%s", i == 1 ? "  (also " : ", ", option);
+	if (ca_setting_option(setting, 1, option, sizeof option))
+		putc(')', out);
 	putc('\n', out);
 }
 
 void ca_help_options(FILE *out)
 {
 	fputs("Usage: causal [OPTIONS] -- COMMAND [ARGUMENTS]\n"
-	      "       causal COMMAND [ARGUMENTS]\n\n"
+	      "       causal COMMAND [ARGUMENTS]\n"
+	      "       causal selftest\n\n"
 	      "Tells how much faster a program would be if parts of its code were faster.\n"
-	      "Options end at --; if the first word is no option, everything is the command.\n",
+	      "Options end at --; if the first word is no option, everything is the command.\n"
+	      "--no-X turns a switch off. causal selftest tells whether predictions can be\n"
+	      "trusted on this machine, now (exit status 0 or 1).\n",
 	      out);
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, "\n%s\n", ca_help_group((enum ca_setting_group)group));

@@ -19,7 +19,9 @@ void ca_help_config(FILE *out);
 const char *ca_help_group(enum ca_setting_group group);
 /* A switch that is on unless told otherwise: it is written --no-X. */
 bool ca_help_is_on(const struct ca_setting *setting);
-/* "Words [CAUSAL_X, default Y, one of: ...]" */
+/* "; one of: ...", where a value is one of a few. */
+void ca_help_choices(FILE *out, const struct ca_setting *setting);
+/* "Words; one of: ...; default Y [CAUSAL_X]" */
 char *ca_help_text(const struct ca_setting *setting);
 
 #endif

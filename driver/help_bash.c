@@ -1,5 +1,6 @@
 /* Bash completion and the sample configuration, from the settings table; see driver/help.h. */
 #include "driver/help.h"
+#include "core/sink.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +13,20 @@ static void put_names(FILE *out, const struct ca_setting *setting)
 {
 	char option[64];
 
-	ca_setting_option(setting, option, sizeof option);
+	for (size_t i = 0; ca_setting_option(setting, i, option, sizeof option); i++)
+		fprintf(out, "%s--%s", i ? "|" : "", option);
 	if (*setting->letter)
-		fprintf(out, "-%s|", setting->letter);
-	fprintf(out, "--%s", option);
+		fprintf(out, "|-%s", setting->letter);
+}
+
+static void put_sinks(FILE *out)
+{
+	const struct ca_sink_ops *sink;
+
+	fputs("COMPREPLY=($(compgen -W '", out);
+	for (size_t i = 0; (sink = ca_sink_get(i)); i++)
+		fprintf(out, "%s%s", i ? " " : "", sink->name);
+	fputs("' -- \"$word\"))", out);
 }
 
 /* What may follow an option: choices, folders, files, or nothing that we know. */
@@ -28,6 +39,8 @@ static void put_case(FILE *out, const struct ca_setting *setting)
 	fputs(")\n\t\t", out);
 	if (setting->type == CA_TYPE_CHOICE)
 		fprintf(out, "COMPREPLY=($(compgen -W '%s' -- \"$word\"))", setting->choices);
+	else if (setting->type == CA_TYPE_SINKS)
+		put_sinks(out);
 	else if (setting->id == CA_SETTING_OUTPUT || setting->id == CA_SETTING_GENERATE_CONFIGS)
 		fputs("COMPREPLY=($(compgen -d -- \"$word\"))", out);
 	else if (setting->id == CA_SETTING_CONFIG_FILE || setting->id == CA_SETTING_RUNTIME)
@@ -57,15 +70,17 @@ void ca_help_bash(FILE *out)
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
 		put_case(out, ca_setting_get((enum ca_setting_id)i));
 	fputs("\tesac\n\tif [[ $word != -* ]]; then\n"
-	      "\t\tCOMPREPLY=($(compgen -c -- \"$word\"))\n\t\treturn\n\tfi\n"
+	      "\t\tCOMPREPLY=($(compgen -c -- \"$word\"))\n"
+	      "\t\t((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W selftest -- \"$word\"))\n"
+	      "\t\treturn\n\tfi\n"
 	      "\tCOMPREPLY=($(compgen -W '--help --version",
 	      out);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
 		char option[64];
 
-		ca_setting_option(setting, option, sizeof option);
-		fprintf(out, " --%s%s", ca_help_is_on(setting) ? "no-" : "", option);
+		for (size_t j = 0; ca_setting_option(setting, j, option, sizeof option); j++)
+			fprintf(out, " --%s%s", ca_help_is_on(setting) ? "no-" : "", option);
 		if (*setting->letter)
 			fprintf(out, " -%s", setting->letter);
 	}
@@ -84,8 +99,7 @@ void ca_help_config(FILE *out)
 			if ((int)setting->group != group || setting->use == CA_USE_COMMAND)
 				continue;
 			fprintf(out, "\n# %s", setting->help);
-			if (*setting->choices)
-				fprintf(out, "; one of: %s", setting->choices);
+			ca_help_choices(out, setting);
 			if (*setting->unit)
 				fprintf(out, "; in %s", setting->unit);
 			fprintf(out, "\n#%s = %s\n", setting->env,

@@ -26,13 +26,14 @@ static void put_option(FILE *out, const struct ca_setting *setting)
 	const char *argument = setting->argument;
 	char option[64], *text = ca_help_text(setting);
 
-	ca_setting_option(setting, option, sizeof option);
 	fputs(".TP\n", out);
 	if (*setting->letter)
 		fprintf(out, "\\fB\\-%s\\fR, ", setting->letter);
-	fputs(ca_help_is_on(setting) ? "\\fB\\-\\-[no\\-]" : "\\fB\\-\\-", out);
-	put_escaped(out, option);
-	fputs("\\fR", out);
+	for (size_t i = 0; ca_setting_option(setting, i, option, sizeof option); i++) {
+		fprintf(out, "%s\\fB\\-\\-%s", i ? ", " : "", ca_help_is_on(setting) ? "[no\\-]" : "");
+		put_escaped(out, option);
+		fputs("\\fR", out);
+	}
 	if (*argument) {
 		fputs(argument[0] == '[' && argument[1] == '=' ? "\\fI" : " \\fI", out);
 		put_escaped(out, argument);
@@ -96,6 +97,7 @@ void ca_help_man(FILE *out)
 	      ".SH SYNOPSIS\n"
 	      ".B causal\n[\\fIOPTIONS\\fR] \\fB\\-\\-\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
 	      ".br\n.B causal\n\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
+	      ".br\n.B causal selftest\n"
 	      ".SH DESCRIPTION\n"
 	      "Runs the command, once for every variant and iteration, and finds by experiment "
 	      "how much faster the whole program would be if a function or line were faster: "
@@ -104,7 +106,11 @@ void ca_help_man(FILE *out)
 	      ".PP\n"
 	      "The program's standard output is left alone; all that causal says goes to standard "
 	      "error. Options end at \\fB\\-\\-\\fR. If the first word is no option, everything is "
-	      "the command.\n",
+	      "the command. \\fB\\-\\-no\\-\\fIX\\fR turns a switch off.\n"
+	      ".PP\n"
+	      "\\fBcausal selftest\\fR looks at the machine and profiles two programs of its own, whose "
+	      "answer is known, to tell whether predictions can be trusted here, now: exit status 0 if "
+	      "so, else 1. A program of that name is run by \\fBcausal \\-\\- selftest\\fR.\n",
 	      out);
 	put_options(out);
 	fputs(".SH CONFIGURATION\n"
@@ -119,7 +125,10 @@ void ca_help_man(FILE *out)
 	      ".TP\n.I causal\\-out/<app>\\-<time>/run\\-NNNN.jsonl\n"
 	      "What was recorded in each run.\n"
 	      ".TP\n.I profile.json\nAll runs of the directory merged, with estimates.\n"
+	      ".TP\n.I progress.json\nThe progress points that were chosen, where none were named.\n"
 	      ".TP\n.I profile.coz\nThe same for Coz's viewer.\n"
+	      ".TP\n.I ~/.cache/causal\nIndexes of programs and libraries; in \\fI$XDG_CACHE_HOME\\fR if "
+	      "that is set, in \\fI/tmp/causal\\-UID\\fR where there is no home directory.\n"
 	      ".SH EXIT STATUS\n"
 	      "That of the first run that failed, else 0; 126 if the command cannot be executed, "
 	      "127 if it is not found, 128+\\fIN\\fR if signal \\fIN\\fR ended it, 2 for a mistake "

@@ -2,6 +2,7 @@
  * hear of mistakes: the command, the values, the places. */
 #include "driver/job.h"
 #include "causal/results.h"
+#include "core/clock.h"
 #include "driver/child.h"
 #include "driver/configs.h"
 #include "driver/output.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 static bool generates_configs(const struct ca_settings *settings)
@@ -45,6 +47,16 @@ static enum ca_status read_settings(struct ca_job *job, struct ca_err *err)
 	return status;
 }
 
+/* Short enough to be typed, and exact in every reader of JSON. */
+static int64_t new_seed(void)
+{
+	uint32_t seed = 0;
+
+	if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+		seed = (uint32_t)(ca_clock_now() / 1000);
+	return seed ? seed : 1;
+}
+
 static int check_command(const struct ca_job *job, struct ca_err *err)
 {
 	if (!job->options.command) {
@@ -62,6 +74,30 @@ static const char *base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Patterns were checked when they were set. */
+static bool matches(const char *pattern, const char *text)
+{
+	regex_t compiled;
+	bool found;
+
+	if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))
+		return false;
+	found = !regexec(&compiled, text, 0, NULL, 0);
+	regfree(&compiled);
+	return found;
+}
+
+static enum ca_status check_launcher(const struct ca_job *job, struct ca_err *err)
+{
+	for (char **word = job->options.command; *word; word++)
+		if (!*job->settings.launcher || matches(job->settings.launcher, *word))
+			return CA_OK;
+	return ca_err_set(err, CA_ERR_USAGE,
+			  "-l '%s' matches no word of the command; give a pattern that matches the "
+			  "program to profile",
+			  job->settings.launcher);
 }
 
 int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
@@ -85,6 +121,8 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	}
 	status = read_settings(job, err);
 	if (!status)
+		status = check_launcher(job, err);
+	if (!status)
 		status = ca_variants_init(&job->variants, &job->options, &job->settings, err);
 	if (!status && job->settings.single >= (int64_t)job->variants.total)
 		status =
@@ -93,7 +131,9 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 				   (long long)job->settings.single, job->variants.total - 1);
 	if (status)
 		goto fail;
-	job->level = (int)job->settings.verbose + (job->settings.debug ? 8 : 0);
+	if (!job->settings.random_seed)
+		job->settings.random_seed = new_seed();
+	job->level = ca_settings_level(&job->settings);
 	job->show_environment = job->settings.origin[CA_SETTING_VERBOSE] != CA_ORIGIN_DEFAULT ||
 				job->settings.debug;
 	job->app = base_name(job->options.command[0]);
@@ -115,19 +155,6 @@ void ca_job_fini(struct ca_job *job)
 	memset(job, 0, sizeof *job);
 }
 
-/* Patterns were checked when they were set. */
-static bool matches(const char *pattern, const char *text)
-{
-	regex_t compiled;
-	bool found;
-
-	if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))
-		return false;
-	found = !regexec(&compiled, text, 0, NULL, 0);
-	regfree(&compiled);
-	return found;
-}
-
 /* With -l, "<self> --" goes before the first word that matches. */
 static int make_command(struct ca_job *job, struct ca_err *err)
 {
@@ -143,15 +170,8 @@ static int make_command(struct ca_job *job, struct ca_err *err)
 		return 1;
 	}
 	if (*launcher) {
-		while (given[from] && !matches(launcher, given[from]))
+		while (!matches(launcher, given[from]))
 			job->command[to++] = given[from++];
-		if (!given[from]) {
-			ca_err_set(err, CA_ERR_NOT_FOUND,
-				   "-l '%s' matches no word of the command; give a pattern that "
-				   "matches the program to profile",
-				   launcher);
-			return 1;
-		}
 		job->command[to++] = job->self;
 		job->command[to++] = "--";
 		job->app = base_name(given[from]);
@@ -280,7 +300,8 @@ int ca_job_results(const struct ca_job *job)
 	status = ca_profile_write(profile, job->dir, &err);
 	ca_say_progress(NULL);
 	if (job->level >= 0) {
-		ca_profile_print(profile, STDERR_FILENO, ca_say_width());
+		ca_profile_print(profile, STDERR_FILENO, ca_say_width(),
+				 ca_say_colours(&job->settings));
 		if (!status)
 			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)",
 			       job->dir);

@@ -1,10 +1,10 @@
 /* The command `causal`: runs a program under experiments. The parts are in the other files of
  * this folder; this one only says what comes after what. */
 #include "causal/progress.h"
-#include "causal/sweep.h"
 #include "driver/child.h"
 #include "driver/help.h"
 #include "driver/job.h"
+#include "driver/points.h"
 #include "driver/runs.h"
 #include "driver/say.h"
 #include "driver/selftest.h"
@@ -39,28 +39,6 @@ static int show_variants(const struct ca_job *job)
 	return fflush(stdout) ? 1 : 0;
 }
 
-static int show_points(const struct ca_job *job, const char *filter)
-{
-	struct ca_index *index;
-	struct ca_err err;
-	char path[4096];
-	enum ca_status status = CA_ERR_NOT_FOUND;
-
-	if (!ca_sweep_find_command(job->options.command[0], path, sizeof path))
-		ca_err_set(&err, status, "%s is not there", job->options.command[0]);
-	else
-		status = ca_index_open(&index, path, CA_INDEX_FULL, NULL, NULL, &err);
-	if (!status) {
-		status = ca_progress_list(stdout, index, filter, &err);
-		ca_index_close(index);
-	}
-	if (status) {
-		ca_say("%s", err.text);
-		return status == CA_ERR_USAGE ? CA_EXIT_USAGE : 1;
-	}
-	return fflush(stdout) ? 1 : 0;
-}
-
 static int run(struct ca_job *job)
 {
 	const char *filter;
@@ -70,7 +48,7 @@ static int run(struct ca_job *job)
 	if (job->settings.dry_run)
 		return show_variants(job);
 	if (ca_progress_is_list(job->settings.progress, &filter))
-		return show_points(job, filter);
+		return ca_points_show(job, filter);
 	if (ca_single_is_inner(job))
 		return ca_single_join(job);
 	code = ca_job_prepare(job, &err);

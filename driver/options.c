@@ -285,7 +285,9 @@ static enum ca_status parse_option(struct parser *parser)
 		return CA_OK;
 	}
 	if (text[1] == '-' ? !find_long(&word, text + 2) : !find_short(&word, text + 1))
-		return unknown(parser, text);
+		return strncmp(text, "--version=", 10) ?
+			       unknown(parser, text) :
+			       ca_err_set(parser->err, CA_ERR_USAGE, "--version takes no value");
 	return parse_argument(parser, &word);
 }
 

@@ -34,8 +34,7 @@ void ca_progress_time(double seconds, char *buffer, size_t size)
 		snprintf(buffer, size, "%lu h %lu min", s / 3600, s % 3600 / 60);
 }
 
-/* From the mean of the finished runs; not known before the first one has ended. */
-static void time_to_go(const struct ca_progress *progress, uint64_t elapsed, char *buffer,
+void ca_progress_to_go(const struct ca_progress *progress, uint64_t elapsed, char *buffer,
 		       size_t size)
 {
 	double mean, rest;
@@ -71,7 +70,7 @@ void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_
 	if (!progress->shown || !progress->terminal || now - progress->last < REWRITE_NS)
 		return;
 	progress->last = now;
-	time_to_go(progress, now - progress->started, to_go, sizeof to_go);
+	ca_progress_to_go(progress, now - progress->started, to_go, sizeof to_go);
 	count_text(progress, status->experiments, count, sizeof count);
 	if (status->region)
 		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
@@ -90,7 +89,7 @@ void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_sta
 	if (!progress->shown || progress->terminal)
 		return;
 	ca_progress_time((double)elapsed / 1e9, took, sizeof took);
-	time_to_go(progress, 0, to_go, sizeof to_go);
+	ca_progress_to_go(progress, 0, to_go, sizeof to_go);
 	count_text(progress, status->experiments, count, sizeof count);
 	ca_say("run %zu/%zu: %s%s, %s to go", progress->finished, progress->total, took, count,
 	       to_go);

@@ -22,6 +22,10 @@ void ca_progress_update(struct ca_progress *progress, const struct ca_conductor_
 /* One line per run where there is no terminal. */
 void ca_progress_end(struct ca_progress *progress, const struct ca_conductor_status *status);
 
+/* The time until all runs have ended, `elapsed` ns after the open one began, from the mean of the
+ * finished ones; "unknown time" before there is one. */
+void ca_progress_to_go(const struct ca_progress *progress, uint64_t elapsed, char *buffer,
+		       size_t size);
 /* "8 s", "1 min 20 s", "2 h 5 min" */
 void ca_progress_time(double seconds, char *buffer, size_t size);
 

@@ -202,7 +202,12 @@ int ca_runs_all(struct ca_job *job)
 		ca_say("%s", err.text);
 		return 1;
 	}
-	runs.sweep = ca_sweep_new();
+	runs.sweep = ca_sweep_new((uint64_t)job->settings.random_seed);
+	if (!runs.sweep) {
+		ca_say("no memory for the sweep");
+		ca_signals_close(&runs.signals);
+		return 1;
+	}
 	ca_progress_init(&runs.progress, job->variants.total, job->level >= 0,
 			 job->settings.end_to_end);
 	show_all(&runs);

@@ -70,6 +70,17 @@ void ca_say_progress(const char *text)
 	progress_shown = text;
 }
 
+bool ca_say_colours(const struct ca_settings *settings)
+{
+	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (!isatty(STDERR_FILENO) || !terminal || !strcmp(terminal, "dumb"))
+		return false;
+	if (settings->origin[CA_SETTING_MONOCHROME] != CA_ORIGIN_DEFAULT)
+		return !settings->monochrome;
+	return !none || !*none;
+}
+
 unsigned ca_say_width(void)
 {
 	struct winsize size;

@@ -2,7 +2,7 @@
  * One thread. */
 #ifndef CA_DRIVER_SAY_H
 #define CA_DRIVER_SAY_H
-#include "core/status.h"
+#include "core/settings.h"
 
 /* One line that begins with "causal: ". Removes a progress line that is being shown. */
 void ca_say(const char *format, ...) CA_PRINTF(1, 2);
@@ -12,6 +12,9 @@ void ca_say_line(const char *format, ...) CA_PRINTF(1, 2);
  * terminals; NULL removes it. */
 void ca_say_progress(const char *text);
 
+/* May standard error have colours? On a terminal, as --[no-]monochrome says, else unless NO_COLOR
+ * (no-color.org) is set. */
+bool ca_say_colours(const struct ca_settings *settings);
 /* Columns of the terminal at standard error; 100 if it is none. */
 unsigned ca_say_width(void);
 

@@ -211,6 +211,15 @@ static bool run_case(const char *self, const struct paper_case *c, const char *s
 	return false;
 }
 
+bool ca_selftest_predicts(const char *self, const char *scratch)
+{
+	size_t right = 0;
+
+	for (size_t i = 0; i < CASES; i++)
+		right += run_case(self, &cases[i], scratch);
+	return right == CASES;
+}
+
 static void print_check(const struct ca_selftest_check *check)
 {
 	static const char *const grade[] = { "good", "doubt", "BAD" };
@@ -219,15 +228,15 @@ static void print_check(const struct ca_selftest_check *check)
 	fflush(stdout);
 }
 
-static int verdict(const struct ca_selftest_check *check, size_t checks, size_t right)
+int ca_selftest_verdict(const struct ca_selftest_check *check, size_t checks, bool right)
 {
-	bool trusted = right == CASES, doubts = false;
+	bool doubts = false;
 
 	for (size_t i = 0; i < checks; i++)
 		doubts = doubts || check[i].grade != CA_SELFTEST_GOOD;
-	if (trusted && !doubts)
+	if (right && !doubts)
 		printf("Predictions can be trusted here.\n");
-	else if (trusted)
+	else if (right)
 		printf("Predictions can be trusted here, with more runs than usual: see the doubts "
 		       "above.\n");
 	else if (doubts)
@@ -236,13 +245,14 @@ static int verdict(const struct ca_selftest_check *check, size_t checks, size_t 
 	else
 		printf("Predictions cannot be trusted here, and nothing above explains it: please "
 		       "report this output.\n");
-	return trusted ? 0 : 1;
+	return right ? 0 : 1;
 }
 
 static int run_selftest(void)
 {
 	struct ca_selftest_check check[CA_SELFTEST_CHECKS + 1];
-	size_t checks, right = 0;
+	size_t checks;
+	bool right;
 	char scratch[] = "/tmp/causal-selftest-XXXXXX";
 	char *self = ca_child_self();
 	double stolen, share;
@@ -260,8 +270,7 @@ static int run_selftest(void)
 	printf("Programs whose answer is known\n");
 	stolen = ca_selftest_stolen();
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	for (size_t i = 0; i < CASES; i++)
-		right += run_case(self, &cases[i], scratch) ? 1 : 0;
+	right = ca_selftest_predicts(self, scratch);
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	share = 100 * (ca_selftest_stolen() - stolen) /
 		((double)(to.tv_sec - from.tv_sec) * (double)sysconf(_SC_NPROCESSORS_ONLN) + 1e-3);
@@ -274,7 +283,7 @@ static int run_selftest(void)
 	checks++;
 	remove_dir(scratch);
 	free(self);
-	return verdict(check, checks, right);
+	return ca_selftest_verdict(check, checks, right);
 }
 
 int ca_selftest_main(int argc, char **argv)
@@ -283,6 +292,7 @@ int ca_selftest_main(int argc, char **argv)
 		return ca_selftest_work(argv[2], atof(argv[3]));
 	if (argc == 2 && !strcmp(argv[1], "selftest"))
 		return run_selftest();
-	fprintf(stderr, "causal: selftest takes no arguments\n");
+	fprintf(stderr, "causal: selftest takes no arguments; a program of that name is run by "
+			"causal -- selftest\n");
 	return 2;
 }

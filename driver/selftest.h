@@ -2,6 +2,7 @@
  * two); the driver's process and children of it. */
 #ifndef CA_DRIVER_SELFTEST_H
 #define CA_DRIVER_SELFTEST_H
+#include <stdbool.h>
 #include <stddef.h>
 
 /* argv as main() got it; argv[1] is "selftest" or, for the children that it starts itself,
@@ -25,6 +26,12 @@ enum { CA_SELFTEST_CHECKS = 8 };
 size_t ca_selftest_look(struct ca_selftest_check check[CA_SELFTEST_CHECKS]);
 /* CPU seconds that a hypervisor took from all cores together since boot. */
 double ca_selftest_stolen(void);
+
+/* Has `self`, a causal, profile the programs whose answer is known, with its files in the folder
+ * `scratch`, and prints what came of it. True: all predictions were right. */
+bool ca_selftest_predicts(const char *self, const char *scratch);
+/* Prints what it all means; the exit status. */
+int ca_selftest_verdict(const struct ca_selftest_check *check, size_t checks, bool right);
 
 /* The built-in workloads: runs `name` for `seconds`, returns an exit status. */
 int ca_selftest_work(const char *name, double seconds);

@@ -1,14 +1,12 @@
 /* What `causal selftest` looks at before it measures: permissions, timers, clock, cores, and
  * who else is busy. Driver's process, one thread. */
 #include "driver/selftest.h"
-#include <errno.h>
-#include <linux/perf_event.h>
+#include "causal/backend.h"
+#include "sampler/switches.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,25 +35,19 @@ static void read_line(const char *path, char *text, size_t size)
 
 static void look_at_perf(struct ca_selftest_check *check)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof attr,
-					.config = PERF_COUNT_SW_TASK_CLOCK,
-					.sample_period = 1000000, .disabled = 1,
-					.context_switch = 1, .exclude_kernel = 1, .exclude_hv = 1 };
-	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	char level[32];
+	struct ca_switches log;
+	struct ca_err why = { .text = "context switches cannot be had" };
 
 	check->name = "perf events";
-	read_line("/proc/sys/kernel/perf_event_paranoid", level, sizeof level);
-	if (fd >= 0) {
-		close((int)fd);
+	if (ca_backend_perf(&why) == CA_OK && ca_switches_open(&log) == CA_OK) {
+		ca_switches_close(&log);
 		snprintf(check->text, sizeof check->text,
 			 "task-clock samples and context switches can be had");
 		return;
 	}
 	check->grade = CA_SELFTEST_DOUBT;
 	snprintf(check->text, sizeof check->text,
-		 "not to be had (%s; kernel.perf_event_paranoid is %s): timers are used, and who was "
-		 "on a CPU is known less exactly", strerror(errno), level[0] ? level : "unknown");
+		 "%.180s; who was on a CPU is known less exactly", why.text);
 }
 
 static int by_value(const void *a, const void *b)

@@ -81,7 +81,7 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant,
 {
 	struct ca_err err = { .text = "" };
 	struct ca_conductor *conductor;
-	struct ca_sweep *sweep = ca_sweep_new();
+	struct ca_sweep *sweep = ca_sweep_new((uint64_t)settings->random_seed);
 	struct ca_conductor_options options = {
 		.settings = settings,
 		.dir = job->dir,
@@ -93,8 +93,12 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant,
 		.context = job,
 	};
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
-	enum ca_status status = ca_conductor_open(&conductor, &options, &err);
+	enum ca_status status;
 
+	if (!sweep)
+		status = ca_err_set(&err, CA_ERR_NOMEM, "no memory for the sweep");
+	else
+		status = ca_conductor_open(&conductor, &options, &err);
 	if (status) {
 		tell(out, status == CA_ERR_USAGE ? CA_EXIT_USAGE : 1, err.text);
 		return 1;

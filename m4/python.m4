@@ -1,22 +1,17 @@
-dnl CA_PYTHON: the python3 for plots and for tests in Python. A machine may have several, and
-dnl the distribution's packages belong to the distribution's own: take the first that has them.
+dnl CA_PYTHON: python3 for tests in Python; and those that have what plots and the schema tests
+dnl need, each a question of its own, for no interpreter need have both.
 AC_DEFUN([CA_PYTHON], [
-	AC_ARG_VAR([PYTHON3], [Python 3 with matplotlib and jsonschema])
-	AC_MSG_CHECKING([for python3 with matplotlib and jsonschema])
-	have_python=no
-	AS_IF([test -n "$PYTHON3"], [ca_pythons=$PYTHON3], [ca_pythons="python3 /usr/bin/python3"])
-	PYTHON3=
-	for ca_python in $ca_pythons; do
-		AS_IF([command -v $ca_python >/dev/null 2>&1], [
-			ca_missing=`$ca_python -c '
-import importlib.util as u
-print(*[[m for m in ("matplotlib", "jsonschema") if not u.find_spec(m)]])' 2>/dev/null`
-			AS_IF([test -z "$PYTHON3" || test -z "$ca_missing"], [
-				PYTHON3=`command -v $ca_python`
-				have_python="$PYTHON3${ca_missing:+ (without $ca_missing)}"])
-			AS_IF([test -z "$ca_missing"], [break])
-		])
-	done
-	AC_MSG_RESULT([$have_python])
-	AM_CONDITIONAL([HAVE_PYTHON3], [test -n "$PYTHON3"])
+	AC_ARG_VAR([PYTHON3], [the one Python 3 to use, in place of the first that is fit])
+	CA_PYTHON_WITH([PYTHON_MATPLOTLIB], [matplotlib])
+	CA_PYTHON_WITH([PYTHON_JSONSCHEMA], [jsonschema])
+	CA_PYTHON_WITH([PYTHON3])
+])
+
+dnl CA_PYTHON_WITH(VARIABLE, [MODULE])
+AC_DEFUN([CA_PYTHON_WITH], [
+	AC_MSG_CHECKING([for python3 m4_ifval([$2], [with $2])])
+	$1=`PYTHON3=$PYTHON3 $SHELL "$srcdir/scripts/python3.sh" $2`
+	AC_SUBST([$1])
+	have_$1="${$1:-no m4_ifval([$2], [(Debian: python3-$2)])}"
+	AC_MSG_RESULT([$have_$1])
 ])

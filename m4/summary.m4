@@ -11,6 +11,8 @@ AC_DEFUN([CA_SUMMARY], [
 	optional       libunwind: $have_libunwind
 	               PAPI:      $have_papi
 	               hsa-rocr:  $have_hsa_rocr
-	               python3:   $have_python
+	python3        $have_PYTHON3
+	               plots:     $have_PYTHON_MATPLOTLIB
+	               schemas:   $have_PYTHON_JSONSCHEMA
 ])
 ])

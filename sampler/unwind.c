@@ -125,6 +125,9 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 	case CA_UNWIND_SP:
 		*cfa = r->sp + offset;
 		return true;
+	case CA_UNWIND_SP8:
+		*cfa = r->sp + 8 * offset;
+		return true;
 	case CA_UNWIND_FP:
 		*cfa = r->fp + offset;
 		return true;

@@ -15,10 +15,11 @@ ca_packages() { # TASK...
 			;;
 		test)
 			echo libcmocka-dev python3 python3-matplotlib python3-jsonschema
-			echo pigz gdb procps util-linux elfutils dwz
+			echo pigz gdb procps util-linux elfutils dwz clang llvm groff-base xz-utils
+			echo systemtap-sdt-dev coz-profiler
 			;;
 		ci)
-			echo clang libclang-rt-14-dev shellcheck xz-utils git
+			echo libclang-rt-14-dev shellcheck xz-utils git
 			;;
 		esac
 	done

@@ -316,6 +316,12 @@ def y_range(series):
     return max(low - pad, -100.0), min(high + pad, 105.0)
 
 
+def x_end(series):
+    """One end for all: no half of a picture is empty because nothing was measured there."""
+    most = max(c[0] for s in series for c in s.curve)
+    return next((end for end in (10, 20, 50, 60, 80) if most <= end), 100)
+
+
 def steps(low, high, most=6):
     """Round numbers within a range."""
     for step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 500):
@@ -342,7 +348,7 @@ def draw_svg(series, title, path):
     columns, rows = shape(len(series))
     wide, tall, left, top = 340, 250, 46, 52
     width, height = max(columns * wide + 28, 560), rows * tall + 72
-    low, high = y_range(series)
+    low, high, end = *y_range(series), x_end(series)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
            f'viewBox="0 0 {width} {height}" font-family="DejaVu Sans, Helvetica, Arial, '
            f'sans-serif" font-size="11"><title>{escape(plain(title))}</title>'
@@ -352,7 +358,7 @@ def draw_svg(series, title, path):
     for i, s in enumerate(series):
         x0 = 16 + i % columns * wide + left
         y0 = 66 + i // columns * tall + top
-        out += svg_panel(s, i + 1, x0, y0, wide - left - 16, tall - top - 34, low, high)
+        out += svg_panel(s, i + 1, x0, y0, wide - left - 16, tall - top - 34, low, high, end)
     out.append("</svg>\n")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(out))
@@ -363,17 +369,17 @@ def svg_text(x, y, text, size, fill, anchor="start", weight="normal"):
             f'text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>')
 
 
-def svg_panel(s, rank, x0, y0, w, h, low, high):
+def svg_panel(s, rank, x0, y0, w, h, low, high, end):
     def at(p, v):
         v = min(max(v, low), high)
-        return x0 + w * p / 100, y0 + h * (high - v) / (high - low)
+        return x0 + w * p / end, y0 + h * (high - v) / (high - low)
 
     out = [svg_text(x0 - 30, y0 - 26, f"{rank}. {shorten(s.name, 38)}", 13, INK, weight="bold"),
            svg_text(x0 - 30, y0 - 10, shorten(subtitle(s), 56), 10.5, FAINT)]
-    for p in (0, 25, 50, 75, 100):
+    for p in steps(0, end):
         x, _ = at(p, 0)
         out.append(f'<path d="M{x:.1f} {y0}v{h}" stroke="{GRID}"/>')
-        out.append(svg_text(x, y0 + h + 16, f"{p} %" if p == 100 else str(p), 10, FAINT, "middle"))
+        out.append(svg_text(x, y0 + h + 16, f"{p} %" if p == end else str(p), 10, FAINT, "middle"))
     for v in steps(low, high):
         _, y = at(0, v)
         tone = "#98a2ab" if v == 0 else GRID
@@ -408,10 +414,10 @@ def draw_matplotlib(plt, series, title):
     width, height = max(3.4 * columns + 0.3, 5.6), 2.6 * rows + 0.95
     figure, axes = plt.subplots(rows, columns, squeeze=False, figsize=(width, height),
                                 sharey=True)
-    low, high = y_range(series)
+    low, high, end = *y_range(series), x_end(series)
     for i, axis in enumerate(axes.flat):
         if i < len(series):
-            draw_panel(axis, series[i], i + 1, low, high)
+            draw_panel(axis, series[i], i + 1, low, high, end)
         else:
             axis.axis("off")
     figure.text(0.24 / width, 1 - 0.3 / height, plain_math(shorten(title, int(width * 10))),
@@ -426,7 +432,7 @@ def plain_math(text):
     return text.replace("$", r"\$")  # else matplotlib sets it as a formula
 
 
-def draw_panel(axis, s, rank, low, high):
+def draw_panel(axis, s, rank, low, high, end):
     band = [c for c in s.curve if c[2] is not None]
     if band:
         axis.fill_between([0] + [c[0] for c in band], [0] + [c[2] for c in band],
@@ -436,10 +442,10 @@ def draw_panel(axis, s, rank, low, high):
               linewidth=1.8, solid_joinstyle="round", clip_on=True)
     axis.plot([c[0] for c in s.curve], [c[1] for c in s.curve], "o", color=color(s),
               markersize=4.5, markeredgecolor="white", markeredgewidth=0.7)
-    axis.set_xlim(0, 102)
+    axis.set_xlim(0, 1.02 * end)
     axis.set_ylim(low, high)
-    axis.set_xticks([0, 25, 50, 75, 100])
-    axis.set_xticklabels(["0", "25", "50", "75", "100 %"])
+    axis.set_xticks(steps(0, end))
+    axis.set_xticklabels([f"{p} %" if p == end else str(p) for p in steps(0, end)])
     ticks = steps(low, high)
     axis.set_yticks(ticks)
     axis.set_yticklabels([f"{t:g} %" if t == ticks[-1] else f"{t:g}" for t in ticks])
@@ -488,8 +494,10 @@ def draw(series, args):
             draw_svg(series, title, path)
         elif path.lower().endswith((".png", ".pdf")):
             if not plt:
-                raise PlotError("PNG and PDF need matplotlib (Debian: apt install "
-                                "python3-matplotlib); -o NAME.svg works without")
+                raise PlotError(f"PNG and PDF need matplotlib, which {sys.executable} cannot load: "
+                                "apt-get install python3-matplotlib and run plot.py with "
+                                f"/usr/bin/python3, or {sys.executable} -m pip install matplotlib; "
+                                "-o NAME.svg works without")
             draw_matplotlib(plt, series, title).savefig(path, dpi=150)
         else:
             raise PlotError(f"{path}: the name must end in .png, .svg or .pdf")
@@ -522,7 +530,10 @@ def parse(argv):
 def main(argv=None):
     args = parse(argv)
     try:
-        series, why = load(args.input)
+        try:
+            series, why = load(args.input)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise PlotError(f"{args.input} is damaged or no profile: {error!r}") from error
         chosen = choose(series, args)
         if args.validate:
             return validate(chosen, *args.validate)

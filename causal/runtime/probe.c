@@ -14,6 +14,9 @@ static atomic_flag servicing = ATOMIC_FLAG_INIT;
 /* Activations below sp no longer exist: left by longjmp or an exception. */
 static void drop_dead(struct ca_thread *t, uintptr_t sp)
 {
+	/* what lies deeper than the last one we know goes with it */
+	if (t->depth > CA_FRAMES && t->frame[CA_FRAMES - 1] <= sp)
+		t->depth = CA_FRAMES;
 	while (t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] < sp)
 		t->depth--;
 }
@@ -251,6 +254,8 @@ CA_SIGSAFE void ca_probe_service(void)
 			failed = s->selection.exact;
 		}
 		atomic_store_explicit(&p->patch_failed, failed, memory_order_relaxed);
+		ca_log(CA_LOG_DEBUG, "process %d: selection %u, %u sites, %u not in place", (int)ca_rt.pid,
+		       s->selection.region, n, failed);
 		atomic_store_explicit(&serviced, seq, memory_order_release);
 		atomic_flag_clear_explicit(&servicing, memory_order_release);
 	}

@@ -229,6 +229,7 @@ static void forked(void)
 	ca_rt.session->process[ca_rt.process].main_module =
 		ca_modules_at(0) ? ca_modules_at(0)->module : 0;
 	atomic_store(&ca_rt.on, true);
+	ca_log(CA_LOG_DEBUG, "process %d, a fork, takes part", (int)ca_rt.pid);
 	ca_patch_forked();
 	ca_thread_begin();
 }
@@ -355,6 +356,7 @@ static void attach(const char *path)
 		return;
 	}
 	pthread_atfork(NULL, NULL, ca_rt_forked);
+	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();
 }
 

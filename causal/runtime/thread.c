@@ -110,6 +110,14 @@ static uint64_t jittered(struct ca_thread *t, uint64_t period)
 	return period - period / 4 + ca_rng_below(&t->rng, period / 2);
 }
 
+/* For the record of the run. */
+CA_SIGSAFE static void note_backend(const struct ca_thread *t)
+{
+	if (t->tick.backend != CA_BACKEND_AUTO)
+		atomic_fetch_or_explicit(&ca_rt.session->backends, 1u << t->tick.backend,
+					 memory_order_relaxed);
+}
+
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
 	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
@@ -127,12 +135,12 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	t->tick_length = now = jittered(t, period);
 	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, now, now, CA_SIGNAL) != CA_OK)
 		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
+	note_backend(t);
 }
 
 static void start_sources(struct ca_thread *t)
 {
 	static _Atomic bool told, have_ticks;
-	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
 	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
 	uint64_t period = wanted_period(t, false), first = random_part(t, period);
 	enum ca_status status;
@@ -156,7 +164,11 @@ static void start_sources(struct ca_thread *t)
 		ca_switches_open(&t->switches);
 	else
 		t->switches.page = NULL;
-	atomic_store_explicit(&p->backend, t->tick.backend, memory_order_relaxed);
+	note_backend(t);
+	ca_log(CA_LOG_DEBUG, "thread %d: ticks from %s", (int)t->tid,
+	       t->tick.backend == CA_BACKEND_PERF    ? "perf"
+	       : t->tick.backend == CA_BACKEND_TIMER ? "a timer"
+						     : "nowhere");
 }
 
 void ca_thread_begin(void)

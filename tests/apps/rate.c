@@ -1,10 +1,12 @@
-/* Works for a number of seconds, and says how many pieces of work it did in each tenth of one.
- * Half of the threads run what can be selected, the others are what is delayed. */
+/* Works for a number of seconds, and says after each tenth of one how many pieces of work it did in
+ * it, how long it was held (us): in pieces that took much more CPU time than a piece does, and how
+ * much CPU time it has had (us). One thread runs what can be selected, the other is delayed. */
 #include "tests/apps/app.h"
 #include <pthread.h>
 
+enum { HELD = 200 }; /* us; a piece takes some 10 */
+
 static double until;
-static long done[1000];
 
 __attribute__((noinline)) static void chosen(void)
 {
@@ -19,30 +21,44 @@ static void *chooses(void *unused)
 	return unused;
 }
 
-/* The time that /proc/uptime tells. */
-static double uptime(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_BOOTTIME, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Returns how long it was held, s. */
+static double piece(void)
+{
+	double took, before = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+
+	for (volatile int i = 0; i < 2000; i++)
+		;
+	CAUSAL_PROGRESS_NAMED("piece");
+	took = seconds_of(CLOCK_THREAD_CPUTIME_ID) - before;
+	return 1e6 * took > HELD ? took : 0;
 }
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 1, start = now(), up = uptime();
+	double seconds = argc > 1 ? atof(argv[1]) : 1, start = now();
 	pthread_t thread;
 
 	until = start + seconds;
 	CHECK(!pthread_create(&thread, NULL, chooses, NULL));
-	for (double t; (t = now()) < until;) {
-		for (volatile int i = 0; i < 2000; i++)
-			;
-		done[(int)((t - start) * 10)]++;
-		CAUSAL_PROGRESS_NAMED("piece");
+	for (int tenth = 1; tenth <= (int)(seconds * 10); tenth++) {
+		long pieces = 0;
+		double held = 0;
+
+		for (; now() < start + tenth / 10.0; pieces++)
+			held += piece();
+		/* the time as /proc/uptime tells it */
+		printf("%d %.3f %ld %.0f %.0f\n", tenth, seconds_of(CLOCK_BOOTTIME), pieces, 1e6 * held,
+		       1e6 * seconds_of(CLOCK_PROCESS_CPUTIME_ID));
+		fflush(stdout);
 	}
 	CHECK(!pthread_join(thread, NULL));
-	for (int i = 0; i < (int)(seconds * 10); i++)
-		printf("%d %.3f %ld\n", i, up + i / 10.0, done[i]);
 	return 0;
 }

@@ -161,10 +161,10 @@ static void case_profiled(void)
 
 	handle(SIGPROF, count, SA_RESTART);
 	CHECK(!setitimer(ITIMER_PROF, &every, NULL));
-	for (double end = now() + 30; seen <= 20 && now() < end;)
+	for (double end = now() + 30; seen <= 60 && now() < end;)
 		work_once();
 	CHECK(!setitimer(ITIMER_PROF, &off, NULL));
-	CHECK(seen > 20);
+	CHECK(seen > 60);
 }
 
 static void case_trap(void)

@@ -143,12 +143,16 @@ static void *computes(void *unused)
 }
 
 /* cancellation is pending all the time: none of what happens meanwhile may act on it */
+static _Atomic bool all_cancelled;
+
 static void *disabled(void *unused)
 {
 	int old;
 
 	pthread_cleanup_push(clean, NULL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	while (!all_cancelled)
+		work_once();
 	work_for(0.05);
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &old);
 	/* computing only: no place to be cancelled at */
@@ -171,11 +175,13 @@ static void case_cancel(void)
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_t thread[KINDS];
 
+		all_cancelled = false;
 		for (int i = 0; i < KINDS; i++)
 			CHECK(!pthread_create(&thread[i], NULL, kinds[i], NULL));
 		work_for(0.03);
 		for (int i = 0; i < KINDS; i++)
 			CHECK(!pthread_cancel(thread[i]));
+		all_cancelled = true;
 		for (int i = 0; i < KINDS; i++) {
 			void *value;
 
@@ -428,7 +434,7 @@ static void case_alternate_stack(void)
 static void *outlives(void *unused)
 {
 	(void)unused;
-	work_for(0.2);
+	work_for(0.4);
 	printf("main_exit: good\n");
 	exit(0);
 }

@@ -6,6 +6,8 @@
 # ---- what is derived from the settings table
 help() { "$causal" --help; }
 help_config() { "$causal" --help=config; }
+help_man() { "$causal" --help=man | sed '1s/causal [0-9.]*/causal VERSION/'; }
+help_bash() { "$causal" --help=bash; }
 version() { "$causal" --version | sed 's/[0-9][0-9.]*/VERSION/'; }
 
 # ---- FEATURES F1 rows 3 to 6: variants
@@ -20,8 +22,11 @@ variants_many() { "$causal" --dry-run -n 3 -BE a b -SE c -FE d e -- x; }
 
 # ---- progress points
 progress_list() {
-	"$causal" -P 'list:^(work|main|toy[.]c)' -- ./toy
-	"$causal" -P list:work -- ./bare
+	{
+		"$causal" -P 'list:^(work|main|toy[.]c)' -- ./toy
+		"$causal" -P list:work -- ./bare
+		"$causal" -P list:nothing -- ./toy
+	} 2>&1 | sed 's/it needs .*: -B/it needs <libraries>: -B/'
 }
 
 # ---- row 9: launcher
@@ -71,7 +76,9 @@ defaults() {
 
 # ---- mistakes: one line, exit status 2 (or as a shell)
 mistakes() {
-	touch plain
+	touch plain a:b
+	echo >text
+	chmod +x text
 	mkdir -p full
 	for arguments in '' '-n 3' '-n 3 --' '--' \
 		'--speedup 5 -- true' '-z -- true' '-n -- true' '-n 3 stray -- true' \
@@ -86,6 +93,9 @@ mistakes() {
 		'-P -- true' '-P usdt:x -o out -- ./toy' '-P begin=work -o out -- ./toy' \
 		'-P * -o out -- ./toy' '-P lib! -o out -- ./toy' '-P wrok -o out -- ./toy' \
 		'-P toy.c:99 -o out -- ./toy' '-P toy.c:1 -o out -- ./bare' '-P list:* -- ./toy' \
+		'--sinks -- true' '--sinks=nonsense -- true' '--sinks print,x=y --dry-run -- x' \
+		'--sinks=print= -- true' '--sinks=print=no/file -o out -- true' \
+		'-l toy --dry-run -- x' '--version=3' '-P list -- ./text' '--runtime=a:b -- true' '--seed 0x10 -- true' '--seed=-1 -- true' \
 		'-m line -o out -- ./bare' '-F nosuchfunction -o out -- ./toy' \
 		'missing' './missing' './plain' './full' '-n x -- ./missing'; do
 		printf 'causal %s\n' "$arguments"

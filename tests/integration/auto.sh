@@ -2,100 +2,76 @@
 # Progress points that causal chooses: that a choice is made, kept, used by all later runs, can be
 # named by the user, and is not made where it is not wanted. Which one is best is a question for
 # tests/accuracy; here it must only be one of those that go with the work (tests/apps/auto.c).
-set -u
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-apps=$here/../apps
-build=${CA_TOP_BUILDDIR:-$PWD}
-causal=$build/driver/causal
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export LC_ALL=C
-for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
-	unset "$name"
-done
-read -ra cc <<<"${CC:-cc}"
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/integration/check.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
+needs_runtime
+apps=$source_dir/tests/apps
 
-check() {
-	if [[ $2 == "$3" ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected: %s\n  got:      %s\n' "$1" "$2" "$3"
-	fi
-}
-contains() {
-	if [[ $3 == *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected somewhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-lacks() {
-	if [[ $3 != *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected nowhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-skip() {
-	skipped=$((skipped + 1))
-	echo "SKIP: $1"
-}
 exists() { [[ -e $1 ]] && echo yes || echo no; }
 # the first name in a choice
 first() { sed -n 's/.*"name": *"\(.*\)",*$/\1/p' "$1/progress.json" 2>/dev/null | head -1; }
 # run OPTION... -- COMMAND: what the driver says goes to the file `said`
-run() { "$causal" -s 0,50 "$@" >/dev/null 2>said; }
-# Did other programs take the CPUs from the last run in DIR? auto.c keeps two of them busy, or one.
-busy=0
-starved() {
-	local cpus want
-	cpus=$(nproc)
-	want=$((cpus > 1 ? 170 : 85)) # percent of a CPU
-	grep -h '"type":"end"' "$1"/run-*.jsonl | tail -1 |
-		sed 's/.*"runtime":\([0-9]*\).*"cpu_ns":\([0-9]*\).*/\1 \2/' |
-		awk -v want="$want" '{ exit !(100 * $2 < want * $1) }'
-}
-# good NAME: does it go with the units?
-good() {
+run() { "$causal" -v 2 -s 0,50 "$@" >/dev/null 2>said; }
+# fits NAME: does it go with the units?
+fits() {
 	case $1 in
 	first_half | second_half | first_half+0x* | second_half+0x* | work+0x* | sub_*) echo yes ;;
 	auto.c:*) sed -n "${1#auto.c:}p" "$apps/auto.c" | grep -qE 'while \(until|_half\(\);' && echo yes ;;
 	*) echo "$1" ;;
 	esac
 }
+# choose DIR OPTION... -- COMMAND: is a fitting choice made, and stored in DIR? False: what needs one
+# cannot go on. A choice needs windows in which the program runs, so where other programs take the
+# CPUs there are three tries, and what is skipped then had no candidate that was good.
+choose() {
+	local dir=$1 try
+	shift
+	for try in 1 2 3; do
+		rm -rf "$dir"
+		run -o "$dir" "$@"
+		status=$?
+		until_there "$dir/profile.json"
+		[[ $(fits "$(first "$dir")") == yes ]] && break
+		starved 200 "$dir" || break
+	done
+	if [[ $(fits "$(first "$dir")") != yes ]] && starved 200 "$dir" && ! grep -q ', good$' said; then
+		skip "$dir: a choice: other programs took the CPUs, $try times"
+		return 1
+	fi
+	check "$dir: the choice goes with the work" yes "$(fits "$(first "$dir")")"
+	[[ -n $(first "$dir") ]]
+}
+# --single's conductor ends after the program
+until_there() {
+	local end=$((SECONDS + 10))
+	until [[ -e $1 ]] || ((SECONDS > end)); do sleep 0.05; done
+}
 
-[[ $("${cc[@]}" -dumpmachine) == x86_64* ]] || { echo "x86-64 only"; exit 77; }
+[[ $("${cc[@]}" -dumpmachine) == x86_64* ]] || { skip "x86-64 only"; finish; }
 "${cc[@]}" -g -O2 -pthread -o auto "$apps/auto.c" || exit 1
 
 # ---- a choice, and what becomes of it
-run -n 2 -o out -- ./auto 0 6
-check "exit status" 0 $?
-contains "it is told" "causal: progress point $(first out), chosen here" "$(cat said)"
-check "it goes with the work" yes "$(good "$(first out)")"
-check "it is told once" 1 "$(grep -c 'chosen here' said)"
-lacks "the poller is not it" poll_for_news "$(first out)"
-contains "the first run has experiments with it" "\"point\":\"$(first out)\"" "$(tr -d ' ' <out/run-0001.jsonl)"
-contains "and the second" "\"point\":\"$(first out)\"" "$(tr -d ' ' <out/run-0002.jsonl)"
-contains "and the profile" "$(first out)" "$(cat out/profile.json)"
-cp out/progress.json kept
-run -o out -- ./auto 0 2
-check "a later sweep does not choose again" "" "$(grep 'chosen here' said)"
-check "... and leaves the file alone" "" "$(diff out/progress.json kept)"
-contains "... but uses it" "\"point\":\"$(first out)\"" "$(tr -d ' ' <out/run-0003.jsonl)"
-run -o named -P "$(first out)" -- ./auto 0 2
-contains "it can be named" "\"point\":\"$(first out)\"" "$(tr -d ' ' <named/run-0001.jsonl)"
-check "... and then nothing is stored" no "$(exists named/progress.json)"
-run -r -o out --progress=none -- ./auto 0 1
-check "--reset forgets it" no "$(exists out/progress.json)"
+if choose out -- ./auto 0 6; then
+	check "exit status" 0 "$status"
+	contains "it is told" "causal: progress point $(first out), chosen here" "$(cat said)"
+	contains "the run has experiments with it" "\"point\":\"$(first out)\"" "$(tr -d ' ' <out/run-0001.jsonl)"
+	contains "and the profile" "$(first out)" "$(cat out/profile.json)"
+	cp out/progress.json kept
+	run -o out -- ./auto 0 2
+	check "a later sweep does not choose again" "" "$(grep 'chosen here' said)"
+	check "... and leaves the file alone" "" "$(diff out/progress.json kept)"
+	contains "... but uses it" "\"point\":\"$(first out)\"" "$(tr -d ' ' <out/run-0002.jsonl)"
+	run -o named -P "$(first out)" -- ./auto 0 2
+	contains "it can be named" "\"point\":\"$(first out)\"" "$(tr -d ' ' <named/run-0001.jsonl)"
+	check "... and then nothing is stored" no "$(exists named/progress.json)"
+	run -r -o out --progress=none -- ./auto 0 1
+	check "--reset forgets it" no "$(exists out/progress.json)"
+fi
 
+python=${CA_PYTHON_JSONSCHEMA:-python3}
 # valid FILE: does it hold to the schema?
 valid() {
-	python3 - "$here/../../doc/progress.schema.json" "$1" <<'PY' 2>&1
+	"$python" - "$source_dir/doc/progress.schema.json" "$1" <<'PY' 2>&1
 import json, sys
 from jsonschema import Draft7Validator
 schema, choice = (json.load(open(path, encoding="utf-8")) for path in sys.argv[1:])
@@ -104,10 +80,12 @@ assert list(Draft7Validator(schema).iter_errors(dict(choice, version=2)))
 print("no" if errors else "yes", *errors)
 PY
 }
-if python3 -c 'import jsonschema' 2>/dev/null; then
+if [[ ! -e kept ]]; then
+	skip "progress.json and its schema: there is none"
+elif "$python" -c 'import jsonschema' 2>/dev/null; then
 	check "progress.json holds to its schema" yes "$(valid kept)"
 else
-	skip "the schema (no python3-jsonschema)"
+	skip "progress.json and its schema: no jsonschema (Debian: python3-jsonschema)"
 fi
 
 # ---- not wanted
@@ -117,7 +95,7 @@ run -e -o end -- ./auto 2000
 check "-e: nothing is chosen" no "$(exists end/progress.json)"
 run -o wrong -P auto -P work -- ./auto 0 1
 check "auto stands alone" 2 $?
-"${cc[@]}" -g -O2 -I"$here/../.." -pthread -o macros -xc - <<'C' || exit 1
+"${cc[@]}" -g -O2 -I"$source_dir" -pthread -o macros -xc - <<'C' || exit 1
 #include "causal/causal.h"
 #include <time.h>
 __attribute__((noinline)) static void work(void)
@@ -139,18 +117,13 @@ contains "... they are used" '"point":"mine"' "$(tr -d ' ' <macros.out/run-0001.
 
 # ---- stripped: by addresses that --progress takes
 strip -o stripped auto
-run -o bare -- ./stripped 0 5
-check "stripped: a choice" yes "$(good "$(first bare)")"
-run -o bare.named -P "$(first bare)" -- ./stripped 0 2
-contains "stripped: it can be named" "\"point\":\"$(first bare)\"" "$(tr -d ' ' <bare.named/run-0001.jsonl)"
+if choose bare -- ./stripped 0 5; then
+	run -o bare.named -P "$(first bare)" -- ./stripped 0 2
+	contains "stripped: it can be named" "\"point\":\"$(first bare)\"" "$(tr -d ' ' <bare.named/run-0001.jsonl)"
+fi
 
 # ---- in the program's own process
-run --single -o single -- ./auto 0 5
-for ((i = 0; i < 50; i++)); do
-	[[ -e single/profile.json ]] && break
-	sleep 0.1
-done
-check "--single: a choice" yes "$(good "$(first single)")"
+choose single --single -- ./auto 0 5
 
 # ---- too short to choose: end to end
 run -n 3 -o short -- true
@@ -161,24 +134,34 @@ contains "too short: the second run is an experiment" '"end_to_end":true' "$(tr 
 check "too short: told once" 1 "$(grep -c 'measured end to end' said)"
 
 # ---- fixed work: visits per run stay the same, nothing is dropped
-run -n 4 -o fixed -- ./auto 100000
-lacks "fixed work: nothing is dropped" dropped "$(cat said fixed/progress.json)"
+if choose fixed -n 4 -- ./auto 100000; then
+	check "it is told once" 1 "$(grep -c 'chosen here' said)"
+	contains "the second run has experiments with it" "\"point\":\"$(first fixed)\"" "$(tr -d ' ' <fixed/run-0002.jsonl)"
+	lacks "fixed work: nothing is dropped" "$(first fixed) is dropped" "$(cat said)"
+	lacks "... nor stored as dropped" '"dropped"' "$(cat fixed/progress.json)"
+fi
 
 # ---- asking
-run -o asked --progress=ask -- ./auto 0 5 </dev/null
-check "ask, no terminal: a choice all the same" yes "$(good "$(first asked)")"
+choose asked --progress=ask -- ./auto 0 5 </dev/null
 if command -v script >/dev/null && script -qec true /dev/null </dev/null >/dev/null 2>&1; then
-	rm -rf asked
-	{
-		echo 2
-		sleep 8
-	} | script -qec "$causal -s 0,50 -o asked --progress=ask -- ./auto 0 6" /dev/null >said
-	second=$(tr -d '\r' <said | sed -n 's/^.*causal:   2[ *] \([^ ]*\): .*/\1/p' | head -1)
-	contains "ask: a list" "causal:   1" "$(cat said)"
-	check "ask: the answer is stored" "$second" "$(first asked)"
-	contains "... as the user's" '"how":"user"' "$(tr -d ' ' <asked/progress.json)"
+	for try in 1 2 3; do
+		rm -rf asked
+		{
+			echo 2
+			sleep 8
+		} | script -qec "$causal -s 0,50 -o asked --progress=ask -- ./auto 0 6" /dev/null >said
+		grep -q 'causal:   2' said && break
+	done
+	if ! grep -q 'causal:   2' said && starved 200 asked; then
+		skip "asking: other programs took the CPUs, 3 times"
+	else
+		second=$(tr -d '\r' <said | sed -n 's/^.*causal:   2[ *] \([^ ]*\): .*/\1/p' | head -1)
+		contains "ask: a list" "causal:   1" "$(cat said)"
+		check "ask: the answer is stored" "${second:-none}" "$(first asked)"
+		contains "... as the user's" '"how":"user"' "$(tr -d ' ' <asked/progress.json)"
+	fi
 else
-	skip "asking (no script(1) that gives a terminal)"
+	skip "asking: no script(1) that gives a terminal (Debian: bsdutils)"
 fi
 
 # ---- a breakpoint that is hit too often
@@ -198,21 +181,12 @@ int main(void)
 	return room[0];
 }
 C
-run -v 1 -o trap -P spot -- ./trapped
+run -o trap -P spot -- ./trapped
 if grep -q 'no room for a jump' said; then
 	contains "a hot breakpoint is told of" "'spot'" "$(grep 'no room for a jump' said)"
 	check "... once" 1 "$(grep -c 'no room for a jump' said)"
 else
-	skip "a hot breakpoint (here it is a jump after all): $(tail -3 said)"
+	skip "a hot breakpoint (here it is a jump after all): $(tail -n 1 said)"
 fi
 
-# A choice needs windows in which the program runs: with next to no CPU there is none, rightly.
-for dir in out bare single asked fixed; do
-	[[ -d $dir ]] && starved "$dir" && busy=1
-done
-echo "$passed passed, $failed failed, $skipped skipped"
-if ((failed && busy)); then
-	echo "SKIP: other programs took the CPUs meanwhile: what failed says nothing"
-	exit 77
-fi
-((failed == 0))
+finish

@@ -2,40 +2,12 @@
 # shellcheck disable=SC2016 # what stands in single quotes is for inner shells
 # The driver's behaviour that no golden file shows: processes, signals, exit status, results
 # added and reset, runs in place, what is generated. Rows of FEATURES F1 in brackets.
-set -u
-build=${CA_TOP_BUILDDIR:-$PWD}
-causal=$build/driver/causal
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export LC_ALL=C
-for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
-	unset "$name"
-done
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/integration/check.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
+needs_runtime
 
-# check NAME EXPECTED ACTUAL
-check() {
-	if [[ $2 == "$3" ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected: %s\n  got:      %s\n' "$1" "$2" "$3"
-	fi
-}
-# contains NAME PART TEXT
-contains() {
-	if [[ $3 == *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected somewhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-skip() {
-	skipped=$((skipped + 1))
-	echo "SKIP: $1"
-}
+# compile NAME [FLAGS]: NAME.c to ./NAME
+compile() { check "$1.c compiles" "" "$("${cc[@]}" -g -o "$1" "${@:2}" "$1.c" 2>&1 || echo "status $?")"; }
 runs_in() { find "$1" -name 'run-*.jsonl' | wc -l; }
 # until_true SECONDS COMMAND...: waits for something that will come true
 until_true() {
@@ -96,20 +68,19 @@ int main(void)
 	return wait(NULL) == -1 && errno == ECHILD ? 0 : 1;
 }
 C
-if ${CC:-cc} -g -o waiter wait.c; then
-	"$causal" --single -o o8 -- ./waiter 2>/dev/null
-	check "--single leaves no child to the program" 0 $?
-fi
+compile wait
+"$causal" --single -o o8 -- ./wait 2>/dev/null
+check "--single leaves no child to the program" 0 $?
 check "--single reports a command that is gone" 127 \
 	"$("$causal" --single -o o8 -- ./gone 2>/dev/null; echo $?)"
-if command -v gdb >/dev/null && [[ -z ${CA_SANITIZER-} ]]; then
+if command -v gdb >/dev/null; then
 	printf 'int main(void)\n{\n\treturn 0;\n}\n' >toy.c
-	${CC:-cc} -g -o toy toy.c
+	compile toy
 	contains "gdb stops in the program's main" "toy.c:3" \
 		"$(gdb -batch -nx -ex 'set breakpoint pending on' -ex 'set startup-with-shell off' \
 			-ex 'break toy.c:3' -ex run --args "$causal" --single -o o8 -- ./toy 2>&1)"
 else
-	skip "gdb on --single (no gdb, or a sanitizer build)"
+	skip "gdb on --single (no gdb)"
 fi
 
 # [9] launcher: only the program itself has the runtime
@@ -222,9 +193,10 @@ else
 fi
 if [[ -n ${CA_PYTHON3-$(command -v python3)} ]]; then
 	cat >key.py <<'PY'
-import os, pty, sys, time
+import os, pty, signal, sys, time
 pid, terminal = pty.fork()
 if pid == 0:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored in what a shell started with &
     os.execv(sys.argv[1], [sys.argv[1], "-n", "3", "-o", "o19", "--", "sh", "count.sh"])
 while not os.path.exists("ready"):
     time.sleep(0.02)
@@ -247,11 +219,138 @@ else
 	skip "Ctrl-C on a terminal (no Python)"
 fi
 
+# [seed] an unseeded sweep records the seed that it took; with that one, the choices come again
+cat >five.c <<'C'
+#include "causal/causal.h"
+#define WORK(name) __attribute__((noinline)) void name(void) { for (volatile int i = 0; i < 40000; i++) ; }
+WORK(one) WORK(two) WORK(three) WORK(four) WORK(five)
+int main(void)
+{
+	for (int i = 0; i < 6000; i++) {
+		one(), two(), three(), four(), five();
+		CAUSAL_PROGRESS_NAMED("round");
+	}
+	return 0;
+}
+C
+# sweep DIR [OPTIONS]: a line per experiment, its region and speedup
+sweep() {
+	local dir=$1
+	shift
+	CAUSAL_EXPERIMENT_MIN=0.05 CAUSAL_LEAD_IN=5 CAUSAL_COOL_OFF=1 "$causal" -n 2 -s 0,20,40,60,80 \
+		-F '^(one|two|three|four|five)$' -o "$dir" "$@" -- ./five 2>/dev/null
+	sed -n 's/.*"experiment".*"region":{"name":"\([a-z]*\)".*"speedup":\([0-9.]*\),.*/\1 \2/p' "$dir"/run-*
+}
+seeds() { sed -n 's/.*"type":"run".*"seed":\([0-9]*\).*/\1/p' "$@" | sort -u; }
+compile five -O1 -I"$source_dir"
+sweep o20 >first
+seed=$(seeds o20/run-*)
+check "all runs of a sweep have one seed, not 0" 1 "$(grep -c '^[1-9][0-9]*$' <<<"$seed")"
+sweep o21 --seed="$seed" >again
+check "it is recorded when given" "$seed" "$(seeds o21/run-*)"
+sweep o22 >other
+check "another sweep has another seed" yes "$([[ $(seeds o22/run-*) != "$seed" ]] && echo yes)"
+both=$(paste -d' ' first again | awk 'NF == 4' | wc -l)
+check "experiments to compare: 6 or more" "" "$( ((both >= 6)) || echo "$both")"
+check "the same seed, the same speedups" "$(head -n "$both" first | cut -d' ' -f2)" \
+	"$(head -n "$both" again | cut -d' ' -f2)"
+# shares of samples vary, most of all in the beginning: not always the same; by chance 1 in 5
+alike=$(paste -d' ' first again | awk 'NF == 4 && $1 == $3' | wc -l)
+check "... and mostly the same regions" "" "$( ((2 * alike >= both)) || paste first again)"
+check "profile.json has it, too" "\"seed\":$seed" "$(grep -o '"seed":[0-9]*' o20/profile.json)"
+
+# colours: on a terminal, unless one does not want them
+if command -v script >/dev/null; then
+	# colours [OPTIONS]: what is marked in the table of the sweep by seed
+	colours() {
+		script -qec "TERM=${terminal-xterm} $causal -o o20 $* -- true" /dev/null </dev/null |
+			grep -oE $'\e\\[1mcode|\e\\[(1;32|2|33)m(worth it|not worth it|not enough data|cannot tell here)\e\\[0m' |
+			sed 's/.*m\(code\)/\1/; s/.*it.*\|.*data.*\|.*here.*/verdict/' | sort -u | tr '\n' ' '
+	}
+	check "headings and verdicts are marked" "code verdict " "$(colours)"
+	check "... not with NO_COLOR" "" "$(NO_COLOR=1 colours)"
+	check "... unless asked for" "code verdict " "$(NO_COLOR=1 colours --no-monochrome)"
+	check "... not with --monochrome" "" "$(colours --monochrome)"
+	check "... not on a dumb terminal" "" "$(terminal=dumb colours)"
+	check "... not in a file" 0 "$("$causal" --no-monochrome -o o20 -- true 2>&1 | grep -c $'\e')"
+else
+	skip "colours on a terminal (no script)"
+fi
+
 # variables of the child
 check "LD_PRELOAD is appended to" "libz-not-there.so:$(readlink -f "$build/.libs/libcausal-rt.so")" \
 	"$(LD_PRELOAD=libz-not-there.so "$causal" -o o17 -- sh -c 'echo "$LD_PRELOAD"' 2>/dev/null)"
 check "Coz's names" "^.*/x\\.c\$" \
 	"$(COZ_SOURCE_SCOPE='%/x.c' "$causal" -o o17 -- sh -c 'echo "$CAUSAL_SOURCE_SCOPE"' 2>/dev/null)"
+
+# [backend] the files say where samples came from, and the user hears why it is not perf
+limits=$build/tests/apps/limits
+backends() { sed -n "s/.*\"type\":\"$1\".*\"backend\":\"\([a-z]*\)\".*/\1/p" "$2"/run-* | tr '\n' ' '; }
+"$limits" seccomp_then "$causal" -b perf -n 3 -o o30 -- true 2>err30
+check "-b perf without perf: exit status" 2 $?
+check "... one line says why" 1 "$(grep -c '^causal: -b perf: perf_event_open is not allowed here (.*): .*, or take -b timer$' err30)"
+check "... and no more is said" 1 "$(wc -l <err30)"
+check "... nothing was run" no "$([[ -e o30 ]] && echo yes || echo no)"
+"$limits" seccomp_then "$causal" -n 3 -o o31 -- true 2>err31
+check "auto without perf: exit status" 0 $?
+check "... one line for the sweep says why" 1 "$(grep -c 'timers give the samples, .*perf_event_open is not allowed here (Operation not permitted' err31)"
+check "... and the files say timer" "timer timer timer " "$(backends run o31)"
+"$limits" seccomp_then "$causal" -b timer -o o31 -- true 2>err31
+check "-b timer has nothing to tell" 0 "$(grep -c perf err31)"
+"$limits" seccomp_then "$causal" -o o32 -- "$limits" deep >/dev/null 2>&1
+check "samples came from timers" "timer " "$(backends end o32)"
+"$causal" -b timer -o o33 -- "$limits" deep >/dev/null 2>&1
+check "... and when asked to" "timer timer " "$(backends run o33)$(backends end o33)"
+"$causal" -o o34 -- true >/dev/null 2>&1
+if [[ $(backends run o34) == "perf " ]]; then
+	"$causal" -n 2 -o o35 -- "$limits" deep >/dev/null 2>&1
+	check "samples came from perf" "perf perf " "$(backends end o35)"
+	"$causal" -n 2 -o o35 -- "$limits" seccomp_then "$limits" deep >/dev/null 2>err35
+	check "perf and timers, each in a process" "perf perf mixed mixed " "$(backends end o35)"
+	check "... one line for the sweep tells of it" 1 "$(grep -c 'perf events were refused to some threads' err35)"
+	contains "... and the profile" '"backend":"mixed"' "$(cat o35/profile.json)"
+else
+	skip "samples from perf (not allowed here)"
+fi
+
+# a home directory that is not there is not made
+(
+	unset XDG_CACHE_HOME
+	HOME=$work/nowhere "$causal" -o o41 -- true 2>err41
+	HOME=$work/nowhere "$causal" -v 1 -o o41 -- true 2>err42
+)
+check "HOME is not made" no "$([[ -e nowhere ]] && echo yes || echo no)"
+check "... where else the cache is, is told once, with -v only" "0 1" \
+	"$(grep -c 'indexes are kept' err41) $(grep -c "indexes are kept in /tmp/causal-$(id -u), not in the home directory $work/nowhere" err42)"
+
+# --debug reaches the runtime
+says() { "$causal" "$@" -o o40 -- true 2>&1 | grep -c '^causal: process [0-9]* takes part in \|^causal: thread [0-9]*: ticks from '; }
+check "--debug: the runtime tells what it does" 2 "$(says --debug)"
+check "... CAUSAL_DEBUG, too" 2 "$(CAUSAL_DEBUG=1 says)"
+check "... and no more without" 0 "$(says -v 4)"
+
+# selftest: a real one, whatever this machine is like now; and one that cannot but say no
+"$causal" selftest >out60 2>&1
+case $? in
+0) verdict="Predictions can be trusted here" cases="good" ;;
+1) verdict="Predictions cannot be trusted here" cases="BAD" ;;
+*) verdict="a verdict" cases="a case" ;;
+esac
+contains "selftest: the verdict goes with the exit status" "$verdict" "$(tail -n 1 out60)"
+contains "... and with its programs" "  $cases " "$(grep -E '^  .* (serial|barrier) ' out60)"
+check "... of which each has a line" "barrier serial" \
+	"$(grep -oE '^  (good|BAD) +(serial|barrier) .*: (50 % faster must give [23]0 %, predicted|no prediction \(.+\)$)' out60 |
+		awk '{ print $2 }' | sort -u | tr '\n' ' ' | sed 's/ $//')"
+CAUSAL_RUNTIME=missing.so "$causal" selftest >out60
+check "selftest: no prediction, no trust" 1 $?
+check "... says why, for each program" 2 \
+	"$(grep -cE "^  BAD +(serial|barrier) .*no prediction \\(causal: runtime 'missing.so' cannot be used" out60)"
+contains "... and what follows" "Predictions cannot be trusted here" "$(tail -n 1 out60)"
+check "selftest with arguments" 2 "$("$causal" selftest now >/dev/null 2>&1; echo $?)"
+mkdir bin
+printf '#!/bin/sh\necho mine\n' >bin/selftest
+chmod +x bin/selftest
+check "a program of that name" mine "$(PATH=$PWD/bin:$PATH "$causal" -o o50 -- selftest 2>/dev/null)"
 
 # what is generated
 "$causal" --help=config | sed 's/^#CAUSAL/CAUSAL/' >all.cfg
@@ -271,8 +370,15 @@ complete_words() {
 contains "completion of switches that are on" "--no-exact " "$(complete_words causal --no-e)"
 contains "completion of options" "--speedups " "$(complete_words causal --sp)"
 check "completion of choices" "auto perf timer " "$(complete_words causal -b '')"
-check "completion of a folder" "o16/ o16t/ " "$(complete_words causal -o o16 | sed 's|\(o16t*\) |\1/ |g')"
+check "... after a long option" "function line " "$(complete_words causal --mode '')"
+check "... of sinks" "print " "$(complete_words causal --sinks p)"
+check "completion of all names of an option" "--speedup-divisions --speedups " \
+	"$(complete_words causal --sp | tr ' ' '\n' | sort | tr -s '\n' ' ' | sed 's/^ //')"
+check "... the further ones, too" "--random-seed " "$(complete_words causal --ra)"
+check "... after which nothing is known" " " "$(complete_words causal --random-seed '')"
+contains "completion of selftest" " selftest " " $(complete_words causal self)"
+check "... only as the first word" 0 "$(complete_words causal -n 3 -- self | grep -c selftest)"
+check "completion of a folder" "o16/ o16t/ " "$(complete_words causal -o o16 | tr ' ' '\n' | sort | sed 's|$|/|' | tr '\n' ' ')"
 contains "completion of the command" "true " "$(complete_words causal -n 3 -- tru)"
 
-echo "driver: $passed passed, $failed failed, $skipped skipped"
-((failed == 0))
+finish

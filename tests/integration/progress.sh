@@ -1,51 +1,11 @@
 #!/bin/bash
 # Progress points named on the command line: what is found, and that every visit is counted once.
 # Asserts on counts, which the programs (tests/apps/visits.c and others) make known beforehand.
-set -u
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-apps=$here/../apps
-build=${CA_TOP_BUILDDIR:-$PWD}
-causal=$build/driver/causal
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export LC_ALL=C
-for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
-	unset "$name"
-done
-read -ra cc <<<"${CC:-cc}"
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/integration/check.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
+needs_runtime
+apps=$source_dir/tests/apps
 
-# check NAME EXPECTED ACTUAL
-check() {
-	if [[ $2 == "$3" ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected: %s\n  got:      %s\n' "$1" "$2" "$3"
-	fi
-}
-# contains NAME PART TEXT
-contains() {
-	if [[ $3 == *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected somewhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-lacks() {
-	if [[ $3 != *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected nowhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-skip() {
-	skipped=$((skipped + 1))
-	echo "SKIP: $1"
-}
 # count OPTION... -- COMMAND: what the driver says goes to the file `said`, results into out/
 count() {
 	rm -rf out
@@ -56,7 +16,7 @@ visits() { awk -v name="progress point $1" 'index($0, "causal: " name ": ") == 1
 # line MARK: its number in visits.c
 line() { echo "visits.c:$(grep -n "MARK: $1 " "$apps/visits.c" | cut -d: -f1)"; }
 
-[[ $("${cc[@]}" -dumpmachine) == x86_64* ]] || { echo "x86-64 only"; exit 77; }
+[[ $("${cc[@]}" -dumpmachine) == x86_64* ]] || { skip "x86-64 only"; finish; }
 for level in 0 1 2 3; do
 	"${cc[@]}" -g "-O$level" -o "visits$level" "$apps/visits.c" -ldl || exit 1
 done
@@ -199,7 +159,6 @@ int main()
 	b.join();
 }
 CXX
-read -ra cxx <<<"${CXX:-c++}"
 if "${cxx[@]}" -g -O2 -pthread -o names names.cc 2>/dev/null; then
 	caught=names.cc:$(grep -n 'MARK: caught' names.cc | cut -d: -f1)
 	count -P ns::counter::get 'ns::counter::get(int) const' ns::twice 'int ns::twice<int>' \
@@ -225,9 +184,9 @@ if echo '#include <sys/sdt.h>' | "${cc[@]}" -fsyntax-only -xc - 2>/dev/null; the
 	count -P usdt:visits:itme usdt:visits:item -- ./probes
 	contains "a misspelt probe" "'usdt:visits:itme'" "$(cat said)"
 else
-	skip "USDT (no sys/sdt.h)"
+	skip "USDT: there is no sys/sdt.h (Debian: systemtap-sdt-dev)"
 fi
-"${cc[@]}" -g -O2 -I"$here/../.." -o macros "$apps/macros.c" || exit 1
+"${cc[@]}" -g -O2 -I"$source_dir" -o macros "$apps/macros.c" || exit 1
 count -P usdt:causal:item "macros.c:$(grep -n 'MARK: macro' "$apps/macros.c" | cut -d: -f1)" -- ./macros
 check "a macro's probe" 2000 "$(visits usdt:causal:item)"
 check "... and the macro's own point" 2000 "$(visits item)"
@@ -258,5 +217,4 @@ for wrong in usdt:x 'begin=handle_one' '*' 'lib!' 'begin=,end=handle_one'; do
 	check "-P '$wrong': one line" 1 "$(wc -l <said)"
 done
 
-echo "$passed passed, $failed failed, $skipped skipped"
-((failed == 0))
+finish

@@ -1,64 +1,16 @@
 # Shared by the rt_*.sh tests: what happens to programs that causal runs. Sourced, not run.
-# shellcheck shell=bash
-set -u
-build=${CA_TOP_BUILDDIR:-$PWD}
-# shellcheck disable=SC2034 # for the scripts that source this
-source_dir=${CA_TOP_SRCDIR:-$PWD}
-causal=$build/driver/causal
+# shellcheck shell=bash disable=SC2034 # what is not used here is for the scripts that source this
+# shellcheck source=tests/integration/check.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
+needs_runtime
 apps=$build/tests/apps
-# shellcheck disable=SC2034
-cc=${CC:-gcc}
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-export LC_ALL=C
-for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
-	unset "$name"
-done
 # short ones, so that each program sees many begin and end
 export CAUSAL_EXPERIMENT_MIN=0.05
-passed=0 failed=0 skipped=0
-
-good() { passed=$((passed + 1)); }
-bad() {
-	failed=$((failed + 1))
-	printf 'FAIL: %s\n' "$*"
-}
-# is NAME EXPECTED ACTUAL
-is() {
-	if [[ $2 == "$3" ]]; then
-		good
-	else
-		bad "$1: expected '$2', got '$3'"
-	fi
-}
-# at_least NAME LEAST ACTUAL
-at_least() {
-	if [[ ${3:-} =~ ^[0-9]+$ ]] && (($3 >= $2)); then
-		good
-	else
-		bad "$1: expected $2 or more, got '${3:-}'"
-	fi
-}
-skip() {
-	skipped=$((skipped + 1))
-	printf 'SKIP: %s\n' "$*"
-}
-finish() {
-	printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-	((failed == 0)) || exit 1
-	((passed > 0)) || exit 77
-	exit 0
-}
-# The preloaded object cannot come before a sanitizer's.
-if [[ -n ${CA_SANITIZER:-} ]]; then
-	skip "the runtime does not go with $CA_SANITIZER"
-	finish
-fi
 
 # profile [OPTIONS] -- COMMAND...: runs it; its output is in out, causal's (and its errors) in
 # err, the records in results/run-0001.jsonl, the exit status in $status.
 profile() {
+	last=("$@")
 	rm -rf results out err
 	timeout -k 5 "${limit:-60}" "$causal" -o results "$@" >out 2>err
 	status=$?
@@ -66,13 +18,38 @@ profile() {
 records() { grep -c "\"type\":\"$1\"" results/run-0001.jsonl; }
 # number of a field of the last record
 total() { tail -n 1 results/run-0001.jsonl | grep -o "\"$1\":[0-9]*" | tail -n 1 | cut -d: -f2; }
-# The backends that work here.
-backends() {
-	if "$causal" -o probe -b perf -e -s 0 -- "$apps/exits" return >/dev/null 2>probe.err ||
-		! grep -q 'perf_event_open is not allowed' probe.err; then
-		echo perf timer
+# Samples, most of them in the code that is in scope?
+sampled() { (($(total in_scope) >= 3 && 2 * $(total in_scope) > $(total samples))); }
+# And an experiment that ended, in which the selected code ran?
+profiled() { sampled && grep -q '"type":"experiment".*"s_time":[1-9]' results/run-0001.jsonl; }
+# Do other programs take the CPUs at this moment? A loop that only computes, then takes much longer
+# than it has a CPU.
+starving() {
+	local TIMEFORMAT='%R %U' times
+	times=$({ time for ((i = 0; i < 100000; i++)); do :; done; } 2>&1)
+	awk "BEGIN { exit !(${times% *} > 1.5 * ${times#* }) }"
+}
+# was sampled|profiled NAME: of what was profiled last. A short run has too little of that where
+# other programs take the CPU: three tries. But some samples there always are. With -B MAIN, as
+# without it the first 0.2 s tell what is in scope.
+was() {
+	"$1" || profile "${last[@]}"
+	"$1" || profile "${last[@]}"
+	if "$1"; then
+		good
+	elif (($(total in_scope) > 0)) && starving; then
+		skip "$2: being $1: other programs take the CPUs"
 	else
-		echo timer
+		bad "$2: not $1: $(tail -n 1 results/run-0001.jsonl)"
+	fi
+}
+# The sources of ticks that work here: sets $backends.
+find_backends() {
+	backends=(perf timer)
+	"$causal" -o probe -b perf -e -s 0 -- "$apps/exits" return >/dev/null 2>probe.err
+	if grep -q 'perf_event_open is not allowed' probe.err; then
+		backends=(timer)
+		skip "ticks by perf: perf_event_open is not allowed here"
 	fi
 	rm -rf probe
 }

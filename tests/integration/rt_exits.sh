@@ -3,14 +3,16 @@
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
-for backend in $(backends); do
+find_backends
+for backend in "${backends[@]}"; do
 	for how in return exit _exit quick_exit abort segv kill term trap stkflt handler; do
 		"$apps/exits" "$how" >alone 2>/dev/null
 		expected=$?
-		profile -b "$backend" -s 0,50 -- "$apps/exits" "$how"
-		is "$how with $backend: exit status" "$expected" "$status"
-		is "$how with $backend: output" "$(cat alone)" "$(cat out)"
-		is "$how with $backend: recorded exit status" "$expected" "$(total exit_status)"
+		profile -b "$backend" -B MAIN -s 0,50 -- "$apps/exits" "$how"
+		check "$how with $backend: exit status" "$expected" "$status"
+		check "$how with $backend: output" "$(cat alone)" "$(cat out)"
+		check "$how with $backend: recorded exit status" "$expected" "$(total exit_status)"
+		was profiled "$how with $backend"
 	done 2>/dev/null
 done
 finish

@@ -4,26 +4,38 @@
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
-for backend in $(backends); do
+find_backends
+for backend in "${backends[@]}"; do
 	rm -f daemon.txt
 	DAEMON_FILE=$work/daemon.txt profile -b "$backend" -s 0,50 -- "$apps/processes" daemon
-	is "daemon, $backend: exit status" 0 "$status"
+	check "daemon, $backend: exit status" 0 "$status"
 	explain 0
 	at_least "daemon, $backend: its visits" 200 "$(total visits)"
 	end=$((SECONDS + 10))
 	until grep -q end daemon.txt 2>/dev/null || ((SECONDS > end)); do sleep 0.05; done
-	is "daemon, $backend: nobody else writes to its files" "end" "$(cat daemon.txt)"
+	check "daemon, $backend: nobody else writes to its files" "end" "$(cat daemon.txt)"
 
-	profile -b "$backend" -s 0,50 -- sh -c "'$apps/processes' work | cat; sleep 0.2; '$apps/processes' work"
-	is "started later, $backend: output" "work: good work: good" "$(tr '\n' ' ' <out | sed 's/ $//')"
-	at_least "started later, $backend: visits" 1000 "$(total visits)"
+	profile -b "$backend" -B processes -s 0,50 -- sh -c "'$apps/processes' work | cat; sleep 0.2; '$apps/processes' work"
+	check "started later, $backend: output" "work: good work: good" "$(tr '\n' ' ' <out | sed 's/ $//')"
+	at_least "started later, $backend: visits" 100 "$(total visits)"
+	was profiled "started later, $backend"
 
-	profile -b "$backend" -s 0,50 -- "$apps/limits" seccomp_then "$apps/limits" deep
-	is "calls forbidden from the start, $backend: exit status" 0 "$([[ $backend == perf ]] || echo "$status")$([[ $backend != perf ]] || echo 0)"
+	profile -b "$backend" -B MAIN -s 0,50 -- "$apps/limits" seccomp_then "$apps/limits" deep
+	check "calls forbidden from the start, $backend: exit status" 0 "$status"
+	check "calls forbidden from the start, $backend: output" "deep: good" "$(cat out)"
 	at_least "calls forbidden from the start, $backend: visits" 100 "$(total visits)"
-	(ulimit -l 0 && profile -b auto -s 0,50 -- "$apps/limits" many_threads && exit "$status")
-	is "no locked memory, $backend: exit status" 0 $?
+	if [[ $backend == perf ]]; then
+		contains "... switched off, and why" "switched off: perf_event_open is not allowed" "$(cat err)"
+		check "... no samples" 0 "$(total samples)"
+	else
+		was profiled "calls forbidden from the start, $backend"
+	fi
 done
+
+(ulimit -l 0 && profile -b auto -s 0,50 -- "$apps/limits" many_threads && exit "$status")
+check "no locked memory: exit status" 0 $?
+sampled
+check "... and samples all the same" 0 $?
 
 # private mounts, where that is allowed
 if unshare -rm true 2>/dev/null; then
@@ -31,7 +43,7 @@ if unshare -rm true 2>/dev/null; then
 		rm -rf results
 		unshare -rm bash -c "$how && exec '$causal' -o results -s 0,50 -- '$apps/processes' work" >out 2>err
 		status=$?
-		is "$how: exit status" 0 "$status"
+		check "$how: exit status" 0 "$status"
 		explain 0
 		at_least "$how: visits" 100 "$(total visits)"
 	done
@@ -60,9 +72,9 @@ int main(void)
 	return 0;
 }
 C
-"$cc" -g -O2 vdso.c -o vdso || bad "cannot build vdso.c"
+"${cc[@]}" -g -O2 vdso.c -o vdso || bad "cannot build vdso.c"
 profile -e -s 50 -F '^asks$' -- ./vdso
-is "time asked for all the time: output" asked "$(cat out)"
+check "time asked for all the time: output" asked "$(cat out)"
 at_least "... samples in the caller, in percent" 70 \
 	$((100 * $(total in_scope) / ($(total samples) + $(total no_module) + 1)))
 
@@ -70,7 +82,8 @@ at_least "... samples in the caller, in percent" 70 \
 profile -s 0 -- "$apps/threads" cancel_main
 at_least "cancellable main thread: samples for each that was dropped" 4 $(($(total samples) / ($(total reentry) + 1)))
 
-if echo '#include <coz.h>' | "$cc" -E - >/dev/null 2>&1; then
+# Coz's own header
+if echo '#include <coz.h>' | "${cc[@]}" -E - >/dev/null 2>&1; then
 	cat >coz.c <<'C'
 #include <coz.h>
 __attribute__((noinline)) static void request(void)
@@ -89,13 +102,14 @@ int main(void)
 	return 0;
 }
 C
-	"$cc" -g -O2 coz.c -o coz -ldl || bad "cannot build coz.c"
+	"${cc[@]}" -g -O2 coz.c -o coz -ldl || bad "cannot build coz.c"
 	profile -w 1000 -- ./coz # without experiments all visits are in the sum
-	is "coz: exit status" 0 "$status"
+	check "coz: exit status" 0 "$status"
 	at_least "coz: visits" 20000 "$(total visits)"
 	profile -s 0 -- ./coz
 	at_least "coz: point in the records" 1 "$(grep -c 'coz point' results/run-0001.jsonl)"
+	at_least "coz: latency in the records" 1 "$(grep -c '"point":"request","kind":"latency"' results/run-0001.jsonl)"
 else
-	skip "there is no coz.h"
+	skip "Coz's macros: there is no coz.h (Debian: coz-profiler)"
 fi
 finish

@@ -23,9 +23,9 @@ real() {
 	"$@" >alone 2>/dev/null
 	expected=$?
 	profile "${options[@]}" -- "$@"
-	is "$name: exit status" "$expected" "$status"
+	check "$name: exit status" "$expected" "$status"
 	explain "$expected"
-	is "$name: output" "$(cksum <alone)" "$(cksum <out)"
+	check "$name: output" "$(cksum <alone)" "$(cksum <out)"
 }
 # of NAME LIBRARY: code of that library was selected
 of() { at_least "$1: code of $2 is found" 1 "$(grep -c "\"region\":{[^}]*\"binary\":\"[^\"]*$2[^\"]*\"" results/run-0001.jsonl)"; }
@@ -35,7 +35,7 @@ for library in /usr/lib/x86_64-linux-gnu/libc.so.6 /lib64/libc.so.6 "$(command -
 done | head -c 12000000 >input
 
 if needs pigz; then
-	real pigz -B 'libz|MAIN' -P 'libz.so!deflate' -s 0,50 -- pigz -c -p2 input
+	real pigz -B 'MAIN;libz' -P 'libz.so!deflate' -s 0,50 -- pigz -c -p2 input
 	of pigz libz
 	at_least "pigz: calls of deflate in experiments" 1 "$(total visits)"
 	at_least "pigz: experiments" 1 "$(total started)"
@@ -46,12 +46,12 @@ if needs xz; then
 	at_least "xz: an experiment" 1 "$(total started)"
 	# without debug files the library's own functions have no names
 	if grep -q '^sub_' err; then
-		is "xz: names by address are explained" 1 "$(grep -c '^sub_...: code without a symbol' err)"
+		check "xz: names by address are explained" 1 "$(grep -c '^sub_...: code without a symbol' err)"
 	fi
 fi
 python=/usr/bin/python3
 if needs "$python"; then
-	real python3 -B 'libz|libcrypto|MAIN' -P '^(crc32|crc32_z|compress2)$' -P 'libz.so!deflate' -s 0,50 -- \
+	real python3 -B 'MAIN;libz;libcrypto' -P '^(crc32|crc32_z|compress2)$' -P 'libz.so!deflate' -s 0,50 -- \
 		"$python" -c '
 import queue, sys, threading, zlib
 data = open("input", "rb").read()
@@ -72,7 +72,7 @@ sys.exit(7)'
 
 	# a server that gives its rights up: libraries are known all the same
 	if [[ $(id -u) == 0 ]]; then
-		XDG_CACHE_HOME=$work/cache real rights -e -s 50 -- "$python" -c '
+		real rights -e -s 50 -- "$python" -c '
 import os, time, zlib
 os.setuid(65534)
 data, end = os.urandom(4096) * 40, time.monotonic() + 0.6
@@ -115,12 +115,12 @@ while time.monotonic() < end and (n % 50 or '"experiment"' not in open("server/r
     n += 1
 print("served" if n > 20 else n)
 PY
-	is "a server under causal answers" served "$(cat answers)"
+	check "a server under causal answers" served "$(cat answers)"
 	# timeout hands the signal on to causal, and that to the server
 	kill -TERM "$driver"
 	wait "$driver"
 	at_least "a server that is stopped: experiments" 1 "$(grep -c '"type":"experiment"' server/run-0001.jsonl)"
-	is "... its last record" end "$(tail -n 1 server/run-0001.jsonl | sed 's/.*"type":"\([a-z]*\)".*/\1/')"
-	is "... its profile" 1 "$(grep -c '"format": *"causal-profile"' server/profile.json)"
+	check "... its last record" end "$(tail -n 1 server/run-0001.jsonl | sed 's/.*"type":"\([a-z]*\)".*/\1/')"
+	check "... its profile" 1 "$(grep -c '"format": *"causal-profile"' server/profile.json)"
 fi
 finish

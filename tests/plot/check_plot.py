@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# needs matplotlib
 """plot.py on synthetic profiles of known slope: all formats it reads, all it writes."""
 import json
 import os
@@ -121,8 +122,12 @@ def check_pictures(base, directory):
     root = ElementTree.parse(svg).getroot()
     texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     check(any(t.startswith("1. $hot$ & <dear>") for t in texts), f"first panel: {texts}")
+    check("80 %" in texts, f"75 was measured: {texts}")
+    plot(directory, "-o", svg, "-e", "cold")
+    texts = [t.text for t in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
+    check("50 %" in texts and "80 %" not in texts, f"beyond 50 nothing was: {texts}")
     check(len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == 3, "three curves")
-    check("apt install" in plot(directory, "-o", os.path.join(base, "a.png"), expect=2,
+    check("apt-get install" in plot(directory, "-o", os.path.join(base, "a.png"), expect=2,
                                 matplotlib=False)[1], "png without matplotlib")
     check(".png, .svg" in plot(directory, "-o", os.path.join(base, "a.doc"), expect=2)[1], "doc")
     check("cannot write" in plot(directory, "-o", "/nonexistent/a.svg", expect=2)[1], "no dir")
@@ -144,6 +149,8 @@ def check_bad_input(base):
     for name, text, word in (("empty", "", "is empty"), ("elf", "\x7fELF\n", "no profile"),
                              ("run.jsonl", '{"type":"run","format":"causal-run"}\n{}\n', "one run"),
                              ("bad.coz", "experiment\tselected=a\tspeedup=x\n", "usable speedup"),
+                             ("half.json", '{"format":"causal-profile","version":1}', "damaged"),
+                             ("line.jsonl", '{"type":"startup"}\n[1]\n', "damaged"),
                              ("v9.json", '{"format":"causal-profile","version":9}', "version 9"),
                              ("why.json", '{"format":"causal-profile","version":1,"regions":[],'
                               '"cause":"no luck","remedy":"try again"}', "no luck; to do: try")):

@@ -343,7 +343,7 @@ def main():
     top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
     def pigz():
-        bench.program("pigz", ["pigz", "-c", "-p2", big], ["-B", "libz|MAIN"])
+        bench.program("pigz", ["pigz", "-c", "-p2", big], ["-B", "MAIN;libz"])
 
     def xz():
         bench.program("xz", ["xz", "-c", "-T2", "-2", "--block-size=1MiB", small], ["-B", "liblzma"])
@@ -352,7 +352,7 @@ def main():
         bench.program("zstd", ["zstd", "-c", "-T2", "-9", big], [])
 
     def pbzip2():
-        bench.program("pbzip2", ["pbzip2", "-c", "-p2", small], ["-B", "libbz2|MAIN"])
+        bench.program("pbzip2", ["pbzip2", "-c", "-p2", small], ["-B", "MAIN;libbz2"])
 
     def sqlite3():
         bench.program("sqlite3", ["sqlite3", ":memory:", f".read {work}/query.sql"], ["-B", "libsqlite3", "-e"],
@@ -366,7 +366,7 @@ def main():
 
     def python3():
         bench.program("python3", ["/usr/bin/python3", f"{work}/threads.py", big],
-                      ["-B", "libz|libcrypto|MAIN", "-P", "libcrypto.so!EVP_DigestFinal_ex"])
+                      ["-B", "MAIN;libz;libcrypto", "-P", "libcrypto.so!EVP_DigestFinal_ex"])
 
     def java():
         write(f"{work}/Main.java", JAVA)
@@ -380,7 +380,7 @@ def main():
         bench.program("go", [f"{work}/gowork"], [])
 
     def lto():
-        sources = [f"{top}/examples/pipeline.c"]
+        sources = [f"{top}/tests/real/pipeline.c"]
         subprocess.run(["gcc", "-O3", "-flto", "-pthread", f"-I{top}", f"-I{top}/causal", "-o", f"{work}/pipeline", *sources], check=True)
         subprocess.run(["strip", f"{work}/pipeline"], check=True)
         bench.program("lto", [f"{work}/pipeline", "6000"], [])

@@ -2,6 +2,7 @@
  * that cannot be written, and binaries whose debug information is damaged. */
 #include "tests/unit/unit.h"
 
+#include "binary/cache.h"
 #include "tests/unit/binary_fixture.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -63,8 +64,9 @@ static unsigned count_files(const char *directory)
 	return n;
 }
 
-/* Everything that a reader can ask for; a wild access shows under the sanitizers, or dies. */
-static void use_everything(const struct ca_index *index)
+/* Everything that a reader can ask for; a wild access shows under the sanitizers, or dies.
+ * Returns a number made of the answers. */
+static size_t use_everything(const struct ca_index *index)
 {
 	struct ca_index_function function;
 	struct ca_index_line line;
@@ -98,7 +100,46 @@ static void use_everything(const struct ca_index *index)
 		ca_index_find_line(index, a, &line);
 		length += ca_index_find_inlines(index, a, chain, 16);
 	}
-	assert_true(length < SIZE_MAX);
+	return length;
+}
+
+/* What holds for every index that was built, whatever the program looked like. */
+static void check_order(const struct ca_index *index)
+{
+	struct ca_index_function function, found;
+	struct ca_index_line line;
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		ca_index_function_at(index, i, &function);
+		assert_true(function.low >= before && function.low < function.high);
+		assert_string_not_equal(function.name, "");
+		assert_true(ca_index_find_function(index, function.low, &found));
+		assert_int_equal(found.low, function.low);
+		before = function.low;
+	}
+	before = 0;
+	for (size_t i = 0; i < ca_index_lines(index); i++) {
+		ca_index_line_at(index, i, &line);
+		assert_true(line.low >= before && line.low < line.high && line.line > 0);
+		before = line.high;
+	}
+	for (size_t i = 1; i < ca_index_rows(index); i++)
+		assert_true(ca_index_row_at(index, i - 1)->address <
+			    ca_index_row_at(index, i)->address);
+}
+
+/* All functions of `good` are in `index` under their symbols. */
+static void check_symbols_kept(const struct ca_index *index, const struct ca_index *good)
+{
+	struct ca_index_function wanted, function;
+
+	for (size_t i = 0; i < ca_index_functions(good); i++) {
+		ca_index_function_at(good, i, &wanted);
+		if (!ca_index_find_function(index, wanted.low, &function) ||
+		    function.low != wanted.low || strcmp(function.linkage, wanted.linkage) != 0)
+			fail_msg("%s is lost", wanted.linkage);
+	}
 }
 
 static void test_hit(void **state)
@@ -123,6 +164,8 @@ static void test_hit(void **state)
 	assert_string_equal(ca_index_path(first), ca_index_path(second));
 	assert_int_equal(ca_index_map(&mapped, ca_index_path(first)), CA_OK);
 	assert_int_equal(ca_index_rows(mapped), ca_index_rows(first));
+	check_order(mapped);
+	assert_int_equal(use_everything(mapped), use_everything(first));
 	ca_index_close(mapped);
 	ca_index_close(second);
 	ca_index_close(first);
@@ -288,6 +331,49 @@ static void test_no_cache(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
+static void cache_is(const char *home, const char *expected)
+{
+	char directory[CA_CACHE_PATH], own[64];
+	struct ca_err err;
+
+	snprintf(own, sizeof own, "/tmp/causal-%lu", (unsigned long)geteuid());
+	if (home)
+		setenv("HOME", home, 1);
+	else
+		unsetenv("HOME");
+	assert_int_equal(ca_cache_directory(directory, &err), CA_OK);
+	assert_string_equal(directory, expected ? expected : own);
+	assert_int_equal(access(directory, W_OK), 0);
+	assert_int_equal(!*err.text, !!expected); /* it is told where else */
+}
+
+/* Without XDG_CACHE_HOME: in the home directory, which is not made. */
+static void test_homes(void **state)
+{
+	char home[4096], inside[4096 + 16], nowhere[4096], file[4096];
+	const char *was = getenv("HOME");
+	char *kept = was ? strdup(was) : NULL;
+
+	(void)state;
+	snprintf(home, sizeof home, "%s", fixture_path("home"));
+	snprintf(inside, sizeof inside, "%s/.cache/causal", home);
+	snprintf(nowhere, sizeof nowhere, "%s", fixture_path("nowhere"));
+	fixture_write("file", "");
+	snprintf(file, sizeof file, "%s", fixture_path("file"));
+	assert_int_equal(mkdir(home, 0700), 0);
+	unsetenv("XDG_CACHE_HOME");
+	cache_is(home, inside);
+	cache_is(nowhere, NULL);
+	assert_int_not_equal(access(nowhere, F_OK), 0);
+	cache_is(file, NULL);
+	cache_is("relative", NULL);
+	cache_is(NULL, NULL);
+	setenv("XDG_CACHE_HOME", fixture_path("cache"), 1);
+	if (kept)
+		setenv("HOME", kept, 1);
+	free(kept);
+}
+
 static void test_bad_input(void **state)
 {
 	struct ca_index *index = NULL;
@@ -416,22 +502,31 @@ static void test_broken_unit(void **state)
 	free(data);
 }
 
-/* Random damage to the program's own sections: any answer, but no crash and no hang. */
+/* Random damage to the program's own sections: no crash, no hang, and an index that is in order,
+ * or a reason. What the damage did not touch is in it. */
 static void test_damaged_program(void **state)
 {
-	static const char *const name[] = { ".debug_info",     ".debug_abbrev", ".debug_line",
-					    ".debug_rnglists", ".debug_str",    ".eh_frame",
-					    ".symtab" };
+	static const struct {
+		const char *name;
+		bool symbols; /* survive */
+	} section[] = {
+		{ ".debug_info", true },     { ".debug_abbrev", true }, { ".debug_line", true },
+		{ ".debug_rnglists", true }, { ".debug_str", true },    { ".eh_frame", true },
+		{ ".symtab", false },
+	};
 	size_t offset, size, bytes;
+	struct ca_index *index, *good;
+	unsigned different = 0;
 	char *data;
-	struct ca_index *index;
 
 	(void)state;
 	assert_int_equal(fixture_run("%s -w -gdwarf-5 -O2 -o a5 a.c b.c c.c", fixture_cc()), 0);
 	data = read_all(fixture_path("a5"), &bytes);
+	good = fixture_open("a5", CA_INDEX_FULL);
+	assert_non_null(good);
 	srand(2);
-	for (size_t s = 0; s < sizeof(name) / sizeof(*name); s++) {
-		find_section(fixture_path("a5"), name[s], &offset, &size);
+	for (size_t s = 0; s < CA_COUNT(section); s++) {
+		find_section(fixture_path("a5"), section[s].name, &offset, &size);
 		for (int round = 0; round < 40; round++) {
 			char *copy = malloc(bytes);
 			assert_non_null(copy);
@@ -442,11 +537,16 @@ static void test_damaged_program(void **state)
 			free(copy);
 			assert_int_equal(fixture_run("rm -rf cache"), 0);
 			index = fixture_open("hurt", CA_INDEX_FULL);
-			if (index)
-				use_everything(index);
+			assert_non_null(index);
+			check_order(index);
+			if (section[s].symbols)
+				check_symbols_kept(index, good);
+			different += use_everything(index) != use_everything(good);
 			ca_index_close(index);
 		}
 	}
+	assert_true(different > 40); /* the damage was some */
+	ca_index_close(good);
 	free(data);
 }
 
@@ -457,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_no_build_id), cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_damaged),     cmocka_unit_test(test_concurrent),
 		cmocka_unit_test(test_no_cache),    cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_homes),    cmocka_unit_test(test_bad_input),
 		cmocka_unit_test(test_broken_unit), cmocka_unit_test(test_damaged_program),
 	};
 

@@ -51,6 +51,53 @@ static void test_binaries(void **state)
 	}
 }
 
+static void test_following(void **state)
+{
+	static const struct {
+		const char *exclude, *path;
+		enum ca_scope_use use;
+	} cases[] = {
+		{ NULL, "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", CA_SCOPE_MAY_TAKE },
+		{ "libz", "/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", CA_SCOPE_EXCLUDED },
+		{ NULL, "/usr/lib/x86_64-linux-gnu/libc.so.6", CA_SCOPE_LEAVE },
+		{ "libc", "/usr/lib/x86_64-linux-gnu/libc.so.6", CA_SCOPE_EXCLUDED },
+		{ NULL, "/lib/x86_64-linux-gnu/libc-2.31.so", CA_SCOPE_LEAVE },
+		{ NULL, "/lib/x86_64-linux-gnu/libm-2.31.so", CA_SCOPE_LEAVE },
+		{ NULL, "/lib/x86_64-linux-gnu/libpthread.so.0", CA_SCOPE_LEAVE },
+		{ NULL, "/lib/libc.musl-x86_64.so.1", CA_SCOPE_LEAVE },
+		{ NULL, "/lib/ld-musl-x86_64.so.1", CA_SCOPE_LEAVE },
+		{ NULL, "/usr/lib/libstdc++.so.6.0.30", CA_SCOPE_LEAVE },
+		{ NULL, "/usr/lib/libc++.so.1.0", CA_SCOPE_LEAVE },
+		{ NULL, "/usr/lib/libc++abi.so.1", CA_SCOPE_LEAVE },
+		{ NULL, "/usr/lib/libgcc_s.so.1", CA_SCOPE_LEAVE },
+		{ NULL, "/usr/lib/libcrypto.so.3", CA_SCOPE_MAY_TAKE },
+		{ NULL, "/usr/lib/libc-client.so.2007e", CA_SCOPE_MAY_TAKE },
+		{ NULL, "/usr/lib/libcap.so.2", CA_SCOPE_MAY_TAKE },
+		{ NULL, "/usr/lib/libmount.so.1", CA_SCOPE_MAY_TAKE },
+		{ NULL, "/opt/libc.so.6/plugin.so", CA_SCOPE_MAY_TAKE },
+		{ NULL, "/lib64/ld-linux-x86-64.so.2", CA_SCOPE_EXCLUDED },
+		{ NULL, "[vdso]", CA_SCOPE_EXCLUDED },
+		{ NULL, "/usr/lib/causal/libcausal-rt.so", CA_SCOPE_EXCLUDED },
+	};
+	static const char *const named[] = { "MAIN", "%MAIN%", "libz", ";MAIN;" };
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_scope *scope = make(&(struct ca_scope_spec){ .binary_exclude = cases[i].exclude });
+
+		assert_true(ca_scope_follows(scope));
+		if (ca_scope_use_of(scope, cases[i].path) != cases[i].use)
+			fail_msg("case %zu: %s", i, cases[i].path);
+		ca_scope_free(scope);
+	}
+	for (size_t i = 0; i < CA_COUNT(named); i++) {
+		struct ca_scope *scope = make(&(struct ca_scope_spec){ .binary = named[i] });
+
+		assert_false(ca_scope_follows(scope));
+		ca_scope_free(scope);
+	}
+}
+
 static void test_functions(void **state)
 {
 	static const struct {
@@ -151,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_binaries),
+		cmocka_unit_test(test_following),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_bad_expressions),

@@ -64,6 +64,7 @@ static void test_groups_stay_whole(void **state)
 	assert_false(ca_ring_push(ring, group, 1));
 	assert_int_equal(atomic_load(&ring->dropped), 4);
 	assert_int_equal(ca_ring_pop(ring, out, CA_RING_EVENTS), CA_RING_EVENTS);
+	assert_int_equal(out[0].time, 1); /* the oldest is there, though the ring was full */
 	assert_int_equal(out[CA_RING_EVENTS - 1].time, 1);
 	assert_true(ca_ring_push(ring, group, 3));
 }

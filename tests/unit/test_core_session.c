@@ -1,5 +1,6 @@
 /* core/session.c, core/session_attach.c: creating, growing, attaching, refusing. */
 #include "core/session.h"
+#include "tests/unit/forbidden.h"
 #include "tests/unit/unit.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static void test_create_refuses(void **state)
 	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
 	assert_int_equal(ca_session_create(path, &other, &err), CA_ERR_IO);
 	assert_non_null(strstr(err.text, path));
-	assert_int_equal(ca_session_create("/nonexistent/session", &other, &err), CA_ERR_IO);
+	assert_int_equal(ca_session_create("/proc/self/missing/session", &other, &err), CA_ERR_IO);
 	assert_null(other);
 	ca_session_detach(session);
 }
@@ -93,6 +94,111 @@ static void test_grow(void **state)
 	assert_int_equal(ca_session_grow(fd, session, CA_MAX_THREADS + 1, &err), CA_ERR_FULL);
 	assert_int_equal(ca_session_grow(-1, session, 11, &err), CA_ERR_IO);
 	assert_int_equal(atomic_load(&session->slots_ready), 10);
+	close(fd);
+	ca_session_detach(session);
+}
+
+/* A session that cannot be made leaves nothing behind. */
+static void check_no_session(enum ca_status status, const char *text)
+{
+	struct ca_session *session = NULL;
+	struct ca_err err;
+
+	assert_int_equal(ca_session_create(path, &session, &err), status);
+	if (!strstr(err.text, text) || !strstr(err.text, path))
+		fail_msg("%s", err.text);
+	assert_null(session);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void full_disk(void **state)
+{
+	(void)state;
+	check_no_session(CA_ERR_IO, "find room for session file");
+}
+
+static void too_large(void **state)
+{
+	(void)state;
+	check_no_session(CA_ERR_IO, "size session file");
+}
+
+static void no_memory(void **state)
+{
+	(void)state;
+	check_no_session(CA_ERR_NOMEM, "cannot");
+}
+
+static void denied(void **state)
+{
+	(void)state;
+	check_no_session(CA_ERR_PERMISSION, "create session file");
+}
+
+/* A file system that cannot allocate: the C library writes into each page instead. */
+static void no_allocation(void **state)
+{
+	struct ca_session *session;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
+	ca_session_detach(session);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void test_create_fails(void **state)
+{
+	(void)state;
+	without_call(SYS_fallocate, ENOSPC, full_disk);
+	without_call(SYS_fallocate, EOPNOTSUPP, no_allocation);
+	without_call(SYS_ftruncate, EFBIG, too_large);
+	without_call(SYS_ftruncate, ENOMEM, no_memory);
+	without_call(SYS_openat, EACCES, denied);
+	without_call(SYS_openat, EPERM, denied);
+	without_call(SYS_openat, EROFS, denied);
+}
+
+static void cannot_grow(enum ca_status status)
+{
+	struct ca_session *session;
+	struct ca_err err;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(ca_session_attach(path, &session), CA_OK);
+	assert_int_equal(atomic_load(&session->slots_ready), 2);
+	assert_int_equal(ca_session_grow(fd, session, 2, &err), CA_OK);
+	assert_int_equal(ca_session_grow(fd, session, 7, &err), status);
+	assert_non_null(strstr(err.text, "no room for 7 thread slots"));
+	assert_int_equal(atomic_load(&session->slots_ready), 2);
+	close(fd);
+	ca_session_detach(session);
+}
+
+static void no_room(void **state)
+{
+	(void)state;
+	cannot_grow(CA_ERR_FULL);
+}
+
+static void broken_disk(void **state)
+{
+	(void)state;
+	cannot_grow(CA_ERR_IO);
+}
+
+/* What is ready stays so; nobody is given a slot that a store into would kill him. */
+static void test_grow_fails(void **state)
+{
+	struct ca_session *session;
+	int fd;
+
+	(void)state;
+	assert_int_equal(ca_session_create(path, &session, NULL), CA_OK);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(ca_session_grow(fd, session, 2, NULL), CA_OK);
+	without_call(SYS_fallocate, ENOSPC, no_room);
+	without_call(SYS_fallocate, EIO, broken_disk);
+	assert_int_equal(ca_session_grow(fd, session, 7, NULL), CA_OK);
 	close(fd);
 	ca_session_detach(session);
 }
@@ -129,7 +235,7 @@ static void test_attach_refuses(void **state)
 	assert_int_equal(ca_session_attach(path, &other), CA_ERR_FORMAT);
 	assert_int_equal(truncate(path, 0), 0);
 	assert_int_equal(ca_session_attach(path, &other), CA_ERR_FORMAT);
-	assert_int_equal(ca_session_attach("/nonexistent/session", &other), CA_ERR_NOT_FOUND);
+	assert_int_equal(ca_session_attach("/proc/self/missing/session", &other), CA_ERR_NOT_FOUND);
 	assert_int_equal(ca_session_attach(directory, &other), CA_ERR_IO);
 	assert_int_equal(ca_session_attach("/dev/null", &other), CA_ERR_FORMAT);
 }
@@ -163,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_create_and_attach), TEST(test_create_refuses), TEST(test_grow),
+		TEST(test_create_fails),      TEST(test_grow_fails),
 		TEST(test_attach_refuses),    TEST(test_other_process),
 	};
 

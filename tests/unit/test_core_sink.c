@@ -91,6 +91,15 @@ static void test_refuses(void **state)
 	assert_int_equal(ca_sinks_open(&sinks, "nothing", NULL, NULL, &err), CA_ERR_USAGE);
 	assert_non_null(strstr(err.text, "'nothing'"));
 	assert_non_null(strstr(err.text, "print"));
+	/* what can be told without opening anything */
+	assert_int_equal(ca_sinks_check("print,nothing", &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sinks_check("print=", &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sinks_check("print=/nonexistent/dir/file,,print", &err), CA_OK);
+	assert_int_equal(ca_sinks_check("", &err), CA_OK);
+	/* what cannot: whoever gave it hears of it as of a mistake */
+	assert_int_equal(ca_sinks_open(&sinks, bad[1], NULL, NULL, &err), CA_ERR_USAGE);
+	assert_string_equal(ca_sink_get(0)->name, "print");
+	assert_null(ca_sink_get(1));
 }
 
 static void test_print(void **state)

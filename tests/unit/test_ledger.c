@@ -208,6 +208,42 @@ static void test_two_in_s(void **state)
 	owes(T0 + 300, NULL, 100);
 }
 
+/* Who leaves S takes nothing along of what is known of the others. */
+static void test_one_of_two_leaves(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	put(CA_LOG_ENTER, 2, T0);
+	put(CA_LOG_OFF, 2, T0);
+	put(CA_LOG_EXIT, 1, T0 + 100);
+	owes(T0 + 100, NULL, 50);
+	owes(T0 + 300, NULL, 50); /* the one that is left waits */
+	put(CA_LOG_EXIT, 2, T0 + 300);
+	put(CA_LOG_ENTER, 1, T0 + 300);
+	put(CA_LOG_ENTER, 2, T0 + 300);
+	ca_ledger_log(CA_LOG_EXTERNAL, &thread[2], T0 + 300, T0 + 500);
+	put(CA_LOG_EXIT, 1, T0 + 400);
+	owes(T0 + 400, NULL, 100);
+	owes(T0 + 900, NULL, 150); /* asleep until T0 + 500 */
+}
+
+/* Without a switch log the CPU clock is read at each look. */
+static void test_cpu_clock_is_read(void **state)
+{
+	uint64_t before = ca_clock_thread_cpu();
+
+	(void)state;
+	me->switches.page = NULL;
+	me->last_cpu = 0;
+	open_experiment(T0, HALF);
+	ca_ledger_accrue(me, T0 + 100, NULL);
+	assert_in_range(me->last_cpu, before, ca_clock_thread_cpu());
+	before = ca_clock_thread_cpu();
+	ca_ledger_accrue(me, T0 + 200, NULL);
+	assert_in_range(me->last_cpu, before, ca_clock_thread_cpu());
+}
+
 /* Off the CPU for a while in between, as the switch log says: nothing is owed for that. */
 static void test_preempted(void **state)
 {
@@ -673,6 +709,8 @@ int main(void)
 		TEST(test_waits),
 		TEST(test_in_s),
 		TEST(test_two_in_s),
+		TEST(test_one_of_two_leaves),
+		TEST(test_cpu_clock_is_read),
 		TEST(test_preempted),
 		TEST(test_other_preempted),
 		TEST(test_all_preempted),

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { POINT = 2, PAGE = 4096 };
@@ -205,6 +206,540 @@ static void text_that_comes_back(void **state)
 	munmap(page, PAGE);
 }
 
+/* ---- neighbours -------------------------------------------------------------------------------- */
+/* uint64_t g(uint64_t a): a + 2. */
+static const uint8_t row[] = {
+	0x90,                   /* nop */
+	0x48, 0x8d, 0x47, 0x01, /* 1: lea 1(%rdi), %rax */
+	0x48, 0xff, 0xc0,       /* 5: inc %rax */
+	0x90,                   /* 8: nop */
+	0xc3,                   /* 9 */
+};
+enum { A = 8, B, C }; /* their points */
+
+static uint64_t (*in_a_row)(uint64_t a);
+
+/* Far from everything else, so that any distance leads to free memory; and each time elsewhere,
+ * since what was made for a site is used again for it. */
+static void map_row(void)
+{
+	static uintptr_t lonely = 0x40000000;
+
+	lonely += 16 * PAGE;
+	page = mmap((void *)lonely, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(page != MAP_FAILED);
+	memcpy(page, row, sizeof row);
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
+	memcpy(&in_a_row, &page, sizeof in_a_row);
+	memset(counter, 0, sizeof counter);
+}
+
+/* Whole instructions that may stand anywhere; second: where the second one begins. */
+static struct ca_site site_at(uint8_t at, uint8_t length, uint8_t second, uint32_t point)
+{
+	struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = length, .address = at,
+				.point = point, .hooks = 1, .insns = second > 0, .fixups = 1,
+				.code_length = (uint8_t)(length + 5) };
+
+	memcpy(site.original, row + at, length);
+	memcpy(site.code, row + at, length);
+	site.code[length] = 0xe9;
+	site.hook[0].kind = CA_SITE_COUNT;
+	site.insn[0].offset = site.insn[0].at = second;
+	site.fixup[0].at = (uint8_t)(length + 1);
+	site.fixup[0].end = (uint8_t)(length + 5);
+	site.fixup[0].target = (uint64_t)at + length;
+	return site;
+}
+
+static void visited(uint64_t a, uint64_t b, uint64_t c)
+{
+	assert_int_equal(in_a_row(40), 42);
+	assert_int_equal(counter[A], a);
+	assert_int_equal(counter[B], b);
+	assert_int_equal(counter[C], c);
+}
+
+static void unmap_row(void)
+{
+	assert_true(ca_patch_remove_all());
+	assert_memory_equal(page, row, sizeof row);
+	assert_int_equal(ca_patch_stats().jumps + ca_patch_stats().traps, 0);
+	munmap(page, PAGE);
+}
+
+static unsigned install(struct ca_site site)
+{
+	return ca_patch_install(&site, 1, bias_of_page);
+}
+
+/* A jump at the short one would be made of bytes of the other, which are not what they were. */
+static void short_site_before_one_in_place(void **state)
+{
+	struct ca_site a = site_at(0, 1, 0, A), b = site_at(1, 7, 4, B);
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(b), 0);
+	a.flags = CA_SITE_NO_TRAP;
+	assert_int_equal(install(a), 1);
+	visited(0, 1, 0);
+	a.flags = 0;
+	assert_int_equal(install(a), 0);
+	assert_int_equal(ca_patch_stats().traps, 1);
+	assert_int_equal(ca_patch_stats().jumps, 1);
+	visited(1, 2, 0);
+	unmap_row();
+}
+
+static void site_behind_a_short_one(void **state)
+{
+	struct ca_site a = site_at(0, 1, 0, A), b = site_at(1, 7, 4, B), c = site_at(5, 4, 3, C);
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(a), 0);
+	assert_int_equal(ca_patch_stats().jumps, 1); /* the bytes behind it are its distance */
+	assert_int_equal(install(b), 1);
+	assert_memory_equal(page + 1, row + 1, sizeof row - 1);
+	assert_int_equal(install(c), 0); /* right behind what the jump needs */
+	visited(1, 0, 1);
+	assert_true(ca_patch_remove_all());
+	/* the other way round; what was made for one is no good where the other is */
+	assert_int_equal(install(b), 0);
+	assert_int_equal(install(a), 1);
+	assert_int_equal(install(c), 1); /* the last bytes of b */
+	visited(1, 1, 1);
+	unmap_row();
+}
+
+static void short_sites_at_once(void **state)
+{
+	const struct ca_site sites[] = { site_at(0, 1, 0, A), site_at(1, 4, 0, B), site_at(5, 3, 0, C) };
+
+	(void)state;
+	map_row();
+	assert_int_equal(ca_patch_install(sites, 3, bias_of_page), 0);
+	visited(1, 1, 1);
+	visited(2, 2, 2);
+	assert_true(ca_patch_remove_all());
+	assert_memory_equal(page, row, sizeof row);
+	/* from the last to the first */
+	for (unsigned i = 3; i-- > 0;)
+		assert_int_equal(install(sites[i]), 0);
+	visited(3, 3, 3);
+	unmap_row();
+}
+
+/* Who jumps to an instruction of a site that lies behind the jump is sent to its copy, too. */
+static void entering_behind_the_jump(void **state)
+{
+	struct ca_site site = site_at(1, 8, 4, B);
+	uint64_t (*last)(uint64_t);
+	uint8_t *at;
+
+	(void)state;
+	map_row();
+	site.insns = 2;
+	site.insn[1].offset = site.insn[1].at = 7;
+	assert_int_equal(install(site), 0);
+	at = page + 8;
+	memcpy(&last, &at, sizeof last);
+	last(40);
+	visited(0, 1, 0);
+	unmap_row();
+}
+
+/* ---- a fork while another thread is placing sites -------------------------------------------------- */
+static pid_t child_of_install;
+
+static bool bias_and_fork(uint32_t module, uintptr_t *bias)
+{
+	static unsigned asked;
+
+	/* the second site's turn: the first one's traps are there, its jump is not */
+	if (++asked == 2) {
+		child_of_install = fork();
+		if (!child_of_install) {
+			ca_patch_forked();
+			if (in_a_row(40) != 42 || counter[B] != 1 || ca_patch_stats().jumps != 1 ||
+			    page[1] == 0xcc || !ca_patch_remove_all() || memcmp(page, row, sizeof row) != 0)
+				_exit(1);
+			_exit(in_a_row(40) != 42 || counter[B] != 1);
+		}
+	}
+	return bias_of_page(module, bias);
+}
+
+static void fork_while_placing(void **state)
+{
+	const struct ca_site sites[] = { site_at(1, 7, 4, B), site_at(0, 1, 0, A) };
+	int status;
+
+	(void)state;
+	map_row();
+	assert_int_equal(ca_patch_install(sites, 0, bias_of_page), 0);
+	assert_int_equal(ca_patch_install(sites, 2, bias_and_fork), 0);
+	assert_int_equal(waitpid(child_of_install, &status, 0), child_of_install);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	ca_patch_forked(); /* nobody was at it */
+	visited(1, 1, 0);
+	unmap_row();
+}
+
+static void write_text(size_t at, uint8_t byte)
+{
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_WRITE), 0);
+	page[at] = byte;
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
+}
+
+/* Bytes behind a short site were changed while it was out: its jump would lead elsewhere. */
+static void other_bytes_behind(void **state)
+{
+	struct ca_site a = site_at(0, 1, 0, A);
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(a), 0);
+	assert_int_equal(ca_patch_stats().jumps, 1);
+	visited(1, 0, 0);
+	assert_true(ca_patch_remove_all());
+	write_text(4, 7); /* lea 7(%rdi), %rax */
+	assert_int_equal(install(a), 1);
+	assert_int_equal(in_a_row(40), 48);
+	write_text(4, 1);
+	assert_int_equal(install(a), 0);
+	visited(2, 0, 0);
+	unmap_row();
+}
+
+/* Somebody else's bytes stand where ours were: they stay. */
+static void patched_over(void **state)
+{
+	static const uint8_t foreign[] = { 0x48, 0x8d, 0x47, 0x09, 0x90, 0x90, 0x90, 0x90 };
+	uint8_t now[sizeof foreign];
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_WRITE), 0);
+	memcpy(page + 1, foreign, sizeof foreign);
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
+	assert_true(ca_patch_remove_all());
+	memcpy(now, page + 1, sizeof now);
+	assert_memory_equal(now, foreign, sizeof foreign);
+	assert_int_equal(ca_patch_stats().jumps, 0);
+	munmap(page, PAGE);
+}
+
+static void what_stays(void **state)
+{
+	static const struct {
+		enum ca_site_kind kind;
+		bool stays;
+	} kinds[] = { { CA_SITE_ENTER, false }, { CA_SITE_EXIT, false }, { CA_SITE_CALL, false },
+		      { CA_SITE_COUNT, true },  { CA_SITE_MEET, true },  { CA_SITE_TRIAL, false } };
+
+	(void)state;
+	map_row();
+	for (unsigned i = 0; i < CA_COUNT(kinds); i++) {
+		struct ca_site b = site_at(1, 7, 4, B);
+
+		b.kind = (uint8_t)kinds[i].kind;
+		assert_int_equal(install(b), 0);
+		assert_true(ca_patch_remove());
+		assert_int_equal(ca_patch_stats().jumps, kinds[i].stays);
+		assert_true(ca_patch_remove_all());
+	}
+	unmap_row();
+}
+
+/* ---- sites that end in a call ------------------------------------------------------------------------ */
+/* uint64_t h(uint64_t a, 0, where, g): jumps to `where`, in the site, which calls g. */
+static const uint8_t caller[] = {
+	0x48, 0x83, 0xec, 0x08, /* sub $8, %rsp */
+	0xff, 0xe2,             /* 4: jmp *%rdx */
+	0x48, 0x8d, 0x47, 0x01, /* 6: lea 1(%rdi), %rax */
+	0xff, 0xd1,             /* 10: call *%rcx */
+	0x48, 0x83, 0xc4, 0x08, /* 12: add $8, %rsp */
+	0xc3,
+	0x90, 0x90, 0x90,
+	0x48, 0xff, 0xc0,       /* 20: g: inc %rax */
+	0xc3,
+};
+
+/* The trampoline is reached by a call, so that its own return address is the program's. */
+static void site_that_ends_in_a_call(void **state)
+{
+	static const uint8_t code[] = { 0x48, 0x8d, 0x47, 0x01, 0xff, 0xe1 }; /* jmp *%rcx */
+	struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = 6, .address = 6, .point = B,
+				.hooks = 1, .insns = 1, .code_length = sizeof code, .flags = CA_SITE_BY_CALL };
+	uint64_t (*h)(uint64_t, uint64_t, uintptr_t, uintptr_t);
+	uintptr_t landing, original;
+	int32_t distance;
+	intptr_t shift;
+
+	(void)state;
+	map_row();
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_WRITE), 0);
+	memcpy(page, caller, sizeof caller);
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
+	memcpy(&h, &page, sizeof h);
+	memcpy(site.original, caller + 6, 6);
+	memcpy(site.code, code, sizeof code);
+	site.hook[0].kind = CA_SITE_COUNT;
+	site.insn[0].offset = site.insn[0].at = 4;
+	assert_int_equal(h(40, 0, (uintptr_t)page + 6, (uintptr_t)page + 20), 42);
+	assert_int_equal(install(site), 0);
+	assert_int_equal(ca_patch_stats().jumps, 1);
+	assert_int_equal(h(40, 0, (uintptr_t)page + 6, (uintptr_t)page + 20), 42);
+	assert_int_equal(counter[B], 1);
+	h(40, 0, (uintptr_t)page + 10, (uintptr_t)page + 20); /* straight to its call: a trap */
+	assert_int_equal(counter[B], 1);
+	assert_int_equal(page[7], 0xe8);
+	memcpy(&distance, page + 8, sizeof distance);
+	landing = (uintptr_t)page + 12 + (uintptr_t)(intptr_t)distance;
+	if (ca_patch_translate(landing, &original, &shift)) { /* else it leads there by another jump */
+		assert_int_equal(original, page + 6);
+		assert_int_equal(shift, 8);
+	}
+	assert_true(ca_patch_remove_all());
+	assert_memory_equal(page, caller, sizeof caller);
+	munmap(page, PAGE);
+}
+
+/* ---- visits that cost a trap --------------------------------------------------------------------- */
+static unsigned told[CA_MAX_POINTS];
+
+static void tell(uint32_t point)
+{
+	told[point]++;
+}
+
+static void traps_are_told(void **state)
+{
+	struct ca_site a = site_at(0, 1, 0, A);
+
+	(void)state;
+	map_row();
+	ca_patch_on_trap = tell;
+	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
+	assert_int_equal(install(a), 0);
+	visited(1, 1, 0);
+	visited(2, 2, 0);
+	assert_int_equal(told[A], 2);
+	assert_int_equal(told[B], 0); /* a jump */
+	assert_true(ca_patch_remove_all());
+	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
+	a.hook[0].point = C + 1; /* not the site's own */
+	assert_int_equal(install(a), 0);
+	visited(2, 3, 1);
+	assert_int_equal(told[A], 2);
+	assert_int_equal(told[C], 1);
+	ca_patch_on_trap = NULL;
+	visited(2, 4, 2);
+	unmap_row();
+}
+
+/* Is it a trap of ours? At the first byte of a site, by the kernel, and then the thread goes on in
+ * the trampoline. */
+static bool trap(int number, int code, uintptr_t pc, uintptr_t *leads_to)
+{
+	ucontext_t context;
+	siginfo_t info;
+	intptr_t shift;
+	bool ours;
+
+	memset(&context, 0, sizeof context);
+	memset(&info, 0, sizeof info);
+	info.si_code = code;
+	context.uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
+	ours = ca_patch_trap(number, &info, &context);
+	*leads_to = (uintptr_t)context.uc_mcontext.gregs[REG_RIP];
+	ca_patch_translate(*leads_to, leads_to, &shift);
+	return ours;
+}
+
+static void whose_trap(void **state)
+{
+	uintptr_t site, to;
+
+	(void)state;
+	map_row();
+	site = (uintptr_t)page + 1;
+	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
+	assert_true(trap(SIGTRAP, SI_KERNEL, site + 1, &to));
+	assert_int_equal(to, site);
+	assert_true(trap(SIGTRAP, SI_KERNEL, site + 5, &to)); /* the second instruction */
+	assert_int_equal(to, site + 4);
+	assert_false(trap(SIGTRAP, SI_KERNEL, site + 2, &to));
+	assert_int_equal(to, site + 2);
+	assert_false(trap(SIGTRAP, TRAP_TRACE, site + 1, &to)); /* a debugger's step */
+	assert_false(trap(SIGTRAP, SI_TKILL, site + 1, &to));
+	assert_true(trap(SIGILL, ILL_ILLOPC, site + 4, &to)); /* where another opcode stands */
+	assert_int_equal(to, site + 4);
+	assert_false(trap(SIGILL, SI_TKILL, site + 4, &to));
+	/* taken out, while the signal was on its way: what stands there now is run */
+	assert_true(ca_patch_remove_all());
+	assert_true(trap(SIGTRAP, SI_KERNEL, site + 1, &to));
+	assert_int_equal(to, site);
+	write_text(1, 0xcc); /* a debugger's */
+	assert_false(trap(SIGTRAP, SI_KERNEL, site + 1, &to));
+	write_text(1, row[1]);
+	unmap_row();
+}
+
+/* ---- the program's own handlers for our signals ----------------------------------------------------- */
+static unsigned handled, ours_blocked;
+static bool usr1_blocked;
+static int handled_code;
+
+static void on_trap(int signal_number, siginfo_t *info, void *context)
+{
+	sigset_t now;
+
+	assert_int_equal(signal_number, SIGTRAP);
+	assert_non_null(context);
+	handled++;
+	handled_code = info->si_code;
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	usr1_blocked = sigismember(&now, SIGUSR1);
+	ours_blocked = sigismember(&now, SIGTRAP) == 1 || sigismember(&now, SIGILL) == 1;
+}
+
+static void handlers_of_the_program(void **state)
+{
+	struct sigaction set = { .sa_flags = SA_SIGINFO }, old;
+	sigset_t now;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_false(ca_patch_sigaction(SIGUSR1, NULL, &old));
+	set.sa_sigaction = on_trap;
+	sigaddset(&set.sa_mask, SIGUSR1);
+	sigaddset(&set.sa_mask, SIGILL);
+	assert_true(ca_patch_sigaction(SIGTRAP, &set, &old));
+	assert_true(old.sa_handler == SIG_DFL);
+	assert_true(ca_patch_sigaction(SIGTRAP, NULL, &old));
+	assert_true(old.sa_sigaction == on_trap);
+	raise(SIGTRAP);
+	assert_int_equal(handled, 1);
+	assert_int_equal(handled_code, SI_TKILL);
+	assert_true(usr1_blocked);
+	assert_false(ours_blocked);
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	assert_false(sigismember(&now, SIGUSR1));
+	__asm__ volatile("int3");
+	assert_int_equal(handled, 2);
+	assert_int_equal(handled_code, SI_KERNEL);
+	set.sa_flags |= (int)SA_RESETHAND;
+	ca_patch_sigaction(SIGTRAP, &set, NULL);
+	raise(SIGTRAP);
+	assert_int_equal(handled, 3);
+	ca_patch_sigaction(SIGTRAP, NULL, &old);
+	assert_true(old.sa_handler == SIG_DFL);
+	memset(&set, 0, sizeof set);
+	set.sa_handler = SIG_IGN;
+	ca_patch_sigaction(SIGTRAP, &set, NULL);
+	raise(SIGTRAP);
+	child = fork();
+	if (!child) {
+		static const struct rlimit none = { 0, 0 };
+
+		setrlimit(RLIMIT_CORE, &none);
+		__asm__ volatile("int3"); /* cannot be ignored */
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP);
+	/* set behind our back: taken back with the next site, and not forgotten */
+	memset(&set, 0, sizeof set);
+	set.sa_sigaction = on_trap;
+	set.sa_flags = SA_SIGINFO;
+	sigaddset(&set.sa_mask, SIGUSR1);
+	assert_int_equal(sigaction(SIGTRAP, &set, NULL), 0);
+	map_row();
+	assert_int_equal(install(site_at(0, 1, 0, A)), 0);
+	assert_int_equal(install(site_at(1, 7, 4, B)), 1);
+	visited(1, 0, 0);
+	assert_int_equal(handled, 3);
+	usr1_blocked = false;
+	raise(SIGTRAP);
+	assert_int_equal(handled, 4);
+	assert_true(usr1_blocked);
+	unmap_row();
+	set.sa_handler = SIG_DFL;
+	set.sa_flags = 0;
+	ca_patch_sigaction(SIGTRAP, &set, NULL);
+}
+
+/* ---- what the unwinder is told ------------------------------------------------------------------------ */
+static unsigned steps, wrong;
+static uintptr_t sp_at_start, last_original;
+
+/* After each instruction: at home, or in a trampoline that stands in for home. */
+static void on_step(int signal_number, siginfo_t *info, void *context)
+{
+	greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uintptr_t pc = (uintptr_t)reg[REG_RIP], sp = (uintptr_t)reg[REG_RSP], original;
+	intptr_t shift;
+
+	(void)signal_number, (void)info;
+	if (pc == (uintptr_t)page) {
+		sp_at_start = sp;
+		last_original = pc;
+	}
+	if (pc >= (uintptr_t)page && pc < (uintptr_t)page + PAGE && ca_patch_translate(pc, &original, &shift))
+		wrong++; /* that is the program's */
+	if (!sp_at_start || !ca_patch_translate(pc, &original, &shift))
+		return;
+	steps++;
+	if (sp + (uintptr_t)shift != sp_at_start || original < last_original || original > (uintptr_t)page + 8)
+		wrong++;
+	last_original = original;
+}
+
+static void translated_at_each_step(void **state)
+{
+	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT, CA_SITE_COUNT, CA_SITE_STAMP, CA_SITE_ENTER,
+						   CA_SITE_EXIT, CA_SITE_MEET };
+	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
+	uint64_t result;
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
+	set.sa_sigaction = on_step;
+	assert_true(ca_patch_sigaction(SIGTRAP, &set, NULL));
+	for (unsigned i = 0; i < CA_COUNT(hooks); i++) {
+		struct ca_site b = site_at(1, 7, 4, B);
+
+		assert_true(ca_patch_remove_all());
+		b.flags = i ? CA_SITE_FLAGS_DEAD : 0;
+		b.hook[0].kind = (uint8_t)hooks[i];
+		b.hook[0].at = i & 1 ? 4 : 0;
+		assert_int_equal(install(b), 0);
+		steps = wrong = 0;
+		sp_at_start = 0;
+		__asm__ volatile("pushfq\n\torl $0x100, (%%rsp)\n\tpopfq\n\t"
+				 "call *%[f]\n\t"
+				 "pushfq\n\tandl $~0x100, (%%rsp)\n\tpopfq"
+				 : "=a"(result)
+				 : [f] "r"(in_a_row), "D"(40)
+				 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+		assert_int_equal(result, 42);
+		assert_true(steps >= 4);
+		assert_int_equal(wrong, 0);
+		assert_int_equal(last_original, page + 5); /* where the second instruction stood */
+	}
+	assert_int_equal(counter[B], 2);
+	ca_patch_sigaction(SIGTRAP, &none, NULL);
+	unmap_row();
+}
+
 /* ---- where a trap would kill ------------------------------------------------------------------ */
 static void *block_and_wait(void *arg)
 {
@@ -265,6 +800,19 @@ int main(void)
 		cmocka_unit_test(two_sites_in_one_place),
 		cmocka_unit_test(text_that_is_gone),
 		cmocka_unit_test(text_that_comes_back),
+		cmocka_unit_test(short_site_before_one_in_place),
+		cmocka_unit_test(site_behind_a_short_one),
+		cmocka_unit_test(short_sites_at_once),
+		cmocka_unit_test(other_bytes_behind),
+		cmocka_unit_test(entering_behind_the_jump),
+		cmocka_unit_test(fork_while_placing),
+		cmocka_unit_test(patched_over),
+		cmocka_unit_test(what_stays),
+		cmocka_unit_test(site_that_ends_in_a_call),
+		cmocka_unit_test(traps_are_told),
+		cmocka_unit_test(whose_trap),
+		cmocka_unit_test(handlers_of_the_program),
+		cmocka_unit_test(translated_at_each_step),
 		cmocka_unit_test(a_thread_that_blocks_traps),
 		cmocka_unit_test(a_foreign_trap_kills),
 	};

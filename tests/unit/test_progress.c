@@ -3,8 +3,8 @@
 #include "causal/progress_name.h"
 #include "core/point.h"
 #include "tests/unit/unit.h"
-#include <stdlib.h>
-#include <string.h>
+
+#include "tests/unit/binary_fixture.h"
 
 static void kinds(void **state)
 {
@@ -155,12 +155,76 @@ static void rows(void **state)
 	free(s);
 }
 
+static bool in_part(const struct ca_index *index, uint64_t address)
+{
+	struct ca_index_function f;
+
+	return ca_index_find_function(index, address, &f) && f.part;
+}
+
+/* How many places a name has, and how many of them are in code that was moved out to .cold. */
+static size_t count_places(const char *text, const struct ca_index *index, size_t *cold)
+{
+	struct ca_progress_places places;
+	struct ca_progress_name name;
+	struct ca_starts *starts;
+	size_t n;
+
+	assert_int_equal(ca_progress_name_parse(&name, text, NULL), CA_OK);
+	assert_int_equal(ca_starts_open(&starts, fixture_path("cold"), NULL), CA_OK);
+	n = ca_progress_name_places(&name, index, starts, &places);
+	*cold = 0;
+	for (size_t i = 0; i < n; i++)
+		*cold += in_part(index, places.place[i].address);
+	free(places.place);
+	ca_starts_close(starts);
+	ca_progress_name_fini(&name);
+	return n;
+}
+
+/* The rest of a line in .cold continues what began in the function; a line that is only there
+ * begins there. gcc makes such parts, whatever the tests are compiled with. */
+static void cold_lines(void **state)
+{
+	struct ca_index *index;
+	size_t cold, n;
+
+	(void)state;
+	fixture_write("cold.c", "#include <stdlib.h>\n"
+				"volatile int sink;\n"
+				"__attribute__((cold, noinline)) void rare(int x) { sink = x; }\n"
+				"__attribute__((noinline)) int outer(int x)\n"
+				"{\n"
+				"\tint y = x * sink;\n"
+				"\tif (__builtin_expect(x == 77, 0)) { rare(x); sink += y; } else sink ^= y;\n"
+				"\tif (__builtin_expect(y == 78, 0)) {\n"
+				"\t\trare(x);\n"
+				"\t\tabort();\n"
+				"\t}\n"
+				"\treturn y;\n"
+				"}\n"
+				"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n");
+	assert_int_equal(fixture_run("gcc -g -O2 -o cold cold.c"), 0);
+	index = fixture_open("cold", CA_INDEX_FULL);
+	assert_non_null(index);
+	n = count_places("cold.c:7", index, &cold);
+	assert_true(n >= 1);
+	assert_int_equal(cold, 0);
+	n = count_places("cold.c:9", index, &cold);
+	assert_true(n >= 1);
+	assert_int_equal(cold, n);
+	assert_int_equal(count_places("outer", index, &cold), 1);
+	assert_int_equal(cold, 0);
+	ca_index_close(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(mistakes), cmocka_unit_test(binaries),
 		cmocka_unit_test(files), cmocka_unit_test(lists),    cmocka_unit_test(rows),
+		cmocka_unit_test(cold_lines),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);
 }

@@ -3,12 +3,10 @@
 #include "causal/profile.h"
 #include "causal/results.h"
 #include "core/session.h"
+#include "tests/unit/unit.h"
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +14,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char dir[64];
 static struct ca_catalog catalog;
@@ -104,7 +100,8 @@ static void test_round_trip(void **state)
 {
 	struct ca_run_summary summary = { .exit_status = 137,
 					  .runtime = 5,
-					  .samples = 200,
+					  .samples = 170,
+					  .periods = 200,
 					  .in_scope = 150,
 					  .drop = { 0, 7 },
 					  .started = 13 };
@@ -235,13 +232,13 @@ static void test_bad_places(void **state)
 	FILE *file;
 
 	(void)state;
-	assert_int_equal(ca_results_open(&results, "/nonexistent", &info, &catalog, &err),
+	assert_int_equal(ca_results_open(&results, "/proc/self/missing", &info, &catalog, &err),
 			 CA_ERR_IO);
-	assert_non_null(strstr(err.text, "/nonexistent/run-0001.jsonl"));
+	assert_non_null(strstr(err.text, "/proc/self/missing/run-0001.jsonl"));
 	ca_results_close(open_run(1), &(struct ca_run_summary){ 0 }, &err);
 	assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), CA_ERR_IO);
 	assert_non_null(strstr(err.text, "-r"));
-	assert_int_equal(ca_profile_load(&profile, "/nonexistent", &err), CA_ERR_IO);
+	assert_int_equal(ca_profile_load(&profile, "/proc/self/missing", &err), CA_ERR_IO);
 	path_of(path, 2);
 	file = fopen(path, "w");
 	fputs("{\"type\":\"run\",\"format\":\"causal-run\",\"version\":9}\n", file);
@@ -274,6 +271,28 @@ static void test_damaged_line(void **state)
 	assert_int_equal(profile->experiments, 2);
 	assert_int_equal(profile->warnings, 1);
 	assert_non_null(strstr(profile->warning[0], "2 lines"));
+	ca_profile_free(profile);
+}
+
+/* By number, in whatever order the directory holds them; other files are none. */
+static void test_order(void **state)
+{
+	static const unsigned runs[] = { 10000, 2, 9999, 10, 9, 1 }, sorted[] = { 1, 2, 9, 10, 9999, 10000 };
+	struct ca_profile *profile;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(runs); i++)
+		ca_results_close(open_run(runs[i]), &(struct ca_run_summary){ 0 }, &err);
+	snprintf(path, sizeof path, "%s/run-x.jsonl", dir);
+	file = fopen(path, "w");
+	fputs("?\n", file);
+	fclose(file);
+	profile = load();
+	assert_int_equal(profile->runs, CA_COUNT(sorted));
+	for (size_t i = 0; i < CA_COUNT(sorted); i++)
+		assert_int_equal(profile->run[i].number, sorted[i]);
 	ca_profile_free(profile);
 }
 
@@ -325,12 +344,52 @@ static void test_reasons(void **state)
 	}
 }
 
+/* Experiments that other programs disturbed are left out, unless they are most; those left out
+ * for another cause count on neither side. */
+static const struct {
+	uint32_t clean, disturbed, cut;
+	bool busy;
+	size_t kept, counted;
+} loads[] = {
+	{ 12, 0, 0, false, 12, 0 }, { 12, 2, 0, false, 12, 2 },  { 8, 8, 0, false, 8, 8 },
+	{ 8, 9, 0, true, 17, 9 },   { 8, 8, 3, false, 8, 11 },	 { 0, 1, 0, true, 1, 1 },
+	{ 4, 5, 3, true, 9, 8 },
+};
+
+static void test_disturbed(void **state)
+{
+	for (size_t c = 0; c < CA_COUNT(loads); c++) {
+		struct ca_results *results = open_run(1);
+		struct ca_profile *profile;
+		uint32_t i = 0;
+
+		for (; i < loads[c].clean; i++)
+			put(results, i, 0);
+		for (; i < loads[c].clean + loads[c].disturbed; i++)
+			put(results, i, CA_EXPERIMENT_DISTURBED);
+		for (; i < loads[c].clean + loads[c].disturbed + loads[c].cut; i++)
+			put(results, i, CA_EXPERIMENT_DISTURBED | CA_EXPERIMENT_CUT);
+		ca_results_close(results, &(struct ca_run_summary){ .samples = 9 }, &err);
+		profile = load();
+		assert_int_equal(profile->busy, loads[c].busy);
+		assert_int_equal(profile->funnel.kept, loads[c].kept);
+		assert_int_equal(profile->funnel.disturbed, loads[c].counted);
+		assert_int_equal(profile->rows, 1);
+		assert_int_equal(profile->row[0].curve->experiments, loads[c].kept);
+		assert_int_equal(profile->row[0].verdict,
+				 loads[c].busy ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+		set_up(state);
+	}
+}
+
 static size_t print_to(const struct ca_profile *profile, unsigned width, char *text, size_t size)
 {
 	FILE *file = tmpfile();
 	size_t n;
 
-	ca_profile_print(profile, fileno(file), width);
+	ca_profile_print(profile, fileno(file), width, false);
 	rewind(file);
 	n = fread(text, 1, size - 1, file);
 	text[n] = '\0';
@@ -360,8 +419,33 @@ static void test_hostile_name(void **state)
 		assert_null(strstr(text, "\xe2\x80\xae"));
 		assert_null(strstr(text, "\xc2\x9b"));
 		assert_null(strchr(text, '\t'));
+		/* and there is a row of it, cut where there is little room */
+		assert_non_null(strstr(text, width == 28   ? "\na?[31mb\xef\xbf\xbd… it?em? 19.8 ±"
+					     : width == 35 ? "\na?[31mb\xef\xbf\xbd??… it?em? 19.8 ±"
+							   : "\na?[31mb\xef\xbf\xbd?????z it?em? 19.8 ±"));
 	}
 	assert_int_equal(ca_profile_write(profile, dir, &err), CA_OK);
+	ca_profile_free(profile);
+}
+
+/* What tells code of a library from other code of it is at the end. */
+static void test_cut(void **state)
+{
+	static char text[1 << 16];
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	ca_catalog_fini(&catalog);
+	add_region("parse");
+	ca_catalog_add_point(&catalog, 0, CA_POINT_THROUGHPUT, "libz.so.1.2.13!sub_5d80+0x21");
+	results = open_run(1);
+	for (uint32_t i = 0; i < 30; i++)
+		put(results, i, 0);
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	print_to(profile, 100, text, sizeof text);
+	assert_non_null(strstr(text, "\nparse    ….13!sub_5d80+0x21 19.8 ±"));
 	ca_profile_free(profile);
 }
 
@@ -413,8 +497,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),
 	};
 

@@ -9,6 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* All long options, each of which finds its row. */
+static void names_are(enum ca_setting_id id, const char *expected)
+{
+	char option[64], all[256] = "";
+
+	for (size_t i = 0; ca_setting_option(ca_setting_get(id), i, option, sizeof option); i++) {
+		assert_ptr_equal(ca_setting_find_option(option), ca_setting_get(id));
+		snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", option);
+	}
+	assert_string_equal(all, expected);
+}
+
 static void test_table(void **state)
 {
 	(void)state;
@@ -17,7 +29,7 @@ static void test_table(void **state)
 		char option[64];
 
 		assert_int_equal(row->id, i);
-		ca_setting_option(row, option, sizeof option);
+		assert_true(ca_setting_option(row, 0, option, sizeof option));
 		assert_ptr_equal(ca_setting_find_option(option), row);
 		assert_ptr_equal(ca_setting_find_option(row->member), row);
 		if (*row->letter)
@@ -32,6 +44,9 @@ static void test_table(void **state)
 		assert_int_equal(row->type == CA_TYPE_CHOICE, !!*row->choices);
 	}
 	assert_null(ca_setting_find_letter(""));
+	names_are(CA_SETTING_DELAY, "wait delay");
+	names_are(CA_SETTING_OUTPUT, "output output-name");
+	names_are(CA_SETTING_DRY_RUN, "dry-run");
 	assert_null(ca_setting_find_option("nonsense"));
 	assert_ptr_equal(ca_setting_find_option("output-name"), ca_setting_get(CA_SETTING_OUTPUT));
 }
@@ -80,7 +95,7 @@ static void test_defaults(void **state)
 	assert_true(settings.exact);
 	assert_true(settings.function_exclude_defaults);
 	assert_true(settings.experiment_min == 0.25);
-	assert_string_equal(settings.binary_scope, "%MAIN%");
+	assert_string_equal(settings.binary_scope, "");
 	assert_string_equal(settings.fixed_speedup, "");
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *row = ca_setting_get((enum ca_setting_id)i);
@@ -132,6 +147,10 @@ static void test_values(void **state)
 		{ CA_SETTING_FUNCTION_SCOPE, "", "" },
 		{ CA_SETTING_FIXED_SPEEDUP, "0,10-30:10", "0,10-30:10" },
 		{ CA_SETTING_FIXED_SPEEDUP, "0,101", NULL },
+		{ CA_SETTING_SINKS, "", "" },
+		{ CA_SETTING_SINKS, "print,print=x", "print,print=x" },
+		{ CA_SETTING_SINKS, "print,paper", NULL },
+		{ CA_SETTING_SINKS, "print=", NULL },
 	};
 	struct ca_err err;
 

@@ -14,13 +14,11 @@ static const unsigned pool[] = { 0, 0, 0, 0, 25, 50, 50, 75, 90, 100 };
 enum { POOL = CA_COUNT(pool), DECKS = 40 };
 
 static struct ca_sweep *sweep;
-static struct ca_rng rng;
 
 static int set_up(void **state)
 {
 	(void)state;
-	ca_rng_init(&rng, 7);
-	sweep = ca_sweep_new();
+	sweep = ca_sweep_new(7);
 	return sweep ? 0 : -1;
 }
 
@@ -31,10 +29,19 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static unsigned deal_one(const unsigned *from, size_t n)
+{
+	unsigned card = ca_sweep_deal(sweep, from, n);
+
+	assert_int_equal(ca_sweep_deal(sweep, from, n), card);
+	ca_sweep_begun(sweep);
+	return card;
+}
+
 static void deal(unsigned *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		out[i] = ca_sweep_deal(sweep, pool, POOL, &rng);
+		out[i] = deal_one(pool, POOL);
 }
 
 static unsigned count(const unsigned *dealt, size_t n, unsigned value)
@@ -78,7 +85,7 @@ static void test_new_pool(void **state)
 	(void)state;
 	deal(dealt, 4);
 	for (unsigned i = 0; i < 3; i++)
-		three[i] = ca_sweep_deal(sweep, other, 3, &rng);
+		three[i] = deal_one(other, 3);
 	check_same(three, other, 3);
 	/* back again: a whole deck */
 	deal(dealt, POOL);
@@ -86,51 +93,69 @@ static void test_new_pool(void **state)
 	/* the order in which the pool is given does not matter: the deck is played on */
 	deal(dealt, 4);
 	for (unsigned i = 4; i < POOL; i++)
-		dealt[i] = ca_sweep_deal(sweep, reordered, POOL, &rng);
+		dealt[i] = deal_one(reordered, POOL);
 	check_same(dealt, pool, POOL);
 	/* as many cards, but others */
 	deal(three, 3);
 	for (unsigned i = 0; i < POOL; i++)
-		dealt[i] = ca_sweep_deal(sweep, similar, POOL, &rng);
+		dealt[i] = deal_one(similar, POOL);
 	check_same(dealt, similar, POOL);
 }
 
 static void test_seeds(void **state)
 {
 	unsigned first[3 * POOL], again[3 * POOL];
+	uint64_t draw[3 * POOL];
 
 	(void)state;
-	deal(first, 3 * POOL);
+	for (size_t i = 0; i < 3 * POOL; i++) {
+		draw[i] = ca_sweep_draw(sweep);
+		assert_int_equal(ca_sweep_draw(sweep), draw[i]);
+		assert_true(!i || draw[i] != draw[i - 1]);
+		deal(&first[i], 1);
+	}
 	ca_sweep_free(sweep);
-	sweep = ca_sweep_new();
+	sweep = ca_sweep_new(7);
 	assert_non_null(sweep);
-	ca_rng_init(&rng, 7);
-	deal(again, 3 * POOL);
+	for (size_t i = 0; i < 3 * POOL; i++) {
+		assert_int_equal(ca_sweep_draw(sweep), draw[i]);
+		deal(&again[i], 1);
+	}
 	assert_memory_equal(first, again, sizeof first);
 	ca_sweep_free(sweep);
-	sweep = ca_sweep_new();
+	sweep = ca_sweep_new(8);
 	assert_non_null(sweep);
-	ca_rng_init(&rng, 8);
+	assert_int_not_equal(ca_sweep_draw(sweep), draw[0]);
 	deal(again, 3 * POOL);
 	assert_memory_not_equal(first, again, sizeof first);
 }
 
-/* Without a sweep: drawn one by one, in proportion only in the long run. */
-static void test_independent(void **state)
+/* Three regions, drawn in proportion to their samples, and the same ones by the same draws. */
+static void test_race(void **state)
 {
-	enum { DRAWS = 4000 };
-	static unsigned drawn[DRAWS];
-	unsigned uneven = 0;
+	static const double weight[] = { 100, 300, 600, 0 };
+	enum { DRAWS = 20000 };
+	unsigned won[CA_COUNT(weight)] = { 0 };
 
 	(void)state;
-	for (unsigned i = 0; i < DRAWS; i++)
-		drawn[i] = ca_sweep_deal(NULL, pool, POOL, &rng);
-	assert_in_range(count(drawn, DRAWS, 0), 1400, 1800);
-	assert_in_range(count(drawn, DRAWS, 50), 650, 950);
-	assert_in_range(count(drawn, DRAWS, 100), 300, 500);
-	for (unsigned i = 0; i + POOL <= DRAWS; i += POOL)
-		uneven += count(drawn + i, POOL, 0) != 4;
-	assert_true(uneven > 0);
+	for (size_t i = 0; i < DRAWS; i++) {
+		uint64_t draw = ca_sweep_draw(sweep);
+		size_t first = 0;
+
+		for (size_t k = 0; k < CA_COUNT(weight); k++) {
+			double time = ca_sweep_race(draw, k + 1, weight[k]);
+
+			assert_true(time >= 0 && time == ca_sweep_race(draw, k + 1, weight[k]));
+			if (time < ca_sweep_race(draw, first + 1, weight[first]))
+				first = k;
+		}
+		won[first]++;
+		ca_sweep_begun(sweep);
+	}
+	/* 5 standard deviations */
+	assert_in_range(won[0], DRAWS / 10 - 215, DRAWS / 10 + 215);
+	assert_in_range(won[1], DRAWS * 3 / 10 - 325, DRAWS * 3 / 10 + 325);
+	assert_int_equal(won[0] + won[1] + won[2], DRAWS);
 }
 
 static void test_counts(void **state)
@@ -304,7 +329,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_proportions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_new_pool, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_seeds, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_independent, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_race, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_topics, set_up, tear_down),

@@ -2,8 +2,7 @@
  *
  *   make_line -> [queue] -> match_line -> [queue] -> add_line
  *
- * All three threads are busy. Only match_line decides how fast batches come out; README says by
- * how much.
+ * All three threads are busy. Only match_line decides how fast batches come out.
  * Usage: pipeline [BATCHES] */
 #include <causal.h>
 #include <pthread.h>

@@ -1,0 +1,79 @@
+/* For tests of the runtime's files. They link its objects (libruntime.la); what a test defines
+ * itself stands in for what the library has (-z muldefs). The session is memory of the test's
+ * own, its threads are records without ticks, of which the first is the calling thread's. */
+#ifndef CA_TESTS_RUNTIME_H
+#define CA_TESTS_RUNTIME_H
+#include "causal/runtime/rt.h"
+#include "tests/unit/unit.h"
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RT_THREADS = 6, RT_PERIOD = 1000000, RT_PAGE = 4096 };
+static struct ca_session *s;
+static struct ca_thread thread[RT_THREADS], *const me = &thread[0];
+static _Alignas(RT_PAGE) char switch_log[RT_THREADS][2 * RT_PAGE]; /* empty: always on a CPU */
+
+static inline int rt_set_up(void **state)
+{
+	(void)state;
+	s = mmap(NULL, CA_SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	if (s == MAP_FAILED)
+		return -1;
+	memset(thread, 0, sizeof thread);
+	memset(switch_log, 0, sizeof switch_log);
+	memset(&ca_rt, 0, sizeof ca_rt);
+	s->period = ca_rt.period = RT_PERIOD;
+	atomic_store(&s->state, CA_SESSION_OPEN);
+	atomic_store(&s->heartbeat, UINT64_MAX / 2); /* the conductor lives */
+	atomic_store(&s->slots_ready, RT_THREADS);
+	atomic_store(&s->slots_used, RT_THREADS);
+	atomic_store(&s->selection.seq, 2);
+	for (uint32_t i = 0; i < RT_THREADS; i++) {
+		thread[i].number = i;
+		thread[i].slot = &s->slot[i];
+		thread[i].switches.page = switch_log[i];
+		thread[i].selection = 2;
+		thread[i].last = ca_clock_now();
+		atomic_store(&ca_rt.by_slot[i], &thread[i]);
+		atomic_store(&s->slot[i].state, CA_SLOT_LIVE);
+	}
+	ca_rt.session = s;
+	ca_rt.pid = (uint32_t)getpid();
+	ca_self = me;
+	atomic_store(&ca_rt.on, true);
+	return 0;
+}
+
+static inline int rt_tear_down(void **state)
+{
+	(void)state;
+	ca_self = NULL;
+	memset(&ca_rt, 0, sizeof ca_rt);
+	return munmap(s, CA_SESSION_SIZE);
+}
+
+static inline void rt_open_experiment(uint32_t speedup)
+{
+	s->experiment.start = ca_clock_now();
+	s->experiment.speedup = speedup;
+	atomic_fetch_add(&s->experiment.seq, 1);
+}
+
+/* The n-th entry of the log: of this type, by this thread. */
+static inline const struct ca_log_entry *rt_logged(uint64_t n, enum ca_log_type type, uint32_t number)
+{
+	const struct ca_log_entry *e = &s->log[n];
+
+	assert_true(atomic_load(&s->log_head) > n);
+	assert_int_equal(atomic_load(&e->seq), n + 1);
+	assert_int_equal(e->type, type);
+	assert_int_equal(e->thread, number);
+	return e;
+}
+
+#define RT_TEST(f) cmocka_unit_test_setup_teardown(f, rt_set_up, rt_tear_down)
+
+#endif

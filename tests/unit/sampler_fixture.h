@@ -1,0 +1,41 @@
+/* A session for the sampler's parts, and the modules of this process with their indexes. */
+#ifndef CA_TESTS_SAMPLER_FIXTURE_H
+#define CA_TESTS_SAMPLER_FIXTURE_H
+#include "core/session.h"
+#include "sampler/modules.h"
+#include "tests/unit/unit.h"
+
+#include "tests/unit/asm_fixture.h"
+#include "tests/unit/forbidden.h"
+
+static struct ca_session *session;
+
+static inline int sampler_set_up(void **state)
+{
+	return fixture_make(state) != 0 || ca_session_create(fixture_path("session"), &session, NULL) != CA_OK;
+}
+
+static inline int sampler_tear_down(void **state)
+{
+	ca_session_detach(session);
+	return fixture_remove(state);
+}
+
+/* As the conductor does: an index for each module that was registered. */
+static inline void sampler_index_all(void)
+{
+	for (uint32_t i = 1; i < CA_MAX_MODULES; i++) {
+		struct ca_module *m = &session->module[i];
+		struct ca_index *index;
+
+		if (atomic_load(&m->state) != CA_MODULE_REGISTERED || m->path[0] != '/')
+			continue;
+		index = fixture_open(m->path, CA_INDEX_UNWIND);
+		assert_non_null(index);
+		strcpy(m->index_path, ca_index_path(index));
+		ca_index_close(index);
+		atomic_store(&m->state, CA_MODULE_INDEXED);
+	}
+}
+
+#endif

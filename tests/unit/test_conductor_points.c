@@ -1,0 +1,633 @@
+/* causal/conductor_points.c: when points are looked for, chosen, stored, used again and dropped.
+ * The scout, the runtimes and the index are played by this test; files, candidates and sweeps are
+ * the real ones. */
+#include "causal/conductor_points.c"
+#include "tests/unit/unit.h"
+
+/* ---- the others' parts --------------------------------------------------------------------*/
+static enum ca_scout_wish wish;
+static struct ca_site sites[3];
+static struct ca_candidate candidate[3];
+static const struct ca_candidates candidates = { .candidate = candidate, .n = 3 };
+static size_t best[CA_CANDIDATES_CHOSEN], chosen;
+static unsigned scouts, placed_told, sampled;
+static bool patched;
+static uint64_t visited;
+static char said[8192], added[512];
+static int scout_mark;
+
+struct ca_scout *ca_scout_new(struct ca_session *session, struct ca_objects *objects, const struct ca_scope *scope)
+{
+	(void)session, (void)objects, (void)scope;
+	scouts++;
+	return (struct ca_scout *)&scout_mark;
+}
+
+void ca_scout_free(struct ca_scout *scout)
+{
+	(void)scout;
+}
+
+void ca_scout_sample(struct ca_scout *scout, const ca_place *frame, unsigned frames, bool waiting)
+{
+	(void)scout, (void)frame, (void)frames, (void)waiting;
+	sampled++;
+}
+
+enum ca_scout_wish ca_scout_step(struct ca_scout *scout, uint64_t now)
+{
+	(void)scout, (void)now;
+	return wish;
+}
+
+const struct ca_site *ca_scout_sites(const struct ca_scout *scout, size_t *n)
+{
+	(void)scout;
+	*n = CA_COUNT(sites);
+	return sites;
+}
+
+void ca_scout_placed(struct ca_scout *scout, uint64_t now)
+{
+	(void)scout, (void)now;
+	placed_told++;
+}
+
+size_t ca_scout_choose(struct ca_scout *scout, const struct ca_candidates **out, size_t numbers[CA_CANDIDATES_CHOSEN])
+{
+	(void)scout;
+	*out = &candidates;
+	memcpy(numbers, best, sizeof best);
+	return chosen;
+}
+
+const char *ca_scout_reason(const struct ca_scout *scout)
+{
+	(void)scout;
+	return "because";
+}
+
+const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module)
+{
+	(void)objects, (void)module;
+	return NULL;
+}
+
+enum ca_progress_mode ca_progress_mode(const char *names)
+{
+	return !strcmp(names, "ask") ? CA_PROGRESS_ASK : *names ? CA_PROGRESS_NAMED : CA_PROGRESS_AUTO;
+}
+
+enum ca_status ca_progress_add(struct ca_progress *progress, const char *names, struct ca_err *err)
+{
+	(void)progress, (void)err;
+	snprintf(added, sizeof added, "%s", names);
+	return CA_OK;
+}
+
+void ca_progress_index(struct ca_progress *progress, const struct ca_index *index, uint32_t module)
+{
+	(void)progress, (void)index, (void)module;
+}
+
+void ca_slog_restart(struct ca_slog *log, uint64_t first)
+{
+	(void)log, (void)first;
+}
+
+void ca_visits_read(const struct ca_session *session, struct ca_visits_now *now)
+{
+	(void)session, (void)now;
+}
+
+uint64_t ca_visits_sum(const struct ca_visits_now *now)
+{
+	(void)now;
+	return visited;
+}
+
+bool ca_conductor_patched(const struct ca_conductor *c)
+{
+	(void)c;
+	return patched;
+}
+
+void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
+{
+	size_t n = strlen(said);
+	va_list args;
+
+	(void)c;
+	n += (size_t)snprintf(said + n, sizeof said - n, "%d:", level);
+	va_start(args, format);
+	n += (size_t)vsnprintf(said + n, sizeof said - n, format, args);
+	va_end(args);
+	snprintf(said + n, sizeof said - n, "\n");
+}
+
+/* ---- a conductor --------------------------------------------------------------------------*/
+static char dir[64], progress[16];
+static struct ca_settings settings;
+static struct ca_session *session;
+static struct ca_conductor conductor;
+static const char *const command[] = { "./app", NULL };
+enum { SECOND = 1000 * MS };
+
+static int set_up(void **state)
+{
+	static const char *const names[] = { "first", "lib.so!second", "third" };
+
+	(void)state;
+	strcpy(dir, "/tmp/ca-points-XXXXXX");
+	session = aligned_alloc(_Alignof(struct ca_session), sizeof *session);
+	if (!mkdtemp(dir) || !session)
+		return -1;
+	memset(session, 0, sizeof *session);
+	for (size_t i = 0; i < CA_COUNT(names); i++)
+		candidate[i] = (struct ca_candidate){ .name = names[i], .rate = 100. * (double)(i + 1),
+						      .spread = 0.125, .coverage = 0.5 };
+	progress[0] = '\0';
+	settings = (struct ca_settings){ .progress = progress };
+	conductor = (struct ca_conductor){ .opt = { .dir = dir, .run = 1, .iteration = 4, .command = command },
+					   .set = &settings, .session = session, .pool_size = 5 };
+	wish = CA_SCOUT_WAIT;
+	best[0] = 1;
+	best[1] = 0;
+	chosen = 2;
+	scouts = placed_told = sampled = 0;
+	patched = false;
+	visited = 0;
+	said[0] = added[0] = '\0';
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char path[128];
+
+	(void)state;
+	ca_conductor_points_free(&conductor);
+	ca_sweep_free(conductor.opt.sweep);
+	free(session);
+	snprintf(path, sizeof path, "%s/progress.json", dir);
+	unlink(path);
+	return rmdir(dir);
+}
+
+static void open_points(void)
+{
+	ca_conductor_points_free(&conductor);
+	conductor.points = NULL;
+	conductor.set = &settings;
+	assert_int_equal(ca_conductor_points_open(&conductor, NULL), CA_OK);
+}
+
+static bool step(uint64_t now)
+{
+	return ca_conductor_points_step(&conductor, now);
+}
+
+static struct ca_choice stored(void)
+{
+	struct ca_choice choice;
+
+	assert_int_equal(ca_choice_read(&choice, dir, NULL), CA_OK);
+	return choice;
+}
+
+/* From the first sample to the decision, at `now`. */
+static void scout_until(uint64_t now)
+{
+	wish = CA_SCOUT_DONE;
+	assert_true(step(now - MS));
+	patched = true;
+	assert_true(step(now));
+	patched = false;
+	wish = CA_SCOUT_WAIT;
+}
+
+/* ---- choosing -----------------------------------------------------------------------------*/
+static void test_phases(void **state)
+{
+	struct ca_selection *sel = &session->selection;
+
+	(void)state;
+	open_points();
+	assert_int_equal(conductor.group, 4);
+	ca_conductor_points_sample(&conductor, NULL, 0, false);
+	assert_int_equal(sampled, 0);
+	assert_true(step(SECOND));
+	assert_int_equal(scouts, 1);
+	ca_conductor_points_sample(&conductor, NULL, 0, false);
+	assert_int_equal(sampled, 1);
+	/* sites are put in place, and waited for, not for ever */
+	sites[2].address = 77;
+	wish = CA_SCOUT_PLACE;
+	conductor.selected = 9;
+	assert_true(step(SECOND));
+	assert_int_equal(conductor.selected, 0);
+	assert_int_equal(atomic_load(&sel->seq), 2);
+	assert_int_equal(sel->sites, 3);
+	assert_int_equal(sel->site[2].address, 77);
+	assert_true(step(SECOND + PLACE_WAIT));
+	assert_int_equal(placed_told, 0);
+	assert_true(step(SECOND + PLACE_WAIT + 1));
+	assert_int_equal(placed_told, 1);
+	wish = CA_SCOUT_DONE;
+	assert_true(step(2 * (uint64_t)SECOND));
+	assert_int_equal(atomic_load(&sel->seq), 4);
+	assert_int_equal(sel->sites, 0);
+	assert_int_equal(access(dir, F_OK), 0);
+	assert_string_equal(added, "");
+	patched = true;
+	assert_true(step(2 * (uint64_t)SECOND));
+	assert_string_equal(added, "lib.so!second;first");
+	assert_int_equal(session->wanted_anywhere, 1);
+	/* until somebody passes it, or long enough */
+	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT));
+	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT + 1));
+	assert_false(step(2 * (uint64_t)SECOND + FIRST_VISIT + 2));
+	ca_conductor_points_sample(&conductor, NULL, 0, false);
+	assert_int_equal(sampled, 1);
+	assert_int_equal(scouts, 1);
+}
+
+static void test_chosen(void **state)
+{
+	struct ca_choice choice;
+
+	(void)state;
+	conductor.opt.run = 7;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	step(0);
+	scout_until(SECOND);
+	choice = stored();
+	assert_string_equal(choice.program, "./app");
+	assert_int_equal(choice.how, CA_CHOICE_AUTO);
+	assert_int_equal(choice.run, 7);
+	assert_int_equal(choice.points, 2);
+	assert_string_equal(choice.point[0].name, "lib.so!second");
+	assert_string_equal(choice.point[1].name, "first");
+	assert_true(choice.point[0].rate > 199.9 && choice.point[0].rate < 200.1);
+	assert_true(choice.point[0].spread > 0.124 && choice.point[0].spread < 0.126);
+	assert_true(choice.point[0].coverage > 0.49 && choice.point[0].coverage < 0.51);
+	ca_choice_fini(&choice);
+	assert_non_null(strstr(said, "0:progress point lib.so!second, chosen here"));
+	assert_non_null(strstr(said, "first (100 a second)"));
+	assert_false(ca_sweep_is_first(conductor.opt.sweep, CA_SWEEP_ASKED));
+	visited = 1;
+	assert_true(step(SECOND + 1));
+	assert_false(step(SECOND + 2));
+	/* the run's end changes nothing any more */
+	ca_conductor_points_close(&conductor, 0, NULL);
+	choice = stored();
+	assert_int_equal(choice.how, CA_CHOICE_AUTO);
+	ca_choice_fini(&choice);
+}
+
+/* Nothing will do: again a second later, two seconds later. */
+static void test_again(void **state)
+{
+	uint64_t now = SECOND;
+
+	(void)state;
+	open_points();
+	chosen = 0;
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_true(step(now));
+		scout_until(now + 2 * MS);
+		assert_int_equal(scouts, i);
+		assert_non_null(strstr(said, "because"));
+		now += 2 * MS + ((uint64_t)SECOND << (i - 1));
+		assert_true(step(now)); /* not yet */
+		assert_true(step(now + 1));
+		assert_int_equal(scouts, i);
+		now += 2;
+	}
+	assert_string_equal(added, "");
+	assert_int_equal(ca_choice_read(&conductor.points->choice, dir, NULL), CA_ERR_NOT_FOUND);
+}
+
+/* A program's own points come first, whenever they show up. */
+static void test_macros(void **state)
+{
+	(void)state;
+	open_points();
+	assert_true(step(1));
+	atomic_store(&session->points_used, 2);
+	atomic_store(&session->point[0].state, CA_SLOT_CLAIMED);
+	assert_true(step(2));
+	atomic_store(&session->point[1].state, CA_SLOT_LIVE);
+	session->selection.sites = 3;
+	assert_false(step(3));
+	assert_int_equal(session->selection.sites, 0);
+	assert_false(step(4));
+	ca_conductor_points_close(&conductor, 0, NULL);
+	assert_int_equal(ca_choice_read(&conductor.points->choice, dir, NULL), CA_ERR_NOT_FOUND);
+}
+
+static void test_not_asked_for(void **state)
+{
+	(void)state;
+	strcpy(progress, "main.c:3");
+	open_points();
+	assert_null(conductor.points);
+	assert_false(step(1));
+	strcpy(progress, "");
+	settings.end_to_end = true;
+	open_points();
+	assert_null(conductor.points);
+	ca_conductor_points_sample(&conductor, NULL, 0, false);
+	ca_conductor_points_close(&conductor, 0, NULL);
+}
+
+/* ---- later runs ---------------------------------------------------------------------------*/
+static void write_choice(enum ca_choice_how how, const char *dropped)
+{
+	struct ca_choice choice = { .program = strdup("./app"), .how = how, .run = 1, .points = 2 };
+
+	choice.point[0].name = strdup("a.c:1");
+	choice.point[1].name = strdup("b.c:2");
+	choice.point[1].dropped = dropped ? strdup(dropped) : NULL;
+	assert_int_equal(ca_choice_write(&choice, dir, NULL), CA_OK);
+	ca_choice_fini(&choice);
+}
+
+static void test_stored(void **state)
+{
+	static const char *const other[] = { "./other", NULL };
+
+	(void)state;
+	write_choice(CA_CHOICE_AUTO, NULL);
+	open_points();
+	assert_string_equal(added, "a.c:1;b.c:2");
+	assert_false(step(1));
+	write_choice(CA_CHOICE_AUTO, "so");
+	open_points();
+	assert_string_equal(added, "a.c:1");
+	/* another program's are not ours */
+	added[0] = '\0';
+	conductor.opt.command = other;
+	open_points();
+	assert_string_equal(added, "");
+	assert_true(step(1));
+	conductor.opt.command = command;
+	/* who wants to be asked gets only what he has chosen, or what this sweep has */
+	strcpy(progress, "ask");
+	open_points();
+	assert_string_equal(added, "");
+	write_choice(CA_CHOICE_USER, NULL);
+	open_points();
+	assert_string_equal(added, "a.c:1;b.c:2");
+	write_choice(CA_CHOICE_AUTO, NULL);
+	added[0] = '\0';
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	assert_string_equal(added, "");
+	ca_sweep_first_time(conductor.opt.sweep, CA_SWEEP_ASKED);
+	open_points();
+	assert_string_equal(added, "a.c:1;b.c:2");
+}
+
+static void test_stored_end_to_end(void **state)
+{
+	static const unsigned groups[] = { 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3 };
+
+	(void)state;
+	write_choice(CA_CHOICE_END_TO_END, NULL);
+	for (unsigned run = 1; run <= CA_COUNT(groups); run++) {
+		conductor.opt.run = run;
+		open_points();
+		assert_true(conductor.set->end_to_end);
+		assert_int_equal(conductor.group, groups[run - 1]);
+		assert_false(step(1));
+	}
+	assert_string_equal(added, "");
+	assert_false(settings.end_to_end);
+}
+
+/* ---- the end ------------------------------------------------------------------------------*/
+static void test_close(void **state)
+{
+	struct ca_choice choice;
+
+	(void)state;
+	/* killed: nobody knows what would have come */
+	open_points();
+	ca_conductor_points_close(&conductor, 9, NULL);
+	assert_int_equal(ca_choice_read(&choice, dir, NULL), CA_ERR_NOT_FOUND);
+	/* over too soon, but enough to choose from */
+	open_points();
+	step(1);
+	ca_conductor_points_close(&conductor, 0, NULL);
+	choice = stored();
+	assert_int_equal(choice.how, CA_CHOICE_AUTO);
+	assert_int_equal(choice.points, 2);
+	ca_choice_fini(&choice);
+	assert_string_equal(added, ""); /* for later runs */
+}
+
+static void test_give_up(void **state)
+{
+	struct ca_choice choice;
+
+	(void)state;
+	chosen = 0;
+	open_points();
+	ca_conductor_points_close(&conductor, 0, NULL);
+	choice = stored();
+	assert_int_equal(choice.how, CA_CHOICE_END_TO_END);
+	assert_string_equal(choice.reason, "the run was too short");
+	ca_choice_fini(&choice);
+	conductor.opt.command = (const char *const[]){ "./other", NULL };
+	open_points();
+	step(1);
+	ca_conductor_points_close(&conductor, 0, NULL);
+	choice = stored();
+	assert_string_equal(choice.program, "./other");
+	assert_string_equal(choice.reason, "because");
+	assert_int_equal(choice.points, 0);
+	ca_choice_fini(&choice);
+	assert_non_null(strstr(said, "-P FILE:LINE -- ./other"));
+}
+
+/* One run of a sweep, with the visits of both points. */
+static void one_run(double seconds, uint64_t a, uint64_t b)
+{
+	struct ca_visits_now visits = { .total = { a, b, 0 }, .points = 3 };
+
+	for (unsigned row = 0; row < 3; row++)
+		session->point[row].kind = row < 2 ? CA_POINT_THROUGHPUT : CA_POINT_BEGIN;
+	strcpy(session->point[0].name, "a.c:1");
+	strcpy(session->point[1].name, "b.c:2");
+	strcpy(session->point[2].name, "a.c:1");
+	conductor.sum.runtime = (uint64_t)(seconds * 1e9);
+	open_points();
+	ca_conductor_points_close(&conductor, 0, &visits);
+}
+
+static void test_dropped(void **state)
+{
+	struct ca_choice choice;
+
+	(void)state;
+	write_choice(CA_CHOICE_AUTO, NULL);
+	conductor.opt.sweep = ca_sweep_new(1);
+	one_run(4, 1000, 1000);
+	one_run(5, 1000, 1250);
+	one_run(6, 1000, 1500);
+	choice = stored();
+	assert_null(choice.point[0].dropped);
+	assert_non_null(choice.point[1].dropped);
+	ca_choice_fini(&choice);
+	assert_non_null(strstr(said, "0:progress point b.c:2 is dropped"));
+	assert_null(strstr(said, "a.c:1 is dropped"));
+}
+
+/* All follow the runs' lengths: told once, and kept. */
+static void test_untied(void **state)
+{
+	struct ca_choice choice;
+	const char *told;
+
+	(void)state;
+	write_choice(CA_CHOICE_AUTO, NULL);
+	conductor.opt.sweep = ca_sweep_new(1);
+	one_run(4, 800, 400);
+	one_run(6, 1200, 600);
+	one_run(8, 1600, 800);
+	one_run(10, 2000, 1000);
+	choice = stored();
+	assert_null(choice.point[0].dropped);
+	assert_null(choice.point[1].dropped);
+	ca_choice_fini(&choice);
+	told = strstr(said, "0:no chosen progress point is passed as often");
+	assert_non_null(told);
+	assert_null(strstr(told + 1, "0:no chosen progress point"));
+	/* a run that was stopped says nothing */
+	ca_sweep_free(conductor.opt.sweep);
+	conductor.opt.sweep = ca_sweep_new(1);
+	said[0] = '\0';
+	settings.duration = 3;
+	for (unsigned i = 1; i < 5; i++)
+		one_run(2 * i, 100 * i, 100 * i);
+	assert_null(strstr(said, "0:"));
+}
+
+/* ---- asking -------------------------------------------------------------------------------*/
+static void test_answers(void **state)
+{
+	static const struct {
+		const char *line;
+		size_t n, chosen[3];
+	} cases[] = {
+		{ "2\n", 1, { 20 } },	 { "3 1\n", 2, { 30, 10 } }, { "1,2,3,4\n", 3, { 10, 20, 30 } },
+		{ "4 0 3\n", 1, { 30 } }, { " x2y\n", 1, { 20 } },    { "1 2 3 1\n", 3, { 10, 20, 30 } },
+		{ "\n", 0, { 0 } },	 { "none\n", 0, { 0 } },      { "", 0, { 0 } },
+		{ "99999999999999999999\n", 0, { 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_point_choice p = { .offered = { 10, 20, 30 }, .offers = 3, .chosen = { 7, 8 }, .n = 2 };
+
+		strcpy(p.line, cases[i].line);
+		assert_int_equal(take_answer(&p), cases[i].n > 0);
+		assert_int_equal(p.n, cases[i].n ? cases[i].n : 2);
+		for (size_t k = 0; k < cases[i].n; k++)
+			assert_int_equal(p.chosen[k], cases[i].chosen[k]);
+		if (!cases[i].n)
+			assert_int_equal(p.chosen[0], 7);
+	}
+}
+
+static void test_asking(void **state)
+{
+	struct ca_point_choice *p;
+	struct ca_choice choice;
+	int pair[2];
+
+	(void)state;
+	strcpy(progress, "ask");
+	candidate[0].rate = 0;
+	open_points();
+	p = conductor.points;
+	step(1);
+	p->n = ca_scout_choose(p->scout, &p->set, p->chosen);
+	assert_int_equal(pipe(pair), 0);
+	p->terminal = pair[0];
+	/* what is never passed is not offered */
+	offer(&conductor, p);
+	enter(p, ASKING, 5);
+	assert_int_equal(p->offers, 2);
+	assert_non_null(strstr(said, "0:  1* lib.so!second"));
+	assert_non_null(strstr(said, "0:  2  third"));
+	assert_true(step(6));
+	assert_string_equal(added, "");
+	assert_int_equal(write(pair[1], "2", 1), 1);
+	assert_true(step(7));
+	assert_string_equal(added, "");
+	assert_int_equal(write(pair[1], "\n", 1), 1);
+	assert_true(step(8));
+	assert_string_equal(added, "third");
+	choice = stored();
+	assert_int_equal(choice.how, CA_CHOICE_USER);
+	ca_choice_fini(&choice);
+	assert_non_null(strstr(said, "chosen by you"));
+	close(pair[1]);
+	/* the program ends before he answers: what was offered as the best */
+	p->over = false;
+	p->n = ca_scout_choose(p->scout, &p->set, p->chosen);
+	ca_choice_fini(&p->choice);
+	enter(p, ASKING, 9);
+	chosen = 0;
+	ca_conductor_points_close(&conductor, 0, NULL);
+	choice = stored();
+	assert_int_equal(choice.how, CA_CHOICE_AUTO);
+	ca_choice_fini(&choice);
+}
+
+/* ---- traps --------------------------------------------------------------------------------*/
+static void test_traps(void **state)
+{
+	static const struct {
+		uint64_t seconds, trapped;
+		bool told;
+	} cases[] = {
+		{ 10, 30000, true }, { 10, 10000, false }, { 1, 9999, false }, { 1, 20000, true }, { 10, 0, false },
+	};
+	struct ca_visits_now visits = { .points = 1 };
+
+	(void)state;
+	strcpy(session->point[0].name, "hot");
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		said[0] = '\0';
+		atomic_store(&session->point[0].trapped, cases[i].trapped);
+		conductor.started = ca_clock_now() - cases[i].seconds * SECOND;
+		ca_conductor_report_traps(&conductor, &visits);
+		assert_int_equal(strstr(said, "'hot'") != NULL, cases[i].told);
+	}
+	/* once in a sweep */
+	conductor.opt.sweep = ca_sweep_new(1);
+	atomic_store(&session->point[0].trapped, 1000000);
+	ca_conductor_report_traps(&conductor, &visits);
+	assert_string_not_equal(said, "");
+	said[0] = '\0';
+	ca_conductor_report_traps(&conductor, &visits);
+	assert_string_equal(said, "");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_phases),  TEST(test_chosen),		 TEST(test_again),   TEST(test_macros),
+		TEST(test_not_asked_for), TEST(test_stored),	 TEST(test_stored_end_to_end),
+		TEST(test_close),   TEST(test_give_up),		 TEST(test_dropped), TEST(test_untied),
+		TEST(test_answers), TEST(test_asking),		 TEST(test_traps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

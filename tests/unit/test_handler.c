@@ -1,0 +1,591 @@
+/* causal/runtime/handler.c: what a tick does. That a sample is taken, what it weighs, what is dropped
+ * and counted; hits of a sampled selection; waits. The handler is called as the kernel would; the
+ * walk, the accounts and the rest of the runtime are stood in for. */
+#include "tests/unit/runtime.h"
+#include <errno.h>
+#include <ucontext.h>
+
+#define CODE 0x400000u
+enum { TEXT = 5, STACK = 0x7000 };
+
+/* ---- what stands in ----------------------------------------------------------------------------- */
+static struct sigaction action;
+static bool may_take, over, lost;
+static unsigned walks, followed, collected, tended, serviced, cancel_looks, adjusted, accrued, checked, paid,
+	wound, forwarded, left;
+static ca_place walked[CA_UNWIND_DEPTH];
+static unsigned walked_depth;
+static bool walked_to_end;
+static struct ca_registers walked_from;
+static const enum ca_wait *accrued_wait;
+static uintptr_t stack_of_tick;
+static uint64_t pays;
+
+bool ca_signal_take(const struct sigaction *a)
+{
+	action = *a;
+	return may_take;
+}
+
+void ca_unwind(struct ca_session *session, const struct ca_registers *r, bool is_call, struct ca_stack *out)
+{
+	assert_ptr_equal(session, s);
+	assert_false(is_call);
+	walks++;
+	walked_from = *r;
+	stack_of_tick = (uintptr_t)__builtin_frame_address(0);
+	out->depth = walked_depth;
+	out->complete = walked_to_end;
+	memcpy(out->place, walked, sizeof walked);
+	errno = 99; /* whatever we do to it */
+}
+
+void ca_points_follow(uint64_t now, bool is_lost)
+{
+	assert_in_range(now, s->experiment.start, ca_clock_now());
+	followed++;
+	lost = is_lost;
+}
+
+void ca_points_collect(void)
+{
+	collected++;
+}
+
+void ca_rt_tend(uint64_t now)
+{
+	(void)now;
+	tended++;
+}
+
+void ca_probe_service(void)
+{
+	serviced++;
+}
+
+void ca_cancel_service(struct ca_thread *t)
+{
+	assert_ptr_equal(t, me);
+	cancel_looks++;
+}
+
+void ca_thread_adjust_ticks(struct ca_thread *t)
+{
+	assert_ptr_equal(t, me);
+	adjusted++;
+}
+
+void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait)
+{
+	assert_int_equal(t->guard, 1);
+	(void)now;
+	accrued++;
+	accrued_wait = wait;
+}
+
+void ca_ledger_pay(struct ca_thread *t)
+{
+	uint64_t until = ca_clock_now() + pays;
+
+	paid++;
+	while (ca_clock_now() < until)
+		;
+	atomic_fetch_add(&t->slot->paid_total, pays);
+}
+
+void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
+{
+	assert_ptr_equal(stack, &t->stack);
+	checked++;
+}
+
+bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp)
+{
+	assert_ptr_equal(t, me);
+	assert_int_equal(sp, STACK);
+	return over;
+}
+
+void ca_probe_left(struct ca_thread *t)
+{
+	assert_ptr_equal(t, me);
+	left++;
+}
+
+void ca_rt_wind_down(struct ca_thread *t)
+{
+	assert_ptr_equal(t, me);
+	wound++;
+}
+
+void ca_signal_forward(siginfo_t *info, void *context)
+{
+	assert_non_null(info);
+	assert_non_null(context);
+	forwarded++;
+}
+
+/* ---- helpers ------------------------------------------------------------------------------------ */
+static int set_up(void **state)
+{
+	if (rt_set_up(state))
+		return -1;
+	walks = followed = collected = tended = serviced = cancel_looks = adjusted = accrued = checked = paid =
+		wound = forwarded = left = 0;
+	may_take = walked_to_end = true;
+	over = lost = false;
+	walked_depth = 3;
+	for (unsigned i = 0; i < CA_UNWIND_DEPTH; i++)
+		walked[i] = CA_PLACE(TEXT, 0x1000 + 16 * i);
+	me->tick_weight = 1;
+	me->tick.backend = CA_BACKEND_TIMER;
+	me->hit_cpu = ca_clock_thread_cpu();
+	ca_rt.own_low = CODE + 0x1000;
+	ca_rt.own_high = CODE + 0x2000;
+	return ca_handler_install() ? 0 : -1;
+}
+
+static void tick_with(int code, uintptr_t pc)
+{
+	static ucontext_t context;
+	siginfo_t info;
+
+	memset(&info, 0, sizeof info);
+	info.si_code = code;
+	context.uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
+	context.uc_mcontext.gregs[REG_RSP] = STACK;
+	action.sa_sigaction(CA_SIGNAL, &info, &context);
+}
+
+static void tick(void)
+{
+	tick_with(POLL_IN, CODE);
+}
+
+static uint64_t dropped(enum ca_drop why)
+{
+	return atomic_load(&me->slot->drop[why]);
+}
+
+static uint64_t all_dropped(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
+		n += dropped((enum ca_drop)i);
+	return n;
+}
+
+/* The sample that lies in the ring: its flags; `frames` of it. */
+static uint16_t sample(unsigned frames)
+{
+	struct ca_event e[CA_SAMPLE_FRAMES + 1];
+
+	assert_int_equal(ca_ring_pop(&me->slot->ring, e, CA_COUNT(e)), frames);
+	for (unsigned i = 0; i < frames; i++) {
+		assert_int_equal(e[i].kind, CA_POINT);
+		assert_int_equal(e[i].key, i ? CA_KEY_FRAME : CA_KEY_SAMPLE);
+		assert_int_equal(e[i].value, walked[i]);
+		assert_int_equal(e[i].time, e[0].time);
+		if (i)
+			assert_int_equal(e[i].flags, 0);
+	}
+	return e[0].flags;
+}
+
+static void nothing_sampled(void)
+{
+	struct ca_event e;
+
+	assert_int_equal(ca_ring_pop(&me->slot->ring, &e, 1), 0);
+}
+
+static void select_range(uint32_t module, uint64_t low, uint64_t high)
+{
+	struct ca_range *r = &s->selection.range[s->selection.ranges++];
+
+	*r = (struct ca_range){ .module = module, .low = low, .high = high };
+}
+
+static bool in_selection(ca_place place)
+{
+	struct ca_stack stack = { .depth = 1, .place = { place } };
+	unsigned outermost = 9;
+	bool in = ca_handler_in_selection(&stack, &outermost);
+
+	assert_int_equal(outermost, in ? 0 : 9);
+	return in;
+}
+
+/* ---- samples ------------------------------------------------------------------------------------ */
+static void takes_a_sample(void **state)
+{
+	uint64_t before = ca_clock_now(), all;
+
+	(void)state;
+	pays = 1000000;
+	errno = 7;
+	tick();
+	assert_int_equal(errno, 7);
+	all = ca_clock_now() - before;
+	assert_int_equal(sample(3), 1);
+	assert_in_range(me->slot->ring.event[0].time, before, ca_clock_now());
+	assert_int_equal(walked_from.pc, CODE);
+	assert_int_equal(walked_from.sp, STACK);
+	assert_int_equal(atomic_load(&me->slot->samples), 1);
+	assert_int_equal(all_dropped(), 0);
+	assert_int_equal(me->ticks, 1);
+	assert_int_equal(me->guard, 0);
+	assert_int_equal(followed + serviced + cancel_looks + adjusted + accrued + checked + paid, 7);
+	assert_int_equal(left + wound + forwarded + tended, 0);
+	assert_false(lost);
+	/* on a stack of its own */
+	assert_in_range(stack_of_tick, me->work_stack, me->work_stack + sizeof me->work_stack);
+	/* what was paid meanwhile is not the handler's own time */
+	assert_in_range(atomic_load(&me->slot->handler_ns), 1, all - pays);
+	pays = 0;
+	assert_true(ca_cpu_cycles() - me->last_look < UINT64_C(100000000000));
+	tick();
+	assert_int_equal(atomic_load(&me->slot->samples), 2);
+	assert_int_equal(sample(3), 1);
+}
+
+static void weights(void **state)
+{
+	(void)state;
+	me->tick_weight = 4;
+	tick();
+	assert_int_equal(sample(3), 4);
+	me->tick_weight = 1000;
+	tick();
+	assert_int_equal(sample(3), 1000);
+	me->tick_weight = 100000; /* what fits */
+	tick();
+	assert_int_equal(sample(3), 1000);
+}
+
+static void long_stacks(void **state)
+{
+	(void)state;
+	walked_depth = CA_SAMPLE_FRAMES;
+	tick();
+	sample(CA_SAMPLE_FRAMES);
+	walked_depth = CA_UNWIND_DEPTH;
+	tick();
+	sample(CA_SAMPLE_FRAMES);
+	assert_int_equal(all_dropped(), 0);
+}
+
+static void drops(void **state)
+{
+	(void)state;
+	tick_with(POLL_IN, ca_rt.own_low);
+	tick_with(POLL_IN, ca_rt.own_high - 1);
+	assert_int_equal(dropped(CA_DROP_OWN_CODE), 2);
+	assert_int_equal(walks + followed + checked, 0);
+	assert_int_equal(paid, 2); /* all the same */
+	nothing_sampled();
+	tick_with(POLL_IN, ca_rt.own_high);
+	sample(3);
+	tick_with(POLL_IN, ca_rt.own_low - 1);
+	sample(3);
+}
+
+static void dropped_for_the_stack(void **state)
+{
+	(void)state;
+	walked_to_end = false;
+	tick(); /* told of, as far as it goes */
+	assert_int_equal(sample(3), 1);
+	assert_int_equal(dropped(CA_DROP_UNWIND), 1);
+	assert_true(lost);
+	walked_depth = 0;
+	tick();
+	nothing_sampled();
+	assert_int_equal(dropped(CA_DROP_NO_MODULE), 1);
+	assert_true(lost);
+	walked_depth = CA_UNWIND_DEPTH; /* too deep: nothing to look for */
+	tick();
+	assert_false(lost);
+	assert_int_equal(dropped(CA_DROP_UNWIND), 2);
+	assert_int_equal(all_dropped(), 3);
+}
+
+static void dropped_for_want_of_room(void **state)
+{
+	(void)state;
+	walked_depth = 32;
+	for (unsigned i = 0; i < CA_RING_EVENTS / 32; i++)
+		tick();
+	assert_int_equal(all_dropped(), 0);
+	tick();
+	assert_int_equal(dropped(CA_DROP_RING_FULL), 1);
+	assert_int_equal(atomic_load(&me->slot->samples), CA_RING_EVENTS / 32 + 1);
+}
+
+static void dropped_in_our_code(void **state)
+{
+	(void)state;
+	me->guard = 1;
+	tick();
+	assert_int_equal(dropped(CA_DROP_REENTRY), 1);
+	assert_int_equal(me->guard, 1);
+	assert_int_equal(walks + accrued + paid + me->ticks, 0);
+}
+
+static void not_ours_or_off(void **state)
+{
+	(void)state;
+	errno = 7;
+	tick_with(SI_TKILL, CODE);
+	assert_int_equal(forwarded, 1);
+	atomic_store(&ca_rt.on, false);
+	tick();
+	assert_int_equal(wound, 1);
+	ca_self = NULL;
+	tick();
+	assert_int_equal(walks + accrued + me->ticks + all_dropped(), 0);
+	assert_int_equal(wound + forwarded, 2);
+	assert_int_equal(errno, 7);
+}
+
+static void now_and_then(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i <= 96; i++) {
+		tick();
+		assert_int_equal(tended, i / 32);
+		assert_int_equal(collected, i / 32);
+	}
+}
+
+/* ---- what longjmp has left ------------------------------------------------------------------------ */
+static const enum ca_wait external = CA_WAIT_EXTERNAL;
+
+static void waits(void **state)
+{
+	(void)state;
+	/* inside a wait: nothing is paid */
+	me->waiting = &external;
+	me->waiting_sp = STACK;
+	tick();
+	assert_ptr_equal(accrued_wait, &external);
+	assert_int_equal(paid, 0);
+	assert_ptr_equal(me->waiting, &external);
+	/* its frame is gone, but we are in code of ours: who knows */
+	me->waiting_sp = STACK - 1;
+	tick_with(POLL_IN, ca_rt.own_low);
+	tick_with(POLL_IN, ca_rt.own_high - 1);
+	assert_ptr_equal(me->waiting, &external);
+	tick_with(POLL_IN, ca_rt.own_high);
+	assert_null(me->waiting);
+	assert_null(accrued_wait);
+	assert_int_equal(paid, 1);
+	me->waiting = &external;
+	tick_with(POLL_IN, ca_rt.own_low - 1);
+	assert_null(me->waiting);
+}
+
+static void left_by_longjmp(void **state)
+{
+	(void)state;
+	tick();
+	assert_int_equal(left, 0);
+	over = true;
+	tick();
+	assert_int_equal(left, 1);
+}
+
+/* ---- the selection -------------------------------------------------------------------------------- */
+static void selection(void **state)
+{
+	struct ca_stack stack = { .depth = 4, .place = { 1, CA_PLACE(TEXT, 100), CA_PLACE(TEXT, 150), 2 } };
+	unsigned outermost = 9;
+
+	(void)state;
+	assert_false(in_selection(CA_PLACE(TEXT, 100)));
+	select_range(TEXT - 2, 50, 1000);
+	select_range(TEXT, 100, 110);
+	select_range(TEXT, 110, 120);
+	select_range(TEXT, 150, 151);
+	select_range(TEXT + 2, 20, 30);
+	for (uint32_t module = 0; module <= TEXT + 3; module++)
+		for (uint64_t at = 0; at < 1100; at++) {
+			bool in = (module == TEXT - 2 && at >= 50 && at < 1000) ||
+				  (module == TEXT && ((at >= 100 && at < 120) || at == 150)) ||
+				  (module == TEXT + 2 && at >= 20 && at < 30);
+
+			if (in_selection(CA_PLACE(module, at)) != in)
+				fail_msg("module %u, %u", module, (unsigned)at);
+		}
+	assert_true(ca_handler_in_selection(&stack, &outermost));
+	assert_int_equal(outermost, 2);
+	atomic_fetch_add(&s->selection.seq, 1); /* being written */
+	assert_false(in_selection(CA_PLACE(TEXT, 100)));
+}
+
+/* A hit of a thread that was in S for all of `ns` of CPU time since its last sample. */
+static uint64_t hit(void)
+{
+	uint64_t n = atomic_load(&s->log_head);
+
+	tick();
+	if (atomic_load(&s->log_head) == n)
+		return 0;
+	assert_int_equal(rt_logged(n, CA_LOG_HIT, 0)->time, me->last_hit);
+	assert_int_equal(atomic_load(&me->slot->last_hit), me->last_hit);
+	return s->log[n].value;
+}
+
+static void hits(void **state)
+{
+	uint64_t before, weight;
+
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	assert_int_equal(hit(), 0); /* no experiment */
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 700;
+	me->hit_cpu = 0;
+	before = ca_clock_thread_cpu();
+	assert_int_equal(hit(), 700); /* no more than the tick's own period: the rest was the kernel's */
+	assert_true(me->sampled_in);
+	assert_in_range(me->hit_cpu, before, ca_clock_thread_cpu());
+	me->tick.backend = CA_BACKEND_TIMER;
+	me->hit_cpu = ca_clock_thread_cpu() - 9 * RT_PERIOD;
+	assert_int_equal(hit(), 8 * RT_PERIOD);
+	/* as much as has passed */
+	me->hit_cpu = before = ca_clock_thread_cpu();
+	weight = hit();
+	assert_in_range(weight, 1, ca_clock_thread_cpu() - before);
+	/* outside */
+	walked[1] = CA_PLACE(TEXT, 0x2000);
+	assert_int_equal(hit(), 0);
+	assert_false(me->sampled_in);
+	assert_int_equal(atomic_load(&me->slot->last_hit), 0);
+	/* what is known exactly is not sampled */
+	walked[1] = CA_PLACE(TEXT, 0x1010);
+	s->selection.exact = 1;
+	assert_int_equal(hit(), 0);
+}
+
+/* Of several threads that are in S each stands for its share. */
+static void shares(void **state)
+{
+	uint64_t now = ca_clock_now();
+
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 720;
+	me->hit_cpu = 0;
+	ca_rt.period = UINT64_C(4000000000);
+	atomic_store(&s->slot[1].last_hit, now);
+	atomic_store(&s->slot[2].last_hit, now);
+	atomic_store(&s->slot[2].state, CA_SLOT_FREE);
+	atomic_store(&s->slot[3].last_hit, now - 2 * ca_rt.period); /* long ago */
+	assert_int_equal(hit(), 360);
+	atomic_store(&s->slot[3].last_hit, now - ca_rt.period - 2 * ca_rt.period / 5);
+	me->hit_cpu = 0;
+	assert_int_equal(hit(), 240);
+	me->hit_cpu = 0;
+	assert_int_equal(hit(), 240); /* our own last one is no other thread */
+	atomic_store(&s->slots_used, 2);
+	me->hit_cpu = 0;
+	assert_int_equal(hit(), 360);
+}
+
+static void told_of_hits(void **state)
+{
+	struct ca_event e[8];
+
+	(void)state;
+	s->timeline = 1;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 700;
+	me->hit_cpu = 0;
+	tick();
+	assert_int_equal(ca_ring_pop(&me->slot->ring, e, 8), 4);
+	assert_int_equal(e[3].kind, CA_POINT);
+	assert_int_equal(e[3].key, CA_KEY_HIT);
+	assert_int_equal(e[3].value, 700);
+	assert_int_equal(e[3].time, e[0].time);
+}
+
+/* ---- waits ------------------------------------------------------------------------------------------ */
+static void off_cpu(void **state)
+{
+	unsigned taken = 0;
+
+	(void)state;
+	ca_handler_off_cpu(me, 3 * RT_PERIOD + RT_PERIOD / 2);
+	assert_int_equal(sample(3), 3 | CA_SAMPLE_WAITING);
+	assert_in_range(walked_from.sp, (uintptr_t)&taken - 4096, (uintptr_t)&taken);
+	assert_true(walked_from.pc > (uintptr_t)ca_handler_off_cpu - 4096);
+	ca_handler_off_cpu(me, RT_PERIOD);
+	assert_int_equal(sample(3), 1 | CA_SAMPLE_WAITING);
+	ca_handler_off_cpu(me, UINT64_C(100000) * RT_PERIOD);
+	assert_int_equal(sample(3), 1000 | CA_SAMPLE_WAITING);
+	ca_handler_off_cpu(me, 0);
+	nothing_sampled();
+	/* shorter than a period: some of them, by the cycle counter's last digits */
+	ca_rt.period = 1009;
+	for (unsigned i = 0; i < 4000; i++) {
+		unsigned before = walks;
+
+		ca_handler_off_cpu(me, 504);
+		if (walks == before)
+			continue;
+		taken++;
+		assert_int_equal(sample(3), 1 | CA_SAMPLE_WAITING);
+	}
+	assert_in_range(taken, 1, 3999);
+}
+
+/* ---- the signal --------------------------------------------------------------------------------------- */
+static void installed(void **state)
+{
+	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	unsigned blocked = 0;
+
+	(void)state;
+	assert_int_equal(action.sa_flags, SA_SIGINFO | SA_RESTART | SA_ONSTACK);
+	for (unsigned i = 0; i < CA_COUNT(open); i++)
+		assert_int_equal(sigismember(&action.sa_mask, open[i]), 0);
+	for (int i = 1; i <= 64; i++)
+		blocked += *(uint64_t *)(void *)&action.sa_mask >> (i - 1) & 1;
+	assert_int_equal(blocked, 64 - CA_COUNT(open));
+	may_take = false;
+	assert_false(ca_handler_install());
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(takes_a_sample),
+		TEST(weights),
+		TEST(long_stacks),
+		TEST(drops),
+		TEST(dropped_for_the_stack),
+		TEST(dropped_for_want_of_room),
+		TEST(dropped_in_our_code),
+		TEST(not_ours_or_off),
+		TEST(now_and_then),
+		TEST(waits),
+		TEST(left_by_longjmp),
+		TEST(selection),
+		TEST(hits),
+		TEST(shares),
+		TEST(told_of_hits),
+		TEST(off_cpu),
+		TEST(installed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+/* causal/runtime/wrap_omp.c: what stands between a program and its OpenMP library. That library is
+ * stood in for, by way of dlsym: each of its functions notes that it was called and with what. */
+#include "causal/runtime/wrap.h"
+#include "tests/unit/runtime.h"
+#include <stdlib.h>
+
+/* ---- what stands in -------------------------------------------------------------------------------- */
+static char trace[64];
+static struct ca_thread *waiter;
+static bool absent; /* there is no OpenMP library */
+static unsigned searches;
+
+static void note(char letter)
+{
+	size_t n = strlen(trace);
+
+	assert_true(n + 1 < sizeof trace);
+	trace[n] = letter;
+	trace[n + 1] = 0;
+}
+
+void ca_meet(void)
+{
+	note('m');
+}
+
+static const enum ca_wait others = CA_WAIT_OTHERS;
+
+struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+{
+	assert_int_equal(kind, CA_WAIT_OTHERS);
+	assert_int_equal(fd, -1);
+	note('b');
+	if (waiter)
+		waiter->waiting = &others;
+	return (struct ca_waiting){ .thread = waiter, .in_s = waiter && waiter->depth };
+}
+
+void ca_wait_end(struct ca_waiting *w)
+{
+	note('e');
+	assert_true(!w->thread || w->thread == waiter);
+}
+
+static long got[8];
+static bool answer;
+
+/* Of all but the parallel ones. */
+static bool library(long a, long b)
+{
+	got[0] = a;
+	got[1] = b;
+	note('c');
+	return answer;
+}
+
+/* Runs the body once, as the only thread, with whatever the region was called with. */
+static void region(void (*run)(void *), void *data, unsigned long threads, long a, long b, long c, long d, long e)
+{
+	long now[8] = { (long)(unsigned)threads, a, b, c, d, e };
+
+	memcpy(got, now, sizeof got);
+	note('(');
+	run(data);
+	note(')');
+}
+
+void *dlsym(void *restrict handle, const char *restrict name)
+{
+	if (!strstr(name, "GOMP_") && !strstr(name, "omp_")) {
+		void *(*libc)(void *, const char *);
+
+		*(void **)&libc = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+		return libc(handle, name);
+	}
+	searches++;
+	if (absent)
+		return NULL;
+	return strstr(name, "GOMP_parallel") ? (void *)region : (void *)library;
+}
+
+/* ---- the program's calls --------------------------------------------------------------------------------- */
+typedef void body_type(void *);
+void GOMP_parallel(body_type *, void *, unsigned, unsigned);
+void GOMP_parallel_sections(body_type *, void *, unsigned, unsigned, unsigned);
+#define LOOP_CHUNK(name) void name(body_type *, void *, unsigned, long, long, long, long, unsigned);
+#define LOOP(name) void name(body_type *, void *, unsigned, long, long, long, unsigned);
+#define CHUNKS(X)                                     \
+	X(GOMP_parallel_loop_static)                  \
+	X(GOMP_parallel_loop_dynamic)                 \
+	X(GOMP_parallel_loop_guided)                  \
+	X(GOMP_parallel_loop_nonmonotonic_dynamic)    \
+	X(GOMP_parallel_loop_nonmonotonic_guided)
+#define LOOPS(X)                                      \
+	X(GOMP_parallel_loop_runtime)                 \
+	X(GOMP_parallel_loop_nonmonotonic_runtime)    \
+	X(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+#define PLAIN(X)                                      \
+	X(GOMP_barrier, "bce")                        \
+	X(GOMP_loop_end, "bce")                       \
+	X(GOMP_sections_end, "bce")                   \
+	X(GOMP_critical_start, "bce")                 \
+	X(GOMP_critical_end, "mc")                    \
+	X(GOMP_atomic_start, "bce")                   \
+	X(GOMP_atomic_end, "mc")                      \
+	X(GOMP_ordered_start, "bce")                  \
+	X(GOMP_ordered_end, "mc")                     \
+	X(GOMP_taskwait, "mc")                        \
+	X(GOMP_taskgroup_end, "mc")
+#define LOCKS(X)                                      \
+	X(GOMP_critical_name_start, "bce")            \
+	X(GOMP_critical_name_end, "mc")               \
+	X(omp_set_lock, "bce")                        \
+	X(omp_unset_lock, "mc")                       \
+	X(omp_set_nest_lock, "bce")                   \
+	X(omp_unset_nest_lock, "mc")
+#define NEXTS(X)                                      \
+	X(GOMP_loop_dynamic_next)                     \
+	X(GOMP_loop_guided_next)                      \
+	X(GOMP_loop_runtime_next)                     \
+	X(GOMP_loop_nonmonotonic_dynamic_next)        \
+	X(GOMP_loop_nonmonotonic_guided_next)         \
+	X(GOMP_loop_nonmonotonic_runtime_next)        \
+	X(GOMP_loop_maybe_nonmonotonic_runtime_next)
+CHUNKS(LOOP_CHUNK)
+LOOPS(LOOP)
+#define X(name, trace) void name(void);
+PLAIN(X)
+#undef X
+#define X(name, trace) void name(void *);
+LOCKS(X)
+#undef X
+#define X(name) bool name(long *, long *);
+NEXTS(X)
+#undef X
+
+static int data;
+
+static void body(void *p)
+{
+	assert_ptr_equal(p, &data);
+	note('B');
+}
+
+static int set_up(void **state)
+{
+	trace[0] = 0;
+	absent = answer = false;
+	if (rt_set_up(state))
+		return -1;
+	waiter = me;
+	return 0;
+}
+
+static void traced(const char *expected)
+{
+	assert_string_equal(trace, expected);
+	trace[0] = 0;
+}
+
+/* From each thread's arrival at the end of a body to its next one it waits for others. */
+static void regions(void **state)
+{
+	(void)state;
+	me->owed = 5;
+	GOMP_parallel(body, &data, 3, 9);
+	traced("m(Bb)e");
+	assert_int_equal(got[0], 3);
+	assert_int_equal(got[1], 9);
+	assert_int_equal(me->owed, 0); /* what came up meanwhile is forgiven */
+	assert_null(me->waiting);
+	GOMP_parallel_sections(body, &data, 3, 7, 9);
+	traced("m(Bb)e");
+	assert_int_equal(got[1], 7);
+	assert_int_equal(got[2], 9);
+#define X(name)                                                  \
+	name(body, &data, 3, 10, 20, 2, 5, 9);                   \
+	traced("m(Bb)e");                                        \
+	assert_int_equal(got[0], 3);                             \
+	assert_int_equal(got[1], 10);                            \
+	assert_int_equal(got[2], 20);                            \
+	assert_int_equal(got[3], 2);                             \
+	assert_int_equal(got[4], 5);                             \
+	assert_int_equal((unsigned)got[5], 9);
+	CHUNKS(X)
+#undef X
+#define X(name)                                                  \
+	name(body, &data, 3, 10, 20, 2, 9);                      \
+	traced("m(Bb)e");                                        \
+	assert_int_equal(got[3], 2);                             \
+	assert_int_equal((unsigned)got[4], 9);
+	LOOPS(X)
+#undef X
+}
+
+static void nested_regions(void **state)
+{
+	(void)state;
+	GOMP_barrier(); /* a wait of its own */
+	traced("bce");
+	waiter = NULL; /* a thread that we do not follow */
+	GOMP_parallel(body, &data, 3, 9);
+	traced("m(Bb)");
+}
+
+static void other_calls(void **state)
+{
+	long lock, from, to;
+
+	(void)state;
+#define X(name, expected) \
+	name();           \
+	traced(expected);
+	PLAIN(X)
+#undef X
+#define X(name, expected)   \
+	name(&lock);        \
+	traced(expected);   \
+	assert_ptr_equal(got[0], &lock);
+	LOCKS(X)
+#undef X
+#define X(name)                              \
+	answer = true;                       \
+	assert_true(name(&from, &to));       \
+	traced("mc");                        \
+	assert_ptr_equal(got[0], &from);     \
+	assert_ptr_equal(got[1], &to);       \
+	answer = false;                      \
+	assert_false(name(&from, &to));      \
+	traced("mc");
+	NEXTS(X)
+#undef X
+}
+
+__attribute__((noinline)) static void call(void (*volatile function)(void))
+{
+	for (volatile unsigned i = 0; i < 5; i++)
+		function();
+}
+
+/* Each function is looked up once for each place that calls it. */
+static void looked_up_once(void **state)
+{
+	(void)state;
+	searches = 0;
+	call(GOMP_barrier);
+	assert_int_equal(searches, 1);
+	GOMP_barrier();
+	assert_int_equal(searches, 2);
+}
+
+/* A program that looks whether a weak name is there finds ours; it is alone, then. */
+static void no_library(void **state)
+{
+	long lock, from, to;
+
+	(void)state;
+	absent = true;
+	GOMP_parallel(body, &data, 3, 9);
+	traced("B");
+	GOMP_parallel_loop_static(body, &data, 3, 10, 20, 2, 5, 9);
+	traced("B");
+	GOMP_barrier();
+	traced("be");
+	omp_set_lock(&lock);
+	traced("be");
+	omp_unset_lock(&lock);
+	traced("m");
+	answer = true;
+	assert_false(GOMP_loop_dynamic_next(&from, &to));
+}
+
+/* ---- OMPT ------------------------------------------------------------------------------------------------- */
+typedef void callback(void);
+struct tool {
+	int (*initialize)(callback *(*lookup)(const char *), int device, void *data);
+	void (*finalize)(void *data);
+};
+struct tool *ompt_start_tool(unsigned version, const char *runtime);
+
+static struct {
+	int event;
+	void *callback;
+} callbacks[8];
+static unsigned n_callbacks;
+
+static int set_callback(int event, callback *c)
+{
+	callbacks[n_callbacks].event = event;
+	callbacks[n_callbacks++].callback = (void *)c;
+	return 5;
+}
+
+static callback *look_up(const char *name)
+{
+	return strcmp(name, "ompt_set_callback") ? NULL : (callback *)(void *)set_callback;
+}
+
+static callback *look_up_nothing(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+static void *callback_of(int event)
+{
+	for (unsigned i = 0; i < n_callbacks; i++)
+		if (callbacks[i].event == event)
+			return callbacks[i].callback;
+	fail_msg("nothing is called at event %d", event);
+	return NULL;
+}
+
+static void tools_interface(void **state)
+{
+	enum { MUTEX_RELEASED = 17, SYNC_REGION = 23, MUTEX_ACQUIRE = 26, MUTEX_ACQUIRED = 27, BEGIN = 1, END = 2 };
+	void (*sync)(int, int, void *, void *, const void *);
+	void (*acquire)(int, unsigned, unsigned, uint64_t, const void *);
+	void (*acquired)(int, uint64_t, const void *), (*released)(int, uint64_t, const void *);
+	struct tool *tool;
+
+	(void)state;
+	unsetenv("OMP_TOOL_LIBRARIES");
+	tool = ompt_start_tool(1, "x");
+	assert_non_null(tool);
+	assert_int_equal(tool->initialize(look_up_nothing, 0, NULL), 0); /* not of use to us */
+	assert_int_equal(tool->initialize(look_up, 0, NULL), 1);
+	assert_int_equal(n_callbacks, 4);
+	*(void **)&sync = callback_of(SYNC_REGION);
+	*(void **)&acquire = callback_of(MUTEX_ACQUIRE);
+	*(void **)&acquired = callback_of(MUTEX_ACQUIRED);
+	*(void **)&released = callback_of(MUTEX_RELEASED);
+	sync(0, BEGIN, NULL, NULL, NULL);
+	traced("b");
+	assert_null(me->waiting); /* tasks may run in it: ticks go on to charge */
+	sync(0, END, NULL, NULL, NULL);
+	traced("e");
+	sync(0, END, NULL, NULL, NULL); /* it had no beginning */
+	traced("");
+	acquire(0, 0, 0, 0, NULL);
+	acquired(0, 0, NULL);
+	traced("be");
+	released(0, 0, NULL);
+	traced("m");
+	/* not every end is told: what came since was work in S */
+	me->depth = 1;
+	sync(0, BEGIN, NULL, NULL, NULL);
+	sync(0, BEGIN, NULL, NULL, NULL);
+	traced("beb");
+	sync(0, END, NULL, NULL, NULL);
+	traced("e");
+	me->depth = 0;
+	sync(0, BEGIN, NULL, NULL, NULL);
+	sync(0, BEGIN, NULL, NULL, NULL);
+	traced("bb");
+	sync(0, END, NULL, NULL, NULL);
+	traced("e");
+	tool->finalize(NULL);
+	/* the user's own tool goes first; and where we are off there is none */
+	setenv("OMP_TOOL_LIBRARIES", "libtool.so", 1);
+	assert_null(ompt_start_tool(1, "x"));
+	setenv("OMP_TOOL_LIBRARIES", "", 1);
+	assert_non_null(ompt_start_tool(1, "x"));
+	atomic_store(&ca_rt.on, false);
+	assert_null(ompt_start_tool(1, "x"));
+	ca_rt.session = NULL;
+	assert_null(ompt_start_tool(1, "x"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(no_library), /* the first: what is found is kept */
+		TEST(looked_up_once),
+		TEST(regions),
+		TEST(nested_regions),
+		TEST(other_calls),
+		TEST(tools_interface),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* binary/plan*.c: the sites of small functions, one by one, and why there are none. test_plan.c
+ * checks that whatever is planned for whole binaries is right. */
+#include "binary/plan.h"
+#include "tests/unit/unit.h"
+
+#include "tests/unit/asm_fixture.h"
+
+static const char source[] = ASM_MACROS
+	"fn leaf\n xor %eax,%eax\n inc %eax\n inc %eax\nleaf_ret: ret\n nop\n nop\n nop\n nop\nleaf_end: end leaf\n"
+	/* left by a jump to another function, and by a return on the other way */
+	"fn tail\n push %rbx\n.cfi_def_cfa_offset 16\n mov %edi,%ebx\n cmp $1000,%edi\n pop %rbx\n"
+	".cfi_def_cfa_offset 8\ntail_if: .byte 0x0f,0x85\n.long leaf-.-4\ntail_back: mov $7,%eax\n ret\ntail_end: end tail\n"
+	"fn endbr\n endbr64\nendbr_body: mov $1,%eax\n ret\nendbr_end: end endbr\n"
+	/* a progress point at the entry is left alone */
+	"fn pointed\n.byte 0x0f,0x1f,0x44,0,0\npointed_body: mov $1,%eax\n ret\npointed_end: end pointed\n"
+	"fn traps\n ud2\ntraps_end: end traps\n"
+	"fn falls\n mov $1,%eax\n inc %eax\nfalls_end: end falls\n"
+	"fn unknown\n push %rbx\n.cfi_def_cfa_offset 16\n mov $1,%eax\n jmp *%rax\nunknown_end: end unknown\n"
+	/* the same jump with nothing but the return address on the stack is a call at the end */
+	"fn called\n mov $1,%eax\n jmp *%rax\ncalled_end: end called\n"
+	/* only a jump table's jump has the prefix */
+	"fn table\n push %rbx\n.cfi_def_cfa_offset 16\n mov $1,%eax\n notrack jmp *%rax\n pop %rbx\n"
+	".cfi_def_cfa_offset 8\n mov $1,%ecx\n ret\ntable_end: end table\n"
+	"fn pushes\n mov $1,%eax\n push %rax\n.cfi_def_cfa_offset 16\n ret\npushes_end: end pushes\n"
+	"fn inside\n push %rbx\n.cfi_def_cfa_offset 16\n mov $1,%eax\n jmp leaf\ninside_end: end inside\n"
+	"fn broken\n mov $1,%eax\n.byte 6\n ret\nbroken_end: end broken\n"
+	/* spin loops: two in a row are one site */
+	"fn spin\ns_one: pause\n dec %edi\n jne s_one\ns_two: pause\n pause\n dec %edi\n jne s_two\n ret\n"
+	"spin_end: end spin\n"
+	"fn lines\nl_call: call leaf\nl_back: mov $1,%eax\n inc %eax\n.rept 39\n inc %eax\n.endr\nl_more: nop\n"
+	"l_loop: dec %eax\n jne l_loop\nl_ret: ret\nlines_end: end lines\n"
+	".section .note.GNU-stack,\"\",@progbits\n";
+
+enum { SITES = 16 };
+static struct ca_plan *plan;
+static struct ca_site site[SITES];
+static struct ca_err err;
+
+static int set_up(void **state)
+{
+	if (fixture_make(state) != 0)
+		return -1;
+	fixture_write("plan.s", source);
+	if (fixture_run("%s -nostdlib -shared -Wl,-Bsymbolic -o plan.so plan.s", fixture_cc()) != 0)
+		return -1;
+	asm_read_labels("plan.so");
+	return ca_plan_open(&plan, fixture_path("plan.so"), &err) != CA_OK;
+}
+
+static int tear_down(void **state)
+{
+	ca_plan_close(plan);
+	return fixture_remove(state);
+}
+
+static struct ca_range range_of(const char *from, const char *to)
+{
+	return (struct ca_range){ .module = 1, .low = asm_at(from), .high = asm_at(to) };
+}
+
+static struct ca_range function(const char *name)
+{
+	char end[64];
+
+	snprintf(end, sizeof end, "%s_end", name);
+	return range_of(name, end);
+}
+
+/* ---- functions ----------------------------------------------------------------------------*/
+static const struct {
+	const char *name, *why; /* NULL: it is planned */
+	struct {
+		const char *at;
+		unsigned kind, length, exits;
+	} site[3];
+} functions[] = {
+	/* a return takes the nops behind it, or what comes before it */
+	{ "leaf", NULL, { { "leaf", CA_SITE_ENTER, 6, 0 }, { "leaf_ret", CA_SITE_EXIT, 5, 1 } } },
+	{ "tail", NULL, { { "tail", CA_SITE_ENTER, 9, 0 }, { "tail_if", CA_SITE_EXIT, 6, 1 },
+			  { "tail_back", CA_SITE_EXIT, 6, 1 } } },
+	{ "endbr", NULL, { { "endbr_body", CA_SITE_ENTER, 5, 0 }, { 0 } } },
+	{ "pointed", NULL, { { "pointed_body", CA_SITE_ENTER, 5, 0 }, { 0 } } },
+	{ "called", NULL, { { "called", CA_SITE_ENTER, 5, 0 }, { 0 } } },
+	{ "table", NULL, { { "table", CA_SITE_ENTER, 6, 0 }, { 0 } } },
+	{ "traps", "its entry cannot be patched", { { 0 } } },
+	{ "falls", "control may run past its end", { { 0 } } },
+	{ "unknown", "not known where it jumps to", { { 0 } } },
+	{ "pushes", "not known where it jumps to", { { 0 } } },
+	{ "inside", "not known where it jumps to", { { 0 } } },
+	{ "broken", "cannot be decoded", { { 0 } } },
+};
+
+static unsigned exits(const struct ca_site *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->hooks; i++)
+		n += s->hook[i].kind == CA_SITE_EXIT;
+	return n;
+}
+
+static void test_functions(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(functions); i++) {
+		struct ca_range range = function(functions[i].name);
+		enum ca_status status;
+		size_t n = 0;
+
+		err.text[0] = '\0';
+		status = ca_plan_function(plan, 5, &range, 1, site, SITES, &n, &err);
+		if ((status == CA_OK) != !functions[i].why)
+			fail_msg("%s: %s", functions[i].name, err.text);
+		if (functions[i].why) {
+			assert_int_equal(status, CA_ERR_UNSUPPORTED);
+			assert_non_null(strstr(err.text, functions[i].why));
+			continue;
+		}
+		for (size_t k = 0; k < 3 && functions[i].site[k].at; k++)
+			if (k >= n || site[k].address != asm_at(functions[i].site[k].at) ||
+			    site[k].kind != functions[i].site[k].kind || site[k].length != functions[i].site[k].length ||
+			    exits(&site[k]) != functions[i].site[k].exits || site[k].module != 5)
+				fail_msg("%s: site %zu of %zu: %#lx, kind %u, %u bytes, %u exits", functions[i].name, k, n,
+					 site[k].address, site[k].kind, site[k].length, exits(&site[k]));
+		assert_true(n >= 2);
+	}
+}
+
+static void test_few_sites(void **state)
+{
+	struct ca_range tail = function("tail"), twice[2] = { tail, tail };
+	size_t n = 0, all;
+
+	(void)state;
+	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, SITES, &all, &err), CA_OK);
+	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, all, &n, &err), CA_OK);
+	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, all - 1, &n, &err), CA_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "too many exits"));
+	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, 0, &n, &err), CA_ERR_UNSUPPORTED);
+	/* an alias's range is the same code */
+	assert_int_equal(ca_plan_function(plan, 5, twice, 2, site, SITES, &n, &err), CA_OK);
+	assert_int_equal(n, all);
+}
+
+/* ---- points and spin loops ----------------------------------------------------------------*/
+static void test_count(void **state)
+{
+	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xe9 };
+
+	(void)state;
+	assert_int_equal(ca_plan_count(plan, 5, asm_at("pointed"), 9, site, &err), CA_OK);
+	assert_int_equal(site->kind, CA_SITE_COUNT);
+	assert_int_equal(site->address, asm_at("pointed"));
+	assert_int_equal(site->point, 9);
+	assert_int_equal(site->length, 5);
+	assert_int_equal(site->module, 5);
+	assert_int_equal(site->code_length, 10);
+	assert_memory_equal(site->code, nop, sizeof nop);
+	assert_int_equal(site->hooks, 1);
+	assert_int_equal(site->hook[0].kind, CA_SITE_COUNT);
+	assert_int_equal(site->hook[0].at, 0);
+	/* other code: enough of it for a jump */
+	assert_int_equal(ca_plan_count(plan, 5, asm_at("leaf"), 3, site, &err), CA_OK);
+	assert_int_equal(site->length, 6);
+	/* a short one, before what is jumped to */
+	assert_int_equal(ca_plan_count(plan, 5, asm_at("l_more"), 3, site, &err), CA_OK);
+	assert_int_equal(site->length, 1);
+	/* no instruction begins there; nothing comes behind it; data */
+	assert_int_equal(ca_plan_count(plan, 5, asm_at("pointed") + 1, 9, site, &err), CA_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "cannot be patched"));
+	assert_int_equal(ca_plan_count(plan, 5, asm_at("traps"), 9, site, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_count(plan, 5, 1, 9, site, &err), CA_ERR_UNSUPPORTED);
+}
+
+static void test_pauses(void **state)
+{
+	size_t n;
+
+	(void)state;
+	assert_int_equal(ca_plan_pauses(plan, 6, site, SITES, &n, &err), CA_OK);
+	assert_int_equal(n, 2);
+	assert_int_equal(site[0].address, asm_at("s_one"));
+	assert_int_equal(site[1].address, asm_at("s_two"));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(site[i].kind, CA_SITE_MEET);
+		assert_int_equal(site[i].flags, CA_SITE_NO_TRAP);
+		assert_int_equal(site[i].hook[0].kind, CA_SITE_MEET);
+		assert_int_equal(site[i].module, 6);
+	}
+	assert_int_equal(ca_plan_pauses(plan, 6, site, 1, &n, &err), CA_OK);
+	assert_int_equal(n, 1);
+}
+
+/* ---- lines --------------------------------------------------------------------------------*/
+/* Own work: more than 20 instructions for each site, or a loop. */
+static void test_lines(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		size_t sites;
+		bool self;
+	} cases[] = {
+		{ "l_call", "l_back", 2, false }, { "l_call", "l_more", 2, true },  { "l_back", "l_more", 0, true },
+		{ "l_call", "l_loop", 2, true },  { "l_loop", "l_ret", 0, true },   { "l_more", "l_loop", 0, false },
+		{ "l_ret", "lines_end", 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_range range = range_of(cases[i].from, cases[i].to);
+		size_t n;
+		bool self;
+
+		assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		if (n != cases[i].sites || self != cases[i].self)
+			fail_msg("%s to %s: %zu sites, %d", cases[i].from, cases[i].to, n, self);
+		if (n) {
+			assert_int_equal(site[0].kind, CA_SITE_CALL);
+			assert_int_equal(site[0].address, asm_at("l_call"));
+			assert_int_equal(site[0].flags, CA_SITE_BY_CALL);
+			assert_int_equal(site[1].kind, CA_SITE_EXIT);
+			assert_int_equal(site[1].address, asm_at("l_back"));
+			assert_int_equal(site[1].length, 5);
+		}
+	}
+}
+
+/* 20 instructions for a site, or where there is none, are not yet worth sampling. */
+static void test_own_work(void **state)
+{
+	struct ca_range range = range_of("l_call", "l_back");
+	size_t n;
+	bool self;
+
+	(void)state;
+	assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, 1, &n, &self, &err), CA_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "cannot be patched"));
+	for (unsigned own = 19; own <= 41; own++) {
+		range.high = asm_at("l_back") + 5 + 2 * (own - 1);
+		range.low = asm_at("l_back");
+		assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		assert_int_equal(self, own > 20);
+		range.low = asm_at("l_call");
+		assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		assert_int_equal(self, own > 40);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions), cmocka_unit_test(test_few_sites), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_pauses),	  cmocka_unit_test(test_lines),	    cmocka_unit_test(test_own_work),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

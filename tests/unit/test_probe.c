@@ -1,0 +1,596 @@
+/* causal/runtime/probe.c: what the hooks make of enters and exits, threads that were inside when
+ * the selection came, and placing the sites. The ledger is real; patching and the look at the
+ * stack are stood in for. */
+#include "causal/runtime/patch.h"
+#include "core/sys.h"
+#include "tests/unit/runtime.h"
+#include <linux/perf_event.h>
+
+enum { TOP = 100000, POINT = 3 };
+
+/* ---- what stands in ----------------------------------------------------------------------- */
+static struct ca_patch_hooks hook;
+static unsigned installs, removals, installed[4], fail[4];
+static uint8_t first_kind[4];
+static bool in_selection, again, forked;
+static unsigned outermost;
+
+void ca_patch_set_hooks(const struct ca_patch_hooks *hooks)
+{
+	hook = *hooks;
+}
+
+bool ca_patch_remove(void)
+{
+	removals++;
+	return true;
+}
+
+unsigned ca_patch_install(const struct ca_site *site, size_t n, bool (*bias)(uint32_t, uintptr_t *))
+{
+	(void)bias;
+	assert_true(installs < CA_COUNT(installed));
+	installed[installs] = (unsigned)n;
+	first_kind[installs] = n ? site->kind : 0;
+	if (forked) /* in the middle of it; nobody will come back to finish */
+		ca_probe_forked();
+	if (again) {
+		again = false;
+		atomic_fetch_add(&s->selection.seq, 2);
+		ca_probe_service();
+	}
+	return fail[installs++];
+}
+
+bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *out)
+{
+	(void)stack;
+	*out = outermost;
+	return in_selection;
+}
+
+/* ---- helpers ------------------------------------------------------------------------------ */
+static uint64_t seq = 2; /* `serviced` outlives a test */
+
+static void select_new(enum ca_site_kind kind, uint32_t sites)
+{
+	seq += 2;
+	s->selection.exact = 1;
+	s->selection.sites = sites;
+	for (uint32_t i = 0; i < sites; i++)
+		s->selection.site[i].kind = (uint8_t)kind;
+	s->selection.log_start = atomic_load(&s->log_head);
+	atomic_store(&s->selection.seq, seq);
+}
+
+static void service(void)
+{
+	installs = removals = 0;
+	ca_probe_service();
+}
+
+static int set_up(void **state)
+{
+	if (rt_set_up(state))
+		return -1;
+	memset(fail, 0, sizeof fail);
+	in_selection = false;
+	ca_rt.patching = true;
+	ca_unwind_translate = NULL;
+	ca_probe_init();
+	assert_true(ca_unwind_translate == ca_patch_translate);
+	select_new(CA_SITE_ENTER, 1);
+	service();
+	return 0;
+}
+
+static bool in_s(void)
+{
+	bool told = atomic_load(&me->slot->in_s) == 1;
+
+	assert_int_equal(told, me->depth > 0);
+	return told;
+}
+
+static uint64_t entries(void)
+{
+	return atomic_load(&s->log_head);
+}
+
+/* As a tick does. */
+static void check(void)
+{
+	ca_ledger_follow(me);
+	ca_probe_check(me, &me->stack);
+}
+
+/* ---- enter and exit ------------------------------------------------------------------------ */
+static void one_visit(void **state)
+{
+	uint64_t before = ca_clock_now();
+
+	(void)state;
+	hook.enter(TOP);
+	assert_true(in_s());
+	assert_int_equal(me->guard, 0);
+	hook.exit(TOP);
+	assert_false(in_s());
+	assert_int_equal(me->guard, 0);
+	assert_int_equal(entries(), 2);
+	assert_in_range(rt_logged(0, CA_LOG_ENTER, 0)->time, before, ca_clock_now());
+	assert_in_range(rt_logged(1, CA_LOG_EXIT, 0)->time, s->log[0].time, ca_clock_now());
+	assert_true(me->last >= s->log[1].time); /* all of it is accounted for */
+}
+
+/* Only the outermost activation counts, however deep it goes: past CA_FRAMES none is remembered. */
+static void recursion(void **state)
+{
+	enum { DEEP = 3 * CA_FRAMES };
+	uint64_t before = ca_clock_now();
+
+	(void)state;
+	for (unsigned top = 1; top <= DEEP; top++) {
+		for (unsigned i = 0; i < top; i++)
+			hook.enter(TOP - i);
+		assert_int_equal(me->depth, top);
+		assert_true(me->entered >= before); /* what lies behind frame[] */
+		for (unsigned i = top; i-- > 0;) {
+			assert_true(in_s());
+			hook.exit(TOP - i);
+			assert_int_equal(me->depth, i);
+		}
+		assert_false(in_s());
+		assert_int_equal(entries(), 2 * top);
+		rt_logged(2 * top - 2, CA_LOG_ENTER, 0);
+		rt_logged(2 * top - 1, CA_LOG_EXIT, 0);
+	}
+}
+
+static void deep_frames_left_by_longjmp(void **state)
+{
+	(void)state;
+	for (unsigned keep = 0; keep < CA_FRAMES; keep++) {
+		uint64_t before = entries();
+
+		for (unsigned i = 0; i < CA_FRAMES + 9; i++)
+			hook.enter(TOP - i);
+		/* back in activation `keep`, which calls another one and returns, and so do the rest */
+		hook.enter(TOP - keep - 1);
+		if (keep + 2 <= CA_FRAMES)
+			assert_int_equal(me->depth, keep + 2);
+		hook.exit(TOP - keep - 1);
+		for (unsigned i = keep + 1; i-- > 0;) {
+			assert_true(in_s());
+			hook.exit(TOP - i);
+		}
+		assert_false(in_s());
+		assert_int_equal(entries(), before + 2);
+	}
+}
+
+/* An activation too deep to be remembered that begins anew, without an exit in between. */
+static void deep_frame_that_starts_over(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i <= CA_FRAMES; i++)
+		hook.enter(TOP - i);
+	hook.enter(TOP - CA_FRAMES);
+	for (unsigned i = CA_FRAMES + 1; i-- > 0;)
+		hook.exit(TOP - i);
+	assert_false(in_s());
+}
+
+static void frames_left_by_longjmp(void **state)
+{
+	(void)state;
+	hook.enter(TOP);
+	hook.enter(TOP - 10);
+	hook.enter(TOP - 20);
+	hook.exit(TOP); /* of the outermost: the others are gone */
+	assert_false(in_s());
+	assert_int_equal(entries(), 2);
+	hook.enter(TOP);
+	hook.enter(TOP - 10);
+	hook.enter(TOP - 5); /* above the inner one, which therefore is gone */
+	assert_int_equal(me->depth, 2);
+	hook.exit(TOP - 5);
+	hook.exit(TOP);
+	assert_false(in_s());
+	assert_int_equal(entries(), 4);
+	/* all were left, and it is entered anew: it never was outside for the others */
+	hook.enter(TOP);
+	hook.enter(TOP + 50);
+	assert_int_equal(me->depth, 1);
+	assert_int_equal(entries(), 5);
+	hook.exit(TOP + 50);
+	assert_false(in_s());
+}
+
+static void same_activation_twice(void **state)
+{
+	(void)state;
+	hook.enter(TOP);
+	hook.enter(TOP);
+	assert_int_equal(me->depth, 1);
+	hook.exit(TOP);
+	assert_false(in_s());
+}
+
+static void exits_without_enter(void **state)
+{
+	(void)state;
+	hook.exit(TOP);
+	assert_int_equal(entries(), 0);
+	hook.enter(TOP);
+	hook.exit(TOP - 10); /* the sites appeared while this one was on the stack */
+	assert_true(in_s());
+	hook.exit(TOP);
+	assert_false(in_s());
+}
+
+static void nothing_while_guarded_or_off(void **state)
+{
+	(void)state;
+	me->guard = 1;
+	hook.enter(TOP);
+	hook.stamp(POINT);
+	assert_false(in_s());
+	me->guard = 0;
+	hook.enter(TOP);
+	me->guard = 1;
+	hook.exit(TOP);
+	assert_true(in_s());
+	me->guard = 0;
+	hook.exit(TOP);
+	atomic_store(&ca_rt.on, false);
+	hook.enter(TOP);
+	hook.stamp(POINT);
+	assert_false(in_s());
+	atomic_store(&ca_rt.on, true);
+	ca_self = NULL;
+	hook.enter(TOP);
+	hook.exit(TOP);
+	hook.stamp(POINT);
+	assert_int_equal(entries(), 2);
+	assert_int_equal(atomic_load(&me->slot->count[POINT]), 0);
+}
+
+/* What passes the sites of the selection before must not count for this one. */
+static void sites_of_another_selection(void **state)
+{
+	(void)state;
+	select_new(CA_SITE_ENTER, 1);
+	hook.enter(TOP);
+	assert_false(in_s());
+	service();
+	hook.enter(TOP);
+	assert_true(in_s());
+	/* whoever was in the old one is not in the new one */
+	select_new(CA_SITE_ENTER, 1);
+	hook.exit(TOP);
+	assert_false(in_s());
+	assert_int_equal(entries(), 1);
+}
+
+/* ---- times off the CPU in S ------------------------------------------------------------------ */
+static void switched(bool out, uint64_t time)
+{
+	struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)switch_log[0];
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record = { { PERF_RECORD_SWITCH, out ? PERF_RECORD_MISC_SWITCH_OUT : 0, sizeof record }, time };
+
+	memcpy(switch_log[0] + RT_PAGE + page->data_head, &record, sizeof record);
+	page->data_head += sizeof record;
+}
+
+static void pass(uint64_t ns)
+{
+	uint64_t end = ca_clock_now() + ns;
+
+	while (ca_clock_now() < end)
+		;
+}
+
+static void switched_out_in_s(void **state)
+{
+	uint64_t t0;
+
+	(void)state;
+	hook.enter(TOP);
+	t0 = me->entered;
+	switched(true, t0 + 10);
+	switched(false, t0 + 20);
+	switched(true, t0 + 30);
+	switched(false, t0 + 70);
+	pass(1000);
+	hook.exit(TOP);
+	assert_int_equal(entries(), 6);
+	assert_int_equal(rt_logged(1, CA_LOG_OFF, 0)->time, t0 + 10);
+	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, t0 + 20);
+	assert_int_equal(s->log[2].value, CA_LOG_OFF);
+	assert_int_equal(rt_logged(3, CA_LOG_OFF, 0)->time, t0 + 30);
+	assert_int_equal(rt_logged(4, CA_LOG_ON, 0)->time, t0 + 70);
+	rt_logged(5, CA_LOG_EXIT, 0);
+}
+
+/* Not through a wrapper. */
+static void sleep_a_little(void)
+{
+	struct timespec nap = { 0, 2000000 };
+
+	ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+}
+
+/* Without a switch log the CPU clock tells how long it was. */
+static void slept_in_s(void **state)
+{
+	const struct ca_log_entry *off;
+
+	(void)state;
+	me->switches.page = NULL;
+	hook.enter(TOP);
+	sleep_a_little();
+	hook.exit(TOP);
+	assert_int_equal(entries(), 4);
+	off = rt_logged(1, CA_LOG_OFF, 0);
+	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, rt_logged(3, CA_LOG_EXIT, 0)->time);
+	assert_in_range(off->time, s->log[0].time, s->log[2].time - 1000000);
+	/* a wrapper has told of the wait already */
+	hook.enter(TOP);
+	me->waited = true;
+	sleep_a_little();
+	hook.exit(TOP);
+	assert_int_equal(entries(), 6);
+	/* and of none at all */
+	hook.enter(TOP);
+	assert_false(me->waited);
+	hook.exit(TOP);
+	assert_int_equal(entries(), 8);
+}
+
+/* ---- threads that were inside when the selection came --------------------------------------- */
+static void inside_a_function(void **state)
+{
+	(void)state;
+	in_selection = true;
+	outermost = 2;
+	me->stack.depth = 4;
+	me->stack.cfa[2] = TOP + 8;
+	me->sampled_in = true;
+	check();
+	assert_true(in_s());
+	assert_false(me->sampled_in);
+	assert_int_equal(entries(), 1);
+	/* only once for a selection */
+	check();
+	assert_int_equal(entries(), 1);
+	/* its exit knows it */
+	hook.enter(TOP - 40);
+	hook.exit(TOP - 40);
+	assert_true(in_s());
+	hook.exit(TOP);
+	assert_false(in_s());
+	rt_logged(0, CA_LOG_ENTER, 0);
+	rt_logged(1, CA_LOG_EXIT, 0);
+	check();
+	assert_false(in_s());
+}
+
+/* The selection is a line, and its sites are calls: the thread is in S while it is in one. */
+static void inside_a_line(void **state)
+{
+	(void)state;
+	for (unsigned exits = 0; exits < 2; exits++) {
+		uint64_t before;
+
+		select_new(exits ? CA_SITE_EXIT : CA_SITE_CALL, 1);
+		service();
+		before = entries();
+		in_selection = true;
+		me->stack.cfa[0] = TOP - 8;
+		me->stack.cfa[1] = TOP;
+		me->stack.cfa[2] = TOP + 300;
+		outermost = 2;
+		check();
+		assert_true(in_s());
+		assert_int_equal(me->frame[0], TOP);
+		hook.exit(TOP);
+		assert_false(in_s());
+		assert_int_equal(entries(), before + 2);
+		/* between two of its calls: not in S */
+		select_new(CA_SITE_CALL, 1);
+		service();
+		outermost = 0;
+		check();
+		assert_false(in_s());
+		assert_int_equal(entries(), before + 2);
+	}
+}
+
+static void not_inside_any_more(void **state)
+{
+	(void)state;
+	hook.enter(TOP);
+	me->stack.complete = false; /* who knows */
+	check();
+	assert_true(in_s());
+	me->checked = false;
+	in_selection = true;
+	check(); /* it is, and was known to be */
+	assert_int_equal(entries(), 1);
+	me->checked = in_selection = false;
+	me->stack.complete = true;
+	check();
+	assert_false(in_s());
+	rt_logged(1, CA_LOG_EXIT, 0);
+}
+
+static void no_check(void **state)
+{
+	(void)state;
+	in_selection = true;
+	outermost = 1;
+	s->selection.exact = 0; /* S is sampled */
+	check();
+	assert_false(me->checked);
+	s->selection.exact = 1;
+	s->selection.sites = 0;
+	check();
+	assert_false(me->checked);
+	select_new(CA_SITE_ENTER, 1); /* its sites are not in place */
+	check();
+	assert_false(me->checked);
+	assert_false(in_s());
+	service();
+	check();
+	assert_true(in_s());
+}
+
+static void over(void **state)
+{
+	(void)state;
+	assert_false(ca_probe_is_over(me, TOP + 1));
+	hook.enter(TOP);
+	assert_false(ca_probe_is_over(me, TOP - 1));
+	assert_false(ca_probe_is_over(me, TOP)); /* a function's first instruction */
+	assert_true(ca_probe_is_over(me, TOP + 1));
+	ca_probe_left(me);
+	assert_false(in_s());
+	rt_logged(1, CA_LOG_EXIT, 0);
+	select_new(CA_SITE_CALL, 1);
+	service();
+	hook.enter(TOP);
+	assert_false(ca_probe_is_over(me, TOP - 1));
+	assert_true(ca_probe_is_over(me, TOP)); /* the caller is back */
+}
+
+/* ---- stamps ---------------------------------------------------------------------------------- */
+static void stamps(void **state)
+{
+	uint64_t low, high;
+
+	(void)state;
+	rt_open_experiment(500000);
+	low = ca_clock_now() - s->experiment.start;
+	hook.stamp(POINT);
+	hook.stamp(POINT);
+	high = ca_clock_now() - s->experiment.start;
+	hook.stamp(CA_MAX_POINTS);
+	assert_int_equal(atomic_load(&me->slot->count[POINT]), 2);
+	assert_in_range(atomic_load(&me->slot->stamp[POINT]), 2 * low, 2 * high);
+	assert_int_equal(atomic_load(&me->slot->stamping), 4);
+	assert_int_equal(me->guard, 0);
+}
+
+/* ---- placing the sites ----------------------------------------------------------------------- */
+static void placing(void **state)
+{
+	struct ca_process *p = &s->process[0];
+
+	(void)state;
+	assert_int_equal(removals, 1); /* by set_up */
+	assert_int_equal(atomic_load(&p->patched), seq);
+	service();
+	assert_int_equal(installs, 0); /* done already */
+	select_new(CA_SITE_ENTER, 5);
+	s->selection.site[3].kind = s->selection.site[4].kind = CA_SITE_MEET;
+	fail[0] = 2;
+	fail[1] = 1;
+	service();
+	assert_int_equal(installs, 2);
+	assert_int_equal(installed[0], 2);
+	assert_int_equal(first_kind[0], CA_SITE_MEET);
+	assert_int_equal(installed[1], 3);
+	assert_int_equal(first_kind[1], CA_SITE_ENTER);
+	assert_int_equal(atomic_load(&p->patch_failed), 1); /* what S needs counts */
+	assert_int_equal(atomic_load(&p->patched), seq);
+	select_new(CA_SITE_MEET, 2);
+	fail[0] = 1;
+	fail[1] = 0;
+	service();
+	assert_int_equal(installed[0], 2);
+	assert_int_equal(installed[1], 0);
+	assert_int_equal(atomic_load(&p->patch_failed), 0);
+}
+
+static void more_sites_than_fit(void **state)
+{
+	(void)state;
+	select_new(CA_SITE_ENTER, 2);
+	s->selection.sites = CA_MAX_SITES + 1;
+	service();
+	assert_true(installed[0] + installed[1] <= CA_MAX_SITES);
+}
+
+static void no_placing(void **state)
+{
+	struct ca_process *p = &s->process[0];
+	uint64_t before = seq;
+
+	(void)state;
+	atomic_store(&s->selection.seq, seq + 1); /* the conductor writes */
+	service();
+	assert_int_equal(installs, 0);
+	assert_int_equal(atomic_load(&p->patched), before);
+	select_new(CA_SITE_ENTER, 1);
+	ca_rt.patching = false;
+	service();
+	assert_int_equal(installs + removals, 0);
+	assert_int_equal(atomic_load(&p->patched), seq);
+	assert_int_equal(atomic_load(&p->patch_failed), 1);
+	select_new(CA_SITE_ENTER, 0);
+	s->selection.exact = 0;
+	service();
+	assert_int_equal(atomic_load(&p->patch_failed), 0);
+}
+
+static void one_at_a_time(void **state)
+{
+	(void)state;
+	select_new(CA_SITE_ENTER, 1);
+	again = true;
+	service();
+	assert_int_equal(removals, 1);
+	service(); /* now it is its turn */
+	assert_int_equal(removals, 1);
+	seq += 2;
+	select_new(CA_SITE_ENTER, 1);
+	again = forked = true;
+	service();
+	forked = false;
+	assert_int_equal(removals, 2);
+	seq += 2;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(one_visit),
+		TEST(recursion),
+		TEST(deep_frames_left_by_longjmp),
+		TEST(deep_frame_that_starts_over),
+		TEST(frames_left_by_longjmp),
+		TEST(same_activation_twice),
+		TEST(exits_without_enter),
+		TEST(nothing_while_guarded_or_off),
+		TEST(sites_of_another_selection),
+		TEST(switched_out_in_s),
+		TEST(slept_in_s),
+		TEST(inside_a_function),
+		TEST(inside_a_line),
+		TEST(not_inside_any_more),
+		TEST(no_check),
+		TEST(over),
+		TEST(stamps),
+		TEST(placing),
+		TEST(more_sites_than_fit),
+		TEST(no_placing),
+		TEST(one_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

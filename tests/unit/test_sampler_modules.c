@@ -1,0 +1,262 @@
+/* sampler/modules.c against the loader's own list: what is loaded, where, and whose build-id;
+ * libraries that come and go; without process_vm_readv. */
+#include "tests/unit/sampler_fixture.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+static const char library[] = ASM_MACROS "fn visible\n ret\nend visible\n.section .note.GNU-stack,\"\",@progbits\n";
+
+static int set_up(void **state)
+{
+	if (sampler_set_up(state) != 0)
+		return -1;
+	asm_make("lib", library);
+	/* addresses that do not begin at 0 */
+	if (fixture_run("%s -nostdlib -shared -Wl,-Ttext-segment=0x400000 -o lib.so lib.s", fixture_cc()) != 0)
+		return -1;
+	asm_read_labels("lib.so");
+	return 0;
+}
+
+static const ElfW(Phdr) * find_header(const struct dl_phdr_info *info, uint32_t type, uint32_t flags)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == type && (info->dlpi_phdr[i].p_flags & flags) == flags)
+			return &info->dlpi_phdr[i];
+	return NULL;
+}
+
+/* The build-id among the notes of one header. */
+static bool has_build_id(const struct dl_phdr_info *info, const struct ca_module *m)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const char *note = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+		const char *end = note + info->dlpi_phdr[i].p_memsz;
+
+		if (info->dlpi_phdr[i].p_type != PT_NOTE)
+			continue;
+		while (note < end) {
+			const ElfW(Nhdr) *n = (const void *)note;
+			const char *desc = note + sizeof *n + ((n->n_namesz + 3) & ~3u);
+
+			if (n->n_type == NT_GNU_BUILD_ID && strcmp(note + sizeof *n, "GNU") == 0)
+				return m->build_id_length == n->n_descsz &&
+				       memcmp(m->build_id, desc, n->n_descsz) == 0;
+			note = desc + ((n->n_descsz + 3) & ~3u);
+		}
+	}
+	return m->build_id_length == 0;
+}
+
+static int check_one(struct dl_phdr_info *info, size_t size, void *count)
+{
+	const ElfW(Phdr) *text = find_header(info, PT_LOAD, PF_X);
+	char path[4096], real[4096];
+	struct ca_loaded *loaded;
+	const struct ca_module *m;
+	uintptr_t low, bias;
+
+	(void)size;
+	if (!text)
+		return 0;
+	low = info->dlpi_addr + text->p_vaddr;
+	loaded = ca_modules_find(session, low);
+	assert_non_null(loaded);
+	m = &session->module[loaded->module];
+	snprintf(path, sizeof path, "%s", *info->dlpi_name ? info->dlpi_name : "/proc/self/exe");
+	if (info->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
+		strcpy(real, CA_MODULE_VDSO);
+	else
+		assert_non_null(realpath(path, real));
+	assert_string_equal(m->path, real);
+	assert_int_equal(loaded->bias, info->dlpi_addr);
+	assert_int_equal(m->main, !*info->dlpi_name);
+	assert_int_equal(m->process, getpid());
+	assert_true(has_build_id(info, m));
+	assert_true(loaded->low <= low && loaded->high >= low + text->p_memsz);
+	assert_ptr_equal(ca_modules_find(session, loaded->low), loaded);
+	assert_ptr_equal(ca_modules_find(session, loaded->high - 1), loaded);
+	assert_ptr_not_equal(ca_modules_find(session, loaded->low - 1), loaded);
+	assert_ptr_not_equal(ca_modules_find(session, loaded->high), loaded);
+	assert_true(ca_modules_bias(loaded->module, &bias));
+	assert_int_equal(bias, info->dlpi_addr);
+	++*(unsigned *)count;
+	return 0;
+}
+
+static void check_all(void **state)
+{
+	struct ca_loaded *loaded;
+	uintptr_t bias = 7, before = 0;
+	unsigned loader = 0, n = 0;
+
+	(void)state;
+	ca_modules_scan(session);
+	dl_iterate_phdr(check_one, &loader);
+	for (; (loaded = ca_modules_at(n)); n++) {
+		assert_true(loaded->low >= before && loaded->low < loaded->high);
+		before = loaded->high;
+	}
+	assert_true(loader >= 4); /* this test, libc, the loader, the vdso */
+	assert_int_equal(n, loader);
+	assert_null(ca_modules_find(session, 0));
+	assert_null(ca_modules_find(session, (uintptr_t)&loader));
+	assert_null(ca_modules_find(session, UINTPTR_MAX));
+	assert_false(ca_modules_bias(CA_MAX_MODULES - 1, &bias));
+	assert_int_equal(bias, 7);
+}
+
+static void test_first(void **state)
+{
+	unsigned used;
+
+	assert_null(ca_modules_find(session, (uintptr_t)test_first));
+	assert_null(ca_modules_at(0));
+	assert_true(ca_modules_scan(session));
+	used = atomic_load(&session->modules_used);
+	check_all(state);
+	assert_false(ca_modules_scan(session));
+	assert_int_equal(atomic_load(&session->modules_used), used);
+	for (uint32_t i = 1; i < used; i++)
+		assert_int_equal(atomic_load(&session->module[i].state), CA_MODULE_REGISTERED);
+	assert_int_equal(atomic_load(&session->module[used].state), CA_MODULE_FREE);
+	assert_int_equal(atomic_load(&session->module[0].state), CA_MODULE_FREE);
+}
+
+/* Nothing of a new module is known until the maps are read again; one that comes back is the same
+ * module, and another one in its place is not. */
+static void test_comes_and_goes(void **state)
+{
+	struct ca_loaded *loaded;
+	uint32_t module, other;
+	uintptr_t pc;
+	void *handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
+
+	(void)state;
+	assert_non_null(handle);
+	pc = (uintptr_t)dlsym(handle, "visible");
+	assert_null(ca_modules_find(session, pc));
+	assert_true(ca_modules_scan(session));
+	loaded = ca_modules_find(session, pc);
+	assert_non_null(loaded);
+	assert_int_equal(pc - loaded->bias, asm_at("visible"));
+	module = loaded->module;
+	assert_string_equal(session->module[module].path, fixture_path("lib.so"));
+	assert_int_equal(session->module[module].main, 0);
+	dlclose(handle);
+	assert_true(ca_modules_scan(session));
+	assert_null(ca_modules_find(session, pc));
+	for (unsigned i = 0; i < 6; i++) { /* more often than there are tables */
+		handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
+		pc = (uintptr_t)dlsym(handle, "visible");
+		ca_modules_scan(session);
+		assert_int_equal(ca_modules_find(session, pc)->module, module);
+		dlclose(handle);
+		if (i < 5)
+			assert_true(ca_modules_scan(session));
+	}
+	/* the same name, and most likely the same address, but another build-id */
+	assert_int_equal(fixture_run("%s -nostdlib -shared -Wl,-Ttext-segment=0x400000,--build-id=md5 "
+				     "-o lib.so lib.s", fixture_cc()), 0);
+	handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
+	assert_true(ca_modules_scan(session));
+	other = ca_modules_find(session, (uintptr_t)dlsym(handle, "visible"))->module;
+	assert_int_not_equal(other, module);
+	assert_int_equal(session->module[other].build_id_length, 16);
+	assert_int_equal(session->module[module].build_id_length, 20);
+	dlclose(handle);
+	ca_modules_scan(session);
+}
+
+/* An index is taken once the conductor says that it is there, and kept. */
+static void test_index(void **state)
+{
+	struct ca_loaded *loaded;
+	const struct ca_index *index;
+
+	(void)state;
+	ca_modules_scan(session);
+	loaded = ca_modules_find(session, (uintptr_t)test_index);
+	assert_null(atomic_load(&loaded->index));
+	assert_null(ca_modules_index(session, loaded));
+	atomic_store(&session->module[loaded->module].state, CA_MODULE_FAILED);
+	assert_null(ca_modules_index(session, loaded));
+	/* one that cannot be mapped */
+	strcpy(session->module[loaded->module].index_path, fixture_path("missing"));
+	atomic_store(&session->module[loaded->module].state, CA_MODULE_INDEXED);
+	errno = 55;
+	assert_null(ca_modules_index(session, loaded));
+	assert_int_equal(errno, 55);
+	atomic_store(&session->module[loaded->module].state, CA_MODULE_REGISTERED);
+	sampler_index_all();
+	assert_ptr_equal(ca_modules_find(session, (uintptr_t)test_index), loaded);
+	index = atomic_load(&loaded->index);
+	assert_non_null(index);
+	assert_string_equal(ca_index_binary(index), session->module[loaded->module].path);
+	assert_ptr_equal(ca_modules_index(session, loaded), index);
+}
+
+static void test_mapping(void **state)
+{
+	char *at = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uintptr_t low = 1, high = 2;
+
+	(void)state;
+	assert_int_equal(mprotect(at, 4096, PROT_NONE), 0);
+	assert_int_equal(mprotect(at + 2 * 4096, 4096, PROT_READ), 0);
+	assert_false(ca_modules_mapping((uintptr_t)at, &low, &high));
+	assert_false(ca_modules_mapping((uintptr_t)at + 4095, &low, &high));
+	assert_false(ca_modules_mapping((uintptr_t)at + 2 * 4096, &low, &high));
+	assert_false(ca_modules_mapping((uintptr_t)test_mapping, &low, &high));
+	assert_false(ca_modules_mapping(0, &low, &high));
+	assert_true(low == 1 && high == 2);
+	for (unsigned offset = 4096; offset < 2 * 4096; offset += 4095) {
+		assert_true(ca_modules_mapping((uintptr_t)at + offset, &low, &high));
+		assert_int_equal(low, (uintptr_t)at + 4096);
+		assert_int_equal(high, (uintptr_t)at + 2 * 4096);
+	}
+	munmap(at, 3 * 4096);
+	ca_modules_forked();
+	assert_true(ca_modules_mapping((uintptr_t)&low, &low, &high));
+}
+
+/* In a process of its own, whose modules have not been seen yet. */
+static void nothing_readable(void **state)
+{
+	(void)state;
+	assert_int_equal(ca_session_create(fixture_path("empty"), &session, NULL), CA_OK);
+	ca_modules_scan(session);
+	assert_int_equal(atomic_load(&session->modules_used), 0);
+}
+
+static void all_readable(void **state)
+{
+	assert_int_equal(ca_session_create(fixture_path("fresh"), &session, NULL), CA_OK);
+	assert_int_equal(unlink(fixture_path("fresh")), 0);
+	check_all(state);
+}
+
+/* ptrace's rights may be denied, and the call may not be there; then the memory is read as a file.
+ * Any other failure means that the memory is not there. */
+static void test_without_copies(void **state)
+{
+	(void)state;
+	without_call(SYS_process_vm_readv, EPERM, all_readable);
+	without_call(SYS_process_vm_readv, ENOSYS, all_readable);
+	without_call(SYS_process_vm_readv, EFAULT, nothing_readable);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_copies), /* first: children inherit what is known */
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_mapping),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);
+}

@@ -1,0 +1,161 @@
+/* sampler/switches.c: times off the CPU from rings of records made by hand, and from the kernel. */
+#include "sampler/switches.h"
+#include "tests/unit/forbidden.h"
+#include <linux/perf_event.h>
+#include <string.h>
+#include <time.h>
+
+enum { PAGE = 4096, RECORDS = PAGE / 16, NEWEST = RECORDS - 8 };
+
+static _Alignas(PAGE) char memory[2 * PAGE];
+static const struct ca_switches made = { memory };
+static bool no_perf;
+
+static void put(uint64_t number, uint64_t time, bool out)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record = { { .misc = out ? PERF_RECORD_MISC_SWITCH_OUT : 0, .size = 16 }, time };
+
+	memcpy(memory + PAGE + number % RECORDS * 16, &record, 16);
+	((struct perf_event_mmap_page *)(void *)memory)->data_head = 16 * (number + 1);
+}
+
+static const struct {
+	uint64_t a, b;
+	unsigned max, n;
+	struct ca_interval off[3];
+} cases[] = {
+	/* out at 100, in at 200, out at 300, in at 400, out at 500 */
+	{ 0, 1000, 4, 3, { { 100, 200 }, { 300, 400 }, { 500, 1000 } } },
+	{ 0, 100, 4, 0, { { 0, 0 } } },
+	{ 0, 101, 4, 1, { { 100, 101 } } },
+	{ 100, 200, 4, 1, { { 100, 200 } } },
+	{ 150, 160, 4, 1, { { 150, 160 } } },
+	{ 199, 200, 4, 1, { { 199, 200 } } },
+	{ 200, 300, 4, 0, { { 0, 0 } } },
+	{ 200, 301, 4, 1, { { 300, 301 } } },
+	{ 150, 350, 4, 2, { { 150, 200 }, { 300, 350 } } },
+	{ 250, 260, 4, 0, { { 0, 0 } } },
+	{ 600, 700, 4, 1, { { 600, 700 } } },
+	{ 0, 1000, 2, 2, { { 100, 200 }, { 300, 400 } } },
+	{ 0, 1000, 1, 1, { { 100, 200 } } },
+	{ 150, 150, 4, 0, { { 0, 0 } } },
+	{ 160, 150, 4, 0, { { 0, 0 } } },
+};
+
+static void test_made(void **state)
+{
+	struct ca_interval off[4];
+
+	(void)state;
+	assert_int_equal(ca_switches_off(&made, 0, 1000, off, 4), 0); /* empty */
+	assert_int_equal(ca_switches_off(&(struct ca_switches){ NULL }, 0, 1000, off, 4), 0);
+	for (unsigned i = 0; i < 5; i++)
+		put(i, 100 * (i + 1), i % 2 == 0);
+	for (size_t c = 0; c < CA_COUNT(cases); c++) {
+		unsigned n = ca_switches_off(&made, cases[c].a, cases[c].b, off, cases[c].max);
+
+		if (n != cases[c].n || memcmp(off, cases[c].off, n * sizeof *off) != 0)
+			fail_msg("[%lu, %lu): %u times, [%lu, %lu)", cases[c].a, cases[c].b, n, off[0].from, off[0].to);
+	}
+}
+
+/* The oldest records are overwritten, and those next to them about to be: on the CPU. */
+static void test_overwritten(void **state)
+{
+	static struct ca_interval off[RECORDS];
+	const uint64_t last = 1001;
+	unsigned n;
+
+	(void)state;
+	for (uint64_t i = 0; i <= last; i++)
+		put(i, 10 * i, i % 2 == 0);
+	n = ca_switches_off(&made, 0, 100000, off, RECORDS);
+	assert_int_equal(n, NEWEST / 2);
+	assert_int_equal(off[0].from, 10 * (last + 1 - NEWEST));
+	assert_int_equal(off[n - 1].from, 10 * (last - 1));
+	assert_int_equal(off[n - 1].to, 10 * last);
+	/* in the middle of what is gone */
+	assert_int_equal(ca_switches_off(&made, 5, 15, off, RECORDS), 0);
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* The kernel's own: asleep is off. */
+static void test_real(void **state)
+{
+	struct ca_interval off[64];
+	struct ca_switches log;
+	uint64_t from, slept = 0;
+	unsigned n;
+
+	(void)state;
+	if (ca_switches_open(&log) != CA_OK) {
+		no_perf = true;
+		return;
+	}
+	from = now();
+	for (int i = 0; i < 3; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 3000000 }, NULL);
+	n = ca_switches_off(&log, from, now(), off, 64);
+	assert_true(n >= 3);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(off[i].from < off[i].to && off[i].from >= (i ? off[i - 1].to : from));
+		slept += off[i].to - off[i].from;
+	}
+	assert_true(slept >= 8000000);
+	ca_switches_close(&log);
+	assert_null(log.page);
+	assert_int_equal(ca_switches_off(&log, 0, UINT64_MAX, off, 64), 0);
+	ca_switches_close(&log);
+}
+
+static void denied(void **state)
+{
+	struct ca_switches log = { memory };
+
+	(void)state;
+	assert_int_equal(ca_switches_open(&log), CA_ERR_PERMISSION);
+	assert_null(log.page);
+}
+
+static void unknown(void **state)
+{
+	struct ca_switches log = { memory };
+
+	(void)state;
+	assert_int_equal(ca_switches_open(&log), CA_ERR_UNSUPPORTED);
+	assert_null(log.page);
+}
+
+static void test_forbidden(void **state)
+{
+	(void)state;
+	without_call(SYS_perf_event_open, EACCES, denied);
+	without_call(SYS_perf_event_open, EPERM, denied);
+	without_call(SYS_perf_event_open, EINVAL, unknown);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_made),
+		cmocka_unit_test(test_overwritten),
+		cmocka_unit_test(test_real),
+		cmocka_unit_test(test_forbidden),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	if (failed || !no_perf)
+		return failed;
+	fprintf(stderr, "SKIP: perf cannot be used here, only rings made by hand were tested\n");
+	return 77;
+}

@@ -1,0 +1,230 @@
+/* sampler/tick.c: which source runs, what it sends and to whom, and what is taken where another is
+ * forbidden. Times are only asserted where the kernel has no choice. */
+#include "sampler/tick.h"
+#include "tests/unit/forbidden.h"
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+enum { SIGNAL = 40, MS = 1000000 };
+
+static volatile sig_atomic_t ticks, strangers;
+static volatile pid_t receiver;
+static bool no_perf;
+
+static void handle(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	(void)context;
+	ticks++;
+	strangers += !ca_tick_is_ours(info);
+	receiver = (pid_t)syscall(SYS_gettid);
+}
+
+static int set_up(void **state)
+{
+	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART };
+
+	(void)state;
+	return sigaction(SIGNAL, &action, NULL);
+}
+
+static uint64_t cpu_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec;
+}
+
+/* Until there are that many ticks, or so much CPU time is used. */
+static void burn(int until, uint64_t most)
+{
+	uint64_t end = cpu_time() + most;
+
+	while (ticks < until && cpu_time() < end)
+		for (volatile int i = 0; i < 10000; i++)
+			;
+}
+
+static unsigned open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void check_ticks(enum ca_backend wanted, enum ca_backend got)
+{
+	struct ca_tick tick;
+	unsigned files = open_files();
+	int before;
+
+	ticks = strangers = 0;
+	assert_int_equal(ca_tick_start(&tick, wanted, MS, MS, SIGNAL), CA_OK);
+	assert_int_equal(tick.backend, got);
+	assert_int_equal(open_files(), files);
+	burn(3, 5000 * (uint64_t)MS);
+	ca_tick_stop(&tick);
+	before = ticks;
+	assert_true(before >= 3);
+	assert_int_equal(strangers, 0);
+	assert_int_equal(receiver, syscall(SYS_gettid));
+	assert_int_equal(tick.backend, CA_BACKEND_AUTO);
+	assert_int_equal(open_files(), files);
+	burn(before + 1, 50 * MS);
+	assert_int_equal(ticks, before);
+	ca_tick_stop(&tick); /* twice does no harm */
+}
+
+static void test_timer(void **state)
+{
+	(void)state;
+	check_ticks(CA_BACKEND_TIMER, CA_BACKEND_TIMER);
+}
+
+static void test_perf(void **state)
+{
+	struct ca_tick tick;
+
+	(void)state;
+	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) != CA_OK) {
+		no_perf = true;
+		return;
+	}
+	ca_tick_stop(&tick);
+	check_ticks(CA_BACKEND_PERF, CA_BACKEND_PERF);
+	check_ticks(CA_BACKEND_AUTO, CA_BACKEND_PERF);
+}
+
+/* The one to the first tick, the other from then on. */
+static void test_first(void **state)
+{
+	struct itimerspec left;
+	struct ca_tick tick;
+
+	(void)state;
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, 5000000007, 2500000009, SIGNAL), CA_OK);
+	assert_int_equal(timer_gettime(tick.timer, &left), 0);
+	assert_int_equal(left.it_interval.tv_sec, 2);
+	assert_int_equal(left.it_interval.tv_nsec, 500000009);
+	assert_true(left.it_value.tv_sec == 4 || (left.it_value.tv_sec == 5 && left.it_value.tv_nsec <= 7));
+	ca_tick_stop(&tick);
+	ticks = 0;
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, 1000 * UINT64_C(1000) * MS, SIGNAL), CA_OK);
+	burn(2, 100 * MS);
+	ca_tick_stop(&tick);
+	assert_int_equal(ticks, 1);
+}
+
+static void *burn_elsewhere(void *context)
+{
+	(void)context;
+	burn(1, 100 * MS);
+	return NULL;
+}
+
+/* Neither another thread's time counts, nor time asleep. */
+static void test_own_time(void **state)
+{
+	struct ca_tick tick;
+	pthread_t thread;
+
+	(void)state;
+	ticks = 0;
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, 50 * MS, 50 * MS, SIGNAL), CA_OK);
+	assert_int_equal(pthread_create(&thread, NULL, burn_elsewhere, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(ticks, 0);
+	ca_tick_stop(&tick);
+}
+
+static void test_is_ours(void **state)
+{
+	static char other;
+	static const struct {
+		int code;
+		pid_t pid;
+		bool ours;
+	} cases[] = {
+		{ 1, 5, true },	     { SI_KERNEL, 0, true }, { SI_SIGIO, 5, true }, { SI_USER, 0, true },
+		{ SI_USER, 5, false }, { SI_QUEUE, 0, false }, { SI_TKILL, 0, false }, { SI_TIMER, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		siginfo_t info = { .si_code = cases[i].code };
+
+		if (cases[i].code == SI_TIMER)
+			info.si_value.sival_ptr = &other;
+		else
+			info.si_pid = cases[i].pid;
+		if (ca_tick_is_ours(&info) != cases[i].ours)
+			fail_msg("code %d of process %d", cases[i].code, cases[i].pid);
+	}
+}
+
+static void instead_of_perf(void **state)
+{
+	(void)state;
+	check_ticks(CA_BACKEND_AUTO, CA_BACKEND_TIMER);
+}
+
+static void perf_denied(void **state)
+{
+	struct ca_tick tick;
+
+	(void)state;
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_ERR_PERMISSION);
+	assert_int_equal(tick.backend, CA_BACKEND_AUTO);
+	ca_tick_stop(&tick);
+	instead_of_perf(state);
+}
+
+static void perf_unknown(void **state)
+{
+	struct ca_tick tick;
+
+	(void)state;
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_ERR_UNSUPPORTED);
+	instead_of_perf(state);
+}
+
+static void no_timer(void **state)
+{
+	struct ca_tick tick;
+
+	(void)state;
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, MS, SIGNAL), CA_ERR_UNSUPPORTED);
+	assert_int_equal(tick.backend, CA_BACKEND_AUTO);
+	ca_tick_stop(&tick);
+}
+
+static void test_forbidden(void **state)
+{
+	(void)state;
+	without_call(SYS_perf_event_open, EACCES, perf_denied);
+	without_call(SYS_perf_event_open, EPERM, perf_denied);
+	without_call(SYS_perf_event_open, ENOSYS, perf_unknown);
+	without_call(SYS_timer_create, EAGAIN, no_timer);
+	without_call(SYS_timer_settime, EINVAL, no_timer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_timer),	 cmocka_unit_test(test_perf),  cmocka_unit_test(test_first),
+		cmocka_unit_test(test_own_time), cmocka_unit_test(test_is_ours), cmocka_unit_test(test_forbidden),
+	};
+	int failed = cmocka_run_group_tests(tests, set_up, NULL);
+
+	if (failed || !no_perf)
+		return failed;
+	fprintf(stderr, "SKIP: perf cannot be used here, only timers were tested\n");
+	return 77;
+}

@@ -1,0 +1,715 @@
+/* causal/runtime/thread.c: how threads get and lose their slots, also in a burst; their ticks; being
+ * left alone, paused, held. Each case that begins a life runs in a thread of its own, made behind
+ * the runtime's back. Ticks and switch logs are stood in for. */
+#include "causal/runtime/patch.h"
+#include "causal/runtime/wrap.h"
+#include "core/log.h"
+#include "core/sys.h"
+#include "tests/unit/runtime.h"
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- what stands in -------------------------------------------------------------------------------- */
+static __thread unsigned starts, stops, opens, closes, lefts, meets;
+static __thread struct {
+	enum ca_backend wanted;
+	uint64_t first, period;
+	int signo;
+} started[2];
+static bool have_perf, have_timer;
+static _Atomic unsigned collects, offs, logs;
+
+enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first, uint64_t period,
+			     int signo)
+{
+	assert_true(starts < CA_COUNT(started));
+	started[starts].wanted = wanted;
+	started[starts].first = first;
+	started[starts].period = period;
+	started[starts++].signo = signo;
+	tick->backend = CA_BACKEND_AUTO;
+	if (have_perf && wanted != CA_BACKEND_TIMER)
+		tick->backend = CA_BACKEND_PERF;
+	else if (have_timer && wanted != CA_BACKEND_PERF)
+		tick->backend = CA_BACKEND_TIMER;
+	errno = 99;
+	return tick->backend == CA_BACKEND_AUTO ? CA_ERR_PERMISSION : CA_OK;
+}
+
+void ca_tick_stop(struct ca_tick *tick)
+{
+	stops++;
+	tick->backend = CA_BACKEND_AUTO;
+}
+
+enum ca_status ca_switches_open(struct ca_switches *log)
+{
+	opens++;
+	log->page = switch_log[0];
+	return CA_OK;
+}
+
+void ca_switches_close(struct ca_switches *log)
+{
+	closes++;
+	log->page = NULL;
+}
+
+void ca_points_collect(void)
+{
+	atomic_fetch_add(&collects, 1);
+}
+
+void ca_probe_left(struct ca_thread *t)
+{
+	assert_true(t->guard > 0);
+	t->depth = 0;
+	lefts++;
+}
+
+void ca_meet(void)
+{
+	assert_true(ca_self && !ca_self->guard);
+	meets++;
+}
+
+void ca_rt_off(const char *reason)
+{
+	assert_non_null(reason);
+	atomic_fetch_add(&offs, 1);
+}
+
+void ca_log(enum ca_log_level level, const char *format, ...)
+{
+	assert_non_null(format);
+	if (level != CA_LOG_DEBUG) {
+		assert_int_equal(level, CA_LOG_ERROR);
+		atomic_fetch_add(&logs, 1);
+	}
+}
+
+/* ---- helpers ---------------------------------------------------------------------------------------- */
+/* All slots are free, and the calling thread is none of ours. */
+static int set_up(void **state)
+{
+	if (rt_set_up(state))
+		return -1;
+	for (uint32_t i = 0; i < RT_THREADS; i++) {
+		atomic_store(&s->slot[i].state, CA_SLOT_FREE);
+		atomic_store(&ca_rt.by_slot[i], NULL);
+	}
+	atomic_store(&s->slots_used, 0);
+	ca_self = NULL;
+	ca_rt.process = 3;
+	have_perf = have_timer = true;
+	atomic_store(&collects, 0);
+	atomic_store(&offs, 0);
+	atomic_store(&logs, 0);
+	return 0;
+}
+
+static void in_new_thread(void *(*run)(void *))
+{
+	pthread_t id;
+
+	assert_int_equal(ca_real.pthread_create(&id, NULL, run, NULL), 0);
+	assert_int_equal(ca_real.pthread_join(id, NULL), 0);
+}
+
+static bool blocked(int number)
+{
+	return ca_sys_sigmask(SIG_BLOCK, 0) & CA_SYS_SIGNAL(number);
+}
+
+static void nap(void)
+{
+	struct timespec time = { 0, 1000000 };
+
+	ca_sys(SYS_nanosleep, (long)(intptr_t)&time, 0, 0, 0, 0, 0);
+}
+
+/* ---- birth and death --------------------------------------------------------------------------------- */
+static void *without_perf(void *unused)
+{
+	(void)unused;
+	have_perf = false;
+	s->backend = CA_BACKEND_PERF;
+	ca_thread_begin();
+	assert_int_equal(starts, 1);
+	assert_int_equal(atomic_load(&offs), 1); /* there never was any */
+	assert_int_equal(atomic_load(&logs), 0);
+	return NULL;
+}
+
+static void *without_ticks(void *unused)
+{
+	(void)unused;
+	have_perf = have_timer = false;
+	s->backend = CA_BACKEND_AUTO;
+	ca_thread_begin();
+	assert_int_equal(atomic_load(&offs), 0);
+	assert_int_equal(atomic_load(&logs), 1);
+	assert_non_null(ca_self); /* it pays at its meetings */
+	return NULL;
+}
+
+/* Before there are any ticks: later on, a lack of them has other reasons. */
+static void no_ticks(void **state)
+{
+	(void)state;
+	in_new_thread(without_perf);
+	atomic_store(&offs, 0);
+	in_new_thread(without_ticks);
+	in_new_thread(without_ticks); /* said once */
+}
+
+static void *a_life(void *unused)
+{
+	struct ca_slot *slot = &s->slot[0];
+	struct ca_thread *t;
+
+	(void)unused;
+	ca_sys_sigmask(SIG_BLOCK, CA_SYS_SIGNAL(CA_SIGNAL) | CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL));
+	atomic_store(&s->backends, 0);
+	errno = 5;
+	ca_thread_begin();
+	assert_int_equal(errno, 5);
+	t = ca_self;
+	assert_non_null(t);
+	assert_int_equal(t->guard, 0);
+	assert_int_equal(t->number, 0);
+	assert_ptr_equal(t->slot, slot);
+	assert_ptr_equal(atomic_load(&ca_rt.by_slot[0]), t);
+	assert_int_equal(atomic_load(&slot->state), CA_SLOT_LIVE);
+	assert_int_equal(slot->tid, ca_sys_gettid());
+	assert_int_equal(t->tid, ca_sys_gettid());
+	assert_int_equal(slot->pid, getpid());
+	assert_int_equal(slot->process, 3);
+	assert_int_equal(atomic_load(&slot->in_s) + atomic_load(&slot->owed) + atomic_load(&slot->paid) +
+			 atomic_load(&slot->last_hit), 0);
+	assert_int_equal(atomic_load(&slot->count[5]), 55); /* only ever grows */
+	assert_ptr_equal(ca_patch_counters, &slot->count[0]);
+	assert_int_equal(atomic_load(&s->slots_used), 1);
+	assert_int_equal(atomic_load(&collects), 1);
+	assert_int_equal(t->state, CA_THREAD_LIVE);
+	assert_int_equal(t->selection, atomic_load(&s->selection.seq)); /* it follows */
+	assert_false(blocked(CA_SIGNAL));
+	assert_int_equal(blocked(SIGTRAP), !ca_rt.patching);
+	assert_int_equal(blocked(SIGILL), !ca_rt.patching);
+	/* ticks */
+	assert_int_equal(starts, 1);
+	assert_int_equal(started[0].wanted, CA_BACKEND_AUTO);
+	assert_int_equal(started[0].signo, CA_SIGNAL);
+	assert_int_equal(started[0].period, 4 * RT_PERIOD);
+	assert_in_range(started[0].first, 4 * RT_PERIOD / 64, 4 * RT_PERIOD - 1);
+	assert_int_equal(t->tick_period, started[0].first);
+	assert_int_equal(t->tick_length, started[0].first);
+	assert_int_equal(t->tick_weight, 4);
+	assert_true(t->rng.s[0] | t->rng.s[1]);
+	assert_in_range(t->hit_cpu, 1, ca_clock_thread_cpu());
+	assert_int_equal(opens, have_perf);
+	assert_int_equal(t->switches.page != NULL, have_perf);
+	assert_int_equal(atomic_load(&s->backends),
+			 1u << (have_perf ? CA_BACKEND_PERF : CA_BACKEND_TIMER));
+	ca_thread_begin(); /* it lives already */
+	assert_int_equal(starts, 1);
+	/* its end */
+	t->depth = 2;
+	atomic_store(&slot->in_s, 1);
+	errno = 5;
+	ca_thread_end();
+	assert_int_equal(errno, 5);
+	assert_null(ca_self);
+	assert_int_equal(meets, 1); /* whoever joins it gets no debt as a gift */
+	assert_int_equal(stops, 1);
+	assert_int_equal(lefts, 1);
+	assert_int_equal(closes, 1);
+	assert_null(atomic_load(&ca_rt.by_slot[0]));
+	assert_ptr_equal(ca_patch_counters, ca_patch_nobody);
+	assert_int_equal(atomic_load(&slot->in_s), 0);
+	assert_int_equal(atomic_load(&slot->state), CA_SLOT_FREE);
+	assert_int_equal(t->state, CA_THREAD_NONE);
+	ca_thread_end();
+	assert_int_equal(stops, 1);
+	/* destructors that run later do not bring it back */
+	ca_thread_begin();
+	assert_null(ca_self);
+	for (unsigned i = 0; i < 200; i++)
+		assert_null(ca_thread_late());
+	return NULL;
+}
+
+static void lives(void **state)
+{
+	struct ca_slot *slot = &s->slot[0];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&slot->in_s, 1);
+		atomic_store(&slot->owed, 1);
+		atomic_store(&slot->paid, 1);
+		atomic_store(&slot->last_hit, 1);
+		atomic_store(&slot->count[5], 55);
+		ca_rt.patching = i;
+		have_perf = i;
+		atomic_store(&collects, 0);
+		in_new_thread(a_life);
+	}
+}
+
+static void *just_live(void *unused)
+{
+	(void)unused;
+	ca_thread_begin();
+	assert_non_null(ca_self);
+	return NULL;
+}
+
+/* A thread that just ends is noticed. */
+static void ends_by_itself(void **state)
+{
+	(void)state;
+	in_new_thread(just_live);
+	assert_int_equal(atomic_load(&s->slot[0].state), CA_SLOT_FREE);
+	assert_null(atomic_load(&ca_rt.by_slot[0]));
+}
+
+static void *do_not_live(void *unused)
+{
+	(void)unused;
+	ca_thread_begin();
+	assert_null(ca_self);
+	assert_int_equal(starts, 0);
+	return NULL;
+}
+
+static void off_or_nowhere(void **state)
+{
+	(void)state;
+	atomic_store(&ca_rt.on, false);
+	in_new_thread(do_not_live);
+	atomic_store(&ca_rt.on, true);
+	ca_rt.session = NULL;
+	in_new_thread(do_not_live);
+	assert_int_equal(atomic_load(&s->threads_missed), 0);
+}
+
+static void *with_sampled_s(void *unused)
+{
+	just_live(unused);
+	assert_int_equal(started[0].period, RT_PERIOD);
+	assert_in_range(started[0].first, RT_PERIOD / 64, RT_PERIOD - 1);
+	assert_int_equal(ca_self->tick_weight, 1);
+	return NULL;
+}
+
+static void ticks_for_samples_of_s(void **state)
+{
+	(void)state;
+	s->selection.ranges = 1;
+	in_new_thread(with_sampled_s);
+}
+
+static void *perf_is_full(void *unused)
+{
+	have_perf = false;
+	s->backend = CA_BACKEND_PERF;
+	just_live(unused);
+	assert_int_equal(starts, 2);
+	assert_int_equal(started[1].wanted, CA_BACKEND_TIMER);
+	assert_int_equal(started[1].first, started[0].first);
+	assert_int_equal(started[1].period, 4 * RT_PERIOD);
+	assert_int_equal(ca_self->tick.backend, CA_BACKEND_TIMER);
+	return NULL;
+}
+
+static void more_threads_than_perf_takes(void **state)
+{
+	(void)state;
+	in_new_thread(just_live);
+	in_new_thread(perf_is_full);
+	assert_int_equal(atomic_load(&offs) + atomic_load(&logs), 0);
+}
+
+
+/* ---- a burst ------------------------------------------------------------------------------------------ */
+enum { BURST = 40, BURSTS = 25 };
+static pthread_barrier_t all;
+static _Atomic uint32_t taken[CA_MAX_THREADS];
+static struct ca_thread *records[BURST];
+static _Atomic unsigned lived;
+
+static void *live_with_others(void *unused)
+{
+	(void)unused;
+	ca_real.pthread_barrier_wait(&all);
+	ca_thread_begin();
+	assert_non_null(ca_self);
+	assert_int_equal(atomic_fetch_add(&taken[ca_self->number], 1), 0); /* its alone */
+	records[atomic_fetch_add(&lived, 1)] = ca_self;
+	ca_real.pthread_barrier_wait(&all);
+	return NULL;
+}
+
+static void one_burst(void)
+{
+	pthread_t id[BURST];
+
+	memset(taken, 0, sizeof taken);
+	atomic_store(&lived, 0);
+	for (unsigned i = 0; i < BURST; i++)
+		assert_int_equal(ca_real.pthread_create(&id[i], NULL, live_with_others, NULL), 0);
+	for (unsigned i = 0; i < BURST; i++)
+		assert_int_equal(ca_real.pthread_join(id[i], NULL), 0);
+	assert_int_equal(atomic_load(&s->slots_used), BURST);
+	for (unsigned i = 0; i < BURST; i++) {
+		assert_int_equal(atomic_load(&taken[i]), 1);
+		for (unsigned k = 0; k < i; k++)
+			assert_true(records[i] + 1 <= records[k] || records[k] + 1 <= records[i]);
+		assert_int_equal(atomic_load(&s->slot[i].state), CA_SLOT_FREE);
+	}
+	assert_int_equal(atomic_load(&s->threads_missed), 0);
+}
+
+static void burst(void **state)
+{
+	(void)state;
+	pthread_barrier_init(&all, NULL, BURST);
+	atomic_store(&s->slots_ready, BURST);
+	for (unsigned i = 0; i < BURSTS; i++)
+		one_burst();
+	pthread_barrier_destroy(&all);
+}
+
+/* The conductor makes more slots ready while a thread waits for one. */
+static void *make_ready(void *unused)
+{
+	(void)unused;
+	nap();
+	atomic_store(&s->slots_ready, 2);
+	return NULL;
+}
+
+static _Atomic bool found;
+
+static void *live_in_slot_1(void *unused)
+{
+	bool none_yet = atomic_load(&s->slots_ready) == 1;
+
+	(void)unused;
+	ca_thread_begin();
+	if (none_yet && ca_self && ca_self->number == 1)
+		atomic_store(&found, true);
+	return NULL;
+}
+
+/* It waits some ms; on a busy machine the other thread may come too late for that, but not always. */
+static void waits_for_a_slot(void **state)
+{
+	pthread_t id;
+
+	(void)state;
+	atomic_store(&s->slot[0].state, CA_SLOT_LIVE);
+	for (unsigned i = 0; i < 200 && !atomic_load(&found); i++) {
+		atomic_store(&s->slots_ready, 1);
+		assert_int_equal(ca_real.pthread_create(&id, NULL, make_ready, NULL), 0);
+		in_new_thread(live_in_slot_1);
+		assert_int_equal(ca_real.pthread_join(id, NULL), 0);
+	}
+	assert_true(atomic_load(&found));
+	assert_int_equal(atomic_load(&s->slots_used), 2);
+}
+
+static void *find_none(void *unused)
+{
+	(void)unused;
+	ca_thread_begin();
+	assert_null(ca_self);
+	assert_int_equal(atomic_load(&s->threads_missed), 1);
+	ca_thread_begin(); /* counted once */
+	assert_int_equal(atomic_load(&s->threads_missed), 1);
+	atomic_store(&s->slots_ready, 2);
+	/* it asks again, now and then */
+	for (unsigned i = 1; i < 64; i++)
+		assert_null(ca_thread_late());
+	assert_non_null(ca_thread_late());
+	assert_int_equal(ca_self->number, 1);
+	return NULL;
+}
+
+static void no_slot(void **state)
+{
+	(void)state;
+	atomic_store(&s->slots_ready, 1);
+	atomic_store(&s->slot[0].state, CA_SLOT_CLAIMED);
+	in_new_thread(find_none);
+	assert_int_equal(atomic_load(&s->threads_missed), 1);
+}
+
+static void *be_late(void *unused)
+{
+	(void)unused;
+	assert_non_null(ca_thread_late()); /* nobody told of it: at its first meeting */
+	return NULL;
+}
+
+static void unannounced(void **state)
+{
+	(void)state;
+	in_new_thread(be_late);
+}
+
+/* ---- the child of a fork -------------------------------------------------------------------------------- */
+static void *forget(void *unused)
+{
+	struct ca_thread *t;
+
+	just_live(unused);
+	t = ca_self;
+	atomic_store(&t->readers, 1);
+	atomic_store(&ca_rt.by_slot[3], t);
+	ca_thread_forget();
+	assert_null(ca_self);
+	assert_null(t->switches.page);
+	assert_int_equal(t->tick.backend, CA_BACKEND_AUTO);
+	assert_int_equal(atomic_load(&t->readers), 0);
+	assert_ptr_equal(ca_patch_counters, ca_patch_nobody);
+	assert_null(atomic_load(&ca_rt.by_slot[0]));
+	assert_null(atomic_load(&ca_rt.by_slot[3]));
+	assert_int_equal(stops + closes, 0); /* they are the parent's */
+	ca_thread_begin();
+	assert_non_null(ca_self);
+	return NULL;
+}
+
+static void forgets(void **state)
+{
+	(void)state;
+	in_new_thread(forget);
+}
+
+/* ---- ticks ------------------------------------------------------------------------------------------------ */
+static void adjust(void)
+{
+	starts = stops = 0;
+	ca_thread_adjust_ticks(me);
+	assert_int_equal(starts > 0, stops);
+}
+
+static void ticks_as_needed(void **state)
+{
+	uint64_t seen = 0;
+
+	(void)state;
+	ca_self = me;
+	me->tick.backend = CA_BACKEND_TIMER;
+	me->tick_period = 123;
+	ca_rng_init(&me->rng, 1);
+	adjust();
+	assert_int_equal(starts, 0); /* the kernel's clock ticks as it likes */
+	me->tick.backend = CA_BACKEND_PERF;
+	me->meets = 0;
+	adjust();
+	assert_int_equal(starts, 1);
+	assert_int_equal(started[0].wanted, CA_BACKEND_PERF);
+	assert_int_equal(started[0].first, 4 * RT_PERIOD);
+	assert_int_equal(me->tick_weight, 4);
+	assert_int_equal(me->tick_period, 4 * RT_PERIOD);
+	assert_int_equal(me->tick_length, 4 * RT_PERIOD);
+	me->meets = 4; /* one in each period: it has to be more */
+	adjust();
+	assert_int_equal(starts, 0);
+	assert_int_equal(me->meets, 0);
+	me->meets = 5;
+	adjust();
+	assert_int_equal(started[0].first, 32 * RT_PERIOD);
+	assert_int_equal(me->tick_weight, 32);
+	me->meets = 100;
+	adjust();
+	assert_int_equal(starts, 0);
+	/* exactly known: as if nothing were selected */
+	s->selection.ranges = 2;
+	s->selection.exact = 1;
+	me->meets = 100;
+	adjust();
+	assert_int_equal(starts, 0);
+	/* sampled: at full rate, drawn anew for each experiment */
+	s->selection.exact = 0;
+	for (unsigned i = 0; i < 50; i++) {
+		me->tick_period = i ? me->tick_period : 9;
+		rt_open_experiment(0);
+		me->experiment = i + 1;
+		atomic_store(&s->experiment.seq, 2 * i + 1);
+		adjust();
+		assert_int_equal(starts, 1);
+		assert_in_range(started[0].first, 3 * RT_PERIOD / 4, 5 * RT_PERIOD / 4 - 1);
+		assert_int_equal(me->tick_length, started[0].first);
+		assert_int_equal(me->tick_period, RT_PERIOD);
+		assert_int_equal(me->tick_weight, 1);
+		assert_true(started[0].first != seen);
+		seen = started[0].first;
+		adjust();
+		assert_int_equal(starts, 0);
+	}
+	me->experiment++; /* but not between two */
+	atomic_fetch_add(&s->experiment.seq, 1);
+	adjust();
+	assert_int_equal(starts, 0);
+	/* perf has no room any more */
+	have_perf = false;
+	s->selection.ranges = 0;
+	adjust();
+	assert_int_equal(starts, 2);
+	assert_int_equal(started[1].wanted, CA_BACKEND_TIMER);
+	assert_int_equal(started[1].first, 4 * RT_PERIOD);
+	assert_int_equal(started[1].period, 4 * RT_PERIOD);
+	assert_int_equal(started[1].signo, CA_SIGNAL);
+}
+
+/* ---- around calls ------------------------------------------------------------------------------------------- */
+static void around_exec(void **state)
+{
+	(void)state;
+	starts = stops = meets = lefts = 0;
+	ca_thread_pause();
+	ca_thread_resume();
+	ca_self = me;
+	me->tick.backend = CA_BACKEND_TIMER;
+	me->depth = 1;
+	ca_thread_resume(); /* they run */
+	assert_int_equal(starts, 0);
+	ca_rt.pid++; /* a child of vfork: all this is its parent's */
+	ca_thread_pause();
+	assert_int_equal(stops + meets + lefts, 0);
+	ca_rt.pid--;
+	me->guard = 1;
+	ca_thread_pause();
+	assert_int_equal(stops + meets + lefts, 0);
+	me->guard = 0;
+	ca_thread_pause();
+	assert_int_equal(stops, 1);
+	assert_int_equal(meets, 1);
+	assert_int_equal(lefts, 1);
+	assert_int_equal(me->guard, 0);
+	/* exec has failed */
+	ca_rt.pid++;
+	ca_thread_resume();
+	ca_rt.pid--;
+	me->guard = 1;
+	ca_thread_resume();
+	me->guard = 0;
+	atomic_store(&ca_rt.on, false);
+	ca_thread_resume();
+	assert_int_equal(starts, 0);
+	atomic_store(&ca_rt.on, true);
+	s->backend = CA_BACKEND_PERF;
+	errno = 5;
+	ca_thread_resume();
+	assert_int_equal(errno, 5);
+	assert_int_equal(starts, 1);
+	assert_int_equal(started[0].wanted, CA_BACKEND_PERF);
+	assert_int_equal(started[0].first, RT_PERIOD);
+	assert_int_equal(started[0].period, RT_PERIOD);
+	ca_thread_pause(); /* not in S: nothing to leave */
+	assert_int_equal(lefts, 1);
+}
+
+static void left_alone(void **state)
+{
+	(void)state;
+	lefts = 0;
+	ca_thread_leave_alone(true); /* a thread that we do not follow */
+	ca_self = me;
+	ca_thread_leave_alone(false);
+	assert_int_equal(me->guard, 0);
+	me->depth = 1;
+	ca_thread_leave_alone(true);
+	assert_int_equal(me->guard, 1);
+	assert_int_equal(lefts, 1);
+	ca_thread_leave_alone(true);
+	assert_int_equal(me->guard, 1);
+	ca_thread_leave_alone(false);
+	assert_int_equal(me->guard, 0);
+	ca_thread_leave_alone(false);
+	assert_int_equal(me->guard, 0);
+	assert_int_equal(lefts, 1);
+}
+
+static bool hold_here(char *frame)
+{
+	frame[0] = 1;
+	return ca_thread_hold();
+}
+
+/* As from a handler of the program's: far down on the stack. */
+__attribute__((noinline)) static bool hold_far_down(void)
+{
+	volatile char frame[4096];
+
+	return hold_here((char *)(uintptr_t)frame) && frame[0];
+}
+
+__attribute__((noinline)) static void unhold_far_down(void)
+{
+	volatile char frame[4096];
+
+	frame[0] = 1;
+	ca_thread_unhold(me);
+	frame[1] = frame[0];
+}
+
+static void holding(void **state)
+{
+	(void)state;
+	assert_false(ca_thread_hold()); /* not ours */
+	ca_self = me;
+	me->tick.backend = CA_BACKEND_PERF;
+	assert_false(ca_thread_hold()); /* comes in no system call */
+	assert_false(blocked(CA_SIGNAL));
+	me->tick.backend = CA_BACKEND_TIMER;
+	assert_true(ca_thread_hold());
+	assert_true(blocked(CA_SIGNAL));
+	assert_false(hold_far_down()); /* an outer call holds it */
+	ca_thread_release(false);
+	assert_true(blocked(CA_SIGNAL));
+	unhold_far_down();
+	assert_true(blocked(CA_SIGNAL));
+	assert_true(me->held_sp != 0);
+	ca_thread_release(true);
+	assert_false(blocked(CA_SIGNAL));
+	assert_int_equal(me->held_sp, 0);
+	/* a longjmp has left the call that held it */
+	assert_true(hold_far_down());
+	assert_true(blocked(CA_SIGNAL));
+	assert_true(ca_thread_hold());
+	ca_thread_release(true);
+	assert_true(hold_far_down());
+	ca_thread_unhold(me);
+	assert_false(blocked(CA_SIGNAL));
+	assert_int_equal(me->held_sp, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(no_ticks),
+		TEST(lives),
+		TEST(ends_by_itself),
+		TEST(off_or_nowhere),
+		TEST(ticks_for_samples_of_s),
+		TEST(more_threads_than_perf_takes),
+		TEST(burst),
+		TEST(waits_for_a_slot),
+		TEST(no_slot),
+		TEST(unannounced),
+		TEST(forgets),
+		TEST(ticks_as_needed),
+		TEST(around_exec),
+		TEST(left_alone),
+		TEST(holding),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

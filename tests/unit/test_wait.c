@@ -1,0 +1,514 @@
+/* causal/runtime/wait.c: meetings and waits; who pays when, what the log is told, what kind of wait
+ * it was. The ledger's account and log are real; paying, and the look at the stack, are stood in
+ * for. */
+#include "tests/unit/runtime.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+/* ---- what stands in -------------------------------------------------------------------------------- */
+static unsigned paid, waited_on, looks, unheld, late_calls;
+static uint64_t off_cpu;
+static bool in_selection;
+static struct ca_thread *late;
+
+void ca_ledger_pay(struct ca_thread *t)
+{
+	assert_int_equal(t->guard, 1);
+	paid++;
+	errno = 99;
+}
+
+void ca_ledger_wait_on(struct ca_thread *t)
+{
+	assert_int_equal(t->guard, 1);
+	waited_on++;
+}
+
+void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns)
+{
+	assert_int_equal(t->guard, 1);
+	off_cpu = ns;
+	errno = 99;
+}
+
+void ca_handler_stack_here(struct ca_thread *t)
+{
+	(void)t;
+	looks++;
+}
+
+bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *outermost)
+{
+	(void)stack;
+	*outermost = 0;
+	return in_selection;
+}
+
+void ca_thread_unhold(struct ca_thread *t)
+{
+	t->held_sp = 0;
+	unheld++;
+}
+
+struct ca_thread *ca_thread_late(void)
+{
+	late_calls++;
+	return late;
+}
+
+/* ---- helpers ---------------------------------------------------------------------------------------- */
+enum { SPEEDUP = 500000 };
+
+static int set_up(void **state)
+{
+	if (rt_set_up(state))
+		return -1;
+	paid = waited_on = looks = unheld = late_calls = 0;
+	off_cpu = 0;
+	in_selection = false;
+	late = NULL;
+	s->selection.exact = 1;
+	s->timeline = 1;
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	return 0;
+}
+
+static void open_experiment(void)
+{
+	rt_open_experiment(SPEEDUP);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+}
+
+static void pass(uint64_t ns)
+{
+	uint64_t end = ca_clock_now() + ns;
+
+	while (ca_clock_now() < end)
+		;
+}
+
+static uint64_t entries(void)
+{
+	return atomic_load(&s->log_head);
+}
+
+static void enter_s(void)
+{
+	me->depth = 1;
+	ca_ledger_log(CA_LOG_ENTER, me, ca_clock_now(), 0);
+}
+
+/* ---- meetings --------------------------------------------------------------------------------------- */
+static void meetings_pay(void **state)
+{
+	(void)state;
+	ca_meet(); /* nothing is open, and nothing owed */
+	assert_int_equal(paid, 0);
+	assert_int_equal(me->meets, 1);
+	me->owed = 1;
+	errno = 5;
+	ca_meet();
+	assert_int_equal(paid, 1);
+	assert_int_equal(errno, 5);
+	assert_int_equal(me->guard, 0);
+	assert_int_equal(me->meets, 2);
+	assert_int_equal(unheld, 0);
+	me->owed = 0;
+	open_experiment();
+	me->last_look = 0;
+	ca_meet();
+	assert_int_equal(paid, 2);
+	assert_true(ca_cpu_cycles() - me->last_look < ca_cpu_cycles() / 2);
+	me->last_look = 0;
+	me->depth = 1; /* nobody pays inside S */
+	ca_meet();
+	assert_int_equal(paid, 2);
+}
+
+static void meetings_that_do_nothing(void **state)
+{
+	(void)state;
+	me->owed = 1;
+	me->guard = 1;
+	ca_meet();
+	assert_int_equal(me->guard, 1);
+	me->guard = 0;
+	atomic_store(&ca_rt.on, false);
+	ca_meet();
+	assert_int_equal(late_calls, 0);
+	atomic_store(&ca_rt.on, true);
+	ca_self = NULL;
+	ca_meet(); /* a thread that we do not know, and shall not */
+	assert_int_equal(late_calls, 1);
+	assert_int_equal(paid + me->meets, 0);
+	late = me;
+	ca_meet();
+	assert_int_equal(paid, 1);
+	ca_self = me;
+	me->held_sp = 1;
+	ca_meet();
+	me->held_sp = 2;
+	ca_meet();
+	assert_int_equal(unheld, 2);
+}
+
+/* Where S is sampled, who owes much looks whether he is in it. */
+static void meetings_with_sampled_s(void **state)
+{
+	(void)state;
+	s->selection.exact = 0;
+	open_experiment();
+	me->last_look = 0;
+	me->owed = 19999;
+	ca_meet();
+	assert_int_equal(looks, 0);
+	assert_int_equal(paid, 1);
+	in_selection = true;
+	me->owed = 20000;
+	me->last_look = 0;
+	ca_meet();
+	assert_int_equal(looks, 1);
+	assert_true(me->sampled_in);
+	in_selection = false;
+	me->last_look = 0;
+	ca_meet();
+	assert_false(me->sampled_in);
+	s->selection.exact = 1;
+	me->last_look = 0;
+	ca_meet();
+	assert_int_equal(looks, 2);
+	assert_int_equal(paid, 4);
+	/* much is owed, but nobody has looked at the log yet */
+	s->selection.exact = 0;
+	me->owed = 0;
+	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	pass(50000);
+	me->last_look = 0;
+	ca_meet();
+	assert_int_equal(looks, 3);
+}
+
+/* ---- what a descriptor is ------------------------------------------------------------------------------ */
+static enum ca_wait kind_then_close(int fd)
+{
+	enum ca_wait kind;
+
+	assert_true(fd >= 0);
+	kind = ca_wait_kind_of_fd(fd);
+	assert_int_equal(close(fd), 0);
+	return kind;
+}
+
+static void descriptors(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	ca_self = NULL;
+	assert_int_equal(ca_wait_kind_of_fd(-1), CA_WAIT_OTHERS);
+	assert_int_equal(kind_then_close(open("/proc/self/exe", O_RDONLY)), CA_WAIT_EXTERNAL);
+	assert_int_equal(kind_then_close(open("/dev/null", O_RDONLY)), CA_WAIT_EXTERNAL);
+	assert_int_equal(kind_then_close(open("/", O_RDONLY)), CA_WAIT_OTHERS);
+	assert_int_equal(kind_then_close(eventfd(0, 0)), CA_WAIT_OTHERS);
+	assert_int_equal(kind_then_close(socket(AF_UNIX, SOCK_STREAM, 0)), CA_WAIT_OTHERS);
+	assert_int_equal(kind_then_close(socket(AF_INET, SOCK_STREAM, 0)), CA_WAIT_EXTERNAL);
+	assert_int_equal(pipe(pair), 0);
+	assert_int_equal(kind_then_close(pair[0]), CA_WAIT_OTHERS);
+	close(pair[1]);
+}
+
+/* ---- waits ---------------------------------------------------------------------------------------------- */
+static void a_wait(void **state)
+{
+	struct ca_waiting w;
+	uint64_t before = ca_clock_now();
+	uintptr_t sp;
+
+	(void)state;
+	me->owed = 1; /* paid first, whatever that does to errno */
+	errno = 5;
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	assert_int_equal(paid, 1);
+	me->owed = paid = 0;
+	assert_ptr_equal(w.thread, me);
+	assert_int_equal(me->guard, 0);
+	assert_int_equal(*me->waiting, CA_WAIT_OTHERS);
+	__asm__("mov %%rsp, %0" : "=r"(sp));
+	assert_int_equal(me->waiting_sp, sp); /* all that lies below is gone when we are back */
+	assert_in_range(w.since, before, ca_clock_now());
+	assert_int_equal(errno, 5);
+	ca_wait_end(&w);
+	assert_null(me->waiting);
+	assert_int_equal(me->guard, 0);
+	assert_int_equal(errno, 5);
+	assert_int_equal(me->waiting_sp, 0);
+	assert_int_equal(paid + waited_on + entries(), 0);
+	/* nothing of it in our own code, or where we are off */
+	me->guard = 1;
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	assert_null(w.thread);
+	ca_wait_end(&w);
+	assert_int_equal(me->guard, 1);
+}
+
+static void waits_in_waits(void **state)
+{
+	struct ca_waiting inner;
+
+	(void)state;
+	ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	me->waiting_sp = UINTPTR_MAX; /* as from a frame further out */
+	inner = ca_wait_begin(CA_WAIT_OTHERS, -1); /* in a handler of the program's */
+	assert_int_equal(*me->waiting, CA_WAIT_OTHERS);
+	ca_wait_end(&inner);
+	assert_int_equal(*me->waiting, CA_WAIT_EXTERNAL);
+	assert_int_equal(me->waiting_sp, UINTPTR_MAX);
+	/* the outer one was left by longjmp: its frame is where ours is now, or below */
+	me->waiting_sp = 1;
+	inner = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	ca_wait_end(&inner);
+	assert_null(me->waiting);
+	/* ended by another thread than the one that began: a child of vfork, or nobody */
+	inner = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	ca_self = &thread[1];
+	ca_wait_end(&inner);
+	assert_non_null(me->waiting);
+}
+
+/* Owes nothing for a wait for others; for the world outside p of the S time in it. */
+static void waits_while_another_is_in_s(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	open_experiment();
+	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	me->last_look = 0;
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	assert_int_equal(paid, 1); /* first */
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 0;
+	pass(100000);
+	ca_wait_end(&w);
+	assert_int_equal(me->owed, 0);
+	assert_int_equal(waited_on, 0);
+	assert_true(me->last >= w.since + 100000); /* and that time is over */
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	ca_ledger_accrue(me, w.since, NULL);
+	me->owed = 0;
+	pass(100000);
+	ca_wait_end(&w);
+	assert_int_equal(me->owed, (me->last - w.since) / 2);
+	assert_int_equal(waited_on, 1);
+	/* begun in the experiment before: its kind was not looked at; owes nothing for it */
+	atomic_fetch_add(&s->experiment.seq, 1);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	ca_wait_end(&w);
+	assert_int_equal(waited_on, 1);
+}
+
+static void waits_in_s(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	open_experiment();
+	enter_s();
+	me->last_look = 0;
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	assert_int_equal(paid, 0);
+	assert_true(me->waited);
+	assert_int_equal(rt_logged(1, CA_LOG_OFF, 0)->time, w.since);
+	ca_wait_end(&w);
+	assert_true(rt_logged(2, CA_LOG_ON, 0)->time >= w.since);
+	assert_int_equal(s->log[2].value, CA_LOG_OFF);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_int_equal(rt_logged(3, CA_LOG_EXTERNAL, 0)->time, w.since);
+	assert_int_equal(s->log[3].value, UINT64_MAX);
+	ca_wait_end(&w);
+	rt_logged(4, CA_LOG_ON, 0);
+	assert_int_equal(s->log[4].value, CA_LOG_EXTERNAL);
+	assert_int_equal(waited_on, 0);
+	/* left it by longjmp meanwhile */
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	me->depth = 0;
+	ca_wait_end(&w);
+	assert_int_equal(entries(), 6);
+}
+
+static void sleeps_in_s(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	open_experiment();
+	enter_s();
+	ca_wait_sleep(100000);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_int_equal(w.until, w.since + 100000);
+	assert_int_equal(rt_logged(1, CA_LOG_EXTERNAL, 0)->value, w.until);
+	pass(150000);
+	ca_wait_end(&w); /* what it took longer is the kernel's */
+	assert_int_equal(entries(), 5);
+	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, w.until);
+	assert_int_equal(s->log[2].value, CA_LOG_EXTERNAL);
+	assert_int_equal(rt_logged(3, CA_LOG_OFF, 0)->time, w.until);
+	assert_true(rt_logged(4, CA_LOG_ON, 0)->time > w.until);
+	assert_int_equal(s->log[4].value, CA_LOG_OFF);
+	/* the length was for that one alone; one that ends early is all S */
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_int_equal(w.until, UINT64_MAX);
+	ca_wait_end(&w);
+	ca_wait_sleep(UINT64_C(3600000000000));
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	ca_wait_end(&w);
+	assert_int_equal(entries(), 9);
+	me->guard = 1; /* not ours to keep */
+	ca_wait_sleep(5);
+	assert_int_equal(me->sleep_for, 0);
+}
+
+static void kinds_by_descriptor(void **state)
+{
+	struct ca_waiting w;
+	int pair[2];
+
+	(void)state;
+	ca_self = NULL;
+	assert_int_equal(pipe(pair), 0);
+	ca_self = me;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]); /* not worth a look */
+	assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
+	ca_wait_end(&w);
+	open_experiment();
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	assert_int_equal(w.kind, CA_WAIT_OTHERS);
+	assert_int_equal(*me->waiting, CA_WAIT_OTHERS);
+	ca_wait_end(&w);
+	enter_s();
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	rt_logged(entries() - 1, CA_LOG_OFF, 0);
+	ca_wait_end(&w);
+	ca_self = NULL;
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* A call that blocks may be S itself, where S is sampled. */
+static void calls_that_are_s(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	s->selection.exact = 0;
+	in_selection = true;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1); /* no experiment */
+	ca_wait_end(&w);
+	open_experiment();
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	ca_wait_end(&w);
+	assert_int_equal(entries(), 0);
+	ca_wait_sleep(100000);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_int_equal(looks, 1);
+	assert_int_equal(rt_logged(0, CA_LOG_ENTER, 0)->time, w.since);
+	assert_int_equal(rt_logged(1, CA_LOG_EXTERNAL, 0)->time, w.since);
+	assert_int_equal(s->log[1].value, w.until);
+	pass(150000);
+	ca_wait_end(&w);
+	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, w.until);
+	assert_int_equal(s->log[2].value, CA_LOG_EXTERNAL);
+	assert_int_equal(rt_logged(3, CA_LOG_EXIT, 0)->time, w.until);
+	assert_int_equal(me->owed, 0);
+	assert_int_equal(waited_on, 0);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1); /* of unknown length */
+	ca_wait_end(&w);
+	assert_in_range(rt_logged(7, CA_LOG_EXIT, 0)->time, w.since, ca_clock_now());
+	assert_int_equal(rt_logged(6, CA_LOG_ON, 0)->time, s->log[7].time);
+	in_selection = false;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	ca_wait_end(&w);
+	assert_int_equal(entries(), 8);
+	assert_int_equal(waited_on, 1);
+}
+
+/* ---- what is told of a wait ------------------------------------------------------------------------------ */
+static size_t events(struct ca_event e[2])
+{
+	return ca_ring_pop(&me->slot->ring, e, 2);
+}
+
+static void told(void **state)
+{
+	struct ca_event e[2];
+	struct ca_waiting w;
+	unsigned tries = 0;
+	int pair[2];
+
+	(void)state;
+	do { /* a short one, unless the machine is busy */
+		off_cpu = 0;
+		w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+		ca_wait_end(&w);
+	} while (tries++ < 300 && off_cpu);
+	assert_int_equal(off_cpu, 0);
+	while (tries-- > 1)
+		assert_int_equal(events(e), 2);
+	assert_int_equal(events(e), 0);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	pass(25000);
+	errno = 5;
+	ca_wait_end(&w);
+	assert_int_equal(errno, 5);
+	assert_true(off_cpu > 20000);
+	assert_int_equal(events(e), 2);
+	assert_int_equal(e[0].kind, CA_BURST_BEGIN);
+	assert_int_equal(e[1].kind, CA_BURST_END);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(e[i].key, CA_KEY_WAIT);
+		assert_int_equal(e[i].value, CA_WAIT_EXTERNAL);
+	}
+	assert_int_equal(e[0].time, w.since);
+	assert_int_equal(e[1].time - e[0].time, off_cpu);
+	/* one for others is no sample, even if it only turns out at the end */
+	off_cpu = 0;
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	pass(25000);
+	ca_wait_end(&w);
+	assert_int_equal(events(e), 2);
+	assert_int_equal(e[0].value, CA_WAIT_OTHERS);
+	ca_self = NULL;
+	assert_int_equal(pipe(pair), 0);
+	ca_self = me;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	pass(25000);
+	ca_wait_end(&w);
+	assert_int_equal(off_cpu, 0);
+	ca_self = NULL;
+	close(pair[0]);
+	close(pair[1]);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(meetings_pay),
+		TEST(meetings_that_do_nothing),
+		TEST(meetings_with_sampled_s),
+		TEST(descriptors),
+		TEST(a_wait),
+		TEST(waits_in_waits),
+		TEST(waits_while_another_is_in_s),
+		TEST(waits_in_s),
+		TEST(sleeps_in_s),
+		TEST(kinds_by_descriptor),
+		TEST(calls_that_are_s),
+		TEST(told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

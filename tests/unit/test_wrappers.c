@@ -1,0 +1,1046 @@
+/* Every row of CA_WRAPPED (causal/runtime/wrap.h): what is called, with what, between which calls of
+ * ours, and that result and errno are the real function's. The real functions are stood in for by
+ * one that notes its arguments; wrap_signal.c, which is more than rows, has a test of its own. */
+#include "causal/runtime/wrap.h"
+#include "sampler/modules.h"
+#include "tests/unit/runtime.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+enum { ARGUMENTS = 7, RESULT = 4711, ERROR = 42, WAIT_FD = 7, PIPE_FD = 8 };
+
+/* ---- what stands in: each leaves a letter ------------------------------------------------------ */
+/* libc's headers promise (leaf) that some of the wrapped functions change nothing of this file's:
+ * what they do change is not static. */
+char trace[32];
+enum ca_wait begun, ended;
+int waited_fd, mask_argument, mask_had_ours;
+static uint64_t slept;
+
+static void note(char letter)
+{
+	size_t n = strlen(trace);
+
+	assert_true(n + 1 < sizeof trace);
+	trace[n] = letter;
+	trace[n + 1] = 0;
+}
+
+static int guess_errno; /* of ours: must not be seen */
+
+void ca_meet(void)
+{
+	note('m');
+}
+
+struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+{
+	struct ca_waiting w = { .thread = ca_self, .kind = kind, .fd = fd };
+
+	note('b');
+	begun = kind;
+	waited_fd = fd;
+	return w;
+}
+
+void ca_wait_end(struct ca_waiting *w)
+{
+	note('e');
+	ended = w->kind;
+	assert_int_equal(w->fd, waited_fd); /* it is the one that began */
+}
+
+enum ca_wait ca_wait_kind_of_fd(int fd)
+{
+	return fd == PIPE_FD ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
+}
+
+void ca_wait_sleep(uint64_t ns)
+{
+	note('s');
+	slept = ns;
+}
+
+static bool hold_answer;
+
+bool ca_thread_hold(void)
+{
+	note('h');
+	return hold_answer;
+}
+
+void ca_thread_release(bool held)
+{
+	note('r');
+	assert_int_equal(held, hold_answer);
+}
+
+void ca_thread_begin(void)
+{
+	note('T');
+}
+
+void ca_thread_pause(void)
+{
+	note('p');
+}
+
+void ca_thread_resume(void)
+{
+	note('q');
+}
+
+void ca_cancel_type(bool anywhere)
+{
+	note(anywhere ? 'A' : 'D');
+}
+
+void ca_cancel_before(pthread_t target)
+{
+	(void)target;
+	note('k');
+}
+
+void ca_points_libraries_change(void)
+{
+	note('L');
+	errno = guess_errno;
+}
+
+static unsigned starts;
+
+void ca_rt_start(void)
+{
+	starts++;
+}
+
+void ca_rt_forked(void)
+{
+	note('F');
+}
+
+bool seccomp_strict;
+const void *seccomp_program;
+
+void ca_seccomp_comes(bool strict, const void *program)
+{
+	note('S');
+	seccomp_strict = strict;
+	seccomp_program = program;
+}
+
+bool ca_modules_scan(struct ca_session *session)
+{
+	note('x');
+	return session == s;
+}
+
+/* ---- the real functions ------------------------------------------------------------------------ */
+long got[ARGUMENTS], errno_seen;
+static long answers[4], answer_errno;
+static unsigned calls;
+
+static long real(long a, long b, long c, long d, long e, long f, long g)
+{
+	long now[ARGUMENTS] = { a, b, c, d, e, f, g };
+
+	memcpy(got, now, sizeof got);
+	if (mask_argument)
+		mask_had_ours = sigismember((const sigset_t *)now[mask_argument], CA_SIGNAL);
+	note('c');
+	errno_seen = errno;
+	errno = (int)answer_errno;
+	return answers[calls < CA_COUNT(answers) ? calls++ : calls - 1];
+}
+
+/* The other function of a lock: its try form. */
+static long try_answers[3];
+static unsigned tries;
+
+static long try_real(long a)
+{
+	note('t');
+	assert_int_equal((uint32_t)a, (uint32_t)got[0]);
+	return try_answers[tries < CA_COUNT(try_answers) ? tries++ : tries - 1];
+}
+
+static long try_sem(long a)
+{
+	errno = 33; /* as sem_trywait does when it fails */
+	return try_real(a);
+}
+
+typedef long any(long, long, long, long, long, long, long);
+typedef void pointer(void);
+
+static const struct {
+	const char *name;
+	size_t member;
+} rows[] = {
+#define X(name, version) { #name, offsetof(struct ca_real, name) },
+	CA_WRAPPED(X)
+#undef X
+};
+static bool covered[CA_COUNT(rows)];
+
+static void cover(const char *name)
+{
+	for (unsigned i = 0; i < CA_COUNT(rows); i++)
+		if (!strcmp(rows[i].name, name)) {
+			covered[i] = true;
+			return;
+		}
+	fail_msg("%s is no row of CA_WRAPPED", name);
+}
+
+static void put_real(size_t member, void *function)
+{
+	memcpy((char *)&ca_real + member, &function, sizeof function);
+}
+#define REPLACE(name, by) (cover(#name), put_real(offsetof(struct ca_real, name), (void *)(by)))
+
+static struct ca_real all_real;
+
+static void begin(void)
+{
+	trace[0] = 0;
+	calls = tries = 0;
+	begun = ended = (enum ca_wait)9;
+	waited_fd = -2;
+	memset(got, 0, sizeof got);
+}
+
+static void end(void)
+{
+	ca_real = all_real;
+}
+
+static int set_up(void **state)
+{
+	all_real = ca_real;
+	hold_answer = true;
+	guess_errno = 77;
+	for (unsigned i = 0; i < CA_COUNT(answers); i++)
+		answers[i] = RESULT;
+	answer_errno = ERROR;
+	return rt_set_up(state);
+}
+
+static int tear_down(void **state)
+{
+	end();
+	return rt_tear_down(state);
+}
+
+/* ---- calls that are passed on with something before and after ------------------------------------ */
+enum { NO_FD = -1 };
+#define IN(kind) CA_WAIT_##kind
+static const struct row {
+	const char *name;
+	void *wrapper;
+	size_t member;
+	unsigned arguments;
+	const char *trace;
+	enum ca_wait kind;  /* of its wait */
+	int fd;             /* which argument is the descriptor that it waits for */
+	long failure;       /* the result that means that a time limit was reached; 0: none */
+	bool by_errno;      /* ... then errno must be ETIMEDOUT */
+} table[] = {
+#define ROW(name, arguments, ...) { #name, (void *)name, offsetof(struct ca_real, name), arguments, __VA_ARGS__ },
+#define MEET(name, n) ROW(name, n, "mc", (enum ca_wait)9, -2, 0, false)
+#define WAIT(name, n) ROW(name, n, "bce", IN(OTHERS), NO_FD, 0, false)
+#define WAIT_HELD(name, n) ROW(name, n, "bhcre", IN(OTHERS), NO_FD, 0, false)
+#define UNTIL(name, n, limit) ROW(name, n, "bce", IN(OTHERS), NO_FD, limit, false)
+#define CLOCK(name, n) ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define SLEEP(name, n) ROW(name, n, "sbhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define FD(name, n) ROW(name, n, "bce", IN(EXTERNAL), 0, 0, false)
+#define FD_HELD(name, n) ROW(name, n, "bhcre", IN(EXTERNAL), 0, 0, false)
+#define POLL(name, n) ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define RIGHTS(name, n) ROW(name, n, "xc", (enum ca_wait)9, -2, 0, false)
+	WAIT(pthread_join, 2) MEET(pthread_tryjoin_np, 2) WAIT(pthread_timedjoin_np, 3) WAIT(thrd_join, 2)
+	MEET(pthread_mutex_trylock, 1) UNTIL(pthread_mutex_timedlock, 2, ETIMEDOUT)
+	UNTIL(pthread_mutex_clocklock, 3, ETIMEDOUT) MEET(pthread_mutex_unlock, 1)
+	MEET(mtx_trylock, 1) UNTIL(mtx_timedlock, 2, thrd_timedout) MEET(mtx_unlock, 1)
+	WAIT(pthread_cond_wait, 2) UNTIL(pthread_cond_timedwait, 3, ETIMEDOUT)
+	UNTIL(pthread_cond_clockwait, 4, ETIMEDOUT) MEET(pthread_cond_signal, 1)
+	MEET(pthread_cond_broadcast, 1)
+	WAIT(cnd_wait, 2) UNTIL(cnd_timedwait, 3, thrd_timedout) MEET(cnd_signal, 1) MEET(cnd_broadcast, 1)
+	WAIT(pthread_barrier_wait, 1)
+	MEET(pthread_rwlock_tryrdlock, 1) UNTIL(pthread_rwlock_timedrdlock, 2, ETIMEDOUT)
+	MEET(pthread_rwlock_trywrlock, 1) UNTIL(pthread_rwlock_timedwrlock, 2, ETIMEDOUT)
+	MEET(pthread_rwlock_unlock, 1) MEET(pthread_spin_trylock, 1) MEET(pthread_spin_unlock, 1)
+	ROW(sem_timedwait, 2, "bhcre", IN(OTHERS), NO_FD, -1, true)
+	ROW(sem_clockwait, 3, "bhcre", IN(OTHERS), NO_FD, -1, true)
+	MEET(sem_trywait, 1) MEET(sem_post, 1) WAIT(sched_yield, 0)
+	MEET(pthread_kill, 2) MEET(pthread_sigqueue, 3) MEET(kill, 2)
+	ROW(pthread_cancel, 1, "kc", (enum ca_wait)9, -2, 0, false)
+	RIGHTS(setuid, 1) RIGHTS(seteuid, 1) RIGHTS(setreuid, 2) RIGHTS(setresuid, 3) RIGHTS(chroot, 1)
+	FD(read, 3) FD(readv, 3) FD(pread, 4) FD(pread64, 4) FD(__read_chk, 4)
+	FD_HELD(__recv_chk, 5) FD_HELD(recv, 4) FD_HELD(recvfrom, 6) FD_HELD(recvmsg, 3)
+	FD_HELD(accept, 3) FD_HELD(accept4, 4) FD_HELD(connect, 3)
+	FD(write, 3) FD(writev, 3) FD_HELD(send, 4) FD_HELD(sendto, 6) FD_HELD(sendmsg, 3)
+	FD(fsync, 1) FD(fdatasync, 1)
+	POLL(poll, 3) POLL(ppoll, 4) POLL(__poll_chk, 4) POLL(__ppoll_chk, 5)
+	CLOCK(select, 5) CLOCK(pselect, 6) CLOCK(epoll_wait, 4) CLOCK(epoll_pwait, 5) CLOCK(epoll_pwait2, 5)
+	SLEEP(nanosleep, 2) SLEEP(clock_nanosleep, 4) SLEEP(usleep, 1) SLEEP(sleep, 1)
+	WAIT(wait, 1) WAIT(waitpid, 3) WAIT(waitid, 4) WAIT(wait4, 4)
+	WAIT_HELD(semop, 3) WAIT_HELD(semtimedop, 4) WAIT_HELD(msgrcv, 5) WAIT_HELD(msgsnd, 4)
+};
+
+/* Memory that some of them look into: zeros, but for what a test puts there. */
+static long memory[ARGUMENTS][64];
+static struct pollfd polled[2];
+
+static bool is_poll(const struct row *row)
+{
+	return strstr(row->name, "poll") && !strstr(row->name, "epoll");
+}
+
+static const struct {
+	const char *name;
+	unsigned argument;
+} masks[] = { { "ppoll", 3 }, { "__ppoll_chk", 3 }, { "pselect", 5 }, { "epoll_pwait", 4 }, { "epoll_pwait2", 4 } };
+
+/* Which argument is a mask of signals; 0: none. */
+static unsigned mask_of(const struct row *row)
+{
+	for (unsigned i = 0; i < CA_COUNT(masks); i++)
+		if (!strcmp(masks[i].name, row->name))
+			return masks[i].argument;
+	return 0;
+}
+
+static void fill(const struct row *row, long a[ARGUMENTS])
+{
+	for (unsigned i = 0; i < ARGUMENTS; i++)
+		a[i] = (long)(intptr_t)memory[i];
+	if (mask_of(row))
+		a[mask_of(row)] = 0;
+	if (!strcmp(row->name, "clock_nanosleep"))
+		a[1] = 0; /* not TIMER_ABSTIME */
+	if (is_poll(row)) {
+		a[0] = (long)(intptr_t)polled;
+		a[1] = 2;
+	}
+}
+
+static long call(const struct row *row, const long a[ARGUMENTS])
+{
+	long r;
+
+	begin();
+	cover(row->name);
+	put_real(row->member, (void *)real);
+	errno = 5;
+	r = ((any *)row->wrapper)(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
+	end();
+	return (int)r;
+}
+
+static void passed_on(void **state)
+{
+	(void)state;
+	for (const struct row *row = table; row < table + CA_COUNT(table); row++) {
+		long a[ARGUMENTS], r;
+
+		fill(row, a);
+		r = call(row, a);
+		if (strcmp(trace, row->trace) || r != RESULT || errno != ERROR || calls != 1)
+			fail_msg("%s: %s, result %ld, errno %d", row->name, trace, r, errno);
+		assert_int_equal(errno_seen, 5);
+		for (unsigned i = 0; i < row->arguments; i++)
+			if ((uint32_t)got[i] != (uint32_t)a[i])
+				fail_msg("%s: argument %u is another one", row->name, i + 1);
+		assert_int_equal(begun, row->kind);
+		assert_int_equal(waited_fd, row->fd >= 0 ? (int)a[row->fd] : row->fd);
+		if (row->kind != 9)
+			assert_int_equal(ended, row->kind);
+	}
+}
+
+/* Masks of a wait: our signal must not end it. */
+static void masks_of_waits(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	for (const struct row *row = table; row < table + CA_COUNT(table); row++) {
+		long a[ARGUMENTS];
+
+		mask_argument = (int)mask_of(row);
+		if (!mask_argument)
+			continue;
+		n++;
+		fill(row, a);
+		memset(memory[5], 0, sizeof memory[5]);
+		a[mask_argument] = (long)(intptr_t)memory[5];
+		call(row, a);
+		assert_int_equal(mask_had_ours, 1);
+		assert_int_equal(memory[5][0], 0); /* the program's own is as it was */
+	}
+	mask_argument = 0;
+	assert_int_equal(n, CA_COUNT(masks));
+}
+
+/* Whoever reached his time limit was ended by the clock: that wait is for the world outside. */
+static void time_limits(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	for (const struct row *row = table; row < table + CA_COUNT(table); row++) {
+		long a[ARGUMENTS];
+
+		if (!row->failure)
+			continue;
+		n++;
+		fill(row, a);
+		answers[0] = row->failure;
+		answer_errno = ETIMEDOUT;
+		assert_int_equal(call(row, a), row->failure);
+		assert_int_equal(errno, ETIMEDOUT);
+		assert_string_equal(trace, row->trace);
+		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		/* not by the limit */
+		answers[0] = row->by_errno ? -1 : row->failure + 1;
+		answer_errno = EINTR;
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		answers[0] = 0;
+		answer_errno = ETIMEDOUT; /* left over from something else */
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+	}
+	assert_int_equal(n, 10);
+}
+
+/* ---- locks: taken without a wait where they are free --------------------------------------------- */
+static const struct lock {
+	const char *name;
+	void *wrapper;
+	size_t member, try_member;
+	int busy;
+} locks[] = {
+#define LOCK_ROW(name, try_name, busy) \
+	{ #name, (void *)name, offsetof(struct ca_real, name), offsetof(struct ca_real, try_name), busy },
+	LOCK_ROW(pthread_mutex_lock, pthread_mutex_trylock, EBUSY)
+	LOCK_ROW(mtx_lock, mtx_trylock, thrd_busy)
+	LOCK_ROW(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
+	LOCK_ROW(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
+};
+
+static int take(const struct lock *l, int first_try)
+{
+	int r;
+
+	begin();
+	cover(l->name);
+	got[0] = (long)(intptr_t)memory;
+	put_real(l->member, (void *)real);
+	put_real(l->try_member, (void *)try_real);
+	try_answers[0] = first_try;
+	r = (int)((any *)l->wrapper)((long)(intptr_t)memory, 0, 0, 0, 0, 0, 0);
+	assert_int_equal((uint32_t)got[0], (uint32_t)(intptr_t)memory);
+	end();
+	return r;
+}
+
+static void taking_locks(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CA_COUNT(locks); i++) {
+		ca_self = me;
+		assert_int_equal(take(&locks[i], 0), 0);
+		assert_string_equal(trace, "mt");
+		assert_int_equal(take(&locks[i], EOWNERDEAD), EOWNERDEAD); /* it has been taken */
+		assert_string_equal(trace, "mt");
+		assert_int_equal(take(&locks[i], locks[i].busy), RESULT);
+		assert_string_equal(trace, "mtbce");
+		assert_int_equal(begun, CA_WAIT_OTHERS);
+		assert_int_equal(waited_fd, -1);
+		assert_int_equal(take(&locks[i], EINVAL), RESULT); /* the real one's error, not a wait */
+		assert_string_equal(trace, "mtc");
+		ca_self = NULL; /* a thread that we do not follow is not made to call twice */
+		assert_int_equal(take(&locks[i], 0), RESULT);
+		assert_string_equal(trace, "mbce");
+	}
+}
+
+static void spinning(void **state)
+{
+	pthread_spinlock_t lock = 0;
+
+	(void)state;
+	begin();
+	got[0] = (long)(intptr_t)&lock;
+	REPLACE(pthread_spin_lock, real);
+	REPLACE(pthread_spin_trylock, try_real);
+	try_answers[0] = try_answers[1] = EBUSY;
+	try_answers[2] = 0;
+	assert_int_equal(pthread_spin_lock(&lock), 0);
+	assert_string_equal(trace, "mtbtte");
+	begin();
+	got[0] = (long)(intptr_t)&lock;
+	try_answers[0] = 0;
+	assert_int_equal(pthread_spin_lock(&lock), 0);
+	assert_string_equal(trace, "mt");
+}
+
+static void semaphores(void **state)
+{
+	sem_t semaphore;
+
+	(void)state;
+	begin();
+	got[0] = (long)(intptr_t)&semaphore;
+	REPLACE(sem_wait, real);
+	REPLACE(sem_trywait, try_sem);
+	try_answers[0] = -1;
+	errno = 5;
+	assert_int_equal(sem_wait(&semaphore), RESULT);
+	assert_string_equal(trace, "mtbhcre");
+	assert_int_equal(errno_seen, 5);
+	assert_int_equal(errno, ERROR);
+	begin();
+	got[0] = (long)(intptr_t)&semaphore;
+	try_answers[0] = 0;
+	assert_int_equal(sem_wait(&semaphore), 0);
+	assert_string_equal(trace, "mt");
+}
+
+/* ---- polls and sleeps ------------------------------------------------------------------------------ */
+static void polls(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	for (const struct row *row = table; row < table + CA_COUNT(table); row++) {
+		long a[ARGUMENTS] = { (long)(intptr_t)polled, 1 };
+
+		if (!is_poll(row))
+			continue;
+		n++;
+		polled[0] = (struct pollfd){ .fd = WAIT_FD };
+		polled[1] = (struct pollfd){ .fd = PIPE_FD, .revents = POLLIN };
+		answers[0] = 1;
+		call(row, a); /* one descriptor is known before; the result says that none is ready */
+		assert_int_equal(waited_fd, WAIT_FD);
+		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		a[1] = 2; /* the one that is ready tells whom it was for */
+		call(row, a);
+		assert_int_equal(waited_fd, -1);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		answers[0] = 0;
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		answers[0] = -1;
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		answers[0] = 1;
+		polled[0].revents = POLLIN;
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		a[0] = 0;
+		a[1] = 1;
+		answers[0] = -1;
+		call(row, a); /* nonsense is passed on */
+		assert_int_equal(waited_fd, -1);
+		memset(polled, 0, sizeof polled);
+	}
+	assert_int_equal(n, 4);
+}
+
+static void sleeps(void **state)
+{
+	const struct timespec time = { 3, 17 };
+
+	(void)state;
+	answers[0] = 0;
+	REPLACE(nanosleep, real);
+	REPLACE(clock_nanosleep, real);
+	REPLACE(usleep, real);
+	REPLACE(sleep, real);
+	nanosleep(&time, NULL);
+	assert_int_equal(slept, UINT64_C(3000000017));
+	slept = 0;
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+	assert_int_equal(slept, UINT64_C(3000000017));
+	usleep(1500);
+	assert_int_equal(slept, 1500000);
+	sleep(2);
+	assert_int_equal(slept, UINT64_C(2000000000));
+	/* until a time of day, and nonsense: no length is known */
+	begin();
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+	assert_string_equal(trace, "bhcre");
+	begin();
+	nanosleep(NULL, NULL);
+	assert_string_equal(trace, "bhcre");
+	begin();
+	clock_nanosleep(CLOCK_MONOTONIC, 0, NULL, NULL);
+	assert_string_equal(trace, "bhcre");
+}
+
+/* ---- raw system calls -------------------------------------------------------------------------------- */
+static void raw_calls(void **state)
+{
+	static const long waits[] = { FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI, FUTEX_LOCK_PI2,
+				      FUTEX_WAIT_REQUEUE_PI, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+				      FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME };
+	static const long others[] = { FUTEX_WAKE, FUTEX_WAKE_PRIVATE, FUTEX_REQUEUE, FUTEX_WAKE_OP,
+				       FUTEX_UNLOCK_PI };
+
+	(void)state;
+	REPLACE(syscall, real);
+	for (unsigned i = 0; i < CA_COUNT(waits); i++) {
+		begin();
+		answers[0] = -1;
+		answer_errno = EAGAIN;
+		assert_int_equal(syscall(SYS_futex, 11L, waits[i], 13L, 14L, 15L, 16L), -1);
+		assert_string_equal(trace, "bhcre");
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(got[0], SYS_futex);
+		assert_int_equal(got[1], 11);
+		assert_int_equal(got[2], waits[i]);
+		for (int k = 3; k < ARGUMENTS; k++)
+			assert_int_equal(got[k], 10 + k);
+		answer_errno = ETIMEDOUT;
+		begin();
+		syscall(SYS_futex, 11L, waits[i], 13L, 14L, 15L, 16L);
+		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+	}
+	for (unsigned i = 0; i < CA_COUNT(others); i++) {
+		begin();
+		answers[0] = 3;
+		assert_int_equal(syscall(SYS_futex, 11L, others[i], 13L, 14L, 15L, 16L), 3);
+		assert_string_equal(trace, "mc");
+		for (int k = 3; k < ARGUMENTS; k++)
+			assert_int_equal(got[k], 10 + k);
+	}
+	begin();
+	assert_int_equal(syscall(SYS_mmap, 11L, 12L, 13L, 14L, 15L, 16L), 3);
+	assert_string_equal(trace, "c");
+	for (int k = 1; k < ARGUMENTS; k++)
+		assert_int_equal(got[k], 10 + k);
+}
+
+static void raw_forks(void **state)
+{
+	(void)state;
+	REPLACE(syscall, real);
+	answers[0] = 0;
+	begin();
+	syscall(SYS_fork);
+	assert_string_equal(trace, "cF");
+	begin();
+	syscall(SYS_clone, (long)SIGCHLD, 0L);
+	assert_string_equal(trace, "cF");
+	begin();
+	syscall(SYS_clone, (long)CLONE_VM, 0L); /* shares our memory: no process of its own */
+	assert_string_equal(trace, "c");
+	begin();
+	syscall(SYS_getppid);
+	assert_string_equal(trace, "c");
+	answers[0] = 1234; /* the parent */
+	begin();
+	syscall(SYS_fork);
+	assert_string_equal(trace, "c");
+}
+
+static void filters(void **state)
+{
+	(void)state;
+	REPLACE(syscall, real);
+	REPLACE(prctl, real);
+	begin();
+	assert_int_equal(syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, 0L, memory), RESULT);
+	assert_string_equal(trace, "Sc");
+	assert_false(seccomp_strict);
+	assert_ptr_equal(seccomp_program, memory);
+	begin();
+	syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_STRICT, 0L, 0L);
+	assert_string_equal(trace, "Sc");
+	assert_true(seccomp_strict);
+	begin();
+	syscall(SYS_seccomp, (long)SECCOMP_GET_ACTION_AVAIL, 0L, memory);
+	assert_string_equal(trace, "c");
+	begin();
+	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, memory, 4L, 5L), RESULT);
+	assert_string_equal(trace, "Sc");
+	assert_false(seccomp_strict);
+	assert_ptr_equal(seccomp_program, memory);
+	assert_int_equal(got[0], PR_SET_SECCOMP);
+	assert_int_equal(got[1], SECCOMP_MODE_FILTER);
+	assert_ptr_equal(got[2], memory);
+	assert_int_equal(got[3], 4);
+	assert_int_equal(got[4], 5);
+	begin();
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	assert_true(seccomp_strict);
+	begin();
+	prctl(PR_GET_DUMPABLE);
+	assert_string_equal(trace, "c");
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------- */
+static void *(*run_posix)(void *);
+static int (*run_c11)(void *);
+static void *run_argument;
+
+static int create(pthread_t *thread_, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	note('c');
+	assert_ptr_equal(thread_, memory[0]);
+	assert_ptr_equal(attributes, memory[1]);
+	run_posix = run;
+	run_argument = argument;
+	return (int)answers[0];
+}
+
+static int create_c11(thrd_t *thread_, thrd_start_t run, void *argument)
+{
+	note('c');
+	assert_ptr_equal(thread_, memory[0]);
+	run_c11 = run;
+	run_argument = argument;
+	return (int)answers[0];
+}
+
+static void *body(void *argument)
+{
+	note('B');
+	assert_ptr_equal(argument, memory[2]);
+	return memory[3];
+}
+
+static int body_c11(void *argument)
+{
+	body(argument);
+	return 9;
+}
+
+static void threads_start(void **state)
+{
+	pthread_t *id = (pthread_t *)memory[0];
+	const pthread_attr_t *attributes = (const pthread_attr_t *)memory[1];
+
+	(void)state;
+	REPLACE(pthread_create, create);
+	REPLACE(thrd_create, create_c11);
+	answers[0] = 0;
+	starts = 0;
+	begin();
+	assert_int_equal(pthread_create(id, attributes, body, memory[2]), 0);
+	assert_ptr_equal(run_posix(run_argument), memory[3]);
+	assert_string_equal(trace, "mcTB"); /* it is known to us before it runs */
+	assert_int_equal(starts, 1); /* we may not have joined yet */
+	begin();
+	assert_int_equal(thrd_create(id, body_c11, memory[2]), 0);
+	assert_int_equal(run_c11(run_argument), 9);
+	assert_string_equal(trace, "mcTB");
+	answers[0] = EAGAIN;
+	begin();
+	assert_int_equal(pthread_create(id, attributes, body, memory[2]), EAGAIN);
+	assert_int_equal(thrd_create(id, body_c11, memory[2]), EAGAIN);
+	/* switched off: nothing of ours in between */
+	atomic_store(&ca_rt.on, false);
+	begin();
+	pthread_create(id, attributes, body, memory[2]);
+	assert_true(run_posix == body);
+	assert_ptr_equal(run_argument, memory[2]);
+	thrd_create(id, body_c11, memory[2]);
+	assert_true(run_c11 == body_c11);
+	assert_string_equal(trace, "cc");
+}
+
+static void cancellation(void **state)
+{
+	(void)state;
+	REPLACE(pthread_setcanceltype, real);
+	begin();
+	assert_int_equal(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, (int *)memory[1]), RESULT);
+	assert_string_equal(trace, "Ac"); /* before, since it may be hit at once */
+	assert_int_equal(got[0], PTHREAD_CANCEL_ASYNCHRONOUS);
+	assert_ptr_equal(got[1], memory[1]);
+	begin();
+	assert_int_equal(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL), RESULT);
+	assert_string_equal(trace, "cD");
+}
+
+/* ---- programs that are executed ------------------------------------------------------------------------ */
+char *executed_argv[8], *executed_env[8];
+static char executed_text[8][96];
+const char *executed_path;
+int executed_fd;
+
+/* What it gets lies on the wrapper's stack. */
+static void copy_list(char *const from[], char *to[8])
+{
+	unsigned n = 0;
+
+	for (; from && from[n]; n++) {
+		assert_true(n < 7);
+		to[n] = from[n];
+		if (to == executed_env) {
+			assert_true(strlen(from[n]) < sizeof executed_text[n]);
+			to[n] = strcpy(executed_text[n], from[n]);
+		}
+	}
+	to[n] = NULL;
+}
+
+static int execute(const char *path, char *const argv[], char *const env[])
+{
+	note('c');
+	executed_path = path;
+	copy_list(argv, executed_argv);
+	copy_list(env, executed_env);
+	errno = ERROR;
+	return -1;
+}
+
+static int execute_fd(int fd, char *const argv[], char *const env[])
+{
+	executed_fd = fd;
+	return execute("fd", argv, env);
+}
+
+static int spawn(pid_t *pid, const char *path, const void *actions, const void *attributes, char *const argv[],
+		 char *const env[])
+{
+	assert_ptr_equal(pid, memory[0]);
+	assert_ptr_equal(actions, memory[1]);
+	assert_ptr_equal(attributes, memory[2]);
+	execute(path, argv, env);
+	return RESULT;
+}
+
+static void replace_exec(void)
+{
+	REPLACE(execve, execute);
+	REPLACE(execvpe, execute);
+	REPLACE(fexecve, execute_fd);
+	REPLACE(posix_spawn, spawn);
+	REPLACE(posix_spawnp, spawn);
+	strcpy(ca_rt.session_path, "/run/session");
+	strcpy(ca_rt.own_path, "/lib/rt.so");
+}
+
+static bool env_has(const char *wanted)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; executed_env[i]; i++)
+		n += !strcmp(executed_env[i], wanted);
+	return n == 1;
+}
+
+static unsigned env_size(void)
+{
+	unsigned n = 0;
+
+	while (executed_env[n])
+		n++;
+	return n;
+}
+
+static void environment_of_exec(void **state)
+{
+	char *argv[] = { (char *)"a", (char *)"b", NULL }, *none[] = { NULL };
+	char *plain[] = { (char *)"X=1", (char *)"Y=2", NULL };
+	char *other[] = { (char *)"X=1", (char *)"LD_PRELOAD=other.so", (char *)"CAUSAL_SESSION=/old", NULL };
+	char *ours[] = { (char *)"CAUSAL_SESSION=/run/session", (char *)"LD_PRELOAD=a.so:/lib/rt.so", NULL };
+	char *half[] = { (char *)"LD_PRELOAD=/lib/rt.so", (char *)"CAUSAL_SESSIONS=no", NULL };
+	char *empty[] = { (char *)"LD_PRELOAD=", NULL };
+
+	(void)state;
+	replace_exec();
+	begin();
+	assert_int_equal(execve("/bin/p", argv, plain), -1);
+	assert_int_equal(errno, ERROR);
+	assert_string_equal(trace, "pcq");
+	assert_string_equal(executed_path, "/bin/p");
+	assert_string_equal(executed_argv[1], "b");
+	assert_int_equal(env_size(), 4);
+	assert_true(env_has("X=1") && env_has("Y=2"));
+	assert_true(env_has("CAUSAL_SESSION=/run/session") && env_has("LD_PRELOAD=/lib/rt.so"));
+	execve("/bin/p", argv, other);
+	assert_int_equal(env_size(), 3);
+	assert_true(env_has("X=1") && env_has("CAUSAL_SESSION=/run/session"));
+	assert_true(env_has("LD_PRELOAD=other.so:/lib/rt.so"));
+	execve("/bin/p", argv, ours);
+	assert_int_equal(env_size(), 2);
+	assert_string_equal(executed_env[1], ours[1]);
+	execve("/bin/p", argv, half);
+	assert_int_equal(env_size(), 3);
+	assert_true(env_has("CAUSAL_SESSION=/run/session") && env_has("CAUSAL_SESSIONS=no"));
+	execve("/bin/p", argv, none);
+	assert_int_equal(env_size(), 2);
+	execve("/bin/p", argv, NULL);
+	assert_int_equal(env_size(), 2);
+	execve("/bin/p", argv, empty);
+	assert_int_equal(env_size(), 2);
+	assert_true(env_has("LD_PRELOAD=/lib/rt.so"));
+	/* no business of ours */
+	atomic_store(&ca_rt.on, false);
+	execve("/bin/p", argv, plain);
+	assert_int_equal(env_size(), 2);
+	atomic_store(&ca_rt.on, true);
+	ca_rt.own_path[0] = 0;
+	execve("/bin/p", argv, plain);
+	assert_int_equal(env_size(), 2);
+}
+
+static void forms_of_exec(void **state)
+{
+	char *argv[] = { (char *)"a", (char *)"b", (char *)"c", NULL }, *env[] = { (char *)"Z=3", NULL };
+	char **saved = environ;
+
+	(void)state;
+	replace_exec();
+	cover("execv"), cover("execvp"), cover("execl"), cover("execlp"), cover("execle");
+	environ = env;
+	for (unsigned form = 0; form < 8; form++) {
+		begin();
+		memset(executed_argv, 0, sizeof executed_argv);
+		assert_int_equal(form == 0 ? execv("/p", argv) :
+				 form == 1 ? execvp("/p", argv) :
+				 form == 2 ? execvpe("/p", argv, env) :
+				 form == 3 ? execl("/p", "a", "b", "c", NULL) :
+				 form == 4 ? execlp("/p", "a", "b", "c", NULL) :
+				 form == 5 ? execle("/p", "a", "b", "c", NULL, env) :
+				 form == 6 ? fexecve(5, argv, env) :
+					     execve("/p", argv, env), -1);
+		assert_string_equal(trace, "pcq");
+		assert_string_equal(executed_path, form == 6 ? "fd" : "/p");
+		for (unsigned i = 0; i < 3; i++)
+			assert_string_equal(executed_argv[i], argv[i]);
+		assert_null(executed_argv[3]);
+		assert_int_equal(env_size(), 3);
+		assert_true(env_has("Z=3") && env_has("LD_PRELOAD=/lib/rt.so"));
+	}
+	assert_int_equal(executed_fd, 5);
+	environ = saved;
+	for (unsigned form = 0; form < 2; form++) {
+		begin();
+		assert_int_equal((form ? posix_spawnp : posix_spawn)(
+					 (pid_t *)memory[0], "/p", (posix_spawn_file_actions_t *)memory[1],
+					 (posix_spawnattr_t *)memory[2], argv, env), RESULT);
+		assert_string_equal(trace, "mc");
+		assert_string_equal(executed_path, "/p");
+		assert_true(env_has("Z=3") && env_has("CAUSAL_SESSION=/run/session"));
+	}
+}
+
+/* ---- libraries ----------------------------------------------------------------------------------------- */
+static void *open_library(const char *name, int flags)
+{
+	note('c');
+	assert_string_equal(name, "lib");
+	assert_int_equal(flags, RTLD_LAZY);
+	errno_seen = errno;
+	return memory[4];
+}
+
+static void libraries(void **state)
+{
+	void *handle;
+
+	(void)state;
+	REPLACE(dlopen, open_library);
+	REPLACE(dlclose, real);
+	begin();
+	errno = 5;
+	handle = dlopen("lib", RTLD_LAZY);
+	assert_ptr_equal(handle, memory[4]);
+	assert_int_equal(errno_seen, 5);
+	assert_string_equal(trace, "Lc");
+	begin();
+	guess_errno = ERROR;
+	assert_int_equal(dlclose(memory[4]), RESULT);
+	assert_ptr_equal(got[0], memory[4]);
+	assert_string_equal(trace, "cL");
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------- */
+/* Those of wrap_signal.c. */
+static const char *const elsewhere[] = { "sigaction", "signal", "sigprocmask", "pthread_sigmask", "sigwait",
+					 "sigwaitinfo", "sigtimedwait", "sigsuspend", "pause", "signalfd" };
+
+static void every_row(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < CA_COUNT(elsewhere); i++)
+		cover(elsewhere[i]);
+	for (unsigned i = 0; i < CA_COUNT(rows); i++)
+		if (!covered[i])
+			fail_msg("%s is wrapped, and has no test here", rows[i].name);
+}
+
+static void real_ones(void **state)
+{
+	static const char *const versions[] = {
+#define X(name, version) version,
+		CA_WRAPPED(X)
+#undef X
+	};
+	struct ca_real before = ca_real;
+
+	(void)state;
+	for (unsigned i = 0; i < CA_COUNT(rows); i++) {
+		void *found, *expected = versions[i][0] ? dlvsym(RTLD_NEXT, rows[i].name, versions[i]) :
+							  dlsym(RTLD_NEXT, rows[i].name);
+
+		assert_non_null(expected);
+		put_real(rows[i].member, NULL);
+		ca_real_resolve_at((char *)&ca_real + rows[i].member);
+		memcpy(&found, (char *)&ca_real + rows[i].member, sizeof found);
+		assert_ptr_equal(found, expected);
+	}
+	assert_memory_equal(&before, &ca_real, sizeof before);
+	/* only the one that is asked for, and not again where it is known */
+	memset(&ca_real, 0, sizeof ca_real);
+	ca_real_resolve_at(&ca_real.read);
+	assert_null(ca_real.write);
+	assert_true(ca_real.read == before.read);
+	ca_real.read = before.pread == NULL ? NULL : (ssize_t (*)(int, void *, size_t))(void *)real;
+	ca_real_resolve();
+	assert_ptr_equal((void *)ca_real.read, (void *)real);
+	ca_real.read = before.read;
+	assert_memory_equal(&before, &ca_real, sizeof before);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(passed_on),
+		TEST(masks_of_waits),
+		TEST(time_limits),
+		TEST(taking_locks),
+		TEST(spinning),
+		TEST(semaphores),
+		TEST(polls),
+		TEST(sleeps),
+		TEST(raw_calls),
+		TEST(raw_forks),
+		TEST(filters),
+		TEST(threads_start),
+		TEST(cancellation),
+		TEST(environment_of_exec),
+		TEST(forms_of_exec),
+		TEST(libraries),
+		TEST(real_ones),
+		TEST(every_row),
+	};
+
+	ca_real_resolve();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
