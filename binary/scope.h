@@ -2,7 +2,7 @@
  * Driver's process only. POSIX extended regular expressions, searched, OR-ed. */
 #ifndef CA_BINARY_SCOPE_H
 #define CA_BINARY_SCOPE_H
-#include "binary/index.h"
+#include "binary/index/index.h"
 #include "core/status.h"
 #include <stdbool.h>
 
@@ -22,7 +22,7 @@ enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec 
 void ca_scope_free(struct ca_scope *scope);
 /* main: it is the executable of a process of the run (matches MAIN and %MAIN%). */
 bool ca_scope_has_binary(const struct ca_scope *scope, const char *path, bool main);
-/* No binaries were named: the executables, and by and by what the samples show (causal/follow.h). */
+/* No binaries were named: the executables, and by and by what the samples show (causal/conductor/follow.h). */
 bool ca_scope_follows(const struct ca_scope *scope);
 /* May a binary be taken into such a scope? */
 enum ca_scope_use {

@@ -23,7 +23,7 @@ enum {
 	CA_MAX_POINTS = 128,
 	CA_MAX_RANGES = 4096,
 	CA_MAX_SITES = 128,
-	CA_MAX_WANTED = 512,
+	CA_MAX_REQUESTED = 512,
 	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
 	CA_PATH = 512,
 	CA_MILLION = 1000000
@@ -229,11 +229,11 @@ struct ca_session {
 	_Atomic uint32_t sampling;    /* 1: stacks are wanted (no experiment is open) */
 	_Atomic uint32_t threads_missed; /* threads that found no free slot */
 	/* Progress points of the command line: sites of kind COUNT, by the conductor, which
-	 * releases wanted_used after the sites; those of a module before it is INDEXED. */
-	_Atomic uint32_t wanted_used;
-	uint32_t wanted_anywhere; /* they may lie in any module: wait for all before main. Set
+	 * releases requested_used after the sites; those of a module before it is INDEXED. */
+	_Atomic uint32_t requested_used;
+	uint32_t requested_anywhere; /* they may lie in any module: wait for all before main. Set
 				   * before the first process starts */
-	struct ca_site wanted[CA_MAX_WANTED];
+	struct ca_site requested[CA_MAX_REQUESTED];
 	_Alignas(64) struct ca_experiment experiment;
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */

@@ -1,7 +1,7 @@
 /* The settings table, look-ups in it, and the life of a struct ca_settings.
  * Parsing and checks: core/settings_set.c. Files and environment: core/settings_read.c. */
 #include "core/settings.h"
-#include "core/nearest.h"
+#include "core/suggest.h"
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,11 +108,11 @@ const struct ca_setting *ca_setting_find_key(const char *key)
 }
 
 /* `option` lives in the caller's buffer: keep a copy of the best one. */
-static void offer(struct ca_nearest *nearest, const char *option, char *best, size_t size)
+static void offer(struct ca_suggest *nearest, const char *option, char *best, size_t size)
 {
 	const char *before = nearest->best;
 
-	ca_nearest_offer(nearest, option);
+	ca_suggest_offer(nearest, option);
 	if (nearest->best != before) {
 		snprintf(best, size, "%s", option);
 		nearest->best = best;
@@ -123,7 +123,7 @@ const char *ca_setting_near_option(const char *name)
 {
 	static _Thread_local char best[64];
 	char wanted[64], option[64];
-	struct ca_nearest nearest = { .name = wanted };
+	struct ca_suggest nearest = { .name = wanted };
 
 	dashed(name, wanted, sizeof wanted);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
@@ -138,7 +138,7 @@ const char *ca_setting_near_key(const char *key)
 {
 	char upper[64] = "CAUSAL_";
 	size_t n = 7;
-	struct ca_nearest nearest = { .name = upper };
+	struct ca_suggest nearest = { .name = upper };
 
 	for (const char *at = strncasecmp(key, upper, n) ? key : key + n;
 	     *at && n + 1 < sizeof upper; at++)
@@ -146,7 +146,7 @@ const char *ca_setting_near_key(const char *key)
 	upper[n] = '\0';
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
 		if (table[i].use != CA_USE_COMMAND)
-			ca_nearest_offer(&nearest, table[i].env);
+			ca_suggest_offer(&nearest, table[i].env);
 	return nearest.best;
 }
 

@@ -1,7 +1,7 @@
 /* Jobs; see driver/job.h. The order of the checks is the order in which a user would want to
  * hear of mistakes: the command, the values, the places. */
 #include "driver/job.h"
-#include "causal/results.h"
+#include "causal/results/results.h"
 #include "core/clock.h"
 #include "driver/child.h"
 #include "driver/configs.h"

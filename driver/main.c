@@ -1,10 +1,10 @@
 /* The command `causal`: runs a program under experiments. The parts are in the other files of
  * this folder; this one only says what comes after what. */
-#include "causal/progress.h"
+#include "causal/points/requested.h"
 #include "driver/child.h"
 #include "driver/help.h"
 #include "driver/job.h"
-#include "driver/points.h"
+#include "driver/list.h"
 #include "driver/runs.h"
 #include "driver/say.h"
 #include "driver/selftest.h"
@@ -47,8 +47,8 @@ static int run(struct ca_job *job)
 
 	if (job->settings.dry_run)
 		return show_variants(job);
-	if (ca_progress_is_list(job->settings.progress, &filter))
-		return ca_points_show(job, filter);
+	if (ca_point_list_is_asked(job->settings.progress, &filter))
+		return ca_list_show(job, filter);
 	if (ca_single_is_inner(job))
 		return ca_single_join(job);
 	code = ca_job_prepare(job, &err);

@@ -1,9 +1,9 @@
 /* The runs of a sweep; see driver/runs.h. Waiting for the child, for signals and for the
  * conductor's next step is all done here. */
 #include "driver/runs.h"
-#include "causal/conductor.h"
+#include "causal/conductor/conductor.h"
 #include "driver/child.h"
-#include "driver/progress.h"
+#include "driver/progress_line.h"
 #include "driver/say.h"
 #include "driver/signals.h"
 #include <errno.h>
@@ -17,7 +17,7 @@ struct runs {
 	struct ca_job *job;
 	struct ca_sweep *sweep;
 	struct ca_signals signals;
-	struct ca_progress progress;
+	struct ca_progress_line progress;
 	size_t recorded; /* runs that have a file */
 	int stopped;     /* the signal that ends the sweep, or 0 */
 };
@@ -71,7 +71,7 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child
 		bool terminal;
 
 		ca_conductor_status(conductor, last);
-		ca_progress_update(&runs->progress, last);
+		ca_progress_line_update(&runs->progress, last);
 		number = ca_signals_wait(&runs->signals, ms, &terminal);
 		if (number)
 			handle_signal(runs, child, number, terminal);
@@ -102,10 +102,10 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 		waitpid(child.pid, wait_status, 0);
 		return code;
 	}
-	ca_progress_begin(&runs->progress);
+	ca_progress_line_begin(&runs->progress);
 	*wait_status = attend(runs, conductor, child.pid, &last);
 	last.region = NULL; /* was the conductor's until its next step */
-	ca_progress_end(&runs->progress, &last);
+	ca_progress_line_end(&runs->progress, &last);
 	diagnose(runs, prefix, *wait_status);
 	return ca_child_exit_status(*wait_status);
 }
@@ -208,7 +208,7 @@ int ca_runs_all(struct ca_job *job)
 		ca_signals_close(&runs.signals);
 		return 1;
 	}
-	ca_progress_init(&runs.progress, job->variants.total, job->level >= 0,
+	ca_progress_line_init(&runs.progress, job->variants.total, job->level >= 0,
 			 job->settings.end_to_end);
 	show_all(&runs);
 	for (size_t i = 0; i < job->variants.total && !runs.stopped; i++) {

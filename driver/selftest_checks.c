@@ -1,7 +1,7 @@
 /* What `causal selftest` looks at before it measures: permissions, timers, clock, cores, and
  * who else is busy. Driver's process, one thread. */
 #include "driver/selftest.h"
-#include "causal/backend.h"
+#include "causal/conductor/backend.h"
 #include "sampler/switches.h"
 #include <sched.h>
 #include <stdio.h>

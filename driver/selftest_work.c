@@ -3,7 +3,7 @@
  *
  * serial: 600 in the region, 400 outside, one thread: X % faster gives 0.6 X.
  * barrier: one side 1000 (the region), the other 800: X % faster gives min(X, 20). */
-#include "causal/causal.h"
+#include <causal.h>
 #include "driver/selftest.h"
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
  * The conductor must not be its child either: a program that waits for all of its children
  * would wait for the conductor, which waits for the program. So it is forked twice. */
 #include "driver/single.h"
-#include "causal/conductor.h"
+#include "causal/conductor/conductor.h"
 #include "driver/child.h"
 #include "driver/say.h"
 #include <errno.h>

@@ -5,7 +5,7 @@
  * lock. Tables are replaced whole; readers use one without locks. Runtime. */
 #ifndef CA_SAMPLER_MODULES_H
 #define CA_SAMPLER_MODULES_H
-#include "binary/index.h"
+#include "binary/index/index.h"
 #include "core/session.h"
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@ allowed="$allowed|__errno_location|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
 read -ra nm <<< "${NM:-nm}" # may bring an option along
 
 shopt -s nullglob
-objects=("$build"/{core,binary}/.libs/libruntime_la-*.o)
+objects=("$build"/{core,binary/index}/.libs/libruntime_la-*.o)
 shopt -u nullglob
 if [ "${#objects[@]}" -eq 0 ]; then
 	echo "no object of the runtime found below $build"

@@ -34,7 +34,7 @@ SCRIPTS = {
     "sampler": ["integration/" + name for name in HARM + ["rt_more"]],
     "causal": ["golden/run", "integration/driver", "integration/progress", "integration/scope",
                "integration/rt_programs", "integration/rt_predict", "integration/auto"],
-    "causal/runtime": ["probes/matrix", "probes/torture", "probes/macros", "integration/progress",
+    "causal/runtime": ["patch/matrix", "patch/torture", "patch/macros", "integration/progress",
                        "integration/rt_exits", "integration/rt_libraries", "integration/rt_start",
                        "integration/rt_real", "integration/rt_more", "integration/rt_exports"] +
                       ["integration/" + name for name in HARM],
@@ -68,7 +68,8 @@ class Mutant:
         self.nth = 1  # of those that look the same in one function
 
     def folder(self):
-        return os.path.dirname(self.path)
+        """Of FOLDERS, the innermost that holds the file."""
+        return max((f for f in FOLDERS if self.path.startswith(f + "/")), key=len)
 
     def changed(self):
         return self.text[:self.start] + self.new + self.text[self.end:]
@@ -157,10 +158,15 @@ def mutants_of(top, path):
 
 def draw(top, count, seed):
     """`count` mutants: by lines of code from each folder, at least twelve, no two on one line."""
-    lines, found = {}, {}
+    lines = {}
+    sources = sorted(os.path.relpath(os.path.join(at, name), top) for folder in FOLDERS
+                     for at, _, names in os.walk(os.path.join(top, folder)) for name in names
+                     if name.endswith(".c"))
+    found = {folder: [] for folder in FOLDERS}
+    for path in sorted(set(sources)):
+        for mutant in mutants_of(top, path):
+            found[mutant.folder()].append(mutant)
     for folder in FOLDERS:
-        files = sorted(name for name in os.listdir(os.path.join(top, folder)) if name.endswith(".c"))
-        found[folder] = [m for name in files for m in mutants_of(top, f"{folder}/{name}")]
         lines[folder] = len({(m.path, m.line) for m in found[folder]})
     drawn = []
     for folder in FOLDERS:
@@ -236,7 +242,7 @@ class Tree:
             with open(os.path.join(self.source, place, "Makemodule.am"), encoding="utf-8") as file:
                 listed |= set(re.findall(r"\btests/unit/test_\w+(?=[ \n])", file.read()))
         if folder in ("binary", "causal/runtime"):
-            listed |= {"tests/probes/run", "tests/probes/run_fixed", "tests/probes/live"}
+            listed |= {"tests/patch/run", "tests/patch/run_fixed", "tests/patch/live"}
         return sorted(listed & set(self.tests), key=lambda test: self.took.get(test, 0))
 
     def run(self, test, limit):

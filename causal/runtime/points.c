@@ -5,7 +5,7 @@
  * filled by compare-and-swap. */
 #include "causal/runtime/rt.h"
 #include "causal/runtime/patch.h"
-#include "causal/runtime/wanted.h"
+#include "causal/runtime/requested.h"
 #include "core/log.h"
 #include "core/point.h"
 #include "core/sys.h"
@@ -110,13 +110,13 @@ void ca_points_patch_loaded(void)
 	if (!ca_rt.patching)
 		return;
 	ca_patch_on_trap = count_trap;
-	ca_wanted_changed(); /* whatever it was, it is placed now */
+	ca_requested_changed(); /* whatever it was, it is placed now */
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
 		const struct ca_index *index = ca_modules_index(ca_rt.session, l);
 		size_t n = index && !l->points_done ? ca_index_probes(index) : 0;
 
 		if (index && !l->points_done)
-			ca_wanted_place(l, index); /* first: they count for notes that they cover */
+			ca_requested_place(l, index); /* first: they count for notes that they cover */
 		for (size_t k = 0; k < n; k++) {
 			struct ca_index_probe probe;
 
@@ -179,7 +179,7 @@ void ca_points_follow(uint64_t now, bool lost)
 			atomic_compare_exchange_strong(&changing, &since, 0);
 	} else if (lost && turn(&last_scan, now, atomic_load_explicit(&patience, memory_order_relaxed))) {
 		scan(false);
-	} else if (ca_wanted_changed()) {
+	} else if (ca_requested_changed()) {
 		forget_points();
 		ca_points_patch_loaded();
 	} else if (atomic_load_explicit(&waiting_for_index, memory_order_relaxed) &&

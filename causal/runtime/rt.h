@@ -228,9 +228,9 @@ CA_HIDDEN struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const
 struct ca_loaded;
 struct ca_index;
 /* Place the sites that the conductor has published for a module. */
-CA_HIDDEN CA_SIGSAFE void ca_wanted_place(const struct ca_loaded *loaded, const struct ca_index *index);
+CA_HIDDEN CA_SIGSAFE void ca_requested_place(const struct ca_loaded *loaded, const struct ca_index *index);
 /* Before main: give the conductor time for the libraries in which points may lie. */
-CA_HIDDEN void ca_wanted_wait(void);
+CA_HIDDEN void ca_requested_wait(void);
 
 /* ---- wait.c: what the wrappers call */
 struct ca_waiting {

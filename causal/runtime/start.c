@@ -349,7 +349,7 @@ static void attach(const char *path)
 		ca_log(CA_LOG_ERROR, "code cannot be patched (%s): progress points in it stay silent, "
 		       "use -e; the selected code is sampled", why ? why : "unknown");
 	ca_probe_init();
-	ca_wanted_wait();
+	ca_requested_wait();
 	ca_points_patch_loaded();
 	if (!ca_handler_install()) {
 		ca_rt_off("its signal handler cannot be installed");

@@ -2,7 +2,7 @@
  * and a progress point behind each piece of it. */
 #ifndef CA_TESTS_APP_H
 #define CA_TESTS_APP_H
-#include "causal/causal.h"
+#include <causal.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Progress points by causal.h's macros, named once more on the command line; for
  * tests/integration/progress.sh. */
-#include "causal/causal.h"
+#include <causal.h>
 #include <stdint.h>
 #include <time.h>
 

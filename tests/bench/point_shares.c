@@ -3,8 +3,8 @@
  * jump: the displaced instructions make room for one. short: they do not; the runtime then tries
  * a jump made with the bytes behind them, else a breakpoint stays. none: they cannot be moved.
  * Not a test. */
-#include "binary/index.h"
-#include "binary/plan.h"
+#include "binary/index/index.h"
+#include "binary/plan/plan.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -95,8 +95,8 @@ run -e -o end -- ./auto 2000
 check "-e: nothing is chosen" no "$(exists end/progress.json)"
 run -o wrong -P auto -P work -- ./auto 0 1
 check "auto stands alone" 2 $?
-"${cc[@]}" -g -O2 -I"$source_dir" -pthread -o macros -xc - <<'C' || exit 1
-#include "causal/causal.h"
+"${cc[@]}" -g -O2 -I"$source_dir" -I"$source_dir/include" -pthread -o macros -xc - <<'C' || exit 1
+#include <causal.h>
 #include <time.h>
 __attribute__((noinline)) static void work(void)
 {

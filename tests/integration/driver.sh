@@ -221,7 +221,7 @@ fi
 
 # [seed] an unseeded sweep records the seed that it took; with that one, the choices come again
 cat >five.c <<'C'
-#include "causal/causal.h"
+#include <causal.h>
 #define WORK(name) __attribute__((noinline)) void name(void) { for (volatile int i = 0; i < 40000; i++) ; }
 WORK(one) WORK(two) WORK(three) WORK(four) WORK(five)
 int main(void)
@@ -242,7 +242,7 @@ sweep() {
 	sed -n 's/.*"experiment".*"region":{"name":"\([a-z]*\)".*"speedup":\([0-9.]*\),.*/\1 \2/p' "$dir"/run-*
 }
 seeds() { sed -n 's/.*"type":"run".*"seed":\([0-9]*\).*/\1/p' "$@" | sort -u; }
-compile five -O1 -I"$source_dir"
+compile five -O1 -I"$source_dir" -I"$source_dir/include"
 sweep o20 >first
 seed=$(seeds o20/run-*)
 check "all runs of a sweep have one seed, not 0" 1 "$(grep -c '^[1-9][0-9]*$' <<<"$seed")"

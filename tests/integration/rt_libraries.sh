@@ -6,7 +6,7 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
 # library NAME: builds NAME.so of tests/apps/NAME.c
 library() {
-	"${cc[@]}" -std=gnu17 -D_GNU_SOURCE -g -O2 -fPIC -fno-builtin -shared -pthread -I"$source_dir" \
+	"${cc[@]}" -std=gnu17 -D_GNU_SOURCE -g -O2 -fPIC -fno-builtin -shared -pthread -I"$source_dir" -I"$source_dir/include" \
 		"$source_dir/tests/apps/$1.c" -o "$1.so" || bad "cannot build $1.so"
 }
 library plugin
@@ -87,7 +87,7 @@ else
 fi
 
 for kind in -static -static-pie; do
-	if "${cc[@]}" -std=gnu17 -D_GNU_SOURCE -g -O2 "$kind" -fPIE -I"$source_dir" -o "app$kind" \
+	if "${cc[@]}" -std=gnu17 -D_GNU_SOURCE -g -O2 "$kind" -fPIE -I"$source_dir" -I"$source_dir/include" -o "app$kind" \
 		"$source_dir/tests/apps/exits.c" 2>/dev/null; then
 		profile -n 2 --keep-going -- "./app$kind" return
 		check "$kind: exit status" 3 "$status"

@@ -51,7 +51,7 @@ if not pid: os._exit(9)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 sys.exit(8)' && seen python
 if needs gcc "${cc[0]}"; then
-	same compiler "${cc[@]}" -std=gnu17 -D_GNU_SOURCE -O2 -I"$source_dir" -S -o - "$source_dir/tests/apps/threads.c"
+	same compiler "${cc[@]}" -std=gnu17 -D_GNU_SOURCE -O2 -I"$source_dir" -I"$source_dir/include" -S -o - "$source_dir/tests/apps/threads.c"
 fi
 if command -v java >/dev/null && command -v javac >/dev/null; then
 	cat >Main.java <<'JAVA'

@@ -1,7 +1,7 @@
 /* Writes a directory of run files with known effects through the real writer, makes the
  * profile of it and prints the table: material for the tests of formats, table and plots.
  * make_profile DIR [sweep|end-to-end|latency|empty] [WIDTH]. Seeded: always the same. */
-#include "causal/results.h"
+#include "causal/results/results.h"
 #include "core/rng.h"
 #include "core/session.h"
 #include <math.h>

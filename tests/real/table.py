@@ -381,7 +381,7 @@ def main():
 
     def lto():
         sources = [f"{top}/tests/real/pipeline.c"]
-        subprocess.run(["gcc", "-O3", "-flto", "-pthread", f"-I{top}", f"-I{top}/causal", "-o", f"{work}/pipeline", *sources], check=True)
+        subprocess.run(["gcc", "-O3", "-flto", "-pthread", f"-I{top}", f"-I{top}/include", "-o", f"{work}/pipeline", *sources], check=True)
         subprocess.run(["strip", f"{work}/pipeline"], check=True)
         bench.program("lto", [f"{work}/pipeline", "6000"], [])
 

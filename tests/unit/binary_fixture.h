@@ -1,7 +1,7 @@
 /* Small programs compiled while the tests run, and a cache directory of their own. */
 #ifndef CA_TESTS_BINARY_FIXTURE_H
 #define CA_TESTS_BINARY_FIXTURE_H
-#include "binary/index.h"
+#include "binary/index/index.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * that cannot be written, and binaries whose debug information is damaged. */
 #include "tests/unit/unit.h"
 
-#include "binary/cache.h"
+#include "binary/index/cache.h"
 #include "tests/unit/binary_fixture.h"
 #include <dirent.h>
 #include <fcntl.h>

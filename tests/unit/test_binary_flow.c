@@ -1,7 +1,7 @@
-/* binary/loops.c and binary/starts.c: the loops of small functions, and where lines are counted,
+/* binary/plan/loops.c and binary/plan/line_entries.c: the loops of small functions, and where lines are counted,
  * against what one reads off their assembly. */
-#include "binary/loops.h"
-#include "binary/starts.h"
+#include "binary/plan/loops.h"
+#include "binary/plan/line_entries.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/asm_fixture.h"
@@ -44,7 +44,7 @@ static const char source[] = ASM_MACROS
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 static struct ca_loops *loops;
-static struct ca_starts *starts;
+static struct ca_line_entries *starts;
 
 static int set_up(void **state)
 {
@@ -54,13 +54,13 @@ static int set_up(void **state)
 		return -1;
 	asm_make("flow", source);
 	return ca_loops_open(&loops, fixture_path("flow.so"), &err) != CA_OK ||
-	       ca_starts_open(&starts, fixture_path("flow.so"), &err) != CA_OK;
+	       ca_line_entries_open(&starts, fixture_path("flow.so"), &err) != CA_OK;
 }
 
 static int tear_down(void **state)
 {
 	ca_loops_close(loops);
-	ca_starts_close(starts);
+	ca_line_entries_close(starts);
 	return fixture_remove(state);
 }
 
@@ -187,7 +187,7 @@ static void test_starts(void **state)
 			run[runs].low = asm_at(counted[i / 2].run[2 * runs]);
 			run[runs].high = asm_at(counted[i / 2].run[2 * runs + 1]);
 		}
-		n = ca_starts_find(starts, asm_at(function), end_of(function), run, runs, i % 2 == 0, out, 4);
+		n = ca_line_entries_find(starts, asm_at(function), end_of(function), run, runs, i % 2 == 0, out, 4);
 		while (k < n && k < 3 && wanted[k] && out[k] == asm_at(wanted[k]))
 			k++;
 		if (k != n || (k < 3 && wanted[k]))
@@ -201,16 +201,16 @@ static void test_most_starts(void **state)
 	uint64_t out[2] = { 0, 7 };
 
 	(void)state;
-	assert_int_equal(ca_starts_find(starts, asm_at("split"), end_of("split"), run, 2, true, out, 1), 1);
+	assert_int_equal(ca_line_entries_find(starts, asm_at("split"), end_of("split"), run, 2, true, out, 1), 1);
 	assert_int_equal(out[0], asm_at("s_then"));
 	assert_int_equal(out[1], 7);
 	/* what cannot be decoded */
 	run[0].low = asm_at("broken");
 	run[1].low = asm_at("broken") + 1;
-	assert_int_equal(ca_starts_find(starts, asm_at("broken"), end_of("broken"), run, 2, true, out, 1), 1);
+	assert_int_equal(ca_line_entries_find(starts, asm_at("broken"), end_of("broken"), run, 2, true, out, 1), 1);
 	assert_int_equal(out[0], asm_at("broken"));
 	assert_int_equal(out[1], 7);
-	assert_int_equal(ca_starts_find(starts, asm_at("broken"), end_of("broken"), run, 2, true, out, 2), 2);
+	assert_int_equal(ca_line_entries_find(starts, asm_at("broken"), end_of("broken"), run, 2, true, out, 2), 2);
 	assert_int_equal(out[1], asm_at("broken") + 1);
 }
 
@@ -234,26 +234,26 @@ static void test_straight(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++)
-		if (ca_starts_straight(starts, asm_at(cases[i].function), end_of(cases[i].function),
+		if (ca_line_entries_straight(starts, asm_at(cases[i].function), end_of(cases[i].function),
 				       asm_at(cases[i].from), asm_at(cases[i].to)) != cases[i].straight)
 			fail_msg("%s: from %s to %s", cases[i].function, cases[i].from, cases[i].to);
-	assert_true(ca_starts_straight(starts, asm_at("straight"), end_of("straight"), asm_at("straight"),
+	assert_true(ca_line_entries_straight(starts, asm_at("straight"), end_of("straight"), asm_at("straight"),
 				       asm_at("straight") + 1));
 }
 
 static void test_refused(void **state)
 {
 	struct ca_loops *no_loops = NULL;
-	struct ca_starts *no_starts = NULL;
+	struct ca_line_entries *no_starts = NULL;
 	struct ca_err err;
 
 	(void)state;
 	assert_int_equal(ca_loops_open(&no_loops, fixture_path("flow.s"), &err), CA_ERR_UNSUPPORTED);
-	assert_int_equal(ca_starts_open(&no_starts, fixture_path("missing"), &err), CA_ERR_IO);
+	assert_int_equal(ca_line_entries_open(&no_starts, fixture_path("missing"), &err), CA_ERR_IO);
 	assert_null(no_loops);
 	assert_null(no_starts);
 	ca_loops_close(NULL);
-	ca_starts_close(NULL);
+	ca_line_entries_close(NULL);
 }
 
 int main(void)

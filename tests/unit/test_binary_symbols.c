@@ -1,5 +1,5 @@
-/* binary/symbols.c: which symbols become functions, under which name, from where to where. */
-#include "binary/table.h"
+/* binary/index/symbols.c: which symbols become functions, under which name, from where to where. */
+#include "core/table.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/asm_fixture.h"

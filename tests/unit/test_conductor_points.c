@@ -1,11 +1,11 @@
-/* causal/conductor_points.c: when points are looked for, chosen, stored, used again and dropped.
+/* causal/conductor/conductor_points.c: when points are looked for, chosen, stored, used again and dropped.
  * The scout, the runtimes and the index are played by this test; files, candidates and sweeps are
  * the real ones. */
-#include "causal/conductor_points.c"
+#include "causal/conductor/conductor_points.c"
 #include "tests/unit/unit.h"
 
 /* ---- the others' parts --------------------------------------------------------------------*/
-static enum ca_scout_wish wish;
+static enum ca_point_search_wish wish;
 static struct ca_site sites[3];
 static struct ca_candidate candidate[3];
 static const struct ca_candidates candidates = { .candidate = candidate, .n = 3 };
@@ -16,44 +16,44 @@ static uint64_t visited;
 static char said[8192], added[512];
 static int scout_mark;
 
-struct ca_scout *ca_scout_new(struct ca_session *session, struct ca_objects *objects, const struct ca_scope *scope)
+struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects, const struct ca_scope *scope)
 {
 	(void)session, (void)objects, (void)scope;
 	scouts++;
-	return (struct ca_scout *)&scout_mark;
+	return (struct ca_point_search *)&scout_mark;
 }
 
-void ca_scout_free(struct ca_scout *scout)
+void ca_point_search_free(struct ca_point_search *scout)
 {
 	(void)scout;
 }
 
-void ca_scout_sample(struct ca_scout *scout, const ca_place *frame, unsigned frames, bool waiting)
+void ca_point_search_sample(struct ca_point_search *scout, const ca_place *frame, unsigned frames, bool waiting)
 {
 	(void)scout, (void)frame, (void)frames, (void)waiting;
 	sampled++;
 }
 
-enum ca_scout_wish ca_scout_step(struct ca_scout *scout, uint64_t now)
+enum ca_point_search_wish ca_point_search_step(struct ca_point_search *scout, uint64_t now)
 {
 	(void)scout, (void)now;
 	return wish;
 }
 
-const struct ca_site *ca_scout_sites(const struct ca_scout *scout, size_t *n)
+const struct ca_site *ca_point_search_sites(const struct ca_point_search *scout, size_t *n)
 {
 	(void)scout;
 	*n = CA_COUNT(sites);
 	return sites;
 }
 
-void ca_scout_placed(struct ca_scout *scout, uint64_t now)
+void ca_point_search_placed(struct ca_point_search *scout, uint64_t now)
 {
 	(void)scout, (void)now;
 	placed_told++;
 }
 
-size_t ca_scout_choose(struct ca_scout *scout, const struct ca_candidates **out, size_t numbers[CA_CANDIDATES_CHOSEN])
+size_t ca_point_search_choose(struct ca_point_search *scout, const struct ca_candidates **out, size_t numbers[CA_CANDIDATES_CHOSEN])
 {
 	(void)scout;
 	*out = &candidates;
@@ -61,7 +61,7 @@ size_t ca_scout_choose(struct ca_scout *scout, const struct ca_candidates **out,
 	return chosen;
 }
 
-const char *ca_scout_reason(const struct ca_scout *scout)
+const char *ca_point_search_reason(const struct ca_point_search *scout)
 {
 	(void)scout;
 	return "because";
@@ -73,24 +73,24 @@ const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t mod
 	return NULL;
 }
 
-enum ca_progress_mode ca_progress_mode(const char *names)
+enum ca_requested_mode ca_requested_mode(const char *names)
 {
-	return !strcmp(names, "ask") ? CA_PROGRESS_ASK : *names ? CA_PROGRESS_NAMED : CA_PROGRESS_AUTO;
+	return !strcmp(names, "ask") ? CA_REQUESTED_ASK : *names ? CA_REQUESTED_NAMED : CA_REQUESTED_AUTO;
 }
 
-enum ca_status ca_progress_add(struct ca_progress *progress, const char *names, struct ca_err *err)
+enum ca_status ca_requested_add(struct ca_requested *progress, const char *names, struct ca_err *err)
 {
 	(void)progress, (void)err;
 	snprintf(added, sizeof added, "%s", names);
 	return CA_OK;
 }
 
-void ca_progress_index(struct ca_progress *progress, const struct ca_index *index, uint32_t module)
+void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, uint32_t module)
 {
 	(void)progress, (void)index, (void)module;
 }
 
-void ca_slog_restart(struct ca_slog *log, uint64_t first)
+void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 {
 	(void)log, (void)first;
 }
@@ -242,7 +242,7 @@ static void test_phases(void **state)
 	patched = true;
 	assert_true(step(2 * (uint64_t)SECOND));
 	assert_string_equal(added, "lib.so!second;first");
-	assert_int_equal(session->wanted_anywhere, 1);
+	assert_int_equal(session->requested_anywhere, 1);
 	/* until somebody passes it, or long enough */
 	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT));
 	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT + 1));
@@ -554,7 +554,7 @@ static void test_asking(void **state)
 	open_points();
 	p = conductor.points;
 	step(1);
-	p->n = ca_scout_choose(p->scout, &p->set, p->chosen);
+	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
 	assert_int_equal(pipe(pair), 0);
 	p->terminal = pair[0];
 	/* what is never passed is not offered */
@@ -578,7 +578,7 @@ static void test_asking(void **state)
 	close(pair[1]);
 	/* the program ends before he answers: what was offered as the best */
 	p->over = false;
-	p->n = ca_scout_choose(p->scout, &p->set, p->chosen);
+	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
 	ca_choice_fini(&p->choice);
 	enter(p, ASKING, 9);
 	chosen = 0;

@@ -1,6 +1,6 @@
-/* binary/plan_code.c: what each kind of instruction is taken for, and its relocatable copies, byte
- * by byte. test_plan.c holds the plans of whole binaries against capstone. */
-#include "binary/plan_code.h"
+/* binary/plan/plan_code.c: what each kind of instruction is taken for, and its relocatable copies, byte
+ * by byte. test_plan_function.c holds the plans of whole binaries against capstone. */
+#include "binary/plan/plan_code.h"
 #include "tests/unit/unit.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* binary/plan*.c: the sites of small functions, one by one, and why there are none. test_plan.c
+/* binary/plan*.c: the sites of small functions, one by one, and why there are none. test_plan_function.c
  * checks that whatever is planned for whole binaries is right. */
-#include "binary/plan.h"
+#include "binary/plan/plan.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/asm_fixture.h"

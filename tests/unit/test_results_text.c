@@ -1,6 +1,6 @@
-/* causal/results_json.c, causal/coz.c: which bytes are text, and Coz's format line by line. */
-#include "causal/profile.h"
-#include "causal/results_json.h"
+/* causal/results/results_json.c, causal/results/coz.c: which bytes are text, and Coz's format line by line. */
+#include "causal/results/profile.h"
+#include "causal/results/results_json.h"
 #include "tests/unit/unit.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@ OUT ?= bin
 CC = gcc
 CLANG ?= $(shell command -v clang)
 RUSTC ?= $(shell command -v rustc)
-CAUSAL_INC ?= $(SRC)/../../../causal
+CAUSAL_INC ?= $(SRC)/../../../include
 COZ_INC ?= /usr/include
 COMMON = -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 

@@ -1,0 +1,154 @@
+/* Separate debug files: /usr/lib/debug/.build-id/xx/rest.debug first, then the name in
+ * .gnu_debuglink beside the binary, in .debug/ below it, and below /usr/lib/debug.
+ * A file counts only if it matches: by equal build-ids, or by the link's CRC where a
+ * build-id is missing on either side. Driver's process. */
+#include "binary/index/debugfile.h"
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEBUG_ROOT "/usr/lib/debug"
+
+static bool has_section(Elf *elf, const char *name)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *own =
+			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+		if (own && strcmp(own, name) == 0 && shdr.sh_type != SHT_NOBITS)
+			return true;
+	}
+	return false;
+}
+
+/* The CRC of .gnu_debuglink: CRC-32 with the polynomial of IEEE 802.3, reflected. */
+static uint32_t crc_step(const uint32_t table[256], uint32_t crc, const uint8_t *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		crc = table[(crc ^ at[i]) & 0xff] ^ crc >> 8;
+	return crc;
+}
+
+static bool file_crc(int fd, uint32_t *out)
+{
+	uint8_t buffer[1 << 15];
+	uint32_t table[256], crc = 0xffffffff;
+	off_t at = 0;
+	ssize_t n;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t value = i;
+		for (int bit = 0; bit < 8; bit++)
+			value = value >> 1 ^ (value & 1 ? 0xedb88320 : 0);
+		table[i] = value;
+	}
+	while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+		crc = crc_step(table, crc, buffer, (size_t)n);
+		at += n;
+	}
+	*out = ~crc;
+	return n == 0;
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* link_crc: NULL when found by build-id. */
+static bool matches(const struct ca_object *object, int fd, Elf *elf, const uint32_t *link_crc)
+{
+	const void *id;
+	uint32_t crc;
+	ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
+
+	if (size > 0 && object->build_id_size > 0)
+		return (size_t)size == object->build_id_size &&
+		       memcmp(id, object->build_id, (size_t)size) == 0;
+	return link_crc && file_crc(fd, &crc) && crc == *link_crc;
+}
+
+/* True when the search is over. */
+static bool try_file(struct ca_object *object, const char *path, const uint32_t *link_crc,
+		     ca_index_warning *warning, void *context)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	Elf *elf = NULL;
+
+	if (fd < 0)
+		return false;
+	if (is_same_file(fd, object->fd))
+		goto no;
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !matches(object, fd, elf, link_crc)) {
+		char text[PATH_MAX + 100];
+		snprintf(text, sizeof(text), "%s: does not belong to %s; left out", path,
+			 object->path);
+		if (warning)
+			warning(context, text);
+		goto no;
+	}
+	object->debug_path = strdup(path);
+	object->debug_fd = fd;
+	object->debug = elf;
+	return true;
+no:
+	elf_end(elf);
+	close(fd);
+	return false;
+}
+
+static bool find_by_build_id(struct ca_object *object, ca_index_warning *warning, void *context)
+{
+	char path[sizeof(DEBUG_ROOT "/.build-id/") + 2 * sizeof(object->build_id) + 8];
+	int n = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", object->build_id[0]);
+
+	if (object->build_id_size < 2)
+		return false;
+	for (size_t i = 1; i < object->build_id_size; i++)
+		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", object->build_id[i]);
+	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
+	return try_file(object, path, NULL, warning, context);
+}
+
+static void find_by_link(struct ca_object *object, ca_index_warning *warning, void *context)
+{
+	static const char *const place[][2] = { { "", "" }, { "", "/.debug" }, { DEBUG_ROOT, "" } };
+	GElf_Word crc;
+	const char *name = dwelf_elf_gnu_debuglink(object->elf, &crc);
+	const char *slash = strrchr(object->path, '/');
+	char directory[PATH_MAX], path[2 * PATH_MAX];
+
+	if (!name || !*name || strchr(name, '/'))
+		return;
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - object->path) : 1,
+		 slash ? object->path : ".");
+	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
+		snprintf(path, sizeof(path), "%s%s%s/%s", place[i][0], directory, place[i][1],
+			 name);
+		if (try_file(object, path, &crc, warning, context))
+			return;
+	}
+}
+
+void ca_debugfile_find(struct ca_object *object, ca_index_warning *warning, void *context)
+{
+	if (has_section(object->elf, ".debug_info") || has_section(object->elf, ".zdebug_info"))
+		return;
+	if (!find_by_build_id(object, warning, context))
+		find_by_link(object, warning, context);
+}

@@ -1,0 +1,379 @@
+/* The functions of a binary, from three sources in this order: symbol tables (the file's own,
+ * its dynamic one, the debug file's), DWARF subprograms, and the ranges of call frame
+ * information that nobody has named. Aliases are folded, symbols without a size reach to
+ * whatever comes next, .cold parts join their function. PLT entries and IFUNC symbols are
+ * not functions that a program spends time in, and are left out. Driver's process. */
+#include "binary/index/build.h"
+#include <gelf.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A function in the making; vectors of them are sorted by low. */
+struct candidate {
+	uint32_t low, high; /* equal: size unknown */
+	uint32_t linkage, name;
+	uint32_t file, line;
+	uint32_t source; /* ordinal of the symbol's source file; 0: global or unknown */
+	uint32_t owner;  /* of the subprogram + 1; 0: none */
+	uint16_t rank;   /* of several names for one address the lowest wins */
+	bool hidden, weak_claim, synthetic, entry;
+};
+
+static uint16_t rank_of(const GElf_Sym *sym, const char *name)
+{
+	unsigned rank = GELF_ST_TYPE(sym->st_info) == STT_FUNC ? 0 : 1000;
+	unsigned bind = GELF_ST_BIND(sym->st_info);
+
+	rank += bind == STB_GLOBAL ? 0 : bind == STB_WEAK ? 100 : 200;
+	/* of "write", "__write", "__GI___write" people know the first */
+	return (uint16_t)(rank + (unsigned)strspn(name, "_") % 50);
+}
+
+static void add_symbol(struct ca_build *build, struct ca_vec *found, const GElf_Sym *sym,
+		       const char *name, uint32_t source)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info), bind = GELF_ST_BIND(sym->st_info);
+	const struct ca_text *text = ca_object_text(&build->object, sym->st_value);
+
+	if (!text || text->plt || sym->st_shndx == SHN_UNDEF || !*name)
+		return;
+	/* assembly that does not say what it defines: believe global labels only */
+	bool label = type == STT_NOTYPE && bind == STB_GLOBAL;
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
+		return;
+	struct candidate *new = ca_vec_push(found);
+	if (!new)
+		return;
+	uint64_t room = text->high - sym->st_value;
+	new->low = (uint32_t)(sym->st_value - build->object.base);
+	new->high = new->low + (uint32_t)(sym->st_size < room ? sym->st_size : room);
+	new->linkage = ca_strings_put(&build->strings, name);
+	new->source = bind == STB_LOCAL ? source : 0;
+	new->rank = rank_of(sym, name);
+	new->hidden = type == STT_GNU_IFUNC;
+	new->weak_claim = label;
+}
+
+static void read_table(struct ca_build *build, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr,
+		       struct ca_vec *found)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	GElf_Sym sym;
+	uint32_t source = 1;
+
+	if (!data || shdr->sh_entsize == 0)
+		return;
+	for (size_t i = 1; i < shdr->sh_size / shdr->sh_entsize; i++) {
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		const char *name = elf_strptr(elf, shdr->sh_link, sym.st_name);
+		if (GELF_ST_TYPE(sym.st_info) == STT_FILE)
+			source++;
+		else if (name)
+			add_symbol(build, found, &sym, name, source);
+	}
+}
+
+static void read_tables(struct ca_build *build, Elf *elf, struct ca_vec *found)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &shdr) &&
+		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
+			read_table(build, elf, scn, &shdr, found);
+}
+
+/* One candidate per address. Hidden only if all its names are. */
+static void fold_aliases(struct ca_vec *found)
+{
+	struct candidate *at = found->at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->n; i++) {
+		struct candidate *last = n > 0 ? &at[n - 1] : NULL;
+		if (!last || last->low != at[i].low) {
+			at[n++] = at[i];
+			continue;
+		}
+		uint32_t high = last->high > at[i].high ? last->high : at[i].high;
+		if (last->hidden != at[i].hidden ? last->hidden : at[i].rank < last->rank)
+			*last = at[i];
+		last->high = high;
+	}
+	found->n = n;
+}
+
+static const struct ca_frame *frame_from(const struct ca_build *build, uint32_t low)
+{
+	const struct ca_frame *frame = build->frames.at;
+	size_t from = 0, to = build->frames.n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		if (frame[middle].low < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < build->frames.n ? &frame[from] : NULL;
+}
+
+/* Symbols without a size: as far as their frame says, else up to what comes next. */
+static void size_up(const struct ca_build *build, struct ca_vec *found)
+{
+	struct candidate *at = found->at;
+
+	for (size_t i = 0; i < found->n; i++) {
+		if (at[i].high > at[i].low)
+			continue;
+		const struct ca_frame *frame = frame_from(build, at[i].low);
+		const struct ca_text *text =
+			ca_object_text(&build->object, build->object.base + at[i].low);
+		uint32_t high = (uint32_t)(text->high - build->object.base);
+		if (i + 1 < found->n && at[i + 1].low < high)
+			high = at[i + 1].low;
+		if (frame && frame->low == at[i].low)
+			high = frame->high;
+		else if (frame && frame->low < high)
+			high = frame->low;
+		at[i].high = high;
+	}
+}
+
+/* Labels inside a function are not functions. */
+static void drop_labels(struct ca_vec *found)
+{
+	struct candidate *at = found->at;
+	uint32_t covered = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < found->n; i++) {
+		if (at[i].weak_claim && at[i].low < covered)
+			continue;
+		if (!at[i].weak_claim && at[i].high > covered)
+			covered = at[i].high;
+		at[n++] = at[i];
+	}
+	found->n = n;
+}
+
+/* Both sorted: what DWARF knows of the symbols; subprograms without a symbol join. */
+static void add_subprograms(const struct ca_build *build, struct ca_vec *found)
+{
+	const struct ca_subprogram *sub = build->subprograms.at;
+	struct ca_vec extra = { .size = sizeof(struct candidate) };
+	struct candidate *at = found->at;
+	uint32_t covered = 0, last = UINT32_MAX;
+
+	for (size_t i = 0, k = 0; i < build->subprograms.n; i++) {
+		for (; k < found->n && at[k].low < sub[i].low; k++)
+			if (at[k].high > covered)
+				covered = at[k].high;
+		bool known = k < found->n && at[k].low == sub[i].low;
+		struct candidate *to = known ? &at[k] : NULL;
+		if (!known && sub[i].low >= covered && sub[i].low != last) {
+			to = ca_vec_push(&extra);
+			if (to)
+				*to = (struct candidate){ .low = sub[i].low,
+							  .high = sub[i].high,
+							  .linkage = sub[i].linkage,
+							  .name = sub[i].name };
+		}
+		last = sub[i].low;
+		if (!to || to->owner)
+			continue;
+		to->owner = sub[i].owner + 1;
+		to->entry = sub[i].entry;
+		to->file = sub[i].file;
+		to->line = sub[i].line;
+	}
+	ca_vec_add(found, extra.at, extra.n);
+	ca_vec_free(&extra);
+	ca_vec_sort(found);
+}
+
+static void add_frames(struct ca_build *build, struct ca_vec *found)
+{
+	const struct ca_frame *frame = build->frames.at;
+	struct ca_vec extra = { .size = sizeof(struct candidate) };
+	const struct candidate *at = found->at;
+	uint32_t covered = 0;
+	char name[32];
+
+	for (size_t i = 0, k = 0; i < build->frames.n; i++) {
+		uint64_t address = build->object.base + frame[i].low;
+		const struct ca_text *text = ca_object_text(&build->object, address);
+		for (; k < found->n && at[k].low <= frame[i].low; k++)
+			if (at[k].high > covered)
+				covered = at[k].high;
+		if (frame[i].low < covered || !text || text->plt)
+			continue;
+		struct candidate *new = ca_vec_push(&extra);
+		if (!new)
+			break;
+		snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)address);
+		*new = (struct candidate){ .low = frame[i].low,
+					   .high = frame[i].high,
+					   .name = ca_strings_put(&build->strings, name),
+					   .synthetic = true };
+	}
+	ca_vec_add(found, extra.at, extra.n);
+	ca_vec_free(&extra);
+	ca_vec_sort(found);
+}
+
+static uint32_t demangled(struct ca_build *build, uint32_t linkage)
+{
+	char *text = ca_demangle(ca_strings_get(&build->strings, linkage));
+	uint32_t name = text && *text ? ca_strings_put(&build->strings, text) : linkage;
+
+	free(text);
+	return name;
+}
+
+static void emit(struct ca_build *build, const struct candidate *from)
+{
+	struct ca_record_function *to = ca_vec_push(&build->part[CA_PART_FUNCTIONS]);
+
+	if (!to)
+		return;
+	*to = (struct ca_record_function){
+		.low = from->low,
+		.high = from->high,
+		.linkage = from->linkage,
+		.name = from->name ? from->name : demangled(build, from->linkage),
+		.file = from->file,
+		.line = from->line,
+		.next = (uint32_t)build->part[CA_PART_FUNCTIONS].n - 1,
+		.flags = from->synthetic ? CA_FUNCTION_SYNTHETIC : 0,
+	};
+}
+
+static void join(struct ca_record_function *function, uint32_t head, uint32_t part)
+{
+	struct ca_record_function *from = &function[head], *to = &function[part];
+
+	if (head == part || to->next != part || (to->flags & CA_FUNCTION_PART))
+		return;
+	to->next = from->next;
+	from->next = part;
+	to->name = from->name;
+	to->linkage = from->linkage;
+	to->file = from->file;
+	to->line = from->line;
+	to->flags |= CA_FUNCTION_PART;
+}
+
+static const void *key(uint64_t high, uint64_t low)
+{
+	return (const void *)(uintptr_t)((high << 24 ^ low) + 1);
+}
+
+/* Ranges of one subprogram belong together. */
+static void join_by_owner(struct ca_build *build, const struct candidate *from, size_t n)
+{
+	struct ca_record_function *function = build->part[CA_PART_FUNCTIONS].at;
+	struct ca_pointers heads = { 0 };
+	bool known;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *head = from[i].owner && from[i].entry
+					 ? ca_pointers_find(&heads, key(0, from[i].owner), &known)
+					 : NULL;
+		if (head && !known)
+			*head = i;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!from[i].owner || from[i].entry)
+			continue;
+		const uint32_t *head = ca_pointers_find(&heads, key(0, from[i].owner), &known);
+		if (head && known)
+			join(function, *head, i);
+	}
+	ca_pointers_free(&heads);
+}
+
+/* "foo.cold" and "foo.cold.7" to the length of "foo"; 0 for all others. */
+static size_t cold_stem(const char *name)
+{
+	const char *dot = strstr(name, ".cold");
+
+	if (!dot || dot == name || dot[5 + strspn(dot + 5, ".0123456789")] != '\0')
+		return 0;
+	return (size_t)(dot - name);
+}
+
+/* Without DWARF the names say it: foo.cold belongs to the foo of the same source file. */
+static void join_by_name(struct ca_build *build, const struct candidate *from, size_t n)
+{
+	struct ca_record_function *function = build->part[CA_PART_FUNCTIONS].at;
+	struct ca_pointers heads = { 0 };
+	bool known, known_too;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *head =
+			from[i].linkage
+				? ca_pointers_find(&heads, key(from[i].linkage, from[i].source),
+						   &known)
+				: NULL;
+		if (head && !known)
+			*head = i;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = ca_strings_get(&build->strings, from[i].linkage);
+		size_t length = cold_stem(name);
+		if (length == 0)
+			continue;
+		char *stem = strndup(name, length);
+		uint32_t id = stem ? ca_strings_add(&build->strings, stem, length) : 0;
+		free(stem);
+		const uint32_t *near = ca_pointers_find(&heads, key(id, from[i].source), &known);
+		uint32_t head = near && known ? *near : CA_INDEX_NOTHING;
+		const uint32_t *far = ca_pointers_find(&heads, key(id, 0), &known_too);
+		if (head == CA_INDEX_NOTHING && far && known_too)
+			head = *far;
+		if (head < n)
+			join(function, head, i);
+	}
+	ca_pointers_free(&heads);
+}
+
+static size_t drop_hidden(struct candidate *at, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!at[i].hidden && at[i].low < at[i].high)
+			at[kept++] = at[i];
+	return kept;
+}
+
+void ca_symbols_read(struct ca_build *build)
+{
+	struct ca_vec found = { .size = sizeof(struct candidate) };
+	struct ca_vec *functions = &build->part[CA_PART_FUNCTIONS];
+
+	read_tables(build, build->object.elf, &found);
+	if (build->object.debug)
+		read_tables(build, build->object.debug, &found);
+	ca_vec_sort(&found);
+	fold_aliases(&found);
+	size_up(build, &found);
+	drop_labels(&found);
+	add_subprograms(build, &found);
+	add_frames(build, &found);
+	found.n = drop_hidden(found.at, found.n);
+	for (size_t i = 0; i < found.n; i++)
+		emit(build, (struct candidate *)found.at + i);
+	if (functions->n == found.n) {
+		join_by_owner(build, found.at, found.n);
+		join_by_name(build, found.at, found.n);
+	}
+	functions->failed |= found.failed;
+	ca_build_nest(functions, offsetof(struct ca_record_function, parent));
+	ca_vec_free(&found);
+}

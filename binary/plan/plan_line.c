@@ -1,0 +1,202 @@
+/* Sites of a line's calls. S is what the line's calls do, not the few instructions between:
+ * each call enters, and the place that it returns to leaves again. Where the two are too near
+ * for two jumps they become one site. */
+#include "binary/plan/plan_parts.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_WORK = 20, NONE = -1, UNKNOWN = -2 };
+
+/* The work on one function that the line has code in. */
+struct walk {
+	struct ca_plan_output *out;
+	const struct ca_insn *insn; /* the whole function */
+	size_t n;
+	bool whole; /* else only a piece of it: no symbol says where it ends */
+	const struct ca_range *range;
+	size_t ranges;
+	long back; /* where the call before returns to, without a site yet; NONE */
+	unsigned own;
+	bool loops;
+};
+
+static bool is_call(const struct ca_insn *i)
+{
+	return i->kind == CA_INSN_CALL || i->kind == CA_INSN_CALL_INDIRECT;
+}
+
+static unsigned bytes_between(const struct walk *w, size_t from, size_t to)
+{
+	return (unsigned)(w->insn[to].address - w->insn[from].address);
+}
+
+/* May it run with the return address of the call behind it on the stack already? */
+static bool fits_before_call(const struct ca_insn *i)
+{
+	return i->kind == CA_INSN_PLAIN && ca_insn_is_movable(i) && !i->uses_sp;
+}
+
+/* The instructions before a short call that a jump's worth of bytes takes. */
+static size_t reach_back(const struct walk *w, size_t call)
+{
+	size_t first = call, lowest = w->back == NONE ? 0 : (size_t)w->back;
+	unsigned bytes = w->insn[call].size;
+
+	while (bytes < CA_JUMP_LENGTH && first > lowest && !w->insn[first].is_target &&
+	       fits_before_call(&w->insn[first - 1]) &&
+	       !ca_plan_overlaps(w->out, w->insn[first - 1].address, w->insn[first].address))
+		bytes += w->insn[--first].size;
+	return first;
+}
+
+/* Can the exit of the call before and this call be one site? */
+static bool can_join(const struct walk *w, size_t back, size_t call)
+{
+	for (size_t i = back; i < call; i++)
+		if (!fits_before_call(&w->insn[i]) || (i > back && w->insn[i].is_target))
+			return false;
+	return back == call || !w->insn[call].is_target;
+}
+
+static bool plan_call(struct walk *w, size_t first, size_t call, bool joined)
+{
+	struct ca_site *site = &w->out->site[w->out->n];
+	const struct ca_insn *insn = w->insn;
+
+	if (w->out->n == w->out->max ||
+	    ca_plan_overlaps(w->out, insn[first].address, insn[call].address + insn[call].size))
+		return false;
+	ca_code_begin(site, w->out->module, CA_SITE_CALL, insn[first].address);
+	site->flags = CA_SITE_BY_CALL;
+	if (joined && !ca_code_hook(site, CA_SITE_EXIT))
+		return false;
+	for (size_t i = first; i < call; i++)
+		if (!ca_code_copy(site, &insn[i]))
+			return false;
+	if (!ca_code_hook(site, CA_SITE_ENTER) || !ca_code_copy_called(site, &insn[call]))
+		return false;
+	ca_plan_finish(w->out, false);
+	return true;
+}
+
+/* Behind a call: the thread is back. */
+static bool plan_back(struct walk *w, size_t at, uint64_t limit)
+{
+	struct ca_site *site = &w->out->site[w->out->n];
+
+	if (w->out->n == w->out->max || w->insn[at].kind == CA_INSN_STRANGE ||
+	    w->insn[at].kind == CA_INSN_CALL_INDIRECT)
+		return false;
+	ca_code_begin(site, w->out->module, CA_SITE_EXIT, w->insn[at].address);
+	if (!ca_code_hook(site, CA_SITE_EXIT) || !ca_plan_forward(site, w->insn, w->n, at, limit) ||
+	    ca_plan_overlaps(w->out, site->address, site->address + site->length))
+		return false;
+	ca_plan_finish(w->out, false);
+	return true;
+}
+
+/* Index of the instruction that a call at insn[at] returns to, or NONE: it does not. A progress
+ * point there still counts as inside. */
+static long returns_to(const struct walk *w, size_t at)
+{
+	size_t next = at + 1, last = w->n;
+
+	while (next < w->n && ca_insn_is_point(&w->insn[next]))
+		next++;
+	while (last > next && w->insn[last - 1].is_pad)
+		last--;
+	if (next >= last && !w->whole)
+		return UNKNOWN;
+	/* at the function's end, or before ud2: the callee does not return */
+	return next < last && w->insn[next].kind != CA_INSN_END ? (long)next : NONE;
+}
+
+static bool step_call(struct walk *w, size_t call)
+{
+	size_t first = reach_back(w, call);
+	bool joined = false;
+
+	if (w->back != NONE) {
+		size_t back = (size_t)w->back;
+
+		joined = (back == call || bytes_between(w, back, first) < CA_JUMP_LENGTH) &&
+			 can_join(w, back, call);
+		if (joined)
+			first = back;
+		else if (back == call || !plan_back(w, back, w->insn[first].address))
+			return false;
+	}
+	if (!plan_call(w, first, call, joined))
+		return false;
+	w->back = returns_to(w, call);
+	return w->back != UNKNOWN;
+}
+
+static bool walk(struct walk *w)
+{
+	w->back = NONE;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct ca_insn *in = &w->insn[i];
+
+		if (!ca_plan_in_ranges(w->range, w->ranges, in->address))
+			continue;
+		if ((in->kind == CA_INSN_JUMP || in->kind == CA_INSN_JUMP_IF) && in->target <= in->address &&
+		    ca_plan_in_ranges(w->range, w->ranges, in->target))
+			w->loops = true;
+		if (!is_call(in))
+			w->own++;
+		else if (!step_call(w, i))
+			return false;
+	}
+	return w->back == NONE || plan_back(w, (size_t)w->back, UINT64_MAX);
+}
+
+/* The function around a range, or, where there is no symbol, the range and a little more. */
+static struct ca_insn *decode_around(struct ca_text *text, const struct ca_range *range, uint64_t *low,
+				     uint64_t *high, struct walk *w)
+{
+	struct ca_insn *insn;
+
+	w->whole = true;
+	if (ca_text_function(text, range->low, low, high) && range->high <= *high)
+		return ca_text_decode_all(text, *low, *high, &w->n);
+	w->whole = false;
+	*low = range->low;
+	*high = range->high + CA_SITE_BYTES;
+	insn = ca_text_decode_all(text, *low, *high, &w->n);
+	if (!insn) { /* the text ends there, or data follow */
+		*high = range->high;
+		insn = ca_text_decode_all(text, *low, *high, &w->n);
+	}
+	return insn;
+}
+
+enum ca_status ca_plan_line(struct ca_plan *plan, uint32_t module, const struct ca_range *range,
+			    size_t ranges, struct ca_site *out, size_t max, size_t *count, bool *self,
+			    struct ca_err *err)
+{
+	struct ca_plan_output o = { .site = out, .max = max, .module = module };
+	struct walk w = { .out = &o, .range = range, .ranges = ranges };
+	struct ca_range *done = calloc(ranges, sizeof *done);
+	size_t dones = 0;
+	bool ok = done;
+
+	for (size_t r = 0; r < ranges && ok; r++) {
+		struct ca_insn *insn;
+		uint64_t low, high;
+
+		if (ca_plan_in_ranges(done, dones, range[r].low))
+			continue;
+		insn = decode_around(plan->text, &range[r], &low, &high, &w);
+		w.insn = insn;
+		ok = insn && walk(&w);
+		free(insn);
+		done[dones++] = (struct ca_range){ .low = low, .high = high };
+	}
+	free(done);
+	if (!ok)
+		return ca_err_set(err, CA_ERR_UNSUPPORTED, "a call on the line cannot be patched");
+	*count = o.n;
+	*self = w.loops || w.own > OWN_WORK * (o.n ? o.n : 1);
+	return CA_OK;
+}

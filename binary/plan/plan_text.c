@@ -1,0 +1,376 @@
+/* An ELF file as planning reads it: text, symbols, pointers, stack depths; see plan_code.h. */
+#include "binary/plan/plan_code.h"
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PARTS = 32, DWARF_RSP = 7 };
+
+struct function {
+	uint64_t low, high;
+	bool cold;
+};
+struct part {
+	uint64_t low, high;
+	const uint8_t *bytes;
+	bool text;
+};
+struct pointer {
+	uint64_t at, value;
+};
+struct list { /* grows; n items of `size` bytes */
+	void *item;
+	size_t n, room;
+};
+struct ca_text {
+	int fd;
+	Elf *elf;
+	Dwarf_CFI *cfi;
+	struct ca_disassembler *disassembler;
+	struct part part[PARTS];
+	unsigned parts;
+	struct list functions; /* struct function, sorted by low */
+	struct list pointers;  /* struct pointer, sorted by at: relocated ones */
+	struct list links;     /* struct part: linkage tables */
+	uint64_t rseq_low, rseq_high;
+};
+
+static void *grow(struct list *list, size_t size)
+{
+	if (list->n == list->room) {
+		void *more = realloc(list->item, (2 * list->room + 64) * size);
+
+		if (!more)
+			return NULL;
+		list->item = more;
+		list->room = 2 * list->room + 64;
+	}
+	return (char *)list->item + list->n++ * size;
+}
+
+/* ---- the file ------------------------------------------------------------------------- */
+static void read_parts(struct ca_text *t, const uint8_t *image, size_t size)
+{
+	size_t headers = 0;
+
+	elf_getphdrnum(t->elf, &headers);
+	for (size_t i = 0; i < headers && t->parts < PARTS; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(t->elf, (int)i, &ph) || ph.p_type != PT_LOAD || ph.p_filesz > size ||
+		    ph.p_offset > size - ph.p_filesz)
+			continue;
+		t->part[t->parts++] = (struct part){ .low = ph.p_vaddr,
+						     .high = ph.p_vaddr + ph.p_filesz,
+						     .bytes = image + ph.p_offset,
+						     .text = ph.p_flags & PF_X };
+	}
+}
+
+/* One address order for all lists. Their items begin with the address. */
+static int by_address(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof x);
+	memcpy(&y, b, sizeof y);
+	return x < y ? -1 : x > y;
+}
+
+static void sort(struct list *list, size_t size)
+{
+	if (list->n)
+		qsort(list->item, list->n, size, by_address);
+}
+
+static void read_symbols(struct ca_text *t, Elf_Scn *section, const GElf_Shdr *sh)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	for (size_t i = 0; data && sh->sh_entsize && i < sh->sh_size / sh->sh_entsize; i++) {
+		struct function *f;
+		const char *name;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym) || sym.st_shndx == SHN_UNDEF || !sym.st_size ||
+		    (GELF_ST_TYPE(sym.st_info) != STT_FUNC && GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC))
+			continue;
+		name = elf_strptr(t->elf, sh->sh_link, sym.st_name);
+		f = grow(&t->functions, sizeof *f);
+		if (!f)
+			return;
+		*f = (struct function){ sym.st_value, sym.st_value + sym.st_size,
+					name && strstr(name, ".cold") };
+	}
+}
+
+static void read_relocations(struct ca_text *t, Elf_Scn *section, const GElf_Shdr *sh)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	for (size_t i = 0; data && sh->sh_entsize && i < sh->sh_size / sh->sh_entsize; i++) {
+		struct pointer *p;
+		GElf_Rela rela;
+
+		if (!gelf_getrela(data, (int)i, &rela) || GELF_R_TYPE(rela.r_info) != R_X86_64_RELATIVE)
+			continue;
+		p = grow(&t->pointers, sizeof *p);
+		if (!p)
+			return;
+		*p = (struct pointer){ rela.r_offset, (uint64_t)rela.r_addend };
+	}
+}
+
+static void read_sections(struct ca_text *t)
+{
+	Elf_Scn *section = NULL;
+	size_t names = 0;
+
+	elf_getshdrstrndx(t->elf, &names);
+	while ((section = elf_nextscn(t->elf, section))) {
+		const char *name;
+		GElf_Shdr sh;
+
+		if (!gelf_getshdr(section, &sh))
+			continue;
+		name = elf_strptr(t->elf, names, sh.sh_name);
+		if (!name)
+			name = "";
+		if (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM)
+			read_symbols(t, section, &sh);
+		if (sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
+			read_relocations(t, section, &sh);
+		if (!strncmp(name, ".plt", 4)) {
+			struct part *p = grow(&t->links, sizeof *p);
+
+			if (p)
+				*p = (struct part){ .low = sh.sh_addr, .high = sh.sh_addr + sh.sh_size };
+		}
+		if (!strcmp(name, "__rseq_cs")) {
+			t->rseq_low = sh.sh_addr;
+			t->rseq_high = sh.sh_addr + sh.sh_size;
+		}
+	}
+	sort(&t->functions, sizeof(struct function));
+	sort(&t->pointers, sizeof(struct pointer));
+}
+
+enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_err *err)
+{
+	struct ca_text *t = calloc(1, sizeof *t);
+	GElf_Ehdr header;
+	const char *image;
+	size_t size;
+
+	if (!t)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	elf_version(EV_CURRENT);
+	t->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (t->fd < 0) {
+		ca_err_set(err, CA_ERR_IO, "%s: %s", path, strerror(errno));
+		free(t);
+		return CA_ERR_IO;
+	}
+	t->elf = elf_begin(t->fd, ELF_C_READ_MMAP, NULL);
+	image = t->elf ? elf_rawfile(t->elf, &size) : NULL;
+	if (!image || !gelf_getehdr(t->elf, &header) || header.e_machine != EM_X86_64 ||
+	    gelf_getclass(t->elf) != ELFCLASS64) {
+		ca_text_close(t);
+		return ca_err_set(err, CA_ERR_UNSUPPORTED, "%s is not an x86-64 ELF file", path);
+	}
+	t->disassembler = ca_insn_open();
+	if (!t->disassembler) {
+		ca_text_close(t);
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	}
+	read_parts(t, (const uint8_t *)image, size);
+	read_sections(t);
+	t->cfi = dwarf_getcfi_elf(t->elf);
+	*text = t;
+	return CA_OK;
+}
+
+void ca_text_close(struct ca_text *t)
+{
+	if (!t)
+		return;
+	ca_insn_close(t->disassembler);
+	if (t->cfi)
+		dwarf_cfi_end(t->cfi);
+	if (t->elf)
+		elf_end(t->elf);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->functions.item);
+	free(t->pointers.item);
+	free(t->links.item);
+	free(t);
+}
+
+bool ca_text_part(struct ca_text *t, unsigned i, uint64_t *low, uint64_t *high, const uint8_t **bytes)
+{
+	for (unsigned k = 0; k < t->parts; k++) {
+		if (!t->part[k].text || i--)
+			continue;
+		*low = t->part[k].low;
+		*high = t->part[k].high;
+		*bytes = t->part[k].bytes;
+		return true;
+	}
+	return false;
+}
+
+/* ---- look-ups --------------------------------------------------------------------------- */
+/* The last item that begins at or below the address; the list's length if none does. */
+static size_t last_at(const struct list *list, size_t size, uint64_t address)
+{
+	size_t a = 0, b = list->n;
+
+	while (a < b) {
+		size_t middle = (a + b) / 2;
+		uint64_t at;
+
+		memcpy(&at, (const char *)list->item + middle * size, sizeof at);
+		if (at <= address)
+			a = middle + 1;
+		else
+			b = middle;
+	}
+	return a ? a - 1 : list->n;
+}
+
+static const struct function *function_at(const struct ca_text *t, uint64_t address)
+{
+	size_t i = last_at(&t->functions, sizeof(struct function), address);
+	const struct function *list = t->functions.item, *best = NULL;
+
+	/* aliases: the longest of those that begin at the same place */
+	for (size_t k = i; i < t->functions.n && k < t->functions.n && list[k].low == list[i].low; k--)
+		if (!best || list[k].high > best->high)
+			best = &list[k];
+	return best && address < best->high ? best : NULL;
+}
+
+bool ca_text_function(struct ca_text *t, uint64_t address, uint64_t *low, uint64_t *high)
+{
+	const struct function *f = function_at(t, address);
+
+	if (!f)
+		return false;
+	*low = f->low;
+	*high = f->high;
+	return true;
+}
+
+bool ca_text_is_entry(struct ca_text *t, uint64_t address)
+{
+	const struct function *f = function_at(t, address);
+	const struct part *link = t->links.item;
+
+	for (size_t i = 0; i < t->links.n; i++)
+		if (address >= link[i].low && address < link[i].high)
+			return true;
+	return f && f->low == address && !f->cold;
+}
+
+bool ca_text_is_cold(struct ca_text *t, uint64_t address, uint64_t *low, uint64_t *high)
+{
+	const struct function *f = function_at(t, address);
+
+	if (!f || !f->cold)
+		return false;
+	*low = f->low;
+	*high = f->high;
+	return true;
+}
+
+bool ca_text_read(struct ca_text *t, uint64_t address, void *to, size_t n)
+{
+	for (unsigned i = 0; i < t->parts; i++) {
+		const struct part *p = &t->part[i];
+
+		if (address < p->low || address >= p->high || p->high - address < n)
+			continue;
+		memcpy(to, p->bytes + (address - p->low), n);
+		return true;
+	}
+	return false;
+}
+
+bool ca_text_pointer(struct ca_text *t, uint64_t address, uint64_t *value)
+{
+	size_t i = last_at(&t->pointers, sizeof(struct pointer), address);
+	const struct pointer *list = t->pointers.item;
+
+	if (i < t->pointers.n && list[i].at == address) {
+		*value = list[i].value;
+		return true;
+	}
+	return ca_text_read(t, address, value, sizeof *value) && *value;
+}
+
+bool ca_text_is_rseq(struct ca_text *t, uint64_t address)
+{
+	return address >= t->rseq_low && address < t->rseq_high;
+}
+
+int ca_text_depth(struct ca_text *t, uint64_t address)
+{
+	Dwarf_Frame *frame = NULL;
+	Dwarf_Op *op = NULL;
+	size_t ops = 0;
+	int depth = -1;
+
+	if (!t->cfi || dwarf_cfi_addrframe(t->cfi, address, &frame) != 0)
+		return -1;
+	if (dwarf_frame_cfa(frame, &op, &ops) == 0 && ops) {
+		bool sp = (op[0].atom == DW_OP_bregx && op[0].number == DWARF_RSP) ||
+			  op[0].atom == DW_OP_breg0 + DWARF_RSP;
+		int64_t offset = (int64_t)(op[0].atom == DW_OP_bregx ? op[0].number2 : op[0].number);
+
+		depth = ops == 1 && sp && offset > 0 && offset < INT32_MAX ? (int)offset : 0;
+	}
+	free(frame);
+	return depth;
+}
+
+/* ---- instructions ------------------------------------------------------------------------ */
+bool ca_text_decode(struct ca_text *t, uint64_t address, struct ca_insn *out)
+{
+	for (unsigned i = 0; i < t->parts; i++) {
+		const struct part *p = &t->part[i];
+
+		if (p->text && address >= p->low && address < p->high)
+			return ca_insn_decode(t->disassembler, p->bytes + (address - p->low),
+					      p->high - address, address, out);
+	}
+	return false;
+}
+
+struct ca_insn *ca_text_decode_all(struct ca_text *t, uint64_t low, uint64_t high, size_t *n)
+{
+	struct list list = { 0 };
+	struct ca_insn *insn, one;
+
+	*n = 0;
+	for (uint64_t at = low; at < high; at += one.size) {
+		struct ca_insn *next;
+
+		if (!ca_text_decode(t, at, &one) || !(next = grow(&list, sizeof *next))) {
+			free(list.item);
+			return NULL;
+		}
+		*next = one;
+	}
+	insn = list.item;
+	*n = list.n;
+	for (size_t i = 0; i < list.n; i++)
+		if (insn[i].target && insn[i].kind != CA_INSN_CALL)
+			ca_insn_mark(insn, list.n, insn[i].target);
+	return insn;
+}

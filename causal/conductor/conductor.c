@@ -1,0 +1,608 @@
+/* The conductor; see conductor.h. One state machine, advanced by ca_conductor_step:
+ *
+ *   WAITING    no process, no progress, or no sample in scope yet
+ *   PREPARING  a selection is written; the runtimes put its sites in place
+ *   LEADING    an experiment is open: queues adapt, nothing is measured yet
+ *   RUNNING    ... and is measured
+ *   SETTLING   it is closed; debts are paid, late log entries arrive; then it is recorded
+ *   FINISHED   no further experiment in this run
+ */
+#include "causal/conductor/conductor_state.h"
+#include "causal/conductor/experiment_events.h"
+#include "causal/conductor/sweep.h"
+#include "core/clock.h"
+#include "core/settings.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum {
+	MS = 1000000,
+	STEP = 10,                /* ms between steps at most ... */
+	REST = 20,                /* ... while an experiment goes on */
+	STALL = 150 * MS,         /* ns between two steps in an experiment: it is not used */
+	PATCH_WAIT = 60 * MS,     /* ns that processes get to place sites */
+	SETTLE_MOST = 200 * MS,   /* ns that threads get to pay what is left */
+	SETTLED = 20000,          /* ns owed per thread that do not matter */
+	FIRST_SAMPLES = 10,       /* in scope, before the first choice */
+	WANTED_VISITS = 40,       /* of the busiest point in an experiment, at least */
+	LONGEST = 32,             /* times the shortest experiment */
+	HOTTEST = 100000,         /* log entries per s: 50,000 visits of S */
+	LOAD_EVERY = 250 * MS,    /* ns between readings of the machine's load, end to end */
+	REAP = 200 * MS           /* ns between looks for dead processes */
+};
+
+const char *ca_conductor_session_path(const struct ca_conductor *c)
+{
+	return c->session_path;
+}
+
+void ca_conductor_started(struct ca_conductor *c, pid_t child)
+{
+	c->child = child;
+	c->session->conductor = (uint32_t)getpid();
+	c->started = c->state_since = c->last_step = ca_clock_now();
+	atomic_store(&c->session->heartbeat, c->started);
+}
+
+/* ---- draining -------------------------------------------------------------------------------*/
+static void take_samples(struct ca_conductor *c, const struct ca_event *event, size_t n)
+{
+	ca_place frame[CA_RING_EVENTS];
+
+	for (size_t i = 0; i < n;) {
+		unsigned weight = event[i].flags & CA_SAMPLE_PERIODS, frames = 0;
+		bool waiting = event[i].flags & CA_SAMPLE_WAITING;
+
+		if (event[i++].key != CA_KEY_SAMPLE)
+			continue;
+		frame[frames++] = event[i - 1].value;
+		while (i < n && event[i].key == CA_KEY_FRAME)
+			frame[frames++] = event[i++].value;
+		c->sum.samples++;
+		c->sum.periods += weight;
+		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
+			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
+		ca_conductor_points_sample(c, frame, frames, waiting);
+	}
+}
+
+static void drain(struct ca_conductor *c)
+{
+	static struct ca_event event[CA_RING_EVENTS];
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		struct ca_source from = { s->slot[i].pid, s->slot[i].tid };
+		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
+
+		if (!n)
+			continue;
+		take_samples(c, event, n);
+		ca_sinks_events(c->sinks, &from, event, n);
+	}
+	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
+		ca_session_grow(c->session_fd, s, used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD :
+											 CA_MAX_THREADS, NULL);
+}
+
+/* Not gone, and not a zombie that its parent has yet to wait for. */
+static bool is_running(uint32_t pid)
+{
+	char path[48], line[512], state = 0;
+	FILE *file;
+
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (file) {
+		/* the name in brackets may hold anything, brackets included */
+		const char *end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+
+		state = end && end[1] ? end[2] : 0;
+		fclose(file);
+	}
+	return state != 'Z' && state != 'X';
+}
+
+/* Slots of processes that died without a word (SIGKILL, _exit). */
+static void reap(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_session *s = c->session;
+	uint32_t processes = atomic_load(&s->processes_used), used = atomic_load(&s->slots_used);
+
+	if (now - c->last_reap < REAP)
+		return;
+	c->last_reap = now;
+	for (uint32_t p = 0; p < processes; p++) {
+		uint32_t pid = s->process[p].pid;
+
+		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
+			continue;
+		if (atomic_load(&s->process[p].off) && !c->off_told) {
+			c->off_told = true;
+			ca_conductor_say(c, 0, "process %u: the runtime switched itself off: %s", pid, s->process[p].off_text);
+		}
+		if (is_running(pid))
+			continue;
+		for (uint32_t i = 0; i < used; i++) {
+			if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE || s->slot[i].pid != pid)
+				continue;
+			if (atomic_exchange(&s->slot[i].in_s, 0))
+				ca_selection_log_leave(c->slog, i);
+			atomic_store(&s->slot[i].state, CA_SLOT_FREE);
+		}
+		atomic_store(&s->process[p].state, CA_SLOT_FREE);
+	}
+}
+
+static uint64_t owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t sum = 0;
+
+	*paid = 0;
+	*threads = 0;
+	for (uint32_t i = 0; i < used; i++) {
+		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
+		    atomic_load(&s->slot[i].experiment) != (atomic_load(&s->experiment.seq) | 1))
+			continue;
+		sum += atomic_load(&s->slot[i].owed);
+		*paid += atomic_load(&s->slot[i].paid);
+		++*threads;
+	}
+	return sum;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------*/
+static uint32_t choose_region(struct ca_conductor *c)
+{
+	const struct ca_region *wanted;
+	uint32_t region = 0;
+
+	if (c->set->end_to_end && (wanted = ca_sweep_get_choice(c->opt.sweep, c->group)))
+		region = ca_regions_find(c->regions, wanted);
+	if (!region && c->sum.in_scope >= FIRST_SAMPLES)
+		region = ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
+	if (region && c->set->end_to_end)
+		ca_sweep_set_choice(c->opt.sweep, c->group, ca_catalog_get_region(&c->catalog, region));
+	return region;
+}
+
+static void select_region(struct ca_conductor *c, uint32_t region)
+{
+	struct ca_selection *sel = &c->session->selection;
+	uint64_t seq = atomic_load(&sel->seq);
+	const char *why;
+
+	/* odd: readers keep off. The fences of handler.c's reader pair with these stores. */
+	atomic_store(&sel->seq, seq + 1);
+	ca_regions_select(c->regions, region, c->set->exact, sel, &why);
+	sel->log_start = atomic_load(&c->session->log_head);
+	ca_selection_log_restart(c->slog, sel->log_start);
+	atomic_store(&sel->seq, seq + 2);
+	c->selected = region;
+	if (why && why != c->warned_why)
+		ca_conductor_say(c, 1, "%s is sampled, not probed: %s", ca_catalog_get_region(&c->catalog, region)->name, why);
+	c->warned_why = why;
+}
+
+static bool is_early(const struct ca_conductor *c, uint64_t now)
+{
+	return !atomic_load(&c->session->processes_used) || now - c->started < (uint64_t)(c->set->delay * 1e9);
+}
+
+static bool ready_for_next(struct ca_conductor *c)
+{
+	struct ca_visits_now visits;
+
+	if (c->set->end_to_end)
+		return true;
+	ca_visits_read(c->session, &visits);
+	return ca_visits_sum(&visits) > 0;
+}
+
+static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, uint64_t now)
+{
+	c->state = state;
+	c->state_since = now;
+}
+
+static void step_waiting(struct ca_conductor *c, uint64_t now)
+{
+	if (c->set->duration > 0 && (double)(now - c->started) > (c->set->delay + c->set->duration) * 1e9) {
+		enter_state(c, FINISHED, now);
+		return;
+	}
+	if (is_early(c, now) || ca_conductor_scope_is_open(c) || ca_conductor_points_step(c, now) ||
+	    !ready_for_next(c))
+		return;
+	c->region = choose_region(c);
+	if (!c->region)
+		return;
+	c->speedup = ca_sweep_deal(c->opt.sweep, c->pool, c->pool_size) * (CA_MILLION / 100);
+	if (c->speedup == 0 && c->selected) /* it makes no difference: spare the patching */
+		c->region = c->selected;
+	if (c->region != c->selected)
+		select_region(c, c->region);
+	enter_state(c, PREPARING, now);
+}
+
+/* ---- experiments ----------------------------------------------------------------------------*/
+bool ca_conductor_patched(const struct ca_conductor *c)
+{
+	struct ca_session *s = c->session;
+	uint32_t processes = atomic_load(&s->processes_used);
+	uint64_t seq = atomic_load(&s->selection.seq);
+
+	for (uint32_t p = 0; p < processes; p++)
+		if (atomic_load(&s->process[p].state) == CA_SLOT_LIVE && !atomic_load(&s->process[p].off) &&
+		    atomic_load(&s->process[p].patched) != seq)
+			return false;
+	return true;
+}
+
+static bool sites_failed(const struct ca_conductor *c)
+{
+	uint32_t processes = atomic_load(&c->session->processes_used);
+
+	for (uint32_t p = 0; p < processes; p++)
+		if (atomic_load(&c->session->process[p].state) == CA_SLOT_LIVE &&
+		    atomic_load(&c->session->process[p].patch_failed))
+			return true;
+	return false;
+}
+
+static void begin_measuring(struct ca_conductor *c, uint64_t now)
+{
+	double length = c->length;
+	unsigned threads;
+
+	if (c->set->scale_experiment_time_by_speedup)
+		length *= 1 + c->speedup / 1e6;
+	ca_load_read(c->session, &c->e.load);
+	owed(c, &c->e.paid_before, &threads);
+	ca_visits_read(c->session, &c->e.before);
+	c->e.record.start = c->last_watch = ca_clock_now();
+	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
+	enter_state(c, RUNNING, now);
+}
+
+static void open_experiment(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_experiment *x = &c->session->experiment;
+
+	memset(&c->e, 0, sizeof c->e);
+	c->e.record.index = ++x->index;
+	c->e.record.region = c->region;
+	c->e.record.speedup = c->speedup;
+	c->e.record.exact = c->session->selection.exact;
+	x->speedup = c->speedup;
+	x->start = c->e.opened = c->e.hot_from = ca_clock_now();
+	/* release: the runtimes acquire seq before they read the rest */
+	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
+	c->sum.started++;
+	ca_sweep_begun(c->opt.sweep);
+	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
+	    c->speedup / 10000);
+	enter_state(c, LEADING, now);
+	if (c->set->end_to_end)
+		begin_measuring(c, now);
+}
+
+static void step_leading(struct ca_conductor *c, uint64_t now)
+{
+	if (now - c->e.opened >= (uint64_t)(c->set->lead_in * MS))
+		begin_measuring(c, now);
+}
+
+static void step_preparing(struct ca_conductor *c, uint64_t now)
+{
+	if (!ca_conductor_patched(c) && now - c->state_since < PATCH_WAIT)
+		return;
+	if (c->session->selection.exact && sites_failed(c)) {
+		ca_regions_sample(c->regions, c->region, "not all of its sites could be placed");
+		c->selected = 0;
+		enter_state(c, WAITING, now);
+		return;
+	}
+	open_experiment(c, now);
+}
+
+/* Is a thread in S at this moment? Only known where S is probed. */
+static bool s_is_active(const struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		if (atomic_load_explicit(&c->session->slot[i].in_s, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* Items in flight are averaged over virtual time, which runs at 1 - p while S is active. */
+static void watch(struct ca_conductor *c, uint64_t now)
+{
+	double rate = s_is_active(c) ? 1 - c->speedup / 1e6 : 1;
+	struct ca_visits_now visits;
+
+	if (!ca_visits_have_latency(c->session))
+		return;
+	ca_visits_read(c->session, &visits);
+	ca_visits_watch(c->session, &visits, rate * (double)(now - c->last_watch), &c->e.flight);
+	c->last_watch = now;
+}
+
+static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flags)
+{
+	struct ca_experiment_record *r = &c->e.record;
+	struct ca_load load;
+	unsigned threads;
+
+	watch(c, now);
+	r->end = ca_clock_now();
+	ca_visits_read(c->session, &c->e.after);
+	r->owed = owed(c, &r->paid, &threads);
+	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
+	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
+	r->flags |= flags;
+	if (c->set->end_to_end)
+		load = c->e.last_load;
+	else
+		ca_load_read(c->session, &load);
+	if (ca_load_interfered(&c->e.load, &load))
+		r->flags |= CA_EXPERIMENT_DISTURBED;
+	enter_state(c, SETTLING, now);
+}
+
+static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
+{
+	watch(c, now);
+	if (c->set->end_to_end && now - c->e.last_load.time > LOAD_EVERY)
+		ca_load_read(c->session, &c->e.last_load);
+	if (now - c->last_step > STALL)
+		c->e.record.flags |= CA_EXPERIMENT_STALLED;
+	c->e.hot_entries += entries;
+	if (c->e.record.exact && now - c->e.hot_from > 20 * MS) {
+		if ((double)c->e.hot_entries * 1e9 / (double)(now - c->e.hot_from) > HOTTEST) {
+			ca_regions_sample(c->regions, c->region, "it is entered too often");
+			c->selected = 0;
+			close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
+			return;
+		}
+		c->e.hot_entries = 0;
+		c->e.hot_from = now;
+	}
+	if (now >= c->e.planned_end)
+		close_experiment(c, now, 0);
+}
+
+static void adapt_length(struct ca_conductor *c)
+{
+	uint64_t most = 0;
+	double shortest = c->set->experiment_min * 1e9;
+
+	for (size_t i = 0; i < c->e.record.visit_count; i++)
+		if (c->e.visits[i].delta > most)
+			most = c->e.visits[i].delta;
+	if (most < WANTED_VISITS && c->length < LONGEST * shortest)
+		c->length *= 2;
+	else if (most > 4 * WANTED_VISITS && c->length / 2 >= shortest)
+		c->length /= 2;
+}
+
+static void record_experiment(struct ca_conductor *c)
+{
+	struct ca_experiment_record *r = &c->e.record;
+	struct ca_selection_log_sum sum;
+	uint64_t lead = 0; /* virtual time of the lead-in */
+	struct ca_err err;
+
+	ca_selection_log_read(c->slog);
+	if (!c->set->end_to_end) {
+		sum = ca_selection_log_sum(c->slog, c->e.opened, r->start);
+		lead = r->start - c->e.opened - (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
+	}
+	sum = ca_selection_log_sum(c->slog, r->start, r->end);
+	r->s_time = sum.s_time;
+	r->hits = sum.entries;
+	r->delay = (uint64_t)((double)r->s_time * (r->speedup / 1e6));
+	if (r->delay > r->end - r->start)
+		r->delay = r->end - r->start;
+	if (sum.overflow)
+		r->flags |= CA_EXPERIMENT_OVERFLOW;
+	if (!c->set->end_to_end) {
+		r->visits = c->e.visits;
+		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after,
+						   lead, r->end - r->start - r->delay, &c->e.flight, &c->catalog,
+						   c->e.visits);
+	}
+	if (!r->visit_count)
+		r->flags |= CA_EXPERIMENT_NO_VISIT;
+	for (size_t i = 0; i < r->visit_count; i++)
+		c->sum.visits += r->visits[i].delta;
+	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_DISTURBED)) /* those count where there are no others */
+		c->kept++;
+	ca_experiment_emit(c->sinks, r);
+	if (ca_results_sink_error(c->results_sink, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+}
+
+static void step_settling(struct ca_conductor *c, uint64_t now)
+{
+	uint64_t paid, waited = now - c->state_since;
+	unsigned threads;
+
+	if (waited < (uint64_t)(c->set->cool_off * MS))
+		return;
+	if (owed(c, &paid, &threads) > (uint64_t)SETTLED * threads && waited < SETTLE_MOST)
+		return;
+	record_experiment(c);
+	adapt_length(c);
+	enter_state(c, WAITING, now);
+}
+
+static uint64_t cpu_of(pid_t pid)
+{
+	clockid_t clock;
+
+	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? ca_clock_read(clock) : 0;
+}
+
+static int ms_until(uint64_t due, uint64_t now)
+{
+	return due <= now ? 1 : due - now < (uint64_t)REST * MS ? (int)((due - now) / MS) + 1 : REST;
+}
+
+/* Each step takes a core from the program for some 20 us: no more of them than there are things
+ * to see. */
+static int until_next_step(struct ca_conductor *c, uint64_t now)
+{
+	switch (c->state) {
+	case LEADING:
+		return ms_until(c->e.opened + (uint64_t)(c->set->lead_in * MS), now);
+	case RUNNING:
+		if (ca_visits_have_latency(c->session))
+			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
+		return ms_until(c->e.planned_end, now);
+	case PREPARING:
+	case SETTLING:
+		return 2;
+	case WAITING:
+		return now - c->started < 200 * MS ? 2 : STEP;
+	default:
+		return STEP;
+	}
+}
+
+int ca_conductor_step(struct ca_conductor *c)
+{
+	uint64_t now = ca_clock_now(), entries, cpu;
+
+	atomic_store(&c->session->heartbeat, now);
+	drain(c);
+	reap(c, now);
+	entries = ca_selection_log_read(c->slog);
+	if ((cpu = cpu_of(c->child)))
+		c->sum.cpu_ns = cpu;
+	ca_conductor_scope_step(c, now);
+	switch (c->state) {
+	case WAITING:
+		step_waiting(c, now);
+		break;
+	case PREPARING:
+		step_preparing(c, now);
+		break;
+	case LEADING:
+		step_leading(c, now);
+		break;
+	case RUNNING:
+		step_running(c, now, entries);
+		break;
+	case SETTLING:
+		step_settling(c, now);
+		break;
+	case FINISHED:
+		break;
+	}
+	c->last_step = ca_clock_now();
+	return until_next_step(c, c->last_step);
+}
+
+void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_status *status)
+{
+	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
+
+	status->experiments = c->kept;
+	status->region = (c->state == LEADING || c->state == RUNNING) && region ? region->name : NULL;
+	status->speedup = c->speedup / 1e4;
+	status->samples = c->sum.samples;
+}
+
+/* ---- closing ----------------------------------------------------------------------------------*/
+/* The whole run is one experiment, from exec to exit. */
+static void close_end_to_end(struct ca_conductor *c, uint64_t now, bool complete)
+{
+	const char *slash = strrchr(c->opt.command[0], '/');
+	struct ca_experiment_record *r = &c->e.record;
+
+	close_experiment(c, now, complete ? 0 : CA_EXPERIMENT_CUT);
+	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
+	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
+	r->visits = c->e.visits;
+	r->visit_count = 1;
+	r->end = now;
+	record_experiment(c);
+}
+
+static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	if (c->set->end_to_end) {
+		/* chosen but never opened: the program was too short for that */
+		if (c->state == RUNNING) {
+			c->e.record.start = c->started;
+			close_end_to_end(c, now, !WIFSIGNALED(wait_status));
+		}
+		return;
+	}
+	if (c->state == LEADING)
+		begin_measuring(c, now);
+	if (c->state == RUNNING)
+		close_experiment(c, now, CA_EXPERIMENT_CUT);
+	if (c->state == SETTLING)
+		record_experiment(c);
+}
+
+static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	c->sum.exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	c->sum.runtime = c->started ? now - c->started : 0;
+	c->sum.kept = c->kept;
+	c->sum.backends = atomic_load(&s->backends);
+	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
+	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
+		ca_conductor_say(c, 0, "perf events were refused to %s threads, and timers sampled those: raise ulimit -n and "
+				 "kernel.perf_event_mlock_kb, or have the program's sandbox allow perf_event_open",
+				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
+	c->sum.outside = !atomic_load(&s->processes_used);
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
+		for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
+	}
+	if (atomic_load(&s->threads_missed))
+		ca_conductor_say(c, 0, "%u threads found no place (at most %d at a time, or too many at once): they were neither "
+		    "sampled nor delayed", atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
+}
+
+enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)
+{
+	uint64_t now = ca_clock_now();
+	enum ca_status status = CA_OK;
+	struct ca_visits_now visits;
+
+	drain(c);
+	ca_selection_log_read(c->slog);
+	ca_visits_read(c->session, &visits);
+	if (!c->sum.visits)
+		c->sum.visits = ca_visits_sum(&visits);
+	close_open_experiment(c, now, wait_status);
+	ca_conductor_scope_close(c);
+	ca_conductor_report_points(c);
+	for (uint32_t id = 1; id <= c->catalog.regions; id++)
+		if (ca_regions_samples(c->regions, id))
+			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL);
+	summarise(c, now, wait_status);
+	ca_conductor_points_close(c, wait_status, &visits);
+	status = ca_results_close(c->results, &c->sum, err);
+	ca_conductor_dispose(c);
+	return status;
+}

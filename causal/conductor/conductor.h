@@ -1,0 +1,53 @@
+/* The conductor: chooses code and speedups, opens and closes experiments, drains the
+ * rings, writes the run file. Driver's process, one thread; never blocks: the driver
+ * calls ca_conductor_step when it says so and owns all waiting. */
+#ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_H
+#define CA_CAUSAL_CONDUCTOR_CONDUCTOR_H
+#include "core/status.h"
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ca_settings;
+struct ca_conductor;
+struct ca_sweep; /* what all runs of a sweep share: end-to-end choices, the run clock */
+
+struct ca_conductor_options {
+	const struct ca_settings *settings; /* of the variant; outlives the conductor */
+	const char *dir;                    /* output directory, exists */
+	unsigned run;                       /* number of the run file, 1-based */
+	unsigned iteration;                 /* 1-based */
+	const char *const *command;         /* NULL-terminated, borrowed */
+	struct ca_sweep *sweep;
+	/* A line for the user. level 0: always shown, 1: with -v 1 and above, ... */
+	void (*message)(void *context, int level, const char *text);
+	void *context;
+};
+
+/* For the progress line. Strings are borrowed until the next step. */
+struct ca_conductor_status {
+	uint64_t experiments;  /* finished and kept so far */
+	const char *region;    /* of the open experiment, or NULL */
+	double speedup;        /* of the open experiment, percent */
+	uint64_t samples;
+};
+
+/* NULL: no memory. */
+struct ca_sweep *ca_sweep_new(uint64_t seed);
+void ca_sweep_free(struct ca_sweep *sweep);
+
+/* Creates the session and indexes the command's binary and what it links. */
+enum ca_status ca_conductor_open(struct ca_conductor **conductor,
+				 const struct ca_conductor_options *options, struct ca_err *err);
+/* The value of CAUSAL_SESSION for the child. */
+const char *ca_conductor_session_path(const struct ca_conductor *conductor);
+/* The child has been forked (it may not have called exec yet). */
+void ca_conductor_started(struct ca_conductor *conductor, pid_t child);
+/* Do what is due; returns the ms until the next call (1..20). */
+int ca_conductor_step(struct ca_conductor *conductor);
+void ca_conductor_status(const struct ca_conductor *conductor, struct ca_conductor_status *status);
+/* The run has ended: close experiment, run file and session; frees. wait_status as
+ * from waitpid(2). */
+enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status,
+				  struct ca_err *err);
+
+#endif

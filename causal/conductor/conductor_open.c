@@ -1,0 +1,343 @@
+/* Opening and disposing of a conductor: session, scope, indexes, run file; what cannot work
+ * is said here, before the program runs. Driver's process, one thread. */
+#include "causal/conductor/backend.h"
+#include "causal/conductor/conductor_state.h"
+#include "binary/needed.h"
+#include "causal/conductor/experiment_events.h"
+#include "causal/conductor/preload.h"
+#include "causal/conductor/sweep.h"
+#include "core/clock.h"
+#include "core/dict.h"
+#include "core/settings.h"
+#include "core/speedups.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (c->opt.message)
+		c->opt.message(c->opt.context, level, text);
+	if (level <= 0 && c->results)
+		ca_results_warning(c->results, text, NULL);
+}
+
+static void index_warning(void *context, const char *text)
+{
+	struct ca_conductor *c = context;
+
+	if (c->opt.message)
+		c->opt.message(c->opt.context, 1, text);
+}
+
+/* Are binaries in scope besides the command's own? */
+static bool has_other_binaries(const struct ca_conductor *c)
+{
+	return !ca_scope_follows(c->scope) && strcmp(c->set->binary_scope, "%MAIN%") &&
+	       strcmp(c->set->binary_scope, "MAIN");
+}
+
+static enum ca_status choose_backend(struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_err why;
+
+	c->backend = (enum ca_backend)c->set->backend;
+	if (c->backend == CA_BACKEND_TIMER || ca_backend_perf(&why) == CA_OK)
+		return CA_OK;
+	if (c->backend == CA_BACKEND_PERF)
+		return ca_err_set(err, CA_ERR_USAGE, "-b perf: %s, or take -b timer", why.text);
+	c->backend = CA_BACKEND_TIMER;
+	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
+		ca_conductor_say(c, 0, "timers give the samples, less exactly than perf could: %s", why.text);
+	return CA_OK;
+}
+
+static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status;
+
+	/* tmpfs first: pages of an ordinary file would be written back, and fault again */
+	snprintf(c->session_path, sizeof c->session_path, "/dev/shm/causal-%u-%d-%u", (unsigned)getuid(),
+		 (int)getpid(), c->opt.run);
+	status = ca_session_create(c->session_path, &c->session, NULL);
+	if (status != CA_OK) {
+		char *dir = realpath(c->opt.dir, NULL);
+
+		snprintf(c->session_path, sizeof c->session_path, "%s/session-%u", dir ? dir : c->opt.dir,
+			 c->opt.run);
+		free(dir);
+		status = ca_session_create(c->session_path, &c->session, err);
+	}
+	if (status != CA_OK)
+		return status;
+	c->session_fd = open(c->session_path, O_RDWR | O_CLOEXEC);
+	if (c->session_fd < 0)
+		return ca_err_set(err, CA_ERR_IO, "%s: %s", c->session_path, strerror(errno));
+	status = ca_session_grow(c->session_fd, c->session, CA_SLOTS_AHEAD, err);
+	c->session->conductor = (uint32_t)getpid();
+	c->session->period = (uint64_t)c->set->period;
+	c->session->backend = c->backend;
+	c->session->verbose = (uint32_t)ca_settings_level(c->set);
+	atomic_store(&c->session->heartbeat, ca_clock_now());
+	atomic_store(&c->session->sampling, 1);
+	ca_requested_join(c->progress, c->session, has_other_binaries(c));
+	atomic_store(&c->session->state, CA_SESSION_OPEN);
+	return status;
+}
+
+static enum ca_status open_pool(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status = ca_speedups_parse(c->set->fixed_speedup, &c->pool, &c->pool_size, err);
+	size_t step = (size_t)c->set->speedup_divisions, n = 0, steps = 100 / step, zeros = (steps + 3) / 4;
+
+	if (status != CA_OK || c->pool_size)
+		return status;
+	/* steps..100 and a quarter as many zeros on top, as in FEATURES A.11 */
+	c->pool = calloc(steps + zeros, sizeof *c->pool);
+	if (!c->pool)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	for (size_t i = 1; i <= steps; i++)
+		c->pool[n++] = (unsigned)(i * step);
+	while (n < steps + zeros)
+		c->pool[n++] = 0;
+	c->pool_size = n;
+	return CA_OK;
+}
+
+static enum ca_status open_scope(struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_scope_spec spec = {
+		.binary = c->set->binary_scope,
+		.source = c->set->source_scope,
+		.function = c->set->function_scope,
+		.binary_exclude = c->set->binary_exclude,
+		.source_exclude = c->set->source_exclude,
+		.function_exclude = c->set->function_exclude,
+		.function_defaults = c->set->function_exclude_defaults,
+		.function_mode = c->set->mode == CA_MODE_FUNCTION,
+	};
+
+	return ca_scope_new(&c->scope, &spec, err);
+}
+
+static void point_warning(void *context, const char *text)
+{
+	ca_conductor_say(context, 0, "%s", text);
+}
+
+static void point_record(void *context, const char *text)
+{
+	struct ca_conductor *c = context;
+
+	ca_results_warning(c->results, text, NULL);
+}
+
+void ca_conductor_report_points(struct ca_conductor *c)
+{
+	bool first = ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_REPORT);
+
+	static const char *const kinds[] = { [CA_POINT_THROUGHPUT] = "",
+					     [CA_POINT_BEGIN] = ", begin",
+					     [CA_POINT_END] = ", end" };
+	struct ca_visits_now visits;
+
+	ca_requested_report(c->progress, first ? point_warning : point_record, c);
+	ca_visits_read(c->session, &visits);
+	ca_conductor_report_traps(c, &visits);
+	for (unsigned i = 0; i < visits.points; i++) {
+		const struct ca_progress_point *p = &c->session->point[i];
+
+		if (atomic_load(&p->state) == CA_SLOT_LIVE && p->kind <= CA_POINT_END)
+			ca_conductor_say(c, 2, "progress point %s%s: %llu visits", p->name, kinds[p->kind],
+					 (unsigned long long)visits.total[i]);
+	}
+}
+
+static bool is_elf(const char *path)
+{
+	char magic[4] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool elf = fd >= 0 && read(fd, magic, 4) == 4 && !memcmp(magic, "\177ELF", 4);
+
+	if (fd >= 0)
+		close(fd);
+	return elf;
+}
+
+static bool is_shell(const char *path)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout",
+					      "nice", "taskset", "numactl", "setarch", "stdbuf", "xargs", "time" };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+		if (!strcmp(name, shells[i]))
+			return true;
+	return false;
+}
+
+/* Is there something to be selected, in the program or in a library that may yet be taken? */
+static bool has_code(struct ca_conductor *c, const struct ca_index *index, const char *path)
+{
+	enum ca_mode mode = (enum ca_mode)c->set->mode;
+	struct ca_needed needed;
+	bool found = ca_regions_index_in_scope(c->scope, mode, index);
+
+	if (found || !ca_scope_follows(c->scope) || ca_needed_find(&needed, path, NULL) != CA_OK)
+		return found;
+	for (size_t i = 0; i < needed.n && !found; i++) {
+		struct ca_index *library;
+
+		if (ca_scope_use_of(c->scope, needed.path[i]) != CA_SCOPE_MAY_TAKE ||
+		    ca_index_open(&library, needed.path[i], CA_INDEX_FULL, index_warning, c, NULL) != CA_OK)
+			continue;
+		found = ca_regions_index_in_scope(c->scope, mode, library);
+		ca_index_close(library);
+	}
+	ca_needed_fini(&needed);
+	return found;
+}
+
+/* Index the command's binary before it runs: its own start then finds it done, and what
+ * cannot work is said before anything has run. A launcher, shell or script says nothing
+ * about the programs that it starts. */
+static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
+{
+	char path[CA_PATH], real[4096];
+	bool first = ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_CHECK);
+	struct ca_index *index;
+	enum ca_status status;
+	struct ca_preload bar;
+
+	if (!ca_sweep_find_command(c->opt.command[0], path, sizeof path) || !realpath(path, real) ||
+	    !is_elf(real) || is_shell(path) || is_shell(real) || *c->set->launcher)
+		return CA_OK;
+	bar = ca_preload_check(real);
+	if (bar.why && first)
+		ca_conductor_say(c, 0, "%s %s: the runtime cannot be preloaded into it, so only what it starts "
+				 "can take part; %s", path, bar.why, bar.remedy);
+	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
+	if (status != CA_OK)
+		return status;
+	if (ca_scope_has_binary(c->scope, real, true)) {
+		bool code = has_other_binaries(c) || has_code(c, index, real);
+
+		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !code)
+			status = ca_err_set(err, CA_ERR_USAGE,
+					    "%s has no debug information, which line mode needs: compile it with "
+					    "-g, or use -m function", path);
+		else if (!code)
+			status = ca_err_set(err, CA_ERR_USAGE,
+					    "nothing in %s is in scope: widen -F '%s' -S '%s', or name the library "
+					    "with -B", path, c->set->function_scope, c->set->source_scope);
+	}
+	if (status == CA_OK)
+		status = ca_requested_check(c->progress, index, real, has_other_binaries(c),
+					   first ? point_warning : NULL, c, err);
+	ca_index_close(index);
+	return status;
+}
+
+static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
+{
+	c->dict = ca_dict_new();
+	if (!c->dict)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	/* what only a timeline needs is not worth its cost otherwise */
+	c->session->timeline = *c->set->sinks != 0;
+	return ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+}
+
+static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
+{
+	char *pool = ca_speedups_text(c->pool, c->pool_size);
+	struct ca_run_info info = {
+		.run = c->opt.run,
+		.iteration = c->opt.iteration,
+		.command = c->opt.command,
+		.mode = c->set->mode == CA_MODE_LINE ? "line" : "function",
+		.backend = c->backend == CA_BACKEND_TIMER ? "timer" : "perf",
+		.end_to_end = c->set->end_to_end,
+		.speedups = pool ? pool : "",
+		.seed = (uint64_t)c->set->random_seed,
+	};
+	enum ca_status status = ca_results_open(&c->results, c->opt.dir, &info, &c->catalog, err);
+
+	free(pool);
+	if (status)
+		return status;
+	c->results_sink = ca_results_sink_new(c->results);
+	return c->results_sink ? ca_sinks_add(c->sinks, &ca_sink_results, c->results_sink) :
+				 ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+}
+
+void ca_conductor_dispose(struct ca_conductor *c)
+{
+	ca_sinks_close(c->sinks);
+	ca_dict_free(c->dict);
+	ca_objects_free(c->objects);
+	ca_conductor_points_free(c);
+	ca_conductor_scope_free(c);
+	ca_requested_free(c->progress);
+	ca_regions_free(c->regions);
+	ca_scope_free(c->scope);
+	ca_selection_log_free(c->slog);
+	ca_catalog_fini(&c->catalog);
+	if (c->session) {
+		atomic_store(&c->session->state, CA_SESSION_CLOSED);
+		ca_session_detach(c->session);
+		unlink(c->session_path);
+	}
+	if (c->session_fd >= 0)
+		close(c->session_fd);
+	free(c->pool);
+	free(c);
+}
+
+enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct ca_conductor_options *options,
+				 struct ca_err *err)
+{
+	struct ca_conductor *c = calloc(1, sizeof *c);
+	enum ca_status status;
+
+	if (!c)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	c->opt = *options;
+	c->set = options->settings;
+	c->session_fd = -1;
+	c->length = c->set->experiment_min * 1e9;
+	ca_rng_init(&c->rng, ca_clock_now());
+	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
+	    (status = ca_conductor_scope_open(c, err)) == CA_OK &&
+	    (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK &&
+	    (status = ca_conductor_points_open(c, err)) == CA_OK &&
+	    (status = check_command(c, err)) == CA_OK && (status = choose_backend(c, err)) == CA_OK &&
+	    (status = open_session(c, err)) == CA_OK &&
+	    (status = ca_objects_new(&c->objects, c->session, c->scope, c->progress, index_warning, c,
+				     err)) == CA_OK &&
+	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects, &c->catalog,
+				     err)) == CA_OK &&
+	    (status = open_sinks(c, err)) == CA_OK)
+		status = open_results(c, err);
+	c->slog = c->session ? ca_selection_log_new(c->session) : NULL;
+	if (status == CA_OK && !c->slog)
+		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	if (status != CA_OK) {
+		if (c->results)
+			ca_results_close(c->results, &c->sum, NULL);
+		ca_conductor_dispose(c);
+		return status;
+	}
+	*conductor = c;
+	return CA_OK;
+}

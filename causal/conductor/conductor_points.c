@@ -1,0 +1,554 @@
+/* The conductor's part in choosing progress points where nobody has named any: lets the scout's
+ * candidates be counted, keeps the choice for later runs, and checks over the runs whether it was
+ * right. Driver's process, one thread; never blocks. */
+#include "causal/points/choice.h"
+#include "causal/conductor/conductor_state.h"
+#include "causal/conductor/sweep.h"
+#include "core/clock.h"
+#include "core/point.h"
+#include "core/settings.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	MS = 1000000,
+	PLACE_WAIT = 100 * MS,  /* ns that processes get to place sites */
+	FIRST_VISIT = 400 * MS, /* ns until a chosen point should have been passed */
+	HOT_TRAP = 2000,        /* visits a second: 0.5 % of a CPU */
+	FEW_TRAPS = 10000       /* ... of a run that is not worth a word */
+};
+#define TRAP_COST 2.4e-6               /* s, tests/bench */
+#define NEXT_TRY  UINT64_C(1000000000) /* ns; doubles */
+
+enum stage { SCOUTING, PLACING, REMOVING, ASKING, CHOSEN, PAUSING };
+
+struct ca_point_choice {
+	struct ca_point_search *scout;
+	struct ca_choice choice; /* as stored; points == 0 and AUTO: none yet */
+	enum stage stage;
+	bool over;  /* nothing more to be done in this run */
+	bool known; /* the choice was there before the run began */
+	bool ask;
+	uint64_t since, pause;
+	size_t chosen[CA_CANDIDATES_CHOSEN], n;
+	const struct ca_candidates *set;
+	int terminal; /* -1: none */
+	size_t offered[CA_CANDIDATES], offers;
+	char line[128];
+	size_t length;
+};
+
+/* ---- before the run ----------------------------------------------------------------------*/
+static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
+{
+	return !strcmp(choice->program, c->opt.command[0]);
+}
+
+static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p,
+				 struct ca_err *err)
+{
+	char *names;
+	enum ca_status status;
+
+	p->known = p->over = true;
+	if (p->choice.how == CA_CHOICE_END_TO_END) {
+		c->own_set = *c->set;
+		c->own_set.end_to_end = true;
+		c->set = &c->own_set;
+		/* a region for each deck of speedups, so that they can be compared */
+		c->group = 1 + (unsigned)((c->opt.run - 1) / (c->pool_size ? c->pool_size : 1));
+		return CA_OK;
+	}
+	names = ca_choice_names(&p->choice);
+	status = names ? ca_requested_add(c->progress, names, err) : CA_ERR_NOMEM;
+	if (names)
+		ca_conductor_say(c, 1, "progress points as stored in %s: %s", c->opt.dir, names);
+	free(names);
+	return status;
+}
+
+enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_requested_mode mode = ca_requested_mode(c->set->progress);
+	struct ca_point_choice *p;
+
+	c->group = c->opt.iteration;
+	if (c->set->end_to_end || mode == CA_REQUESTED_NAMED || mode == CA_REQUESTED_NONE)
+		return CA_OK;
+	p = c->points = calloc(1, sizeof *p);
+	if (!p)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	p->ask = mode == CA_REQUESTED_ASK;
+	p->terminal = -1;
+	p->pause = NEXT_TRY;
+	if (ca_choice_read(&p->choice, c->opt.dir, NULL) != CA_OK)
+		return CA_OK;
+	if (is_for(c, &p->choice) &&
+	    (!p->ask || p->choice.how == CA_CHOICE_USER ||
+	     (c->opt.sweep && !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_ASKED))))
+		return use_stored(c, p, err);
+	ca_choice_fini(&p->choice);
+	return CA_OK;
+}
+
+void ca_conductor_points_free(struct ca_conductor *c)
+{
+	if (!c->points)
+		return;
+	ca_point_search_free(c->points->scout);
+	ca_choice_fini(&c->points->choice);
+	if (c->points->terminal >= 0)
+		close(c->points->terminal);
+	free(c->points);
+}
+
+/* ---- the choice --------------------------------------------------------------------------*/
+static void store(struct ca_conductor *c, struct ca_point_choice *p)
+{
+	struct ca_err err;
+
+	if (ca_choice_write(&p->choice, c->opt.dir, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+}
+
+static bool fill_choice(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how)
+{
+	struct ca_choice *choice = &p->choice;
+	bool ok;
+
+	ca_choice_fini(choice);
+	choice->how = how;
+	choice->run = c->opt.run;
+	ok = (choice->program = strdup(c->opt.command[0]));
+	for (size_t i = 0; i < p->n && how != CA_CHOICE_END_TO_END; i++) {
+		const struct ca_candidate *from = &p->set->candidate[p->chosen[i]];
+
+		choice->point[i] = (struct ca_choice_point){ .name = strdup(from->name),
+							     .rate = from->rate,
+							     .spread = from->spread,
+							     .coverage = from->coverage };
+		ok &= choice->point[i].name != NULL;
+		choice->points++;
+	}
+	return ok;
+}
+
+static void describe(struct ca_conductor *c, const struct ca_choice *choice)
+{
+	const struct ca_choice_point *best = &choice->point[0];
+	char others[512] = "";
+
+	for (size_t i = 1; i < choice->points; i++)
+		snprintf(others + strlen(others), sizeof others - strlen(others),
+			 "%s%s (%.0f a second)", i > 1 ? ", " : "besides: ", choice->point[i].name,
+			 choice->point[i].rate);
+	ca_conductor_say(c, 0,
+			 "progress point %s, chosen %s: passed %.0f times a second, even to %.0f "
+			 "%%, %.0f %% of "
+			 "the samples are inside",
+			 best->name, choice->how == CA_CHOICE_USER ? "by you" : "here", best->rate,
+			 100 * best->spread, 100 * best->coverage);
+	ca_conductor_say(c, 0,
+			 "%s%sall runs in %s use it; for another: -P NAME, --progress=ask, or -e",
+			 others, *others ? "; " : "", c->opt.dir);
+}
+
+/* The runtimes place what is published at their next tick. */
+static void publish(struct ca_conductor *c, struct ca_point_choice *p)
+{
+	uint32_t used = atomic_load(&c->session->modules_used);
+	char *names = ca_choice_names(&p->choice);
+
+	if (names && ca_requested_add(c->progress, names, NULL) == CA_OK)
+		for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
+			const struct ca_index *index = ca_objects_index(c->objects, m);
+
+			if (index)
+				ca_requested_index(c->progress, index, m);
+		}
+	if (names && strchr(names, '!'))
+		c->session->requested_anywhere = 1;
+	free(names);
+}
+
+static void choose(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how)
+{
+	if (!fill_choice(c, p, how))
+		return;
+	store(c, p);
+	describe(c, &p->choice);
+	if (c->opt.sweep)
+		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_ASKED);
+}
+
+static void list(struct ca_conductor *c, const struct ca_point_choice *p)
+{
+	for (size_t i = 0; i < p->set->n; i++) {
+		const struct ca_candidate *k = &p->set->candidate[i];
+
+		ca_conductor_say(c, 2,
+				 "candidate %s: %.1f a second, spread %.3f, coverage %.2f, depth "
+				 "%.1f, group %u, merit %.2f, rank %.2f, "
+				 "%s",
+				 k->name, k->rate, k->spread, k->coverage, k->depth, k->group,
+				 k->merit, k->rank, ca_candidate_fault_name(k->fault));
+	}
+}
+
+/* ---- asking ------------------------------------------------------------------------------*/
+static bool open_terminal(struct ca_point_choice *p)
+{
+	p->terminal = open("/dev/tty", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (p->terminal >= 0 && (!isatty(STDERR_FILENO) || tcgetpgrp(p->terminal) != getpgrp())) {
+		close(p->terminal);
+		p->terminal = -1;
+	}
+	return p->terminal >= 0;
+}
+
+static bool is_chosen(const struct ca_point_choice *p, size_t candidate)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->chosen[i] == candidate)
+			return true;
+	return false;
+}
+
+static void offer(struct ca_conductor *c, struct ca_point_choice *p)
+{
+	p->offers = 0;
+	for (size_t i = 0; i < p->set->n; i++) {
+		const struct ca_candidate *k = &p->set->candidate[i];
+
+		if (!(k->rate > 0))
+			continue;
+		p->offered[p->offers++] = i;
+		ca_conductor_say(
+			c, 0,
+			"%3zu%c %s: %.1f a second, even to %.0f %%, %.0f %% of the samples; %s",
+			p->offers, is_chosen(p, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
+			100 * k->coverage, ca_candidate_fault_name(k->fault));
+	}
+	ca_conductor_say(c, 0,
+			 "which of these is passed once for each unit of work? Up to %d numbers; "
+			 "Enter alone "
+			 "takes those with *",
+			 (int)CA_CANDIDATES_CHOSEN);
+}
+
+/* Numbers in the order given; nothing readable leaves the choice as it is. */
+static bool take_answer(struct ca_point_choice *p)
+{
+	size_t chosen[CA_CANDIDATES_CHOSEN], n = 0;
+
+	for (char *at = p->line; *at && n < CA_CANDIDATES_CHOSEN;) {
+		unsigned long number = strtoul(at, &at, 10);
+
+		if (number >= 1 && number <= p->offers)
+			chosen[n++] = p->offered[number - 1];
+		at += strcspn(at, "0123456789");
+	}
+	if (!n)
+		return false;
+	memcpy(p->chosen, chosen, sizeof chosen);
+	p->n = n;
+	return true;
+}
+
+/* Has a line been typed? */
+static bool answered(struct ca_point_choice *p)
+{
+	struct pollfd fd = { .fd = p->terminal, .events = POLLIN };
+	ssize_t got = poll(&fd, 1, 0) > 0 ? read(p->terminal, p->line + p->length,
+						 sizeof p->line - 1 - p->length)
+					  : 0;
+
+	if (got > 0)
+		p->length += (size_t)got;
+	p->line[p->length] = '\0';
+	return strchr(p->line, '\n') || p->length == sizeof p->line - 1 ||
+	       (fd.revents & (POLLHUP | POLLERR));
+}
+
+/* ---- the phases --------------------------------------------------------------------------*/
+static void enter(struct ca_point_choice *p, enum stage stage, uint64_t now)
+{
+	p->stage = stage;
+	p->since = now;
+}
+
+static bool has_macros(const struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->points_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_POINTS; i++)
+		if (atomic_load(&c->session->point[i].state) == CA_SLOT_LIVE)
+			return true;
+	return false;
+}
+
+static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
+{
+	struct ca_selection *sel = &c->session->selection;
+	uint64_t seq = atomic_load(&sel->seq);
+
+	/* odd: readers keep off, as in select_region */
+	atomic_store(&sel->seq, seq + 1);
+	sel->region = sel->ranges = sel->exact = 0;
+	sel->sites = (uint32_t)n;
+	if (n)
+		memcpy(sel->site, site, n * sizeof *site);
+	sel->log_start = atomic_load(&c->session->log_head);
+	ca_selection_log_restart(c->slog, sel->log_start);
+	atomic_store(&sel->seq, seq + 2);
+	c->selected = 0;
+}
+
+static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
+{
+	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
+	list(c, p);
+	if (p->ask && p->set->n && !open_terminal(p)) {
+		ca_conductor_say(c, 0, "--progress=ask needs a terminal: choosing by myself");
+		p->ask = false;
+	}
+	if (p->ask && p->set->n) {
+		offer(c, p);
+		enter(p, ASKING, now);
+	} else if (p->n) {
+		choose(c, p, CA_CHOICE_AUTO);
+		publish(c, p);
+		enter(p, CHOSEN, now);
+	} else {
+		ca_conductor_say(c, 1, "no progress point yet: %s; looking again in %.0f s",
+				 ca_point_search_reason(p->scout), (double)p->pause / 1e9);
+		enter(p, PAUSING, now);
+	}
+}
+
+static void step_asking(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
+{
+	bool taken;
+
+	if (!answered(p))
+		return;
+	taken = take_answer(p);
+	if (!p->n) {
+		enter(p, PAUSING, now);
+		return;
+	}
+	choose(c, p, taken ? CA_CHOICE_USER : CA_CHOICE_AUTO);
+	publish(c, p);
+	enter(p, CHOSEN, now);
+}
+
+static void step_scouting(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
+{
+	const struct ca_site *site;
+	size_t n;
+
+	if (!p->scout && !(p->scout = ca_point_search_new(c->session, c->objects, c->scope)))
+		return;
+	switch (ca_point_search_step(p->scout, now)) {
+	case CA_SCOUT_WAIT:
+		break;
+	case CA_SCOUT_PLACE:
+		site = ca_point_search_sites(p->scout, &n);
+		place(c, site, n);
+		enter(p, PLACING, now);
+		break;
+	case CA_SCOUT_DONE:
+		place(c, NULL, 0);
+		enter(p, REMOVING, now);
+		break;
+	}
+}
+
+static void start_again(struct ca_point_choice *p, uint64_t now)
+{
+	ca_point_search_free(p->scout);
+	p->scout = NULL;
+	p->set = NULL;
+	p->pause *= 2;
+	enter(p, SCOUTING, now);
+}
+
+static bool is_visited(const struct ca_conductor *c)
+{
+	struct ca_visits_now visits;
+
+	ca_visits_read(c->session, &visits);
+	return ca_visits_sum(&visits) > 0;
+}
+
+bool ca_conductor_points_are_open(const struct ca_conductor *c)
+{
+	return c->points && !c->points->over && !has_macros(c);
+}
+
+bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_point_choice *p = c->points;
+	bool placed;
+
+	if (!p || p->over)
+		return false;
+	if (!p->choice.points && has_macros(c)) {
+		p->over = true;
+		place(c, NULL, 0);
+		return false;
+	}
+	placed = ca_conductor_patched(c) || now - p->since > PLACE_WAIT;
+	switch (p->stage) {
+	case SCOUTING:
+		step_scouting(c, p, now);
+		break;
+	case PLACING:
+		if (placed) {
+			ca_point_search_placed(p->scout, now);
+			enter(p, SCOUTING, now);
+		}
+		break;
+	case REMOVING:
+		if (placed)
+			decide(c, p, now);
+		break;
+	case ASKING:
+		step_asking(c, p, now);
+		break;
+	case CHOSEN:
+		p->over = is_visited(c) || now - p->since > FIRST_VISIT;
+		break;
+	case PAUSING:
+		if (now - p->since > p->pause)
+			start_again(p, now);
+		break;
+	}
+	return true;
+}
+
+void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
+				bool waiting)
+{
+	if (c->points && c->points->scout && !c->points->over)
+		ca_point_search_sample(c->points->scout, frame, frames, waiting);
+}
+
+/* ---- after the run -----------------------------------------------------------------------*/
+static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
+{
+	const char *why = p->scout ? ca_point_search_reason(p->scout) : "the run was too short";
+
+	p->n = 0;
+	if (!fill_choice(c, p, CA_CHOICE_END_TO_END))
+		return;
+	p->choice.reason = strdup(why);
+	store(c, p);
+	ca_conductor_say(c, 0,
+			 "no progress point was found (%s): further runs in %s are measured end to "
+			 "end; to name "
+			 "one: causal -P FILE:LINE -- %s ...",
+			 why, c->opt.dir, c->opt.command[0]);
+}
+
+static bool is_dropped(const struct ca_choice *choice, size_t i)
+{
+	return choice->point[i].dropped != NULL;
+}
+
+static void drop(struct ca_conductor *c, struct ca_choice *choice, size_t i)
+{
+	choice->point[i].dropped =
+		strdup("its visits differ from run to run as the runs' lengths do");
+	ca_conductor_say(
+		c, 0,
+		"progress point %s is dropped: a unit of work would be done as often in each run",
+		choice->point[i].name);
+}
+
+/* A good point is passed as often in each run, however long the run. */
+static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
+		       const struct ca_visits_now *visits)
+{
+	enum ca_tied tied[CA_CANDIDATES_CHOSEN];
+	unsigned holds = 0, fails = 0, in_use = 0;
+	double count[CA_CANDIDATES_CHOSEN] = { 0 };
+
+	for (size_t i = 0; i < p->choice.points; i++)
+		for (unsigned row = 0; row < visits->points; row++)
+			if (c->session->point[row].kind == CA_POINT_THROUGHPUT &&
+			    !strncmp(c->session->point[row].name, p->choice.point[i].name,
+				     sizeof c->session->point[row].name - 1))
+				count[i] = (double)visits->total[row];
+	ca_sweep_add_counts(c->opt.sweep, count, p->choice.points, (double)c->sum.runtime / 1e9,
+			    tied);
+	for (size_t i = 0; i < p->choice.points; i++) {
+		if (is_dropped(&p->choice, i))
+			continue;
+		in_use++;
+		holds += tied[i] == CA_TIED;
+		fails += tied[i] == CA_NOT_TIED;
+	}
+	if (fails && holds) {
+		for (size_t i = 0; i < p->choice.points; i++)
+			if (!is_dropped(&p->choice, i) && tied[i] == CA_NOT_TIED)
+				drop(c, &p->choice, i);
+		store(c, p);
+	} else if (fails && fails == in_use &&
+		   ca_sweep_counts_follow(c->opt.sweep, p->choice.points) &&
+		   ca_sweep_first_time(c->opt.sweep, CA_SWEEP_UNTIED)) {
+		ca_conductor_say(c, 0,
+				 "no chosen progress point is passed as often in one run as in "
+				 "another: if each "
+				 "run does the same work, name a better one with -P, or use -e");
+	}
+}
+
+void ca_conductor_points_close(struct ca_conductor *c, int wait_status,
+			       const struct ca_visits_now *visits)
+{
+	struct ca_point_choice *p = c->points;
+	bool ended = WIFEXITED(wait_status) && c->set->duration <= 0;
+
+	if (!p)
+		return;
+	if (!p->over && !p->choice.points && !has_macros(c)) {
+		if (p->scout && p->stage != ASKING)
+			p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
+		if (p->set)
+			list(c, p);
+		if (p->n)
+			choose(c, p, CA_CHOICE_AUTO);
+		else if (WIFEXITED(wait_status))
+			give_up(c, p);
+	} else if (p->known && p->choice.how != CA_CHOICE_END_TO_END && ended && c->opt.sweep) {
+		check_runs(c, p, visits);
+	}
+}
+
+void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_now *visits)
+{
+	double seconds = (double)(ca_clock_now() - c->started) / 1e9;
+
+	for (unsigned i = 0; i < visits->points; i++) {
+		struct ca_progress_point *p = &c->session->point[i];
+		uint64_t trapped = atomic_load(&p->trapped);
+		double rate = (double)trapped / seconds;
+
+		if (rate < HOT_TRAP || trapped < FEW_TRAPS ||
+		    (c->opt.sweep && !ca_sweep_first_time(c->opt.sweep, CA_SWEEP_HOT_TRAP)))
+			continue;
+		ca_conductor_say(
+			c, 0,
+			"no room for a jump at progress point '%s': %.0f visits a second take a "
+			"breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or "
+			"the function "
+			"around it",
+			p->name, rate, 100 * rate * TRAP_COST);
+	}
+}

@@ -1,0 +1,112 @@
+/* The conductor's state, shared by its files: conductor.c (the state machine),
+ * conductor_points.c (points chosen here), conductor_scope.c (a scope that follows the samples)
+ * and conductor_open.c (everything before and after). Private to them. */
+#ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
+#define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
+#include "causal/conductor/conductor.h"
+#include "causal/conductor/interference.h"
+#include "causal/conductor/objects.h"
+#include "causal/conductor/regions.h"
+#include "causal/points/point_search.h"
+#include "causal/conductor/selection_log.h"
+#include "causal/points/visits.h"
+#include "core/rng.h"
+#include "core/settings.h"
+#include "core/sink.h"
+#include <stdbool.h>
+
+enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */
+
+enum ca_conductor_phase { WAITING, PREPARING, LEADING, RUNNING, SETTLING, FINISHED };
+
+struct ca_open_experiment {
+	struct ca_experiment_record record;
+	struct ca_visits_now before, after;
+	struct ca_visits visits[CA_MAX_POINTS];
+	struct ca_in_flight flight;
+	uint64_t opened;      /* ns; the measured part begins at record.start */
+	uint64_t paid_before; /* in the lead-in */
+	uint64_t planned_end;
+	struct ca_load load;      /* when it was opened */
+	struct ca_load last_load; /* end to end: while its processes were still there */
+	uint64_t hot_from, hot_entries;
+};
+
+struct ca_conductor {
+	struct ca_conductor_options opt;
+	const struct ca_settings *set;
+	struct ca_settings own_set; /* a copy with other values, strings shared; when set points to it */
+	struct ca_session *session;
+	int session_fd;
+	char session_path[CA_PATH];
+	struct ca_scope *scope;
+	enum ca_backend backend; /* wanted, once it is known what can be had */
+	struct ca_conductor_scope *following; /* while no binaries are named, else NULL */
+	struct ca_requested *progress;
+	struct ca_point_choice *points; /* while points are to be chosen by us, else NULL */
+	struct ca_objects *objects;
+	struct ca_regions *regions;
+	struct ca_catalog catalog;
+	struct ca_selection_log *slog;
+	struct ca_results *results;
+	struct ca_dict *dict;
+	struct ca_sinks *sinks; /* the results sink is always among them */
+	void *results_sink;
+	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
+	unsigned *pool;
+	size_t pool_size;
+	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
+
+	enum ca_conductor_phase state;
+	pid_t child;
+	uint64_t started;     /* ns */
+	uint64_t state_since;
+	uint64_t last_step, last_reap, last_watch;
+	uint32_t selected;    /* region of the current selection, 0: none */
+	uint32_t region;      /* of the experiment being prepared or run */
+	uint32_t speedup;     /* ... millionths */
+	double length;        /* ns of the next experiment */
+	struct ca_open_experiment e;
+	struct ca_run_summary sum;
+	uint64_t kept;
+	const char *warned_why;
+	bool off_told;
+};
+
+/* A line for the user; level 0 goes into the run file as well. */
+void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...) CA_PRINTF(3, 4);
+/* Tell of progress points of the command line that were not found, once per sweep; and, to those
+ * who ask for details, how often each was visited. */
+void ca_conductor_report_points(struct ca_conductor *c);
+/* Have all processes put the selection's sites in place? */
+bool ca_conductor_patched(const struct ca_conductor *c);
+
+/* conductor_points.c: progress points that are chosen here. In this order: */
+enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);
+void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting);
+/* Is a point yet to be chosen in this run? */
+bool ca_conductor_points_are_open(const struct ca_conductor *c);
+/* Between experiments. True: not ready for one yet. */
+bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now);
+/* After the summary. */
+void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits);
+void ca_conductor_points_free(struct ca_conductor *c);
+/* Warn of points that cost too much. */
+void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_now *visits);
+
+/* conductor_scope.c: a scope that follows the samples. */
+enum ca_status ca_conductor_scope_open(struct ca_conductor *c, struct ca_err *err);
+/* True: held back, to be counted when it is known what is in scope. */
+bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
+			       bool waiting);
+void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now);
+/* Is it yet to be seen what is in scope? Then nothing should be chosen. */
+bool ca_conductor_scope_is_open(const struct ca_conductor *c);
+/* At the end of the run, for the next ones. */
+void ca_conductor_scope_close(struct ca_conductor *c);
+void ca_conductor_scope_free(struct ca_conductor *c);
+
+/* Free everything; removes the session. */
+void ca_conductor_dispose(struct ca_conductor *c);
+
+#endif

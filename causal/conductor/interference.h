@@ -1,0 +1,23 @@
+/* Other programs on this machine: did they take the CPU away during an experiment?
+ * Driver's process, one thread. */
+#ifndef CA_CAUSAL_CONDUCTOR_INTERFERENCE_H
+#define CA_CAUSAL_CONDUCTOR_INTERFERENCE_H
+#include "core/session.h"
+#include <stdbool.h>
+
+/* Readings at one moment; all in ns since some fixed past. */
+struct ca_load {
+	uint64_t time;
+	uint64_t busy;  /* all CPUs together, steal time of a virtual machine included */
+	uint64_t own;   /* CPU time of the run's processes, and of the driver */
+	uint64_t queue; /* time that the run's threads were runnable but not running */
+	bool known;     /* busy could be read */
+	bool queue_known;
+};
+
+void ca_load_read(const struct ca_session *session, struct ca_load *now);
+/* Others used more than a tenth of a core between the two readings, and the run's threads were
+ * kept waiting for a CPU meanwhile (where the kernel does not tell: more than half a core). */
+bool ca_load_interfered(const struct ca_load *a, const struct ca_load *b);
+
+#endif

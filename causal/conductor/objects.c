@@ -1,0 +1,211 @@
+/* The binaries of a run; see objects.h. */
+#include "causal/conductor/objects.h"
+#include <elf.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+struct object {
+	_Atomic(struct ca_index *) index; /* released by the indexing thread */
+	_Atomic(struct ca_index *) full;  /* ... if the module was taken later. The runtimes keep the first
+					   * one, mapped or yet to be mapped: unwinding needs no more */
+	_Atomic int in_scope;             /* -1 no, 0 not known, 1 yes */
+	_Atomic int taken;                /* enum ca_objects_taken */
+};
+struct ca_objects {
+	struct ca_session *session;
+	const struct ca_scope *scope;
+	struct ca_requested *progress;
+	ca_index_warning *warning;
+	void *context;
+	pthread_t thread;
+	_Atomic bool stop;
+	struct object object[CA_MAX_MODULES];
+};
+
+/* The same kernel gives all processes the same one: ours, as a file for as long as it takes. */
+static enum ca_status index_vdso(struct ca_index **index, struct ca_objects *o, struct ca_err *err)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	char path[] = "/tmp/causal-vdso-XXXXXX";
+	enum ca_status status = CA_ERR_IO;
+	size_t size;
+	int fd;
+
+	if (!e)
+		return ca_err_set(err, CA_ERR_UNSUPPORTED, "there is no vdso");
+	/* the section headers come last, and are mapped */
+	size = e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
+	fd = mkstemp(path);
+	if (fd < 0)
+		return ca_err_set(err, CA_ERR_IO, "%s cannot be made", path);
+	if (write(fd, e, size) == (ssize_t)size)
+		status = ca_index_open(index, path, CA_INDEX_UNWIND, o->warning, o->context, err);
+	close(fd);
+	unlink(path);
+	return status;
+}
+
+static void index_module(struct ca_objects *o, uint32_t i)
+{
+	struct ca_module *m = &o->session->module[i];
+	bool vdso = !strcmp(m->path, CA_MODULE_VDSO);
+	bool scope = !vdso && ca_scope_has_binary(o->scope, m->path, m->main);
+	bool full = scope || (!vdso && ca_requested_wants(o->progress, m->path, m->main));
+	struct ca_index *index;
+	struct ca_err err;
+	enum ca_status status;
+
+	atomic_store(&o->object[i].in_scope, scope ? 1 : -1);
+	if (vdso)
+		status = index_vdso(&index, o, &err);
+	else
+		status = ca_index_open(&index, m->path, full ? CA_INDEX_FULL : CA_INDEX_UNWIND, o->warning,
+				       o->context, &err);
+	if (status != CA_OK) {
+		if (scope && o->warning)
+			o->warning(o->context, err.text);
+		atomic_store_explicit(&m->state, CA_MODULE_FAILED, memory_order_release);
+		return;
+	}
+	strncpy(m->index_path, ca_index_path(index), sizeof m->index_path - 1);
+	atomic_store_explicit(&o->object[i].index, index, memory_order_release);
+	ca_requested_index(o->progress, index, i);
+	/* release: the runtime acquires state before it maps index_path */
+	atomic_store_explicit(&m->state, CA_MODULE_INDEXED, memory_order_release);
+}
+
+/* Executables first: their processes wait for them before main. */
+static bool index_next(struct ca_objects *o)
+{
+	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
+
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
+			struct ca_module *m = &o->session->module[i];
+
+			if (atomic_load_explicit(&m->state, memory_order_acquire) != CA_MODULE_REGISTERED ||
+			    (pass == 0 && !m->main))
+				continue;
+			index_module(o, i);
+			return true;
+		}
+	return false;
+}
+
+static void take_module(struct ca_objects *o, uint32_t i)
+{
+	struct object *object = &o->object[i];
+	struct ca_index *index;
+	struct ca_err err;
+
+	if (atomic_load(&object->in_scope) < 1 &&
+	    (!atomic_load(&object->index) || !strcmp(o->session->module[i].path, CA_MODULE_VDSO) ||
+	     ca_index_open(&index, o->session->module[i].path, CA_INDEX_FULL, o->warning, o->context, &err) !=
+		     CA_OK)) {
+		atomic_store(&object->taken, CA_OBJECTS_FAILED);
+		return;
+	}
+	if (atomic_load(&object->in_scope) < 1) {
+		/* release: pairs with the acquire in ca_objects_index */
+		atomic_store_explicit(&object->full, index, memory_order_release);
+		atomic_store(&object->in_scope, 1);
+	}
+	atomic_store(&object->taken, CA_OBJECTS_TAKEN);
+}
+
+static bool take_next(struct ca_objects *o)
+{
+	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
+
+	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++)
+		if (atomic_load(&o->object[i].taken) == CA_OBJECTS_PENDING &&
+		    atomic_load(&o->object[i].in_scope)) {
+			take_module(o, i);
+			return true;
+		}
+	return false;
+}
+
+static void *run(void *p)
+{
+	struct ca_objects *o = p;
+	struct timespec pause = { 0, 500000 };
+	unsigned idle = 0;
+
+	while (!atomic_load_explicit(&o->stop, memory_order_relaxed)) {
+		if (index_next(o) || take_next(o)) {
+			idle = 0;
+			continue;
+		}
+		/* quick at the start of a program, nearly free later */
+		pause.tv_nsec = ++idle < 400 ? 500000 : 20000000;
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
+			      const struct ca_scope *scope, struct ca_requested *progress,
+			      ca_index_warning *warning, void *context, struct ca_err *err)
+{
+	struct ca_objects *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	o->session = session;
+	o->scope = scope;
+	o->progress = progress;
+	o->warning = warning;
+	o->context = context;
+	if (pthread_create(&o->thread, NULL, run, o)) {
+		free(o);
+		return ca_err_set(err, CA_ERR_NOMEM, "cannot start the indexing thread");
+	}
+	*objects = o;
+	return CA_OK;
+}
+
+void ca_objects_free(struct ca_objects *o)
+{
+	if (!o)
+		return;
+	atomic_store(&o->stop, true);
+	pthread_join(o->thread, NULL);
+	for (uint32_t i = 0; i < CA_MAX_MODULES; i++) {
+		ca_index_close(atomic_load(&o->object[i].index));
+		ca_index_close(atomic_load(&o->object[i].full));
+	}
+	free(o);
+}
+
+const struct ca_index *ca_objects_index(struct ca_objects *o, uint32_t module)
+{
+	const struct ca_index *full;
+
+	if (module >= CA_MAX_MODULES)
+		return NULL;
+	full = atomic_load_explicit(&o->object[module].full, memory_order_acquire);
+	return full ? full : atomic_load_explicit(&o->object[module].index, memory_order_acquire);
+}
+
+bool ca_objects_in_scope(struct ca_objects *o, uint32_t module)
+{
+	return module < CA_MAX_MODULES && atomic_load(&o->object[module].in_scope) > 0;
+}
+
+void ca_objects_take(struct ca_objects *o, uint32_t module)
+{
+	int not_asked = CA_OBJECTS_NOT_ASKED;
+
+	atomic_compare_exchange_strong(&o->object[module].taken, &not_asked, CA_OBJECTS_PENDING);
+}
+
+enum ca_objects_taken ca_objects_taken(struct ca_objects *o, uint32_t module)
+{
+	return (enum ca_objects_taken)atomic_load(&o->object[module].taken);
+}

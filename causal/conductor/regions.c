@@ -1,0 +1,515 @@
+/* Regions; see regions.h. */
+#include "causal/conductor/regions.h"
+#include "binary/plan/plan.h"
+#include "causal/conductor/sweep.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAIN = 32, PER_PLACE = 8, MAX_PAUSES = 24 };
+
+struct place {
+	ca_place place; /* 0: free */
+	uint8_t n;
+	uint32_t region[PER_PLACE]; /* innermost first */
+};
+struct info {
+	uint32_t module;
+	bool sampled; /* no sites: not possible, or too hot */
+	bool planned;
+	const char *why;
+	uint64_t samples;
+	uint64_t stamp; /* of the last sample that counted it */
+	struct ca_range *range;
+	unsigned ranges;
+	struct ca_site *site;
+	size_t sites;
+};
+struct ca_regions {
+	enum ca_mode mode;
+	const struct ca_scope *scope;
+	struct ca_objects *objects;
+	struct ca_catalog *catalog;
+	struct place *table; /* open addressing */
+	size_t room, used;
+	struct info *info; /* by region id - 1 */
+	size_t infos;
+	uint64_t stamp;
+	struct ca_plan *plan[CA_MAX_MODULES];
+	struct ca_site pause[MAX_PAUSES]; /* spin loops of the modules that were selected in */
+	size_t pauses;
+};
+
+enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode,
+			      const struct ca_scope *scope, struct ca_objects *objects,
+			      struct ca_catalog *catalog, struct ca_err *err)
+{
+	struct ca_regions *r = calloc(1, sizeof *r);
+
+	if (!r || !(r->table = calloc(4096, sizeof *r->table))) {
+		free(r);
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	}
+	r->room = 4096;
+	r->mode = mode;
+	r->scope = scope;
+	r->objects = objects;
+	r->catalog = catalog;
+	*regions = r;
+	return CA_OK;
+}
+
+void ca_regions_free(struct ca_regions *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->infos; i++) {
+		free(r->info[i].range);
+		free(r->info[i].site);
+	}
+	for (unsigned i = 0; i < CA_MAX_MODULES; i++)
+		if (r->plan[i])
+			ca_plan_close(r->plan[i]);
+	free(r->info);
+	free(r->table);
+	free(r);
+}
+
+/* ---- what a place belongs to ----------------------------------------------------------*/
+static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct ca_region *like)
+{
+	const struct ca_region *region = ca_catalog_add_region(r->catalog, like);
+
+	if (!region)
+		return 0;
+	while (r->infos < region->id) {
+		struct info *more = realloc(r->info, (r->infos + 1) * sizeof *more);
+
+		if (!more)
+			return 0;
+		r->info = more;
+		memset(&r->info[r->infos++], 0, sizeof *more);
+	}
+	r->info[region->id - 1].module = module;
+	return region->id;
+}
+
+static uint32_t function_region(struct ca_regions *r, uint32_t module, const char *name,
+				const char *file, unsigned line, const char *at_file, unsigned at_line)
+{
+	struct ca_region like = { .kind = CA_REGION_FUNCTION, .name = (char *)name, .file = (char *)file,
+				  .function = (char *)name, .line = line,
+				  .binary = (char *)ca_index_binary(ca_objects_index(r->objects, module)) };
+
+	if (!ca_scope_has_function(r->scope, name))
+		return 0;
+	if (ca_scope_has_source_filter(r->scope) && !ca_scope_has_line(r->scope, at_file, at_line) &&
+	    !ca_scope_has_line(r->scope, file, line))
+		return 0;
+	return add_region(r, module, &like);
+}
+
+static uint32_t line_region(struct ca_regions *r, uint32_t module, const char *file, unsigned line,
+			    const char *function)
+{
+	const char *slash = strrchr(file, '/');
+	char name[512];
+	struct ca_region like = { .kind = CA_REGION_LINE, .name = name, .file = (char *)file,
+				  .function = (char *)function, .line = line,
+				  .binary = (char *)ca_index_binary(ca_objects_index(r->objects, module)) };
+
+	if (!line || !*file || !ca_scope_has_line(r->scope, file, line) ||
+	    !ca_scope_has_function(r->scope, function))
+		return 0;
+	snprintf(name, sizeof name, "%s:%u", slash ? slash + 1 : file, line);
+	return add_region(r, module, &like);
+}
+
+static void push(struct place *p, uint32_t region)
+{
+	if (!region || p->n == PER_PLACE)
+		return;
+	for (unsigned i = 0; i < p->n; i++)
+		if (p->region[i] == region)
+			return;
+	p->region[p->n++] = region;
+}
+
+/* Innermost first: the line or function itself, then those it was inlined into. */
+static void resolve(struct ca_regions *r, struct place *p)
+{
+	uint32_t module = CA_PLACE_MODULE(p->place);
+	uint64_t address = CA_PLACE_OFFSET(p->place);
+	const struct ca_index *index = ca_objects_index(r->objects, module);
+	struct ca_index_inline chain[CHAIN];
+	struct ca_index_function function = { .name = "", .file = "" };
+	struct ca_index_line line = { .file = "" };
+	bool have_function;
+	size_t n;
+
+	if (!index || !ca_objects_in_scope(r->objects, module))
+		return;
+	have_function = ca_index_find_function(index, address, &function);
+	ca_index_find_line(index, address, &line);
+	n = ca_index_find_inlines(index, address, chain, CHAIN);
+	for (size_t i = n; i-- > 0;) {
+		const char *outer = i ? chain[i - 1].name : function.name;
+
+		if (r->mode == CA_MODE_FUNCTION) {
+			push(p, function_region(r, module, chain[i].name, "", 0, line.file, line.line));
+		} else {
+			if (i == n - 1)
+				push(p, line_region(r, module, line.file, line.line, chain[i].name));
+			push(p, line_region(r, module, chain[i].call_file, chain[i].call_line, outer));
+		}
+	}
+	if (r->mode == CA_MODE_FUNCTION && have_function)
+		push(p, function_region(r, module, function.name, function.file, function.line,
+					line.file, line.line));
+	else if (r->mode == CA_MODE_LINE && n == 0)
+		push(p, line_region(r, module, line.file, line.line, function.name));
+}
+
+static size_t hash(ca_place place, size_t room)
+{
+	uint64_t x = place * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (size_t)(x >> 20) & (room - 1);
+}
+
+static struct place *slot_of(struct place *table, size_t room, ca_place place)
+{
+	size_t i = hash(place, room);
+
+	while (table[i].place && table[i].place != place)
+		i = (i + 1) & (room - 1);
+	return &table[i];
+}
+
+static bool grow(struct ca_regions *r)
+{
+	size_t room = 2 * r->room;
+	struct place *table = calloc(room, sizeof *table);
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < r->room; i++)
+		if (r->table[i].place)
+			*slot_of(table, room, r->table[i].place) = r->table[i];
+	free(r->table);
+	r->table = table;
+	r->room = room;
+	return true;
+}
+
+static const struct place *lookup(struct ca_regions *r, ca_place place)
+{
+	struct place *p = slot_of(r->table, r->room, place);
+
+	if (p->place)
+		return p;
+	/* not before the index is there, else "nothing" would be remembered */
+	if (!ca_objects_index(r->objects, CA_PLACE_MODULE(place)))
+		return NULL;
+	if (2 * r->used > r->room) {
+		if (!grow(r))
+			return NULL;
+		p = slot_of(r->table, r->room, place);
+	}
+	p->place = place;
+	r->used++;
+	resolve(r, p);
+	return p;
+}
+
+bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight)
+{
+	bool any = false;
+
+	r->stamp++;
+	for (unsigned i = 0; i < frames; i++) {
+		const struct place *p = lookup(r, frame[i]);
+
+		for (unsigned k = 0; p && k < p->n; k++) {
+			struct info *info = &r->info[p->region[k] - 1];
+
+			if (info->stamp == r->stamp)
+				continue;
+			info->stamp = r->stamp;
+			info->samples += weight;
+			any = true;
+		}
+	}
+	return any;
+}
+
+void ca_regions_rescope(struct ca_regions *r, uint32_t module)
+{
+	for (size_t i = 0; i < r->room; i++)
+		if (r->table[i].place && CA_PLACE_MODULE(r->table[i].place) == module) {
+			r->table[i].n = 0;
+			resolve(r, &r->table[i]);
+		}
+}
+
+uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
+{
+	return region && region <= r->infos ? r->info[region - 1].samples : 0;
+}
+
+static uint64_t key_of(const struct ca_region *region)
+{
+	const char *part[] = { region->name, region->file, region->binary };
+	uint64_t key = region->line;
+
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+		for (const char *at = part[i]; *at; at++)
+			key = (key ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	return key;
+}
+
+/* Keys come from names, so neither the order in which regions were first seen nor a few samples
+ * more decide who wins. */
+uint32_t ca_regions_draw(const struct ca_regions *r, uint64_t number)
+{
+	double least = INFINITY;
+	uint32_t winner = 0;
+
+	for (size_t i = 0; i < r->infos; i++) {
+		double time = ca_sweep_race(number, key_of(&r->catalog->region[i]),
+					    (double)r->info[i].samples);
+
+		if (time < least) {
+			least = time;
+			winner = (uint32_t)(i + 1);
+		}
+	}
+	return winner;
+}
+
+uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)
+{
+	for (uint32_t m = 1; m < CA_MAX_MODULES; m++) {
+		const struct ca_index *index = ca_objects_index(r->objects, m);
+
+		if (index && ca_objects_in_scope(r->objects, m) && !strcmp(ca_index_binary(index), like->binary))
+			return add_region(r, m, like);
+	}
+	return 0;
+}
+
+/* ---- ranges and sites -------------------------------------------------------------------*/
+static bool add_range(struct info *info, uint64_t low, uint64_t high)
+{
+	struct ca_range *more;
+
+	if (info->ranges == CA_MAX_RANGES)
+		return false;
+	if (!(info->ranges & (info->ranges - 1))) {
+		size_t room = info->ranges ? 2 * (size_t)info->ranges : 1;
+
+		more = realloc(info->range, room * sizeof *more);
+		if (!more)
+			return false;
+		info->range = more;
+	}
+	info->range[info->ranges++] = (struct ca_range){ .module = info->module, .low = low, .high = high };
+	return true;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct ca_range *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* Sorted, without overlaps: what the runtime's binary search needs. */
+static void merge(struct info *info)
+{
+	unsigned n = 0;
+
+	if (!info->ranges)
+		return;
+	qsort(info->range, info->ranges, sizeof *info->range, by_address);
+	for (unsigned i = 1; i < info->ranges; i++) {
+		if (info->range[i].low <= info->range[n].high) {
+			if (info->range[i].high > info->range[n].high)
+				info->range[n].high = info->range[i].high;
+		} else {
+			info->range[++n] = info->range[i];
+		}
+	}
+	info->ranges = n + 1;
+}
+
+/* Ranges of the region's inlined copies; returns how many. */
+static unsigned inline_ranges(struct info *info, const struct ca_region *region, const struct ca_index *index)
+{
+	size_t n = ca_index_inlines(index);
+	unsigned before = info->ranges;
+
+	for (size_t i = 0; i < n; i++) {
+		struct ca_index_inline in;
+
+		ca_index_inline_at(index, i, &in);
+		if (region->kind == CA_REGION_FUNCTION ? !strcmp(in.name, region->name) :
+							 in.call_line == region->line &&
+								 !strcmp(in.call_file, region->file))
+			add_range(info, in.low, in.high);
+	}
+	return info->ranges - before;
+}
+
+static void own_ranges(struct info *info, const struct ca_region *region, const struct ca_index *index)
+{
+	size_t n = region->kind == CA_REGION_FUNCTION ? ca_index_functions(index) : ca_index_lines(index);
+
+	for (size_t i = 0; i < n; i++) {
+		if (region->kind == CA_REGION_FUNCTION) {
+			struct ca_index_function f;
+
+			ca_index_function_at(index, i, &f);
+			if (!strcmp(f.name, region->name))
+				add_range(info, f.low, f.high);
+		} else {
+			struct ca_index_line l;
+
+			ca_index_line_at(index, i, &l);
+			if (l.line == region->line && !strcmp(l.file, region->file))
+				add_range(info, l.low, l.high);
+		}
+	}
+}
+
+/* Open the module's text, and plan the spin loops in it. */
+static struct ca_plan *plan_of(struct ca_regions *r, uint32_t module, const char *binary)
+{
+	size_t n = 0;
+
+	if (r->plan[module] || ca_plan_open(&r->plan[module], binary, NULL) != CA_OK)
+		return r->plan[module];
+	if (ca_plan_pauses(r->plan[module], module, r->pause + r->pauses, MAX_PAUSES - r->pauses, &n, NULL) == CA_OK)
+		r->pauses += n;
+	return r->plan[module];
+}
+
+static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_region *region,
+		       const struct ca_range *range, unsigned ranges)
+{
+	struct ca_site site[CA_MAX_SITES];
+	enum ca_status status;
+	struct ca_err err;
+	bool self = false;
+	size_t n = 0;
+
+	info->sampled = true;
+	if (!plan_of(r, info->module, region->binary)) {
+		info->why = "its text cannot be read";
+		return;
+	}
+	if (region->kind == CA_REGION_FUNCTION)
+		status = ca_plan_function(r->plan[info->module], info->module, range, ranges, site,
+					  CA_MAX_SITES, &n, &err);
+	else
+		status = ca_plan_line(r->plan[info->module], info->module, range, ranges, site,
+				      CA_MAX_SITES, &n, &self, &err);
+	if (status != CA_OK || !n || self) {
+		info->why = self ? "the line does work outside of calls" :
+			    status == CA_OK ? "the line calls nothing" :
+					      "its entries and exits cannot all be patched";
+		return;
+	}
+	info->site = malloc(n * sizeof *site);
+	if (!info->site)
+		return;
+	memcpy(info->site, site, n * sizeof *site);
+	info->sites = n;
+	info->sampled = false;
+}
+
+static void prepare(struct ca_regions *r, struct info *info, const struct ca_region *region)
+{
+	const struct ca_index *index = ca_objects_index(r->objects, info->module);
+
+	if (info->planned || !index)
+		return;
+	info->planned = true;
+	own_ranges(info, region, index);
+	if (info->ranges)
+		plan_sites(r, info, region, info->range, info->ranges);
+	if (inline_ranges(info, region, index) && info->sites) {
+		info->sampled = true;
+		info->why = "parts of it are inlined";
+	}
+	if (!info->sites)
+		info->sampled = true;
+	merge(info);
+}
+
+static bool overlaps(const struct info *info, const struct ca_site *site)
+{
+	for (size_t i = 0; i < info->sites; i++)
+		if (info->site[i].module == site->module &&
+		    info->site[i].address < site->address + site->length &&
+		    site->address < info->site[i].address + info->site[i].length)
+			return true;
+	return false;
+}
+
+void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
+		       const char **why)
+{
+	struct info *info = &r->info[region - 1];
+
+	prepare(r, info, ca_catalog_get_region(r->catalog, region));
+	out->region = region;
+	out->ranges = info->ranges;
+	if (info->ranges)
+		memcpy(out->range, info->range, info->ranges * sizeof *out->range);
+	out->exact = exact && !info->sampled;
+	out->sites = out->exact ? (uint32_t)info->sites : 0;
+	if (out->sites)
+		memcpy(out->site, info->site, info->sites * sizeof *out->site);
+	/* Spin loops are meetings, whichever way S is known. */
+	for (size_t i = 0; i < r->pauses && out->sites < CA_MAX_SITES; i++)
+		if (!overlaps(info, &r->pause[i]))
+			out->site[out->sites++] = r->pause[i];
+	*why = exact && info->sampled ? info->why : NULL;
+}
+
+void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
+{
+	r->info[region - 1].sampled = true;
+	r->info[region - 1].why = why;
+}
+
+bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index)
+{
+	bool source = ca_scope_has_source_filter(scope);
+
+	for (size_t i = 0; i < ca_index_lines(index) && (source || mode == CA_MODE_LINE); i++) {
+		struct ca_index_line l;
+
+		ca_index_line_at(index, i, &l);
+		if (ca_scope_has_line(scope, l.file, l.line))
+			return true;
+	}
+	for (size_t i = 0; i < ca_index_functions(index) && mode == CA_MODE_FUNCTION && !source; i++) {
+		struct ca_index_function f;
+
+		ca_index_function_at(index, i, &f);
+		if (ca_scope_has_function(scope, f.name))
+			return true;
+	}
+	for (size_t i = 0; i < ca_index_inlines(index); i++) {
+		struct ca_index_inline in;
+
+		ca_index_inline_at(index, i, &in);
+		if (mode == CA_MODE_LINE ? ca_scope_has_line(scope, in.call_file, in.call_line) :
+					   ca_scope_has_function(scope, in.name))
+			return true;
+	}
+	return false;
+}

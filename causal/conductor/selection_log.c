@@ -1,0 +1,186 @@
+/* Reading the S log; see selection_log.h. Entries are kept until their window is summed, sorted by
+ * time then (entries about off-CPU times come after the fact), and swept once. */
+#include "causal/conductor/selection_log.h"
+#include "core/clock.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+	uint64_t time, order, value;
+	uint32_t thread, type;
+};
+struct thread_state {
+	uint8_t in, external;
+	int8_t off;
+};
+struct ca_selection_log {
+	struct ca_session *session;
+	uint64_t cursor;
+	struct entry *entry;
+	size_t n, room;
+	bool overflow;
+	struct thread_state state[CA_MAX_THREADS]; /* at the end of the last window */
+};
+
+enum { HOLE = 4096 }; /* entries behind an unpublished one after which its writer is dead */
+
+struct ca_selection_log *ca_selection_log_new(struct ca_session *session)
+{
+	struct ca_selection_log *log = calloc(1, sizeof *log);
+
+	if (log)
+		log->session = session;
+	return log;
+}
+
+void ca_selection_log_free(struct ca_selection_log *log)
+{
+	if (log)
+		free(log->entry);
+	free(log);
+}
+
+void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
+{
+	log->cursor = first;
+	log->n = 0;
+	log->overflow = false;
+	memset(log->state, 0, sizeof log->state);
+}
+
+static bool keep(struct ca_selection_log *log, uint64_t time, uint32_t thread, uint32_t type, uint64_t value)
+{
+	if (log->n == log->room) {
+		size_t room = log->room ? 2 * log->room : 1024;
+		struct entry *more = realloc(log->entry, room * sizeof *more);
+
+		if (!more)
+			return false;
+		log->entry = more;
+		log->room = room;
+	}
+	log->entry[log->n] = (struct entry){ time, log->n, value, thread, type };
+	log->n++;
+	return true;
+}
+
+uint64_t ca_selection_log_read(struct ca_selection_log *log)
+{
+	struct ca_session *s = log->session;
+	uint64_t head = atomic_load_explicit(&s->log_head, memory_order_acquire), taken = 0;
+
+	if (head - log->cursor > CA_LOG_ENTRIES - HOLE) {
+		log->overflow = true;
+		log->cursor = head;
+	}
+	for (; log->cursor < head; log->cursor++) {
+		struct ca_log_entry *e = &s->log[log->cursor % CA_LOG_ENTRIES];
+		/* acquire: pairs with the release of seq in ledger.c */
+		uint64_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
+
+		if (seq != log->cursor + 1 && head - log->cursor < HOLE && seq < log->cursor + 1)
+			break;
+		if (seq != log->cursor + 1 || e->thread >= CA_MAX_THREADS ||
+		    !keep(log, e->time, e->thread, e->type, e->value)) {
+			log->overflow = true;
+			continue;
+		}
+		taken++;
+	}
+	return taken;
+}
+
+void ca_selection_log_leave(struct ca_selection_log *log, uint32_t slot)
+{
+	keep(log, ca_clock_now(), slot, CA_LOG_EXIT, 0);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool counts(const struct thread_state *t)
+{
+	return t->in && (t->external || t->off <= 0);
+}
+
+static void change(struct thread_state *t, const struct entry *e)
+{
+	switch (e->type) {
+	case CA_LOG_ENTER:
+		*t = (struct thread_state){ .in = 1 };
+		break;
+	case CA_LOG_EXIT:
+		*t = (struct thread_state){ 0 };
+		break;
+	case CA_LOG_OFF:
+		t->off++;
+		break;
+	case CA_LOG_EXTERNAL:
+		t->external = 1;
+		break;
+	case CA_LOG_ON:
+		if (e->value == CA_LOG_EXTERNAL)
+			t->external = 0;
+		else
+			t->off--;
+		break;
+	default:
+		break;
+	}
+}
+
+static unsigned active_threads(const struct ca_selection_log *log)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CA_MAX_THREADS; i++)
+		n += counts(&log->state[i]);
+	return n;
+}
+
+struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
+{
+	struct ca_selection_log_sum sum = { 0 };
+	uint64_t at = start;
+	unsigned active = active_threads(log);
+	size_t i, left = 0;
+
+	if (log->n)
+		qsort(log->entry, log->n, sizeof *log->entry, by_time);
+	for (i = 0; i < log->n && log->entry[i].time < end; i++) {
+		const struct entry *e = &log->entry[i];
+		struct thread_state *t = &log->state[e->thread];
+
+		if (e->type == CA_LOG_HIT) {
+			if (e->time >= start) {
+				sum.s_time += e->value;
+				sum.entries++;
+			}
+			continue;
+		}
+		if (e->time > at) {
+			if (active)
+				sum.s_time += e->time - at;
+			at = e->time;
+		}
+		if (e->type == CA_LOG_ENTER && e->time >= start)
+			sum.entries++;
+		active -= counts(t);
+		change(t, e);
+		active += counts(t);
+	}
+	if (end > at && active)
+		sum.s_time += end - at;
+	while (i < log->n)
+		log->entry[left++] = log->entry[i++];
+	log->n = left;
+	sum.overflow = log->overflow;
+	log->overflow = false;
+	return sum;
+}

@@ -1,0 +1,210 @@
+/* What all runs of a sweep share; see sweep.h. */
+#include "causal/conductor/sweep.h"
+#include "causal/conductor/conductor.h"
+#include "core/rng.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RUNS = 64 }; /* the first ones are enough */
+
+struct ca_sweep {
+	struct ca_rng rng;
+	uint64_t draw, pick; /* of the next experiment: its region, its card */
+	unsigned iteration;
+	struct ca_catalog choice; /* its last region */
+	unsigned *deck;           /* what is left of the pool, and behind it what was dealt */
+	size_t cards, left;
+	unsigned said; /* enum ca_sweep_topic */
+	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
+	size_t runs;
+	struct ca_follow follow;
+};
+
+static void draw_next(struct ca_sweep *sweep)
+{
+	sweep->draw = ca_rng_next(&sweep->rng);
+	sweep->pick = ca_rng_next(&sweep->rng) >> 32; /* of so many, % is fair to a few cards */
+}
+
+struct ca_sweep *ca_sweep_new(uint64_t seed)
+{
+	struct ca_sweep *sweep = calloc(1, sizeof *sweep);
+
+	if (!sweep)
+		return NULL;
+	ca_rng_init(&sweep->rng, seed);
+	draw_next(sweep);
+	return sweep;
+}
+
+void ca_sweep_free(struct ca_sweep *sweep)
+{
+	if (sweep) {
+		ca_catalog_fini(&sweep->choice);
+		ca_follow_fini(&sweep->follow);
+		free(sweep->deck);
+	}
+	free(sweep);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const unsigned *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The same cards, in whatever order? Another variant may have another pool. */
+static bool same_cards(const struct ca_sweep *sweep, const unsigned *pool, size_t n)
+{
+	unsigned *a, *b;
+	bool same = false;
+
+	if (sweep->cards != n || !(a = malloc(2 * n * sizeof *a)))
+		return false;
+	b = a + n;
+	memcpy(a, sweep->deck, n * sizeof *a);
+	memcpy(b, pool, n * sizeof *b);
+	qsort(a, n, sizeof *a, by_value);
+	qsort(b, n, sizeof *b, by_value);
+	same = !memcmp(a, b, n * sizeof *a);
+	free(a);
+	return same;
+}
+
+uint64_t ca_sweep_draw(const struct ca_sweep *sweep)
+{
+	return sweep->draw;
+}
+
+double ca_sweep_race(uint64_t draw, uint64_t key, double weight)
+{
+	struct ca_rng rng;
+
+	ca_rng_init(&rng, draw ^ key);
+	return -log1p(-ca_rng_unit(&rng)) / weight;
+}
+
+unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n)
+{
+	if (!same_cards(sweep, pool, n)) {
+		unsigned *deck = realloc(sweep->deck, n * sizeof *deck);
+
+		if (!deck)
+			return pool[sweep->pick % n];
+		memcpy(deck, pool, n * sizeof *deck);
+		sweep->deck = deck;
+		sweep->cards = sweep->left = n;
+	}
+	return sweep->deck[sweep->pick % sweep->left];
+}
+
+void ca_sweep_begun(struct ca_sweep *sweep)
+{
+	if (sweep->left) {
+		size_t i = sweep->pick % sweep->left--;
+		unsigned card = sweep->deck[i];
+
+		sweep->deck[i] = sweep->deck[sweep->left];
+		sweep->deck[sweep->left] = card;
+		if (!sweep->left)
+			sweep->left = sweep->cards;
+	}
+	draw_next(sweep);
+}
+
+const struct ca_region *ca_sweep_get_choice(const struct ca_sweep *sweep, unsigned iteration)
+{
+	return sweep->iteration == iteration && sweep->choice.regions ? &sweep->choice.region[0] : NULL;
+}
+
+void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struct ca_region *region)
+{
+	if (ca_sweep_get_choice(sweep, iteration))
+		return;
+	ca_catalog_fini(&sweep->choice);
+	memset(&sweep->choice, 0, sizeof sweep->choice);
+	ca_catalog_add_region(&sweep->choice, region);
+	sweep->iteration = iteration;
+}
+
+bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic)
+{
+	bool first = !(sweep->said & (unsigned)topic);
+
+	sweep->said |= (unsigned)topic;
+	return first;
+}
+
+bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic)
+{
+	return !(sweep->said & (unsigned)topic);
+}
+
+void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
+			 enum ca_tied *tied)
+{
+	size_t run = sweep->runs;
+
+	if (run < RUNS) {
+		sweep->seconds[run] = seconds;
+		for (size_t i = 0; i < n; i++)
+			sweep->count[i][run] = count[i];
+		sweep->runs++;
+	}
+	for (size_t i = 0; i < n; i++)
+		tied[i] = ca_candidates_tied(sweep->count[i], sweep->seconds, sweep->runs);
+}
+
+/* Largest to smallest, less 1. */
+static double range_of(const double *value, size_t n)
+{
+	double low = value[0], high = value[0];
+
+	for (size_t i = 1; i < n; i++) {
+		low = value[i] < low ? value[i] : low;
+		high = value[i] > high ? value[i] : high;
+	}
+	return low > 0 ? high / low - 1 : 0;
+}
+
+bool ca_sweep_counts_follow(const struct ca_sweep *sweep, size_t n)
+{
+	double rate[RUNS];
+
+	if (sweep->runs < 2 || range_of(sweep->seconds, sweep->runs) < 0.1)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t run = 0; run < sweep->runs; run++)
+			rate[run] = sweep->count[i][run] / sweep->seconds[run];
+		if (2 * range_of(rate, sweep->runs) > range_of(sweep->count[i], sweep->runs))
+			return false;
+	}
+	return true;
+}
+
+struct ca_follow *ca_sweep_follow(struct ca_sweep *sweep)
+{
+	return &sweep->follow;
+}
+
+bool ca_sweep_find_command(const char *name, char *path, size_t size)
+{
+	const char *list = getenv("PATH"), *end;
+
+	if (strchr(name, '/')) {
+		snprintf(path, size, "%s", name);
+		return access(path, X_OK) == 0;
+	}
+	for (list = list ? list : "/usr/bin:/bin"; *list; list = *end ? end + 1 : end) {
+		end = strchrnul(list, ':');
+		if ((size_t)snprintf(path, size, "%.*s/%s", end > list ? (int)(end - list) : 1,
+				     end > list ? list : ".", name) < size &&
+		    access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,58 @@
+/* What all runs of a sweep share, and how a command name becomes a file. Driver's process. */
+#ifndef CA_CAUSAL_CONDUCTOR_SWEEP_H
+#define CA_CAUSAL_CONDUCTOR_SWEEP_H
+#include "causal/points/candidates.h"
+#include "causal/results/catalog.h"
+#include "causal/conductor/follow.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ca_sweep;
+
+/* The region that end-to-end runs of this iteration use, so that its variants can be
+ * compared; NULL: none chosen yet. Borrowed until the next set. */
+const struct ca_region *ca_sweep_get_choice(const struct ca_sweep *sweep, unsigned iteration);
+void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struct ca_region *region);
+
+/* All random choices of a sweep come from its seed, one set for each experiment, so that equal
+ * seeds give equal ones, however many experiments each run has had time for. */
+/* The number that draws the next experiment's region. */
+uint64_t ca_sweep_draw(const struct ca_sweep *sweep);
+/* The time at which `key` would win that draw: exponential, at the rate `weight`. Of several keys
+ * the first is each in proportion to its weight. */
+double ca_sweep_race(uint64_t draw, uint64_t key, double weight);
+/* The next experiment's speedup, in percent, of a pool. Dealt like cards, so that over a sweep
+ * each number comes up in proportion to how often the pool holds it. */
+unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n);
+/* That experiment has begun: both are other ones now. */
+void ca_sweep_begun(struct ca_sweep *sweep);
+
+/* What is said in the first run of a sweep only. */
+enum ca_sweep_topic {
+	CA_SWEEP_POINTS_CHECK = 1,
+	CA_SWEEP_POINTS_REPORT = 2,
+	CA_SWEEP_ASKED = 4,   /* progress points were chosen in this sweep */
+	CA_SWEEP_UNTIED = 8,  /* none of them goes with the work */
+	CA_SWEEP_HOT_TRAP = 16,
+	CA_SWEEP_BACKEND = 32 /* it is not the one that was wanted */
+};
+bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic);
+/* Will it be the first time? */
+bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic);
+
+/* A whole run has ended: visits of the n chosen progress points, and its length. tied[i]: what all
+ * such runs say about the i-th one. */
+void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
+			 enum ca_tied *tied);
+/* Do the lengths of those runs differ a lot, and the visits of all n points with them? Else it may
+ * be the machine, under a program that runs for a given time. */
+bool ca_sweep_counts_follow(const struct ca_sweep *sweep, size_t n);
+
+/* What the samples of all runs so far say about the scope. Borrowed. */
+struct ca_follow *ca_sweep_follow(struct ca_sweep *sweep);
+
+/* As execvp(3) would find it: the path of the file, or false. */
+bool ca_sweep_find_command(const char *name, char *path, size_t size);
+
+#endif

@@ -1,0 +1,364 @@
+/* From stacks to candidates; see point_stacks.h. */
+#include "causal/points/point_stacks.h"
+#include "binary/plan/loops.h"
+#include "causal/points/point_name.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FUNCTIONS = 1024,
+	LOOKED_INTO = 64,
+	LOOPS = 64,
+	ENOUGH_RUNNING = 30,
+	LEAST_SHARE = 20,
+	TIGHT = 64
+};
+
+/* A function on some stack. */
+struct function {
+	uint32_t module;
+	size_t number; /* in the module's index */
+	uint64_t low, high;
+	const char *name;
+	bool synthetic;
+	size_t samples, stamp;
+};
+/* What is known about a place: -1: nothing, else a number in function[]. */
+struct place {
+	ca_place place; /* 0: free */
+	long function;
+};
+struct find {
+	const struct ca_point_stacks *samples;
+	const struct ca_session *session;
+	struct ca_objects *objects;
+	bool running; /* those of waiting threads do not count */
+	size_t used;
+	struct function function[FUNCTIONS];
+	size_t functions;
+	struct place *place;
+	size_t room, places;
+	struct ca_loops *loops;
+	struct ca_line_entries *starts;
+	uint32_t opened; /* the module for which these two are */
+	struct ca_point_search_found *out;
+	size_t n;
+};
+
+bool ca_point_stacks_add(struct ca_point_stacks *all, const ca_place *frame, unsigned frames,
+			  unsigned weight, bool waiting)
+{
+	size_t i = all->n;
+
+	if (i == CA_CANDIDATE_SAMPLES)
+		return false;
+	if (all->frames + frames > all->room) {
+		size_t room = 2 * (all->room + frames);
+		ca_place *more = realloc(all->frame, room * sizeof *more);
+
+		if (!more)
+			return false;
+		all->frame = more;
+		all->room = room;
+	}
+	memcpy(all->frame + all->frames, frame, frames * sizeof *frame);
+	all->sample[i].first = (uint32_t)all->frames;
+	all->sample[i].frames = (uint16_t)frames;
+	all->sample[i].weight = (uint16_t)weight;
+	all->sample[i].waiting = waiting;
+	all->frames += frames;
+	all->running += !waiting;
+	all->n++;
+	return true;
+}
+
+/* ---- places ------------------------------------------------------------------------------*/
+static const struct ca_index *index_of(struct find *f, uint32_t module)
+{
+	if (!module || module >= CA_MAX_MODULES ||
+	    (!f->session->module[module].main && !ca_objects_in_scope(f->objects, module)))
+		return NULL;
+	return ca_objects_index(f->objects, module);
+}
+
+static long find_function(struct find *f, ca_place place)
+{
+	uint32_t module = CA_PLACE_MODULE(place);
+	const struct ca_index *index = index_of(f, module);
+	struct ca_index_function function;
+	size_t number, i;
+
+	number = index ? ca_index_find_function_number(index, CA_PLACE_OFFSET(place)) : SIZE_MAX;
+	if (number == SIZE_MAX)
+		return -1;
+	ca_index_function_at(index, number, &function);
+	for (i = 0; i < f->functions; i++)
+		if (f->function[i].module == module && f->function[i].number == number)
+			return (long)i;
+	if (function.part || f->functions == FUNCTIONS)
+		return -1;
+	f->function[f->functions] = (struct function){ .module = module,
+						       .number = number,
+						       .low = function.low,
+						       .high = function.high,
+						       .name = function.name,
+						       .synthetic = function.synthetic,
+						       .stamp = SIZE_MAX };
+	return (long)f->functions++;
+}
+
+static long function_of(struct find *f, ca_place place)
+{
+	size_t i = (size_t)((place * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (f->room - 1);
+
+	while (f->place[i].place && f->place[i].place != place)
+		i = (i + 1) & (f->room - 1);
+	if (!f->place[i].place) {
+		f->place[i].place = place;
+		f->place[i].function = find_function(f, place);
+	}
+	return f->place[i].function;
+}
+
+static bool counts(const struct find *f, size_t sample)
+{
+	return !f->running || !f->samples->sample[sample].waiting;
+}
+
+/* ---- names -------------------------------------------------------------------------------*/
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool put_name(const struct find *f, uint32_t module, const char *text, char *name)
+{
+	const struct ca_module *m = &f->session->module[module];
+	const char *binary = m->main ? "" : base_name(m->path);
+	int n = snprintf(name, CA_SCOUT_NAME, "%s%s%s", binary, m->main ? "" : "!", text);
+	struct ca_point_name parsed;
+
+	if (n <= 0 || n >= CA_SCOUT_NAME || ca_point_name_parse(&parsed, name, NULL) != CA_OK)
+		return false;
+	ca_point_name_fini(&parsed);
+	return true;
+}
+
+static bool name_function(const struct find *f, const struct function *function, char *name)
+{
+	return ca_point_name_is_plain(function->name) && strcmp(function->name, "main") &&
+	       strcmp(function->name, "_start") &&
+	       put_name(f, function->module, function->name, name);
+}
+
+/* Is what the name counts the loop's rounds: all of its places are in the loop? */
+static bool is_of_loop(struct find *f, const struct ca_index *index, const struct ca_loop *loop,
+		       const char *text)
+{
+	struct ca_point_places places = { 0 };
+	struct ca_point_name name;
+	bool in = true;
+
+	if (!f->starts || ca_point_name_parse(&name, text, NULL) != CA_OK)
+		return false;
+	ca_point_name_places(&name, index, f->starts, &places);
+	for (size_t i = 0; i < places.n; i++)
+		in &= ca_loop_holds(loop, places.place[i].address);
+	in &= places.n > 0;
+	free(places.place);
+	ca_point_name_fini(&name);
+	return in;
+}
+
+/* A loop by its line in the function itself, for a line in something inlined may be elsewhere too;
+ * where that does not lead to it, by its address. */
+static bool name_loop(struct find *f, const struct function *function, const struct ca_loop *loop,
+		      char *name)
+{
+	const struct ca_index *index = index_of(f, function->module);
+	struct ca_index_inline call;
+	struct ca_index_line line;
+	char text[CA_SCOUT_NAME] = "";
+
+	if (ca_index_find_inlines(index, loop->head, &call, 1) && call.call_line)
+		snprintf(text, sizeof text, "%s:%u", base_name(call.call_file), call.call_line);
+	else if (ca_index_find_line(index, loop->head, &line) && line.line && *line.file)
+		snprintf(text, sizeof text, "%s:%u", base_name(line.file), line.line);
+	if (!*text || !is_of_loop(f, index, loop, text))
+		snprintf(text, sizeof text, "%s+0x%lx", function->name,
+			 (unsigned long)(loop->head - function->low));
+	return ca_point_name_is_plain(text) && put_name(f, function->module, text, name);
+}
+
+/* ---- what was found ----------------------------------------------------------------------*/
+/* Another loop may be on the same line: together they are what the name stands for. */
+static void add(struct find *f, const struct ca_point_search_found *found)
+{
+	size_t i = 0, least = 0;
+
+	while (i < f->n && strcmp(f->out[i].name, found->name))
+		i++;
+	if (i < f->n) {
+		f->out[i].samples = 0;
+		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++) {
+			f->out[i].inside[k] |= found->inside[k];
+			f->out[i].samples += (size_t)__builtin_popcountll(f->out[i].inside[k]);
+		}
+		return;
+	}
+	if (f->n < CA_SCOUT_FOUND) {
+		f->out[f->n++] = *found;
+		return;
+	}
+	for (i = 1; i < f->n; i++)
+		if (f->out[i].samples < f->out[least].samples)
+			least = i;
+	if (f->out[least].samples < found->samples)
+		f->out[least] = *found;
+}
+
+/* loop: NULL: the function as a whole. */
+static void fill(struct find *f, long function, const struct ca_loop *loop,
+		 struct ca_point_search_found *found)
+{
+	for (size_t s = 0; s < f->samples->n; s++) {
+		const ca_place *frame = f->samples->frame + f->samples->sample[s].first;
+		unsigned around = 0;
+		bool in = false;
+
+		/* from outside */
+		for (unsigned i = f->samples->sample[s].frames; i-- > 0 && counts(f, s) && !in;) {
+			long here = function_of(f, frame[i]);
+
+			in = here == function &&
+			     (!loop || ca_loop_holds(loop, CA_PLACE_OFFSET(frame[i])));
+			around += here >= 0 && !in;
+		}
+		if (in) {
+			found->inside[s / 64] |= UINT64_C(1) << (s % 64);
+			found->samples++;
+			found->depth += around + (loop ? 0.5 : 0);
+		}
+	}
+	if (found->samples)
+		found->depth /= (double)found->samples;
+}
+
+static bool is_much(const struct find *f, size_t samples)
+{
+	return samples >= 2 && LEAST_SHARE * samples >= f->used;
+}
+
+static void close_module(struct find *f)
+{
+	ca_loops_close(f->loops);
+	ca_line_entries_close(f->starts);
+	f->loops = NULL;
+	f->starts = NULL;
+}
+
+static void open_module(struct find *f, uint32_t module)
+{
+	const char *path = f->session->module[module].path;
+
+	close_module(f);
+	f->opened = module;
+	ca_loops_open(&f->loops, path, NULL);
+	ca_line_entries_open(&f->starts, path, NULL);
+}
+
+/* A few instructions and nothing else, and yet much time is spent there: passed millions of times a
+ * second. Even to count that for a moment would slow the program. */
+static bool is_hot(const struct ca_loop *loop, const struct ca_loop *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (&all[i] != loop && all[i].head != loop->head &&
+		    ca_loop_holds(loop, all[i].head))
+			return false;
+	return !loop->calls && loop->insns < TIGHT;
+}
+
+static void look_into(struct find *f, long number)
+{
+	const struct function *function = &f->function[number];
+	static struct ca_loop loop[LOOPS];
+	struct ca_point_search_found found;
+	size_t n;
+
+	memset(&found, 0, sizeof found);
+	found.function = true;
+	fill(f, number, NULL, &found);
+	if (name_function(f, function, found.name))
+		add(f, &found);
+	if (f->opened != function->module)
+		open_module(f, function->module);
+	n = f->loops ? ca_loops_find(f->loops, function->low, function->high, loop, LOOPS) : 0;
+	for (size_t i = 0; i < n; i++) {
+		memset(&found, 0, sizeof found);
+		fill(f, number, &loop[i], &found);
+		if (is_much(f, found.samples) && !is_hot(&loop[i], loop, n) &&
+		    name_loop(f, function, &loop[i], found.name))
+			add(f, &found);
+	}
+}
+
+static void count_functions(struct find *f)
+{
+	for (size_t s = 0; s < f->samples->n; s++) {
+		const ca_place *frame = f->samples->frame + f->samples->sample[s].first;
+
+		for (unsigned i = 0; i < f->samples->sample[s].frames && counts(f, s); i++) {
+			long k = function_of(f, frame[i]);
+
+			if (k < 0 || f->function[k].stamp == s)
+				continue;
+			f->function[k].stamp = s;
+			f->function[k].samples++;
+		}
+	}
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct ca_point_search_found *x = a, *y = b;
+
+	return x->samples != y->samples ? (x->samples > y->samples ? -1 : 1)
+					: strcmp(x->name, y->name);
+}
+
+size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
+		     struct ca_objects *objects, struct ca_point_search_found *out, size_t *used)
+{
+	struct find *f = calloc(1, sizeof *f);
+	size_t n = 0, looked = 0;
+
+	*used = 0;
+	if (!f)
+		return 0;
+	f->samples = samples;
+	f->session = session;
+	f->objects = objects;
+	f->running = samples->running >= ENOUGH_RUNNING;
+	f->used = *used = f->running ? samples->running : samples->n;
+	f->out = out;
+	for (f->room = 1024; f->room < 2 * samples->frames; f->room *= 2)
+		;
+	f->place = calloc(f->room, sizeof *f->place);
+	if (f->place) {
+		count_functions(f);
+		for (size_t i = 0; i < f->functions && looked < LOOKED_INTO; i++)
+			if (is_much(f, f->function[i].samples)) {
+				look_into(f, (long)i);
+				looked++;
+			}
+		n = f->n;
+		qsort(out, n, sizeof *out, by_samples);
+	}
+	close_module(f);
+	free(f->place);
+	free(f);
+	return n;
+}

@@ -1,0 +1,37 @@
+/* From stacks to candidates. Shared by scout*.c only. */
+#ifndef CA_CAUSAL_POINTS_POINT_STACKS_H
+#define CA_CAUSAL_POINTS_POINT_STACKS_H
+#include "causal/points/candidates.h"
+#include "causal/conductor/objects.h"
+
+enum { CA_SCOUT_NAME = 200, CA_SCOUT_FOUND = 96 };
+
+struct ca_point_stacks {
+	ca_place *frame; /* owned; those of all samples */
+	size_t frames, room;
+	struct {
+		uint32_t first;
+		uint16_t frames, weight;
+		bool waiting;
+	} sample[CA_CANDIDATE_SAMPLES];
+	size_t n, running;
+};
+/* Add a stack, innermost frame first; false: no room. */
+bool ca_point_stacks_add(struct ca_point_stacks *samples, const ca_place *frame, unsigned frames,
+			  unsigned weight, bool waiting);
+
+struct ca_point_search_found {
+	char name[CA_SCOUT_NAME]; /* as --progress takes it */
+	bool function;
+	size_t samples; /* in it, or below */
+	double depth;   /* functions in scope around it, on average */
+	uint64_t inside[CA_CANDIDATE_SAMPLES / 64];
+};
+
+/* Functions and loops that hold a good share of the samples, those with most first. Samples of
+ * waiting threads count only where there are hardly others. *used: how many count. Returns how
+ * many were found, at most CA_SCOUT_FOUND. */
+size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
+		     struct ca_objects *objects, struct ca_point_search_found *out, size_t *used);
+
+#endif

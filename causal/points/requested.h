@@ -1,0 +1,68 @@
+/* Progress points named on the command line (--progress): what each name stands for in a binary's
+ * index, and the sites that count its visits. What may be written: doc/PROGRESS.md.
+ *
+ * Driver's process. ca_requested_index is called by the indexing thread, everything else by the
+ * conductor's. */
+#ifndef CA_CAUSAL_POINTS_REQUESTED_H
+#define CA_CAUSAL_POINTS_REQUESTED_H
+#include "binary/index/index.h"
+#include "binary/scope.h"
+#include "core/session.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct ca_requested;
+
+/* What the setting's text asks for. */
+enum ca_requested_mode {
+	CA_REQUESTED_AUTO,  /* "", "auto": choose where there are no macros */
+	CA_REQUESTED_ASK,   /* let the user choose */
+	CA_REQUESTED_NONE,  /* only macros */
+	CA_REQUESTED_NAMED
+};
+enum ca_requested_mode ca_requested_mode(const char *names);
+
+/* names: as in the setting, separated by ';', tab or newline. scope is borrowed. CA_ERR_USAGE: one
+ * of them cannot be understood. */
+enum ca_status ca_requested_new(struct ca_requested **progress, const char *names,
+			       const struct ca_scope *scope, struct ca_err *err);
+void ca_requested_free(struct ca_requested *progress);
+
+/* Before the run: is anything in the command's own binary? tell (may be NULL) hears of each name
+ * that will not be found. CA_ERR_USAGE: that goes for all of them. others: binaries besides the
+ * command's are in scope. */
+enum ca_status ca_requested_check(const struct ca_requested *progress, const struct ca_index *index,
+				 const char *path, bool others,
+				 void (*tell)(void *context, const char *text), void *context,
+				 struct ca_err *err);
+/* From now on sites go to this session; before its first process starts. */
+void ca_requested_join(struct ca_requested *progress, struct ca_session *session, bool others);
+/* May names mean functions or lines of this binary, so that its debug information is needed? */
+bool ca_requested_wants(struct ca_requested *progress, const char *path, bool main);
+/* Publish the sites of a module that has been indexed, before its state says so. */
+void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, uint32_t module);
+/* More names, while the program runs: those of the modules that are indexed by now are to be
+ * published by ca_requested_index, for modules that come later that is done as for the others. */
+enum ca_status ca_requested_add(struct ca_requested *progress, const char *names, struct ca_err *err);
+
+/* Names to be tried out: the i-th counts in row first_row + i, which has no entry in the session's
+ * table of points. In place of ca_requested_join. */
+void ca_requested_try(struct ca_requested *progress, struct ca_session *session, uint32_t first_row);
+/* Their sites in a module, for a selection: never an int3, and gone with the selection. */
+size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, uint32_t module,
+			 struct ca_site *out, size_t max);
+
+/* After the run: tell of each name that was not found, or could not be counted. */
+void ca_requested_report(const struct ca_requested *progress,
+			void (*tell)(void *context, const char *text), void *context);
+
+/* Is the setting's text a wish to see what there is: "list" or "list:REGEX"? *filter: the regular
+ * expression, "" for none; borrowed from names. */
+bool ca_point_list_is_asked(const char *names, const char **filter);
+/* Print what can be named in the index's binary and matches, one per line, as --progress takes it;
+ * *printed: how many. main: of the executable, where names need no library's in front. */
+enum ca_status ca_point_list_print(FILE *out, const struct ca_index *index, bool main, const char *filter,
+				size_t *printed, struct ca_err *err);
+
+#endif

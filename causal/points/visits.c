@@ -1,0 +1,139 @@
+/* Visits of progress points; see visits.h. */
+#include "causal/points/visits.h"
+#include <string.h>
+#include <unistd.h>
+
+enum { RETRIES = 200 };
+
+static bool live(const struct ca_progress_point *p)
+{
+	/* acquire: pairs with the runtime's release once kind and name are there */
+	return atomic_load_explicit(&p->state, memory_order_acquire) == CA_SLOT_LIVE;
+}
+
+/* A visit's count and its time belong together: read between two equal, even numbers. A thread
+ * that is preempted in between keeps us waiting for a moment, not for ever. */
+static void read_slot(const struct ca_slot *slot, struct ca_visits_now *now)
+{
+	uint64_t count[CA_MAX_POINTS], stamp[CA_MAX_POINTS], before;
+
+	for (int i = 0; i < RETRIES; i++) {
+		/* acquire: pairs with the release of the second increment in probe.c */
+		before = atomic_load_explicit(&slot->stamping, memory_order_acquire);
+		for (unsigned p = 0; p < now->points; p++) {
+			count[p] = atomic_load_explicit(&slot->count[p], memory_order_relaxed);
+			stamp[p] = atomic_load_explicit(&slot->stamp[p], memory_order_relaxed);
+		}
+		atomic_thread_fence(memory_order_acquire);
+		if (!(before & 1) && atomic_load_explicit(&slot->stamping, memory_order_relaxed) == before)
+			break;
+		usleep(20);
+	}
+	for (unsigned p = 0; p < now->points; p++) {
+		now->total[p] += count[p];
+		now->stamp[p] += stamp[p];
+	}
+}
+
+void ca_visits_read(const struct ca_session *s, struct ca_visits_now *now)
+{
+	uint32_t points = atomic_load(&s->points_used), slots = atomic_load(&s->slots_used);
+
+	memset(now, 0, sizeof *now);
+	now->points = points < CA_MAX_POINTS ? points : CA_MAX_POINTS;
+	for (unsigned p = 0; p < now->points; p++)
+		now->total[p] = atomic_load_explicit(&s->point[p].shared, memory_order_relaxed);
+	for (uint32_t i = 0; i < slots && i < CA_MAX_THREADS; i++)
+		read_slot(&s->slot[i], now);
+}
+
+uint64_t ca_visits_sum(const struct ca_visits_now *now)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = 0; p < now->points; p++)
+		sum += now->total[p];
+	return sum;
+}
+
+/* The end point of a begin point, or -1. */
+static int end_of(const struct ca_session *s, unsigned begin, unsigned points)
+{
+	for (unsigned p = 0; p < points; p++)
+		if (live(&s->point[p]) && s->point[p].kind == CA_POINT_END &&
+		    !strcmp(s->point[p].name, s->point[begin].name))
+			return (int)p;
+	return -1;
+}
+
+bool ca_visits_have_latency(const struct ca_session *s)
+{
+	uint32_t points = atomic_load(&s->points_used);
+
+	for (uint32_t p = 0; p < points && p < CA_MAX_POINTS; p++)
+		if (live(&s->point[p]) && s->point[p].kind == CA_POINT_BEGIN)
+			return true;
+	return false;
+}
+
+void ca_visits_watch(const struct ca_session *s, const struct ca_visits_now *now, double ns,
+		     struct ca_in_flight *flight)
+{
+	flight->time += ns;
+	for (unsigned p = 0; p < now->points; p++) {
+		int end;
+
+		if (!live(&s->point[p]) || s->point[p].kind != CA_POINT_BEGIN || (end = end_of(s, p, now->points)) < 0)
+			continue;
+		if (now->total[p] > now->total[end])
+			flight->area[p] += ns * (double)(now->total[p] - now->total[end]);
+	}
+}
+
+/* Mean number of items between begin and end over the virtual time `span`: those there at the
+ * start stay for all of it, each arrival adds what is left of it, each departure takes that
+ * away again. */
+static double mean_in_flight(const struct ca_visits_now *a, const struct ca_visits_now *b, unsigned begin,
+			     int end, uint64_t lead, uint64_t span)
+{
+	double arrivals = (double)(b->total[begin] - a->total[begin]);
+	double departures = (double)(b->total[end] - a->total[end]);
+	double came = (double)(int64_t)(b->stamp[begin] - a->stamp[begin]);
+	double left = (double)(int64_t)(b->stamp[end] - a->stamp[end]);
+	double there = (double)(int64_t)(a->total[begin] - a->total[end]);
+	double last = (double)(lead + span); /* stamps count from the experiment's begin */
+	double area = there * (double)span + (arrivals * last - came) - (departures * last - left);
+
+	return span && area > 0 ? area / (double)span : 0;
+}
+
+size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now *a,
+			 const struct ca_visits_now *b, uint64_t lead, uint64_t span,
+			 const struct ca_in_flight *flight,
+			 struct ca_catalog *catalog, struct ca_visits *out)
+{
+	size_t n = 0;
+
+	for (unsigned p = 0; p < b->points; p++) {
+		const struct ca_progress_point *point = &s->point[p];
+		struct ca_visits v = { .point = p, .delta = b->total[p] - a->total[p] };
+
+		if (!live(point) || point->kind == CA_POINT_END)
+			continue;
+		if (point->kind == CA_POINT_BEGIN) {
+			int end = end_of(s, p, b->points);
+
+			v.arrivals = v.delta;
+			v.delta = end < 0 ? 0 : b->total[end] - a->total[end];
+			if (end >= 0 && b->stamp[p] != a->stamp[p])
+				v.in_flight = mean_in_flight(a, b, p, end, lead, span);
+			else
+				v.in_flight = flight->time > 0 ? flight->area[p] / flight->time : 0;
+		}
+		if (!v.delta && !v.arrivals)
+			continue;
+		ca_catalog_add_point(catalog, p, (int)point->kind, point->name);
+		out[n++] = v;
+	}
+	return n;
+}

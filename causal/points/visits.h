@@ -1,0 +1,35 @@
+/* Visits of progress points, as the conductor sees them. Driver's process, one thread. */
+#ifndef CA_CAUSAL_POINTS_VISITS_H
+#define CA_CAUSAL_POINTS_VISITS_H
+#include "causal/results/results.h"
+#include "core/session.h"
+
+enum { CA_POINT_END_TO_END = CA_MAX_POINTS }; /* id in the catalog */
+
+struct ca_visits_now {
+	uint64_t total[CA_MAX_POINTS]; /* visits since the run began, all threads and processes */
+	uint64_t stamp[CA_MAX_POINTS]; /* sum of their virtual times, where they are stamped */
+	unsigned points;
+};
+/* How many items were between begin and end, where visits carry no time (Coz's macros):
+ * looked at now and then, and summed over virtual time. */
+struct ca_in_flight {
+	double area[CA_MAX_POINTS]; /* items x ns; by the begin point */
+	double time;                /* ns */
+};
+
+void ca_visits_read(const struct ca_session *session, struct ca_visits_now *now);
+/* Visits of all kinds together: has the program made any progress? */
+uint64_t ca_visits_sum(const struct ca_visits_now *now);
+bool ca_visits_have_latency(const struct ca_session *session);
+/* Add a stretch of `ns` with the numbers of items that `now` shows. */
+void ca_visits_watch(const struct ca_session *session, const struct ca_visits_now *now, double ns,
+		     struct ca_in_flight *flight);
+/* What happened between a and b, registered with the catalog; out has room for
+ * CA_MAX_POINTS. span: virtual time between them, ns;
+ * lead: from the experiment's begin to a. Returns how many points were visited. */
+size_t ca_visits_between(const struct ca_session *session, const struct ca_visits_now *a,
+			 const struct ca_visits_now *b, uint64_t lead, uint64_t span,
+			 const struct ca_in_flight *flight, struct ca_catalog *catalog, struct ca_visits *out);
+
+#endif

@@ -1,0 +1,228 @@
+/* The funnel from samples to experiments kept, and from its narrowest place to a cause and a
+ * remedy, so that an empty profile never leaves its user without a next step.
+ * Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include <string.h>
+
+void ca_funnel_count(struct ca_profile *profile)
+{
+	struct ca_funnel *f = &profile->funnel;
+	uint64_t seen = 0;
+
+	memset(f, 0, sizeof *f);
+	f->runs = profile->runs;
+	for (size_t i = 0; i < profile->experiments; i++) {
+		const struct ca_profile_experiment *e = &profile->experiment[i];
+
+		f->finished++;
+		f->kept += e->flags == 0;
+		f->cut += (e->flags & CA_EXPERIMENT_CUT) != 0;
+		f->no_visit += (e->flags & CA_EXPERIMENT_NO_VISIT) != 0;
+		f->stalled += (e->flags & CA_EXPERIMENT_STALLED) != 0;
+		f->overflow += (e->flags & CA_EXPERIMENT_OVERFLOW) != 0;
+		f->disturbed += e->disturbed;
+		f->zeros += e->flags == 0 && e->speedup == 0;
+		for (size_t v = e->first; v < e->first + e->visits; v++)
+			seen += profile->visits[v].delta + profile->visits[v].arrivals;
+	}
+	for (size_t i = 0; i < profile->runs; i++) {
+		const struct ca_profile_run *run = &profile->run[i];
+
+		f->unfinished += !run->ended;
+		f->failed += run->ended && run->summary.exit_status != 0;
+		f->outside += run->ended && run->summary.outside;
+		f->runtime += run->summary.runtime;
+		f->samples += run->summary.samples;
+		f->in_scope += run->summary.in_scope;
+		f->periods += run->summary.periods;
+		f->visits += run->summary.visits;
+		f->started += run->summary.started;
+		for (size_t d = 0; d < CA_DROP_COUNT; d++) {
+			f->drop[d] += run->summary.drop[d];
+			f->dropped += run->summary.drop[d];
+		}
+	}
+	if (f->started < f->finished) /* runs without an end record */
+		f->started = f->finished;
+	if (f->visits < seen)
+		f->visits = seen;
+}
+
+static bool end_to_end(const struct ca_profile *profile)
+{
+	return profile->runs && profile->run[0].end_to_end;
+}
+
+static bool line_mode(const struct ca_profile *profile)
+{
+	return profile->runs && !strcmp(profile->run[0].mode, "line");
+}
+
+static bool ended(const struct ca_profile *p)
+{
+	return p->funnel.unfinished == 0;
+}
+
+static bool no_run(const struct ca_profile *p)
+{
+	return p->runs == 0;
+}
+
+static bool outside(const struct ca_profile *p)
+{
+	return p->funnel.outside == p->runs;
+}
+
+static bool no_sample(const struct ca_profile *p)
+{
+	return ended(p) && p->funnel.finished == 0 && p->funnel.samples == 0;
+}
+
+static bool failed_at_once(const struct ca_profile *p)
+{
+	return no_sample(p) && p->funnel.failed == p->runs;
+}
+
+static bool all_dropped(const struct ca_profile *p)
+{
+	return no_sample(p) && p->funnel.dropped > 0;
+}
+
+/* Samples whose innermost frame is in no file do not count as taken. */
+static bool no_file(const struct ca_profile *p)
+{
+	return ended(p) && p->funnel.finished == 0 && p->funnel.in_scope < 10 * p->runs &&
+	       p->funnel.drop[CA_DROP_NO_MODULE] > p->funnel.samples;
+}
+
+static bool no_scope(const struct ca_profile *p)
+{
+	return ended(p) && p->funnel.finished == 0 && p->funnel.in_scope == 0;
+}
+
+static bool no_scope_line(const struct ca_profile *p)
+{
+	return no_scope(p) && line_mode(p);
+}
+
+static bool no_progress(const struct ca_profile *p)
+{
+	return !end_to_end(p) && ended(p) && p->funnel.kept == 0 && p->funnel.visits == 0;
+}
+
+static bool killed(const struct ca_profile *p)
+{
+	return p->funnel.finished == 0 && p->funnel.unfinished == p->runs;
+}
+
+static bool none_finished(const struct ca_profile *p)
+{
+	return p->funnel.finished == 0;
+}
+
+static bool mostly(const struct ca_profile *p, uint64_t count)
+{
+	return p->funnel.kept == 0 && 2 * count >= p->funnel.finished;
+}
+
+static bool all_cut(const struct ca_profile *p)
+{
+	return mostly(p, p->funnel.cut);
+}
+
+static bool all_no_visit(const struct ca_profile *p)
+{
+	return mostly(p, p->funnel.no_visit);
+}
+
+static bool all_overflow(const struct ca_profile *p)
+{
+	return mostly(p, p->funnel.overflow);
+}
+
+static bool none_kept(const struct ca_profile *p)
+{
+	return p->funnel.kept == 0;
+}
+
+static bool no_zero(const struct ca_profile *p)
+{
+	return p->funnel.zeros == 0;
+}
+
+static bool only_zero(const struct ca_profile *p)
+{
+	return p->funnel.kept == p->funnel.zeros;
+}
+
+static bool mostly_disturbed(const struct ca_profile *p)
+{
+	return p->busy;
+}
+
+static bool none_sure(const struct ca_profile *p)
+{
+	for (size_t i = 0; i < p->rows; i++)
+		if (p->row[i].verdict < CA_VERDICT_NOT_ENOUGH)
+			return false;
+	return true;
+}
+
+/* The first that applies is told: from the mouth of the funnel to its end. */
+static const struct {
+	bool (*applies)(const struct ca_profile *profile);
+	const char *cause, *remedy;
+} reasons[] = {
+	{ no_run, "there is no run in this directory",
+	  "name the directory that causal wrote (it holds run-0001.jsonl)" },
+	{ outside, "the runtime could not get into the program, which ran as if alone",
+	  "see the warning at its start: what is statically linked, set-user-ID or written in Go cannot "
+	  "take part" },
+	{ failed_at_once, "the program failed before it did any work",
+	  "see its own messages, and try the command without causal" },
+	{ no_file,
+	  "most samples fell into code that is in no file, as just-in-time compilers make it (Java, "
+	  ".NET, JavaScript)",
+	  "such code cannot be selected; native libraries can: -B NAME, as in -B libjvm" },
+	{ all_dropped, "every sample was dropped",
+	  "try the other sample source: -b timer or -b perf" },
+	{ no_sample, "no sample was taken: the program used next to no CPU time",
+	  "give it a longer input, or try -b timer" },
+	{ no_scope_line, "no sample fell on a line in scope",
+	  "build with -g, widen -B, -S or -F (for a library: -B NAME), or use -m function" },
+	{ no_scope, "no sample fell into code in scope",
+	  "widen -B, -S or -F; for a library: -B NAME" },
+	{ no_progress, "no progress point was passed",
+	  "add CAUSAL_PROGRESS where a unit of work is done, or use -e (end to end)" },
+	{ killed, "the runs were killed before an experiment had ended",
+	  "let the program run longer" },
+	{ none_finished, "the program ended before an experiment could",
+	  "give it a longer input, use more runs (-n), or use -e (end to end)" },
+	{ all_cut, "the program ended inside its experiments",
+	  "give it a longer input, or use -e (end to end)" },
+	{ all_no_visit, "no progress point was passed during the experiments",
+	  "put CAUSAL_PROGRESS where something happens more often, or use -e (end to end)" },
+	{ all_overflow, "the log of the selected code overflowed in every experiment",
+	  "narrow the scope (-F, -S) to code that is called less often" },
+	{ mostly_disturbed, "cannot tell here: other programs took the CPU during most of the experiments",
+	  "stop them, or give the program CPUs of its own (taskset -c ...)" },
+	{ none_kept, "no experiment could be used: the machine was too busy to run them in time",
+	  "stop other programs, or use more runs (-n)" },
+	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",
+	  "take few speedups, 0 among them, and more runs: -s 0,50 -n 10" },
+	{ only_zero, "all experiments ran at 0 %",
+	  "add other speedups, for example -s 0,10-50:10, or use more runs (-n)" },
+	{ none_sure, "there are too few experiments to tell",
+	  "use more runs (-n), fewer speedups (-s 0,25,50) or a narrower scope (-F, -S)" },
+};
+
+bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, const char **remedy)
+{
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (reasons[i].applies(profile)) {
+			*cause = reasons[i].cause;
+			*remedy = reasons[i].remedy;
+			return true;
+		}
+	return false;
+}

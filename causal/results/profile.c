@@ -1,0 +1,320 @@
+/* The profile: reads a directory of run files, estimates, judges and ranks.
+ * Not for: statistics (estimate.c) or any output (profile_json.c, coz.c, table.c).
+ * Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- loading -------------------------------------------------------------------*/
+
+static int is_run_file(const struct dirent *entry)
+{
+	return fnmatch("run-[0-9]*.jsonl", entry->d_name, 0) == 0;
+}
+
+/* By number, not by name: run-10000 comes after run-9999. */
+static int by_run_number(const struct dirent **a, const struct dirent **b)
+{
+	unsigned long x = strtoul((*a)->d_name + 4, NULL, 10);
+	unsigned long y = strtoul((*b)->d_name + 4, NULL, 10);
+
+	return (x > y) - (x < y);
+}
+
+static enum ca_status read_dir(struct ca_profile *profile, const char *dir, struct ca_err *err)
+{
+	struct dirent **entry;
+	enum ca_status status = CA_OK;
+	int n = scandir(dir, &entry, is_run_file, by_run_number);
+
+	if (n < 0)
+		return ca_err_set(err, CA_ERR_IO, "cannot read the directory %s: %s", dir,
+				  strerror(errno));
+	for (int i = 0; i < n; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof path, "%s/%s", dir, entry[i]->d_name);
+		if (status == CA_OK)
+			status = ca_profile_read(profile, path, err);
+		free(entry[i]);
+	}
+	free(entry);
+	return status;
+}
+
+/* ---- estimating ----------------------------------------------------------------*/
+
+/* The start of an experiment in s, on one axis for all runs (even across a reboot). Not its
+ * middle: that depends on how long it took, and neighbours in time would be alike for it. */
+static double start_of(const struct ca_profile *profile, const struct ca_profile_experiment *e)
+{
+	const struct ca_profile_run *run = &profile->run[e->run];
+	const struct ca_profile_run *first = &profile->run[0];
+
+	return ((double)run->time - (double)first->time + (double)e->start - (double)run->clock) /
+	       1e9;
+}
+
+static struct ca_observation observe(const struct ca_profile *profile,
+				     const struct ca_profile_experiment *e,
+				     const struct ca_profile_visits *visits)
+{
+	bool latency = profile->point[visits->point].kind == 'l';
+	double duration = (double)e->duration / 1e9;
+
+	/* Latency by Little's law: time in the system = mean number in it / arrival rate. */
+	return (struct ca_observation){
+		.region = e->region,
+		.speedup = e->speedup,
+		.run = e->run,
+		.time = start_of(profile, e),
+		.cost = latency ? duration * visits->in_flight : duration,
+		.visits = (double)(latency ? visits->arrivals : visits->delta),
+	};
+}
+
+static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
+{
+	struct ca_profile_point *p = &profile->point[point];
+	struct ca_observation *list = calloc(profile->visit_count + 1, sizeof *list);
+	struct ca_estimate_options options = {
+		.seed = profile->runs ? profile->run[0].seed : 0,
+		.quantum = p->kind == 'e' ? 0 : 1. / 6,
+	};
+	enum ca_status status;
+	size_t n = 0;
+
+	if (!list)
+		return CA_ERR_NOMEM;
+	for (size_t i = 0; i < profile->experiments; i++) {
+		const struct ca_profile_experiment *e = &profile->experiment[i];
+
+		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++)
+			if (profile->visits[v].point == point)
+				list[n++] = observe(profile, e, &profile->visits[v]);
+	}
+	status = ca_estimate(list, n, &options, &p->estimates);
+	free(list);
+	return status;
+}
+
+/* ---- judging -------------------------------------------------------------------*/
+
+/* What the estimates of all its speedups together say (one look at one number: the best of
+ * twenty cells would exclude 0 by chance every other time).
+ * worth it:     the gain is surely there (lower end above 0), and at least GAIN_MIN of what
+ *               is won in the region arrives in the program;
+ * not worth it: surely less than GAIN_SMALL arrives;
+ * else there is not enough data to tell. */
+static const double gain_min = 0.02, gain_small = 0.06;
+
+static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_curve *curve)
+{
+	if (profile->busy)
+		return CA_VERDICT_CANNOT_TELL;
+	if (!isfinite(curve->slope_low) || curve->experiments < 3)
+		return CA_VERDICT_NOT_ENOUGH;
+	if (curve->slope_low > 0 && curve->slope >= gain_min)
+		return CA_VERDICT_WORTH;
+	if (curve->slope_high < gain_small)
+		return CA_VERDICT_NOT_WORTH;
+	return CA_VERDICT_NOT_ENOUGH;
+}
+
+static double sample_share(const struct ca_profile *profile, uint32_t region)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < profile->sample_count; i++)
+		if (profile->samples[i].region == region)
+			count += profile->samples[i].count;
+	return profile->funnel.periods ? 100. * (double)count / (double)profile->funnel.periods
+				       : NAN;
+}
+
+/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
+ * middle mostly means few experiments. */
+static double rank_key(const struct ca_profile_row *row)
+{
+	double key =
+		row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
+
+	return isfinite(key) ? key : -HUGE_VAL;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ca_profile_row *x = a, *y = b;
+	double p = rank_key(x), q = rank_key(y);
+	int order;
+
+	if (x->verdict != y->verdict)
+		return x->verdict < y->verdict ? -1 : 1;
+	if (p > q || p < q)
+		return p > q ? -1 : 1;
+	order = strcmp(x->region->name, y->region->name);
+	if (order == 0)
+		order = strcmp(x->region->file, y->region->file);
+	return order ? order : strcmp(x->point->name, y->point->name);
+}
+
+static enum ca_status make_rows(struct ca_profile *profile)
+{
+	size_t n = 0;
+
+	for (size_t p = 0; p < profile->points; p++)
+		n += profile->point[p].estimates.curves;
+	profile->row = calloc(n + 1, sizeof *profile->row);
+	if (!profile->row)
+		return CA_ERR_NOMEM;
+	for (size_t p = 0; p < profile->points; p++) {
+		const struct ca_profile_point *point = &profile->point[p];
+
+		for (size_t k = 0; k < point->estimates.curves; k++) {
+			const struct ca_curve *curve = &point->estimates.curve[k];
+			const struct ca_region *region =
+				ca_catalog_get_region(&profile->catalog, curve->region);
+
+			if (!region)
+				continue; /* experiments without a selection: baseline only */
+			profile->row[profile->rows++] = (struct ca_profile_row){
+				.region = region,
+				.point = point,
+				.curve = curve,
+				.verdict = judge(profile, curve),
+				.samples = sample_share(profile, curve->region),
+			};
+		}
+	}
+	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
+	return CA_OK;
+}
+
+/* Experiments that other programs disturbed are left out, unless that would be most of them:
+ * then all are used, so that there is something to look at, and no verdict is given. */
+static void settle_disturbed(struct ca_profile *profile)
+{
+	size_t clean = 0, disturbed = 0;
+
+	for (size_t i = 0; i < profile->experiments; i++) {
+		struct ca_profile_experiment *e = &profile->experiment[i];
+
+		e->disturbed = e->flags & CA_EXPERIMENT_DISTURBED;
+		clean += e->flags == 0;
+		disturbed += e->flags == CA_EXPERIMENT_DISTURBED;
+	}
+	profile->busy = disturbed > clean;
+	for (size_t i = 0; i < profile->experiments && profile->busy; i++)
+		profile->experiment[i].flags &= ~(uint32_t)CA_EXPERIMENT_DISTURBED;
+}
+
+enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, struct ca_err *err)
+{
+	struct ca_profile *new = calloc(1, sizeof *new);
+	enum ca_status status = new ? read_dir(new, dir, err) : CA_ERR_NOMEM;
+
+	if (status == CA_OK) {
+		settle_disturbed(new);
+		ca_funnel_count(new);
+		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
+			status = estimate_point(new, (uint32_t)p);
+		if (status == CA_OK)
+			status = make_rows(new);
+	}
+	if (status == CA_ERR_NOMEM)
+		ca_err_set(err, status, "no memory for the profile of %s", dir);
+	if (status) {
+		ca_profile_free(new);
+		return status;
+	}
+	*profile = new;
+	return CA_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------*/
+
+static enum ca_status write_file(const struct ca_profile *profile, const char *dir,
+				 const char *name, bool (*fill)(const struct ca_profile *, FILE *),
+				 struct ca_err *err)
+{
+	char path[PATH_MAX], temporary[PATH_MAX];
+	FILE *file;
+	bool ok;
+
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	snprintf(temporary, sizeof temporary, "%s/.%s.%ld", dir, name, (long)getpid());
+	file = fopen(temporary, "we");
+	ok = file && fill(profile, file);
+	if (file && fclose(file) != 0)
+		ok = false;
+	if (!ok || rename(temporary, path) != 0) {
+		int error = errno;
+
+		unlink(temporary);
+		return ca_err_set(err, CA_ERR_IO,
+				  "cannot write %s: %s; free some space or choose another "
+				  "directory with -o (the run files are kept)",
+				  path, strerror(error));
+	}
+	return CA_OK;
+}
+
+enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir,
+				struct ca_err *err)
+{
+	enum ca_status status =
+		write_file(profile, dir, "profile.json", ca_profile_write_json, err);
+
+	return status ? status : write_file(profile, dir, "profile.coz", ca_profile_write_coz, err);
+}
+
+/* ---- the rest ------------------------------------------------------------------*/
+
+const char *ca_verdict_name(enum ca_verdict verdict)
+{
+	return verdict == CA_VERDICT_WORTH       ? "worth it"
+	       : verdict == CA_VERDICT_NOT_WORTH ? "not worth it"
+	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not enough data"
+						  : "cannot tell here";
+}
+
+const char *ca_baseline_name(enum ca_baseline baseline)
+{
+	return baseline == CA_BASELINE_ALL    ? "all"
+	       : baseline == CA_BASELINE_RUN  ? "run"
+	       : baseline == CA_BASELINE_NEAR ? "near"
+					      : "none";
+}
+
+void ca_profile_free(struct ca_profile *profile)
+{
+	if (!profile)
+		return;
+	for (size_t i = 0; i < profile->runs; i++) {
+		free(profile->run[i].command);
+		free(profile->run[i].mode);
+		free(profile->run[i].backend);
+		free(profile->run[i].speedups);
+	}
+	for (size_t i = 0; i < profile->points; i++) {
+		free(profile->point[i].name);
+		ca_estimates_fini(&profile->point[i].estimates);
+	}
+	for (size_t i = 0; i < profile->warnings; i++)
+		free(profile->warning[i]);
+	ca_catalog_fini(&profile->catalog);
+	free(profile->run);
+	free(profile->experiment);
+	free(profile->visits);
+	free(profile->samples);
+	free(profile->point);
+	free(profile->row);
+	free(profile->warning);
+	free(profile);
+}

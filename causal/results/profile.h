@@ -1,0 +1,109 @@
+/* The profile in memory: what the run files said, and what the estimator made of it.
+ * Shared by the files that read, estimate, write and print it; others use results.h.
+ * Driver's process, one thread. */
+#ifndef CA_CAUSAL_RESULTS_PROFILE_H
+#define CA_CAUSAL_RESULTS_PROFILE_H
+#include "causal/results/estimate.h"
+#include "causal/results/results.h"
+#include "core/event.h"
+#include <stdio.h>
+
+/* One run file. Strings are owned. */
+struct ca_profile_run {
+	unsigned number, iteration;
+	char *command, *mode, *speedups;
+	char *backend; /* "mixed" if threads had different ones */
+	bool end_to_end;
+	bool ended;                    /* the end record is there */
+	uint64_t seed, time, clock;    /* ns; time and clock are the same moment */
+	struct ca_run_summary summary; /* samples, started and kept also when !ended */
+};
+
+struct ca_profile_visits {
+	uint32_t point; /* index in ca_profile.point */
+	uint64_t delta, arrivals;
+	double in_flight;
+};
+
+struct ca_profile_experiment {
+	uint32_t run; /* index in ca_profile.run */
+	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
+	uint64_t start, end, duration, delay, hits;
+	bool exact;
+	size_t first, visits; /* in ca_profile.visits */
+	bool disturbed; /* by other programs; flags tells whether it is used all the same */
+};
+
+struct ca_profile_samples {
+	uint32_t run, region;
+	uint64_t count;
+};
+
+struct ca_profile_point {
+	char *name;
+	char kind; /* 't'hroughput, 'l'atency, 'e'nd-to-end */
+	struct ca_estimates estimates;
+};
+
+/* From NOT_ENOUGH on, nothing is sure. */
+enum ca_verdict {
+	CA_VERDICT_WORTH,
+	CA_VERDICT_NOT_WORTH,
+	CA_VERDICT_NOT_ENOUGH,
+	CA_VERDICT_CANNOT_TELL /* other programs took the CPU most of the time */
+};
+
+/* One line of the table: a region as one progress point sees it. Sorted: best first. */
+struct ca_profile_row {
+	const struct ca_region *region;
+	const struct ca_profile_point *point;
+	const struct ca_curve *curve; /* its cells lie in point->estimates.cell */
+	enum ca_verdict verdict;
+	double samples; /* share of all samples, by weight, that had it on the stack, percent; NAN unknown */
+};
+
+/* Where the samples and the experiments went. */
+struct ca_funnel {
+	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
+	size_t outside; /* the runtime was in none of their processes */
+	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
+	uint64_t cut, no_visit, stalled, overflow, disturbed; /* experiments by flag */
+	uint64_t zeros;                            /* kept ones at 0 % */
+	uint64_t drop[CA_DROP_COUNT];
+};
+
+struct ca_profile {
+	struct ca_catalog catalog;
+	struct ca_profile_run *run;
+	struct ca_profile_experiment *experiment;
+	struct ca_profile_visits *visits;
+	struct ca_profile_samples *samples;
+	struct ca_profile_point *point;
+	struct ca_profile_row *row;
+	char **warning; /* of the runs, without repetitions, and of the reader */
+	size_t runs, experiments, visit_count, sample_count, points, rows, warnings;
+	struct ca_funnel funnel;
+	bool busy; /* most experiments were disturbed by other programs */
+};
+
+/* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
+ * that cannot be read become a warning. */
+enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, struct ca_err *err);
+enum ca_status ca_profile_warn(struct ca_profile *profile, const char *text);
+/* profile_json.c, coz.c: whole files. False: write error, see errno. */
+bool ca_profile_write_json(const struct ca_profile *profile, FILE *file);
+bool ca_profile_write_coz(const struct ca_profile *profile, FILE *file);
+/* funnel.c */
+void ca_funnel_count(struct ca_profile *profile);
+/* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.
+ * False: the profile is fine. */
+bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, const char **remedy);
+/* profile.c */
+const char *ca_verdict_name(enum ca_verdict verdict);
+const char *ca_baseline_name(enum ca_baseline baseline);
+static inline const char *ca_profile_point_kind(const struct ca_profile_point *point)
+{
+	return point->kind == 'e' ? "end-to-end" : point->kind == 'l' ? "latency" : "throughput";
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* profile.json: the merged results for other programs; the contract is doc/FORMAT.md and
+ * doc/profile.schema.json. Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include "causal/results/results_json.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+static void add_text(struct json_object *object, const char *key, const char *text)
+{
+	add(object, key, ca_results_json_text(text));
+}
+
+static void add_count(struct json_object *object, const char *key, uint64_t value)
+{
+	add(object, key, json_object_new_uint64(value));
+}
+
+/* Rounded to `digits` decimals; null for what cannot be told. */
+static void add_number(struct json_object *object, const char *key, double value, int digits)
+{
+	char text[64];
+	size_t n;
+
+	if (!isfinite(value)) {
+		add(object, key, NULL);
+		return;
+	}
+	n = (size_t)snprintf(text, sizeof text, "%.*f", digits, value);
+	if (strchr(text, '.')) {
+		while (text[n - 1] == '0')
+			text[--n] = '\0';
+		if (text[n - 1] == '.')
+			text[--n] = '\0';
+	}
+	add(object, key, json_object_new_double_s(value, strcmp(text, "-0") ? text : "0"));
+}
+
+static struct json_object *curve_array(const struct ca_profile_row *row)
+{
+	struct json_object *array = json_object_new_array();
+	const struct ca_cell *cell = row->point->estimates.cell + row->curve->first;
+
+	for (size_t c = 0; c < row->curve->cells; c++) {
+		struct json_object *object;
+
+		if (cell[c].speedup == 0 || !isfinite(cell[c].effect))
+			continue;
+		object = json_object_new_object();
+		add_number(object, "speedup", cell[c].speedup / 1e4, 4);
+		add_number(object, "effect", cell[c].effect, 2);
+		add_number(object, "low", cell[c].low, 2);
+		add_number(object, "high", cell[c].high, 2);
+		add_count(object, "experiments", cell[c].experiments);
+		add_count(object, "runs", cell[c].runs);
+		add_count(object, "outliers", cell[c].outliers);
+		add_number(object, "visits", cell[c].visits, 0);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static struct json_object *progress_object(const struct ca_profile_row *row)
+{
+	struct json_object *object = json_object_new_object();
+	const struct ca_curve *curve = row->curve;
+	const struct ca_estimates *estimates = &row->point->estimates;
+	char baseline[32];
+
+	add_text(object, "point", row->point->name);
+	add_text(object, "kind", ca_profile_point_kind(row->point));
+	add_text(object, "verdict", ca_verdict_name(row->verdict));
+	add_number(object, "impact", curve->impact, 2);
+	add_number(object, "impact_low", curve->impact_low, 2);
+	add_number(object, "impact_high", curve->impact_high, 2);
+	add_number(object, "slope", curve->slope, 4);
+	add_number(object, "slope_low", curve->slope_low, 4);
+	add_number(object, "slope_high", curve->slope_high, 4);
+	add_number(object, "max", curve->max, 2);
+	add_number(object, "max_speedup", curve->max_speedup, 4);
+	add_count(object, "experiments", curve->experiments);
+	snprintf(baseline, sizeof baseline, "%s", ca_baseline_name(estimates->baseline));
+	if (estimates->baseline == CA_BASELINE_NEAR)
+		snprintf(baseline, sizeof baseline, "near-%u", estimates->neighbours);
+	add_text(object, "baseline", baseline);
+	add_count(object, "baseline_experiments", estimates->zeros);
+	add_number(object, "noise", 100 * estimates->noise, 2);
+	add(object, "curve", curve_array(row));
+	return object;
+}
+
+/* Regions in the order of their best row; each has all its points, best first. */
+static struct json_object *region_array(const struct ca_profile *profile)
+{
+	struct json_object *array = json_object_new_array();
+	char *done = calloc(profile->rows + 1, 1);
+
+	for (size_t i = 0; done && i < profile->rows; i++) {
+		const struct ca_profile_row *row = &profile->row[i];
+		struct json_object *object, *progress;
+
+		if (done[i])
+			continue;
+		object = json_object_new_object();
+		progress = json_object_new_array();
+		add_text(object, "name", row->region->name);
+		add_text(object, "kind", row->region->kind == CA_REGION_LINE ? "line" : "function");
+		add_text(object, "file", row->region->file);
+		add_count(object, "line", row->region->line);
+		add_text(object, "function", row->region->function);
+		add_text(object, "binary", row->region->binary);
+		add_number(object, "samples", row->samples, 2);
+		add_text(object, "verdict", ca_verdict_name(row->verdict));
+		for (size_t j = i; j < profile->rows; j++)
+			if (profile->row[j].region == row->region) {
+				json_object_array_add(progress, progress_object(&profile->row[j]));
+				done[j] = 1;
+			}
+		add(object, "progress", progress);
+		json_object_array_add(array, object);
+	}
+	free(done);
+	return array;
+}
+
+static struct json_object *funnel_object(const struct ca_funnel *f)
+{
+	struct json_object *object = json_object_new_object(), *drops = json_object_new_object();
+
+	add_count(object, "runs", f->runs);
+	add_count(object, "runs_unfinished", f->unfinished);
+	add_count(object, "runs_failed", f->failed);
+	add_count(object, "samples", f->samples);
+	add_count(object, "samples_dropped", f->dropped);
+	add_count(object, "samples_in_scope", f->in_scope);
+	add_count(object, "visits", f->visits);
+	add_count(object, "experiments_started", f->started);
+	add_count(object, "experiments_finished", f->finished);
+	add_count(object, "experiments_cut", f->cut);
+	add_count(object, "experiments_no_visit", f->no_visit);
+	add_count(object, "experiments_stalled", f->stalled);
+	add_count(object, "experiments_overflow", f->overflow);
+	add_count(object, "experiments_disturbed", f->disturbed);
+	add_count(object, "experiments_kept", f->kept);
+	add_count(object, "experiments_kept_at_0", f->zeros);
+	for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+		add_count(drops, ca_results_drop_name(d), f->drop[d]);
+	add(object, "drops", drops);
+	return object;
+}
+
+static struct json_object *profile_object(const struct ca_profile *profile)
+{
+	static const struct ca_profile_run nothing;
+	const struct ca_profile_run *run = profile->runs ? profile->run : &nothing;
+	struct json_object *object = json_object_new_object(), *warnings = json_object_new_array();
+	const char *cause = NULL, *remedy = NULL, *backend = run->backend;
+
+	for (size_t i = 1; i < profile->runs; i++)
+		if (strcmp(profile->run[i].backend, backend))
+			backend = "mixed";
+	add_text(object, "format", "causal-profile");
+	add_count(object, "version", 1);
+	add_text(object, "command", run->command);
+	add_text(object, "mode", run->mode);
+	add_text(object, "backend", backend);
+	add(object, "end_to_end", json_object_new_boolean(run->end_to_end));
+	add_count(object, "seed", run->seed);
+	add_number(object, "runtime", (double)profile->funnel.runtime / 1e9, 3);
+	add(object, "funnel", funnel_object(&profile->funnel));
+	if (ca_funnel_reason(profile, &cause, &remedy)) {
+		add_text(object, "cause", cause);
+		add_text(object, "remedy", remedy);
+	}
+	for (size_t i = 0; i < profile->warnings; i++)
+		json_object_array_add(warnings, ca_results_json_text(profile->warning[i]));
+	add(object, "warnings", warnings);
+	add(object, "regions", region_array(profile));
+	return object;
+}
+
+bool ca_profile_write_json(const struct ca_profile *profile, FILE *file)
+{
+	struct json_object *object = profile_object(profile);
+	const char *text = json_object_to_json_string_ext(
+		object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	bool ok = text && fputs(text, file) >= 0 && fputc('\n', file) != EOF && !ferror(file);
+
+	json_object_put(object);
+	return ok;
+}

@@ -1,0 +1,88 @@
+/* Helpers over json-c: see results_json.h. Driver's process, one thread. */
+#include "causal/results/results_json.h"
+#include "core/event.h"
+#include <stdlib.h>
+#include <string.h>
+
+size_t ca_results_json_utf8(const unsigned char *s)
+{
+	size_t n = *s < 0x80                 ? 1
+		   : *s >= 0xc2 && *s < 0xe0 ? 2
+		   : *s >= 0xe0 && *s < 0xf0 ? 3
+		   : *s >= 0xf0 && *s < 0xf5 ? 4
+					     : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if (n == 3 && ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0)))
+		return 0;
+	if (n == 4 && ((*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] >= 0x90)))
+		return 0;
+	return n;
+}
+
+struct json_object *ca_results_json_text(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)(text ? text : "");
+	struct json_object *value;
+	char *clean, *to;
+
+	clean = to = malloc(3 * strlen((const char *)s) + 1);
+	if (!clean)
+		return json_object_new_string("");
+	while (*s) {
+		size_t n = ca_results_json_utf8(s);
+
+		memcpy(to, n ? (const char *)s : "\xef\xbf\xbd", n ? n : 3);
+		to += n ? n : 3;
+		s += n ? n : 1;
+	}
+	*to = '\0';
+	value = json_object_new_string(clean);
+	free(clean);
+	return value;
+}
+
+struct json_object *ca_results_json_get(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_is_type(object, json_type_object) ||
+	    !json_object_object_get_ex(object, key, &value))
+		return NULL;
+	return value;
+}
+
+const char *ca_results_json_string(struct json_object *object, const char *key)
+{
+	struct json_object *value = ca_results_json_get(object, key);
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+uint64_t ca_results_json_u64(struct json_object *object, const char *key)
+{
+	struct json_object *value = ca_results_json_get(object, key);
+
+	return value ? json_object_get_uint64(value) : 0;
+}
+
+double ca_results_json_double(struct json_object *object, const char *key)
+{
+	struct json_object *value = ca_results_json_get(object, key);
+
+	return value ? json_object_get_double(value) : 0;
+}
+
+const char *ca_results_drop_name(unsigned drop)
+{
+	static const char *const name[] = {
+		[CA_DROP_REENTRY] = "reentry",     [CA_DROP_RING_FULL] = "ring_full",
+		[CA_DROP_UNWIND] = "unwind",       [CA_DROP_OWN_CODE] = "own_code",
+		[CA_DROP_NO_MODULE] = "no_module", [CA_DROP_LOST] = "lost",
+	};
+
+	_Static_assert(sizeof name / sizeof *name == CA_DROP_COUNT, "a cause has no key");
+	return name[drop];
+}

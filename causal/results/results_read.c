@@ -1,0 +1,315 @@
+/* The reader of run files: lines into the profile's arrays. Tolerates what a killed driver
+ * leaves behind. Not for: estimates (profile.c). Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include "causal/results/results_json.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more element; capacity follows from the count, a power of two. */
+static void *more(void **array, size_t count, size_t size)
+{
+	if ((count & (count - 1)) == 0) {
+		void *grown = realloc(*array, (count ? 2 * count : 1) * size);
+
+		if (!grown)
+			return NULL;
+		*array = grown;
+	}
+	return memset((char *)*array + count * size, 0, size);
+}
+#define MORE(array, count) more((void **)&(array), (count), sizeof *(array))
+
+enum ca_status ca_profile_warn(struct ca_profile *profile, const char *text)
+{
+	for (size_t i = 0; i < profile->warnings; i++)
+		if (!strcmp(profile->warning[i], text))
+			return CA_OK;
+	if (!MORE(profile->warning, profile->warnings))
+		return CA_ERR_NOMEM;
+	profile->warning[profile->warnings] = strdup(text);
+	return profile->warning[profile->warnings] ? (profile->warnings++, CA_OK) : CA_ERR_NOMEM;
+}
+
+/* The id of a record's region; 0 for null, or when there is no memory. */
+static uint32_t read_region(struct ca_profile *profile, struct json_object *record)
+{
+	struct json_object *object = ca_results_json_get(record, "region");
+	char *text[4];
+	static const char *const key[] = { "name", "file", "function", "binary" };
+	struct ca_region region;
+	const struct ca_region *added = NULL;
+
+	if (!object)
+		return 0;
+	for (int i = 0; i < 4; i++)
+		text[i] = strdup(ca_results_json_string(object, key[i]));
+	if (text[0] && text[1] && text[2] && text[3]) {
+		region = (struct ca_region){
+			.kind = !strcmp(ca_results_json_string(object, "kind"), "line")
+					? CA_REGION_LINE
+					: CA_REGION_FUNCTION,
+			.name = text[0],
+			.file = text[1],
+			.function = text[2],
+			.binary = text[3],
+			.line = (unsigned)ca_results_json_u64(object, "line"),
+		};
+		added = ca_catalog_add_region(&profile->catalog, &region);
+	}
+	for (int i = 0; i < 4; i++)
+		free(text[i]);
+	return added ? added->id : 0;
+}
+
+static bool read_point(struct ca_profile *profile, struct json_object *object, uint32_t *point)
+{
+	const char *name = ca_results_json_string(object, "point");
+	const char *kind = ca_results_json_string(object, "kind");
+
+	for (size_t i = 0; i < profile->points; i++)
+		if (profile->point[i].kind == *kind && !strcmp(profile->point[i].name, name)) {
+			*point = (uint32_t)i;
+			return true;
+		}
+	if (!MORE(profile->point, profile->points))
+		return false;
+	profile->point[profile->points].name = strdup(name);
+	profile->point[profile->points].kind = *kind;
+	if (!profile->point[profile->points].name)
+		return false;
+	*point = (uint32_t)profile->points++;
+	return true;
+}
+
+static uint32_t read_flags(struct json_object *record)
+{
+	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow", "disturbed" };
+	struct json_object *flags = ca_results_json_get(record, "flags");
+	uint32_t result = 0;
+
+	if (!json_object_is_type(flags, json_type_array))
+		return 0;
+	for (size_t i = 0; i < json_object_array_length(flags); i++) {
+		const char *flag = json_object_get_string(json_object_array_get_idx(flags, i));
+		uint32_t bit = CA_EXPERIMENT_CUT; /* a flag we do not know: not to be used */
+
+		for (size_t k = 0; flag && k < sizeof name / sizeof *name; k++)
+			if (!strcmp(flag, name[k]))
+				bit = 1u << k;
+		result |= bit;
+	}
+	return result;
+}
+
+static bool read_visits(struct ca_profile *profile, struct json_object *record,
+			struct ca_profile_experiment *experiment)
+{
+	struct json_object *list = ca_results_json_get(record, "progress");
+	size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+
+	experiment->first = profile->visit_count;
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *object = json_object_array_get_idx(list, i);
+		struct ca_profile_visits *visits;
+
+		if (!*ca_results_json_string(object, "kind"))
+			continue;
+		visits = MORE(profile->visits, profile->visit_count);
+		if (!visits || !read_point(profile, object, &visits->point))
+			return false;
+		visits->delta = ca_results_json_u64(object, "delta");
+		visits->arrivals = ca_results_json_u64(object, "arrivals");
+		visits->in_flight = ca_results_json_double(object, "in_flight");
+		profile->visit_count++;
+	}
+	experiment->visits = profile->visit_count - experiment->first;
+	return true;
+}
+
+static bool read_experiment(struct ca_profile *profile, struct json_object *record)
+{
+	struct ca_profile_experiment *experiment = MORE(profile->experiment, profile->experiments);
+	double percent = ca_results_json_double(record, "speedup");
+
+	if (!experiment)
+		return false;
+	*experiment = (struct ca_profile_experiment){
+		.run = (uint32_t)profile->runs - 1,
+		.index = (uint32_t)ca_results_json_u64(record, "index"),
+		.region = read_region(profile, record),
+		.speedup = percent > 0 && percent <= 100 ? (uint32_t)(percent * 1e4 + 0.5) : 0,
+		.flags = read_flags(record),
+		.start = ca_results_json_u64(record, "start"),
+		.end = ca_results_json_u64(record, "end"),
+		.duration = ca_results_json_u64(record, "duration"),
+		.delay = ca_results_json_u64(record, "delay"),
+		.hits = ca_results_json_u64(record, "hits"),
+		.exact = json_object_get_boolean(ca_results_json_get(record, "exact")),
+	};
+	if (!read_visits(profile, record, experiment))
+		return false;
+	profile->experiments++;
+	return true;
+}
+
+/* Counts only grow within a run: the last one of a region stands. */
+static bool read_samples(struct ca_profile *profile, struct json_object *record)
+{
+	uint32_t region = read_region(profile, record), run = (uint32_t)profile->runs - 1;
+	struct ca_profile_samples *samples;
+
+	if (!region)
+		return true;
+	for (size_t i = profile->sample_count; i-- > 0 && profile->samples[i].run == run;)
+		if (profile->samples[i].region == region) {
+			profile->samples[i].count = ca_results_json_u64(record, "count");
+			return true;
+		}
+	samples = MORE(profile->samples, profile->sample_count);
+	if (!samples)
+		return false;
+	*samples = (struct ca_profile_samples){ .run = run,
+						.region = region,
+						.count = ca_results_json_u64(record, "count") };
+	profile->sample_count++;
+	return true;
+}
+
+static char *join(struct json_object *words)
+{
+	size_t n =
+		json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
+	size_t length = 1;
+	char *text;
+
+	for (size_t i = 0; i < n; i++)
+		length += strlen(json_object_get_string(json_object_array_get_idx(words, i))) + 1;
+	text = calloc(length, 1);
+	for (size_t i = 0; text && i < n; i++) {
+		if (i)
+			strcat(text, " ");
+		strcat(text, json_object_get_string(json_object_array_get_idx(words, i)));
+	}
+	return text;
+}
+
+static bool read_run(struct ca_profile *profile, struct json_object *record)
+{
+	struct ca_profile_run *run = MORE(profile->run, profile->runs);
+
+	if (!run)
+		return false;
+	profile->runs++;
+	run->number = (unsigned)ca_results_json_u64(record, "run");
+	run->iteration = (unsigned)ca_results_json_u64(record, "iteration");
+	run->command = join(ca_results_json_get(record, "command"));
+	run->mode = strdup(ca_results_json_string(record, "mode"));
+	run->backend = strdup(ca_results_json_string(record, "backend"));
+	run->speedups = strdup(ca_results_json_string(record, "speedups"));
+	run->end_to_end = json_object_get_boolean(ca_results_json_get(record, "end_to_end"));
+	run->seed = ca_results_json_u64(record, "seed");
+	run->time = ca_results_json_u64(record, "time");
+	run->clock = ca_results_json_u64(record, "clock");
+	return run->command && run->mode && run->backend && run->speedups;
+}
+
+static bool read_end(struct ca_profile *profile, struct json_object *record)
+{
+	const char *backend = ca_results_json_string(record, "backend");
+	struct ca_profile_run *run = &profile->run[profile->runs - 1];
+	struct json_object *drops = ca_results_json_get(record, "drops");
+
+	run->ended = true;
+	run->summary = (struct ca_run_summary){
+		.exit_status = (int)ca_results_json_u64(record, "exit_status"),
+		.runtime = ca_results_json_u64(record, "runtime"),
+		.samples = ca_results_json_u64(record, "samples"),
+		.in_scope = ca_results_json_u64(record, "in_scope"),
+		.periods = ca_results_json_u64(record, "periods"),
+		.started = ca_results_json_u64(record, "started"),
+		.kept = ca_results_json_u64(record, "kept"),
+		.visits = ca_results_json_u64(record, "visits"),
+		.handler_ns = ca_results_json_u64(record, "handler_ns"),
+		.cpu_ns = ca_results_json_u64(record, "cpu_ns"),
+		.outside = json_object_get_boolean(ca_results_json_get(record, "outside")),
+	};
+	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
+		run->summary.drop[i] = ca_results_json_u64(drops, ca_results_drop_name(i));
+	/* what the run really had goes before what it set out with */
+	if (*backend && strcmp(backend, "none")) {
+		free(run->backend);
+		run->backend = strdup(backend);
+	}
+	return run->backend;
+}
+
+static enum ca_status read_line(struct ca_profile *profile, struct json_object *record,
+				bool *has_run, const char *path, struct ca_err *err)
+{
+	const char *type = ca_results_json_string(record, "type");
+	bool ok = true;
+
+	if (!*has_run) {
+		if (strcmp(type, "run") != 0 ||
+		    strcmp(ca_results_json_string(record, "format"), "causal-run") != 0)
+			return ca_err_set(err, CA_ERR_FORMAT,
+					  "%s is not a run file: it does not begin with a run "
+					  "record; remove it from the directory",
+					  path);
+		if (ca_results_json_u64(record, "version") != 1)
+			return ca_err_set(
+				err, CA_ERR_FORMAT,
+				"%s has version %llu of the format; this program reads "
+				"version 1: use a newer causal",
+				path, (unsigned long long)ca_results_json_u64(record, "version"));
+		*has_run = true;
+		ok = read_run(profile, record);
+	} else if (!strcmp(type, "experiment")) {
+		ok = read_experiment(profile, record);
+	} else if (!strcmp(type, "samples")) {
+		ok = read_samples(profile, record);
+	} else if (!strcmp(type, "warning")) {
+		ok = ca_profile_warn(profile, ca_results_json_string(record, "text")) == CA_OK;
+	} else if (!strcmp(type, "end")) {
+		ok = read_end(profile, record);
+	} /* other types: a later minor version may add some */
+	return ok ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "no memory to read %s", path);
+}
+
+enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, struct ca_err *err)
+{
+	FILE *file = fopen(path, "re");
+	enum ca_status status = CA_OK;
+	bool has_run = false;
+	size_t size = 0, bad = 0;
+	char *line = NULL;
+	ssize_t length;
+
+	if (!file)
+		return ca_err_set(err, CA_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+	while (status == CA_OK && (length = getline(&line, &size, file)) > 0) {
+		/* A line without its end was torn off by a death; its record never happened. */
+		bool whole = line[length - 1] == '\n';
+		struct json_object *record = whole ? json_tokener_parse(line) : NULL;
+
+		if (!json_object_is_type(record, json_type_object))
+			bad += whole;
+		else
+			status = read_line(profile, record, &has_run, path, err);
+		json_object_put(record);
+	}
+	if (status == CA_OK && ferror(file))
+		status = ca_err_set(err, CA_ERR_IO, "cannot read %s: %s", path, strerror(errno));
+	if (status == CA_OK && bad) {
+		char text[600];
+
+		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out",
+			 path, bad, bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
+		if (ca_profile_warn(profile, text))
+			status = ca_err_set(err, CA_ERR_NOMEM, "no memory to read %s", path);
+	}
+	free(line);
+	fclose(file);
+	return status;
+}

@@ -1,0 +1,32 @@
+/* The progress line: which run, what it does, and the time to go. */
+#ifndef CA_DRIVER_PROGRESS_LINE_H
+#define CA_DRIVER_PROGRESS_LINE_H
+#include "causal/conductor/conductor.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ca_progress_line {
+	bool shown, terminal;
+	bool uncounted; /* an experiment ends with its run: there is nothing to count before */
+	size_t total, finished;
+	uint64_t started; /* of the open run, ns */
+	uint64_t last;    /* time of the last line, ns */
+	uint64_t spent;   /* by finished runs, ns */
+};
+
+void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown, bool uncounted);
+void ca_progress_line_begin(struct ca_progress_line *progress);
+/* Rewrites the line on a terminal, a few times a second. */
+void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_conductor_status *status);
+/* One line per run where there is no terminal. */
+void ca_progress_line_end(struct ca_progress_line *progress, const struct ca_conductor_status *status);
+
+/* The time until all runs have ended, `elapsed` ns after the open one began, from the mean of the
+ * finished ones; "unknown time" before there is one. */
+void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t elapsed, char *buffer,
+		       size_t size);
+/* "8 s", "1 min 20 s", "2 h 5 min" */
+void ca_progress_line_time(double seconds, char *buffer, size_t size);
+
+#endif

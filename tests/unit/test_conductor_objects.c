@@ -1,0 +1,247 @@
+/* From modules and stacks to code: modules indexed and taken into scope later (causal/conductor/objects.c), what
+ * of them may be selected (regions.c), and the functions and loops on stacks (point_stacks.c). The
+ * session's table of modules is filled here, as a runtime would. */
+#include "causal/conductor/objects.h"
+#include "causal/conductor/regions.h"
+#include "causal/points/point_stacks.h"
+#include "tests/unit/unit.h"
+
+#include "tests/unit/binary_fixture.h"
+#include <time.h>
+
+enum { APP = 1, LIBRARY = 2, MODULES = 3 };
+
+static const char app_a[] = "volatile int sink;\n"
+			    "void other(void);\n"
+			    "static __attribute__((noinline)) void work(int n) { while (n--) sink += n; }\n"
+			    "__attribute__((noinline)) void rest(int n) { sink = n; }\n"
+			    "__asm__(\".text\\n.type begins, @function\\nbegins: mov $5, %ecx\\n2: dec %ecx\\n\"\n"
+			    "\"jnz 2b\\ndec %edi\\njnz begins\\nret\\n.size begins, . - begins\\n\");\n"
+			    "int main(int argc, char **argv) { (void)argv; work(argc); other(); return 0; }\n";
+static const char app_b[] = "extern volatile int sink;\n"
+			    "void rest(int n);\n"
+			    "static __attribute__((noinline)) void work(int n)\n"
+			    "{\n"
+			    "\twhile (n--) rest(n); while (sink--) rest(sink);\n"
+			    "}\n"
+			    "void other(void) { work(sink); }\n";
+static const char library[] = "volatile int turns;\n"
+			      "int busy(int n) { while (n--) turns++; return turns; }\n";
+
+static struct ca_session *session;
+static struct ca_scope *scope;
+static struct ca_requested *progress;
+static struct ca_objects *objects;
+
+static void wait_ms(int ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+}
+
+static void add_module(uint32_t id, const char *name, bool main)
+{
+	struct ca_module *m = &session->module[id];
+
+	strcpy(m->path, fixture_path(name));
+	m->main = main;
+	atomic_store(&m->state, CA_MODULE_REGISTERED);
+	atomic_store(&session->modules_used, id + 1);
+	for (int i = 0; i < 20000 && atomic_load(&m->state) == CA_MODULE_REGISTERED; i++)
+		wait_ms(1);
+}
+
+static int set_up(void **state)
+{
+	if (fixture_make(state))
+		return -1;
+	fixture_write("a.c", app_a);
+	fixture_write("b.c", app_b);
+	fixture_write("l.c", library);
+	if (fixture_run("%s -g -O1 -o app a.c b.c", fixture_cc()) ||
+	    fixture_run("%s -g -O1 -shared -fPIC -o lib.so l.c", fixture_cc()))
+		return -1;
+	session = aligned_alloc(_Alignof(struct ca_session), sizeof *session);
+	if (!session)
+		return -1;
+	memset(session, 0, sizeof *session);
+	if (ca_scope_new(&scope, &(struct ca_scope_spec){ .function_mode = true }, NULL) ||
+	    ca_requested_new(&progress, "", scope, NULL))
+		return -1;
+	ca_requested_join(progress, session, false);
+	if (ca_objects_new(&objects, session, scope, progress, NULL, NULL, NULL))
+		return -1;
+	add_module(APP, "app", true);
+	add_module(LIBRARY, "lib.so", false);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	ca_objects_free(objects);
+	ca_requested_free(progress);
+	ca_scope_free(scope);
+	free(session);
+	return fixture_remove(state);
+}
+
+/* The i-th function of that name, an address in it. */
+static ca_place in_function(uint32_t module, const char *name, unsigned which)
+{
+	const struct ca_index *index = ca_objects_index(objects, module);
+	struct ca_index_function f;
+
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		ca_index_function_at(index, i, &f);
+		if (!strcmp(f.name, name) && !f.part && !which--)
+			return CA_PLACE(module, f.low + 1);
+	}
+	fail_msg("no function %s", name);
+	return 0;
+}
+
+static void test_take(void **state)
+{
+	const struct ca_index *before = ca_objects_index(objects, LIBRARY);
+	struct ca_catalog catalog = { 0 };
+	struct ca_regions *regions;
+	char path[CA_PATH];
+	ca_place busy;
+
+	(void)state;
+	assert_int_equal(atomic_load(&session->module[APP].state), CA_MODULE_INDEXED);
+	assert_int_equal(atomic_load(&session->module[LIBRARY].state), CA_MODULE_INDEXED);
+	assert_true(ca_objects_in_scope(objects, APP));
+	assert_false(ca_objects_in_scope(objects, LIBRARY));
+	assert_int_equal(ca_objects_taken(objects, LIBRARY), CA_OBJECTS_NOT_ASKED);
+	assert_false(ca_index_has_lines(before));
+	busy = in_function(LIBRARY, "busy", 0);
+	strcpy(path, session->module[LIBRARY].index_path);
+	assert_int_equal(ca_regions_new(&regions, CA_MODE_FUNCTION, scope, objects, &catalog, NULL), CA_OK);
+	assert_false(ca_regions_count(regions, &busy, 1, 1));
+	ca_objects_take(objects, LIBRARY);
+	for (int i = 0; i < 20000 && ca_objects_taken(objects, LIBRARY) == CA_OBJECTS_PENDING; i++)
+		wait_ms(1);
+	assert_int_equal(ca_objects_taken(objects, LIBRARY), CA_OBJECTS_TAKEN);
+	assert_true(ca_objects_in_scope(objects, LIBRARY));
+	assert_true(ca_index_has_lines(ca_objects_index(objects, LIBRARY)));
+	/* what others may hold is still there: in this process, and for runtimes that map it later */
+	assert_true(ca_index_functions(before) > 0);
+	assert_string_equal(session->module[LIBRARY].index_path, path);
+	assert_int_equal(access(path, R_OK), 0);
+	/* "nothing" has been remembered of the place */
+	assert_false(ca_regions_count(regions, &busy, 1, 1));
+	ca_regions_rescope(regions, LIBRARY);
+	assert_true(ca_regions_count(regions, &busy, 1, 1));
+	assert_int_equal(catalog.regions, 1);
+	assert_string_equal(catalog.region[0].name, "busy");
+	ca_regions_free(regions);
+	ca_catalog_fini(&catalog);
+}
+
+static void test_take_fails(void **state)
+{
+	(void)state;
+	add_module(MODULES, "none.so", false);
+	assert_int_equal(atomic_load(&session->module[MODULES].state), CA_MODULE_FAILED);
+	ca_objects_take(objects, MODULES);
+	for (int i = 0; i < 20000 && ca_objects_taken(objects, MODULES) == CA_OBJECTS_PENDING; i++)
+		wait_ms(1);
+	assert_int_equal(ca_objects_taken(objects, MODULES), CA_OBJECTS_FAILED);
+	assert_false(ca_objects_in_scope(objects, MODULES));
+}
+
+static size_t find(const struct ca_point_stacks *samples, struct ca_point_search_found *out)
+{
+	size_t used;
+
+	return ca_point_stacks_find(samples, session, objects, out, &used);
+}
+
+static const struct ca_point_search_found *found(const struct ca_point_search_found *all, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(all[i].name, name))
+			return &all[i];
+	return NULL;
+}
+
+/* Two functions of one name: a candidate stands for whatever its name counts. */
+static void test_same_name(void **state)
+{
+	static struct ca_point_stacks samples;
+	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	const struct ca_point_search_found *work;
+	size_t n;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		ca_place frame[] = { in_function(APP, "work", i % 4 == 0), in_function(APP, "main", 0) };
+
+		assert_true(ca_point_stacks_add(&samples, frame, 2, 1, false));
+	}
+	n = find(&samples, out);
+	work = found(out, n, "work");
+	assert_non_null(work);
+	assert_int_equal(work->samples, 100);
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(work->inside[i / 64] >> (i % 64) & 1);
+	for (size_t i = 0; i < n; i++)
+		assert_ptr_equal(found(out, n, out[i].name), &out[i]);
+	free(samples.frame);
+}
+
+/* Two loops on one line: its number would count both, so each has an address. */
+static void test_two_loops(void **state)
+{
+	static struct ca_point_stacks samples;
+	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	const struct ca_index *index = ca_objects_index(objects, APP);
+	struct ca_index_line line;
+	size_t n, loops = 0;
+	ca_place frame[200];
+	unsigned frames = 0;
+
+	(void)state;
+	/* as if samples lay at all addresses of that line */
+	for (size_t i = 0; i < ca_index_lines(index); i++) {
+		ca_index_line_at(index, i, &line);
+		for (uint64_t at = line.low; line.line == 5 && strstr(line.file, "b.c") && at < line.high && frames < 200; at++)
+			frame[frames++] = CA_PLACE(APP, at);
+	}
+	assert_true(frames > 0);
+	for (unsigned i = 0; i < frames; i++)
+		assert_true(ca_point_stacks_add(&samples, &frame[i], 1, 1, false));
+	n = find(&samples, out);
+	assert_null(found(out, n, "b.c:5"));
+	for (size_t i = 0; i < n; i++)
+		loops += !strncmp(out[i].name, "work+0x", 7);
+	assert_int_equal(loops, 2);
+	free(samples.frame);
+}
+
+/* A loop that begins its function, in a way that --progress takes. */
+static void test_first_instruction(void **state)
+{
+	static struct ca_point_stacks samples;
+	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	ca_place frame = in_function(APP, "begins", 0);
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++)
+		assert_true(ca_point_stacks_add(&samples, &frame, 1, 1, false));
+	assert_non_null(found(out, find(&samples, out), "begins+0x0"));
+	free(samples.frame);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_take_fails),
+		cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_first_instruction),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,299 @@
+/* causal/conductor/selection_log.c: for how long at least one thread was in S, from a log whose entries may be late,
+ * lost, or half written. */
+#include "causal/conductor/selection_log.h"
+#include "core/clock.h"
+#include "tests/unit/unit.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct ca_session *session;
+static struct ca_selection_log *slog;
+
+static int set_up(void **state)
+{
+	(void)state;
+	session = aligned_alloc(4096, sizeof *session);
+	if (!session)
+		return -1;
+	memset(session, 0, sizeof *session);
+	slog = ca_selection_log_new(session);
+	return slog ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ca_selection_log_free(slog);
+	free(session);
+	return 0;
+}
+
+/* Take a number, as a thread does before it publishes the entry. */
+static uint64_t take(void)
+{
+	return atomic_fetch_add(&session->log_head, 1);
+}
+
+static void publish(uint64_t n, enum ca_log_type type, uint32_t thread, uint64_t time, uint64_t value)
+{
+	struct ca_log_entry *e = &session->log[n % CA_LOG_ENTRIES];
+
+	e->time = time;
+	e->thread = thread;
+	e->type = type;
+	e->value = value;
+	atomic_store(&e->seq, n + 1);
+}
+
+static void put(enum ca_log_type type, uint32_t thread, uint64_t time)
+{
+	publish(take(), type, thread, time, 0);
+}
+
+static struct ca_selection_log_sum sum(uint64_t start, uint64_t end)
+{
+	ca_selection_log_read(slog);
+	return ca_selection_log_sum(slog, start, end);
+}
+
+static void check(uint64_t start, uint64_t end, uint64_t s_time, uint64_t entries)
+{
+	struct ca_selection_log_sum got = sum(start, end);
+
+	assert_int_equal(got.s_time, s_time);
+	assert_int_equal(got.entries, entries);
+	assert_false(got.overflow);
+}
+
+static void test_empty(void **state)
+{
+	(void)state;
+	check(100, 1000, 0, 0);
+}
+
+/* [10, 40) and [30, 60) overlap, [70, 80) stands alone. */
+static void test_union(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_ENTER, 2, 30);
+	put(CA_LOG_EXIT, 1, 40);
+	put(CA_LOG_EXIT, 2, 60);
+	put(CA_LOG_ENTER, CA_MAX_THREADS - 1, 70);
+	put(CA_LOG_EXIT, CA_MAX_THREADS - 1, 80);
+	assert_int_equal(ca_selection_log_read(slog), 6);
+	assert_int_equal(ca_selection_log_read(slog), 0);
+	check(0, 100, 60, 3);
+}
+
+/* Threads publish in another order than that of the times. */
+static void test_disorder(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 2, 50);
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_EXIT, 2, 80);
+	put(CA_LOG_EXIT, 1, 20);
+	check(0, 100, 40, 2);
+}
+
+/* At one moment: in the order of the log. */
+static void test_same_time(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_EXIT, 1, 20);
+	put(CA_LOG_ENTER, 1, 20);
+	put(CA_LOG_EXIT, 1, 30);
+	check(0, 100, 20, 2);
+}
+
+/* The thread learns of its waits when they are over, the inner one first. */
+static void test_late_off(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_EXIT, 1, 90);
+	put(CA_LOG_OFF, 1, 40);
+	put(CA_LOG_ON, 1, 50);
+	put(CA_LOG_OFF, 1, 30);
+	put(CA_LOG_ON, 1, 70);
+	check(0, 100, 40, 1);
+}
+
+/* Off intervals that overlap without one being inside the other; a second thread fills a part. */
+static void test_overlapping_off(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_OFF, 1, 20);
+	put(CA_LOG_ON, 1, 50);
+	put(CA_LOG_OFF, 1, 40);
+	put(CA_LOG_ON, 1, 60);
+	put(CA_LOG_ENTER, 2, 30);
+	put(CA_LOG_EXIT, 2, 35);
+	put(CA_LOG_EXIT, 1, 70);
+	check(0, 100, 10 + 5 + 10, 2);
+}
+
+/* Waiting for the world outside is part of S, on a CPU or not. */
+static void test_external(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_EXTERNAL, 1, 20);
+	publish(take(), CA_LOG_ON, 1, 60, CA_LOG_EXTERNAL);
+	put(CA_LOG_OFF, 1, 25);
+	put(CA_LOG_ON, 1, 55);
+	put(CA_LOG_OFF, 1, 70);
+	put(CA_LOG_ON, 1, 80);
+	put(CA_LOG_EXIT, 1, 90);
+	check(0, 100, 70, 1);
+}
+
+/* S as known by samples: each stands for some time; those outside the window do not count. */
+static void test_hits(void **state)
+{
+	(void)state;
+	publish(take(), CA_LOG_HIT, 1, 5, 1000);
+	publish(take(), CA_LOG_HIT, 1, 10, 300);
+	publish(take(), CA_LOG_HIT, 2, 30, 200);
+	publish(take(), CA_LOG_HIT, 1, 40, 70);
+	check(10, 40, 500, 2);
+	check(40, 50, 70, 1);
+}
+
+static void test_windows(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	put(CA_LOG_ENTER, 2, 25);
+	put(CA_LOG_EXIT, 1, 45);
+	check(20, 30, 10, 1); /* clipped at both ends; 1 entered before */
+	check(30, 40, 10, 0); /* both are still in; nothing is said in this window */
+	put(CA_LOG_OFF, 2, 50);
+	check(40, 60, 10, 0);
+	check(60, 70, 0, 0); /* it still waits */
+	put(CA_LOG_ON, 2, 75);
+	put(CA_LOG_EXIT, 2, 200);
+	check(80, 90, 10, 0); /* between two windows the state changed */
+	check(90, 300, 110, 0);
+	check(300, 400, 0, 0);
+}
+
+static void test_restart(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	check(0, 20, 10, 1);
+	put(CA_LOG_ENTER, 2, 21);
+	ca_selection_log_read(slog);
+	put(CA_LOG_ENTER, 3, 22); /* about the last selection, too */
+	ca_selection_log_restart(slog, atomic_load(&session->log_head));
+	check(30, 40, 0, 0);
+	put(CA_LOG_ENTER, 3, 45);
+	check(40, 50, 5, 1);
+}
+
+static void test_overflow(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES; i++)
+		publish(take(), i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, 10 + i, 0);
+	assert_true(sum(0, 100).overflow);
+	check(100, 200, 0, 0); /* said once; reading goes on behind what was lost */
+	put(CA_LOG_ENTER, 1, 70200);
+	put(CA_LOG_EXIT, 1, 70210);
+	check(70200, 70300, 10, 1);
+}
+
+/* Far more entries than the log holds, read often enough: nothing is lost. */
+static void test_wraps(void **state)
+{
+	uint64_t time = 0, end = 0;
+
+	(void)state;
+	for (int window = 0; window < 10; window++) {
+		for (int i = 0; i < CA_LOG_ENTRIES / 8; i++, time += 10) {
+			put(CA_LOG_ENTER, 7, time);
+			put(CA_LOG_EXIT, 7, time + 3);
+		}
+		check(end, time, 3 * CA_LOG_ENTRIES / 8, CA_LOG_ENTRIES / 8);
+		end = time;
+	}
+}
+
+/* A writer was interrupted between taking a number and publishing. */
+static void test_unpublished(void **state)
+{
+	uint64_t hole;
+
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	hole = take();
+	put(CA_LOG_EXIT, 1, 50);
+	assert_int_equal(ca_selection_log_read(slog), 1);
+	publish(hole, CA_LOG_OFF, 1, 30, 0);
+	assert_int_equal(ca_selection_log_read(slog), 2);
+	check(0, 100, 20, 1);
+}
+
+/* ... and never came back. */
+static void test_dead_writer(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	take();
+	for (uint32_t i = 0; i < 5000; i++)
+		put(CA_LOG_ENTER, 2, 20);
+	assert_int_equal(ca_selection_log_read(slog), 5001);
+	assert_true(sum(0, 100).overflow);
+}
+
+static void test_wrong_thread(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, CA_MAX_THREADS, 10);
+	assert_true(sum(0, 100).overflow);
+}
+
+static void test_leave(void **state)
+{
+	uint64_t start = ca_clock_now(), after;
+	struct ca_selection_log_sum got;
+
+	(void)state;
+	put(CA_LOG_ENTER, 1, start);
+	put(CA_LOG_ENTER, 2, start);
+	put(CA_LOG_EXIT, 2, start + 1);
+	ca_selection_log_read(slog);
+	ca_selection_log_leave(slog, 1);
+	after = ca_clock_now();
+	got = sum(start, start + CA_NS_PER_S * 3600);
+	assert_in_range(got.s_time, 1, after - start);
+	check(start + CA_NS_PER_S * 3600, start + CA_NS_PER_S * 7200, 0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_empty, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_union, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_disorder, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_same_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_overlapping_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_external, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_restart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_overflow, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_wraps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unpublished, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_dead_writer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_wrong_thread, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_leave, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

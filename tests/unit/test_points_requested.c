@@ -1,0 +1,230 @@
+/* Names of progress points: what is understood, and which binaries and files they mean. */
+#include "causal/points/requested.h"
+#include "causal/points/point_name.h"
+#include "core/point.h"
+#include "tests/unit/unit.h"
+
+#include "tests/unit/binary_fixture.h"
+
+static void kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		enum ca_point_name_kind kind;
+		const char *binary, *name, *probe;
+		unsigned line;
+		bool is_regex;
+	} cases[] = {
+		{ "app.c:12", CA_POINT_NAME_LINE, NULL, "app.c", NULL, 12, false },
+		{ "src/app.c:1", CA_POINT_NAME_LINE, NULL, "src/app.c", NULL, 1, false },
+		{ "libx.so!app.c:12", CA_POINT_NAME_LINE, "libx.so", "app.c", NULL, 12, false },
+		{ "work", CA_POINT_NAME_FUNCTION, NULL, "work", NULL, 0, false },
+		{ "ns::work", CA_POINT_NAME_FUNCTION, NULL, "ns::work", NULL, 0, false },
+		{ "ns::12", CA_POINT_NAME_FUNCTION, NULL, "ns::12", NULL, 0, false },
+		{ "app.c:0", CA_POINT_NAME_FUNCTION, NULL, "app.c:0", NULL, 0, true },
+		{ "work:12x", CA_POINT_NAME_FUNCTION, NULL, "work:12x", NULL, 0, false },
+		{ "^work", CA_POINT_NAME_FUNCTION, NULL, "^work", NULL, 0, true },
+		{ "f(int, char)", CA_POINT_NAME_FUNCTION, NULL, "f(int, char)", NULL, 0, true },
+		{ "operator[](", CA_POINT_NAME_FUNCTION, NULL, "operator[](", NULL, 0, false },
+		{ "libx.so!work", CA_POINT_NAME_FUNCTION, "libx.so", "work", NULL, 0, false },
+		{ "usdt:libc:setjmp", CA_POINT_NAME_PROBE, NULL, "libc", "setjmp", 0, false },
+		{ "libc.so!usdt:a:b:c", CA_POINT_NAME_PROBE, "libc.so", "a", "b:c", 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ca_point_name name;
+		struct ca_err err;
+
+		assert_int_equal(ca_point_name_parse(&name, cases[i].text, &err), CA_OK);
+		assert_int_equal(name.kind, cases[i].kind);
+		assert_string_equal(name.text, cases[i].text);
+		assert_string_equal(name.name, cases[i].name);
+		assert_int_equal(name.line, cases[i].line);
+		assert_int_equal(name.is_regex, cases[i].is_regex);
+		assert_int_equal(!name.binary, !cases[i].binary);
+		if (name.binary)
+			assert_string_equal(name.binary, cases[i].binary);
+		assert_int_equal(!name.probe, !cases[i].probe);
+		if (name.probe)
+			assert_string_equal(name.probe, cases[i].probe);
+		ca_point_name_fini(&name);
+	}
+}
+
+static void mistakes(void **state)
+{
+	static const char *const texts[] = { "usdt:", "usdt:x", "usdt::x", "usdt:x:", "lib!", "*", "a\\" };
+	static const char *const latencies[] = { "begin=a", "begin=a,end=", "begin=,end=a", "begin=a;end=b" };
+	struct ca_point_name name;
+	struct ca_requested *progress;
+	struct ca_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		assert_int_equal(ca_point_name_parse(&name, texts[i], &err), CA_ERR_USAGE);
+		assert_non_null(strstr(err.text, texts[i]));
+	}
+	for (size_t i = 0; i < sizeof latencies / sizeof latencies[0]; i++)
+		assert_int_equal(ca_requested_new(&progress, latencies[i], NULL, &err), CA_ERR_USAGE);
+}
+
+static void binaries(void **state)
+{
+	static const struct {
+		const char *name, *path;
+		bool main, in_scope, applies;
+	} cases[] = {
+		{ "f", "/bin/app", true, false, true },
+		{ "f", "/lib/libx.so", false, false, false },
+		{ "f", "/lib/libx.so", false, true, true },
+		{ "app!f", "/bin/app", true, true, true },
+		{ "libx.so!f", "/bin/app", true, true, false },
+		{ "libx.so!f", "/lib/libx.so", false, false, true },
+		{ "libx.so!f", "/lib/libx.so.1.2", false, false, true },
+		{ "libx!f", "/lib/libx.so.1.2", false, false, true },
+		{ "x.so!f", "/lib/libx.so", false, false, false },
+		{ "libx.so!f", "/lib/libx.soup", false, false, false },
+		{ "lib/libx.so!f", "/usr/lib/libx.so", false, false, true },
+		{ "usdt:a:b", "/lib/libx.so", false, false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ca_point_name name;
+
+		assert_int_equal(ca_point_name_parse(&name, cases[i].name, NULL), CA_OK);
+		assert_int_equal(ca_point_name_applies(&name, cases[i].path, cases[i].main,
+							  cases[i].in_scope), cases[i].applies);
+		ca_point_name_fini(&name);
+	}
+}
+
+static void files(void **state)
+{
+	(void)state;
+	assert_true(ca_point_name_is_file("/src/app.c", "app.c"));
+	assert_true(ca_point_name_is_file("/src/app.c", "src/app.c"));
+	assert_true(ca_point_name_is_file("/src/app.c", "/src/app.c"));
+	assert_true(ca_point_name_is_file("app.c", "app.c"));
+	assert_false(ca_point_name_is_file("/src/myapp.c", "app.c"));
+	assert_false(ca_point_name_is_file("app.c", "src/app.c"));
+}
+
+static void lists(void **state)
+{
+	const char *filter;
+
+	(void)state;
+	assert_true(ca_point_list_is_asked("list", &filter));
+	assert_string_equal(filter, "");
+	assert_true(ca_point_list_is_asked("list:^a", &filter));
+	assert_string_equal(filter, "^a");
+	assert_false(ca_point_list_is_asked("list_add", &filter));
+	assert_false(ca_point_list_is_asked("", &filter));
+}
+
+static void rows(void **state)
+{
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
+	char name[400];
+
+	(void)state;
+	assert_non_null(s);
+	memset(s, 0, sizeof *s);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_BEGIN, "a"), &s->point[0]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "a"), &s->point[1]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "ab"), &s->point[2]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_BEGIN, "a"), &s->point[0]);
+	/* a name that does not fit is cut, and found again */
+	memset(name, 'x', sizeof name);
+	name[sizeof name - 1] = '\0';
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, name), &s->point[3]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, name), &s->point[3]);
+	assert_int_equal(s->point[3].name[sizeof s->point[3].name - 1], '\0');
+	assert_int_equal(s->points_used, 4);
+	/* whoever died while writing a name leaves a row that nobody uses */
+	s->point[4].state = CA_SLOT_CLAIMED;
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "b"), &s->point[5]);
+	for (unsigned i = 6; i < CA_MAX_POINTS; i++) {
+		snprintf(name, sizeof name, "n%u", i);
+		assert_non_null(ca_point_get(s, CA_POINT_END, name));
+	}
+	assert_null(ca_point_get(s, CA_POINT_END, "one more"));
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "b"), &s->point[5]);
+	free(s);
+}
+
+static bool in_part(const struct ca_index *index, uint64_t address)
+{
+	struct ca_index_function f;
+
+	return ca_index_find_function(index, address, &f) && f.part;
+}
+
+/* How many places a name has, and how many of them are in code that was moved out to .cold. */
+static size_t count_places(const char *text, const struct ca_index *index, size_t *cold)
+{
+	struct ca_point_places places;
+	struct ca_point_name name;
+	struct ca_line_entries *starts;
+	size_t n;
+
+	assert_int_equal(ca_point_name_parse(&name, text, NULL), CA_OK);
+	assert_int_equal(ca_line_entries_open(&starts, fixture_path("cold"), NULL), CA_OK);
+	n = ca_point_name_places(&name, index, starts, &places);
+	*cold = 0;
+	for (size_t i = 0; i < n; i++)
+		*cold += in_part(index, places.place[i].address);
+	free(places.place);
+	ca_line_entries_close(starts);
+	ca_point_name_fini(&name);
+	return n;
+}
+
+/* The rest of a line in .cold continues what began in the function; a line that is only there
+ * begins there. gcc makes such parts, whatever the tests are compiled with. */
+static void cold_lines(void **state)
+{
+	struct ca_index *index;
+	size_t cold, n;
+
+	(void)state;
+	fixture_write("cold.c", "#include <stdlib.h>\n"
+				"volatile int sink;\n"
+				"__attribute__((cold, noinline)) void rare(int x) { sink = x; }\n"
+				"__attribute__((noinline)) int outer(int x)\n"
+				"{\n"
+				"\tint y = x * sink;\n"
+				"\tif (__builtin_expect(x == 77, 0)) { rare(x); sink += y; } else sink ^= y;\n"
+				"\tif (__builtin_expect(y == 78, 0)) {\n"
+				"\t\trare(x);\n"
+				"\t\tabort();\n"
+				"\t}\n"
+				"\treturn y;\n"
+				"}\n"
+				"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n");
+	assert_int_equal(fixture_run("gcc -g -O2 -o cold cold.c"), 0);
+	index = fixture_open("cold", CA_INDEX_FULL);
+	assert_non_null(index);
+	n = count_places("cold.c:7", index, &cold);
+	assert_true(n >= 1);
+	assert_int_equal(cold, 0);
+	n = count_places("cold.c:9", index, &cold);
+	assert_true(n >= 1);
+	assert_int_equal(cold, n);
+	assert_int_equal(count_places("outer", index, &cold), 1);
+	assert_int_equal(cold, 0);
+	ca_index_close(index);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds), cmocka_unit_test(mistakes), cmocka_unit_test(binaries),
+		cmocka_unit_test(files), cmocka_unit_test(lists),    cmocka_unit_test(rows),
+		cmocka_unit_test(cold_lines),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);
+}

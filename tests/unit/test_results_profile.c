@@ -1,0 +1,340 @@
+/* The profile in memory: the catalog, the funnel and its reasons at their limits, and lines of the
+ * table. test_results_records.c has what comes from files. */
+#include "causal/results/profile.h"
+#include "tests/unit/unit.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A string that may be written, as the structures want it. */
+#define TEXT(s) (char[]){ s }
+
+/* ---- the catalog --------------------------------------------------------------------------*/
+static void test_regions(void **state)
+{
+	struct ca_region base = { .kind = CA_REGION_FUNCTION, .name = TEXT("f"), .file = TEXT("/a.c"),
+				  .function = TEXT("g"), .binary = TEXT("/b"), .line = 7 };
+	struct ca_region other[6];
+	struct ca_catalog catalog = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(other); i++)
+		other[i] = base;
+	other[0].kind = CA_REGION_LINE;
+	other[1].name = TEXT("F");
+	other[2].file = NULL;
+	other[3].function = TEXT("");
+	other[4].binary = TEXT("/c");
+	other[5].line = 8;
+	assert_null(ca_catalog_get_region(&catalog, 1));
+	assert_int_equal(ca_catalog_add_region(&catalog, &base)->id, 1);
+	for (size_t i = 0; i < CA_COUNT(other); i++)
+		assert_int_equal(ca_catalog_add_region(&catalog, &other[i])->id, i + 2);
+	for (size_t i = 0; i < CA_COUNT(other); i++)
+		assert_int_equal(ca_catalog_add_region(&catalog, &other[i])->id, i + 2);
+	assert_int_equal(ca_catalog_add_region(&catalog, &base)->id, 1);
+	assert_int_equal(catalog.regions, 7);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct ca_region many = base;
+
+		many.line = 100 + i;
+		assert_int_equal(ca_catalog_add_region(&catalog, &many)->id, 8 + i);
+	}
+	assert_null(ca_catalog_get_region(&catalog, 0));
+	assert_null(ca_catalog_get_region(&catalog, 1008));
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(ca_catalog_get_region(&catalog, 8 + i)->line, 100 + i);
+	assert_string_equal(ca_catalog_get_region(&catalog, 4)->file, "");
+	assert_string_equal(ca_catalog_get_region(&catalog, 1)->file, "/a.c");
+	assert_string_equal(ca_catalog_get_region(&catalog, 1)->function, "g");
+	assert_string_equal(ca_catalog_get_region(&catalog, 1)->binary, "/b");
+	ca_catalog_fini(&catalog);
+	assert_int_equal(catalog.regions, 0);
+	assert_null(catalog.region);
+}
+
+static void test_points(void **state)
+{
+	struct ca_catalog catalog = { 0 };
+
+	(void)state;
+	assert_null(ca_catalog_get_point(&catalog, 5));
+	for (uint32_t i = 0; i < 40; i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "p%u", i);
+		assert_int_equal(ca_catalog_add_point(&catalog, 2 * i + 1, (int)i % 4, name)->id, 2 * i + 1);
+	}
+	/* the first name stays */
+	assert_string_equal(ca_catalog_add_point(&catalog, 7, 0, "other")->name, "p3");
+	assert_int_equal(catalog.points, 40);
+	assert_null(ca_catalog_get_point(&catalog, 4));
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(ca_catalog_get_point(&catalog, 2 * i + 1)->kind, i % 4);
+	assert_string_equal(ca_catalog_add_point(&catalog, 100, 0, NULL)->name, "");
+	ca_catalog_fini(&catalog);
+}
+
+/* ---- the funnel ---------------------------------------------------------------------------*/
+static void test_count(void **state)
+{
+	struct ca_profile_run run[3] = {
+		{ .ended = true,
+		  .summary = { .exit_status = 1, .runtime = 10, .samples = 20, .in_scope = 5, .periods = 40, .drop = { 1, 2 },
+			       .started = 2, .visits = 3, .outside = true } },
+		{ .ended = true, .summary = { .runtime = 1, .samples = 2, .in_scope = 3, .periods = 2, .drop = { 4 }, .visits = 5 } },
+		{ .ended = false, .summary = { .exit_status = 2, .started = 1, .outside = true } },
+	};
+	struct ca_profile_visits visits[] = { { .delta = 10 }, { .delta = 3, .arrivals = 4 }, { .delta = 100 } };
+	struct ca_profile_experiment experiment[] = {
+		{ .visits = 2 },
+		{ .speedup = 5, .first = 2, .visits = 1, .disturbed = true },
+		{ .flags = CA_EXPERIMENT_CUT | CA_EXPERIMENT_STALLED },
+		{ .flags = CA_EXPERIMENT_NO_VISIT },
+		{ .flags = CA_EXPERIMENT_OVERFLOW | CA_EXPERIMENT_DISTURBED, .disturbed = true },
+		{ .flags = CA_EXPERIMENT_STALLED },
+	};
+	struct ca_profile profile = { .run = run, .runs = 3, .visits = visits, .experiment = experiment,
+				      .experiments = CA_COUNT(experiment), .funnel = { .kept = 77 } };
+	const struct ca_funnel *f = &profile.funnel;
+
+	(void)state;
+	ca_funnel_count(&profile);
+	assert_int_equal(f->runs, 3);
+	assert_int_equal(f->unfinished, 1);
+	assert_int_equal(f->failed, 1);
+	assert_int_equal(f->outside, 1);
+	assert_int_equal(f->runtime, 11);
+	assert_int_equal(f->samples, 22);
+	assert_int_equal(f->in_scope, 8);
+	assert_int_equal(f->periods, 42);
+	assert_int_equal(f->drop[0], 5);
+	assert_int_equal(f->drop[1], 2);
+	assert_int_equal(f->dropped, 7);
+	assert_int_equal(f->finished, 6);
+	assert_int_equal(f->kept, 2);
+	assert_int_equal(f->zeros, 1);
+	assert_int_equal(f->cut, 1);
+	assert_int_equal(f->no_visit, 1);
+	assert_int_equal(f->stalled, 2);
+	assert_int_equal(f->overflow, 1);
+	assert_int_equal(f->disturbed, 2);
+	assert_int_equal(f->started, 6); /* not fewer than finished */
+	assert_int_equal(f->visits, 117); /* not fewer than were seen */
+	run[2].summary.started = 6;
+	run[0].summary.visits = 113;
+	ca_funnel_count(&profile);
+	assert_int_equal(f->started, 8);
+	assert_int_equal(f->visits, 118);
+}
+
+/* One step this side of each limit and one step beyond. Runs: two that ended, unless told. */
+static const struct {
+	struct ca_funnel f;
+	const char *cause;
+	bool line, end_to_end, busy;
+} funnels[] = {
+	{ .f = { .outside = 2 }, .cause = "could not get into" },
+	{ .f = { .outside = 1 }, .cause = "no sample was taken" },
+	{ .f = { .failed = 2 }, .cause = "failed before" },
+	{ .f = { .failed = 1 }, .cause = "no sample was taken" },
+	{ .f = { .failed = 2, .samples = 1 }, .cause = "no sample fell into code" },
+	{ .f = { .failed = 2, .finished = 1, .visits = 1 }, .cause = "could be used" },
+	{ .f = { .samples = 9, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } }, .cause = "in no file" },
+	{ .f = { .samples = 10, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } }, .cause = "no progress point" },
+	{ .f = { .samples = 9, .in_scope = 20, .drop = { [CA_DROP_NO_MODULE] = 10 } }, .cause = "no progress point" },
+	{ .f = { .dropped = 1 }, .cause = "every sample was dropped" },
+	{ .f = { .samples = 1, .dropped = 1 }, .cause = "no sample fell into code" },
+	{ .f = { .samples = 1 }, .line = true, .cause = "no sample fell on a line" },
+	{ .f = { .samples = 1, .in_scope = 1 }, .line = true, .cause = "no progress point was passed" },
+	{ .f = { .samples = 1, .in_scope = 1 }, .end_to_end = true, .cause = "before an experiment could" },
+	{ .f = { .samples = 1, .in_scope = 1, .visits = 1 }, .cause = "before an experiment could" },
+	{ .f = { .samples = 1, .unfinished = 2 }, .cause = "were killed" },
+	{ .f = { .samples = 1, .unfinished = 1 }, .cause = "before an experiment could" },
+	{ .f = { .visits = 1, .finished = 4, .cut = 2 }, .cause = "inside its experiments" },
+	{ .f = { .visits = 1, .finished = 4, .cut = 1 }, .cause = "too busy" },
+	{ .f = { .visits = 1, .finished = 4, .no_visit = 2 }, .cause = "during the experiments" },
+	{ .f = { .visits = 1, .finished = 4, .no_visit = 1 }, .cause = "too busy" },
+	{ .f = { .visits = 1, .finished = 4, .overflow = 2 }, .cause = "overflowed" },
+	{ .f = { .visits = 1, .finished = 4, .overflow = 1 }, .cause = "too busy" },
+	{ .f = { .visits = 1, .finished = 4, .cut = 3, .kept = 1 }, .cause = "at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 2 }, .busy = true, .cause = "cannot tell" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4 }, .cause = "no experiment ran at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .cause = "all experiments ran at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 }, .cause = "too few experiments" },
+};
+
+static void test_reasons(void **state)
+{
+	static char function_mode[] = "function", line_mode[] = "line";
+	const char *cause, *remedy;
+	struct ca_profile none = { 0 };
+
+	(void)state;
+	assert_true(ca_funnel_reason(&none, &cause, &remedy));
+	assert_non_null(strstr(cause, "no run in this directory"));
+	for (size_t i = 0; i < CA_COUNT(funnels); i++) {
+		struct ca_profile_run run[2] = { { .mode = funnels[i].line ? line_mode : function_mode,
+						   .end_to_end = funnels[i].end_to_end } };
+		struct ca_profile profile = { .run = run, .runs = 2, .funnel = funnels[i].f, .busy = funnels[i].busy };
+
+		cause = remedy = "";
+		assert_true(ca_funnel_reason(&profile, &cause, &remedy));
+		if (!strstr(cause, funnels[i].cause))
+			fail_msg("%zu: %s, and not: %s", i, cause, funnels[i].cause);
+		assert_true(strlen(remedy) > 10);
+	}
+}
+
+/* One row that is sure is enough. */
+static void test_no_reason(void **state)
+{
+	static char mode[] = "function";
+	static const struct {
+		enum ca_verdict verdict;
+		bool fine;
+	} cases[] = { { CA_VERDICT_WORTH, true },
+		      { CA_VERDICT_NOT_WORTH, true },
+		      { CA_VERDICT_NOT_ENOUGH, false },
+		      { CA_VERDICT_CANNOT_TELL, false } };
+	struct ca_profile_row row[2] = { { .verdict = CA_VERDICT_NOT_ENOUGH } };
+	struct ca_profile_run run = { .mode = mode };
+	struct ca_profile profile = { .run = &run, .runs = 1, .row = row, .rows = 2,
+				      .funnel = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 } };
+	const char *cause, *remedy;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		row[1].verdict = cases[i].verdict;
+		assert_int_equal(ca_funnel_reason(&profile, &cause, &remedy), !cases[i].fine);
+	}
+}
+
+/* ---- the table ----------------------------------------------------------------------------*/
+static const char *printed(const struct ca_profile *profile, unsigned width)
+{
+	static char text[8192];
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	ca_profile_print(profile, fileno(file), width, false);
+	rewind(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
+/* A region and its curve at two speedups, the second not known. */
+static void test_table(void **state)
+{
+	struct ca_region region[] = {
+		{ .name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app") },
+		{ .name = TEXT("deflate"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/usr/lib/libz.so.1") },
+		{ .name = TEXT("sub_12af"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app.so2") },
+		{ .name = TEXT("sub_work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/usr/lib/liby.so") },
+	};
+	struct ca_cell cell[] = {
+		{ .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 },
+		{ .speedup = 1000000, .effect = 99.96, .low = 80, .high = 120 },
+		{ .speedup = 250000, .effect = -0.04, .low = -1, .high = INFINITY },
+		{ .speedup = 1000000, .effect = NAN },
+	};
+	struct ca_curve curve[] = {
+		{ .cells = 2, .first = 0, .experiments = 12 },
+		{ .cells = 2, .first = 2, .experiments = 3 },
+	};
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = cell } };
+	struct ca_profile_row row[] = {
+		{ &region[0], &point, &curve[0], CA_VERDICT_WORTH, 0 },
+		{ &region[1], &point, &curve[1], CA_VERDICT_NOT_WORTH, 0 },
+		{ &region[2], &point, &curve[1], CA_VERDICT_NOT_ENOUGH, 0 },
+		{ &region[3], &point, &curve[1], CA_VERDICT_NOT_ENOUGH, 0 },
+	};
+	struct ca_profile_run run = { .mode = TEXT("function") };
+	struct ca_profile profile = {
+		.run = &run, .runs = 1, .row = row, .rows = 4,
+		.funnel = { .runs = 1, .visits = 1, .finished = 16, .kept = 15, .zeros = 1, .unfinished = 1 }
+	};
+
+	const char *text;
+
+	(void)state;
+	assert_string_equal(printed(&profile, 100),
+			    "\n1 run, 15 experiments used of 16, 1 run cut short\n"
+			    "Program speedup in % (± 95 % interval) if the code were faster by:\n"
+			    "code            point     25 %      100 %    exps  verdict\n"
+			    "work            item  12.3 ±1.0   100 ±20      12  worth it\n"
+			    "libz.so!deflate item   0.0 ±?         -         3  not worth it\n"
+			    "2 more without enough data: sub_12af, liby.so!sub_work\n");
+	/* nothing sure: the best guesses, and why */
+	profile.row = row + 2;
+	profile.rows = 2;
+	profile.funnel.kept = profile.funnel.finished = 1;
+	profile.funnel.unfinished = 0;
+	profile.funnel.zeros = 1;
+	text = printed(&profile, 100);
+	assert_non_null(strstr(text, "sub_12af         item   0.0 ±?         -         3  not enough data\n"));
+	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
+	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
+	assert_null(strstr(text, "cut short"));
+	profile.row = row + 3;
+	profile.rows = 1;
+	assert_null(strstr(printed(&profile, 100), "sub_...:"));
+	profile.rows = 0;
+	assert_non_null(strstr(printed(&profile, 100), "\nNo result: "));
+}
+
+/* Where there is no room for all speedups, those next to round ones: each once, in order. */
+static void test_columns(void **state)
+{
+	static const struct {
+		uint32_t level[9]; /* percent, 0 ends them */
+		unsigned width;
+		const char *header;
+	} cases[] = {
+		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 100, " 15 % 50 % 75 % 80 %" },
+		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 200, " 15 % 40 % 45 % 50 % 55 % 60 % 75 % 80 %" },
+		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 60, " 15 % 75 %" },
+		{ { 5, 10, 15, 20, 25, 30 }, 85, " 25 % 30 %" },
+		{ { 80, 85, 90, 95, 96, 97, 98 }, 85, " 80 % 98 %" },
+		{ { 25, 50 }, 100, " 25 % 50 %" },
+	};
+	struct ca_region region = { .name = TEXT("work"), .file = TEXT(""), .function = TEXT(""),
+				    .binary = TEXT("/bin/app") };
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_cell cell[9] = { { 0 } };
+		struct ca_curve curve = { .experiments = 12 };
+		struct ca_profile_point point = { .name = TEXT("item"), .kind = 't',
+						  .estimates = { .cell = cell } };
+		struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
+		struct ca_profile profile = { .row = &row, .rows = 1,
+					      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+		char header[200] = "";
+		const char *text;
+
+		for (; cases[i].level[curve.cells]; curve.cells++)
+			cell[curve.cells].speedup = cases[i].level[curve.cells] * 10000;
+		text = strstr(printed(&profile, cases[i].width), "\ncode ");
+		assert_non_null(text);
+		text = strstr(text, "point") + 5;
+		/* blanks as one */
+		for (size_t to = 0; strncmp(text, "  exps", 6) && to + 1 < sizeof header; text++)
+			if (*text != ' ' || (text[1] != ' ' && strncmp(text + 1, "exps", 4)))
+				header[to++] = *text;
+		assert_string_equal(header, cases[i].header);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_regions), cmocka_unit_test(test_points),    cmocka_unit_test(test_count),
+		cmocka_unit_test(test_reasons), cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,509 @@
+/* Run files: what is written comes back; a killed writer, a full disk and foreign files do no
+ * harm; an empty profile names its cause; names cannot reach the terminal raw. */
+#include "causal/results/profile.h"
+#include "causal/results/results.h"
+#include "core/session.h"
+#include "tests/unit/unit.h"
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[64];
+static struct ca_catalog catalog;
+static struct ca_err err;
+
+static void add_region(const char *name)
+{
+	struct ca_region region = { .kind = CA_REGION_FUNCTION, .line = 3 };
+
+	region.name = strdup(name);
+	assert_non_null(ca_catalog_add_region(&catalog, &region));
+	free(region.name);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/ca-results-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	add_region("work");
+	assert_non_null(ca_catalog_add_point(&catalog, 0, CA_POINT_THROUGHPUT, "item"));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	ca_catalog_fini(&catalog);
+	snprintf(command, sizeof command, "rm -rf '%s'", dir);
+	return system(command);
+}
+
+static struct ca_results *open_run(unsigned run)
+{
+	static const char *const command[] = { "./app", NULL };
+	struct ca_run_info info = { .run = run,
+				    .iteration = 1,
+				    .command = command,
+				    .mode = "function",
+				    .backend = "perf",
+				    .speedups = "0,50",
+				    .seed = 1 };
+	struct ca_results *results = NULL;
+
+	assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), CA_OK);
+	return results;
+}
+
+/* Experiment i of a run: every other one at 50 %, where the program is 20 % faster. */
+static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags)
+{
+	struct ca_visits visits = { .point = 0, .delta = i % 2 ? 125 + i % 3 : 100 + i % 3 };
+	struct ca_experiment_record record = {
+		.index = i + 1,
+		.region = 1,
+		.speedup = i % 2 ? 500000 : 0,
+		.flags = flags,
+		.start = i * UINT64_C(1100000000),
+		.visit_count = 1,
+		.visits = &visits,
+	};
+
+	record.delay = i % 2 ? 300000000 : 0;
+	record.end = record.start + 1000000000 + record.delay;
+	return ca_results_experiment(results, &record, &err);
+}
+
+static struct ca_profile *load(void)
+{
+	struct ca_profile *profile = NULL;
+
+	assert_int_equal(ca_profile_load(&profile, dir, &err), CA_OK);
+	return profile;
+}
+
+static void path_of(char *path, unsigned run)
+{
+	snprintf(path, 128, "%s/run-%04u.jsonl", dir, run);
+}
+
+static void test_round_trip(void **state)
+{
+	struct ca_run_summary summary = { .exit_status = 137,
+					  .runtime = 5,
+					  .samples = 170,
+					  .periods = 200,
+					  .in_scope = 150,
+					  .drop = { 0, 7 },
+					  .started = 13 };
+	struct ca_results *results = open_run(1);
+	struct ca_profile *profile;
+
+	(void)state;
+	for (uint32_t i = 0; i < 12; i++)
+		assert_int_equal(put(results, i, i == 11 ? CA_EXPERIMENT_CUT : 0), CA_OK);
+	assert_int_equal(ca_results_samples(results, 1, 40, &err), CA_OK);
+	assert_int_equal(ca_results_samples(results, 1, 50, &err), CA_OK);
+	assert_int_equal(ca_results_warning(results, "twice", &err), CA_OK);
+	assert_int_equal(ca_results_warning(results, "twice", &err), CA_OK);
+	assert_int_equal(ca_results_close(results, &summary, &err), CA_OK);
+	profile = load();
+	assert_int_equal(profile->experiments, 12);
+	assert_int_equal(profile->experiment[1].duration, 1000000000);
+	assert_int_equal(profile->experiment[1].speedup, 500000);
+	assert_int_equal(profile->experiment[11].flags, CA_EXPERIMENT_CUT);
+	assert_int_equal(profile->funnel.kept, 11);
+	assert_int_equal(profile->funnel.failed, 1);
+	assert_int_equal(profile->run[0].summary.exit_status, 137);
+	assert_int_equal(profile->run[0].summary.drop[CA_DROP_RING_FULL], 7);
+	assert_int_equal(profile->warnings, 1);
+	assert_int_equal(profile->rows, 1);
+	assert_true(fabs(profile->row[0].samples - 25) < 1e-9); /* the last count: 50 of 200 */
+	assert_int_equal(profile->row[0].verdict, CA_VERDICT_WORTH);
+	assert_true(fabs(profile->row[0].curve->max - 20) < 1);
+	ca_profile_free(profile);
+}
+
+/* A driver killed while it writes: the file may end anywhere. Whatever the place, all whole
+ * records are there and nothing else. */
+static void test_torn(void **state)
+{
+	char path[128], *text;
+	struct ca_results *results = open_run(1);
+	struct ca_run_summary none = { 0 };
+	struct stat status;
+	FILE *file;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		put(results, i, 0);
+	ca_results_close(results, &none, &err);
+	path_of(path, 1);
+	assert_int_equal(stat(path, &status), 0);
+	text = malloc((size_t)status.st_size);
+	file = fopen(path, "r");
+	assert_int_equal(fread(text, 1, (size_t)status.st_size, file), status.st_size);
+	fclose(file);
+	for (off_t size = status.st_size; size-- > 0;) {
+		size_t lines = 0;
+		struct ca_profile *profile;
+
+		assert_int_equal(truncate(path, size), 0);
+		for (off_t i = 0; i < size; i++)
+			lines += text[i] == '\n';
+		profile = load();
+		assert_int_equal(profile->runs, lines > 0);
+		assert_int_equal(profile->experiments, lines > 4 ? 3 : lines > 0 ? lines - 1 : 0);
+		assert_int_equal(profile->warnings, 0);
+		ca_profile_free(profile);
+	}
+	free(text);
+}
+
+/* Each record is on its way to the disk when the call returns. */
+static void test_killed(void **state)
+{
+	struct ca_profile *profile;
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		struct ca_results *results = open_run(1);
+
+		for (uint32_t i = 0; i < 7; i++)
+			put(results, i, 0);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	profile = load();
+	assert_int_equal(profile->experiments, 7);
+	assert_int_equal(profile->funnel.unfinished, 1);
+	ca_profile_free(profile);
+}
+
+/* No room: an error with a remedy, earlier records stay, and once there is room again the
+ * next record begins on a line of its own. */
+static void test_full_disk(void **state)
+{
+	struct ca_results *results = open_run(1);
+	struct rlimit limit, old;
+	struct ca_profile *profile;
+	struct stat status;
+	char path[128];
+
+	(void)state;
+	put(results, 0, 0);
+	path_of(path, 1);
+	assert_int_equal(stat(path, &status), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = (rlim_t)status.st_size + 100; /* room for a part of the next */
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(put(results, 1, 0), CA_ERR_IO);
+	assert_non_null(strstr(err.text, path));
+	assert_non_null(strstr(err.text, "is kept"));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(put(results, 2, 0), CA_OK);
+	assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
+	profile = load();
+	assert_int_equal(profile->experiments, 2);
+	assert_int_equal(profile->warnings, 0);
+	ca_profile_free(profile);
+}
+
+static void test_bad_places(void **state)
+{
+	struct ca_run_info info = { .run = 1 };
+	struct ca_results *results = NULL;
+	struct ca_profile *profile = NULL;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(ca_results_open(&results, "/proc/self/missing", &info, &catalog, &err),
+			 CA_ERR_IO);
+	assert_non_null(strstr(err.text, "/proc/self/missing/run-0001.jsonl"));
+	ca_results_close(open_run(1), &(struct ca_run_summary){ 0 }, &err);
+	assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), CA_ERR_IO);
+	assert_non_null(strstr(err.text, "-r"));
+	assert_int_equal(ca_profile_load(&profile, "/proc/self/missing", &err), CA_ERR_IO);
+	path_of(path, 2);
+	file = fopen(path, "w");
+	fputs("{\"type\":\"run\",\"format\":\"causal-run\",\"version\":9}\n", file);
+	fclose(file);
+	assert_int_equal(ca_profile_load(&profile, dir, &err), CA_ERR_FORMAT);
+	assert_non_null(strstr(err.text, "version 9"));
+	file = fopen(path, "w");
+	fputs("{\"type\":\"something\"}\n", file);
+	fclose(file);
+	assert_int_equal(ca_profile_load(&profile, dir, &err), CA_ERR_FORMAT);
+}
+
+/* A line that is damaged costs that line and is told. */
+static void test_damaged_line(void **state)
+{
+	struct ca_results *results = open_run(1);
+	struct ca_profile *profile;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	put(results, 0, 0);
+	path_of(path, 1);
+	file = fopen(path, "a");
+	fputs("{\"type\":\"experi\n[1,2]\n{\"type\":\"of the future\"}\n", file);
+	fclose(file);
+	put(results, 1, 0);
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	assert_int_equal(profile->experiments, 2);
+	assert_int_equal(profile->warnings, 1);
+	assert_non_null(strstr(profile->warning[0], "2 lines"));
+	ca_profile_free(profile);
+}
+
+/* By number, in whatever order the directory holds them; other files are none. */
+static void test_order(void **state)
+{
+	static const unsigned runs[] = { 10000, 2, 9999, 10, 9, 1 }, sorted[] = { 1, 2, 9, 10, 9999, 10000 };
+	struct ca_profile *profile;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(runs); i++)
+		ca_results_close(open_run(runs[i]), &(struct ca_run_summary){ 0 }, &err);
+	snprintf(path, sizeof path, "%s/run-x.jsonl", dir);
+	file = fopen(path, "w");
+	fputs("?\n", file);
+	fclose(file);
+	profile = load();
+	assert_int_equal(profile->runs, CA_COUNT(sorted));
+	for (size_t i = 0; i < CA_COUNT(sorted); i++)
+		assert_int_equal(profile->run[i].number, sorted[i]);
+	ca_profile_free(profile);
+}
+
+/* What a run ended with, and the cause that follows from it. */
+static const struct {
+	struct ca_run_summary summary;
+	uint32_t experiments, flags;
+	bool only_odd; /* no experiment at 0 % */
+	const char *cause, *remedy;
+} reasons[] = {
+	{ { .exit_status = 1, .outside = true }, 0, 0, false, "could not get into", "statically" },
+	{ { .exit_status = 1 }, 0, 0, false, "failed before", "own messages" },
+	{ { .samples = 9, .drop = { [CA_DROP_NO_MODULE] = 99 } }, 0, 0, false, "in no file", "libjvm" },
+	{ { .drop = { [CA_DROP_LOST] = 9 } }, 0, 0, false, "every sample was dropped", "-b" },
+	{ { .exit_status = 0 }, 0, 0, false, "no sample was taken", "longer input" },
+	{ { .samples = 9 }, 0, 0, false, "no sample fell into code in scope", "-B" },
+	{ { .samples = 9, .in_scope = 5 }, 0, 0, false, "no progress point", "CAUSAL_PROGRESS" },
+	{ { .samples = 9, .in_scope = 5, .visits = 3 }, 0, 0, false, "ended before", "-n" },
+	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_CUT, false, "ended inside", "-e" },
+	{ { .samples = 9, .in_scope = 5 },
+	  3,
+	  CA_EXPERIMENT_NO_VISIT,
+	  false,
+	  "during the exper",
+	  "more often" },
+	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_OVERFLOW, false, "overflowed", "-F" },
+	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_STALLED, false, "too busy", "-n" },
+	{ { .samples = 9, .in_scope = 5 }, 3, 0, true, "at 0 %", "-s 0" },
+	{ { .samples = 9, .in_scope = 5 }, 2, 0, false, "too few", "-n" },
+};
+
+static void test_reasons(void **state)
+{
+	for (size_t r = 0; r < sizeof reasons / sizeof *reasons; r++) {
+		struct ca_results *results = open_run(1);
+		const char *cause = "", *remedy = "";
+		struct ca_profile *profile;
+
+		for (uint32_t i = 0; i < reasons[r].experiments; i++)
+			put(results, reasons[r].only_odd ? 2 * i + 1 : i, reasons[r].flags);
+		ca_results_close(results, &reasons[r].summary, &err);
+		profile = load();
+		assert_true(ca_funnel_reason(profile, &cause, &remedy));
+		if (!strstr(cause, reasons[r].cause) || !strstr(remedy, reasons[r].remedy))
+			fail_msg("%zu: %s; %s", r, cause, remedy);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+		set_up(state);
+	}
+}
+
+/* Experiments that other programs disturbed are left out, unless they are most; those left out
+ * for another cause count on neither side. */
+static const struct {
+	uint32_t clean, disturbed, cut;
+	bool busy;
+	size_t kept, counted;
+} loads[] = {
+	{ 12, 0, 0, false, 12, 0 }, { 12, 2, 0, false, 12, 2 },  { 8, 8, 0, false, 8, 8 },
+	{ 8, 9, 0, true, 17, 9 },   { 8, 8, 3, false, 8, 11 },	 { 0, 1, 0, true, 1, 1 },
+	{ 4, 5, 3, true, 9, 8 },
+};
+
+static void test_disturbed(void **state)
+{
+	for (size_t c = 0; c < CA_COUNT(loads); c++) {
+		struct ca_results *results = open_run(1);
+		struct ca_profile *profile;
+		uint32_t i = 0;
+
+		for (; i < loads[c].clean; i++)
+			put(results, i, 0);
+		for (; i < loads[c].clean + loads[c].disturbed; i++)
+			put(results, i, CA_EXPERIMENT_DISTURBED);
+		for (; i < loads[c].clean + loads[c].disturbed + loads[c].cut; i++)
+			put(results, i, CA_EXPERIMENT_DISTURBED | CA_EXPERIMENT_CUT);
+		ca_results_close(results, &(struct ca_run_summary){ .samples = 9 }, &err);
+		profile = load();
+		assert_int_equal(profile->busy, loads[c].busy);
+		assert_int_equal(profile->funnel.kept, loads[c].kept);
+		assert_int_equal(profile->funnel.disturbed, loads[c].counted);
+		assert_int_equal(profile->rows, 1);
+		assert_int_equal(profile->row[0].curve->experiments, loads[c].kept);
+		assert_int_equal(profile->row[0].verdict,
+				 loads[c].busy ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+		set_up(state);
+	}
+}
+
+static size_t print_to(const struct ca_profile *profile, unsigned width, char *text, size_t size)
+{
+	FILE *file = tmpfile();
+	size_t n;
+
+	ca_profile_print(profile, fileno(file), width, false);
+	rewind(file);
+	n = fread(text, 1, size - 1, file);
+	text[n] = '\0';
+	fclose(file);
+	return n;
+}
+
+/* Escape sequences, broken UTF-8 and right-to-left marks in a name do not get through. */
+static void test_hostile_name(void **state)
+{
+	static char text[1 << 16];
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	ca_catalog_fini(&catalog);
+	add_region("a\x1b[31mb\xff\xe2\x80\xae\xc2\x9bz");
+	ca_catalog_add_point(&catalog, 0, CA_POINT_THROUGHPUT, "it\nem\t");
+	results = open_run(1);
+	for (uint32_t i = 0; i < 30; i++)
+		put(results, i, 0);
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	for (unsigned width = 0; width < 200; width += 7) {
+		print_to(profile, width, text, sizeof text);
+		assert_null(strchr(text, '\x1b'));
+		assert_null(strstr(text, "\xe2\x80\xae"));
+		assert_null(strstr(text, "\xc2\x9b"));
+		assert_null(strchr(text, '\t'));
+		/* and there is a row of it, cut where there is little room */
+		assert_non_null(strstr(text, width == 28   ? "\na?[31mb\xef\xbf\xbd… it?em? 19.8 ±"
+					     : width == 35 ? "\na?[31mb\xef\xbf\xbd??… it?em? 19.8 ±"
+							   : "\na?[31mb\xef\xbf\xbd?????z it?em? 19.8 ±"));
+	}
+	assert_int_equal(ca_profile_write(profile, dir, &err), CA_OK);
+	ca_profile_free(profile);
+}
+
+/* What tells code of a library from other code of it is at the end. */
+static void test_cut(void **state)
+{
+	static char text[1 << 16];
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	ca_catalog_fini(&catalog);
+	add_region("parse");
+	ca_catalog_add_point(&catalog, 0, CA_POINT_THROUGHPUT, "libz.so.1.2.13!sub_5d80+0x21");
+	results = open_run(1);
+	for (uint32_t i = 0; i < 30; i++)
+		put(results, i, 0);
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	print_to(profile, 100, text, sizeof text);
+	assert_non_null(strstr(text, "\nparse    ….13!sub_5d80+0x21 19.8 ±"));
+	ca_profile_free(profile);
+}
+
+static void test_many_regions(void **state)
+{
+	static char text[1 << 16];
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	for (int i = 2; i <= 60; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "rare%d", i);
+		add_region(name);
+	}
+	results = open_run(1);
+	for (uint32_t i = 0; i < 30; i++)
+		put(results, i, 0);
+	for (uint32_t region = 2; region <= 60; region++) {
+		struct ca_visits visits = { .point = 0, .delta = 50 };
+		struct ca_experiment_record record = {
+			.index = 30 + region,
+			.region = region,
+			.speedup = 900000,
+			.start = region * UINT64_C(1000000000) * 10,
+			.end = region * UINT64_C(1000000000) * 10 + 500000000,
+			.visit_count = 1,
+			.visits = &visits,
+		};
+
+		assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+	}
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	assert_int_equal(profile->rows, 60);
+	assert_string_equal(profile->row[0].region->name, "work");
+	print_to(profile, 90, text, sizeof text);
+	assert_non_null(strstr(text, "59 more without enough data: "));
+	ca_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_torn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bad_places, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_damaged_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
