@@ -2,6 +2,7 @@
  *
  * Runs in the host, in handlers too, and in the conductor. */
 #include "core/point.h"
+#include "core/session.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,14 +13,6 @@ static bool is_named(const struct ca_progress_point *p, const char *name)
 	size_t length = strnlen(name, sizeof p->name - 1);
 
 	return strnlen(p->name, sizeof p->name) == length && !memcmp(p->name, name, length);
-}
-
-static void use_row(struct ca_session *s, uint32_t i)
-{
-	uint32_t used = atomic_load(&s->points_used);
-
-	while (used < i + 1 && !atomic_compare_exchange_weak(&s->points_used, &used, i + 1))
-		;
 }
 
 struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind kind,
@@ -42,7 +35,7 @@ struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind 
 		p->kind = (uint32_t)kind;
 		memcpy(p->name, name, strnlen(name, sizeof p->name - 1));
 		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
-		use_row(s, i);
+		ca_session_use_row(&s->points_used, i);
 		return p;
 	}
 	return NULL;

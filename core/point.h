@@ -2,8 +2,28 @@
  * runtime for the points that code names itself, the conductor for those of the command line. */
 #ifndef CA_CORE_POINT_H
 #define CA_CORE_POINT_H
-#include "core/session.h"
+#include "core/status.h"
+#include <stdatomic.h>
+#include <stdint.h>
 
+enum { CA_MAX_POINTS = 128 };
+
+/* Of rows in the session's tables. */
+enum ca_slot_state { CA_SLOT_FREE, CA_SLOT_CLAIMED, CA_SLOT_LIVE };
+
+enum ca_point_kind { CA_POINT_THROUGHPUT = 1, CA_POINT_BEGIN, CA_POINT_END };
+/* A progress point. Total visits = shared + the sum of count[] over all slots. */
+struct ca_progress_point {
+	_Atomic uint32_t state; /* enum ca_slot_state */
+	uint32_t kind;          /* enum ca_point_kind */
+	char name[240];
+	/* Coz's struct {count, backoff}; any thread adds with relaxed order */
+	_Atomic uint64_t shared;
+	uint64_t backoff;
+	_Atomic uint64_t trapped; /* visits, of all processes, that cost an int3 */
+};
+
+struct ca_session;
 /* The row of that kind and name, added if need be by compare-and-swap; any thread of any process
  * of the run, at any time. Names are cut to the row's room. NULL: the table is full. */
 CA_SIGSAFE struct ca_progress_point *ca_point_get(struct ca_session *session,

@@ -1,10 +1,13 @@
 /* The modules of this process; see modules.h. Runtime; all of it is safe in handlers. */
 #include "sampler/modules.h"
 #include "core/sys.h"
+#include "sampler/host.h"
 #include <elf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+
+struct ca_sampler_host ca_sampler_host;
 
 enum { MAX_LOADED = 512, TABLES = 4 };
 
@@ -92,12 +95,6 @@ static bool read_mapping(struct reader *r, struct mapping *m)
 }
 
 /* ---- ELF headers in memory ----------------------------------------------------*/
-struct image {
-	uintptr_t bias;
-	unsigned build_id_length;
-	uint8_t build_id[32];
-};
-
 /* The memory may go away while we look at it, or belong to a file that has become shorter than
  * its mapping: never touched directly where a system call can copy it. */
 static bool copy(void *to, uintptr_t from, size_t size)
@@ -119,7 +116,7 @@ static bool copy(void *to, uintptr_t from, size_t size)
 
 enum { NOTES = 1024, HEADERS = 32 };
 
-static void read_notes(struct image *image, uintptr_t from, size_t size)
+static void read_notes(struct ca_image *image, uintptr_t from, size_t size)
 {
 	static _Alignas(8) char notes[NOTES]; /* guarded by `scanning` */
 	size_t at = 0;
@@ -145,7 +142,7 @@ static void read_notes(struct image *image, uintptr_t from, size_t size)
 }
 
 /* base: where file offset 0 is mapped, readable for `size` bytes. */
-static bool read_image(struct image *image, uintptr_t base, uintptr_t size)
+static bool read_image(struct ca_image *image, uintptr_t base, uintptr_t size)
 {
 	static Elf64_Phdr ph[HEADERS]; /* guarded by `scanning` */
 	unsigned n;
@@ -172,69 +169,37 @@ static bool read_image(struct image *image, uintptr_t base, uintptr_t size)
 	return found;
 }
 
-/* ---- the session's module table ------------------------------------------------*/
-static bool same_module(const struct ca_module *m, const char *path, const struct image *image)
+/* ---- the table of what is loaded ----------------------------------------------*/
+/* What was mapped in the same place when the maps were last read; NULL: nothing. */
+static const struct ca_loaded *loaded_before(const struct mapping *m, uintptr_t bias)
 {
-	return m->build_id_length == image->build_id_length &&
-	       !memcmp(m->build_id, image->build_id, image->build_id_length) &&
-	       !strcmp(m->path, path);
-}
+	const struct table *old = atomic_load_explicit(&current, memory_order_acquire);
 
-/* The id of the module, registered if it is new; CA_MAX_MODULES: no room. */
-static uint32_t register_module(struct ca_session *session, const char *path,
-				const struct image *image)
-{
-	uint32_t free_state, used;
-
-	for (uint32_t i = 1; i < CA_MAX_MODULES; i++) {
-		struct ca_module *m = &session->module[i];
-		uint32_t state = atomic_load_explicit(&m->state, memory_order_acquire);
-
-		if (state >= CA_MODULE_REGISTERED && same_module(m, path, image))
-			return i;
-		if (state != CA_MODULE_FREE)
-			continue;
-		free_state = CA_MODULE_FREE;
-		if (!atomic_compare_exchange_strong(&m->state, &free_state, CA_MODULE_CLAIMED))
-			continue;
-		strcpy(m->path, path);
-		m->process = (uint32_t)ca_sys_getpid();
-		m->main = !strcmp(path, executable);
-		m->build_id_length = image->build_id_length;
-		memcpy(m->build_id, image->build_id, sizeof m->build_id);
-		/* release: pairs with the conductor's acquire of state */
-		atomic_store_explicit(&m->state, CA_MODULE_REGISTERED, memory_order_release);
-		used = atomic_load(&session->modules_used);
-		while (used < i + 1 &&
-		       !atomic_compare_exchange_weak(&session->modules_used, &used, i + 1))
-			;
-		return i;
-	}
-	return CA_MAX_MODULES;
+	for (unsigned i = 0; old && i < old->n; i++)
+		if (old->loaded[i].low == m->low && old->loaded[i].high == m->high &&
+		    old->loaded[i].bias == bias)
+			return &old->loaded[i];
+	return NULL;
 }
 
 /* Returns whether it is new. */
-static bool add_loaded(struct ca_session *session, struct table *table, const struct mapping *m,
-		       const struct image *image)
+static bool add_loaded(struct table *table, const struct mapping *m, const struct ca_image *image)
 {
-	struct table *old = atomic_load_explicit(&current, memory_order_acquire);
-	struct ca_loaded *l;
+	const struct ca_loaded *old = loaded_before(m, image->bias);
 	uint32_t module;
+	struct ca_loaded *l;
 
 	if (table->n == MAX_LOADED)
 		return false;
-	l = &table->loaded[table->n];
-	for (unsigned i = 0; old && i < old->n; i++)
-		if (old->loaded[i].low == m->low && old->loaded[i].high == m->high &&
-		    old->loaded[i].bias == image->bias &&
-		    same_module(&session->module[old->loaded[i].module], m->path, image)) {
-			*l = old->loaded[i];
-			table->n++;
-			return false;
-		}
-	module = register_module(session, m->path, image);
-	if (module == CA_MAX_MODULES)
+	module = ca_sampler_host.enlist(image, old ? old->module : 0);
+	if (!module)
 		return false;
+	l = &table->loaded[table->n];
+	if (old && old->module == module) {
+		*l = *old;
+		table->n++;
+		return false;
+	}
 	l->low = m->low;
 	l->high = m->high;
 	l->bias = image->bias;
@@ -246,10 +211,10 @@ static bool add_loaded(struct ca_session *session, struct table *table, const st
 }
 
 /* Returns whether anything is new. */
-static bool fill(struct ca_session *session, struct table *table, struct reader *reader)
+static bool fill(struct table *table, struct reader *reader)
 {
 	static struct mapping m, first; /* guarded by `scanning`; too large for a handler's stack */
-	struct image image;
+	struct ca_image image;
 	bool looked = false, usable = false, grew = false;
 
 	table->n = 0;
@@ -268,13 +233,16 @@ static bool fill(struct ca_session *session, struct table *table, struct reader 
 		if (!looked)
 			usable = read_image(&image, first.low, first.high - first.low);
 		looked = true;
-		if (usable)
-			grew |= add_loaded(session, table, &m, &image);
+		if (usable) {
+			image.path = m.path;
+			image.main = !strcmp(m.path, executable);
+			grew |= add_loaded(table, &m, &image);
+		}
 	}
 	return grew;
 }
 
-CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
+CA_SIGSAFE bool ca_modules_scan(void)
 {
 	static struct reader reader; /* guarded by `scanning` */
 	struct table *table, *old;
@@ -294,7 +262,7 @@ CA_SIGSAFE bool ca_modules_scan(struct ca_session *session)
 	executable[length > 0 ? length : 0] = 0;
 	table = &tables[next_table++ % TABLES];
 	old = atomic_load_explicit(&current, memory_order_acquire);
-	changed = fill(session, table, &reader);
+	changed = fill(table, &reader);
 	ca_sys_close(reader.fd);
 	changed |= !old || table->n != old->n;
 	/* release: readers acquire the pointer and see the filled table. No mapping at all: it
@@ -332,18 +300,20 @@ CA_SIGSAFE void ca_modules_forked(void)
 	atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
-CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,
-						   struct ca_loaded *loaded)
+CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_loaded *loaded)
 {
 	const struct ca_index *index = atomic_load_explicit(&loaded->index, memory_order_acquire);
-	struct ca_module *m = &session->module[loaded->module];
 	struct ca_index *mapped;
+	const char *path;
 	int saved = errno;
 
-	if (index || atomic_load_explicit(&m->state, memory_order_acquire) != CA_MODULE_INDEXED)
+	if (index)
 		return index;
+	path = ca_sampler_host.index_path(loaded->module);
+	if (!path)
+		return NULL;
 	index = atomic_load_explicit(&by_module[loaded->module], memory_order_acquire);
-	if (!index && ca_index_map(&mapped, m->index_path) == CA_OK) {
+	if (!index && ca_index_map(&mapped, path) == CA_OK) {
 		/* release: pairs with the acquire above, in other threads */
 		if (atomic_compare_exchange_strong(&by_module[loaded->module], &index, mapped))
 			index = mapped;
@@ -355,7 +325,7 @@ CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,
 	return index;
 }
 
-CA_SIGSAFE struct ca_loaded *ca_modules_find(struct ca_session *session, uintptr_t pc)
+CA_SIGSAFE struct ca_loaded *ca_modules_find(uintptr_t pc)
 {
 	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
 	unsigned low = 0, high = table ? table->n : 0;
@@ -370,7 +340,7 @@ CA_SIGSAFE struct ca_loaded *ca_modules_find(struct ca_session *session, uintptr
 	}
 	if (!table || low >= table->n || table->loaded[low].low > pc)
 		return NULL;
-	ca_modules_index(session, &table->loaded[low]);
+	ca_modules_index(&table->loaded[low]);
 	return &table->loaded[low];
 }
 

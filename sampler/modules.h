@@ -6,31 +6,29 @@
 #ifndef CA_SAMPLER_MODULES_H
 #define CA_SAMPLER_MODULES_H
 #include "binary/index/index.h"
-#include "core/session.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 struct ca_loaded {
 	uintptr_t low, high;           /* executable mapping, [low, high) */
 	uintptr_t bias;                /* address = file address + bias */
-	uint32_t module;               /* id in the session */
+	uint32_t module;               /* its number, by the host */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
 	bool points_done;              /* its progress points are in place (causal layer) */
 };
 
-/* Read the maps again and register what is new with the session. Handler-safe; only one
+/* Read the maps again and enlist what is new with the host (host.h). Handler-safe; only one
  * thread at a time does it, others return at once. Returns true if anything was added or has
  * gone. */
-CA_SIGSAFE bool ca_modules_scan(struct ca_session *session);
-/* NULL: no known module covers pc. Maps the index when the conductor has made it. */
-CA_SIGSAFE struct ca_loaded *ca_modules_find(struct ca_session *session, uintptr_t pc);
+CA_SIGSAFE bool ca_modules_scan(void);
+/* NULL: no known module covers pc. Maps the index when it has been made. */
+CA_SIGSAFE struct ca_loaded *ca_modules_find(uintptr_t pc);
 /* The load bias of a module by its id; false: not loaded here. */
 CA_SIGSAFE bool ca_modules_bias(uint32_t module, uintptr_t *bias);
 /* The i-th loaded module, or NULL past the end; for walking all of them. */
 CA_SIGSAFE struct ca_loaded *ca_modules_at(unsigned i);
-/* Map the module's index if the conductor has finished it; NULL: not there (yet). */
-CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_session *session,
-						   struct ca_loaded *loaded);
+/* Map the module's index if it has been made; NULL: not there (yet). */
+CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_loaded *loaded);
 
 /* The readable and writable mapping around an address, such as a stack; false: not known. */
 CA_SIGSAFE bool ca_modules_mapping(uintptr_t address, uintptr_t *low, uintptr_t *high);

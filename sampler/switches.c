@@ -1,15 +1,11 @@
 /* The switch log; see switches.h. Runtime; reading is safe in handlers. */
 #include "sampler/switches.h"
-#include "core/sys.h"
+#include "sampler/perf.h"
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { RING_PAGE = 4096, RECORD = 16, RECORDS = RING_PAGE / RECORD, NEWEST = RECORDS - 8 };
+enum { RECORD = 16, RECORDS = CA_PERF_PAGE / RECORD, NEWEST = RECORDS - 8 };
 
 struct record {
 	struct perf_event_header header;
@@ -32,26 +28,20 @@ enum ca_status ca_switches_open(struct ca_switches *log)
 		.clockid = CLOCK_MONOTONIC,
 	};
 	int fd;
-	void *page;
 
 	log->page = NULL;
-	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = ca_perf_open(&attr);
 	if (fd < 0)
-		return errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
-	/* Read-only mapping: the kernel overwrites the oldest records. The mapping keeps the
-	 * event alive, so that the program never sees a descriptor of ours. */
-	page = mmap(NULL, 2 * RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+		return fd == -EACCES || fd == -EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
+	log->page = ca_perf_map(fd, 2);
 	ca_sys_close(fd);
-	if (page == MAP_FAILED)
-		return CA_ERR_UNSUPPORTED;
-	log->page = page;
-	return CA_OK;
+	return log->page ? CA_OK : CA_ERR_UNSUPPORTED;
 }
 
 void ca_switches_close(struct ca_switches *log)
 {
 	if (log->page)
-		munmap(log->page, 2 * RING_PAGE);
+		ca_perf_unmap(log->page, 2);
 	log->page = NULL;
 }
 
@@ -67,7 +57,7 @@ CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, u
 
 	if (!page || a >= b)
 		return 0;
-	ring = (const volatile struct record *)((const char *)log->page + RING_PAGE);
+	ring = (const volatile struct record *)((const char *)log->page + CA_PERF_PAGE);
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) / RECORD;
 	first = head > NEWEST ? head - NEWEST : 0;
 	/* walk back to the last record at or before a: it tells the state at a */

@@ -1,19 +1,34 @@
-/* Sample sources; see tick.h. Runtime. */
+/* Sample sources; see tick.h. Runtime, and the driver, which tries what can be had.
+ *
+ * The kernel is asked without libc, whose functions the runtime itself may interpose. */
 #include "sampler/tick.h"
 #include "core/sys.h"
+#include "sampler/perf.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <time.h>
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
+
+static long control(int fd, int command, long argument)
+{
+	return ca_sys(SYS_fcntl, fd, command, argument, 0, 0, 0);
+}
+
+/* From now on, to the calling thread. */
+static bool send_signals(int fd, int signo)
+{
+	struct f_owner_ex owner = { F_OWNER_TID, ca_sys_gettid() };
+
+	return control(fd, F_SETSIG, signo) >= 0 &&
+	       control(fd, F_SETOWN_EX, (long)(intptr_t)&owner) >= 0 &&
+	       control(fd, F_SETFL, control(fd, F_GETFL, 0) | O_ASYNC) >= 0 &&
+	       ca_sys(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0) >= 0;
+}
 
 static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t period, int signo)
 {
@@ -27,68 +42,63 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t 
 		.disabled = 1,
 		.wakeup_events = 1,
 	};
-	struct f_owner_ex owner = { F_OWNER_TID, (pid_t)syscall(SYS_gettid) };
-	long page_size = sysconf(_SC_PAGESIZE);
 	enum ca_status status = CA_ERR_UNSUPPORTED;
-	void *page = MAP_FAILED;
+	void *page;
 	int fd;
 
 	(void)period;
-	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = ca_perf_open(&attr);
 	if (fd < 0)
-		return errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
+		return fd == -EACCES || fd == -EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
 	/* Where the thread was is in the handler's ucontext, so no ring is needed; the one
 	 * page keeps the event alive after the descriptor is closed. */
-	page = mmap(NULL, (size_t)page_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED)
-		goto out;
-	if (fcntl(fd, F_SETSIG, signo) < 0 || fcntl(fd, F_SETOWN_EX, &owner) < 0 ||
-	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC) < 0 ||
-	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
-		munmap(page, (size_t)page_size);
-		goto out;
+	page = ca_perf_map(fd, 1);
+	if (page && send_signals(fd, signo)) {
+		tick->page = page;
+		status = CA_OK;
+	} else if (page) {
+		ca_perf_unmap(page, 1);
 	}
-	tick->page = page;
-	status = CA_OK;
-out:
-	ca_sys_close(fd); /* libc's is a place where a thread may be cancelled */
+	ca_sys_close(fd);
 	return status;
 }
 
 static void perf_stop(struct ca_tick *tick)
 {
-	munmap(tick->page, (size_t)sysconf(_SC_PAGESIZE));
+	ca_perf_unmap(tick->page, 1);
 	tick->page = NULL;
 }
 
 static char own_timer; /* its address marks our timers' signals */
 
+static void timer_stop(struct ca_tick *tick)
+{
+	ca_sys(SYS_timer_delete, tick->timer, 0, 0, 0, 0, 0);
+}
+
+static struct timespec in_parts(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
+
 static enum ca_status timer_start(struct ca_tick *tick, uint64_t first, uint64_t period, int signo)
 {
-	struct sigevent event;
-	struct itimerspec every;
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_value.sival_ptr = &own_timer,
+		.sigev_signo = signo,
+	};
+	struct itimerspec every = { in_parts(period), in_parts(first) };
 
-	memset(&event, 0, sizeof event);
-	event.sigev_notify = SIGEV_THREAD_ID;
-	event.sigev_value.sival_ptr = &own_timer;
-	event.sigev_signo = signo;
-	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
-	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &tick->timer))
+	event.sigev_notify_thread_id = ca_sys_gettid();
+	if (ca_sys(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)(intptr_t)&event,
+		   (long)(intptr_t)&tick->timer, 0, 0, 0) < 0)
 		return CA_ERR_UNSUPPORTED;
-	every.it_value.tv_sec = (time_t)(first / 1000000000);
-	every.it_value.tv_nsec = (long)(first % 1000000000);
-	every.it_interval.tv_sec = (time_t)(period / 1000000000);
-	every.it_interval.tv_nsec = (long)(period % 1000000000);
-	if (timer_settime(tick->timer, 0, &every, NULL)) {
-		timer_delete(tick->timer);
+	if (ca_sys(SYS_timer_settime, tick->timer, 0, (long)(intptr_t)&every, 0, 0, 0) < 0) {
+		timer_stop(tick);
 		return CA_ERR_UNSUPPORTED;
 	}
 	return CA_OK;
-}
-
-static void timer_stop(struct ca_tick *tick)
-{
-	timer_delete(tick->timer);
 }
 
 static const struct source {

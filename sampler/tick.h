@@ -8,17 +8,18 @@
  * tick.c's table. */
 #ifndef CA_SAMPLER_TICK_H
 #define CA_SAMPLER_TICK_H
-#include "core/session.h"
 #include "core/status.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+
+/* In the order of the setting's choices (core/settings.def). */
+enum ca_backend { CA_BACKEND_AUTO, CA_BACKEND_PERF, CA_BACKEND_TIMER };
 
 struct ca_tick {
 	enum ca_backend backend; /* CA_BACKEND_AUTO: stopped */
 	void *page;              /* perf: keeps the event alive */
-	timer_t timer;
+	int timer; /* the kernel's number */
 };
 
 /* Start ticks for the calling thread. wanted AUTO: perf, else timer; the one that runs is

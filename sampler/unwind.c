@@ -7,12 +7,11 @@
  * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk. */
 #include "sampler/unwind.h"
 #include "core/sys.h"
+#include "sampler/host.h"
 #include "sampler/modules.h"
 #include <errno.h>
 #include <string.h>
 #include <ucontext.h>
-
-bool (*ca_unwind_translate)(uintptr_t, uintptr_t *, intptr_t *);
 
 enum {
 	PAGE = 4096,
@@ -188,8 +187,7 @@ static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_regi
 	return true;
 }
 
-CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers *start, bool is_call,
-			  struct ca_stack *out)
+CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct ca_stack *out)
 {
 	struct ca_registers r = *start;
 	int saved = errno; /* mapping an index may change it */
@@ -206,13 +204,13 @@ CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers 
 		bool signal_frame, ended;
 		intptr_t shift;
 
-		if (ca_unwind_translate && ca_unwind_translate(r.pc, &original, &shift)) {
+		if (ca_sampler_host.translate && ca_sampler_host.translate(r.pc, &original, &shift)) {
 			r.pc = original;
 			r.sp += (uintptr_t)shift;
 			previous_sp = r.sp;
 		}
 		r.pc -= is_call;
-		loaded = ca_modules_find(session, r.pc);
+		loaded = ca_modules_find(r.pc);
 		if (!loaded)
 			break;
 		out->place[out->depth] = CA_PLACE(loaded->module, r.pc - loaded->bias);

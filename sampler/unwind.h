@@ -3,7 +3,7 @@
 #ifndef CA_SAMPLER_UNWIND_H
 #define CA_SAMPLER_UNWIND_H
 #include "core/event.h"
-#include "core/session.h"
+#include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,16 +27,10 @@ struct ca_stack {
 	uintptr_t map_low, map_high;
 };
 
-/* Set before the first walk by whoever patches code: is pc in code of ours that stands in for the
- * program's? Then *original is the equivalent address in its text, and *sp_shift what to add to
- * sp to get its own. NULL: nobody does. */
-extern bool (*ca_unwind_translate)(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift);
-
 /* From the registers that a signal interrupted. */
 CA_SIGSAFE void ca_unwind_registers(struct ca_registers *r, uintptr_t all[16], const void *ucontext);
 /* out keeps what it learns about the stack: pass the same one for the same thread, zeroed at
  * first. is_call: r->pc is a return address (the frame is not the innermost). */
-CA_SIGSAFE void ca_unwind(struct ca_session *session, const struct ca_registers *r, bool is_call,
-			  struct ca_stack *out);
+CA_SIGSAFE void ca_unwind(const struct ca_registers *r, bool is_call, struct ca_stack *out);
 
 #endif

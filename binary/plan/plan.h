@@ -2,8 +2,9 @@
  * the displaced instructions in relocatable form (capstone). Driver's process. */
 #ifndef CA_BINARY_PLAN_PLAN_H
 #define CA_BINARY_PLAN_PLAN_H
-#include "core/session.h"
+#include "core/selection.h"
 #include "core/status.h"
+#include <stddef.h>
 
 struct ca_plan; /* an ELF file opened for planning; keeps capstone and the text */
 

@@ -2,7 +2,8 @@
  * Private to plan*.c. Driver's process, one thread per opened file. */
 #ifndef CA_BINARY_PLAN_PLAN_CODE_H
 #define CA_BINARY_PLAN_PLAN_CODE_H
-#include "core/session.h"
+#include "core/site.h"
+#include "core/status.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -177,15 +177,13 @@ static uint32_t choose_region(struct ca_conductor *c)
 static void select_region(struct ca_conductor *c, uint32_t region)
 {
 	struct ca_selection *sel = &c->session->selection;
-	uint64_t seq = atomic_load(&sel->seq);
 	const char *why;
 
-	/* odd: readers keep off. The fences of handler.c's reader pair with these stores. */
-	atomic_store(&sel->seq, seq + 1);
+	ca_selection_begin(sel);
 	ca_regions_select(c->regions, region, c->set->exact, sel, &why);
 	sel->log_start = atomic_load(&c->session->log_head);
 	ca_selection_log_restart(c->slog, sel->log_start);
-	atomic_store(&sel->seq, seq + 2);
+	ca_selection_end(sel);
 	c->selected = region;
 	if (why && why != c->warned_why)
 		ca_conductor_say(c, 1, "%s is sampled, not probed: %s", ca_catalog_get_region(&c->catalog, region)->name, why);

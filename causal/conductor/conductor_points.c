@@ -295,17 +295,15 @@ static bool has_macros(const struct ca_conductor *c)
 static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
 {
 	struct ca_selection *sel = &c->session->selection;
-	uint64_t seq = atomic_load(&sel->seq);
 
-	/* odd: readers keep off, as in select_region */
-	atomic_store(&sel->seq, seq + 1);
+	ca_selection_begin(sel);
 	sel->region = sel->ranges = sel->exact = 0;
 	sel->sites = (uint32_t)n;
 	if (n)
 		memcpy(sel->site, site, n * sizeof *site);
 	sel->log_start = atomic_load(&c->session->log_head);
 	ca_selection_log_restart(c->slog, sel->log_start);
-	atomic_store(&sel->seq, seq + 2);
+	ca_selection_end(sel);
 	c->selected = 0;
 }
 

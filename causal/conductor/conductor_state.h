@@ -11,8 +11,10 @@
 #include "causal/conductor/selection_log.h"
 #include "causal/points/visits.h"
 #include "core/rng.h"
+#include "core/session.h"
 #include "core/settings.h"
 #include "core/sink.h"
+#include "sampler/tick.h"
 #include <stdbool.h>
 
 enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */

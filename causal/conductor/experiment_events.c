@@ -1,6 +1,6 @@
 /* Experiments as events; see experiment_events.h. */
 #include "causal/conductor/experiment_events.h"
-#include "core/session.h"
+#include "core/point.h"
 #include <stdlib.h>
 #include <string.h>
 

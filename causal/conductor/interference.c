@@ -1,6 +1,7 @@
 /* Other programs on this machine; see interference.h. */
 #include "causal/conductor/interference.h"
 #include "core/clock.h"
+#include "core/session.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

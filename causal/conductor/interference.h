@@ -2,10 +2,11 @@
  * Driver's process, one thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_INTERFERENCE_H
 #define CA_CAUSAL_CONDUCTOR_INTERFERENCE_H
-#include "core/session.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Readings at one moment; all in ns since some fixed past. */
+struct ca_session;
 struct ca_load {
 	uint64_t time;
 	uint64_t busy;  /* all CPUs together, steal time of a virtual machine included */

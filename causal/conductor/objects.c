@@ -1,5 +1,6 @@
 /* The binaries of a run; see objects.h. */
 #include "causal/conductor/objects.h"
+#include "core/session.h"
 #include <elf.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -7,8 +7,8 @@
 #include "binary/index/index.h"
 #include "binary/scope.h"
 #include "causal/points/requested.h"
-#include "core/session.h"
 
+struct ca_session;
 struct ca_objects;
 
 /* scope and progress are borrowed; progress has joined the session. warning may be called from the indexing thread. */

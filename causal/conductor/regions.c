@@ -2,6 +2,7 @@
 #include "causal/conductor/regions.h"
 #include "binary/plan/plan.h"
 #include "causal/conductor/sweep.h"
+#include "core/module.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
 #include "binary/scope.h"
 #include "causal/results/catalog.h"
 #include "causal/conductor/objects.h"
-#include "core/session.h"
+#include "core/event.h"
+#include "core/selection.h"
 #include "core/settings.h"
 #include <stdbool.h>
 

@@ -2,6 +2,7 @@
  * time then (entries about off-CPU times come after the fact), and swept once. */
 #include "causal/conductor/selection_log.h"
 #include "core/clock.h"
+#include "core/session.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,6 @@ struct ca_selection_log {
 	bool overflow;
 	struct thread_state state[CA_MAX_THREADS]; /* at the end of the last window */
 };
-
-enum { HOLE = 4096 }; /* entries behind an unpublished one after which its writer is dead */
 
 struct ca_selection_log *ca_selection_log_new(struct ca_session *session)
 {
@@ -69,18 +68,17 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 	struct ca_session *s = log->session;
 	uint64_t head = atomic_load_explicit(&s->log_head, memory_order_acquire), taken = 0;
 
-	if (head - log->cursor > CA_LOG_ENTRIES - HOLE) {
+	if (head - log->cursor > CA_LOG_ENTRIES - CA_LOG_HOLE) {
 		log->overflow = true;
 		log->cursor = head;
 	}
 	for (; log->cursor < head; log->cursor++) {
 		struct ca_log_entry *e = &s->log[log->cursor % CA_LOG_ENTRIES];
-		/* acquire: pairs with the release of seq in ledger.c */
-		uint64_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
+		enum ca_log_look look = ca_log_entry_look(s->log, log->cursor, head);
 
-		if (seq != log->cursor + 1 && head - log->cursor < HOLE && seq < log->cursor + 1)
+		if (look == CA_LOG_NOT_YET)
 			break;
-		if (seq != log->cursor + 1 || e->thread >= CA_MAX_THREADS ||
+		if (look == CA_LOG_LOST || e->thread >= CA_MAX_THREADS ||
 		    !keep(log, e->time, e->thread, e->type, e->value)) {
 			log->overflow = true;
 			continue;

@@ -2,9 +2,10 @@
  * Driver's process, one thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_SELECTION_LOG_H
 #define CA_CAUSAL_CONDUCTOR_SELECTION_LOG_H
-#include "core/session.h"
 #include <stdbool.h>
+#include <stdint.h>
 
+struct ca_session;
 struct ca_selection_log;
 
 struct ca_selection_log_sum {

@@ -6,9 +6,10 @@
  *   DONE */
 #include "causal/points/point_search.h"
 #include "causal/conductor/follow.h"
-#include "causal/points/requested.h"
 #include "causal/points/point_stacks.h"
+#include "causal/points/requested.h"
 #include "core/clock.h"
+#include "core/session.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,10 @@
 #define CA_CAUSAL_POINTS_POINT_SEARCH_H
 #include "binary/scope.h"
 #include "causal/points/candidates.h"
+#include "core/event.h"
 #include "causal/conductor/objects.h"
-#include "core/session.h"
 
+struct ca_session;
 struct ca_point_search;
 
 enum ca_point_search_wish {

@@ -2,6 +2,9 @@
 #include "causal/points/point_stacks.h"
 #include "binary/plan/loops.h"
 #include "causal/points/point_name.h"
+#include "core/event.h"
+#include "core/module.h"
+#include "core/session.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #define CA_CAUSAL_POINTS_POINT_STACKS_H
 #include "causal/points/candidates.h"
 #include "causal/conductor/objects.h"
+#include "core/event.h"
 
 enum { CA_SCOUT_NAME = 200, CA_SCOUT_FOUND = 96 };
 

@@ -6,6 +6,7 @@
 #include "binary/plan/plan.h"
 #include "causal/points/point_name.h"
 #include "core/point.h"
+#include "core/session.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

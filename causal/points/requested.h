@@ -7,11 +7,12 @@
 #define CA_CAUSAL_POINTS_REQUESTED_H
 #include "binary/index/index.h"
 #include "binary/scope.h"
-#include "core/session.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+struct ca_session;
+struct ca_site;
 struct ca_requested;
 
 /* What the setting's text asks for. */

@@ -1,5 +1,7 @@
 /* Visits of progress points; see visits.h. */
 #include "causal/points/visits.h"
+#include "core/session.h"
+#include "core/slot.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #ifndef CA_CAUSAL_POINTS_VISITS_H
 #define CA_CAUSAL_POINTS_VISITS_H
 #include "causal/results/results.h"
-#include "core/session.h"
+#include "core/point.h"
 
 enum { CA_POINT_END_TO_END = CA_MAX_POINTS }; /* id in the catalog */
 

@@ -5,7 +5,8 @@
 #include "causal/results/results_json.h"
 #include "core/clock.h"
 #include "core/event.h"
-#include "core/session.h"
+#include "core/point.h"
+#include "sampler/tick.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

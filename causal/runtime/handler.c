@@ -43,18 +43,17 @@ static bool in_ranges(const struct ca_selection *sel, ca_place place)
 CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *outermost)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
-	uint64_t seq = atomic_load_explicit(&sel->seq, memory_order_acquire);
 	bool found = false;
+	uint64_t seq;
 
-	if (seq & 1)
+	if (!ca_selection_read(sel, &seq))
 		return false;
 	for (unsigned i = 0; i < stack->depth; i++)
 		if (in_ranges(sel, stack->place[i])) {
 			found = true;
 			*outermost = i;
 		}
-	atomic_thread_fence(memory_order_acquire);
-	return found && atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
+	return found && ca_selection_is_still(sel, seq);
 }
 
 /* ---- samples ------------------------------------------------------------------------*/
@@ -142,7 +141,7 @@ static void tick(struct ca_thread *t, const void *context)
 	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		drop(t, CA_DROP_OWN_CODE);
 	} else {
-		ca_unwind(ca_rt.session, &r, false, &t->stack);
+		ca_unwind(&r, false, &t->stack);
 		walked = true;
 		ca_points_follow(now, !t->stack.depth ||
 				 (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
@@ -238,7 +237,7 @@ void ca_handler_stack_here(struct ca_thread *t)
 	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
 			 : "=r"(r.pc), "=r"(r.sp), "=r"(r.fp));
 #endif
-	ca_unwind(ca_rt.session, &r, false, &t->stack);
+	ca_unwind(&r, false, &t->stack);
 }
 
 void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns)

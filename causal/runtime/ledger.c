@@ -19,8 +19,7 @@ enum {
 	IN_VAIN = 3, /* slices in a row in which nothing was paid: give up */
 	LONGEST = 50000000,     /* ns paid in one go; then the program gets a turn */
 	WORTH_A_NAP = 200000,   /* ns owed that are worth a sleep */
-	NAP = 10000000,         /* ns slept between two looks at the log, at most */
-	UNPUBLISHED = 1024      /* entries behind a hole after which its writer counts as dead */
+	NAP = 10000000          /* ns slept between two looks at the log, at most */
 };
 
 CA_SIGSAFE bool ca_ledger_open(void)
@@ -302,14 +301,12 @@ static void read_log(struct account *a, uint64_t now)
 	if (head - t->cursor > CA_LOG_ENTRIES / 2)
 		resynchronise(t, head);
 	for (; t->cursor < head; t->cursor++) {
-		struct ca_log_entry *e = &s->log[t->cursor % CA_LOG_ENTRIES];
+		enum ca_log_look look = ca_log_entry_look(s->log, t->cursor, head);
 
-		if (atomic_load_explicit(&e->seq, memory_order_acquire) != t->cursor + 1) {
-			if (head - t->cursor < UNPUBLISHED)
-				break;
-			continue;
-		}
-		apply(a, e);
+		if (look == CA_LOG_NOT_YET)
+			break;
+		if (look == CA_LOG_THERE)
+			apply(a, &s->log[t->cursor % CA_LOG_ENTRIES]);
 	}
 	advance(a, now);
 }

@@ -22,7 +22,9 @@
  *   - call ca_patch_forked in the child of a fork. */
 #ifndef CA_CAUSAL_RUNTIME_PATCH_H
 #define CA_CAUSAL_RUNTIME_PATCH_H
-#include "core/session.h"
+#include "core/point.h"
+#include "core/site.h"
+#include "core/status.h"
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>

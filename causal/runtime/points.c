@@ -112,7 +112,7 @@ void ca_points_patch_loaded(void)
 	ca_patch_on_trap = count_trap;
 	ca_requested_changed(); /* whatever it was, it is placed now */
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
-		const struct ca_index *index = ca_modules_index(ca_rt.session, l);
+		const struct ca_index *index = ca_modules_index(l);
 		size_t n = index && !l->points_done ? ca_index_probes(index) : 0;
 
 		if (index && !l->points_done)
@@ -152,7 +152,7 @@ static void forget_points(void)
 
 static void scan(bool change)
 {
-	bool found = ca_modules_scan(ca_rt.session);
+	bool found = ca_modules_scan();
 
 	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks,
 	 * and looking costs up to some ms. */

@@ -202,7 +202,7 @@ void ca_probe_init(void)
 	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp };
 
 	ca_patch_set_hooks(&hooks);
-	ca_unwind_translate = ca_patch_translate;
+	ca_sampler_host.translate = ca_patch_translate;
 }
 
 /* The conductor may write the next selection while we are still at this one: work on a copy that
@@ -214,9 +214,7 @@ static bool copy_sites(const struct ca_selection *sel, uint64_t seq, uint32_t *n
 	*n = sel->sites < CA_MAX_SITES ? sel->sites : CA_MAX_SITES;
 	for (uint32_t i = 0; i < *n; i++)
 		sites[i] = sel->site[i];
-	/* pairs with the conductor's stores of seq around its writing */
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
+	return ca_selection_is_still(sel, seq);
 }
 
 /* The sites that S needs come first and count; a spin loop that cannot be patched is a pity. */
@@ -234,11 +232,11 @@ CA_SIGSAFE void ca_probe_service(void)
 {
 	struct ca_session *s = ca_rt.session;
 	struct ca_process *p = &s->process[ca_rt.process];
-	uint64_t seq = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
 	unsigned failed = 0;
+	uint64_t seq;
 	uint32_t n;
 
-	if (seq & 1)
+	if (!ca_selection_read(&s->selection, &seq))
 		return;
 	if (atomic_load_explicit(&serviced, memory_order_acquire) != seq) {
 		if (atomic_flag_test_and_set_explicit(&servicing, memory_order_acquire))

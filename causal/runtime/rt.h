@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/rng.h"
 #include "core/session.h"
+#include "sampler/host.h"
 #include "sampler/switches.h"
 #include "sampler/tick.h"
 #include "sampler/unwind.h"

@@ -110,14 +110,6 @@ CA_SIGSAFE void ca_rt_wind_down(struct ca_thread *t)
 }
 
 /* ---- on ---------------------------------------------------------------------------*/
-static void raise_to(_Atomic uint32_t *used, uint32_t value)
-{
-	uint32_t now = atomic_load(used);
-
-	while (now < value && !atomic_compare_exchange_weak(used, &now, value))
-		;
-}
-
 static bool claim_process(struct ca_session *s)
 {
 	uint32_t pid = (uint32_t)getpid(), used = atomic_load(&s->processes_used);
@@ -148,13 +140,23 @@ static bool claim_process(struct ca_session *s)
 		ca_rt.process = i;
 		/* release: the conductor acquires state before it reads the rest */
 		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
-		raise_to(&s->processes_used, i + 1);
+		ca_session_use_row(&s->processes_used, i);
 		return true;
 	}
 	return false;
 }
 
 /* After exec: the threads that the old image had. */
+static uint32_t enlist(const struct ca_image *image, uint32_t guess)
+{
+	return ca_module_enlist(ca_rt.session, image, guess);
+}
+
+static const char *index_path(uint32_t module)
+{
+	return ca_module_index_path(ca_rt.session, module);
+}
+
 static void free_old_slots(struct ca_session *s)
 {
 	uint32_t used = atomic_load(&s->slots_used);
@@ -204,7 +206,7 @@ static void wait_for_index(struct ca_session *s)
 
 static void find_own_text(void)
 {
-	struct ca_loaded *l = ca_modules_find(ca_rt.session, (uintptr_t)&find_own_text);
+	struct ca_loaded *l = ca_modules_find((uintptr_t)&find_own_text);
 
 	if (l) {
 		ca_rt.own_low = l->low;
@@ -341,7 +343,9 @@ static void attach(const char *path)
 	ca_rt.sees_conductor = process_exists(ca_rt.session->conductor);
 	ca_rt.joined = true;
 	atomic_store(&ca_rt.on, true);
-	ca_modules_scan(ca_rt.session);
+	ca_sampler_host.enlist = enlist;
+	ca_sampler_host.index_path = index_path;
+	ca_modules_scan();
 	find_own_text();
 	wait_for_index(ca_rt.session);
 	ca_rt.patching = ca_patch_init(&why);

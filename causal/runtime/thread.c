@@ -59,14 +59,12 @@ static struct ca_slot *claim_slot(struct ca_session *s, uint32_t *number)
 
 	for (uint32_t i = 0; i < ready && i < CA_MAX_THREADS; i++) {
 		struct ca_slot *slot = &s->slot[i];
-		uint32_t expected = CA_SLOT_FREE, used;
+		uint32_t expected = CA_SLOT_FREE;
 
 		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != CA_SLOT_FREE ||
 		    !atomic_compare_exchange_strong(&slot->state, &expected, CA_SLOT_CLAIMED))
 			continue;
-		used = atomic_load(&s->slots_used);
-		while (used < i + 1 && !atomic_compare_exchange_weak(&s->slots_used, &used, i + 1))
-			;
+		ca_session_use_row(&s->slots_used, i);
 		*number = i;
 		return slot;
 	}

@@ -32,11 +32,11 @@ static void map_all(void)
 	if (!ca_rt.session || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed) ||
 	    (uint32_t)ca_sys_getpid() != ca_rt.pid)
 		return;
-	ca_modules_scan(ca_rt.session);
+	ca_modules_scan();
 	for (unsigned i = 0, looks = 0; (l = ca_modules_at(i)); i++) {
 		while (may_come(l) && looks++ < LONGEST && !ca_rt_conductor_is_gone(ca_clock_now()))
 			ca_sys(SYS_nanosleep, (long)(intptr_t)&pause, 0, 0, 0, 0, 0);
-		ca_modules_index(ca_rt.session, l);
+		ca_modules_index(l);
 	}
 	errno = saved;
 }

@@ -2,6 +2,7 @@
 #ifndef CA_TESTS_SAMPLER_FIXTURE_H
 #define CA_TESTS_SAMPLER_FIXTURE_H
 #include "core/session.h"
+#include "sampler/host.h"
 #include "sampler/modules.h"
 #include "tests/unit/unit.h"
 
@@ -10,8 +11,20 @@
 
 static struct ca_session *session;
 
+static uint32_t sampler_enlist(const struct ca_image *image, uint32_t guess)
+{
+	return ca_module_enlist(session, image, guess);
+}
+
+static const char *sampler_index_path(uint32_t module)
+{
+	return ca_module_index_path(session, module);
+}
+
 static inline int sampler_set_up(void **state)
 {
+	ca_sampler_host.enlist = sampler_enlist;
+	ca_sampler_host.index_path = sampler_index_path;
 	return fixture_make(state) != 0 || ca_session_create(fixture_path("session"), &session, NULL) != CA_OK;
 }
 

@@ -2,6 +2,7 @@
  * lost, or half written. */
 #include "causal/conductor/selection_log.h"
 #include "core/clock.h"
+#include "core/session.h"
 #include "tests/unit/unit.h"
 #include <stdlib.h>
 #include <string.h>

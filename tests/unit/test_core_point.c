@@ -1,6 +1,7 @@
 /* core/point.c: rows for progress points, found again or added, by many at once, until the table
  * is full. */
 #include "core/point.h"
+#include "core/session.h"
 #include "tests/unit/unit.h"
 #include <pthread.h>
 #include <stdio.h>

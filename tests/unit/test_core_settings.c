@@ -3,6 +3,7 @@
 #include "core/session.h"
 #include "core/settings.h"
 #include "core/speedups.h"
+#include "sampler/tick.h"
 #include "tests/unit/unit.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "causal/points/requested.h"
 #include "causal/points/point_name.h"
 #include "core/point.h"
+#include "core/session.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"

@@ -1,6 +1,8 @@
 /* causal/points/visits.c: totals over threads and processes, and what a latency point's stamps say about
  * the number of items in flight. */
 #include "causal/points/visits.h"
+#include "core/session.h"
+#include "core/slot.h"
 #include "tests/unit/unit.h"
 #include <stdlib.h>
 #include <string.h>

@@ -27,9 +27,8 @@ bool ca_signal_take(const struct sigaction *a)
 	return may_take;
 }
 
-void ca_unwind(struct ca_session *session, const struct ca_registers *r, bool is_call, struct ca_stack *out)
+void ca_unwind(const struct ca_registers *r, bool is_call, struct ca_stack *out)
 {
-	assert_ptr_equal(session, s);
 	assert_false(is_call);
 	walks++;
 	walked_from = *r;

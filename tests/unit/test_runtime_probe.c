@@ -76,9 +76,9 @@ static int set_up(void **state)
 	memset(fail, 0, sizeof fail);
 	in_selection = false;
 	ca_rt.patching = true;
-	ca_unwind_translate = NULL;
+	ca_sampler_host.translate = NULL;
 	ca_probe_init();
-	assert_true(ca_unwind_translate == ca_patch_translate);
+	assert_true(ca_sampler_host.translate == ca_patch_translate);
 	select_new(CA_SITE_ENTER, 1);
 	service();
 	return 0;

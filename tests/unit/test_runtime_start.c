@@ -84,7 +84,7 @@ static void joins(void)
 	MUST(ca_rt.sees_conductor && ca_rt.signal_taken);
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patched));
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patch_failed));
-	MUST(ca_unwind_translate && (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
+	MUST(ca_sampler_host.translate && (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
 	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_meet >= ca_rt.own_low &&
 	     (uintptr_t)ca_meet < ca_rt.own_high);
 	p = &ca_rt.session->process[ca_rt.process];

@@ -134,10 +134,10 @@ void ca_seccomp_comes(bool strict, const void *program)
 	seccomp_program = program;
 }
 
-bool ca_modules_scan(struct ca_session *session)
+bool ca_modules_scan(void)
 {
 	note('x');
-	return session == s;
+	return true;
 }
 
 /* ---- the real functions ------------------------------------------------------------------------ */

@@ -62,7 +62,7 @@ static int check_one(struct dl_phdr_info *info, size_t size, void *count)
 	if (!text)
 		return 0;
 	low = info->dlpi_addr + text->p_vaddr;
-	loaded = ca_modules_find(session, low);
+	loaded = ca_modules_find(low);
 	assert_non_null(loaded);
 	m = &session->module[loaded->module];
 	snprintf(path, sizeof path, "%s", *info->dlpi_name ? info->dlpi_name : "/proc/self/exe");
@@ -76,10 +76,10 @@ static int check_one(struct dl_phdr_info *info, size_t size, void *count)
 	assert_int_equal(m->process, getpid());
 	assert_true(has_build_id(info, m));
 	assert_true(loaded->low <= low && loaded->high >= low + text->p_memsz);
-	assert_ptr_equal(ca_modules_find(session, loaded->low), loaded);
-	assert_ptr_equal(ca_modules_find(session, loaded->high - 1), loaded);
-	assert_ptr_not_equal(ca_modules_find(session, loaded->low - 1), loaded);
-	assert_ptr_not_equal(ca_modules_find(session, loaded->high), loaded);
+	assert_ptr_equal(ca_modules_find(loaded->low), loaded);
+	assert_ptr_equal(ca_modules_find(loaded->high - 1), loaded);
+	assert_ptr_not_equal(ca_modules_find(loaded->low - 1), loaded);
+	assert_ptr_not_equal(ca_modules_find(loaded->high), loaded);
 	assert_true(ca_modules_bias(loaded->module, &bias));
 	assert_int_equal(bias, info->dlpi_addr);
 	++*(unsigned *)count;
@@ -93,7 +93,7 @@ static void check_all(void **state)
 	unsigned loader = 0, n = 0;
 
 	(void)state;
-	ca_modules_scan(session);
+	ca_modules_scan();
 	dl_iterate_phdr(check_one, &loader);
 	for (; (loaded = ca_modules_at(n)); n++) {
 		assert_true(loaded->low >= before && loaded->low < loaded->high);
@@ -101,9 +101,9 @@ static void check_all(void **state)
 	}
 	assert_true(loader >= 4); /* this test, libc, the loader, the vdso */
 	assert_int_equal(n, loader);
-	assert_null(ca_modules_find(session, 0));
-	assert_null(ca_modules_find(session, (uintptr_t)&loader));
-	assert_null(ca_modules_find(session, UINTPTR_MAX));
+	assert_null(ca_modules_find(0));
+	assert_null(ca_modules_find((uintptr_t)&loader));
+	assert_null(ca_modules_find(UINTPTR_MAX));
 	assert_false(ca_modules_bias(CA_MAX_MODULES - 1, &bias));
 	assert_int_equal(bias, 7);
 }
@@ -112,12 +112,12 @@ static void test_first(void **state)
 {
 	unsigned used;
 
-	assert_null(ca_modules_find(session, (uintptr_t)test_first));
+	assert_null(ca_modules_find((uintptr_t)test_first));
 	assert_null(ca_modules_at(0));
-	assert_true(ca_modules_scan(session));
+	assert_true(ca_modules_scan());
 	used = atomic_load(&session->modules_used);
 	check_all(state);
-	assert_false(ca_modules_scan(session));
+	assert_false(ca_modules_scan());
 	assert_int_equal(atomic_load(&session->modules_used), used);
 	for (uint32_t i = 1; i < used; i++)
 		assert_int_equal(atomic_load(&session->module[i].state), CA_MODULE_REGISTERED);
@@ -137,37 +137,37 @@ static void test_comes_and_goes(void **state)
 	(void)state;
 	assert_non_null(handle);
 	pc = (uintptr_t)dlsym(handle, "visible");
-	assert_null(ca_modules_find(session, pc));
-	assert_true(ca_modules_scan(session));
-	loaded = ca_modules_find(session, pc);
+	assert_null(ca_modules_find(pc));
+	assert_true(ca_modules_scan());
+	loaded = ca_modules_find(pc);
 	assert_non_null(loaded);
 	assert_int_equal(pc - loaded->bias, asm_at("visible"));
 	module = loaded->module;
 	assert_string_equal(session->module[module].path, fixture_path("lib.so"));
 	assert_int_equal(session->module[module].main, 0);
 	dlclose(handle);
-	assert_true(ca_modules_scan(session));
-	assert_null(ca_modules_find(session, pc));
+	assert_true(ca_modules_scan());
+	assert_null(ca_modules_find(pc));
 	for (unsigned i = 0; i < 6; i++) { /* more often than there are tables */
 		handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
 		pc = (uintptr_t)dlsym(handle, "visible");
-		ca_modules_scan(session);
-		assert_int_equal(ca_modules_find(session, pc)->module, module);
+		ca_modules_scan();
+		assert_int_equal(ca_modules_find(pc)->module, module);
 		dlclose(handle);
 		if (i < 5)
-			assert_true(ca_modules_scan(session));
+			assert_true(ca_modules_scan());
 	}
 	/* the same name, and most likely the same address, but another build-id */
 	assert_int_equal(fixture_run("%s -nostdlib -shared -Wl,-Ttext-segment=0x400000,--build-id=md5 "
 				     "-o lib.so lib.s", fixture_cc()), 0);
 	handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
-	assert_true(ca_modules_scan(session));
-	other = ca_modules_find(session, (uintptr_t)dlsym(handle, "visible"))->module;
+	assert_true(ca_modules_scan());
+	other = ca_modules_find((uintptr_t)dlsym(handle, "visible"))->module;
 	assert_int_not_equal(other, module);
 	assert_int_equal(session->module[other].build_id_length, 16);
 	assert_int_equal(session->module[module].build_id_length, 20);
 	dlclose(handle);
-	ca_modules_scan(session);
+	ca_modules_scan();
 }
 
 /* An index is taken once the conductor says that it is there, and kept. */
@@ -177,25 +177,25 @@ static void test_index(void **state)
 	const struct ca_index *index;
 
 	(void)state;
-	ca_modules_scan(session);
-	loaded = ca_modules_find(session, (uintptr_t)test_index);
+	ca_modules_scan();
+	loaded = ca_modules_find((uintptr_t)test_index);
 	assert_null(atomic_load(&loaded->index));
-	assert_null(ca_modules_index(session, loaded));
+	assert_null(ca_modules_index(loaded));
 	atomic_store(&session->module[loaded->module].state, CA_MODULE_FAILED);
-	assert_null(ca_modules_index(session, loaded));
+	assert_null(ca_modules_index(loaded));
 	/* one that cannot be mapped */
 	strcpy(session->module[loaded->module].index_path, fixture_path("missing"));
 	atomic_store(&session->module[loaded->module].state, CA_MODULE_INDEXED);
 	errno = 55;
-	assert_null(ca_modules_index(session, loaded));
+	assert_null(ca_modules_index(loaded));
 	assert_int_equal(errno, 55);
 	atomic_store(&session->module[loaded->module].state, CA_MODULE_REGISTERED);
 	sampler_index_all();
-	assert_ptr_equal(ca_modules_find(session, (uintptr_t)test_index), loaded);
+	assert_ptr_equal(ca_modules_find((uintptr_t)test_index), loaded);
 	index = atomic_load(&loaded->index);
 	assert_non_null(index);
 	assert_string_equal(ca_index_binary(index), session->module[loaded->module].path);
-	assert_ptr_equal(ca_modules_index(session, loaded), index);
+	assert_ptr_equal(ca_modules_index(loaded), index);
 }
 
 static void test_mapping(void **state)
@@ -227,7 +227,7 @@ static void nothing_readable(void **state)
 {
 	(void)state;
 	assert_int_equal(ca_session_create(fixture_path("empty"), &session, NULL), CA_OK);
-	ca_modules_scan(session);
+	ca_modules_scan();
 	assert_int_equal(atomic_load(&session->modules_used), 0);
 }
 

@@ -51,7 +51,7 @@ static int set_up(void **state)
 		return -1;
 	bias = (uintptr_t)dlsym(handle, "by_sp") - asm_at("by_sp");
 	backtrace((void *[4]){ NULL }, 4); /* loads what it needs */
-	ca_modules_scan(session);
+	ca_modules_scan();
 	sampler_index_all();
 	return 0;
 }
@@ -81,7 +81,7 @@ static void handle(int signo, siginfo_t *info, void *context)
 	frames = backtrace(wanted, FRAMES);
 	interrupted = *(ucontext_t *)context;
 	ca_unwind_registers(&r, all, context);
-	ca_unwind(session, &r, false, &stack);
+	ca_unwind(&r, false, &stack);
 	for (unsigned i = 0; i + 1 < stack.depth; i++)
 		behind[i] = ((uintptr_t *)stack.cfa[i])[-1];
 }
@@ -150,7 +150,7 @@ static void handle_inside(int signo, siginfo_t *info, void *context)
 	frames = backtrace(wanted, FRAMES);
 	interrupted = *(ucontext_t *)context;
 	ca_unwind_registers(&r, all, &here);
-	ca_unwind(session, &r, false, &stack);
+	ca_unwind(&r, false, &stack);
 }
 
 static void test_handler(void **state)
@@ -255,7 +255,7 @@ static void check_made(const struct made *m)
 		else if (m->word[i].word)
 			words[m->word[i].at] = (uintptr_t)&words[m->word[i].word];
 	r.pc = at(m->frame[0].label);
-	ca_unwind(session, &r, false, &stack);
+	ca_unwind(&r, false, &stack);
 	for (; depth < CA_COUNT(m->frame) && m->frame[depth].label; depth++) {
 		if (stack.depth <= depth || address_of(stack.place[depth]) != at(m->frame[depth].label))
 			fail_msg("%s: frame %u of %u", m->name, depth, stack.depth);
@@ -289,14 +289,14 @@ static void test_broken(void **state)
 
 		memset(&stack, 0, sizeof stack);
 		errno = 44;
-		ca_unwind(session, &r, false, &stack);
+		ca_unwind(&r, false, &stack);
 		assert_int_equal(errno, 44);
 		assert_int_equal(stack.depth, 1);
 		assert_false(stack.complete);
 		assert_int_equal(address_of(stack.place[0]), at("sp_kept"));
 		/* the frame pointer alone */
 		r = (struct ca_registers){ .pc = at("fp_frame"), .sp = (uintptr_t)word, .fp = sp[i] };
-		ca_unwind(session, &r, false, &stack);
+		ca_unwind(&r, false, &stack);
 		assert_int_equal(stack.depth, 1);
 		assert_false(stack.complete);
 	}
@@ -320,7 +320,7 @@ static void test_linkage(void **state)
 
 		words[0] = words[1] = 0;
 		words[i >= 11] = at("last_frame") + 1;
-		ca_unwind(session, &r, false, &stack);
+		ca_unwind(&r, false, &stack);
 		assert_int_equal(stack.depth, 2);
 		assert_int_equal(stack.cfa[0], (uintptr_t)&words[1 + (i >= 11)]);
 		assert_true(stack.complete);
@@ -333,7 +333,7 @@ static void check_below(bool copied)
 	uintptr_t words[16] = { [1] = at("last_frame") + 1 };
 	struct ca_registers r = { .pc = at("fp_frame"), .sp = (uintptr_t)&words[8], .fp = (uintptr_t)words };
 
-	ca_unwind(session, &r, false, &stack);
+	ca_unwind(&r, false, &stack);
 	assert_int_equal(stack.depth, 1);
 	assert_int_equal(stack.cfa[0], copied ? (uintptr_t)&words[2] : r.sp);
 }
@@ -345,9 +345,9 @@ static void test_call(void **state)
 
 	(void)state;
 	memset(&stack, 0, sizeof stack);
-	ca_unwind(session, &r, true, &stack);
+	ca_unwind(&r, true, &stack);
 	assert_int_equal(address_of(stack.place[0]), at("by_fp") - 1);
-	ca_unwind(session, &r, false, &stack);
+	ca_unwind(&r, false, &stack);
 	assert_int_equal(address_of(stack.place[0]), at("by_fp"));
 }
 
@@ -368,11 +368,11 @@ static void test_translated(void **state)
 
 	(void)state;
 	memset(&stack, 0, sizeof stack);
-	ca_unwind(session, &r, false, &stack);
+	ca_unwind(&r, false, &stack);
 	assert_int_equal(stack.depth, 0);
-	ca_unwind_translate = translate;
-	ca_unwind(session, &r, false, &stack);
-	ca_unwind_translate = NULL;
+	ca_sampler_host.translate = translate;
+	ca_unwind(&r, false, &stack);
+	ca_sampler_host.translate = NULL;
 	assert_int_equal(stack.depth, 2);
 	assert_int_equal(address_of(stack.place[0]), at("sp_kept"));
 	assert_int_equal(stack.cfa[0], (uintptr_t)&words[5]);

@@ -1,0 +1,55 @@
+/* Rows of the session's table of modules; see core/module.h.
+ *
+ * Runs in the host, in handlers too. */
+#include "core/module.h"
+#include "core/session.h"
+#include "core/sys.h"
+#include <string.h>
+
+static bool is_same(struct ca_module *m, const struct ca_image *image)
+{
+	return atomic_load_explicit(&m->state, memory_order_acquire) >= CA_MODULE_REGISTERED &&
+	       m->build_id_length == image->build_id_length &&
+	       !memcmp(m->build_id, image->build_id, image->build_id_length) &&
+	       !strcmp(m->path, image->path);
+}
+
+static void fill(struct ca_module *m, const struct ca_image *image)
+{
+	strcpy(m->path, image->path);
+	m->process = (uint32_t)ca_sys_getpid();
+	m->main = image->main;
+	m->build_id_length = image->build_id_length;
+	memcpy(m->build_id, image->build_id, sizeof m->build_id);
+	/* release: pairs with the acquire in is_same and in the conductor */
+	atomic_store_explicit(&m->state, CA_MODULE_REGISTERED, memory_order_release);
+}
+
+CA_SIGSAFE uint32_t ca_module_enlist(struct ca_session *session, const struct ca_image *image,
+				     uint32_t guess)
+{
+	if (guess && is_same(&session->module[guess], image))
+		return guess;
+	for (uint32_t i = 1; i < CA_MAX_MODULES; i++) {
+		struct ca_module *m = &session->module[i];
+		uint32_t expected = CA_MODULE_FREE;
+
+		if (is_same(m, image))
+			return i;
+		if (!atomic_compare_exchange_strong(&m->state, &expected, CA_MODULE_CLAIMED))
+			continue;
+		fill(m, image);
+		ca_session_use_row(&session->modules_used, i);
+		return i;
+	}
+	return 0;
+}
+
+CA_SIGSAFE const char *ca_module_index_path(const struct ca_session *session, uint32_t module)
+{
+	const struct ca_module *m = &session->module[module];
+	/* acquire: pairs with the conductor's release of state, after index_path */
+	uint32_t state = atomic_load_explicit(&m->state, memory_order_acquire);
+
+	return state == CA_MODULE_INDEXED ? m->index_path : NULL;
+}

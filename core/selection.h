@@ -1,0 +1,95 @@
+/* The selected code S, and the log of what happens to it. The conductor writes the selection under
+ * a sequence lock; any thread of the program appends to the log. Both lie in the session. */
+#ifndef CA_CORE_SELECTION_H
+#define CA_CORE_SELECTION_H
+#include "core/site.h"
+#include "core/status.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	CA_MAX_RANGES = 4096,
+	CA_MAX_SITES = 128,
+	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
+	/* Entries behind an unpublished one after which its writer counts as dead: more than all
+	 * threads append while one that was preempted between its two stores is away. */
+	CA_LOG_HOLE = 4096
+};
+
+struct ca_range {
+	uint32_t module;
+	uint32_t reserved;
+	uint64_t low, high; /* [low, high), file addresses */
+};
+
+struct ca_selection {
+	_Atomic uint64_t seq; /* odd while the conductor writes */
+	uint32_t region;      /* region id in the conductor's catalog */
+	uint32_t ranges, sites;
+	uint32_t exact;       /* S is known by sites, not by samples */
+	uint32_t reserved;
+	uint64_t log_start;   /* first log entry about this selection */
+	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
+	struct ca_site site[CA_MAX_SITES];
+};
+
+/* The conductor alone writes: between these two calls readers keep off. */
+static inline void ca_selection_begin(struct ca_selection *sel)
+{
+	atomic_fetch_add(&sel->seq, 1);
+}
+static inline void ca_selection_end(struct ca_selection *sel)
+{
+	atomic_fetch_add(&sel->seq, 1);
+}
+/* False: it is being written just now. *seq: which one is read. */
+CA_SIGSAFE static inline bool ca_selection_read(const struct ca_selection *sel, uint64_t *seq)
+{
+	*seq = atomic_load_explicit(&sel->seq, memory_order_acquire);
+	return !(*seq & 1);
+}
+/* Was what has been read since then whole? */
+CA_SIGSAFE static inline bool ca_selection_is_still(const struct ca_selection *sel, uint64_t seq)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
+}
+
+/* ---- the S log: what happened to the selected code S, in order ---------------
+ * Appended by any thread with fetch_add on log_head; a reader trusts an entry
+ * when its seq is its own number + 1 (released last by the writer). */
+enum ca_log_type {
+	CA_LOG_ENTER = 1, /* thread is in S from `time` on */
+	CA_LOG_EXIT,      /* ... until `time` */
+	CA_LOG_OFF,       /* in S but waiting for others from `time` on (time may lie in the past) */
+	CA_LOG_ON,        /* back on the CPU from `time` on; also ends CA_LOG_EXTERNAL */
+	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */
+	CA_LOG_HIT        /* a sample in S at `time`; value: ns of union S time it stands for */
+};
+struct ca_log_entry {
+	_Atomic uint64_t seq;
+	uint64_t time; /* ns, CLOCK_MONOTONIC */
+	uint32_t thread; /* slot number */
+	uint32_t type;   /* enum ca_log_type */
+	uint64_t value;
+};
+
+/* What stands at `cursor`, when `head` entries have been appended. */
+enum ca_log_look {
+	CA_LOG_THERE,
+	CA_LOG_NOT_YET, /* its writer is at it */
+	CA_LOG_LOST     /* its writer is dead, or the entry has been written over */
+};
+CA_SIGSAFE static inline enum ca_log_look ca_log_entry_look(const struct ca_log_entry *log,
+							    uint64_t cursor, uint64_t head)
+{
+	/* acquire: pairs with the release of seq in ledger.c */
+	uint64_t seq = atomic_load_explicit(&log[cursor % CA_LOG_ENTRIES].seq, memory_order_acquire);
+
+	if (seq == cursor + 1)
+		return CA_LOG_THERE;
+	return seq <= cursor && head - cursor < CA_LOG_HOLE ? CA_LOG_NOT_YET : CA_LOG_LOST;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* What each thread of the program reports: its slot in the session. */
+#ifndef CA_CORE_SLOT_H
+#define CA_CORE_SLOT_H
+#include "core/event.h"
+#include "core/point.h"
+#include "core/ring.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { CA_MAX_THREADS = 4096 }; /* at one time, all processes together */
+
+/* One thread. Written by that thread, read by the conductor. count[] and stamp[]
+ * only ever grow, also when the slot passes to another thread. */
+struct ca_slot {
+	_Atomic uint32_t state; /* enum ca_slot_state */
+	uint32_t process;       /* index into process[] */
+	uint32_t pid, tid;
+	_Atomic uint64_t experiment; /* experiment.seq that owed/paid belong to */
+	_Atomic uint64_t owed;       /* ns still to pay */
+	_Atomic uint64_t paid;       /* ns paid in this experiment */
+	_Atomic uint64_t paid_total;
+	_Atomic uint64_t samples;    /* all samples taken */
+	_Atomic uint64_t handler_ns; /* time spent in our handler */
+	_Atomic uint64_t last_hit;   /* ns; last sample inside S */
+	_Atomic uint32_t in_s;       /* inside S now (exact) */
+	uint32_t reserved;
+	_Atomic uint64_t drop[CA_DROP_COUNT];
+	_Atomic uint64_t stamping; /* odd while a count and its stamp do not belong together */
+	_Atomic uint64_t spare[7];
+	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
+	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
+						* times since their experiment began, ns, mod 2^64 */
+	_Alignas(64) struct ca_ring ring;
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* perf events of the calling thread, without libc. Their descriptors are closed at once: the
+ * mapping keeps an event alive, and the program never sees a descriptor of ours. Any context. */
+#ifndef CA_SAMPLER_PERF_H
+#define CA_SAMPLER_PERF_H
+#include "core/status.h"
+#include "core/sys.h"
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+enum { CA_PERF_PAGE = 4096 };
+
+/* A descriptor, or -errno. */
+CA_SIGSAFE static inline int ca_perf_open(const struct perf_event_attr *attr)
+{
+	return (int)ca_sys(SYS_perf_event_open, (long)(intptr_t)attr, 0, -1, -1,
+			   PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+/* The event's first pages, to be read only: the kernel overwrites what is oldest. NULL: none. */
+CA_SIGSAFE static inline void *ca_perf_map(int fd, size_t pages)
+{
+	long at = ca_sys(SYS_mmap, 0, (long)(pages * CA_PERF_PAGE), PROT_READ, MAP_SHARED, fd, 0);
+
+	return at < 0 && at > -CA_PERF_PAGE ? NULL : (void *)(intptr_t)at;
+}
+
+CA_SIGSAFE static inline void ca_perf_unmap(void *at, size_t pages)
+{
+	ca_sys(SYS_munmap, (long)(intptr_t)at, (long)(pages * CA_PERF_PAGE), 0, 0, 0, 0);
+}
+
+#endif
