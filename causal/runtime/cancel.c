@@ -6,7 +6,8 @@
  * is left alone only from when somebody is about to cancel it.
  *
  * The wrappers' context, but for ca_cancel_service. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/cancel.h"
+#include "causal/runtime/thread.h"
 #include "core/sys.h"
 
 enum {

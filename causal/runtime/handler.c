@@ -2,8 +2,17 @@
  *
  * Signal context, on any thread of the program, at any instruction. Works on memory that
  * the thread's record holds; no lock, no malloc, no loader. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/handler.h"
+#include "causal/runtime/activation.h"
+#include "causal/runtime/cancel.h"
+#include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/points.h"
+#include "causal/runtime/probe.h"
+#include "causal/runtime/sample.h"
+#include "causal/runtime/signals.h"
+#include "causal/runtime/thread.h"
+#include "core/cpu.h"
 #include "sampler/modules.h"
 #include <errno.h>
 #include <string.h>
@@ -12,74 +21,8 @@
 
 enum {
 	TEND = 32,      /* ticks between two looks whether there is still a run */
-	HEAVIEST = 1000, /* periods that one sample may stand for ... */
-	LONGEST_HIT = 8  /* ... and one in S */
+	LONGEST_HIT = 8 /* periods that one sample in S may stand for */
 };
-
-static void drop(struct ca_thread *t, enum ca_drop why)
-{
-	atomic_fetch_add_explicit(&t->slot->drop[why], 1, memory_order_relaxed);
-}
-
-/* ---- the selection -----------------------------------------------------------------*/
-static bool in_ranges(const struct ca_selection *sel, ca_place place)
-{
-	uint32_t module = CA_PLACE_MODULE(place), low = 0, high = sel->ranges;
-	uint64_t address = CA_PLACE_OFFSET(place);
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-		const struct ca_range *r = &sel->range[middle];
-
-		if (r->module < module || (r->module == module && r->high <= address))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < sel->ranges && sel->range[low].module == module &&
-	       sel->range[low].low <= address;
-}
-
-CA_SIGSAFE bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *outermost)
-{
-	const struct ca_selection *sel = &ca_rt.session->selection;
-	bool found = false;
-	uint64_t seq;
-
-	if (!ca_selection_read(sel, &seq))
-		return false;
-	for (unsigned i = 0; i < stack->depth; i++)
-		if (in_ranges(sel, stack->place[i])) {
-			found = true;
-			*outermost = i;
-		}
-	return found && ca_selection_is_still(sel, seq);
-}
-
-/* ---- samples ------------------------------------------------------------------------*/
-/* weight: periods that it stands for; waiting: the thread was not on a CPU. */
-static void push_sample(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
-{
-	struct ca_event *e = t->event;
-	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
-	uint16_t flags = (uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
-
-	if (!n) {
-		drop(t, CA_DROP_NO_MODULE);
-		return;
-	}
-	for (unsigned i = 0; i < n; i++) {
-		e[i].time = now;
-		e[i].kind = CA_POINT;
-		e[i].key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
-		e[i].flags = i ? 0 : flags;
-		e[i].value = t->stack.place[i];
-	}
-	if (!t->stack.complete)
-		drop(t, CA_DROP_UNWIND);
-	if (!ca_ring_push(&t->slot->ring, e, n))
-		drop(t, CA_DROP_RING_FULL);
-}
 
 /* How many threads are in S at this moment: a hit stands for its share of the union. */
 static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
@@ -112,7 +55,7 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 
 	weight = hit_weight(t, cpu - t->hit_cpu);
 	t->hit_cpu = cpu;
-	t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);
+	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost);
 	if (!t->sampled_in) {
 		atomic_store_explicit(&t->slot->last_hit, 0, memory_order_relaxed);
 		return;
@@ -134,18 +77,18 @@ static void tick(struct ca_thread *t, const void *context)
 	t->ticks++;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
 	ca_unwind_registers(&r, all, context);
-	if (ca_probe_is_over(t, r.sp)) /* left by longjmp or an exception */
-		ca_probe_left(t);
+	if (ca_activation_is_over(t, r.sp)) /* left by longjmp or an exception */
+		ca_activation_left(t);
 	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high))
 		t->waiting = NULL; /* the same */
 	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
-		drop(t, CA_DROP_OWN_CODE);
+		ca_sample_drop(t, CA_DROP_OWN_CODE);
 	} else {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
 		ca_points_follow(now, !t->stack.depth ||
 				 (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
-		push_sample(t, now, t->tick_weight, false);
+		ca_sample_push(t, now, t->tick_weight, false);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
@@ -193,13 +136,13 @@ static void handler(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	if (!ca_tick_is_ours(info)) {
-		ca_signal_forward(info, context);
+		ca_signals_forward(info, context);
 	} else if (!t) {
 		; /* a thread that comes or goes */
 	} else if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
-		ca_rt_wind_down(t); /* at full speed from here on */
+		ca_thread_wind_down(t); /* at full speed from here on */
 	} else if (t->guard) {
-		drop(t, CA_DROP_REENTRY);
+		ca_sample_drop(t, CA_DROP_REENTRY);
 	} else {
 		t->guard++;
 		call_on(t->work_stack + sizeof t->work_stack, tick, t, context);
@@ -224,30 +167,5 @@ bool ca_handler_install(void)
 	sigdelset(&action.sa_mask, SIGILL);
 	sigdelset(&action.sa_mask, SIGTRAP);
 	sigdelset(&action.sa_mask, SIGABRT);
-	return ca_signal_take(&action);
-}
-
-/* ---- waits -----------------------------------------------------------------------------*/
-void ca_handler_stack_here(struct ca_thread *t)
-{
-	struct ca_registers r = { 0 };
-
-	r.fp = (uintptr_t)__builtin_frame_address(0);
-#if defined(__x86_64__)
-	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-			 : "=r"(r.pc), "=r"(r.sp), "=r"(r.fp));
-#endif
-	ca_unwind(&r, false, &t->stack);
-}
-
-void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns)
-{
-	uint64_t weight = ns / ca_rt.period;
-
-	if (!weight)
-		weight = ca_cpu_cycles() % ca_rt.period < ns; /* in proportion to its length */
-	if (!weight)
-		return;
-	ca_handler_stack_here(t);
-	push_sample(t, ca_clock_now(), weight, true);
+	return ca_signals_take(&action);
 }

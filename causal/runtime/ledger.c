@@ -7,7 +7,9 @@
  *
  * Any thread: handler, hooks and wrappers, always with the thread's guard held. Uses
  * general registers only and calls nothing that might use others. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/ledger.h"
+#include "causal/runtime/wait.h"
+#include "core/cpu.h"
 #include "core/sys.h"
 #include <time.h>
 

@@ -1,9 +1,8 @@
-/* Progress points in code: the notes of causal.h's macros become counters. And Coz's own
- * interface, so that programs built with coz.h work as they are.
+/* Progress points in code: the notes of causal.h's macros become counters.
  *
  * Constructor, or a handler when a library appeared later; the table in the session is
  * filled by compare-and-swap. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/points.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/requested.h"
 #include "core/log.h"
@@ -211,40 +210,4 @@ void ca_points_collect(void)
 		if (count > before && atomic_compare_exchange_strong(&told[i], &before, count))
 			atomic_fetch_add_explicit(&s->point[i].shared, count - before, memory_order_relaxed);
 	}
-}
-
-/* ---- Coz: a program looks these up with dlsym -----------------------------------------*/
-struct coz_counter {
-	uint64_t count, backoff;
-};
-CA_EXPORT struct coz_counter *_coz_get_counter(int type, const char *name);
-CA_EXPORT void _coz_pre_block(void);
-CA_EXPORT void _coz_post_block(int skip);
-CA_EXPORT void _coz_catch_up(void);
-
-CA_EXPORT struct coz_counter *_coz_get_counter(int type, const char *name)
-{
-	struct ca_progress_point *p;
-
-	_Static_assert(sizeof(struct coz_counter) == 2 * sizeof(uint64_t), "as coz.h declares it");
-	if (!ca_rt.session || type < CA_POINT_THROUGHPUT || type > CA_POINT_END || !name)
-		return NULL;
-	p = ca_points_get((enum ca_point_kind)type, name);
-	return p ? (struct coz_counter *)(void *)&p->shared : NULL;
-}
-
-/* Blocking needs no announcement here: who waited owes nothing anyway. */
-CA_EXPORT void _coz_pre_block(void)
-{
-	ca_meet();
-}
-
-CA_EXPORT void _coz_post_block(int skip)
-{
-	(void)skip;
-}
-
-CA_EXPORT void _coz_catch_up(void)
-{
-	ca_meet();
 }

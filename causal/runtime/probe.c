@@ -3,73 +3,17 @@
  * Anywhere in the program, vector registers in use and unsaved: this file and all that it
  * calls is compiled for general registers only. Frames of S on a thread's stack are known by
  * their stack addresses, so that recursion, longjmp and exceptions come out right. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/probe.h"
+#include "causal/runtime/activation.h"
+#include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/sample.h"
+#include "causal/runtime/wait.h"
 #include "core/log.h"
 #include "sampler/modules.h"
 
 static _Atomic uint64_t serviced; /* selection.seq whose sites have been installed here */
 static atomic_flag servicing = ATOMIC_FLAG_INIT;
-
-/* Activations below sp no longer exist: left by longjmp or an exception. */
-static void drop_dead(struct ca_thread *t, uintptr_t sp)
-{
-	/* what lies deeper than the last one we know goes with it */
-	if (t->depth > CA_FRAMES && t->frame[CA_FRAMES - 1] <= sp)
-		t->depth = CA_FRAMES;
-	while (t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] < sp)
-		t->depth--;
-}
-
-static bool is_innermost(const struct ca_thread *t, uintptr_t sp)
-{
-	return t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] == sp;
-}
-
-static void log_off_times(struct ca_thread *t, uint64_t now)
-{
-	struct ca_interval off[8];
-	unsigned n;
-
-	if (!t->switches.page) {
-		uint64_t cpu = ca_clock_thread_cpu() - t->entered_cpu, wall = now - t->entered;
-
-		if (wall > cpu + 50000 && !t->waited) {
-			ca_ledger_log(CA_LOG_OFF, t, now - (wall - cpu), 0);
-			ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
-		}
-		return;
-	}
-	n = ca_switches_off(&t->switches, t->entered, now, off, 8);
-	for (unsigned i = 0; i < n; i++) {
-		ca_ledger_log(CA_LOG_OFF, t, off[i].from, 0);
-		ca_ledger_log(CA_LOG_ON, t, off[i].to, CA_LOG_OFF);
-	}
-}
-
-static void enters(struct ca_thread *t)
-{
-	uint64_t now = ca_clock_now();
-
-	ca_ledger_accrue(t, now, NULL);
-	t->entered = now;
-	t->waited = false;
-	if (!t->switches.page)
-		t->entered_cpu = ca_clock_thread_cpu();
-	atomic_store_explicit(&t->slot->in_s, 1, memory_order_relaxed);
-	ca_ledger_log(CA_LOG_ENTER, t, now, 0);
-}
-
-static void leaves(struct ca_thread *t)
-{
-	uint64_t now = ca_clock_now();
-
-	t->depth = 0;
-	log_off_times(t, now);
-	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
-	ca_ledger_log(CA_LOG_EXIT, t, now, 0);
-	ca_ledger_accrue(t, now, NULL);
-}
 
 /* Are the sites that stand here those of the selection that everybody goes by? Between the two,
  * what passes the old ones must not count for the new one. */
@@ -82,21 +26,12 @@ static bool is_current(void)
 static void hook_enter(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
-	bool was_in;
 
 	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed) || !is_current())
 		return;
 	t->guard++;
 	ca_ledger_follow(t);
-	was_in = t->depth > 0;
-	drop_dead(t, sp);
-	if (!is_innermost(t, sp)) { /* else it jumped back to its own start */
-		if (t->depth < CA_FRAMES)
-			t->frame[t->depth] = sp;
-		t->depth++;
-	}
-	if (!was_in)
-		enters(t);
+	ca_activation_enter(t, sp);
 	t->guard--;
 }
 
@@ -108,11 +43,7 @@ static void hook_exit(uintptr_t sp)
 		return;
 	t->guard++;
 	ca_ledger_follow(t);
-	drop_dead(t, sp);
-	if (is_innermost(t, sp) || t->depth > CA_FRAMES)
-		t->depth--;
-	if (!t->depth && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed))
-		leaves(t);
+	ca_activation_exit(t, sp);
 	t->guard--;
 }
 
@@ -135,40 +66,7 @@ static void hook_stamp(uint32_t point)
 
 static void hook_meet(void)
 {
-	ca_meet();
-}
-
-CA_SIGSAFE void ca_probe_left(struct ca_thread *t)
-{
-	leaves(t);
-}
-
-static bool by_calls(const struct ca_selection *sel)
-{
-	return sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT;
-}
-
-/* A call's activation is named by the caller's stack pointer: who has that one is back. A
- * function's first instruction still has the one that names it. */
-CA_SIGSAFE bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp)
-{
-	const struct ca_selection *sel = &ca_rt.session->selection;
-
-	return t->depth && (sp > t->frame[0] || (sp == t->frame[0] && sel->sites && by_calls(sel)));
-}
-
-static void adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame)
-{
-	if (by_calls(&ca_rt.session->selection)) {
-		/* a line: in one of its calls, or between them, which does not count */
-		if (!frame)
-			return;
-		t->frame[0] = stack->cfa[frame - 1];
-	} else {
-		t->frame[0] = stack->cfa[frame] - sizeof(uintptr_t);
-	}
-	t->depth = 1;
-	enters(t);
+	ca_wait_meet();
 }
 
 CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
@@ -184,11 +82,11 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 		return;
 	t->checked = true;
 	t->sampled_in = false;
-	in = ca_handler_in_selection(stack, &frame);
+	in = ca_sample_in_selection(stack, &frame);
 	if (in && !t->depth)
-		adopt(t, stack, frame);
+		ca_activation_adopt(t, stack, frame);
 	else if (!in && t->depth && stack->complete)
-		leaves(t);
+		ca_activation_left(t);
 }
 
 /* Another thread of the parent may have been at it. */

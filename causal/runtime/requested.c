@@ -3,9 +3,8 @@
  *
  * Constructor, or a handler when a library appeared later, or when the conductor has chosen points
  * while the program runs. */
-#include "causal/runtime/rt.h"
-#include "causal/runtime/patch.h"
 #include "causal/runtime/requested.h"
+#include "causal/runtime/patch.h"
 #include "core/log.h"
 #include "core/sys.h"
 #include "sampler/modules.h"

@@ -1,7 +1,11 @@
-/* The runtime's birth and its off switch: attach to the session, register the process,
- * follow forks. Constructor context except where marked. */
-#include "causal/runtime/rt.h"
+/* The runtime's birth: attach to the session, register the process, follow forks. Constructor
+ * context except where marked. */
+#include "causal/runtime/start.h"
+#include "causal/runtime/handler.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/points.h"
+#include "causal/runtime/probe.h"
+#include "causal/runtime/requested.h"
 #include "causal/runtime/wrap.h"
 #include "core/fmt.h"
 #include "core/log.h"
@@ -16,100 +20,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct ca_runtime ca_rt;
-
 enum {
-	STALE = 60000000,        /* ns without a heartbeat before we ask whether it is dead */
-	SUSPEND = 1000000000,    /* ns without a heartbeat and we stop delaying anyway */
-	WAIT_FOR_INDEX = 3000,   /* ms a new program waits for the driver to index it */
-	WIPED = 4096             /* bytes from ca_rt.on that a fork sets to zero */
+	WAIT_FOR_INDEX = 3000, /* ms a new program waits for the driver to index it */
+	WIPED = 4096           /* bytes from ca_rt.on that a fork sets to zero */
 };
 
-/* ---- off --------------------------------------------------------------------------*/
-static bool switch_off(void)
-{
-	ca_rt.joined = false;
-	return atomic_exchange_explicit(&ca_rt.on, false, memory_order_relaxed);
-}
-
-CA_SIGSAFE void ca_rt_off(const char *reason)
-{
-	struct ca_process *p = &ca_rt.session->process[ca_rt.process];
-	struct ca_fmt text;
-
-	if (!switch_off())
-		return;
-	ca_fmt_init(&text, p->off_text, sizeof p->off_text);
-	ca_fmt_text(&text, reason);
-	/* release: the conductor acquires it before it reads the text */
-	atomic_store_explicit(&p->off, 1, memory_order_release);
-	ca_log(CA_LOG_ERROR, "switched off: %s; the program runs on", reason);
-}
-
-/* State letter of a process; '?': it cannot be known, as in a chroot without /proc. */
-CA_SIGSAFE static char process_state(uint32_t pid)
-{
-	char path[32], data[256], *p;
-	struct ca_fmt f;
-	long n;
-	int fd;
-
-	ca_fmt_init(&f, path, sizeof path);
-	ca_fmt_add(&f, "/proc/%u/stat", pid);
-	fd = ca_sys_open(path, O_RDONLY);
-	if (fd < 0)
-		return '?';
-	n = ca_sys_read(fd, data, sizeof data - 1);
-	ca_sys_close(fd);
-	if (n <= 0)
-		return '?';
-	data[n] = 0;
-	p = strrchr(data, ')');
-	return p && p[1] ? p[2] : '?';
-}
-
-CA_SIGSAFE static bool process_exists(uint32_t pid)
-{
-	return ca_sys(SYS_kill, (long)pid, 0, 0, 0, 0, 0) != -ESRCH;
-}
-
-CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now)
-{
-	struct ca_session *s = ca_rt.session;
-	uint64_t beat = atomic_load_explicit(&s->heartbeat, memory_order_relaxed);
-	char state = 0;
-
-	if (now < beat + STALE)
-		return false;
-	/* in another pid namespace we could not see it alive either */
-	if (ca_rt.sees_conductor && process_exists(s->conductor))
-		state = process_state(s->conductor);
-	if (ca_rt.sees_conductor && (state == 0 || state == 'Z' || state == 'X')) {
-		ca_rt_off("the driver is gone");
-		return true;
-	}
-	return now > beat + SUSPEND;
-}
-
-CA_SIGSAFE void ca_rt_tend(uint64_t now)
-{
-	/* the run is over; we are in a process that outlives it, and say nothing */
-	if (atomic_load_explicit(&ca_rt.session->state, memory_order_relaxed) != CA_SESSION_OPEN)
-		switch_off();
-	else
-		ca_rt_conductor_is_gone(now);
-}
-
-CA_SIGSAFE void ca_rt_wind_down(struct ca_thread *t)
-{
-	static _Atomic bool clean;
-
-	ca_tick_stop(&t->tick);
-	if (ca_rt.patching && !atomic_load(&clean) && ca_patch_remove_all())
-		atomic_store(&clean, true);
-}
-
-/* ---- on ---------------------------------------------------------------------------*/
 static bool claim_process(struct ca_session *s)
 {
 	uint32_t pid = (uint32_t)getpid(), used = atomic_load(&s->processes_used);
@@ -225,7 +140,7 @@ static void forked(void)
 	ca_modules_forked();
 	ca_probe_forked();
 	if (atomic_load(&ca_rt.session->state) != CA_SESSION_OPEN || !claim_process(ca_rt.session)) {
-		switch_off();
+		ca_rt_quit();
 		return;
 	}
 	ca_rt.session->process[ca_rt.process].main_module =
@@ -236,7 +151,7 @@ static void forked(void)
 	ca_thread_begin();
 }
 
-void ca_rt_forked(void)
+void ca_start_forked(void)
 {
 	int saved = errno;
 
@@ -340,7 +255,7 @@ static void attach(const char *path)
 	madvise(ca_rt.session, sizeof *ca_rt.session + CA_MAX_THREADS * sizeof(struct ca_slot),
 		MADV_DONTDUMP);
 	madvise((void *)&ca_rt.on, WIPED, MADV_WIPEONFORK);
-	ca_rt.sees_conductor = process_exists(ca_rt.session->conductor);
+	ca_rt.sees_conductor = ca_rt_process_exists(ca_rt.session->conductor);
 	ca_rt.joined = true;
 	atomic_store(&ca_rt.on, true);
 	ca_sampler_host.enlist = enlist;
@@ -359,12 +274,12 @@ static void attach(const char *path)
 		ca_rt_off("its signal handler cannot be installed");
 		return;
 	}
-	pthread_atfork(NULL, NULL, ca_rt_forked);
+	pthread_atfork(NULL, NULL, ca_start_forked);
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();
 }
 
-void ca_rt_start(void)
+void ca_start_once(void)
 {
 	static atomic_flag started = ATOMIC_FLAG_INIT;
 	const char *path;
@@ -380,8 +295,8 @@ void ca_rt_start(void)
 }
 
 /* The loader runs this last of all libraries'; those that start threads earlier call
- * ca_rt_start through our pthread_create. */
+ * ca_start_once through our pthread_create. */
 __attribute__((constructor)) static void start(void)
 {
-	ca_rt_start();
+	ca_start_once();
 }

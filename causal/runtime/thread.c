@@ -2,8 +2,12 @@
  *
  * Records come from a static pool that is mapped in chunks and never unmapped, so that
  * another thread may always look at one. Ordinary context of the thread concerned. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/thread.h"
+#include "causal/runtime/activation.h"
+#include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/points.h"
+#include "causal/runtime/wait.h"
 #include "core/log.h"
 #include "core/sys.h"
 #include <errno.h>
@@ -12,8 +16,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-__thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
 
 /* The calling thread's place in life, for those that have no record. */
 static __thread enum { UNKNOWN, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
@@ -202,7 +204,7 @@ void ca_thread_begin(void)
 	memset(t, 0, offsetof(struct ca_thread, readers));
 	t->number = number;
 	t->slot = slot;
-	t->tid = (pid_t)syscall(SYS_gettid);
+	t->tid = ca_sys_gettid();
 	slot->tid = (uint32_t)t->tid;
 	slot->pid = ca_rt.pid;
 	slot->process = ca_rt.process;
@@ -254,12 +256,12 @@ void ca_thread_end(void)
 	if (!t)
 		return;
 	ca_thread_leave_alone(false);
-	ca_meet(); /* whoever joins us must not get our debt as a gift */
+	ca_wait_meet(); /* whoever joins us must not get our debt as a gift */
 	t->guard++;
 	t->state = CA_THREAD_EXITING;
 	ca_tick_stop(&t->tick);
 	if (t->depth)
-		ca_probe_left(t);
+		ca_activation_left(t);
 	past = OVER; /* destructors that run after ours do not bring it back */
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
@@ -308,11 +310,11 @@ void ca_thread_pause(void)
 	/* a child of vfork uses its parent's record, and has no ticks of its own */
 	if (!t || t->guard || (uint32_t)ca_sys_getpid() != ca_rt.pid)
 		return;
-	ca_meet();
+	ca_wait_meet();
 	t->guard++;
 	ca_tick_stop(&t->tick);
 	if (t->depth)
-		ca_probe_left(t);
+		ca_activation_left(t);
 	t->guard--;
 }
 
@@ -336,7 +338,7 @@ void ca_thread_leave_alone(bool alone)
 		return;
 	t->guard++;
 	if (alone && t->depth)
-		ca_probe_left(t);
+		ca_activation_left(t);
 	t->alone = alone;
 	t->guard += alone ? 0 : -2;
 }
@@ -373,4 +375,13 @@ void ca_thread_release(bool held)
 	if (t)
 		t->held_sp = 0;
 	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
+}
+
+CA_SIGSAFE void ca_thread_wind_down(struct ca_thread *t)
+{
+	static _Atomic bool clean;
+
+	ca_tick_stop(&t->tick);
+	if (ca_rt.patching && !atomic_load(&clean) && ca_patch_remove_all())
+		atomic_store(&clean, true);
 }

@@ -1,6 +1,10 @@
 /* Meetings and waits, as the wrappers see them. Ordinary context (and the hook of spin
  * loops, which uses general registers only). */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/wait.h"
+#include "causal/runtime/ledger.h"
+#include "causal/runtime/sample.h"
+#include "causal/runtime/thread.h"
+#include "core/cpu.h"
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,8 +39,8 @@ static void pay(struct ca_thread *t)
 
 		ca_ledger_accrue(t, ca_clock_now(), NULL);
 		if (t->owed >= WORTH_A_WALK) {
-			ca_handler_stack_here(t);
-			t->sampled_in = ca_handler_in_selection(&t->stack, &outermost);
+			ca_sample_stack_here(t);
+			t->sampled_in = ca_sample_in_selection(&t->stack, &outermost);
 		}
 	}
 	ca_ledger_pay(t);
@@ -49,7 +53,7 @@ static bool worth_it(const struct ca_thread *t)
 	       ca_cpu_cycles() - t->last_look > JUST_NOW;
 }
 
-void ca_meet(void)
+void ca_wait_meet(void)
 {
 	struct ca_thread *t = enter();
 	int saved;
@@ -117,8 +121,8 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 		ca_ledger_log(w.kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w.since, w.until);
 	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
-		ca_handler_stack_here(t);
-		if (ca_handler_in_selection(&t->stack, &outermost)) {
+		ca_sample_stack_here(t);
+		if (ca_sample_in_selection(&t->stack, &outermost)) {
 			w.sampled_s = true;
 			ca_ledger_accrue(t, w.since, NULL);
 			ca_ledger_log(CA_LOG_ENTER, t, w.since, 0);
@@ -169,7 +173,7 @@ void ca_wait_end(struct ca_waiting *w)
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = ca_wait_kind_of_fd(w->fd);
 		if (w->kind == CA_WAIT_EXTERNAL)
-			ca_handler_off_cpu(t, now - w->since);
+			ca_sample_off_cpu(t, now - w->since);
 	}
 	t->guard--;
 	errno = saved;

@@ -148,7 +148,7 @@ CA_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout
 {
 	sigset_t copy;
 
-	return POLLING(fds, n, REAL(ppoll)(fds, n, timeout, ca_signal_wait_mask(mask, &copy)));
+	return POLLING(fds, n, REAL(ppoll)(fds, n, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
@@ -156,7 +156,7 @@ CA_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *t
 {
 	sigset_t copy;
 
-	return POLLING(fds, n, REAL(__ppoll_chk)(fds, n, timeout, ca_signal_wait_mask(mask, &copy), room));
+	return POLLING(fds, n, REAL(__ppoll_chk)(fds, n, timeout, ca_signals_wait_mask(mask, &copy), room));
 }
 
 CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
@@ -170,7 +170,7 @@ CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *
 {
 	sigset_t copy;
 
-	return FROM_CLOCK(REAL(pselect)(n, in, out, ex, timeout, ca_signal_wait_mask(mask, &copy)));
+	return FROM_CLOCK(REAL(pselect)(n, in, out, ex, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
@@ -182,7 +182,7 @@ CA_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout
 {
 	sigset_t copy;
 
-	return FROM_CLOCK(REAL(epoll_pwait)(fd, events, n, timeout, ca_signal_wait_mask(mask, &copy)));
+	return FROM_CLOCK(REAL(epoll_pwait)(fd, events, n, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
@@ -190,7 +190,7 @@ CA_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const stru
 {
 	sigset_t copy;
 
-	return FROM_CLOCK(REAL(epoll_pwait2)(fd, events, n, timeout, ca_signal_wait_mask(mask, &copy)));
+	return FROM_CLOCK(REAL(epoll_pwait2)(fd, events, n, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)

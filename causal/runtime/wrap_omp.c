@@ -110,7 +110,7 @@ static void outlined(void *p)
 			run(data);                                             \
 			return;                                                \
 		}                                                              \
-		ca_meet();                                                     \
+		ca_wait_meet();                                                     \
 		real(outlined, &body, __VA_ARGS__);                            \
 		idle_end();                                                    \
 	}
@@ -150,7 +150,7 @@ LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 	{                                                                          \
 		__typeof__(&name) real = OMP_REAL(name);                           \
                                                                                    \
-		ca_meet();                                                         \
+		ca_wait_meet();                                                         \
 		if (real)                                                          \
 			real arguments;                                            \
 	}
@@ -190,7 +190,7 @@ OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
 	{                                                            \
 		__typeof__(&name) real = OMP_REAL(name);             \
                                                                      \
-		ca_meet();                                           \
+		ca_wait_meet();                                           \
 		return real && real(start, end);                     \
 	}
 OMP_NEXT(GOMP_loop_dynamic_next)
@@ -240,7 +240,7 @@ static void on_mutex_acquired(int kind, uint64_t id, const void *code)
 static void on_mutex_released(int kind, uint64_t id, const void *code)
 {
 	(void)kind, (void)id, (void)code;
-	ca_meet();
+	ca_wait_meet();
 }
 
 static int ompt_begin(ompt_lookup lookup, int device, ompt_data *data)

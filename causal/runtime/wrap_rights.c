@@ -3,7 +3,6 @@
  * of them are mapped just before.
  *
  * The wrappers' context. */
-#include "causal/runtime/rt.h"
 #include "causal/runtime/wrap.h"
 #include "core/sys.h"
 #include "sampler/modules.h"

@@ -1,7 +1,10 @@
 /* Locks, conditions, barriers, semaphores: the places where threads meet.
  *
  * A lock that is free is taken with the try form, so that only real waits count as waits. */
+#include "causal/runtime/seccomp.h"
+#include "causal/runtime/start.h"
 #include "causal/runtime/wrap.h"
+#include "core/cpu.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
@@ -11,7 +14,7 @@
 /* try_call: 0 taken; busy: wait for it; anything else: let the real call say it. */
 #define LOCK(try_call, busy, wait_call) __extension__({           \
 	int r_;                                                   \
-	ca_meet();                                                \
+	ca_wait_meet();                                                \
 	r_ = ca_self ? (try_call) : (busy);                       \
 	if (r_ == (busy))                                         \
 		r_ = WAITING(CA_WAIT_OTHERS, -1, (wait_call));    \
@@ -187,7 +190,7 @@ CA_EXPORT int sem_wait(sem_t *s)
 {
 	int saved = errno;
 
-	ca_meet();
+	ca_wait_meet();
 	pthread_testcancel(); /* it is a place for that also when it does not block */
 	if (ca_self && REAL(sem_trywait)(s) == 0)
 		return 0;
@@ -279,7 +282,7 @@ CA_EXPORT long syscall(long number, ...)
 	if (number != SYS_futex) {
 		r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 		if (r == 0 && forks(number, a[0]))
-			ca_rt_forked();
+			ca_start_forked();
 		return r;
 	}
 	if (!futex_waits(a[1]))

@@ -1,4 +1,7 @@
 /* Threads that start and join; programs that are executed. */
+#include "causal/runtime/cancel.h"
+#include "causal/runtime/points.h"
+#include "causal/runtime/start.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +18,7 @@ struct start {
 
 static struct start *new_start(void *argument)
 {
-	ca_rt_start(); /* a library's constructor may be here before ours */
+	ca_start_once(); /* a library's constructor may be here before ours */
 
 	struct start *s = ca_rt.session && atomic_load(&ca_rt.on) ? malloc(sizeof *s) : NULL;
 
@@ -56,7 +59,7 @@ CA_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *r
 	if (!s)
 		return REAL(pthread_create)(thread, attr, run, argument);
 	s->run.posix = run;
-	ca_meet();
+	ca_wait_meet();
 	r = REAL(pthread_create)(thread, attr, start_posix, s);
 	if (r)
 		free(s);
@@ -71,7 +74,7 @@ CA_EXPORT int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 	if (!s)
 		return REAL(thrd_create)(thread, run, argument);
 	s->run.c11 = run;
-	ca_meet();
+	ca_wait_meet();
 	r = REAL(thrd_create)(thread, start_c11, s);
 	if (r != thrd_success)
 		free(s);

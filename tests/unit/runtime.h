@@ -3,7 +3,21 @@
  * own, its threads are records without ticks, of which the first is the calling thread's. */
 #ifndef CA_TESTS_RUNTIME_H
 #define CA_TESTS_RUNTIME_H
+#include "causal/runtime/activation.h"
+#include "causal/runtime/cancel.h"
+#include "causal/runtime/handler.h"
+#include "causal/runtime/ledger.h"
+#include "causal/runtime/points.h"
+#include "causal/runtime/probe.h"
+#include "causal/runtime/real.h"
+#include "causal/runtime/requested.h"
 #include "causal/runtime/rt.h"
+#include "causal/runtime/sample.h"
+#include "causal/runtime/seccomp.h"
+#include "causal/runtime/signals.h"
+#include "causal/runtime/start.h"
+#include "causal/runtime/thread.h"
+#include "causal/runtime/wait.h"
 #include "tests/unit/unit.h"
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +32,7 @@ static _Alignas(RT_PAGE) char switch_log[RT_THREADS][2 * RT_PAGE]; /* empty: alw
 static inline int rt_set_up(void **state)
 {
 	(void)state;
+	ca_real_resolve();
 	s = mmap(NULL, CA_SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		 -1, 0);
 	if (s == MAP_FAILED)

@@ -1,6 +1,7 @@
 /* causal/runtime/handler.c: what a tick does. That a sample is taken, what it weighs, what is dropped
  * and counted; hits of a sampled selection; waits. The handler is called as the kernel would; the
  * walk, the accounts and the rest of the runtime are stood in for. */
+#include "core/cpu.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <ucontext.h>
@@ -21,7 +22,7 @@ static const enum ca_wait *accrued_wait;
 static uintptr_t stack_of_tick;
 static uint64_t pays;
 
-bool ca_signal_take(const struct sigaction *a)
+bool ca_signals_take(const struct sigaction *a)
 {
 	action = *a;
 	return may_take;
@@ -98,26 +99,26 @@ void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
 	checked++;
 }
 
-bool ca_probe_is_over(const struct ca_thread *t, uintptr_t sp)
+bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp)
 {
 	assert_ptr_equal(t, me);
 	assert_int_equal(sp, STACK);
 	return over;
 }
 
-void ca_probe_left(struct ca_thread *t)
+void ca_activation_left(struct ca_thread *t)
 {
 	assert_ptr_equal(t, me);
 	left++;
 }
 
-void ca_rt_wind_down(struct ca_thread *t)
+void ca_thread_wind_down(struct ca_thread *t)
 {
 	assert_ptr_equal(t, me);
 	wound++;
 }
 
-void ca_signal_forward(siginfo_t *info, void *context)
+void ca_signals_forward(siginfo_t *info, void *context)
 {
 	assert_non_null(info);
 	assert_non_null(context);
@@ -210,7 +211,7 @@ static bool in_selection(ca_place place)
 {
 	struct ca_stack stack = { .depth = 1, .place = { place } };
 	unsigned outermost = 9;
-	bool in = ca_handler_in_selection(&stack, &outermost);
+	bool in = ca_sample_in_selection(&stack, &outermost);
 
 	assert_int_equal(outermost, in ? 0 : 9);
 	return in;
@@ -417,7 +418,7 @@ static void selection(void **state)
 			if (in_selection(CA_PLACE(module, at)) != in)
 				fail_msg("module %u, %u", module, (unsigned)at);
 		}
-	assert_true(ca_handler_in_selection(&stack, &outermost));
+	assert_true(ca_sample_in_selection(&stack, &outermost));
 	assert_int_equal(outermost, 2);
 	atomic_fetch_add(&s->selection.seq, 1); /* being written */
 	assert_false(in_selection(CA_PLACE(TEXT, 100)));
@@ -521,22 +522,22 @@ static void off_cpu(void **state)
 	unsigned taken = 0;
 
 	(void)state;
-	ca_handler_off_cpu(me, 3 * RT_PERIOD + RT_PERIOD / 2);
+	ca_sample_off_cpu(me, 3 * RT_PERIOD + RT_PERIOD / 2);
 	assert_int_equal(sample(3), 3 | CA_SAMPLE_WAITING);
 	assert_in_range(walked_from.sp, (uintptr_t)&taken - 4096, (uintptr_t)&taken);
-	assert_true(walked_from.pc > (uintptr_t)ca_handler_off_cpu - 4096);
-	ca_handler_off_cpu(me, RT_PERIOD);
+	assert_true(walked_from.pc > (uintptr_t)ca_sample_off_cpu - 4096);
+	ca_sample_off_cpu(me, RT_PERIOD);
 	assert_int_equal(sample(3), 1 | CA_SAMPLE_WAITING);
-	ca_handler_off_cpu(me, UINT64_C(100000) * RT_PERIOD);
+	ca_sample_off_cpu(me, UINT64_C(100000) * RT_PERIOD);
 	assert_int_equal(sample(3), 1000 | CA_SAMPLE_WAITING);
-	ca_handler_off_cpu(me, 0);
+	ca_sample_off_cpu(me, 0);
 	nothing_sampled();
 	/* shorter than a period: some of them, by the cycle counter's last digits */
 	ca_rt.period = 1009;
 	for (unsigned i = 0; i < 4000; i++) {
 		unsigned before = walks;
 
-		ca_handler_off_cpu(me, 504);
+		ca_sample_off_cpu(me, 504);
 		if (walks == before)
 			continue;
 		taken++;

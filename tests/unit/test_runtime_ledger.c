@@ -1,7 +1,7 @@
 /* causal/runtime/ledger.c: who owes how much, and paying it. The ledger is compiled into this
  * program; the session, the threads and their switch logs are made by hand. Accounts are tested
  * with invented times, so that they are exact; paying with the real clock and wide bounds. */
-#include "causal/runtime/rt.h"
+#include "causal/runtime/ledger.h"
 #include "core/ring.h"
 #include "tests/unit/unit.h"
 #include <fcntl.h>

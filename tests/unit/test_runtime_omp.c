@@ -19,7 +19,7 @@ static void note(char letter)
 	trace[n + 1] = 0;
 }
 
-void ca_meet(void)
+void ca_wait_meet(void)
 {
 	note('m');
 }

@@ -42,7 +42,7 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n, bool (*bias)(uin
 	return fail[installs++];
 }
 
-bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *out)
+bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *out)
 {
 	(void)stack;
 	*out = outermost;
@@ -451,19 +451,19 @@ static void no_check(void **state)
 static void over(void **state)
 {
 	(void)state;
-	assert_false(ca_probe_is_over(me, TOP + 1));
+	assert_false(ca_activation_is_over(me, TOP + 1));
 	hook.enter(TOP);
-	assert_false(ca_probe_is_over(me, TOP - 1));
-	assert_false(ca_probe_is_over(me, TOP)); /* a function's first instruction */
-	assert_true(ca_probe_is_over(me, TOP + 1));
-	ca_probe_left(me);
+	assert_false(ca_activation_is_over(me, TOP - 1));
+	assert_false(ca_activation_is_over(me, TOP)); /* a function's first instruction */
+	assert_true(ca_activation_is_over(me, TOP + 1));
+	ca_activation_left(me);
 	assert_false(in_s());
 	rt_logged(1, CA_LOG_EXIT, 0);
 	select_new(CA_SITE_CALL, 1);
 	service();
 	hook.enter(TOP);
-	assert_false(ca_probe_is_over(me, TOP - 1));
-	assert_true(ca_probe_is_over(me, TOP)); /* the caller is back */
+	assert_false(ca_activation_is_over(me, TOP - 1));
+	assert_true(ca_activation_is_over(me, TOP)); /* the caller is back */
 }
 
 /* ---- stamps ---------------------------------------------------------------------------------- */

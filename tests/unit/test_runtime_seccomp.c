@@ -23,7 +23,7 @@ void ca_thread_pause(void)
 	pauses++;
 }
 
-void ca_rt_wind_down(struct ca_thread *t)
+void ca_thread_wind_down(struct ca_thread *t)
 {
 	assert_ptr_equal(t, me);
 	assert_int_equal(offs, pauses);

@@ -193,7 +193,7 @@ static void take(void)
 {
 	struct sigaction ours = action_of(handler_1);
 
-	assert_true(ca_signal_take(&ours));
+	assert_true(ca_signals_take(&ours));
 	assert_int_equal(kernel_signal, CA_SIGNAL);
 	assert_true(kernel_action.sa_handler == handler_1);
 	assert_true(ca_rt.signal_taken);
@@ -223,7 +223,7 @@ static void our_signal_is_a_shadow(void **state)
 	assert_int_equal(old.sa_flags, SA_RESTART);
 	assert_int_equal(kernel_calls, 0);
 	answer = -1;
-	assert_false(ca_signal_take(&set));
+	assert_false(ca_signals_take(&set));
 }
 
 static void other_signals(void **state)
@@ -386,28 +386,28 @@ static void forwarded(void **state)
 	set = action_of(SIG_IGN);
 	sigaction(CA_SIGNAL, &set, NULL);
 	handled = 0;
-	ca_signal_forward(&info, &context);
+	ca_signals_forward(&info, &context);
 	assert_int_equal(handled, 0);
 	set = action_of(plain);
 	sigemptyset(&set.sa_mask);
 	sigaddset(&set.sa_mask, SIGUSR1);
 	sigaddset(&set.sa_mask, SIGTRAP);
 	sigaction(CA_SIGNAL, &set, NULL);
-	ca_signal_forward(&info, &context);
+	ca_signals_forward(&info, &context);
 	assert_int_equal(handled, CA_SIGNAL);
 	assert_int_equal(mask_in_handler, CA_SYS_SIGNAL(SIGUSR1) | CA_SYS_SIGNAL(SIGUSR2) | CA_SYS_SIGNAL(CA_SIGNAL));
 	assert_int_equal(ca_sys_sigmask(SIG_BLOCK, 0), before);
 	set.sa_flags = SA_SIGINFO;
 	set.sa_sigaction = with_info;
 	sigaction(CA_SIGNAL, &set, NULL);
-	ca_signal_forward(&info, &context);
+	ca_signals_forward(&info, &context);
 	assert_ptr_equal(handled_info, &info);
 	assert_ptr_equal(handled_context, &context);
 	sigaction(CA_SIGNAL, NULL, &set);
 	assert_true(set.sa_sigaction == with_info);
 	set.sa_flags |= (int)SA_RESETHAND;
 	sigaction(CA_SIGNAL, &set, NULL);
-	ca_signal_forward(&info, &context);
+	ca_signals_forward(&info, &context);
 	sigaction(CA_SIGNAL, NULL, &set);
 	assert_true(set.sa_handler == SIG_DFL);
 }
@@ -434,8 +434,8 @@ static void forwarded_to_nobody(void **state)
 		ca_sys_sigmask(SIG_BLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
 		ca_real = all_real;
 		set.sa_handler = plain;
-		ca_real_sigaction(CA_SIGNAL, &set, NULL);
-		ca_signal_forward(&info, &context);
+		ca_signals_real_action(CA_SIGNAL, &set, NULL);
+		ca_signals_forward(&info, &context);
 		_exit(1);
 	}
 	assert_int_equal(ca_real.waitpid(child, &status, 0), child);

@@ -85,8 +85,8 @@ static void joins(void)
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patched));
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patch_failed));
 	MUST(ca_sampler_host.translate && (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
-	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_meet >= ca_rt.own_low &&
-	     (uintptr_t)ca_meet < ca_rt.own_high);
+	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_wait_meet >= ca_rt.own_low &&
+	     (uintptr_t)ca_wait_meet < ca_rt.own_high);
 	p = &ca_rt.session->process[ca_rt.process];
 	MUST(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
 	MUST(!strcmp(ca_rt.session->module[p->main_module].path, exe));
@@ -170,7 +170,7 @@ static void executed(void)
 static void is_told(const char *format)
 {
 	must_be_out();
-	ca_rt_forked(); /* no business of ours */
+	ca_start_forked(); /* no business of ours */
 	must_be_out();
 	MUST(format ? strstr(log_text, format) != NULL : !*log_text);
 }
@@ -461,16 +461,16 @@ static void winding_down(void **state)
 {
 	(void)state;
 	stops = removals = 0;
-	ca_rt_wind_down(me);
+	ca_thread_wind_down(me);
 	assert_int_equal(removals, 0); /* nothing was patched */
 	ca_rt.patching = true;
 	removed = false;
-	ca_rt_wind_down(me);
+	ca_thread_wind_down(me);
 	assert_int_equal(removals, 1);
 	removed = true; /* somebody else was at it */
-	ca_rt_wind_down(me);
+	ca_thread_wind_down(me);
 	assert_int_equal(removals, 2);
-	ca_rt_wind_down(me);
+	ca_thread_wind_down(me);
 	assert_int_equal(removals, 2);
 	assert_int_equal(stops, 4);
 }

@@ -60,14 +60,14 @@ void ca_points_collect(void)
 	atomic_fetch_add(&collects, 1);
 }
 
-void ca_probe_left(struct ca_thread *t)
+void ca_activation_left(struct ca_thread *t)
 {
 	assert_true(t->guard > 0);
 	t->depth = 0;
 	lefts++;
 }
 
-void ca_meet(void)
+void ca_wait_meet(void)
 {
 	assert_true(ca_self && !ca_self->guard);
 	meets++;

@@ -1,6 +1,7 @@
 /* causal/runtime/wait.c: meetings and waits; who pays when, what the log is told, what kind of wait
  * it was. The ledger's account and log are real; paying, and the look at the stack, are stood in
  * for. */
+#include "core/cpu.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,20 +27,20 @@ void ca_ledger_wait_on(struct ca_thread *t)
 	waited_on++;
 }
 
-void ca_handler_off_cpu(struct ca_thread *t, uint64_t ns)
+void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns)
 {
 	assert_int_equal(t->guard, 1);
 	off_cpu = ns;
 	errno = 99;
 }
 
-void ca_handler_stack_here(struct ca_thread *t)
+void ca_sample_stack_here(struct ca_thread *t)
 {
 	(void)t;
 	looks++;
 }
 
-bool ca_handler_in_selection(const struct ca_stack *stack, unsigned *outermost)
+bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost)
 {
 	(void)stack;
 	*outermost = 0;
@@ -104,12 +105,12 @@ static void enter_s(void)
 static void meetings_pay(void **state)
 {
 	(void)state;
-	ca_meet(); /* nothing is open, and nothing owed */
+	ca_wait_meet(); /* nothing is open, and nothing owed */
 	assert_int_equal(paid, 0);
 	assert_int_equal(me->meets, 1);
 	me->owed = 1;
 	errno = 5;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(paid, 1);
 	assert_int_equal(errno, 5);
 	assert_int_equal(me->guard, 0);
@@ -118,12 +119,12 @@ static void meetings_pay(void **state)
 	me->owed = 0;
 	open_experiment();
 	me->last_look = 0;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(paid, 2);
 	assert_true(ca_cpu_cycles() - me->last_look < ca_cpu_cycles() / 2);
 	me->last_look = 0;
 	me->depth = 1; /* nobody pays inside S */
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(paid, 2);
 }
 
@@ -132,25 +133,25 @@ static void meetings_that_do_nothing(void **state)
 	(void)state;
 	me->owed = 1;
 	me->guard = 1;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(me->guard, 1);
 	me->guard = 0;
 	atomic_store(&ca_rt.on, false);
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(late_calls, 0);
 	atomic_store(&ca_rt.on, true);
 	ca_self = NULL;
-	ca_meet(); /* a thread that we do not know, and shall not */
+	ca_wait_meet(); /* a thread that we do not know, and shall not */
 	assert_int_equal(late_calls, 1);
 	assert_int_equal(paid + me->meets, 0);
 	late = me;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(paid, 1);
 	ca_self = me;
 	me->held_sp = 1;
-	ca_meet();
+	ca_wait_meet();
 	me->held_sp = 2;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(unheld, 2);
 }
 
@@ -162,22 +163,22 @@ static void meetings_with_sampled_s(void **state)
 	open_experiment();
 	me->last_look = 0;
 	me->owed = 19999;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(looks, 0);
 	assert_int_equal(paid, 1);
 	in_selection = true;
 	me->owed = 20000;
 	me->last_look = 0;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(looks, 1);
 	assert_true(me->sampled_in);
 	in_selection = false;
 	me->last_look = 0;
-	ca_meet();
+	ca_wait_meet();
 	assert_false(me->sampled_in);
 	s->selection.exact = 1;
 	me->last_look = 0;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(looks, 2);
 	assert_int_equal(paid, 4);
 	/* much is owed, but nobody has looked at the log yet */
@@ -186,7 +187,7 @@ static void meetings_with_sampled_s(void **state)
 	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
 	pass(50000);
 	me->last_look = 0;
-	ca_meet();
+	ca_wait_meet();
 	assert_int_equal(looks, 3);
 }
 

@@ -33,7 +33,7 @@ static void note(char letter)
 
 static int guess_errno; /* of ours: must not be seen */
 
-void ca_meet(void)
+void ca_wait_meet(void)
 {
 	note('m');
 }
@@ -114,12 +114,12 @@ void ca_points_libraries_change(void)
 
 static unsigned starts;
 
-void ca_rt_start(void)
+void ca_start_once(void)
 {
 	starts++;
 }
 
-void ca_rt_forked(void)
+void ca_start_forked(void)
 {
 	note('F');
 }

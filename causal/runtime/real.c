@@ -1,4 +1,5 @@
 /* Finding the functions behind our wrappers. Ordinary context. */
+#include "causal/runtime/real.h"
 #include "causal/runtime/wrap.h"
 #include <dlfcn.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
  * the filter is run here for each call that we make: if any would kill or be noticed, we switch
  * off before it is in force. Calls that merely fail are fine: see unwind.c, tick.c. Ordinary
  * context. What the kernel runs: classic BPF over struct seccomp_data, linux/filter.h. */
+#include "causal/runtime/seccomp.h"
 #include "causal/runtime/wrap.h"
 #include "core/sys.h"
 #include <errno.h>
@@ -135,7 +136,7 @@ static void withdraw(void)
 	ca_thread_pause();
 	ca_rt_off("the program forbids itself system calls that we need (seccomp)");
 	if (ca_self)
-		ca_rt_wind_down(ca_self);
+		ca_thread_wind_down(ca_self);
 }
 
 void ca_seccomp_comes(bool strict, const void *program)

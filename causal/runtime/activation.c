@@ -1,0 +1,117 @@
+/* Activations of S; see activation.h. Frames of S on a thread's stack are known by their stack
+ * addresses, so that recursion, longjmp and exceptions come out right.
+ *
+ * Called from hooks: compiled for general registers only. */
+#include "causal/runtime/activation.h"
+#include "causal/runtime/ledger.h"
+
+/* Activations below sp no longer exist: left by longjmp or an exception. */
+static void drop_dead(struct ca_thread *t, uintptr_t sp)
+{
+	/* what lies deeper than the last one we know goes with it */
+	if (t->depth > CA_FRAMES && t->frame[CA_FRAMES - 1] <= sp)
+		t->depth = CA_FRAMES;
+	while (t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] < sp)
+		t->depth--;
+}
+
+static bool is_innermost(const struct ca_thread *t, uintptr_t sp)
+{
+	return t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] == sp;
+}
+
+static void log_off_times(struct ca_thread *t, uint64_t now)
+{
+	struct ca_interval off[8];
+	unsigned n;
+
+	if (!t->switches.page) {
+		uint64_t cpu = ca_clock_thread_cpu() - t->entered_cpu, wall = now - t->entered;
+
+		if (wall > cpu + 50000 && !t->waited) {
+			ca_ledger_log(CA_LOG_OFF, t, now - (wall - cpu), 0);
+			ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
+		}
+		return;
+	}
+	n = ca_switches_off(&t->switches, t->entered, now, off, 8);
+	for (unsigned i = 0; i < n; i++) {
+		ca_ledger_log(CA_LOG_OFF, t, off[i].from, 0);
+		ca_ledger_log(CA_LOG_ON, t, off[i].to, CA_LOG_OFF);
+	}
+}
+
+static void enters(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now();
+
+	ca_ledger_accrue(t, now, NULL);
+	t->entered = now;
+	t->waited = false;
+	if (!t->switches.page)
+		t->entered_cpu = ca_clock_thread_cpu();
+	atomic_store_explicit(&t->slot->in_s, 1, memory_order_relaxed);
+	ca_ledger_log(CA_LOG_ENTER, t, now, 0);
+}
+
+CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now();
+
+	t->depth = 0;
+	log_off_times(t, now);
+	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
+	ca_ledger_log(CA_LOG_EXIT, t, now, 0);
+	ca_ledger_accrue(t, now, NULL);
+}
+
+void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
+{
+	bool was_in = t->depth > 0;
+
+	drop_dead(t, sp);
+	if (!is_innermost(t, sp)) { /* else it jumped back to its own start */
+		if (t->depth < CA_FRAMES)
+			t->frame[t->depth] = sp;
+		t->depth++;
+	}
+	if (!was_in)
+		enters(t);
+}
+
+void ca_activation_exit(struct ca_thread *t, uintptr_t sp)
+{
+	drop_dead(t, sp);
+	if (is_innermost(t, sp) || t->depth > CA_FRAMES)
+		t->depth--;
+	if (!t->depth && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed))
+		ca_activation_left(t);
+}
+
+static bool by_calls(const struct ca_selection *sel)
+{
+	return sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT;
+}
+
+/* A call's activation is named by the caller's stack pointer: who has that one is back. A
+ * function's first instruction still has the one that names it. */
+CA_SIGSAFE bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+
+	return t->depth && (sp > t->frame[0] || (sp == t->frame[0] && sel->sites && by_calls(sel)));
+}
+
+CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame)
+{
+	if (by_calls(&ca_rt.session->selection)) {
+		/* a line: in one of its calls, or between them, which does not count */
+		if (!frame)
+			return;
+		t->frame[0] = stack->cfa[frame - 1];
+	} else {
+		t->frame[0] = stack->cfa[frame] - sizeof(uintptr_t);
+	}
+	t->depth = 1;
+	enters(t);
+}

@@ -1,0 +1,17 @@
+/* Activations of S on the stack of a thread, as its probes know them. */
+#ifndef CA_CAUSAL_RUNTIME_ACTIVATION_H
+#define CA_CAUSAL_RUNTIME_ACTIVATION_H
+#include "causal/runtime/rt.h"
+
+/* The thread passes an entry, or an exit, of S with this stack pointer. With the guard held. */
+CA_HIDDEN void ca_activation_enter(struct ca_thread *t, uintptr_t sp);
+CA_HIDDEN void ca_activation_exit(struct ca_thread *t, uintptr_t sp);
+/* It was in S before there were probes: frame number `frame` of its stack is the outermost of S. */
+CA_HIDDEN CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack,
+					      unsigned frame);
+/* With this stack pointer, has its outermost activation of S been left by other ways than exits? */
+CA_HIDDEN CA_SIGSAFE bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp);
+/* It is in S no longer: left by longjmp or an exception, or the thread ends. */
+CA_HIDDEN CA_SIGSAFE void ca_activation_left(struct ca_thread *t);
+
+#endif

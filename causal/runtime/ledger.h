@@ -1,0 +1,27 @@
+/* The ledger: who owes how much delay, and paying it. */
+#ifndef CA_CAUSAL_RUNTIME_LEDGER_H
+#define CA_CAUSAL_RUNTIME_LEDGER_H
+#include "causal/runtime/rt.h"
+
+CA_HIDDEN CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now);
+/* A new selection or experiment since the last look? */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
+/* Bring the account up to `now`. wait: NULL: the time since the last look was spent
+ * running; else how it was spent. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
+					   const enum ca_wait *wait);
+/* Pay what is owed unless the thread is in S (then returns at once). */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
+/* At the end of an external wait: pay by waiting on, which takes no CPU from others. A few small
+ * debts are left. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t);
+CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
+					uint64_t value);
+/* An event for the timeline, if anybody wants one. With the guard held. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
+					 uint64_t time, uint64_t value);
+/* Virtual time since the experiment began, up to `now`, ns. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now);
+CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 0 is open */
+
+#endif

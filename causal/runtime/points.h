@@ -1,0 +1,15 @@
+/* Progress points in code. */
+#ifndef CA_CAUSAL_RUNTIME_POINTS_H
+#define CA_CAUSAL_RUNTIME_POINTS_H
+#include "causal/runtime/rt.h"
+
+CA_HIDDEN CA_SIGSAFE void ca_points_patch_loaded(void);
+/* At a tick: look for libraries that have come or gone. lost: the stack led out of what is known. */
+CA_HIDDEN CA_SIGSAFE void ca_points_follow(uint64_t now, bool lost);
+/* Visits by threads that have no slot (yet, or any more) go to the points as a whole. */
+CA_HIDDEN CA_SIGSAFE void ca_points_collect(void);
+/* A library is being opened or has been closed. */
+CA_HIDDEN void ca_points_libraries_change(void);
+CA_HIDDEN struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name);
+
+#endif

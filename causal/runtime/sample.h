@@ -1,0 +1,18 @@
+/* Samples: the stack of the calling thread, and where it goes. */
+#ifndef CA_CAUSAL_RUNTIME_SAMPLE_H
+#define CA_CAUSAL_RUNTIME_SAMPLE_H
+#include "causal/runtime/rt.h"
+
+/* Does the stack hold a frame of S? *outermost: the number of the outermost one. */
+CA_HIDDEN CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost);
+/* Append t->stack to the thread's ring. weight: periods that it stands for; waiting: the thread was
+ * not on a CPU. */
+CA_HIDDEN CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting);
+/* Count a sample that is lost. */
+CA_HIDDEN CA_SIGSAFE void ca_sample_drop(struct ca_thread *t, enum ca_drop why);
+/* A sample of the code that blocked, taken by the wrapper of a wait of `ns`. */
+CA_HIDDEN void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns);
+/* Walk the calling thread's own stack into t->stack. */
+CA_HIDDEN void ca_sample_stack_here(struct ca_thread *t);
+
+#endif

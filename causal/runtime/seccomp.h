@@ -1,0 +1,9 @@
+/* A program that forbids itself system calls. */
+#ifndef CA_CAUSAL_RUNTIME_SECCOMP_H
+#define CA_CAUSAL_RUNTIME_SECCOMP_H
+#include "causal/runtime/rt.h"
+
+/* A filter (struct sock_fprog) or strict mode is about to be in force. */
+CA_HIDDEN void ca_seccomp_comes(bool strict, const void *program);
+
+#endif

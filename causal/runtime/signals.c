@@ -1,0 +1,140 @@
+/* Signals that are ours; see signals.h. Ordinary context and handlers. */
+#include "causal/runtime/signals.h"
+#include "causal/runtime/real.h"
+#include "core/sys.h"
+#include <string.h>
+
+/* What the program believes to have set for our signal. Written by whoever calls sigaction, as
+ * racy as that is in the program itself; odd version: being written. */
+static struct sigaction shadow;
+static _Atomic uint32_t shadow_version;
+
+static struct sigaction shadow_get(void)
+{
+	struct sigaction copy;
+	uint32_t version;
+
+	for (int i = 0; i < 1000; i++) {
+		version = atomic_load_explicit(&shadow_version, memory_order_acquire);
+		copy = shadow;
+		atomic_thread_fence(memory_order_acquire);
+		if (!(version & 1) && version == atomic_load_explicit(&shadow_version, memory_order_relaxed))
+			break;
+	}
+	return copy;
+}
+
+static void shadow_set(const struct sigaction *action)
+{
+	atomic_fetch_add_explicit(&shadow_version, 1, memory_order_acq_rel);
+	shadow = *action;
+	atomic_fetch_add_explicit(&shadow_version, 1, memory_order_release);
+}
+
+bool ca_signals_shadow(int signal, const struct sigaction *set, struct sigaction *old)
+{
+	struct sigaction before;
+
+	if (signal != CA_SIGNAL || !ca_rt.signal_taken)
+		return false;
+	before = shadow_get();
+	if (set)
+		shadow_set(set);
+	if (old)
+		*old = before;
+	return true;
+}
+
+int ca_signals_real_action(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	return REAL(sigaction)(signal, action, old);
+}
+
+bool ca_signals_take(const struct sigaction *action)
+{
+	if (REAL(sigaction)(CA_SIGNAL, action, &shadow))
+		return false;
+	ca_rt.signal_taken = true;
+	return true;
+}
+
+/* End as the program would have ended without us. */
+static void die_of_it(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = SIG_DFL;
+	REAL(sigaction)(CA_SIGNAL, &action, NULL);
+	ca_sys(SYS_tgkill, ca_sys_getpid(), ca_sys_gettid(), CA_SIGNAL, 0, 0, 0);
+	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
+}
+
+CA_SIGSAFE void ca_signals_forward(siginfo_t *info, void *context)
+{
+	struct sigaction to = shadow_get(), once = { .sa_handler = SIG_DFL };
+	uint64_t mask, old;
+
+	if (to.sa_handler == SIG_IGN)
+		return;
+	if (to.sa_handler == SIG_DFL) {
+		die_of_it();
+		return;
+	}
+	if (to.sa_flags & (int)SA_RESETHAND)
+		shadow_set(&once);
+	/* our own handler runs with nearly all blocked; theirs with what they asked for on top of
+	 * what was blocked when it came */
+	memcpy(&mask, &((const ucontext_t *)context)->uc_sigmask, sizeof mask);
+	memcpy(&old, &to.sa_mask, sizeof old);
+	mask = (mask | old | CA_SYS_SIGNAL(CA_SIGNAL)) & ~(CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL));
+	old = ca_sys_sigmask(SIG_SETMASK, mask);
+	if (to.sa_flags & SA_SIGINFO)
+		to.sa_sigaction(CA_SIGNAL, info, context);
+	else
+		to.sa_handler(CA_SIGNAL);
+	ca_sys_sigmask(SIG_SETMASK, old);
+}
+
+/* ---- masks ------------------------------------------------------------------------------*/
+static bool active(void)
+{
+	return ca_rt.session && atomic_load_explicit(&ca_rt.on, memory_order_relaxed);
+}
+
+static void open_traps(sigset_t *set)
+{
+	if (ca_rt.patching) {
+		sigdelset(set, SIGTRAP);
+		sigdelset(set, SIGILL);
+	}
+}
+
+const sigset_t *ca_signals_open_mask(const sigset_t *set, sigset_t *copy)
+{
+	if (!set || !active())
+		return set;
+	*copy = *set;
+	sigdelset(copy, CA_SIGNAL);
+	open_traps(copy);
+	return copy;
+}
+
+const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy)
+{
+	if (!set || !active())
+		return set;
+	*copy = *set;
+	sigaddset(copy, CA_SIGNAL);
+	open_traps(copy);
+	return copy;
+}
+
+const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy)
+{
+	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1)
+		return set;
+	*copy = *set;
+	sigdelset(copy, CA_SIGNAL);
+	return copy;
+}

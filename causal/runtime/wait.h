@@ -1,0 +1,30 @@
+/* Meetings and waits: what the wrappers call. */
+#ifndef CA_CAUSAL_RUNTIME_WAIT_H
+#define CA_CAUSAL_RUNTIME_WAIT_H
+#include "causal/runtime/rt.h"
+
+struct ca_waiting {
+	struct ca_thread *thread; /* NULL: nothing to do at the end */
+	uint64_t since;
+	enum ca_wait kind;
+	int fd;          /* the descriptor waited for, or -1 */
+	bool open;       /* an experiment was open at the start */
+	bool in_s;       /* inside S, known exactly */
+	bool sampled_s;  /* the blocking call itself is in S */
+	const enum ca_wait *outer; /* the wait around this one */
+	uintptr_t sp, outer_sp;
+	uint64_t until;  /* a sleep: when it should be over, ns; else UINT64_MAX */
+};
+/* The wait that begins next is a sleep of this length: what it takes longer is the kernel's, and
+ * would not be shorter if the code slept less. */
+CA_HIDDEN void ca_wait_sleep(uint64_t ns);
+/* About to meet other threads: pay first. Cheap when there is nothing to do. */
+CA_HIDDEN void ca_wait_meet(void);
+/* About to block (pays first), and after it; errno is kept. fd >= 0: what it is decides
+ * the kind, EXTERNAL being the guess. */
+CA_HIDDEN struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd);
+CA_HIDDEN void ca_wait_end(struct ca_waiting *w);
+/* How waiting on this descriptor counts. */
+CA_HIDDEN enum ca_wait ca_wait_kind_of_fd(int fd);
+
+#endif
