@@ -16,7 +16,7 @@ static bool is_same(struct ca_module *m, const struct ca_image *image)
 
 static void fill(struct ca_module *m, const struct ca_image *image)
 {
-	strcpy(m->path, image->path);
+	memcpy(m->path, image->path, strnlen(image->path, sizeof m->path - 1)); /* the row was zeros */
 	m->process = (uint32_t)ca_sys_getpid();
 	m->main = image->main;
 	m->build_id_length = image->build_id_length;

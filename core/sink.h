@@ -20,7 +20,7 @@ struct ca_sink_ops {
 	const char *name;        /* as in --sinks=NAME */
 	const char *description; /* one line */
 	/* target: what stood after "NAME=" or NULL; *state is the sink's own;
-	 * context: what ca_sinks_open was given (the results sink: struct ca_catalog). */
+	 * context: what ca_sinks_open was given: the conductor's struct ca_catalog. */
 	enum ca_status (*open)(void **state, const char *target, const struct ca_dict *dict,
 			       const void *context, struct ca_err *err);
 	void (*events)(void *state, const struct ca_source *from, const struct ca_event *event,
@@ -38,7 +38,7 @@ struct ca_sinks; /* several open sinks that receive the same events */
 /* spec: comma-separated names, each optionally "=target"; "" opens none. */
 enum ca_status ca_sinks_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
 			     const void *context, struct ca_err *err);
-/* Add one opened by hand (the results sink): the same callbacks, state given. */
+/* Add one that is open: the same callbacks, state given. */
 enum ca_status ca_sinks_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops, void *state);
 void ca_sinks_events(struct ca_sinks *sinks, const struct ca_source *from,
 		     const struct ca_event *event, size_t n);

@@ -426,8 +426,8 @@ static void record_experiment(struct ca_conductor *c)
 		c->sum.visits += r->visits[i].delta;
 	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_DISTURBED)) /* those count where there are no others */
 		c->kept++;
-	ca_experiment_emit(c->sinks, r);
-	if (ca_results_sink_error(c->results_sink, &err) != CA_OK)
+	ca_experiment_events_emit(c->sinks, r);
+	if (ca_results_experiment(c->results, r, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);
 }
 

@@ -3,7 +3,6 @@
 #include "causal/conductor/backend.h"
 #include "causal/conductor/conductor_state.h"
 #include "binary/needed.h"
-#include "causal/conductor/experiment_events.h"
 #include "causal/conductor/preload.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
@@ -89,7 +88,6 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 	c->session->backend = c->backend;
 	c->session->verbose = (uint32_t)ca_settings_level(c->set);
 	atomic_store(&c->session->heartbeat, ca_clock_now());
-	atomic_store(&c->session->sampling, 1);
 	ca_requested_join(c->progress, c->session, has_other_binaries(c));
 	atomic_store(&c->session->state, CA_SESSION_OPEN);
 	return status;
@@ -274,11 +272,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 	enum ca_status status = ca_results_open(&c->results, c->opt.dir, &info, &c->catalog, err);
 
 	free(pool);
-	if (status)
-		return status;
-	c->results_sink = ca_results_sink_new(c->results);
-	return c->results_sink ? ca_sinks_add(c->sinks, &ca_sink_results, c->results_sink) :
-				 ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	return status;
 }
 
 void ca_conductor_dispose(struct ca_conductor *c)

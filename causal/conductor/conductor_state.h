@@ -52,8 +52,7 @@ struct ca_conductor {
 	struct ca_selection_log *slog;
 	struct ca_results *results;
 	struct ca_dict *dict;
-	struct ca_sinks *sinks; /* the results sink is always among them */
-	void *results_sink;
+	struct ca_sinks *sinks;
 	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
 	unsigned *pool;
 	size_t pool_size;

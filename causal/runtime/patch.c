@@ -551,12 +551,6 @@ bool ca_patch_remove_all(void)
 	return remove_if(keep_none);
 }
 
-bool ca_patch_step(uintptr_t pc)
-{
-	(void)pc;
-	return true;
-}
-
 void ca_patch_forked(void)
 {
 	struct ca_patch_text text;

@@ -75,8 +75,6 @@ CA_SIGSAFE unsigned ca_patch_install(const struct ca_site *site, size_t n,
 CA_SIGSAFE bool ca_patch_remove(void);
 /* All sites, the permanent ones too (the runtime switches itself off). */
 CA_SIGSAFE bool ca_patch_remove_all(void);
-/* Kept for callers that advance the work from ticks: nothing is ever pending. */
-CA_SIGSAFE bool ca_patch_step(uintptr_t pc);
 /* In the child of a fork: completes what another thread of the parent was in the middle of. */
 CA_SIGSAFE void ca_patch_forked(void);
 

@@ -8,7 +8,7 @@ read -ra nm <<< "${NM:-nm}"
 
 "${nm[@]}" -D --defined-only "$runtime" | awk '{ print $3 }' | sed 's/@.*//' | sort >have
 {
-	sed -n 's/^\tX(\([a-zA-Z0-9_]*\), ".*/\1/p' "$source_dir/causal/runtime/wrap.h"
+	sed -n 's/^\tX(\([a-zA-Z0-9_]*\), ".*/\1/p' "$source_dir/causal/runtime/real.h"
 	# OpenMP's are named by macros in their file
 	sed -n 's/^\(PARALLEL\|LOOP\|LOOP_CHUNK\|OMP_WAIT\|OMP_MEET\|OMP_BARRIER\|OMP_NEXT\)(\([A-Za-z_]*\)[,)].*/\2/p' \
 		"$source_dir/causal/runtime/wrap_omp.c" | grep -v '^name$'

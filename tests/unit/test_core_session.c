@@ -42,8 +42,8 @@ static void test_create_and_attach(void **state)
 	assert_int_equal(atomic_load(&conductor->slots_ready), 0);
 	assert_int_equal(ca_session_attach(path, &runtime), CA_OK);
 	assert_ptr_not_equal(conductor, runtime);
-	atomic_store(&conductor->sampling, 17);
-	assert_int_equal(atomic_load(&runtime->sampling), 17);
+	atomic_store(&conductor->threads_missed, 17);
+	assert_int_equal(atomic_load(&runtime->threads_missed), 17);
 	runtime->point[CA_MAX_POINTS - 1].kind = 2;
 	assert_int_equal(conductor->point[CA_MAX_POINTS - 1].kind, 2);
 	/* sparse: the slots of threads that never live take no room */
