@@ -316,7 +316,7 @@ bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 		shift += 8;
 	/* a displaced call that brings its own return address: behind its push */
 	for (unsigned i = 0; i < s->fixups; i++)
-		if (s->fixup[i].type == CA_FIXUP_LOW && at >= r->code_at[s->fixup[i].at - 3])
+		if (s->fixup[i].type == CA_FIXUP_LOW && at >= r->code_at[s->fixup[i].at + 4])
 			shift += 8;
 	*original = r->address + insn;
 	*sp_shift = shift;
