@@ -4,6 +4,8 @@
  * The code to be patched is written here byte by byte, and counted, so that no planner and no
  * hook is needed. */
 #include "causal/runtime/patch.h"
+#include "causal/runtime/patch_internal.h"
+#include "tests/unit/forbidden.h"
 #include "tests/unit/unit.h"
 #include <pthread.h>
 #include <signal.h>
@@ -702,12 +704,27 @@ static void on_step(int signal_number, siginfo_t *info, void *context)
 	last_original = original;
 }
 
+/* f(40), one instruction at a time. */
+static uint64_t step_through(void)
+{
+	uint64_t result;
+
+	steps = wrong = 0;
+	sp_at_start = 0;
+	__asm__ volatile("pushfq\n\torl $0x100, (%%rsp)\n\tpopfq\n\t"
+			 "call *%[f]\n\t"
+			 "pushfq\n\tandl $~0x100, (%%rsp)\n\tpopfq"
+			 : "=a"(result)
+			 : [f] "r"(in_a_row), "D"(40)
+			 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+	return result;
+}
+
 static void translated_at_each_step(void **state)
 {
 	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT, CA_SITE_COUNT, CA_SITE_STAMP, CA_SITE_ENTER,
 						   CA_SITE_EXIT, CA_SITE_MEET };
 	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
-	uint64_t result;
 
 	(void)state;
 	map_row();
@@ -722,15 +739,7 @@ static void translated_at_each_step(void **state)
 		b.hook[0].kind = (uint8_t)hooks[i];
 		b.hook[0].at = i & 1 ? 4 : 0;
 		assert_int_equal(install(b), 0);
-		steps = wrong = 0;
-		sp_at_start = 0;
-		__asm__ volatile("pushfq\n\torl $0x100, (%%rsp)\n\tpopfq\n\t"
-				 "call *%[f]\n\t"
-				 "pushfq\n\tandl $~0x100, (%%rsp)\n\tpopfq"
-				 : "=a"(result)
-				 : [f] "r"(in_a_row), "D"(40)
-				 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
-		assert_int_equal(result, 42);
+		assert_int_equal(step_through(), 42);
 		assert_true(steps >= 4);
 		assert_int_equal(wrong, 0);
 		assert_int_equal(last_original, page + 5); /* where the second instruction stood */
@@ -738,6 +747,119 @@ static void translated_at_each_step(void **state)
 	assert_int_equal(counter[B], 2);
 	ca_patch_sigaction(SIGTRAP, &none, NULL);
 	unmap_row();
+}
+
+/* uint64_t f(uint64_t a): calls g. */
+static const uint8_t calling[] = {
+	0x48, 0x8d, 0x05, 0x39, 0x00, 0x00, 0x00, /* lea 57(%rip), %rax */
+	0xe8, 0x08, 0x00, 0x00, 0x00,             /* 7: call g */
+	0xc3,
+	0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+	0x48, 0x8d, 0x47, 0x02,                   /* 20: g: lea 2(%rdi), %rax */
+	0xc3,
+};
+
+/* A displaced call brings the program's own return address: pushed in two halves, then a jump.
+ * From the push on the stack is one word lower than it was at home, before it is not. */
+static void translated_around_a_call(void **state)
+{
+	static const uint8_t code[] = { 0x48, 0x8d, 0x05, 0, 0, 0, 0,             /* lea */
+					0x68, 0, 0, 0, 0,                         /* 7: push */
+					0xc7, 0x44, 0x24, 0x04, 0, 0, 0, 0,       /* 12: movl, 4(%rsp) */
+					0xe9, 0, 0, 0, 0 };                       /* 20: jmp g */
+	static const struct {
+		uint8_t at, end, type, target;
+	} fixups[] = { { 3, 7, CA_FIXUP_REL, 64 }, { 8, 12, CA_FIXUP_LOW, 12 },
+		       { 16, 20, CA_FIXUP_HIGH, 12 }, { 21, 25, CA_FIXUP_REL, 20 } };
+	static const struct {
+		enum ca_site_kind kind;
+		uint8_t at;
+		bool call_only;
+	} hooks[] = { { CA_SITE_COUNT, 0, false }, { CA_SITE_COUNT, 7, false }, { CA_SITE_ENTER, 7, false },
+		      { CA_SITE_ENTER, 0, true },  { CA_SITE_COUNT, 0, true } };
+	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
+
+	(void)state;
+	map_row();
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_WRITE), 0);
+	memcpy(page, calling, sizeof calling);
+	assert_int_equal(mprotect(page, PAGE, PROT_READ | PROT_EXEC), 0);
+	set.sa_sigaction = on_step;
+	assert_true(ca_patch_sigaction(SIGTRAP, &set, NULL));
+	for (unsigned i = 0; i < CA_COUNT(hooks); i++) {
+		uint8_t from = hooks[i].call_only ? 7 : 0;
+		struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = (uint8_t)(12 - from),
+					.address = from, .point = B, .hooks = 1, .insns = !from,
+					.code_length = (uint8_t)(sizeof code - from) };
+
+		memcpy(site.original, calling + from, site.length);
+		memcpy(site.code, code + from, site.code_length);
+		site.hook[0].kind = (uint8_t)hooks[i].kind;
+		site.hook[0].at = hooks[i].at;
+		site.insn[0].offset = site.insn[0].at = from ? 0 : 7;
+		for (unsigned k = hooks[i].call_only; k < CA_COUNT(fixups); k++) {
+			site.fixup[site.fixups].at = (uint8_t)(fixups[k].at - from);
+			site.fixup[site.fixups].end = (uint8_t)(fixups[k].end - from);
+			site.fixup[site.fixups].type = fixups[k].type;
+			site.fixup[site.fixups++].target = fixups[k].target;
+		}
+		assert_int_equal(install(site), 0);
+		assert_int_equal(step_through(), 42);
+		if (wrong)
+			fail_msg("case %u: %u of %u steps", i, wrong, steps);
+		assert_true(steps >= 4);
+		assert_int_equal(last_original, page + 7);
+		assert_true(ca_patch_remove_all());
+		assert_memory_equal(page, calling, sizeof calling);
+	}
+	assert_int_equal(counter[B], 3);
+	ca_patch_sigaction(SIGTRAP, &none, NULL);
+	munmap(page, PAGE);
+}
+
+/* What lies in no trampoline has neither thunks nor a record. */
+static void nobodys_addresses(void **state)
+{
+	static const uintptr_t addresses[] = { 0, 1, 4096, UINTPTR_MAX, (uintptr_t)text };
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
+	for (unsigned i = 0; i < CA_COUNT(addresses); i++) {
+		assert_int_equal(ca_patch_mem_thunks(addresses[i]), 0);
+		assert_int_equal(ca_patch_mem_record(addresses[i]), -1);
+	}
+	assert_int_equal(ca_patch_mem_thunks((uintptr_t)page), 0);
+	assert_int_equal(ca_patch_mem_record((uintptr_t)page + 1), -1);
+	unmap_row();
+}
+
+/* ---- without /proc --------------------------------------------------------------------------- */
+/* Neither may the page be made writable for the moment. */
+static void nothing_can_be_written(void **state)
+{
+	const char *why = "";
+
+	(void)state;
+	forbid_call(SYS_mprotect, EACCES);
+	assert_false(ca_patch_init(&why));
+	assert_non_null(strstr(why, "cannot be written"));
+}
+
+static void by_mprotect(void **state)
+{
+	const char *why = "";
+
+	assert_true(ca_patch_init(&why));
+	entering_in_the_middle(state);
+	short_sites_at_once(state);
+}
+
+static void without_proc(void **state)
+{
+	(void)state;
+	without_call(SYS_openat, EACCES, by_mprotect);
+	without_call(SYS_openat, EACCES, nothing_can_be_written);
 }
 
 /* ---- where a trap would kill ------------------------------------------------------------------ */
@@ -813,6 +935,9 @@ int main(void)
 		cmocka_unit_test(whose_trap),
 		cmocka_unit_test(handlers_of_the_program),
 		cmocka_unit_test(translated_at_each_step),
+		cmocka_unit_test(translated_around_a_call),
+		cmocka_unit_test(nobodys_addresses),
+		cmocka_unit_test(without_proc),
 		cmocka_unit_test(a_thread_that_blocks_traps),
 		cmocka_unit_test(a_foreign_trap_kills),
 	};
