@@ -1,6 +1,11 @@
-/* driver/progress_line.c: the time to go, and how times are written. */
+/* driver/progress_line.c: the time to go, how times are written, and the line on a terminal. */
+#include "core/clock.h"
 #include "driver/progress_line.h"
 #include "tests/unit/unit.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void test_time(void **state)
 {
@@ -50,11 +55,64 @@ static void test_to_go(void **state)
 	}
 }
 
+/* What standard error gets where it is a terminal. */
+static void updated(struct ca_progress_line *progress, const struct ca_conductor_status *status, char *text,
+		    size_t size)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), old = dup(STDERR_FILENO), slave;
+	ssize_t n;
+
+	assert_true(master >= 0 && old >= 0);
+	assert_true(grantpt(master) == 0 && unlockpt(master) == 0);
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(slave >= 0);
+	assert_int_equal(dup2(slave, STDERR_FILENO), STDERR_FILENO);
+	progress->terminal = isatty(STDERR_FILENO);
+	ca_progress_line_update(progress, status);
+	n = read(master, text, size - 1);
+	text[n > 0 ? n : 0] = '\0';
+	assert_int_equal(dup2(old, STDERR_FILENO), STDERR_FILENO);
+	close(old);
+	close(slave);
+	close(master);
+}
+
+/* The run that is open has just begun: all of its time is still to go. */
+static void test_line(void **state)
+{
+	static const struct ca_conductor_status status = { .experiments = 12, .region = "work", .speedup = 25 },
+						none = { .experiments = 1 };
+	static const struct {
+		const struct ca_conductor_status *status;
+		bool shown, uncounted;
+		const char *line;
+	} cases[] = {
+		{ &status, true, false, "\r\033[Krun 2/2, 1000 h 0 min to go, 12 experiments, work at 25 %" },
+		{ &none, true, false, "\r\033[Krun 2/2, 1000 h 0 min to go, 1 experiment" },
+		{ &status, true, true, "\r\033[Krun 2/2, 1000 h 0 min to go, work at 25 %" },
+		{ &status, false, false, "" },
+	};
+	char text[400];
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_progress_line progress;
+
+		ca_progress_line_init(&progress, 2, cases[i].shown, cases[i].uncounted);
+		progress.finished = 1;
+		progress.spent = (1000 * 3600 + 40) * CA_NS_PER_S;
+		ca_progress_line_begin(&progress);
+		updated(&progress, cases[i].status, text, sizeof text);
+		assert_string_equal(text, cases[i].line);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_to_go),
+		cmocka_unit_test(test_line),
 	};
 
 	return cmocka_run_group_tests_name("time to go", tests, NULL, NULL);

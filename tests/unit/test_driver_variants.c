@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 struct fixture {
-	char text[512];
-	char *argv[64];
+	char text[2048];
+	char *argv[400];
 	struct ca_options options;
 	struct ca_settings settings;
 	struct ca_variants variants;
@@ -120,6 +120,35 @@ static void test_totals(void **state)
 	close_fixture(&f);
 }
 
+/* Of three axes with a hundred groups each, and then some speedups: a million runs are allowed,
+ * and what comes after the million counts, too. */
+static void test_limit(void **state)
+{
+	static const struct {
+		const char *speedups;
+		enum ca_status status;
+	} cases[] = {
+		{ "-s 0", CA_OK },
+		{ "-s 0 10", CA_ERR_USAGE },
+		{ "-s 0 10 20", CA_ERR_USAGE },
+	};
+	char groups[500] = "";
+	struct fixture f;
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		snprintf(groups + strlen(groups), sizeof groups - strlen(groups), " g%d", i);
+	for (size_t c = 0; c < CA_COUNT(cases); c++) {
+		char line[2000];
+
+		snprintf(line, sizeof line, "-B%s -S%s -F%s %s", groups, groups, groups, cases[c].speedups);
+		assert_int_equal(open_fixture(&f, line), cases[c].status);
+		if (!cases[c].status)
+			assert_int_equal(f.variants.total, CA_VARIANTS_MAX);
+		close_fixture(&f);
+	}
+}
+
 /* A pool that is not from the command line is a group all the same. */
 static void test_base_pool(void **state)
 {
@@ -210,8 +239,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists),     cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_base_pool), cmocka_unit_test(test_settings_of_variant),
-		cmocka_unit_test(test_configs),
+		cmocka_unit_test(test_limit),     cmocka_unit_test(test_base_pool),
+		cmocka_unit_test(test_settings_of_variant), cmocka_unit_test(test_configs),
 	};
 
 	return cmocka_run_group_tests_name("variants", tests, NULL, NULL);
