@@ -496,6 +496,32 @@ static void test_no_switch_log(void **state)
 	owes(T0 + 3000 * MS, NULL, (int64_t)(1000 * MS));
 }
 
+/* The longest look that is scaled; beyond, the product of the two times might not fit. */
+static void test_no_switch_log_for_long(void **state)
+{
+	static const struct {
+		uint64_t wall;
+		bool scaled;
+	} cases[] = { { 3999 * MS, true }, { 4000 * MS, true }, { 4000 * MS + 1, false }, { 9000 * MS, false } };
+
+	(void)state;
+	me->switches.page = NULL;
+	put(CA_LOG_ENTER, 1, T0);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		int64_t all = (int64_t)cases[i].wall;
+
+		open_experiment(me->last, CA_MILLION);
+		owes(me->last, NULL, 0);
+		me->last_cpu = ca_clock_thread_cpu() - 1000 * MS;
+		ca_ledger_accrue(me, me->last + cases[i].wall, NULL);
+		if (cases[i].scaled)
+			assert_in_range(me->owed, 1000 * MS, all - 1);
+		else
+			assert_int_equal(me->owed, all);
+		atomic_fetch_add(&s->experiment.seq, 1);
+	}
+}
+
 static void test_virtual_time(void **state)
 {
 	(void)state;
@@ -726,6 +752,7 @@ int main(void)
 		TEST(test_unpublished),
 		TEST(test_dead_writer),
 		TEST(test_no_switch_log),
+		TEST(test_no_switch_log_for_long),
 		TEST(test_virtual_time),
 		TEST(test_tell),
 		TEST(test_pay),

@@ -460,19 +460,41 @@ static void unannounced(void **state)
 }
 
 /* ---- the child of a fork -------------------------------------------------------------------------------- */
+static struct ca_thread *sibling;
+
+static void *live_once(void *unused)
+{
+	just_live(unused);
+	sibling = ca_self;
+	return NULL;
+}
+
 static void *forget(void *unused)
 {
 	struct ca_thread *t;
 
 	just_live(unused);
 	t = ca_self;
-	atomic_store(&t->readers, 1);
+	in_new_thread(live_once);
+	assert_ptr_not_equal(sibling, t);
+	/* as if both were alive when the parent forked */
+	for (unsigned i = 0; i < 2; i++) {
+		struct ca_thread *one = i ? sibling : t;
+
+		one->tick.backend = CA_BACKEND_PERF;
+		one->switches.page = switch_log[i];
+		atomic_store(&one->readers, 1);
+	}
 	atomic_store(&ca_rt.by_slot[3], t);
 	ca_thread_forget();
 	assert_null(ca_self);
-	assert_null(t->switches.page);
-	assert_int_equal(t->tick.backend, CA_BACKEND_AUTO);
-	assert_int_equal(atomic_load(&t->readers), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ca_thread *one = i ? sibling : t;
+
+		assert_null(one->switches.page);
+		assert_int_equal(one->tick.backend, CA_BACKEND_AUTO);
+		assert_int_equal(atomic_load(&one->readers), 0);
+	}
 	assert_ptr_equal(ca_patch_counters, ca_patch_nobody);
 	assert_null(atomic_load(&ca_rt.by_slot[0]));
 	assert_null(atomic_load(&ca_rt.by_slot[3]));

@@ -2,6 +2,7 @@
  * libraries that come and go; without process_vm_readv. */
 #include "tests/unit/sampler_fixture.h"
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -198,6 +199,45 @@ static void test_index(void **state)
 	assert_ptr_equal(ca_modules_index(loaded), index);
 }
 
+/* The headers of a file lie in what is mapped of it: what follows in memory is somebody else's,
+ * whatever it looks like. */
+static void test_headers_outside(void **state)
+{
+	static const unsigned at[] = { 64, 4096 - 2 * sizeof(Elf64_Phdr), 4096 - sizeof(Elf64_Phdr), 4096, 8192 };
+	const Elf64_Phdr load = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 4096, .p_memsz = 4096 };
+	char *memory = mmap(NULL, 4 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	for (unsigned i = 0; i < CA_COUNT(at); i++) {
+		Elf64_Ehdr e = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
+				 .e_phoff = at[i], .e_phentsize = sizeof load, .e_phnum = 2 };
+		char name[16];
+		int fd;
+
+		snprintf(name, sizeof name, "image%u", i);
+		fd = open(fixture_path(name), O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+		assert_int_equal(ftruncate(fd, 4096), 0);
+		/* the page behind it, where the headers would go on */
+		assert_ptr_equal(mmap(memory + 4096, 8192, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), memory + 4096);
+		assert_ptr_equal(mmap(memory, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0), memory);
+		memcpy(memory, &e, sizeof e);
+		for (unsigned k = 0; k < 2; k++)
+			memcpy(memory + at[i] + k * sizeof load, &load, sizeof load);
+		assert_int_equal(mprotect(memory, 4096, PROT_READ | PROT_EXEC), 0);
+		close(fd);
+		ca_modules_scan(session);
+		if (i < 2)
+			assert_non_null(ca_modules_find(session, (uintptr_t)memory));
+		else
+			assert_null(ca_modules_find(session, (uintptr_t)memory));
+		assert_int_equal(mprotect(memory, 4096, PROT_NONE), 0);
+	}
+	munmap(memory, 4 * 4096);
+	ca_modules_scan(session);
+}
+
 static void test_mapping(void **state)
 {
 	char *at = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -256,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_comes_and_goes),
 		cmocka_unit_test(test_index),
 		cmocka_unit_test(test_mapping),
+		cmocka_unit_test(test_headers_outside), /* last: no index can be made of its files */
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);
