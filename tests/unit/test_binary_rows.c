@@ -1,5 +1,8 @@
 /* Unwind rows against libdw's own reading of call frame information, for every row of this
- * test, of the libraries that it has loaded, and of code with unusual frames. */
+ * test, of the libraries that it has loaded, and of code with unusual frames; and those of
+ * instructions that compilers seldom or never write, and of damaged ones. */
+#include "binary/cfi.h"
+#include "binary/table.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -241,6 +244,136 @@ static void test_debug_frame(void **state)
 	ca_index_close(index);
 }
 
+/* ---- instructions one by one ------------------------------------------------------------*/
+enum { RBX = 3, FP = 6, R10 = 10, RA = 16, END = 1000 };
+#define ADVANCE(n) (DW_CFA_advance_loc | (n))
+#define OFFSET(reg, n) (DW_CFA_offset | (reg)), (n)
+#define RESTORE(reg) (DW_CFA_restore | (reg))
+/* The CFA lies at reg - 16, the frame pointer at reg + n. */
+#define CFA_BY(reg, op) DW_CFA_def_cfa_expression, 3, DW_OP_breg0 + (reg), 0x70, (op)
+#define FP_BY(reg, n) DW_CFA_expression, FP, 2, DW_OP_breg0 + (reg), (n)
+
+#define ROW(at, kind_, cfa, fp) { (at), (cfa), (fp), CA_UNWIND_##kind_, 0, -8 }
+#define FIRST ROW(0, SP, 8, 0) /* as behind a call */
+#define SAVED(at, fp) ROW(at, SP, 8, fp)
+#define UNKNOWN(at) { (at), 0, 0, CA_UNWIND_NONE, 0, 0 }
+
+static const struct program {
+	const char *what;
+	uint8_t code[24];
+	size_t n;
+	struct ca_unwind_row row[5];
+	size_t rows;
+	bool damaged;
+} programs[] = {
+#define COUNT_OF(type, ...) (sizeof((type[]){ __VA_ARGS__ }) / sizeof(type))
+#define RUN(what_, ...) .what = (what_), .code = { __VA_ARGS__ }, .n = COUNT_OF(uint8_t, __VA_ARGS__)
+#define ROWS(...) .row = { __VA_ARGS__ }, .rows = COUNT_OF(struct ca_unwind_row, __VA_ARGS__)
+	{ RUN("nothing", DW_CFA_nop), ROWS(FIRST) },
+	{ RUN("push and move", ADVANCE(1), DW_CFA_def_cfa_offset, 16, OFFSET(FP, 2), ADVANCE(3),
+	      DW_CFA_def_cfa_register, FP, ADVANCE(10), DW_CFA_def_cfa, 7, 8),
+	  ROWS(FIRST, ROW(1, SP, 16, -16), ROW(4, FP, 16, -16), SAVED(14, -16)) },
+	{ RUN("advances", DW_CFA_advance_loc1, 200, OFFSET(FP, 2), DW_CFA_advance_loc2, 44, 1,
+	      OFFSET(FP, 3), DW_CFA_advance_loc4, 44, 1, 0, 0, OFFSET(FP, 4)),
+	  ROWS(FIRST, SAVED(200, -16), SAVED(500, -24), SAVED(800, -32)) },
+	{ RUN("no advance", ADVANCE(0), OFFSET(FP, 2), ADVANCE(5), DW_CFA_GNU_args_size, 0x90, 1),
+	  ROWS(SAVED(0, -16), SAVED(5, -16)) },
+	{ RUN("set_loc", DW_CFA_set_loc, 9, 0x10, 0, 0, 0, 0, 0, 0, OFFSET(FP, 2)),
+	  ROWS(FIRST, SAVED(9, -16)) },
+	/* the saved frame pointer */
+	{ RUN("same value", OFFSET(FP, 2), ADVANCE(1), DW_CFA_same_value, FP),
+	  ROWS(SAVED(0, -16), SAVED(1, 0)) },
+	{ RUN("undefined", OFFSET(FP, 2), ADVANCE(1), DW_CFA_undefined, FP),
+	  ROWS(SAVED(0, -16), SAVED(1, 0)) },
+	{ RUN("restored", OFFSET(FP, 2), ADVANCE(1), RESTORE(FP)), ROWS(SAVED(0, -16), SAVED(1, 0)) },
+	{ RUN("restored, extended", OFFSET(FP, 2), ADVANCE(1), DW_CFA_restore_extended, FP),
+	  ROWS(SAVED(0, -16), SAVED(1, 0)) },
+	{ RUN("offset, extended", DW_CFA_offset_extended, FP, 3), ROWS(SAVED(0, -24)) },
+	{ RUN("with a sign", DW_CFA_offset_extended_sf, FP, 0x7d), ROWS(SAVED(0, 24)) },
+	{ RUN("the other way", DW_CFA_GNU_negative_offset_extended, FP, 3), ROWS(SAVED(0, 24)) },
+	{ RUN("in a register", DW_CFA_register, FP, RBX), ROWS(UNKNOWN(0)) },
+	{ RUN("as a value", DW_CFA_val_offset, FP, 2), ROWS(UNKNOWN(0)) },
+	{ RUN("as a value with a sign", DW_CFA_val_offset_sf, FP, 0x7d), ROWS(UNKNOWN(0)) },
+	{ RUN("as an expression's value", DW_CFA_val_expression, FP, 2, DW_OP_breg0 + FP, 0),
+	  ROWS(UNKNOWN(0)) },
+	{ RUN("by an expression", FP_BY(FP, 0)), ROWS(UNKNOWN(0)) },
+	{ RUN("at the CFA itself", OFFSET(FP, 0)), ROWS(UNKNOWN(0)) },
+	{ RUN("far", DW_CFA_offset_extended, FP, 0x81, 0x20), ROWS(UNKNOWN(0)) },
+	{ RUN("a register that nobody follows", OFFSET(RBX, 3), DW_CFA_register, RBX, R10,
+	      DW_CFA_same_value, RBX, DW_CFA_undefined, RBX),
+	  ROWS(FIRST) },
+	/* the return address */
+	{ RUN("outermost", ADVANCE(1), DW_CFA_undefined, RA),
+	  ROWS(FIRST, { 1, 0, 0, CA_UNWIND_NONE, 1, 0 }) },
+	{ RUN("not saved", DW_CFA_same_value, RA, ADVANCE(1), DW_CFA_restore_extended, RA),
+	  ROWS(UNKNOWN(0), SAVED(1, 0)) },
+	{ RUN("returns to a register", DW_CFA_register, RA, RBX), ROWS(UNKNOWN(0)) },
+	{ RUN("elsewhere", OFFSET(RA, 2)), ROWS({ 0, 8, 0, CA_UNWIND_SP, 0, -16 }) },
+	/* the CFA */
+	{ RUN("of another register", DW_CFA_def_cfa, R10, 24),
+	  ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, -8 }) },
+	{ RUN("of none", DW_CFA_def_cfa, RA, 24), ROWS(UNKNOWN(0)) },
+	{ RUN("factored", DW_CFA_def_cfa_sf, FP, 0x7d, ADVANCE(1), DW_CFA_def_cfa_offset_sf, 0x7e),
+	  ROWS(ROW(0, FP, 24, 0), ROW(1, FP, 16, 0)) },
+	{ RUN("large", DW_CFA_def_cfa_offset, 0x80, 0x80, 4, ADVANCE(1), DW_CFA_def_cfa_offset, 0x81,
+	      0x80, 4),
+	  ROWS(ROW(0, SP8, 8192, 0), UNKNOWN(1)) },
+	{ RUN("realigned", CFA_BY(FP, DW_OP_deref), FP_BY(FP, 0)), ROWS(ROW(0, DEREF, -16, 0)) },
+	{ RUN("fp beside it", CFA_BY(FP, DW_OP_deref), FP_BY(FP, 8)), ROWS(ROW(0, DEREF, -16, 8)) },
+	{ RUN("fp lost", CFA_BY(FP, DW_OP_deref)), ROWS(UNKNOWN(0)) },
+	{ RUN("fp by another", CFA_BY(FP, DW_OP_deref), FP_BY(RBX, 0)), ROWS(UNKNOWN(0)) },
+	{ RUN("CFA by another", CFA_BY(RBX, DW_OP_deref), FP_BY(FP, 0)), ROWS(UNKNOWN(0)) },
+	{ RUN("not what lies there", CFA_BY(FP, DW_OP_neg), FP_BY(FP, 0)), ROWS(UNKNOWN(0)) },
+	{ RUN("and something more", DW_CFA_def_cfa_expression, 4, DW_OP_breg0 + FP, 0x70, DW_OP_deref,
+	      DW_OP_neg, FP_BY(FP, 0)),
+	  ROWS(UNKNOWN(0)) },
+	{ RUN("an empty one", DW_CFA_def_cfa_expression, 0), ROWS(UNKNOWN(0)) },
+	/* a state that comes back */
+	{ RUN("remembered", OFFSET(FP, 2), DW_CFA_remember_state, ADVANCE(1), DW_CFA_def_cfa, FP, 32,
+	      RESTORE(FP), ADVANCE(1), DW_CFA_restore_state),
+	  ROWS(SAVED(0, -16), ROW(1, FP, 32, 0), SAVED(2, -16)) },
+	/* damaged: what was good stays, what follows is unknown */
+	{ RUN("never remembered", ADVANCE(4), DW_CFA_restore_state), ROWS(FIRST, UNKNOWN(1)), true },
+	{ RUN("no such instruction", ADVANCE(4), 0x3b), ROWS(FIRST, UNKNOWN(1)), true },
+	{ RUN("torn", ADVANCE(4), DW_CFA_def_cfa, FP), ROWS(FIRST, UNKNOWN(1)), true },
+	{ RUN("a block beyond the end", DW_CFA_expression, FP, 3, 1, 2), ROWS(UNKNOWN(0)), true },
+	{ RUN("beyond the function", DW_CFA_advance_loc2, 0xe9, 3), ROWS(UNKNOWN(0)), true },
+	{ RUN("backwards", ADVANCE(8), OFFSET(FP, 2), DW_CFA_set_loc, 7, 0x10, 0, 0, 0, 0, 0, 0),
+	  ROWS(FIRST, UNKNOWN(1)), true },
+};
+
+static void test_instructions(void **state)
+{
+	static const uint8_t entry[] = { DW_CFA_def_cfa, 7, 8, OFFSET(RA, 1) };
+	static const struct ca_cfi_place place = { .base = 0x1000 };
+	const struct ca_cie cie = { .code = { entry, entry + sizeof entry, false }, .code_factor = 1,
+				    .data_factor = -8, .ra_column = RA };
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(programs); i++) {
+		const struct program *p = &programs[i];
+		struct ca_fde fde = { .low = 0, .high = END, .code = { p->code, p->code + p->n, false } };
+		struct ca_vec rows = { .size = sizeof(struct ca_unwind_row) };
+
+		if (ca_cfi_run(&fde, &cie, &place, &rows) == p->damaged)
+			fail_msg("%s: %s", p->what, p->damaged ? "taken" : "refused");
+		if (rows.n != p->rows)
+			fail_msg("%s: %zu rows", p->what, rows.n);
+		for (size_t k = 0; k < rows.n; k++) {
+			const struct ca_unwind_row *row = (const struct ca_unwind_row *)rows.at + k;
+			const struct ca_unwind_row *wanted = &p->row[k];
+
+			if (row->address != wanted->address || row->kind != wanted->kind || row->reg != wanted->reg ||
+			    row->cfa_offset != wanted->cfa_offset || row->fp_offset != wanted->fp_offset ||
+			    row->ra_offset != wanted->ra_offset)
+				fail_msg("%s, row %zu: %u: kind %d reg %d cfa %d fp %d ra %d", p->what, k,
+					 row->address, row->kind, row->reg, row->cfa_offset, row->fp_offset,
+					 row->ra_offset);
+		}
+		ca_vec_free(&rows);
+	}
+}
+
 /* The look-up against a plain search, also where no row is. */
 static void test_find_row(void **state)
 {
@@ -267,7 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_this_program),   cmocka_unit_test(test_loaded_libraries),
 		cmocka_unit_test(test_unusual_frames), cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_find_row),
+		cmocka_unit_test(test_find_row),       cmocka_unit_test(test_instructions),
 	};
 
 	elf_version(EV_CURRENT);
