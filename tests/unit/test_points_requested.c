@@ -219,12 +219,81 @@ static void cold_lines(void **state)
 	ca_index_close(index);
 }
 
+/* All names that mean a function, and those that nearly do. */
+static void functions(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t places;
+	} cases[] = {
+		{ "work", 1 },	     { "work(int)", 1 }, { "work(char)", 0 },  { "_Z4worki", 1 }, { "wor", 0 },
+		{ "orker", 0 },	     { "worker", 1 },	 { "ns::work", 1 },    { "s::work", 0 },  { "ns", 0 },
+		{ "twice", 2 },	     { "twice<int>", 1 }, { "twice<long>", 1 }, { "int", 0 },	  { "plain", 1 },
+		{ "pla", 0 },	     { "(anonymous namespace)::hidden", 1 },
+	};
+	struct ca_index *index;
+	size_t cold;
+
+	(void)state;
+	fixture_write("names.cc", "#define KEEP __attribute__((noinline, noclone, used))\n"
+				  "KEEP int work(int x) { return x + 1; }\n"
+				  "KEEP int worker(int x) { return x + 2; }\n"
+				  "namespace ns { KEEP int work(int x) { return x + 3; } }\n"
+				  "namespace { KEEP int hidden(int x) { return x + 4; } }\n"
+				  "template <class T> KEEP T twice(T x) { return x + x; }\n"
+				  "extern \"C\" KEEP int plain(int x) { return x + 5; }\n"
+				  "int main(int c, char **) { return work(c) + worker(c) + ns::work(c) + hidden(c) + "
+				  "twice<int>(c) + (int)twice<long>(c) + plain(c); }\n");
+	assert_int_equal(fixture_run("%s -g -O1 -o cold names.cc", fixture_cxx()), 0);
+	index = fixture_open("cold", CA_INDEX_FULL);
+	assert_non_null(index);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		size_t n = count_places(cases[i].name, index, &cold);
+
+		if (n != cases[i].places)
+			fail_msg("%s: %zu places", cases[i].name, n);
+	}
+	ca_index_close(index);
+}
+
+/* Lines of code that belongs to no function that is known: as written by hand, and stripped. */
+static void lines_of_nobody(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t places;
+	} cases[] = { { "nobody.s:2", 1 }, { "nobody.s:3", 1 }, { "nobody.s:4", 1 }, { "nobody.s:6", 0 } };
+	struct ca_index_function f;
+	struct ca_index *index;
+	size_t cold;
+
+	(void)state;
+	fixture_write("nobody.s", ".text\nnop\nincl %eax\nret\n.section .note.GNU-stack,\"\",@progbits\n");
+	assert_int_equal(fixture_run("%s -g -nostdlib -static -Wl,-e,0 -o cold nobody.s 2>log", fixture_cc()), 0);
+	index = fixture_open("cold", CA_INDEX_FULL);
+	assert_non_null(index);
+	assert_true(ca_index_lines(index) > 0);
+	for (size_t i = 0; i < ca_index_lines(index); i++) {
+		struct ca_index_line line;
+
+		ca_index_line_at(index, i, &line);
+		assert_false(ca_index_find_function(index, line.low, &f));
+	}
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		size_t n = count_places(cases[i].name, index, &cold);
+
+		if (n != cases[i].places)
+			fail_msg("%s: %zu places", cases[i].name, n);
+	}
+	ca_index_close(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(mistakes), cmocka_unit_test(binaries),
 		cmocka_unit_test(files), cmocka_unit_test(lists),    cmocka_unit_test(rows),
-		cmocka_unit_test(cold_lines),
+		cmocka_unit_test(cold_lines), cmocka_unit_test(functions), cmocka_unit_test(lines_of_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);
