@@ -139,6 +139,33 @@ static void test_take(void **state)
 	ca_catalog_fini(&catalog);
 }
 
+/* More places than there is room for at first: each is known again, and counts once a sample. */
+static void test_many_places(void **state)
+{
+	enum { PLACES = 20000 };
+	ca_place busy = in_function(APP, "work", 0), place;
+	struct ca_catalog catalog = { 0 };
+	struct ca_regions *regions;
+
+	(void)state;
+	assert_int_equal(ca_regions_new(&regions, CA_MODE_FUNCTION, scope, objects, &catalog, NULL), CA_OK);
+	for (unsigned round = 1; round <= 2; round++) {
+		for (unsigned i = 0; i < PLACES; i++) {
+			ca_place frame[] = { CA_PLACE(APP, UINT64_C(0x1000000) + i), busy };
+
+			assert_true(ca_regions_count(regions, frame, 2, 1));
+			assert_false(ca_regions_count(regions, frame, 1, 1));
+		}
+		assert_int_equal(ca_regions_samples(regions, 1), round * PLACES);
+	}
+	place = in_function(APP, "begins", 0);
+	assert_true(ca_regions_count(regions, &place, 1, 3));
+	assert_int_equal(catalog.regions, 2);
+	assert_int_equal(ca_regions_samples(regions, 2), 3);
+	ca_regions_free(regions);
+	ca_catalog_fini(&catalog);
+}
+
 static void test_take_fails(void **state)
 {
 	(void)state;
@@ -238,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_many_places),
 		cmocka_unit_test(test_take_fails),
 		cmocka_unit_test(test_same_name),
 		cmocka_unit_test(test_two_loops),

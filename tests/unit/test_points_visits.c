@@ -6,6 +6,7 @@
 #include "tests/unit/unit.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SLOTS = 3 };
 
@@ -206,6 +207,46 @@ static void test_watched(void **state)
 	assert_float_equal(out[0].in_flight, 1.25, 1e-9);
 }
 
+static unsigned naps;
+static void (*while_asleep)(void);
+
+/* Where the reader waits for a thread that is in the middle of a visit. */
+int usleep(useconds_t us)
+{
+	(void)us;
+	naps++;
+	if (while_asleep)
+		while_asleep();
+	return 0;
+}
+
+static void end_visit(void)
+{
+	atomic_fetch_add(&session->slot[1].stamp[0], 500);
+	atomic_fetch_add(&session->slot[1].stamping, 1);
+	while_asleep = NULL;
+}
+
+/* A thread has counted its visit, and is about to add the time. */
+static void test_while_stamping(void **state)
+{
+	struct ca_visits_now now;
+
+	(void)state;
+	add_point(CA_POINT_BEGIN, "item");
+	stamp(0, 0, 100);
+	atomic_fetch_add(&session->slot[1].stamping, 1);
+	visit(1, 0, 1);
+	while_asleep = end_visit;
+	naps = 0;
+	ca_visits_read(session, &now);
+	assert_int_equal(naps, 1);
+	assert_int_equal(now.total[0], 2);
+	assert_int_equal(now.stamp[0], 600);
+	ca_visits_read(session, &now);
+	assert_int_equal(naps, 1);
+}
+
 static void test_no_end(void **state)
 {
 	struct ca_visits_now a, b;
@@ -234,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_new_point, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stamps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_watched, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_while_stamping, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_end, set_up, tear_down),
 	};
 

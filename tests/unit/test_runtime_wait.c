@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 /* ---- what stands in -------------------------------------------------------------------------------- */
 static unsigned paid, waited_on, looks, unheld, late_calls;
@@ -57,6 +58,18 @@ struct ca_thread *ca_thread_late(void)
 {
 	late_calls++;
 	return late;
+}
+
+/* While this is not 0 no time passes. */
+static uint64_t stands_still;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (!stands_still)
+		return (int)syscall(SYS_clock_gettime, clock, now);
+	now->tv_sec = (time_t)(stands_still / CA_NS_PER_S);
+	now->tv_nsec = (long)(stands_still % CA_NS_PER_S);
+	return 0;
 }
 
 /* ---- helpers ---------------------------------------------------------------------------------------- */
@@ -371,6 +384,33 @@ static void sleeps_in_s(void **state)
 	assert_int_equal(me->sleep_for, 0);
 }
 
+/* A sleep of a ms in S, and when it ends: what the kernel adds is none of S, but nothing is added
+ * to one that ends on time. */
+static void sleeps_end(void **state)
+{
+	static const struct {
+		uint64_t took, entries;
+	} cases[] = { { 0, 1 }, { 999999, 1 }, { 1000000, 1 }, { 1000001, 3 }, { 5000000, 3 } };
+
+	(void)state;
+	open_experiment();
+	enter_s();
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_waiting w;
+		uint64_t before;
+
+		stands_still = ca_clock_now();
+		ca_wait_sleep(1000000);
+		w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+		before = entries();
+		stands_still += cases[i].took;
+		ca_wait_end(&w);
+		assert_int_equal(entries() - before, cases[i].entries);
+		assert_int_equal(rt_logged(entries() - 1, CA_LOG_ON, 0)->time, stands_still);
+		stands_still = 0;
+	}
+}
+
 static void kinds_by_descriptor(void **state)
 {
 	struct ca_waiting w;
@@ -506,6 +546,7 @@ int main(void)
 		TEST(waits_while_another_is_in_s),
 		TEST(waits_in_s),
 		TEST(sleeps_in_s),
+		TEST(sleeps_end),
 		TEST(kinds_by_descriptor),
 		TEST(calls_that_are_s),
 		TEST(told),
