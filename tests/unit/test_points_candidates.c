@@ -110,6 +110,31 @@ static void test_queue(void **state)
 	assert_int_equal(in->group, out->group);
 }
 
+/* A second one is kept if it covers enough that the first does not: 15 % of all samples. */
+static void test_second_choice(void **state)
+{
+	static const struct {
+		unsigned from, to;
+		size_t chosen;
+	} cases[] = { { 300, 360, 2 }, { 300, 359, 1 }, { 260, 360, 2 }, { 260, 359, 1 },
+		      { 240, 360, 2 }, { 239, 360, 1 } }; /* ... and half of what it covers at least */
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_candidate *first, *second;
+		const char *name;
+
+		set_up(state);
+		first = add("first", true, 1, 0, 300);
+		second = add("second", true, 1, cases[i].from, cases[i].to);
+		passes(first, 50, 0.02);
+		goes_with(second, first, 1);
+		if (judge(&name) != cases[i].chosen)
+			fail_msg("%u to %u: %s", cases[i].from, cases[i].to,
+				 cases[i].chosen == 1 ? "chosen" : "not chosen");
+		assert_string_equal(name, "first");
+	}
+}
+
 /* What spins comes in lumps, what polls goes on while the rest does not, a timer covers nothing. */
 static void test_bad_ones(void **state)
 {
@@ -339,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nested, set_up),
 		cmocka_unit_test_setup(test_function_first, set_up),
 		cmocka_unit_test_setup(test_queue, set_up),
+		cmocka_unit_test_setup(test_second_choice, set_up),
 		cmocka_unit_test_setup(test_bad_ones, set_up),
 		cmocka_unit_test_setup(test_stops, set_up),
 		cmocka_unit_test_setup(test_rare, set_up),

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* A string that may be written, as the structures want it. */
 #define TEXT(s) (char[]){ s }
@@ -285,6 +287,44 @@ static void test_table(void **state)
 	assert_non_null(strstr(printed(&profile, 100), "\nNo result: "));
 }
 
+/* As terminals and pipes may: a few bytes at a time, and then no more. */
+static size_t taken_at_once = SIZE_MAX, taken_in_all = SIZE_MAX;
+
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+	if (taken_in_all < n)
+		n = taken_in_all;
+	if (taken_at_once < n)
+		n = taken_at_once;
+	if (taken_in_all != SIZE_MAX)
+		taken_in_all -= n;
+	return syscall(SYS_write, fd, bytes, n);
+}
+
+static void test_pieces(void **state)
+{
+	struct ca_region region = { .name = TEXT("work"), .file = TEXT(""), .function = TEXT(""),
+				    .binary = TEXT("/bin/app") };
+	struct ca_cell cell = { .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 };
+	struct ca_curve curve = { .cells = 1, .experiments = 12 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = &cell } };
+	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
+	struct ca_profile profile = { .row = &row, .rows = 1,
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+	char whole[4096];
+
+	(void)state;
+	snprintf(whole, sizeof whole, "%s", printed(&profile, 100));
+	assert_true(strlen(whole) > 50);
+	for (taken_at_once = 1; taken_at_once < 100; taken_at_once += 7)
+		assert_string_equal(printed(&profile, 100), whole);
+	taken_at_once = 10;
+	taken_in_all = 25;
+	whole[25] = '\0';
+	assert_string_equal(printed(&profile, 100), whole);
+	taken_at_once = taken_in_all = SIZE_MAX;
+}
+
 /* Where there is no room for all speedups, those next to round ones: each once, in order. */
 static void test_columns(void **state)
 {
@@ -333,7 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_regions), cmocka_unit_test(test_points),    cmocka_unit_test(test_count),
 		cmocka_unit_test(test_reasons), cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,12 +106,68 @@ static void test_coz(void **state)
 	ca_catalog_fini(&profile.catalog);
 }
 
+/* The objects of "regions", in the order of rows. */
+static void test_regions_json(void **state)
+{
+	static const struct {
+		const char *key, *text[2];
+	} wanted[] = {
+		{ "name", { "f(int)", "a.c:3" } },
+		{ "kind", { "function", "line" } },
+		{ "file", { "/src/b.c", "/src/a.c" } },
+		{ "function", { "f(int)", "main" } },
+		{ "binary", { "/bin/app", "/lib/liba.so" } },
+		{ "verdict", { "worth it", "not worth it" } },
+	};
+	struct ca_region region[] = {
+		{ .kind = CA_REGION_FUNCTION, .name = TEXT("f(int)"), .file = TEXT("/src/b.c"), .function = TEXT("f(int)"),
+		  .binary = TEXT("/bin/app"), .line = 9 },
+		{ .kind = CA_REGION_LINE, .name = TEXT("a.c:3"), .file = TEXT("/src/a.c"), .function = TEXT("main"),
+		  .binary = TEXT("/lib/liba.so"), .line = 3 },
+	};
+	struct ca_profile_point point[] = { { .name = TEXT("done"), .kind = 't' }, { .name = TEXT("job"), .kind = 'l' } };
+	struct ca_curve curve = { .experiments = 5 };
+	struct ca_profile_row row[] = {
+		{ &region[0], &point[0], &curve, CA_VERDICT_WORTH, 25 },
+		{ &region[1], &point[0], &curve, CA_VERDICT_NOT_WORTH, 50 },
+		{ &region[0], &point[1], &curve, CA_VERDICT_NOT_ENOUGH, 25 },
+	};
+	static const size_t points[] = { 2, 1 }, lines[] = { 9, 3 };
+	struct ca_profile profile = { .point = point, .points = 2, .row = row, .rows = 3 };
+	struct json_object *object, *regions;
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	(void)state;
+	assert_true(ca_profile_write_json(&profile, file));
+	fclose(file);
+	object = json_tokener_parse(text);
+	regions = ca_results_json_get(object, "regions");
+	assert_int_equal(json_object_array_length(regions), 2);
+	for (size_t i = 0; i < 2; i++) {
+		struct json_object *one = json_object_array_get_idx(regions, i);
+
+		for (size_t k = 0; k < CA_COUNT(wanted); k++)
+			assert_string_equal(ca_results_json_string(one, wanted[k].key), wanted[k].text[i]);
+		assert_int_equal(ca_results_json_u64(one, "line"), lines[i]);
+		assert_int_equal(json_object_array_length(ca_results_json_get(one, "progress")), points[i]);
+	}
+	json_object_put(object);
+	free(text);
+	file = fopen("/dev/full", "w");
+	setbuf(file, NULL);
+	assert_false(ca_profile_write_json(&profile, file));
+	fclose(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_coz),
+		cmocka_unit_test(test_regions_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
