@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
+#include <dirent.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -570,8 +571,21 @@ static void test_missing_dwo(void **state)
 	ca_index_close(index);
 }
 
+static unsigned descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
 static void test_package(void **state)
 {
+	unsigned open_before = descriptors();
 	struct ca_index *index;
 
 	(void)state;
@@ -598,6 +612,8 @@ static void test_package(void **state)
 		assert_int_equal(fixture_run("mv away/*.dwo ."), 0);
 		check_dwarf(index, fixture_path(name), 10);
 		ca_index_close(index);
+		/* there may be thousands of units in a package */
+		assert_int_equal(descriptors(), open_before);
 	}
 }
 

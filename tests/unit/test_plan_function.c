@@ -536,11 +536,54 @@ static void test_refused(void **state)
 	assert_null(plan);
 }
 
+/* A file that ends with its code, without sections: as from a packer, or a dump. And one whose
+ * code would end behind it. */
+static void test_end_of_file(void **state)
+{
+	static const uint8_t code[] = { 0x90, 0xc3 };
+	struct {
+		Elf64_Ehdr e;
+		Elf64_Phdr ph;
+		uint8_t code[sizeof code];
+	} file = {
+		.e = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		       .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+		       .e_phoff = sizeof(Elf64_Ehdr), .e_ehsize = sizeof(Elf64_Ehdr),
+		       .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 },
+		.ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+			.p_vaddr = 0x400000, .p_filesz = sizeof code, .p_memsz = sizeof code, .p_align = 1 },
+	};
+	char path[] = "/tmp/ca-plan-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	memcpy(file.code, code, sizeof code);
+	for (int more = -1; more <= 1; more++) {
+		size_t size = offsetof(__typeof__(file), code) + sizeof code;
+		uint64_t low, high;
+		struct ca_text *text;
+		const uint8_t *bytes;
+		struct ca_insn insn;
+
+		file.ph.p_filesz = file.ph.p_memsz = (uint64_t)((int)sizeof code + more);
+		assert_int_equal(pwrite(fd, &file, size, 0), (ssize_t)size);
+		assert_int_equal(ca_text_open(&text, path, NULL), CA_OK);
+		assert_int_equal(ca_text_part(text, 0, &low, &high, &bytes), more <= 0);
+		assert_int_equal(ca_text_decode(text, 0x400000, &insn), more <= 0);
+		assert_int_equal(ca_text_decode(text, 0x400001, &insn), more == 0);
+		ca_text_close(text);
+	}
+	close(fd);
+	unlink(path);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_binaries),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_end_of_file),
 	};
 
 	(void)argc;

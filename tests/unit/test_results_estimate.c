@@ -304,6 +304,65 @@ static void test_own_zeros(void **state)
 	ca_estimates_fini(&e);
 }
 
+/* Experiments with two regions, in which nothing is gained: every other one at 0 %, with a scatter
+ * of 1 %, the same in both, and levels that lie `apart` from each other (logarithm). */
+static struct ca_estimates two_levels(size_t first, size_t second, double apart)
+{
+	static struct ca_observation list[400];
+	struct ca_estimate_options options = { .seed = 7 };
+	struct ca_estimates e;
+	size_t n = 0;
+
+	for (size_t i = 0; i < 2 * first; i++)
+		for (uint32_t region = 1; region <= 2; region++) {
+			double off = 0.01 * (i / 2 % 2 ? 1 : -1) * (i / 4 % 2 ? 0.7 : 1.3);
+			double period = exp(off + (region == 1 ? 0 : apart));
+
+			if (region == 1 || i < 2 * second) {
+				list[n] = at(region, i % 2 ? 500000 : 0, 1, (double)n, 1, 1000 / period);
+				n++;
+			}
+		}
+	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
+	return e;
+}
+
+/* From three zeros on a region has a level of its own; with fewer it is compared with the others,
+ * however far off it lies. */
+static void test_few_own_zeros(void **state)
+{
+	static const struct {
+		size_t zeros;
+		bool own;
+	} cases[] = { { 1, false }, { 2, false }, { 3, true }, { 4, true }, { 7, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct ca_estimates e = two_levels(40, cases[i].zeros, 0.03);
+		double effect = find(&e, 2, 500000)->effect;
+
+		if (cases[i].own ? effect < -1 : effect > -1.5)
+			fail_msg("%zu zeros: %g", cases[i].zeros, effect);
+		ca_estimates_fini(&e);
+	}
+}
+
+/* How much of a difference is taken for real: of two regions that know their levels equally well
+ * DerSimonian and Laird's estimate leaves variance / difference of it. */
+static void test_levels(void **state)
+{
+	(void)state;
+	for (double apart = 0.008; apart < 0.0165; apart += 0.002) {
+		struct ca_estimates e = two_levels(16, 16, apart);
+		double variance = e.noise * e.noise / 16;
+
+		assert_int_equal(e.baseline, CA_BASELINE_ALL);
+		assert_true(apart * apart / 2 > 2 * variance); /* else it is no difference */
+		assert_near(find(&e, 2, 0)->effect / (-100 * variance / apart), 1, 0.12);
+		ca_estimates_fini(&e);
+	}
+}
+
 /* A rare point that some experiments do not pass at all: their time counts. */
 static void test_no_visits(void **state)
 {
@@ -351,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exact),     cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_outliers),  cmocka_unit_test(test_own_zeros),
+		cmocka_unit_test(test_few_own_zeros), cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_no_visits), cmocka_unit_test(test_degenerate),
 		cmocka_unit_test(test_coverage),
 	};

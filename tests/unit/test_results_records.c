@@ -133,6 +133,53 @@ static void test_round_trip(void **state)
 	ca_profile_free(profile);
 }
 
+/* Of each kind of point, as the file has it and as it comes back. */
+static void test_kinds(void **state)
+{
+	static const struct {
+		int kind;
+		const char *text;
+		char letter;
+	} cases[] = { { 0, "end-to-end", 'e' }, { CA_POINT_THROUGHPUT, "throughput", 't' }, { CA_POINT_BEGIN, "latency", 'l' },
+		      { CA_POINT_END, "latency", 'l' } };
+	struct ca_visits visits[CA_COUNT(cases)] = { { 0 } };
+	struct ca_experiment_record record = { .index = 1, .region = 1, .end = 1000000000, .visit_count = CA_COUNT(cases),
+					       .visits = visits };
+	struct ca_results *results;
+	struct ca_profile *profile;
+	char path[128], text[8192];
+	const char *at;
+	FILE *file;
+
+	(void)state;
+	for (uint32_t i = 0; i < CA_COUNT(cases); i++) {
+		char name[8];
+
+		snprintf(name, sizeof name, "p%u", i);
+		assert_non_null(ca_catalog_add_point(&catalog, 10 + i, cases[i].kind, name));
+		visits[i] = (struct ca_visits){ .point = 10 + i, .delta = 5, .arrivals = 6, .in_flight = 1.5 };
+	}
+	results = open_run(1);
+	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+	assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
+	path_of(path, 1);
+	file = fopen(path, "r");
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	profile = load();
+	assert_int_equal(profile->points, CA_COUNT(cases));
+	at = strstr(text, "\"progress\":");
+	assert_non_null(at);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		at = strstr(at, "\"kind\":");
+		assert_non_null(at);
+		at += strcspn(at + 7, "\"") + 8;
+		assert_int_equal(strncmp(at, cases[i].text, strlen(cases[i].text)), 0);
+		assert_int_equal(profile->point[i].kind, cases[i].letter);
+	}
+	ca_profile_free(profile);
+}
+
 /* A driver killed while it writes: the file may end anywhere. Whatever the place, all whole
  * records are there and nothing else. */
 static void test_torn(void **state)
@@ -449,6 +496,65 @@ static void test_cut(void **state)
 	ca_profile_free(profile);
 }
 
+/* `n` experiments with a region, at 50 %, in which it is `gain` % faster, give or take `off`. */
+static void put_region(struct ca_results *results, uint32_t region, uint32_t n, double gain, double off)
+{
+	static uint32_t index;
+
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		double here = i % 2 ? 1 / (1 - (gain + (i % 4 == 1 ? off : -off)) / 100) : i % 4 ? 1.0005 : 0.9995;
+		struct ca_visits visits = { .point = 0, .delta = (uint64_t)(1e5 * here) };
+		struct ca_experiment_record record = {
+			.index = ++index,
+			.region = region,
+			.speedup = i % 2 ? 500000 : 0,
+			.start = index * UINT64_C(1100000000),
+			.end = index * UINT64_C(1100000000) + 1000000000,
+			.visit_count = 1,
+			.visits = &visits,
+		};
+
+		assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+	}
+}
+
+/* The best guess first, but of those that are not worth it the one that is surely best. */
+static void test_ranks(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t n;
+		double gain, off;
+		enum ca_verdict verdict;
+	} wanted[] = {
+		{ "large", 8, 24, 6, CA_VERDICT_WORTH },
+		{ "sure", 40, 20, 0.1, CA_VERDICT_WORTH },
+		{ "surely little", 40, 1, 0.05, CA_VERDICT_NOT_WORTH },
+		{ "perhaps", 12, 1.2, 2.3, CA_VERDICT_NOT_WORTH },
+	};
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(wanted); i++)
+		add_region(wanted[i].name);
+	results = open_run(1);
+	for (uint32_t i = 0; i < CA_COUNT(wanted); i++)
+		put_region(results, 2 + i, wanted[i].n, wanted[i].gain, wanted[i].off);
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	assert_int_equal(profile->rows, CA_COUNT(wanted));
+	for (size_t i = 0; i < CA_COUNT(wanted); i++) {
+		assert_string_equal(profile->row[i].region->name, wanted[i].name);
+		assert_int_equal(profile->row[i].verdict, wanted[i].verdict);
+	}
+	/* else it says nothing */
+	for (size_t i = 0; i < CA_COUNT(wanted); i += 2)
+		assert_true((profile->row[i].curve->impact > profile->row[i + 1].curve->impact) !=
+			    (profile->row[i].curve->impact_low > profile->row[i + 1].curve->impact_low));
+	ca_profile_free(profile);
+}
+
 static void test_many_regions(void **state)
 {
 	static char text[1 << 16];
@@ -492,6 +598,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_torn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
@@ -502,6 +609,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),
 	};
 
