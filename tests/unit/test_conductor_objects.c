@@ -1,10 +1,9 @@
 /* From modules and stacks to code: modules indexed and taken into scope later (causal/conductor/objects.c), what
- * of them may be selected (regions.c), and the functions and loops on stacks (point_stacks.c). The
+ * of them may be selected (regions.c), and the functions and loops on stacks (scout_find.c). The
  * session's table of modules is filled here, as a runtime would. */
 #include "causal/conductor/objects.h"
 #include "causal/conductor/regions.h"
 #include "causal/points/point_stacks.h"
-#include "core/session.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -25,7 +24,11 @@ static const char app_b[] = "extern volatile int sink;\n"
 			    "{\n"
 			    "\twhile (n--) rest(n); while (sink--) rest(sink);\n"
 			    "}\n"
-			    "void other(void) { work(sink); }\n";
+			    "void other(void) { work(sink); }\n"
+			    "__attribute__((noinline)) void alone(int n)\n"
+			    "{\n"
+			    "\twhile (n--) rest(n);\n"
+			    "}\n";
 static const char library[] = "volatile int turns;\n"
 			      "int busy(int n) { while (n--) turns++; return turns; }\n";
 
@@ -218,27 +221,50 @@ static void test_same_name(void **state)
 	free(samples.frame);
 }
 
+/* As if samples lay at all addresses of that line of b.c. */
+static void sample_line(struct ca_point_stacks *samples, unsigned number)
+{
+	const struct ca_index *index = ca_objects_index(objects, APP);
+	struct ca_index_line line;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ca_index_lines(index); i++) {
+		ca_index_line_at(index, i, &line);
+		for (uint64_t at = line.low; line.line == number && strstr(line.file, "b.c") && at < line.high && n < 200;
+		     at++, n++) {
+			ca_place frame = CA_PLACE(APP, at);
+
+			assert_true(ca_point_stacks_add(samples, &frame, 1, 1, false));
+		}
+	}
+	assert_true(n > 0);
+}
+
+/* A loop that has its line for itself is named by it. */
+static void test_one_loop(void **state)
+{
+	static struct ca_point_stacks samples;
+	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	size_t n;
+
+	(void)state;
+	sample_line(&samples, 10);
+	n = find(&samples, out);
+	assert_non_null(found(out, n, "b.c:10"));
+	for (size_t i = 0; i < n; i++)
+		assert_null(strstr(out[i].name, "+0x"));
+	free(samples.frame);
+}
+
 /* Two loops on one line: its number would count both, so each has an address. */
 static void test_two_loops(void **state)
 {
 	static struct ca_point_stacks samples;
 	static struct ca_point_search_found out[CA_SCOUT_FOUND];
-	const struct ca_index *index = ca_objects_index(objects, APP);
-	struct ca_index_line line;
 	size_t n, loops = 0;
-	ca_place frame[200];
-	unsigned frames = 0;
 
 	(void)state;
-	/* as if samples lay at all addresses of that line */
-	for (size_t i = 0; i < ca_index_lines(index); i++) {
-		ca_index_line_at(index, i, &line);
-		for (uint64_t at = line.low; line.line == 5 && strstr(line.file, "b.c") && at < line.high && frames < 200; at++)
-			frame[frames++] = CA_PLACE(APP, at);
-	}
-	assert_true(frames > 0);
-	for (unsigned i = 0; i < frames; i++)
-		assert_true(ca_point_stacks_add(&samples, &frame[i], 1, 1, false));
+	sample_line(&samples, 5);
 	n = find(&samples, out);
 	assert_null(found(out, n, "b.c:5"));
 	for (size_t i = 0; i < n; i++)
@@ -268,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_many_places),
 		cmocka_unit_test(test_take_fails),
 		cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_one_loop),
 		cmocka_unit_test(test_two_loops),
 		cmocka_unit_test(test_first_instruction),
 	};

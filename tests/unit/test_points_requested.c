@@ -2,7 +2,6 @@
 #include "causal/points/requested.h"
 #include "causal/points/point_name.h"
 #include "core/point.h"
-#include "core/session.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -163,7 +162,8 @@ static bool in_part(const struct ca_index *index, uint64_t address)
 	return ca_index_find_function(index, address, &f) && f.part;
 }
 
-/* How many places a name has, and how many of them are in code that was moved out to .cold. */
+/* How many places a name has, and how many of them are in code that was moved out to .cold. Those
+ * that have any are found, too. */
 static size_t count_places(const char *text, const struct ca_index *index, size_t *cold)
 {
 	struct ca_point_places places;
@@ -174,6 +174,8 @@ static size_t count_places(const char *text, const struct ca_index *index, size_
 	assert_int_equal(ca_point_name_parse(&name, text, NULL), CA_OK);
 	assert_int_equal(ca_line_entries_open(&starts, fixture_path("cold"), NULL), CA_OK);
 	n = ca_point_name_places(&name, index, starts, &places);
+	if (ca_point_name_found(&name, index) != (n > 0))
+		fail_msg("%s has %zu places", text, n);
 	*cold = 0;
 	for (size_t i = 0; i < n; i++)
 		*cold += in_part(index, places.place[i].address);
