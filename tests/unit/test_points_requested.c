@@ -271,7 +271,7 @@ static void lines_of_nobody(void **state)
 
 	(void)state;
 	fixture_write("nobody.s", ".text\nnop\nincl %eax\nret\n.section .note.GNU-stack,\"\",@progbits\n");
-	assert_int_equal(fixture_run("%s -g -nostdlib -static -Wl,-e,0 -o cold nobody.s 2>log", fixture_cc()), 0);
+	assert_int_equal(fixture_run("gcc -g -nostdlib -static -Wl,-e,0 -o cold nobody.s 2>log"), 0);
 	index = fixture_open("cold", CA_INDEX_FULL);
 	assert_non_null(index);
 	assert_true(ca_index_lines(index) > 0);
@@ -290,12 +290,90 @@ static void lines_of_nobody(void **state)
 	ca_index_close(index);
 }
 
+/* The way from the first part of a line to its second leads through code behind both: the second
+ * continues the first. */
+static void continued_from_behind(void **state)
+{
+	struct ca_index *index;
+	size_t cold;
+
+	(void)state;
+	fixture_write("far.s", ".text\n.file 1 \"far.c\"\n.globl f\n.type f,@function\nf: .cfi_startproc\n"
+			       ".loc 1 10\ntest %edi, %edi\njne 3f\n"
+			       ".loc 1 11\nincl %eax\nret\n"
+			       "2: .loc 1 10\nincl %ecx\n"
+			       ".loc 1 12\nret\n"
+			       "3: .loc 1 13\nincl %edx\njmp 2b\n"
+			       ".cfi_endproc\n.size f, . - f\n.section .note.GNU-stack,\"\",@progbits\n");
+	assert_int_equal(fixture_run("gcc -g -nostdlib -static -Wl,-e,f -o cold far.s 2>log"), 0);
+	index = fixture_open("cold", CA_INDEX_FULL);
+	assert_non_null(index);
+	assert_int_equal(count_places("far.c:10", index, &cold), 1);
+	assert_int_equal(count_places("far.c:11", index, &cold), 1);
+	assert_int_equal(count_places("far.c:13", index, &cold), 1);
+	ca_index_close(index);
+}
+
+/* Whoever selects a function needs its first bytes: it is counted behind them, if all who enter
+ * pass there, and nobody else does. */
+static void counted_behind_the_entry(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t behind;
+	} cases[] = { { "straight", 5 }, { "brief", 0 }, { "looping", 0 } };
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
+	struct ca_index_function f;
+	struct ca_progress *progress;
+	struct ca_scope *scope;
+	struct ca_index *index;
+
+	(void)state;
+#define BEGIN(name) ".globl " name "\n.type " name ",@function\n" name ": .cfi_startproc\n"
+#define MOVES "mov $1, %eax\nmov $2, %ecx\nmov $3, %edx\nmov $4, %esi\n" /* of five bytes each */
+#define END(name) ".cfi_endproc\n.size " name ", . - " name "\n"
+	fixture_write("entry.s", ".text\n" BEGIN("straight") MOVES "ret\n" END("straight")
+				 BEGIN("brief") "mov $5, %ecx\nret\n" END("brief")
+				 BEGIN("looping") "mov $5, %ecx\n1: " MOVES "decl %edi\njne 1b\n" MOVES "ret\n" END("looping")
+				 ".section .note.GNU-stack,\"\",@progbits\n");
+	assert_int_equal(fixture_run("%s -nostdlib -static -Wl,-e,straight -o entry entry.s", fixture_cc()), 0);
+	assert_non_null(s);
+	memset(s, 0, sizeof *s);
+	strcpy(s->module[1].path, fixture_path("entry"));
+	s->module[1].main = 1;
+	assert_int_equal(ca_scope_new(&scope, &(struct ca_scope_spec){ .function_mode = true }, NULL), CA_OK);
+	assert_int_equal(ca_progress_new(&progress, "straight;brief;looping", scope, NULL), CA_OK);
+	ca_progress_join(progress, s, false);
+	index = fixture_open("entry", CA_INDEX_FULL);
+	assert_non_null(index);
+	ca_progress_index(progress, index, 1);
+	assert_int_equal(atomic_load(&s->wanted_used), CA_COUNT(cases));
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		unsigned n = 0;
+
+		for (size_t k = 0; k < CA_COUNT(cases); k++) {
+			assert_true(ca_index_find_function(index, s->wanted[k].address, &f));
+			if (strcmp(f.name, cases[i].name))
+				continue;
+			assert_int_equal(s->wanted[k].address, f.low + cases[i].behind);
+			assert_int_equal(s->wanted[k].kind, CA_SITE_COUNT);
+			n++;
+		}
+		assert_int_equal(n, 1);
+	}
+	ca_index_close(index);
+	ca_progress_free(progress);
+	ca_scope_free(scope);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(mistakes), cmocka_unit_test(binaries),
 		cmocka_unit_test(files), cmocka_unit_test(lists),    cmocka_unit_test(rows),
 		cmocka_unit_test(cold_lines), cmocka_unit_test(functions), cmocka_unit_test(lines_of_nobody),
+		cmocka_unit_test(continued_from_behind), cmocka_unit_test(counted_behind_the_entry),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);
