@@ -1,5 +1,5 @@
-/* binary/dwarf_lines.c on tables made by hand: what compilers seldom write, and what nobody should. */
-#include "binary/dwarf_lines.h"
+/* binary/index/dwarf_lines.c on tables made by hand: what compilers seldom write, and what nobody should. */
+#include "binary/index/dwarf_lines.h"
 #include "tests/unit/unit.h"
 #include <dwarf.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Unwind rows against libdw's own reading of call frame information, for every row of this
  * test, of the libraries that it has loaded, and of code with unusual frames; and those of
  * instructions that compilers seldom or never write, and of damaged ones. */
-#include "binary/cfi.h"
-#include "binary/table.h"
+#include "binary/index/cfi.h"
+#include "core/table.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"

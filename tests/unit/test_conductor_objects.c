@@ -4,6 +4,7 @@
 #include "causal/conductor/objects.h"
 #include "causal/conductor/regions.h"
 #include "causal/points/point_stacks.h"
+#include "core/session.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"

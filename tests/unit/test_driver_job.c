@@ -1,5 +1,5 @@
 /* driver/job.c: what is said of a sweep, and by which exit status it is known. */
-#include "causal/results.h"
+#include "causal/results/results.h"
 #include "driver/job.h"
 #include "tests/unit/unit.h"
 #include <fcntl.h>

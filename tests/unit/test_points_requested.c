@@ -2,6 +2,7 @@
 #include "causal/points/requested.h"
 #include "causal/points/point_name.h"
 #include "core/point.h"
+#include "core/session.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -324,7 +325,7 @@ static void counted_behind_the_entry(void **state)
 	} cases[] = { { "straight", 5 }, { "brief", 0 }, { "looping", 0 } };
 	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
 	struct ca_index_function f;
-	struct ca_progress *progress;
+	struct ca_requested *progress;
 	struct ca_scope *scope;
 	struct ca_index *index;
 
@@ -342,27 +343,27 @@ static void counted_behind_the_entry(void **state)
 	strcpy(s->module[1].path, fixture_path("entry"));
 	s->module[1].main = 1;
 	assert_int_equal(ca_scope_new(&scope, &(struct ca_scope_spec){ .function_mode = true }, NULL), CA_OK);
-	assert_int_equal(ca_progress_new(&progress, "straight;brief;looping", scope, NULL), CA_OK);
-	ca_progress_join(progress, s, false);
+	assert_int_equal(ca_requested_new(&progress, "straight;brief;looping", scope, NULL), CA_OK);
+	ca_requested_join(progress, s, false);
 	index = fixture_open("entry", CA_INDEX_FULL);
 	assert_non_null(index);
-	ca_progress_index(progress, index, 1);
-	assert_int_equal(atomic_load(&s->wanted_used), CA_COUNT(cases));
+	ca_requested_index(progress, index, 1);
+	assert_int_equal(atomic_load(&s->requested_used), CA_COUNT(cases));
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		unsigned n = 0;
 
 		for (size_t k = 0; k < CA_COUNT(cases); k++) {
-			assert_true(ca_index_find_function(index, s->wanted[k].address, &f));
+			assert_true(ca_index_find_function(index, s->requested[k].address, &f));
 			if (strcmp(f.name, cases[i].name))
 				continue;
-			assert_int_equal(s->wanted[k].address, f.low + cases[i].behind);
-			assert_int_equal(s->wanted[k].kind, CA_SITE_COUNT);
+			assert_int_equal(s->requested[k].address, f.low + cases[i].behind);
+			assert_int_equal(s->requested[k].kind, CA_SITE_COUNT);
 			n++;
 		}
 		assert_int_equal(n, 1);
 	}
 	ca_index_close(index);
-	ca_progress_free(progress);
+	ca_requested_free(progress);
 	ca_scope_free(scope);
 	free(s);
 }

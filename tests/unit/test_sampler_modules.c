@@ -227,15 +227,15 @@ static void test_headers_outside(void **state)
 			memcpy(memory + at[i] + k * sizeof load, &load, sizeof load);
 		assert_int_equal(mprotect(memory, 4096, PROT_READ | PROT_EXEC), 0);
 		close(fd);
-		ca_modules_scan(session);
+		ca_modules_scan();
 		if (i < 2)
-			assert_non_null(ca_modules_find(session, (uintptr_t)memory));
+			assert_non_null(ca_modules_find((uintptr_t)memory));
 		else
-			assert_null(ca_modules_find(session, (uintptr_t)memory));
+			assert_null(ca_modules_find((uintptr_t)memory));
 		assert_int_equal(mprotect(memory, 4096, PROT_NONE), 0);
 	}
 	munmap(memory, 4 * 4096);
-	ca_modules_scan(session);
+	ca_modules_scan();
 }
 
 static void test_mapping(void **state)
