@@ -1,6 +1,7 @@
 /* --help, from the settings table; see driver/help.h. */
 #include "driver/help.h"
 #include "core/sink.h"
+#include "driver/commands.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,16 +122,29 @@ static void put_names(FILE *out, const struct ca_setting *setting)
 	putc('\n', out);
 }
 
+static void put_commands(FILE *out)
+{
+	const struct ca_command *command;
+
+	fputs("\nSubcommands\n", out);
+	for (size_t i = 0; (command = ca_commands_get(i)); i++) {
+		fprintf(out, "  %s%s%s\n", command->name, *command->arguments ? " " : "",
+			command->arguments);
+		put_wrapped(out, command->help);
+	}
+}
+
 void ca_help_options(FILE *out)
 {
 	fputs("Usage: causal [OPTIONS] -- COMMAND [ARGUMENTS]\n"
 	      "       causal COMMAND [ARGUMENTS]\n"
-	      "       causal selftest\n\n"
+	      "       causal SUBCOMMAND [ARGUMENTS]\n\n"
 	      "Tells how much faster a program would be if parts of its code were faster.\n"
 	      "Options end at --; if the first word is no option, everything is the command.\n"
-	      "--no-X turns a switch off. causal selftest tells whether predictions can be\n"
-	      "trusted on this machine, now (exit status 0 or 1).\n",
+	      "--no-X turns a switch off. A program that has the name of a subcommand is run by\n"
+	      "causal -- NAME.\n",
 	      out);
+	put_commands(out);
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, "\n%s\n", ca_help_group((enum ca_setting_group)group));
 		if (group == CA_GROUP_DEBUG)

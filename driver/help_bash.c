@@ -1,6 +1,7 @@
 /* Bash completion and the sample configuration, from the settings table; see driver/help.h. */
 #include "driver/help.h"
 #include "core/sink.h"
+#include "driver/commands.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,14 @@ static void put_sinks(FILE *out)
 	fputs("' -- \"$word\"))", out);
 }
 
+static void put_commands(FILE *out)
+{
+	const struct ca_command *command;
+
+	for (size_t i = 0; (command = ca_commands_get(i)); i++)
+		fprintf(out, "%s%s", i ? " " : "", command->name);
+}
+
 /* What may follow an option: choices, folders, files, or nothing that we know. */
 static void put_case(FILE *out, const struct ca_setting *setting)
 {
@@ -54,9 +63,15 @@ void ca_help_bash(FILE *out)
 {
 	fputs("# bash completion for causal\n"
 	      "_causal()\n{\n"
-	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i\n"
-	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	      "\t\tif [[ ${COMP_WORDS[i]} == -- || ( $i == 1 && ${COMP_WORDS[1]} != -* ) ]]; then\n"
+	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i first=1\n",
+	      out);
+	/* The subcommand that is meant anyway takes the same options. */
+	fprintf(out,
+		"\t((COMP_CWORD < 2)) || [[ ${COMP_WORDS[1]} != %s ]] || first=2\n",
+		ca_commands_get(0)->name);
+	fputs("\tfor ((i = first; i < COMP_CWORD; i++)); do\n"
+	      "\t\tif [[ ${COMP_WORDS[i]} == -- || ( $i == "
+	      "$first && ${COMP_WORDS[i]} != -* ) ]]; then\n"
 	      "\t\t\tif ((COMP_CWORD == i + 1)) && [[ ${COMP_WORDS[i]} == -- ]]; then\n"
 	      "\t\t\t\tCOMPREPLY=($(compgen -c -- \"$word\") $(compgen -f -- \"$word\"))\n"
 	      "\t\t\telse\n"
@@ -71,7 +86,10 @@ void ca_help_bash(FILE *out)
 		put_case(out, ca_setting_get((enum ca_setting_id)i));
 	fputs("\tesac\n\tif [[ $word != -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -c -- \"$word\"))\n"
-	      "\t\t((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W selftest -- \"$word\"))\n"
+	      "\t\t((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W '",
+	      out);
+	put_commands(out);
+	fputs("' -- \"$word\"))\n"
 	      "\t\treturn\n\tfi\n"
 	      "\tCOMPREPLY=($(compgen -W '--help --version",
 	      out);

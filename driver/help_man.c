@@ -1,5 +1,6 @@
 /* The manual page, from the settings table; see driver/help.h. */
 #include "driver/help.h"
+#include "driver/commands.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,22 @@ static void put_aliases(FILE *out)
 			ca_setting_get(aliases[i].id)->env);
 }
 
+static void put_commands(FILE *out)
+{
+	const struct ca_command *command;
+
+	fputs(".SH SUBCOMMANDS\n", out);
+	for (size_t i = 0; (command = ca_commands_get(i)); i++) {
+		fprintf(out, ".TP\n\\fBcausal %s\\fR ", command->name);
+		put_escaped(out, command->arguments);
+		putc('\n', out);
+		put_escaped(out, command->help);
+		fputs(".\n", out);
+	}
+	fputs(".PP\nA program that has the name of a subcommand is run by \\fBcausal \\-\\- "
+	      "\\fINAME\\fR.\n", out);
+}
+
 void ca_help_man(FILE *out)
 {
 	fputs(".TH CAUSAL 1 \"\" \"causal " PACKAGE_VERSION "\" \"User Commands\"\n"
@@ -97,7 +114,7 @@ void ca_help_man(FILE *out)
 	      ".SH SYNOPSIS\n"
 	      ".B causal\n[\\fIOPTIONS\\fR] \\fB\\-\\-\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
 	      ".br\n.B causal\n\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
-	      ".br\n.B causal selftest\n"
+	      ".br\n.B causal\n\\fISUBCOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
 	      ".SH DESCRIPTION\n"
 	      "Runs the command, once for every variant and iteration, and finds by experiment "
 	      "how much faster the whole program would be if a function or line were faster: "
@@ -106,12 +123,9 @@ void ca_help_man(FILE *out)
 	      ".PP\n"
 	      "The program's standard output is left alone; all that causal says goes to standard "
 	      "error. Options end at \\fB\\-\\-\\fR. If the first word is no option, everything is "
-	      "the command. \\fB\\-\\-no\\-\\fIX\\fR turns a switch off.\n"
-	      ".PP\n"
-	      "\\fBcausal selftest\\fR looks at the machine and profiles two programs of its own, whose "
-	      "answer is known, to tell whether predictions can be trusted here, now: exit status 0 if "
-	      "so, else 1. A program of that name is run by \\fBcausal \\-\\- selftest\\fR.\n",
+	      "the command. \\fB\\-\\-no\\-\\fIX\\fR turns a switch off.\n",
 	      out);
+	put_commands(out);
 	put_options(out);
 	fputs(".SH CONFIGURATION\n"
 	      "Files given with \\fB\\-\\-config\\fR hold lines \\fIKEY\\fR = \\fIVALUE\\fR, the "

@@ -1,16 +1,10 @@
-/* `causal selftest`: can predictions be trusted on this machine? One thread (the workload:
- * two); the driver's process and children of it. */
+/* The parts of `causal selftest`: can predictions be trusted on this machine? One thread (the
+ * workload: two); the driver's process and children of it. */
 #ifndef CA_DRIVER_SELFTEST_H
 #define CA_DRIVER_SELFTEST_H
 #include <stdbool.h>
 #include <stddef.h>
 
-/* argv as main() got it; argv[1] is "selftest" or, for the children that it starts itself,
- * "selftest-workload". Prints to standard output. Returns the exit status: 0 predictions can
- * be trusted here, 1 they cannot (the reason was printed), 2 usage. */
-int ca_selftest_main(int argc, char **argv);
-
-/* ---- between its files --------------------------------------------------------------- */
 enum ca_selftest_grade { CA_SELFTEST_GOOD, CA_SELFTEST_DOUBT, CA_SELFTEST_BAD };
 
 /* One check: what was seen, and what it means for predictions. */

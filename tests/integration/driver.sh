@@ -352,6 +352,17 @@ printf '#!/bin/sh\necho mine\n' >bin/selftest
 chmod +x bin/selftest
 check "a program of that name" mine "$(PATH=$PWD/bin:$PATH "$causal" -o o50 -- selftest 2>/dev/null)"
 
+# subcommands
+check "sweep is what causal does without a subcommand" "$("$causal" --dry-run -s 0 5-15 -- true)" \
+	"$("$causal" sweep --dry-run -s 0 5-15 -- true)"
+check "... the first word after it begins the command, too" "a -n 3" \
+	"$("$causal" sweep echo a -n 3 2>/dev/null)"
+check "... it shows the same help" "$("$causal" --help)" "$("$causal" sweep --help)"
+mv bin/selftest bin/sweep
+check "... a program of that name" mine "$(PATH=$PWD/bin:$PATH "$causal" -o o50 -- sweep 2>/dev/null)"
+check "... the subcommand's name is no part of its command" 2 \
+	"$(PATH=$PWD/bin:$PATH "$causal" sweep >/dev/null 2>&1; echo $?)"
+
 # what is generated
 "$causal" --help=config | sed 's/^#CAUSAL/CAUSAL/' >all.cfg
 check "the sample configuration reads back" "0: iteration=1" \
@@ -378,6 +389,9 @@ check "... the further ones, too" "--random-seed " "$(complete_words causal --ra
 check "... after which nothing is known" " " "$(complete_words causal --random-seed '')"
 contains "completion of selftest" " selftest " " $(complete_words causal self)"
 check "... only as the first word" 0 "$(complete_words causal -n 3 -- self | grep -c selftest)"
+contains "completion of sweep" " sweep " " $(complete_words causal swe)"
+contains "... and of its options" "--speedups " "$(complete_words causal sweep --sp)"
+contains "... and of its command" "true " "$(complete_words causal sweep -n 3 -- tru)"
 check "completion of a folder" "o16/ o16t/ " "$(complete_words causal -o o16 | tr ' ' '\n' | sort | sed 's|$|/|' | tr '\n' ' ')"
 contains "completion of the command" "true " "$(complete_words causal -n 3 -- tru)"
 

@@ -1,4 +1,4 @@
-/* driver/selftest.c: what it makes of predictions that are right, wrong or missing. In place of
+/* driver/cmd_selftest.c: what it makes of predictions that are right, wrong or missing. In place of
  * causal it runs a script here, which "predicts" what each case says. */
 #include "driver/selftest.h"
 #include "tests/unit/unit.h"
@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Called as "fake ... -o DIR -- fake selftest-workload NAME SECONDS". The words in NAME.says are
+/* Called as "fake ... -o DIR -- fake selftest workload NAME SECONDS". The words in NAME.says are
  * for one call each: an effect, "null", or what else there is below. */
 static const char fake[] =
 	"#!/bin/sh\n"
 	"here=${0%/*}\n"
 	"while [ \"$1\" != -o ]; do shift; done\n"
-	"dir=$2 name=$6\n"
-	"[ \"$5\" = selftest-workload ] || exit 9\n"
+	"dir=$2 name=$7\n"
+	"[ \"$5 $6\" = \"selftest workload\" ] || exit 9\n"
 	"read -r word rest <\"$here/$name.says\" || [ -n \"$word\" ] || exit 8\n"
 	"echo \"$rest\" >\"$here/$name.says\"\n"
 	"echo \"$name\" >>\"$here/calls\"\n"

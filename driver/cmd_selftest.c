@@ -4,6 +4,7 @@
  * Not for: judging the method (tests/accuracy does). Driver's process, one thread. */
 #include "driver/selftest.h"
 #include "driver/child.h"
+#include "driver/commands.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ static int profile(const char *self, const char *name, const char *dir)
 		if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
 			_exit(126);
 		execl(self, self, "-n", "1", "-m", "function", "-F", "^ca_selftest_region$", "-s",
-		      "0,50", "-o", dir, "--", self, "selftest-workload", name, WORK_SECONDS,
+		      "0,50", "-o", dir, "--", self, "selftest", "workload", name, WORK_SECONDS,
 		      (char *)NULL);
 		_exit(127);
 	}
@@ -286,13 +287,13 @@ static int run_selftest(void)
 	return ca_selftest_verdict(check, checks, right);
 }
 
-int ca_selftest_main(int argc, char **argv)
+int ca_commands_selftest(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "selftest-workload"))
+	if (argc == 4 && !strcmp(argv[1], "workload")) /* what it profiles */
 		return ca_selftest_work(argv[2], atof(argv[3]));
-	if (argc == 2 && !strcmp(argv[1], "selftest"))
+	if (argc == 1)
 		return run_selftest();
 	fprintf(stderr, "causal: selftest takes no arguments; a program of that name is run by "
 			"causal -- selftest\n");
-	return 2;
+	return CA_EXIT_USAGE;
 }

@@ -1,0 +1,22 @@
+/* The table of subcommands; see driver/commands.h. */
+#include "driver/commands.h"
+#include <string.h>
+
+static const struct ca_command table[] = {
+#define CA_COMMAND(name_, arguments_, help_)                                                       \
+	{ .name = #name_, .arguments = arguments_, .help = help_, .run = ca_commands_##name_ },
+#include "driver/commands.def"
+};
+
+const struct ca_command *ca_commands_get(size_t i)
+{
+	return i < sizeof table / sizeof *table ? &table[i] : NULL;
+}
+
+const struct ca_command *ca_commands_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (!strcmp(table[i].name, name))
+			return &table[i];
+	return NULL;
+}

@@ -1,0 +1,21 @@
+/* The subcommands of `causal`: the table of driver/commands.def. */
+#ifndef CA_DRIVER_COMMANDS_H
+#define CA_DRIVER_COMMANDS_H
+#include <stddef.h>
+
+struct ca_command {
+	const char *name, *arguments, *help; /* see driver/commands.def */
+	/* argv[0] is the subcommand's name, or the program's where none was named. Returns the
+	 * exit status. */
+	int (*run)(int argc, char **argv);
+};
+
+/* The i-th row; NULL: there are not so many. */
+const struct ca_command *ca_commands_get(size_t i);
+/* NULL: no subcommand has that name. */
+const struct ca_command *ca_commands_find(const char *name);
+
+#define CA_COMMAND(name, ...) int ca_commands_##name(int argc, char **argv);
+#include "driver/commands.def"
+
+#endif
