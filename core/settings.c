@@ -40,7 +40,7 @@ const struct ca_setting *ca_setting_get(enum ca_setting_id id)
 
 static bool owns_string(const struct ca_setting *setting)
 {
-	return setting->type >= CA_TYPE_STRING;
+	return setting->type >= CA_TYPE_STRING && setting->type != CA_TYPE_SPEEDUPS;
 }
 
 static void *member_of(struct ca_settings *settings, const struct ca_setting *setting)
@@ -182,6 +182,9 @@ enum ca_status ca_settings_copy(struct ca_settings *to, const struct ca_settings
 		*string = strdup(*string);
 		failed = failed || !*string;
 	}
+	to->fixed_speedup = (struct ca_speedups){ 0 };
+	if (!failed)
+		failed = ca_speedups_copy(&to->fixed_speedup, &from->fixed_speedup, NULL) != CA_OK;
 	if (!failed)
 		return CA_OK;
 	ca_settings_fini(to);
@@ -193,6 +196,7 @@ void ca_settings_fini(struct ca_settings *settings)
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
 		if (owns_string(&table[i]))
 			free(*(char **)member_of(settings, &table[i]));
+	ca_speedups_fini(&settings->fixed_speedup);
 	memset(settings, 0, sizeof *settings);
 }
 
@@ -225,9 +229,10 @@ char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id
 		return asprintf(&text, "%.15g", *(const double *)member) < 0 ? NULL : text;
 	case CA_TYPE_CHOICE:
 		return choice_text(setting, *(const int *)member);
+	case CA_TYPE_SPEEDUPS:
+		return ca_speedups_text(member);
 	case CA_TYPE_STRING:
 	case CA_TYPE_PATTERNS:
-	case CA_TYPE_SPEEDUPS:
 	case CA_TYPE_SINKS:
 		break;
 	}

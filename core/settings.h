@@ -5,6 +5,7 @@
  * One thread; never in a handler. */
 #ifndef CA_CORE_SETTINGS_H
 #define CA_CORE_SETTINGS_H
+#include "core/speedups.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ enum ca_mode { CA_MODE_FUNCTION, CA_MODE_LINE };
 #define CA_MEMBER_CHOICE   int
 #define CA_MEMBER_STRING   char *
 #define CA_MEMBER_PATTERNS char *
-#define CA_MEMBER_SPEEDUPS char *
+#define CA_MEMBER_SPEEDUPS struct ca_speedups
 #define CA_MEMBER_SINKS    char *
 struct ca_settings {
 #define CA_SETTING(ID, member, type, ...) CA_MEMBER_##type member;
@@ -106,6 +107,9 @@ void ca_settings_fini(struct ca_settings *settings);
 enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id id,
 			       const char *text, enum ca_origin origin, const char *name,
 			       struct ca_err *err);
+/* The same for speedups that have been read already; copied. */
+enum ca_status ca_settings_set_speedups(struct ca_settings *settings, const struct ca_speedups *pool,
+					enum ca_origin origin, struct ca_err *err);
 /* How much is to be said: --verbose, and 8 more with --debug. */
 int ca_settings_level(const struct ca_settings *settings);
 /* The value as text that ca_settings_set takes. Owned by the caller; NULL: no memory. */

@@ -2,7 +2,6 @@
  * An error names the setting as the user wrote it, the value, and the remedy. */
 #include "core/settings.h"
 #include "core/sink.h"
-#include "core/speedups.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -17,7 +16,8 @@ union value {
 	int64_t number;
 	double real;
 	int choice;
-	char *string; /* owned */
+	char *string;                /* owned */
+	struct ca_speedups speedups; /* owned */
 };
 
 static enum ca_status set_bool(const struct ca_setting *setting, const char *name, const char *text,
@@ -189,14 +189,10 @@ static enum ca_status set_speedups(const struct ca_setting *setting, const char 
 				   const char *text, union value *value, struct ca_err *err)
 {
 	struct ca_err reason;
-	unsigned *number;
-	size_t count;
-	enum ca_status status = ca_speedups_parse(text, &number, &count, &reason);
+	enum ca_status status = ca_speedups_parse(&value->speedups, text, &reason);
 
-	if (status)
-		return ca_err_set(err, status, "%s: %s", name, reason.text);
-	free(number);
-	return set_string(setting, name, text, value, err);
+	(void)setting;
+	return status ? ca_err_set(err, status, "%s: %s", name, reason.text) : CA_OK;
 }
 
 static enum ca_status set_sinks(const struct ca_setting *setting, const char *name,
@@ -208,6 +204,14 @@ static enum ca_status set_sinks(const struct ca_setting *setting, const char *na
 	if (status)
 		return ca_err_set(err, status, "%s: %s", name, reason.text);
 	return set_string(setting, name, text, value, err);
+}
+
+static void drop(enum ca_setting_type type, union value value)
+{
+	if (type == CA_TYPE_SPEEDUPS)
+		ca_speedups_fini(&value.speedups);
+	else if (type >= CA_TYPE_STRING)
+		free(value.string);
 }
 
 static void store(void *member, enum ca_setting_type type, union value value)
@@ -225,9 +229,12 @@ static void store(void *member, enum ca_setting_type type, union value value)
 	case CA_TYPE_CHOICE:
 		*(int *)member = value.choice;
 		break;
+	case CA_TYPE_SPEEDUPS:
+		ca_speedups_fini(member);
+		*(struct ca_speedups *)member = value.speedups;
+		break;
 	case CA_TYPE_STRING:
 	case CA_TYPE_PATTERNS:
-	case CA_TYPE_SPEEDUPS:
 	case CA_TYPE_SINKS:
 		free(*(char **)member);
 		*(char **)member = value.string;
@@ -254,11 +261,27 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 	if (status)
 		return status;
 	if (origin < settings->origin[id]) {
-		if (setting->type >= CA_TYPE_STRING)
-			free(value.string);
+		drop(setting->type, value);
 		return CA_OK;
 	}
 	store((char *)settings + setting->offset, setting->type, value);
 	settings->origin[id] = (unsigned char)origin;
+	return CA_OK;
+}
+
+enum ca_status ca_settings_set_speedups(struct ca_settings *settings, const struct ca_speedups *pool,
+					enum ca_origin origin, struct ca_err *err)
+{
+	struct ca_speedups copy;
+	enum ca_status status;
+
+	if (origin < settings->origin[CA_SETTING_FIXED_SPEEDUP])
+		return CA_OK;
+	status = ca_speedups_copy(&copy, pool, err);
+	if (status)
+		return status;
+	ca_speedups_fini(&settings->fixed_speedup);
+	settings->fixed_speedup = copy;
+	settings->origin[CA_SETTING_FIXED_SPEEDUP] = (unsigned char)origin;
 	return CA_OK;
 }

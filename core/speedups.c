@@ -8,27 +8,26 @@
 
 static const char separators[] = ",; \t\r\n";
 
-struct pool {
-	unsigned *value;
-	size_t count, size;
-};
+static enum ca_status no_memory(struct ca_err *err)
+{
+	return ca_err_set(err, CA_ERR_NOMEM, "no memory for the speedups");
+}
 
-static enum ca_status add(struct pool *pool, unsigned value, struct ca_err *err)
+static enum ca_status add(struct ca_speedups *pool, unsigned percent, struct ca_err *err)
 {
 	if (pool->count == CA_SPEEDUPS_MAX)
 		return ca_err_set(err, CA_ERR_USAGE,
 				  "more than %d speedups in one group; give fewer",
 				  CA_SPEEDUPS_MAX);
-	if (pool->count == pool->size) {
-		size_t size = pool->size ? 2 * pool->size : 32;
-		unsigned *value_new = realloc(pool->value, size * sizeof *value_new);
+	if (!(pool->count & (pool->count - 1))) { /* room for the next power of two */
+		size_t room = pool->count ? 2 * pool->count : 1;
+		unsigned *grown = realloc(pool->percent, room * sizeof *grown);
 
-		if (!value_new)
-			return ca_err_set(err, CA_ERR_NOMEM, "no memory for the speedups");
-		pool->value = value_new;
-		pool->size = size;
+		if (!grown)
+			return no_memory(err);
+		pool->percent = grown;
 	}
-	pool->value[pool->count++] = value;
+	pool->percent[pool->count++] = percent;
 	return CA_OK;
 }
 
@@ -52,7 +51,7 @@ static enum ca_status malformed(const char *token, struct ca_err *err)
 		"'%s' is no speedup; write a number 0..100 or a range like 0-40 or 0-40:10", token);
 }
 
-static enum ca_status add_token(struct pool *pool, const char *token, struct ca_err *err)
+static enum ca_status add_token(struct ca_speedups *pool, const char *token, struct ca_err *err)
 {
 	const char *at = token;
 	unsigned first, last, step = CA_SPEEDUP_STEP;
@@ -88,36 +87,52 @@ static enum ca_status add_token(struct pool *pool, const char *token, struct ca_
 	return status;
 }
 
-enum ca_status ca_speedups_parse(const char *text, unsigned **value, size_t *count,
-				 struct ca_err *err)
+enum ca_status ca_speedups_parse(struct ca_speedups *pool, const char *text, struct ca_err *err)
 {
-	struct pool pool = { 0 };
+	struct ca_speedups parsed = { 0 };
 	char *copy = strdup(text), *rest = NULL;
-	enum ca_status status = CA_OK;
+	enum ca_status status = copy ? CA_OK : no_memory(err);
 
-	if (!copy)
-		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the speedups");
-	for (char *token = strtok_r(copy, separators, &rest); token && !status;
+	for (char *token = copy ? strtok_r(copy, separators, &rest) : NULL; token && !status;
 	     token = strtok_r(NULL, separators, &rest))
-		status = add_token(&pool, token, err);
+		status = add_token(&parsed, token, err);
 	free(copy);
-	if (status) {
-		free(pool.value);
-		return status;
+	if (status)
+		ca_speedups_fini(&parsed);
+	else
+		*pool = parsed;
+	return status;
+}
+
+enum ca_status ca_speedups_copy(struct ca_speedups *to, const struct ca_speedups *from,
+				struct ca_err *err)
+{
+	struct ca_speedups copy = { .count = from->count };
+
+	if (copy.count) {
+		copy.percent = malloc(copy.count * sizeof *copy.percent);
+		if (!copy.percent)
+			return no_memory(err);
+		memcpy(copy.percent, from->percent, copy.count * sizeof *copy.percent);
 	}
-	*value = pool.value;
-	*count = pool.count;
+	*to = copy;
 	return CA_OK;
 }
 
-char *ca_speedups_text(const unsigned *value, size_t count)
+void ca_speedups_fini(struct ca_speedups *pool)
 {
-	char *text = malloc(count * 4 + 1), *at = text;
+	free(pool->percent);
+	*pool = (struct ca_speedups){ 0 };
+}
+
+char *ca_speedups_text(const struct ca_speedups *pool)
+{
+	char *text = malloc(pool->count * 4 + 1), *at = text;
 
 	if (!text)
 		return NULL;
 	*at = '\0';
-	for (size_t i = 0; i < count; i++)
-		at += sprintf(at, "%s%u", i ? "," : "", value[i]);
+	for (size_t i = 0; i < pool->count; i++)
+		at += sprintf(at, "%s%u", i ? "," : "", pool->percent[i]);
 	return text;
 }

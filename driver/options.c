@@ -329,22 +329,31 @@ enum ca_status ca_options_parse(struct ca_options *options, char **argv, struct 
 
 /* ---- afterwards ---------------------------------------------------------------- */
 
-static enum ca_status check_axis(enum ca_setting_id id, const struct ca_axis *axis,
-				 struct ca_err *err)
+static enum ca_status check_axis(enum ca_setting_id id, struct ca_axis *axis, struct ca_err *err)
 {
 	struct ca_settings scratch;
 	enum ca_status status = ca_settings_init(&scratch, err);
 
 	if (status)
 		return status;
-	for (size_t i = 0; i < axis->count && !status; i++)
+	if (id == CA_SETTING_FIXED_SPEEDUP) {
+		axis->speedups = calloc(axis->count + 1, sizeof *axis->speedups);
+		if (!axis->speedups)
+			status = ca_err_set(err, CA_ERR_NOMEM, "no memory for the options");
+	}
+	for (size_t i = 0; i < axis->count && !status; i++) {
 		status = ca_settings_set(&scratch, id, axis->group[i], CA_ORIGIN_COMMAND,
 					 axis->name, err);
+		if (!status && axis->speedups) {
+			axis->speedups[i] = scratch.fixed_speedup;
+			scratch.fixed_speedup = (struct ca_speedups){ 0 };
+		}
+	}
 	ca_settings_fini(&scratch);
 	return status;
 }
 
-enum ca_status ca_options_apply(const struct ca_options *options, struct ca_settings *settings,
+enum ca_status ca_options_apply(struct ca_options *options, struct ca_settings *settings,
 				struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
@@ -377,9 +386,13 @@ void ca_options_fini(struct ca_options *options)
 	}
 	free(options->assignment);
 	for (size_t i = 0; i < CA_AXES; i++) {
-		for (size_t j = 0; j < options->axis[i].count; j++)
+		for (size_t j = 0; j < options->axis[i].count; j++) {
 			free(options->axis[i].group[j]);
+			if (options->axis[i].speedups)
+				ca_speedups_fini(&options->axis[i].speedups[j]);
+		}
 		free(options->axis[i].group);
+		free(options->axis[i].speedups);
 		free((char *)options->axis[i].name);
 	}
 	memset(options, 0, sizeof *options);

@@ -12,7 +12,8 @@
 enum {
 	CA_AXIS_FIRST = CA_SETTING_BINARY_EXCLUDE,
 	CA_AXIS_LAST = CA_SETTING_FIXED_SPEEDUP,
-	CA_AXES = CA_AXIS_LAST - CA_AXIS_FIRST + 1
+	CA_AXES = CA_AXIS_LAST - CA_AXIS_FIRST + 1,
+	CA_PATTERN_AXES = CA_AXES - 1 /* all but the last one, the speedups */
 };
 
 enum ca_action { CA_ACTION_RUN, CA_ACTION_HELP, CA_ACTION_VERSION };
@@ -27,6 +28,8 @@ struct ca_axis {
 	const char *name; /* as the user wrote it; NULL: not given. Owned */
 	char **group;     /* owned, and each string */
 	size_t count;
+	struct ca_speedups *speedups; /* of each group, after ca_options_apply: the last axis only.
+				       * Owned */
 };
 
 struct ca_options {
@@ -41,8 +44,9 @@ struct ca_options {
 /* argv as main's; it must outlive the options. CA_ERR_USAGE: one line for the user.
  * ca_options_fini is needed after success only. */
 enum ca_status ca_options_parse(struct ca_options *options, char **argv, struct ca_err *err);
-/* Store what was given into the settings (axes excepted; each group of them is checked). */
-enum ca_status ca_options_apply(const struct ca_options *options, struct ca_settings *settings,
+/* Store what was given into the settings (axes excepted; each group of them is checked, and
+ * speedups are read). Once. */
+enum ca_status ca_options_apply(struct ca_options *options, struct ca_settings *settings,
 				struct ca_err *err);
 /* The text given for a setting on the command line, the last one; NULL: none. */
 const char *ca_options_text(const struct ca_options *options, enum ca_setting_id id);

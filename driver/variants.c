@@ -1,61 +1,73 @@
 /* Variants; see driver/variants.h. */
 #include "driver/variants.h"
-#include "core/speedups.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SPEEDUPS = CA_AXES - 1 };
 
-static enum ca_status add(struct ca_variants *variants, size_t axis, char *value,
-			  struct ca_err *err)
+static enum ca_status no_memory(struct ca_err *err)
 {
-	size_t count = variants->axis[axis].count;
-	char **grown =
-		value ? realloc(variants->axis[axis].value, (count + 1) * sizeof *grown) : NULL;
+	return ca_err_set(err, CA_ERR_NOMEM, "no memory for the variants");
+}
 
-	if (!grown) {
-		free(value);
-		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the variants");
+static enum ca_status add_patterns(struct ca_variants *variants, size_t axis,
+				   const struct ca_axis *given, struct ca_err *err)
+{
+	variants->pattern[axis] = calloc(given->count + 1, sizeof *variants->pattern[axis]);
+	if (!variants->pattern[axis])
+		return no_memory(err);
+	for (size_t i = 0; i < given->count; i++) {
+		variants->pattern[axis][i] = strdup(given->group[i]);
+		if (!variants->pattern[axis][i])
+			return no_memory(err);
+		variants->count[axis]++;
 	}
-	grown[count] = value;
-	variants->axis[axis].value = grown;
-	variants->axis[axis].count = count + 1;
 	return CA_OK;
 }
 
-static enum ca_status add_speedups(struct ca_variants *variants, const char *group, bool flat,
-				   struct ca_err *err)
+/* Room for n more pools. */
+static enum ca_status grow(struct ca_variants *variants, size_t n, struct ca_err *err)
 {
-	unsigned *number;
-	size_t count;
-	enum ca_status status = ca_speedups_parse(group, &number, &count, err);
+	size_t count = variants->count[SPEEDUPS] + n;
+	struct ca_speedups *grown = reallocarray(variants->speedups, count + 1, sizeof *grown);
 
-	if (status)
-		return status;
-	if (!flat)
-		status = add(variants, SPEEDUPS, ca_speedups_text(number, count), err);
-	for (size_t i = 0; flat && i < count && !status; i++)
-		status = add(variants, SPEEDUPS, ca_speedups_text(number + i, 1), err);
-	free(number);
+	if (!grown)
+		return no_memory(err);
+	variants->speedups = grown;
+	return CA_OK;
+}
+
+/* flat: each number becomes a pool of its own. */
+static enum ca_status add_speedups(struct ca_variants *variants, const struct ca_speedups *pool,
+				   bool flat, struct ca_err *err)
+{
+	size_t n = flat ? pool->count : 1;
+	enum ca_status status = grow(variants, n, err);
+
+	for (size_t i = 0; i < n && !status; i++) {
+		struct ca_speedups one = { .percent = pool->percent + i, .count = 1 };
+
+		status = ca_speedups_copy(&variants->speedups[variants->count[SPEEDUPS]],
+					  flat ? &one : pool, err);
+		variants->count[SPEEDUPS] += !status;
+	}
 	return status;
 }
 
 static enum ca_status fill(struct ca_variants *variants, const struct ca_options *options,
 			   const struct ca_settings *settings, struct ca_err *err)
 {
+	const struct ca_axis *given = &options->axis[SPEEDUPS];
 	bool flat = settings->end_to_end;
 	enum ca_status status = CA_OK;
 
-	for (size_t i = 0; i < CA_AXES; i++) {
-		const struct ca_axis *axis = &options->axis[i];
-
-		for (size_t j = 0; j < axis->count && !status; j++)
-			status = i == SPEEDUPS ? add_speedups(variants, axis->group[j], flat, err)
-					       : add(variants, i, strdup(axis->group[j]), err);
-	}
-	if (!status && !options->axis[SPEEDUPS].count && *settings->fixed_speedup)
-		status = add_speedups(variants, settings->fixed_speedup, flat, err);
+	for (size_t i = 0; i < CA_PATTERN_AXES && !status; i++)
+		status = add_patterns(variants, i, &options->axis[i], err);
+	for (size_t i = 0; i < given->count && !status; i++)
+		status = add_speedups(variants, &given->speedups[i], flat, err);
+	if (!status && !given->count && settings->fixed_speedup.count)
+		status = add_speedups(variants, &settings->fixed_speedup, flat, err);
 	return status;
 }
 
@@ -69,8 +81,8 @@ enum ca_status ca_variants_init(struct ca_variants *variants, const struct ca_op
 	variants->iterations = settings->iterations < 1 ? 1 : (size_t)settings->iterations;
 	variants->product = 1;
 	for (size_t i = 0; i < CA_AXES && variants->product <= CA_VARIANTS_MAX; i++)
-		if (variants->axis[i].count)
-			variants->product *= variants->axis[i].count;
+		if (variants->count[i])
+			variants->product *= variants->count[i];
 	variants->total = variants->product * variants->iterations;
 	if (!status && (variants->product > CA_VARIANTS_MAX || variants->total > CA_VARIANTS_MAX))
 		status = ca_err_set(
@@ -84,11 +96,14 @@ enum ca_status ca_variants_init(struct ca_variants *variants, const struct ca_op
 
 void ca_variants_fini(struct ca_variants *variants)
 {
-	for (size_t i = 0; i < CA_AXES; i++) {
-		for (size_t j = 0; j < variants->axis[i].count; j++)
-			free(variants->axis[i].value[j]);
-		free(variants->axis[i].value);
+	for (size_t i = 0; i < CA_PATTERN_AXES; i++) {
+		for (size_t j = 0; j < variants->count[i]; j++)
+			free(variants->pattern[i][j]);
+		free(variants->pattern[i]);
 	}
+	for (size_t j = 0; j < variants->count[SPEEDUPS]; j++)
+		ca_speedups_fini(&variants->speedups[j]);
+	free(variants->speedups);
 	memset(variants, 0, sizeof *variants);
 }
 
@@ -100,11 +115,14 @@ void ca_variants_get(const struct ca_variants *variants, size_t index, struct ca
 	variant->index = index;
 	variant->iteration = index / variants->product + 1;
 	for (size_t i = 0; i < CA_AXES; i++) {
-		size_t count = variants->axis[i].count;
+		size_t count = variants->count[i];
 
 		if (!count)
 			continue;
-		variant->value[i] = variants->axis[i].value[rest % count];
+		if (i == SPEEDUPS)
+			variant->speedups = &variants->speedups[rest % count];
+		else
+			variant->pattern[i] = variants->pattern[i][rest % count];
 		rest /= count;
 	}
 }
@@ -117,13 +135,16 @@ enum ca_status ca_variants_settings(const struct ca_variant *variant,
 
 	if (status)
 		return status;
-	for (size_t i = 0; i < CA_AXES && !status; i++) {
+	for (size_t i = 0; i < CA_PATTERN_AXES && !status; i++) {
 		enum ca_setting_id id = (enum ca_setting_id)(CA_AXIS_FIRST + i);
 
-		if (variant->value[i])
-			status = ca_settings_set(settings, id, variant->value[i], CA_ORIGIN_COMMAND,
-						 NULL, err);
+		if (variant->pattern[i])
+			status = ca_settings_set(settings, id, variant->pattern[i],
+						 CA_ORIGIN_COMMAND, NULL, err);
 	}
+	if (variant->speedups && !status)
+		status = ca_settings_set_speedups(settings, variant->speedups, CA_ORIGIN_COMMAND,
+						  err);
 	if (status)
 		ca_settings_fini(settings);
 	return status;
@@ -131,7 +152,7 @@ enum ca_status ca_variants_settings(const struct ca_variant *variant,
 
 char *ca_variants_line(const struct ca_variants *variants, const struct ca_variant *variant)
 {
-	char *text = NULL;
+	char *text = NULL, *speedups;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
@@ -139,11 +160,15 @@ char *ca_variants_line(const struct ca_variants *variants, const struct ca_varia
 		return NULL;
 	fprintf(out, "%*zu: iteration=%zu", ca_variants_width(variants->total), variant->index,
 		variant->iteration);
-	for (size_t i = 0; i < CA_AXES; i++)
-		if (variant->value[i])
+	for (size_t i = 0; i < CA_PATTERN_AXES; i++)
+		if (variant->pattern[i])
 			fprintf(out, " %s=%s",
 				ca_setting_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->env,
-				variant->value[i]);
+				variant->pattern[i]);
+	speedups = variant->speedups ? ca_speedups_text(variant->speedups) : NULL;
+	if (speedups)
+		fprintf(out, " %s=%s", ca_setting_get(CA_SETTING_FIXED_SPEEDUP)->env, speedups);
+	free(speedups);
 	if (fclose(out)) {
 		free(text);
 		return NULL;

@@ -9,17 +9,18 @@
 enum { CA_VARIANTS_MAX = 1000000 };
 
 struct ca_variants {
-	struct {
-		char **value; /* owned, and each string; speedups with their ranges written out */
-		size_t count; /* 0: the axis was not given */
-	} axis[CA_AXES];
+	char **pattern[CA_PATTERN_AXES]; /* owned, and each string */
+	struct ca_speedups *speedups;    /* owned */
+	size_t count[CA_AXES];           /* of each axis; 0: it was not given */
 	size_t product, iterations, total; /* total = product x iterations, at least 1 */
 };
 
 struct ca_variant {
 	size_t index;               /* from 0 */
 	size_t iteration;           /* from 1 */
-	const char *value[CA_AXES]; /* borrowed; NULL: as in the base settings */
+	/* borrowed; NULL: as in the base settings */
+	const char *pattern[CA_PATTERN_AXES];
+	const struct ca_speedups *speedups;
 };
 
 /* With settings->end_to_end each number of the speedups is a value of its own; then a pool from

@@ -223,7 +223,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	c->region = choose_region(c);
 	if (!c->region)
 		return;
-	c->speedup = ca_sweep_deal(c->opt.sweep, c->pool, c->pool_size) * (CA_MILLION / 100);
+	c->speedup = ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count) * (CA_MILLION / 100);
 	if (c->speedup == 0 && c->selected) /* it makes no difference: spare the patching */
 		c->region = c->selected;
 	if (c->region != c->selected)

@@ -95,20 +95,19 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 
 static enum ca_status open_pool(struct ca_conductor *c, struct ca_err *err)
 {
-	enum ca_status status = ca_speedups_parse(c->set->fixed_speedup, &c->pool, &c->pool_size, err);
 	size_t step = (size_t)c->set->speedup_divisions, n = 0, steps = 100 / step, zeros = (steps + 3) / 4;
 
-	if (status != CA_OK || c->pool_size)
-		return status;
+	if (c->set->fixed_speedup.count)
+		return ca_speedups_copy(&c->pool, &c->set->fixed_speedup, err);
 	/* steps..100 and a quarter as many zeros on top, as in FEATURES A.11 */
-	c->pool = calloc(steps + zeros, sizeof *c->pool);
-	if (!c->pool)
+	c->pool.percent = calloc(steps + zeros, sizeof *c->pool.percent);
+	if (!c->pool.percent)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	for (size_t i = 1; i <= steps; i++)
-		c->pool[n++] = (unsigned)(i * step);
+		c->pool.percent[n++] = (unsigned)(i * step);
 	while (n < steps + zeros)
-		c->pool[n++] = 0;
-	c->pool_size = n;
+		c->pool.percent[n++] = 0;
+	c->pool.count = n;
 	return CA_OK;
 }
 
@@ -258,7 +257,7 @@ static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
 
 static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 {
-	char *pool = ca_speedups_text(c->pool, c->pool_size);
+	char *pool = ca_speedups_text(&c->pool);
 	struct ca_run_info info = {
 		.run = c->opt.run,
 		.iteration = c->opt.iteration,
@@ -294,7 +293,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	}
 	if (c->session_fd >= 0)
 		close(c->session_fd);
-	free(c->pool);
+	ca_speedups_fini(&c->pool);
 	free(c);
 }
 

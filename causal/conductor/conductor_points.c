@@ -61,7 +61,7 @@ static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice 
 		c->own_set.end_to_end = true;
 		c->set = &c->own_set;
 		/* a region for each deck of speedups, so that they can be compared */
-		c->group = 1 + (unsigned)((c->opt.run - 1) / (c->pool_size ? c->pool_size : 1));
+		c->group = 1 + (unsigned)((c->opt.run - 1) / (c->pool.count ? c->pool.count : 1));
 		return CA_OK;
 	}
 	names = ca_choice_names(&p->choice);

@@ -54,8 +54,7 @@ struct ca_conductor {
 	struct ca_dict *dict;
 	struct ca_sinks *sinks;
 	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
-	unsigned *pool;
-	size_t pool_size;
+	struct ca_speedups pool;
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
 
 	enum ca_conductor_phase state;

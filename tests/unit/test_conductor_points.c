@@ -149,7 +149,7 @@ static int set_up(void **state)
 	progress[0] = '\0';
 	settings = (struct ca_settings){ .progress = progress };
 	conductor = (struct ca_conductor){ .opt = { .dir = dir, .run = 1, .iteration = 4, .command = command },
-					   .set = &settings, .session = session, .pool_size = 5 };
+					   .set = &settings, .session = session, .pool = { .count = 5 } };
 	wish = CA_SCOUT_WAIT;
 	best[0] = 1;
 	best[1] = 0;

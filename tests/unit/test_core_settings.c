@@ -97,7 +97,7 @@ static void test_defaults(void **state)
 	assert_true(settings.function_exclude_defaults);
 	assert_true(settings.experiment_min == 0.25);
 	assert_string_equal(settings.binary_scope, "");
-	assert_string_equal(settings.fixed_speedup, "");
+	assert_int_equal(settings.fixed_speedup.count, 0);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *row = ca_setting_get((enum ca_setting_id)i);
 		char *text = ca_settings_text(&settings, row->id);
@@ -146,7 +146,7 @@ static void test_values(void **state)
 		{ CA_SETTING_FUNCTION_SCOPE, "a;b(c|d)", "a;b(c|d)" },
 		{ CA_SETTING_FUNCTION_SCOPE, "a;b(", NULL },
 		{ CA_SETTING_FUNCTION_SCOPE, "", "" },
-		{ CA_SETTING_FIXED_SPEEDUP, "0,10-30:10", "0,10-30:10" },
+		{ CA_SETTING_FIXED_SPEEDUP, "0,10-30:10", "0,10,20,30" },
 		{ CA_SETTING_FIXED_SPEEDUP, "0,101", NULL },
 		{ CA_SETTING_SINKS, "", "" },
 		{ CA_SETTING_SINKS, "print,print=x", "print,print=x" },
@@ -216,32 +216,30 @@ static void test_speedups(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		unsigned *value = NULL;
-		size_t count = 0;
-		enum ca_status status = ca_speedups_parse(cases[i].text, &value, &count, &err);
+		struct ca_speedups pool;
+		enum ca_status status = ca_speedups_parse(&pool, cases[i].text, &err);
 		char *text;
 
 		assert_int_equal(status, cases[i].result ? CA_OK : CA_ERR_USAGE);
 		if (status)
 			continue;
-		text = ca_speedups_text(value, count);
+		text = ca_speedups_text(&pool);
 		assert_string_equal(text, cases[i].result);
 		free(text);
-		free(value);
+		ca_speedups_fini(&pool);
 	}
 }
 
 static void test_speedups_many(void **state)
 {
 	char text[5 * 4200] = "";
-	unsigned *value;
-	size_t count;
+	struct ca_speedups pool;
 	struct ca_err err;
 
 	(void)state;
 	for (char *at = text; at < text + 2 * 4200; at += 2)
 		memcpy(at, "7,", 3);
-	assert_int_equal(ca_speedups_parse(text, &value, &count, &err), CA_ERR_USAGE);
+	assert_int_equal(ca_speedups_parse(&pool, text, &err), CA_ERR_USAGE);
 }
 
 static void test_precedence(void **state)

@@ -51,11 +51,17 @@ static void list(const struct fixture *f, char *buffer, size_t size)
 		ca_variants_get(&f->variants, i, &variant);
 		assert_int_equal(variant.index, i);
 		fputs(i ? " " : "", out);
-		for (size_t j = 0; j < CA_AXES; j++)
-			if (variant.value[j]) {
-				fprintf(out, "%s%s", before, variant.value[j]);
+		for (size_t j = 0; j < CA_PATTERN_AXES; j++)
+			if (variant.pattern[j]) {
+				fprintf(out, "%s%s", before, variant.pattern[j]);
 				before = "/";
 			}
+		if (variant.speedups) {
+			char *text = ca_speedups_text(variant.speedups);
+
+			fprintf(out, "%s%s", before, text);
+			free(text);
+		}
 	}
 	fclose(out);
 }
@@ -179,7 +185,9 @@ static void test_settings_of_variant(void **state)
 	ca_variants_get(&f.variants, 11, &variant);
 	assert_int_equal(variant.iteration, 3);
 	assert_int_equal(ca_variants_settings(&variant, &f.settings, &settings, &f.err), CA_OK);
-	assert_string_equal(settings.fixed_speedup, "10,15,20");
+	line = ca_settings_text(&settings, CA_SETTING_FIXED_SPEEDUP);
+	assert_string_equal(line, "10,15,20");
+	free(line);
 	assert_string_equal(settings.function_scope, "b");
 	assert_int_equal(settings.mode, CA_MODE_LINE);
 	assert_int_equal(settings.origin[CA_SETTING_FUNCTION_SCOPE], CA_ORIGIN_COMMAND);
