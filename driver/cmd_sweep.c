@@ -1,6 +1,6 @@
 /* `causal sweep`, and causal without a subcommand: runs a program under experiments. The parts
  * are in the other files of this folder; this one only says what comes after what. */
-#include "causal/points/requested.h"
+#include "causal/points/point_list.h"
 #include "driver/child.h"
 #include "driver/commands.h"
 #include "driver/help.h"

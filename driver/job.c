@@ -3,6 +3,7 @@
 #include "driver/job.h"
 #include "causal/results/results.h"
 #include "core/clock.h"
+#include "core/path.h"
 #include "driver/child.h"
 #include "driver/configs.h"
 #include "driver/output.h"
@@ -69,13 +70,6 @@ static int check_command(const struct ca_job *job, struct ca_err *err)
 	return ca_child_check(job->options.command[0], err);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Patterns were checked when they were set. */
 static bool matches(const char *pattern, const char *text)
 {
@@ -136,7 +130,7 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	job->level = ca_settings_level(&job->settings);
 	job->show_environment = job->settings.origin[CA_SETTING_VERBOSE] != CA_ORIGIN_DEFAULT ||
 				job->settings.debug;
-	job->app = base_name(job->options.command[0]);
+	job->app = ca_path_base(job->options.command[0]);
 	return 0;
 fail:
 	ca_job_fini(job);
@@ -174,7 +168,7 @@ static int make_command(struct ca_job *job, struct ca_err *err)
 			job->command[to++] = given[from++];
 		job->command[to++] = job->self;
 		job->command[to++] = "--";
-		job->app = base_name(given[from]);
+		job->app = ca_path_base(given[from]);
 	}
 	while (given[from])
 		job->command[to++] = given[from++];

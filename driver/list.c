@@ -4,20 +4,14 @@
 #include "binary/needed.h"
 #include "binary/scope.h"
 #include "causal/conductor/preload.h"
-#include "causal/points/requested.h"
+#include "causal/points/point_list.h"
 #include "causal/conductor/sweep.h"
+#include "core/path.h"
 #include "driver/child.h"
 #include "driver/say.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static enum ca_status list(const char *path, bool main, const char *filter, size_t *printed, struct ca_err *err)
 {
@@ -41,7 +35,7 @@ static bool explain_script(const char *path)
 
 	if (file && fgets(line, sizeof line, file) && !strncmp(line, "#!", 2))
 		word = strtok_r(line + 2, " \t\n", &rest);
-	while (word && (!strcmp(base_name(word), "env") || (word > line + 3 && *word == '-')))
+	while (word && (!strcmp(ca_path_base(word), "env") || (word > line + 3 && *word == '-')))
 		word = strtok_r(NULL, " \t\n", &rest);
 	if (file)
 		fclose(file);
@@ -60,7 +54,7 @@ static char *join_names(const struct ca_needed *needed)
 	if (!out)
 		return NULL;
 	for (size_t i = 0; i < needed->n; i++)
-		fprintf(out, "%s%s", i ? ", " : "", base_name(needed->path[i]));
+		fprintf(out, "%s%s", i ? ", " : "", ca_path_base(needed->path[i]));
 	return fclose(out) ? NULL : text;
 }
 
@@ -70,10 +64,10 @@ static void remark(const char *path, const struct ca_needed *needed, bool follow
 
 	if (names && *names && follows)
 		ca_say("these are points of %s itself; it needs %s: -B NAME -P list lists theirs as well",
-		       base_name(path), names);
+		       ca_path_base(path), names);
 	else if (names && *names && !libraries)
 		ca_say("-B names none of the libraries that %s needs: %s; in one that it opens later, points can be "
-		       "named as LIBRARY!NAME", base_name(path), names);
+		       "named as LIBRARY!NAME", ca_path_base(path), names);
 	free(names);
 }
 
@@ -116,7 +110,7 @@ static int show(const char *path, const struct ca_scope *scope, const char *filt
 		       bar.why, bar.remedy);
 	if (!printed && *filter)
 		ca_say("nothing in %s matches '%s'; -P list shows all, and with -B NAME also what its libraries "
-		       "have", base_name(path), filter);
+		       "have", ca_path_base(path), filter);
 	else if (!printed)
 		ca_say("%s has no symbols, unwind tables or debug information to name anything by: compile it "
 		       "with -g, or use -e", path);

@@ -4,6 +4,7 @@
  * speaks for the nearest caller outside of those, too: regions count callers' frames, so a library
  * that spends its time in memcpy has as much to offer as one with loops of its own. */
 #include "causal/conductor/follow.h"
+#include "core/path.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,23 +107,16 @@ static void put(struct text *t, const char *format, ...)
 	t->room -= (size_t)n;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void put_share(struct text *t, const struct ca_follow *f, const struct ca_follow_object *o)
 {
 	double percent = ca_follow_share(f, o);
 
-	put(t, percent < 1 ? "%s <1 %%" : "%s %.0f %%", base_name(o->path), percent);
+	put(t, percent < 1 ? "%s <1 %%" : "%s %.0f %%", ca_path_base(o->path), percent);
 }
 
 void ca_follow_pattern(const char *path, char *buffer, size_t size)
 {
-	const char *name = base_name(path), *so = strstr(name, ".so.");
+	const char *name = ca_path_base(path), *so = strstr(name, ".so.");
 	struct text t = { buffer, size };
 
 	for (const char *end = so ? so + 3 : name + strlen(name); name < end; name++)

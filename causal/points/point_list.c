@@ -1,7 +1,8 @@
-/* What can be a progress point in a binary: --progress=list. Driver's process, one thread. */
-#include "causal/points/requested.h"
+/* The list of progress points; see point_list.h. */
+#include "causal/points/point_list.h"
 #include "binary/plan/loops.h"
 #include "causal/points/point_name.h"
+#include "core/path.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +53,6 @@ static char *join(const char *format, const char *a, const char *b)
 static int by_text(const void *a, const void *b)
 {
 	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* What is in a library, and what would be read as something else, stands behind the binary's name. */
@@ -148,7 +142,7 @@ static int by_path(const void *a, const void *b)
 /* The file's name if that says which, else its whole path. */
 static const char *shortest(const char *path, const char *const *file, size_t files)
 {
-	const char *base = base_name(path);
+	const char *base = ca_path_base(path);
 	size_t same = 0;
 
 	for (size_t i = 0; i < files; i++)
@@ -194,7 +188,7 @@ enum ca_status ca_point_list_print(FILE *out, const struct ca_index *index, bool
 	regex_t regex;
 	struct list list = { .out = out,
 			     .filter = &regex,
-			     .binary = base_name(ca_index_binary(index)),
+			     .binary = ca_path_base(ca_index_binary(index)),
 			     .main = main };
 	char reason[128];
 	int code = regcomp(&regex, filter, REG_EXTENDED | REG_NOSUB);

@@ -1,8 +1,8 @@
-/* One name of a progress point, and where it leads in an index. Shared by progress*.c. */
+/* One name of a progress point, as --progress takes it. Driver's process; a name does not change
+ * once it has been read, so any thread may use it then. */
 #ifndef CA_CAUSAL_POINTS_POINT_NAME_H
 #define CA_CAUSAL_POINTS_POINT_NAME_H
 #include "binary/index/index.h"
-#include "binary/plan/line_entries.h"
 #include "core/status.h"
 #include <regex.h>
 #include <stdbool.h>
@@ -27,29 +27,12 @@ struct ca_point_name {
 	regex_t regex;
 };
 
-/* Where visits are counted. */
-struct ca_point_place {
-	uint64_t address;
-	uint64_t low, high;     /* of the function around it; 0, 0: not known */
-	size_t function;        /* its number in the index; SIZE_MAX: none */
-	bool entry;             /* it is the function's entry */
-};
-struct ca_point_places {
-	struct ca_point_place *place; /* owned */
-	size_t n;
-};
-
 enum ca_status ca_point_name_parse(struct ca_point_name *name, const char *text,
 				      struct ca_err *err);
 void ca_point_name_fini(struct ca_point_name *name);
 /* Could the name mean something in this binary? in_scope: its code may be selected. */
 bool ca_point_name_applies(const struct ca_point_name *name, const char *path, bool main,
 			      bool in_scope);
-/* Does the index hold it at all? Quick: no code is read. */
-bool ca_point_name_found(const struct ca_point_name *name, const struct ca_index *index);
-/* All places, sorted and without doubles; returns how many. */
-size_t ca_point_name_places(const struct ca_point_name *name, const struct ca_index *index,
-			       struct ca_line_entries *starts, struct ca_point_places *out);
 /* What the index holds that is like it, ready to be written; false: nothing near. */
 bool ca_point_name_near(const struct ca_point_name *name, const struct ca_index *index,
 			   char *buffer, size_t size);

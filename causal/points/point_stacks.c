@@ -1,9 +1,10 @@
 /* From stacks to candidates; see point_stacks.h. */
 #include "causal/points/point_stacks.h"
 #include "binary/plan/loops.h"
-#include "causal/points/point_name.h"
+#include "causal/points/point_places.h"
 #include "core/event.h"
 #include "core/module.h"
+#include "core/path.h"
 #include "core/session.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,17 +131,10 @@ static bool counts(const struct find *f, size_t sample)
 }
 
 /* ---- names -------------------------------------------------------------------------------*/
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool put_name(const struct find *f, uint32_t module, const char *text, char *name)
 {
 	const struct ca_module *m = &f->session->module[module];
-	const char *binary = m->main ? "" : base_name(m->path);
+	const char *binary = m->main ? "" : ca_path_base(m->path);
 	int n = snprintf(name, CA_SCOUT_NAME, "%s%s%s", binary, m->main ? "" : "!", text);
 	struct ca_point_name parsed;
 
@@ -167,7 +161,7 @@ static bool is_of_loop(struct find *f, const struct ca_index *index, const struc
 
 	if (!f->starts || ca_point_name_parse(&name, text, NULL) != CA_OK)
 		return false;
-	ca_point_name_places(&name, index, f->starts, &places);
+	ca_point_places_find(&name, index, f->starts, &places);
 	for (size_t i = 0; i < places.n; i++)
 		in &= ca_loop_holds(loop, places.place[i].address);
 	in &= places.n > 0;
@@ -187,9 +181,9 @@ static bool name_loop(struct find *f, const struct function *function, const str
 	char text[CA_SCOUT_NAME] = "";
 
 	if (ca_index_find_inlines(index, loop->head, &call, 1) && call.call_line)
-		snprintf(text, sizeof text, "%s:%u", base_name(call.call_file), call.call_line);
+		snprintf(text, sizeof text, "%s:%u", ca_path_base(call.call_file), call.call_line);
 	else if (ca_index_find_line(index, loop->head, &line) && line.line && *line.file)
-		snprintf(text, sizeof text, "%s:%u", base_name(line.file), line.line);
+		snprintf(text, sizeof text, "%s:%u", ca_path_base(line.file), line.line);
 	if (!*text || !is_of_loop(f, index, loop, text))
 		snprintf(text, sizeof text, "%s+0x%lx", function->name,
 			 (unsigned long)(loop->head - function->low));

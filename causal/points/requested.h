@@ -9,7 +9,6 @@
 #include "binary/scope.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct ca_session;
 struct ca_site;
@@ -57,13 +56,5 @@ size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *
 /* After the run: tell of each name that was not found, or could not be counted. */
 void ca_requested_report(const struct ca_requested *progress,
 			void (*tell)(void *context, const char *text), void *context);
-
-/* Is the setting's text a wish to see what there is: "list" or "list:REGEX"? *filter: the regular
- * expression, "" for none; borrowed from names. */
-bool ca_point_list_is_asked(const char *names, const char **filter);
-/* Print what can be named in the index's binary and matches, one per line, as --progress takes it;
- * *printed: how many. main: of the executable, where names need no library's in front. */
-enum ca_status ca_point_list_print(FILE *out, const struct ca_index *index, bool main, const char *filter,
-				size_t *printed, struct ca_err *err);
 
 #endif
