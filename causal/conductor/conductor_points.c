@@ -52,8 +52,8 @@ static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
 static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p,
 				 struct ca_err *err)
 {
+	enum ca_status status = CA_OK;
 	char *names;
-	enum ca_status status;
 
 	p->known = p->over = true;
 	if (p->choice.how == CA_CHOICE_END_TO_END) {
@@ -65,7 +65,9 @@ static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice 
 		return CA_OK;
 	}
 	names = ca_choice_names(&p->choice);
-	status = names ? ca_requested_add(c->progress, names, err) : CA_ERR_NOMEM;
+	for (size_t i = 0; i < p->choice.points && status == CA_OK; i++)
+		if (!p->choice.point[i].dropped)
+			status = ca_requested_add(c->progress, p->choice.point[i].name, err);
 	if (names)
 		ca_conductor_say(c, 1, "progress points as stored in %s: %s", c->opt.dir, names);
 	free(names);
@@ -162,18 +164,20 @@ static void describe(struct ca_conductor *c, const struct ca_choice *choice)
 static void publish(struct ca_conductor *c, struct ca_point_choice *p)
 {
 	uint32_t used = atomic_load(&c->session->modules_used);
-	char *names = ca_choice_names(&p->choice);
 
-	if (names && ca_requested_add(c->progress, names, NULL) == CA_OK)
-		for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
-			const struct ca_index *index = ca_objects_index(c->objects, m);
+	for (size_t i = 0; i < p->n; i++) {
+		struct ca_point_name name = ca_point_search_take(p->scout, p->chosen[i]);
 
-			if (index)
-				ca_requested_index(c->progress, index, m);
-		}
-	if (names && strchr(names, '!'))
-		c->session->requested_anywhere = 1;
-	free(names);
+		if (name.binary)
+			c->session->requested_anywhere = 1;
+		ca_requested_take(c->progress, &name, NULL);
+	}
+	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
+		const struct ca_index *index = ca_objects_index(c->objects, m);
+
+		if (index)
+			ca_requested_index(c->progress, index, m);
+	}
 }
 
 static void choose(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how)
@@ -211,10 +215,10 @@ static bool open_terminal(struct ca_point_choice *p)
 	return p->terminal >= 0;
 }
 
-static bool is_chosen(const struct ca_point_choice *p, size_t candidate)
+static bool is_among(const size_t *chosen, size_t n, size_t candidate)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->chosen[i] == candidate)
+	for (size_t i = 0; i < n; i++)
+		if (chosen[i] == candidate)
 			return true;
 	return false;
 }
@@ -231,7 +235,7 @@ static void offer(struct ca_conductor *c, struct ca_point_choice *p)
 		ca_conductor_say(
 			c, 0,
 			"%3zu%c %s: %.1f a second, even to %.0f %%, %.0f %% of the samples; %s",
-			p->offers, is_chosen(p, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
+			p->offers, is_among(p->chosen, p->n, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
 			100 * k->coverage, ca_candidate_fault_name(k->fault));
 	}
 	ca_conductor_say(c, 0,
@@ -249,7 +253,8 @@ static bool take_answer(struct ca_point_choice *p)
 	for (char *at = p->line; *at && n < CA_CANDIDATES_CHOSEN;) {
 		unsigned long number = strtoul(at, &at, 10);
 
-		if (number >= 1 && number <= p->offers)
+		if (number >= 1 && number <= p->offers &&
+		    !is_among(chosen, n, p->offered[number - 1]))
 			chosen[n++] = p->offered[number - 1];
 		at += strcspn(at, "0123456789");
 	}
@@ -353,14 +358,14 @@ static void step_scouting(struct ca_conductor *c, struct ca_point_choice *p, uin
 	if (!p->scout && !(p->scout = ca_point_search_new(c->session, c->objects, c->scope)))
 		return;
 	switch (ca_point_search_step(p->scout, now)) {
-	case CA_SCOUT_WAIT:
+	case CA_POINT_SEARCH_WAIT:
 		break;
-	case CA_SCOUT_PLACE:
+	case CA_POINT_SEARCH_PLACE:
 		site = ca_point_search_sites(p->scout, &n);
 		place(c, site, n);
 		enter(p, PLACING, now);
 		break;
-	case CA_SCOUT_DONE:
+	case CA_POINT_SEARCH_DONE:
 		place(c, NULL, 0);
 		enter(p, REMOVING, now);
 		break;

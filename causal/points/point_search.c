@@ -1,4 +1,4 @@
-/* The scout; see point_search.h.
+/* The point search; see point_search.h.
  *
  *   GATHERING  stacks, until there are enough of them
  *   SURVEYING  each lot of candidates is counted for a moment
@@ -38,8 +38,8 @@ struct ca_point_search {
 	bool placing;
 	uint64_t since; /* ns; of the phase, the lot or the window */
 	struct ca_point_stacks samples;
-	struct ca_point_search_found found[CA_SCOUT_FOUND];
-	double rate[CA_SCOUT_FOUND]; /* as surveyed */
+	struct ca_point_stacks_found found[CA_POINT_STACKS_FOUND];
+	double rate[CA_POINT_STACKS_FOUND]; /* as surveyed */
 	size_t founds, used;
 	size_t lot;                  /* first of the lot that is being surveyed */
 	size_t tried[CA_CANDIDATES]; /* numbers in found[] of those that are placed */
@@ -70,8 +70,11 @@ struct ca_point_search *ca_point_search_new(struct ca_session *session, struct c
 
 void ca_point_search_free(struct ca_point_search *s)
 {
-	if (s)
-		free(s->samples.frame);
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->founds; i++)
+		ca_point_name_fini(&s->found[i].name);
+	free(s->samples.frame);
 	free(s);
 }
 
@@ -82,36 +85,26 @@ void ca_point_search_sample(struct ca_point_search *s, const ca_place *frame, un
 }
 
 /* ---- sites -------------------------------------------------------------------------------*/
-static char *join_names(const struct ca_point_search *s)
-{
-	char *names = calloc(s->tries + 1, CA_SCOUT_NAME + 1), *to = names;
-
-	for (size_t i = 0; names && i < s->tries; i++)
-		to += sprintf(to, "%s%s", i ? ";" : "", s->found[s->tried[i]].name);
-	return names;
-}
-
 static void plan(struct ca_point_search *s)
 {
 	uint32_t used = atomic_load(&s->session->modules_used);
-	struct ca_requested *progress = NULL;
-	char *names = join_names(s);
+	const struct ca_point_name *name[CA_CANDIDATES];
+	struct ca_requested *trial;
 
+	for (size_t i = 0; i < s->tries; i++)
+		name[i] = &s->found[s->tried[i]].name;
 	s->sites = 0;
-	if (!names || ca_requested_new(&progress, names, s->scope, NULL) != CA_OK) {
-		free(names);
+	trial = ca_requested_try(name, s->tries, s->scope, s->session, FIRST_ROW);
+	if (!trial)
 		return;
-	}
-	ca_requested_try(progress, s->session, FIRST_ROW);
 	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
 		const struct ca_index *index = ca_objects_index(s->objects, m);
 
 		if (index && (s->session->module[m].main || ca_objects_in_scope(s->objects, m)))
-			s->sites += ca_requested_sites(progress, index, m, s->site + s->sites,
-						      CA_MAX_SITES - s->sites);
+			s->sites += ca_requested_sites(trial, index, m, s->site + s->sites,
+						       CA_MAX_SITES - s->sites);
 	}
-	ca_requested_free(progress);
-	free(names);
+	ca_requested_free(trial);
 }
 
 const struct ca_site *ca_point_search_sites(const struct ca_point_search *s, size_t *n)
@@ -193,14 +186,14 @@ static enum ca_point_search_wish place(struct ca_point_search *s, enum phase pha
 	s->phase = phase;
 	s->placing = true;
 	plan(s);
-	return CA_SCOUT_PLACE;
+	return CA_POINT_SEARCH_PLACE;
 }
 
 static enum ca_point_search_wish done(struct ca_point_search *s, const char *reason)
 {
 	s->phase = DONE;
 	s->reason = reason;
-	return CA_SCOUT_DONE;
+	return CA_POINT_SEARCH_DONE;
 }
 
 static enum ca_point_search_wish survey(struct ca_point_search *s)
@@ -217,9 +210,9 @@ static enum ca_point_search_wish start_counting(struct ca_point_search *s)
 	s->set.n = s->tries;
 	s->set.samples = s->used;
 	for (size_t i = 0; i < s->tries; i++) {
-		const struct ca_point_search_found *found = &s->found[s->tried[i]];
+		const struct ca_point_stacks_found *found = &s->found[s->tried[i]];
 
-		s->candidate[i].name = found->name;
+		s->candidate[i].name = found->name.text;
 		s->candidate[i].function = found->function;
 		s->candidate[i].depth = found->depth;
 		memcpy(s->candidate[i].inside, found->inside, sizeof found->inside);
@@ -236,7 +229,7 @@ static enum ca_point_search_wish step_gathering(struct ca_point_search *s, uint6
 	     (s->samples.running < STACKS_LEAST && now - s->since < (uint64_t)GATHER_MOST * MS))) {
 		if (now - s->since > (uint64_t)GATHER_MOST * MS)
 			s->reason = "too few samples of code in scope";
-		return CA_SCOUT_WAIT;
+		return CA_POINT_SEARCH_WAIT;
 	}
 	s->founds = ca_point_stacks_find(&s->samples, s->session, s->objects, s->found, &s->used);
 	if (!s->founds)
@@ -263,7 +256,7 @@ static enum ca_point_search_wish step_surveying(struct ca_point_search *s, uint6
 	uint64_t count[CA_CANDIDATES];
 
 	if (now - s->since < (uint64_t)SURVEY * MS)
-		return CA_SCOUT_WAIT;
+		return CA_POINT_SEARCH_WAIT;
 	read_counts(s, count);
 	for (size_t k = 0; k < s->tries; k++)
 		s->rate[s->tried[k]] =
@@ -295,7 +288,7 @@ static void close_window(struct ca_point_search *s, uint64_t now)
 enum ca_point_search_wish ca_point_search_step(struct ca_point_search *s, uint64_t now)
 {
 	if (s->placing)
-		return CA_SCOUT_WAIT;
+		return CA_POINT_SEARCH_WAIT;
 	switch (s->phase) {
 	case GATHERING:
 		return step_gathering(s, now);
@@ -304,12 +297,12 @@ enum ca_point_search_wish ca_point_search_step(struct ca_point_search *s, uint64
 	case COUNTING:
 		if (now - s->since >= (uint64_t)WINDOW * MS)
 			close_window(s, now);
-		return s->set.windows < WINDOWS ? CA_SCOUT_WAIT
+		return s->set.windows < WINDOWS ? CA_POINT_SEARCH_WAIT
 						: done(s, "no function or loop is passed evenly");
 	case DONE:
 		break;
 	}
-	return CA_SCOUT_DONE;
+	return CA_POINT_SEARCH_DONE;
 }
 
 size_t ca_point_search_choose(struct ca_point_search *s, const struct ca_candidates **candidates,
@@ -317,6 +310,14 @@ size_t ca_point_search_choose(struct ca_point_search *s, const struct ca_candida
 {
 	*candidates = &s->set;
 	return ca_candidates_judge(&s->set, chosen);
+}
+
+struct ca_point_name ca_point_search_take(struct ca_point_search *s, size_t candidate)
+{
+	struct ca_point_name *from = &s->found[s->tried[candidate]].name, name = *from;
+
+	memset(from, 0, sizeof *from);
+	return name;
 }
 
 const char *ca_point_search_reason(const struct ca_point_search *s)

@@ -16,7 +16,8 @@ enum {
 	LOOPS = 64,
 	ENOUGH_RUNNING = 30,
 	LEAST_SHARE = 20,
-	TIGHT = 64
+	TIGHT = 64,
+	NAME = 200
 };
 
 /* A function on some stack. */
@@ -46,7 +47,7 @@ struct find {
 	struct ca_loops *loops;
 	struct ca_line_entries *starts;
 	uint32_t opened; /* the module for which these two are */
-	struct ca_point_search_found *out;
+	struct ca_point_stacks_found *out;
 	size_t n;
 };
 
@@ -131,72 +132,74 @@ static bool counts(const struct find *f, size_t sample)
 }
 
 /* ---- names -------------------------------------------------------------------------------*/
-static bool put_name(const struct find *f, uint32_t module, const char *text, char *name)
+static bool make_name(const struct find *f, uint32_t module, const char *text,
+		      struct ca_point_name *name)
 {
 	const struct ca_module *m = &f->session->module[module];
 	const char *binary = m->main ? "" : ca_path_base(m->path);
-	int n = snprintf(name, CA_SCOUT_NAME, "%s%s%s", binary, m->main ? "" : "!", text);
-	struct ca_point_name parsed;
+	char full[NAME];
+	int n = snprintf(full, sizeof full, "%s%s%s", binary, m->main ? "" : "!", text);
 
-	if (n <= 0 || n >= CA_SCOUT_NAME || ca_point_name_parse(&parsed, name, NULL) != CA_OK)
-		return false;
-	ca_point_name_fini(&parsed);
-	return true;
+	return n > 0 && n < NAME && ca_point_name_parse(name, full, NULL) == CA_OK;
 }
 
-static bool name_function(const struct find *f, const struct function *function, char *name)
+static bool name_function(const struct find *f, const struct function *function,
+			  struct ca_point_name *name)
 {
 	return ca_point_name_is_plain(function->name) && strcmp(function->name, "main") &&
 	       strcmp(function->name, "_start") &&
-	       put_name(f, function->module, function->name, name);
+	       make_name(f, function->module, function->name, name);
 }
 
 /* Is what the name counts the loop's rounds: all of its places are in the loop? */
 static bool is_of_loop(struct find *f, const struct ca_index *index, const struct ca_loop *loop,
-		       const char *text)
+		       const struct ca_point_name *name)
 {
 	struct ca_point_places places = { 0 };
-	struct ca_point_name name;
 	bool in = true;
 
-	if (!f->starts || ca_point_name_parse(&name, text, NULL) != CA_OK)
+	if (!f->starts)
 		return false;
-	ca_point_places_find(&name, index, f->starts, &places);
+	ca_point_places_find(name, index, f->starts, &places);
 	for (size_t i = 0; i < places.n; i++)
 		in &= ca_loop_holds(loop, places.place[i].address);
 	in &= places.n > 0;
 	free(places.place);
-	ca_point_name_fini(&name);
 	return in;
 }
 
 /* A loop by its line in the function itself, for a line in something inlined may be elsewhere too;
  * where that does not lead to it, by its address. */
 static bool name_loop(struct find *f, const struct function *function, const struct ca_loop *loop,
-		      char *name)
+		      struct ca_point_name *name)
 {
 	const struct ca_index *index = index_of(f, function->module);
 	struct ca_index_inline call;
 	struct ca_index_line line;
-	char text[CA_SCOUT_NAME] = "";
+	char text[NAME] = "";
 
 	if (ca_index_find_inlines(index, loop->head, &call, 1) && call.call_line)
 		snprintf(text, sizeof text, "%s:%u", ca_path_base(call.call_file), call.call_line);
 	else if (ca_index_find_line(index, loop->head, &line) && line.line && *line.file)
 		snprintf(text, sizeof text, "%s:%u", ca_path_base(line.file), line.line);
-	if (!*text || !is_of_loop(f, index, loop, text))
-		snprintf(text, sizeof text, "%s+0x%lx", function->name,
-			 (unsigned long)(loop->head - function->low));
-	return ca_point_name_is_plain(text) && put_name(f, function->module, text, name);
+	if (*text && make_name(f, function->module, text, name)) {
+		if (is_of_loop(f, index, loop, name))
+			return ca_point_name_is_plain(text);
+		ca_point_name_fini(name);
+	}
+	snprintf(text, sizeof text, "%s+0x%lx", function->name,
+		 (unsigned long)(loop->head - function->low));
+	return ca_point_name_is_plain(text) && make_name(f, function->module, text, name);
 }
 
 /* ---- what was found ----------------------------------------------------------------------*/
-/* Another loop may be on the same line: together they are what the name stands for. */
-static void add(struct find *f, const struct ca_point_search_found *found)
+/* Another loop may be on the same line: together they are what the name stands for. True: it has
+ * been moved there, name and all. */
+static bool add(struct find *f, const struct ca_point_stacks_found *found)
 {
 	size_t i = 0, least = 0;
 
-	while (i < f->n && strcmp(f->out[i].name, found->name))
+	while (i < f->n && strcmp(f->out[i].name.text, found->name.text))
 		i++;
 	if (i < f->n) {
 		f->out[i].samples = 0;
@@ -204,22 +207,25 @@ static void add(struct find *f, const struct ca_point_search_found *found)
 			f->out[i].inside[k] |= found->inside[k];
 			f->out[i].samples += (size_t)__builtin_popcountll(f->out[i].inside[k]);
 		}
-		return;
+		return false;
 	}
-	if (f->n < CA_SCOUT_FOUND) {
+	if (f->n < CA_POINT_STACKS_FOUND) {
 		f->out[f->n++] = *found;
-		return;
+		return true;
 	}
 	for (i = 1; i < f->n; i++)
 		if (f->out[i].samples < f->out[least].samples)
 			least = i;
-	if (f->out[least].samples < found->samples)
-		f->out[least] = *found;
+	if (f->out[least].samples >= found->samples)
+		return false;
+	ca_point_name_fini(&f->out[least].name);
+	f->out[least] = *found;
+	return true;
 }
 
 /* loop: NULL: the function as a whole. */
 static void fill(struct find *f, long function, const struct ca_loop *loop,
-		 struct ca_point_search_found *found)
+		 struct ca_point_stacks_found *found)
 {
 	for (size_t s = 0; s < f->samples->n; s++) {
 		const ca_place *frame = f->samples->frame + f->samples->sample[s].first;
@@ -282,23 +288,23 @@ static void look_into(struct find *f, long number)
 {
 	const struct function *function = &f->function[number];
 	static struct ca_loop loop[LOOPS];
-	struct ca_point_search_found found;
+	struct ca_point_stacks_found found;
 	size_t n;
 
 	memset(&found, 0, sizeof found);
 	found.function = true;
 	fill(f, number, NULL, &found);
-	if (name_function(f, function, found.name))
-		add(f, &found);
+	if (!name_function(f, function, &found.name) || !add(f, &found))
+		ca_point_name_fini(&found.name);
 	if (f->opened != function->module)
 		open_module(f, function->module);
 	n = f->loops ? ca_loops_find(f->loops, function->low, function->high, loop, LOOPS) : 0;
 	for (size_t i = 0; i < n; i++) {
 		memset(&found, 0, sizeof found);
 		fill(f, number, &loop[i], &found);
-		if (is_much(f, found.samples) && !is_hot(&loop[i], loop, n) &&
-		    name_loop(f, function, &loop[i], found.name))
-			add(f, &found);
+		if (!is_much(f, found.samples) || is_hot(&loop[i], loop, n) ||
+		    !name_loop(f, function, &loop[i], &found.name) || !add(f, &found))
+			ca_point_name_fini(&found.name);
 	}
 }
 
@@ -320,14 +326,14 @@ static void count_functions(struct find *f)
 
 static int by_samples(const void *a, const void *b)
 {
-	const struct ca_point_search_found *x = a, *y = b;
+	const struct ca_point_stacks_found *x = a, *y = b;
 
 	return x->samples != y->samples ? (x->samples > y->samples ? -1 : 1)
-					: strcmp(x->name, y->name);
+					: strcmp(x->name.text, y->name.text);
 }
 
 size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
-		     struct ca_objects *objects, struct ca_point_search_found *out, size_t *used)
+		     struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used)
 {
 	struct find *f = calloc(1, sizeof *f);
 	size_t n = 0, looked = 0;

@@ -1,11 +1,12 @@
-/* From stacks to candidates. Shared by scout*.c only. */
+/* From stacks to candidates. Shared by the point search and the scope that follows the samples. */
 #ifndef CA_CAUSAL_POINTS_POINT_STACKS_H
 #define CA_CAUSAL_POINTS_POINT_STACKS_H
-#include "causal/points/candidates.h"
 #include "causal/conductor/objects.h"
+#include "causal/points/candidates.h"
+#include "causal/points/point_name.h"
 #include "core/event.h"
 
-enum { CA_SCOUT_NAME = 200, CA_SCOUT_FOUND = 96 };
+enum { CA_POINT_STACKS_FOUND = 96 };
 
 struct ca_point_stacks {
 	ca_place *frame; /* owned; those of all samples */
@@ -21,8 +22,8 @@ struct ca_point_stacks {
 bool ca_point_stacks_add(struct ca_point_stacks *samples, const ca_place *frame, unsigned frames,
 			  unsigned weight, bool waiting);
 
-struct ca_point_search_found {
-	char name[CA_SCOUT_NAME]; /* as --progress takes it */
+struct ca_point_stacks_found {
+	struct ca_point_name name; /* owned */
 	bool function;
 	size_t samples; /* in it, or below */
 	double depth;   /* functions in scope around it, on average */
@@ -31,8 +32,8 @@ struct ca_point_search_found {
 
 /* Functions and loops that hold a good share of the samples, those with most first. Samples of
  * waiting threads count only where there are hardly others. *used: how many count. Returns how
- * many were found, at most CA_SCOUT_FOUND. */
+ * many were found, at most CA_POINT_STACKS_FOUND. */
 size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
-		     struct ca_objects *objects, struct ca_point_search_found *out, size_t *used);
+		     struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used);
 
 #endif

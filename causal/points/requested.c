@@ -35,26 +35,42 @@ enum ca_requested_mode ca_requested_mode(const char *names)
 						   CA_REQUESTED_NAMED;
 }
 
+static bool is_there(const struct ca_requested *progress, const char *label)
+{
+	for (size_t i = 0; i < progress->n; i++)
+		if (!strcmp(progress->point[i].label, label))
+			return true;
+	return false;
+}
+
+/* A new point of that label, yet without names; NULL: no memory. */
+static struct ca_requested_point *new_point(struct ca_requested *progress, const char *label)
+{
+	struct ca_requested_point *more =
+		realloc(progress->point, (progress->n + 1) * sizeof *more);
+
+	if (!more)
+		return NULL;
+	progress->point = more;
+	more += progress->n;
+	memset(more, 0, sizeof *more);
+	more->label = strdup(label);
+	progress->n += more->label != NULL;
+	return more->label ? more : NULL;
+}
+
 static enum ca_status add_point(struct ca_requested *progress, const char *text, struct ca_err *err)
 {
-	struct ca_requested_point *more, *p;
+	struct ca_requested_point *p;
 
 	if (ca_requested_mode(text) != CA_REQUESTED_NAMED)
 		return ca_err_set(err, CA_ERR_USAGE, "-P '%s' stands alone; a function of that name is '^%s$'",
 				  text, text);
-	more = realloc(progress->point, (progress->n + 1) * sizeof *more);
-	if (!more)
+	if (is_there(progress, text))
+		return CA_OK;
+	p = new_point(progress, text);
+	if (!p)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	progress->point = more;
-	for (size_t i = 0; i < progress->n; i++)
-		if (!strcmp(more[i].label, text))
-			return CA_OK;
-	p = &more[progress->n];
-	memset(p, 0, sizeof *p);
-	p->label = strdup(text);
-	if (!p->label)
-		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	progress->n++;
 	return strncmp(text, "begin=", 6) ? ca_point_name_parse(&p->name[0], text, err) :
 					    parse_latency(p, text, err);
 }
@@ -93,11 +109,29 @@ enum ca_status ca_requested_add(struct ca_requested *p, const char *names, struc
 	return status;
 }
 
+enum ca_status ca_requested_take(struct ca_requested *progress, struct ca_point_name *name,
+				 struct ca_err *err)
+{
+	struct ca_requested_point *p = NULL;
+	bool there;
+
+	pthread_mutex_lock(&progress->lock);
+	there = is_there(progress, name->text);
+	if (!there)
+		p = new_point(progress, name->text);
+	if (p)
+		p->name[0] = *name;
+	else
+		ca_point_name_fini(name);
+	pthread_mutex_unlock(&progress->lock);
+	return p || there ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+}
+
 void ca_requested_free(struct ca_requested *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n && p->first_row < 0; i++) {
 		free(p->point[i].label);
 		ca_point_name_fini(&p->point[i].name[0]);
 		ca_point_name_fini(&p->point[i].name[1]);
@@ -176,10 +210,24 @@ void ca_requested_join(struct ca_requested *progress, struct ca_session *session
 		}
 }
 
-void ca_requested_try(struct ca_requested *progress, struct ca_session *session, uint32_t first_row)
+struct ca_requested *ca_requested_try(const struct ca_point_name *const *name, size_t n,
+				      const struct ca_scope *scope, struct ca_session *session,
+				      uint32_t first_row)
 {
-	progress->session = session;
-	progress->first_row = first_row;
+	struct ca_requested *trial;
+
+	if (ca_requested_new(&trial, "", scope, NULL) != CA_OK)
+		return NULL;
+	trial->point = calloc(n + 1, sizeof *trial->point);
+	if (!trial->point) {
+		ca_requested_free(trial);
+		return NULL;
+	}
+	for (; trial->n < n; trial->n++)
+		trial->point[trial->n].name[0] = *name[trial->n];
+	trial->session = session;
+	trial->first_row = first_row;
+	return trial;
 }
 
 static bool wants(const struct ca_requested *progress, const char *path, bool main)

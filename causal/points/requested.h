@@ -12,6 +12,7 @@
 
 struct ca_session;
 struct ca_site;
+struct ca_point_name;
 struct ca_requested;
 
 /* What the setting's text asks for. */
@@ -42,13 +43,19 @@ void ca_requested_join(struct ca_requested *progress, struct ca_session *session
 bool ca_requested_wants(struct ca_requested *progress, const char *path, bool main);
 /* Publish the sites of a module that has been indexed, before its state says so. */
 void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, uint32_t module);
-/* More names, while the program runs: those of the modules that are indexed by now are to be
- * published by ca_requested_index, for modules that come later that is done as for the others. */
+/* More names, as in ca_requested_new; before ca_requested_join. */
 enum ca_status ca_requested_add(struct ca_requested *progress, const char *names, struct ca_err *err);
+/* One more, while the program runs: its sites in the modules that are indexed by now are to be
+ * published by ca_requested_index, for modules that come later that is done as for the others.
+ * The name is owned here from now on, whatever the result. */
+enum ca_status ca_requested_take(struct ca_requested *progress, struct ca_point_name *name,
+				 struct ca_err *err);
 
-/* Names to be tried out: the i-th counts in row first_row + i, which has no entry in the session's
- * table of points. In place of ca_requested_join. */
-void ca_requested_try(struct ca_requested *progress, struct ca_session *session, uint32_t first_row);
+/* Names to be tried out, all borrowed: the i-th counts in row first_row + i, which has no entry in
+ * the session's table of points. In place of ca_requested_new and _join. NULL: no memory. */
+struct ca_requested *ca_requested_try(const struct ca_point_name *const *name, size_t n,
+				      const struct ca_scope *scope, struct ca_session *session,
+				      uint32_t first_row);
 /* Their sites in a module, for a selection: never an int3, and gone with the selection. */
 size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, uint32_t module,
 			 struct ca_site *out, size_t max);

@@ -9,7 +9,7 @@
 
 /* One use of --progress: a throughput point, or the two of a latency. */
 struct ca_requested_point {
-	char *label;
+	char *label; /* as it was written. NULL while names are tried out */
 	struct ca_point_name name[2]; /* the second one: where it ends */
 	bool latency;
 	/* by the indexing thread */
@@ -22,7 +22,8 @@ struct ca_requested {
 	size_t n;
 	const struct ca_scope *scope;
 	struct ca_session *session;
-	int64_t first_row; /* of names that are tried out; -1: they have rows of their own */
+	int64_t first_row; /* of names that are tried out, and borrowed; -1: they have rows of their
+			    * own */
 };
 
 static inline unsigned ca_requested_parts_names(const struct ca_requested_point *p)

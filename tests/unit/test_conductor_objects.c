@@ -182,17 +182,24 @@ static void test_take_fails(void **state)
 	assert_false(ca_objects_in_scope(objects, MODULES));
 }
 
-static size_t find(const struct ca_point_stacks *samples, struct ca_point_search_found *out)
+static void drop(struct ca_point_stacks *samples, struct ca_point_stacks_found *out, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ca_point_name_fini(&out[i].name);
+	free(samples->frame);
+}
+
+static size_t find(const struct ca_point_stacks *samples, struct ca_point_stacks_found *out)
 {
 	size_t used;
 
 	return ca_point_stacks_find(samples, session, objects, out, &used);
 }
 
-static const struct ca_point_search_found *found(const struct ca_point_search_found *all, size_t n, const char *name)
+static const struct ca_point_stacks_found *found(const struct ca_point_stacks_found *all, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(all[i].name, name))
+		if (!strcmp(all[i].name.text, name))
 			return &all[i];
 	return NULL;
 }
@@ -201,8 +208,8 @@ static const struct ca_point_search_found *found(const struct ca_point_search_fo
 static void test_same_name(void **state)
 {
 	static struct ca_point_stacks samples;
-	static struct ca_point_search_found out[CA_SCOUT_FOUND];
-	const struct ca_point_search_found *work;
+	static struct ca_point_stacks_found out[CA_POINT_STACKS_FOUND];
+	const struct ca_point_stacks_found *work;
 	size_t n;
 
 	(void)state;
@@ -218,8 +225,8 @@ static void test_same_name(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		assert_true(work->inside[i / 64] >> (i % 64) & 1);
 	for (size_t i = 0; i < n; i++)
-		assert_ptr_equal(found(out, n, out[i].name), &out[i]);
-	free(samples.frame);
+		assert_ptr_equal(found(out, n, out[i].name.text), &out[i]);
+	drop(&samples, out, n);
 }
 
 /* As if samples lay at all addresses of that line of b.c. */
@@ -245,7 +252,7 @@ static void sample_line(struct ca_point_stacks *samples, unsigned number)
 static void test_one_loop(void **state)
 {
 	static struct ca_point_stacks samples;
-	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	static struct ca_point_stacks_found out[CA_POINT_STACKS_FOUND];
 	size_t n;
 
 	(void)state;
@@ -253,15 +260,15 @@ static void test_one_loop(void **state)
 	n = find(&samples, out);
 	assert_non_null(found(out, n, "b.c:10"));
 	for (size_t i = 0; i < n; i++)
-		assert_null(strstr(out[i].name, "+0x"));
-	free(samples.frame);
+		assert_null(strstr(out[i].name.text, "+0x"));
+	drop(&samples, out, n);
 }
 
 /* Two loops on one line: its number would count both, so each has an address. */
 static void test_two_loops(void **state)
 {
 	static struct ca_point_stacks samples;
-	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	static struct ca_point_stacks_found out[CA_POINT_STACKS_FOUND];
 	size_t n, loops = 0;
 
 	(void)state;
@@ -269,23 +276,25 @@ static void test_two_loops(void **state)
 	n = find(&samples, out);
 	assert_null(found(out, n, "b.c:5"));
 	for (size_t i = 0; i < n; i++)
-		loops += !strncmp(out[i].name, "work+0x", 7);
+		loops += !strncmp(out[i].name.text, "work+0x", 7);
 	assert_int_equal(loops, 2);
-	free(samples.frame);
+	drop(&samples, out, n);
 }
 
 /* A loop that begins its function, in a way that --progress takes. */
 static void test_first_instruction(void **state)
 {
 	static struct ca_point_stacks samples;
-	static struct ca_point_search_found out[CA_SCOUT_FOUND];
+	static struct ca_point_stacks_found out[CA_POINT_STACKS_FOUND];
 	ca_place frame = in_function(APP, "begins", 0);
+	size_t n;
 
 	(void)state;
 	for (unsigned i = 0; i < 40; i++)
 		assert_true(ca_point_stacks_add(&samples, &frame, 1, 1, false));
-	assert_non_null(found(out, find(&samples, out), "begins+0x0"));
-	free(samples.frame);
+	n = find(&samples, out);
+	assert_non_null(found(out, n, "begins+0x0"));
+	drop(&samples, out, n);
 }
 
 int main(void)

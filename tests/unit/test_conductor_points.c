@@ -80,8 +80,27 @@ enum ca_requested_mode ca_requested_mode(const char *names)
 
 enum ca_status ca_requested_add(struct ca_requested *progress, const char *names, struct ca_err *err)
 {
+	size_t n = strlen(added);
+
 	(void)progress, (void)err;
-	snprintf(added, sizeof added, "%s", names);
+	snprintf(added + n, sizeof added - n, "%s%s", n ? ";" : "", names);
+	return CA_OK;
+}
+
+struct ca_point_name ca_point_search_take(struct ca_point_search *scout, size_t number)
+{
+	struct ca_point_name name;
+
+	(void)scout;
+	assert_int_equal(ca_point_name_parse(&name, candidate[number].name, NULL), CA_OK);
+	return name;
+}
+
+enum ca_status ca_requested_take(struct ca_requested *progress, struct ca_point_name *name,
+				 struct ca_err *err)
+{
+	ca_requested_add(progress, name->text, err);
+	ca_point_name_fini(name);
 	return CA_OK;
 }
 
@@ -150,7 +169,7 @@ static int set_up(void **state)
 	settings = (struct ca_settings){ .progress = progress };
 	conductor = (struct ca_conductor){ .opt = { .dir = dir, .run = 1, .iteration = 4, .command = command },
 					   .set = &settings, .session = session, .pool = { .count = 5 } };
-	wish = CA_SCOUT_WAIT;
+	wish = CA_POINT_SEARCH_WAIT;
 	best[0] = 1;
 	best[1] = 0;
 	chosen = 2;
@@ -179,6 +198,7 @@ static void open_points(void)
 	ca_conductor_points_free(&conductor);
 	conductor.points = NULL;
 	conductor.set = &settings;
+	added[0] = '\0';
 	assert_int_equal(ca_conductor_points_open(&conductor, NULL), CA_OK);
 }
 
@@ -198,12 +218,12 @@ static struct ca_choice stored(void)
 /* From the first sample to the decision, at `now`. */
 static void scout_until(uint64_t now)
 {
-	wish = CA_SCOUT_DONE;
+	wish = CA_POINT_SEARCH_DONE;
 	assert_true(step(now - MS));
 	patched = true;
 	assert_true(step(now));
 	patched = false;
-	wish = CA_SCOUT_WAIT;
+	wish = CA_POINT_SEARCH_WAIT;
 }
 
 /* ---- choosing -----------------------------------------------------------------------------*/
@@ -222,7 +242,7 @@ static void test_phases(void **state)
 	assert_int_equal(sampled, 1);
 	/* sites are put in place, and waited for, not for ever */
 	sites[2].address = 77;
-	wish = CA_SCOUT_PLACE;
+	wish = CA_POINT_SEARCH_PLACE;
 	conductor.selected = 9;
 	assert_true(step(SECOND));
 	assert_int_equal(conductor.selected, 0);
@@ -233,7 +253,7 @@ static void test_phases(void **state)
 	assert_int_equal(placed_told, 0);
 	assert_true(step(SECOND + PLACE_WAIT + 1));
 	assert_int_equal(placed_told, 1);
-	wish = CA_SCOUT_DONE;
+	wish = CA_POINT_SEARCH_DONE;
 	assert_true(step(2 * (uint64_t)SECOND));
 	assert_int_equal(atomic_load(&sel->seq), 4);
 	assert_int_equal(sel->sites, 0);
@@ -367,7 +387,6 @@ static void test_stored(void **state)
 	open_points();
 	assert_string_equal(added, "a.c:1");
 	/* another program's are not ours */
-	added[0] = '\0';
 	conductor.opt.command = other;
 	open_points();
 	assert_string_equal(added, "");
@@ -381,7 +400,6 @@ static void test_stored(void **state)
 	open_points();
 	assert_string_equal(added, "a.c:1;b.c:2");
 	write_choice(CA_CHOICE_AUTO, NULL);
-	added[0] = '\0';
 	conductor.opt.sweep = ca_sweep_new(1);
 	open_points();
 	assert_string_equal(added, "");
@@ -525,7 +543,7 @@ static void test_answers(void **state)
 		{ "2\n", 1, { 20 } },	 { "3 1\n", 2, { 30, 10 } }, { "1,2,3,4\n", 3, { 10, 20, 30 } },
 		{ "4 0 3\n", 1, { 30 } }, { " x2y\n", 1, { 20 } },    { "1 2 3 1\n", 3, { 10, 20, 30 } },
 		{ "\n", 0, { 0 } },	 { "none\n", 0, { 0 } },      { "", 0, { 0 } },
-		{ "99999999999999999999\n", 0, { 0 } },
+		{ "99999999999999999999\n", 0, { 0 } }, { "2 2 1\n", 2, { 20, 10 } },
 	};
 
 	(void)state;
