@@ -186,7 +186,7 @@ if echo '#include <sys/sdt.h>' | "${cc[@]}" -fsyntax-only -xc - 2>/dev/null; the
 else
 	skip "USDT: there is no sys/sdt.h (Debian: systemtap-sdt-dev)"
 fi
-"${cc[@]}" -g -O2 -I"$source_dir" -o macros "$apps/macros.c" || exit 1
+"${cc[@]}" -g -O2 -I"$source_dir/include" -o macros "$apps/macros.c" || exit 1
 count -P usdt:causal:item "macros.c:$(grep -n 'MARK: macro' "$apps/macros.c" | cut -d: -f1)" -- ./macros
 check "a macro's probe" 2000 "$(visits usdt:causal:item)"
 check "... and the macro's own point" 2000 "$(visits item)"
