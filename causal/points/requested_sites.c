@@ -6,6 +6,7 @@
 #include "binary/plan/plan.h"
 #include "causal/points/point_places.h"
 #include "core/point.h"
+#include "core/session.h"
 #include <stdlib.h>
 #include <string.h>
 
