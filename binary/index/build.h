@@ -3,7 +3,7 @@
 #define CA_BINARY_INDEX_BUILD_H
 #include "binary/index/index_file.h"
 #include "binary/index/object.h"
-#include "core/table.h"
+#include "core/strings.h"
 
 /* An index in the making. All addresses in records are relative to object.base. */
 struct ca_build {

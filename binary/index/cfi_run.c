@@ -4,7 +4,7 @@
  * CA_UNWIND_NONE, where the walk of a stack ends. Driver's process. */
 #include "binary/index/cfi.h"
 #include "binary/index/index.h"
-#include "core/table.h"
+#include "core/vec.h"
 #include <dwarf.h>
 #include <string.h>
 

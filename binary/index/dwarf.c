@@ -143,8 +143,8 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 	ca_vec_free(&worker->inlines);
 	ca_vec_free(&worker->subprograms);
 	ca_vec_free(&worker->warnings);
-	ca_pointers_free(&worker->names);
-	ca_pointers_free(&worker->scopes);
+	ca_map_free(&worker->names);
+	ca_map_free(&worker->scopes);
 	ca_line_table_free(&worker->other_table);
 	dwarf_end(worker->dwarf);
 	elf_end(worker->elf);
@@ -194,7 +194,7 @@ static uint32_t move_string(struct ca_build *build, const struct ca_dwarf_worker
 static bool join_worker(struct ca_build *build, struct ca_dwarf_worker *worker,
 			struct ca_vec *inlines, uint32_t owners)
 {
-	uint32_t *map = calloc(worker->strings.n + 1, sizeof(*map));
+	uint32_t *map = calloc(worker->strings.text.n + 1, sizeof(*map));
 	struct ca_record_line *line = worker->lines.at;
 	struct ca_inlined *inlined = worker->inlines.at;
 	struct ca_subprogram *sub = worker->subprograms.at;

@@ -54,7 +54,7 @@ static void map_scopes(struct ca_dwarf_worker *worker, Dwarf_Die *parent, const 
 		const char *name;
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_subprogram: {
-			uint32_t *place = ca_pointers_find(&worker->scopes, die.addr, &known);
+			uint32_t *place = ca_map_add(&worker->scopes, (uintptr_t)die.addr, &known);
 			if (place)
 				*place = ca_strings_put(&worker->strings, scope);
 			break;
@@ -99,9 +99,9 @@ static uint32_t scoped_name(struct ca_dwarf_worker *worker, Dwarf_Die *die, cons
 
 	if (!dwarf_diecu(die, &unit, NULL, NULL) || !has_namespaces(dwarf_srclang(&unit)))
 		return ca_strings_put(&worker->strings, name);
-	if (ca_pointers_find(&worker->scopes, unit.addr, &known) && !known)
+	if (ca_map_add(&worker->scopes, (uintptr_t)unit.addr, &known) && !known)
 		map_scopes(worker, &unit, "", 0);
-	const uint32_t *scope = ca_pointers_find(&worker->scopes, die->addr, &known);
+	const uint32_t *scope = ca_map_find(&worker->scopes, (uintptr_t)die->addr);
 	snprintf(text, sizeof(text), "%s%s", scope ? ca_strings_get(&worker->strings, *scope) : "",
 		 name);
 	return ca_strings_put(&worker->strings, text);
@@ -125,7 +125,7 @@ static uint32_t name_of(struct ca_dwarf_worker *worker, Dwarf_Die *die)
 
 	for (int i = 0; i < 4 && origin_of(&at, &origin); i++)
 		at = origin;
-	uint32_t *place = ca_pointers_find(&worker->names, at.addr, &known);
+	uint32_t *place = ca_map_add(&worker->names, (uintptr_t)at.addr, &known);
 	if (place && known)
 		return *place;
 	const char *linkage = linkage_name(die);

@@ -17,8 +17,8 @@ struct ca_dwarf_worker {
 	struct ca_vec inlines;     /* struct ca_inlined */
 	struct ca_vec subprograms; /* struct ca_subprogram */
 	struct ca_vec warnings;    /* strings */
-	struct ca_pointers names;  /* DIE to its demangled name */
-	struct ca_pointers scopes; /* DIE to "ns::type::"; units that are done */
+	struct ca_map names;       /* DIE to its demangled name */
+	struct ca_map scopes;      /* DIE to "ns::type::"; units that are done */
 	struct ca_line_sections sections;
 	Dwarf_CU *other; /* whose table `other_table` is: origins in other units (LTO, dwz) */
 	struct ca_line_table other_table;

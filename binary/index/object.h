@@ -3,7 +3,7 @@
 #ifndef CA_BINARY_INDEX_OBJECT_H
 #define CA_BINARY_INDEX_OBJECT_H
 #include "binary/index/index.h"
-#include "core/table.h"
+#include "core/vec.h"
 #include "core/status.h"
 #include <libelf.h>
 

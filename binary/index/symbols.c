@@ -268,21 +268,16 @@ static void join(struct ca_record_function *function, uint32_t head, uint32_t pa
 	to->flags |= CA_FUNCTION_PART;
 }
 
-static const void *key(uint64_t high, uint64_t low)
-{
-	return (const void *)(uintptr_t)((high << 24 ^ low) + 1);
-}
-
 /* Ranges of one subprogram belong together. */
 static void join_by_owner(struct ca_build *build, const struct candidate *from, size_t n)
 {
 	struct ca_record_function *function = build->part[CA_PART_FUNCTIONS].at;
-	struct ca_pointers heads = { 0 };
+	struct ca_map heads = { 0 };
 	bool known;
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t *head = from[i].owner && from[i].entry
-					 ? ca_pointers_find(&heads, key(0, from[i].owner), &known)
+					 ? ca_map_add(&heads, from[i].owner, &known)
 					 : NULL;
 		if (head && !known)
 			*head = i;
@@ -290,11 +285,11 @@ static void join_by_owner(struct ca_build *build, const struct candidate *from, 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!from[i].owner || from[i].entry)
 			continue;
-		const uint32_t *head = ca_pointers_find(&heads, key(0, from[i].owner), &known);
-		if (head && known)
+		const uint32_t *head = ca_map_find(&heads, from[i].owner);
+		if (head)
 			join(function, *head, i);
 	}
-	ca_pointers_free(&heads);
+	ca_map_free(&heads);
 }
 
 /* "foo.cold" and "foo.cold.7" to the length of "foo"; 0 for all others. */
@@ -307,19 +302,23 @@ static size_t cold_stem(const char *name)
 	return (size_t)(dot - name);
 }
 
+static uint64_t key_of(uint32_t linkage, uint32_t source)
+{
+	return (uint64_t)linkage << 32 | source;
+}
+
 /* Without DWARF the names say it: foo.cold belongs to the foo of the same source file. */
 static void join_by_name(struct ca_build *build, const struct candidate *from, size_t n)
 {
 	struct ca_record_function *function = build->part[CA_PART_FUNCTIONS].at;
-	struct ca_pointers heads = { 0 };
-	bool known, known_too;
+	struct ca_map heads = { 0 };
+	bool known;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *head =
-			from[i].linkage
-				? ca_pointers_find(&heads, key(from[i].linkage, from[i].source),
-						   &known)
-				: NULL;
+		uint32_t *head = from[i].linkage ? ca_map_add(&heads,
+							      key_of(from[i].linkage, from[i].source),
+							      &known)
+						 : NULL;
 		if (head && !known)
 			*head = i;
 	}
@@ -331,15 +330,15 @@ static void join_by_name(struct ca_build *build, const struct candidate *from, s
 		char *stem = strndup(name, length);
 		uint32_t id = stem ? ca_strings_add(&build->strings, stem, length) : 0;
 		free(stem);
-		const uint32_t *near = ca_pointers_find(&heads, key(id, from[i].source), &known);
-		uint32_t head = near && known ? *near : CA_INDEX_NOTHING;
-		const uint32_t *far = ca_pointers_find(&heads, key(id, 0), &known_too);
-		if (head == CA_INDEX_NOTHING && far && known_too)
-			head = *far;
-		if (head < n)
-			join(function, head, i);
+		if (!id)
+			continue;
+		const uint32_t *head = ca_map_find(&heads, key_of(id, from[i].source));
+		if (!head)
+			head = ca_map_find(&heads, key_of(id, 0));
+		if (head)
+			join(function, *head, i);
 	}
-	ca_pointers_free(&heads);
+	ca_map_free(&heads);
 }
 
 static size_t drop_hidden(struct candidate *at, size_t n)

@@ -85,7 +85,7 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 
 	for (unsigned i = 0; i < CA_PART_STRINGS; i++)
 		at = place(header, i, at, part[i].n, part[i].size);
-	at = place(header, CA_PART_STRINGS, at, strings->n, 1);
+	at = place(header, CA_PART_STRINGS, at, strings->text.n, 1);
 	header->file_size = at;
 	if (at > UINT32_MAX)
 		return CA_ERR_FULL;
@@ -96,7 +96,7 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 		if (part[i].n > 0)
 			memcpy(image + header->part[i].offset, part[i].at,
 			       part[i].n * part[i].size);
-	memcpy(image + header->part[CA_PART_STRINGS].offset, strings->at, strings->n);
+	memcpy(image + header->part[CA_PART_STRINGS].offset, strings->text.at, strings->text.n);
 	header->checksum = ca_index_checksum(header, sizeof(*header)) +
 			   ca_index_checksum(image + sizeof(*header), at - sizeof(*header));
 	memcpy(image, header, sizeof(*header));

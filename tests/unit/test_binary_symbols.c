@@ -1,5 +1,4 @@
 /* binary/index/symbols.c: which symbols become functions, under which name, from where to where. */
-#include "core/table.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/asm_fixture.h"
@@ -130,25 +129,11 @@ static void test_first_subprogram(void **state)
 	ca_index_close(index);
 }
 
-static void test_strings(void **state)
-{
-	struct ca_strings strings = { 0 };
-	uint32_t none = ca_strings_put(&strings, NULL);
-
-	(void)state;
-	assert_string_equal(ca_strings_get(&strings, none), "");
-	assert_int_equal(ca_strings_put(&strings, ""), none);
-	assert_int_not_equal(ca_strings_put(&strings, "a"), none);
-	assert_int_equal(ca_strings_put(&strings, NULL), none);
-	ca_strings_free(&strings);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_first_subprogram),
-		cmocka_unit_test(test_strings),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, fixture_remove);
