@@ -3,6 +3,7 @@
  * Names are searched one after the other: there are tens of keys, and they are looked up when
  * something is set up, not when an event passes. Values are found by binary search. */
 #include "core/dict.h"
+#include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +15,12 @@ struct value {
 struct entry {
 	struct ca_dict_key key; /* name and description are owned */
 	struct value *value;    /* sorted by value */
-	size_t values, room;
+	size_t values;
 };
 
 struct ca_dict {
 	struct entry **entry; /* pointers, so that a ca_dict_key stays where it is */
-	uint32_t count, room;
+	uint32_t count;
 	char *spec; /* what ca_dict_select was last given; NULL: everything by default level */
 };
 
@@ -94,17 +95,11 @@ static struct entry *new_entry(const char *name, const char *description, enum c
 static bool append(struct ca_dict *dict, const char *name, const char *description,
 		   enum ca_level level)
 {
-	struct entry *entry;
+	struct entry **more = ca_vec_more(dict->entry, dict->count, sizeof *more), *entry;
 
-	if (dict->count == dict->room) {
-		uint32_t room = dict->room ? 2 * dict->room : 32;
-		struct entry **more = realloc(dict->entry, room * sizeof(struct entry *));
-
-		if (!more)
-			return false;
-		dict->entry = more;
-		dict->room = room;
-	}
+	if (!more)
+		return false;
+	dict->entry = more;
 	entry = new_entry(name, description, level);
 	if (!entry)
 		return false;
@@ -217,24 +212,10 @@ static size_t position(const struct entry *entry, uint64_t value)
 	return low;
 }
 
-static bool make_room(struct entry *entry)
-{
-	size_t room = entry->room ? 2 * entry->room : 8;
-	struct value *more;
-
-	if (entry->values < entry->room)
-		return true;
-	more = realloc(entry->value, room * sizeof *more);
-	if (!more)
-		return false;
-	entry->value = more;
-	entry->room = room;
-	return true;
-}
-
 enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value,
 				  const char *name)
 {
+	struct value *more;
 	struct entry *entry;
 	char *copy;
 	size_t at;
@@ -251,10 +232,12 @@ enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t v
 		entry->value[at].name = copy;
 		return CA_OK;
 	}
-	if (!make_room(entry)) {
+	more = ca_vec_more(entry->value, entry->values, sizeof *more);
+	if (!more) {
 		free(copy);
 		return CA_ERR_NOMEM;
 	}
+	entry->value = more;
 	memmove(&entry->value[at + 1], &entry->value[at],
 		(entry->values - at) * sizeof *entry->value);
 	entry->value[at] = (struct value){ value, copy };

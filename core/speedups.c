@@ -1,5 +1,6 @@
 /* Expanding pools of virtual speedups; see core/speedups.h. Pure functions of their input. */
 #include "core/speedups.h"
+#include "core/vec.h"
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,18 +16,16 @@ static enum ca_status no_memory(struct ca_err *err)
 
 static enum ca_status add(struct ca_speedups *pool, unsigned percent, struct ca_err *err)
 {
+	unsigned *more;
+
 	if (pool->count == CA_SPEEDUPS_MAX)
 		return ca_err_set(err, CA_ERR_USAGE,
 				  "more than %d speedups in one group; give fewer",
 				  CA_SPEEDUPS_MAX);
-	if (!(pool->count & (pool->count - 1))) { /* room for the next power of two */
-		size_t room = pool->count ? 2 * pool->count : 1;
-		unsigned *grown = realloc(pool->percent, room * sizeof *grown);
-
-		if (!grown)
-			return no_memory(err);
-		pool->percent = grown;
-	}
+	more = ca_vec_more(pool->percent, pool->count, sizeof *more);
+	if (!more)
+		return no_memory(err);
+	pool->percent = more;
 	pool->percent[pool->count++] = percent;
 	return CA_OK;
 }

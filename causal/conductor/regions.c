@@ -2,7 +2,9 @@
 #include "causal/conductor/regions.h"
 #include "binary/plan/plan.h"
 #include "causal/conductor/sweep.h"
+#include "core/map.h"
 #include "core/module.h"
+#include "core/vec.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 enum { CHAIN = 32, PER_PLACE = 8, MAX_PAUSES = 24 };
 
 struct place {
-	ca_place place; /* 0: free */
+	ca_place place;
 	uint8_t n;
 	uint32_t region[PER_PLACE]; /* innermost first */
 };
@@ -32,8 +34,8 @@ struct ca_regions {
 	const struct ca_scope *scope;
 	struct ca_objects *objects;
 	struct ca_catalog *catalog;
-	struct place *table; /* open addressing */
-	size_t room, used;
+	struct ca_vec places;   /* struct place */
+	struct ca_map place_at; /* by place: where in places */
 	struct info *info; /* by region id - 1 */
 	size_t infos;
 	uint64_t stamp;
@@ -48,11 +50,9 @@ enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode,
 {
 	struct ca_regions *r = calloc(1, sizeof *r);
 
-	if (!r || !(r->table = calloc(4096, sizeof *r->table))) {
-		free(r);
+	if (!r)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	}
-	r->room = 4096;
+	r->places.size = sizeof(struct place);
 	r->mode = mode;
 	r->scope = scope;
 	r->objects = objects;
@@ -73,7 +73,8 @@ void ca_regions_free(struct ca_regions *r)
 		if (r->plan[i])
 			ca_plan_close(r->plan[i]);
 	free(r->info);
-	free(r->table);
+	ca_vec_free(&r->places);
+	ca_map_free(&r->place_at);
 	free(r);
 }
 
@@ -85,7 +86,7 @@ static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct c
 	if (!region)
 		return 0;
 	while (r->infos < region->id) {
-		struct info *more = realloc(r->info, (r->infos + 1) * sizeof *more);
+		struct info *more = ca_vec_more(r->info, r->infos, sizeof *more);
 
 		if (!more)
 			return 0;
@@ -172,54 +173,25 @@ static void resolve(struct ca_regions *r, struct place *p)
 		push(p, line_region(r, module, line.file, line.line, function.name));
 }
 
-static size_t hash(ca_place place, size_t room)
-{
-	uint64_t x = place * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (size_t)(x >> 20) & (room - 1);
-}
-
-static struct place *slot_of(struct place *table, size_t room, ca_place place)
-{
-	size_t i = hash(place, room);
-
-	while (table[i].place && table[i].place != place)
-		i = (i + 1) & (room - 1);
-	return &table[i];
-}
-
-static bool grow(struct ca_regions *r)
-{
-	size_t room = 2 * r->room;
-	struct place *table = calloc(room, sizeof *table);
-
-	if (!table)
-		return false;
-	for (size_t i = 0; i < r->room; i++)
-		if (r->table[i].place)
-			*slot_of(table, room, r->table[i].place) = r->table[i];
-	free(r->table);
-	r->table = table;
-	r->room = room;
-	return true;
-}
-
 static const struct place *lookup(struct ca_regions *r, ca_place place)
 {
-	struct place *p = slot_of(r->table, r->room, place);
+	const uint32_t *known = ca_map_find(&r->place_at, place);
+	struct place *p;
+	uint32_t *at;
+	bool there;
 
-	if (p->place)
-		return p;
+	if (known)
+		return (struct place *)r->places.at + *known;
 	/* not before the index is there, else "nothing" would be remembered */
-	if (!ca_objects_index(r->objects, CA_PLACE_MODULE(place)))
+	if (!ca_objects_index(r->objects, CA_PLACE_MODULE(place)) || !(p = ca_vec_push(&r->places)))
 		return NULL;
-	if (2 * r->used > r->room) {
-		if (!grow(r))
-			return NULL;
-		p = slot_of(r->table, r->room, place);
+	at = ca_map_add(&r->place_at, place, &there);
+	if (!at) {
+		r->places.n--;
+		return NULL;
 	}
+	*at = (uint32_t)(r->places.n - 1);
 	p->place = place;
-	r->used++;
 	resolve(r, p);
 	return p;
 }
@@ -247,10 +219,12 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 
 void ca_regions_rescope(struct ca_regions *r, uint32_t module)
 {
-	for (size_t i = 0; i < r->room; i++)
-		if (r->table[i].place && CA_PLACE_MODULE(r->table[i].place) == module) {
-			r->table[i].n = 0;
-			resolve(r, &r->table[i]);
+	struct place *place = r->places.at;
+
+	for (size_t i = 0; i < r->places.n; i++)
+		if (CA_PLACE_MODULE(place[i].place) == module) {
+			place[i].n = 0;
+			resolve(r, &place[i]);
 		}
 }
 
@@ -265,8 +239,7 @@ static uint64_t key_of(const struct ca_region *region)
 	uint64_t key = region->line;
 
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-		for (const char *at = part[i]; *at; at++)
-			key = (key ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+		key = ca_map_key(key, part[i]);
 	return key;
 }
 
@@ -307,14 +280,10 @@ static bool add_range(struct info *info, uint64_t low, uint64_t high)
 
 	if (info->ranges == CA_MAX_RANGES)
 		return false;
-	if (!(info->ranges & (info->ranges - 1))) {
-		size_t room = info->ranges ? 2 * (size_t)info->ranges : 1;
-
-		more = realloc(info->range, room * sizeof *more);
-		if (!more)
-			return false;
-		info->range = more;
-	}
+	more = ca_vec_more(info->range, info->ranges, sizeof *more);
+	if (!more)
+		return false;
+	info->range = more;
 	info->range[info->ranges++] = (struct ca_range){ .module = info->module, .low = low, .high = high };
 	return true;
 }

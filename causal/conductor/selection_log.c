@@ -3,6 +3,7 @@
 #include "causal/conductor/selection_log.h"
 #include "core/clock.h"
 #include "core/session.h"
+#include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,7 @@ struct thread_state {
 struct ca_selection_log {
 	struct ca_session *session;
 	uint64_t cursor;
-	struct entry *entry;
-	size_t n, room;
+	struct ca_vec entries; /* struct entry */
 	bool overflow;
 	struct thread_state state[CA_MAX_THREADS]; /* at the end of the last window */
 };
@@ -27,40 +27,35 @@ struct ca_selection_log *ca_selection_log_new(struct ca_session *session)
 {
 	struct ca_selection_log *log = calloc(1, sizeof *log);
 
-	if (log)
+	if (log) {
 		log->session = session;
+		log->entries.size = sizeof(struct entry);
+	}
 	return log;
 }
 
 void ca_selection_log_free(struct ca_selection_log *log)
 {
 	if (log)
-		free(log->entry);
+		ca_vec_free(&log->entries);
 	free(log);
 }
 
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 {
 	log->cursor = first;
-	log->n = 0;
+	log->entries.n = 0;
 	log->overflow = false;
 	memset(log->state, 0, sizeof log->state);
 }
 
 static bool keep(struct ca_selection_log *log, uint64_t time, uint32_t thread, uint32_t type, uint64_t value)
 {
-	if (log->n == log->room) {
-		size_t room = log->room ? 2 * log->room : 1024;
-		struct entry *more = realloc(log->entry, room * sizeof *more);
+	struct entry *entry = ca_vec_push(&log->entries);
 
-		if (!more)
-			return false;
-		log->entry = more;
-		log->room = room;
-	}
-	log->entry[log->n] = (struct entry){ time, log->n, value, thread, type };
-	log->n++;
-	return true;
+	if (entry)
+		*entry = (struct entry){ time, log->entries.n - 1, value, thread, type };
+	return entry;
 }
 
 uint64_t ca_selection_log_read(struct ca_selection_log *log)
@@ -147,12 +142,13 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 	struct ca_selection_log_sum sum = { 0 };
 	uint64_t at = start;
 	unsigned active = active_threads(log);
-	size_t i, left = 0;
+	struct entry *entry = log->entries.at;
+	size_t i, left = 0, n = log->entries.n;
 
-	if (log->n)
-		qsort(log->entry, log->n, sizeof *log->entry, by_time);
-	for (i = 0; i < log->n && log->entry[i].time < end; i++) {
-		const struct entry *e = &log->entry[i];
+	if (n)
+		qsort(entry, n, sizeof *entry, by_time);
+	for (i = 0; i < n && entry[i].time < end; i++) {
+		const struct entry *e = &entry[i];
 		struct thread_state *t = &log->state[e->thread];
 
 		if (e->type == CA_LOG_HIT) {
@@ -175,9 +171,9 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 	}
 	if (end > at && active)
 		sum.s_time += end - at;
-	while (i < log->n)
-		log->entry[left++] = log->entry[i++];
-	log->n = left;
+	while (i < n)
+		entry[left++] = entry[i++];
+	log->entries.n = left;
 	sum.overflow = log->overflow;
 	log->overflow = false;
 	return sum;

@@ -3,6 +3,7 @@
 #include "binary/plan/loops.h"
 #include "causal/points/point_name.h"
 #include "core/path.h"
+#include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +29,13 @@ bool ca_point_list_is_asked(const char *names, const char **filter)
 
 static void add(struct list *list, char *line)
 {
-	if (!line)
-		return;
-	if (!(list->n & (list->n - 1))) {
-		char **more = realloc(list->line, (list->n ? 2 * list->n : 1) * sizeof *more);
+	char **more = line ? ca_vec_more(list->line, list->n, sizeof *more) : NULL;
 
-		if (!more) {
-			free(line);
-			return;
-		}
-		list->line = more;
+	if (!more) {
+		free(line);
+		return;
 	}
+	list->line = more;
 	list->line[list->n++] = line;
 }
 

@@ -1,5 +1,7 @@
 /* From a progress point's name to addresses; see point_places.h. */
 #include "causal/points/point_places.h"
+#include "core/map.h"
+#include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,12 +154,10 @@ static void add_place(struct ca_point_places *out, uint64_t address, size_t func
 		place.high = f.high;
 		place.entry = address == f.low && !f.part;
 	}
-	if (!(out->n & (out->n - 1))) {
-		more = realloc(out->place, (out->n ? 2 * out->n : 1) * sizeof *more);
-		if (!more)
-			return;
-		out->place = more;
-	}
+	more = ca_vec_more(out->place, out->n, sizeof *more);
+	if (!more)
+		return;
+	out->place = more;
 	out->place[out->n++] = place;
 }
 
@@ -175,22 +175,12 @@ struct runs {
 
 static void add_run(struct runs *runs, struct run run)
 {
-	struct run *more;
+	struct run *more = ca_vec_more(runs->run, runs->n, sizeof *more);
 
-	if (!(runs->n & (runs->n - 1))) {
-		more = realloc(runs->run, (runs->n ? 2 * runs->n : 1) * sizeof *more);
-		if (!more)
-			return;
-		runs->run = more;
-	}
+	if (!more)
+		return;
+	runs->run = more;
 	runs->run[runs->n++] = run;
-}
-
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
 }
 
 /* The first `depth` calls of the chain tell the copies of one code in one function apart. */
@@ -201,7 +191,7 @@ static uint64_t copy_of(const struct ca_index *index, uint64_t address, size_t d
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
 	for (size_t i = 0; i < n && i < depth; i++)
-		hash = (mix(mix(hash, chain[i].name), chain[i].call_file) ^ chain[i].call_line) *
+		hash = (ca_map_key(ca_map_key(hash, chain[i].name), chain[i].call_file) ^ chain[i].call_line) *
 		       UINT64_C(0x100000001b3);
 	return hash;
 }

@@ -3,9 +3,11 @@
 #include "binary/plan/loops.h"
 #include "causal/points/point_places.h"
 #include "core/event.h"
+#include "core/map.h"
 #include "core/module.h"
 #include "core/path.h"
 #include "core/session.h"
+#include "core/vec.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +31,6 @@ struct function {
 	bool synthetic;
 	size_t samples, stamp;
 };
-/* What is known about a place: -1: nothing, else a number in function[]. */
-struct place {
-	ca_place place; /* 0: free */
-	long function;
-};
 struct find {
 	const struct ca_point_stacks *samples;
 	const struct ca_session *session;
@@ -42,8 +39,7 @@ struct find {
 	size_t used;
 	struct function function[FUNCTIONS];
 	size_t functions;
-	struct place *place;
-	size_t room, places;
+	struct ca_map known; /* place: 0: nothing is there, else a number in function[], plus 1 */
 	struct ca_loops *loops;
 	struct ca_line_entries *starts;
 	uint32_t opened; /* the module for which these two are */
@@ -54,25 +50,24 @@ struct find {
 bool ca_point_stacks_add(struct ca_point_stacks *all, const ca_place *frame, unsigned frames,
 			  unsigned weight, bool waiting)
 {
-	size_t i = all->n;
+	size_t i = all->n, first = all->frames;
 
 	if (i == CA_CANDIDATE_SAMPLES)
 		return false;
-	if (all->frames + frames > all->room) {
-		size_t room = 2 * (all->room + frames);
-		ca_place *more = realloc(all->frame, room * sizeof *more);
+	for (unsigned k = 0; k < frames; k++) {
+		ca_place *more = ca_vec_more(all->frame, all->frames, sizeof *more);
 
-		if (!more)
+		if (!more) {
+			all->frames = first;
 			return false;
+		}
 		all->frame = more;
-		all->room = room;
+		all->frame[all->frames++] = frame[k];
 	}
-	memcpy(all->frame + all->frames, frame, frames * sizeof *frame);
-	all->sample[i].first = (uint32_t)all->frames;
+	all->sample[i].first = (uint32_t)first;
 	all->sample[i].frames = (uint16_t)frames;
 	all->sample[i].weight = (uint16_t)weight;
 	all->sample[i].waiting = waiting;
-	all->frames += frames;
 	all->running += !waiting;
 	all->n++;
 	return true;
@@ -115,15 +110,14 @@ static long find_function(struct find *f, ca_place place)
 
 static long function_of(struct find *f, ca_place place)
 {
-	size_t i = (size_t)((place * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (f->room - 1);
+	uint32_t *number;
+	bool known;
 
-	while (f->place[i].place && f->place[i].place != place)
-		i = (i + 1) & (f->room - 1);
-	if (!f->place[i].place) {
-		f->place[i].place = place;
-		f->place[i].function = find_function(f, place);
-	}
-	return f->place[i].function;
+	if (!place || !(number = ca_map_add(&f->known, place, &known)))
+		return -1;
+	if (!known)
+		*number = (uint32_t)(find_function(f, place) + 1);
+	return (long)*number - 1;
 }
 
 static bool counts(const struct find *f, size_t sample)
@@ -347,21 +341,16 @@ size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct 
 	f->running = samples->running >= ENOUGH_RUNNING;
 	f->used = *used = f->running ? samples->running : samples->n;
 	f->out = out;
-	for (f->room = 1024; f->room < 2 * samples->frames; f->room *= 2)
-		;
-	f->place = calloc(f->room, sizeof *f->place);
-	if (f->place) {
-		count_functions(f);
-		for (size_t i = 0; i < f->functions && looked < LOOKED_INTO; i++)
-			if (is_much(f, f->function[i].samples)) {
-				look_into(f, (long)i);
-				looked++;
-			}
-		n = f->n;
-		qsort(out, n, sizeof *out, by_samples);
-	}
+	count_functions(f);
+	for (size_t i = 0; i < f->functions && looked < LOOKED_INTO; i++)
+		if (is_much(f, f->function[i].samples)) {
+			look_into(f, (long)i);
+			looked++;
+		}
+	n = f->n;
+	qsort(out, n, sizeof *out, by_samples);
 	close_module(f);
-	free(f->place);
+	ca_map_free(&f->known);
 	free(f);
 	return n;
 }

@@ -10,7 +10,7 @@ enum { CA_POINT_STACKS_FOUND = 96 };
 
 struct ca_point_stacks {
 	ca_place *frame; /* owned; those of all samples */
-	size_t frames, room;
+	size_t frames;
 	struct {
 		uint32_t first;
 		uint16_t frames, weight;

@@ -7,6 +7,7 @@
 #include "causal/points/point_places.h"
 #include "core/point.h"
 #include "core/session.h"
+#include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +35,11 @@ struct work {
 
 static bool add_visit(struct work *w, struct visit visit)
 {
-	if (!(w->visits & (w->visits - 1))) {
-		struct visit *more = realloc(w->visit, (w->visits ? 2 * w->visits : 1) * sizeof *more);
+	struct visit *more = ca_vec_more(w->visit, w->visits, sizeof *more);
 
-		if (!more)
-			return false;
-		w->visit = more;
-	}
+	if (!more)
+		return false;
+	w->visit = more;
 	w->visit[w->visits++] = visit;
 	return true;
 }

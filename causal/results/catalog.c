@@ -1,5 +1,6 @@
 /* The catalog: see catalog.h. Driver's process, one thread. */
 #include "causal/results/catalog.h"
+#include "core/vec.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,6 @@ static bool same(const struct ca_region *a, const struct ca_region *b)
 	return a->kind == b->kind && a->line == b->line && !strcmp(a->name, text(b->name)) &&
 	       !strcmp(a->file, text(b->file)) && !strcmp(a->function, text(b->function)) &&
 	       !strcmp(a->binary, text(b->binary));
-}
-
-/* Room for one more; doubles, so that adding n costs O(n). */
-static void *grown(void *array, size_t used, size_t size)
-{
-	if (used & (used - 1) || (used < 8 && used != 0))
-		return array;
-	return realloc(array, (used < 8 ? 8 : 2 * used) * size);
 }
 
 static void region_fini(struct ca_region *region)
@@ -40,7 +33,7 @@ const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog,
 	for (size_t i = 0; i < catalog->regions; i++)
 		if (same(&catalog->region[i], region))
 			return &catalog->region[i];
-	array = grown(catalog->region, catalog->regions, sizeof *array);
+	array = ca_vec_more(catalog->region, catalog->regions, sizeof *array);
 	if (!array)
 		return NULL;
 	catalog->region = array;
@@ -70,7 +63,7 @@ const struct ca_point_info *ca_catalog_add_point(struct ca_catalog *catalog, uin
 	for (size_t i = 0; i < catalog->points; i++)
 		if (catalog->point[i].id == id)
 			return &catalog->point[i];
-	array = grown(catalog->point, catalog->points, sizeof *array);
+	array = ca_vec_more(catalog->point, catalog->points, sizeof *array);
 	if (!array)
 		return NULL;
 	catalog->point = array;

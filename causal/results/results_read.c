@@ -2,20 +2,19 @@
  * leaves behind. Not for: estimates (profile.c). Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include "causal/results/results_json.h"
+#include "core/vec.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element; capacity follows from the count, a power of two. */
+/* Room for one more element, zeroed. */
 static void *more(void **array, size_t count, size_t size)
 {
-	if ((count & (count - 1)) == 0) {
-		void *grown = realloc(*array, (count ? 2 * count : 1) * size);
+	void *grown = ca_vec_more(*array, count, size);
 
-		if (!grown)
-			return NULL;
-		*array = grown;
-	}
+	if (!grown)
+		return NULL;
+	*array = grown;
 	return memset((char *)*array + count * size, 0, size);
 }
 #define MORE(array, count) more((void **)&(array), (count), sizeof *(array))
