@@ -1,40 +1,38 @@
 /* ca_index_open: from the cache, or built and put there. Driver's process; may be called
  * from several threads at once, for the same binary too. */
-#include "binary/index/build.h"
 #include "binary/index/cache.h"
+#include "binary/index/cfi.h"
+#include "binary/index/dwarf.h"
+#include "binary/index/dwarf_unit.h"
+#include "binary/index/index_file.h"
+#include "binary/index/symbols.h"
+#include "binary/index/usdt.h"
+#include "binary/index/write.h"
 #include <errno.h>
-#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-void ca_build_warn(struct ca_build *build, const char *format, ...)
-{
-	char text[1024];
-	va_list args;
+/* An index in the making. All addresses in records are relative to object.base. */
+struct build {
+	struct ca_object object;
+	enum ca_index_want want;
+	ca_index_warning *warning; /* for trouble with the cache */
+	void *context;
+	struct ca_strings strings;
+	struct ca_vec part[CA_PARTS]; /* finished records; the strings stay in `strings` */
+	struct ca_vec frames;         /* struct ca_frame */
+	struct ca_vec subprograms;    /* struct ca_subprogram */
+	uint32_t binary;              /* the path, in strings */
+	bool has_lines;
+	bool incomplete; /* something is missing that may appear later: do not cache */
+};
 
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	uint32_t offset = ca_strings_put(&build->strings, text);
-	ca_vec_add(&build->part[CA_PART_WARNINGS], &offset, 1);
-}
-
-bool ca_build_range(const struct ca_build *build, uint64_t low, uint64_t high, uint32_t *from,
-		    uint32_t *to)
-{
-	const struct ca_text *text = ca_object_text(&build->object, low);
-
-	if (!text || high <= low || high > text->high)
-		return false;
-	*from = (uint32_t)(low - build->object.base);
-	*to = (uint32_t)(high - build->object.base);
-	return true;
-}
-
-void ca_build_nest(struct ca_vec *vec, size_t parent_offset)
+/* Set parent in records that start with low, high (sorted by low, longest first). */
+static void nest(struct ca_vec *vec, size_t parent_offset)
 {
 	uint32_t top = CA_INDEX_NOTHING;
 
@@ -56,7 +54,7 @@ void ca_build_nest(struct ca_vec *vec, size_t parent_offset)
 	}
 }
 
-static void build_init(struct ca_build *build, enum ca_index_want want, ca_index_warning *warning,
+static void build_init(struct build *build, enum ca_index_want want, ca_index_warning *warning,
 		       void *context)
 {
 	static const size_t size[CA_PARTS] = {
@@ -70,14 +68,14 @@ static void build_init(struct ca_build *build, enum ca_index_want want, ca_index
 		1,
 	};
 
-	*build = (struct ca_build){ .want = want, .warning = warning, .context = context };
+	*build = (struct build){ .want = want, .warning = warning, .context = context };
 	for (unsigned i = 0; i < CA_PARTS; i++)
 		build->part[i].size = size[i];
 	build->frames.size = sizeof(struct ca_frame);
 	build->subprograms.size = sizeof(struct ca_subprogram);
 }
 
-static void build_fini(struct ca_build *build)
+static void build_fini(struct build *build)
 {
 	for (unsigned i = 0; i < CA_PARTS; i++)
 		ca_vec_free(&build->part[i]);
@@ -87,18 +85,37 @@ static void build_fini(struct ca_build *build)
 	ca_object_close(&build->object);
 }
 
-static enum ca_status build_parts(struct ca_build *build)
+static bool read_dwarf(struct build *build, struct ca_warnings *warnings)
 {
+	struct ca_dwarf out = { .strings = &build->strings,
+				.lines = &build->part[CA_PART_LINES],
+				.inlines = &build->part[CA_PART_INLINES],
+				.subprograms = &build->subprograms };
+	bool ok = ca_dwarf_read(&build->object, &out, warnings);
+
+	nest(out.inlines, offsetof(struct ca_record_inline, parent));
+	build->has_lines = out.has_lines;
+	build->incomplete = out.incomplete;
+	return ok;
+}
+
+static enum ca_status build_parts(struct build *build)
+{
+	const struct ca_object *object = &build->object;
+	struct ca_vec *part = build->part;
+	struct ca_warnings warnings = { &build->strings, &part[CA_PART_WARNINGS] };
 	bool failed = false;
 
-	build->binary = ca_strings_put(&build->strings, build->object.path);
-	ca_cfi_read(build);
+	build->binary = ca_strings_put(&build->strings, object->path);
+	ca_cfi_read(object, &part[CA_PART_ROWS], &build->frames, &warnings);
 	if (build->want == CA_INDEX_FULL)
-		failed = !ca_dwarf_read(build);
-	ca_symbols_read(build);
-	ca_usdt_read(build);
+		failed = !read_dwarf(build, &warnings);
+	ca_symbols_read(object, &build->subprograms, &build->frames, &build->strings,
+			&part[CA_PART_FUNCTIONS]);
+	nest(&part[CA_PART_FUNCTIONS], offsetof(struct ca_record_function, parent));
+	ca_usdt_read(object, &build->strings, &part[CA_PART_PROBES], &warnings);
 	for (unsigned i = 0; i < CA_PARTS; i++)
-		failed |= build->part[i].failed;
+		failed |= part[i].failed;
 	failed |= build->strings.failed || build->frames.failed || build->subprograms.failed;
 	return failed ? CA_ERR_NOMEM : CA_OK;
 }
@@ -125,15 +142,22 @@ static enum ca_status map_checked(struct ca_index **index, const char *path)
 
 /* Write to a temporary in the directory and give it its name. directory NULL: leave it as a
  * temporary, which ca_index_close removes. */
-static enum ca_status store(const struct ca_build *build, const char *directory, const char *name,
+static enum ca_status store(const struct build *build, const char *directory, const char *name,
 			    struct ca_index **index)
 {
+	const struct ca_index_header about = {
+		.base = build->object.base,
+		.span = build->object.span,
+		.want = build->want,
+		.binary = build->binary,
+		.flags = build->has_lines ? CA_INDEX_HAS_LINES : 0,
+	};
 	char temporary[CA_CACHE_PATH], final[CA_CACHE_PATH + 256];
 	int fd = ca_cache_create(directory, temporary);
 
 	if (fd < 0)
 		return errno == EACCES ? CA_ERR_PERMISSION : CA_ERR_IO;
-	enum ca_status status = ca_write_index(build, fd);
+	enum ca_status status = ca_write_index(&about, build->part, &build->strings, fd);
 	if (close(fd) < 0 && status == CA_OK)
 		status = CA_ERR_IO;
 	snprintf(final, sizeof(final), "%s/%s", directory ? directory : "", name);
@@ -148,7 +172,7 @@ static enum ca_status store(const struct ca_build *build, const char *directory,
 	return status;
 }
 
-static enum ca_status build_and_store(struct ca_build *build, const char *directory,
+static enum ca_status build_and_store(struct build *build, const char *directory,
 				      const char *name, struct ca_index **index, struct ca_err *err)
 {
 	enum ca_status status = build_parts(build);
@@ -205,7 +229,7 @@ enum ca_status ca_index_open(struct ca_index **index, const char *path, enum ca_
 			     ca_index_warning *warning, void *context, struct ca_err *err)
 {
 	static bool told; /* that the cache is elsewhere */
-	struct ca_build build;
+	struct build build;
 	struct ca_err why;
 	char directory[CA_CACHE_PATH], name[256];
 

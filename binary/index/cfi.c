@@ -6,105 +6,13 @@
  * Linux Standard Base Core, "Exception Frames". Tests compare the rows with libdw's.
  * Driver's process. */
 #include "binary/index/cfi.h"
-#include "binary/index/build.h"
+#include "binary/index/cfi_run.h"
 #include <dwarf.h>
-#include <stddef.h>
 #include <string.h>
-
-uint64_t ca_cursor_fixed(struct ca_cursor *cursor, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(cursor->end - cursor->at) < bytes) {
-		cursor->bad = true;
-		cursor->at = cursor->end;
-		return 0;
-	}
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)cursor->at[i] << (8 * i);
-	cursor->at += bytes;
-	return value;
-}
-
-uint64_t ca_cursor_uleb(struct ca_cursor *cursor)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)ca_cursor_fixed(cursor, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !cursor->bad);
-	return value;
-}
-
-int64_t ca_cursor_sleb(struct ca_cursor *cursor)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)ca_cursor_fixed(cursor, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !cursor->bad);
-	if (shift < 64 && (byte & 0x40))
-		value |= UINT64_MAX << shift;
-	return (int64_t)value;
-}
-
-uint64_t ca_cfi_pointer(struct ca_cursor *cursor, uint8_t encoding,
-			const struct ca_cfi_place *place)
-{
-	uint64_t here = place->address + (uint64_t)(cursor->at - place->data), value;
-
-	switch (encoding & 0x0f) {
-	case DW_EH_PE_absptr:
-	case DW_EH_PE_udata8:
-	case DW_EH_PE_sdata8:
-		value = ca_cursor_fixed(cursor, 8);
-		break;
-	case DW_EH_PE_udata4:
-		value = ca_cursor_fixed(cursor, 4);
-		break;
-	case DW_EH_PE_sdata4:
-		value = (uint64_t)(int64_t)(int32_t)ca_cursor_fixed(cursor, 4);
-		break;
-	case DW_EH_PE_udata2:
-		value = ca_cursor_fixed(cursor, 2);
-		break;
-	case DW_EH_PE_sdata2:
-		value = (uint64_t)(int64_t)(int16_t)ca_cursor_fixed(cursor, 2);
-		break;
-	case DW_EH_PE_uleb128:
-		value = ca_cursor_uleb(cursor);
-		break;
-	case DW_EH_PE_sleb128:
-		value = (uint64_t)ca_cursor_sleb(cursor);
-		break;
-	default:
-		cursor->bad = true;
-		return 0;
-	}
-	switch (encoding & 0x70) {
-	case DW_EH_PE_absptr:
-		return value;
-	case DW_EH_PE_pcrel:
-		return value + here;
-	default: /* text-, data- and function-relative: not written by any x86-64 toolchain */
-		cursor->bad = true;
-		return 0;
-	}
-}
 
 /* A section being read. */
 struct section {
-	struct ca_cfi_place place;
+	struct ca_cursor_section place;
 	const uint8_t *end;
 	bool eh;
 };
@@ -172,7 +80,7 @@ static bool read_augmentation(struct ca_cursor *cursor, const char *augmentation
 			cie->is_signal = true;
 		else if (*c == 'P') {
 			uint8_t encoding = (uint8_t)ca_cursor_fixed(&data, 1);
-			ca_cfi_pointer(&data, encoding & 0x7f, &section->place);
+			ca_cursor_pointer(&data, encoding & 0x7f, &section->place);
 		} else if (*c != 'B')
 			break; /* unknown: the length says where the rest starts */
 	}
@@ -190,11 +98,9 @@ static bool read_cie(const struct section *section, const uint8_t *at, struct ca
 	struct ca_cursor cursor = { .at = entry.id + (entry.wide && !section->eh ? 8 : 4),
 				    .end = entry.end };
 	uint64_t version = ca_cursor_fixed(&cursor, 1);
-	const char *augmentation = (const char *)cursor.at;
-	const void *nul = memchr(cursor.at, '\0', (size_t)(cursor.end - cursor.at));
-	if (!nul || (version != 1 && version != 3 && version != 4))
+	const char *augmentation = ca_cursor_text(&cursor);
+	if (cursor.bad || (version != 1 && version != 3 && version != 4))
 		return false;
-	cursor.at = (const uint8_t *)nul + 1;
 	if (version == 4 && (ca_cursor_fixed(&cursor, 1) != 8 || ca_cursor_fixed(&cursor, 1) != 0))
 		return false; /* address size 8, no segments */
 	cie->code_factor = ca_cursor_uleb(&cursor);
@@ -210,30 +116,26 @@ static bool read_cie(const struct section *section, const uint8_t *at, struct ca
 	return !cursor.bad;
 }
 
-static bool read_fde(const struct ca_build *build, const struct section *section,
+static bool read_fde(const struct ca_object *object, const struct section *section,
 		     const struct entry *entry, const struct ca_cie *cie, struct ca_fde *fde)
 {
 	struct ca_cursor cursor = { .at = entry->id + (entry->wide && !section->eh ? 8 : 4),
 				    .end = entry->end };
-	uint64_t low = ca_cfi_pointer(&cursor, cie->fde_encoding & 0x7f, &section->place);
-	uint64_t size = ca_cfi_pointer(&cursor, cie->fde_encoding & 0x0f, &section->place);
+	uint64_t low = ca_cursor_pointer(&cursor, cie->fde_encoding & 0x7f, &section->place);
+	uint64_t size = ca_cursor_pointer(&cursor, cie->fde_encoding & 0x0f, &section->place);
 
-	if (cie->has_augmentation_data) {
-		uint64_t length = ca_cursor_uleb(&cursor);
-		if (length > (uint64_t)(cursor.end - cursor.at))
-			return false;
-		cursor.at += length;
-	}
+	if (cie->has_augmentation_data)
+		ca_cursor_skip(&cursor, ca_cursor_uleb(&cursor));
 	fde->cie = cie->start;
 	fde->code = cursor;
 	/* code that the linker threw away has its FDE at 0: not broken, just not there */
-	if (!ca_build_range(build, low, low + size, &fde->low, &fde->high))
+	if (!ca_object_range(object, low, low + size, &fde->low, &fde->high))
 		fde->low = fde->high = 0;
 	return !cursor.bad;
 }
 
 /* All FDEs of live code. Returns how many were broken. */
-static size_t find_fdes(const struct ca_build *build, const struct section *section,
+static size_t find_fdes(const struct ca_object *object, const struct section *section,
 			struct ca_vec *fdes)
 {
 	struct ca_cie cie = { 0 };
@@ -250,7 +152,7 @@ static size_t find_fdes(const struct ca_build *build, const struct section *sect
 		if (cie.start != start && !read_cie(section, start, &cie)) {
 			cie.start = NULL;
 			broken++;
-		} else if (!read_fde(build, section, &entry, &cie, &fde)) {
+		} else if (!read_fde(object, section, &entry, &cie, &fde)) {
 			broken++;
 		} else if (fde.low < fde.high && !ca_vec_add(fdes, &fde, 1)) {
 			return broken;
@@ -267,10 +169,9 @@ static void push_none(struct ca_vec *rows, uint32_t address)
 }
 
 /* Returns how many FDEs were broken. */
-static size_t run_all(struct ca_build *build, const struct section *section,
-		      const struct ca_vec *fdes)
+static size_t run_all(const struct section *section, uint64_t base, const struct ca_vec *fdes,
+		      struct ca_vec *rows, struct ca_vec *frames)
 {
-	struct ca_vec *rows = &build->part[CA_PART_ROWS];
 	const struct ca_fde *fde = fdes->at;
 	struct ca_cie cie = { 0 };
 	size_t broken = 0;
@@ -284,9 +185,9 @@ static size_t run_all(struct ca_build *build, const struct section *section,
 		/* it was read before, when the FDE was found */
 		if (cie.start != fde[i].cie && !read_cie(section, fde[i].cie, &cie))
 			continue;
-		broken += !ca_cfi_run(&fde[i], &cie, &section->place, rows);
+		broken += !ca_cfi_run(&fde[i], &cie, &section->place, base, rows);
 		end = fde[i].high;
-		ca_vec_add(&build->frames, &(struct ca_frame){ fde[i].low, end }, 1);
+		ca_vec_add(frames, &(struct ca_frame){ fde[i].low, end }, 1);
 	}
 	if (fdes->n > 0)
 		push_none(rows, end);
@@ -314,29 +215,31 @@ static void compact(struct ca_vec *vec)
 	vec->n = n;
 }
 
-void ca_cfi_read(struct ca_build *build)
+void ca_cfi_read(const struct ca_object *object, struct ca_vec *rows, struct ca_vec *frames,
+		 struct ca_warnings *warnings)
 {
-	struct section section = { .place.base = build->object.base, .eh = true };
+	struct section section = { .eh = true };
 	struct ca_vec fdes = { .size = sizeof(struct ca_fde) };
 	const char *name = ".eh_frame";
-	Elf_Data *data = ca_object_section(build->object.elf, name, &section.place.address);
+	Elf_Data *data = ca_object_section(object->elf, name, &section.place.address);
 
 	if (!data) {
 		section.eh = false;
 		name = ".debug_frame";
-		data = ca_object_section(ca_object_debug_elf(&build->object), name,
+		data = ca_object_section(ca_object_debug_elf(object), name,
 					 &section.place.address);
 	}
 	if (!data)
 		return;
 	section.place.data = data->d_buf;
 	section.end = section.place.data + data->d_size;
-	size_t broken = find_fdes(build, &section, &fdes);
+	size_t broken = find_fdes(object, &section, &fdes);
 	ca_vec_sort(&fdes);
-	broken += run_all(build, &section, &fdes);
-	compact(&build->part[CA_PART_ROWS]);
+	broken += run_all(&section, object->base, &fdes, rows, frames);
+	compact(rows);
 	if (broken > 0)
-		ca_build_warn(build, "%s: %zu entries of %s cannot be used; stacks may end there",
-			      build->object.path, broken, name);
+		ca_warnings_add(warnings,
+				"%s: %zu entries of %s cannot be used; stacks may end there",
+				object->path, broken, name);
 	ca_vec_free(&fdes);
 }

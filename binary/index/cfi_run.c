@@ -2,9 +2,8 @@
  * things that a row holds: the CFA, the saved frame pointer, the return address.
  * What does not fit into a row (other expressions, values in registers) becomes
  * CA_UNWIND_NONE, where the walk of a stack ends. Driver's process. */
-#include "binary/index/cfi.h"
+#include "binary/index/cfi_run.h"
 #include "binary/index/index.h"
-#include "core/vec.h"
 #include <dwarf.h>
 #include <string.h>
 
@@ -30,7 +29,8 @@ struct machine {
 	unsigned depth;
 	uint64_t ra_column;
 	const struct ca_cie *cie;
-	const struct ca_cfi_place *place;
+	const struct ca_cursor_section *section;
+	uint64_t base;
 	bool bad;
 };
 
@@ -168,16 +168,8 @@ static void restore_rule(struct machine *machine, uint64_t reg)
 
 static const uint8_t *take_block(struct ca_cursor *code, uint64_t *length)
 {
-	const uint8_t *at;
-
 	*length = ca_cursor_uleb(code);
-	at = code->at;
-	if (code->bad || *length > (uint64_t)(code->end - code->at)) {
-		code->bad = true;
-		return at;
-	}
-	code->at += *length;
-	return at;
+	return ca_cursor_skip(code, *length);
 }
 
 static int64_t factored(const struct machine *machine, int64_t value)
@@ -322,8 +314,8 @@ static bool run_advance(const struct machine *machine, struct ca_cursor *code, u
 	else if (bytes > 0)
 		*to = at + ca_cursor_fixed(code, bytes) * machine->cie->code_factor;
 	else if (op == DW_CFA_set_loc)
-		*to = ca_cfi_pointer(code, machine->cie->fde_encoding & 0x7f, machine->place) -
-		      machine->place->base;
+		*to = ca_cursor_pointer(code, machine->cie->fde_encoding & 0x7f, machine->section) -
+		      machine->base;
 	else
 		return false;
 	return true;
@@ -360,9 +352,11 @@ static bool run(struct machine *machine, struct ca_cursor code, uint32_t low, ui
 }
 
 bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie,
-		const struct ca_cfi_place *place, struct ca_vec *rows)
+		const struct ca_cursor_section *section, uint64_t base, struct ca_vec *rows)
 {
-	struct machine machine = { .ra_column = cie->ra_column, .cie = cie, .place = place };
+	struct machine machine = {
+		.ra_column = cie->ra_column, .cie = cie, .section = section, .base = base
+	};
 	size_t before = rows->n;
 
 	machine.state.cfa_reg = UINT64_MAX;

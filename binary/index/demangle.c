@@ -1,5 +1,5 @@
 /* Demangling through libiberty: C++ and both Rust schemes. Driver's process. */
-#include "binary/index/build.h"
+#include "binary/index/demangle.h"
 #include <libiberty/demangle.h>
 
 char *ca_demangle(const char *name)

@@ -1,12 +1,12 @@
 /* Reading a binary's DWARF: units are shared out among threads, each with a Dwarf handle of
  * its own, and what they find is joined. Driver's process. */
-#include "binary/index/cfi.h"
+#include "binary/index/dwarf.h"
 #include "binary/index/dwarf_unit.h"
 #include "binary/index/dwp.h"
+#include "binary/index/index_file.h"
 #include <dwarf.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +19,9 @@ struct unit {
 	bool damaged;        /* its header is; the next unit can be found */
 };
 struct job {
-	struct ca_build *build;
+	const struct ca_object *object;
+	struct ca_dwarf *out;
+	struct ca_warnings *warnings;
 	struct ca_dwp dwp;
 	const struct unit *unit;
 	size_t units;
@@ -73,11 +75,11 @@ static bool find_units(struct job *job, Elf *elf, const Elf_Data *info, struct c
 		next = read_unit(info, abbreviations ? abbreviations->d_size : 0, at, &unit);
 		if (unit.damaged) {
 			job->damaged = true;
-			ca_build_warn(job->build,
-				      "%s: the compilation unit at %#llx of .debug_info is "
-				      "damaged; left out%s",
-				      job->build->object.path, (unsigned long long)at,
-				      next ? "" : ", with all that follow");
+			ca_warnings_add(job->warnings,
+					"%s: the compilation unit at %#llx of .debug_info is "
+					"damaged; left out%s",
+					job->object->path, (unsigned long long)at,
+					next ? "" : ", with all that follow");
 		}
 		if (!next)
 			break;
@@ -125,13 +127,12 @@ static void *work(void *argument)
 		if (!job->unit[i].wanted || job->unit[i].damaged)
 			continue;
 		if (first_die(worker, &job->unit[i], &die))
-			ca_dwarf_unit(worker, &die, (uint32_t)i);
+			ca_dwarf_unit_read(worker, &die, (uint32_t)i);
 		else
-			ca_dwarf_warn(worker,
-				      "%s: the compilation unit with its first entry at %#llx of "
-				      ".debug_info is damaged; left out",
-				      job->build->object.path,
-				      (unsigned long long)job->unit[i].die);
+			ca_warnings_add(&worker->warnings,
+					"%s: the compilation unit with its first entry at %#llx of "
+					".debug_info is damaged; left out",
+					job->object->path, (unsigned long long)job->unit[i].die);
 	}
 	return NULL;
 }
@@ -142,7 +143,7 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 	ca_vec_free(&worker->lines);
 	ca_vec_free(&worker->inlines);
 	ca_vec_free(&worker->subprograms);
-	ca_vec_free(&worker->warnings);
+	ca_vec_free(&worker->warned);
 	ca_map_free(&worker->names);
 	ca_map_free(&worker->scopes);
 	ca_line_table_free(&worker->other_table);
@@ -152,15 +153,16 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 
 static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 {
-	const struct ca_object *object = &job->build->object;
+	const struct ca_object *object = job->object;
 
 	*worker = (struct ca_dwarf_worker){
-		.build = job->build,
+		.object = object,
 		.job = job,
 		.lines.size = sizeof(struct ca_record_line),
 		.inlines.size = sizeof(struct ca_inlined),
 		.subprograms.size = sizeof(struct ca_subprogram),
-		.warnings.size = sizeof(uint32_t),
+		.warned.size = sizeof(uint32_t),
+		.warnings = { &worker->strings, &worker->warned },
 	};
 	/* its own Elf handle too: neither is for several threads. Private: hide_damage writes. */
 	int fd = object->debug ? object->debug_fd : object->fd;
@@ -179,50 +181,51 @@ static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 	return true;
 }
 
-static uint32_t move_string(struct ca_build *build, const struct ca_dwarf_worker *worker,
+static uint32_t move_string(struct ca_strings *strings, const struct ca_dwarf_worker *worker,
 			    uint32_t *map, uint32_t offset)
 {
 	if (offset == 0)
 		return 0;
 	if (map[offset] == 0)
-		map[offset] =
-			ca_strings_put(&build->strings, ca_strings_get(&worker->strings, offset));
+		map[offset] = ca_strings_put(strings, ca_strings_get(&worker->strings, offset));
 	return map[offset];
 }
 
-/* Move a worker's records into the build; owners become unique. */
-static bool join_worker(struct ca_build *build, struct ca_dwarf_worker *worker,
-			struct ca_vec *inlines, uint32_t owners)
+/* Move a worker's records to where they go; owners become unique. */
+static bool join_worker(struct job *job, struct ca_dwarf_worker *worker, struct ca_vec *inlines,
+			uint32_t owners)
 {
+	struct ca_dwarf *out = job->out;
+	struct ca_strings *strings = out->strings;
 	uint32_t *map = calloc(worker->strings.text.n + 1, sizeof(*map));
 	struct ca_record_line *line = worker->lines.at;
 	struct ca_inlined *inlined = worker->inlines.at;
 	struct ca_subprogram *sub = worker->subprograms.at;
-	const uint32_t *warning = worker->warnings.at;
+	const uint32_t *warning = worker->warned.at;
 
 	if (!map)
 		return false;
 	for (size_t i = 0; i < worker->lines.n; i++)
-		line[i].file = move_string(build, worker, map, line[i].file);
+		line[i].file = move_string(strings, worker, map, line[i].file);
 	for (size_t i = 0; i < worker->inlines.n; i++) {
-		inlined[i].name = move_string(build, worker, map, inlined[i].name);
-		inlined[i].call_file = move_string(build, worker, map, inlined[i].call_file);
+		inlined[i].name = move_string(strings, worker, map, inlined[i].name);
+		inlined[i].call_file = move_string(strings, worker, map, inlined[i].call_file);
 		inlined[i].owner += owners;
 	}
 	for (size_t i = 0; i < worker->subprograms.n; i++) {
-		sub[i].name = move_string(build, worker, map, sub[i].name);
-		sub[i].linkage = move_string(build, worker, map, sub[i].linkage);
-		sub[i].file = move_string(build, worker, map, sub[i].file);
+		sub[i].name = move_string(strings, worker, map, sub[i].name);
+		sub[i].linkage = move_string(strings, worker, map, sub[i].linkage);
+		sub[i].file = move_string(strings, worker, map, sub[i].file);
 		sub[i].owner += owners;
 	}
-	for (size_t i = 0; i < worker->warnings.n; i++)
-		ca_build_warn(build, "%s", ca_strings_get(&worker->strings, warning[i]));
+	for (size_t i = 0; i < worker->warned.n; i++)
+		ca_warnings_add(job->warnings, "%s", ca_strings_get(&worker->strings, warning[i]));
 	free(map);
-	build->has_lines |= worker->has_lines;
-	build->incomplete |= worker->incomplete;
-	return ca_vec_add(&build->part[CA_PART_LINES], worker->lines.at, worker->lines.n) &&
+	out->has_lines |= worker->has_lines;
+	out->incomplete |= worker->incomplete;
+	return ca_vec_add(out->lines, worker->lines.at, worker->lines.n) &&
 	       ca_vec_add(inlines, worker->inlines.at, worker->inlines.n) &&
-	       ca_vec_add(&build->subprograms, worker->subprograms.at, worker->subprograms.n) &&
+	       ca_vec_add(out->subprograms, worker->subprograms.at, worker->subprograms.n) &&
 	       !worker->strings.failed && !worker->lines.failed && !worker->inlines.failed &&
 	       !worker->subprograms.failed;
 }
@@ -297,10 +300,9 @@ static void sort_inlines(struct ca_vec *inlines)
 	}
 }
 
-static bool finish_inlines(struct ca_build *build, struct ca_vec *inlines, uint32_t owners)
+static bool finish_inlines(struct ca_dwarf *out, struct ca_vec *inlines, uint32_t owners)
 {
-	struct ca_vec *out = &build->part[CA_PART_INLINES];
-	uint8_t *lost = find_losers(&build->subprograms, owners);
+	uint8_t *lost = find_losers(out->subprograms, owners);
 	const struct ca_inlined *at;
 
 	if (!lost)
@@ -310,7 +312,7 @@ static bool finish_inlines(struct ca_build *build, struct ca_vec *inlines, uint3
 	for (size_t i = 0; i < inlines->n; i++) {
 		if (lost[at[i].owner])
 			continue;
-		struct ca_record_inline *to = ca_vec_push(out);
+		struct ca_record_inline *to = ca_vec_push(out->inlines);
 		if (!to)
 			break;
 		*to = (struct ca_record_inline){ .low = at[i].low,
@@ -321,8 +323,7 @@ static bool finish_inlines(struct ca_build *build, struct ca_vec *inlines, uint3
 						 .call_line = at[i].call_line };
 	}
 	free(lost);
-	ca_build_nest(out, offsetof(struct ca_record_inline, parent));
-	return !out->failed;
+	return !out->inlines->failed;
 }
 
 static size_t choose_workers(size_t units)
@@ -355,21 +356,22 @@ static bool join_workers(struct job *job)
 	bool ok = true;
 
 	for (size_t i = 0; i < job->workers; i++) {
-		ok = ok && join_worker(job->build, &job->worker[i], &inlines, owners);
+		ok = ok && join_worker(job, &job->worker[i], &inlines, owners);
 		owners += job->worker[i].owners;
 	}
-	finish_lines(&job->build->part[CA_PART_LINES]);
-	ok = ok && finish_inlines(job->build, &inlines, owners) && !inlines.failed;
+	finish_lines(job->out->lines);
+	ok = ok && finish_inlines(job->out, &inlines, owners) && !inlines.failed;
 	ca_vec_free(&inlines);
 	return ok;
 }
 
-bool ca_dwarf_read(struct ca_build *build)
+bool ca_dwarf_read(const struct ca_object *object, struct ca_dwarf *out,
+		   struct ca_warnings *warnings)
 {
 	struct ca_vec units = { .size = sizeof(struct unit) };
-	Elf *elf = ca_object_debug_elf(&build->object);
+	Elf *elf = ca_object_debug_elf(object);
 	Elf_Data *info = ca_object_section(elf, ".debug_info", NULL);
-	struct job job = { .build = build };
+	struct job job = { .object = object, .out = out, .warnings = warnings };
 
 	if (!info)
 		return true;
@@ -378,13 +380,13 @@ bool ca_dwarf_read(struct ca_build *build)
 		return false;
 	}
 	size_t wanted = choose_workers(units.n);
-	ca_dwp_unpack(build, &job.dwp);
+	ca_dwp_unpack(&job.dwp, object, warnings);
 	while (job.workers < wanted && worker_init(&job, &job.worker[job.workers]))
 		job.workers++;
 	bool ok = true;
 	if (job.workers == 0)
-		ca_build_warn(build, "%s: its debug information cannot be read: %s",
-			      build->object.path, dwarf_errmsg(-1));
+		ca_warnings_add(warnings, "%s: its debug information cannot be read: %s",
+				object->path, dwarf_errmsg(-1));
 	else if (units.n > 0)
 		run_workers(&job);
 	ok = join_workers(&job);

@@ -1,10 +1,10 @@
 /* One DWARF unit: functions with their ranges, and the calls inlined into them. Goes only
  * where code can be: namespaces, functions, blocks; types, most of all DIEs, are stepped
- * over. Lines are in dwarf_lines.c. Runs in several threads, each with a worker and a Dwarf
+ * over. Lines are in line_table.c. Runs in several threads, each with a worker and a Dwarf
  * handle of its own (libdw's handles are not for sharing). Driver's process. */
 #include "binary/index/dwarf_unit.h"
+#include "binary/index/demangle.h"
 #include <dwarf.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +19,6 @@ struct walk {
 	size_t budget; /* DIEs left; more would mean a loop in broken data */
 	bool broken;
 };
-
-void ca_dwarf_warn(struct ca_dwarf_worker *worker, const char *format, ...)
-{
-	char text[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	uint32_t offset = ca_strings_put(&worker->strings, text);
-	ca_vec_add(&worker->warnings, &offset, 1);
-}
 
 static const char *linkage_name(Dwarf_Die *die)
 {
@@ -157,7 +145,7 @@ static bool next_range(const struct walk *walk, Dwarf_Die *die, struct range_ite
 	Dwarf_Addr low, high;
 
 	while ((at->offset = dwarf_ranges(die, at->offset, &at->base, &low, &high)) > 0)
-		if (ca_build_range(walk->worker->build, low, high, &at->low, &at->high))
+		if (ca_object_range(walk->worker->object, low, high, &at->low, &at->high))
 			return true;
 	at->broken = at->offset < 0;
 	return false;
@@ -249,7 +237,7 @@ static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
 		sub->file = common.file;
 		sub->line = common.line;
 		if (has_entry && worker->subprograms.n - first > 1)
-			sub->entry = sub->low + worker->build->object.base == entry;
+			sub->entry = sub->low + worker->object->base == entry;
 	}
 	*owner = worker->owners++;
 	return common.name != 0;
@@ -348,10 +336,10 @@ static bool find_split(struct ca_dwarf_worker *worker, Dwarf_Die *die, Dwarf_Die
 		*out = split;
 		return true;
 	}
-	ca_dwarf_warn(worker,
-		      "%s: %s with its debug information is missing; only symbols and lines of it "
-		      "are known",
-		      worker->build->object.path, name);
+	ca_warnings_add(&worker->warnings,
+			"%s: %s with its debug information is missing; only symbols and lines of it "
+			"are known",
+			worker->object->path, name);
 	worker->incomplete = true;
 	return false;
 }
@@ -371,7 +359,7 @@ static bool read_lines(struct ca_dwarf_worker *worker, Dwarf_Die *die, struct ca
 		return false;
 	if (dwarf_tag(die) == DW_TAG_partial_unit)
 		return true; /* shares the table of the units that import it */
-	bool ok = ca_line_table_run(table, worker->build, &worker->lines);
+	bool ok = ca_line_table_run(table, worker->object, &worker->lines);
 	worker->has_lines |= worker->lines.n > before;
 	return ok;
 }
@@ -398,7 +386,7 @@ static void use_split_table(struct walk *walk, Dwarf_Die *skeleton, Dwarf_Die *s
 	}
 }
 
-void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit)
+void ca_dwarf_unit_read(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit)
 {
 	struct walk walk = { .worker = worker };
 	size_t inlines = worker->inlines.n, subprograms = worker->subprograms.n;
@@ -419,10 +407,11 @@ void ca_dwarf_unit(struct ca_dwarf_worker *worker, Dwarf_Die *die, uint32_t unit
 	}
 	const char *name = dwarf_diename(&full);
 	if (walk.broken || !lines)
-		ca_dwarf_warn(worker, "%s: the debug information of %s is damaged; its %s left out",
-			      worker->build->object.path, name ? name : "a compilation unit",
-			      !walk.broken ? "lines are"
-			      : lines      ? "functions are"
-					   : "lines and functions are");
+		ca_warnings_add(&worker->warnings,
+				"%s: the debug information of %s is damaged; its %s left out",
+				worker->object->path, name ? name : "a compilation unit",
+				!walk.broken ? "lines are"
+				: lines      ? "functions are"
+					     : "lines and functions are");
 	ca_line_table_free(&walk.table);
 }

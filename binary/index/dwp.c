@@ -6,7 +6,6 @@
  * files'. The package format: DWARF 5 section 7.3.5, and version 2 as GCC and binutils had it
  * before. Driver's process. */
 #include "binary/index/dwp.h"
-#include "binary/index/cfi.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
@@ -287,10 +286,11 @@ static int write_skeleton(const struct ca_dwp *dwp, Elf *elf, const struct part 
 	return write_elf(path, part, n);
 }
 
-static void unpack(struct ca_build *build, struct ca_dwp *dwp, Elf *package)
+static void unpack(struct ca_dwp *dwp, const struct ca_object *object, Elf *package,
+		   struct ca_warnings *warnings)
 {
-	int fd = build->object.debug ? build->object.debug_fd : build->object.fd;
-	Elf *elf = ca_object_debug_elf(&build->object);
+	int fd = object->debug ? object->debug_fd : object->fd;
+	Elf *elf = ca_object_debug_elf(object);
 	const char *place = getenv("TMPDIR");
 	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
 	const Elf_Data *strings =
@@ -309,15 +309,15 @@ static void unpack(struct ca_build *build, struct ca_dwp *dwp, Elf *package)
 					 &(struct part){ ".debug_str", copy, strings->d_size });
 	}
 	if (dwp->fd < 0)
-		ca_build_warn(build, "%s: its .dwp package cannot be unpacked: %s",
-			      build->object.path, strerror(errno));
+		ca_warnings_add(warnings, "%s: its .dwp package cannot be unpacked: %s",
+				object->path, strerror(errno));
 	free(copy);
 	dwarf_end(dwarf);
 }
 
-void ca_dwp_unpack(struct ca_build *build, struct ca_dwp *dwp)
+void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object,
+		   struct ca_warnings *warnings)
 {
-	const struct ca_object *object = &build->object;
 	char *path = NULL;
 	int fd = -1;
 
@@ -334,7 +334,7 @@ void ca_dwp_unpack(struct ca_build *build, struct ca_dwp *dwp)
 		return;
 	Elf *package = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (package && elf_kind(package) == ELF_K_ELF)
-		unpack(build, dwp, package);
+		unpack(dwp, object, package, warnings);
 	elf_end(package);
 	close(fd);
 }

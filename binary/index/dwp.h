@@ -1,7 +1,8 @@
 /* Split DWARF in packages (.dwp). Private to binary/. */
 #ifndef CA_BINARY_INDEX_DWP_H
 #define CA_BINARY_INDEX_DWP_H
-#include "binary/index/build.h"
+#include "binary/index/object.h"
+#include "binary/index/warnings.h"
 
 /* A package taken apart: a directory with files that libdw can read. */
 struct ca_dwp {
@@ -10,7 +11,8 @@ struct ca_dwp {
 	size_t files;
 };
 /* If the binary has a package, unpack it. Trouble is a warning, and no package. */
-void ca_dwp_unpack(struct ca_build *build, struct ca_dwp *dwp);
+void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object,
+		   struct ca_warnings *warnings);
 /* Remove it all again. */
 void ca_dwp_remove(struct ca_dwp *dwp);
 

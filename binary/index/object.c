@@ -13,20 +13,20 @@
 
 static int text_order(const void *a, const void *b)
 {
-	const struct ca_text *x = a, *y = b;
+	const struct ca_object_text *x = a, *y = b;
 
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
 static bool add_text(struct ca_vec *vec, uint64_t low, uint64_t size, bool plt)
 {
-	struct ca_text *text;
+	struct ca_object_text *text;
 
 	if (size == 0 || low + size < low)
 		return true;
 	text = ca_vec_push(vec);
 	if (text)
-		*text = (struct ca_text){ .low = low, .high = low + size, .plt = plt };
+		*text = (struct ca_object_text){ .low = low, .high = low + size, .plt = plt };
 	return text;
 }
 
@@ -80,7 +80,7 @@ static bool read_segments(struct ca_object *object, struct ca_vec *text, bool wa
 
 static enum ca_status read_layout(struct ca_object *object, struct ca_err *err)
 {
-	struct ca_vec text = { .size = sizeof(struct ca_text) };
+	struct ca_vec text = { .size = sizeof(struct ca_object_text) };
 	bool ok = text_from_sections(object, &text);
 
 	ok = ok && read_segments(object, &text, text.n == 0);
@@ -184,7 +184,7 @@ Elf *ca_object_debug_elf(const struct ca_object *object)
 	return object->debug ? object->debug : object->elf;
 }
 
-const struct ca_text *ca_object_text(const struct ca_object *object, uint64_t address)
+const struct ca_object_text *ca_object_text(const struct ca_object *object, uint64_t address)
 {
 	size_t low = 0, high = object->texts;
 
@@ -196,6 +196,18 @@ const struct ca_text *ca_object_text(const struct ca_object *object, uint64_t ad
 			high = middle;
 	}
 	return low < object->texts && object->text[low].low <= address ? &object->text[low] : NULL;
+}
+
+bool ca_object_range(const struct ca_object *object, uint64_t low, uint64_t high, uint32_t *from,
+		     uint32_t *to)
+{
+	const struct ca_object_text *text = ca_object_text(object, low);
+
+	if (!text || high <= low || high > text->high)
+		return false;
+	*from = (uint32_t)(low - object->base);
+	*to = (uint32_t)(high - object->base);
+	return true;
 }
 
 /* Plain, compressed (-gz), or compressed and named as GNU tools did before (.zdebug_). */

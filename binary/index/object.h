@@ -8,7 +8,7 @@
 #include <libelf.h>
 
 /* Executable addresses of one section (or, without section headers, of one segment). */
-struct ca_text {
+struct ca_object_text {
 	uint64_t low, high;
 	bool plt;
 };
@@ -23,7 +23,7 @@ struct ca_object {
 	uint8_t build_id[64];
 	size_t build_id_size; /* 0: none */
 	uint64_t base, span;  /* of the PT_LOAD segments */
-	struct ca_text *text; /* sorted, not overlapping */
+	struct ca_object_text *text; /* sorted, not overlapping */
 	size_t texts;
 };
 
@@ -36,7 +36,10 @@ void ca_object_close(struct ca_object *object);
 /* The file with debug information, else the file itself. */
 Elf *ca_object_debug_elf(const struct ca_object *object);
 /* The text section that holds the address, or NULL. */
-const struct ca_text *ca_object_text(const struct ca_object *object, uint64_t address);
+const struct ca_object_text *ca_object_text(const struct ca_object *object, uint64_t address);
+/* [low, high) relative to the base; false if it does not lie within one text section. */
+bool ca_object_range(const struct ca_object *object, uint64_t low, uint64_t high, uint32_t *from,
+		     uint32_t *to);
 /* The data of a section by name, decompressed; NULL if absent, empty or damaged. */
 Elf_Data *ca_object_section(Elf *elf, const char *name, uint64_t *address);
 

@@ -3,9 +3,12 @@
  * information that nobody has named. Aliases are folded, symbols without a size reach to
  * whatever comes next, .cold parts join their function. PLT entries and IFUNC symbols are
  * not functions that a program spends time in, and are left out. Driver's process. */
-#include "binary/index/build.h"
+#include "binary/index/symbols.h"
+#include "binary/index/cfi.h"
+#include "binary/index/demangle.h"
+#include "binary/index/dwarf_unit.h"
+#include "binary/index/index_file.h"
 #include <gelf.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +34,20 @@ static uint16_t rank_of(const GElf_Sym *sym, const char *name)
 	return (uint16_t)(rank + (unsigned)strspn(name, "_") % 50);
 }
 
-static void add_symbol(struct ca_build *build, struct ca_vec *found, const GElf_Sym *sym,
-		       const char *name, uint32_t source)
+/* What the functions are made from, and where they go. */
+struct reader {
+	const struct ca_object *object;
+	const struct ca_vec *frames;
+	struct ca_strings *strings;
+	struct ca_vec found; /* struct candidate */
+	struct ca_vec *functions;
+};
+
+static void add_symbol(struct reader *reader, const GElf_Sym *sym, const char *name,
+		       uint32_t source)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info), bind = GELF_ST_BIND(sym->st_info);
-	const struct ca_text *text = ca_object_text(&build->object, sym->st_value);
+	const struct ca_object_text *text = ca_object_text(reader->object, sym->st_value);
 
 	if (!text || text->plt || sym->st_shndx == SHN_UNDEF || !*name)
 		return;
@@ -43,21 +55,20 @@ static void add_symbol(struct ca_build *build, struct ca_vec *found, const GElf_
 	bool label = type == STT_NOTYPE && bind == STB_GLOBAL;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && !label)
 		return;
-	struct candidate *new = ca_vec_push(found);
+	struct candidate *new = ca_vec_push(&reader->found);
 	if (!new)
 		return;
 	uint64_t room = text->high - sym->st_value;
-	new->low = (uint32_t)(sym->st_value - build->object.base);
+	new->low = (uint32_t)(sym->st_value - reader->object->base);
 	new->high = new->low + (uint32_t)(sym->st_size < room ? sym->st_size : room);
-	new->linkage = ca_strings_put(&build->strings, name);
+	new->linkage = ca_strings_put(reader->strings, name);
 	new->source = bind == STB_LOCAL ? source : 0;
 	new->rank = rank_of(sym, name);
 	new->hidden = type == STT_GNU_IFUNC;
 	new->weak_claim = label;
 }
 
-static void read_table(struct ca_build *build, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr,
-		       struct ca_vec *found)
+static void read_table(struct reader *reader, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	GElf_Sym sym;
@@ -72,11 +83,11 @@ static void read_table(struct ca_build *build, Elf *elf, Elf_Scn *scn, const GEl
 		if (GELF_ST_TYPE(sym.st_info) == STT_FILE)
 			source++;
 		else if (name)
-			add_symbol(build, found, &sym, name, source);
+			add_symbol(reader, &sym, name, source);
 	}
 }
 
-static void read_tables(struct ca_build *build, Elf *elf, struct ca_vec *found)
+static void read_tables(struct reader *reader, Elf *elf)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
@@ -84,7 +95,7 @@ static void read_tables(struct ca_build *build, Elf *elf, struct ca_vec *found)
 	while ((scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &shdr) &&
 		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
-			read_table(build, elf, scn, &shdr, found);
+			read_table(reader, elf, scn, &shdr);
 }
 
 /* One candidate per address. Hidden only if all its names are. */
@@ -107,10 +118,10 @@ static void fold_aliases(struct ca_vec *found)
 	found->n = n;
 }
 
-static const struct ca_frame *frame_from(const struct ca_build *build, uint32_t low)
+static const struct ca_frame *frame_from(const struct ca_vec *frames, uint32_t low)
 {
-	const struct ca_frame *frame = build->frames.at;
-	size_t from = 0, to = build->frames.n;
+	const struct ca_frame *frame = frames->at;
+	size_t from = 0, to = frames->n;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
@@ -119,22 +130,23 @@ static const struct ca_frame *frame_from(const struct ca_build *build, uint32_t 
 		else
 			to = middle;
 	}
-	return from < build->frames.n ? &frame[from] : NULL;
+	return from < frames->n ? &frame[from] : NULL;
 }
 
 /* Symbols without a size: as far as their frame says, else up to what comes next. */
-static void size_up(const struct ca_build *build, struct ca_vec *found)
+static void size_up(struct reader *reader)
 {
-	struct candidate *at = found->at;
+	struct candidate *at = reader->found.at;
+	size_t n = reader->found.n;
 
-	for (size_t i = 0; i < found->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (at[i].high > at[i].low)
 			continue;
-		const struct ca_frame *frame = frame_from(build, at[i].low);
-		const struct ca_text *text =
-			ca_object_text(&build->object, build->object.base + at[i].low);
-		uint32_t high = (uint32_t)(text->high - build->object.base);
-		if (i + 1 < found->n && at[i + 1].low < high)
+		const struct ca_frame *frame = frame_from(reader->frames, at[i].low);
+		const struct ca_object_text *text =
+			ca_object_text(reader->object, reader->object->base + at[i].low);
+		uint32_t high = (uint32_t)(text->high - reader->object->base);
+		if (i + 1 < n && at[i + 1].low < high)
 			high = at[i + 1].low;
 		if (frame && frame->low == at[i].low)
 			high = frame->high;
@@ -162,14 +174,14 @@ static void drop_labels(struct ca_vec *found)
 }
 
 /* Both sorted: what DWARF knows of the symbols; subprograms without a symbol join. */
-static void add_subprograms(const struct ca_build *build, struct ca_vec *found)
+static void add_subprograms(const struct ca_vec *subprograms, struct ca_vec *found)
 {
-	const struct ca_subprogram *sub = build->subprograms.at;
+	const struct ca_subprogram *sub = subprograms->at;
 	struct ca_vec extra = { .size = sizeof(struct candidate) };
 	struct candidate *at = found->at;
 	uint32_t covered = 0, last = UINT32_MAX;
 
-	for (size_t i = 0, k = 0; i < build->subprograms.n; i++) {
+	for (size_t i = 0, k = 0; i < subprograms->n; i++) {
 		for (; k < found->n && at[k].low < sub[i].low; k++)
 			if (at[k].high > covered)
 				covered = at[k].high;
@@ -196,17 +208,18 @@ static void add_subprograms(const struct ca_build *build, struct ca_vec *found)
 	ca_vec_sort(found);
 }
 
-static void add_frames(struct ca_build *build, struct ca_vec *found)
+static void add_frames(struct reader *reader)
 {
-	const struct ca_frame *frame = build->frames.at;
+	const struct ca_frame *frame = reader->frames->at;
+	struct ca_vec *found = &reader->found;
 	struct ca_vec extra = { .size = sizeof(struct candidate) };
 	const struct candidate *at = found->at;
 	uint32_t covered = 0;
 	char name[32];
 
-	for (size_t i = 0, k = 0; i < build->frames.n; i++) {
-		uint64_t address = build->object.base + frame[i].low;
-		const struct ca_text *text = ca_object_text(&build->object, address);
+	for (size_t i = 0, k = 0; i < reader->frames->n; i++) {
+		uint64_t address = reader->object->base + frame[i].low;
+		const struct ca_object_text *text = ca_object_text(reader->object, address);
 		for (; k < found->n && at[k].low <= frame[i].low; k++)
 			if (at[k].high > covered)
 				covered = at[k].high;
@@ -218,7 +231,7 @@ static void add_frames(struct ca_build *build, struct ca_vec *found)
 		snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)address);
 		*new = (struct candidate){ .low = frame[i].low,
 					   .high = frame[i].high,
-					   .name = ca_strings_put(&build->strings, name),
+					   .name = ca_strings_put(reader->strings, name),
 					   .synthetic = true };
 	}
 	ca_vec_add(found, extra.at, extra.n);
@@ -226,18 +239,18 @@ static void add_frames(struct ca_build *build, struct ca_vec *found)
 	ca_vec_sort(found);
 }
 
-static uint32_t demangled(struct ca_build *build, uint32_t linkage)
+static uint32_t demangled(struct ca_strings *strings, uint32_t linkage)
 {
-	char *text = ca_demangle(ca_strings_get(&build->strings, linkage));
-	uint32_t name = text && *text ? ca_strings_put(&build->strings, text) : linkage;
+	char *text = ca_demangle(ca_strings_get(strings, linkage));
+	uint32_t name = text && *text ? ca_strings_put(strings, text) : linkage;
 
 	free(text);
 	return name;
 }
 
-static void emit(struct ca_build *build, const struct candidate *from)
+static void emit(struct reader *reader, const struct candidate *from)
 {
-	struct ca_record_function *to = ca_vec_push(&build->part[CA_PART_FUNCTIONS]);
+	struct ca_record_function *to = ca_vec_push(reader->functions);
 
 	if (!to)
 		return;
@@ -245,10 +258,10 @@ static void emit(struct ca_build *build, const struct candidate *from)
 		.low = from->low,
 		.high = from->high,
 		.linkage = from->linkage,
-		.name = from->name ? from->name : demangled(build, from->linkage),
+		.name = from->name ? from->name : demangled(reader->strings, from->linkage),
 		.file = from->file,
 		.line = from->line,
-		.next = (uint32_t)build->part[CA_PART_FUNCTIONS].n - 1,
+		.next = (uint32_t)reader->functions->n - 1,
 		.flags = from->synthetic ? CA_FUNCTION_SYNTHETIC : 0,
 	};
 }
@@ -269,9 +282,8 @@ static void join(struct ca_record_function *function, uint32_t head, uint32_t pa
 }
 
 /* Ranges of one subprogram belong together. */
-static void join_by_owner(struct ca_build *build, const struct candidate *from, size_t n)
+static void join_by_owner(struct ca_record_function *function, const struct candidate *from, size_t n)
 {
-	struct ca_record_function *function = build->part[CA_PART_FUNCTIONS].at;
 	struct ca_map heads = { 0 };
 	bool known;
 
@@ -308,9 +320,9 @@ static uint64_t key_of(uint32_t linkage, uint32_t source)
 }
 
 /* Without DWARF the names say it: foo.cold belongs to the foo of the same source file. */
-static void join_by_name(struct ca_build *build, const struct candidate *from, size_t n)
+static void join_by_name(struct ca_strings *strings, struct ca_record_function *function,
+			 const struct candidate *from, size_t n)
 {
-	struct ca_record_function *function = build->part[CA_PART_FUNCTIONS].at;
 	struct ca_map heads = { 0 };
 	bool known;
 
@@ -323,12 +335,12 @@ static void join_by_name(struct ca_build *build, const struct candidate *from, s
 			*head = i;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const char *name = ca_strings_get(&build->strings, from[i].linkage);
+		const char *name = ca_strings_get(strings, from[i].linkage);
 		size_t length = cold_stem(name);
 		if (length == 0)
 			continue;
 		char *stem = strndup(name, length);
-		uint32_t id = stem ? ca_strings_add(&build->strings, stem, length) : 0;
+		uint32_t id = stem ? ca_strings_add(strings, stem, length) : 0;
 		free(stem);
 		if (!id)
 			continue;
@@ -351,28 +363,33 @@ static size_t drop_hidden(struct candidate *at, size_t n)
 	return kept;
 }
 
-void ca_symbols_read(struct ca_build *build)
+void ca_symbols_read(const struct ca_object *object, const struct ca_vec *subprograms,
+		     const struct ca_vec *frames, struct ca_strings *strings,
+		     struct ca_vec *functions)
 {
-	struct ca_vec found = { .size = sizeof(struct candidate) };
-	struct ca_vec *functions = &build->part[CA_PART_FUNCTIONS];
+	struct reader reader = { .object = object,
+				 .frames = frames,
+				 .strings = strings,
+				 .found.size = sizeof(struct candidate),
+				 .functions = functions };
+	struct ca_vec *found = &reader.found;
 
-	read_tables(build, build->object.elf, &found);
-	if (build->object.debug)
-		read_tables(build, build->object.debug, &found);
-	ca_vec_sort(&found);
-	fold_aliases(&found);
-	size_up(build, &found);
-	drop_labels(&found);
-	add_subprograms(build, &found);
-	add_frames(build, &found);
-	found.n = drop_hidden(found.at, found.n);
-	for (size_t i = 0; i < found.n; i++)
-		emit(build, (struct candidate *)found.at + i);
-	if (functions->n == found.n) {
-		join_by_owner(build, found.at, found.n);
-		join_by_name(build, found.at, found.n);
+	read_tables(&reader, object->elf);
+	if (object->debug)
+		read_tables(&reader, object->debug);
+	ca_vec_sort(found);
+	fold_aliases(found);
+	size_up(&reader);
+	drop_labels(found);
+	add_subprograms(subprograms, found);
+	add_frames(&reader);
+	found->n = drop_hidden(found->at, found->n);
+	for (size_t i = 0; i < found->n; i++)
+		emit(&reader, (struct candidate *)found->at + i);
+	if (functions->n == found->n) {
+		join_by_owner(functions->at, found->at, found->n);
+		join_by_name(strings, functions->at, found->at, found->n);
 	}
-	functions->failed |= found.failed;
-	ca_build_nest(functions, offsetof(struct ca_record_function, parent));
-	ca_vec_free(&found);
+	functions->failed |= found->failed;
+	ca_vec_free(found);
 }

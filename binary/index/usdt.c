@@ -2,8 +2,9 @@
  * link-time address of .stapsdt.base, a semaphore or 0, and three strings: provider, name,
  * arguments. If .stapsdt.base has moved since (prelink), all addresses moved with it.
  * Format: the "UserSpaceProbeImplementation" page of the SystemTap wiki. Driver's process. */
-#include "binary/index/build.h"
-#include "binary/index/cfi.h"
+#include "binary/index/usdt.h"
+#include "binary/index/cursor.h"
+#include "binary/index/index_file.h"
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,40 +28,30 @@ static uint64_t base_section(Elf *elf)
 	return 0;
 }
 
-/* The next string, or NULL if it does not end. */
-static const char *take_string(struct ca_cursor *cursor)
-{
-	const char *text = (const char *)cursor->at;
-	const void *nul = memchr(cursor->at, '\0', (size_t)(cursor->end - cursor->at));
-
-	if (!nul)
-		return NULL;
-	cursor->at = (const uint8_t *)nul + 1;
-	return text;
-}
-
-static bool add_probe(struct ca_build *build, struct ca_cursor cursor, uint64_t base)
+static bool add_probe(const struct ca_object *object, struct ca_cursor cursor, uint64_t base,
+		      struct ca_strings *strings, struct ca_vec *probes)
 {
 	uint64_t address = ca_cursor_fixed(&cursor, 8);
 	uint64_t link_base = ca_cursor_fixed(&cursor, 8);
 	uint64_t semaphore = ca_cursor_fixed(&cursor, 8);
-	const char *provider = take_string(&cursor);
-	const char *name = provider ? take_string(&cursor) : NULL;
-	const char *arguments = name ? take_string(&cursor) : NULL;
+	const char *provider = ca_cursor_text(&cursor);
+	const char *name = ca_cursor_text(&cursor);
+	bool bad = cursor.bad;
+	const char *arguments = ca_cursor_text(&cursor);
 
-	if (cursor.bad || !name)
+	if (bad)
 		return false;
 	uint64_t moved = base && link_base ? base - link_base : 0;
-	if (!ca_object_text(&build->object, address + moved))
+	if (!ca_object_text(object, address + moved))
 		return true; /* code that the linker threw away */
-	struct ca_record_probe *probe = ca_vec_push(&build->part[CA_PART_PROBES]);
+	struct ca_record_probe *probe = ca_vec_push(probes);
 	if (!probe)
 		return true;
 	probe->address = address + moved;
 	probe->semaphore = semaphore ? semaphore + moved : 0;
-	probe->provider = ca_strings_put(&build->strings, provider);
-	probe->name = ca_strings_put(&build->strings, name);
-	probe->arguments = ca_strings_put(&build->strings, arguments);
+	probe->provider = ca_strings_put(strings, provider);
+	probe->name = ca_strings_put(strings, name);
+	probe->arguments = ca_strings_put(strings, arguments);
 	return true;
 }
 
@@ -71,11 +62,11 @@ static int probe_order(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-void ca_usdt_read(struct ca_build *build)
+void ca_usdt_read(const struct ca_object *object, struct ca_strings *strings,
+		  struct ca_vec *probes, struct ca_warnings *warnings)
 {
-	struct ca_vec *probes = &build->part[CA_PART_PROBES];
-	Elf_Data *data = ca_object_section(build->object.elf, ".note.stapsdt", NULL);
-	uint64_t base = base_section(build->object.elf);
+	Elf_Data *data = ca_object_section(object->elf, ".note.stapsdt", NULL);
+	uint64_t base = base_section(object->elf);
 	size_t at = 0, next, name, desc, broken = 0;
 	GElf_Nhdr nhdr;
 
@@ -85,12 +76,12 @@ void ca_usdt_read(struct ca_build *build)
 					    .end = start + desc + nhdr.n_descsz };
 		if (nhdr.n_type == NT_STAPSDT && nhdr.n_namesz == sizeof("stapsdt") &&
 		    memcmp(start + name, "stapsdt", sizeof("stapsdt")) == 0)
-			broken += !add_probe(build, cursor, base);
+			broken += !add_probe(object, cursor, base, strings, probes);
 		at = next;
 	}
 	if (probes->n > 1)
 		qsort(probes->at, probes->n, probes->size, probe_order);
 	if (broken > 0)
-		ca_build_warn(build, "%s: %zu damaged probe notes; left out", build->object.path,
-			      broken);
+		ca_warnings_add(warnings, "%s: %zu damaged probe notes; left out", object->path,
+				broken);
 }

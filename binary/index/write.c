@@ -1,5 +1,5 @@
 /* Writing an index file. Driver's process. */
-#include "binary/index/build.h"
+#include "binary/index/write.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,22 +30,22 @@ uint64_t ca_index_checksum(const void *data, uint64_t size)
 }
 
 /* Buckets of about four rows, of at least 16 bytes. */
-static uint32_t choose_shift(const struct ca_build *build)
+static uint32_t choose_shift(uint64_t span, const struct ca_vec *rows)
 {
-	uint64_t wanted = build->part[CA_PART_ROWS].n / 4 + 1;
+	uint64_t wanted = rows->n / 4 + 1;
 	uint32_t shift = 4;
 
-	while (build->object.span >> shift > wanted)
+	while (span >> shift > wanted)
 		shift++;
 	return shift;
 }
 
 /* bucket[b]: the last row that starts at or below the first byte of bucket b. */
-static bool make_buckets(const struct ca_build *build, uint32_t shift, struct ca_vec *buckets)
+static bool make_buckets(uint64_t span, const struct ca_vec *rows, uint32_t shift,
+			 struct ca_vec *buckets)
 {
-	const struct ca_vec *rows = &build->part[CA_PART_ROWS];
 	const struct ca_unwind_row *row = rows->at;
-	uint64_t n = rows->n ? (build->object.span >> shift) + 2 : 0;
+	uint64_t n = rows->n ? (span >> shift) + 2 : 0;
 	uint32_t last = 0;
 
 	for (uint64_t b = 0; b < n; b++) {
@@ -105,29 +105,25 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 	return status;
 }
 
-enum ca_status ca_write_index(const struct ca_build *build, int fd)
+enum ca_status ca_write_index(const struct ca_index_header *about,
+			      const struct ca_vec part[CA_PARTS],
+			      const struct ca_strings *strings, int fd)
 {
-	struct ca_index_header header = {
-		.magic = CA_INDEX_MAGIC,
-		.version = CA_INDEX_VERSION,
-		.header_size = sizeof(header),
-		.base = build->object.base,
-		.span = build->object.span,
-		.want = build->want,
-		.binary = build->binary,
-		.flags = build->has_lines ? CA_INDEX_HAS_LINES : 0,
-	};
-	struct ca_vec part[CA_PARTS];
+	struct ca_index_header header = *about;
+	struct ca_vec parts[CA_PARTS];
 	struct ca_vec buckets = { .size = sizeof(uint32_t) };
 
-	header.row_shift = choose_shift(build);
-	if (!make_buckets(build, header.row_shift, &buckets)) {
+	header.magic = CA_INDEX_MAGIC;
+	header.version = CA_INDEX_VERSION;
+	header.header_size = sizeof(header);
+	header.row_shift = choose_shift(header.span, &part[CA_PART_ROWS]);
+	if (!make_buckets(header.span, &part[CA_PART_ROWS], header.row_shift, &buckets)) {
 		ca_vec_free(&buckets);
 		return CA_ERR_NOMEM;
 	}
-	memcpy(part, build->part, sizeof(part));
-	part[CA_PART_BUCKETS] = buckets;
-	enum ca_status status = assemble(&header, part, &build->strings, fd);
+	memcpy(parts, part, sizeof(parts));
+	parts[CA_PART_BUCKETS] = buckets;
+	enum ca_status status = assemble(&header, parts, strings, fd);
 	ca_vec_free(&buckets);
 	return status;
 }

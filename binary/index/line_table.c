@@ -5,7 +5,8 @@
  * (code seems to go on), where a sequence starts (those of code that the linker dropped start
  * at 0), and the compilation directory of DWARF 5's relative names. Half the time, too.
  * Runs in several threads, each with its own strings and vectors. Driver's process. */
-#include "binary/index/dwarf_lines.h"
+#include "binary/index/line_table.h"
+#include "binary/index/index_file.h"
 #include <dwarf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,19 +57,6 @@ static uint32_t join(struct ca_strings *strings, const char *folder, const char 
 	return id;
 }
 
-static const char *take_text(struct ca_cursor *cursor)
-{
-	const char *text = (const char *)cursor->at;
-	const void *nul = memchr(cursor->at, '\0', (size_t)(cursor->end - cursor->at));
-
-	if (!nul) {
-		cursor->bad = true;
-		return "";
-	}
-	cursor->at = (const uint8_t *)nul + 1;
-	return text;
-}
-
 static const char *text_at(const Elf_Data *data, uint64_t offset)
 {
 	if (!data || offset >= data->d_size ||
@@ -84,14 +72,6 @@ struct reader {
 	bool wide; /* 64-bit DWARF */
 };
 
-static void skip(struct ca_cursor *cursor, uint64_t bytes)
-{
-	if (bytes > (uint64_t)(cursor->end - cursor->at))
-		cursor->bad = true;
-	else
-		cursor->at += bytes;
-}
-
 /* One field of a DWARF 5 entry: its text or number, whichever it is. */
 static void read_form(struct reader *reader, uint64_t form, const char **text, uint64_t *value)
 {
@@ -100,7 +80,7 @@ static void read_form(struct reader *reader, uint64_t form, const char **text, u
 
 	switch (form) {
 	case DW_FORM_string:
-		*text = take_text(at);
+		*text = ca_cursor_text(at);
 		break;
 	case DW_FORM_line_strp:
 		*text = text_at(reader->sections->line_str, ca_cursor_fixed(at, word));
@@ -127,10 +107,10 @@ static void read_form(struct reader *reader, uint64_t form, const char **text, u
 		*value = ca_cursor_fixed(at, 8);
 		break;
 	case DW_FORM_data16:
-		skip(at, 16);
+		ca_cursor_skip(at, 16);
 		break;
 	case DW_FORM_block:
-		skip(at, ca_cursor_uleb(at));
+		ca_cursor_skip(at, ca_cursor_uleb(at));
 		break;
 	default:
 		at->bad = true;
@@ -187,13 +167,13 @@ static bool read_old_entries(struct ca_line_table *table, struct reader *reader,
 	const char *text;
 
 	ca_vec_add(&table->folders, &id, 1);
-	while (*(text = take_text(&reader->at)) && !reader->at.bad) {
+	while (*(text = ca_cursor_text(&reader->at)) && !reader->at.bad) {
 		id = join(strings, base, text);
 		ca_vec_add(&table->folders, &id, 1);
 	}
 	id = join(strings, base, name);
 	ca_vec_add(&table->files, &id, 1);
-	while (!reader->at.bad && *(text = take_text(&reader->at))) {
+	while (!reader->at.bad && *(text = ca_cursor_text(&reader->at))) {
 		uint64_t folder = ca_cursor_uleb(&reader->at);
 		ca_cursor_uleb(&reader->at); /* time and size */
 		ca_cursor_uleb(&reader->at);
@@ -267,7 +247,7 @@ uint32_t ca_line_table_file(const struct ca_line_table *table, uint64_t number)
 /* The line program's machine. `row` is the last row of the sequence, not yet a range. */
 struct machine {
 	const struct ca_line_table *table;
-	const struct ca_build *build;
+	const struct ca_object *object;
 	struct ca_vec *lines;
 	struct ca_cursor code;
 	uint64_t address, op_index, file;
@@ -301,7 +281,7 @@ static void close_row(struct machine *machine)
 	struct ca_record_line line, *last = &machine->last;
 
 	if (!machine->has_row || !machine->live || machine->row_line == 0 ||
-	    !ca_build_range(machine->build, machine->row_address, machine->address, &line.low,
+	    !ca_object_range(machine->object, machine->row_address, machine->address, &line.low,
 			    &line.high))
 		return;
 	line.file = ca_line_table_file(machine->table, machine->row_file);
@@ -325,7 +305,7 @@ static void emit_row(struct machine *machine)
 	bool is_stmt = machine->is_stmt || (again && machine->row_is_stmt);
 
 	if (!machine->has_row)
-		machine->live = ca_object_text(&machine->build->object, machine->address);
+		machine->live = ca_object_text(machine->object, machine->address);
 	if (machine->has_row && machine->address > machine->row_address)
 		close_row(machine);
 	machine->has_row = true;
@@ -413,11 +393,11 @@ static void run_standard(struct machine *machine, uint8_t op)
 	}
 }
 
-bool ca_line_table_run(const struct ca_line_table *table, const struct ca_build *build,
+bool ca_line_table_run(const struct ca_line_table *table, const struct ca_object *object,
 		       struct ca_vec *lines)
 {
 	struct machine machine = {
-		.table = table, .build = build, .lines = lines, .code = table->program
+		.table = table, .object = object, .lines = lines, .code = table->program
 	};
 	size_t before = lines->n;
 

@@ -1,8 +1,9 @@
 /* The line table of one unit. Private to binary/. */
-#ifndef CA_BINARY_INDEX_DWARF_LINES_H
-#define CA_BINARY_INDEX_DWARF_LINES_H
-#include "binary/index/build.h"
-#include "binary/index/cfi.h"
+#ifndef CA_BINARY_INDEX_LINE_TABLE_H
+#define CA_BINARY_INDEX_LINE_TABLE_H
+#include "binary/index/cursor.h"
+#include "binary/index/object.h"
+#include "core/strings.h"
 
 /* The sections that line tables live in; data NULL where one is absent. */
 struct ca_line_sections {
@@ -27,8 +28,8 @@ bool ca_line_table_read(struct ca_line_table *table, const struct ca_line_sectio
 void ca_line_table_free(struct ca_line_table *table);
 /* The string of a file number; 0 if there is no such file. */
 uint32_t ca_line_table_file(const struct ca_line_table *table, uint64_t number);
-/* Run the program: append struct ca_record_line to `lines`. False: damaged, nothing is added. */
-bool ca_line_table_run(const struct ca_line_table *table, const struct ca_build *build,
+/* Run the program: append the lines of the object's text (struct ca_record_line). False: damaged, nothing is added. */
+bool ca_line_table_run(const struct ca_line_table *table, const struct ca_object *object,
 		       struct ca_vec *lines);
 
 #endif
