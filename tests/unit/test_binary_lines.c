@@ -1,5 +1,6 @@
 /* binary/index/dwarf_lines.c on tables made by hand: what compilers seldom write, and what nobody should. */
-#include "binary/index/dwarf_lines.h"
+#include "binary/index/index_file.h"
+#include "binary/index/line_table.h"
 #include "tests/unit/unit.h"
 #include <dwarf.h>
 #include <stdlib.h>
@@ -318,8 +319,8 @@ static const struct program {
 
 static void check_program(const struct program *p)
 {
-	struct ca_text code = { LOW, HIGH, false };
-	struct ca_build build = { .object = { .text = &code, .texts = 1, .base = BASE_ADDRESS } };
+	struct ca_object_text code = { LOW, HIGH, false };
+	struct ca_object object = { .text = &code, .texts = 1, .base = BASE_ADDRESS };
 	struct ca_record_line before = { 1, 2, 3, 4 };
 	struct ca_vec lines = { .size = sizeof(struct ca_record_line) };
 	const struct ca_record_line *line;
@@ -334,7 +335,7 @@ static void check_program(const struct program *p)
 	end(&h);
 	assert_true(read_header());
 	assert_true(ca_vec_add(&lines, &before, 1));
-	if (ca_line_table_run(&table, &build, &lines) == p->damaged)
+	if (ca_line_table_run(&table, &object, &lines) == p->damaged)
 		fail_msg("%s: %s", p->what, p->damaged ? "taken" : "refused");
 	while (n < CA_COUNT(p->range) && p->range[n].high)
 		n++;
@@ -364,8 +365,8 @@ static void test_programs(void **state)
 static void test_unknown_opcode(void **state)
 {
 	static const uint8_t code[] = { BEGIN, 13, 0x81, 1, 5, DW_LNS_copy, ADVANCE(4), END };
-	struct ca_text all = { LOW, HIGH, false };
-	struct ca_build build = { .object = { .text = &all, .texts = 1, .base = BASE_ADDRESS } };
+	struct ca_object_text all = { LOW, HIGH, false };
+	struct ca_object object = { .text = &all, .texts = 1, .base = BASE_ADDRESS };
 	struct ca_vec lines = { .size = sizeof(struct ca_record_line) };
 	struct header h = usual;
 
@@ -377,7 +378,7 @@ static void test_unknown_opcode(void **state)
 	put(code, sizeof code);
 	end(&h);
 	assert_true(read_header());
-	assert_true(ca_line_table_run(&table, &build, &lines));
+	assert_true(ca_line_table_run(&table, &object, &lines));
 	assert_int_equal(lines.n, 1);
 	assert_int_equal(((struct ca_record_line *)lines.at)->high, LOW + 4 - BASE_ADDRESS);
 	ca_vec_free(&lines);

@@ -1,8 +1,8 @@
 /* Unwind rows against libdw's own reading of call frame information, for every row of this
  * test, of the libraries that it has loaded, and of code with unusual frames; and those of
  * instructions that compilers seldom or never write, and of damaged ones. */
-#include "binary/index/cfi.h"
-#include "core/table.h"
+#include "binary/index/cfi_run.h"
+#include "core/vec.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -345,7 +345,7 @@ static const struct program {
 static void test_instructions(void **state)
 {
 	static const uint8_t entry[] = { DW_CFA_def_cfa, 7, 8, OFFSET(RA, 1) };
-	static const struct ca_cfi_place place = { .base = 0x1000 };
+	static const struct ca_cursor_section place;
 	const struct ca_cie cie = { .code = { entry, entry + sizeof entry, false }, .code_factor = 1,
 				    .data_factor = -8, .ra_column = RA };
 
@@ -355,7 +355,7 @@ static void test_instructions(void **state)
 		struct ca_fde fde = { .low = 0, .high = END, .code = { p->code, p->code + p->n, false } };
 		struct ca_vec rows = { .size = sizeof(struct ca_unwind_row) };
 
-		if (ca_cfi_run(&fde, &cie, &place, &rows) == p->damaged)
+		if (ca_cfi_run(&fde, &cie, &place, 0x1000, &rows) == p->damaged)
 			fail_msg("%s: %s", p->what, p->damaged ? "taken" : "refused");
 		if (rows.n != p->rows)
 			fail_msg("%s: %zu rows", p->what, rows.n);
