@@ -104,13 +104,13 @@ static uint64_t variant(const struct ca_object *object)
 
 	if (fstat(object->fd, &st) == 0)
 		seen.size = (uint64_t)st.st_size;
-	if (object->debug && fstat(object->debug_fd, &st) == 0) {
+	if (object->debug.elf && fstat(object->debug.fd, &st) == 0) {
 		seen.debug_size = (uint64_t)st.st_size;
 		seen.debug_device = st.st_dev;
 		seen.debug_inode = st.st_ino;
 		seen.seconds = (uint64_t)st.st_mtim.tv_sec;
 		seen.nanoseconds = (uint64_t)st.st_mtim.tv_nsec;
-		seen.debug_path = ca_index_checksum(object->debug_path, strlen(object->debug_path));
+		seen.debug_path = ca_index_checksum(object->debug.path, strlen(object->debug.path));
 	}
 	return ca_index_checksum(&seen, sizeof(seen));
 }

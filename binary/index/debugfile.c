@@ -15,6 +15,8 @@
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
+enum { MAX_BUILD_ID = 64 };
+
 static bool has_section(Elf *elf, const char *name)
 {
 	Elf_Scn *scn = NULL;
@@ -69,42 +71,51 @@ static bool is_same_file(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
+/* The file whose debug information is looked for, and what was found. */
+struct search {
+	const char *path;
+	int fd;
+	Elf *elf;
+	const uint8_t *build_id;
+	size_t build_id_size; /* 0: none */
+	ca_index_warning *warning;
+	void *context;
+	struct ca_debugfile *found;
+};
+
 /* link_crc: NULL when found by build-id. */
-static bool matches(const struct ca_object *object, int fd, Elf *elf, const uint32_t *link_crc)
+static bool matches(const struct search *search, int fd, Elf *elf, const uint32_t *link_crc)
 {
 	const void *id;
 	uint32_t crc;
 	ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
 
-	if (size > 0 && object->build_id_size > 0)
-		return (size_t)size == object->build_id_size &&
-		       memcmp(id, object->build_id, (size_t)size) == 0;
+	if (size > 0 && search->build_id_size > 0)
+		return (size_t)size == search->build_id_size &&
+		       memcmp(id, search->build_id, (size_t)size) == 0;
 	return link_crc && file_crc(fd, &crc) && crc == *link_crc;
 }
 
 /* True when the search is over. */
-static bool try_file(struct ca_object *object, const char *path, const uint32_t *link_crc,
-		     ca_index_warning *warning, void *context)
+static bool try_file(const struct search *search, const char *path, const uint32_t *link_crc)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	Elf *elf = NULL;
 
 	if (fd < 0)
 		return false;
-	if (is_same_file(fd, object->fd))
+	if (is_same_file(fd, search->fd))
 		goto no;
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !matches(object, fd, elf, link_crc)) {
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !matches(search, fd, elf, link_crc)) {
 		char text[PATH_MAX + 100];
 		snprintf(text, sizeof(text), "%s: does not belong to %s; left out", path,
-			 object->path);
-		if (warning)
-			warning(context, text);
+			 search->path);
+		if (search->warning)
+			search->warning(search->context, text);
 		goto no;
 	}
-	object->debug_path = strdup(path);
-	object->debug_fd = fd;
-	object->debug = elf;
+	*search->found = (struct ca_debugfile){ strdup(path), fd, elf };
 	return true;
 no:
 	elf_end(elf);
@@ -112,43 +123,63 @@ no:
 	return false;
 }
 
-static bool find_by_build_id(struct ca_object *object, ca_index_warning *warning, void *context)
+static bool find_by_build_id(const struct search *search)
 {
-	char path[sizeof(DEBUG_ROOT "/.build-id/") + 2 * sizeof(object->build_id) + 8];
-	int n = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", object->build_id[0]);
+	char path[sizeof(DEBUG_ROOT "/.build-id/") + 2 * MAX_BUILD_ID + 8];
+	int n;
 
-	if (object->build_id_size < 2)
+	if (search->build_id_size < 2)
 		return false;
-	for (size_t i = 1; i < object->build_id_size; i++)
-		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", object->build_id[i]);
+	n = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", search->build_id[0]);
+	for (size_t i = 1; i < search->build_id_size; i++)
+		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", search->build_id[i]);
 	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
-	return try_file(object, path, NULL, warning, context);
+	return try_file(search, path, NULL);
 }
 
-static void find_by_link(struct ca_object *object, ca_index_warning *warning, void *context)
+static void find_by_link(const struct search *search)
 {
 	static const char *const place[][2] = { { "", "" }, { "", "/.debug" }, { DEBUG_ROOT, "" } };
 	GElf_Word crc;
-	const char *name = dwelf_elf_gnu_debuglink(object->elf, &crc);
-	const char *slash = strrchr(object->path, '/');
+	const char *name = dwelf_elf_gnu_debuglink(search->elf, &crc);
+	const char *slash = strrchr(search->path, '/');
 	char directory[PATH_MAX], path[2 * PATH_MAX];
 
 	if (!name || !*name || strchr(name, '/'))
 		return;
-	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - object->path) : 1,
-		 slash ? object->path : ".");
+	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - search->path) : 1,
+		 slash ? search->path : ".");
 	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
 		snprintf(path, sizeof(path), "%s%s%s/%s", place[i][0], directory, place[i][1],
 			 name);
-		if (try_file(object, path, &crc, warning, context))
+		if (try_file(search, path, &crc))
 			return;
 	}
 }
 
-void ca_debugfile_find(struct ca_object *object, ca_index_warning *warning, void *context)
+void ca_debugfile_find(struct ca_debugfile *found, const char *path, int fd, Elf *elf,
+		       ca_index_warning *warning, void *context)
 {
-	if (has_section(object->elf, ".debug_info") || has_section(object->elf, ".zdebug_info"))
+	struct search search = { path, fd, elf, NULL, 0, warning, context, found };
+	const void *id;
+	ssize_t size = dwelf_elf_gnu_build_id(elf, &id);
+
+	*found = (struct ca_debugfile){ .fd = -1 };
+	if (has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info"))
 		return;
-	if (!find_by_build_id(object, warning, context))
-		find_by_link(object, warning, context);
+	if (size > 0 && size <= MAX_BUILD_ID) {
+		search.build_id = id;
+		search.build_id_size = (size_t)size;
+	}
+	if (!find_by_build_id(&search))
+		find_by_link(&search);
+}
+
+void ca_debugfile_close(struct ca_debugfile *file)
+{
+	elf_end(file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	*file = (struct ca_debugfile){ .fd = -1 };
 }

@@ -1,10 +1,18 @@
-/* Finding separate debug files. Part of ca_object_open. */
+/* Separate debug files. */
 #ifndef CA_BINARY_INDEX_DEBUGFILE_H
 #define CA_BINARY_INDEX_DEBUGFILE_H
-#include "binary/index/object.h"
+#include "binary/index/index.h"
+#include <libelf.h>
 
-/* Fills the debug members of the object, if the file has no .debug_info of its own and a
- * matching separate file is installed. A file that is there but does not match: a warning. */
-void ca_debugfile_find(struct ca_object *object, ca_index_warning *warning, void *context);
+struct ca_debugfile {
+	char *path; /* owned, and the next two */
+	int fd;
+	Elf *elf; /* NULL: there is no such file */
+};
+/* Find the debug file of the ELF file that is open as fd and elf, if that has no .debug_info of
+ * its own. A file that is there but does not match: a warning. To be closed. */
+void ca_debugfile_find(struct ca_debugfile *found, const char *path, int fd, Elf *elf,
+		       ca_index_warning *warning, void *context);
+void ca_debugfile_close(struct ca_debugfile *file);
 
 #endif

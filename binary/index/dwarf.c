@@ -165,7 +165,7 @@ static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 		.warnings = { &worker->strings, &worker->warned },
 	};
 	/* its own Elf handle too: neither is for several threads. Private: hide_damage writes. */
-	int fd = object->debug ? object->debug_fd : object->fd;
+	int fd = object->debug.elf ? object->debug.fd : object->fd;
 	Elf *elf = elf_begin(job->dwp.fd >= 0 ? job->dwp.fd : fd, ELF_C_READ_MMAP_PRIVATE, NULL);
 	if (elf && job->damaged)
 		hide_damage(job, elf);

@@ -289,7 +289,7 @@ static int write_skeleton(const struct ca_dwp *dwp, Elf *elf, const struct part 
 static void unpack(struct ca_dwp *dwp, const struct ca_object *object, Elf *package,
 		   struct ca_warnings *warnings)
 {
-	int fd = object->debug ? object->debug_fd : object->fd;
+	int fd = object->debug.elf ? object->debug.fd : object->fd;
 	Elf *elf = ca_object_debug_elf(object);
 	const char *place = getenv("TMPDIR");
 	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
@@ -326,7 +326,7 @@ void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object,
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		free(path);
 	}
-	if (fd < 0 && object->debug_path && asprintf(&path, "%s.dwp", object->debug_path) >= 0) {
+	if (fd < 0 && object->debug.path && asprintf(&path, "%s.dwp", object->debug.path) >= 0) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		free(path);
 	}

@@ -2,7 +2,7 @@
  * /usr/lib/debug/.build-id, then by .gnu_debuglink, as debuggers do. Compressed sections
  * (-gz) are decompressed by libelf. Nothing here reads DWARF. Driver's process. */
 #include "binary/index/object.h"
-#include "binary/index/debugfile.h"
+#include "core/vec.h"
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -135,7 +135,7 @@ enum ca_status ca_object_open(struct ca_object *object, const char *path, ca_ind
 {
 	enum ca_status status;
 
-	*object = (struct ca_object){ .fd = -1, .debug_fd = -1 };
+	*object = (struct ca_object){ .fd = -1, .debug.fd = -1 };
 	elf_version(EV_CURRENT);
 	object->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (object->fd < 0)
@@ -158,7 +158,7 @@ enum ca_status ca_object_open(struct ca_object *object, const char *path, ca_ind
 		status = read_layout(object, err);
 	if (status != CA_OK)
 		goto failed;
-	ca_debugfile_find(object, warning, context);
+	ca_debugfile_find(&object->debug, object->path, object->fd, object->elf, warning, context);
 	return CA_OK;
 failed:
 	ca_object_close(object);
@@ -167,21 +167,18 @@ failed:
 
 void ca_object_close(struct ca_object *object)
 {
-	elf_end(object->debug);
+	ca_debugfile_close(&object->debug);
 	elf_end(object->elf);
-	if (object->debug_fd >= 0)
-		close(object->debug_fd);
 	if (object->fd >= 0)
 		close(object->fd);
-	free(object->debug_path);
 	free(object->path);
 	free(object->text);
-	*object = (struct ca_object){ .fd = -1, .debug_fd = -1 };
+	*object = (struct ca_object){ .fd = -1, .debug.fd = -1 };
 }
 
 Elf *ca_object_debug_elf(const struct ca_object *object)
 {
-	return object->debug ? object->debug : object->elf;
+	return object->debug.elf ? object->debug.elf : object->elf;
 }
 
 const struct ca_object_text *ca_object_text(const struct ca_object *object, uint64_t address)

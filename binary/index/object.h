@@ -2,8 +2,8 @@
  * Driver's process; one thread. */
 #ifndef CA_BINARY_INDEX_OBJECT_H
 #define CA_BINARY_INDEX_OBJECT_H
+#include "binary/index/debugfile.h"
 #include "binary/index/index.h"
-#include "core/vec.h"
 #include "core/status.h"
 #include <libelf.h>
 
@@ -17,9 +17,7 @@ struct ca_object {
 	char *path;
 	int fd;
 	Elf *elf;
-	char *debug_path; /* NULL: debug information, if any, is in the file itself */
-	int debug_fd;
-	Elf *debug;
+	struct ca_debugfile debug; /* none: debug information, if any, is in the file itself */
 	uint8_t build_id[64];
 	size_t build_id_size; /* 0: none */
 	uint64_t base, span;  /* of the PT_LOAD segments */

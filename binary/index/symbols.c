@@ -375,8 +375,8 @@ void ca_symbols_read(const struct ca_object *object, const struct ca_vec *subpro
 	struct ca_vec *found = &reader.found;
 
 	read_tables(&reader, object->elf);
-	if (object->debug)
-		read_tables(&reader, object->debug);
+	if (object->debug.elf)
+		read_tables(&reader, object->debug.elf);
 	ca_vec_sort(found);
 	fold_aliases(found);
 	size_up(&reader);
