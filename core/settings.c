@@ -33,7 +33,7 @@ static const struct ca_setting table[CA_SETTING_COUNT] = {
 #include "core/settings.def"
 };
 
-const struct ca_setting *ca_setting_get(enum ca_setting_id id)
+const struct ca_setting *ca_settings_get(enum ca_setting_id id)
 {
 	return &table[id];
 }
@@ -58,7 +58,7 @@ static void dashed(const char *name, char *buffer, size_t size)
 	buffer[i] = '\0';
 }
 
-bool ca_setting_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size)
+bool ca_settings_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size)
 {
 	char member[64];
 	bool listed = false;
@@ -75,7 +75,7 @@ bool ca_setting_option(const struct ca_setting *setting, size_t i, char *buffer,
 	return !i && !listed;
 }
 
-const struct ca_setting *ca_setting_find_option(const char *name)
+const struct ca_setting *ca_settings_find_option(const char *name)
 {
 	char wanted[64], option[64];
 
@@ -83,13 +83,13 @@ const struct ca_setting *ca_setting_find_option(const char *name)
 	if (strlen(name) != strlen(wanted))
 		return NULL;
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-		for (size_t j = 0; ca_setting_option(&table[i], j, option, sizeof option); j++)
+		for (size_t j = 0; ca_settings_option(&table[i], j, option, sizeof option); j++)
 			if (!strcmp(option, wanted))
 				return &table[i];
 	return NULL;
 }
 
-const struct ca_setting *ca_setting_find_letter(const char *letter)
+const struct ca_setting *ca_settings_find_letter(const char *letter)
 {
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
 		if (*letter && !strcmp(table[i].letter, letter))
@@ -97,7 +97,7 @@ const struct ca_setting *ca_setting_find_letter(const char *letter)
 	return NULL;
 }
 
-const struct ca_setting *ca_setting_find_key(const char *key)
+const struct ca_setting *ca_settings_find_key(const char *key)
 {
 	const char *bare = strncasecmp(key, "CAUSAL_", 7) ? key : key + 7;
 
@@ -119,7 +119,7 @@ static void offer(struct ca_suggest *nearest, const char *option, char *best, si
 	}
 }
 
-const char *ca_setting_near_option(const char *name)
+const char *ca_settings_near_option(const char *name)
 {
 	static _Thread_local char best[64];
 	char wanted[64], option[64];
@@ -127,14 +127,14 @@ const char *ca_setting_near_option(const char *name)
 
 	dashed(name, wanted, sizeof wanted);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-		for (size_t j = 0; ca_setting_option(&table[i], j, option, sizeof option); j++)
+		for (size_t j = 0; ca_settings_option(&table[i], j, option, sizeof option); j++)
 			offer(&nearest, option, best, sizeof best);
 	offer(&nearest, "help", best, sizeof best);
 	offer(&nearest, "version", best, sizeof best);
 	return nearest.best;
 }
 
-const char *ca_setting_near_key(const char *key)
+const char *ca_settings_near_key(const char *key)
 {
 	char upper[64] = "CAUSAL_";
 	size_t n = 7;

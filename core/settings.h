@@ -82,18 +82,18 @@ struct ca_setting {
 	size_t offset; /* in struct ca_settings */
 };
 
-const struct ca_setting *ca_setting_get(enum ca_setting_id id);
+const struct ca_setting *ca_settings_get(enum ca_setting_id id);
 /* The i-th long option, the preferred one first, without dashes. False: there are not so many. */
-bool ca_setting_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size);
+bool ca_settings_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size);
 /* By long option (any of its names, '_' counts as '-') or by short one, or by configuration key
  * (CAUSAL_X, x, any case). NULL if there is none. */
-const struct ca_setting *ca_setting_find_option(const char *name);
-const struct ca_setting *ca_setting_find_letter(const char *letter);
-const struct ca_setting *ca_setting_find_key(const char *key);
+const struct ca_setting *ca_settings_find_option(const char *name);
+const struct ca_setting *ca_settings_find_letter(const char *letter);
+const struct ca_setting *ca_settings_find_key(const char *key);
 /* The long option or key that is most like `name`, or NULL if none is near. Thread-local or
  * constant storage: use it at once. */
-const char *ca_setting_near_option(const char *name);
-const char *ca_setting_near_key(const char *key);
+const char *ca_settings_near_option(const char *name);
+const char *ca_settings_near_key(const char *key);
 
 /* All defaults. Every other call needs an initialised struct. */
 enum ca_status ca_settings_init(struct ca_settings *settings, struct ca_err *err);

@@ -46,7 +46,7 @@ static char *unquote(char *value)
 
 static enum ca_status unknown_key(const char *where, const char *key, struct ca_err *err)
 {
-	const char *near = ca_setting_near_key(key);
+	const char *near = ca_settings_near_key(key);
 
 	if (near)
 		return ca_err_set(err, CA_ERR_USAGE, "%s: no setting '%s'; did you mean %s?", where,
@@ -68,7 +68,7 @@ static enum ca_status read_line(struct ca_settings *settings, const char *where,
 		return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not KEY = VALUE", where, key);
 	*equals = '\0';
 	key = trim(key);
-	setting = ca_setting_find_key(key);
+	setting = ca_settings_find_key(key);
 	if (!setting)
 		return unknown_key(where, key, err);
 	value = unquote(trim(equals + 1));
@@ -238,7 +238,7 @@ static enum ca_status read_aliases(struct ca_settings *settings, const char *ent
 static enum ca_status read_own(struct ca_settings *settings, const char *entry, struct ca_err *err)
 {
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 		const char *value = value_of(entry, setting->env);
 
 		if (!value || setting->use == CA_USE_COMMAND)
@@ -265,12 +265,12 @@ static void warn_of(const char *entry, void (*warn)(const char *text))
 		if (!strcmp(aliases[i].name, name))
 			return;
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-		if (!strcmp(ca_setting_get((enum ca_setting_id)i)->env, name))
+		if (!strcmp(ca_settings_get((enum ca_setting_id)i)->env, name))
 			return;
 	/* The driver's own word to the run. */
 	if (!strcmp(name, "CAUSAL_SESSION"))
 		return;
-	near = ca_setting_near_key(name);
+	near = ca_settings_near_key(name);
 	if (!near)
 		return;
 	snprintf(text, sizeof text, "no variable %s is known; did you mean %s?", name, near);

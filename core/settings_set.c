@@ -253,7 +253,7 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 		[CA_TYPE_STRING] = set_string,     [CA_TYPE_PATTERNS] = set_patterns,
 		[CA_TYPE_SPEEDUPS] = set_speedups, [CA_TYPE_SINKS] = set_sinks,
 	};
-	const struct ca_setting *setting = ca_setting_get(id);
+	const struct ca_setting *setting = ca_settings_get(id);
 	union value value;
 	enum ca_status status;
 

@@ -287,7 +287,7 @@ static int run_selftest(void)
 	return ca_selftest_verdict(check, checks, right);
 }
 
-int ca_commands_selftest(int argc, char **argv)
+int ca_cmd_selftest(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "workload")) /* what it profiles */
 		return ca_selftest_work(argv[2], atof(argv[3]));

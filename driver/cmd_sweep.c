@@ -59,7 +59,7 @@ static int run(struct ca_job *job)
 	return ca_runs_all(job);
 }
 
-int ca_commands_sweep(int argc, char **argv)
+int ca_cmd_sweep(int argc, char **argv)
 {
 	struct ca_job job;
 	struct ca_err err = { .text = "" };

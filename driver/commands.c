@@ -4,7 +4,7 @@
 
 static const struct ca_command table[] = {
 #define CA_COMMAND(name_, arguments_, help_)                                                       \
-	{ .name = #name_, .arguments = arguments_, .help = help_, .run = ca_commands_##name_ },
+	{ .name = #name_, .arguments = arguments_, .help = help_, .run = ca_cmd_##name_ },
 #include "driver/commands.def"
 };
 

@@ -35,14 +35,14 @@ static void put_settings(FILE *file, const struct ca_settings *settings, bool ax
 	int width = 0;
 
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 
 		if (is_written(settings, setting) && is_axis(setting) == axes &&
 		    (int)strlen(setting->env) > width)
 			width = (int)strlen(setting->env);
 	}
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 		char *text;
 
 		if (!is_written(settings, setting) || is_axis(setting) != axes)

@@ -26,7 +26,7 @@ static char **find(const struct ca_environ *environment, const char *name)
 static bool is_withheld(const char *entry)
 {
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 		size_t length = strlen(setting->env);
 
 		if (setting->use == CA_USE_SWEEP && !strncmp(entry, setting->env, length) &&
@@ -129,7 +129,7 @@ void ca_environ_unset(struct ca_environ *environment, const char *name)
 	environment->entry[environment->count] = NULL;
 }
 
-const char *ca_environ_get(const struct ca_environ *environment, const char *name)
+static const char *value_of(const struct ca_environ *environment, const char *name)
 {
 	char **there = find(environment, name);
 
@@ -144,7 +144,7 @@ enum ca_status ca_environ_add_settings(struct ca_environ *environment,
 	enum ca_status status = CA_OK;
 
 	for (size_t i = 0; i < CA_SETTING_COUNT && !status; i++) {
-		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 		char *text;
 
 		if (setting->use != CA_USE_RUN || settings->origin[i] == CA_ORIGIN_DEFAULT)
@@ -158,9 +158,9 @@ enum ca_status ca_environ_add_settings(struct ca_environ *environment,
 		status = ca_environ_set(environment, "MONOCHROME", settings->monochrome ? "1" : "0",
 					err);
 	for (size_t i = 0; i < sizeof recommended / sizeof *recommended && !status; i++) {
-		const struct ca_setting *setting = ca_setting_get(recommended[i]);
+		const struct ca_setting *setting = ca_settings_get(recommended[i]);
 
-		if (!settings->no_defaults && !ca_environ_get(environment, setting->env))
+		if (!settings->no_defaults && !value_of(environment, setting->env))
 			status = ca_environ_set(environment, setting->env, setting->standard, err);
 	}
 	return status;
@@ -169,7 +169,7 @@ enum ca_status ca_environ_add_settings(struct ca_environ *environment,
 enum ca_status ca_environ_preload(struct ca_environ *environment, const char *library,
 				  struct ca_err *err)
 {
-	const char *there = ca_environ_get(environment, "LD_PRELOAD");
+	const char *there = value_of(environment, "LD_PRELOAD");
 	size_t length = strlen(library);
 	enum ca_status status;
 	char *joined;

@@ -18,7 +18,6 @@ void ca_environ_fini(struct ca_environ *environment);
 enum ca_status ca_environ_set(struct ca_environ *environment, const char *name, const char *value,
 			      struct ca_err *err);
 void ca_environ_unset(struct ca_environ *environment, const char *name);
-const char *ca_environ_get(const struct ca_environ *environment, const char *name);
 
 /* Every setting of a run whose value is not the default, and the recommended variables (unless
  * no_defaults is set, or they are there already). */

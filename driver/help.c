@@ -7,26 +7,6 @@
 
 enum { WIDTH = 80, INDENT = 8 };
 
-static const struct topic {
-	const char *name;
-	void (*print)(FILE *out);
-} topics[] = {
-	{ "", ca_help_options },
-	{ "man", ca_help_man },
-	{ "bash", ca_help_bash },
-	{ "config", ca_help_config },
-};
-
-bool ca_help_print(FILE *out, const char *topic)
-{
-	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
-		if (!strcmp(topics[i].name, topic)) {
-			topics[i].print(out);
-			return true;
-		}
-	return false;
-}
-
 const char *ca_help_group(enum ca_setting_group group)
 {
 	static const char *const names[CA_GROUP_COUNT] = {
@@ -108,16 +88,16 @@ static void put_names(FILE *out, const struct ca_setting *setting)
 	char option[64];
 	const char *argument = setting->argument;
 
-	ca_setting_option(setting, 0, option, sizeof option);
+	ca_settings_option(setting, 0, option, sizeof option);
 	if (*setting->letter)
 		fprintf(out, "  -%s, --%s", setting->letter, option);
 	else
 		fprintf(out, "      --%s%s", ca_help_is_on(setting) ? "[no-]" : "", option);
 	if (*argument)
 		fprintf(out, "%s%s", argument[0] == '[' && argument[1] == '=' ? "" : " ", argument);
-	for (size_t i = 1; ca_setting_option(setting, i, option, sizeof option); i++)
+	for (size_t i = 1; ca_settings_option(setting, i, option, sizeof option); i++)
 		fprintf(out, "%s--%s", i == 1 ? "  (also " : ", ", option);
-	if (ca_setting_option(setting, 1, option, sizeof option))
+	if (ca_settings_option(setting, 1, option, sizeof option))
 		putc(')', out);
 	putc('\n', out);
 }
@@ -134,7 +114,7 @@ static void put_commands(FILE *out)
 	}
 }
 
-void ca_help_options(FILE *out)
+static void put_options(FILE *out)
 {
 	fputs("Usage: causal [OPTIONS] -- COMMAND [ARGUMENTS]\n"
 	      "       causal COMMAND [ARGUMENTS]\n"
@@ -158,7 +138,7 @@ void ca_help_options(FILE *out)
 				    "Each argument is a group; every combination of one group per "
 				    "option is a variant, which is run once per iteration.");
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-			const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+			const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 			char *text;
 
 			if ((int)setting->group != group)
@@ -172,4 +152,24 @@ void ca_help_options(FILE *out)
 	fputs("\nExit status: the program's own; 126 and 127 as a shell; 128+N for signal N;\n"
 	      "2 for a mistake in the options.\n",
 	      out);
+}
+
+static const struct topic {
+	const char *name;
+	void (*print)(FILE *out);
+} topics[] = {
+	{ "", put_options },
+	{ "man", ca_help_man },
+	{ "bash", ca_help_bash },
+	{ "config", ca_help_config },
+};
+
+bool ca_help_print(FILE *out, const char *topic)
+{
+	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
+		if (!strcmp(topics[i].name, topic)) {
+			topics[i].print(out);
+			return true;
+		}
+	return false;
 }

@@ -9,8 +9,7 @@
  * "config" a configuration file with all defaults. False: no such topic. */
 bool ca_help_print(FILE *out, const char *topic);
 
-/* The parts. */
-void ca_help_options(FILE *out);
+/* The parts in files of their own. */
 void ca_help_man(FILE *out);
 void ca_help_bash(FILE *out);
 void ca_help_config(FILE *out);

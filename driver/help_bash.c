@@ -14,7 +14,7 @@ static void put_names(FILE *out, const struct ca_setting *setting)
 {
 	char option[64];
 
-	for (size_t i = 0; ca_setting_option(setting, i, option, sizeof option); i++)
+	for (size_t i = 0; ca_settings_option(setting, i, option, sizeof option); i++)
 		fprintf(out, "%s--%s", i ? "|" : "", option);
 	if (*setting->letter)
 		fprintf(out, "|-%s", setting->letter);
@@ -83,7 +83,7 @@ void ca_help_bash(FILE *out)
 	      "\tcase $before in\n",
 	      out);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-		put_case(out, ca_setting_get((enum ca_setting_id)i));
+		put_case(out, ca_settings_get((enum ca_setting_id)i));
 	fputs("\tesac\n\tif [[ $word != -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -c -- \"$word\"))\n"
 	      "\t\t((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W '",
@@ -94,10 +94,10 @@ void ca_help_bash(FILE *out)
 	      "\tCOMPREPLY=($(compgen -W '--help --version",
 	      out);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 		char option[64];
 
-		for (size_t j = 0; ca_setting_option(setting, j, option, sizeof option); j++)
+		for (size_t j = 0; ca_settings_option(setting, j, option, sizeof option); j++)
 			fprintf(out, " --%s%s", ca_help_is_on(setting) ? "no-" : "", option);
 		if (*setting->letter)
 			fprintf(out, " -%s", setting->letter);
@@ -112,7 +112,7 @@ void ca_help_config(FILE *out)
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, "\n# ---- %s\n", ca_help_group((enum ca_setting_group)group));
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-			const struct ca_setting *setting = ca_setting_get((enum ca_setting_id)i);
+			const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 
 			if ((int)setting->group != group || setting->use == CA_USE_COMMAND)
 				continue;

@@ -30,7 +30,7 @@ static void put_option(FILE *out, const struct ca_setting *setting)
 	fputs(".TP\n", out);
 	if (*setting->letter)
 		fprintf(out, "\\fB\\-%s\\fR, ", setting->letter);
-	for (size_t i = 0; ca_setting_option(setting, i, option, sizeof option); i++) {
+	for (size_t i = 0; ca_settings_option(setting, i, option, sizeof option); i++) {
 		fprintf(out, "%s\\fB\\-\\-%s", i ? ", " : "", ca_help_is_on(setting) ? "[no\\-]" : "");
 		put_escaped(out, option);
 		fputs("\\fR", out);
@@ -68,8 +68,8 @@ static void put_options(FILE *out)
 			      "outermost.\n",
 			      out);
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++)
-			if ((int)ca_setting_get((enum ca_setting_id)i)->group == group)
-				put_option(out, ca_setting_get((enum ca_setting_id)i));
+			if ((int)ca_settings_get((enum ca_setting_id)i)->group == group)
+				put_option(out, ca_settings_get((enum ca_setting_id)i));
 	}
 }
 
@@ -87,7 +87,7 @@ static void put_aliases(FILE *out)
 	fputs(".PP\nWhere those are not set, these names are read, too:\n", out);
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		fprintf(out, ".br\n%s for %s\n", aliases[i].name,
-			ca_setting_get(aliases[i].id)->env);
+			ca_settings_get(aliases[i].id)->env);
 }
 
 static void put_commands(FILE *out)

@@ -140,9 +140,9 @@ static enum ca_status unknown(struct parser *parser, const char *word)
 
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
 	if (word[1] == '-')
-		near = ca_setting_near_option(name + 2);
+		near = ca_settings_near_option(name + 2);
 	else if (strlen(name) > 2)
-		near = ca_setting_near_option(name + 1);
+		near = ca_settings_near_option(name + 1);
 	if (near)
 		return ca_err_set(parser->err, CA_ERR_USAGE,
 				  "unknown option %s; did you mean --%s?", name, near);
@@ -161,9 +161,9 @@ static bool find_long(struct word *word, const char *text)
 		return false;
 	snprintf(name, sizeof name, "%.*s", (int)length, text);
 	word->value = text[length] ? text + length + 1 : NULL;
-	word->setting = ca_setting_find_option(name);
+	word->setting = ca_settings_find_option(name);
 	if (!word->setting && !strncmp(name, "no-", 3)) {
-		word->setting = ca_setting_find_option(name + 3);
+		word->setting = ca_settings_find_option(name + 3);
 		word->negated = word->setting && word->setting->type == CA_TYPE_BOOL;
 		if (!word->negated)
 			word->setting = NULL;
@@ -179,12 +179,12 @@ static bool find_short(struct word *word, const char *text)
 
 	if (length < sizeof letter) {
 		snprintf(letter, sizeof letter, "%.*s", (int)length, text);
-		word->setting = ca_setting_find_letter(letter);
+		word->setting = ca_settings_find_letter(letter);
 		word->value = text[length] ? text + length + 1 : NULL;
 	}
 	if (!word->setting && isdigit((unsigned char)text[1])) { /* -n20 */
 		snprintf(letter, sizeof letter, "%c", text[0]);
-		word->setting = ca_setting_find_letter(letter);
+		word->setting = ca_settings_find_letter(letter);
 		word->value = text + 1;
 		if (word->setting && word->setting->type != CA_TYPE_INT &&
 		    word->setting->type != CA_TYPE_REAL)

@@ -163,11 +163,11 @@ char *ca_variants_line(const struct ca_variants *variants, const struct ca_varia
 	for (size_t i = 0; i < CA_PATTERN_AXES; i++)
 		if (variant->pattern[i])
 			fprintf(out, " %s=%s",
-				ca_setting_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->env,
+				ca_settings_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->env,
 				variant->pattern[i]);
 	speedups = variant->speedups ? ca_speedups_text(variant->speedups) : NULL;
 	if (speedups)
-		fprintf(out, " %s=%s", ca_setting_get(CA_SETTING_FIXED_SPEEDUP)->env, speedups);
+		fprintf(out, " %s=%s", ca_settings_get(CA_SETTING_FIXED_SPEEDUP)->env, speedups);
 	free(speedups);
 	if (fclose(out)) {
 		free(text);

@@ -200,7 +200,7 @@ static void list(struct ca_conductor *c, const struct ca_point_choice *p)
 				 "%.1f, group %u, merit %.2f, rank %.2f, "
 				 "%s",
 				 k->name, k->rate, k->spread, k->coverage, k->depth, k->group,
-				 k->merit, k->rank, ca_candidate_fault_name(k->fault));
+				 k->merit, k->rank, ca_candidates_fault_name(k->fault));
 	}
 }
 
@@ -236,7 +236,7 @@ static void offer(struct ca_conductor *c, struct ca_point_choice *p)
 			c, 0,
 			"%3zu%c %s: %.1f a second, even to %.0f %%, %.0f %% of the samples; %s",
 			p->offers, is_among(p->chosen, p->n, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
-			100 * k->coverage, ca_candidate_fault_name(k->fault));
+			100 * k->coverage, ca_candidates_fault_name(k->fault));
 	}
 	ca_conductor_say(c, 0,
 			 "which of these is passed once for each unit of work? Up to %d numbers; "

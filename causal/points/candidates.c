@@ -359,7 +359,7 @@ size_t ca_candidates_judge(struct ca_candidates *set, size_t chosen[CA_CANDIDATE
 	return n;
 }
 
-const char *ca_candidate_fault_name(enum ca_candidate_fault fault)
+const char *ca_candidates_fault_name(enum ca_candidate_fault fault)
 {
 	static const char *const name[] = {
 		[CA_CANDIDATE_GOOD] = "good",

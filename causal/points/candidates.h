@@ -52,7 +52,7 @@ struct ca_candidates {
  * none will do. */
 size_t ca_candidates_judge(struct ca_candidates *candidates, size_t chosen[CA_CANDIDATES_CHOSEN]);
 /* Why not; static text. */
-const char *ca_candidate_fault_name(enum ca_candidate_fault fault);
+const char *ca_candidates_fault_name(enum ca_candidate_fault fault);
 
 /* A unit of work is done as often in each run, however long that takes. UNKNOWN: too few runs, or
  * their lengths do not differ enough to tell (a program that runs for a given time). */

@@ -15,8 +15,8 @@ static void names_are(enum ca_setting_id id, const char *expected)
 {
 	char option[64], all[256] = "";
 
-	for (size_t i = 0; ca_setting_option(ca_setting_get(id), i, option, sizeof option); i++) {
-		assert_ptr_equal(ca_setting_find_option(option), ca_setting_get(id));
+	for (size_t i = 0; ca_settings_option(ca_settings_get(id), i, option, sizeof option); i++) {
+		assert_ptr_equal(ca_settings_find_option(option), ca_settings_get(id));
 		snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", option);
 	}
 	assert_string_equal(all, expected);
@@ -26,30 +26,30 @@ static void test_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *row = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *row = ca_settings_get((enum ca_setting_id)i);
 		char option[64];
 
 		assert_int_equal(row->id, i);
-		assert_true(ca_setting_option(row, 0, option, sizeof option));
-		assert_ptr_equal(ca_setting_find_option(option), row);
-		assert_ptr_equal(ca_setting_find_option(row->member), row);
+		assert_true(ca_settings_option(row, 0, option, sizeof option));
+		assert_ptr_equal(ca_settings_find_option(option), row);
+		assert_ptr_equal(ca_settings_find_option(row->member), row);
 		if (*row->letter)
-			assert_ptr_equal(ca_setting_find_letter(row->letter), row);
+			assert_ptr_equal(ca_settings_find_letter(row->letter), row);
 		if (row->use != CA_USE_COMMAND)
-			assert_ptr_equal(ca_setting_find_key(row->env), row);
+			assert_ptr_equal(ca_settings_find_key(row->env), row);
 		else
-			assert_null(ca_setting_find_key(row->env));
+			assert_null(ca_settings_find_key(row->env));
 		assert_true(strlen(row->help) > 10);
 		/* Options without an argument are exactly the switches. */
 		assert_int_equal(row->type == CA_TYPE_BOOL, !*row->argument);
 		assert_int_equal(row->type == CA_TYPE_CHOICE, !!*row->choices);
 	}
-	assert_null(ca_setting_find_letter(""));
+	assert_null(ca_settings_find_letter(""));
 	names_are(CA_SETTING_DELAY, "wait delay");
 	names_are(CA_SETTING_OUTPUT, "output output-name");
 	names_are(CA_SETTING_DRY_RUN, "dry-run");
-	assert_null(ca_setting_find_option("nonsense"));
-	assert_ptr_equal(ca_setting_find_option("output-name"), ca_setting_get(CA_SETTING_OUTPUT));
+	assert_null(ca_settings_find_option("nonsense"));
+	assert_ptr_equal(ca_settings_find_option("output-name"), ca_settings_get(CA_SETTING_OUTPUT));
 }
 
 /* The choices stand in the order of the enums. */
@@ -99,7 +99,7 @@ static void test_defaults(void **state)
 	assert_string_equal(settings.binary_scope, "");
 	assert_int_equal(settings.fixed_speedup.count, 0);
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *row = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *row = ca_settings_get((enum ca_setting_id)i);
 		char *text = ca_settings_text(&settings, row->id);
 
 		assert_string_equal(text, row->standard);
@@ -450,7 +450,7 @@ static void test_nearest(void **state)
 	assert_int_equal(ca_suggest_distance("", "abc"), 3);
 	assert_int_equal(ca_suggest_distance("kitten", "sitting"), 3);
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		const char *near = ca_setting_near_option(cases[i].name);
+		const char *near = ca_settings_near_option(cases[i].name);
 
 		if (cases[i].near) {
 			assert_non_null(near);

@@ -31,13 +31,13 @@ static void describe(const struct ca_options *options, char *buffer, size_t size
 		fprintf(out, "%s%s", options->action == CA_ACTION_HELP ? "help" : "version",
 			options->topic);
 	for (size_t i = 0; i < options->assignments; i++)
-		fprintf(out, "%s=%s ", ca_setting_get(options->assignment[i].id)->member,
+		fprintf(out, "%s=%s ", ca_settings_get(options->assignment[i].id)->member,
 			options->assignment[i].text);
 	for (size_t i = 0; i < CA_AXES; i++) {
 		if (!options->axis[i].count)
 			continue;
 		fprintf(out, "%s[",
-			ca_setting_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->letter);
+			ca_settings_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->letter);
 		for (size_t j = 0; j < options->axis[i].count; j++)
 			fprintf(out, "%s%s", j ? "|" : "", options->axis[i].group[j]);
 		fputs("] ", out);
@@ -181,7 +181,7 @@ static void test_axes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *row = ca_setting_get((enum ca_setting_id)i);
+		const struct ca_setting *row = ca_settings_get((enum ca_setting_id)i);
 		bool axis = i >= (size_t)CA_AXIS_FIRST && i <= (size_t)CA_AXIS_LAST;
 
 		assert_int_equal(row->group == CA_GROUP_COMBINATORIAL, axis);

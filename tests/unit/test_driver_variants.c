@@ -226,7 +226,7 @@ static void test_configs(void **state)
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 		char *one, *two;
 
-		if (ca_setting_get((enum ca_setting_id)i)->use != CA_USE_RUN)
+		if (ca_settings_get((enum ca_setting_id)i)->use != CA_USE_RUN)
 			continue;
 		one = ca_settings_text(&settings, (enum ca_setting_id)i);
 		two = ca_settings_text(&again, (enum ca_setting_id)i);
