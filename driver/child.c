@@ -2,7 +2,8 @@
 #include "driver/child.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,50 +151,21 @@ int ca_child_exit_status(int wait_status)
 	return WEXITSTATUS(wait_status);
 }
 
+int ca_child_exit_code(enum ca_status status)
+{
+	switch (status) {
+	case CA_OK:
+		return 0;
+	case CA_ERR_USAGE:
+		return CA_EXIT_USAGE;
+	case CA_ERR_FORMAT:
+		return CA_EXIT_NOT_EXECUTABLE;
+	default:
+		return 1;
+	}
+}
+
 char *ca_child_self(void)
 {
 	return realpath("/proc/self/exe", NULL);
-}
-
-/* Beside the executable in a build tree (libtool's folder), then as installed. */
-static char *find_runtime(void)
-{
-	static const char *const places[] = { "../.libs", "../lib", ".libs" };
-	char *self = ca_child_self(), *slash = self ? strrchr(self, '/') : NULL, *path = NULL;
-	char candidate[PATH_MAX];
-
-	for (size_t i = 0; slash && !path && i < sizeof places / sizeof *places; i++) {
-		snprintf(candidate, sizeof candidate, "%.*s/%s/libcausal-rt.so",
-			 (int)(slash - self), self, places[i]);
-		path = realpath(candidate, NULL);
-	}
-	free(self);
-	return path ? path : realpath(CAUSAL_LIBDIR "/libcausal-rt.so", NULL);
-}
-
-enum ca_status ca_child_runtime(const struct ca_settings *settings, char **path, struct ca_err *err)
-{
-	bool given = *settings->runtime;
-	char *found = given ? realpath(settings->runtime, NULL) : find_runtime();
-
-	if (!found && given)
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "runtime '%s' cannot be used (%s); give libcausal-rt.so",
-				  settings->runtime, strerror(errno));
-	if (!found)
-		return ca_err_set(err, CA_ERR_NOT_FOUND,
-				  "libcausal-rt.so is not where causal is installed; run make "
-				  "install, or give its path with --runtime");
-	if (strpbrk(found, ": ")) {
-		enum ca_status status =
-			ca_err_set(err, given ? CA_ERR_USAGE : CA_ERR_UNSUPPORTED,
-				   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot "
-				   "carry; %s",
-				   found, given ? "give it by another path" : "install elsewhere");
-
-		free(found);
-		return status;
-	}
-	*path = found;
-	return CA_OK;
 }

@@ -1,8 +1,7 @@
 /* Starting a child with a gate: it execs only when told, and an exec that fails is reported.
- * Also: looking a command up as a shell does, and finding ourselves and the runtime. */
+ * Also: looking a command up as a shell does, and finding ourselves. */
 #ifndef CA_DRIVER_CHILD_H
 #define CA_DRIVER_CHILD_H
-#include "core/settings.h"
 #include "core/status.h"
 #include <signal.h>
 #include <sys/types.h>
@@ -31,11 +30,11 @@ int ca_child_exec_error(const char *command, int error, struct ca_err *err);
 /* 128+N for signal N, otherwise the exit code. */
 int ca_child_exit_status(int wait_status);
 
+/* What we exit with when a run could not begin, as a shell would: a damaged program is one that
+ * cannot be executed. */
+int ca_child_exit_code(enum ca_status status);
+
 /* Our own executable, resolved. Owned by the caller; NULL if /proc does not tell. */
 char *ca_child_self(void);
-/* libcausal-rt.so: as the setting says, beside the executable of a build tree, or installed.
- * *path: owned by the caller. */
-enum ca_status ca_child_runtime(const struct ca_settings *settings, char **path,
-				struct ca_err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "driver/child.h"
 #include "driver/configs.h"
 #include "driver/output.h"
+#include "driver/runtime.h"
 #include "driver/say.h"
 #include <regex.h>
 #include <stdio.h>
@@ -83,11 +84,14 @@ static bool matches(const char *pattern, const char *text)
 	return found;
 }
 
-static enum ca_status check_launcher(const struct ca_job *job, struct ca_err *err)
+static enum ca_status find_program(struct ca_job *job, struct ca_err *err)
 {
 	for (char **word = job->options.command; *word; word++)
-		if (!*job->settings.launcher || matches(job->settings.launcher, *word))
+		if (!*job->settings.launcher || matches(job->settings.launcher, *word)) {
+			job->program = *word;
+			job->app = ca_path_base(*word);
 			return CA_OK;
+		}
 	return ca_err_set(err, CA_ERR_USAGE,
 			  "-l '%s' matches no word of the command; give a pattern that matches the "
 			  "program to profile",
@@ -115,7 +119,7 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	}
 	status = read_settings(job, err);
 	if (!status)
-		status = check_launcher(job, err);
+		status = find_program(job, err);
 	if (!status)
 		status = ca_variants_init(&job->variants, &job->options, &job->settings, err);
 	if (!status && job->settings.single >= (int64_t)job->variants.total)
@@ -130,7 +134,6 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	job->level = ca_settings_level(&job->settings);
 	job->show_environment = job->settings.origin[CA_SETTING_VERBOSE] != CA_ORIGIN_DEFAULT ||
 				job->settings.debug;
-	job->app = ca_path_base(job->options.command[0]);
 	return 0;
 fail:
 	ca_job_fini(job);
@@ -153,7 +156,6 @@ void ca_job_fini(struct ca_job *job)
 static int make_command(struct ca_job *job, struct ca_err *err)
 {
 	char **given = job->options.command;
-	const char *launcher = job->settings.launcher;
 	size_t count = 0, to = 0, from = 0;
 
 	while (given[count])
@@ -163,12 +165,11 @@ static int make_command(struct ca_job *job, struct ca_err *err)
 		ca_err_set(err, CA_ERR_NOMEM, "no memory for the command");
 		return 1;
 	}
-	if (*launcher) {
-		while (!matches(launcher, given[from]))
+	if (*job->settings.launcher) {
+		while (given[from] != job->program)
 			job->command[to++] = given[from++];
 		job->command[to++] = job->self;
 		job->command[to++] = "--";
-		job->app = ca_path_base(given[from]);
 	}
 	while (given[from])
 		job->command[to++] = given[from++];
@@ -187,7 +188,7 @@ int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 	if (make_command(job, err))
 		return 1;
 	if (!*job->settings.launcher)
-		status = ca_child_runtime(&job->settings, &job->runtime, err);
+		status = ca_runtime_find(&job->settings, &job->runtime, err);
 	if (!status && generates_configs(&job->settings))
 		status = ca_configs_prepare(config_folder(&job->settings), err);
 	if (!status)
@@ -279,6 +280,13 @@ void ca_job_message(void *context, int level, const char *text)
 
 	if (job->level >= 0 && level <= job->level)
 		ca_say("%s", text);
+}
+
+enum ca_status ca_job_clear(void *context, struct ca_err *err)
+{
+	const struct ca_job *job = context;
+
+	return ca_output_clear(job->dir, err);
 }
 
 int ca_job_results(const struct ca_job *job)

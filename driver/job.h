@@ -10,7 +10,8 @@ struct ca_job {
 	struct ca_settings settings; /* of the sweep */
 	struct ca_variants variants;
 	const char **command; /* with ourselves put in, in launcher mode; owned array */
-	const char *app;      /* name of the profiled program; borrowed */
+	const char *program;  /* that is profiled: the command, or what a launcher starts; borrowed */
+	const char *app;      /* its name; borrowed */
 	char *self;           /* our executable. Owned */
 	char *runtime;        /* to preload; NULL in launcher mode. Owned */
 	char *dir;            /* of the results. Owned */
@@ -35,6 +36,9 @@ void ca_job_show(const struct ca_job *job, const struct ca_environ *environment,
 		 const char *prefix);
 /* For the conductor: a line at or below the verbosity is shown. context: the job. */
 void ca_job_message(void *context, int level, const char *text);
+
+/* For the conductor of the first run, with --reset: remove earlier results. context: the job. */
+enum ca_status ca_job_clear(void *context, struct ca_err *err);
 
 /* Merge the runs in the directory, write the profile, show the table. 0 or an exit status. */
 int ca_job_results(const struct ca_job *job);

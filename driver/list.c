@@ -144,8 +144,8 @@ int ca_list_show(const struct ca_job *job, const char *filter)
 	struct ca_err err;
 	int code;
 
-	if (!ca_sweep_find_command(job->options.command[0], path, sizeof path) || !(real = realpath(path, NULL))) {
-		ca_say("%s is not there", job->options.command[0]);
+	if (!ca_sweep_find_command(job->program, path, sizeof path) || !(real = realpath(path, NULL))) {
+		ca_say("%s is not there", job->program);
 		return 1;
 	}
 	if (open_scope(job, &scope, &err)) {

@@ -133,33 +133,42 @@ static unsigned run_number(const char *name)
 	return number;
 }
 
-static enum ca_status scan(const char *dir, bool reset, unsigned *first, struct ca_err *err)
+/* What a sweep writes. */
+static bool is_result(const char *name)
+{
+	return run_number(name) || !strcmp(name, "profile.json") ||
+	       !strcmp(name, "progress.json") || !strcmp(name, "profile.coz");
+}
+
+static enum ca_status find_last(const char *dir, unsigned *last, struct ca_err *err)
 {
 	DIR *open_dir = opendir(dir);
-	unsigned last = 0;
 	struct dirent *entry;
 
 	if (!open_dir)
 		return unusable(dir, errno, err);
+	*last = 0;
 	while ((entry = readdir(open_dir))) {
 		unsigned number = run_number(entry->d_name);
 
-		if (reset && (number || !strcmp(entry->d_name, "profile.json") ||
-			      !strcmp(entry->d_name, "progress.json") ||
-			      !strcmp(entry->d_name, "profile.coz"))) {
-			if (unlinkat(dirfd(open_dir), entry->d_name, 0)) {
-				int error = errno;
-
-				closedir(open_dir);
-				return unusable(dir, error, err);
-			}
-		} else if (number > last) {
-			last = number;
-		}
+		*last = number > *last ? number : *last;
 	}
 	closedir(open_dir);
-	*first = last + 1;
 	return CA_OK;
+}
+
+enum ca_status ca_output_clear(const char *dir, struct ca_err *err)
+{
+	DIR *open_dir = opendir(dir);
+	struct dirent *entry;
+	int error = open_dir ? 0 : errno;
+
+	while (!error && (entry = readdir(open_dir)))
+		if (is_result(entry->d_name) && unlinkat(dirfd(open_dir), entry->d_name, 0))
+			error = errno;
+	if (open_dir)
+		closedir(open_dir);
+	return error ? unusable(dir, error, err) : CA_OK;
 }
 
 enum ca_status ca_output_open(const struct ca_settings *settings, const char *app, char **dir,
@@ -167,6 +176,7 @@ enum ca_status ca_output_open(const struct ca_settings *settings, const char *ap
 {
 	char suffix[32] = "", *made;
 	enum ca_status status;
+	unsigned last = 0;
 	int error;
 
 	if (settings->use_pid)
@@ -176,10 +186,14 @@ enum ca_status ca_output_open(const struct ca_settings *settings, const char *ap
 	if (status)
 		return status;
 	error = try_write(made);
-	status = error ? unusable(made, error, err) : scan(made, settings->reset, first, err);
-	if (status)
+	status = error ? unusable(made, error, err) : CA_OK;
+	if (!status && !settings->reset)
+		status = find_last(made, &last, err);
+	if (status) {
 		free(made);
-	else
-		*dir = made;
-	return status;
+		return status;
+	}
+	*dir = made;
+	*first = last + 1;
+	return CA_OK;
 }

@@ -4,10 +4,12 @@
 #include "core/settings.h"
 #include "core/status.h"
 
-/* Make (or find) the directory that the settings name, see that files can be written there, and
- * with settings->reset remove earlier results. app: name of the program, for the default
- * directory. *dir: owned by the caller; *first: number of the next run file, from 1. */
+/* Make (or find) the directory that the settings name, and see that files can be written there.
+ * app: name of the program, for the default directory. *dir: owned by the caller; *first: number
+ * of the next run file, from 1; with settings->reset, 1, as if earlier ones were gone. */
 enum ca_status ca_output_open(const struct ca_settings *settings, const char *app, char **dir,
 			      unsigned *first, struct ca_err *err);
+/* Remove the results of earlier sweeps, and nothing else. */
+enum ca_status ca_output_clear(const char *dir, struct ca_err *err);
 
 #endif

@@ -113,7 +113,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 static int fail(enum ca_status status, const struct ca_err *err)
 {
 	ca_say("%s", err->text);
-	return status == CA_ERR_USAGE ? CA_EXIT_USAGE : 1;
+	return ca_child_exit_code(status);
 }
 
 static int run_variant(struct runs *runs, const struct ca_variant *variant,
@@ -131,6 +131,7 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 		.command = job->command,
 		.sweep = runs->sweep,
 		.message = ca_job_message,
+		.clear = job->settings.reset && !runs->recorded ? ca_job_clear : NULL,
 		.context = job,
 	};
 	enum ca_status status = ca_conductor_open(&conductor, &options, &err);

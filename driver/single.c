@@ -6,6 +6,7 @@
 #include "driver/single.h"
 #include "causal/conductor/conductor.h"
 #include "driver/child.h"
+#include "driver/runtime.h"
 #include "driver/say.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -90,6 +91,7 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant,
 		.command = job->command,
 		.sweep = sweep,
 		.message = ca_job_message,
+		.clear = settings->reset ? ca_job_clear : NULL,
 		.context = job,
 	};
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
@@ -100,7 +102,7 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant,
 	else
 		status = ca_conductor_open(&conductor, &options, &err);
 	if (status) {
-		tell(out, status == CA_ERR_USAGE ? CA_EXIT_USAGE : 1, err.text);
+		tell(out, ca_child_exit_code(status), err.text);
 		return 1;
 	}
 	ca_conductor_started(conductor, program);
@@ -207,7 +209,7 @@ int ca_single_join(struct ca_job *job)
 	struct ca_environ environment;
 	struct ca_err err;
 
-	if (ca_child_runtime(&job->settings, &job->runtime, &err) ||
+	if (ca_runtime_find(&job->settings, &job->runtime, &err) ||
 	    ca_environ_init(&environment, &err)) {
 		ca_say("%s", err.text);
 		return 1;

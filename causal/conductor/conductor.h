@@ -20,6 +20,9 @@ struct ca_conductor_options {
 	struct ca_sweep *sweep;
 	/* A line for the user. level 0: always shown, 1: with -v 1 and above, ... */
 	void (*message)(void *context, int level, const char *text);
+	/* Remove what earlier sweeps left in dir; called when nothing can be wrong any more with what
+	 * the user asked for. NULL: the run is added to it. */
+	enum ca_status (*clear)(void *context, struct ca_err *err);
 	void *context;
 };
 

@@ -88,7 +88,7 @@ enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *e
 	p->ask = mode == CA_REQUESTED_ASK;
 	p->terminal = -1;
 	p->pause = NEXT_TRY;
-	if (ca_choice_read(&p->choice, c->opt.dir, NULL) != CA_OK)
+	if (c->opt.clear || ca_choice_read(&p->choice, c->opt.dir, NULL) != CA_OK)
 		return CA_OK;
 	if (is_for(c, &p->choice) &&
 	    (!p->ask || p->choice.how == CA_CHOICE_USER ||

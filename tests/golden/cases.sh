@@ -89,7 +89,8 @@ mistakes() {
 		'-c missing.cfg -- true' '-c plain -o plain -- true' '-o plain/x -- true' \
 		'-g plain -o out -- true' '-l toy -- true' '-n 1000001 -- true' \
 		'--single=9 -s 0 1 -- true' '--single=x -- true' '--help=me' \
-		'--runtime=missing.so -- true' '--runtime=plain:x -- true' \
+		'--runtime=missing.so -- true' '--runtime=plain:x -- true' '--runtime=plain -- true' \
+		'--runtime=./toy -- true' \
 		'-P -- true' '-P usdt:x -o out -- ./toy' '-P begin=work -o out -- ./toy' \
 		'-P * -o out -- ./toy' '-P lib! -o out -- ./toy' '-P wrok -o out -- ./toy' \
 		'-P toy.c:99 -o out -- ./toy' '-P toy.c:1 -o out -- ./bare' '-P list:* -- ./toy' \

@@ -95,6 +95,10 @@ chmod +x inner.sh
 check "launcher: only the match has the runtime, each time" \
 	"outer without program with outer without program with" "$(tr '\n' ' ' <out9 | sed 's/ $//')"
 check "launcher: the outer driver records the runs" 2 "$(runs_in o9)"
+printf 'int in_program(int n)\n{\n\treturn n;\n}\nint main(void)\n{\n\treturn in_program(0);\n}\n' >launched.c
+compile launched
+check "launcher: -P list shows the program's points" in_program \
+	"$("$causal" -l launched -P list:in_program -- env A=1 ./launched 2>/dev/null)"
 
 # [14] signals
 for pair in INT:130 TERM:143 QUIT:131; do
@@ -145,6 +149,10 @@ check "not found" 127 "$(status -- ./missing)"
 check "not found in PATH" 127 "$(status -- no-such-command)"
 check "not executable" 126 "$(status -- ./plain)"
 check "a folder" 126 "$(status -- ./)"
+printf '\177ELFdamaged' >damaged
+chmod +x damaged
+check "a damaged program" 126 "$(status -- ./damaged)"
+check "... with --single" 126 "$(status --single -- ./damaged)"
 check "killed" 137 "$(status -- sh -c 'kill -9 $$')"
 printf '#!/no/such/interpreter\n' >orphan
 chmod +x orphan
@@ -171,6 +179,16 @@ echo mine >o16/notes
 "$causal" -r -n 2 -o o16 -- true 2>/dev/null
 check "-r keeps the last sweep only" "run-0001.jsonl run-0002.jsonl" "$(cd o16 && echo run-*)"
 check "-r leaves other files alone" mine "$(cat o16/notes)"
+printf 'int work(int n)\n{\n\treturn n + 1;\n}\nint main(void)\n{\n\treturn work(-1);\n}\n' >kept.c
+compile kept
+before=$(cd o16 && md5sum ./*)
+"$causal" -r -F nosuchfunction -o o16 -- ./kept 2>/dev/null
+check "-r with a mistake that is found late: exit status" 2 $?
+check "... removes nothing" "$before" "$(cd o16 && md5sum ./*)"
+"$causal" -r --single -F nosuchfunction -o o16 -- ./kept 2>/dev/null
+check "... nor with --single" "$before" "$(cd o16 && md5sum ./*)"
+"$causal" -r --single -o o16 -- ./kept >/dev/null 2>&1 | cat
+check "... which removes them otherwise" "run-0001.jsonl" "$(cd o16 && echo run-*)"
 "$causal" --time-output -o o16t -- true 2>/dev/null
 check "--time-output makes a folder" 1 "$(find o16t -mindepth 1 -maxdepth 1 -type d | wc -l)"
 

@@ -117,6 +117,9 @@ static void test_earlier_results(void **state)
 	assert_int_equal(ca_output_open(&settings, "app", &dir, &first, &err), CA_OK);
 	free(dir);
 	assert_int_equal(first, 1);
+	for (size_t i = 0; i < CA_COUNT(files); i++) /* a mistake may yet be found */
+		assert_true(is_there("out", files[i].name));
+	assert_int_equal(ca_output_clear("out", &err), CA_OK);
 	for (size_t i = 0; i < CA_COUNT(files); i++)
 		if (is_there("out", files[i].name) == files[i].ours)
 			fail_msg("%s is %s", files[i].name, files[i].ours ? "still there" : "gone");
@@ -134,6 +137,11 @@ static void test_unusable(void **state)
 	assert_non_null(strstr(err.text, "'file/out' is not writable"));
 	set(CA_SETTING_OUTPUT, "file");
 	assert_int_equal(ca_output_open(&settings, "app", &dir, &first, &err), CA_ERR_USAGE);
+	assert_int_equal(mkdir("out", 0700), 0);
+	assert_int_equal(mkdir("out/run-0001.jsonl", 0700), 0);
+	assert_int_equal(ca_output_clear("out", &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, "'out' is not writable"));
+	assert_int_equal(ca_output_clear("missing", &err), CA_ERR_USAGE);
 	/* nobody can, not even root */
 	set(CA_SETTING_OUTPUT, "/proc/self/fdinfo");
 	assert_int_equal(ca_output_open(&settings, "app", &dir, &first, &err), CA_ERR_USAGE);

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# The rules of doc/HACKING.md on names and layers, held against what was compiled and written:
+# - a function that other files can call is named after its module: ca_<module>_<verb>;
+# - one that no other file calls is static, and one that nobody calls is gone;
+# - no two shared types have one name;
+# - includes point from right to left in core <- binary <- sampler <- causal <- driver;
+# - modules do not include each other in a circle.
+# A module is a file, or several whose names begin alike: patch.c, patch_mem.c, patch_internal.h.
+# The functions that libcausal-rt.so exports have their names from others;
+# tests/integration/rt_exports.sh compares them with the tables.
+set -euo pipefail
+export LC_ALL=C
+
+cd "${CA_TOP_SRCDIR:-.}"
+build=${CA_TOP_BUILDDIR:-.}
+rooms=(core binary sampler causal driver)
+read -ra nm <<< "${NM:-nm}" # may bring an option along
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+complain() {
+	echo "$*"
+	failed=1
+}
+
+# Referenced by no other object for a reason. NAME or PREFIX*, and why.
+exceptions=$(sed 's/[[:space:]]*#.*//' <<'LIST'
+main
+ca_trampoline_*      # their addresses are written into patched code
+ca_selftest_region   # the selftest's workload, which is found by its name
+LIST
+)
+is_excepted() {
+	local pattern
+
+	while read -r pattern; do
+		# shellcheck disable=SC2053 # a pattern is meant
+		[[ $1 == $pattern ]] && return
+	done <<< "$exceptions"
+	return 1
+}
+
+# ---- what was compiled: "stem kind name", from the archives, which hold no stale objects
+shopt -s nullglob
+archives=("$build"/.libs/lib{causal-*,runtime}.a)
+programs=("$build"/driver/*.o)
+shopt -u nullglob
+if ((${#archives[@]} == 0)); then
+	echo "no archive found below $build"
+	exit 99
+fi
+"${nm[@]}" -A -g "${archives[@]}" "${programs[@]}" |
+	sed -E 's/^.*[:/]([^:/]*)\.o:[0-9a-fA-F ]*([A-Za-z]) ([^ @]*).*/\1 \2 \3/; s/^lib[a-z]*_(binary_|causal_|core_|driver_|rt_)*la-//; s/^driver_causal-//' |
+	sort -u >"$work/symbols"
+awk '$2 == "T" { print $3, $1 }' "$work/symbols" | sort -u >"$work/defined"
+awk '$2 == "U" { print $3, $1 }' "$work/symbols" | sort -u >"$work/called"
+"${nm[@]}" -D --defined-only "$build/.libs/libcausal-rt.so" | awk '{ sub(/@.*/, "", $3); print $3 }' |
+	sort -u >"$work/exported"
+if ! grep -qx 'ca_ring_push ring' "$work/defined"; then
+	echo "${nm[*]} does not see ca_ring_push: this test would prove nothing"
+	exit 99
+fi
+
+# ---- names: after the file that defines it, or a header that declares it
+find "${rooms[@]}" include -name '*.[ch]' | sort >"$work/files"
+while read -r header; do
+	stem=$(basename "$header" .h)
+	grep -ohE '\bca_[a-z0-9_]+\(' "$header" | sed "s/($/ $stem/" || true
+done < <(grep '\.h$' "$work/files") | sort -u >"$work/declared"
+# ... and functions that are defined in a header
+while read -r header; do
+	sed -nE 's/^(CA_SIGSAFE )?static inline .*\b(\*?)([a-z0-9_]+)\(.*/\3/p' "$header" |
+		sed "s/$/ $(basename "$header" .h)/"
+done < <(grep '\.h$' "$work/files") | sort -u >"$work/inline"
+# is_after NAME STEM: is it named after that file, or after the first words of its name?
+is_after() {
+	local stem=$2
+
+	[[ $1 == ca_$stem ]] && return
+	while [[ $1 != ca_${stem}_* ]]; do
+		[[ $stem == *_* ]] || return 1
+		stem=${stem%_*}
+	done
+}
+while read -r name; do
+	[[ $name == main || $name == causal_* ]] && continue
+	grep -qxF "$name" "$work/exported" && continue
+	right=0
+	while read -r stem; do
+		is_after "$name" "$stem" && right=1
+	done < <(grep -h "^$name " "$work/defined" "$work/inline" "$work/declared" | cut -d' ' -f2)
+	((right)) || complain "$name is not named after its file: $(grep -h "^$name " "$work/defined" \
+		"$work/inline" | cut -d' ' -f2 | tr '\n' ' ')"
+done < <(cut -d' ' -f1 "$work/defined" "$work/inline" | sort -u)
+
+# ---- calls
+# Those that no other object refers to. Tests may call what its own file calls as well.
+awk 'NR == FNR { callers[$1] = callers[$1] " " $2; next }
+{
+	n = split(callers[$1], caller, " ")
+	for (other = i = 0; ++i <= n;)
+		other = other || caller[i] != $2
+	if (!other)
+		print
+}' "$work/called" "$work/defined" >"$work/alone"
+cat tests/unit/*.[ch] tests/*/*.c >"$work/tests"
+while read -r name stem; do
+	[[ $name == causal_* ]] || grep -qxF "$name" "$work/exported" && continue
+	is_excepted "$name" && continue
+	own=$(grep "/$stem\.[cS]$" "$work/files" | xargs grep -hw "$name" | grep -cvE '^(/| ?\*)' || true)
+	if ! grep -qw "$name" "$work/tests"; then
+		complain "$name ($stem) is called by no other file: make it static, or remove it"
+	elif ((own < 2)); then
+		complain "$name ($stem) is called by tests only: remove it"
+	fi
+done <"$work/alone"
+
+# ---- types: those with our prefix, and all in headers
+{
+	xargs grep -HE '^(static const |typedef )?(struct|enum|union) [a-z0-9_]+ \{' <"$work/files" |
+		sed -E 's/^([^:]*):.*(struct|enum|union) ([a-z0-9_]+) \{.*/\3 \1/'
+} | sort -u >"$work/types"
+while read -r type; do
+	places=$(grep "^$type " "$work/types" | cut -d' ' -f2 | tr '\n' ' ')
+	[[ $type == ca_* || $places == *.h* ]] && complain "there are several types $type: $places"
+done < <(cut -d' ' -f1 "$work/types" | uniq -d)
+
+# ---- layers and circles
+xargs grep -HE '^#include "' <"$work/files" | sed -E 's/^([^:]*):#include "([^"]*)".*/\1 \2/' |
+	grep -vE '\.def$' >"$work/includes"
+rank() {
+	local i
+
+	for i in "${!rooms[@]}"; do
+		[[ $1 == "${rooms[i]}"/* ]] && echo "$i" && return
+	done
+	echo -1 # include/causal.h
+}
+while read -r file included; do
+	(($(rank "$included") <= $(rank "$file"))) || complain "$file includes $included: upwards"
+done <"$work/includes"
+# The module of each file: the shortest name beside it that its own begins with.
+sed -E 's/\.[ch]$//' "$work/files" | sort -u | awk -F/ '{
+	name[$0]
+	path[NR] = $0
+}
+END {
+	for (i = 1; i <= NR; i++) {
+		module = stem = path[i]
+		while (sub(/_[^_\/]*$/, "", stem))
+			if (stem in name)
+				module = stem
+		print path[i], module
+	}
+}' >"$work/modules"
+sed -E 's/\.[ch]( |$)/\1/g' "$work/includes" |
+	awk 'NR == FNR { module[$1] = $2; next } $2 in module { print module[$1], module[$2] }' \
+		"$work/modules" - | sort -u >"$work/edges"
+tsort "$work/edges" >/dev/null 2>"$work/loops" || true
+sed -i 's/^tsort: //' "$work/loops"
+[[ -s $work/loops ]] && complain "modules include each other in a circle:" && cat "$work/loops"
+
+echo "$(wc -l <"$work/defined") functions, $(wc -l <"$work/files") files looked at"
+exit "$failed"
