@@ -295,7 +295,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 
 static void step_leading(struct ca_conductor *c, uint64_t now)
 {
-	if (now - c->e.opened >= (uint64_t)(c->set->lead_in * MS))
+	if (now - c->e.opened >= (uint64_t)(c->set->warm_up * MS))
 		begin_measuring(c, now);
 }
 
@@ -398,7 +398,7 @@ static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_selection_log_sum sum;
-	uint64_t lead = 0; /* virtual time of the lead-in */
+	uint64_t lead = 0; /* virtual time of the warm-up */
 	struct ca_err err;
 
 	ca_selection_log_read(c->slog);
@@ -463,7 +463,7 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 {
 	switch (c->state) {
 	case LEADING:
-		return ms_until(c->e.opened + (uint64_t)(c->set->lead_in * MS), now);
+		return ms_until(c->e.opened + (uint64_t)(c->set->warm_up * MS), now);
 	case RUNNING:
 		if (ca_visits_have_latency(c->session))
 			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */

@@ -255,7 +255,7 @@ C
 sweep() {
 	local dir=$1
 	shift
-	CAUSAL_EXPERIMENT_MIN=0.05 CAUSAL_LEAD_IN=5 CAUSAL_COOL_OFF=1 "$causal" -n 2 -s 0,20,40,60,80 \
+	CAUSAL_EXPERIMENT_MIN=0.05 CAUSAL_WARM_UP=5 CAUSAL_COOL_OFF=1 "$causal" -n 2 -s 0,20,40,60,80 \
 		-F '^(one|two|three|four|five)$' -o "$dir" "$@" -- ./five 2>/dev/null
 	sed -n 's/.*"experiment".*"region":{"name":"\([a-z]*\)".*"speedup":\([0-9.]*\),.*/\1 \2/p' "$dir"/run-*
 }
