@@ -8,6 +8,14 @@
 
 enum { PATIENCE = 10000 };
 
+CA_SIGSAFE enum ca_point_kind ca_point_kind_of(const char *provider)
+{
+	return !strcmp(provider, "causal")	 ? CA_POINT_THROUGHPUT :
+	       !strcmp(provider, "causal_begin") ? CA_POINT_BEGIN :
+	       !strcmp(provider, "causal_end")	 ? CA_POINT_END :
+						   0;
+}
+
 static bool is_named(const struct ca_progress_point *p, const char *name)
 {
 	size_t length = strnlen(name, sizeof p->name - 1);

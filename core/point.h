@@ -12,6 +12,8 @@ enum { CA_MAX_POINTS = 128 };
 enum ca_slot_state { CA_SLOT_FREE, CA_SLOT_CLAIMED, CA_SLOT_LIVE };
 
 enum ca_point_kind { CA_POINT_THROUGHPUT = 1, CA_POINT_BEGIN, CA_POINT_END };
+/* What the notes of causal.h's macros call it: the kind by its provider's name; 0: not one of them. */
+CA_SIGSAFE enum ca_point_kind ca_point_kind_of(const char *provider);
 /* A progress point. Total visits = shared + the sum of count[] over all slots. */
 struct ca_progress_point {
 	_Atomic uint32_t state; /* enum ca_slot_state */

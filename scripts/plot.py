@@ -15,7 +15,9 @@ import sys
 from html import escape
 
 T975 = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
-COLOR = {"worth it": "#1f66ad", "not worth it": "#7b858f", "not enough data": "#c27a1a"}
+COLOR = {"worth": "#1f66ad", "not-worth": "#7b858f", "not-enough-data": "#c27a1a"}
+VERDICT = {"worth": "worth it", "not-worth": "not worth it", "not-enough-data": "not enough data",
+           "cannot-tell": "cannot tell here"}
 INK, FAINT, GRID = "#22272b", "#69737c", "#e3e7ea"
 
 
@@ -38,7 +40,7 @@ class Series:
         self.impact = area(self.curve) if impact is None else impact
         low = more.get("impact_low")
         # As causal ranks: what is not worth it by the lower end of its interval.
-        self.rank = low if self.verdict == "not worth it" and low is not None else self.impact
+        self.rank = low if self.verdict == "not-worth" and low is not None else self.impact
         slope = more.get("slope")
         self.slope = least_squares(self.curve) if slope is None else slope
         self.experiments = sum(c[4] for c in self.curve)
@@ -230,7 +232,7 @@ def choose(series, args):
         if args.point and s.point != args.point:
             continue
         kept.append(s)
-    order = {"worth it": 0, "": 0, "not worth it": 1, "not enough data": 2}
+    order = {"worth": 0, "": 0, "not-worth": 1, "not-enough-data": 2}
     kept.sort(key=lambda s: (order.get(s.verdict, 2), -s.rank, s.name, s.point))
     return kept
 
@@ -250,7 +252,7 @@ def print_table(series, file=sys.stdout):
         at = max(s.curve, key=lambda c: c[1])[0]
         rows.append((f"{s.impact:.1f}", f"{s.slope:.2f}", "-" if r2 is None else f"{r2:.2f}",
                      "-" if deviation is None else f"{deviation:.1f}", f"{s.best:.1f}",
-                     f"{at:g}", str(s.experiments), s.verdict or "-", plain(s.name),
+                     f"{at:g}", str(s.experiments), VERDICT.get(s.verdict, "-"), plain(s.name),
                      plain(s.point)))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     for r in rows:
@@ -296,12 +298,12 @@ def shorten(text, most):
 def subtitle(s):
     """What stands under a title, and how much the eye may trust it."""
     parts = [f"{s.point}" + ("" if s.kind == "throughput" else f" ({s.kind})"),
-             s.verdict or "", f"impact {s.impact:.1f}", f"{s.experiments} experiments"]
+             VERDICT.get(s.verdict, ""), f"impact {s.impact:.1f}", f"{s.experiments} experiments"]
     return " · ".join(p for p in parts if p)
 
 
 def color(s):
-    return COLOR.get(s.verdict, COLOR["worth it"] if s.impact >= 1 else COLOR["not worth it"])
+    return COLOR.get(s.verdict, COLOR["worth"] if s.impact >= 1 else COLOR["not-worth"])
 
 
 def y_range(series):

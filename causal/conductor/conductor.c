@@ -232,19 +232,6 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 }
 
 /* ---- experiments ----------------------------------------------------------------------------*/
-bool ca_conductor_patched(const struct ca_conductor *c)
-{
-	struct ca_session *s = c->session;
-	uint32_t processes = atomic_load(&s->processes_used);
-	uint64_t seq = atomic_load(&s->selection.seq);
-
-	for (uint32_t p = 0; p < processes; p++)
-		if (atomic_load(&s->process[p].state) == CA_SLOT_LIVE && !atomic_load(&s->process[p].off) &&
-		    atomic_load(&s->process[p].patched) != seq)
-			return false;
-	return true;
-}
-
 static bool sites_failed(const struct ca_conductor *c)
 {
 	uint32_t processes = atomic_load(&c->session->processes_used);

@@ -11,25 +11,10 @@
 #include "core/speedups.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	if (c->opt.message)
-		c->opt.message(c->opt.context, level, text);
-	if (level <= 0 && c->results)
-		ca_results_warning(c->results, text, NULL);
-}
 
 static void index_warning(void *context, const char *text)
 {

@@ -92,29 +92,22 @@ static void collect(struct work *w, struct ca_requested_point *p, unsigned which
 /* A macro's point at a place that is patched here can no longer be placed by the runtime. */
 static void add_macros(struct work *w)
 {
-	static const struct {
-		const char *provider;
-		enum ca_point_kind kind;
-	} macros[] = { { "causal", CA_POINT_THROUGHPUT },
-		       { "causal_begin", CA_POINT_BEGIN },
-		       { "causal_end", CA_POINT_END } };
 	size_t named = w->visits;
 
 	for (size_t k = 0; k < ca_index_probes(w->index); k++) {
 		struct ca_progress_point *row;
 		struct ca_index_probe probe;
+		enum ca_point_kind kind;
 		bool here = false;
 
 		ca_index_probe_at(w->index, k, &probe);
+		kind = ca_point_kind_of(probe.provider);
 		for (size_t i = 0; i < named && !here; i++)
 			here = w->visit[i].place.address == probe.address && !w->visit[i].returns;
-		for (size_t m = 0; m < sizeof macros / sizeof macros[0] && here; m++) {
-			if (strcmp(probe.provider, macros[m].provider) ||
-			    !(row = ca_point_get(w->progress->session, macros[m].kind, probe.name)))
-				continue;
-			add_visit(w, (struct visit){ .place = { .address = probe.address },
-						     .row = (uint32_t)(row - w->progress->session->point) });
-		}
+		if (!here || !kind || !(row = ca_point_get(w->progress->session, kind, probe.name)))
+			continue;
+		add_visit(w, (struct visit){ .place = { .address = probe.address },
+					     .row = (uint32_t)(row - w->progress->session->point) });
 	}
 }
 

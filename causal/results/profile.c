@@ -276,12 +276,20 @@ enum ca_status ca_profile_write(const struct ca_profile *profile, const char *di
 
 /* ---- the rest ------------------------------------------------------------------*/
 
-const char *ca_verdict_name(enum ca_verdict verdict)
+const char *ca_profile_verdict_text(enum ca_verdict verdict)
 {
 	return verdict == CA_VERDICT_WORTH       ? "worth it"
 	       : verdict == CA_VERDICT_NOT_WORTH ? "not worth it"
 	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not enough data"
 						  : "cannot tell here";
+}
+
+const char *ca_profile_verdict_key(enum ca_verdict verdict)
+{
+	return verdict == CA_VERDICT_WORTH       ? "worth"
+	       : verdict == CA_VERDICT_NOT_WORTH ? "not-worth"
+	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not-enough-data"
+						  : "cannot-tell";
 }
 
 const char *ca_baseline_name(enum ca_baseline baseline)

@@ -99,7 +99,8 @@ void ca_funnel_count(struct ca_profile *profile);
  * False: the profile is fine. */
 bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, const char **remedy);
 /* profile.c */
-const char *ca_verdict_name(enum ca_verdict verdict);
+const char *ca_profile_verdict_text(enum ca_verdict verdict); /* for people */
+const char *ca_profile_verdict_key(enum ca_verdict verdict);  /* for programs; does not change */
 const char *ca_baseline_name(enum ca_baseline baseline);
 static inline const char *ca_profile_point_kind(const struct ca_profile_point *point)
 {

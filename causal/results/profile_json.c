@@ -74,7 +74,7 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 
 	add_text(object, "point", row->point->name);
 	add_text(object, "kind", ca_profile_point_kind(row->point));
-	add_text(object, "verdict", ca_verdict_name(row->verdict));
+	add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 	add_number(object, "impact", curve->impact, 2);
 	add_number(object, "impact_low", curve->impact_low, 2);
 	add_number(object, "impact_high", curve->impact_high, 2);
@@ -115,7 +115,7 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		add_text(object, "function", row->region->function);
 		add_text(object, "binary", row->region->binary);
 		add_number(object, "samples", row->samples, 2);
-		add_text(object, "verdict", ca_verdict_name(row->verdict));
+		add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 		for (size_t j = i; j < profile->rows; j++)
 			if (profile->row[j].region == row->region) {
 				json_object_array_add(progress, progress_object(&profile->row[j]));

@@ -176,14 +176,16 @@ static struct json_object *region_object(const struct ca_results *results, uint3
 	return object;
 }
 
+const char *const ca_results_flag[CA_EXPERIMENT_FLAGS] = { "cut", "no-visit", "stalled", "overflow",
+							   "disturbed" };
+
 static struct json_object *flag_array(uint32_t flags)
 {
-	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow", "disturbed" };
 	struct json_object *array = json_object_new_array();
 
-	for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+	for (unsigned i = 0; i < CA_EXPERIMENT_FLAGS; i++)
 		if (flags & 1u << i)
-			json_object_array_add(array, json_object_new_string(name[i]));
+			json_object_array_add(array, json_object_new_string(ca_results_flag[i]));
 	return array;
 }
 

@@ -13,8 +13,11 @@ enum ca_experiment_flag {
 	CA_EXPERIMENT_NO_VISIT = 2, /* no progress point was visited */
 	CA_EXPERIMENT_STALLED = 4,  /* the conductor was not scheduled in time */
 	CA_EXPERIMENT_OVERFLOW = 8, /* the S log or a ring overflowed: D is not known */
-	CA_EXPERIMENT_DISTURBED = 16 /* other programs kept our threads from running */
+	CA_EXPERIMENT_DISTURBED = 16 /* interference: other programs kept our threads from running */
 };
+enum { CA_EXPERIMENT_FLAGS = 5 };
+/* What the run file calls them, from the lowest bit on. */
+extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 
 /* Visits of one progress point during one experiment. */
 struct ca_visits {

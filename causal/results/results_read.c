@@ -83,7 +83,6 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 
 static uint32_t read_flags(struct json_object *record)
 {
-	static const char *const name[] = { "cut", "no-visit", "stalled", "overflow", "disturbed" };
 	struct json_object *flags = ca_results_json_get(record, "flags");
 	uint32_t result = 0;
 
@@ -93,8 +92,8 @@ static uint32_t read_flags(struct json_object *record)
 		const char *flag = json_object_get_string(json_object_array_get_idx(flags, i));
 		uint32_t bit = CA_EXPERIMENT_CUT; /* a flag we do not know: not to be used */
 
-		for (size_t k = 0; flag && k < sizeof name / sizeof *name; k++)
-			if (!strcmp(flag, name[k]))
+		for (unsigned k = 0; flag && k < CA_EXPERIMENT_FLAGS; k++)
+			if (!strcmp(flag, ca_results_flag[k]))
 				bit = 1u << k;
 		result |= bit;
 	}

@@ -270,7 +270,7 @@ static void put_row(const struct table *t, const struct ca_profile_row *row)
 			fprintf(t->out, "%*s", COLUMN, "-    ");
 	}
 	fprintf(t->out, "%6zu  ", row->curve->experiments);
-	put_marked(t, marks[row->verdict], ca_verdict_name(row->verdict));
+	put_marked(t, marks[row->verdict], ca_profile_verdict_text(row->verdict));
 	fputc('\n', t->out);
 }
 

@@ -19,15 +19,6 @@ enum {
 };
 #define LONGEST_PATIENCE UINT64_C(5000000000) /* ns */
 
-static const struct {
-	const char *provider;
-	enum ca_point_kind kind;
-} providers[] = {
-	{ "causal", CA_POINT_THROUGHPUT },
-	{ "causal_begin", CA_POINT_BEGIN },
-	{ "causal_end", CA_POINT_END },
-};
-
 struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *name)
 {
 	return ca_point_get(ca_rt.session, kind, name);
@@ -118,11 +109,12 @@ void ca_points_patch_loaded(void)
 			ca_requested_place(l, index); /* first: they count for notes that they cover */
 		for (size_t k = 0; k < n; k++) {
 			struct ca_index_probe probe;
+			enum ca_point_kind kind;
 
 			ca_index_probe_at(index, k, &probe);
-			for (unsigned j = 0; j < sizeof providers / sizeof providers[0]; j++)
-				if (!strcmp(probe.provider, providers[j].provider))
-					patch_probe(l, &probe, providers[j].kind);
+			kind = ca_point_kind_of(probe.provider);
+			if (kind)
+				patch_probe(l, &probe, kind);
 		}
 		if (index)
 			l->points_done = true;

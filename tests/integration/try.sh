@@ -62,7 +62,7 @@ profile() { # EFFECT of a at 25 %, ORDER of the names
 			{"speedup":50,"effect":40.5,"low":39,"high":42,"experiments":9}'
 		[[ $name == b ]] && effect='{"speedup":50,"effect":9,"low":5,"high":12,"experiments":9}'
 		printf '%s{"name":"%s","kind":"function","file":"f.c","function":"%s","progress":[{"point":"p",
-			"kind":"throughput","verdict":"worth it","curve":[%s]}]}' "${comma-}" "$name" "$name" "$effect"
+			"kind":"throughput","verdict":"worth","curve":[%s]}]}' "${comma-}" "$name" "$name" "$effect"
 		local comma=,
 	done
 }

@@ -76,9 +76,9 @@ def write_profile(path):
                 "progress": [{"point": "item <1>", "kind": "throughput", "verdict": verdict,
                               "curve": curve}]}
 
-    regions = [region("cold", [(25, 0.5), (50, -1)], "not worth it"),
-               region("$hot$ & <dear>", [(25, 10), (50, 20), (75, 30)], "worth it"),
-               region("rare", [(50, 45)], "not enough data")]
+    regions = [region("cold", [(25, 0.5), (50, -1)], "not-worth"),
+               region("$hot$ & <dear>", [(25, 10), (50, 20), (75, 30)], "worth"),
+               region("rare", [(50, 45)], "not-enough-data")]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"format": "causal-profile", "version": 1, "regions": regions}, file)
 

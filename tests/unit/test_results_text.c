@@ -117,7 +117,7 @@ static void test_regions_json(void **state)
 		{ "file", { "/src/b.c", "/src/a.c" } },
 		{ "function", { "f(int)", "main" } },
 		{ "binary", { "/bin/app", "/lib/liba.so" } },
-		{ "verdict", { "worth it", "not worth it" } },
+		{ "verdict", { "worth", "not-worth" } },
 	};
 	struct ca_region region[] = {
 		{ .kind = CA_REGION_FUNCTION, .name = TEXT("f(int)"), .file = TEXT("/src/b.c"), .function = TEXT("f(int)"),
