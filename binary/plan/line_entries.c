@@ -5,15 +5,11 @@
  * way to B leads through A: if B is run again without A in between, B is the loop's round and A
  * its preparation, else B is the rest of A's execution. */
 #include "binary/plan/line_entries.h"
-#include "binary/plan/plan_code.h"
+#include "binary/plan/text.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { CANDIDATES = 64, NOBODY = -1 };
-
-struct ca_line_entries {
-	struct ca_text *text;
-};
 
 /* The instructions of one function and where control may go. */
 struct graph {
@@ -24,28 +20,6 @@ struct graph {
 	size_t *stack;
 	bool *avoiding[CANDIDATES]; /* by candidate: what is reached from the start without it */
 };
-
-enum ca_status ca_line_entries_open(struct ca_line_entries **starts, const char *path, struct ca_err *err)
-{
-	struct ca_line_entries *s = calloc(1, sizeof *s);
-	enum ca_status status;
-
-	if (!s)
-		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	status = ca_text_open(&s->text, path, err);
-	if (status != CA_OK)
-		free(s);
-	else
-		*starts = s;
-	return status;
-}
-
-void ca_line_entries_close(struct ca_line_entries *s)
-{
-	if (s)
-		ca_text_close(s->text);
-	free(s);
-}
 
 /* ---- the graph ----------------------------------------------------------------------------*/
 static long find(const struct graph *g, uint64_t address)
@@ -260,14 +234,14 @@ static size_t all_runs(const struct ca_index_span *run, size_t runs, uint64_t *o
 	return n;
 }
 
-size_t ca_line_entries_find(struct ca_line_entries *s, uint64_t low, uint64_t high, const struct ca_index_span *run,
+size_t ca_line_entries_find(struct ca_text *text, uint64_t low, uint64_t high, const struct ca_index_span *run,
 		      size_t runs, bool loops, uint64_t *out, size_t max)
 {
 	struct candidates c;
 	struct graph g;
 	size_t n = 0;
 
-	if (make_graph(&g, s->text, low, high) && collect(&g, run, runs, loops, &c) && reduce(&g, &c, loops)) {
+	if (make_graph(&g, text, low, high) && collect(&g, run, runs, loops, &c) && reduce(&g, &c, loops)) {
 		for (size_t i = 0; i < c.n && n < max; i++)
 			if (!c.drop[i])
 				out[n++] = g.insn[c.insn[i]].address;
@@ -276,13 +250,13 @@ size_t ca_line_entries_find(struct ca_line_entries *s, uint64_t low, uint64_t hi
 	return n ? n : all_runs(run, runs, out, max);
 }
 
-bool ca_line_entries_straight(struct ca_line_entries *s, uint64_t low, uint64_t high, uint64_t from, uint64_t to)
+bool ca_line_entries_straight(struct ca_text *text, uint64_t low, uint64_t high, uint64_t from, uint64_t to)
 {
 	struct ca_insn *insn;
 	bool straight = false;
 	size_t n;
 
-	insn = ca_text_decode_all(s->text, low, high, &n);
+	insn = ca_text_decode_all(text, low, high, &n);
 	for (size_t i = 0; insn && i < n && insn[i].address <= to; i++) {
 		if (insn[i].address < from)
 			continue;

@@ -2,15 +2,11 @@
 #ifndef CA_BINARY_PLAN_LINE_ENTRIES_H
 #define CA_BINARY_PLAN_LINE_ENTRIES_H
 #include "binary/index/index.h"
-#include "core/status.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct ca_line_entries; /* an ELF file opened for this */
-
-enum ca_status ca_line_entries_open(struct ca_line_entries **starts, const char *path, struct ca_err *err);
-void ca_line_entries_close(struct ca_line_entries *starts);
+struct ca_text; /* of the module: binary/plan/text.h */
 
 /* `run` holds the stretches of code, sorted, that one copy of a line (or of an inlined function)
  * consists of, all within the function [low, high). Fills out with the addresses that one
@@ -18,12 +14,12 @@ void ca_line_entries_close(struct ca_line_entries *starts);
  * does before its first round where the rest of the line is in the loop. Where the code cannot
  * be decoded: all runs' first addresses. loops: a loop in the line itself counts by its rounds
  * (false: by its entry). Returns how many, at most max. */
-size_t ca_line_entries_find(struct ca_line_entries *starts, uint64_t low, uint64_t high,
+size_t ca_line_entries_find(struct ca_text *text, uint64_t low, uint64_t high,
 		      const struct ca_index_span *run, size_t runs, bool loops, uint64_t *out,
 		      size_t max);
 /* Does whoever executes `from` reach `to` next, by instructions that follow each other, and
  * nobody else reach `to` by a direct jump in [low, high)? Both begin instructions. */
-bool ca_line_entries_straight(struct ca_line_entries *starts, uint64_t low, uint64_t high, uint64_t from,
+bool ca_line_entries_straight(struct ca_text *text, uint64_t low, uint64_t high, uint64_t from,
 			uint64_t to);
 
 #endif

@@ -2,15 +2,11 @@
  * from: to the head of a loop (which need not be its first instruction: compilers jump to the test
  * at the end). The loop is all that leads there again without passing the head. */
 #include "binary/plan/loops.h"
-#include "binary/plan/plan_code.h"
+#include "binary/plan/text.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { NOBODY = -1, MAX_ROUNDS = 512 };
-
-struct ca_loops {
-	struct ca_text *text;
-};
 
 /* Instructions, and who comes before each: preds of i are pred[first[i] .. first[i + 1]). */
 struct flow {
@@ -30,29 +26,7 @@ struct rounds {
 	size_t n;
 };
 
-enum ca_status ca_loops_open(struct ca_loops **loops, const char *path, struct ca_err *err)
-{
-	struct ca_loops *l = calloc(1, sizeof *l);
-	enum ca_status status;
-
-	if (!l)
-		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	status = ca_text_open(&l->text, path, err);
-	if (status != CA_OK)
-		free(l);
-	else
-		*loops = l;
-	return status;
-}
-
-void ca_loops_close(struct ca_loops *l)
-{
-	if (l)
-		ca_text_close(l->text);
-	free(l);
-}
-
-bool ca_loop_holds(const struct ca_loop *loop, uint64_t address)
+bool ca_loops_cover(const struct ca_loop *loop, uint64_t address)
 {
 	for (unsigned i = 0; i < loop->spans; i++)
 		if (address >= loop->span[i].low && address < loop->span[i].high)
@@ -303,7 +277,7 @@ static int by_length(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-size_t ca_loops_find(struct ca_loops *l, uint64_t low, uint64_t high, struct ca_loop *out,
+size_t ca_loops_find(struct ca_text *text, uint64_t low, uint64_t high, struct ca_loop *out,
 		     size_t max)
 {
 	struct ca_loop *all = calloc(MAX_ROUNDS, sizeof *all);
@@ -311,7 +285,7 @@ size_t ca_loops_find(struct ca_loops *l, uint64_t low, uint64_t high, struct ca_
 	struct flow f = { .n = 0 };
 	size_t n = 0;
 
-	if (all && make_flow(&f, l->text, low, high)) {
+	if (all && make_flow(&f, text, low, high)) {
 		find_rounds(&f, &rounds);
 		for (size_t i = 0, k; i < rounds.n; i = k) {
 			for (k = i + 1;

@@ -3,12 +3,11 @@
 #ifndef CA_BINARY_PLAN_LOOPS_H
 #define CA_BINARY_PLAN_LOOPS_H
 #include "binary/index/index.h"
-#include "core/status.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct ca_loops; /* an ELF file opened for this */
+struct ca_text; /* of the module: binary/plan/text.h */
 
 enum { CA_LOOP_SPANS = 8 };
 struct ca_loop {
@@ -19,12 +18,11 @@ struct ca_loop {
 	bool calls; /* other code, by any kind of call */
 };
 
-enum ca_status ca_loops_open(struct ca_loops **loops, const char *path, struct ca_err *err);
-void ca_loops_close(struct ca_loops *loops);
 /* The loops of the function [low, high), longest stretch of code first; returns how many, at most
  * max. None where its code cannot be decoded. */
-size_t ca_loops_find(struct ca_loops *loops, uint64_t low, uint64_t high, struct ca_loop *out,
+size_t ca_loops_find(struct ca_text *text, uint64_t low, uint64_t high, struct ca_loop *out,
 		     size_t max);
-bool ca_loop_holds(const struct ca_loop *loop, uint64_t address);
+/* Is the address in the code of the loop? */
+bool ca_loops_cover(const struct ca_loop *loop, uint64_t address);
 
 #endif

@@ -1,78 +1,14 @@
 /* Plans for patch sites; see plan.h. What may go wrong at run time (a jump into the middle that
  * is not known here) costs a trap there, never correctness; here sites are chosen so that this
- * is rare. This file: opening, what all kinds of sites share, points and spin loops. */
+ * is rare. This file: points and spin loops. */
 #include "binary/plan/plan.h"
-#include "binary/plan/plan_parts.h"
+#include "binary/plan/code.h"
+#include "binary/plan/sites.h"
+#include "binary/plan/text.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum ca_status ca_plan_open(struct ca_plan **plan, const char *path, struct ca_err *err)
-{
-	struct ca_plan *p = calloc(1, sizeof *p);
-	enum ca_status status;
-
-	if (!p)
-		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	status = ca_text_open(&p->text, path, err);
-	if (status != CA_OK)
-		free(p);
-	else
-		*plan = p;
-	return status;
-}
-
-void ca_plan_close(struct ca_plan *plan)
-{
-	if (plan)
-		ca_text_close(plan->text);
-	free(plan);
-}
-
-bool ca_plan_in_ranges(const struct ca_range *range, size_t n, uint64_t address)
-{
-	for (size_t i = 0; i < n; i++)
-		if (address >= range[i].low && address < range[i].high)
-			return true;
-	return false;
-}
-
-bool ca_plan_overlaps(const struct ca_plan_output *out, uint64_t low, uint64_t high)
-{
-	for (size_t i = 0; i < out->n; i++)
-		if (low < out->site[i].address + out->site[i].length && out->site[i].address < high)
-			return true;
-	return false;
-}
-
-void ca_plan_finish(struct ca_plan_output *out, bool rare)
-{
-	struct ca_site *site = &out->site[out->n++];
-
-	if (site->length < CA_JUMP_LENGTH && !rare)
-		site->flags |= CA_SITE_NO_TRAP;
-}
-
-bool ca_plan_forward(struct ca_site *site, const struct ca_insn *insn, size_t n, size_t at,
-		     uint64_t limit)
-{
-	bool goes_on = true;
-
-	for (size_t i = at; i < n && goes_on && site->length < CA_JUMP_LENGTH; i++) {
-		struct ca_site before = *site;
-
-		if (i > at && (insn[i].is_target || !ca_insn_is_movable(&insn[i]) || insn[i].address >= limit))
-			break;
-		if (!ca_code_copy(site, &insn[i])) {
-			*site = before;
-			break;
-		}
-		goes_on = insn[i].kind == CA_INSN_PLAIN || insn[i].kind == CA_INSN_JUMP_IF;
-	}
-	return site->length && (!goes_on || ca_code_jump_back(site));
-}
-
-/* ---- points and spin loops ---------------------------------------------------------------- */
-static bool plan_visit(struct ca_plan_output *out, enum ca_site_kind kind, const struct ca_insn *insn,
+static bool plan_visit(struct ca_sites *out, enum ca_site_kind kind, const struct ca_insn *insn,
 		       size_t n, size_t at)
 {
 	struct ca_site *site = &out->site[out->n];
@@ -84,22 +20,22 @@ static bool plan_visit(struct ca_plan_output *out, enum ca_site_kind kind, const
 		return false;
 	if (ca_insn_is_point(&insn[at])) /* nothing to be copied but the way back */
 		return ca_code_copy(site, &insn[at]) && ca_code_jump_back(site);
-	return ca_plan_forward(site, insn, n, at, UINT64_MAX);
+	return ca_code_copy_many(site, insn, n, at, UINT64_MAX);
 }
 
-enum ca_status ca_plan_count(struct ca_plan *plan, uint32_t module, uint64_t address, uint32_t point,
+enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err)
 {
-	struct ca_plan_output o = { .site = out, .max = 1, .module = module };
+	struct ca_sites o = { .site = out, .max = 1, .module = module };
 	uint64_t low = address, high = address + CA_SITE_BYTES;
 	struct ca_insn *insn;
 	size_t n, at = 0;
 	bool ok;
 
-	ca_text_function(plan->text, address, &low, &high);
-	insn = ca_text_decode_all(plan->text, low, high, &n);
+	ca_text_function(text, address, &low, &high);
+	insn = ca_text_decode_all(text, low, high, &n);
 	if (!insn) /* data between, or the end of the text */
-		insn = ca_text_decode_all(plan->text, address, address + 1, &n);
+		insn = ca_text_decode_all(text, address, address + 1, &n);
 	while (insn && at < n && insn[at].address != address)
 		at++;
 	ok = insn && plan_visit(&o, CA_SITE_COUNT, insn, n, at);
@@ -112,20 +48,20 @@ enum ca_status ca_plan_count(struct ca_plan *plan, uint32_t module, uint64_t add
 }
 
 /* The spin loops of the function at `at`; returns where to go on looking. */
-static uint64_t pauses_of(struct ca_plan *plan, struct ca_plan_output *out, uint64_t at)
+static uint64_t pauses_of(struct ca_text *text, struct ca_sites *out, uint64_t at)
 {
 	struct ca_insn *insn;
 	uint64_t low, high;
 	size_t n;
 
-	if (!ca_text_function(plan->text, at, &low, &high))
+	if (!ca_text_function(text, at, &low, &high))
 		return at + 1;
-	insn = ca_text_decode_all(plan->text, low, high, &n);
+	insn = ca_text_decode_all(text, low, high, &n);
 	for (size_t i = 0; insn && i < n && out->n < out->max; i++) {
 		if (insn[i].size != 2 || insn[i].bytes[0] != 0xf3 || insn[i].bytes[1] != 0x90)
 			continue;
 		if (!plan_visit(out, CA_SITE_MEET, insn, n, i) ||
-		    ca_plan_overlaps(out, insn[i].address, insn[i].address + out->site[out->n].length))
+		    ca_sites_overlap(out, insn[i].address, insn[i].address + out->site[out->n].length))
 			continue;
 		out->site[out->n++].flags = CA_SITE_NO_TRAP;
 	}
@@ -133,22 +69,22 @@ static uint64_t pauses_of(struct ca_plan *plan, struct ca_plan_output *out, uint
 	return high > at ? high : at + 1;
 }
 
-enum ca_status ca_plan_pauses(struct ca_plan *plan, uint32_t module, struct ca_site *out, size_t max,
+enum ca_status ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
 			      size_t *count, struct ca_err *err)
 {
 	static const uint8_t pause[2] = { 0xf3, 0x90 };
-	struct ca_plan_output o = { .site = out, .max = max, .module = module };
+	struct ca_sites o = { .site = out, .max = max, .module = module };
 	const uint8_t *bytes;
 	uint64_t low, high;
 
 	(void)err;
-	for (unsigned p = 0; ca_text_part(plan->text, p, &low, &high, &bytes); p++)
+	for (unsigned p = 0; ca_text_part(text, p, &low, &high, &bytes); p++)
 		for (uint64_t at = low; at < high && o.n < max;) {
 			const uint8_t *found = memmem(bytes + (at - low), high - at, pause, sizeof pause);
 
 			if (!found)
 				break;
-			at = pauses_of(plan, &o, low + (uint64_t)(found - bytes));
+			at = pauses_of(text, &o, low + (uint64_t)(found - bytes));
 		}
 	*count = o.n;
 	return CA_OK;

@@ -6,29 +6,26 @@
 #include "core/status.h"
 #include <stddef.h>
 
-struct ca_plan; /* an ELF file opened for planning; keeps capstone and the text */
-
-enum ca_status ca_plan_open(struct ca_plan **plan, const char *path, struct ca_err *err);
-void ca_plan_close(struct ca_plan *plan);
+struct ca_text; /* of the module: binary/plan/text.h */
 
 /* Enter and exit sites of the function(s) in `range` (entry of each range that is a function
  * start, every return and every jump out of the ranges). CA_ERR_UNSUPPORTED when some exit
  * cannot be patched (the text says which): then S must be sampled. ranges are file addresses
  * of one function: its body and its .cold parts. Fills out[0..*count). module is copied. */
-enum ca_status ca_plan_function(struct ca_plan *plan, uint32_t module, const struct ca_range *range,
+enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const struct ca_range *range,
 				size_t ranges, struct ca_site *out, size_t max, size_t *count,
 				struct ca_err *err);
 /* Call sites in the ranges of a line: each call instruction becomes CA_SITE_CALL. *self says
  * whether the line has other work of its own worth sampling (loops or more than ~20
  * instructions outside calls). CA_ERR_UNSUPPORTED when a call cannot be patched. */
-enum ca_status ca_plan_line(struct ca_plan *plan, uint32_t module, const struct ca_range *range,
+enum ca_status ca_plan_line(struct ca_text *text, uint32_t module, const struct ca_range *range,
 			    size_t ranges, struct ca_site *out, size_t max, size_t *count,
 			    bool *self, struct ca_err *err);
 /* A site that counts visits of `address` (an instruction start; a 5-byte nop is the easy case). */
-enum ca_status ca_plan_count(struct ca_plan *plan, uint32_t module, uint64_t address, uint32_t point,
+enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err);
 /* The pause instructions (spin loops) of the binary's in-scope text: CA_SITE_MEET. */
-enum ca_status ca_plan_pauses(struct ca_plan *plan, uint32_t module, struct ca_site *out, size_t max,
+enum ca_status ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
 			      size_t *count, struct ca_err *err);
 
 #endif

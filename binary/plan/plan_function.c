@@ -4,7 +4,10 @@
  * gives there (a tail call leaves with nothing but the return address on the stack), the
  * function symbols, and the jump tables that can be read. Whatever stays in doubt makes the
  * function unsupported: it is sampled then. */
-#include "binary/plan/plan_parts.h"
+#include "binary/plan/code.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/sites.h"
+#include "binary/plan/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -323,7 +326,7 @@ static bool goes_on(const struct ca_insn *i)
 }
 
 /* Append from `at` on until a jump fits, then the way back. `first` is in the site by all means. */
-static bool forward(struct function *f, struct part *p, struct ca_plan_output *out, struct ca_site *site, size_t at)
+static bool forward(struct function *f, struct part *p, struct ca_sites *out, struct ca_site *site, size_t at)
 {
 	bool on = true, first = !site->length;
 
@@ -332,7 +335,7 @@ static bool forward(struct function *f, struct part *p, struct ca_plan_output *o
 		bool call = in->kind == CA_INSN_CALL && first;
 
 		if (!first && (in->is_target || !ca_insn_is_movable(in) ||
-			       ca_plan_overlaps(out, in->address, in->address + in->size)))
+			       ca_sites_overlap(out, in->address, in->address + in->size)))
 			break;
 		if (!append(p, site, at))
 			break;
@@ -359,7 +362,7 @@ static bool is_endbr(const struct ca_insn *i)
 	return i->size == 4 && !memcmp(i->bytes, endbr, 4);
 }
 
-static bool plan_enter(struct function *f, struct part *p, struct ca_plan_output *out)
+static bool plan_enter(struct function *f, struct part *p, struct ca_sites *out)
 {
 	size_t at = p->n > 1 && is_endbr(&p->insn[0]);
 	struct ca_site *site = &out->site[out->n];
@@ -372,14 +375,14 @@ static bool plan_enter(struct function *f, struct part *p, struct ca_plan_output
 		return refuse(f, "its entry cannot be patched", p->range.low);
 	ca_code_begin(site, out->module, CA_SITE_ENTER, p->insn[at].address);
 	if (!ca_code_hook(site, CA_SITE_ENTER) || !forward(f, p, out, site, at) ||
-	    ca_plan_overlaps(out, site->address, site->address + site->length))
+	    ca_sites_overlap(out, site->address, site->address + site->length))
 		return refuse(f, "its entry cannot be patched", p->range.low);
-	ca_plan_finish(out, false);
+	ca_sites_finish(out, false);
 	return true;
 }
 
 /* How far back a jump needs the instructions before insn[at], which leaves: index of the first. */
-static size_t reach_back(const struct part *p, const struct ca_plan_output *out, size_t at)
+static size_t reach_back(const struct part *p, const struct ca_sites *out, size_t at)
 {
 	const struct ca_insn *insn = p->insn;
 	unsigned bytes = insn[at].size;
@@ -387,12 +390,12 @@ static size_t reach_back(const struct part *p, const struct ca_plan_output *out,
 
 	while (bytes < CA_JUMP_LENGTH && first > 0 && !insn[first].is_target &&
 	       insn[first - 1].kind == CA_INSN_PLAIN && ca_insn_is_movable(&insn[first - 1]) &&
-	       !ca_plan_overlaps(out, insn[first - 1].address, insn[first].address))
+	       !ca_sites_overlap(out, insn[first - 1].address, insn[first].address))
 		bytes += insn[--first].size;
 	return first;
 }
 
-static bool plan_exit(struct function *f, struct part *p, struct ca_plan_output *out, size_t at)
+static bool plan_exit(struct function *f, struct part *p, struct ca_sites *out, size_t at)
 {
 	struct ca_site *site = &out->site[out->n];
 	size_t first = reach_back(p, out, at);
@@ -400,7 +403,7 @@ static bool plan_exit(struct function *f, struct part *p, struct ca_plan_output 
 
 	if (out->n == out->max)
 		return refuse(f, "it has too many exits", in->address);
-	if (ca_plan_overlaps(out, p->insn[first].address, in->address + in->size))
+	if (ca_sites_overlap(out, p->insn[first].address, in->address + in->size))
 		return refuse(f, "one of its exits cannot be patched", in->address);
 	ca_code_begin(site, out->module, CA_SITE_EXIT, p->insn[first].address);
 	for (size_t i = first; i < at; i++)
@@ -417,11 +420,11 @@ static bool plan_exit(struct function *f, struct part *p, struct ca_plan_output 
 		if (site->length > length && !ca_code_jump_back(site))
 			return refuse(f, "one of its exits cannot be patched", in->address);
 	}
-	ca_plan_finish(out, p->cold);
+	ca_sites_finish(out, p->cold);
 	return true;
 }
 
-static bool plan_parts(struct function *f, struct ca_plan_output *out)
+static bool plan_parts(struct function *f, struct ca_sites *out)
 {
 	for (size_t i = 0; i < f->parts; i++) {
 		f->part[i].cold |= is_tail_part(f, i);
@@ -436,18 +439,18 @@ static bool plan_parts(struct function *f, struct ca_plan_output *out)
 	return true;
 }
 
-enum ca_status ca_plan_function(struct ca_plan *plan, uint32_t module, const struct ca_range *range,
+enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const struct ca_range *range,
 				size_t ranges, struct ca_site *out, size_t max, size_t *count,
 				struct ca_err *err)
 {
-	struct ca_plan_output o = { .site = out, .max = max, .module = module };
+	struct ca_sites o = { .site = out, .max = max, .module = module };
 	struct function *f = calloc(1, sizeof *f);
 	enum ca_status status = CA_OK;
 	bool ok = true;
 
 	if (!f)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	f->text = plan->text;
+	f->text = text;
 	for (size_t r = 0; r < ranges && ok; r++)
 		if (!inside(f, range[r].low)) /* aliases come with the same range */
 			ok = add_part(f, &range[r], false);

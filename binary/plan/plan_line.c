@@ -1,7 +1,10 @@
 /* Sites of a line's calls. S is what the line's calls do, not the few instructions between:
  * each call enters, and the place that it returns to leaves again. Where the two are too near
  * for two jumps they become one site. */
-#include "binary/plan/plan_parts.h"
+#include "binary/plan/code.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/sites.h"
+#include "binary/plan/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +12,7 @@ enum { OWN_WORK = 20, NONE = -1, UNKNOWN = -2 };
 
 /* The work on one function that the line has code in. */
 struct walk {
-	struct ca_plan_output *out;
+	struct ca_sites *out;
 	const struct ca_insn *insn; /* the whole function */
 	size_t n;
 	bool whole; /* else only a piece of it: no symbol says where it ends */
@@ -19,6 +22,14 @@ struct walk {
 	unsigned own;
 	bool loops;
 };
+
+static bool in_ranges(const struct ca_range *range, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address >= range[i].low && address < range[i].high)
+			return true;
+	return false;
+}
 
 static bool is_call(const struct ca_insn *i)
 {
@@ -44,7 +55,7 @@ static size_t reach_back(const struct walk *w, size_t call)
 
 	while (bytes < CA_JUMP_LENGTH && first > lowest && !w->insn[first].is_target &&
 	       fits_before_call(&w->insn[first - 1]) &&
-	       !ca_plan_overlaps(w->out, w->insn[first - 1].address, w->insn[first].address))
+	       !ca_sites_overlap(w->out, w->insn[first - 1].address, w->insn[first].address))
 		bytes += w->insn[--first].size;
 	return first;
 }
@@ -64,7 +75,7 @@ static bool plan_call(struct walk *w, size_t first, size_t call, bool joined)
 	const struct ca_insn *insn = w->insn;
 
 	if (w->out->n == w->out->max ||
-	    ca_plan_overlaps(w->out, insn[first].address, insn[call].address + insn[call].size))
+	    ca_sites_overlap(w->out, insn[first].address, insn[call].address + insn[call].size))
 		return false;
 	ca_code_begin(site, w->out->module, CA_SITE_CALL, insn[first].address);
 	site->flags = CA_SITE_BY_CALL;
@@ -75,7 +86,7 @@ static bool plan_call(struct walk *w, size_t first, size_t call, bool joined)
 			return false;
 	if (!ca_code_hook(site, CA_SITE_ENTER) || !ca_code_copy_called(site, &insn[call]))
 		return false;
-	ca_plan_finish(w->out, false);
+	ca_sites_finish(w->out, false);
 	return true;
 }
 
@@ -88,10 +99,10 @@ static bool plan_back(struct walk *w, size_t at, uint64_t limit)
 	    w->insn[at].kind == CA_INSN_CALL_INDIRECT)
 		return false;
 	ca_code_begin(site, w->out->module, CA_SITE_EXIT, w->insn[at].address);
-	if (!ca_code_hook(site, CA_SITE_EXIT) || !ca_plan_forward(site, w->insn, w->n, at, limit) ||
-	    ca_plan_overlaps(w->out, site->address, site->address + site->length))
+	if (!ca_code_hook(site, CA_SITE_EXIT) || !ca_code_copy_many(site, w->insn, w->n, at, limit) ||
+	    ca_sites_overlap(w->out, site->address, site->address + site->length))
 		return false;
-	ca_plan_finish(w->out, false);
+	ca_sites_finish(w->out, false);
 	return true;
 }
 
@@ -138,10 +149,10 @@ static bool walk(struct walk *w)
 	for (size_t i = 0; i < w->n; i++) {
 		const struct ca_insn *in = &w->insn[i];
 
-		if (!ca_plan_in_ranges(w->range, w->ranges, in->address))
+		if (!in_ranges(w->range, w->ranges, in->address))
 			continue;
 		if ((in->kind == CA_INSN_JUMP || in->kind == CA_INSN_JUMP_IF) && in->target <= in->address &&
-		    ca_plan_in_ranges(w->range, w->ranges, in->target))
+		    in_ranges(w->range, w->ranges, in->target))
 			w->loops = true;
 		if (!is_call(in))
 			w->own++;
@@ -171,11 +182,11 @@ static struct ca_insn *decode_around(struct ca_text *text, const struct ca_range
 	return insn;
 }
 
-enum ca_status ca_plan_line(struct ca_plan *plan, uint32_t module, const struct ca_range *range,
+enum ca_status ca_plan_line(struct ca_text *text, uint32_t module, const struct ca_range *range,
 			    size_t ranges, struct ca_site *out, size_t max, size_t *count, bool *self,
 			    struct ca_err *err)
 {
-	struct ca_plan_output o = { .site = out, .max = max, .module = module };
+	struct ca_sites o = { .site = out, .max = max, .module = module };
 	struct walk w = { .out = &o, .range = range, .ranges = ranges };
 	struct ca_range *done = calloc(ranges, sizeof *done);
 	size_t dones = 0;
@@ -185,9 +196,9 @@ enum ca_status ca_plan_line(struct ca_plan *plan, uint32_t module, const struct 
 		struct ca_insn *insn;
 		uint64_t low, high;
 
-		if (ca_plan_in_ranges(done, dones, range[r].low))
+		if (in_ranges(done, dones, range[r].low))
 			continue;
-		insn = decode_around(plan->text, &range[r], &low, &high, &w);
+		insn = decode_around(text, &range[r], &low, &high, &w);
 		w.insn = insn;
 		ok = insn && walk(&w);
 		free(insn);

@@ -175,8 +175,8 @@ static void publish(struct ca_conductor *c, struct ca_point_choice *p)
 	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
 		const struct ca_index *index = ca_objects_index(c->objects, m);
 
-		if (index)
-			ca_requested_index(c->progress, index, m);
+		if (index && ca_requested_is_named(c->progress, index, m))
+			ca_requested_index(c->progress, index, ca_objects_text(c->objects, m), m);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* The binaries of a run; see objects.h. */
 #include "causal/conductor/objects.h"
+#include "binary/plan/text.h"
 #include "core/session.h"
 #include <elf.h>
 #include <pthread.h>
@@ -14,6 +15,10 @@ struct object {
 	_Atomic(struct ca_index *) index; /* released by the indexing thread */
 	_Atomic(struct ca_index *) full;  /* ... if the module was taken later. The runtimes keep the first
 					   * one, mapped or yet to be mapped: unwinding needs no more */
+	/* The indexing thread's from before the index is there until the sites of named points are
+	 * planned, from then on the conductor's. */
+	pthread_mutex_t text_lock;
+	struct ca_text *text; /* NULL: not needed yet, or it cannot be read */
 	_Atomic int in_scope;             /* -1 no, 0 not known, 1 yes */
 	_Atomic int taken;                /* enum ca_objects_taken */
 };
@@ -51,6 +56,16 @@ static enum ca_status index_vdso(struct ca_index **index, struct ca_objects *o, 
 	return status;
 }
 
+/* The text lock is held. */
+static struct ca_text *text_of(struct ca_objects *o, uint32_t module)
+{
+	struct object *object = &o->object[module];
+
+	if (!object->text)
+		ca_text_open(&object->text, o->session->module[module].path, NULL);
+	return object->text;
+}
+
 static void index_module(struct ca_objects *o, uint32_t i)
 {
 	struct ca_module *m = &o->session->module[i];
@@ -74,8 +89,11 @@ static void index_module(struct ca_objects *o, uint32_t i)
 		return;
 	}
 	strncpy(m->index_path, ca_index_path(index), sizeof m->index_path - 1);
+	pthread_mutex_lock(&o->object[i].text_lock);
 	atomic_store_explicit(&o->object[i].index, index, memory_order_release);
-	ca_requested_index(o->progress, index, i);
+	if (ca_requested_is_named(o->progress, index, i))
+		ca_requested_index(o->progress, index, text_of(o, i), i);
+	pthread_mutex_unlock(&o->object[i].text_lock);
 	/* release: the runtime acquires state before it maps index_path */
 	atomic_store_explicit(&m->state, CA_MODULE_INDEXED, memory_order_release);
 }
@@ -163,6 +181,8 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 	o->progress = progress;
 	o->warning = warning;
 	o->context = context;
+	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
+		pthread_mutex_init(&o->object[i].text_lock, NULL);
 	if (pthread_create(&o->thread, NULL, run, o)) {
 		free(o);
 		return ca_err_set(err, CA_ERR_NOMEM, "cannot start the indexing thread");
@@ -180,6 +200,8 @@ void ca_objects_free(struct ca_objects *o)
 	for (uint32_t i = 0; i < CA_MAX_MODULES; i++) {
 		ca_index_close(atomic_load(&o->object[i].index));
 		ca_index_close(atomic_load(&o->object[i].full));
+		ca_text_close(o->object[i].text);
+		pthread_mutex_destroy(&o->object[i].text_lock);
 	}
 	free(o);
 }
@@ -192,6 +214,18 @@ const struct ca_index *ca_objects_index(struct ca_objects *o, uint32_t module)
 		return NULL;
 	full = atomic_load_explicit(&o->object[module].full, memory_order_acquire);
 	return full ? full : atomic_load_explicit(&o->object[module].index, memory_order_acquire);
+}
+
+struct ca_text *ca_objects_text(struct ca_objects *o, uint32_t module)
+{
+	struct ca_text *text;
+
+	if (!ca_objects_index(o, module))
+		return NULL;
+	pthread_mutex_lock(&o->object[module].text_lock);
+	text = text_of(o, module);
+	pthread_mutex_unlock(&o->object[module].text_lock);
+	return text;
 }
 
 bool ca_objects_in_scope(struct ca_objects *o, uint32_t module)

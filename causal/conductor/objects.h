@@ -10,6 +10,7 @@
 
 struct ca_session;
 struct ca_objects;
+struct ca_text; /* binary/plan/text.h */
 
 /* scope and progress are borrowed; progress has joined the session. warning may be called from the indexing thread. */
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
@@ -18,6 +19,8 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 void ca_objects_free(struct ca_objects *objects);
 /* NULL: not indexed (yet), or it cannot be. Borrowed. */
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module);
+/* The text of a module that is indexed, for the conductor's thread; NULL: it cannot be read. Borrowed. */
+struct ca_text *ca_objects_text(struct ca_objects *objects, uint32_t module);
 /* May code of this module be selected? */
 bool ca_objects_in_scope(struct ca_objects *objects, uint32_t module);
 /* Take a module into the scope, whatever the scope says of it. The index that there was stays

@@ -39,7 +39,7 @@ struct ca_regions {
 	struct info *info; /* by region id - 1 */
 	size_t infos;
 	uint64_t stamp;
-	struct ca_plan *plan[CA_MAX_MODULES];
+	bool read[CA_MAX_MODULES]; /* the spin loops are planned */
 	struct ca_site pause[MAX_PAUSES]; /* spin loops of the modules that were selected in */
 	size_t pauses;
 };
@@ -69,9 +69,6 @@ void ca_regions_free(struct ca_regions *r)
 		free(r->info[i].range);
 		free(r->info[i].site);
 	}
-	for (unsigned i = 0; i < CA_MAX_MODULES; i++)
-		if (r->plan[i])
-			ca_plan_close(r->plan[i]);
 	free(r->info);
 	ca_vec_free(&r->places);
 	ca_map_free(&r->place_at);
@@ -353,21 +350,24 @@ static void own_ranges(struct info *info, const struct ca_region *region, const 
 	}
 }
 
-/* Open the module's text, and plan the spin loops in it. */
-static struct ca_plan *plan_of(struct ca_regions *r, uint32_t module, const char *binary)
+/* The module's text, with the spin loops in it planned. */
+static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 {
+	struct ca_text *text = ca_objects_text(r->objects, module);
 	size_t n = 0;
 
-	if (r->plan[module] || ca_plan_open(&r->plan[module], binary, NULL) != CA_OK)
-		return r->plan[module];
-	if (ca_plan_pauses(r->plan[module], module, r->pause + r->pauses, MAX_PAUSES - r->pauses, &n, NULL) == CA_OK)
+	if (!text || r->read[module])
+		return text;
+	r->read[module] = true;
+	if (ca_plan_pauses(text, module, r->pause + r->pauses, MAX_PAUSES - r->pauses, &n, NULL) == CA_OK)
 		r->pauses += n;
-	return r->plan[module];
+	return text;
 }
 
 static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_region *region,
 		       const struct ca_range *range, unsigned ranges)
 {
+	struct ca_text *text = text_of(r, info->module);
 	struct ca_site site[CA_MAX_SITES];
 	enum ca_status status;
 	struct ca_err err;
@@ -375,15 +375,15 @@ static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_
 	size_t n = 0;
 
 	info->sampled = true;
-	if (!plan_of(r, info->module, region->binary)) {
+	if (!text) {
 		info->why = "its text cannot be read";
 		return;
 	}
 	if (region->kind == CA_REGION_FUNCTION)
-		status = ca_plan_function(r->plan[info->module], info->module, range, ranges, site,
+		status = ca_plan_function(text, info->module, range, ranges, site,
 					  CA_MAX_SITES, &n, &err);
 	else
-		status = ca_plan_line(r->plan[info->module], info->module, range, ranges, site,
+		status = ca_plan_line(text, info->module, range, ranges, site,
 				      CA_MAX_SITES, &n, &self, &err);
 	if (status != CA_OK || !n || self) {
 		info->why = self ? "the line does work outside of calls" :

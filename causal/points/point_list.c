@@ -1,6 +1,7 @@
 /* The list of progress points; see point_list.h. */
 #include "causal/points/point_list.h"
 #include "binary/plan/loops.h"
+#include "binary/plan/text.h"
 #include "causal/points/point_name.h"
 #include "core/path.h"
 #include "core/vec.h"
@@ -111,16 +112,16 @@ static void list_loops(struct list *list, const struct ca_index *index)
 	static struct ca_loop loop[LOOPS];
 	struct ca_index_function f;
 	struct ca_index_line line;
-	struct ca_loops *loops;
+	struct ca_text *text;
 
-	if (ca_loops_open(&loops, ca_index_binary(index), NULL) != CA_OK)
+	if (ca_text_open(&text, ca_index_binary(index), NULL) != CA_OK)
 		return;
 	for (size_t i = 0; i < ca_index_functions(index); i++) {
 		size_t n;
 
 		ca_index_function_at(index, i, &f);
 		n = f.part || ca_index_find_line(index, f.low, &line) ?
-			    0 : ca_loops_find(loops, f.low, f.high, loop, LOOPS);
+			    0 : ca_loops_find(text, f.low, f.high, loop, LOOPS);
 		for (size_t k = 0; k < n; k++) {
 			char number[20];
 
@@ -128,7 +129,7 @@ static void list_loops(struct list *list, const struct ca_index *index)
 			add(list, join("%s+0x%s", f.name, number));
 		}
 	}
-	ca_loops_close(loops);
+	ca_text_close(text);
 }
 
 static int by_path(const void *a, const void *b)

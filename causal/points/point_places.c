@@ -1,5 +1,6 @@
 /* From a progress point's name to addresses; see point_places.h. */
 #include "causal/points/point_places.h"
+#include "binary/plan/line_entries.h"
 #include "core/map.h"
 #include "core/vec.h"
 #include <stdlib.h>
@@ -254,7 +255,7 @@ static bool all_in_parts(const struct runs *runs, const struct ca_index *index)
 }
 
 static void copy_places(const struct run *run, size_t n, bool loops, const struct ca_index *index,
-			struct ca_line_entries *starts, struct ca_point_places *out)
+			struct ca_text *text, struct ca_point_places *out)
 {
 	struct ca_index_span *span = calloc(n, sizeof *span);
 	struct ca_index_function f = { .low = run[0].span.low, .high = run[n - 1].span.high };
@@ -267,14 +268,14 @@ static void copy_places(const struct run *run, size_t n, bool loops, const struc
 		span[i] = run[i].span;
 	if (run->function != SIZE_MAX)
 		ca_index_function_at(index, run->function, &f);
-	found = ca_line_entries_find(starts, f.low, f.high, span, n, loops, start, STARTS);
+	found = ca_line_entries_find(text, f.low, f.high, span, n, loops, start, STARTS);
 	for (size_t i = 0; i < found; i++)
 		add_place(out, start[i], run->function, index);
 	free(span);
 }
 
 static void runs_places(struct runs *runs, bool loops, const struct ca_index *index,
-			struct ca_line_entries *starts, struct ca_point_places *out)
+			struct ca_text *text, struct ca_point_places *out)
 {
 	bool parts;
 
@@ -287,7 +288,7 @@ static void runs_places(struct runs *runs, bool loops, const struct ca_index *in
 		for (k = i + 1; k < runs->n && same_copy(&runs->run[i], &runs->run[k]); k++)
 			;
 		if (parts || !is_part(index, runs->run[i].function))
-			copy_places(&runs->run[i], k - i, loops, index, starts, out);
+			copy_places(&runs->run[i], k - i, loops, index, text, out);
 	}
 }
 
@@ -301,7 +302,7 @@ static void add_inline(struct runs *runs, const struct ca_index *index, const st
 
 /* A line that only calls what is inlined may have no code of its own: then it is that. */
 static void line_places(const struct ca_point_name *name, const struct ca_index *index,
-			struct ca_line_entries *starts, struct ca_point_places *out)
+			struct ca_text *text, struct ca_point_places *out)
 {
 	struct runs runs = { 0 };
 	bool own;
@@ -324,12 +325,12 @@ static void line_places(const struct ca_point_name *name, const struct ca_index 
 		if (is_call(name, &in))
 			add_inline(&runs, index, &in);
 	}
-	runs_places(&runs, own, index, starts, out);
+	runs_places(&runs, own, index, text, out);
 	free(runs.run);
 }
 
 static void function_places(const struct ca_point_name *name, const struct ca_index *index,
-			    struct ca_line_entries *starts, struct ca_point_places *out)
+			    struct ca_text *text, struct ca_point_places *out)
 {
 	bool exact = any_exact(name, index);
 	struct runs runs = { 0 };
@@ -348,7 +349,7 @@ static void function_places(const struct ca_point_name *name, const struct ca_in
 		if (is_function(name, exact, in.name, ""))
 			add_inline(&runs, index, &in);
 	}
-	runs_places(&runs, false, index, starts, out);
+	runs_places(&runs, false, index, text, out);
 	free(runs.run);
 }
 
@@ -381,15 +382,15 @@ static int by_address(const void *a, const void *b)
 }
 
 size_t ca_point_places_find(const struct ca_point_name *name, const struct ca_index *index,
-			    struct ca_line_entries *starts, struct ca_point_places *out)
+			    struct ca_text *text, struct ca_point_places *out)
 {
 	size_t n = 0;
 
 	memset(out, 0, sizeof *out);
 	if (name->kind == CA_POINT_NAME_LINE)
-		line_places(name, index, starts, out);
+		line_places(name, index, text, out);
 	else if (name->kind == CA_POINT_NAME_FUNCTION)
-		function_places(name, index, starts, out);
+		function_places(name, index, text, out);
 	else if (name->kind == CA_POINT_NAME_ADDRESS)
 		address_place(name, index, out);
 	else

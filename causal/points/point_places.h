@@ -2,8 +2,9 @@
  * the indexing thread. */
 #ifndef CA_CAUSAL_POINTS_POINT_PLACES_H
 #define CA_CAUSAL_POINTS_POINT_PLACES_H
-#include "binary/plan/line_entries.h"
 #include "causal/points/point_name.h"
+
+struct ca_text; /* binary/plan/text.h */
 
 /* Where visits are counted. */
 struct ca_point_place {
@@ -21,6 +22,6 @@ struct ca_point_places {
 bool ca_point_places_any(const struct ca_point_name *name, const struct ca_index *index);
 /* All places, sorted and without doubles; returns how many. */
 size_t ca_point_places_find(const struct ca_point_name *name, const struct ca_index *index,
-			    struct ca_line_entries *starts, struct ca_point_places *out);
+			    struct ca_text *text, struct ca_point_places *out);
 
 #endif

@@ -100,9 +100,10 @@ static void plan(struct ca_point_search *s)
 	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
 		const struct ca_index *index = ca_objects_index(s->objects, m);
 
-		if (index && (s->session->module[m].main || ca_objects_in_scope(s->objects, m)))
-			s->sites += ca_requested_sites(trial, index, m, s->site + s->sites,
-						       CA_MAX_SITES - s->sites);
+		if (index && (s->session->module[m].main || ca_objects_in_scope(s->objects, m)) &&
+		    ca_requested_is_named(trial, index, m))
+			s->sites += ca_requested_sites(trial, index, ca_objects_text(s->objects, m), m,
+						       s->site + s->sites, CA_MAX_SITES - s->sites);
 	}
 	ca_requested_free(trial);
 }

@@ -40,9 +40,6 @@ struct find {
 	struct function function[FUNCTIONS];
 	size_t functions;
 	struct ca_map known; /* place: 0: nothing is there, else a number in function[], plus 1 */
-	struct ca_loops *loops;
-	struct ca_line_entries *starts;
-	uint32_t opened; /* the module for which these two are */
 	struct ca_point_stacks_found *out;
 	size_t n;
 };
@@ -146,17 +143,15 @@ static bool name_function(const struct find *f, const struct function *function,
 }
 
 /* Is what the name counts the loop's rounds: all of its places are in the loop? */
-static bool is_of_loop(struct find *f, const struct ca_index *index, const struct ca_loop *loop,
+static bool is_of_loop(const struct ca_index *index, struct ca_text *code, const struct ca_loop *loop,
 		       const struct ca_point_name *name)
 {
 	struct ca_point_places places = { 0 };
 	bool in = true;
 
-	if (!f->starts)
-		return false;
-	ca_point_places_find(name, index, f->starts, &places);
+	ca_point_places_find(name, index, code, &places);
 	for (size_t i = 0; i < places.n; i++)
-		in &= ca_loop_holds(loop, places.place[i].address);
+		in &= ca_loops_cover(loop, places.place[i].address);
 	in &= places.n > 0;
 	free(places.place);
 	return in;
@@ -168,6 +163,7 @@ static bool name_loop(struct find *f, const struct function *function, const str
 		      struct ca_point_name *name)
 {
 	const struct ca_index *index = index_of(f, function->module);
+	struct ca_text *code = ca_objects_text(f->objects, function->module);
 	struct ca_index_inline call;
 	struct ca_index_line line;
 	char text[NAME] = "";
@@ -177,7 +173,7 @@ static bool name_loop(struct find *f, const struct function *function, const str
 	else if (ca_index_find_line(index, loop->head, &line) && line.line && *line.file)
 		snprintf(text, sizeof text, "%s:%u", ca_path_base(line.file), line.line);
 	if (*text && make_name(f, function->module, text, name)) {
-		if (is_of_loop(f, index, loop, name))
+		if (is_of_loop(index, code, loop, name))
 			return ca_point_name_is_plain(text);
 		ca_point_name_fini(name);
 	}
@@ -231,7 +227,7 @@ static void fill(struct find *f, long function, const struct ca_loop *loop,
 			long here = function_of(f, frame[i]);
 
 			in = here == function &&
-			     (!loop || ca_loop_holds(loop, CA_PLACE_OFFSET(frame[i])));
+			     (!loop || ca_loops_cover(loop, CA_PLACE_OFFSET(frame[i])));
 			around += here >= 0 && !in;
 		}
 		if (in) {
@@ -249,31 +245,13 @@ static bool is_much(const struct find *f, size_t samples)
 	return samples >= 2 && LEAST_SHARE * samples >= f->used;
 }
 
-static void close_module(struct find *f)
-{
-	ca_loops_close(f->loops);
-	ca_line_entries_close(f->starts);
-	f->loops = NULL;
-	f->starts = NULL;
-}
-
-static void open_module(struct find *f, uint32_t module)
-{
-	const char *path = f->session->module[module].path;
-
-	close_module(f);
-	f->opened = module;
-	ca_loops_open(&f->loops, path, NULL);
-	ca_line_entries_open(&f->starts, path, NULL);
-}
-
 /* A few instructions and nothing else, and yet much time is spent there: passed millions of times a
  * second. Even to count that for a moment would slow the program. */
 static bool is_hot(const struct ca_loop *loop, const struct ca_loop *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (&all[i] != loop && all[i].head != loop->head &&
-		    ca_loop_holds(loop, all[i].head))
+		    ca_loops_cover(loop, all[i].head))
 			return false;
 	return !loop->calls && loop->insns < TIGHT;
 }
@@ -281,6 +259,7 @@ static bool is_hot(const struct ca_loop *loop, const struct ca_loop *all, size_t
 static void look_into(struct find *f, long number)
 {
 	const struct function *function = &f->function[number];
+	struct ca_text *code = ca_objects_text(f->objects, function->module);
 	static struct ca_loop loop[LOOPS];
 	struct ca_point_stacks_found found;
 	size_t n;
@@ -290,9 +269,7 @@ static void look_into(struct find *f, long number)
 	fill(f, number, NULL, &found);
 	if (!name_function(f, function, &found.name) || !add(f, &found))
 		ca_point_name_fini(&found.name);
-	if (f->opened != function->module)
-		open_module(f, function->module);
-	n = f->loops ? ca_loops_find(f->loops, function->low, function->high, loop, LOOPS) : 0;
+	n = code ? ca_loops_find(code, function->low, function->high, loop, LOOPS) : 0;
 	for (size_t i = 0; i < n; i++) {
 		memset(&found, 0, sizeof found);
 		fill(f, number, &loop[i], &found);
@@ -349,7 +326,6 @@ size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct 
 		}
 	n = f->n;
 	qsort(out, n, sizeof *out, by_samples);
-	close_module(f);
 	ca_map_free(&f->known);
 	free(f);
 	return n;

@@ -1,8 +1,8 @@
 /* Progress points named on the command line (--progress): what each name stands for in a binary's
  * index, and the sites that count its visits. What may be written: doc/PROGRESS.md.
  *
- * Driver's process. ca_requested_index is called by the indexing thread, everything else by the
- * conductor's. */
+ * Driver's process. ca_requested_is_named and ca_requested_index are called by the indexing thread,
+ * too, everything else by the conductor's. */
 #ifndef CA_CAUSAL_POINTS_REQUESTED_H
 #define CA_CAUSAL_POINTS_REQUESTED_H
 #include "binary/index/index.h"
@@ -14,6 +14,7 @@ struct ca_session;
 struct ca_site;
 struct ca_point_name;
 struct ca_requested;
+struct ca_text;
 
 /* What the setting's text asks for. */
 enum ca_requested_mode {
@@ -41,8 +42,12 @@ enum ca_status ca_requested_check(const struct ca_requested *progress, const str
 void ca_requested_join(struct ca_requested *progress, struct ca_session *session, bool others);
 /* May names mean functions or lines of this binary, so that its debug information is needed? */
 bool ca_requested_wants(struct ca_requested *progress, const char *path, bool main);
-/* Publish the sites of a module that has been indexed, before its state says so. */
-void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, uint32_t module);
+/* Does a name mean something in this module? Else its text is not needed. */
+bool ca_requested_is_named(struct ca_requested *progress, const struct ca_index *index, uint32_t module);
+/* Publish the sites of a module that has been indexed, before its state says so. text (NULL: it
+ * cannot be read) is borrowed until this returns. */
+void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
+		       uint32_t module);
 /* More names, as in ca_requested_new; before ca_requested_join. */
 enum ca_status ca_requested_add(struct ca_requested *progress, const char *names, struct ca_err *err);
 /* One more, while the program runs: its sites in the modules that are indexed by now are to be
@@ -57,8 +62,8 @@ struct ca_requested *ca_requested_try(const struct ca_point_name *const *name, s
 				      const struct ca_scope *scope, struct ca_session *session,
 				      uint32_t first_row);
 /* Their sites in a module, for a selection: never an int3, and gone with the selection. */
-size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, uint32_t module,
-			 struct ca_site *out, size_t max);
+size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
+			 uint32_t module, struct ca_site *out, size_t max);
 
 /* After the run: tell of each name that was not found, or could not be counted. */
 void ca_requested_report(const struct ca_requested *progress,

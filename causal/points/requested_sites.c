@@ -3,6 +3,7 @@
  * Sites are planned here and put in place by the runtime. One site may count for several points:
  * two names for one place, or a place so near to another that both are displaced by one jump. */
 #include "causal/points/requested_parts.h"
+#include "binary/plan/line_entries.h"
 #include "binary/plan/plan.h"
 #include "causal/points/point_places.h"
 #include "core/point.h"
@@ -25,8 +26,7 @@ struct work {
 	struct ca_requested *progress;
 	const struct ca_index *index;
 	uint32_t module;
-	struct ca_plan *plan;
-	struct ca_line_entries *starts;
+	struct ca_text *text;
 	struct visit *visit;
 	size_t visits;
 	struct ca_site site[CA_MAX_REQUESTED];
@@ -72,7 +72,7 @@ static void collect(struct work *w, struct ca_requested_point *p, unsigned which
 	struct ca_point_places places;
 	int64_t row;
 
-	if (!ca_point_places_find(name, w->index, w->starts, &places)) {
+	if (!ca_point_places_find(name, w->index, w->text, &places)) {
 		free(places.place);
 		return;
 	}
@@ -180,7 +180,7 @@ static void place_returns(struct work *w, const struct visit *v)
 		done(v, "it is inlined there: name a line that ends it");
 		return;
 	}
-	if (ca_plan_function(w->plan, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan, CA_MAX_SITES, &n,
+	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan, CA_MAX_SITES, &n,
 			     NULL) != CA_OK) {
 		done(v, "not all of its returns can be patched: name a line that ends it");
 		return;
@@ -222,7 +222,7 @@ static bool push_count(struct work *w, uint64_t address, uint32_t row, const cha
 	if (w->sites == CA_MAX_REQUESTED)
 		return false;
 	*why = "its code cannot be patched";
-	if (ca_plan_count(w->plan, w->module, address, row, site, NULL) != CA_OK)
+	if (ca_plan_count(w->text, w->module, address, row, site, NULL) != CA_OK)
 		return false;
 	site->hook[0].kind = hook_kind(w, row);
 	*why = "other points are too near";
@@ -242,15 +242,15 @@ static uint64_t behind_entry(struct work *w, const struct visit *v)
 	uint64_t at = 0;
 	size_t n = 0;
 
-	if (ca_plan_function(w->plan, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan, CA_MAX_SITES, &n,
+	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan, CA_MAX_SITES, &n,
 			     NULL) != CA_OK)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (plan[i].kind == CA_SITE_ENTER && plan[i].address >= v->place.low &&
 		    plan[i].address <= v->place.low + 4)
 			at = plan[i].address + plan[i].length;
-	if (!at || !ca_line_entries_straight(w->starts, v->place.low, v->place.high, v->place.address, at) ||
-	    ca_plan_count(w->plan, w->module, at, v->row, &count, NULL) != CA_OK || count.length < JUMP_LENGTH)
+	if (!at || !ca_line_entries_straight(w->text, v->place.low, v->place.high, v->place.address, at) ||
+	    ca_plan_count(w->text, w->module, at, v->row, &count, NULL) != CA_OK || count.length < JUMP_LENGTH)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (plan[i].address < at + count.length && at < plan[i].address + plan[i].length)
@@ -307,9 +307,11 @@ static void publish(const struct work *w)
 	atomic_store_explicit(&s->requested_used, used, memory_order_release);
 }
 
-static bool is_named(const struct ca_requested *progress, const struct ca_index *index,
-		     const struct ca_module *m, bool in_scope)
+static bool is_named(const struct ca_requested *progress, const struct ca_index *index, uint32_t module)
 {
+	const struct ca_module *m = &progress->session->module[module];
+	bool in_scope = ca_scope_has_binary(progress->scope, m->path, m->main);
+
 	for (size_t i = 0; i < progress->n; i++)
 		for (unsigned k = 0; k < ca_requested_parts_names(&progress->point[i]); k++)
 			if (ca_point_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope) &&
@@ -318,53 +320,62 @@ static bool is_named(const struct ca_requested *progress, const struct ca_index 
 	return false;
 }
 
+bool ca_requested_is_named(struct ca_requested *progress, const struct ca_index *index, uint32_t module)
+{
+	bool named;
+
+	pthread_mutex_lock(&progress->lock);
+	named = is_named(progress, index, module);
+	pthread_mutex_unlock(&progress->lock);
+	return named;
+}
+
 /* All sites of a module; NULL: none. To be freed. */
-static struct work *plan_module(struct ca_requested *progress, const struct ca_index *index, uint32_t module)
+static struct work *plan_module(struct ca_requested *progress, const struct ca_index *index,
+				struct ca_text *text, uint32_t module)
 {
 	const struct ca_module *m = &progress->session->module[module];
 	bool in_scope = ca_scope_has_binary(progress->scope, m->path, m->main);
-	struct work *w;
+	struct work *w = text ? calloc(1, sizeof *w) : NULL;
 
-	if (!is_named(progress, index, m, in_scope) || !(w = calloc(1, sizeof *w)))
+	if (!w)
 		return NULL;
 	w->progress = progress;
 	w->index = index;
 	w->module = module;
-	if (ca_plan_open(&w->plan, m->path, NULL) == CA_OK && ca_line_entries_open(&w->starts, m->path, NULL) == CA_OK) {
-		for (size_t i = 0; i < progress->n; i++)
-			for (unsigned k = 0; k < ca_requested_parts_names(&progress->point[i]); k++)
-				if (ca_point_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope))
-					collect(w, &progress->point[i], k);
-		if (progress->first_row < 0)
-			add_macros(w);
-		place_all(w);
-	}
-	ca_line_entries_close(w->starts);
-	ca_plan_close(w->plan);
+	w->text = text;
+	for (size_t i = 0; i < progress->n; i++)
+		for (unsigned k = 0; k < ca_requested_parts_names(&progress->point[i]); k++)
+			if (ca_point_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope))
+				collect(w, &progress->point[i], k);
+	if (progress->first_row < 0)
+		add_macros(w);
+	place_all(w);
 	free(w->visit);
 	return w;
 }
 
-void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, uint32_t module)
+void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
+		       uint32_t module)
 {
 	struct work *w;
 
 	pthread_mutex_lock(&progress->lock);
-	w = plan_module(progress, index, module);
+	w = plan_module(progress, index, text, module);
 	if (w)
 		publish(w);
 	pthread_mutex_unlock(&progress->lock);
 	free(w);
 }
 
-size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, uint32_t module,
-			 struct ca_site *out, size_t max)
+size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
+			 uint32_t module, struct ca_site *out, size_t max)
 {
 	struct work *w;
 	size_t n = 0;
 
 	pthread_mutex_lock(&progress->lock);
-	w = plan_module(progress, index, module);
+	w = plan_module(progress, index, text, module);
 	for (size_t i = 0; w && i < w->sites && n < max; i++) {
 		out[n] = w->site[i];
 		out[n].kind = CA_SITE_TRIAL;

@@ -1,6 +1,7 @@
 /* What one visit costs, in ns over the same loop unpatched: medians of 15 turns. Not a test:
  * its numbers are this machine's. The hooks are those of the tests, which do little. */
 #include "binary/plan/plan.h"
+#include "binary/plan/text.h"
 #include <causal.h>
 #include "causal/runtime/patch.h"
 #include "tests/patch/counts.h"
@@ -13,7 +14,7 @@
 enum { TURNS = 15, VISITS = 1000000, TRAP_VISITS = 20000, POINT = 5 };
 
 static uintptr_t bias;
-static struct ca_plan *plan;
+static struct ca_text *text;
 extern char bench_point_at[], bench_plain_at[], bench_short_at[], bench_short_end[];
 extern char bench_call_at[], bench_call_end[];
 
@@ -142,21 +143,21 @@ int main(void)
 
 	dl_iterate_phdr(first, NULL);
 	counts_set();
-	if (!ca_patch_init(&why) || ca_plan_open(&plan, "/proc/self/exe", &err) != CA_OK)
+	if (!ca_patch_init(&why) || ca_text_open(&text, "/proc/self/exe", &err) != CA_OK)
 		return 1;
-	if (ca_plan_count(plan, 1, (uintptr_t)bench_point_at - bias, POINT, site, &err) == CA_OK)
+	if (ca_plan_count(text, 1, (uintptr_t)bench_point_at - bias, POINT, site, &err) == CA_OK)
 		measure("count, at a point's nop", bench_point, VISITS, site, 1);
-	if (ca_plan_count(plan, 1, (uintptr_t)bench_plain_at - bias, POINT, site, &err) == CA_OK)
+	if (ca_plan_count(text, 1, (uintptr_t)bench_plain_at - bias, POINT, site, &err) == CA_OK)
 		measure("count, at an instruction", bench_plain, VISITS, site, 1);
 	body = range_of((uintptr_t)bench_body, (uintptr_t)bench_body + 1);
 	for (body.high = body.low + 4; body.high < body.low + 64; body.high++) /* its ret */
-		if (ca_plan_function(plan, 1, &body, 1, site, 8, &n, &err) == CA_OK)
+		if (ca_plan_function(text, 1, &body, 1, site, 8, &n, &err) == CA_OK)
 			break;
 	measure("function: enter and exit", call_body, VISITS, site, n);
 	line = range_of((uintptr_t)bench_call_at, (uintptr_t)bench_call_end);
-	if (ca_plan_line(plan, 1, &line, 1, site, 8, &n, &self, &err) == CA_OK)
+	if (ca_plan_line(text, 1, &line, 1, site, 8, &n, &self, &err) == CA_OK)
 		measure("call: enter and exit", bench_call, VISITS, site, n);
-	if (ca_plan_count(plan, 1, (uintptr_t)bench_short_at - bias, POINT, site, &err) == CA_OK) {
+	if (ca_plan_count(text, 1, (uintptr_t)bench_short_at - bias, POINT, site, &err) == CA_OK) {
 		measure("count, at one byte", bench_short, TRAP_VISITS, site, 1);
 	}
 	printf("%-28s %8.2f ns\n", "a dormant point", visit_ns(loop_point, 1000) / 1000 - visit_ns(loop, 1000) / 1000);

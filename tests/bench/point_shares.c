@@ -5,6 +5,7 @@
  * Not a test. */
 #include "binary/index/index.h"
 #include "binary/plan/plan.h"
+#include "binary/plan/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -14,12 +15,12 @@ struct share {
 	unsigned n, jump, brief, none;
 };
 
-static void try(struct share *s, struct ca_plan *plan, uint64_t address)
+static void try(struct share *s, struct ca_text *text, uint64_t address)
 {
 	struct ca_site site;
 
 	s->n++;
-	if (ca_plan_count(plan, 1, address, 0, &site, NULL) != CA_OK)
+	if (ca_plan_count(text, 1, address, 0, &site, NULL) != CA_OK)
 		s->none++;
 	else if (site.length >= JUMP_LENGTH)
 		s->jump++;
@@ -39,7 +40,7 @@ static int measure(const char *path)
 {
 	struct share functions = { 0 }, lines = { 0 };
 	struct ca_index *index;
-	struct ca_plan *plan;
+	struct ca_text *text;
 	struct ca_err err;
 	size_t step;
 
@@ -47,7 +48,7 @@ static int measure(const char *path)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	if (ca_plan_open(&plan, path, &err) != CA_OK) {
+	if (ca_text_open(&text, path, &err) != CA_OK) {
 		fprintf(stderr, "%s\n", err.text);
 		ca_index_close(index);
 		return 1;
@@ -58,7 +59,7 @@ static int measure(const char *path)
 
 		ca_index_function_at(index, i, &f);
 		if (!f.part)
-			try(&functions, plan, f.low);
+			try(&functions, text, f.low);
 	}
 	step = ca_index_lines(index) / MOST + 1;
 	for (size_t i = 0; i < ca_index_lines(index); i += step) {
@@ -66,12 +67,12 @@ static int measure(const char *path)
 
 		ca_index_line_at(index, i, &l);
 		if (l.is_stmt && l.line)
-			try(&lines, plan, l.low);
+			try(&lines, text, l.low);
 	}
 	print(path, "functions", &functions);
 	if (lines.n)
 		print(path, "lines", &lines);
-	ca_plan_close(plan);
+	ca_text_close(text);
 	ca_index_close(index);
 	return 0;
 }

@@ -206,7 +206,7 @@ static void check_step(uintptr_t pc, uintptr_t sp)
 		return;
 	}
 	steps_inside++;
-	depth = ca_text_depth(target->plan->text, original - bias);
+	depth = ca_text_depth(target->text, original - bias);
 	if (depth <= 0)
 		return;
 	steps_checked++;

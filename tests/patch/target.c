@@ -35,11 +35,11 @@ static void plan_one(struct target *t, const char *name, const GElf_Sym *sym)
 		fail("more functions than room");
 	snprintf(f->name, sizeof f->name, "%s", name);
 	f->range = (struct ca_range){ .module = 1, .low = sym->st_value, .high = sym->st_value + sym->st_size };
-	if (ca_plan_function(t->plan, 1, &f->range, 1, f->site, 96, &f->sites, &err) != CA_OK) {
+	if (ca_plan_function(t->text, 1, &f->range, 1, f->site, 96, &f->sites, &err) != CA_OK) {
 		printf("# %s: %s\n", name, err.text);
 		f->sites = 0;
 	}
-	if (ca_plan_line(t->plan, 1, &f->range, 1, f->call, 96, &f->calls, &self, &err) != CA_OK) {
+	if (ca_plan_line(t->text, 1, &f->range, 1, f->call, 96, &f->calls, &self, &err) != CA_OK) {
 		printf("# %s as a line: %s\n", name, err.text);
 		f->calls = 0;
 	}
@@ -90,7 +90,7 @@ struct target *target_open(const char *library)
 	if (!t->run || !t->visits || !t->in_handler || dlinfo(handle, RTLD_DI_LINKMAP, &map))
 		fail("no victims in it");
 	the_bias = map->l_addr;
-	if (ca_plan_open(&t->plan, path, &err) != CA_OK)
+	if (ca_text_open(&t->text, path, &err) != CA_OK)
 		fail(err.text);
 	read_symbols(t, path);
 	if (t->functions < 25)

@@ -1,7 +1,8 @@
 /* The victims as a file to be planned: linked into the test, or in a shared library. */
 #ifndef CA_TESTS_PATCH_TARGET_H
 #define CA_TESTS_PATCH_TARGET_H
-#include "binary/plan/plan_parts.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@ struct target_function {
 	size_t calls;
 };
 struct target {
-	struct ca_plan *plan;
+	struct ca_text *text;
 	struct target_function function[TARGET_FUNCTIONS];
 	size_t functions;
 	uint64_t (*run)(uint64_t seed);

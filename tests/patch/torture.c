@@ -2,7 +2,8 @@
  * $TORTURE (exported ones, or all that have symbols), a few hundred sites at a time, and takes
  * them out again, without end. The program's output must not change. Prints to stderr at the
  * end. Not a test by itself; see torture.sh. */
-#include "binary/plan/plan_parts.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/text.h"
 #include "causal/runtime/patch.h"
 #include "tests/patch/counts.h"
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static int find(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-static void plan_symbols(struct ca_plan *plan, Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
+static void plan_symbols(struct ca_text *text, Elf *elf, Elf_Scn *section, const GElf_Shdr *sh)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	uint64_t last = 0;
@@ -62,8 +63,8 @@ static void plan_symbols(struct ca_plan *plan, Elf *elf, Elf_Scn *section, const
 		range.high = sym.st_value + sym.st_size;
 		functions++;
 		/* some as lines: their calls */
-		if (functions % 4 == 0 ? ca_plan_line(plan, 1, &range, 1, site + sites, 400, &n, &self, &err) == CA_OK :
-					 ca_plan_function(plan, 1, &range, 1, site + sites, 400, &n, &err) == CA_OK) {
+		if (functions % 4 == 0 ? ca_plan_line(text, 1, &range, 1, site + sites, 400, &n, &self, &err) == CA_OK :
+					 ca_plan_function(text, 1, &range, 1, site + sites, 400, &n, &err) == CA_OK) {
 			sites += n;
 			planned++;
 		}
@@ -73,7 +74,7 @@ static void plan_symbols(struct ca_plan *plan, Elf *elf, Elf_Scn *section, const
 
 static void plan_all(void)
 {
-	struct ca_plan *plan;
+	struct ca_text *text;
 	Elf_Scn *section = NULL;
 	struct ca_err err;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -82,15 +83,15 @@ static void plan_all(void)
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	site = calloc(MOST, sizeof *site);
-	if (!elf || !site || ca_plan_open(&plan, path, &err) != CA_OK)
+	if (!elf || !site || ca_text_open(&text, path, &err) != CA_OK)
 		return;
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr sh;
 
 		if (gelf_getshdr(section, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM))
-			plan_symbols(plan, elf, section, &sh);
+			plan_symbols(text, elf, section, &sh);
 	}
-	ca_plan_close(plan);
+	ca_text_close(text);
 	elf_end(elf);
 	close(fd);
 }

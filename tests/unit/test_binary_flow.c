@@ -2,6 +2,7 @@
  * against what one reads off their assembly. */
 #include "binary/plan/loops.h"
 #include "binary/plan/line_entries.h"
+#include "binary/plan/text.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/asm_fixture.h"
@@ -43,8 +44,7 @@ static const char source[] = ASM_MACROS
 	"s_after: inc %ecx\n call straight\ns_tail: inc %edx\n ret\nsplit_end: end split\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
-static struct ca_loops *loops;
-static struct ca_line_entries *starts;
+static struct ca_text *code;
 
 static int set_up(void **state)
 {
@@ -53,14 +53,12 @@ static int set_up(void **state)
 	if (fixture_make(state) != 0)
 		return -1;
 	asm_make("flow", source);
-	return ca_loops_open(&loops, fixture_path("flow.so"), &err) != CA_OK ||
-	       ca_line_entries_open(&starts, fixture_path("flow.so"), &err) != CA_OK;
+	return ca_text_open(&code, fixture_path("flow.so"), &err) != CA_OK;
 }
 
 static int tear_down(void **state)
 {
-	ca_loops_close(loops);
-	ca_line_entries_close(starts);
+	ca_text_close(code);
 	return fixture_remove(state);
 }
 
@@ -105,7 +103,7 @@ static void test_loops(void **state)
 
 		while (wanted < CA_COUNT(found[i].loop) && found[i].loop[wanted].head)
 			wanted++;
-		n = ca_loops_find(loops, asm_at(function), end_of(function), loop, 4);
+		n = ca_loops_find(code, asm_at(function), end_of(function), loop, 4);
 		if (n != wanted)
 			fail_msg("%s: %zu loops", function, n);
 		for (size_t k = 0; k < n; k++) {
@@ -118,10 +116,10 @@ static void test_loops(void **state)
 			for (unsigned s = 0; s < spans; s++) {
 				assert_int_equal(loop[k].span[s].low, asm_at(found[i].loop[k].span[2 * s]));
 				assert_int_equal(loop[k].span[s].high, asm_at(found[i].loop[k].span[2 * s + 1]));
-				assert_true(ca_loop_holds(&loop[k], loop[k].span[s].low));
-				assert_true(ca_loop_holds(&loop[k], loop[k].span[s].high - 1));
-				assert_false(ca_loop_holds(&loop[k], loop[k].span[s].high));
-				assert_false(ca_loop_holds(&loop[k], loop[k].span[s].low - 1));
+				assert_true(ca_loops_cover(&loop[k], loop[k].span[s].low));
+				assert_true(ca_loops_cover(&loop[k], loop[k].span[s].high - 1));
+				assert_false(ca_loops_cover(&loop[k], loop[k].span[s].high));
+				assert_false(ca_loops_cover(&loop[k], loop[k].span[s].low - 1));
 			}
 		}
 	}
@@ -133,9 +131,9 @@ static void test_limits(void **state)
 	struct ca_loop loop[2];
 
 	(void)state;
-	assert_int_equal(ca_loops_find(loops, asm_at("nested"), end_of("nested"), loop, 1), 1);
+	assert_int_equal(ca_loops_find(code, asm_at("nested"), end_of("nested"), loop, 1), 1);
 	assert_int_equal(loop[0].head, asm_at("n_outer"));
-	assert_int_equal(ca_loops_find(loops, asm_at("many"), end_of("many"), loop, 2), 1);
+	assert_int_equal(ca_loops_find(code, asm_at("many"), end_of("many"), loop, 2), 1);
 	assert_int_equal(loop[0].insns, 22);
 	assert_int_equal(loop[0].spans, CA_LOOP_SPANS);
 	assert_int_equal(loop[0].span[0].low, asm_at("m_head"));
@@ -187,7 +185,7 @@ static void test_starts(void **state)
 			run[runs].low = asm_at(counted[i / 2].run[2 * runs]);
 			run[runs].high = asm_at(counted[i / 2].run[2 * runs + 1]);
 		}
-		n = ca_line_entries_find(starts, asm_at(function), end_of(function), run, runs, i % 2 == 0, out, 4);
+		n = ca_line_entries_find(code, asm_at(function), end_of(function), run, runs, i % 2 == 0, out, 4);
 		while (k < n && k < 3 && wanted[k] && out[k] == asm_at(wanted[k]))
 			k++;
 		if (k != n || (k < 3 && wanted[k]))
@@ -201,16 +199,16 @@ static void test_most_starts(void **state)
 	uint64_t out[2] = { 0, 7 };
 
 	(void)state;
-	assert_int_equal(ca_line_entries_find(starts, asm_at("split"), end_of("split"), run, 2, true, out, 1), 1);
+	assert_int_equal(ca_line_entries_find(code, asm_at("split"), end_of("split"), run, 2, true, out, 1), 1);
 	assert_int_equal(out[0], asm_at("s_then"));
 	assert_int_equal(out[1], 7);
 	/* what cannot be decoded */
 	run[0].low = asm_at("broken");
 	run[1].low = asm_at("broken") + 1;
-	assert_int_equal(ca_line_entries_find(starts, asm_at("broken"), end_of("broken"), run, 2, true, out, 1), 1);
+	assert_int_equal(ca_line_entries_find(code, asm_at("broken"), end_of("broken"), run, 2, true, out, 1), 1);
 	assert_int_equal(out[0], asm_at("broken"));
 	assert_int_equal(out[1], 7);
-	assert_int_equal(ca_line_entries_find(starts, asm_at("broken"), end_of("broken"), run, 2, true, out, 2), 2);
+	assert_int_equal(ca_line_entries_find(code, asm_at("broken"), end_of("broken"), run, 2, true, out, 2), 2);
 	assert_int_equal(out[1], asm_at("broken") + 1);
 }
 
@@ -234,26 +232,23 @@ static void test_straight(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++)
-		if (ca_line_entries_straight(starts, asm_at(cases[i].function), end_of(cases[i].function),
+		if (ca_line_entries_straight(code, asm_at(cases[i].function), end_of(cases[i].function),
 				       asm_at(cases[i].from), asm_at(cases[i].to)) != cases[i].straight)
 			fail_msg("%s: from %s to %s", cases[i].function, cases[i].from, cases[i].to);
-	assert_true(ca_line_entries_straight(starts, asm_at("straight"), end_of("straight"), asm_at("straight"),
+	assert_true(ca_line_entries_straight(code, asm_at("straight"), end_of("straight"), asm_at("straight"),
 				       asm_at("straight") + 1));
 }
 
 static void test_refused(void **state)
 {
-	struct ca_loops *no_loops = NULL;
-	struct ca_line_entries *no_starts = NULL;
+	struct ca_text *none = NULL;
 	struct ca_err err;
 
 	(void)state;
-	assert_int_equal(ca_loops_open(&no_loops, fixture_path("flow.s"), &err), CA_ERR_UNSUPPORTED);
-	assert_int_equal(ca_line_entries_open(&no_starts, fixture_path("missing"), &err), CA_ERR_IO);
-	assert_null(no_loops);
-	assert_null(no_starts);
-	ca_loops_close(NULL);
-	ca_line_entries_close(NULL);
+	assert_int_equal(ca_text_open(&none, fixture_path("flow.s"), &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_text_open(&none, fixture_path("missing"), &err), CA_ERR_IO);
+	assert_null(none);
+	ca_text_close(NULL);
 }
 
 int main(void)

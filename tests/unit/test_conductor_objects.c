@@ -1,6 +1,7 @@
 /* From modules and stacks to code: modules indexed and taken into scope later (causal/conductor/objects.c), what
  * of them may be selected (regions.c), and the functions and loops on stacks (scout_find.c). The
  * session's table of modules is filled here, as a runtime would. */
+#include "binary/plan/text.h"
 #include "causal/conductor/objects.h"
 #include "causal/conductor/regions.h"
 #include "causal/points/point_stacks.h"
@@ -297,6 +298,26 @@ static void test_first_instruction(void **state)
 	drop(&samples, out, n);
 }
 
+/* One open text for a module, whoever asks. */
+static void test_text(void **state)
+{
+	struct ca_text *text = ca_objects_text(objects, APP);
+	ca_place work = in_function(APP, "work", 0);
+	uint64_t low, high;
+
+	(void)state;
+	assert_non_null(text);
+	assert_ptr_equal(ca_objects_text(objects, APP), text);
+	assert_true(ca_text_function(text, CA_PLACE_OFFSET(work), &low, &high));
+	assert_int_equal(low, CA_PLACE_OFFSET(work) - 1);
+	assert_non_null(ca_objects_text(objects, LIBRARY));
+	assert_ptr_not_equal(ca_objects_text(objects, LIBRARY), text);
+	/* not indexed, or not a module at all */
+	assert_null(ca_objects_text(objects, MODULES));
+	assert_null(ca_objects_text(objects, MODULES + 1));
+	assert_null(ca_objects_text(objects, CA_MAX_MODULES));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_one_loop),
 		cmocka_unit_test(test_two_loops),
 		cmocka_unit_test(test_first_instruction),
+		cmocka_unit_test(test_text),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -104,9 +104,22 @@ enum ca_status ca_requested_take(struct ca_requested *progress, struct ca_point_
 	return CA_OK;
 }
 
-void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, uint32_t module)
+bool ca_requested_is_named(struct ca_requested *progress, const struct ca_index *index, uint32_t module)
 {
 	(void)progress, (void)index, (void)module;
+	return false;
+}
+
+void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
+		       uint32_t module)
+{
+	(void)progress, (void)index, (void)text, (void)module;
+}
+
+struct ca_text *ca_objects_text(struct ca_objects *objects, uint32_t module)
+{
+	(void)objects, (void)module;
+	return NULL;
 }
 
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)

@@ -1,6 +1,6 @@
-/* binary/plan/plan_code.c: what each kind of instruction is taken for, and its relocatable copies, byte
+/* binary/plan/insn.c and code.c: what each kind of instruction is taken for, and its relocatable copies, byte
  * by byte. test_plan_function.c holds the plans of whole binaries against capstone. */
-#include "binary/plan/plan_code.h"
+#include "binary/plan/code.h"
 #include "tests/unit/unit.h"
 #include <string.h>
 

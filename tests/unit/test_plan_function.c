@@ -2,8 +2,9 @@
  * and most functions must have a plan. Prints the shares, with the reasons against.
  *
  *   test_plan [BINARY...]    others than the usual ones */
-#include "binary/plan/plan_code.h"
-#include "binary/plan/plan_parts.h"
+#include "binary/plan/code.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/text.h"
 #include "tests/unit/unit.h"
 #include <capstone.h>
 #include <fcntl.h>
@@ -295,7 +296,7 @@ static void count_reason(struct shares *shares, const char *why)
 	}
 }
 
-static void check_function(struct ca_plan *plan, const struct ca_range *range, struct shares *shares)
+static void check_function(struct ca_text *text, const struct ca_range *range, struct shares *shares)
 {
 	static struct ca_site site[SITES];
 	struct ca_insn *insn;
@@ -303,22 +304,22 @@ static void check_function(struct ca_plan *plan, const struct ca_range *range, s
 	size_t sites, n;
 
 	shares->functions++;
-	if (ca_plan_function(plan, 1, range, 1, site, SITES, &sites, &err) != CA_OK) {
+	if (ca_plan_function(text, 1, range, 1, site, SITES, &sites, &err) != CA_OK) {
 		count_reason(shares, err.text);
 		return;
 	}
 	shares->planned++;
 	assert_true(sites >= 1 && sites <= SITES);
 	for (size_t i = 0; i < sites; i++) {
-		check_site(plan->text, &site[i]);
+		check_site(text, &site[i]);
 		shares->brief += site[i].length < CA_JUMP_LENGTH;
 	}
 	shares->sites += (unsigned)sites;
 	check_disjoint(site, sites);
-	insn = ca_text_decode_all(plan->text, range->low, range->high, &n);
+	insn = ca_text_decode_all(text, range->low, range->high, &n);
 	assert_non_null(insn);
 	check_targets(insn, n, site, sites);
-	check_exits(plan->text, insn, n, range, site, sites, shares);
+	check_exits(text, insn, n, range, site, sites, shares);
 	free(insn);
 }
 
@@ -352,7 +353,7 @@ static void check_calls(const struct ca_insn *insn, size_t n, const struct ca_ra
 	CHECK(calls == enters, range->low);
 }
 
-static void check_line(struct ca_plan *plan, const struct ca_insn *insn, size_t n, const struct ca_range *range,
+static void check_line(struct ca_text *text, const struct ca_insn *insn, size_t n, const struct ca_range *range,
 		       struct shares *shares)
 {
 	static struct ca_site site[SITES];
@@ -361,13 +362,13 @@ static void check_line(struct ca_plan *plan, const struct ca_insn *insn, size_t 
 	bool self;
 
 	shares->functions++;
-	if (ca_plan_line(plan, 1, range, 1, site, SITES, &sites, &self, &err) != CA_OK) {
+	if (ca_plan_line(text, 1, range, 1, site, SITES, &sites, &self, &err) != CA_OK) {
 		count_reason(shares, err.text);
 		return;
 	}
 	shares->planned++;
 	for (size_t i = 0; i < sites; i++) {
-		check_site(plan->text, &site[i]);
+		check_site(text, &site[i]);
 		shares->brief += site[i].length < CA_JUMP_LENGTH;
 	}
 	shares->sites += (unsigned)sites;
@@ -377,26 +378,26 @@ static void check_line(struct ca_plan *plan, const struct ca_insn *insn, size_t 
 }
 
 /* Each call as a line of its own, pairs of neighbours, and the whole function as one line. */
-static void check_lines(struct ca_plan *plan, const struct ca_range *range, struct shares *shares)
+static void check_lines(struct ca_text *text, const struct ca_range *range, struct shares *shares)
 {
 	struct ca_insn *insn;
 	uint64_t before = 0;
 	size_t n;
 
-	insn = ca_text_decode_all(plan->text, range->low, range->high, &n);
+	insn = ca_text_decode_all(text, range->low, range->high, &n);
 	for (size_t i = 0; insn && i < n; i++) {
 		struct ca_range line = { .low = insn[i].address, .high = insn[i].address + insn[i].size };
 
 		if (insn[i].kind != CA_INSN_CALL && insn[i].kind != CA_INSN_CALL_INDIRECT)
 			continue;
-		check_line(plan, insn, n, &line, shares);
+		check_line(text, insn, n, &line, shares);
 		line.low = before;
 		if (before)
-			check_line(plan, insn, n, &line, shares);
+			check_line(text, insn, n, &line, shares);
 		before = insn[i].address;
 	}
 	if (insn)
-		check_line(plan, insn, n, range, shares);
+		check_line(text, insn, n, range, shares);
 	free(insn);
 }
 
@@ -480,7 +481,7 @@ static void check_binary(const char *path, bool strict)
 {
 	struct shares functions = { 0 }, lines = { 0 };
 	struct ca_range *list = NULL;
-	struct ca_plan *plan;
+	struct ca_text *text;
 	struct ca_err err;
 	size_t n;
 
@@ -488,14 +489,14 @@ static void check_binary(const char *path, bool strict)
 		print_message("SKIP %s: not here\n", path);
 		return;
 	}
-	assert_int_equal(ca_plan_open(&plan, path, &err), CA_OK);
-	n = functions_of(plan->text, path, &list);
+	assert_int_equal(ca_text_open(&text, path, &err), CA_OK);
+	n = functions_of(text, path, &list);
 	printf("%s: %zu functions\n", path, n);
 	/* the largest binaries by samples */
 	for (size_t i = 0; i < n; i += n / MOST_FUNCTIONS + 1) {
-		check_function(plan, &list[i], &functions);
+		check_function(text, &list[i], &functions);
 		if (i % 4 == 0)
-			check_lines(plan, &list[i], &lines);
+			check_lines(text, &list[i], &lines);
 	}
 	print_shares("functions", &functions);
 	print_shares("lines", &lines);
@@ -504,7 +505,7 @@ static void check_binary(const char *path, bool strict)
 		assert_true(lines.planned * 2 > lines.functions);
 	}
 	free(list);
-	ca_plan_close(plan);
+	ca_text_close(text);
 }
 
 static char **paths;
@@ -527,13 +528,13 @@ static void test_binaries(void **state)
 /* What must be refused. */
 static void test_refused(void **state)
 {
-	struct ca_plan *plan = NULL;
+	struct ca_text *text = NULL;
 	struct ca_err err;
 
 	(void)state;
-	assert_int_not_equal(ca_plan_open(&plan, "/etc/passwd", &err), CA_OK);
-	assert_int_not_equal(ca_plan_open(&plan, "/proc/self/missing", &err), CA_OK);
-	assert_null(plan);
+	assert_int_not_equal(ca_text_open(&text, "/etc/passwd", &err), CA_OK);
+	assert_int_not_equal(ca_text_open(&text, "/proc/self/missing", &err), CA_OK);
+	assert_null(text);
 }
 
 /* A file that ends with its code, without sections: as from a packer, or a dump. And one whose

@@ -1,6 +1,7 @@
 /* binary/plan*.c: the sites of small functions, one by one, and why there are none. test_plan_function.c
  * checks that whatever is planned for whole binaries is right. */
 #include "binary/plan/plan.h"
+#include "binary/plan/text.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/asm_fixture.h"
@@ -32,7 +33,7 @@ static const char source[] = ASM_MACROS
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 enum { SITES = 16 };
-static struct ca_plan *plan;
+static struct ca_text *text;
 static struct ca_site site[SITES];
 static struct ca_err err;
 
@@ -44,12 +45,12 @@ static int set_up(void **state)
 	if (fixture_run("%s -nostdlib -shared -Wl,-Bsymbolic -o plan.so plan.s", fixture_cc()) != 0)
 		return -1;
 	asm_read_labels("plan.so");
-	return ca_plan_open(&plan, fixture_path("plan.so"), &err) != CA_OK;
+	return ca_text_open(&text, fixture_path("plan.so"), &err) != CA_OK;
 }
 
 static int tear_down(void **state)
 {
-	ca_plan_close(plan);
+	ca_text_close(text);
 	return fixture_remove(state);
 }
 
@@ -108,7 +109,7 @@ static void test_functions(void **state)
 		size_t n = 0;
 
 		err.text[0] = '\0';
-		status = ca_plan_function(plan, 5, &range, 1, site, SITES, &n, &err);
+		status = ca_plan_function(text, 5, &range, 1, site, SITES, &n, &err);
 		if ((status == CA_OK) != !functions[i].why)
 			fail_msg("%s: %s", functions[i].name, err.text);
 		if (functions[i].why) {
@@ -132,13 +133,13 @@ static void test_few_sites(void **state)
 	size_t n = 0, all;
 
 	(void)state;
-	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, SITES, &all, &err), CA_OK);
-	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, all, &n, &err), CA_OK);
-	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, all - 1, &n, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_function(text, 5, &tail, 1, site, SITES, &all, &err), CA_OK);
+	assert_int_equal(ca_plan_function(text, 5, &tail, 1, site, all, &n, &err), CA_OK);
+	assert_int_equal(ca_plan_function(text, 5, &tail, 1, site, all - 1, &n, &err), CA_ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "too many exits"));
-	assert_int_equal(ca_plan_function(plan, 5, &tail, 1, site, 0, &n, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_function(text, 5, &tail, 1, site, 0, &n, &err), CA_ERR_UNSUPPORTED);
 	/* an alias's range is the same code */
-	assert_int_equal(ca_plan_function(plan, 5, twice, 2, site, SITES, &n, &err), CA_OK);
+	assert_int_equal(ca_plan_function(text, 5, twice, 2, site, SITES, &n, &err), CA_OK);
 	assert_int_equal(n, all);
 }
 
@@ -148,7 +149,7 @@ static void test_count(void **state)
 	static const uint8_t nop[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xe9 };
 
 	(void)state;
-	assert_int_equal(ca_plan_count(plan, 5, asm_at("pointed"), 9, site, &err), CA_OK);
+	assert_int_equal(ca_plan_count(text, 5, asm_at("pointed"), 9, site, &err), CA_OK);
 	assert_int_equal(site->kind, CA_SITE_COUNT);
 	assert_int_equal(site->address, asm_at("pointed"));
 	assert_int_equal(site->point, 9);
@@ -160,16 +161,16 @@ static void test_count(void **state)
 	assert_int_equal(site->hook[0].kind, CA_SITE_COUNT);
 	assert_int_equal(site->hook[0].at, 0);
 	/* other code: enough of it for a jump */
-	assert_int_equal(ca_plan_count(plan, 5, asm_at("leaf"), 3, site, &err), CA_OK);
+	assert_int_equal(ca_plan_count(text, 5, asm_at("leaf"), 3, site, &err), CA_OK);
 	assert_int_equal(site->length, 6);
 	/* a short one, before what is jumped to */
-	assert_int_equal(ca_plan_count(plan, 5, asm_at("l_more"), 3, site, &err), CA_OK);
+	assert_int_equal(ca_plan_count(text, 5, asm_at("l_more"), 3, site, &err), CA_OK);
 	assert_int_equal(site->length, 1);
 	/* no instruction begins there; nothing comes behind it; data */
-	assert_int_equal(ca_plan_count(plan, 5, asm_at("pointed") + 1, 9, site, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_count(text, 5, asm_at("pointed") + 1, 9, site, &err), CA_ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "cannot be patched"));
-	assert_int_equal(ca_plan_count(plan, 5, asm_at("traps"), 9, site, &err), CA_ERR_UNSUPPORTED);
-	assert_int_equal(ca_plan_count(plan, 5, 1, 9, site, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_count(text, 5, asm_at("traps"), 9, site, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_count(text, 5, 1, 9, site, &err), CA_ERR_UNSUPPORTED);
 }
 
 static void test_pauses(void **state)
@@ -177,7 +178,7 @@ static void test_pauses(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(ca_plan_pauses(plan, 6, site, SITES, &n, &err), CA_OK);
+	assert_int_equal(ca_plan_pauses(text, 6, site, SITES, &n, &err), CA_OK);
 	assert_int_equal(n, 2);
 	assert_int_equal(site[0].address, asm_at("s_one"));
 	assert_int_equal(site[1].address, asm_at("s_two"));
@@ -187,7 +188,7 @@ static void test_pauses(void **state)
 		assert_int_equal(site[i].hook[0].kind, CA_SITE_MEET);
 		assert_int_equal(site[i].module, 6);
 	}
-	assert_int_equal(ca_plan_pauses(plan, 6, site, 1, &n, &err), CA_OK);
+	assert_int_equal(ca_plan_pauses(text, 6, site, 1, &n, &err), CA_OK);
 	assert_int_equal(n, 1);
 }
 
@@ -211,7 +212,7 @@ static void test_lines(void **state)
 		size_t n;
 		bool self;
 
-		assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		assert_int_equal(ca_plan_line(text, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
 		if (n != cases[i].sites || self != cases[i].self)
 			fail_msg("%s to %s: %zu sites, %d", cases[i].from, cases[i].to, n, self);
 		if (n) {
@@ -233,15 +234,15 @@ static void test_own_work(void **state)
 	bool self;
 
 	(void)state;
-	assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, 1, &n, &self, &err), CA_ERR_UNSUPPORTED);
+	assert_int_equal(ca_plan_line(text, 5, &range, 1, site, 1, &n, &self, &err), CA_ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.text, "cannot be patched"));
 	for (unsigned own = 19; own <= 41; own++) {
 		range.high = asm_at("l_back") + 5 + 2 * (own - 1);
 		range.low = asm_at("l_back");
-		assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		assert_int_equal(ca_plan_line(text, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
 		assert_int_equal(self, own > 20);
 		range.low = asm_at("l_call");
-		assert_int_equal(ca_plan_line(plan, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		assert_int_equal(ca_plan_line(text, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
 		assert_int_equal(self, own > 40);
 	}
 }

@@ -1,4 +1,5 @@
 /* Names of progress points: what is understood, and which binaries and files they mean. */
+#include "binary/plan/text.h"
 #include "causal/points/requested.h"
 #include "causal/points/point_list.h"
 #include "causal/points/point_places.h"
@@ -170,19 +171,19 @@ static size_t count_places(const char *text, const struct ca_index *index, size_
 {
 	struct ca_point_places places;
 	struct ca_point_name name;
-	struct ca_line_entries *starts;
+	struct ca_text *code;
 	size_t n;
 
 	assert_int_equal(ca_point_name_parse(&name, text, NULL), CA_OK);
-	assert_int_equal(ca_line_entries_open(&starts, fixture_path("cold"), NULL), CA_OK);
-	n = ca_point_places_find(&name, index, starts, &places);
+	assert_int_equal(ca_text_open(&code, fixture_path("cold"), NULL), CA_OK);
+	n = ca_point_places_find(&name, index, code, &places);
 	if (ca_point_places_any(&name, index) != (n > 0))
 		fail_msg("%s has %zu places", text, n);
 	*cold = 0;
 	for (size_t i = 0; i < n; i++)
 		*cold += in_part(index, places.place[i].address);
 	free(places.place);
-	ca_line_entries_close(starts);
+	ca_text_close(code);
 	ca_point_name_fini(&name);
 	return n;
 }
@@ -329,6 +330,7 @@ static void counted_behind_the_entry(void **state)
 	struct ca_requested *progress;
 	struct ca_scope *scope;
 	struct ca_index *index;
+	struct ca_text *text;
 
 	(void)state;
 #define BEGIN(name) ".globl " name "\n.type " name ",@function\n" name ": .cfi_startproc\n"
@@ -348,7 +350,11 @@ static void counted_behind_the_entry(void **state)
 	ca_requested_join(progress, s, false);
 	index = fixture_open("entry", CA_INDEX_FULL);
 	assert_non_null(index);
-	ca_requested_index(progress, index, 1);
+	assert_int_equal(ca_text_open(&text, fixture_path("entry"), NULL), CA_OK);
+	assert_true(ca_requested_is_named(progress, index, 1));
+	ca_requested_index(progress, index, NULL, 1);
+	assert_int_equal(atomic_load(&s->requested_used), 0);
+	ca_requested_index(progress, index, text, 1);
 	assert_int_equal(atomic_load(&s->requested_used), CA_COUNT(cases));
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		unsigned n = 0;
@@ -363,6 +369,7 @@ static void counted_behind_the_entry(void **state)
 		}
 		assert_int_equal(n, 1);
 	}
+	ca_text_close(text);
 	ca_index_close(index);
 	ca_requested_free(progress);
 	ca_scope_free(scope);

@@ -1,5 +1,6 @@
-/* An ELF file as planning reads it: text, symbols, pointers, stack depths; see plan_code.h. */
-#include "binary/plan/plan_code.h"
+/* The text of a module; see text.h. */
+#include "binary/plan/text.h"
+#include "core/vec.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
@@ -23,10 +24,6 @@ struct part {
 struct pointer {
 	uint64_t at, value;
 };
-struct list { /* grows; n items of `size` bytes */
-	void *item;
-	size_t n, room;
-};
 struct ca_text {
 	int fd;
 	Elf *elf;
@@ -34,24 +31,11 @@ struct ca_text {
 	struct ca_disassembler *disassembler;
 	struct part part[PARTS];
 	unsigned parts;
-	struct list functions; /* struct function, sorted by low */
-	struct list pointers;  /* struct pointer, sorted by at: relocated ones */
-	struct list links;     /* struct part: linkage tables */
+	struct ca_vec functions; /* struct function, sorted by low */
+	struct ca_vec pointers;  /* struct pointer, sorted by at: relocated ones */
+	struct ca_vec links;     /* struct part: linkage tables */
 	uint64_t rseq_low, rseq_high;
 };
-
-static void *grow(struct list *list, size_t size)
-{
-	if (list->n == list->room) {
-		void *more = realloc(list->item, (2 * list->room + 64) * size);
-
-		if (!more)
-			return NULL;
-		list->item = more;
-		list->room = 2 * list->room + 64;
-	}
-	return (char *)list->item + list->n++ * size;
-}
 
 /* ---- the file ------------------------------------------------------------------------- */
 static void read_parts(struct ca_text *t, const uint8_t *image, size_t size)
@@ -82,10 +66,10 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void sort(struct list *list, size_t size)
+static void sort(struct ca_vec *list)
 {
 	if (list->n)
-		qsort(list->item, list->n, size, by_address);
+		qsort(list->at, list->n, list->size, by_address);
 }
 
 static void read_symbols(struct ca_text *t, Elf_Scn *section, const GElf_Shdr *sh)
@@ -101,7 +85,7 @@ static void read_symbols(struct ca_text *t, Elf_Scn *section, const GElf_Shdr *s
 		    (GELF_ST_TYPE(sym.st_info) != STT_FUNC && GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC))
 			continue;
 		name = elf_strptr(t->elf, sh->sh_link, sym.st_name);
-		f = grow(&t->functions, sizeof *f);
+		f = ca_vec_push(&t->functions);
 		if (!f)
 			return;
 		*f = (struct function){ sym.st_value, sym.st_value + sym.st_size,
@@ -119,7 +103,7 @@ static void read_relocations(struct ca_text *t, Elf_Scn *section, const GElf_Shd
 
 		if (!gelf_getrela(data, (int)i, &rela) || GELF_R_TYPE(rela.r_info) != R_X86_64_RELATIVE)
 			continue;
-		p = grow(&t->pointers, sizeof *p);
+		p = ca_vec_push(&t->pointers);
 		if (!p)
 			return;
 		*p = (struct pointer){ rela.r_offset, (uint64_t)rela.r_addend };
@@ -146,7 +130,7 @@ static void read_sections(struct ca_text *t)
 		if (sh.sh_type == SHT_RELA && (sh.sh_flags & SHF_ALLOC))
 			read_relocations(t, section, &sh);
 		if (!strncmp(name, ".plt", 4)) {
-			struct part *p = grow(&t->links, sizeof *p);
+			struct part *p = ca_vec_push(&t->links);
 
 			if (p)
 				*p = (struct part){ .low = sh.sh_addr, .high = sh.sh_addr + sh.sh_size };
@@ -156,8 +140,8 @@ static void read_sections(struct ca_text *t)
 			t->rseq_high = sh.sh_addr + sh.sh_size;
 		}
 	}
-	sort(&t->functions, sizeof(struct function));
-	sort(&t->pointers, sizeof(struct pointer));
+	sort(&t->functions);
+	sort(&t->pointers);
 }
 
 enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_err *err)
@@ -169,6 +153,9 @@ enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_e
 
 	if (!t)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	t->functions.size = sizeof(struct function);
+	t->pointers.size = sizeof(struct pointer);
+	t->links.size = sizeof(struct part);
 	elf_version(EV_CURRENT);
 	t->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (t->fd < 0) {
@@ -206,9 +193,9 @@ void ca_text_close(struct ca_text *t)
 		elf_end(t->elf);
 	if (t->fd >= 0)
 		close(t->fd);
-	free(t->functions.item);
-	free(t->pointers.item);
-	free(t->links.item);
+	ca_vec_free(&t->functions);
+	ca_vec_free(&t->pointers);
+	ca_vec_free(&t->links);
 	free(t);
 }
 
@@ -227,7 +214,7 @@ bool ca_text_part(struct ca_text *t, unsigned i, uint64_t *low, uint64_t *high, 
 
 /* ---- look-ups --------------------------------------------------------------------------- */
 /* The last item that begins at or below the address; the list's length if none does. */
-static size_t last_at(const struct list *list, size_t size, uint64_t address)
+static size_t last_at(const struct ca_vec *list, uint64_t address)
 {
 	size_t a = 0, b = list->n;
 
@@ -235,7 +222,7 @@ static size_t last_at(const struct list *list, size_t size, uint64_t address)
 		size_t middle = (a + b) / 2;
 		uint64_t at;
 
-		memcpy(&at, (const char *)list->item + middle * size, sizeof at);
+		memcpy(&at, (const char *)list->at + middle * list->size, sizeof at);
 		if (at <= address)
 			a = middle + 1;
 		else
@@ -246,8 +233,8 @@ static size_t last_at(const struct list *list, size_t size, uint64_t address)
 
 static const struct function *function_at(const struct ca_text *t, uint64_t address)
 {
-	size_t i = last_at(&t->functions, sizeof(struct function), address);
-	const struct function *list = t->functions.item, *best = NULL;
+	size_t i = last_at(&t->functions, address);
+	const struct function *list = t->functions.at, *best = NULL;
 
 	/* aliases: the longest of those that begin at the same place */
 	for (size_t k = i; i < t->functions.n && k < t->functions.n && list[k].low == list[i].low; k--)
@@ -270,7 +257,7 @@ bool ca_text_function(struct ca_text *t, uint64_t address, uint64_t *low, uint64
 bool ca_text_is_entry(struct ca_text *t, uint64_t address)
 {
 	const struct function *f = function_at(t, address);
-	const struct part *link = t->links.item;
+	const struct part *link = t->links.at;
 
 	for (size_t i = 0; i < t->links.n; i++)
 		if (address >= link[i].low && address < link[i].high)
@@ -304,8 +291,8 @@ bool ca_text_read(struct ca_text *t, uint64_t address, void *to, size_t n)
 
 bool ca_text_pointer(struct ca_text *t, uint64_t address, uint64_t *value)
 {
-	size_t i = last_at(&t->pointers, sizeof(struct pointer), address);
-	const struct pointer *list = t->pointers.item;
+	size_t i = last_at(&t->pointers, address);
+	const struct pointer *list = t->pointers.at;
 
 	if (i < t->pointers.n && list[i].at == address) {
 		*value = list[i].value;
@@ -354,20 +341,16 @@ bool ca_text_decode(struct ca_text *t, uint64_t address, struct ca_insn *out)
 
 struct ca_insn *ca_text_decode_all(struct ca_text *t, uint64_t low, uint64_t high, size_t *n)
 {
-	struct list list = { 0 };
+	struct ca_vec list = { .size = sizeof(struct ca_insn) };
 	struct ca_insn *insn, one;
 
 	*n = 0;
-	for (uint64_t at = low; at < high; at += one.size) {
-		struct ca_insn *next;
-
-		if (!ca_text_decode(t, at, &one) || !(next = grow(&list, sizeof *next))) {
-			free(list.item);
+	for (uint64_t at = low; at < high; at += one.size)
+		if (!ca_text_decode(t, at, &one) || !ca_vec_add(&list, &one, 1)) {
+			ca_vec_free(&list);
 			return NULL;
 		}
-		*next = one;
-	}
-	insn = list.item;
+	insn = list.at;
 	*n = list.n;
 	for (size_t i = 0; i < list.n; i++)
 		if (insn[i].target && insn[i].kind != CA_INSN_CALL)

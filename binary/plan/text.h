@@ -1,0 +1,37 @@
+/* The text of a module as planning reads it: an ELF file's executable bytes, symbols, pointers and
+ * stack depths. Opened once for a module by whoever holds its index, and borrowed by plans
+ * (plan.h), loops and line entries. Driver's process; one thread at a time. */
+#ifndef CA_BINARY_PLAN_TEXT_H
+#define CA_BINARY_PLAN_TEXT_H
+#include "binary/plan/insn.h"
+#include "core/status.h"
+
+struct ca_text;
+
+/* CA_ERR_UNSUPPORTED: not an x86-64 ELF file. */
+enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_err *err);
+void ca_text_close(struct ca_text *text);
+/* Decode the instruction at a file address. False: no text there, or not decodable. */
+bool ca_text_decode(struct ca_text *text, uint64_t address, struct ca_insn *out);
+/* All instructions of [low, high), targets of their own jumps marked; owned by the caller
+ * (free). NULL: some byte does not decode. */
+struct ca_insn *ca_text_decode_all(struct ca_text *text, uint64_t low, uint64_t high, size_t *n);
+/* The function symbol that covers the address; false: none is known. */
+bool ca_text_function(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high);
+/* Does a function (or a linkage table's entry) begin at the address? */
+bool ca_text_is_entry(struct ca_text *text, uint64_t address);
+/* Is the address in a part that the compiler split off (foo.cold)? Fills its bounds. */
+bool ca_text_is_cold(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high);
+/* Executable part i of the file; false past the end. The bytes live as long as the text. */
+bool ca_text_part(struct ca_text *text, unsigned i, uint64_t *low, uint64_t *high, const uint8_t **bytes);
+/* Bytes as they are in the file; false: not all of them are there. */
+bool ca_text_read(struct ca_text *text, uint64_t address, void *to, size_t n);
+/* The pointer stored at an address, as a file address; false: none. */
+bool ca_text_pointer(struct ca_text *text, uint64_t address, uint64_t *value);
+/* Is the address a descriptor of a restartable sequence, whose code must stay in place? */
+bool ca_text_is_rseq(struct ca_text *text, uint64_t address);
+/* Distance from the stack pointer up to the frame's CFA before the instruction at the address:
+ * 8 where only the return address is there; 0: counted from another register; -1: not known. */
+int ca_text_depth(struct ca_text *text, uint64_t address);
+
+#endif
