@@ -2,6 +2,7 @@
  * conductor's next step is all done here. */
 #include "driver/runs.h"
 #include "causal/conductor/conductor.h"
+#include "causal/conductor/sweep.h"
 #include "driver/child.h"
 #include "driver/progress_line.h"
 #include "driver/say.h"

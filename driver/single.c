@@ -5,6 +5,7 @@
  * would wait for the conductor, which waits for the program. So it is forked twice. */
 #include "driver/single.h"
 #include "causal/conductor/conductor.h"
+#include "causal/conductor/sweep.h"
 #include "driver/child.h"
 #include "driver/runtime.h"
 #include "driver/say.h"

@@ -34,10 +34,6 @@ struct ca_conductor_status {
 	uint64_t samples;
 };
 
-/* NULL: no memory. */
-struct ca_sweep *ca_sweep_new(uint64_t seed);
-void ca_sweep_free(struct ca_sweep *sweep);
-
 /* Creates the session and indexes the command's binary and what it links. */
 enum ca_status ca_conductor_open(struct ca_conductor **conductor,
 				 const struct ca_conductor_options *options, struct ca_err *err);

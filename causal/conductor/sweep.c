@@ -1,6 +1,5 @@
 /* What all runs of a sweep share; see sweep.h. */
 #include "causal/conductor/sweep.h"
-#include "causal/conductor/conductor.h"
 #include "core/rng.h"
 #include <math.h>
 #include <stdio.h>

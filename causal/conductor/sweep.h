@@ -10,6 +10,10 @@
 
 struct ca_sweep;
 
+/* NULL: no memory. */
+struct ca_sweep *ca_sweep_new(uint64_t seed);
+void ca_sweep_free(struct ca_sweep *sweep);
+
 /* The region that end-to-end runs of this iteration use, so that its variants can be
  * compared; NULL: none chosen yet. Borrowed until the next set. */
 const struct ca_region *ca_sweep_get_choice(const struct ca_sweep *sweep, unsigned iteration);
