@@ -56,13 +56,6 @@ void ca_fmt_hex(struct ca_fmt *fmt, uint64_t value)
 	add_number(fmt, value, 16, 1);
 }
 
-void ca_fmt_seconds(struct ca_fmt *fmt, uint64_t ns)
-{
-	add_number(fmt, ns / 1000000000, 10, 1);
-	ca_fmt_char(fmt, '.');
-	add_number(fmt, ns % 1000000000, 10, 9);
-}
-
 /* One conversion; *at points behind the '%' and is moved behind the conversion. All 64-bit
  * lengths are one type on x86-64 Linux. */
 static void add_conversion(struct ca_fmt *fmt, const char **at, va_list *arguments)

@@ -23,8 +23,6 @@ CA_SIGSAFE void ca_fmt_char(struct ca_fmt *fmt, char c);
 CA_SIGSAFE void ca_fmt_unsigned(struct ca_fmt *fmt, uint64_t value);
 CA_SIGSAFE void ca_fmt_signed(struct ca_fmt *fmt, int64_t value);
 CA_SIGSAFE void ca_fmt_hex(struct ca_fmt *fmt, uint64_t value); /* no prefix */
-/* ns as seconds with nine decimals: 1500000000 is "1.500000000". */
-CA_SIGSAFE void ca_fmt_seconds(struct ca_fmt *fmt, uint64_t ns);
 /* A subset of printf: %s %c %d %i %u %x %p %% with l, ll, z, j; no width, no precision. Anything
  * else is copied as it stands and takes no argument. */
 CA_SIGSAFE void ca_fmt_add(struct ca_fmt *fmt, const char *format, ...) CA_PRINTF(2, 3);

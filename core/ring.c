@@ -3,13 +3,6 @@
  * masks: a torn head can give wrong events, never a wild access. */
 #include "core/ring.h"
 
-void ca_ring_init(struct ca_ring *ring)
-{
-	atomic_store_explicit(&ring->head, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->dropped, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->tail, 0, memory_order_relaxed);
-}
-
 bool ca_ring_push(struct ca_ring *ring, const struct ca_event *event, size_t n)
 {
 	/* relaxed: only this side writes head */

@@ -14,6 +14,7 @@
 
 enum { CA_RING_EVENTS = 1024 }; /* a power of two */
 
+/* All zeros: empty. */
 struct ca_ring {
 	_Atomic uint64_t head; /* next to write; release by the producer, acquired by the consumer */
 	_Atomic uint64_t dropped;
@@ -23,8 +24,6 @@ struct ca_ring {
 	struct ca_event event[CA_RING_EVENTS];
 };
 
-/* Make the ring empty. Only while nobody else uses it. */
-void ca_ring_init(struct ca_ring *ring);
 /* Append all n events or none (then dropped grows by n): groups stay whole. */
 CA_SIGSAFE bool ca_ring_push(struct ca_ring *ring, const struct ca_event *event, size_t n);
 /* Move up to max events into out; returns how many. */

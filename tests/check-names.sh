@@ -43,14 +43,14 @@ is_excepted() {
 # ---- what was compiled: "stem kind name", from the archives, which hold no stale objects
 shopt -s nullglob
 archives=("$build"/.libs/lib{causal-*,runtime}.a)
-programs=("$build"/driver/*.o)
+programs=("$build"/driver/*.o "$build"/binary/index/*.o)
 shopt -u nullglob
 if ((${#archives[@]} == 0)); then
 	echo "no archive found below $build"
 	exit 99
 fi
 "${nm[@]}" -A -g "${archives[@]}" "${programs[@]}" |
-	sed -E 's/^.*[:/]([^:/]*)\.o:[0-9a-fA-F ]*([A-Za-z]) ([^ @]*).*/\1 \2 \3/; s/^lib[a-z]*_(binary_|causal_|core_|driver_|rt_)*la-//; s/^driver_causal-//' |
+	sed -E 's/^.*[:/]([^:/]*)\.o:[0-9a-fA-F ]*([A-Za-z]) ([^ @]*).*/\1 \2 \3/; s/^lib[a-z]*_(binary_|causal_|core_|driver_|rt_)*la-//; s/^(driver_causal|causal_index)-//' |
 	sort -u >"$work/symbols"
 awk '$2 == "T" { print $3, $1 }' "$work/symbols" | sort -u >"$work/defined"
 awk '$2 == "U" { print $3, $1 }' "$work/symbols" | sort -u >"$work/called"
@@ -139,26 +139,52 @@ rank() {
 while read -r file included; do
 	(($(rank "$included") <= $(rank "$file"))) || complain "$file includes $included: upwards"
 done <"$work/includes"
-# The module of each file: the shortest name beside it that its own begins with.
-sed -E 's/\.[ch]$//' "$work/files" | sort -u | awk -F/ '{
-	name[$0]
+# A header and its source are one here; so is a header without one, as conductor_state.h, and the
+# file that its name begins with.
+awk '{
+	source[$0]
 	path[NR] = $0
 }
 END {
 	for (i = 1; i <= NR; i++) {
-		module = stem = path[i]
-		while (sub(/_[^_\/]*$/, "", stem))
-			if (stem in name)
-				module = stem
+		stem = module = path[i]
+		sub(/\.[ch]$/, "", module)
+		stem = module
+		if (!((module ".c") in source))
+			while (sub(/_[^_\/]*$/, "", stem))
+				if ((stem ".c") in source)
+					module = stem
+		sub(/\.[ch]$/, "", path[i])
 		print path[i], module
 	}
-}' >"$work/modules"
+}' "$work/files" | sort -u >"$work/modules"
 sed -E 's/\.[ch]( |$)/\1/g' "$work/includes" |
 	awk 'NR == FNR { module[$1] = $2; next } $2 in module { print module[$1], module[$2] }' \
 		"$work/modules" - | sort -u >"$work/edges"
-tsort "$work/edges" >/dev/null 2>"$work/loops" || true
-sed -i 's/^tsort: //' "$work/loops"
-[[ -s $work/loops ]] && complain "modules include each other in a circle:" && cat "$work/loops"
+awk '{ edge[$1] = edge[$1] " " $2 }
+function reach(from, at,    next_, n, i) {
+	n = split(edge[at], next_, " ")
+	for (i = 1; i <= n; i++)
+		if (!((from, next_[i]) in reached)) {
+			reached[from, next_[i]]
+			reach(from, next_[i])
+		}
+}
+END {
+	for (module in edge)
+		reach(module, module)
+	for (module in edge)
+		for (other in edge)
+			if (module != other && (module, other) in reached && (other, module) in reached)
+				circle[module] = circle[module] " " other
+	for (module in circle)
+		print module circle[module]
+}' "$work/edges" | while read -ra circle; do
+	printf '%s\n' "${circle[@]}" | sort | paste -sd ' '
+done | sort -u >"$work/circles"
+while read -r circle; do
+	complain "modules include each other in a circle: $circle"
+done <"$work/circles"
 
 echo "$(wc -l <"$work/defined") functions, $(wc -l <"$work/files") files looked at"
 exit "$failed"

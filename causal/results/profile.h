@@ -89,7 +89,6 @@ struct ca_profile {
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
  * that cannot be read become a warning. */
 enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, struct ca_err *err);
-enum ca_status ca_profile_warn(struct ca_profile *profile, const char *text);
 /* profile_json.c, coz.c: whole files. False: write error, see errno. */
 bool ca_profile_write_json(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_coz(const struct ca_profile *profile, FILE *file);

@@ -19,7 +19,7 @@ static void *more(void **array, size_t count, size_t size)
 }
 #define MORE(array, count) more((void **)&(array), (count), sizeof *(array))
 
-enum ca_status ca_profile_warn(struct ca_profile *profile, const char *text)
+static enum ca_status warn(struct ca_profile *profile, const char *text)
 {
 	for (size_t i = 0; i < profile->warnings; i++)
 		if (!strcmp(profile->warning[i], text))
@@ -268,7 +268,7 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 	} else if (!strcmp(type, "samples")) {
 		ok = read_samples(profile, record);
 	} else if (!strcmp(type, "warning")) {
-		ok = ca_profile_warn(profile, ca_results_json_string(record, "text")) == CA_OK;
+		ok = warn(profile, ca_results_json_string(record, "text")) == CA_OK;
 	} else if (!strcmp(type, "end")) {
 		ok = read_end(profile, record);
 	} /* other types: a later minor version may add some */
@@ -304,7 +304,7 @@ enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, str
 
 		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out",
 			 path, bad, bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
-		if (ca_profile_warn(profile, text))
+		if (warn(profile, text))
 			status = ca_err_set(err, CA_ERR_NOMEM, "no memory to read %s", path);
 	}
 	free(line);

@@ -313,7 +313,7 @@ static void read_log(struct account *a, uint64_t now)
 	advance(a, now);
 }
 
-CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now)
+CA_SIGSAFE static void reset(struct ca_thread *t, uint64_t now)
 {
 	t->owed = 0;
 	t->s_time = 0;
@@ -346,7 +346,7 @@ CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t)
 
 		t->experiment = experiment;
 		if (opened)
-			ca_ledger_reset(t, s->experiment.start > t->last ? s->experiment.start :
+			reset(t, s->experiment.start > t->last ? s->experiment.start :
 									   t->last);
 	}
 }

@@ -3,7 +3,6 @@
 #define CA_CAUSAL_RUNTIME_LEDGER_H
 #include "causal/runtime/rt.h"
 
-CA_HIDDEN CA_SIGSAFE void ca_ledger_reset(struct ca_thread *t, uint64_t now);
 /* A new selection or experiment since the last look? */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
 /* Bring the account up to `now`. wait: NULL: the time since the last look was spent

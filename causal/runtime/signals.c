@@ -45,11 +45,6 @@ bool ca_signals_shadow(int signal, const struct sigaction *set, struct sigaction
 	return true;
 }
 
-int ca_signals_real_action(int signal, const struct sigaction *action, struct sigaction *old)
-{
-	return REAL(sigaction)(signal, action, old);
-}
-
 bool ca_signals_take(const struct sigaction *action)
 {
 	if (REAL(sigaction)(CA_SIGNAL, action, &shadow))

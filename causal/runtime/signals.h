@@ -4,7 +4,6 @@
 #include "causal/runtime/rt.h"
 #include <signal.h>
 
-CA_HIDDEN int ca_signals_real_action(int signal, const struct sigaction *action, struct sigaction *old);
 /* Take CA_SIGNAL for good; the program's action for it lives on as a shadow. */
 CA_HIDDEN bool ca_signals_take(const struct sigaction *action);
 /* CA_SIGNAL came, and not from us: do what the program wants done. In the handler. */

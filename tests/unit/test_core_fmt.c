@@ -30,30 +30,6 @@ static void test_numbers(void **state)
 	assert_int_equal(fmt.length, strlen(text));
 }
 
-static void test_seconds(void **state)
-{
-	static const struct {
-		uint64_t ns;
-		const char *text;
-	} cases[] = {
-		{ 0, "0.000000000" },
-		{ 1, "0.000000001" },
-		{ 1500000000, "1.500000000" },
-		{ 999999999, "0.999999999" },
-		{ UINT64_MAX, "18446744073.709551615" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		char text[40];
-		struct ca_fmt fmt;
-
-		ca_fmt_init(&fmt, text, sizeof text);
-		ca_fmt_seconds(&fmt, cases[i].ns);
-		assert_string_equal(text, cases[i].text);
-	}
-}
-
 static void test_format(void **state)
 {
 	char text[256];
@@ -148,7 +124,7 @@ static void test_write_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_format),  cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_log),     cmocka_unit_test(test_write_fails),
 	};

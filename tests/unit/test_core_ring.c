@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct ca_ring *ring;
 
@@ -12,7 +13,7 @@ static int make_ring(void **state)
 	ring = aligned_alloc(64, sizeof *ring);
 	if (!ring)
 		return -1;
-	ca_ring_init(ring);
+	memset(ring, 0, sizeof *ring);
 	return 0;
 }
 

@@ -434,7 +434,7 @@ static void forwarded_to_nobody(void **state)
 		ca_sys_sigmask(SIG_BLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
 		ca_real = all_real;
 		set.sa_handler = plain;
-		ca_signals_real_action(CA_SIGNAL, &set, NULL);
+		ca_real.sigaction(CA_SIGNAL, &set, NULL);
 		ca_signals_forward(&info, &context);
 		_exit(1);
 	}
