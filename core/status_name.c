@@ -1,4 +1,4 @@
-/* Names of status codes; apart from core/status.c so that the runtime can use them. */
+/* Names of status codes; apart from core/err.c so that the runtime can use them. */
 #include "core/status.h"
 
 const char *ca_status_name(enum ca_status status)

@@ -1,4 +1,4 @@
-/* core/status.c, core/status_name.c: texts and names of errors. */
+/* core/err.c, core/status_name.c: texts and names of errors. */
 #include "core/status.h"
 #include "tests/unit/unit.h"
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Error texts. Driver's process and tests only: vsnprintf is not for handlers. */
-#include "core/status.h"
+#include "core/err.h"
 #include <stdarg.h>
 #include <stdio.h>
 
