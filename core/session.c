@@ -86,7 +86,7 @@ enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slot
 	int error;
 
 	if (slots > CA_MAX_THREADS)
-		return ca_err_set(err, CA_ERR_FULL, "%u thread slots were asked for; there are %d",
+		return ca_err_set(err, CA_ERR_FULL, "%u thread slots are needed; there are %d",
 				  slots, CA_MAX_THREADS);
 	if (slots <= ready)
 		return CA_OK;
@@ -97,7 +97,7 @@ enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slot
 		error = back(fd, low, high);
 		if (error)
 			return ca_err_set(err, error == ENOSPC ? CA_ERR_FULL : CA_ERR_IO,
-					  "no room for %u thread slots in the session file: %s",
+					  "the session file has no room for %u thread slots: %s",
 					  slots, strerror(error));
 	}
 	/* release: pairs with the acquire in the runtime's search for a free slot */

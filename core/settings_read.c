@@ -65,7 +65,7 @@ static enum ca_status read_line(struct ca_settings *settings, const char *where,
 		return CA_OK;
 	equals = strchr(key, '=');
 	if (!equals)
-		return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not KEY = VALUE", where, key);
+		return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not of the form KEY = VALUE", where, key);
 	*equals = '\0';
 	key = trim(key);
 	setting = ca_settings_find_key(key);
@@ -73,7 +73,8 @@ static enum ca_status read_line(struct ca_settings *settings, const char *where,
 		return unknown_key(where, key, err);
 	value = unquote(trim(equals + 1));
 	if (!value)
-		return ca_err_set(err, CA_ERR_USAGE, "%s: %s: the quoted value does not end", where,
+		return ca_err_set(err, CA_ERR_USAGE, "%s: %s: the closing quote of the value is "
+						     "missing", where,
 				  key);
 	snprintf(name, sizeof name, "%s: %s", where, key);
 	return ca_settings_set(settings, setting->id, value, CA_ORIGIN_FILE, name, err);
@@ -273,7 +274,7 @@ static void warn_of(const char *entry, void (*warn)(const char *text))
 	near = ca_settings_near_key(name);
 	if (!near)
 		return;
-	snprintf(text, sizeof text, "no variable %s is known; did you mean %s?", name, near);
+	snprintf(text, sizeof text, "there is no variable %s; did you mean %s?", name, near);
 	warn(text);
 }
 

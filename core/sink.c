@@ -38,7 +38,7 @@ static enum ca_status refuse(const char *name, struct ca_err *err)
 		strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
 		strncat(names, known[i]->name, sizeof names - strlen(names) - 1);
 	}
-	return ca_err_set(err, CA_ERR_USAGE, "no sink is called '%s'; there are: %s", name, names);
+	return ca_err_set(err, CA_ERR_USAGE, "there is no sink '%s'; choose from: %s", name, names);
 }
 
 /* item: "NAME" or "NAME=TARGET"; it is cut in two in place. */
@@ -54,7 +54,8 @@ static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **ta
 		*ops = known[i];
 		if (!*target || **target)
 			return CA_OK;
-		return ca_err_set(err, CA_ERR_USAGE, "'%s=' names no target; write one after it, or no =", item);
+		return ca_err_set(err, CA_ERR_USAGE, "'%s=' has no target; write one after the =, "
+						     "or leave the = out", item);
 	}
 	return refuse(item, err);
 }

@@ -103,7 +103,8 @@ static void close_print(void *state)
 
 const struct ca_sink_ops ca_sink_print = {
 	.name = "print",
-	.description = "a readable line per event, on stderr or into =FILE, which each run writes anew",
+	.description = "one line of text per event, on stderr or into =FILE, which each run writes "
+		       "anew",
 	.open = open_print,
 	.events = print_events,
 	.close = close_print,

@@ -47,7 +47,7 @@ static enum ca_status malformed(const char *token, struct ca_err *err)
 {
 	return ca_err_set(
 		err, CA_ERR_USAGE,
-		"'%s' is no speedup; write a number 0..100 or a range like 0-40 or 0-40:10", token);
+		"'%s' is not a speedup; write a number 0..100 or a range like 0-40 or 0-40:10", token);
 }
 
 static enum ca_status add_token(struct ca_speedups *pool, const char *token, struct ca_err *err)
@@ -77,7 +77,8 @@ static enum ca_status add_token(struct ca_speedups *pool, const char *token, str
 		return malformed(token, err);
 	if (first > 100 || last > 100)
 		return ca_err_set(err, CA_ERR_USAGE,
-				  "speedup '%s' is not within 0..100; give percents in that range",
+				  "speedup '%s' is not within 0..100; give percentages in that "
+				  "range",
 				  token);
 	do {
 		status = add(pool, first, err);

@@ -39,7 +39,7 @@ int ca_child_exec_error(const char *command, int error, struct ca_err *err)
 	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command,
 		   strerror(error),
 		   error == EACCES ? "make it executable with chmod +x, or name its interpreter"
-				   : "give a program");
+				   : "name a program");
 	return CA_EXIT_NOT_EXECUTABLE;
 }
 
@@ -97,16 +97,16 @@ enum ca_status ca_child_start(struct ca_child *child, const char *const *argv, c
 
 	/* A socket, since a write to it cannot raise SIGPIPE when the child has been killed. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate))
-		return ca_err_set(err, CA_ERR_IO, "no socket can be made (%s)", strerror(errno));
+		return ca_err_set(err, CA_ERR_IO, "cannot create a socket (%s)", strerror(errno));
 	if (pipe2(report, O_CLOEXEC)) {
-		ca_err_set(err, CA_ERR_IO, "no pipe can be made (%s)", strerror(errno));
+		ca_err_set(err, CA_ERR_IO, "cannot create a pipe (%s)", strerror(errno));
 		goto close_gate;
 	}
 	child->gate = gate[1];
 	child->report = report[1];
 	child->pid = fork();
 	if (child->pid < 0) {
-		ca_err_set(err, CA_ERR_IO, "no process can be started (%s)", strerror(errno));
+		ca_err_set(err, CA_ERR_IO, "cannot start a process (%s)", strerror(errno));
 		goto close_report;
 	}
 	if (!child->pid)

@@ -199,7 +199,7 @@ static bool run_case(const char *self, const struct paper_case *c, const char *s
 			printf("  BAD    %-16s %s: no prediction (%s)\n", c->name, c->what, outcome.reason);
 			return false;
 		}
-		printf("  %-6s %-16s %s: 50 %% faster must give %.0f %%, predicted %.1f %%",
+		printf("  %-6s %-16s %s: 50 %% less time must give %.0f %%, predicted %.1f %%",
 		       is_right(&outcome, c) ? "good" : "BAD", c->name, c->what, c->answer,
 		       outcome.effect);
 		if (!isnan(outcome.low) && !isnan(outcome.high))
@@ -238,11 +238,11 @@ int ca_selftest_verdict(const struct ca_selftest_check *check, size_t checks, bo
 	if (right && !doubts)
 		printf("Predictions can be trusted here.\n");
 	else if (right)
-		printf("Predictions can be trusted here, with more runs than usual: see the doubts "
-		       "above.\n");
+		printf("Predictions can be trusted here if you use more runs than usual; see the "
+		       "doubts above.\n");
 	else if (doubts)
-		printf("Predictions cannot be trusted here now; the likely reasons are those above that "
-		       "are not good.\n");
+		printf("Predictions cannot be trusted here now; likely reasons are the checks "
+		       "above that are not good.\n");
 	else
 		printf("Predictions cannot be trusted here, and nothing above explains it: please "
 		       "report this output.\n");
@@ -260,7 +260,8 @@ static int run_selftest(void)
 	struct timespec from, to;
 
 	if (!self || !mkdtemp(scratch)) {
-		fprintf(stderr, "causal: selftest: no scratch directory in /tmp (%s)\n", strerror(errno));
+		fprintf(stderr, "causal: selftest: cannot create a scratch directory in /tmp "
+				"(%s)\n", strerror(errno));
 		free(self);
 		return 1;
 	}
@@ -268,7 +269,7 @@ static int run_selftest(void)
 	checks = ca_selftest_look(check);
 	for (size_t i = 0; i < checks; i++)
 		print_check(&check[i]);
-	printf("Programs whose answer is known\n");
+	printf("Programs with known answers\n");
 	stolen = ca_selftest_stolen();
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	right = ca_selftest_predicts(self, scratch);
@@ -279,7 +280,7 @@ static int run_selftest(void)
 	check[checks].grade = share > 5 ? CA_SELFTEST_BAD : share > 1 ? CA_SELFTEST_DOUBT
 								      : CA_SELFTEST_GOOD;
 	snprintf(check[checks].text, sizeof check[checks].text,
-		 "the hypervisor took %.1f %% of the machine meanwhile", share);
+		 "the hypervisor took %.1f %% of the machine during the measurement", share);
 	print_check(&check[checks]);
 	checks++;
 	remove_dir(scratch);
@@ -293,7 +294,7 @@ int ca_cmd_selftest(int argc, char **argv)
 		return ca_selftest_work(argv[2], atof(argv[3]));
 	if (argc == 1)
 		return run_selftest();
-	fprintf(stderr, "causal: selftest takes no arguments; a program of that name is run by "
+	fprintf(stderr, "causal: selftest takes no arguments; to run a program of that name, write "
 			"causal -- selftest\n");
 	return CA_EXIT_USAGE;
 }

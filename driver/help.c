@@ -119,10 +119,10 @@ static void put_options(FILE *out)
 	fputs("Usage: causal [OPTIONS] -- COMMAND [ARGUMENTS]\n"
 	      "       causal COMMAND [ARGUMENTS]\n"
 	      "       causal SUBCOMMAND [ARGUMENTS]\n\n"
-	      "Tells how much faster a program would be if parts of its code were faster.\n"
-	      "Options end at --; if the first word is no option, everything is the command.\n"
-	      "--no-X turns a switch off. A program that has the name of a subcommand is run by\n"
-	      "causal -- NAME.\n",
+	      "Predicts how much faster a program gets if parts of its code take less time.\n"
+	      "Options end at --. If the first word is no option, everything is the command.\n"
+	      "--no-X turns a switch off. causal -- NAME runs a program that has the name of a\n"
+	      "subcommand.\n",
 	      out);
 	put_commands(out);
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
@@ -135,8 +135,9 @@ static void put_options(FILE *out)
 			      out);
 		if (group == CA_GROUP_COMBINATORIAL)
 			put_wrapped(out,
-				    "Each argument is a group; every combination of one group per "
-				    "option is a variant, which is run once per iteration.");
+				    "Each argument is a group. Every combination of one group per "
+				    "option is a variant, and each variant is run once per "
+				    "iteration.");
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 			const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 			char *text;
@@ -149,7 +150,8 @@ static void put_options(FILE *out)
 			free(text);
 		}
 	}
-	fputs("\nExit status: the program's own; 126 and 127 as a shell; 128+N for signal N;\n"
+	fputs("\n"
+	      "Exit status: the program's own; 126 and 127 as in a shell; 128+N for signal N;\n"
 	      "2 for a mistake in the options.\n",
 	      out);
 }

@@ -84,7 +84,7 @@ static void put_aliases(FILE *out)
 #include "core/settings.def"
 	};
 
-	fputs(".PP\nWhere those are not set, these names are read, too:\n", out);
+	fputs(".PP\nIf a variable is not set, its other names are read:\n", out);
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
 		fprintf(out, ".br\n%s for %s\n", aliases[i].name,
 			ca_settings_get(aliases[i].id)->env);
@@ -110,43 +110,41 @@ void ca_help_man(FILE *out)
 {
 	fputs(".TH CAUSAL 1 \"\" \"causal " PACKAGE_VERSION "\" \"User Commands\"\n"
 	      ".SH NAME\n"
-	      "causal \\- tell which code would make a program faster if it were faster\n"
+	      "causal \\- predict how much faster a program gets if parts of its code take less time\n"
 	      ".SH SYNOPSIS\n"
 	      ".B causal\n[\\fIOPTIONS\\fR] \\fB\\-\\-\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
 	      ".br\n.B causal\n\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
 	      ".br\n.B causal\n\\fISUBCOMMAND\\fR [\\fIARGUMENTS\\fR]\n"
 	      ".SH DESCRIPTION\n"
-	      "Runs the command, once for every variant and iteration, and finds by experiment "
-	      "how much faster the whole program would be if a function or line were faster: "
-	      "while it runs, everything else is slowed down, and the inserted time is taken out "
-	      "again.\n"
+	      "Runs the command once for every variant and iteration. Finds by experiment how much "
+	      "faster the whole program would be if a function or line took less time: while that "
+	      "code runs, everything else is slowed down, and the inserted time is subtracted.\n"
 	      ".PP\n"
-	      "The program's standard output is left alone; all that causal says goes to standard "
-	      "error. Options end at \\fB\\-\\-\\fR. If the first word is no option, everything is "
-	      "the command. \\fB\\-\\-no\\-\\fIX\\fR turns a switch off.\n",
+	      "The program's standard output stays as it is. All messages of causal go to standard "
+	      "error. Options end at \\fB\\-\\-\\fR. If the first word is not an option, everything "
+	      "is the command. \\fB\\-\\-no\\-\\fIX\\fR turns a switch off.\n",
 	      out);
 	put_commands(out);
 	put_options(out);
 	fputs(".SH CONFIGURATION\n"
-	      "Files given with \\fB\\-\\-config\\fR hold lines \\fIKEY\\fR = \\fIVALUE\\fR, the "
-	      "keys "
-	      "being the names in brackets above; # begins a comment, and values may stand in "
-	      "quotes. The command line goes before the environment, that before files, and "
-	      "files before defaults.\n",
+	      "Files given with \\fB\\-\\-config\\fR have lines \\fIKEY\\fR = \\fIVALUE\\fR. The keys "
+	      "are the names in brackets above. # begins a comment, and values may stand in quotes. "
+	      "The command line overrides the environment, the environment overrides files, and "
+	      "files override defaults.\n",
 	      out);
 	put_aliases(out);
 	fputs(".SH FILES\n"
 	      ".TP\n.I causal\\-out/<app>\\-<time>/run\\-NNNN.jsonl\n"
-	      "What was recorded in each run.\n"
-	      ".TP\n.I profile.json\nAll runs of the directory merged, with estimates.\n"
-	      ".TP\n.I progress.json\nThe progress points that were chosen, where none were named.\n"
+	      "The records of each run.\n"
+	      ".TP\n.I profile.json\nAll runs of the directory together, with estimates.\n"
+	      ".TP\n.I progress.json\nThe progress points that were chosen, if none were named.\n"
 	      ".TP\n.I profile.coz\nThe same for Coz's viewer.\n"
 	      ".TP\n.I ~/.cache/causal\nIndexes of programs and libraries; in \\fI$XDG_CACHE_HOME\\fR if "
 	      "that is set, in \\fI/tmp/causal\\-UID\\fR where there is no home directory.\n"
 	      ".SH EXIT STATUS\n"
-	      "That of the first run that failed, else 0; 126 if the command cannot be executed, "
-	      "127 if it is not found, 128+\\fIN\\fR if signal \\fIN\\fR ended it, 2 for a mistake "
-	      "in the options.\n"
+	      "That of the first run that failed, else 0. 126: the command cannot be executed. 127: "
+	      "it is not found. 128+\\fIN\\fR: signal \\fIN\\fR ended it. 2: there is a mistake in "
+	      "the options.\n"
 	      ".SH EXAMPLES\n"
 	      ".TP\n.B causal \\-n 20 \\-\\- ./app\n"
 	      "Twenty runs, functions of the program itself, progress points from its macros.\n"

@@ -106,14 +106,15 @@ static int show(const char *path, const struct ca_scope *scope, const char *filt
 		return status == CA_ERR_USAGE || status == CA_ERR_FORMAT ? CA_EXIT_USAGE : 1;
 	}
 	if (bar.why)
-		ca_say("%s %s: the runtime cannot be preloaded into it, and none of its points counted; %s", path,
+		ca_say("%s %s: the runtime cannot be preloaded into it, so none of its points can "
+		       "be counted; %s", path,
 		       bar.why, bar.remedy);
 	if (!printed && *filter)
 		ca_say("nothing in %s matches '%s'; -P list shows all, and with -B NAME also what its libraries "
 		       "have", ca_path_base(path), filter);
 	else if (!printed)
-		ca_say("%s has no symbols, unwind tables or debug information to name anything by: compile it "
-		       "with -g, or use -e", path);
+		ca_say("%s has no symbols, unwind tables or debug information, so nothing in it "
+		       "has a name: compile it with -g, or use -e", path);
 	if (!printed)
 		return CA_EXIT_USAGE;
 	return fflush(stdout) ? 1 : 0;
@@ -145,7 +146,7 @@ int ca_list_show(const struct ca_job *job, const char *filter)
 	int code;
 
 	if (!ca_sweep_find_command(job->program, path, sizeof path) || !(real = realpath(path, NULL))) {
-		ca_say("%s is not there", job->program);
+		ca_say("there is no file %s", job->program);
 		return 1;
 	}
 	if (open_scope(job, &scope, &err)) {

@@ -318,7 +318,7 @@ enum ca_status ca_options_parse(struct ca_options *options, char **argv, struct 
 		ca_options_fini(options);
 		return ca_err_set(
 			err, CA_ERR_USAGE,
-			"'%s' belongs to no option; before -- there are only options of causal",
+			"'%s' is not an option; only options of causal may stand before --",
 			*parser.at);
 	}
 	if (*parser.at && !strcmp(*parser.at, "--"))

@@ -19,10 +19,11 @@ static enum ca_status unusable(const char *dir, int error, struct ca_err *err)
 	if (error == ENOSPC || error == EDQUOT)
 		return ca_err_set(
 			err, CA_ERR_USAGE,
-			"output directory '%s': no space left; free some or give another with -o",
+			"output directory '%s': no space left; free some space, or give another "
+			"directory with -o",
 			dir);
 	return ca_err_set(err, CA_ERR_USAGE,
-			  "output directory '%s' is not writable (%s); give another with -o", dir,
+			  "output directory '%s' is not writable (%s); give another one with -o", dir,
 			  strerror(error));
 }
 

@@ -71,18 +71,19 @@ enum ca_status ca_runtime_find(const struct ca_settings *settings, char **path, 
 
 	if (!found && given)
 		return ca_err_set(err, CA_ERR_USAGE,
-				  "runtime '%s' cannot be used (%s); give libcausal-rt.so",
+				  "runtime '%s' cannot be used (%s); give the path of "
+				  "libcausal-rt.so",
 				  settings->runtime, strerror(errno));
 	if (!found)
 		return ca_err_set(err, CA_ERR_NOT_FOUND,
-				  "libcausal-rt.so is not where causal is installed; run make "
+				  "libcausal-rt.so is not installed beside causal; run make "
 				  "install, or give its path with --runtime");
 	if (strpbrk(found, ": ")) {
 		enum ca_status status =
 			ca_err_set(err, given ? CA_ERR_USAGE : CA_ERR_UNSUPPORTED,
 				   "'%s' has a blank or colon in its path, which LD_PRELOAD cannot "
 				   "carry; %s",
-				   found, given ? "give it by another path" : "install elsewhere");
+				   found, given ? "use another path" : "install causal elsewhere");
 
 		free(found);
 		return status;

@@ -36,13 +36,13 @@ static void read_line(const char *path, char *text, size_t size)
 static void look_at_perf(struct ca_selftest_check *check)
 {
 	struct ca_switches log;
-	struct ca_err why = { .text = "context switches cannot be had" };
+	struct ca_err why = { .text = "context switches are not recorded" };
 
 	check->name = "perf events";
 	if (ca_backend_perf(&why) == CA_OK && ca_switches_open(&log) == CA_OK) {
 		ca_switches_close(&log);
 		snprintf(check->text, sizeof check->text,
-			 "task-clock samples and context switches can be had");
+			 "task-clock samples and context switches are available");
 		return;
 	}
 	check->grade = CA_SELFTEST_DOUBT;
@@ -156,7 +156,7 @@ static void look_at_cores(struct ca_selftest_check *check)
 			 limit < cores ? ": a program with more busy threads is throttled" : "");
 	else
 		snprintf(check->text, sizeof check->text, "%d usable%s", cores,
-			 cores < 2 ? ": threads only run in turn" : "");
+			 cores < 2 ? ": threads can only take turns" : "");
 }
 
 /* We sleep for a while: whatever is busy is not us. */

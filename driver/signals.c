@@ -29,7 +29,7 @@ enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err)
 	if (signals->fd >= 0)
 		return CA_OK;
 	sigprocmask(SIG_SETMASK, &signals->old, NULL);
-	return ca_err_set(err, CA_ERR_IO, "signals cannot be awaited (%s)", strerror(errno));
+	return ca_err_set(err, CA_ERR_IO, "cannot wait for signals (%s)", strerror(errno));
 }
 
 void ca_signals_close(struct ca_signals *signals)

@@ -126,7 +126,7 @@ static int start_conductor(struct ca_job *job, const struct ca_variant *variant,
 	int pidfd = (int)syscall(SYS_pidfd_open, program, 0), out[2];
 
 	if (pidfd < 0 || pipe2(out, O_CLOEXEC)) {
-		ca_say("--single cannot watch the program (%s); it needs Linux 5.3",
+		ca_say("--single cannot watch the program (%s); it needs Linux 5.3 or later",
 		       strerror(errno));
 		return 1;
 	}

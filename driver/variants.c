@@ -87,7 +87,7 @@ enum ca_status ca_variants_init(struct ca_variants *variants, const struct ca_op
 	if (!status && (variants->product > CA_VARIANTS_MAX || variants->total > CA_VARIANTS_MAX))
 		status = ca_err_set(
 			err, CA_ERR_USAGE,
-			"more than %d runs were asked for; give fewer groups or iterations",
+			"the options ask for more than %d runs; give fewer groups or iterations",
 			CA_VARIANTS_MAX);
 	if (status)
 		ca_variants_fini(variants);

@@ -125,7 +125,8 @@ static void reap(struct ca_conductor *c, uint64_t now)
 			continue;
 		if (atomic_load(&s->process[p].off) && !c->off_told) {
 			c->off_told = true;
-			ca_conductor_say(c, 0, "process %u: the runtime switched itself off: %s", pid, s->process[p].off_text);
+			ca_conductor_say(c, 0, "process %u: the runtime switched itself off: %s; "
+					       "the process runs on without it", pid, s->process[p].off_text);
 		}
 		if (is_running(pid))
 			continue;
@@ -291,7 +292,8 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	if (!ca_conductor_patched(c) && now - c->state_since < PATCH_WAIT)
 		return;
 	if (c->session->selection.exact && sites_failed(c)) {
-		ca_regions_sample(c->regions, c->region, "not all of its sites could be placed");
+		ca_regions_sample(c->regions, c->region, "not all of its entries and exits could "
+							 "be patched");
 		c->selected = 0;
 		enter_state(c, WAITING, now);
 		return;
@@ -554,8 +556,10 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 	c->sum.backends = atomic_load(&s->backends);
 	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
 	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
-		ca_conductor_say(c, 0, "perf events were refused to %s threads, and timers sampled those: raise ulimit -n and "
-				 "kernel.perf_event_mlock_kb, or have the program's sandbox allow perf_event_open",
+		ca_conductor_say(c, 0, "%s threads got no perf events and were sampled by timers, "
+				       "which is less exact: raise ulimit -n and "
+				       "kernel.perf_event_mlock_kb, or have the program's sandbox "
+				       "allow perf_event_open",
 				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
 	c->sum.outside = !atomic_load(&s->processes_used);
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
@@ -564,8 +568,9 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
 	}
 	if (atomic_load(&s->threads_missed))
-		ca_conductor_say(c, 0, "%u threads found no place (at most %d at a time, or too many at once): they were neither "
-		    "sampled nor delayed", atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
+		ca_conductor_say(c, 0, "%u threads were neither sampled nor delayed, so "
+				       "predictions may be off: more than %d existed at a time, or "
+				       "too many began at once", atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
 }
 
 enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)

@@ -39,10 +39,10 @@ static enum ca_status choose_backend(struct ca_conductor *c, struct ca_err *err)
 	if (c->backend == CA_BACKEND_TIMER || ca_backend_perf(&why) == CA_OK)
 		return CA_OK;
 	if (c->backend == CA_BACKEND_PERF)
-		return ca_err_set(err, CA_ERR_USAGE, "-b perf: %s, or take -b timer", why.text);
+		return ca_err_set(err, CA_ERR_USAGE, "-b perf: %s, or use -b timer", why.text);
 	c->backend = CA_BACKEND_TIMER;
 	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
-		ca_conductor_say(c, 0, "timers give the samples, less exactly than perf could: %s", why.text);
+		ca_conductor_say(c, 0, "timers give the samples, which is less exact than perf: %s", why.text);
 	return CA_OK;
 }
 
@@ -206,8 +206,8 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 		return CA_OK;
 	bar = ca_preload_check(real);
 	if (bar.why && first)
-		ca_conductor_say(c, 0, "%s %s: the runtime cannot be preloaded into it, so only what it starts "
-				 "can take part; %s", path, bar.why, bar.remedy);
+		ca_conductor_say(c, 0, "%s %s: the runtime cannot be preloaded into it, so only "
+				       "programs that it starts can be profiled; %s", path, bar.why, bar.remedy);
 	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
 	if (status != CA_OK)
 		return status;
@@ -220,8 +220,8 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 					    "-g, or use -m function", path);
 		else if (!code)
 			status = ca_err_set(err, CA_ERR_USAGE,
-					    "nothing in %s is in scope: widen -F '%s' -S '%s', or name the library "
-					    "with -B", path, c->set->function_scope, c->set->source_scope);
+					    "nothing in %s is in scope: widen -F '%s' and -S '%s', "
+					    "or name a library with -B", path, c->set->function_scope, c->set->source_scope);
 	}
 	if (status == CA_OK)
 		status = ca_requested_check(c->progress, index, real, has_other_binaries(c),

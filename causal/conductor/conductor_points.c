@@ -147,16 +147,16 @@ static void describe(struct ca_conductor *c, const struct ca_choice *choice)
 
 	for (size_t i = 1; i < choice->points; i++)
 		snprintf(others + strlen(others), sizeof others - strlen(others),
-			 "%s%s (%.0f a second)", i > 1 ? ", " : "besides: ", choice->point[i].name,
+			 "%s%s (%.0f visits a second)", i > 1 ? ", " : "also: ", choice->point[i].name,
 			 choice->point[i].rate);
 	ca_conductor_say(c, 0,
-			 "progress point %s, chosen %s: passed %.0f times a second, even to %.0f "
-			 "%%, %.0f %% of "
-			 "the samples are inside",
+			 "progress point %s, chosen %s: %.0f visits a second, varying by %.0f %%, "
+			 "with %.0f %% of the samples inside",
 			 best->name, choice->how == CA_CHOICE_USER ? "by you" : "here", best->rate,
 			 100 * best->spread, 100 * best->coverage);
 	ca_conductor_say(c, 0,
-			 "%s%sall runs in %s use it; for another: -P NAME, --progress=ask, or -e",
+			 "%s%sall runs in %s use this choice; to choose otherwise: -P NAME, "
+			 "--progress=ask, or -e",
 			 others, *others ? "; " : "", c->opt.dir);
 }
 
@@ -234,14 +234,14 @@ static void offer(struct ca_conductor *c, struct ca_point_choice *p)
 		p->offered[p->offers++] = i;
 		ca_conductor_say(
 			c, 0,
-			"%3zu%c %s: %.1f a second, even to %.0f %%, %.0f %% of the samples; %s",
+			"%3zu%c %s: %.1f visits a second, varying by %.0f %%, %.0f %% of the "
+			"samples inside; %s",
 			p->offers, is_among(p->chosen, p->n, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
 			100 * k->coverage, ca_candidates_fault_name(k->fault));
 	}
 	ca_conductor_say(c, 0,
-			 "which of these is passed once for each unit of work? Up to %d numbers; "
-			 "Enter alone "
-			 "takes those with *",
+			 "which of these is passed once for each unit of work? Give up to %d "
+			 "numbers; Enter alone takes those with *",
 			 (int)CA_CANDIDATES_CHOSEN);
 }
 
@@ -317,7 +317,8 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
 	list(c, p);
 	if (p->ask && p->set->n && !open_terminal(p)) {
-		ca_conductor_say(c, 0, "--progress=ask needs a terminal: choosing by myself");
+		ca_conductor_say(c, 0, "--progress=ask needs a terminal: the best candidates are "
+				       "taken");
 		p->ask = false;
 	}
 	if (p->ask && p->set->n) {
@@ -328,7 +329,8 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 		publish(c, p);
 		enter(p, CHOSEN, now);
 	} else {
-		ca_conductor_say(c, 1, "no progress point yet: %s; looking again in %.0f s",
+		ca_conductor_say(c, 1, "no progress point found yet: %s; the search is repeated in "
+				       "%.0f s",
 				 ca_point_search_reason(p->scout), (double)p->pause / 1e9);
 		enter(p, PAUSING, now);
 	}
@@ -453,9 +455,8 @@ static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 	p->choice.reason = strdup(why);
 	store(c, p);
 	ca_conductor_say(c, 0,
-			 "no progress point was found (%s): further runs in %s are measured end to "
-			 "end; to name "
-			 "one: causal -P FILE:LINE -- %s ...",
+			 "no progress point was found (%s), so further runs in %s are measured end "
+			 "to end; to name one: causal -P FILE:LINE -- %s ...",
 			 why, c->opt.dir, c->opt.command[0]);
 }
 
@@ -467,10 +468,11 @@ static bool is_dropped(const struct ca_choice *choice, size_t i)
 static void drop(struct ca_conductor *c, struct ca_choice *choice, size_t i)
 {
 	choice->point[i].dropped =
-		strdup("its visits differ from run to run as the runs' lengths do");
+		strdup("its visits differ between runs as the lengths of the runs do");
 	ca_conductor_say(
 		c, 0,
-		"progress point %s is dropped: a unit of work would be done as often in each run",
+		"progress point %s is dropped: its visits differ from run to run, and the number "
+		"of units of work should not",
 		choice->point[i].name);
 }
 
@@ -506,9 +508,9 @@ static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
 		   ca_sweep_counts_follow(c->opt.sweep, p->choice.points) &&
 		   ca_sweep_first_time(c->opt.sweep, CA_SWEEP_UNTIED)) {
 		ca_conductor_say(c, 0,
-				 "no chosen progress point is passed as often in one run as in "
-				 "another: if each "
-				 "run does the same work, name a better one with -P, or use -e");
+				 "the visits of each chosen progress point differ from run to run: "
+				 "if each run does the same work, name a better one with -P, or "
+				 "use -e");
 	}
 }
 
@@ -548,10 +550,9 @@ void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_no
 			continue;
 		ca_conductor_say(
 			c, 0,
-			"no room for a jump at progress point '%s': %.0f visits a second take a "
+			"no jump fits at progress point '%s': %.0f visits a second take a "
 			"breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or "
-			"the function "
-			"around it",
+			"the function around it",
 			p->name, rate, 100 * rate * TRAP_COST);
 	}
 }

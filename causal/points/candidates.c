@@ -367,7 +367,7 @@ const char *ca_candidates_fault_name(enum ca_candidate_fault fault)
 		[CA_CANDIDATE_HOT] = "too hot",
 		[CA_CANDIDATE_RARE] = "too rare",
 		[CA_CANDIDATE_ERRATIC] = "erratic",
-		[CA_CANDIDATE_UNTIED] = "not tied to most of the work",
+		[CA_CANDIDATE_UNTIED] = "not in proportion to most of the work",
 	};
 
 	return name[fault];

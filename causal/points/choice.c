@@ -159,7 +159,8 @@ enum ca_status ca_choice_read(struct ca_choice *choice, const char *dir, struct 
 	}
 	object = json_object_from_file(path);
 	if (!object || !read_choice(choice, object)) {
-		status = ca_err_set(err, CA_ERR_FORMAT, "%s is not what causal writes", path);
+		status = ca_err_set(err, CA_ERR_FORMAT, "%s is damaged, or not written by causal; "
+							"remove it", path);
 		ca_choice_fini(choice);
 	}
 	json_object_put(object);

@@ -46,7 +46,8 @@ static enum ca_status parse_probe(struct ca_point_name *name, const char *text, 
 	const char *colon = strchr(text, ':');
 
 	if (!colon || colon == text || !colon[1])
-		return ca_err_set(err, CA_ERR_USAGE, "-P '%s': write usdt:PROVIDER:NAME", name->text);
+		return ca_err_set(err, CA_ERR_USAGE, "-P '%s': a USDT probe is written "
+						     "usdt:PROVIDER:NAME", name->text);
 	name->kind = CA_POINT_NAME_PROBE;
 	name->name = strndup(text, (size_t)(colon - text));
 	name->probe = strdup(colon + 1);
@@ -85,8 +86,8 @@ enum ca_status ca_point_name_parse(struct ca_point_name *name, const char *text,
 	if (mark)
 		text = mark + 1;
 	if (!*text)
-		status = ca_err_set(err, CA_ERR_USAGE, "-P '%s': a file:line, a function or "
-				    "usdt:PROVIDER:NAME is missing", name->text);
+		status = ca_err_set(err, CA_ERR_USAGE, "-P '%s' names no place: write FILE:LINE, "
+						       "FUNCTION or usdt:PROVIDER:NAME", name->text);
 	else if (!strncmp(text, "usdt:", 5))
 		status = parse_probe(name, text + 5, err);
 	else if (!parse_line(name, text) && !parse_address(name, text))

@@ -167,7 +167,7 @@ static const char *name_elsewhere(struct ca_point_search *s)
 		most = in[m] > in[most] ? m : most;
 	if (2 * in[most] < s->samples.running || ca_objects_in_scope(s->objects, (uint32_t)most) ||
 	    !in[most])
-		return "no function in scope is seen often enough";
+		return "no function in scope is on enough of the samples";
 	path = s->session->module[most].path;
 	slash = strrchr(path, '/');
 	ca_follow_pattern(path, pattern, sizeof pattern);
@@ -176,7 +176,7 @@ static const char *name_elsewhere(struct ca_point_search *s)
 			 slash ? slash + 1 : path);
 	else
 		snprintf(s->text, sizeof s->text,
-			 "most samples are in %.80s, which is not in scope: -B 'MAIN;%s' takes it in",
+			 "most samples are in %.80s, which is not in scope: -B 'MAIN;%s' adds it",
 			 slash ? slash + 1 : path, pattern);
 	return s->text;
 }

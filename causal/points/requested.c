@@ -16,7 +16,7 @@ static enum ca_status parse_latency(struct ca_requested_point *p, const char *te
 
 	if (!end) {
 		free(begin);
-		return ca_err_set(err, CA_ERR_USAGE, "-P '%s': write begin=A,end=B", text);
+		return ca_err_set(err, CA_ERR_USAGE, "-P '%s': a latency is written begin=A,end=B", text);
 	}
 	*end = '\0';
 	p->latency = true;
@@ -64,7 +64,8 @@ static enum ca_status add_point(struct ca_requested *progress, const char *text,
 	struct ca_requested_point *p;
 
 	if (ca_requested_mode(text) != CA_REQUESTED_NAMED)
-		return ca_err_set(err, CA_ERR_USAGE, "-P '%s' stands alone; a function of that name is '^%s$'",
+		return ca_err_set(err, CA_ERR_USAGE, "-P '%s' cannot be used with other names; for "
+						     "a function of that name write '^%s$'",
 				  text, text);
 	if (is_there(progress, text))
 		return CA_OK;
@@ -160,7 +161,8 @@ static void describe(const struct ca_point_name *name, const struct ca_index *in
 		snprintf(buffer, size, "progress point '%s': %s has no debug information, which lines need: "
 			 "compile it with -g, or name a function", name->text, path);
 	else
-		snprintf(buffer, size, "progress point '%s': not in %s; -P list shows what is", name->text,
+		snprintf(buffer, size, "progress point '%s': not in %s; -P list shows what there "
+				       "is", name->text,
 			 path);
 }
 
@@ -266,8 +268,9 @@ void ca_requested_report(const struct ca_requested *progress,
 			if (atomic_load(&p->counted[k]) && !why)
 				continue;
 			if (!atomic_load(&p->found[k]))
-				snprintf(text, sizeof text, "progress point '%s' was in no binary that the run "
-					 "loaded", p->name[k].text);
+				snprintf(text, sizeof text, "progress point '%s' is in no binary "
+							    "that the run has loaded; -P list "
+							    "shows what there is", p->name[k].text);
 			else
 				snprintf(text, sizeof text, "progress point '%s': %u of %u places are not "
 					 "counted: %s", p->name[k].text,

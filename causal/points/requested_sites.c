@@ -201,7 +201,7 @@ static void place_returns(struct work *w, const struct visit *v)
 			there->hook[there->hooks].kind = hook_kind(w, v->row);
 			there->hook[there->hooks++].point = (uint8_t)(v->row + 1);
 		} else if (there || w->sites == CA_MAX_REQUESTED) {
-			done(v, there ? "other points are too near" : "there are too many places");
+			done(v, there ? "another point is too near" : "there are too many places");
 			w->sites = before;
 			return;
 		} else {
@@ -215,7 +215,7 @@ static bool push_count(struct work *w, uint64_t address, uint32_t row, const cha
 {
 	struct ca_site *there = site_at(w, address, address + 1), *site = &w->site[w->sites];
 
-	*why = "other points are too near";
+	*why = "another point is too near";
 	if (there)
 		return add_hook(there, address, row, hook_kind(w, row));
 	*why = "there are too many places";
@@ -225,7 +225,7 @@ static bool push_count(struct work *w, uint64_t address, uint32_t row, const cha
 	if (ca_plan_count(w->text, w->module, address, row, site, NULL) != CA_OK)
 		return false;
 	site->hook[0].kind = hook_kind(w, row);
-	*why = "other points are too near";
+	*why = "another point is too near";
 	if (site_at(w, address, address + site->length))
 		return false;
 	w->sites++;

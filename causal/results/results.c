@@ -36,7 +36,7 @@ static const char *remedy(int error)
 	case EROFS:
 		return "choose a directory that you may write to with -o";
 	case EEXIST:
-		return "choose another directory with -o, or start afresh with -r";
+		return "choose another directory with -o, or remove earlier results with -r";
 	case ENOENT:
 	case ENOTDIR:
 		return "create the directory or choose another one with -o";

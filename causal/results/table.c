@@ -365,7 +365,7 @@ static void put_table(struct table *t, unsigned width)
 	put_title(t);
 	if (t->rows) {
 		lay_out(t, width);
-		fputs("Program speedup in % (± 95 % interval) if the code were faster by:\n",
+		fputs("Program speedup in % (± 95 % interval) if code took this much less time:\n",
 		      t->out);
 		put_header(t);
 		for (size_t r = 0; r < t->rows; r++)
@@ -375,8 +375,8 @@ static void put_table(struct table *t, unsigned width)
 				worth <= t->rows && sure ? "not worth it, " : "");
 		put_rest(t, rows, width);
 		if (count_unnamed(t))
-			fputs("sub_...: code without a symbol, by its address in the file; symbols "
-			      "(Debian: a -dbgsym package) would name it.\n", t->out);
+			fputs("sub_...: code without a symbol, named by its address in the file; "
+			      "symbols (Debian: a -dbgsym package) give it a name.\n", t->out);
 	}
 	put_reason(t);
 }

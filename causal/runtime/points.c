@@ -70,7 +70,8 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 	site.fixup[0].target = probe->address + 5;
 	memcpy(site.original, nop5, sizeof nop5);
 	if (ca_patch_install(&site, 1, ca_modules_bias))
-		ca_log(CA_LOG_ERROR, "progress point \"%s\" could not be placed", probe->name);
+		ca_log(CA_LOG_ERROR, "the code at progress point \"%s\" could not be patched: it "
+				     "is not counted", probe->name);
 }
 
 /* A library is there, but its index not yet: look again. */

@@ -73,7 +73,7 @@ CA_SIGSAFE bool ca_rt_conductor_is_gone(uint64_t now)
 	if (ca_rt.sees_conductor && ca_rt_process_exists(s->conductor))
 		state = process_state(s->conductor);
 	if (ca_rt.sees_conductor && (state == 0 || state == 'Z' || state == 'X')) {
-		ca_rt_off("the driver is gone");
+		ca_rt_off("the driver has ended");
 		return true;
 	}
 	return now > beat + SUSPEND;

@@ -134,7 +134,7 @@ static void withdraw(void)
 	if (session)
 		*session = 0;
 	ca_thread_pause();
-	ca_rt_off("the program forbids itself system calls that we need (seccomp)");
+	ca_rt_off("the program forbids itself system calls that causal needs (seccomp)");
 	if (ca_self)
 		ca_thread_wind_down(ca_self);
 }

@@ -221,7 +221,8 @@ static bool join_session(const char *path)
 	if (status == CA_ERR_NOT_FOUND)
 		return false;
 	if (status != CA_OK) {
-		ca_log(CA_LOG_ERROR, "cannot join the run at %s (%s); the program runs without us", path,
+		ca_log(CA_LOG_ERROR, "cannot join the run at %s (%s); the program runs without "
+				     "causal", path,
 		       ca_status_name(status));
 		return false;
 	}
@@ -229,14 +230,15 @@ static bool join_session(const char *path)
 	if (atomic_load(&session->state) == CA_SESSION_OPEN && is_go_program()) {
 		/* of the command itself the driver has said it */
 		if ((uint32_t)getppid() != session->conductor)
-			ca_log(CA_LOG_ERROR, "process %d is a Go program, which keeps threads and signals "
-			       "to itself; it runs without us", (int)getpid());
+			ca_log(CA_LOG_ERROR, "process %d is a Go program, which keeps threads and "
+					     "signals to itself; it runs without causal", (int)getpid());
 	} else if (atomic_load(&session->state) == CA_SESSION_OPEN) {
 		ca_rt.pid = (uint32_t)getpid();
 		ca_rt.period = session->period;
 		if (claim_process(session))
 			return true;
-		ca_log(CA_LOG_ERROR, "more than %d processes in one run; this one runs without us",
+		ca_log(CA_LOG_ERROR, "more than %d processes in one run; this one runs without "
+				     "causal",
 		       (int)CA_MAX_PROCESSES);
 	}
 	ca_rt.session = NULL;
@@ -265,8 +267,8 @@ static void attach(const char *path)
 	wait_for_index(ca_rt.session);
 	ca_rt.patching = ca_patch_init(&why);
 	if (!ca_rt.patching)
-		ca_log(CA_LOG_ERROR, "code cannot be patched (%s): progress points in it stay silent, "
-		       "use -e; the selected code is sampled", why ? why : "unknown");
+		ca_log(CA_LOG_ERROR, "code cannot be patched here (%s): progress points are not "
+				     "counted, so use -e; the selected code is sampled", why ? why : "unknown");
 	ca_probe_init();
 	ca_requested_wait();
 	ca_points_patch_loaded();

@@ -158,7 +158,8 @@ static void start_sources(struct ca_thread *t)
 	else if (wanted == CA_BACKEND_PERF && !have_ticks)
 		ca_rt_off("perf_event_open is not allowed here; use -b auto or -b timer");
 	else if (!atomic_exchange(&told, true))
-		ca_log(CA_LOG_ERROR, "no ticks for thread %d and perhaps others (%s): not sampled",
+		ca_log(CA_LOG_ERROR, "thread %d and perhaps others get no ticks (%s): they are not "
+				     "sampled",
 		       (int)t->tid, ca_status_name(status));
 	if (t->tick.backend == CA_BACKEND_PERF)
 		ca_switches_open(&t->switches);

@@ -194,7 +194,7 @@ check "--time-output makes a folder" 1 "$(find o16t -mindepth 1 -maxdepth 1 -typ
 
 if unshare -rm true 2>/dev/null; then
 	mkdir full
-	contains "a full file system" "no space left; free some or give another with -o" \
+	contains "a full file system" "no space left; free some space, or give another directory with -o" \
 		"$(unshare -rm sh -c 'mount -t tmpfs -o size=8k none full && "$1" -o full/x -- true' \
 			sh "$causal" 2>&1)"
 else
@@ -306,7 +306,7 @@ limits=$build/tests/apps/limits
 backends() { sed -n "s/.*\"type\":\"$1\".*\"backend\":\"\([a-z]*\)\".*/\1/p" "$2"/run-* | tr '\n' ' '; }
 "$limits" seccomp_then "$causal" -b perf -n 3 -o o30 -- true 2>err30
 check "-b perf without perf: exit status" 2 $?
-check "... one line says why" 1 "$(grep -c '^causal: -b perf: perf_event_open is not allowed here (.*): .*, or take -b timer$' err30)"
+check "... one line says why" 1 "$(grep -c '^causal: -b perf: perf_event_open is not allowed here (.*): .*, or use -b timer$' err30)"
 check "... and no more is said" 1 "$(wc -l <err30)"
 check "... nothing was run" no "$([[ -e o30 ]] && echo yes || echo no)"
 "$limits" seccomp_then "$causal" -n 3 -o o31 -- true 2>err31
@@ -325,7 +325,7 @@ if [[ $(backends run o34) == "perf " ]]; then
 	check "samples came from perf" "perf perf " "$(backends end o35)"
 	"$causal" -n 2 -o o35 -- "$limits" seccomp_then "$limits" deep >/dev/null 2>err35
 	check "perf and timers, each in a process" "perf perf mixed mixed " "$(backends end o35)"
-	check "... one line for the sweep tells of it" 1 "$(grep -c 'perf events were refused to some threads' err35)"
+	check "... one line for the sweep tells of it" 1 "$(grep -c 'some threads got no perf events' err35)"
 	contains "... and the profile" '"backend":"mixed"' "$(cat o35/profile.json)"
 else
 	skip "samples from perf (not allowed here)"
@@ -357,7 +357,7 @@ esac
 contains "selftest: the verdict goes with the exit status" "$verdict" "$(tail -n 1 out60)"
 contains "... and with its programs" "  $cases " "$(grep -E '^  .* (serial|barrier) ' out60)"
 check "... of which each has a line" "barrier serial" \
-	"$(grep -oE '^  (good|BAD) +(serial|barrier) .*: (50 % faster must give [23]0 %, predicted|no prediction \(.+\)$)' out60 |
+	"$(grep -oE '^  (good|BAD) +(serial|barrier) .*: (50 % less time must give [23]0 %, predicted|no prediction \(.+\)$)' out60 |
 		awk '{ print $2 }' | sort -u | tr '\n' ' ' | sed 's/ $//')"
 CAUSAL_RUNTIME=missing.so "$causal" selftest >out60
 check "selftest: no prediction, no trust" 1 $?

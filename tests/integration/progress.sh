@@ -205,12 +205,12 @@ count -P visits.c:99999 -- ./visits1
 check "a line without code: exit status" 2 $?
 count -P 'libnone.so!f' -- ./visits1
 check "a library that never comes: exit status" 0 $?
-contains "... a warning at the end" "'libnone.so!f' was in no binary" "$(cat said)"
+contains "... a warning at the end" "'libnone.so!f' is in no binary" "$(cat said)"
 count -P handle_one -- sh -c ./visits1
 check "started by a shell" 3500 "$(visits handle_one)"
 count -P handel_one -- sh -c ./visits1
 check "not found, started by a shell: exit status" 0 $?
-contains "... a warning at the end" "'handel_one' was in no binary" "$(cat said)"
+contains "... a warning at the end" "'handel_one' is in no binary" "$(cat said)"
 for wrong in usdt:x 'begin=handle_one' '*' 'lib!' 'begin=,end=handle_one'; do
 	count -P "$wrong" -- ./visits1
 	check "-P '$wrong': exit status" 2 $?

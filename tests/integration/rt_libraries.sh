@@ -50,7 +50,7 @@ else
 	profile -- ./app-rights return
 	check "set-user-ID: exit status" 3 "$status"
 	check "set-user-ID: says why" 1 "$(grep -c 'is set-user-ID.*: the runtime cannot be preloaded' err)"
-	check "set-user-ID: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not get into' err)"
+	check "set-user-ID: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not be preloaded into' err)"
 fi
 # where the file system ignores these rights, it is a program like others
 if [[ -u app-rights ]] && unshare -m true 2>/dev/null; then
@@ -77,7 +77,7 @@ if "${cc[@]}" -o app-go go.c 2>/dev/null && readelf -n app-go 2>/dev/null | grep
 	profile -- ./app-go
 	check "Go: exit status" 6 "$status"
 	check "Go: says why" 1 "$(grep -c 'is a Go program.*: the runtime cannot be preloaded' err)"
-	check "Go: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not get into' err)"
+	check "Go: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not be preloaded into' err)"
 	check "Go: in one line" 1 "$(grep -c 'Go program' err)"
 	profile -- sh -c './app-go; exit 7'
 	check "Go behind a shell: exit status" 7 "$status"
@@ -92,7 +92,7 @@ for kind in -static -static-pie; do
 		profile -n 2 --keep-going -- "./app$kind" return
 		check "$kind: exit status" 3 "$status"
 		check "$kind: says why, once" 1 "$(grep -c 'is statically linked: the runtime cannot be preloaded' err)"
-		check "$kind: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not get into' err)"
+		check "$kind: the profile says it, too" 1 "$(grep -c '^No result: the runtime could not be preloaded into' err)"
 	else
 		skip "cannot link with $kind"
 	fi

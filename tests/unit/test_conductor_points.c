@@ -307,7 +307,7 @@ static void test_chosen(void **state)
 	assert_true(choice.point[0].coverage > 0.49 && choice.point[0].coverage < 0.51);
 	ca_choice_fini(&choice);
 	assert_non_null(strstr(said, "0:progress point lib.so!second, chosen here"));
-	assert_non_null(strstr(said, "first (100 a second)"));
+	assert_non_null(strstr(said, "first (100 visits a second)"));
 	assert_false(ca_sweep_is_first(conductor.opt.sweep, CA_SWEEP_ASKED));
 	visited = 1;
 	assert_true(step(SECOND + 1));
@@ -533,9 +533,9 @@ static void test_untied(void **state)
 	assert_null(choice.point[0].dropped);
 	assert_null(choice.point[1].dropped);
 	ca_choice_fini(&choice);
-	told = strstr(said, "0:no chosen progress point is passed as often");
+	told = strstr(said, "0:the visits of each chosen progress point differ");
 	assert_non_null(told);
-	assert_null(strstr(told + 1, "0:no chosen progress point"));
+	assert_null(strstr(told + 1, "0:the visits of each chosen"));
 	/* a run that was stopped says nothing */
 	ca_sweep_free(conductor.opt.sweep);
 	conductor.opt.sweep = ca_sweep_new(1);

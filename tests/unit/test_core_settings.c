@@ -324,10 +324,10 @@ static void test_bad_files(void **state)
 		const char *text, *says;
 	} cases[] = {
 		{ "CAUSAL_MOED = line\n", "did you mean CAUSAL_MODE?" },
-		{ "\nmode\n", ":2: 'mode' is not KEY = VALUE" },
+		{ "\nmode\n", ":2: 'mode' is not of the form KEY = VALUE" },
 		{ "mode = lines\n", "there is no 'lines'; choose from: function line" },
-		{ "output = \"x\n", "does not end" },
-		{ "output = \"x\" y\n", "does not end" },
+		{ "output = \"x\n", "the closing quote" },
+		{ "output = \"x\" y\n", "the closing quote" },
 		{ "CAUSAL_SINGLE = 1\n", "no setting 'CAUSAL_SINGLE'" },
 		{ "CAUSAL_DRY_RUN = 1\n", "no setting 'CAUSAL_DRY_RUN'" },
 	};
@@ -388,7 +388,7 @@ static void test_environment(void **state)
 	assert_string_equal(settings.function_scope, "mine");
 	assert_int_equal(settings.origin[CA_SETTING_MODE], CA_ORIGIN_ENVIRONMENT);
 	assert_int_equal(ca_settings_read_env(&settings, misspelt, note, &err), CA_OK);
-	assert_string_equal(warned, "no variable CAUSAL_BACKENT is known; did you mean "
+	assert_string_equal(warned, "there is no variable CAUSAL_BACKENT; did you mean "
 				    "CAUSAL_BACKEND?");
 	assert_int_equal(ca_settings_read_env(&settings, bad, note, &err), CA_ERR_USAGE);
 	assert_string_equal(err.text, "CAUSAL_BACKEND: there is no 'magic'; choose from: auto perf "

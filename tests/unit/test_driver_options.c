@@ -132,7 +132,7 @@ static void test_mistakes(void **state)
 		{ "-s -- x", "-s needs speedups" },
 		{ "--no-debug=yes -- x", "--no-debug takes no value" },
 		{ "--no-mode -- x", "unknown option --no-mode" },
-		{ "-n 3 stray -- x", "'stray' belongs to no option" },
+		{ "-n 3 stray -- x", "'stray' is not an option" },
 	};
 	struct ca_options options;
 	struct ca_err err;

@@ -161,11 +161,11 @@ static void test_verdict(void **state)
 		const char *says;
 	} cases[] = {
 		{ { 0, 0, 0 }, true, 0, "Predictions can be trusted here.\n" },
-		{ { 0, 0, CA_SELFTEST_DOUBT }, true, 0, "with more runs than usual" },
-		{ { CA_SELFTEST_BAD, 0, 0 }, true, 0, "with more runs than usual" },
+		{ { 0, 0, CA_SELFTEST_DOUBT }, true, 0, "if you use more runs than usual" },
+		{ { CA_SELFTEST_BAD, 0, 0 }, true, 0, "if you use more runs than usual" },
 		{ { 0, 0, 0 }, false, 1, "cannot be trusted here, and nothing above explains it" },
-		{ { 0, CA_SELFTEST_DOUBT, 0 }, false, 1, "cannot be trusted here now; the likely" },
-		{ { 0, 0, CA_SELFTEST_BAD }, false, 1, "cannot be trusted here now; the likely" },
+		{ { 0, CA_SELFTEST_DOUBT, 0 }, false, 1, "cannot be trusted here now; likely reasons" },
+		{ { 0, 0, CA_SELFTEST_BAD }, false, 1, "cannot be trusted here now; likely reasons" },
 	};
 
 	(void)state;

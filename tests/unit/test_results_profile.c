@@ -137,7 +137,7 @@ static const struct {
 	const char *cause;
 	bool line, end_to_end, busy;
 } funnels[] = {
-	{ .f = { .outside = 2 }, .cause = "could not get into" },
+	{ .f = { .outside = 2 }, .cause = "could not be preloaded" },
 	{ .f = { .outside = 1 }, .cause = "no sample was taken" },
 	{ .f = { .failed = 2 }, .cause = "failed before" },
 	{ .f = { .failed = 1 }, .cause = "no sample was taken" },
@@ -150,11 +150,11 @@ static const struct {
 	{ .f = { .samples = 1, .dropped = 1 }, .cause = "no sample fell into code" },
 	{ .f = { .samples = 1 }, .line = true, .cause = "no sample fell on a line" },
 	{ .f = { .samples = 1, .in_scope = 1 }, .line = true, .cause = "no progress point was passed" },
-	{ .f = { .samples = 1, .in_scope = 1 }, .end_to_end = true, .cause = "before an experiment could" },
-	{ .f = { .samples = 1, .in_scope = 1, .visits = 1 }, .cause = "before an experiment could" },
+	{ .f = { .samples = 1, .in_scope = 1 }, .end_to_end = true, .cause = "before an experiment was" },
+	{ .f = { .samples = 1, .in_scope = 1, .visits = 1 }, .cause = "before an experiment was" },
 	{ .f = { .samples = 1, .unfinished = 2 }, .cause = "were killed" },
-	{ .f = { .samples = 1, .unfinished = 1 }, .cause = "before an experiment could" },
-	{ .f = { .visits = 1, .finished = 4, .cut = 2 }, .cause = "inside its experiments" },
+	{ .f = { .samples = 1, .unfinished = 1 }, .cause = "before an experiment was" },
+	{ .f = { .visits = 1, .finished = 4, .cut = 2 }, .cause = "during its experiments" },
 	{ .f = { .visits = 1, .finished = 4, .cut = 1 }, .cause = "too busy" },
 	{ .f = { .visits = 1, .finished = 4, .no_visit = 2 }, .cause = "during the experiments" },
 	{ .f = { .visits = 1, .finished = 4, .no_visit = 1 }, .cause = "too busy" },
@@ -264,7 +264,7 @@ static void test_table(void **state)
 	(void)state;
 	assert_string_equal(printed(&profile, 100),
 			    "\n1 run, 15 experiments used of 16, 1 run cut short\n"
-			    "Program speedup in % (± 95 % interval) if the code were faster by:\n"
+			    "Program speedup in % (± 95 % interval) if code took this much less time:\n"
 			    "code            point     25 %      100 %    exps  verdict\n"
 			    "work            item  12.3 ±1.0   100 ±20      12  worth it\n"
 			    "libz.so!deflate item   0.0 ±?         -         3  not worth it\n"

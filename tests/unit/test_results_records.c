@@ -350,7 +350,7 @@ static const struct {
 	bool only_odd; /* no experiment at 0 % */
 	const char *cause, *remedy;
 } reasons[] = {
-	{ { .exit_status = 1, .outside = true }, 0, 0, false, "could not get into", "statically" },
+	{ { .exit_status = 1, .outside = true }, 0, 0, false, "could not be preloaded", "statically" },
 	{ { .exit_status = 1 }, 0, 0, false, "failed before", "own messages" },
 	{ { .samples = 9, .drop = { [CA_DROP_NO_MODULE] = 99 } }, 0, 0, false, "in no file", "libjvm" },
 	{ { .drop = { [CA_DROP_LOST] = 9 } }, 0, 0, false, "every sample was dropped", "-b" },
@@ -358,7 +358,7 @@ static const struct {
 	{ { .samples = 9 }, 0, 0, false, "no sample fell into code in scope", "-B" },
 	{ { .samples = 9, .in_scope = 5 }, 0, 0, false, "no progress point", "CAUSAL_PROGRESS" },
 	{ { .samples = 9, .in_scope = 5, .visits = 3 }, 0, 0, false, "ended before", "-n" },
-	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_CUT, false, "ended inside", "-e" },
+	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_CUT, false, "ended during", "-e" },
 	{ { .samples = 9, .in_scope = 5 },
 	  3,
 	  CA_EXPERIMENT_NO_VISIT,

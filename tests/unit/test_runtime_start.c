@@ -186,7 +186,7 @@ static void driver_is_gone(void)
 	const struct ca_process *p = &ca_rt.session->process[0];
 
 	MUST(!atomic_load(&ca_rt.on) && atomic_load(&p->off));
-	MUST(!strcmp(p->off_text, "the driver is gone"));
+	MUST(!strcmp(p->off_text, "the driver has ended"));
 }
 
 static int run_as(char **argv)
