@@ -88,8 +88,11 @@ static void fill(struct ca_index *index)
 
 static void copy_path(char out[CA_INDEX_MAX_PATH], const char *path)
 {
-	size_t length = strnlen(path, CA_INDEX_MAX_PATH - 1);
+	size_t length = 0;
 
+	/* no libc: hooks come here while the program's vector registers are live */
+	while (length < CA_INDEX_MAX_PATH - 1 && path[length])
+		length++;
 	memcpy(out, path, length);
 	out[length] = '\0';
 }

@@ -115,7 +115,6 @@ static void tick(struct ca_thread *t, const void *context)
 static void call_on(char *top, void (*function)(struct ca_thread *, const void *), struct ca_thread *t,
 		    const void *context)
 {
-#if defined(__x86_64__)
 	__asm__ volatile("movq %%rsp, %%rbx\n\t"
 			 "movq %[top], %%rsp\n\t"
 			 "call *%[function]\n\t"
@@ -123,10 +122,6 @@ static void call_on(char *top, void (*function)(struct ca_thread *, const void *
 			 : "+D"(t), "+S"(context)
 			 : [top] "r"(top), [function] "r"(function)
 			 : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
-#else
-	(void)top;
-	function(t, context);
-#endif
 }
 
 static void handler(int signal, siginfo_t *info, void *context)

@@ -64,9 +64,44 @@ static void hook_stamp(uint32_t point)
 	t->guard--;
 }
 
+enum {
+	XSAVE_FEATURES = 0xe7, /* x87, SSE, AVX, AVX-512: what libc's functions may change */
+	XSAVE_ROOM = 4096      /* bytes; these need 2,688 (Intel's manual, volume 1, chapter 13) */
+};
+static bool have_xsave;
+
+/* Before the first hook is called. */
+static void look_for_xsave(void)
+{
+	unsigned a = 1, b, c = 0, d;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	have_xsave = c >> 27 & 1; /* the system uses it */
+}
+
+/* A thread that makes itself known needs libc, and with it the vector registers: they are put
+ * aside. Without xsave it stays unknown until it meets others elsewhere. */
+static __attribute__((noinline)) void hook_meet_apart(void)
+{
+	_Alignas(64) char area[XSAVE_ROOM];
+
+	if (!have_xsave)
+		return;
+	for (unsigned i = 0; i < 64; i += 8) /* the header must be zeros */
+		*(volatile uint64_t *)(void *)(area + 512 + i) = 0;
+	__asm__ volatile("xsave64 %0" : "=m"(area) : "a"(XSAVE_FEATURES), "d"(0) : "memory");
+	ca_wait_meet();
+	__asm__ volatile("xrstor64 %0" : : "m"(area), "a"(XSAVE_FEATURES), "d"(0) : "memory");
+}
+
 static void hook_meet(void)
 {
-	ca_wait_meet();
+	struct ca_thread *t = ca_self;
+
+	if (t)
+		ca_wait_meet_known(t);
+	else if (atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		hook_meet_apart();
 }
 
 CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
@@ -99,6 +134,7 @@ void ca_probe_init(void)
 {
 	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp };
 
+	look_for_xsave();
 	ca_patch_set_hooks(&hooks);
 	ca_sampler_host.translate = ca_patch_translate;
 }

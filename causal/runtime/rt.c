@@ -37,9 +37,9 @@ CA_SIGSAFE void ca_rt_off(const char *reason)
 /* State letter of a process; '?': it cannot be known, as in a chroot without /proc. */
 CA_SIGSAFE static char process_state(uint32_t pid)
 {
-	char path[32], data[256], *p;
+	char path[32], data[256];
 	struct ca_fmt f;
-	long n;
+	long got, n;
 	int fd;
 
 	ca_fmt_init(&f, path, sizeof path);
@@ -47,13 +47,12 @@ CA_SIGSAFE static char process_state(uint32_t pid)
 	fd = ca_sys_open(path, O_RDONLY);
 	if (fd < 0)
 		return '?';
-	n = ca_sys_read(fd, data, sizeof data - 1);
+	got = n = ca_sys_read(fd, data, sizeof data);
 	ca_sys_close(fd);
-	if (n <= 0)
-		return '?';
-	data[n] = 0;
-	p = strrchr(data, ')');
-	return p && p[1] ? p[2] : '?';
+	/* "pid (name) S ...", where the name may hold anything */
+	while (n > 0 && data[n - 1] != ')')
+		n--;
+	return n > 0 && n + 1 < got ? data[n + 1] : '?';
 }
 
 CA_SIGSAFE bool ca_rt_process_exists(uint32_t pid)

@@ -71,10 +71,8 @@ void ca_sample_stack_here(struct ca_thread *t)
 	struct ca_registers r = { 0 };
 
 	r.fp = (uintptr_t)__builtin_frame_address(0);
-#if defined(__x86_64__)
 	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
 			 : "=r"(r.pc), "=r"(r.sp), "=r"(r.fp));
-#endif
 	ca_unwind(&r, false, &t->stack);
 }
 

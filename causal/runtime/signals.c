@@ -56,11 +56,9 @@ bool ca_signals_take(const struct sigaction *action)
 /* End as the program would have ended without us. */
 static void die_of_it(void)
 {
-	struct sigaction action;
+	uint64_t action[4] = { 0 }; /* as the kernel has it: SIG_DFL, no flags, nothing blocked */
 
-	memset(&action, 0, sizeof action);
-	action.sa_handler = SIG_DFL;
-	REAL(sigaction)(CA_SIGNAL, &action, NULL);
+	ca_sys(SYS_rt_sigaction, CA_SIGNAL, (long)(intptr_t)action, 0, sizeof(uint64_t), 0, 0);
 	ca_sys(SYS_tgkill, ca_sys_getpid(), ca_sys_gettid(), CA_SIGNAL, 0, 0, 0);
 	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
 }

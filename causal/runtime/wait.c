@@ -15,15 +15,9 @@ enum {
 	SHORT_WAIT = 20000     /* ns; a wait that is not worth a sample */
 };
 
-static struct ca_thread *enter(void)
+static struct ca_thread *enter_known(struct ca_thread *t)
 {
-	struct ca_thread *t = ca_self;
-
-	if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
-		return NULL;
-	if (__builtin_expect(!t, 0))
-		t = ca_thread_late();
-	if (!t || t->guard)
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return NULL;
 	if (__builtin_expect(t->held_sp != 0, 0))
 		ca_thread_unhold(t);
@@ -53,9 +47,15 @@ static bool worth_it(const struct ca_thread *t)
 	       ca_cpu_cycles() - t->last_look > JUST_NOW;
 }
 
-void ca_wait_meet(void)
+static struct ca_thread *enter(void)
 {
-	struct ca_thread *t = enter();
+	if (__builtin_expect(!ca_self, 0) && atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return enter_known(ca_thread_late());
+	return enter_known(ca_self);
+}
+
+static void meet(struct ca_thread *t)
+{
 	int saved;
 
 	if (!t)
@@ -66,6 +66,16 @@ void ca_wait_meet(void)
 		errno = saved;
 	}
 	t->guard--;
+}
+
+void ca_wait_meet(void)
+{
+	meet(enter());
+}
+
+void ca_wait_meet_known(struct ca_thread *t)
+{
+	meet(enter_known(t));
 }
 
 /* What a thread's `waiting` points to. */

@@ -62,7 +62,11 @@ static void updated(struct ca_progress_line *progress, const struct ca_conductor
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), old = dup(STDERR_FILENO), slave;
 	ssize_t n;
 
-	assert_true(master >= 0 && old >= 0);
+	if (master < 0) {
+		print_message("SKIP: no terminals can be made here\n");
+		skip();
+	}
+	assert_true(old >= 0);
 	assert_true(grantpt(master) == 0 && unlockpt(master) == 0);
 	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
 	assert_true(slave >= 0);

@@ -499,13 +499,13 @@ static void test_cut(void **state)
 /* `n` experiments with a region, at 50 %, in which it is `gain` % faster, give or take `off`. */
 static void put_region(struct ca_results *results, uint32_t region, uint32_t n, double gain, double off)
 {
-	static uint32_t index;
+	static uint32_t index = 1;
 
 	for (uint32_t i = 0; i < 2 * n; i++) {
 		double here = i % 2 ? 1 / (1 - (gain + (i % 4 == 1 ? off : -off)) / 100) : i % 4 ? 1.0005 : 0.9995;
 		struct ca_visits visits = { .point = 0, .delta = (uint64_t)(1e5 * here) };
 		struct ca_experiment_record record = {
-			.index = ++index,
+			.index = index,
 			.region = region,
 			.speedup = i % 2 ? 500000 : 0,
 			.start = index * UINT64_C(1100000000),
@@ -514,6 +514,7 @@ static void put_region(struct ca_results *results, uint32_t region, uint32_t n, 
 			.visits = &visits,
 		};
 
+		index++;
 		assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 	}
 }
