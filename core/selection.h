@@ -81,7 +81,7 @@ enum ca_log_look {
 	CA_LOG_NOT_YET, /* its writer is at it */
 	CA_LOG_LOST     /* its writer is dead, or the entry has been written over */
 };
-CA_SIGSAFE static inline enum ca_log_look ca_log_entry_look(const struct ca_log_entry *log,
+CA_SIGSAFE static inline enum ca_log_look ca_selection_look(const struct ca_log_entry *log,
 							    uint64_t cursor, uint64_t head)
 {
 	/* acquire: pairs with the release of seq in ledger.c */

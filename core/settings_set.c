@@ -199,7 +199,7 @@ static enum ca_status set_sinks(const struct ca_setting *setting, const char *na
 				const char *text, union value *value, struct ca_err *err)
 {
 	struct ca_err reason;
-	enum ca_status status = ca_sinks_check(text, &reason);
+	enum ca_status status = ca_sink_check(text, &reason);
 
 	if (status)
 		return ca_err_set(err, status, "%s: %s", name, reason.text);

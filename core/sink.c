@@ -74,7 +74,7 @@ static enum ca_status open_one(struct ca_sinks *sinks, char *item, const struct 
 		status = ops->open(&state, target, dict, context, err);
 	if (status)
 		return status;
-	status = ca_sinks_add(sinks, ops, state);
+	status = ca_sink_add(sinks, ops, state);
 	if (status && ops->close)
 		ops->close(state);
 	return status;
@@ -98,12 +98,12 @@ static enum ca_status open_all(struct ca_sinks *sinks, const char *spec, const s
 	return status;
 }
 
-enum ca_status ca_sinks_check(const char *spec, struct ca_err *err)
+enum ca_status ca_sink_check(const char *spec, struct ca_err *err)
 {
 	return open_all(NULL, spec, NULL, NULL, err);
 }
 
-enum ca_status ca_sinks_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
+enum ca_status ca_sink_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
 			     const void *context, struct ca_err *err)
 {
 	struct ca_sinks *made = calloc(1, sizeof *made);
@@ -113,13 +113,13 @@ enum ca_status ca_sinks_open(struct ca_sinks **sinks, const char *spec, const st
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the sinks");
 	status = open_all(made, spec, dict, context, err);
 	if (status)
-		ca_sinks_close(made);
+		ca_sink_close(made);
 	else
 		*sinks = made;
 	return status;
 }
 
-enum ca_status ca_sinks_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops, void *state)
+enum ca_status ca_sink_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops, void *state)
 {
 	struct open_sink *more = realloc(sinks->open, (sinks->count + 1) * sizeof *more);
 
@@ -130,7 +130,7 @@ enum ca_status ca_sinks_add(struct ca_sinks *sinks, const struct ca_sink_ops *op
 	return CA_OK;
 }
 
-void ca_sinks_events(struct ca_sinks *sinks, const struct ca_source *from,
+void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from,
 		     const struct ca_event *event, size_t n)
 {
 	for (size_t i = 0; i < sinks->count; i++)
@@ -138,7 +138,7 @@ void ca_sinks_events(struct ca_sinks *sinks, const struct ca_source *from,
 			sinks->open[i].ops->events(sinks->open[i].state, from, event, n);
 }
 
-void ca_sinks_close(struct ca_sinks *sinks)
+void ca_sink_close(struct ca_sinks *sinks)
 {
 	if (!sinks)
 		return;

@@ -302,7 +302,7 @@ int ca_job_results(const struct ca_job *job)
 	status = ca_profile_write(profile, job->dir, &err);
 	ca_say_progress(NULL);
 	if (job->level >= 0) {
-		ca_profile_print(profile, STDERR_FILENO, ca_say_width(),
+		ca_results_print(profile, STDERR_FILENO, ca_say_width(),
 				 ca_say_colours(&job->settings));
 		if (!status)
 			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)",

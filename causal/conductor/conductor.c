@@ -82,7 +82,7 @@ static void drain(struct ca_conductor *c)
 		if (!n)
 			continue;
 		take_samples(c, event, n);
-		ca_sinks_events(c->sinks, &from, event, n);
+		ca_sink_events(c->sinks, &from, event, n);
 	}
 	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
 		ca_session_grow(c->session_fd, s, used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD :
@@ -251,7 +251,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 
 	if (c->set->scale_experiment_time_by_speedup)
 		length *= 1 + c->speedup / 1e6;
-	ca_load_read(c->session, &c->e.load);
+	ca_interference_read(c->session, &c->e.load);
 	owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
 	c->e.record.start = c->last_watch = ca_clock_now();
@@ -341,8 +341,8 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	if (c->set->end_to_end)
 		load = c->e.last_load;
 	else
-		ca_load_read(c->session, &load);
-	if (ca_load_interfered(&c->e.load, &load))
+		ca_interference_read(c->session, &load);
+	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
 	enter_state(c, SETTLING, now);
 }
@@ -351,7 +351,7 @@ static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
 {
 	watch(c, now);
 	if (c->set->end_to_end && now - c->e.last_load.time > LOAD_EVERY)
-		ca_load_read(c->session, &c->e.last_load);
+		ca_interference_read(c->session, &c->e.last_load);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	c->e.hot_entries += entries;

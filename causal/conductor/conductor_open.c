@@ -237,7 +237,7 @@ static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	/* what only a timeline needs is not worth its cost otherwise */
 	c->session->timeline = *c->set->sinks != 0;
-	return ca_sinks_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+	return ca_sink_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
 }
 
 static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
@@ -261,7 +261,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 
 void ca_conductor_dispose(struct ca_conductor *c)
 {
-	ca_sinks_close(c->sinks);
+	ca_sink_close(c->sinks);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
 	ca_conductor_points_free(c);

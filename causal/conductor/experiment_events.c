@@ -42,5 +42,5 @@ void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experimen
 		    CA_OF_POINT(v->point, (uint64_t)(v->in_flight * 1e6 + 0.5)), 0);
 	}
 	add(&g, CA_BURST_END, CA_KEY_EXPERIMENT, r->end, r->index, r->flags);
-	ca_sinks_events(sinks, &conductor, g.event, g.n);
+	ca_sink_events(sinks, &conductor, g.event, g.n);
 }

@@ -63,7 +63,7 @@ static bool add_queue(uint32_t pid, uint64_t *queue)
 	return any;
 }
 
-void ca_load_read(const struct ca_session *s, struct ca_load *now)
+void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 {
 	uint32_t processes = atomic_load(&s->processes_used);
 	struct rusage own;
@@ -85,7 +85,7 @@ void ca_load_read(const struct ca_session *s, struct ca_load *now)
 	now->time = ca_clock_now();
 }
 
-bool ca_load_interfered(const struct ca_load *a, const struct ca_load *b)
+bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 {
 	double span = (double)(b->time - a->time), busy, others, queue;
 

@@ -16,9 +16,9 @@ struct ca_load {
 	bool queue_known;
 };
 
-void ca_load_read(const struct ca_session *session, struct ca_load *now);
+void ca_interference_read(const struct ca_session *session, struct ca_load *now);
 /* Others used more than a tenth of a core between the two readings, and the run's threads were
  * kept waiting for a CPU meanwhile (where the kernel does not tell: more than half a core). */
-bool ca_load_interfered(const struct ca_load *a, const struct ca_load *b);
+bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b);
 
 #endif

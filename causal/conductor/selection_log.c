@@ -69,7 +69,7 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 	}
 	for (; log->cursor < head; log->cursor++) {
 		struct ca_log_entry *e = &s->log[log->cursor % CA_LOG_ENTRIES];
-		enum ca_log_look look = ca_log_entry_look(s->log, log->cursor, head);
+		enum ca_log_look look = ca_selection_look(s->log, log->cursor, head);
 
 		if (look == CA_LOG_NOT_YET)
 			break;

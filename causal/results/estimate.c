@@ -173,7 +173,7 @@ static double cell_median(const struct ca_est *est, const uint32_t *member, size
 		if (item->visits > 0)
 			scratch[m++] = item->cost / item->visits / item->base;
 	}
-	return m ? ca_est_median(scratch, m) : NAN;
+	return m ? ca_estimate_median(scratch, m) : NAN;
 }
 
 /* Scatter inside a cell: that of the zeros, or more if the cell itself shows more. */
@@ -188,7 +188,7 @@ static double cell_noise(const struct ca_est *est, const uint32_t *member, size_
 		if (item->visits > 0)
 			scratch[m++] = fabs(log(item->cost / item->visits / item->base / ratio));
 	}
-	return m >= 4 ? fmax(est->noise, 1.4826 * ca_est_median(scratch, m)) : est->noise;
+	return m >= 4 ? fmax(est->noise, 1.4826 * ca_estimate_median(scratch, m)) : est->noise;
 }
 
 /* The cell's time per visit relative to the baseline's, robust against bad experiments. */
@@ -210,7 +210,7 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 			for (size_t i = 0; i < n; i++) {
 				struct ca_est_item *item = &est->item[member[i]];
 
-				item->weight = ca_est_weight(item, ratio * item->base,
+				item->weight = ca_estimate_weight(item, ratio * item->base,
 							     est->fence * noise, est->quantum);
 			}
 			next = cell_ratio(est, member, n);
@@ -275,7 +275,7 @@ static void own_levels(struct ca_est *est, struct ca_estimates *out, const size_
 
 /* ---- curves ------------------------------------------------------------------*/
 
-void ca_est_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
+void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
 		  double *impact, double *slope)
 {
 	double area = 0, at = 0, height = 0, pe = 0, pp = 0;
@@ -309,7 +309,7 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 
 	memset(out, 0, sizeof *out);
 	if (!member || !first || !scratch || !ratio || !shrink ||
-	    !prepare(&est, observation, n, options->quantum) || !ca_est_baseline(&est) ||
+	    !prepare(&est, observation, n, options->quantum) || !ca_estimate_baseline(&est) ||
 	    !make_cells(&est, out, member, first))
 		goto done;
 	est.own = calloc(out->curves + 1, sizeof *est.own);
@@ -329,7 +329,7 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells;
 		     c++)
 			out->cell[c].effect = 100 * (1 - ratio[c] / est.own[k]);
-	ok = ca_est_boot(&est, options, out, first, member, shrink);
+	ok = ca_estimate_boot(&est, options, out, first, member, shrink);
 done:
 	est_fini(&est);
 	free(member);
@@ -338,11 +338,11 @@ done:
 	free(ratio);
 	free(shrink);
 	if (!ok)
-		ca_estimates_fini(out);
+		ca_estimate_fini(out);
 	return ok ? CA_OK : CA_ERR_NOMEM;
 }
 
-void ca_estimates_fini(struct ca_estimates *estimates)
+void ca_estimate_fini(struct ca_estimates *estimates)
 {
 	free(estimates->cell);
 	free(estimates->curve);

@@ -65,10 +65,10 @@ struct ca_estimates {
 	size_t curves;
 };
 
-/* Fills *out (release with ca_estimates_fini). Observations with no cost are ignored. Without
+/* Fills *out (release with ca_estimate_fini). Observations with no cost are ignored. Without
  * a baseline the cells are there with NAN effects. CA_ERR_NOMEM only. */
 enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out);
-void ca_estimates_fini(struct ca_estimates *estimates);
+void ca_estimate_fini(struct ca_estimates *estimates);
 
 #endif

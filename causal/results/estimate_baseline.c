@@ -97,7 +97,7 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 			if (est->item[near[i]].visits > 0)
 				period[m++] = est->item[near[i]].cost / est->item[near[i]].visits;
 		}
-		item->base = m                  ? ca_est_median(period, m)
+		item->base = m                  ? ca_estimate_median(period, m)
 			     : item->visits > 0 ? item->cost / item->visits
 						: item->cost;
 		/* The median of small counts is a whole number, not their middle. */
@@ -110,14 +110,14 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 	}
 	/* 1.4826: MAD to sigma for normal noise. The floor keeps exact repetitions, as in a
 	 * deterministic test, from calling every last digit an outlier. */
-	est->noise = kept ? fmax(1.4826 * ca_est_median(scratch, kept), 1e-3) : 1e-3;
+	est->noise = kept ? fmax(1.4826 * ca_estimate_median(scratch, kept), 1e-3) : 1e-3;
 	/* A sigma known from a handful may be much too small. */
 	est->fence = 1 + 1. / fmax(1, (double)kept - 1);
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
 
 		item->weight =
-			ca_est_weight(item, item->base, est->fence * est->noise, est->quantum);
+			ca_estimate_weight(item, item->base, est->fence * est->noise, est->quantum);
 	}
 }
 
@@ -172,7 +172,7 @@ static double base_of(const struct ca_est *est, size_t i, const double *weight,
 	return all;
 }
 
-void ca_est_rebase(struct ca_est *est, const double *weight, const double *factor, double *base)
+void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *factor, double *base)
 {
 	double cost, visits;
 
@@ -254,7 +254,7 @@ static struct candidate choose(struct ca_est *est, const uint32_t *in_run)
 	return best;
 }
 
-bool ca_est_baseline(struct ca_est *est)
+bool ca_estimate_baseline(struct ca_est *est)
 {
 	uint32_t *in_run = calloc(est->runs + 1, sizeof *in_run);
 	double *scratch = calloc(est->zeros + 1, sizeof *scratch);
@@ -271,7 +271,7 @@ bool ca_est_baseline(struct ca_est *est)
 	count_zeros(est, in_run);
 	screen(est, in_run, scratch);
 	use(est, choose(est, in_run), in_run);
-	ca_est_rebase(est, NULL, NULL, base);
+	ca_estimate_rebase(est, NULL, NULL, base);
 	for (size_t i = 0; i < est->items; i++)
 		est->item[i].base = base[i];
 out:

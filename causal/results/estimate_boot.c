@@ -62,7 +62,7 @@ static void fill_values(struct boot *b)
 
 		for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 			const struct ca_est_item *item = &b->est->item[b->member[i]];
-			double sigma = ca_est_scatter(item, ratio * item->base, b->est->noise,
+			double sigma = ca_estimate_scatter(item, ratio * item->base, b->est->noise,
 						      b->est->quantum);
 
 			b->value[i] = n > 1 ? item->residual / sigma * sqrt(n / (n - 1)) : 0;
@@ -81,7 +81,7 @@ static void fill_zeros(struct boot *b)
 		const struct ca_est_item *item = &est->item[est->zero[z]];
 		double k = est->baseline == CA_BASELINE_NEAR ? (double)item->neighbours
 							     : (double)est->zeros - 1;
-		double sigma = ca_est_scatter(item, item->base, est->noise, est->quantum);
+		double sigma = ca_estimate_scatter(item, item->base, est->noise, est->quantum);
 
 		if (item->weight >= 0.05 && k >= 1)
 			b->zero_value[b->zero_values++] =
@@ -187,7 +187,7 @@ static void vary_zeros(struct boot *b)
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		const struct ca_est_item *item = &est->item[est->zero[z]];
-		double sigma = ca_est_scatter(item, item->base, est->noise, est->quantum);
+		double sigma = ca_estimate_scatter(item, item->base, est->noise, est->quantum);
 
 		b->factor[est->zero[z]] =
 			b->zero_values ? fmax(0.01, 1 + sigma * b->zero_value[ca_rng_below(
@@ -205,7 +205,7 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 	for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 		const struct ca_est_item *item = &b->est->item[b->member[i]];
 		double sigma =
-			ca_est_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
+			ca_estimate_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
 
 		cost += item->weight * item->cost;
 		usual += item->weight * item->visits * b->base[1][b->member[i]];
@@ -221,13 +221,13 @@ static void replicate(struct boot *b, size_t r)
 	struct ca_est *est = b->est;
 
 	for (size_t i = 0; i < est->runs; i++)
-		b->run_weight[i] = ca_est_exponential(&b->rng);
+		b->run_weight[i] = ca_estimate_exponential(&b->rng);
 	for (size_t z = 0; z < est->zeros; z++)
 		b->weight[est->zero[z]] = b->run_weight[est->item[est->zero[z]].run];
-	ca_est_rebase(est, b->weight, NULL, b->base[0]);
+	ca_estimate_rebase(est, b->weight, NULL, b->base[0]);
 	levels(b, b->base[0], true, b->own[0]);
 	vary_zeros(b);
-	ca_est_rebase(est, NULL, b->factor, b->base[1]);
+	ca_estimate_rebase(est, NULL, b->factor, b->base[1]);
 	levels(b, b->base[1], false, b->own[1]);
 	for (size_t k = 0; k < b->out->curves; k++) {
 		const struct ca_curve *curve = &b->out->curve[k];
@@ -266,9 +266,9 @@ static double widening(const struct boot *b, size_t c)
 	double v = 1 / n, v0 = 1 / used;
 
 	if (by_run(b, cell))
-		return choice * ca_est_t975((double)cell->runs - 1) / 1.959964;
+		return choice * ca_estimate_t975((double)cell->runs - 1) / 1.959964;
 	return choice *
-	       ca_est_t975((v + v0) * (v + v0) /
+	       ca_estimate_t975((v + v0) * (v + v0) /
 			   (v * v / b->pool[c].df + v0 * v0 / fmax(zeros - 1, 0.5))) /
 	       1.959964;
 }
@@ -283,22 +283,22 @@ static void cell_interval(struct boot *b, size_t c, double *sorted)
 		return;
 	wide = widening(b, c);
 	memcpy(sorted, b->deviation + c * b->replicates, b->replicates * sizeof *sorted);
-	qsort(sorted, b->replicates, sizeof *sorted, ca_est_compare);
+	qsort(sorted, b->replicates, sizeof *sorted, ca_estimate_compare);
 	/* The estimate itself is always inside, however odd the replicates. */
 	cell->low =
 		100 *
-		(1 - ratio * exp(wide * fmax(0, ca_est_quantile(sorted, b->replicates, 0.975))));
+		(1 - ratio * exp(wide * fmax(0, ca_estimate_quantile(sorted, b->replicates, 0.975))));
 	cell->high =
 		100 *
-		(1 - ratio * exp(wide * fmin(0, ca_est_quantile(sorted, b->replicates, 0.025))));
+		(1 - ratio * exp(wide * fmin(0, ca_estimate_quantile(sorted, b->replicates, 0.025))));
 }
 
 static void interval(double *sorted, size_t n, double middle, double wide, double *low,
 		     double *high)
 {
-	qsort(sorted, n, sizeof *sorted, ca_est_compare);
-	*low = middle + wide * (ca_est_quantile(sorted, n, 0.025) - middle);
-	*high = middle + wide * (ca_est_quantile(sorted, n, 0.975) - middle);
+	qsort(sorted, n, sizeof *sorted, ca_estimate_compare);
+	*low = middle + wide * (ca_estimate_quantile(sorted, n, 0.025) - middle);
+	*high = middle + wide * (ca_estimate_quantile(sorted, n, 0.975) - middle);
 }
 
 /* The largest effect of those whose interval says that it is one, else of all. */
@@ -333,7 +333,7 @@ static void curve_interval(struct boot *b, struct ca_curve *curve, double *ratio
 			wide = fmax(wide, widening(b, curve->first + c));
 	}
 	find_max(cell, usable, curve);
-	ca_est_shape(cell, ratio, usable, curve->cells, &curve->impact, &curve->slope);
+	ca_estimate_shape(cell, ratio, usable, curve->cells, &curve->impact, &curve->slope);
 	curve->impact_low = curve->impact_high = curve->slope_low = curve->slope_high = NAN;
 	if (!isfinite(curve->impact))
 		return;
@@ -341,7 +341,7 @@ static void curve_interval(struct boot *b, struct ca_curve *curve, double *ratio
 		for (size_t c = 0; c < curve->cells; c++)
 			ratio[c] = (1 - cell[c].effect / 100) *
 				   exp(b->deviation[(curve->first + c) * b->replicates + r]);
-		ca_est_shape(cell, ratio, usable, curve->cells, &impact[r], &slope[r]);
+		ca_estimate_shape(cell, ratio, usable, curve->cells, &impact[r], &slope[r]);
 	}
 	interval(impact, b->replicates, curve->impact, wide, &curve->impact_low,
 		 &curve->impact_high);
@@ -397,7 +397,7 @@ static void boot_fini(struct boot *b)
 	free(b->deviation);
 }
 
-bool ca_est_boot(struct ca_est *est, const struct ca_estimate_options *options,
+bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options,
 		 struct ca_estimates *out, const size_t *first, const uint32_t *member,
 		 const double *shrink)
 {

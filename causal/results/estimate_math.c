@@ -3,20 +3,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-int ca_est_compare(const void *a, const void *b)
+int ca_estimate_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-double ca_est_median(double *value, size_t n)
+double ca_estimate_median(double *value, size_t n)
 {
-	qsort(value, n, sizeof *value, ca_est_compare);
+	qsort(value, n, sizeof *value, ca_estimate_compare);
 	return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
 }
 
-double ca_est_quantile(const double *sorted, size_t n, double q)
+double ca_estimate_quantile(const double *sorted, size_t n, double q)
 {
 	double at = q * (double)(n - 1);
 	size_t i = (size_t)at;
@@ -27,7 +27,7 @@ double ca_est_quantile(const double *sorted, size_t n, double q)
 
 /* Cornish-Fisher expansion in 1/df (Abramowitz and Stegun 26.7.5); exact values where it is
  * not good enough. */
-double ca_est_t975(double df)
+double ca_estimate_t975(double df)
 {
 	static const double z = 1.959963985;
 	double z2 = z * z;
@@ -40,12 +40,12 @@ double ca_est_t975(double df)
 	       z * (3 * z2 * z2 * z2 + 19 * z2 * z2 + 17 * z2 - 15) / (384 * df * df * df);
 }
 
-double ca_est_exponential(struct ca_rng *rng)
+double ca_estimate_exponential(struct ca_rng *rng)
 {
 	return -log1p(-ca_rng_unit(rng));
 }
 
-double ca_est_scatter(const struct ca_est_item *item, double period, double noise, double quantum)
+double ca_estimate_scatter(const struct ca_est_item *item, double period, double noise, double quantum)
 {
 	double expected = item->cost / period;
 
@@ -56,7 +56,7 @@ double ca_est_scatter(const struct ca_est_item *item, double period, double nois
  * six sigmas off has no say. Measured in visits, so that an experiment in which a rare point
  * happened not to be passed is no infinity; one visit more or less is never suspect, since
  * small counts are skewed and dropping their tail would bend the mean. */
-double ca_est_weight(const struct ca_est_item *item, double period, double noise, double quantum)
+double ca_estimate_weight(const struct ca_est_item *item, double period, double noise, double quantum)
 {
 	double expected = item->cost / period;
 	double sigma = sqrt(noise * noise * expected * expected + (quantum > 0));

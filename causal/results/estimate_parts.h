@@ -36,33 +36,33 @@ struct ca_est {
 };
 
 /* estimate_math.c */
-double ca_est_median(double *value, size_t n); /* reorders; n > 0 */
-double ca_est_quantile(const double *sorted, size_t n, double q);
-int ca_est_compare(const void *a, const void *b); /* doubles, for qsort */
-double ca_est_t975(double df);                    /* Student's t, 97.5 % */
-double ca_est_exponential(struct ca_rng *rng);    /* mean 1 */
+double ca_estimate_median(double *value, size_t n); /* reorders; n > 0 */
+double ca_estimate_quantile(const double *sorted, size_t n, double q);
+int ca_estimate_compare(const void *a, const void *b); /* doubles, for qsort */
+double ca_estimate_t975(double df);                    /* Student's t, 97.5 % */
+double ca_estimate_exponential(struct ca_rng *rng);    /* mean 1 */
 /* How far the visits of an item are from what they should be, in robust sigmas; and the
  * weight that goes with it. period: cost of a visit; noise: relative. */
-double ca_est_weight(const struct ca_est_item *item, double period, double noise, double quantum);
+double ca_estimate_weight(const struct ca_est_item *item, double period, double noise, double quantum);
 /* sqrt of (noise^2 + counting noise) of one item, relative. */
-double ca_est_scatter(const struct ca_est_item *item, double period, double noise, double quantum);
+double ca_estimate_scatter(const struct ca_est_item *item, double period, double noise, double quantum);
 
 /* estimate_baseline.c: screens the zeros, chooses the baseline, sets base of every item.
  * False: no memory. */
-bool ca_est_baseline(struct ca_est *est);
+bool ca_estimate_baseline(struct ca_est *est);
 /* base of every item again with other weights of the zeros, or with their costs multiplied,
  * by item; either may be NULL. The bootstrap's inner loop. base: out, by item. */
-void ca_est_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
+void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
 
 /* estimate_boot.c: the intervals of all cells, and the curves. member: items ordered by cell,
  * cell c has member[first[c]..first[c+1]); shrink: by curve, the share of the difference of
  * its own zeros that counts. False: no memory. */
-bool ca_est_boot(struct ca_est *est, const struct ca_estimate_options *options,
+bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options,
 		 struct ca_estimates *out, const size_t *first, const uint32_t *member,
 		 const double *shrink);
 /* estimate.c: impact and slope of a curve whose cells have these effects (ratios to the
  * baseline: 1 = no change); usable[c] says which of the cells count. */
-void ca_est_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
+void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
 		  double *impact, double *slope);
 
 #endif

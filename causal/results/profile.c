@@ -292,7 +292,7 @@ const char *ca_profile_verdict_key(enum ca_verdict verdict)
 						  : "cannot-tell";
 }
 
-const char *ca_baseline_name(enum ca_baseline baseline)
+const char *ca_profile_baseline_name(enum ca_baseline baseline)
 {
 	return baseline == CA_BASELINE_ALL    ? "all"
 	       : baseline == CA_BASELINE_RUN  ? "run"
@@ -312,7 +312,7 @@ void ca_profile_free(struct ca_profile *profile)
 	}
 	for (size_t i = 0; i < profile->points; i++) {
 		free(profile->point[i].name);
-		ca_estimates_fini(&profile->point[i].estimates);
+		ca_estimate_fini(&profile->point[i].estimates);
 	}
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);

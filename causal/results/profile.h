@@ -100,7 +100,7 @@ bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, cons
 /* profile.c */
 const char *ca_profile_verdict_text(enum ca_verdict verdict); /* for people */
 const char *ca_profile_verdict_key(enum ca_verdict verdict);  /* for programs; does not change */
-const char *ca_baseline_name(enum ca_baseline baseline);
+const char *ca_profile_baseline_name(enum ca_baseline baseline);
 static inline const char *ca_profile_point_kind(const struct ca_profile_point *point)
 {
 	return point->kind == 'e' ? "end-to-end" : point->kind == 'l' ? "latency" : "throughput";

@@ -84,7 +84,7 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_number(object, "max", curve->max, 2);
 	add_number(object, "max_speedup", curve->max_speedup, 4);
 	add_count(object, "experiments", curve->experiments);
-	snprintf(baseline, sizeof baseline, "%s", ca_baseline_name(estimates->baseline));
+	snprintf(baseline, sizeof baseline, "%s", ca_profile_baseline_name(estimates->baseline));
 	if (estimates->baseline == CA_BASELINE_NEAR)
 		snprintf(baseline, sizeof baseline, "near-%u", estimates->neighbours);
 	add_text(object, "baseline", baseline);

@@ -100,7 +100,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir, struct ca_err *err);
 /* The table for the terminal; width: columns available; colours: mark headings and verdicts.
  * Includes the reason and remedy when the profile is empty. */
-void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width, bool colours);
+void ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours);
 void ca_profile_free(struct ca_profile *profile);
 
 #endif

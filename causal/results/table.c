@@ -381,7 +381,7 @@ static void put_table(struct table *t, unsigned width)
 	put_reason(t);
 }
 
-void ca_profile_print(const struct ca_profile *profile, int fd, unsigned width, bool colours)
+void ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours)
 {
 	char *text = NULL;
 	size_t size = 0, done = 0;

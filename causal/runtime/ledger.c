@@ -303,7 +303,7 @@ static void read_log(struct account *a, uint64_t now)
 	if (head - t->cursor > CA_LOG_ENTRIES / 2)
 		resynchronise(t, head);
 	for (; t->cursor < head; t->cursor++) {
-		enum ca_log_look look = ca_log_entry_look(s->log, t->cursor, head);
+		enum ca_log_look look = ca_selection_look(s->log, t->cursor, head);
 
 		if (look == CA_LOG_NOT_YET)
 			break;

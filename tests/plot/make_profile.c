@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 			one_run(argv[1], run, kind == 0 ? 1 : 20, kind);
 	check(ca_profile_load(&profile, argv[1], &err));
 	check(ca_profile_write(profile, argv[1], &err));
-	ca_profile_print(profile, 1, argc > 3 ? (unsigned)atoi(argv[3]) : 100, false);
+	ca_results_print(profile, 1, argc > 3 ? (unsigned)atoi(argv[3]) : 100, false);
 	ca_profile_free(profile);
 	ca_catalog_fini(&catalog);
 	return 0;

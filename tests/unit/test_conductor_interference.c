@@ -39,12 +39,12 @@ static void test_cases(void **state)
 		b.queue += c->queue * MS;
 		b.known = c->known;
 		b.queue_known = c->queue_known;
-		if (ca_load_interfered(&a, &b) != c->expected)
+		if (ca_interference_seen(&a, &b) != c->expected)
 			fail_msg("%s", c->what);
 		a.known = c->known; /* it is enough that one of the two readings lacks it */
 		a.queue_known = c->queue_known;
 		b.known = b.queue_known = true;
-		if (ca_load_interfered(&a, &b) != c->expected)
+		if (ca_interference_seen(&a, &b) != c->expected)
 			fail_msg("%s, from the start", c->what);
 	}
 }
@@ -58,9 +58,9 @@ static void test_shares(void **state)
 	b.time = 100 * MS;
 	b.busy = 20 * MS;
 	b.queue = 10 * MS;
-	assert_true(ca_load_interfered(&a, &b));
+	assert_true(ca_interference_seen(&a, &b));
 	b.time = 300 * MS;
-	assert_false(ca_load_interfered(&a, &b));
+	assert_false(ca_interference_seen(&a, &b));
 }
 
 /* A process of the run ended in between, and its time and its threads went with it. */
@@ -73,7 +73,7 @@ static void test_shrinks(void **state)
 	b.busy = 1000 * MS;
 	b.own = 4000 * MS;
 	b.queue = 4000 * MS;
-	assert_false(ca_load_interfered(&a, &b));
+	assert_false(ca_interference_seen(&a, &b));
 }
 
 static void test_no_time(void **state)
@@ -81,7 +81,7 @@ static void test_no_time(void **state)
 	struct ca_load a = { 100, 0, 0, 0, true, true }, b = { 100, 50 * MS, 0, 50 * MS, true, true };
 
 	(void)state;
-	assert_false(ca_load_interfered(&a, &b));
+	assert_false(ca_interference_seen(&a, &b));
 }
 
 int main(void)

@@ -60,21 +60,21 @@ static void test_several(void **state)
 	struct ca_sinks *sinks;
 
 	(void)state;
-	assert_int_equal(ca_sinks_open(&sinks, "", NULL, NULL, NULL), CA_OK);
-	ca_sinks_events(sinks, &from, event, 2); /* nobody listens: fine */
-	assert_int_equal(ca_sinks_add(sinks, &counting, &a), CA_OK);
-	assert_int_equal(ca_sinks_add(sinks, &deaf, NULL), CA_OK);
-	assert_int_equal(ca_sinks_add(sinks, &counting, &b), CA_OK);
-	ca_sinks_events(sinks, &from, event, 2);
-	ca_sinks_events(sinks, &from, event, 1);
-	ca_sinks_close(sinks);
+	assert_int_equal(ca_sink_open(&sinks, "", NULL, NULL, NULL), CA_OK);
+	ca_sink_events(sinks, &from, event, 2); /* nobody listens: fine */
+	assert_int_equal(ca_sink_add(sinks, &counting, &a), CA_OK);
+	assert_int_equal(ca_sink_add(sinks, &deaf, NULL), CA_OK);
+	assert_int_equal(ca_sink_add(sinks, &counting, &b), CA_OK);
+	ca_sink_events(sinks, &from, event, 2);
+	ca_sink_events(sinks, &from, event, 1);
+	ca_sink_close(sinks);
 	assert_int_equal(a.events, 3);
 	assert_int_equal(b.events, 3);
 	assert_int_equal(a.last, 5);
 	assert_int_equal(a.thread, 2);
 	assert_int_equal(a.closed, 1);
 	assert_int_equal(b.closed, 1);
-	ca_sinks_close(NULL);
+	ca_sink_close(NULL);
 }
 
 static void test_refuses(void **state)
@@ -86,18 +86,18 @@ static void test_refuses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(bad); i++)
-		assert_int_not_equal(ca_sinks_open(&sinks, bad[i], NULL, NULL, &err), CA_OK);
+		assert_int_not_equal(ca_sink_open(&sinks, bad[i], NULL, NULL, &err), CA_OK);
 	assert_null(sinks);
-	assert_int_equal(ca_sinks_open(&sinks, "nothing", NULL, NULL, &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sink_open(&sinks, "nothing", NULL, NULL, &err), CA_ERR_USAGE);
 	assert_non_null(strstr(err.text, "'nothing'"));
 	assert_non_null(strstr(err.text, "print"));
 	/* what can be told without opening anything */
-	assert_int_equal(ca_sinks_check("print,nothing", &err), CA_ERR_USAGE);
-	assert_int_equal(ca_sinks_check("print=", &err), CA_ERR_USAGE);
-	assert_int_equal(ca_sinks_check("print=/nonexistent/dir/file,,print", &err), CA_OK);
-	assert_int_equal(ca_sinks_check("", &err), CA_OK);
+	assert_int_equal(ca_sink_check("print,nothing", &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sink_check("print=", &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sink_check("print=/nonexistent/dir/file,,print", &err), CA_OK);
+	assert_int_equal(ca_sink_check("", &err), CA_OK);
 	/* what cannot: whoever gave it hears of it as of a mistake */
-	assert_int_equal(ca_sinks_open(&sinks, bad[1], NULL, NULL, &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sink_open(&sinks, bad[1], NULL, NULL, &err), CA_ERR_USAGE);
 	assert_string_equal(ca_sink_get(0)->name, "print");
 	assert_null(ca_sink_get(1));
 }
@@ -128,8 +128,8 @@ static void test_print(void **state)
 
 	ca_dict_name_value(dict, CA_KEY_SELECTION, 4, "main");
 	snprintf(spec, sizeof spec, "print=%s", (const char *)*state);
-	assert_int_equal(ca_sinks_open(&sinks, spec, dict, NULL, NULL), CA_OK);
-	ca_sinks_events(sinks, &from, event, CA_COUNT(event));
+	assert_int_equal(ca_sink_open(&sinks, spec, dict, NULL, NULL), CA_OK);
+	ca_sink_events(sinks, &from, event, CA_COUNT(event));
 	/* read before it is closed: nothing waits in a buffer */
 	file = fopen(*state, "r");
 	assert_non_null(file);
@@ -137,7 +137,7 @@ static void test_print(void **state)
 	text[length] = '\0';
 	fclose(file);
 	assert_string_equal(text, expected);
-	ca_sinks_close(sinks);
+	ca_sink_close(sinks);
 	ca_dict_free(dict);
 }
 

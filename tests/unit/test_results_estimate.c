@@ -175,7 +175,7 @@ static void test_coverage(void **state)
 
 			assert_int_equal(ca_estimate(list, play(scene, list), &options, &e), CA_OK);
 			count(&e, &tally);
-			ca_estimates_fini(&e);
+			ca_estimate_fini(&e);
 		}
 		print_message("%-22s cells %5.1f %% covered, slopes %5.1f %%, bias %+.2f\n",
 			      scene->name, 100 * tally.covered / tally.cells,
@@ -234,8 +234,8 @@ static void test_exact(void **state)
 	assert_near(a.curve[0].max, 20, 1e-9);
 	assert_near(find(&a, 1, 500000)->low, find(&b, 1, 500000)->low, 0);
 	assert_near(find(&a, 1, 500000)->high, find(&b, 1, 500000)->high, 0);
-	ca_estimates_fini(&a);
-	ca_estimates_fini(&b);
+	ca_estimate_fini(&a);
+	ca_estimate_fini(&b);
 }
 
 /* A machine that gets 40 % slower from start to end, treated ones mostly late: a pooled
@@ -257,7 +257,7 @@ static void test_drift(void **state)
 	e = run_on(list, 200);
 	assert_int_equal(e.baseline, CA_BASELINE_NEAR);
 	assert_near(find(&e, 1, 250000)->effect, 10, 1);
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 }
 
 /* Three of thirty experiments ran beside another program: seen, and without a say. */
@@ -278,7 +278,7 @@ static void test_outliers(void **state)
 	e = run_on(list, 60);
 	assert_near(find(&e, 1, 500000)->effect, 25, 1);
 	assert_int_equal(find(&e, 1, 500000)->outliers, 3);
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 }
 
 /* A region whose probes cost 5 % even at 0 % is compared with its own zeros. */
@@ -301,7 +301,7 @@ static void test_own_zeros(void **state)
 	e = run_on(list, 240);
 	assert_near(find(&e, 1, 500000)->effect, 20, 1);
 	assert_near(find(&e, 2, 500000)->effect, 0, 1);
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 }
 
 /* Experiments with two regions, in which nothing is gained: every other one at 0 %, with a scatter
@@ -343,7 +343,7 @@ static void test_few_own_zeros(void **state)
 
 		if (cases[i].own ? effect < -1 : effect > -1.5)
 			fail_msg("%zu zeros: %g", cases[i].zeros, effect);
-		ca_estimates_fini(&e);
+		ca_estimate_fini(&e);
 	}
 }
 
@@ -359,7 +359,7 @@ static void test_levels(void **state)
 		assert_int_equal(e.baseline, CA_BASELINE_ALL);
 		assert_true(apart * apart / 2 > 2 * variance); /* else it is no difference */
 		assert_near(find(&e, 2, 0)->effect / (-100 * variance / apart), 1, 0.12);
-		ca_estimates_fini(&e);
+		ca_estimate_fini(&e);
 	}
 }
 
@@ -377,7 +377,7 @@ static void test_no_visits(void **state)
 	e = run_on(list, 200);
 	assert_true(find(&e, 1, 500000)->low <= 20 && find(&e, 1, 500000)->high >= 20);
 	assert_near(find(&e, 1, 500000)->effect, 20, 12);
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 }
 
 static void test_degenerate(void **state)
@@ -390,19 +390,19 @@ static void test_degenerate(void **state)
 
 	(void)state;
 	assert_int_equal(e.cells, 0);
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 	e = run_on(junk, 4);
 	assert_int_equal(e.cells, 0);
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 	e = run_on(&treated, 1); /* nothing to compare with */
 	assert_int_equal(e.baseline, CA_BASELINE_NONE);
 	assert_true(isnan(e.cell[0].effect) && isnan(e.cell[0].low));
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 	e = run_on(pair, 2); /* an effect, and no idea how sure it is */
 	assert_near(find(&e, 1, 500000)->effect, 50, 1e-9);
 	assert_true(isnan(find(&e, 1, 500000)->low));
 	assert_true(isnan(e.curve[0].impact));
-	ca_estimates_fini(&e);
+	ca_estimate_fini(&e);
 }
 
 int main(void)

@@ -15,19 +15,19 @@ static void test_order(void **state)
 	static const double sorted[] = { 10, 20, 40, 80, 160 };
 
 	(void)state;
-	check_near(ca_est_median(odd, 5), 3, 0);
+	check_near(ca_estimate_median(odd, 5), 3, 0);
 	check_near(odd[0], 1, 0);
 	check_near(odd[4], 5, 0);
-	check_near(ca_est_median(even, 4), 3, 0);
-	check_near(ca_est_median(one, 1), 7, 0);
-	check_near(ca_est_quantile(sorted, 5, 0), 10, 0);
-	check_near(ca_est_quantile(sorted, 5, 1), 160, 0);
-	check_near(ca_est_quantile(sorted, 5, 0.5), 40, 0);
-	check_near(ca_est_quantile(sorted, 5, 0.125), 15, 0);
-	check_near(ca_est_quantile(sorted, 5, 0.8), 96, 1e-9);
-	check_near(ca_est_quantile(sorted, 1, 0.8), 10, 0);
-	assert_true(ca_est_compare(&sorted[0], &sorted[1]) < 0 && ca_est_compare(&sorted[1], &sorted[0]) > 0);
-	assert_int_equal(ca_est_compare(&sorted[2], &sorted[2]), 0);
+	check_near(ca_estimate_median(even, 4), 3, 0);
+	check_near(ca_estimate_median(one, 1), 7, 0);
+	check_near(ca_estimate_quantile(sorted, 5, 0), 10, 0);
+	check_near(ca_estimate_quantile(sorted, 5, 1), 160, 0);
+	check_near(ca_estimate_quantile(sorted, 5, 0.5), 40, 0);
+	check_near(ca_estimate_quantile(sorted, 5, 0.125), 15, 0);
+	check_near(ca_estimate_quantile(sorted, 5, 0.8), 96, 1e-9);
+	check_near(ca_estimate_quantile(sorted, 1, 0.8), 10, 0);
+	assert_true(ca_estimate_compare(&sorted[0], &sorted[1]) < 0 && ca_estimate_compare(&sorted[1], &sorted[0]) > 0);
+	assert_int_equal(ca_estimate_compare(&sorted[2], &sorted[2]), 0);
 }
 
 /* From tables of Student's t. */
@@ -43,9 +43,9 @@ static void test_t(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++)
-		check_near(ca_est_t975(cases[i].df), cases[i].t, cases[i].error);
+		check_near(ca_estimate_t975(cases[i].df), cases[i].t, cases[i].error);
 	/* to the last digit of the expansion */
-	check_near(ca_est_t975(3), 3.158993, 1e-5);
+	check_near(ca_estimate_t975(3), 3.158993, 1e-5);
 }
 
 /* Mean and variance 1, never below 0. */
@@ -58,7 +58,7 @@ static void test_exponential(void **state)
 	(void)state;
 	ca_rng_init(&rng, 3);
 	for (unsigned i = 0; i < N; i++) {
-		double x = ca_est_exponential(&rng);
+		double x = ca_estimate_exponential(&rng);
 
 		assert_true(x >= 0);
 		sum += x;
@@ -73,9 +73,9 @@ static void test_scatter(void **state)
 	struct ca_est_item item = { .cost = 20 };
 
 	(void)state;
-	check_near(ca_est_scatter(&item, 2, 0.3, 0), 0.3, 1e-12);
-	check_near(ca_est_scatter(&item, 2, 0, 4), 0.2, 1e-12);   /* 10 visits expected, 2 off */
-	check_near(ca_est_scatter(&item, 2, 0.3, 16), 0.5, 1e-12);
+	check_near(ca_estimate_scatter(&item, 2, 0.3, 0), 0.3, 1e-12);
+	check_near(ca_estimate_scatter(&item, 2, 0, 4), 0.2, 1e-12);   /* 10 visits expected, 2 off */
+	check_near(ca_estimate_scatter(&item, 2, 0.3, 16), 0.5, 1e-12);
 }
 
 static void test_weight(void **state)
@@ -94,7 +94,7 @@ static void test_weight(void **state)
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_est_item item = { .cost = 200, .visits = cases[i].visits };
 
-		check_near(ca_est_weight(&item, 2, cases[i].noise, cases[i].quantum), cases[i].weight, 1e-9);
+		check_near(ca_estimate_weight(&item, 2, cases[i].noise, cases[i].quantum), cases[i].weight, 1e-9);
 	}
 }
 

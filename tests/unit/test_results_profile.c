@@ -220,7 +220,7 @@ static const char *printed(const struct ca_profile *profile, unsigned width)
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	ca_profile_print(profile, fileno(file), width, false);
+	ca_results_print(profile, fileno(file), width, false);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);

@@ -436,7 +436,7 @@ static size_t print_to(const struct ca_profile *profile, unsigned width, char *t
 	FILE *file = tmpfile();
 	size_t n;
 
-	ca_profile_print(profile, fileno(file), width, false);
+	ca_results_print(profile, fileno(file), width, false);
 	rewind(file);
 	n = fread(text, 1, size - 1, file);
 	text[n] = '\0';
