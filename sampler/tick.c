@@ -48,8 +48,10 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t 
 
 	(void)period;
 	fd = ca_perf_open(&attr);
-	if (fd < 0)
+	if (fd < 0) {
+		tick->error = -fd;
 		return fd == -EACCES || fd == -EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
+	}
 	/* Where the thread was is in the handler's ucontext, so no ring is needed; the one
 	 * page keeps the event alive after the descriptor is closed. */
 	page = ca_perf_map(fd, 1);

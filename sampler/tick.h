@@ -20,6 +20,7 @@ struct ca_tick {
 	enum ca_backend backend; /* CA_BACKEND_AUTO: stopped */
 	void *page;              /* perf: keeps the event alive */
 	int timer; /* the kernel's number */
+	int error; /* after a start that failed: why, an errno; 0: not known */
 };
 
 /* Start ticks for the calling thread. wanted AUTO: perf, else timer; the one that runs is

@@ -12,9 +12,8 @@ enum ca_status ca_backend_perf(struct ca_err *err)
 	const char *remedy = "this kernel has no perf events for programs";
 	char level[40] = "";
 	int paranoid = -1;
-	struct ca_tick tick;
+	struct ca_tick tick = { 0 };
 	enum ca_status status = ca_tick_start(&tick, CA_BACKEND_PERF, never, never, SIGURG);
-	int error = errno;
 	FILE *file;
 
 	if (!status) {
@@ -30,5 +29,5 @@ enum ca_status ca_backend_perf(struct ca_err *err)
 		remedy = paranoid > 2 ? "as root, do sysctl kernel.perf_event_paranoid=2"
 				      : "have the container or sandbox allow that call";
 	return ca_err_set(err, status, "perf_event_open is not allowed here (%s%s): %s",
-			  strerror(error), level, remedy);
+			  strerror(tick.error ? tick.error : EOPNOTSUPP), level, remedy);
 }
