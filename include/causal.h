@@ -16,17 +16,12 @@
 #ifndef CAUSAL_H
 #define CAUSAL_H
 
-#if defined(CAUSAL_DISABLE) || !defined(__ELF__) || \
-	!(defined(__x86_64__) || defined(__aarch64__))
+#if defined(CAUSAL_DISABLE) || !defined(__ELF__) || !defined(__x86_64__)
 #define CAUSAL_POINT_(provider, label) ((void)sizeof("" label))
 #else
 
-#if defined(__x86_64__)
 /* five bytes, so that a jump fits */
 #define CAUSAL_NOP_ ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
-#else
-#define CAUSAL_NOP_ "nop\n"
-#endif
 #if defined(__LP64__)
 #define CAUSAL_ADDRESS_ ".8byte "
 #else

@@ -325,7 +325,6 @@ __attribute__((used)) static void *before_dlopen(void)
 	return real;
 }
 
-#if defined(__x86_64__)
 __asm__(".text\n"
 	".globl dlopen\n"
 	".type dlopen, @function\n"
@@ -347,7 +346,6 @@ __asm__(".text\n"
 	"	jmp *%rax\n"
 	"	.cfi_endproc\n"
 	".size dlopen, . - dlopen\n");
-#endif
 
 CA_EXPORT int dlclose(void *handle)
 {
