@@ -69,15 +69,13 @@ static uint64_t pauses_of(struct ca_text *text, struct ca_sites *out, uint64_t a
 	return high > at ? high : at + 1;
 }
 
-enum ca_status ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
-			      size_t *count, struct ca_err *err)
+size_t ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max)
 {
 	static const uint8_t pause[2] = { 0xf3, 0x90 };
 	struct ca_sites o = { .site = out, .max = max, .module = module };
 	const uint8_t *bytes;
 	uint64_t low, high;
 
-	(void)err;
 	for (unsigned p = 0; ca_text_part(text, p, &low, &high, &bytes); p++)
 		for (uint64_t at = low; at < high && o.n < max;) {
 			const uint8_t *found = memmem(bytes + (at - low), high - at, pause, sizeof pause);
@@ -86,6 +84,5 @@ enum ca_status ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_s
 				break;
 			at = pauses_of(text, &o, low + (uint64_t)(found - bytes));
 		}
-	*count = o.n;
-	return CA_OK;
+	return o.n;
 }

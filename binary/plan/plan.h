@@ -24,8 +24,7 @@ enum ca_status ca_plan_line(struct ca_text *text, uint32_t module, const struct 
 /* A site that counts visits of `address` (an instruction start; a 5-byte nop is the easy case). */
 enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err);
-/* The pause instructions (spin loops) of the binary's in-scope text: CA_SITE_MEET. */
-enum ca_status ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
-			      size_t *count, struct ca_err *err);
+/* The pause instructions (spin loops) of the text: CA_SITE_MEET. Returns how many, at most max. */
+size_t ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max);
 
 #endif

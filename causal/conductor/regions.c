@@ -354,13 +354,11 @@ static void own_ranges(struct info *info, const struct ca_region *region, const 
 static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 {
 	struct ca_text *text = ca_objects_text(r->objects, module);
-	size_t n = 0;
 
 	if (!text || r->read[module])
 		return text;
 	r->read[module] = true;
-	if (ca_plan_pauses(text, module, r->pause + r->pauses, MAX_PAUSES - r->pauses, &n, NULL) == CA_OK)
-		r->pauses += n;
+	r->pauses += ca_plan_pauses(text, module, r->pause + r->pauses, MAX_PAUSES - r->pauses);
 	return text;
 }
 
