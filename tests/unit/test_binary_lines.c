@@ -1,4 +1,4 @@
-/* binary/index/dwarf_lines.c on tables made by hand: what compilers seldom write, and what nobody should. */
+/* binary/index/line_table.c on tables made by hand: what compilers seldom write, and what nobody should. */
 #include "binary/index/index_file.h"
 #include "binary/index/line_table.h"
 #include "tests/unit/unit.h"
