@@ -102,7 +102,7 @@ static void put_commands(FILE *out)
 		put_escaped(out, command->help);
 		fputs(".\n", out);
 	}
-	fputs(".PP\nA program that has the name of a subcommand is run by \\fBcausal \\-\\- "
+	fputs(".PP\nTo run a program that has the name of a subcommand, write \\fBcausal \\-\\- "
 	      "\\fINAME\\fR.\n", out);
 }
 

@@ -91,8 +91,8 @@ enum ca_status ca_runtime_find(const struct ca_settings *settings, char **path, 
 	if (given && !is_runtime(found)) {
 		free(found);
 		return ca_err_set(err, CA_ERR_USAGE,
-				  "runtime '%s' cannot be used (not causal's runtime); give "
-				  "libcausal-rt.so",
+				  "runtime '%s' cannot be used (not causal's runtime); give the "
+				  "path of libcausal-rt.so",
 				  settings->runtime);
 	}
 	*path = found;
