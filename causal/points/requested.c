@@ -85,13 +85,13 @@ enum ca_status ca_requested_new(struct ca_requested **progress, const char *name
 	if (!p)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	pthread_mutex_init(&p->lock, NULL);
+	p->first_row = -1;
 	status = ca_requested_mode(names) == CA_REQUESTED_NAMED ? ca_requested_add(p, names, err) : CA_OK;
 	if (status != CA_OK) {
 		ca_requested_free(p);
 		return status;
 	}
 	p->scope = scope;
-	p->first_row = -1;
 	*progress = p;
 	return CA_OK;
 }
