@@ -1,5 +1,5 @@
-/* The conductor's part in choosing progress points where nobody has named any: lets the scout's
- * candidates be counted, keeps the choice for later runs, and checks over the runs whether it was
+/* The conductor's part in choosing progress points where nobody has named any: has the search's
+ * candidates counted, keeps the choice for later runs, and checks over the runs whether it was
  * right. Driver's process, one thread; never blocks. */
 #include "causal/points/choice.h"
 #include "causal/conductor/conductor_state.h"
@@ -25,10 +25,10 @@ enum {
 #define TRAP_COST 2.4e-6               /* s, tests/bench */
 #define NEXT_TRY  UINT64_C(1000000000) /* ns; doubles */
 
-enum stage { SCOUTING, PLACING, REMOVING, ASKING, CHOSEN, PAUSING };
+enum stage { SEARCHING, PLACING, REMOVING, ASKING, CHOSEN, PAUSING };
 
 struct ca_point_choice {
-	struct ca_point_search *scout;
+	struct ca_point_search *search;
 	struct ca_choice choice; /* as stored; points == 0 and AUTO: none yet */
 	enum stage stage;
 	bool over;  /* nothing more to be done in this run */
@@ -102,7 +102,7 @@ void ca_conductor_points_free(struct ca_conductor *c)
 {
 	if (!c->points)
 		return;
-	ca_point_search_free(c->points->scout);
+	ca_point_search_free(c->points->search);
 	ca_choice_fini(&c->points->choice);
 	if (c->points->terminal >= 0)
 		close(c->points->terminal);
@@ -166,7 +166,7 @@ static void publish(struct ca_conductor *c, struct ca_point_choice *p)
 	uint32_t used = atomic_load(&c->session->modules_used);
 
 	for (size_t i = 0; i < p->n; i++) {
-		struct ca_point_name name = ca_point_search_take(p->scout, p->chosen[i]);
+		struct ca_point_name name = ca_point_search_take(p->search, p->chosen[i]);
 
 		if (name.binary)
 			c->session->requested_anywhere = 1;
@@ -314,7 +314,7 @@ static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
 
 static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
-	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
+	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	list(c, p);
 	if (p->ask && p->set->n && !open_terminal(p)) {
 		ca_conductor_say(c, 0, "--progress=ask needs a terminal: the best candidates are "
@@ -331,7 +331,7 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 	} else {
 		ca_conductor_say(c, 1, "no progress point found yet: %s; the search is repeated in "
 				       "%.0f s",
-				 ca_point_search_reason(p->scout), (double)p->pause / 1e9);
+				 ca_point_search_reason(p->search), (double)p->pause / 1e9);
 		enter(p, PAUSING, now);
 	}
 }
@@ -352,18 +352,18 @@ static void step_asking(struct ca_conductor *c, struct ca_point_choice *p, uint6
 	enter(p, CHOSEN, now);
 }
 
-static void step_scouting(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
+static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
 	const struct ca_site *site;
 	size_t n;
 
-	if (!p->scout && !(p->scout = ca_point_search_new(c->session, c->objects, c->scope)))
+	if (!p->search && !(p->search = ca_point_search_new(c->session, c->objects, c->scope)))
 		return;
-	switch (ca_point_search_step(p->scout, now)) {
+	switch (ca_point_search_step(p->search, now)) {
 	case CA_POINT_SEARCH_WAIT:
 		break;
 	case CA_POINT_SEARCH_PLACE:
-		site = ca_point_search_sites(p->scout, &n);
+		site = ca_point_search_sites(p->search, &n);
 		place(c, site, n);
 		enter(p, PLACING, now);
 		break;
@@ -376,11 +376,11 @@ static void step_scouting(struct ca_conductor *c, struct ca_point_choice *p, uin
 
 static void start_again(struct ca_point_choice *p, uint64_t now)
 {
-	ca_point_search_free(p->scout);
-	p->scout = NULL;
+	ca_point_search_free(p->search);
+	p->search = NULL;
 	p->set = NULL;
 	p->pause *= 2;
-	enter(p, SCOUTING, now);
+	enter(p, SEARCHING, now);
 }
 
 static bool is_visited(const struct ca_conductor *c)
@@ -410,13 +410,13 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	}
 	placed = ca_conductor_patched(c) || now - p->since > PLACE_WAIT;
 	switch (p->stage) {
-	case SCOUTING:
-		step_scouting(c, p, now);
+	case SEARCHING:
+		step_searching(c, p, now);
 		break;
 	case PLACING:
 		if (placed) {
-			ca_point_search_placed(p->scout, now);
-			enter(p, SCOUTING, now);
+			ca_point_search_placed(p->search, now);
+			enter(p, SEARCHING, now);
 		}
 		break;
 	case REMOVING:
@@ -440,14 +440,14 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
 				bool waiting)
 {
-	if (c->points && c->points->scout && !c->points->over)
-		ca_point_search_sample(c->points->scout, frame, frames, waiting);
+	if (c->points && c->points->search && !c->points->over)
+		ca_point_search_sample(c->points->search, frame, frames, waiting);
 }
 
 /* ---- after the run -----------------------------------------------------------------------*/
 static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 {
-	const char *why = p->scout ? ca_point_search_reason(p->scout) : "the run was too short";
+	const char *why = p->search ? ca_point_search_reason(p->search) : "the run was too short";
 
 	p->n = 0;
 	if (!fill_choice(c, p, CA_CHOICE_END_TO_END))
@@ -523,8 +523,8 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status,
 	if (!p)
 		return;
 	if (!p->over && !p->choice.points && !has_macros(c)) {
-		if (p->scout && p->stage != ASKING)
-			p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
+		if (p->search && p->stage != ASKING)
+			p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 		if (p->set)
 			list(c, p);
 		if (p->n)

@@ -17,7 +17,7 @@ enum {
 	PATIENCE = 100 * MS, /* ns from the first sample on; then experiments begin with what there is */
 	TELL = 1000 * MS     /* ... and then the line comes, if WANTED does not */
 };
-/* ns; where a choice is for more than an experiment: then, as for the scout, stacks of waiting threads
+/* ns; where a choice is for more than an experiment: then, as for the point search, stacks of waiting threads
  * will do; where there are hardly any stacks, nothing can be chosen anyway */
 #define LONG_PATIENCE UINT64_C(2000000000)
 

@@ -1,5 +1,5 @@
 /* From modules and stacks to code: modules indexed and taken into scope later (causal/conductor/objects.c), what
- * of them may be selected (regions.c), and the functions and loops on stacks (scout_find.c). The
+ * of them may be selected (regions.c), and the functions and loops on stacks (point_stacks.c). The
  * session's table of modules is filled here, as a runtime would. */
 #include "binary/plan/text.h"
 #include "causal/conductor/objects.h"

@@ -1,5 +1,5 @@
 /* causal/conductor/conductor_points.c: when points are looked for, chosen, stored, used again and dropped.
- * The scout, the runtimes and the index are played by this test; files, candidates and sweeps are
+ * The search, the runtimes and the index are played by this test; files, candidates and sweeps are
  * the real ones. */
 #include "causal/conductor/conductor_points.c"
 #include "tests/unit/unit.h"
@@ -10,60 +10,60 @@ static struct ca_site sites[3];
 static struct ca_candidate candidate[3];
 static const struct ca_candidates candidates = { .candidate = candidate, .n = 3 };
 static size_t best[CA_CANDIDATES_CHOSEN], chosen;
-static unsigned scouts, placed_told, sampled;
+static unsigned searches, placed_told, sampled;
 static bool patched;
 static uint64_t visited;
 static char said[8192], added[512];
-static int scout_mark;
+static int search_mark;
 
 struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects, const struct ca_scope *scope)
 {
 	(void)session, (void)objects, (void)scope;
-	scouts++;
-	return (struct ca_point_search *)&scout_mark;
+	searches++;
+	return (struct ca_point_search *)&search_mark;
 }
 
-void ca_point_search_free(struct ca_point_search *scout)
+void ca_point_search_free(struct ca_point_search *search)
 {
-	(void)scout;
+	(void)search;
 }
 
-void ca_point_search_sample(struct ca_point_search *scout, const ca_place *frame, unsigned frames, bool waiting)
+void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames, bool waiting)
 {
-	(void)scout, (void)frame, (void)frames, (void)waiting;
+	(void)search, (void)frame, (void)frames, (void)waiting;
 	sampled++;
 }
 
-enum ca_point_search_wish ca_point_search_step(struct ca_point_search *scout, uint64_t now)
+enum ca_point_search_wish ca_point_search_step(struct ca_point_search *search, uint64_t now)
 {
-	(void)scout, (void)now;
+	(void)search, (void)now;
 	return wish;
 }
 
-const struct ca_site *ca_point_search_sites(const struct ca_point_search *scout, size_t *n)
+const struct ca_site *ca_point_search_sites(const struct ca_point_search *search, size_t *n)
 {
-	(void)scout;
+	(void)search;
 	*n = CA_COUNT(sites);
 	return sites;
 }
 
-void ca_point_search_placed(struct ca_point_search *scout, uint64_t now)
+void ca_point_search_placed(struct ca_point_search *search, uint64_t now)
 {
-	(void)scout, (void)now;
+	(void)search, (void)now;
 	placed_told++;
 }
 
-size_t ca_point_search_choose(struct ca_point_search *scout, const struct ca_candidates **out, size_t numbers[CA_CANDIDATES_CHOSEN])
+size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_candidates **out, size_t numbers[CA_CANDIDATES_CHOSEN])
 {
-	(void)scout;
+	(void)search;
 	*out = &candidates;
 	memcpy(numbers, best, sizeof best);
 	return chosen;
 }
 
-const char *ca_point_search_reason(const struct ca_point_search *scout)
+const char *ca_point_search_reason(const struct ca_point_search *search)
 {
-	(void)scout;
+	(void)search;
 	return "because";
 }
 
@@ -87,11 +87,11 @@ enum ca_status ca_requested_add(struct ca_requested *progress, const char *names
 	return CA_OK;
 }
 
-struct ca_point_name ca_point_search_take(struct ca_point_search *scout, size_t number)
+struct ca_point_name ca_point_search_take(struct ca_point_search *search, size_t number)
 {
 	struct ca_point_name name;
 
-	(void)scout;
+	(void)search;
 	assert_int_equal(ca_point_name_parse(&name, candidate[number].name, NULL), CA_OK);
 	return name;
 }
@@ -186,7 +186,7 @@ static int set_up(void **state)
 	best[0] = 1;
 	best[1] = 0;
 	chosen = 2;
-	scouts = placed_told = sampled = 0;
+	searches = placed_told = sampled = 0;
 	patched = false;
 	visited = 0;
 	said[0] = added[0] = '\0';
@@ -229,7 +229,7 @@ static struct ca_choice stored(void)
 }
 
 /* From the first sample to the decision, at `now`. */
-static void scout_until(uint64_t now)
+static void search_until(uint64_t now)
 {
 	wish = CA_POINT_SEARCH_DONE;
 	assert_true(step(now - MS));
@@ -250,7 +250,7 @@ static void test_phases(void **state)
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
 	assert_int_equal(sampled, 0);
 	assert_true(step(SECOND));
-	assert_int_equal(scouts, 1);
+	assert_int_equal(searches, 1);
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
 	assert_int_equal(sampled, 1);
 	/* sites are put in place, and waited for, not for ever */
@@ -282,7 +282,7 @@ static void test_phases(void **state)
 	assert_false(step(2 * (uint64_t)SECOND + FIRST_VISIT + 2));
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
 	assert_int_equal(sampled, 1);
-	assert_int_equal(scouts, 1);
+	assert_int_equal(searches, 1);
 }
 
 static void test_chosen(void **state)
@@ -294,7 +294,7 @@ static void test_chosen(void **state)
 	conductor.opt.sweep = ca_sweep_new(1);
 	open_points();
 	step(0);
-	scout_until(SECOND);
+	search_until(SECOND);
 	choice = stored();
 	assert_string_equal(choice.program, "./app");
 	assert_int_equal(choice.how, CA_CHOICE_AUTO);
@@ -329,13 +329,13 @@ static void test_again(void **state)
 	chosen = 0;
 	for (unsigned i = 1; i <= 3; i++) {
 		assert_true(step(now));
-		scout_until(now + 2 * MS);
-		assert_int_equal(scouts, i);
+		search_until(now + 2 * MS);
+		assert_int_equal(searches, i);
 		assert_non_null(strstr(said, "because"));
 		now += 2 * MS + ((uint64_t)SECOND << (i - 1));
 		assert_true(step(now)); /* not yet */
 		assert_true(step(now + 1));
-		assert_int_equal(scouts, i);
+		assert_int_equal(searches, i);
 		now += 2;
 	}
 	assert_string_equal(added, "");
@@ -585,7 +585,7 @@ static void test_asking(void **state)
 	open_points();
 	p = conductor.points;
 	step(1);
-	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
+	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	assert_int_equal(pipe(pair), 0);
 	p->terminal = pair[0];
 	/* what is never passed is not offered */
@@ -609,7 +609,7 @@ static void test_asking(void **state)
 	close(pair[1]);
 	/* the program ends before he answers: what was offered as the best */
 	p->over = false;
-	p->n = ca_point_search_choose(p->scout, &p->set, p->chosen);
+	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	ca_choice_fini(&p->choice);
 	enter(p, ASKING, 9);
 	chosen = 0;
