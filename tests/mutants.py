@@ -31,12 +31,12 @@ SCRIPTS = {
     "core": ["golden/run", "integration/driver", "integration/rt_programs"],
     "binary": ["integration/progress", "integration/scope", "integration/rt_programs",
                "integration/rt_libraries"],
-    "sampler": ["integration/" + name for name in HARM + ["rt_more"]],
+    "sampler": ["integration/" + name for name in HARM + ["rt_surroundings"]],
     "causal": ["golden/run", "integration/driver", "integration/progress", "integration/scope",
                "integration/rt_programs", "integration/rt_predict", "integration/auto"],
     "causal/runtime": ["patch/matrix", "patch/torture", "patch/macros", "integration/progress",
                        "integration/rt_exits", "integration/rt_libraries", "integration/rt_start",
-                       "integration/rt_real", "integration/rt_more", "integration/rt_exports"] +
+                       "integration/rt_real", "integration/rt_surroundings", "integration/rt_coz", "integration/rt_exports"] +
                       ["integration/" + name for name in HARM],
     "driver": ["golden/run", "integration/driver", "integration/scope"],
 }

@@ -2,7 +2,7 @@
  *
  *   WAITING    no process, no progress, or no sample in scope yet
  *   PREPARING  a selection is written; the runtimes put its sites in place
- *   LEADING    an experiment is open: queues adapt, nothing is measured yet
+ *   WARMING_UP    an experiment is open: queues adapt, nothing is measured yet
  *   RUNNING    ... and is measured
  *   SETTLING   it is closed; debts are paid, late log entries arrive; then it is recorded
  *   FINISHED   no further experiment in this run
@@ -134,7 +134,7 @@ static void reap(struct ca_conductor *c, uint64_t now)
 			if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE || s->slot[i].pid != pid)
 				continue;
 			if (atomic_exchange(&s->slot[i].in_s, 0))
-				ca_selection_log_leave(c->slog, i);
+				ca_selection_log_leave(c->log, i);
 			atomic_store(&s->slot[i].state, CA_SLOT_FREE);
 		}
 		atomic_store(&s->process[p].state, CA_SLOT_FREE);
@@ -183,7 +183,7 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	ca_selection_begin(sel);
 	ca_regions_select(c->regions, region, c->set->exact, sel, &why);
 	sel->log_start = atomic_load(&c->session->log_head);
-	ca_selection_log_restart(c->slog, sel->log_start);
+	ca_selection_log_restart(c->log, sel->log_start);
 	ca_selection_end(sel);
 	c->selected = region;
 	if (why && why != c->warned_why)
@@ -276,12 +276,12 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	ca_sweep_begun(c->opt.sweep);
 	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
 	    c->speedup / 10000);
-	enter_state(c, LEADING, now);
+	enter_state(c, WARMING_UP, now);
 	if (c->set->end_to_end)
 		begin_measuring(c, now);
 }
 
-static void step_leading(struct ca_conductor *c, uint64_t now)
+static void step_warming_up(struct ca_conductor *c, uint64_t now)
 {
 	if (now - c->e.opened >= (uint64_t)(c->set->warm_up * MS))
 		begin_measuring(c, now);
@@ -387,15 +387,15 @@ static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_selection_log_sum sum;
-	uint64_t lead = 0; /* virtual time of the warm-up */
+	uint64_t warm_up = 0; /* virtual time of the warm-up */
 	struct ca_err err;
 
-	ca_selection_log_read(c->slog);
+	ca_selection_log_read(c->log);
 	if (!c->set->end_to_end) {
-		sum = ca_selection_log_sum(c->slog, c->e.opened, r->start);
-		lead = r->start - c->e.opened - (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
+		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
+		warm_up = r->start - c->e.opened - (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
 	}
-	sum = ca_selection_log_sum(c->slog, r->start, r->end);
+	sum = ca_selection_log_sum(c->log, r->start, r->end);
 	r->s_time = sum.s_time;
 	r->hits = sum.entries;
 	r->delay = (uint64_t)((double)r->s_time * (r->speedup / 1e6));
@@ -406,7 +406,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (!c->set->end_to_end) {
 		r->visits = c->e.visits;
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after,
-						   lead, r->end - r->start - r->delay, &c->e.flight, &c->catalog,
+						   warm_up, r->end - r->start - r->delay, &c->e.flight, &c->catalog,
 						   c->e.visits);
 	}
 	if (!r->visit_count)
@@ -451,7 +451,7 @@ static int ms_until(uint64_t due, uint64_t now)
 static int until_next_step(struct ca_conductor *c, uint64_t now)
 {
 	switch (c->state) {
-	case LEADING:
+	case WARMING_UP:
 		return ms_until(c->e.opened + (uint64_t)(c->set->warm_up * MS), now);
 	case RUNNING:
 		if (ca_visits_have_latency(c->session))
@@ -474,7 +474,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	atomic_store(&c->session->heartbeat, now);
 	drain(c);
 	reap(c, now);
-	entries = ca_selection_log_read(c->slog);
+	entries = ca_selection_log_read(c->log);
 	if ((cpu = cpu_of(c->child)))
 		c->sum.cpu_ns = cpu;
 	ca_conductor_scope_step(c, now);
@@ -485,8 +485,8 @@ int ca_conductor_step(struct ca_conductor *c)
 	case PREPARING:
 		step_preparing(c, now);
 		break;
-	case LEADING:
-		step_leading(c, now);
+	case WARMING_UP:
+		step_warming_up(c, now);
 		break;
 	case RUNNING:
 		step_running(c, now, entries);
@@ -506,7 +506,7 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
 
 	status->experiments = c->kept;
-	status->region = (c->state == LEADING || c->state == RUNNING) && region ? region->name : NULL;
+	status->region = (c->state == WARMING_UP || c->state == RUNNING) && region ? region->name : NULL;
 	status->speedup = c->speedup / 1e4;
 	status->samples = c->sum.samples;
 }
@@ -537,7 +537,7 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 		}
 		return;
 	}
-	if (c->state == LEADING)
+	if (c->state == WARMING_UP)
 		begin_measuring(c, now);
 	if (c->state == RUNNING)
 		close_experiment(c, now, CA_EXPERIMENT_CUT);
@@ -580,7 +580,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	struct ca_visits_now visits;
 
 	drain(c);
-	ca_selection_log_read(c->slog);
+	ca_selection_log_read(c->log);
 	ca_visits_read(c->session, &visits);
 	if (!c->sum.visits)
 		c->sum.visits = ca_visits_sum(&visits);

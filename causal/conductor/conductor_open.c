@@ -269,7 +269,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_requested_free(c->progress);
 	ca_regions_free(c->regions);
 	ca_scope_free(c->scope);
-	ca_selection_log_free(c->slog);
+	ca_selection_log_free(c->log);
 	ca_catalog_fini(&c->catalog);
 	if (c->session) {
 		atomic_store(&c->session->state, CA_SESSION_CLOSED);
@@ -308,8 +308,8 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	    (status = open_sinks(c, err)) == CA_OK &&
 	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
 		status = open_results(c, err);
-	c->slog = c->session ? ca_selection_log_new(c->session) : NULL;
-	if (status == CA_OK && !c->slog)
+	c->log = c->session ? ca_selection_log_new(c->session) : NULL;
+	if (status == CA_OK && !c->log)
 		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	if (status != CA_OK) {
 		if (c->results)

@@ -307,7 +307,7 @@ static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
 	if (n)
 		memcpy(sel->site, site, n * sizeof *site);
 	sel->log_start = atomic_load(&c->session->log_head);
-	ca_selection_log_restart(c->slog, sel->log_start);
+	ca_selection_log_restart(c->log, sel->log_start);
 	ca_selection_end(sel);
 	c->selected = 0;
 }

@@ -19,7 +19,7 @@
 
 enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */
 
-enum ca_conductor_phase { WAITING, PREPARING, LEADING, RUNNING, SETTLING, FINISHED };
+enum ca_conductor_phase { WAITING, PREPARING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
 struct ca_open_experiment {
 	struct ca_experiment_record record;
@@ -49,7 +49,7 @@ struct ca_conductor {
 	struct ca_objects *objects;
 	struct ca_regions *regions;
 	struct ca_catalog catalog;
-	struct ca_selection_log *slog;
+	struct ca_selection_log *log;
 	struct ca_results *results;
 	struct ca_dict *dict;
 	struct ca_sinks *sinks;

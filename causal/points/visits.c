@@ -96,21 +96,21 @@ void ca_visits_watch(const struct ca_session *s, const struct ca_visits_now *now
  * start stay for all of it, each arrival adds what is left of it, each departure takes that
  * away again. */
 static double mean_in_flight(const struct ca_visits_now *a, const struct ca_visits_now *b, unsigned begin,
-			     int end, uint64_t lead, uint64_t span)
+			     int end, uint64_t warm_up, uint64_t span)
 {
 	double arrivals = (double)(b->total[begin] - a->total[begin]);
 	double departures = (double)(b->total[end] - a->total[end]);
 	double came = (double)(int64_t)(b->stamp[begin] - a->stamp[begin]);
 	double left = (double)(int64_t)(b->stamp[end] - a->stamp[end]);
 	double there = (double)(int64_t)(a->total[begin] - a->total[end]);
-	double last = (double)(lead + span); /* stamps count from the experiment's begin */
+	double last = (double)(warm_up + span); /* stamps count from the experiment's begin */
 	double area = there * (double)span + (arrivals * last - came) - (departures * last - left);
 
 	return span && area > 0 ? area / (double)span : 0;
 }
 
 size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now *a,
-			 const struct ca_visits_now *b, uint64_t lead, uint64_t span,
+			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span,
 			 const struct ca_in_flight *flight,
 			 struct ca_catalog *catalog, struct ca_visits *out)
 {
@@ -128,7 +128,7 @@ size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now 
 			v.arrivals = v.delta;
 			v.delta = end < 0 ? 0 : b->total[end] - a->total[end];
 			if (end >= 0 && b->stamp[p] != a->stamp[p])
-				v.in_flight = mean_in_flight(a, b, p, end, lead, span);
+				v.in_flight = mean_in_flight(a, b, p, end, warm_up, span);
 			else
 				v.in_flight = flight->time > 0 ? flight->area[p] / flight->time : 0;
 		}

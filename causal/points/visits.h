@@ -27,9 +27,9 @@ void ca_visits_watch(const struct ca_session *session, const struct ca_visits_no
 		     struct ca_in_flight *flight);
 /* What happened between a and b, registered with the catalog; out has room for
  * CA_MAX_POINTS. span: virtual time between them, ns;
- * lead: from the experiment's begin to a. Returns how many points were visited. */
+ * warm_up: from the experiment's begin to a. Returns how many points were visited. */
 size_t ca_visits_between(const struct ca_session *session, const struct ca_visits_now *a,
-			 const struct ca_visits_now *b, uint64_t lead, uint64_t span,
+			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span,
 			 const struct ca_in_flight *flight, struct ca_catalog *catalog, struct ca_visits *out);
 
 #endif

@@ -80,4 +80,35 @@ JAVA
 else
 	skip "there is no java"
 fi
+# the kernel's own code in a process, which no file has: who called it is known
+cat >vdso.c <<'C'
+#include <stdio.h>
+#include <time.h>
+__attribute__((noinline)) static void asks(struct timespec *now)
+{
+	for (int i = 0; i < 1000; i++)
+		clock_gettime(CLOCK_MONOTONIC, now);
+}
+int main(void)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do
+		asks(&now);
+	while (now.tv_sec - begin.tv_sec < 1 || now.tv_nsec < begin.tv_nsec);
+	puts("asked");
+	return 0;
+}
+C
+"${cc[@]}" -g -O2 vdso.c -o vdso || bad "cannot build vdso.c"
+profile -e -s 50 -F '^asks$' -- ./vdso
+check "time asked for all the time: output" asked "$(cat out)"
+at_least "... samples in the caller, in percent" 70 \
+	$((100 * $(total in_scope) / ($(total samples) + $(total no_module) + 1)))
+
+# a main thread that may be cancelled anywhere, but is not (redis-server's), is seen like others
+profile -s 0 -- "$apps/threads" cancel_main
+at_least "cancellable main thread: samples for each that was dropped" 4 $(($(total samples) / ($(total reentry) + 1)))
+
 finish
