@@ -45,7 +45,11 @@ void ca_vec_free(struct ca_vec *vec)
 /* The room is always the next power of two. */
 void *ca_vec_more(void *array, size_t n, size_t size)
 {
-	return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
+	size_t room = n ? 2 * n : 1;
+
+	if (n & (n - 1))
+		return array;
+	return room > SIZE_MAX / size ? NULL : realloc(array, room * size);
 }
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };

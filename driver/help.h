@@ -16,7 +16,7 @@ void ca_help_config(FILE *out);
 
 /* Used by several of them. */
 const char *ca_help_group(enum ca_setting_group group);
-/* A switch that is on unless told otherwise: it is written --no-X. */
+/* A switch that is on by default: it is written --no-X. */
 bool ca_help_is_on(const struct ca_setting *setting);
 /* "; one of: ...", where a value is one of a few. */
 void ca_help_choices(FILE *out, const struct ca_setting *setting);

@@ -1,4 +1,4 @@
-/* The switch log: when a thread was on a CPU, told by the kernel.
+/* The switch log: when a thread was on a CPU, as the kernel records it.
  *
  * One perf event per thread writes a PERF_RECORD_SWITCH with a time at every context
  * switch into a small ring in overwrite mode: all records have the same size, nobody

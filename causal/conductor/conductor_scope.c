@@ -116,7 +116,7 @@ static void add_counts(struct ca_conductor *c)
 }
 
 /* ---- taking ------------------------------------------------------------------------------*/
-/* The line is not told before it is known which of the libraries are of use. */
+/* The line is not printed before it is known which of the libraries are of use. */
 static void settle(struct ca_conductor *c, uint32_t m, struct ca_follow_object *object)
 {
 	if (ca_objects_taken(c->objects, m) == CA_OBJECTS_FAILED)

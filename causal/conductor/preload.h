@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 /* Why the loader would not put the runtime into the program at `path`, and what its user can do
- * about it. Both static. NULL, NULL: nothing stands in the way, or it cannot be told. */
+ * about it. Both static. NULL, NULL: nothing stands in the way, or it is not known. */
 struct ca_preload {
 	const char *why;    /* "is ...": continues the program's name */
 	const char *remedy; /* an order: "link it ..." */

@@ -33,7 +33,7 @@ enum ca_baseline {
 	CA_BASELINE_NEAR  /* the nearest ones in time, of the same run if it has some */
 };
 
-/* One region at one speedup. Percent; NAN: cannot be told. */
+/* One region at one speedup. Percent; NAN: not known. */
 struct ca_cell {
 	uint32_t region, speedup;
 	double effect, low, high;
@@ -43,7 +43,7 @@ struct ca_cell {
 	size_t runs;        /* that they came from */
 };
 
-/* One region over all its speedups. NAN: cannot be told. */
+/* One region over all its speedups. NAN: not known. */
 struct ca_curve {
 	uint32_t region;
 	double impact, impact_low, impact_high; /* mean effect over speedups 0..100, percent */

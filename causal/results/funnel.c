@@ -168,7 +168,7 @@ static bool none_sure(const struct ca_profile *p)
 	return true;
 }
 
-/* The first that applies is told: from the mouth of the funnel to its end. */
+/* The first that applies is printed: from the mouth of the funnel to its end. */
 static const struct {
 	bool (*applies)(const struct ca_profile *profile);
 	const char *cause, *remedy;

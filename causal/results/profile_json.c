@@ -21,7 +21,7 @@ static void add_count(struct json_object *object, const char *key, uint64_t valu
 	add(object, key, json_object_new_uint64(value));
 }
 
-/* Rounded to `digits` decimals; null for what cannot be told. */
+/* Rounded to `digits` decimals; null for what is not known. */
 static void add_number(struct json_object *object, const char *key, double value, int digits)
 {
 	char text[64];

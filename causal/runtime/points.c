@@ -187,7 +187,7 @@ void ca_points_libraries_change(void)
 }
 
 /* ---- visits of nobody's ------------------------------------------------------------------*/
-/* What of ca_patch_nobody has been told already. The counts themselves are never set back: their
+/* What of ca_patch_nobody has been reported already. The counts themselves are never set back: their
  * owners add to them without a lock. */
 static _Atomic uint64_t told[CA_MAX_POINTS];
 

@@ -151,7 +151,8 @@ static bool copy_sites(const struct ca_selection *sel, uint64_t seq, uint32_t *n
 	return ca_selection_is_still(sel, seq);
 }
 
-/* The sites that S needs come first and count; a spin loop that cannot be patched is a pity. */
+/* The sites that S needs come first, and only their failures count: without a site in a spin loop, its
+ * thread pays later. */
 static unsigned install(uint32_t n)
 {
 	uint32_t needed = 0;

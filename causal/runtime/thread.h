@@ -9,7 +9,7 @@ CA_HIDDEN void ca_thread_end(void);    /* ... leaves */
  * probed, they only carry what no meeting has paid, and a quarter of them do. */
 CA_HIDDEN CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t);
 CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
-/* A thread that we were not told of, or that found no slot, makes itself known at a meeting.
+/* A thread whose start we did not see, or that found no slot, makes itself known at a meeting.
  * NULL: it stays out. */
 CA_HIDDEN struct ca_thread *ca_thread_late(void);
 /* Around exec, which lets a pending signal of ours live on without its handler: no ticks, not

@@ -198,7 +198,7 @@ CA_EXPORT int sem_wait(sem_t *s)
 	return HELD(CA_WAIT_OTHERS, -1, REAL(sem_wait)(s));
 }
 
-/* The semaphore's limit is told by errno, not by the result. */
+/* errno says that the semaphore's limit is reached; the result does not. */
 static void limit_ended_it(struct ca_waiting *w, int result)
 {
 	if (result < 0 && errno == ETIMEDOUT)

@@ -125,7 +125,7 @@ static void test_more(void **state)
 	for (size_t n = 0; n < 1000; n++)
 		assert_int_equal(array[n], n * n);
 	/* the array stays when there is no more memory */
-	assert_null(ca_vec_more(array, 1024, SIZE_MAX / 4096));
+	assert_null(ca_vec_more(array, 1024, SIZE_MAX / 1024));
 	assert_int_equal(array[999], 999 * 999);
 	free(array);
 }
