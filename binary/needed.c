@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Needed libraries; see needed.h. The program's own loader is asked ("--list", which those of glibc and
  * musl know): run paths, LD_LIBRARY_PATH, the loader's cache and its variants for processors decide, and
  * nobody else knows them all. It maps the program, but runs nothing of it. Driver's process. */
@@ -60,7 +61,8 @@ static bool read_list(struct ca_needed *needed, const char *loader, FILE *file)
 	bool ok = true;
 
 	while (ok && getline(&line, &size, file) > 0) {
-		char *arrow = strstr(line, " => "), *path = arrow ? arrow + strlen(" => ") : line + 1, *end = NULL;
+		char *arrow = strstr(line, " => "), *path = arrow ? arrow + strlen(" => ") : line + 1,
+		     *end = NULL;
 
 		for (char *at = line; (at = strstr(at, " (0x")); at++)
 			end = at;
@@ -76,7 +78,7 @@ static bool read_list(struct ca_needed *needed, const char *loader, FILE *file)
 
 static int start(const char *loader, const char *path, int out, pid_t *pid)
 {
-	char *const argv[] = { (char *)(uintptr_t)loader, (char *)(uintptr_t)"--list",
+	char *const argv[] = { (char *)(uintptr_t)loader, (char *)(uintptr_t) "--list",
 			       (char *)(uintptr_t)path, NULL };
 	posix_spawn_file_actions_t actions;
 	int code = posix_spawn_file_actions_init(&actions);

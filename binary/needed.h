@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The libraries that a program needs, found as its run would find them. Driver's process only. */
 #ifndef CA_BINARY_NEEDED_H
 #define CA_BINARY_NEEDED_H

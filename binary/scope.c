@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scopes: which binaries, functions and lines may be selected. See scope.h.
  *
  * Each list becomes an array of compiled expressions. An address is in scope if something
@@ -54,9 +55,8 @@ static enum ca_status add(struct list *list, const char *text, bool at_end, cons
 	}
 	if (code != 0) {
 		regerror(code, &list->regex[list->n], reason, sizeof(reason));
-		status = ca_err_set(err, CA_ERR_USAGE,
-				    "'%s' is not a regular expression: %s; correct %s", text,
-				    reason, setting);
+		status = ca_err_set(err, CA_ERR_USAGE, "'%s' is not a regular expression: %s; correct %s",
+				    text, reason, setting);
 	} else {
 		list->n++;
 	}
@@ -126,8 +126,7 @@ static bool is_empty(const struct list *list)
 static enum ca_status add_defaults(struct ca_scope *scope, const struct ca_scope_spec *spec,
 				   struct ca_err *err)
 {
-	enum ca_status status =
-		add(&scope->binary_exclude, own_binaries, false, "causal itself", err);
+	enum ca_status status = add(&scope->binary_exclude, own_binaries, false, "causal itself", err);
 
 	scope->follows = is_empty(&scope->binary);
 	if (scope->follows)
@@ -141,8 +140,7 @@ static enum ca_status add_defaults(struct ca_scope *scope, const struct ca_scope
 	return status;
 }
 
-enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec *spec,
-			    struct ca_err *err)
+enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec *spec, struct ca_err *err)
 {
 	struct ca_scope *new = calloc(1, sizeof(*new));
 	enum ca_status status = CA_OK;
@@ -156,10 +154,8 @@ enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec 
 		{ &new->binary, { spec->binary, "--binary-scope (-B)", true, false } },
 		{ &new->source, { spec->source, "--source-scope (-S)", false, true } },
 		{ &new->function, { spec->function, "--function-scope (-F)", false, false } },
-		{ &new->binary_exclude,
-		  { spec->binary_exclude, "--binary-exclude (-BE)", true, false } },
-		{ &new->source_exclude,
-		  { spec->source_exclude, "--source-exclude (-SE)", false, true } },
+		{ &new->binary_exclude, { spec->binary_exclude, "--binary-exclude (-BE)", true, false } },
+		{ &new->source_exclude, { spec->source_exclude, "--source-exclude (-SE)", false, true } },
 		{ &new->function_exclude,
 		  { spec->function_exclude, "--function-exclude (-FE)", false, false } },
 	};
@@ -206,9 +202,9 @@ bool ca_scope_follows(const struct ca_scope *scope)
 
 enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path)
 {
-	return matches(&scope->binary_exclude, path) ? CA_SCOPE_EXCLUDED :
-	       matches(&scope->left, path)	     ? CA_SCOPE_LEAVE :
-						       CA_SCOPE_MAY_TAKE;
+	return matches(&scope->binary_exclude, path) ? CA_SCOPE_EXCLUDED
+	       : matches(&scope->left, path)         ? CA_SCOPE_LEAVE
+						     : CA_SCOPE_MAY_TAKE;
 }
 
 bool ca_scope_has_function(const struct ca_scope *scope, const char *name)
@@ -226,8 +222,7 @@ bool ca_scope_has_line(const struct ca_scope *scope, const char *file, unsigned 
 
 	if (asprintf(&place, "%s:%u", file, line) < 0)
 		return false;
-	in = is_empty(&scope->source) || matches(&scope->source, file) ||
-	     matches(&scope->source, place);
+	in = is_empty(&scope->source) || matches(&scope->source, file) || matches(&scope->source, place);
 	if (in && (matches(&scope->source_exclude, file) || matches(&scope->source_exclude, place)))
 		in = false;
 	free(place);

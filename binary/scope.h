@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scopes: which binaries, source lines and functions may be selected.
  * Driver's process only. POSIX extended regular expressions, searched, OR-ed. */
 #ifndef CA_BINARY_SCOPE_H
@@ -17,8 +18,7 @@ struct ca_scope_spec {
 	bool function_mode; /* main is never selected in function mode */
 };
 /* A bad expression: CA_ERR_USAGE with the expression, the reason and the setting. */
-enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec *spec,
-			    struct ca_err *err);
+enum ca_status ca_scope_new(struct ca_scope **scope, const struct ca_scope_spec *spec, struct ca_err *err);
 void ca_scope_free(struct ca_scope *scope);
 /* main: it is the executable of a process of the run (matches MAIN and %MAIN%). */
 bool ca_scope_has_binary(const struct ca_scope *scope, const char *path, bool main);
@@ -27,8 +27,8 @@ bool ca_scope_follows(const struct ca_scope *scope);
 /* May a binary be taken into such a scope? */
 enum ca_scope_use {
 	CA_SCOPE_MAY_TAKE = 1,
-	CA_SCOPE_LEAVE,    /* libc, the C++ runtime and their like: only if it is named */
-	CA_SCOPE_EXCLUDED  /* never: the loader, causal itself, and what the user leaves out */
+	CA_SCOPE_LEAVE,   /* libc, the C++ runtime and their like: only if it is named */
+	CA_SCOPE_EXCLUDED /* never: the loader, causal itself, and what the user leaves out */
 };
 enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path);
 bool ca_scope_has_function(const struct ca_scope *scope, const char *name);

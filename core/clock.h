@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one clock: CLOCK_MONOTONIC in ns, comparable between the processes of a machine.
  * Handlers and any thread (a vDSO call, no system call on usual machines). */
 #ifndef CA_CORE_CLOCK_H

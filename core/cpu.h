@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the processor itself offers: x86-64. Any context. */
 #ifndef CA_CORE_CPU_H
 #define CA_CORE_CPU_H

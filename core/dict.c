@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The dictionary: see core/dict.h. Driver's process, one thread.
  *
  * Names are searched one after the other: there are tens of keys, and they are looked up when
@@ -25,11 +26,8 @@ struct ca_dict {
 };
 
 static const char *const level_names[] = {
-	[CA_LEVEL_NONE] = "none",
-	[CA_LEVEL_USER] = "user",
-	[CA_LEVEL_DEVELOPER] = "developer",
-	[CA_LEVEL_DEFAULT] = "default",
-	[CA_LEVEL_ADVANCED] = "advanced",
+	[CA_LEVEL_NONE] = "none",       [CA_LEVEL_USER] = "user",         [CA_LEVEL_DEVELOPER] = "developer",
+	[CA_LEVEL_DEFAULT] = "default", [CA_LEVEL_ADVANCED] = "advanced",
 };
 
 static bool starts_with(const char *text, const char *prefix, size_t length)
@@ -92,8 +90,7 @@ static struct entry *new_entry(const char *name, const char *description, enum c
 	return entry;
 }
 
-static bool append(struct ca_dict *dict, const char *name, const char *description,
-		   enum ca_level level)
+static bool append(struct ca_dict *dict, const char *name, const char *description, enum ca_level level)
 {
 	struct entry **more = ca_vec_more(dict->entry, dict->count, sizeof *more), *entry;
 
@@ -212,8 +209,7 @@ static size_t position(const struct entry *entry, uint64_t value)
 	return low;
 }
 
-enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value,
-				  const char *name)
+enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value, const char *name)
 {
 	struct value *more;
 	struct entry *entry;
@@ -238,8 +234,7 @@ enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t v
 		return CA_ERR_NOMEM;
 	}
 	entry->value = more;
-	memmove(&entry->value[at + 1], &entry->value[at],
-		(entry->values - at) * sizeof *entry->value);
+	memmove(&entry->value[at + 1], &entry->value[at], (entry->values - at) * sizeof *entry->value);
 	entry->value[at] = (struct value){ value, copy };
 	entry->values++;
 	return CA_OK;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The dictionary: what the keys and values of events are called.
  *
  * It starts with CA_KEYS (core/event.h). Driver's process, one thread; the runtime raises the
@@ -50,8 +51,7 @@ uint32_t ca_dict_count(const struct ca_dict *dict);
 enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_err *err);
 
 /* Call `value` of `key` by a name; a second name for the same value replaces the first. */
-enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value,
-				  const char *name);
+enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value, const char *name);
 /* NULL if it has none. Borrowed until the value is named again or the dictionary freed. */
 const char *ca_dict_value_name(const struct ca_dict *dict, uint32_t key, uint64_t value);
 

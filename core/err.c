@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Error texts. Driver's process and tests only: vsnprintf is not for handlers. */
 #include "core/err.h"
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signal-safe formatting: see core/fmt.h. Any thread, handlers included. */
 #include "core/fmt.h"
 #include "core/sys.h"
@@ -77,12 +78,10 @@ static void add_conversion(struct ca_fmt *fmt, const char **at, va_list *argumen
 		ca_fmt_signed(fmt, wide ? va_arg(*arguments, long) : va_arg(*arguments, int));
 		break;
 	case 'u':
-		ca_fmt_unsigned(fmt, wide ? va_arg(*arguments, unsigned long)
-					  : va_arg(*arguments, unsigned));
+		ca_fmt_unsigned(fmt, wide ? va_arg(*arguments, unsigned long) : va_arg(*arguments, unsigned));
 		break;
 	case 'x':
-		ca_fmt_hex(fmt,
-			   wide ? va_arg(*arguments, unsigned long) : va_arg(*arguments, unsigned));
+		ca_fmt_hex(fmt, wide ? va_arg(*arguments, unsigned long) : va_arg(*arguments, unsigned));
 		break;
 	case 'p':
 		ca_fmt_text(fmt, "0x");
@@ -129,8 +128,8 @@ bool ca_fmt_write(const struct ca_fmt *fmt, int fd)
 
 	while (done < fmt->length) {
 		/* not libc's: that one is a place where a thread may be cancelled */
-		long n = ca_sys(SYS_write, fd, (long)(intptr_t)(fmt->data + done),
-				(long)(fmt->length - done), 0, 0, 0);
+		long n = ca_sys(SYS_write, fd, (long)(intptr_t)(fmt->data + done), (long)(fmt->length - done),
+				0, 0, 0);
 
 		if (n > 0)
 			done += (size_t)n;

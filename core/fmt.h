@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Formatting into a caller's buffer, without stdio, locale or malloc.
  *
  * For: messages of the runtime, also from handlers. Text that does not fit is cut; the buffer
@@ -26,8 +27,7 @@ CA_SIGSAFE void ca_fmt_hex(struct ca_fmt *fmt, uint64_t value); /* no prefix */
 /* A subset of printf: %s %c %d %i %u %x %p %% with l, ll, z, j; no width, no precision. Anything
  * else is copied as it stands and takes no argument. */
 CA_SIGSAFE void ca_fmt_add(struct ca_fmt *fmt, const char *format, ...) CA_PRINTF(2, 3);
-CA_SIGSAFE void ca_fmt_vadd(struct ca_fmt *fmt, const char *format, va_list arguments)
-	CA_PRINTF(2, 0);
+CA_SIGSAFE void ca_fmt_vadd(struct ca_fmt *fmt, const char *format, va_list arguments) CA_PRINTF(2, 0);
 /* Write all of it to fd, resuming after signals; errno is kept. */
 CA_SIGSAFE bool ca_fmt_write(const struct ca_fmt *fmt, int fd);
 

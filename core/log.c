@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signal-safe messages: see core/log.h. Any thread, handlers included. */
 #include "core/log.h"
 #include "core/fmt.h"
@@ -46,8 +47,8 @@ CA_SIGSAFE static bool still_there(void)
 {
 	int saved = errno;
 	struct stat now;
-	bool same = !known || (fstat(log_fd, &now) == 0 && now.st_dev == log_device &&
-			       now.st_ino == log_inode);
+	bool same =
+		!known || (fstat(log_fd, &now) == 0 && now.st_dev == log_device && now.st_ino == log_inode);
 
 	errno = saved;
 	return same;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One-line messages, each with a single write(2): "causal: text\n".
  *
  * For: the runtime, from any thread and from handlers; the driver may use it too. Not for:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hash map: open addressing, at most half full; see map.h. */
 #include "core/map.h"
 #include <stdlib.h>

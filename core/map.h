@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hash map from numbers to numbers. Driver's process; one thread each. */
 #ifndef CA_CORE_MAP_H
 #define CA_CORE_MAP_H

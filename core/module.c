@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the session's table of modules; see core/module.h.
  *
  * Runs in the host, in handlers too. */
@@ -10,8 +11,7 @@ static bool is_same(struct ca_module *m, const struct ca_image *image)
 {
 	return atomic_load_explicit(&m->state, memory_order_acquire) >= CA_MODULE_REGISTERED &&
 	       m->build_id_length == image->build_id_length &&
-	       !memcmp(m->build_id, image->build_id, image->build_id_length) &&
-	       !strcmp(m->path, image->path);
+	       !memcmp(m->build_id, image->build_id, image->build_id_length) && !strcmp(m->path, image->path);
 }
 
 static void fill(struct ca_module *m, const struct ca_image *image)
@@ -25,8 +25,7 @@ static void fill(struct ca_module *m, const struct ca_image *image)
 	atomic_store_explicit(&m->state, CA_MODULE_REGISTERED, memory_order_release);
 }
 
-CA_SIGSAFE uint32_t ca_module_enlist(struct ca_session *session, const struct ca_image *image,
-				     uint32_t guess)
+CA_SIGSAFE uint32_t ca_module_enlist(struct ca_session *session, const struct ca_image *image, uint32_t guess)
 {
 	if (guess && is_same(&session->module[guess], image))
 		return guess;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A binary of the run as the session knows it: registered by a runtime, indexed by the conductor. */
 #ifndef CA_CORE_MODULE_H
 #define CA_CORE_MODULE_H
@@ -22,8 +23,8 @@ enum ca_module_state {
 #define CA_MODULE_VDSO "[vdso]"
 struct ca_module {
 	_Atomic uint32_t state;
-	uint32_t main;            /* it is the executable of some process */
-	uint32_t process;         /* pid of the process that registered it */
+	uint32_t main;    /* it is the executable of some process */
+	uint32_t process; /* pid of the process that registered it */
 	uint32_t build_id_length;
 	uint8_t build_id[32];
 	char path[CA_PATH];       /* by the runtime */

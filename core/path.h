@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of a path. */
 #ifndef CA_CORE_PATH_H
 #define CA_CORE_PATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rows of the session's table of progress points; see core/point.h.
  *
  * Runs in the host, in handlers too, and in the conductor. */
@@ -10,10 +11,10 @@ enum { PATIENCE = 10000 };
 
 CA_SIGSAFE enum ca_point_kind ca_point_kind_of(const char *provider)
 {
-	return !strcmp(provider, "causal")	 ? CA_POINT_THROUGHPUT :
-	       !strcmp(provider, "causal_begin") ? CA_POINT_BEGIN :
-	       !strcmp(provider, "causal_end")	 ? CA_POINT_END :
-						   0;
+	return !strcmp(provider, "causal")         ? CA_POINT_THROUGHPUT
+	       : !strcmp(provider, "causal_begin") ? CA_POINT_BEGIN
+	       : !strcmp(provider, "causal_end")   ? CA_POINT_END
+						   : 0;
 }
 
 static bool is_named(const struct ca_progress_point *p, const char *name)
@@ -23,8 +24,7 @@ static bool is_named(const struct ca_progress_point *p, const char *name)
 	return strnlen(p->name, sizeof p->name) == length && !memcmp(p->name, name, length);
 }
 
-struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind kind,
-				       const char *name)
+struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind kind, const char *name)
 {
 	for (uint32_t i = 0; i < CA_MAX_POINTS; i++) {
 		struct ca_progress_point *p = &s->point[i];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The event ring: see core/ring.h. Producer side runs in handlers of the host, consumer side in
  * the conductor, which trusts nothing that it reads from the shared memory but its own indexes'
  * masks: a torn head can give wrong events, never a wild access. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A ring of events with one producer and one consumer, without locks, that may
  * lie in memory shared between processes.
  *

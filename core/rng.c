@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random numbers: see core/rng.h. Any thread, handlers included. */
 #include "core/rng.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The one function of core/rng.h that needs a floating-point register: apart, so that the runtime,
  * which must not touch those, can have the rest. */
 #include "core/rng.h"

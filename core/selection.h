@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The selected code S, and the log of what happens to it. The conductor writes the selection under
  * a sequence lock; any thread of the program appends to the log. Both lie in the session. */
 #ifndef CA_CORE_SELECTION_H
@@ -27,9 +28,9 @@ struct ca_selection {
 	_Atomic uint64_t seq; /* odd while the conductor writes */
 	uint32_t region;      /* region id in the conductor's catalog */
 	uint32_t ranges, sites;
-	uint32_t exact;       /* S is known by sites, not by samples */
+	uint32_t exact; /* S is known by sites, not by samples */
 	uint32_t reserved;
-	uint64_t log_start;   /* first log entry about this selection */
+	uint64_t log_start;                   /* first log entry about this selection */
 	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
 	struct ca_site site[CA_MAX_SITES];
 };
@@ -69,7 +70,7 @@ enum ca_log_type {
 };
 struct ca_log_entry {
 	_Atomic uint64_t seq;
-	uint64_t time; /* ns, CLOCK_MONOTONIC */
+	uint64_t time;   /* ns, CLOCK_MONOTONIC */
 	uint32_t thread; /* slot number */
 	uint32_t type;   /* enum ca_log_type */
 	uint64_t value;
@@ -81,8 +82,8 @@ enum ca_log_look {
 	CA_LOG_NOT_YET, /* its writer is at it */
 	CA_LOG_LOST     /* its writer is dead, or the entry has been written over */
 };
-CA_SIGSAFE static inline enum ca_log_look ca_selection_look(const struct ca_log_entry *log,
-							    uint64_t cursor, uint64_t head)
+CA_SIGSAFE static inline enum ca_log_look ca_selection_look(const struct ca_log_entry *log, uint64_t cursor,
+							    uint64_t head)
 {
 	/* acquire: pairs with the release of seq in ledger.c */
 	uint64_t seq = atomic_load_explicit(&log[cursor % CA_LOG_ENTRIES].seq, memory_order_acquire);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Creating a session and giving its thread slots backing store. Conductor only (driver's
  * process); the runtime's half is core/session_attach.c.
  *
@@ -22,8 +23,7 @@ static enum ca_status fail(struct ca_err *err, int error, const char *what, cons
 		status = CA_ERR_PERMISSION;
 	else if (error == ENOMEM)
 		status = CA_ERR_NOMEM;
-	return ca_err_set(err, status, "cannot %s session file %s: %s", what, path,
-			  strerror(error));
+	return ca_err_set(err, status, "cannot %s session file %s: %s", what, path, strerror(error));
 }
 
 /* Back bytes [low, high) of the file. Returns 0 or an errno value. */
@@ -77,8 +77,7 @@ remove:
 	return status;
 }
 
-enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slots,
-			       struct ca_err *err)
+enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slots, struct ca_err *err)
 {
 	uint32_t ready = atomic_load_explicit(&session->slots_ready, memory_order_relaxed);
 	uint64_t low = sizeof(struct ca_session) + (uint64_t)ready * sizeof(struct ca_slot);
@@ -86,8 +85,8 @@ enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slot
 	int error;
 
 	if (slots > CA_MAX_THREADS)
-		return ca_err_set(err, CA_ERR_FULL, "%u thread slots are needed; there are %d",
-				  slots, CA_MAX_THREADS);
+		return ca_err_set(err, CA_ERR_FULL, "%u thread slots are needed; there are %d", slots,
+				  CA_MAX_THREADS);
 	if (slots <= ready)
 		return CA_OK;
 	/* The page that the last ready slot ends in has its store already, and where the file
@@ -97,8 +96,8 @@ enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slot
 		error = back(fd, low, high);
 		if (error)
 			return ca_err_set(err, error == ENOSPC ? CA_ERR_FULL : CA_ERR_IO,
-					  "the session file has no room for %u thread slots: %s",
-					  slots, strerror(error));
+					  "the session file has no room for %u thread slots: %s", slots,
+					  strerror(error));
 	}
 	/* release: pairs with the acquire in the runtime's search for a free slot */
 	atomic_store_explicit(&session->slots_ready, slots, memory_order_release);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The session: memory shared by the conductor (in the driver's process) and the
  * runtime in every process of one run. This file is its layout; what stands in it has headers of
  * its own: core/module.h, core/point.h, core/selection.h, core/site.h, core/slot.h.
@@ -18,28 +19,23 @@
 #include <stdint.h>
 
 #define CA_SESSION_MAGIC 0x31534c5553414331u /* "1CASULS1" */
-enum {
-	CA_SESSION_VERSION = 1,
-	CA_MAX_PROCESSES = 512,
-	CA_MAX_REQUESTED = 512,
-	CA_MILLION = 1000000
-};
+enum { CA_SESSION_VERSION = 1, CA_MAX_PROCESSES = 512, CA_MAX_REQUESTED = 512, CA_MILLION = 1000000 };
 
 /* ---- the experiment: written by the conductor --------------------------------*/
 struct ca_experiment {
-	_Atomic uint64_t seq;     /* odd: open. Released after the other fields */
-	uint32_t index;           /* 1-based within the run */
-	uint32_t speedup;         /* millionths */
-	uint64_t start;           /* ns */
+	_Atomic uint64_t seq; /* odd: open. Released after the other fields */
+	uint32_t index;       /* 1-based within the run */
+	uint32_t speedup;     /* millionths */
+	uint64_t start;       /* ns */
 };
 
 struct ca_process {
 	_Atomic uint32_t state; /* enum ca_slot_state */
 	uint32_t pid;
-	uint64_t started;       /* ns, CLOCK_MONOTONIC */
-	_Atomic uint64_t patched; /* selection.seq whose sites are in place here (or given up) */
+	uint64_t started;              /* ns, CLOCK_MONOTONIC */
+	_Atomic uint64_t patched;      /* selection.seq whose sites are in place here (or given up) */
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
-	_Atomic uint32_t off;   /* the runtime switched itself off here; reason in off_text */
+	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
 	uint32_t main_module;
 	char off_text[160];
 };
@@ -49,20 +45,20 @@ enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
-	uint32_t header_size; /* sizeof(struct ca_session): both sides must agree */
-	uint32_t slot_size;   /* sizeof(struct ca_slot) */
-	uint32_t conductor;   /* pid */
-	uint64_t period;      /* ns of CPU time between samples */
-	uint32_t backend;     /* enum ca_backend wanted */
-	uint32_t verbose;     /* as ca_settings_level */
-	uint32_t timeline;    /* 1: delays and waits travel as events, too */
+	uint32_t header_size;      /* sizeof(struct ca_session): both sides must agree */
+	uint32_t slot_size;        /* sizeof(struct ca_slot) */
+	uint32_t conductor;        /* pid */
+	uint64_t period;           /* ns of CPU time between samples */
+	uint32_t backend;          /* enum ca_backend wanted */
+	uint32_t verbose;          /* as ca_settings_level */
+	uint32_t timeline;         /* 1: delays and waits travel as events, too */
 	_Atomic uint32_t backends; /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
 	uint64_t reserved[7];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
-	_Atomic uint32_t state;       /* enum ca_session_state */
-	_Atomic uint32_t slots_ready; /* thread slots that have backing store */
-	_Atomic uint32_t threads_missed; /* threads that found no free slot */
+	_Atomic uint32_t state;                  /* enum ca_session_state */
+	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
+	_Atomic uint32_t threads_missed;         /* threads that found no free slot */
 	/* Progress points of the command line: sites of kind COUNT, by the conductor, which
 	 * releases requested_used after the sites; those of a module before it is INDEXED. */
 	_Atomic uint32_t requested_used;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mapping an existing session: the runtime's way in. System calls of libc only; runs once per
  * process, in the constructor or in the child of a fork. */
 #include "core/session.h"
@@ -28,8 +29,7 @@ static bool looks_right(const struct ca_session *session)
 {
 	/* acquire: pairs with the release of magic at the end of ca_session_create */
 	return __atomic_load_n(&session->magic, __ATOMIC_ACQUIRE) == CA_SESSION_MAGIC &&
-	       session->version == CA_SESSION_VERSION &&
-	       session->header_size == sizeof(struct ca_session) &&
+	       session->version == CA_SESSION_VERSION && session->header_size == sizeof(struct ca_session) &&
 	       session->slot_size == sizeof(struct ca_slot);
 }
 
@@ -47,8 +47,7 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session)
 		goto out;
 	}
 	/* The length first: reading a mapping behind the end of its file raises SIGBUS. */
-	if (!S_ISREG(stat.st_mode) || stat.st_size < 0 ||
-	    (uint64_t)stat.st_size < CA_SESSION_SIZE) {
+	if (!S_ISREG(stat.st_mode) || stat.st_size < 0 || (uint64_t)stat.st_size < CA_SESSION_SIZE) {
 		status = CA_ERR_FORMAT;
 		goto out;
 	}

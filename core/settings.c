@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The settings table, look-ups in it, and the life of a struct ca_settings.
  * Parsing and checks: core/settings_set.c. Files and environment: core/settings_read.c. */
 #include "core/settings.h"
@@ -10,25 +11,25 @@
 #include <strings.h>
 
 static const struct ca_setting table[CA_SETTING_COUNT] = {
-#define CA_SETTING(ID, member_, type_, standard_, low_, high_, choices_, unit_, use_, letter_,     \
-		   options_, argument_, group_, help_)                                             \
-	[CA_SETTING_##ID] = {                                                                      \
-		.id = CA_SETTING_##ID,                                                             \
-		.type = CA_TYPE_##type_,                                                           \
-		.use = CA_USE_##use_,                                                              \
-		.group = CA_GROUP_##group_,                                                        \
-		.env = "CAUSAL_" #ID,                                                              \
-		.member = #member_,                                                                \
-		.standard = standard_,                                                             \
-		.low = low_,                                                                       \
-		.high = high_,                                                                     \
-		.choices = choices_,                                                               \
-		.unit = unit_,                                                                     \
-		.letter = letter_,                                                                 \
-		.options = options_,                                                               \
-		.argument = argument_,                                                             \
-		.help = help_,                                                                     \
-		.offset = offsetof(struct ca_settings, member_),                                   \
+#define CA_SETTING(ID, member_, type_, standard_, low_, high_, choices_, unit_, use_, letter_, options_,     \
+		   argument_, group_, help_)                                                                 \
+	[CA_SETTING_##ID] = {                                                                                \
+		.id = CA_SETTING_##ID,                                                                       \
+		.type = CA_TYPE_##type_,                                                                     \
+		.use = CA_USE_##use_,                                                                        \
+		.group = CA_GROUP_##group_,                                                                  \
+		.env = "CAUSAL_" #ID,                                                                        \
+		.member = #member_,                                                                          \
+		.standard = standard_,                                                                       \
+		.low = low_,                                                                                 \
+		.high = high_,                                                                               \
+		.choices = choices_,                                                                         \
+		.unit = unit_,                                                                               \
+		.letter = letter_,                                                                           \
+		.options = options_,                                                                         \
+		.argument = argument_,                                                                       \
+		.help = help_,                                                                               \
+		.offset = offsetof(struct ca_settings, member_),                                             \
 	},
 #include "core/settings.def"
 };
@@ -140,8 +141,7 @@ const char *ca_settings_near_key(const char *key)
 	size_t n = 7;
 	struct ca_suggest nearest = { .name = upper };
 
-	for (const char *at = strncasecmp(key, upper, n) ? key : key + n;
-	     *at && n + 1 < sizeof upper; at++)
+	for (const char *at = strncasecmp(key, upper, n) ? key : key + n; *at && n + 1 < sizeof upper; at++)
 		upper[n++] = (char)toupper((unsigned char)*at);
 	upper[n] = '\0';
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++)
@@ -160,16 +160,15 @@ enum ca_status ca_settings_init(struct ca_settings *settings, struct ca_err *err
 		if (i == CA_SETTING_SINGLE)
 			settings->single = -1;
 		else
-			status = ca_settings_set(settings, table[i].id, table[i].standard,
-						 CA_ORIGIN_DEFAULT, NULL, err);
+			status = ca_settings_set(settings, table[i].id, table[i].standard, CA_ORIGIN_DEFAULT,
+						 NULL, err);
 	}
 	if (status)
 		ca_settings_fini(settings);
 	return status;
 }
 
-enum ca_status ca_settings_copy(struct ca_settings *to, const struct ca_settings *from,
-				struct ca_err *err)
+enum ca_status ca_settings_copy(struct ca_settings *to, const struct ca_settings *from, struct ca_err *err)
 {
 	bool failed = false;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Settings: the typed values of the table in core/settings.def, and where each came from.
  *
  * For: the driver and what it hands to the conductor. Not for: the runtime inside the host,
@@ -97,16 +98,14 @@ const char *ca_settings_near_key(const char *key);
 
 /* All defaults. Every other call needs an initialised struct. */
 enum ca_status ca_settings_init(struct ca_settings *settings, struct ca_err *err);
-enum ca_status ca_settings_copy(struct ca_settings *to, const struct ca_settings *from,
-				struct ca_err *err);
+enum ca_status ca_settings_copy(struct ca_settings *to, const struct ca_settings *from, struct ca_err *err);
 void ca_settings_fini(struct ca_settings *settings);
 
 /* Check `text` and store it, unless the value there has an origin of higher precedence (then
  * it is only checked). name: what the user wrote to name the setting, for the error's text,
  * NULL: the environment name. CA_ERR_USAGE: the text says which value, why, and the remedy. */
-enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id id,
-			       const char *text, enum ca_origin origin, const char *name,
-			       struct ca_err *err);
+enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id id, const char *text,
+			       enum ca_origin origin, const char *name, struct ca_err *err);
 /* The same for speedups that have been read already; copied. */
 enum ca_status ca_settings_set_speedups(struct ca_settings *settings, const struct ca_speedups *pool,
 					enum ca_origin origin, struct ca_err *err);
@@ -116,11 +115,9 @@ int ca_settings_level(const struct ca_settings *settings);
 char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id);
 
 /* KEY = VALUE lines; '#' begins a comment; a value may stand in "..." or '...'. */
-enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *path,
-				     struct ca_err *err);
+enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *path, struct ca_err *err);
 /* Several, separated by ':'; later ones win. Empty names are passed over. */
-enum ca_status ca_settings_read_files(struct ca_settings *settings, const char *paths,
-				      struct ca_err *err);
+enum ca_status ca_settings_read_files(struct ca_settings *settings, const char *paths, struct ca_err *err);
 /* From an environment as in environ(7). warn (may be NULL) hears of names that look misspelt. */
 enum ca_status ca_settings_read_env(struct ca_settings *settings, const char *const *environment,
 				    void (*warn)(const char *text), struct ca_err *err);

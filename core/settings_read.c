@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Settings from files and from the environment; see core/settings.h. */
 #include "core/settings.h"
 #include <ctype.h>
@@ -49,10 +50,9 @@ static enum ca_status unknown_key(const char *where, const char *key, struct ca_
 	const char *near = ca_settings_near_key(key);
 
 	if (near)
-		return ca_err_set(err, CA_ERR_USAGE, "%s: no setting '%s'; did you mean %s?", where,
-				  key, near);
-	return ca_err_set(err, CA_ERR_USAGE, "%s: no setting '%s'; see causal --help=config", where,
-			  key);
+		return ca_err_set(err, CA_ERR_USAGE, "%s: no setting '%s'; did you mean %s?", where, key,
+				  near);
+	return ca_err_set(err, CA_ERR_USAGE, "%s: no setting '%s'; see causal --help=config", where, key);
 }
 
 static enum ca_status read_line(struct ca_settings *settings, const char *where, char *line,
@@ -73,15 +73,15 @@ static enum ca_status read_line(struct ca_settings *settings, const char *where,
 		return unknown_key(where, key, err);
 	value = unquote(trim(equals + 1));
 	if (!value)
-		return ca_err_set(err, CA_ERR_USAGE, "%s: %s: the closing quote of the value is "
-						     "missing", where,
-				  key);
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "%s: %s: the closing quote of the value is "
+				  "missing",
+				  where, key);
 	snprintf(name, sizeof name, "%s: %s", where, key);
 	return ca_settings_set(settings, setting->id, value, CA_ORIGIN_FILE, name, err);
 }
 
-enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *path,
-				     struct ca_err *err)
+enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *path, struct ca_err *err)
 {
 	FILE *file = fopen(path, "re");
 	char *line = NULL, where[320];
@@ -101,23 +101,21 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 	}
 	if (!status && ferror(file))
 		status = ca_err_set(err, CA_ERR_USAGE,
-				    "configuration '%s' cannot be read (%s); give a text file",
-				    path, strerror(errno));
+				    "configuration '%s' cannot be read (%s); give a text file", path,
+				    strerror(errno));
 	free(line);
 	fclose(file);
 	return status;
 }
 
-enum ca_status ca_settings_read_files(struct ca_settings *settings, const char *paths,
-				      struct ca_err *err)
+enum ca_status ca_settings_read_files(struct ca_settings *settings, const char *paths, struct ca_err *err)
 {
 	char *copy = strdup(paths), *rest = NULL;
 	enum ca_status status = CA_OK;
 
 	if (!copy)
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the configuration's path");
-	for (char *path = strtok_r(copy, ":", &rest); path && !status;
-	     path = strtok_r(NULL, ":", &rest))
+	for (char *path = strtok_r(copy, ":", &rest); path && !status; path = strtok_r(NULL, ":", &rest))
 		status = ca_settings_read_file(settings, path, err);
 	free(copy);
 	return status;
@@ -210,8 +208,7 @@ static const char *value_of(const char *entry, const char *name)
 	return !strncmp(entry, name, length) && entry[length] == '=' ? entry + length + 1 : NULL;
 }
 
-static enum ca_status read_aliases(struct ca_settings *settings, const char *entry,
-				   struct ca_err *err)
+static enum ca_status read_aliases(struct ca_settings *settings, const char *entry, struct ca_err *err)
 {
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
 		const char *value = value_of(entry, aliases[i].name);
@@ -228,8 +225,8 @@ static enum ca_status read_aliases(struct ca_settings *settings, const char *ent
 		free(text);
 		/* Coz knows lines only. */
 		if (!status && aliases[i].form == LINE)
-			status = ca_settings_set(settings, CA_SETTING_MODE, "line",
-						 CA_ORIGIN_ENVIRONMENT, aliases[i].name, err);
+			status = ca_settings_set(settings, CA_SETTING_MODE, "line", CA_ORIGIN_ENVIRONMENT,
+						 aliases[i].name, err);
 		if (status)
 			return status;
 	}
@@ -247,8 +244,7 @@ static enum ca_status read_own(struct ca_settings *settings, const char *entry, 
 		/* Set to nothing means not set, but for texts. */
 		if (!*value && setting->type < CA_TYPE_STRING)
 			return CA_OK;
-		return ca_settings_set(settings, setting->id, value, CA_ORIGIN_ENVIRONMENT, NULL,
-				       err);
+		return ca_settings_set(settings, setting->id, value, CA_ORIGIN_ENVIRONMENT, NULL, err);
 	}
 	return CA_OK;
 }

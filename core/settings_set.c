@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checking one setting's text and storing its value; see core/settings.h.
  * An error names the setting as the user wrote it, the value, and the remedy. */
 #include "core/settings.h"
@@ -32,8 +33,8 @@ static enum ca_status set_bool(const struct ca_setting *setting, const char *nam
 			value->truth = i % 2;
 			return CA_OK;
 		}
-	return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not true or false; write true or false",
-			  name, text);
+	return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not true or false; write true or false", name,
+			  text);
 }
 
 /* ns, us, ms, s, min: seconds that one stands for; 0: no such unit. */
@@ -50,17 +51,16 @@ static double unit_seconds(const char *unit)
 	return 0;
 }
 
-static enum ca_status out_of_range(const struct ca_setting *setting, const char *name,
-				   const char *text, struct ca_err *err)
+static enum ca_status out_of_range(const struct ca_setting *setting, const char *name, const char *text,
+				   struct ca_err *err)
 {
 	return ca_err_set(err, CA_ERR_USAGE,
-			  "%s: %s is not within %.15g..%.15g%s%s; give a number in that range",
-			  name, text, setting->low, setting->high, *setting->unit ? " " : "",
-			  setting->unit);
+			  "%s: %s is not within %.15g..%.15g%s%s; give a number in that range", name, text,
+			  setting->low, setting->high, *setting->unit ? " " : "", setting->unit);
 }
 
-static enum ca_status not_a_number(const struct ca_setting *setting, const char *name,
-				   const char *text, struct ca_err *err)
+static enum ca_status not_a_number(const struct ca_setting *setting, const char *name, const char *text,
+				   struct ca_err *err)
 {
 	const char *kind = setting->type == CA_TYPE_INT ? "whole number" : "number";
 
@@ -69,8 +69,8 @@ static enum ca_status not_a_number(const struct ca_setting *setting, const char 
 				  "%s: '%s' is not a time; write a number in %s, or one with its "
 				  "unit (ns, us, ms, s, min)",
 				  name, text, setting->unit);
-	return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not a %s; write one, like %s", name, text,
-			  kind, *setting->standard == '-' ? "0" : setting->standard);
+	return ca_err_set(err, CA_ERR_USAGE, "%s: '%s' is not a %s; write one, like %s", name, text, kind,
+			  *setting->standard == '-' ? "0" : setting->standard);
 }
 
 static enum ca_status set_real(const struct ca_setting *setting, const char *name, const char *text,
@@ -107,8 +107,7 @@ static enum ca_status set_int(const struct ca_setting *setting, const char *name
 	errno = 0;
 	number = strtoll(text, &end, 10);
 	if (end != text && !isspace((unsigned char)*text) && !*end) {
-		if (errno == ERANGE || (double)number < setting->low ||
-		    (double)number > setting->high)
+		if (errno == ERANGE || (double)number < setting->low || (double)number > setting->high)
 			return out_of_range(setting, name, text, err);
 		value->number = number;
 		return CA_OK;
@@ -123,8 +122,8 @@ static enum ca_status set_int(const struct ca_setting *setting, const char *name
 }
 
 /* A choice may be shortened to three letters or more, if that is plain. */
-static enum ca_status set_choice(const struct ca_setting *setting, const char *name,
-				 const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_choice(const struct ca_setting *setting, const char *name, const char *text,
+				 union value *value, struct ca_err *err)
 {
 	size_t length = strlen(text);
 	int index = 0, found = -1;
@@ -137,14 +136,14 @@ static enum ca_status set_choice(const struct ca_setting *setting, const char *n
 		at += n;
 	}
 	if (found < 0)
-		return ca_err_set(err, CA_ERR_USAGE, "%s: there is no '%s'; choose from: %s", name,
-				  text, setting->choices);
+		return ca_err_set(err, CA_ERR_USAGE, "%s: there is no '%s'; choose from: %s", name, text,
+				  setting->choices);
 	value->choice = found;
 	return CA_OK;
 }
 
-static enum ca_status set_string(const struct ca_setting *setting, const char *name,
-				 const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_string(const struct ca_setting *setting, const char *name, const char *text,
+				 union value *value, struct ca_err *err)
 {
 	(void)setting;
 	value->string = strdup(text);
@@ -170,8 +169,8 @@ static enum ca_status check_pattern(const char *name, const char *pattern, struc
 			  name, pattern, reason);
 }
 
-static enum ca_status set_patterns(const struct ca_setting *setting, const char *name,
-				   const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_patterns(const struct ca_setting *setting, const char *name, const char *text,
+				   union value *value, struct ca_err *err)
 {
 	char *copy = strdup(text), *rest = NULL;
 	enum ca_status status = CA_OK;
@@ -185,8 +184,8 @@ static enum ca_status set_patterns(const struct ca_setting *setting, const char 
 	return status ? status : set_string(setting, name, text, value, err);
 }
 
-static enum ca_status set_speedups(const struct ca_setting *setting, const char *name,
-				   const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_speedups(const struct ca_setting *setting, const char *name, const char *text,
+				   union value *value, struct ca_err *err)
 {
 	struct ca_err reason;
 	enum ca_status status = ca_speedups_parse(&value->speedups, text, &reason);
@@ -195,8 +194,8 @@ static enum ca_status set_speedups(const struct ca_setting *setting, const char 
 	return status ? ca_err_set(err, status, "%s: %s", name, reason.text) : CA_OK;
 }
 
-static enum ca_status set_sinks(const struct ca_setting *setting, const char *name,
-				const char *text, union value *value, struct ca_err *err)
+static enum ca_status set_sinks(const struct ca_setting *setting, const char *name, const char *text,
+				union value *value, struct ca_err *err)
 {
 	struct ca_err reason;
 	enum ca_status status = ca_sink_check(text, &reason);
@@ -242,12 +241,11 @@ static void store(void *member, enum ca_setting_type type, union value value)
 	}
 }
 
-enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id id,
-			       const char *text, enum ca_origin origin, const char *name,
-			       struct ca_err *err)
+enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id id, const char *text,
+			       enum ca_origin origin, const char *name, struct ca_err *err)
 {
-	static enum ca_status (*const parse[])(const struct ca_setting *, const char *,
-					       const char *, union value *, struct ca_err *) = {
+	static enum ca_status (*const parse[])(const struct ca_setting *, const char *, const char *,
+					       union value *, struct ca_err *) = {
 		[CA_TYPE_BOOL] = set_bool,         [CA_TYPE_INT] = set_int,
 		[CA_TYPE_REAL] = set_real,         [CA_TYPE_CHOICE] = set_choice,
 		[CA_TYPE_STRING] = set_string,     [CA_TYPE_PATTERNS] = set_patterns,

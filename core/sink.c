@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Several sinks behind one call: see core/sink.h. Driver's process, one thread. */
 #include "core/sink.h"
 #include <stdlib.h>
@@ -42,8 +43,7 @@ static enum ca_status refuse(const char *name, struct ca_err *err)
 }
 
 /* item: "NAME" or "NAME=TARGET"; it is cut in two in place. */
-static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **target,
-			   struct ca_err *err)
+static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **target, struct ca_err *err)
 {
 	*target = strchr(item, '=');
 	if (*target)
@@ -54,8 +54,10 @@ static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **ta
 		*ops = known[i];
 		if (!*target || **target)
 			return CA_OK;
-		return ca_err_set(err, CA_ERR_USAGE, "'%s=' has no target; write one after the =, "
-						     "or leave the = out", item);
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "'%s=' has no target; write one after the =, "
+				  "or leave the = out",
+				  item);
 	}
 	return refuse(item, err);
 }
@@ -104,7 +106,7 @@ enum ca_status ca_sink_check(const char *spec, struct ca_err *err)
 }
 
 enum ca_status ca_sink_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
-			     const void *context, struct ca_err *err)
+			    const void *context, struct ca_err *err)
 {
 	struct ca_sinks *made = calloc(1, sizeof *made);
 	enum ca_status status;
@@ -130,8 +132,8 @@ enum ca_status ca_sink_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops
 	return CA_OK;
 }
 
-void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from,
-		     const struct ca_event *event, size_t n)
+void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from, const struct ca_event *event,
+		    size_t n)
 {
 	for (size_t i = 0; i < sinks->count; i++)
 		if (sinks->open[i].ops->events)

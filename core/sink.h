@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sinks: where events go on the way out.
  *
  * A sink is one file with one struct ca_sink_ops, and one row in core/sinks.def.
@@ -23,8 +24,7 @@ struct ca_sink_ops {
 	 * context: what ca_sink_open was given: the conductor's struct ca_catalog. */
 	enum ca_status (*open)(void **state, const char *target, const struct ca_dict *dict,
 			       const void *context, struct ca_err *err);
-	void (*events)(void *state, const struct ca_source *from, const struct ca_event *event,
-		       size_t n);
+	void (*events)(void *state, const struct ca_source *from, const struct ca_event *event, size_t n);
 	void (*close)(void *state);
 };
 
@@ -37,11 +37,11 @@ struct ca_sinks; /* several open sinks that receive the same events */
 
 /* spec: comma-separated names, each optionally "=target"; "" opens none. */
 enum ca_status ca_sink_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
-			     const void *context, struct ca_err *err);
+			    const void *context, struct ca_err *err);
 /* Add one that is open: the same callbacks, state given. */
 enum ca_status ca_sink_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops, void *state);
-void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from,
-		     const struct ca_event *event, size_t n);
+void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from, const struct ca_event *event,
+		    size_t n);
 void ca_sink_close(struct ca_sinks *sinks); /* NULL is fine */
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The print sink: one line per event, on stderr or into the file that the target names.
  * For tests and for looking at what happens; the columns are
  * seconds process/thread kind key value, then flags and the value's name where there are any.
@@ -46,9 +47,8 @@ static enum ca_status open_print(void **state, const char *target, const struct 
 	printer->file = target ? fopen(target, "we") : stderr;
 	if (!printer->file) {
 		free(printer);
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "the print sink cannot write %s (%s); give another file", target,
-				  strerror(errno));
+		return ca_err_set(err, CA_ERR_USAGE, "the print sink cannot write %s (%s); give another file",
+				  target, strerror(errno));
 	}
 	*state = printer;
 	return CA_OK;
@@ -57,8 +57,7 @@ static enum ca_status open_print(void **state, const char *target, const struct 
 static void print_one(const struct printer *printer, const struct ca_source *from,
 		      const struct ca_event *event)
 {
-	const struct ca_dict_key *key =
-		printer->dict ? ca_dict_get(printer->dict, event->key) : NULL;
+	const struct ca_dict_key *key = printer->dict ? ca_dict_get(printer->dict, event->key) : NULL;
 	const char *value =
 		printer->dict ? ca_dict_value_name(printer->dict, event->key, event->value) : NULL;
 
@@ -71,8 +70,8 @@ static void print_one(const struct printer *printer, const struct ca_source *fro
 		fprintf(printer->file, "key-%" PRIu32, event->key);
 	/* places are addresses; everything else counts something */
 	if (event->key == CA_KEY_SAMPLE || event->key == CA_KEY_FRAME)
-		fprintf(printer->file, " %" PRIu64 ":0x%" PRIx64,
-			(uint64_t)CA_PLACE_MODULE(event->value), CA_PLACE_OFFSET(event->value));
+		fprintf(printer->file, " %" PRIu64 ":0x%" PRIx64, (uint64_t)CA_PLACE_MODULE(event->value),
+			CA_PLACE_OFFSET(event->value));
 	else
 		fprintf(printer->file, " %" PRIu64, event->value);
 	if (event->flags)
@@ -82,8 +81,7 @@ static void print_one(const struct printer *printer, const struct ca_source *fro
 	fputc('\n', printer->file);
 }
 
-static void print_events(void *state, const struct ca_source *from, const struct ca_event *event,
-			 size_t n)
+static void print_events(void *state, const struct ca_source *from, const struct ca_event *event, size_t n)
 {
 	const struct printer *printer = state;
 

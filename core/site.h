@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How a patch site is written down: planned by the driver (binary/plan), placed by the runtime.
  * Fixed size and no pointers, because sites travel through the session. */
 #ifndef CA_CORE_SITE_H
@@ -15,13 +16,7 @@ enum ca_site_kind {
 	CA_SITE_STAMP,     /* as COUNT, and add the time of the visit to the point's stamp */
 	CA_SITE_TRIAL      /* of a site, not a hook: counts like COUNT until the next selection */
 };
-enum {
-	CA_SITE_BYTES = 24,
-	CA_SITE_CODE = 96,
-	CA_SITE_FIXUPS = 6,
-	CA_SITE_HOOKS = 4,
-	CA_SITE_INSNS = 8
-};
+enum { CA_SITE_BYTES = 24, CA_SITE_CODE = 96, CA_SITE_FIXUPS = 6, CA_SITE_HOOKS = 4, CA_SITE_INSNS = 8 };
 enum ca_site_flag {
 	CA_SITE_BY_CALL = 1,    /* reach the trampoline by a call that ends at the site's end: the
 				 * return address is the program's own (the site ends in a call) */
@@ -36,33 +31,33 @@ enum ca_fixup_type {
 };
 struct ca_site {
 	uint32_t module;
-	uint8_t kind;         /* enum ca_site_kind: what it is for */
-	uint8_t length;       /* bytes displaced, 1..CA_SITE_BYTES; below 5 the runtime needs luck
+	uint8_t kind;   /* enum ca_site_kind: what it is for */
+	uint8_t length; /* bytes displaced, 1..CA_SITE_BYTES; below 5 the runtime needs luck
 			       * with the bytes behind, else an int3 stays (2.4 us a visit) */
 	uint8_t code_length;
-	uint8_t fixups;       /* used entries of fixup[] */
-	uint64_t address;     /* file address of the first displaced byte */
-	uint32_t point;       /* hook CA_SITE_COUNT: the progress point */
-	uint8_t hooks;        /* used entries of hook[] */
-	uint8_t insns;        /* used entries of insn[] */
-	uint8_t flags;        /* enum ca_site_flag */
+	uint8_t fixups;   /* used entries of fixup[] */
+	uint64_t address; /* file address of the first displaced byte */
+	uint32_t point;   /* hook CA_SITE_COUNT: the progress point */
+	uint8_t hooks;    /* used entries of hook[] */
+	uint8_t insns;    /* used entries of insn[] */
+	uint8_t flags;    /* enum ca_site_flag */
 	uint8_t reserved;
 	uint8_t original[CA_SITE_BYTES]; /* what must stand there, else do not patch */
 	uint8_t code[CA_SITE_CODE];      /* the displaced instructions, relocatable, with whatever
 					  * brings control back: nothing is to be appended */
 	struct {
-		uint8_t at;   /* hook runs before code[at] */
-		uint8_t kind; /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP */
+		uint8_t at;    /* hook runs before code[at] */
+		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP */
 		uint8_t point; /* COUNT, STAMP: which point, + 1, where it is not the site's own */
-	} hook[CA_SITE_HOOKS];  /* sorted by `at` */
+	} hook[CA_SITE_HOOKS]; /* sorted by `at` */
 	struct {
 		uint8_t offset; /* of a displaced instruction after the first, in original[] */
 		uint8_t at;     /* ... in code[] */
 	} insn[CA_SITE_INSNS];  /* all of them: a thread that arrives there is sent to the copy */
 	struct {
-		uint8_t at;     /* offset in code[] of the 4 bytes */
-		uint8_t end;    /* offset in code[] of the end of that instruction */
-		uint8_t type;   /* enum ca_fixup_type */
+		uint8_t at;   /* offset in code[] of the 4 bytes */
+		uint8_t end;  /* offset in code[] of the end of that instruction */
+		uint8_t type; /* enum ca_fixup_type */
 		uint8_t reserved[5];
 		uint64_t target;
 	} fixup[CA_SITE_FIXUPS];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What each thread of the program reports: its slot in the session. */
 #ifndef CA_CORE_SLOT_H
 #define CA_CORE_SLOT_H

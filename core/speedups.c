@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Expanding pools of virtual speedups; see core/speedups.h. Pure functions of their input. */
 #include "core/speedups.h"
 #include "core/vec.h"
@@ -19,8 +20,7 @@ static enum ca_status add(struct ca_speedups *pool, unsigned percent, struct ca_
 	unsigned *more;
 
 	if (pool->count == CA_SPEEDUPS_MAX)
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "more than %d speedups in one group; give fewer",
+		return ca_err_set(err, CA_ERR_USAGE, "more than %d speedups in one group; give fewer",
 				  CA_SPEEDUPS_MAX);
 	more = ca_vec_more(pool->percent, pool->count, sizeof *more);
 	if (!more)
@@ -45,9 +45,9 @@ static bool number(const char **at, unsigned *number)
 
 static enum ca_status malformed(const char *token, struct ca_err *err)
 {
-	return ca_err_set(
-		err, CA_ERR_USAGE,
-		"'%s' is not a speedup; write a number 0..100 or a range like 0-40 or 0-40:10", token);
+	return ca_err_set(err, CA_ERR_USAGE,
+			  "'%s' is not a speedup; write a number 0..100 or a range like 0-40 or 0-40:10",
+			  token);
 }
 
 static enum ca_status add_token(struct ca_speedups *pool, const char *token, struct ca_err *err)
@@ -69,8 +69,7 @@ static enum ca_status add_token(struct ca_speedups *pool, const char *token, str
 				return malformed(token, err);
 			if (!step)
 				return ca_err_set(err, CA_ERR_USAGE,
-						  "the step of '%s' is 0; give one of 1..100",
-						  token);
+						  "the step of '%s' is 0; give one of 1..100", token);
 		}
 	}
 	if (*at)
@@ -104,8 +103,7 @@ enum ca_status ca_speedups_parse(struct ca_speedups *pool, const char *text, str
 	return status;
 }
 
-enum ca_status ca_speedups_copy(struct ca_speedups *to, const struct ca_speedups *from,
-				struct ca_err *err)
+enum ca_status ca_speedups_copy(struct ca_speedups *to, const struct ca_speedups *from, struct ca_err *err)
 {
 	struct ca_speedups copy = { .count = from->count };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Status codes, and what declarations say of themselves.
  *
  * For: every fallible function of every layer. Not for: printing (lower layers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of status codes; apart from core/err.c so that the runtime can use them. */
 #include "core/status.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table of strings; see strings.h. */
 #include "core/strings.h"
 #include <string.h>

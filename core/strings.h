@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A table of strings without duplicates. Driver's process; one thread each. */
 #ifndef CA_CORE_STRINGS_H
 #define CA_CORE_STRINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Suggestions for misspelt names; see core/suggest.h. */
 #include "core/suggest.h"
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which of some names a misspelt one was meant to be. */
 #ifndef CA_CORE_SUGGEST_H
 #define CA_CORE_SUGGEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* System calls without libc: no errno, no cancellation point, no wrapper of ours or of anybody
  * else who is preloaded. For what the runtime does in handlers and hooks; ordinary code uses
  * libc. Any context. */
@@ -52,8 +53,7 @@ CA_SIGSAFE static inline uint64_t ca_sys_sigmask(int how, uint64_t signals)
 {
 	uint64_t old = 0;
 
-	ca_sys(SYS_rt_sigprocmask, how, (long)(intptr_t)&signals, (long)(intptr_t)&old,
-	       sizeof old, 0, 0);
+	ca_sys(SYS_rt_sigprocmask, how, (long)(intptr_t)&signals, (long)(intptr_t)&old, sizeof old, 0, 0);
 	return old;
 }
 #define CA_SYS_SIGNAL(number) (UINT64_C(1) << ((number)-1))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Growing arrays; see vec.h. */
 #include "core/vec.h"
 #include <stdlib.h>

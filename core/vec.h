@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Growing arrays, and a stable sort by address. Driver's process; one thread each. */
 #ifndef CA_CORE_VEC_H
 #define CA_CORE_VEC_H

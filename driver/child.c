@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Children of the driver; see driver/child.h. */
 #include "driver/child.h"
 #include <errno.h>
@@ -32,12 +33,11 @@ static bool is_executable(const char *path, int *error)
 int ca_child_exec_error(const char *command, int error, struct ca_err *err)
 {
 	if (error == ENOENT || error == ENOTDIR) {
-		ca_err_set(err, CA_ERR_NOT_FOUND,
-			   "there is no command '%s'; check its path, or PATH", command);
+		ca_err_set(err, CA_ERR_NOT_FOUND, "there is no command '%s'; check its path, or PATH",
+			   command);
 		return CA_EXIT_NOT_FOUND;
 	}
-	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command,
-		   strerror(error),
+	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command, strerror(error),
 		   error == EACCES ? "make it executable with chmod +x, or name its interpreter"
 				   : "name a program");
 	return CA_EXIT_NOT_EXECUTABLE;
@@ -49,8 +49,7 @@ int ca_child_check(const char *command, struct ca_err *err)
 	int error = ENOENT, denied = 0;
 
 	if (strchr(command, '/') || !*command)
-		return is_executable(command, &error) ? 0
-						      : ca_child_exec_error(command, error, err);
+		return is_executable(command, &error) ? 0 : ca_child_exec_error(command, error, err);
 	if (!path)
 		path = "/bin:/usr/bin";
 	for (const char *at = path;; at++) {
@@ -73,8 +72,8 @@ int ca_child_check(const char *command, struct ca_err *err)
 	return ca_child_exec_error(command, denied ? denied : ENOENT, err);
 }
 
-static void run_child(const struct ca_child *child, const char *const *argv, char **env,
-		      const sigset_t *mask, int gate)
+static void run_child(const struct ca_child *child, const char *const *argv, char **env, const sigset_t *mask,
+		      int gate)
 {
 	char go;
 	int error;

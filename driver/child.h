@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Starting a child with a gate: it execs only when it is released, and an exec that fails is reported.
  * Also: looking a command up as a shell does, and finding ourselves. */
 #ifndef CA_DRIVER_CHILD_H

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* `causal selftest`: looks at the machine, profiles two built-in programs whose answer is
  * known on paper through the command itself, and says whether predictions can be trusted.
  *
  * Not for: judging the method (tests/accuracy does). Driver's process, one thread. */
-#include "driver/selftest.h"
 #include "driver/child.h"
 #include "driver/commands.h"
+#include "driver/selftest.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TOLERANCE 5.0 /* points */
+#define TOLERANCE    5.0 /* points */
 #define WORK_SECONDS "4"
 enum { TRIES = 2, PATH_SIZE = 512 };
 
@@ -75,9 +76,8 @@ static int profile(const char *self, const char *name, const char *dir)
 		clear_settings();
 		if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
 			_exit(126);
-		execl(self, self, "-n", "1", "-m", "function", "-F", "^ca_selftest_region$", "-s",
-		      "0,50", "-o", dir, "--", self, "selftest", "workload", name, WORK_SECONDS,
-		      (char *)NULL);
+		execl(self, self, "-n", "1", "-m", "function", "-F", "^ca_selftest_region$", "-s", "0,50",
+		      "-o", dir, "--", self, "selftest", "workload", name, WORK_SECONDS, (char *)NULL);
 		_exit(127);
 	}
 	while (waitpid(pid, &status, 0) < 0)
@@ -200,8 +200,7 @@ static bool run_case(const char *self, const struct paper_case *c, const char *s
 			return false;
 		}
 		printf("  %-6s %-16s %s: 50 %% less time must give %.0f %%, predicted %.1f %%",
-		       is_right(&outcome, c) ? "good" : "BAD", c->name, c->what, c->answer,
-		       outcome.effect);
+		       is_right(&outcome, c) ? "good" : "BAD", c->name, c->what, c->answer, outcome.effect);
 		if (!isnan(outcome.low) && !isnan(outcome.high))
 			printf(" (%.1f to %.1f)", outcome.low, outcome.high);
 		printf("%s\n", is_right(&outcome, c) || try == TRIES ? "" : "; once more");
@@ -260,8 +259,10 @@ static int run_selftest(void)
 	struct timespec from, to;
 
 	if (!self || !mkdtemp(scratch)) {
-		fprintf(stderr, "causal: selftest: cannot create a scratch directory in /tmp "
-				"(%s)\n", strerror(errno));
+		fprintf(stderr,
+			"causal: selftest: cannot create a scratch directory in /tmp "
+			"(%s)\n",
+			strerror(errno));
 		free(self);
 		return 1;
 	}
@@ -277,8 +278,7 @@ static int run_selftest(void)
 	share = 100 * (ca_selftest_stolen() - stolen) /
 		((double)(to.tv_sec - from.tv_sec) * (double)sysconf(_SC_NPROCESSORS_ONLN) + 1e-3);
 	check[checks] = (struct ca_selftest_check){ .name = "stolen time" };
-	check[checks].grade = share > 5 ? CA_SELFTEST_BAD : share > 1 ? CA_SELFTEST_DOUBT
-								      : CA_SELFTEST_GOOD;
+	check[checks].grade = share > 5 ? CA_SELFTEST_BAD : share > 1 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
 	snprintf(check[checks].text, sizeof check[checks].text,
 		 "the hypervisor took %.1f %% of the machine during the measurement", share);
 	print_check(&check[checks]);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `causal sweep`, and causal without a subcommand: runs a program under experiments. The parts
  * are in the other files of this folder; this one only says what comes after what. */
 #include "causal/points/point_list.h"

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* The table of subcommands; see driver/commands.h. */
 #include "driver/commands.h"
 #include <string.h>
 
 static const struct ca_command table[] = {
-#define CA_COMMAND(name_, arguments_, help_)                                                       \
+#define CA_COMMAND(name_, arguments_, help_)                                                                 \
 	{ .name = #name_, .arguments = arguments_, .help = help_, .run = ca_cmd_##name_ },
 #include "driver/commands.def"
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The subcommands of `causal`: the table of driver/commands.def. */
 #ifndef CA_DRIVER_COMMANDS_H
 #define CA_DRIVER_COMMANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Configuration files of variants; see driver/configs.h. What is written here reads back to
  * the same settings (core/settings_read.c). */
 #include "driver/configs.h"
@@ -80,8 +81,7 @@ enum ca_status ca_configs_write(const char *folder, const struct ca_settings *se
 	FILE *file;
 	bool failed;
 
-	if (asprintf(path, "%s/causal-%0*zu.cfg", folder, ca_variants_width(total),
-		     variant->index) < 0)
+	if (asprintf(path, "%s/causal-%0*zu.cfg", folder, ca_variants_width(total), variant->index) < 0)
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
 	file = fopen(*path, "we");
 	if (file) {
@@ -93,9 +93,8 @@ enum ca_status ca_configs_write(const char *folder, const struct ca_settings *se
 		failed = fclose(file) || failed;
 	}
 	if (!file || failed) {
-		ca_err_set(err, CA_ERR_USAGE,
-			   "'%s' cannot be written (%s); give another folder with -g", *path,
-			   strerror(errno));
+		ca_err_set(err, CA_ERR_USAGE, "'%s' cannot be written (%s); give another folder with -g",
+			   *path, strerror(errno));
 		free(*path);
 		return CA_ERR_USAGE;
 	}

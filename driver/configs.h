@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Configuration files that the driver writes: one per variant, and the sample. */
 #ifndef CA_DRIVER_CONFIGS_H
 #define CA_DRIVER_CONFIGS_H

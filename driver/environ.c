@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The environment of a run's child; see driver/environ.h. */
 #include "driver/environ.h"
 #include "driver/say.h"
@@ -16,8 +17,7 @@ static char **find(const struct ca_environ *environment, const char *name)
 	size_t length = strlen(name);
 
 	for (size_t i = 0; i < environment->count; i++)
-		if (!strncmp(environment->entry[i], name, length) &&
-		    environment->entry[i][length] == '=')
+		if (!strncmp(environment->entry[i], name, length) && environment->entry[i][length] == '=')
 			return &environment->entry[i];
 	return NULL;
 }
@@ -70,8 +70,7 @@ void ca_environ_fini(struct ca_environ *environment)
 	memset(environment, 0, sizeof *environment);
 }
 
-static enum ca_status note_change(struct ca_environ *environment, const char *name,
-				  struct ca_err *err)
+static enum ca_status note_change(struct ca_environ *environment, const char *name, struct ca_err *err)
 {
 	size_t at = 0, n = environment->changes;
 	char **grown, *copy;
@@ -136,11 +135,10 @@ static const char *value_of(const struct ca_environ *environment, const char *na
 	return there ? strchr(*there, '=') + 1 : NULL;
 }
 
-enum ca_status ca_environ_add_settings(struct ca_environ *environment,
-				       const struct ca_settings *settings, struct ca_err *err)
+enum ca_status ca_environ_add_settings(struct ca_environ *environment, const struct ca_settings *settings,
+				       struct ca_err *err)
 {
-	static const enum ca_setting_id recommended[] = { CA_SETTING_TIME_OUTPUT,
-							  CA_SETTING_USE_PID };
+	static const enum ca_setting_id recommended[] = { CA_SETTING_TIME_OUTPUT, CA_SETTING_USE_PID };
 	enum ca_status status = CA_OK;
 
 	for (size_t i = 0; i < CA_SETTING_COUNT && !status; i++) {
@@ -150,13 +148,11 @@ enum ca_status ca_environ_add_settings(struct ca_environ *environment,
 		if (setting->use != CA_USE_RUN || settings->origin[i] == CA_ORIGIN_DEFAULT)
 			continue;
 		text = ca_settings_text(settings, setting->id);
-		status = text ? ca_environ_set(environment, setting->env, text, err)
-			      : no_memory(err);
+		status = text ? ca_environ_set(environment, setting->env, text, err) : no_memory(err);
 		free(text);
 	}
 	if (!status && settings->origin[CA_SETTING_MONOCHROME] != CA_ORIGIN_DEFAULT)
-		status = ca_environ_set(environment, "MONOCHROME", settings->monochrome ? "1" : "0",
-					err);
+		status = ca_environ_set(environment, "MONOCHROME", settings->monochrome ? "1" : "0", err);
 	for (size_t i = 0; i < sizeof recommended / sizeof *recommended && !status; i++) {
 		const struct ca_setting *setting = ca_settings_get(recommended[i]);
 
@@ -166,8 +162,7 @@ enum ca_status ca_environ_add_settings(struct ca_environ *environment,
 	return status;
 }
 
-enum ca_status ca_environ_preload(struct ca_environ *environment, const char *library,
-				  struct ca_err *err)
+enum ca_status ca_environ_preload(struct ca_environ *environment, const char *library, struct ca_err *err)
 {
 	const char *there = value_of(environment, "LD_PRELOAD");
 	size_t length = strlen(library);
@@ -195,8 +190,7 @@ static bool is_changed(const struct ca_environ *environment, const char *entry)
 	size_t length = strcspn(entry, "=");
 
 	for (size_t i = 0; i < environment->changes; i++)
-		if (!strncmp(environment->changed[i], entry, length) &&
-		    !environment->changed[i][length])
+		if (!strncmp(environment->changed[i], entry, length) && !environment->changed[i][length])
 			return true;
 	return false;
 }

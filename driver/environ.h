@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The environment of a run's child: what is set, and showing it. */
 #ifndef CA_DRIVER_ENVIRON_H
 #define CA_DRIVER_ENVIRON_H
@@ -21,11 +22,10 @@ void ca_environ_unset(struct ca_environ *environment, const char *name);
 
 /* Every setting of a run whose value is not the default, and the recommended variables (unless
  * no_defaults is set, or they are there already). */
-enum ca_status ca_environ_add_settings(struct ca_environ *environment,
-				       const struct ca_settings *settings, struct ca_err *err);
+enum ca_status ca_environ_add_settings(struct ca_environ *environment, const struct ca_settings *settings,
+				       struct ca_err *err);
 /* Append to LD_PRELOAD after any value that is there; once. */
-enum ca_status ca_environ_preload(struct ca_environ *environment, const char *library,
-				  struct ca_err *err);
+enum ca_status ca_environ_preload(struct ca_environ *environment, const char *library, struct ca_err *err);
 
 /* "<prefix>NAME=value" lines: the changed variables (those that were only taken away are not
  * shown); with all, also the unchanged CAUSAL_* ones. CAUSAL_SESSION is the run's own business

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* --help, from the settings table; see driver/help.h. */
 #include "driver/help.h"
 #include "core/sink.h"
@@ -21,8 +22,7 @@ const char *ca_help_group(enum ca_setting_group group)
 
 static bool has_default(const struct ca_setting *setting)
 {
-	return *setting->standard && setting->use != CA_USE_COMMAND &&
-	       setting->id != CA_SETTING_VERBOSE;
+	return *setting->standard && setting->use != CA_USE_COMMAND && setting->id != CA_SETTING_VERBOSE;
 }
 
 bool ca_help_is_on(const struct ca_setting *setting)
@@ -51,8 +51,7 @@ char *ca_help_text(const struct ca_setting *setting)
 	fputs(setting->help, out);
 	ca_help_choices(out, setting);
 	if (has_default(setting))
-		fprintf(out, "; default %s%s%s", setting->standard, *setting->unit ? " " : "",
-			setting->unit);
+		fprintf(out, "; default %s%s%s", setting->standard, *setting->unit ? " " : "", setting->unit);
 	if (setting->use != CA_USE_COMMAND)
 		fprintf(out, " [%s]", setting->env);
 	if (fclose(out)) {
@@ -108,8 +107,7 @@ static void put_commands(FILE *out)
 
 	fputs("\nSubcommands\n", out);
 	for (size_t i = 0; (command = ca_commands_get(i)); i++) {
-		fprintf(out, "  %s%s%s\n", command->name, *command->arguments ? " " : "",
-			command->arguments);
+		fprintf(out, "  %s%s%s\n", command->name, *command->arguments ? " " : "", command->arguments);
 		put_wrapped(out, command->help);
 	}
 }
@@ -134,10 +132,9 @@ static void put_options(FILE *out)
 			      "        Show the version\n",
 			      out);
 		if (group == CA_GROUP_COMBINATORIAL)
-			put_wrapped(out,
-				    "Each argument is a group. Every combination of one group per "
-				    "option is a variant, and each variant is run once per "
-				    "iteration.");
+			put_wrapped(out, "Each argument is a group. Every combination of one group per "
+					 "option is a variant, and each variant is run once per "
+					 "iteration.");
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 			const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 			char *text;

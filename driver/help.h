@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts that derive from the settings table. */
 #ifndef CA_DRIVER_HELP_H
 #define CA_DRIVER_HELP_H

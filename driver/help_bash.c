@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* Bash completion and the sample configuration, from the settings table; see driver/help.h. */
-#include "driver/help.h"
 #include "core/sink.h"
 #include "driver/commands.h"
+#include "driver/help.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +67,7 @@ void ca_help_bash(FILE *out)
 	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i first=1\n",
 	      out);
 	/* The subcommand that is meant anyway takes the same options. */
-	fprintf(out,
-		"\t((COMP_CWORD < 2)) || [[ ${COMP_WORDS[1]} != %s ]] || first=2\n",
+	fprintf(out, "\t((COMP_CWORD < 2)) || [[ ${COMP_WORDS[1]} != %s ]] || first=2\n",
 		ca_commands_get(0)->name);
 	fputs("\tfor ((i = first; i < COMP_CWORD; i++)); do\n"
 	      "\t\tif [[ ${COMP_WORDS[i]} == -- || ( $i == "
@@ -107,8 +107,7 @@ void ca_help_bash(FILE *out)
 
 void ca_help_config(FILE *out)
 {
-	fputs("# Settings of causal with their defaults; remove the # before a KEY to set it.\n",
-	      out);
+	fputs("# Settings of causal with their defaults; remove the # before a KEY to set it.\n", out);
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, "\n# ---- %s\n", ca_help_group((enum ca_setting_group)group));
 		for (size_t i = 0; i < CA_SETTING_COUNT; i++) {

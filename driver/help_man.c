@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 /* The manual page, from the settings table; see driver/help.h. */
-#include "driver/help.h"
 #include "driver/commands.h"
+#include "driver/help.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,8 +87,7 @@ static void put_aliases(FILE *out)
 
 	fputs(".PP\nIf a variable is not set, its other names are read:\n", out);
 	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-		fprintf(out, ".br\n%s for %s\n", aliases[i].name,
-			ca_settings_get(aliases[i].id)->env);
+		fprintf(out, ".br\n%s for %s\n", aliases[i].name, ca_settings_get(aliases[i].id)->env);
 }
 
 static void put_commands(FILE *out)
@@ -103,7 +103,8 @@ static void put_commands(FILE *out)
 		fputs(".\n", out);
 	}
 	fputs(".PP\nTo run a program that has the name of a subcommand, write \\fBcausal \\-\\- "
-	      "\\fINAME\\fR.\n", out);
+	      "\\fINAME\\fR.\n",
+	      out);
 }
 
 void ca_help_man(FILE *out)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Jobs; see driver/job.h. The order of the checks is the order in which a user would want to
  * hear of mistakes: the command, the values, the places. */
 #include "driver/job.h"
@@ -42,8 +43,7 @@ static enum ca_status read_settings(struct ca_job *job, struct ca_err *err)
 	enum ca_status status = ca_options_apply(&job->options, &job->settings, err);
 
 	if (!status)
-		status = ca_settings_read_env(&job->settings, (const char *const *)environ, warn,
-					      err);
+		status = ca_settings_read_env(&job->settings, (const char *const *)environ, warn, err);
 	if (!status)
 		status = ca_settings_read_files(&job->settings, job->settings.config_file, err);
 	return status;
@@ -123,17 +123,16 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	if (!status)
 		status = ca_variants_init(&job->variants, &job->options, &job->settings, err);
 	if (!status && job->settings.single >= (int64_t)job->variants.total)
-		status =
-			ca_err_set(err, CA_ERR_USAGE,
-				   "--single=%lld: there are only variants 0 to %zu; see --dry-run",
-				   (long long)job->settings.single, job->variants.total - 1);
+		status = ca_err_set(err, CA_ERR_USAGE,
+				    "--single=%lld: there are only variants 0 to %zu; see --dry-run",
+				    (long long)job->settings.single, job->variants.total - 1);
 	if (status)
 		goto fail;
 	if (!job->settings.random_seed)
 		job->settings.random_seed = new_seed();
 	job->level = ca_settings_level(&job->settings);
-	job->show_environment = job->settings.origin[CA_SETTING_VERBOSE] != CA_ORIGIN_DEFAULT ||
-				job->settings.debug;
+	job->show_environment =
+		job->settings.origin[CA_SETTING_VERBOSE] != CA_ORIGIN_DEFAULT || job->settings.debug;
 	return 0;
 fail:
 	ca_job_fini(job);
@@ -214,12 +213,11 @@ static enum ca_status use_config(const struct ca_job *job, const struct ca_varia
 		name[length] = '\0';
 		ca_environ_unset(environment, name);
 	}
-	status = ca_configs_write(config_folder(settings), settings, variant, job->variants.total,
-				  &file, err);
+	status =
+		ca_configs_write(config_folder(settings), settings, variant, job->variants.total, &file, err);
 	if (status)
 		return status;
-	if (asprintf(&joined, "%s%s%s", settings->config_file, *settings->config_file ? ":" : "",
-		     file) < 0)
+	if (asprintf(&joined, "%s%s%s", settings->config_file, *settings->config_file ? ":" : "", file) < 0)
 		status = ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
 	else
 		status = ca_environ_set(environment, "CAUSAL_CONFIG_FILE", joined, err);
@@ -302,11 +300,9 @@ int ca_job_results(const struct ca_job *job)
 	status = ca_profile_write(profile, job->dir, &err);
 	ca_say_progress(NULL);
 	if (job->level >= 0) {
-		ca_results_print(profile, STDERR_FILENO, ca_say_width(),
-				 ca_say_colours(&job->settings));
+		ca_results_print(profile, STDERR_FILENO, ca_say_width(), ca_say_colours(&job->settings));
 		if (!status)
-			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)",
-			       job->dir);
+			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)", job->dir);
 	}
 	if (status)
 		ca_say("%s", err.text);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A job: everything that a sweep or a single run needs to know, from the command line. */
 #ifndef CA_DRIVER_JOB_H
 #define CA_DRIVER_JOB_H
@@ -32,8 +33,7 @@ enum ca_status ca_job_environ(const struct ca_job *job, const struct ca_variant 
 			      const struct ca_settings *settings, const char *session,
 			      struct ca_environ *environment, struct ca_err *err);
 /* What is shown of it before the run, by verbosity; lines begin with prefix. */
-void ca_job_show(const struct ca_job *job, const struct ca_environ *environment,
-		 const char *prefix);
+void ca_job_show(const struct ca_job *job, const struct ca_environ *environment, const char *prefix);
 /* For the conductor: a line at or below the verbosity is shown. context: the job. */
 void ca_job_message(void *context, int level, const char *text);
 

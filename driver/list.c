@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /* -P list; see driver/list.h. Lists the program itself, and of the libraries that it needs those
  * that -B names. There is always an answer: points, or why there is none. */
 #include "driver/list.h"
 #include "binary/needed.h"
 #include "binary/scope.h"
 #include "causal/conductor/preload.h"
-#include "causal/points/point_list.h"
 #include "causal/conductor/sweep.h"
+#include "causal/points/point_list.h"
 #include "core/path.h"
 #include "driver/child.h"
 #include "driver/say.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum ca_status list(const char *path, bool main, const char *filter, size_t *printed, struct ca_err *err)
+static enum ca_status list(const char *path, bool main, const char *filter, size_t *printed,
+			   struct ca_err *err)
 {
 	struct ca_index *index;
 	size_t here = 0;
@@ -40,7 +42,8 @@ static bool explain_script(const char *path)
 	if (file)
 		fclose(file);
 	if (word)
-		ca_say("%s is a script; the program that runs is its interpreter: causal -P list -- %s", path, word);
+		ca_say("%s is a script; the program that runs is its interpreter: causal -P list -- %s", path,
+		       word);
 	return word;
 }
 
@@ -66,8 +69,10 @@ static void remark(const char *path, const struct ca_needed *needed, bool follow
 		ca_say("these are points of %s itself; it needs %s: -B NAME -P list lists theirs as well",
 		       ca_path_base(path), names);
 	else if (names && *names && !libraries)
-		ca_say("-B names none of the libraries that %s needs: %s; in one that it opens later, points can be "
-		       "named as LIBRARY!NAME", ca_path_base(path), names);
+		ca_say("-B names none of the libraries that %s needs: %s; in one that it opens later, points "
+		       "can be "
+		       "named as LIBRARY!NAME",
+		       ca_path_base(path), names);
 	free(names);
 }
 
@@ -107,14 +112,17 @@ static int show(const char *path, const struct ca_scope *scope, const char *filt
 	}
 	if (bar.why)
 		ca_say("%s %s: the runtime cannot be preloaded into it, so none of its points can "
-		       "be counted; %s", path,
-		       bar.why, bar.remedy);
+		       "be counted; %s",
+		       path, bar.why, bar.remedy);
 	if (!printed && *filter)
-		ca_say("nothing in %s matches '%s'; -P list shows all, and with -B NAME also what its libraries "
-		       "have", ca_path_base(path), filter);
+		ca_say("nothing in %s matches '%s'; -P list shows all, and with -B NAME also what its "
+		       "libraries "
+		       "have",
+		       ca_path_base(path), filter);
 	else if (!printed)
 		ca_say("%s has no symbols, unwind tables or debug information, so nothing in it "
-		       "has a name: compile it with -g, or use -e", path);
+		       "has a name: compile it with -g, or use -e",
+		       path);
 	if (!printed)
 		return CA_EXIT_USAGE;
 	return fflush(stdout) ? 1 : 0;

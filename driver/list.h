@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What can be named as a progress point in a program: -P list. */
 #ifndef CA_DRIVER_LIST_H
 #define CA_DRIVER_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command `causal`: hands the command line to the subcommand that it names. */
 #include "driver/commands.h"
 

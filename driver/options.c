@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line of `causal`; see driver/options.h. All names come from the settings table. */
 #include "driver/options.h"
 #include <ctype.h>
@@ -144,8 +145,8 @@ static enum ca_status unknown(struct parser *parser, const char *word)
 	else if (strlen(name) > 2)
 		near = ca_settings_near_option(name + 1);
 	if (near)
-		return ca_err_set(parser->err, CA_ERR_USAGE,
-				  "unknown option %s; did you mean --%s?", name, near);
+		return ca_err_set(parser->err, CA_ERR_USAGE, "unknown option %s; did you mean --%s?", name,
+				  near);
 	return ca_err_set(parser->err, CA_ERR_USAGE,
 			  "unknown option %s; causal --help lists all (the program's own options "
 			  "go after --)",
@@ -203,8 +204,7 @@ static enum ca_status parse_flag(struct parser *parser, const struct word *word)
 
 	if (word->negated) {
 		if (word->value)
-			return ca_err_set(parser->err, CA_ERR_USAGE, "%s takes no value",
-					  word->name);
+			return ca_err_set(parser->err, CA_ERR_USAGE, "%s takes no value", word->name);
 		text = "false";
 	} else if (!word->value && parser->separator && *parser->at && is_truth(*parser->at)) {
 		/* Before "--" a lone word can only be this option's value. */
@@ -223,9 +223,8 @@ static enum ca_status parse_list(struct parser *parser, const struct word *word)
 	for (; !status && *parser->at && !is_option(*parser->at); count++)
 		status = add_value(parser, word, *parser->at++);
 	if (!count && word->setting->id == CA_SETTING_FIXED_SPEEDUP)
-		return ca_err_set(parser->err, CA_ERR_USAGE,
-				  "%s needs speedups, as in: %s 0 10 20-50", word->name,
-				  word->name);
+		return ca_err_set(parser->err, CA_ERR_USAGE, "%s needs speedups, as in: %s 0 10 20-50",
+				  word->name, word->name);
 	if (!count && word->setting->id == CA_SETTING_PROGRESS)
 		return ca_err_set(parser->err, CA_ERR_USAGE,
 				  "%s needs a progress point, as in: %s file.c:12; %s list shows "
@@ -285,9 +284,9 @@ static enum ca_status parse_option(struct parser *parser)
 		return CA_OK;
 	}
 	if (text[1] == '-' ? !find_long(&word, text + 2) : !find_short(&word, text + 1))
-		return strncmp(text, "--version=", 10) ?
-			       unknown(parser, text) :
-			       ca_err_set(parser->err, CA_ERR_USAGE, "--version takes no value");
+		return strncmp(text, "--version=", 10)
+			       ? unknown(parser, text)
+			       : ca_err_set(parser->err, CA_ERR_USAGE, "--version takes no value");
 	return parse_argument(parser, &word);
 }
 
@@ -316,10 +315,9 @@ enum ca_status ca_options_parse(struct ca_options *options, char **argv, struct 
 		return CA_OK;
 	if (*parser.at && strcmp(*parser.at, "--") && parser.separator) {
 		ca_options_fini(options);
-		return ca_err_set(
-			err, CA_ERR_USAGE,
-			"'%s' is not an option; only options of causal may stand before --",
-			*parser.at);
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "'%s' is not an option; only options of causal may stand before --",
+				  *parser.at);
 	}
 	if (*parser.at && !strcmp(*parser.at, "--"))
 		parser.at++;
@@ -342,8 +340,7 @@ static enum ca_status check_axis(enum ca_setting_id id, struct ca_axis *axis, st
 			status = ca_err_set(err, CA_ERR_NOMEM, "no memory for the options");
 	}
 	for (size_t i = 0; i < axis->count && !status; i++) {
-		status = ca_settings_set(&scratch, id, axis->group[i], CA_ORIGIN_COMMAND,
-					 axis->name, err);
+		status = ca_settings_set(&scratch, id, axis->group[i], CA_ORIGIN_COMMAND, axis->name, err);
 		if (!status && axis->speedups) {
 			axis->speedups[i] = scratch.fixed_speedup;
 			scratch.fixed_speedup = (struct ca_speedups){ 0 };
@@ -353,20 +350,18 @@ static enum ca_status check_axis(enum ca_setting_id id, struct ca_axis *axis, st
 	return status;
 }
 
-enum ca_status ca_options_apply(struct ca_options *options, struct ca_settings *settings,
-				struct ca_err *err)
+enum ca_status ca_options_apply(struct ca_options *options, struct ca_settings *settings, struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
 
 	for (size_t i = 0; i < options->assignments && !status; i++) {
 		const struct ca_assignment *given = &options->assignment[i];
 
-		status = ca_settings_set(settings, given->id, given->text, CA_ORIGIN_COMMAND,
-					 given->name, err);
+		status = ca_settings_set(settings, given->id, given->text, CA_ORIGIN_COMMAND, given->name,
+					 err);
 	}
 	for (size_t i = 0; i < CA_AXES && !status; i++)
-		status =
-			check_axis((enum ca_setting_id)(CA_AXIS_FIRST + i), &options->axis[i], err);
+		status = check_axis((enum ca_setting_id)(CA_AXIS_FIRST + i), &options->axis[i], err);
 	return status;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The command line of `causal`: options and the command to run.
  *
  * Parsing is in two steps, since a missing command is reported before a wrong value:
@@ -46,8 +47,7 @@ struct ca_options {
 enum ca_status ca_options_parse(struct ca_options *options, char **argv, struct ca_err *err);
 /* Store what was given into the settings (axes excepted; each group of them is checked, and
  * speedups are read). Once. */
-enum ca_status ca_options_apply(struct ca_options *options, struct ca_settings *settings,
-				struct ca_err *err);
+enum ca_status ca_options_apply(struct ca_options *options, struct ca_settings *settings, struct ca_err *err);
 /* The text given for a setting on the command line, the last one; NULL: none. */
 const char *ca_options_text(const struct ca_options *options, enum ca_setting_id id);
 void ca_options_fini(struct ca_options *options);

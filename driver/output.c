@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The directory of a sweep's results; see driver/output.h. */
 #include "driver/output.h"
 #include <dirent.h>
@@ -17,11 +18,10 @@ enum { ROOM = 1 << 16 };
 static enum ca_status unusable(const char *dir, int error, struct ca_err *err)
 {
 	if (error == ENOSPC || error == EDQUOT)
-		return ca_err_set(
-			err, CA_ERR_USAGE,
-			"output directory '%s': no space left; free some space, or give another "
-			"directory with -o",
-			dir);
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "output directory '%s': no space left; free some space, or give another "
+				  "directory with -o",
+				  dir);
 	return ca_err_set(err, CA_ERR_USAGE,
 			  "output directory '%s' is not writable (%s); give another one with -o", dir,
 			  strerror(error));
@@ -56,8 +56,7 @@ static void time_name(char *buffer, size_t size)
 }
 
 /* causal-out/<app>-<time>, with -2, -3 ... behind it if that second is taken. */
-static enum ca_status make_default(const char *app, const char *suffix, char **dir,
-				   struct ca_err *err)
+static enum ca_status make_default(const char *app, const char *suffix, char **dir, struct ca_err *err)
 {
 	char stamp[32];
 
@@ -137,8 +136,8 @@ static unsigned run_number(const char *name)
 /* What a sweep writes. */
 static bool is_result(const char *name)
 {
-	return run_number(name) || !strcmp(name, "profile.json") ||
-	       !strcmp(name, "progress.json") || !strcmp(name, "profile.coz");
+	return run_number(name) || !strcmp(name, "profile.json") || !strcmp(name, "progress.json") ||
+	       !strcmp(name, "profile.coz");
 }
 
 static enum ca_status find_last(const char *dir, unsigned *last, struct ca_err *err)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The directory of a sweep's results. */
 #ifndef CA_DRIVER_OUTPUT_H
 #define CA_DRIVER_OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The progress line; see driver/progress_line.h. */
 #include "driver/progress_line.h"
 #include "core/clock.h"
@@ -35,7 +36,7 @@ void ca_progress_line_time(double seconds, char *buffer, size_t size)
 }
 
 void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t elapsed, char *buffer,
-		       size_t size)
+			    size_t size)
 {
 	double mean, rest;
 
@@ -74,8 +75,8 @@ void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_
 	count_text(progress, status->experiments, count, sizeof count);
 	if (status->region)
 		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
-	snprintf(line, sizeof line, "run %zu/%zu, %s to go%s%s", progress->finished + 1,
-		 progress->total, to_go, count, doing);
+	snprintf(line, sizeof line, "run %zu/%zu, %s to go%s%s", progress->finished + 1, progress->total,
+		 to_go, count, doing);
 	ca_say_progress(line);
 }
 
@@ -91,6 +92,5 @@ void ca_progress_line_end(struct ca_progress_line *progress, const struct ca_con
 	ca_progress_line_time((double)elapsed / 1e9, took, sizeof took);
 	ca_progress_line_to_go(progress, 0, to_go, sizeof to_go);
 	count_text(progress, status->experiments, count, sizeof count);
-	ca_say("run %zu/%zu: %s%s, %s to go", progress->finished, progress->total, took, count,
-	       to_go);
+	ca_say("run %zu/%zu: %s%s, %s to go", progress->finished, progress->total, took, count, to_go);
 }

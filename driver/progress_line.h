@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The progress line: which run, what it does, and the time to go. */
 #ifndef CA_DRIVER_PROGRESS_LINE_H
 #define CA_DRIVER_PROGRESS_LINE_H
@@ -25,7 +26,7 @@ void ca_progress_line_end(struct ca_progress_line *progress, const struct ca_con
 /* The time until all runs have ended, `elapsed` ns after the open one began, from the mean of the
  * finished ones; "unknown time" before there is one. */
 void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t elapsed, char *buffer,
-		       size_t size);
+			    size_t size);
 /* "8 s", "1 min 20 s", "2 h 5 min" */
 void ca_progress_line_time(double seconds, char *buffer, size_t size);
 

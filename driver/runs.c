@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runs of a sweep; see driver/runs.h. Waiting for the child, for signals and for the
  * conductor's next step is all done here. */
 #include "driver/runs.h"
@@ -24,16 +25,15 @@ struct runs {
 };
 
 /* "<n>/<total>: [<parent> -> <child>] ", or "0: " for a lone variant. */
-static void make_prefix(const struct runs *runs, size_t index, pid_t child, char *buffer,
-			size_t size)
+static void make_prefix(const struct runs *runs, size_t index, pid_t child, char *buffer, size_t size)
 {
 	size_t total = runs->job->variants.total;
 
 	if (total == 1)
 		snprintf(buffer, size, "0: ");
 	else
-		snprintf(buffer, size, "%*zu/%zu: [%d -> %d] ", ca_variants_width(total), index + 1,
-			 total, (int)getpid(), (int)child);
+		snprintf(buffer, size, "%*zu/%zu: [%d -> %d] ", ca_variants_width(total), index + 1, total,
+			 (int)getpid(), (int)child);
 }
 
 /* Each step of the driver, and with level 4 all that a status says. */
@@ -44,9 +44,9 @@ static void diagnose(const struct runs *runs, const char *prefix, int status)
 	if (level >= 3)
 		ca_say_line("%sended with exit status %d", prefix, ca_child_exit_status(status));
 	if (level >= 4)
-		ca_say_line("%sstatus 0x%x: exited %d (code %d), signalled %d (signal %d, core %d)",
-			    prefix, (unsigned)status, !!WIFEXITED(status), WEXITSTATUS(status),
-			    !!WIFSIGNALED(status), WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		ca_say_line("%sstatus 0x%x: exited %d (code %d), signalled %d (signal %d, core %d)", prefix,
+			    (unsigned)status, !!WIFEXITED(status), WEXITSTATUS(status), !!WIFSIGNALED(status),
+			    WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 			    WIFSIGNALED(status) && WCOREDUMP(status));
 }
 
@@ -141,8 +141,8 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 	if (status)
 		return fail(status, &err);
 	runs->recorded++;
-	status = ca_job_environ(job, variant, settings, ca_conductor_session_path(conductor),
-				&environment, &err);
+	status = ca_job_environ(job, variant, settings, ca_conductor_session_path(conductor), &environment,
+				&err);
 	if (status) {
 		code = fail(status, &err);
 	} else {
@@ -210,8 +210,7 @@ int ca_runs_all(struct ca_job *job)
 		ca_signals_close(&runs.signals);
 		return 1;
 	}
-	ca_progress_line_init(&runs.progress, job->variants.total, job->level >= 0,
-			 job->settings.end_to_end);
+	ca_progress_line_init(&runs.progress, job->variants.total, job->level >= 0, job->settings.end_to_end);
 	show_all(&runs);
 	for (size_t i = 0; i < job->variants.total && !runs.stopped; i++) {
 		int this_code = run_index(&runs, i), number;

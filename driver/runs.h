@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runs of a sweep, one after the other, each with a conductor. */
 #ifndef CA_DRIVER_RUNS_H
 #define CA_DRIVER_RUNS_H

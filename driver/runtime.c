@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finding the runtime; see driver/runtime.h. */
 #include "driver/runtime.h"
 #include "driver/child.h"
@@ -56,8 +57,8 @@ static char *find_installed(void)
 	char candidate[PATH_MAX];
 
 	for (size_t i = 0; slash && !path && i < sizeof places / sizeof *places; i++) {
-		snprintf(candidate, sizeof candidate, "%.*s/%s/libcausal-rt.so",
-			 (int)(slash - self), self, places[i]);
+		snprintf(candidate, sizeof candidate, "%.*s/%s/libcausal-rt.so", (int)(slash - self), self,
+			 places[i]);
 		path = realpath(candidate, NULL);
 	}
 	free(self);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finding libcausal-rt.so, which is preloaded. */
 #ifndef CA_DRIVER_RUNTIME_H
 #define CA_DRIVER_RUNTIME_H

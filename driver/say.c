@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines for the user; see driver/say.h. */
 #include "driver/say.h"
 #include <stdarg.h>
@@ -29,8 +30,7 @@ static void say(const char *before, const char *format, va_list arguments)
 	int length = -1;
 
 	if (vasprintf(&text, format, arguments) >= 0)
-		length =
-			asprintf(&line, "%s%s%s\n", progress_shown ? "\r\033[K" : "", before, text);
+		length = asprintf(&line, "%s%s%s\n", progress_shown ? "\r\033[K" : "", before, text);
 	progress_shown = false;
 	if (length > 0)
 		put(line, (size_t)length);
@@ -64,8 +64,7 @@ void ca_say_progress(const char *text)
 
 	if (!text && !progress_shown)
 		return;
-	length = snprintf(line, sizeof line, "\r\033[K%.*s", (int)ca_say_width() - 1,
-			  text ? text : "");
+	length = snprintf(line, sizeof line, "\r\033[K%.*s", (int)ca_say_width() - 1, text ? text : "");
 	put(line, length < (int)sizeof line ? (size_t)length : sizeof line - 1);
 	progress_shown = text;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines for the user, on standard error: standard output belongs to the program.
  * One thread. */
 #ifndef CA_DRIVER_SAY_H

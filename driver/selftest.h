@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parts of `causal selftest`: can predictions be trusted on this machine? One thread (the
  * workload: two); the driver's process and children of it. */
 #ifndef CA_DRIVER_SELFTEST_H

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* What `causal selftest` looks at before it measures: permissions, timers, clock, cores, and
  * who else is busy. Driver's process, one thread. */
-#include "driver/selftest.h"
 #include "causal/conductor/backend.h"
+#include "driver/selftest.h"
 #include "sampler/switches.h"
 #include <sched.h>
 #include <stdio.h>
@@ -46,8 +47,7 @@ static void look_at_perf(struct ca_selftest_check *check)
 		return;
 	}
 	check->grade = CA_SELFTEST_DOUBT;
-	snprintf(check->text, sizeof check->text,
-		 "%.180s; who was on a CPU is known less exactly", why.text);
+	snprintf(check->text, sizeof check->text, "%.180s; who was on a CPU is known less exactly", why.text);
 }
 
 static int by_value(const void *a, const void *b)
@@ -73,9 +73,7 @@ static void look_at_timers(struct ca_selftest_check *check)
 	median = late[NAPS / 2];
 	worst = late[NAPS - NAPS / 20 - 1];
 	check->name = "timers";
-	check->grade = median > 1000 ? CA_SELFTEST_BAD
-		       : worst > 2000 ? CA_SELFTEST_DOUBT
-				      : CA_SELFTEST_GOOD;
+	check->grade = median > 1000 ? CA_SELFTEST_BAD : worst > 2000 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
 	snprintf(check->text, sizeof check->text,
 		 "a sleep of 1 ms ends %.0f us late (median), %.0f us (95 %%)", median, worst);
 }
@@ -88,11 +86,9 @@ static void look_at_clock(struct ca_selftest_check *check)
 	for (int i = 0; i < CLOCK_READS; i++)
 		now();
 	each = (now() - from) / CLOCK_READS * 1e9;
-	read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		  sizeof source);
+	read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
 	check->name = "clock";
-	check->grade = each > 1500 ? CA_SELFTEST_BAD : each > 200 ? CA_SELFTEST_DOUBT
-								  : CA_SELFTEST_GOOD;
+	check->grade = each > 1500 ? CA_SELFTEST_BAD : each > 200 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
 	snprintf(check->text, sizeof check->text, "%.0f ns to read (clock source %s)%s", each,
 		 source[0] ? source : "unknown",
 		 each > 200 ? ": a system call each time, so short regions look longer" : "");
@@ -106,8 +102,8 @@ static double machine(double *stolen)
 	FILE *f = fopen("/proc/stat", "r");
 
 	if (f) {
-		if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
-			   &v[3], &v[4], &v[5], &v[6], &v[7]) != 8)
+		if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
+			   &v[4], &v[5], &v[6], &v[7]) != 8)
 			memset(v, 0, sizeof v);
 		fclose(f);
 	}
@@ -151,8 +147,8 @@ static void look_at_cores(struct ca_selftest_check *check)
 	if (limit > 0 && limit < cores)
 		check->grade = CA_SELFTEST_DOUBT;
 	if (limit > 0)
-		snprintf(check->text, sizeof check->text,
-			 "%d usable, %.1f allowed by the control group%s", cores, limit,
+		snprintf(check->text, sizeof check->text, "%d usable, %.1f allowed by the control group%s",
+			 cores, limit,
 			 limit < cores ? ": a program with more busy threads is throttled" : "");
 	else
 		snprintf(check->text, sizeof check->text, "%d usable%s", cores,
@@ -171,8 +167,7 @@ static void look_at_others(struct ca_selftest_check *check)
 	busy = (machine(&stolen) - busy - (stolen - stolen_before)) / elapsed;
 	share = 100 * busy / (double)sysconf(_SC_NPROCESSORS_ONLN);
 	check->name = "other processes";
-	check->grade = share > 25 ? CA_SELFTEST_BAD : share > 8 ? CA_SELFTEST_DOUBT
-								: CA_SELFTEST_GOOD;
+	check->grade = share > 25 ? CA_SELFTEST_BAD : share > 8 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
 	snprintf(check->text, sizeof check->text, "use %.0f %% of the machine%s", share,
 		 share > 8 ? ": the program competes with them, and results scatter" : "");
 }

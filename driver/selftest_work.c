@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* The programs with an analytic answer that `causal selftest` profiles: this executable,
  * started again. Not for: anything else; the accuracy suite has its own programs.
  *
  * serial: 600 in the region, 400 outside, one thread: X % faster gives 0.6 X.
  * barrier: one side 1000 (the region), the other 800: X % faster gives min(X, 20). */
-#include <causal.h>
 #include "driver/selftest.h"
+#include <causal.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>

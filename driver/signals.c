@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signals of the driver; see driver/signals.h. */
 #include "driver/signals.h"
 #include <errno.h>

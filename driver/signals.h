@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signals of the driver: taken from a descriptor, never in a handler. */
 #ifndef CA_DRIVER_SIGNALS_H
 #define CA_DRIVER_SIGNALS_H

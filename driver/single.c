@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs in place; see driver/single.h.
  *
  * The program keeps the driver's process, so that a debugger or a parent sees nothing unusual.
@@ -53,9 +54,7 @@ static int status_of(int pidfd)
 /* Keys pressed and signals sent to the group are for the program; we end when it does. */
 static void into_background(void)
 {
-	static const int ignored[] = {
-		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTSTP, SIGTTOU
-	};
+	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTSTP, SIGTTOU };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
@@ -78,8 +77,8 @@ static void tell(int fd, int code, const char *text)
 }
 
 /* The conductor's process. */
-static int conduct(struct ca_job *job, const struct ca_variant *variant,
-		   const struct ca_settings *settings, pid_t program, int pidfd, int out)
+static int conduct(struct ca_job *job, const struct ca_variant *variant, const struct ca_settings *settings,
+		   pid_t program, int pidfd, int out)
 {
 	struct ca_err err = { .text = "" };
 	struct ca_conductor *conductor;
@@ -210,8 +209,7 @@ int ca_single_join(struct ca_job *job)
 	struct ca_environ environment;
 	struct ca_err err;
 
-	if (ca_runtime_find(&job->settings, &job->runtime, &err) ||
-	    ca_environ_init(&environment, &err)) {
+	if (ca_runtime_find(&job->settings, &job->runtime, &err) || ca_environ_init(&environment, &err)) {
 		ca_say("%s", err.text);
 		return 1;
 	}

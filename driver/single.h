@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One variant in the driver's own process: --single, and the inner call of a launcher. */
 #ifndef CA_DRIVER_SINGLE_H
 #define CA_DRIVER_SINGLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Variants; see driver/variants.h. */
 #include "driver/variants.h"
 #include <stdio.h>
@@ -11,8 +12,8 @@ static enum ca_status no_memory(struct ca_err *err)
 	return ca_err_set(err, CA_ERR_NOMEM, "no memory for the variants");
 }
 
-static enum ca_status add_patterns(struct ca_variants *variants, size_t axis,
-				   const struct ca_axis *given, struct ca_err *err)
+static enum ca_status add_patterns(struct ca_variants *variants, size_t axis, const struct ca_axis *given,
+				   struct ca_err *err)
 {
 	variants->pattern[axis] = calloc(given->count + 1, sizeof *variants->pattern[axis]);
 	if (!variants->pattern[axis])
@@ -39,8 +40,8 @@ static enum ca_status grow(struct ca_variants *variants, size_t n, struct ca_err
 }
 
 /* flat: each number becomes a pool of its own. */
-static enum ca_status add_speedups(struct ca_variants *variants, const struct ca_speedups *pool,
-				   bool flat, struct ca_err *err)
+static enum ca_status add_speedups(struct ca_variants *variants, const struct ca_speedups *pool, bool flat,
+				   struct ca_err *err)
 {
 	size_t n = flat ? pool->count : 1;
 	enum ca_status status = grow(variants, n, err);
@@ -48,8 +49,8 @@ static enum ca_status add_speedups(struct ca_variants *variants, const struct ca
 	for (size_t i = 0; i < n && !status; i++) {
 		struct ca_speedups one = { .percent = pool->percent + i, .count = 1 };
 
-		status = ca_speedups_copy(&variants->speedups[variants->count[SPEEDUPS]],
-					  flat ? &one : pool, err);
+		status = ca_speedups_copy(&variants->speedups[variants->count[SPEEDUPS]], flat ? &one : pool,
+					  err);
 		variants->count[SPEEDUPS] += !status;
 	}
 	return status;
@@ -85,10 +86,9 @@ enum ca_status ca_variants_init(struct ca_variants *variants, const struct ca_op
 			variants->product *= variants->count[i];
 	variants->total = variants->product * variants->iterations;
 	if (!status && (variants->product > CA_VARIANTS_MAX || variants->total > CA_VARIANTS_MAX))
-		status = ca_err_set(
-			err, CA_ERR_USAGE,
-			"the options ask for more than %d runs; give fewer groups or iterations",
-			CA_VARIANTS_MAX);
+		status = ca_err_set(err, CA_ERR_USAGE,
+				    "the options ask for more than %d runs; give fewer groups or iterations",
+				    CA_VARIANTS_MAX);
 	if (status)
 		ca_variants_fini(variants);
 	return status;
@@ -127,9 +127,8 @@ void ca_variants_get(const struct ca_variants *variants, size_t index, struct ca
 	}
 }
 
-enum ca_status ca_variants_settings(const struct ca_variant *variant,
-				    const struct ca_settings *base, struct ca_settings *settings,
-				    struct ca_err *err)
+enum ca_status ca_variants_settings(const struct ca_variant *variant, const struct ca_settings *base,
+				    struct ca_settings *settings, struct ca_err *err)
 {
 	enum ca_status status = ca_settings_copy(settings, base, err);
 
@@ -139,12 +138,11 @@ enum ca_status ca_variants_settings(const struct ca_variant *variant,
 		enum ca_setting_id id = (enum ca_setting_id)(CA_AXIS_FIRST + i);
 
 		if (variant->pattern[i])
-			status = ca_settings_set(settings, id, variant->pattern[i],
-						 CA_ORIGIN_COMMAND, NULL, err);
+			status = ca_settings_set(settings, id, variant->pattern[i], CA_ORIGIN_COMMAND, NULL,
+						 err);
 	}
 	if (variant->speedups && !status)
-		status = ca_settings_set_speedups(settings, variant->speedups, CA_ORIGIN_COMMAND,
-						  err);
+		status = ca_settings_set_speedups(settings, variant->speedups, CA_ORIGIN_COMMAND, err);
 	if (status)
 		ca_settings_fini(settings);
 	return status;
@@ -162,8 +160,7 @@ char *ca_variants_line(const struct ca_variants *variants, const struct ca_varia
 		variant->iteration);
 	for (size_t i = 0; i < CA_PATTERN_AXES; i++)
 		if (variant->pattern[i])
-			fprintf(out, " %s=%s",
-				ca_settings_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->env,
+			fprintf(out, " %s=%s", ca_settings_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->env,
 				variant->pattern[i]);
 	speedups = variant->speedups ? ca_speedups_text(variant->speedups) : NULL;
 	if (speedups)

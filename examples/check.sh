@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Is it true? Run a program without causal, really give each function of a sweep less to do, and
 # show beside each prediction what that brings.
 # Usage: examples/check.sh DIR [PROGRAM]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frames, as a game or a film makes them: two threads work side by side, meet, and one of them
  * writes the picture.
  *
@@ -24,9 +25,9 @@ enum { UNIT = 130000, SIMULATE = 10, DRAW = 6, WRITE = 4 };
 static struct {
 	const char *function;
 	unsigned steps;
-} part[] = { { "simulate_frame", SIMULATE * UNIT },
-	     { "draw_frame", DRAW * UNIT },
-	     { "write_frame", WRITE * UNIT } };
+} part[] = { { "simulate_frame", SIMULATE *UNIT },
+	     { "draw_frame", DRAW *UNIT },
+	     { "write_frame", WRITE *UNIT } };
 
 static unsigned frames = 10000;
 static uint64_t world, picture, file;
@@ -112,8 +113,8 @@ int main(int argc, char **argv)
 	pthread_join(painter, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	printf("%u frames, %.4f ms each (%016llx)\n", frames,
-	       ((double)(end.tv_sec - begin.tv_sec) * 1e3 +
-		(double)(end.tv_nsec - begin.tv_nsec) / 1e6) / (double)frames,
+	       ((double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6) /
+		       (double)frames,
 	       (unsigned long long)file);
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal.h: progress points for the causal profiler.
  *
  *   CAUSAL_PROGRESS                 one unit of work is done (label: file:line)
@@ -31,44 +32,42 @@
 /* "?": in the section group of the code, if it is in one, so that the linker keeps and drops
  * both together. The base lets readers see by how much prelinking moved the code. The text has
  * no operands, hence is taken as it stands: a % in a label is just that. */
-#define CAUSAL_LABEL_MUST_BE_A_STRING_LITERAL_(provider, label)                    \
-	"7700: " CAUSAL_NOP_                                                       \
-	".pushsection .note.stapsdt, \"?\", %note\n"                               \
-	".balign 4\n"                                                              \
-	".4byte 7702f - 7701f, 7704f - 7703f, 3\n"                                 \
-	"7701: .asciz \"stapsdt\"\n"                                               \
-	"7702: .balign 4\n"                                                        \
-	"7703: " CAUSAL_ADDRESS_ "7700b, _.stapsdt.base, 0\n"                      \
-	".asciz \"" provider "\"\n"                                                \
-	".asciz \"" label "\"\n"                                                   \
-	".asciz \"\"\n"                                                            \
-	"7704: .balign 4\n"                                                        \
-	".popsection\n"                                                            \
-	".ifndef _.stapsdt.base\n"                                                 \
-	".pushsection .stapsdt.base, \"aG\", %progbits, .stapsdt.base, comdat\n"   \
-	".weak _.stapsdt.base\n"                                                   \
-	".hidden _.stapsdt.base\n"                                                 \
-	"_.stapsdt.base: .space 1\n"                                               \
-	".size _.stapsdt.base, 1\n"                                                \
-	".popsection\n"                                                            \
+#define CAUSAL_LABEL_MUST_BE_A_STRING_LITERAL_(provider, label)                                              \
+	"7700: " CAUSAL_NOP_ ".pushsection .note.stapsdt, \"?\", %note\n"                                    \
+	".balign 4\n"                                                                                        \
+	".4byte 7702f - 7701f, 7704f - 7703f, 3\n"                                                           \
+	"7701: .asciz \"stapsdt\"\n"                                                                         \
+	"7702: .balign 4\n"                                                                                  \
+	"7703: " CAUSAL_ADDRESS_ "7700b, _.stapsdt.base, 0\n"                                                \
+	".asciz \"" provider "\"\n"                                                                          \
+	".asciz \"" label "\"\n"                                                                             \
+	".asciz \"\"\n"                                                                                      \
+	"7704: .balign 4\n"                                                                                  \
+	".popsection\n"                                                                                      \
+	".ifndef _.stapsdt.base\n"                                                                           \
+	".pushsection .stapsdt.base, \"aG\", %progbits, .stapsdt.base, comdat\n"                             \
+	".weak _.stapsdt.base\n"                                                                             \
+	".hidden _.stapsdt.base\n"                                                                           \
+	"_.stapsdt.base: .space 1\n"                                                                         \
+	".size _.stapsdt.base, 1\n"                                                                          \
+	".popsection\n"                                                                                      \
 	".endif\n"
 
 /* Memory accesses stay on their side of the point. */
-#define CAUSAL_POINT_(provider, label)                                             \
-	do {                                                                       \
-		__asm__ __volatile__("" : : : "memory");                           \
-		__asm__ __volatile__(                                              \
-			CAUSAL_LABEL_MUST_BE_A_STRING_LITERAL_(provider, label));  \
-		__asm__ __volatile__("" : : : "memory");                           \
+#define CAUSAL_POINT_(provider, label)                                                                       \
+	do {                                                                                                 \
+		__asm__ __volatile__("" : : : "memory");                                                     \
+		__asm__ __volatile__(CAUSAL_LABEL_MUST_BE_A_STRING_LITERAL_(provider, label));               \
+		__asm__ __volatile__("" : : : "memory");                                                     \
 	} while (0)
 #endif
 
 #define CAUSAL_TEXT_2_(x) #x
-#define CAUSAL_TEXT_(x) CAUSAL_TEXT_2_(x)
+#define CAUSAL_TEXT_(x)   CAUSAL_TEXT_2_(x)
 
-#define CAUSAL_PROGRESS CAUSAL_POINT_("causal", __FILE__ ":" CAUSAL_TEXT_(__LINE__))
+#define CAUSAL_PROGRESS              CAUSAL_POINT_("causal", __FILE__ ":" CAUSAL_TEXT_(__LINE__))
 #define CAUSAL_PROGRESS_NAMED(label) CAUSAL_POINT_("causal", label)
-#define CAUSAL_BEGIN(label) CAUSAL_POINT_("causal_begin", label)
-#define CAUSAL_END(label) CAUSAL_POINT_("causal_end", label)
+#define CAUSAL_BEGIN(label)          CAUSAL_POINT_("causal_begin", label)
+#define CAUSAL_END(label)            CAUSAL_POINT_("causal_end", label)
 
 #endif

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl cmocka: the unit tests. Nothing that is installed needs it, so a missing one stops
 dnl "make check" and not "make".
 AC_DEFUN([CA_CMOCKA], [

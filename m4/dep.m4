@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl CA_SYSTEM_INCLUDES(VARIABLE): turn -I into -isystem, so that our warnings stay with our code.
 AC_DEFUN([CA_SYSTEM_INCLUDES], [
 	$1=`AS_ECHO(["$$1"]) | $SED 's/-I */-isystem /g'`

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl CA_HOST: the machine that the runtime is written for. Others need a trampoline
 dnl writer and unwind registers of their own, so configure says so at once.
 AC_DEFUN([CA_HOST], [

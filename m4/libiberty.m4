@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl libiberty (binutils): demangling of C++ and Rust names. It has no pkg-config file.
 AC_DEFUN([CA_LIBIBERTY], [
 	ca_have_libiberty=yes

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl CA_PYTHON: python3 for tests in Python; and those that have what plots and the schema tests
 dnl need, each a question of its own, for no interpreter need have both.
 AC_DEFUN([CA_PYTHON], [

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl CA_SANITIZERS: --enable-asan, --enable-ubsan, --enable-tsan.
 dnl SAN_CFLAGS goes to the driver, the libraries and the tests. The runtime is left out:
 dnl it is preloaded into programs that do not have the sanitizer's own runtime.

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl CA_SUMMARY: what was decided, at the end of configure.
 AC_DEFUN([CA_SUMMARY], [
 	AC_MSG_NOTICE([

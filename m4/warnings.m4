@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: MIT
 dnl CA_WARNINGS: fill WARN_CFLAGS with every flag of the list that the compiler knows.
 dnl Unknown -W flags only warn with clang, so each is tried together with -Werror.
 AC_DEFUN([CA_TRY_WARNING], [

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the sampler asks of the program part that uses it: the only thing it knows of that part.
  * All of them may be called in handlers. */
 #ifndef CA_SAMPLER_HOST_H

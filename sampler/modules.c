@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The modules of this process; see modules.h. Runtime; all of it is safe in handlers. */
 #include "sampler/modules.h"
 #include "core/sys.h"
@@ -257,7 +258,7 @@ CA_SIGSAFE bool ca_modules_scan(void)
 		return false;
 	}
 	reader.n = reader.at = 0;
-	length = ca_sys(SYS_readlinkat, AT_FDCWD, (long)(intptr_t)"/proc/thread-self/exe",
+	length = ca_sys(SYS_readlinkat, AT_FDCWD, (long)(intptr_t) "/proc/thread-self/exe",
 			(long)(intptr_t)executable, sizeof executable - 1, 0, 0);
 	executable[length > 0 ? length : 0] = 0;
 	table = &tables[next_table++ % TABLES];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The modules of this process: which file covers an address, and its index.
  *
  * Found by reading /proc/self/maps and the ELF headers in memory, never through the
@@ -10,11 +11,11 @@
 #include <stdint.h>
 
 struct ca_loaded {
-	uintptr_t low, high;           /* executable mapping, [low, high) */
-	uintptr_t bias;                /* address = file address + bias */
-	uint32_t module;               /* its number, by the host */
+	uintptr_t low, high;                    /* executable mapping, [low, high) */
+	uintptr_t bias;                         /* address = file address + bias */
+	uint32_t module;                        /* its number, by the host */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
-	bool points_done;              /* its progress points are in place (causal layer) */
+	bool points_done;                       /* its progress points are in place (causal layer) */
 };
 
 /* Read the maps again and enlist what is new with the host (host.h). Handler-safe; only one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The switch log; see switches.h. Runtime; reading is safe in handlers. */
 #include "sampler/switches.h"
 #include "sampler/perf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The switch log: when a thread was on a CPU, as the kernel records it.
  *
  * One perf event per thread writes a PERF_RECORD_SWITCH with a time at every context

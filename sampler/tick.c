@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sample sources; see tick.h. Runtime, and the driver, which tries what can be had.
  *
  * The kernel is asked without libc, whose functions the runtime itself may interpose. */
@@ -24,8 +25,7 @@ static bool send_signals(int fd, int signo)
 {
 	struct f_owner_ex owner = { F_OWNER_TID, ca_sys_gettid() };
 
-	return control(fd, F_SETSIG, signo) >= 0 &&
-	       control(fd, F_SETOWN_EX, (long)(intptr_t)&owner) >= 0 &&
+	return control(fd, F_SETSIG, signo) >= 0 && control(fd, F_SETOWN_EX, (long)(intptr_t)&owner) >= 0 &&
 	       control(fd, F_SETFL, control(fd, F_GETFL, 0) | O_ASYNC) >= 0 &&
 	       ca_sys(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0) >= 0;
 }
@@ -114,7 +114,7 @@ static const struct source {
 enum { SOURCES = sizeof sources / sizeof sources[0] };
 
 CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first,
-			     uint64_t period, int signo)
+					uint64_t period, int signo)
 {
 	enum ca_status status = CA_ERR_UNSUPPORTED;
 

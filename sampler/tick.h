@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ticks: a signal to each thread after each `period` of its own CPU time.
  *
  * Two sources: perf's task clock (precise, only while the thread runs in user code) and a
@@ -19,8 +20,8 @@ enum ca_backend { CA_BACKEND_AUTO, CA_BACKEND_PERF, CA_BACKEND_TIMER };
 struct ca_tick {
 	enum ca_backend backend; /* CA_BACKEND_AUTO: stopped */
 	void *page;              /* perf: keeps the event alive */
-	int timer; /* the kernel's number */
-	int error; /* after a start that failed: why, an errno; 0: not known */
+	int timer;               /* the kernel's number */
+	int error;               /* after a start that failed: why, an errno; 0: not known */
 };
 
 /* Start ticks for the calling thread. wanted AUTO: perf, else timer; the one that runs is
@@ -28,7 +29,7 @@ struct ca_tick {
  * tick; perf has one number for both, first, and is restarted by whoever wants another.
  * signo is delivered to this thread alone. */
 CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first,
-			     uint64_t period, int signo);
+					uint64_t period, int signo);
 /* Also in a handler. A signal that is on its way is delivered before this returns. */
 CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
 /* Did one of our sources send this? Anybody may send our signal number. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Walking a stack; see unwind.h. Runtime; safe in handlers. x86-64.
  *
  * A row may be wrong, and a stack broken, so no word is read directly where a system call can
@@ -18,7 +19,7 @@ enum {
 	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
 };
 
-static _Atomic bool no_copies;  /* the system call is forbidden */
+static _Atomic bool no_copies; /* the system call is forbidden */
 static _Atomic int failed_looks;
 
 /* The stack's mapping, for reading it directly. */
@@ -105,8 +106,8 @@ static bool step_signal(struct ca_registers *r, struct ca_stack *w)
 	const size_t gregs = offsetof(ucontext_t, uc_mcontext.gregs);
 	uintptr_t pc, sp, fp;
 
-	if (!load(w, r->sp + gregs + REG_RIP * 8, &pc) ||
-	    !load(w, r->sp + gregs + REG_RSP * 8, &sp) || !load(w, r->sp + gregs + REG_RBP * 8, &fp))
+	if (!load(w, r->sp + gregs + REG_RIP * 8, &pc) || !load(w, r->sp + gregs + REG_RSP * 8, &sp) ||
+	    !load(w, r->sp + gregs + REG_RBP * 8, &fp))
 		return false;
 	r->pc = pc;
 	r->sp = sp;
@@ -115,8 +116,8 @@ static bool step_signal(struct ca_registers *r, struct ca_stack *w)
 	return true;
 }
 
-static bool frame_address(const struct ca_unwind_row *row, const struct ca_registers *r,
-			  struct ca_stack *w, uintptr_t file_pc, uintptr_t *cfa)
+static bool frame_address(const struct ca_unwind_row *row, const struct ca_registers *r, struct ca_stack *w,
+			  uintptr_t file_pc, uintptr_t *cfa)
 {
 	uintptr_t offset = (uintptr_t)(intptr_t)row->cfa_offset, value;
 
@@ -149,8 +150,8 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 }
 
 /* One frame outward. False: cannot, *ended tells whether it is the outermost frame. */
-static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_registers *r,
-		 struct ca_stack *w, bool *signal_frame, uintptr_t *cfa_out, bool *ended)
+static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_registers *r, struct ca_stack *w,
+		 bool *signal_frame, uintptr_t *cfa_out, bool *ended)
 {
 	const struct ca_unwind_row *row = ca_index_find_row(index, file_pc);
 	uintptr_t cfa, ra, fp = r->fp;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Walking a stack with the rows of the index: no lock, no allocation, no loader.
  * Runtime; safe in handlers. */
 #ifndef CA_SAMPLER_UNWIND_H
@@ -16,9 +17,9 @@ struct ca_registers {
 };
 struct ca_stack {
 	unsigned depth;
-	bool complete;                    /* reached the outermost frame */
-	ca_place place[CA_UNWIND_DEPTH];  /* innermost first; calls: address of the call - 1 */
-	uintptr_t cfa[CA_UNWIND_DEPTH];   /* stack address of the frame's caller */
+	bool complete;                   /* reached the outermost frame */
+	ca_place place[CA_UNWIND_DEPTH]; /* innermost first; calls: address of the call - 1 */
+	uintptr_t cfa[CA_UNWIND_DEPTH];  /* stack address of the frame's caller */
 	/* scratch of ca_unwind: here, since the stack that a handler runs on may be small */
 	uintptr_t copy_low, copy_high, stack_pointer;
 	_Alignas(8) char copy[CA_UNWIND_COPY];

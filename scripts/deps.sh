@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 # Which Debian packages each task needs, and installing what is missing. Sourced, not run.
 
@@ -19,7 +20,7 @@ ca_packages() { # TASK...
 			echo systemtap-sdt-dev coz-profiler
 			;;
 		ci)
-			echo libclang-rt-14-dev shellcheck xz-utils git
+			echo libclang-rt-14-dev clang-format shellcheck xz-utils git
 			;;
 		esac
 	done

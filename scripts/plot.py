@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Draw what causal found: how much faster the program gets when a piece of code does.
 
 Reads a directory written by causal (or its profile.json), and profiles of Coz: text (.coz)

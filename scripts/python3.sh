@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Usage: python3.sh [MODULE]: print the first Python 3 that has MODULE, or the first that runs. A
 # machine may have several (pyenv, conda), and what Debian installs belongs to Debian's own.
 # PYTHON3 in the environment: ask only that one. Exit status 1, and no output: there is none.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # What became of the tests that "make check" ran in a build directory: why some were skipped, what
 # those that failed said, and a last line "N passed, N failed, N skipped". Passed and failed are
 # tests (programs and scripts). Skipped are tests that were skipped as a whole, and single checks

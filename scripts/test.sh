@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Install what is missing, build in build/ and run all the tests.
 # The last line is "N passed, N failed, N skipped" (see scripts/summary.sh); the exit status is 0
 # when none failed.

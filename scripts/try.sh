@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Install what is missing, build in build/, profile examples/, show what comes out and whether it
 # is true. With a command: profile that instead:  scripts/try.sh -n 10 -- ./app
 # The exit status is that of causal: without the check or the plot it is a profile all the same.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The rules of doc/HACKING.md on names and layers, held against what was compiled and written:
 # - a function that other files can call is named after its module: ca_<module>_<verb>;
 # - one that no other file calls is static, and one that nobody calls is gone;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What may the runtime call where the program can be at any instruction?
 
 The machine code of the runtime's objects is read with objdump: which function leads to which,

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Would the tests notice?  Changes one place of the source at a time and runs the tests.
 
 The tree is copied, built once, and then, for each mutant, changed in one place, built again and

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Run a test that is written in Python, with an interpreter that has the module that the test says
 # it needs (it skips what it must without); or skip it with a reason.
 module=$(sed -n 's/^# needs //p' "$1")

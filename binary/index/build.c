@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ca_index_open: from the cache, or built and put there. Driver's process; may be called
  * from several threads at once, for the same binary too. */
 #include "binary/index/cache.h"
@@ -54,8 +55,7 @@ static void nest(struct ca_vec *vec, size_t parent_offset)
 	}
 }
 
-static void build_init(struct build *build, enum ca_index_want want, ca_index_warning *warning,
-		       void *context)
+static void build_init(struct build *build, enum ca_index_want want, ca_index_warning *warning, void *context)
 {
 	static const size_t size[CA_PARTS] = {
 		sizeof(struct ca_record_function),
@@ -172,14 +172,13 @@ static enum ca_status store(const struct build *build, const char *directory, co
 	return status;
 }
 
-static enum ca_status build_and_store(struct build *build, const char *directory,
-				      const char *name, struct ca_index **index, struct ca_err *err)
+static enum ca_status build_and_store(struct build *build, const char *directory, const char *name,
+				      struct ca_index **index, struct ca_err *err)
 {
 	enum ca_status status = build_parts(build);
 
 	if (status != CA_OK)
-		return ca_err_set(err, status, "%s: out of memory while indexing",
-				  build->object.path);
+		return ca_err_set(err, status, "%s: out of memory while indexing", build->object.path);
 	if (directory && !build->incomplete) {
 		status = store(build, directory, name, index);
 		if (status == CA_OK || status == CA_ERR_NOMEM)
@@ -195,16 +194,15 @@ static enum ca_status build_and_store(struct build *build, const char *directory
 	}
 	status = store(build, NULL, name, index);
 	if (status != CA_OK)
-		return ca_err_set(
-			err, status,
-			"%s: its index cannot be written to a temporary file: %s; set TMPDIR",
-			build->object.path, strerror(errno));
+		return ca_err_set(err, status,
+				  "%s: its index cannot be written to a temporary file: %s; set TMPDIR",
+				  build->object.path, strerror(errno));
 	return CA_OK;
 }
 
 /* A finished file, of what is wanted or more. */
-static bool find_cached(const struct ca_object *object, const char *directory,
-			enum ca_index_want want, struct ca_index **index)
+static bool find_cached(const struct ca_object *object, const char *directory, enum ca_index_want want,
+			struct ca_index **index)
 {
 	char name[256], path[CA_CACHE_PATH + 256];
 
@@ -246,8 +244,7 @@ enum ca_status ca_index_open(struct ca_index **index, const char *path, enum ca_
 		if (status != CA_OK)
 			ca_err_set(err, status, "%s: cannot be read", path);
 		else
-			status =
-				build_and_store(&build, cache ? directory : NULL, name, index, err);
+			status = build_and_store(&build, cache ? directory : NULL, name, index, err);
 	}
 	if (status == CA_OK) {
 		snprintf((*index)->binary, sizeof((*index)->binary), "%s", path);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cache of index files: a directory, and names made of what an index depends on.
  *
  * Any number of processes may use it at once, without locks: a file is written under a
@@ -45,8 +46,8 @@ static bool is_directory(const char *path)
 
 static enum ca_status cannot_make(const char *path, int error, struct ca_err *err)
 {
-	return ca_err_set(err, error == EACCES ? CA_ERR_PERMISSION : CA_ERR_IO,
-			  "%s: cannot be made: %s", path, strerror(error));
+	return ca_err_set(err, error == EACCES ? CA_ERR_PERMISSION : CA_ERR_IO, "%s: cannot be made: %s",
+			  path, strerror(error));
 }
 
 enum ca_status ca_cache_directory(char out[CA_CACHE_PATH], struct ca_err *err)
@@ -71,8 +72,8 @@ enum ca_status ca_cache_directory(char out[CA_CACHE_PATH], struct ca_err *err)
 	if (!make_directories(out))
 		return cannot_make(out, errno, err);
 	if (!is_ours(out))
-		return ca_err_set(err, CA_ERR_PERMISSION,
-				  "%s: belongs to somebody else; set XDG_CACHE_HOME", out);
+		return ca_err_set(err, CA_ERR_PERMISSION, "%s: belongs to somebody else; set XDG_CACHE_HOME",
+				  out);
 	return ca_err_set(err, CA_OK, "indexes are kept in %s, not in the home directory %s (%s)", out,
 			  home ? home : "", strerror(error));
 }
@@ -115,8 +116,7 @@ static uint64_t variant(const struct ca_object *object)
 	return ca_index_checksum(&seen, sizeof(seen));
 }
 
-enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want want, char *out,
-			     size_t size)
+enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want want, char *out, size_t size)
 {
 	char id[2 * sizeof(object->build_id) + 1] = "";
 	struct stat st;
@@ -127,9 +127,8 @@ enum ca_status ca_cache_name(const struct ca_object *object, enum ca_index_want 
 		if (fstat(object->fd, &st) < 0)
 			return CA_ERR_IO;
 		snprintf(id, sizeof(id), "none-%016llx-%llx-%llx.%09ld",
-			 (unsigned long long)file_checksum(object->fd),
-			 (unsigned long long)st.st_size, (unsigned long long)st.st_mtim.tv_sec,
-			 st.st_mtim.tv_nsec);
+			 (unsigned long long)file_checksum(object->fd), (unsigned long long)st.st_size,
+			 (unsigned long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	}
 	int n = snprintf(out, size, "%s-%016llx.%d-%s.idx", id, (unsigned long long)variant(object),
 			 CA_INDEX_VERSION, want == CA_INDEX_FULL ? "full" : "unwind");

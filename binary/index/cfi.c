@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Call frame information as .eh_frame and .debug_frame hold it: finds the CIEs and FDEs,
  * sorts them, and has cfi_run.c turn each into unwind rows.
  *
@@ -91,12 +92,10 @@ static bool read_cie(const struct section *section, const uint8_t *at, struct ca
 {
 	struct entry entry;
 
-	if (!at || !read_entry(section, at, &entry) || entry.id == entry.end ||
-	    !is_cie(section, &entry))
+	if (!at || !read_entry(section, at, &entry) || entry.id == entry.end || !is_cie(section, &entry))
 		return false;
 	*cie = (struct ca_cie){ .start = at };
-	struct ca_cursor cursor = { .at = entry.id + (entry.wide && !section->eh ? 8 : 4),
-				    .end = entry.end };
+	struct ca_cursor cursor = { .at = entry.id + (entry.wide && !section->eh ? 8 : 4), .end = entry.end };
 	uint64_t version = ca_cursor_fixed(&cursor, 1);
 	const char *augmentation = ca_cursor_text(&cursor);
 	if (cursor.bad || (version != 1 && version != 3 && version != 4))
@@ -116,8 +115,8 @@ static bool read_cie(const struct section *section, const uint8_t *at, struct ca
 	return !cursor.bad;
 }
 
-static bool read_fde(const struct ca_object *object, const struct section *section,
-		     const struct entry *entry, const struct ca_cie *cie, struct ca_fde *fde)
+static bool read_fde(const struct ca_object *object, const struct section *section, const struct entry *entry,
+		     const struct ca_cie *cie, struct ca_fde *fde)
 {
 	struct ca_cursor cursor = { .at = entry->id + (entry->wide && !section->eh ? 8 : 4),
 				    .end = entry->end };
@@ -135,8 +134,7 @@ static bool read_fde(const struct ca_object *object, const struct section *secti
 }
 
 /* All FDEs of live code. Returns how many were broken. */
-static size_t find_fdes(const struct ca_object *object, const struct section *section,
-			struct ca_vec *fdes)
+static size_t find_fdes(const struct ca_object *object, const struct section *section, struct ca_vec *fdes)
 {
 	struct ca_cie cie = { 0 };
 	struct ca_fde fde;
@@ -196,8 +194,8 @@ static size_t run_all(const struct section *section, uint64_t base, const struct
 
 static bool same_rule(const struct ca_unwind_row *a, const struct ca_unwind_row *b)
 {
-	return a->cfa_offset == b->cfa_offset && a->fp_offset == b->fp_offset &&
-	       a->kind == b->kind && a->reg == b->reg && a->ra_offset == b->ra_offset;
+	return a->cfa_offset == b->cfa_offset && a->fp_offset == b->fp_offset && a->kind == b->kind &&
+	       a->reg == b->reg && a->ra_offset == b->ra_offset;
 }
 
 /* Drop rows that say what the row before says, and all but the last at one address. */
@@ -226,8 +224,7 @@ void ca_cfi_read(const struct ca_object *object, struct ca_vec *rows, struct ca_
 	if (!data) {
 		section.eh = false;
 		name = ".debug_frame";
-		data = ca_object_section(ca_object_debug_elf(object), name,
-					 &section.place.address);
+		data = ca_object_section(ca_object_debug_elf(object), name, &section.place.address);
 	}
 	if (!data)
 		return;
@@ -238,8 +235,7 @@ void ca_cfi_read(const struct ca_object *object, struct ca_vec *rows, struct ca_
 	broken += run_all(&section, object->base, &fdes, rows, frames);
 	compact(rows);
 	if (broken > 0)
-		ca_warnings_add(warnings,
-				"%s: %zu entries of %s cannot be used; stacks may end there",
+		ca_warnings_add(warnings, "%s: %zu entries of %s cannot be used; stacks may end there",
 				object->path, broken, name);
 	ca_vec_free(&fdes);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Call frame information: where unwind rows come from. */
 #ifndef CA_BINARY_INDEX_CFI_H
 #define CA_BINARY_INDEX_CFI_H

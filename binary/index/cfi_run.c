@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The instructions of call frame information (DWARF 5 section 6.4.2), run for the three
  * things that a row holds: the CFA, the saved frame pointer, the return address.
  * What does not fit into a row (other expressions, values in registers) becomes
@@ -59,8 +60,7 @@ static bool is_plt_expression(const uint8_t *at, uint64_t length, uint8_t *limit
 					  DW_OP_lit15,          DW_OP_and };
 	static const uint8_t after[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
 
-	if (length != sizeof(before) + 1 + sizeof(after) ||
-	    memcmp(at, before, sizeof(before)) != 0 ||
+	if (length != sizeof(before) + 1 + sizeof(after) || memcmp(at, before, sizeof(before)) != 0 ||
 	    memcmp(at + sizeof(before) + 1, after, sizeof(after)) != 0)
 		return false;
 	uint8_t op = at[sizeof(before)];
@@ -111,8 +111,7 @@ static bool fp_to_row(const struct state *state, struct ca_unwind_row *row)
 		return row->kind != CA_UNWIND_DEREF;
 	case RULE_OFFSET:
 		row->fp_offset = (int16_t)state->fp.offset;
-		return row->kind != CA_UNWIND_DEREF && fits(state->fp.offset) &&
-		       state->fp.offset != 0;
+		return row->kind != CA_UNWIND_DEREF && fits(state->fp.offset) && state->fp.offset != 0;
 	case RULE_EXPRESSION:
 		if (row->kind != CA_UNWIND_DEREF ||
 		    !is_fp_expression(state->fp.expression, state->fp.length, false, &offset))
@@ -184,8 +183,7 @@ static void set_cfa(struct machine *machine, uint64_t reg, int64_t offset)
 	machine->state.cfa_offset = offset;
 }
 
-static void set_expression_rule(struct machine *machine, struct ca_cursor *code,
-				enum rule_kind kind)
+static void set_expression_rule(struct machine *machine, struct ca_cursor *code, enum rule_kind kind)
 {
 	struct rule *rule = rule_of(machine, &machine->state, ca_cursor_uleb(code));
 	uint64_t length;
@@ -236,8 +234,7 @@ static bool run_rule(struct machine *machine, struct ca_cursor *code, uint8_t op
 	switch (op) {
 	case DW_CFA_offset_extended:
 		reg = ca_cursor_uleb(code);
-		set_rule(machine, reg, RULE_OFFSET,
-			 factored(machine, (int64_t)ca_cursor_uleb(code)));
+		set_rule(machine, reg, RULE_OFFSET, factored(machine, (int64_t)ca_cursor_uleb(code)));
 		return true;
 	case DW_CFA_offset_extended_sf:
 		reg = ca_cursor_uleb(code);
@@ -245,8 +242,7 @@ static bool run_rule(struct machine *machine, struct ca_cursor *code, uint8_t op
 		return true;
 	case DW_CFA_GNU_negative_offset_extended:
 		reg = ca_cursor_uleb(code);
-		set_rule(machine, reg, RULE_OFFSET,
-			 -factored(machine, (int64_t)ca_cursor_uleb(code)));
+		set_rule(machine, reg, RULE_OFFSET, -factored(machine, (int64_t)ca_cursor_uleb(code)));
 		return true;
 	case DW_CFA_restore_extended:
 		restore_rule(machine, ca_cursor_uleb(code));
@@ -301,8 +297,8 @@ static void run_other(struct machine *machine, struct ca_cursor *code, uint8_t o
 }
 
 /* If op moves the location: its new value in *to. */
-static bool run_advance(const struct machine *machine, struct ca_cursor *code, uint8_t op,
-			uint64_t at, uint64_t *to)
+static bool run_advance(const struct machine *machine, struct ca_cursor *code, uint8_t op, uint64_t at,
+			uint64_t *to)
 {
 	unsigned bytes = op == DW_CFA_advance_loc1   ? 1
 			 : op == DW_CFA_advance_loc2 ? 2
@@ -351,8 +347,8 @@ static bool run(struct machine *machine, struct ca_cursor code, uint32_t low, ui
 	return true;
 }
 
-bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie,
-		const struct ca_cursor_section *section, uint64_t base, struct ca_vec *rows)
+bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie, const struct ca_cursor_section *section,
+		uint64_t base, struct ca_vec *rows)
 {
 	struct machine machine = {
 		.ra_column = cie->ra_column, .cie = cie, .section = section, .base = base

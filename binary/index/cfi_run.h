@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One frame description entry, and running it. Used by cfi.c. */
 #ifndef CA_BINARY_INDEX_CFI_RUN_H
 #define CA_BINARY_INDEX_CFI_RUN_H
@@ -22,7 +23,7 @@ struct ca_fde {
 /* Run an FDE of a section: append rows for [low, high) to `rows` (struct ca_unwind_row). base: of
  * the object. False if the instructions are broken; the rows up to there are kept, the rest is
  * CA_UNWIND_NONE. */
-bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie,
-		const struct ca_cursor_section *section, uint64_t base, struct ca_vec *rows);
+bool ca_cfi_run(const struct ca_fde *fde, const struct ca_cie *cie, const struct ca_cursor_section *section,
+		uint64_t base, struct ca_vec *rows);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fields of sections; see cursor.h. Little-endian. */
 #include "binary/index/cursor.h"
 #include <dwarf.h>

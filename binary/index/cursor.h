@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading the bytes of a section, one field after the other. Driver's process. */
 #ifndef CA_BINARY_INDEX_CURSOR_H
 #define CA_BINARY_INDEX_CURSOR_H

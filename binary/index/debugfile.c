@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Separate debug files: /usr/lib/debug/.build-id/xx/rest.debug first, then the name in
  * .gnu_debuglink beside the binary, in .debug/ below it, and below /usr/lib/debug.
  * A file counts only if it matches: by equal build-ids, or by the link's CRC where a
@@ -26,8 +27,7 @@ static bool has_section(Elf *elf, const char *name)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
-		const char *own =
-			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+		const char *own = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 		if (own && strcmp(own, name) == 0 && shdr.sh_type != SHT_NOBITS)
 			return true;
 	}
@@ -67,8 +67,7 @@ static bool is_same_file(int a, int b)
 {
 	struct stat x, y;
 
-	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino;
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* The file whose debug information is looked for, and what was found. */
@@ -109,8 +108,7 @@ static bool try_file(const struct search *search, const char *path, const uint32
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !matches(search, fd, elf, link_crc)) {
 		char text[PATH_MAX + 100];
-		snprintf(text, sizeof(text), "%s: does not belong to %s; left out", path,
-			 search->path);
+		snprintf(text, sizeof(text), "%s: does not belong to %s; left out", path, search->path);
 		if (search->warning)
 			search->warning(search->context, text);
 		goto no;
@@ -150,8 +148,7 @@ static void find_by_link(const struct search *search)
 	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - search->path) : 1,
 		 slash ? search->path : ".");
 	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
-		snprintf(path, sizeof(path), "%s%s%s/%s", place[i][0], directory, place[i][1],
-			 name);
+		snprintf(path, sizeof(path), "%s%s%s/%s", place[i][0], directory, place[i][1], name);
 		if (try_file(search, path, &crc))
 			return;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Separate debug files. */
 #ifndef CA_BINARY_INDEX_DEBUGFILE_H
 #define CA_BINARY_INDEX_DEBUGFILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Demangling. */
 #ifndef CA_BINARY_INDEX_DEMANGLE_H
 #define CA_BINARY_INDEX_DEMANGLE_H

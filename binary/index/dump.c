@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal-index: print the index of a binary. For tests and debugging, not installed.
  * causal-index [-u] [-m] functions|ranges|lines|inlines|rows|probes|summary|at:ADDRESS FILE
  * -u: want unwind rows only; -m: FILE is an index file. */
@@ -15,8 +16,7 @@ static void print_functions(const struct ca_index *index)
 	for (size_t i = 0; i < ca_index_functions(index); i++) {
 		ca_index_function_at(index, i, &f);
 		printf("%" PRIx64 "\t%" PRIx64 "\t%s%s%s\t%s\t%s:%u\n", f.low, f.high, f.name,
-		       f.synthetic ? "\tsynthetic" : "", f.part ? "\tpart" : "", f.linkage, f.file,
-		       f.line);
+		       f.synthetic ? "\tsynthetic" : "", f.part ? "\tpart" : "", f.linkage, f.file, f.line);
 	}
 }
 
@@ -48,8 +48,8 @@ static void print_lines(const struct ca_index *index)
 
 static void print_inline(const struct ca_index_inline *l)
 {
-	printf("%" PRIx64 "\t%" PRIx64 "\t%u\t%s\t%s:%u\n", l->low, l->high, l->depth, l->name,
-	       l->call_file, l->call_line);
+	printf("%" PRIx64 "\t%" PRIx64 "\t%u\t%s\t%s:%u\n", l->low, l->high, l->depth, l->name, l->call_file,
+	       l->call_line);
 }
 
 static void print_inlines(const struct ca_index *index)
@@ -64,8 +64,7 @@ static void print_inlines(const struct ca_index *index)
 
 static void print_row(uint64_t base, const struct ca_unwind_row *row)
 {
-	static const char *const kind[] = { "none",  "sp",  "fp",     "reg",
-					    "deref", "plt", "signal", "sp8" };
+	static const char *const kind[] = { "none", "sp", "fp", "reg", "deref", "plt", "signal", "sp8" };
 
 	printf("%" PRIx64 "\t%s\tcfa%+d\tfp%+d\tra%+d\treg %u\n", base + row->address,
 	       row->kind < sizeof(kind) / sizeof(*kind) ? kind[row->kind] : "?", row->cfa_offset,
@@ -84,16 +83,15 @@ static void print_probes(const struct ca_index *index)
 
 	for (size_t i = 0; i < ca_index_probes(index); i++) {
 		ca_index_probe_at(index, i, &p);
-		printf("%" PRIx64 "\t%s:%s\t%s\t%" PRIx64 "\n", p.address, p.provider, p.name,
-		       p.arguments, p.semaphore);
+		printf("%" PRIx64 "\t%s:%s\t%s\t%" PRIx64 "\n", p.address, p.provider, p.name, p.arguments,
+		       p.semaphore);
 	}
 }
 
 static void print_summary(const struct ca_index *index)
 {
-	printf("functions %zu lines %zu inlines %zu rows %zu probes %zu\n",
-	       ca_index_functions(index), ca_index_lines(index), ca_index_inlines(index),
-	       ca_index_rows(index), ca_index_probes(index));
+	printf("functions %zu lines %zu inlines %zu rows %zu probes %zu\n", ca_index_functions(index),
+	       ca_index_lines(index), ca_index_inlines(index), ca_index_rows(index), ca_index_probes(index));
 	printf("%s\n", ca_index_path(index));
 }
 
@@ -122,9 +120,8 @@ static void print_what(const struct ca_index *index, const char *what)
 		const char *name;
 		void (*print)(const struct ca_index *index);
 	} known[] = {
-		{ "functions", print_functions }, { "ranges", print_ranges },
-		{ "lines", print_lines },         { "inlines", print_inlines },
-		{ "rows", print_rows },           { "probes", print_probes },
+		{ "functions", print_functions }, { "ranges", print_ranges }, { "lines", print_lines },
+		{ "inlines", print_inlines },     { "rows", print_rows },     { "probes", print_probes },
 		{ "summary", print_summary },
 	};
 
@@ -163,8 +160,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	const char *file = argv[optind + 1];
-	status = map ? ca_index_map(&index, file)
-		     : ca_index_open(&index, file, want, warn, NULL, &err);
+	status = map ? ca_index_map(&index, file) : ca_index_open(&index, file, want, warn, NULL, &err);
 	if (status != CA_OK) {
 		fprintf(stderr, "%s: %s\n", argv[0], err.text);
 		return 1;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading a binary's DWARF: units are shared out among threads, each with a Dwarf handle of
  * its own, and what they find is joined. Driver's process. */
 #include "binary/index/dwarf.h"
@@ -33,8 +34,7 @@ struct job {
 
 /* The header at `at`; abbreviations: size of that section. Returns where the next unit starts, 0
  * if that cannot be known. */
-static uint64_t read_unit(const Elf_Data *info, uint64_t abbreviations, uint64_t at,
-			  struct unit *unit)
+static uint64_t read_unit(const Elf_Data *info, uint64_t abbreviations, uint64_t at, struct unit *unit)
 {
 	const uint8_t *start = info->d_buf, *end = start + info->d_size;
 	struct ca_cursor cursor = { .at = start + at, .end = end };
@@ -60,8 +60,8 @@ static uint64_t read_unit(const Elf_Data *info, uint64_t abbreviations, uint64_t
 		ca_cursor_fixed(&cursor, 8);
 	unit->die = (uint64_t)(cursor.at - start);
 	unit->wanted = type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton;
-	unit->damaged = cursor.bad || version < 2 || version > 5 || size != 8 ||
-			offset >= abbreviations || type < DW_UT_compile || type > DW_UT_split_type;
+	unit->damaged = cursor.bad || version < 2 || version > 5 || size != 8 || offset >= abbreviations ||
+			type < DW_UT_compile || type > DW_UT_split_type;
 	return (uint64_t)(cursor.end - start);
 }
 
@@ -181,8 +181,8 @@ static bool worker_init(struct job *job, struct ca_dwarf_worker *worker)
 	return true;
 }
 
-static uint32_t move_string(struct ca_strings *strings, const struct ca_dwarf_worker *worker,
-			    uint32_t *map, uint32_t offset)
+static uint32_t move_string(struct ca_strings *strings, const struct ca_dwarf_worker *worker, uint32_t *map,
+			    uint32_t offset)
 {
 	if (offset == 0)
 		return 0;
@@ -365,8 +365,7 @@ static bool join_workers(struct job *job)
 	return ok;
 }
 
-bool ca_dwarf_read(const struct ca_object *object, struct ca_dwarf *out,
-		   struct ca_warnings *warnings)
+bool ca_dwarf_read(const struct ca_object *object, struct ca_dwarf *out, struct ca_warnings *warnings)
 {
 	struct ca_vec units = { .size = sizeof(struct unit) };
 	Elf *elf = ca_object_debug_elf(object);
@@ -385,8 +384,8 @@ bool ca_dwarf_read(const struct ca_object *object, struct ca_dwarf *out,
 		job.workers++;
 	bool ok = true;
 	if (job.workers == 0)
-		ca_warnings_add(warnings, "%s: its debug information cannot be read: %s",
-				object->path, dwarf_errmsg(-1));
+		ca_warnings_add(warnings, "%s: its debug information cannot be read: %s", object->path,
+				dwarf_errmsg(-1));
 	else if (units.n > 0)
 		run_workers(&job);
 	ok = join_workers(&job);

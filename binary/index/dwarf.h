@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Debug information: lines, inlined calls, subprograms. */
 #ifndef CA_BINARY_INDEX_DWARF_H
 #define CA_BINARY_INDEX_DWARF_H
@@ -14,7 +15,6 @@ struct ca_dwarf {
 	bool incomplete; /* something is missing that may appear later (.dwo) */
 };
 /* Read what the object has. False: no memory. */
-bool ca_dwarf_read(const struct ca_object *object, struct ca_dwarf *out,
-		   struct ca_warnings *warnings);
+bool ca_dwarf_read(const struct ca_object *object, struct ca_dwarf *out, struct ca_warnings *warnings);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One DWARF unit: functions with their ranges, and the calls inlined into them. Goes only
  * where code can be: namespaces, functions, blocks; types, most of all DIEs, are stepped
  * over. Lines are in line_table.c. Runs in several threads, each with a worker and a Dwarf
@@ -31,8 +32,7 @@ static const char *linkage_name(Dwarf_Die *die)
 }
 
 /* Note in worker->scopes the "ns::type::" of each function that the DIE's children declare. */
-static void map_scopes(struct ca_dwarf_worker *worker, Dwarf_Die *parent, const char *scope,
-		       unsigned nesting)
+static void map_scopes(struct ca_dwarf_worker *worker, Dwarf_Die *parent, const char *scope, unsigned nesting)
 {
 	Dwarf_Die die;
 	bool known;
@@ -90,8 +90,7 @@ static uint32_t scoped_name(struct ca_dwarf_worker *worker, Dwarf_Die *die, cons
 	if (ca_map_add(&worker->scopes, (uintptr_t)unit.addr, &known) && !known)
 		map_scopes(worker, &unit, "", 0);
 	const uint32_t *scope = ca_map_find(&worker->scopes, (uintptr_t)die->addr);
-	snprintf(text, sizeof(text), "%s%s", scope ? ca_strings_get(&worker->strings, *scope) : "",
-		 name);
+	snprintf(text, sizeof(text), "%s%s", scope ? ca_strings_get(&worker->strings, *scope) : "", name);
 	return ca_strings_put(&worker->strings, text);
 }
 
@@ -177,8 +176,7 @@ static uint32_t other_file(struct ca_dwarf_worker *worker, Dwarf_CU *cu, Dwarf_W
 		    !dwarf_attr(&die, DW_AT_stmt_list, &attribute) ||
 		    dwarf_formudata(&attribute, &offset) != 0 ||
 		    !ca_line_table_read(&worker->other_table, &worker->sections, offset,
-					text_of(&die, DW_AT_comp_dir), dwarf_diename(&die),
-					&worker->strings))
+					text_of(&die, DW_AT_comp_dir), dwarf_diename(&die), &worker->strings))
 			ca_line_table_free(&worker->other_table);
 	}
 	return ca_line_table_file(&worker->other_table, file);
@@ -327,8 +325,7 @@ static bool find_split(struct ca_dwarf_worker *worker, Dwarf_Die *die, Dwarf_Die
 	const char *name = NULL;
 
 	*out = *die;
-	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
-	    dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
+	if (dwarf_attr(die, DW_AT_dwo_name, &attribute) || dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute))
 		name = dwarf_formstring(&attribute);
 	if (!name)
 		return true;
@@ -377,8 +374,8 @@ static void use_split_table(struct walk *walk, Dwarf_Die *skeleton, Dwarf_Die *s
 
 	if (!sections.line)
 		return;
-	if (ca_line_table_read(&table, &sections, 0, text_of(skeleton, DW_AT_comp_dir),
-			       dwarf_diename(split), &walk->worker->strings)) {
+	if (ca_line_table_read(&table, &sections, 0, text_of(skeleton, DW_AT_comp_dir), dwarf_diename(split),
+			       &walk->worker->strings)) {
 		ca_line_table_free(&walk->table);
 		walk->table = table;
 	} else {

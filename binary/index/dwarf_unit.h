@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading one DWARF unit. Private to binary/. */
 #ifndef CA_BINARY_INDEX_DWARF_UNIT_H
 #define CA_BINARY_INDEX_DWARF_UNIT_H
@@ -18,8 +19,8 @@ struct ca_dwarf_worker {
 	struct ca_vec subprograms; /* struct ca_subprogram */
 	struct ca_vec warned;      /* uint32_t: string */
 	struct ca_warnings warnings;
-	struct ca_map names;       /* DIE to its demangled name */
-	struct ca_map scopes;      /* DIE to "ns::type::"; units that are done */
+	struct ca_map names;  /* DIE to its demangled name */
+	struct ca_map scopes; /* DIE to "ns::type::"; units that are done */
 	struct ca_line_sections sections;
 	Dwarf_CU *other; /* whose table `other_table` is: origins in other units (LTO, dwz) */
 	struct ca_line_table other_table;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Split DWARF in packages: BINARY.dwp in place of many .dwo files.
  *
  * libdw learnt to read packages late (elfutils 0.191), so one is taken apart here, for as long
@@ -37,8 +38,8 @@ static uint32_t word(const Elf_Data *data, uint64_t at)
 static int write_elf(const char *path, const struct part *part, size_t n)
 {
 	Elf64_Shdr header[MAX_SECTIONS + 2] = { { 0 } };
-	Elf64_Ehdr ehdr = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-					 ELFDATA2LSB, EV_CURRENT },
+	Elf64_Ehdr ehdr = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+					 EV_CURRENT },
 			    .e_type = ET_REL,
 			    .e_machine = EM_X86_64,
 			    .e_version = EV_CURRENT,
@@ -64,14 +65,12 @@ static int write_elf(const char *path, const struct part *part, size_t n)
 					      .sh_offset = at,
 					      .sh_size = part[i].size,
 					      .sh_addralign = 1 };
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s", part[i].name) +
-			1;
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s", part[i].name) + 1;
 		fwrite(part[i].at, 1, part[i].size, file);
 		at += part[i].size;
 	}
-	header[n + 1] = (Elf64_Shdr){
-		.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = used, .sh_addralign = 1
-	};
+	header[n + 1] =
+		(Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = used, .sh_addralign = 1 };
 	fwrite(names, 1, used, file);
 	ehdr.e_shoff = (at + used + 7) & ~(uint64_t)7;
 	fseek(file, (long)ehdr.e_shoff, SEEK_SET);
@@ -147,8 +146,7 @@ static const char *section_name(unsigned version, uint32_t column)
 }
 
 /* Only the strings that a unit uses, and its offsets rewritten for them. Both to be freed. */
-static bool shrink_strings(struct part *offsets, struct part *strings, const Elf_Data *all,
-			   unsigned version)
+static bool shrink_strings(struct part *offsets, struct part *strings, const Elf_Data *all, unsigned version)
 {
 	size_t n = 0, header = version == 5 ? 8 : 0;
 	uint8_t *new = malloc(offsets->size ? offsets->size : 1);
@@ -227,10 +225,10 @@ static bool write_unit(const struct table *table, Elf *package, uint32_t row, co
 static bool rename_unit(Dwarf_Die *die, const Elf_Data *from, char *copy, const char *new)
 {
 	Dwarf_Attribute attribute;
-	const char *name = dwarf_attr(die, DW_AT_dwo_name, &attribute) ||
-					   dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute)
-				   ? dwarf_formstring(&attribute)
-				   : NULL;
+	const char *name =
+		dwarf_attr(die, DW_AT_dwo_name, &attribute) || dwarf_attr(die, DW_AT_GNU_dwo_name, &attribute)
+			? dwarf_formstring(&attribute)
+			: NULL;
 	const char *start = from->d_buf;
 
 	if (!name || name < start || name >= start + from->d_size || strlen(name) < strlen(new))
@@ -239,8 +237,7 @@ static bool rename_unit(Dwarf_Die *die, const Elf_Data *from, char *copy, const 
 	return true;
 }
 
-static void unpack_units(struct ca_dwp *dwp, Dwarf *dwarf, Elf *package, const Elf_Data *strings,
-			 char *copy)
+static void unpack_units(struct ca_dwp *dwp, Dwarf *dwarf, Elf *package, const Elf_Data *strings, char *copy)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Half version;
@@ -268,10 +265,9 @@ static void unpack_units(struct ca_dwp *dwp, Dwarf *dwarf, Elf *package, const E
 /* The binary's debug sections, with the copy of .debug_str in place of its own. */
 static int write_skeleton(const struct ca_dwp *dwp, Elf *elf, const struct part *strings)
 {
-	static const char *const name[] = { ".debug_info",     ".debug_abbrev",
-					    ".debug_addr",     ".debug_line",
-					    ".debug_line_str", ".debug_str_offsets",
-					    ".debug_ranges",   ".debug_rnglists" };
+	static const char *const name[] = { ".debug_info",   ".debug_abbrev",   ".debug_addr",
+					    ".debug_line",   ".debug_line_str", ".debug_str_offsets",
+					    ".debug_ranges", ".debug_rnglists" };
 	struct part part[MAX_SECTIONS];
 	char path[128];
 	size_t n = 0;
@@ -293,8 +289,7 @@ static void unpack(struct ca_dwp *dwp, const struct ca_object *object, Elf *pack
 	Elf *elf = ca_object_debug_elf(object);
 	const char *place = getenv("TMPDIR");
 	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
-	const Elf_Data *strings =
-		dwarf ? ca_object_section(dwarf_getelf(dwarf), ".debug_str", NULL) : NULL;
+	const Elf_Data *strings = dwarf ? ca_object_section(dwarf_getelf(dwarf), ".debug_str", NULL) : NULL;
 	char *copy = strings ? malloc(strings->d_size) : NULL;
 
 	if (!place || place[0] != '/' || strlen(place) > 40)
@@ -305,18 +300,16 @@ static void unpack(struct ca_dwp *dwp, const struct ca_object *object, Elf *pack
 	} else {
 		memcpy(copy, strings->d_buf, strings->d_size);
 		unpack_units(dwp, dwarf, package, strings, copy);
-		dwp->fd = write_skeleton(dwp, elf,
-					 &(struct part){ ".debug_str", copy, strings->d_size });
+		dwp->fd = write_skeleton(dwp, elf, &(struct part){ ".debug_str", copy, strings->d_size });
 	}
 	if (dwp->fd < 0)
-		ca_warnings_add(warnings, "%s: its .dwp package cannot be unpacked: %s",
-				object->path, strerror(errno));
+		ca_warnings_add(warnings, "%s: its .dwp package cannot be unpacked: %s", object->path,
+				strerror(errno));
 	free(copy);
 	dwarf_end(dwarf);
 }
 
-void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object,
-		   struct ca_warnings *warnings)
+void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object, struct ca_warnings *warnings)
 {
 	char *path = NULL;
 	int fd = -1;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Split DWARF in packages (.dwp). Private to binary/. */
 #ifndef CA_BINARY_INDEX_DWP_H
 #define CA_BINARY_INDEX_DWP_H
@@ -11,8 +12,7 @@ struct ca_dwp {
 	size_t files;
 };
 /* If the binary has a package, unpack it. Trouble is a warning, and no package. */
-void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object,
-		   struct ca_warnings *warnings);
+void ca_dwp_unpack(struct ca_dwp *dwp, const struct ca_object *object, struct ca_warnings *warnings);
 /* Remove it all again. */
 void ca_dwp_remove(struct ca_dwp *dwp);
 

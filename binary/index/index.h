@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The index of one binary: what DWARF, symbols, CFI and notes say, in a file that
  * is mapped read-only. Built by the driver (binary/index/build.c, libdw), cached by
  * build-id; looked up by the conductor and, the unwind rows, by the runtime.
@@ -94,8 +95,7 @@ size_t ca_index_probes(const struct ca_index *index);
 void ca_index_function_at(const struct ca_index *index, size_t i, struct ca_index_function *out);
 void ca_index_line_at(const struct ca_index *index, size_t i, struct ca_index_line *out);
 void ca_index_inline_at(const struct ca_index *index, size_t i, struct ca_index_inline *out);
-CA_SIGSAFE void ca_index_probe_at(const struct ca_index *index, size_t i,
-				  struct ca_index_probe *out);
+CA_SIGSAFE void ca_index_probe_at(const struct ca_index *index, size_t i, struct ca_index_probe *out);
 
 /* All ranges of the function that the i-th belongs to, the i-th first: body and .cold parts.
  * Fills at most max; returns how many there are. */
@@ -103,15 +103,14 @@ size_t ca_index_function_ranges(const struct ca_index *index, size_t i, struct c
 				size_t max);
 
 /* Whoever covers the address; false if nobody. Of nested functions the innermost. */
-bool ca_index_find_function(const struct ca_index *index, uint64_t address,
-			    struct ca_index_function *out);
+bool ca_index_find_function(const struct ca_index *index, uint64_t address, struct ca_index_function *out);
 /* The same as a number for ca_index_function_at; SIZE_MAX if nobody. */
 size_t ca_index_find_function_number(const struct ca_index *index, uint64_t address);
 bool ca_index_find_line(const struct ca_index *index, uint64_t address, struct ca_index_line *out);
 /* The chain of inlined calls that covers the address, outermost first; returns how many (<= max).
  */
-size_t ca_index_find_inlines(const struct ca_index *index, uint64_t address,
-			     struct ca_index_inline *out, size_t max);
+size_t ca_index_find_inlines(const struct ca_index *index, uint64_t address, struct ca_index_inline *out,
+			     size_t max);
 
 /* All unwind rows, sorted; what their addresses are relative to. */
 size_t ca_index_rows(const struct ca_index *index);
@@ -120,7 +119,6 @@ CA_SIGSAFE uint64_t ca_index_base(const struct ca_index *index);
 
 /* The row that covers the address (of kind CA_UNWIND_NONE where there is no CFI); NULL if the
  * binary does not reach there. Under 100 ns. */
-CA_SIGSAFE const struct ca_unwind_row *ca_index_find_row(const struct ca_index *index,
-							 uint64_t address);
+CA_SIGSAFE const struct ca_unwind_row *ca_index_find_row(const struct ca_index *index, uint64_t address);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Layout of an index file, shared by the writer (binary/index/write.c) and the readers
  * (binary/index/lookup.c). Private to binary/.
  *

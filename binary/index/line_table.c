@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Line tables, DWARF 2 to 5 (DWARF 5 section 6.2): the header with its file names, and the
  * program whose rows become ranges [low, high), neighbours of one file and line merged.
  *
@@ -23,8 +24,7 @@ static size_t append_path(char *out, size_t n, const char *path, bool absolute)
 		bool above = n >= 2 && out[n - 1] == '.' && out[n - 2] == '.' && n - last <= 3;
 		if (up && n > 0 && !above) {
 			n = last;
-		} else if (length > 0 && !(length == 1 && path[0] == '.') &&
-			   !(up && n == 0 && absolute)) {
+		} else if (length > 0 && !(length == 1 && path[0] == '.') && !(up && n == 0 && absolute)) {
 			if (n > 0 || absolute)
 				out[n++] = '/';
 			memcpy(out + n, path, length);
@@ -140,8 +140,7 @@ static bool read_entries(struct reader *reader, struct ca_strings *strings, cons
 		for (uint64_t f = 0; f < formats; f++) {
 			bool is_path = type[f] == DW_LNCT_path;
 			bool is_folder = type[f] == DW_LNCT_directory_index;
-			read_form(reader, form[f], is_path ? &path : &ignored,
-				  is_folder ? &folder : &number);
+			read_form(reader, form[f], is_path ? &path : &ignored, is_folder ? &folder : &number);
 		}
 		const char *from = base;
 		if (folders)
@@ -160,8 +159,8 @@ static bool read_entries(struct reader *reader, struct ca_strings *strings, cons
 }
 
 /* Folders and files of DWARF 2 to 4: numbers start at 1, folder 0 is the unit's. */
-static bool read_old_entries(struct ca_line_table *table, struct reader *reader,
-			     struct ca_strings *strings, const char *base, const char *name)
+static bool read_old_entries(struct ca_line_table *table, struct reader *reader, struct ca_strings *strings,
+			     const char *base, const char *name)
 {
 	uint32_t id = ca_strings_put(strings, base);
 	const char *text;
@@ -178,8 +177,8 @@ static bool read_old_entries(struct ca_line_table *table, struct reader *reader,
 		ca_cursor_uleb(&reader->at); /* time and size */
 		ca_cursor_uleb(&reader->at);
 		const uint32_t *folders = table->folders.at;
-		char *copy = strdup(
-			folder < table->folders.n ? ca_strings_get(strings, folders[folder]) : "");
+		char *copy =
+			strdup(folder < table->folders.n ? ca_strings_get(strings, folders[folder]) : "");
 		id = copy ? join(strings, copy, text) : 0;
 		free(copy);
 		ca_vec_add(&table->files, &id, 1);
@@ -187,9 +186,8 @@ static bool read_old_entries(struct ca_line_table *table, struct reader *reader,
 	return !reader->at.bad;
 }
 
-bool ca_line_table_read(struct ca_line_table *table, const struct ca_line_sections *sections,
-			uint64_t offset, const char *folder, const char *name,
-			struct ca_strings *strings)
+bool ca_line_table_read(struct ca_line_table *table, const struct ca_line_sections *sections, uint64_t offset,
+			const char *folder, const char *name, struct ca_strings *strings)
 {
 	struct reader reader = { .sections = sections };
 	struct ca_cursor *at = &reader.at;
@@ -281,13 +279,12 @@ static void close_row(struct machine *machine)
 	struct ca_record_line line, *last = &machine->last;
 
 	if (!machine->has_row || !machine->live || machine->row_line == 0 ||
-	    !ca_object_range(machine->object, machine->row_address, machine->address, &line.low,
-			    &line.high))
+	    !ca_object_range(machine->object, machine->row_address, machine->address, &line.low, &line.high))
 		return;
 	line.file = ca_line_table_file(machine->table, machine->row_file);
 	line.line = machine->row_line | (machine->row_is_stmt ? CA_LINE_IS_STMT : 0);
-	bool same = (last->line & ~CA_LINE_IS_STMT) == machine->row_line &&
-		    last->file == line.file && last->high == line.low;
+	bool same = (last->line & ~CA_LINE_IS_STMT) == machine->row_line && last->file == line.file &&
+		    last->high == line.low;
 	/* a statement that starts after code of its own line that is none stays apart */
 	if (same && (last->line & CA_LINE_IS_STMT || !machine->row_is_stmt)) {
 		last->high = line.high;
@@ -301,7 +298,8 @@ static void emit_row(struct machine *machine)
 {
 	/* gcc marks where a statement begins in a row of its own, at the same address */
 	bool again = machine->has_row && machine->address == machine->row_address &&
-		     machine->row_file == machine->file && machine->row_line == (machine->line & ~CA_LINE_IS_STMT);
+		     machine->row_file == machine->file &&
+		     machine->row_line == (machine->line & ~CA_LINE_IS_STMT);
 	bool is_stmt = machine->is_stmt || (again && machine->row_is_stmt);
 
 	if (!machine->has_row)
@@ -396,9 +394,7 @@ static void run_standard(struct machine *machine, uint8_t op)
 bool ca_line_table_run(const struct ca_line_table *table, const struct ca_object *object,
 		       struct ca_vec *lines)
 {
-	struct machine machine = {
-		.table = table, .object = object, .lines = lines, .code = table->program
-	};
+	struct machine machine = { .table = table, .object = object, .lines = lines, .code = table->program };
 	size_t before = lines->n;
 
 	reset(&machine);
@@ -407,8 +403,7 @@ bool ca_line_table_run(const struct ca_line_table *table, const struct ca_object
 		if (op >= table->opcode_base) {
 			unsigned value = op - table->opcode_base;
 			advance(&machine, value / table->line_range);
-			machine.line +=
-				(uint32_t)(table->line_base + (int)(value % table->line_range));
+			machine.line += (uint32_t)(table->line_base + (int)(value % table->line_range));
 			emit_row(&machine);
 		} else if (op == 0) {
 			run_extended(&machine);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The line table of one unit. Private to binary/. */
 #ifndef CA_BINARY_INDEX_LINE_TABLE_H
 #define CA_BINARY_INDEX_LINE_TABLE_H
@@ -22,9 +23,8 @@ struct ca_line_table {
 
 /* Read the header at `offset`. folder: the unit's compilation directory, name: its file, both
  * may be NULL. False: damaged. To be freed in either case. */
-bool ca_line_table_read(struct ca_line_table *table, const struct ca_line_sections *sections,
-			uint64_t offset, const char *folder, const char *name,
-			struct ca_strings *strings);
+bool ca_line_table_read(struct ca_line_table *table, const struct ca_line_sections *sections, uint64_t offset,
+			const char *folder, const char *name, struct ca_strings *strings);
 void ca_line_table_free(struct ca_line_table *table);
 /* The string of a file number; 0 if there is no such file. */
 uint32_t ca_line_table_file(const struct ca_line_table *table, uint64_t number);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading an index: mapping the file and looking addresses up.
  *
  * Links with libc alone and never allocates, since it is part of the runtime too. What is
@@ -43,8 +44,8 @@ static bool header_is_valid(const struct ca_index_header *header, uint64_t size)
 		if (!part_is_valid(header, i))
 			return false;
 	const struct ca_index_part_place *strings = &header->part[CA_PART_STRINGS];
-	if (strings->count == 0 || header->row_shift > 31 ||
-	    header->base > UINT64_MAX - UINT32_MAX || header->span > UINT32_MAX)
+	if (strings->count == 0 || header->row_shift > 31 || header->base > UINT64_MAX - UINT32_MAX ||
+	    header->span > UINT32_MAX)
 		return false;
 	const char *text = (const char *)header + strings->offset;
 	if (text[0] != '\0' || text[strings->count - 1] != '\0')
@@ -115,8 +116,7 @@ static enum ca_status status_of(int error)
 /* Private pages for struct ca_index, directly followed by the file. */
 static void *map_behind(int fd, size_t head, size_t size)
 {
-	char *at =
-		mmap(NULL, head + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, head + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
 		return NULL;
@@ -307,15 +307,13 @@ size_t ca_index_find_function_number(const struct ca_index *index, uint64_t addr
 
 	if (!offset_of(index, address, &offset))
 		return SIZE_MAX;
-	uint32_t i = last_at_or_below(index->function, index->functions, sizeof(*index->function),
-				      offset);
+	uint32_t i = last_at_or_below(index->function, index->functions, sizeof(*index->function), offset);
 	while (i != CA_INDEX_NOTHING && index->function[i].high <= offset)
 		i = parent_of(i, index->function[i].parent);
 	return i == CA_INDEX_NOTHING ? SIZE_MAX : i;
 }
 
-bool ca_index_find_function(const struct ca_index *index, uint64_t address,
-			    struct ca_index_function *out)
+bool ca_index_find_function(const struct ca_index *index, uint64_t address, struct ca_index_function *out)
 {
 	size_t i = ca_index_find_function_number(index, address);
 
@@ -325,8 +323,7 @@ bool ca_index_find_function(const struct ca_index *index, uint64_t address,
 	return true;
 }
 
-size_t ca_index_function_ranges(const struct ca_index *index, size_t i, struct ca_index_span *out,
-				size_t max)
+size_t ca_index_function_ranges(const struct ca_index *index, size_t i, struct ca_index_span *out, size_t max)
 {
 	size_t n = 0;
 	uint32_t at = (uint32_t)i;
@@ -358,16 +355,15 @@ bool ca_index_find_line(const struct ca_index *index, uint64_t address, struct c
 	return true;
 }
 
-size_t ca_index_find_inlines(const struct ca_index *index, uint64_t address,
-			     struct ca_index_inline *out, size_t max)
+size_t ca_index_find_inlines(const struct ca_index *index, uint64_t address, struct ca_index_inline *out,
+			     size_t max)
 {
 	uint32_t offset;
 	size_t n = 0;
 
 	if (!offset_of(index, address, &offset))
 		return 0;
-	uint32_t last =
-		last_at_or_below(index->inlined, index->inlines, sizeof(*index->inlined), offset);
+	uint32_t last = last_at_or_below(index->inlined, index->inlines, sizeof(*index->inlined), offset);
 	for (uint32_t i = last; i != CA_INDEX_NOTHING; i = parent_of(i, index->inlined[i].parent))
 		n += index->inlined[i].high > offset;
 	size_t total = n;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening ELF objects and finding their separate debug files: by build-id below
  * /usr/lib/debug/.build-id, then by .gnu_debuglink, as debuggers do. Compressed sections
  * (-gz) are decompressed by libelf. Nothing here reads DWARF. Driver's process. */
@@ -67,8 +68,7 @@ static bool read_segments(struct ca_object *object, struct ca_vec *text, bool wa
 			low = phdr.p_vaddr;
 		if (phdr.p_vaddr + phdr.p_memsz > high)
 			high = phdr.p_vaddr + phdr.p_memsz;
-		if (want_text && (phdr.p_flags & PF_X) &&
-		    !add_text(text, phdr.p_vaddr, phdr.p_memsz, false))
+		if (want_text && (phdr.p_flags & PF_X) && !add_text(text, phdr.p_vaddr, phdr.p_memsz, false))
 			return false;
 	}
 	if (low >= high || high - low > UINT32_MAX || low > UINT64_MAX - UINT32_MAX)
@@ -89,10 +89,9 @@ static enum ca_status read_layout(struct ca_object *object, struct ca_err *err)
 		ca_vec_free(&text);
 		if (failed)
 			return ca_err_set(err, CA_ERR_NOMEM, "%s: out of memory", object->path);
-		return ca_err_set(
-			err, CA_ERR_FORMAT,
-			"%s: its program headers cannot be used (none, or more than 4 GiB)",
-			object->path);
+		return ca_err_set(err, CA_ERR_FORMAT,
+				  "%s: its program headers cannot be used (none, or more than 4 GiB)",
+				  object->path);
 	}
 	if (text.n > 1)
 		qsort(text.at, text.n, text.size, text_order);
@@ -107,11 +106,10 @@ static enum ca_status check_kind(struct ca_object *object, struct ca_err *err)
 
 	if (elf_kind(object->elf) != ELF_K_ELF || !gelf_getehdr(object->elf, &ehdr) ||
 	    (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
-		return ca_err_set(err, CA_ERR_FORMAT, "%s: not an ELF program or library",
-				  object->path);
+		return ca_err_set(err, CA_ERR_FORMAT, "%s: not an ELF program or library", object->path);
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != EM_X86_64)
-		return ca_err_set(err, CA_ERR_UNSUPPORTED,
-				  "%s: not for x86-64; build it for this machine", object->path);
+		return ca_err_set(err, CA_ERR_UNSUPPORTED, "%s: not for x86-64; build it for this machine",
+				  object->path);
 	const void *id;
 	ssize_t size = dwelf_elf_gnu_build_id(object->elf, &id);
 	if (size > 0 && (size_t)size <= sizeof(object->build_id)) {
@@ -149,8 +147,8 @@ enum ca_status ca_object_open(struct ca_object *object, const char *path, ca_ind
 	}
 	object->elf = elf_begin(object->fd, ELF_C_READ_MMAP, NULL);
 	if (!object->elf) {
-		status = ca_err_set(err, CA_ERR_FORMAT, "%s: not an ELF program or library (%s)",
-				    path, elf_errmsg(-1));
+		status = ca_err_set(err, CA_ERR_FORMAT, "%s: not an ELF program or library (%s)", path,
+				    elf_errmsg(-1));
 		goto failed;
 	}
 	status = check_kind(object, err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An ELF file and, if there is one, the separate file with its debug information.
  * Driver's process; one thread. */
 #ifndef CA_BINARY_INDEX_OBJECT_H
@@ -19,8 +20,8 @@ struct ca_object {
 	Elf *elf;
 	struct ca_debugfile debug; /* none: debug information, if any, is in the file itself */
 	uint8_t build_id[64];
-	size_t build_id_size; /* 0: none */
-	uint64_t base, span;  /* of the PT_LOAD segments */
+	size_t build_id_size;        /* 0: none */
+	uint64_t base, span;         /* of the PT_LOAD segments */
 	struct ca_object_text *text; /* sorted, not overlapping */
 	size_t texts;
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The functions of a binary, from three sources in this order: symbol tables (the file's own,
  * its dynamic one, the debug file's), DWARF subprograms, and the ranges of call frame
  * information that nobody has named. Aliases are folded, symbols without a size reach to
@@ -43,8 +44,7 @@ struct reader {
 	struct ca_vec *functions;
 };
 
-static void add_symbol(struct reader *reader, const GElf_Sym *sym, const char *name,
-		       uint32_t source)
+static void add_symbol(struct reader *reader, const GElf_Sym *sym, const char *name, uint32_t source)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info), bind = GELF_ST_BIND(sym->st_info);
 	const struct ca_object_text *text = ca_object_text(reader->object, sym->st_value);
@@ -93,8 +93,7 @@ static void read_tables(struct reader *reader, Elf *elf)
 	GElf_Shdr shdr;
 
 	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &shdr) &&
-		    (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
+		if (gelf_getshdr(scn, &shdr) && (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
 			read_table(reader, elf, scn, &shdr);
 }
 
@@ -288,9 +287,8 @@ static void join_by_owner(struct ca_record_function *function, const struct cand
 	bool known;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *head = from[i].owner && from[i].entry
-					 ? ca_map_add(&heads, from[i].owner, &known)
-					 : NULL;
+		uint32_t *head =
+			from[i].owner && from[i].entry ? ca_map_add(&heads, from[i].owner, &known) : NULL;
 		if (head && !known)
 			*head = i;
 	}
@@ -327,10 +325,9 @@ static void join_by_name(struct ca_strings *strings, struct ca_record_function *
 	bool known;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *head = from[i].linkage ? ca_map_add(&heads,
-							      key_of(from[i].linkage, from[i].source),
-							      &known)
-						 : NULL;
+		uint32_t *head = from[i].linkage
+					 ? ca_map_add(&heads, key_of(from[i].linkage, from[i].source), &known)
+					 : NULL;
 		if (head && !known)
 			*head = i;
 	}
@@ -364,8 +361,7 @@ static size_t drop_hidden(struct candidate *at, size_t n)
 }
 
 void ca_symbols_read(const struct ca_object *object, const struct ca_vec *subprograms,
-		     const struct ca_vec *frames, struct ca_strings *strings,
-		     struct ca_vec *functions)
+		     const struct ca_vec *frames, struct ca_strings *strings, struct ca_vec *functions)
 {
 	struct reader reader = { .object = object,
 				 .frames = frames,

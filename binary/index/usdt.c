@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SystemTap probes (USDT): the notes in .note.stapsdt. Each holds the probe's address, the
  * link-time address of .stapsdt.base, a semaphore or 0, and three strings: provider, name,
  * arguments. If .stapsdt.base has moved since (prelink), all addresses moved with it.
@@ -20,8 +21,7 @@ static uint64_t base_section(Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return 0;
 	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name =
-			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 		if (name && strcmp(name, ".stapsdt.base") == 0)
 			return shdr.sh_addr;
 	}
@@ -62,8 +62,8 @@ static int probe_order(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-void ca_usdt_read(const struct ca_object *object, struct ca_strings *strings,
-		  struct ca_vec *probes, struct ca_warnings *warnings)
+void ca_usdt_read(const struct ca_object *object, struct ca_strings *strings, struct ca_vec *probes,
+		  struct ca_warnings *warnings)
 {
 	Elf_Data *data = ca_object_section(object->elf, ".note.stapsdt", NULL);
 	uint64_t base = base_section(object->elf);
@@ -72,8 +72,7 @@ void ca_usdt_read(const struct ca_object *object, struct ca_strings *strings,
 
 	while (data && (next = gelf_getnote(data, at, &nhdr, &name, &desc)) > 0) {
 		const uint8_t *start = (const uint8_t *)data->d_buf;
-		struct ca_cursor cursor = { .at = start + desc,
-					    .end = start + desc + nhdr.n_descsz };
+		struct ca_cursor cursor = { .at = start + desc, .end = start + desc + nhdr.n_descsz };
 		if (nhdr.n_type == NT_STAPSDT && nhdr.n_namesz == sizeof("stapsdt") &&
 		    memcmp(start + name, "stapsdt", sizeof("stapsdt")) == 0)
 			broken += !add_probe(object, cursor, base, strings, probes);
@@ -82,6 +81,5 @@ void ca_usdt_read(const struct ca_object *object, struct ca_strings *strings,
 	if (probes->n > 1)
 		qsort(probes->at, probes->n, probes->size, probe_order);
 	if (broken > 0)
-		ca_warnings_add(warnings, "%s: %zu damaged probe notes; left out", object->path,
-				broken);
+		ca_warnings_add(warnings, "%s: %zu damaged probe notes; left out", object->path, broken);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Warnings; see warnings.h. */
 #include "binary/index/warnings.h"
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a reader had to leave out, in words for the user. The words go into the index, so that a
  * cached one gives them again. Driver's process; one thread each. */
 #ifndef CA_BINARY_INDEX_WARNINGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing an index file. Driver's process. */
 #include "binary/index/write.h"
 #include <errno.h>
@@ -41,8 +42,7 @@ static uint32_t choose_shift(uint64_t span, const struct ca_vec *rows)
 }
 
 /* bucket[b]: the last row that starts at or below the first byte of bucket b. */
-static bool make_buckets(uint64_t span, const struct ca_vec *rows, uint32_t shift,
-			 struct ca_vec *buckets)
+static bool make_buckets(uint64_t span, const struct ca_vec *rows, uint32_t shift, struct ca_vec *buckets)
 {
 	const struct ca_unwind_row *row = rows->at;
 	uint64_t n = rows->n ? (span >> shift) + 2 : 0;
@@ -57,8 +57,8 @@ static bool make_buckets(uint64_t span, const struct ca_vec *rows, uint32_t shif
 	return true;
 }
 
-static uint64_t place(struct ca_index_header *header, enum ca_index_part part, uint64_t at,
-		      uint64_t count, uint64_t size)
+static uint64_t place(struct ca_index_header *header, enum ca_index_part part, uint64_t at, uint64_t count,
+		      uint64_t size)
 {
 	header->part[part] = (struct ca_index_part_place){ at, count };
 	return (at + count * size + 7) & ~(uint64_t)7;
@@ -94,8 +94,7 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 		return CA_ERR_NOMEM;
 	for (unsigned i = 0; i < CA_PART_STRINGS; i++)
 		if (part[i].n > 0)
-			memcpy(image + header->part[i].offset, part[i].at,
-			       part[i].n * part[i].size);
+			memcpy(image + header->part[i].offset, part[i].at, part[i].n * part[i].size);
 	memcpy(image + header->part[CA_PART_STRINGS].offset, strings->text.at, strings->text.n);
 	header->checksum = ca_index_checksum(header, sizeof(*header)) +
 			   ca_index_checksum(image + sizeof(*header), at - sizeof(*header));
@@ -105,8 +104,7 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 	return status;
 }
 
-enum ca_status ca_write_index(const struct ca_index_header *about,
-			      const struct ca_vec part[CA_PARTS],
+enum ca_status ca_write_index(const struct ca_index_header *about, const struct ca_vec part[CA_PARTS],
 			      const struct ca_strings *strings, int fd)
 {
 	struct ca_index_header header = *about;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing an index file. */
 #ifndef CA_BINARY_INDEX_WRITE_H
 #define CA_BINARY_INDEX_WRITE_H
@@ -6,8 +7,7 @@
 
 /* Write the parts as an index file into fd; buckets and strings are made here. Of the header
  * base, span, flags, want and binary are given. */
-enum ca_status ca_write_index(const struct ca_index_header *about,
-			      const struct ca_vec part[CA_PARTS],
+enum ca_status ca_write_index(const struct ca_index_header *about, const struct ca_vec part[CA_PARTS],
 			      const struct ca_strings *strings, int fd);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A site under construction; see code.h. x86-64. */
 #include "binary/plan/code.h"
 #include <string.h>
@@ -160,15 +161,15 @@ bool ca_code_copy_called(struct ca_site *site, const struct ca_insn *insn)
 	return displace(site, insn) && copy_bytes(site, insn, CALL_TO_JUMP);
 }
 
-bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t n, size_t at,
-		       uint64_t limit)
+bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t n, size_t at, uint64_t limit)
 {
 	bool goes_on = true;
 
 	for (size_t i = at; i < n && goes_on && site->length < CA_JUMP_LENGTH; i++) {
 		struct ca_site before = *site;
 
-		if (i > at && (insn[i].is_target || !ca_insn_is_movable(&insn[i]) || insn[i].address >= limit))
+		if (i > at &&
+		    (insn[i].is_target || !ca_insn_is_movable(&insn[i]) || insn[i].address >= limit))
 			break;
 		if (!ca_code_copy(site, &insn[i])) {
 			*site = before;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A site under construction: its hooks, and copies of the instructions that it displaces, which run
  * at any address. Driver's process. */
 #ifndef CA_BINARY_PLAN_CODE_H
@@ -17,8 +18,7 @@ bool ca_code_copy_leaving(struct ca_site *site, const struct ca_insn *insn);
 bool ca_code_copy_called(struct ca_site *site, const struct ca_insn *insn);
 /* Copies from insn[at] on until a jump fits, then the way back; the hooks before the first one are
  * the caller's. Stops at what cannot be moved, before known targets and at `limit` (an address). */
-bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t n, size_t at,
-		       uint64_t limit);
+bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t n, size_t at, uint64_t limit);
 bool ca_code_jump_back(struct ca_site *site); /* to behind the site's bytes */
 
 #endif

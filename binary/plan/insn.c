@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions; see insn.h. x86-64. */
 #include "binary/plan/insn.h"
 #include <capstone.h>

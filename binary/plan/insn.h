@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions, decoded. Driver's process; one disassembler for each thread. */
 #ifndef CA_BINARY_PLAN_INSN_H
 #define CA_BINARY_PLAN_INSN_H
@@ -8,9 +9,9 @@
 /* One decoded instruction. */
 struct ca_insn {
 	uint64_t address;
-	uint64_t target;  /* direct jump, conditional jump or call: where to; else 0 */
-	uint64_t memory;  /* address of the rip-relative operand */
-	uint64_t table;   /* address that a jump table may have: lea x(%rip), x(,%reg,8); else 0 */
+	uint64_t target; /* direct jump, conditional jump or call: where to; else 0 */
+	uint64_t memory; /* address of the rip-relative operand */
+	uint64_t table;  /* address that a jump table may have: lea x(%rip), x(,%reg,8); else 0 */
 	uint8_t size;
 	uint8_t bytes[15];
 	uint8_t kind;     /* enum ca_insn_kind */
@@ -24,14 +25,14 @@ struct ca_insn {
 };
 enum ca_insn_kind {
 	CA_INSN_PLAIN,
-	CA_INSN_CALL,          /* direct */
+	CA_INSN_CALL, /* direct */
 	CA_INSN_CALL_INDIRECT,
-	CA_INSN_JUMP,          /* direct */
+	CA_INSN_JUMP, /* direct */
 	CA_INSN_JUMP_IF,
 	CA_INSN_JUMP_INDIRECT,
 	CA_INSN_RETURN,
-	CA_INSN_END,           /* control does not go on: ud2, hlt */
-	CA_INSN_STRANGE        /* cannot be moved: loop, jrcxz, xbegin, ... */
+	CA_INSN_END,    /* control does not go on: ud2, hlt */
+	CA_INSN_STRANGE /* cannot be moved: loop, jrcxz, xbegin, ... */
 };
 
 struct ca_disassembler;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a line is counted; see line_entries.h.
  *
  * A line's code comes in pieces: a loop's head in front of it and at its end, a statement around
@@ -234,8 +235,9 @@ static size_t all_runs(const struct ca_index_span *run, size_t runs, uint64_t *o
 	return n;
 }
 
-size_t ca_line_entries_find(struct ca_text *text, uint64_t low, uint64_t high, const struct ca_index_span *run,
-		      size_t runs, bool loops, uint64_t *out, size_t max)
+size_t ca_line_entries_find(struct ca_text *text, uint64_t low, uint64_t high,
+			    const struct ca_index_span *run, size_t runs, bool loops, uint64_t *out,
+			    size_t max)
 {
 	struct candidates c;
 	struct graph g;

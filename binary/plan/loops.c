@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The loops of a function; see loops.h. Walking its code in depth, one comes back to where one came
  * from: to the head of a loop (which need not be its first instruction: compilers jump to the test
  * at the end). The loop is all that leads there again without passing the head. */
@@ -52,8 +53,8 @@ static long find(const struct flow *f, uint64_t address)
 
 static bool falls_through(const struct ca_insn *i)
 {
-	return i->kind != CA_INSN_JUMP && i->kind != CA_INSN_JUMP_INDIRECT &&
-	       i->kind != CA_INSN_RETURN && i->kind != CA_INSN_END;
+	return i->kind != CA_INSN_JUMP && i->kind != CA_INSN_JUMP_INDIRECT && i->kind != CA_INSN_RETURN &&
+	       i->kind != CA_INSN_END;
 }
 
 static long target_of(const struct flow *f, size_t i)
@@ -186,9 +187,7 @@ static int by_head(const void *a, const void *b)
 {
 	const struct round *x = a, *y = b;
 
-	return x->head != y->head  ? (x->head < y->head ? -1 : 1)
-	       : x->from < y->from ? -1
-				   : x->from > y->from;
+	return x->head != y->head ? (x->head < y->head ? -1 : 1) : x->from < y->from ? -1 : x->from > y->from;
 }
 
 /* Handlers of exceptions are begun on their own. */
@@ -252,8 +251,7 @@ static void fill(const struct flow *f, size_t head, struct ca_loop *out)
 		if (!f->body[i])
 			continue;
 		out->insns++;
-		out->calls |=
-			f->insn[i].kind == CA_INSN_CALL || f->insn[i].kind == CA_INSN_CALL_INDIRECT;
+		out->calls |= f->insn[i].kind == CA_INSN_CALL || f->insn[i].kind == CA_INSN_CALL_INDIRECT;
 		if (last && (last->high == low || out->spans == CA_LOOP_SPANS))
 			last->high = high;
 		else
@@ -277,8 +275,7 @@ static int by_length(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-size_t ca_loops_find(struct ca_text *text, uint64_t low, uint64_t high, struct ca_loop *out,
-		     size_t max)
+size_t ca_loops_find(struct ca_text *text, uint64_t low, uint64_t high, struct ca_loop *out, size_t max)
 {
 	struct ca_loop *all = calloc(MAX_ROUNDS, sizeof *all);
 	struct rounds rounds = { .n = 0 };
@@ -288,8 +285,7 @@ size_t ca_loops_find(struct ca_text *text, uint64_t low, uint64_t high, struct c
 	if (all && make_flow(&f, text, low, high)) {
 		find_rounds(&f, &rounds);
 		for (size_t i = 0, k; i < rounds.n; i = k) {
-			for (k = i + 1;
-			     k < rounds.n && rounds.round[k].head == rounds.round[i].head; k++)
+			for (k = i + 1; k < rounds.n && rounds.round[k].head == rounds.round[i].head; k++)
 				;
 			if (find_body(&f, &rounds.round[i], k - i))
 				fill(&f, rounds.round[i].head, &all[n++]);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans for patch sites; see plan.h. What may go wrong at run time (a jump into the middle that
  * is not known here) costs a trap there, never correctness; here sites are chosen so that this
  * is rare. This file: points and spin loops. */
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool plan_visit(struct ca_sites *out, enum ca_site_kind kind, const struct ca_insn *insn,
-		       size_t n, size_t at)
+static bool plan_visit(struct ca_sites *out, enum ca_site_kind kind, const struct ca_insn *insn, size_t n,
+		       size_t at)
 {
 	struct ca_site *site = &out->site[out->n];
 

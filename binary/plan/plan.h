@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans for patch sites: which bytes of the text may be replaced by a jump, and
  * the displaced instructions in relocatable form (capstone). Driver's process. */
 #ifndef CA_BINARY_PLAN_PLAN_H
@@ -19,8 +20,8 @@ enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const str
  * whether the line has other work of its own worth sampling (loops or more than ~20
  * instructions outside calls). CA_ERR_UNSUPPORTED when a call cannot be patched. */
 enum ca_status ca_plan_line(struct ca_text *text, uint32_t module, const struct ca_range *range,
-			    size_t ranges, struct ca_site *out, size_t max, size_t *count,
-			    bool *self, struct ca_err *err);
+			    size_t ranges, struct ca_site *out, size_t max, size_t *count, bool *self,
+			    struct ca_err *err);
 /* A site that counts visits of `address` (an instruction start; a 5-byte nop is the easy case). */
 enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sites of a function: where it is entered, and each instruction by which it can be left.
  *
  * What leaves is decided from the instruction, the stack depth that the call frame information
@@ -150,7 +151,8 @@ static void mark_table(struct function *f, uint64_t table, bool wide)
 {
 	uint64_t target;
 
-	for (unsigned i = 0; i < MOST_ENTRIES && entry_at(f, table, i, wide, &target) && starts_insn(f, target); i++) {
+	for (unsigned i = 0;
+	     i < MOST_ENTRIES && entry_at(f, table, i, wide, &target) && starts_insn(f, target); i++) {
 		mark(f, target);
 		f->has_table = true;
 	}
@@ -203,8 +205,9 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 	if (i->table && ca_text_pointer(f->text, i->table, &target)) {
 		if (starts_insn(f, target))
 			return STAYS;
-		return ca_text_is_entry(f->text, target) && ca_text_depth(f->text, i->address) == RETURN_ONLY ?
-			       LEAVES : UNKNOWN;
+		return ca_text_is_entry(f->text, target) && ca_text_depth(f->text, i->address) == RETURN_ONLY
+			       ? LEAVES
+			       : UNKNOWN;
 	}
 	for (size_t k = 1; k <= 6 && k <= at; k++)
 		if (loads_distance(&p->insn[at - k]))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sites of a line's calls. S is what the line's calls do, not the few instructions between:
  * each call enters, and the place that it returns to leaves again. Where the two are too near
  * for two jumps they become one site. */

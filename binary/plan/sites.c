@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sites of one plan; see sites.h. */
 #include "binary/plan/sites.h"
 #include "binary/plan/code.h"

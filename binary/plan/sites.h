@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sites of one plan. Driver's process. */
 #ifndef CA_BINARY_PLAN_SITES_H
 #define CA_BINARY_PLAN_SITES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The text of a module; see text.h. */
 #include "binary/plan/text.h"
 #include "core/vec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The text of a module as planning reads it: an ELF file's executable bytes, symbols, pointers and
  * stack depths. Opened once for a module by whoever holds its index, and borrowed by plans
  * (plan.h), loops and line entries. Driver's process; one thread at a time. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether perf can be had is found out by starting it as the runtime does; see backend.h. */
 #include "causal/conductor/backend.h"
 #include "sampler/tick.h"

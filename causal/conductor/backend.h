@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Can samples come from perf here? Driver's process, whose rights the program inherits. */
 #ifndef CA_CAUSAL_CONDUCTOR_BACKEND_H
 #define CA_CAUSAL_CONDUCTOR_BACKEND_H

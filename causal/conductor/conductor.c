@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The conductor; see conductor.h. One state machine, advanced by ca_conductor_step:
  *
  *   WAITING    no process, no progress, or no sample in scope yet
@@ -20,18 +21,18 @@
 
 enum {
 	MS = 1000000,
-	STEP = 10,                /* ms between steps at most ... */
-	REST = 20,                /* ... while an experiment goes on */
-	STALL = 150 * MS,         /* ns between two steps in an experiment: it is not used */
-	PATCH_WAIT = 60 * MS,     /* ns that processes get to place sites */
-	SETTLE_MOST = 200 * MS,   /* ns that threads get to pay what is left */
-	SETTLED = 20000,          /* ns owed per thread that do not matter */
-	FIRST_SAMPLES = 10,       /* in scope, before the first choice */
-	WANTED_VISITS = 40,       /* of the busiest point in an experiment, at least */
-	LONGEST = 32,             /* times the shortest experiment */
-	HOTTEST = 100000,         /* log entries per s: 50,000 visits of S */
-	LOAD_EVERY = 250 * MS,    /* ns between readings of the machine's load, end to end */
-	REAP = 200 * MS           /* ns between looks for dead processes */
+	STEP = 10,              /* ms between steps at most ... */
+	REST = 20,              /* ... while an experiment goes on */
+	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
+	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites */
+	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
+	SETTLED = 20000,        /* ns owed per thread that do not matter */
+	FIRST_SAMPLES = 10,     /* in scope, before the first choice */
+	WANTED_VISITS = 40,     /* of the busiest point in an experiment, at least */
+	LONGEST = 32,           /* times the shortest experiment */
+	HOTTEST = 100000,       /* log entries per s: 50,000 visits of S */
+	LOAD_EVERY = 250 * MS,  /* ns between readings of the machine's load, end to end */
+	REAP = 200 * MS         /* ns between looks for dead processes */
 };
 
 const char *ca_conductor_session_path(const struct ca_conductor *c)
@@ -85,8 +86,10 @@ static void drain(struct ca_conductor *c)
 		ca_sink_events(c->sinks, &from, event, n);
 	}
 	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
-		ca_session_grow(c->session_fd, s, used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD :
-											 CA_MAX_THREADS, NULL);
+		ca_session_grow(c->session_fd, s,
+				used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD
+								       : CA_MAX_THREADS,
+				NULL);
 }
 
 /* Not gone, and not a zombie that its parent has yet to wait for. */
@@ -125,8 +128,10 @@ static void reap(struct ca_conductor *c, uint64_t now)
 			continue;
 		if (atomic_load(&s->process[p].off) && !c->off_told) {
 			c->off_told = true;
-			ca_conductor_say(c, 0, "process %u: the runtime switched itself off: %s; "
-					       "the process runs on without it", pid, s->process[p].off_text);
+			ca_conductor_say(c, 0,
+					 "process %u: the runtime switched itself off: %s; "
+					 "the process runs on without it",
+					 pid, s->process[p].off_text);
 		}
 		if (is_running(pid))
 			continue;
@@ -187,13 +192,15 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	ca_selection_end(sel);
 	c->selected = region;
 	if (why && why != c->warned_why)
-		ca_conductor_say(c, 1, "%s is sampled, not probed: %s", ca_catalog_get_region(&c->catalog, region)->name, why);
+		ca_conductor_say(c, 1, "%s is sampled, not probed: %s",
+				 ca_catalog_get_region(&c->catalog, region)->name, why);
 	c->warned_why = why;
 }
 
 static bool is_early(const struct ca_conductor *c, uint64_t now)
 {
-	return !atomic_load(&c->session->processes_used) || now - c->started < (uint64_t)(c->set->delay * 1e9);
+	return !atomic_load(&c->session->processes_used) ||
+	       now - c->started < (uint64_t)(c->set->delay * 1e9);
 }
 
 static bool ready_for_next(struct ca_conductor *c)
@@ -274,8 +281,8 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
 	ca_sweep_begun(c->opt.sweep);
-	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index, ca_catalog_get_region(&c->catalog, c->region)->name,
-	    c->speedup / 10000);
+	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index,
+			 ca_catalog_get_region(&c->catalog, c->region)->name, c->speedup / 10000);
 	enter_state(c, WARMING_UP, now);
 	if (c->set->end_to_end)
 		begin_measuring(c, now);
@@ -292,8 +299,9 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	if (!ca_conductor_patched(c) && now - c->state_since < PATCH_WAIT)
 		return;
 	if (c->session->selection.exact && sites_failed(c)) {
-		ca_regions_sample(c->regions, c->region, "not all of its entries and exits could "
-							 "be patched");
+		ca_regions_sample(c->regions, c->region,
+				  "not all of its entries and exits could "
+				  "be patched");
 		c->selected = 0;
 		enter_state(c, WAITING, now);
 		return;
@@ -405,8 +413,8 @@ static void record_experiment(struct ca_conductor *c)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
 		r->visits = c->e.visits;
-		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after,
-						   warm_up, r->end - r->start - r->delay, &c->e.flight, &c->catalog,
+		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
+						   r->end - r->start - r->delay, &c->e.flight, &c->catalog,
 						   c->e.visits);
 	}
 	if (!r->visit_count)
@@ -550,16 +558,18 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 	struct ca_session *s = c->session;
 	uint32_t used = atomic_load(&s->slots_used);
 
-	c->sum.exit_status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	c->sum.exit_status =
+		WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 	c->sum.runtime = c->started ? now - c->started : 0;
 	c->sum.kept = c->kept;
 	c->sum.backends = atomic_load(&s->backends);
 	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
 	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
-		ca_conductor_say(c, 0, "%s threads got no perf events and were sampled by timers, "
-				       "which is less exact: raise ulimit -n and "
-				       "kernel.perf_event_mlock_kb, or have the program's sandbox "
-				       "allow perf_event_open",
+		ca_conductor_say(c, 0,
+				 "%s threads got no perf events and were sampled by timers, "
+				 "which is less exact: raise ulimit -n and "
+				 "kernel.perf_event_mlock_kb, or have the program's sandbox "
+				 "allow perf_event_open",
 				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
 	c->sum.outside = !atomic_load(&s->processes_used);
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
@@ -568,9 +578,11 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
 	}
 	if (atomic_load(&s->threads_missed))
-		ca_conductor_say(c, 0, "%u threads were neither sampled nor delayed, so "
-				       "predictions may be off: more than %d existed at a time, or "
-				       "too many began at once", atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
+		ca_conductor_say(c, 0,
+				 "%u threads were neither sampled nor delayed, so "
+				 "predictions may be off: more than %d existed at a time, or "
+				 "too many began at once",
+				 atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
 }
 
 enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)

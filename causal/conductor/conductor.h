@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The conductor: chooses code and speedups, opens and closes experiments, drains the
  * rings, writes the run file. Driver's process, one thread; never blocks: the driver
  * calls ca_conductor_step when it says so and owns all waiting. */
@@ -28,15 +29,15 @@ struct ca_conductor_options {
 
 /* For the progress line. Strings are borrowed until the next step. */
 struct ca_conductor_status {
-	uint64_t experiments;  /* finished and kept so far */
-	const char *region;    /* of the open experiment, or NULL */
-	double speedup;        /* of the open experiment, percent */
+	uint64_t experiments; /* finished and kept so far */
+	const char *region;   /* of the open experiment, or NULL */
+	double speedup;       /* of the open experiment, percent */
 	uint64_t samples;
 };
 
 /* Creates the session and indexes the command's binary and what it links. */
-enum ca_status ca_conductor_open(struct ca_conductor **conductor,
-				 const struct ca_conductor_options *options, struct ca_err *err);
+enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct ca_conductor_options *options,
+				 struct ca_err *err);
 /* The value of CAUSAL_SESSION for the child. */
 const char *ca_conductor_session_path(const struct ca_conductor *conductor);
 /* The child has been forked (it may not have called exec yet). */
@@ -46,7 +47,6 @@ int ca_conductor_step(struct ca_conductor *conductor);
 void ca_conductor_status(const struct ca_conductor *conductor, struct ca_conductor_status *status);
 /* The run has ended: close experiment, run file and session; frees. wait_status as
  * from waitpid(2). */
-enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status,
-				  struct ca_err *err);
+enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status, struct ca_err *err);
 
 #endif

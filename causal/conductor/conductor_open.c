@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening and disposing of a conductor: session, scope, indexes, run file; what cannot work
  * is said here, before the program runs. Driver's process, one thread. */
+#include "binary/needed.h"
 #include "causal/conductor/backend.h"
 #include "causal/conductor/conductor_state.h"
-#include "binary/needed.h"
 #include "causal/conductor/preload.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
@@ -42,7 +43,8 @@ static enum ca_status choose_backend(struct ca_conductor *c, struct ca_err *err)
 		return ca_err_set(err, CA_ERR_USAGE, "-b perf: %s, or use -b timer", why.text);
 	c->backend = CA_BACKEND_TIMER;
 	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
-		ca_conductor_say(c, 0, "timers give the samples, which is less exact than perf: %s", why.text);
+		ca_conductor_say(c, 0, "timers give the samples, which is less exact than perf: %s",
+				 why.text);
 	return CA_OK;
 }
 
@@ -128,9 +130,9 @@ void ca_conductor_report_points(struct ca_conductor *c)
 {
 	bool first = ca_sweep_first_time(c->opt.sweep, CA_SWEEP_POINTS_REPORT);
 
-	static const char *const kinds[] = { [CA_POINT_THROUGHPUT] = "",
-					     [CA_POINT_BEGIN] = ", begin",
-					     [CA_POINT_END] = ", end" };
+	static const char *const kinds[] = {
+		[CA_POINT_THROUGHPUT] = "", [CA_POINT_BEGIN] = ", begin", [CA_POINT_END] = ", end"
+	};
 	struct ca_visits_now visits;
 
 	ca_requested_report(c->progress, first ? point_warning : point_record, c);
@@ -158,8 +160,9 @@ static bool is_elf(const char *path)
 
 static bool is_shell(const char *path)
 {
-	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "busybox", "env", "timeout",
-					      "nice", "taskset", "numactl", "setarch", "stdbuf", "xargs", "time" };
+	static const char *const shells[] = { "sh",      "bash",    "dash",    "zsh",   "ksh",
+					      "busybox", "env",     "timeout", "nice",  "taskset",
+					      "numactl", "setarch", "stdbuf",  "xargs", "time" };
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
@@ -206,8 +209,10 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 		return CA_OK;
 	bar = ca_preload_check(real);
 	if (bar.why && first)
-		ca_conductor_say(c, 0, "%s %s: the runtime cannot be preloaded into it, so only "
-				       "programs that it starts can be profiled; %s", path, bar.why, bar.remedy);
+		ca_conductor_say(c, 0,
+				 "%s %s: the runtime cannot be preloaded into it, so only "
+				 "programs that it starts can be profiled; %s",
+				 path, bar.why, bar.remedy);
 	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
 	if (status != CA_OK)
 		return status;
@@ -215,17 +220,20 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 		bool code = has_other_binaries(c) || has_code(c, index, real);
 
 		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !code)
-			status = ca_err_set(err, CA_ERR_USAGE,
-					    "%s has no debug information, which line mode needs: compile it with "
-					    "-g, or use -m function", path);
+			status = ca_err_set(
+				err, CA_ERR_USAGE,
+				"%s has no debug information, which line mode needs: compile it with "
+				"-g, or use -m function",
+				path);
 		else if (!code)
 			status = ca_err_set(err, CA_ERR_USAGE,
 					    "nothing in %s is in scope: widen -F '%s' and -S '%s', "
-					    "or name a library with -B", path, c->set->function_scope, c->set->source_scope);
+					    "or name a library with -B",
+					    path, c->set->function_scope, c->set->source_scope);
 	}
 	if (status == CA_OK)
 		status = ca_requested_check(c->progress, index, real, has_other_binaries(c),
-					   first ? point_warning : NULL, c, err);
+					    first ? point_warning : NULL, c, err);
 	ca_index_close(index);
 	return status;
 }
@@ -303,8 +311,8 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	    (status = open_session(c, err)) == CA_OK &&
 	    (status = ca_objects_new(&c->objects, c->session, c->scope, c->progress, index_warning, c,
 				     err)) == CA_OK &&
-	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects, &c->catalog,
-				     err)) == CA_OK &&
+	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects,
+				     &c->catalog, err)) == CA_OK &&
 	    (status = open_sinks(c, err)) == CA_OK &&
 	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
 		status = open_results(c, err);

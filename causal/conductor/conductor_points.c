@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* The conductor's part in choosing progress points where nobody has named any: has the search's
  * candidates counted, keeps the choice for later runs, and checks over the runs whether it was
  * right. Driver's process, one thread; never blocks. */
-#include "causal/points/choice.h"
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
+#include "causal/points/choice.h"
 #include "core/clock.h"
 #include "core/point.h"
 #include "core/settings.h"
@@ -49,8 +50,7 @@ static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
 	return !strcmp(choice->program, c->opt.command[0]);
 }
 
-static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p,
-				 struct ca_err *err)
+static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p, struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
 	char *names;
@@ -90,9 +90,8 @@ enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *e
 	p->pause = NEXT_TRY;
 	if (c->opt.clear || ca_choice_read(&p->choice, c->opt.dir, NULL) != CA_OK)
 		return CA_OK;
-	if (is_for(c, &p->choice) &&
-	    (!p->ask || p->choice.how == CA_CHOICE_USER ||
-	     (c->opt.sweep && !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_ASKED))))
+	if (is_for(c, &p->choice) && (!p->ask || p->choice.how == CA_CHOICE_USER ||
+				      (c->opt.sweep && !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_ASKED))))
 		return use_stored(c, p, err);
 	ca_choice_fini(&p->choice);
 	return CA_OK;
@@ -199,8 +198,8 @@ static void list(struct ca_conductor *c, const struct ca_point_choice *p)
 				 "candidate %s: %.1f a second, spread %.3f, coverage %.2f, depth "
 				 "%.1f, group %u, merit %.2f, rank %.2f, "
 				 "%s",
-				 k->name, k->rate, k->spread, k->coverage, k->depth, k->group,
-				 k->merit, k->rank, ca_candidates_fault_name(k->fault));
+				 k->name, k->rate, k->spread, k->coverage, k->depth, k->group, k->merit,
+				 k->rank, ca_candidates_fault_name(k->fault));
 	}
 }
 
@@ -232,12 +231,11 @@ static void offer(struct ca_conductor *c, struct ca_point_choice *p)
 		if (!(k->rate > 0))
 			continue;
 		p->offered[p->offers++] = i;
-		ca_conductor_say(
-			c, 0,
-			"%3zu%c %s: %.1f visits a second, varying by %.0f %%, %.0f %% of the "
-			"samples inside; %s",
-			p->offers, is_among(p->chosen, p->n, i) ? '*' : ' ', k->name, k->rate, 100 * k->spread,
-			100 * k->coverage, ca_candidates_fault_name(k->fault));
+		ca_conductor_say(c, 0,
+				 "%3zu%c %s: %.1f visits a second, varying by %.0f %%, %.0f %% of the "
+				 "samples inside; %s",
+				 p->offers, is_among(p->chosen, p->n, i) ? '*' : ' ', k->name, k->rate,
+				 100 * k->spread, 100 * k->coverage, ca_candidates_fault_name(k->fault));
 	}
 	ca_conductor_say(c, 0,
 			 "which of these is passed once for each unit of work? Give up to %d "
@@ -253,8 +251,7 @@ static bool take_answer(struct ca_point_choice *p)
 	for (char *at = p->line; *at && n < CA_CANDIDATES_CHOSEN;) {
 		unsigned long number = strtoul(at, &at, 10);
 
-		if (number >= 1 && number <= p->offers &&
-		    !is_among(chosen, n, p->offered[number - 1]))
+		if (number >= 1 && number <= p->offers && !is_among(chosen, n, p->offered[number - 1]))
 			chosen[n++] = p->offered[number - 1];
 		at += strcspn(at, "0123456789");
 	}
@@ -269,15 +266,14 @@ static bool take_answer(struct ca_point_choice *p)
 static bool answered(struct ca_point_choice *p)
 {
 	struct pollfd fd = { .fd = p->terminal, .events = POLLIN };
-	ssize_t got = poll(&fd, 1, 0) > 0 ? read(p->terminal, p->line + p->length,
-						 sizeof p->line - 1 - p->length)
-					  : 0;
+	ssize_t got = poll(&fd, 1, 0) > 0
+			      ? read(p->terminal, p->line + p->length, sizeof p->line - 1 - p->length)
+			      : 0;
 
 	if (got > 0)
 		p->length += (size_t)got;
 	p->line[p->length] = '\0';
-	return strchr(p->line, '\n') || p->length == sizeof p->line - 1 ||
-	       (fd.revents & (POLLHUP | POLLERR));
+	return strchr(p->line, '\n') || p->length == sizeof p->line - 1 || (fd.revents & (POLLHUP | POLLERR));
 }
 
 /* ---- the phases --------------------------------------------------------------------------*/
@@ -317,8 +313,9 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	list(c, p);
 	if (p->ask && p->set->n && !open_terminal(p)) {
-		ca_conductor_say(c, 0, "--progress=ask needs a terminal: the best candidates are "
-				       "taken");
+		ca_conductor_say(c, 0,
+				 "--progress=ask needs a terminal: the best candidates are "
+				 "taken");
 		p->ask = false;
 	}
 	if (p->ask && p->set->n) {
@@ -329,8 +326,9 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 		publish(c, p);
 		enter(p, CHOSEN, now);
 	} else {
-		ca_conductor_say(c, 1, "no progress point found yet: %s; the search is repeated in "
-				       "%.0f s",
+		ca_conductor_say(c, 1,
+				 "no progress point found yet: %s; the search is repeated in "
+				 "%.0f s",
 				 ca_point_search_reason(p->search), (double)p->pause / 1e9);
 		enter(p, PAUSING, now);
 	}
@@ -437,8 +435,7 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	return true;
 }
 
-void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
-				bool waiting)
+void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting)
 {
 	if (c->points && c->points->search && !c->points->over)
 		ca_point_search_sample(c->points->search, frame, frames, waiting);
@@ -467,18 +464,15 @@ static bool is_dropped(const struct ca_choice *choice, size_t i)
 
 static void drop(struct ca_conductor *c, struct ca_choice *choice, size_t i)
 {
-	choice->point[i].dropped =
-		strdup("its visits differ between runs as the lengths of the runs do");
-	ca_conductor_say(
-		c, 0,
-		"progress point %s is dropped: its visits differ from run to run, and the number "
-		"of units of work should not",
-		choice->point[i].name);
+	choice->point[i].dropped = strdup("its visits differ between runs as the lengths of the runs do");
+	ca_conductor_say(c, 0,
+			 "progress point %s is dropped: its visits differ from run to run, and the number "
+			 "of units of work should not",
+			 choice->point[i].name);
 }
 
 /* A good point is passed as often in each run, however long the run. */
-static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
-		       const struct ca_visits_now *visits)
+static void check_runs(struct ca_conductor *c, struct ca_point_choice *p, const struct ca_visits_now *visits)
 {
 	enum ca_tied tied[CA_CANDIDATES_CHOSEN];
 	unsigned holds = 0, fails = 0, in_use = 0;
@@ -490,8 +484,7 @@ static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
 			    !strncmp(c->session->point[row].name, p->choice.point[i].name,
 				     sizeof c->session->point[row].name - 1))
 				count[i] = (double)visits->total[row];
-	ca_sweep_add_counts(c->opt.sweep, count, p->choice.points, (double)c->sum.runtime / 1e9,
-			    tied);
+	ca_sweep_add_counts(c->opt.sweep, count, p->choice.points, (double)c->sum.runtime / 1e9, tied);
 	for (size_t i = 0; i < p->choice.points; i++) {
 		if (is_dropped(&p->choice, i))
 			continue;
@@ -504,8 +497,7 @@ static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
 			if (!is_dropped(&p->choice, i) && tied[i] == CA_NOT_TIED)
 				drop(c, &p->choice, i);
 		store(c, p);
-	} else if (fails && fails == in_use &&
-		   ca_sweep_counts_follow(c->opt.sweep, p->choice.points) &&
+	} else if (fails && fails == in_use && ca_sweep_counts_follow(c->opt.sweep, p->choice.points) &&
 		   ca_sweep_first_time(c->opt.sweep, CA_SWEEP_UNTIED)) {
 		ca_conductor_say(c, 0,
 				 "the visits of each chosen progress point differ from run to run: "
@@ -514,8 +506,7 @@ static void check_runs(struct ca_conductor *c, struct ca_point_choice *p,
 	}
 }
 
-void ca_conductor_points_close(struct ca_conductor *c, int wait_status,
-			       const struct ca_visits_now *visits)
+void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits)
 {
 	struct ca_point_choice *p = c->points;
 	bool ended = WIFEXITED(wait_status) && c->set->duration <= 0;
@@ -548,11 +539,10 @@ void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_no
 		if (rate < HOT_TRAP || trapped < FEW_TRAPS ||
 		    (c->opt.sweep && !ca_sweep_first_time(c->opt.sweep, CA_SWEEP_HOT_TRAP)))
 			continue;
-		ca_conductor_say(
-			c, 0,
-			"no jump fits at progress point '%s': %.0f visits a second take a "
-			"breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or "
-			"the function around it",
-			p->name, rate, 100 * rate * TRAP_COST);
+		ca_conductor_say(c, 0,
+				 "no jump fits at progress point '%s': %.0f visits a second take a "
+				 "breakpoint of 2.4 us each, %.1f %% of a CPU; name a line next to it, or "
+				 "the function around it",
+				 p->name, rate, 100 * rate * TRAP_COST);
 	}
 }

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* The conductor's part in a scope that follows the samples (follow.h): counts them by object, has the
  * libraries that are taken indexed in full, and holds back stacks, and with them the choice of points
  * and code, until that is known. Driver's process, one thread; never blocks. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/follow.h"
-#include "causal/points/point_stacks.h"
 #include "causal/conductor/sweep.h"
+#include "causal/points/point_stacks.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,8 +88,8 @@ static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames
 	}
 }
 
-bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
-			       bool waiting)
+bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
+			       unsigned weight, bool waiting)
 {
 	struct ca_conductor_scope *s = c->following;
 
@@ -141,8 +142,8 @@ static void take(struct ca_conductor *c)
 
 		if (s->module[m].settled || module->main ||
 		    atomic_load_explicit(&module->state, memory_order_acquire) < CA_MODULE_REGISTERED ||
-		    use_of(c, m) != CA_SCOPE_MAY_TAKE || !(object = ca_follow_find(s->follow, module->path)) ||
-		    !object->taken)
+		    use_of(c, m) != CA_SCOPE_MAY_TAKE ||
+		    !(object = ca_follow_find(s->follow, module->path)) || !object->taken)
 			continue;
 		ca_objects_take(c->objects, m);
 		if (ca_objects_taken(c->objects, m) == CA_OBJECTS_PENDING)
@@ -176,9 +177,9 @@ static void look(struct ca_conductor *c)
 
 	add_counts(c);
 	ca_follow_decide(s->follow, c->scope);
-	s->next = s->samples + (s->samples < WANTED		? LEAST :
-				s->samples < LOOK_AGAIN * WANTED ? WANTED :
-								   s->samples / LOOK_AGAIN);
+	s->next = s->samples + (s->samples < WANTED                ? LEAST
+				: s->samples < LOOK_AGAIN * WANTED ? WANTED
+								   : s->samples / LOOK_AGAIN);
 }
 
 void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now)

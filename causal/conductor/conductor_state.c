@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all parts of the conductor use; see conductor_state.h. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include <stdarg.h>

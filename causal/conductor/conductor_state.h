@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
  * conductor_points.c (points chosen here), conductor_scope.c (a scope that follows the samples)
  * and conductor_open.c (everything before and after). Private to them. */
@@ -7,8 +8,8 @@
 #include "causal/conductor/interference.h"
 #include "causal/conductor/objects.h"
 #include "causal/conductor/regions.h"
-#include "causal/points/point_search.h"
 #include "causal/conductor/selection_log.h"
+#include "causal/points/point_search.h"
 #include "causal/points/visits.h"
 #include "core/rng.h"
 #include "core/session.h"
@@ -42,7 +43,7 @@ struct ca_conductor {
 	int session_fd;
 	char session_path[CA_PATH];
 	struct ca_scope *scope;
-	enum ca_backend backend; /* wanted, once it is known what can be had */
+	enum ca_backend backend;              /* wanted, once it is known what can be had */
 	struct ca_conductor_scope *following; /* while no binaries are named, else NULL */
 	struct ca_requested *progress;
 	struct ca_point_choice *points; /* while points are to be chosen by us, else NULL */
@@ -59,13 +60,13 @@ struct ca_conductor {
 
 	enum ca_conductor_phase state;
 	pid_t child;
-	uint64_t started;     /* ns */
+	uint64_t started; /* ns */
 	uint64_t state_since;
 	uint64_t last_step, last_reap, last_watch;
-	uint32_t selected;    /* region of the current selection, 0: none */
-	uint32_t region;      /* of the experiment being prepared or run */
-	uint32_t speedup;     /* ... millionths */
-	double length;        /* ns of the next experiment */
+	uint32_t selected; /* region of the current selection, 0: none */
+	uint32_t region;   /* of the experiment being prepared or run */
+	uint32_t speedup;  /* ... millionths */
+	double length;     /* ns of the next experiment */
 	struct ca_open_experiment e;
 	struct ca_run_summary sum;
 	uint64_t kept;
@@ -97,8 +98,8 @@ void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_no
 /* conductor_scope.c: a scope that follows the samples. */
 enum ca_status ca_conductor_scope_open(struct ca_conductor *c, struct ca_err *err);
 /* True: held back, to be counted when it is known what is in scope. */
-bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
-			       bool waiting);
+bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
+			       unsigned weight, bool waiting);
 void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now);
 /* Is it yet to be seen what is in scope? Then nothing should be chosen. */
 bool ca_conductor_scope_is_open(const struct ca_conductor *c);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Experiments as events; see experiment_events.h. */
 #include "causal/conductor/experiment_events.h"
 #include "core/point.h"
@@ -12,8 +13,9 @@ struct group {
 static void add(struct group *g, enum ca_event_kind kind, enum ca_key key, uint64_t time, uint64_t value,
 		uint32_t flags)
 {
-	g->event[g->n++] = (struct ca_event){ .time = time, .kind = (uint16_t)kind, .key = key,
-					      .value = value, .flags = (uint16_t)flags };
+	g->event[g->n++] = (struct ca_event){
+		.time = time, .kind = (uint16_t)kind, .key = key, .value = value, .flags = (uint16_t)flags
+	};
 }
 
 void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *r)

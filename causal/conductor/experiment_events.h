@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A finished experiment as a group of events, for sinks that tell what happens when. The run file
  * is not made from them (results.h).
  *
@@ -13,7 +14,7 @@
 #include "core/sink.h"
 
 /* value of PROGRESS, ARRIVALS and IN_FLIGHT (millionths): point << 48 | number */
-#define CA_OF_POINT(point, number) ((uint64_t)(point) << 48 | ((uint64_t)(number) & 0xffffffffffffu))
+#define CA_OF_POINT(point, number) ((uint64_t)(point) << 48 | ((uint64_t)(number)&0xffffffffffffu))
 
 void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *record);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The scope that follows the samples; see follow.h.
  *
  * A sample counts for the object of its innermost frame; if that is one which is left out (libc), it
@@ -75,12 +76,13 @@ enum ca_follow_part ca_follow_part(const struct ca_follow *f, const struct ca_sc
 	enum ca_scope_use use = ca_scope_use_of(scope, o->path);
 
 	if (o->main)
-		return ca_scope_has_binary(scope, o->path, true) && 100 * o->own >= f->total ? CA_FOLLOW_IN_SCOPE :
-											       CA_FOLLOW_NOT_NAMED;
+		return ca_scope_has_binary(scope, o->path, true) && 100 * o->own >= f->total
+			       ? CA_FOLLOW_IN_SCOPE
+			       : CA_FOLLOW_NOT_NAMED;
 	if (o->taken && !o->useless && use == CA_SCOPE_MAY_TAKE)
 		return CA_FOLLOW_IN_SCOPE;
-	return is_much(f, o->own) && (o->useless || use != CA_SCOPE_MAY_TAKE) ? CA_FOLLOW_LEFT_OUT :
-										CA_FOLLOW_NOT_NAMED;
+	return is_much(f, o->own) && (o->useless || use != CA_SCOPE_MAY_TAKE) ? CA_FOLLOW_LEFT_OUT
+									      : CA_FOLLOW_NOT_NAMED;
 }
 
 double ca_follow_share(const struct ca_follow *f, const struct ca_follow_object *o)
@@ -143,8 +145,9 @@ static void put_remedy(struct text *t, struct ca_follow_object **o, const enum c
 		return;
 	put(t, " (-B 'MAIN");
 	for (size_t i = 0; i < n; i++)
-		if (!o[i]->main && (part[i] == CA_FOLLOW_IN_SCOPE || (part[i] == CA_FOLLOW_LEFT_OUT && !o[i]->useless &&
-				    ca_scope_use_of(scope, o[i]->path) == CA_SCOPE_LEAVE))) {
+		if (!o[i]->main && (part[i] == CA_FOLLOW_IN_SCOPE ||
+				    (part[i] == CA_FOLLOW_LEFT_OUT && !o[i]->useless &&
+				     ca_scope_use_of(scope, o[i]->path) == CA_SCOPE_LEAVE))) {
 			ca_follow_pattern(o[i]->path, pattern, sizeof pattern);
 			put(t, ";%s", pattern);
 		}
@@ -203,8 +206,7 @@ bool ca_follow_tell(struct ca_follow *f, const struct ca_scope *scope, char *buf
 	for (size_t i = 0; i < f->n && settled; i++) {
 		part[i] = ca_follow_part(f, scope, o[i]);
 		if (!o[i]->main && !o[i]->told)
-			news |= part[i] == CA_FOLLOW_IN_SCOPE ||
-				(part[i] == CA_FOLLOW_LEFT_OUT && !f->told);
+			news |= part[i] == CA_FOLLOW_IN_SCOPE || (part[i] == CA_FOLLOW_LEFT_OUT && !f->told);
 		o[i]->told |= part[i] != CA_FOLLOW_NOT_NAMED;
 	}
 	if (news) {

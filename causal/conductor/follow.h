@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The scope that follows the samples, where nobody has named binaries: which libraries are taken
  * into it, and what is said of that. Numbers in, a decision out; kept for all runs of a sweep.
  * Driver's process, the conductor's thread; conductor_scope.c does the counting. */
@@ -17,8 +18,8 @@ struct ca_follow_object {
 	bool settled; /* ... and useless says whether that is of use */
 	bool told;
 	const char *useless; /* why taking it brings nothing, or NULL. Static text */
-	uint64_t own;     /* samples in it, weighted */
-	uint64_t through; /* ... in a left out library that it called */
+	uint64_t own;        /* samples in it, weighted */
+	uint64_t through;    /* ... in a left out library that it called */
 };
 struct ca_follow {
 	struct ca_follow_object *object; /* owned */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Other programs on this machine; see interference.h. */
 #include "causal/conductor/interference.h"
 #include "core/clock.h"
@@ -30,8 +31,8 @@ static bool read_busy(uint64_t *busy)
 	char data[512];
 
 	if (!read_file("/proc/stat", data, sizeof data) ||
-	    sscanf(data, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
-		   &v[6], &v[7]) < 4)
+	    sscanf(data, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4],
+		   &v[5], &v[6], &v[7]) < 4)
 		return false;
 	*busy = (v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) * (CA_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
 	return true;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Other programs on this machine: did they take the CPU away during an experiment?
  * Driver's process, one thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_INTERFERENCE_H

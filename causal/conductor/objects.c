@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The binaries of a run; see objects.h. */
 #include "causal/conductor/objects.h"
 #include "binary/plan/text.h"
@@ -19,8 +20,8 @@ struct object {
 	 * planned, from then on the conductor's. */
 	pthread_mutex_t text_lock;
 	struct ca_text *text; /* NULL: not needed yet, or it cannot be read */
-	_Atomic int in_scope;             /* -1 no, 0 not known, 1 yes */
-	_Atomic int taken;                /* enum ca_objects_taken */
+	_Atomic int in_scope; /* -1 no, 0 not known, 1 yes */
+	_Atomic int taken;    /* enum ca_objects_taken */
 };
 struct ca_objects {
 	struct ca_session *session;

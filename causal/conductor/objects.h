@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The binaries of a run: the session's modules and their indexes, made on request.
  *
  * Indexing runs in a thread of its own in the driver's process, so that the conductor's

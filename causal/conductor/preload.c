@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs into which nothing can be preloaded: what the kernel and the loader go by, read from
  * the file before it is run. Not about what a program does with its environment later.
  * Driver's process, one thread. */
@@ -20,7 +21,8 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *e)
 	Elf64_Phdr ph;
 
 	for (unsigned i = 0; i < e->e_phnum; i++)
-		if (get(fd, &ph, sizeof ph, e->e_phoff + (uint64_t)i * e->e_phentsize) && ph.p_type == PT_INTERP)
+		if (get(fd, &ph, sizeof ph, e->e_phoff + (uint64_t)i * e->e_phentsize) &&
+		    ph.p_type == PT_INTERP)
 			return true;
 	return false;
 }

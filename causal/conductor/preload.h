@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Can the runtime get into a program at all? */
 #ifndef CA_CAUSAL_CONDUCTOR_PRELOAD_H
 #define CA_CAUSAL_CONDUCTOR_PRELOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Regions; see regions.h. */
 #include "causal/conductor/regions.h"
 #include "binary/plan/plan.h"
@@ -36,17 +37,16 @@ struct ca_regions {
 	struct ca_catalog *catalog;
 	struct ca_vec places;   /* struct place */
 	struct ca_map place_at; /* by place: where in places */
-	struct info *info; /* by region id - 1 */
+	struct info *info;      /* by region id - 1 */
 	size_t infos;
 	uint64_t stamp;
-	bool read[CA_MAX_MODULES]; /* the spin loops are planned */
+	bool read[CA_MAX_MODULES];        /* the spin loops are planned */
 	struct ca_site pause[MAX_PAUSES]; /* spin loops of the modules that were selected in */
 	size_t pauses;
 };
 
-enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode,
-			      const struct ca_scope *scope, struct ca_objects *objects,
-			      struct ca_catalog *catalog, struct ca_err *err)
+enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, const struct ca_scope *scope,
+			      struct ca_objects *objects, struct ca_catalog *catalog, struct ca_err *err)
 {
 	struct ca_regions *r = calloc(1, sizeof *r);
 
@@ -94,11 +94,14 @@ static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct c
 	return region->id;
 }
 
-static uint32_t function_region(struct ca_regions *r, uint32_t module, const char *name,
-				const char *file, unsigned line, const char *at_file, unsigned at_line)
+static uint32_t function_region(struct ca_regions *r, uint32_t module, const char *name, const char *file,
+				unsigned line, const char *at_file, unsigned at_line)
 {
-	struct ca_region like = { .kind = CA_REGION_FUNCTION, .name = (char *)name, .file = (char *)file,
-				  .function = (char *)name, .line = line,
+	struct ca_region like = { .kind = CA_REGION_FUNCTION,
+				  .name = (char *)name,
+				  .file = (char *)file,
+				  .function = (char *)name,
+				  .line = line,
 				  .binary = (char *)ca_index_binary(ca_objects_index(r->objects, module)) };
 
 	if (!ca_scope_has_function(r->scope, name))
@@ -114,8 +117,11 @@ static uint32_t line_region(struct ca_regions *r, uint32_t module, const char *f
 {
 	const char *slash = strrchr(file, '/');
 	char name[512];
-	struct ca_region like = { .kind = CA_REGION_LINE, .name = name, .file = (char *)file,
-				  .function = (char *)function, .line = line,
+	struct ca_region like = { .kind = CA_REGION_LINE,
+				  .name = name,
+				  .file = (char *)file,
+				  .function = (char *)function,
+				  .line = line,
 				  .binary = (char *)ca_index_binary(ca_objects_index(r->objects, module)) };
 
 	if (!line || !*file || !ca_scope_has_line(r->scope, file, line) ||
@@ -164,8 +170,8 @@ static void resolve(struct ca_regions *r, struct place *p)
 		}
 	}
 	if (r->mode == CA_MODE_FUNCTION && have_function)
-		push(p, function_region(r, module, function.name, function.file, function.line,
-					line.file, line.line));
+		push(p, function_region(r, module, function.name, function.file, function.line, line.file,
+					line.line));
 	else if (r->mode == CA_MODE_LINE && n == 0)
 		push(p, line_region(r, module, line.file, line.line, function.name));
 }
@@ -248,8 +254,8 @@ uint32_t ca_regions_draw(const struct ca_regions *r, uint64_t number)
 	uint32_t winner = 0;
 
 	for (size_t i = 0; i < r->infos; i++) {
-		double time = ca_sweep_race(number, key_of(&r->catalog->region[i]),
-					    (double)r->info[i].samples);
+		double time =
+			ca_sweep_race(number, key_of(&r->catalog->region[i]), (double)r->info[i].samples);
 
 		if (time < least) {
 			least = time;
@@ -264,7 +270,8 @@ uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)
 	for (uint32_t m = 1; m < CA_MAX_MODULES; m++) {
 		const struct ca_index *index = ca_objects_index(r->objects, m);
 
-		if (index && ca_objects_in_scope(r->objects, m) && !strcmp(ca_index_binary(index), like->binary))
+		if (index && ca_objects_in_scope(r->objects, m) &&
+		    !strcmp(ca_index_binary(index), like->binary))
 			return add_region(r, m, like);
 	}
 	return 0;
@@ -321,9 +328,9 @@ static unsigned inline_ranges(struct info *info, const struct ca_region *region,
 		struct ca_index_inline in;
 
 		ca_index_inline_at(index, i, &in);
-		if (region->kind == CA_REGION_FUNCTION ? !strcmp(in.name, region->name) :
-							 in.call_line == region->line &&
-								 !strcmp(in.call_file, region->file))
+		if (region->kind == CA_REGION_FUNCTION
+			    ? !strcmp(in.name, region->name)
+			    : in.call_line == region->line && !strcmp(in.call_file, region->file))
 			add_range(info, in.low, in.high);
 	}
 	return info->ranges - before;
@@ -378,15 +385,13 @@ static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_
 		return;
 	}
 	if (region->kind == CA_REGION_FUNCTION)
-		status = ca_plan_function(text, info->module, range, ranges, site,
-					  CA_MAX_SITES, &n, &err);
+		status = ca_plan_function(text, info->module, range, ranges, site, CA_MAX_SITES, &n, &err);
 	else
-		status = ca_plan_line(text, info->module, range, ranges, site,
-				      CA_MAX_SITES, &n, &self, &err);
+		status = ca_plan_line(text, info->module, range, ranges, site, CA_MAX_SITES, &n, &self, &err);
 	if (status != CA_OK || !n || self) {
-		info->why = self ? "the line does work outside of calls" :
-			    status == CA_OK ? "the line calls nothing" :
-					      "its entries and exits cannot all be patched";
+		info->why = self              ? "the line does work outside of calls"
+			    : status == CA_OK ? "the line calls nothing"
+					      : "its entries and exits cannot all be patched";
 		return;
 	}
 	info->site = malloc(n * sizeof *site);
@@ -475,8 +480,8 @@ bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, 
 		struct ca_index_inline in;
 
 		ca_index_inline_at(index, i, &in);
-		if (mode == CA_MODE_LINE ? ca_scope_has_line(scope, in.call_file, in.call_line) :
-					   ca_scope_has_function(scope, in.name))
+		if (mode == CA_MODE_LINE ? ca_scope_has_line(scope, in.call_file, in.call_line)
+					 : ca_scope_has_function(scope, in.name))
 			return true;
 	}
 	return false;

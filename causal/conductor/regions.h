@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* Regions: from the places that samples show to the code that may be selected, and from a
  * selected region to its address ranges and patch sites. Driver's process, one thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_REGIONS_H
 #define CA_CAUSAL_CONDUCTOR_REGIONS_H
 #include "binary/scope.h"
-#include "causal/results/catalog.h"
 #include "causal/conductor/objects.h"
+#include "causal/results/catalog.h"
 #include "core/event.h"
 #include "core/selection.h"
 #include "core/settings.h"
@@ -12,15 +13,13 @@
 
 struct ca_regions;
 
-enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode,
-			      const struct ca_scope *scope, struct ca_objects *objects,
-			      struct ca_catalog *catalog, struct ca_err *err);
+enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, const struct ca_scope *scope,
+			      struct ca_objects *objects, struct ca_catalog *catalog, struct ca_err *err);
 void ca_regions_free(struct ca_regions *regions);
 
 /* Count one sample of `weight` with these frames, innermost first, for every region in scope on
  * its stack (each once). Returns whether there was any. */
-bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames,
-		      unsigned weight);
+bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight);
 /* The module has come into scope: forget that nothing in it may be selected. */
 void ca_regions_rescope(struct ca_regions *regions, uint32_t module);
 /* Samples counted for a region in this run. */
@@ -32,12 +31,11 @@ uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number);
 uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like);
 /* Fill ranges and, if exact is wanted and possible, sites and `exact` of the selection.
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */
-void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact,
-		       struct ca_selection *out, const char **why);
+void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,
+		       const char **why);
 /* Sample the region from now on instead of probing it; why: static text. */
 void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *why);
 /* Does the index hold anything that the scope lets through? */
-bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode,
-			       const struct ca_index *index);
+bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading the S log; see selection_log.h. Entries are kept until their window is summed, sorted by
  * time then (entries about off-CPU times come after the fact), and swept once. */
 #include "causal/conductor/selection_log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The S log as the conductor reads it: for how long at least one thread was in S.
  * Driver's process, one thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_SELECTION_LOG_H
@@ -9,9 +10,9 @@ struct ca_session;
 struct ca_selection_log;
 
 struct ca_selection_log_sum {
-	uint64_t s_time;   /* ns of the window in which S was active; sampled: their estimate */
-	uint64_t entries;  /* threads that entered S, or hits */
-	bool overflow;     /* entries were lost: s_time is not known */
+	uint64_t s_time;  /* ns of the window in which S was active; sampled: their estimate */
+	uint64_t entries; /* threads that entered S, or hits */
+	bool overflow;    /* entries were lost: s_time is not known */
 };
 
 struct ca_selection_log *ca_selection_log_new(struct ca_session *session);

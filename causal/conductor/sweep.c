@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What all runs of a sweep share; see sweep.h. */
 #include "causal/conductor/sweep.h"
 #include "core/rng.h"

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* What all runs of a sweep share, and how a command name becomes a file. Driver's process. */
 #ifndef CA_CAUSAL_CONDUCTOR_SWEEP_H
 #define CA_CAUSAL_CONDUCTOR_SWEEP_H
+#include "causal/conductor/follow.h"
 #include "causal/points/candidates.h"
 #include "causal/results/catalog.h"
-#include "causal/conductor/follow.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,8 +37,8 @@ void ca_sweep_begun(struct ca_sweep *sweep);
 enum ca_sweep_topic {
 	CA_SWEEP_POINTS_CHECK = 1,
 	CA_SWEEP_POINTS_REPORT = 2,
-	CA_SWEEP_ASKED = 4,   /* progress points were chosen in this sweep */
-	CA_SWEEP_UNTIED = 8,  /* none of them goes with the work */
+	CA_SWEEP_ASKED = 4,  /* progress points were chosen in this sweep */
+	CA_SWEEP_UNTIED = 8, /* none of them goes with the work */
 	CA_SWEEP_HOT_TRAP = 16,
 	CA_SWEEP_BACKEND = 32 /* it is not the one that was wanted */
 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Judging candidates; see candidates.h.
  *
  * Units of work nest: where one goes into several others of a fixed number each, all of them show
@@ -57,8 +58,8 @@ static double sum_of(const double *value, unsigned from, unsigned to)
 	return sum;
 }
 
-static void make_steps(const struct ca_candidates *set, const struct ca_candidate *c,
-		       unsigned width, struct steps *out)
+static void make_steps(const struct ca_candidates *set, const struct ca_candidate *c, unsigned width,
+		       struct steps *out)
 {
 	const double *length = sum_of(set->cpu, 0, set->windows) > 0 ? set->cpu : set->seconds;
 	double mean = sum_of(length, 0, set->windows) / set->windows * width;
@@ -215,8 +216,8 @@ static bool in_proportion(const struct ca_candidates *set, const struct ca_candi
 	return coarse > (fine ? fine : 1) && in_proportion_by(set, a, b, coarse);
 }
 
-static long best_of(const struct ca_candidates *set, unsigned group, const uint64_t *covered,
-		    double least, double rate)
+static long best_of(const struct ca_candidates *set, unsigned group, const uint64_t *covered, double least,
+		    double rate)
 {
 	long best = -1;
 
@@ -227,12 +228,11 @@ static long best_of(const struct ca_candidates *set, unsigned group, const uint6
 		if (c->fault != CA_CANDIDATE_GOOD || c->group != group || c->rate < rate)
 			continue;
 		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)
-			adds += (size_t)__builtin_popcountll(c->inside[k] &
-							     ~(covered ? covered[k] : 0));
+			adds += (size_t)__builtin_popcountll(c->inside[k] & ~(covered ? covered[k] : 0));
 		if ((double)adds < least * (double)set->samples || 2 * adds < bits_of(c->inside))
 			continue;
-		if (best < 0 || (group ? c->rank > set->candidate[best].rank
-				       : c->merit > set->candidate[best].merit))
+		if (best < 0 ||
+		    (group ? c->rank > set->candidate[best].rank : c->merit > set->candidate[best].merit))
 			best = (long)i;
 	}
 	return best;
@@ -256,8 +256,7 @@ static void rank_group(struct ca_candidates *set, unsigned group)
 		struct ca_candidate *c = &set->candidate[i];
 
 		if (c->fault == CA_CANDIDATE_GOOD && c->group == group)
-			c->rank = c->merit / pow(c->coverage, 0.75) /
-				  (1 + DEEPER * (c->depth - shallowest)) *
+			c->rank = c->merit / pow(c->coverage, 0.75) / (1 + DEEPER * (c->depth - shallowest)) *
 				  pow(rarest / fmax(c->rate, rarest), OFTENER);
 	}
 }
@@ -285,8 +284,7 @@ static unsigned make_groups(struct ca_candidates *set)
 static void cover(const struct ca_candidates *set, unsigned group, uint64_t *covered)
 {
 	for (size_t i = 0; i < set->n; i++)
-		for (size_t k = 0;
-		     k < CA_CANDIDATE_SAMPLES / 64 && set->candidate[i].group == group; k++)
+		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64 && set->candidate[i].group == group; k++)
 			covered[k] |= set->candidate[i].inside[k];
 }
 
@@ -312,14 +310,13 @@ static unsigned best_group(const struct ca_candidates *set, unsigned groups, con
 }
 
 /* The best of the group, and those that see another part of the program. */
-static size_t choose(const struct ca_candidates *set, unsigned group, double least,
-		     uint64_t *covered, size_t *chosen, size_t n)
+static size_t choose(const struct ca_candidates *set, unsigned group, double least, uint64_t *covered,
+		     size_t *chosen, size_t n)
 {
 	double rate = n ? fmin(FREQUENT, set->candidate[chosen[0]].rate / NEAR) : 0;
 	long best;
 
-	while (n < CA_CANDIDATES_CHOSEN &&
-	       (best = best_of(set, group, covered, least, rate)) >= 0) {
+	while (n < CA_CANDIDATES_CHOSEN && (best = best_of(set, group, covered, least, rate)) >= 0) {
 		chosen[n++] = (size_t)best;
 		rate = fmin(FREQUENT, set->candidate[chosen[0]].rate / NEAR);
 		for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Candidates for a progress point: which of the places that were counted for a while follow the
  * program's work. Pure: numbers in, a choice out. How it judges: doc/PROGRESS.md. */
 #ifndef CA_CAUSAL_POINTS_CANDIDATES_H
@@ -10,7 +11,7 @@ enum {
 	CA_CANDIDATES = 32,        /* at one time */
 	CA_CANDIDATE_WINDOWS = 64, /* at most */
 	CA_CANDIDATE_SAMPLES = 4096,
-	CA_CANDIDATES_CHOSEN = 3   /* at most */
+	CA_CANDIDATES_CHOSEN = 3 /* at most */
 };
 
 enum ca_candidate_fault {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The chosen progress points as a file; see choice.h. */
 #include "causal/points/choice.h"
 #include "causal/results/results_json.h"
@@ -86,10 +87,9 @@ enum ca_status ca_choice_write(const struct ca_choice *choice, const char *dir, 
 	bool ok = object && asprintf(&path, "%s/progress.json", dir) >= 0 &&
 		  asprintf(&fresh, "%s/.progress.json.tmp", dir) >= 0;
 
-	if (ok &&
-	    (json_object_to_file_ext(fresh, object,
-				     JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE) ||
-	     rename(fresh, path))) {
+	if (ok && (json_object_to_file_ext(fresh, object,
+					   JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE) ||
+		   rename(fresh, path))) {
 		int error = errno;
 
 		unlink(fresh);
@@ -154,13 +154,14 @@ enum ca_status ca_choice_read(struct ca_choice *choice, const char *dir, struct 
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	if (access(path, F_OK)) {
 		free(path);
-		return ca_err_set(err, CA_ERR_NOT_FOUND, "no progress points are stored in %s",
-				  dir);
+		return ca_err_set(err, CA_ERR_NOT_FOUND, "no progress points are stored in %s", dir);
 	}
 	object = json_object_from_file(path);
 	if (!object || !read_choice(choice, object)) {
-		status = ca_err_set(err, CA_ERR_FORMAT, "%s is damaged, or not written by causal; "
-							"remove it", path);
+		status = ca_err_set(err, CA_ERR_FORMAT,
+				    "%s is damaged, or not written by causal; "
+				    "remove it",
+				    path);
 		ca_choice_fini(choice);
 	}
 	json_object_put(object);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The progress points that the tool or the user chose, as a file in the output directory
  * (progress.json, see doc/FORMAT.md), so that all runs that go there use the same ones.
  * Driver's process, one thread. */
@@ -23,8 +24,8 @@ enum ca_choice_how {
 struct ca_choice {
 	char *program; /* the command's first word. Owned */
 	enum ca_choice_how how;
-	unsigned run;  /* in which it was made */
-	char *reason;  /* end to end: why. Owned, or NULL */
+	unsigned run;                                       /* in which it was made */
+	char *reason;                                       /* end to end: why. Owned, or NULL */
 	struct ca_choice_point point[CA_CANDIDATES_CHOSEN]; /* best first */
 	size_t points;
 };

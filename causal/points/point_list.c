@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The list of progress points; see point_list.h. */
 #include "causal/points/point_list.h"
 #include "binary/plan/loops.h"
@@ -120,8 +121,9 @@ static void list_loops(struct list *list, const struct ca_index *index)
 		size_t n;
 
 		ca_index_function_at(index, i, &f);
-		n = f.part || ca_index_find_line(index, f.low, &line) ?
-			    0 : ca_loops_find(text, f.low, f.high, loop, LOOPS);
+		n = f.part || ca_index_find_line(index, f.low, &line)
+			    ? 0
+			    : ca_loops_find(text, f.low, f.high, loop, LOOPS);
 		for (size_t k = 0; k < n; k++) {
 			char number[20];
 
@@ -181,19 +183,19 @@ static void list_lines(struct list *list, const struct ca_index *index)
 }
 
 enum ca_status ca_point_list_print(FILE *out, const struct ca_index *index, bool main, const char *filter,
-				size_t *printed, struct ca_err *err)
+				   size_t *printed, struct ca_err *err)
 {
 	regex_t regex;
-	struct list list = { .out = out,
-			     .filter = &regex,
-			     .binary = ca_path_base(ca_index_binary(index)),
-			     .main = main };
+	struct list list = {
+		.out = out, .filter = &regex, .binary = ca_path_base(ca_index_binary(index)), .main = main
+	};
 	char reason[128];
 	int code = regcomp(&regex, filter, REG_EXTENDED | REG_NOSUB);
 
 	if (code) {
 		regerror(code, &regex, reason, sizeof reason);
-		return ca_err_set(err, CA_ERR_USAGE, "-P 'list:%s': bad regular expression: %s", filter, reason);
+		return ca_err_set(err, CA_ERR_USAGE, "-P 'list:%s': bad regular expression: %s", filter,
+				  reason);
 	}
 	list_probes(&list, index);
 	print(&list);

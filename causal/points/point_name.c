@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of progress points: reading them, and what is like them; see point_name.h. */
 #include "causal/points/point_name.h"
 #include "core/path.h"
@@ -46,8 +47,10 @@ static enum ca_status parse_probe(struct ca_point_name *name, const char *text, 
 	const char *colon = strchr(text, ':');
 
 	if (!colon || colon == text || !colon[1])
-		return ca_err_set(err, CA_ERR_USAGE, "-P '%s': a USDT probe is written "
-						     "usdt:PROVIDER:NAME", name->text);
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "-P '%s': a USDT probe is written "
+				  "usdt:PROVIDER:NAME",
+				  name->text);
 	name->kind = CA_POINT_NAME_PROBE;
 	name->name = strndup(text, (size_t)(colon - text));
 	name->probe = strdup(colon + 1);
@@ -86,8 +89,10 @@ enum ca_status ca_point_name_parse(struct ca_point_name *name, const char *text,
 	if (mark)
 		text = mark + 1;
 	if (!*text)
-		status = ca_err_set(err, CA_ERR_USAGE, "-P '%s' names no place: write FILE:LINE, "
-						       "FUNCTION or usdt:PROVIDER:NAME", name->text);
+		status = ca_err_set(err, CA_ERR_USAGE,
+				    "-P '%s' names no place: write FILE:LINE, "
+				    "FUNCTION or usdt:PROVIDER:NAME",
+				    name->text);
 	else if (!strncmp(text, "usdt:", 5))
 		status = parse_probe(name, text + 5, err);
 	else if (!parse_line(name, text) && !parse_address(name, text))
@@ -171,8 +176,8 @@ static bool near_line(const struct ca_point_name *name, const struct ca_index *i
 	return line || file.best;
 }
 
-static bool near_function(const struct ca_point_name *name, const struct ca_index *index,
-			  char *buffer, size_t size)
+static bool near_function(const struct ca_point_name *name, const struct ca_index *index, char *buffer,
+			  size_t size)
 {
 	struct ca_suggest nearest = { .name = name->name };
 
@@ -213,8 +218,8 @@ static bool near_probe(const struct ca_point_name *name, const struct ca_index *
 	return nearest.best;
 }
 
-bool ca_point_name_near(const struct ca_point_name *name, const struct ca_index *index,
-			   char *buffer, size_t size)
+bool ca_point_name_near(const struct ca_point_name *name, const struct ca_index *index, char *buffer,
+			size_t size)
 {
 	if (name->kind == CA_POINT_NAME_LINE)
 		return near_line(name, index, buffer, size);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a progress point's name to addresses; see point_places.h. */
 #include "causal/points/point_places.h"
 #include "binary/plan/line_entries.h"
@@ -192,7 +193,8 @@ static uint64_t copy_of(const struct ca_index *index, uint64_t address, size_t d
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
 	for (size_t i = 0; i < n && i < depth; i++)
-		hash = (ca_map_key(ca_map_key(hash, chain[i].name), chain[i].call_file) ^ chain[i].call_line) *
+		hash = (ca_map_key(ca_map_key(hash, chain[i].name), chain[i].call_file) ^
+			chain[i].call_line) *
 		       UINT64_C(0x100000001b3);
 	return hash;
 }
@@ -274,8 +276,8 @@ static void copy_places(const struct run *run, size_t n, bool loops, const struc
 	free(span);
 }
 
-static void runs_places(struct runs *runs, bool loops, const struct ca_index *index,
-			struct ca_text *text, struct ca_point_places *out)
+static void runs_places(struct runs *runs, bool loops, const struct ca_index *index, struct ca_text *text,
+			struct ca_point_places *out)
 {
 	bool parts;
 
@@ -301,8 +303,8 @@ static void add_inline(struct runs *runs, const struct ca_index *index, const st
 }
 
 /* A line that only calls what is inlined may have no code of its own: then it is that. */
-static void line_places(const struct ca_point_name *name, const struct ca_index *index,
-			struct ca_text *text, struct ca_point_places *out)
+static void line_places(const struct ca_point_name *name, const struct ca_index *index, struct ca_text *text,
+			struct ca_point_places *out)
 {
 	struct runs runs = { 0 };
 	bool own;

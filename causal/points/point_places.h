@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where a progress point's name leads in an index. Driver's process: the conductor's thread and
  * the indexing thread. */
 #ifndef CA_CAUSAL_POINTS_POINT_PLACES_H
@@ -9,9 +10,9 @@ struct ca_text; /* binary/plan/text.h */
 /* Where visits are counted. */
 struct ca_point_place {
 	uint64_t address;
-	uint64_t low, high;     /* of the function around it; 0, 0: not known */
-	size_t function;        /* its number in the index; SIZE_MAX: none */
-	bool entry;             /* it is the function's entry */
+	uint64_t low, high; /* of the function around it; 0, 0: not known */
+	size_t function;    /* its number in the index; SIZE_MAX: none */
+	bool entry;         /* it is the function's entry */
 };
 struct ca_point_places {
 	struct ca_point_place *place; /* owned */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The point search; see point_search.h.
  *
  *   GATHERING  stacks, until there are enough of them
@@ -54,7 +55,7 @@ struct ca_point_search {
 };
 
 struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects,
-			      const struct ca_scope *scope)
+					    const struct ca_scope *scope)
 {
 	struct ca_point_search *s = calloc(1, sizeof *s);
 
@@ -135,8 +136,7 @@ static uint64_t read_cpu(const struct ca_point_search *s)
 		const struct ca_process *p = &s->session->process[i];
 		clockid_t clock;
 
-		if (atomic_load(&p->state) == CA_SLOT_LIVE &&
-		    !clock_getcpuclockid((pid_t)p->pid, &clock))
+		if (atomic_load(&p->state) == CA_SLOT_LIVE && !clock_getcpuclockid((pid_t)p->pid, &clock))
 			sum += ca_clock_read(clock);
 	}
 	return sum;
@@ -165,8 +165,7 @@ static const char *name_elsewhere(struct ca_point_search *s)
 	}
 	for (size_t m = 1; m < CA_MAX_MODULES; m++)
 		most = in[m] > in[most] ? m : most;
-	if (2 * in[most] < s->samples.running || ca_objects_in_scope(s->objects, (uint32_t)most) ||
-	    !in[most])
+	if (2 * in[most] < s->samples.running || ca_objects_in_scope(s->objects, (uint32_t)most) || !in[most])
 		return "no function in scope is on enough of the samples";
 	path = s->session->module[most].path;
 	slash = strrchr(path, '/');
@@ -260,8 +259,7 @@ static enum ca_point_search_wish step_surveying(struct ca_point_search *s, uint6
 		return CA_POINT_SEARCH_WAIT;
 	read_counts(s, count);
 	for (size_t k = 0; k < s->tries; k++)
-		s->rate[s->tried[k]] =
-			(double)(count[k] - s->before[k]) * 1e9 / (double)(now - s->since);
+		s->rate[s->tried[k]] = (double)(count[k] - s->before[k]) * 1e9 / (double)(now - s->since);
 	s->lot += s->tries;
 	if (s->lot < s->founds)
 		return survey(s);
@@ -307,7 +305,7 @@ enum ca_point_search_wish ca_point_search_step(struct ca_point_search *s, uint64
 }
 
 size_t ca_point_search_choose(struct ca_point_search *s, const struct ca_candidates **candidates,
-		       size_t chosen[CA_CANDIDATES_CHOSEN])
+			      size_t chosen[CA_CANDIDATES_CHOSEN])
 {
 	*candidates = &s->set;
 	return ca_candidates_judge(&s->set, chosen);

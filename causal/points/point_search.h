@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The point search: in a program that nobody has given a progress point, it gathers stacks, takes the
  * functions and loops on them as candidates, has them counted, and says which to use.
  * Driver's process, the conductor's thread; the conductor places the sites. */
@@ -20,17 +21,18 @@ enum ca_point_search_wish {
 
 /* All borrowed. NULL: no memory. */
 struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects,
-			      const struct ca_scope *scope);
+					    const struct ca_scope *scope);
 void ca_point_search_free(struct ca_point_search *search);
 /* A stack, innermost frame first; waiting: of a thread that was not on a CPU. */
-void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames, bool waiting);
+void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames,
+			    bool waiting);
 /* now: ns. To be called every few ms. */
 enum ca_point_search_wish ca_point_search_step(struct ca_point_search *search, uint64_t now);
 const struct ca_site *ca_point_search_sites(const struct ca_point_search *search, size_t *n);
 void ca_point_search_placed(struct ca_point_search *search, uint64_t now);
 /* From what there is by now; returns how many are chosen. *candidates is borrowed. */
 size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_candidates **candidates,
-		       size_t chosen[CA_CANDIDATES_CHOSEN]);
+			      size_t chosen[CA_CANDIDATES_CHOSEN]);
 /* The name of a chosen candidate. Owned by the caller from now on; the candidate's own, which is
  * its text, lasts as long. */
 struct ca_point_name ca_point_search_take(struct ca_point_search *search, size_t candidate);

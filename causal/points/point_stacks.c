@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From stacks to candidates; see point_stacks.h. */
 #include "causal/points/point_stacks.h"
 #include "binary/plan/loops.h"
@@ -44,8 +45,8 @@ struct find {
 	size_t n;
 };
 
-bool ca_point_stacks_add(struct ca_point_stacks *all, const ca_place *frame, unsigned frames,
-			  unsigned weight, bool waiting)
+bool ca_point_stacks_add(struct ca_point_stacks *all, const ca_place *frame, unsigned frames, unsigned weight,
+			 bool waiting)
 {
 	size_t i = all->n, first = all->frames;
 
@@ -123,8 +124,7 @@ static bool counts(const struct find *f, size_t sample)
 }
 
 /* ---- names -------------------------------------------------------------------------------*/
-static bool make_name(const struct find *f, uint32_t module, const char *text,
-		      struct ca_point_name *name)
+static bool make_name(const struct find *f, uint32_t module, const char *text, struct ca_point_name *name)
 {
 	const struct ca_module *m = &f->session->module[module];
 	const char *binary = m->main ? "" : ca_path_base(m->path);
@@ -134,12 +134,10 @@ static bool make_name(const struct find *f, uint32_t module, const char *text,
 	return n > 0 && n < NAME && ca_point_name_parse(name, full, NULL) == CA_OK;
 }
 
-static bool name_function(const struct find *f, const struct function *function,
-			  struct ca_point_name *name)
+static bool name_function(const struct find *f, const struct function *function, struct ca_point_name *name)
 {
 	return ca_point_name_is_plain(function->name) && strcmp(function->name, "main") &&
-	       strcmp(function->name, "_start") &&
-	       make_name(f, function->module, function->name, name);
+	       strcmp(function->name, "_start") && make_name(f, function->module, function->name, name);
 }
 
 /* Is what the name counts the loop's rounds: all of its places are in the loop? */
@@ -177,8 +175,7 @@ static bool name_loop(struct find *f, const struct function *function, const str
 			return ca_point_name_is_plain(text);
 		ca_point_name_fini(name);
 	}
-	snprintf(text, sizeof text, "%s+0x%lx", function->name,
-		 (unsigned long)(loop->head - function->low));
+	snprintf(text, sizeof text, "%s+0x%lx", function->name, (unsigned long)(loop->head - function->low));
 	return ca_point_name_is_plain(text) && make_name(f, function->module, text, name);
 }
 
@@ -226,8 +223,7 @@ static void fill(struct find *f, long function, const struct ca_loop *loop,
 		for (unsigned i = f->samples->sample[s].frames; i-- > 0 && counts(f, s) && !in;) {
 			long here = function_of(f, frame[i]);
 
-			in = here == function &&
-			     (!loop || ca_loops_cover(loop, CA_PLACE_OFFSET(frame[i])));
+			in = here == function && (!loop || ca_loops_cover(loop, CA_PLACE_OFFSET(frame[i])));
 			around += here >= 0 && !in;
 		}
 		if (in) {
@@ -250,8 +246,7 @@ static bool is_much(const struct find *f, size_t samples)
 static bool is_hot(const struct ca_loop *loop, const struct ca_loop *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (&all[i] != loop && all[i].head != loop->head &&
-		    ca_loops_cover(loop, all[i].head))
+		if (&all[i] != loop && all[i].head != loop->head && ca_loops_cover(loop, all[i].head))
 			return false;
 	return !loop->calls && loop->insns < TIGHT;
 }
@@ -304,7 +299,7 @@ static int by_samples(const void *a, const void *b)
 }
 
 size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
-		     struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used)
+			    struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used)
 {
 	struct find *f = calloc(1, sizeof *f);
 	size_t n = 0, looked = 0;

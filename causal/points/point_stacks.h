@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From stacks to candidates. Shared by the point search and the scope that follows the samples. */
 #ifndef CA_CAUSAL_POINTS_POINT_STACKS_H
 #define CA_CAUSAL_POINTS_POINT_STACKS_H
@@ -20,7 +21,7 @@ struct ca_point_stacks {
 };
 /* Add a stack, innermost frame first; false: no room. */
 bool ca_point_stacks_add(struct ca_point_stacks *samples, const ca_place *frame, unsigned frames,
-			  unsigned weight, bool waiting);
+			 unsigned weight, bool waiting);
 
 struct ca_point_stacks_found {
 	struct ca_point_name name; /* owned */
@@ -34,6 +35,6 @@ struct ca_point_stacks_found {
  * waiting threads count only where there are hardly others. *used: how many count. Returns how
  * many were found, at most CA_POINT_STACKS_FOUND. */
 size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
-		     struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used);
+			    struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used);
 
 #endif

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points of the command line: reading them, and telling of those that were not found.
  * Their sites: requested_sites.c. */
-#include "causal/points/requested_parts.h"
 #include "causal/points/point_places.h"
+#include "causal/points/requested_parts.h"
 #include "core/point.h"
 #include "core/session.h"
 #include <stdio.h>
@@ -29,10 +30,10 @@ static enum ca_status parse_latency(struct ca_requested_point *p, const char *te
 
 enum ca_requested_mode ca_requested_mode(const char *names)
 {
-	return !*names || !strcmp(names, "auto") ? CA_REQUESTED_AUTO :
-	       !strcmp(names, "ask")		 ? CA_REQUESTED_ASK :
-	       !strcmp(names, "none")		 ? CA_REQUESTED_NONE :
-						   CA_REQUESTED_NAMED;
+	return !*names || !strcmp(names, "auto") ? CA_REQUESTED_AUTO
+	       : !strcmp(names, "ask")           ? CA_REQUESTED_ASK
+	       : !strcmp(names, "none")          ? CA_REQUESTED_NONE
+						 : CA_REQUESTED_NAMED;
 }
 
 static bool is_there(const struct ca_requested *progress, const char *label)
@@ -46,8 +47,7 @@ static bool is_there(const struct ca_requested *progress, const char *label)
 /* A new point of that label, yet without names; NULL: no memory. */
 static struct ca_requested_point *new_point(struct ca_requested *progress, const char *label)
 {
-	struct ca_requested_point *more =
-		realloc(progress->point, (progress->n + 1) * sizeof *more);
+	struct ca_requested_point *more = realloc(progress->point, (progress->n + 1) * sizeof *more);
 
 	if (!more)
 		return NULL;
@@ -64,20 +64,21 @@ static enum ca_status add_point(struct ca_requested *progress, const char *text,
 	struct ca_requested_point *p;
 
 	if (ca_requested_mode(text) != CA_REQUESTED_NAMED)
-		return ca_err_set(err, CA_ERR_USAGE, "-P '%s' cannot be used with other names; for "
-						     "a function of that name write '^%s$'",
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "-P '%s' cannot be used with other names; for "
+				  "a function of that name write '^%s$'",
 				  text, text);
 	if (is_there(progress, text))
 		return CA_OK;
 	p = new_point(progress, text);
 	if (!p)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	return strncmp(text, "begin=", 6) ? ca_point_name_parse(&p->name[0], text, err) :
-					    parse_latency(p, text, err);
+	return strncmp(text, "begin=", 6) ? ca_point_name_parse(&p->name[0], text, err)
+					  : parse_latency(p, text, err);
 }
 
 enum ca_status ca_requested_new(struct ca_requested **progress, const char *names,
-			       const struct ca_scope *scope, struct ca_err *err)
+				const struct ca_scope *scope, struct ca_err *err)
 {
 	struct ca_requested *p = calloc(1, sizeof *p);
 	enum ca_status status;
@@ -158,18 +159,21 @@ static void describe(const struct ca_point_name *name, const struct ca_index *in
 		snprintf(buffer, size, "progress point '%s': not in %s; did you mean %s?", name->text, path,
 			 near);
 	else if (name->kind == CA_POINT_NAME_LINE && !ca_index_has_lines(index))
-		snprintf(buffer, size, "progress point '%s': %s has no debug information, which lines need: "
-			 "compile it with -g, or name a function", name->text, path);
+		snprintf(buffer, size,
+			 "progress point '%s': %s has no debug information, which lines need: "
+			 "compile it with -g, or name a function",
+			 name->text, path);
 	else
-		snprintf(buffer, size, "progress point '%s': not in %s; -P list shows what there "
-				       "is", name->text,
-			 path);
+		snprintf(buffer, size,
+			 "progress point '%s': not in %s; -P list shows what there "
+			 "is",
+			 name->text, path);
 }
 
 enum ca_status ca_requested_check(const struct ca_requested *progress, const struct ca_index *index,
-				 const char *path, bool others,
-				 void (*tell)(void *context, const char *text), void *context,
-				 struct ca_err *err)
+				  const char *path, bool others,
+				  void (*tell)(void *context, const char *text), void *context,
+				  struct ca_err *err)
 {
 	size_t missing = 0;
 	char text[512] = "";
@@ -238,7 +242,8 @@ static bool wants(const struct ca_requested *progress, const char *path, bool ma
 		for (unsigned k = 0; k < ca_requested_parts_names(&progress->point[i]); k++) {
 			const struct ca_point_name *name = &progress->point[i].name[k];
 
-			if (name->kind != CA_POINT_NAME_PROBE && ca_point_name_applies(name, path, main, false))
+			if (name->kind != CA_POINT_NAME_PROBE &&
+			    ca_point_name_applies(name, path, main, false))
 				return true;
 		}
 	return false;
@@ -254,8 +259,8 @@ bool ca_requested_wants(struct ca_requested *progress, const char *path, bool ma
 	return any;
 }
 
-void ca_requested_report(const struct ca_requested *progress,
-			void (*tell)(void *context, const char *text), void *context)
+void ca_requested_report(const struct ca_requested *progress, void (*tell)(void *context, const char *text),
+			 void *context)
 {
 	char text[512];
 
@@ -268,15 +273,20 @@ void ca_requested_report(const struct ca_requested *progress,
 			if (atomic_load(&p->counted[k]) && !why)
 				continue;
 			if (!atomic_load(&p->found[k]))
-				snprintf(text, sizeof text, "progress point '%s' is in no binary "
-							    "that the run has loaded; -P list "
-							    "shows what there is", p->name[k].text);
+				snprintf(text, sizeof text,
+					 "progress point '%s' is in no binary "
+					 "that the run has loaded; -P list "
+					 "shows what there is",
+					 p->name[k].text);
 			else
-				snprintf(text, sizeof text, "progress point '%s': %u of %u places are not "
-					 "counted: %s", p->name[k].text,
+				snprintf(text, sizeof text,
+					 "progress point '%s': %u of %u places are not "
+					 "counted: %s",
+					 p->name[k].text,
 					 atomic_load(&p->found[k]) - atomic_load(&p->counted[k]),
 					 atomic_load(&p->found[k]), why ? why : "");
-			if (atomic_load(&p->found[k]) != atomic_load(&p->counted[k]) || !atomic_load(&p->found[k]))
+			if (atomic_load(&p->found[k]) != atomic_load(&p->counted[k]) ||
+			    !atomic_load(&p->found[k]))
 				tell(context, text);
 		}
 	}

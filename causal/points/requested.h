@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points named on the command line (--progress): what each name stands for in a binary's
  * index, and the sites that count its visits. What may be written: doc/PROGRESS.md.
  *
@@ -18,9 +19,9 @@ struct ca_text;
 
 /* What the setting's text asks for. */
 enum ca_requested_mode {
-	CA_REQUESTED_AUTO,  /* "", "auto": choose where there are no macros */
-	CA_REQUESTED_ASK,   /* let the user choose */
-	CA_REQUESTED_NONE,  /* only macros */
+	CA_REQUESTED_AUTO, /* "", "auto": choose where there are no macros */
+	CA_REQUESTED_ASK,  /* let the user choose */
+	CA_REQUESTED_NONE, /* only macros */
 	CA_REQUESTED_NAMED
 };
 enum ca_requested_mode ca_requested_mode(const char *names);
@@ -28,16 +29,16 @@ enum ca_requested_mode ca_requested_mode(const char *names);
 /* names: as in the setting, separated by ';', tab or newline. scope is borrowed. CA_ERR_USAGE: one
  * of them cannot be understood. */
 enum ca_status ca_requested_new(struct ca_requested **progress, const char *names,
-			       const struct ca_scope *scope, struct ca_err *err);
+				const struct ca_scope *scope, struct ca_err *err);
 void ca_requested_free(struct ca_requested *progress);
 
 /* Before the run: is anything in the command's own binary? tell (may be NULL) hears of each name
  * that will not be found. CA_ERR_USAGE: that goes for all of them. others: binaries besides the
  * command's are in scope. */
 enum ca_status ca_requested_check(const struct ca_requested *progress, const struct ca_index *index,
-				 const char *path, bool others,
-				 void (*tell)(void *context, const char *text), void *context,
-				 struct ca_err *err);
+				  const char *path, bool others,
+				  void (*tell)(void *context, const char *text), void *context,
+				  struct ca_err *err);
 /* From now on sites go to this session; before its first process starts. */
 void ca_requested_join(struct ca_requested *progress, struct ca_session *session, bool others);
 /* May names mean functions or lines of this binary, so that its debug information is needed? */
@@ -47,7 +48,7 @@ bool ca_requested_is_named(struct ca_requested *progress, const struct ca_index 
 /* Publish the sites of a module that has been indexed, before its state says so. text (NULL: it
  * cannot be read) is borrowed until this returns. */
 void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
-		       uint32_t module);
+			uint32_t module);
 /* More names, as in ca_requested_new; before ca_requested_join. */
 enum ca_status ca_requested_add(struct ca_requested *progress, const char *names, struct ca_err *err);
 /* One more, while the program runs: its sites in the modules that are indexed by now are to be
@@ -63,10 +64,10 @@ struct ca_requested *ca_requested_try(const struct ca_point_name *const *name, s
 				      uint32_t first_row);
 /* Their sites in a module, for a selection: never an int3, and gone with the selection. */
 size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
-			 uint32_t module, struct ca_site *out, size_t max);
+			  uint32_t module, struct ca_site *out, size_t max);
 
 /* After the run: tell of each name that was not found, or could not be counted. */
-void ca_requested_report(const struct ca_requested *progress,
-			void (*tell)(void *context, const char *text), void *context);
+void ca_requested_report(const struct ca_requested *progress, void (*tell)(void *context, const char *text),
+			 void *context);
 
 #endif

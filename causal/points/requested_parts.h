@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The points that were requested, as requested.c and requested_sites.c share them. Private to
  * them. */
 #ifndef CA_CAUSAL_POINTS_REQUESTED_PARTS_H
@@ -9,7 +10,7 @@
 
 /* One use of --progress: a throughput point, or the two of a latency. */
 struct ca_requested_point {
-	char *label; /* as it was written. NULL while names are tried out */
+	char *label;                  /* as it was written. NULL while names are tried out */
 	struct ca_point_name name[2]; /* the second one: where it ends */
 	bool latency;
 	/* by the indexing thread */

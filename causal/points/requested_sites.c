@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /* The sites that count the visits of requested progress points; see requested.h.
  *
  * Sites are planned here and put in place by the runtime. One site may count for several points:
  * two names for one place, or a place so near to another that both are displaced by one jump. */
-#include "causal/points/requested_parts.h"
 #include "binary/plan/line_entries.h"
 #include "binary/plan/plan.h"
 #include "causal/points/point_places.h"
+#include "causal/points/requested_parts.h"
 #include "core/point.h"
 #include "core/session.h"
 #include "core/vec.h"
@@ -17,10 +18,10 @@ enum { JUMP_LENGTH = 5, FUNCTION_RANGES = 16 };
 /* A place and the point that it counts for. */
 struct visit {
 	struct ca_point_place place;
-	uint32_t row;      /* in the session's table */
+	uint32_t row;                     /* in the session's table */
 	struct ca_requested_point *owner; /* NULL: a macro's own point that lies under another one */
 	unsigned which;
-	bool returns;      /* not the place, but where its function returns */
+	bool returns; /* not the place, but where its function returns */
 };
 struct work {
 	struct ca_requested *progress;
@@ -55,7 +56,8 @@ static void done(const struct visit *v, const char *why)
 }
 
 /* The row that counts for a point; -1: there are too many. */
-static int64_t row_of(struct ca_requested *progress, const struct ca_requested_point *p, enum ca_point_kind kind)
+static int64_t row_of(struct ca_requested *progress, const struct ca_requested_point *p,
+		      enum ca_point_kind kind)
 {
 	struct ca_progress_point *row;
 
@@ -114,9 +116,9 @@ static void add_macros(struct work *w)
 /* A latency needs to know when its ends are passed. */
 static uint8_t hook_kind(const struct work *w, uint32_t row)
 {
-	return w->progress->first_row >= 0 || w->progress->session->point[row].kind == CA_POINT_THROUGHPUT ?
-		       CA_SITE_COUNT :
-		       CA_SITE_STAMP;
+	return w->progress->first_row >= 0 || w->progress->session->point[row].kind == CA_POINT_THROUGHPUT
+		       ? CA_SITE_COUNT
+		       : CA_SITE_STAMP;
 }
 
 /* Count for another point at an instruction that a site displaces. False: not one of its
@@ -180,8 +182,8 @@ static void place_returns(struct work *w, const struct visit *v)
 		done(v, "it is inlined there: name a line that ends it");
 		return;
 	}
-	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan, CA_MAX_SITES, &n,
-			     NULL) != CA_OK) {
+	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan,
+			     CA_MAX_SITES, &n, NULL) != CA_OK) {
 		done(v, "not all of its returns can be patched: name a line that ends it");
 		return;
 	}
@@ -242,15 +244,16 @@ static uint64_t behind_entry(struct work *w, const struct visit *v)
 	uint64_t at = 0;
 	size_t n = 0;
 
-	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan, CA_MAX_SITES, &n,
-			     NULL) != CA_OK)
+	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan,
+			     CA_MAX_SITES, &n, NULL) != CA_OK)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (plan[i].kind == CA_SITE_ENTER && plan[i].address >= v->place.low &&
 		    plan[i].address <= v->place.low + 4)
 			at = plan[i].address + plan[i].length;
 	if (!at || !ca_line_entries_straight(w->text, v->place.low, v->place.high, v->place.address, at) ||
-	    ca_plan_count(w->text, w->module, at, v->row, &count, NULL) != CA_OK || count.length < JUMP_LENGTH)
+	    ca_plan_count(w->text, w->module, at, v->row, &count, NULL) != CA_OK ||
+	    count.length < JUMP_LENGTH)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (plan[i].address < at + count.length && at < plan[i].address + plan[i].length)
@@ -356,7 +359,7 @@ static struct work *plan_module(struct ca_requested *progress, const struct ca_i
 }
 
 void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
-		       uint32_t module)
+			uint32_t module)
 {
 	struct work *w;
 
@@ -369,7 +372,7 @@ void ca_requested_index(struct ca_requested *progress, const struct ca_index *in
 }
 
 size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
-			 uint32_t module, struct ca_site *out, size_t max)
+			  uint32_t module, struct ca_site *out, size_t max)
 {
 	struct work *w;
 	size_t n = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Visits of progress points; see visits.h. */
 #include "causal/points/visits.h"
 #include "core/session.h"
@@ -85,7 +86,8 @@ void ca_visits_watch(const struct ca_session *s, const struct ca_visits_now *now
 	for (unsigned p = 0; p < now->points; p++) {
 		int end;
 
-		if (!live(&s->point[p]) || s->point[p].kind != CA_POINT_BEGIN || (end = end_of(s, p, now->points)) < 0)
+		if (!live(&s->point[p]) || s->point[p].kind != CA_POINT_BEGIN ||
+		    (end = end_of(s, p, now->points)) < 0)
 			continue;
 		if (now->total[p] > now->total[end])
 			flight->area[p] += ns * (double)(now->total[p] - now->total[end]);
@@ -111,8 +113,7 @@ static double mean_in_flight(const struct ca_visits_now *a, const struct ca_visi
 
 size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now *a,
 			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span,
-			 const struct ca_in_flight *flight,
-			 struct ca_catalog *catalog, struct ca_visits *out)
+			 const struct ca_in_flight *flight, struct ca_catalog *catalog, struct ca_visits *out)
 {
 	size_t n = 0;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Visits of progress points, as the conductor sees them. Driver's process, one thread. */
 #ifndef CA_CAUSAL_POINTS_VISITS_H
 #define CA_CAUSAL_POINTS_VISITS_H
@@ -30,6 +31,7 @@ void ca_visits_watch(const struct ca_session *session, const struct ca_visits_no
  * warm_up: from the experiment's begin to a. Returns how many points were visited. */
 size_t ca_visits_between(const struct ca_session *session, const struct ca_visits_now *a,
 			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span,
-			 const struct ca_in_flight *flight, struct ca_catalog *catalog, struct ca_visits *out);
+			 const struct ca_in_flight *flight, struct ca_catalog *catalog,
+			 struct ca_visits *out);
 
 #endif

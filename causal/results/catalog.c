@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The catalog: see catalog.h. Driver's process, one thread. */
 #include "causal/results/catalog.h"
 #include "core/vec.h"
@@ -25,8 +26,7 @@ static void region_fini(struct ca_region *region)
 	free(region->binary);
 }
 
-const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog,
-					      const struct ca_region *region)
+const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region)
 {
 	struct ca_region copy, *array;
 

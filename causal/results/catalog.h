@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The catalog: what the numbers in events stand for: regions of code that can be
  * selected, and progress points. Filled by the conductor, read by sinks.
  * Driver's process, one thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* profile.coz: the experiments as text records that Coz's viewer opens. Only experiments
  * that are used for the estimates are in it. Driver's process, one thread. */
 #include "causal/results/profile.h"
@@ -20,8 +21,7 @@ static void put_region(FILE *file, const struct ca_region *region)
 	}
 }
 
-static void put_visits(FILE *file, const struct ca_profile *profile,
-		       const struct ca_profile_visits *visits)
+static void put_visits(FILE *file, const struct ca_profile *profile, const struct ca_profile_visits *visits)
 {
 	const struct ca_profile_point *point = &profile->point[visits->point];
 
@@ -32,8 +32,7 @@ static void put_visits(FILE *file, const struct ca_profile *profile,
 
 		fputs("latency-point\tname=", file);
 		put_text(file, point->name);
-		fprintf(file,
-			"\tarrivals=%" PRIu64 "\tdepartures=%" PRIu64 "\tdifference=%" PRIu64 "\n",
+		fprintf(file, "\tarrivals=%" PRIu64 "\tdepartures=%" PRIu64 "\tdifference=%" PRIu64 "\n",
 			visits->arrivals, visits->delta, difference ? difference : 1);
 	} else {
 		fputs("throughput-point\tname=", file);
@@ -71,8 +70,8 @@ bool ca_profile_write_coz(const struct ca_profile *profile, FILE *file)
 			fprintf(file, "runtime\ttime=%" PRIu64 "\n", run->summary.runtime);
 		for (; s < profile->sample_count && profile->samples[s].run == r; s++) {
 			fputs("samples\tlocation=", file);
-			put_region(file, ca_catalog_get_region(&profile->catalog,
-							       profile->samples[s].region));
+			put_region(file,
+				   ca_catalog_get_region(&profile->catalog, profile->samples[s].region));
 			fprintf(file, "\tcount=%" PRIu64 "\n", profile->samples[s].count);
 		}
 	}

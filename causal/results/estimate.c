@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From experiments to effects: groups them into cells (region, speedup), compares each cell
  * with the baseline, and sums cells up to curves. The reasoning is in doc/ESTIMATE.md.
  * Pure numbers; driver's process, one thread. See estimate.h. */
@@ -47,8 +48,7 @@ static bool number_runs(struct ca_est *est)
 	return true;
 }
 
-static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n,
-		    double quantum)
+static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n, double quantum)
 {
 	est->item = calloc(n + 1, sizeof *est->item);
 	est->zero = calloc(n + 1, sizeof *est->zero);
@@ -57,8 +57,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_observation *o = &observation[i];
 
-		if (!(o->cost > 0) || !(o->visits >= 0) || !isfinite(o->cost) ||
-		    !isfinite(o->visits))
+		if (!(o->cost > 0) || !(o->visits >= 0) || !isfinite(o->cost) || !isfinite(o->visits))
 			continue;
 		est->item[est->items++] = (struct ca_est_item){
 			.cost = o->cost,
@@ -108,8 +107,7 @@ static int by_cell(const void *a, const void *b, void *items)
 }
 
 /* member: the items ordered by cell; first[c]: where cell c starts in it, first[cells]: end. */
-static bool make_cells(const struct ca_est *est, struct ca_estimates *out, uint32_t *member,
-		       size_t *first)
+static bool make_cells(const struct ca_est *est, struct ca_estimates *out, uint32_t *member, size_t *first)
 {
 	size_t cells = 0, curves = 0;
 
@@ -130,8 +128,7 @@ static bool make_cells(const struct ca_est *est, struct ca_estimates *out, uint3
 				out->curve[curves++] =
 					(struct ca_curve){ .region = item->region, .first = cells };
 			last = &out->cell[cells++];
-			*last = (struct ca_cell){ .region = item->region,
-						  .speedup = item->speedup };
+			*last = (struct ca_cell){ .region = item->region, .speedup = item->speedup };
 			out->curve[curves - 1].cells++;
 		}
 		last->experiments++;
@@ -162,8 +159,7 @@ static double cell_ratio(const struct ca_est *est, const uint32_t *member, size_
 
 /* Where the weights start from: the median of the cell's single ratios. Of two, the lower
  * half counts as much as the upper: neither can be called an outlier. */
-static double cell_median(const struct ca_est *est, const uint32_t *member, size_t n,
-			  double *scratch)
+static double cell_median(const struct ca_est *est, const uint32_t *member, size_t n, double *scratch)
 {
 	size_t m = 0;
 
@@ -192,8 +188,8 @@ static double cell_noise(const struct ca_est *est, const uint32_t *member, size_
 }
 
 /* The cell's time per visit relative to the baseline's, robust against bad experiments. */
-static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n,
-			    struct ca_cell *cell, double *scratch)
+static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n, struct ca_cell *cell,
+			    double *scratch)
 {
 	double ratio;
 
@@ -211,7 +207,7 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 				struct ca_est_item *item = &est->item[member[i]];
 
 				item->weight = ca_estimate_weight(item, ratio * item->base,
-							     est->fence * noise, est->quantum);
+								  est->fence * noise, est->quantum);
 			}
 			next = cell_ratio(est, member, n);
 			if (!isfinite(next))
@@ -247,8 +243,7 @@ static void own_levels(struct ca_est *est, struct ca_estimates *out, const size_
 
 		est->own[k] = 1;
 		shrink[k] = 0; /* holds the variance of the level until the last loop */
-		if (out->cell[c].speedup != 0 || out->cell[c].experiments < 3 ||
-		    !isfinite(ratio[c]))
+		if (out->cell[c].speedup != 0 || out->cell[c].experiments < 3 || !isfinite(ratio[c]))
 			continue;
 		for (size_t i = first[c]; i < first[c + 1]; i++)
 			weight += est->item[member[i]].weight;
@@ -276,7 +271,7 @@ static void own_levels(struct ca_est *est, struct ca_estimates *out, const size_
 /* ---- curves ------------------------------------------------------------------*/
 
 void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
-		  double *impact, double *slope)
+		       double *impact, double *slope)
 {
 	double area = 0, at = 0, height = 0, pe = 0, pp = 0;
 
@@ -326,8 +321,7 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 						   &out->cell[c], scratch);
 	own_levels(&est, out, first, member, ratio, shrink);
 	for (size_t k = 0; k < out->curves; k++)
-		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells;
-		     c++)
+		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells; c++)
 			out->cell[c].effect = 100 * (1 - ratio[c] / est.own[k]);
 	ok = ca_estimate_boot(&est, options, out, first, member, shrink);
 done:

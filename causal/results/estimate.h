@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Estimates: from finished experiments to program speedups with 95 % intervals.
  *
  * Pure numbers: no files, no names, no printing. The reasoning is in doc/ESTIMATE.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The baseline: what a visit costs at 0 %, at the place and time of each experiment.
  *
  * Machines drift (frequency, temperature, neighbours) and runs differ (layout, seeds). One
@@ -21,16 +22,14 @@ struct candidate {
 /* From simple to supple. A supple one has to be better by 3 % to be taken: the scores of
  * equally good ones differ by about that much by chance (200 zeros, simulated). */
 static const struct candidate candidates[] = {
-	{ CA_BASELINE_ALL, 0 },   { CA_BASELINE_RUN, 0 },  { CA_BASELINE_NEAR, 32 },
-	{ CA_BASELINE_NEAR, 16 }, { CA_BASELINE_NEAR, 8 }, { CA_BASELINE_NEAR, 4 },
-	{ CA_BASELINE_NEAR, 2 },
+	{ CA_BASELINE_ALL, 0 },  { CA_BASELINE_RUN, 0 },  { CA_BASELINE_NEAR, 32 }, { CA_BASELINE_NEAR, 16 },
+	{ CA_BASELINE_NEAR, 8 }, { CA_BASELINE_NEAR, 4 }, { CA_BASELINE_NEAR, 2 },
 };
 static const double margin = 0.97;
 
 /* The k zeros nearest in time to item i, itself left out: those of its own run if that has
  * at least two others, else of any run. Returns how many. */
-static uint32_t nearest(const struct ca_est *est, size_t i, unsigned k, const uint32_t *in_run,
-			uint32_t *out)
+static uint32_t nearest(const struct ca_est *est, size_t i, unsigned k, const uint32_t *in_run, uint32_t *out)
 {
 	const struct ca_est_item *item = &est->item[i];
 	bool zero = item->speedup == 0;
@@ -61,8 +60,7 @@ static uint32_t nearest(const struct ca_est *est, size_t i, unsigned k, const ui
 		}
 		if (before == 0 && after == est->zeros)
 			break;
-		if (after == est->zeros ||
-		    (before > 0 && item->time - a->time <= b->time - item->time))
+		if (after == est->zeros || (before > 0 && item->time - a->time <= b->time - item->time))
 			out[n++] = est->zero[--before];
 		else
 			out[n++] = est->zero[after++];
@@ -116,8 +114,7 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
 
-		item->weight =
-			ca_estimate_weight(item, item->base, est->fence * est->noise, est->quantum);
+		item->weight = ca_estimate_weight(item, item->base, est->fence * est->noise, est->quantum);
 	}
 }
 
@@ -146,8 +143,8 @@ static void sum_zeros(struct ca_est *est, const double *weight, const double *fa
 }
 
 /* The base of one item; its own part is left out when it is a zero itself. */
-static double base_of(const struct ca_est *est, size_t i, const double *weight,
-		      const double *factor, double cost, double visits)
+static double base_of(const struct ca_est *est, size_t i, const double *weight, const double *factor,
+		      double cost, double visits)
 {
 	const struct ca_est_item *item = &est->item[i];
 	double own = item->speedup == 0 ? item->weight * (weight ? weight[i] : 1) : 0;

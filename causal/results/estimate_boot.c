@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Intervals: a weighted bootstrap, clustered by run where there are enough runs.
  *
  * Each replicate gives every unit (a run, or an experiment) a random weight, exponential with
@@ -62,8 +63,8 @@ static void fill_values(struct boot *b)
 
 		for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 			const struct ca_est_item *item = &b->est->item[b->member[i]];
-			double sigma = ca_estimate_scatter(item, ratio * item->base, b->est->noise,
-						      b->est->quantum);
+			double sigma =
+				ca_estimate_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
 
 			b->value[i] = n > 1 ? item->residual / sigma * sqrt(n / (n - 1)) : 0;
 			b->value_weight[i] = n > 1 ? item->weight : -1; /* -1: says nothing */
@@ -79,14 +80,13 @@ static void fill_zeros(struct boot *b)
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		const struct ca_est_item *item = &est->item[est->zero[z]];
-		double k = est->baseline == CA_BASELINE_NEAR ? (double)item->neighbours
-							     : (double)est->zeros - 1;
+		double k =
+			est->baseline == CA_BASELINE_NEAR ? (double)item->neighbours : (double)est->zeros - 1;
 		double sigma = ca_estimate_scatter(item, item->base, est->noise, est->quantum);
 
 		if (item->weight >= 0.05 && k >= 1)
 			b->zero_value[b->zero_values++] =
-				(1 - item->visits * item->base / item->cost) / sigma /
-				sqrt(1 + 1 / k);
+				(1 - item->visits * item->base / item->cost) / sigma / sqrt(1 + 1 / k);
 	}
 }
 
@@ -190,9 +190,9 @@ static void vary_zeros(struct boot *b)
 		double sigma = ca_estimate_scatter(item, item->base, est->noise, est->quantum);
 
 		b->factor[est->zero[z]] =
-			b->zero_values ? fmax(0.01, 1 + sigma * b->zero_value[ca_rng_below(
-									&b->rng, b->zero_values)])
-				       : 1;
+			b->zero_values
+				? fmax(0.01, 1 + sigma * b->zero_value[ca_rng_below(&b->rng, b->zero_values)])
+				: 1;
 	}
 }
 
@@ -204,8 +204,7 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 
 	for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 		const struct ca_est_item *item = &b->est->item[b->member[i]];
-		double sigma =
-			ca_estimate_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
+		double sigma = ca_estimate_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
 
 		cost += item->weight * item->cost;
 		usual += item->weight * item->visits * b->base[1][b->member[i]];
@@ -242,8 +241,7 @@ static void replicate(struct boot *b, size_t r)
 				now = log(replicate_by_run(b, c) / b->own[0][k] / ratio) *
 				      sqrt((n + 1) / (n - 1));
 			else
-				now = log(replicate_by_experiment(b, c, ratio) / b->own[1][k] /
-					  ratio);
+				now = log(replicate_by_experiment(b, c, ratio) / b->own[1][k] / ratio);
 			b->deviation[c * b->replicates + r] = isfinite(now) ? now : 0;
 		}
 	}
@@ -269,7 +267,7 @@ static double widening(const struct boot *b, size_t c)
 		return choice * ca_estimate_t975((double)cell->runs - 1) / 1.959964;
 	return choice *
 	       ca_estimate_t975((v + v0) * (v + v0) /
-			   (v * v / b->pool[c].df + v0 * v0 / fmax(zeros - 1, 0.5))) /
+				(v * v / b->pool[c].df + v0 * v0 / fmax(zeros - 1, 0.5))) /
 	       1.959964;
 }
 
@@ -286,15 +284,12 @@ static void cell_interval(struct boot *b, size_t c, double *sorted)
 	qsort(sorted, b->replicates, sizeof *sorted, ca_estimate_compare);
 	/* The estimate itself is always inside, however odd the replicates. */
 	cell->low =
-		100 *
-		(1 - ratio * exp(wide * fmax(0, ca_estimate_quantile(sorted, b->replicates, 0.975))));
+		100 * (1 - ratio * exp(wide * fmax(0, ca_estimate_quantile(sorted, b->replicates, 0.975))));
 	cell->high =
-		100 *
-		(1 - ratio * exp(wide * fmin(0, ca_estimate_quantile(sorted, b->replicates, 0.025))));
+		100 * (1 - ratio * exp(wide * fmin(0, ca_estimate_quantile(sorted, b->replicates, 0.025))));
 }
 
-static void interval(double *sorted, size_t n, double middle, double wide, double *low,
-		     double *high)
+static void interval(double *sorted, size_t n, double middle, double wide, double *low, double *high)
 {
 	qsort(sorted, n, sizeof *sorted, ca_estimate_compare);
 	*low = middle + wide * (ca_estimate_quantile(sorted, n, 0.025) - middle);
@@ -343,8 +338,7 @@ static void curve_interval(struct boot *b, struct ca_curve *curve, double *ratio
 				   exp(b->deviation[(curve->first + c) * b->replicates + r]);
 		ca_estimate_shape(cell, ratio, usable, curve->cells, &impact[r], &slope[r]);
 	}
-	interval(impact, b->replicates, curve->impact, wide, &curve->impact_low,
-		 &curve->impact_high);
+	interval(impact, b->replicates, curve->impact, wide, &curve->impact_low, &curve->impact_high);
 	interval(slope, b->replicates, curve->slope, wide, &curve->slope_low, &curve->slope_high);
 }
 
@@ -377,8 +371,8 @@ static bool boot_init(struct boot *b, const struct ca_estimate_options *options)
 	b->value_weight = doubles(est->items);
 	b->pool = calloc(b->out->cells + 1, sizeof *b->pool);
 	b->deviation = doubles(b->out->cells * b->replicates);
-	return b->run_weight && b->weight && b->factor && b->zero_value && b->value &&
-	       b->value_weight && b->pool && b->deviation;
+	return b->run_weight && b->weight && b->factor && b->zero_value && b->value && b->value_weight &&
+	       b->pool && b->deviation;
 }
 
 static void boot_fini(struct boot *b)
@@ -397,13 +391,10 @@ static void boot_fini(struct boot *b)
 	free(b->deviation);
 }
 
-bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options,
-		 struct ca_estimates *out, const size_t *first, const uint32_t *member,
-		 const double *shrink)
+bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options, struct ca_estimates *out,
+		      const size_t *first, const uint32_t *member, const double *shrink)
 {
-	struct boot b = {
-		.est = est, .out = out, .first = first, .member = member, .shrink = shrink
-	};
+	struct boot b = { .est = est, .out = out, .first = first, .member = member, .shrink = shrink };
 	double *ratio = doubles(out->cells), *impact = NULL, *slope = NULL;
 	bool *usable = calloc(out->cells + 1, sizeof *usable);
 	bool ok = boot_init(&b, options) && ratio && usable && (impact = doubles(b.replicates)) &&
@@ -414,8 +405,7 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 	fill_values(&b);
 	fill_zeros(&b);
 	for (size_t k = 0; k < out->curves; k++)
-		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells;
-		     c++)
+		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells; c++)
 			b.pool[c] = find_pool(&b, c, &out->curve[k]);
 	for (size_t r = 0; r < b.replicates && est->baseline != CA_BASELINE_NONE; r++)
 		replicate(&b, r);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Order statistics, quantiles of t, robust weights: see estimate_parts.h. */
 #include "causal/results/estimate_parts.h"
 #include <math.h>
@@ -21,8 +22,7 @@ double ca_estimate_quantile(const double *sorted, size_t n, double q)
 	double at = q * (double)(n - 1);
 	size_t i = (size_t)at;
 
-	return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i])
-			 : sorted[n - 1];
+	return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
 /* Cornish-Fisher expansion in 1/df (Abramowitz and Stegun 26.7.5); exact values where it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the estimator share; nobody else includes it. See estimate.h. */
 #ifndef CA_CAUSAL_RESULTS_ESTIMATE_PARTS_H
 #define CA_CAUSAL_RESULTS_ESTIMATE_PARTS_H
@@ -12,10 +13,10 @@ enum { CA_EST_COUNTS = 8 };
 struct ca_est_item {
 	double cost, visits, time;
 	uint32_t region, speedup;
-	uint32_t run;    /* dense, 0..runs-1 */
-	double weight;   /* 0..1: 1 - how much of an outlier it is */
-	double base;     /* cost of one visit at 0 %, at its place and time */
-	double residual; /* relative, of its cell; set once the cell's effect is known */
+	uint32_t run;                   /* dense, 0..runs-1 */
+	double weight;                  /* 0..1: 1 - how much of an outlier it is */
+	double base;                    /* cost of one visit at 0 %, at its place and time */
+	double residual;                /* relative, of its cell; set once the cell's effect is known */
 	uint32_t neighbour, neighbours; /* CA_BASELINE_NEAR: its zeros in near[] */
 };
 
@@ -57,12 +58,11 @@ void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *
 /* estimate_boot.c: the intervals of all cells, and the curves. member: items ordered by cell,
  * cell c has member[first[c]..first[c+1]); shrink: by curve, the share of the difference of
  * its own zeros that counts. False: no memory. */
-bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options,
-		 struct ca_estimates *out, const size_t *first, const uint32_t *member,
-		 const double *shrink);
+bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options, struct ca_estimates *out,
+		      const size_t *first, const uint32_t *member, const double *shrink);
 /* estimate.c: impact and slope of a curve whose cells have these effects (ratios to the
  * baseline: 1 = no change); usable[c] says which of the cells count. */
 void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
-		  double *impact, double *slope);
+		       double *impact, double *slope);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The funnel from samples to experiments kept, and from its narrowest place to a cause and a
  * remedy, so that an empty profile never leaves its user without a next step.
  * Driver's process, one thread. */
@@ -184,18 +185,15 @@ static const struct {
 	  "most samples fell into code that is in no file, as just-in-time compilers make it (Java, "
 	  ".NET, JavaScript)",
 	  "such code cannot be selected; native libraries can: -B NAME, as in -B libjvm" },
-	{ all_dropped, "every sample was dropped",
-	  "try the other sample source: -b timer or -b perf" },
+	{ all_dropped, "every sample was dropped", "try the other sample source: -b timer or -b perf" },
 	{ no_sample, "no sample was taken: the program used hardly any CPU time",
 	  "give it a longer input, or try -b timer" },
 	{ no_scope_line, "no sample fell on a line in scope",
 	  "build with -g, widen -B, -S or -F (for a library: -B NAME), or use -m function" },
-	{ no_scope, "no sample fell into code in scope",
-	  "widen -B, -S or -F; for a library: -B NAME" },
+	{ no_scope, "no sample fell into code in scope", "widen -B, -S or -F; for a library: -B NAME" },
 	{ no_progress, "no progress point was passed",
 	  "add CAUSAL_PROGRESS where a unit of work is done, or use -e (end to end)" },
-	{ killed, "the runs were killed before an experiment had ended",
-	  "let the program run longer" },
+	{ killed, "the runs were killed before an experiment had ended", "let the program run longer" },
 	{ none_finished, "the program ended before an experiment was finished",
 	  "give it a longer input, use more runs (-n), or use -e (end to end)" },
 	{ all_cut, "the program ended during its experiments",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The profile: reads a directory of run files, estimates, judges and ranks.
  * Not for: statistics (estimate.c) or any output (profile_json.c, coz.c, table.c).
  * Driver's process, one thread. */
@@ -34,8 +35,7 @@ static enum ca_status read_dir(struct ca_profile *profile, const char *dir, stru
 	int n = scandir(dir, &entry, is_run_file, by_run_number);
 
 	if (n < 0)
-		return ca_err_set(err, CA_ERR_IO, "cannot read the directory %s: %s", dir,
-				  strerror(errno));
+		return ca_err_set(err, CA_ERR_IO, "cannot read the directory %s: %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		char path[PATH_MAX];
 
@@ -57,12 +57,10 @@ static double start_of(const struct ca_profile *profile, const struct ca_profile
 	const struct ca_profile_run *run = &profile->run[e->run];
 	const struct ca_profile_run *first = &profile->run[0];
 
-	return ((double)run->time - (double)first->time + (double)e->start - (double)run->clock) /
-	       1e9;
+	return ((double)run->time - (double)first->time + (double)e->start - (double)run->clock) / 1e9;
 }
 
-static struct ca_observation observe(const struct ca_profile *profile,
-				     const struct ca_profile_experiment *e,
+static struct ca_observation observe(const struct ca_profile *profile, const struct ca_profile_experiment *e,
 				     const struct ca_profile_visits *visits)
 {
 	bool latency = profile->point[visits->point].kind == 'l';
@@ -134,16 +132,14 @@ static double sample_share(const struct ca_profile *profile, uint32_t region)
 	for (size_t i = 0; i < profile->sample_count; i++)
 		if (profile->samples[i].region == region)
 			count += profile->samples[i].count;
-	return profile->funnel.periods ? 100. * (double)count / (double)profile->funnel.periods
-				       : NAN;
+	return profile->funnel.periods ? 100. * (double)count / (double)profile->funnel.periods : NAN;
 }
 
 /* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
  * middle mostly means few experiments. */
 static double rank_key(const struct ca_profile_row *row)
 {
-	double key =
-		row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
+	double key = row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
 
 	return isfinite(key) ? key : -HUGE_VAL;
 }
@@ -239,9 +235,8 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 /* ---- writing -------------------------------------------------------------------*/
 
-static enum ca_status write_file(const struct ca_profile *profile, const char *dir,
-				 const char *name, bool (*fill)(const struct ca_profile *, FILE *),
-				 struct ca_err *err)
+static enum ca_status write_file(const struct ca_profile *profile, const char *dir, const char *name,
+				 bool (*fill)(const struct ca_profile *, FILE *), struct ca_err *err)
 {
 	char path[PATH_MAX], temporary[PATH_MAX];
 	FILE *file;
@@ -265,11 +260,9 @@ static enum ca_status write_file(const struct ca_profile *profile, const char *d
 	return CA_OK;
 }
 
-enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir,
-				struct ca_err *err)
+enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir, struct ca_err *err)
 {
-	enum ca_status status =
-		write_file(profile, dir, "profile.json", ca_profile_write_json, err);
+	enum ca_status status = write_file(profile, dir, "profile.json", ca_profile_write_json, err);
 
 	return status ? status : write_file(profile, dir, "profile.coz", ca_profile_write_coz, err);
 }
@@ -278,16 +271,16 @@ enum ca_status ca_profile_write(const struct ca_profile *profile, const char *di
 
 const char *ca_profile_verdict_text(enum ca_verdict verdict)
 {
-	return verdict == CA_VERDICT_WORTH       ? "worth it"
-	       : verdict == CA_VERDICT_NOT_WORTH ? "not worth it"
+	return verdict == CA_VERDICT_WORTH        ? "worth it"
+	       : verdict == CA_VERDICT_NOT_WORTH  ? "not worth it"
 	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not enough data"
 						  : "cannot tell here";
 }
 
 const char *ca_profile_verdict_key(enum ca_verdict verdict)
 {
-	return verdict == CA_VERDICT_WORTH       ? "worth"
-	       : verdict == CA_VERDICT_NOT_WORTH ? "not-worth"
+	return verdict == CA_VERDICT_WORTH        ? "worth"
+	       : verdict == CA_VERDICT_NOT_WORTH  ? "not-worth"
 	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not-enough-data"
 						  : "cannot-tell";
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The profile in memory: what the run files said, and what the estimator made of it.
  * Shared by the files that read, estimate, write and print it; others use results.h.
  * Driver's process, one thread. */
@@ -31,7 +32,7 @@ struct ca_profile_experiment {
 	uint64_t start, end, duration, delay, hits;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
-	bool disturbed; /* by other programs; flags tells whether it is used all the same */
+	bool disturbed;       /* by other programs; flags tells whether it is used all the same */
 };
 
 struct ca_profile_samples {
@@ -65,10 +66,10 @@ struct ca_profile_row {
 /* Where the samples and the experiments went. */
 struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
-	size_t outside; /* the runtime was in none of their processes */
+	size_t outside;                  /* the runtime was in none of their processes */
 	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
 	uint64_t cut, no_visit, stalled, overflow, disturbed; /* experiments by flag */
-	uint64_t zeros;                            /* kept ones at 0 % */
+	uint64_t zeros;                                       /* kept ones at 0 % */
 	uint64_t drop[CA_DROP_COUNT];
 };
 

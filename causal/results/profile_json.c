@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* profile.json: the merged results for other programs; the contract is doc/FORMAT.md and
  * doc/profile.schema.json. Driver's process, one thread. */
 #include "causal/results/profile.h"
@@ -187,8 +188,8 @@ static struct json_object *profile_object(const struct ca_profile *profile)
 bool ca_profile_write_json(const struct ca_profile *profile, FILE *file)
 {
 	struct json_object *object = profile_object(profile);
-	const char *text = json_object_to_json_string_ext(
-		object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+									  JSON_C_TO_STRING_NOSLASHESCAPE);
 	bool ok = text && fputs(text, file) >= 0 && fputc('\n', file) != EOF && !ferror(file);
 
 	json_object_put(object);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The writer of run files: one JSON object a line, each line one write(2), at once.
  * Not for: reading them (results_read.c) or making anything of them (profile.c).
  * Driver's process, one thread. The format's contract is doc/FORMAT.md. */
@@ -47,11 +48,10 @@ static const char *remedy(int error)
 
 /* One line, one write. After a short write the file is cut back to the last whole record, so
  * that a full disk never leaves half a line in the middle once there is room again. */
-static enum ca_status put(struct ca_results *results, struct json_object *record,
-			  struct ca_err *err)
+static enum ca_status put(struct ca_results *results, struct json_object *record, struct ca_err *err)
 {
-	const char *text = json_object_to_json_string_ext(
-		record, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(record, JSON_C_TO_STRING_PLAIN |
+									  JSON_C_TO_STRING_NOSLASHESCAPE);
 	size_t length = text ? strlen(text) : 0;
 	char *line = text ? malloc(length + 1) : NULL;
 	enum ca_status status = CA_OK;
@@ -104,8 +104,7 @@ static void add_bool(struct json_object *object, const char *key, bool value)
 	json_object_object_add(object, key, json_object_new_boolean(value));
 }
 
-static enum ca_status put_run(struct ca_results *results, const struct ca_run_info *info,
-			      struct ca_err *err)
+static enum ca_status put_run(struct ca_results *results, const struct ca_run_info *info, struct ca_err *err)
 {
 	struct json_object *record = new_record("run"), *command = json_object_new_array();
 
@@ -128,23 +127,20 @@ static enum ca_status put_run(struct ca_results *results, const struct ca_run_in
 	return put(results, record, err);
 }
 
-enum ca_status ca_results_open(struct ca_results **results, const char *dir,
-			       const struct ca_run_info *info, const struct ca_catalog *catalog,
-			       struct ca_err *err)
+enum ca_status ca_results_open(struct ca_results **results, const char *dir, const struct ca_run_info *info,
+			       const struct ca_catalog *catalog, struct ca_err *err)
 {
 	struct ca_results *new = calloc(1, sizeof *new);
 	enum ca_status status;
 
 	if (!new)
-		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the results of run %u",
-				  info->run);
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the results of run %u", info->run);
 	new->catalog = catalog;
 	snprintf(new->path, sizeof new->path, "%s/run-%04u.jsonl", dir, info->run);
 	new->fd = open(new->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 	if (new->fd < 0) {
-		status = ca_err_set(
-			err, errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_IO,
-			"cannot create %s: %s; %s", new->path, strerror(errno), remedy(errno));
+		status = ca_err_set(err, errno == EACCES || errno == EPERM ? CA_ERR_PERMISSION : CA_ERR_IO,
+				    "cannot create %s: %s; %s", new->path, strerror(errno), remedy(errno));
 		free(new);
 		return status;
 	}
@@ -197,8 +193,7 @@ static struct json_object *progress_array(const struct ca_results *results,
 
 	for (size_t i = 0; i < record->visit_count; i++) {
 		const struct ca_visits *visits = &record->visits[i];
-		const struct ca_point_info *point =
-			ca_catalog_get_point(results->catalog, visits->point);
+		const struct ca_point_info *point = ca_catalog_get_point(results->catalog, visits->point);
 		struct json_object *object;
 
 		if (!point)
@@ -220,8 +215,8 @@ static struct json_object *progress_array(const struct ca_results *results,
 	return array;
 }
 
-enum ca_status ca_results_experiment(struct ca_results *results,
-				     const struct ca_experiment_record *record, struct ca_err *err)
+enum ca_status ca_results_experiment(struct ca_results *results, const struct ca_experiment_record *record,
+				     struct ca_err *err)
 {
 	struct json_object *object = new_record("experiment");
 	uint64_t elapsed = record->end > record->start ? record->end - record->start : 0;
@@ -253,8 +248,8 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 	return put(results, record, err);
 }
 
-enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share,
-				bool in_scope, struct ca_err *err)
+enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share, bool in_scope,
+				struct ca_err *err)
 {
 	struct json_object *record = new_record("scope");
 
@@ -277,8 +272,8 @@ static const char *backends_name(unsigned backends)
 	unsigned perf = 1u << CA_BACKEND_PERF, timer = 1u << CA_BACKEND_TIMER;
 
 	return backends == (perf | timer) ? "mixed"
-	       : backends == perf	  ? "perf"
-	       : backends == timer	  ? "timer"
+	       : backends == perf         ? "perf"
+	       : backends == timer        ? "timer"
 					  : "none";
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Results: the run file, written record by record, and what is made of it.
  * Driver's process, one thread. The format's contract is doc/FORMAT.md. */
 #ifndef CA_CAUSAL_RESULTS_RESULTS_H
@@ -9,10 +10,10 @@
 
 /* Flags of a finished experiment: any of these and it is not used for estimates. */
 enum ca_experiment_flag {
-	CA_EXPERIMENT_CUT = 1,      /* the program ended, or the run was stopped, inside it */
-	CA_EXPERIMENT_NO_VISIT = 2, /* no progress point was visited */
-	CA_EXPERIMENT_STALLED = 4,  /* the conductor was not scheduled in time */
-	CA_EXPERIMENT_OVERFLOW = 8, /* the S log or a ring overflowed: D is not known */
+	CA_EXPERIMENT_CUT = 1,       /* the program ended, or the run was stopped, inside it */
+	CA_EXPERIMENT_NO_VISIT = 2,  /* no progress point was visited */
+	CA_EXPERIMENT_STALLED = 4,   /* the conductor was not scheduled in time */
+	CA_EXPERIMENT_OVERFLOW = 8,  /* the S log or a ring overflowed: D is not known */
 	CA_EXPERIMENT_DISTURBED = 16 /* interference: other programs kept our threads from running */
 };
 enum { CA_EXPERIMENT_FLAGS = 5 };
@@ -21,35 +22,35 @@ extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 
 /* Visits of one progress point during one experiment. */
 struct ca_visits {
-	uint32_t point;      /* id in the catalog */
-	uint64_t delta;      /* throughput: visits; latency: departures */
-	uint64_t arrivals;   /* latency only */
-	double in_flight;    /* latency only: mean of arrivals - departures over the experiment */
+	uint32_t point;    /* id in the catalog */
+	uint64_t delta;    /* throughput: visits; latency: departures */
+	uint64_t arrivals; /* latency only */
+	double in_flight;  /* latency only: mean of arrivals - departures over the experiment */
 };
 
 struct ca_experiment_record {
-	uint32_t index;       /* 1-based within the run */
-	uint32_t region;      /* id in the catalog */
-	uint32_t speedup;     /* millionths */
-	uint32_t flags;       /* enum ca_experiment_flag */
-	uint64_t start, end;  /* ns, CLOCK_MONOTONIC */
-	uint64_t s_time;      /* ns in which at least one thread was in S */
-	uint64_t delay;       /* D, ns: time inserted = speedup x s_time */
-	uint64_t paid;        /* ns paid by all threads together */
-	uint64_t owed;        /* ns still owed by all threads at the end */
-	uint64_t hits;        /* samples in S (sampled) or entries into S (exact) */
-	bool exact;           /* S was known by probes */
+	uint32_t index;      /* 1-based within the run */
+	uint32_t region;     /* id in the catalog */
+	uint32_t speedup;    /* millionths */
+	uint32_t flags;      /* enum ca_experiment_flag */
+	uint64_t start, end; /* ns, CLOCK_MONOTONIC */
+	uint64_t s_time;     /* ns in which at least one thread was in S */
+	uint64_t delay;      /* D, ns: time inserted = speedup x s_time */
+	uint64_t paid;       /* ns paid by all threads together */
+	uint64_t owed;       /* ns still owed by all threads at the end */
+	uint64_t hits;       /* samples in S (sampled) or entries into S (exact) */
+	bool exact;          /* S was known by probes */
 	size_t visit_count;
 	const struct ca_visits *visits; /* borrowed */
 };
 
 /* What the first record of a run file says. All strings borrowed. */
 struct ca_run_info {
-	unsigned run;         /* 1-based number of the run: run-0001.jsonl */
-	unsigned iteration;   /* 1-based */
+	unsigned run;               /* 1-based number of the run: run-0001.jsonl */
+	unsigned iteration;         /* 1-based */
 	const char *const *command; /* NULL-terminated */
-	const char *mode;     /* "function" or "line" */
-	const char *backend;  /* "perf" or "timer": what it sets out with */
+	const char *mode;           /* "function" or "line" */
+	const char *backend;        /* "perf" or "timer": what it sets out with */
 	bool end_to_end;
 	const char *speedups; /* the pool of this variant, as text */
 	uint64_t seed;        /* of the sweep's choices */
@@ -57,36 +58,35 @@ struct ca_run_info {
 
 /* What the last record says: the funnel from samples to experiments. */
 struct ca_run_summary {
-	int exit_status;      /* as a shell: 0..255, 128+N for a signal */
-	uint64_t runtime;     /* ns, from exec to exit */
-	uint64_t samples;     /* taken */
-	uint64_t in_scope;    /* ... of which had a frame in scope */
-	uint64_t periods;     /* ... that they stand for; what regions' samples are counted in */
-	uint64_t drop[16];    /* by enum ca_drop */
-	uint64_t started;     /* experiments opened */
-	uint64_t kept;        /* experiments that can be used: no flag, or disturbed */
-	uint64_t visits;      /* of all progress points */
-	uint64_t handler_ns;  /* spent in handlers, all threads */
-	uint64_t cpu_ns;      /* CPU time of the program */
-	unsigned backends;    /* that threads had ticks from: 1 << enum ca_backend */
-	bool outside;         /* the runtime was in none of the run's processes */
+	int exit_status;     /* as a shell: 0..255, 128+N for a signal */
+	uint64_t runtime;    /* ns, from exec to exit */
+	uint64_t samples;    /* taken */
+	uint64_t in_scope;   /* ... of which had a frame in scope */
+	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */
+	uint64_t drop[16];   /* by enum ca_drop */
+	uint64_t started;    /* experiments opened */
+	uint64_t kept;       /* experiments that can be used: no flag, or disturbed */
+	uint64_t visits;     /* of all progress points */
+	uint64_t handler_ns; /* spent in handlers, all threads */
+	uint64_t cpu_ns;     /* CPU time of the program */
+	unsigned backends;   /* that threads had ticks from: 1 << enum ca_backend */
+	bool outside;        /* the runtime was in none of the run's processes */
 };
 
 struct ca_results; /* one open run file */
 
 /* Creates dir/run-NNNN.jsonl (fails if it exists) and writes the run record. */
-enum ca_status ca_results_open(struct ca_results **results, const char *dir,
-			       const struct ca_run_info *info, const struct ca_catalog *catalog,
-			       struct ca_err *err);
+enum ca_status ca_results_open(struct ca_results **results, const char *dir, const struct ca_run_info *info,
+			       const struct ca_catalog *catalog, struct ca_err *err);
 /* Each writes one line with a single write(2), at once. */
-enum ca_status ca_results_experiment(struct ca_results *results,
-				     const struct ca_experiment_record *record, struct ca_err *err);
+enum ca_status ca_results_experiment(struct ca_results *results, const struct ca_experiment_record *record,
+				     struct ca_err *err);
 /* count: samples whose stack held that region so far in this run. */
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
 				  struct ca_err *err);
 /* A binary, its share of the CPU samples in percent, and whether its code could be selected. */
-enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share,
-				bool in_scope, struct ca_err *err);
+enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share, bool in_scope,
+				struct ca_err *err);
 enum ca_status ca_results_warning(struct ca_results *results, const char *text, struct ca_err *err);
 enum ca_status ca_results_close(struct ca_results *results, const struct ca_run_summary *summary,
 				struct ca_err *err);

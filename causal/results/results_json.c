@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Helpers over json-c: see results_json.h. Driver's process, one thread. */
 #include "causal/results/results_json.h"
 #include "core/event.h"
@@ -48,8 +49,7 @@ struct json_object *ca_results_json_get(struct json_object *object, const char *
 {
 	struct json_object *value;
 
-	if (!json_object_is_type(object, json_type_object) ||
-	    !json_object_object_get_ex(object, key, &value))
+	if (!json_object_is_type(object, json_type_object) || !json_object_object_get_ex(object, key, &value))
 		return NULL;
 	return value;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small helpers over json-c shared by the writers and the reader of results.
  * Not for: any format of its own. Driver's process, one thread. */
 #ifndef CA_CAUSAL_RESULTS_RESULTS_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The reader of run files: lines into the profile's arrays. Tolerates what a killed driver
  * leaves behind. Not for: estimates (profile.c). Driver's process, one thread. */
 #include "causal/results/profile.h"
@@ -45,9 +46,8 @@ static uint32_t read_region(struct ca_profile *profile, struct json_object *reco
 		text[i] = strdup(ca_results_json_string(object, key[i]));
 	if (text[0] && text[1] && text[2] && text[3]) {
 		region = (struct ca_region){
-			.kind = !strcmp(ca_results_json_string(object, "kind"), "line")
-					? CA_REGION_LINE
-					: CA_REGION_FUNCTION,
+			.kind = !strcmp(ca_results_json_string(object, "kind"), "line") ? CA_REGION_LINE
+											: CA_REGION_FUNCTION,
 			.name = text[0],
 			.file = text[1],
 			.function = text[2],
@@ -176,8 +176,7 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 
 static char *join(struct json_object *words)
 {
-	size_t n =
-		json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
+	size_t n = json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
 	size_t length = 1;
 	char *text;
 
@@ -242,8 +241,8 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 	return run->backend;
 }
 
-static enum ca_status read_line(struct ca_profile *profile, struct json_object *record,
-				bool *has_run, const char *path, struct ca_err *err)
+static enum ca_status read_line(struct ca_profile *profile, struct json_object *record, bool *has_run,
+				const char *path, struct ca_err *err)
 {
 	const char *type = ca_results_json_string(record, "type");
 	bool ok = true;
@@ -256,11 +255,10 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 					  "record; remove it from the directory",
 					  path);
 		if (ca_results_json_u64(record, "version") != 1)
-			return ca_err_set(
-				err, CA_ERR_FORMAT,
-				"%s has version %llu of the format; this program reads "
-				"version 1: use a newer causal",
-				path, (unsigned long long)ca_results_json_u64(record, "version"));
+			return ca_err_set(err, CA_ERR_FORMAT,
+					  "%s has version %llu of the format; this program reads "
+					  "version 1: use a newer causal",
+					  path, (unsigned long long)ca_results_json_u64(record, "version"));
 		*has_run = true;
 		ok = read_run(profile, record);
 	} else if (!strcmp(type, "experiment")) {
@@ -302,8 +300,8 @@ enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, str
 	if (status == CA_OK && bad) {
 		char text[600];
 
-		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out",
-			 path, bad, bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
+		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out", path, bad,
+			 bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
 		if (warn(profile, text))
 			status = ca_err_set(err, CA_ERR_NOMEM, "no memory to read %s", path);
 	}

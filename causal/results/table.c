@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The table on the terminal: one line a region and progress point, best first.
  * Names come from the program under test, so nothing of theirs reaches the terminal but
  * printable UTF-8. Driver's process, one thread. */
@@ -248,8 +249,8 @@ static void put_effect(FILE *out, const struct ca_cell *cell)
 static void put_row(const struct table *t, const struct ca_profile_row *row)
 {
 	static const char *const marks[] = {
-		[CA_VERDICT_WORTH] = "1;32", /* bold green */
-		[CA_VERDICT_NOT_WORTH] = "2", /* faint */
+		[CA_VERDICT_WORTH] = "1;32",    /* bold green */
+		[CA_VERDICT_NOT_WORTH] = "2",   /* faint */
 		[CA_VERDICT_NOT_ENOUGH] = "33", /* yellow */
 		[CA_VERDICT_CANNOT_TELL] = "33",
 	};
@@ -320,13 +321,12 @@ static void put_title(const struct table *t)
 {
 	const struct ca_funnel *f = &t->profile->funnel;
 
-	fprintf(t->out, "\n%zu run%s, %" PRIu64 " experiment%s used", f->runs,
-		f->runs == 1 ? "" : "s", f->kept, f->kept == 1 ? "" : "s");
+	fprintf(t->out, "\n%zu run%s, %" PRIu64 " experiment%s used", f->runs, f->runs == 1 ? "" : "s",
+		f->kept, f->kept == 1 ? "" : "s");
 	if (f->finished > f->kept)
 		fprintf(t->out, " of %" PRIu64, f->finished);
 	if (f->unfinished)
-		fprintf(t->out, ", %zu run%s cut short", f->unfinished,
-			f->unfinished == 1 ? "" : "s");
+		fprintf(t->out, ", %zu run%s cut short", f->unfinished, f->unfinished == 1 ? "" : "s");
 	fputs("\n", t->out);
 }
 
@@ -344,8 +344,8 @@ static void put_reason(const struct table *t)
 		"Funnel: %" PRIu64 " samples, %" PRIu64 " dropped, %" PRIu64 " in scope; %" PRIu64
 		" visits; experiments: %" PRIu64 " started, %" PRIu64 " finished, %" PRIu64
 		" disturbed by other programs, %" PRIu64 " kept.\n",
-		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished,
-		f->disturbed, f->kept);
+		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished, f->disturbed,
+		f->kept);
 }
 
 static void put_table(struct table *t, unsigned width)
@@ -365,8 +365,7 @@ static void put_table(struct table *t, unsigned width)
 	put_title(t);
 	if (t->rows) {
 		lay_out(t, width);
-		fputs("Program speedup in % (± 95 % interval) if code took this much less time:\n",
-		      t->out);
+		fputs("Program speedup in % (± 95 % interval) if code took this much less time:\n", t->out);
 		put_header(t);
 		for (size_t r = 0; r < t->rows; r++)
 			put_row(t, &p->row[r]);
@@ -376,7 +375,8 @@ static void put_table(struct table *t, unsigned width)
 		put_rest(t, rows, width);
 		if (count_unnamed(t))
 			fputs("sub_...: code without a symbol, named by its address in the file; "
-			      "symbols (Debian: a -dbgsym package) give it a name.\n", t->out);
+			      "symbols (Debian: a -dbgsym package) give it a name.\n",
+			      t->out);
 	}
 	put_reason(t);
 }

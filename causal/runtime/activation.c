@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Activations of S; see activation.h. Frames of S on a thread's stack are known by their stack
  * addresses, so that recursion, longjmp and exceptions come out right.
  *

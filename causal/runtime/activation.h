@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Activations of S on the stack of a thread, as its probes know them. */
 #ifndef CA_CAUSAL_RUNTIME_ACTIVATION_H
 #define CA_CAUSAL_RUNTIME_ACTIVATION_H

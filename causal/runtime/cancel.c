@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that may be cancelled at any instruction. If that hits within a trampoline or on a stack
  * of ours, nothing can unwind, so they are left alone: neither sampled nor delayed.
  *
@@ -11,8 +12,8 @@
 #include "core/sys.h"
 
 enum {
-	LOOKS = 40,   /* for the main thread to be left alone ... */
-	NAP = 500000  /* ... and ns between them: it may be blocked, where it is in no trampoline */
+	LOOKS = 40,  /* for the main thread to be left alone ... */
+	NAP = 500000 /* ... and ns between them: it may be blocked, where it is in no trampoline */
 };
 
 static pthread_t main_thread;
@@ -46,7 +47,8 @@ void ca_cancel_before(pthread_t target)
 	struct timespec nap = { 0, NAP };
 
 	/* acquire: pairs with the release above */
-	if (!atomic_load_explicit(&main_anywhere, memory_order_acquire) || !pthread_equal(target, main_thread))
+	if (!atomic_load_explicit(&main_anywhere, memory_order_acquire) ||
+	    !pthread_equal(target, main_thread))
 		return;
 	atomic_store_explicit(&main_doomed, true, memory_order_relaxed);
 	if (ca_self && pthread_equal(target, pthread_self()))

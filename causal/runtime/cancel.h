@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that may be cancelled at any instruction. */
 #ifndef CA_CAUSAL_RUNTIME_CANCEL_H
 #define CA_CAUSAL_RUNTIME_CANCEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Coz's own interface, so that programs built with coz.h work as they are: they look these up
  * with dlsym. Ordinary context. */
 #include "causal/runtime/points.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tick handler: sample the stack, count hits, follow the ledger, pay.
  *
  * Signal context, on any thread of the program, at any instruction. Works on memory that
@@ -32,7 +33,8 @@ static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 	uint64_t n = 1, since = now - ca_rt.period - ca_rt.period / 2;
 
 	for (uint32_t i = 0; i < used; i++)
-		if (i != t->number && atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) == CA_SLOT_LIVE &&
+		if (i != t->number &&
+		    atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) == CA_SLOT_LIVE &&
 		    atomic_load_explicit(&s->slot[i].last_hit, memory_order_relaxed) > since)
 			n++;
 	return n;
@@ -69,7 +71,8 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 static void tick(struct ca_thread *t, const void *context)
 {
 	struct ca_selection *sel = &ca_rt.session->selection;
-	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed);
+	uint64_t now = ca_clock_now(),
+		 paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed);
 	uintptr_t all[16];
 	struct ca_registers r;
 	bool walked = false;
@@ -86,8 +89,8 @@ static void tick(struct ca_thread *t, const void *context)
 	} else {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
-		ca_points_follow(now, !t->stack.depth ||
-				 (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
+		ca_points_follow(now,
+				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
 		ca_sample_push(t, now, t->tick_weight, false);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
@@ -106,8 +109,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_ledger_pay(t);
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed) - paid;
-	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid,
-				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid, memory_order_relaxed);
 }
 
 /* Call on another stack. No signal that uses an alternate stack can come in meanwhile: the

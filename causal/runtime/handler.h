@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tick handler. */
 #ifndef CA_CAUSAL_RUNTIME_HANDLER_H
 #define CA_CAUSAL_RUNTIME_HANDLER_H

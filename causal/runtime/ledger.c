@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The ledger: who owes how much delay, and paying it. doc/METHOD.md has the theory.
  *
  * All threads append what happens to the selected code S to one log in the session; each
@@ -14,14 +15,14 @@
 #include <time.h>
 
 enum {
-	OFFS = 16,              /* off-CPU intervals looked at per stretch of time */
-	LEAST = 1000,           /* ns; smaller debts wait */
-	SLICE = 20000,          /* ns paid between two looks at the log */
-	GAP = 200000,           /* ns between two clock readings: we were not running */
-	IN_VAIN = 3, /* slices in a row in which nothing was paid: give up */
-	LONGEST = 50000000,     /* ns paid in one go; then the program gets a turn */
-	WORTH_A_NAP = 200000,   /* ns owed that are worth a sleep */
-	NAP = 10000000          /* ns slept between two looks at the log, at most */
+	OFFS = 16,            /* off-CPU intervals looked at per stretch of time */
+	LEAST = 1000,         /* ns; smaller debts wait */
+	SLICE = 20000,        /* ns paid between two looks at the log */
+	GAP = 200000,         /* ns between two clock readings: we were not running */
+	IN_VAIN = 3,          /* slices in a row in which nothing was paid: give up */
+	LONGEST = 50000000,   /* ns paid in one go; then the program gets a turn */
+	WORTH_A_NAP = 200000, /* ns owed that are worth a sleep */
+	NAP = 10000000        /* ns slept between two looks at the log, at most */
 };
 
 CA_SIGSAFE bool ca_ledger_open(void)
@@ -29,8 +30,7 @@ CA_SIGSAFE bool ca_ledger_open(void)
 	return atomic_load_explicit(&ca_rt.session->experiment.seq, memory_order_acquire) & 1;
 }
 
-CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
-			      uint64_t value)
+CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time, uint64_t value)
 {
 	struct ca_session *s = ca_rt.session;
 	uint64_t n = atomic_fetch_add_explicit(&s->log_head, 1, memory_order_relaxed);
@@ -101,10 +101,10 @@ static void resynchronise(struct ca_thread *t, uint64_t head)
 /* ---- how much of a stretch of time is owed for -----------------------------------*/
 struct account {
 	struct ca_thread *t;
-	uint64_t at;       /* accounted up to here */
-	uint64_t start;    /* nothing before this counts */
-	uint64_t time;     /* S time to owe for, ns */
-	uint64_t s_time;   /* S time, ns, whoever owes for it; off-CPU times in S included */
+	uint64_t at;     /* accounted up to here */
+	uint64_t start;  /* nothing before this counts */
+	uint64_t time;   /* S time to owe for, ns */
+	uint64_t s_time; /* S time, ns, whoever owes for it; off-CPU times in S included */
 	const enum ca_wait *wait;
 };
 
@@ -288,9 +288,9 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 		inside_remove(t, e->thread);
 	} else if ((i = inside_find(t, e->thread)) < t->inside_count) {
 		t->inside_until[i] = e->type == CA_LOG_EXTERNAL && e->value ? e->value : UINT64_MAX;
-		t->inside_flag[i] = e->type == CA_LOG_OFF	? FLAG_OFF :
-				    e->type == CA_LOG_EXTERNAL ? FLAG_EXTERNAL :
-								 0;
+		t->inside_flag[i] = e->type == CA_LOG_OFF        ? FLAG_OFF
+				    : e->type == CA_LOG_EXTERNAL ? FLAG_EXTERNAL
+								 : 0;
 	}
 }
 
@@ -346,8 +346,7 @@ CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t)
 
 		t->experiment = experiment;
 		if (opened)
-			reset(t, s->experiment.start > t->last ? s->experiment.start :
-									   t->last);
+			reset(t, s->experiment.start > t->last ? s->experiment.start : t->last);
 	}
 }
 
@@ -393,8 +392,8 @@ CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
 	return now > start + delay ? now - start - delay : 0;
 }
 
-CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
-			       uint64_t time, uint64_t value)
+CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key, uint64_t time,
+			       uint64_t value)
 {
 	struct ca_event e = { .time = time, .kind = (uint16_t)kind, .key = key, .value = value };
 
@@ -437,8 +436,7 @@ static void settle(struct ca_thread *t, uint64_t began, uint64_t paid)
 		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
 		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
 	}
-	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0,
-			      memory_order_relaxed);
+	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0, memory_order_relaxed);
 }
 
 CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
@@ -447,8 +445,8 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 	unsigned in_vain = 0;
 
 	ca_ledger_accrue(t, now, NULL);
-	while (t->owed >= LEAST && in_vain < IN_VAIN && !t->depth && !t->sampled_in && now - began < LONGEST &&
-	       atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+	while (t->owed >= LEAST && in_vain < IN_VAIN && !t->depth && !t->sampled_in &&
+	       now - began < LONGEST && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		uint64_t slice = t->owed < SLICE ? (uint64_t)t->owed : SLICE, lost = 0;
 		uint64_t next = spin_until(now, now + slice, &lost), got = held(t, now, next, lost);
 

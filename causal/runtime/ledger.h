@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The ledger: who owes how much delay, and paying it. */
 #ifndef CA_CAUSAL_RUNTIME_LEDGER_H
 #define CA_CAUSAL_RUNTIME_LEDGER_H
@@ -7,8 +8,7 @@
 CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
 /* Bring the account up to `now`. wait: NULL: the time since the last look was spent
  * running; else how it was spent. */
-CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now,
-					   const enum ca_wait *wait);
+CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait);
 /* Pay what is owed unless the thread is in S (then returns at once). */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
 /* At the end of an external wait: pay by waiting on, which takes no CPU from others. A few small

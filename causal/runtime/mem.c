@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What compilers call for copies of structures. libc's own use vector registers, which are the
  * program's, live and unsaved, where a hook is called: so the runtime has its own, with hidden
  * names, for general registers only. Any context. */

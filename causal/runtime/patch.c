@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Placing and removing sites: the order of writes (see patch.h) and the records.
  *
  * Any thread, handlers too; a try-lock lets one in at a time. Each step is done for all sites of
@@ -14,8 +15,8 @@ enum { ARCH_SHSTK_STATUS = 0x5005, BUCKETS = 4096 };
 
 struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
 _Atomic uint32_t ca_patch_record_count;
-static uint32_t bucket[BUCKETS];           /* by address: record + 1 */
-static uint16_t live[CA_PATCH_RECORDS];    /* records that are not OFF */
+static uint32_t bucket[BUCKETS];        /* by address: record + 1 */
+static uint16_t live[CA_PATCH_RECORDS]; /* records that are not OFF */
 static uint32_t live_count;
 static _Atomic bool lock; /* guards all of this file's and patch_mem.c's state */
 static bool ready;
@@ -58,21 +59,19 @@ void ca_patch_set_hooks(const struct ca_patch_hooks *hooks)
 
 static bool membarrier_register(void)
 {
-	return ca_sys(SYS_membarrier,
-			    MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0,
-			    0) == 0;
+	return ca_sys(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0, 0) ==
+	       0;
 }
 
 bool ca_patch_init(const char **why)
 {
-	static const struct ca_patch_hooks none = {hook_none, hook_none, meet_none, stamp_none};
+	static const struct ca_patch_hooks none = { hook_none, hook_none, meet_none, stamp_none };
 	uint64_t shadow = 0;
 	int here;
 
 	if (!ca_trampoline_hooks.enter)
 		ca_trampoline_hooks = none;
-	if (ca_sys(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&shadow, 0, 0, 0, 0) == 0 &&
-	    (shadow & 1)) {
+	if (ca_sys(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&shadow, 0, 0, 0, 0) == 0 && (shadow & 1)) {
 		*why = "the program runs with a shadow stack, which patched calls would break";
 		return false;
 	}
@@ -89,8 +88,7 @@ bool ca_patch_init(const char **why)
 static bool sync_cores(void)
 {
 	for (int i = 0; i < 2; i++) {
-		if (ca_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0,
-				 0, 0, 0) == 0)
+		if (ca_sys(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0, 0, 0) == 0)
 			return true;
 		if (!membarrier_register())
 			break;
@@ -128,7 +126,7 @@ static struct ca_patch_record *record_find(const struct ca_site *site, uintptr_t
 static bool pun_of(const struct ca_patch_record *r, unsigned prefix, const uint8_t *text,
 		   struct ca_patch_pun *pun)
 {
-	*pun = (struct ca_patch_pun){0};
+	*pun = (struct ca_patch_pun){ 0 };
 	for (unsigned i = 0; i < r->site.insns; i++) {
 		unsigned at = r->site.insn[i].offset;
 
@@ -150,7 +148,7 @@ static bool pun_of(const struct ca_patch_record *r, unsigned prefix, const uint8
 static bool try_prefix(const struct ca_patch_text *text, struct ca_patch_record *r, unsigned prefix,
 		       const uint8_t *now, size_t length)
 {
-	struct ca_patch_place place = {.body = r->body};
+	struct ca_patch_place place = { .body = r->body };
 	uintptr_t end = r->address + prefix + JUMP_LENGTH;
 	struct ca_patch_pun pun;
 	bool found;
@@ -233,8 +231,8 @@ static void place_trap(struct ca_patch_record *r)
 	r->footprint = r->site.length;
 }
 
-static struct ca_patch_record *record_make(const struct ca_patch_text *text,
-					   const struct ca_site *site, uintptr_t bias)
+static struct ca_patch_record *record_make(const struct ca_patch_text *text, const struct ca_site *site,
+					   uintptr_t bias)
 {
 	uint32_t number = atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
 	struct ca_patch_record *r = &ca_patch_records[number];
@@ -251,13 +249,12 @@ static struct ca_patch_record *record_make(const struct ca_patch_text *text,
 	if (!length)
 		return NULL;
 	if (!place_jump(text, r, length)) {
-		struct ca_patch_place place = {.body = r->body};
+		struct ca_patch_place place = { .body = r->body };
 
 		if (site->flags & CA_SITE_NO_TRAP)
 			return NULL;
 		/* any place will do for the body */
-		if (!ca_patch_mem_place(text, r->address, &(struct ca_patch_pun){0}, length,
-					&place))
+		if (!ca_patch_mem_place(text, r->address, &(struct ca_patch_pun){ 0 }, length, &place))
 			return NULL;
 		r->body = place.body;
 		place_trap(r);
@@ -389,8 +386,7 @@ static bool text_is_new(const struct ca_patch_text *text, const struct ca_patch_
 {
 	uint8_t now[CA_SITE_BYTES];
 
-	return get_state(r) == CA_RECORD_ON &&
-	       ca_patch_mem_read(text, r->address, now, r->site.length) &&
+	return get_state(r) == CA_RECORD_ON && ca_patch_mem_read(text, r->address, now, r->site.length) &&
 	       memcmp(now, r->site.original, r->site.length) == 0;
 }
 
@@ -422,8 +418,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 	}
 	if (site->length == 0 || site->length > CA_SITE_BYTES ||
 	    !ca_patch_mem_read(text, at, now, site->length) ||
-	    memcmp(now, site->original, site->length) != 0 ||
-	    overlaps_live(at, at + site->length))
+	    memcmp(now, site->original, site->length) != 0 || overlaps_live(at, at + site->length))
 		return false;
 	if (!r)
 		r = record_make(text, site, bias);
@@ -432,8 +427,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 	/* a jump made of bytes behind the site: they must still be what it was made for */
 	if (!r->trap && r->footprint > site->length &&
 	    (!ca_patch_mem_read(text, at, now, r->footprint) ||
-	     memcmp(now + site->length, r->patched + site->length,
-		    (size_t)r->footprint - site->length) != 0))
+	     memcmp(now + site->length, r->patched + site->length, (size_t)r->footprint - site->length) != 0))
 		return false;
 	if (!ca_patch_trap_take())
 		return false;
@@ -449,7 +443,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 unsigned ca_patch_install(const struct ca_site *site, size_t n,
 			  bool (*bias_of)(uint32_t module, uintptr_t *bias))
 {
-	static const struct timespec pause = {.tv_nsec = 50000};
+	static const struct timespec pause = { .tv_nsec = 50000 };
 	struct ca_patch_threads threads;
 	struct ca_patch_text text;
 	unsigned failed = 0;
@@ -503,8 +497,7 @@ static bool is_ours(const struct ca_patch_text *text, const struct ca_patch_reco
 	if (!ca_patch_mem_read(text, r->address, now, r->site.length))
 		return false;
 	trap_bytes(r, traps); /* where the steps after the first were not possible */
-	return memcmp(now, r->patched, r->site.length) == 0 ||
-	       memcmp(now, traps, r->site.length) == 0;
+	return memcmp(now, r->patched, r->site.length) == 0 || memcmp(now, traps, r->site.length) == 0;
 }
 
 static bool remove_if(bool (*keep)(const struct ca_patch_record *))
@@ -560,8 +553,7 @@ void ca_patch_forked(void)
 	/* The thread that held the lock is not here. Whatever step it was at can be done again. */
 	ca_patch_mem_open(&text);
 	live_count = 0;
-	for (uint32_t i = 0; i < atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
-	     i++)
+	for (uint32_t i = 0; i < atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed); i++)
 		if (get_state(&ca_patch_records[i]) != CA_RECORD_OFF)
 			live[live_count++] = (uint16_t)i;
 	for (uint32_t i = 0; i < live_count; i++) {
@@ -580,7 +572,7 @@ void ca_patch_forked(void)
 
 struct ca_patch_stats ca_patch_stats(void)
 {
-	struct ca_patch_stats stats = {0};
+	struct ca_patch_stats stats = { 0 };
 
 	for (uint32_t i = 0; i < live_count; i++) {
 		if (ca_patch_records[live[i]].trap)

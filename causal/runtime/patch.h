@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Patching the program's text while it runs. Runtime; libc is not called, only the kernel.
  *
  * A site's bytes become a jump (or call) to a trampoline: hooks, copies of the displaced

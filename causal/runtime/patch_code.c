@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The trampoline of one site: hooks woven into the copies of the displaced instructions. Pure:
  * it computes bytes and touches no memory but its own.
  *
@@ -35,9 +36,9 @@ static int32_t distance(struct body *b, uintptr_t from, uintptr_t to)
 
 static void put_call_thunk(struct body *b, enum ca_thunk thunk, uintptr_t table)
 {
-	static const uint8_t down[] = {0x48, 0x8d, 0x64, 0x24, 0x80};          /* lea -128(%rsp) */
-	static const uint8_t call[] = {0xff, 0x15};                            /* call *(%rip) */
-	static const uint8_t up[] = {0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};   /* lea 128(%rsp) */
+	static const uint8_t down[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };        /* lea -128(%rsp) */
+	static const uint8_t call[] = { 0xff, 0x15 };                          /* call *(%rip) */
+	static const uint8_t up[] = { 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 }; /* lea 128(%rsp) */
 
 	put(b, down, sizeof(down));
 	put(b, call, sizeof(call));
@@ -47,9 +48,9 @@ static void put_call_thunk(struct body *b, enum ca_thunk thunk, uintptr_t table)
 
 static void put_stamp(struct body *b, uint32_t point, uintptr_t table)
 {
-	static const uint8_t down[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x68};    /* lea -128(%rsp); push */
-	static const uint8_t call[] = {0xff, 0x15};                            /* call *(%rip) */
-	static const uint8_t up[] = {0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0};   /* lea 136(%rsp) */
+	static const uint8_t down[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0x68 };  /* lea -128(%rsp); push */
+	static const uint8_t call[] = { 0xff, 0x15 };                          /* call *(%rip) */
+	static const uint8_t up[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp) */
 
 	put(b, down, sizeof(down));
 	put32(b, point);
@@ -61,14 +62,14 @@ static void put_stamp(struct body *b, uint32_t point, uintptr_t table)
 /* Without a call and, unless nobody cares, without touching the flags. */
 static void put_count(struct body *b, uint32_t point, bool flags_dead)
 {
-	static const uint8_t down_rax[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x50};
-	static const uint8_t load_rax[] = {0x64, 0x48, 0x8b, 0x04, 0x25};  /* mov %fs:x, %rax */
-	static const uint8_t inc[] = {0x48, 0xff, 0x80};                   /* incq x(%rax) */
-	static const uint8_t load_rcx[] = {0x48, 0x8b, 0x88};              /* mov x(%rax), %rcx */
-	static const uint8_t add[] = {0x48, 0x8d, 0x49, 0x01};             /* lea 1(%rcx), %rcx */
-	static const uint8_t store_rcx[] = {0x48, 0x89, 0x88};
+	static const uint8_t down_rax[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0x50 };
+	static const uint8_t load_rax[] = { 0x64, 0x48, 0x8b, 0x04, 0x25 }; /* mov %fs:x, %rax */
+	static const uint8_t inc[] = { 0x48, 0xff, 0x80 };                  /* incq x(%rax) */
+	static const uint8_t load_rcx[] = { 0x48, 0x8b, 0x88 };             /* mov x(%rax), %rcx */
+	static const uint8_t add[] = { 0x48, 0x8d, 0x49, 0x01 };            /* lea 1(%rcx), %rcx */
+	static const uint8_t store_rcx[] = { 0x48, 0x89, 0x88 };
 	static const uint8_t push_rcx = 0x51, pop_rcx = 0x59;
-	static const uint8_t rax_up[] = {0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0};
+	static const uint8_t rax_up[] = { 0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 };
 	uintptr_t self;
 
 	__asm__("movq %%fs:0, %0" : "=r"(self));
@@ -131,7 +132,7 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, 
 static void build(struct ca_patch_record *r, struct body *b, uintptr_t table)
 {
 	const struct ca_site *s = &r->site;
-	size_t entry[CA_SITE_CODE + 1] = {0}; /* as code_at, before the hooks */
+	size_t entry[CA_SITE_CODE + 1] = { 0 }; /* as code_at, before the hooks */
 	unsigned hook = 0;
 
 	for (size_t at = 0; at <= s->code_length; at++) {
@@ -171,7 +172,7 @@ static bool valid(const struct ca_site *s)
 
 size_t ca_patch_code_measure(struct ca_patch_record *r)
 {
-	struct body b = {.reaches = true};
+	struct body b = { .reaches = true };
 
 	if (!valid(&r->site))
 		return 0;
@@ -181,7 +182,7 @@ size_t ca_patch_code_measure(struct ca_patch_record *r)
 
 bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out)
 {
-	struct body b = {.out = out, .base = r->body, .reaches = true};
+	struct body b = { .out = out, .base = r->body, .reaches = true };
 	const struct ca_site *s = &r->site;
 
 	build(r, &b, ca_patch_mem_thunks(r->body));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared by the patch*.c files and trampoline.c only. */
 #ifndef CA_CAUSAL_RUNTIME_PATCH_INTERNAL_H
 #define CA_CAUSAL_RUNTIME_PATCH_INTERNAL_H
@@ -14,8 +15,7 @@ struct ca_patch_text {
 CA_HIDDEN void ca_patch_mem_open(struct ca_patch_text *text);
 CA_HIDDEN void ca_patch_mem_close(struct ca_patch_text *text);
 /* False if any of the bytes is not mapped. */
-CA_HIDDEN bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *to,
-				 size_t length);
+CA_HIDDEN bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *to, size_t length);
 /* Over text that may be executed at the same time. */
 CA_HIDDEN bool ca_patch_mem_write(const struct ca_patch_text *text, uintptr_t to, const void *from,
 				  size_t length);
@@ -46,8 +46,8 @@ CA_HIDDEN void ca_patch_mem_init(uintptr_t stack);
 
 /* ---- patch_code.c: the trampoline of one site */
 enum ca_record_state {
-	CA_RECORD_OFF,      /* the text is the program's own */
-	CA_RECORD_PLACING,  /* steps 1 to 3 */
+	CA_RECORD_OFF,     /* the text is the program's own */
+	CA_RECORD_PLACING, /* steps 1 to 3 */
 	CA_RECORD_ON,
 	CA_RECORD_REMOVING
 };
@@ -57,17 +57,17 @@ struct ca_patch_record {
 	_Atomic uint32_t state; /* enum ca_record_state */
 	uint32_t next;          /* next record + 1 with the same address */
 	uintptr_t bias;
-	uintptr_t address;      /* of the site, at run time */
+	uintptr_t address; /* of the site, at run time */
 	uintptr_t body;
 	uint16_t body_length;
-	uint8_t prefix;         /* bytes before the jump's opcode */
-	uint8_t footprint;      /* bytes of text, from address, that the jump relies on */
-	bool trap;              /* stays an int3 */
-	uint16_t insn_at[CA_SITE_INSNS];       /* in the body, hooks before it included */
-	uint16_t hook_at[CA_SITE_HOOKS];       /* start of each hook in the body */
+	uint8_t prefix;                  /* bytes before the jump's opcode */
+	uint8_t footprint;               /* bytes of text, from address, that the jump relies on */
+	bool trap;                       /* stays an int3 */
+	uint16_t insn_at[CA_SITE_INSNS]; /* in the body, hooks before it included */
+	uint16_t hook_at[CA_SITE_HOOKS]; /* start of each hook in the body */
 	uint16_t hook_end[CA_SITE_HOOKS];
-	uint16_t code_at[CA_SITE_CODE + 1];    /* from offsets in code[] to the body, behind hooks */
-	uint8_t patched[CA_SITE_BYTES];        /* what the site's bytes become */
+	uint16_t code_at[CA_SITE_CODE + 1]; /* from offsets in code[] to the body, behind hooks */
+	uint8_t patched[CA_SITE_BYTES];     /* what the site's bytes become */
 	struct ca_site site;
 };
 extern CA_HIDDEN struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
@@ -81,10 +81,10 @@ CA_HIDDEN intptr_t ca_patch_count_pushes(const struct ca_site *site, size_t in, 
 CA_HIDDEN bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out);
 
 /* ---- patch_trap.c */
-CA_HIDDEN bool ca_patch_trap_take(void);          /* install our handlers, or see they still are */
+CA_HIDDEN bool ca_patch_trap_take(void);           /* install our handlers, or see they still are */
 CA_HIDDEN void ca_patch_trap_add(uint32_t number); /* this record's addresses may trap from now on */
-CA_HIDDEN bool ca_patch_trap_room(void);          /* for the addresses of one more record */
-CA_HIDDEN extern _Atomic bool ca_patch_uses_ill;  /* SIGILL is needed too */
+CA_HIDDEN bool ca_patch_trap_room(void);           /* for the addresses of one more record */
+CA_HIDDEN extern _Atomic bool ca_patch_uses_ill;   /* SIGILL is needed too */
 
 /* ---- patch_threads.c: how far the process's threads let us go */
 struct ca_patch_threads {

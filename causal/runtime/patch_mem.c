@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writing into text, and finding memory for trampolines. Handler-safe; one thread at a time (the
  * lock in patch.c). Nothing is ever writable and executable: bytes go in through /proc/self/mem,
  * which ignores the protection of private mappings. Where that file cannot be opened (no /proc,
@@ -42,8 +43,8 @@ static const uintptr_t bodies_size = 4 * MIB;
 
 /* Opcodes that trap in 64-bit mode, as the high byte of the distance: int3 first, then such that
  * are invalid. Large distances upwards first: they leave the heap room to grow. */
-static const uint8_t filler_choice[] = {0xcc, 0xce, 0xea, 0x82, 0x61, 0x3f, 0x37, 0x2f,
-					0x27, 0x1f, 0x1e, 0x17, 0x16, 0x0e, 0x07, 0x06};
+static const uint8_t filler_choice[] = { 0xcc, 0xce, 0xea, 0x82, 0x61, 0x3f, 0x37, 0x2f,
+					 0x27, 0x1f, 0x1e, 0x17, 0x16, 0x0e, 0x07, 0x06 };
 _Atomic bool ca_patch_uses_ill;
 
 void ca_patch_mem_init(uintptr_t stack)
@@ -55,8 +56,7 @@ void ca_patch_mem_init(uintptr_t stack)
 
 void ca_patch_mem_open(struct ca_patch_text *text)
 {
-	long fd = ca_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0,
-			       0, 0);
+	long fd = ca_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
 	text->fd = fd < 0 ? -1 : (int)fd;
 }
 
@@ -72,15 +72,14 @@ bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *t
 	struct {
 		void *base;
 		size_t length;
-	} local = {to, length}, remote = {(void *)from, length};
+	} local = { to, length }, remote = { (void *)from, length };
 	long pid;
 
 	if (text->fd >= 0)
-		return ca_sys(SYS_pread64, text->fd, (long)to, (long)length, (long)from, 0,
-				    0) == (long)length;
+		return ca_sys(SYS_pread64, text->fd, (long)to, (long)length, (long)from, 0, 0) ==
+		       (long)length;
 	pid = ca_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	return ca_sys(SYS_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0) ==
-	       (long)length;
+	return ca_sys(SYS_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0) == (long)length;
 }
 
 static bool write_by_mprotect(uintptr_t to, const void *from, size_t length)
@@ -89,8 +88,7 @@ static bool write_by_mprotect(uintptr_t to, const void *from, size_t length)
 	size_t span = ((to + length - 1) | (PAGE - 1)) + 1 - page;
 	volatile uint8_t *out = (volatile uint8_t *)to;
 
-	if (ca_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_WRITE | PROT_EXEC,
-			 0, 0, 0) != 0)
+	if (ca_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0, 0) != 0)
 		return false;
 	for (size_t i = 0; i < length; i++)
 		if (out[i] != ((const uint8_t *)from)[i])
@@ -99,11 +97,10 @@ static bool write_by_mprotect(uintptr_t to, const void *from, size_t length)
 	return true;
 }
 
-bool ca_patch_mem_write(const struct ca_patch_text *text, uintptr_t to, const void *from,
-			size_t length)
+bool ca_patch_mem_write(const struct ca_patch_text *text, uintptr_t to, const void *from, size_t length)
 {
-	if (text->fd >= 0 && ca_sys(SYS_pwrite64, text->fd, (long)from, (long)length,
-					  (long)to, 0, 0) == (long)length)
+	if (text->fd >= 0 &&
+	    ca_sys(SYS_pwrite64, text->fd, (long)from, (long)length, (long)to, 0, 0) == (long)length)
 		return true;
 	return write_by_mprotect(to, from, length);
 }
@@ -129,8 +126,7 @@ bool ca_patch_mem_check(const char **why)
 static bool map_at(uintptr_t at, size_t length)
 {
 	long got = ca_sys(SYS_mmap, (long)at, (long)length, PROT_READ | PROT_EXEC,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-				-1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (got == (long)at) {
 		/* a huge page for a few hundred bytes would be a poor trade */
@@ -170,11 +166,13 @@ static struct region *region_make(const struct ca_patch_text *text, uintptr_t bl
 		if ((distance < 0 && low >= block) || wanted_by_program(low, high) ||
 		    !map_at(low, high - low))
 			continue;
-		if (!ca_patch_mem_write(text, low, ca_trampoline_thunk,
-					sizeof(ca_trampoline_thunk)))
+		if (!ca_patch_mem_write(text, low, ca_trampoline_thunk, sizeof(ca_trampoline_thunk)))
 			return NULL;
-		*r = (struct region){.low = low, .landings = landings, .high = high,
-				     .block = block, .filler = filler_choice[i]};
+		*r = (struct region){ .low = low,
+				      .landings = landings,
+				      .high = high,
+				      .block = block,
+				      .filler = filler_choice[i] };
 		atomic_store_explicit(&r->next, low + PAGE, memory_order_relaxed);
 		if (filler_choice[i] != 0xcc)
 			atomic_store_explicit(&ca_patch_uses_ill, true, memory_order_relaxed);
@@ -202,10 +200,9 @@ uintptr_t ca_patch_mem_thunks(uintptr_t body)
 	return 0;
 }
 
-static uintptr_t body_take(const struct ca_patch_text *text, struct region *r, size_t length,
-			   uint32_t number)
+static uintptr_t body_take(const struct ca_patch_text *text, struct region *r, size_t length, uint32_t number)
 {
-	uint32_t head[4] = {0, 0, MARK, number};
+	uint32_t head[4] = { 0, 0, MARK, number };
 	uintptr_t at = atomic_load_explicit(&r->next, memory_order_relaxed);
 	size_t size = (HEADER + length + 15) & ~(size_t)15;
 
@@ -254,13 +251,13 @@ static bool all_zero(uintptr_t at, size_t length)
 }
 
 /* A landing in the region. Of the free bytes the low ones run fastest: few pages are touched. */
-static uintptr_t landing_near(const struct ca_patch_text *text, const struct region *r,
-			      uintptr_t end, const struct ca_patch_pun *pun, uintptr_t body)
+static uintptr_t landing_near(const struct ca_patch_text *text, const struct region *r, uintptr_t end,
+			      const struct ca_patch_pun *pun, uintptr_t body)
 {
 	uint32_t mask = pun->mask | pun->trap | 0xff000000u;
-	uint32_t value = (pun->value & pun->mask) | (pun->trap & 0xccccccccu & 0xffffffu) |
-			 (uint32_t)r->filler << 24;
-	uint8_t jump[LANDING] = {0xe9, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc};
+	uint32_t value =
+		(pun->value & pun->mask) | (pun->trap & 0xccccccccu & 0xffffffu) | (uint32_t)r->filler << 24;
+	uint8_t jump[LANDING] = { 0xe9, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc };
 
 	/* counting up in the free bits: set the given ones, add one, clear them again */
 	for (uint32_t free = 0, tries = 0; tries < 4096; tries++) {
@@ -294,8 +291,7 @@ static bool island_at(uintptr_t at)
 	for (uintptr_t page = first; page <= last; page += PAGE) {
 		if (island_has(page))
 			continue;
-		if (islands == ISLANDS || wanted_by_program(page, page + PAGE) ||
-		    !map_at(page, PAGE))
+		if (islands == ISLANDS || wanted_by_program(page, page + PAGE) || !map_at(page, PAGE))
 			return false;
 		island[islands++] = page;
 	}
@@ -303,12 +299,12 @@ static bool island_at(uintptr_t at)
 }
 
 /* A landing at a distance whose high byte is given by bytes of the program. */
-static uintptr_t landing_far(const struct ca_patch_text *text, uintptr_t end,
-			     const struct ca_patch_pun *pun, uintptr_t body)
+static uintptr_t landing_far(const struct ca_patch_text *text, uintptr_t end, const struct ca_patch_pun *pun,
+			     uintptr_t body)
 {
 	uint32_t mask = pun->mask | pun->trap;
 	uint32_t value = (pun->value & pun->mask) | (pun->trap & 0xccccccccu);
-	uint8_t jump[ISLAND_LANDING] = {0xff, 0x25, 0, 0, 0, 0};
+	uint8_t jump[ISLAND_LANDING] = { 0xff, 0x25, 0, 0, 0, 0 };
 
 	memcpy(jump + 6, &body, 8);
 	memset(jump + 14, 0xcc, 2);
@@ -325,9 +321,8 @@ static uintptr_t landing_far(const struct ca_patch_text *text, uintptr_t end,
 	return 0;
 }
 
-bool ca_patch_mem_place(const struct ca_patch_text *text, uintptr_t end,
-			const struct ca_patch_pun *pun, size_t length,
-			struct ca_patch_place *place)
+bool ca_patch_mem_place(const struct ca_patch_text *text, uintptr_t end, const struct ca_patch_pun *pun,
+			size_t length, struct ca_patch_place *place)
 {
 	struct region *r = region_for(text, end);
 	uint32_t number = atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A look at the threads of this process before text changes under them. Handler-safe: raw
  * system calls and the stack. About 10 us a thread. */
 #include "causal/runtime/patch_internal.h"
@@ -73,7 +74,7 @@ static void look(long dir, const char *tid, struct ca_patch_threads *out)
 
 struct ca_patch_threads ca_patch_threads_look(void)
 {
-	struct ca_patch_threads out = {0};
+	struct ca_patch_threads out = { 0 };
 	long dir = open_at(AT_FDCWD, "/proc/self/task", O_DIRECTORY);
 	_Alignas(8) char buffer[4096];
 	long got;
@@ -82,8 +83,7 @@ struct ca_patch_threads ca_patch_threads_look(void)
 		out.unknown = true;
 		return out;
 	}
-	while ((got = ca_sys(SYS_getdents64, dir, (long)buffer, sizeof(buffer), 0, 0, 0)) >
-	       0) {
+	while ((got = ca_sys(SYS_getdents64, dir, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0) {
 		for (long at = 0; at < got;) {
 			const struct dirent64_head *d = (const void *)(buffer + at);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Traps: who arrives at one of our int3 (or invalid opcodes) goes on in the trampoline. Runs in
  * the signal handlers of any thread, at the same time as patch.c in another.
  *
@@ -67,8 +68,8 @@ static const struct slot *find(uintptr_t key, bool *active)
 		if (k != key)
 			continue;
 		any = &slot[i];
-		if (atomic_load_explicit(&ca_patch_records[any->record].state,
-					 memory_order_acquire) != CA_RECORD_OFF) {
+		if (atomic_load_explicit(&ca_patch_records[any->record].state, memory_order_acquire) !=
+		    CA_RECORD_OFF) {
 			*active = true;
 			return any;
 		}
@@ -177,8 +178,7 @@ static struct sigaction previous_get(int sig)
 		version = atomic_load_explicit(&p->version, memory_order_acquire);
 		copy = p->action;
 		atomic_thread_fence(memory_order_acquire);
-	} while ((version & 1) ||
-		 version != atomic_load_explicit(&p->version, memory_order_relaxed));
+	} while ((version & 1) || version != atomic_load_explicit(&p->version, memory_order_relaxed));
 	return copy;
 }
 
@@ -194,7 +194,7 @@ static void previous_set(int sig, const struct sigaction *action)
 /* End the program by this signal, as it would have ended without us. */
 static void die(int sig, siginfo_t *info)
 {
-	struct kernel_action action = {0};
+	struct kernel_action action = { 0 };
 	long pid = ca_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	long tid = ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	uint64_t mask = (uint64_t)1 << (sig - 1);
@@ -211,7 +211,7 @@ static void die(int sig, siginfo_t *info)
 static void chain(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction to = previous_get(sig);
-	struct sigaction once = {.sa_handler = SIG_DFL};
+	struct sigaction once = { .sa_handler = SIG_DFL };
 	uint64_t mask, old;
 
 	if (to.sa_handler == SIG_IGN && info->si_code <= 0)
@@ -241,8 +241,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 
 static bool take(int sig)
 {
-	struct kernel_action now, ours = {0};
-	struct sigaction was = {0};
+	struct kernel_action now, ours = { 0 };
+	struct sigaction was = { 0 };
 
 	if (ca_sys(SYS_rt_sigaction, sig, 0, (long)&now, 8, 0, 0) != 0)
 		return false;

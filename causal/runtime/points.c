@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points in code: the notes of causal.h's macros become counters.
  *
  * Constructor, or a handler when a library appeared later; the table in the session is
@@ -13,9 +14,9 @@
 #include <string.h>
 
 enum {
-	RESCAN = 50000000,               /* ns between two looks for new libraries, at first */
-	CHANGE_RESCAN = 5000000,         /* ns; while we know that one is being opened or closed */
-	CHANGE_LASTS = 200000000         /* ns that this may take */
+	RESCAN = 50000000,       /* ns between two looks for new libraries, at first */
+	CHANGE_RESCAN = 5000000, /* ns; while we know that one is being opened or closed */
+	CHANGE_LASTS = 200000000 /* ns that this may take */
 };
 #define LONGEST_PATIENCE UINT64_C(5000000000) /* ns */
 
@@ -39,7 +40,8 @@ static bool is_nop5(uintptr_t address)
 	return !memcmp(now, nop5, sizeof now);
 }
 
-static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *probe, enum ca_point_kind kind)
+static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *probe,
+			enum ca_point_kind kind)
 {
 	struct ca_progress_point *point;
 	struct ca_site site;
@@ -49,8 +51,8 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 		return;
 	point = ca_points_get(kind, probe->name);
 	if (!point) {
-		ca_log(CA_LOG_ERROR, "more than %d progress points: \"%s\" is not counted", (int)CA_MAX_POINTS,
-		       probe->name);
+		ca_log(CA_LOG_ERROR, "more than %d progress points: \"%s\" is not counted",
+		       (int)CA_MAX_POINTS, probe->name);
 		return;
 	}
 	memset(&site, 0, sizeof site);
@@ -70,8 +72,10 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 	site.fixup[0].target = probe->address + 5;
 	memcpy(site.original, nop5, sizeof nop5);
 	if (ca_patch_install(&site, 1, ca_modules_bias))
-		ca_log(CA_LOG_ERROR, "the code at progress point \"%s\" could not be patched: it "
-				     "is not counted", probe->name);
+		ca_log(CA_LOG_ERROR,
+		       "the code at progress point \"%s\" could not be patched: it "
+		       "is not counted",
+		       probe->name);
 }
 
 /* A library is there, but its index not yet: look again. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points in code. */
 #ifndef CA_CAUSAL_RUNTIME_POINTS_H
 #define CA_CAUSAL_RUNTIME_POINTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What patched code calls: a thread enters or leaves S, or is about to spin.
  *
  * Anywhere in the program, vector registers in use and unsaved: this file and all that it
@@ -52,7 +53,8 @@ static void hook_stamp(uint32_t point)
 	struct ca_thread *t = ca_self;
 	uint64_t now;
 
-	if (!t || t->guard || point >= CA_MAX_POINTS || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	if (!t || t->guard || point >= CA_MAX_POINTS ||
+	    !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard++;
 	now = ca_ledger_virtual(t, ca_clock_now());

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Hooks of patched code, and placing the sites that call them. */
 #ifndef CA_CAUSAL_RUNTIME_PROBE_H
 #define CA_CAUSAL_RUNTIME_PROBE_H

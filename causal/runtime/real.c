@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Finding the functions behind our wrappers. Ordinary context. */
 #include "causal/runtime/real.h"
 #include "causal/runtime/wrap.h"

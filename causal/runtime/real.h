@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The functions that we interpose, and the real ones behind them.
  *
  * One row per function: name and the symbol version to ask for ("" for the default). A new
@@ -7,13 +8,13 @@
 #ifndef CA_CAUSAL_RUNTIME_REAL_H
 #define CA_CAUSAL_RUNTIME_REAL_H
 #include "causal/runtime/rt.h"
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
-#include <dlfcn.h>
 #include <sys/epoll.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
@@ -26,121 +27,121 @@
 #include <threads.h>
 #include <unistd.h>
 
-#define CA_WRAPPED(X)                      \
-	X(pthread_create, "")              \
-	X(thrd_create, "")                 \
-	X(pthread_join, "")                \
-	X(pthread_tryjoin_np, "")          \
-	X(pthread_timedjoin_np, "")        \
-	X(thrd_join, "")                   \
-	X(pthread_mutex_lock, "")          \
-	X(pthread_mutex_trylock, "")       \
-	X(pthread_mutex_timedlock, "")     \
-	X(pthread_mutex_clocklock, "")     \
-	X(pthread_mutex_unlock, "")        \
-	X(mtx_lock, "")                    \
-	X(mtx_trylock, "")                 \
-	X(mtx_timedlock, "")               \
-	X(mtx_unlock, "")                  \
-	X(pthread_cond_wait, "GLIBC_2.3.2")      \
-	X(pthread_cond_timedwait, "GLIBC_2.3.2") \
-	X(pthread_cond_clockwait, "")            \
-	X(pthread_cond_signal, "GLIBC_2.3.2")    \
-	X(pthread_cond_broadcast, "GLIBC_2.3.2") \
-	X(cnd_wait, "")                    \
-	X(cnd_timedwait, "")               \
-	X(cnd_signal, "")                  \
-	X(cnd_broadcast, "")               \
-	X(pthread_barrier_wait, "")        \
-	X(pthread_rwlock_rdlock, "")       \
-	X(pthread_rwlock_tryrdlock, "")    \
-	X(pthread_rwlock_timedrdlock, "")  \
-	X(pthread_rwlock_wrlock, "")       \
-	X(pthread_rwlock_trywrlock, "")    \
-	X(pthread_rwlock_timedwrlock, "")  \
-	X(pthread_rwlock_unlock, "")       \
-	X(pthread_spin_lock, "")           \
-	X(pthread_spin_trylock, "")        \
-	X(pthread_spin_unlock, "")         \
-	X(sem_wait, "")                    \
-	X(sem_timedwait, "")               \
-	X(sem_clockwait, "")               \
-	X(sem_trywait, "")                 \
-	X(sem_post, "")                    \
-	X(sched_yield, "")                 \
-	X(pthread_setcanceltype, "")       \
-	X(pthread_cancel, "")              \
-	X(setuid, "")                      \
-	X(seteuid, "")                     \
-	X(setreuid, "")                    \
-	X(setresuid, "")                   \
-	X(chroot, "")                      \
-	X(pthread_kill, "")                \
-	X(pthread_sigqueue, "")            \
-	X(kill, "")                        \
-	X(syscall, "")                     \
-	X(read, "")                        \
-	X(readv, "")                       \
-	X(pread, "")                       \
-	X(pread64, "")                     \
-	X(__read_chk, "")                  \
-	X(__recv_chk, "")                  \
-	X(recv, "")                        \
-	X(recvfrom, "")                    \
-	X(recvmsg, "")                     \
-	X(accept, "")                      \
-	X(accept4, "")                     \
-	X(connect, "")                     \
-	X(write, "")                       \
-	X(writev, "")                      \
-	X(send, "")                        \
-	X(sendto, "")                      \
-	X(sendmsg, "")                     \
-	X(fsync, "")                       \
-	X(fdatasync, "")                   \
-	X(poll, "")                        \
-	X(ppoll, "")                       \
-	X(select, "")                      \
-	X(pselect, "")                     \
-	X(epoll_wait, "")                  \
-	X(epoll_pwait, "")                 \
-	X(epoll_pwait2, "")                \
-	X(__poll_chk, "")                  \
-	X(__ppoll_chk, "")                 \
-	X(nanosleep, "")                   \
-	X(clock_nanosleep, "")             \
-	X(usleep, "")                      \
-	X(sleep, "")                       \
-	X(wait, "")                        \
-	X(waitpid, "")                     \
-	X(waitid, "")                      \
-	X(wait4, "")                       \
-	X(sigaction, "")                   \
-	X(signal, "")                      \
-	X(sigprocmask, "")                 \
-	X(pthread_sigmask, "")             \
-	X(sigwait, "")                     \
-	X(sigwaitinfo, "")                 \
-	X(sigtimedwait, "")                \
-	X(sigsuspend, "")                  \
-	X(pause, "")                       \
-	X(signalfd, "")                    \
-	X(prctl, "")                       \
-	X(semop, "")                       \
-	X(semtimedop, "")                  \
-	X(msgrcv, "")                      \
-	X(msgsnd, "")                      \
-	X(dlopen, "")                      \
-	X(dlclose, "")                     \
-	X(execv, "")                       \
-	X(execvp, "")                      \
-	X(execl, "")                       \
-	X(execlp, "")                      \
-	X(execle, "")                      \
-	X(execve, "")                      \
-	X(execvpe, "")                     \
-	X(fexecve, "")                     \
-	X(posix_spawn, "")                 \
+#define CA_WRAPPED(X)                                                                                        \
+	X(pthread_create, "")                                                                                \
+	X(thrd_create, "")                                                                                   \
+	X(pthread_join, "")                                                                                  \
+	X(pthread_tryjoin_np, "")                                                                            \
+	X(pthread_timedjoin_np, "")                                                                          \
+	X(thrd_join, "")                                                                                     \
+	X(pthread_mutex_lock, "")                                                                            \
+	X(pthread_mutex_trylock, "")                                                                         \
+	X(pthread_mutex_timedlock, "")                                                                       \
+	X(pthread_mutex_clocklock, "")                                                                       \
+	X(pthread_mutex_unlock, "")                                                                          \
+	X(mtx_lock, "")                                                                                      \
+	X(mtx_trylock, "")                                                                                   \
+	X(mtx_timedlock, "")                                                                                 \
+	X(mtx_unlock, "")                                                                                    \
+	X(pthread_cond_wait, "GLIBC_2.3.2")                                                                  \
+	X(pthread_cond_timedwait, "GLIBC_2.3.2")                                                             \
+	X(pthread_cond_clockwait, "")                                                                        \
+	X(pthread_cond_signal, "GLIBC_2.3.2")                                                                \
+	X(pthread_cond_broadcast, "GLIBC_2.3.2")                                                             \
+	X(cnd_wait, "")                                                                                      \
+	X(cnd_timedwait, "")                                                                                 \
+	X(cnd_signal, "")                                                                                    \
+	X(cnd_broadcast, "")                                                                                 \
+	X(pthread_barrier_wait, "")                                                                          \
+	X(pthread_rwlock_rdlock, "")                                                                         \
+	X(pthread_rwlock_tryrdlock, "")                                                                      \
+	X(pthread_rwlock_timedrdlock, "")                                                                    \
+	X(pthread_rwlock_wrlock, "")                                                                         \
+	X(pthread_rwlock_trywrlock, "")                                                                      \
+	X(pthread_rwlock_timedwrlock, "")                                                                    \
+	X(pthread_rwlock_unlock, "")                                                                         \
+	X(pthread_spin_lock, "")                                                                             \
+	X(pthread_spin_trylock, "")                                                                          \
+	X(pthread_spin_unlock, "")                                                                           \
+	X(sem_wait, "")                                                                                      \
+	X(sem_timedwait, "")                                                                                 \
+	X(sem_clockwait, "")                                                                                 \
+	X(sem_trywait, "")                                                                                   \
+	X(sem_post, "")                                                                                      \
+	X(sched_yield, "")                                                                                   \
+	X(pthread_setcanceltype, "")                                                                         \
+	X(pthread_cancel, "")                                                                                \
+	X(setuid, "")                                                                                        \
+	X(seteuid, "")                                                                                       \
+	X(setreuid, "")                                                                                      \
+	X(setresuid, "")                                                                                     \
+	X(chroot, "")                                                                                        \
+	X(pthread_kill, "")                                                                                  \
+	X(pthread_sigqueue, "")                                                                              \
+	X(kill, "")                                                                                          \
+	X(syscall, "")                                                                                       \
+	X(read, "")                                                                                          \
+	X(readv, "")                                                                                         \
+	X(pread, "")                                                                                         \
+	X(pread64, "")                                                                                       \
+	X(__read_chk, "")                                                                                    \
+	X(__recv_chk, "")                                                                                    \
+	X(recv, "")                                                                                          \
+	X(recvfrom, "")                                                                                      \
+	X(recvmsg, "")                                                                                       \
+	X(accept, "")                                                                                        \
+	X(accept4, "")                                                                                       \
+	X(connect, "")                                                                                       \
+	X(write, "")                                                                                         \
+	X(writev, "")                                                                                        \
+	X(send, "")                                                                                          \
+	X(sendto, "")                                                                                        \
+	X(sendmsg, "")                                                                                       \
+	X(fsync, "")                                                                                         \
+	X(fdatasync, "")                                                                                     \
+	X(poll, "")                                                                                          \
+	X(ppoll, "")                                                                                         \
+	X(select, "")                                                                                        \
+	X(pselect, "")                                                                                       \
+	X(epoll_wait, "")                                                                                    \
+	X(epoll_pwait, "")                                                                                   \
+	X(epoll_pwait2, "")                                                                                  \
+	X(__poll_chk, "")                                                                                    \
+	X(__ppoll_chk, "")                                                                                   \
+	X(nanosleep, "")                                                                                     \
+	X(clock_nanosleep, "")                                                                               \
+	X(usleep, "")                                                                                        \
+	X(sleep, "")                                                                                         \
+	X(wait, "")                                                                                          \
+	X(waitpid, "")                                                                                       \
+	X(waitid, "")                                                                                        \
+	X(wait4, "")                                                                                         \
+	X(sigaction, "")                                                                                     \
+	X(signal, "")                                                                                        \
+	X(sigprocmask, "")                                                                                   \
+	X(pthread_sigmask, "")                                                                               \
+	X(sigwait, "")                                                                                       \
+	X(sigwaitinfo, "")                                                                                   \
+	X(sigtimedwait, "")                                                                                  \
+	X(sigsuspend, "")                                                                                    \
+	X(pause, "")                                                                                         \
+	X(signalfd, "")                                                                                      \
+	X(prctl, "")                                                                                         \
+	X(semop, "")                                                                                         \
+	X(semtimedop, "")                                                                                    \
+	X(msgrcv, "")                                                                                        \
+	X(msgsnd, "")                                                                                        \
+	X(dlopen, "")                                                                                        \
+	X(dlclose, "")                                                                                       \
+	X(execv, "")                                                                                         \
+	X(execvp, "")                                                                                        \
+	X(execl, "")                                                                                         \
+	X(execlp, "")                                                                                        \
+	X(execle, "")                                                                                        \
+	X(execve, "")                                                                                        \
+	X(execvpe, "")                                                                                       \
+	X(fexecve, "")                                                                                       \
+	X(posix_spawn, "")                                                                                   \
 	X(posix_spawnp, "")
 
 pid_t wait4(pid_t, int *, int, struct rusage *);
@@ -162,10 +163,11 @@ CA_HIDDEN void ca_real_resolve(void);
  * itself come back here, through a malloc that is not libc's. */
 CA_HIDDEN void ca_real_resolve_at(void *member);
 
-#define REAL(name) (__extension__({                       \
-	if (__builtin_expect(!ca_real.name, 0))          \
-		ca_real_resolve_at((void *)&ca_real.name); \
-	ca_real.name;                                    \
-}))
+#define REAL(name)                                                                                           \
+	(__extension__({                                                                                     \
+		if (__builtin_expect(!ca_real.name, 0))                                                      \
+			ca_real_resolve_at((void *)&ca_real.name);                                           \
+		ca_real.name;                                                                                \
+	}))
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points named on the command line: the conductor has found them and planned their
  * sites; here they are put in place.
  *
@@ -29,8 +30,8 @@ static void poke(uintptr_t address, const void *from, size_t size)
 		size_t length;
 	} local = { (uintptr_t)from, size }, remote = { address, size };
 
-	ca_sys(SYS_process_vm_writev, ca_sys_getpid(), (long)(intptr_t)&local, 1,
-	       (long)(intptr_t)&remote, 1, 0);
+	ca_sys(SYS_process_vm_writev, ca_sys_getpid(), (long)(intptr_t)&local, 1, (long)(intptr_t)&remote, 1,
+	       0);
 }
 
 /* A probe with a semaphore is passed only where that is not 0. By system calls: the library may be
@@ -43,8 +44,8 @@ static void enable(uintptr_t semaphore)
 		poke(semaphore, &one, sizeof one);
 }
 
-static void enable_probes(const struct ca_loaded *l, const struct ca_index *index,
-			  const struct ca_site *site, uint32_t sites)
+static void enable_probes(const struct ca_loaded *l, const struct ca_index *index, const struct ca_site *site,
+			  uint32_t sites)
 {
 	size_t n = ca_index_probes(index);
 
@@ -80,8 +81,10 @@ CA_SIGSAFE static void place(const struct ca_loaded *l, const struct ca_index *i
 	unsigned failed = ca_patch_install(site + low, high - low, ca_modules_bias);
 
 	if (failed && atomic_exchange_explicit(&told[low], true, memory_order_relaxed) == false)
-		ca_log(CA_LOG_ERROR, "%u places of the progress points in %s could not be patched: they "
-		       "are not counted", failed, ca_rt.session->module[l->module].path);
+		ca_log(CA_LOG_ERROR,
+		       "%u places of the progress points in %s could not be patched: they "
+		       "are not counted",
+		       failed, ca_rt.session->module[l->module].path);
 	enable_probes(l, index, site + low, high - low);
 }
 
@@ -105,8 +108,8 @@ static bool all_known(void)
 
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
 		/* acquire: the sites come before the state */
-		uint32_t state = atomic_load_explicit(&ca_rt.session->module[l->module].state,
-						      memory_order_acquire);
+		uint32_t state =
+			atomic_load_explicit(&ca_rt.session->module[l->module].state, memory_order_acquire);
 
 		if (state == CA_MODULE_CLAIMED || state == CA_MODULE_REGISTERED)
 			return false;

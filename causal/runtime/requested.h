@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points of the command line, or chosen by the conductor while the program runs. */
 #ifndef CA_CAUSAL_RUNTIME_REQUESTED_H
 #define CA_CAUSAL_RUNTIME_REQUESTED_H

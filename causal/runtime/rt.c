@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runtime's state and its off switch. Any context. */
 #include "causal/runtime/rt.h"
 #include "core/fmt.h"
@@ -10,8 +11,8 @@ struct ca_runtime ca_rt;
 __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
 
 enum {
-	STALE = 60000000,     /* ns without a heartbeat before we ask whether it is dead */
-	SUSPEND = 1000000000  /* ns without a heartbeat and we stop delaying anyway */
+	STALE = 60000000,    /* ns without a heartbeat before we ask whether it is dead */
+	SUSPEND = 1000000000 /* ns without a heartbeat and we stop delaying anyway */
 };
 
 CA_SIGSAFE bool ca_rt_quit(void)

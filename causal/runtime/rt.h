@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runtime's state: the process, its threads, and the switch that turns all of it off.
  * Everything runs in the host program's threads; nothing here is exported.
  *
@@ -40,54 +41,54 @@ enum ca_wait {
 /* One thread. Written by that thread and its handler only. */
 struct ca_thread {
 	/* hot: ledger */
-	volatile int guard;      /* > 0: in our code */
-	uint32_t number;         /* slot number */
+	volatile int guard; /* > 0: in our code */
+	uint32_t number;    /* slot number */
 	struct ca_slot *slot;
-	uint64_t selection;      /* selection.seq that cursor and inside[] belong to */
-	uint64_t experiment;     /* experiment.seq that owed belongs to */
-	uint64_t cursor;         /* next log entry to read */
-	uint64_t last;           /* ns; all before it is accounted for */
-	uint64_t last_cpu;       /* ns of thread CPU time at `last`; only without a switch log */
-	int64_t owed;            /* ns; below 0: paid ahead */
-	uint64_t s_time;         /* ns of the experiment in which S was active, up to `last` */
-	uint64_t sleep_for;      /* see ca_wait_sleep */
-	uint64_t last_look;      /* cycle counter at the last meeting */
-	uint32_t inside_count;   /* threads in S in our replica of the log, without us */
-	uint32_t inside_more;    /* ... those that inside_slot has no room for */
+	uint64_t selection;    /* selection.seq that cursor and inside[] belong to */
+	uint64_t experiment;   /* experiment.seq that owed belongs to */
+	uint64_t cursor;       /* next log entry to read */
+	uint64_t last;         /* ns; all before it is accounted for */
+	uint64_t last_cpu;     /* ns of thread CPU time at `last`; only without a switch log */
+	int64_t owed;          /* ns; below 0: paid ahead */
+	uint64_t s_time;       /* ns of the experiment in which S was active, up to `last` */
+	uint64_t sleep_for;    /* see ca_wait_sleep */
+	uint64_t last_look;    /* cycle counter at the last meeting */
+	uint32_t inside_count; /* threads in S in our replica of the log, without us */
+	uint32_t inside_more;  /* ... those that inside_slot has no room for */
 	uint32_t inside_slot[CA_INSIDE];
 	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
-	uint8_t inside_flag[CA_INSIDE]; /* 0 on a CPU, 1 waiting for others, 2 external wait */
+	uint8_t inside_flag[CA_INSIDE];   /* 0 on a CPU, 1 waiting for others, 2 external wait */
 	bool inside_me;
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
-	uintptr_t waiting_sp;    /* the stack pointer in it; above: it was left by longjmp */
+	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	/* where we are in S (exact) */
-	uint32_t depth;          /* frames in S on our stack */
+	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
 	uint64_t entered;
 	uint64_t entered_cpu;
-	bool waited;             /* blocked in a call we saw since we entered S */
-	bool checked;            /* looked for frames that entered S before the sites were placed */
+	bool waited;  /* blocked in a call we saw since we entered S */
+	bool checked; /* looked for frames that entered S before the sites were placed */
 	/* sampling */
-	bool sampled_in;         /* S is sampled, and the last look at our stack found it */
+	bool sampled_in; /* S is sampled, and the last look at our stack found it */
 	uint64_t last_hit;
-	uint64_t hit_cpu;        /* thread CPU time at the last sample */
+	uint64_t hit_cpu; /* thread CPU time at the last sample */
 	uint64_t ticks;
-	bool alone;              /* the guard is up because of ca_thread_leave_alone */
-	uintptr_t held_sp;       /* our signal is blocked by a wrapper with this frame; 0: it is not */
+	bool alone;        /* the guard is up because of ca_thread_leave_alone */
+	uintptr_t held_sp; /* our signal is blocked by a wrapper with this frame; 0: it is not */
 	/* cold */
 	enum ca_thread_state state;
 	pid_t tid;
-	_Atomic int readers;     /* threads reading `switches` right now */
+	_Atomic int readers; /* threads reading `switches` right now */
 	struct ca_tick tick;
-	uint64_t tick_period;    /* ns of CPU time */
-	uint64_t tick_length;    /* ... as drawn around it ... */
+	uint64_t tick_period;     /* ns of CPU time */
+	uint64_t tick_length;     /* ... as drawn around it ... */
 	uint64_t tick_experiment; /* ... for this experiment */
-	uint64_t tick_weight;    /* periods that a tick's sample stands for */
-	uint32_t meets;          /* meetings and waits since the last tick */
+	uint64_t tick_weight;     /* periods that a tick's sample stands for */
+	uint32_t meets;           /* meetings and waits since the last tick */
 	struct ca_rng rng;
 	struct ca_switches switches;
-	struct ca_stack stack;   /* scratch of the handler */
-	_Alignas(64) char work_stack[32768]; /* the handler runs here: the program's own signal
+	struct ca_stack stack;                   /* scratch of the handler */
+	_Alignas(64) char work_stack[32768];     /* the handler runs here: the program's own signal
 					      * stacks are small (8 KiB in Rust and Go) */
 	struct ca_event event[CA_SAMPLE_FRAMES]; /* ... too: the stack it runs on may be small */
 };
@@ -98,16 +99,16 @@ struct ca_runtime {
 	 * child of any fork, also of one that libc knows nothing of */
 	_Alignas(4096) _Atomic bool on;
 	_Alignas(4096) struct ca_session *session; /* NULL: we are not active here */
-	bool joined;                 /* we were on until this process was forked */
-	bool sees_conductor;         /* its pid means something here */
-	bool signal_taken;           /* CA_SIGNAL is ours, for good */
+	bool joined;                               /* we were on until this process was forked */
+	bool sees_conductor;                       /* its pid means something here */
+	bool signal_taken;                         /* CA_SIGNAL is ours, for good */
 	char session_path[CA_PATH];
-	char own_path[CA_PATH];      /* of this object, for LD_PRELOAD */
-	uint32_t process;            /* index in session->process */
+	char own_path[CA_PATH]; /* of this object, for LD_PRELOAD */
+	uint32_t process;       /* index in session->process */
 	uint32_t pid;
 	uint64_t period;
 	_Atomic(struct ca_thread *) by_slot[CA_MAX_THREADS]; /* threads of this process */
-	uintptr_t own_low, own_high; /* our own text */
+	uintptr_t own_low, own_high;                         /* our own text */
 	bool patching;
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples; see sample.h. The tick handler and wrappers of waits. */
 #include "causal/runtime/sample.h"
 #include "core/cpu.h"
@@ -23,8 +24,7 @@ static bool in_ranges(const struct ca_selection *sel, ca_place place)
 		else
 			high = middle;
 	}
-	return low < sel->ranges && sel->range[low].module == module &&
-	       sel->range[low].low <= address;
+	return low < sel->ranges && sel->range[low].module == module && sel->range[low].low <= address;
 }
 
 CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost)
@@ -47,7 +47,8 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 {
 	struct ca_event *e = t->event;
 	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
-	uint16_t flags = (uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
+	uint16_t flags =
+		(uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
 
 	if (!n) {
 		ca_sample_drop(t, CA_DROP_NO_MODULE);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Samples: the stack of the calling thread, and where it goes. */
 #ifndef CA_CAUSAL_RUNTIME_SAMPLE_H
 #define CA_CAUSAL_RUNTIME_SAMPLE_H

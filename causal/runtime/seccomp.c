@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program that forbids itself system calls must not die of ours. When it installs a filter,
  * the filter is run here for each call that we make: if any would kill or be noticed, we switch
  * off before it is in force. Calls that merely fail are fine: see unwind.c, tick.c. Ordinary
@@ -16,10 +17,12 @@
 
 static const int our_calls[] = {
 	SYS_perf_event_open, SYS_timer_create, SYS_timer_settime, SYS_timer_delete, SYS_process_vm_readv,
-	SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_rt_sigreturn, SYS_mmap, SYS_munmap, SYS_mprotect,
-	SYS_madvise, SYS_openat, SYS_read, SYS_pread64, SYS_pwrite64, SYS_write, SYS_close, SYS_readlinkat,
-	SYS_getdents64, SYS_newfstatat, SYS_fstat, SYS_fcntl, SYS_ioctl, SYS_clock_gettime, SYS_membarrier,
-	SYS_getpid, SYS_gettid, SYS_kill, SYS_nanosleep, SYS_ppoll, SYS_sched_yield
+	SYS_rt_sigprocmask,  SYS_rt_sigaction, SYS_rt_sigreturn,  SYS_mmap,         SYS_munmap,
+	SYS_mprotect,        SYS_madvise,      SYS_openat,        SYS_read,         SYS_pread64,
+	SYS_pwrite64,        SYS_write,        SYS_close,         SYS_readlinkat,   SYS_getdents64,
+	SYS_newfstatat,      SYS_fstat,        SYS_fcntl,         SYS_ioctl,        SYS_clock_gettime,
+	SYS_membarrier,      SYS_getpid,       SYS_gettid,        SYS_kill,         SYS_nanosleep,
+	SYS_ppoll,           SYS_sched_yield
 };
 
 static uint32_t arithmetic(uint16_t operation, uint32_t a, uint32_t b)
@@ -97,15 +100,14 @@ static uint32_t run(const struct sock_fprog *program, const struct seccomp_data 
 			a = arithmetic(BPF_OP(i->code), a, operand);
 			break;
 		case BPF_JMP:
-			at += BPF_OP(i->code) == BPF_JA	      ? i->k :
-			      jumps(BPF_OP(i->code), a, operand) ? i->jt :
-								   i->jf;
+			at += BPF_OP(i->code) == BPF_JA            ? i->k
+			      : jumps(BPF_OP(i->code), a, operand) ? i->jt
+								   : i->jf;
 			break;
 		case BPF_RET:
 			return BPF_RVAL(i->code) == BPF_A ? a : i->k;
 		default: /* BPF_MISC */
-			*(BPF_MISCOP(i->code) == BPF_TAX ? &x : &a) =
-				BPF_MISCOP(i->code) == BPF_TAX ? a : x;
+			*(BPF_MISCOP(i->code) == BPF_TAX ? &x : &a) = BPF_MISCOP(i->code) == BPF_TAX ? a : x;
 		}
 	}
 	return SECCOMP_RET_KILL_PROCESS;
@@ -120,7 +122,8 @@ static bool tolerates_us(const struct sock_fprog *program)
 
 		data.nr = our_calls[i];
 		verdict = run(program, &data) & SECCOMP_RET_ACTION_FULL;
-		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_ERRNO && verdict != SECCOMP_RET_LOG)
+		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_ERRNO &&
+		    verdict != SECCOMP_RET_LOG)
 			return false;
 	}
 	return true;
@@ -141,8 +144,7 @@ static void withdraw(void)
 
 void ca_seccomp_comes(bool strict, const void *program)
 {
-	if (ca_rt.session && atomic_load(&ca_rt.on) &&
-	    (strict || (program && !tolerates_us(program))))
+	if (ca_rt.session && atomic_load(&ca_rt.on) && (strict || (program && !tolerates_us(program))))
 		withdraw();
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program that forbids itself system calls. */
 #ifndef CA_CAUSAL_RUNTIME_SECCOMP_H
 #define CA_CAUSAL_RUNTIME_SECCOMP_H

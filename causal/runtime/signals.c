@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signals that are ours; see signals.h. Ordinary context and handlers. */
 #include "causal/runtime/signals.h"
 #include "causal/runtime/real.h"

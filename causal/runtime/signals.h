@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The signals that are ours. */
 #ifndef CA_CAUSAL_RUNTIME_SIGNALS_H
 #define CA_CAUSAL_RUNTIME_SIGNALS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runtime's birth: attach to the session, register the process, follow forks. Constructor
  * context except where marked. */
 #include "causal/runtime/start.h"
@@ -109,8 +110,7 @@ static void wait_for_index(struct ca_session *s)
 	s->module[l->module].main = 1;
 	s->process[ca_rt.process].main_module = l->module;
 	for (int ms = 0; ms < WAIT_FOR_INDEX; ms++) {
-		uint32_t state = atomic_load_explicit(&s->module[l->module].state,
-						      memory_order_acquire);
+		uint32_t state = atomic_load_explicit(&s->module[l->module].state, memory_order_acquire);
 
 		if (state == CA_MODULE_INDEXED || state == CA_MODULE_FAILED ||
 		    ca_rt_conductor_is_gone(ca_clock_now()))
@@ -143,8 +143,7 @@ static void forked(void)
 		ca_rt_quit();
 		return;
 	}
-	ca_rt.session->process[ca_rt.process].main_module =
-		ca_modules_at(0) ? ca_modules_at(0)->module : 0;
+	ca_rt.session->process[ca_rt.process].main_module = ca_modules_at(0) ? ca_modules_at(0)->module : 0;
 	atomic_store(&ca_rt.on, true);
 	ca_log(CA_LOG_DEBUG, "process %d, a fork, takes part", (int)ca_rt.pid);
 	ca_patch_forked();
@@ -213,32 +212,36 @@ static bool is_go_program(void)
 
 static bool join_session(const char *path)
 {
-	enum ca_status status = remember_paths(path) ? ca_session_attach(path, &ca_rt.session) :
-						       CA_ERR_FORMAT;
+	enum ca_status status =
+		remember_paths(path) ? ca_session_attach(path, &ca_rt.session) : CA_ERR_FORMAT;
 	struct ca_session *session = ca_rt.session;
 
 	/* a run that is over: we were started by something that outlives it */
 	if (status == CA_ERR_NOT_FOUND)
 		return false;
 	if (status != CA_OK) {
-		ca_log(CA_LOG_ERROR, "cannot join the run at %s (%s); the program runs without "
-				     "causal", path,
-		       ca_status_name(status));
+		ca_log(CA_LOG_ERROR,
+		       "cannot join the run at %s (%s); the program runs without "
+		       "causal",
+		       path, ca_status_name(status));
 		return false;
 	}
 	ca_log_init((enum ca_log_level)(int)session->verbose, 2);
 	if (atomic_load(&session->state) == CA_SESSION_OPEN && is_go_program()) {
 		/* of the command itself the driver has said it */
 		if ((uint32_t)getppid() != session->conductor)
-			ca_log(CA_LOG_ERROR, "process %d is a Go program, which keeps threads and "
-					     "signals to itself; it runs without causal", (int)getpid());
+			ca_log(CA_LOG_ERROR,
+			       "process %d is a Go program, which keeps threads and "
+			       "signals to itself; it runs without causal",
+			       (int)getpid());
 	} else if (atomic_load(&session->state) == CA_SESSION_OPEN) {
 		ca_rt.pid = (uint32_t)getpid();
 		ca_rt.period = session->period;
 		if (claim_process(session))
 			return true;
-		ca_log(CA_LOG_ERROR, "more than %d processes in one run; this one runs without "
-				     "causal",
+		ca_log(CA_LOG_ERROR,
+		       "more than %d processes in one run; this one runs without "
+		       "causal",
 		       (int)CA_MAX_PROCESSES);
 	}
 	ca_rt.session = NULL;
@@ -267,8 +270,10 @@ static void attach(const char *path)
 	wait_for_index(ca_rt.session);
 	ca_rt.patching = ca_patch_init(&why);
 	if (!ca_rt.patching)
-		ca_log(CA_LOG_ERROR, "code cannot be patched here (%s): progress points are not "
-				     "counted, so use -e; the selected code is sampled", why ? why : "unknown");
+		ca_log(CA_LOG_ERROR,
+		       "code cannot be patched here (%s): progress points are not "
+		       "counted, so use -e; the selected code is sampled",
+		       why ? why : "unknown");
 	ca_probe_init();
 	ca_requested_wait();
 	ca_points_patch_loaded();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Joining a run: at birth, and in the child of a fork. */
 #ifndef CA_CAUSAL_RUNTIME_START_H
 #define CA_CAUSAL_RUNTIME_START_H

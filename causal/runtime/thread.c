@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads: their records, their slots in the session, how they come and go.
  *
  * Records come from a static pool that is mapped in chunks and never unmapped, so that
@@ -22,12 +23,12 @@ static __thread enum { UNKNOWN, KNOWN, OVER } past __attribute__((tls_model("ini
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
 enum {
-	RETRY = 64,   /* meetings between two tries to find a slot */
-	FRAMES = 512, /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
+	RETRY = 64,      /* meetings between two tries to find a slot */
+	FRAMES = 512,    /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
 	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
-	NAP = 500000, /* ... and ns between them */
-	SELDOM = 4,   /* periods between two ticks while none of them tells what is in S ... */
-	HARDLY = 32   /* ... and the thread meets others more than once a period */
+	NAP = 500000,    /* ... and ns between them */
+	SELDOM = 4,      /* periods between two ticks while none of them tells what is in S ... */
+	HARDLY = 32      /* ... and the thread meets others more than once a period */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -158,8 +159,9 @@ static void start_sources(struct ca_thread *t)
 	else if (wanted == CA_BACKEND_PERF && !have_ticks)
 		ca_rt_off("perf_event_open is not allowed here; use -b auto or -b timer");
 	else if (!atomic_exchange(&told, true))
-		ca_log(CA_LOG_ERROR, "thread %d and perhaps others get no ticks (%s): they are not "
-				     "sampled",
+		ca_log(CA_LOG_ERROR,
+		       "thread %d and perhaps others get no ticks (%s): they are not "
+		       "sampled",
 		       (int)t->tid, ca_status_name(status));
 	if (t->tick.backend == CA_BACKEND_PERF)
 		ca_switches_open(&t->switches);
@@ -185,7 +187,8 @@ void ca_thread_begin(void)
 	slot = claim_slot(s, &number);
 	/* a burst of threads: slots beyond those in use are made ready every few ms */
 	for (int i = 0; i < MORE_SLOTS && !slot && past == UNKNOWN &&
-			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < CA_MAX_THREADS; i++) {
+			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < CA_MAX_THREADS;
+	     i++) {
 		struct timespec nap = { 0, NAP };
 
 		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
@@ -216,8 +219,9 @@ void ca_thread_begin(void)
 	t->guard = 1;
 	t->stack.map_low = t->stack.map_high = 0;
 	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
-	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) |
-				    (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL) : 0));
+	ca_sys_sigmask(SIG_UNBLOCK,
+		       CA_SYS_SIGNAL(CA_SIGNAL) |
+			       (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL) : 0));
 	t->selection = t->experiment = UINT64_MAX;
 	t->last = ca_clock_now();
 	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the trampolines call: thunks that save the registers a C function may change, and call
  * the hook. Any thread, anywhere in the program's code.
  *
@@ -12,30 +13,23 @@ __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec"))) 
 struct ca_patch_hooks ca_trampoline_hooks;
 
 #define PUSH(r) "pushq %" r "\n.cfi_adjust_cfa_offset 8\n"
-#define POP(r) "popq %" r "\n.cfi_adjust_cfa_offset -8\n"
+#define POP(r)  "popq %" r "\n.cfi_adjust_cfa_offset -8\n"
 /* 11 registers, our return address, the red zone: 88 + 8 + 128 up to the program's sp */
-#define THUNK(name, hook, above) THUNK_WITH(name, hook, "leaq " above "(%rsp), %rdi\n")
+#define THUNK(name, hook, above)          THUNK_WITH(name, hook, "leaq " above "(%rsp), %rdi\n")
 #define THUNK_ARGUMENT(name, hook, above) THUNK_WITH(name, hook, "movl " above "(%rsp), %edi\n")
-#define THUNK_WITH(name, hook, first_argument)                                                                   \
-	__asm__(".text\n.p2align 4\n.globl " name "\n.hidden " name "\n.type " name ", @function\n" \
-		name ":\n.cfi_startproc\n"                                                         \
-		PUSH("rax") PUSH("rcx") PUSH("rdx") PUSH("rsi") PUSH("rdi")                        \
-		PUSH("r8") PUSH("r9") PUSH("r10") PUSH("r11") PUSH("rbx")                          \
-		".cfi_rel_offset rbx, 0\n"                                                         \
-		"lahf\nseto %al\n"                                                                 \
-		PUSH("rax")                                                                        \
-		first_argument                                                                     \
-		"movq %rsp, %rbx\n.cfi_def_cfa_register rbx\n"                                     \
-		"andq $-16, %rsp\n"                                                                \
-		"call *ca_trampoline_hooks+" hook "(%rip)\n"                                       \
-		"movq %rbx, %rsp\n.cfi_def_cfa_register rsp\n"                                     \
-		POP("rax")                                                                         \
-		"addb $0x7f, %al\nsahf\n"                                                          \
-		POP("rbx")                                                                         \
-		".cfi_same_value rbx\n"                                                            \
-		POP("r11") POP("r10") POP("r9") POP("r8")                                          \
-		POP("rdi") POP("rsi") POP("rdx") POP("rcx") POP("rax")                             \
-		"ret\n.cfi_endproc\n.size " name ", . - " name "\n")
+#define THUNK_WITH(name, hook, first_argument)                                                               \
+	__asm__(".text\n.p2align 4\n.globl " name "\n.hidden " name "\n.type " name ", @function\n" name     \
+		":\n.cfi_startproc\n" PUSH("rax") PUSH("rcx") PUSH("rdx") PUSH("rsi") PUSH("rdi") PUSH("r8") \
+			PUSH("r9") PUSH("r10") PUSH("r11") PUSH("rbx") ".cfi_rel_offset rbx, 0\n"            \
+								       "lahf\nseto %al\n" PUSH("rax")        \
+									       first_argument                \
+		"movq %rsp, %rbx\n.cfi_def_cfa_register rbx\n"                                               \
+		"andq $-16, %rsp\n"                                                                          \
+		"call *ca_trampoline_hooks+" hook "(%rip)\n"                                                 \
+		"movq %rbx, %rsp\n.cfi_def_cfa_register rsp\n" POP("rax") "addb $0x7f, %al\nsahf\n" POP(     \
+			"rbx") ".cfi_same_value rbx\n" POP("r11") POP("r10") POP("r9") POP("r8") POP("rdi")  \
+			POP("rsi") POP("rdx") POP("rcx") POP("rax") "ret\n.cfi_endproc\n.size " name         \
+								    ", . - " name "\n")
 
 THUNK("ca_trampoline_enter", "0", "224");
 THUNK("ca_trampoline_exit", "8", "224");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Meetings and waits, as the wrappers see them. Ordinary context (and the hook of spin
  * loops, which uses general registers only). */
 #include "causal/runtime/wait.h"
@@ -10,9 +11,9 @@
 #include <sys/stat.h>
 
 enum {
-	JUST_NOW = 4000,       /* cycles; the last look was so recent that little can be owed */
-	WORTH_A_WALK = 20000,  /* ns owed that are worth looking whether we are in S (sampled) */
-	SHORT_WAIT = 20000     /* ns; a wait that is not worth a sample */
+	JUST_NOW = 4000,      /* cycles; the last look was so recent that little can be owed */
+	WORTH_A_WALK = 20000, /* ns owed that are worth looking whether we are in S (sampled) */
+	SHORT_WAIT = 20000    /* ns; a wait that is not worth a sample */
 };
 
 static struct ca_thread *enter_known(struct ca_thread *t)
@@ -43,8 +44,7 @@ static void pay(struct ca_thread *t)
 
 static bool worth_it(const struct ca_thread *t)
 {
-	return !t->depth && (ca_ledger_open() || t->owed > 0) &&
-	       ca_cpu_cycles() - t->last_look > JUST_NOW;
+	return !t->depth && (ca_ledger_open() || t->owed > 0) && ca_cpu_cycles() - t->last_look > JUST_NOW;
 }
 
 static struct ca_thread *enter(void)
@@ -79,7 +79,9 @@ void ca_wait_meet_known(struct ca_thread *t)
 }
 
 /* What a thread's `waiting` points to. */
-static const enum ca_wait kinds[] = { [CA_WAIT_OTHERS] = CA_WAIT_OTHERS, [CA_WAIT_EXTERNAL] = CA_WAIT_EXTERNAL };
+static const enum ca_wait kinds[] = {
+	[CA_WAIT_OTHERS] = CA_WAIT_OTHERS, [CA_WAIT_EXTERNAL] = CA_WAIT_EXTERNAL
+};
 
 enum ca_wait ca_wait_kind_of_fd(int fd)
 {
@@ -90,14 +92,12 @@ enum ca_wait ca_wait_kind_of_fd(int fd)
 	if (fstat(fd, &st))
 		return CA_WAIT_OTHERS;
 	if (S_ISSOCK(st.st_mode))
-		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-				       domain != AF_UNIX ?
-			       CA_WAIT_EXTERNAL :
-			       CA_WAIT_OTHERS;
+		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX
+			       ? CA_WAIT_EXTERNAL
+			       : CA_WAIT_OTHERS;
 	/* pipes and event descriptors join threads of the run; eventfd and friends have no type */
-	return S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode) ?
-		       CA_WAIT_EXTERNAL :
-		       CA_WAIT_OTHERS;
+	return S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode) ? CA_WAIT_EXTERNAL
+										 : CA_WAIT_OTHERS;
 }
 
 void ca_wait_sleep(uint64_t ns)

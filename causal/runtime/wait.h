@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Meetings and waits: what the wrappers call. */
 #ifndef CA_CAUSAL_RUNTIME_WAIT_H
 #define CA_CAUSAL_RUNTIME_WAIT_H
@@ -7,13 +8,13 @@ struct ca_waiting {
 	struct ca_thread *thread; /* NULL: nothing to do at the end */
 	uint64_t since;
 	enum ca_wait kind;
-	int fd;          /* the descriptor waited for, or -1 */
-	bool open;       /* an experiment was open at the start */
-	bool in_s;       /* inside S, known exactly */
-	bool sampled_s;  /* the blocking call itself is in S */
+	int fd;                    /* the descriptor waited for, or -1 */
+	bool open;                 /* an experiment was open at the start */
+	bool in_s;                 /* inside S, known exactly */
+	bool sampled_s;            /* the blocking call itself is in S */
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
-	uint64_t until;  /* a sleep: when it should be over, ns; else UINT64_MAX */
+	uint64_t until; /* a sleep: when it should be over, ns; else UINT64_MAX */
 };
 /* The wait that begins next is a sleep of this length: what it takes longer is the kernel's, and
  * would not be shorter if the code slept less. */

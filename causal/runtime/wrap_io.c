@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Waits for descriptors, timers and children. What a descriptor is decides whether its
  * wait is for others of the run or for the world outside (wait.c). */
 #include "causal/runtime/wrap.h"
@@ -5,7 +6,7 @@
 
 #define FROM_FD(fd, call) WAITING(CA_WAIT_EXTERNAL, (fd), (call))
 #define HELD_FD(fd, call) HELD(CA_WAIT_EXTERNAL, (fd), (call)) /* may have a time limit */
-#define FROM_CLOCK(call) HELD(CA_WAIT_EXTERNAL, -1, (call))
+#define FROM_CLOCK(call)  HELD(CA_WAIT_EXTERNAL, -1, (call))
 
 CA_EXPORT ssize_t read(int fd, void *data, size_t n)
 {
@@ -42,8 +43,8 @@ CA_EXPORT ssize_t recv(int fd, void *data, size_t n, int flags)
 	return HELD_FD(fd, REAL(recv)(fd, data, n, flags));
 }
 
-CA_EXPORT ssize_t recvfrom(int fd, void *restrict data, size_t n, int flags,
-			   __SOCKADDR_ARG from, socklen_t *restrict size)
+CA_EXPORT ssize_t recvfrom(int fd, void *restrict data, size_t n, int flags, __SOCKADDR_ARG from,
+			   socklen_t *restrict size)
 {
 	return HELD_FD(fd, REAL(recvfrom)(fd, data, n, flags, from, size));
 }
@@ -123,16 +124,17 @@ static int only_fd(struct pollfd *fds, nfds_t n)
 }
 
 /* result_ = call, between the two ends of a wait for fds. */
-#define POLLING(fds, n, call) __extension__({                                        \
-	struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n)); \
-	bool held_ = ca_thread_hold();                                               \
-	int result_ = (call);                                                        \
-	ca_thread_release(held_);                                                    \
-	if (waiting_.thread)                                                         \
-		waiting_.kind = ended_by(fds, n, result_);                           \
-	ca_wait_end(&waiting_);                                                      \
-	result_;                                                                     \
-})
+#define POLLING(fds, n, call)                                                                                \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n));               \
+		bool held_ = ca_thread_hold();                                                               \
+		int result_ = (call);                                                                        \
+		ca_thread_release(held_);                                                                    \
+		if (waiting_.thread)                                                                         \
+			waiting_.kind = ended_by(fds, n, result_);                                           \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
 
 CA_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
@@ -151,8 +153,8 @@ CA_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout
 	return POLLING(fds, n, REAL(ppoll)(fds, n, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
-CA_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-			  const sigset_t *mask, size_t room)
+CA_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+			  size_t room)
 {
 	sigset_t copy;
 

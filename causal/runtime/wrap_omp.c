@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OpenMP: its barriers are inside the runtime libraries, behind raw system calls and spin
  * loops, so threads announce their arrival where nothing else could tell.
  *
@@ -15,9 +16,9 @@
 /* ---- the real function for a caller ------------------------------------------------------*/
 enum { CACHE = 256 };
 struct binding {
-	_Atomic(const char *) name;   /* written first, by compare-and-swap */
+	_Atomic(const char *) name; /* written first, by compare-and-swap */
 	_Atomic(const void *) caller;
-	_Atomic(void *) function;     /* released last */
+	_Atomic(void *) function; /* released last */
 };
 static struct binding cache[CACHE];
 
@@ -99,31 +100,31 @@ static void outlined(void *p)
 
 /* Each is called once per region; the body's record lives on the caller's stack until all
  * threads have left it, as libgomp's own data does. */
-#define PARALLEL(name, parameters, ...)                                        \
-	void name parameters;                                                  \
-	CA_EXPORT void name parameters                                         \
-	{                                                                      \
-		struct body body = { run, data };                              \
-		__typeof__(&name) real = OMP_REAL(name);                       \
-                                                                               \
-		if (!real) { /* see real_for */                                \
-			run(data);                                             \
-			return;                                                \
-		}                                                              \
-		ca_wait_meet();                                                     \
-		real(outlined, &body, __VA_ARGS__);                            \
-		idle_end();                                                    \
+#define PARALLEL(name, parameters, ...)                                                                      \
+	void name parameters;                                                                                \
+	CA_EXPORT void name parameters                                                                       \
+	{                                                                                                    \
+		struct body body = { run, data };                                                            \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+                                                                                                             \
+		if (!real) { /* see real_for */                                                              \
+			run(data);                                                                           \
+			return;                                                                              \
+		}                                                                                            \
+		ca_wait_meet();                                                                              \
+		real(outlined, &body, __VA_ARGS__);                                                          \
+		idle_end();                                                                                  \
 	}
 #define RUN void (*run)(void *), void *data, unsigned threads
 
 PARALLEL(GOMP_parallel, (RUN, unsigned flags), threads, flags)
 PARALLEL(GOMP_parallel_sections, (RUN, unsigned count, unsigned flags), threads, count, flags)
-#define LOOP_CHUNK(name)                                                                       \
-	PARALLEL(name, (RUN, long start, long end, long step, long chunk, unsigned flags),     \
-		 threads, start, end, step, chunk, flags)
-#define LOOP(name)                                                                 \
-	PARALLEL(name, (RUN, long start, long end, long step, unsigned flags),     \
-		 threads, start, end, step, flags)
+#define LOOP_CHUNK(name)                                                                                     \
+	PARALLEL(name, (RUN, long start, long end, long step, long chunk, unsigned flags), threads, start,   \
+		 end, step, chunk, flags)
+#define LOOP(name)                                                                                           \
+	PARALLEL(name, (RUN, long start, long end, long step, unsigned flags), threads, start, end, step,    \
+		 flags)
 LOOP_CHUNK(GOMP_parallel_loop_static)
 LOOP_CHUNK(GOMP_parallel_loop_dynamic)
 LOOP_CHUNK(GOMP_parallel_loop_guided)
@@ -133,37 +134,37 @@ LOOP(GOMP_parallel_loop_runtime)
 LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
 LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-#define OMP_WAIT(name, parameters, arguments)                                      \
-	void name parameters;                                                      \
-	CA_EXPORT void name parameters                                             \
-	{                                                                          \
-		__typeof__(&name) real = OMP_REAL(name);                           \
-		struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);           \
-                                                                                   \
-		if (real)                                                          \
-			real arguments;                                            \
-		ca_wait_end(&w);                                                   \
+#define OMP_WAIT(name, parameters, arguments)                                                                \
+	void name parameters;                                                                                \
+	CA_EXPORT void name parameters                                                                       \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+		struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);                                     \
+                                                                                                             \
+		if (real)                                                                                    \
+			real arguments;                                                                      \
+		ca_wait_end(&w);                                                                             \
 	}
-#define OMP_MEET(name, parameters, arguments)                                      \
-	void name parameters;                                                      \
-	CA_EXPORT void name parameters                                             \
-	{                                                                          \
-		__typeof__(&name) real = OMP_REAL(name);                           \
-                                                                                   \
-		ca_wait_meet();                                                         \
-		if (real)                                                          \
-			real arguments;                                            \
+#define OMP_MEET(name, parameters, arguments)                                                                \
+	void name parameters;                                                                                \
+	CA_EXPORT void name parameters                                                                       \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+                                                                                                             \
+		ca_wait_meet();                                                                              \
+		if (real)                                                                                    \
+			real arguments;                                                                      \
 	}
-#define OMP_BARRIER(name)                       \
-	void name(void);                        \
-	CA_EXPORT void name(void)               \
-	{                                       \
-		__typeof__(&name) real = OMP_REAL(name); \
-                                        \
-		idle_begin();                   \
-		if (real)                       \
-			real();                 \
-		idle_end();                     \
+#define OMP_BARRIER(name)                                                                                    \
+	void name(void);                                                                                     \
+	CA_EXPORT void name(void)                                                                            \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+                                                                                                             \
+		idle_begin();                                                                                \
+		if (real)                                                                                    \
+			real();                                                                              \
+		idle_end();                                                                                  \
 	}
 OMP_BARRIER(GOMP_barrier)
 OMP_BARRIER(GOMP_loop_end)
@@ -184,14 +185,14 @@ OMP_WAIT(omp_set_nest_lock, (void *lock), (lock))
 OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
 
 /* Taking the next piece of a shared loop: who owes must not be early. */
-#define OMP_NEXT(name)                                               \
-	bool name(long *start, long *end);                           \
-	CA_EXPORT bool name(long *start, long *end)                  \
-	{                                                            \
-		__typeof__(&name) real = OMP_REAL(name);             \
-                                                                     \
-		ca_wait_meet();                                           \
-		return real && real(start, end);                     \
+#define OMP_NEXT(name)                                                                                       \
+	bool name(long *start, long *end);                                                                   \
+	CA_EXPORT bool name(long *start, long *end)                                                          \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+                                                                                                             \
+		ca_wait_meet();                                                                              \
+		return real && real(start, end);                                                             \
 	}
 OMP_NEXT(GOMP_loop_dynamic_next)
 OMP_NEXT(GOMP_loop_guided_next)

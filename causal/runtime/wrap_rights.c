@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Servers that give up their rights, or their file system, once they have begun: afterwards the
  * index files of the driver's user cannot be opened any more, and no stack could be walked. So all
  * of them are mapped just before.
@@ -10,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-	LONGEST = 3000,  /* looks for an index that is being made ... */
-	PAUSE = 1000000  /* ... and ns between them */
+	LONGEST = 3000, /* looks for an index that is being made ... */
+	PAUSE = 1000000 /* ... and ns between them */
 };
 
 static bool may_come(const struct ca_loaded *l)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signals: the program may do as it likes with all of them but not notice ours. Requests
  * about our signal succeed and are remembered (signals.c); masks lose it on the way in, and with
  * it the two that patched code needs (patch.h). */
@@ -75,7 +76,8 @@ CA_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict inf
 {
 	sigset_t copy;
 
-	return HELD(CA_WAIT_OTHERS, -1, REAL(sigtimedwait)(ca_signals_without_ours(set, &copy), info, timeout));
+	return HELD(CA_WAIT_OTHERS, -1,
+		    REAL(sigtimedwait)(ca_signals_without_ours(set, &copy), info, timeout));
 }
 
 CA_EXPORT int sigsuspend(const sigset_t *set)

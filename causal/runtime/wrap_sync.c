@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Locks, conditions, barriers, semaphores: the places where threads meet.
  *
  * A lock that is free is taken with the try form, so that only real waits count as waits. */
@@ -12,26 +13,28 @@
 #include <sys/syscall.h>
 
 /* try_call: 0 taken; busy: wait for it; anything else: let the real call say it. */
-#define LOCK(try_call, busy, wait_call) __extension__({           \
-	int r_;                                                   \
-	ca_wait_meet();                                                \
-	r_ = ca_self ? (try_call) : (busy);                       \
-	if (r_ == (busy))                                         \
-		r_ = WAITING(CA_WAIT_OTHERS, -1, (wait_call));    \
-	else if (r_ != 0 && r_ != EOWNERDEAD)                     \
-		r_ = (wait_call);                                 \
-	r_;                                                       \
-})
+#define LOCK(try_call, busy, wait_call)                                                                      \
+	__extension__({                                                                                      \
+		int r_;                                                                                      \
+		ca_wait_meet();                                                                              \
+		r_ = ca_self ? (try_call) : (busy);                                                          \
+		if (r_ == (busy))                                                                            \
+			r_ = WAITING(CA_WAIT_OTHERS, -1, (wait_call));                                       \
+		else if (r_ != 0 && r_ != EOWNERDEAD)                                                        \
+			r_ = (wait_call);                                                                    \
+		r_;                                                                                          \
+	})
 
 /* A wait with a time limit: when the limit ended it, the clock did, which nothing slows. */
-#define WAITING_UNTIL(timed_out, call) __extension__({                    \
-	struct ca_waiting until_ = ca_wait_begin(CA_WAIT_OTHERS, -1);     \
-	__typeof__(call) got_ = (call);                                   \
-	if (got_ == (timed_out))                                          \
-		until_.kind = CA_WAIT_EXTERNAL;                           \
-	ca_wait_end(&until_);                                             \
-	got_;                                                             \
-})
+#define WAITING_UNTIL(timed_out, call)                                                                       \
+	__extension__({                                                                                      \
+		struct ca_waiting until_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                                \
+		__typeof__(call) got_ = (call);                                                              \
+		if (got_ == (timed_out))                                                                     \
+			until_.kind = CA_WAIT_EXTERNAL;                                                      \
+		ca_wait_end(&until_);                                                                        \
+		got_;                                                                                        \
+	})
 
 CA_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads that start and join; programs that are executed. */
 #include "causal/runtime/cancel.h"
 #include "causal/runtime/points.h"
@@ -183,8 +184,9 @@ static size_t text_room(char *const env[])
 {
 	const char *preload = find_in(env, "LD_PRELOAD");
 
-	return has_us(env) ? 0 : strlen(SESSION PRELOAD) + strlen(ca_rt.session_path) + strlen(ca_rt.own_path) +
-				 (preload ? strlen(preload) : 0) + 4;
+	return has_us(env) ? 0
+			   : strlen(SESSION PRELOAD) + strlen(ca_rt.session_path) + strlen(ca_rt.own_path) +
+				     (preload ? strlen(preload) : 0) + 4;
 }
 
 static char *const *with_us(char *const env[], char **list, size_t slots, char *text)
@@ -209,18 +211,19 @@ static char *const *with_us(char *const env[], char **list, size_t slots, char *
 }
 
 /* These are variable-length arrays on purpose: see list_room. */
-#define WITH_US(env)                                       \
-	size_t slots_ = list_room(env);                    \
-	char *list_[slots_ + 1], text_[text_room(env) + 1]; \
+#define WITH_US(env)                                                                                         \
+	size_t slots_ = list_room(env);                                                                      \
+	char *list_[slots_ + 1], text_[text_room(env) + 1];                                                  \
 	char *const *env_ = with_us((env), list_, slots_, text_)
 
-#define EXEC(call) __extension__({     \
-	int failed_;                   \
-	ca_thread_pause();             \
-	failed_ = (call);              \
-	ca_thread_resume();            \
-	failed_;                       \
-})
+#define EXEC(call)                                                                                           \
+	__extension__({                                                                                      \
+		int failed_;                                                                                 \
+		ca_thread_pause();                                                                           \
+		failed_ = (call);                                                                            \
+		ca_thread_resume();                                                                          \
+		failed_;                                                                                     \
+	})
 
 CA_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
@@ -254,19 +257,19 @@ CA_EXPORT int execvp(const char *file, char *const argv[])
 }
 
 /* The list of arguments of execl and its kin, in an array on the caller's stack. */
-#define COLLECT(first)                                    \
-	size_t n_ = 1;                                    \
-	va_list list_;                                    \
-                                                          \
-	va_start(list_, first);                           \
-	while (va_arg(list_, char *))                     \
-		n_++;                                     \
-	va_end(list_);                                    \
-	char *argv_[n_ + 1];                              \
-	argv_[0] = (char *)(uintptr_t)(first);            \
-	va_start(list_, first);                           \
-	for (size_t i_ = 1; i_ <= n_; i_++)               \
-		argv_[i_] = va_arg(list_, char *)
+#define COLLECT(first)                                                                                       \
+	size_t n_ = 1;                                                                                       \
+	va_list list_;                                                                                       \
+                                                                                                             \
+	va_start(list_, first);                                                                              \
+	while (va_arg(list_, char *))                                                                        \
+		n_++;                                                                                        \
+	va_end(list_);                                                                                       \
+	char *argv_[n_ + 1];                                                                                 \
+	argv_[0] = (char *)(uintptr_t)(first);                                                               \
+	va_start(list_, first);                                                                              \
+	for (size_t i_ = 1; i_ <= n_; i_++)                                                                  \
+	argv_[i_] = va_arg(list_, char *)
 
 CA_EXPORT int execl(const char *path, const char *first, ...)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The accuracy suite's runner: what its files share.
  *
  * For: tests/accuracy/run, a program for developers and CI, one thread, that starts the
@@ -21,9 +22,9 @@ enum acc_case_flag {
 /* One region of one program. On paper: effect(X) = slope x min(X, knee) + slope2 x
  * max(0, X - knee), all in percent; slope NAN: only the measured truth is known. */
 struct acc_case {
-	const char *name;     /* program:region, unique */
-	const char *program;  /* executable */
-	const char *source;   /* file, below programs/, with the GT_REGION comment */
+	const char *name;    /* program:region, unique */
+	const char *program; /* executable */
+	const char *source;  /* file, below programs/, with the GT_REGION comment */
 	const char *region;
 	const char *function; /* extended regular expression for -F; NULL: ^region_NAME$ */
 	double slope, knee, slope2;
@@ -47,10 +48,10 @@ struct acc_options {
 	int repeat, runs;
 	const char *mode, *backend; /* backend NULL: causal's default */
 	bool neighbour, coz, predict, overhead, bars, brief, paper;
-	double noise;         /* largest share of the machine that others may take, 0..1 */
-	int retries;          /* runs that are thrown away for noise, at most, each time */
+	double noise;                            /* largest share of the machine that others may take, 0..1 */
+	int retries;                             /* runs that are thrown away for noise, at most, each time */
 	const char *causal, *programs, *sources; /* the driver; built programs; their sources */
-	const char *work;     /* scratch directory */
+	const char *work;                        /* scratch directory */
 	const char *json, *markdown;
 	unsigned verbose;
 };
@@ -87,21 +88,20 @@ struct acc_estimate {
 struct acc_result {
 	const struct acc_case *c;
 	unsigned line;
-	const char *skipped; /* why the case was not run; NULL: it was */
-	double base_rate;    /* visits a second, unprofiled */
+	const char *skipped;                                   /* why the case was not run; NULL: it was */
+	double base_rate;                                      /* visits a second, unprofiled */
 	double truth[ACC_SPEEDUPS], truth_error[ACC_SPEEDUPS]; /* median; standard error */
 	size_t repeats;
 	struct acc_estimate ours[ACC_SPEEDUPS][ACC_REPEATS];
 	double coz[ACC_SPEEDUPS][ACC_REPEATS]; /* NAN: no answer */
-	double overhead;     /* percent; NAN: not measured */
-	double verdict_declined; /* share of repeats in which causal said it cannot tell */
-	unsigned noisy;      /* runs accepted in spite of others on the CPU */
-	char problem[200];   /* why there is no prediction, or "" */
+	double overhead;                       /* percent; NAN: not measured */
+	double verdict_declined;               /* share of repeats in which causal said it cannot tell */
+	unsigned noisy;                        /* runs accepted in spite of others on the CPU */
+	char problem[200];                     /* why there is no prediction, or "" */
 };
 
 /* The true effect by really shortening the region (truth.c is measure.c's other half). */
-bool acc_truth(const struct acc_options *options, const struct acc_case *c,
-	       struct acc_result *result);
+bool acc_truth(const struct acc_options *options, const struct acc_case *c, struct acc_result *result);
 /* causal's prediction, through its command line and profile.json (predict.c). */
 bool acc_predict(const struct acc_options *options, struct acc_result *result, size_t repeat);
 /* Overhead at 0 %: causal -s 0 in alternation with the unprofiled program. */
@@ -111,21 +111,18 @@ bool acc_coz(const struct acc_options *options, struct acc_result *result, size_
 bool acc_coz_installed(void);
 
 /* Command lines for the flavours of a program; the text lives in `buffer`. */
-const char *acc_program(const struct acc_options *options, const struct acc_case *c,
-			const char *flavour, char buffer[ACC_PATH]);
+const char *acc_program(const struct acc_options *options, const struct acc_case *c, const char *flavour,
+			char buffer[ACC_PATH]);
 
 /* ---- points that causal chooses (auto.c) ---------------------------------------------- */
 /* Each program of the selected cases; true when enough agree. */
-bool acc_auto(const struct acc_options *options, bool (*selected)(const void *context, const struct acc_case *c),
-	      const void *context);
+bool acc_auto(const struct acc_options *options,
+	      bool (*selected)(const void *context, const struct acc_case *c), const void *context);
 
 /* ---- the report (report.c) ---------------------------------------------------------- */
 void acc_report_case(const struct acc_options *options, const struct acc_result *result);
 /* Prints the summary against the bars; true when all of them hold. */
-bool acc_report_summary(const struct acc_options *options, const struct acc_result *result,
-			size_t results);
-bool acc_report_json(const struct acc_options *options, const struct acc_result *result,
-		     size_t results);
-bool acc_report_markdown(const struct acc_options *options, const struct acc_result *result,
-			 size_t results);
+bool acc_report_summary(const struct acc_options *options, const struct acc_result *result, size_t results);
+bool acc_report_json(const struct acc_options *options, const struct acc_result *result, size_t results);
+bool acc_report_markdown(const struct acc_options *options, const struct acc_result *result, size_t results);
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points chosen by causal against those in the code. Each program, compiled without
  * macros, is first run without -P; then with the chosen point and the line where the macro would be
  * (GT_VISIT), both counted in the same experiments, so that the state of the machine cancels. They
@@ -71,8 +72,7 @@ static void take_region(struct json_object *region, struct regions *out)
 				    strcmp(text(p, "point"), out->point[which]))
 					continue;
 				out->region[n].effect[which] = number(at, "effect");
-				out->region[n].half[which] =
-					(number(at, "high") - number(at, "low")) / 2;
+				out->region[n].half[which] = (number(at, "high") - number(at, "low")) / 2;
 			}
 		}
 	}
@@ -93,8 +93,7 @@ static void read_profile(const char *dir, struct regions *out)
 }
 
 /* FILE:LINE of the place where the macro would be; false: not there. */
-static bool find_visit(const struct acc_options *options, const struct acc_case *c, char *point,
-		       size_t size)
+static bool find_visit(const struct acc_options *options, const struct acc_case *c, char *point, size_t size)
 {
 	char path[ACC_PATH], line[512];
 	unsigned number = 0;
@@ -158,8 +157,7 @@ static bool run_once(const struct acc_options *options, const struct acc_case *c
 }
 
 /* False: no point was chosen, or a run failed. */
-static bool profile_all(const struct acc_options *options, const struct acc_case *c,
-			struct regions *out)
+static bool profile_all(const struct acc_options *options, const struct acc_case *c, struct regions *out)
 {
 	char dir[ACC_PATH], scope[256];
 	unsigned runs = 0;
@@ -181,8 +179,7 @@ static bool profile_all(const struct acc_options *options, const struct acc_case
 		snprintf(scope, sizeof scope, k->function ? "%s" : "^region_%s$",
 			 k->function ? k->function : k->region);
 		for (int run = 0; run < options->runs; run++)
-			if (!run_once(options, c, dir, options->seconds / options->runs, scope, out,
-				      !runs++))
+			if (!run_once(options, c, dir, options->seconds / options->runs, scope, out, !runs++))
 				return false;
 	}
 	read_profile(dir, out);
@@ -195,8 +192,7 @@ static long top_of(const struct regions *regions, int which)
 
 	for (size_t i = 0; i < regions->n; i++)
 		if (!isnan(regions->region[i].effect[which]) &&
-		    (top < 0 ||
-		     regions->region[i].effect[which] > regions->region[top].effect[which]))
+		    (top < 0 || regions->region[i].effect[which] > regions->region[top].effect[which]))
 			top = (long)i;
 	return top;
 }
@@ -225,8 +221,7 @@ static int compare(const struct acc_options *options, const struct acc_case *c, 
 	printf("%-12s %-20s top %-16s in the code %5.1f ±%4.1f  chosen %5.1f ±%4.1f  off %5.1f  "
 	       "%s\n",
 	       c->program, r.point[CHOSEN], r.region[top].name, r.region[top].effect[CODE],
-	       r.region[top].half[CODE], r.region[top].effect[CHOSEN], r.region[top].half[CHOSEN],
-	       off,
+	       r.region[top].half[CODE], r.region[top].effect[CHOSEN], r.region[top].half[CHOSEN], off,
 	       ok     ? "ok"
 	       : same ? "OFF"
 		      : "OTHER REGION");
@@ -273,7 +268,7 @@ bool acc_auto(const struct acc_options *options,
 	}
 	if (markdown)
 		fclose(markdown);
-	printf("\nthe same top region, and within %g points at %g %%: %zu of %zu programs\n", SAME,
-	       AT, good, n);
+	printf("\nthe same top region, and within %g points at %g %%: %zu of %zu programs\n", SAME, AT, good,
+	       n);
 	return n && (double)good >= WANTED * (double)n;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cases of the accuracy suite and what each should give on paper; the derivations stand
  * at the top of each program. */
 #include "acc.h"
@@ -5,9 +6,9 @@
 #include <string.h>
 
 #define PAPER(slope, knee, slope2) slope, knee, slope2
-#define LINEAR(slope) slope, 100, 0
-#define MEASURED NAN, 100, 0
-#define LOCKS 1, 100.0 / 3, 0.5
+#define LINEAR(slope)              slope, 100, 0
+#define MEASURED                   NAN, 100, 0
+#define LOCKS                      1, 100.0 / 3, 0.5
 
 const struct acc_case acc_cases[] = {
 	{ "serial:a", "serial", "serial.c", "a", NULL, LINEAR(0.6), ACC_SHORT },
@@ -49,8 +50,7 @@ const struct acc_case acc_cases[] = {
 	{ "nested:inner", "nested", "nested.c", "inner", NULL, LINEAR(0.3), 0 },
 	{ "nested:remote", "nested", "nested.c", "remote", NULL, LINEAR(0.15), 0 },
 	{ "crowd:work", "crowd", "crowd.c", "work", NULL, LINEAR(0.6), 0 },
-	{ "rust_lock:critical", "rust_lock", "rust_lock.rs", "critical", "(^|::)region_critical",
-	  LOCKS, 0 },
+	{ "rust_lock:critical", "rust_lock", "rust_lock.rs", "critical", "(^|::)region_critical", LOCKS, 0 },
 };
 const size_t acc_case_count = sizeof acc_cases / sizeof *acc_cases;
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Coz's prediction for the same region, from its own profile file, on the kindest reading.
  *
  * Coz keeps each experiment's effective duration and visits. Two readings are made: the sums
@@ -79,9 +80,10 @@ static struct reading run_coz(const struct acc_options *options, const struct ac
 	snprintf(time, sizeof time, "%g", seconds);
 	snprintf(log, sizeof log, "%s/coz.log", options->work);
 	acc_program(options, c, "coz", program);
-	const char *argv[] = { "coz",	  "run",	       "--output", out,	  "--fixed-line",
-			       fixed,	  "--fixed-speedup", percent,	 "---",	  program,
-			       "--seconds", time,	       NULL };
+	const char *argv[] = {
+		"coz",   "run", "--output", out,         "--fixed-line", fixed, "--fixed-speedup",
+		percent, "---", program,    "--seconds", time,           NULL
+	};
 	for (int attempt = 0; attempt <= options->retries; attempt++) {
 		unlink(out); /* Coz appends */
 		if (!acc_run_once(argv, seconds * 3 + 20, log, &run))

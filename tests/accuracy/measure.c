@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a program and knowing whether it had the machine to itself; the truth.
  *
  * "Others" is what /proc/stat says was busy or stolen, less the CPU time of our own
@@ -36,10 +37,9 @@ static double machine_busy(void)
 
 	if (!f)
 		return 0;
-	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle,
-		   &iowait, &irq, &softirq, &steal) == 8)
-		busy = (double)(user + nice + system + irq + softirq + steal) /
-		       (double)sysconf(_SC_CLK_TCK);
+	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait,
+		   &irq, &softirq, &steal) == 8)
+		busy = (double)(user + nice + system + irq + softirq + steal) / (double)sysconf(_SC_CLK_TCK);
 	fclose(f);
 	return busy;
 }
@@ -59,8 +59,8 @@ static double own_busy(void)
 
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &children);
-	busy = seconds_of(self.ru_utime) + seconds_of(self.ru_stime) +
-	       seconds_of(children.ru_utime) + seconds_of(children.ru_stime);
+	busy = seconds_of(self.ru_utime) + seconds_of(self.ru_stime) + seconds_of(children.ru_utime) +
+	       seconds_of(children.ru_stime);
 	if (neighbour > 0 && !clock_getcpuclockid(neighbour, &clock) && !clock_gettime(clock, &ts))
 		busy += (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 	return busy;
@@ -149,9 +149,7 @@ bool acc_run_once(const char *const *argv, double limit, const char *log, struct
 	run->wall = acc_now() - from;
 	run->others = (machine_busy() - busy - (own_busy() - own)) /
 		      (run->wall * (double)sysconf(_SC_NPROCESSORS_ONLN));
-	run->status = !in_time		  ? 124
-		      : WIFEXITED(status) ? WEXITSTATUS(status)
-					  : 128 + WTERMSIG(status);
+	run->status = !in_time ? 124 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	parse_output(text, run);
 	return true;
 }
@@ -238,8 +236,8 @@ double acc_mean(const double *value, size_t n)
 	return m ? sum / (double)m : NAN;
 }
 
-const char *acc_program(const struct acc_options *options, const struct acc_case *c,
-			const char *flavour, char buffer[ACC_PATH])
+const char *acc_program(const struct acc_options *options, const struct acc_case *c, const char *flavour,
+			char buffer[ACC_PATH])
 {
 	snprintf(buffer, ACC_PATH, "%s/%s/%s", options->programs, flavour, c->program);
 	return buffer;
@@ -248,8 +246,7 @@ const char *acc_program(const struct acc_options *options, const struct acc_case
 /* ---- the truth ---------------------------------------------------------------------- */
 
 /* Time per visit (or latency), really shortened by `scale` percent; NAN: it failed. */
-static double time_per_visit(const struct acc_options *options, struct acc_result *result,
-			     double scale)
+static double time_per_visit(const struct acc_options *options, struct acc_result *result, double scale)
 {
 	const struct acc_case *c = result->c;
 	char program[ACC_PATH], seconds[32], amount[32];
@@ -258,10 +255,11 @@ static double time_per_visit(const struct acc_options *options, struct acc_resul
 	snprintf(seconds, sizeof seconds, "%g", options->truth_seconds);
 	snprintf(amount, sizeof amount, "%g", scale);
 	acc_program(options, c, "plain", program);
-	const char *argv[] = { program, "--region", c->region, "--scale", amount,
-			       "--seconds", seconds, NULL };
-	if (!acc_run_quiet(options, argv, options->truth_seconds + 20, &run, &result->noisy) ||
-	    run.status || !(run.rate > 0))
+	const char *argv[] = {
+		program, "--region", c->region, "--scale", amount, "--seconds", seconds, NULL
+	};
+	if (!acc_run_quiet(options, argv, options->truth_seconds + 20, &run, &result->noisy) || run.status ||
+	    !(run.rate > 0))
 		return NAN;
 	if (scale == 0)
 		result->base_rate = run.rate;
@@ -280,8 +278,7 @@ static double median_error(const double *value, size_t n, double median)
 
 /* A B A B ...: each shortened run is compared with the baselines right before and after
  * it, so that a slow drift of the machine's clock cancels. */
-bool acc_truth(const struct acc_options *options, const struct acc_case *c,
-	       struct acc_result *result)
+bool acc_truth(const struct acc_options *options, const struct acc_case *c, struct acc_result *result)
 {
 	double effect[ACC_SPEEDUPS][ACC_ROUNDS];
 	double before = time_per_visit(options, result, 0);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A model of threads, cores and locks under the delay protocol, to tell a wrong theory from
  * a noisy machine and to look at machines with more cores than we have.
  *
@@ -35,8 +36,22 @@ enum { SLICE = 3000, WAKEUP_GRANULARITY = 1000, WAKE_COST = 5 };
 
 enum protocol { NONE, IDEAL, EXACT, SPIN, HITS, TICKS, COZ, PROTOCOLS };
 
-enum kind { WORK, WORK_S, LOCK, SPIN_LOCK, UNLOCK, BARRIER, PUT, GET, POST, WAIT, SPIN_WAIT,
-	    SLEEP, VISIT, END };
+enum kind {
+	WORK,
+	WORK_S,
+	LOCK,
+	SPIN_LOCK,
+	UNLOCK,
+	BARRIER,
+	PUT,
+	GET,
+	POST,
+	WAIT,
+	SPIN_WAIT,
+	SLEEP,
+	VISIT,
+	END
+};
 struct op {
 	enum kind kind;
 	int object;  /* lock, barrier, queue or semaphore */
@@ -48,19 +63,19 @@ struct thread {
 	struct op op[MAX_OPS];
 	int pc;
 	enum state state;
-	int waits_for;     /* object, when BLOCKED */
-	double remain;     /* of the current work or sleep; < 0: not begun */
-	double owed;       /* to pay, us */
-	double account;    /* coz: own delay account */
-	double cpu, tick;  /* CPU time, and that of the next tick */
+	int waits_for;    /* object, when BLOCKED */
+	double remain;    /* of the current work or sleep; < 0: not begun */
+	double owed;      /* to pay, us */
+	double account;   /* coz: own delay account */
+	double cpu, tick; /* CPU time, and that of the next tick */
 	double vruntime, slice;
-	double slept_s;    /* union S time when the sleep began */
+	double slept_s; /* union S time when the sleep began */
 	bool paying, off_core_pay;
-	bool checked;      /* has paid for the op that it is about to do */
+	bool checked; /* has paid for the op that it is about to do */
 	bool wake_forgives;
 };
 struct object {
-	int count;      /* lock: held; barrier: arrived; queue and semaphore: tokens */
+	int count;                          /* lock: held; barrier: arrived; queue and semaphore: tokens */
 	int queue[MAX_THREADS], head, tail; /* who waits, in order */
 	int parties;
 };
@@ -129,8 +144,7 @@ static int best_ready(void)
 	int best = -1;
 
 	for (int i = 0; i < thread_count; i++)
-		if (threads[i].state == READY &&
-		    (best < 0 || threads[i].vruntime < threads[best].vruntime))
+		if (threads[i].state == READY && (best < 0 || threads[i].vruntime < threads[best].vruntime))
 			best = i;
 	return best;
 }
@@ -222,11 +236,25 @@ static bool step_op(int i)
 	struct object *o = &objects[op->object];
 
 	switch (op->kind) {
-	case END: t->pc = 0; return true;
-	case VISIT: visits++; t->pc++; return true;
-	case UNLOCK: o->count = 0; wake_one(op->object); break;
-	case POST: o->count++; wake_one(op->object); break;
-	case BARRIER: arrive(i, op->object); t->checked = false; return t->state == RUNNING;
+	case END:
+		t->pc = 0;
+		return true;
+	case VISIT:
+		visits++;
+		t->pc++;
+		return true;
+	case UNLOCK:
+		o->count = 0;
+		wake_one(op->object);
+		break;
+	case POST:
+		o->count++;
+		wake_one(op->object);
+		break;
+	case BARRIER:
+		arrive(i, op->object);
+		t->checked = false;
+		return t->state == RUNNING;
 	case LOCK:
 		if (o->count) {
 			block(i, op->object);
@@ -268,7 +296,8 @@ static bool step_op(int i)
 		t->slept_s = exact() ? union_s : hit_s;
 		t->wake_forgives = false;
 		return false;
-	default: return false;
+	default:
+		return false;
 	}
 	t->pc++;
 	t->checked = false;
@@ -436,13 +465,27 @@ static struct thread *add(const struct op *op, size_t n)
 	t->tick = next_period();
 	return t;
 }
-#define ADD(...) add((const struct op[]){ __VA_ARGS__ }, \
-		     sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
-#define S(us) { WORK_S, 0, (us) }
-#define W(us) { WORK, 0, (us) }
-#define DO(kind, object) { kind, object, 0 }
+#define ADD(...)                                                                                             \
+	add((const struct op[]){ __VA_ARGS__ },                                                              \
+	    sizeof((const struct op[]){ __VA_ARGS__ }) / sizeof(struct op))
+#define S(us)                                                                                                \
+	{                                                                                                    \
+		WORK_S, 0, (us)                                                                              \
+	}
+#define W(us)                                                                                                \
+	{                                                                                                    \
+		WORK, 0, (us)                                                                                \
+	}
+#define DO(kind, object)                                                                                     \
+	{                                                                                                    \
+		kind, object, 0                                                                              \
+	}
 
-static void serial(int n) { (void)n; ADD(S(600), W(400), DO(VISIT, 0)); }
+static void serial(int n)
+{
+	(void)n;
+	ADD(S(600), W(400), DO(VISIT, 0));
+}
 
 static void barrier(int n)
 {
@@ -566,14 +609,22 @@ static const struct topology {
 	void (*build)(int cores);
 	bool scales; /* has a version with more cores */
 } topologies[] = {
-	{ "serial:a", serial, false },	      { "barrier:slow", barrier, true },
-	{ "barrier:fast", barrier_fast, true }, { "prodcons:consume", prodcons, true },
-	{ "mutex:critical", mutex, true },    { "spinlock:critical", spinlock, true },
-	{ "pipeline:s2", pipeline, false },   { "blocking:cpu", blocking, false },
-	{ "timers:cpu", timers, false },      { "pipes:ping", pipes, false },
-	{ "condvar:ping", condvar, false },   { "yield:ping", yield, false },
-	{ "omp:heavy", omp, true },	      { "phase:work", phase, true },
-	{ "phase:alone", alone, true },	      { "semaphore:drain", semaphore, false },
+	{ "serial:a", serial, false },
+	{ "barrier:slow", barrier, true },
+	{ "barrier:fast", barrier_fast, true },
+	{ "prodcons:consume", prodcons, true },
+	{ "mutex:critical", mutex, true },
+	{ "spinlock:critical", spinlock, true },
+	{ "pipeline:s2", pipeline, false },
+	{ "blocking:cpu", blocking, false },
+	{ "timers:cpu", timers, false },
+	{ "pipes:ping", pipes, false },
+	{ "condvar:ping", condvar, false },
+	{ "yield:ping", yield, false },
+	{ "omp:heavy", omp, true },
+	{ "phase:work", phase, true },
+	{ "phase:alone", alone, true },
+	{ "semaphore:drain", semaphore, false },
 	{ "crowd:work", crowd, true },
 };
 enum { TOPOLOGIES = sizeof topologies / sizeof *topologies };
@@ -581,8 +632,7 @@ enum { TOPOLOGIES = sizeof topologies / sizeof *topologies };
 /* ---- experiments ---------------------------------------------------------------------- */
 
 /* Effective time per visit over `us` simulated microseconds, after a warm-up. */
-static double simulate(const struct topology *topology, int n, enum protocol how, double speedup,
-		       double us)
+static double simulate(const struct topology *topology, int n, enum protocol how, double speedup, double us)
 {
 	double from, delay;
 	long before;
@@ -615,8 +665,7 @@ static double simulate(const struct topology *topology, int n, enum protocol how
 	return visits > before ? (now - from - delay) / (double)(visits - before) : NAN;
 }
 
-static double effect(const struct topology *topology, int n, enum protocol how, double speedup,
-		     double us)
+static double effect(const struct topology *topology, int n, enum protocol how, double speedup, double us)
 {
 	/* the base has no delays under any protocol */
 	double base = simulate(topology, n, NONE, 0, us);
@@ -639,8 +688,7 @@ static void table(int n, double us, const double *speedup, size_t speedups)
 		for (size_t s = 0; s < speedups; s++, rows++) {
 			double truth = effect(&topologies[i], n, NONE, speedup[s], us);
 
-			printf("| %s | %g | %.1f |", s ? "" : topologies[i].name, 100 * speedup[s],
-			       truth);
+			printf("| %s | %g | %.1f |", s ? "" : topologies[i].name, 100 * speedup[s], truth);
 			for (enum protocol how = IDEAL; how < PROTOCOLS; how++) {
 				double e = effect(&topologies[i], n, how, speedup[s], us);
 

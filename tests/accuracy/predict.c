@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal's prediction, obtained the way a user would: the command line, then profile.json.
  * Also the overhead at 0 %. */
 #include "acc.h"
@@ -30,8 +31,7 @@ static void line_scope(char *out, size_t size, const char *source, unsigned line
 }
 
 static void build_command(struct command *command, const struct acc_options *options,
-			  const struct acc_result *result, int runs, const char *speedups,
-			  double seconds)
+			  const struct acc_result *result, int runs, const char *speedups, double seconds)
 {
 	const struct acc_case *c = result->c;
 	bool line = !strcmp(options->mode, "line");
@@ -75,8 +75,7 @@ static double number(struct json_object *object, const char *key)
 	struct json_object *value;
 
 	if (!json_object_object_get_ex(object, key, &value) ||
-	    (!json_object_is_type(value, json_type_double) &&
-	     !json_object_is_type(value, json_type_int)))
+	    (!json_object_is_type(value, json_type_double) && !json_object_is_type(value, json_type_int)))
 		return NAN;
 	return json_object_get_double(value);
 }
@@ -123,8 +122,8 @@ static bool region_matches(const struct acc_options *options, struct json_object
 	return number(region, "line") == (double)result->line;
 }
 
-static bool read_profile(const struct acc_options *options, const char *dir,
-			 struct acc_result *result, size_t repeat)
+static bool read_profile(const struct acc_options *options, const char *dir, struct acc_result *result,
+			 size_t repeat)
 {
 	char path[ACC_PATH + 32];
 	struct json_object *profile, *regions;
@@ -145,15 +144,13 @@ static bool read_profile(const struct acc_options *options, const char *dir,
 		struct json_object *region = json_object_array_get_idx(regions, i);
 		struct json_object *points = member(regions, i, "progress");
 
-		if (!points || !region_matches(options, region, result,
-					       json_object_array_length(regions)))
+		if (!points || !region_matches(options, region, result, json_object_array_length(regions)))
 			continue;
 		for (size_t j = 0; j < json_object_array_length(points); j++) {
 			struct json_object *p = json_object_array_get_idx(points, j);
 			struct json_object *curve = member(points, j, "curve");
 
-			if (!curve || strcmp(string(p, "point"), point) ||
-			    strcmp(string(p, "kind"), kind))
+			if (!curve || strcmp(string(p, "point"), point) || strcmp(string(p, "kind"), kind))
 				continue;
 			take_curve(options, curve, result, repeat);
 			found = true;
@@ -218,8 +215,7 @@ static bool is_used(struct json_object *record)
 
 	return record && !strcmp(string(record, "type"), "experiment") &&
 	       json_object_object_get_ex(record, "flags", &flags) &&
-	       json_object_is_type(flags, json_type_array) &&
-	       json_object_array_length(flags) == 0;
+	       json_object_is_type(flags, json_type_array) && json_object_array_length(flags) == 0;
 }
 
 /* Adds one line of a run file; true if it changed `base` or `treated`. */
@@ -232,9 +228,7 @@ static bool add_record(const char *line, double speedup, const char *point, stru
 	if (is_used(record)) {
 		double p = number(record, "speedup"), visits = visits_of(record, point);
 		double period = number(record, "duration") * 1e-9 / visits;
-		struct tally *t = fabs(p) < 0.01	     ? base
-				  : fabs(p - speedup) < 0.01 ? treated
-							     : NULL;
+		struct tally *t = fabs(p) < 0.01 ? base : fabs(p - speedup) < 0.01 ? treated : NULL;
 
 		if (t && visits > 0 && period > 0 && t->n < 4096) {
 			t->period[t->n++] = period;
@@ -301,8 +295,7 @@ bool acc_predict(const struct acc_options *options, struct acc_result *result, s
 		build_command(&command, options, result, options->runs, speedups, seconds);
 		show_command(options, &command);
 		if (!acc_run_once(command.argv, options->seconds * 2 + 60, log, &run)) {
-			snprintf(result->problem, sizeof result->problem, "cannot start %s",
-				 options->causal);
+			snprintf(result->problem, sizeof result->problem, "cannot start %s", options->causal);
 			return false;
 		}
 		if (run.status || run.others <= options->noise)
@@ -330,16 +323,19 @@ bool acc_overhead(const struct acc_options *options, struct acc_result *result)
 	size_t n = 0;
 
 	snprintf(seconds, sizeof seconds, "%g", options->truth_seconds);
-	const char *plain[] = { acc_program(options, result->c, "plain", program), "--region",
-				result->c->region, "--seconds", seconds, NULL };
+	const char *plain[] = { acc_program(options, result->c, "plain", program),
+				"--region",
+				result->c->region,
+				"--seconds",
+				seconds,
+				NULL };
 	for (int r = 0; r < options->truth_rounds && n < ACC_ROUNDS; r++) {
 		struct acc_run before, profiled;
 
 		snprintf(command.dir, sizeof command.dir, "%s/%s-%s-zero-%d", options->work,
 			 result->c->program, result->c->region, r);
 		build_command(&command, options, result, 1, "0", options->truth_seconds);
-		if (!acc_run_quiet(options, plain, options->truth_seconds + 20, &before,
-				   &result->noisy) ||
+		if (!acc_run_quiet(options, plain, options->truth_seconds + 20, &before, &result->noisy) ||
 		    !acc_run_quiet(options, command.argv, options->truth_seconds + 40, &profiled,
 				   &result->noisy) ||
 		    profiled.status || !(profiled.rate > 0) || !(before.rate > 0))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the runner says: a table while it goes, a summary against the bars, JSON, Markdown. */
 #include "acc.h"
 #include <json-c/json.h>
@@ -69,9 +70,9 @@ void acc_report_case(const struct acc_options *options, const struct acc_result 
 		       "coz %6s error %5s\n",
 		       s ? "" : result->c->name, options->speedup[s], show(paper, "%.1f", a),
 		       show(cell.truth, "%.1f", b), show(1.96 * result->truth_error[s], "%.1f", c),
-		       show(cell.ours, "%.1f", d), show(cell.low, "%.1f", e),
-		       show(cell.high, "%.1f", f), show(cell.error, "%.1f", g),
-		       show(cell.coz, "%.1f", h), show(cell.coz_error, "%.1f", i));
+		       show(cell.ours, "%.1f", d), show(cell.low, "%.1f", e), show(cell.high, "%.1f", f),
+		       show(cell.error, "%.1f", g), show(cell.coz, "%.1f", h),
+		       show(cell.coz_error, "%.1f", i));
 	}
 	if (!isnan(result->overhead))
 		printf("%-20s overhead at 0 %%: %.2f %%\n", "", result->overhead);
@@ -89,8 +90,8 @@ struct summary {
 	const char *worst_case, *coz_worst_case;
 };
 
-static void add_case(struct summary *sum, const struct acc_options *options,
-		     const struct acc_result *result, size_t counts[3])
+static void add_case(struct summary *sum, const struct acc_options *options, const struct acc_result *result,
+		     size_t counts[3])
 {
 	double error[ACC_SPEEDUPS], coz[ACC_SPEEDUPS], mean;
 
@@ -120,8 +121,8 @@ static void add_case(struct summary *sum, const struct acc_options *options,
 	}
 }
 
-static struct summary summarise(const struct acc_options *options,
-				const struct acc_result *result, size_t results)
+static struct summary summarise(const struct acc_options *options, const struct acc_result *result,
+				size_t results)
 {
 	enum { MAX = 1024 };
 	double error[MAX] = { 0 }, coz[MAX] = { 0 }, overhead[MAX] = { 0 }, seconds[MAX] = { 0 };
@@ -159,20 +160,18 @@ struct bar {
 
 /* The bars of the project: medians over repeats, 2 cores, all cases. With the timer back
  * end or a busy neighbour only the mean error has one. */
-static size_t make_bars(const struct acc_options *options, const struct summary *sum,
-			struct bar bar[5])
+static size_t make_bars(const struct acc_options *options, const struct summary *sum, struct bar bar[5])
 {
 	bool timer = options->backend && !strcmp(options->backend, "timer");
 	double bound = options->neighbour ? 4 : timer ? 3 : 1.5;
 
-	bar[0] = (struct bar){ "mean absolute error", "points", sum->mean, bound, sum->coz_mean,
-			       false };
+	bar[0] = (struct bar){ "mean absolute error", "points", sum->mean, bound, sum->coz_mean, false };
 	if (options->neighbour || timer)
 		return 1;
-	bar[1] = (struct bar){ "worst case (mean over its speedups)", "points", sum->worst, 3,
-			       sum->coz_worst, false };
-	bar[2] = (struct bar){ "95 % intervals that contain the truth", "%", sum->coverage, 90, NAN,
-			       true };
+	bar[1] = (struct bar){
+		"worst case (mean over its speedups)", "points", sum->worst, 3, sum->coz_worst, false
+	};
+	bar[2] = (struct bar){ "95 % intervals that contain the truth", "%", sum->coverage, 90, NAN, true };
 	bar[3] = (struct bar){ "overhead at 0 %, median", "%", sum->overhead, 1.5, NAN, false };
 	bar[4] = (struct bar){ "time to ±5 points, median", "s", sum->seconds, 10, NAN, false };
 	return 5;
@@ -185,8 +184,7 @@ static bool holds(const struct bar *bar)
 	return bar->at_least ? bar->value >= bar->bound : bar->value <= bar->bound;
 }
 
-bool acc_report_summary(const struct acc_options *options, const struct acc_result *result,
-			size_t results)
+bool acc_report_summary(const struct acc_options *options, const struct acc_result *result, size_t results)
 {
 	struct summary sum = summarise(options, result, results);
 	struct bar bar[5];
@@ -197,9 +195,9 @@ bool acc_report_summary(const struct acc_options *options, const struct acc_resu
 	printf("\n%zu cases, %zu predictions, %zu missing; within 5 points: %zu (Coz %zu of %zu)\n",
 	       sum.cases, sum.points, sum.missing, sum.within5, sum.coz_within5, sum.coz_points);
 	for (size_t i = 0; i < n; i++) {
-		printf("%-40s %7s %-6s bar %s %g: %s  (Coz %s)\n", bar[i].what,
-		       show(bar[i].value, "%.2f", a), bar[i].unit, bar[i].at_least ? ">=" : "<=",
-		       bar[i].bound, holds(&bar[i]) ? "holds" : "MISSED", show(bar[i].coz, "%.2f", b));
+		printf("%-40s %7s %-6s bar %s %g: %s  (Coz %s)\n", bar[i].what, show(bar[i].value, "%.2f", a),
+		       bar[i].unit, bar[i].at_least ? ">=" : "<=", bar[i].bound,
+		       holds(&bar[i]) ? "holds" : "MISSED", show(bar[i].coz, "%.2f", b));
 		all = all && holds(&bar[i]);
 	}
 	printf("worst case: %s; Coz's: %s; coverage with the truth's own interval: %s %%\n",
@@ -216,8 +214,8 @@ static void put(struct json_object *object, const char *key, double value)
 	json_object_object_add(object, key, isfinite(value) ? json_object_new_double(value) : NULL);
 }
 
-static struct json_object *cell_json(const struct acc_options *options,
-				     const struct acc_result *result, size_t s)
+static struct json_object *cell_json(const struct acc_options *options, const struct acc_result *result,
+				     size_t s)
 {
 	struct json_object *out = json_object_new_object(), *all = json_object_new_array();
 	struct cell cell = make_cell(result, s);
@@ -246,8 +244,7 @@ static struct json_object *cell_json(const struct acc_options *options,
 	return out;
 }
 
-static struct json_object *case_json(const struct acc_options *options,
-				     const struct acc_result *result)
+static struct json_object *case_json(const struct acc_options *options, const struct acc_result *result)
 {
 	struct json_object *out = json_object_new_object(), *curve = json_object_new_array();
 
@@ -265,8 +262,7 @@ static struct json_object *case_json(const struct acc_options *options,
 	return out;
 }
 
-bool acc_report_json(const struct acc_options *options, const struct acc_result *result,
-		     size_t results)
+bool acc_report_json(const struct acc_options *options, const struct acc_result *result, size_t results)
 {
 	struct json_object *out = json_object_new_object(), *cases = json_object_new_array();
 	struct json_object *bars = json_object_new_array();
@@ -281,8 +277,7 @@ bool acc_report_json(const struct acc_options *options, const struct acc_result 
 	json_object_object_add(out, "backend",
 			       json_object_new_string(options->backend ? options->backend : "auto"));
 	json_object_object_add(out, "neighbour", json_object_new_boolean(options->neighbour));
-	json_object_object_add(out, "cores",
-			       json_object_new_int((int)sysconf(_SC_NPROCESSORS_ONLN)));
+	json_object_object_add(out, "cores", json_object_new_int((int)sysconf(_SC_NPROCESSORS_ONLN)));
 	for (size_t i = 0; i < results; i++)
 		json_object_array_add(cases, case_json(options, &result[i]));
 	json_object_object_add(out, "cases", cases);
@@ -304,8 +299,7 @@ bool acc_report_json(const struct acc_options *options, const struct acc_result 
 
 /* ---- Markdown ----------------------------------------------------------------------- */
 
-static void markdown_case(FILE *f, const struct acc_options *options,
-			  const struct acc_result *result)
+static void markdown_case(FILE *f, const struct acc_options *options, const struct acc_result *result)
 {
 	char a[32], b[32], c[32], d[32], e[32], g[32], h[32], i[32];
 
@@ -314,15 +308,14 @@ static void markdown_case(FILE *f, const struct acc_options *options,
 
 		fprintf(f, "| %s | %g | %s | %s | %s to %s | %zu/%zu | %s | %s | %s | %s |\n",
 			s ? "" : result->c->name, options->speedup[s], show(cell.truth, "%.1f", a),
-			show(cell.ours, "%.1f", b), show(cell.low, "%.1f", c),
-			show(cell.high, "%.1f", d), cell.inside, cell.intervals,
-			show(cell.error, "%.1f", e), show(cell.coz_error, "%.1f", g),
-			s ? "" : show(result->overhead, "%.1f", h), show(cell.seconds, "%.1f", i));
+			show(cell.ours, "%.1f", b), show(cell.low, "%.1f", c), show(cell.high, "%.1f", d),
+			cell.inside, cell.intervals, show(cell.error, "%.1f", e),
+			show(cell.coz_error, "%.1f", g), s ? "" : show(result->overhead, "%.1f", h),
+			show(cell.seconds, "%.1f", i));
 	}
 }
 
-bool acc_report_markdown(const struct acc_options *options, const struct acc_result *result,
-			 size_t results)
+bool acc_report_markdown(const struct acc_options *options, const struct acc_result *result, size_t results)
 {
 	FILE *f = fopen(options->markdown, "w");
 	struct summary sum = summarise(options, result, results);
@@ -334,13 +327,13 @@ bool acc_report_markdown(const struct acc_options *options, const struct acc_res
 		return false;
 	fprintf(f, "%s mode, %s back end%s, %ld cores, %g s of profiling a case, median of %d.\n\n",
 		options->mode, options->backend ? options->backend : "automatic",
-		options->neighbour ? ", a busy neighbour on one core" : "",
-		sysconf(_SC_NPROCESSORS_ONLN), options->seconds, options->repeat);
+		options->neighbour ? ", a busy neighbour on one core" : "", sysconf(_SC_NPROCESSORS_ONLN),
+		options->seconds, options->repeat);
 	fprintf(f, "| what | value | bar | holds | Coz |\n|---|---|---|---|---|\n");
 	for (size_t i = 0; i < n; i++)
-		fprintf(f, "| %s | %s %s | %s %g | %s | %s |\n", bar[i].what,
-			show(bar[i].value, "%.2f", a), bar[i].unit, bar[i].at_least ? "≥" : "≤",
-			bar[i].bound, holds(&bar[i]) ? "yes" : "no", show(bar[i].coz, "%.1f", b));
+		fprintf(f, "| %s | %s %s | %s %g | %s | %s |\n", bar[i].what, show(bar[i].value, "%.2f", a),
+			bar[i].unit, bar[i].at_least ? "≥" : "≤", bar[i].bound, holds(&bar[i]) ? "yes" : "no",
+			show(bar[i].coz, "%.1f", b));
 	fprintf(f, "\n| case | speedup | truth | causal | interval | inside | error | Coz's error |"
 		   " overhead at 0 %% | s to ±5 |\n|---|---|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < results; i++) {

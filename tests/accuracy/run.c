@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The accuracy suite: truth by really shortening a region, causal's prediction for it, Coz's
  * where installed, and the project's bars.
  *
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 enum { SHORT_TRIES = 3, MAX_CASE_PATTERNS = 16 };
-#define SHORT_BOUND 8.0   /* points */
+#define SHORT_BOUND   8.0 /* points */
 #define SHORT_SECONDS 120 /* of retries: after that no further try is begun */
 
 static const char usage[] =
@@ -43,10 +44,34 @@ static const char usage[] =
 	"  --causal PATH --programs DIR --sources DIR --work DIR\n"
 	"  -v                  show the commands\n";
 
-enum { OPT_CASE = 256, OPT_SPEEDUPS, OPT_SECONDS, OPT_RUNS, OPT_REPEAT, OPT_TRUTH_SECONDS,
-       OPT_TRUTH_ROUNDS, OPT_MODE, OPT_BACKEND, OPT_NEIGHBOUR, OPT_NO_COZ, OPT_NO_PREDICT,
-       OPT_NO_OVERHEAD, OPT_NOISE, OPT_RETRIES, OPT_JSON, OPT_MARKDOWN, OPT_SHORT, OPT_BARS,
-       OPT_CAUSAL, OPT_AUTO, OPT_PAPER, OPT_PROGRAMS, OPT_SOURCES, OPT_WORK, OPT_LIST };
+enum {
+	OPT_CASE = 256,
+	OPT_SPEEDUPS,
+	OPT_SECONDS,
+	OPT_RUNS,
+	OPT_REPEAT,
+	OPT_TRUTH_SECONDS,
+	OPT_TRUTH_ROUNDS,
+	OPT_MODE,
+	OPT_BACKEND,
+	OPT_NEIGHBOUR,
+	OPT_NO_COZ,
+	OPT_NO_PREDICT,
+	OPT_NO_OVERHEAD,
+	OPT_NOISE,
+	OPT_RETRIES,
+	OPT_JSON,
+	OPT_MARKDOWN,
+	OPT_SHORT,
+	OPT_BARS,
+	OPT_CAUSAL,
+	OPT_AUTO,
+	OPT_PAPER,
+	OPT_PROGRAMS,
+	OPT_SOURCES,
+	OPT_WORK,
+	OPT_LIST
+};
 
 static const struct option long_options[] = {
 	{ "case", required_argument, NULL, OPT_CASE },
@@ -127,8 +152,7 @@ static void list_cases(void)
 	for (size_t i = 0; i < acc_case_count; i++) {
 		const struct acc_case *c = &acc_cases[i];
 
-		printf("%-20s %s\n", c->name,
-		       isnan(c->slope) ? "measured truth only" : "known on paper");
+		printf("%-20s %s\n", c->name, isnan(c->slope) ? "measured truth only" : "known on paper");
 	}
 }
 
@@ -150,33 +174,87 @@ static int set_option(struct acc_options *o, struct selection *selection, int id
 			return 2;
 		}
 		break;
-	case OPT_SECONDS: o->seconds = atof(optarg); break;
-	case OPT_RUNS: o->runs = bounded(optarg, 1, 9999); break;
-	case OPT_REPEAT: o->repeat = bounded(optarg, 1, ACC_REPEATS); break;
-	case OPT_TRUTH_SECONDS: o->truth_seconds = atof(optarg); break;
-	case OPT_TRUTH_ROUNDS: o->truth_rounds = bounded(optarg, 1, ACC_ROUNDS); break;
-	case OPT_MODE: o->mode = optarg; break;
-	case OPT_BACKEND: o->backend = strcmp(optarg, "auto") ? optarg : NULL; break;
-	case OPT_NEIGHBOUR: o->neighbour = true; break;
-	case OPT_NO_COZ: o->coz = false; break;
-	case OPT_NO_PREDICT: o->predict = o->overhead = false; break;
-	case OPT_NO_OVERHEAD: o->overhead = false; break;
-	case OPT_NOISE: o->noise = atof(optarg) / 100; break;
-	case OPT_RETRIES: o->retries = bounded(optarg, 0, 100); break;
-	case OPT_JSON: o->json = optarg; break;
-	case OPT_MARKDOWN: o->markdown = optarg; break;
-	case OPT_SHORT: set_short(o); break;
-	case OPT_BARS: o->bars = true; break;
-	case OPT_PAPER: o->paper = true; break;
-	case OPT_AUTO: selection->chosen_points = true; break;
-	case OPT_CAUSAL: o->causal = optarg; break;
-	case OPT_PROGRAMS: o->programs = optarg; break;
-	case OPT_SOURCES: o->sources = optarg; break;
-	case OPT_WORK: o->work = optarg; break;
-	case OPT_LIST: list_cases(); return 0;
-	case 'v': o->verbose++; break;
-	case 'h': fputs(usage, stdout); return 0;
-	default: fputs(usage, stderr); return 2;
+	case OPT_SECONDS:
+		o->seconds = atof(optarg);
+		break;
+	case OPT_RUNS:
+		o->runs = bounded(optarg, 1, 9999);
+		break;
+	case OPT_REPEAT:
+		o->repeat = bounded(optarg, 1, ACC_REPEATS);
+		break;
+	case OPT_TRUTH_SECONDS:
+		o->truth_seconds = atof(optarg);
+		break;
+	case OPT_TRUTH_ROUNDS:
+		o->truth_rounds = bounded(optarg, 1, ACC_ROUNDS);
+		break;
+	case OPT_MODE:
+		o->mode = optarg;
+		break;
+	case OPT_BACKEND:
+		o->backend = strcmp(optarg, "auto") ? optarg : NULL;
+		break;
+	case OPT_NEIGHBOUR:
+		o->neighbour = true;
+		break;
+	case OPT_NO_COZ:
+		o->coz = false;
+		break;
+	case OPT_NO_PREDICT:
+		o->predict = o->overhead = false;
+		break;
+	case OPT_NO_OVERHEAD:
+		o->overhead = false;
+		break;
+	case OPT_NOISE:
+		o->noise = atof(optarg) / 100;
+		break;
+	case OPT_RETRIES:
+		o->retries = bounded(optarg, 0, 100);
+		break;
+	case OPT_JSON:
+		o->json = optarg;
+		break;
+	case OPT_MARKDOWN:
+		o->markdown = optarg;
+		break;
+	case OPT_SHORT:
+		set_short(o);
+		break;
+	case OPT_BARS:
+		o->bars = true;
+		break;
+	case OPT_PAPER:
+		o->paper = true;
+		break;
+	case OPT_AUTO:
+		selection->chosen_points = true;
+		break;
+	case OPT_CAUSAL:
+		o->causal = optarg;
+		break;
+	case OPT_PROGRAMS:
+		o->programs = optarg;
+		break;
+	case OPT_SOURCES:
+		o->sources = optarg;
+		break;
+	case OPT_WORK:
+		o->work = optarg;
+		break;
+	case OPT_LIST:
+		list_cases();
+		return 0;
+	case 'v':
+		o->verbose++;
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		return 0;
+	default:
+		fputs(usage, stderr);
+		return 2;
 	}
 	return -1;
 }
@@ -252,8 +330,7 @@ static bool short_holds(const struct acc_options *options, const struct acc_resu
 }
 
 /* One case with the retry policy of --short; true if it holds. */
-static bool measure_short(const struct acc_options *options, struct acc_result *result,
-			  double until)
+static bool measure_short(const struct acc_options *options, struct acc_result *result, double until)
 {
 	struct acc_result fresh = *result;
 
@@ -270,8 +347,7 @@ static bool measure_short(const struct acc_options *options, struct acc_result *
 	}
 }
 
-static void write_files(const struct acc_options *options, const struct acc_result *result,
-			size_t n)
+static void write_files(const struct acc_options *options, const struct acc_result *result, size_t n)
 {
 	if (options->json && !acc_report_json(options, result, n))
 		fprintf(stderr, "run: cannot write %s\n", options->json);
@@ -323,10 +399,22 @@ static int run_all(const struct acc_options *options, const struct selection *se
 int main(int argc, char **argv)
 {
 	struct acc_options options = {
-		.speedup = { 25, 50, 75 }, .speedups = 3, .seconds = 20, .truth_seconds = 1.2,
-		.truth_rounds = 4, .repeat = 1, .runs = 4, .mode = "line", .coz = true,
-		.predict = true, .overhead = true, .noise = 0.04, .retries = 4, .causal = "causal",
-		.programs = "tests/accuracy/programs", .sources = "tests/accuracy/programs",
+		.speedup = { 25, 50, 75 },
+		.speedups = 3,
+		.seconds = 20,
+		.truth_seconds = 1.2,
+		.truth_rounds = 4,
+		.repeat = 1,
+		.runs = 4,
+		.mode = "line",
+		.coz = true,
+		.predict = true,
+		.overhead = true,
+		.noise = 0.04,
+		.retries = 4,
+		.causal = "causal",
+		.programs = "tests/accuracy/programs",
+		.sources = "tests/accuracy/programs",
 	};
 	struct selection selection = { .n = 0 };
 	char work[] = "/tmp/causal-accuracy-XXXXXX";
@@ -356,8 +444,8 @@ int main(int argc, char **argv)
 	printf("scratch files: %s\n", options.work);
 	if (options.neighbour && !acc_neighbour_start())
 		return 2;
-	status = selection.chosen_points ? !acc_auto(&options, is_selected, &selection) :
-					   run_all(&options, &selection);
+	status = selection.chosen_points ? !acc_auto(&options, is_selected, &selection)
+					 : run_all(&options, &selection);
 	acc_neighbour_stop();
 	return status;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tiny programs share: checks, a clock, some work in a function that can be selected,
  * and a progress point behind each piece of it. */
 #ifndef CA_TESTS_APP_H
@@ -13,14 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                  \
-	do {                                                                              \
-		if (!(condition)) {                                                       \
-			printf("%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__,    \
-			       #condition, errno);                                        \
-			fflush(stdout);                                                   \
-			_exit(99);                                                        \
-		}                                                                         \
+#define CHECK(condition)                                                                                     \
+	do {                                                                                                 \
+		if (!(condition)) {                                                                          \
+			printf("%s:%d: not true: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);   \
+			fflush(stdout);                                                                      \
+			_exit(99);                                                                           \
+		}                                                                                            \
 	} while (0)
 
 static inline double now(void)
@@ -79,7 +79,7 @@ __attribute__((unused)) static int run_case(const struct app_case *cases, size_t
 	printf("no such case: %s\n", name ? name : "");
 	return 98;
 }
-#define RUN_CASE(cases, argc, argv) \
+#define RUN_CASE(cases, argc, argv)                                                                          \
 	run_case(cases, sizeof(cases) / sizeof *(cases), (argc) > 1 ? (argv)[1] : NULL)
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program that has never heard of progress points: two workers take units from a counter, a third
  * thread polls and spins. Runs for a number of units, or, with a second argument, of seconds. */
 #include <pthread.h>

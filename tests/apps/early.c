@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A library whose constructor starts a thread and uses locks before anything else has run, and
  * whose destructor works on. */
 #include "tests/apps/app.h"

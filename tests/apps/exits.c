@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All the ways to end. */
 #include "tests/apps/app.h"
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A second preloaded library, of the kind that takes the next one's functions. Its malloc is a
  * simple one, and uses a lock, as such things do. */
 #include <dlfcn.h>
@@ -60,7 +61,7 @@ ssize_t read(int fd, void *data, size_t n)
 	static ssize_t (*real)(int, void *, size_t);
 
 	if (!real)
-		real = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+		real = (ssize_t(*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
 	reads++;
 	return real(fd, data, n);
 }
@@ -70,7 +71,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(v
 	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 	if (!real)
-		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-				void *))dlsym(RTLD_NEXT, "pthread_create");
+		real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(
+			RTLD_NEXT, "pthread_create");
 	return real(thread, attr, run, p);
 }

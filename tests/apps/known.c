@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What each part is worth is known: large() takes 3/5 of a round, small() 1/5, the rest is neither;
  * aside() runs beside some of the rounds, and is waited for when it is long done. Runs for a number
  * of seconds. */

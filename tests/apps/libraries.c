@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Libraries that come and go. Arguments: the case, and the path of plugin.so. */
 #include "tests/apps/app.h"
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs under limits: descriptors, locked memory, system calls. */
 #include "tests/apps/app.h"
 #include <fcntl.h>
@@ -79,9 +80,11 @@ static void forbid(const int *calls, size_t n, uint32_t action)
 	struct sock_fprog program = { 0, code };
 	size_t at = 0;
 
-	code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	code[at++] =
+		(struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < n; i++) {
-		code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
+		code[at++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
 		code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
 	}
 	code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -145,14 +148,10 @@ static void case_deep(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "descriptors", case_descriptors },
-		{ "lowest_descriptor", case_lowest_descriptor },
-		{ "no_descriptors", case_no_descriptors },
-		{ "many_threads", case_many_threads },
-		{ "seccomp_errno", case_seccomp_errno },
-		{ "seccomp_kill", case_seccomp_kill },
-		{ "seccomp_strict", case_seccomp_strict },
-		{ "deep", case_deep },
+		{ "descriptors", case_descriptors },       { "lowest_descriptor", case_lowest_descriptor },
+		{ "no_descriptors", case_no_descriptors }, { "many_threads", case_many_threads },
+		{ "seccomp_errno", case_seccomp_errno },   { "seccomp_kill", case_seccomp_kill },
+		{ "seccomp_strict", case_seccomp_strict }, { "deep", case_deep },
 	};
 
 	if (argc > 2 && !strcmp(argv[1], "seccomp_then"))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Progress points by causal.h's macros, named once more on the command line; for
  * tests/integration/progress.sh. */
 #include <causal.h>

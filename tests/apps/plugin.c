@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A library with a progress point and code that can be selected; opened by libraries.c. */
 #include "tests/apps/app.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* USDT probes of two kinds, passed a known number of times; for tests/integration/progress.sh. */
 #define _SDT_HAS_SEMAPHORES 1
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs that make others: each case does its work in the processes that it makes. */
 #include "tests/apps/app.h"
 #include <fcntl.h>

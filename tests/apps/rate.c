@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Works for a number of seconds, and says after each tenth of one how many pieces of work it did in
  * it, how long it was held (us): in pieces that took much more CPU time than a piece does, and how
  * much CPU time it has had (us). One thread runs what can be selected, the other is delayed. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* scope CASE SECONDS [LIBRARY]: so much CPU time, nearly all of it where the case says. */
 #include <dlfcn.h>
 #include <stdio.h>

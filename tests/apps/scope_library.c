@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A library that does the work of tests/apps/scope.c. NAME: of what it exports. */
 #include <string.h>
 #ifndef NAME

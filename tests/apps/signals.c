@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signals: a program that does as it likes with them, and must see what it would see alone. */
 #include "tests/apps/app.h"
 #include <fcntl.h>
@@ -347,7 +348,8 @@ static void case_eintr(void)
 		seen = 0;
 		CHECK(!setitimer(ITIMER_REAL, &once, NULL));
 		if (calls[i].call(5000) != -1 || errno != EINTR || !seen || now() - since > 4) {
-			printf("%s did not end with EINTR: errno %d, %d signals\n", calls[i].name, errno, seen);
+			printf("%s did not end with EINTR: errno %d, %d signals\n", calls[i].name, errno,
+			       seen);
 			fflush(stdout);
 			_exit(99);
 		}

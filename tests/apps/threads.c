@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads of all kinds. */
 #include "tests/apps/app.h"
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program that knows nothing of progress points and does everything a known number of times;
  * for tests/integration/progress.sh. It prints nothing. Lines that the test names carry a mark. */
 #include <dlfcn.h>
@@ -84,8 +85,8 @@ int main(int argc, char **argv)
 			leaf(tail(i));
 		if (plugged)
 			plugged(i); /* MARK: plugged */
-		if (i % 100 == 0) /* MARK: often */
-			pass(60); /* MARK: seldom */
+		if (i % 100 == 0)   /* MARK: often */
+			pass(60);   /* MARK: seldom */
 	}
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opened late by visits.c. */
 int plugged(int n);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prints how long indexing takes: cold, warm, and one look-up of an unwind row. Not a test.
  * bench_index [BINARY...]; without arguments its own file. Medians of several rounds. */
 #include "binary/index/index.h"
@@ -84,8 +85,8 @@ static void bench(const char *path)
 	printf("%s: %.1f MB; %zu functions, %zu lines, %zu inlined, %zu rows; cold %.1f ms, "
 	       "warm %.2f ms, row %.0f ns\n",
 	       path, (double)st.st_size / 1e6, ca_index_functions(index), ca_index_lines(index),
-	       ca_index_inlines(index), ca_index_rows(index), median(cold) * 1e3,
-	       median(warm) * 1e3, median(lookup));
+	       ca_index_inlines(index), ca_index_rows(index), median(cold) * 1e3, median(warm) * 1e3,
+	       median(lookup));
 	unlink(ca_index_path(index));
 	ca_index_close(index);
 }

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 /* What one visit costs, in ns over the same loop unpatched: medians of 15 turns. Not a test:
  * its numbers are this machine's. The hooks are those of the tests, which do little. */
 #include "binary/plan/plan.h"
 #include "binary/plan/text.h"
-#include <causal.h>
 #include "causal/runtime/patch.h"
 #include "tests/patch/counts.h"
+#include <causal.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,7 @@ int main(void)
 	if (ca_plan_count(text, 1, (uintptr_t)bench_short_at - bias, POINT, site, &err) == CA_OK) {
 		measure("count, at one byte", bench_short, TRAP_VISITS, site, 1);
 	}
-	printf("%-28s %8.2f ns\n", "a dormant point", visit_ns(loop_point, 1000) / 1000 - visit_ns(loop, 1000) / 1000);
+	printf("%-28s %8.2f ns\n", "a dormant point",
+	       visit_ns(loop_point, 1000) / 1000 - visit_ns(loop, 1000) / 1000);
 	return 0;
 }

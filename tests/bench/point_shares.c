@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How many lines and functions of real binaries can be progress points, and at which cost:
  *   tests/bench/point_shares BINARY...
  * jump: the displaced instructions make room for one. short: they do not; the runtime then tries

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154,SC2034 # $causal is set by run.sh
 # Golden cases of the driver: each function's output is compared with tests/golden/<name>.txt.
 # $causal: the driver; $work: an empty directory, the current one. What varies from run to run

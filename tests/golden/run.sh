@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Compares what the driver says with tests/golden/*.txt.
 #   tests/golden/run.sh              compare all (as "make check" does)
 #   tests/golden/run.sh NAME...      compare some

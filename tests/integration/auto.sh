@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Progress points that causal chooses: that a choice is made, kept, used by all later runs, can be
 # named by the user, and is not made where it is not wanted. Which one is best is a question for
 # tests/accuracy; here it must only be one of those that go with the work (tests/apps/auto.c).

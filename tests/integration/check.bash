@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the script tests: a folder of their own, surroundings that are always the same, and
 # checks that are counted. Sourced, not run. A script ends with `finish`; scripts/test.sh counts its
 # lines that begin with "SKIP:".

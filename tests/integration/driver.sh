@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # what stands in single quotes is for inner shells
 # The driver's behaviour that no golden file shows: processes, signals, exit status, results
 # added and reset, runs in place, what is generated. Rows of FEATURES F1 in brackets.

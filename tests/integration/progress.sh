@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Progress points named on the command line: what is found, and that every visit is counted once.
 # Asserts on counts, which the programs (tests/apps/visits.c and others) make known beforehand.
 # shellcheck source=tests/integration/check.bash
@@ -80,9 +81,9 @@ check "by more of the path" "2000 2000" \
 	"$(visits "$(realpath "$apps")/$(line call)") $(visits "apps/$(line call)")"
 
 # ---- libraries, opened late
-count -P 'libplugin.so!plugged' 'libplugin.so.1!visits_plugin.c:6' -- ./visits2 ./libplugin.so.1
+count -P 'libplugin.so!plugged' 'libplugin.so.1!visits_plugin.c:7' -- ./visits2 ./libplugin.so.1
 check "a function of a library" 2000 "$(visits 'libplugin.so!plugged')"
-check "a line of a library" 2000 "$(visits 'libplugin.so.1!visits_plugin.c:6')"
+check "a line of a library" 2000 "$(visits 'libplugin.so.1!visits_plugin.c:7')"
 # ---- and those that are there from the start: before main
 "${cc[@]}" -g -O2 -o linked -xc - -x none ./libplugin.so.1 -Wl,-rpath,"$work" <<'C' || exit 1
 #include <unistd.h>

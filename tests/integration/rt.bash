@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Shared by the rt_*.sh tests: what happens to programs that causal runs. Sourced, not run.
 # shellcheck shell=bash disable=SC2034 # what is not used here is for the scripts that source this
 # shellcheck source=tests/integration/check.bash

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Programs that check themselves, with each source of ticks, while experiments come and go:
 # processes, threads, signals, limits. Arguments: the program, its cases. Each is to be profiled; with
 # ":early" behind its name only sampled, as its last part cannot be; with ":brief" nothing is

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Programs built with Coz's own header work as they are.
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99

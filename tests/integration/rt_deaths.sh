@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Death of either side, or of both: finished experiments survive; without its driver the program
 # stops being delayed at once, and runs on to its own end.
 # shellcheck source=tests/integration/rt.bash

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Every way to end gives the output and the exit status that it gives alone.
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What libcausal-rt.so shows to the program: its wrappers and a few more, nothing else; and it
 # needs libc alone.
 # shellcheck source=tests/integration/rt.bash

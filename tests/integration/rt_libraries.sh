@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # Libraries that come, go and come back; that start threads before us; other preloaded ones;
 # programs into which nothing can be preloaded.
 # shellcheck source=tests/integration/rt.bash

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # tests/apps/limits.c: see there for what each case does.
 exec "${BASH:-bash}" "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt_cases.sh" limits \
 	descriptors lowest_descriptor no_descriptors many_threads seccomp_errno \

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What is predicted for a program whose answers are known (tests/apps/known.c): halving what takes
 # 3/5 of a round brings 30 %, 1/5 10 %, what runs beside nothing. With wide bounds that keep the
 # order: how precise predictions are is the business of tests/accuracy.

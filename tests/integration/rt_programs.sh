@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # what stands in single quotes is for inner interpreters
 # Programs as they come: output and exit status are the same with and without causal.
 # shellcheck source=tests/integration/rt.bash

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # what stands in single quotes is for inner interpreters
 # Programs as Debian installs them, with options as a user would give them: the output is the
 # same, the libraries' code is found, the points are counted, a server that is stopped leaves its

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # How long the runtime takes to start, for a program whose index is in the cache: of 20 runs the
 # quickest, whatever else the machine does. The bound is wide: the number is what matters.
 # shellcheck source=tests/integration/rt.bash

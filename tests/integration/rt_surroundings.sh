@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # What surrounds the program: a daemon that outlives the run, processes that start later, forbidden
 # system calls, no locked memory, full and absent shared memory.
 # shellcheck source=tests/integration/rt.bash

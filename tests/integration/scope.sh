@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # The scope: which binaries are taken in where none are named, what is said of it, and what -P list
 # shows of a program and its libraries. Nothing here depends on how fast the machine is: programs run
 # for a given CPU time, most of it in one place.

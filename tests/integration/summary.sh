@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # scripts/summary.sh, which no test may fool: over results as automake writes them.
 # shellcheck source=tests/integration/check.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99

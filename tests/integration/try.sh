@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: MIT
 # scripts/try.sh and examples/check.sh where the first python3 is not Debian's and has no module:
 # a sweep ends as causal does, and a plot that cannot be drawn is one line. With stand-ins for
 # causal, the build and the program, so that nothing is built, installed or measured here.

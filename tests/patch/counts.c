@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See counts.h. General registers only: the program's vector registers are live. */
 #include "tests/patch/counts.h"
 #include "causal/runtime/patch.h"
@@ -56,9 +57,9 @@ void counts_meet(void)
 
 void counts_set(void)
 {
-	static const struct ca_patch_hooks hooks = {
-		.enter = counts_enter, .exit = counts_exit, .meet = counts_meet
-	};
+	static const struct ca_patch_hooks hooks = { .enter = counts_enter,
+						     .exit = counts_exit,
+						     .meet = counts_meet };
 
 	ca_patch_set_hooks(&hooks);
 }

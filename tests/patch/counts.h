@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What patched code calls in these tests: counts, and the bookkeeping that patch.h asks for. */
 #ifndef CA_TESTS_PATCH_COUNTS_H
 #define CA_TESTS_PATCH_COUNTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sites are placed and removed, a thousand times and more, under threads that run the patched
  * functions without a pause and are interrupted by a timer whose handler runs them as well. The
  * results must stay right; each thread's counts must end as they began. In between the process
@@ -92,7 +93,8 @@ static size_t choose(unsigned round, struct ca_site *out, size_t max)
 		size_t count = line ? f->calls : f->sites;
 
 		/* one function, a half of them, or all */
-		if ((round % 3 == 0 && i != round / 3 % target->functions) || (round % 3 == 1 && (i ^ round >> 2) & 1))
+		if ((round % 3 == 0 && i != round / 3 % target->functions) ||
+		    (round % 3 == 1 && (i ^ round >> 2) & 1))
 			continue;
 		for (size_t k = 0; k < count && n < max; k++) {
 			out[n] = line ? f->call[k] : f->site[k];
@@ -128,7 +130,8 @@ static void go_round(unsigned rounds)
 		if (!ca_patch_remove())
 			FAIL("round %u: cannot remove\n", round);
 	}
-	printf("%u rounds: %u sites placed, %u of them traps, %u declined (all of them in %u rounds); %lu runs, %lu in handlers, %u trampolines\n",
+	printf("%u rounds: %u sites placed, %u of them traps, %u declined (all of them in %u rounds); %lu "
+	       "runs, %lu in handlers, %u trampolines\n",
 	       rounds, placed, traps, declined, whole, (unsigned long)atomic_load(&runs),
 	       (unsigned long)atomic_load(&handled), ca_patch_stats().records);
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # causal.h by several compilers: each point becomes a 5-byte nop with a note, in every copy that
 # shellcheck disable=SC2015,SC2016 # conditions that only report; patterns with a $
 # the compiler makes of it; labels as they were written; what is no literal does not compile.

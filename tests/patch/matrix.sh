@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # The victims by several compilers, optimisations and kinds of frames, each patched in a library.
 set -u
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions and lines of every awkward shape are patched, one at a time and all at once, and
  * must compute what they compute unpatched, be entered as often as they count themselves, and
  * leave no activation behind. Also steps through every trampoline by single instructions: at
@@ -45,7 +46,8 @@ static long visits_of(const char *name)
 {
 	for (unsigned i = 0; i < V_COUNT; i++)
 		/* these turn into loops, are counted by callers, or not at all */
-		if (!strcmp(names[i], name) && i != V_tiny && i != V_selftail && i != V_fib && i != V_callbacks)
+		if (!strcmp(names[i], name) && i != V_tiny && i != V_selftail && i != V_fib &&
+		    i != V_callbacks)
 			return (long)visits[i];
 	return -1;
 }
@@ -128,10 +130,11 @@ static void test_each(void)
 			lines++;
 		}
 	}
-	printf("%u of %zu functions, %u declined; %u lines, %u declined\n", functions, target->functions, declined,
-	       lines, declined_lines);
+	printf("%u of %zu functions, %u declined; %u lines, %u declined\n", functions, target->functions,
+	       declined, lines, declined_lines);
 	if (functions * 10 < target->functions * 8 || declined * 4 > functions)
-		FAIL("only %u of %zu functions planned, %u declined\n", functions, target->functions, declined);
+		FAIL("only %u of %zu functions planned, %u declined\n", functions, target->functions,
+		     declined);
 }
 
 static size_t collect(struct ca_site *out)
@@ -178,8 +181,9 @@ static struct {
 static void complain(uintptr_t pc, uintptr_t original, uintptr_t frame)
 {
 	if (steps_wrong++ < 5)
-		fprintf(stderr, "pc %#lx (text %#lx): frame %#lx, but the hook says %#lx\n", (unsigned long)pc,
-			(unsigned long)original, (unsigned long)frame, (unsigned long)hook_counts.last);
+		fprintf(stderr, "pc %#lx (text %#lx): frame %#lx, but the hook says %#lx\n",
+			(unsigned long)pc, (unsigned long)original, (unsigned long)frame,
+			(unsigned long)hook_counts.last);
 }
 
 static bool is_victim(uintptr_t address)
@@ -233,10 +237,12 @@ static void set_trap_flag(bool on)
 {
 	if (on)
 		__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\t"
-				 "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+				 "lea 128(%%rsp), %%rsp" ::
+					 : "cc", "memory");
 	else
 		__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq\n\t"
-				 "lea 128(%%rsp), %%rsp" ::: "cc", "memory");
+				 "lea 128(%%rsp), %%rsp" ::
+					 : "cc", "memory");
 }
 
 static void test_steps(void)

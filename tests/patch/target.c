@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See target.h. */
 #include "tests/patch/target.h"
 #include "tests/patch/victims.h"
@@ -34,7 +35,8 @@ static void plan_one(struct target *t, const char *name, const GElf_Sym *sym)
 	if (t->functions > TARGET_FUNCTIONS)
 		fail("more functions than room");
 	snprintf(f->name, sizeof f->name, "%s", name);
-	f->range = (struct ca_range){ .module = 1, .low = sym->st_value, .high = sym->st_value + sym->st_size };
+	f->range =
+		(struct ca_range){ .module = 1, .low = sym->st_value, .high = sym->st_value + sym->st_size };
 	if (ca_plan_function(t->text, 1, &f->range, 1, f->site, 96, &f->sites, &err) != CA_OK) {
 		printf("# %s: %s\n", name, err.text);
 		f->sites = 0;
@@ -61,7 +63,8 @@ static void read_symbols(struct target *t, const char *path)
 			const char *name;
 			GElf_Sym sym;
 
-			if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC || !sym.st_size)
+			if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
+			    !sym.st_size)
 				continue;
 			name = elf_strptr(elf, sh.sh_link, sym.st_name);
 			if (name && !strncmp(name, "v_", 2) && !strstr(name, ".cold"))
@@ -101,7 +104,8 @@ struct target *target_open(const char *library)
 bool target_is_clean(const struct target_function *f)
 {
 	for (size_t i = 0; i < f->sites; i++)
-		if (memcmp((const void *)(f->site[i].address + the_bias), f->site[i].original, f->site[i].length) != 0)
+		if (memcmp((const void *)(f->site[i].address + the_bias), f->site[i].original,
+			   f->site[i].length) != 0)
 			return false;
 	return true;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The victims as a file to be planned: linked into the test, or in a shared library. */
 #ifndef CA_TESTS_PATCH_TARGET_H
 #define CA_TESTS_PATCH_TARGET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* To be preloaded into any program: patches the functions of the module whose path contains
  * $TORTURE (exported ones, or all that have symbols), a few hundred sites at a time, and takes
  * them out again, without end. The program's output must not change. Prints to stderr at the
@@ -56,15 +57,16 @@ static void plan_symbols(struct ca_text *text, Elf *elf, Elf_Scn *section, const
 		size_t n;
 		bool self;
 
-		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC || !sym.st_size ||
-		    sym.st_value == last)
+		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
+		    !sym.st_size || sym.st_value == last)
 			continue;
 		last = range.low = sym.st_value;
 		range.high = sym.st_value + sym.st_size;
 		functions++;
 		/* some as lines: their calls */
-		if (functions % 4 == 0 ? ca_plan_line(text, 1, &range, 1, site + sites, 400, &n, &self, &err) == CA_OK :
-					 ca_plan_function(text, 1, &range, 1, site + sites, 400, &n, &err) == CA_OK) {
+		if (functions % 4 == 0
+			    ? ca_plan_line(text, 1, &range, 1, site + sites, 400, &n, &self, &err) == CA_OK
+			    : ca_plan_function(text, 1, &range, 1, site + sites, 400, &n, &err) == CA_OK) {
 			sites += n;
 			planned++;
 		}
@@ -143,7 +145,8 @@ __attribute__((constructor)) static void start(void)
 __attribute__((destructor)) static void end(void)
 {
 	fprintf(stderr,
-		"torture: %s: %zu of %zu functions, %zu sites; %lu rounds, %lu jumps, %lu traps, %lu declined\n", path,
-		planned, functions, sites, (unsigned long)rounds, (unsigned long)jumps, (unsigned long)traps,
-		(unsigned long)declined);
+		"torture: %s: %zu of %zu functions, %zu sites; %lu rounds, %lu jumps, %lu traps, %lu "
+		"declined\n",
+		path, planned, functions, sites, (unsigned long)rounds, (unsigned long)jumps,
+		(unsigned long)traps, (unsigned long)declined);
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
 # Programs of the system, patched all over while they run, must print what they always print.
 # shellcheck disable=SC2016 # what stands in quotes is for the programs
 set -u

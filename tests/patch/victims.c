@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* See victims.h. Built with -O2 and without debugging aids: the shapes are the point. */
 #include "tests/patch/victims.h"
 #include <setjmp.h>
@@ -130,16 +131,29 @@ VICTIM uint64_t v_dispatch(unsigned op, uint64_t a)
 {
 	VISIT(dispatch);
 	switch (op) {
-	case 0: return a;
-	case 1: return v_leaf(a, 3) + 1;
-	case 2: return a << 3 | a >> 61;
-	case 3: a ^= 0x5555; break;
-	case 4: return ~a;
-	case 5: a *= 12345; break;
-	case 6: return v_redzone(a) ^ 6;
-	case 7: return (uint64_t)abs((int)a);
-	case 8: a /= 3; break;
-	default: return 0;
+	case 0:
+		return a;
+	case 1:
+		return v_leaf(a, 3) + 1;
+	case 2:
+		return a << 3 | a >> 61;
+	case 3:
+		a ^= 0x5555;
+		break;
+	case 4:
+		return ~a;
+	case 5:
+		a *= 12345;
+		break;
+	case 6:
+		return v_redzone(a) ^ 6;
+	case 7:
+		return (uint64_t)abs((int)a);
+	case 8:
+		a /= 3;
+		break;
+	default:
+		return 0;
 	}
 	return a % 1000003;
 }
@@ -149,14 +163,22 @@ VICTIM uint64_t v_dispatch_tail(unsigned op, uint64_t a)
 {
 	VISIT(dispatch_tail);
 	switch (op) {
-	case 0: return v_leaf(a, 5);
-	case 1: return v_redzone(a);
-	case 2: return v_tiny(a);
-	case 3: return v_dispatch(1, a);
-	case 4: return v_leaf(a, a);
-	case 5: return v_selftail(a & 7, a);
-	case 6: return v_redzone(a + 1);
-	default: return a;
+	case 0:
+		return v_leaf(a, 5);
+	case 1:
+		return v_redzone(a);
+	case 2:
+		return v_tiny(a);
+	case 3:
+		return v_dispatch(1, a);
+	case 4:
+		return v_leaf(a, a);
+	case 5:
+		return v_selftail(a & 7, a);
+	case 6:
+		return v_redzone(a + 1);
+	default:
+		return a;
 	}
 }
 
@@ -312,7 +334,8 @@ VICTIM uint64_t v_line(const struct object *o, uint64_t a);
 VICTIM uint64_t v_line(const struct object *o, uint64_t a)
 {
 	VISIT(line);
-	return v_tiny(v_leaf(v_redzone(a), v_tiny(a))) + o->method[1](a) + v_many(a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1) + v_tiny(v_tiny(a));
+	return v_tiny(v_leaf(v_redzone(a), v_tiny(a))) + o->method[1](a) +
+	       v_many(a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1) + v_tiny(v_tiny(a));
 }
 
 static int compare(const void *a, const void *b)
@@ -356,8 +379,7 @@ add:
 twice:
 	a *= 2;
 	goto *label[*code++ & 3];
-not:
-	a = ~a;
+	not : a = ~a;
 	goto *label[*code++ & 3];
 stop:
 	return a;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C++ shapes: exceptions through patched frames and calls, virtual calls; see victims.h.
 #include "tests/patch/victims.h"
 #include <stdexcept>

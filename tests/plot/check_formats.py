@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 # needs jsonschema
 """The files that the writer makes are what doc/FORMAT.md and the schemas promise, and the
 table is the golden one. Regenerate the table with CA_REGENERATE=1."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 # needs matplotlib
 """plot.py on synthetic profiles of known slope: all formats it reads, all it writes."""
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Writes a directory of run files with known effects through the real writer, makes the
  * profile of it and prints the table: material for the tests of formats, table and plots.
  * make_profile DIR [sweep|end-to-end|latency|empty] [WIDTH]. Seeded: always the same. */
@@ -94,8 +95,7 @@ static struct ca_run_info info_of(unsigned run, bool end_to_end)
 static void one_experiment(struct ca_results *results, unsigned index, int kind, uint64_t *clock)
 {
 	int region = (int)ca_rng_below(&rng, NAMES);
-	uint32_t speedup =
-		ca_rng_below(&rng, 3) == 0 ? 0 : 250000 * (1 + (uint32_t)ca_rng_below(&rng, 4));
+	uint32_t speedup = ca_rng_below(&rng, 3) == 0 ? 0 : 250000 * (1 + (uint32_t)ca_rng_below(&rng, 4));
 	double scale = 1 - truth(region, speedup / 1e6), noise = exp(0.01 * normal());
 	double seconds = kind == 0 ? 5 * scale * noise : 1;
 	uint64_t duration = (uint64_t)(seconds * 1e9), delay = speedup * UINT64_C(300);
@@ -103,8 +103,7 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 	struct ca_experiment_record record;
 
 	if (kind != 0)
-		visits.delta =
-			(uint64_t)((double)duration / (5e6 * scale * noise) + ca_rng_unit(&rng));
+		visits.delta = (uint64_t)((double)duration / (5e6 * scale * noise) + ca_rng_unit(&rng));
 	if (kind == CA_POINT_BEGIN) {
 		/* Departures stay the same; what changes is how many are under way. */
 		visits.delta = visits.arrivals = 200;

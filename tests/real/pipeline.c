@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A log pipeline: one thread makes lines, one matches them against rules, one adds up.
  *
  *   make_line -> [queue] -> match_line -> [queue] -> add_line
@@ -116,10 +117,10 @@ static inline int starts_with(const char *text, const char *pattern)
 /* Which rules match the line: each is tried at every place, slow as first versions are. */
 STAGE static void match_line(struct batch *batch, unsigned i)
 {
-	static const char *const rule[] = { "user=1", "user=2", "user=3", "status=2", "status=3",
-					    "status=4", "status=5", "bytes=1", "bytes=9", "agent=A",
-					    "agent=B", "agent=E", "path=/a", "path=/b", "path=/i",
-					    "index" };
+	static const char *const rule[] = { "user=1",   "user=2",   "user=3",   "status=2",
+					    "status=3", "status=4", "status=5", "bytes=1",
+					    "bytes=9",  "agent=A",  "agent=B",  "agent=E",
+					    "path=/a",  "path=/b",  "path=/i",  "index" };
 	unsigned matched = 0;
 
 	for (unsigned r = 0; r < sizeof rule / sizeof *rule; r++)

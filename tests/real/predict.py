@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Predictions checked against reality, with programs as Debian installs them.
 
 slow.c, preloaded, makes a library's function slower. causal, on the slowed program, predicts what

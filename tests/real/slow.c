@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Library functions made slower, for checks of predictions (predict.py). Preloaded into a program,
  * those of zlib and libbz2 do the real one's work CA_REPEAT times; gettimeofday takes CA_DELAY_NS
  * longer. What causal says about them can then be compared with the program without that. */
@@ -49,10 +50,10 @@ unsigned long crc32(unsigned long crc, const unsigned char *data, unsigned size)
 }
 
 /* libbz2: one block */
-int BZ2_bzBuffToBuffCompress(char *to, unsigned *to_size, char *from, unsigned size, int block,
-			     int verbosity, int work);
-int BZ2_bzBuffToBuffCompress(char *to, unsigned *to_size, char *from, unsigned size, int block,
-			     int verbosity, int work)
+int BZ2_bzBuffToBuffCompress(char *to, unsigned *to_size, char *from, unsigned size, int block, int verbosity,
+			     int work);
+int BZ2_bzBuffToBuffCompress(char *to, unsigned *to_size, char *from, unsigned size, int block, int verbosity,
+			     int work)
 {
 	static __typeof__(&BZ2_bzBuffToBuffCompress) real;
 	unsigned room = *to_size;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Programs as Debian installs them, under causal: the table of doc/REAL-PROGRAMS.md.
 
 Each program runs alone and under `causal -s 0` in turns (overhead), then under a short sweep as a

@@ -1,11 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 /* Small functions in assembly, and where their labels have come to lie. */
 #ifndef CA_TESTS_ASM_FIXTURE_H
 #define CA_TESTS_ASM_FIXTURE_H
 #include "tests/unit/binary_fixture.h"
 
 /* Begins and ends a function. */
-#define ASM_MACROS                                                                                 \
-	".macro fn name\n.globl \\name\n.type \\name,@function\n\\name: .cfi_startproc\n.endm\n"  \
+#define ASM_MACROS                                                                                           \
+	".macro fn name\n.globl \\name\n.type \\name,@function\n\\name: .cfi_startproc\n.endm\n"             \
 	".macro end name\n.cfi_endproc\n.size \\name, .-\\name\n.endm\n.text\n"
 
 enum { ASM_LABELS = 256 };

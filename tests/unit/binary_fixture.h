@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small programs compiled while the tests run, and a cache directory of their own. */
 #ifndef CA_TESTS_BINARY_FIXTURE_H
 #define CA_TESTS_BINARY_FIXTURE_H
@@ -100,8 +101,8 @@ static inline struct ca_index *fixture_open(const char *name, enum ca_index_want
 
 	fixture_warned = 0;
 	fixture_warnings[0] = '\0';
-	if (ca_index_open(&index, name[0] == '/' ? name : fixture_path(name), want, fixture_warning,
-			  NULL, &err) == CA_OK)
+	if (ca_index_open(&index, name[0] == '/' ? name : fixture_path(name), want, fixture_warning, NULL,
+			  &err) == CA_OK)
 		return index;
 	fprintf(stderr, "%s: %s\n", name, err.text);
 	return NULL;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Children in which a system call fails: what is forbidden or used up elsewhere, on any machine. */
 #ifndef CA_TESTS_FORBIDDEN_H
 #define CA_TESTS_FORBIDDEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* For tests of the runtime's files. They link its objects (libruntime.la); what a test defines
  * itself stands in for what the library has (-z muldefs). The session is memory of the test's
  * own, its threads are records without ticks, of which the first is the calling thread's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A session for the sampler's parts, and the modules of this process with their indexes. */
 #ifndef CA_TESTS_SAMPLER_FIXTURE_H
 #define CA_TESTS_SAMPLER_FIXTURE_H
@@ -25,7 +26,8 @@ static inline int sampler_set_up(void **state)
 {
 	ca_sampler_host.enlist = sampler_enlist;
 	ca_sampler_host.index_path = sampler_index_path;
-	return fixture_make(state) != 0 || ca_session_create(fixture_path("session"), &session, NULL) != CA_OK;
+	return fixture_make(state) != 0 ||
+	       ca_session_create(fixture_path("session"), &session, NULL) != CA_OK;
 }
 
 static inline int sampler_tear_down(void **state)

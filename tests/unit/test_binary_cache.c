@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The index file and its cache: hits, damage of every kind, writers at the same time, places
  * that cannot be written, and binaries whose debug information is damaged. */
 #include "tests/unit/unit.h"
@@ -125,8 +126,7 @@ static void check_order(const struct ca_index *index)
 		before = line.high;
 	}
 	for (size_t i = 1; i < ca_index_rows(index); i++)
-		assert_true(ca_index_row_at(index, i - 1)->address <
-			    ca_index_row_at(index, i)->address);
+		assert_true(ca_index_row_at(index, i - 1)->address < ca_index_row_at(index, i)->address);
 }
 
 /* All functions of `good` are in `index` under their symbols. */
@@ -136,8 +136,8 @@ static void check_symbols_kept(const struct ca_index *index, const struct ca_ind
 
 	for (size_t i = 0; i < ca_index_functions(good); i++) {
 		ca_index_function_at(good, i, &wanted);
-		if (!ca_index_find_function(index, wanted.low, &function) ||
-		    function.low != wanted.low || strcmp(function.linkage, wanted.linkage) != 0)
+		if (!ca_index_find_function(index, wanted.low, &function) || function.low != wanted.low ||
+		    strcmp(function.linkage, wanted.linkage) != 0)
 			fail_msg("%s is lost", wanted.linkage);
 	}
 }
@@ -195,9 +195,8 @@ static void test_no_build_id(void **state)
 	(void)state;
 	assert_int_equal(fixture_run("%s -w -g -Wl,--build-id=none -o x a.c", fixture_cc()), 0);
 	first = fixture_open("x", CA_INDEX_FULL);
-	assert_int_equal(fixture_run("sleep 0.01; %s -w -g -DX -Wl,--build-id=none -o x a.c b.c",
-				     fixture_cc()),
-			 0);
+	assert_int_equal(
+		fixture_run("sleep 0.01; %s -w -g -DX -Wl,--build-id=none -o x a.c b.c", fixture_cc()), 0);
 	second = fixture_open("x", CA_INDEX_FULL);
 	assert_non_null(first);
 	assert_non_null(second);
@@ -392,16 +391,15 @@ static void test_bad_input(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		if (cases[i].text)
 			fixture_write(cases[i].name, cases[i].text);
-		assert_int_equal(ca_index_open(&index, fixture_path(cases[i].name), CA_INDEX_FULL,
-					       NULL, NULL, &err),
-				 cases[i].status);
+		assert_int_equal(
+			ca_index_open(&index, fixture_path(cases[i].name), CA_INDEX_FULL, NULL, NULL, &err),
+			cases[i].status);
 		assert_int_equal(err.status, cases[i].status);
 		assert_non_null(strstr(err.text, cases[i].name));
 	}
 	assert_int_equal(fixture_run("%s -c -o a.o a.c", fixture_cc()), 0);
-	assert_int_equal(
-		ca_index_open(&index, fixture_path("a.o"), CA_INDEX_FULL, NULL, NULL, &err),
-		CA_ERR_FORMAT);
+	assert_int_equal(ca_index_open(&index, fixture_path("a.o"), CA_INDEX_FULL, NULL, NULL, &err),
+			 CA_ERR_FORMAT);
 	assert_int_equal(ca_index_map(&index, fixture_path("missing")), CA_ERR_NOT_FOUND);
 }
 
@@ -557,7 +555,7 @@ int main(void)
 		cmocka_unit_test(test_no_build_id), cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_damaged),     cmocka_unit_test(test_concurrent),
 		cmocka_unit_test(test_no_cache),    cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_homes),    cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_homes),       cmocka_unit_test(test_bad_input),
 		cmocka_unit_test(test_broken_unit), cmocka_unit_test(test_damaged_program),
 	};
 

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 /* binary/plan/loops.c and binary/plan/line_entries.c: the loops of small functions, and where lines are counted,
  * against what one reads off their assembly. */
-#include "binary/plan/loops.h"
 #include "binary/plan/line_entries.h"
+#include "binary/plan/loops.h"
 #include "binary/plan/text.h"
 #include "tests/unit/unit.h"
 
@@ -30,7 +31,8 @@ static const char source[] = ASM_MACROS
 	"fn two\n nop\n test %edi,%edi\n je t_b\nt_a: inc %eax\nt_b: dec %edi\n jne t_a\n ret\n"
 	"two_end: end two\n"
 	"fn cases\n nop\nc_head: dec %edi\n jmp *%rax\nc_one: inc %eax\n jmp c_test\n"
-	"c_pad: xchg %ax,%ax\n nop\nc_two: inc %ecx\nc_test: cmp %eax,%ecx\n jne c_head\nc_ret: ret\ncases_end: end cases\n"
+	"c_pad: xchg %ax,%ax\n nop\nc_two: inc %ecx\nc_test: cmp %eax,%ecx\n jne c_head\nc_ret: "
+	"ret\ncases_end: end cases\n"
 	/* a handler of exceptions, which nothing leads to, with a loop */
 	"fn handler\n call straight\nh_ret: ret\n nop\nh_pad: inc %eax\nh_head: dec %eax\n jne h_head\n"
 	"h_done: ret\nhandler_end: end handler\n"
@@ -84,7 +86,9 @@ static const struct {
 	{ "one", { { "one_head", 3, false, { "one_head", "one_ret" } } } },
 	{ "entry", { { "entry", 2, false, { "entry", "entry_ret" } } } },
 	{ "last", { { "last_test", 4, true, { "last_body", "last_ret" } } } },
-	{ "nested", { { "n_outer", 7, false, { "n_outer", "n_ret" } }, { "n_inner", 3, false, { "n_inner", "n_mid" } } } },
+	{ "nested",
+	  { { "n_outer", 7, false, { "n_outer", "n_ret" } },
+	    { "n_inner", 3, false, { "n_inner", "n_mid" } } } },
 	{ "ways", { { "w_head", 5, true, { "w_head", "w_ret" } } } },
 	{ "gap", { { "g_head", 5, false, { "g_head", "g_ret", "g_far", "gap_end" } } } },
 	{ "two", { { 0 } } },
@@ -109,13 +113,15 @@ static void test_loops(void **state)
 		for (size_t k = 0; k < n; k++) {
 			unsigned spans = found[i].loop[k].span[2] ? 2 : 1;
 
-			if (loop[k].head != asm_at(found[i].loop[k].head) || loop[k].insns != found[i].loop[k].insns ||
+			if (loop[k].head != asm_at(found[i].loop[k].head) ||
+			    loop[k].insns != found[i].loop[k].insns ||
 			    loop[k].calls != found[i].loop[k].calls || loop[k].spans != spans)
 				fail_msg("%s: loop %zu: head %#lx, %u instructions, %u spans", function, k,
 					 loop[k].head, loop[k].insns, loop[k].spans);
 			for (unsigned s = 0; s < spans; s++) {
 				assert_int_equal(loop[k].span[s].low, asm_at(found[i].loop[k].span[2 * s]));
-				assert_int_equal(loop[k].span[s].high, asm_at(found[i].loop[k].span[2 * s + 1]));
+				assert_int_equal(loop[k].span[s].high,
+						 asm_at(found[i].loop[k].span[2 * s + 1]));
 				assert_true(ca_loops_cover(&loop[k], loop[k].span[s].low));
 				assert_true(ca_loops_cover(&loop[k], loop[k].span[s].high - 1));
 				assert_false(ca_loops_cover(&loop[k], loop[k].span[s].high));
@@ -157,9 +163,15 @@ static const struct {
 	{ "nested", { "n_inner", "n_mid" }, { "n_inner" }, { "n_inner" } },
 	{ "nested", { "nested", "nested_end" }, { "n_inner" }, { "nested" } },
 	/* both halves; with what comes before; with what comes after */
-	{ "split", { "s_then", "s_else", "s_else", "s_after" }, { "s_then", "s_else" }, { "s_then", "s_else" } },
+	{ "split",
+	  { "s_then", "s_else", "s_else", "s_after" },
+	  { "s_then", "s_else" },
+	  { "s_then", "s_else" } },
 	{ "split", { "split", "s_then", "s_then", "s_else" }, { "split" }, { "split" } },
-	{ "split", { "s_then", "s_else", "s_after", "s_tail" }, { "s_then", "s_after" }, { "s_then", "s_after" } },
+	{ "split",
+	  { "s_then", "s_else", "s_after", "s_tail" },
+	  { "s_then", "s_after" },
+	  { "s_then", "s_after" } },
 	{ "split", { "s_after", "s_tail", "s_tail", "split_end" }, { "s_after" }, { "s_after" } },
 	/* a jump back into what is entered elsewhere, too, is no loop */
 	{ "two", { "t_a", "two_end" }, { "t_a" }, { "t_a" } },
@@ -185,7 +197,8 @@ static void test_starts(void **state)
 			run[runs].low = asm_at(counted[i / 2].run[2 * runs]);
 			run[runs].high = asm_at(counted[i / 2].run[2 * runs + 1]);
 		}
-		n = ca_line_entries_find(code, asm_at(function), end_of(function), run, runs, i % 2 == 0, out, 4);
+		n = ca_line_entries_find(code, asm_at(function), end_of(function), run, runs, i % 2 == 0, out,
+					 4);
 		while (k < n && k < 3 && wanted[k] && out[k] == asm_at(wanted[k]))
 			k++;
 		if (k != n || (k < 3 && wanted[k]))
@@ -195,20 +208,24 @@ static void test_starts(void **state)
 
 static void test_most_starts(void **state)
 {
-	struct ca_index_span run[] = { { asm_at("s_then"), asm_at("s_else") }, { asm_at("s_else"), asm_at("s_after") } };
+	struct ca_index_span run[] = { { asm_at("s_then"), asm_at("s_else") },
+				       { asm_at("s_else"), asm_at("s_after") } };
 	uint64_t out[2] = { 0, 7 };
 
 	(void)state;
-	assert_int_equal(ca_line_entries_find(code, asm_at("split"), end_of("split"), run, 2, true, out, 1), 1);
+	assert_int_equal(ca_line_entries_find(code, asm_at("split"), end_of("split"), run, 2, true, out, 1),
+			 1);
 	assert_int_equal(out[0], asm_at("s_then"));
 	assert_int_equal(out[1], 7);
 	/* what cannot be decoded */
 	run[0].low = asm_at("broken");
 	run[1].low = asm_at("broken") + 1;
-	assert_int_equal(ca_line_entries_find(code, asm_at("broken"), end_of("broken"), run, 2, true, out, 1), 1);
+	assert_int_equal(ca_line_entries_find(code, asm_at("broken"), end_of("broken"), run, 2, true, out, 1),
+			 1);
 	assert_int_equal(out[0], asm_at("broken"));
 	assert_int_equal(out[1], 7);
-	assert_int_equal(ca_line_entries_find(code, asm_at("broken"), end_of("broken"), run, 2, true, out, 2), 2);
+	assert_int_equal(ca_line_entries_find(code, asm_at("broken"), end_of("broken"), run, 2, true, out, 2),
+			 2);
 	assert_int_equal(out[1], asm_at("broken") + 1);
 }
 
@@ -233,10 +250,10 @@ static void test_straight(void **state)
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++)
 		if (ca_line_entries_straight(code, asm_at(cases[i].function), end_of(cases[i].function),
-				       asm_at(cases[i].from), asm_at(cases[i].to)) != cases[i].straight)
+					     asm_at(cases[i].from), asm_at(cases[i].to)) != cases[i].straight)
 			fail_msg("%s: from %s to %s", cases[i].function, cases[i].from, cases[i].to);
 	assert_true(ca_line_entries_straight(code, asm_at("straight"), end_of("straight"), asm_at("straight"),
-				       asm_at("straight") + 1));
+					     asm_at("straight") + 1));
 }
 
 static void test_refused(void **state)
@@ -254,9 +271,9 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loops),	    cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_starts),	    cmocka_unit_test(test_most_starts),
-		cmocka_unit_test(test_straight),    cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_loops),    cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_starts),   cmocka_unit_test(test_most_starts),
+		cmocka_unit_test(test_straight), cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions, lines and inlined calls of small programs, built in every way that the index
  * must cope with, against nm and against libdw's own look-ups. */
 #include "tests/unit/unit.h"
@@ -108,8 +109,7 @@ static void check_symbols(const struct ca_index *index, const char *path)
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	while (fgets(line, sizeof(line), pipe)) {
-		if (sscanf(line, "%llx %c %2047s", &address, &type, name) != 3 ||
-		    !strchr("tT", type))
+		if (sscanf(line, "%llx %c %2047s", &address, &type, name) != 3 || !strchr("tT", type))
 			continue;
 		if (!ca_index_find_function(index, address, &function) || function.low != address)
 			fail_msg("%s: no function at %llx, where nm has %s", path, address, name);
@@ -126,8 +126,7 @@ static int same_basename(const char *a, const char *b)
 	return strcmp(x ? x + 1 : a, y ? y + 1 : b) == 0;
 }
 
-static void check_line(const struct ca_index *index, Dwarf_Die *cu, uint64_t address,
-		       unsigned *compared)
+static void check_line(const struct ca_index *index, Dwarf_Die *cu, uint64_t address, unsigned *compared)
 {
 	struct ca_index_line line;
 	Dwarf_Line *wanted = dwarf_getsrc_die(cu, address);
@@ -138,23 +137,20 @@ static void check_line(const struct ca_index *index, Dwarf_Die *cu, uint64_t add
 		return;
 	dwarf_lineno(wanted, &number);
 	if (found != (number != 0))
-		fail_msg("%#llx: line found: %d, libdw says %d", (unsigned long long)address, found,
-			 number);
+		fail_msg("%#llx: line found: %d, libdw says %d", (unsigned long long)address, found, number);
 	if (!found)
 		return;
 	assert_true(line.low <= address && address < line.high);
-	if ((int)line.line != number ||
-	    !same_basename(line.file, dwarf_linesrc(wanted, NULL, NULL)))
-		fail_msg("%#llx: %s:%u, libdw says %s:%d", (unsigned long long)address, line.file,
-			 line.line, dwarf_linesrc(wanted, NULL, NULL), number);
+	if ((int)line.line != number || !same_basename(line.file, dwarf_linesrc(wanted, NULL, NULL)))
+		fail_msg("%#llx: %s:%u, libdw says %s:%d", (unsigned long long)address, line.file, line.line,
+			 dwarf_linesrc(wanted, NULL, NULL), number);
 	if (line.file[0] != '/')
 		fail_msg("%s is not a full path", line.file);
 	(*compared)++;
 }
 
 /* libdw's scopes come innermost first, the index's chain outermost first. */
-static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, uint64_t address,
-			  unsigned *compared)
+static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, uint64_t address, unsigned *compared)
 {
 	struct ca_index_inline chain[32];
 	size_t n = ca_index_find_inlines(index, address, chain, 32), wanted = 0;
@@ -173,8 +169,7 @@ static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, uint64_
 	if (count <= 0)
 		wanted = 0;
 	if (n != wanted)
-		fail_msg("%#llx: %zu inlined calls, libdw has %zu", (unsigned long long)address, n,
-			 wanted);
+		fail_msg("%#llx: %zu inlined calls, libdw has %zu", (unsigned long long)address, n, wanted);
 	for (int i = 0; i < count && wanted > 0; i++) {
 		Dwarf_Attribute attribute;
 		Dwarf_Word line = 0;
@@ -196,8 +191,8 @@ static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, uint64_
 	free(scopes);
 }
 
-static void check_unit(const struct ca_index *index, Dwarf_Die *cu, Dwarf_Die *split,
-		       unsigned *lines, unsigned *inlines)
+static void check_unit(const struct ca_index *index, Dwarf_Die *cu, Dwarf_Die *split, unsigned *lines,
+		       unsigned *inlines)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
@@ -346,8 +341,7 @@ static void test_cplusplus(void **state)
 
 	(void)state;
 	for (int level = 0; level <= 2; level++) {
-		assert_int_equal(fixture_run("%s -g -O%d -o p%d p.cc", fixture_cxx(), level, level),
-				 0);
+		assert_int_equal(fixture_run("%s -g -O%d -o p%d p.cc", fixture_cxx(), level, level), 0);
 		char name[16];
 		snprintf(name, sizeof(name), "p%d", level);
 		index = fixture_open(name, CA_INDEX_FULL);
@@ -369,13 +363,12 @@ static void test_separate_debug_file(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(
-			fixture_run("rm -rf .debug && mkdir .debug && "
-				    "%s -w -g -O2 -Wl,--build-id=%s -o s a.c b.c && cp s full && "
-				    "objcopy --only-keep-debug s .debug/s.debug && strip s && "
-				    "objcopy --add-gnu-debuglink=.debug/s.debug s",
-				    fixture_cc(), id[i]),
-			0);
+		assert_int_equal(fixture_run("rm -rf .debug && mkdir .debug && "
+					     "%s -w -g -O2 -Wl,--build-id=%s -o s a.c b.c && cp s full && "
+					     "objcopy --only-keep-debug s .debug/s.debug && strip s && "
+					     "objcopy --add-gnu-debuglink=.debug/s.debug s",
+					     fixture_cc(), id[i]),
+				 0);
 		index = fixture_open("s", CA_INDEX_FULL);
 		assert_non_null(index);
 		assert_string_equal(fixture_warnings, "");
@@ -417,16 +410,19 @@ static void test_debug_places(void **state)
 	assert_int_equal(fixture_run("rm -rf .debug && mkdir .debug && "
 				     "%s -w -g -O1 -o other a.c b.c && %s -w -g -O2 -o l a.c b.c && "
 				     "objcopy --only-keep-debug l l.good && strip l && cp l.good l.debug && "
-				     "objcopy --add-gnu-debuglink=l.debug l && rm l.debug", fixture_cc(), fixture_cc()), 0);
+				     "objcopy --add-gnu-debuglink=l.debug l && rm l.debug",
+				     fixture_cc(), fixture_cc()),
+			 0);
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_index *index;
 
 		assert_int_equal(fixture_run("%s", cases[i].command), 0);
 		index = fixture_open("l", CA_INDEX_FULL);
 		assert_non_null(index);
-		if (ca_index_has_lines(index) != cases[i].lines || fixture_warned != (*cases[i].warning != 0) ||
-		    !strstr(fixture_warnings, cases[i].warning))
-			fail_msg("%s: lines: %d; %s", cases[i].command, ca_index_has_lines(index), fixture_warnings);
+		if (ca_index_has_lines(index) != cases[i].lines ||
+		    fixture_warned != (*cases[i].warning != 0) || !strstr(fixture_warnings, cases[i].warning))
+			fail_msg("%s: lines: %d; %s", cases[i].command, ca_index_has_lines(index),
+				 fixture_warnings);
 		ca_index_close(index);
 	}
 }
@@ -440,8 +436,7 @@ static void test_stripped(void **state)
 	char name[32];
 
 	(void)state;
-	assert_int_equal(
-		fixture_run("%s -w -g -O2 -o f a.c b.c && cp f g && strip g", fixture_cc()), 0);
+	assert_int_equal(fixture_run("%s -w -g -O2 -o f a.c b.c && cp f g && strip g", fixture_cc()), 0);
 	full = fixture_open("f", CA_INDEX_FULL);
 	index = fixture_open("g", CA_INDEX_FULL);
 	assert_non_null(full);
@@ -595,8 +590,8 @@ static void test_package(void **state)
 					     fixture_cc(), version, version),
 				 0);
 		/* binutils' dwp knows version 4, LLVM's both */
-		if (fixture_run("(llvm-dwp -e y%d -o y%d.dwp || dwp -e y%d -o y%d.dwp) 2>log",
-				version, version, version, version) != 0) {
+		if (fixture_run("(llvm-dwp -e y%d -o y%d.dwp || dwp -e y%d -o y%d.dwp) 2>log", version,
+				version, version, version) != 0) {
 			miss("no dwp for version %d", version);
 			continue;
 		}
@@ -624,20 +619,19 @@ static void test_probes(void **state)
 	struct ca_index_function function;
 
 	(void)state;
-	fixture_write(
-		"n.c",
-		"__attribute__((noinline)) void work(int x) { __asm__ volatile(\n"
-		"\"990: nop\\n.pushsection .note.stapsdt,\\\"?\\\",\\\"note\\\"\\n.balign 4\\n\"\n"
-		"\".4byte 992f-991f,994f-993f,3\\n991: .asciz \\\"stapsdt\\\"\\n992: .balign "
-		"4\\n\"\n"
-		"\"993: .8byte 990b\\n.8byte _.stapsdt.base\\n.8byte 0\\n\"\n"
-		"\".asciz \\\"causal\\\"\\n.asciz \\\"done\\\"\\n.asciz \\\"-4@%0\\\"\\n\"\n"
-		"\"994: .balign 4\\n.popsection\\n\"\n"
-		"\".ifndef _.stapsdt.base\\n.pushsection "
-		".stapsdt.base,\\\"aG\\\",\\\"progbits\\\",\"\n"
-		"\".stapsdt.base,comdat\\n.weak _.stapsdt.base\\n.hidden _.stapsdt.base\\n\"\n"
-		"\"_.stapsdt.base: .space 1\\n.size _.stapsdt.base,1\\n.popsection\\n.endif\\n\"\n"
-		":: \"r\"(x)); }\nint main(int c, char **v) { (void)v; work(c); return 0; }\n");
+	fixture_write("n.c",
+		      "__attribute__((noinline)) void work(int x) { __asm__ volatile(\n"
+		      "\"990: nop\\n.pushsection .note.stapsdt,\\\"?\\\",\\\"note\\\"\\n.balign 4\\n\"\n"
+		      "\".4byte 992f-991f,994f-993f,3\\n991: .asciz \\\"stapsdt\\\"\\n992: .balign "
+		      "4\\n\"\n"
+		      "\"993: .8byte 990b\\n.8byte _.stapsdt.base\\n.8byte 0\\n\"\n"
+		      "\".asciz \\\"causal\\\"\\n.asciz \\\"done\\\"\\n.asciz \\\"-4@%0\\\"\\n\"\n"
+		      "\"994: .balign 4\\n.popsection\\n\"\n"
+		      "\".ifndef _.stapsdt.base\\n.pushsection "
+		      ".stapsdt.base,\\\"aG\\\",\\\"progbits\\\",\"\n"
+		      "\".stapsdt.base,comdat\\n.weak _.stapsdt.base\\n.hidden _.stapsdt.base\\n\"\n"
+		      "\"_.stapsdt.base: .space 1\\n.size _.stapsdt.base,1\\n.popsection\\n.endif\\n\"\n"
+		      ":: \"r\"(x)); }\nint main(int c, char **v) { (void)v; work(c); return 0; }\n");
 	assert_int_equal(fixture_run("%s -w -O1 -o n n.c", fixture_cc()), 0);
 	index = fixture_open("n", CA_INDEX_UNWIND);
 	assert_non_null(index);
@@ -655,13 +649,12 @@ static void test_probes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variants),  cmocka_unit_test(test_clang),
-		cmocka_unit_test(test_cplusplus), cmocka_unit_test(test_separate_debug_file),
-		cmocka_unit_test(test_debug_places),
-		cmocka_unit_test(test_stripped),  cmocka_unit_test(test_ifunc_and_plt),
-		cmocka_unit_test(test_unsized),   cmocka_unit_test(test_missing_dwo),
-		cmocka_unit_test(test_names),     cmocka_unit_test(test_package),
-		cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_variants),      cmocka_unit_test(test_clang),
+		cmocka_unit_test(test_cplusplus),     cmocka_unit_test(test_separate_debug_file),
+		cmocka_unit_test(test_debug_places),  cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_ifunc_and_plt), cmocka_unit_test(test_unsized),
+		cmocka_unit_test(test_missing_dwo),   cmocka_unit_test(test_names),
+		cmocka_unit_test(test_package),       cmocka_unit_test(test_probes),
 	};
 
 	int failed = cmocka_run_group_tests(tests, make_sources, fixture_remove);

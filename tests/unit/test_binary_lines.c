@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary/index/line_table.c on tables made by hand: what compilers seldom write, and what nobody should. */
 #include "binary/index/index_file.h"
 #include "binary/index/line_table.h"
@@ -98,8 +99,8 @@ static void plain_names(void)
 
 /* ---- reading them ---------------------------------------------------------------------------*/
 static char text_section[] = "zero\0one\0";
-static Elf_Data line_data = { .d_buf = section }, text_data = { .d_buf = text_section,
-	.d_size = sizeof text_section };
+static Elf_Data line_data = { .d_buf = section },
+		text_data = { .d_buf = text_section, .d_size = sizeof text_section };
 static const struct ca_line_sections sections = { &line_data, &text_data, &text_data };
 static struct ca_strings strings;
 static struct ca_line_table table;
@@ -183,8 +184,8 @@ static void test_versions(void **state)
 				byte(2), fixed(0, wide ? 8 : 4), fixed(5, wide ? 8 : 4);
 				byte(2), byte(DW_LNCT_path), byte(DW_FORM_string);
 				byte(DW_LNCT_directory_index), byte(DW_FORM_data2);
-				byte(3), text("main.c"), fixed(0, 2), text("main.c"), fixed(0, 2), text("a.c"),
-					fixed(1, 2);
+				byte(3), text("main.c"), fixed(0, 2), text("main.c"), fixed(0, 2),
+					text("a.c"), fixed(1, 2);
 			} else {
 				text("zero/one"), text("");
 				text("main.c"), byte(0), byte(0), byte(0);
@@ -195,15 +196,29 @@ static void test_versions(void **state)
 			end(&h);
 			assert_true(read_header());
 			assert_int_equal(table.version, version);
-			assert_string_equal(file_name(1), version == 5 ? "/unit/zero/main.c" : "/unit/main.c");
+			assert_string_equal(file_name(1),
+					    version == 5 ? "/unit/zero/main.c" : "/unit/main.c");
 			assert_string_equal(file_name(2), "/unit/zero/one/a.c");
 			tear_down(state);
 		}
 }
 
 /* ---- headers that cannot be ----------------------------------------------------------------------*/
-enum damage { NONE, LENGTH, TORN, VERSION_1, VERSION_6, ADDRESS_4, SEGMENTS, HEADER, RANGE, BASE, FORMATS, FORM,
-	COUNT };
+enum damage {
+	NONE,
+	LENGTH,
+	TORN,
+	VERSION_1,
+	VERSION_6,
+	ADDRESS_4,
+	SEGMENTS,
+	HEADER,
+	RANGE,
+	BASE,
+	FORMATS,
+	FORM,
+	COUNT
+};
 
 static void test_damaged_headers(void **state)
 {
@@ -255,10 +270,10 @@ static void test_damaged_headers(void **state)
 /* ---- programs ------------------------------------------------------------------------------------*/
 enum { LOW = 0x10000, HIGH = 0x20000, BASE_ADDRESS = 0x8000 };
 #define SPECIAL(lines, operations) (uint8_t)(13 + 5 + (lines) + 14 * (operations))
-#define ADVANCE(n) DW_LNS_advance_pc, (n)
-#define SET_LOW(byte) 0, 9, DW_LNE_set_address, (byte), 0, 1, 0, 0, 0, 0, 0 /* LOW + byte */
-#define BEGIN SET_LOW(0)
-#define END 0, 1, DW_LNE_end_sequence
+#define ADVANCE(n)                 DW_LNS_advance_pc, (n)
+#define SET_LOW(byte)              0, 9, DW_LNE_set_address, (byte), 0, 1, 0, 0, 0, 0, 0 /* LOW + byte */
+#define BEGIN                      SET_LOW(0)
+#define END                        0, 1, DW_LNE_end_sequence
 
 static const struct program {
 	const char *what;
@@ -274,8 +289,8 @@ static const struct program {
 #define RUN(what_, ...) .what = (what_), .code = { __VA_ARGS__ }, .n = sizeof((uint8_t[]){ __VA_ARGS__ })
 	{ RUN("special opcodes", BEGIN, SPECIAL(1, 0), SPECIAL(2, 4), SPECIAL(-3, 2), ADVANCE(10), END),
 	  { { 0, 4, 2 }, { 4, 6, 4 }, { 6, 16, 1 } } },
-	{ RUN("standard opcodes", BEGIN, DW_LNS_advance_line, 0x88, 1, DW_LNS_copy,
-	      DW_LNS_fixed_advance_pc, 0, 2, DW_LNS_advance_line, 0x7f, DW_LNS_copy, DW_LNS_const_add_pc, END),
+	{ RUN("standard opcodes", BEGIN, DW_LNS_advance_line, 0x88, 1, DW_LNS_copy, DW_LNS_fixed_advance_pc,
+	      0, 2, DW_LNS_advance_line, 0x7f, DW_LNS_copy, DW_LNS_const_add_pc, END),
 	  { { 0, 512, 137 }, { 512, 529, 136 } } },
 	{ RUN("one line in several rows", BEGIN, DW_LNS_copy, SPECIAL(0, 3), SPECIAL(0, 3), ADVANCE(4), END),
 	  { { 0, 10, 1 } } },
@@ -294,7 +309,8 @@ static const struct program {
 	      DW_LNS_set_prologue_end, DW_LNS_set_epilogue_begin, DW_LNS_set_isa, 3, 0, 3,
 	      DW_LNE_set_discriminator, 0x81, 1, 0, 2, 0x80, 7, DW_LNS_copy, ADVANCE(4), END),
 	  { { 0, 4, 1 } } },
-	{ RUN("another file", BEGIN, DW_LNS_copy, DW_LNS_set_file, 0, ADVANCE(4), DW_LNS_copy, ADVANCE(4), END),
+	{ RUN("another file", BEGIN, DW_LNS_copy, DW_LNS_set_file, 0, ADVANCE(4), DW_LNS_copy, ADVANCE(4),
+	      END),
 	  { { 0, 4, 1 }, { 4, 8, 1 } } },
 	{ RUN("an address of four bytes", 0, 5, DW_LNE_set_address, 8, 0, 1, 0, DW_LNS_copy, ADVANCE(4), END),
 	  { { 8, 12, 1 } } },
@@ -304,17 +320,21 @@ static const struct program {
 	      DW_LNS_copy, ADVANCE(4), END),
 	  .damaged = true },
 	{ RUN("torn", BEGIN, DW_LNS_copy, SPECIAL(1, 4), ADVANCE(0x80)), .damaged = true },
-	{ RUN("torn in an extended opcode", BEGIN, DW_LNS_copy, SPECIAL(1, 4), 0, 9, DW_LNE_set_address, 0, 0),
+	{ RUN("torn in an extended opcode", BEGIN, DW_LNS_copy, SPECIAL(1, 4), 0, 9, DW_LNE_set_address, 0,
+	      0),
 	  .damaged = true },
 	/* several operations in one instruction: addresses grow by whole ones; where an address is
 	 * set or advanced by itself, the next instruction begins */
 	{ RUN("operations", BEGIN, DW_LNS_copy, ADVANCE(7), SPECIAL(1, 0), SPECIAL(1, 1), ADVANCE(8), END),
-	  { { 0, 1, 1 }, { 1, 2, 2 }, { 2, 4, 3 } }, .max_ops = 4 },
+	  { { 0, 1, 1 }, { 1, 2, 2 }, { 2, 4, 3 } },
+	  .max_ops = 4 },
 	{ RUN("a fixed advance", BEGIN, DW_LNS_copy, ADVANCE(3), DW_LNS_fixed_advance_pc, 8, 0, SPECIAL(1, 1),
 	      ADVANCE(3), END),
-	  { { 0, 8, 1 }, { 8, 9, 2 } }, .max_ops = 4 },
+	  { { 0, 8, 1 }, { 8, 9, 2 } },
+	  .max_ops = 4 },
 	{ RUN("a new address", BEGIN, DW_LNS_copy, ADVANCE(3), SET_LOW(8), SPECIAL(1, 1), ADVANCE(3), END),
-	  { { 0, 8, 1 }, { 8, 9, 2 } }, .max_ops = 4 },
+	  { { 0, 8, 1 }, { 8, 9, 2 } },
+	  .max_ops = 4 },
 };
 
 static void check_program(const struct program *p)
@@ -345,7 +365,8 @@ static void check_program(const struct program *p)
 	assert_memory_equal(line, &before, sizeof before);
 	for (size_t i = 0; i < n; i++) {
 		line++;
-		if (line->low != p->range[i].low + LOW - BASE_ADDRESS || line->high != p->range[i].high + LOW - BASE_ADDRESS ||
+		if (line->low != p->range[i].low + LOW - BASE_ADDRESS ||
+		    line->high != p->range[i].high + LOW - BASE_ADDRESS ||
 		    line->line != (p->range[i].line | (p->range[i].plain ? 0 : CA_LINE_IS_STMT)))
 			fail_msg("%s, range %zu: %#x to %#x, line %#x", p->what, i, line->low + BASE_ADDRESS,
 				 line->high + BASE_ADDRESS, line->line);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary/needed.c: the libraries that a program needs, as its own loader finds them. */
 #include "binary/needed.h"
 #include "tests/unit/unit.h"
@@ -61,11 +62,13 @@ static void test_run_path(void **state)
 	fixture_write("one.c", "int two(void);\nint one(void) { return two(); }\n");
 	fixture_write("two.c", "int two(void) { return 2; }\n");
 	fixture_write("app.c", "int one(void);\nint main(void) { return one(); }\n");
-	assert_int_equal(fixture_run("mkdir lib && %s -shared -fPIC -Wl,-soname,libtwo.so -o lib/libtwo.so two.c && "
-				     "%s -shared -fPIC -Wl,-soname,libone.so,-rpath,'$ORIGIN' -o lib/libone.so one.c "
-				     "lib/libtwo.so && "
-				     "%s -Wl,-rpath,'$ORIGIN/lib',-rpath-link,lib -o app app.c lib/libone.so",
-				     fixture_cc(), fixture_cc(), fixture_cc()), 0);
+	assert_int_equal(
+		fixture_run("mkdir lib && %s -shared -fPIC -Wl,-soname,libtwo.so -o lib/libtwo.so two.c && "
+			    "%s -shared -fPIC -Wl,-soname,libone.so,-rpath,'$ORIGIN' -o lib/libone.so one.c "
+			    "lib/libtwo.so && "
+			    "%s -Wl,-rpath,'$ORIGIN/lib',-rpath-link,lib -o app app.c lib/libone.so",
+			    fixture_cc(), fixture_cc(), fixture_cc()),
+		0);
 	assert_int_equal(ca_needed_find(&needed, fixture_path("app"), &err), CA_OK);
 	assert_true(needs(&needed, fixture_path("lib/libone.so")));
 	assert_true(needs(&needed, fixture_path("lib/libtwo.so")));
@@ -86,8 +89,9 @@ static void test_nothing_needed(void **state)
 	assert_int_equal(fixture_run("%s -static -nostdlib -o static s.c", fixture_cc()), 0);
 	for (size_t i = 0; i < CA_COUNT(names); i++) {
 		memset(&needed, 0x55, sizeof needed);
-		assert_int_equal(ca_needed_find(&needed, names[i][0] == '/' ? names[i] : fixture_path(names[i]), &err),
-				 CA_OK);
+		assert_int_equal(
+			ca_needed_find(&needed, names[i][0] == '/' ? names[i] : fixture_path(names[i]), &err),
+			CA_OK);
 		assert_int_equal(needed.n, 0);
 		assert_null(needed.path);
 		ca_needed_fini(&needed);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Unwind rows against libdw's own reading of call frame information, for every row of this
  * test, of the libraries that it has loaded, and of code with unusual frames; and those of
  * instructions that compilers seldom or never write, and of damaged ones. */
@@ -104,8 +105,7 @@ static struct ca_unwind_row expected(Dwarf_Frame *frame)
 		return none;
 	if (row.kind == CA_UNWIND_DEREF) {
 		/* libdw pushes the CFA in front of an expression, as the standard has it */
-		if (n != 2 || ops[0].atom != DW_OP_call_frame_cfa ||
-		    !fp_relative(ops + 1, 1, 1, &offset))
+		if (n != 2 || ops[0].atom != DW_OP_call_frame_cfa || !fp_relative(ops + 1, 1, 1, &offset))
 			return none;
 	} else if (n == 0) {
 		offset = 0;
@@ -116,8 +116,7 @@ static struct ca_unwind_row expected(Dwarf_Frame *frame)
 	return row;
 }
 
-static void check_address(const struct ca_index *index, Dwarf_CFI *cfi, uint64_t address,
-			  unsigned *compared)
+static void check_address(const struct ca_index *index, Dwarf_CFI *cfi, uint64_t address, unsigned *compared)
 {
 	const struct ca_unwind_row *row = ca_index_find_row(index, address);
 	struct ca_unwind_row wanted = { 0 };
@@ -132,9 +131,9 @@ static void check_address(const struct ca_index *index, Dwarf_CFI *cfi, uint64_t
 	    row->fp_offset != wanted.fp_offset || row->ra_offset != wanted.ra_offset ||
 	    row->reg != wanted.reg)
 		fail_msg("%s %#llx: kind %d cfa %d fp %d ra %d reg %d, libdw: %d %d %d %d %d",
-			 ca_index_binary(index), (unsigned long long)address, row->kind,
-			 row->cfa_offset, row->fp_offset, row->ra_offset, row->reg, wanted.kind,
-			 wanted.cfa_offset, wanted.fp_offset, wanted.ra_offset, wanted.reg);
+			 ca_index_binary(index), (unsigned long long)address, row->kind, row->cfa_offset,
+			 row->fp_offset, row->ra_offset, row->reg, wanted.kind, wanted.cfa_offset,
+			 wanted.fp_offset, wanted.ra_offset, wanted.reg);
 	free(frame);
 }
 
@@ -154,8 +153,7 @@ static void check_file(const char *path, size_t limit)
 	for (size_t i = 0; i + 1 < n; i += step) {
 		uint64_t base = ca_index_base(index);
 		check_address(index, cfi, base + ca_index_row_at(index, i)->address, &compared);
-		check_address(index, cfi, base + ca_index_row_at(index, i + 1)->address - 1,
-			      &compared);
+		check_address(index, cfi, base + ca_index_row_at(index, i + 1)->address - 1, &compared);
 	}
 	assert_true(compared > n / step / 2);
 	dwarf_cfi_end(cfi);
@@ -200,8 +198,7 @@ static void test_unusual_frames(void **state)
 
 	(void)state;
 	fixture_write("u.c", unusual);
-	assert_int_equal(
-		fixture_run("%s -mavx2 -O1 -w -fcf-protection=none -o u u.c", fixture_cc()), 0);
+	assert_int_equal(fixture_run("%s -mavx2 -O1 -w -fcf-protection=none -o u u.c", fixture_cc()), 0);
 	check_file(fixture_path("u"), 1000000);
 	index = fixture_open("u", CA_INDEX_UNWIND);
 	assert_true(count_kind(index, CA_UNWIND_DEREF) > 0);
@@ -218,8 +215,7 @@ static void test_debug_frame(void **state)
 	bool found = false;
 
 	(void)state;
-	fixture_write("d.c",
-		      "int f(int x) { return x * 2; }\nvoid _start(void) { f(1); for (;;); }\n");
+	fixture_write("d.c", "int f(int x) { return x * 2; }\nvoid _start(void) { f(1); for (;;); }\n");
 	assert_int_equal(fixture_run("%s -g -O0 -w -fno-asynchronous-unwind-tables -nostdlib "
 				     "-static -o d d.c",
 				     fixture_cc()),
@@ -246,17 +242,23 @@ static void test_debug_frame(void **state)
 
 /* ---- instructions one by one ------------------------------------------------------------*/
 enum { RBX = 3, FP = 6, R10 = 10, RA = 16, END = 1000 };
-#define ADVANCE(n) (DW_CFA_advance_loc | (n))
+#define ADVANCE(n)     (DW_CFA_advance_loc | (n))
 #define OFFSET(reg, n) (DW_CFA_offset | (reg)), (n)
-#define RESTORE(reg) (DW_CFA_restore | (reg))
+#define RESTORE(reg)   (DW_CFA_restore | (reg))
 /* The CFA lies at reg - 16, the frame pointer at reg + n. */
 #define CFA_BY(reg, op) DW_CFA_def_cfa_expression, 3, DW_OP_breg0 + (reg), 0x70, (op)
-#define FP_BY(reg, n) DW_CFA_expression, FP, 2, DW_OP_breg0 + (reg), (n)
+#define FP_BY(reg, n)   DW_CFA_expression, FP, 2, DW_OP_breg0 + (reg), (n)
 
-#define ROW(at, kind_, cfa, fp) { (at), (cfa), (fp), CA_UNWIND_##kind_, 0, -8 }
-#define FIRST ROW(0, SP, 8, 0) /* as behind a call */
+#define ROW(at, kind_, cfa, fp)                                                                              \
+	{                                                                                                    \
+		(at), (cfa), (fp), CA_UNWIND_##kind_, 0, -8                                                  \
+	}
+#define FIRST         ROW(0, SP, 8, 0) /* as behind a call */
 #define SAVED(at, fp) ROW(at, SP, 8, fp)
-#define UNKNOWN(at) { (at), 0, 0, CA_UNWIND_NONE, 0, 0 }
+#define UNKNOWN(at)                                                                                          \
+	{                                                                                                    \
+		(at), 0, 0, CA_UNWIND_NONE, 0, 0                                                             \
+	}
 
 static const struct program {
 	const char *what;
@@ -267,14 +269,14 @@ static const struct program {
 	bool damaged;
 } programs[] = {
 #define COUNT_OF(type, ...) (sizeof((type[]){ __VA_ARGS__ }) / sizeof(type))
-#define RUN(what_, ...) .what = (what_), .code = { __VA_ARGS__ }, .n = COUNT_OF(uint8_t, __VA_ARGS__)
-#define ROWS(...) .row = { __VA_ARGS__ }, .rows = COUNT_OF(struct ca_unwind_row, __VA_ARGS__)
+#define RUN(what_, ...)     .what = (what_), .code = { __VA_ARGS__ }, .n = COUNT_OF(uint8_t, __VA_ARGS__)
+#define ROWS(...)           .row = { __VA_ARGS__ }, .rows = COUNT_OF(struct ca_unwind_row, __VA_ARGS__)
 	{ RUN("nothing", DW_CFA_nop), ROWS(FIRST) },
 	{ RUN("push and move", ADVANCE(1), DW_CFA_def_cfa_offset, 16, OFFSET(FP, 2), ADVANCE(3),
 	      DW_CFA_def_cfa_register, FP, ADVANCE(10), DW_CFA_def_cfa, 7, 8),
 	  ROWS(FIRST, ROW(1, SP, 16, -16), ROW(4, FP, 16, -16), SAVED(14, -16)) },
-	{ RUN("advances", DW_CFA_advance_loc1, 200, OFFSET(FP, 2), DW_CFA_advance_loc2, 44, 1,
-	      OFFSET(FP, 3), DW_CFA_advance_loc4, 44, 1, 0, 0, OFFSET(FP, 4)),
+	{ RUN("advances", DW_CFA_advance_loc1, 200, OFFSET(FP, 2), DW_CFA_advance_loc2, 44, 1, OFFSET(FP, 3),
+	      DW_CFA_advance_loc4, 44, 1, 0, 0, OFFSET(FP, 4)),
 	  ROWS(FIRST, SAVED(200, -16), SAVED(500, -24), SAVED(800, -32)) },
 	{ RUN("no advance", ADVANCE(0), OFFSET(FP, 2), ADVANCE(5), DW_CFA_GNU_args_size, 0x90, 1),
 	  ROWS(SAVED(0, -16), SAVED(5, -16)) },
@@ -299,8 +301,8 @@ static const struct program {
 	{ RUN("by an expression", FP_BY(FP, 0)), ROWS(UNKNOWN(0)) },
 	{ RUN("at the CFA itself", OFFSET(FP, 0)), ROWS(UNKNOWN(0)) },
 	{ RUN("far", DW_CFA_offset_extended, FP, 0x81, 0x20), ROWS(UNKNOWN(0)) },
-	{ RUN("a register that nobody follows", OFFSET(RBX, 3), DW_CFA_register, RBX, R10,
-	      DW_CFA_same_value, RBX, DW_CFA_undefined, RBX),
+	{ RUN("a register that nobody follows", OFFSET(RBX, 3), DW_CFA_register, RBX, R10, DW_CFA_same_value,
+	      RBX, DW_CFA_undefined, RBX),
 	  ROWS(FIRST) },
 	/* the return address */
 	{ RUN("outermost", ADVANCE(1), DW_CFA_undefined, RA),
@@ -310,13 +312,12 @@ static const struct program {
 	{ RUN("returns to a register", DW_CFA_register, RA, RBX), ROWS(UNKNOWN(0)) },
 	{ RUN("elsewhere", OFFSET(RA, 2)), ROWS({ 0, 8, 0, CA_UNWIND_SP, 0, -16 }) },
 	/* the CFA */
-	{ RUN("of another register", DW_CFA_def_cfa, R10, 24),
-	  ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, -8 }) },
+	{ RUN("of another register", DW_CFA_def_cfa, R10, 24), ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, -8 }) },
 	{ RUN("of none", DW_CFA_def_cfa, RA, 24), ROWS(UNKNOWN(0)) },
 	{ RUN("factored", DW_CFA_def_cfa_sf, FP, 0x7d, ADVANCE(1), DW_CFA_def_cfa_offset_sf, 0x7e),
 	  ROWS(ROW(0, FP, 24, 0), ROW(1, FP, 16, 0)) },
-	{ RUN("large", DW_CFA_def_cfa_offset, 0x80, 0x80, 4, ADVANCE(1), DW_CFA_def_cfa_offset, 0x81,
-	      0x80, 4),
+	{ RUN("large", DW_CFA_def_cfa_offset, 0x80, 0x80, 4, ADVANCE(1), DW_CFA_def_cfa_offset, 0x81, 0x80,
+	      4),
 	  ROWS(ROW(0, SP8, 8192, 0), UNKNOWN(1)) },
 	{ RUN("realigned", CFA_BY(FP, DW_OP_deref), FP_BY(FP, 0)), ROWS(ROW(0, DEREF, -16, 0)) },
 	{ RUN("fp beside it", CFA_BY(FP, DW_OP_deref), FP_BY(FP, 8)), ROWS(ROW(0, DEREF, -16, 8)) },
@@ -346,8 +347,10 @@ static void test_instructions(void **state)
 {
 	static const uint8_t entry[] = { DW_CFA_def_cfa, 7, 8, OFFSET(RA, 1) };
 	static const struct ca_cursor_section place;
-	const struct ca_cie cie = { .code = { entry, entry + sizeof entry, false }, .code_factor = 1,
-				    .data_factor = -8, .ra_column = RA };
+	const struct ca_cie cie = { .code = { entry, entry + sizeof entry, false },
+				    .code_factor = 1,
+				    .data_factor = -8,
+				    .ra_column = RA };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(programs); i++) {
@@ -363,9 +366,9 @@ static void test_instructions(void **state)
 			const struct ca_unwind_row *row = (const struct ca_unwind_row *)rows.at + k;
 			const struct ca_unwind_row *wanted = &p->row[k];
 
-			if (row->address != wanted->address || row->kind != wanted->kind || row->reg != wanted->reg ||
-			    row->cfa_offset != wanted->cfa_offset || row->fp_offset != wanted->fp_offset ||
-			    row->ra_offset != wanted->ra_offset)
+			if (row->address != wanted->address || row->kind != wanted->kind ||
+			    row->reg != wanted->reg || row->cfa_offset != wanted->cfa_offset ||
+			    row->fp_offset != wanted->fp_offset || row->ra_offset != wanted->ra_offset)
 				fail_msg("%s, row %zu: %u: kind %d reg %d cfa %d fp %d ra %d", p->what, k,
 					 row->address, row->kind, row->reg, row->cfa_offset, row->fp_offset,
 					 row->ra_offset);

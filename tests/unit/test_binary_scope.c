@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Scopes: tables of what is in and what is out. */
 #include "tests/unit/unit.h"
 
@@ -43,8 +44,8 @@ static void test_binaries(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct ca_scope *scope = make(&(struct ca_scope_spec){
-			.binary = cases[i].scope, .binary_exclude = cases[i].exclude });
+		struct ca_scope *scope = make(&(struct ca_scope_spec){ .binary = cases[i].scope,
+								       .binary_exclude = cases[i].exclude });
 		if (ca_scope_has_binary(scope, cases[i].path, cases[i].main) != cases[i].in)
 			fail_msg("case %zu: %s", i, cases[i].path);
 		ca_scope_free(scope);
@@ -126,11 +127,10 @@ static void test_functions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct ca_scope *scope =
-			make(&(struct ca_scope_spec){ .function = cases[i].scope,
-						      .function_exclude = cases[i].exclude,
-						      .function_defaults = cases[i].defaults,
-						      .function_mode = cases[i].mode });
+		struct ca_scope *scope = make(&(struct ca_scope_spec){ .function = cases[i].scope,
+								       .function_exclude = cases[i].exclude,
+								       .function_defaults = cases[i].defaults,
+								       .function_mode = cases[i].mode });
 		if (ca_scope_has_function(scope, cases[i].name) != cases[i].in)
 			fail_msg("case %zu: %s", i, cases[i].name);
 		ca_scope_free(scope);
@@ -160,8 +160,8 @@ static void test_lines(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct ca_scope *scope = make(&(struct ca_scope_spec){
-			.source = cases[i].scope, .source_exclude = cases[i].exclude });
+		struct ca_scope *scope = make(&(struct ca_scope_spec){ .source = cases[i].scope,
+								       .source_exclude = cases[i].exclude });
 		if (ca_scope_has_line(scope, cases[i].file, cases[i].line) != cases[i].in)
 			fail_msg("case %zu: %s:%u", i, cases[i].file, cases[i].line);
 		assert_int_equal(ca_scope_has_source_filter(scope), cases[i].scope != NULL);
@@ -197,10 +197,8 @@ static void test_bad_expressions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_binaries),
-		cmocka_unit_test(test_following),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_binaries),        cmocka_unit_test(test_following),
+		cmocka_unit_test(test_functions),       cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_bad_expressions),
 	};
 

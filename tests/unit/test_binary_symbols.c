@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary/index/symbols.c: which symbols become functions, under which name, from where to where. */
 #include "tests/unit/unit.h"
 
@@ -5,14 +6,16 @@
 
 /* Sized functions of one byte each, in one section, unless told. */
 #define FUNCTION(bind, name) "." bind " " name "\n.type " name ",@function\n" name ": ret\n.size " name ",1\n"
-#define ALIAS(bind, name, of) "." bind " " name "\n.type " name ",@function\n.set " name "," of "\n.size " name ",1\n"
+#define ALIAS(bind, name, of)                                                                                \
+	"." bind " " name "\n.type " name ",@function\n.set " name "," of "\n.size " name ",1\n"
 
 static const char source_x[] = ".file \"x.c\"\n.text\n.byte 0xc3\n"
 	/* of several names the one that people know */
-	FUNCTION("globl", "__write") ALIAS("globl", "write", "__write") ALIAS("globl", "__GI_write", "__write")
-	FUNCTION("globl", "c") ALIAS("globl", "__c", "c") FUNCTION("globl", "___b") ALIAS("globl", "_b", "___b")
-	FUNCTION("weak", "soft") ALIAS("globl", "hard", "soft")
-	FUNCTION("local", "inner") ALIAS("weak", "outer", "inner")
+	FUNCTION("globl", "__write") ALIAS("globl", "write", "__write")
+		ALIAS("globl", "__GI_write", "__write") FUNCTION("globl", "c") ALIAS("globl", "__c", "c")
+			FUNCTION("globl", "___b") ALIAS("globl", "_b", "___b") FUNCTION("weak", "soft")
+				ALIAS("globl", "hard", "soft") FUNCTION("local", "inner")
+					ALIAS("weak", "outer", "inner")
 	/* a function's name goes before a label's, whatever it looks like */
 	".globl label\nlabel:\n" FUNCTION("local", "__real")
 	/* a label inside a function is none, one behind it is */
@@ -24,26 +27,30 @@ static const char source_x[] = ".file \"x.c\"\n.text\n.byte 0xc3\n"
 	".globl long\n.type long,@function\n.globl longer\n.type longer,@function\n"
 	"long:\nlonger: nop\nret\n.size long,1\n.size longer,2\n"
 	/* without a size: up to what comes next */
-	".globl open\n.type open,@function\nopen: nop\nnop\nret\n"
-	FUNCTION("globl", "next")
+	".globl open\n.type open,@function\nopen: nop\nnop\nret\n" FUNCTION("globl", "next")
 	/* resolvers; but a name of its own makes it a function again */
 	".globl chosen\n.type chosen,@gnu_indirect_function\nchosen: ret\n.size chosen,1\n"
-	".globl picked\n.type picked,@gnu_indirect_function\npicked:\n.size picked,1\n" FUNCTION("local", "pick")
-	".globl sel\n.type sel,@gnu_indirect_function\nsel:\n.size sel,1\n.globl __label\n__label: ret\n"
+	".globl picked\n.type picked,@gnu_indirect_function\npicked:\n.size picked,1\n" FUNCTION(
+		"local", "pick") ".globl sel\n.type sel,@gnu_indirect_function\nsel:\n.size sel,1\n.globl "
+				 "__label\n__label: ret\n"
 	/* split off: of its own source's function, of a global one of another */
 	FUNCTION("local", "twin") FUNCTION("local", "twin.cold") FUNCTION("globl", "far")
-	FUNCTION("local", "far.cold.7") FUNCTION("local", "far.coldish") FUNCTION("local", "nobody.cold")
+		FUNCTION("local", "far.cold.7") FUNCTION("local", "far.coldish")
+			FUNCTION("local", "nobody.cold")
 	/* without a size, but with a frame, or one behind them that has no name */
-	".globl framed\n.type framed,@function\nframed: .cfi_startproc\nnop\nret\n.cfi_endproc\nnop\nnop\n"
-	FUNCTION("globl", "after")
-	".globl bare\n.type bare,@function\nbare: nop\nret\n.cfi_startproc\nnop\nnop\nret\n.cfi_endproc\n"
-	/* longer than its section */
-	".section tail_code,\"ax\"\n.globl tail\n.type tail,@function\ntail: ret\n.size tail,100\n"
-	"tail_end:\n.data\n.globl object\n.type object,@function\nobject: .byte 0\n.size object,1\n"
-	".section .note.GNU-stack,\"\",@progbits\n";
-static const char source_y[] = ".file \"y.c\"\n.text\n"
-	FUNCTION("local", "twin") FUNCTION("local", "twin.cold") FUNCTION("local", "far.cold")
-	".section .note.GNU-stack,\"\",@progbits\n";
+	".globl framed\n.type framed,@function\nframed: "
+	".cfi_startproc\nnop\nret\n.cfi_endproc\nnop\nnop\n" FUNCTION(
+		"globl", "after") ".globl bare\n.type bare,@function\nbare: "
+				  "nop\nret\n.cfi_startproc\nnop\nnop\nret\n.cfi_endproc\n"
+				  /* longer than its section */
+				  ".section tail_code,\"ax\"\n.globl tail\n.type tail,@function\ntail: "
+				  "ret\n.size tail,100\n"
+				  "tail_end:\n.data\n.globl object\n.type object,@function\nobject: .byte "
+				  "0\n.size object,1\n"
+				  ".section .note.GNU-stack,\"\",@progbits\n";
+static const char source_y[] =
+	".file \"y.c\"\n.text\n" FUNCTION("local", "twin") FUNCTION("local", "twin.cold")
+		FUNCTION("local", "far.cold") ".section .note.GNU-stack,\"\",@progbits\n";
 
 static int set_up(void **state)
 {
@@ -59,14 +66,33 @@ static const struct {
 	uint64_t size;
 	bool part;
 } wanted[] = {
-	{ "write", 1, false }, { "c", 1, false },	{ "_b", 1, false },    { "hard", 1, false },	{ "outer", 1, false }, { "__real", 1, false },
-	{ "wide", 3, false },  { "behind", 2, false },	{ "long", 2, false },  { "open", 3, false },
-	{ "next", 1, false },  { "pick", 1, false },	{ "__label", 1, false }, { "twin", 1, false },  { "twin", 1, true },
-	{ "far", 1, false },   { "far", 1, true },	{ "far.coldish", 1, false },
-	{ "nobody.cold", 1, false }, { "framed", 2, false }, { "after", 1, false }, { "bare", 2, false },
+	{ "write", 1, false },
+	{ "c", 1, false },
+	{ "_b", 1, false },
+	{ "hard", 1, false },
+	{ "outer", 1, false },
+	{ "__real", 1, false },
+	{ "wide", 3, false },
+	{ "behind", 2, false },
+	{ "long", 2, false },
+	{ "open", 3, false },
+	{ "next", 1, false },
+	{ "pick", 1, false },
+	{ "__label", 1, false },
+	{ "twin", 1, false },
+	{ "twin", 1, true },
+	{ "far", 1, false },
+	{ "far", 1, true },
+	{ "far.coldish", 1, false },
+	{ "nobody.cold", 1, false },
+	{ "framed", 2, false },
+	{ "after", 1, false },
+	{ "bare", 2, false },
 	{ "sub_", 3, false },
 	/* y.c */
-	{ "twin", 1, false },  { "twin", 1, true },	{ "far", 1, true },
+	{ "twin", 1, false },
+	{ "twin", 1, true },
+	{ "far", 1, true },
 	{ "tail", 1, false },
 };
 
@@ -83,7 +109,8 @@ static void test_names(void **state)
 		if (i >= CA_COUNT(wanted) || strncmp(f.name, wanted[i].name, strlen(wanted[i].name)) != 0 ||
 		    f.high - f.low != wanted[i].size || f.part != wanted[i].part ||
 		    f.synthetic != (strncmp(wanted[i].name, "sub_", 4) == 0))
-			fail_msg("function %zu: %s, %lu bytes%s", i, f.name, f.high - f.low, f.part ? ", a part" : "");
+			fail_msg("function %zu: %s, %lu bytes%s", i, f.name, f.high - f.low,
+				 f.part ? ", a part" : "");
 		assert_string_equal(f.linkage, f.synthetic ? "" : wanted[i].name);
 	}
 	assert_int_equal(ca_index_functions(index), CA_COUNT(wanted));
@@ -107,12 +134,17 @@ static void test_first_subprogram(void **state)
 	struct ca_index_function f;
 
 	(void)state;
-	fixture_write("s.c", "int first(int x)\n{\n\treturn x + 1;\n}\nint second(int x)\n{\n\treturn x * first(x);\n}\n"
-			     "int third(int x)\n{\n\treturn second(x) - 1;\n}\n");
-	assert_int_equal(fixture_run("%s -g -O1 -fno-inline -fno-asynchronous-unwind-tables -fcf-protection=none "
-				     "-nostdlib -static -no-pie -fno-pie "
-				     "-Wl,-N,--build-id=none,-Ttext=0x401000,-e,first -o full s.c 2>log && "
-				     "objcopy -N first -N third full gone", fixture_cc()), 0);
+	fixture_write(
+		"s.c",
+		"int first(int x)\n{\n\treturn x + 1;\n}\nint second(int x)\n{\n\treturn x * first(x);\n}\n"
+		"int third(int x)\n{\n\treturn second(x) - 1;\n}\n");
+	assert_int_equal(
+		fixture_run("%s -g -O1 -fno-inline -fno-asynchronous-unwind-tables -fcf-protection=none "
+			    "-nostdlib -static -no-pie -fno-pie "
+			    "-Wl,-N,--build-id=none,-Ttext=0x401000,-e,first -o full s.c 2>log && "
+			    "objcopy -N first -N third full gone",
+			    fixture_cc()),
+		0);
 	index = fixture_open("gone", CA_INDEX_FULL);
 	assert_non_null(index);
 	assert_int_equal(ca_index_base(index), 0x401000);

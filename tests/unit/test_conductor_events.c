@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/conductor/experiment_events.c: what sinks hear of a finished experiment. */
 #include "causal/conductor/experiment_events.h"
 #include "core/point.h"
@@ -51,10 +52,19 @@ static const struct ca_visits visits[] = {
 	{ .point = CA_MAX_POINTS, .delta = 1 },
 };
 static const struct ca_experiment_record full = {
-	.index = 12, .region = 2, .speedup = 350000,
-	.start = UINT64_C(9000000000000000001), .end = UINT64_C(9000000000500000003),
-	.s_time = UINT64_C(5000000000001), .delay = 1002, .paid = 1003, .owed = 1004, .hits = 1005,
-	.exact = true, .visit_count = CA_COUNT(visits), .visits = visits,
+	.index = 12,
+	.region = 2,
+	.speedup = 350000,
+	.start = UINT64_C(9000000000000000001),
+	.end = UINT64_C(9000000000500000003),
+	.s_time = UINT64_C(5000000000001),
+	.delay = 1002,
+	.paid = 1003,
+	.owed = 1004,
+	.hits = 1005,
+	.exact = true,
+	.visit_count = CA_COUNT(visits),
+	.visits = visits,
 };
 
 static void test_whole(void **state)
@@ -111,7 +121,9 @@ static void test_all_points(void **state)
 
 	(void)state;
 	for (uint32_t p = 0; p <= CA_MAX_POINTS; p++)
-		all[p] = (struct ca_visits){ .point = p, .delta = 100 + p, .arrivals = 200 + p, .in_flight = 0.5 };
+		all[p] = (struct ca_visits){
+			.point = p, .delta = 100 + p, .arrivals = 200 + p, .in_flight = 0.5
+		};
 	record.visit_count = CA_COUNT(all);
 	record.visits = all;
 	emit(&record);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The scope that follows the samples: from shares to what is taken, left out, and said. */
 #include "causal/conductor/follow.h"
 #include "tests/unit/unit.h"
@@ -16,7 +17,8 @@ static struct ca_scope *make(const char *exclude)
 {
 	struct ca_scope *scope;
 
-	assert_int_equal(ca_scope_new(&scope, &(struct ca_scope_spec){ .binary_exclude = exclude }, NULL), CA_OK);
+	assert_int_equal(ca_scope_new(&scope, &(struct ca_scope_spec){ .binary_exclude = exclude }, NULL),
+			 CA_OK);
 	return scope;
 }
 
@@ -44,45 +46,72 @@ static void test_decisions(void **state)
 		const char *taken, *text; /* NULL: none, nothing */
 	} cases[] = {
 		/* pigz, as Debian has it */
-		{ NULL, { { "/usr/bin/pigz", true, 24, 0 }, { LIB "libz.so.1.2.13", false, 160, 12 },
-			  { LIB "libc.so.6", false, 16, 0 } },
+		{ NULL,
+		  { { "/usr/bin/pigz", true, 24, 0 },
+		    { LIB "libz.so.1.2.13", false, 160, 12 },
+		    { LIB "libc.so.6", false, 16, 0 } },
 		  "libz.so.1.2.13",
 		  "scope: libz.so.1.2.13 80 %, pigz 12 % of the CPU samples; left out: libc.so.6 8 % "
 		  "(-B 'MAIN;libz.so;libc.so' adds it)" },
 		/* the limit: 5 % is much, less is not, and is not worth a word */
-		{ NULL, { { "/bin/app", true, 180, 0 }, { LIB "liba.so.1", false, 10, 0 },
-			  { LIB "libb.so.1", false, 9, 0 }, { LIB "libc.so.6", false, 1, 0 } },
-		  "liba.so.1", "scope: app 90 %, liba.so.1 5 % of the CPU samples" },
+		{ NULL,
+		  { { "/bin/app", true, 180, 0 },
+		    { LIB "liba.so.1", false, 10, 0 },
+		    { LIB "libb.so.1", false, 9, 0 },
+		    { LIB "libc.so.6", false, 1, 0 } },
+		  "liba.so.1",
+		  "scope: app 90 %, liba.so.1 5 % of the CPU samples" },
 		{ NULL, { { "/bin/app", true, 192, 0 }, { LIB "libb.so.1", false, 8, 0 } }, NULL, NULL },
 		{ NULL, { { "/bin/app", true, 192, 0 }, { LIB "libc.so.6", false, 8, 0 } }, NULL, NULL },
 		/* one sample is none */
 		{ NULL, { { "/bin/app", true, 10, 0 }, { LIB "liba.so.1", false, 1, 0 } }, NULL, NULL },
 		/* what it does in libc is its own business */
-		{ NULL, { { "/bin/app", true, 100, 0 }, { LIB "liba.so.1", false, 2, 90 },
-			  { LIB "libc.so.6", false, 98, 0 } },
-		  "liba.so.1", "scope: app 50 %, liba.so.1 1 % of the CPU samples; left out: libc.so.6 49 % "
-			       "(-B 'MAIN;libc.so;liba.so' adds it)" },
+		{ NULL,
+		  { { "/bin/app", true, 100, 0 },
+		    { LIB "liba.so.1", false, 2, 90 },
+		    { LIB "libc.so.6", false, 98, 0 } },
+		  "liba.so.1",
+		  "scope: app 50 %, liba.so.1 1 % of the CPU samples; left out: libc.so.6 49 % "
+		  "(-B 'MAIN;libc.so;liba.so' adds it)" },
 		/* nobody can have these */
-		{ NULL, { { "/bin/app", true, 20, 0 }, { "[vdso]", false, 100, 0 },
-			  { LIB "ld-linux-x86-64.so.2", false, 80, 0 } },
-		  NULL, "scope: app 10 % of the CPU samples; left out: [vdso] 50 %, ld-linux-x86-64.so.2 40 %" },
-		{ NULL, { { "/bin/app", true, 60, 0 }, { LIB "libstdc++.so.6.0.30", false, 80, 0 },
-			  { LIB "libm.so.6", false, 60, 0 } },
-		  NULL, "scope: app 30 % of the CPU samples; left out: libstdc++.so.6.0.30 40 %, libm.so.6 30 % "
-			"(-B 'MAIN;libstdc\\+\\+.so;libm.so' adds them)" },
-		{ "liba", { { "/bin/app", true, 60, 0 }, { LIB "liba.so.1", false, 140, 0 } },
-		  NULL, "scope: app 30 % of the CPU samples; left out: liba.so.1 70 %" },
-		{ "MAIN", { { "/bin/app", true, 60, 0 }, { LIB "liba.so.1", false, 140, 0 } },
-		  "liba.so.1", "scope: liba.so.1 70 % of the CPU samples" },
+		{ NULL,
+		  { { "/bin/app", true, 20, 0 },
+		    { "[vdso]", false, 100, 0 },
+		    { LIB "ld-linux-x86-64.so.2", false, 80, 0 } },
+		  NULL,
+		  "scope: app 10 % of the CPU samples; left out: [vdso] 50 %, ld-linux-x86-64.so.2 40 %" },
+		{ NULL,
+		  { { "/bin/app", true, 60, 0 },
+		    { LIB "libstdc++.so.6.0.30", false, 80, 0 },
+		    { LIB "libm.so.6", false, 60, 0 } },
+		  NULL,
+		  "scope: app 30 % of the CPU samples; left out: libstdc++.so.6.0.30 40 %, libm.so.6 30 % "
+		  "(-B 'MAIN;libstdc\\+\\+.so;libm.so' adds them)" },
+		{ "liba",
+		  { { "/bin/app", true, 60, 0 }, { LIB "liba.so.1", false, 140, 0 } },
+		  NULL,
+		  "scope: app 30 % of the CPU samples; left out: liba.so.1 70 %" },
+		{ "MAIN",
+		  { { "/bin/app", true, 60, 0 }, { LIB "liba.so.1", false, 140, 0 } },
+		  "liba.so.1",
+		  "scope: liba.so.1 70 % of the CPU samples" },
 		/* several executables: the busy ones, one at least */
-		{ NULL, { { "/bin/dash", true, 0, 0 }, { "/bin/app", true, 100, 0 }, { "/bin/two", true, 50, 0 },
-			  { LIB "liba.so.1", false, 50, 0 } },
-		  "liba.so.1", "scope: app 50 %, two 25 %, liba.so.1 25 % of the CPU samples" },
-		{ NULL, { { "/bin/dash", true, 0, 0 }, { "/bin/python3", true, 1, 0 },
-			  { LIB "liba.so.1", false, 200, 0 } },
-		  "liba.so.1", "scope: liba.so.1 100 %, python3 <1 % of the CPU samples" },
+		{ NULL,
+		  { { "/bin/dash", true, 0, 0 },
+		    { "/bin/app", true, 100, 0 },
+		    { "/bin/two", true, 50, 0 },
+		    { LIB "liba.so.1", false, 50, 0 } },
+		  "liba.so.1",
+		  "scope: app 50 %, two 25 %, liba.so.1 25 % of the CPU samples" },
+		{ NULL,
+		  { { "/bin/dash", true, 0, 0 },
+		    { "/bin/python3", true, 1, 0 },
+		    { LIB "liba.so.1", false, 200, 0 } },
+		  "liba.so.1",
+		  "scope: liba.so.1 100 %, python3 <1 % of the CPU samples" },
 		/* line mode, a library without lines */
-		{ NULL, { { "/bin/app", true, 100, 0 }, { LIB "libuseless.so.1", false, 100, 0 } },
+		{ NULL,
+		  { { "/bin/app", true, 100, 0 }, { LIB "libuseless.so.1", false, 100, 0 } },
 		  "libuseless.so.1",
 		  "scope: app 50 % of the CPU samples; left out: libuseless.so.1 50 % (no lines)" },
 		{ NULL, { { NULL, false, 0, 0 } }, NULL, NULL },
@@ -117,7 +146,8 @@ static void test_decisions(void **state)
 /* What is taken stays, also when its share falls; the line comes again when there is more. */
 static void test_growing(void **state)
 {
-	static const struct counts start[OBJECTS] = { { "/bin/app", true, 50, 0 }, { LIB "liba.so", false, 150, 0 } };
+	static const struct counts start[OBJECTS] = { { "/bin/app", true, 50, 0 },
+						      { LIB "liba.so", false, 150, 0 } };
 	static const struct counts later[OBJECTS] = { { "/bin/app", true, 3800, 0 },
 						      { LIB "libc.so.6", false, 1000, 0 } };
 	static const struct counts last[OBJECTS] = { { LIB "libb.so", false, 5000, 0 } };
@@ -128,7 +158,8 @@ static void test_growing(void **state)
 	(void)state;
 	add(&follow, start);
 	assert_true(ca_follow_decide(&follow, scope));
-	assert_false(ca_follow_tell(&follow, scope, text, sizeof text)); /* it is not known of what use it is */
+	assert_false(
+		ca_follow_tell(&follow, scope, text, sizeof text)); /* it is not known of what use it is */
 	settle(&follow, NULL, NULL);
 	assert_true(ca_follow_tell(&follow, scope, text, sizeof text));
 	assert_string_equal(text, "scope: liba.so 75 %, app 25 % of the CPU samples");
@@ -149,7 +180,8 @@ static void test_growing(void **state)
 
 static void test_small_buffer(void **state)
 {
-	static const struct counts counts[OBJECTS] = { { "/bin/app", true, 50, 0 }, { LIB "liba.so", false, 150, 0 } };
+	static const struct counts counts[OBJECTS] = { { "/bin/app", true, 50, 0 },
+						       { LIB "liba.so", false, 150, 0 } };
 	struct ca_scope *scope = make(NULL);
 	struct ca_follow follow = { 0 };
 	char text[12];

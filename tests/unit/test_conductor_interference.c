@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/conductor/interference.c: were the run's threads kept from running by other programs? */
 #include "causal/conductor/interference.h"
 #include "tests/unit/unit.h"

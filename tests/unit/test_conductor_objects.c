@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From modules and stacks to code: modules indexed and taken into scope later (causal/conductor/objects.c), what
  * of them may be selected (regions.c), and the functions and loops on stacks (point_stacks.c). The
  * session's table of modules is filled here, as a runtime would. */
@@ -13,13 +14,14 @@
 
 enum { APP = 1, LIBRARY = 2, MODULES = 3 };
 
-static const char app_a[] = "volatile int sink;\n"
-			    "void other(void);\n"
-			    "static __attribute__((noinline)) void work(int n) { while (n--) sink += n; }\n"
-			    "__attribute__((noinline)) void rest(int n) { sink = n; }\n"
-			    "__asm__(\".text\\n.type begins, @function\\nbegins: mov $5, %ecx\\n2: dec %ecx\\n\"\n"
-			    "\"jnz 2b\\ndec %edi\\njnz begins\\nret\\n.size begins, . - begins\\n\");\n"
-			    "int main(int argc, char **argv) { (void)argv; work(argc); other(); return 0; }\n";
+static const char app_a[] =
+	"volatile int sink;\n"
+	"void other(void);\n"
+	"static __attribute__((noinline)) void work(int n) { while (n--) sink += n; }\n"
+	"__attribute__((noinline)) void rest(int n) { sink = n; }\n"
+	"__asm__(\".text\\n.type begins, @function\\nbegins: mov $5, %ecx\\n2: dec %ecx\\n\"\n"
+	"\"jnz 2b\\ndec %edi\\njnz begins\\nret\\n.size begins, . - begins\\n\");\n"
+	"int main(int argc, char **argv) { (void)argv; work(argc); other(); return 0; }\n";
 static const char app_b[] = "extern volatile int sink;\n"
 			    "void rest(int n);\n"
 			    "static __attribute__((noinline)) void work(int n)\n"
@@ -197,7 +199,8 @@ static size_t find(const struct ca_point_stacks *samples, struct ca_point_stacks
 	return ca_point_stacks_find(samples, session, objects, out, &used);
 }
 
-static const struct ca_point_stacks_found *found(const struct ca_point_stacks_found *all, size_t n, const char *name)
+static const struct ca_point_stacks_found *found(const struct ca_point_stacks_found *all, size_t n,
+						 const char *name)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(all[i].name.text, name))
@@ -239,7 +242,8 @@ static void sample_line(struct ca_point_stacks *samples, unsigned number)
 
 	for (size_t i = 0; i < ca_index_lines(index); i++) {
 		ca_index_line_at(index, i, &line);
-		for (uint64_t at = line.low; line.line == number && strstr(line.file, "b.c") && at < line.high && n < 200;
+		for (uint64_t at = line.low;
+		     line.line == number && strstr(line.file, "b.c") && at < line.high && n < 200;
 		     at++, n++) {
 			ca_place frame = CA_PLACE(APP, at);
 

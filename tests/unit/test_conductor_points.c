@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/conductor/conductor_points.c: when points are looked for, chosen, stored, used again and dropped.
  * The search, the runtimes and the index are played by this test; files, candidates and sweeps are
  * the real ones. */
@@ -16,7 +17,8 @@ static uint64_t visited;
 static char said[8192], added[512];
 static int search_mark;
 
-struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects, const struct ca_scope *scope)
+struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects,
+					    const struct ca_scope *scope)
 {
 	(void)session, (void)objects, (void)scope;
 	searches++;
@@ -28,7 +30,8 @@ void ca_point_search_free(struct ca_point_search *search)
 	(void)search;
 }
 
-void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames, bool waiting)
+void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames,
+			    bool waiting)
 {
 	(void)search, (void)frame, (void)frames, (void)waiting;
 	sampled++;
@@ -53,7 +56,8 @@ void ca_point_search_placed(struct ca_point_search *search, uint64_t now)
 	placed_told++;
 }
 
-size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_candidates **out, size_t numbers[CA_CANDIDATES_CHOSEN])
+size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_candidates **out,
+			      size_t numbers[CA_CANDIDATES_CHOSEN])
 {
 	(void)search;
 	*out = &candidates;
@@ -111,7 +115,7 @@ bool ca_requested_is_named(struct ca_requested *progress, const struct ca_index 
 }
 
 void ca_requested_index(struct ca_requested *progress, const struct ca_index *index, struct ca_text *text,
-		       uint32_t module)
+			uint32_t module)
 {
 	(void)progress, (void)index, (void)text, (void)module;
 }
@@ -176,12 +180,16 @@ static int set_up(void **state)
 		return -1;
 	memset(session, 0, sizeof *session);
 	for (size_t i = 0; i < CA_COUNT(names); i++)
-		candidate[i] = (struct ca_candidate){ .name = names[i], .rate = 100. * (double)(i + 1),
-						      .spread = 0.125, .coverage = 0.5 };
+		candidate[i] = (struct ca_candidate){
+			.name = names[i], .rate = 100. * (double)(i + 1), .spread = 0.125, .coverage = 0.5
+		};
 	progress[0] = '\0';
 	settings = (struct ca_settings){ .progress = progress };
-	conductor = (struct ca_conductor){ .opt = { .dir = dir, .run = 1, .iteration = 4, .command = command },
-					   .set = &settings, .session = session, .pool = { .count = 5 } };
+	conductor =
+		(struct ca_conductor){ .opt = { .dir = dir, .run = 1, .iteration = 4, .command = command },
+				       .set = &settings,
+				       .session = session,
+				       .pool = { .count = 5 } };
 	wish = CA_POINT_SEARCH_WAIT;
 	best[0] = 1;
 	best[1] = 0;
@@ -553,15 +561,24 @@ static void test_answers(void **state)
 		const char *line;
 		size_t n, chosen[3];
 	} cases[] = {
-		{ "2\n", 1, { 20 } },	 { "3 1\n", 2, { 30, 10 } }, { "1,2,3,4\n", 3, { 10, 20, 30 } },
-		{ "4 0 3\n", 1, { 30 } }, { " x2y\n", 1, { 20 } },    { "1 2 3 1\n", 3, { 10, 20, 30 } },
-		{ "\n", 0, { 0 } },	 { "none\n", 0, { 0 } },      { "", 0, { 0 } },
-		{ "99999999999999999999\n", 0, { 0 } }, { "2 2 1\n", 2, { 20, 10 } },
+		{ "2\n", 1, { 20 } },
+		{ "3 1\n", 2, { 30, 10 } },
+		{ "1,2,3,4\n", 3, { 10, 20, 30 } },
+		{ "4 0 3\n", 1, { 30 } },
+		{ " x2y\n", 1, { 20 } },
+		{ "1 2 3 1\n", 3, { 10, 20, 30 } },
+		{ "\n", 0, { 0 } },
+		{ "none\n", 0, { 0 } },
+		{ "", 0, { 0 } },
+		{ "99999999999999999999\n", 0, { 0 } },
+		{ "2 2 1\n", 2, { 20, 10 } },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		struct ca_point_choice p = { .offered = { 10, 20, 30 }, .offers = 3, .chosen = { 7, 8 }, .n = 2 };
+		struct ca_point_choice p = {
+			.offered = { 10, 20, 30 }, .offers = 3, .chosen = { 7, 8 }, .n = 2
+		};
 
 		strcpy(p.line, cases[i].line);
 		assert_int_equal(take_answer(&p), cases[i].n > 0);
@@ -626,7 +643,8 @@ static void test_traps(void **state)
 		uint64_t seconds, trapped;
 		bool told;
 	} cases[] = {
-		{ 10, 30000, true }, { 10, 10000, false }, { 1, 9999, false }, { 1, 20000, true }, { 10, 0, false },
+		{ 10, 30000, true }, { 10, 10000, false }, { 1, 9999, false },
+		{ 1, 20000, true },  { 10, 0, false },
 	};
 	struct ca_visits_now visits = { .points = 1 };
 
@@ -654,10 +672,20 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),  TEST(test_chosen),		 TEST(test_again),   TEST(test_macros),
-		TEST(test_not_asked_for), TEST(test_stored),	 TEST(test_stored_end_to_end),
-		TEST(test_close),   TEST(test_give_up),		 TEST(test_dropped), TEST(test_untied),
-		TEST(test_answers), TEST(test_asking),		 TEST(test_traps),
+		TEST(test_phases),
+		TEST(test_chosen),
+		TEST(test_again),
+		TEST(test_macros),
+		TEST(test_not_asked_for),
+		TEST(test_stored),
+		TEST(test_stored_end_to_end),
+		TEST(test_close),
+		TEST(test_give_up),
+		TEST(test_dropped),
+		TEST(test_untied),
+		TEST(test_answers),
+		TEST(test_asking),
+		TEST(test_traps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/conductor/selection_log.c: for how long at least one thread was in S, from a log whose entries may be late,
  * lost, or half written. */
 #include "causal/conductor/selection_log.h"

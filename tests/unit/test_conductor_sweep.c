@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/conductor/sweep.c: speedups dealt like cards, one region for an iteration's end-to-end runs, and
  * commands found as execvp(3) would. */
 #include "causal/conductor/conductor.h"

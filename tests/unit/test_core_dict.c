@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/dict.c: keys, levels, selection and names of values. */
 #include "core/dict.h"
 #include "tests/unit/unit.h"
@@ -57,8 +58,7 @@ static void test_keys_stay_in_place(void **state)
 
 	for (int i = 0; i < 1000; i++) {
 		snprintf(name, sizeof name, "key%d", i);
-		assert_int_equal(ca_dict_register(dict, name, "", CA_LEVEL_USER),
-				 CA_KEY_FIRST_FREE + i);
+		assert_int_equal(ca_dict_register(dict, name, "", CA_LEVEL_USER), CA_KEY_FIRST_FREE + i);
 	}
 	assert_ptr_equal(ca_dict_get(dict, CA_KEY_HIT), first);
 	assert_int_equal(ca_dict_find(dict, "key999"), CA_KEY_FIRST_FREE + 999);
@@ -140,8 +140,7 @@ static void test_values(void **state)
 
 	for (size_t i = 0; i < CA_COUNT(values); i++) {
 		snprintf(name, sizeof name, "v%ju", (uintmax_t)values[i]);
-		assert_int_equal(ca_dict_name_value(dict, CA_KEY_SELECTION, values[i], name),
-				 CA_OK);
+		assert_int_equal(ca_dict_name_value(dict, CA_KEY_SELECTION, values[i], name), CA_OK);
 	}
 	for (size_t i = 0; i < CA_COUNT(values); i++) {
 		snprintf(name, sizeof name, "v%ju", (uintmax_t)values[i]);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/fmt.c, core/log.c: text without stdio. */
 #include "core/fmt.h"
 #include "core/log.h"
@@ -69,8 +70,7 @@ static void test_cut(void **state)
 }
 
 /* What the log sends through a pipe for one message. */
-static void logged(char *out, size_t size, enum ca_log_level shown, enum ca_log_level level,
-		   const char *text)
+static void logged(char *out, size_t size, enum ca_log_level shown, enum ca_log_level level, const char *text)
 {
 	int ends[2];
 	ssize_t n;
@@ -124,9 +124,9 @@ static void test_write_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_format),  cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_log),     cmocka_unit_test(test_write_fails),
+		cmocka_unit_test(test_numbers),     cmocka_unit_test(test_format),
+		cmocka_unit_test(test_cut),         cmocka_unit_test(test_log),
+		cmocka_unit_test(test_write_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/log.c: what is shown, whole lines, and nothing into a file that is not the one of the
  * beginning, or that would block. */
 #include "core/log.h"
@@ -113,7 +114,10 @@ static void test_no_reader(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_levels), TEST(test_long_line), TEST(test_other_file), TEST(test_no_reader),
+		TEST(test_levels),
+		TEST(test_long_line),
+		TEST(test_other_file),
+		TEST(test_no_reader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/map.c: numbers by key, and keys of texts. */
 #include "core/map.h"
 #include "tests/unit/unit.h"
@@ -35,7 +36,10 @@ static void test_add_and_find(void **state)
 /* Keys as they come: close to each other, far apart, equal in their low or high bits. */
 static uint64_t key_of(uint64_t i, unsigned kind)
 {
-	return kind == 0 ? i + 1 : kind == 1 ? (i + 1) << 48 : kind == 2 ? 0x7f0000000000 + 16 * i : (i + 1) << 32 | 5;
+	return kind == 0   ? i + 1
+	       : kind == 1 ? (i + 1) << 48
+	       : kind == 2 ? 0x7f0000000000 + 16 * i
+			   : (i + 1) << 32 | 5;
 }
 
 static void test_growth(void **state)

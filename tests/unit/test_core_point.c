@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/point.c: rows for progress points, found again or added, by many at once, until the table
  * is full. */
 #include "core/point.h"
@@ -121,7 +122,10 @@ static void test_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_rows), TEST(test_claimed), TEST(test_full), TEST(test_at_once),
+		TEST(test_rows),
+		TEST(test_claimed),
+		TEST(test_full),
+		TEST(test_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/ring.c: order, whole groups, drops, and two threads at once (clean under TSan). */
 #include "core/ring.h"
 #include "tests/unit/unit.h"

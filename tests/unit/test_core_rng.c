@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/rng.c: the published sequences, and uniform draws. */
 #include "core/rng.h"
 #include "tests/unit/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/session.c, core/session_attach.c: creating, growing, attaching, refusing. */
 #include "core/session.h"
 #include "tests/unit/forbidden.h"
@@ -89,8 +90,7 @@ static void test_grow(void **state)
 	assert_int_equal(atomic_load(&session->slots_ready), 10);
 	assert_int_equal(fstat(fd, &after), 0);
 	assert_int_equal(before.st_size, after.st_size);
-	assert_true((uint64_t)(after.st_blocks - before.st_blocks) * 512 >=
-		    9 * sizeof(struct ca_slot));
+	assert_true((uint64_t)(after.st_blocks - before.st_blocks) * 512 >= 9 * sizeof(struct ca_slot));
 	assert_int_equal(ca_session_grow(fd, session, CA_MAX_THREADS + 1, &err), CA_ERR_FULL);
 	assert_int_equal(ca_session_grow(-1, session, 11, &err), CA_ERR_IO);
 	assert_int_equal(atomic_load(&session->slots_ready), 10);
@@ -269,8 +269,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_create_and_attach), TEST(test_create_refuses), TEST(test_grow),
-		TEST(test_create_fails),      TEST(test_grow_fails),
-		TEST(test_attach_refuses),    TEST(test_other_process),
+		TEST(test_create_fails),      TEST(test_grow_fails),     TEST(test_attach_refuses),
+		TEST(test_other_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* core/settings*.c, core/speedups.c, core/suggest.c: the table, checks, precedence, files. */
-#include "core/suggest.h"
 #include "core/session.h"
 #include "core/settings.h"
 #include "core/speedups.h"
+#include "core/suggest.h"
 #include "sampler/tick.h"
 #include "tests/unit/unit.h"
 #include <stdio.h>
@@ -73,9 +74,9 @@ static void test_enums(void **state)
 	(void)state;
 	assert_int_equal(ca_settings_init(&settings, &err), CA_OK);
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		assert_int_equal(ca_settings_set(&settings, cases[i].id, cases[i].text,
-						 CA_ORIGIN_COMMAND, NULL, &err),
-				 CA_OK);
+		assert_int_equal(
+			ca_settings_set(&settings, cases[i].id, cases[i].text, CA_ORIGIN_COMMAND, NULL, &err),
+			CA_OK);
 		assert_int_equal(cases[i].id == CA_SETTING_MODE ? settings.mode : settings.backend,
 				 cases[i].value);
 	}
@@ -161,8 +162,8 @@ static void test_values(void **state)
 		enum ca_status status;
 
 		assert_int_equal(ca_settings_init(&settings, &err), CA_OK);
-		status = ca_settings_set(&settings, cases[i].id, cases[i].text, CA_ORIGIN_COMMAND,
-					 "-x", &err);
+		status =
+			ca_settings_set(&settings, cases[i].id, cases[i].text, CA_ORIGIN_COMMAND, "-x", &err);
 		if (cases[i].result) {
 			char *text = ca_settings_text(&settings, cases[i].id);
 
@@ -260,20 +261,20 @@ static void test_precedence(void **state)
 		for (size_t j = 0; j < 3; j++) {
 			const char *text = by_origin[orders[i][j]];
 
-			assert_int_equal(ca_settings_set(&settings, CA_SETTING_ITERATIONS, text,
-							 orders[i][j], NULL, &err),
+			assert_int_equal(ca_settings_set(&settings, CA_SETTING_ITERATIONS, text, orders[i][j],
+							 NULL, &err),
 					 CA_OK);
-			assert_int_equal(ca_settings_set(&settings, CA_SETTING_OUTPUT, text,
-							 orders[i][j], NULL, &err),
-					 CA_OK);
+			assert_int_equal(
+				ca_settings_set(&settings, CA_SETTING_OUTPUT, text, orders[i][j], NULL, &err),
+				CA_OK);
 		}
 		assert_int_equal(settings.iterations, 4);
 		assert_string_equal(settings.output, "4");
 		assert_int_equal(settings.origin[CA_SETTING_ITERATIONS], CA_ORIGIN_COMMAND);
 		/* Weaker, but still checked. */
-		assert_int_equal(ca_settings_set(&settings, CA_SETTING_ITERATIONS, "x",
-						 CA_ORIGIN_FILE, NULL, &err),
-				 CA_ERR_USAGE);
+		assert_int_equal(
+			ca_settings_set(&settings, CA_SETTING_ITERATIONS, "x", CA_ORIGIN_FILE, NULL, &err),
+			CA_ERR_USAGE);
 		ca_settings_fini(&settings);
 	}
 }
@@ -403,8 +404,7 @@ static void test_coz_names(void **state)
 		enum ca_setting_id id;
 		const char *result;
 	} cases[] = {
-		{ "COZ_BINARY_SCOPE=MAIN\t%/lib.so", NULL, CA_SETTING_BINARY_SCOPE,
-		  "MAIN;^.*/lib\\.so$" },
+		{ "COZ_BINARY_SCOPE=MAIN\t%/lib.so", NULL, CA_SETTING_BINARY_SCOPE, "MAIN;^.*/lib\\.so$" },
 		{ "COZ_SOURCE_SCOPE=/src/%", NULL, CA_SETTING_SOURCE_SCOPE, "^/src/.*$" },
 		{ "COZ_FIXED_LINE=toy.c:42", NULL, CA_SETTING_SOURCE_SCOPE, "(^|/)toy\\.c:42$" },
 		{ "COZ_FIXED_LINE=toy.c:42", NULL, CA_SETTING_MODE, "line" },
@@ -468,9 +468,7 @@ static void test_copy(void **state)
 
 	(void)state;
 	assert_int_equal(ca_settings_init(&one, &err), CA_OK);
-	assert_int_equal(
-		ca_settings_set(&one, CA_SETTING_OUTPUT, "x", CA_ORIGIN_COMMAND, NULL, &err),
-		CA_OK);
+	assert_int_equal(ca_settings_set(&one, CA_SETTING_OUTPUT, "x", CA_ORIGIN_COMMAND, NULL, &err), CA_OK);
 	assert_int_equal(ca_settings_copy(&two, &one, &err), CA_OK);
 	assert_string_equal(two.output, "x");
 	assert_ptr_not_equal(two.output, one.output);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/sink.c and the print sink: choosing, several at once, what is printed. */
 #include "core/dict.h"
 #include "core/sink.h"
@@ -30,8 +31,7 @@ struct counter {
 	uint32_t thread;
 };
 
-static void count_events(void *state, const struct ca_source *from, const struct ca_event *event,
-			 size_t n)
+static void count_events(void *state, const struct ca_source *from, const struct ca_event *event, size_t n)
 {
 	struct counter *counter = state;
 
@@ -79,8 +79,7 @@ static void test_several(void **state)
 
 static void test_refuses(void **state)
 {
-	static const char *const bad[] = { "nothing", "print=/nonexistent/dir/file",
-					   "print,nothing" };
+	static const char *const bad[] = { "nothing", "print=/nonexistent/dir/file", "print,nothing" };
 	struct ca_sinks *sinks = NULL;
 	struct ca_err err;
 
@@ -109,10 +108,7 @@ static void test_print(void **state)
 		{ .time = 7, .kind = CA_BURST_BEGIN, .key = CA_KEY_SELECTION, .value = 4 },
 		{ .time = 8, .kind = CA_POINT, .key = CA_KEY_DROPPED, .flags = 2, .value = 9 },
 		{ .time = 9, .kind = 99, .key = 4000, .value = UINT64_MAX },
-		{ .time = 10,
-		  .kind = CA_POINT,
-		  .key = CA_KEY_SAMPLE,
-		  .value = CA_PLACE(3, 0x1234) },
+		{ .time = 10, .kind = CA_POINT, .key = CA_KEY_SAMPLE, .value = CA_PLACE(3, 0x1234) },
 	};
 	static const char expected[] = "1.500000002 10/11 point hit 1000000\n"
 				       "0.000000007 10/11 burst-begin selection 4 \"main\"\n"

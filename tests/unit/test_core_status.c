@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/err.c, core/status_name.c: texts and names of errors. */
 #include "core/status.h"
 #include "tests/unit/unit.h"

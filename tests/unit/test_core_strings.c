@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/strings.c: each string once, and "" always. */
 #include "core/strings.h"
 #include "tests/unit/unit.h"

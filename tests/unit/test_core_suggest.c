@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/suggest.c: distances, and what is offered for a misspelt name. */
 #include "core/suggest.h"
 #include "tests/unit/unit.h"
@@ -9,17 +10,22 @@ static void test_distance(void **state)
 		const char *a, *b;
 		unsigned distance;
 	} cases[] = {
-		{ "", "", 0 },		 { "a", "", 1 },	  { "", "abc", 3 },	  { "abc", "abc", 0 },
-		{ "abc", "abd", 1 },	 { "abc", "xbc", 1 },	  { "abc", "ab", 1 },	  { "abc", "bc", 1 },
-		{ "abc", "abxc", 1 },	 { "ab", "ba", 1 },	  { "abcd", "acbd", 1 },  { "abcd", "badc", 2 },
-		{ "abc", "cab", 2 },	 { "kitten", "sitting", 3 }, { "abc", "xyz", 3 }, { "ca", "abc", 3 },
+		{ "", "", 0 },         { "a", "", 1 },
+		{ "", "abc", 3 },      { "abc", "abc", 0 },
+		{ "abc", "abd", 1 },   { "abc", "xbc", 1 },
+		{ "abc", "ab", 1 },    { "abc", "bc", 1 },
+		{ "abc", "abxc", 1 },  { "ab", "ba", 1 },
+		{ "abcd", "acbd", 1 }, { "abcd", "badc", 2 },
+		{ "abc", "cab", 2 },   { "kitten", "sitting", 3 },
+		{ "abc", "xyz", 3 },   { "ca", "abc", 3 },
 	};
 	char x[80], y[80];
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		if (ca_suggest_distance(cases[i].a, cases[i].b) != cases[i].distance)
-			fail_msg("%s, %s: %u", cases[i].a, cases[i].b, ca_suggest_distance(cases[i].a, cases[i].b));
+			fail_msg("%s, %s: %u", cases[i].a, cases[i].b,
+				 ca_suggest_distance(cases[i].a, cases[i].b));
 		assert_int_equal(ca_suggest_distance(cases[i].b, cases[i].a), cases[i].distance);
 	}
 	/* the first 63 letters of long names */
@@ -53,12 +59,23 @@ static void test_offer(void **state)
 	static const struct {
 		const char *name, *wanted;
 	} cases[] = {
-		{ "speedup", "speedups" }, { "spedups", "speedups" }, { "scop", "scope" }, { "rnus", "runs" },
+		{ "speedup", "speedups" },
+		{ "spedups", "speedups" },
+		{ "scop", "scope" },
+		{ "rnus", "runs" },
 		/* a third of its letters: two of six, but not of five; one of the shortest */
-		{ "spxupe", NULL },	   { "secpoe", "scope" },     { "xcxpe", NULL },   { "r", NULL },
-		{ "ru", NULL },		   { "rns", "runs" },	      { "uns", "runs" },
+		{ "spxupe", NULL },
+		{ "secpoe", "scope" },
+		{ "xcxpe", NULL },
+		{ "r", NULL },
+		{ "ru", NULL },
+		{ "rns", "runs" },
+		{ "uns", "runs" },
 		/* a beginning of three letters or more */
-		{ "end", "end-to-end" },   { "en", NULL },	      { "spe", "speedups" }, { "enx", NULL },
+		{ "end", "end-to-end" },
+		{ "en", NULL },
+		{ "spe", "speedups" },
+		{ "enx", NULL },
 		{ "nothing", NULL },
 	};
 

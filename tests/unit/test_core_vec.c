@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* core/vec.c: arrays grow, keep what they hold, and are sorted without changing the order of equals. */
 #include "core/vec.h"
 #include "tests/unit/unit.h"
@@ -94,7 +95,8 @@ static void test_sort(void **state)
 	static const uint32_t few[] = { 3, 1, 2 }, equals[] = { 2, 1, 2, 1, 2, 0, 1 };
 	static const uint32_t sorted[] = { 0, 0, 1, UINT32_MAX };
 	/* keys that differ in one digit only, each in its turn */
-	static const uint32_t digits[] = { UINT32_MAX, 1u << 31, 1u << 22, 1u << 21, 1u << 11, 1u << 10, 2047, 1, 0 };
+	static const uint32_t digits[] = { UINT32_MAX, 1u << 31, 1u << 22, 1u << 21, 1u << 11,
+					   1u << 10,   2047,     1,        0 };
 	static uint32_t many[5000];
 
 	(void)state;
@@ -133,8 +135,9 @@ static void test_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_push_and_add), cmocka_unit_test(test_add_many), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_sort),	     cmocka_unit_test(test_more),
+		cmocka_unit_test(test_push_and_add), cmocka_unit_test(test_add_many),
+		cmocka_unit_test(test_failure),      cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

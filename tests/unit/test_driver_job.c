@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* driver/job.c: what is said of a sweep, and by which exit status it is known. */
 #include "causal/results/results.h"
 #include "driver/job.h"
@@ -16,8 +17,13 @@ static struct ca_err err;
 static int set_up(void **state)
 {
 	static const char *const command[] = { "./app", NULL };
-	struct ca_run_info info = { .run = 1, .iteration = 1, .command = command, .mode = "function",
-				    .backend = "perf", .speedups = "0,50", .seed = 1 };
+	struct ca_run_info info = { .run = 1,
+				    .iteration = 1,
+				    .command = command,
+				    .mode = "function",
+				    .backend = "perf",
+				    .speedups = "0,50",
+				    .seed = 1 };
 	struct ca_catalog catalog = { 0 };
 	struct ca_results *results;
 
@@ -67,7 +73,7 @@ static void test_messages(void **state)
 		int verbosity, level;
 		bool shown;
 	} cases[] = { { -1, 0, false }, { -1, 1, false }, { 0, 0, true }, { 0, 1, false },
-		      { 1, 1, true },	{ 1, 2, false },  { 4, 0, true }, { 4, 4, true } };
+		      { 1, 1, true },   { 1, 2, false },  { 4, 0, true }, { 4, 4, true } };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {

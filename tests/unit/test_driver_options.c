@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* driver/options.c: the command line. */
 #include "driver/options.h"
 #include "tests/unit/unit.h"
@@ -28,16 +29,14 @@ static void describe(const struct ca_options *options, char *buffer, size_t size
 
 	assert_non_null(out);
 	if (options->action != CA_ACTION_RUN)
-		fprintf(out, "%s%s", options->action == CA_ACTION_HELP ? "help" : "version",
-			options->topic);
+		fprintf(out, "%s%s", options->action == CA_ACTION_HELP ? "help" : "version", options->topic);
 	for (size_t i = 0; i < options->assignments; i++)
 		fprintf(out, "%s=%s ", ca_settings_get(options->assignment[i].id)->member,
 			options->assignment[i].text);
 	for (size_t i = 0; i < CA_AXES; i++) {
 		if (!options->axis[i].count)
 			continue;
-		fprintf(out, "%s[",
-			ca_settings_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->letter);
+		fprintf(out, "%s[", ca_settings_get((enum ca_setting_id)(CA_AXIS_FIRST + i))->letter);
 		for (size_t j = 0; j < options->axis[i].count; j++)
 			fprintf(out, "%s%s", j ? "|" : "", options->axis[i].group[j]);
 		fputs("] ", out);
@@ -73,8 +72,7 @@ static void test_understood(void **state)
 		{ "-e false -- x", "end_to_end=false -- x" },
 		{ "-e false", "end_to_end=true -- false" },
 		{ "--debug=no --no-exact -- x", "debug=no exact=false -- x" },
-		{ "--no-defaults --no-no-defaults -- x",
-		  "no_defaults=true no_defaults=false -- x" },
+		{ "--no-defaults --no-no-defaults -- x", "no_defaults=true no_defaults=false -- x" },
 		{ "-v -- x", "verbose=1 -- x" },
 		{ "-v 3 -- x", "verbose=3 -- x" },
 		{ "-v -1 -- x", "verbose=-1 -- x" },
@@ -139,8 +137,7 @@ static void test_mistakes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		assert_int_equal(ca_options_parse(&options, words(cases[i].line), &err),
-				 CA_ERR_USAGE);
+		assert_int_equal(ca_options_parse(&options, words(cases[i].line), &err), CA_ERR_USAGE);
 		assert_ptr_equal(strstr(err.text, cases[i].says), err.text);
 	}
 }
@@ -153,8 +150,7 @@ static void test_apply(void **state)
 
 	(void)state;
 	assert_int_equal(ca_settings_init(&settings, &err), CA_OK);
-	assert_int_equal(ca_options_parse(&options, words("-n 2 -n 3 -m line -F a b -- x"), &err),
-			 CA_OK);
+	assert_int_equal(ca_options_parse(&options, words("-n 2 -n 3 -m line -F a b -- x"), &err), CA_OK);
 	assert_int_equal(ca_options_apply(&options, &settings, &err), CA_OK);
 	assert_int_equal(settings.iterations, 3);
 	assert_int_equal(settings.mode, CA_MODE_LINE);
@@ -165,8 +161,7 @@ static void test_apply(void **state)
 
 	assert_int_equal(ca_options_parse(&options, words("--iterations 2x -- x"), &err), CA_OK);
 	assert_int_equal(ca_options_apply(&options, &settings, &err), CA_ERR_USAGE);
-	assert_string_equal(err.text,
-			    "--iterations: '2x' is not a whole number; write one, like 1");
+	assert_string_equal(err.text, "--iterations: '2x' is not a whole number; write one, like 1");
 	ca_options_fini(&options);
 
 	assert_int_equal(ca_options_parse(&options, words("-F a ( -- x"), &err), CA_OK);

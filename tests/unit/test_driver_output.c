@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* driver/output.c: the directory of a sweep's results, made or found, and emptied. */
 #include "driver/output.h"
 #include "tests/unit/unit.h"
@@ -95,9 +96,9 @@ static void test_earlier_results(void **state)
 		const char *name;
 		bool ours;
 	} files[] = {
-		{ "run-0001.jsonl", true }, { "run-0012.jsonl", true },	 { "profile.json", true },
-		{ "profile.coz", true },    { "progress.json", true },	 { "run-x.jsonl", false },
-		{ "run-99.json", false },   { "run-98.jsonl~", false },	 { "notes.txt", false },
+		{ "run-0001.jsonl", true }, { "run-0012.jsonl", true },     { "profile.json", true },
+		{ "profile.coz", true },    { "progress.json", true },      { "run-x.jsonl", false },
+		{ "run-99.json", false },   { "run-98.jsonl~", false },     { "notes.txt", false },
 		{ "profile.svg", false },   { "progress.json.old", false },
 	};
 	unsigned first = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* driver/progress_line.c: the time to go, how times are written, and the line on a terminal. */
 #include "core/clock.h"
 #include "driver/progress_line.h"
@@ -13,10 +14,17 @@ static void test_time(void **state)
 		double seconds;
 		const char *text;
 	} cases[] = {
-		{ -1, "0 s" },		  { 0.4, "0 s" },	    { 0.6, "1 s" },
-		{ 59.4, "59 s" },	  { 59.6, "1 min 0 s" },    { 80, "1 min 20 s" },
-		{ 3599, "59 min 59 s" },  { 3599.7, "1 h 0 min" },  { 7500, "2 h 5 min" },
-		{ 7559, "2 h 5 min" },	  { 360000, "100 h 0 min" },
+		{ -1, "0 s" },
+		{ 0.4, "0 s" },
+		{ 0.6, "1 s" },
+		{ 59.4, "59 s" },
+		{ 59.6, "1 min 0 s" },
+		{ 80, "1 min 20 s" },
+		{ 3599, "59 min 59 s" },
+		{ 3599.7, "1 h 0 min" },
+		{ 7500, "2 h 5 min" },
+		{ 7559, "2 h 5 min" },
+		{ 360000, "100 h 0 min" },
 	};
 	char text[40];
 
@@ -35,9 +43,9 @@ static void test_to_go(void **state)
 		const char *text;
 	} cases[] = {
 		{ 20, 0, 0, 5, "unknown time" }, /* nothing to judge by */
-		{ 20, 1, 10, 0, "3 min 10 s" },	 /* 19 like the first */
-		{ 20, 1, 10, 4, "3 min 6 s" },	 /* ... of which 4 s are over */
-		{ 20, 2, 30, 0, "4 min 30 s" },	 /* 18 of 15 s: the mean, not the last */
+		{ 20, 1, 10, 0, "3 min 10 s" },  /* 19 like the first */
+		{ 20, 1, 10, 4, "3 min 6 s" },   /* ... of which 4 s are over */
+		{ 20, 2, 30, 0, "4 min 30 s" },  /* 18 of 15 s: the mean, not the last */
 		{ 3, 2, 20, 9, "1 s" },
 		{ 3, 2, 20, 15, "0 s" }, /* longer than the others: never below 0 */
 		{ 3, 3, 30, 0, "0 s" },
@@ -47,8 +55,8 @@ static void test_to_go(void **state)
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_progress_line progress = { .total = cases[i].total,
-						.finished = cases[i].finished,
-						.spent = cases[i].spent * 1000000000u };
+						     .finished = cases[i].finished,
+						     .spent = cases[i].spent * 1000000000u };
 
 		ca_progress_line_to_go(&progress, cases[i].elapsed * 1000000000u, text, sizeof text);
 		assert_string_equal(text, cases[i].text);
@@ -59,7 +67,8 @@ static void test_to_go(void **state)
 static void updated(struct ca_progress_line *progress, const struct ca_conductor_status *status, char *text,
 		    size_t size)
 {
-	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), old = dup(STDERR_FILENO), slave;
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), old = dup(STDERR_FILENO),
+	    slave;
 	ssize_t n;
 
 	if (master < 0) {
@@ -84,7 +93,9 @@ static void updated(struct ca_progress_line *progress, const struct ca_conductor
 /* The run that is open has just begun: all of its time is still to go. */
 static void test_line(void **state)
 {
-	static const struct ca_conductor_status status = { .experiments = 12, .region = "work", .speedup = 25 },
+	static const struct ca_conductor_status status = { .experiments = 12,
+							   .region = "work",
+							   .speedup = 25 },
 						none = { .experiments = 1 };
 	static const struct {
 		const struct ca_conductor_status *status;

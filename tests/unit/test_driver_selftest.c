@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* driver/cmd_selftest.c: what it makes of predictions that are right, wrong or missing. In place of
  * causal it runs a script here, which "predicts" what each case says. */
 #include "driver/selftest.h"
@@ -118,8 +119,7 @@ static void test_predicts(void **state)
 		{ "30", "20", true, "serial\nbarrier\n", "  good   serial " },
 		{ "25.1", "24.9", true, "serial\nbarrier\n", "predicted 24.9 %" },
 		{ "40 31", "20", true, "serial\nserial\nbarrier\n", "predicted 40.0 %; once more" },
-		{ "30", "-20 20", true, "serial\nbarrier\nbarrier\n",
-		  "predicted -20.0 %; once more" },
+		{ "30", "-20 20", true, "serial\nbarrier\nbarrier\n", "predicted -20.0 %; once more" },
 		{ "36 36 30", "20", false, "serial\nserial\nbarrier\n", "  BAD    serial " },
 		{ "30", "10 14 20", false, "serial\nbarrier\nbarrier\n", "  BAD    barrier " },
 		{ "0 0", "0 0", false, "serial\nserial\nbarrier\nbarrier\n",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* driver/variants.c: the product of groups, its order, end-to-end, configuration files. */
 #include "driver/configs.h"
 #include "driver/variants.h"
@@ -213,13 +214,11 @@ static void test_configs(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	assert_int_equal(open_fixture(&f, "-n 5 -m line -w 1.25 -s 0 10-20 -F a\"\\\\b;c#d b"),
-			 CA_OK);
+	assert_int_equal(open_fixture(&f, "-n 5 -m line -w 1.25 -s 0 10-20 -F a\"\\\\b;c#d b"), CA_OK);
 	ca_variants_get(&f.variants, 2, &variant);
 	assert_int_equal(ca_variants_settings(&variant, &f.settings, &settings, &f.err), CA_OK);
-	assert_int_equal(
-		ca_configs_write(folder, &settings, &variant, f.variants.total, &path, &f.err),
-		CA_OK);
+	assert_int_equal(ca_configs_write(folder, &settings, &variant, f.variants.total, &path, &f.err),
+			 CA_OK);
 	assert_non_null(strstr(path, "/causal-02.cfg"));
 	assert_int_equal(ca_settings_init(&again, &f.err), CA_OK);
 	assert_int_equal(ca_settings_read_file(&again, path, &f.err), CA_OK);
@@ -246,9 +245,12 @@ static void test_configs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),     cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_limit),     cmocka_unit_test(test_base_pool),
-		cmocka_unit_test(test_settings_of_variant), cmocka_unit_test(test_configs),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_base_pool),
+		cmocka_unit_test(test_settings_of_variant),
+		cmocka_unit_test(test_configs),
 	};
 
 	return cmocka_run_group_tests_name("variants", tests, NULL, NULL);

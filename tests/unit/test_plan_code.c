@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary/plan/insn.c and code.c: what each kind of instruction is taken for, and its relocatable copies, byte
  * by byte. test_plan_function.c holds the plans of whole binaries against capstone. */
 #include "binary/plan/code.h"
@@ -58,9 +59,22 @@ static const struct {
 	{ { "hlt", BYTES(0xf4) }, CA_INSN_END, 0, 0, 0, 0, 0, 0 },
 	{ { "call", BYTES(0xe8, 0xfb, 0x0f, 0, 0) }, CA_INSN_CALL, 0x402000, 0, 0, 0, 0, SP },
 	{ { "call *%rax", BYTES(0xff, 0xd0) }, CA_INSN_CALL_INDIRECT, 0, 0, 0, 0, 1, SP },
-	{ { "call *8(%rsp)", BYTES(0xff, 0x54, 0x24, 8) }, CA_INSN_CALL_INDIRECT, 0, 0, 0, 0, 1, SP | OPERAND },
+	{ { "call *8(%rsp)", BYTES(0xff, 0x54, 0x24, 8) },
+	  CA_INSN_CALL_INDIRECT,
+	  0,
+	  0,
+	  0,
+	  0,
+	  1,
+	  SP | OPERAND },
 	{ { "call *0x100(%rip)", BYTES(0xff, 0x15, 0, 1, 0, 0) },
-	  CA_INSN_CALL_INDIRECT, 0, AT + 0x106, 0, 2, 1, SP },
+	  CA_INSN_CALL_INDIRECT,
+	  0,
+	  AT + 0x106,
+	  0,
+	  2,
+	  1,
+	  SP },
 	{ { "jmp", BYTES(0xe9, 0xfb, 0x0f, 0, 0) }, CA_INSN_JUMP, 0x402000, 0, 0, 0, 0, 0 },
 	{ { "jmp back", BYTES(0xeb, 0xfe) }, CA_INSN_JUMP, AT, 0, 0, 0, 0, 0 },
 	{ { "data16 jmp", BYTES(0x66, 0xe9, 0, 0) }, CA_INSN_STRANGE, 0, 0, 0, 0, 0, 0 },
@@ -68,7 +82,13 @@ static const struct {
 	{ { "jne", BYTES(0x75, 0xf0) }, CA_INSN_JUMP_IF, AT - 0x0e, 0, 0, 0, 0, 0 },
 	{ { "jmp *%rax", BYTES(0xff, 0xe0) }, CA_INSN_JUMP_INDIRECT, 0, 0, 0, 0, 1, 0 },
 	{ { "jmp *(,%rax,8)", BYTES(0xff, 0x24, 0xc5, 0, 0x40, 0, 0) },
-	  CA_INSN_JUMP_INDIRECT, 0, 0, 0x4000, 0, 1, 0 },
+	  CA_INSN_JUMP_INDIRECT,
+	  0,
+	  0,
+	  0x4000,
+	  0,
+	  1,
+	  0 },
 	{ { "ret", BYTES(0xc3) }, CA_INSN_RETURN, 0, 0, 0, 0, 0, SP },
 	{ { "ret $8", BYTES(0xc2, 8, 0) }, CA_INSN_RETURN, 0, 0, 0, 0, 0, SP },
 	{ { "lret", BYTES(0xcb) }, CA_INSN_STRANGE, 0, 0, 0, 0, 0, SP },
@@ -81,15 +101,53 @@ static const struct {
 	{ { "lcall *(%rax)", BYTES(0xff, 0x18) }, CA_INSN_STRANGE, 0, 0, 0, 0, 1, SP },
 	{ { "mov (%eip),%eax", BYTES(0x67, 0x8b, 5, 0, 0, 0, 0) }, CA_INSN_STRANGE, 0, 0, 0, 0, 2, 0 },
 	{ { "lea 0x100(%rip),%rax", BYTES(0x48, 0x8d, 5, 0, 1, 0, 0) },
-	  CA_INSN_PLAIN, 0, AT + 0x107, AT + 0x107, 3, 2, 0 },
-	{ { "mov 0x100(%rip),%rax", BYTES(0x48, 0x8b, 5, 0, 1, 0, 0) }, CA_INSN_PLAIN, 0, AT + 0x107, 0, 3, 2, 0 },
+	  CA_INSN_PLAIN,
+	  0,
+	  AT + 0x107,
+	  AT + 0x107,
+	  3,
+	  2,
+	  0 },
+	{ { "mov 0x100(%rip),%rax", BYTES(0x48, 0x8b, 5, 0, 1, 0, 0) },
+	  CA_INSN_PLAIN,
+	  0,
+	  AT + 0x107,
+	  0,
+	  3,
+	  2,
+	  0 },
 	{ { "movl $7,0x100(%rip)", BYTES(0xc7, 5, 0, 1, 0, 0, 7, 0, 0, 0) },
-	  CA_INSN_PLAIN, 0, AT + 0x10a, 0, 2, 1, 0 },
+	  CA_INSN_PLAIN,
+	  0,
+	  AT + 0x10a,
+	  0,
+	  2,
+	  1,
+	  0 },
 	{ { "mov 0x4000(,%rax,8),%rax", BYTES(0x48, 0x8b, 4, 0xc5, 0, 0x40, 0, 0) },
-	  CA_INSN_PLAIN, 0, 0, 0x4000, 0, 2, 0 },
-	{ { "mov 0x4000(,%rax,4),%eax", BYTES(0x8b, 4, 0x85, 0, 0x40, 0, 0) }, CA_INSN_PLAIN, 0, 0, 0, 0, 1, 0 },
+	  CA_INSN_PLAIN,
+	  0,
+	  0,
+	  0x4000,
+	  0,
+	  2,
+	  0 },
+	{ { "mov 0x4000(,%rax,4),%eax", BYTES(0x8b, 4, 0x85, 0, 0x40, 0, 0) },
+	  CA_INSN_PLAIN,
+	  0,
+	  0,
+	  0,
+	  0,
+	  1,
+	  0 },
 	{ { "mov 0x4000(%rbx,%rax,8),%rax", BYTES(0x48, 0x8b, 0x84, 0xc3, 0, 0x40, 0, 0) },
-	  CA_INSN_PLAIN, 0, 0, 0, 0, 2, 0 },
+	  CA_INSN_PLAIN,
+	  0,
+	  0,
+	  0,
+	  0,
+	  2,
+	  0 },
 	{ { "push %rax", BYTES(0x50) }, CA_INSN_PLAIN, 0, 0, 0, 0, 0, SP },
 	{ { "pop %rax", BYTES(0x58) }, CA_INSN_PLAIN, 0, 0, 0, 0, 0, SP },
 	{ { "pushf", BYTES(0x9c) }, CA_INSN_PLAIN, 0, 0, 0, 0, 0, SP },
@@ -113,13 +171,16 @@ static void test_decode(void **state)
 		unsigned flags;
 
 		insn = decode(&decoded[i].code);
-		flags = (insn.uses_sp ? SP : 0u) | (insn.sp_operand ? OPERAND : 0u) | (insn.is_pad ? PAD : 0u);
+		flags = (insn.uses_sp ? SP : 0u) | (insn.sp_operand ? OPERAND : 0u) |
+			(insn.is_pad ? PAD : 0u);
 		if (insn.kind != decoded[i].kind || insn.target != decoded[i].target ||
 		    insn.memory != decoded[i].memory || insn.table != decoded[i].table ||
 		    insn.disp_at != decoded[i].disp_at || insn.modrm_at != decoded[i].modrm_at ||
 		    flags != decoded[i].flags)
-			fail_msg("%s: kind %u target %#lx memory %#lx table %#lx displacement at %u ModRM at %u "
-				 "flags %u", decoded[i].code.text, insn.kind, (unsigned long)insn.target,
+			fail_msg("%s: kind %u target %#lx memory %#lx table %#lx displacement at %u ModRM at "
+				 "%u "
+				 "flags %u",
+				 decoded[i].code.text, insn.kind, (unsigned long)insn.target,
 				 (unsigned long)insn.memory, (unsigned long)insn.table, insn.disp_at,
 				 insn.modrm_at, flags);
 		assert_int_equal(insn.address, AT);
@@ -187,7 +248,8 @@ struct copied {
 	int exit_at; /* of the hook; -1: none */
 };
 
-static void check_copies(const struct copied *cases, size_t n, bool (*copy)(struct ca_site *, const struct ca_insn *))
+static void check_copies(const struct copied *cases, size_t n,
+			 bool (*copy)(struct ca_site *, const struct ca_insn *))
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct copied *c = &cases[i];
@@ -230,22 +292,40 @@ static void test_copy(void **state)
 	static const struct copied cases[] = {
 		{ { "nop", BYTES(0x90) }, BYTES(0x90), { { 0 } }, -1 },
 		{ { "ret $8", BYTES(0xc2, 8, 0) }, BYTES(0xc2, 8, 0), { { 0 } }, -1 },
-		{ { "mov (%rsp),%rax", BYTES(0x48, 0x8b, 4, 0x24) }, BYTES(0x48, 0x8b, 4, 0x24), { { 0 } }, -1 },
-		{ { "jmp", BYTES(0xeb, 0x10) }, BYTES(0xe9, 0, 0, 0, 0), { { 1, 5, CA_FIXUP_REL, AT + 0x12 } }, -1 },
-		{ { "jne", BYTES(0x75, 0xf0) }, BYTES(0x0f, 0x85, 0, 0, 0, 0),
-		  { { 2, 6, CA_FIXUP_REL, AT - 0x0e } }, -1 },
-		{ { "je,pn", BYTES(0x2e, 0x74, 2) }, BYTES(0x0f, 0x84, 0, 0, 0, 0),
-		  { { 2, 6, CA_FIXUP_REL, AT + 5 } }, -1 },
-		{ { "jg", BYTES(0x0f, 0x8f, 0, 0x10, 0, 0) }, BYTES(0x0f, 0x8f, 0, 0, 0, 0),
-		  { { 2, 6, CA_FIXUP_REL, AT + 0x1006 } }, -1 },
+		{ { "mov (%rsp),%rax", BYTES(0x48, 0x8b, 4, 0x24) },
+		  BYTES(0x48, 0x8b, 4, 0x24),
+		  { { 0 } },
+		  -1 },
+		{ { "jmp", BYTES(0xeb, 0x10) },
+		  BYTES(0xe9, 0, 0, 0, 0),
+		  { { 1, 5, CA_FIXUP_REL, AT + 0x12 } },
+		  -1 },
+		{ { "jne", BYTES(0x75, 0xf0) },
+		  BYTES(0x0f, 0x85, 0, 0, 0, 0),
+		  { { 2, 6, CA_FIXUP_REL, AT - 0x0e } },
+		  -1 },
+		{ { "je,pn", BYTES(0x2e, 0x74, 2) },
+		  BYTES(0x0f, 0x84, 0, 0, 0, 0),
+		  { { 2, 6, CA_FIXUP_REL, AT + 5 } },
+		  -1 },
+		{ { "jg", BYTES(0x0f, 0x8f, 0, 0x10, 0, 0) },
+		  BYTES(0x0f, 0x8f, 0, 0, 0, 0),
+		  { { 2, 6, CA_FIXUP_REL, AT + 0x1006 } },
+		  -1 },
 		{ { "call", BYTES(0xe8, 0xfb, 0x0f, 0, 0) },
 		  BYTES(0x68, 0, 0, 0, 0, 0xc7, 0x44, 0x24, 4, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0),
-		  { { 1, 5, CA_FIXUP_LOW, AT + 5 }, { 9, 13, CA_FIXUP_HIGH, AT + 5 },
-		    { 14, 18, CA_FIXUP_REL, 0x402000 } }, -1 },
-		{ { "lea", BYTES(0x48, 0x8d, 5, 0, 1, 0, 0) }, BYTES(0x48, 0x8d, 5, 0, 1, 0, 0),
-		  { { 3, 7, CA_FIXUP_REL, AT + 0x107 } }, -1 },
+		  { { 1, 5, CA_FIXUP_LOW, AT + 5 },
+		    { 9, 13, CA_FIXUP_HIGH, AT + 5 },
+		    { 14, 18, CA_FIXUP_REL, 0x402000 } },
+		  -1 },
+		{ { "lea", BYTES(0x48, 0x8d, 5, 0, 1, 0, 0) },
+		  BYTES(0x48, 0x8d, 5, 0, 1, 0, 0),
+		  { { 3, 7, CA_FIXUP_REL, AT + 0x107 } },
+		  -1 },
 		{ { "movl $7,0x100(%rip)", BYTES(0xc7, 5, 0, 1, 0, 0, 7, 0, 0, 0) },
-		  BYTES(0xc7, 5, 0, 1, 0, 0, 7, 0, 0, 0), { { 2, 10, CA_FIXUP_REL, AT + 0x10a } }, -1 },
+		  BYTES(0xc7, 5, 0, 1, 0, 0, 7, 0, 0, 0),
+		  { { 2, 10, CA_FIXUP_REL, AT + 0x10a } },
+		  -1 },
 		{ { "call *%rax", BYTES(0xff, 0xd0) }, { 0 }, 0, { { 0 } }, -1 },
 		{ { "loop", BYTES(0xe2, 0xfe) }, { 0 }, 0, { { 0 } }, -1 },
 	};
@@ -259,12 +339,18 @@ static void test_copy_leaving(void **state)
 	static const struct copied cases[] = {
 		{ { "ret", BYTES(0xc3) }, BYTES(0xc3), { { 0 } }, 0 },
 		{ { "jmp *%rax", BYTES(0xff, 0xe0) }, BYTES(0xff, 0xe0), { { 0 } }, 0 },
-		{ { "jmp", BYTES(0xeb, 0x10) }, BYTES(0xe9, 0, 0, 0, 0), { { 1, 5, CA_FIXUP_REL, AT + 0x12 } }, 0 },
+		{ { "jmp", BYTES(0xeb, 0x10) },
+		  BYTES(0xe9, 0, 0, 0, 0),
+		  { { 1, 5, CA_FIXUP_REL, AT + 0x12 } },
+		  0 },
 		{ { "je", BYTES(0x0f, 0x84, 0, 0x10, 0, 0) },
 		  BYTES(0x0f, 0x85, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0),
-		  { { 2, 6, CA_FIXUP_LOCAL, 11 }, { 7, 11, CA_FIXUP_REL, AT + 0x1006 } }, 6 },
-		{ { "jne", BYTES(0x75, 0xf0) }, BYTES(0x0f, 0x84, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0),
-		  { { 2, 6, CA_FIXUP_LOCAL, 11 }, { 7, 11, CA_FIXUP_REL, AT - 0x0e } }, 6 },
+		  { { 2, 6, CA_FIXUP_LOCAL, 11 }, { 7, 11, CA_FIXUP_REL, AT + 0x1006 } },
+		  6 },
+		{ { "jne", BYTES(0x75, 0xf0) },
+		  BYTES(0x0f, 0x84, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0),
+		  { { 2, 6, CA_FIXUP_LOCAL, 11 }, { 7, 11, CA_FIXUP_REL, AT - 0x0e } },
+		  6 },
 		{ { "loop", BYTES(0xe2, 0xfe) }, { 0 }, 0, { { 0 } }, -1 },
 	};
 
@@ -277,18 +363,30 @@ static void test_copy_leaving(void **state)
 static void test_copy_called(void **state)
 {
 	static const struct copied cases[] = {
-		{ { "call", BYTES(0xe8, 0xfb, 0x0f, 0, 0) }, BYTES(0xe9, 0, 0, 0, 0),
-		  { { 1, 5, CA_FIXUP_REL, 0x402000 } }, -1 },
+		{ { "call", BYTES(0xe8, 0xfb, 0x0f, 0, 0) },
+		  BYTES(0xe9, 0, 0, 0, 0),
+		  { { 1, 5, CA_FIXUP_REL, 0x402000 } },
+		  -1 },
 		{ { "call *%rax", BYTES(0xff, 0xd0) }, BYTES(0xff, 0xe0), { { 0 } }, -1 },
 		{ { "call *%r11", BYTES(0x41, 0xff, 0xd3) }, BYTES(0x41, 0xff, 0xe3), { { 0 } }, -1 },
 		{ { "notrack call *%rax", BYTES(0x3e, 0xff, 0xd0) }, BYTES(0x3e, 0xff, 0xe0), { { 0 } }, -1 },
 		{ { "call *8(%rax)", BYTES(0xff, 0x50, 8) }, BYTES(0xff, 0x60, 8), { { 0 } }, -1 },
-		{ { "call *8(%r12)", BYTES(0x41, 0xff, 0x54, 0x24, 8) }, BYTES(0x41, 0xff, 0x64, 0x24, 8), { { 0 } }, -1 },
-		{ { "call *8(%rax,%rbx,4)", BYTES(0xff, 0x54, 0x98, 8) }, BYTES(0xff, 0x64, 0x98, 8), { { 0 } }, -1 },
+		{ { "call *8(%r12)", BYTES(0x41, 0xff, 0x54, 0x24, 8) },
+		  BYTES(0x41, 0xff, 0x64, 0x24, 8),
+		  { { 0 } },
+		  -1 },
+		{ { "call *8(%rax,%rbx,4)", BYTES(0xff, 0x54, 0x98, 8) },
+		  BYTES(0xff, 0x64, 0x98, 8),
+		  { { 0 } },
+		  -1 },
 		{ { "call *%fs:0x10", BYTES(0x64, 0xff, 0x14, 0x25, 0x10, 0, 0, 0) },
-		  BYTES(0x64, 0xff, 0x24, 0x25, 0x10, 0, 0, 0), { { 0 } }, -1 },
-		{ { "call *0x100(%rip)", BYTES(0xff, 0x15, 0, 1, 0, 0) }, BYTES(0xff, 0x25, 0, 1, 0, 0),
-		  { { 2, 6, CA_FIXUP_REL, AT + 0x106 } }, -1 },
+		  BYTES(0x64, 0xff, 0x24, 0x25, 0x10, 0, 0, 0),
+		  { { 0 } },
+		  -1 },
+		{ { "call *0x100(%rip)", BYTES(0xff, 0x15, 0, 1, 0, 0) },
+		  BYTES(0xff, 0x25, 0, 1, 0, 0),
+		  { { 2, 6, CA_FIXUP_REL, AT + 0x106 } },
+		  -1 },
 		{ { "call *(%rsp)", BYTES(0xff, 0x14, 0x24) }, { 0 }, 0, { { 0 } }, -1 },
 		{ { "call *8(%rsp)", BYTES(0xff, 0x54, 0x24, 8) }, { 0 }, 0, { { 0 } }, -1 },
 		{ { "call *0x100(%rsp)", BYTES(0xff, 0x94, 0x24, 0, 1, 0, 0) }, { 0 }, 0, { { 0 } }, -1 },
@@ -308,7 +406,8 @@ static void test_copy_called(void **state)
 static void test_room(void **state)
 {
 	static const struct code nop = { "nop", BYTES(0x90) }, three = { "nopl", BYTES(0x0f, 0x1f, 0) },
-				 jump = { "jmp", BYTES(0xeb, 0x10) }, call = { "call", BYTES(0xe8, 0, 0, 0, 0) };
+				 jump = { "jmp", BYTES(0xeb, 0x10) },
+				 call = { "call", BYTES(0xe8, 0, 0, 0, 0) };
 	struct ca_insn insn = decode(&three);
 	struct ca_site site;
 

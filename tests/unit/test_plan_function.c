@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Plans of patch sites, over every function of real binaries: whatever is planned must be right,
  * and most functions must have a plan. Prints the shares, with the reasons against.
  *
@@ -29,12 +30,12 @@ struct shares {
 };
 
 /* Says which address is at fault; cmocka says which check. */
-#define CHECK(condition, at)                                                                       \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			print_error("at %#lx: ", (unsigned long)(at));                             \
-			assert_true(condition);                                                    \
-		}                                                                                  \
+#define CHECK(condition, at)                                                                                 \
+	do {                                                                                                 \
+		if (!(condition)) {                                                                          \
+			print_error("at %#lx: ", (unsigned long)(at));                                       \
+			assert_true(condition);                                                              \
+		}                                                                                            \
 	} while (0)
 
 /* ---- one site ----------------------------------------------------------------------------- */
@@ -55,16 +56,26 @@ static void relocate(const struct ca_site *s, struct copy *c)
 
 		CHECK(s->fixup[i].at + 4 <= s->fixup[i].end && s->fixup[i].end <= s->code_length, s->address);
 		switch (s->fixup[i].type) {
-		case CA_FIXUP_REL: value = (uint32_t)(target - end); break;
-		case CA_FIXUP_LOW: value = (uint32_t)target; break;
-		case CA_FIXUP_HIGH: value = (uint32_t)(target >> 32); break;
-		case CA_FIXUP_LOCAL: value = (uint32_t)(s->fixup[i].target - s->fixup[i].end); break;
-		default: CHECK(false, s->address);
+		case CA_FIXUP_REL:
+			value = (uint32_t)(target - end);
+			break;
+		case CA_FIXUP_LOW:
+			value = (uint32_t)target;
+			break;
+		case CA_FIXUP_HIGH:
+			value = (uint32_t)(target >> 32);
+			break;
+		case CA_FIXUP_LOCAL:
+			value = (uint32_t)(s->fixup[i].target - s->fixup[i].end);
+			break;
+		default:
+			CHECK(false, s->address);
 		}
 		memcpy(c->code + s->fixup[i].at, &value, 4);
 	}
 	c->n = cs_disasm(capstone, c->code, s->code_length, c->base, 0, &c->insn);
-	CHECK(c->n && c->insn[c->n - 1].address + c->insn[c->n - 1].size == c->base + s->code_length, s->address);
+	CHECK(c->n && c->insn[c->n - 1].address + c->insn[c->n - 1].size == c->base + s->code_length,
+	      s->address);
 }
 
 static const cs_insn *copy_at(const struct copy *c, unsigned at)
@@ -157,7 +168,8 @@ static void check_copy(const struct ca_site *s, const struct copy *c, const cs_i
 
 		CHECK(is->id == X86_INS_PUSH && (uint32_t)is->detail->x86.operands[0].imm == (uint32_t)back,
 		      was->address);
-		CHECK(is[1].id == X86_INS_MOV && (uint32_t)is[1].detail->x86.operands[1].imm == (uint32_t)(back >> 32),
+		CHECK(is[1].id == X86_INS_MOV &&
+			      (uint32_t)is[1].detail->x86.operands[1].imm == (uint32_t)(back >> 32),
 		      was->address);
 		CHECK(is[2].id == X86_INS_JMP && branch(&is[2]) == branch(was), was->address);
 	} else if (cs_insn_group(capstone, was, X86_GRP_JUMP) && was->id != X86_INS_JMP &&
@@ -178,7 +190,8 @@ static void check_copy(const struct ca_site *s, const struct copy *c, const cs_i
 static void check_end(const struct ca_site *s, const struct copy *c, const cs_insn *last)
 {
 	const cs_insn *end = &c->insn[c->n - 1];
-	bool on = !cs_insn_group(capstone, last, X86_GRP_RET) && last->id != X86_INS_JMP && last->id != X86_INS_CALL;
+	bool on = !cs_insn_group(capstone, last, X86_GRP_RET) && last->id != X86_INS_JMP &&
+		  last->id != X86_INS_CALL;
 
 	if (on)
 		CHECK(end->id == X86_INS_JMP && branch(end) == s->address + s->length + BIAS, s->address);
@@ -198,7 +211,8 @@ static void check_site(struct ca_text *text, const struct ca_site *s)
 	CHECK(!memcmp(bytes, s->original, s->length), s->address);
 	relocate(s, &c);
 	n = cs_disasm(capstone, s->original, s->length, s->address + BIAS, 0, &was);
-	CHECK(n == s->insns + 1u && was[n - 1].address + was[n - 1].size == s->address + BIAS + s->length, s->address);
+	CHECK(n == s->insns + 1u && was[n - 1].address + was[n - 1].size == s->address + BIAS + s->length,
+	      s->address);
 	for (size_t i = 0; i < n; i++) {
 		unsigned from = i ? s->insn[i - 1].at : 0;
 		unsigned to = i + 1 < n ? s->insn[i].at : s->code_length;
@@ -214,8 +228,8 @@ static void check_site(struct ca_text *text, const struct ca_site *s)
 
 /* ---- one function ------------------------------------------------------------------------- */
 /* The site that holds an instruction's start, and the limits of its copy. */
-static const struct ca_site *site_of(const struct ca_site *site, size_t sites, uint64_t address, unsigned *from,
-				     unsigned *to)
+static const struct ca_site *site_of(const struct ca_site *site, size_t sites, uint64_t address,
+				     unsigned *from, unsigned *to)
 {
 	for (size_t i = 0; i < sites; i++) {
 		const struct ca_site *s = &site[i];
@@ -265,8 +279,9 @@ static bool stays(struct ca_text *text, const struct ca_range *range, uint64_t t
 }
 
 /* Every return, and every jump out, has one exit hook in front. */
-static void check_exits(struct ca_text *text, const struct ca_insn *insn, size_t n, const struct ca_range *range,
-			const struct ca_site *site, size_t sites, struct shares *shares)
+static void check_exits(struct ca_text *text, const struct ca_insn *insn, size_t n,
+			const struct ca_range *range, const struct ca_site *site, size_t sites,
+			struct shares *shares)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_insn *in = &insn[i];
@@ -325,8 +340,8 @@ static void check_function(struct ca_text *text, const struct ca_range *range, s
 
 /* ---- lines --------------------------------------------------------------------------------- */
 /* Each call has one site, which enters; and no other instruction does. */
-static void check_calls(const struct ca_insn *insn, size_t n, const struct ca_range *range, const struct ca_site *site,
-			size_t sites)
+static void check_calls(const struct ca_insn *insn, size_t n, const struct ca_range *range,
+			const struct ca_site *site, size_t sites)
 {
 	size_t calls = 0, enters = 0;
 
@@ -341,7 +356,8 @@ static void check_calls(const struct ca_insn *insn, size_t n, const struct ca_ra
 		s = site_of(site, sites, insn[i].address, &from, &to);
 		CHECK(s && s->kind == CA_SITE_CALL && (s->flags & CA_SITE_BY_CALL), insn[i].address);
 		CHECK(insn[i].address + insn[i].size == s->address + s->length, insn[i].address);
-		CHECK(s->hooks && s->hook[s->hooks - 1].kind == CA_SITE_ENTER && s->hook[s->hooks - 1].at == from,
+		CHECK(s->hooks && s->hook[s->hooks - 1].kind == CA_SITE_ENTER &&
+			      s->hook[s->hooks - 1].at == from,
 		      insn[i].address);
 		/* what runs before the call has the return address on the stack already */
 		for (size_t k = i; k-- > 0 && insn[k].address >= s->address;)
@@ -353,8 +369,8 @@ static void check_calls(const struct ca_insn *insn, size_t n, const struct ca_ra
 	CHECK(calls == enters, range->low);
 }
 
-static void check_line(struct ca_text *text, const struct ca_insn *insn, size_t n, const struct ca_range *range,
-		       struct shares *shares)
+static void check_line(struct ca_text *text, const struct ca_insn *insn, size_t n,
+		       const struct ca_range *range, struct shares *shares)
 {
 	static struct ca_site site[SITES];
 	struct ca_err err;
@@ -404,8 +420,8 @@ static void check_lines(struct ca_text *text, const struct ca_range *range, stru
 /* ---- binaries ------------------------------------------------------------------------------ */
 static void print_shares(const char *what, const struct shares *s)
 {
-	printf("  %s: %u of %u planned (%.1f %%), %u sites, %.1f %% of them under 5 bytes\n", what, s->planned,
-	       s->functions, 100.0 * s->planned / (s->functions ? s->functions : 1), s->sites,
+	printf("  %s: %u of %u planned (%.1f %%), %u sites, %.1f %% of them under 5 bytes\n", what,
+	       s->planned, s->functions, 100.0 * s->planned / (s->functions ? s->functions : 1), s->sites,
 	       100.0 * s->brief / (s->sites ? s->sites : 1));
 	for (unsigned i = 0; i < REASONS && s->reason[i].n; i++)
 		printf("    %5.2f %%  %s\n", 100.0 * s->reason[i].n / s->functions, s->reason[i].why);
@@ -434,7 +450,8 @@ static size_t read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *sh, stru
 		assert_non_null(gelf_getsym(data, (int)i, &sym));
 		if (GELF_ST_TYPE(sym.st_info) == STT_FUNC && sym.st_shndx != SHN_UNDEF && sym.st_size &&
 		    !strstr(elf_strptr(elf, sh->sh_link, sym.st_name), ".cold"))
-			out[n++] = (struct ca_range){ .low = sym.st_value, .high = sym.st_value + sym.st_size };
+			out[n++] =
+				(struct ca_range){ .low = sym.st_value, .high = sym.st_value + sym.st_size };
 	}
 	return n;
 }
@@ -512,9 +529,10 @@ static char **paths;
 
 static void test_binaries(void **state)
 {
-	static const char *const usual[] = { "/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libcapstone.so.4",
-					     "/usr/lib/x86_64-linux-gnu/libz.so.1", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-					     "/bin/bash" };
+	static const char *const usual[] = { "/lib/x86_64-linux-gnu/libc.so.6",
+					     "/usr/lib/x86_64-linux-gnu/libcapstone.so.4",
+					     "/usr/lib/x86_64-linux-gnu/libz.so.1",
+					     "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/bin/bash" };
 
 	(void)state;
 	for (unsigned i = 0; i < CA_COUNT(usual) && !*paths; i++)
@@ -548,11 +566,20 @@ static void test_end_of_file(void **state)
 		uint8_t code[sizeof code];
 	} file = {
 		.e = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		       .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-		       .e_phoff = sizeof(Elf64_Ehdr), .e_ehsize = sizeof(Elf64_Ehdr),
-		       .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 },
-		.ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
-			.p_vaddr = 0x400000, .p_filesz = sizeof code, .p_memsz = sizeof code, .p_align = 1 },
+		       .e_type = ET_EXEC,
+		       .e_machine = EM_X86_64,
+		       .e_version = EV_CURRENT,
+		       .e_phoff = sizeof(Elf64_Ehdr),
+		       .e_ehsize = sizeof(Elf64_Ehdr),
+		       .e_phentsize = sizeof(Elf64_Phdr),
+		       .e_phnum = 1 },
+		.ph = { .p_type = PT_LOAD,
+			.p_flags = PF_R | PF_X,
+			.p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+			.p_vaddr = 0x400000,
+			.p_filesz = sizeof code,
+			.p_memsz = sizeof code,
+			.p_align = 1 },
 	};
 	char path[] = "/tmp/ca-plan-XXXXXX";
 	int fd = mkstemp(path);

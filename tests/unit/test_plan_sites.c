@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* binary/plan*.c: the sites of small functions, one by one, and why there are none. test_plan_function.c
  * checks that whatever is planned for whole binaries is right. */
 #include "binary/plan/plan.h"
@@ -7,10 +8,12 @@
 #include "tests/unit/asm_fixture.h"
 
 static const char source[] = ASM_MACROS
-	"fn leaf\n xor %eax,%eax\n inc %eax\n inc %eax\nleaf_ret: ret\n nop\n nop\n nop\n nop\nleaf_end: end leaf\n"
+	"fn leaf\n xor %eax,%eax\n inc %eax\n inc %eax\nleaf_ret: ret\n nop\n nop\n nop\n nop\nleaf_end: end "
+	"leaf\n"
 	/* left by a jump to another function, and by a return on the other way */
 	"fn tail\n push %rbx\n.cfi_def_cfa_offset 16\n mov %edi,%ebx\n cmp $1000,%edi\n pop %rbx\n"
-	".cfi_def_cfa_offset 8\ntail_if: .byte 0x0f,0x85\n.long leaf-.-4\ntail_back: mov $7,%eax\n ret\ntail_end: end tail\n"
+	".cfi_def_cfa_offset 8\ntail_if: .byte 0x0f,0x85\n.long leaf-.-4\ntail_back: mov $7,%eax\n "
+	"ret\ntail_end: end tail\n"
 	"fn endbr\n endbr64\nendbr_body: mov $1,%eax\n ret\nendbr_end: end endbr\n"
 	/* a progress point at the entry is left alone */
 	"fn pointed\n.byte 0x0f,0x1f,0x44,0,0\npointed_body: mov $1,%eax\n ret\npointed_end: end pointed\n"
@@ -28,7 +31,8 @@ static const char source[] = ASM_MACROS
 	/* spin loops: two in a row are one site */
 	"fn spin\ns_one: pause\n dec %edi\n jne s_one\ns_two: pause\n pause\n dec %edi\n jne s_two\n ret\n"
 	"spin_end: end spin\n"
-	"fn lines\nl_call: call leaf\nl_back: mov $1,%eax\n inc %eax\n.rept 39\n inc %eax\n.endr\nl_more: nop\n"
+	"fn lines\nl_call: call leaf\nl_back: mov $1,%eax\n inc %eax\n.rept 39\n inc %eax\n.endr\nl_more: "
+	"nop\n"
 	"l_loop: dec %eax\n jne l_loop\nl_ret: ret\nlines_end: end lines\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
@@ -77,8 +81,11 @@ static const struct {
 } functions[] = {
 	/* a return takes the nops behind it, or what comes before it */
 	{ "leaf", NULL, { { "leaf", CA_SITE_ENTER, 6, 0 }, { "leaf_ret", CA_SITE_EXIT, 5, 1 } } },
-	{ "tail", NULL, { { "tail", CA_SITE_ENTER, 9, 0 }, { "tail_if", CA_SITE_EXIT, 6, 1 },
-			  { "tail_back", CA_SITE_EXIT, 6, 1 } } },
+	{ "tail",
+	  NULL,
+	  { { "tail", CA_SITE_ENTER, 9, 0 },
+	    { "tail_if", CA_SITE_EXIT, 6, 1 },
+	    { "tail_back", CA_SITE_EXIT, 6, 1 } } },
 	{ "endbr", NULL, { { "endbr_body", CA_SITE_ENTER, 5, 0 }, { 0 } } },
 	{ "pointed", NULL, { { "pointed_body", CA_SITE_ENTER, 5, 0 }, { 0 } } },
 	{ "called", NULL, { { "called", CA_SITE_ENTER, 5, 0 }, { 0 } } },
@@ -119,10 +126,12 @@ static void test_functions(void **state)
 		}
 		for (size_t k = 0; k < 3 && functions[i].site[k].at; k++)
 			if (k >= n || site[k].address != asm_at(functions[i].site[k].at) ||
-			    site[k].kind != functions[i].site[k].kind || site[k].length != functions[i].site[k].length ||
+			    site[k].kind != functions[i].site[k].kind ||
+			    site[k].length != functions[i].site[k].length ||
 			    exits(&site[k]) != functions[i].site[k].exits || site[k].module != 5)
-				fail_msg("%s: site %zu of %zu: %#lx, kind %u, %u bytes, %u exits", functions[i].name, k, n,
-					 site[k].address, site[k].kind, site[k].length, exits(&site[k]));
+				fail_msg("%s: site %zu of %zu: %#lx, kind %u, %u bytes, %u exits",
+					 functions[i].name, k, n, site[k].address, site[k].kind,
+					 site[k].length, exits(&site[k]));
 		assert_true(n >= 2);
 	}
 }
@@ -197,8 +206,9 @@ static void test_lines(void **state)
 		size_t sites;
 		bool self;
 	} cases[] = {
-		{ "l_call", "l_back", 2, false }, { "l_call", "l_more", 2, true },  { "l_back", "l_more", 0, true },
-		{ "l_call", "l_loop", 2, true },  { "l_loop", "l_ret", 0, true },   { "l_more", "l_loop", 0, false },
+		{ "l_call", "l_back", 2, false },   { "l_call", "l_more", 2, true },
+		{ "l_back", "l_more", 0, true },    { "l_call", "l_loop", 2, true },
+		{ "l_loop", "l_ret", 0, true },     { "l_more", "l_loop", 0, false },
 		{ "l_ret", "lines_end", 0, false },
 	};
 
@@ -246,8 +256,9 @@ static void test_own_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions), cmocka_unit_test(test_few_sites), cmocka_unit_test(test_count),
-		cmocka_unit_test(test_pauses),	  cmocka_unit_test(test_lines),	    cmocka_unit_test(test_own_work),
+		cmocka_unit_test(test_functions), cmocka_unit_test(test_few_sites),
+		cmocka_unit_test(test_count),     cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_lines),     cmocka_unit_test(test_own_work),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

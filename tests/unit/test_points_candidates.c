@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/points/candidates.c: which counted places follow the program's work; causal/points/choice.c: the file. */
 #include "causal/points/candidates.h"
 #include "causal/points/choice.h"
@@ -116,8 +117,10 @@ static void test_second_choice(void **state)
 	static const struct {
 		unsigned from, to;
 		size_t chosen;
-	} cases[] = { { 300, 360, 2 }, { 300, 359, 1 }, { 260, 360, 2 }, { 260, 359, 1 },
-		      { 240, 360, 2 }, { 239, 360, 1 } }; /* ... and half of what it covers at least */
+	} cases[] = {
+		{ 300, 360, 2 }, { 300, 359, 1 }, { 260, 360, 2 },
+		{ 260, 359, 1 }, { 240, 360, 2 }, { 239, 360, 1 }
+	}; /* ... and half of what it covers at least */
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_candidate *first, *second;
@@ -159,7 +162,8 @@ static void test_bad_ones(void **state)
 /* Only in the first or last part, or with a long pause: not the program's work. */
 static void test_stops(void **state)
 {
-	struct ca_candidate *first_part = add("first", true, 1, 0, 400), *pause = add("pause", true, 1, 0, 400);
+	struct ca_candidate *first_part = add("first", true, 1, 0, 400),
+			    *pause = add("pause", true, 1, 0, 400);
 	struct ca_candidate *all = add("all", true, 3, 0, 200);
 	const char *first;
 
@@ -280,7 +284,8 @@ static void test_runs(void **state)
 /* What others wrote, or an editor: refused, or taken. */
 static void check_files(const char *dir, const char *path)
 {
-#define HEAD(version, how) "{\"format\": \"causal-progress\", \"version\": " version ", \"how\": \"" how "\", "
+#define HEAD(version, how)                                                                                   \
+	"{\"format\": \"causal-progress\", \"version\": " version ", \"how\": \"" how "\", "
 #define POINT "{\"name\": \"a\"}"
 	static const struct {
 		const char *text;
@@ -289,7 +294,8 @@ static void check_files(const char *dir, const char *path)
 	} cases[] = {
 		{ HEAD("1", "auto") "\"points\": [" POINT "]}", CA_OK, 1 },
 		{ HEAD("1", "user") "\"points\": [" POINT ", " POINT ", " POINT "]}", CA_OK, 3 },
-		{ HEAD("1", "user") "\"points\": [" POINT ", " POINT ", " POINT ", " POINT "]}", CA_ERR_FORMAT, 0 },
+		{ HEAD("1", "user") "\"points\": [" POINT ", " POINT ", " POINT ", " POINT "]}",
+		  CA_ERR_FORMAT, 0 },
 		{ HEAD("1", "end-to-end") "\"points\": []}", CA_OK, 0 },
 		{ HEAD("1", "auto") "\"points\": []}", CA_ERR_FORMAT, 0 },
 		{ HEAD("1", "auto") "\"points\": [{\"rate\": 1}]}", CA_ERR_FORMAT, 0 },
@@ -331,7 +337,8 @@ static void test_file(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(ca_choice_read(&in, dir, NULL), CA_ERR_NOT_FOUND);
-	out.point[0] = (struct ca_choice_point){ .name = name, .rate = 1234.5, .spread = 0.02, .coverage = 0.9 };
+	out.point[0] =
+		(struct ca_choice_point){ .name = name, .rate = 1234.5, .spread = 0.02, .coverage = 0.9 };
 	out.point[1] = (struct ca_choice_point){ .name = other, .rate = 10, .dropped = why };
 	assert_int_equal(ca_choice_write(&out, dir, NULL), CA_OK);
 	assert_int_equal(ca_choice_read(&in, dir, NULL), CA_OK);

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of progress points: what is understood, and which binaries and files they mean. */
 #include "binary/plan/text.h"
-#include "causal/points/requested.h"
 #include "causal/points/point_list.h"
 #include "causal/points/point_places.h"
+#include "causal/points/requested.h"
 #include "core/point.h"
 #include "core/session.h"
 #include "tests/unit/unit.h"
@@ -97,8 +98,9 @@ static void binaries(void **state)
 		struct ca_point_name name;
 
 		assert_int_equal(ca_point_name_parse(&name, cases[i].name, NULL), CA_OK);
-		assert_int_equal(ca_point_name_applies(&name, cases[i].path, cases[i].main,
-							  cases[i].in_scope), cases[i].applies);
+		assert_int_equal(
+			ca_point_name_applies(&name, cases[i].path, cases[i].main, cases[i].in_scope),
+			cases[i].applies);
 		ca_point_name_fini(&name);
 	}
 }
@@ -196,20 +198,21 @@ static void cold_lines(void **state)
 	size_t cold, n;
 
 	(void)state;
-	fixture_write("cold.c", "#include <stdlib.h>\n"
-				"volatile int sink;\n"
-				"__attribute__((cold, noinline)) void rare(int x) { sink = x; }\n"
-				"__attribute__((noinline)) int outer(int x)\n"
-				"{\n"
-				"\tint y = x * sink;\n"
-				"\tif (__builtin_expect(x == 77, 0)) { rare(x); sink += y; } else sink ^= y;\n"
-				"\tif (__builtin_expect(y == 78, 0)) {\n"
-				"\t\trare(x);\n"
-				"\t\tabort();\n"
-				"\t}\n"
-				"\treturn y;\n"
-				"}\n"
-				"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n");
+	fixture_write("cold.c",
+		      "#include <stdlib.h>\n"
+		      "volatile int sink;\n"
+		      "__attribute__((cold, noinline)) void rare(int x) { sink = x; }\n"
+		      "__attribute__((noinline)) int outer(int x)\n"
+		      "{\n"
+		      "\tint y = x * sink;\n"
+		      "\tif (__builtin_expect(x == 77, 0)) { rare(x); sink += y; } else sink ^= y;\n"
+		      "\tif (__builtin_expect(y == 78, 0)) {\n"
+		      "\t\trare(x);\n"
+		      "\t\tabort();\n"
+		      "\t}\n"
+		      "\treturn y;\n"
+		      "}\n"
+		      "int main(int argc, char **argv) { (void)argv; return outer(argc); }\n");
 	assert_int_equal(fixture_run("gcc -g -O2 -o cold cold.c"), 0);
 	index = fixture_open("cold", CA_INDEX_FULL);
 	assert_non_null(index);
@@ -231,24 +234,38 @@ static void functions(void **state)
 		const char *name;
 		size_t places;
 	} cases[] = {
-		{ "work", 1 },	     { "work(int)", 1 }, { "work(char)", 0 },  { "_Z4worki", 1 }, { "wor", 0 },
-		{ "orker", 0 },	     { "worker", 1 },	 { "ns::work", 1 },    { "s::work", 0 },  { "ns", 0 },
-		{ "twice", 2 },	     { "twice<int>", 1 }, { "twice<long>", 1 }, { "int", 0 },	  { "plain", 1 },
-		{ "pla", 0 },	     { "(anonymous namespace)::hidden", 1 },
+		{ "work", 1 },
+		{ "work(int)", 1 },
+		{ "work(char)", 0 },
+		{ "_Z4worki", 1 },
+		{ "wor", 0 },
+		{ "orker", 0 },
+		{ "worker", 1 },
+		{ "ns::work", 1 },
+		{ "s::work", 0 },
+		{ "ns", 0 },
+		{ "twice", 2 },
+		{ "twice<int>", 1 },
+		{ "twice<long>", 1 },
+		{ "int", 0 },
+		{ "plain", 1 },
+		{ "pla", 0 },
+		{ "(anonymous namespace)::hidden", 1 },
 	};
 	struct ca_index *index;
 	size_t cold;
 
 	(void)state;
-	fixture_write("names.cc", "#define KEEP __attribute__((noinline, noclone, used))\n"
-				  "KEEP int work(int x) { return x + 1; }\n"
-				  "KEEP int worker(int x) { return x + 2; }\n"
-				  "namespace ns { KEEP int work(int x) { return x + 3; } }\n"
-				  "namespace { KEEP int hidden(int x) { return x + 4; } }\n"
-				  "template <class T> KEEP T twice(T x) { return x + x; }\n"
-				  "extern \"C\" KEEP int plain(int x) { return x + 5; }\n"
-				  "int main(int c, char **) { return work(c) + worker(c) + ns::work(c) + hidden(c) + "
-				  "twice<int>(c) + (int)twice<long>(c) + plain(c); }\n");
+	fixture_write("names.cc",
+		      "#define KEEP __attribute__((noinline, noclone, used))\n"
+		      "KEEP int work(int x) { return x + 1; }\n"
+		      "KEEP int worker(int x) { return x + 2; }\n"
+		      "namespace ns { KEEP int work(int x) { return x + 3; } }\n"
+		      "namespace { KEEP int hidden(int x) { return x + 4; } }\n"
+		      "template <class T> KEEP T twice(T x) { return x + x; }\n"
+		      "extern \"C\" KEEP int plain(int x) { return x + 5; }\n"
+		      "int main(int c, char **) { return work(c) + worker(c) + ns::work(c) + hidden(c) + "
+		      "twice<int>(c) + (int)twice<long>(c) + plain(c); }\n");
 	assert_int_equal(fixture_run("%s -g -O1 -o cold names.cc", fixture_cxx()), 0);
 	index = fixture_open("cold", CA_INDEX_FULL);
 	assert_non_null(index);
@@ -334,13 +351,14 @@ static void counted_behind_the_entry(void **state)
 
 	(void)state;
 #define BEGIN(name) ".globl " name "\n.type " name ",@function\n" name ": .cfi_startproc\n"
-#define MOVES "mov $1, %eax\nmov $2, %ecx\nmov $3, %edx\nmov $4, %esi\n" /* of five bytes each */
-#define END(name) ".cfi_endproc\n.size " name ", . - " name "\n"
-	fixture_write("entry.s", ".text\n" BEGIN("straight") MOVES "ret\n" END("straight")
-				 BEGIN("brief") "mov $5, %ecx\nret\n" END("brief")
-				 BEGIN("looping") "mov $5, %ecx\n1: " MOVES "decl %edi\njne 1b\n" MOVES "ret\n" END("looping")
-				 ".section .note.GNU-stack,\"\",@progbits\n");
-	assert_int_equal(fixture_run("%s -nostdlib -static -Wl,-e,straight -o entry entry.s", fixture_cc()), 0);
+#define MOVES       "mov $1, %eax\nmov $2, %ecx\nmov $3, %edx\nmov $4, %esi\n" /* of five bytes each */
+#define END(name)   ".cfi_endproc\n.size " name ", . - " name "\n"
+	fixture_write("entry.s", ".text\n" BEGIN("straight") MOVES
+		      "ret\n" END("straight") BEGIN("brief") "mov $5, %ecx\nret\n" END("brief") BEGIN(
+			      "looping") "mov $5, %ecx\n1: " MOVES "decl %edi\njne 1b\n" MOVES
+					 "ret\n" END("looping") ".section .note.GNU-stack,\"\",@progbits\n");
+	assert_int_equal(fixture_run("%s -nostdlib -static -Wl,-e,straight -o entry entry.s", fixture_cc()),
+			 0);
 	assert_non_null(s);
 	memset(s, 0, sizeof *s);
 	strcpy(s->module[1].path, fixture_path("entry"));
@@ -379,10 +397,17 @@ static void counted_behind_the_entry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds), cmocka_unit_test(mistakes), cmocka_unit_test(binaries),
-		cmocka_unit_test(files), cmocka_unit_test(lists),    cmocka_unit_test(rows),
-		cmocka_unit_test(cold_lines), cmocka_unit_test(functions), cmocka_unit_test(lines_of_nobody),
-		cmocka_unit_test(continued_from_behind), cmocka_unit_test(counted_behind_the_entry),
+		cmocka_unit_test(kinds),
+		cmocka_unit_test(mistakes),
+		cmocka_unit_test(binaries),
+		cmocka_unit_test(files),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(rows),
+		cmocka_unit_test(cold_lines),
+		cmocka_unit_test(functions),
+		cmocka_unit_test(lines_of_nobody),
+		cmocka_unit_test(continued_from_behind),
+		cmocka_unit_test(counted_behind_the_entry),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/points/visits.c: totals over threads and processes, and what a latency point's stamps say about
  * the number of items in flight. */
 #include "causal/points/visits.h"

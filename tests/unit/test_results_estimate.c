@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The estimator on synthetic data of known truth: exactness, robustness, and that its 95 %
  * intervals hold what they promise. Everything is seeded: the outcome never varies. */
 #include "causal/results/estimate.h"
@@ -15,11 +16,11 @@
 enum { MOST = 4096 };
 
 /* cmocka has none for doubles before 1.1.6. */
-#define assert_near(a, b, margin)                                                                  \
-	do {                                                                                       \
-		double a_ = (a), b_ = (b);                                                         \
-		if (!(fabs(a_ - b_) <= (margin)))                                                  \
-			fail_msg("%s is %g, not %g", #a, a_, b_);                                  \
+#define assert_near(a, b, margin)                                                                            \
+	do {                                                                                                 \
+		double a_ = (a), b_ = (b);                                                                   \
+		if (!(fabs(a_ - b_) <= (margin)))                                                            \
+			fail_msg("%s is %g, not %g", #a, a_, b_);                                            \
 	} while (0)
 
 static struct ca_rng rng;
@@ -65,17 +66,16 @@ static size_t play(const struct scene *s, struct ca_observation *out)
 
 		for (int i = 0; i < s->each; i++) {
 			uint32_t region = 1 + (uint32_t)ca_rng_below(&rng, (uint64_t)s->regions);
-			double p = uniform() < s->zeros
-					   ? 0
-					   : (1 + (double)ca_rng_below(&rng, (uint64_t)s->levels)) /
-						     s->levels;
+			double p =
+				uniform() < s->zeros
+					? 0
+					: (1 + (double)ca_rng_below(&rng, (uint64_t)s->levels)) / s->levels;
 			double period, cost = 1;
 
 			if (s->end_to_end)
 				p = r % (s->levels + 1) / (s->levels + 1.);
 			walk += s->drift * normal();
-			period = s->period * (1 - truth(region, p)) *
-				 exp(run + walk + s->noise * normal());
+			period = s->period * (1 - truth(region, p)) * exp(run + walk + s->noise * normal());
 			if (uniform() < s->bad)
 				period *= 1 + (s->worst - 1) * uniform();
 			if (s->end_to_end)
@@ -177,17 +177,17 @@ static void test_coverage(void **state)
 			count(&e, &tally);
 			ca_estimate_fini(&e);
 		}
-		print_message("%-22s cells %5.1f %% covered, slopes %5.1f %%, bias %+.2f\n",
-			      scene->name, 100 * tally.covered / tally.cells,
-			      100 * tally.slopes_covered / tally.curves, tally.error / tally.cells);
+		print_message("%-22s cells %5.1f %% covered, slopes %5.1f %%, bias %+.2f\n", scene->name,
+			      100 * tally.covered / tally.cells, 100 * tally.slopes_covered / tally.curves,
+			      tally.error / tally.cells);
 		assert_in_range(lround(1000 * tally.covered / tally.cells), 900, 990);
 		assert_in_range(lround(1000 * tally.slopes_covered / tally.curves), 890, 995);
 		assert_true(fabs(tally.error / tally.cells) < (few ? 1 : 0.5));
 	}
 }
 
-static struct ca_observation at(uint32_t region, uint32_t speedup, uint32_t run, double time,
-				double cost, double visits)
+static struct ca_observation at(uint32_t region, uint32_t speedup, uint32_t run, double time, double cost,
+				double visits)
 {
 	return (struct ca_observation){ region, speedup, run, time, cost, visits };
 }
@@ -292,11 +292,10 @@ static void test_own_zeros(void **state)
 	for (size_t i = 0; i < 240; i++) {
 		uint32_t region = 1 + (uint32_t)(i % 4);
 		bool treated = i / 4 % 2;
-		double period = 0.005 * (region == 1 ? 1.05 : 1) *
-				(treated && region == 1 ? 0.8 : 1) * exp(0.01 * normal());
+		double period = 0.005 * (region == 1 ? 1.05 : 1) * (treated && region == 1 ? 0.8 : 1) *
+				exp(0.01 * normal());
 
-		list[i] = at(region, treated ? 500000 : 0, 1, (double)i, 1,
-			     floor(1 / period + uniform()));
+		list[i] = at(region, treated ? 500000 : 0, 1, (double)i, 1, floor(1 / period + uniform()));
 	}
 	e = run_on(list, 240);
 	assert_near(find(&e, 1, 500000)->effect, 20, 1);
@@ -384,8 +383,8 @@ static void test_degenerate(void **state)
 {
 	struct ca_observation treated = at(1, 500000, 1, 0, 1, 100);
 	struct ca_observation pair[] = { at(1, 0, 1, 0, 1, 100), at(1, 500000, 1, 1, 1, 200) };
-	struct ca_observation junk[] = { at(1, 0, 1, 0, 0, 5), at(1, 0, 1, 0, NAN, 5),
-					 at(1, 0, 1, 0, 1, -1), at(1, 0, 1, 0, 1, NAN) };
+	struct ca_observation junk[] = { at(1, 0, 1, 0, 0, 5), at(1, 0, 1, 0, NAN, 5), at(1, 0, 1, 0, 1, -1),
+					 at(1, 0, 1, 0, 1, NAN) };
 	struct ca_estimates e = run_on(NULL, 0);
 
 	(void)state;
@@ -408,10 +407,10 @@ static void test_degenerate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),     cmocka_unit_test(test_drift),
-		cmocka_unit_test(test_outliers),  cmocka_unit_test(test_own_zeros),
+		cmocka_unit_test(test_exact),         cmocka_unit_test(test_drift),
+		cmocka_unit_test(test_outliers),      cmocka_unit_test(test_own_zeros),
 		cmocka_unit_test(test_few_own_zeros), cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_no_visits), cmocka_unit_test(test_degenerate),
+		cmocka_unit_test(test_no_visits),     cmocka_unit_test(test_degenerate),
 		cmocka_unit_test(test_coverage),
 	};
 

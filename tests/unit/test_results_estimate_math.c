@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/results/estimate_math.c: order statistics, quantiles of t and weights against known values. */
 #include "causal/results/estimate_parts.h"
 #include "tests/unit/unit.h"
@@ -26,7 +27,8 @@ static void test_order(void **state)
 	check_near(ca_estimate_quantile(sorted, 5, 0.125), 15, 0);
 	check_near(ca_estimate_quantile(sorted, 5, 0.8), 96, 1e-9);
 	check_near(ca_estimate_quantile(sorted, 1, 0.8), 10, 0);
-	assert_true(ca_estimate_compare(&sorted[0], &sorted[1]) < 0 && ca_estimate_compare(&sorted[1], &sorted[0]) > 0);
+	assert_true(ca_estimate_compare(&sorted[0], &sorted[1]) < 0 &&
+		    ca_estimate_compare(&sorted[1], &sorted[0]) > 0);
 	assert_int_equal(ca_estimate_compare(&sorted[2], &sorted[2]), 0);
 }
 
@@ -36,8 +38,8 @@ static void test_t(void **state)
 	static const struct {
 		double df, t, error;
 	} cases[] = {
-		{ 1, 12.7062, 1e-4 }, { 2, 4.3027, 1e-4 },  { 3, 3.1824, 0.03 },    { 4, 2.7764, 0.01 },
-		{ 5, 2.5706, 0.004 }, { 7, 2.3646, 0.001 }, { 10, 2.2281, 0.0003 }, { 20, 2.0860, 0.0001 },
+		{ 1, 12.7062, 1e-4 }, { 2, 4.3027, 1e-4 },   { 3, 3.1824, 0.03 },     { 4, 2.7764, 0.01 },
+		{ 5, 2.5706, 0.004 }, { 7, 2.3646, 0.001 },  { 10, 2.2281, 0.0003 },  { 20, 2.0860, 0.0001 },
 		{ 30, 2.0423, 1e-4 }, { 100, 1.9840, 1e-4 }, { 1e6, 1.959966, 1e-5 },
 	};
 
@@ -74,7 +76,7 @@ static void test_scatter(void **state)
 
 	(void)state;
 	check_near(ca_estimate_scatter(&item, 2, 0.3, 0), 0.3, 1e-12);
-	check_near(ca_estimate_scatter(&item, 2, 0, 4), 0.2, 1e-12);   /* 10 visits expected, 2 off */
+	check_near(ca_estimate_scatter(&item, 2, 0, 4), 0.2, 1e-12); /* 10 visits expected, 2 off */
 	check_near(ca_estimate_scatter(&item, 2, 0.3, 16), 0.5, 1e-12);
 }
 
@@ -84,25 +86,35 @@ static void test_weight(void **state)
 		double visits, noise, quantum, weight;
 	} cases[] = {
 		/* 100 visits expected; sigma: 10, so 60 are 6 of them */
-		{ 100, 0.1, 0, 1 },	  { 70, 0.1, 0, 0.5625 }, { 130, 0.1, 0, 0.5625 }, { 40, 0.1, 0, 0 },
-		{ 160, 0.1, 0, 0 },	  { 0, 0.1, 0, 0 },	  { 300, 0.1, 0, 0 },
+		{ 100, 0.1, 0, 1 },
+		{ 70, 0.1, 0, 0.5625 },
+		{ 130, 0.1, 0, 0.5625 },
+		{ 40, 0.1, 0, 0 },
+		{ 160, 0.1, 0, 0 },
+		{ 0, 0.1, 0, 0 },
+		{ 300, 0.1, 0, 0 },
 		/* without noise any other number is out, unless counts may be one off */
-		{ 100, 0, 0, 1 },	  { 99, 0, 0, 0 },	  { 97, 0, 1. / 6, 0.5625 }, { 94, 0, 1. / 6, 0 },
+		{ 100, 0, 0, 1 },
+		{ 99, 0, 0, 0 },
+		{ 97, 0, 1. / 6, 0.5625 },
+		{ 94, 0, 1. / 6, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_est_item item = { .cost = 200, .visits = cases[i].visits };
 
-		check_near(ca_estimate_weight(&item, 2, cases[i].noise, cases[i].quantum), cases[i].weight, 1e-9);
+		check_near(ca_estimate_weight(&item, 2, cases[i].noise, cases[i].quantum), cases[i].weight,
+			   1e-9);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	cmocka_unit_test(test_t),      cmocka_unit_test(test_exponential),
-		cmocka_unit_test(test_scatter), cmocka_unit_test(test_weight),
+		cmocka_unit_test(test_order),       cmocka_unit_test(test_t),
+		cmocka_unit_test(test_exponential), cmocka_unit_test(test_scatter),
+		cmocka_unit_test(test_weight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The profile in memory: the catalog, the funnel and its reasons at their limits, and lines of the
  * table. test_results_records.c has what comes from files. */
 #include "causal/results/profile.h"
@@ -10,13 +11,21 @@
 #include <unistd.h>
 
 /* A string that may be written, as the structures want it. */
-#define TEXT(s) (char[]){ s }
+#define TEXT(s)                                                                                              \
+	(char[])                                                                                             \
+	{                                                                                                    \
+		s                                                                                            \
+	}
 
 /* ---- the catalog --------------------------------------------------------------------------*/
 static void test_regions(void **state)
 {
-	struct ca_region base = { .kind = CA_REGION_FUNCTION, .name = TEXT("f"), .file = TEXT("/a.c"),
-				  .function = TEXT("g"), .binary = TEXT("/b"), .line = 7 };
+	struct ca_region base = { .kind = CA_REGION_FUNCTION,
+				  .name = TEXT("f"),
+				  .file = TEXT("/a.c"),
+				  .function = TEXT("g"),
+				  .binary = TEXT("/b"),
+				  .line = 7 };
 	struct ca_region other[6];
 	struct ca_catalog catalog = { 0 };
 
@@ -83,12 +92,27 @@ static void test_count(void **state)
 {
 	struct ca_profile_run run[3] = {
 		{ .ended = true,
-		  .summary = { .exit_status = 1, .runtime = 10, .samples = 20, .in_scope = 5, .periods = 40, .drop = { 1, 2 },
-			       .started = 2, .visits = 3, .outside = true } },
-		{ .ended = true, .summary = { .runtime = 1, .samples = 2, .in_scope = 3, .periods = 2, .drop = { 4 }, .visits = 5 } },
+		  .summary = { .exit_status = 1,
+			       .runtime = 10,
+			       .samples = 20,
+			       .in_scope = 5,
+			       .periods = 40,
+			       .drop = { 1, 2 },
+			       .started = 2,
+			       .visits = 3,
+			       .outside = true } },
+		{ .ended = true,
+		  .summary = { .runtime = 1,
+			       .samples = 2,
+			       .in_scope = 3,
+			       .periods = 2,
+			       .drop = { 4 },
+			       .visits = 5 } },
 		{ .ended = false, .summary = { .exit_status = 2, .started = 1, .outside = true } },
 	};
-	struct ca_profile_visits visits[] = { { .delta = 10 }, { .delta = 3, .arrivals = 4 }, { .delta = 100 } };
+	struct ca_profile_visits visits[] = { { .delta = 10 },
+					      { .delta = 3, .arrivals = 4 },
+					      { .delta = 100 } };
 	struct ca_profile_experiment experiment[] = {
 		{ .visits = 2 },
 		{ .speedup = 5, .first = 2, .visits = 1, .disturbed = true },
@@ -97,8 +121,12 @@ static void test_count(void **state)
 		{ .flags = CA_EXPERIMENT_OVERFLOW | CA_EXPERIMENT_DISTURBED, .disturbed = true },
 		{ .flags = CA_EXPERIMENT_STALLED },
 	};
-	struct ca_profile profile = { .run = run, .runs = 3, .visits = visits, .experiment = experiment,
-				      .experiments = CA_COUNT(experiment), .funnel = { .kept = 77 } };
+	struct ca_profile profile = { .run = run,
+				      .runs = 3,
+				      .visits = visits,
+				      .experiment = experiment,
+				      .experiments = CA_COUNT(experiment),
+				      .funnel = { .kept = 77 } };
 	const struct ca_funnel *f = &profile.funnel;
 
 	(void)state;
@@ -122,7 +150,7 @@ static void test_count(void **state)
 	assert_int_equal(f->stalled, 2);
 	assert_int_equal(f->overflow, 1);
 	assert_int_equal(f->disturbed, 2);
-	assert_int_equal(f->started, 6); /* not fewer than finished */
+	assert_int_equal(f->started, 6);  /* not fewer than finished */
 	assert_int_equal(f->visits, 117); /* not fewer than were seen */
 	run[2].summary.started = 6;
 	run[0].summary.visits = 113;
@@ -143,9 +171,12 @@ static const struct {
 	{ .f = { .failed = 1 }, .cause = "no sample was taken" },
 	{ .f = { .failed = 2, .samples = 1 }, .cause = "no sample fell into code" },
 	{ .f = { .failed = 2, .finished = 1, .visits = 1 }, .cause = "could be used" },
-	{ .f = { .samples = 9, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } }, .cause = "in no file" },
-	{ .f = { .samples = 10, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } }, .cause = "no progress point" },
-	{ .f = { .samples = 9, .in_scope = 20, .drop = { [CA_DROP_NO_MODULE] = 10 } }, .cause = "no progress point" },
+	{ .f = { .samples = 9, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } },
+	  .cause = "in no file" },
+	{ .f = { .samples = 10, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } },
+	  .cause = "no progress point" },
+	{ .f = { .samples = 9, .in_scope = 20, .drop = { [CA_DROP_NO_MODULE] = 10 } },
+	  .cause = "no progress point" },
 	{ .f = { .dropped = 1 }, .cause = "every sample was dropped" },
 	{ .f = { .samples = 1, .dropped = 1 }, .cause = "no sample fell into code" },
 	{ .f = { .samples = 1 }, .line = true, .cause = "no sample fell on a line" },
@@ -179,7 +210,9 @@ static void test_reasons(void **state)
 	for (size_t i = 0; i < CA_COUNT(funnels); i++) {
 		struct ca_profile_run run[2] = { { .mode = funnels[i].line ? line_mode : function_mode,
 						   .end_to_end = funnels[i].end_to_end } };
-		struct ca_profile profile = { .run = run, .runs = 2, .funnel = funnels[i].f, .busy = funnels[i].busy };
+		struct ca_profile profile = {
+			.run = run, .runs = 2, .funnel = funnels[i].f, .busy = funnels[i].busy
+		};
 
 		cause = remedy = "";
 		assert_true(ca_funnel_reason(&profile, &cause, &remedy));
@@ -202,7 +235,10 @@ static void test_no_reason(void **state)
 		      { CA_VERDICT_CANNOT_TELL, false } };
 	struct ca_profile_row row[2] = { { .verdict = CA_VERDICT_NOT_ENOUGH } };
 	struct ca_profile_run run = { .mode = mode };
-	struct ca_profile profile = { .run = &run, .runs = 1, .row = row, .rows = 2,
+	struct ca_profile profile = { .run = &run,
+				      .runs = 1,
+				      .row = row,
+				      .rows = 2,
 				      .funnel = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 } };
 	const char *cause, *remedy;
 
@@ -232,9 +268,18 @@ static void test_table(void **state)
 {
 	struct ca_region region[] = {
 		{ .name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app") },
-		{ .name = TEXT("deflate"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/usr/lib/libz.so.1") },
-		{ .name = TEXT("sub_12af"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app.so2") },
-		{ .name = TEXT("sub_work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/usr/lib/liby.so") },
+		{ .name = TEXT("deflate"),
+		  .file = TEXT(""),
+		  .function = TEXT(""),
+		  .binary = TEXT("/usr/lib/libz.so.1") },
+		{ .name = TEXT("sub_12af"),
+		  .file = TEXT(""),
+		  .function = TEXT(""),
+		  .binary = TEXT("/bin/app.so2") },
+		{ .name = TEXT("sub_work"),
+		  .file = TEXT(""),
+		  .function = TEXT(""),
+		  .binary = TEXT("/usr/lib/liby.so") },
 	};
 	struct ca_cell cell[] = {
 		{ .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 },
@@ -255,7 +300,10 @@ static void test_table(void **state)
 	};
 	struct ca_profile_run run = { .mode = TEXT("function") };
 	struct ca_profile profile = {
-		.run = &run, .runs = 1, .row = row, .rows = 4,
+		.run = &run,
+		.runs = 1,
+		.row = row,
+		.rows = 4,
 		.funnel = { .runs = 1, .visits = 1, .finished = 16, .kept = 15, .zeros = 1, .unfinished = 1 }
 	};
 
@@ -276,7 +324,8 @@ static void test_table(void **state)
 	profile.funnel.unfinished = 0;
 	profile.funnel.zeros = 1;
 	text = printed(&profile, 100);
-	assert_non_null(strstr(text, "sub_12af         item   0.0 ±?         -         3  not enough data\n"));
+	assert_non_null(
+		strstr(text, "sub_12af         item   0.0 ±?         -         3  not enough data\n"));
 	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
 	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
 	assert_null(strstr(text, "cut short"));
@@ -303,13 +352,15 @@ ssize_t write(int fd, const void *bytes, size_t n)
 
 static void test_pieces(void **state)
 {
-	struct ca_region region = { .name = TEXT("work"), .file = TEXT(""), .function = TEXT(""),
-				    .binary = TEXT("/bin/app") };
+	struct ca_region region = {
+		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
+	};
 	struct ca_cell cell = { .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 };
 	struct ca_curve curve = { .cells = 1, .experiments = 12 };
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = &cell } };
 	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
-	struct ca_profile profile = { .row = &row, .rows = 1,
+	struct ca_profile profile = { .row = &row,
+				      .rows = 1,
 				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
 	char whole[4096];
 
@@ -340,18 +391,22 @@ static void test_columns(void **state)
 		{ { 80, 85, 90, 95, 96, 97, 98 }, 85, " 80 % 98 %" },
 		{ { 25, 50 }, 100, " 25 % 50 %" },
 	};
-	struct ca_region region = { .name = TEXT("work"), .file = TEXT(""), .function = TEXT(""),
-				    .binary = TEXT("/bin/app") };
+	struct ca_region region = {
+		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
+	};
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_cell cell[9] = { { 0 } };
 		struct ca_curve curve = { .experiments = 12 };
-		struct ca_profile_point point = { .name = TEXT("item"), .kind = 't',
+		struct ca_profile_point point = { .name = TEXT("item"),
+						  .kind = 't',
 						  .estimates = { .cell = cell } };
 		struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
-		struct ca_profile profile = { .row = &row, .rows = 1,
-					      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+		struct ca_profile profile = { .row = &row,
+					      .rows = 1,
+					      .funnel = {
+						      .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
 		char header[200] = "";
 		const char *text;
 
@@ -371,9 +426,10 @@ static void test_columns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions), cmocka_unit_test(test_points),    cmocka_unit_test(test_count),
-		cmocka_unit_test(test_reasons), cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_regions),   cmocka_unit_test(test_points),
+		cmocka_unit_test(test_count),     cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_columns),   cmocka_unit_test(test_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

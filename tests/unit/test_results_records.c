@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Run files: what is written comes back; a killed writer, a full disk and foreign files do no
  * harm; an empty profile names its cause; names cannot reach the terminal raw. */
 #include "causal/results/profile.h"
@@ -140,11 +141,14 @@ static void test_kinds(void **state)
 		int kind;
 		const char *text;
 		char letter;
-	} cases[] = { { 0, "end-to-end", 'e' }, { CA_POINT_THROUGHPUT, "throughput", 't' }, { CA_POINT_BEGIN, "latency", 'l' },
+	} cases[] = { { 0, "end-to-end", 'e' },
+		      { CA_POINT_THROUGHPUT, "throughput", 't' },
+		      { CA_POINT_BEGIN, "latency", 'l' },
 		      { CA_POINT_END, "latency", 'l' } };
 	struct ca_visits visits[CA_COUNT(cases)] = { { 0 } };
-	struct ca_experiment_record record = { .index = 1, .region = 1, .end = 1000000000, .visit_count = CA_COUNT(cases),
-					       .visits = visits };
+	struct ca_experiment_record record = {
+		.index = 1, .region = 1, .end = 1000000000, .visit_count = CA_COUNT(cases), .visits = visits
+	};
 	struct ca_results *results;
 	struct ca_profile *profile;
 	char path[128], text[8192];
@@ -157,7 +161,8 @@ static void test_kinds(void **state)
 
 		snprintf(name, sizeof name, "p%u", i);
 		assert_non_null(ca_catalog_add_point(&catalog, 10 + i, cases[i].kind, name));
-		visits[i] = (struct ca_visits){ .point = 10 + i, .delta = 5, .arrivals = 6, .in_flight = 1.5 };
+		visits[i] =
+			(struct ca_visits){ .point = 10 + i, .delta = 5, .arrivals = 6, .in_flight = 1.5 };
 	}
 	results = open_run(1);
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
@@ -279,8 +284,7 @@ static void test_bad_places(void **state)
 	FILE *file;
 
 	(void)state;
-	assert_int_equal(ca_results_open(&results, "/proc/self/missing", &info, &catalog, &err),
-			 CA_ERR_IO);
+	assert_int_equal(ca_results_open(&results, "/proc/self/missing", &info, &catalog, &err), CA_ERR_IO);
 	assert_non_null(strstr(err.text, "/proc/self/missing/run-0001.jsonl"));
 	ca_results_close(open_run(1), &(struct ca_run_summary){ 0 }, &err);
 	assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), CA_ERR_IO);
@@ -398,8 +402,8 @@ static const struct {
 	bool busy;
 	size_t kept, counted;
 } loads[] = {
-	{ 12, 0, 0, false, 12, 0 }, { 12, 2, 0, false, 12, 2 },  { 8, 8, 0, false, 8, 8 },
-	{ 8, 9, 0, true, 17, 9 },   { 8, 8, 3, false, 8, 11 },	 { 0, 1, 0, true, 1, 1 },
+	{ 12, 0, 0, false, 12, 0 }, { 12, 2, 0, false, 12, 2 }, { 8, 8, 0, false, 8, 8 },
+	{ 8, 9, 0, true, 17, 9 },   { 8, 8, 3, false, 8, 11 },  { 0, 1, 0, true, 1, 1 },
 	{ 4, 5, 3, true, 9, 8 },
 };
 
@@ -502,7 +506,9 @@ static void put_region(struct ca_results *results, uint32_t region, uint32_t n, 
 	static uint32_t index = 1;
 
 	for (uint32_t i = 0; i < 2 * n; i++) {
-		double here = i % 2 ? 1 / (1 - (gain + (i % 4 == 1 ? off : -off)) / 100) : i % 4 ? 1.0005 : 0.9995;
+		double here = i % 2   ? 1 / (1 - (gain + (i % 4 == 1 ? off : -off)) / 100)
+			      : i % 4 ? 1.0005
+				      : 0.9995;
 		struct ca_visits visits = { .point = 0, .delta = (uint64_t)(1e5 * here) };
 		struct ca_experiment_record record = {
 			.index = index,

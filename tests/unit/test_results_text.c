@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/results/results_json.c, causal/results/coz.c: which bytes are text, and Coz's format line by line. */
 #include "causal/results/profile.h"
 #include "causal/results/results_json.h"
@@ -6,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(s) (char[]){ s }
+#define TEXT(s)                                                                                              \
+	(char[])                                                                                             \
+	{                                                                                                    \
+		s                                                                                            \
+	}
 
 /* At each limit of each length, by Unicode's table 3-7. */
 static void test_utf8(void **state)
@@ -15,14 +20,35 @@ static void test_utf8(void **state)
 		const char *s;
 		size_t length;
 	} cases[] = {
-		{ "", 1 },		 { "a", 1 },		   { "\x7f", 1 },	     { "\x80", 0 },
-		{ "\xbf", 0 },		 { "\xc0\x80", 0 },	   { "\xc1\xbf", 0 },	     { "\xc2\x80", 2 },
-		{ "\xc2", 0 },		 { "\xc2\x7f", 0 },	   { "\xc2\xc0", 0 },	     { "\xdf\xbf", 2 },
-		{ "\xe0\x9f\xbf", 0 },	 { "\xe0\xa0\x80", 3 },	   { "\xe1\x80\x80", 3 },    { "\xe1\x80", 0 },
-		{ "\xe1\x80\xc0", 0 },	 { "\xed\x9f\xbf", 3 },	   { "\xed\xa0\x80", 0 },    { "\xee\xa0\x80", 3 },
-		{ "\xef\xbf\xbf", 3 },	 { "\xf0\x8f\xbf\xbf", 0 }, { "\xf0\x90\x80\x80", 4 },
-		{ "\xf3\x80\x80\x80", 4 }, { "\xf4\x8f\xbf\xbf", 4 }, { "\xf4\x90\x80\x80", 0 },
-		{ "\xf5\x80\x80\x80", 0 }, { "\xff", 0 },	   { "\xf1\x80\x80", 0 },
+		{ "", 1 },
+		{ "a", 1 },
+		{ "\x7f", 1 },
+		{ "\x80", 0 },
+		{ "\xbf", 0 },
+		{ "\xc0\x80", 0 },
+		{ "\xc1\xbf", 0 },
+		{ "\xc2\x80", 2 },
+		{ "\xc2", 0 },
+		{ "\xc2\x7f", 0 },
+		{ "\xc2\xc0", 0 },
+		{ "\xdf\xbf", 2 },
+		{ "\xe0\x9f\xbf", 0 },
+		{ "\xe0\xa0\x80", 3 },
+		{ "\xe1\x80\x80", 3 },
+		{ "\xe1\x80", 0 },
+		{ "\xe1\x80\xc0", 0 },
+		{ "\xed\x9f\xbf", 3 },
+		{ "\xed\xa0\x80", 0 },
+		{ "\xee\xa0\x80", 3 },
+		{ "\xef\xbf\xbf", 3 },
+		{ "\xf0\x8f\xbf\xbf", 0 },
+		{ "\xf0\x90\x80\x80", 4 },
+		{ "\xf3\x80\x80\x80", 4 },
+		{ "\xf4\x8f\xbf\xbf", 4 },
+		{ "\xf4\x90\x80\x80", 0 },
+		{ "\xf5\x80\x80\x80", 0 },
+		{ "\xff", 0 },
+		{ "\xf1\x80\x80", 0 },
 	};
 
 	(void)state;
@@ -46,7 +72,8 @@ static void test_json(void **state)
 	assert_string_equal(ca_results_json_string(object, "number"), "");
 	assert_true(ca_results_json_u64(object, "number") == UINT64_MAX);
 	assert_int_equal(ca_results_json_u64(object, "missing"), 0);
-	assert_true(ca_results_json_double(object, "half") > 0.49 && ca_results_json_double(object, "half") < 0.51);
+	assert_true(ca_results_json_double(object, "half") > 0.49 &&
+		    ca_results_json_double(object, "half") < 0.51);
 	assert_null(ca_results_json_get(NULL, "text"));
 	assert_null(ca_results_json_get(ca_results_json_get(object, "text"), "text"));
 	assert_string_equal(ca_results_drop_name(CA_DROP_RING_FULL), "ring_full");
@@ -55,9 +82,13 @@ static void test_json(void **state)
 
 static void test_coz(void **state)
 {
-	struct ca_region line = { .kind = CA_REGION_LINE, .name = TEXT("a.c:3"), .file = TEXT("/src/a.c"), .line = 3 };
+	struct ca_region line = {
+		.kind = CA_REGION_LINE, .name = TEXT("a.c:3"), .file = TEXT("/src/a.c"), .line = 3
+	};
 	struct ca_region nowhere = { .kind = CA_REGION_LINE, .name = TEXT("b.c:4"), .line = 4 };
-	struct ca_region function = { .kind = CA_REGION_FUNCTION, .name = TEXT("f(\t\n\r)"), .file = TEXT("/src/a.c"), .line = 9 };
+	struct ca_region function = {
+		.kind = CA_REGION_FUNCTION, .name = TEXT("f(\t\n\r)"), .file = TEXT("/src/a.c"), .line = 9
+	};
 	struct ca_profile_run run[] = {
 		{ .time = 11, .ended = true, .summary = { .runtime = 22 } },
 		{ .time = 33, .ended = false, .summary = { .runtime = 44 } },
@@ -68,15 +99,29 @@ static void test_coz(void **state)
 		{ .point = 1, .delta = 7, .arrivals = 8, .in_flight = 0.49 },
 	};
 	struct ca_profile_experiment experiment[] = {
-		{ .run = 0, .region = 1, .speedup = 255000, .duration = 1000, .hits = 6, .first = 0, .visits = 2 },
+		{ .run = 0,
+		  .region = 1,
+		  .speedup = 255000,
+		  .duration = 1000,
+		  .hits = 6,
+		  .first = 0,
+		  .visits = 2 },
 		{ .run = 0, .region = 1, .flags = CA_EXPERIMENT_CUT, .visits = 1 },
 		{ .run = 0, .region = 0, .visits = 1 },
 		{ .run = 1, .region = 3, .duration = 1, .first = 2, .visits = 1 },
 	};
 	struct ca_profile_samples samples[] = { { 0, 1, 9 }, { 0, 2, 8 }, { 1, 3, 7 } };
-	struct ca_profile_point point[] = { { .name = TEXT("done"), .kind = 't' }, { .name = TEXT("job\t"), .kind = 'l' } };
-	struct ca_profile profile = { .run = run, .runs = 2, .visits = visits, .experiment = experiment, .experiments = 4,
-				      .samples = samples, .sample_count = 3, .point = point, .points = 2 };
+	struct ca_profile_point point[] = { { .name = TEXT("done"), .kind = 't' },
+					    { .name = TEXT("job\t"), .kind = 'l' } };
+	struct ca_profile profile = { .run = run,
+				      .runs = 2,
+				      .visits = visits,
+				      .experiment = experiment,
+				      .experiments = 4,
+				      .samples = samples,
+				      .sample_count = 3,
+				      .point = point,
+				      .points = 2 };
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -87,17 +132,18 @@ static void test_coz(void **state)
 	ca_catalog_add_region(&profile.catalog, &function);
 	assert_true(ca_profile_write_coz(&profile, file));
 	fclose(file);
-	assert_string_equal(text, "startup\ttime=11\n"
-				  "experiment\tselected=/src/a.c:3\tspeedup=0.26\tduration=1000\tselected-samples=6\n"
-				  "throughput-point\tname=done\tdelta=5\n"
-				  "latency-point\tname=job \tarrivals=8\tdepartures=7\tdifference=3\n"
-				  "runtime\ttime=22\n"
-				  "samples\tlocation=/src/a.c:3\tcount=9\n"
-				  "samples\tlocation=b.c:4\tcount=8\n"
-				  "startup\ttime=33\n"
-				  "experiment\tselected=f(   )\tspeedup=0.00\tduration=1\tselected-samples=0\n"
-				  "latency-point\tname=job \tarrivals=8\tdepartures=7\tdifference=1\n"
-				  "samples\tlocation=f(   )\tcount=7\n");
+	assert_string_equal(
+		text, "startup\ttime=11\n"
+		      "experiment\tselected=/src/a.c:3\tspeedup=0.26\tduration=1000\tselected-samples=6\n"
+		      "throughput-point\tname=done\tdelta=5\n"
+		      "latency-point\tname=job \tarrivals=8\tdepartures=7\tdifference=3\n"
+		      "runtime\ttime=22\n"
+		      "samples\tlocation=/src/a.c:3\tcount=9\n"
+		      "samples\tlocation=b.c:4\tcount=8\n"
+		      "startup\ttime=33\n"
+		      "experiment\tselected=f(   )\tspeedup=0.00\tduration=1\tselected-samples=0\n"
+		      "latency-point\tname=job \tarrivals=8\tdepartures=7\tdifference=1\n"
+		      "samples\tlocation=f(   )\tcount=7\n");
 	free(text);
 	file = fopen("/dev/full", "w");
 	setbuf(file, NULL);
@@ -120,12 +166,21 @@ static void test_regions_json(void **state)
 		{ "verdict", { "worth", "not-worth" } },
 	};
 	struct ca_region region[] = {
-		{ .kind = CA_REGION_FUNCTION, .name = TEXT("f(int)"), .file = TEXT("/src/b.c"), .function = TEXT("f(int)"),
-		  .binary = TEXT("/bin/app"), .line = 9 },
-		{ .kind = CA_REGION_LINE, .name = TEXT("a.c:3"), .file = TEXT("/src/a.c"), .function = TEXT("main"),
-		  .binary = TEXT("/lib/liba.so"), .line = 3 },
+		{ .kind = CA_REGION_FUNCTION,
+		  .name = TEXT("f(int)"),
+		  .file = TEXT("/src/b.c"),
+		  .function = TEXT("f(int)"),
+		  .binary = TEXT("/bin/app"),
+		  .line = 9 },
+		{ .kind = CA_REGION_LINE,
+		  .name = TEXT("a.c:3"),
+		  .file = TEXT("/src/a.c"),
+		  .function = TEXT("main"),
+		  .binary = TEXT("/lib/liba.so"),
+		  .line = 3 },
 	};
-	struct ca_profile_point point[] = { { .name = TEXT("done"), .kind = 't' }, { .name = TEXT("job"), .kind = 'l' } };
+	struct ca_profile_point point[] = { { .name = TEXT("done"), .kind = 't' },
+					    { .name = TEXT("job"), .kind = 'l' } };
 	struct ca_curve curve = { .experiments = 5 };
 	struct ca_profile_row row[] = {
 		{ &region[0], &point[0], &curve, CA_VERDICT_WORTH, 25 },

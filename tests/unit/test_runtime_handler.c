@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/handler.c: what a tick does. That a sample is taken, what it weighs, what is dropped
  * and counted; hits of a sampled selection; waits. The handler is called as the kernel would; the
  * walk, the accounts and the rest of the runtime are stood in for. */
@@ -130,8 +131,8 @@ static int set_up(void **state)
 {
 	if (rt_set_up(state))
 		return -1;
-	walks = followed = collected = tended = serviced = cancel_looks = adjusted = accrued = checked = paid =
-		wound = forwarded = left = 0;
+	walks = followed = collected = tended = serviced = cancel_looks = adjusted = accrued = checked =
+		paid = wound = forwarded = left = 0;
 	may_take = walked_to_end = true;
 	over = lost = false;
 	walked_depth = 3;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/ledger.c: who owes how much, and paying it. The ledger is compiled into this
  * program; the session, the threads and their switch logs are made by hand. Accounts are tested
  * with invented times, so that they are exact; paying with the real clock and wide bounds. */
@@ -502,7 +503,9 @@ static void test_no_switch_log_for_long(void **state)
 	static const struct {
 		uint64_t wall;
 		bool scaled;
-	} cases[] = { { 3999 * MS, true }, { 4000 * MS, true }, { 4000 * MS + 1, false }, { 9000 * MS, false } };
+	} cases[] = {
+		{ 3999 * MS, true }, { 4000 * MS, true }, { 4000 * MS + 1, false }, { 9000 * MS, false }
+	};
 
 	(void)state;
 	me->switches.page = NULL;

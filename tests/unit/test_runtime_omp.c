@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/wrap_omp.c: what stands between a program and its OpenMP library. That library is
  * stood in for, by way of dlsym: each of its functions notes that it was called and with what. */
 #include "causal/runtime/wrap.h"
@@ -55,7 +56,8 @@ static bool library(long a, long b)
 }
 
 /* Runs the body once, as the only thread, with whatever the region was called with. */
-static void region(void (*run)(void *), void *data, unsigned long threads, long a, long b, long c, long d, long e)
+static void region(void (*run)(void *), void *data, unsigned long threads, long a, long b, long c, long d,
+		   long e)
 {
 	long now[8] = { (long)(unsigned)threads, a, b, c, d, e };
 
@@ -84,43 +86,43 @@ typedef void body_type(void *);
 void GOMP_parallel(body_type *, void *, unsigned, unsigned);
 void GOMP_parallel_sections(body_type *, void *, unsigned, unsigned, unsigned);
 #define LOOP_CHUNK(name) void name(body_type *, void *, unsigned, long, long, long, long, unsigned);
-#define LOOP(name) void name(body_type *, void *, unsigned, long, long, long, unsigned);
-#define CHUNKS(X)                                     \
-	X(GOMP_parallel_loop_static)                  \
-	X(GOMP_parallel_loop_dynamic)                 \
-	X(GOMP_parallel_loop_guided)                  \
-	X(GOMP_parallel_loop_nonmonotonic_dynamic)    \
+#define LOOP(name)       void name(body_type *, void *, unsigned, long, long, long, unsigned);
+#define CHUNKS(X)                                                                                            \
+	X(GOMP_parallel_loop_static)                                                                         \
+	X(GOMP_parallel_loop_dynamic)                                                                        \
+	X(GOMP_parallel_loop_guided)                                                                         \
+	X(GOMP_parallel_loop_nonmonotonic_dynamic)                                                           \
 	X(GOMP_parallel_loop_nonmonotonic_guided)
-#define LOOPS(X)                                      \
-	X(GOMP_parallel_loop_runtime)                 \
-	X(GOMP_parallel_loop_nonmonotonic_runtime)    \
+#define LOOPS(X)                                                                                             \
+	X(GOMP_parallel_loop_runtime)                                                                        \
+	X(GOMP_parallel_loop_nonmonotonic_runtime)                                                           \
 	X(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
-#define PLAIN(X)                                      \
-	X(GOMP_barrier, "bce")                        \
-	X(GOMP_loop_end, "bce")                       \
-	X(GOMP_sections_end, "bce")                   \
-	X(GOMP_critical_start, "bce")                 \
-	X(GOMP_critical_end, "mc")                    \
-	X(GOMP_atomic_start, "bce")                   \
-	X(GOMP_atomic_end, "mc")                      \
-	X(GOMP_ordered_start, "bce")                  \
-	X(GOMP_ordered_end, "mc")                     \
-	X(GOMP_taskwait, "mc")                        \
+#define PLAIN(X)                                                                                             \
+	X(GOMP_barrier, "bce")                                                                               \
+	X(GOMP_loop_end, "bce")                                                                              \
+	X(GOMP_sections_end, "bce")                                                                          \
+	X(GOMP_critical_start, "bce")                                                                        \
+	X(GOMP_critical_end, "mc")                                                                           \
+	X(GOMP_atomic_start, "bce")                                                                          \
+	X(GOMP_atomic_end, "mc")                                                                             \
+	X(GOMP_ordered_start, "bce")                                                                         \
+	X(GOMP_ordered_end, "mc")                                                                            \
+	X(GOMP_taskwait, "mc")                                                                               \
 	X(GOMP_taskgroup_end, "mc")
-#define LOCKS(X)                                      \
-	X(GOMP_critical_name_start, "bce")            \
-	X(GOMP_critical_name_end, "mc")               \
-	X(omp_set_lock, "bce")                        \
-	X(omp_unset_lock, "mc")                       \
-	X(omp_set_nest_lock, "bce")                   \
+#define LOCKS(X)                                                                                             \
+	X(GOMP_critical_name_start, "bce")                                                                   \
+	X(GOMP_critical_name_end, "mc")                                                                      \
+	X(omp_set_lock, "bce")                                                                               \
+	X(omp_unset_lock, "mc")                                                                              \
+	X(omp_set_nest_lock, "bce")                                                                          \
 	X(omp_unset_nest_lock, "mc")
-#define NEXTS(X)                                      \
-	X(GOMP_loop_dynamic_next)                     \
-	X(GOMP_loop_guided_next)                      \
-	X(GOMP_loop_runtime_next)                     \
-	X(GOMP_loop_nonmonotonic_dynamic_next)        \
-	X(GOMP_loop_nonmonotonic_guided_next)         \
-	X(GOMP_loop_nonmonotonic_runtime_next)        \
+#define NEXTS(X)                                                                                             \
+	X(GOMP_loop_dynamic_next)                                                                            \
+	X(GOMP_loop_guided_next)                                                                             \
+	X(GOMP_loop_runtime_next)                                                                            \
+	X(GOMP_loop_nonmonotonic_dynamic_next)                                                               \
+	X(GOMP_loop_nonmonotonic_guided_next)                                                                \
+	X(GOMP_loop_nonmonotonic_runtime_next)                                                               \
 	X(GOMP_loop_maybe_nonmonotonic_runtime_next)
 CHUNKS(LOOP_CHUNK)
 LOOPS(LOOP)
@@ -173,21 +175,21 @@ static void regions(void **state)
 	traced("m(Bb)e");
 	assert_int_equal(got[1], 7);
 	assert_int_equal(got[2], 9);
-#define X(name)                                                  \
-	name(body, &data, 3, 10, 20, 2, 5, 9);                   \
-	traced("m(Bb)e");                                        \
-	assert_int_equal(got[0], 3);                             \
-	assert_int_equal(got[1], 10);                            \
-	assert_int_equal(got[2], 20);                            \
-	assert_int_equal(got[3], 2);                             \
-	assert_int_equal(got[4], 5);                             \
+#define X(name)                                                                                              \
+	name(body, &data, 3, 10, 20, 2, 5, 9);                                                               \
+	traced("m(Bb)e");                                                                                    \
+	assert_int_equal(got[0], 3);                                                                         \
+	assert_int_equal(got[1], 10);                                                                        \
+	assert_int_equal(got[2], 20);                                                                        \
+	assert_int_equal(got[3], 2);                                                                         \
+	assert_int_equal(got[4], 5);                                                                         \
 	assert_int_equal((unsigned)got[5], 9);
 	CHUNKS(X)
 #undef X
-#define X(name)                                                  \
-	name(body, &data, 3, 10, 20, 2, 9);                      \
-	traced("m(Bb)e");                                        \
-	assert_int_equal(got[3], 2);                             \
+#define X(name)                                                                                              \
+	name(body, &data, 3, 10, 20, 2, 9);                                                                  \
+	traced("m(Bb)e");                                                                                    \
+	assert_int_equal(got[3], 2);                                                                         \
 	assert_int_equal((unsigned)got[4], 9);
 	LOOPS(X)
 #undef X
@@ -208,25 +210,25 @@ static void other_calls(void **state)
 	long lock, from, to;
 
 	(void)state;
-#define X(name, expected) \
-	name();           \
+#define X(name, expected)                                                                                    \
+	name();                                                                                              \
 	traced(expected);
 	PLAIN(X)
 #undef X
-#define X(name, expected)   \
-	name(&lock);        \
-	traced(expected);   \
+#define X(name, expected)                                                                                    \
+	name(&lock);                                                                                         \
+	traced(expected);                                                                                    \
 	assert_ptr_equal(got[0], &lock);
 	LOCKS(X)
 #undef X
-#define X(name)                              \
-	answer = true;                       \
-	assert_true(name(&from, &to));       \
-	traced("mc");                        \
-	assert_ptr_equal(got[0], &from);     \
-	assert_ptr_equal(got[1], &to);       \
-	answer = false;                      \
-	assert_false(name(&from, &to));      \
+#define X(name)                                                                                              \
+	answer = true;                                                                                       \
+	assert_true(name(&from, &to));                                                                       \
+	traced("mc");                                                                                        \
+	assert_ptr_equal(got[0], &from);                                                                     \
+	assert_ptr_equal(got[1], &to);                                                                       \
+	answer = false;                                                                                      \
+	assert_false(name(&from, &to));                                                                      \
 	traced("mc");
 	NEXTS(X)
 #undef X
@@ -313,7 +315,14 @@ static void *callback_of(int event)
 
 static void tools_interface(void **state)
 {
-	enum { MUTEX_RELEASED = 17, SYNC_REGION = 23, MUTEX_ACQUIRE = 26, MUTEX_ACQUIRED = 27, BEGIN = 1, END = 2 };
+	enum {
+		MUTEX_RELEASED = 17,
+		SYNC_REGION = 23,
+		MUTEX_ACQUIRE = 26,
+		MUTEX_ACQUIRED = 27,
+		BEGIN = 1,
+		END = 2
+	};
 	void (*sync)(int, int, void *, void *, const void *);
 	void (*acquire)(int, unsigned, unsigned, uint64_t, const void *);
 	void (*acquired)(int, uint64_t, const void *), (*released)(int, uint64_t, const void *);
@@ -373,11 +382,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(no_library), /* the first: what is found is kept */
-		TEST(looked_up_once),
-		TEST(regions),
-		TEST(nested_regions),
-		TEST(other_calls),
-		TEST(tools_interface),
+		TEST(looked_up_once), TEST(regions),         TEST(nested_regions),
+		TEST(other_calls),    TEST(tools_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Corners of live patching: jumps into the middle of a site, traps that are not ours, threads
  * that must not trap, text that is gone or that somebody else has changed.
  *
@@ -59,8 +60,14 @@ static void map_text(void)
 static struct ca_site middle_site(void)
 {
 	static const uint8_t back = 0xe9;
-	struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = SITE_LENGTH, .address = SITE,
-				.point = POINT, .hooks = 1, .insns = 2, .fixups = 1,
+	struct ca_site site = { .module = 1,
+				.kind = CA_SITE_COUNT,
+				.length = SITE_LENGTH,
+				.address = SITE,
+				.point = POINT,
+				.hooks = 1,
+				.insns = 2,
+				.fixups = 1,
 				.code_length = SITE_LENGTH + 5 };
 
 	memcpy(site.original, text + SITE, SITE_LENGTH);
@@ -239,8 +246,14 @@ static void map_row(void)
 /* Whole instructions that may stand anywhere; second: where the second one begins. */
 static struct ca_site site_at(uint8_t at, uint8_t length, uint8_t second, uint32_t point)
 {
-	struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = length, .address = at,
-				.point = point, .hooks = 1, .insns = second > 0, .fixups = 1,
+	struct ca_site site = { .module = 1,
+				.kind = CA_SITE_COUNT,
+				.length = length,
+				.address = at,
+				.point = point,
+				.hooks = 1,
+				.insns = second > 0,
+				.fixups = 1,
 				.code_length = (uint8_t)(length + 5) };
 
 	memcpy(site.original, row + at, length);
@@ -461,14 +474,12 @@ static void what_stays(void **state)
 /* ---- sites that end in a call ------------------------------------------------------------------------ */
 /* uint64_t h(uint64_t a, 0, where, g): jumps to `where`, in the site, which calls g. */
 static const uint8_t caller[] = {
-	0x48, 0x83, 0xec, 0x08, /* sub $8, %rsp */
-	0xff, 0xe2,             /* 4: jmp *%rdx */
-	0x48, 0x8d, 0x47, 0x01, /* 6: lea 1(%rdi), %rax */
-	0xff, 0xd1,             /* 10: call *%rcx */
-	0x48, 0x83, 0xc4, 0x08, /* 12: add $8, %rsp */
-	0xc3,
-	0x90, 0x90, 0x90,
-	0x48, 0xff, 0xc0,       /* 20: g: inc %rax */
+	0x48, 0x83, 0xec, 0x08,                   /* sub $8, %rsp */
+	0xff, 0xe2,                               /* 4: jmp *%rdx */
+	0x48, 0x8d, 0x47, 0x01,                   /* 6: lea 1(%rdi), %rax */
+	0xff, 0xd1,                               /* 10: call *%rcx */
+	0x48, 0x83, 0xc4, 0x08,                   /* 12: add $8, %rsp */
+	0xc3, 0x90, 0x90, 0x90, 0x48, 0xff, 0xc0, /* 20: g: inc %rax */
 	0xc3,
 };
 
@@ -476,8 +487,15 @@ static const uint8_t caller[] = {
 static void site_that_ends_in_a_call(void **state)
 {
 	static const uint8_t code[] = { 0x48, 0x8d, 0x47, 0x01, 0xff, 0xe1 }; /* jmp *%rcx */
-	struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = 6, .address = 6, .point = B,
-				.hooks = 1, .insns = 1, .code_length = sizeof code, .flags = CA_SITE_BY_CALL };
+	struct ca_site site = { .module = 1,
+				.kind = CA_SITE_COUNT,
+				.length = 6,
+				.address = 6,
+				.point = B,
+				.hooks = 1,
+				.insns = 1,
+				.code_length = sizeof code,
+				.flags = CA_SITE_BY_CALL };
 	uint64_t (*h)(uint64_t, uint64_t, uintptr_t, uintptr_t);
 	uintptr_t landing, original;
 	int32_t distance;
@@ -699,7 +717,8 @@ static void on_step(int signal_number, siginfo_t *info, void *context)
 	if (!sp_at_start || !ca_patch_translate(pc, &original, &shift))
 		return;
 	steps++;
-	if (sp + (uintptr_t)shift != sp_at_start || original < last_original || original > (uintptr_t)page + 8)
+	if (sp + (uintptr_t)shift != sp_at_start || original < last_original ||
+	    original > (uintptr_t)page + 8)
 		wrong++;
 	last_original = original;
 }
@@ -722,8 +741,8 @@ static uint64_t step_through(void)
 
 static void translated_at_each_step(void **state)
 {
-	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT, CA_SITE_COUNT, CA_SITE_STAMP, CA_SITE_ENTER,
-						   CA_SITE_EXIT, CA_SITE_MEET };
+	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT, CA_SITE_COUNT, CA_SITE_STAMP,
+						   CA_SITE_ENTER, CA_SITE_EXIT,  CA_SITE_MEET };
 	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
 
 	(void)state;
@@ -751,11 +770,9 @@ static void translated_at_each_step(void **state)
 
 /* uint64_t f(uint64_t a): calls g. */
 static const uint8_t calling[] = {
-	0x48, 0x8d, 0x05, 0x39, 0x00, 0x00, 0x00, /* lea 57(%rip), %rax */
-	0xe8, 0x08, 0x00, 0x00, 0x00,             /* 7: call g */
-	0xc3,
-	0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
-	0x48, 0x8d, 0x47, 0x02,                   /* 20: g: lea 2(%rdi), %rax */
+	0x48, 0x8d, 0x05, 0x39, 0x00, 0x00, 0x00,                               /* lea 57(%rip), %rax */
+	0xe8, 0x08, 0x00, 0x00, 0x00,                                           /* 7: call g */
+	0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x48, 0x8d, 0x47, 0x02, /* 20: g: lea 2(%rdi), %rax */
 	0xc3,
 };
 
@@ -763,20 +780,25 @@ static const uint8_t calling[] = {
  * From the push on the stack is one word lower than it was at home, before it is not. */
 static void translated_around_a_call(void **state)
 {
-	static const uint8_t code[] = { 0x48, 0x8d, 0x05, 0, 0, 0, 0,             /* lea */
-					0x68, 0, 0, 0, 0,                         /* 7: push */
-					0xc7, 0x44, 0x24, 0x04, 0, 0, 0, 0,       /* 12: movl, 4(%rsp) */
-					0xe9, 0, 0, 0, 0 };                       /* 20: jmp g */
+	static const uint8_t code[] = { 0x48, 0x8d, 0x05, 0,    0, 0, 0,    /* lea */
+					0x68, 0,    0,    0,    0,          /* 7: push */
+					0xc7, 0x44, 0x24, 0x04, 0, 0, 0, 0, /* 12: movl, 4(%rsp) */
+					0xe9, 0,    0,    0,    0 };        /* 20: jmp g */
 	static const struct {
 		uint8_t at, end, type, target;
-	} fixups[] = { { 3, 7, CA_FIXUP_REL, 64 }, { 8, 12, CA_FIXUP_LOW, 12 },
-		       { 16, 20, CA_FIXUP_HIGH, 12 }, { 21, 25, CA_FIXUP_REL, 20 } };
+	} fixups[] = { { 3, 7, CA_FIXUP_REL, 64 },
+		       { 8, 12, CA_FIXUP_LOW, 12 },
+		       { 16, 20, CA_FIXUP_HIGH, 12 },
+		       { 21, 25, CA_FIXUP_REL, 20 } };
 	static const struct {
 		enum ca_site_kind kind;
 		uint8_t at;
 		bool call_only;
-	} hooks[] = { { CA_SITE_COUNT, 0, false }, { CA_SITE_COUNT, 7, false }, { CA_SITE_ENTER, 7, false },
-		      { CA_SITE_ENTER, 0, true },  { CA_SITE_COUNT, 0, true } };
+	} hooks[] = { { CA_SITE_COUNT, 0, false },
+		      { CA_SITE_COUNT, 7, false },
+		      { CA_SITE_ENTER, 7, false },
+		      { CA_SITE_ENTER, 0, true },
+		      { CA_SITE_COUNT, 0, true } };
 	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
 
 	(void)state;
@@ -788,8 +810,13 @@ static void translated_around_a_call(void **state)
 	assert_true(ca_patch_sigaction(SIGTRAP, &set, NULL));
 	for (unsigned i = 0; i < CA_COUNT(hooks); i++) {
 		uint8_t from = hooks[i].call_only ? 7 : 0;
-		struct ca_site site = { .module = 1, .kind = CA_SITE_COUNT, .length = (uint8_t)(12 - from),
-					.address = from, .point = B, .hooks = 1, .insns = !from,
+		struct ca_site site = { .module = 1,
+					.kind = CA_SITE_COUNT,
+					.length = (uint8_t)(12 - from),
+					.address = from,
+					.point = B,
+					.hooks = 1,
+					.insns = !from,
 					.code_length = (uint8_t)(sizeof code - from) };
 
 		memcpy(site.original, calling + from, site.length);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/points.c, wanted.c and wrap_rights.c: progress points of notes and of the command
  * line are placed once their library has an index; libraries that come and go; visits of nobody's.
  * Modules, indexes and patching are stood in for. */
@@ -42,7 +43,8 @@ const struct ca_index *ca_modules_index(struct ca_loaded *l)
 
 size_t ca_index_probes(const struct ca_index *index)
 {
-	return probes[(const struct ca_index_probe(*)[PROBES])index - (const struct ca_index_probe(*)[PROBES])probe];
+	return probes[(const struct ca_index_probe(*)[PROBES])index -
+		      (const struct ca_index_probe(*)[PROBES])probe];
 }
 
 void ca_index_probe_at(const struct ca_index *index, size_t i, struct ca_index_probe *out)
@@ -349,7 +351,7 @@ static void wanted_points_that_fail(void **state)
 	loaded[0].points_done = false;
 	ca_points_patch_loaded();
 	assert_int_equal(installs, 2);
-	assert_int_equal(logs, 1); /* said once */
+	assert_int_equal(logs, 1);                              /* said once */
 	atomic_store(&s->requested_used, CA_MAX_REQUESTED + 7); /* nonsense is not followed */
 	s->requested[CA_MAX_REQUESTED - 1].module = 99;
 	loaded[0].points_done = false;
@@ -411,7 +413,7 @@ static void waiting_for_all(void **state)
 	set_state(1, CA_MODULE_FAILED);
 	set_state(0, CA_MODULE_FREE);
 	before = ca_clock_now();
-	ca_requested_wait(); /* those will not come */
+	ca_requested_wait();                               /* those will not come */
 	assert_true(ca_clock_now() - before < 2 * SECOND); /* of three */
 	set_state(1, CA_MODULE_CLAIMED);
 	atomic_store(&s->heartbeat, 0);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/probe.c: what the hooks make of enters and exits, threads that were inside when
  * the selection came, and placing the sites. The ledger is real; patching and the look at the
  * stack are stood in for. */
@@ -593,10 +594,12 @@ static void meets(void **state)
 	assert_int_equal(meetings_known, 1);
 	assert_int_equal(meetings, 0);
 	ca_self = NULL;
-	__asm__ volatile("movq %2, %%xmm1\n\tmovq %3, %%xmm14\n\tcall *%4\n\tmovq %%xmm1, %0\n\tmovq %%xmm14, %1"
-			 : "=&r"(low), "=&r"(high)
-			 : "r"(UINT64_C(0x1234567890)), "r"(UINT64_C(0x9876543210)), "r"(hook.meet)
-			 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm1", "xmm14", "memory", "cc");
+	__asm__ volatile(
+		"movq %2, %%xmm1\n\tmovq %3, %%xmm14\n\tcall *%4\n\tmovq %%xmm1, %0\n\tmovq %%xmm14, %1"
+		: "=&r"(low), "=&r"(high)
+		: "r"(UINT64_C(0x1234567890)), "r"(UINT64_C(0x9876543210)), "r"(hook.meet)
+		: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "xmm1", "xmm14", "memory",
+		  "cc");
 	assert_int_equal(meetings, 1);
 	assert_int_equal(low, 0x1234567890);
 	assert_int_equal(high, 0x9876543210);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/wrap_seccomp.c: would a filter that the program installs kill us, or tell on us? It is
  * run for each call that we make, so each filter here asks a question of the machine that runs it and
  * lets all calls pass if the answer is right; wrong ones kill. Not a system call is made. */
@@ -47,12 +48,13 @@ static bool withdraws(const struct sock_filter *code, size_t n)
 	assert_int_equal(offs, wound);
 	return offs;
 }
-#define WITHDRAWS(...) withdraws((struct sock_filter[]){ __VA_ARGS__ }, \
-				 sizeof((struct sock_filter[]){ __VA_ARGS__ }) / sizeof(struct sock_filter))
+#define WITHDRAWS(...)                                                                                       \
+	withdraws((struct sock_filter[]){ __VA_ARGS__ },                                                     \
+		  sizeof((struct sock_filter[]){ __VA_ARGS__ }) / sizeof(struct sock_filter))
 #define OP(code, k) BPF_STMT(code, k)
-#define RETURN(k) BPF_STMT(BPF_RET | BPF_K, k)
-#define ALLOW RETURN(SECCOMP_RET_ALLOW)
-#define KILL RETURN(SECCOMP_RET_KILL_PROCESS)
+#define RETURN(k)   BPF_STMT(BPF_RET | BPF_K, k)
+#define ALLOW       RETURN(SECCOMP_RET_ALLOW)
+#define KILL        RETURN(SECCOMP_RET_KILL_PROCESS)
 /* The accumulator must be k now. */
 #define MUST_BE(k) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 1, 0), KILL, ALLOW
 
@@ -70,7 +72,8 @@ static void verdicts(void **state)
 	assert_string_equal(getenv("CAUSAL_SESSION"), ""); /* whoever is executed later stays out */
 	/* the verdict in the accumulator */
 	assert_false(WITHDRAWS(OP(BPF_LD | BPF_IMM, SECCOMP_RET_ALLOW), OP(BPF_RET | BPF_A, 0)));
-	assert_true(WITHDRAWS(OP(BPF_LD | BPF_IMM, SECCOMP_RET_TRAP), OP(BPF_RET | BPF_A, SECCOMP_RET_ALLOW)));
+	assert_true(
+		WITHDRAWS(OP(BPF_LD | BPF_IMM, SECCOMP_RET_TRAP), OP(BPF_RET | BPF_A, SECCOMP_RET_ALLOW)));
 	/* one that does not end, or is not understood */
 	assert_true(WITHDRAWS(OP(BPF_LD | BPF_IMM, 1)));
 	assert_true(WITHDRAWS(OP(BPF_LD | BPF_IND, 1), ALLOW));
@@ -82,20 +85,36 @@ static void verdicts(void **state)
 /* Each call that we make is asked about; of others it does not matter. */
 static void calls(void **state)
 {
-	static const int ours[] = {
-		SYS_perf_event_open, SYS_timer_create, SYS_timer_settime, SYS_timer_delete, SYS_process_vm_readv,
-		SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_rt_sigreturn, SYS_mmap, SYS_munmap, SYS_openat, SYS_read,
-		SYS_write, SYS_close, SYS_membarrier, SYS_getpid, SYS_gettid, SYS_nanosleep, SYS_clock_gettime
-	};
+	static const int ours[] = { SYS_perf_event_open,
+				    SYS_timer_create,
+				    SYS_timer_settime,
+				    SYS_timer_delete,
+				    SYS_process_vm_readv,
+				    SYS_rt_sigprocmask,
+				    SYS_rt_sigaction,
+				    SYS_rt_sigreturn,
+				    SYS_mmap,
+				    SYS_munmap,
+				    SYS_openat,
+				    SYS_read,
+				    SYS_write,
+				    SYS_close,
+				    SYS_membarrier,
+				    SYS_getpid,
+				    SYS_gettid,
+				    SYS_nanosleep,
+				    SYS_clock_gettime };
 	static const int others[] = { SYS_execve, SYS_socket, SYS_unlink };
 
 	(void)state;
 	for (unsigned i = 0; i < CA_COUNT(ours); i++)
 		assert_true(WITHDRAWS(OP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-				      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)ours[i], 0, 1), KILL, ALLOW));
+				      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)ours[i], 0, 1), KILL,
+				      ALLOW));
 	for (unsigned i = 0; i < CA_COUNT(others); i++)
 		assert_false(WITHDRAWS(OP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-				       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)others[i], 0, 1), KILL, ALLOW));
+				       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)others[i], 0, 1), KILL,
+				       ALLOW));
 	assert_false(WITHDRAWS(OP(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 			       MUST_BE(AUDIT_ARCH_X86_64)));
 	assert_false(WITHDRAWS(OP(BPF_LD | BPF_W | BPF_LEN, 0), MUST_BE(sizeof(struct seccomp_data))));
@@ -109,10 +128,11 @@ static void arithmetic(void **state)
 		unsigned short operation;
 		uint32_t a, b, result;
 	} cases[] = {
-		{ BPF_ADD, 7, 5, 12 }, { BPF_SUB, 7, 5, 2 }, { BPF_SUB, 5, 7, 0xfffffffe }, { BPF_MUL, 7, 5, 35 },
-		{ BPF_DIV, 36, 5, 7 }, { BPF_DIV, 7, 0, 0 }, { BPF_OR, 6, 3, 7 }, { BPF_AND, 6, 3, 2 },
-		{ BPF_XOR, 6, 3, 5 }, { BPF_LSH, 3, 4, 48 }, { BPF_LSH, 3, 31, 0x80000000 }, { BPF_LSH, 1, 32, 0 },
-		{ BPF_RSH, 48, 4, 3 }, { BPF_RSH, 0x80000000, 31, 1 }, { BPF_RSH, 5, 32, 0 },
+		{ BPF_ADD, 7, 5, 12 },         { BPF_SUB, 7, 5, 2 },           { BPF_SUB, 5, 7, 0xfffffffe },
+		{ BPF_MUL, 7, 5, 35 },         { BPF_DIV, 36, 5, 7 },          { BPF_DIV, 7, 0, 0 },
+		{ BPF_OR, 6, 3, 7 },           { BPF_AND, 6, 3, 2 },           { BPF_XOR, 6, 3, 5 },
+		{ BPF_LSH, 3, 4, 48 },         { BPF_LSH, 3, 31, 0x80000000 }, { BPF_LSH, 1, 32, 0 },
+		{ BPF_RSH, 48, 4, 3 },         { BPF_RSH, 0x80000000, 31, 1 }, { BPF_RSH, 5, 32, 0 },
 		{ BPF_NEG, 5, 0, 0xfffffffb },
 	};
 
@@ -137,19 +157,23 @@ static void jumps(void **state)
 		uint32_t a, b;
 		bool taken;
 	} cases[] = {
-		{ BPF_JEQ, 5, 5, true }, { BPF_JEQ, 5, 6, false }, { BPF_JGT, 6, 5, true }, { BPF_JGT, 5, 5, false },
-		{ BPF_JGE, 5, 5, true }, { BPF_JGE, 4, 5, false }, { BPF_JSET, 6, 2, true }, { BPF_JSET, 6, 1, false },
-		{ BPF_JGT, 0x80000000, 1, true },
+		{ BPF_JEQ, 5, 5, true },  { BPF_JEQ, 5, 6, false },  { BPF_JGT, 6, 5, true },
+		{ BPF_JGT, 5, 5, false }, { BPF_JGE, 5, 5, true },   { BPF_JGE, 4, 5, false },
+		{ BPF_JSET, 6, 2, true }, { BPF_JSET, 6, 1, false }, { BPF_JGT, 0x80000000, 1, true },
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < CA_COUNT(cases); i++) {
 		assert_int_equal(WITHDRAWS(OP(BPF_LD | BPF_IMM, cases[i].a),
 					   BPF_JUMP((unsigned short)(BPF_JMP | cases[i].operation | BPF_K),
-						    cases[i].b, 1, 0), ALLOW, KILL), cases[i].taken);
-		assert_int_equal(WITHDRAWS(OP(BPF_LDX | BPF_IMM, cases[i].b), OP(BPF_LD | BPF_IMM, cases[i].a),
-					   BPF_JUMP((unsigned short)(BPF_JMP | cases[i].operation | BPF_X),
-						    77, 2, 1), KILL, ALLOW, KILL), cases[i].taken);
+						    cases[i].b, 1, 0),
+					   ALLOW, KILL),
+				 cases[i].taken);
+		assert_int_equal(
+			WITHDRAWS(OP(BPF_LDX | BPF_IMM, cases[i].b), OP(BPF_LD | BPF_IMM, cases[i].a),
+				  BPF_JUMP((unsigned short)(BPF_JMP | cases[i].operation | BPF_X), 77, 2, 1),
+				  KILL, ALLOW, KILL),
+			cases[i].taken);
 	}
 	assert_false(WITHDRAWS(OP(BPF_JMP | BPF_JA, 2), KILL, KILL, ALLOW, KILL));
 }
@@ -160,7 +184,8 @@ static void memory(void **state)
 	for (unsigned i = 0; i < BPF_MEMWORDS; i++) {
 		assert_false(WITHDRAWS(OP(BPF_LD | BPF_IMM, 8), OP(BPF_ST, i), OP(BPF_LD | BPF_IMM, 9),
 				       OP(BPF_LD | BPF_MEM, i), MUST_BE(8)));
-		assert_false(WITHDRAWS(OP(BPF_LDX | BPF_IMM, 8), OP(BPF_STX, i), OP(BPF_LD | BPF_MEM, i), MUST_BE(8)));
+		assert_false(WITHDRAWS(OP(BPF_LDX | BPF_IMM, 8), OP(BPF_STX, i), OP(BPF_LD | BPF_MEM, i),
+				       MUST_BE(8)));
 		assert_false(WITHDRAWS(OP(BPF_LD | BPF_IMM, 8), OP(BPF_ST, i), OP(BPF_LDX | BPF_MEM, i),
 				       OP(BPF_LD | BPF_IMM, 9), OP(BPF_MISC | BPF_TXA, 0), MUST_BE(8)));
 	}
@@ -200,12 +225,8 @@ static void when_not_to_look(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(verdicts),
-		TEST(calls),
-		TEST(arithmetic),
-		TEST(jumps),
-		TEST(memory),
-		TEST(when_not_to_look),
+		TEST(verdicts), TEST(calls),  TEST(arithmetic),
+		TEST(jumps),    TEST(memory), TEST(when_not_to_look),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/wrap_signal.c: the program does as it likes with its signals and does not notice
  * ours. And cancel.c, which knows who must be left alone. What the kernel would be told is noted by
  * stand-ins for the real functions. */
@@ -322,12 +323,13 @@ static void waits_for_signals(void **state)
 		begins = holds = 0;
 		kernel_had_set = false;
 		errno = 5;
-		assert_int_equal(i == 0 ? sigwait(&full, &number) :
-				 i == 1 ? sigwaitinfo(&full, &info) :
-				 i == 2 ? sigtimedwait(&full, &info, &timeout) :
-				 i == 3 ? sigsuspend(&none) :
-				 i == 4 ? pause() :
-					  signalfd(5, &full, 6), RESULT);
+		assert_int_equal(i == 0   ? sigwait(&full, &number)
+				 : i == 1 ? sigwaitinfo(&full, &info)
+				 : i == 2 ? sigtimedwait(&full, &info, &timeout)
+				 : i == 3 ? sigsuspend(&none)
+				 : i == 4 ? pause()
+					  : signalfd(5, &full, 6),
+				 RESULT);
 		assert_int_equal(errno, 42);
 		assert_int_equal(begins, i == 5 ? 0 : 101);
 		assert_int_equal(holds, i == 3 || i == 5 ? 0 : 101);
@@ -395,7 +397,8 @@ static void forwarded(void **state)
 	sigaction(CA_SIGNAL, &set, NULL);
 	ca_signals_forward(&info, &context);
 	assert_int_equal(handled, CA_SIGNAL);
-	assert_int_equal(mask_in_handler, CA_SYS_SIGNAL(SIGUSR1) | CA_SYS_SIGNAL(SIGUSR2) | CA_SYS_SIGNAL(CA_SIGNAL));
+	assert_int_equal(mask_in_handler,
+			 CA_SYS_SIGNAL(SIGUSR1) | CA_SYS_SIGNAL(SIGUSR2) | CA_SYS_SIGNAL(CA_SIGNAL));
 	assert_int_equal(ca_sys_sigmask(SIG_BLOCK, 0), before);
 	set.sa_flags = SA_SIGINFO;
 	set.sa_sigaction = with_info;
@@ -508,12 +511,8 @@ static void who_may_be_cancelled(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(our_signal_is_a_shadow),
-		TEST(other_signals),
-		TEST(masks),
-		TEST(waits_for_signals),
-		TEST(forwarded),
-		TEST(forwarded_to_nobody),
+		TEST(our_signal_is_a_shadow), TEST(other_signals), TEST(masks),
+		TEST(waits_for_signals),      TEST(forwarded),     TEST(forwarded_to_nobody),
 		TEST(who_may_be_cancelled),
 	};
 

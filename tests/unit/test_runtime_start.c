@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/start.c: joining a run or not, forks and execs, the off switch. The program runs
  * itself with a session of the test's own; what it finds there it says by its exit status, which is
  * the line of the first wrong answer. No conductor is there: indexes are not waited for, since the
@@ -36,10 +37,10 @@ void ca_log(enum ca_log_level level, const char *format, ...)
 }
 
 /* ---- in a program that was told of a session --------------------------------------------------------- */
-#define MUST(condition)                       \
-	do {                                  \
-		if (!(condition))             \
-			_exit(__LINE__ % 251 + 1); \
+#define MUST(condition)                                                                                      \
+	do {                                                                                                 \
+		if (!(condition))                                                                            \
+			_exit(__LINE__ % 251 + 1);                                                           \
 	} while (0)
 
 static int status_of(pid_t child)
@@ -57,7 +58,8 @@ static void must_be_on(void)
 
 	MUST(ca_rt.session && atomic_load(&ca_rt.on) && ca_rt.joined);
 	MUST(ca_rt.pid == (uint32_t)getpid());
-	MUST(ca_self && ca_self->slot->pid == ca_rt.pid && atomic_load(&ca_self->slot->state) == CA_SLOT_LIVE);
+	MUST(ca_self && ca_self->slot->pid == ca_rt.pid &&
+	     atomic_load(&ca_self->slot->state) == CA_SLOT_LIVE);
 	MUST(ca_self->slot->process == ca_rt.process);
 	p = &ca_rt.session->process[ca_rt.process];
 	MUST(atomic_load(&p->state) == CA_SLOT_LIVE && p->pid == ca_rt.pid);
@@ -84,7 +86,8 @@ static void joins(void)
 	MUST(ca_rt.sees_conductor && ca_rt.signal_taken);
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patched));
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patch_failed));
-	MUST(ca_sampler_host.translate && (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
+	MUST(ca_sampler_host.translate &&
+	     (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
 	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_wait_meet >= ca_rt.own_low &&
 	     (uintptr_t)ca_wait_meet < ca_rt.own_high);
 	p = &ca_rt.session->process[ca_rt.process];
@@ -101,8 +104,9 @@ static void forks(void)
 
 	/* libc's, a raw one that we hear of, and one behind our back */
 	for (int way = 0; way < 3; way++) {
-		child = way == 0 ? fork() : way == 1 ? (pid_t)syscall(SYS_fork) :
-							(pid_t)ca_sys(SYS_fork, 0, 0, 0, 0, 0, 0);
+		child = way == 0   ? fork()
+			: way == 1 ? (pid_t)syscall(SYS_fork)
+				   : (pid_t)ca_sys(SYS_fork, 0, 0, 0, 0, 0, 0);
 		if (!child && way < 2) {
 			MUST(ca_rt.process != process);
 			must_be_on();
@@ -178,7 +182,8 @@ static void is_told(const char *format)
 static void has_waited(void)
 {
 	must_be_on();
-	MUST(atomic_load(&ca_rt.session->module[ca_rt.session->process[0].main_module].state) == CA_MODULE_FAILED);
+	MUST(atomic_load(&ca_rt.session->module[ca_rt.session->process[0].main_module].state) ==
+	     CA_MODULE_FAILED);
 }
 
 static void driver_is_gone(void)
@@ -410,12 +415,12 @@ static void the_heart_of_the_driver(void **state)
 	s->conductor = (uint32_t)getpid();
 	assert_false(ca_rt_conductor_is_gone(beat - 5));
 	assert_false(ca_rt_conductor_is_gone(beat + stale));
-	assert_false(ca_rt_conductor_is_gone(beat + suspend)); /* it lives, and may be slow */
+	assert_false(ca_rt_conductor_is_gone(beat + suspend));    /* it lives, and may be slow */
 	assert_true(ca_rt_conductor_is_gone(beat + suspend + 1)); /* nothing is delayed meanwhile */
 	assert_true(atomic_load(&ca_rt.on));
 	s->conductor = (uint32_t)dead_pid();
 	assert_false(ca_rt_conductor_is_gone(beat + stale - 1)); /* nobody looks */
-	ca_rt.sees_conductor = false; /* in a container it cannot be seen */
+	ca_rt.sees_conductor = false;                            /* in a container it cannot be seen */
 	assert_false(ca_rt_conductor_is_gone(beat + stale + 1));
 	assert_true(ca_rt_conductor_is_gone(beat + suspend + 1));
 	assert_true(atomic_load(&ca_rt.on));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/thread.c: how threads get and lose their slots, also in a burst; their ticks; being
  * left alone, paused, held. Each case that begins a life runs in a thread of its own, made behind
  * the runtime's back. Ticks and switch logs are stood in for. */
@@ -186,7 +187,8 @@ static void *a_life(void *unused)
 	assert_int_equal(slot->pid, getpid());
 	assert_int_equal(slot->process, 3);
 	assert_int_equal(atomic_load(&slot->in_s) + atomic_load(&slot->owed) + atomic_load(&slot->paid) +
-			 atomic_load(&slot->last_hit), 0);
+				 atomic_load(&slot->last_hit),
+			 0);
 	assert_int_equal(atomic_load(&slot->count[5]), 55); /* only ever grows */
 	assert_ptr_equal(ca_patch_counters, &slot->count[0]);
 	assert_int_equal(atomic_load(&s->slots_used), 1);
@@ -209,8 +211,7 @@ static void *a_life(void *unused)
 	assert_in_range(t->hit_cpu, 1, ca_clock_thread_cpu());
 	assert_int_equal(opens, have_perf);
 	assert_int_equal(t->switches.page != NULL, have_perf);
-	assert_int_equal(atomic_load(&s->backends),
-			 1u << (have_perf ? CA_BACKEND_PERF : CA_BACKEND_TIMER));
+	assert_int_equal(atomic_load(&s->backends), 1u << (have_perf ? CA_BACKEND_PERF : CA_BACKEND_TIMER));
 	ca_thread_begin(); /* it lives already */
 	assert_int_equal(starts, 1);
 	/* its end */
@@ -330,7 +331,6 @@ static void more_threads_than_perf_takes(void **state)
 	in_new_thread(perf_is_full);
 	assert_int_equal(atomic_load(&offs) + atomic_load(&logs), 0);
 }
-
 
 /* ---- a burst ------------------------------------------------------------------------------------------ */
 enum { BURST = 40, BURSTS = 25 };

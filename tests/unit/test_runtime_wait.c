@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* causal/runtime/wait.c: meetings and waits; who pays when, what the log is told, what kind of wait
  * it was. The ledger's account and log are real; paying, and the look at the stack, are stood in
  * for. */
@@ -273,7 +274,7 @@ static void waits_in_waits(void **state)
 
 	(void)state;
 	ca_wait_begin(CA_WAIT_EXTERNAL, -1);
-	me->waiting_sp = UINTPTR_MAX; /* as from a frame further out */
+	me->waiting_sp = UINTPTR_MAX;              /* as from a frame further out */
 	inner = ca_wait_begin(CA_WAIT_OTHERS, -1); /* in a handler of the program's */
 	assert_int_equal(*me->waiting, CA_WAIT_OTHERS);
 	ca_wait_end(&inner);

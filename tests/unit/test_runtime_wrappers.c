@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every row of CA_WRAPPED (causal/runtime/wrap.h): what is called, with what, between which calls of
  * ours, and that result and errno are the real function's. The real functions are stood in for by
  * one that notes its arguments; wrap_signal.c, which is more than rows, has a test of its own. */
@@ -246,50 +247,94 @@ static const struct row {
 	size_t member;
 	unsigned arguments;
 	const char *trace;
-	enum ca_wait kind;  /* of its wait */
-	int fd;             /* which argument is the descriptor that it waits for */
-	long failure;       /* the result that means that a time limit was reached; 0: none */
-	bool by_errno;      /* ... then errno must be ETIMEDOUT */
+	enum ca_wait kind; /* of its wait */
+	int fd;            /* which argument is the descriptor that it waits for */
+	long failure;      /* the result that means that a time limit was reached; 0: none */
+	bool by_errno;     /* ... then errno must be ETIMEDOUT */
 } table[] = {
-#define ROW(name, arguments, ...) { #name, (void *)name, offsetof(struct ca_real, name), arguments, __VA_ARGS__ },
-#define MEET(name, n) ROW(name, n, "mc", (enum ca_wait)9, -2, 0, false)
-#define WAIT(name, n) ROW(name, n, "bce", IN(OTHERS), NO_FD, 0, false)
-#define WAIT_HELD(name, n) ROW(name, n, "bhcre", IN(OTHERS), NO_FD, 0, false)
+#define ROW(name, arguments, ...)                                                                            \
+	{ #name, (void *)name, offsetof(struct ca_real, name), arguments, __VA_ARGS__ },
+#define MEET(name, n)         ROW(name, n, "mc", (enum ca_wait)9, -2, 0, false)
+#define WAIT(name, n)         ROW(name, n, "bce", IN(OTHERS), NO_FD, 0, false)
+#define WAIT_HELD(name, n)    ROW(name, n, "bhcre", IN(OTHERS), NO_FD, 0, false)
 #define UNTIL(name, n, limit) ROW(name, n, "bce", IN(OTHERS), NO_FD, limit, false)
-#define CLOCK(name, n) ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
-#define SLEEP(name, n) ROW(name, n, "sbhcre", IN(EXTERNAL), NO_FD, 0, false)
-#define FD(name, n) ROW(name, n, "bce", IN(EXTERNAL), 0, 0, false)
-#define FD_HELD(name, n) ROW(name, n, "bhcre", IN(EXTERNAL), 0, 0, false)
-#define POLL(name, n) ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
-#define RIGHTS(name, n) ROW(name, n, "xc", (enum ca_wait)9, -2, 0, false)
-	WAIT(pthread_join, 2) MEET(pthread_tryjoin_np, 2) WAIT(pthread_timedjoin_np, 3) WAIT(thrd_join, 2)
-	MEET(pthread_mutex_trylock, 1) UNTIL(pthread_mutex_timedlock, 2, ETIMEDOUT)
-	UNTIL(pthread_mutex_clocklock, 3, ETIMEDOUT) MEET(pthread_mutex_unlock, 1)
-	MEET(mtx_trylock, 1) UNTIL(mtx_timedlock, 2, thrd_timedout) MEET(mtx_unlock, 1)
-	WAIT(pthread_cond_wait, 2) UNTIL(pthread_cond_timedwait, 3, ETIMEDOUT)
-	UNTIL(pthread_cond_clockwait, 4, ETIMEDOUT) MEET(pthread_cond_signal, 1)
-	MEET(pthread_cond_broadcast, 1)
-	WAIT(cnd_wait, 2) UNTIL(cnd_timedwait, 3, thrd_timedout) MEET(cnd_signal, 1) MEET(cnd_broadcast, 1)
-	WAIT(pthread_barrier_wait, 1)
-	MEET(pthread_rwlock_tryrdlock, 1) UNTIL(pthread_rwlock_timedrdlock, 2, ETIMEDOUT)
-	MEET(pthread_rwlock_trywrlock, 1) UNTIL(pthread_rwlock_timedwrlock, 2, ETIMEDOUT)
-	MEET(pthread_rwlock_unlock, 1) MEET(pthread_spin_trylock, 1) MEET(pthread_spin_unlock, 1)
-	ROW(sem_timedwait, 2, "bhcre", IN(OTHERS), NO_FD, -1, true)
-	ROW(sem_clockwait, 3, "bhcre", IN(OTHERS), NO_FD, -1, true)
-	MEET(sem_trywait, 1) MEET(sem_post, 1) WAIT(sched_yield, 0)
-	MEET(pthread_kill, 2) MEET(pthread_sigqueue, 3) MEET(kill, 2)
-	ROW(pthread_cancel, 1, "kc", (enum ca_wait)9, -2, 0, false)
-	RIGHTS(setuid, 1) RIGHTS(seteuid, 1) RIGHTS(setreuid, 2) RIGHTS(setresuid, 3) RIGHTS(chroot, 1)
-	FD(read, 3) FD(readv, 3) FD(pread, 4) FD(pread64, 4) FD(__read_chk, 4)
-	FD_HELD(__recv_chk, 5) FD_HELD(recv, 4) FD_HELD(recvfrom, 6) FD_HELD(recvmsg, 3)
-	FD_HELD(accept, 3) FD_HELD(accept4, 4) FD_HELD(connect, 3)
-	FD(write, 3) FD(writev, 3) FD_HELD(send, 4) FD_HELD(sendto, 6) FD_HELD(sendmsg, 3)
-	FD(fsync, 1) FD(fdatasync, 1)
-	POLL(poll, 3) POLL(ppoll, 4) POLL(__poll_chk, 4) POLL(__ppoll_chk, 5)
-	CLOCK(select, 5) CLOCK(pselect, 6) CLOCK(epoll_wait, 4) CLOCK(epoll_pwait, 5) CLOCK(epoll_pwait2, 5)
-	SLEEP(nanosleep, 2) SLEEP(clock_nanosleep, 4) SLEEP(usleep, 1) SLEEP(sleep, 1)
-	WAIT(wait, 1) WAIT(waitpid, 3) WAIT(waitid, 4) WAIT(wait4, 4)
-	WAIT_HELD(semop, 3) WAIT_HELD(semtimedop, 4) WAIT_HELD(msgrcv, 5) WAIT_HELD(msgsnd, 4)
+#define CLOCK(name, n)        ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define SLEEP(name, n)        ROW(name, n, "sbhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define FD(name, n)           ROW(name, n, "bce", IN(EXTERNAL), 0, 0, false)
+#define FD_HELD(name, n)      ROW(name, n, "bhcre", IN(EXTERNAL), 0, 0, false)
+#define POLL(name, n)         ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define RIGHTS(name, n)       ROW(name, n, "xc", (enum ca_wait)9, -2, 0, false)
+	WAIT(pthread_join, 2) MEET(pthread_tryjoin_np, 2) WAIT(pthread_timedjoin_np, 3) WAIT(
+		thrd_join, 2) MEET(pthread_mutex_trylock,
+				   1) UNTIL(pthread_mutex_timedlock, 2,
+					    ETIMEDOUT) UNTIL(pthread_mutex_clocklock, 3,
+							     ETIMEDOUT) MEET(pthread_mutex_unlock,
+									     1) MEET(mtx_trylock, 1)
+		UNTIL(mtx_timedlock, 2, thrd_timedout) MEET(mtx_unlock, 1) WAIT(pthread_cond_wait, 2) UNTIL(
+			pthread_cond_timedwait, 3,
+			ETIMEDOUT) UNTIL(pthread_cond_clockwait, 4,
+					 ETIMEDOUT) MEET(pthread_cond_signal,
+							 1) MEET(pthread_cond_broadcast,
+								 1) WAIT(cnd_wait, 2) UNTIL(cnd_timedwait, 3,
+											    thrd_timedout)
+			MEET(cnd_signal, 1) MEET(cnd_broadcast, 1) WAIT(pthread_barrier_wait, 1) MEET(
+				pthread_rwlock_tryrdlock,
+				1) UNTIL(pthread_rwlock_timedrdlock,
+					 2, ETIMEDOUT) MEET(pthread_rwlock_trywrlock,
+							    1) UNTIL(pthread_rwlock_timedwrlock, 2, ETIMEDOUT)
+				MEET(pthread_rwlock_unlock, 1) MEET(pthread_spin_trylock, 1) MEET(
+					pthread_spin_unlock,
+					1) ROW(sem_timedwait, 2, "bhcre", IN(OTHERS), NO_FD, -1,
+					       true) ROW(sem_clockwait, 3, "bhcre", IN(OTHERS), NO_FD, -1,
+							 true) MEET(sem_trywait, 1)
+					MEET(sem_post, 1) WAIT(sched_yield, 0) MEET(pthread_kill, 2) MEET(
+						pthread_sigqueue, 3) MEET(kill,
+									  2) ROW(pthread_cancel, 1,
+										 "kc", (enum ca_wait)9, -2, 0,
+										 false) RIGHTS(setuid, 1)
+						RIGHTS(seteuid, 1) RIGHTS(setreuid, 2) RIGHTS(setresuid, 3) RIGHTS(
+							chroot,
+							1) FD(read,
+							      3) FD(readv,
+								    3) FD(pread,
+									  4) FD(pread64, 4)
+							FD(__read_chk, 4) FD_HELD(__recv_chk, 5) FD_HELD(
+								recv,
+								4) FD_HELD(recvfrom,
+									   6) FD_HELD(recvmsg,
+										      3) FD_HELD(accept,
+												 3) FD_HELD(accept4,
+													    4)
+								FD_HELD(connect, 3) FD(write, 3) FD(writev, 3) FD_HELD(
+									send,
+									4) FD_HELD(sendto,
+										   6) FD_HELD(sendmsg,
+											      3) FD(fsync,
+												    1) FD(fdatasync,
+													  1) POLL(poll,
+														  3)
+									POLL(ppoll, 4) POLL(__poll_chk, 4) POLL(
+										__ppoll_chk,
+										5) CLOCK(select,
+											 5) CLOCK(pselect,
+												  6) CLOCK(epoll_wait,
+													   4)
+										CLOCK(epoll_pwait, 5) CLOCK(epoll_pwait2, 5) SLEEP(
+											nanosleep,
+											2) SLEEP(clock_nanosleep,
+												 4) SLEEP(usleep,
+													  1) SLEEP(sleep,
+														   1)
+											WAIT(wait, 1) WAIT(waitpid, 3) WAIT(
+												waitid,
+												4) WAIT(wait4, 4)
+												WAIT_HELD(semop, 3) WAIT_HELD(
+													semtimedop,
+													4) WAIT_HELD(msgrcv,
+														     5)
+													WAIT_HELD(
+														msgsnd,
+														4)
 };
 
 /* Memory that some of them look into: zeros, but for what a test puts there. */
@@ -304,7 +349,9 @@ static bool is_poll(const struct row *row)
 static const struct {
 	const char *name;
 	unsigned argument;
-} masks[] = { { "ppoll", 3 }, { "__ppoll_chk", 3 }, { "pselect", 5 }, { "epoll_pwait", 4 }, { "epoll_pwait2", 4 } };
+} masks[] = {
+	{ "ppoll", 3 }, { "__ppoll_chk", 3 }, { "pselect", 5 }, { "epoll_pwait", 4 }, { "epoll_pwait2", 4 }
+};
 
 /* Which argument is a mask of signals; 0: none. */
 static unsigned mask_of(const struct row *row)
@@ -426,12 +473,11 @@ static const struct lock {
 	size_t member, try_member;
 	int busy;
 } locks[] = {
-#define LOCK_ROW(name, try_name, busy) \
+#define LOCK_ROW(name, try_name, busy)                                                                       \
 	{ #name, (void *)name, offsetof(struct ca_real, name), offsetof(struct ca_real, try_name), busy },
-	LOCK_ROW(pthread_mutex_lock, pthread_mutex_trylock, EBUSY)
-	LOCK_ROW(mtx_lock, mtx_trylock, thrd_busy)
-	LOCK_ROW(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
-	LOCK_ROW(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
+	LOCK_ROW(pthread_mutex_lock, pthread_mutex_trylock, EBUSY) LOCK_ROW(mtx_lock, mtx_trylock, thrd_busy)
+		LOCK_ROW(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, EBUSY)
+			LOCK_ROW(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, EBUSY)
 };
 
 static int take(const struct lock *l, int first_try)
@@ -589,8 +635,12 @@ static void sleeps(void **state)
 /* ---- raw system calls -------------------------------------------------------------------------------- */
 static void raw_calls(void **state)
 {
-	static const long waits[] = { FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_LOCK_PI, FUTEX_LOCK_PI2,
-				      FUTEX_WAIT_REQUEUE_PI, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+	static const long waits[] = { FUTEX_WAIT,
+				      FUTEX_WAIT_BITSET,
+				      FUTEX_LOCK_PI,
+				      FUTEX_LOCK_PI2,
+				      FUTEX_WAIT_REQUEUE_PI,
+				      FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
 				      FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME };
 	static const long others[] = { FUTEX_WAKE, FUTEX_WAKE_PRIVATE, FUTEX_REQUEUE, FUTEX_WAKE_OP,
 				       FUTEX_UNLOCK_PI };
@@ -739,7 +789,7 @@ static void threads_start(void **state)
 	assert_int_equal(pthread_create(id, attributes, body, memory[2]), 0);
 	assert_ptr_equal(run_posix(run_argument), memory[3]);
 	assert_string_equal(trace, "mcTB"); /* it is known to us before it runs */
-	assert_int_equal(starts, 1); /* we may not have joined yet */
+	assert_int_equal(starts, 1);        /* we may not have joined yet */
 	begin();
 	assert_int_equal(thrd_create(id, body_c11, memory[2]), 0);
 	assert_int_equal(run_c11(run_argument), 9);
@@ -811,8 +861,8 @@ static int execute_fd(int fd, char *const argv[], char *const env[])
 	return execute("fd", argv, env);
 }
 
-static int spawn(pid_t *pid, const char *path, const void *actions, const void *attributes, char *const argv[],
-		 char *const env[])
+static int spawn(pid_t *pid, const char *path, const void *actions, const void *attributes,
+		 char *const argv[], char *const env[])
 {
 	assert_ptr_equal(pid, memory[0]);
 	assert_ptr_equal(actions, memory[1]);
@@ -909,14 +959,15 @@ static void forms_of_exec(void **state)
 	for (unsigned form = 0; form < 8; form++) {
 		begin();
 		memset(executed_argv, 0, sizeof executed_argv);
-		assert_int_equal(form == 0 ? execv("/p", argv) :
-				 form == 1 ? execvp("/p", argv) :
-				 form == 2 ? execvpe("/p", argv, env) :
-				 form == 3 ? execl("/p", "a", "b", "c", NULL) :
-				 form == 4 ? execlp("/p", "a", "b", "c", NULL) :
-				 form == 5 ? execle("/p", "a", "b", "c", NULL, env) :
-				 form == 6 ? fexecve(5, argv, env) :
-					     execve("/p", argv, env), -1);
+		assert_int_equal(form == 0   ? execv("/p", argv)
+				 : form == 1 ? execvp("/p", argv)
+				 : form == 2 ? execvpe("/p", argv, env)
+				 : form == 3 ? execl("/p", "a", "b", "c", NULL)
+				 : form == 4 ? execlp("/p", "a", "b", "c", NULL)
+				 : form == 5 ? execle("/p", "a", "b", "c", NULL, env)
+				 : form == 6 ? fexecve(5, argv, env)
+					     : execve("/p", argv, env),
+				 -1);
 		assert_string_equal(trace, "pcq");
 		assert_string_equal(executed_path, form == 6 ? "fd" : "/p");
 		for (unsigned i = 0; i < 3; i++)
@@ -931,7 +982,8 @@ static void forms_of_exec(void **state)
 		begin();
 		assert_int_equal((form ? posix_spawnp : posix_spawn)(
 					 (pid_t *)memory[0], "/p", (posix_spawn_file_actions_t *)memory[1],
-					 (posix_spawnattr_t *)memory[2], argv, env), RESULT);
+					 (posix_spawnattr_t *)memory[2], argv, env),
+				 RESULT);
 		assert_string_equal(trace, "mc");
 		assert_string_equal(executed_path, "/p");
 		assert_true(env_has("Z=3") && env_has("CAUSAL_SESSION=/run/session"));
@@ -970,8 +1022,9 @@ static void libraries(void **state)
 
 /* ---- the table ----------------------------------------------------------------------------------------- */
 /* Those of wrap_signal.c. */
-static const char *const elsewhere[] = { "sigaction", "signal", "sigprocmask", "pthread_sigmask", "sigwait",
-					 "sigwaitinfo", "sigtimedwait", "sigsuspend", "pause", "signalfd" };
+static const char *const elsewhere[] = { "sigaction", "signal",      "sigprocmask",  "pthread_sigmask",
+					 "sigwait",   "sigwaitinfo", "sigtimedwait", "sigsuspend",
+					 "pause",     "signalfd" };
 
 static void every_row(void **state)
 {
@@ -994,8 +1047,8 @@ static void real_ones(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < CA_COUNT(rows); i++) {
-		void *found, *expected = versions[i][0] ? dlvsym(RTLD_NEXT, rows[i].name, versions[i]) :
-							  dlsym(RTLD_NEXT, rows[i].name);
+		void *found, *expected = versions[i][0] ? dlvsym(RTLD_NEXT, rows[i].name, versions[i])
+							: dlsym(RTLD_NEXT, rows[i].name);
 
 		assert_non_null(expected);
 		put_real(rows[i].member, NULL);
@@ -1009,7 +1062,7 @@ static void real_ones(void **state)
 	ca_real_resolve_at(&ca_real.read);
 	assert_null(ca_real.write);
 	assert_true(ca_real.read == before.read);
-	ca_real.read = before.pread == NULL ? NULL : (ssize_t (*)(int, void *, size_t))(void *)real;
+	ca_real.read = before.pread == NULL ? NULL : (ssize_t(*)(int, void *, size_t))(void *)real;
 	ca_real_resolve();
 	assert_ptr_equal((void *)ca_real.read, (void *)real);
 	ca_real.read = before.read;
@@ -1021,24 +1074,11 @@ static void real_ones(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(passed_on),
-		TEST(masks_of_waits),
-		TEST(time_limits),
-		TEST(taking_locks),
-		TEST(spinning),
-		TEST(semaphores),
-		TEST(polls),
-		TEST(sleeps),
-		TEST(raw_calls),
-		TEST(raw_forks),
-		TEST(filters),
-		TEST(threads_start),
-		TEST(cancellation),
-		TEST(environment_of_exec),
-		TEST(forms_of_exec),
-		TEST(libraries),
-		TEST(real_ones),
-		TEST(every_row),
+		TEST(passed_on),    TEST(masks_of_waits),      TEST(time_limits),   TEST(taking_locks),
+		TEST(spinning),     TEST(semaphores),          TEST(polls),         TEST(sleeps),
+		TEST(raw_calls),    TEST(raw_forks),           TEST(filters),       TEST(threads_start),
+		TEST(cancellation), TEST(environment_of_exec), TEST(forms_of_exec), TEST(libraries),
+		TEST(real_ones),    TEST(every_row),
 	};
 
 	ca_real_resolve();

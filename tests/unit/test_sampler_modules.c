@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sampler/modules.c against the loader's own list: what is loaded, where, and whose build-id;
  * libraries that come and go; without process_vm_readv. */
 #include "tests/unit/sampler_fixture.h"
@@ -7,7 +8,8 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-static const char library[] = ASM_MACROS "fn visible\n ret\nend visible\n.section .note.GNU-stack,\"\",@progbits\n";
+static const char library[] =
+	ASM_MACROS "fn visible\n ret\nend visible\n.section .note.GNU-stack,\"\",@progbits\n";
 
 static int set_up(void **state)
 {
@@ -15,7 +17,8 @@ static int set_up(void **state)
 		return -1;
 	asm_make("lib", library);
 	/* addresses that do not begin at 0 */
-	if (fixture_run("%s -nostdlib -shared -Wl,-Ttext-segment=0x400000 -o lib.so lib.s", fixture_cc()) != 0)
+	if (fixture_run("%s -nostdlib -shared -Wl,-Ttext-segment=0x400000 -o lib.so lib.s", fixture_cc()) !=
+	    0)
 		return -1;
 	asm_read_labels("lib.so");
 	return 0;
@@ -160,7 +163,9 @@ static void test_comes_and_goes(void **state)
 	}
 	/* the same name, and most likely the same address, but another build-id */
 	assert_int_equal(fixture_run("%s -nostdlib -shared -Wl,-Ttext-segment=0x400000,--build-id=md5 "
-				     "-o lib.so lib.s", fixture_cc()), 0);
+				     "-o lib.so lib.s",
+				     fixture_cc()),
+			 0);
 	handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
 	assert_true(ca_modules_scan());
 	other = ca_modules_find((uintptr_t)dlsym(handle, "visible"))->module;
@@ -203,15 +208,20 @@ static void test_index(void **state)
  * whatever it looks like. */
 static void test_headers_outside(void **state)
 {
-	static const unsigned at[] = { 64, 4096 - 2 * sizeof(Elf64_Phdr), 4096 - sizeof(Elf64_Phdr), 4096, 8192 };
-	const Elf64_Phdr load = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 4096, .p_memsz = 4096 };
+	static const unsigned at[] = { 64, 4096 - 2 * sizeof(Elf64_Phdr), 4096 - sizeof(Elf64_Phdr), 4096,
+				       8192 };
+	const Elf64_Phdr load = {
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = 4096, .p_memsz = 4096
+	};
 	char *memory = mmap(NULL, 4 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_true(memory != MAP_FAILED);
 	for (unsigned i = 0; i < CA_COUNT(at); i++) {
 		Elf64_Ehdr e = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
-				 .e_phoff = at[i], .e_phentsize = sizeof load, .e_phnum = 2 };
+				 .e_phoff = at[i],
+				 .e_phentsize = sizeof load,
+				 .e_phnum = 2 };
 		char name[16];
 		int fd;
 
@@ -220,8 +230,10 @@ static void test_headers_outside(void **state)
 		assert_int_equal(ftruncate(fd, 4096), 0);
 		/* the page behind it, where the headers would go on */
 		assert_ptr_equal(mmap(memory + 4096, 8192, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), memory + 4096);
-		assert_ptr_equal(mmap(memory, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0), memory);
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+				 memory + 4096);
+		assert_ptr_equal(mmap(memory, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0),
+				 memory);
 		memcpy(memory, &e, sizeof e);
 		for (unsigned k = 0; k < 2; k++)
 			memcpy(memory + at[i] + k * sizeof load, &load, sizeof load);
@@ -292,10 +304,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_copies), /* first: children inherit what is known */
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_comes_and_goes),
-		cmocka_unit_test(test_index),
-		cmocka_unit_test(test_mapping),
+		cmocka_unit_test(test_first),           cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_index),           cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_headers_outside), /* last: no index can be made of its files */
 	};
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sampler/switches.c: times off the CPU from rings of records made by hand, and from the kernel. */
 #include "sampler/switches.h"
 #include "tests/unit/forbidden.h"
@@ -58,7 +59,8 @@ static void test_made(void **state)
 		unsigned n = ca_switches_off(&made, cases[c].a, cases[c].b, off, cases[c].max);
 
 		if (n != cases[c].n || memcmp(off, cases[c].off, n * sizeof *off) != 0)
-			fail_msg("[%lu, %lu): %u times, [%lu, %lu)", cases[c].a, cases[c].b, n, off[0].from, off[0].to);
+			fail_msg("[%lu, %lu): %u times, [%lu, %lu)", cases[c].a, cases[c].b, n, off[0].from,
+				 off[0].to);
 	}
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sampler/tick.c: which source runs, what it sends and to whom, and what is taken where another is
  * forbidden. Times are only asserted where the kernel has no choice. */
 #include "sampler/tick.h"
@@ -116,7 +117,8 @@ static void test_first(void **state)
 	assert_true(left.it_value.tv_sec == 4 || (left.it_value.tv_sec == 5 && left.it_value.tv_nsec <= 7));
 	ca_tick_stop(&tick);
 	ticks = 0;
-	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, 1000 * UINT64_C(1000) * MS, SIGNAL), CA_OK);
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, 1000 * UINT64_C(1000) * MS, SIGNAL),
+			 CA_OK);
 	burn(2, 100 * MS);
 	ca_tick_stop(&tick);
 	assert_int_equal(ticks, 1);
@@ -152,7 +154,7 @@ static void test_is_ours(void **state)
 		pid_t pid;
 		bool ours;
 	} cases[] = {
-		{ 1, 5, true },	     { SI_KERNEL, 0, true }, { SI_SIGIO, 5, true }, { SI_USER, 0, true },
+		{ 1, 5, true },        { SI_KERNEL, 0, true }, { SI_SIGIO, 5, true },  { SI_USER, 0, true },
 		{ SI_USER, 5, false }, { SI_QUEUE, 0, false }, { SI_TKILL, 0, false }, { SI_TIMER, 0, false },
 	};
 
@@ -218,8 +220,9 @@ static void test_forbidden(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timer),	 cmocka_unit_test(test_perf),  cmocka_unit_test(test_first),
-		cmocka_unit_test(test_own_time), cmocka_unit_test(test_is_ours), cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_timer),   cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_first),   cmocka_unit_test(test_own_time),
+		cmocka_unit_test(test_is_ours), cmocka_unit_test(test_forbidden),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 

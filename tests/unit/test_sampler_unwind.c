@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sampler/unwind.c: real stacks against glibc's backtrace(), each kind of row on a stack made by
  * hand, stacks that are broken; and all of it where memory cannot be copied by a system call. */
 #include "sampler/unwind.h"
@@ -14,10 +15,12 @@ enum { PAGE = 4096, FRAMES = 64 };
 /* A call through the linkage table makes the linker write one. Each label is where a frame is interrupted, or what a call returns to. */
 static const char library[] = ASM_MACROS
 	/* counted from rsp; the frame pointer is kept, or saved at CFA - 16 */
-	"fn by_sp\n sub $16,%rsp\n.cfi_def_cfa_offset 24\nsp_kept: nop\n add $16,%rsp\n.cfi_def_cfa_offset 8\n"
+	"fn by_sp\n sub $16,%rsp\n.cfi_def_cfa_offset 24\nsp_kept: nop\n add $16,%rsp\n.cfi_def_cfa_offset "
+	"8\n"
 	" push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset rbp,-16\nsp_saved: nop\n pop %rbp\n ret\nend by_sp\n"
 	/* a frame of 40,000 bytes, which a row states in words */
-	"fn by_large\n sub $40000,%rsp\n.cfi_def_cfa_offset 40008\nlarge_frame: nop\n add $40000,%rsp\n ret\nend by_large\n"
+	"fn by_large\n sub $40000,%rsp\n.cfi_def_cfa_offset 40008\nlarge_frame: nop\n add $40000,%rsp\n "
+	"ret\nend by_large\n"
 	/* from rbp */
 	"fn by_fp\n push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset rbp,-16\n mov %rsp,%rbp\n"
 	".cfi_def_cfa_register rbp\nfp_frame: nop\n leave\n ret\nend by_fp\n"
@@ -29,7 +32,8 @@ static const char library[] = ASM_MACROS
 	/* nobody called it; nothing is known of it */
 	"fn outermost\n.cfi_undefined rip\nlast_frame: nop\n ret\nend outermost\n"
 	"fn linked\n call abort@PLT\nend linked\n"
-	".globl unknown\n.type unknown,@function\nunknown: nop\nunknown_frame: nop\n ret\n.size unknown,.-unknown\n"
+	".globl unknown\n.type unknown,@function\nunknown: nop\nunknown_frame: nop\n ret\n.size "
+	"unknown,.-unknown\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 static uintptr_t bias;
@@ -169,7 +173,8 @@ static void test_handler(void **state)
 		void *pc = wanted[frames - (int)i];
 
 		assert_int_equal(address_of(stack.place[stack.depth - i]) +
-				 (pc != (void *)interrupted.uc_mcontext.gregs[REG_RIP]), pc);
+					 (pc != (void *)interrupted.uc_mcontext.gregs[REG_RIP]),
+				 pc);
 	}
 }
 
@@ -220,33 +225,52 @@ static const struct made {
 	bool no_registers, complete;
 } made[] = {
 	{ "by rsp", { { 2, "last_frame", 0 } }, { { "sp_kept", 3 }, { "last_frame", 0 } }, .complete = true },
-	{ "large", { { 5000, "last_frame", 0 } }, { { "large_frame", 5001 }, { "last_frame", 0 } }, .complete = true },
+	{ "large",
+	  { { 5000, "last_frame", 0 } },
+	  { { "large_frame", 5001 }, { "last_frame", 0 } },
+	  .complete = true },
 	/* rbp is kept by the first, and the second counts from it */
-	{ "rbp kept", { { 2, "fp_frame", 0 }, { FP, NULL, 50 }, { FP + 1, "last_frame", 0 } },
-	  { { "sp_kept", 3 }, { "fp_frame", FP + 2 }, { "last_frame", 0 } }, .complete = true },
+	{ "rbp kept",
+	  { { 2, "fp_frame", 0 }, { FP, NULL, 50 }, { FP + 1, "last_frame", 0 } },
+	  { { "sp_kept", 3 }, { "fp_frame", FP + 2 }, { "last_frame", 0 } },
+	  .complete = true },
 	/* ... saved by the first, at its CFA - 16 */
-	{ "rbp saved", { { 0, NULL, 20 }, { 1, "fp_frame", 0 }, { 21, "last_frame", 0 } },
-	  { { "sp_saved", 2 }, { "fp_frame", 22 }, { "last_frame", 0 } }, .complete = true },
-	{ "by rbp", { { FP, NULL, 45 }, { FP + 1, "fp_frame", 0 }, { 46, "last_frame", 0 } },
-	  { { "fp_frame", FP + 2 }, { "fp_frame", 47 }, { "last_frame", 0 } }, .complete = true },
+	{ "rbp saved",
+	  { { 0, NULL, 20 }, { 1, "fp_frame", 0 }, { 21, "last_frame", 0 } },
+	  { { "sp_saved", 2 }, { "fp_frame", 22 }, { "last_frame", 0 } },
+	  .complete = true },
+	{ "by rbp",
+	  { { FP, NULL, 45 }, { FP + 1, "fp_frame", 0 }, { 46, "last_frame", 0 } },
+	  { { "fp_frame", FP + 2 }, { "fp_frame", 47 }, { "last_frame", 0 } },
+	  .complete = true },
 	/* r10 holds word 10's address */
-	{ "by r10", { { 9, "last_frame", 0 } }, { { "reg_frame", 10 }, { "last_frame", 0 } }, .complete = true },
+	{ "by r10",
+	  { { 9, "last_frame", 0 } },
+	  { { "reg_frame", 10 }, { "last_frame", 0 } },
+	  .complete = true },
 	{ "r10 not known", { { 9, "last_frame", 0 } }, { { "reg_frame", 0 } }, .no_registers = true },
-	{ "r10 of a caller", { { 2, "reg_frame", 0 }, { 9, "last_frame", 0 } }, { { "sp_kept", 3 }, { "reg_frame", 0 } } },
-	{ "by memory", { { FP - 1, NULL, 50 }, { FP, NULL, 52 }, { 49, "fp_frame", 0 }, { 53, "last_frame", 0 } },
-	  { { "memory_frame", 50 }, { "fp_frame", 54 }, { "last_frame", 0 } }, .complete = true },
+	{ "r10 of a caller",
+	  { { 2, "reg_frame", 0 }, { 9, "last_frame", 0 } },
+	  { { "sp_kept", 3 }, { "reg_frame", 0 } } },
+	{ "by memory",
+	  { { FP - 1, NULL, 50 }, { FP, NULL, 52 }, { 49, "fp_frame", 0 }, { 53, "last_frame", 0 } },
+	  { { "memory_frame", 50 }, { "fp_frame", 54 }, { "last_frame", 0 } },
+	  .complete = true },
 	{ "nothing known", { { 0, "last_frame", 0 } }, { { "unknown_frame", 0 } } },
 	{ "nobody's code", { { 2, NULL, 5 } }, { { "sp_kept", 3 } } },
 	{ "no caller", { { 2, NULL, 0 } }, { { "sp_kept", 3 } }, .complete = true },
 	/* outward no more: the caller's frame would lie below */
-	{ "inward", { { FP + 1, "fp_frame", 0 }, { FP, NULL, 3 } },
+	{ "inward",
+	  { { FP + 1, "fp_frame", 0 }, { FP, NULL, 3 } },
 	  { { "fp_frame", FP + 2 }, { "fp_frame", 0 } } },
 };
 
 static void check_made(const struct made *m)
 {
 	uintptr_t words[WORDS] = { 0 }, all[16] = { [10] = (uintptr_t)&words[10] };
-	struct ca_registers r = { .sp = (uintptr_t)words, .fp = (uintptr_t)&words[FP], .all = m->no_registers ? NULL : all };
+	struct ca_registers r = { .sp = (uintptr_t)words,
+				  .fp = (uintptr_t)&words[FP],
+				  .all = m->no_registers ? NULL : all };
 	unsigned depth = 0;
 
 	for (unsigned i = 0; i < CA_COUNT(m->word); i++)
@@ -264,7 +288,8 @@ static void check_made(const struct made *m)
 				 ((long)stack.cfa[depth] - (long)words) / 8);
 	}
 	if (stack.depth != depth || stack.complete != m->complete)
-		fail_msg("%s: %u frames, %s", m->name, stack.depth, stack.complete ? "complete" : "not complete");
+		fail_msg("%s: %u frames, %s", m->name, stack.depth,
+			 stack.complete ? "complete" : "not complete");
 }
 
 static void test_made(void **state)
@@ -279,7 +304,11 @@ static void test_broken(void **state)
 {
 	char *none = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uintptr_t word[4] = { 0 };
-	const uintptr_t sp[] = { 0, 8, UINTPTR_MAX - 7, (uintptr_t)none + PAGE, (uintptr_t)none + PAGE - 16,
+	const uintptr_t sp[] = { 0,
+				 8,
+				 UINTPTR_MAX - 7,
+				 (uintptr_t)none + PAGE,
+				 (uintptr_t)none + PAGE - 16,
 				 (uintptr_t)word + 1 };
 
 	(void)state;
@@ -382,7 +411,9 @@ static void test_translated(void **state)
 
 static void test_registers(void **state)
 {
-	static const int order[16] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP };
+	static const int order[16] = {
+		REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP
+	};
 	ucontext_t context = { 0 };
 	struct ca_registers r;
 	uintptr_t all[16];

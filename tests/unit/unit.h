@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What every unit test includes: cmocka wants four headers before its own. */
 #ifndef CA_TESTS_UNIT_H
 #define CA_TESTS_UNIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two threads that meet at a barrier: slow 1000, fast 800.
  *
  * Expected: the period is max(slow, fast) = 1000. slow: min(X, 20), for below 800 the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One thread computes (400), then sleeps (600 nominal): region io is off the CPU.
  *
  * Expected: the kernel adds timer slack of some 50 us and a nominal microsecond is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Thread churn: every round creates two threads, one runs 600 (region heavy), the other 400
  * (region light), joins both, then runs 300 itself (region tail). About a thousand threads
  * a second come and go inside every experiment.

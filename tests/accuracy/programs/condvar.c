@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Ping-pong over a condition variable with tiny sections: 60 and 40 nominal microseconds a
  * turn, so thousands of hand-offs a second, many of them between two samples.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Four independent threads, each 300 (region work) and 200 (region rest): on two cores, twice
  * as many busy threads as cores and no synchronisation at all.
  *

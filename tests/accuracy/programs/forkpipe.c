@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two processes in lock-step over two pipes: the parent runs 600 (region parent), the child
  * 400 (region child). The session spans both; a pipe between them is not an external wait.
  *

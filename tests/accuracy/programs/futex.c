@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Contention on a home-made lock over raw futex calls: nothing that a wrapper could see.
  * Expected: see locks.h. */
 #include "gt.h"
@@ -25,6 +26,6 @@ static GT_NOINLINE void unlock(void)
 	if (atomic_exchange(&lk, 0) == 2)
 		syscall(SYS_futex, &lk, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
-#define LOCK() lock()
+#define LOCK()   lock()
 #define UNLOCK() unlock()
 #include "locks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Shared plumbing of the programs with known answers.
  *
  * Every program has one or more regions. A region is a noinline function
@@ -31,20 +32,20 @@
 #if defined(USE_COZ)
 #include <coz.h>
 #define GT_PROGRESS(name) COZ_PROGRESS_NAMED(name)
-#define GT_BEGIN(name) COZ_BEGIN(name)
-#define GT_END(name) COZ_END(name)
+#define GT_BEGIN(name)    COZ_BEGIN(name)
+#define GT_END(name)      COZ_END(name)
 #elif defined(USE_CAUSAL)
 #include "causal.h"
 #define GT_PROGRESS(name) CAUSAL_PROGRESS_NAMED(name)
-#define GT_BEGIN(name) CAUSAL_BEGIN(name)
-#define GT_END(name) CAUSAL_END(name)
+#define GT_BEGIN(name)    CAUSAL_BEGIN(name)
+#define GT_END(name)      CAUSAL_END(name)
 #else
 #define GT_PROGRESS(name) ((void)0)
-#define GT_BEGIN(name) ((void)0)
-#define GT_END(name) ((void)0)
+#define GT_BEGIN(name)    ((void)0)
+#define GT_END(name)      ((void)0)
 #endif
 
-#define GT_IPU 150 /* iterations per nominal microsecond: about 24 cycles each */
+#define GT_IPU  150 /* iterations per nominal microsecond: about 24 cycles each */
 #define GT_WARM 0.2
 #ifdef __clang__
 #define GT_NOINLINE __attribute__((noinline))
@@ -80,8 +81,14 @@ static GT_NOINLINE uint64_t gt_spin(uint64_t n)
 	uint64_t x = n | 1;
 
 	while (n--) {
-		x *= x; x *= x; x *= x; x *= x;
-		x *= x; x *= x; x *= x; x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
 		__asm__ volatile("" : "+r"(x));
 	}
 	return x;
@@ -95,18 +102,18 @@ static inline uint64_t gt_amount(const char *name, double us)
 	return (uint64_t)(us * GT_IPU);
 }
 
-#define GT_DEFINE_REGION(name)                                  \
-	static volatile uint64_t gt_sink_##name;                \
-	static GT_NOINLINE void region_##name(uint64_t n)       \
-	{                                                       \
-		gt_sink_##name = gt_spin(n);                    \
+#define GT_DEFINE_REGION(name)                                                                               \
+	static volatile uint64_t gt_sink_##name;                                                             \
+	static GT_NOINLINE void region_##name(uint64_t n)                                                    \
+	{                                                                                                    \
+		gt_sink_##name = gt_spin(n);                                                                 \
 	}
 
 /* One visit of the progress point. */
-#define GT_VISIT()                                                              \
-	do {                                                                    \
-		GT_PROGRESS("work");                                            \
-		atomic_fetch_add_explicit(&gt_visits, 1, memory_order_relaxed); \
+#define GT_VISIT()                                                                                           \
+	do {                                                                                                 \
+		GT_PROGRESS("work");                                                                         \
+		atomic_fetch_add_explicit(&gt_visits, 1, memory_order_relaxed);                              \
 	} while (0)
 
 static inline void gt_latency(double begin)
@@ -128,20 +135,19 @@ static inline void gt_start(int argc, char **argv, const char *default_region)
 		} else if (i + 1 < argc && !strcmp(argv[i], "--region")) {
 			gt_region_name = argv[++i];
 		} else {
-			fprintf(stderr, "usage: %s [--region NAME] [--scale X] [--seconds S]\n",
-				argv[0]);
+			fprintf(stderr, "usage: %s [--region NAME] [--scale X] [--seconds S]\n", argv[0]);
 			exit(2);
 		}
 	}
 	gt_t0 = gt_now();
 }
 
-#define GT_SNAPSHOT(into)                                       \
-	do {                                                    \
-		(into).time = gt_now();                         \
-		(into).visits = atomic_load(&gt_visits);        \
-		(into).latency_ns = atomic_load(&gt_latency_ns); \
-		(into).latency_count = atomic_load(&gt_latency_count); \
+#define GT_SNAPSHOT(into)                                                                                    \
+	do {                                                                                                 \
+		(into).time = gt_now();                                                                      \
+		(into).visits = atomic_load(&gt_visits);                                                     \
+		(into).latency_ns = atomic_load(&gt_latency_ns);                                             \
+		(into).latency_count = atomic_load(&gt_latency_count);                                       \
 	} while (0)
 
 /* For programs whose main thread does the work itself: is the time over? */

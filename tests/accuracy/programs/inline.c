@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A very short function, inlined at three sites and called millions of times a second; its
  * body is one source line (region hot). The rest of the time goes to region_rest().
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A latency point: one thread thinks (3000), then issues three requests at once; the other
  * serves them in order, each 500 (region lookup) and 300 more (region format).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The body of mutex.c, futex.c, spinlock.c and rust_lock.rs's model: two threads, each with
  * a critical section of 600 and a parallel section of 400; the lock is the bottleneck.
  *

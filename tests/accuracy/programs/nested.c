@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A region inside a region, and work done in a shared library on behalf of two callers:
  * outer 400 of its own and 300 in inner, which it calls; remote 150 and local 150 both spend
  * their time in lib_work() of libgtwork.so.
@@ -15,7 +16,7 @@ static GT_NOINLINE void region_outer(uint64_t own, uint64_t in)
 {
 	sink = gt_spin(own);
 	region_inner(in); /* GT_REGION inner */
-	sink = 0; /* so that the call is not turned into a jump, which leaves no frame */
+	sink = 0;         /* so that the call is not turned into a jump, which leaves no frame */
 }
 
 static GT_NOINLINE void region_remote(uint64_t n)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* OpenMP parallel for, static schedule, imbalanced: the first half of the iterations costs
  * 4 x 200 (region heavy), the second 4 x 120 (region light). Built with gcc (libgomp, which
  * waits by spinning and raw futex calls) as omp, and with clang (libomp) as omp_llvm.

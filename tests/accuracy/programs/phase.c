@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A data-parallel phase: two threads work 600 each at the same time (region work), meet at a
  * barrier, then one of them runs 400 alone (region alone) and they meet again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A pipeline of three stages over bounded queues, 600, 700, 500: three busy threads.
  *
  * Expected with two cores: they are the bottleneck, 1800 / 2 = 900 an item, and stay it as

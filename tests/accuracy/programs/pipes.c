@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two threads in lock-step over two pipes (blocking reads): ping 700, pong 300.
  *
  * Expected: never both at once, so the period is 1000 and two wake-ups. ping: 0.7 X,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A producer (400) and a consumer (1000) over a bounded queue.
  *
  * Expected: the period is max(400, 1000) = 1000. consume: min(X, 60). produce: 0. */

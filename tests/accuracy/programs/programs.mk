@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Builds the programs with known answers, each in up to three flavours:
 #   plain/   no profiler's macros    causal/  -DUSE_CAUSAL    coz/  -DUSE_COZ (if coz.h is there)
 # Called by `make accuracy`:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A bounded queue of tokens: pthread mutex and two condition variables. */
 #ifndef QUEUE_H
 #define QUEUE_H
@@ -9,9 +10,9 @@ struct queue {
 	pthread_cond_t can_put, can_get;
 	int n, closed;
 };
-#define QUEUE_INIT                                                                       \
-	{                                                                                \
-		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0 \
+#define QUEUE_INIT                                                                                           \
+	{                                                                                                    \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0          \
 	}
 
 static inline void queue_put(struct queue *q)

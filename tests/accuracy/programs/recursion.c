@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Deep recursion without frame pointers: region deep (700) works at the bottom of 120 frames
  * of itself and on its way there; region rest takes 300. Built with -fomit-frame-pointer.
  *
@@ -26,7 +27,7 @@ int main(int argc, char **argv)
 
 	while (!gt_expired()) {
 		region_deep(DEPTH, n); /* GT_REGION deep */
-		region_rest(nr); /* GT_REGION rest */
+		region_rest(nr);       /* GT_REGION rest */
 		GT_VISIT();
 	}
 	return gt_report();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What rust_lock.rs takes from C: the knobs, the work loop, the progress point. */
 #include "gt.h"
 

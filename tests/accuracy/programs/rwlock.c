@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Two threads, each reads (400) under a shared lock, then writes (300) under the exclusive
  * one. The lock prefers writers, so that the pattern is fixed: both read together, one
  * writes, the other writes, both read again.

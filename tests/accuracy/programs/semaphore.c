@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hand-off through one slot guarded by two semaphores: fill 600, drain 800.
  *
  * Expected: the filler works while the drainer does; the period is max(600, 800) = 800.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One thread, three functions with 60, 30 and 10 % of the time.
  *
  * Expected: the period is 1000; a: 0.6 X, b: 0.3 X, c: 0.1 X. No other thread exists, so

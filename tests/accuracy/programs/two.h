@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Start two threads, wait, join, report: the main() of most programs here. */
 #ifndef TWO_H
 #define TWO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libgtwork.so: the library half of nested.c. Works like gt_spin(). */
 #include <stdint.h>
 
@@ -8,8 +9,14 @@ uint64_t lib_work(uint64_t n)
 	uint64_t x = n | 1;
 
 	while (n--) {
-		x *= x; x *= x; x *= x; x *= x;
-		x *= x; x *= x; x *= x; x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
+		x *= x;
 		__asm__ volatile("" : "+r"(x));
 	}
 	return x;

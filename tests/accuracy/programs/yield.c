@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A hand-off by spinning with sched_yield: ping 700 and pong 300 in turn; whoever is not in
  * turn yields in a loop. Always runnable, always on a CPU.
  *
