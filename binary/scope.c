@@ -4,6 +4,7 @@
  * Each list becomes an array of compiled expressions. An address is in scope if something
  * includes it (no list: everything does) and nothing excludes it. Driver's process. */
 #include "binary/scope.h"
+#include "core/path.h"
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,4 +233,17 @@ bool ca_scope_has_line(const struct ca_scope *scope, const char *file, unsigned 
 bool ca_scope_has_source_filter(const struct ca_scope *scope)
 {
 	return !is_empty(&scope->source);
+}
+
+void ca_scope_pattern(const char *path, char *buffer, size_t size)
+{
+	const char *name = ca_path_base(path), *so = strstr(name, ".so.");
+	size_t n = 0;
+
+	for (const char *end = so ? so + 3 : name + strlen(name); name < end && n + 2 < size; name++) {
+		if (strchr("+*?()[]{}|^$\\", *name))
+			buffer[n++] = '\\';
+		buffer[n++] = *name;
+	}
+	buffer[n] = '\0';
 }

@@ -36,4 +36,7 @@ bool ca_scope_has_line(const struct ca_scope *scope, const char *file, unsigned 
 /* The source filter is set at all (then code without lines is out of scope). */
 bool ca_scope_has_source_filter(const struct ca_scope *scope);
 
+/* For -B: what matches the library in each of its versions. */
+void ca_scope_pattern(const char *path, char *buffer, size_t size);
+
 #endif

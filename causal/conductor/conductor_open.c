@@ -290,6 +290,13 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	free(c);
 }
 
+static enum ca_status open_objects(struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_objects_planner planner = ca_requested_planner(c->progress);
+
+	return ca_objects_new(&c->objects, c->session, c->scope, &planner, index_warning, c, err);
+}
+
 enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct ca_conductor_options *options,
 				 struct ca_err *err)
 {
@@ -308,9 +315,7 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	    (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK &&
 	    (status = ca_conductor_points_open(c, err)) == CA_OK &&
 	    (status = check_command(c, err)) == CA_OK && (status = choose_backend(c, err)) == CA_OK &&
-	    (status = open_session(c, err)) == CA_OK &&
-	    (status = ca_objects_new(&c->objects, c->session, c->scope, c->progress, index_warning, c,
-				     err)) == CA_OK &&
+	    (status = open_session(c, err)) == CA_OK && (status = open_objects(c, err)) == CA_OK &&
 	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects,
 				     &c->catalog, err)) == CA_OK &&
 	    (status = open_sinks(c, err)) == CA_OK &&

@@ -4,12 +4,13 @@
  * and conductor_open.c (everything before and after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
+#include "binary/objects.h"
 #include "causal/conductor/conductor.h"
 #include "causal/conductor/interference.h"
-#include "causal/conductor/objects.h"
 #include "causal/conductor/regions.h"
 #include "causal/conductor/selection_log.h"
 #include "causal/points/point_search.h"
+#include "causal/points/requested.h"
 #include "causal/points/visits.h"
 #include "core/rng.h"
 #include "core/session.h"

@@ -116,15 +116,6 @@ static void put_share(struct text *t, const struct ca_follow *f, const struct ca
 	put(t, percent < 1 ? "%s <1 %%" : "%s %.0f %%", ca_path_base(o->path), percent);
 }
 
-void ca_follow_pattern(const char *path, char *buffer, size_t size)
-{
-	const char *name = ca_path_base(path), *so = strstr(name, ".so.");
-	struct text t = { buffer, size };
-
-	for (const char *end = so ? so + 3 : name + strlen(name); name < end; name++)
-		put(&t, strchr("+*?()[]{}|^$\\", *name) ? "\\%c" : "%c", *name);
-}
-
 static int by_share(const void *a, const void *b)
 {
 	const struct ca_follow_object *x = *(void *const *)a, *y = *(void *const *)b;
@@ -148,7 +139,7 @@ static void put_remedy(struct text *t, struct ca_follow_object **o, const enum c
 		if (!o[i]->main && (part[i] == CA_FOLLOW_IN_SCOPE ||
 				    (part[i] == CA_FOLLOW_LEFT_OUT && !o[i]->useless &&
 				     ca_scope_use_of(scope, o[i]->path) == CA_SCOPE_LEAVE))) {
-			ca_follow_pattern(o[i]->path, pattern, sizeof pattern);
+			ca_scope_pattern(o[i]->path, pattern, sizeof pattern);
 			put(t, ";%s", pattern);
 		}
 	put(t, left > 1 ? "' adds them)" : "' adds it)");

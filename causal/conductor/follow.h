@@ -41,8 +41,6 @@ enum ca_follow_part ca_follow_part(const struct ca_follow *follow, const struct 
 				   const struct ca_follow_object *object);
 /* Of all CPU samples, in percent. */
 double ca_follow_share(const struct ca_follow *follow, const struct ca_follow_object *object);
-/* For -B: what matches the library in each of its versions. */
-void ca_follow_pattern(const char *path, char *buffer, size_t size);
 /* One line about the scope, its parts ordered by share; false: there is nothing to be said, or it
  * was said before, or not all that is taken is settled. */
 bool ca_follow_tell(struct ca_follow *follow, const struct ca_scope *scope, char *buffer, size_t size);

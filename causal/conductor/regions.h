@@ -3,8 +3,8 @@
  * selected region to its address ranges and patch sites. Driver's process, one thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_REGIONS_H
 #define CA_CAUSAL_CONDUCTOR_REGIONS_H
+#include "binary/objects.h"
 #include "binary/scope.h"
-#include "causal/conductor/objects.h"
 #include "causal/results/catalog.h"
 #include "core/event.h"
 #include "core/selection.h"

@@ -6,7 +6,6 @@
  *   COUNTING   those that are left, in windows
  *   DONE */
 #include "causal/points/point_search.h"
-#include "causal/conductor/follow.h"
 #include "causal/points/point_stacks.h"
 #include "causal/points/requested.h"
 #include "core/clock.h"
@@ -169,7 +168,7 @@ static const char *name_elsewhere(struct ca_point_search *s)
 		return "no function in scope is on enough of the samples";
 	path = s->session->module[most].path;
 	slash = strrchr(path, '/');
-	ca_follow_pattern(path, pattern, sizeof pattern);
+	ca_scope_pattern(path, pattern, sizeof pattern);
 	if (ca_scope_use_of(s->scope, path) == CA_SCOPE_EXCLUDED)
 		snprintf(s->text, sizeof s->text, "most samples are in %.80s, which cannot be selected",
 			 slash ? slash + 1 : path);

@@ -4,8 +4,8 @@
  * Driver's process, the conductor's thread; the conductor places the sites. */
 #ifndef CA_CAUSAL_POINTS_POINT_SEARCH_H
 #define CA_CAUSAL_POINTS_POINT_SEARCH_H
+#include "binary/objects.h"
 #include "binary/scope.h"
-#include "causal/conductor/objects.h"
 #include "causal/points/candidates.h"
 #include "causal/points/point_name.h"
 #include "core/event.h"

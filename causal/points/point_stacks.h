@@ -2,7 +2,7 @@
 /* From stacks to candidates. Shared by the point search and the scope that follows the samples. */
 #ifndef CA_CAUSAL_POINTS_POINT_STACKS_H
 #define CA_CAUSAL_POINTS_POINT_STACKS_H
-#include "causal/conductor/objects.h"
+#include "binary/objects.h"
 #include "causal/points/candidates.h"
 #include "causal/points/point_name.h"
 #include "core/event.h"

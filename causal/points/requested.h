@@ -7,6 +7,7 @@
 #ifndef CA_CAUSAL_POINTS_REQUESTED_H
 #define CA_CAUSAL_POINTS_REQUESTED_H
 #include "binary/index/index.h"
+#include "binary/objects.h"
 #include "binary/scope.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,8 @@ enum ca_status ca_requested_check(const struct ca_requested *progress, const str
 				  const char *path, bool others,
 				  void (*tell)(void *context, const char *text), void *context,
 				  struct ca_err *err);
+/* It plans sites in binaries as they are indexed (binary/objects.h). */
+struct ca_objects_planner ca_requested_planner(struct ca_requested *progress);
 /* From now on sites go to this session; before its first process starts. */
 void ca_requested_join(struct ca_requested *progress, struct ca_session *session, bool others);
 /* May names mean functions or lines of this binary, so that its debug information is needed? */

@@ -388,3 +388,23 @@ size_t ca_requested_sites(struct ca_requested *progress, const struct ca_index *
 	free(w);
 	return n;
 }
+
+static bool planner_wants(void *context, const char *path, bool main)
+{
+	return ca_requested_wants(context, path, main);
+}
+
+static bool planner_is_named(void *context, const struct ca_index *index, uint32_t module)
+{
+	return ca_requested_is_named(context, index, module);
+}
+
+static void planner_index(void *context, const struct ca_index *index, struct ca_text *text, uint32_t module)
+{
+	ca_requested_index(context, index, text, module);
+}
+
+struct ca_objects_planner ca_requested_planner(struct ca_requested *progress)
+{
+	return (struct ca_objects_planner){ planner_wants, planner_is_named, planner_index, progress };
+}

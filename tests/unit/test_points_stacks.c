@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* From modules and stacks to code: modules indexed and taken into scope later (causal/conductor/objects.c), what
+/* From modules and stacks to code: modules indexed and taken into scope later (binary/objects.c), what
  * of them may be selected (regions.c), and the functions and loops on stacks (point_stacks.c). The
  * session's table of modules is filled here, as a runtime would. */
+#include "binary/objects.h"
 #include "binary/plan/text.h"
-#include "causal/conductor/objects.h"
 #include "causal/conductor/regions.h"
 #include "causal/points/point_stacks.h"
+#include "causal/points/requested.h"
 #include "core/session.h"
 #include "tests/unit/unit.h"
 
@@ -60,6 +61,8 @@ static void add_module(uint32_t id, const char *name, bool main)
 
 static int set_up(void **state)
 {
+	struct ca_objects_planner planner;
+
 	if (fixture_make(state))
 		return -1;
 	fixture_write("a.c", app_a);
@@ -76,7 +79,8 @@ static int set_up(void **state)
 	    ca_requested_new(&progress, "", scope, NULL))
 		return -1;
 	ca_requested_join(progress, session, false);
-	if (ca_objects_new(&objects, session, scope, progress, NULL, NULL, NULL))
+	planner = ca_requested_planner(progress);
+	if (ca_objects_new(&objects, session, scope, &planner, NULL, NULL, NULL))
 		return -1;
 	add_module(APP, "app", true);
 	add_module(LIBRARY, "lib.so", false);

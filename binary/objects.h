@@ -3,19 +3,29 @@
  *
  * Indexing runs in a thread of its own in the driver's process, so that the conductor's
  * heart never stops for it; everything else here is called by the conductor's thread. */
-#ifndef CA_CAUSAL_CONDUCTOR_OBJECTS_H
-#define CA_CAUSAL_CONDUCTOR_OBJECTS_H
+#ifndef CA_BINARY_OBJECTS_H
+#define CA_BINARY_OBJECTS_H
 #include "binary/index/index.h"
 #include "binary/scope.h"
-#include "causal/points/requested.h"
 
 struct ca_session;
 struct ca_objects;
 struct ca_text; /* binary/plan/text.h */
 
-/* scope and progress are borrowed; progress has joined the session. warning may be called from the indexing thread. */
+/* Who plans sites in binaries before the program may run in them. Called by the indexing thread. */
+struct ca_objects_planner {
+	/* Does it need the debug information of this binary? */
+	bool (*wants)(void *context, const char *path, bool main);
+	/* Does the binary hold what it looks for? Only then its text is opened. */
+	bool (*is_named)(void *context, const struct ca_index *index, uint32_t module);
+	/* Plan, and publish. text: NULL if it cannot be read. */
+	void (*index)(void *context, const struct ca_index *index, struct ca_text *text, uint32_t module);
+	void *context;
+};
+
+/* scope and session are borrowed, planner is copied. warning may be called from the indexing thread. */
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
-			      const struct ca_scope *scope, struct ca_requested *progress,
+			      const struct ca_scope *scope, const struct ca_objects_planner *planner,
 			      ca_index_warning *warning, void *context, struct ca_err *err);
 void ca_objects_free(struct ca_objects *objects);
 /* NULL: not indexed (yet), or it cannot be. Borrowed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The binaries of a run; see objects.h. */
-#include "causal/conductor/objects.h"
+#include "binary/objects.h"
 #include "binary/plan/text.h"
 #include "core/session.h"
 #include <elf.h>
@@ -26,7 +26,7 @@ struct object {
 struct ca_objects {
 	struct ca_session *session;
 	const struct ca_scope *scope;
-	struct ca_requested *progress;
+	struct ca_objects_planner planner;
 	ca_index_warning *warning;
 	void *context;
 	pthread_t thread;
@@ -72,7 +72,7 @@ static void index_module(struct ca_objects *o, uint32_t i)
 	struct ca_module *m = &o->session->module[i];
 	bool vdso = !strcmp(m->path, CA_MODULE_VDSO);
 	bool scope = !vdso && ca_scope_has_binary(o->scope, m->path, m->main);
-	bool full = scope || (!vdso && ca_requested_wants(o->progress, m->path, m->main));
+	bool full = scope || (!vdso && o->planner.wants(o->planner.context, m->path, m->main));
 	struct ca_index *index;
 	struct ca_err err;
 	enum ca_status status;
@@ -92,8 +92,8 @@ static void index_module(struct ca_objects *o, uint32_t i)
 	strncpy(m->index_path, ca_index_path(index), sizeof m->index_path - 1);
 	pthread_mutex_lock(&o->object[i].text_lock);
 	atomic_store_explicit(&o->object[i].index, index, memory_order_release);
-	if (ca_requested_is_named(o->progress, index, i))
-		ca_requested_index(o->progress, index, text_of(o, i), i);
+	if (o->planner.is_named(o->planner.context, index, i))
+		o->planner.index(o->planner.context, index, text_of(o, i), i);
 	pthread_mutex_unlock(&o->object[i].text_lock);
 	/* release: the runtime acquires state before it maps index_path */
 	atomic_store_explicit(&m->state, CA_MODULE_INDEXED, memory_order_release);
@@ -170,7 +170,7 @@ static void *run(void *p)
 }
 
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
-			      const struct ca_scope *scope, struct ca_requested *progress,
+			      const struct ca_scope *scope, const struct ca_objects_planner *planner,
 			      ca_index_warning *warning, void *context, struct ca_err *err)
 {
 	struct ca_objects *o = calloc(1, sizeof *o);
@@ -179,7 +179,7 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	o->session = session;
 	o->scope = scope;
-	o->progress = progress;
+	o->planner = *planner;
 	o->warning = warning;
 	o->context = context;
 	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
