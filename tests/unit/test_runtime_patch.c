@@ -941,9 +941,33 @@ static void a_foreign_trap_kills(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP);
 }
 
+static void *sleeps_until(void *go)
+{
+	while (!atomic_load((_Atomic bool *)go))
+		usleep(1000);
+	return NULL;
+}
+
+/* How many threads there are decides how placing goes on: only a lone one needs nobody's consent. */
+static void threads_are_counted(void **state)
+{
+	_Atomic bool go = false;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(ca_patch_threads_look().count, 1);
+	assert_false(ca_patch_threads_look().unknown);
+	assert_int_equal(pthread_create(&thread, NULL, sleeps_until, &go), 0);
+	assert_int_equal(ca_patch_threads_look().count, 2);
+	atomic_store(&go, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		/* first: a thread that has ended may still be listed */
+		cmocka_unit_test(threads_are_counted),
 		cmocka_unit_test(entering_in_the_middle),
 		cmocka_unit_test(other_bytes_than_planned),
 		cmocka_unit_test(two_sites_in_one_place),
