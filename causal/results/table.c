@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 enum {
-	COLUMN = 11, /* "-12.3 ±10 " and a gap */
+	COLUMN = 11, /* "-12.3 ±10  " */
 	COLUMNS_MAX = 21,
 	ROWS_MAX = 40,
 	NOT_WORTH_ROWS = 8,
 	UNSURE_ROWS = 10,
 	NAME_MIN = 8,
 	POINT_MAX = 18,
-	TAIL = 7 + 2 + 15, /* experiments, gap, verdict */
-	LABEL = 512        /* of a region, at most */
+	TAIL = 1 + 7 + 2 + 15, /* a gap before the columns; experiments, gap, verdict */
+	LABEL = 512            /* of a region, at most */
 };
 
 struct table {
@@ -260,6 +260,7 @@ static void put_row(const struct table *t, const struct ca_profile_row *row)
 	put_text(t->out, label(row->region, text), t->code);
 	fputc(' ', t->out);
 	put_text(t->out, row->point->name, t->point);
+	fputc(' ', t->out);
 	for (size_t i = 0; i < t->columns; i++) {
 		size_t c = 0;
 
@@ -282,6 +283,7 @@ static void put_header(const struct table *t)
 	put_text(t->out, "code", t->code);
 	fputc(' ', t->out);
 	put_text(t->out, "point", t->point);
+	fputc(' ', t->out);
 	for (size_t i = 0; i < t->columns; i++) {
 		char text[24];
 
