@@ -205,7 +205,7 @@ static bool add_loaded(struct table *table, const struct mapping *m, const struc
 	l->high = m->high;
 	l->bias = image->bias;
 	l->module = module;
-	l->points_done = false;
+	l->mark = false;
 	atomic_store_explicit(&l->index, NULL, memory_order_relaxed);
 	table->n++;
 	return true;

@@ -15,7 +15,7 @@ struct ca_loaded {
 	uintptr_t bias;                         /* address = file address + bias */
 	uint32_t module;                        /* its number, by the host */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
-	bool points_done;                       /* its progress points are in place (causal layer) */
+	bool mark;                              /* the host's own; false for a module that is new here */
 };
 
 /* Read the maps again and enlist what is new with the host (host.h). Handler-safe; only one

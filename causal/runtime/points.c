@@ -108,9 +108,9 @@ void ca_points_patch_loaded(void)
 	ca_requested_changed(); /* whatever it was, it is placed now */
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
 		const struct ca_index *index = ca_modules_index(l);
-		size_t n = index && !l->points_done ? ca_index_probes(index) : 0;
+		size_t n = index && !l->mark ? ca_index_probes(index) : 0;
 
-		if (index && !l->points_done)
+		if (index && !l->mark)
 			ca_requested_place(l, index); /* first: they count for notes that they cover */
 		for (size_t k = 0; k < n; k++) {
 			struct ca_index_probe probe;
@@ -122,7 +122,7 @@ void ca_points_patch_loaded(void)
 				patch_probe(l, &probe, kind);
 		}
 		if (index)
-			l->points_done = true;
+			l->mark = true;
 		else
 			all &= !index_may_come(l);
 	}
@@ -143,7 +143,7 @@ static void forget_points(void)
 	struct ca_loaded *l;
 
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++)
-		l->points_done = false;
+		l->mark = false;
 }
 
 static void scan(bool change)

@@ -119,7 +119,7 @@ static int set_up(void **state)
 	ca_points_follow(now, false);
 	now += 100 * SECOND;
 	for (unsigned i = 0; i < MODULES; i++)
-		loaded[i].points_done = false;
+		loaded[i].mark = false;
 	scans = logs = installs = failures = index_looks = 0;
 	return 0;
 }
@@ -178,21 +178,21 @@ static void notes_at_the_edges(void **state)
 	add_probe(0, TEXT - 4, "causal", "behind", false);
 	ca_points_patch_loaded();
 	assert_int_equal(installs, 1);
-	loaded[0].points_done = false;
+	loaded[0].mark = false;
 	loaded[0].low++;
 	probes[0] = 0;
 	add_probe(0, 0, "causal", "before", true);
 	ca_points_patch_loaded();
 	assert_int_equal(installs, 1);
 	failures = 1;
-	loaded[0].points_done = false;
+	loaded[0].mark = false;
 	probes[0] = 0;
 	add_probe(0, 100, "causal", "hopeless", true);
 	ca_points_patch_loaded();
 	assert_int_equal(installs, 2);
 	assert_int_equal(logs, 1);
 	ca_rt.patching = false; /* there is no way */
-	loaded[0].points_done = false;
+	loaded[0].mark = false;
 	ca_points_patch_loaded();
 	assert_int_equal(installs, 2);
 }
@@ -229,7 +229,7 @@ static void index_that_comes_later(void **state)
 	ca_points_follow(now += SECOND, false);
 	assert_int_equal(index_looks, 0);
 	/* not more often than every 25 ms */
-	loaded[2].points_done = false;
+	loaded[2].mark = false;
 	indexed[2] = false;
 	ca_points_patch_loaded();
 	ca_points_follow(now += SECOND, false);
@@ -348,13 +348,13 @@ static void wanted_points_that_fail(void **state)
 	indexed[0] = true;
 	failures = 1;
 	ca_points_patch_loaded();
-	loaded[0].points_done = false;
+	loaded[0].mark = false;
 	ca_points_patch_loaded();
 	assert_int_equal(installs, 2);
 	assert_int_equal(logs, 1);                              /* said once */
 	atomic_store(&s->requested_used, CA_MAX_REQUESTED + 7); /* nonsense is not followed */
 	s->requested[CA_MAX_REQUESTED - 1].module = 99;
-	loaded[0].points_done = false;
+	loaded[0].mark = false;
 	ca_points_patch_loaded();
 	assert_int_equal(install_size[2], 2);
 }
@@ -379,7 +379,7 @@ static void semaphores_of_probes(void **state)
 	assert_int_equal(semaphore[1], 5); /* somebody else has it on */
 	assert_int_equal(semaphore[2], 0); /* not of this site */
 	probe[0][0].address = 37;
-	loaded[0].points_done = false;
+	loaded[0].mark = false;
 	ca_points_patch_loaded();
 	assert_int_equal(semaphore[2], 0);
 }
