@@ -108,6 +108,7 @@ void ca_points_patch_loaded(void)
 	ca_requested_changed(); /* whatever it was, it is placed now */
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
 		const struct ca_index *index = ca_modules_index(l);
+		/* the mark: its points are in place */
 		size_t n = index && !l->mark ? ca_index_probes(index) : 0;
 
 		if (index && !l->mark)
