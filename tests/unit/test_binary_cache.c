@@ -172,6 +172,40 @@ static void test_hit(void **state)
 	assert_int_equal(count_files(fixture_path("cache/causal")), 1);
 }
 
+/* A name begins with all of the build-id and nothing else, however long that is. */
+static void test_name_of_build_id(void **state)
+{
+	static const struct {
+		size_t size;
+		uint8_t id[4];
+		const char *text;
+	} cases[] = {
+		{ 1, { 0xa5 }, "a5-" },
+		{ 1, { 0xa5, 1, 2, 3 }, "a5-" },
+		{ 2, { 0x00, 0x0f }, "000f-" },
+		{ 3, { 1, 0x20, 0xff }, "0120ff-" },
+		{ 4, { 9, 8, 7, 6 }, "09080706-" },
+	};
+	struct ca_object object = { .fd = open(fixture_path("a"), O_RDONLY | O_CLOEXEC) };
+	char name[256];
+
+	(void)state;
+	assert_true(object.fd >= 0);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		memcpy(object.build_id, cases[i].id, sizeof cases[i].id);
+		object.build_id_size = cases[i].size;
+		assert_int_equal(ca_cache_name(&object, CA_INDEX_FULL, name, sizeof name), CA_OK);
+		name[strlen(cases[i].text)] = '\0';
+		assert_string_equal(name, cases[i].text);
+	}
+	object.build_id_size = sizeof object.build_id;
+	memset(object.build_id, 0x11, sizeof object.build_id);
+	assert_int_equal(ca_cache_name(&object, CA_INDEX_FULL, name, sizeof name), CA_OK);
+	assert_int_equal(strspn(name, "1"), 2 * sizeof object.build_id);
+	assert_int_equal(name[2 * sizeof object.build_id], '-');
+	close(object.fd);
+}
+
 /* strip keeps the build-id, but not the functions. */
 static void test_stripped_twin(void **state)
 {
@@ -551,12 +585,19 @@ static void test_damaged_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hit),         cmocka_unit_test(test_stripped_twin),
-		cmocka_unit_test(test_no_build_id), cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_damaged),     cmocka_unit_test(test_concurrent),
-		cmocka_unit_test(test_no_cache),    cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_homes),       cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_broken_unit), cmocka_unit_test(test_damaged_program),
+		cmocka_unit_test(test_name_of_build_id),
+		cmocka_unit_test(test_hit),
+		cmocka_unit_test(test_stripped_twin),
+		cmocka_unit_test(test_no_build_id),
+		cmocka_unit_test(test_torn),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_concurrent),
+		cmocka_unit_test(test_no_cache),
+		cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_homes),
+		cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_broken_unit),
+		cmocka_unit_test(test_damaged_program),
 	};
 
 	elf_version(EV_CURRENT);

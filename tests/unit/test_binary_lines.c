@@ -203,6 +203,51 @@ static void test_versions(void **state)
 		}
 }
 
+/* Folder and file become one path, without detours where that can be. */
+static void test_paths(void **state)
+{
+	static const struct {
+		const char *folder, *file, *wanted;
+	} cases[] = {
+		{ "", "b.c", "b.c" },
+		{ "a", "b.c", "a/b.c" },
+		{ "/a", "b.c", "/a/b.c" },
+		{ "/a", "/b.c", "/b.c" },
+		{ "a", "/b.c", "/b.c" },
+		{ "a/./b//", "./c//d.c", "a/b/c/d.c" },
+		/* up, from names of one letter, too */
+		{ "a", "../b.c", "b.c" },
+		{ "ab", "../b.c", "b.c" },
+		{ "/a", "../b.c", "/b.c" },
+		{ "a/b", "../c.c", "a/c.c" },
+		{ "a/b", "../../c.c", "c.c" },
+		{ "a/..", "b.c", "b.c" },
+		{ "..a", "../b.c", "b.c" },
+		/* nothing is above the root; above a relative folder there is */
+		{ "/a", "../../b.c", "/b.c" },
+		{ "a", "../../b.c", "../b.c" },
+		{ "", "../b.c", "../b.c" },
+		{ "..", "../b.c", "../../b.c" },
+		{ "../..", "../b.c", "../../../b.c" },
+		{ "../a", "../b.c", "../b.c" },
+	};
+	struct header h = usual;
+
+	h.version = 4;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		begin(&h);
+		text("");
+		text(cases[i].file), byte(0), byte(0), byte(0);
+		byte(0);
+		end_header(&h);
+		end(&h);
+		line_data.d_size = used;
+		assert_true(ca_line_table_read(&table, &sections, 0, cases[i].folder, "main.c", &strings));
+		assert_string_equal(file_name(1), cases[i].wanted);
+		tear_down(state);
+	}
+}
+
 /* ---- headers that cannot be ----------------------------------------------------------------------*/
 enum damage {
 	NONE,
@@ -410,6 +455,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_forms, tear_down),
 		cmocka_unit_test_teardown(test_versions, tear_down),
+		cmocka_unit_test_teardown(test_paths, tear_down),
 		cmocka_unit_test_teardown(test_damaged_headers, tear_down),
 		cmocka_unit_test_teardown(test_programs, tear_down),
 		cmocka_unit_test_teardown(test_unknown_opcode, tear_down),
