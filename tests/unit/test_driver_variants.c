@@ -205,6 +205,27 @@ static void test_settings_of_variant(void **state)
 }
 
 /* A generated file reads back to the same settings. */
+/* People read these files: what all variants share comes first, then what makes this one. */
+static void check_order(const char *path)
+{
+	static const char *const order[] = { "# causal common settings\n", "CAUSAL_MODE",
+					     "\n\n# causal variant settings\n", "CAUSAL_FUNCTION_SCOPE" };
+	char text[2048], *at = text;
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	for (size_t i = 0; i < CA_COUNT(order); i++) {
+		char *found = strstr(at, order[i]);
+
+		if (!found)
+			fail_msg("no %s behind %s", order[i], i ? order[i - 1] : "the beginning");
+		else
+			at = found + strlen(order[i]);
+	}
+}
+
 static void test_configs(void **state)
 {
 	char folder[] = "/tmp/test_variants.XXXXXX", *path;
@@ -234,6 +255,7 @@ static void test_configs(void **state)
 		free(two);
 	}
 	assert_string_equal(again.function_scope, "a\"\\\\b;c#d");
+	check_order(path);
 	ca_settings_fini(&settings);
 	ca_settings_fini(&again);
 	unlink(path);
