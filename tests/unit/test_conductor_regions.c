@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/conductor/regions.c: what of a binary the scope lets through, and which sites exclude each other. */
+#include "causal/conductor/regions.c"
+#include "tests/unit/unit.h"
+
+#include "tests/unit/binary_fixture.h"
+
+static const char source[] =
+	"volatile int sink;\n"
+	"static inline __attribute__((always_inline)) int twice(int x) { sink = x; return x * 2; }\n"
+	"int work(int n) { int s = 0; for (int i = 0; i < n; i++) s += twice(sink); return s; }\n"
+	"int main(int argc, char **argv) { (void)argv; return work(argc); }\n";
+
+static int make_program(void **state)
+{
+	if (fixture_make(state) != 0)
+		return -1;
+	fixture_write("a.c", source);
+	return fixture_run("%s -w -g -O2 -o a a.c && strip -o bare a", fixture_cc());
+}
+
+static void test_index_in_scope(void **state)
+{
+	static const struct {
+		const char *name, *function, *source;
+		enum ca_mode mode;
+		bool in_scope;
+	} cases[] = {
+		{ "a", "", "", CA_MODE_FUNCTION, true },
+		{ "a", "^work$", "", CA_MODE_FUNCTION, true },
+		{ "a", "^twice$", "", CA_MODE_FUNCTION, true }, /* inlined everywhere */
+		{ "a", "^none$", "", CA_MODE_FUNCTION, false },
+		{ "a", "", "a\\.c", CA_MODE_FUNCTION, true },
+		{ "a", "^none$", "z\\.c", CA_MODE_FUNCTION, false },
+		{ "a", "", "", CA_MODE_LINE, true },
+		{ "a", "", "a\\.c", CA_MODE_LINE, true },
+		{ "a", "", "z\\.c", CA_MODE_LINE, false },
+		{ "bare", "", "", CA_MODE_LINE, false },
+		{ "bare", "^twice$", "", CA_MODE_FUNCTION, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_scope_spec spec = { .function = cases[i].function,
+					      .source = cases[i].source,
+					      .function_mode = cases[i].mode == CA_MODE_FUNCTION };
+		struct ca_index *index = fixture_open(cases[i].name, CA_INDEX_FULL);
+		struct ca_scope *scope;
+		struct ca_err err;
+
+		assert_non_null(index);
+		assert_int_equal(ca_scope_new(&scope, &spec, &err), CA_OK);
+		if (ca_regions_index_in_scope(scope, cases[i].mode, index) != cases[i].in_scope)
+			fail_msg("%s, -F '%s', -S '%s'", cases[i].name, cases[i].function, cases[i].source);
+		ca_scope_free(scope);
+		ca_index_close(index);
+	}
+}
+
+/* A site of S lies at [100, 108) of module 1, another at [200, 201). */
+static void test_overlaps(void **state)
+{
+	static const struct {
+		uint32_t module;
+		uint64_t address;
+		uint8_t length;
+		bool overlaps;
+	} cases[] = {
+		{ 1, 100, 8, true },  { 1, 90, 10, false }, { 1, 90, 11, true },   { 1, 90, 24, true },
+		{ 1, 107, 1, true },  { 1, 108, 5, false }, { 1, 104, 2, true },   { 2, 100, 8, false },
+		{ 1, 200, 5, true },  { 1, 201, 5, false }, { 1, 199, 1, false },  { 1, 195, 6, true },
+		{ 1, 150, 5, false }, { 1, 0, 5, false },   { 1, 5000, 5, false }, { 2, 200, 1, false },
+	};
+	struct ca_site of_s[] = { { .module = 1, .address = 100, .length = 8 },
+				  { .module = 1, .address = 200, .length = 1 } };
+	struct info info = { .site = of_s, .sites = CA_COUNT(of_s) }, none = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_site site = { .module = cases[i].module,
+					.address = cases[i].address,
+					.length = cases[i].length };
+
+		if (overlaps(&info, &site) != cases[i].overlaps)
+			fail_msg("case %zu", i);
+		assert_false(overlaps(&none, &site));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_index_in_scope),
+					    cmocka_unit_test(test_overlaps) };
+
+	return cmocka_run_group_tests(tests, make_program, fixture_remove);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/conductor/conductor.c: steps of the state machine, and what is recorded at the end. The clock,
+ * the log of the selected code, regions and results are played by this test. */
+#include "core/clock.h"
+
+static uint64_t clock_now, clock_tick;
+
+static uint64_t played_clock(void)
+{
+	return clock_now += clock_tick;
+}
+#define ca_clock_now played_clock
+#include "causal/conductor/conductor.c"
+#include "tests/unit/unit.h"
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* ---- the others' parts --------------------------------------------------------------------*/
+static uint64_t log_entries, log_reads;
+static const char *sampled_why;
+static uint32_t sampled_region;
+static struct ca_experiment_record record;
+static struct ca_visits recorded_visit;
+static struct ca_run_summary summary;
+static unsigned records, disposed;
+static uint64_t sum_start, sum_end;
+
+uint64_t ca_selection_log_read(struct ca_selection_log *log)
+{
+	(void)log;
+	log_reads++;
+	return log_entries;
+}
+
+struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
+{
+	(void)log;
+	sum_start = start;
+	sum_end = end;
+	return (struct ca_selection_log_sum){ .s_time = (end - start) / 2, .entries = 9 };
+}
+
+void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
+{
+	(void)log, (void)first;
+}
+
+void ca_selection_log_leave(struct ca_selection_log *log, uint32_t slot)
+{
+	(void)log, (void)slot;
+}
+
+bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight)
+{
+	(void)regions, (void)frame, (void)frames, (void)weight;
+	return false;
+}
+
+uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like)
+{
+	(void)regions, (void)like;
+	return 0;
+}
+
+uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number)
+{
+	(void)regions, (void)number;
+	return 0;
+}
+
+void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,
+		       const char **why)
+{
+	(void)regions, (void)region, (void)exact, (void)out;
+	*why = NULL;
+}
+
+void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *why)
+{
+	(void)regions;
+	sampled_region = region;
+	sampled_why = why;
+}
+
+uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
+{
+	(void)regions, (void)region;
+	return 0;
+}
+
+void ca_interference_read(const struct ca_session *s, struct ca_load *now)
+{
+	(void)s;
+	*now = (struct ca_load){ 0 };
+}
+
+bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
+{
+	(void)a, (void)b;
+	return false;
+}
+
+void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *r)
+{
+	(void)sinks, (void)r;
+}
+
+enum ca_status ca_results_experiment(struct ca_results *results, const struct ca_experiment_record *r,
+				     struct ca_err *err)
+{
+	(void)results, (void)err;
+	records++;
+	record = *r;
+	if (r->visit_count)
+		recorded_visit = r->visits[0];
+	return CA_OK;
+}
+
+enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t n, struct ca_err *err)
+{
+	(void)results, (void)region, (void)n, (void)err;
+	return CA_OK;
+}
+
+enum ca_status ca_results_close(struct ca_results *results, const struct ca_run_summary *s,
+				struct ca_err *err)
+{
+	(void)results, (void)err;
+	summary = *s;
+	return CA_OK;
+}
+
+void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
+{
+	(void)c, (void)level, (void)format;
+}
+
+bool ca_conductor_patched(const struct ca_conductor *c)
+{
+	(void)c;
+	return false;
+}
+
+void ca_conductor_report_points(struct ca_conductor *c)
+{
+	(void)c;
+}
+
+void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting)
+{
+	(void)c, (void)frame, (void)frames, (void)waiting;
+}
+
+bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
+{
+	(void)c, (void)now;
+	return true;
+}
+
+void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits)
+{
+	(void)c, (void)wait_status, (void)visits;
+}
+
+bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
+			       unsigned weight, bool waiting)
+{
+	(void)c, (void)frame, (void)frames, (void)weight, (void)waiting;
+	return false;
+}
+
+void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now)
+{
+	(void)c, (void)now;
+}
+
+bool ca_conductor_scope_is_open(const struct ca_conductor *c)
+{
+	(void)c;
+	return false;
+}
+
+void ca_conductor_scope_close(struct ca_conductor *c)
+{
+	(void)c;
+}
+
+void ca_conductor_dispose(struct ca_conductor *c)
+{
+	(void)c;
+	disposed++;
+}
+
+/* ---- a conductor --------------------------------------------------------------------------*/
+enum { REGION = 3, BEGUN = 1000 * MS };
+static const char *const command[] = { "./some/app", NULL };
+static struct ca_settings settings;
+static struct ca_session *session;
+static struct ca_conductor conductor;
+
+static int set_up(void **state)
+{
+	(void)state;
+	session = aligned_alloc(_Alignof(struct ca_session), sizeof *session);
+	if (!session)
+		return -1;
+	memset(session, 0, sizeof *session);
+	atomic_store(&session->slots_ready, CA_MAX_THREADS);
+	settings = (struct ca_settings){ .warm_up = 1000, .cool_off = 1000 };
+	conductor = (struct ca_conductor){ .opt.command = command, .set = &settings, .session = session };
+	conductor.started = conductor.state_since = conductor.last_step = conductor.last_reap = BEGUN;
+	conductor.region = conductor.selected = REGION;
+	conductor.e.opened = conductor.e.hot_from = BEGUN;
+	conductor.e.planned_end = UINT64_MAX;
+	clock_now = BEGUN;
+	clock_tick = 0;
+	log_entries = log_reads = records = disposed = sampled_region = 0;
+	sampled_why = NULL;
+	memset(&record, 0, sizeof record);
+	memset(&summary, 0, sizeof summary);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ca_catalog_fini(&conductor.catalog);
+	free(session);
+	return 0;
+}
+
+/* Else it wraps, and what was in it is lost. */
+static void test_log_is_read(void **state)
+{
+	(void)state;
+	for (unsigned phase = WAITING; phase <= FINISHED; phase++) {
+		conductor.state = (enum ca_conductor_phase)phase;
+		log_reads = 0;
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, phase);
+		assert_int_equal(log_reads, 1);
+	}
+}
+
+/* Code that is entered too often, which is looked at over more than 20 ms, is sampled from then on. */
+static void test_entered_too_often(void **state)
+{
+	static const struct {
+		unsigned ms, entries; /* of a step */
+		bool exact;
+		unsigned hot; /* in this step, 0: never */
+	} cases[] = {
+		{ 25, 2500, true, 0 }, { 25, 2501, true, 1 },  { 25, 2501, false, 0 },
+		{ 9, 900, true, 0 },   { 9, 901, true, 3 },    { 19, 1900, true, 0 },
+		{ 19, 1901, true, 2 }, { 6, 100000, true, 4 }, { 25, 0, true, 0 },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		unsigned hot = 0;
+
+		assert_int_equal(set_up(state), 0);
+		conductor.state = RUNNING;
+		conductor.e.record.exact = cases[i].exact;
+		log_entries = cases[i].entries;
+		for (unsigned step = 1; step <= 12 && !hot; step++) {
+			clock_now += (uint64_t)cases[i].ms * MS;
+			ca_conductor_step(&conductor);
+			if (conductor.state != RUNNING)
+				hot = step;
+		}
+		if (hot != cases[i].hot)
+			fail_msg("case %zu: in step %u", i, hot);
+		assert_int_equal(conductor.e.record.flags, hot ? CA_EXPERIMENT_OVERFLOW : 0);
+		assert_int_equal(conductor.state, hot ? SETTLING : RUNNING);
+		assert_int_equal(conductor.selected, hot ? 0 : REGION);
+		assert_int_equal(sampled_region, hot ? REGION : 0);
+		assert_int_equal(!sampled_why, !hot);
+		tear_down(state);
+	}
+}
+
+/* The whole run is one experiment: it lasts as long as the summary says that the run did, however
+ * long it takes to close it. */
+static void test_end_to_end(void **state)
+{
+	static const struct {
+		int wait_status;
+		uint32_t flags;
+	} cases[] = { { 0, 0 }, { 3 << 8, 0 }, { SIGTERM, CA_EXPERIMENT_CUT } };
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_err err;
+
+		assert_int_equal(set_up(state), 0);
+		settings.end_to_end = true;
+		conductor.state = RUNNING;
+		conductor.speedup = conductor.e.record.speedup = CA_MILLION / 2;
+		conductor.e.record.start = BEGUN + 7;
+		clock_now = BEGUN + 800 * MS;
+		clock_tick = 13;
+		assert_int_equal(ca_conductor_close(&conductor, cases[i].wait_status, &err), CA_OK);
+		assert_int_equal(disposed, 1);
+		assert_int_equal(records, 1);
+		assert_int_equal(record.start, BEGUN);
+		assert_int_equal(record.end, BEGUN + 800 * MS + 13);
+		assert_int_equal(record.end - record.start, summary.runtime);
+		assert_int_equal(sum_start, record.start);
+		assert_int_equal(sum_end, record.end);
+		assert_int_equal(record.delay, summary.runtime / 4);
+		assert_int_equal(record.flags, cases[i].flags);
+		assert_int_equal(record.visit_count, 1);
+		assert_int_equal(recorded_visit.point, CA_POINT_END_TO_END);
+		assert_int_equal(recorded_visit.delta, 1);
+		assert_string_equal(ca_catalog_get_point(&conductor.catalog, CA_POINT_END_TO_END)->name,
+				    "app");
+		tear_down(state);
+	}
+}
+
+/* It ended before its experiment began: nothing to be recorded. */
+static void test_too_short(void **state)
+{
+	struct ca_err err;
+
+	(void)state;
+	settings.end_to_end = true;
+	conductor.state = PREPARING;
+	assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
+	assert_int_equal(records, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
+		cmocka_unit_test(test_entered_too_often),
+		cmocka_unit_test(test_end_to_end),
+		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
