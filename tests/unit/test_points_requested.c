@@ -116,6 +116,27 @@ static void files(void **state)
 	assert_false(ca_point_name_is_file("app.c", "src/app.c"));
 }
 
+/* Which names of functions may stand alone in --progress. */
+static void plain(void **state)
+{
+	static const struct {
+		const char *function;
+		bool plain;
+	} cases[] = {
+		{ "", false },     { "work", true },      { "ns::work(int)", true }, { "lib!work", false },
+		{ "a;b", false },  { "a\tb", false },     { "a\nb", false },         { "begin=a", false },
+		{ "begin", true }, { "begins", true },    { "usdt:a", false },       { "usdt", true },
+		{ "list", false }, { "list:^a", false },  { "lis", true },           { "my_list", true },
+		{ "auto", false }, { "automatic", true }, { "ask", false },          { "asks", true },
+		{ "none", false }, { "none_of", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++)
+		if (ca_point_name_is_plain(cases[i].function) != cases[i].plain)
+			fail_msg("%s", cases[i].function);
+}
+
 static void lists(void **state)
 {
 	const char *filter;
@@ -252,6 +273,19 @@ static void functions(void **state)
 		{ "pla", 0 },
 		{ "(anonymous namespace)::hidden", 1 },
 	};
+	/* what is near to names that mean nothing */
+	static const struct {
+		const char *name, *near;
+	} mistaken[] = {
+		{ "worke", "worker(int)" },
+		{ "plaim", "plain" },
+		{ "nothing_like_it", NULL },
+		{ "names.cc:100", "names.cc:8" },
+		{ "name.cc:5", "names.cc:5" },
+		{ "work+0x1000", NULL },
+		{ "0x10", NULL },
+		{ "usdt:a:work", NULL },
+	};
 	struct ca_index *index;
 	size_t cold;
 
@@ -274,6 +308,17 @@ static void functions(void **state)
 
 		if (n != cases[i].places)
 			fail_msg("%s: %zu places", cases[i].name, n);
+	}
+	for (size_t i = 0; i < CA_COUNT(mistaken); i++) {
+		struct ca_point_name name;
+		char near[100] = "nothing";
+		bool found;
+
+		assert_int_equal(ca_point_name_parse(&name, mistaken[i].name, NULL), CA_OK);
+		found = ca_point_name_near(&name, index, near, sizeof near);
+		if (found != (mistaken[i].near != NULL) || strcmp(near, found ? mistaken[i].near : "nothing"))
+			fail_msg("%s: %d, %s", mistaken[i].name, found, near);
+		ca_point_name_fini(&name);
 	}
 	ca_index_close(index);
 }
@@ -394,6 +439,73 @@ static void counted_behind_the_entry(void **state)
 	free(s);
 }
 
+/* The sites of named points, as "FUNCTION+OFFSET ROW ROW; ..." with a letter for what a hook does: each
+ * hook counts in its own point's row of the session's table. */
+static void sites(void **state)
+{
+	static const struct {
+		const char *names, *sites;
+	} cases[] = {
+		/* names of one place are one site, be it the first or not */
+		{ "leaves;app!leaves", "leaves+5 c0 c1; " },
+		{ "leaves;other;app!leaves", "leaves+5 c0 c2; other+5 c1; " },
+		{ "leaves;other;app!other", "leaves+5 c0; other+5 c1 c2; " },
+		/* a latency ends at each return, as another one may */
+		{ "other;begin=leaves,end=leaves", "leaves+24 s2; leaves+29 s2; leaves+5 s1; other+5 c0; " },
+		{ "begin=other,end=leaves;begin=leaves,end=leaves",
+		  "leaves+24 s1 s3; leaves+29 s1 s3; leaves+5 s2; other+5 s0; " },
+	};
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
+	struct ca_index_function f;
+	struct ca_scope *scope;
+	struct ca_index *index;
+	struct ca_text *text;
+
+	(void)state;
+	fixture_write("sites.s", ".text\n" BEGIN("leaves") MOVES
+		      "test %edi, %edi\njne 2f\nret\nnop\nnop\nnop\nnop\n2: mov $7, %eax\nret\n" END("leaves")
+			      BEGIN("other") MOVES
+		      "ret\n" END("other") ".section .note.GNU-stack,\"\",@progbits\n");
+	assert_int_equal(fixture_run("%s -nostdlib -static -Wl,-e,leaves -o app sites.s", fixture_cc()), 0);
+	assert_non_null(s);
+	assert_int_equal(ca_scope_new(&scope, &(struct ca_scope_spec){ .function_mode = true }, NULL), CA_OK);
+	index = fixture_open("app", CA_INDEX_FULL);
+	assert_non_null(index);
+	assert_int_equal(ca_text_open(&text, fixture_path("app"), NULL), CA_OK);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_requested *progress;
+		char got[400] = "";
+		int n = 0;
+
+		memset(s, 0, sizeof *s);
+		strcpy(s->module[1].path, fixture_path("app"));
+		s->module[1].main = 1;
+		assert_int_equal(ca_requested_new(&progress, cases[i].names, scope, NULL), CA_OK);
+		ca_requested_join(progress, s, false);
+		ca_requested_index(progress, index, text, 1);
+		for (uint32_t k = 0; k < atomic_load(&s->requested_used) && n < 300; k++) {
+			const struct ca_site *site = &s->requested[k];
+
+			assert_int_equal(site->kind, CA_SITE_COUNT);
+			assert_true(ca_index_find_function(index, site->address, &f));
+			n += sprintf(got + n, "%s+%u", f.name, (unsigned)(site->address - f.low));
+			for (unsigned h = 0; h < site->hooks; h++)
+				n += sprintf(got + n, " %c%u",
+					     site->hook[h].kind == CA_SITE_COUNT   ? 'c'
+					     : site->hook[h].kind == CA_SITE_STAMP ? 's'
+										   : '?',
+					     site->hook[h].point ? site->hook[h].point - 1u : site->point);
+			n += sprintf(got + n, "; ");
+		}
+		assert_string_equal(got, cases[i].sites);
+		ca_requested_free(progress);
+	}
+	ca_text_close(text);
+	ca_index_close(index);
+	ca_scope_free(scope);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +513,7 @@ int main(void)
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(binaries),
 		cmocka_unit_test(files),
+		cmocka_unit_test(plain),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(rows),
 		cmocka_unit_test(cold_lines),
@@ -408,6 +521,7 @@ int main(void)
 		cmocka_unit_test(lines_of_nobody),
 		cmocka_unit_test(continued_from_behind),
 		cmocka_unit_test(counted_behind_the_entry),
+		cmocka_unit_test(sites),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_make, fixture_remove);

@@ -212,6 +212,38 @@ static const struct ca_point_stacks_found *found(const struct ca_point_stacks_fo
 	return NULL;
 }
 
+/* All frames of a stack are kept, one stack behind the other, up to a number of stacks. */
+static void test_add(void **state)
+{
+	static const ca_place frame[] = { 11, 12, 13, 14, 15 };
+	static const unsigned frames[] = { 3, 1, 0, 5, 2 };
+	static struct ca_point_stacks samples;
+	size_t first = 0;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(frames); i++) {
+		assert_true(ca_point_stacks_add(&samples, frame, frames[i], 7 + (unsigned)i, i % 2));
+		assert_int_equal(samples.n, i + 1);
+		assert_int_equal(samples.running, i / 2 + 1);
+		assert_int_equal(samples.sample[i].first, first);
+		assert_int_equal(samples.sample[i].frames, frames[i]);
+		assert_int_equal(samples.sample[i].weight, 7 + i);
+		assert_int_equal(samples.sample[i].waiting, i % 2);
+		assert_int_equal(samples.frames, first + frames[i]);
+		first += frames[i];
+	}
+	for (size_t i = 0; i < CA_COUNT(frames); i++)
+		for (unsigned k = 0; k < frames[i]; k++)
+			assert_int_equal(samples.frame[samples.sample[i].first + k], frame[k]);
+	while (samples.n < CA_CANDIDATE_SAMPLES)
+		assert_true(ca_point_stacks_add(&samples, frame, 1, 1, false));
+	first = samples.frames;
+	assert_false(ca_point_stacks_add(&samples, frame, 1, 1, false));
+	assert_int_equal(samples.n, CA_CANDIDATE_SAMPLES);
+	assert_int_equal(samples.frames, first);
+	free(samples.frame);
+}
+
 /* Two functions of one name: a candidate stands for whatever its name counts. */
 static void test_same_name(void **state)
 {
@@ -329,13 +361,10 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_take),
-		cmocka_unit_test(test_many_places),
-		cmocka_unit_test(test_take_fails),
-		cmocka_unit_test(test_same_name),
-		cmocka_unit_test(test_one_loop),
-		cmocka_unit_test(test_two_loops),
-		cmocka_unit_test(test_first_instruction),
+		cmocka_unit_test(test_take),       cmocka_unit_test(test_many_places),
+		cmocka_unit_test(test_take_fails), cmocka_unit_test(test_add),
+		cmocka_unit_test(test_same_name),  cmocka_unit_test(test_one_loop),
+		cmocka_unit_test(test_two_loops),  cmocka_unit_test(test_first_instruction),
 		cmocka_unit_test(test_text),
 	};
 
