@@ -362,6 +362,41 @@ static void test_levels(void **state)
 	}
 }
 
+/* A curve through one point is as sure as that point, whatever is known of the next region: here very
+ * little, from as few runs as may be. */
+static void test_next_region(void **state)
+{
+	static struct ca_observation list[200];
+	struct ca_estimates e;
+	size_t n = 0;
+
+	(void)state;
+	ca_rng_init(&rng, 11);
+	for (uint32_t run = 0; run < 40; run++)
+		for (int i = 0; i < 4; i++) {
+			uint32_t region = i == 3 ? 2 : 1;
+			double gain = i == 1 ? 0.8 : 1;
+
+			if (region == 1 || run < 5) {
+				list[n] = at(region, i % 2 ? 500000 : 0, run, (double)n, 1,
+					     1000 / gain * exp(0.01 * normal()));
+				n++;
+			}
+		}
+	e = run_on(list, n);
+	assert_int_equal(e.curves, 2);
+	for (size_t k = 0; k < e.curves; k++) {
+		const struct ca_curve *curve = &e.curve[k];
+		const struct ca_cell *cell = find(&e, curve->region, 500000);
+		double width = cell->high - cell->low;
+
+		assert_int_equal(cell->runs, k ? 5 : 40);
+		assert_near((curve->slope_high - curve->slope_low) * 50 / width, 1, 0.05);
+		assert_near((curve->impact_high - curve->impact_low) / 0.75 / width, 1, 0.05);
+	}
+	ca_estimate_fini(&e);
+}
+
 /* A rare point that some experiments do not pass at all: their time counts. */
 static void test_no_visits(void **state)
 {
@@ -410,8 +445,8 @@ int main(void)
 		cmocka_unit_test(test_exact),         cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_outliers),      cmocka_unit_test(test_own_zeros),
 		cmocka_unit_test(test_few_own_zeros), cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_no_visits),     cmocka_unit_test(test_degenerate),
-		cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_next_region),   cmocka_unit_test(test_no_visits),
+		cmocka_unit_test(test_degenerate),    cmocka_unit_test(test_coverage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

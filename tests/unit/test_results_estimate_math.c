@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* causal/results/estimate_math.c: order statistics, quantiles of t and weights against known values. */
+/* causal/results/estimate_math.c: order statistics, quantiles of t and weights against known values; and
+ * what ca_estimate_shape makes of a curve. */
 #include "causal/results/estimate_parts.h"
 #include "tests/unit/unit.h"
 #include <math.h>
@@ -109,12 +110,54 @@ static void test_weight(void **state)
 	}
 }
 
+/* Every curve begins at (0, 0), whatever the effect at 0 % is, and is flat behind its last cell. */
+static void test_shape(void **state)
+{
+	static const struct {
+		struct {
+			uint32_t speedup;
+			double effect;
+			size_t experiments;
+			bool usable;
+		} cell[3];
+		double impact, slope;
+	} cases[] = {
+		{ { { 0, 50, 9, true }, { 500000, 20, 1, true }, { 1000000, 30, 1, true } }, 17.5, 0.32 },
+		{ { { 0, 50, 9, true }, { 250000, 20, 5, true }, { 0 } }, 17.5, 0.8 },
+		{ { { 500000, 20, 3, true }, { 1000000, 20, 1, true }, { 0 } }, 15, 2. / 7 },
+		{ { { 250000, 90, 5, false }, { 500000, 20, 2, true }, { 750000, 90, 5, false } }, 15, 0.4 },
+		{ { { 0, 50, 9, true }, { 500000, -10, 1, true }, { 1000000, 10, 1, true } }, -2.5, 0.04 },
+		{ { { 0, 50, 9, true }, { 500000, 20, 2, false }, { 0 } }, NAN, NAN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_cell cell[3] = { { 0 } };
+		double ratio[3], impact, slope;
+		bool usable[3];
+
+		for (size_t c = 0; c < 3; c++) {
+			cell[c].speedup = cases[i].cell[c].speedup;
+			cell[c].experiments = cases[i].cell[c].experiments;
+			ratio[c] = 1 - cases[i].cell[c].effect / 100;
+			usable[c] = cases[i].cell[c].usable;
+		}
+		ca_estimate_shape(cell, ratio, usable, 3, &impact, &slope);
+		if (isnan(cases[i].impact)) {
+			assert_true(isnan(impact) && isnan(slope));
+			continue;
+		}
+		check_near(impact, cases[i].impact, 1e-9);
+		check_near(slope, cases[i].slope, 1e-9);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),       cmocka_unit_test(test_t),
 		cmocka_unit_test(test_exponential), cmocka_unit_test(test_scatter),
-		cmocka_unit_test(test_weight),
+		cmocka_unit_test(test_weight),      cmocka_unit_test(test_shape),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
