@@ -250,17 +250,23 @@ static void test_no_reason(void **state)
 }
 
 /* ---- the table ----------------------------------------------------------------------------*/
-static const char *printed(const struct ca_profile *profile, unsigned width)
+static const char *printed_to(char text[8192], const struct ca_profile *profile, unsigned width, bool colours)
 {
-	static char text[8192];
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	ca_results_print(profile, fileno(file), width, false);
+	ca_results_print(profile, fileno(file), width, colours);
 	rewind(file);
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	text[fread(text, 1, 8191, file)] = '\0';
 	fclose(file);
 	return text;
+}
+
+static const char *printed(const struct ca_profile *profile, unsigned width)
+{
+	static char text[8192];
+
+	return printed_to(text, profile, width, false);
 }
 
 /* A region and its curve at two speedups, the second not known. */
@@ -334,6 +340,52 @@ static void test_table(void **state)
 	assert_null(strstr(printed(&profile, 100), "sub_...:"));
 	profile.rows = 0;
 	assert_non_null(strstr(printed(&profile, 100), "\nNo result: "));
+}
+
+/* The header is bold and each verdict has its colour; apart from that nothing changes. */
+static void test_colours(void **state)
+{
+	static const struct {
+		enum ca_verdict verdict;
+		const char *marked;
+	} cases[] = {
+		{ CA_VERDICT_WORTH, "\033[1;32mworth it\033[0m\n" },
+		{ CA_VERDICT_NOT_WORTH, "\033[2mnot worth it\033[0m\n" },
+		{ CA_VERDICT_NOT_ENOUGH, "\033[33mnot enough data\033[0m\n" },
+		{ CA_VERDICT_CANNOT_TELL, "\033[33mcannot tell here\033[0m\n" },
+	};
+	struct ca_region region = {
+		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
+	};
+	struct ca_cell cell = { .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 };
+	struct ca_curve curve = { .cells = 1, .experiments = 12 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = &cell } };
+	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
+	struct ca_profile profile = { .row = &row,
+				      .rows = 1,
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+	char text[8192];
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		const char *wanted;
+		char *to = text;
+
+		row.verdict = cases[i].verdict;
+		wanted = printed(&profile, 100);
+		assert_null(strchr(wanted, '\033'));
+		printed_to(text, &profile, 100, true);
+		assert_non_null(strstr(text, "\n\033[1mcode "));
+		assert_non_null(strstr(text, " verdict\033[0m\n"));
+		assert_non_null(strstr(text, cases[i].marked));
+		for (const char *from = text; *from; from++)
+			if (*from == '\033')
+				from += strcspn(from, "m");
+			else
+				*to++ = *from;
+		*to = '\0';
+		assert_string_equal(text, wanted);
+	}
 }
 
 /* As terminals and pipes may: a few bytes at a time, and then no more. */
@@ -430,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_count),     cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
 		cmocka_unit_test(test_columns),   cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

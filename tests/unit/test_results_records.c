@@ -4,6 +4,7 @@
 #include "causal/results/profile.h"
 #include "causal/results/results.h"
 #include "core/session.h"
+#include "tests/unit/forbidden.h"
 #include "tests/unit/unit.h"
 #include <fcntl.h>
 #include <math.h>
@@ -300,6 +301,60 @@ static void test_bad_places(void **state)
 	fputs("{\"type\":\"something\"}\n", file);
 	fclose(file);
 	assert_int_equal(ca_profile_load(&profile, dir, &err), CA_ERR_FORMAT);
+}
+
+/* A directory without runs is one that can be read. */
+static void test_no_runs(void **state)
+{
+	const char *cause = "", *remedy = "";
+	struct ca_profile *profile;
+
+	(void)state;
+	profile = load();
+	assert_int_equal(profile->runs, 0);
+	assert_int_equal(profile->experiments, 0);
+	assert_int_equal(profile->rows, 0);
+	assert_int_equal(profile->warnings, 0);
+	assert_true(ca_funnel_reason(profile, &cause, &remedy));
+	ca_profile_free(profile);
+}
+
+/* Why the file cannot be made, and what to do about it. */
+static const struct {
+	unsigned error;
+	enum ca_status status;
+	const char *remedy;
+} refusals[] = {
+	{ EACCES, CA_ERR_PERMISSION, "choose a directory that you may write to" },
+	{ EPERM, CA_ERR_PERMISSION, "choose a directory that you may write to" },
+	{ EROFS, CA_ERR_IO, "choose a directory that you may write to" },
+	{ ENOSPC, CA_ERR_IO, "free some space" },
+	{ EDQUOT, CA_ERR_IO, "free some space" },
+	{ EEXIST, CA_ERR_IO, "choose another directory" },
+	{ ENOENT, CA_ERR_IO, "create the directory" },
+	{ ENOTDIR, CA_ERR_IO, "create the directory" },
+	{ EMFILE, CA_ERR_IO, "choose another directory" },
+};
+static size_t refusal;
+
+static void open_refused(void **state)
+{
+	struct ca_run_info info = { .run = 1 };
+	struct ca_results *results = NULL;
+
+	(void)state;
+	assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), refusals[refusal].status);
+	assert_null(results);
+	assert_non_null(strstr(err.text, dir));
+	assert_non_null(strstr(err.text, strerror((int)refusals[refusal].error)));
+	assert_non_null(strstr(err.text, refusals[refusal].remedy));
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	for (refusal = 0; refusal < CA_COUNT(refusals); refusal++)
+		without_call(SYS_openat, refusals[refusal].error, open_refused);
 }
 
 /* A line that is damaged costs that line and is told. */
@@ -610,6 +665,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bad_places, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged_line, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),

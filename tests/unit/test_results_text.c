@@ -216,13 +216,72 @@ static void test_regions_json(void **state)
 	fclose(file);
 }
 
+/* Each count of the funnel, under its own name, and no others. */
+static void test_funnel_json(void **state)
+{
+	static const char *const keys[] = {
+		"runs",
+		"runs_unfinished",
+		"runs_failed",
+		"samples",
+		"samples_dropped",
+		"samples_in_scope",
+		"visits",
+		"experiments_started",
+		"experiments_finished",
+		"experiments_cut",
+		"experiments_no_visit",
+		"experiments_stalled",
+		"experiments_overflow",
+		"experiments_disturbed",
+		"experiments_kept",
+		"experiments_kept_at_0",
+	};
+	struct ca_profile profile = { .funnel = { .runs = 1,
+						  .unfinished = 2,
+						  .failed = 3,
+						  .samples = 4,
+						  .dropped = 5,
+						  .in_scope = 6,
+						  .visits = 7,
+						  .started = 8,
+						  .finished = 9,
+						  .cut = 10,
+						  .no_visit = 11,
+						  .stalled = 12,
+						  .overflow = 13,
+						  .disturbed = 14,
+						  .kept = 15,
+						  .zeros = 16 } };
+	struct json_object *object, *funnel, *drops;
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	(void)state;
+	for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+		profile.funnel.drop[d] = 100 + d;
+	assert_true(ca_profile_write_json(&profile, file));
+	fclose(file);
+	object = json_tokener_parse(text);
+	funnel = ca_results_json_get(object, "funnel");
+	assert_int_equal(json_object_object_length(funnel), CA_COUNT(keys) + 1);
+	for (size_t i = 0; i < CA_COUNT(keys); i++)
+		assert_int_equal(ca_results_json_u64(funnel, keys[i]), i + 1);
+	drops = ca_results_json_get(funnel, "drops");
+	assert_int_equal(json_object_object_length(drops), CA_DROP_COUNT);
+	for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+		assert_int_equal(ca_results_json_u64(drops, ca_results_drop_name(d)), 100 + d);
+	json_object_put(object);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_utf8),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_coz),
-		cmocka_unit_test(test_regions_json),
+		cmocka_unit_test(test_utf8),        cmocka_unit_test(test_json),
+		cmocka_unit_test(test_coz),         cmocka_unit_test(test_regions_json),
+		cmocka_unit_test(test_funnel_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
