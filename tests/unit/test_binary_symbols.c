@@ -161,11 +161,46 @@ static void test_first_subprogram(void **state)
 	ca_index_close(index);
 }
 
+/* A label inside the last function that has a symbol does not reach over what only DWARF knows behind
+ * it, as it would if the label were a function: there is no other end to it. */
+static void test_subprogram_behind_label(void **state)
+{
+	static const char *const names[] = { "known", "hidden" };
+	struct ca_index *index;
+	struct ca_index_function f;
+
+	(void)state;
+	fixture_write("k.s", ".text\n.globl known\n.type known,@function\nknown: nop\n.globl within\n"
+			     "within: nop\nret\n.size known,3\n"
+			     ".section .note.GNU-stack,\"\",@progbits\n");
+	fixture_write("h.c", "int hidden(int x)\n{\n\treturn x + 1;\n}\n");
+	assert_int_equal(fixture_run("%s -g -O1 -fno-asynchronous-unwind-tables -fcf-protection=none "
+				     "-nostdlib -static -no-pie -fno-pie -Wl,--build-id=none,-e,known "
+				     "-o all k.s h.c 2>log && objcopy -N hidden -R .debug_frame all some",
+				     fixture_cc()),
+			 0);
+	index = fixture_open("some", CA_INDEX_FULL);
+	assert_non_null(index);
+	asm_read_labels("all");
+	assert_true(asm_at("hidden") > asm_at("within"));
+	assert_int_equal(ca_index_functions(index), 2);
+	for (size_t i = 0; i < 2; i++) {
+		ca_index_function_at(index, i, &f);
+		assert_string_equal(f.name, names[i]);
+		assert_int_equal(f.low, asm_at(names[i]));
+		assert_false(f.synthetic || f.part);
+	}
+	assert_int_equal(f.line, 1);
+	assert_true(f.high > f.low);
+	ca_index_close(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_first_subprogram),
+		cmocka_unit_test(test_subprogram_behind_label),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, fixture_remove);
