@@ -319,9 +319,9 @@ static void test_table(void **state)
 	assert_string_equal(printed(&profile, 100),
 			    "\n1 run, 15 experiments used of 16, 1 run cut short\n"
 			    "Program speedup in % (± 95 % interval) if code took this much less time:\n"
-			    "code            point     25 %      100 %    exps  verdict\n"
-			    "work            item  12.3 ±1.0   100 ±20      12  worth it\n"
-			    "libz.so!deflate item   0.0 ±?         -         3  not worth it\n"
+			    "code            point      25 %      100 %    exps  verdict\n"
+			    "work            item   12.3 ±1.0   100 ±20      12  worth it\n"
+			    "libz.so!deflate item    0.0 ±?         -         3  not worth it\n"
 			    "2 more without enough data: sub_12af, liby.so!sub_work\n");
 	/* nothing sure: the best guesses, and why */
 	profile.row = row + 2;
@@ -331,7 +331,7 @@ static void test_table(void **state)
 	profile.funnel.zeros = 1;
 	text = printed(&profile, 100);
 	assert_non_null(
-		strstr(text, "sub_12af         item   0.0 ±?         -         3  not enough data\n"));
+		strstr(text, "sub_12af         item    0.0 ±?         -         3  not enough data\n"));
 	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
 	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
 	assert_null(strstr(text, "cut short"));
@@ -438,7 +438,8 @@ static void test_columns(void **state)
 	} cases[] = {
 		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 100, " 15 % 50 % 75 % 80 %" },
 		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 200, " 15 % 40 % 45 % 50 % 55 % 60 % 75 % 80 %" },
-		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 60, " 15 % 75 %" },
+		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 61, " 15 % 75 %" },
+		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 60, " 50 %" },
 		{ { 5, 10, 15, 20, 25, 30 }, 85, " 25 % 30 %" },
 		{ { 80, 85, 90, 95, 96, 97, 98 }, 85, " 80 % 98 %" },
 		{ { 25, 50 }, 100, " 25 % 50 %" },
