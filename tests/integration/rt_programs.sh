@@ -31,7 +31,7 @@ needs pipeline bash && same pipeline bash -c 'set -o pipefail
 	read -r line <&"${COPROC[0]}"; echo "$line"; exit 5'
 same shell sh -c "'$apps/processes' work | cat"
 needs perl perl && same perl perl -e 'use POSIX; $SIG{ALRM} = sub { print "alarm\n" }; alarm 1;
-	my $n = 0; for my $i (1 .. 2000000) { $n += $i % 7 } select(undef, undef, undef, 1.2); print "$n\n";
+	my $n = 0; for my $i (1 .. 8000000) { $n += $i % 7 } select(undef, undef, undef, 1.2); print "$n\n";
 	my $pid = fork(); if (!$pid) { exit 3 } waitpid($pid, 0); print $? >> 8, "\n"; print `echo sub`; exit 4' && seen perl
 needs python "$python" && same python "$python" -c '
 import threading, subprocess, signal, time, os, sys, queue
