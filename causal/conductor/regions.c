@@ -5,6 +5,7 @@
 #include "causal/conductor/sweep.h"
 #include "core/map.h"
 #include "core/module.h"
+#include "core/path.h"
 #include "core/vec.h"
 #include <math.h>
 #include <stdio.h>
@@ -238,7 +239,8 @@ uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
 
 static uint64_t key_of(const struct ca_region *region)
 {
-	const char *part[] = { region->name, region->file, region->binary };
+	/* without folders: a seed repeats its choices wherever the program lies */
+	const char *part[] = { region->name, ca_path_base(region->file), ca_path_base(region->binary) };
 	uint64_t key = region->line;
 
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++)

@@ -111,9 +111,16 @@ run -BE libwork -- ./app library 1
 contains "-BE: it is left out" "left out: libwork.so.1 " "$(line)"
 lacks "... and not selected" churn "$(regions 1)"
 
-# nothing is chosen before: this seed draws 0.4964, which is the library whatever was seen first
+# nothing is chosen before: with this seed the library wins, without it only the program is there
 run -e -n 1 --seed 16 -FE '^(work|library|mixed)$' -- ./app mixed 1
 check "code is chosen when it is known what is in scope" libwork.so.1 "$(binaries 1)"
+# ... and the choice does not depend on where the program lies: with this seed it is the program's
+mkdir elsewhere
+cp app elsewhere/
+for program in ./app elsewhere/app; do
+	run -e -n 1 --seed 13 -FE '^(work|library|mixed)$' -- "$program" mixed 1
+	check "$program: the choice of a seed" app "$(binaries 1)"
+done
 # ... and no stack that was taken before is lost
 saved=("${point[@]}") point=(--progress=none)
 run -- ./app library 1
