@@ -16,6 +16,11 @@ cd "$work" || exit 99
 for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
 	unset "$name"
 done
+# nor does it matter what make's job server or a terminal left open (255 is bash's own, this file)
+for name in /proc/$$/fd/*; do
+	name=${name##*/}
+	((name <= 2 || name == 255)) || exec {name}>&-
+done
 # nothing is left behind in the caller's home, which may not even exist
 export LC_ALL=C XDG_CACHE_HOME=$work/.cache
 passed=0 failed=0 skipped=0
