@@ -27,6 +27,7 @@ struct ca_experiment {
 	uint32_t index;       /* 1-based within the run */
 	uint32_t speedup;     /* millionths */
 	uint64_t start;       /* ns */
+	uint64_t end;         /* ns; once seq is even */
 };
 
 struct ca_process {
@@ -54,7 +55,9 @@ struct ca_session {
 	uint32_t timeline;         /* 1: delays and waits travel as events, too */
 	_Atomic uint32_t backends; /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
-	uint64_t reserved[7];
+	uint32_t virtual_clock;    /* 1: what the program sees of time is virtual time */
+	uint32_t reserved_too;
+	uint64_t reserved[6];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
@@ -66,6 +69,12 @@ struct ca_session {
 				   * before the first process starts */
 	struct ca_site requested[CA_MAX_REQUESTED];
 	_Alignas(64) struct ca_experiment experiment;
+	/* D of all experiments up to that of settled_seq (even), ns: by the conductor, which releases
+	 * settled_seq last, before it opens the next one. By so much virtual time lags. */
+	_Atomic uint64_t settled_delay, settled_seq;
+	/* Virtual time that some thread has read while an experiment was open, ns: nobody may read
+	 * less from then on. By the runtimes. */
+	_Alignas(64) _Atomic uint64_t clock_floor;
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */
 	_Atomic uint32_t modules_used;

@@ -10,6 +10,8 @@
 
 enum { CA_MAX_THREADS = 4096 }; /* at one time, all processes together */
 
+enum { CA_IN_S = 1, CA_IN_S_OFF = 2 /* waits for others */, CA_IN_S_EXTERNAL = 4 /* for the outside */ };
+
 /* One thread. Written by that thread, read by the conductor. count[] and stamp[]
  * only ever grow, also when the slot passes to another thread. */
 struct ca_slot {
@@ -23,11 +25,14 @@ struct ca_slot {
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
 	_Atomic uint64_t last_hit;   /* ns; last sample inside S */
-	_Atomic uint32_t in_s;       /* inside S now (exact) */
+	_Atomic uint32_t in_s;       /* inside S now (exact): CA_IN_S and how; 0: not */
 	uint32_t reserved;
+	/* The thread's own account of S: how long S was active in that experiment, ns, up to s_until;
+	 * released with s_until */
+	_Atomic uint64_t s_time, s_until;
 	_Atomic uint64_t drop[CA_DROP_COUNT];
 	_Atomic uint64_t stamping; /* odd while a count and its stamp do not belong together */
-	_Atomic uint64_t spare[7];
+	_Atomic uint64_t spare[5];
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */

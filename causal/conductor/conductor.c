@@ -341,6 +341,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 
 	watch(c, now);
 	r->end = ca_clock_now();
+	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
 	r->owed = owed(c, &r->paid, &threads);
 	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
@@ -391,17 +392,28 @@ static void adapt_length(struct ca_conductor *c)
 		c->length /= 2;
 }
 
+/* From here on D of this experiment is part of what virtual time lags behind for good. */
+static void settle_clock(struct ca_conductor *c, uint64_t delay)
+{
+	struct ca_session *s = c->session;
+
+	atomic_fetch_add_explicit(&s->settled_delay, delay, memory_order_relaxed);
+	/* release: the runtimes acquire it before they read settled_delay */
+	atomic_store_explicit(&s->settled_seq, atomic_load(&s->experiment.seq), memory_order_release);
+}
+
 static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_selection_log_sum sum;
-	uint64_t warm_up = 0; /* virtual time of the warm-up */
+	uint64_t warm_up = 0, before = 0; /* virtual time of the warm-up, and D of it */
 	struct ca_err err;
 
 	ca_selection_log_read(c->log);
 	if (!c->set->end_to_end) {
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
-		warm_up = r->start - c->e.opened - (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
+		before = (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
+		warm_up = r->start - c->e.opened - before;
 	}
 	sum = ca_selection_log_sum(c->log, r->start, r->end);
 	r->s_time = sum.s_time;
@@ -409,6 +421,7 @@ static void record_experiment(struct ca_conductor *c)
 	r->delay = (uint64_t)((double)r->s_time * (r->speedup / 1e6));
 	if (r->delay > r->end - r->start)
 		r->delay = r->end - r->start;
+	settle_clock(c, before + r->delay);
 	if (sum.overflow)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {

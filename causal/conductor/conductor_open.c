@@ -245,6 +245,7 @@ static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	/* what only a timeline needs is not worth its cost otherwise */
 	c->session->timeline = *c->set->sinks != 0;
+	c->session->virtual_clock = c->set->clock == CA_CLOCK_VIRTUAL;
 	return ca_sink_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
 }
 

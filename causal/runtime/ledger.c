@@ -84,25 +84,72 @@ static void inside_remove(struct ca_thread *t, uint32_t slot)
 	t->inside_until[i] = t->inside_until[t->inside_count];
 }
 
-/* Too far behind the log: start from what the slots say now. */
-static void resynchronise(struct ca_thread *t, uint64_t head)
+static void inside_set_flag(struct ca_thread *t, uint32_t slot, uint8_t flag, uint64_t until)
+{
+	unsigned i = inside_find(t, slot);
+
+	if (i < t->inside_count) {
+		t->inside_flag[i] = flag;
+		t->inside_until[i] = until;
+	}
+}
+
+static bool active(const struct ca_thread *t)
+{
+	for (unsigned i = 0; i < t->inside_count; i++)
+		if (t->inside_flag[i] != FLAG_OFF)
+			return true;
+	return t->inside_more > 0;
+}
+
+/* The S time of the open experiment as the thread knows it that has looked last. */
+static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now)
+{
+	struct ca_session *s = ca_rt.session;
+	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
+	uint64_t best = t->s_time, until = t->last;
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct ca_slot *slot = &s->slot[i];
+		uint64_t its = atomic_load_explicit(&slot->s_until, memory_order_acquire);
+
+		if (i == t->number || its <= until || its > now ||
+		    atomic_load_explicit(&slot->experiment, memory_order_relaxed) != t->experiment)
+			continue;
+		best = atomic_load_explicit(&slot->s_time, memory_order_relaxed);
+		until = its;
+	}
+	return best + (active(t) ? now - until : 0);
+}
+
+/* New, or too far behind the log: start from what the slots say now. Returns the S time of the open
+ * experiment up to `now`. */
+static uint64_t resynchronise(struct ca_thread *t, uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
 	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
 
-	t->cursor = head;
+	t->cursor = atomic_load_explicit(&s->log_head, memory_order_acquire);
 	t->inside_count = t->inside_more = 0;
 	t->inside_me = t->depth > 0;
-	for (uint32_t i = 0; i < used; i++)
-		if (i != t->number && atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed))
-			inside_add(t, i);
+	for (uint32_t i = 0; i < used; i++) {
+		uint32_t how = atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed);
+
+		if (i == t->number || !how)
+			continue;
+		inside_add(t, i);
+		if (how & (CA_IN_S_OFF | CA_IN_S_EXTERNAL))
+			inside_set_flag(t, i, how & CA_IN_S_OFF ? FLAG_OFF : FLAG_EXTERNAL, UINT64_MAX);
+	}
+	return t->experiment & 1 ? s_time_of_others(t, now) : t->s_time;
 }
 
 /* ---- how much of a stretch of time is owed for -----------------------------------*/
 struct account {
 	struct ca_thread *t;
 	uint64_t at;     /* accounted up to here */
-	uint64_t start;  /* nothing before this counts */
+	uint64_t start;  /* nothing before this counts ... */
+	uint64_t end;    /* ... and nothing from here on */
 	uint64_t time;   /* S time to owe for, ns */
 	uint64_t s_time; /* S time, ns, whoever owes for it; off-CPU times in S included */
 	const enum ca_wait *wait;
@@ -226,22 +273,14 @@ static void count_own(struct account *a, uint64_t from, uint64_t to)
 	a->s_time += to - from - union_length(own, n, NULL, 0);
 }
 
-static bool active(const struct ca_thread *t)
-{
-	for (unsigned i = 0; i < t->inside_count; i++)
-		if (t->inside_flag[i] != FLAG_OFF)
-			return true;
-	return t->inside_more > 0;
-}
-
 static void advance(struct account *a, uint64_t to)
 {
-	uint64_t from = a->at > a->start ? a->at : a->start;
+	uint64_t from = a->at > a->start ? a->at : a->start, until = to < a->end ? to : a->end;
 
-	if (to > from && a->t->inside_me)
-		count_own(a, from, to);
-	else if (to > from && active(a->t))
-		count_overlap(a, from, to);
+	if (until > from && a->t->inside_me)
+		count_own(a, from, until);
+	else if (until > from && active(a->t))
+		count_overlap(a, from, until);
 	if (to > a->at)
 		a->at = to;
 }
@@ -252,7 +291,7 @@ static void count_hit(struct account *a, const struct ca_log_entry *e)
 	struct ca_interval off;
 	uint64_t near = ca_rt.period / 2;
 
-	if (e->time < a->start || a->t->inside_me)
+	if (a->t->inside_me)
 		return;
 	if (e->time < a->t->last_hit + near && a->t->last_hit < e->time + near)
 		return;
@@ -264,11 +303,11 @@ static void count_hit(struct account *a, const struct ca_log_entry *e)
 static void apply(struct account *a, const struct ca_log_entry *e)
 {
 	struct ca_thread *t = a->t;
-	unsigned i;
 
 	if (e->type == CA_LOG_HIT) {
-		if (e->time >= a->start)
-			a->s_time += e->value;
+		if (e->time < a->start || e->time >= a->end)
+			return;
+		a->s_time += e->value;
 		if (e->thread != t->number)
 			count_hit(a, e);
 		return;
@@ -286,12 +325,38 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 		inside_add(t, e->thread);
 	} else if (e->type == CA_LOG_EXIT) {
 		inside_remove(t, e->thread);
-	} else if ((i = inside_find(t, e->thread)) < t->inside_count) {
-		t->inside_until[i] = e->type == CA_LOG_EXTERNAL && e->value ? e->value : UINT64_MAX;
-		t->inside_flag[i] = e->type == CA_LOG_OFF        ? FLAG_OFF
-				    : e->type == CA_LOG_EXTERNAL ? FLAG_EXTERNAL
-								 : 0;
+	} else if (e->type == CA_LOG_EXTERNAL) {
+		inside_set_flag(t, e->thread, FLAG_EXTERNAL, e->value ? e->value : UINT64_MAX);
+	} else {
+		inside_set_flag(t, e->thread, e->type == CA_LOG_OFF ? FLAG_OFF : 0, UINT64_MAX);
 	}
+}
+
+/* x * part / whole, for ns of up to an hour; part <= whole, 0 < whole. */
+static uint64_t share(uint64_t x, uint64_t part, uint64_t whole)
+{
+	unsigned shift = whole >> 31 ? 11 : 0;
+
+	return (x >> shift) * (part >> shift) / (whole >> shift) << shift;
+}
+
+/* We cannot know what happened to S since our last look, but others do; for all of that time in which
+ * we were on a CPU we owe. */
+static void catch_up(struct account *a, uint64_t now)
+{
+	struct ca_thread *t = a->t;
+	struct ca_interval own[OFFS];
+	uint64_t missed = resynchronise(t, now) - t->s_time, wall = now - a->at, on = wall;
+
+	if (now > a->at && a->start != UINT64_MAX && missed < UINT64_MAX / 2) {
+		if (!a->wait)
+			on -= union_length(own, ca_switches_off(&t->switches, a->at, now, own, OFFS), NULL,
+					   0);
+		a->s_time += missed;
+		if (!t->inside_me)
+			a->time += share(missed, on, wall);
+	}
+	a->at = now;
 }
 
 static void read_log(struct account *a, uint64_t now)
@@ -300,8 +365,10 @@ static void read_log(struct account *a, uint64_t now)
 	struct ca_thread *t = a->t;
 	uint64_t head = atomic_load_explicit(&s->log_head, memory_order_acquire);
 
-	if (head - t->cursor > CA_LOG_ENTRIES / 2)
-		resynchronise(t, head);
+	if (head - t->cursor > CA_LOG_ENTRIES / 2) {
+		catch_up(a, now);
+		return;
+	}
 	for (; t->cursor < head; t->cursor++) {
 		enum ca_log_look look = ca_selection_look(s->log, t->cursor, head);
 
@@ -311,43 +378,6 @@ static void read_log(struct account *a, uint64_t now)
 			apply(a, &s->log[t->cursor % CA_LOG_ENTRIES]);
 	}
 	advance(a, now);
-}
-
-CA_SIGSAFE static void reset(struct ca_thread *t, uint64_t now)
-{
-	t->owed = 0;
-	t->s_time = 0;
-	t->last = now;
-	if (!t->switches.page)
-		t->last_cpu = ca_clock_thread_cpu();
-	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
-	atomic_store_explicit(&t->slot->owed, 0, memory_order_relaxed);
-	atomic_store_explicit(&t->slot->experiment, t->experiment, memory_order_release);
-}
-
-CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t)
-{
-	struct ca_session *s = ca_rt.session;
-	uint64_t selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
-	uint64_t experiment = atomic_load_explicit(&s->experiment.seq, memory_order_acquire);
-
-	if (selection != t->selection && !(selection & 1)) {
-		t->selection = selection;
-		t->cursor = s->selection.log_start;
-		t->inside_count = t->inside_more = 0;
-		t->inside_me = false;
-		t->checked = false;
-		/* the exit of what was selected before may be gone before we pass it */
-		t->depth = 0;
-		atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
-	}
-	if (experiment != t->experiment) {
-		bool opened = experiment & 1;
-
-		t->experiment = experiment;
-		if (opened)
-			reset(t, s->experiment.start > t->last ? s->experiment.start : t->last);
-	}
 }
 
 /* Without a switch log: our share of the CPU since the last look scales what we owe. */
@@ -361,25 +391,148 @@ static uint64_t scale_by_cpu(struct ca_thread *t, uint64_t time, uint64_t now, b
 	return time * used / wall;
 }
 
-CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait)
+/* Account for what happened up to `now`; of that, what comes after `end` is nobody's. */
+static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum ca_wait *wait)
 {
-	struct ca_session *s = ca_rt.session;
-	struct account a = { .t = t, .wait = wait };
-	bool open;
+	struct account a = { .t = t, .wait = wait, .at = t->last, .end = end };
+	bool open = t->experiment & 1;
 
-	ca_ledger_follow(t);
-	open = t->experiment & 1;
-	if (now < t->last)
-		return;
-	a.at = t->last;
-	a.start = open ? s->experiment.start : UINT64_MAX;
+	a.start = open ? t->start : UINT64_MAX;
 	read_log(&a, now);
 	if (!t->switches.page)
 		a.time = scale_by_cpu(t, a.time, now, wait != NULL);
 	t->last = now;
+	if (!open)
+		return;
 	t->s_time += a.s_time;
-	if (open && !(wait && *wait == CA_WAIT_OTHERS))
-		t->owed += (int64_t)(a.time * s->experiment.speedup / CA_MILLION);
+	if (!(wait && *wait == CA_WAIT_OTHERS))
+		t->owed += (int64_t)(a.time * t->speedup / CA_MILLION);
+	atomic_store_explicit(&t->slot->s_time, t->s_time, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->s_until, now < end ? now : end, memory_order_release);
+}
+
+/* ---- experiments that come and go ------------------------------------------------------------*/
+static void settled_up_to(struct ca_thread *t)
+{
+	/* acquire: pairs with the conductor's release, after settled_delay */
+	t->settled_seq = atomic_load_explicit(&ca_rt.session->settled_seq, memory_order_acquire);
+	t->settled = atomic_load_explicit(&ca_rt.session->settled_delay, memory_order_relaxed);
+	t->s_time = 0;
+}
+
+static void opened(struct ca_thread *t, uint64_t experiment)
+{
+	const struct ca_experiment *x = &ca_rt.session->experiment;
+
+	t->experiment = experiment;
+	t->speedup = x->speedup;
+	t->start = x->start;
+	settled_up_to(t);
+	t->owed = 0;
+	if (x->start > t->last)
+		t->last = x->start;
+	if (!t->switches.page)
+		t->last_cpu = ca_clock_thread_cpu();
+	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->owed, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->s_until, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->experiment, t->experiment, memory_order_release);
+}
+
+/* What came since our last look, up to the experiment's end, is still owed. */
+static void closed(struct ca_thread *t, const enum ca_wait *wait)
+{
+	uint64_t end = ca_rt.session->experiment.end;
+
+	if (end > t->last)
+		account(t, end, end, wait);
+	t->experiment++;
+}
+
+static void follow_experiment(struct ca_thread *t, const enum ca_wait *wait)
+{
+	struct ca_session *s = ca_rt.session;
+	uint64_t seq = atomic_load_explicit(&s->experiment.seq, memory_order_acquire);
+	bool over = !(seq & 1), settled;
+
+	if (seq == t->experiment && (!over || t->settled_seq == seq))
+		return;
+	settled = over && atomic_load_explicit(&s->settled_seq, memory_order_acquire) == seq;
+	if (seq != t->experiment) {
+		uint64_t experiment = over ? seq - 1 : seq;
+
+		/* one that came and went unseen counts as long as its D is not known otherwise */
+		if (t->experiment != experiment && seq && !settled)
+			opened(t, experiment);
+		if (over && t->experiment == experiment)
+			closed(t, wait);
+		t->experiment = seq;
+	}
+	if (settled)
+		settled_up_to(t);
+}
+
+static void follow(struct ca_thread *t, const enum ca_wait *wait)
+{
+	struct ca_session *s = ca_rt.session;
+	uint64_t selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire);
+
+	if (selection != t->selection && !(selection & 1)) {
+		t->selection = selection;
+		t->cursor = s->selection.log_start;
+		t->inside_count = t->inside_more = 0;
+		t->inside_me = false;
+		t->checked = false;
+		/* the exit of what was selected before may be gone before we pass it */
+		t->depth = 0;
+		atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
+	}
+	follow_experiment(t, wait);
+}
+
+CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t)
+{
+	follow(t, t->waiting);
+}
+
+CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait)
+{
+	follow(t, wait);
+	if (now >= t->last)
+		account(t, now, UINT64_MAX, wait);
+}
+
+void ca_ledger_join(struct ca_thread *t)
+{
+	struct ca_session *s = ca_rt.session;
+
+	t->selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire) & ~UINT64_C(1);
+	t->experiment = atomic_load_explicit(&s->experiment.seq, memory_order_acquire);
+	if (t->experiment & 1)
+		opened(t, t->experiment);
+	else
+		settled_up_to(t);
+	t->last = ca_clock_now();
+	t->s_time = resynchronise(t, t->last);
+}
+
+/* ---- virtual time --------------------------------------------------------------------------*/
+static uint64_t delay_so_far(const struct ca_thread *t)
+{
+	return t->s_time / CA_MILLION * t->speedup + t->s_time % CA_MILLION * t->speedup / CA_MILLION;
+}
+
+CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t)
+{
+	uint64_t seq = atomic_load_explicit(&ca_rt.session->experiment.seq, memory_order_acquire);
+
+	return seq != t->experiment || (seq & 1 ? t->speedup != 0 : t->settled_seq != seq);
+}
+
+CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now)
+{
+	ca_ledger_accrue(t, now, t->waiting);
+	return t->settled + delay_so_far(t);
 }
 
 CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
@@ -388,7 +541,7 @@ CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
 
 	ca_ledger_accrue(t, now, t->waiting);
 	start = ca_rt.session->experiment.start;
-	delay = t->s_time * ca_rt.session->experiment.speedup / CA_MILLION;
+	delay = delay_so_far(t);
 	return now > start + delay ? now - start - delay : 0;
 }
 

@@ -19,6 +19,12 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread 
 /* An event for the timeline, if anybody wants one. With the guard held. */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
 					 uint64_t time, uint64_t value);
+/* A thread that is new: it knows what the others know. */
+CA_HIDDEN void ca_ledger_join(struct ca_thread *t);
+/* By how much virtual time lags behind real time now, ns: D of all experiments so far. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now);
+/* Can the lag be more than it was when this thread last looked? Cheap. */
+CA_HIDDEN CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t);
 /* Virtual time since the experiment began, up to `now`, ns. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now);
 CA_HIDDEN CA_SIGSAFE bool ca_ledger_open(void); /* an experiment with speedup > 0 is open */

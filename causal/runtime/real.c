@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding the functions behind our wrappers. Ordinary context. */
 #include "causal/runtime/real.h"
-#include "causal/runtime/wrap.h"
 #include <dlfcn.h>
 #include <stddef.h>
 

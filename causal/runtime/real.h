@@ -22,9 +22,11 @@
 #include <sys/sem.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CA_WRAPPED(X)                                                                                        \
@@ -108,6 +110,10 @@
 	X(epoll_pwait2, "")                                                                                  \
 	X(__poll_chk, "")                                                                                    \
 	X(__ppoll_chk, "")                                                                                   \
+	X(clock_gettime, "")                                                                                 \
+	X(gettimeofday, "")                                                                                  \
+	X(time, "")                                                                                          \
+	X(timespec_get, "")                                                                                  \
 	X(nanosleep, "")                                                                                     \
 	X(clock_nanosleep, "")                                                                               \
 	X(usleep, "")                                                                                        \

@@ -28,7 +28,7 @@
  * the 387 coprocessor's stack fault. */
 #define CA_SIGNAL SIGSTKFLT
 
-enum { CA_INSIDE = 16, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
+enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
 
 /* Life of a thread record. All transitions are in thread.c. */
 enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };
@@ -44,13 +44,18 @@ struct ca_thread {
 	volatile int guard; /* > 0: in our code */
 	uint32_t number;    /* slot number */
 	struct ca_slot *slot;
-	uint64_t selection;    /* selection.seq that cursor and inside[] belong to */
-	uint64_t experiment;   /* experiment.seq that owed belongs to */
+	uint64_t selection;  /* selection.seq that cursor and inside[] belong to */
+	uint64_t experiment; /* experiment.seq as last seen; odd: owed belongs to it */
+	uint64_t speedup;    /* ... its speedup, millionths ... */
+	uint64_t start;      /* ... its start, ns ... */
+	uint64_t settled;    /* D of the experiments up to settled_seq, ns */
+	uint64_t settled_seq;
 	uint64_t cursor;       /* next log entry to read */
 	uint64_t last;         /* ns; all before it is accounted for */
 	uint64_t last_cpu;     /* ns of thread CPU time at `last`; only without a switch log */
 	int64_t owed;          /* ns; below 0: paid ahead */
-	uint64_t s_time;       /* ns of the experiment in which S was active, up to `last` */
+	uint64_t s_time;       /* ns of the experiment in which S was active, up to `last`; 0 once it
+				* is part of `settled` */
 	uint64_t sleep_for;    /* see ca_wait_sleep */
 	uint64_t last_look;    /* cycle counter at the last meeting */
 	uint32_t inside_count; /* threads in S in our replica of the log, without us */
@@ -109,6 +114,7 @@ struct ca_runtime {
 	uint64_t period;
 	_Atomic(struct ca_thread *) by_slot[CA_MAX_THREADS]; /* threads of this process */
 	uintptr_t own_low, own_high;                         /* our own text */
+	_Atomic uint64_t lag; /* of virtual time, ns: the most that anybody here has seen */
 	bool patching;
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;

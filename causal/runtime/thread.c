@@ -216,16 +216,15 @@ void ca_thread_begin(void)
 	atomic_store(&slot->owed, 0);
 	atomic_store(&slot->paid, 0);
 	atomic_store(&slot->last_hit, 0);
+	atomic_store(&slot->experiment, 0);
 	t->guard = 1;
 	t->stack.map_low = t->stack.map_high = 0;
 	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
 	ca_sys_sigmask(SIG_UNBLOCK,
 		       CA_SYS_SIGNAL(CA_SIGNAL) |
 			       (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL) : 0));
-	t->selection = t->experiment = UINT64_MAX;
-	t->last = ca_clock_now();
 	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();
-	ca_rng_init(&t->rng, t->last ^ (uint64_t)t->tid << 32);
+	ca_rng_init(&t->rng, ca_clock_now() ^ (uint64_t)t->tid << 32);
 	start_sources(t);
 	/* release: pairs with the acquire in ledger.c and in the conductor */
 	atomic_store_explicit(&slot->state, CA_SLOT_LIVE, memory_order_release);
@@ -240,7 +239,7 @@ void ca_thread_begin(void)
 	t->state = CA_THREAD_LIVE;
 	past = KNOWN;
 	ca_self = t;
-	ca_ledger_accrue(t, ca_clock_now(), NULL);
+	ca_ledger_join(t);
 	t->guard = 0;
 	errno = saved;
 }

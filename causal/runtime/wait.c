@@ -100,11 +100,38 @@ enum ca_wait ca_wait_kind_of_fd(int fd)
 										 : CA_WAIT_OTHERS;
 }
 
+/* In S, known exactly: the others want to know whether S goes on meanwhile. The log is told at the end
+ * that the wait is over which it was told of at the beginning, whatever has ended it. */
+static void begin_in_s(struct ca_waiting *w)
+{
+	struct ca_thread *t = w->thread;
+	bool external = w->kind == CA_WAIT_EXTERNAL;
+
+	w->logged = w->kind;
+	atomic_store_explicit(&t->slot->in_s, CA_IN_S | (external ? CA_IN_S_EXTERNAL : CA_IN_S_OFF),
+			      memory_order_relaxed);
+	ca_ledger_log(external ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w->since, w->until);
+}
+
+static void end_in_s(const struct ca_waiting *w, uint64_t now)
+{
+	struct ca_thread *t = w->thread;
+
+	atomic_store_explicit(&t->slot->in_s, CA_IN_S, memory_order_relaxed);
+	if (w->logged == CA_WAIT_EXTERNAL && w->until < now) {
+		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);
+		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
+		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
+		return;
+	}
+	ca_ledger_log(CA_LOG_ON, t, now, w->logged == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);
+}
+
 void ca_wait_sleep(uint64_t ns)
 {
 	struct ca_thread *t = ca_self;
 
-	if (t && !t->guard)
+	if (t && !t->guard && ns != UINT64_MAX)
 		t->sleep_for = ns;
 }
 
@@ -125,10 +152,12 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 	t->sleep_for = 0;
 	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
 		w.kind = ca_wait_kind_of_fd(fd);
+	if (w.open)
+		w.lag = ca_ledger_lag(t, w.since);
 	if (t->depth) {
 		w.in_s = true;
 		t->waited = true;
-		ca_ledger_log(w.kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w.since, w.until);
+		begin_in_s(&w);
 	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
 		ca_sample_stack_here(t);
@@ -160,20 +189,22 @@ void ca_wait_end(struct ca_waiting *w)
 		return;
 	t->guard++;
 	now = ca_clock_now();
-	if (w->in_s && t->depth && w->kind == CA_WAIT_EXTERNAL && w->until < now) {
-		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);
-		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
-		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
-	} else if (w->in_s && t->depth) {
-		ca_ledger_log(CA_LOG_ON, t, now, w->kind == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);
+	if (w->in_s && t->depth) {
+		end_in_s(w, now);
 	} else if (w->sampled_s) {
 		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
 		ca_ledger_log(CA_LOG_EXIT, t, w->until < now ? w->until : now, 0);
 		ca_ledger_accrue(t, now, &w->kind);
 	} else if (w->open) {
-		ca_ledger_accrue(t, now, &w->kind);
-		if (w->kind == CA_WAIT_EXTERNAL)
+		uint64_t lag;
+
+		t->waiting = &kinds[CA_WAIT_OTHERS];
+		lag = ca_ledger_lag(t, now);
+		if (w->kind == CA_WAIT_EXTERNAL) {
+			if (lag > w->lag && t->experiment & 1)
+				t->owed += (int64_t)(lag - w->lag);
 			ca_ledger_wait_on(t);
+		}
 	}
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;

@@ -7,7 +7,9 @@
 struct ca_waiting {
 	struct ca_thread *thread; /* NULL: nothing to do at the end */
 	uint64_t since;
-	enum ca_wait kind;
+	enum ca_wait kind;         /* what ended it may be known better than what was expected */
+	enum ca_wait logged;       /* in S: what the log was told */
+	uint64_t lag;              /* of virtual time when it began, ns; open only */
 	int fd;                    /* the descriptor waited for, or -1 */
 	bool open;                 /* an experiment was open at the start */
 	bool in_s;                 /* inside S, known exactly */
@@ -17,7 +19,7 @@ struct ca_waiting {
 	uint64_t until; /* a sleep: when it should be over, ns; else UINT64_MAX */
 };
 /* The wait that begins next is a sleep of this length: what it takes longer is the kernel's, and
- * would not be shorter if the code slept less. */
+ * would not be shorter if the code slept less. UINT64_MAX: not known. */
 CA_HIDDEN void ca_wait_sleep(uint64_t ns);
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_wait_meet(void);

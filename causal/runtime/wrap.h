@@ -2,6 +2,7 @@
 /* What wrappers are made of: the real call as a wait, or after a meeting. */
 #ifndef CA_CAUSAL_RUNTIME_WRAP_H
 #define CA_CAUSAL_RUNTIME_WRAP_H
+#include "causal/runtime/deadline.h"
 #include "causal/runtime/real.h"
 #include "causal/runtime/signals.h"
 #include "causal/runtime/thread.h"
@@ -22,6 +23,62 @@
 		struct ca_waiting waiting_ = ca_wait_begin((kind), (fd));                                    \
 		bool held_ = ca_thread_hold();                                                               \
 		__typeof__(call) result_ = (call);                                                           \
+		ca_thread_release(held_);                                                                    \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+/* A wait for others with an absolute time limit of the program's; `call` takes the kernel's from
+ * until_, and its result is timed_out when that has come. */
+#define WAITING_UNTIL(limit, timed_out, call)                                                                \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
+		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		const struct timespec *until_;                                                               \
+		struct timespec real_;                                                                       \
+		__typeof__(call) result_;                                                                    \
+                                                                                                             \
+		do {                                                                                         \
+			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
+			result_ = (call);                                                                    \
+		} while (result_ == (timed_out) && ca_deadline_moved(&deadline_));                           \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+/* The same for calls that return -1 and this errno, and are held as HELD is. */
+#define HELD_UNTIL(limit, timed_out, call)                                                                   \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
+		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		const struct timespec *until_;                                                               \
+		struct timespec real_;                                                                       \
+		__typeof__(call) result_;                                                                    \
+		bool held_ = ca_thread_hold();                                                               \
+                                                                                                             \
+		do {                                                                                         \
+			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
+			result_ = (call);                                                                    \
+		} while (result_ < 0 && errno == (timed_out) && ca_deadline_moved(&deadline_));              \
+		ca_thread_release(held_);                                                                    \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+/* ... with a limit that is a length of time, ns, UINT64_MAX for none; `call` takes what is left of it
+ * from left_, which is NULL where the program's own argument will do. */
+#define HELD_FOR(length, timed_out, call)                                                                    \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
+		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		const struct timespec *left_ = NULL;                                                         \
+		struct timespec rest_;                                                                       \
+		__typeof__(call) result_;                                                                    \
+		bool held_ = ca_thread_hold();                                                               \
+		uint64_t ns_;                                                                                \
+                                                                                                             \
+		while ((result_ = (call)) < 0 && errno == (timed_out) &&                                     \
+		       (ns_ = ca_deadline_left(&deadline_, (length)))) {                                     \
+			rest_ = (struct timespec){ (time_t)(ns_ / CA_NS_PER_S), (long)(ns_ % CA_NS_PER_S) }; \
+			left_ = &rest_;                                                                      \
+		}                                                                                            \
 		ca_thread_release(held_);                                                                    \
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \

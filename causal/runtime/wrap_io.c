@@ -195,32 +195,6 @@ CA_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const stru
 	return FROM_CLOCK(REAL(epoll_pwait2)(fd, events, n, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
-CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
-{
-	if (time)
-		ca_wait_sleep((uint64_t)time->tv_sec * CA_NS_PER_S + (uint64_t)time->tv_nsec);
-	return FROM_CLOCK(REAL(nanosleep)(time, left));
-}
-
-CA_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
-{
-	if (time && !(flags & TIMER_ABSTIME))
-		ca_wait_sleep((uint64_t)time->tv_sec * CA_NS_PER_S + (uint64_t)time->tv_nsec);
-	return FROM_CLOCK(REAL(clock_nanosleep)(clock, flags, time, left));
-}
-
-CA_EXPORT int usleep(useconds_t us)
-{
-	ca_wait_sleep((uint64_t)us * 1000);
-	return FROM_CLOCK(REAL(usleep)(us));
-}
-
-CA_EXPORT unsigned sleep(unsigned s)
-{
-	ca_wait_sleep((uint64_t)s * CA_NS_PER_S);
-	return FROM_CLOCK(REAL(sleep)(s));
-}
-
 CA_EXPORT pid_t wait(int *status)
 {
 	return WAITING(CA_WAIT_OTHERS, -1, REAL(wait)(status));
@@ -249,7 +223,8 @@ CA_EXPORT int semop(int id, struct sembuf *operations, size_t n)
 
 CA_EXPORT int semtimedop(int id, struct sembuf *operations, size_t n, const struct timespec *timeout)
 {
-	return HELD(CA_WAIT_OTHERS, -1, REAL(semtimedop)(id, operations, n, timeout));
+	return HELD_FOR(ca_deadline_ns(timeout), EAGAIN,
+			REAL(semtimedop)(id, operations, n, left_ ? left_ : timeout));
 }
 
 CA_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int flags)

@@ -4,6 +4,7 @@
  * it the two that patched code needs (patch.h). */
 #include "causal/runtime/patch.h"
 #include "causal/runtime/wrap.h"
+#include <errno.h>
 #include <string.h>
 
 /* See ca_thread_unhold. */
@@ -76,8 +77,9 @@ CA_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict inf
 {
 	sigset_t copy;
 
-	return HELD(CA_WAIT_OTHERS, -1,
-		    REAL(sigtimedwait)(ca_signals_without_ours(set, &copy), info, timeout));
+	set = ca_signals_without_ours(set, &copy);
+	return HELD_FOR(ca_deadline_ns(timeout), EAGAIN,
+			REAL(sigtimedwait)(set, info, left_ ? left_ : timeout));
 }
 
 CA_EXPORT int sigsuspend(const sigset_t *set)

@@ -4,8 +4,10 @@
  * A lock that is free is taken with the try form, so that only real waits count as waits. */
 #include "causal/runtime/seccomp.h"
 #include "causal/runtime/start.h"
+#include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
 #include "core/cpu.h"
+#include "core/sys.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
@@ -25,17 +27,6 @@
 		r_;                                                                                          \
 	})
 
-/* A wait with a time limit: when the limit ended it, the clock did, which nothing slows. */
-#define WAITING_UNTIL(timed_out, call)                                                                       \
-	__extension__({                                                                                      \
-		struct ca_waiting until_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                                \
-		__typeof__(call) got_ = (call);                                                              \
-		if (got_ == (timed_out))                                                                     \
-			until_.kind = CA_WAIT_EXTERNAL;                                                      \
-		ca_wait_end(&until_);                                                                        \
-		got_;                                                                                        \
-	})
-
 CA_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
 	return LOCK(REAL(pthread_mutex_trylock)(m), EBUSY, REAL(pthread_mutex_lock)(m));
@@ -48,12 +39,12 @@ CA_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 
 CA_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_mutex_timedlock)(m, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_mutex_timedlock)(m, until_));
 }
 
 CA_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_mutex_clocklock)(m, clock, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_mutex_clocklock)(m, clock, until_));
 }
 
 CA_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
@@ -73,13 +64,55 @@ CA_EXPORT int mtx_trylock(mtx_t *m)
 
 CA_EXPORT int mtx_timedlock(mtx_t *m, const struct timespec *until)
 {
-	return WAITING_UNTIL(thrd_timedout, REAL(mtx_timedlock)(m, until));
+	return WAITING_UNTIL(until, thrd_timedout, REAL(mtx_timedlock)(m, until_));
 }
 
 CA_EXPORT int mtx_unlock(mtx_t *m)
 {
 	return MEETING(REAL(mtx_unlock)(m));
 }
+
+/* ---- conditions --------------------------------------------------------------------------------*/
+/* A time limit that has moved is waited for once more, and a signal that comes just then finds nobody
+ * waiting. So signals are counted, by the condition's address; after one of them the waiter returns
+ * as if woken, and looks at what it waits for, as POSIX wants it to. */
+static _Atomic unsigned signals[256];
+
+static _Atomic unsigned *signals_of(const void *condition)
+{
+	uintptr_t at = (uintptr_t)condition;
+
+	return &signals[(at >> 4 ^ at >> 12) % (sizeof signals / sizeof *signals)];
+}
+
+static bool moved(struct ca_deadline *d, const void *condition, unsigned before, int *result, int woken)
+{
+	if (!ca_deadline_moved(d))
+		return false;
+	if (atomic_load(signals_of(condition)) == before)
+		return true;
+	*result = woken;
+	return false;
+}
+
+#define CONDITION(c, limit, timed_out, woken, call)                                                          \
+	__extension__({                                                                                      \
+		unsigned before_ = atomic_load(signals_of(c));                                               \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
+		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		const struct timespec *until_;                                                               \
+		struct timespec real_;                                                                       \
+		int result_;                                                                                 \
+                                                                                                             \
+		do {                                                                                         \
+			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
+			result_ = (call);                                                                    \
+		} while (result_ == (timed_out) && moved(&deadline_, (c), before_, &result_, (woken)));      \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+#define SIGNALLING(c, call)                                                                                  \
+	(ca_wait_meet(), atomic_fetch_add_explicit(signals_of(c), 1, memory_order_relaxed), (call))
 
 CA_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
@@ -88,23 +121,23 @@ CA_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 
 CA_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_cond_timedwait)(c, m, until));
+	return CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_timedwait)(c, m, until_));
 }
 
 CA_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 				     const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_cond_clockwait)(c, m, clock, until));
+	return CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_clockwait)(c, m, clock, until_));
 }
 
 CA_EXPORT int pthread_cond_signal(pthread_cond_t *c)
 {
-	return MEETING(REAL(pthread_cond_signal)(c));
+	return SIGNALLING(c, REAL(pthread_cond_signal)(c));
 }
 
 CA_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 {
-	return MEETING(REAL(pthread_cond_broadcast)(c));
+	return SIGNALLING(c, REAL(pthread_cond_broadcast)(c));
 }
 
 CA_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
@@ -114,17 +147,17 @@ CA_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
 
 CA_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *until)
 {
-	return WAITING_UNTIL(thrd_timedout, REAL(cnd_timedwait)(c, m, until));
+	return CONDITION(c, until, thrd_timedout, thrd_success, REAL(cnd_timedwait)(c, m, until_));
 }
 
 CA_EXPORT int cnd_signal(cnd_t *c)
 {
-	return MEETING(REAL(cnd_signal)(c));
+	return SIGNALLING(c, REAL(cnd_signal)(c));
 }
 
 CA_EXPORT int cnd_broadcast(cnd_t *c)
 {
-	return MEETING(REAL(cnd_broadcast)(c));
+	return SIGNALLING(c, REAL(cnd_broadcast)(c));
 }
 
 CA_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
@@ -144,7 +177,7 @@ CA_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
 
 CA_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_rwlock_timedrdlock)(l, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_timedrdlock)(l, until_));
 }
 
 CA_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
@@ -159,7 +192,7 @@ CA_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
 
 CA_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_rwlock_timedwrlock)(l, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_timedwrlock)(l, until_));
 }
 
 CA_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)
@@ -201,34 +234,14 @@ CA_EXPORT int sem_wait(sem_t *s)
 	return HELD(CA_WAIT_OTHERS, -1, REAL(sem_wait)(s));
 }
 
-/* errno says that the semaphore's limit is reached; the result does not. */
-static void limit_ended_it(struct ca_waiting *w, int result)
-{
-	if (result < 0 && errno == ETIMEDOUT)
-		w->kind = CA_WAIT_EXTERNAL;
-	ca_wait_end(w);
-}
-
 CA_EXPORT int sem_timedwait(sem_t *restrict s, const struct timespec *restrict until)
 {
-	struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);
-	bool held = ca_thread_hold();
-	int r = REAL(sem_timedwait)(s, until);
-
-	ca_thread_release(held);
-	limit_ended_it(&w, r);
-	return r;
+	return HELD_UNTIL(until, ETIMEDOUT, REAL(sem_timedwait)(s, until_));
 }
 
 CA_EXPORT int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict until)
 {
-	struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);
-	bool held = ca_thread_hold();
-	int r = REAL(sem_clockwait)(s, clock, until);
-
-	ca_thread_release(held);
-	limit_ended_it(&w, r);
-	return r;
+	return HELD_UNTIL(until, ETIMEDOUT, REAL(sem_clockwait)(s, clock, until_));
 }
 
 CA_EXPORT int sem_trywait(sem_t *s)
@@ -260,6 +273,23 @@ static bool futex_waits(long op)
 	}
 }
 
+/* The time limit of FUTEX_WAIT is a length, that of the others a time. What cannot be read is for the
+ * kernel to say. */
+static long futex_wait(const long a[6])
+{
+	const struct timespec *given = (const struct timespec *)a[3];
+	struct timespec copy, *limit = &copy;
+
+	if (!given || ca_sys_peek((uintptr_t)given, &copy, sizeof copy) != sizeof copy)
+		limit = NULL;
+	if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
+		return HELD_FOR(
+			ca_deadline_ns(limit), ETIMEDOUT,
+			REAL(syscall)(SYS_futex, a[0], a[1], a[2], left_ ? left_ : given, a[4], a[5]));
+	return HELD_UNTIL(limit, ETIMEDOUT,
+			  REAL(syscall)(SYS_futex, a[0], a[1], a[2], until_ ? until_ : given, a[4], a[5]));
+}
+
 /* How many threads of which kind a raw call makes: a child with memory of its own joins. */
 static bool forks(long number, long flags)
 {
@@ -280,6 +310,8 @@ CA_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
+	if (number == SYS_clock_gettime)
+		return ca_virtual_clock((clockid_t)a[0], (struct timespec *)a[1]);
 	if (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT || a[0] == SECCOMP_SET_MODE_FILTER))
 		ca_seccomp_comes(a[0] == SECCOMP_SET_MODE_STRICT, (const void *)a[2]);
 	if (number != SYS_futex) {
@@ -290,11 +322,5 @@ CA_EXPORT long syscall(long number, ...)
 	}
 	if (!futex_waits(a[1]))
 		return MEETING(REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-	struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);
-	bool held = ca_thread_hold();
-
-	r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-	ca_thread_release(held);
-	limit_ended_it(&w, (int)r);
-	return r;
+	return futex_wait(a);
 }

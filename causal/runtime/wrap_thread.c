@@ -94,7 +94,7 @@ CA_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 
 CA_EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_timedjoin_np)(thread, value, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_timedjoin_np)(thread, value, until_));
 }
 
 CA_EXPORT int thrd_join(thrd_t thread, int *value)

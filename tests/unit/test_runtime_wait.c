@@ -64,7 +64,7 @@ struct ca_thread *ca_thread_late(void)
 /* While this is not 0 no time passes. */
 static uint64_t stands_still;
 
-int clock_gettime(clockid_t clock, struct timespec *now)
+static int read_clock(clockid_t clock, struct timespec *now)
 {
 	if (!stands_still)
 		return (int)syscall(SYS_clock_gettime, clock, now);
@@ -119,6 +119,7 @@ static void enter_s(void)
 static void meetings_pay(void **state)
 {
 	(void)state;
+	ca_clock_get = read_clock;
 	ca_wait_meet(); /* nothing is open, and nothing owed */
 	assert_int_equal(paid, 0);
 	assert_int_equal(me->meets, 1);
@@ -315,7 +316,7 @@ static void waits_while_another_is_in_s(void **state)
 	me->owed = 0;
 	pass(100000);
 	ca_wait_end(&w);
-	assert_int_equal(me->owed, (me->last - w.since) / 2);
+	assert_in_range(me->owed, (me->last - w.since) / 2, (me->last - w.since) / 2 + 1);
 	assert_int_equal(waited_on, 1);
 	/* begun in the experiment before: its kind was not looked at; owes nothing for it */
 	atomic_fetch_add(&s->experiment.seq, 1);

@@ -2,6 +2,7 @@
 /* Every row of CA_WRAPPED (causal/runtime/wrap.h): what is called, with what, between which calls of
  * ours, and that result and errno are the real function's. The real functions are stood in for by
  * one that notes its arguments; wrap_signal.c, which is more than rows, has a test of its own. */
+#include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
 #include "sampler/modules.h"
 #include "tests/unit/runtime.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 enum { ARGUMENTS = 7, RESULT = 4711, ERROR = 42, WAIT_FD = 7, PIPE_FD = 8 };
 
@@ -65,6 +67,45 @@ void ca_wait_sleep(uint64_t ns)
 {
 	note('s');
 	slept = ns;
+}
+
+/* Time limits: how often they are found to have moved on. */
+static unsigned moves;
+static struct timespec moved_to;
+
+struct ca_deadline ca_deadline_begin(void)
+{
+	return (struct ca_deadline){ 0, 0, 0 };
+}
+
+const struct timespec *ca_deadline_real(const struct ca_deadline *d, const struct timespec *until,
+					struct timespec *to)
+{
+	*to = moved_to = (struct timespec){ 1, (long)d->lag };
+	return d->lag ? to : until;
+}
+
+bool ca_deadline_moved(struct ca_deadline *d)
+{
+	d->lag++;
+	return moves && moves--;
+}
+
+uint64_t ca_deadline_left(struct ca_deadline *d, uint64_t length)
+{
+	return ca_deadline_moved(d) ? length / 2 : 0;
+}
+
+uint64_t ca_deadline_ns(const struct timespec *t)
+{
+	return t ? (uint64_t)t->tv_sec * CA_NS_PER_S + (uint64_t)t->tv_nsec : UINT64_MAX;
+}
+
+int ca_virtual_clock(clockid_t clock, struct timespec *now)
+{
+	note('v');
+	*now = (struct timespec){ 4, clock == CLOCK_REALTIME ? 5006 : 7 };
+	return 0;
 }
 
 static bool hold_answer;
@@ -264,7 +305,7 @@ static const struct row {
 #define FD_HELD(name, n)      ROW(name, n, "bhcre", IN(EXTERNAL), 0, 0, false)
 #define POLL(name, n)         ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
 #define RIGHTS(name, n)       ROW(name, n, "xc", (enum ca_wait)9, -2, 0, false)
-	WAIT(pthread_join, 2) MEET(pthread_tryjoin_np, 2) WAIT(pthread_timedjoin_np, 3) WAIT(
+	WAIT(pthread_join, 2) MEET(pthread_tryjoin_np, 2) UNTIL(pthread_timedjoin_np, 3, ETIMEDOUT) WAIT(
 		thrd_join, 2) MEET(pthread_mutex_trylock,
 				   1) UNTIL(pthread_mutex_timedlock, 2,
 					    ETIMEDOUT) UNTIL(pthread_mutex_clocklock, 3,
@@ -434,7 +475,7 @@ static void masks_of_waits(void **state)
 	assert_int_equal(n, CA_COUNT(masks));
 }
 
-/* Whoever reached his time limit was ended by the clock: that wait is for the world outside. */
+/* A time limit that has moved on when it is reached is waited for again; nothing is owed for that. */
 static void time_limits(void **state)
 {
 	unsigned n = 0;
@@ -452,7 +493,14 @@ static void time_limits(void **state)
 		assert_int_equal(call(row, a), row->failure);
 		assert_int_equal(errno, ETIMEDOUT);
 		assert_string_equal(trace, row->trace);
-		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		moves = 2;
+		answers[1] = row->failure;
+		answers[2] = 0;
+		assert_int_equal(call(row, a), 0);
+		assert_int_equal(calls, 3);
+		assert_int_equal(moved_to.tv_nsec, 2);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
 		/* not by the limit */
 		answers[0] = row->by_errno ? -1 : row->failure + 1;
 		answer_errno = EINTR;
@@ -463,7 +511,7 @@ static void time_limits(void **state)
 		call(row, a);
 		assert_int_equal(ended, CA_WAIT_OTHERS);
 	}
-	assert_int_equal(n, 10);
+	assert_int_equal(n, 11);
 }
 
 /* ---- locks: taken without a wait where they are free --------------------------------------------- */
@@ -626,10 +674,54 @@ static void sleeps(void **state)
 	assert_string_equal(trace, "bhcre");
 	begin();
 	nanosleep(NULL, NULL);
-	assert_string_equal(trace, "bhcre");
+	assert_string_equal(trace, "sbhcre");
+	assert_int_equal(slept, UINT64_MAX);
 	begin();
 	clock_nanosleep(CLOCK_MONOTONIC, 0, NULL, NULL);
-	assert_string_equal(trace, "bhcre");
+	assert_string_equal(trace, "sbhcre");
+	/* until a time that moves on */
+	begin();
+	moves = 1;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+	assert_string_equal(trace, "bhccre");
+}
+
+static void clocks(void **state)
+{
+	struct timespec t;
+	struct timeval v;
+	struct timezone zone;
+	time_t seconds;
+
+	(void)state;
+	REPLACE(clock_gettime, real);
+	REPLACE(gettimeofday, real);
+	REPLACE(time, real);
+	REPLACE(timespec_get, real);
+	answers[0] = 0;
+	begin();
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &t), 0);
+	assert_int_equal(t.tv_nsec, 7);
+	assert_int_equal(gettimeofday(&v, NULL), 0);
+	assert_int_equal(v.tv_sec, 4);
+	assert_int_equal(v.tv_usec, 5);
+	assert_int_equal(time(&seconds), 4);
+	assert_int_equal(seconds, 4);
+	assert_int_equal(time(NULL), 4);
+	assert_int_equal(timespec_get(&t, TIME_UTC), TIME_UTC);
+	assert_int_equal(t.tv_nsec, 5006);
+	assert_string_equal(trace, "vvvvv");
+	begin();
+	assert_int_equal(gettimeofday(&v, &zone), 0);
+	assert_ptr_equal((void *)got[1], &zone);
+	assert_string_equal(trace, "cv");
+	begin();
+	assert_int_equal(timespec_get(&t, TIME_UTC + 1), 0);
+	assert_string_equal(trace, "c");
+	begin();
+	assert_int_equal(syscall(SYS_clock_gettime, (long)CLOCK_REALTIME, &t), 0);
+	assert_int_equal(t.tv_nsec, 5006);
+	assert_string_equal(trace, "v");
 }
 
 /* ---- raw system calls -------------------------------------------------------------------------------- */
@@ -644,6 +736,8 @@ static void raw_calls(void **state)
 				      FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME };
 	static const long others[] = { FUTEX_WAKE, FUTEX_WAKE_PRIVATE, FUTEX_REQUEUE, FUTEX_WAKE_OP,
 				       FUTEX_UNLOCK_PI };
+
+	const struct timespec limit = { 2, 0 };
 
 	(void)state;
 	REPLACE(syscall, real);
@@ -663,7 +757,12 @@ static void raw_calls(void **state)
 		answer_errno = ETIMEDOUT;
 		begin();
 		syscall(SYS_futex, 11L, waits[i], 13L, 14L, 15L, 16L);
-		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		begin();
+		moves = 1;
+		syscall(SYS_futex, 11L, waits[i], 13L, &limit, 15L, 16L);
+		assert_string_equal(trace, "bhccre");
+		assert_int_equal(((const struct timespec *)got[4])->tv_sec, 1);
 	}
 	for (unsigned i = 0; i < CA_COUNT(others); i++) {
 		begin();
@@ -1076,6 +1175,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(passed_on),    TEST(masks_of_waits),      TEST(time_limits),   TEST(taking_locks),
 		TEST(spinning),     TEST(semaphores),          TEST(polls),         TEST(sleeps),
+		TEST(clocks),
 		TEST(raw_calls),    TEST(raw_forks),           TEST(filters),       TEST(threads_start),
 		TEST(cancellation), TEST(environment_of_exec), TEST(forms_of_exec), TEST(libraries),
 		TEST(real_ones),    TEST(every_row),

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Time limits in virtual time; see deadline.h. */
+#include "causal/runtime/deadline.h"
+#include "causal/runtime/virtual_clock.h"
+#include <errno.h>
+
+enum { NEAR = 3000 }; /* ns that a limit may move without being waited for once more */
+
+uint64_t ca_deadline_ns(const struct timespec *t)
+{
+	if (!t || t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec >= (long)CA_NS_PER_S ||
+	    (uint64_t)t->tv_sec > UINT64_MAX / CA_NS_PER_S / 2)
+		return UINT64_MAX;
+	return (uint64_t)t->tv_sec * CA_NS_PER_S + (uint64_t)t->tv_nsec;
+}
+
+struct ca_deadline ca_deadline_begin(void)
+{
+	struct ca_deadline d = { 0, 0, 0 };
+
+	if (!ca_rt.session || !ca_rt.session->virtual_clock)
+		return d;
+	d.began = ca_clock_now();
+	d.first = d.lag = ca_virtual_lag();
+	return d;
+}
+
+const struct timespec *ca_deadline_real(const struct ca_deadline *d, const struct timespec *until,
+					struct timespec *real)
+{
+	uint64_t ns = ca_deadline_ns(until);
+
+	if (ns == UINT64_MAX || !d->lag)
+		return until;
+	real->tv_sec = (time_t)((ns + d->lag) / CA_NS_PER_S);
+	real->tv_nsec = (long)((ns + d->lag) % CA_NS_PER_S);
+	return real;
+}
+
+bool ca_deadline_moved(struct ca_deadline *d)
+{
+	int saved = errno;
+	uint64_t lag = ca_virtual_lag(), before = d->lag;
+
+	errno = saved;
+	if (lag <= before + NEAR)
+		return false;
+	d->lag = lag;
+	return true;
+}
+
+uint64_t ca_deadline_left(struct ca_deadline *d, uint64_t length)
+{
+	uint64_t over, now;
+
+	if (!d->began || length == UINT64_MAX || !ca_deadline_moved(d))
+		return 0;
+	now = ca_clock_now();
+	over = d->began + length + (d->lag - d->first);
+	return over > now + NEAR ? over - now : 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Time limits of the program's waits, which come by virtual time (virtual_clock.h): they move while
+ * experiments insert delays. Ordinary context. */
+#ifndef CA_CAUSAL_RUNTIME_DEADLINE_H
+#define CA_CAUSAL_RUNTIME_DEADLINE_H
+#include "causal/runtime/rt.h"
+#include <time.h>
+
+/* A wait with a time limit in virtual time. Between the two ends of a wait for others (wait.h): nothing
+ * is owed for it, as the limit itself moves. */
+struct ca_deadline {
+	uint64_t began; /* ns, real */
+	uint64_t first; /* lag then ... */
+	uint64_t lag;   /* ... and at the last look */
+};
+CA_HIDDEN struct ca_deadline ca_deadline_begin(void);
+/* When an absolute time of the program's comes, by the real clock of that name; in *real, unless
+ * until is NULL or makes no sense, then as it is. */
+CA_HIDDEN const struct timespec *ca_deadline_real(const struct ca_deadline *d, const struct timespec *until,
+						  struct timespec *real);
+/* It seems to be over: has it moved since the last look? Then wait on. errno is kept. */
+CA_HIDDEN bool ca_deadline_moved(struct ca_deadline *d);
+/* The same for a wait of `length` ns since its beginning: ns that are left, 0: it is over. */
+CA_HIDDEN uint64_t ca_deadline_left(struct ca_deadline *d, uint64_t length);
+
+/* ns of a time that is not negative and whose ns are in range; UINT64_MAX else, and for NULL. */
+CA_HIDDEN uint64_t ca_deadline_ns(const struct timespec *t);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The program's clock; see virtual_clock.h. */
+#include "causal/runtime/virtual_clock.h"
+#include "causal/runtime/ledger.h"
+#include "causal/runtime/real.h"
+#include "causal/runtime/wait.h"
+#include <errno.h>
+
+enum {
+	STEADY = 5000,      /* ns between two clocks that are not worth a step */
+	GOOD_FOR = 1000000, /* ns for which the distance between two clocks is taken as known */
+	CLOSE = 2000,       /* ns between two readings that belong together */
+	TRIES = 5,
+	CLOCKS = 12
+};
+
+static bool is_virtual(void)
+{
+	return ca_rt.session && ca_rt.session->virtual_clock;
+}
+
+/* Nothing has been delayed so far, and nothing is. */
+static bool is_real_so_far(void)
+{
+	const struct ca_session *s = ca_rt.session;
+
+	return !(atomic_load_explicit(&s->experiment.seq, memory_order_relaxed) & 1) &&
+	       !atomic_load_explicit(&s->settled_delay, memory_order_relaxed) &&
+	       !atomic_load_explicit(&ca_rt.lag, memory_order_relaxed);
+}
+
+static void raise_to(_Atomic uint64_t *most, uint64_t value)
+{
+	uint64_t now = atomic_load_explicit(most, memory_order_relaxed);
+
+	while (now < value && !atomic_compare_exchange_weak(most, &now, value))
+		;
+}
+
+struct moment {
+	uint64_t real, lag; /* ns */
+};
+
+/* Where nobody knows better (a thread without a record, a handler in the midst of our code), and for
+ * good when we are switched off: as much as anybody in this process has seen. */
+static uint64_t known_lag(void)
+{
+	uint64_t seen = atomic_load_explicit(&ca_rt.lag, memory_order_relaxed), settled;
+
+	if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return seen;
+	settled = atomic_load_explicit(&ca_rt.session->settled_delay, memory_order_relaxed);
+	return seen > settled ? seen : settled;
+}
+
+/* What one thread has read, no other may go back behind: while the account of an experiment is open,
+ * two threads may differ a little. */
+static struct moment no_step_back(struct moment m, bool publish)
+{
+	_Atomic uint64_t *least = &ca_rt.session->clock_floor;
+	uint64_t v = m.real > m.lag ? m.real - m.lag : 0;
+	uint64_t before = atomic_load_explicit(least, memory_order_relaxed);
+
+	if (v < before)
+		m.lag = m.real > before ? m.real - before : 0;
+	else if (publish)
+		raise_to(least, v);
+	raise_to(&ca_rt.lag, m.lag);
+	return m;
+}
+
+static struct moment look(void)
+{
+	struct ca_thread *t = ca_self;
+	struct moment m = { 0, 0 };
+	bool moves;
+
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		m.lag = known_lag();
+		m.real = ca_clock_now();
+		return no_step_back(m, false);
+	}
+	moves = ca_ledger_lag_moves(t);
+	if (moves && !t->waiting)
+		ca_wait_meet_known(t);
+	t->guard++;
+	m.real = ca_clock_now();
+	m.lag = moves ? ca_ledger_lag(t, m.real) : t->settled;
+	t->guard--;
+	return no_step_back(m, moves);
+}
+
+/* How far another clock is ahead of the monotonic one: measured, as the administrator may set it and
+ * another library may invent it, but without a step for less than what measuring is worth. */
+static int64_t ahead(clockid_t clock, uint64_t now)
+{
+	static struct {
+		_Atomic int64_t by;
+		_Atomic uint64_t until;
+	} known[CLOCKS];
+	int64_t by = atomic_load_explicit(&known[clock].by, memory_order_relaxed), measured = by;
+	struct timespec other = { 0, 0 };
+
+	if (now < atomic_load_explicit(&known[clock].until, memory_order_relaxed))
+		return by;
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = ca_clock_now(), after;
+
+		REAL(clock_gettime)(clock, &other);
+		after = ca_clock_now();
+		measured = (int64_t)((uint64_t)other.tv_sec * CA_NS_PER_S + (uint64_t)other.tv_nsec - before -
+				     (after - before) / 2);
+		if (after - before < CLOSE)
+			break;
+	}
+	if (measured > by + STEADY || measured < by - STEADY)
+		atomic_store_explicit(&known[clock].by, by = measured, memory_order_relaxed);
+	atomic_store_explicit(&known[clock].until, now + GOOD_FOR, memory_order_relaxed);
+	return by;
+}
+
+static bool is_of_cpu(clockid_t clock)
+{
+	return clock < 0 || clock >= CLOCKS || clock == CLOCK_PROCESS_CPUTIME_ID ||
+	       clock == CLOCK_THREAD_CPUTIME_ID;
+}
+
+int ca_virtual_clock(clockid_t clock, struct timespec *now)
+{
+	struct moment m;
+	uint64_t v;
+	int saved;
+
+	if (!is_virtual() || is_of_cpu(clock) || is_real_so_far())
+		return REAL(clock_gettime)(clock, now);
+	saved = errno;
+	if (clock == CLOCK_REALTIME_COARSE)
+		clock = CLOCK_REALTIME;
+	if (clock == CLOCK_MONOTONIC_COARSE)
+		clock = CLOCK_MONOTONIC;
+	m = look();
+	v = m.real - m.lag + (uint64_t)ahead(clock, m.real);
+	now->tv_sec = (time_t)(v / CA_NS_PER_S);
+	now->tv_nsec = (long)(v % CA_NS_PER_S);
+	errno = saved;
+	return 0;
+}
+
+uint64_t ca_virtual_lag(void)
+{
+	if (!is_virtual() || is_real_so_far())
+		return 0;
+	return look().lag;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Clocks, and sleeps by them. */
+#include "causal/runtime/virtual_clock.h"
+#include "causal/runtime/wrap.h"
+#include <errno.h>
+#include <sys/time.h>
+
+/* A sleep for a length of time is the sleeper's own: in S it is part of S. */
+#define SLEEP(ns, call)                                                                                      \
+	__extension__({                                                                                      \
+		ca_wait_sleep(ns);                                                                           \
+		HELD(CA_WAIT_EXTERNAL, -1, (call));                                                          \
+	})
+
+CA_EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	return ca_virtual_clock(clock, now);
+}
+
+CA_EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+	struct timespec t;
+	int r = zone ? REAL(gettimeofday)(now, zone) : 0;
+
+	if (r)
+		return r;
+	r = ca_virtual_clock(CLOCK_REALTIME, &t);
+	now->tv_sec = t.tv_sec;
+	now->tv_usec = t.tv_nsec / 1000;
+	return r;
+}
+
+CA_EXPORT time_t time(time_t *now)
+{
+	struct timespec t;
+
+	if (ca_virtual_clock(CLOCK_REALTIME, &t))
+		return -1;
+	if (now)
+		*now = t.tv_sec;
+	return t.tv_sec;
+}
+
+CA_EXPORT int timespec_get(struct timespec *now, int base)
+{
+	if (base != TIME_UTC)
+		return REAL(timespec_get)(now, base);
+	return ca_virtual_clock(CLOCK_REALTIME, now) ? 0 : base;
+}
+
+/* A sleep until a time: 0 when that has come. */
+#define UNTIL(limit, call)                                                                                   \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
+		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		bool held_ = ca_thread_hold();                                                               \
+		const struct timespec *until_;                                                               \
+		struct timespec real_;                                                                       \
+		int result_;                                                                                 \
+                                                                                                             \
+		do {                                                                                         \
+			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
+			result_ = (call);                                                                    \
+		} while (result_ == 0 && ca_deadline_moved(&deadline_));                                     \
+		ca_thread_release(held_);                                                                    \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+
+CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return SLEEP(ca_deadline_ns(time), REAL(nanosleep)(time, left));
+}
+
+CA_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	if (!(flags & TIMER_ABSTIME))
+		return SLEEP(ca_deadline_ns(time), REAL(clock_nanosleep)(clock, flags, time, left));
+	if (clock == CLOCK_PROCESS_CPUTIME_ID || clock < 0)
+		return HELD(CA_WAIT_OTHERS, -1, REAL(clock_nanosleep)(clock, flags, time, left));
+	/* until a time of the program's, which the code in S cannot bring nearer */
+	return UNTIL(time, REAL(clock_nanosleep)(clock, flags, until_, left));
+}
+
+CA_EXPORT int usleep(useconds_t us)
+{
+	return SLEEP((uint64_t)us * 1000, REAL(usleep)(us));
+}
+
+CA_EXPORT unsigned sleep(unsigned s)
+{
+	return SLEEP((uint64_t)s * CA_NS_PER_S, REAL(sleep)(s));
+}
