@@ -28,7 +28,8 @@ struct acc_case {
 	const char *region;
 	const char *function; /* extended regular expression for -F; NULL: ^region_NAME$ */
 	double slope, knee, slope2;
-	unsigned flags; /* enum acc_case_flag */
+	unsigned flags;    /* enum acc_case_flag */
+	const char *class; /* what it is about: "base", "clock", "outside", "books" */
 };
 extern const struct acc_case acc_cases[];
 extern const size_t acc_case_count;

@@ -184,6 +184,23 @@ static bool holds(const struct bar *bar)
 	return bar->at_least ? bar->value >= bar->bound : bar->value <= bar->bound;
 }
 
+/* Mean and worst error of each class among the results. */
+static void report_classes(const struct acc_options *options, const struct acc_result *result, size_t results)
+{
+	for (size_t from = 0, to; from < results; from = to) {
+		const char *class = result[from].c->class;
+		struct summary sum;
+		char a[32], b[32];
+
+		for (to = from; to < results && !strcmp(result[to].c->class, class);)
+			to++; /* the cases are sorted by class */
+		sum = summarise(options, result + from, to - from);
+		printf("class %-8s %3zu cases: mean error %s, worst %s (%s)\n", class, sum.cases,
+		       show(sum.mean, "%.2f", a), show(sum.worst, "%.2f", b),
+		       sum.worst_case ? sum.worst_case : "-");
+	}
+}
+
 bool acc_report_summary(const struct acc_options *options, const struct acc_result *result, size_t results)
 {
 	struct summary sum = summarise(options, result, results);
@@ -203,6 +220,7 @@ bool acc_report_summary(const struct acc_options *options, const struct acc_resu
 	printf("worst case: %s; Coz's: %s; coverage with the truth's own interval: %s %%\n",
 	       sum.worst_case ? sum.worst_case : "-", sum.coz_worst_case ? sum.coz_worst_case : "-",
 	       show(sum.coverage_with_truth, "%.1f", a));
+	report_classes(options, result, results);
 	fflush(stdout);
 	return all;
 }
@@ -249,6 +267,7 @@ static struct json_object *case_json(const struct acc_options *options, const st
 	struct json_object *out = json_object_new_object(), *curve = json_object_new_array();
 
 	json_object_object_add(out, "case", json_object_new_string(result->c->name));
+	json_object_object_add(out, "class", json_object_new_string(result->c->class));
 	if (result->skipped)
 		json_object_object_add(out, "skipped", json_object_new_string(result->skipped));
 	put(out, "base_rate", result->base_rate);

@@ -24,6 +24,7 @@ enum { SHORT_TRIES = 3, MAX_CASE_PATTERNS = 16 };
 static const char usage[] =
 	"usage: run [options]\n"
 	"  --case REGEX        only these cases (may be repeated); --list shows them\n"
+	"  --class NAME        only these: base, clock, outside, books\n"
 	"  --speedups LIST     percent, default 25,50,75\n"
 	"  --seconds N         of profiling per case and repeat, default 20\n"
 	"  --runs N            ... in so many runs of the program (causal -n), default 4\n"
@@ -46,6 +47,7 @@ static const char usage[] =
 
 enum {
 	OPT_CASE = 256,
+	OPT_CLASS,
 	OPT_SPEEDUPS,
 	OPT_SECONDS,
 	OPT_RUNS,
@@ -75,6 +77,7 @@ enum {
 
 static const struct option long_options[] = {
 	{ "case", required_argument, NULL, OPT_CASE },
+	{ "class", required_argument, NULL, OPT_CLASS },
 	{ "speedups", required_argument, NULL, OPT_SPEEDUPS },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "runs", required_argument, NULL, OPT_RUNS },
@@ -107,6 +110,7 @@ static const struct option long_options[] = {
 struct selection {
 	regex_t pattern[MAX_CASE_PATTERNS];
 	size_t n;
+	const char *class;  /* NULL: all */
 	bool chosen_points; /* --auto */
 };
 
@@ -152,7 +156,8 @@ static void list_cases(void)
 	for (size_t i = 0; i < acc_case_count; i++) {
 		const struct acc_case *c = &acc_cases[i];
 
-		printf("%-20s %s\n", c->name, isnan(c->slope) ? "measured truth only" : "known on paper");
+		printf("%-20s %-8s %s\n", c->name, c->class,
+		       isnan(c->slope) ? "measured truth only" : "known on paper");
 	}
 }
 
@@ -167,6 +172,9 @@ static int set_option(struct acc_options *o, struct selection *selection, int id
 			return 2;
 		}
 		selection->n++;
+		break;
+	case OPT_CLASS:
+		selection->class = optarg;
 		break;
 	case OPT_SPEEDUPS:
 		if (!parse_speedups(o, optarg)) {
@@ -262,6 +270,8 @@ static int set_option(struct acc_options *o, struct selection *selection, int id
 static bool selected(const struct acc_options *options, const struct selection *selection,
 		     const struct acc_case *c)
 {
+	if (selection->class && strcmp(c->class, selection->class))
+		return false;
 	if (selection->n == 0)
 		return !options->brief || c->flags & ACC_SHORT;
 	for (size_t i = 0; i < selection->n; i++)

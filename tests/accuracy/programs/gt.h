@@ -73,6 +73,11 @@ static inline double gt_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
+static inline struct timespec gt_timespec(double t)
+{
+	return (struct timespec){ (time_t)t, (long)((t - (double)(time_t)t) * 1e9) };
+}
+
 /* The loop that all regions share: a chain of dependent multiplications. It is bound by
  * latency, not by issue width, so that a busy hyper-thread next door hardly changes its
  * speed (coefficient of variation 0.4 %, against 22 % for an add loop of one cycle). */
@@ -100,6 +105,26 @@ static inline uint64_t gt_amount(const char *name, double us)
 	if (!strcmp(name, gt_region_name))
 		us *= 1 - gt_scale / 100;
 	return (uint64_t)(us * GT_IPU);
+}
+
+/* How long `us` nominal microseconds take here, in seconds: for limits in real time that are
+ * to be in proportion to the work. The median of some tries counts. */
+static inline double gt_real(double us)
+{
+	enum { TRIES = 41, US = 500 };
+	double took[TRIES];
+
+	for (int i = 0; i < TRIES; i++) {
+		double from = gt_now(), t;
+		int at = i;
+
+		gt_spin(US * GT_IPU);
+		t = gt_now() - from;
+		for (; at > 0 && took[at - 1] > t; at--)
+			took[at] = took[at - 1];
+		took[at] = t;
+	}
+	return took[TRIES / 2] * us / US;
 }
 
 #define GT_DEFINE_REGION(name)                                                                               \
@@ -169,7 +194,7 @@ static inline void gt_sleep_until(double t)
 	double left;
 
 	while ((left = t - gt_now()) > 0) {
-		struct timespec ts = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
+		struct timespec ts = gt_timespec(left);
 
 		nanosleep(&ts, NULL);
 	}

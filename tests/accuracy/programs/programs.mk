@@ -15,7 +15,13 @@ COZ_INC ?= /usr/include
 COMMON = -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 
 C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
-	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd
+	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
+	lease openloop
+
+# One source, several programs: NAME-VARIANT is NAME.c with -DVARIANT='"VARIANT"'.
+PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll timer itimer \
+	bucket bucket_knee
+VARIANTS = $(PACE:%=pace-%)
 
 OMP_LLVM := $(if $(CLANG),$(shell echo 'int main(void){return 0;}' | \
 	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm))
@@ -29,7 +35,7 @@ FLAGS_causal = -DUSE_CAUSAL -I$(CAUSAL_INC)
 FLAGS_coz = -DUSE_COZ -I$(COZ_INC) -gdwarf-4 -gno-variable-location-views -fno-omit-frame-pointer
 LIBS_coz = -ldl
 
-NAMES = $(C_PROGRAMS) $(OMP_LLVM) $(RUST)
+NAMES = $(C_PROGRAMS) $(VARIANTS) $(OMP_LLVM) $(RUST)
 HEADERS = $(wildcard $(SRC)/*.h) $(SRC)/programs.mk
 
 all: $(foreach f,$(FLAVOURS),$(NAMES:%=$(OUT)/$(f)/%))
@@ -43,6 +49,9 @@ define FLAVOUR
 $(OUT)/$(1)/%: $(SRC)/%.c $(HEADERS)
 	@mkdir -p $$(@D)
 	$(CC) $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $$(extra-$$*) $(LIBS_$(1))
+$(OUT)/$(1)/pace-%: $(SRC)/pace.c $(HEADERS)
+	@mkdir -p $$(@D)
+	$(CC) $(COMMON) $(FLAGS_$(1)) -DVARIANT='"$$*"' $$< -o $$@ $(LIBS_$(1))
 $(OUT)/$(1)/omp_llvm: $(SRC)/omp.c $(HEADERS)
 	@mkdir -p $$(@D)
 	$(CLANG) $(COMMON) $(filter-out -gno-variable%,$(FLAGS_$(1))) -fopenmp $$< -o $$@ $(LIBS_$(1))
