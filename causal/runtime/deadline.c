@@ -51,11 +51,13 @@ bool ca_deadline_moved(struct ca_deadline *d)
 
 uint64_t ca_deadline_left(struct ca_deadline *d, uint64_t length)
 {
-	uint64_t over, now;
+	return d->began && length != UINT64_MAX && ca_deadline_moved(d) ? ca_deadline_rest(d, length) : 0;
+}
 
-	if (!d->began || length == UINT64_MAX || !ca_deadline_moved(d))
-		return 0;
-	now = ca_clock_now();
+uint64_t ca_deadline_rest(const struct ca_deadline *d, uint64_t length)
+{
+	uint64_t over, now = ca_clock_now();
+
 	over = d->began + length + (d->lag - d->first);
 	return over > now + NEAR ? over - now : 0;
 }

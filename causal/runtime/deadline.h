@@ -22,6 +22,8 @@ CA_HIDDEN const struct timespec *ca_deadline_real(const struct ca_deadline *d, c
 CA_HIDDEN bool ca_deadline_moved(struct ca_deadline *d);
 /* The same for a wait of `length` ns since its beginning: ns that are left, 0: it is over. */
 CA_HIDDEN uint64_t ca_deadline_left(struct ca_deadline *d, uint64_t length);
+/* What is left whether it has moved or not. */
+CA_HIDDEN uint64_t ca_deadline_rest(const struct ca_deadline *d, uint64_t length);
 
 /* ns of a time that is not negative and whose ns are in range; UINT64_MAX else, and for NULL. */
 CA_HIDDEN uint64_t ca_deadline_ns(const struct timespec *t);

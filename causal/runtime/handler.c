@@ -13,6 +13,7 @@
 #include "causal/runtime/sample.h"
 #include "causal/runtime/signals.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/timers.h"
 #include "core/cpu.h"
 #include "sampler/modules.h"
 #include <errno.h>
@@ -103,6 +104,8 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_cancel_service(t);
 	ca_thread_adjust_ticks(t);
 	ca_ledger_accrue(t, now, t->waiting);
+	if (ca_timers_any())
+		ca_timers_adjust(now, ca_ledger_lag(t, now));
 	if (walked)
 		ca_probe_check(t, &t->stack);
 	if (!t->waiting)

@@ -9,7 +9,6 @@
  * Any thread: handler, hooks and wrappers, always with the thread's guard held. Uses
  * general registers only and calls nothing that might use others. */
 #include "causal/runtime/ledger.h"
-#include "causal/runtime/wait.h"
 #include "core/cpu.h"
 #include "core/sys.h"
 #include <time.h>
@@ -505,6 +504,7 @@ CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum c
 void ca_ledger_join(struct ca_thread *t)
 {
 	struct ca_session *s = ca_rt.session;
+	uint64_t now;
 
 	t->selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire) & ~UINT64_C(1);
 	t->experiment = atomic_load_explicit(&s->experiment.seq, memory_order_acquire);
@@ -512,8 +512,9 @@ void ca_ledger_join(struct ca_thread *t)
 		opened(t, t->experiment);
 	else
 		settled_up_to(t);
-	t->last = ca_clock_now();
-	t->s_time = resynchronise(t, t->last);
+	now = ca_clock_now();
+	t->s_time = resynchronise(t, now);
+	t->last = now;
 }
 
 /* ---- virtual time --------------------------------------------------------------------------*/

@@ -23,6 +23,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -114,6 +115,16 @@
 	X(gettimeofday, "")                                                                                  \
 	X(time, "")                                                                                          \
 	X(timespec_get, "")                                                                                  \
+	X(timerfd_create, "")                                                                                \
+	X(timerfd_settime, "")                                                                               \
+	X(timerfd_gettime, "")                                                                               \
+	X(timer_create, "")                                                                                  \
+	X(timer_settime, "")                                                                                 \
+	X(timer_gettime, "")                                                                                 \
+	X(timer_delete, "")                                                                                  \
+	X(setitimer, "")                                                                                     \
+	X(getitimer, "")                                                                                     \
+	X(alarm, "")                                                                                         \
 	X(nanosleep, "")                                                                                     \
 	X(clock_nanosleep, "")                                                                               \
 	X(usleep, "")                                                                                        \

@@ -3,7 +3,6 @@
 #include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/real.h"
-#include "causal/runtime/wait.h"
 #include <errno.h>
 
 enum {
@@ -81,8 +80,6 @@ static struct moment look(void)
 		return no_step_back(m, false);
 	}
 	moves = ca_ledger_lag_moves(t);
-	if (moves && !t->waiting)
-		ca_wait_meet_known(t);
 	t->guard++;
 	m.real = ca_clock_now();
 	m.lag = moves ? ca_ledger_lag(t, m.real) : t->settled;
@@ -92,7 +89,7 @@ static struct moment look(void)
 
 /* How far another clock is ahead of the monotonic one: measured, as the administrator may set it and
  * another library may invent it, but without a step for less than what measuring is worth. */
-static int64_t ahead(clockid_t clock, uint64_t now)
+int64_t ca_virtual_ahead(clockid_t clock, uint64_t now)
 {
 	static struct {
 		_Atomic int64_t by;
@@ -119,7 +116,7 @@ static int64_t ahead(clockid_t clock, uint64_t now)
 	return by;
 }
 
-static bool is_of_cpu(clockid_t clock)
+bool ca_virtual_is_of_cpu(clockid_t clock)
 {
 	return clock < 0 || clock >= CLOCKS || clock == CLOCK_PROCESS_CPUTIME_ID ||
 	       clock == CLOCK_THREAD_CPUTIME_ID;
@@ -131,7 +128,7 @@ int ca_virtual_clock(clockid_t clock, struct timespec *now)
 	uint64_t v;
 	int saved;
 
-	if (!is_virtual() || is_of_cpu(clock) || is_real_so_far())
+	if (!is_virtual() || ca_virtual_is_of_cpu(clock) || is_real_so_far())
 		return REAL(clock_gettime)(clock, now);
 	saved = errno;
 	if (clock == CLOCK_REALTIME_COARSE)
@@ -139,7 +136,7 @@ int ca_virtual_clock(clockid_t clock, struct timespec *now)
 	if (clock == CLOCK_MONOTONIC_COARSE)
 		clock = CLOCK_MONOTONIC;
 	m = look();
-	v = m.real - m.lag + (uint64_t)ahead(clock, m.real);
+	v = m.real - m.lag + (uint64_t)ca_virtual_ahead(clock, m.real);
 	now->tv_sec = (time_t)(v / CA_NS_PER_S);
 	now->tv_nsec = (long)(v % CA_NS_PER_S);
 	errno = saved;

@@ -8,9 +8,14 @@
 #include "causal/runtime/rt.h"
 #include <time.h>
 
-/* clock_gettime: 0, or -1 with errno. Clocks of CPU time are real. A place where debts are paid. */
+/* clock_gettime: 0, or -1 with errno. Clocks of CPU time are real. Who owes should pay first, lest his
+ * own work seems to have taken no time. */
 CA_HIDDEN int ca_virtual_clock(clockid_t clock, struct timespec *now);
-/* By how much virtual time lags now, ns. Pays first, but not inside a wait. */
+/* By how much virtual time lags now, ns. */
 CA_HIDDEN uint64_t ca_virtual_lag(void);
+/* Does it measure CPU time, or is it none of the usual ones? Those stay real. */
+CA_HIDDEN bool ca_virtual_is_of_cpu(clockid_t clock);
+/* By how much another clock is ahead of CLOCK_MONOTONIC, ns, at real time `now`. */
+CA_HIDDEN int64_t ca_virtual_ahead(clockid_t clock, uint64_t now);
 
 #endif

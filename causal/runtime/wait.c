@@ -5,6 +5,7 @@
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/timers.h"
 #include "core/cpu.h"
 #include <errno.h>
 #include <sys/socket.h>
@@ -154,6 +155,8 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 		w.kind = ca_wait_kind_of_fd(fd);
 	if (w.open)
 		w.lag = ca_ledger_lag(t, w.since);
+	if (ca_timers_any())
+		ca_timers_adjust(w.since, ca_ledger_lag(t, w.since));
 	if (t->depth) {
 		w.in_s = true;
 		t->waited = true;

@@ -2,6 +2,7 @@
 /* Waits for descriptors, timers and children. What a descriptor is decides whether its
  * wait is for others of the run or for the world outside (wait.c). */
 #include "causal/runtime/wrap.h"
+#include "causal/runtime/wrap_timer.h"
 #include <errno.h>
 
 #define FROM_FD(fd, call) WAITING(CA_WAIT_EXTERNAL, (fd), (call))
@@ -10,6 +11,10 @@
 
 CA_EXPORT ssize_t read(int fd, void *data, size_t n)
 {
+	ssize_t result;
+
+	if (ca_wrap_timer_read(fd, data, n, &result))
+		return result;
 	return FROM_FD(fd, REAL(read)(fd, data, n));
 }
 

@@ -3,6 +3,7 @@
  * about our signal succeed and are remembered (signals.c); masks lose it on the way in, and with
  * it the two that patched code needs (patch.h). */
 #include "causal/runtime/patch.h"
+#include "causal/runtime/timers.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <string.h>
@@ -58,18 +59,85 @@ CA_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *r
 }
 
 /* ---- waits for signals --------------------------------------------------------------------*/
+/* A timer's signal that comes before its time, in virtual time, has not come. */
+static bool is_early(const siginfo_t *info)
+{
+	uint64_t times;
+
+	if (info->si_code == SI_TIMER)
+		return ca_timers_early(CA_TIMERS_POSIX, info->si_timerid, &times);
+	return info->si_code == SI_KERNEL && info->si_signo == SIGALRM &&
+	       ca_timers_early(CA_TIMERS_ITIMER, 0, &times);
+}
+
+static int on_time(const sigset_t *set, siginfo_t *info)
+{
+	siginfo_t own;
+	int r;
+
+	do {
+		r = REAL(sigwaitinfo)(set, &own);
+	} while (r >= 0 && is_early(&own));
+	if (r >= 0 && info)
+		*info = own;
+	return r;
+}
+
+static int on_time_until(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	uint64_t length = ca_deadline_ns(timeout), ns;
+	struct ca_deadline d;
+	struct timespec left;
+	siginfo_t own;
+	int r;
+
+	if (!ca_timers_any())
+		return REAL(sigtimedwait)(set, info, timeout);
+	d = ca_deadline_begin();
+	while ((r = REAL(sigtimedwait)(set, &own, timeout)) >= 0 && is_early(&own)) {
+		if (length == UINT64_MAX)
+			continue;
+		ns = ca_deadline_rest(&d, length);
+		left = (struct timespec){ (time_t)(ns / CA_NS_PER_S), (long)(ns % CA_NS_PER_S) };
+		timeout = &left;
+	}
+	if (r >= 0 && info)
+		*info = own;
+	return r;
+}
+
+static int wait_for_timer(const sigset_t *set, int *signal_number)
+{
+	siginfo_t info;
+	int r;
+
+	do {
+		r = HELD(CA_WAIT_OTHERS, -1, on_time(set, &info));
+	} while (r < 0 && errno == EINTR); /* as sigwait does it */
+	if (r < 0)
+		return errno;
+	*signal_number = r;
+	return 0;
+}
+
 CA_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signal_number)
 {
 	sigset_t copy;
 
-	return HELD(CA_WAIT_OTHERS, -1, REAL(sigwait)(ca_signals_without_ours(set, &copy), signal_number));
+	set = ca_signals_without_ours(set, &copy);
+	if (ca_timers_any())
+		return wait_for_timer(set, signal_number);
+	return HELD(CA_WAIT_OTHERS, -1, REAL(sigwait)(set, signal_number));
 }
 
 CA_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
 {
 	sigset_t copy;
 
-	return HELD(CA_WAIT_OTHERS, -1, REAL(sigwaitinfo)(ca_signals_without_ours(set, &copy), info));
+	set = ca_signals_without_ours(set, &copy);
+	if (ca_timers_any())
+		return HELD(CA_WAIT_OTHERS, -1, on_time(set, info));
+	return HELD(CA_WAIT_OTHERS, -1, REAL(sigwaitinfo)(set, info));
 }
 
 CA_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
@@ -78,8 +146,7 @@ CA_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict inf
 	sigset_t copy;
 
 	set = ca_signals_without_ours(set, &copy);
-	return HELD_FOR(ca_deadline_ns(timeout), EAGAIN,
-			REAL(sigtimedwait)(set, info, left_ ? left_ : timeout));
+	return HELD_FOR(ca_deadline_ns(timeout), EAGAIN, on_time_until(set, info, left_ ? left_ : timeout));
 }
 
 CA_EXPORT int sigsuspend(const sigset_t *set)

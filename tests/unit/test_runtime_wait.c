@@ -3,6 +3,7 @@
  * it was. The ledger's account and log are real; paying, and the look at the stack, are stood in
  * for. */
 #include "core/cpu.h"
+#include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -64,10 +65,16 @@ struct ca_thread *ca_thread_late(void)
 /* While this is not 0 no time passes. */
 static uint64_t stands_still;
 
+/* cmocka's own look at the clock is no meeting. */
+CA_EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	return (int)ca_sys(SYS_clock_gettime, clock, (long)(intptr_t)now, 0, 0, 0, 0);
+}
+
 static int read_clock(clockid_t clock, struct timespec *now)
 {
 	if (!stands_still)
-		return (int)syscall(SYS_clock_gettime, clock, now);
+		return (int)ca_sys(SYS_clock_gettime, clock, (long)(intptr_t)now, 0, 0, 0, 0);
 	now->tv_sec = (time_t)(stands_still / CA_NS_PER_S);
 	now->tv_nsec = (long)(stands_still % CA_NS_PER_S);
 	return 0;
