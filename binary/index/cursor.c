@@ -20,34 +20,36 @@ uint64_t ca_cursor_fixed(struct ca_cursor *cursor, unsigned bytes)
 	return value;
 }
 
-uint64_t ca_cursor_uleb(struct ca_cursor *cursor)
+/* *shift: how many bits there were. *last: the last byte, whose bit 6 is the sign of a signed one. */
+static uint64_t leb(struct ca_cursor *cursor, unsigned *shift, uint8_t *last)
 {
 	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
 
+	*shift = 0;
 	do {
-		byte = (uint8_t)ca_cursor_fixed(cursor, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !cursor->bad);
+		*last = (uint8_t)ca_cursor_fixed(cursor, 1);
+		if (*shift < 64)
+			value |= (uint64_t)(*last & 0x7f) << *shift;
+		*shift += 7;
+	} while ((*last & 0x80) && !cursor->bad);
 	return value;
+}
+
+uint64_t ca_cursor_uleb(struct ca_cursor *cursor)
+{
+	unsigned shift;
+	uint8_t last;
+
+	return leb(cursor, &shift, &last);
 }
 
 int64_t ca_cursor_sleb(struct ca_cursor *cursor)
 {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
+	unsigned shift;
+	uint8_t last;
+	uint64_t value = leb(cursor, &shift, &last);
 
-	do {
-		byte = (uint8_t)ca_cursor_fixed(cursor, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !cursor->bad);
-	if (shift < 64 && (byte & 0x40))
+	if (shift < 64 && (last & 0x40))
 		value |= UINT64_MAX << shift;
 	return (int64_t)value;
 }
