@@ -104,24 +104,25 @@ static void open_traps(sigset_t *set)
 	}
 }
 
-const sigset_t *ca_signals_open_mask(const sigset_t *set, sigset_t *copy)
+/* The set with our signal as `ours` says, and with the traps that patched text needs. */
+static const sigset_t *changed(const sigset_t *set, sigset_t *copy, int (*ours)(sigset_t *, int))
 {
 	if (!set || !active())
 		return set;
 	*copy = *set;
-	sigdelset(copy, CA_SIGNAL);
+	ours(copy, CA_SIGNAL);
 	open_traps(copy);
 	return copy;
 }
 
+const sigset_t *ca_signals_open_mask(const sigset_t *set, sigset_t *copy)
+{
+	return changed(set, copy, sigdelset);
+}
+
 const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy)
 {
-	if (!set || !active())
-		return set;
-	*copy = *set;
-	sigaddset(copy, CA_SIGNAL);
-	open_traps(copy);
-	return copy;
+	return changed(set, copy, sigaddset);
 }
 
 const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy)
