@@ -53,18 +53,14 @@ static void put_options(FILE *out)
 	for (int group = 0; group < CA_GROUP_COUNT; group++) {
 		fprintf(out, ".SS %s\n", ca_help_group((enum ca_setting_group)group));
 		if (group == CA_GROUP_DEBUG)
-			fputs(".TP\n\\fB\\-h\\fR, \\fB\\-?\\fR, "
-			      "\\fB\\-\\-help\\fR[=\\fITOPIC\\fR]\n"
-			      "Show the options, or \\fBman\\fR this page, \\fBbash\\fR a "
-			      "completion "
-			      "script, \\fBconfig\\fR a configuration file with all defaults.\n"
+			fputs(".TP\n\\fB\\-h\\fR, \\fB\\-?\\fR, \\fB\\-\\-help\\fR[=\\fITOPIC\\fR]\n"
+			      "Show the options, or \\fBman\\fR this page, \\fBbash\\fR a completion script, "
+			      "\\fBconfig\\fR a configuration file with all defaults.\n"
 			      ".TP\n\\fB\\-\\-version\\fR\nShow the version.\n",
 			      out);
 		if (group == CA_GROUP_COMBINATORIAL)
-			fputs("Each argument is a group. Every combination of one group per option "
-			      "is a "
-			      "variant; patterns within a group are separated by semicolons. The "
-			      "first "
+			fputs("Each argument is a group. Every combination of one group per option is a "
+			      "variant; patterns within a group are separated by semicolons. The first "
 			      "option below varies fastest, speedups slowest, and iterations are "
 			      "outermost.\n",
 			      out);

@@ -70,8 +70,7 @@ static void remark(const char *path, const struct ca_needed *needed, bool follow
 		       ca_path_base(path), names);
 	else if (names && *names && !libraries)
 		ca_say("-B names none of the libraries that %s needs: %s; in one that it opens later, points "
-		       "can be "
-		       "named as LIBRARY!NAME",
+		       "can be named as LIBRARY!NAME",
 		       ca_path_base(path), names);
 	free(names);
 }
@@ -111,13 +110,12 @@ static int show(const char *path, const struct ca_scope *scope, const char *filt
 		return status == CA_ERR_USAGE || status == CA_ERR_FORMAT ? CA_EXIT_USAGE : 1;
 	}
 	if (bar.why)
-		ca_say("%s %s: the runtime cannot be preloaded into it, so none of its points can "
-		       "be counted; %s",
+		ca_say("%s %s: the runtime cannot be preloaded into it, so none of its points can be "
+		       "counted; %s",
 		       path, bar.why, bar.remedy);
 	if (!printed && *filter)
 		ca_say("nothing in %s matches '%s'; -P list shows all, and with -B NAME also what its "
-		       "libraries "
-		       "have",
+		       "libraries have",
 		       ca_path_base(path), filter);
 	else if (!printed)
 		ca_say("%s has no symbols, unwind tables or debug information, so nothing in it "
