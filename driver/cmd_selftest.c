@@ -1,291 +1,142 @@
 /* SPDX-License-Identifier: MIT */
-/* `causal selftest`: looks at the machine, profiles two built-in programs whose answer is
- * known on paper through the command itself, and says whether predictions can be trusted.
- *
- * Not for: judging the method (tests/accuracy does). Driver's process, one thread. */
+/* `causal selftest`: looks at the machine, has programs profiled whose answers are known, and says
+ * in plain lines what can be expected of predictions here, now. Driver's process, one thread. */
+#include "causal/conductor/backend.h"
 #include "driver/child.h"
 #include "driver/commands.h"
 #include "driver/selftest.h"
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define TOLERANCE    5.0 /* points */
-#define WORK_SECONDS "4"
-enum { TRIES = 2, PATH_SIZE = 512 };
+#define LIMIT 25.0 /* s: no run begins later, and one takes less than 5 */
 
-static const struct paper_case {
-	const char *name, *what;
-	double answer; /* percent, at 50 % */
-} cases[] = {
-	{ "serial", "one thread, 60 % of the time", 30 },
-	{ "barrier", "the slow side of a barrier, 100 : 80", 20 },
-};
-enum { CASES = sizeof cases / sizeof *cases };
-
-struct outcome {
-	double effect, low, high; /* percent; NAN: none */
-	char reason[200];         /* why there is none */
-};
-
-/* In the child. The user's own settings must not change the test. */
-static void clear_settings(void)
-{
-	extern char **environ;
-
-	for (char **e = environ; *e;) {
-		char name[128];
-		size_t n = strcspn(*e, "=");
-
-		if ((!strncmp(*e, "CAUSAL_", 7) || !strncmp(*e, "COZ_", 4)) && n < sizeof name &&
-		    strncmp(*e, "CAUSAL_RUNTIME=", 15)) {
-			memcpy(name, *e, n);
-			name[n] = '\0';
-			unsetenv(name);
-			e = environ; /* it moved */
-		} else {
-			e++;
-		}
-	}
-}
-
-/* Runs ourselves over the workload. Returns the exit status, -1 if it could not start. */
-static int profile(const char *self, const char *name, const char *dir)
-{
-	char log[PATH_SIZE + 16];
-	int status;
-	pid_t pid;
-
-	snprintf(log, sizeof log, "%s.log", dir);
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		return -1;
-	if (pid == 0) {
-		int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-		clear_settings();
-		if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
-			_exit(126);
-		execl(self, self, "-n", "1", "-m", "function", "-F", "^ca_selftest_region$", "-s", "0,50",
-		      "-o", dir, "--", self, "selftest", "workload", name, WORK_SECONDS, (char *)NULL);
-		_exit(127);
-	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* The last line of the log that says something, for the reason. */
-static void last_words(const char *dir, char *text, size_t size)
-{
-	char path[PATH_SIZE + 16], line[256];
-	FILE *f;
-
-	snprintf(path, sizeof path, "%s.log", dir);
-	f = fopen(path, "r");
-	text[0] = '\0';
-	while (f && fgets(line, sizeof line, f)) {
-		line[strcspn(line, "\n")] = '\0';
-		if (line[0])
-			snprintf(text, size, "%.*s", (int)size - 1, line);
-	}
-	if (f)
-		fclose(f);
-}
-
-/* A number at path, of objects' keys and arrays' first elements; NAN if there is none. */
-static double number(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(object, key, &value) || !value)
-		return NAN;
-	return json_object_get_double(value);
-}
-
-static struct json_object *first(struct json_object *object, const char *key)
-{
-	struct json_object *array;
-
-	if (!object || !json_object_object_get_ex(object, key, &array) ||
-	    !json_object_is_type(array, json_type_array))
-		return NULL;
-	return json_object_array_get_idx(array, 0);
-}
-
-static void read_outcome(const char *dir, struct outcome *outcome)
-{
-	char path[PATH_SIZE + 32];
-	struct json_object *root, *point, *curve = NULL, *cause;
-
-	snprintf(path, sizeof path, "%s/profile.json", dir);
-	root = json_object_from_file(path);
-	point = first(first(root, "regions"), "progress");
-	if (point)
-		json_object_object_get_ex(point, "curve", &curve);
-	for (size_t i = 0; curve && i < json_object_array_length(curve); i++) {
-		struct json_object *at = json_object_array_get_idx(curve, i);
-
-		if (fabs(number(at, "speedup") - 50) > 0.01)
-			continue;
-		outcome->effect = number(at, "effect");
-		outcome->low = number(at, "low");
-		outcome->high = number(at, "high");
-	}
-	if (isnan(outcome->effect) && root && json_object_object_get_ex(root, "cause", &cause) && cause)
-		snprintf(outcome->reason, sizeof outcome->reason, "%s", json_object_get_string(cause));
-	json_object_put(root);
-}
-
-static void remove_dir(const char *dir)
-{
-	DIR *d = opendir(dir);
-	char path[PATH_SIZE + 300];
-
-	for (struct dirent *e; d && (e = readdir(d));) {
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-		unlink(path);
-	}
-	if (d)
-		closedir(d);
-	rmdir(dir);
-}
-
-static struct outcome measure(const char *self, const struct paper_case *c, const char *scratch)
-{
-	struct outcome outcome = { NAN, NAN, NAN, "" };
-	char dir[PATH_SIZE], log[PATH_SIZE + 16];
-	int status;
-
-	snprintf(dir, sizeof dir, "%s/%s", scratch, c->name);
-	snprintf(log, sizeof log, "%s.log", dir);
-	status = profile(self, c->name, dir);
-	if (status == 0)
-		read_outcome(dir, &outcome);
-	if (isnan(outcome.effect) && !outcome.reason[0])
-		last_words(dir, outcome.reason, sizeof outcome.reason);
-	remove_dir(dir);
-	unlink(log);
-	return outcome;
-}
-
-static bool is_right(const struct outcome *outcome, const struct paper_case *c)
-{
-	return fabs(outcome->effect - c->answer) <= TOLERANCE;
-}
-
-/* A case that misses gets one more try: one disturbed run must not condemn a machine, and a
- * machine on which predictions are wrong fails both. */
-static bool run_case(const char *self, const struct paper_case *c, const char *scratch)
-{
-	struct outcome outcome;
-
-	for (int try = 1; try <= TRIES; try++) {
-		outcome = measure(self, c, scratch);
-		if (isnan(outcome.effect)) {
-			printf("  BAD    %-16s %s: no prediction (%s)\n", c->name, c->what, outcome.reason);
-			return false;
-		}
-		printf("  %-6s %-16s %s: 50 %% less time must give %.0f %%, predicted %.1f %%",
-		       is_right(&outcome, c) ? "good" : "BAD", c->name, c->what, c->answer, outcome.effect);
-		if (!isnan(outcome.low) && !isnan(outcome.high))
-			printf(" (%.1f to %.1f)", outcome.low, outcome.high);
-		printf("%s\n", is_right(&outcome, c) || try == TRIES ? "" : "; once more");
-		fflush(stdout);
-		if (is_right(&outcome, c))
-			return true;
-	}
-	return false;
-}
-
-bool ca_selftest_predicts(const char *self, const char *scratch)
-{
-	size_t right = 0;
-
-	for (size_t i = 0; i < CASES; i++)
-		right += run_case(self, &cases[i], scratch);
-	return right == CASES;
-}
-
-static void print_check(const struct ca_selftest_check *check)
+void ca_selftest_show(const struct ca_selftest_check *check)
 {
 	static const char *const grade[] = { "good", "doubt", "BAD" };
 
 	printf("  %-6s %-16s %s\n", grade[check->grade], check->name, check->text);
+	if (check->to_do[0])
+		printf("         To do: %s\n", check->to_do);
 	fflush(stdout);
 }
 
-int ca_selftest_verdict(const struct ca_selftest_check *check, size_t checks, bool right)
+/* Rounded up: it was one measurement. */
+static void print_error(const struct ca_selftest_known *known, const char *with)
 {
-	bool doubts = false;
-
-	for (size_t i = 0; i < checks; i++)
-		doubts = doubts || check[i].grade != CA_SELFTEST_GOOD;
-	if (right && !doubts)
-		printf("Predictions can be trusted here.\n");
-	else if (right)
-		printf("Predictions can be trusted here if you use more runs than usual; see the "
-		       "doubts above.\n");
-	else if (doubts)
-		printf("Predictions cannot be trusted here now; likely reasons are the checks "
-		       "above that are not good.\n");
+	if (known->silent || isnan(known->error))
+		printf("cannot tell with %s", with);
 	else
-		printf("Predictions cannot be trusted here, and nothing above explains it: please "
-		       "report this output.\n");
-	return right ? 0 : 1;
+		printf("about +-%.0f points with %s", ceil(known->error), with);
+}
+
+/* A wrong prediction proves little while others use the machine, and a missing one nothing. */
+int ca_selftest_verdict(const struct ca_selftest_check *check, size_t checks,
+			const struct ca_selftest_known *perf, const struct ca_selftest_known *timer)
+{
+	const struct ca_selftest_known *used = perf ? perf : timer;
+	bool doubts = false, noise = false;
+
+	for (size_t i = 0; i < checks; i++) {
+		doubts = doubts || check[i].grade != CA_SELFTEST_GOOD;
+		noise = noise || (check[i].noise && check[i].grade != CA_SELFTEST_GOOD);
+	}
+	printf("Predictions here: ");
+	if (perf) {
+		print_error(perf, "perf");
+		printf(", ");
+	}
+	print_error(timer, "the timer");
+	printf("\n");
+	if (used->right && !doubts)
+		printf("Predictions can be trusted here.\n");
+	else if (used->right)
+		printf("Predictions can be trusted here if you use more runs than usual (-n); see the doubts "
+		       "above.\n");
+	else if (noise || used->silent)
+		printf("Cannot tell whether predictions can be trusted here, %s.\n",
+		       noise ? "since other programs use the machine: run this again when they have ended"
+			     : "since there was no prediction: see the reason above");
+	else if (doubts)
+		printf("Predictions cannot be trusted here now; likely reasons are the checks above that are "
+		       "not "
+		       "good.\n");
+	else
+		printf("Predictions cannot be trusted here, and nothing above explains it: please report "
+		       "this "
+		       "output.\n");
+	return used->right ? 0 : 1;
+}
+
+/* What the hypervisor and other programs did while it was measured; `stolen` in percent. */
+static void judge_noise(struct ca_selftest_check *check, double stolen, unsigned long finished,
+			unsigned long disturbed)
+{
+	bool many = 4 * disturbed > finished;
+
+	*check = (struct ca_selftest_check){ .name = "noise meanwhile", .noise = true };
+	check->grade = stolen > 5 || 2 * disturbed > finished ? CA_SELFTEST_BAD
+		       : stolen > 1 || many                   ? CA_SELFTEST_DOUBT
+							      : CA_SELFTEST_GOOD;
+	snprintf(
+		check->text, sizeof check->text,
+		"the hypervisor took %.1f %% of the machine; other programs disturbed %lu of %lu experiments",
+		stolen, disturbed, finished);
+	if (stolen > 1)
+		snprintf(check->to_do, sizeof check->to_do,
+			 "the host of this virtual machine is too full: use another, or another time");
+	else if (many)
+		snprintf(check->to_do, sizeof check->to_do,
+			 "stop them (top shows which), or give the program CPUs of its own (taskset -c ...)");
+}
+
+/* perf first: it is what is taken when there is nothing asked for. */
+static int measure(const char *self, const char *scratch, double begun)
+{
+	struct ca_selftest_check check[CA_SELFTEST_CHECKS];
+	struct ca_selftest_known perf = { 0 }, timer;
+	bool has_perf = ca_backend_perf(NULL) == CA_OK;
+	double stolen, from, elapsed;
+	size_t checks;
+
+	printf("The machine\n");
+	checks = ca_selftest_look(check);
+	printf("Programs with known answers (%d s)\n", has_perf ? 18 : 9);
+	fflush(stdout);
+	stolen = ca_selftest_stolen();
+	from = ca_selftest_now();
+	if (has_perf)
+		perf = ca_selftest_predicts(self, scratch, CA_BACKEND_PERF, begun + LIMIT);
+	timer = ca_selftest_predicts(self, scratch, CA_BACKEND_TIMER, begun + LIMIT);
+	elapsed = ca_selftest_now() - from + 1e-3;
+	judge_noise(&check[checks],
+		    100 * (ca_selftest_stolen() - stolen) / (elapsed * (double)sysconf(_SC_NPROCESSORS_ONLN)),
+		    perf.finished + timer.finished, perf.disturbed + timer.disturbed);
+	ca_selftest_show(&check[checks]);
+	return ca_selftest_verdict(check, checks + 1, has_perf ? &perf : NULL, &timer);
 }
 
 static int run_selftest(void)
 {
-	struct ca_selftest_check check[CA_SELFTEST_CHECKS + 1];
-	size_t checks;
-	bool right;
 	char scratch[] = "/tmp/causal-selftest-XXXXXX";
+	double begun = ca_selftest_now();
 	char *self = ca_child_self();
-	double stolen, share;
-	struct timespec from, to;
+	int status;
 
 	if (!self || !mkdtemp(scratch)) {
-		fprintf(stderr,
-			"causal: selftest: cannot create a scratch directory in /tmp "
-			"(%s)\n",
+		fprintf(stderr, "causal: selftest: cannot create a scratch directory in /tmp (%s)\n",
 			strerror(errno));
 		free(self);
 		return 1;
 	}
-	printf("The machine\n");
-	checks = ca_selftest_look(check);
-	for (size_t i = 0; i < checks; i++)
-		print_check(&check[i]);
-	printf("Programs with known answers\n");
-	stolen = ca_selftest_stolen();
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	right = ca_selftest_predicts(self, scratch);
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	share = 100 * (ca_selftest_stolen() - stolen) /
-		((double)(to.tv_sec - from.tv_sec) * (double)sysconf(_SC_NPROCESSORS_ONLN) + 1e-3);
-	check[checks] = (struct ca_selftest_check){ .name = "stolen time" };
-	check[checks].grade = share > 5 ? CA_SELFTEST_BAD : share > 1 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
-	snprintf(check[checks].text, sizeof check[checks].text,
-		 "the hypervisor took %.1f %% of the machine during the measurement", share);
-	print_check(&check[checks]);
-	checks++;
-	remove_dir(scratch);
+	status = measure(self, scratch, begun);
+	rmdir(scratch);
 	free(self);
-	return ca_selftest_verdict(check, checks, right);
+	return status;
 }
 
 int ca_cmd_selftest(int argc, char **argv)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* What `causal selftest` looks at before it measures: permissions, timers, clock, cores, and
- * who else is busy. Driver's process, one thread. */
-#include "causal/conductor/backend.h"
+/* What `causal selftest` looks at before it measures: what the kernel allows (selftest_kernel.c),
+ * sleeps, clock, cores, and who else is busy. Driver's process, one thread. */
 #include "driver/selftest.h"
-#include "sampler/switches.h"
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NAPS = 60, CLOCK_READS = 20000 };
+enum { NAPS = 60, CLOCK_READS = 20000, ROUNDS = 20, HOPS = 32 };
 
-static double now(void)
+double ca_selftest_now(void)
 {
 	struct timespec ts;
 
@@ -34,22 +34,6 @@ static void read_line(const char *path, char *text, size_t size)
 	fclose(f);
 }
 
-static void look_at_perf(struct ca_selftest_check *check)
-{
-	struct ca_switches log;
-	struct ca_err why = { .text = "context switches are not recorded" };
-
-	check->name = "perf events";
-	if (ca_backend_perf(&why) == CA_OK && ca_switches_open(&log) == CA_OK) {
-		ca_switches_close(&log);
-		snprintf(check->text, sizeof check->text,
-			 "task-clock samples and context switches are available");
-		return;
-	}
-	check->grade = CA_SELFTEST_DOUBT;
-	snprintf(check->text, sizeof check->text, "%.180s; who was on a CPU is known less exactly", why.text);
-}
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -58,40 +42,104 @@ static int by_value(const void *a, const void *b)
 }
 
 /* How late does a sleep of 1 ms end? Delays are paid by sleeping and spinning. */
-static void look_at_timers(struct ca_selftest_check *check)
+static void look_at_sleeps(struct ca_selftest_check *check)
 {
 	const struct timespec nap = { 0, 1000000 };
+	int slack = prctl(PR_GET_TIMERSLACK);
 	double late[NAPS], median, worst;
 
 	for (int i = 0; i < NAPS; i++) {
-		double from = now();
+		double from = ca_selftest_now();
 
 		nanosleep(&nap, NULL);
-		late[i] = (now() - from) * 1e6 - 1000;
+		late[i] = (ca_selftest_now() - from) * 1e6 - 1000;
 	}
 	qsort(late, NAPS, sizeof *late, by_value);
 	median = late[NAPS / 2];
 	worst = late[NAPS - NAPS / 20 - 1];
-	check->name = "timers";
+	check->name = "sleeps";
 	check->grade = median > 1000 ? CA_SELFTEST_BAD : worst > 2000 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
 	snprintf(check->text, sizeof check->text,
-		 "a sleep of 1 ms ends %.0f us late (median), %.0f us (95 %%)", median, worst);
+		 "of 1 ms end %.0f us late (median), %.0f us (95 %%); timer slack %.0f us", median, worst,
+		 slack / 1e3);
+	if (check->grade != CA_SELFTEST_GOOD)
+		snprintf(check->to_do, sizeof check->to_do, "%s",
+			 slack > 1000000 ? "the shell was started with a large timer slack: use another one"
+					 : "stop other programs; a virtual machine needs CPUs of its own");
 }
+
+/* The largest step back that the clock makes from core to core, in us: 0 where it is steady. */
+static double steps_back(void)
+{
+	double last = ca_selftest_now(), back = 0;
+	cpu_set_t all, one;
+	int hops = 0;
+
+	if (sched_getaffinity(0, sizeof all, &all))
+		return 0;
+	for (int round = 0; round < ROUNDS && hops < ROUNDS * HOPS; round++)
+		for (size_t core = 0; core < CPU_SETSIZE && hops < ROUNDS * HOPS; core++) {
+			double t;
+
+			if (!CPU_ISSET(core, &all))
+				continue;
+			CPU_ZERO(&one);
+			CPU_SET(core, &one);
+			if (sched_setaffinity(0, sizeof one, &one))
+				continue;
+			hops++;
+			t = ca_selftest_now();
+			back = fmax(back, (last - t) * 1e6);
+			last = t;
+		}
+	sched_setaffinity(0, sizeof all, &all);
+	return back;
+}
+
+static bool has_word(const char *path, const char *before, const char *word)
+{
+	FILE *f = fopen(path, "re");
+	char line[4096];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof line, f))
+		found = !strncmp(line, before, strlen(before)) && strstr(line, word);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+#define SOURCES "/sys/devices/system/clocksource/clocksource0/"
 
 static void look_at_clock(struct ca_selftest_check *check)
 {
+	bool invariant = has_word("/proc/cpuinfo", "flags", " constant_tsc") &&
+			 has_word("/proc/cpuinfo", "flags", " nonstop_tsc");
+	double from = ca_selftest_now(), each, back;
 	char source[64];
-	double from = now(), each;
 
 	for (int i = 0; i < CLOCK_READS; i++)
-		now();
-	each = (now() - from) / CLOCK_READS * 1e9;
-	read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
+		ca_selftest_now();
+	each = (ca_selftest_now() - from) / CLOCK_READS * 1e9;
+	back = steps_back();
+	read_line(SOURCES "current_clocksource", source, sizeof source);
 	check->name = "clock";
-	check->grade = each > 1500 ? CA_SELFTEST_BAD : each > 200 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
-	snprintf(check->text, sizeof check->text, "%.0f ns to read (clock source %s)%s", each,
-		 source[0] ? source : "unknown",
-		 each > 200 ? ": a system call each time, so short regions look longer" : "");
+	check->grade = each > 1500 || back > 1 ? CA_SELFTEST_BAD
+		       : each > 200            ? CA_SELFTEST_DOUBT
+					       : CA_SELFTEST_GOOD;
+	snprintf(check->text, sizeof check->text,
+		 "%.0f ns to read%s; source %s, TSC %sinvariant; %s between cores", each,
+		 each > 200 ? ", a system call each time, so short regions look longer" : "",
+		 source[0] ? source : "unknown", invariant ? "" : "not ", back > 1 ? "not steady" : "steady");
+	if (back > 1)
+		snprintf(check->to_do, sizeof check->to_do, "keep the program on one core: taskset -c 0");
+	else if (each > 200 && has_word(SOURCES "available_clocksource", "", "tsc"))
+		snprintf(check->to_do, sizeof check->to_do,
+			 "if the machine's TSC can be trusted, as root, do echo tsc >" SOURCES
+			 "current_clocksource");
+	else if (each > 200)
+		snprintf(check->to_do, sizeof check->to_do,
+			 "no faster clock is offered here: use regions that take long");
 }
 
 /* Busy and stolen CPU seconds of all cores together since boot. */
@@ -126,62 +174,135 @@ static int usable_cores(void)
 	return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
 }
 
-/* Cores that a control group allows; 0: no limit. */
-static double quota(void)
+/* The limit of one group, where it has one: version 2 has both numbers in one file, version 1 in two. */
+static double limit_of(const char *folder)
 {
-	char text[64];
+	char path[700], text[64];
 	long long limit, of;
 
-	read_line("/sys/fs/cgroup/cpu.max", text, sizeof text);
-	return sscanf(text, "%lld %lld", &limit, &of) == 2 && of > 0 ? (double)limit / (double)of : 0;
+	snprintf(path, sizeof path, "%s/cpu.max", folder);
+	read_line(path, text, sizeof text);
+	if (sscanf(text, "%lld %lld", &limit, &of) == 2 && of > 0)
+		return (double)limit / (double)of;
+	snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+	read_line(path, text, sizeof text);
+	limit = atoll(text);
+	snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+	read_line(path, text, sizeof text);
+	of = atoll(text);
+	return limit > 0 && of > 0 ? (double)limit / (double)of : 0;
+}
+
+/* The least of a group and of those that it is in. */
+static double least_limit(const char *root, const char *group)
+{
+	char folder[600];
+	double least = 0;
+
+	snprintf(folder, sizeof folder, "%s%s", root, group);
+	for (;;) {
+		double limit = limit_of(folder);
+		char *end = strrchr(folder, '/');
+
+		if (limit > 0 && (least <= 0 || limit < least))
+			least = limit;
+		if (!end || (size_t)(end - folder) < strlen(root))
+			return least;
+		*end = '\0';
+	}
+}
+
+/* Lines are NUMBER:CONTROLLERS:GROUP; version 2 has no controllers. In a container the group is
+ * often named as it is outside, and the folders begin at the container's own. */
+double ca_selftest_quota(const char *self, const char *root)
+{
+	static const char *const below[] = { "", "/cpu", "/cpu,cpuacct", "/unified" };
+	FILE *f = fopen(self, "re");
+	char line[512], folder[256];
+	double least = 0;
+
+	while (f && fgets(line, sizeof line, f)) {
+		const char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!group || (group != controllers + 1 && !strstr(controllers, "cpu")))
+			continue;
+		for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+			double limit;
+
+			snprintf(folder, sizeof folder, "%s%s", root, below[i]);
+			limit = least_limit(folder, group + 1);
+			if (limit > 0 && (least <= 0 || limit < least))
+				least = limit;
+		}
+	}
+	if (f)
+		fclose(f);
+	return least;
 }
 
 static void look_at_cores(struct ca_selftest_check *check)
 {
+	long all = sysconf(_SC_NPROCESSORS_ONLN);
+	double limit = ca_selftest_quota("/proc/self/cgroup", "/sys/fs/cgroup");
 	int cores = usable_cores();
-	double limit = quota();
+	char allowed[64] = "";
 
 	check->name = "cores";
-	if (cores < 2)
-		check->grade = CA_SELFTEST_DOUBT;
-	if (limit > 0 && limit < cores)
-		check->grade = CA_SELFTEST_DOUBT;
 	if (limit > 0)
-		snprintf(check->text, sizeof check->text, "%d usable, %.1f allowed by the control group%s",
-			 cores, limit,
-			 limit < cores ? ": a program with more busy threads is throttled" : "");
-	else
-		snprintf(check->text, sizeof check->text, "%d usable%s", cores,
-			 cores < 2 ? ": threads can only take turns" : "");
+		snprintf(allowed, sizeof allowed, ", %.1f allowed by the control group", limit);
+	snprintf(check->text, sizeof check->text, "%d of %ld can be used%s%s", cores, all, allowed,
+		 limit > 0 && limit < cores ? ": a program with more busy threads is throttled"
+		 : cores < 2                ? ": threads can only take turns"
+					    : "");
+	if (limit > 0 && limit < cores) {
+		check->grade = CA_SELFTEST_DOUBT;
+		snprintf(check->to_do, sizeof check->to_do,
+			 "raise the limit (docker run --cpus=%d), or keep to fewer cores: taskset -c 0-%d",
+			 cores, limit < 2 ? 0 : (int)limit - 1);
+	} else if (cores < 2) {
+		check->grade = CA_SELFTEST_DOUBT;
+		if (all > 1)
+			snprintf(check->to_do, sizeof check->to_do,
+				 "give it more: taskset -c 0-%ld causal ...", all - 1);
+	}
 }
 
 /* We sleep for a while: whatever is busy is not us. */
 static void look_at_others(struct ca_selftest_check *check)
 {
 	const struct timespec nap = { 0, 400000000 };
-	double stolen, stolen_before, busy = machine(&stolen_before), from = now();
+	double stolen, stolen_before, busy = machine(&stolen_before), from = ca_selftest_now();
 	double elapsed, share;
 
 	nanosleep(&nap, NULL);
-	elapsed = now() - from;
+	elapsed = ca_selftest_now() - from;
 	busy = (machine(&stolen) - busy - (stolen - stolen_before)) / elapsed;
 	share = 100 * busy / (double)sysconf(_SC_NPROCESSORS_ONLN);
-	check->name = "other processes";
+	check->name = "other programs";
+	check->noise = true;
 	check->grade = share > 25 ? CA_SELFTEST_BAD : share > 8 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
-	snprintf(check->text, sizeof check->text, "use %.0f %% of the machine%s", share,
+	snprintf(check->text, sizeof check->text, "use %.0f %% of the machine (%.2f cores)%s", share, busy,
 		 share > 8 ? ": the program competes with them, and results scatter" : "");
+	if (share > 8)
+		snprintf(check->to_do, sizeof check->to_do,
+			 "stop them (top shows which), or give the program CPUs of its own (taskset -c ...)");
 }
 
 size_t ca_selftest_look(struct ca_selftest_check check[CA_SELFTEST_CHECKS])
 {
 	static void (*const look[])(struct ca_selftest_check *) = {
-		look_at_perf, look_at_timers, look_at_clock, look_at_cores, look_at_others,
+		ca_selftest_perf, ca_selftest_room,     ca_selftest_timer, look_at_clock,
+		look_at_sleeps,   ca_selftest_patching, look_at_cores,     look_at_others,
 	};
 	size_t n = sizeof look / sizeof *look;
 
+	_Static_assert(sizeof look / sizeof *look <= CA_SELFTEST_CHECKS, "there is room for all");
 	for (size_t i = 0; i < n; i++) {
 		check[i] = (struct ca_selftest_check){ .grade = CA_SELFTEST_GOOD };
 		look[i](&check[i]);
+		ca_selftest_show(&check[i]);
 	}
 	return n;
 }
