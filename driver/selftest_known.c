@@ -256,7 +256,7 @@ static void say_progress(const struct paper_case *c, const char *backend)
 	if (!isatty(STDERR_FILENO))
 		return;
 	fflush(stdout);
-	snprintf(text, sizeof text, "profiling %s with %s for " WORK_SECONDS " s", c->name, backend);
+	snprintf(text, sizeof text, "profiling %s (%s) for " WORK_SECONDS " s", c->name, backend);
 	ca_say_progress(text);
 }
 
