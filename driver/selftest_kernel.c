@@ -162,15 +162,16 @@ void ca_selftest_timer(struct ca_selftest_check *check)
 {
 	uint64_t seen = timer_period();
 	double ms = seen ? tick_of(seen) : 0;
+	enum ca_selftest_grade poor = ca_backend_perf(NULL) ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
 
 	check->name = "timer ticks";
 	if (ms <= 0) {
-		check->grade = CA_SELFTEST_DOUBT;
+		check->grade = poor;
 		snprintf(check->text, sizeof check->text,
 			 "no timer on a thread's CPU time works, so samples can come from perf only");
 		return;
 	}
-	check->grade = ms > 5.5 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
+	check->grade = ms > 5.5 ? poor : CA_SELFTEST_GOOD;
 	snprintf(check->text, sizeof check->text,
 		 "every %.1f ms of CPU time (CONFIG_HZ %.0f): without perf, predictions are less exact", ms,
 		 1000 / ms);
