@@ -5,6 +5,7 @@
 #include "causal/results/results.h"
 #include "core/clock.h"
 #include "core/path.h"
+#include "driver/again.h"
 #include "driver/child.h"
 #include "driver/configs.h"
 #include "driver/output.h"
@@ -287,6 +288,17 @@ enum ca_status ca_job_clear(void *context, struct ca_err *err)
 	return ca_output_clear(job->dir, err);
 }
 
+/* The remedy as a whole command, where it is one. */
+static void say_command(const struct ca_job *job, const struct ca_profile *profile)
+{
+	const char *options = ca_funnel_options(profile);
+	char *line = options ? ca_again_line(&job->options, options) : NULL;
+
+	if (line)
+		ca_say("run this: %s", line);
+	free(line);
+}
+
 int ca_job_results(const struct ca_job *job)
 {
 	struct ca_profile *profile;
@@ -301,6 +313,7 @@ int ca_job_results(const struct ca_job *job)
 	ca_say_progress(NULL);
 	if (job->level >= 0) {
 		ca_results_print(profile, STDERR_FILENO, ca_say_width(), ca_say_colours(&job->settings));
+		say_command(job, profile);
 		if (!status)
 			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)", job->dir);
 	}

@@ -170,9 +170,10 @@ static bool none_sure(const struct ca_profile *p)
 }
 
 /* The first that applies is printed: from the mouth of the funnel to its end. */
-static const struct {
+static const struct reason {
 	bool (*applies)(const struct ca_profile *profile);
 	const char *cause, *remedy;
+	const char *options; /* that the remedy names; NULL: none, or it depends */
 } reasons[] = {
 	{ no_run, "there is no run in this directory",
 	  "name the directory that causal wrote (it holds run-0001.jsonl)" },
@@ -207,20 +208,35 @@ static const struct {
 	{ none_kept, "no experiment could be used: the machine was too busy to time them",
 	  "stop other programs, or use more runs (-n)" },
 	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",
-	  "use few speedups, 0 among them, and more runs: -s 0,50 -n 10" },
+	  "use few speedups, 0 among them, and more runs: -s 0,50 -n 10", "-s 0,50 -n 10" },
 	{ only_zero, "all experiments ran at 0 %",
 	  "add other speedups, for example -s 0,10-50:10, or use more runs (-n)" },
 	{ none_sure, "there are too few experiments for a verdict",
 	  "use more runs (-n), fewer speedups (-s 0,25,50) or a narrower scope (-F, -S)" },
 };
 
-bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, const char **remedy)
+static const struct reason *reason(const struct ca_profile *profile)
 {
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (reasons[i].applies(profile)) {
-			*cause = reasons[i].cause;
-			*remedy = reasons[i].remedy;
-			return true;
-		}
-	return false;
+		if (reasons[i].applies(profile))
+			return &reasons[i];
+	return NULL;
+}
+
+bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, const char **remedy)
+{
+	const struct reason *found = reason(profile);
+
+	if (!found)
+		return false;
+	*cause = found->cause;
+	*remedy = found->remedy;
+	return true;
+}
+
+const char *ca_funnel_options(const struct ca_profile *profile)
+{
+	const struct reason *found = reason(profile);
+
+	return found ? found->options : NULL;
 }

@@ -279,6 +279,15 @@ alike=$(paste -d' ' first again | awk 'NF == 4 && $1 == $3' | wc -l)
 check "... and mostly the same regions" "" "$( ((2 * alike >= both)) || paste first again)"
 check "profile.json has it, too" "\"seed\":$seed" "$(grep -o '"seed":[0-9]*' o20/profile.json)"
 
+# a remedy that is a command is told as one; here on what a sweep would leave that never ran at 0 %
+mkdir o23
+for run in o20/run-*; do
+	sed -e '/"type":"experiment".*"speedup":0[.0]*,/d' -e 's/"flags":\[[^]]*\]/"flags":[]/' "$run" >"o23/${run#*/}"
+done
+contains "the command to run next" \
+	"causal: run this: causal -o o23 -s 0,50 -n 10 -- true 'a b'" \
+	"$("$causal" -s 20 -o o23 -- true "a b" 2>&1)"
+
 # colours: on a terminal, unless one does not want them
 if command -v script >/dev/null; then
 	# colours [OPTIONS]: what is marked in the table of the sweep by seed

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* driver/options.c: the command line. */
+#include "driver/again.h"
 #include "driver/options.h"
 #include "tests/unit/unit.h"
 #include <stdio.h>
@@ -184,12 +185,44 @@ static void test_axes(void **state)
 	}
 }
 
+/* The command to run next: what was given stays, each word as a shell takes it. */
+static void test_again(void **state)
+{
+	static const struct {
+		const char *line, *result;
+	} cases[] = {
+		{ "./toy", "causal -s 0,50 -n 10 -- ./toy" },
+		{ "-n 3 -s 0,10 20 -- ./toy -n 3", "causal -s 0,50 -n 10 -- ./toy -n 3" },
+		{ "-F ^a b -m line -- ./toy", "causal -m line -F '^a' -F b -s 0,50 -n 10 -- ./toy" },
+		{ "-e -r --dry-run -- ./toy", "causal -e -s 0,50 -n 10 -- ./toy" },
+		{ "--no-exact --single=2 -- ./toy", "causal --exact=false -s 0,50 -n 10 -- ./toy" },
+		{ "-v 2 -o a&b -- ./toy", "causal --verbose=2 -o 'a&b' -s 0,50 -n 10 -- ./toy" },
+		{ "-F=-x -- ./toy", "causal --function-scope=-x -s 0,50 -n 10 -- ./toy" },
+		{ "-- sh -c '' it's $HOME *", "causal -s 0,50 -n 10 -- sh -c '' 'it'\\''s' '$HOME' '*'" },
+		{ "-- echo \033[1mit's\\ \177",
+		  "causal -s 0,50 -n 10 -- echo $'\\033[1mit\\'s\\\\' $'\\177'" },
+		{ "-- echo \303\244", "causal -s 0,50 -n 10 -- echo '\303\244'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_options options;
+		struct ca_err err;
+		char *line;
+
+		assert_int_equal(ca_options_parse(&options, words(cases[i].line), &err), CA_OK);
+		line = ca_again_line(&options, "-s 0,50 -n 10");
+		assert_string_equal(line, cases[i].result);
+		free(line);
+		ca_options_fini(&options);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_understood),
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_understood), cmocka_unit_test(test_again),
+		cmocka_unit_test(test_mistakes),   cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_axes),
 	};
 

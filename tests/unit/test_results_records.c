@@ -444,6 +444,9 @@ static void test_reasons(void **state)
 		assert_true(ca_funnel_reason(profile, &cause, &remedy));
 		if (!strstr(cause, reasons[r].cause) || !strstr(remedy, reasons[r].remedy))
 			fail_msg("%zu: %s; %s", r, cause, remedy);
+		/* a remedy that is a command has its options */
+		assert_true(!ca_funnel_options(profile) || strstr(remedy, ca_funnel_options(profile)));
+		assert_int_equal(ca_funnel_options(profile) != NULL, reasons[r].only_odd);
 		ca_profile_free(profile);
 		assert_int_equal(tear_down(state), 0);
 		set_up(state);

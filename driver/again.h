@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line to type next: the user's own, with a few options in place of others. One thread. */
+#ifndef CA_DRIVER_AGAIN_H
+#define CA_DRIVER_AGAIN_H
+#include "driver/options.h"
+
+/* One line for a shell: "causal", what was given but for speedups, number of runs and what is for
+ * one time only (--dry-run, --single, --reset), then `instead`, "--" and the command. Owned by the
+ * caller; NULL without memory. */
+char *ca_again_line(const struct ca_options *options, const char *instead);
+
+#endif
