@@ -13,6 +13,16 @@
 	{                                                                                                    \
 		"pace-" variant ":work", "pace-" variant, "pace.c", "work", NULL, paper, 0, "clock"          \
 	}
+#define OUTSIDE(variant, region, paper)                                                                      \
+	{                                                                                                    \
+		"outside-" variant ":" region, "outside-" variant, "outside.c", region, NULL, paper, 0,      \
+			"outside"                                                                            \
+	}
+#define SERVE(variant)                                                                                       \
+	{                                                                                                    \
+		"serve-" variant ":answer", "serve-" variant, "serve.c", "answer", NULL, LINEAR(0.95), 0,    \
+			"outside"                                                                            \
+	}
 
 const struct acc_case acc_cases[] = {
 	{ "serial:a", "serial", "serial.c", "a", NULL, LINEAR(0.6), ACC_SHORT, "base" },
@@ -74,6 +84,42 @@ const struct acc_case acc_cases[] = {
 	{ "lease:task", "lease", "lease.c", "task", NULL, MEASURED, 0, "clock" },
 	{ "openloop:serve", "openloop", "openloop.c", "serve", NULL, LINEAR(0), 0, "clock" },
 	{ "openloop:latency", "openloop", "openloop.c", "serve", NULL, LINEAR(0.75), ACC_LATENCY, "clock" },
+	OUTSIDE("slow_pipe_in", "work", LINEAR(0)),
+	OUTSIDE("slow_pipe_in", "feed", PAPER(1, 200.0 / 7, 0)),
+	OUTSIDE("slow_pipe_out", "work", LINEAR(0)),
+	OUTSIDE("slow_pair_in", "work", LINEAR(0)),
+	OUTSIDE("slow_pair_out", "work", LINEAR(0)),
+	OUTSIDE("slow_tcp_in", "work", LINEAR(0)),
+	OUTSIDE("slow_tcp_in", "feed", PAPER(1, 200.0 / 7, 0)),
+	OUTSIDE("slow_tcp_out", "work", LINEAR(0)),
+	OUTSIDE("slow_epoll_in", "work", LINEAR(0)),
+	OUTSIDE("slow_epoll_out", "work", LINEAR(0)),
+	OUTSIDE("slow_futex_in", "work", LINEAR(0)),
+	OUTSIDE("slow_futex_in", "feed", PAPER(1, 200.0 / 7, 0)),
+	OUTSIDE("slow_futex_out", "work", LINEAR(0)),
+	OUTSIDE("fast_pipe_in", "work", PAPER(0.75, 200.0 / 3, 0)),
+	OUTSIDE("fast_pipe_out", "work", PAPER(0.75, 200.0 / 3, 0)),
+	OUTSIDE("fast_tcp_in", "work", PAPER(0.75, 200.0 / 3, 0)),
+	OUTSIDE("fast_tcp_out", "work", PAPER(0.75, 200.0 / 3, 0)),
+	OUTSIDE("fast_futex_in", "work", PAPER(0.75, 200.0 / 3, 0)),
+	OUTSIDE("fast_futex_out", "work", PAPER(0.75, 200.0 / 3, 0)),
+	OUTSIDE("paced_pipe_in", "work", LINEAR(0)),
+	OUTSIDE("paced_pipe_out", "work", LINEAR(0)),
+	OUTSIDE("paced_tcp_out", "work", LINEAR(0)),
+	OUTSIDE("paced_futex_out", "work", LINEAR(0)),
+	OUTSIDE("ask_pipe_in", "work", LINEAR(0.7)),
+	OUTSIDE("ask_pipe_out", "work", LINEAR(0.7)),
+	OUTSIDE("ask_pair_in", "work", LINEAR(0.7)),
+	OUTSIDE("ask_pair_out", "work", LINEAR(0.7)),
+	OUTSIDE("ask_tcp_in", "work", LINEAR(0.7)),
+	OUTSIDE("ask_tcp_out", "work", LINEAR(0.7)),
+	OUTSIDE("ask_tcp_exec", "work", LINEAR(0.7)),
+	OUTSIDE("ask_epoll_in", "work", LINEAR(0.7)),
+	OUTSIDE("ask_epoll_out", "work", LINEAR(0.7)),
+	OUTSIDE("ask_futex_in", "work", LINEAR(0.7)),
+	OUTSIDE("ask_futex_out", "work", LINEAR(0.7)),
+	SERVE("tcp"),
+	SERVE("eventfd"),
 };
 const size_t acc_case_count = sizeof acc_cases / sizeof *acc_cases;
 

@@ -73,6 +73,14 @@ static inline double gt_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
+/* NAME-VARIANT: the programs of one source are links to one executable. */
+static inline const char *gt_variant(void)
+{
+	const char *dash = strchr(program_invocation_short_name, '-');
+
+	return dash ? dash + 1 : "";
+}
+
 static inline struct timespec gt_timespec(double t)
 {
 	return (struct timespec){ (time_t)t, (long)((t - (double)(time_t)t) * 1e9) };

@@ -18,10 +18,13 @@ C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipe
 	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
 	lease openloop
 
-# One source, several programs: NAME-VARIANT is NAME.c with -DVARIANT='"VARIANT"'.
+# One source, several programs: NAME-VARIANT is a link to NAME.
 PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll timer itimer \
 	bucket bucket_knee
-VARIANTS = $(PACE:%=pace-%)
+OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(via)_$(where) \
+	ask_$(via)_$(where)) $(foreach via,pipe tcp futex,fast_$(via)_$(where))) ask_tcp_exec \
+	paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out
+VARIANTS = $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd
 
 OMP_LLVM := $(if $(CLANG),$(shell echo 'int main(void){return 0;}' | \
 	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm))
@@ -49,9 +52,6 @@ define FLAVOUR
 $(OUT)/$(1)/%: $(SRC)/%.c $(HEADERS)
 	@mkdir -p $$(@D)
 	$(CC) $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $$(extra-$$*) $(LIBS_$(1))
-$(OUT)/$(1)/pace-%: $(SRC)/pace.c $(HEADERS)
-	@mkdir -p $$(@D)
-	$(CC) $(COMMON) $(FLAGS_$(1)) -DVARIANT='"$$*"' $$< -o $$@ $(LIBS_$(1))
 $(OUT)/$(1)/omp_llvm: $(SRC)/omp.c $(HEADERS)
 	@mkdir -p $$(@D)
 	$(CLANG) $(COMMON) $(filter-out -gno-variable%,$(FLAGS_$(1))) -fopenmp $$< -o $$@ $(LIBS_$(1))
@@ -64,8 +64,14 @@ $(OUT)/$(1)/rust_lock: $(SRC)/rust_lock.rs $(SRC)/rust_shim.c $(HEADERS)
 	$(CC) $(COMMON) $(FLAGS_$(1)) -c $(SRC)/rust_shim.c -o $$@.shim.o
 	MAKEFLAGS= $(RUSTC) --edition 2021 -C opt-level=2 -C debuginfo=2 -C codegen-units=1 \
 		-C link-arg=$$@.shim.o -C link-arg=-ldl $(SRC)/rust_lock.rs -o $$@
+$(VARIANTS:%=$(OUT)/$(1)/%):
+	ln -f $$< $$@
+endef
+define VARIANT
+$(OUT)/$(1)/$(2): $(OUT)/$(1)/$(firstword $(subst -, ,$(2)))
 endef
 $(foreach f,$(FLAVOURS),$(eval $(call FLAVOUR,$(f))))
+$(foreach f,$(FLAVOURS),$(foreach v,$(VARIANTS),$(eval $(call VARIANT,$(f),$(v)))))
 
 clean:
 	rm -rf $(OUT)/plain $(OUT)/causal $(OUT)/coz
