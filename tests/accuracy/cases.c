@@ -23,6 +23,11 @@
 		"serve-" variant ":answer", "serve-" variant, "serve.c", "answer", NULL, LINEAR(0.95), 0,    \
 			"outside"                                                                            \
 	}
+#define MEET(variant, region, paper)                                                                         \
+	{                                                                                                    \
+		"meet-" variant ":" region, "meet-" variant, "meet.cc", region, "^region_" region, paper, 0, \
+			"books"                                                                              \
+	}
 
 const struct acc_case acc_cases[] = {
 	{ "serial:a", "serial", "serial.c", "a", NULL, LINEAR(0.6), ACC_SHORT, "base" },
@@ -107,19 +112,29 @@ const struct acc_case acc_cases[] = {
 	OUTSIDE("paced_pipe_out", "work", LINEAR(0)),
 	OUTSIDE("paced_tcp_out", "work", LINEAR(0)),
 	OUTSIDE("paced_futex_out", "work", LINEAR(0)),
-	OUTSIDE("ask_pipe_in", "work", LINEAR(0.7)),
-	OUTSIDE("ask_pipe_out", "work", LINEAR(0.7)),
-	OUTSIDE("ask_pair_in", "work", LINEAR(0.7)),
-	OUTSIDE("ask_pair_out", "work", LINEAR(0.7)),
-	OUTSIDE("ask_tcp_in", "work", LINEAR(0.7)),
-	OUTSIDE("ask_tcp_out", "work", LINEAR(0.7)),
-	OUTSIDE("ask_tcp_exec", "work", LINEAR(0.7)),
-	OUTSIDE("ask_epoll_in", "work", LINEAR(0.7)),
-	OUTSIDE("ask_epoll_out", "work", LINEAR(0.7)),
-	OUTSIDE("ask_futex_in", "work", LINEAR(0.7)),
-	OUTSIDE("ask_futex_out", "work", LINEAR(0.7)),
+	OUTSIDE("ask_pipe_in", "work", LINEAR(0.68)),
+	OUTSIDE("ask_pipe_out", "work", LINEAR(0.68)),
+	OUTSIDE("ask_pair_in", "work", LINEAR(0.68)),
+	OUTSIDE("ask_pair_out", "work", LINEAR(0.68)),
+	OUTSIDE("ask_tcp_in", "work", LINEAR(0.68)),
+	OUTSIDE("ask_tcp_out", "work", LINEAR(0.68)),
+	OUTSIDE("ask_tcp_exec", "work", LINEAR(0.68)),
+	OUTSIDE("ask_epoll_in", "work", LINEAR(0.68)),
+	OUTSIDE("ask_epoll_out", "work", LINEAR(0.68)),
+	OUTSIDE("ask_futex_in", "work", LINEAR(0.68)),
+	OUTSIDE("ask_futex_out", "work", LINEAR(0.68)),
 	SERVE("tcp"),
 	SERVE("eventfd"),
+	MEET("barrier", "slow", PAPER(10.0 / 11, 40, 0)),
+	MEET("semaphore", "slow", PAPER(10.0 / 11, 40, 0)),
+	MEET("futex", "slow", PAPER(10.0 / 11, 40, 0)),
+	MEET("spin", "slow", PAPER(10.0 / 11, 40, 0)),
+	MEET("yield", "slow", PAPER(10.0 / 11, 40, 0)),
+	MEET("barrier", "fast", LINEAR(0)),
+	MEET("yield", "fast", LINEAR(0)),
+	{ "dynamic:heavy", "dynamic", "dynamic.c", "heavy", NULL, MEASURED, 0, "books" },
+	{ "dynamic:light", "dynamic", "dynamic.c", "light", NULL, MEASURED, 0, "books" },
+	{ "dynamic_llvm:heavy", "dynamic_llvm", "dynamic.c", "heavy", NULL, MEASURED, 0, "books" },
 };
 const size_t acc_case_count = sizeof acc_cases / sizeof *acc_cases;
 

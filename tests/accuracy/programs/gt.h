@@ -21,13 +21,18 @@
 #define GT_H
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __cplusplus
+#include <atomic>
+using namespace std;
+#else
+#include <stdatomic.h>
+#endif
 
 #if defined(USE_COZ)
 #include <coz.h>
@@ -132,7 +137,7 @@ static inline double gt_real(double us)
 			took[at] = took[at - 1];
 		took[at] = t;
 	}
-	return took[TRIES / 2] * us / US;
+	return took[TRIES / 2] * us / (double)US;
 }
 
 #define GT_DEFINE_REGION(name)                                                                               \

@@ -12,11 +12,12 @@ CLANG ?= $(shell command -v clang)
 RUSTC ?= $(shell command -v rustc)
 CAUSAL_INC ?= $(SRC)/../../../include
 COZ_INC ?= /usr/include
-COMMON = -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
+CXX = g++
+COMMON = -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 
 C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
 	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
-	lease openloop
+	lease openloop pace outside serve dynamic
 
 # One source, several programs: NAME-VARIANT is a link to NAME.
 PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll timer itimer \
@@ -24,10 +25,12 @@ PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll 
 OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(via)_$(where) \
 	ask_$(via)_$(where)) $(foreach via,pipe tcp futex,fast_$(via)_$(where))) ask_tcp_exec \
 	paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out
-VARIANTS = $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd
+MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
+VARIANTS = $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
+	$(if $(MEET),meet-barrier meet-semaphore meet-futex meet-spin meet-yield)
 
 OMP_LLVM := $(if $(CLANG),$(shell echo 'int main(void){return 0;}' | \
-	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm))
+	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm dynamic_llvm))
 RUST := $(if $(RUSTC),rust_lock)
 FLAVOURS = plain $(if $(wildcard $(CAUSAL_INC)/causal.h),causal) \
 	$(if $(wildcard $(COZ_INC)/coz.h),coz)
@@ -38,30 +41,34 @@ FLAGS_causal = -DUSE_CAUSAL -I$(CAUSAL_INC)
 FLAGS_coz = -DUSE_COZ -I$(COZ_INC) -gdwarf-4 -gno-variable-location-views -fno-omit-frame-pointer
 LIBS_coz = -ldl
 
-NAMES = $(C_PROGRAMS) $(VARIANTS) $(OMP_LLVM) $(RUST)
+NAMES = $(C_PROGRAMS) $(MEET) $(VARIANTS) $(OMP_LLVM) $(RUST)
 HEADERS = $(wildcard $(SRC)/*.h) $(SRC)/programs.mk
 
 all: $(foreach f,$(FLAVOURS),$(NAMES:%=$(OUT)/$(f)/%))
 
 # per-program extras
 extra-omp = -fopenmp
+extra-dynamic = -fopenmp
 extra-recursion = -fomit-frame-pointer
 extra-nested = -Wl,-rpath,'$$ORIGIN' -L$(@D) -lgtwork
 
 define FLAVOUR
 $(OUT)/$(1)/%: $(SRC)/%.c $(HEADERS)
 	@mkdir -p $$(@D)
-	$(CC) $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $$(extra-$$*) $(LIBS_$(1))
-$(OUT)/$(1)/omp_llvm: $(SRC)/omp.c $(HEADERS)
+	$(CC) -std=gnu17 $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $$(extra-$$*) $(LIBS_$(1))
+$(OUT)/$(1)/%: $(SRC)/%.cc $(HEADERS)
 	@mkdir -p $$(@D)
-	$(CLANG) $(COMMON) $(filter-out -gno-variable%,$(FLAGS_$(1))) -fopenmp $$< -o $$@ $(LIBS_$(1))
+	$(CXX) -std=gnu++20 $(COMMON) $(FLAGS_$(1)) $$< -o $$@ $(LIBS_$(1))
+$(OUT)/$(1)/%_llvm: $(SRC)/%.c $(HEADERS)
+	@mkdir -p $$(@D)
+	$(CLANG) -std=gnu17 $(COMMON) $(filter-out -gno-variable%,$(FLAGS_$(1))) -fopenmp $$< -o $$@ $(LIBS_$(1))
 $(OUT)/$(1)/libgtwork.so: $(SRC)/work_lib.c
 	@mkdir -p $$(@D)
-	$(CC) $(COMMON) $(filter-out -DUSE%,$(FLAGS_$(1))) -fPIC -shared $$< -o $$@
+	$(CC) -std=gnu17 $(COMMON) $(filter-out -DUSE%,$(FLAGS_$(1))) -fPIC -shared $$< -o $$@
 $(OUT)/$(1)/nested: $(OUT)/$(1)/libgtwork.so
 $(OUT)/$(1)/rust_lock: $(SRC)/rust_lock.rs $(SRC)/rust_shim.c $(HEADERS)
 	@mkdir -p $$(@D)
-	$(CC) $(COMMON) $(FLAGS_$(1)) -c $(SRC)/rust_shim.c -o $$@.shim.o
+	$(CC) -std=gnu17 $(COMMON) $(FLAGS_$(1)) -c $(SRC)/rust_shim.c -o $$@.shim.o
 	MAKEFLAGS= $(RUSTC) --edition 2021 -C opt-level=2 -C debuginfo=2 -C codegen-units=1 \
 		-C link-arg=$$@.shim.o -C link-arg=-ldl $(SRC)/rust_lock.rs -o $$@
 $(VARIANTS:%=$(OUT)/$(1)/%):
