@@ -3,7 +3,9 @@
  *
  *   KIND   slow   the peer makes items at 700 each (region feed), the consumer takes them as
  *                 they come: 400 (region work) and 100 (region rest).
- *                 work: 0, the peer leads. feed: min(X, 28.6).
+ *                 work: 0, the peer leads.
+ *          lead   the same, but the peer is four ahead at most, and told of each that is taken.
+ *                 work: 0. feed: min(X, 28.6).
  *          fast   the peer makes them at 800, four ahead at most; consumer 1200 and 400.
  *                 work: 0.75 X until the peer leads, from X = 66.7 on.
  *          paced  the peer sends by the clock, every 2 ms; consumer 800. work: 0.
@@ -45,6 +47,11 @@ static char **arguments;
 static int is(const char *word)
 {
 	return strstr(gt_variant(), word) != NULL;
+}
+
+static int is_bounded(void)
+{
+	return is("fast") || is("lead");
 }
 
 /* ---- the ways to tell the other side that there is one more -------------------------- */
@@ -166,7 +173,7 @@ static int connect_channel(int mine)
 
 static int be_peer(void)
 {
-	uint64_t n = gt_amount("feed", is("slow") ? 700 : is("fast") ? 800 : is("ask") ? 300 : 1);
+	uint64_t n = gt_amount("feed", is("ask") ? 300 : is("fast") ? 800 : is("paced") ? 1 : 700);
 	double next = gt_now();
 
 	if (connect_channel(PEER))
@@ -174,7 +181,7 @@ static int be_peer(void)
 	for (int i = 0;; i++) {
 		struct timespec ts = gt_timespec(next += 2e-3);
 
-		if (is("ask") || (is("fast") && i >= AHEAD))
+		if (is("ask") || (is_bounded() && i >= AHEAD))
 			get();
 		if (atomic_load(&shared->over))
 			return 0;
@@ -212,15 +219,15 @@ static void start_peer(void)
 
 static void consume(void)
 {
-	uint64_t n = gt_amount("work", is("slow") ? 400 : is("fast") ? 1200 : is("ask") ? 1400 : 800);
-	uint64_t nr = gt_amount("rest", is("slow") ? 100 : is("fast") ? 400 : is("ask") ? 300 : 1);
+	uint64_t n = gt_amount("work", is("ask") ? 1400 : is("fast") ? 1200 : is("paced") ? 800 : 400);
+	uint64_t nr = gt_amount("rest", is("ask") ? 300 : is("fast") ? 400 : is("paced") ? 1 : 100);
 
 	while (!gt_expired()) {
 		region_rest(nr); /* GT_REGION rest */
 		if (is("ask"))
 			put();
 		get();
-		if (is("fast"))
+		if (is_bounded())
 			put();
 		region_work(n); /* GT_REGION work */
 		GT_VISIT();
