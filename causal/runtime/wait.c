@@ -74,6 +74,16 @@ void ca_wait_meet(void)
 	meet(enter());
 }
 
+void ca_wait_pay(void)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->guard || !worth_it(t) || !(t = enter_known(t)))
+		return;
+	t->meets--;
+	meet(t);
+}
+
 void ca_wait_meet_known(struct ca_thread *t)
 {
 	meet(enter_known(t));

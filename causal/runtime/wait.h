@@ -23,7 +23,9 @@ struct ca_waiting {
 CA_HIDDEN void ca_wait_sleep(uint64_t ns);
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_wait_meet(void);
-/* The same by a thread that has a record already. Leaves the vector registers alone. */
+/* The same where nobody is met, so that it says nothing about how often the thread switches. */
+CA_HIDDEN void ca_wait_pay(void);
+/* As ca_wait_meet, by a thread that has a record already. Leaves the vector registers alone. */
 CA_HIDDEN void ca_wait_meet_known(struct ca_thread *t);
 /* About to block (pays first), and after it; errno is kept. fd >= 0: what it is decides
  * the kind, EXTERNAL being the guess. */

@@ -83,6 +83,8 @@
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \
 	})
+/* Pay, then look at the clock: others may be told of what it said. */
+#define LOOKING(call) (ca_wait_pay(), (call))
 /* Pay, then call. */
 #define MEETING(call) (ca_wait_meet(), (call))
 

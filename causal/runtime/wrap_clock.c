@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks, and sleeps by them. Who reads a clock meets others: he may tell them what he has read. */
+/* Clocks, and sleeps by them. */
 #include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 CA_EXPORT int clock_gettime(clockid_t clock, struct timespec *now)
 {
-	return MEETING(ca_virtual_clock(clock, now));
+	return LOOKING(ca_virtual_clock(clock, now));
 }
 
 CA_EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)
@@ -24,7 +24,7 @@ CA_EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)
 
 	if (r)
 		return r;
-	r = MEETING(ca_virtual_clock(CLOCK_REALTIME, &t));
+	r = LOOKING(ca_virtual_clock(CLOCK_REALTIME, &t));
 	now->tv_sec = t.tv_sec;
 	now->tv_usec = t.tv_nsec / 1000;
 	return r;
@@ -34,7 +34,7 @@ CA_EXPORT time_t time(time_t *now)
 {
 	struct timespec t;
 
-	if (MEETING(ca_virtual_clock(CLOCK_REALTIME, &t)))
+	if (LOOKING(ca_virtual_clock(CLOCK_REALTIME, &t)))
 		return -1;
 	if (now)
 		*now = t.tv_sec;
@@ -45,7 +45,7 @@ CA_EXPORT int timespec_get(struct timespec *now, int base)
 {
 	if (base != TIME_UTC)
 		return REAL(timespec_get)(now, base);
-	return MEETING(ca_virtual_clock(CLOCK_REALTIME, now)) ? 0 : base;
+	return LOOKING(ca_virtual_clock(CLOCK_REALTIME, now)) ? 0 : base;
 }
 
 /* A sleep until a time: 0 when that has come. */

@@ -311,7 +311,7 @@ CA_EXPORT long syscall(long number, ...)
 		a[i] = va_arg(list, long);
 	va_end(list);
 	if (number == SYS_clock_gettime)
-		return MEETING(ca_virtual_clock((clockid_t)a[0], (struct timespec *)a[1]));
+		return LOOKING(ca_virtual_clock((clockid_t)a[0], (struct timespec *)a[1]));
 	if (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT || a[0] == SECCOMP_SET_MODE_FILTER))
 		ca_seccomp_comes(a[0] == SECCOMP_SET_MODE_STRICT, (const void *)a[2]);
 	if (number != SYS_futex) {

@@ -29,7 +29,7 @@ CA_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *to, st
 {
 	long result;
 
-	ca_wait_meet();
+	ca_wait_pay();
 	if ((flags & ~TFD_TIMER_ABSTIME) ||
 	    !ca_timers_set(CA_TIMERS_FD, fd, flags & TFD_TIMER_ABSTIME, to, old, &result))
 		return REAL(timerfd_settime)(fd, flags, to, old);
@@ -79,7 +79,7 @@ CA_EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *r
 {
 	long result;
 
-	ca_wait_meet();
+	ca_wait_pay();
 	if ((flags & ~TIMER_ABSTIME) ||
 	    !ca_timers_set(CA_TIMERS_POSIX, (long)(intptr_t)timer, flags & TIMER_ABSTIME, to, old, &result))
 		return REAL(timer_settime)(timer, flags, to, old);
@@ -109,7 +109,7 @@ static bool set_itimer(const struct itimerval *to, struct itimerval *old, long *
 {
 	struct itimerspec before = { { 0, 0 }, { 0, 0 } }, wanted = { { 0, 0 }, { 0, 0 } };
 
-	ca_wait_meet();
+	ca_wait_pay();
 	if (to)
 		wanted = (struct itimerspec){ { to->it_interval.tv_sec, to->it_interval.tv_usec * 1000 },
 					      { to->it_value.tv_sec, to->it_value.tv_usec * 1000 } };
