@@ -8,18 +8,28 @@
 #ifndef CA_CAUSAL_RUNTIME_REAL_H
 #define CA_CAUSAL_RUNTIME_REAL_H
 #include "causal/runtime/rt.h"
+#include <aio.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <mqueue.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -30,7 +40,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CA_WRAPPED(X)                                                                                        \
+/* the other wrap_*.c */
+#define CA_WRAPPED_BASE(X)                                                                                   \
 	X(pthread_create, "")                                                                                \
 	X(thrd_create, "")                                                                                   \
 	X(pthread_join, "")                                                                                  \
@@ -160,19 +171,174 @@
 	X(fexecve, "")                                                                                       \
 	X(posix_spawn, "")                                                                                   \
 	X(posix_spawnp, "")
+/* wrap_file.c */
+#define CA_WRAPPED_FILE(X)                                                                                   \
+	X(preadv, "")                                                                                        \
+	X(preadv64, "")                                                                                      \
+	X(preadv2, "")                                                                                       \
+	X(preadv64v2, "")                                                                                    \
+	X(pwrite, "")                                                                                        \
+	X(pwrite64, "")                                                                                      \
+	X(pwritev, "")                                                                                       \
+	X(pwritev64, "")                                                                                     \
+	X(pwritev2, "")                                                                                      \
+	X(pwritev64v2, "")                                                                                   \
+	X(__recvfrom_chk, "")                                                                                \
+	X(__pread_chk, "")                                                                                   \
+	X(__pread64_chk, "")                                                                                 \
+	X(recvmmsg, "")                                                                                      \
+	X(sendmmsg, "")                                                                                      \
+	X(sendfile, "")                                                                                      \
+	X(sendfile64, "")                                                                                    \
+	X(splice, "")                                                                                        \
+	X(tee, "")                                                                                           \
+	X(vmsplice, "")                                                                                      \
+	X(copy_file_range, "")                                                                               \
+	X(eventfd_read, "")                                                                                  \
+	X(eventfd_write, "")                                                                                 \
+	X(flock, "")                                                                                         \
+	X(lockf, "")                                                                                         \
+	X(lockf64, "")                                                                                       \
+	X(fcntl, "")                                                                                         \
+	X(fcntl64, "")                                                                                       \
+	X(msync, "")                                                                                         \
+	X(syncfs, "")                                                                                        \
+	X(sync_file_range, "")                                                                               \
+	X(getaddrinfo, "")                                                                                   \
+	X(getnameinfo, "")                                                                                   \
+	X(gethostbyname, "")                                                                                 \
+	X(gethostbyname2, "")                                                                                \
+	X(gethostbyaddr, "")                                                                                 \
+	X(gethostbyname_r, "")                                                                               \
+	X(gethostbyname2_r, "")                                                                              \
+	X(gethostbyaddr_r, "")                                                                               \
+	X(aio_suspend, "")                                                                                   \
+	X(aio_suspend64, "")                                                                                 \
+	X(mq_send, "")                                                                                       \
+	X(mq_receive, "")                                                                                    \
+	X(mq_timedsend, "")                                                                                  \
+	X(mq_timedreceive, "")
+/* wrap_stdio.c */
+#define CA_WRAPPED_STDIO(X)                                                                                  \
+	X(fread, "")                                                                                         \
+	X(fread_unlocked, "")                                                                                \
+	X(__fread_chk, "")                                                                                   \
+	X(__fread_unlocked_chk, "")                                                                          \
+	X(fgets, "")                                                                                         \
+	X(fgets_unlocked, "")                                                                                \
+	X(__fgets_chk, "")                                                                                   \
+	X(__fgets_unlocked_chk, "")                                                                          \
+	X(getline, "")                                                                                       \
+	X(getdelim, "")                                                                                      \
+	X(__getdelim, "")                                                                                    \
+	X(fgetc, "")                                                                                         \
+	X(getc, "")                                                                                          \
+	X(_IO_getc, "")                                                                                      \
+	X(getchar, "")                                                                                       \
+	X(fgetc_unlocked, "")                                                                                \
+	X(getc_unlocked, "")                                                                                 \
+	X(getchar_unlocked, "")                                                                              \
+	X(__uflow, "")                                                                                       \
+	X(fwrite, "")                                                                                        \
+	X(fwrite_unlocked, "")                                                                               \
+	X(fputs, "")                                                                                         \
+	X(fputs_unlocked, "")                                                                                \
+	X(puts, "")                                                                                          \
+	X(fputc, "")                                                                                         \
+	X(putc, "")                                                                                          \
+	X(_IO_putc, "")                                                                                      \
+	X(putchar, "")                                                                                       \
+	X(fputc_unlocked, "")                                                                                \
+	X(putc_unlocked, "")                                                                                 \
+	X(putchar_unlocked, "")                                                                              \
+	X(__overflow, "")                                                                                    \
+	X(fflush, "")                                                                                        \
+	X(fflush_unlocked, "")                                                                               \
+	X(fclose, "")                                                                                        \
+	X(printf, "")                                                                                        \
+	X(fprintf, "")                                                                                       \
+	X(vprintf, "")                                                                                       \
+	X(vfprintf, "")                                                                                      \
+	X(__printf_chk, "")                                                                                  \
+	X(__fprintf_chk, "")                                                                                 \
+	X(__vprintf_chk, "")                                                                                 \
+	X(__vfprintf_chk, "")                                                                                \
+	X(dprintf, "")                                                                                       \
+	X(vdprintf, "")                                                                                      \
+	X(__dprintf_chk, "")                                                                                 \
+	X(__vdprintf_chk, "")
+/* wrap_process.c, wrap_old_signals.c */
+#define CA_WRAPPED_PROCESS(X)                                                                                \
+	X(fork, "")                                                                                          \
+	X(vfork, "")                                                                                         \
+	X(exit, "")                                                                                          \
+	X(_exit, "")                                                                                         \
+	X(_Exit, "")                                                                                         \
+	X(quick_exit, "")                                                                                    \
+	X(wait3, "")                                                                                         \
+	X(system, "")                                                                                        \
+	X(popen, "")                                                                                         \
+	X(pclose, "")                                                                                        \
+	X(execveat, "")                                                                                      \
+	X(raise, "")                                                                                         \
+	X(sigqueue, "")                                                                                      \
+	X(tgkill, "")                                                                                        \
+	X(pidfd_send_signal, "")                                                                             \
+	X(__xpg_sigpause, "")                                                                                \
+	X(sighold, "")                                                                                       \
+	X(sigset, "")                                                                                        \
+	X(sigignore, "")                                                                                     \
+	X(sigblock, "")                                                                                      \
+	X(sigsetmask, "")                                                                                    \
+	X(siginterrupt, "")                                                                                  \
+	X(thrd_yield, "")                                                                                    \
+	X(thrd_sleep, "")                                                                                    \
+	X(pthread_clockjoin_np, "")                                                                          \
+	X(pthread_rwlock_clockrdlock, "")                                                                    \
+	X(pthread_rwlock_clockwrlock, "")
+#define CA_WRAPPED(X)                                                                                        \
+	CA_WRAPPED_BASE(X)                                                                                   \
+	CA_WRAPPED_FILE(X)                                                                                   \
+	CA_WRAPPED_STDIO(X)                                                                                  \
+	CA_WRAPPED_PROCESS(X)
 
 pid_t wait4(pid_t, int *, int, struct rusage *);
+pid_t wait3(int *, int, struct rusage *);
+/* in headers that are newer than the functions, or behind macros */
+int pidfd_send_signal(int, int, siginfo_t *, unsigned);
+int __xpg_sigpause(int);
+int _IO_getc(FILE *);
+int _IO_putc(int, FILE *);
+int __uflow(FILE *);
+int __overflow(FILE *, int);
 /* what _FORTIFY_SOURCE makes of some */
 ssize_t __read_chk(int, void *, size_t, size_t);
 ssize_t __recv_chk(int, void *, size_t, size_t, int);
+ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, __SOCKADDR_ARG, socklen_t *);
+ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
+ssize_t __pread64_chk(int, void *, size_t, off64_t, size_t);
+size_t __fread_chk(void *, size_t, size_t, size_t, FILE *);
+size_t __fread_unlocked_chk(void *, size_t, size_t, size_t, FILE *);
+char *__fgets_chk(char *, size_t, int, FILE *);
+char *__fgets_unlocked_chk(char *, size_t, int, FILE *);
+int __printf_chk(int, const char *, ...);
+int __fprintf_chk(FILE *, int, const char *, ...);
+int __vprintf_chk(int, const char *, va_list);
+int __vfprintf_chk(FILE *, int, const char *, va_list);
+int __dprintf_chk(int, int, const char *, ...);
+int __vdprintf_chk(int, int, const char *, va_list);
 int __poll_chk(struct pollfd *, nfds_t, int, size_t);
 int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 
+/* some of them are wrapped for the sake of old programs */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 struct ca_real {
 #define X(name, version) __typeof__(&name) name;
 	CA_WRAPPED(X)
 #undef X
 };
+#pragma GCC diagnostic pop
 extern CA_HIDDEN struct ca_real ca_real;
 /* Look all of them up: in the constructor. */
 CA_HIDDEN void ca_real_resolve(void);

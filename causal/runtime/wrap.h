@@ -88,4 +88,8 @@
 /* Pay, then call. */
 #define MEETING(call) (ca_wait_meet(), (call))
 
+/* A system call by its number, not futex: what may block in it is a wait, as in its wrapper. The
+ * arguments may be changed. */
+CA_HIDDEN long ca_wrap_raw(long number, long a[6]);
+
 #endif

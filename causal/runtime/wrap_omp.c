@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* ---- the real function for a caller ------------------------------------------------------*/
-enum { CACHE = 256 };
+enum { CACHE = 1024, PROBES = 4 };
 struct binding {
 	_Atomic(const char *) name; /* written first, by compare-and-swap */
 	_Atomic(const void *) caller;
@@ -42,17 +42,25 @@ static void *find_real(const char *name, const void *caller)
  * ours; it is alone then, and what the function would do for one thread is done. */
 static void *real_for(const char *name, const void *caller)
 {
-	size_t at = ((uintptr_t)caller >> 2 ^ (uintptr_t)name >> 3) % CACHE;
-	struct binding *b = &cache[at];
+	size_t at = (uintptr_t)caller >> 2 ^ (uintptr_t)name >> 3;
 	const char *none = NULL;
-	void *function = atomic_load_explicit(&b->function, memory_order_acquire);
+	struct binding *b;
+	void *function;
 
-	if (function && atomic_load(&b->caller) == caller && atomic_load(&b->name) == name)
-		return function;
+	for (size_t i = 0; i < PROBES; i++) {
+		b = &cache[(at + i) % CACHE];
+		function = atomic_load_explicit(&b->function, memory_order_acquire);
+		if (function && atomic_load(&b->caller) == caller && atomic_load(&b->name) == name)
+			return function;
+	}
 	function = find_real(name, caller);
-	if (function && atomic_compare_exchange_strong(&b->name, &none, name)) {
-		atomic_store(&b->caller, caller);
-		atomic_store_explicit(&b->function, function, memory_order_release);
+	for (size_t i = 0; function && i < PROBES; i++, none = NULL) {
+		b = &cache[(at + i) % CACHE];
+		if (atomic_compare_exchange_strong(&b->name, &none, name)) {
+			atomic_store(&b->caller, caller);
+			atomic_store_explicit(&b->function, function, memory_order_release);
+			break;
+		}
 	}
 	return function;
 }
@@ -125,6 +133,23 @@ PARALLEL(GOMP_parallel_sections, (RUN, unsigned count, unsigned flags), threads,
 #define LOOP(name)                                                                                           \
 	PARALLEL(name, (RUN, long start, long end, long step, unsigned flags), threads, start, end, step,    \
 		 flags)
+/* The same for reductions over tasks, which returns the number of threads. */
+unsigned GOMP_parallel_reductions(RUN, unsigned flags);
+CA_EXPORT unsigned GOMP_parallel_reductions(RUN, unsigned flags)
+{
+	struct body body = { run, data };
+	__typeof__(&GOMP_parallel_reductions) real = OMP_REAL(GOMP_parallel_reductions);
+	unsigned n = 1;
+
+	ca_wait_meet();
+	if (real) {
+		n = real(outlined, &body, threads, flags);
+		idle_end();
+	} else {
+		run(data);
+	}
+	return n;
+}
 LOOP_CHUNK(GOMP_parallel_loop_static)
 LOOP_CHUNK(GOMP_parallel_loop_dynamic)
 LOOP_CHUNK(GOMP_parallel_loop_guided)
@@ -166,6 +191,25 @@ LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 			real();                                                                              \
 		idle_end();                                                                                  \
 	}
+typedef void *void_pointer;
+#define OMP_BARRIER_SAYS(type, name)                                                                         \
+	type name(void);                                                                                     \
+	CA_EXPORT type name(void)                                                                            \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+		type said = 0;                                                                               \
+                                                                                                             \
+		idle_begin();                                                                                \
+		if (real)                                                                                    \
+			said = real();                                                                       \
+		idle_end();                                                                                  \
+		return said;                                                                                 \
+	}
+OMP_BARRIER_SAYS(bool, GOMP_barrier_cancel)
+OMP_BARRIER_SAYS(bool, GOMP_loop_end_cancel)
+OMP_BARRIER_SAYS(bool, GOMP_sections_end_cancel)
+/* all but one thread of a team wait in the first until that one has called the second */
+OMP_BARRIER_SAYS(void_pointer, GOMP_single_copy_start)
 OMP_BARRIER(GOMP_barrier)
 OMP_BARRIER(GOMP_loop_end)
 OMP_BARRIER(GOMP_sections_end)
@@ -183,24 +227,154 @@ OMP_WAIT(omp_set_lock, (void *lock), (lock))
 OMP_MEET(omp_unset_lock, (void *lock), (lock))
 OMP_WAIT(omp_set_nest_lock, (void *lock), (lock))
 OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
+/* Fortran's */
+OMP_WAIT(omp_set_lock_, (void *lock), (lock))
+OMP_MEET(omp_unset_lock_, (void *lock), (lock))
+OMP_WAIT(omp_set_nest_lock_, (void *lock), (lock))
+OMP_MEET(omp_unset_nest_lock_, (void *lock), (lock))
 
-/* Taking the next piece of a shared loop: who owes must not be early. */
-#define OMP_NEXT(name)                                                                                       \
-	bool name(long *start, long *end);                                                                   \
-	CA_EXPORT bool name(long *start, long *end)                                                          \
-	{                                                                                                    \
-		__typeof__(&name) real = OMP_REAL(name);                                                     \
-                                                                                                             \
-		ca_wait_meet();                                                                              \
-		return real && real(start, end);                                                             \
-	}
-OMP_NEXT(GOMP_loop_dynamic_next)
-OMP_NEXT(GOMP_loop_guided_next)
-OMP_NEXT(GOMP_loop_runtime_next)
-OMP_NEXT(GOMP_loop_nonmonotonic_dynamic_next)
-OMP_NEXT(GOMP_loop_nonmonotonic_guided_next)
-OMP_NEXT(GOMP_loop_nonmonotonic_runtime_next)
-OMP_NEXT(GOMP_loop_maybe_nonmonotonic_runtime_next)
+/* Calls before which a thread pays and that are otherwise left as they are: for them no prototype is
+ * needed, and the real function sees the caller's own stack (some take as many arguments as a loop is
+ * deep). */
+__attribute__((used)) static int nothing_to_do(void)
+{
+	return 0;
+}
+
+__attribute__((used)) static void *before_jump(const char *name, const void *caller)
+{
+	void *real;
+
+	ca_wait_meet();
+	real = real_for(name, caller);
+	return real ? real : (void *)nothing_to_do;
+}
+
+#define OMP_JUMP(name)                                                                                       \
+	__asm__(".section .rodata\n"                                                                         \
+		"1:	.string \"" #name "\"\n"                                                             \
+		".text\n"                                                                                    \
+		".globl " #name "\n"                                                                         \
+		".type " #name ", @function\n" #name ":\n"                                                   \
+		"	.cfi_startproc\n"                                                                          \
+		"	push %rdi\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %rsi\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %rdx\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %rcx\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %r8\n"                                                                                \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %r9\n"                                                                                \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %rax\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	lea 1b(%rip), %rdi\n"                                                                      \
+		"	mov 56(%rsp), %rsi\n"                                                                      \
+		"	call before_jump\n"                                                                        \
+		"	mov %rax, %r11\n"                                                                          \
+		"	pop %rax\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %r9\n"                                                                                 \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %r8\n"                                                                                 \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %rcx\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %rdx\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %rsi\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %rdi\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	jmp *%r11\n"                                                                               \
+		"	.cfi_endproc\n"                                                                            \
+		".size " #name ", . - " #name "\n")
+
+/* Taking the first or next piece of a shared loop, or the next section: who owes must not be early.
+ * Static loops are not shared, unless they are ordered. */
+OMP_JUMP(GOMP_loop_dynamic_start);
+OMP_JUMP(GOMP_loop_dynamic_next);
+OMP_JUMP(GOMP_loop_guided_start);
+OMP_JUMP(GOMP_loop_guided_next);
+OMP_JUMP(GOMP_loop_runtime_start);
+OMP_JUMP(GOMP_loop_runtime_next);
+OMP_JUMP(GOMP_loop_nonmonotonic_dynamic_start);
+OMP_JUMP(GOMP_loop_nonmonotonic_dynamic_next);
+OMP_JUMP(GOMP_loop_nonmonotonic_guided_start);
+OMP_JUMP(GOMP_loop_nonmonotonic_guided_next);
+OMP_JUMP(GOMP_loop_nonmonotonic_runtime_start);
+OMP_JUMP(GOMP_loop_nonmonotonic_runtime_next);
+OMP_JUMP(GOMP_loop_maybe_nonmonotonic_runtime_start);
+OMP_JUMP(GOMP_loop_maybe_nonmonotonic_runtime_next);
+OMP_JUMP(GOMP_loop_ordered_static_start);
+OMP_JUMP(GOMP_loop_ordered_static_next);
+OMP_JUMP(GOMP_loop_ordered_dynamic_start);
+OMP_JUMP(GOMP_loop_ordered_dynamic_next);
+OMP_JUMP(GOMP_loop_ordered_guided_start);
+OMP_JUMP(GOMP_loop_ordered_guided_next);
+OMP_JUMP(GOMP_loop_ordered_runtime_start);
+OMP_JUMP(GOMP_loop_ordered_runtime_next);
+OMP_JUMP(GOMP_loop_start);
+OMP_JUMP(GOMP_loop_ordered_start);
+OMP_JUMP(GOMP_loop_doacross_start);
+OMP_JUMP(GOMP_loop_doacross_static_start);
+OMP_JUMP(GOMP_loop_doacross_dynamic_start);
+OMP_JUMP(GOMP_loop_doacross_guided_start);
+OMP_JUMP(GOMP_loop_doacross_runtime_start);
+OMP_JUMP(GOMP_loop_ull_dynamic_start);
+OMP_JUMP(GOMP_loop_ull_dynamic_next);
+OMP_JUMP(GOMP_loop_ull_guided_start);
+OMP_JUMP(GOMP_loop_ull_guided_next);
+OMP_JUMP(GOMP_loop_ull_runtime_start);
+OMP_JUMP(GOMP_loop_ull_runtime_next);
+OMP_JUMP(GOMP_loop_ull_nonmonotonic_dynamic_start);
+OMP_JUMP(GOMP_loop_ull_nonmonotonic_dynamic_next);
+OMP_JUMP(GOMP_loop_ull_nonmonotonic_guided_start);
+OMP_JUMP(GOMP_loop_ull_nonmonotonic_guided_next);
+OMP_JUMP(GOMP_loop_ull_nonmonotonic_runtime_start);
+OMP_JUMP(GOMP_loop_ull_nonmonotonic_runtime_next);
+OMP_JUMP(GOMP_loop_ull_maybe_nonmonotonic_runtime_start);
+OMP_JUMP(GOMP_loop_ull_maybe_nonmonotonic_runtime_next);
+OMP_JUMP(GOMP_loop_ull_ordered_static_start);
+OMP_JUMP(GOMP_loop_ull_ordered_static_next);
+OMP_JUMP(GOMP_loop_ull_ordered_dynamic_start);
+OMP_JUMP(GOMP_loop_ull_ordered_dynamic_next);
+OMP_JUMP(GOMP_loop_ull_ordered_guided_start);
+OMP_JUMP(GOMP_loop_ull_ordered_guided_next);
+OMP_JUMP(GOMP_loop_ull_ordered_runtime_start);
+OMP_JUMP(GOMP_loop_ull_ordered_runtime_next);
+OMP_JUMP(GOMP_loop_ull_start);
+OMP_JUMP(GOMP_loop_ull_ordered_start);
+OMP_JUMP(GOMP_loop_ull_doacross_start);
+OMP_JUMP(GOMP_loop_ull_doacross_static_start);
+OMP_JUMP(GOMP_loop_ull_doacross_dynamic_start);
+OMP_JUMP(GOMP_loop_ull_doacross_guided_start);
+OMP_JUMP(GOMP_loop_ull_doacross_runtime_start);
+OMP_JUMP(GOMP_sections_start);
+OMP_JUMP(GOMP_sections2_start);
+OMP_JUMP(GOMP_sections_next);
+/* iterations that wait for others: a wait there is a spin loop that ends in a futex */
+OMP_JUMP(GOMP_doacross_post);
+OMP_JUMP(GOMP_doacross_wait);
+OMP_JUMP(GOMP_doacross_ull_post);
+OMP_JUMP(GOMP_doacross_ull_wait);
+/* tasks, which others may run, and places where others are waited for or told */
+OMP_JUMP(GOMP_task);
+OMP_JUMP(GOMP_taskloop);
+OMP_JUMP(GOMP_taskloop_ull);
+OMP_JUMP(GOMP_taskyield);
+OMP_JUMP(GOMP_taskwait_depend);
+OMP_JUMP(GOMP_cancel);
+OMP_JUMP(GOMP_single_start);
+OMP_JUMP(GOMP_single_copy_end);
+OMP_JUMP(GOMP_workshare_task_reduction_unregister);
+OMP_JUMP(omp_test_lock);
+OMP_JUMP(omp_test_nest_lock);
+OMP_JUMP(omp_test_lock_);
+OMP_JUMP(omp_test_nest_lock_);
 
 /* ---- OMPT (OpenMP 5.0, chapter 4): only what we need of its types ------------------------*/
 typedef void (*ompt_any)(void);

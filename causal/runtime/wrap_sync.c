@@ -315,7 +315,7 @@ CA_EXPORT long syscall(long number, ...)
 	if (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT || a[0] == SECCOMP_SET_MODE_FILTER))
 		ca_seccomp_comes(a[0] == SECCOMP_SET_MODE_STRICT, (const void *)a[2]);
 	if (number != SYS_futex) {
-		r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		r = ca_wrap_raw(number, a);
 		if (r == 0 && forks(number, a[0]))
 			ca_start_forked();
 		return r;

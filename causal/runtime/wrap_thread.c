@@ -246,6 +246,13 @@ CA_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 	return EXEC(REAL(fexecve)(fd, argv, env_));
 }
 
+CA_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const env[], int flags)
+{
+	WITH_US(env);
+
+	return EXEC(REAL(execveat)(fd, path, argv, env_, flags));
+}
+
 CA_EXPORT int execv(const char *path, char *const argv[])
 {
 	return execve(path, argv, environ);

@@ -10,6 +10,7 @@ static char trace[64];
 static struct ca_thread *waiter;
 static bool absent; /* there is no OpenMP library */
 static unsigned searches;
+static const char *searched;
 
 static void note(char letter)
 {
@@ -44,20 +45,21 @@ void ca_wait_end(struct ca_waiting *w)
 }
 
 static long got[8];
-static bool answer;
+static long answer;
 
 /* Of all but the parallel ones. */
-static bool library(long a, long b)
+static long library(long a, long b, long c, long d, long e, long f, long g, long h)
 {
-	got[0] = a;
-	got[1] = b;
+	long now[8] = { a, b, c, d, e, f, g, h };
+
+	memcpy(got, now, sizeof got);
 	note('c');
 	return answer;
 }
 
 /* Runs the body once, as the only thread, with whatever the region was called with. */
-static void region(void (*run)(void *), void *data, unsigned long threads, long a, long b, long c, long d,
-		   long e)
+static unsigned region(void (*run)(void *), void *data, unsigned long threads, long a, long b, long c, long d,
+		       long e)
 {
 	long now[8] = { (long)(unsigned)threads, a, b, c, d, e };
 
@@ -65,6 +67,7 @@ static void region(void (*run)(void *), void *data, unsigned long threads, long 
 	note('(');
 	run(data);
 	note(')');
+	return 3;
 }
 
 void *dlsym(void *restrict handle, const char *restrict name)
@@ -76,6 +79,7 @@ void *dlsym(void *restrict handle, const char *restrict name)
 		return libc(handle, name);
 	}
 	searches++;
+	searched = name;
 	if (absent)
 		return NULL;
 	return strstr(name, "GOMP_parallel") ? (void *)region : (void *)library;
@@ -115,15 +119,94 @@ void GOMP_parallel_sections(body_type *, void *, unsigned, unsigned, unsigned);
 	X(omp_set_lock, "bce")                                                                               \
 	X(omp_unset_lock, "mc")                                                                              \
 	X(omp_set_nest_lock, "bce")                                                                          \
-	X(omp_unset_nest_lock, "mc")
-#define NEXTS(X)                                                                                             \
+	X(omp_unset_nest_lock, "mc")                                                                         \
+	X(omp_set_lock_, "bce")                                                                              \
+	X(omp_unset_lock_, "mc")                                                                             \
+	X(omp_set_nest_lock_, "bce")                                                                         \
+	X(omp_unset_nest_lock_, "mc")
+#define JUMPS(X)                                                                                             \
+	X(GOMP_loop_dynamic_start)                                                                           \
 	X(GOMP_loop_dynamic_next)                                                                            \
+	X(GOMP_loop_guided_start)                                                                            \
 	X(GOMP_loop_guided_next)                                                                             \
+	X(GOMP_loop_runtime_start)                                                                           \
 	X(GOMP_loop_runtime_next)                                                                            \
+	X(GOMP_loop_nonmonotonic_dynamic_start)                                                              \
 	X(GOMP_loop_nonmonotonic_dynamic_next)                                                               \
+	X(GOMP_loop_nonmonotonic_guided_start)                                                               \
 	X(GOMP_loop_nonmonotonic_guided_next)                                                                \
+	X(GOMP_loop_nonmonotonic_runtime_start)                                                              \
 	X(GOMP_loop_nonmonotonic_runtime_next)                                                               \
-	X(GOMP_loop_maybe_nonmonotonic_runtime_next)
+	X(GOMP_loop_maybe_nonmonotonic_runtime_start)                                                        \
+	X(GOMP_loop_maybe_nonmonotonic_runtime_next)                                                         \
+	X(GOMP_loop_ordered_static_start)                                                                    \
+	X(GOMP_loop_ordered_static_next)                                                                     \
+	X(GOMP_loop_ordered_dynamic_start)                                                                   \
+	X(GOMP_loop_ordered_dynamic_next)                                                                    \
+	X(GOMP_loop_ordered_guided_start)                                                                    \
+	X(GOMP_loop_ordered_guided_next)                                                                     \
+	X(GOMP_loop_ordered_runtime_start)                                                                   \
+	X(GOMP_loop_ordered_runtime_next)                                                                    \
+	X(GOMP_loop_start)                                                                                   \
+	X(GOMP_loop_ordered_start)                                                                           \
+	X(GOMP_loop_doacross_start)                                                                          \
+	X(GOMP_loop_doacross_static_start)                                                                   \
+	X(GOMP_loop_doacross_dynamic_start)                                                                  \
+	X(GOMP_loop_doacross_guided_start)                                                                   \
+	X(GOMP_loop_doacross_runtime_start)                                                                  \
+	X(GOMP_loop_ull_dynamic_start)                                                                       \
+	X(GOMP_loop_ull_dynamic_next)                                                                        \
+	X(GOMP_loop_ull_guided_start)                                                                        \
+	X(GOMP_loop_ull_guided_next)                                                                         \
+	X(GOMP_loop_ull_runtime_start)                                                                       \
+	X(GOMP_loop_ull_runtime_next)                                                                        \
+	X(GOMP_loop_ull_nonmonotonic_dynamic_start)                                                          \
+	X(GOMP_loop_ull_nonmonotonic_dynamic_next)                                                           \
+	X(GOMP_loop_ull_nonmonotonic_guided_start)                                                           \
+	X(GOMP_loop_ull_nonmonotonic_guided_next)                                                            \
+	X(GOMP_loop_ull_nonmonotonic_runtime_start)                                                          \
+	X(GOMP_loop_ull_nonmonotonic_runtime_next)                                                           \
+	X(GOMP_loop_ull_maybe_nonmonotonic_runtime_start)                                                    \
+	X(GOMP_loop_ull_maybe_nonmonotonic_runtime_next)                                                     \
+	X(GOMP_loop_ull_ordered_static_start)                                                                \
+	X(GOMP_loop_ull_ordered_static_next)                                                                 \
+	X(GOMP_loop_ull_ordered_dynamic_start)                                                               \
+	X(GOMP_loop_ull_ordered_dynamic_next)                                                                \
+	X(GOMP_loop_ull_ordered_guided_start)                                                                \
+	X(GOMP_loop_ull_ordered_guided_next)                                                                 \
+	X(GOMP_loop_ull_ordered_runtime_start)                                                               \
+	X(GOMP_loop_ull_ordered_runtime_next)                                                                \
+	X(GOMP_loop_ull_start)                                                                               \
+	X(GOMP_loop_ull_ordered_start)                                                                       \
+	X(GOMP_loop_ull_doacross_start)                                                                      \
+	X(GOMP_loop_ull_doacross_static_start)                                                               \
+	X(GOMP_loop_ull_doacross_dynamic_start)                                                              \
+	X(GOMP_loop_ull_doacross_guided_start)                                                               \
+	X(GOMP_loop_ull_doacross_runtime_start)                                                              \
+	X(GOMP_sections_start)                                                                               \
+	X(GOMP_sections2_start)                                                                              \
+	X(GOMP_sections_next)                                                                                \
+	X(GOMP_doacross_post)                                                                                \
+	X(GOMP_doacross_wait)                                                                                \
+	X(GOMP_doacross_ull_post)                                                                            \
+	X(GOMP_doacross_ull_wait)                                                                            \
+	X(GOMP_task)                                                                                         \
+	X(GOMP_taskloop)                                                                                     \
+	X(GOMP_taskloop_ull)                                                                                 \
+	X(GOMP_taskyield)                                                                                    \
+	X(GOMP_taskwait_depend)                                                                              \
+	X(GOMP_cancel)                                                                                       \
+	X(GOMP_single_start)                                                                                 \
+	X(GOMP_single_copy_end)                                                                              \
+	X(GOMP_workshare_task_reduction_unregister)                                                          \
+	X(omp_test_lock)                                                                                     \
+	X(omp_test_nest_lock)                                                                                \
+	X(omp_test_lock_)                                                                                    \
+	X(omp_test_nest_lock_)
+#define CANCELLED(X)                                                                                         \
+	X(GOMP_barrier_cancel)                                                                               \
+	X(GOMP_loop_end_cancel)                                                                              \
+	X(GOMP_sections_end_cancel)
 CHUNKS(LOOP_CHUNK)
 LOOPS(LOOP)
 #define X(name, trace) void name(void);
@@ -132,8 +215,14 @@ PLAIN(X)
 #define X(name, trace) void name(void *);
 LOCKS(X)
 #undef X
-#define X(name) bool name(long *, long *);
-NEXTS(X)
+#define X(name) long name(long, long, long, long, long, long, long, long);
+JUMPS(X)
+#undef X
+#define X(name) bool name(void);
+CANCELLED(X)
+#undef X
+void *GOMP_single_copy_start(void);
+unsigned GOMP_parallel_reductions(body_type *, void *, unsigned, unsigned);
 #undef X
 
 static int data;
@@ -147,7 +236,8 @@ static void body(void *p)
 static int set_up(void **state)
 {
 	trace[0] = 0;
-	absent = answer = false;
+	absent = false;
+	answer = 0;
 	if (rt_set_up(state))
 		return -1;
 	waiter = me;
@@ -207,7 +297,7 @@ static void nested_regions(void **state)
 
 static void other_calls(void **state)
 {
-	long lock, from, to;
+	long lock;
 
 	(void)state;
 #define X(name, expected)                                                                                    \
@@ -221,17 +311,42 @@ static void other_calls(void **state)
 	assert_ptr_equal(got[0], &lock);
 	LOCKS(X)
 #undef X
+}
+
+/* They are passed on with all their arguments and whatever they return. */
+static void jumps(void **state)
+{
+	(void)state;
 #define X(name)                                                                                              \
-	answer = true;                                                                                       \
-	assert_true(name(&from, &to));                                                                       \
+	answer = 0x123456789abcdef;                                                                          \
+	assert_int_equal(name(1, 2, 3, 4, 5, 6, 7, 8), answer);                                              \
 	traced("mc");                                                                                        \
-	assert_ptr_equal(got[0], &from);                                                                     \
-	assert_ptr_equal(got[1], &to);                                                                       \
-	answer = false;                                                                                      \
-	assert_false(name(&from, &to));                                                                      \
-	traced("mc");
-	NEXTS(X)
+	assert_string_equal(searched, #name);                                                                \
+	for (int i = 0; i < 8; i++)                                                                          \
+		assert_int_equal(got[i], i + 1);
+	JUMPS(X)
 #undef X
+}
+
+static void barriers_that_say_something(void **state)
+{
+	(void)state;
+#define X(name)                                                                                              \
+	answer = 0;                                                                                          \
+	assert_false(name());                                                                                \
+	traced("bce");                                                                                       \
+	answer = 1;                                                                                          \
+	assert_true(name());                                                                                 \
+	traced("bce");
+	CANCELLED(X)
+#undef X
+	answer = (long)(intptr_t)&data;
+	assert_ptr_equal(GOMP_single_copy_start(), &data);
+	traced("bce");
+	assert_int_equal(GOMP_parallel_reductions(body, &data, 5, 9), 3);
+	traced("m(Bb)e");
+	assert_int_equal(got[0], 5);
+	assert_int_equal(got[1], 9);
 }
 
 __attribute__((noinline)) static void call(void (*volatile function)(void))
@@ -254,7 +369,7 @@ static void looked_up_once(void **state)
 /* A program that looks whether a weak name is there finds ours; it is alone, then. */
 static void no_library(void **state)
 {
-	long lock, from, to;
+	long lock;
 
 	(void)state;
 	absent = true;
@@ -268,8 +383,13 @@ static void no_library(void **state)
 	traced("be");
 	omp_unset_lock(&lock);
 	traced("m");
-	answer = true;
-	assert_false(GOMP_loop_dynamic_next(&from, &to));
+	assert_int_equal(GOMP_parallel_reductions(body, &data, 5, 9), 1);
+	traced("mB");
+	answer = 1;
+	assert_int_equal((int)GOMP_loop_dynamic_next(1, 2, 3, 4, 5, 6, 7, 8), 0);
+	traced("m");
+	assert_false(GOMP_barrier_cancel());
+	traced("be");
 }
 
 /* ---- OMPT ------------------------------------------------------------------------------------------------- */
@@ -382,8 +502,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(no_library), /* the first: what is found is kept */
-		TEST(looked_up_once), TEST(regions),         TEST(nested_regions),
-		TEST(other_calls),    TEST(tools_interface),
+		TEST(looked_up_once),  TEST(regions), TEST(nested_regions),
+		TEST(other_calls),     TEST(jumps),   TEST(barriers_that_say_something),
+		TEST(tools_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
