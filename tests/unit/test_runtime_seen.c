@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* What wrapped calls come to: what the log says of a wait in S, and that who hands something over has
+ * paid first. Wrappers, waits and the ledger's log are real; paying is stood in for. */
+#include "causal/runtime/wrap.h"
+#include "tests/unit/runtime.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static unsigned paid;
+
+void ca_ledger_pay(struct ca_thread *t)
+{
+	paid++;
+	t->owed = 0;
+}
+
+bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost)
+{
+	(void)stack, (void)outermost;
+	return false;
+}
+
+static int set_up(void **state)
+{
+	if (rt_set_up(state))
+		return -1;
+	paid = 0;
+	s->selection.exact = 1;
+	rt_open_experiment(500000);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	return 0;
+}
+
+static FILE *pipe_stream(int *other_end, const char *mode)
+{
+	int ends[2], in = *mode == 'r';
+
+	assert_int_equal(pipe(ends), 0);
+	*other_end = ends[in];
+	return fdopen(ends[!in], mode);
+}
+
+/* The log has nothing but a wait of this kind. */
+static void expect_wait(enum ca_log_type begin)
+{
+	assert_int_equal(atomic_load(&s->log_head), 2);
+	rt_logged(0, begin, 0);
+	assert_int_equal(rt_logged(1, CA_LOG_ON, 0)->value, begin);
+	atomic_store(&s->log_head, 0);
+	memset(s->log, 0, 4 * sizeof *s->log);
+}
+
+static void streams_in_s(void **state)
+{
+	char text[8];
+	int other;
+	FILE *in = pipe_stream(&other, "r"), *disk = tmpfile();
+
+	(void)state;
+	assert_int_equal(REAL(write)(other, "abcdef", 6), 6);
+	me->depth = 1;
+	assert_int_equal(fread(text, 1, 3, in), 3); /* a pipe joins threads of the run: S stops */
+	expect_wait(CA_LOG_OFF);
+	assert_int_equal(fread(text, 1, 3, in), 3); /* that is in the buffer */
+	assert_int_equal(atomic_load(&s->log_head), 0);
+	fputs("ab", disk);
+	atomic_store(&s->log_head, 0);
+	memset(s->log, 0, 4 * sizeof *s->log);
+	assert_int_equal(fflush(disk), 0); /* S's own */
+	expect_wait(CA_LOG_EXTERNAL);
+	me->depth = 0;
+	fclose(in);
+	fclose(disk);
+	close(other);
+}
+
+static void raw_calls_in_s(void **state)
+{
+	char c = 0;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(REAL(write)(ends[1], "a", 1), 1);
+	me->depth = 1;
+	assert_int_equal(syscall(SYS_read, ends[0], &c, 1), 1);
+	assert_int_equal(c, 'a');
+	expect_wait(CA_LOG_OFF);
+	me->depth = 0;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void owe(void)
+{
+	paid = 0;
+	me->owed = 1000000;
+	me->last_look = 0;
+}
+
+static jmp_buf end;
+
+static void no_end(int status)
+{
+	(void)status;
+	assert_int_equal(paid, 1);
+	longjmp(end, 1);
+}
+
+static pid_t no_fork(void)
+{
+	assert_int_equal(paid, 1);
+	return 4711;
+}
+
+static void paid_before(void **state)
+{
+	struct ca_real all = ca_real;
+	int other;
+	FILE *out = pipe_stream(&other, "w");
+
+	(void)state;
+	ca_real.fork = no_fork;
+	owe();
+	assert_int_equal(fork(), 4711);
+	ca_real.exit = (__typeof__(ca_real.exit))(void *)no_end;
+	owe();
+	if (!setjmp(end))
+		exit(3);
+	ca_real = all;
+	/* what is in a buffer nobody sees */
+	fputs("a", out);
+	owe();
+	fputs("b", out);
+	assert_int_equal(paid, 0);
+	fflush(out);
+	assert_int_equal(paid, 1);
+	fclose(out);
+	close(other);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(streams_in_s),
+		TEST(raw_calls_in_s),
+		TEST(paid_before),
+	};
+
+	ca_real_resolve();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
