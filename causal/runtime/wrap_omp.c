@@ -133,17 +133,28 @@ PARALLEL(GOMP_parallel_sections, (RUN, unsigned count, unsigned flags), threads,
 #define LOOP(name)                                                                                           \
 	PARALLEL(name, (RUN, long start, long end, long step, unsigned flags), threads, start, end, step,    \
 		 flags)
-/* The same for reductions over tasks, which returns the number of threads. */
+/* The same for reductions over tasks, which returns the number of threads. The library looks into the
+ * body's data: its first word tells of the reductions. */
+struct reducing_body {
+	void *reductions;
+	struct body body;
+};
+
+static void outlined_reducing(void *p)
+{
+	outlined(&((struct reducing_body *)p)->body);
+}
+
 unsigned GOMP_parallel_reductions(RUN, unsigned flags);
 CA_EXPORT unsigned GOMP_parallel_reductions(RUN, unsigned flags)
 {
-	struct body body = { run, data };
+	struct reducing_body body = { *(void **)data, { run, data } };
 	__typeof__(&GOMP_parallel_reductions) real = OMP_REAL(GOMP_parallel_reductions);
 	unsigned n = 1;
 
 	ca_wait_meet();
 	if (real) {
-		n = real(outlined, &body, threads, flags);
+		n = real(outlined_reducing, &body, threads, flags);
 		idle_end();
 	} else {
 		run(data);

@@ -44,7 +44,7 @@ void ca_wait_end(struct ca_waiting *w)
 	assert_true(!w->thread || w->thread == waiter);
 }
 
-static long got[8];
+static long got[8], first_word;
 static long answer;
 
 /* Of all but the parallel ones. */
@@ -58,14 +58,15 @@ static long library(long a, long b, long c, long d, long e, long f, long g, long
 }
 
 /* Runs the body once, as the only thread, with whatever the region was called with. */
-static unsigned region(void (*run)(void *), void *data, unsigned long threads, long a, long b, long c, long d,
-		       long e)
+static unsigned region(void (*run)(void *), void *region_data, unsigned long threads, long a, long b, long c,
+		       long d, long e)
 {
 	long now[8] = { (long)(unsigned)threads, a, b, c, d, e };
 
 	memcpy(got, now, sizeof got);
+	first_word = *(long *)region_data;
 	note('(');
-	run(data);
+	run(region_data);
 	note(')');
 	return 3;
 }
@@ -225,7 +226,7 @@ void *GOMP_single_copy_start(void);
 unsigned GOMP_parallel_reductions(body_type *, void *, unsigned, unsigned);
 #undef X
 
-static int data;
+static long data;
 
 static void body(void *p)
 {
@@ -343,8 +344,10 @@ static void barriers_that_say_something(void **state)
 	answer = (long)(intptr_t)&data;
 	assert_ptr_equal(GOMP_single_copy_start(), &data);
 	traced("bce");
+	data = 0x123456;
 	assert_int_equal(GOMP_parallel_reductions(body, &data, 5, 9), 3);
 	traced("m(Bb)e");
+	assert_int_equal(first_word, data); /* the library reads that */
 	assert_int_equal(got[0], 5);
 	assert_int_equal(got[1], 9);
 }
