@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A program that uses all that OpenMP has to share work and to wait: its results are what they are
+# without us, with loops cancelled or not.
+# shellcheck source=tests/integration/rt.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
+
+if ! "${cc[@]}" -std=gnu17 -D_GNU_SOURCE -g -O2 -fopenmp -I"$source_dir" -I"$source_dir/include" \
+	"$source_dir/tests/apps/openmp.c" -o openmp 2>cc.err || ! OMP_CANCELLATION=true ./openmp >/dev/null 2>&1; then
+	echo "${cc[*]} has no OpenMP, or not all of it"
+	exit 77
+fi
+find_backends
+for backend in "${backends[@]}"; do
+	for OMP_CANCELLATION in false true; do
+		export OMP_CANCELLATION
+		profile -b "$backend" -B MAIN -s 0,50,90 -- ./openmp
+		check "$backend, cancellation $OMP_CANCELLATION: exit status" 0 "$status"
+		explain 0
+		check "$backend, cancellation $OMP_CANCELLATION: output" "openmp: good" "$(cat out)"
+		at_least "$backend, cancellation $OMP_CANCELLATION: visits" 1 "$(total visits)"
+	done
+done
+finish
