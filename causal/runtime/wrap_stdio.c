@@ -6,12 +6,12 @@
  * unseen, or sees a wait that takes no time.
  *
  * Not here: scanf, and the functions of wide characters. */
+#include <features.h>
+#undef __USE_EXTERN_INLINES /* stdio.h shall declare them only */
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <stdio_ext.h>
 #include <string.h>
-#undef fread_unlocked
-#undef fwrite_unlocked
 
 enum { PRINTED = 512 /* bytes that a printf has room for, we suppose */ };
 
