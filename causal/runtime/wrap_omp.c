@@ -202,6 +202,19 @@ LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 			real();                                                                              \
 		idle_end();                                                                                  \
 	}
+#define OMP_BARRIER_OF(name, type)                                                                           \
+	void name(type argument);                                                                            \
+	CA_EXPORT void name(type argument)                                                                   \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+                                                                                                             \
+		idle_begin();                                                                                \
+		if (real)                                                                                    \
+			real(argument);                                                                      \
+		idle_end();                                                                                  \
+	}
+OMP_BARRIER_OF(GOMP_single_copy_end, void *)
+OMP_BARRIER_OF(GOMP_workshare_task_reduction_unregister, bool)
 typedef void *void_pointer;
 #define OMP_BARRIER_SAYS(type, name)                                                                         \
 	type name(void);                                                                                     \
@@ -380,8 +393,6 @@ OMP_JUMP(GOMP_taskyield);
 OMP_JUMP(GOMP_taskwait_depend);
 OMP_JUMP(GOMP_cancel);
 OMP_JUMP(GOMP_single_start);
-OMP_JUMP(GOMP_single_copy_end);
-OMP_JUMP(GOMP_workshare_task_reduction_unregister);
 OMP_JUMP(omp_test_lock);
 OMP_JUMP(omp_test_nest_lock);
 OMP_JUMP(omp_test_lock_);

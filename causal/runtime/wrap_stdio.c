@@ -13,7 +13,7 @@
 #include <stdio_ext.h>
 #include <string.h>
 
-enum { PRINTED = 512 /* bytes that a printf has room for, we suppose */ };
+enum { PRINTED = 256 /* bytes that a printf has room for, we suppose */ };
 
 /* Streams in memory, and those of fopencookie, have none. */
 static int descriptor_of(FILE *f)

@@ -198,8 +198,6 @@ void GOMP_parallel_sections(body_type *, void *, unsigned, unsigned, unsigned);
 	X(GOMP_taskwait_depend)                                                                              \
 	X(GOMP_cancel)                                                                                       \
 	X(GOMP_single_start)                                                                                 \
-	X(GOMP_single_copy_end)                                                                              \
-	X(GOMP_workshare_task_reduction_unregister)                                                          \
 	X(omp_test_lock)                                                                                     \
 	X(omp_test_nest_lock)                                                                                \
 	X(omp_test_lock_)                                                                                    \
@@ -223,6 +221,8 @@ JUMPS(X)
 CANCELLED(X)
 #undef X
 void *GOMP_single_copy_start(void);
+void GOMP_single_copy_end(void *);
+void GOMP_workshare_task_reduction_unregister(bool);
 unsigned GOMP_parallel_reductions(body_type *, void *, unsigned, unsigned);
 #undef X
 
@@ -345,6 +345,12 @@ static void barriers_that_say_something(void **state)
 	assert_ptr_equal(GOMP_single_copy_start(), &data);
 	traced("bce");
 	data = 0x123456;
+	GOMP_single_copy_end(&data);
+	traced("bce");
+	assert_ptr_equal(got[0], &data);
+	GOMP_workshare_task_reduction_unregister(true);
+	traced("bce");
+	assert_int_equal((bool)got[0], true);
 	assert_int_equal(GOMP_parallel_reductions(body, &data, 5, 9), 3);
 	traced("m(Bb)e");
 	assert_int_equal(first_word, data); /* the library reads that */
