@@ -278,28 +278,14 @@ CA_EXPORT ssize_t mq_receive(mqd_t queue, char *message, size_t n, unsigned *pri
 	return HELD(CA_WAIT_OTHERS, -1, REAL(mq_receive)(queue, message, n, priority));
 }
 
-/* ---- with a time limit --------------------------------------------------------------------------*/
-/* errno says that the limit is reached; the result does not. */
-#define HELD_UNTIL(call)                                                                                     \
-	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		bool held_ = ca_thread_hold();                                                               \
-		__typeof__(call) result_ = (call);                                                           \
-		ca_thread_release(held_);                                                                    \
-		if (result_ < 0 && errno == ETIMEDOUT)                                                       \
-			waiting_.kind = CA_WAIT_EXTERNAL;                                                    \
-		ca_wait_end(&waiting_);                                                                      \
-		result_;                                                                                     \
-	})
-
 CA_EXPORT int mq_timedsend(mqd_t queue, const char *message, size_t n, unsigned priority,
 			   const struct timespec *until)
 {
-	return HELD_UNTIL(REAL(mq_timedsend)(queue, message, n, priority, until));
+	return HELD_UNTIL(until, ETIMEDOUT, REAL(mq_timedsend)(queue, message, n, priority, until_));
 }
 
 CA_EXPORT ssize_t mq_timedreceive(mqd_t queue, char *restrict message, size_t n, unsigned *restrict priority,
 				  const struct timespec *restrict until)
 {
-	return HELD_UNTIL(REAL(mq_timedreceive)(queue, message, n, priority, until));
+	return HELD_UNTIL(until, ETIMEDOUT, REAL(mq_timedreceive)(queue, message, n, priority, until_));
 }

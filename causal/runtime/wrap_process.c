@@ -101,35 +101,24 @@ CA_EXPORT void thrd_yield(void)
 }
 
 /* ---- with a time limit -------------------------------------------------------------------------*/
-#define WAITING_UNTIL(timed_out, call)                                                                       \
-	__extension__({                                                                                      \
-		struct ca_waiting until_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                                \
-		__typeof__(call) got_ = (call);                                                              \
-		if (got_ == (timed_out))                                                                     \
-			until_.kind = CA_WAIT_EXTERNAL;                                                      \
-		ca_wait_end(&until_);                                                                        \
-		got_;                                                                                        \
-	})
-
 CA_EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t clock,
 				   const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_clockjoin_np)(thread, value, clock, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_clockjoin_np)(thread, value, clock, until_));
 }
 
 CA_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_rwlock_clockrdlock)(l, clock, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_clockrdlock)(l, clock, until_));
 }
 
 CA_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock, const struct timespec *until)
 {
-	return WAITING_UNTIL(ETIMEDOUT, REAL(pthread_rwlock_clockwrlock)(l, clock, until));
+	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_clockwrlock)(l, clock, until_));
 }
 
 CA_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
 {
-	if (time)
-		ca_wait_sleep((uint64_t)time->tv_sec * CA_NS_PER_S + (uint64_t)time->tv_nsec);
+	ca_wait_sleep(ca_deadline_ns(time));
 	return HELD(CA_WAIT_EXTERNAL, -1, REAL(thrd_sleep)(time, left));
 }

@@ -1507,9 +1507,12 @@ static void libraries(void **state)
 
 /* ---- the table ----------------------------------------------------------------------------------------- */
 /* Those of wrap_signal.c and wrap_timer.c. */
-static const char *const elsewhere[] = { "sigaction", "signal",      "sigprocmask",  "pthread_sigmask",
-					 "sigwait",   "sigwaitinfo", "sigtimedwait", "sigsuspend",
-					 "pause", "signalfd", "timerfd_create", "timerfd_settime", "timerfd_gettime", "timer_create", "timer_settime", "timer_gettime", "timer_delete", "setitimer", "getitimer", "alarm" };
+static const char *const elsewhere[] = {
+	"sigaction",      "signal",          "sigprocmask",     "pthread_sigmask", "sigwait",
+	"sigwaitinfo",    "sigtimedwait",    "sigsuspend",      "pause",           "signalfd",
+	"timerfd_create", "timerfd_settime", "timerfd_gettime", "timer_create",    "timer_settime",
+	"timer_gettime",  "timer_delete",    "setitimer",       "getitimer",       "alarm"
+};
 
 static void every_row(void **state)
 {
@@ -1562,32 +1565,13 @@ static void real_ones(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(passed_on),
-		TEST(masks_of_waits),
-		TEST(time_limits),
-		TEST(taking_locks),
-		TEST(spinning),
-		TEST(semaphores),
-		TEST(polls),
-		TEST(sleeps),
-		TEST(clocks),
-		TEST(raw_calls),
-		TEST(other_raw_calls),
-		TEST(raw_waits_look_in),
-		TEST(file_locks),
-		TEST(file_control),
-		TEST(mapped_files),
-		TEST(ends),
-		TEST(old_signals),
-		TEST(raw_forks),
-		TEST(filters),
-		TEST(threads_start),
-		TEST(cancellation),
-		TEST(environment_of_exec),
-		TEST(forms_of_exec),
-		TEST(libraries),
-		TEST(real_ones),
-		TEST(every_row),
+		TEST(passed_on),    TEST(masks_of_waits),      TEST(time_limits),     TEST(taking_locks),
+		TEST(spinning),     TEST(semaphores),          TEST(polls),           TEST(sleeps),
+		TEST(clocks),       TEST(raw_calls),           TEST(other_raw_calls), TEST(raw_waits_look_in),
+		TEST(file_locks),   TEST(file_control),        TEST(mapped_files),    TEST(ends),
+		TEST(old_signals),  TEST(raw_forks),           TEST(filters),         TEST(threads_start),
+		TEST(cancellation), TEST(environment_of_exec), TEST(forms_of_exec),   TEST(libraries),
+		TEST(real_ones),    TEST(every_row),
 	};
 
 	ca_real_resolve();
