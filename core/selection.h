@@ -85,12 +85,29 @@ enum ca_log_look {
 CA_SIGSAFE static inline enum ca_log_look ca_selection_look(const struct ca_log_entry *log, uint64_t cursor,
 							    uint64_t head)
 {
-	/* acquire: pairs with the release of seq in ledger.c */
+	/* acquire: pairs with the release of seq in ca_selection_append */
 	uint64_t seq = atomic_load_explicit(&log[cursor % CA_LOG_ENTRIES].seq, memory_order_acquire);
 
 	if (seq == cursor + 1)
 		return CA_LOG_THERE;
 	return seq <= cursor && head - cursor < CA_LOG_HOLE ? CA_LOG_NOT_YET : CA_LOG_LOST;
+}
+
+/* Any thread, for itself; and whoever notices that another one is gone, for that one: all who read
+ * the log must come to know of it. */
+CA_SIGSAFE static inline void ca_selection_append(_Atomic uint64_t *head, struct ca_log_entry *log,
+						  enum ca_log_type type, uint32_t thread, uint64_t time,
+						  uint64_t value)
+{
+	uint64_t n = atomic_fetch_add_explicit(head, 1, memory_order_relaxed);
+	struct ca_log_entry *e = &log[n % CA_LOG_ENTRIES];
+
+	e->time = time;
+	e->thread = thread;
+	e->type = type;
+	e->value = value;
+	/* release: readers acquire seq before they look at the rest */
+	atomic_store_explicit(&e->seq, n + 1, memory_order_release);
 }
 
 #endif

@@ -17,7 +17,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum {
 	MS = 1000000,
@@ -112,7 +114,35 @@ static bool is_running(uint32_t pid)
 	return state != 'Z' && state != 'X';
 }
 
-/* Slots of processes that died without a word (SIGKILL, _exit). */
+/* It cannot tell the others any more that it is out of S. */
+static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
+{
+	if (atomic_exchange(&s->slot[number].in_s, 0))
+		ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, number, now, 0);
+	atomic_store(&s->slot[number].state, CA_SLOT_FREE);
+}
+
+/* Gone without a word while its process lives on, as when another thread called exec. */
+static bool has_left_s(const struct ca_slot *slot)
+{
+	return atomic_load(&slot->in_s) && slot->tid &&
+	       syscall(SYS_tgkill, (pid_t)slot->pid, (pid_t)slot->tid, 0) && errno == ESRCH;
+}
+
+static void tell_of_off(struct ca_conductor *c, uint32_t p)
+{
+	const struct ca_process *process = &c->session->process[p];
+
+	if (!atomic_load(&process->off) || c->off_told)
+		return;
+	c->off_told = true;
+	ca_conductor_say(c, 0,
+			 "process %u: the runtime switched itself off: %s; "
+			 "the process runs on without it",
+			 process->pid, process->off_text);
+}
+
+/* Slots of processes and threads that died without a word (SIGKILL, _exit, exec). */
 static void reap(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_session *s = c->session;
@@ -123,26 +153,18 @@ static void reap(struct ca_conductor *c, uint64_t now)
 	c->last_reap = now;
 	for (uint32_t p = 0; p < processes; p++) {
 		uint32_t pid = s->process[p].pid;
+		bool runs;
 
 		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
 			continue;
-		if (atomic_load(&s->process[p].off) && !c->off_told) {
-			c->off_told = true;
-			ca_conductor_say(c, 0,
-					 "process %u: the runtime switched itself off: %s; "
-					 "the process runs on without it",
-					 pid, s->process[p].off_text);
-		}
-		if (is_running(pid))
-			continue;
-		for (uint32_t i = 0; i < used; i++) {
-			if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE || s->slot[i].pid != pid)
-				continue;
-			if (atomic_exchange(&s->slot[i].in_s, 0))
-				ca_selection_log_leave(c->log, i);
-			atomic_store(&s->slot[i].state, CA_SLOT_FREE);
-		}
-		atomic_store(&s->process[p].state, CA_SLOT_FREE);
+		tell_of_off(c, p);
+		runs = is_running(pid);
+		for (uint32_t i = 0; i < used; i++)
+			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == pid &&
+			    (!runs || has_left_s(&s->slot[i])))
+				end_slot(s, i, now);
+		if (!runs)
+			atomic_store(&s->process[p].state, CA_SLOT_FREE);
 	}
 }
 

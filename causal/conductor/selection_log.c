@@ -2,7 +2,6 @@
 /* Reading the S log; see selection_log.h. Entries are kept until their window is summed, sorted by
  * time then (entries about off-CPU times come after the fact), and swept once. */
 #include "causal/conductor/selection_log.h"
-#include "core/clock.h"
 #include "core/session.h"
 #include "core/vec.h"
 #include <stdlib.h>
@@ -82,11 +81,6 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 		taken++;
 	}
 	return taken;
-}
-
-void ca_selection_log_leave(struct ca_selection_log *log, uint32_t slot)
-{
-	keep(log, ca_clock_now(), slot, CA_LOG_EXIT, 0);
 }
 
 static int by_time(const void *a, const void *b)

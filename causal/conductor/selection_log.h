@@ -25,7 +25,5 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log);
 /* S time in [start, end), then forget what is older than end. Entries that tell of the past
  * may arrive a little late: call this after the cool-off. */
 struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end);
-/* A thread that died inside S. */
-void ca_selection_log_leave(struct ca_selection_log *log, uint32_t slot);
 
 #endif

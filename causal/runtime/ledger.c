@@ -32,15 +32,8 @@ CA_SIGSAFE bool ca_ledger_open(void)
 CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time, uint64_t value)
 {
 	struct ca_session *s = ca_rt.session;
-	uint64_t n = atomic_fetch_add_explicit(&s->log_head, 1, memory_order_relaxed);
-	struct ca_log_entry *e = &s->log[n % CA_LOG_ENTRIES];
 
-	e->time = time;
-	e->thread = t->number;
-	e->type = type;
-	e->value = value;
-	/* release: readers acquire seq before they look at the rest */
-	atomic_store_explicit(&e->seq, n + 1, memory_order_release);
+	ca_selection_append(&s->log_head, s->log, type, t->number, time, value);
 }
 
 /* ---- the replica of who is in S ------------------------------------------------*/

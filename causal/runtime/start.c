@@ -62,7 +62,6 @@ static bool claim_process(struct ca_session *s)
 	return false;
 }
 
-/* After exec: the threads that the old image had. */
 static uint32_t enlist(const struct ca_image *image, uint32_t guess)
 {
 	return ca_module_enlist(ca_rt.session, image, guess);
@@ -73,13 +72,15 @@ static const char *index_path(uint32_t module)
 	return ca_module_index_path(ca_rt.session, module);
 }
 
+/* After exec: the threads that the old image had; in S they are no longer. */
 static void free_old_slots(struct ca_session *s)
 {
 	uint32_t used = atomic_load(&s->slots_used);
 
 	for (uint32_t i = 0; i < used; i++)
 		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == ca_rt.pid) {
-			atomic_store(&s->slot[i].in_s, 0);
+			if (atomic_exchange(&s->slot[i].in_s, 0))
+				ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, i, ca_clock_now(), 0);
 			atomic_store_explicit(&s->slot[i].state, CA_SLOT_FREE, memory_order_release);
 		}
 }

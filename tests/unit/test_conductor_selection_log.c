@@ -2,7 +2,6 @@
 /* causal/conductor/selection_log.c: for how long at least one thread was in S, from a log whose entries may be late,
  * lost, or half written. */
 #include "causal/conductor/selection_log.h"
-#include "core/clock.h"
 #include "core/session.h"
 #include "tests/unit/unit.h"
 #include <stdlib.h>
@@ -259,23 +258,6 @@ static void test_wrong_thread(void **state)
 	assert_true(sum(0, 100).overflow);
 }
 
-static void test_leave(void **state)
-{
-	uint64_t start = ca_clock_now(), after;
-	struct ca_selection_log_sum got;
-
-	(void)state;
-	put(CA_LOG_ENTER, 1, start);
-	put(CA_LOG_ENTER, 2, start);
-	put(CA_LOG_EXIT, 2, start + 1);
-	ca_selection_log_read(slog);
-	ca_selection_log_leave(slog, 1);
-	after = ca_clock_now();
-	got = sum(start, start + CA_NS_PER_S * 3600);
-	assert_in_range(got.s_time, 1, after - start);
-	check(start + CA_NS_PER_S * 3600, start + CA_NS_PER_S * 7200, 0, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,7 +276,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unpublished, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dead_writer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_wrong_thread, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_leave, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,11 +45,6 @@ void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 	(void)log, (void)first;
 }
 
-void ca_selection_log_leave(struct ca_selection_log *log, uint32_t slot)
-{
-	(void)log, (void)slot;
-}
-
 bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight)
 {
 	(void)regions, (void)frame, (void)frames, (void)weight;
@@ -192,7 +187,8 @@ void ca_conductor_dispose(struct ca_conductor *c)
 }
 
 /* ---- a conductor --------------------------------------------------------------------------*/
-enum { REGION = 3, BEGUN = 1000 * MS };
+enum { REGION = 3, BEGUN = 1000 * MS, SLOTS = 4 };
+enum { SESSION = sizeof(struct ca_session) + SLOTS * sizeof(struct ca_slot) };
 static const char *const command[] = { "./some/app", NULL };
 static struct ca_settings settings;
 static struct ca_session *session;
@@ -201,10 +197,10 @@ static struct ca_conductor conductor;
 static int set_up(void **state)
 {
 	(void)state;
-	session = aligned_alloc(_Alignof(struct ca_session), sizeof *session);
+	session = aligned_alloc(_Alignof(struct ca_session), SESSION);
 	if (!session)
 		return -1;
-	memset(session, 0, sizeof *session);
+	memset(session, 0, SESSION);
 	atomic_store(&session->slots_ready, CA_MAX_THREADS);
 	settings = (struct ca_settings){ .warm_up = 1000, .cool_off = 1000 };
 	conductor = (struct ca_conductor){ .opt.command = command, .set = &settings, .session = session };
@@ -329,6 +325,62 @@ static void test_too_short(void **state)
 	assert_int_equal(records, 0);
 }
 
+/* ---- threads that die in S ------------------------------------------------------------------ */
+static void put_thread(uint32_t slot, uint32_t pid, uint32_t tid)
+{
+	session->slot[slot].pid = pid;
+	session->slot[slot].tid = tid;
+	atomic_store(&session->slot[slot].in_s, 1);
+	atomic_store(&session->slot[slot].state, CA_SLOT_LIVE);
+	atomic_store(&session->slots_used, slot + 1);
+}
+
+static void put_process(uint32_t p, uint32_t pid)
+{
+	session->process[p].pid = pid;
+	atomic_store(&session->process[p].state, CA_SLOT_LIVE);
+	atomic_store(&session->processes_used, p + 1);
+}
+
+static uint32_t dead_child(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return (uint32_t)child;
+}
+
+/* Everybody reads it from the log: the driver's books, and the threads' own. */
+static void test_death_in_s(void **state)
+{
+	uint32_t own = (uint32_t)getpid(), gone = dead_child();
+
+	(void)state;
+	put_process(0, own);
+	put_process(1, gone);
+	put_thread(0, own, (uint32_t)gettid());
+	put_thread(1, gone, gone);
+	put_thread(2, gone, gone + 1);
+	atomic_store(&session->slot[2].in_s, 0); /* not in S: nothing to be told */
+	put_thread(3, own, gone);                /* of a process that lives */
+	clock_now += REAP;
+	ca_conductor_step(&conductor);
+	assert_int_equal(atomic_load(&session->log_head), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(atomic_load(&session->log[i].seq), i + 1);
+		assert_int_equal(session->log[i].type, CA_LOG_EXIT);
+		assert_int_equal(session->log[i].thread, i ? 1 : 3);
+		assert_int_equal(session->log[i].time, clock_now);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(atomic_load(&session->slot[i].state), i ? CA_SLOT_FREE : CA_SLOT_LIVE);
+	assert_int_equal(atomic_load(&session->slot[0].in_s), 1);
+	assert_int_equal(atomic_load(&session->process[0].state), CA_SLOT_LIVE);
+	assert_int_equal(atomic_load(&session->process[1].state), CA_SLOT_FREE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_entered_too_often),
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,6 +167,11 @@ static void executed(void)
 	MUST(atomic_load(&ca_rt.session->slot[1].state) == CA_SLOT_LIVE);
 	MUST(atomic_load(&ca_rt.session->slot[2].state) == CA_SLOT_FREE);
 	MUST(!atomic_load(&ca_rt.session->slot[2].in_s));
+	/* who reads the log has been told */
+	MUST(atomic_load(&ca_rt.session->log_head) == 2);
+	for (uint32_t i = 0; i < 2; i++)
+		MUST(ca_rt.session->log[i].seq == i + 1 && ca_rt.session->log[i].type == CA_LOG_EXIT &&
+		     ca_rt.session->log[i].thread == 2 * i && ca_rt.session->log[i].time);
 	MUST(!atomic_load(&ca_rt.session->process[0].patched));
 	MUST(!atomic_load(&ca_rt.session->process[0].patch_failed));
 }
