@@ -168,17 +168,18 @@ static void reap(struct ca_conductor *c, uint64_t now)
 	}
 }
 
+/* In the experiment that is open, or was last: an odd number. */
 static uint64_t owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)
 {
 	struct ca_session *s = c->session;
 	uint32_t used = atomic_load(&s->slots_used);
-	uint64_t sum = 0;
+	uint64_t sum = 0, experiment = (atomic_load(&s->experiment.seq) - 1) | 1;
 
 	*paid = 0;
 	*threads = 0;
 	for (uint32_t i = 0; i < used; i++) {
 		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
-		    atomic_load(&s->slot[i].experiment) != (atomic_load(&s->experiment.seq) | 1))
+		    atomic_load(&s->slot[i].experiment) != experiment)
 			continue;
 		sum += atomic_load(&s->slot[i].owed);
 		*paid += atomic_load(&s->slot[i].paid);

@@ -381,6 +381,36 @@ static void test_death_in_s(void **state)
 	assert_int_equal(atomic_load(&session->process[1].state), CA_SLOT_FREE);
 }
 
+/* ---- settling ------------------------------------------------------------------------------- */
+/* An experiment is over: debts made in it are waited for. */
+static void test_settling_waits(void **state)
+{
+	(void)state;
+	put_process(0, (uint32_t)getpid());
+	put_thread(0, (uint32_t)getpid(), (uint32_t)gettid());
+	put_thread(1, (uint32_t)getpid(), (uint32_t)gettid());
+	atomic_store(&session->experiment.seq, 8);
+	atomic_store(&session->slot[0].experiment, 7);
+	atomic_store(&session->slot[0].owed, SETTLED + 1);
+	atomic_store(&session->slot[1].experiment, 5); /* has not looked: owes nothing in this one */
+	atomic_store(&session->slot[1].owed, CA_NS_PER_S);
+	settings.cool_off = 0;
+	conductor.state = SETTLING;
+	conductor.state_since = clock_now;
+	clock_now += SETTLE_MOST - 1;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, SETTLING);
+	atomic_store(&session->slot[0].owed, SETTLED);
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, WAITING);
+	assert_int_equal(records, 1);
+	conductor.state = SETTLING;
+	atomic_store(&session->slot[0].owed, CA_NS_PER_S);
+	clock_now += SETTLE_MOST; /* as long as it may take */
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, WAITING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_settling_waits, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
