@@ -66,6 +66,7 @@ enum ca_log_type {
 	CA_LOG_OFF,       /* in S but waiting for others from `time` on (time may lie in the past) */
 	CA_LOG_ON,        /* back on the CPU from `time` on; also ends CA_LOG_EXTERNAL */
 	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */
+	CA_LOG_WAS_OFF,   /* in S but off the CPU from `time` to `value`, both in the past; not a wait */
 	CA_LOG_HIT        /* a sample in S at `time`; value: ns of union S time it stands for */
 };
 struct ca_log_entry {

@@ -58,6 +58,14 @@ static bool keep(struct ca_selection_log *log, uint64_t time, uint32_t thread, u
 	return entry;
 }
 
+static bool take(struct ca_selection_log *log, const struct ca_log_entry *e)
+{
+	if (e->type == CA_LOG_WAS_OFF)
+		return keep(log, e->time, e->thread, CA_LOG_OFF, 0) &&
+		       keep(log, e->value, e->thread, CA_LOG_ON, CA_LOG_OFF);
+	return keep(log, e->time, e->thread, e->type, e->value);
+}
+
 uint64_t ca_selection_log_read(struct ca_selection_log *log)
 {
 	struct ca_session *s = log->session;
@@ -73,8 +81,7 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 
 		if (look == CA_LOG_NOT_YET)
 			break;
-		if (look == CA_LOG_LOST || e->thread >= CA_MAX_THREADS ||
-		    !keep(log, e->time, e->thread, e->type, e->value)) {
+		if (look == CA_LOG_LOST || e->thread >= CA_MAX_THREADS || !take(log, e)) {
 			log->overflow = true;
 			continue;
 		}

@@ -6,6 +6,11 @@
 #include "causal/runtime/activation.h"
 #include "causal/runtime/ledger.h"
 
+enum {
+	OFFS = 8,      /* off-CPU times looked at in one go */
+	UNSURE = 50000 /* ns by which the CPU clock may be behind for no reason */
+};
+
 /* Activations below sp no longer exist: left by longjmp or an exception. */
 static void drop_dead(struct ca_thread *t, uintptr_t sp)
 {
@@ -21,49 +26,61 @@ static bool is_innermost(const struct ca_thread *t, uintptr_t sp)
 	return t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] == sp;
 }
 
+/* Off the CPU in S and not yet told of, up to now. */
 static void log_off_times(struct ca_thread *t, uint64_t now)
 {
-	struct ca_interval off[8];
-	unsigned n;
+	struct ca_interval off[OFFS];
+	unsigned n = OFFS;
 
 	if (!t->switches.page) {
-		uint64_t cpu = ca_clock_thread_cpu() - t->entered_cpu, wall = now - t->entered;
+		uint64_t cpu_now = ca_clock_thread_cpu();
+		uint64_t cpu = cpu_now - t->entered_cpu, wall = now - t->entered;
 
-		if (wall > cpu + 50000 && !t->waited) {
-			ca_ledger_log(CA_LOG_OFF, t, now - (wall - cpu), 0);
-			ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
-		}
-		return;
+		if (wall > cpu + UNSURE && !t->waited)
+			ca_ledger_log(CA_LOG_WAS_OFF, t, now - (wall - cpu), now);
+		t->entered_cpu = cpu_now;
+		t->waited = false;
 	}
-	n = ca_switches_off(&t->switches, t->entered, now, off, 8);
-	for (unsigned i = 0; i < n; i++) {
-		ca_ledger_log(CA_LOG_OFF, t, off[i].from, 0);
-		ca_ledger_log(CA_LOG_ON, t, off[i].to, CA_LOG_OFF);
+	while (t->switches.page && n == OFFS) {
+		n = ca_switches_off(&t->switches, t->entered, now, off, OFFS);
+		for (unsigned i = 0; i < n; i++)
+			ca_ledger_log(CA_LOG_WAS_OFF, t, off[i].from, off[i].to);
+		if (n)
+			t->entered = off[n - 1].to;
 	}
+	t->entered = now;
 }
 
 static void enters(struct ca_thread *t)
 {
-	uint64_t now = ca_clock_now();
+	uint64_t now;
 
-	ca_ledger_accrue(t, now, NULL);
-	t->entered = now;
-	t->waited = false;
+	/* this may take a while: what others log meanwhile has a time before ours */
+	ca_ledger_accrue(t, ca_clock_now(), NULL);
 	if (!t->switches.page)
 		t->entered_cpu = ca_clock_thread_cpu();
+	t->waited = false;
 	atomic_store_explicit(&t->slot->in_s, 1, memory_order_relaxed);
+	t->entered = now = ca_clock_now();
 	ca_ledger_log(CA_LOG_ENTER, t, now, 0);
 }
 
 CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 {
-	uint64_t now = ca_clock_now();
+	uint64_t now;
 
 	t->depth = 0;
-	log_off_times(t, now);
+	log_off_times(t, ca_clock_now());
 	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
+	now = ca_clock_now();
 	ca_ledger_log(CA_LOG_EXIT, t, now, 0);
 	ca_ledger_accrue(t, now, NULL);
+}
+
+CA_SIGSAFE void ca_activation_tell(struct ca_thread *t, uint64_t now)
+{
+	if (t->depth && !t->waiting && now > t->entered)
+		log_off_times(t, now);
 }
 
 void ca_activation_enter(struct ca_thread *t, uintptr_t sp)

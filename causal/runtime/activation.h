@@ -14,5 +14,8 @@ CA_HIDDEN CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct 
 CA_HIDDEN CA_SIGSAFE bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp);
 /* It is in S no longer: left by longjmp or an exception, or the thread ends. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_left(struct ca_thread *t);
+/* In a tick: if it is in S, tell of the times off the CPU there so far. The kernel keeps the last
+ * ones only, and a window may be summed before it leaves S. */
+CA_HIDDEN CA_SIGSAFE void ca_activation_tell(struct ca_thread *t, uint64_t now);
 
 #endif

@@ -100,6 +100,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_rt_tend(now);
 		ca_points_collect();
 	}
+	ca_activation_tell(t, now);
 	ca_probe_service();
 	ca_cancel_service(t);
 	ca_thread_adjust_ticks(t);

@@ -304,7 +304,9 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 			count_hit(a, e);
 		return;
 	}
-	/* OFF and ON that tell of the past are for the conductor; we read the switch log */
+	/* what tells of the past is for the conductor; we read the switch log */
+	if (e->type == CA_LOG_WAS_OFF)
+		return;
 	if (e->time < a->at && (e->type == CA_LOG_OFF || e->type == CA_LOG_ON))
 		return;
 	advance(a, e->time);

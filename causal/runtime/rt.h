@@ -69,10 +69,10 @@ struct ca_thread {
 	/* where we are in S (exact) */
 	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
-	uint64_t entered;
-	uint64_t entered_cpu;
-	bool waited;  /* blocked in a call we saw since we entered S */
-	bool checked; /* looked for frames that entered S before the sites were placed */
+	uint64_t entered; /* ns; in S since then, or: up to there the others know when it was off the CPU */
+	uint64_t entered_cpu; /* ns of thread CPU time at that time; only without a switch log */
+	bool waited;          /* blocked in a call we saw since then */
+	bool checked;         /* looked for frames that entered S before the sites were placed */
 	/* sampling */
 	bool sampled_in; /* S is sampled, and the last look at our stack found it */
 	uint64_t last_hit;

@@ -122,6 +122,19 @@ static void test_late_off(void **state)
 	check(0, 100, 40, 1);
 }
 
+/* Both ends in one entry, told of while it goes on or afterwards. */
+static void test_was_off(void **state)
+{
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	publish(take(), CA_LOG_WAS_OFF, 1, 20, 30);
+	publish(take(), CA_LOG_WAS_OFF, 1, 95, 105); /* across the end of the window */
+	put(CA_LOG_EXIT, 1, 150);
+	publish(take(), CA_LOG_WAS_OFF, 1, 120, 130);
+	check(0, 100, 10 + 65, 1);
+	check(100, 200, 15 + 20, 0);
+}
+
 /* Off intervals that overlap without one being inside the other; a second thread fills a part. */
 static void test_overlapping_off(void **state)
 {
@@ -266,6 +279,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_disorder, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_same_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_was_off, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_overlapping_off, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_external, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hits, set_up, tear_down),

@@ -14,7 +14,7 @@ enum { TEXT = 5, STACK = 0x7000 };
 static struct sigaction action;
 static bool may_take, over, lost;
 static unsigned walks, followed, collected, tended, serviced, cancel_looks, adjusted, accrued, checked, paid,
-	wound, forwarded, left;
+	wound, forwarded, left, told;
 static ca_place walked[CA_UNWIND_DEPTH];
 static unsigned walked_depth;
 static bool walked_to_end;
@@ -113,6 +113,13 @@ void ca_activation_left(struct ca_thread *t)
 	left++;
 }
 
+void ca_activation_tell(struct ca_thread *t, uint64_t now)
+{
+	assert_ptr_equal(t, me);
+	assert_in_range(now, s->experiment.start, ca_clock_now());
+	told++;
+}
+
 void ca_thread_wind_down(struct ca_thread *t)
 {
 	assert_ptr_equal(t, me);
@@ -132,7 +139,7 @@ static int set_up(void **state)
 	if (rt_set_up(state))
 		return -1;
 	walks = followed = collected = tended = serviced = cancel_looks = adjusted = accrued = checked =
-		paid = wound = forwarded = left = 0;
+		paid = wound = forwarded = left = told = 0;
 	may_take = walked_to_end = true;
 	over = lost = false;
 	walked_depth = 3;
@@ -237,7 +244,7 @@ static void takes_a_sample(void **state)
 	assert_int_equal(all_dropped(), 0);
 	assert_int_equal(me->ticks, 1);
 	assert_int_equal(me->guard, 0);
-	assert_int_equal(followed + serviced + cancel_looks + adjusted + accrued + checked + paid, 7);
+	assert_int_equal(followed + serviced + cancel_looks + adjusted + accrued + checked + paid + told, 8);
 	assert_int_equal(left + wound + forwarded + tended, 0);
 	assert_false(lost);
 	/* on a stack of its own */

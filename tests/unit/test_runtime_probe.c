@@ -310,6 +310,12 @@ static void pass(uint64_t ns)
 		;
 }
 
+static void was_off(uint64_t n, uint64_t from, uint64_t to)
+{
+	assert_int_equal(rt_logged(n, CA_LOG_WAS_OFF, 0)->time, from);
+	assert_int_equal(s->log[n].value, to);
+}
+
 static void switched_out_in_s(void **state)
 {
 	uint64_t t0;
@@ -323,13 +329,77 @@ static void switched_out_in_s(void **state)
 	switched(false, t0 + 70);
 	pass(1000);
 	hook.exit(TOP);
-	assert_int_equal(entries(), 6);
-	assert_int_equal(rt_logged(1, CA_LOG_OFF, 0)->time, t0 + 10);
-	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, t0 + 20);
-	assert_int_equal(s->log[2].value, CA_LOG_OFF);
-	assert_int_equal(rt_logged(3, CA_LOG_OFF, 0)->time, t0 + 30);
-	assert_int_equal(rt_logged(4, CA_LOG_ON, 0)->time, t0 + 70);
-	rt_logged(5, CA_LOG_EXIT, 0);
+	assert_int_equal(entries(), 4);
+	was_off(1, t0 + 10, t0 + 20);
+	was_off(2, t0 + 30, t0 + 70);
+	rt_logged(3, CA_LOG_EXIT, 0);
+}
+
+/* However many there are; told of in ticks already, each once. */
+static void switched_out_often(void **state)
+{
+	enum { TIMES = 100 };
+	uint64_t t0, n = 1;
+
+	(void)state;
+	hook.enter(TOP);
+	t0 = me->entered;
+	pass(100000);
+	for (uint64_t i = 0; i < TIMES; i++) {
+		switched(true, t0 + 10 * i + 1);
+		switched(false, t0 + 10 * i + 4);
+		if (i == 20 || i == 28 || i == 29)
+			ca_activation_tell(me, t0 + 10 * i + 5);
+		if (i == 20 || i == 28 || i == 29 || i == TIMES - 1)
+			for (i == TIMES - 1 ? hook.exit(TOP) : (void)0; n <= i + 1; n++)
+				was_off(n, t0 + 10 * (n - 1) + 1, t0 + 10 * (n - 1) + 4);
+	}
+	rt_logged(n, CA_LOG_EXIT, 0);
+	assert_int_equal(entries(), n + 1);
+	ca_activation_tell(me, ca_clock_now()); /* outside: nothing to tell */
+	assert_int_equal(entries(), n + 1);
+}
+
+/* A wait that a wrapper sees is told of by the wrapper. */
+static void not_told_of_waits(void **state)
+{
+	static const enum ca_wait others = CA_WAIT_OTHERS;
+	uint64_t t0;
+
+	(void)state;
+	hook.enter(TOP);
+	t0 = me->entered;
+	switched(true, t0 + 10);
+	switched(false, t0 + 20);
+	me->waiting = &others;
+	ca_activation_tell(me, t0 + 30);
+	assert_int_equal(entries(), 1);
+	me->waiting = NULL;
+	ca_activation_tell(me, t0 + 40);
+	was_off(1, t0 + 10, t0 + 20);
+}
+
+/* The log is caught up with before the time is taken: nobody else's entry that comes before has a
+ * later time. */
+static void catches_up_before_it_enters(void **state)
+{
+	enum { BEHIND = CA_LOG_ENTRIES / 2 - 10, TRIES = 20 };
+	bool late = false;
+
+	(void)state;
+	for (unsigned try = 0; try < TRIES && !late; try++) {
+		uint64_t began, ended, n;
+
+		for (unsigned i = 0; i < BEHIND; i++)
+			ca_ledger_log(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, &thread[1], 0, 0);
+		n = entries();
+		began = ca_clock_now();
+		hook.enter(TOP);
+		ended = ca_clock_now();
+		late = s->log[n % CA_LOG_ENTRIES].time - began > (ended - began) / 2;
+		hook.exit(TOP);
+	}
+	assert_true(late);
 }
 
 /* Not through a wrapper. */
@@ -344,27 +414,43 @@ static void sleep_a_little(void)
 static void slept_in_s(void **state)
 {
 	const struct ca_log_entry *off;
+	uint64_t ticked;
 
 	(void)state;
 	me->switches.page = NULL;
 	hook.enter(TOP);
 	sleep_a_little();
 	hook.exit(TOP);
-	assert_int_equal(entries(), 4);
-	off = rt_logged(1, CA_LOG_OFF, 0);
-	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, rt_logged(3, CA_LOG_EXIT, 0)->time);
-	assert_in_range(off->time, s->log[0].time, s->log[2].time - 1000000);
+	assert_int_equal(entries(), 3);
+	off = rt_logged(1, CA_LOG_WAS_OFF, 0);
+	assert_in_range(off->value, off->time, rt_logged(2, CA_LOG_EXIT, 0)->time);
+	assert_in_range(off->time, s->log[0].time, off->value - 1000000);
 	/* a wrapper has told of the wait already */
 	hook.enter(TOP);
 	me->waited = true;
 	sleep_a_little();
 	hook.exit(TOP);
-	assert_int_equal(entries(), 6);
+	assert_int_equal(entries(), 5);
 	/* and of none at all */
 	hook.enter(TOP);
 	assert_false(me->waited);
 	hook.exit(TOP);
-	assert_int_equal(entries(), 8);
+	assert_int_equal(entries(), 7);
+	/* once in a tick, once at the end: what was told of is not told again */
+	hook.enter(TOP);
+	sleep_a_little();
+	ticked = ca_clock_now();
+	ca_activation_tell(me, ticked);
+	hook.exit(TOP);
+	assert_int_equal(entries(), 10);
+	assert_int_equal(rt_logged(8, CA_LOG_WAS_OFF, 0)->value, ticked);
+	/* a wait in one stretch says nothing about the next one */
+	hook.enter(TOP);
+	me->waited = true;
+	ca_activation_tell(me, ca_clock_now());
+	sleep_a_little();
+	hook.exit(TOP);
+	rt_logged(11, CA_LOG_WAS_OFF, 0);
 }
 
 /* ---- threads that were inside when the selection came --------------------------------------- */
@@ -621,6 +707,9 @@ int main(void)
 		TEST(nothing_while_guarded_or_off),
 		TEST(sites_of_another_selection),
 		TEST(switched_out_in_s),
+		TEST(switched_out_often),
+		TEST(not_told_of_waits),
+		TEST(catches_up_before_it_enters),
 		TEST(slept_in_s),
 		TEST(inside_a_function),
 		TEST(inside_a_line),
