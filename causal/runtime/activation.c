@@ -7,23 +7,56 @@
 #include "causal/runtime/ledger.h"
 
 enum {
+	NEAR = 32768,  /* bytes between addresses on one stack: half of a small coroutine's */
 	OFFS = 8,      /* off-CPU times looked at in one go */
 	UNSURE = 50000 /* ns by which the CPU clock may be behind for no reason */
 };
 
-/* Activations below sp no longer exist: left by longjmp or an exception. */
-static void drop_dead(struct ca_thread *t, uintptr_t sp)
+static bool on_own_stack(const struct ca_thread *t, uintptr_t at)
 {
-	/* what lies deeper than the last one we know goes with it */
-	if (t->depth > CA_FRAMES && t->frame[CA_FRAMES - 1] <= sp)
-		t->depth = CA_FRAMES;
-	while (t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] < sp)
-		t->depth--;
+	return at - t->stack_low < t->stack_high - t->stack_low;
 }
 
-static bool is_innermost(const struct ca_thread *t, uintptr_t sp)
+/* Addresses tell what lies deeper only on one stack. Of coroutines' and signal handlers' stacks
+ * nobody tells us where they end: on the same are those that are near each other. */
+static bool same_stack(const struct ca_thread *t, uintptr_t a, uintptr_t b)
 {
-	return t->depth && t->depth <= CA_FRAMES && t->frame[t->depth - 1] == sp;
+	if (on_own_stack(t, a) || on_own_stack(t, b))
+		return on_own_stack(t, a) && on_own_stack(t, b);
+	return (a < b ? b - a : a - b) < NEAR;
+}
+
+/* Activations below sp, on the same stack, no longer exist: left by longjmp or an exception.
+ * back: whoever made a call at sp is back from it. */
+static void drop_dead(struct ca_thread *t, uintptr_t sp, bool back)
+{
+	unsigned known = t->depth < CA_FRAMES ? t->depth : CA_FRAMES, left = 0;
+
+	/* what lies deeper than the last one we know goes with it */
+	if (t->depth > CA_FRAMES && t->frame[CA_FRAMES - 1] <= sp &&
+	    same_stack(t, sp, t->frame[CA_FRAMES - 1]))
+		t->depth = CA_FRAMES;
+	for (unsigned i = 0; i < known; i++) {
+		bool comparable = same_stack(t, sp, t->frame[i]);
+
+		if (!comparable)
+			t->elsewhere = true;
+		if (!comparable || t->frame[i] > sp || (t->frame[i] == sp && !back))
+			t->frame[left++] = t->frame[i];
+	}
+	if (left < known)
+		t->depth = left;
+}
+
+/* Number of the activation with exactly this stack pointer; CA_FRAMES: it is not known. */
+static unsigned find_frame(const struct ca_thread *t, uintptr_t sp)
+{
+	unsigned i = t->depth < CA_FRAMES ? t->depth : CA_FRAMES;
+
+	while (i > 0)
+		if (t->frame[--i] == sp)
+			return i;
+	return CA_FRAMES;
 }
 
 /* Off the CPU in S and not yet told of, up to now. */
@@ -87,8 +120,8 @@ void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
 {
 	bool was_in = t->depth > 0;
 
-	drop_dead(t, sp);
-	if (!is_innermost(t, sp)) { /* else it jumped back to its own start */
+	drop_dead(t, sp, false);
+	if (find_frame(t, sp) == CA_FRAMES) { /* else it jumped back to its own start */
 		if (t->depth < CA_FRAMES)
 			t->frame[t->depth] = sp;
 		t->depth++;
@@ -97,27 +130,52 @@ void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
 		enters(t);
 }
 
-void ca_activation_exit(struct ca_thread *t, uintptr_t sp)
+static void leave_if_none_is_left(struct ca_thread *t)
 {
-	drop_dead(t, sp);
-	if (is_innermost(t, sp) || t->depth > CA_FRAMES)
-		t->depth--;
 	if (!t->depth && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed))
 		ca_activation_left(t);
 }
 
+void ca_activation_exit(struct ca_thread *t, uintptr_t sp)
+{
+	unsigned i;
+
+	drop_dead(t, sp, false);
+	i = find_frame(t, sp);
+	if (i < CA_FRAMES) {
+		t->depth = t->depth < CA_FRAMES ? t->depth - 1 : CA_FRAMES - 1;
+		for (; i < t->depth; i++) /* on other stacks */
+			t->frame[i] = t->frame[i + 1];
+	} else if (t->depth > CA_FRAMES) {
+		t->depth--;
+	}
+	leave_if_none_is_left(t);
+}
+
 static bool by_calls(const struct ca_selection *sel)
 {
-	return sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT;
+	return sel->sites && (sel->site[0].kind == CA_SITE_CALL || sel->site[0].kind == CA_SITE_EXIT);
 }
 
 /* A call's activation is named by the caller's stack pointer: who has that one is back. A
  * function's first instruction still has the one that names it. */
-CA_SIGSAFE bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp)
+CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 {
-	const struct ca_selection *sel = &ca_rt.session->selection;
+	if (!t->depth)
+		return;
+	drop_dead(t, sp, by_calls(&ca_rt.session->selection));
+	leave_if_none_is_left(t);
+}
 
-	return t->depth && (sp > t->frame[0] || (sp == t->frame[0] && sel->sites && by_calls(sel)));
+void ca_activation_own_stack(uintptr_t top, size_t size)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	struct ca_thread *t = ca_self;
+
+	if (!t || here >= top || here < top - size)
+		return;
+	t->stack_low = top - size;
+	t->stack_high = top;
 }
 
 CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame)

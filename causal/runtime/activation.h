@@ -10,8 +10,12 @@ CA_HIDDEN void ca_activation_exit(struct ca_thread *t, uintptr_t sp);
 /* It was in S before there were probes: frame number `frame` of its stack is the outermost of S. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack,
 					      unsigned frame);
-/* With this stack pointer, has its outermost activation of S been left by other ways than exits? */
-CA_HIDDEN CA_SIGSAFE bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp);
+/* The thread is, or is about to be, in a frame with this stack pointer: if all its activations of S
+ * were left by other ways than exits, it is in S no longer. With the guard held. */
+CA_HIDDEN CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp);
+/* Told to a thread that has just got its record: where its stack lies. No system call finds this
+ * out, since a sandbox may forbid it. */
+CA_HIDDEN void ca_activation_own_stack(uintptr_t top, size_t size);
 /* It is in S no longer: left by longjmp or an exception, or the thread ends. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_left(struct ca_thread *t);
 /* In a tick: if it is in S, tell of the times off the CPU there so far. The kernel keeps the last

@@ -81,8 +81,7 @@ static void tick(struct ca_thread *t, const void *context)
 	t->ticks++;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
 	ca_unwind_registers(&r, all, context);
-	if (ca_activation_is_over(t, r.sp)) /* left by longjmp or an exception */
-		ca_activation_left(t);
+	ca_activation_check(t, r.sp); /* left by longjmp or an exception */
 	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high))
 		t->waiting = NULL; /* the same */
 	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {

@@ -2,8 +2,7 @@
 /* What patched code calls: a thread enters or leaves S, or is about to spin.
  *
  * Anywhere in the program, vector registers in use and unsaved: this file and all that it
- * calls is compiled for general registers only. Frames of S on a thread's stack are known by
- * their stack addresses, so that recursion, longjmp and exceptions come out right. */
+ * calls is compiled for general registers only. */
 #include "causal/runtime/probe.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/ledger.h"
@@ -112,11 +111,13 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 	unsigned frame;
 	bool in;
 
-	if (!sel->exact || !sel->sites || t->checked || !is_current())
+	if (!sel->exact || !sel->sites || (t->checked && !t->elsewhere) || !is_current())
 		return;
 	ca_ledger_follow(t);
 	if (t->selection != atomic_load_explicit(&sel->seq, memory_order_relaxed))
 		return;
+	if (!t->checked)
+		t->elsewhere = false;
 	t->checked = true;
 	t->sampled_in = false;
 	in = ca_sample_in_selection(stack, &frame);

@@ -69,6 +69,8 @@ struct ca_thread {
 	/* where we are in S (exact) */
 	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
+	uintptr_t stack_low, stack_high; /* the thread's own; 0: not known */
+	bool elsewhere;   /* it was in S, or left it, on other stacks: each tick looks where it is */
 	uint64_t entered; /* ns; in S since then, or: up to there the others know when it was off the CPU */
 	uint64_t entered_cpu; /* ns of thread CPU time at that time; only without a switch log */
 	bool waited;          /* blocked in a call we saw since then */

@@ -2,6 +2,7 @@
 /* The runtime's birth: attach to the session, register the process, follow forks. Constructor
  * context except where marked. */
 #include "causal/runtime/start.h"
+#include "causal/runtime/activation.h"
 #include "causal/runtime/handler.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
@@ -23,8 +24,11 @@
 
 enum {
 	WAIT_FOR_INDEX = 3000, /* ms a new program waits for the driver to index it */
+	MAIN_STACK = 64 << 20, /* bytes; below the first stack, the kernel maps nothing else so near */
 	WIPED = 4096           /* bytes from ca_rt.on that a fork sets to zero */
 };
+
+extern void *__libc_stack_end; /* the loader's: where the first stack begins */
 
 static bool claim_process(struct ca_session *s)
 {
@@ -134,6 +138,9 @@ static void find_own_text(void)
  * behind libc's back is left alone. One that we hear of joins again. */
 static void forked(void)
 {
+	uintptr_t stack_low = ca_self ? ca_self->stack_low : 0;
+	uintptr_t stack_high = ca_self ? ca_self->stack_high : 0;
+
 	if (!ca_rt.session || !ca_rt.joined)
 		return;
 	ca_rt.pid = (uint32_t)getpid();
@@ -149,6 +156,10 @@ static void forked(void)
 	ca_log(CA_LOG_DEBUG, "process %d, a fork, takes part", (int)ca_rt.pid);
 	ca_patch_forked();
 	ca_thread_begin();
+	if (ca_self) {
+		ca_self->stack_low = stack_low;
+		ca_self->stack_high = stack_high;
+	}
 }
 
 void ca_start_forked(void)
@@ -285,6 +296,7 @@ static void attach(const char *path)
 	pthread_atfork(NULL, NULL, ca_start_forked);
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();
+	ca_activation_own_stack((uintptr_t)__libc_stack_end, MAIN_STACK);
 }
 
 void ca_start_once(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that start and join; programs that are executed. */
+#include "causal/runtime/activation.h"
 #include "causal/runtime/cancel.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/start.h"
@@ -15,16 +16,33 @@ struct start {
 		thrd_start_t c11;
 	} run;
 	void *argument;
+	size_t stack; /* bytes */
 };
 
-static struct start *new_start(void *argument)
+static size_t stack_size(const pthread_attr_t *attr)
+{
+	pthread_attr_t usual;
+	size_t size = 0;
+
+	if (attr)
+		return pthread_attr_getstacksize(attr, &size) == 0 ? size : 0;
+	if (pthread_getattr_default_np(&usual))
+		return 0;
+	pthread_attr_getstacksize(&usual, &size);
+	pthread_attr_destroy(&usual);
+	return size;
+}
+
+static struct start *new_start(void *argument, const pthread_attr_t *attr)
 {
 	ca_start_once(); /* a library's constructor may be here before ours */
 
 	struct start *s = ca_rt.session && atomic_load(&ca_rt.on) ? malloc(sizeof *s) : NULL;
 
-	if (s)
+	if (s) {
 		s->argument = argument;
+		s->stack = stack_size(attr);
+	}
 	return s;
 }
 
@@ -34,6 +52,8 @@ static struct start take_start(void *p)
 
 	free(p);
 	ca_thread_begin();
+	/* libc puts what it knows of a thread on top of its stack */
+	ca_activation_own_stack((uintptr_t)pthread_self(), s.stack);
 	return s;
 }
 
@@ -54,7 +74,7 @@ static int start_c11(void *p)
 CA_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
 			     void *(*run)(void *), void *restrict argument)
 {
-	struct start *s = new_start(argument);
+	struct start *s = new_start(argument, attr);
 	int r;
 
 	if (!s)
@@ -69,7 +89,7 @@ CA_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *r
 
 CA_EXPORT int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 {
-	struct start *s = new_start(argument);
+	struct start *s = new_start(argument, NULL);
 	int r;
 
 	if (!s)

@@ -12,7 +12,7 @@ enum { TEXT = 5, STACK = 0x7000 };
 
 /* ---- what stands in ----------------------------------------------------------------------------- */
 static struct sigaction action;
-static bool may_take, over, lost;
+static bool may_take, lost;
 static unsigned walks, followed, collected, tended, serviced, cancel_looks, adjusted, accrued, checked, paid,
 	wound, forwarded, left, told;
 static ca_place walked[CA_UNWIND_DEPTH];
@@ -100,16 +100,10 @@ void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
 	checked++;
 }
 
-bool ca_activation_is_over(const struct ca_thread *t, uintptr_t sp)
+void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 {
 	assert_ptr_equal(t, me);
 	assert_int_equal(sp, STACK);
-	return over;
-}
-
-void ca_activation_left(struct ca_thread *t)
-{
-	assert_ptr_equal(t, me);
 	left++;
 }
 
@@ -141,7 +135,7 @@ static int set_up(void **state)
 	walks = followed = collected = tended = serviced = cancel_looks = adjusted = accrued = checked =
 		paid = wound = forwarded = left = told = 0;
 	may_take = walked_to_end = true;
-	over = lost = false;
+	lost = false;
 	walked_depth = 3;
 	for (unsigned i = 0; i < CA_UNWIND_DEPTH; i++)
 		walked[i] = CA_PLACE(TEXT, 0x1000 + 16 * i);
@@ -244,8 +238,9 @@ static void takes_a_sample(void **state)
 	assert_int_equal(all_dropped(), 0);
 	assert_int_equal(me->ticks, 1);
 	assert_int_equal(me->guard, 0);
-	assert_int_equal(followed + serviced + cancel_looks + adjusted + accrued + checked + paid + told, 8);
-	assert_int_equal(left + wound + forwarded + tended, 0);
+	assert_int_equal(
+		followed + serviced + cancel_looks + adjusted + accrued + checked + paid + told + left, 9);
+	assert_int_equal(wound + forwarded + tended, 0);
 	assert_false(lost);
 	/* on a stack of its own */
 	assert_in_range(stack_of_tick, me->work_stack, me->work_stack + sizeof me->work_stack);
@@ -392,16 +387,6 @@ static void waits(void **state)
 	me->waiting = &external;
 	tick_with(POLL_IN, ca_rt.own_low - 1);
 	assert_null(me->waiting);
-}
-
-static void left_by_longjmp(void **state)
-{
-	(void)state;
-	tick();
-	assert_int_equal(left, 0);
-	over = true;
-	tick();
-	assert_int_equal(left, 1);
 }
 
 /* ---- the selection -------------------------------------------------------------------------------- */
@@ -586,7 +571,6 @@ int main(void)
 		TEST(not_ours_or_off),
 		TEST(now_and_then),
 		TEST(waits),
-		TEST(left_by_longjmp),
 		TEST(selection),
 		TEST(hits),
 		TEST(shares),

@@ -551,22 +551,136 @@ static void no_check(void **state)
 	assert_true(in_s());
 }
 
+/* What is left by other ways than exits: by any sign of the thread above it. */
 static void over(void **state)
 {
 	(void)state;
-	assert_false(ca_activation_is_over(me, TOP + 1));
+	ca_activation_check(me, TOP + 1);
+	assert_int_equal(entries(), 0);
 	hook.enter(TOP);
-	assert_false(ca_activation_is_over(me, TOP - 1));
-	assert_false(ca_activation_is_over(me, TOP)); /* a function's first instruction */
-	assert_true(ca_activation_is_over(me, TOP + 1));
-	ca_activation_left(me);
+	hook.enter(TOP - 20);
+	ca_activation_check(me, TOP - 30);
+	assert_int_equal(me->depth, 2);
+	ca_activation_check(me, TOP - 10); /* the inner one is gone */
+	assert_int_equal(me->depth, 1);
+	ca_activation_check(me, TOP); /* a function's first instruction */
+	assert_true(in_s());
+	ca_activation_check(me, TOP + 1);
 	assert_false(in_s());
 	rt_logged(1, CA_LOG_EXIT, 0);
+	assert_int_equal(entries(), 2);
 	select_new(CA_SITE_CALL, 1);
 	service();
 	hook.enter(TOP);
-	assert_false(ca_activation_is_over(me, TOP - 1));
-	assert_true(ca_activation_is_over(me, TOP)); /* the caller is back */
+	ca_activation_check(me, TOP - 1);
+	assert_true(in_s());
+	ca_activation_check(me, TOP); /* the caller is back */
+	assert_false(in_s());
+}
+
+/* ---- more than one stack ---------------------------------------------------------------------- */
+enum { OTHER = 10 * TOP, HIGH = 20 * TOP };
+
+static void own_stack(uintptr_t low, uintptr_t high)
+{
+	me->stack_low = low;
+	me->stack_high = high;
+}
+
+/* A coroutine enters S and is suspended there; another one, above or below, does the same. */
+static void coroutines(void **state)
+{
+	static const uintptr_t stack[][2] = {
+		{ TOP, OTHER }, { OTHER, TOP }, { OTHER, HIGH }, { HIGH, OTHER }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(stack); i++) {
+		uintptr_t a = stack[i][0], b = stack[i][1];
+		uint64_t before = entries();
+
+		own_stack(TOP - 5000, TOP + 5000);
+		hook.enter(a);
+		hook.enter(b);
+		assert_int_equal(me->depth, 2);
+		hook.enter(a - 100);
+		hook.exit(a - 100);
+		hook.exit(a);
+		assert_true(in_s());
+		hook.enter(a);
+		hook.exit(b);
+		assert_true(in_s());
+		hook.exit(a);
+		assert_false(in_s());
+		assert_int_equal(entries(), before + 2);
+	}
+}
+
+/* What a stack's own addresses tell still holds; what lies on another one lives. */
+static void left_on_one_of_two_stacks(void **state)
+{
+	(void)state;
+	own_stack(1000, TOP + 5000);
+	hook.enter(OTHER);
+	hook.enter(TOP);
+	hook.enter(5000); /* far below, but on the thread's own stack */
+	assert_int_equal(me->depth, 3);
+	ca_activation_check(me, TOP + 10);
+	assert_int_equal(me->depth, 1);
+	assert_true(in_s());
+	assert_true(me->elsewhere);
+	ca_activation_check(me, OTHER + 10);
+	assert_false(in_s());
+}
+
+/* A signal's handler on a stack of its own that interrupted S; a jump to another coroutine. */
+static void signal_stack(void **state)
+{
+	(void)state;
+	own_stack(TOP - 5000, TOP + 5000);
+	hook.enter(TOP);
+	ca_activation_check(me, HIGH);
+	ca_activation_check(me, 500);
+	assert_true(in_s());
+	hook.exit(TOP);
+	assert_false(in_s());
+}
+
+/* Where hooks cannot tell, each tick looks: suspended in S, the thread is elsewhere; later it goes on. */
+static void ticks_see_coroutines(void **state)
+{
+	(void)state;
+	own_stack(TOP - 5000, TOP + 5000);
+	check();
+	hook.enter(OTHER);
+	me->stack.complete = true;
+	ca_activation_check(me, TOP);
+	check();
+	assert_false(in_s());
+	hook.exit(OTHER);
+	assert_int_equal(entries(), 2);
+	in_selection = true;
+	outermost = 0;
+	me->stack.cfa[0] = OTHER + 8;
+	check();
+	assert_true(in_s());
+	hook.exit(OTHER);
+	assert_false(in_s());
+}
+
+static void told_of_the_stack(void **state)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	(void)state;
+	ca_activation_own_stack(here - 4096, 4096); /* it cannot be that one */
+	ca_activation_own_stack(here + 8192, 4096);
+	assert_int_equal(me->stack_high, 0);
+	ca_activation_own_stack(here + 8192, 65536);
+	assert_int_equal(me->stack_high, here + 8192);
+	assert_int_equal(me->stack_low, here + 8192 - 65536);
+	ca_self = NULL;
+	ca_activation_own_stack(here + 8192, 65536);
 }
 
 /* ---- stamps ---------------------------------------------------------------------------------- */
@@ -716,6 +830,11 @@ int main(void)
 		TEST(not_inside_any_more),
 		TEST(no_check),
 		TEST(over),
+		TEST(coroutines),
+		TEST(left_on_one_of_two_stacks),
+		TEST(signal_stack),
+		TEST(ticks_see_coroutines),
+		TEST(told_of_the_stack),
 		TEST(stamps),
 		TEST(meets),
 		TEST(placing),
