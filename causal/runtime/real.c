@@ -41,3 +41,19 @@ void ca_real_resolve_at(void *member)
 		if (wanted[i].offset == offset)
 			resolve(i);
 }
+
+void *ca_real_find(const char *name, const void *caller)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+	Dl_info info;
+	void *handle;
+
+	if (function || !dladdr(caller, &info) || !info.dli_fname)
+		return function;
+	handle = REAL(dlopen)(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!handle)
+		return NULL;
+	function = dlsym(handle, name);
+	REAL(dlclose)(handle);
+	return function;
+}

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -170,7 +171,11 @@
 	X(execvpe, "")                                                                                       \
 	X(fexecve, "")                                                                                       \
 	X(posix_spawn, "")                                                                                   \
-	X(posix_spawnp, "")
+	X(posix_spawnp, "")                                                                                  \
+	X(longjmp, "")                                                                                       \
+	X(_longjmp, "")                                                                                      \
+	X(siglongjmp, "")                                                                                    \
+	X(__longjmp_chk, "GLIBC_2.11")
 /* wrap_file.c */
 #define CA_WRAPPED_FILE(X)                                                                                   \
 	X(preadv, "")                                                                                        \
@@ -327,6 +332,7 @@ int __vprintf_chk(int, const char *, va_list);
 int __vfprintf_chk(FILE *, int, const char *, va_list);
 int __dprintf_chk(int, int, const char *, ...);
 int __vdprintf_chk(int, int, const char *, va_list);
+void __longjmp_chk(struct __jmp_buf_tag *, int) __attribute__((noreturn));
 int __poll_chk(struct pollfd *, nfds_t, int, size_t);
 int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 
@@ -345,6 +351,9 @@ CA_HIDDEN void ca_real_resolve(void);
 /* Earlier, when another library's constructor calls one of them, only that one: the search may
  * itself come back here, through a malloc that is not libc's. */
 CA_HIDDEN void ca_real_resolve_at(void *member);
+/* One that has no row, since most programs do not have it. What was opened with a library for
+ * itself alone is found by a look from its caller. NULL: there is none. */
+CA_HIDDEN void *ca_real_find(const char *name, const void *caller);
 
 #define REAL(name)                                                                                           \
 	(__extension__({                                                                                     \

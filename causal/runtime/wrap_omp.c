@@ -22,22 +22,6 @@ struct binding {
 };
 static struct binding cache[CACHE];
 
-static void *find_real(const char *name, const void *caller)
-{
-	void *function = dlsym(RTLD_NEXT, name);
-	Dl_info info;
-	void *handle;
-
-	if (function || !dladdr(caller, &info) || !info.dli_fname)
-		return function;
-	handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return NULL;
-	function = dlsym(handle, name);
-	dlclose(handle);
-	return function;
-}
-
 /* NULL: there is no OpenMP library. A program that looks whether a weak name is there finds
  * ours; it is alone then, and what the function would do for one thread is done. */
 static void *real_for(const char *name, const void *caller)
@@ -53,7 +37,7 @@ static void *real_for(const char *name, const void *caller)
 		if (function && atomic_load(&b->caller) == caller && atomic_load(&b->name) == name)
 			return function;
 	}
-	function = find_real(name, caller);
+	function = ca_real_find(name, caller);
 	for (size_t i = 0; function && i < PROBES; i++, none = NULL) {
 		b = &cache[(at + i) % CACHE];
 		if (atomic_compare_exchange_strong(&b->name, &none, name)) {

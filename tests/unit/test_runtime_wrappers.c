@@ -1505,6 +1505,106 @@ static void libraries(void **state)
 	assert_string_equal(trace, "cL");
 }
 
+/* ---- ways out of S ---------------------------------------------------------------------------------------- */
+uintptr_t checked_sp;
+static uintptr_t sp_of_jump;
+static const void *jump_env;
+static int jump_value;
+
+void ca_activation_check(struct ca_thread *t, uintptr_t sp)
+{
+	note('J');
+	checked_sp = sp;
+	if (t != me || t->guard != 1)
+		note('!');
+	errno = guess_errno;
+}
+
+/* Returns to whom the wrapper would return, since that is a jump. */
+static __attribute__((noinline)) void jump(const void *env, int value)
+{
+	sp_of_jump = (uintptr_t)__builtin_frame_address(0);
+	jump_env = env;
+	jump_value = value;
+	errno_seen = errno;
+}
+
+static const char *jumper[] = { "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk" };
+
+static void jumps(void **state)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	volatile unsigned jumped = 0;
+	struct ca_real before = ca_real;
+	void (*volatile wrapper)(const void *, int);
+	jmp_buf env;
+
+	(void)state;
+	REPLACE(longjmp, jump);
+	REPLACE(_longjmp, jump);
+	REPLACE(siglongjmp, jump);
+	REPLACE(__longjmp_chk, jump);
+	for (unsigned i = 0; i < CA_COUNT(jumper); i++) {
+		uintptr_t straight;
+		char seen[2];
+
+		*(void **)&wrapper = dlsym(RTLD_DEFAULT, jumper[i]);
+		begin();
+		ca_self = me;
+		me->depth = 1;
+		if (setjmp(env))
+			abort();
+		jump(env, 0);
+		straight = sp_of_jump;
+		errno = 5;
+		guess_errno = ERROR;
+		wrapper(env, (int)i);
+		memcpy(seen, trace, 2);
+		me->depth = 0; /* nothing to be looked at */
+		wrapper(env, (int)i);
+		ca_self = NULL;
+		wrapper(env, (int)i);
+		ca_real = before; /* a failure jumps, too */
+		assert_int_equal(strcmp(seen, "J") || strcmp(trace, "J"), 0);
+		assert_in_range(checked_sp, here - 8192, here);
+		assert_ptr_equal(jump_env, env);
+		assert_int_equal(jump_value, i);
+		assert_int_equal(errno_seen, 5);
+		assert_int_equal(sp_of_jump, straight); /* nothing of ours is below it */
+		REPLACE(longjmp, jump);
+		REPLACE(_longjmp, jump);
+		REPLACE(siglongjmp, jump);
+		REPLACE(__longjmp_chk, jump);
+	}
+	ca_real = before;
+	if (!setjmp(env)) {
+		jumped++;
+		longjmp(env, 1);
+	}
+	assert_int_equal(jumped, 1);
+	assert_int_equal(me->guard, 0);
+}
+
+void *__cxa_begin_catch(void *exception);
+
+static void catches(void **state)
+{
+	int exception;
+
+	(void)state;
+	begin();
+	ca_self = me;
+	me->depth = 1;
+	errno = 5;
+	guess_errno = ERROR;
+	assert_ptr_equal(__cxa_begin_catch(&exception), &exception); /* no C++ here */
+	assert_int_equal(errno, 5);
+	assert_string_equal(trace, "J");
+	assert_in_range(checked_sp, (uintptr_t)__builtin_frame_address(0) - 8192,
+			(uintptr_t)__builtin_frame_address(0));
+	me->depth = 0;
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------- */
 /* Those of wrap_signal.c and wrap_timer.c. */
 static const char *const elsewhere[] = {
@@ -1570,7 +1670,7 @@ int main(void)
 		TEST(clocks),       TEST(raw_calls),           TEST(other_raw_calls), TEST(raw_waits_look_in),
 		TEST(file_locks),   TEST(file_control),        TEST(mapped_files),    TEST(ends),
 		TEST(old_signals),  TEST(raw_forks),           TEST(filters),         TEST(threads_start),
-		TEST(cancellation), TEST(environment_of_exec), TEST(forms_of_exec),   TEST(libraries),
+		TEST(cancellation), TEST(environment_of_exec), TEST(forms_of_exec),   TEST(libraries), TEST(jumps), TEST(catches),
 		TEST(real_ones),    TEST(every_row),
 	};
 

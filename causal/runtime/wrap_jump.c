@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Ways out of S that pass no exit: longjmp, and C++ exceptions where they are caught. Without these,
+ * the thread is taken out of S at its next meeting, hook or tick. Any context of the program, its
+ * signal handlers included. */
+#include "causal/runtime/activation.h"
+#include "causal/runtime/wrap.h"
+#include <errno.h>
+#include <setjmp.h>
+
+/* ---- x86-64, glibc ---------------------------------------------------------------------------*/
+enum { JUMP_SP = 6 }; /* word of a jmp_buf that has the stack pointer, in disguise */
+
+/* Where a longjmp will lead, as a stack pointer. */
+static uintptr_t jump_target(const struct __jmp_buf_tag *env)
+{
+	uintptr_t word = (uintptr_t)env->__jmpbuf[JUMP_SP], guard;
+
+	__asm__("movq %%fs:0x30, %0" : "=r"(guard));
+	return (word >> 0x11 | word << (64 - 0x11)) ^ guard;
+}
+
+/* The thread goes on in a frame with this stack pointer. */
+static void leaves(uintptr_t sp)
+{
+	struct ca_thread *t = ca_self;
+	int saved = errno;
+
+	if (!t || t->guard || !t->depth || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	ca_activation_check(t, sp);
+	t->guard--;
+	errno = saved;
+}
+
+/* libc's check that a jump leads outwards looks at the stack pointer: nothing of ours may be on the
+ * stack then, and the call is a jump. What setjmp.h makes of these names does not matter here. */
+#define JUMP(name)                                                                                           \
+	__attribute__((used)) static void *before_##name(const struct __jmp_buf_tag *env)                    \
+	{                                                                                                    \
+		leaves(jump_target(env));                                                                    \
+		return (void *)(uintptr_t)REAL(name);                                                        \
+	}                                                                                                    \
+	__asm__(".text\n"                                                                                    \
+		".globl " #name "\n"                                                                         \
+		".type " #name ", @function\n" #name ":\n"                                                   \
+		"	.cfi_startproc\n"                                                                          \
+		"	push %rdi\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	push %rsi\n"                                                                               \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	sub $8, %rsp\n"                                                                            \
+		"	.cfi_adjust_cfa_offset 8\n"                                                                \
+		"	call before_" #name "\n"                                                             \
+		"	add $8, %rsp\n"                                                                            \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %rsi\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	pop %rdi\n"                                                                                \
+		"	.cfi_adjust_cfa_offset -8\n"                                                               \
+		"	jmp *%rax\n"                                                                               \
+		"	.cfi_endproc\n"                                                                            \
+		".size " #name ", . - " #name "\n");
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
+
+/* ---- C++ ---------------------------------------------------------------------------------------*/
+typedef void *begin_catch(void *);
+
+CA_EXPORT void *__cxa_begin_catch(void *exception);
+CA_EXPORT void *__cxa_begin_catch(void *exception)
+{
+	int saved = errno;
+	begin_catch *real;
+
+	leaves((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t));
+	*(void **)&real = ca_real_find("__cxa_begin_catch", __builtin_return_address(0));
+	errno = saved;
+	return real ? real(exception) : exception;
+}
