@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define CA_NS_PER_S UINT64_C(1000000000)
@@ -33,6 +34,14 @@ CA_SIGSAFE static inline uint64_t ca_clock_now(void)
 CA_SIGSAFE static inline uint64_t ca_clock_thread_cpu(void)
 {
 	return ca_clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* ns of CPU time of another process; 0: it is not there, or not to be seen. */
+static inline uint64_t ca_clock_process_cpu(pid_t pid)
+{
+	clockid_t clock;
+
+	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? ca_clock_read(clock) : 0;
 }
 
 #endif

@@ -26,7 +26,10 @@ enum {
 	STEP = 10,              /* ms between steps at most ... */
 	REST = 20,              /* ... while an experiment goes on */
 	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
-	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites */
+	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
+	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
+	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
+	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	FIRST_SAMPLES = 10,     /* in scope, before the first choice */
@@ -259,6 +262,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 		c->region = c->selected;
 	if (c->region != c->selected)
 		select_region(c, c->region);
+	ca_conductor_unplaced_start(c);
 	enter_state(c, PREPARING, now);
 }
 
@@ -319,7 +323,11 @@ static void step_warming_up(struct ca_conductor *c, uint64_t now)
 
 static void step_preparing(struct ca_conductor *c, uint64_t now)
 {
-	if (!ca_conductor_patched(c) && now - c->state_since < PATCH_WAIT)
+	uint64_t waited = now - c->state_since;
+
+	/* whoever is blocked places them when it comes back, and those that run, in a tick */
+	if (!ca_conductor_patched(c) &&
+	    (waited < PATCH_WAIT || (waited < PATCH_MOST && ca_conductor_unplaced(c) > PATCH_RUN)))
 		return;
 	if (c->session->selection.exact && sites_failed(c)) {
 		ca_regions_sample(c->regions, c->region,
@@ -329,7 +337,21 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 		enter_state(c, WAITING, now);
 		return;
 	}
+	ca_conductor_unplaced_start(c);
 	open_experiment(c, now);
+}
+
+/* S in a process that runs without its sites is seen by nobody. */
+static uint32_t find_unplaced(struct ca_conductor *c, uint64_t now)
+{
+	if (ca_conductor_unplaced(c) <= (now - c->e.opened) / UNPLACED)
+		return 0;
+	if (!c->unplaced_told)
+		ca_conductor_say(c, 0,
+				 "a process ran without the sites of the selected code, since its threads "
+				 "get no ticks; such experiments are not used");
+	c->unplaced_told = true;
+	return CA_EXPERIMENT_UNPLACED;
 }
 
 /* Is a thread in S at this moment? Only known where S is probed. */
@@ -398,7 +420,7 @@ static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
 		c->e.hot_from = now;
 	}
 	if (now >= c->e.planned_end)
-		close_experiment(c, now, 0);
+		close_experiment(c, now, find_unplaced(c, now));
 }
 
 static void adapt_length(struct ca_conductor *c)
@@ -478,13 +500,6 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 	enter_state(c, WAITING, now);
 }
 
-static uint64_t cpu_of(pid_t pid)
-{
-	clockid_t clock;
-
-	return pid > 0 && clock_getcpuclockid(pid, &clock) == 0 ? ca_clock_read(clock) : 0;
-}
-
 static int ms_until(uint64_t due, uint64_t now)
 {
 	return due <= now ? 1 : due - now < (uint64_t)REST * MS ? (int)((due - now) / MS) + 1 : REST;
@@ -519,7 +534,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	drain(c);
 	reap(c, now);
 	entries = ca_selection_log_read(c->log);
-	if ((cpu = cpu_of(c->child)))
+	if ((cpu = ca_clock_process_cpu(c->child)))
 		c->sum.cpu_ns = cpu;
 	ca_conductor_scope_step(c, now);
 	switch (c->state) {

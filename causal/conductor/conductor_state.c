@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What all parts of the conductor use; see conductor_state.h. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
+#include "core/clock.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -18,15 +19,45 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 		ca_results_warning(c->results, text, NULL);
 }
 
+static bool is_behind(const struct ca_session *s, uint32_t p)
+{
+	const struct ca_process *process = &s->process[p];
+
+	return atomic_load(&process->state) == CA_SLOT_LIVE && !atomic_load(&process->off) &&
+	       atomic_load(&process->patched) != atomic_load(&s->selection.seq);
+}
+
 bool ca_conductor_patched(const struct ca_conductor *c)
 {
-	struct ca_session *s = c->session;
-	uint32_t processes = atomic_load(&s->processes_used);
-	uint64_t seq = atomic_load(&s->selection.seq);
+	uint32_t processes = atomic_load(&c->session->processes_used);
 
 	for (uint32_t p = 0; p < processes; p++)
-		if (atomic_load(&s->process[p].state) == CA_SLOT_LIVE && !atomic_load(&s->process[p].off) &&
-		    atomic_load(&s->process[p].patched) != seq)
+		if (is_behind(c->session, p))
 			return false;
 	return true;
+}
+
+void ca_conductor_unplaced_start(struct ca_conductor *c)
+{
+	uint32_t processes = atomic_load(&c->session->processes_used);
+
+	c->unplaced_since = ca_clock_now();
+	for (uint32_t p = 0; p < processes; p++)
+		if (is_behind(c->session, p))
+			c->unplaced[p] = ca_clock_process_cpu((pid_t)c->session->process[p].pid);
+}
+
+uint64_t ca_conductor_unplaced(const struct ca_conductor *c)
+{
+	uint32_t processes = atomic_load(&c->session->processes_used);
+	uint64_t sum = 0;
+
+	for (uint32_t p = 0; p < processes; p++) {
+		const struct ca_process *process = &c->session->process[p];
+		uint64_t before = process->started < c->unplaced_since ? c->unplaced[p] : 0, now;
+
+		if (is_behind(c->session, p) && (now = ca_clock_process_cpu((pid_t)process->pid)) > before)
+			sum += now - before;
+	}
+	return sum;
 }

@@ -71,8 +71,10 @@ struct ca_conductor {
 	struct ca_open_experiment e;
 	struct ca_run_summary sum;
 	uint64_t kept;
+	uint64_t unplaced_since;
+	uint64_t unplaced[CA_MAX_PROCESSES]; /* ns of CPU time of each process then */
 	const char *warned_why;
-	bool off_told;
+	bool off_told, unplaced_told;
 };
 
 /* A line for the user; level 0 goes into the run file as well. */
@@ -82,6 +84,10 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 void ca_conductor_report_points(struct ca_conductor *c);
 /* Have all processes put the selection's sites in place? */
 bool ca_conductor_patched(const struct ca_conductor *c);
+/* From here on, see what those that have not do without them. */
+void ca_conductor_unplaced_start(struct ca_conductor *c);
+/* ns of CPU time that they have had since then: S is not seen there. */
+uint64_t ca_conductor_unplaced(const struct ca_conductor *c);
 
 /* conductor_points.c: progress points that are chosen here. In this order: */
 enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);

@@ -10,13 +10,14 @@
 
 /* Flags of a finished experiment: any of these and it is not used for estimates. */
 enum ca_experiment_flag {
-	CA_EXPERIMENT_CUT = 1,       /* the program ended, or the run was stopped, inside it */
-	CA_EXPERIMENT_NO_VISIT = 2,  /* no progress point was visited */
-	CA_EXPERIMENT_STALLED = 4,   /* the conductor was not scheduled in time */
-	CA_EXPERIMENT_OVERFLOW = 8,  /* the S log or a ring overflowed: D is not known */
-	CA_EXPERIMENT_DISTURBED = 16 /* interference: other programs kept our threads from running */
+	CA_EXPERIMENT_CUT = 1,        /* the program ended, or the run was stopped, inside it */
+	CA_EXPERIMENT_NO_VISIT = 2,   /* no progress point was visited */
+	CA_EXPERIMENT_STALLED = 4,    /* the conductor was not scheduled in time */
+	CA_EXPERIMENT_OVERFLOW = 8,   /* the S log or a ring overflowed: D is not known */
+	CA_EXPERIMENT_DISTURBED = 16, /* interference: other programs kept our threads from running */
+	CA_EXPERIMENT_UNPLACED = 32   /* a process ran without the sites of S: D is too small */
 };
-enum { CA_EXPERIMENT_FLAGS = 5 };
+enum { CA_EXPERIMENT_FLAGS = 6 };
 /* What the run file calls them, from the lowest bit on. */
 extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 

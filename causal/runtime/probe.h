@@ -9,6 +9,14 @@ CA_HIDDEN void ca_probe_init(void);
  * sites were placed: once per selection. Of one that goes from stack to stack: each time. */
 CA_HIDDEN CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack);
 CA_HIDDEN CA_SIGSAFE void ca_probe_service(void); /* carry out the conductor's patch request */
+/* Is there one to be carried out in this process? For those that were blocked, and got no tick. */
+CA_SIGSAFE static inline bool ca_probe_is_behind(void)
+{
+	const struct ca_session *s = ca_rt.session;
+
+	return atomic_load_explicit(&s->process[ca_rt.process].patched, memory_order_relaxed) !=
+	       atomic_load_explicit(&s->selection.seq, memory_order_relaxed);
+}
 CA_HIDDEN void ca_probe_forked(void);
 
 #endif

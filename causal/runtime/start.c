@@ -155,6 +155,7 @@ static void forked(void)
 	atomic_store(&ca_rt.on, true);
 	ca_log(CA_LOG_DEBUG, "process %d, a fork, takes part", (int)ca_rt.pid);
 	ca_patch_forked();
+	ca_probe_service(); /* they stand here, too */
 	ca_thread_begin();
 	if (ca_self) {
 		ca_self->stack_low = stack_low;
@@ -289,6 +290,7 @@ static void attach(const char *path)
 	ca_probe_init();
 	ca_requested_wait();
 	ca_points_patch_loaded();
+	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
 	if (!ca_handler_install()) {
 		ca_rt_off("its signal handler cannot be installed");
 		return;

@@ -130,10 +130,26 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 	(void)c, (void)level, (void)format;
 }
 
+static bool patched;
+static uint64_t unplaced;
+static unsigned unplaced_starts;
+
 bool ca_conductor_patched(const struct ca_conductor *c)
 {
 	(void)c;
-	return false;
+	return patched;
+}
+
+void ca_conductor_unplaced_start(struct ca_conductor *c)
+{
+	(void)c;
+	unplaced_starts++;
+}
+
+uint64_t ca_conductor_unplaced(const struct ca_conductor *c)
+{
+	(void)c;
+	return unplaced;
 }
 
 void ca_conductor_report_points(struct ca_conductor *c)
@@ -212,6 +228,8 @@ static int set_up(void **state)
 	clock_tick = 0;
 	log_entries = log_reads = records = disposed = sampled_region = 0;
 	sampled_why = NULL;
+	patched = false;
+	unplaced = unplaced_starts = 0;
 	memset(&record, 0, sizeof record);
 	memset(&summary, 0, sizeof summary);
 	return 0;
@@ -381,6 +399,59 @@ static void test_death_in_s(void **state)
 	assert_int_equal(atomic_load(&session->process[1].state), CA_SLOT_FREE);
 }
 
+/* ---- processes without the sites ---------------------------------------------------------- */
+/* All have placed them; or those that have not are blocked; or there is no more time. */
+static void test_waits_for_sites(void **state)
+{
+	static const struct {
+		unsigned ms;
+		bool patched;
+		uint64_t unplaced;
+		bool opens;
+	} cases[] = {
+		{ 1, true, 0, true },          { 1, true, 9 * MS, true },    { 59, false, 0, false },
+		{ 60, false, 0, true },        { 60, false, 2 * MS, true },  { 60, false, 2 * MS + 1, false },
+		{ 499, false, 9 * MS, false }, { 500, false, 9 * MS, true },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		char name[] = "a\0b\0c";
+
+		assert_int_equal(set_up(state), 0);
+		conductor.opt.sweep = ca_sweep_new(1);
+		for (unsigned k = 0; k < REGION; k++)
+			ca_catalog_add_region(&conductor.catalog,
+					      &(struct ca_region){ .name = &name[2 * k] });
+		conductor.state = PREPARING;
+		patched = cases[i].patched;
+		unplaced = cases[i].unplaced;
+		clock_now += (uint64_t)cases[i].ms * MS;
+		ca_conductor_step(&conductor);
+		if (conductor.state != (cases[i].opens ? WARMING_UP : PREPARING))
+			fail_msg("case %zu", i);
+		assert_int_equal(unplaced_starts, cases[i].opens);
+		ca_sweep_free(conductor.opt.sweep);
+		tear_down(state);
+	}
+}
+
+/* One that runs without them all the same. */
+static void test_unplaced(void **state)
+{
+	for (unsigned much = 0; much < 2; much++) {
+		assert_int_equal(set_up(state), 0);
+		conductor.state = RUNNING;
+		conductor.e.planned_end = BEGUN + 100 * MS;
+		conductor.last_step = BEGUN + 99 * MS;
+		clock_now += 100 * MS;
+		unplaced = 2 * MS + much;
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, SETTLING);
+		assert_int_equal(conductor.e.record.flags, much ? CA_EXPERIMENT_UNPLACED : 0);
+		tear_down(state);
+	}
+}
+
 /* ---- settling ------------------------------------------------------------------------------- */
 /* An experiment is over: debts made in it are waited for. */
 static void test_settling_waits(void **state)
@@ -419,6 +490,8 @@ int main(void)
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
+		cmocka_unit_test(test_waits_for_sites),
+		cmocka_unit_test(test_unplaced),
 		cmocka_unit_test_setup_teardown(test_settling_waits, set_up, tear_down),
 	};
 

@@ -234,6 +234,7 @@ static void test_funnel_json(void **state)
 		"experiments_stalled",
 		"experiments_overflow",
 		"experiments_disturbed",
+		"experiments_unplaced",
 		"experiments_kept",
 		"experiments_kept_at_0",
 	};
@@ -251,8 +252,9 @@ static void test_funnel_json(void **state)
 						  .stalled = 12,
 						  .overflow = 13,
 						  .disturbed = 14,
-						  .kept = 15,
-						  .zeros = 16 } };
+						  .unplaced = 15,
+						  .kept = 16,
+						  .zeros = 17 } };
 	struct json_object *object, *funnel, *drops;
 	char *text = NULL;
 	size_t size;
