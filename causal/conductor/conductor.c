@@ -29,6 +29,9 @@ enum {
 	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
 	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
 	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
+	BOOKS = 50,             /* 1 / share of S time by which accounts of it may differ ... */
+	BOOKS_LEAST = 100000,   /* ... or ns */
+	BOOKS_LATE = MS,        /* ns before the end that a thread may have looked last */
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
@@ -437,6 +440,39 @@ static void adapt_length(struct ca_conductor *c)
 		c->length /= 2;
 }
 
+/* D comes from the log as it is read here; what threads owe, from the log as each reads it: two
+ * accounts of the same S time, from the opening on, that of the threads on average. Where they
+ * differ, what is taken out of the experiment is not what was put in. */
+static uint32_t compare_books(struct ca_conductor *c, uint64_t s_time)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t experiment = (atomic_load(&s->experiment.seq) - 1) | 1, end = c->e.record.end, sum = 0,
+		 n = 0;
+
+	for (uint32_t i = 0; i < used; i++) {
+		/* acquire: pairs with the release in ledger.c, after s_time */
+		uint64_t until = atomic_load_explicit(&s->slot[i].s_until, memory_order_acquire);
+		uint64_t its = atomic_load(&s->slot[i].s_time);
+		uint64_t differ = its < s_time ? s_time - its : its - s_time;
+		uint64_t late = until < end ? end - until : 0;
+
+		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
+		    atomic_load(&s->slot[i].experiment) != experiment || late > BOOKS_LATE)
+			continue;
+		sum += differ > late ? differ - late : 0;
+		n++;
+	}
+	if (!n || !c->e.record.speedup || sum / n <= BOOKS_LEAST || sum / n <= s_time / BOOKS)
+		return 0;
+	ca_conductor_say(c, 2,
+			 "experiment %u: the accounts of %u threads differ by %u us on average from the "
+			 "driver's S time of %u us",
+			 c->e.record.index, (unsigned)n, (unsigned)(sum / n / 1000),
+			 (unsigned)(s_time / 1000));
+	return CA_EXPERIMENT_BOOKS;
+}
+
 /* From here on D of this experiment is part of what virtual time lags behind for good. */
 static void settle_clock(struct ca_conductor *c, uint64_t delay)
 {
@@ -452,12 +488,14 @@ static void record_experiment(struct ca_conductor *c)
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_selection_log_sum sum;
 	uint64_t warm_up = 0, before = 0; /* virtual time of the warm-up, and D of it */
+	uint64_t s_before = 0;
 	struct ca_err err;
 
 	ca_selection_log_read(c->log);
 	if (!c->set->end_to_end) {
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
-		before = (uint64_t)((double)sum.s_time * (r->speedup / 1e6));
+		s_before = sum.s_time;
+		before = (uint64_t)((double)s_before * (r->speedup / 1e6));
 		warm_up = r->start - c->e.opened - before;
 	}
 	sum = ca_selection_log_sum(c->log, r->start, r->end);
@@ -470,6 +508,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (sum.overflow)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
+		r->flags |= compare_books(c, s_before + r->s_time);
 		r->visits = c->e.visits;
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
 						   r->end - r->start - r->delay, &c->e.flight, &c->catalog,
@@ -479,7 +518,7 @@ static void record_experiment(struct ca_conductor *c)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++)
 		c->sum.visits += r->visits[i].delta;
-	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_DISTURBED)) /* those count where there are no others */
+	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
 		c->kept++;
 	ca_experiment_events_emit(c->sinks, r);
 	if (ca_results_experiment(c->results, r, &err) != CA_OK)

@@ -22,6 +22,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->stalled += (e->flags & CA_EXPERIMENT_STALLED) != 0;
 		f->overflow += (e->flags & CA_EXPERIMENT_OVERFLOW) != 0;
 		f->disturbed += e->disturbed;
+		f->books += e->books;
 		f->unplaced += (e->flags & CA_EXPERIMENT_UNPLACED) != 0;
 		f->zeros += e->flags == 0 && e->speedup == 0;
 		for (size_t v = e->first; v < e->first + e->visits; v++)

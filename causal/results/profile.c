@@ -192,22 +192,32 @@ static enum ca_status make_rows(struct ca_profile *profile)
 	return CA_OK;
 }
 
-/* Experiments that other programs disturbed are left out, unless that would be most of them:
- * then all are used, so that there is something to look at, and no verdict is given. */
-static void settle_disturbed(struct ca_profile *profile)
+/* Experiments with this flag are left out, unless that would be most of them: then all are used, so
+ * that there is something to look at. */
+static bool use_if_most(struct ca_profile *profile, uint32_t flag)
 {
-	size_t clean = 0, disturbed = 0;
+	size_t clean = 0, only = 0;
 
+	for (size_t i = 0; i < profile->experiments; i++) {
+		clean += profile->experiment[i].flags == 0;
+		only += profile->experiment[i].flags == flag;
+	}
+	for (size_t i = 0; i < profile->experiments && only > clean; i++)
+		profile->experiment[i].flags &= ~flag;
+	return only > clean;
+}
+
+static void settle_flags(struct ca_profile *profile)
+{
 	for (size_t i = 0; i < profile->experiments; i++) {
 		struct ca_profile_experiment *e = &profile->experiment[i];
 
 		e->disturbed = e->flags & CA_EXPERIMENT_DISTURBED;
-		clean += e->flags == 0;
-		disturbed += e->flags == CA_EXPERIMENT_DISTURBED;
+		e->books = e->flags & CA_EXPERIMENT_BOOKS;
 	}
-	profile->busy = disturbed > clean;
-	for (size_t i = 0; i < profile->experiments && profile->busy; i++)
-		profile->experiment[i].flags &= ~(uint32_t)CA_EXPERIMENT_DISTURBED;
+	/* no verdict is given then */
+	profile->busy = use_if_most(profile, CA_EXPERIMENT_DISTURBED);
+	use_if_most(profile, CA_EXPERIMENT_BOOKS);
 }
 
 enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, struct ca_err *err)
@@ -216,7 +226,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 	enum ca_status status = new ? read_dir(new, dir, err) : CA_ERR_NOMEM;
 
 	if (status == CA_OK) {
-		settle_disturbed(new);
+		settle_flags(new);
 		ca_funnel_count(new);
 		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
 			status = estimate_point(new, (uint32_t)p);

@@ -33,6 +33,7 @@ struct ca_profile_experiment {
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
 	bool disturbed;       /* by other programs; flags tells whether it is used all the same */
+	bool books;           /* the accounts of S time differ; the same */
 };
 
 struct ca_profile_samples {
@@ -68,8 +69,8 @@ struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
 	size_t outside;                  /* the runtime was in none of their processes */
 	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
-	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced; /* experiments by flag */
-	uint64_t zeros;                                                 /* kept ones at 0 % */
+	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced, books; /* experiments by flag */
+	uint64_t zeros;                                                        /* kept ones at 0 % */
 	uint64_t drop[CA_DROP_COUNT];
 };
 

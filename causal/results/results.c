@@ -172,8 +172,8 @@ static struct json_object *region_object(const struct ca_results *results, uint3
 	return object;
 }
 
-const char *const ca_results_flag[CA_EXPERIMENT_FLAGS] = { "cut",      "no-visit",  "stalled",
-							   "overflow", "disturbed", "unplaced" };
+const char *const ca_results_flag[CA_EXPERIMENT_FLAGS] = { "cut",       "no-visit", "stalled", "overflow",
+							   "disturbed", "unplaced", "books" };
 
 static struct json_object *flag_array(uint32_t flags)
 {

@@ -15,9 +15,12 @@ enum ca_experiment_flag {
 	CA_EXPERIMENT_STALLED = 4,    /* the conductor was not scheduled in time */
 	CA_EXPERIMENT_OVERFLOW = 8,   /* the S log or a ring overflowed: D is not known */
 	CA_EXPERIMENT_DISTURBED = 16, /* interference: other programs kept our threads from running */
-	CA_EXPERIMENT_UNPLACED = 32   /* a process ran without the sites of S: D is too small */
+	CA_EXPERIMENT_UNPLACED = 32,  /* a process ran without the sites of S: D is too small */
+	CA_EXPERIMENT_BOOKS = 64,     /* the threads' accounts of S time differ from the driver's */
+	/* used all the same where there are hardly any others */
+	CA_EXPERIMENT_LAST = CA_EXPERIMENT_DISTURBED | CA_EXPERIMENT_BOOKS
 };
-enum { CA_EXPERIMENT_FLAGS = 6 };
+enum { CA_EXPERIMENT_FLAGS = 7 };
 /* What the run file calls them, from the lowest bit on. */
 extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 
@@ -66,7 +69,7 @@ struct ca_run_summary {
 	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */
 	uint64_t drop[16];   /* by enum ca_drop */
 	uint64_t started;    /* experiments opened */
-	uint64_t kept;       /* experiments that can be used: no flag, or disturbed */
+	uint64_t kept;       /* experiments that can be used: no flag but CA_EXPERIMENT_LAST */
 	uint64_t visits;     /* of all progress points */
 	uint64_t handler_ns; /* spent in handlers, all threads */
 	uint64_t cpu_ns;     /* CPU time of the program */

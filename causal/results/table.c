@@ -345,9 +345,11 @@ static void put_reason(const struct table *t)
 	fprintf(t->out,
 		"Funnel: %" PRIu64 " samples, %" PRIu64 " dropped, %" PRIu64 " in scope; %" PRIu64
 		" visits; experiments: %" PRIu64 " started, %" PRIu64 " finished, %" PRIu64
-		" disturbed by other programs, %" PRIu64 " kept.\n",
-		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished, f->disturbed,
-		f->kept);
+		" disturbed by other programs, ",
+		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished, f->disturbed);
+	if (f->books)
+		fprintf(t->out, "%" PRIu64 " with accounts that differ, ", f->books);
+	fprintf(t->out, "%" PRIu64 " kept.\n", f->kept);
 }
 
 static void put_table(struct table *t, unsigned width)

@@ -482,6 +482,53 @@ static void test_settling_waits(void **state)
 	assert_int_equal(conductor.state, WAITING);
 }
 
+/* ---- two accounts of S time --------------------------------------------------------------- */
+/* The driver's is half of the time that has passed, as this test plays the log: here 100 ms. */
+static void test_books(void **state)
+{
+	enum { D = 100 * MS, END = BEGUN + 200 * MS };
+	static const struct {
+		uint64_t s_time[2], until[2], experiment;
+		uint32_t speedup;
+		bool differ;
+	} cases[] = {
+		{ { D, D }, { END, END }, 7, CA_MILLION / 2, false },
+		{ { D + 2 * MS, D - 2 * MS }, { END, END }, 7, CA_MILLION / 2, false },
+		{ { D + 2 * MS + 1, D - 2 * MS - 1 }, { END, END }, 7, CA_MILLION / 2, true },
+		{ { D + 2 * MS + 1, D + 2 * MS + 1 }, { END, END + 5 }, 7, CA_MILLION / 2, true },
+		{ { D, D + 5 * MS }, { END, END }, 7, CA_MILLION / 2, true }, /* on average */
+		{ { D, D + 4 * MS }, { END, END }, 7, CA_MILLION / 2, false },
+		{ { 2 * D, 2 * D }, { END, END }, 7, 0, false },                      /* it does not matter */
+		{ { 2 * D, 2 * D }, { END, END }, 5, CA_MILLION / 2, false },         /* of the one before */
+		{ { D / 2, D / 2 }, { END / 2, END / 2 }, 7, CA_MILLION / 2, false }, /* have not looked */
+		{ { D - 3 * MS, D - 3 * MS }, { END - MS, END - MS }, 7, CA_MILLION / 2, false },
+		{ { D - 3 * MS - 1, 0 }, { END - MS, END / 2 }, 7, CA_MILLION / 2, true },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(set_up(state), 0);
+		put_process(0, (uint32_t)getpid());
+		for (uint32_t k = 0; k < 2; k++) {
+			put_thread(k, (uint32_t)getpid(), (uint32_t)gettid());
+			atomic_store(&session->slot[k].experiment, cases[i].experiment);
+			atomic_store(&session->slot[k].s_time, cases[i].s_time[k]);
+			atomic_store(&session->slot[k].s_until, cases[i].until[k]);
+		}
+		atomic_store(&session->experiment.seq, 8);
+		settings.cool_off = 0;
+		conductor.state = SETTLING;
+		conductor.e.record.speedup = cases[i].speedup;
+		conductor.e.record.start = BEGUN + 50 * MS;
+		conductor.e.record.end = END;
+		clock_now = conductor.state_since = END + 20 * MS;
+		ca_conductor_step(&conductor);
+		assert_int_equal(records, 1);
+		if ((record.flags & CA_EXPERIMENT_BOOKS) != (cases[i].differ ? CA_EXPERIMENT_BOOKS : 0))
+			fail_msg("case %zu", i);
+		tear_down(state);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +539,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
 		cmocka_unit_test(test_waits_for_sites),
 		cmocka_unit_test(test_unplaced),
+		cmocka_unit_test(test_books),
 		cmocka_unit_test_setup_teardown(test_settling_waits, set_up, tear_down),
 	};
 

@@ -117,7 +117,7 @@ static void test_count(void **state)
 		{ .visits = 2 },
 		{ .speedup = 5, .first = 2, .visits = 1, .disturbed = true },
 		{ .flags = CA_EXPERIMENT_CUT | CA_EXPERIMENT_STALLED },
-		{ .flags = CA_EXPERIMENT_NO_VISIT },
+		{ .flags = CA_EXPERIMENT_NO_VISIT | CA_EXPERIMENT_UNPLACED, .books = true },
 		{ .flags = CA_EXPERIMENT_OVERFLOW | CA_EXPERIMENT_DISTURBED, .disturbed = true },
 		{ .flags = CA_EXPERIMENT_STALLED },
 	};
@@ -150,6 +150,8 @@ static void test_count(void **state)
 	assert_int_equal(f->stalled, 2);
 	assert_int_equal(f->overflow, 1);
 	assert_int_equal(f->disturbed, 2);
+	assert_int_equal(f->unplaced, 1);
+	assert_int_equal(f->books, 1);
 	assert_int_equal(f->started, 6);  /* not fewer than finished */
 	assert_int_equal(f->visits, 117); /* not fewer than were seen */
 	run[2].summary.started = 6;

@@ -465,8 +465,10 @@ static const struct {
 	{ 4, 5, 3, true, 9, 8 },
 };
 
-static void test_disturbed(void **state)
+static void left_out(void **state, uint32_t flag)
 {
+	bool disturbed = flag == CA_EXPERIMENT_DISTURBED;
+
 	for (size_t c = 0; c < CA_COUNT(loads); c++) {
 		struct ca_results *results = open_run(1);
 		struct ca_profile *profile;
@@ -475,22 +477,34 @@ static void test_disturbed(void **state)
 		for (; i < loads[c].clean; i++)
 			put(results, i, 0);
 		for (; i < loads[c].clean + loads[c].disturbed; i++)
-			put(results, i, CA_EXPERIMENT_DISTURBED);
+			put(results, i, flag);
 		for (; i < loads[c].clean + loads[c].disturbed + loads[c].cut; i++)
-			put(results, i, CA_EXPERIMENT_DISTURBED | CA_EXPERIMENT_CUT);
+			put(results, i, flag | CA_EXPERIMENT_CUT);
 		ca_results_close(results, &(struct ca_run_summary){ .samples = 9 }, &err);
 		profile = load();
-		assert_int_equal(profile->busy, loads[c].busy);
+		assert_int_equal(profile->busy, disturbed && loads[c].busy);
 		assert_int_equal(profile->funnel.kept, loads[c].kept);
-		assert_int_equal(profile->funnel.disturbed, loads[c].counted);
+		assert_int_equal(disturbed ? profile->funnel.disturbed : profile->funnel.books,
+				 loads[c].counted);
 		assert_int_equal(profile->rows, 1);
 		assert_int_equal(profile->row[0].curve->experiments, loads[c].kept);
-		assert_int_equal(profile->row[0].verdict,
-				 loads[c].busy ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
+		if (disturbed)
+			assert_int_equal(profile->row[0].verdict,
+					 loads[c].busy ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
 		ca_profile_free(profile);
 		assert_int_equal(tear_down(state), 0);
 		set_up(state);
 	}
+}
+
+static void test_disturbed(void **state)
+{
+	left_out(state, CA_EXPERIMENT_DISTURBED);
+}
+
+static void test_books(void **state)
+{
+	left_out(state, CA_EXPERIMENT_BOOKS);
 }
 
 static size_t print_to(const struct ca_profile *profile, unsigned width, char *text, size_t size)
@@ -674,6 +688,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),

@@ -235,6 +235,7 @@ static void test_funnel_json(void **state)
 		"experiments_overflow",
 		"experiments_disturbed",
 		"experiments_unplaced",
+		"experiments_books",
 		"experiments_kept",
 		"experiments_kept_at_0",
 	};
@@ -253,8 +254,9 @@ static void test_funnel_json(void **state)
 						  .overflow = 13,
 						  .disturbed = 14,
 						  .unplaced = 15,
-						  .kept = 16,
-						  .zeros = 17 } };
+						  .books = 16,
+						  .kept = 17,
+						  .zeros = 18 } };
 	struct json_object *object, *funnel, *drops;
 	char *text = NULL;
 	size_t size;
