@@ -139,11 +139,12 @@ static uint64_t resynchronise(struct ca_thread *t, uint64_t now)
 /* ---- how much of a stretch of time is owed for -----------------------------------*/
 struct account {
 	struct ca_thread *t;
-	uint64_t at;     /* accounted up to here */
-	uint64_t start;  /* nothing before this counts ... */
-	uint64_t end;    /* ... and nothing from here on */
-	uint64_t time;   /* S time to owe for, ns */
-	uint64_t s_time; /* S time, ns, whoever owes for it; off-CPU times in S included */
+	uint64_t at;           /* accounted up to here */
+	uint64_t start;        /* nothing before this counts ... */
+	uint64_t end;          /* ... and nothing from here on */
+	uint64_t time;         /* S time to owe for, ns */
+	uint64_t s_time;       /* S time, ns, whoever owes for it; off-CPU times in S included */
+	uint64_t back, s_back; /* of earlier looks, ns: it was none, as we hear now */
 	const enum ca_wait *wait;
 };
 
@@ -254,15 +255,21 @@ static void count_overlap(struct account *a, uint64_t from, uint64_t to)
 	a->s_time += to - from - union_length(NULL, 0, other, m);
 }
 
-/* We are in S ourselves: nothing is owed, but virtual time wants to know. */
+/* We are in S ourselves: nothing is owed, but virtual time wants to know. While we are off the CPU
+ * others may be at work in it. */
 static void count_own(struct account *a, uint64_t from, uint64_t to)
 {
-	struct ca_interval own[OFFS];
+	struct ca_interval own[OFFS], other[OFFS], all[OFFS];
+	const struct ca_interval *off = own;
 	unsigned n = 0;
 
 	if (!a->wait || *a->wait == CA_WAIT_OTHERS)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
-	a->s_time += to - from - union_length(own, n, NULL, 0);
+	if (n && active(a->t)) {
+		n = common(own, n, other, off_of_all(a->t, from, to, other), all);
+		off = all;
+	}
+	a->s_time += to - from - union_length(off, n, NULL, 0);
 }
 
 static void advance(struct account *a, uint64_t to)
@@ -292,6 +299,36 @@ static void count_hit(struct account *a, const struct ca_log_entry *e)
 	a->time += e->value;
 }
 
+/* The switch log of a thread in S can be read in its own process only: elsewhere its time in the run
+ * queue passes for work until it tells. If nobody else was in S, what was owed for it is not. */
+static void take_back(struct account *a, const struct ca_log_entry *e)
+{
+	struct ca_thread *t = a->t;
+	unsigned i = inside_find(t, e->thread);
+	struct ca_interval own[OFFS];
+	uint64_t from, to;
+
+	if (i >= t->inside_count || t->inside_flag[i] ||
+	    atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed))
+		return;
+	from = e->time > a->start ? e->time : a->start;
+	to = e->value < a->at ? e->value : a->at;
+	to = to < a->end ? to : a->end;
+	if (from < to && t->inside_count + t->inside_more == 1) {
+		uint64_t off = 0;
+
+		if (!a->wait)
+			off = union_length(own, ca_switches_off(&t->switches, from, to, own, OFFS), NULL, 0);
+		a->s_back += t->inside_me ? off : to - from;
+		a->back += t->inside_me ? 0 : to - from - off;
+	}
+	/* what we have yet to account for */
+	advance(a, e->time);
+	inside_set_flag(t, e->thread, FLAG_OFF, UINT64_MAX);
+	advance(a, e->value);
+	inside_set_flag(t, e->thread, 0, UINT64_MAX);
+}
+
 static void apply(struct account *a, const struct ca_log_entry *e)
 {
 	struct ca_thread *t = a->t;
@@ -304,9 +341,12 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 			count_hit(a, e);
 		return;
 	}
-	/* what tells of the past is for the conductor; we read the switch log */
-	if (e->type == CA_LOG_WAS_OFF)
+	if (e->type == CA_LOG_WAS_OFF) {
+		if (e->thread != t->number)
+			take_back(a, e);
 		return;
+	}
+	/* what tells of the past is for the conductor; we read the switch log */
 	if (e->time < a->at && (e->type == CA_LOG_OFF || e->type == CA_LOG_ON))
 		return;
 	advance(a, e->time);
@@ -399,8 +439,10 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 	if (!open)
 		return;
 	t->s_time += a.s_time;
+	t->s_time -= a.s_back < t->s_time ? a.s_back : t->s_time;
 	if (!(wait && *wait == CA_WAIT_OTHERS))
-		t->owed += (int64_t)(a.time * t->speedup / CA_MILLION);
+		t->owed += (int64_t)(a.time * t->speedup / CA_MILLION) -
+			   (int64_t)(a.back * t->speedup / CA_MILLION);
 	atomic_store_explicit(&t->slot->s_time, t->s_time, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->s_until, now < end ? now : end, memory_order_release);
 }

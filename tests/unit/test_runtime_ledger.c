@@ -135,6 +135,53 @@ static void test_outside(void **state)
 	assert_int_equal(me->s_time, 200);
 }
 
+/* We are in S, and off the CPU there, which another one is not. */
+static void test_off_in_s_with_others(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 0, T0);
+	put(CA_LOG_ENTER, 1, T0 + 200);
+	put(CA_LOG_EXIT, 1, T0 + 300);
+	off_cpu(0, T0 + 100, T0 + 400);
+	owes(T0 + 500, NULL, 0);
+	assert_int_equal(me->s_time, 100 + 100 + 100);
+}
+
+/* A thread of another process tells of its time in the run queue when it is over. */
+static void test_taken_back(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0 + 100);
+	off_cpu(0, T0 + 1500, T0 + 1600); /* that was not owed for */
+	owes(T0 + 2100, NULL, 950);
+	assert_int_equal(me->s_time, 2000);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 1100, T0 + 1700);
+	owes(T0 + 2100, NULL, 700);
+	assert_int_equal(me->s_time, 1400);
+	/* all of it ahead of us, and a part */
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2200, T0 + 2300);
+	owes(T0 + 2400, NULL, 800);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2350, T0 + 2500);
+	owes(T0 + 2600, NULL, 825);
+	assert_int_equal(me->s_time, 1400 + 200 - 50 + 100);
+	/* another one was at work meanwhile; we were in S; it belongs to us; before the experiment */
+	put(CA_LOG_ENTER, 2, T0 + 2600);
+	owes(T0 + 2700, NULL, 875);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2650, T0 + 2700);
+	owes(T0 + 2700, NULL, 875);
+	put(CA_LOG_EXIT, 2, T0 + 2700);
+	atomic_store(&ca_rt.by_slot[1], &thread[1]);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2600, T0 + 2700);
+	owes(T0 + 2700, NULL, 875);
+	atomic_store(&ca_rt.by_slot[1], NULL);
+	put(CA_LOG_EXIT, 1, T0 + 2700);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2600, T0 + 2700);
+	owes(T0 + 2700, NULL, 875);
+	assert_int_equal(me->s_time, 1750);
+}
+
 static void test_speedups(void **state)
 {
 	(void)state;
@@ -735,6 +782,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_outside),
+		TEST(test_taken_back),
+		TEST(test_off_in_s_with_others),
 		TEST(test_speedups),
 		TEST(test_no_experiment),
 		TEST(test_waits),
