@@ -13,11 +13,7 @@
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
 #include "core/settings.h"
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,9 +25,6 @@ enum {
 	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
 	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
 	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
-	BOOKS = 50,             /* 1 / share of S time by which accounts of it may differ ... */
-	BOOKS_LEAST = 100000,   /* ... or ns */
-	BOOKS_LATE = MS,        /* ns before the end that a thread may have looked last */
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
@@ -39,8 +32,7 @@ enum {
 	WANTED_VISITS = 40,     /* of the busiest point in an experiment, at least */
 	LONGEST = 32,           /* times the shortest experiment */
 	HOTTEST = 100000,       /* log entries per s: 50,000 visits of S */
-	LOAD_EVERY = 250 * MS,  /* ns between readings of the machine's load, end to end */
-	REAP = 200 * MS         /* ns between looks for dead processes */
+	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
 };
 
 const char *ca_conductor_session_path(const struct ca_conductor *c)
@@ -54,144 +46,6 @@ void ca_conductor_started(struct ca_conductor *c, pid_t child)
 	c->session->conductor = (uint32_t)getpid();
 	c->started = c->state_since = c->last_step = ca_clock_now();
 	atomic_store(&c->session->heartbeat, c->started);
-}
-
-/* ---- draining -------------------------------------------------------------------------------*/
-static void take_samples(struct ca_conductor *c, const struct ca_event *event, size_t n)
-{
-	ca_place frame[CA_RING_EVENTS];
-
-	for (size_t i = 0; i < n;) {
-		unsigned weight = event[i].flags & CA_SAMPLE_PERIODS, frames = 0;
-		bool waiting = event[i].flags & CA_SAMPLE_WAITING;
-
-		if (event[i++].key != CA_KEY_SAMPLE)
-			continue;
-		frame[frames++] = event[i - 1].value;
-		while (i < n && event[i].key == CA_KEY_FRAME)
-			frame[frames++] = event[i++].value;
-		c->sum.samples++;
-		c->sum.periods += weight;
-		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
-			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
-		ca_conductor_points_sample(c, frame, frames, waiting);
-	}
-}
-
-static void drain(struct ca_conductor *c)
-{
-	static struct ca_event event[CA_RING_EVENTS];
-	struct ca_session *s = c->session;
-	uint32_t used = atomic_load(&s->slots_used);
-
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
-		struct ca_source from = { s->slot[i].pid, s->slot[i].tid };
-		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
-
-		if (!n)
-			continue;
-		take_samples(c, event, n);
-		ca_sink_events(c->sinks, &from, event, n);
-	}
-	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
-		ca_session_grow(c->session_fd, s,
-				used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD
-								       : CA_MAX_THREADS,
-				NULL);
-}
-
-/* Not gone, and not a zombie that its parent has yet to wait for. */
-static bool is_running(uint32_t pid)
-{
-	char path[48], line[512], state = 0;
-	FILE *file;
-
-	if (kill((pid_t)pid, 0) && errno == ESRCH)
-		return false;
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	file = fopen(path, "re");
-	if (file) {
-		/* the name in brackets may hold anything, brackets included */
-		const char *end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-
-		state = end && end[1] ? end[2] : 0;
-		fclose(file);
-	}
-	return state != 'Z' && state != 'X';
-}
-
-/* It cannot tell the others any more that it is out of S. */
-static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
-{
-	if (atomic_exchange(&s->slot[number].in_s, 0))
-		ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, number, now, 0);
-	atomic_store(&s->slot[number].state, CA_SLOT_FREE);
-}
-
-/* Gone without a word while its process lives on, as when another thread called exec. */
-static bool has_left_s(const struct ca_slot *slot)
-{
-	return atomic_load(&slot->in_s) && slot->tid &&
-	       syscall(SYS_tgkill, (pid_t)slot->pid, (pid_t)slot->tid, 0) && errno == ESRCH;
-}
-
-static void tell_of_off(struct ca_conductor *c, uint32_t p)
-{
-	const struct ca_process *process = &c->session->process[p];
-
-	if (!atomic_load(&process->off) || c->off_told)
-		return;
-	c->off_told = true;
-	ca_conductor_say(c, 0,
-			 "process %u: the runtime switched itself off: %s; "
-			 "the process runs on without it",
-			 process->pid, process->off_text);
-}
-
-/* Slots of processes and threads that died without a word (SIGKILL, _exit, exec). */
-static void reap(struct ca_conductor *c, uint64_t now)
-{
-	struct ca_session *s = c->session;
-	uint32_t processes = atomic_load(&s->processes_used), used = atomic_load(&s->slots_used);
-
-	if (now - c->last_reap < REAP)
-		return;
-	c->last_reap = now;
-	for (uint32_t p = 0; p < processes; p++) {
-		uint32_t pid = s->process[p].pid;
-		bool runs;
-
-		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
-			continue;
-		tell_of_off(c, p);
-		runs = is_running(pid);
-		for (uint32_t i = 0; i < used; i++)
-			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == pid &&
-			    (!runs || has_left_s(&s->slot[i])))
-				end_slot(s, i, now);
-		if (!runs)
-			atomic_store(&s->process[p].state, CA_SLOT_FREE);
-	}
-}
-
-/* In the experiment that is open, or was last: an odd number. */
-static uint64_t owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)
-{
-	struct ca_session *s = c->session;
-	uint32_t used = atomic_load(&s->slots_used);
-	uint64_t sum = 0, experiment = (atomic_load(&s->experiment.seq) - 1) | 1;
-
-	*paid = 0;
-	*threads = 0;
-	for (uint32_t i = 0; i < used; i++) {
-		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
-		    atomic_load(&s->slot[i].experiment) != experiment)
-			continue;
-		sum += atomic_load(&s->slot[i].owed);
-		*paid += atomic_load(&s->slot[i].paid);
-		++*threads;
-	}
-	return sum;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------*/
@@ -289,7 +143,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	if (c->set->scale_experiment_time_by_speedup)
 		length *= 1 + c->speedup / 1e6;
 	ca_interference_read(c->session, &c->e.load);
-	owed(c, &c->e.paid_before, &threads);
+	ca_conductor_owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
 	c->e.record.start = c->last_watch = ca_clock_now();
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
@@ -391,7 +245,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	r->end = ca_clock_now();
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
-	r->owed = owed(c, &r->paid, &threads);
+	r->owed = ca_conductor_owed(c, &r->paid, &threads);
 	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
 	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
 	r->flags |= flags;
@@ -440,39 +294,6 @@ static void adapt_length(struct ca_conductor *c)
 		c->length /= 2;
 }
 
-/* D comes from the log as it is read here; what threads owe, from the log as each reads it: two
- * accounts of the same S time, from the opening on, that of the threads on average. Where they
- * differ, what is taken out of the experiment is not what was put in. */
-static uint32_t compare_books(struct ca_conductor *c, uint64_t s_time)
-{
-	struct ca_session *s = c->session;
-	uint32_t used = atomic_load(&s->slots_used);
-	uint64_t experiment = (atomic_load(&s->experiment.seq) - 1) | 1, end = c->e.record.end, sum = 0,
-		 n = 0;
-
-	for (uint32_t i = 0; i < used; i++) {
-		/* acquire: pairs with the release in ledger.c, after s_time */
-		uint64_t until = atomic_load_explicit(&s->slot[i].s_until, memory_order_acquire);
-		uint64_t its = atomic_load(&s->slot[i].s_time);
-		uint64_t differ = its < s_time ? s_time - its : its - s_time;
-		uint64_t late = until < end ? end - until : 0;
-
-		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
-		    atomic_load(&s->slot[i].experiment) != experiment || late > BOOKS_LATE)
-			continue;
-		sum += differ > late ? differ - late : 0;
-		n++;
-	}
-	if (!n || !c->e.record.speedup || sum / n <= BOOKS_LEAST || sum / n <= s_time / BOOKS)
-		return 0;
-	ca_conductor_say(c, 2,
-			 "experiment %u: the accounts of %u threads differ by %u us on average from the "
-			 "driver's S time of %u us",
-			 c->e.record.index, (unsigned)n, (unsigned)(sum / n / 1000),
-			 (unsigned)(s_time / 1000));
-	return CA_EXPERIMENT_BOOKS;
-}
-
 /* From here on D of this experiment is part of what virtual time lags behind for good. */
 static void settle_clock(struct ca_conductor *c, uint64_t delay)
 {
@@ -508,7 +329,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (sum.overflow)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
-		r->flags |= compare_books(c, s_before + r->s_time);
+		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time);
 		r->visits = c->e.visits;
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
 						   r->end - r->start - r->delay, &c->e.flight, &c->catalog,
@@ -532,7 +353,7 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 
 	if (waited < (uint64_t)(c->set->cool_off * MS))
 		return;
-	if (owed(c, &paid, &threads) > (uint64_t)SETTLED * threads && waited < SETTLE_MOST)
+	if (ca_conductor_owed(c, &paid, &threads) > (uint64_t)SETTLED * threads && waited < SETTLE_MOST)
 		return;
 	record_experiment(c);
 	adapt_length(c);
@@ -570,8 +391,8 @@ int ca_conductor_step(struct ca_conductor *c)
 	uint64_t now = ca_clock_now(), entries, cpu;
 
 	atomic_store(&c->session->heartbeat, now);
-	drain(c);
-	reap(c, now);
+	ca_conductor_drain(c);
+	ca_conductor_reap(c, now);
 	entries = ca_selection_log_read(c->log);
 	if ((cpu = ca_clock_process_cpu(c->child)))
 		c->sum.cpu_ns = cpu;
@@ -681,7 +502,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	enum ca_status status = CA_OK;
 	struct ca_visits_now visits;
 
-	drain(c);
+	ca_conductor_drain(c);
 	ca_selection_log_read(c->log);
 	ca_visits_read(c->session, &visits);
 	if (!c->sum.visits)

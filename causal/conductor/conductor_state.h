@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
- * conductor_points.c (points chosen here), conductor_scope.c (a scope that follows the samples)
- * and conductor_open.c (everything before and after). Private to them. */
+ * conductor_watch.c (the program's threads), conductor_points.c (points chosen here),
+ * conductor_scope.c (a scope that follows the samples) and conductor_open.c (everything before and
+ * after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #include "binary/objects.h"
@@ -88,6 +89,18 @@ bool ca_conductor_patched(const struct ca_conductor *c);
 void ca_conductor_unplaced_start(struct ca_conductor *c);
 /* ns of CPU time that they have had since then: S is not seen there. */
 uint64_t ca_conductor_unplaced(const struct ca_conductor *c);
+
+/* conductor_watch.c: the program's processes and threads. */
+/* Take in what their rings hold; make more slots ready. */
+void ca_conductor_drain(struct ca_conductor *c);
+/* Now and then: slots of processes and threads that died without a word (SIGKILL, _exit, exec). */
+void ca_conductor_reap(struct ca_conductor *c, uint64_t now);
+/* ns that threads still owe in the experiment that is open, or was last; also what they paid in it,
+ * and how many they are. */
+uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads);
+/* Do their accounts of S time, from the opening of the experiment that is over to its end, agree with
+ * this one? CA_EXPERIMENT_BOOKS or 0. */
+uint32_t ca_conductor_compare_books(struct ca_conductor *c, uint64_t s_time);
 
 /* conductor_points.c: progress points that are chosen here. In this order: */
 enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);

@@ -383,7 +383,7 @@ static void test_death_in_s(void **state)
 	put_thread(2, gone, gone + 1);
 	atomic_store(&session->slot[2].in_s, 0); /* not in S: nothing to be told */
 	put_thread(3, own, gone);                /* of a process that lives */
-	clock_now += REAP;
+	clock_now += 200 * MS;
 	ca_conductor_step(&conductor);
 	assert_int_equal(atomic_load(&session->log_head), 2);
 	for (uint32_t i = 0; i < 2; i++) {

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* What the conductor sees of the program's processes and threads in the session: their samples, their
+ * deaths, their debts, and their accounts of S time. Driver's process, one thread. */
+#include "causal/conductor/conductor_state.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	MS = 1000000,
+	BOOKS = 50,           /* 1 / share of S time by which accounts of it may differ ... */
+	BOOKS_LEAST = 100000, /* ... or ns */
+	BOOKS_LATE = MS,      /* ns before the end that a thread may have looked last */
+	REAP = 200 * MS       /* ns between looks for dead processes */
+};
+
+static void take_samples(struct ca_conductor *c, const struct ca_event *event, size_t n)
+{
+	ca_place frame[CA_RING_EVENTS];
+
+	for (size_t i = 0; i < n;) {
+		unsigned weight = event[i].flags & CA_SAMPLE_PERIODS, frames = 0;
+		bool waiting = event[i].flags & CA_SAMPLE_WAITING;
+
+		if (event[i++].key != CA_KEY_SAMPLE)
+			continue;
+		frame[frames++] = event[i - 1].value;
+		while (i < n && event[i].key == CA_KEY_FRAME)
+			frame[frames++] = event[i++].value;
+		c->sum.samples++;
+		c->sum.periods += weight;
+		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
+			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
+		ca_conductor_points_sample(c, frame, frames, waiting);
+	}
+}
+
+void ca_conductor_drain(struct ca_conductor *c)
+{
+	static struct ca_event event[CA_RING_EVENTS];
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		struct ca_source from = { s->slot[i].pid, s->slot[i].tid };
+		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
+
+		if (!n)
+			continue;
+		take_samples(c, event, n);
+		ca_sink_events(c->sinks, &from, event, n);
+	}
+	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
+		ca_session_grow(c->session_fd, s,
+				used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD
+								       : CA_MAX_THREADS,
+				NULL);
+}
+
+/* Not gone, and not a zombie that its parent has yet to wait for. */
+static bool is_running(uint32_t pid)
+{
+	char path[48], line[512], state = 0;
+	FILE *file;
+
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (file) {
+		/* the name in brackets may hold anything, brackets included */
+		const char *end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+
+		state = end && end[1] ? end[2] : 0;
+		fclose(file);
+	}
+	return state != 'Z' && state != 'X';
+}
+
+/* It cannot tell the others any more that it is out of S. */
+static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
+{
+	if (atomic_exchange(&s->slot[number].in_s, 0))
+		ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, number, now, 0);
+	atomic_store(&s->slot[number].state, CA_SLOT_FREE);
+}
+
+/* Gone without a word while its process lives on, as when another thread called exec. */
+static bool has_left_s(const struct ca_slot *slot)
+{
+	return atomic_load(&slot->in_s) && slot->tid &&
+	       syscall(SYS_tgkill, (pid_t)slot->pid, (pid_t)slot->tid, 0) && errno == ESRCH;
+}
+
+static void tell_of_off(struct ca_conductor *c, uint32_t p)
+{
+	const struct ca_process *process = &c->session->process[p];
+
+	if (!atomic_load(&process->off) || c->off_told)
+		return;
+	c->off_told = true;
+	ca_conductor_say(c, 0,
+			 "process %u: the runtime switched itself off: %s; "
+			 "the process runs on without it",
+			 process->pid, process->off_text);
+}
+
+void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_session *s = c->session;
+	uint32_t processes = atomic_load(&s->processes_used), used = atomic_load(&s->slots_used);
+
+	if (now - c->last_reap < REAP)
+		return;
+	c->last_reap = now;
+	for (uint32_t p = 0; p < processes; p++) {
+		uint32_t pid = s->process[p].pid;
+		bool runs;
+
+		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
+			continue;
+		tell_of_off(c, p);
+		runs = is_running(pid);
+		for (uint32_t i = 0; i < used; i++)
+			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == pid &&
+			    (!runs || has_left_s(&s->slot[i])))
+				end_slot(s, i, now);
+		if (!runs)
+			atomic_store(&s->process[p].state, CA_SLOT_FREE);
+	}
+}
+
+uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t sum = 0, experiment = (atomic_load(&s->experiment.seq) - 1) | 1;
+
+	*paid = 0;
+	*threads = 0;
+	for (uint32_t i = 0; i < used; i++) {
+		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
+		    atomic_load(&s->slot[i].experiment) != experiment)
+			continue;
+		sum += atomic_load(&s->slot[i].owed);
+		*paid += atomic_load(&s->slot[i].paid);
+		++*threads;
+	}
+	return sum;
+}
+
+/* D comes from the log as it is read here; what threads owe, from the log as each reads it: two
+ * accounts of the same S time, from the opening on, that of the threads on average. Where they
+ * differ, what is taken out of the experiment is not what was put in. */
+uint32_t ca_conductor_compare_books(struct ca_conductor *c, uint64_t s_time)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t experiment = (atomic_load(&s->experiment.seq) - 1) | 1, end = c->e.record.end, sum = 0,
+		 n = 0;
+
+	for (uint32_t i = 0; i < used; i++) {
+		/* acquire: pairs with the release in ledger.c, after s_time */
+		uint64_t until = atomic_load_explicit(&s->slot[i].s_until, memory_order_acquire);
+		uint64_t its = atomic_load(&s->slot[i].s_time);
+		uint64_t differ = its < s_time ? s_time - its : its - s_time;
+		uint64_t late = until < end ? end - until : 0;
+
+		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE ||
+		    atomic_load(&s->slot[i].experiment) != experiment || late > BOOKS_LATE)
+			continue;
+		sum += differ > late ? differ - late : 0;
+		n++;
+	}
+	if (!n || !c->e.record.speedup || sum / n <= BOOKS_LEAST || sum / n <= s_time / BOOKS)
+		return 0;
+	ca_conductor_say(c, 2,
+			 "experiment %u: the accounts of %u threads differ by %u us on average from the "
+			 "driver's S time of %u us",
+			 c->e.record.index, (unsigned)n, (unsigned)(sum / n / 1000),
+			 (unsigned)(s_time / 1000));
+	return CA_EXPERIMENT_BOOKS;
+}
