@@ -11,7 +11,9 @@
 
 enum {
 	CA_MAX_RANGES = 4096,
-	CA_MAX_SITES = 128,
+	CA_MAX_SITES = 128,    /* of S */
+	CA_MAX_MEETINGS = 384, /* behind them: kind MEET */
+	CA_SELECTION_SITES = CA_MAX_SITES + CA_MAX_MEETINGS,
 	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
 	/* Entries behind an unpublished one after which its writer counts as dead: more than all
 	 * threads append while one that was preempted between its two stores is away. */
@@ -32,7 +34,7 @@ struct ca_selection {
 	uint32_t reserved;
 	uint64_t log_start;                   /* first log entry about this selection */
 	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
-	struct ca_site site[CA_MAX_SITES];
+	struct ca_site site[CA_SELECTION_SITES];
 };
 
 /* The conductor alone writes: between these two calls readers keep off. */

@@ -14,7 +14,9 @@ enum ca_site_kind {
 	CA_SITE_COUNT,     /* count a visit of progress point `point` */
 	CA_SITE_MEET,      /* the thread is about to spin or wait: pay first */
 	CA_SITE_STAMP,     /* as COUNT, and add the time of the visit to the point's stamp */
-	CA_SITE_TRIAL      /* of a site, not a hook: counts like COUNT until the next selection */
+	CA_SITE_TRIAL,     /* of a site, not a hook: counts like COUNT until the next selection */
+	CA_SITE_ATOMIC     /* of a hook; its site is a MEET: what comes next others can notice at once:
+			    * pay first. Where that happens too often, the runtime takes it out */
 };
 enum { CA_SITE_BYTES = 24, CA_SITE_CODE = 96, CA_SITE_FIXUPS = 6, CA_SITE_HOOKS = 4, CA_SITE_INSNS = 8 };
 enum ca_site_flag {
@@ -47,7 +49,7 @@ struct ca_site {
 					  * brings control back: nothing is to be appended */
 	struct {
 		uint8_t at;    /* hook runs before code[at] */
-		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP */
+		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, ATOMIC */
 		uint8_t point; /* COUNT, STAMP: which point, + 1, where it is not the site's own */
 	} hook[CA_SITE_HOOKS]; /* sorted by `at` */
 	struct {

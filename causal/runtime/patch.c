@@ -18,6 +18,7 @@ _Atomic uint32_t ca_patch_record_count;
 static uint32_t bucket[BUCKETS];        /* by address: record + 1 */
 static uint16_t live[CA_PATCH_RECORDS]; /* records that are not OFF */
 static uint32_t live_count;
+static _Atomic bool some_retired;
 static _Atomic bool lock; /* guards all of this file's and patch_mem.c's state */
 static bool ready;
 /* The sites of the call that holds the lock. */
@@ -65,7 +66,7 @@ static bool membarrier_register(void)
 
 bool ca_patch_init(const char **why)
 {
-	static const struct ca_patch_hooks none = { hook_none, hook_none, meet_none, stamp_none };
+	static const struct ca_patch_hooks none = { hook_none, hook_none, meet_none, stamp_none, hook_none };
 	uint64_t shadow = 0;
 	int here;
 
@@ -379,6 +380,11 @@ static void finish_removing(const struct ca_patch_text *text)
 	live_count = kept;
 }
 
+static bool keep_current(const struct ca_patch_record *r)
+{
+	return !atomic_load_explicit(&r->retired, memory_order_relaxed);
+}
+
 /* ---- the two operations ----------------------------------------------------------------- */
 
 /* The library was closed, and opened again at the same address. */
@@ -422,7 +428,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 		return false;
 	if (!r)
 		r = record_make(text, site, bias);
-	if (!r || (r->trap && !traps_allowed) || overlaps_live(at, at + r->footprint))
+	if (!r || !keep_current(r) || (r->trap && !traps_allowed) || overlaps_live(at, at + r->footprint))
 		return false;
 	/* a jump made of bytes behind the site: they must still be what it was made for */
 	if (!r->trap && r->footprint > site->length &&
@@ -484,9 +490,10 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 	return failed;
 }
 
+/* Meetings are not: they may be in the way of what is selected next. */
 static bool permanent(const struct ca_patch_record *r)
 {
-	return r->site.kind == CA_SITE_COUNT || r->site.kind == CA_SITE_MEET;
+	return r->site.kind == CA_SITE_COUNT;
 }
 
 /* Somebody may have unloaded the module or patched over us: only our own bytes go. */
@@ -542,6 +549,26 @@ bool ca_patch_remove(void)
 bool ca_patch_remove_all(void)
 {
 	return remove_if(keep_none);
+}
+
+void ca_patch_retire(uintptr_t pc)
+{
+	int number = ca_patch_mem_record(pc);
+
+	if (number < 0 || atomic_load_explicit(&ca_patch_records[number].retired, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&ca_patch_records[number].retired, true, memory_order_relaxed);
+	/* release: pairs with the acquire in ca_patch_remove_retired */
+	atomic_store_explicit(&some_retired, true, memory_order_release);
+}
+
+void ca_patch_remove_retired(void)
+{
+	if (!atomic_load_explicit(&some_retired, memory_order_relaxed) ||
+	    !atomic_exchange_explicit(&some_retired, false, memory_order_acquire))
+		return;
+	if (!remove_if(keep_current))
+		atomic_store_explicit(&some_retired, true, memory_order_relaxed);
 }
 
 void ca_patch_forked(void)

@@ -52,6 +52,7 @@ struct ca_patch_hooks {
 	void (*exit)(uintptr_t sp);
 	void (*meet)(void);
 	void (*stamp)(uint32_t point);
+	void (*atomic)(uintptr_t pc); /* in its trampoline: see ca_patch_retire */
 };
 void ca_patch_set_hooks(const struct ca_patch_hooks *hooks);
 
@@ -71,9 +72,14 @@ extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidde
  * the sites are in force. Returns the number of sites that could not be placed. */
 CA_SIGSAFE unsigned ca_patch_install(const struct ca_site *site, size_t n,
 				     bool (*bias)(uint32_t module, uintptr_t *bias));
-/* Take every non-permanent site (all but those of kind COUNT and MEET) out again. Hooks may still be
- * called a little later by threads that were inside a trampoline. False: somebody else is at it. */
+/* Take every non-permanent site (all but those of kind COUNT) out again. Hooks may still be called
+ * a little later by threads that were inside a trampoline. False: somebody else is at it. */
 CA_SIGSAFE bool ca_patch_remove(void);
+/* The site whose trampoline holds pc costs too much: no more of it in this process from the next
+ * ca_patch_remove_retired on. For hooks: it only leaves a mark. */
+CA_SIGSAFE void ca_patch_retire(uintptr_t pc);
+/* Takes what has been retired out. Cheap where there is nothing. */
+CA_SIGSAFE void ca_patch_remove_retired(void);
 /* All sites, the permanent ones too (the runtime switches itself off). */
 CA_SIGSAFE bool ca_patch_remove_all(void);
 /* In the child of a fork: completes what another thread of the parent was in the middle of. */

@@ -123,6 +123,9 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, 
 	case CA_SITE_STAMP:
 		put_stamp(b, point, table);
 		break;
+	case CA_SITE_ATOMIC:
+		put_call_thunk(b, CA_THUNK_ATOMIC, table);
+		break;
 	default:
 		put_call_thunk(b, CA_THUNK_MEET, table);
 	}

@@ -63,6 +63,7 @@ struct ca_patch_record {
 	uint8_t prefix;                  /* bytes before the jump's opcode */
 	uint8_t footprint;               /* bytes of text, from address, that the jump relies on */
 	bool trap;                       /* stays an int3 */
+	_Atomic bool retired;            /* not to be placed again */
 	uint16_t insn_at[CA_SITE_INSNS]; /* in the body, hooks before it included */
 	uint16_t hook_at[CA_SITE_HOOKS]; /* start of each hook in the body */
 	uint16_t hook_end[CA_SITE_HOOKS];
@@ -103,6 +104,7 @@ enum ca_thunk {
 	CA_THUNK_EXIT_CALLED,
 	CA_THUNK_MEET,
 	CA_THUNK_STAMP, /* the point's number has been pushed below the red zone */
+	CA_THUNK_ATOMIC,
 	CA_THUNKS
 };
 CA_HIDDEN extern const uintptr_t ca_trampoline_thunk[CA_THUNKS];

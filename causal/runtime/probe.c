@@ -9,6 +9,7 @@
 #include "causal/runtime/patch.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/wait.h"
+#include "core/cpu.h"
 #include "core/log.h"
 #include "sampler/modules.h"
 
@@ -105,6 +106,43 @@ static void hook_meet(void)
 		hook_meet_apart();
 }
 
+enum {
+	OFTEN = 2048,            /* visits of atomic operations ... */
+	OFTEN_CYCLES = 30000000, /* ... within some 10 ms: at 15 to 100 ns each, 0.3 to 2 % */
+	OTHERS = 4,              /* ... of which not every fourth comes with another meeting */
+	LOOK_AGAIN = 150000      /* cycles between two looks at a stack that was found in S */
+};
+
+/* Reference counts are passed millions of times a second and hand nothing over; a thread that spins
+ * may pass as often, but pauses or yields between. Whom the full count meets is drawn in
+ * proportion to its visits. */
+static void count_atomic(struct ca_thread *t, uintptr_t pc)
+{
+	uint64_t now;
+
+	t->other_meets += t->meets < t->meets_seen ? t->meets : t->meets - t->meets_seen;
+	if (++t->atomics < OFTEN)
+		return;
+	now = ca_cpu_cycles();
+	if (now - t->atomics_from < OFTEN_CYCLES && t->other_meets < OFTEN / OTHERS)
+		ca_patch_retire(pc);
+	t->atomics_from = now;
+	t->atomics = t->other_meets = 0;
+}
+
+static void hook_atomic(uintptr_t pc)
+{
+	struct ca_thread *t = ca_self;
+
+	/* unknown threads meet others elsewhere: making them known here would not be cheap */
+	if (!t || t->guard)
+		return;
+	count_atomic(t, pc);
+	if (!t->sampled_in || ca_cpu_cycles() - t->last_look > LOOK_AGAIN)
+		ca_wait_meet_known(t);
+	t->meets_seen = t->meets;
+}
+
 CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
@@ -135,7 +173,8 @@ void ca_probe_forked(void)
 
 void ca_probe_init(void)
 {
-	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp };
+	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp,
+						     hook_atomic };
 
 	look_for_xsave();
 	ca_patch_set_hooks(&hooks);
@@ -144,11 +183,11 @@ void ca_probe_init(void)
 
 /* The conductor may write the next selection while we are still at this one: work on a copy that
  * is known to be whole. Guarded by `servicing`. */
-static struct ca_site sites[CA_MAX_SITES];
+static struct ca_site sites[CA_SELECTION_SITES];
 
 static bool copy_sites(const struct ca_selection *sel, uint64_t seq, uint32_t *n)
 {
-	*n = sel->sites < CA_MAX_SITES ? sel->sites : CA_MAX_SITES;
+	*n = sel->sites < CA_SELECTION_SITES ? sel->sites : CA_SELECTION_SITES;
 	for (uint32_t i = 0; i < *n; i++)
 		sites[i] = sel->site[i];
 	return ca_selection_is_still(sel, seq);
@@ -174,6 +213,7 @@ CA_SIGSAFE void ca_probe_service(void)
 	uint64_t seq;
 	uint32_t n;
 
+	ca_patch_remove_retired();
 	if (!ca_selection_read(&s->selection, &seq))
 		return;
 	if (atomic_load_explicit(&serviced, memory_order_acquire) != seq) {

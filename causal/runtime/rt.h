@@ -58,6 +58,10 @@ struct ca_thread {
 				* is part of `settled` */
 	uint64_t sleep_for;    /* see ca_wait_sleep */
 	uint64_t last_look;    /* cycle counter at the last meeting */
+	uint64_t atomics_from; /* ... when the visits below began to be counted */
+	uint32_t atomics;      /* visits of sites at atomic operations */
+	uint32_t other_meets;  /* meetings of other kinds meanwhile */
+	uint32_t meets_seen;   /* `meets` after the last such visit */
 	uint32_t inside_count; /* threads in S in our replica of the log, without us */
 	uint32_t inside_more;  /* ... those that inside_slot has no room for */
 	uint32_t inside_slot[CA_INSIDE];

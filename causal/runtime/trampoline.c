@@ -38,6 +38,8 @@ THUNK("ca_trampoline_exit_called", "8", "232");
 THUNK("ca_trampoline_meet", "16", "224");
 /* 11 registers and our return address: the argument pushed by the body */
 THUNK_ARGUMENT("ca_trampoline_stamp", "24", "96");
+/* 11 registers: our return address */
+THUNK_WITH("ca_trampoline_atomic", "32", "movq 88(%rsp), %rdi\n");
 
 /* Spelled as libc's, byte by byte: unwinders know a signal frame by these bytes. */
 __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_restore\n"
@@ -51,6 +53,7 @@ __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_
 CA_HIDDEN extern const char ca_trampoline_enter[], ca_trampoline_exit[];
 CA_HIDDEN extern const char ca_trampoline_enter_called[], ca_trampoline_exit_called[];
 CA_HIDDEN extern const char ca_trampoline_meet[], ca_trampoline_stamp[];
+CA_HIDDEN extern const char ca_trampoline_atomic[];
 
 const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_ENTER] = (uintptr_t)ca_trampoline_enter,
@@ -59,4 +62,5 @@ const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_EXIT_CALLED] = (uintptr_t)ca_trampoline_exit_called,
 	[CA_THUNK_MEET] = (uintptr_t)ca_trampoline_meet,
 	[CA_THUNK_STAMP] = (uintptr_t)ca_trampoline_stamp,
+	[CA_THUNK_ATOMIC] = (uintptr_t)ca_trampoline_atomic,
 };

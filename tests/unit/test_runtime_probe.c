@@ -3,6 +3,7 @@
  * the selection came, and placing the sites. The ledger is real; patching and the look at the
  * stack are stood in for. */
 #include "causal/runtime/patch.h"
+#include "core/cpu.h"
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <linux/perf_event.h>
@@ -25,6 +26,20 @@ bool ca_patch_remove(void)
 {
 	removals++;
 	return true;
+}
+
+static uintptr_t retired_pc;
+static unsigned retirements, retired_removals;
+
+void ca_patch_retire(uintptr_t pc)
+{
+	retirements++;
+	retired_pc = pc;
+}
+
+void ca_patch_remove_retired(void)
+{
+	retired_removals++;
 }
 
 unsigned ca_patch_install(const struct ca_site *site, size_t n, bool (*bias)(uint32_t, uintptr_t *))
@@ -63,6 +78,7 @@ void ca_wait_meet(void)
 void ca_wait_meet_known(struct ca_thread *t)
 {
 	assert_ptr_equal(t, me);
+	t->meets++;
 	meetings_known++;
 }
 
@@ -736,9 +752,9 @@ static void more_sites_than_fit(void **state)
 {
 	(void)state;
 	select_new(CA_SITE_ENTER, 2);
-	s->selection.sites = CA_MAX_SITES + 1;
+	s->selection.sites = CA_SELECTION_SITES + 1;
 	service();
-	assert_true(installed[0] + installed[1] <= CA_MAX_SITES);
+	assert_true(installed[0] + installed[1] <= CA_SELECTION_SITES);
 }
 
 static void no_placing(void **state)
@@ -808,6 +824,63 @@ static void meets(void **state)
 	assert_int_equal(meetings, 1);
 }
 
+/* n visits; before each k-th the thread meets others elsewhere. */
+static void pass_atomics(unsigned n, unsigned k)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (k && i % k == 0)
+			me->meets++;
+		hook.atomic(0x1000 + i);
+	}
+}
+
+static void atomics(void **state)
+{
+	enum { MANY = 20000 };
+	struct timespec nap = { 0, 30000000 };
+
+	(void)state;
+	meetings = meetings_known = retirements = 0;
+	hook.atomic(1);
+	assert_int_equal(meetings_known, 1);
+	me->guard++; /* ours */
+	hook.atomic(1);
+	me->guard--;
+	ca_self = NULL; /* nobody we know */
+	hook.atomic(1);
+	ca_self = me;
+	assert_int_equal(meetings_known + meetings, 1);
+	/* in S as of just now: not again so soon */
+	me->sampled_in = true;
+	me->last_look = ca_cpu_cycles();
+	hook.atomic(1);
+	assert_int_equal(meetings_known, 1);
+	me->last_look -= 1000000;
+	hook.atomic(1);
+	assert_int_equal(meetings_known, 2);
+	me->sampled_in = false;
+	assert_int_equal(retirements, 0);
+	/* millions a second */
+	pass_atomics(MANY, 0);
+	assert_in_range(retirements, 1, MANY / 2048);
+	assert_in_range(retired_pc, 0x1000, 0x1000 + MANY);
+	/* beside as many other meetings: it spins, or hands over as often; ticks forget meetings */
+	pass_atomics(2048, 2);
+	retirements = 0;
+	pass_atomics(MANY, 2);
+	me->meets = 0;
+	pass_atomics(MANY, 3);
+	assert_int_equal(retirements, 0);
+	/* seldom */
+	for (unsigned i = 0; i < 8; i++) {
+		nanosleep(&nap, NULL);
+		pass_atomics(2000, 0);
+	}
+	assert_int_equal(retirements, 0);
+	service();
+	assert_true(retired_removals);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -837,6 +910,7 @@ int main(void)
 		TEST(told_of_the_stack),
 		TEST(stamps),
 		TEST(meets),
+		TEST(atomics),
 		TEST(placing),
 		TEST(more_sites_than_fit),
 		TEST(no_placing),
