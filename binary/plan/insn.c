@@ -154,6 +154,16 @@ static bool is_pad(const cs_insn *insn)
 	       (insn->size == 2 && insn->bytes[0] == 0x66 && insn->bytes[1] == 0x90);
 }
 
+static bool is_atomic(const cs_insn *insn)
+{
+	const cs_x86 *x = &insn->detail->x86;
+
+	if (x->prefix[0] == X86_PREFIX_LOCK)
+		return true;
+	return insn->id == X86_INS_XCHG && x->op_count == 2 &&
+	       (x->operands[0].type == X86_OP_MEM || x->operands[1].type == X86_OP_MEM);
+}
+
 bool ca_insn_decode(struct ca_disassembler *d, const uint8_t *code, size_t left, uint64_t address,
 		    struct ca_insn *out)
 {
@@ -170,6 +180,8 @@ bool ca_insn_decode(struct ca_disassembler *d, const uint8_t *code, size_t left,
 	if (out->kind == CA_INSN_CALL || out->kind == CA_INSN_JUMP || out->kind == CA_INSN_JUMP_IF)
 		out->target = (uint64_t)insn->detail->x86.operands[0].imm;
 	out->is_pad = is_pad(insn);
+	out->is_pause = insn->id == X86_INS_PAUSE;
+	out->is_atomic = is_atomic(insn);
 	find_stack(out, d->capstone, insn);
 	find_memory(out, insn);
 	return true;

@@ -22,6 +22,8 @@ struct ca_insn {
 	bool is_pad;      /* a nop or int3, as put behind code that does not go on */
 	bool uses_sp;     /* reads or writes the stack pointer, explicitly or not */
 	bool sp_operand;  /* names it in an operand */
+	bool is_pause;    /* of a spin loop */
+	bool is_atomic;   /* reads and writes memory in one step */
 };
 enum ca_insn_kind {
 	CA_INSN_PLAIN,

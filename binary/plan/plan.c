@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Plans for patch sites; see plan.h. What may go wrong at run time (a jump into the middle that
  * is not known here) costs a trap there, never correctness; here sites are chosen so that this
- * is rare. This file: points and spin loops. */
+ * is rare. This file: points. */
 #include "binary/plan/plan.h"
 #include "binary/plan/code.h"
 #include "binary/plan/sites.h"
@@ -46,44 +46,4 @@ enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t add
 				  (unsigned long)address);
 	out->point = point;
 	return CA_OK;
-}
-
-/* The spin loops of the function at `at`; returns where to go on looking. */
-static uint64_t pauses_of(struct ca_text *text, struct ca_sites *out, uint64_t at)
-{
-	struct ca_insn *insn;
-	uint64_t low, high;
-	size_t n;
-
-	if (!ca_text_function(text, at, &low, &high))
-		return at + 1;
-	insn = ca_text_decode_all(text, low, high, &n);
-	for (size_t i = 0; insn && i < n && out->n < out->max; i++) {
-		if (insn[i].size != 2 || insn[i].bytes[0] != 0xf3 || insn[i].bytes[1] != 0x90)
-			continue;
-		if (!plan_visit(out, CA_SITE_MEET, insn, n, i) ||
-		    ca_sites_overlap(out, insn[i].address, insn[i].address + out->site[out->n].length))
-			continue;
-		out->site[out->n++].flags = CA_SITE_NO_TRAP;
-	}
-	free(insn);
-	return high > at ? high : at + 1;
-}
-
-size_t ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max)
-{
-	static const uint8_t pause[2] = { 0xf3, 0x90 };
-	struct ca_sites o = { .site = out, .max = max, .module = module };
-	const uint8_t *bytes;
-	uint64_t low, high;
-
-	for (unsigned p = 0; ca_text_part(text, p, &low, &high, &bytes); p++)
-		for (uint64_t at = low; at < high && o.n < max;) {
-			const uint8_t *found = memmem(bytes + (at - low), high - at, pause, sizeof pause);
-
-			if (!found)
-				break;
-			at = pauses_of(text, &o, low + (uint64_t)(found - bytes));
-		}
-	return o.n;
 }

@@ -25,7 +25,8 @@ enum ca_status ca_plan_line(struct ca_text *text, uint32_t module, const struct 
 /* A site that counts visits of `address` (an instruction start; a 5-byte nop is the easy case). */
 enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err);
-/* The pause instructions (spin loops) of the text: CA_SITE_MEET. Returns how many, at most max. */
-size_t ca_plan_pauses(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max);
+/* Where threads of the module meet unseen: pause instructions (spin loops), and atomic operations
+ * that read and write. Sites of kind MEET, most important first. Returns how many, at most max. */
+size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max);
 
 #endif

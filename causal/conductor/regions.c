@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN = 32, PER_PLACE = 8, MAX_PAUSES = 24 };
+enum { CHAIN = 32, PER_PLACE = 8 };
 
 struct place {
 	ca_place place;
@@ -41,9 +41,9 @@ struct ca_regions {
 	struct info *info;      /* by region id - 1 */
 	size_t infos;
 	uint64_t stamp;
-	bool read[CA_MAX_MODULES];        /* the spin loops are planned */
-	struct ca_site pause[MAX_PAUSES]; /* spin loops of the modules that were selected in */
-	size_t pauses;
+	bool read[CA_MAX_MODULES];               /* the meetings are planned */
+	struct ca_site meeting[CA_MAX_MEETINGS]; /* of the modules that were selected in */
+	size_t meetings;
 };
 
 enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, const struct ca_scope *scope,
@@ -359,7 +359,7 @@ static void own_ranges(struct info *info, const struct ca_region *region, const 
 	}
 }
 
-/* The module's text, with the spin loops in it planned. */
+/* The module's text, with the meetings in it planned. */
 static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 {
 	struct ca_text *text = ca_objects_text(r->objects, module);
@@ -367,7 +367,8 @@ static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 	if (!text || r->read[module])
 		return text;
 	r->read[module] = true;
-	r->pauses += ca_plan_pauses(text, module, r->pause + r->pauses, MAX_PAUSES - r->pauses);
+	r->meetings +=
+		ca_plan_meetings(text, module, r->meeting + r->meetings, CA_MAX_MEETINGS - r->meetings);
 	return text;
 }
 
@@ -447,10 +448,10 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	out->sites = out->exact ? (uint32_t)info->sites : 0;
 	if (out->sites)
 		memcpy(out->site, info->site, info->sites * sizeof *out->site);
-	/* Spin loops are meetings, whichever way S is known. */
-	for (size_t i = 0; i < r->pauses && out->sites < CA_MAX_SITES; i++)
-		if (!overlaps(info, &r->pause[i]))
-			out->site[out->sites++] = r->pause[i];
+	/* Whichever way S is known. */
+	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
+		if (!overlaps(info, &r->meeting[i]))
+			out->site[out->sites++] = r->meeting[i];
 	*why = exact && info->sampled ? info->why : NULL;
 }
 

@@ -34,6 +34,16 @@ static const char source[] = ASM_MACROS
 	"fn lines\nl_call: call leaf\nl_back: mov $1,%eax\n inc %eax\n.rept 39\n inc %eax\n.endr\nl_more: "
 	"nop\n"
 	"l_loop: dec %eax\n jne l_loop\nl_ret: ret\nlines_end: end lines\n"
+	/* what others can notice at once, and what only looks or is written like it */
+	"fn atoms\na_add: lock addl $1,(%rdi)\n mov $1,%eax\na_cas: lock cmpxchg %rcx,(%rdi)\n jne a_cas\n"
+	"a_set: xchg %eax,(%rdi)\n mov $1,%eax\na_old: lock xadd %r8,8(%rdi)\na_bit: lock btsq $3,(%rdi)\n"
+	"a_two: lock cmpxchg16b (%rdi)\na_half: lock incw (%rdi)\n nop\n mfence\n"
+	"a_far: lock orl $1,atoms_end(%rip)\n ret\n"
+	"atoms_end: end atoms\n"
+	"fn others\n xchg %eax,%ecx\n lock orq $0,(%rsp)\n mov $0x9fff0,%eax\n mov %eax,(%rdi)\n"
+	" mov $0x0187,%eax\n incl (%rdi)\n ret\nothers_end: end others\n"
+	/* too short for a jump, before what is jumped to */
+	"fn short\n jmp sh_end\nsh_xchg: xchg %al,(%rdi)\nsh_end: ret\nshort_end: end short\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 enum { SITES = 16 };
@@ -182,19 +192,39 @@ static void test_count(void **state)
 	assert_int_equal(ca_plan_count(text, 5, 1, 9, site, &err), CA_ERR_UNSUPPORTED);
 }
 
-static void test_pauses(void **state)
+static void check_meeting(const struct ca_site *found, const char *label, enum ca_site_kind hook)
 {
+	if (found->address != asm_at(label))
+		fail_msg("%#lx is not %s", (unsigned long)found->address, label);
+	assert_int_equal(found->kind, CA_SITE_MEET);
+	assert_int_equal(found->flags, CA_SITE_NO_TRAP);
+	assert_int_equal(found->hooks, 1);
+	assert_int_equal(found->hook[0].at, 0);
+	assert_int_equal(found->hook[0].kind, hook);
+	assert_int_equal(found->module, 6);
+}
+
+/* Those that wait come first. */
+static void test_meetings(void **state)
+{
+	static const struct {
+		const char *label;
+		enum ca_site_kind hook;
+	} expected[] = {
+		{ "s_one", CA_SITE_MEET },   { "s_two", CA_SITE_MEET },     { "a_add", CA_SITE_ATOMIC },
+		{ "a_cas", CA_SITE_ATOMIC }, { "a_set", CA_SITE_ATOMIC },   { "a_old", CA_SITE_ATOMIC },
+		{ "a_bit", CA_SITE_ATOMIC }, { "a_two", CA_SITE_ATOMIC },   { "a_half", CA_SITE_ATOMIC },
+		{ "a_far", CA_SITE_ATOMIC }, { "sh_xchg", CA_SITE_ATOMIC },
+	};
+
 	(void)state;
-	assert_int_equal(ca_plan_pauses(text, 6, site, SITES), 2);
-	assert_int_equal(site[0].address, asm_at("s_one"));
-	assert_int_equal(site[1].address, asm_at("s_two"));
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(site[i].kind, CA_SITE_MEET);
-		assert_int_equal(site[i].flags, CA_SITE_NO_TRAP);
-		assert_int_equal(site[i].hook[0].kind, CA_SITE_MEET);
-		assert_int_equal(site[i].module, 6);
-	}
-	assert_int_equal(ca_plan_pauses(text, 6, site, 1), 1);
+	assert_int_equal(ca_plan_meetings(text, 6, site, SITES), CA_COUNT(expected));
+	for (size_t i = 0; i < CA_COUNT(expected); i++)
+		check_meeting(&site[i], expected[i].label, expected[i].hook);
+	assert_int_equal(site[10].length, 2);
+	assert_int_equal(ca_plan_meetings(text, 6, site, 3), 3);
+	check_meeting(&site[2], "a_add", CA_SITE_ATOMIC);
+	assert_int_equal(ca_plan_meetings(text, 6, site, 0), 0);
 }
 
 /* ---- lines --------------------------------------------------------------------------------*/
@@ -257,7 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions), cmocka_unit_test(test_few_sites),
-		cmocka_unit_test(test_count),     cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_count),     cmocka_unit_test(test_meetings),
 		cmocka_unit_test(test_lines),     cmocka_unit_test(test_own_work),
 	};
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Where threads meet without a call: spin loops wait for others, and an atomic operation that reads
+ * and writes is something that others can notice at once. Both become sites of kind MEET.
+ *
+ * Plain stores are left alone: most of them are nobody's business, and none can be told from the
+ * one that hands something over. Driver's process. */
+#include "binary/plan/code.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/sites.h"
+#include "binary/plan/text.h"
+#include "core/vec.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of code decoded for one module, about half a second: what is left out is paid at ticks. */
+enum { MOST_CODE = 2 << 20 };
+
+/* ---- where to look: bytes that may be such an instruction ---------------------------------*/
+/* The opcodes that a lock prefix may stand before. */
+static bool is_lockable(const uint8_t *at, size_t left)
+{
+	while (left && (*at == 0x66 || (*at & 0xf0) == 0x40)) {
+		at++;
+		left--;
+	}
+	if (left < 2)
+		return false;
+	if (*at == 0x0f)
+		switch (at[1]) {
+		case 0xab: /* bts, btr, btc */
+		case 0xb3:
+		case 0xbb:
+		case 0xba:
+		case 0xb0: /* cmpxchg */
+		case 0xb1:
+		case 0xc0: /* xadd */
+		case 0xc1:
+		case 0xc7: /* cmpxchg8b, cmpxchg16b */
+			return true;
+		default:
+			return false;
+		}
+	/* add, or, adc, sbb, and, sub, xor to memory; not, neg, inc, dec */
+	return (*at < 0x38 && (*at & 7) < 2) || *at == 0x80 || *at == 0x81 || *at == 0x83 || *at == 0xf6 ||
+	       *at == 0xf7 || *at == 0xfe || *at == 0xff;
+}
+
+static bool is_candidate(const uint8_t *at, size_t left)
+{
+	if (left < 2)
+		return false;
+	switch (*at) {
+	case 0xf3:
+		return at[1] == 0x90; /* pause */
+	case 0xf0:
+		return is_lockable(at + 1, left - 1);
+	case 0x86: /* xchg, with memory */
+	case 0x87:
+		return at[1] < 0xc0;
+	default:
+		return false;
+	}
+}
+
+/* ---- the sites of a function ----------------------------------------------------------------*/
+struct function {
+	uint64_t low, high;
+	struct ca_insn *insn;
+	size_t n;
+	bool spins;
+};
+
+static bool is_meeting(const struct ca_insn *i)
+{
+	/* below the stack pointer's own frame: a fence of the compiler, or nobody else's */
+	return i->is_pause || (i->is_atomic && !i->sp_operand);
+}
+
+static bool plan_one(struct ca_sites *out, const struct function *f, size_t at)
+{
+	enum ca_site_kind hook = f->insn[at].is_pause ? CA_SITE_MEET : CA_SITE_ATOMIC;
+	struct ca_site *site = &out->site[out->n];
+
+	ca_code_begin(site, out->module, CA_SITE_MEET, f->insn[at].address);
+	if (!ca_code_hook(site, hook) || !ca_code_copy_many(site, f->insn, f->n, at, UINT64_MAX) ||
+	    ca_sites_overlap(out, site->address, site->address + site->length))
+		return false;
+	site->flags = CA_SITE_NO_TRAP;
+	return true;
+}
+
+static void plan_function(struct ca_sites *out, const struct function *f)
+{
+	for (size_t i = 0; i < f->n && out->n < out->max; i++)
+		if (is_meeting(&f->insn[i]) && plan_one(out, f, i))
+			out->n++;
+}
+
+/* The function at `at`, if threads meet in it; returns where to go on looking. */
+static uint64_t read_function(struct ca_text *text, uint64_t at, struct ca_vec *functions, size_t *left)
+{
+	struct function f = { 0 }, *kept = NULL;
+	bool meets = false;
+
+	if (!ca_text_function(text, at, &f.low, &f.high))
+		return at + 1;
+	if (f.high - f.low > *left)
+		return f.high;
+	*left -= f.high - f.low;
+	f.insn = ca_text_decode_all(text, f.low, f.high, &f.n);
+	for (size_t i = 0; f.insn && i < f.n; i++) {
+		meets |= is_meeting(&f.insn[i]);
+		f.spins |= f.insn[i].is_pause;
+	}
+	if (meets)
+		kept = ca_vec_push(functions);
+	if (kept)
+		*kept = f;
+	else
+		free(f.insn);
+	return f.high > at ? f.high : at + 1;
+}
+
+size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max)
+{
+	struct ca_sites o = { .site = out, .max = max, .module = module };
+	struct ca_vec functions = { .size = sizeof(struct function) };
+	struct function *f;
+	size_t left = MOST_CODE;
+	const uint8_t *bytes;
+	uint64_t low, high;
+
+	for (unsigned p = 0; ca_text_part(text, p, &low, &high, &bytes); p++)
+		for (uint64_t at = low; at < high;)
+			at = is_candidate(bytes + (at - low), high - at)
+				     ? read_function(text, at, &functions, &left)
+				     : at + 1;
+	f = functions.at;
+	/* where there is no room for all, those that wait come first */
+	for (unsigned spins = 2; spins-- > 0;)
+		for (size_t i = 0; i < functions.n; i++)
+			if (f[i].spins == spins)
+				plan_function(&o, &f[i]);
+	for (size_t i = 0; i < functions.n; i++)
+		free(f[i].insn);
+	ca_vec_free(&functions);
+	return o.n;
+}
