@@ -417,6 +417,36 @@ static void check_lines(struct ca_text *text, const struct ca_range *range, stru
 	free(insn);
 }
 
+/* ---- meetings ------------------------------------------------------------------------------ */
+/* At the beginning of an instruction that spins, or reads and writes memory at once. */
+static void check_meetings(struct ca_text *text)
+{
+	static struct ca_site site[SITES];
+	size_t sites = ca_plan_meetings(text, 1, site, SITES);
+
+	printf("  meetings: %zu\n", sites);
+	for (size_t i = 0; i < sites; i++) {
+		uint64_t low, high;
+		struct ca_insn *insn, first;
+		size_t n, at = 0;
+
+		check_site(text, &site[i]);
+		assert_true(ca_text_decode(text, site[i].address, &first));
+		CHECK(first.is_pause ? site[i].hook[0].kind == CA_SITE_MEET
+				     : first.is_atomic && site[i].hook[0].kind == CA_SITE_ATOMIC,
+		      site[i].address);
+		assert_true(ca_text_function(text, site[i].address, &low, &high));
+		insn = ca_text_decode_all(text, low, high, &n);
+		assert_non_null(insn);
+		while (at < n && insn[at].address < site[i].address)
+			at++;
+		CHECK(at < n && insn[at].address == site[i].address && !insn[at].is_split, site[i].address);
+		check_targets(insn, n, &site[i], 1);
+		free(insn);
+	}
+	check_disjoint(site, sites);
+}
+
 /* ---- binaries ------------------------------------------------------------------------------ */
 static void print_shares(const char *what, const struct shares *s)
 {
@@ -515,6 +545,7 @@ static void check_binary(const char *path, bool strict)
 		if (i % 4 == 0)
 			check_lines(text, &list[i], &lines);
 	}
+	check_meetings(text);
 	print_shares("functions", &functions);
 	print_shares("lines", &lines);
 	if (strict) {
