@@ -2,6 +2,7 @@
 /* Time limits in virtual time; see deadline.h. */
 #include "causal/runtime/deadline.h"
 #include "causal/runtime/virtual_clock.h"
+#include "core/sys.h"
 #include <errno.h>
 
 enum { NEAR = 3000 }; /* ns that a limit may move without being waited for once more */
@@ -12,6 +13,11 @@ uint64_t ca_deadline_ns(const struct timespec *t)
 	    (uint64_t)t->tv_sec > UINT64_MAX / CA_NS_PER_S / 2)
 		return UINT64_MAX;
 	return (uint64_t)t->tv_sec * CA_NS_PER_S + (uint64_t)t->tv_nsec;
+}
+
+const struct timespec *ca_deadline_peek(long given, struct timespec *copy)
+{
+	return given && ca_sys_peek((uintptr_t)given, copy, sizeof *copy) == sizeof *copy ? copy : NULL;
 }
 
 struct ca_deadline ca_deadline_begin(void)

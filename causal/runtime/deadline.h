@@ -25,6 +25,9 @@ CA_HIDDEN uint64_t ca_deadline_left(struct ca_deadline *d, uint64_t length);
 /* What is left whether it has moved or not. */
 CA_HIDDEN uint64_t ca_deadline_rest(const struct ca_deadline *d, uint64_t length);
 
+/* A time limit that the program hands to the kernel itself, in *copy; NULL where there is none or it
+ * cannot be read: that is for the kernel to say. */
+CA_HIDDEN const struct timespec *ca_deadline_peek(long given, struct timespec *copy);
 /* ns of a time that is not negative and whose ns are in range; UINT64_MAX else, and for NULL. */
 CA_HIDDEN uint64_t ca_deadline_ns(const struct timespec *t);
 

@@ -2,7 +2,9 @@
 /* Meetings and waits, as the wrappers see them. Ordinary context (and the hook of spin
  * loops, which uses general registers only). */
 #include "causal/runtime/wait.h"
+#include "causal/runtime/activation.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/probe.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timers.h"
@@ -25,6 +27,8 @@ static struct ca_thread *enter_known(struct ca_thread *t)
 		ca_thread_unhold(t);
 	t->guard++;
 	t->meets++;
+	if (__builtin_expect(t->depth != 0, 0))
+		ca_activation_check(t, (uintptr_t)__builtin_frame_address(0));
 	return t;
 }
 
@@ -201,6 +205,8 @@ void ca_wait_end(struct ca_waiting *w)
 	if (!t || t != ca_self)
 		return;
 	t->guard++;
+	if (ca_probe_is_behind()) /* it was asked for while all threads of this process waited */
+		ca_probe_service();
 	now = ca_clock_now();
 	if (w->in_s && t->depth) {
 		end_in_s(w, now);

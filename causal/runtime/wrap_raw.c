@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 
 enum {
@@ -69,12 +71,9 @@ static enum how how_of(long number, const long a[6])
 #endif
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
 		return OUTSIDE;
 	case SYS_io_uring_enter: /* the ring, how many to submit, how many to wait for, flags */
 		return (a[3] & IORING_ENTER_GETEVENTS) && a[2] > 0 ? OUTSIDE : MEET;
-	case FUTEX_WAITV:
 	case FUTEX2_WAIT:
 	case SYS_wait4:
 	case SYS_waitid:
@@ -129,18 +128,6 @@ static int waits_for(long number, enum how how, const long a[6])
 	return number == SYS_ppoll && a[1] == 1 && fds ? fds->fd : -1;
 }
 
-static void tell_length(long number, const long a[6])
-{
-	const struct timespec *length = NULL;
-
-	if (number == SYS_nanosleep)
-		length = (const struct timespec *)a[0];
-	else if (number == SYS_clock_nanosleep && !(a[1] & TIMER_ABSTIME))
-		length = (const struct timespec *)a[2];
-	if (length)
-		ca_wait_sleep((uint64_t)length->tv_sec * CA_NS_PER_S + (uint64_t)length->tv_nsec);
-}
-
 #define CALL(number, a) REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5])
 
 static long wait_in(long number, enum how how, long a[6])
@@ -151,7 +138,6 @@ static long wait_in(long number, enum how how, long a[6])
 	bool held;
 	int at = mask_of(number);
 
-	tell_length(number, a);
 	w = ca_wait_begin(how == OTHERS ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL, waits_for(number, how, a));
 	if (at != NO_MASK && a[at] && ca_self) {
 		/* as ca_signals_wait_mask does it, in the kernel's own size */
@@ -170,10 +156,63 @@ static long wait_in(long number, enum how how, long a[6])
 	return r;
 }
 
+/* Calls that tell the time or go by it: those of libc do all that is needed. True: *result is theirs. */
+static bool by_the_clock(long number, const long a[6], long *result)
+{
+	const struct timespec *limit;
+	struct timespec copy;
+	int r;
+
+	switch (number) {
+	case SYS_clock_gettime:
+		*result = clock_gettime((clockid_t)a[0], (struct timespec *)a[1]);
+		return true;
+#ifdef SYS_time
+	case SYS_time:
+		*result = time((time_t *)a[0]);
+		return true;
+#endif
+	case SYS_gettimeofday:
+		*result = a[0] ? gettimeofday((struct timeval *)a[0], (void *)a[1]) : 0;
+		return a[0] != 0;
+	case SYS_nanosleep:
+		*result = nanosleep((const struct timespec *)a[0], (struct timespec *)a[1]);
+		return true;
+	case SYS_clock_nanosleep:
+		r = clock_nanosleep((clockid_t)a[0], (int)a[1], (const struct timespec *)a[2],
+				    (struct timespec *)a[3]);
+		if (r)
+			errno = r;
+		*result = r ? -1 : 0;
+		return true;
+	case SYS_timerfd_create:
+		*result = timerfd_create((clockid_t)a[0], (int)a[1]);
+		return true;
+	case SYS_timerfd_settime:
+		*result = timerfd_settime((int)a[0], (int)a[1], (const struct itimerspec *)a[2],
+					  (struct itimerspec *)a[3]);
+		return true;
+	case SYS_timerfd_gettime:
+		*result = timerfd_gettime((int)a[0], (struct itimerspec *)a[1]);
+		return true;
+	case FUTEX_WAITV:
+		limit = ca_deadline_peek(a[3], &copy);
+		*result = HELD_UNTIL(limit, ETIMEDOUT,
+				     REAL(syscall)(number, a[0], a[1], a[2],
+						   until_ ? (long)(intptr_t)until_ : a[3], a[4], a[5]));
+		return true;
+	default:
+		return false;
+	}
+}
+
 long ca_wrap_raw(long number, long a[6])
 {
 	enum how how = how_of(number, a);
+	long result;
 
+	if (by_the_clock(number, a, &result))
+		return result;
 	if (how == PASS)
 		return CALL(number, a);
 	if (how == MEET)

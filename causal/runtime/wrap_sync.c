@@ -4,10 +4,8 @@
  * A lock that is free is taken with the try form, so that only real waits count as waits. */
 #include "causal/runtime/seccomp.h"
 #include "causal/runtime/start.h"
-#include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
 #include "core/cpu.h"
-#include "core/sys.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
@@ -273,21 +271,19 @@ static bool futex_waits(long op)
 	}
 }
 
-/* The time limit of FUTEX_WAIT is a length, that of the others a time. What cannot be read is for the
- * kernel to say. */
+/* The time limit of FUTEX_WAIT is a length, that of the others a time. */
 static long futex_wait(const long a[6])
 {
-	const struct timespec *given = (const struct timespec *)a[3];
-	struct timespec copy, *limit = &copy;
+	struct timespec copy;
+	const struct timespec *limit = ca_deadline_peek(a[3], &copy);
 
-	if (!given || ca_sys_peek((uintptr_t)given, &copy, sizeof copy) != sizeof copy)
-		limit = NULL;
 	if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
-		return HELD_FOR(
-			ca_deadline_ns(limit), ETIMEDOUT,
-			REAL(syscall)(SYS_futex, a[0], a[1], a[2], left_ ? left_ : given, a[4], a[5]));
+		return HELD_FOR(ca_deadline_ns(limit), ETIMEDOUT,
+				REAL(syscall)(SYS_futex, a[0], a[1], a[2],
+					      left_ ? (long)(intptr_t)left_ : a[3], a[4], a[5]));
 	return HELD_UNTIL(limit, ETIMEDOUT,
-			  REAL(syscall)(SYS_futex, a[0], a[1], a[2], until_ ? until_ : given, a[4], a[5]));
+			  REAL(syscall)(SYS_futex, a[0], a[1], a[2], until_ ? (long)(intptr_t)until_ : a[3],
+					a[4], a[5]));
 }
 
 /* How many threads of which kind a raw call makes: a child with memory of its own joins. */
@@ -310,8 +306,6 @@ CA_EXPORT long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (number == SYS_clock_gettime)
-		return LOOKING(ca_virtual_clock((clockid_t)a[0], (struct timespec *)a[1]));
 	if (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT || a[0] == SECCOMP_SET_MODE_FILTER))
 		ca_seccomp_comes(a[0] == SECCOMP_SET_MODE_STRICT, (const void *)a[2]);
 	if (number != SYS_futex) {
