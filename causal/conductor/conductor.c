@@ -145,7 +145,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_interference_read(c->session, &c->e.load);
 	ca_conductor_owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
-	c->e.record.start = c->last_watch = ca_clock_now();
+	c->e.record.start = c->last_watch = c->e.hot_from = ca_clock_now();
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	enter_state(c, RUNNING, now);
 }
@@ -160,7 +160,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
 	x->speedup = c->speedup;
-	x->start = c->e.opened = c->e.hot_from = ca_clock_now();
+	x->start = c->e.opened = ca_clock_now();
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
@@ -308,6 +308,7 @@ static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_selection_log_sum sum;
+	bool lost = false;
 	uint64_t warm_up = 0, before = 0; /* virtual time of the warm-up, and D of it */
 	uint64_t s_before = 0;
 	struct ca_err err;
@@ -316,6 +317,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (!c->set->end_to_end) {
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
 		s_before = sum.s_time;
+		lost = sum.overflow; /* it is told once, of whichever window is summed first */
 		before = (uint64_t)((double)s_before * (r->speedup / 1e6));
 		warm_up = r->start - c->e.opened - before;
 	}
@@ -326,7 +328,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (r->delay > r->end - r->start)
 		r->delay = r->end - r->start;
 	settle_clock(c, before + r->delay);
-	if (sum.overflow)
+	if (sum.overflow || lost)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
 		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time);

@@ -73,6 +73,7 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 
 	if (head - log->cursor > CA_LOG_ENTRIES - CA_LOG_HOLE) {
 		log->overflow = true;
+		taken = head - log->cursor;
 		log->cursor = head;
 	}
 	for (; log->cursor < head; log->cursor++) {

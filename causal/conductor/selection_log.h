@@ -20,7 +20,7 @@ void ca_selection_log_free(struct ca_selection_log *log);
 /* A new selection: forget everything, read on from its first entry. */
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first);
 /* Take in what has been appended since; often enough that the log does not wrap. Returns
- * the number of entries taken. */
+ * how many there were, those that were lost included. */
 uint64_t ca_selection_log_read(struct ca_selection_log *log);
 /* S time in [start, end), then forget what is older than end. Entries that tell of the past
  * may arrive a little late: call this after the cool-off. */

@@ -24,6 +24,7 @@ static struct ca_visits recorded_visit;
 static struct ca_run_summary summary;
 static unsigned records, disposed;
 static uint64_t sum_start, sum_end;
+static unsigned sums, lost_in; /* in which sum entries are found to be lost; 0: never */
 
 uint64_t ca_selection_log_read(struct ca_selection_log *log)
 {
@@ -37,7 +38,10 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 	(void)log;
 	sum_start = start;
 	sum_end = end;
-	return (struct ca_selection_log_sum){ .s_time = (end - start) / 2, .entries = 9 };
+	sums++;
+	return (struct ca_selection_log_sum){ .s_time = (end - start) / 2,
+					      .entries = 9,
+					      .overflow = sums == lost_in };
 }
 
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
@@ -293,6 +297,23 @@ static void test_entered_too_often(void **state)
 	}
 }
 
+/* Lost entries are told of once, mostly when the warm-up is summed: the window lost them, too. */
+static void test_lost_entries(void **state)
+{
+	for (lost_in = 0; lost_in <= 2; lost_in++) {
+		assert_int_equal(set_up(state), 0);
+		sums = 0;
+		conductor.state = SETTLING;
+		conductor.state_since = clock_now - 1000 * MS;
+		ca_conductor_step(&conductor);
+		assert_int_equal(records, 1);
+		assert_int_equal(sums, 2);
+		assert_int_equal(record.flags & CA_EXPERIMENT_OVERFLOW, lost_in ? CA_EXPERIMENT_OVERFLOW : 0);
+		tear_down(state);
+	}
+	lost_in = 0;
+}
+
 /* The whole run is one experiment: it lasts as long as the summary says that the run did, however
  * long it takes to close it. */
 static void test_end_to_end(void **state)
@@ -534,6 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
 		cmocka_unit_test(test_entered_too_often),
+		cmocka_unit_test(test_lost_entries),
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
