@@ -519,7 +519,10 @@ static void follow(struct ca_thread *t, const enum ca_wait *wait)
 		t->inside_count = t->inside_more = 0;
 		t->inside_me = false;
 		t->checked = false;
-		/* the exit of what was selected before may be gone before we pass it */
+		/* The exit of what was selected before may be gone before we pass it; and its entry may have
+		 * been logged when others went by the new selection already. */
+		if (t->depth)
+			ca_ledger_log(CA_LOG_EXIT, t, ca_clock_now(), 0);
 		t->depth = 0;
 		atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
 	}

@@ -479,6 +479,25 @@ static void test_new_selection(void **state)
 }
 
 /* Too far behind the log: the slots say who is in S. */
+/* An entry of the selection before that came late must not stay in the log of the new one. */
+static void test_left_behind(void **state)
+{
+	(void)state;
+	me->depth = 1;
+	atomic_store(&me->slot->in_s, CA_IN_S);
+	s->selection.log_start = atomic_load(&s->log_head);
+	put(CA_LOG_ENTER, 0, T0);
+	atomic_fetch_add(&s->selection.seq, 2);
+	ca_ledger_follow(me);
+	assert_int_equal(me->depth, 0);
+	assert_int_equal(atomic_load(&me->slot->in_s), 0);
+	assert_int_equal(atomic_load(&s->log_head), s->selection.log_start + 2);
+	assert_int_equal(s->log[s->selection.log_start + 1].type, CA_LOG_EXIT);
+	assert_int_equal(s->log[s->selection.log_start + 1].thread, 0);
+	ca_ledger_follow(me);
+	assert_int_equal(atomic_load(&s->log_head), s->selection.log_start + 2);
+}
+
 static void test_far_behind(void **state)
 {
 	(void)state;
@@ -800,6 +819,7 @@ int main(void)
 		TEST(test_hits),
 		TEST(test_near_hits),
 		TEST(test_new_selection),
+		TEST(test_left_behind),
 		TEST(test_far_behind),
 		TEST(test_unpublished),
 		TEST(test_dead_writer),
