@@ -107,6 +107,9 @@
 	X(accept, "")                                                                                        \
 	X(accept4, "")                                                                                       \
 	X(connect, "")                                                                                       \
+	X(pipe, "")                                                                                          \
+	X(pipe2, "")                                                                                         \
+	X(socketpair, "")                                                                                    \
 	X(write, "")                                                                                         \
 	X(writev, "")                                                                                        \
 	X(send, "")                                                                                          \
@@ -118,6 +121,7 @@
 	X(ppoll, "")                                                                                         \
 	X(select, "")                                                                                        \
 	X(pselect, "")                                                                                       \
+	X(epoll_ctl, "")                                                                                     \
 	X(epoll_wait, "")                                                                                    \
 	X(epoll_pwait, "")                                                                                   \
 	X(epoll_pwait2, "")                                                                                  \

@@ -5,6 +5,7 @@
 #include "causal/runtime/activation.h"
 #include "causal/runtime/handler.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/peers.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/probe.h"
 #include "causal/runtime/requested.h"
@@ -296,6 +297,7 @@ static void attach(const char *path)
 		return;
 	}
 	pthread_atfork(NULL, NULL, ca_start_forked);
+	ca_peers_begin();
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();
 	ca_activation_own_stack((uintptr_t)__libc_stack_end, MAIN_STACK);

@@ -4,19 +4,19 @@
 #include "causal/runtime/wait.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/peers.h"
 #include "causal/runtime/probe.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timers.h"
 #include "core/cpu.h"
 #include <errno.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 enum {
 	JUST_NOW = 4000,      /* cycles; the last look was so recent that little can be owed */
 	WORTH_A_WALK = 20000, /* ns owed that are worth looking whether we are in S (sampled) */
-	SHORT_WAIT = 20000    /* ns; a wait that is not worth a sample */
+	SHORT_WAIT = 20000,   /* ns; a wait that is not worth a sample */
+	NO_WAIT = 5000        /* ns; so quickly comes back who need not wait */
 };
 
 static struct ca_thread *enter_known(struct ca_thread *t)
@@ -98,21 +98,10 @@ static const enum ca_wait kinds[] = {
 	[CA_WAIT_OTHERS] = CA_WAIT_OTHERS, [CA_WAIT_EXTERNAL] = CA_WAIT_EXTERNAL
 };
 
-enum ca_wait ca_wait_kind_of_fd(int fd)
+/* As far as can be known now. */
+static enum ca_wait kind_of_fd(const struct ca_waiting *w)
 {
-	struct stat st;
-	int domain;
-	socklen_t size = sizeof domain;
-
-	if (fstat(fd, &st))
-		return CA_WAIT_OTHERS;
-	if (S_ISSOCK(st.st_mode))
-		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain != AF_UNIX
-			       ? CA_WAIT_EXTERNAL
-			       : CA_WAIT_OTHERS;
-	/* pipes and event descriptors join threads of the run; eventfd and friends have no type */
-	return S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode) ? CA_WAIT_EXTERNAL
-										 : CA_WAIT_OTHERS;
+	return w->writes ? ca_peers_of_write(w->fd) : ca_peers_of_read(w->fd, w->delivered);
 }
 
 /* In S, known exactly: the others want to know whether S goes on meanwhile. The log is told at the end
@@ -150,12 +139,17 @@ void ca_wait_sleep(uint64_t ns)
 		t->sleep_for = ns;
 }
 
-struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+static uint64_t settled(void)
 {
-	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd };
+	return atomic_load_explicit(&ca_rt.session->settled_delay, memory_order_relaxed);
+}
+
+/* frame: where the wrapper's own begins. errno is not kept. */
+static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t frame)
+{
+	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd, .writes = writes, .answers = -1 };
 	struct ca_thread *t = w.thread;
 	unsigned outermost;
-	int saved = errno;
 
 	if (!t)
 		return w;
@@ -166,11 +160,13 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
 	t->sleep_for = 0;
 	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
-		w.kind = ca_wait_kind_of_fd(fd);
+		w.kind = kind_of_fd(&w);
 	if (w.open)
 		w.lag = ca_ledger_lag(t, w.since);
 	if (ca_timers_any())
 		ca_timers_adjust(w.since, ca_ledger_lag(t, w.since));
+	if (writes)
+		ca_peers_write(fd, w.since, w.open ? w.lag : settled());
 	if (t->depth) {
 		w.in_s = true;
 		t->waited = true;
@@ -186,14 +182,49 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 		}
 	}
 	/* where the wrapper's own frame begins; an outer wait whose frame is gone was left */
-	w.sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t);
+	w.sp = frame;
 	w.outer_sp = t->waiting_sp;
 	w.outer = w.sp < t->waiting_sp ? t->waiting : NULL;
 	t->waiting_sp = w.sp;
 	t->waiting = &kinds[w.kind];
 	t->guard--;
+	return w;
+}
+
+#define FRAME ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t))
+
+struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+{
+	int saved = errno;
+	struct ca_waiting w = begin(kind, fd, false, FRAME);
+
 	errno = saved;
 	return w;
+}
+
+struct ca_waiting ca_wait_begin_write(int fd)
+{
+	int saved = errno;
+	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, true, FRAME);
+
+	errno = saved;
+	return w;
+}
+
+/* The world outside has ended it: in the dilated world it would have done so later, by what virtual
+ * time has lost since it began; one who was asked began when he was. */
+static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
+{
+	struct ca_thread *t = w->thread;
+	uint64_t from = w->lag;
+
+	if (w->fd >= 0 && !w->writes)
+		w->answers = w->fd;
+	if (w->answers >= 0 && now - w->since > NO_WAIT)
+		from = ca_peers_lag_when_asked(w->answers, from);
+	if (lag > from && t->experiment & 1)
+		t->owed += (int64_t)(lag - from);
+	ca_ledger_wait_on(t);
 }
 
 void ca_wait_end(struct ca_waiting *w)
@@ -219,19 +250,20 @@ void ca_wait_end(struct ca_waiting *w)
 
 		t->waiting = &kinds[CA_WAIT_OTHERS];
 		lag = ca_ledger_lag(t, now);
-		if (w->kind == CA_WAIT_EXTERNAL) {
-			if (lag > w->lag && t->experiment & 1)
-				t->owed += (int64_t)(lag - w->lag);
-			ca_ledger_wait_on(t);
-		}
+		if (w->fd >= 0)
+			w->kind = kind_of_fd(w);
+		if (w->kind == CA_WAIT_EXTERNAL)
+			owe_for_outside(w, now, lag);
 	}
+	if (w->fd >= 0 && w->delivered)
+		ca_peers_read(w->fd, now);
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;
 	if (now - w->since > SHORT_WAIT) {
 		ca_ledger_tell(t, CA_BURST_BEGIN, CA_KEY_WAIT, w->since, w->kind);
 		ca_ledger_tell(t, CA_BURST_END, CA_KEY_WAIT, now, w->kind);
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
-			w->kind = ca_wait_kind_of_fd(w->fd);
+			w->kind = kind_of_fd(w);
 		if (w->kind == CA_WAIT_EXTERNAL)
 			ca_sample_off_cpu(t, now - w->since);
 	}

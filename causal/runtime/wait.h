@@ -10,7 +10,10 @@ struct ca_waiting {
 	enum ca_wait kind;         /* what ended it may be known better than what was expected */
 	enum ca_wait logged;       /* in S: what the log was told */
 	uint64_t lag;              /* of virtual time when it began, ns; open only */
-	int fd;                    /* the descriptor waited for, or -1 */
+	int fd;                    /* the descriptor waited for, or -1: `kind` stands */
+	bool writes;               /* ... for room to write to it */
+	bool delivered;            /* ... and there was some data: who wrote it decides */
+	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */
 	bool in_s;                 /* inside S, known exactly */
 	bool sampled_s;            /* the blocking call itself is in S */
@@ -27,11 +30,11 @@ CA_HIDDEN void ca_wait_meet(void);
 CA_HIDDEN void ca_wait_pay(void);
 /* As ca_wait_meet, by a thread that has a record already. Leaves the vector registers alone. */
 CA_HIDDEN void ca_wait_meet_known(struct ca_thread *t);
-/* About to block (pays first), and after it; errno is kept. fd >= 0: what it is decides
- * the kind, EXTERNAL being the guess. */
+/* About to block (pays first), and after it; errno is kept. fd >= 0: who is at its other end decides
+ * the kind (peers.h), EXTERNAL being the guess. */
 CA_HIDDEN struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd);
+/* The same for a call that writes to fd, which leaves a mark for the reader. */
+CA_HIDDEN struct ca_waiting ca_wait_begin_write(int fd);
 CA_HIDDEN void ca_wait_end(struct ca_waiting *w);
-/* How waiting on this descriptor counts. */
-CA_HIDDEN enum ca_wait ca_wait_kind_of_fd(int fd);
 
 #endif

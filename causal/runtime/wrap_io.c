@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for descriptors, timers and children. What a descriptor is decides whether its
- * wait is for others of the run or for the world outside (wait.c). */
+/* Reads and writes, connections, waits for children. Who is at the other end of a descriptor decides
+ * whether its wait is for others of the run or for the world outside (peers.h). */
+#include "causal/runtime/peers.h"
 #include "causal/runtime/wrap.h"
 #include "causal/runtime/wrap_timer.h"
 #include <errno.h>
 
-#define FROM_FD(fd, call) WAITING(CA_WAIT_EXTERNAL, (fd), (call))
-#define HELD_FD(fd, call) HELD(CA_WAIT_EXTERNAL, (fd), (call)) /* may have a time limit */
-#define FROM_CLOCK(call)  HELD(CA_WAIT_EXTERNAL, -1, (call))
+static bool is_on(void)
+{
+	return ca_rt.session && atomic_load_explicit(&ca_rt.on, memory_order_relaxed) && ca_self &&
+	       !ca_self->guard;
+}
+
+/* of one of the many types that the prototype stands for */
+static const void *address(__CONST_SOCKADDR_ARG to)
+{
+	return to.__sockaddr__;
+}
 
 CA_EXPORT ssize_t read(int fd, void *data, size_t n)
 {
@@ -59,45 +68,116 @@ CA_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	return HELD_FD(fd, REAL(recvmsg)(fd, m, flags));
 }
 
+/* A connection that comes: who has made it? */
+#define ACCEPTING(fd, call)                                                                                  \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_EXTERNAL, (fd));                          \
+		bool held_ = ca_thread_hold();                                                               \
+		int result_ = (call);                                                                        \
+		ca_thread_release(held_);                                                                    \
+		accepted(&waiting_, result_);                                                                \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+
+static void accepted(struct ca_waiting *w, int fd)
+{
+	int saved = errno;
+
+	if (w->thread && fd >= 0) {
+		w->kind = ca_peers_of_accept(w->fd, fd);
+		w->fd = -1;
+	}
+	errno = saved;
+}
+
 CA_EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *restrict size)
 {
-	return HELD_FD(fd, REAL(accept)(fd, from, size));
+	return ACCEPTING(fd, REAL(accept)(fd, from, size));
 }
 
 CA_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict size, int flags)
 {
-	return HELD_FD(fd, REAL(accept4)(fd, from, size, flags));
+	return ACCEPTING(fd, REAL(accept4)(fd, from, size, flags));
 }
 
 CA_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t size)
 {
-	return HELD_FD(fd, REAL(connect)(fd, to, size));
+	int result, saved = errno;
+
+	if (is_on())
+		ca_peers_connect(fd, address(to), size);
+	errno = saved;
+	result = HELD(CA_WAIT_EXTERNAL, fd, REAL(connect)(fd, to, size));
+	saved = errno;
+	if (is_on())
+		ca_peers_connected(fd);
+	errno = saved;
+	return result;
+}
+
+/* Both ends are ours, until somebody hands one of them on. */
+static int made(int result, const int fd[2])
+{
+	int saved = errno;
+
+	if (result == 0 && is_on())
+		ca_peers_made(fd);
+	errno = saved;
+	return result;
+}
+
+CA_EXPORT int pipe(int fd[2])
+{
+	return made(REAL(pipe)(fd), fd);
+}
+
+CA_EXPORT int pipe2(int fd[2], int flags)
+{
+	return made(REAL(pipe2)(fd, flags), fd);
+}
+
+CA_EXPORT int socketpair(int domain, int type, int protocol, int fd[2])
+{
+	return made(REAL(socketpair)(domain, type, protocol, fd), fd);
+}
+
+static void send_to(int fd, const void *to, socklen_t size)
+{
+	int saved = errno;
+
+	if (to && is_on())
+		ca_peers_send_to(fd, to, size);
+	errno = saved;
 }
 
 CA_EXPORT ssize_t write(int fd, const void *data, size_t n)
 {
-	return FROM_FD(fd, REAL(write)(fd, data, n));
+	return TO_FD(fd, REAL(write)(fd, data, n));
 }
 
 CA_EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
 {
-	return FROM_FD(fd, REAL(writev)(fd, v, n));
+	return TO_FD(fd, REAL(writev)(fd, v, n));
 }
 
 CA_EXPORT ssize_t send(int fd, const void *data, size_t n, int flags)
 {
-	return HELD_FD(fd, REAL(send)(fd, data, n, flags));
+	return HELD_TO_FD(fd, REAL(send)(fd, data, n, flags));
 }
 
 CA_EXPORT ssize_t sendto(int fd, const void *data, size_t n, int flags, __CONST_SOCKADDR_ARG to,
 			 socklen_t size)
 {
-	return HELD_FD(fd, REAL(sendto)(fd, data, n, flags, to, size));
+	send_to(fd, address(to), size);
+	return HELD_TO_FD(fd, REAL(sendto)(fd, data, n, flags, to, size));
 }
 
 CA_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
-	return HELD_FD(fd, REAL(sendmsg)(fd, m, flags));
+	if (m)
+		send_to(fd, m->msg_name, m->msg_namelen);
+	return HELD_TO_FD(fd, REAL(sendmsg)(fd, m, flags));
 }
 
 CA_EXPORT int fsync(int fd)
@@ -108,96 +188,6 @@ CA_EXPORT int fsync(int fd)
 CA_EXPORT int fdatasync(int fd)
 {
 	return FROM_FD(fd, REAL(fdatasync)(fd));
-}
-
-/* Waits for several descriptors: what ended the wait decides. */
-static enum ca_wait ended_by(const struct pollfd *fds, nfds_t n, int ready)
-{
-	if (ready > 0)
-		for (nfds_t i = 0; i < n; i++)
-			if (fds[i].revents)
-				return ca_wait_kind_of_fd(fds[i].fd);
-	return CA_WAIT_EXTERNAL;
-}
-
-static int only_fd(struct pollfd *fds, nfds_t n)
-{
-	/* poll's prototype makes gcc believe that fds is only written to */
-	const struct pollfd *volatile first = fds;
-
-	return n == 1 && first ? first->fd : -1;
-}
-
-/* result_ = call, between the two ends of a wait for fds. */
-#define POLLING(fds, n, call)                                                                                \
-	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_EXTERNAL, only_fd(fds, n));               \
-		bool held_ = ca_thread_hold();                                                               \
-		int result_ = (call);                                                                        \
-		ca_thread_release(held_);                                                                    \
-		if (waiting_.thread)                                                                         \
-			waiting_.kind = ended_by(fds, n, result_);                                           \
-		ca_wait_end(&waiting_);                                                                      \
-		result_;                                                                                     \
-	})
-
-CA_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
-{
-	return POLLING(fds, n, REAL(poll)(fds, n, timeout));
-}
-
-CA_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
-{
-	return POLLING(fds, n, REAL(__poll_chk)(fds, n, timeout, room));
-}
-
-CA_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
-{
-	sigset_t copy;
-
-	return POLLING(fds, n, REAL(ppoll)(fds, n, timeout, ca_signals_wait_mask(mask, &copy)));
-}
-
-CA_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
-			  size_t room)
-{
-	sigset_t copy;
-
-	return POLLING(fds, n, REAL(__ppoll_chk)(fds, n, timeout, ca_signals_wait_mask(mask, &copy), room));
-}
-
-CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
-		     struct timeval *restrict timeout)
-{
-	return FROM_CLOCK(REAL(select)(n, in, out, ex, timeout));
-}
-
-CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
-		      const struct timespec *restrict timeout, const sigset_t *restrict mask)
-{
-	sigset_t copy;
-
-	return FROM_CLOCK(REAL(pselect)(n, in, out, ex, timeout, ca_signals_wait_mask(mask, &copy)));
-}
-
-CA_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
-{
-	return FROM_CLOCK(REAL(epoll_wait)(fd, events, n, timeout));
-}
-
-CA_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask)
-{
-	sigset_t copy;
-
-	return FROM_CLOCK(REAL(epoll_pwait)(fd, events, n, timeout, ca_signals_wait_mask(mask, &copy)));
-}
-
-CA_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *timeout,
-			   const sigset_t *mask)
-{
-	sigset_t copy;
-
-	return FROM_CLOCK(REAL(epoll_pwait2)(fd, events, n, timeout, ca_signals_wait_mask(mask, &copy)));
 }
 
 CA_EXPORT pid_t wait(int *status)

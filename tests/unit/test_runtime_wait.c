@@ -6,9 +6,6 @@
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 /* ---- what stands in -------------------------------------------------------------------------------- */
@@ -211,35 +208,6 @@ static void meetings_with_sampled_s(void **state)
 	me->last_look = 0;
 	ca_wait_meet();
 	assert_int_equal(looks, 3);
-}
-
-/* ---- what a descriptor is ------------------------------------------------------------------------------ */
-static enum ca_wait kind_then_close(int fd)
-{
-	enum ca_wait kind;
-
-	assert_true(fd >= 0);
-	kind = ca_wait_kind_of_fd(fd);
-	assert_int_equal(close(fd), 0);
-	return kind;
-}
-
-static void descriptors(void **state)
-{
-	int pair[2];
-
-	(void)state;
-	ca_self = NULL;
-	assert_int_equal(ca_wait_kind_of_fd(-1), CA_WAIT_OTHERS);
-	assert_int_equal(kind_then_close(open("/proc/self/exe", O_RDONLY)), CA_WAIT_EXTERNAL);
-	assert_int_equal(kind_then_close(open("/dev/null", O_RDONLY)), CA_WAIT_EXTERNAL);
-	assert_int_equal(kind_then_close(open("/", O_RDONLY)), CA_WAIT_OTHERS);
-	assert_int_equal(kind_then_close(eventfd(0, 0)), CA_WAIT_OTHERS);
-	assert_int_equal(kind_then_close(socket(AF_UNIX, SOCK_STREAM, 0)), CA_WAIT_OTHERS);
-	assert_int_equal(kind_then_close(socket(AF_INET, SOCK_STREAM, 0)), CA_WAIT_EXTERNAL);
-	assert_int_equal(pipe(pair), 0);
-	assert_int_equal(kind_then_close(pair[0]), CA_WAIT_OTHERS);
-	close(pair[1]);
 }
 
 /* ---- waits ---------------------------------------------------------------------------------------------- */
@@ -549,7 +517,6 @@ int main(void)
 		TEST(meetings_pay),
 		TEST(meetings_that_do_nothing),
 		TEST(meetings_with_sampled_s),
-		TEST(descriptors),
 		TEST(a_wait),
 		TEST(waits_in_waits),
 		TEST(waits_while_another_is_in_s),

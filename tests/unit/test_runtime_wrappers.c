@@ -2,6 +2,7 @@
 /* Every row of CA_WRAPPED (causal/runtime/wrap.h): what is called, with what, between which calls of
  * ours, and that result and errno are the real function's. The real functions are stood in for by
  * one that notes its arguments; wrap_signal.c, which is more than rows, has a test of its own. */
+#include "causal/runtime/peers.h"
 #include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
 #include "sampler/modules.h"
@@ -63,11 +64,21 @@ void ca_wait_end(struct ca_waiting *w)
 {
 	note('e');
 	ended = w->kind;
-	assert_int_equal(w->fd, waited_fd); /* it is the one that began */
+	if (w->fd != -1) /* who ended it is known */
+		assert_int_equal(w->fd, waited_fd);
 }
 
-enum ca_wait ca_wait_kind_of_fd(int fd)
+struct ca_waiting ca_wait_begin_write(int fd)
 {
+	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+
+	w.writes = true;
+	return w;
+}
+
+enum ca_wait ca_peers_of_read(int fd, bool delivered)
+{
+	(void)delivered;
 	return fd == PIPE_FD ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 }
 
@@ -317,6 +328,7 @@ static const struct row {
 #define FD(name, n)           ROW(name, n, "bce", IN(EXTERNAL), 0, 0, false)
 #define FD_HELD(name, n)      ROW(name, n, "bhcre", IN(EXTERNAL), 0, 0, false)
 #define POLL(name, n)         ROW(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
+#define PLAIN(name, n)        ROW(name, n, "c", (enum ca_wait)9, -2, 0, false)
 #define RIGHTS(name, n)       ROW(name, n, "xc", (enum ca_wait)9, -2, 0, false)
 	WAIT(pthread_join, 2) MEET(pthread_tryjoin_np, 2) UNTIL(pthread_timedjoin_np, 3, ETIMEDOUT) WAIT(
 		thrd_join, 2) MEET(pthread_mutex_trylock,
@@ -341,24 +353,23 @@ static const struct row {
 					1) ROW(sem_timedwait, 2, "bhcre", IN(OTHERS), NO_FD, -1,
 					       true) ROW(sem_clockwait, 3, "bhcre", IN(OTHERS), NO_FD, -1,
 							 true) MEET(sem_trywait, 1)
-					MEET(sem_post, 1) WAIT(sched_yield, 0) MEET(pthread_kill, 2) MEET(
-						pthread_sigqueue, 3) MEET(kill,
-									  2) ROW(pthread_cancel, 1,
-										 "kc", (enum ca_wait)9, -2, 0,
-										 false) RIGHTS(setuid, 1)
-						RIGHTS(seteuid, 1) RIGHTS(setreuid, 2) RIGHTS(setresuid, 3) RIGHTS(
-							chroot,
-							1) FD(read,
-							      3) FD(readv,
-								    3) FD(pread,
-									  4) FD(pread64, 4)
-							FD(__read_chk, 4) FD_HELD(__recv_chk, 5) FD_HELD(
-								recv,
-								4) FD_HELD(recvfrom,
-									   6) FD_HELD(recvmsg,
-										      3) FD_HELD(accept,
-												 3) FD_HELD(accept4,
-													    4)
+					MEET(sem_post, 1) WAIT(sched_yield, 0) MEET(pthread_kill, 2) MEET(pthread_sigqueue, 3) MEET(
+						kill, 2) ROW(pthread_cancel, 1, "kc", (enum ca_wait)9, -2, 0,
+							     false) RIGHTS(setuid,
+									   1) RIGHTS(seteuid, 1)
+						RIGHTS(setreuid, 2) RIGHTS(setresuid, 3) RIGHTS(chroot, 1) FD(read, 3) FD(readv, 3) FD(
+							pread,
+							4) FD(pread64,
+							      4) FD(__read_chk,
+								    4) FD_HELD(__recv_chk,
+									       5) FD_HELD(recv,
+											  4) FD_HELD(recvfrom,
+												     6)
+							FD_HELD(recvmsg, 3) FD_HELD(accept, 3) FD_HELD(accept4, 4) PLAIN(
+								pipe,
+								1) PLAIN(pipe2,
+									 2) PLAIN(socketpair,
+										  4) PLAIN(epoll_ctl, 4)
 								FD_HELD(connect, 3) FD(write, 3) FD(writev, 3) FD_HELD(
 									send,
 									4) FD_HELD(sendto,
@@ -498,6 +509,10 @@ static void fill(const struct row *row, long a[ARGUMENTS])
 		a[mask_of(row)] = 0;
 	if (!strcmp(row->name, "clock_nanosleep"))
 		a[1] = 0; /* not TIMER_ABSTIME */
+	if (strstr(row->name, "select"))
+		a[0] = 64;
+	if (!strncmp(row->name, "epoll_w", 7) || !strncmp(row->name, "epoll_p", 7))
+		a[2] = 1;
 	if (is_poll(row)) {
 		a[0] = (long)(intptr_t)polled;
 		a[1] = 2;
@@ -725,23 +740,28 @@ static void polls(void **state)
 		polled[0] = (struct pollfd){ .fd = WAIT_FD };
 		polled[1] = (struct pollfd){ .fd = PIPE_FD, .revents = POLLIN };
 		answers[0] = 1;
-		call(row, a); /* one descriptor is known before; the result says that none is ready */
-		assert_int_equal(waited_fd, WAIT_FD);
+		call(row, a); /* the result says that one is ready, but none is */
+		assert_int_equal(waited_fd, -1);
 		assert_int_equal(ended, CA_WAIT_EXTERNAL);
 		a[1] = 2; /* the one that is ready tells whom it was for */
 		call(row, a);
-		assert_int_equal(waited_fd, -1);
 		assert_int_equal(ended, CA_WAIT_OTHERS);
-		answers[0] = 0;
+		polled[0].revents = POLLIN; /* both: one of ours would have ended it */
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		polled[1].revents = 0;
 		call(row, a);
 		assert_int_equal(ended, CA_WAIT_EXTERNAL);
 		answers[0] = -1;
 		call(row, a);
 		assert_int_equal(ended, CA_WAIT_EXTERNAL);
-		answers[0] = 1;
-		polled[0].revents = POLLIN;
+		answers[0] = 0; /* at its limit, which is one of the program's clock */
 		call(row, a);
 		assert_int_equal(ended, CA_WAIT_EXTERNAL);
+		s->virtual_clock = 1;
+		call(row, a);
+		assert_int_equal(ended, CA_WAIT_OTHERS);
+		s->virtual_clock = 0;
 		a[0] = 0;
 		a[1] = 1;
 		answers[0] = -1;
@@ -750,6 +770,70 @@ static void polls(void **state)
 		memset(polled, 0, sizeof polled);
 	}
 	assert_int_equal(n, 4);
+}
+
+/* Limits of polls: waited for again once they have moved on. */
+static void poll_limits(void **state)
+{
+	const struct timespec second = { 1, 0 };
+	struct timeval limit = { 1, 0 };
+	struct epoll_event event;
+	fd_set set;
+
+	(void)state;
+	answers[0] = answers[1] = 0;
+	answers[2] = 1;
+	REPLACE(poll, real);
+	REPLACE(ppoll, real);
+	REPLACE(select, real);
+	REPLACE(pselect, real);
+	REPLACE(epoll_wait, real);
+	begin();
+	moves = 2;
+	assert_int_equal(poll(polled, 2, 1000), 1);
+	assert_string_equal(trace, "bhcccre");
+	begin();
+	moves = 2; /* none, or none that waits */
+	assert_int_equal(poll(polled, 2, -1), 0);
+	begin();
+	assert_int_equal(poll(polled, 2, 0), 0);
+	begin();
+	assert_int_equal(ppoll(polled, 2, NULL, NULL), 0);
+	assert_string_equal(trace, "bhcre");
+	begin();
+	assert_int_equal(ppoll(polled, 2, &second, NULL), 1);
+	/* what the kernel has cleared is there again */
+	begin();
+	moves = 2;
+	FD_ZERO(&set);
+	FD_SET(40, &set);
+	assert_int_equal(select(41, &set, NULL, NULL, &limit), 1);
+	assert_string_equal(trace, "bhcccre");
+	assert_true(FD_ISSET(40, &set));
+	assert_int_equal(limit.tv_sec, 1); /* the stand-in has not written to it, so neither do we */
+	begin();
+	moves = 2;
+	assert_int_equal(pselect(41, &set, NULL, NULL, &second, NULL), 1);
+	assert_string_equal(trace, "bhcccre");
+	/* nothing but a sleep */
+	begin();
+	assert_int_equal(poll(NULL, 0, 5), 0);
+	assert_string_equal(trace, "sbhcre");
+	assert_int_equal(slept, 5000000);
+	begin();
+	limit = (struct timeval){ 0, 7 };
+	assert_int_equal(select(0, NULL, NULL, NULL, &limit), 0);
+	assert_string_equal(trace, "sbhcre");
+	assert_int_equal(slept, 7000);
+	/* by poll, and then what there is */
+	answers[1] = answers[2] = answers[3] = 1;
+	begin();
+	moves = 1;
+	assert_int_equal(epoll_wait(3, &event, 1, 1000), 1);
+	assert_string_equal(trace, "bhcccre");
+	assert_int_equal((int)got[3], 0);
+	moves = 0;
+	begin();
 }
 
 static void sleeps(void **state)
@@ -1682,7 +1766,7 @@ int main(void)
 		TEST(passed_on),       TEST(masks_of_waits),
 		TEST(time_limits),     TEST(taking_locks),
 		TEST(spinning),        TEST(semaphores),
-		TEST(polls),           TEST(sleeps),
+		TEST(polls), TEST(poll_limits),           TEST(sleeps),
 		TEST(clocks),          TEST(raw_calls),
 		TEST(other_raw_calls), TEST(raw_waits_look_in),
 		TEST(file_locks),      TEST(file_control),

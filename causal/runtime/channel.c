@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Descriptors and where they lead to; see channel.h. Ordinary context, no locks: threads that look at
+ * the same descriptor at once find the same. */
+#include "causal/runtime/channel.h"
+#include "core/cpu.h"
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum {
+	KNOWN = 1024,       /* descriptors that are remembered */
+	GOOD_FOR = 3000000, /* cycles, about a ms: so long nobody looks whether it is still the same file */
+	ADDRESS = 16        /* bytes of an address */
+};
+
+static struct known {
+	_Atomic uint32_t version; /* odd while it is written */
+	int fd;
+	uint64_t device, inode, looked;
+	struct ca_channel channel;
+} known[KNOWN];
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h = (h ^ value) + UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return h ^ (h >> 31);
+}
+
+static uint64_t name(enum ca_channel_kind kind, uint64_t a, uint64_t b)
+{
+	uint64_t h = mix(mix(mix(1, kind), a), b);
+
+	return h ? h : 1;
+}
+
+struct end {
+	unsigned char address[ADDRESS]; /* IPv4 as it is mapped into IPv6 */
+	uint16_t port;
+};
+
+static bool end_of(const void *address, socklen_t size, struct end *e)
+{
+	const struct sockaddr_in6 *six = address;
+	const struct sockaddr_in *four = address;
+
+	memset(e, 0, sizeof *e);
+	if (size >= sizeof *four && four->sin_family == AF_INET) {
+		e->port = four->sin_port;
+		e->address[10] = e->address[11] = 0xff;
+		memcpy(e->address + 12, &four->sin_addr, 4);
+		return true;
+	}
+	if (size >= sizeof *six && six->sin6_family == AF_INET6) {
+		e->port = six->sin6_port;
+		memcpy(e->address, &six->sin6_addr, ADDRESS);
+		return true;
+	}
+	return false;
+}
+
+static uint64_t mix_end(uint64_t h, const struct end *e)
+{
+	uint64_t half[2];
+
+	memcpy(half, e->address, sizeof half);
+	return mix(mix(mix(h, half[0]), half[1]), e->port);
+}
+
+static uint64_t between(const struct end *from, const struct end *to)
+{
+	uint64_t h = mix_end(mix_end(mix(2, CA_CHANNEL_TCP), from), to);
+
+	return h ? h : 1;
+}
+
+uint64_t ca_channel_port(enum ca_channel_kind kind, const void *address, socklen_t size)
+{
+	struct end e;
+
+	return address && end_of(address, size, &e) && e.port ? name(kind, e.port, 0) : 0;
+}
+
+uint64_t ca_channel_local(uint64_t inode)
+{
+	return inode ? name(CA_CHANNEL_LOCAL, inode, 0) : 0;
+}
+
+uint64_t ca_channel_inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
+}
+
+static int option(int fd, int which)
+{
+	int value = -1;
+	socklen_t size = sizeof value;
+
+	return getsockopt(fd, SOL_SOCKET, which, &value, &size) ? -1 : value;
+}
+
+static struct ca_channel local(int fd, uint64_t inode, bool *lasts)
+{
+	struct ca_channel c = { .kind = CA_CHANNEL_LOCAL, .in = ca_channel_local(inode) };
+	struct ucred who = { 0, 0, 0 };
+	socklen_t size = sizeof who;
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && who.pid > 0)
+		c.pid = (uint32_t)who.pid;
+	*lasts = c.pid != 0;
+	return c;
+}
+
+static struct ca_channel internet(int fd, bool *lasts)
+{
+	struct ca_channel c = { .kind = CA_CHANNEL_FAR };
+	struct sockaddr_storage here, there;
+	socklen_t here_size = sizeof here, there_size = sizeof there;
+	struct end mine, its;
+	int type = option(fd, SO_TYPE);
+	bool connected =
+		!getpeername(fd, (struct sockaddr *)&there, &there_size) && end_of(&there, there_size, &its);
+
+	*lasts = connected;
+	if (getsockname(fd, (struct sockaddr *)&here, &here_size) || !end_of(&here, here_size, &mine))
+		return c;
+	if (type == SOCK_DGRAM) {
+		c.kind = CA_CHANNEL_UDP;
+		c.in = ca_channel_port(c.kind, &here, here_size);
+		c.out = connected ? ca_channel_port(c.kind, &there, there_size) : 0;
+		*lasts = c.in != 0;
+	} else if (type == SOCK_STREAM && connected) {
+		c.kind = CA_CHANNEL_TCP;
+		c.in = between(&its, &mine);
+		c.out = between(&mine, &its);
+	} else if (type == SOCK_STREAM && option(fd, SO_ACCEPTCONN) == 1) {
+		c.kind = CA_CHANNEL_LISTENER;
+		c.in = ca_channel_port(c.kind, &here, here_size);
+		*lasts = true;
+	}
+	return c;
+}
+
+static struct ca_channel find_out(int fd, const struct stat *st, bool *lasts)
+{
+	struct ca_channel c = { .kind = CA_CHANNEL_NONE };
+	int domain;
+
+	*lasts = true;
+	if (S_ISSOCK(st->st_mode)) {
+		domain = option(fd, SO_DOMAIN);
+		if (domain == AF_UNIX)
+			return local(fd, st->st_ino, lasts);
+		if (domain == AF_INET || domain == AF_INET6)
+			return internet(fd, lasts);
+		c.kind = CA_CHANNEL_FAR;
+	} else if (S_ISFIFO(st->st_mode)) {
+		c.kind = CA_CHANNEL_PIPE;
+		c.in = c.out = name(c.kind, st->st_dev, st->st_ino);
+	} else if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
+		c.kind = CA_CHANNEL_FILE;
+	} else if (!S_ISDIR(st->st_mode)) {
+		*lasts = false; /* all event descriptors and the like are one inode */
+	}
+	return c;
+}
+
+/* 0: nothing is known, 1: perhaps, 2: surely. */
+static int look_up(int fd, struct known *found)
+{
+	struct known *k = &known[(unsigned)fd % KNOWN];
+	uint32_t version = atomic_load_explicit(&k->version, memory_order_acquire);
+
+	found->fd = k->fd;
+	found->device = k->device;
+	found->inode = k->inode;
+	found->looked = k->looked;
+	found->channel = k->channel;
+	atomic_thread_fence(memory_order_acquire);
+	if (version & 1 || !version || found->fd != fd ||
+	    atomic_load_explicit(&k->version, memory_order_relaxed) != version)
+		return 0;
+	return ca_cpu_cycles() - found->looked < GOOD_FOR ? 2 : 1;
+}
+
+static void remember(const struct known *now)
+{
+	struct known *k = &known[(unsigned)now->fd % KNOWN];
+	uint32_t version = atomic_load_explicit(&k->version, memory_order_relaxed);
+
+	if (version & 1 || !atomic_compare_exchange_strong(&k->version, &version, version + 1))
+		return; /* somebody else does; one who died in the midst of it leaves it for good */
+	k->fd = now->fd;
+	k->device = now->device;
+	k->inode = now->inode;
+	k->looked = now->looked;
+	k->channel = now->channel;
+	/* release: pairs with the acquire in look_up */
+	atomic_store_explicit(&k->version, version + 2, memory_order_release);
+}
+
+struct ca_channel ca_channel_of_fd(int fd)
+{
+	struct ca_channel none = { .kind = CA_CHANNEL_NONE };
+	struct known now;
+	struct stat st;
+	bool lasts;
+	int is_known;
+
+	if (fd < 0)
+		return none;
+	is_known = look_up(fd, &now);
+	if (is_known == 2)
+		return now.channel;
+	if (fstat(fd, &st))
+		return none;
+	if (!is_known || now.device != st.st_dev || now.inode != st.st_ino) {
+		now.channel = find_out(fd, &st, &lasts);
+		if (!lasts)
+			return now.channel;
+	}
+	now.fd = fd;
+	now.device = st.st_dev;
+	now.inode = st.st_ino;
+	now.looked = ca_cpu_cycles();
+	remember(&now);
+	return now.channel;
+}
+
+void ca_channel_forget(int fd)
+{
+	struct known now;
+
+	if (fd >= 0 && look_up(fd, &now)) {
+		now.fd = -1;
+		remember(&(struct known){ .fd = fd, .looked = 0, .device = 0, .inode = 0 });
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is at the other end: another process or thread of the run, or the world outside. */
+#ifndef CA_CAUSAL_RUNTIME_PEERS_H
+#define CA_CAUSAL_RUNTIME_PEERS_H
+#include "causal/runtime/rt.h"
+#include <sys/socket.h>
+
+/* How a wait for data from fd counts. delivered: there was some, else it is a guess. */
+CA_HIDDEN enum ca_wait ca_peers_of_read(int fd, bool delivered);
+/* ... for room to write to it. */
+CA_HIDDEN enum ca_wait ca_peers_of_write(int fd);
+/* ... for a connection, which came. */
+CA_HIDDEN enum ca_wait ca_peers_of_accept(int listener, int fd);
+/* One of ours is about to write to fd; to: where a datagram goes, or NULL. */
+CA_HIDDEN void ca_peers_write(int fd, uint64_t now, uint64_t lag);
+CA_HIDDEN void ca_peers_send_to(int fd, const void *to, socklen_t size);
+/* One of ours has read from fd. */
+CA_HIDDEN void ca_peers_read(int fd, uint64_t now);
+/* One of ours is about to connect fd with that, and has. */
+CA_HIDDEN void ca_peers_connect(int fd, const void *to, socklen_t size);
+CA_HIDDEN void ca_peers_connected(int fd);
+/* One of ours has made a pipe or a pair of sockets. */
+CA_HIDDEN void ca_peers_made(const int fd[2]);
+/* Somebody outside has answered on fd: by how much virtual time lagged when it was asked, ns; `lag`
+ * if it was not. */
+CA_HIDDEN uint64_t ca_peers_lag_when_asked(int fd, uint64_t lag);
+/* The process takes part: what it writes to its standard output need not come by our wrappers. */
+CA_HIDDEN void ca_peers_begin(void);
+
+#endif

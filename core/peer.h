@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What the processes of a run know of the channels between them: one entry per direction of a pipe
+ * or connection. Written by the runtimes; nobody waits for anybody, and an entry may be lost to
+ * another one when there are too many. */
+#ifndef CA_CORE_PEER_H
+#define CA_CORE_PEER_H
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { CA_MAX_PEERS = 4096 };
+
+enum ca_peer_flag {
+	CA_PEER_WRITES = 1, /* one of ours writes in this direction, or holds that end */
+	CA_PEER_READS = 2,  /* one of ours reads */
+	CA_PEER_MADE = 4    /* one of ours has made it */
+};
+
+struct ca_peer {
+	_Atomic uint64_t key;   /* of the direction; 0: free */
+	_Atomic uint64_t wrote; /* ns; when one of ours wrote last ... */
+	_Atomic uint64_t lag;   /* ... and by how much virtual time lagged then, ns */
+	_Atomic uint64_t read;  /* ns; when one of ours read last */
+	_Atomic uint64_t other; /* a pair of sockets: inode of the end that reads */
+	_Atomic uint32_t flags; /* enum ca_peer_flag */
+	uint32_t reserved;
+};
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/runtime/peers.c and channel.c: who is at the other end of a descriptor, with real ones. */
+#include "causal/runtime/channel.h"
+#include "causal/runtime/peers.h"
+#include "tests/unit/runtime.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+enum { NOW = 5000, LATER = 6000, LAG = 700, LAG_NOW = 900 };
+#define IS_OTHERS(call)   assert_int_equal((call), CA_WAIT_OTHERS)
+#define IS_EXTERNAL(call) assert_int_equal((call), CA_WAIT_EXTERNAL)
+
+static int set_up(void **state)
+{
+	int result = rt_set_up(state);
+
+	ca_self = NULL; /* no wrapper looks */
+	for (int fd = 0; fd < 64; fd++)
+		ca_channel_forget(fd);
+	return result;
+}
+
+static void close_both(const int fd[2])
+{
+	close(fd[0]);
+	close(fd[1]);
+	ca_channel_forget(fd[0]);
+	ca_channel_forget(fd[1]);
+}
+
+static void files(void **state)
+{
+	static const struct {
+		const char *path;
+		enum ca_wait kind;
+	} cases[] = { { "/proc/self/exe", CA_WAIT_EXTERNAL },
+		      { "/dev/null", CA_WAIT_EXTERNAL },
+		      { "/", CA_WAIT_OTHERS } };
+	int fd;
+
+	(void)state;
+	IS_OTHERS(ca_peers_of_read(-1, false));
+	IS_OTHERS(ca_peers_of_write(-1));
+	for (unsigned i = 0; i < CA_COUNT(cases); i++) {
+		fd = open(cases[i].path, O_RDONLY);
+		assert_true(fd >= 0);
+		assert_int_equal(ca_peers_of_read(fd, false), cases[i].kind);
+		assert_int_equal(ca_peers_of_read(fd, true), cases[i].kind);
+		assert_int_equal(ca_peers_of_write(fd), cases[i].kind);
+		ca_peers_write(fd, NOW, LAG); /* no mark */
+		ca_peers_read(fd, NOW);
+		assert_int_equal(ca_peers_of_read(fd, true), cases[i].kind);
+		close(fd);
+		ca_channel_forget(fd);
+	}
+	fd = eventfd(0, 0);
+	IS_OTHERS(ca_peers_of_read(fd, true));
+	IS_OTHERS(ca_peers_of_write(fd));
+	close(fd);
+}
+
+static void pipes(void **state)
+{
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	IS_OTHERS(ca_peers_of_read(fd[0], false)); /* a guess */
+	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
+	ca_peers_read(fd[0], NOW);
+	IS_EXTERNAL(ca_peers_of_read(fd[0], false)); /* none of ours has written before */
+	IS_OTHERS(ca_peers_of_write(fd[1]));
+	ca_peers_write(fd[1], NOW, LAG);
+	IS_OTHERS(ca_peers_of_read(fd[0], true));
+	close_both(fd);
+	assert_int_equal(pipe(fd), 0); /* another one by the same number */
+	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
+	IS_EXTERNAL(ca_peers_of_write(fd[1])); /* nobody of ours reads */
+	close_both(fd);
+}
+
+static void pairs(void **state)
+{
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	s->processes_used = 1; /* made we do not see how, but by one of ours */
+	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
+	s->process[0].pid = (uint32_t)getpid();
+	IS_OTHERS(ca_peers_of_read(fd[0], true));
+	ca_peers_made(fd);
+	IS_OTHERS(ca_peers_of_read(fd[0], false));
+	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
+	ca_peers_write(fd[0], NOW, LAG); /* the other direction */
+	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
+	IS_OTHERS(ca_peers_of_read(fd[1], true));
+	IS_EXTERNAL(ca_peers_of_write(fd[0]));
+	ca_peers_read(fd[1], LATER);
+	IS_OTHERS(ca_peers_of_write(fd[0]));
+	close_both(fd);
+}
+
+/* A listening socket, one that is connected to it, and the accepted one. */
+static void connect_them(int family, int *listener, int ends[2], bool ours)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr *address = family == AF_INET ? (struct sockaddr *)&four : (struct sockaddr *)&six;
+	socklen_t size = family == AF_INET ? sizeof four : sizeof six;
+
+	*listener = socket(family, SOCK_STREAM, 0);
+	if (bind(*listener, address, size) || listen(*listener, 1) || getsockname(*listener, address, &size))
+		fail();
+	IS_EXTERNAL(ca_peers_of_read(*listener, false));
+	ends[0] = socket(family, SOCK_STREAM, 0);
+	IS_EXTERNAL(ca_peers_of_read(ends[0], false));
+	if (ours)
+		ca_peers_connect(ends[0], address, size);
+	assert_int_equal(connect(ends[0], address, size), 0);
+	ends[1] = accept(*listener, NULL, NULL);
+	assert_true(ends[1] >= 0);
+}
+
+static void connections(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	int listener, ends[2];
+
+	(void)state;
+	for (unsigned i = 0; i < CA_COUNT(families); i++) {
+		int probe = socket(families[i], SOCK_STREAM, 0);
+		struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+		bool there = probe >= 0 &&
+			     (families[i] == AF_INET || !bind(probe, (struct sockaddr *)&six, sizeof six));
+
+		close(probe);
+		if (!there)
+			continue;
+		connect_them(families[i], &listener, ends, false);
+		IS_EXTERNAL(ca_peers_of_accept(listener, ends[1]));
+		IS_EXTERNAL(ca_peers_of_read(ends[1], true));
+		IS_EXTERNAL(ca_peers_of_write(ends[1]));
+		IS_OTHERS(ca_peers_of_read(ends[0], true)); /* who has accepted is ours */
+		close_both(ends);
+		close(listener);
+		ca_channel_forget(listener);
+		connect_them(families[i], &listener, ends, true);
+		IS_OTHERS(ca_peers_of_read(listener, false));
+		IS_OTHERS(ca_peers_of_accept(listener, ends[1])); /* before connect is back */
+		IS_EXTERNAL(ca_peers_of_read(ends[1], true));
+		ca_peers_connected(ends[0]);
+		IS_OTHERS(ca_peers_of_read(ends[1], true));
+		IS_OTHERS(ca_peers_of_write(ends[1]));
+		close_both(ends);
+		close(listener);
+		ca_channel_forget(listener);
+	}
+}
+
+static void datagrams(void **state)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof to;
+	int fd[2] = { socket(AF_INET, SOCK_DGRAM, 0), socket(AF_INET, SOCK_DGRAM, 0) };
+
+	(void)state;
+	if (bind(fd[0], (struct sockaddr *)&to, size) || getsockname(fd[0], (struct sockaddr *)&to, &size))
+		fail();
+	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
+	ca_peers_send_to(fd[1], NULL, 0);
+	ca_peers_send_to(fd[1], &to, size);
+	IS_OTHERS(ca_peers_of_read(fd[0], true));
+	IS_EXTERNAL(ca_peers_of_read(fd[1], true));
+	assert_int_equal(connect(fd[1], (struct sockaddr *)&to, size), 0);
+	ca_peers_connected(fd[1]);
+	ca_peers_write(fd[1], NOW, LAG);
+	close_both(fd);
+}
+
+/* Who was asked owes for the time since then; who was not, or has answered since, for the wait. */
+static void requests(void **state)
+{
+	int there[2], back[2], pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ca_peers_made(pair);
+	assert_int_equal(ca_peers_lag_when_asked(pair[0], LAG_NOW), LAG_NOW);
+	ca_peers_write(pair[0], NOW, LAG);
+	assert_int_equal(ca_peers_lag_when_asked(pair[0], LAG_NOW), LAG);
+	assert_int_equal(ca_peers_lag_when_asked(pair[1], LAG_NOW), LAG_NOW);
+	ca_peers_read(pair[0], LATER);
+	assert_int_equal(ca_peers_lag_when_asked(pair[0], LAG_NOW), LAG_NOW);
+	close_both(pair);
+	/* by one pipe there, by another one back, if we have made both */
+	assert_int_equal(pipe(there) | pipe(back), 0);
+	ca_peers_write(there[1], NOW, LAG);
+	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG_NOW);
+	ca_peers_made(there);
+	ca_peers_write(there[1], NOW, LAG);
+	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG_NOW);
+	ca_peers_made(back);
+	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG);
+	ca_peers_read(back[0], LATER);
+	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG_NOW);
+	close_both(there);
+	close_both(back);
+}
+
+/* More channels than the table has room for: the oldest are forgotten. */
+static void many(void **state)
+{
+	int fd[2];
+
+	(void)state;
+	for (unsigned i = 0; i < CA_MAX_PEERS; i++) {
+		atomic_store(&s->peer[i].key, i + 1);
+		atomic_store(&s->peer[i].flags, CA_PEER_READS);
+		atomic_store(&s->peer[i].wrote, i + 1);
+	}
+	assert_int_equal(pipe(fd), 0);
+	ca_peers_write(fd[1], NOW, LAG);
+	IS_OTHERS(ca_peers_of_read(fd[0], true));
+	IS_EXTERNAL(ca_peers_of_write(fd[1])); /* nothing is left of the one before */
+	close_both(fd);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(files),     TEST(pipes),    TEST(pairs), TEST(connections),
+		TEST(datagrams), TEST(requests), TEST(many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
