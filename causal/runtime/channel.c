@@ -109,6 +109,7 @@ static struct ca_channel local(int fd, uint64_t inode, bool *lasts)
 	struct ucred who = { 0, 0, 0 };
 	socklen_t size = sizeof who;
 
+	c.stream = option(fd, SO_TYPE) == SOCK_STREAM;
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) && who.pid > 0)
 		c.pid = (uint32_t)who.pid;
 	*lasts = c.pid != 0;
@@ -135,6 +136,7 @@ static struct ca_channel internet(int fd, bool *lasts)
 		*lasts = c.in != 0;
 	} else if (type == SOCK_STREAM && connected) {
 		c.kind = CA_CHANNEL_TCP;
+		c.stream = true;
 		c.in = between(&its, &mine);
 		c.out = between(&mine, &its);
 	} else if (type == SOCK_STREAM && option(fd, SO_ACCEPTCONN) == 1) {
@@ -160,6 +162,7 @@ static struct ca_channel find_out(int fd, const struct stat *st, bool *lasts)
 		c.kind = CA_CHANNEL_FAR;
 	} else if (S_ISFIFO(st->st_mode)) {
 		c.kind = CA_CHANNEL_PIPE;
+		c.stream = true;
 		c.in = c.out = name(c.kind, st->st_dev, st->st_ino);
 	} else if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
 		c.kind = CA_CHANNEL_FILE;

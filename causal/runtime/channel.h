@@ -20,6 +20,7 @@ struct ca_channel {
 	enum ca_channel_kind kind;
 	uint64_t in;  /* name of the direction that is read from it; 0: none */
 	uint64_t out; /* ... written to; 0: none, or not known from here */
+	bool stream;  /* of bytes, which can be counted */
 	uint32_t pid; /* LOCAL: who was at the other end when it was connected; 0: nobody, not known */
 };
 

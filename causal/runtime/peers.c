@@ -3,6 +3,7 @@
  * before the call that it tells of, so that whoever sees the data sees the mark. */
 #include "causal/runtime/peers.h"
 #include "causal/runtime/channel.h"
+#include "causal/runtime/feed.h"
 #include <errno.h>
 
 enum { TRIES = 8 };
@@ -244,17 +245,39 @@ void ca_peers_begin(void)
 }
 
 /* ---- requests and answers --------------------------------------------------------------------------*/
+/* By how much virtual time lagged when he was asked who sends on this channel; has he been? */
+static bool was_asked(const struct ca_channel *c, uint64_t *lag)
+{
+	const struct ca_peer *in = find(c->in), *out = find(out_of(c));
+	uint64_t read = in ? atomic_load_explicit(&in->read, memory_order_relaxed) : 0;
+
+	if (c->kind == CA_CHANNEL_PIPE) {
+		*lag = atomic_load_explicit(&asked_lag, memory_order_relaxed);
+		return has(in, CA_PEER_MADE) && atomic_load_explicit(&asked, memory_order_relaxed) > read;
+	}
+	*lag = out ? atomic_load_explicit(&out->lag, memory_order_relaxed) : 0;
+	return out && atomic_load_explicit(&out->wrote, memory_order_relaxed) > read;
+}
+
 uint64_t ca_peers_lag_when_asked(int fd, uint64_t lag)
 {
 	struct ca_channel c = ca_channel_of_fd(fd);
-	const struct ca_peer *in = find(c.in), *out = find(out_of(&c));
-	uint64_t read = in ? atomic_load_explicit(&in->read, memory_order_relaxed) : 0;
+	uint64_t then;
 
-	if (c.kind == CA_CHANNEL_PIPE) {
-		if (has(in, CA_PEER_MADE) && atomic_load_explicit(&asked, memory_order_relaxed) > read)
-			return atomic_load_explicit(&asked_lag, memory_order_relaxed);
-	} else if (out && atomic_load_explicit(&out->wrote, memory_order_relaxed) > read) {
-		return atomic_load_explicit(&out->lag, memory_order_relaxed);
-	}
-	return lag;
+	return was_asked(&c, &then) ? then : lag;
+}
+
+uint64_t ca_peers_feed(int fd)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	uint64_t lag;
+
+	if (!c.stream || has(find(c.in), CA_PEER_WRITES))
+		return 0;
+	if (c.kind == CA_CHANNEL_LOCAL && (c.pid == 0 || (!out_of(&c) && is_of_session(c.pid))))
+		return 0;
+	if (!was_asked(&c, &lag))
+		return c.in;
+	ca_feed_forget(c.in);
+	return 0;
 }

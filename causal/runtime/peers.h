@@ -24,6 +24,9 @@ CA_HIDDEN void ca_peers_made(const int fd[2]);
 /* Somebody outside has answered on fd: by how much virtual time lagged when it was asked, ns; `lag`
  * if it was not. */
 CA_HIDDEN uint64_t ca_peers_lag_when_asked(int fd, uint64_t lag);
+/* The name of a channel on which somebody outside sends bytes by himself; 0: it is none, or he was asked.
+ */
+CA_HIDDEN uint64_t ca_peers_feed(int fd);
 /* The process takes part: what it writes to its standard output need not come by our wrappers. */
 CA_HIDDEN void ca_peers_begin(void);
 

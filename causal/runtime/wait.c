@@ -3,6 +3,7 @@
  * loops, which uses general registers only). */
 #include "causal/runtime/wait.h"
 #include "causal/runtime/activation.h"
+#include "causal/runtime/feed.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/probe.h"
@@ -101,7 +102,7 @@ static const enum ca_wait kinds[] = {
 /* As far as can be known now. */
 static enum ca_wait kind_of_fd(const struct ca_waiting *w)
 {
-	return w->writes ? ca_peers_of_write(w->fd) : ca_peers_of_read(w->fd, w->delivered);
+	return w->writes ? ca_peers_of_write(w->fd) : ca_peers_of_read(w->fd, w->delivered > 0);
 }
 
 /* In S, known exactly: the others want to know whether S goes on meanwhile. The log is told at the end
@@ -163,10 +164,16 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		w.kind = kind_of_fd(&w);
 	if (w.open)
 		w.lag = ca_ledger_lag(t, w.since);
+	else
+		w.lag = settled();
 	if (ca_timers_any())
 		ca_timers_adjust(w.since, ca_ledger_lag(t, w.since));
 	if (writes)
-		ca_peers_write(fd, w.since, w.open ? w.lag : settled());
+		ca_peers_write(fd, w.since, w.lag);
+	else if (fd >= 0 && !t->depth && (w.open || w.lag))
+		w.feed = ca_peers_feed(fd);
+	if (w.feed)
+		ca_feed_before(w.feed, fd, w.since, w.lag);
 	if (t->depth) {
 		w.in_s = true;
 		t->waited = true;
@@ -227,6 +234,27 @@ static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
 	ca_ledger_wait_on(t);
 }
 
+/* Somebody outside sends by himself: is what came due by now? Only where reads take what is one message
+ * each: what was taken too early with others cannot be held back. */
+static bool hold_back(struct ca_waiting *w, uint64_t now, uint64_t lag)
+{
+	struct ca_thread *t = w->thread;
+	int64_t before;
+
+	if (!w->feed || w->delivered <= 0 || w->kind != CA_WAIT_EXTERNAL)
+		return false;
+	if ((size_t)w->delivered != w->wanted) {
+		ca_feed_forget(w->feed);
+		return false;
+	}
+	before = t->owed;
+	t->owed = (int64_t)ca_feed_after(w->feed, w->fd, w->wanted, now, lag) + (before > 0 ? before : 0);
+	ca_ledger_wait_on(t);
+	/* a nap too long is seen at the next read, and is nothing paid ahead */
+	t->owed = (t->owed > 0 ? t->owed : 0) + (before < 0 ? before : 0);
+	return true;
+}
+
 void ca_wait_end(struct ca_waiting *w)
 {
 	struct ca_thread *t = w->thread;
@@ -252,10 +280,13 @@ void ca_wait_end(struct ca_waiting *w)
 		lag = ca_ledger_lag(t, now);
 		if (w->fd >= 0)
 			w->kind = kind_of_fd(w);
-		if (w->kind == CA_WAIT_EXTERNAL)
+		if (!hold_back(w, now, lag) && w->kind == CA_WAIT_EXTERNAL)
 			owe_for_outside(w, now, lag);
+	} else if (w->feed) {
+		w->kind = kind_of_fd(w);
+		hold_back(w, now, settled());
 	}
-	if (w->fd >= 0 && w->delivered)
+	if (w->fd >= 0 && w->delivered > 0)
 		ca_peers_read(w->fd, now);
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;

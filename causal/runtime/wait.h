@@ -3,6 +3,7 @@
 #ifndef CA_CAUSAL_RUNTIME_WAIT_H
 #define CA_CAUSAL_RUNTIME_WAIT_H
 #include "causal/runtime/rt.h"
+#include <sys/types.h>
 
 struct ca_waiting {
 	struct ca_thread *thread; /* NULL: nothing to do at the end */
@@ -12,7 +13,9 @@ struct ca_waiting {
 	uint64_t lag;              /* of virtual time when it began, ns; open only */
 	int fd;                    /* the descriptor waited for, or -1: `kind` stands */
 	bool writes;               /* ... for room to write to it */
-	bool delivered;            /* ... and there was some data: who wrote it decides */
+	ssize_t delivered;         /* ... and so much was read: if there was data, who wrote it decides */
+	size_t wanted;             /* ... of that; 0: not known */
+	uint64_t feed;             /* somebody outside may send on it by himself, under that name */
 	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */
 	bool in_s;                 /* inside S, known exactly */

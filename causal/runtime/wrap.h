@@ -29,13 +29,14 @@
 	})
 /* A read from a descriptor, and a write to it; `call` returns how much, or less than 1. HELD: calls that
  * may have a time limit of the descriptor's. */
-#define FROM_FD_AS(hold, release, fd, call)                                                                  \
+#define FROM_FD_AS(hold, release, fd, n, call)                                                               \
 	__extension__({                                                                                      \
 		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_EXTERNAL, (fd));                          \
 		hold;                                                                                        \
 		__typeof__(call) result_ = (call);                                                           \
 		release;                                                                                     \
-		waiting_.delivered = result_ > 0;                                                            \
+		waiting_.delivered = result_;                                                                \
+		waiting_.wanted = (n);                                                                       \
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \
 	})
@@ -48,10 +49,14 @@
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \
 	})
-#define FROM_FD(fd, call)    FROM_FD_AS(, , fd, call)
+#define FROM_FD(fd, call)    FROM_FD_AS(, , fd, 0, call)
 #define TO_FD(fd, call)      TO_FD_AS(, , fd, call)
-#define HELD_FD(fd, call)    FROM_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, call)
+#define HELD_FD(fd, call)    HELD_FD_N(fd, 0, call)
 #define HELD_TO_FD(fd, call) TO_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, call)
+/* Reads of n bytes at most. */
+#define FROM_FD_N(fd, n, call) FROM_FD_AS(, , fd, n, call)
+#define HELD_FD_N(fd, n, call)                                                                               \
+	FROM_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, n, call)
 /* A wait for others with an absolute time limit of the program's; `call` takes the kernel's from
  * until_, and its result is timed_out when that has come. */
 #define WAITING_UNTIL(limit, timed_out, call)                                                                \

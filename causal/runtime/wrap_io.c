@@ -24,7 +24,7 @@ CA_EXPORT ssize_t read(int fd, void *data, size_t n)
 
 	if (ca_wrap_timer_read(fd, data, n, &result))
 		return result;
-	return FROM_FD(fd, REAL(read)(fd, data, n));
+	return FROM_FD_N(fd, n, REAL(read)(fd, data, n));
 }
 
 CA_EXPORT ssize_t readv(int fd, const struct iovec *v, int n)
@@ -44,23 +44,23 @@ CA_EXPORT ssize_t pread64(int fd, void *data, size_t n, off64_t at)
 
 CA_EXPORT ssize_t __read_chk(int fd, void *data, size_t n, size_t room)
 {
-	return FROM_FD(fd, REAL(__read_chk)(fd, data, n, room));
+	return FROM_FD_N(fd, n, REAL(__read_chk)(fd, data, n, room));
 }
 
 CA_EXPORT ssize_t __recv_chk(int fd, void *data, size_t n, size_t room, int flags)
 {
-	return HELD_FD(fd, REAL(__recv_chk)(fd, data, n, room, flags));
+	return HELD_FD_N(fd, flags & MSG_PEEK ? 0 : n, REAL(__recv_chk)(fd, data, n, room, flags));
 }
 
 CA_EXPORT ssize_t recv(int fd, void *data, size_t n, int flags)
 {
-	return HELD_FD(fd, REAL(recv)(fd, data, n, flags));
+	return HELD_FD_N(fd, flags & MSG_PEEK ? 0 : n, REAL(recv)(fd, data, n, flags));
 }
 
 CA_EXPORT ssize_t recvfrom(int fd, void *restrict data, size_t n, int flags, __SOCKADDR_ARG from,
 			   socklen_t *restrict size)
 {
-	return HELD_FD(fd, REAL(recvfrom)(fd, data, n, flags, from, size));
+	return HELD_FD_N(fd, flags & MSG_PEEK ? 0 : n, REAL(recvfrom)(fd, data, n, flags, from, size));
 }
 
 CA_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Channels on which somebody outside sends by himself, who cannot be slowed: what he sends arrives too
+ * early for the dilated world, the more so the more virtual time lags, and is held back here. */
+#ifndef CA_CAUSAL_RUNTIME_FEED_H
+#define CA_CAUSAL_RUNTIME_FEED_H
+#include "causal/runtime/rt.h"
+
+/* About to read from the channel of that name. lag: of virtual time, ns. */
+CA_HIDDEN void ca_feed_before(uint64_t key, int fd, uint64_t now, uint64_t lag);
+/* `taken` bytes were read, which is all that was wanted: ns until they may be seen. */
+CA_HIDDEN uint64_t ca_feed_after(uint64_t key, int fd, uint64_t taken, uint64_t now, uint64_t lag);
+/* He is in step with us: what comes next is not too early. */
+CA_HIDDEN void ca_feed_forget(uint64_t key);
+
+#endif
