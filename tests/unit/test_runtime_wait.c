@@ -2,10 +2,13 @@
 /* causal/runtime/wait.c: meetings and waits; who pays when, what the log is told, what kind of wait
  * it was. The ledger's account and log are real; paying, and the look at the stack, are stood in
  * for. */
+#include "causal/runtime/channel.h"
+#include "causal/runtime/peers.h"
 #include "core/cpu.h"
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 /* ---- what stands in -------------------------------------------------------------------------------- */
@@ -414,6 +417,105 @@ static void kinds_by_descriptor(void **state)
 	close(pair[1]);
 }
 
+/* Numbers of descriptors come again, sooner than anybody looks. */
+static void close_both(const int fd[2])
+{
+	for (int i = 0; i < 2; i++) {
+		close(fd[i]);
+		ca_channel_forget(fd[i]);
+	}
+}
+
+/* One that ends a wait from outside owes from when it was asked, also before the wait began. */
+static void asked_before(void **state)
+{
+	struct ca_waiting w;
+	int pair[2];
+
+	(void)state;
+	ca_self = NULL;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ca_peers_made(pair);
+	ca_self = me;
+	open_experiment();
+	w = ca_wait_begin_write(pair[0]);
+	assert_true(w.writes);
+	ca_wait_end(&w);
+	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	pass(100000);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 0;
+	pass(20000);
+	w.delivered = 1;
+	ca_wait_end(&w);
+	assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
+	assert_in_range(me->owed, 60000, 10000000);
+	/* it has answered, and nobody has asked again */
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
+	assert_true(w.feed != 0);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 0;
+	pass(20000);
+	w.delivered = 1;
+	ca_wait_end(&w);
+	assert_in_range(me->owed, 10000, (me->last - w.since) / 2 + 1);
+	/* one of ours writes */
+	ca_self = &thread[1];
+	w = ca_wait_begin_write(pair[1]);
+	ca_wait_end(&w);
+	ca_self = me;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	assert_int_equal(w.kind, CA_WAIT_OTHERS);
+	assert_int_equal(w.feed, 0);
+	me->owed = 0;
+	w.delivered = 1;
+	ca_wait_end(&w);
+	assert_int_equal(me->owed, 0);
+	ca_self = NULL;
+	close_both(pair);
+}
+
+/* A read that takes what it wanted, one message, is held back by all that was lost since the feed was in
+ * step with us; without knowing, by what was lost in the wait. */
+static void held_back(void **state)
+{
+	struct ca_waiting w;
+	int pair[2];
+
+	(void)state;
+	ca_self = NULL;
+	assert_int_equal(pipe(pair), 0);
+	ca_self = me;
+	open_experiment();
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	w.wanted = 1;
+	w.delivered = 1;
+	ca_wait_end(&w);
+	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	pass(200000);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	assert_true(w.feed != 0);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = -5;
+	pass(20000);
+	w.wanted = 1;
+	w.delivered = 1;
+	ca_wait_end(&w);
+	assert_in_range(me->owed, 105000, 10000000);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 0;
+	pass(20000);
+	w.delivered = 1;
+	w.wanted = 100;
+	ca_wait_end(&w);
+	assert_in_range(me->owed, 10000, (me->last - w.since) / 2 + 1);
+	ca_self = NULL;
+	close_both(pair);
+}
+
 /* A call that blocks may be S itself, where S is sampled. */
 static void calls_that_are_s(void **state)
 {
@@ -524,6 +626,8 @@ int main(void)
 		TEST(sleeps_in_s),
 		TEST(sleeps_end),
 		TEST(kinds_by_descriptor),
+		TEST(asked_before),
+		TEST(held_back),
 		TEST(calls_that_are_s),
 		TEST(told),
 	};
