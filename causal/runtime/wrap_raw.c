@@ -21,7 +21,7 @@ enum {
 	FUTEX2_WAIT = 455
 };
 
-enum how { PASS, MEET, OTHERS, FOR_FD, OUTSIDE };
+enum how { PASS, MEET, OTHERS, FROM, INTO, OUTSIDE };
 
 static enum how how_of_file(long number)
 {
@@ -37,6 +37,10 @@ static enum how how_of_file(long number)
 	case SYS_accept:
 	case SYS_accept4:
 	case SYS_connect:
+	case SYS_copy_file_range:
+	case SYS_fsync:
+	case SYS_fdatasync:
+		return FROM;
 	case SYS_write:
 	case SYS_writev:
 	case SYS_pwrite64:
@@ -48,10 +52,7 @@ static enum how how_of_file(long number)
 	case SYS_sendfile:
 	case SYS_splice:
 	case SYS_tee:
-	case SYS_copy_file_range:
-	case SYS_fsync:
-	case SYS_fdatasync:
-		return FOR_FD;
+		return INTO;
 	default:
 		return PASS;
 	}
@@ -119,8 +120,8 @@ static int waits_for(long number, enum how how, const long a[6])
 {
 	const struct pollfd *fds = (const struct pollfd *)a[0];
 
-	if (how == FOR_FD)
-		return (int)a[0];
+	if (how == FROM || how == INTO)
+		return (int)(number == SYS_splice ? a[2] : number == SYS_tee ? a[1] : a[0]);
 #ifdef SYS_poll
 	if (number == SYS_poll && a[1] == 1 && fds)
 		return fds->fd;
@@ -138,7 +139,10 @@ static long wait_in(long number, enum how how, long a[6])
 	bool held;
 	int at = mask_of(number);
 
-	w = ca_wait_begin(how == OTHERS ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL, waits_for(number, how, a));
+	if (how == INTO)
+		w = ca_wait_begin_write(waits_for(number, how, a));
+	else
+		w = ca_wait_begin(how == OTHERS ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL, waits_for(number, how, a));
 	if (at != NO_MASK && a[at] && ca_self) {
 		/* as ca_signals_wait_mask does it, in the kernel's own size */
 		memcpy(&mask, (const void *)a[at], sizeof mask);
@@ -150,7 +154,9 @@ static long wait_in(long number, enum how how, long a[6])
 	held = ca_thread_hold();
 	r = CALL(number, a);
 	ca_thread_release(held);
-	if (r < 0 && errno == ETIMEDOUT)
+	if (how == FROM)
+		w.delivered = r;
+	else if (r < 0 && errno == ETIMEDOUT)
 		w.kind = CA_WAIT_EXTERNAL;
 	ca_wait_end(&w);
 	return r;

@@ -31,6 +31,12 @@ static int descriptor_of(FILE *f)
 		FROM_STREAM(fd_, (call));                                                                    \
 	}))
 
+#define UNLESS_OUT(at_hand, f, call)                                                                         \
+	(__builtin_expect((at_hand), 1) ? (call) : __extension__({                                           \
+		int fd_ = descriptor_of(f);                                                                  \
+		fd_ < 0 ? (call) : TO_FD(fd_, (call));                                                       \
+	}))
+
 /* ---- input -----------------------------------------------------------------------------------*/
 static bool has(const FILE *f, size_t n)
 {
@@ -141,22 +147,22 @@ static bool fits_one(FILE *f, int c)
 
 CA_EXPORT size_t fwrite(const void *restrict data, size_t size, size_t n, FILE *restrict f)
 {
-	return UNLESS(fits(f, data, size * n), f, REAL(fwrite)(data, size, n, f));
+	return UNLESS_OUT(fits(f, data, size * n), f, REAL(fwrite)(data, size, n, f));
 }
 
 CA_EXPORT size_t fwrite_unlocked(const void *restrict data, size_t size, size_t n, FILE *restrict f)
 {
-	return UNLESS(fits(f, data, size * n), f, REAL(fwrite_unlocked)(data, size, n, f));
+	return UNLESS_OUT(fits(f, data, size * n), f, REAL(fwrite_unlocked)(data, size, n, f));
 }
 
 CA_EXPORT int fputs(const char *restrict text, FILE *restrict f)
 {
-	return UNLESS(fits(f, text, strlen(text)), f, REAL(fputs)(text, f));
+	return UNLESS_OUT(fits(f, text, strlen(text)), f, REAL(fputs)(text, f));
 }
 
 CA_EXPORT int fputs_unlocked(const char *restrict text, FILE *restrict f)
 {
-	return UNLESS(fits(f, text, strlen(text)), f, REAL(fputs_unlocked)(text, f));
+	return UNLESS_OUT(fits(f, text, strlen(text)), f, REAL(fputs_unlocked)(text, f));
 }
 
 static bool fits_line(FILE *f, const char *text)
@@ -167,13 +173,13 @@ static bool fits_line(FILE *f, const char *text)
 
 CA_EXPORT int puts(const char *text)
 {
-	return UNLESS(fits_line(stdout, text), stdout, REAL(puts)(text));
+	return UNLESS_OUT(fits_line(stdout, text), stdout, REAL(puts)(text));
 }
 
 #define PUT(name)                                                                                            \
 	CA_EXPORT int name(int c, FILE *f)                                                                   \
 	{                                                                                                    \
-		return UNLESS(fits_one(f, c), f, REAL(name)(c, f));                                          \
+		return UNLESS_OUT(fits_one(f, c), f, REAL(name)(c, f));                                      \
 	}
 PUT(fputc)
 PUT(putc)
@@ -183,36 +189,36 @@ PUT(putc_unlocked)
 
 CA_EXPORT int __overflow(FILE *f, int c) /* as __uflow */
 {
-	return UNLESS(fits_one(f, c), f, REAL(__overflow)(f, c));
+	return UNLESS_OUT(fits_one(f, c), f, REAL(__overflow)(f, c));
 }
 
 CA_EXPORT int putchar(int c)
 {
-	return UNLESS(fits_one(stdout, c), stdout, REAL(putchar)(c));
+	return UNLESS_OUT(fits_one(stdout, c), stdout, REAL(putchar)(c));
 }
 
 CA_EXPORT int putchar_unlocked(int c)
 {
-	return UNLESS(fits_one(stdout, c), stdout, REAL(putchar_unlocked)(c));
+	return UNLESS_OUT(fits_one(stdout, c), stdout, REAL(putchar_unlocked)(c));
 }
 
 CA_EXPORT int fflush(FILE *f)
 {
 	if (!f) /* all of them */
 		return MEETING(REAL(fflush)(f));
-	return UNLESS(!__fpending(f), f, REAL(fflush)(f));
+	return UNLESS_OUT(!__fpending(f), f, REAL(fflush)(f));
 }
 
 CA_EXPORT int fflush_unlocked(FILE *f)
 {
 	if (!f)
 		return MEETING(REAL(fflush_unlocked)(f));
-	return UNLESS(!__fpending(f), f, REAL(fflush_unlocked)(f));
+	return UNLESS_OUT(!__fpending(f), f, REAL(fflush_unlocked)(f));
 }
 
 CA_EXPORT int fclose(FILE *f)
 {
-	return UNLESS(!__fpending(f), f, REAL(fclose)(f));
+	return UNLESS_OUT(!__fpending(f), f, REAL(fclose)(f));
 }
 
 /* ---- printf ----------------------------------------------------------------------------------*/
@@ -223,32 +229,32 @@ static bool has_room(const FILE *f)
 
 CA_EXPORT int vfprintf(FILE *restrict f, const char *restrict format, va_list list)
 {
-	return UNLESS(has_room(f), f, REAL(vfprintf)(f, format, list));
+	return UNLESS_OUT(has_room(f), f, REAL(vfprintf)(f, format, list));
 }
 
 CA_EXPORT int vprintf(const char *restrict format, va_list list)
 {
-	return UNLESS(has_room(stdout), stdout, REAL(vprintf)(format, list));
+	return UNLESS_OUT(has_room(stdout), stdout, REAL(vprintf)(format, list));
 }
 
 CA_EXPORT int __vfprintf_chk(FILE *restrict f, int flag, const char *restrict format, va_list list)
 {
-	return UNLESS(has_room(f), f, REAL(__vfprintf_chk)(f, flag, format, list));
+	return UNLESS_OUT(has_room(f), f, REAL(__vfprintf_chk)(f, flag, format, list));
 }
 
 CA_EXPORT int __vprintf_chk(int flag, const char *restrict format, va_list list)
 {
-	return UNLESS(has_room(stdout), stdout, REAL(__vprintf_chk)(flag, format, list));
+	return UNLESS_OUT(has_room(stdout), stdout, REAL(__vprintf_chk)(flag, format, list));
 }
 
 CA_EXPORT int vdprintf(int fd, const char *restrict format, va_list list)
 {
-	return WAITING(CA_WAIT_EXTERNAL, fd, REAL(vdprintf)(fd, format, list));
+	return TO_FD(fd, REAL(vdprintf)(fd, format, list));
 }
 
 CA_EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
 {
-	return WAITING(CA_WAIT_EXTERNAL, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
+	return TO_FD(fd, REAL(__vdprintf_chk)(fd, flag, format, list));
 }
 
 /* The variadic ones call those above. Code of ours is compiled without vector registers, so what is
