@@ -6,6 +6,7 @@
 #include <mqueue.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -433,9 +434,11 @@ static void case_old_signals(void)
 }
 
 /* ---- threads ------------------------------------------------------------------------------------------ */
+static atomic_bool may_end;
+
 static void *yield(void *p)
 {
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 200 || !atomic_load(&may_end); i++) {
 		thrd_yield();
 		work_once();
 	}
@@ -450,6 +453,7 @@ static void case_limits(void)
 	void *result;
 
 	for (double end = now() + 0.5; now() < end;) {
+		atomic_store(&may_end, false);
 		CHECK(!pthread_create(&thread, NULL, yield, &lock));
 		CHECK(pthread_clockjoin_np(thread, &result, CLOCK_MONOTONIC, &past) == ETIMEDOUT);
 		CHECK(!pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &past));
@@ -457,6 +461,7 @@ static void case_limits(void)
 		CHECK(!pthread_rwlock_unlock(&lock));
 		CHECK(thrd_sleep(&(struct timespec){ 0, 1000000 }, NULL) == 0);
 		CHECK(syscall(SYS_nanosleep, &(struct timespec){ 0, 1000000 }, NULL) == 0);
+		atomic_store(&may_end, true);
 		CHECK(!pthread_join(thread, &result) && result == &lock);
 	}
 }

@@ -8,7 +8,8 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 # start_rate BACKEND SECONDS: in the background; sets $driver
 start_rate() {
 	rm -rf results
-	CAUSAL_EXPERIMENT_MIN=0.4 "$causal" -b "$1" -F '^chosen$' -s 90 -o results -- "$apps/rate" "$2" >out 2>err &
+	CAUSAL_EXPERIMENT_MIN=0.4 "$causal" -b "$1" --clock real -F "^chosen$" -s 90 -o results -- \
+		"$apps/rate" "$2" >out 2>err &
 	driver=$!
 }
 # child of the driver, once it is there
