@@ -28,6 +28,11 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 	return (struct ca_waiting){ .fd = fd };
 }
 
+struct ca_waiting ca_wait_begin_write(int fd)
+{
+	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+}
+
 void ca_wait_end(struct ca_waiting *w)
 {
 	(void)w;
