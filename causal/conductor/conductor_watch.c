@@ -80,6 +80,26 @@ static bool is_running(uint32_t pid)
 	return state != 'Z' && state != 'X';
 }
 
+/* Does it still take part? Not after an exec that left the runtime behind: then the session is no longer
+ * mapped. Asked of those that are behind with their sites, as such a one will always be. */
+static bool takes_part(const struct ca_conductor *c, const struct ca_process *process)
+{
+	char path[48], line[CA_PATH + 128];
+	bool found = false;
+	FILE *file;
+
+	if (atomic_load(&process->patched) == atomic_load(&c->session->selection.seq))
+		return true;
+	snprintf(path, sizeof path, "/proc/%u/maps", process->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return true; /* nobody knows */
+	while (!found && fgets(line, sizeof line, file))
+		found = strstr(line, c->session_path);
+	fclose(file);
+	return found;
+}
+
 /* It cannot tell the others any more that it is out of S. */
 static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
 {
@@ -123,7 +143,7 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
 			continue;
 		tell_of_off(c, p);
-		runs = is_running(pid);
+		runs = is_running(pid) && takes_part(c, &s->process[p]);
 		for (uint32_t i = 0; i < used; i++)
 			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == pid &&
 			    (!runs || has_left_s(&s->slot[i])))

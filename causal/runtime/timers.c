@@ -11,6 +11,8 @@
 
 enum {
 	TIMERS = 64,
+	DESCRIPTORS = 1024,
+	PROBES = 16,
 	NEAR = 3000,      /* ns that an expiry may be early */
 	WORTH_IT = 20000, /* ns that it may become early before it is armed anew */
 	AT_ONCE = 1       /* ns: 0 would disarm it */
@@ -26,6 +28,9 @@ struct timer {
 	uint64_t interval; /* ns; 0: it expires once */
 	uint64_t lag;      /* when it was armed */
 };
+/* Descriptors lie where their number says, or shortly behind; the others, which are looked through before
+ * each wait, in a list. */
+static struct timer descriptors[DESCRIPTORS] = { [0 ... DESCRIPTORS - 1] = { .busy = ATOMIC_FLAG_INIT } };
 static struct timer timers[TIMERS] = { [0 ... TIMERS - 1] = { .busy = ATOMIC_FLAG_INIT } };
 static _Atomic unsigned made;
 
@@ -50,26 +55,42 @@ static bool is_it(const struct timer *t, enum ca_timers_kind kind, long id)
 	return t->kind == kind && t->id == id && (kind == CA_TIMERS_FD || t->pid == ca_rt.pid);
 }
 
+/* The i-th place where one of that kind and number can be; NULL: there are no more. */
+static struct timer *place(enum ca_timers_kind kind, long id, unsigned i)
+{
+	if (kind == CA_TIMERS_FD)
+		return i < PROBES ? &descriptors[((unsigned long)id + i) % DESCRIPTORS] : NULL;
+	return i < TIMERS ? &timers[i] : NULL;
+}
+
 static struct timer *find(enum ca_timers_kind kind, long id)
 {
-	for (unsigned i = 0; ca_timers_any() && i < TIMERS; i++) {
-		if (!is_it(&timers[i], kind, id) || !take(&timers[i]))
+	struct timer *t;
+
+	for (unsigned i = 0; ca_timers_any() && (t = place(kind, id, i)); i++) {
+		if (!is_it(t, kind, id) || !take(t))
 			continue;
-		if (is_it(&timers[i], kind, id))
-			return &timers[i];
-		release(&timers[i]);
+		if (is_it(t, kind, id))
+			return t;
+		release(t);
 	}
 	return NULL;
 }
 
-static struct timer *find_free(void)
+/* Free, or of the process that made this one. */
+static bool is_free(const struct timer *t)
 {
-	for (unsigned i = 0; i < TIMERS; i++) {
-		struct timer *t = &timers[i];
+	return !t->kind || (t->kind != CA_TIMERS_FD && t->pid != ca_rt.pid);
+}
 
-		if ((t->kind && (t->kind == CA_TIMERS_FD || t->pid == ca_rt.pid)) || !take(t))
+static struct timer *find_free(enum ca_timers_kind kind, long id)
+{
+	struct timer *t;
+
+	for (unsigned i = 0; (t = place(kind, id, i)); i++) {
+		if (!is_free(t) || !take(t))
 			continue;
-		if (!t->kind || (t->kind != CA_TIMERS_FD && t->pid != ca_rt.pid))
+		if (is_free(t))
 			return t;
 		release(t);
 	}
@@ -93,7 +114,7 @@ void ca_timers_made(enum ca_timers_kind kind, long id, clockid_t clock)
 		return;
 	t = find(kind, id); /* a descriptor that was closed behind our back */
 	if (!t) {
-		t = find_free();
+		t = find_free(kind, id);
 		atomic_fetch_add(&made, t != NULL);
 	}
 	if (!t)
@@ -278,10 +299,9 @@ CA_SIGSAFE void ca_timers_adjust(uint64_t now, uint64_t lag)
 		struct timer *t = &timers[i];
 		uint64_t left;
 
-		if (t->kind < CA_TIMERS_POSIX || t->pid != ca_rt.pid || !t->next || lag < t->lag + WORTH_IT ||
-		    !take(t))
+		if (!t->kind || t->pid != ca_rt.pid || !t->next || lag < t->lag + WORTH_IT || !take(t))
 			continue;
-		if (t->kind >= CA_TIMERS_POSIX && kernel_left(t, &left) == 0 && left) {
+		if (t->kind && kernel_left(t, &left) == 0 && left) {
 			t->next += expired(t, now, left) * t->interval;
 			arm(t, now, lag);
 		}

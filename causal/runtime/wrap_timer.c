@@ -27,13 +27,21 @@ static int done(long result)
 
 CA_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
 {
+	struct ca_deadline deadline;
+	struct itimerspec later;
 	long result;
 
 	ca_wait_pay();
-	if ((flags & ~TFD_TIMER_ABSTIME) ||
-	    !ca_timers_set(CA_TIMERS_FD, fd, flags & TFD_TIMER_ABSTIME, to, old, &result))
+	if (!(flags & ~TFD_TIMER_ABSTIME) &&
+	    ca_timers_set(CA_TIMERS_FD, fd, flags & TFD_TIMER_ABSTIME, to, old, &result))
+		return done(result);
+	if (!(flags & TFD_TIMER_ABSTIME) || (!to->it_value.tv_sec && !to->it_value.tv_nsec))
 		return REAL(timerfd_settime)(fd, flags, to, old);
-	return done(result);
+	/* one that we do not know: its time is virtual all the same */
+	deadline = ca_deadline_begin();
+	later.it_interval = to->it_interval;
+	later.it_value = *ca_deadline_real(&deadline, &to->it_value, &later.it_value);
+	return REAL(timerfd_settime)(fd, flags, &later, old);
 }
 
 CA_EXPORT int timerfd_gettime(int fd, struct itimerspec *now)

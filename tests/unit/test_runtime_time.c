@@ -4,6 +4,7 @@
 #include "causal/runtime/deadline.h"
 #include "causal/runtime/timers.h"
 #include "causal/runtime/virtual_clock.h"
+#include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -310,6 +311,31 @@ static void virtual_timerfd(void **state)
 	close(fd);
 }
 
+/* More of them than fit where one may lie, and one that was made behind our back. */
+static void many_timerfds(void **state)
+{
+	enum { MANY = 80 };
+	struct itimerspec when = { { 0, 0 }, { 0, 0 } };
+	int fd[MANY + 1];
+	uint64_t n, v;
+
+	(void)state;
+	experiment(10 * MS);
+	for (int i = 0; i < MANY; i++)
+		fd[i] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	fd[MANY] = (int)ca_sys(SYS_timerfd_create, CLOCK_MONOTONIC, 0, 0, 0, 0, 0);
+	for (int i = 0; i <= MANY; i += MANY / 4) {
+		v = v_now() + 2 * MS;
+		when.it_value = (struct timespec){ (time_t)(v / CA_NS_PER_S), (long)(v % CA_NS_PER_S) };
+		assert_int_equal(timerfd_settime(fd[i], TFD_TIMER_ABSTIME, &when, NULL), 0);
+		assert_int_equal(read(fd[i], &n, sizeof n), sizeof n);
+		v = v_now() - v;
+		assert_in_range(v, 0, LATE);
+	}
+	for (int i = 0; i <= MANY; i++)
+		close(fd[i]);
+}
+
 /* The descriptor belongs to something else meanwhile: that is read as it is. */
 static void a_descriptor_again(void **state)
 {
@@ -429,10 +455,10 @@ static void bad_timers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(real_at_first),  TEST(slows_down),      TEST(never_goes_back),    TEST(a_new_thread),
-		TEST(other_clocks),   TEST(switched_off),    TEST(real_on_request),    TEST(limits_move),
-		TEST(lengths_move),   TEST(virtual_timerfd), TEST(a_descriptor_again), TEST(virtual_timer),
-		TEST(virtual_itimer), TEST(bad_timers),
+		TEST(real_at_first), TEST(slows_down),      TEST(never_goes_back), TEST(a_new_thread),
+		TEST(other_clocks),  TEST(switched_off),    TEST(real_on_request), TEST(limits_move),
+		TEST(lengths_move),  TEST(virtual_timerfd), TEST(many_timerfds),   TEST(a_descriptor_again),
+		TEST(virtual_timer), TEST(virtual_itimer),  TEST(bad_timers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
