@@ -142,7 +142,8 @@ static long wait_in(long number, enum how how, long a[6])
 	if (how == INTO)
 		w = ca_wait_begin_write(waits_for(number, how, a));
 	else
-		w = ca_wait_begin(how == OTHERS ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL, waits_for(number, how, a));
+		w = ca_wait_begin(how == OTHERS ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL,
+				  waits_for(number, how, a));
 	if (at != NO_MASK && a[at] && ca_self) {
 		/* as ca_signals_wait_mask does it, in the kernel's own size */
 		memcpy(&mask, (const void *)a[at], sizeof mask);
