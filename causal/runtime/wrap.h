@@ -58,40 +58,33 @@
 #define HELD_FD_N(fd, n, call)                                                                               \
 	FROM_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, n, call)
 /* A wait for others with an absolute time limit of the program's; `call` takes the kernel's from
- * until_, and its result is timed_out when that has come. */
+ * until_, and is made once more as long as `again` (of result_ and deadline_) is true. */
+#define WAIT_UNTIL(hold, release, limit, again, call)                                                        \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
+		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		const struct timespec *until_;                                                               \
+		struct timespec real_;                                                                       \
+		__typeof__(call) result_;                                                                    \
+		hold;                                                                                        \
+                                                                                                             \
+		do {                                                                                         \
+			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
+			result_ = (call);                                                                    \
+		} while (again);                                                                             \
+		release;                                                                                     \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
+/* Its result is timed_out when the limit has come. */
 #define WAITING_UNTIL(limit, timed_out, call)                                                                \
-	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
-		const struct timespec *until_;                                                               \
-		struct timespec real_;                                                                       \
-		__typeof__(call) result_;                                                                    \
-                                                                                                             \
-		do {                                                                                         \
-			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
-			result_ = (call);                                                                    \
-		} while (result_ == (timed_out) && ca_deadline_moved(&deadline_));                           \
-		ca_wait_end(&waiting_);                                                                      \
-		result_;                                                                                     \
-	})
-/* The same for calls that return -1 and this errno, and are held as HELD is. */
-#define HELD_UNTIL(limit, timed_out, call)                                                                   \
-	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
-		const struct timespec *until_;                                                               \
-		struct timespec real_;                                                                       \
-		__typeof__(call) result_;                                                                    \
-		bool held_ = ca_thread_hold();                                                               \
-                                                                                                             \
-		do {                                                                                         \
-			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
-			result_ = (call);                                                                    \
-		} while (result_ < 0 && errno == (timed_out) && ca_deadline_moved(&deadline_));              \
-		ca_thread_release(held_);                                                                    \
-		ca_wait_end(&waiting_);                                                                      \
-		result_;                                                                                     \
-	})
+	WAIT_UNTIL(, , limit, result_ == (timed_out) && ca_deadline_moved(&deadline_), call)
+/* For calls that are held, as HELD is. */
+#define HELD_WHILE(limit, over, call)                                                                        \
+	WAIT_UNTIL(bool held_ = ca_thread_hold(), ca_thread_release(held_), limit,                           \
+		   (over) && ca_deadline_moved(&deadline_), call)
+/* ... and return -1 and this errno. */
+#define HELD_UNTIL(limit, timed_out, call) HELD_WHILE(limit, result_ < 0 && errno == (timed_out), call)
 /* ... with a limit that is a length of time, ns, UINT64_MAX for none; `call` takes what is left of it
  * from left_, which is NULL where the program's own argument will do. */
 #define HELD_FOR(length, timed_out, call)                                                                    \

@@ -48,25 +48,6 @@ CA_EXPORT int timespec_get(struct timespec *now, int base)
 	return LOOKING(ca_virtual_clock(CLOCK_REALTIME, now)) ? 0 : base;
 }
 
-/* A sleep until a time: 0 when that has come. */
-#define UNTIL(limit, call)                                                                                   \
-	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
-		bool held_ = ca_thread_hold();                                                               \
-		const struct timespec *until_;                                                               \
-		struct timespec real_;                                                                       \
-		int result_;                                                                                 \
-                                                                                                             \
-		do {                                                                                         \
-			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
-			result_ = (call);                                                                    \
-		} while (result_ == 0 && ca_deadline_moved(&deadline_));                                     \
-		ca_thread_release(held_);                                                                    \
-		ca_wait_end(&waiting_);                                                                      \
-		result_;                                                                                     \
-	})
-
 CA_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
 	return SLEEP(ca_deadline_ns(time), REAL(nanosleep)(time, left));
@@ -79,7 +60,7 @@ CA_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 	if (clock == CLOCK_PROCESS_CPUTIME_ID || clock < 0)
 		return HELD(CA_WAIT_OTHERS, -1, REAL(clock_nanosleep)(clock, flags, time, left));
 	/* until a time of the program's, which the code in S cannot bring nearer */
-	return UNTIL(time, REAL(clock_nanosleep)(clock, flags, until_, left));
+	return HELD_WHILE(time, result_ == 0, REAL(clock_nanosleep)(clock, flags, until_, left));
 }
 
 CA_EXPORT int usleep(useconds_t us)

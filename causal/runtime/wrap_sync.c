@@ -94,21 +94,8 @@ static bool moved(struct ca_deadline *d, const void *condition, unsigned before,
 }
 
 #define CONDITION(c, limit, timed_out, woken, call)                                                          \
-	__extension__({                                                                                      \
-		unsigned before_ = atomic_load(signals_of(c));                                               \
-		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
-		const struct timespec *until_;                                                               \
-		struct timespec real_;                                                                       \
-		int result_;                                                                                 \
-                                                                                                             \
-		do {                                                                                         \
-			until_ = ca_deadline_real(&deadline_, (limit), &real_);                              \
-			result_ = (call);                                                                    \
-		} while (result_ == (timed_out) && moved(&deadline_, (c), before_, &result_, (woken)));      \
-		ca_wait_end(&waiting_);                                                                      \
-		result_;                                                                                     \
-	})
+	WAIT_UNTIL(unsigned before_ = atomic_load(signals_of(c)), , limit,                                   \
+		   result_ == (timed_out) && moved(&deadline_, (c), before_, &result_, (woken)), call)
 #define SIGNALLING(c, call)                                                                                  \
 	(ca_wait_meet(), atomic_fetch_add_explicit(signals_of(c), 1, memory_order_relaxed), (call))
 
