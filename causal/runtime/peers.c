@@ -113,18 +113,13 @@ enum ca_wait ca_peers_of_read(int fd, bool delivered)
 	struct ca_channel c = ca_channel_of_fd(fd);
 	const struct ca_peer *in = find(c.in);
 
-	switch (c.kind) {
-	case CA_CHANNEL_NONE:
+	if (c.kind == CA_CHANNEL_NONE)
 		return CA_WAIT_OTHERS;
-	case CA_CHANNEL_LOCAL:
-		if (!out_of(&c))
-			return ours(!c.pid || is_of_session(c.pid));
-		/* fall through */
-	case CA_CHANNEL_PIPE:
-		return ours(has(in, CA_PEER_WRITES) || (!delivered && is_new(in)));
-	default:
-		return ours(has(in, CA_PEER_WRITES));
-	}
+	if (c.kind == CA_CHANNEL_LOCAL && !out_of(&c))
+		return ours(!c.pid || is_of_session(c.pid));
+	if ((c.kind == CA_CHANNEL_LOCAL || c.kind == CA_CHANNEL_PIPE) && !delivered && is_new(in))
+		return CA_WAIT_OTHERS;
+	return ours(has(in, CA_PEER_WRITES));
 }
 
 enum ca_wait ca_peers_of_write(int fd)

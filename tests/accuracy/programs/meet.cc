@@ -10,8 +10,12 @@
  *   yield      the fast one waits with sched_yield until the slow one has finished the round;
  *              the slow one waits only when it is a round ahead
  *
+ * meet-VARIANT_two meets twice a round: after 400 (slow) and 300 (rest), against 300 (fast) and 200
+ * (tail). A debt that the fast one has not paid before it comes to the first meeting is paid in the
+ * second half, where it has time for it, and lengthens nothing.
+ *
  * Expected: the period is max(550, 350). slow: 500 / 550 X = 0.909 X until X = 40. fast: 0. When
- * it is short, the wake-ups count. */
+ * it is short, the wake-ups count. Two: max(400 (1 - X), 300) + 300, that is 0.571 X until X = 25. */
 #include "two.h"
 #include <barrier>
 #include <linux/futex.h>
@@ -22,9 +26,11 @@
 GT_DEFINE_REGION(slow)
 GT_DEFINE_REGION(rest)
 GT_DEFINE_REGION(fast)
+GT_DEFINE_REGION(tail)
 enum { SLOW, FAST, SIDES };
 static void (*meet)(int side);
 static double unit = 1;
+static bool twice;
 
 static void pause_cpu()
 {
@@ -95,12 +101,15 @@ static std::atomic_long last(-1);
 
 static void *slow(void *p)
 {
-	uint64_t ns = gt_amount("slow", unit * 500), nr = gt_amount("rest", unit * 50);
+	uint64_t ns = gt_amount("slow", unit * (twice ? 400 : 500));
+	uint64_t nr = gt_amount("rest", unit * (twice ? 300 : 50));
 
 	for (long i = 0; last != i; i++) {
 		if (atomic_load(&gt_stop))
 			last = i + 1;
 		region_slow(ns); /* GT_REGION slow */
+		if (twice)
+			meet(SLOW);
 		region_rest(nr); /* GT_REGION rest */
 		GT_VISIT();
 		meet(SLOW);
@@ -110,10 +119,14 @@ static void *slow(void *p)
 
 static void *fast(void *p)
 {
-	uint64_t n = gt_amount("fast", unit * 350);
+	uint64_t n = gt_amount("fast", unit * (twice ? 300 : 350)), nt = gt_amount("tail", unit * 200);
 
 	for (long i = 0; last != i; i++) {
 		region_fast(n); /* GT_REGION fast */
+		if (twice) {
+			meet(FAST);
+			region_tail(nt); /* GT_REGION tail */
+		}
 		meet(FAST);
 	}
 	return p;
@@ -135,6 +148,7 @@ int main(int argc, char **argv)
 			meet = m.meet;
 	if (strstr(gt_variant(), "_short"))
 		unit = 0.2;
+	twice = strstr(gt_variant(), "_two");
 	gt_start(argc, argv, "slow");
 	return two_threads(slow, fast);
 }

@@ -27,7 +27,8 @@ OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(
 	lead_pipe_in lead_tcp_in lead_futex_in paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out
 MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
 VARIANTS = $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
-	$(foreach m,$(if $(MEET),barrier semaphore futex spin yield),meet-$(m) meet-$(m)_short)
+	$(foreach m,$(if $(MEET),barrier semaphore futex spin yield),meet-$(m) meet-$(m)_short) \
+	$(if $(MEET),meet-barrier_two meet-futex_two meet-spin_two)
 
 OMP_LLVM := $(if $(CLANG),$(shell echo 'int main(void){return 0;}' | \
 	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm dynamic_llvm))
