@@ -208,7 +208,10 @@ void ca_conductor_dispose(struct ca_conductor *c)
 
 /* ---- a conductor --------------------------------------------------------------------------*/
 enum { REGION = 3, BEGUN = 1000 * MS, SLOTS = 4 };
-enum { SESSION = sizeof(struct ca_session) + SLOTS * sizeof(struct ca_slot) };
+enum {
+	PAGE = _Alignof(struct ca_session),
+	SESSION = (sizeof(struct ca_session) + SLOTS * sizeof(struct ca_slot) + PAGE - 1) / PAGE * PAGE
+};
 static const char *const command[] = { "./some/app", NULL };
 static struct ca_settings settings;
 static struct ca_session *session;
@@ -217,7 +220,7 @@ static struct ca_conductor conductor;
 static int set_up(void **state)
 {
 	(void)state;
-	session = aligned_alloc(_Alignof(struct ca_session), SESSION);
+	session = aligned_alloc(PAGE, SESSION);
 	if (!session)
 		return -1;
 	memset(session, 0, SESSION);
