@@ -15,7 +15,8 @@
  * second half, where it has time for it, and lengthens nothing.
  *
  * Expected: the period is max(550, 350). slow: 500 / 550 X = 0.909 X until X = 40. fast: 0. When
- * it is short, the wake-ups count. Two: max(400 (1 - X), 300) + 300, that is 0.571 X until X = 25. */
+ * it is short, the wake-ups count. Two: max(400 (1 - X), 300) + 300, that is 0.571 X until
+ * X = 25, less where the wake-ups come late. */
 #include "two.h"
 #include <barrier>
 #include <linux/futex.h>
