@@ -551,7 +551,8 @@ static void test_untied(void **state)
 	settings.duration = 3;
 	for (unsigned i = 1; i < 5; i++)
 		one_run(2 * i, 100 * i, 100 * i);
-	assert_null(strstr(said, "0:"));
+	if (!strncmp(said, "0:", 2) || strstr(said, "\n0:")) /* the folder's name may hold it, too */
+		fail_msg("%s", said);
 }
 
 /* ---- asking -------------------------------------------------------------------------------*/
