@@ -162,12 +162,9 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	t->sleep_for = 0;
 	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
 		w.kind = kind_of_fd(&w);
-	if (w.open)
-		w.lag = ca_ledger_lag(t, w.since);
-	else
-		w.lag = settled();
+	w.lag = w.open || ca_timers_any() ? ca_ledger_lag(t, w.since) : settled();
 	if (ca_timers_any())
-		ca_timers_adjust(w.since, ca_ledger_lag(t, w.since));
+		ca_timers_adjust(w.since, w.lag);
 	if (writes)
 		ca_peers_write(fd, w.since, w.lag);
 	else if (fd >= 0 && !t->depth && (w.open || w.lag))

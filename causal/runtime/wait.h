@@ -10,7 +10,7 @@ struct ca_waiting {
 	uint64_t since;
 	enum ca_wait kind;         /* what ended it may be known better than what was expected */
 	enum ca_wait logged;       /* in S: what the log was told */
-	uint64_t lag;              /* of virtual time when it began, ns; open only */
+	uint64_t lag;              /* of virtual time when it began, ns */
 	int fd;                    /* the descriptor waited for, or -1: `kind` stands */
 	bool writes;               /* ... for room to write to it */
 	ssize_t delivered;         /* ... and so much was read: if there was data, who wrote it decides */
