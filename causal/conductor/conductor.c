@@ -245,6 +245,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	r->end = ca_clock_now();
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
+	r->paying = UINT64_MAX;
 	r->owed = ca_conductor_owed(c, &r->paid, &threads);
 	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
 	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
@@ -514,7 +515,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	ca_conductor_report_points(c);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)
 		if (ca_regions_samples(c->regions, id))
-			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL);
+			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL, NULL);
 	summarise(c, now, wait_status);
 	ca_conductor_points_close(c, wait_status, &visits);
 	status = ca_results_close(c->results, &c->sum, err);

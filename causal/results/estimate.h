@@ -6,6 +6,7 @@
 #ifndef CA_CAUSAL_RESULTS_ESTIMATE_H
 #define CA_CAUSAL_RESULTS_ESTIMATE_H
 #include "core/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,11 @@ struct ca_observation {
 	double time;      /* s, start of the experiment, one axis for all runs */
 	double cost;      /* throughput: effective duration in s; latency: times mean in flight */
 	double visits;    /* throughput: visits; latency: arrivals. >= 0 */
+	/* What bounds the effect without any comparison; elapsed 0: nothing of it is known */
+	double elapsed; /* T, s */
+	double active;  /* S, s: at least one thread was in the selected code */
+	double delay;   /* D, s: what was inserted */
+	double paying;  /* U, s: at least one thread was paying, at most; NAN: unknown */
 };
 
 struct ca_estimate_options {
@@ -44,9 +50,31 @@ struct ca_cell {
 	size_t runs;        /* that they came from */
 };
 
+/* What an answer stands on. */
+enum ca_how {
+	CA_HOW_COMPARED, /* experiments were compared with those at 0 % */
+	CA_HOW_BOUNDS,   /* the bounds of the experiments are the interval, at least at 50 % */
+	CA_HOW_OWN       /* hardly anybody paid: each experiment is its own baseline */
+};
+
+/* From NOT_ENOUGH on, nothing is sure. */
+enum ca_verdict {
+	CA_VERDICT_WORTH,
+	CA_VERDICT_NOT_WORTH,
+	CA_VERDICT_NOT_ENOUGH,
+	CA_VERDICT_CANNOT_TELL /* other programs took the CPU most of the time */
+};
+
+enum { CA_AT = 3 };
+extern const uint32_t ca_estimate_at[CA_AT]; /* millionths: 25, 50 and 100 % */
+
 /* One region over all its speedups. NAN: not known. */
 struct ca_curve {
 	uint32_t region;
+	/* The effect at the speedups ca_estimate_at, percent, from all experiments of the region
+	 * together; the last is the ceiling: no speedup of this code gives more */
+	double at[CA_AT], at_low[CA_AT], at_high[CA_AT];
+	enum ca_how how;
 	double impact, impact_low, impact_high; /* mean effect over speedups 0..100, percent */
 	double slope, slope_low, slope_high;    /* program % gained per % of region speedup */
 	double max;                             /* largest trusted effect, percent */
@@ -71,5 +99,14 @@ struct ca_estimates {
 enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out);
 void ca_estimate_fini(struct ca_estimates *estimates);
+/* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */
+enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve);
+/* More experiments would not say more: the effect at 50 % is known to +- points, or surely too
+ * small to matter. */
+static inline bool ca_estimate_decided(const struct ca_curve *curve, double points)
+{
+	return curve->at_high[1] - curve->at_low[1] <= 2 * points ||
+	       ca_estimate_verdict(curve) == CA_VERDICT_NOT_WORTH;
+}
 
 #endif

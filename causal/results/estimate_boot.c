@@ -411,8 +411,10 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 		replicate(&b, r);
 	for (size_t c = 0; c < out->cells; c++)
 		cell_interval(&b, c, impact);
-	for (size_t k = 0; k < out->curves; k++)
+	for (size_t k = 0; k < out->curves; k++) {
 		curve_interval(&b, &out->curve[k], ratio, usable, impact, slope);
+		ca_estimate_fit(&out->curve[k]);
+	}
 done:
 	boot_fini(&b);
 	free(ratio);

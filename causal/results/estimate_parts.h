@@ -65,4 +65,7 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
 		       double *impact, double *slope);
 
+/* estimate_curve.c: the effect at fixed speedups. */
+void ca_estimate_fit(struct ca_curve *curve);
+
 #endif

@@ -74,6 +74,11 @@ static struct ca_observation observe(const struct ca_profile *profile, const str
 		.time = start_of(profile, e),
 		.cost = latency ? duration * visits->in_flight : duration,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
+		/* what bounds a rate says nothing of a latency */
+		.elapsed = latency ? 0 : (double)(e->end - e->start) / 1e9,
+		.active = (double)e->s_time / 1e9,
+		.delay = (double)e->delay / 1e9,
+		.paying = e->paying == UINT64_MAX ? NAN : (double)e->paying / 1e9,
 	};
 }
 
@@ -104,35 +109,33 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 
 /* ---- judging -------------------------------------------------------------------*/
 
-/* What the estimates of all its speedups together say (one look at one number: the best of
- * twenty cells would exclude 0 by chance every other time).
- * worth it:     the gain is surely there (lower end above 0), and at least GAIN_MIN of what
- *               is won in the region arrives in the program;
- * not worth it: surely less than GAIN_SMALL arrives;
- * else there is not enough data to tell. */
-static const double gain_min = 0.02, gain_small = 0.06;
-
+/* Other programs disturb comparisons; who is compared with nobody does not mind. */
 static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_curve *curve)
 {
-	if (profile->busy)
-		return CA_VERDICT_CANNOT_TELL;
-	if (!isfinite(curve->slope_low) || curve->experiments < 3)
-		return CA_VERDICT_NOT_ENOUGH;
-	if (curve->slope_low > 0 && curve->slope >= gain_min)
-		return CA_VERDICT_WORTH;
-	if (curve->slope_high < gain_small)
-		return CA_VERDICT_NOT_WORTH;
-	return CA_VERDICT_NOT_ENOUGH;
+	return profile->busy && curve->how == CA_HOW_COMPARED ? CA_VERDICT_CANNOT_TELL
+							      : ca_estimate_verdict(curve);
 }
 
-static double sample_share(const struct ca_profile *profile, uint32_t region)
+static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
 {
-	uint64_t count = 0;
+	uint64_t count = 0, own = 0, all = profile->funnel.periods;
+	bool known = false;
 
-	for (size_t i = 0; i < profile->sample_count; i++)
-		if (profile->samples[i].region == region)
-			count += profile->samples[i].count;
-	return profile->funnel.periods ? 100. * (double)count / (double)profile->funnel.periods : NAN;
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		const struct ca_profile_samples *samples = &profile->samples[i];
+
+		if (samples->region != row->curve->region)
+			continue;
+		count += samples->count;
+		if (samples->own == UINT64_MAX)
+			continue;
+		own += samples->own;
+		known = true;
+		row->via = samples->via;
+		row->contains = samples->contains;
+	}
+	row->samples = all ? 100. * (double)count / (double)all : NAN;
+	row->own = all && known ? 100. * (double)own / (double)all : NAN;
 }
 
 /* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
@@ -179,13 +182,13 @@ static enum ca_status make_rows(struct ca_profile *profile)
 
 			if (!region)
 				continue; /* experiments without a selection: baseline only */
-			profile->row[profile->rows++] = (struct ca_profile_row){
+			profile->row[profile->rows] = (struct ca_profile_row){
 				.region = region,
 				.point = point,
 				.curve = curve,
 				.verdict = judge(profile, curve),
-				.samples = sample_share(profile, curve->region),
 			};
+			fill_samples(profile, &profile->row[profile->rows++]);
 		}
 	}
 	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
@@ -303,6 +306,18 @@ const char *ca_profile_baseline_name(enum ca_baseline baseline)
 					      : "none";
 }
 
+const char *ca_profile_how_name(enum ca_how how)
+{
+	return how == CA_HOW_OWN ? "own" : how == CA_HOW_BOUNDS ? "bounds" : "compared";
+}
+
+void ca_profile_free_names(char **names)
+{
+	for (size_t i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+}
+
 void ca_profile_free(struct ca_profile *profile)
 {
 	if (!profile)
@@ -316,6 +331,10 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->points; i++) {
 		free(profile->point[i].name);
 		ca_estimate_fini(&profile->point[i].estimates);
+	}
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		ca_profile_free_names(profile->samples[i].via);
+		ca_profile_free_names(profile->samples[i].contains);
 	}
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);

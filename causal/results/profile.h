@@ -29,7 +29,8 @@ struct ca_profile_visits {
 struct ca_profile_experiment {
 	uint32_t run; /* index in ca_profile.run */
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
-	uint64_t start, end, duration, delay, hits;
+	uint64_t start, end, duration, delay, hits, s_time;
+	uint64_t paying; /* UINT64_MAX: unknown */
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
 	bool disturbed;       /* by other programs; flags tells whether it is used all the same */
@@ -39,20 +40,16 @@ struct ca_profile_experiment {
 struct ca_profile_samples {
 	uint32_t run, region;
 	uint64_t count;
+	uint64_t own; /* of them with the region innermost; UINT64_MAX: unknown */
+	/* owned; ends with NULL, or NULL */
+	char **via;      /* callers that this region stands for as well */
+	char **contains; /* regions that make up nearly all of this one */
 };
 
 struct ca_profile_point {
 	char *name;
 	char kind; /* 't'hroughput, 'l'atency, 'e'nd-to-end */
 	struct ca_estimates estimates;
-};
-
-/* From NOT_ENOUGH on, nothing is sure. */
-enum ca_verdict {
-	CA_VERDICT_WORTH,
-	CA_VERDICT_NOT_WORTH,
-	CA_VERDICT_NOT_ENOUGH,
-	CA_VERDICT_CANNOT_TELL /* other programs took the CPU most of the time */
 };
 
 /* One line of the table: a region as one progress point sees it. Sorted: best first. */
@@ -62,6 +59,10 @@ struct ca_profile_row {
 	const struct ca_curve *curve; /* its cells lie in point->estimates.cell */
 	enum ca_verdict verdict;
 	double samples; /* share of all samples, by weight, that had it on the stack, percent; NAN unknown */
+	double own;     /* ... that had it innermost */
+	/* borrowed, of the last run that says so; end with NULL, or NULL */
+	char *const *via;      /* callers that this region stands for as well */
+	char *const *contains; /* regions that make up nearly all of this one */
 };
 
 /* Where the samples and the experiments went. */
@@ -103,6 +104,8 @@ bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, cons
 const char *ca_profile_verdict_text(enum ca_verdict verdict); /* for people */
 const char *ca_profile_verdict_key(enum ca_verdict verdict);  /* for programs; does not change */
 const char *ca_profile_baseline_name(enum ca_baseline baseline);
+const char *ca_profile_how_name(enum ca_how how); /* for programs; does not change */
+void ca_profile_free_names(char **names);         /* NULL is fine */
 static inline const char *ca_profile_point_kind(const struct ca_profile_point *point)
 {
 	return point->kind == 'e' ? "end-to-end" : point->kind == 'l' ? "latency" : "throughput";

@@ -66,6 +66,31 @@ static struct json_object *curve_array(const struct ca_profile_row *row)
 	return array;
 }
 
+static struct json_object *at_array(const struct ca_curve *curve)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (int i = 0; i < CA_AT; i++) {
+		struct json_object *object = json_object_new_object();
+
+		add_number(object, "speedup", ca_estimate_at[i] / 1e4, 4);
+		add_number(object, "effect", curve->at[i], 2);
+		add_number(object, "low", curve->at_low[i], 2);
+		add_number(object, "high", curve->at_high[i], 2);
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static void add_names(struct json_object *object, const char *key, char *const *name)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (; name && *name; name++)
+		json_object_array_add(array, ca_results_json_text(*name));
+	add(object, key, array);
+}
+
 static struct json_object *progress_object(const struct ca_profile_row *row)
 {
 	struct json_object *object = json_object_new_object();
@@ -91,6 +116,8 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_text(object, "baseline", baseline);
 	add_count(object, "baseline_experiments", estimates->zeros);
 	add_number(object, "noise", 100 * estimates->noise, 2);
+	add_text(object, "how", ca_profile_how_name(curve->how));
+	add(object, "at", at_array(curve));
 	add(object, "curve", curve_array(row));
 	return object;
 }
@@ -116,6 +143,9 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		add_text(object, "function", row->region->function);
 		add_text(object, "binary", row->region->binary);
 		add_number(object, "samples", row->samples, 2);
+		add_number(object, "own", row->own, 2);
+		add_names(object, "via", row->via);
+		add_names(object, "contains", row->contains);
 		add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 		for (size_t j = i; j < profile->rows; j++)
 			if (profile->row[j].region == row->region) {

@@ -231,6 +231,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "delay", record->delay);
 	add_u64(object, "paid", record->paid);
 	add_u64(object, "owed", record->owed);
+	if (record->paying != UINT64_MAX)
+		add_u64(object, "paying", record->paying);
 	add_u64(object, "hits", record->hits);
 	add_bool(object, "exact", record->exact);
 	json_object_object_add(object, "flags", flag_array(record->flags));
@@ -238,13 +240,30 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	return put(results, object, err);
 }
 
+static void add_names(struct json_object *object, const char *key, const char *const *name)
+{
+	struct json_object *array;
+
+	if (!name || !*name)
+		return;
+	array = json_object_new_array();
+	for (; *name; name++)
+		json_object_array_add(array, ca_results_json_text(*name));
+	json_object_object_add(object, key, array);
+}
+
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
-				  struct ca_err *err)
+				  const struct ca_region_stacks *stacks, struct ca_err *err)
 {
 	struct json_object *record = new_record("samples");
 
 	json_object_object_add(record, "region", region_object(results, region));
 	add_u64(record, "count", count);
+	if (stacks) {
+		add_u64(record, "own", stacks->own);
+		add_names(record, "via", stacks->via);
+		add_names(record, "contains", stacks->contains);
+	}
 	return put(results, record, err);
 }
 

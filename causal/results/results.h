@@ -42,6 +42,7 @@ struct ca_experiment_record {
 	uint64_t delay;      /* D, ns: time inserted = speedup x s_time */
 	uint64_t paid;       /* ns paid by all threads together */
 	uint64_t owed;       /* ns still owed by all threads at the end */
+	uint64_t paying;     /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
 	uint64_t hits;       /* samples in S (sampled) or entries into S (exact) */
 	bool exact;          /* S was known by probes */
 	size_t visit_count;
@@ -85,9 +86,15 @@ enum ca_status ca_results_open(struct ca_results **results, const char *dir, con
 /* Each writes one line with a single write(2), at once. */
 enum ca_status ca_results_experiment(struct ca_results *results, const struct ca_experiment_record *record,
 				     struct ca_err *err);
-/* count: samples whose stack held that region so far in this run. */
+/* Where a region stood on the stacks that held it. Borrowed; the lists end with NULL, or are NULL. */
+struct ca_region_stacks {
+	uint64_t own;                /* samples with the region innermost */
+	const char *const *via;      /* callers that this region stands for as well, outermost last */
+	const char *const *contains; /* regions that make up nearly all of this one */
+};
+/* count: samples whose stack held that region so far in this run. stacks: NULL, not known. */
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
-				  struct ca_err *err);
+				  const struct ca_region_stacks *stacks, struct ca_err *err);
 /* A binary, its share of the CPU samples in percent, and whether its code could be selected. */
 enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share, bool in_scope,
 				struct ca_err *err);

@@ -125,6 +125,12 @@ static bool read_visits(struct ca_profile *profile, struct json_object *record,
 	return true;
 }
 
+/* A number that older files, or some records, do not have. */
+static uint64_t known_u64(struct json_object *record, const char *key)
+{
+	return ca_results_json_get(record, key) ? ca_results_json_u64(record, key) : UINT64_MAX;
+}
+
 static bool read_experiment(struct ca_profile *profile, struct json_object *record)
 {
 	struct ca_profile_experiment *experiment = MORE(profile->experiment, profile->experiments);
@@ -143,6 +149,8 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.duration = ca_results_json_u64(record, "duration"),
 		.delay = ca_results_json_u64(record, "delay"),
 		.hits = ca_results_json_u64(record, "hits"),
+		.s_time = ca_results_json_u64(record, "s_time"),
+		.paying = known_u64(record, "paying"),
 		.exact = json_object_get_boolean(ca_results_json_get(record, "exact")),
 	};
 	if (!read_visits(profile, record, experiment))
@@ -151,27 +159,51 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 	return true;
 }
 
+/* The names in an array, or NULL if there is none. False: no memory. */
+static bool read_names(struct json_object *record, const char *key, char ***names)
+{
+	struct json_object *array = ca_results_json_get(record, key);
+	size_t n = json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
+	char **list = n ? calloc(n + 1, sizeof *list) : NULL;
+
+	for (size_t i = 0; list && i < n; i++) {
+		const char *name = json_object_get_string(json_object_array_get_idx(array, i));
+
+		list[i] = strdup(name ? name : "");
+		if (!list[i]) {
+			ca_profile_free_names(list);
+			list = NULL;
+		}
+	}
+	*names = list;
+	return list || !n;
+}
+
 /* Counts only grow within a run: the last one of a region stands. */
 static bool read_samples(struct ca_profile *profile, struct json_object *record)
 {
 	uint32_t region = read_region(profile, record), run = (uint32_t)profile->runs - 1;
-	struct ca_profile_samples *samples;
+	struct ca_profile_samples *samples = NULL;
 
 	if (!region)
 		return true;
-	for (size_t i = profile->sample_count; i-- > 0 && profile->samples[i].run == run;)
-		if (profile->samples[i].region == region) {
-			profile->samples[i].count = ca_results_json_u64(record, "count");
-			return true;
-		}
-	samples = MORE(profile->samples, profile->sample_count);
-	if (!samples)
-		return false;
+	for (size_t i = profile->sample_count; i-- > 0 && profile->samples[i].run == run && !samples;)
+		if (profile->samples[i].region == region)
+			samples = &profile->samples[i];
+	if (samples) {
+		ca_profile_free_names(samples->via);
+		ca_profile_free_names(samples->contains);
+	} else {
+		samples = MORE(profile->samples, profile->sample_count);
+		if (!samples)
+			return false;
+		profile->sample_count++;
+	}
 	*samples = (struct ca_profile_samples){ .run = run,
 						.region = region,
-						.count = ca_results_json_u64(record, "count") };
-	profile->sample_count++;
-	return true;
+						.count = ca_results_json_u64(record, "count"),
+						.own = known_u64(record, "own") };
+	return read_names(record, "via", &samples->via) && read_names(record, "contains", &samples->contains);
 }
 
 static char *join(struct json_object *words)

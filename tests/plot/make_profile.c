@@ -141,7 +141,7 @@ static void one_run(const char *dir, unsigned run, unsigned experiments, int kin
 	for (unsigned i = 1; i <= experiments; i++)
 		one_experiment(results, i, kind, &clock);
 	for (uint32_t region = 1; region <= NAMES && experiments; region++)
-		check(ca_results_samples(results, region, 1000 * region, &err));
+		check(ca_results_samples(results, region, 1000 * region, NULL, &err));
 	if (!experiments)
 		summary.visits = summary.in_scope = 0;
 	check(ca_results_close(results, &summary, &err));

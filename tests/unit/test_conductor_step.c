@@ -115,9 +115,10 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	return CA_OK;
 }
 
-enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t n, struct ca_err *err)
+enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t n,
+				  const struct ca_region_stacks *stacks, struct ca_err *err)
 {
-	(void)results, (void)region, (void)n, (void)err;
+	(void)results, (void)region, (void)n, (void)stacks, (void)err;
 	return CA_OK;
 }
 

@@ -189,7 +189,9 @@ static void test_coverage(void **state)
 static struct ca_observation at(uint32_t region, uint32_t speedup, uint32_t run, double time, double cost,
 				double visits)
 {
-	return (struct ca_observation){ region, speedup, run, time, cost, visits };
+	return (struct ca_observation){
+		.region = region, .speedup = speedup, .run = run, .time = time, .cost = cost, .visits = visits
+	};
 }
 
 static struct ca_estimates run_on(const struct ca_observation *list, size_t n)

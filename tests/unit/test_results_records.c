@@ -113,8 +113,8 @@ static void test_round_trip(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 12; i++)
 		assert_int_equal(put(results, i, i == 11 ? CA_EXPERIMENT_CUT : 0), CA_OK);
-	assert_int_equal(ca_results_samples(results, 1, 40, &err), CA_OK);
-	assert_int_equal(ca_results_samples(results, 1, 50, &err), CA_OK);
+	assert_int_equal(ca_results_samples(results, 1, 40, NULL, &err), CA_OK);
+	assert_int_equal(ca_results_samples(results, 1, 50, NULL, &err), CA_OK);
 	assert_int_equal(ca_results_warning(results, "twice", &err), CA_OK);
 	assert_int_equal(ca_results_warning(results, "twice", &err), CA_OK);
 	assert_int_equal(ca_results_close(results, &summary, &err), CA_OK);
