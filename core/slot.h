@@ -26,13 +26,14 @@ struct ca_slot {
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
 	_Atomic uint64_t last_hit;   /* ns; last sample inside S */
 	_Atomic uint32_t in_s;       /* inside S now (exact): CA_IN_S and how; 0: not */
-	uint32_t reserved;
+	_Atomic uint32_t paying;     /* counted in the session's paying */
 	/* The thread's own account of S: how long S was active in that experiment, ns, up to s_until;
 	 * released with s_until */
 	_Atomic uint64_t s_time, s_until;
 	_Atomic uint64_t drop[CA_DROP_COUNT];
-	_Atomic uint64_t stamping; /* odd while a count and its stamp do not belong together */
-	_Atomic uint64_t spare[5];
+	_Atomic uint64_t stamping;    /* odd while a count and its stamp do not belong together */
+	_Atomic uint64_t paying_more; /* ns paid without being counted there */
+	_Atomic uint64_t spare[4];
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */

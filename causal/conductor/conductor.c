@@ -12,6 +12,7 @@
 #include "causal/conductor/experiment_events.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
+#include "core/paying.h"
 #include "core/settings.h"
 #include <string.h>
 #include <sys/wait.h>
@@ -145,6 +146,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_interference_read(c->session, &c->e.load);
 	ca_conductor_owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
+	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
 	c->e.record.start = c->last_watch = c->e.hot_from = ca_clock_now();
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	enter_state(c, RUNNING, now);
@@ -245,7 +247,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	r->end = ca_clock_now();
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
-	r->paying = UINT64_MAX;
+	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
 	r->owed = ca_conductor_owed(c, &r->paid, &threads);
 	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
 	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);

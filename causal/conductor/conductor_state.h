@@ -29,8 +29,9 @@ struct ca_open_experiment {
 	struct ca_visits_now before, after;
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
-	uint64_t opened;      /* ns; the measured part begins at record.start */
-	uint64_t paid_before; /* in the warm-up */
+	uint64_t opened;        /* ns; the measured part begins at record.start */
+	uint64_t paid_before;   /* in the warm-up */
+	uint64_t paying_before; /* core/paying.h, at the start */
 	uint64_t planned_end;
 	struct ca_load load;      /* when it was opened */
 	struct ca_load last_load; /* end to end: while its processes were still there */

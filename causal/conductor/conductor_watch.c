@@ -2,6 +2,7 @@
 /* What the conductor sees of the program's processes and threads in the session: their samples, their
  * deaths, their debts, and their accounts of S time. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
+#include "core/paying.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -105,6 +106,7 @@ static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
 {
 	if (atomic_exchange(&s->slot[number].in_s, 0))
 		ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, number, now, 0);
+	ca_paying_end(s, &s->slot[number], now);
 	atomic_store(&s->slot[number].state, CA_SLOT_FREE);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Time limits in virtual time; see deadline.h. */
 #include "causal/runtime/deadline.h"
+#include "causal/runtime/ledger.h"
 #include "causal/runtime/virtual_clock.h"
 #include "core/sys.h"
 #include <errno.h>
@@ -43,14 +44,27 @@ const struct timespec *ca_deadline_real(const struct ca_deadline *d, const struc
 	return real;
 }
 
+void ca_deadline_over(uint64_t lag, uint64_t length)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	ca_ledger_limit(t, lag, length);
+	t->guard--;
+}
+
 bool ca_deadline_moved(struct ca_deadline *d)
 {
 	int saved = errno;
 	uint64_t lag = ca_virtual_lag(), before = d->lag;
 
 	errno = saved;
-	if (lag <= before + NEAR)
+	if (lag <= before + NEAR) {
+		ca_deadline_over(lag, ca_clock_now() - d->began);
 		return false;
+	}
 	d->lag = lag;
 	return true;
 }

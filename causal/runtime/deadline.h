@@ -18,6 +18,8 @@ CA_HIDDEN struct ca_deadline ca_deadline_begin(void);
  * until is NULL or makes no sense, then as it is. */
 CA_HIDDEN const struct timespec *ca_deadline_real(const struct ca_deadline *d, const struct timespec *until,
 						  struct timespec *real);
+/* A wait for a time is over that has been by this lag; length: ns, UINT64_MAX: unknown. */
+CA_HIDDEN void ca_deadline_over(uint64_t lag, uint64_t length);
 /* It seems to be over: has it moved since the last look? Then wait on. errno is kept. */
 CA_HIDDEN bool ca_deadline_moved(struct ca_deadline *d);
 /* The same for a wait of `length` ns since its beginning: ns that are left, 0: it is over. */

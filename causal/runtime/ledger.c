@@ -10,12 +10,14 @@
  * general registers only and calls nothing that might use others. */
 #include "causal/runtime/ledger.h"
 #include "core/cpu.h"
+#include "core/paying.h"
 #include "core/sys.h"
 #include <time.h>
 
 enum {
 	OFFS = 16,            /* off-CPU intervals looked at per stretch of time */
 	LEAST = 1000,         /* ns; smaller debts wait */
+	SHORT = 2000,         /* ns; what is paid so quickly is counted by itself: see pay_slice */
 	SLICE = 20000,        /* ns paid between two looks at the log */
 	GAP = 200000,         /* ns between two clock readings: we were not running */
 	IN_VAIN = 3,          /* slices in a row in which nothing was paid: give up */
@@ -464,6 +466,7 @@ static void opened(struct ca_thread *t, uint64_t experiment)
 	t->speedup = x->speedup;
 	t->start = x->start;
 	settled_up_to(t);
+	t->limit = t->settled;
 	t->owed = 0;
 	if (x->start > t->last)
 		t->last = x->start;
@@ -631,6 +634,28 @@ static void settle(struct ca_thread *t, uint64_t began, uint64_t paid)
 		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
 	}
 	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0, memory_order_relaxed);
+	if (atomic_load_explicit(&t->slot->paying, memory_order_relaxed))
+		ca_paying_end(ca_rt.session, t->slot, ca_clock_now());
+}
+
+/* ns in which nothing but time was paid, beside what is counted in the session. */
+static void paying_more(struct ca_thread *t, uint64_t ns)
+{
+	atomic_fetch_add_explicit(&t->slot->paying_more, ns, memory_order_relaxed);
+}
+
+/* Threads that pay little and often would fight for the word that counts who pays. As a sum over threads
+ * their time is at least as long as with overlaps taken out. Returns when it ended. */
+static uint64_t pay_slice(struct ca_thread *t, uint64_t now, uint64_t *lost)
+{
+	uint64_t slice = t->owed < SLICE ? (uint64_t)t->owed : SLICE, next;
+
+	if (slice >= SHORT)
+		ca_paying_begin(ca_rt.session, t->slot, now);
+	next = spin_until(now, now + slice, lost);
+	if (!atomic_load_explicit(&t->slot->paying, memory_order_relaxed))
+		paying_more(t, next - now);
+	return next;
 }
 
 CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
@@ -641,8 +666,7 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 	ca_ledger_accrue(t, now, NULL);
 	while (t->owed >= LEAST && in_vain < IN_VAIN && !t->depth && !t->sampled_in &&
 	       now - began < LONGEST && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
-		uint64_t slice = t->owed < SLICE ? (uint64_t)t->owed : SLICE, lost = 0;
-		uint64_t next = spin_until(now, now + slice, &lost), got = held(t, now, next, lost);
+		uint64_t lost = 0, next = pay_slice(t, now, &lost), got = held(t, now, next, lost);
 
 		/* a child of vfork: it runs, and the thread whose record it uses does not */
 		in_vain = got ? 0 : in_vain + 1;
@@ -665,6 +689,7 @@ CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t)
 		struct timespec nap = { 0, t->owed < NAP ? (long)t->owed : NAP };
 		uint64_t next;
 
+		ca_paying_begin(ca_rt.session, t->slot, now);
 		t->guard--; /* the program's handlers may come in, and leave by longjmp */
 		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
 		t->guard++;
@@ -677,4 +702,13 @@ CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t)
 			t->owed = 0;
 	}
 	settle(t, began, paid);
+}
+
+CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uint64_t length)
+{
+	uint64_t grown = lag > t->limit ? lag - t->limit : 0;
+
+	if (t->experiment & 1)
+		paying_more(t, grown < length ? grown : length);
+	t->limit = lag;
 }

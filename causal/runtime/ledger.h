@@ -14,6 +14,10 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
 /* At the end of an external wait: pay by waiting on, which takes no CPU from others. A few small
  * debts are left. */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t);
+/* A wait for a time in virtual time is over; lag: by how much that lags now; length: of the wait, ns, if
+ * known. Who has only waited longer has been slowed, too, and counts as if it had been paying: by what
+ * the lag has grown since its last such wait, in which it was in step. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uint64_t length);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
 /* An event for the timeline, if anybody wants one. With the guard held. */

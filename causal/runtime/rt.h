@@ -56,6 +56,7 @@ struct ca_thread {
 	int64_t owed;          /* ns; below 0: paid ahead */
 	uint64_t s_time;       /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
+	uint64_t limit;        /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t sleep_for;    /* see ca_wait_sleep */
 	uint64_t last_look;    /* cycle counter at the last meeting */
 	uint64_t atomics_from; /* ... when the visits below began to be counted */

@@ -12,6 +12,7 @@
 #include "causal/runtime/wrap.h"
 #include "core/fmt.h"
 #include "core/log.h"
+#include "core/paying.h"
 #include "core/sys.h"
 #include "sampler/modules.h"
 #include <dlfcn.h>
@@ -86,6 +87,7 @@ static void free_old_slots(struct ca_session *s)
 		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == ca_rt.pid) {
 			if (atomic_exchange(&s->slot[i].in_s, 0))
 				ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, i, ca_clock_now(), 0);
+			ca_paying_end(s, &s->slot[i], ca_clock_now());
 			atomic_store_explicit(&s->slot[i].state, CA_SLOT_FREE, memory_order_release);
 		}
 }

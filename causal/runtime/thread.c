@@ -10,6 +10,7 @@
 #include "causal/runtime/points.h"
 #include "causal/runtime/wait.h"
 #include "core/log.h"
+#include "core/paying.h"
 #include "core/sys.h"
 #include <errno.h>
 #include <stddef.h>
@@ -274,6 +275,7 @@ void ca_thread_end(void)
 	if (!atomic_load(&t->readers))
 		ca_switches_close(&t->switches);
 	atomic_store(&t->slot->in_s, 0);
+	ca_paying_end(ca_rt.session, t->slot, ca_clock_now()); /* it may have left a payment by longjmp */
 	t->state = CA_THREAD_NONE;
 	/* release: all we wrote into the slot happens before its next owner */
 	atomic_store_explicit(&t->slot->state, CA_SLOT_FREE, memory_order_release);

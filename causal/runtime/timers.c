@@ -4,6 +4,8 @@
  * The k-th expiry after a timer was armed comes at real time next + lag + k x interval, with the lag
  * that was known then. So what the kernel says is left tells how many have come. */
 #include "causal/runtime/timers.h"
+#include "causal/runtime/deadline.h"
+#include "causal/runtime/ledger.h"
 #include "causal/runtime/virtual_clock.h"
 #include "core/sys.h"
 #include <sys/time.h>
@@ -290,6 +292,8 @@ bool ca_timers_early(enum ca_timers_kind kind, long id, uint64_t *times)
 			arm(t, now, lag);
 	}
 	release(t);
+	if (*times)
+		ca_deadline_over(lag, UINT64_MAX);
 	return early;
 }
 
@@ -304,6 +308,8 @@ CA_SIGSAFE void ca_timers_adjust(uint64_t now, uint64_t lag)
 		if (t->kind && kernel_left(t, &left) == 0 && left) {
 			t->next += expired(t, now, left) * t->interval;
 			arm(t, now, lag);
+			if (ca_self)
+				ca_ledger_limit(ca_self, lag, UINT64_MAX);
 		}
 		release(t);
 	}

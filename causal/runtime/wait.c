@@ -277,8 +277,12 @@ void ca_wait_end(struct ca_waiting *w)
 		lag = ca_ledger_lag(t, now);
 		if (w->fd >= 0)
 			w->kind = kind_of_fd(w);
+		if (w->until != UINT64_MAX)
+			ca_ledger_limit(t, w->lag, w->until - w->since);
 		if (!hold_back(w, now, lag) && w->kind == CA_WAIT_EXTERNAL)
 			owe_for_outside(w, now, lag);
+		if (w->until != UINT64_MAX)
+			t->limit = lag; /* what came meanwhile has been paid by waiting on */
 	} else if (w->feed) {
 		w->kind = kind_of_fd(w);
 		hold_back(w, now, settled());

@@ -3,10 +3,12 @@
  * program; the session, the threads and their switch logs are made by hand. Accounts are tested
  * with invented times, so that they are exact; paying with the real clock and wide bounds. */
 #include "causal/runtime/ledger.h"
+#include "core/paying.h"
 #include "core/ring.h"
 #include "tests/unit/unit.h"
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -757,6 +759,112 @@ static void test_pay_longest(void **state)
 	assert_int_equal(me->owed, 60000 * MS - paid());
 }
 
+/* ---- U: how long anybody was paying --------------------------------------------------------*/
+/* Overlaps count once, also the interval that is still open. */
+static void test_paying_union(void **state)
+{
+	struct ca_slot *a = &s->slot[0], *b = &s->slot[1];
+	uint64_t before = ca_paying_read(s, T0);
+
+	(void)state;
+	ca_paying_begin(s, a, T0 + 100);
+	ca_paying_begin(s, a, T0 + 120); /* goes on */
+	ca_paying_begin(s, b, T0 + 150);
+	assert_int_equal(ca_paying_between(before, ca_paying_read(s, T0 + 160)), 60);
+	ca_paying_end(s, a, T0 + 200);
+	ca_paying_end(s, a, T0 + 210); /* has ended */
+	ca_paying_end(s, b, T0 + 250);
+	assert_int_equal(ca_paying_between(before, ca_paying_read(s, T0 + 1000)), 150);
+	ca_paying_begin(s, b, T0 + 2000);
+	before = ca_paying_read(s, T0 + 2010);
+	ca_paying_end(s, b, T0 + 2100);
+	assert_int_equal(ca_paying_between(before, ca_paying_read(s, T0 + 3000)), 90);
+	/* the word holds ns modulo 2^50 */
+	before = ca_paying_read(s, T0);
+	ca_paying_begin(s, a, (UINT64_C(1) << 50) - 10);
+	ca_paying_end(s, a, (UINT64_C(1) << 50) + 30);
+	assert_int_equal(ca_paying_between(before, ca_paying_read(s, T0)), 40);
+}
+
+enum { PAYERS = 4, TIMES = 20000 };
+static _Atomic int ready;
+
+static void *pay_often(void *slot)
+{
+	atomic_fetch_add(&ready, 1);
+	while (atomic_load(&ready) < PAYERS)
+		;
+	for (int i = 0; i < TIMES; i++) {
+		ca_paying_begin(s, slot, ca_clock_now());
+		ca_paying_end(s, slot, ca_clock_now());
+	}
+	return NULL;
+}
+
+/* Nothing is lost between threads: one pays all the time, and others come and go. */
+static void test_paying_races(void **state)
+{
+	uint64_t start = ca_clock_now(), before = ca_paying_read(s, start), end;
+	pthread_t id[PAYERS];
+
+	(void)state;
+	ca_paying_begin(s, &s->slot[0], start);
+	atomic_store(&ready, 1);
+	for (int i = 1; i < PAYERS; i++)
+		assert_int_equal(pthread_create(&id[i], NULL, pay_often, &s->slot[i]), 0);
+	for (int i = 1; i < PAYERS; i++)
+		pthread_join(id[i], NULL);
+	end = ca_clock_now();
+	ca_paying_end(s, &s->slot[0], end);
+	assert_int_equal(ca_paying_between(before, ca_paying_read(s, end)), end - start);
+	assert_int_equal(s->paying & CA_PAYING_COUNT, 0);
+}
+
+static uint64_t paying(void)
+{
+	return ca_paying_between(0, ca_paying_read(s, ca_clock_now()));
+}
+
+static void test_paying_is_counted(void **state)
+{
+	uint64_t before = paying(), start;
+
+	(void)state;
+	start = in_debt(3 * MS);
+	ca_ledger_pay(me);
+	assert_in_range(paying() - before, paid(), ca_clock_now() - start);
+	assert_int_equal(me->slot->paying_more, 0);
+	before = paying();
+	me->owed = 1500; /* too little for the word that all share */
+	ca_ledger_pay(me);
+	assert_in_range(me->slot->paying_more, 1500, 100 * MS);
+	assert_int_equal(paying() - before, me->slot->paying_more);
+	/* a nap that a handler of the program's has left by longjmp */
+	ca_paying_begin(s, me->slot, ca_clock_now());
+	me->owed = 0;
+	ca_ledger_pay(me);
+	before = paying();
+	assert_int_equal(me->slot->paying, 0);
+	assert_int_equal(paying(), before);
+}
+
+/* Who waits for a time that moves is slowed without paying. */
+static void test_paying_limit(void **state)
+{
+	(void)state;
+	in_debt(0);
+	ca_ledger_limit(me, me->limit + 5000, UINT64_MAX);
+	assert_int_equal(me->slot->paying_more, 5000);
+	ca_ledger_limit(me, me->limit + 5000, 2000); /* it has waited no longer */
+	assert_int_equal(me->slot->paying_more, 7000);
+	ca_ledger_limit(me, me->limit, UINT64_MAX);
+	assert_int_equal(me->slot->paying_more, 7000);
+	atomic_fetch_add(&s->experiment.seq, 1);
+	ca_ledger_follow(me);
+	ca_ledger_limit(me, me->limit + 5000, UINT64_MAX);
+	assert_int_equal(me->slot->paying_more, 7000);
+}
+
 static void test_pay_conductor_gone(void **state)
 {
 	(void)state;
@@ -837,6 +945,10 @@ int main(void)
 		TEST(test_pay_conductor_gone),
 		TEST(test_pay_in_vain),
 		TEST(test_pay_no_switch_log),
+		TEST(test_paying_union),
+		TEST(test_paying_races),
+		TEST(test_paying_is_counted),
+		TEST(test_paying_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
