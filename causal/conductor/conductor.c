@@ -55,7 +55,8 @@ static uint32_t choose_region(struct ca_conductor *c)
 	const struct ca_region *wanted;
 	uint32_t region = 0;
 
-	if (c->set->end_to_end && (wanted = ca_sweep_get_choice(c->opt.sweep, c->group)))
+	wanted = c->whole && c->opt.region ? c->opt.region : ca_sweep_get_choice(c->opt.sweep, c->group);
+	if (c->set->end_to_end && wanted)
 		region = ca_regions_find(c->regions, wanted);
 	if (!region && c->sum.in_scope >= FIRST_SAMPLES)
 		region = ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
@@ -115,7 +116,9 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	c->region = choose_region(c);
 	if (!c->region)
 		return;
-	c->speedup = ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count) * (CA_MILLION / 100);
+	c->speedup = (c->whole ? c->pool.percent[0]
+			       : ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count)) *
+		     (CA_MILLION / 100);
 	if (c->speedup == 0 && c->selected) /* it makes no difference: spare the patching */
 		c->region = c->selected;
 	if (c->region != c->selected)
@@ -166,7 +169,8 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
-	ca_sweep_begun(c->opt.sweep);
+	if (!c->whole || (c->speedup && !c->opt.region)) /* the other ones were not dealt */
+		ca_sweep_begun(c->opt.sweep);
 	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index,
 			 ca_catalog_get_region(&c->catalog, c->region)->name, c->speedup / 10000);
 	enter_state(c, WARMING_UP, now);
@@ -436,17 +440,31 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 }
 
 /* ---- closing ----------------------------------------------------------------------------------*/
+/* What a whole run has done: passed the points that it has, else come to its end once. */
+static size_t visits_of_all(struct ca_conductor *c)
+{
+	const char *slash = strrchr(c->opt.command[0], '/');
+	struct ca_visits_now none = { .points = 0 };
+	size_t n = 0;
+
+	if (c->whole)
+		n = ca_visits_between(c->session, &none, &c->e.after, 0, 0, &c->e.flight, &c->catalog,
+				      c->e.visits);
+	if (n)
+		return n;
+	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
+	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
+	return 1;
+}
+
 /* The whole run is one experiment, from exec to exit. */
 static void close_end_to_end(struct ca_conductor *c, uint64_t now, bool complete)
 {
-	const char *slash = strrchr(c->opt.command[0], '/');
 	struct ca_experiment_record *r = &c->e.record;
 
 	close_experiment(c, now, complete ? 0 : CA_EXPERIMENT_CUT);
-	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
-	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
+	r->visit_count = visits_of_all(c);
 	r->visits = c->e.visits;
-	r->visit_count = 1;
 	r->end = now;
 	record_experiment(c);
 }
@@ -514,6 +532,8 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		c->sum.visits = ca_visits_sum(&visits);
 	close_open_experiment(c, now, wait_status);
 	ca_conductor_scope_close(c);
+	if (!WIFSIGNALED(wait_status))
+		ca_conductor_whole_close(c, now - c->started - atomic_load(&c->session->settled_delay));
 	ca_conductor_report_points(c);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)
 		if (ca_regions_samples(c->regions, id))

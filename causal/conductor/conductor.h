@@ -5,11 +5,13 @@
 #ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_H
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_H
 #include "core/status.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct ca_settings;
 struct ca_conductor;
+struct ca_region;
 struct ca_sweep; /* what all runs of a sweep share: end-to-end choices, the run clock */
 
 struct ca_conductor_options {
@@ -25,6 +27,15 @@ struct ca_conductor_options {
 	 * the user asked for. NULL: the run is added to it. */
 	enum ca_status (*clear)(void *context, struct ca_err *err);
 	void *context;
+	/* The whole run is one experiment, from exec to exit, although the settings do not say so (-e):
+	 * `region` at `speedup` percent. Runs at 0 % of the same region belong beside it, in alternation.
+	 * The progress points that the run passes are recorded with it; if there are none, its end.
+	 * ca_sweep_why_whole (sweep.h) tells after each run whether the next ones should be such;
+	 * unless the caller says so here, the conductor makes them such by itself: pairs of a region
+	 * and a speedup that the sweep draws. */
+	bool whole;
+	const struct ca_region *region; /* borrowed; with whole. NULL: the sweep draws it */
+	unsigned speedup;               /* with whole and region */
 };
 
 /* For the progress line. Strings are borrowed until the next step. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
  * conductor_watch.c (the program's threads), conductor_points.c (points chosen here),
- * conductor_scope.c (a scope that follows the samples) and conductor_open.c (everything before and
- * after). Private to them. */
+ * conductor_scope.c (a scope that follows the samples), conductor_whole.c (runs measured as a whole) and
+ * conductor_open.c (everything before and after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #include "binary/objects.h"
@@ -60,6 +60,7 @@ struct ca_conductor {
 	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
+	bool whole;     /* the run is one experiment, which also records the visits of points */
 
 	enum ca_conductor_phase state;
 	pid_t child;
@@ -127,6 +128,11 @@ bool ca_conductor_scope_is_open(const struct ca_conductor *c);
 /* At the end of the run, for the next ones. */
 void ca_conductor_scope_close(struct ca_conductor *c);
 void ca_conductor_scope_free(struct ca_conductor *c);
+
+/* conductor_whole.c: runs that are measured as a whole. After the points are open: should this one be? */
+enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err);
+/* At the end of a run that `runtime` ns of virtual time took: should the next ones be? */
+void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime);
 
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);

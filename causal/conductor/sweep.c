@@ -21,6 +21,8 @@ struct ca_sweep {
 	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
 	size_t runs;
 	struct ca_follow follow;
+	const char *why_whole;
+	unsigned whole_runs;
 };
 
 static void draw_next(struct ca_sweep *sweep)
@@ -129,6 +131,27 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
 	memset(&sweep->choice, 0, sizeof sweep->choice);
 	ca_catalog_add_region(&sweep->choice, region);
 	sweep->iteration = iteration;
+}
+
+const char *ca_sweep_why_whole(const struct ca_sweep *sweep)
+{
+	return sweep->why_whole;
+}
+
+void ca_sweep_use_whole(struct ca_sweep *sweep, const char *why)
+{
+	if (!sweep->why_whole)
+		sweep->why_whole = why;
+}
+
+unsigned ca_sweep_whole_runs(const struct ca_sweep *sweep)
+{
+	return sweep->whole_runs;
+}
+
+void ca_sweep_count_whole(struct ca_sweep *sweep)
+{
+	sweep->whole_runs++;
 }
 
 bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic)

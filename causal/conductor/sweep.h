@@ -33,6 +33,16 @@ unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n);
 /* That experiment has begun: both are other ones now. */
 void ca_sweep_begun(struct ca_sweep *sweep);
 
+/* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them (the
+ * program is too short for those, or its rate is not steady); NULL: they need not. Static text. To be
+ * asked after ca_conductor_close; once it is said, it stays. */
+const char *ca_sweep_why_whole(const struct ca_sweep *sweep);
+/* The first reason stays. why: static text. */
+void ca_sweep_use_whole(struct ca_sweep *sweep, const char *why);
+/* How many runs the conductor has made whole ones by itself. */
+unsigned ca_sweep_whole_runs(const struct ca_sweep *sweep);
+void ca_sweep_count_whole(struct ca_sweep *sweep);
+
 /* What is said in the first run of a sweep only. */
 enum ca_sweep_topic {
 	CA_SWEEP_POINTS_CHECK = 1,

@@ -28,6 +28,10 @@
 		"meet-" variant ":" region, "meet-" variant, "meet.cc", region, "^region_" region, paper, 0, \
 			"books"                                                                              \
 	}
+#define QUEUE(variant, region, paper)                                                                        \
+	{                                                                                                    \
+		"queues-" variant ":" region, "queues-" variant, "queues.c", region, NULL, paper, 0, "queue" \
+	}
 
 const struct acc_case acc_cases[] = {
 	{ "serial:a", "serial", "serial.c", "a", NULL, LINEAR(0.6), ACC_SHORT, "base" },
@@ -146,6 +150,28 @@ const struct acc_case acc_cases[] = {
 	{ "dynamic:heavy", "dynamic", "dynamic.c", "heavy", NULL, MEASURED, 0, "books" },
 	{ "dynamic:light", "dynamic", "dynamic.c", "light", NULL, MEASURED, 0, "books" },
 	{ "dynamic_llvm:heavy", "dynamic_llvm", "dynamic.c", "heavy", NULL, MEASURED, 0, "books" },
+	QUEUE("two4", "second", PAPER(1, 40, 0)),
+	QUEUE("two64", "second", PAPER(1, 40, 0)),
+	QUEUE("two1024", "second", PAPER(1, 40, 0)),
+	QUEUE("late4096", "second", PAPER(1, 15, 0)),
+	QUEUE("slow20", "second", PAPER(1, 40, 0)),
+	QUEUE("slow200", "second", PAPER(1, 40, 0)),
+	QUEUE("three4", "second", PAPER(1, 60, 0.5)),
+	QUEUE("three64", "second", PAPER(1, 60, 0.5)),
+	QUEUE("three1024", "second", PAPER(1, 60, 0.5)),
+	QUEUE("burst64", "second", LINEAR(0)),
+	QUEUE("short03", "second", MEASURED),
+	QUEUE("short1", "second", MEASURED),
+	QUEUE("short5", "second", MEASURED),
+	QUEUE("two64", "first", LINEAR(0)),
+	QUEUE("two1024", "first", LINEAR(0)),
+	QUEUE("slow200", "first", LINEAR(0)),
+	QUEUE("three64", "first", LINEAR(0)),
+	QUEUE("three64", "third", LINEAR(0)),
+	QUEUE("three1024", "third", LINEAR(0)),
+	QUEUE("burst64", "first", PAPER(1, 40, 0)),
+	QUEUE("short03", "first", MEASURED),
+	QUEUE("short1", "first", MEASURED),
 };
 const size_t acc_case_count = sizeof acc_cases / sizeof *acc_cases;
 

@@ -17,7 +17,7 @@ COMMON = -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 
 C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
 	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
-	lease openloop pace outside serve dynamic
+	lease openloop pace outside serve dynamic queues
 
 # One source, several programs: NAME-VARIANT is a link to NAME.
 PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll timer itimer \
@@ -26,7 +26,8 @@ OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(
 	ask_$(via)_$(where)) $(foreach via,pipe tcp futex,fast_$(via)_$(where))) ask_tcp_exec \
 	lead_pipe_in lead_tcp_in lead_futex_in paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out
 MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
-VARIANTS = $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
+QUEUES = two4 two64 two1024 late4096 slow20 slow200 three4 three64 three1024 burst64 short03 short1 short5
+VARIANTS = $(QUEUES:%=queues-%) $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
 	$(foreach m,$(if $(MEET),barrier semaphore futex spin yield),meet-$(m) meet-$(m)_short) \
 	$(if $(MEET),meet-barrier_two meet-futex_two meet-spin_two)
 
