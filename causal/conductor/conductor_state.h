@@ -129,7 +129,7 @@ bool ca_conductor_scope_is_open(const struct ca_conductor *c);
 void ca_conductor_scope_close(struct ca_conductor *c);
 void ca_conductor_scope_free(struct ca_conductor *c);
 
-/* conductor_whole.c: runs that are measured as a whole. After the points are open: should this one be? */
+/* conductor_whole.c: runs that are measured as a whole. Before the run file is opened: should this one be? */
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err);
 /* At the end of a run that `runtime` ns of virtual time took: should the next ones be? */
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime);
