@@ -21,6 +21,7 @@
 
 #define CA_SESSION_MAGIC 0x31534c5553414331u /* "1CASULS1" */
 enum { CA_SESSION_VERSION = 1, CA_MAX_PROCESSES = 512, CA_MAX_REQUESTED = 512, CA_MILLION = 1000000 };
+#define CA_PID_UNKNOWN UINT32_C(0x7fffffff) /* no process has it */
 
 /* ---- the experiment: written by the conductor --------------------------------*/
 struct ca_experiment {
@@ -32,8 +33,10 @@ struct ca_experiment {
 };
 
 struct ca_process {
-	_Atomic uint32_t state; /* enum ca_slot_state */
-	uint32_t pid;
+	_Atomic uint32_t state;        /* enum ca_slot_state */
+	uint32_t pid;                  /* as the driver sees it; CA_PID_UNKNOWN: it does not, so far */
+	uint32_t own_pid, reserved;    /* as it sees itself ... */
+	uint64_t pid_space;            /* ... in this namespace, see ca_session_pid_space */
 	uint64_t started;              /* ns, CLOCK_MONOTONIC */
 	_Atomic uint64_t patched;      /* selection.seq whose sites are in place here (or given up) */
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
@@ -58,7 +61,8 @@ struct ca_session {
 				    * runtimes */
 	uint32_t virtual_clock;    /* 1: what the program sees of time is virtual time */
 	uint32_t reserved_too;
-	uint64_t reserved[6];
+	uint64_t pid_space; /* the conductor's */
+	uint64_t reserved[5];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
@@ -110,5 +114,7 @@ enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slot
 /* Map an existing one (runtime side); checks magic, version and sizes. No malloc. */
 enum ca_status ca_session_attach(const char *path, struct ca_session **session);
 void ca_session_detach(struct ca_session *session);
+/* What the calling process's number is a number in; 0: it cannot be known (no /proc). */
+uint64_t ca_session_pid_space(void);
 
 #endif

@@ -33,6 +33,13 @@ static bool looks_right(const struct ca_session *session)
 	       session->slot_size == sizeof(struct ca_slot);
 }
 
+uint64_t ca_session_pid_space(void)
+{
+	struct stat stat_of;
+
+	return stat("/proc/thread-self/ns/pid", &stat_of) ? 0 : stat_of.st_ino;
+}
+
 enum ca_status ca_session_attach(const char *path, struct ca_session **session)
 {
 	enum ca_status status = CA_OK;

@@ -3,10 +3,13 @@
  * deaths, their debts, and their accounts of S time. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include "core/paying.h"
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -61,12 +64,16 @@ void ca_conductor_drain(struct ca_conductor *c)
 				NULL);
 }
 
-/* Not gone, and not a zombie that its parent has yet to wait for. */
+/* Not gone, and not a zombie that its parent has yet to wait for; one whose main thread alone has ended
+ * looks like that, but has others. */
 static bool is_running(uint32_t pid)
 {
 	char path[48], line[512], state = 0;
 	FILE *file;
+	long threads = 1;
 
+	if (pid == CA_PID_UNKNOWN)
+		return true;
 	if (kill((pid_t)pid, 0) && errno == ESRCH)
 		return false;
 	snprintf(path, sizeof path, "/proc/%u/stat", pid);
@@ -75,10 +82,13 @@ static bool is_running(uint32_t pid)
 		/* the name in brackets may hold anything, brackets included */
 		const char *end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
 
-		state = end && end[1] ? end[2] : 0;
+		if (end)
+			sscanf(end + 1,
+			       " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+			       &state, &threads);
 		fclose(file);
 	}
-	return state != 'Z' && state != 'X';
+	return (state != 'Z' && state != 'X') || threads > 1;
 }
 
 /* Does it still take part? Not after an exec that left the runtime behind: then the session is no longer
@@ -86,7 +96,7 @@ static bool is_running(uint32_t pid)
 static bool takes_part(const struct ca_conductor *c, const struct ca_process *process)
 {
 	char path[48], line[CA_PATH + 128];
-	bool found = false;
+	bool found = false, any = false;
 	FILE *file;
 
 	if (atomic_load(&process->patched) == atomic_load(&c->session->selection.seq))
@@ -95,10 +105,52 @@ static bool takes_part(const struct ca_conductor *c, const struct ca_process *pr
 	file = fopen(path, "re");
 	if (!file)
 		return true; /* nobody knows */
-	while (!found && fgets(line, sizeof line, file))
+	while (!found && fgets(line, sizeof line, file)) {
+		any = true;
 		found = strstr(line, c->session_path);
+	}
 	fclose(file);
+	return found || !any; /* empty: its main thread has ended */
+}
+
+/* Is /proc/PID the process that has another number in its own namespace? */
+static bool is_that(const struct ca_process *process, const char *pid)
+{
+	static const char in_namespaces[] = "NSpid:";
+	char path[300], line[512];
+	bool found = false;
+	struct stat space;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%s/ns/pid", pid);
+	if (stat(path, &space) || space.st_ino != process->pid_space)
+		return false;
+	snprintf(path, sizeof path, "/proc/%s/status", pid);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof line, file)) {
+		const char *last = strrchr(line, '\t');
+
+		found = last && !strncmp(line, in_namespaces, sizeof in_namespaces - 1) &&
+			strtoul(last + 1, NULL, 10) == process->own_pid;
+	}
+	if (file)
+		fclose(file);
 	return found;
+}
+
+/* One in another namespace does not know by what number others know it. */
+static void look_for(struct ca_process *process)
+{
+	DIR *dir = process->pid_space ? opendir("/proc") : NULL;
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && is_that(process, d->d_name)) {
+			process->pid = (uint32_t)strtoul(d->d_name, NULL, 10);
+			break;
+		}
+	if (dir)
+		closedir(dir);
 }
 
 /* It cannot tell the others any more that it is out of S. */
@@ -111,9 +163,9 @@ static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
 }
 
 /* Gone without a word while its process lives on, as when another thread called exec. */
-static bool has_left_s(const struct ca_slot *slot)
+static bool has_left_s(const struct ca_process *process, const struct ca_slot *slot)
 {
-	return atomic_load(&slot->in_s) && slot->tid &&
+	return atomic_load(&slot->in_s) && slot->tid && process->pid == process->own_pid &&
 	       syscall(SYS_tgkill, (pid_t)slot->pid, (pid_t)slot->tid, 0) && errno == ESRCH;
 }
 
@@ -139,19 +191,22 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 		return;
 	c->last_reap = now;
 	for (uint32_t p = 0; p < processes; p++) {
-		uint32_t pid = s->process[p].pid;
+		struct ca_process *process = &s->process[p];
 		bool runs;
 
-		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
+		/* acquire: pairs with the release in start.c, after the rest */
+		if (atomic_load_explicit(&process->state, memory_order_acquire) != CA_SLOT_LIVE)
 			continue;
 		tell_of_off(c, p);
-		runs = is_running(pid) && takes_part(c, &s->process[p]);
+		if (process->pid == CA_PID_UNKNOWN)
+			look_for(process);
+		runs = is_running(process->pid) && takes_part(c, process);
 		for (uint32_t i = 0; i < used; i++)
-			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == pid &&
-			    (!runs || has_left_s(&s->slot[i])))
+			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].process == p &&
+			    (!runs || has_left_s(process, &s->slot[i])))
 				end_slot(s, i, now);
 		if (!runs)
-			atomic_store(&s->process[p].state, CA_SLOT_FREE);
+			atomic_store(&process->state, CA_SLOT_FREE);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing into text, and finding memory for trampolines. Handler-safe; one thread at a time (the
- * lock in patch.c). Nothing is ever writable and executable: bytes go in through /proc/self/mem,
+ * lock in patch.c). Nothing is ever writable and executable: bytes go in through /proc/thread-self/mem,
  * which ignores the protection of private mappings. Where that file cannot be opened (no /proc,
  * not dumpable) mprotect opens the page for the moment.
  *
@@ -56,7 +56,7 @@ void ca_patch_mem_init(uintptr_t stack)
 
 void ca_patch_mem_open(struct ca_patch_text *text)
 {
-	long fd = ca_sys(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
+	long fd = ca_sys(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
 	text->fd = fd < 0 ? -1 : (int)fd;
 }
 
@@ -69,17 +69,10 @@ void ca_patch_mem_close(struct ca_patch_text *text)
 
 bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *to, size_t length)
 {
-	struct {
-		void *base;
-		size_t length;
-	} local = { to, length }, remote = { (void *)from, length };
-	long pid;
-
 	if (text->fd >= 0)
 		return ca_sys(SYS_pread64, text->fd, (long)to, (long)length, (long)from, 0, 0) ==
 		       (long)length;
-	pid = ca_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	return ca_sys(SYS_process_vm_readv, pid, (long)&local, 1, (long)&remote, 1, 0) == (long)length;
+	return ca_sys_peek(from, to, length) == (long)length;
 }
 
 static bool write_by_mprotect(uintptr_t to, const void *from, size_t length)

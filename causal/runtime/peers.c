@@ -92,7 +92,7 @@ static bool is_of_session(uint32_t pid)
 	uint32_t used = atomic_load_explicit(&s->processes_used, memory_order_acquire);
 
 	for (uint32_t i = 0; i < used; i++)
-		if (s->process[i].pid == pid)
+		if (s->process[i].own_pid == pid)
 			return true;
 	return false;
 }

@@ -30,7 +30,7 @@ static void poke(uintptr_t address, const void *from, size_t size)
 		size_t length;
 	} local = { (uintptr_t)from, size }, remote = { address, size };
 
-	ca_sys(SYS_process_vm_writev, ca_sys_getpid(), (long)(intptr_t)&local, 1, (long)(intptr_t)&remote, 1,
+	ca_sys(SYS_process_vm_writev, ca_sys_gettid(), (long)(intptr_t)&local, 1, (long)(intptr_t)&remote, 1,
 	       0);
 }
 

@@ -112,7 +112,7 @@ struct ca_runtime {
 	_Alignas(4096) _Atomic bool on;
 	_Alignas(4096) struct ca_session *session; /* NULL: we are not active here */
 	bool joined;                               /* we were on until this process was forked */
-	bool sees_conductor;                       /* its pid means something here */
+	bool sees_conductor;                       /* their pids mean the same as ours */
 	bool signal_taken;                         /* CA_SIGNAL is ours, for good */
 	char session_path[CA_PATH];
 	char own_path[CA_PATH]; /* of this object, for LD_PRELOAD */

@@ -35,12 +35,17 @@ extern void *__libc_stack_end; /* the loader's: where the first stack begins */
 static bool claim_process(struct ca_session *s)
 {
 	uint32_t pid = (uint32_t)getpid(), used = atomic_load(&s->processes_used);
+	uint64_t space = ca_session_pid_space();
 	struct ca_process *p;
+
+	ca_rt.sees_conductor =
+		space && s->pid_space ? space == s->pid_space : ca_rt_process_exists(s->conductor);
 
 	for (uint32_t i = 0; i < used; i++) {
 		p = &s->process[i];
 		/* the same pid before exec, or one that died; nothing of that image is left */
-		if (atomic_load_explicit(&p->state, memory_order_acquire) != CA_SLOT_LIVE || p->pid != pid)
+		if (atomic_load_explicit(&p->state, memory_order_acquire) != CA_SLOT_LIVE ||
+		    p->own_pid != pid || p->pid_space != space)
 			continue;
 		atomic_store(&p->off, 0);
 		atomic_store(&p->patched, 0);
@@ -54,7 +59,9 @@ static bool claim_process(struct ca_session *s)
 		p = &s->process[i];
 		if (!atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
 			continue;
-		p->pid = pid;
+		p->own_pid = pid;
+		p->pid_space = space;
+		p->pid = ca_rt.sees_conductor ? pid : CA_PID_UNKNOWN;
 		p->started = ca_clock_now();
 		atomic_store(&p->off, 0);
 		atomic_store(&p->patched, 0);
@@ -84,7 +91,7 @@ static void free_old_slots(struct ca_session *s)
 	uint32_t used = atomic_load(&s->slots_used);
 
 	for (uint32_t i = 0; i < used; i++)
-		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].pid == ca_rt.pid) {
+		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].process == ca_rt.process) {
 			if (atomic_exchange(&s->slot[i].in_s, 0))
 				ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, i, ca_clock_now(), 0);
 			ca_paying_end(s, &s->slot[i], ca_clock_now());
@@ -276,7 +283,6 @@ static void attach(const char *path)
 	madvise(ca_rt.session, sizeof *ca_rt.session + CA_MAX_THREADS * sizeof(struct ca_slot),
 		MADV_DONTDUMP);
 	madvise((void *)&ca_rt.on, WIPED, MADV_WIPEONFORK);
-	ca_rt.sees_conductor = ca_rt_process_exists(ca_rt.session->conductor);
 	ca_rt.joined = true;
 	atomic_store(&ca_rt.on, true);
 	ca_sampler_host.enlist = enlist;

@@ -38,6 +38,19 @@ check "no locked memory: exit status" 0 $?
 sampled
 check "... and samples all the same" 0 $?
 
+# its numbers of processes are others than the driver's; the threads that are left go on without the first
+if unshare -pf true 2>/dev/null; then
+	for program in "$apps/hosts main_leaves" "$apps/threads churn"; do
+		# shellcheck disable=SC2086 # two words
+		profile -B MAIN -s 0,50 -- unshare -pf $program
+		check "in a pid namespace, $program: exit status" 0 "$status"
+		explain 0
+		was profiled "in a pid namespace, $program"
+	done
+else
+	skip "no pid namespaces here"
+fi
+
 # private mounts, where that is allowed
 if unshare -rm true 2>/dev/null; then
 	for how in "mount -t tmpfs -o size=64k none /dev/shm" "mount -t tmpfs -o ro none /dev/shm"; do

@@ -12,7 +12,10 @@ static uint64_t played_clock(void)
 #define ca_clock_now played_clock
 #include "causal/conductor/conductor.c"
 #include "tests/unit/unit.h"
+#include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- the others' parts --------------------------------------------------------------------*/
@@ -374,9 +377,10 @@ static void test_too_short(void **state)
 }
 
 /* ---- threads that die in S ------------------------------------------------------------------ */
-static void put_thread(uint32_t slot, uint32_t pid, uint32_t tid)
+static void put_thread(uint32_t slot, uint32_t process, uint32_t tid)
 {
-	session->slot[slot].pid = pid;
+	session->slot[slot].process = process;
+	session->slot[slot].pid = session->process[process].pid;
 	session->slot[slot].tid = tid;
 	atomic_store(&session->slot[slot].in_s, 1);
 	atomic_store(&session->slot[slot].state, CA_SLOT_LIVE);
@@ -385,7 +389,7 @@ static void put_thread(uint32_t slot, uint32_t pid, uint32_t tid)
 
 static void put_process(uint32_t p, uint32_t pid)
 {
-	session->process[p].pid = pid;
+	session->process[p].pid = session->process[p].own_pid = pid;
 	atomic_store(&session->process[p].state, CA_SLOT_LIVE);
 	atomic_store(&session->processes_used, p + 1);
 }
@@ -408,11 +412,11 @@ static void test_death_in_s(void **state)
 	(void)state;
 	put_process(0, own);
 	put_process(1, gone);
-	put_thread(0, own, (uint32_t)gettid());
-	put_thread(1, gone, gone);
-	put_thread(2, gone, gone + 1);
+	put_thread(0, 0, (uint32_t)gettid());
+	put_thread(1, 1, gone);
+	put_thread(2, 1, gone + 1);
 	atomic_store(&session->slot[2].in_s, 0); /* not in S: nothing to be told */
-	put_thread(3, own, gone);                /* of a process that lives */
+	put_thread(3, 0, gone);                  /* of a process that lives */
 	clock_now += 200 * MS;
 	ca_conductor_step(&conductor);
 	assert_int_equal(atomic_load(&session->log_head), 2);
@@ -481,6 +485,103 @@ static void test_unplaced(void **state)
 		tear_down(state);
 	}
 }
+static void *stays(void *ready)
+{
+	char byte = 0;
+
+	while (write(*(int *)ready, &byte, 1) < 0 || pause())
+		;
+	return ready;
+}
+
+/* A process that has only threads left which it started: it lives. */
+static void test_main_thread_leaves(void **state)
+{
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, stays, &ready[1]);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	for (char path[48], text[512], *end = NULL; !end || end[2] != 'Z'; usleep(1000)) {
+		FILE *file;
+
+		snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
+		file = fopen(path, "re");
+		assert_non_null(file);
+		assert_non_null(fgets(text, sizeof text, file));
+		fclose(file);
+		end = strrchr(text, ')');
+	}
+	put_process(0, (uint32_t)child);
+	put_thread(0, 0, (uint32_t)child);
+	clock_now += 200 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(atomic_load(&session->slot[0].state), CA_SLOT_LIVE);
+	assert_int_equal(atomic_load(&session->process[0].state), CA_SLOT_LIVE);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	clock_now += 200 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(atomic_load(&session->process[0].state), CA_SLOT_FREE);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Its numbers are others' here. */
+static void test_other_pid_namespace(void **state)
+{
+	int ready[2];
+	uint64_t space;
+	pid_t between;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	between = fork();
+	if (!between) {
+		if (unshare(CLONE_NEWPID))
+			_exit(1);
+		between = fork();
+		if (!between) {
+			space = ca_session_pid_space();
+			while (write(ready[1], &space, sizeof space) < 0)
+				;
+			for (;;)
+				pause();
+		}
+		waitpid(between, NULL, 0);
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &space, sizeof space) != sizeof space) {
+		waitpid(between, NULL, 0);
+		close(ready[0]);
+		skip();
+	}
+	put_process(0, CA_PID_UNKNOWN);
+	session->process[0].own_pid = 1;
+	session->process[0].pid_space = space;
+	put_thread(0, 0, 1);
+	clock_now += 200 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(atomic_load(&session->slot[0].state), CA_SLOT_LIVE);
+	assert_int_equal(atomic_load(&session->process[0].state), CA_SLOT_LIVE);
+	assert_int_not_equal(session->process[0].pid, CA_PID_UNKNOWN);
+	kill((pid_t)session->process[0].pid, SIGKILL);
+	assert_int_equal(waitpid(between, NULL, 0), between);
+	clock_now += 200 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(atomic_load(&session->slot[0].state), CA_SLOT_FREE);
+	close(ready[0]);
+}
 
 /* ---- settling ------------------------------------------------------------------------------- */
 /* An experiment is over: debts made in it are waited for. */
@@ -488,8 +589,8 @@ static void test_settling_waits(void **state)
 {
 	(void)state;
 	put_process(0, (uint32_t)getpid());
-	put_thread(0, (uint32_t)getpid(), (uint32_t)gettid());
-	put_thread(1, (uint32_t)getpid(), (uint32_t)gettid());
+	put_thread(0, 0, (uint32_t)gettid());
+	put_thread(1, 0, (uint32_t)gettid());
 	atomic_store(&session->experiment.seq, 8);
 	atomic_store(&session->slot[0].experiment, 7);
 	atomic_store(&session->slot[0].owed, SETTLED + 1);
@@ -539,7 +640,7 @@ static void test_books(void **state)
 		assert_int_equal(set_up(state), 0);
 		put_process(0, (uint32_t)getpid());
 		for (uint32_t k = 0; k < 2; k++) {
-			put_thread(k, (uint32_t)getpid(), (uint32_t)gettid());
+			put_thread(k, 0, (uint32_t)gettid());
 			atomic_store(&session->slot[k].experiment, cases[i].experiment);
 			atomic_store(&session->slot[k].s_time, cases[i].s_time[k]);
 			atomic_store(&session->slot[k].s_until, cases[i].until[k]);
@@ -568,6 +669,8 @@ int main(void)
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_main_thread_leaves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_pid_namespace, set_up, tear_down),
 		cmocka_unit_test(test_waits_for_sites),
 		cmocka_unit_test(test_unplaced),
 		cmocka_unit_test(test_books),

@@ -92,7 +92,7 @@ static void pairs(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	s->processes_used = 1; /* made we do not see how, but by one of ours */
 	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
-	s->process[0].pid = (uint32_t)getpid();
+	s->process[0].own_pid = (uint32_t)getpid();
 	IS_OTHERS(ca_peers_of_read(fd[0], true));
 	ca_peers_made(fd);
 	IS_OTHERS(ca_peers_of_read(fd[0], false));

@@ -150,9 +150,9 @@ static void executes(char **argv)
 	atomic_store(&ca_self->slot->in_s, 1);
 	/* one of another process is left alone */
 	atomic_store(&ca_rt.session->slot[1].state, CA_SLOT_LIVE);
-	ca_rt.session->slot[1].pid = 1;
+	ca_rt.session->slot[1].process = 1;
 	atomic_store(&ca_rt.session->slot[2].state, CA_SLOT_LIVE);
-	ca_rt.session->slot[2].pid = ca_rt.pid;
+	ca_rt.session->slot[2].process = 0;
 	atomic_store(&ca_rt.session->slot[2].in_s, 1);
 	atomic_store(&ca_rt.session->slots_used, 3);
 	argv[1] = (char *)"executed";

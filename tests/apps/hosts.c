@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Healthy programs that are easily broken from within: what each case does is done by programs that
+ * people run, and each checks that it finds what it would find alone. */
+#include "tests/apps/app.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+/* ---- the main thread leaves, the others go on --------------------------------------------------*/
+static void *visits(void *unused)
+{
+	work_for(0.02);
+	return unused;
+}
+
+static void *goes_on(void *unused)
+{
+	enum { TOGETHER = 6 };
+	pthread_t thread[TOGETHER];
+
+	for (int i = 0; i < TOGETHER; i++)
+		CHECK(!pthread_create(&thread[i], NULL, visits, NULL));
+	for (double end = now() + 1.5; now() < end;)
+		for (int i = 0; i < TOGETHER; i++) {
+			work_once();
+			CHECK(!pthread_join(thread[i], NULL));
+			CHECK(!pthread_create(&thread[i], NULL, visits, NULL));
+		}
+	for (int i = 0; i < TOGETHER; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	printf("main_leaves: good\n");
+	exit(unused != NULL);
+}
+
+static void case_main_leaves(void)
+{
+	pthread_t thread;
+
+	work_for(0.2);
+	CHECK(!pthread_create(&thread, NULL, goes_on, NULL));
+	pthread_exit(NULL);
+}
+
+/* ---- alternate signal stacks that no handler could run on --------------------------------------*/
+static void *small_stack(void *unused)
+{
+	static __thread char room[2560];
+	stack_t own = { .ss_sp = room, .ss_size = 2048 }, now_there;
+
+	CHECK(!sigaltstack(&own, NULL));
+	work_for(0.2);
+	CHECK(!sigaltstack(NULL, &now_there));
+	CHECK(now_there.ss_sp == room && now_there.ss_size == 2048 && !now_there.ss_flags);
+	own.ss_size = 2560;
+	CHECK(!sigaltstack(&own, &now_there) && now_there.ss_size == 2048);
+	work_for(0.2);
+	own.ss_size = 1000;
+	CHECK(sigaltstack(&own, NULL) == -1 && errno == ENOMEM);
+	own.ss_flags = SS_DISABLE;
+	CHECK(!sigaltstack(&own, &now_there) && now_there.ss_size == 2560);
+	CHECK(!sigaltstack(NULL, &now_there) && now_there.ss_flags == SS_DISABLE);
+	return unused;
+}
+
+static void case_small_stack(void)
+{
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, small_stack, NULL));
+	small_stack(NULL);
+	CHECK(!pthread_join(thread, NULL));
+}
+
+/* ---- memory ----------------------------------------------------------------------------------*/
+static void case_lock_all(void)
+{
+	struct rlimit limit = { 8 << 20, 8 << 20 };
+
+	if (geteuid() == 0)
+		CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit) && !setgid(65534) && !setuid(65534));
+	work_for(0.2);
+	CHECK(!mlockall(MCL_CURRENT));
+	work_for(0.2);
+	CHECK(!munlockall() && !mlockall(MCL_CURRENT | MCL_FUTURE));
+	work_for(0.1);
+}
+
+static void case_address_space(void)
+{
+	struct rlimit limit = { 200 << 20, 200 << 20 };
+	void *room;
+
+	work_for(0.1);
+	CHECK(!setrlimit(RLIMIT_AS, &limit));
+	room = mmap(NULL, 150 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(room != MAP_FAILED);
+	work_for(0.3);
+}
+
+/* ---- what is asked of signals ------------------------------------------------------------------*/
+static void unchanged(int how, const sigset_t *set, const sigset_t *expected)
+{
+	sigset_t found;
+
+	CHECK(!pthread_sigmask(how, set, NULL));
+	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &found));
+	for (int i = 1; i < 32; i++)
+		if (i != SIGKILL && i != SIGSTOP && sigismember(&found, i) != sigismember(expected, i)) {
+			printf("signal %d: blocked %d\n", i, sigismember(&found, i));
+			fflush(stdout);
+			_exit(99);
+		}
+}
+
+static void ignores(int number)
+{
+	(void)number;
+}
+
+static void case_asked_masks(void)
+{
+	struct sigaction action = { .sa_handler = ignores }, old;
+	sigset_t all, none, one, expected;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	for (int i = 0; i < 20; i++) {
+		unchanged(SIG_BLOCK, &all, &all);
+		work_for(0.01);
+		sigemptyset(&one);
+		sigaddset(&one, SIGTRAP);
+		expected = all;
+		sigdelset(&expected, SIGTRAP);
+		unchanged(SIG_UNBLOCK, &one, &expected);
+		unchanged(SIG_SETMASK, &none, &none);
+		sigaddset(&one, SIGSTKFLT);
+		sigaddset(&one, SIGILL);
+		unchanged(SIG_BLOCK, &one, &one);
+		work_for(0.01);
+		unchanged(SIG_SETMASK, &none, &none);
+	}
+	action.sa_mask = all;
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK(!sigaction(SIGUSR1, NULL, &old));
+	CHECK(sigismember(&old.sa_mask, SIGTRAP) && sigismember(&old.sa_mask, SIGILL) &&
+	      sigismember(&old.sa_mask, SIGSTKFLT));
+	CHECK(!raise(SIGUSR1));
+}
+
+/* blocked, one of any kind stays pending and is taken from there */
+static void case_own_signals(void)
+{
+	static const int sent[] = { SIGSTKFLT, SIGTRAP, SIGILL, SIGUSR1 };
+	struct signalfd_siginfo info;
+	siginfo_t taken;
+	sigset_t all, pending;
+	int fd;
+
+	sigfillset(&all);
+	CHECK(!sigprocmask(SIG_BLOCK, &all, NULL));
+	work_for(0.1);
+	fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	CHECK(fd >= 0);
+	for (unsigned round = 0; round < 10; round++)
+		for (unsigned i = 0; i < sizeof sent / sizeof *sent; i++) {
+			CHECK(!kill(getpid(), sent[i]));
+			work_for(0.002);
+			CHECK(!sigpending(&pending) && sigismember(&pending, sent[i]));
+			CHECK(read(fd, &info, sizeof info) == sizeof info);
+			CHECK((int)info.ssi_signo == sent[i] && (pid_t)info.ssi_pid == getpid());
+			CHECK(!kill(getpid(), sent[i]));
+			CHECK(sigwaitinfo(&all, &taken) == sent[i] && taken.si_pid == getpid());
+		}
+	work_for(0.1);
+}
+
+/* ---- left by a jump, at any instruction --------------------------------------------------------*/
+static sigjmp_buf place;
+
+static void jumps(int number)
+{
+	siglongjmp(place, number);
+}
+
+static void case_jumps(void)
+{
+	struct sigaction action = { .sa_handler = jumps };
+	struct itimerval every = { { 0, 3000 }, { 0, 3000 } }, off = { { 0, 0 }, { 0, 0 } };
+	static double end;
+
+	end = now() + 1;
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	sigsetjmp(place, 1);
+	if (now() < end) {
+		CHECK(!setitimer(ITIMER_REAL, &every, NULL));
+		for (;;) {
+			work_once();
+			usleep(1);
+		}
+	}
+	CHECK(!setitimer(ITIMER_REAL, &off, NULL));
+}
+
+/* ---- descriptors -------------------------------------------------------------------------------*/
+static void *opens(void *unused)
+{
+	for (double end = now() + 0.6; now() < end;) {
+		int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		CHECK(fd == 3);
+		CHECK(!close(fd));
+	}
+	return unused;
+}
+
+static void *works(void *unused)
+{
+	work_for(0.6);
+	return unused;
+}
+
+static void case_lowest(void)
+{
+	pthread_t thread[2];
+
+	CHECK(!pthread_create(&thread[0], NULL, opens, NULL));
+	CHECK(!pthread_create(&thread[1], NULL, works, NULL));
+	CHECK(!pthread_join(thread[0], NULL) && !pthread_join(thread[1], NULL));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct app_case cases[] = {
+		{ "main_leaves", case_main_leaves },
+		{ "small_stack", case_small_stack },
+		{ "lock_all", case_lock_all },
+		{ "address_space", case_address_space },
+		{ "asked_masks", case_asked_masks },
+		{ "own_signals", case_own_signals },
+		{ "jumps", case_jumps },
+		{ "lowest", case_lowest },
+	};
+
+	return RUN_CASE(cases, argc, argv);
+}
