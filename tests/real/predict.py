@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Predictions checked against reality, with programs as Debian installs them.
 
-slow.c, preloaded, makes a library's function slower. causal, on the slowed program, predicts what
-taking that away again would bring; then it is taken away, and measured: slow and plain runs in
-turns, medians. A function that does its work k times has its true speed-up at 100 (k - 1) / k.
+slow.c, preloaded, gives each program two hot spots of known cost, one in its parallel part, one in its
+serial part. causal predicts what it would bring if they took less time, both in one sweep. Then the
+program really runs with less of them: all variants in turns, medians.
 
-    predict.py --causal BUILD/driver/causal [--out DIR] [--only REGEX] [--turns 7] [--runs 15]
+    predict.py --causal BUILD/driver/causal [--out DIR] [--only REGEX] [--speedup 50,90] [--spot REGEX]
+               [--turns 5] [--runs 8] [--repeat 1] [--markdown FILE] [--truth-only] [--json FILE]
+
+--only xz --speedup 50 is a quick look. Results are kept in DIR/NAME-K, the truths in DIR/truth.json:
+--again takes them from there.
 """
 import argparse
+import json
+import math
 import os
 import re
 import shutil
@@ -19,28 +25,72 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import table  # noqa: E402
 
+SPOTS = ("parallel", "serial")
+MEAN_BAR, WORST_BAR, INSIDE_BAR = 2.5, 6, 93
 PACK_AND_CHECK = """
 import queue, sys, threading, zlib
 data = open(sys.argv[1], 'rb').read()
 blocks = [data[i:i + 131072] for i in range(0, len(data), 131072)]
-full, sums = queue.Queue(8), []
+todo, full, total = queue.Queue(), queue.Queue(8), 0
+for block in blocks:
+    todo.put(block)
 def pack():
-    for block in blocks:
-        full.put((block, zlib.compress(block, 1)))
-    full.put(None)
-def check():
-    while (both := full.get()) is not None:
-        sums.append(zlib.crc32(both[0]) ^ zlib.crc32(both[1]))
-threads = [threading.Thread(target=pack), threading.Thread(target=check)]
+    try:
+        while True:
+            block = todo.get_nowait()
+            packed = zlib.compress(block, 1)
+            full.put((zlib.crc32(block), packed))
+    except queue.Empty:
+        pass
+threads = [threading.Thread(target=pack) for _ in range(2)]
 [t.start() for t in threads]
+for _ in blocks:
+    total ^= full.get()[0] ^ zlib.crc32(block)
 [t.join() for t in threads]
-print(len(sums), sum(sums))
+print(total)
 """
 
 
-def quartiles(values):
-    low, _, high = statistics.quantiles(values, n=4)
-    return f"{statistics.median(values):.3f} ({low:.3f} to {high:.3f})"
+def programs(work):
+    """name: command, CA_CALLER, ns per call in the parallel and in the serial part, further options.
+    What leads is different: in pigz, zstd and python3 the workers, in xz and pbzip2 both."""
+    big, middle, less = f"{work}/big", f"{work}/middle", f"{work}/less"
+    return {
+        "pigz": (["pigz", "-1", "-c", "-p2", big], "MAIN", 1000000, 800000, ["-B", "MAIN;libz;slow"]),
+        "xz": (["xz", "-T2", "-0", "-c", "--block-size=512KiB", middle], "liblzma", 200000, 150000,
+               ["-B", "liblzma;slow"]),
+        "zstd": (["zstd", "-c", "-T2", "-5", big], "MAIN", 6000000, 500000, ["-B", "MAIN;slow"]),
+        "pbzip2": (["pbzip2", "-c", "-p2", less], "MAIN", 40000000, 25000000, ["-B", "MAIN;libbz2;slow"]),
+        "python3": (["/usr/bin/python3", f"{work}/check.py", middle], "", 2000000, 1500000,
+                    ["-B", "MAIN;libz;slow"]),
+    }
+
+
+def servers():
+    """name: command, port, load (one turn), CA_CALLER, ns per call, turns of the load under causal."""
+    redis, memcached = 7379, 7211
+    return {
+        "redis": (["redis-server", "--port", str(redis), "--save", "", "--appendonly", "no", "--io-threads", "2",
+                   "--io-threads-do-reads", "yes"], redis, redis_load(redis, 150000), "MAIN", 1000, 5000, 6),
+        "memcached": (["memcached", "-u", "nobody", "-p", str(memcached), "-t", "2", "-l", "127.0.0.1"],
+                      memcached, table.memcached_load(memcached, 8000), "MAIN", 20000, 0, 6),
+    }
+
+
+def redis_load(port, count):
+    def load():
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CA_") and k != "LD_PRELOAD"}
+        subprocess.run(["redis-benchmark", "-p", str(port), "-q", "-n", str(count), "-c", "20", "-P", "4",
+                        "-t", "get"], check=True, stdout=subprocess.DEVNULL, env=env)
+        return b""
+    return load
+
+
+def standard_error(values):
+    """Of the median, from the median absolute deviation."""
+    middle = statistics.median(values)
+    spread = statistics.median(abs(v - middle) for v in values)
+    return 1.2533 * 1.4826 * spread / math.sqrt(len(values)) if len(values) > 1 else 0
 
 
 class Check:
@@ -49,71 +99,200 @@ class Check:
         self.dir = os.path.abspath(options.out)
         self.slow = os.path.join(self.dir, "slow.so")
         here = os.path.dirname(os.path.abspath(__file__))
-        subprocess.run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fno-builtin", "-shared",
-                        "-o", self.slow, os.path.join(here, "slow.c")], check=True)
+        subprocess.run(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-include", "stdbool.h", "-O2", "-fPIC",
+                        "-fno-builtin", "-shared", "-o", self.slow, os.path.join(here, "slow.c")], check=True)
         self.bench = table.Bench(options)
+        self.points = []
+        self.tops = []
+        self.truths = {}
+        if os.path.exists(f"{self.dir}/truth.json"):
+            with open(f"{self.dir}/truth.json", encoding="utf-8") as file:
+                self.truths = json.load(file)
 
-    def environment(self, **more):
-        return {**os.environ, "LD_PRELOAD": self.slow, **more}
+    def environment(self, caller, cost):
+        return {**os.environ, "LD_PRELOAD": self.slow, "CA_CALLER": caller or "none",
+                "CA_PARALLEL_NS": str(int(cost[0])), "CA_SERIAL_NS": str(int(cost[1]))}
 
-    def report(self, name, what, slow, plain, percent, results):
-        truth = [100 * (1 - b / a) for a, b in zip(slow, plain)]
-        middle = 100 * (1 - statistics.median(plain) / statistics.median(slow))
-        print(f"{name}: {what}\n  truth: slow {quartiles(slow)} s, plain {quartiles(plain)} s: "
-              f"{middle:.1f} % (pairs {quartiles(truth)})")
-        for region in table.profile_of(results)["regions"]:
-            for point in region["progress"]:
-                for cell in point["curve"]:
-                    if abs(cell["speedup"] - percent) < 0.01:
-                        print(f"  predicted: {region['name']} [{point['point']}] at {percent} %: "
-                              f"{cell['effect']:.1f} ({cell['low']} to {cell['high']}), "
-                              f"{cell['experiments']} experiments")
-        sys.stdout.flush()
+    def variants(self, cost):
+        """(spot, speedup) and the cost of both spots then; first the program as it is."""
+        result = {("", 0): cost}
+        for i, spot in enumerate(SPOTS):
+            if cost[i] and re.search(self.options.spot, spot):
+                for speedup in self.options.speedup:
+                    less = list(cost)
+                    less[i] = cost[i] * (1 - speedup / 100)
+                    result[spot, speedup] = less
+        return result
 
-    def program(self, name, argv, slowed, plain, percent, extra, end_to_end=False):
-        out = os.path.join(self.dir, "out")
-        times = {True: [], False: []}
-        for turn in range(self.options.turns + 1):
-            for is_slow in (True, False):
-                _, seconds = table.run(argv, out, env=self.environment(**(slowed if is_slow else plain)))
-                if turn:
-                    times[is_slow].append(seconds)
-        results = os.path.join(self.dir, "p-" + name)
-        shutil.rmtree(results, ignore_errors=True)
-        table.run([self.options.causal, "-o", results, *extra, "-s", f"0,{percent}", "-n",
-                   str(self.options.runs), "--", *argv], out, limit=1800,
-                  env=self.environment(**slowed), err=os.path.join(self.dir, "p-" + name + ".err"))
-        self.report(name, " ".join(argv), times[True], times[False], percent, results)
+    def truth(self, name, cost, seconds_of):
+        """seconds_of(cost): one run. {"spot speedup": (effect, standard error, seconds)}"""
+        if self.options.again and name in self.truths:
+            return self.truths[name]
+        variants = self.variants(cost)
+        seconds = {v: [] for v in variants}
+        seconds_of(cost)  # fills the caches
+        for _ in range(self.options.turns):
+            for variant, costs in variants.items():
+                seconds[variant].append(seconds_of(costs))
+        base = seconds["", 0]
+        found = {}
+        for (spot, speedup), times in seconds.items():
+            each = [100 * (1 - t / b) for t, b in zip(times, base)]
+            found[f"{spot} {speedup:g}"] = (statistics.median(each), standard_error(each),
+                                            statistics.median(times))
+        self.truths[name] = found
+        with open(f"{self.dir}/truth.json", "w", encoding="utf-8") as file:
+            json.dump(self.truths, file, indent=1)
+        return found
 
-    def server(self, name, argv, port, load, slowed, plain, percent, extra):
-        times = {True: [], False: []}
-        saved = dict(os.environ)
-        for turn in range(self.options.turns + 1):
-            for is_slow in (True, False):
-                os.environ.update(self.environment(**(slowed if is_slow else plain)))
-                _, seconds, _ = self.bench.serve(argv, port, load, [])
-                os.environ.clear()
-                os.environ.update(saved)
-                if turn:
-                    times[is_slow].append(seconds)
-        results = os.path.join(self.dir, "p-" + name)
-        shutil.rmtree(results, ignore_errors=True)
-        for _ in range(self.options.runs):
-            os.environ.update(self.environment(**slowed))
-            self.bench.serve(argv, port, load, [self.options.causal, "-o", results, *extra, "-s",
-                                                f"0,{percent}", "--"])
+    def tell(self, name, truth, directories):
+        """Compares each repeat's profile with the truth."""
+        for key, (true, error, seconds) in truth.items():
+            spot, speedup = key.rsplit(" ", 1)
+            speedup = float(speedup)
+            if not spot or speedup not in self.options.speedup or not re.search(self.options.spot, spot):
+                continue
+            for directory in directories:
+                cell, how = self.cell(directory, spot, speedup)
+                self.points.append({"program": name, "spot": spot, "speedup": speedup, "truth": true,
+                                    "truth_error": error, "cell": cell, "point": how})
+                base, self_error = truth[" 0"][2], 1.96 * error
+                if cell:
+                    print(f"{name:9} {spot:8} {speedup:g} %: truth {true:5.1f} ±{self_error:.1f} "
+                          f"({base:.2f} -> {seconds:.2f} s)  predicted {cell['effect']:5.1f} "
+                          f"[{cell['low']}, {cell['high']}]  error {abs(cell['effect'] - true):4.1f}  "
+                          f"{cell['experiments']} experiments, {how}", flush=True)
+                else:
+                    print(f"{name:9} {spot:8} {speedup:g} %: truth {true:5.1f} ±{self_error:.1f}  "
+                          f"NO PREDICTION: {how}", flush=True)
+        self.compare_tops(name, truth, directories)
+
+    @staticmethod
+    def cell(directory, spot, speedup):
+        try:
+            profile = table.profile_of(directory)
+        except (OSError, ValueError):
+            return None, "no profile"
+        for region in profile["regions"]:
+            if region["name"] != f"added_{spot}":
+                continue
+            for point in region["progress"][:1]:
+                for cell in region.get("at") or point["curve"]:
+                    if abs(cell["speedup"] - speedup) < 0.01 and cell.get("effect") is not None:
+                        return {**cell, "experiments": cell.get("experiments", region.get("experiments"))}, \
+                            point["point"]
+        return None, profile.get("cause") or "the spot is not among the regions"
+
+    def compare_tops(self, name, truth, directories):
+        """Does the spot that really matters most come first? Two that are within 3 points may swap."""
+        last = f"{max(self.options.speedup):g}"
+        true = {spot: truth[f"{spot} {last}"][0] for spot in SPOTS if f"{spot} {last}" in truth}
+        if len(true) < 2 or abs(true["parallel"] - true["serial"]) < 3:
+            return
+        wanted = max(true, key=true.get)
+        for directory in directories:
+            try:
+                regions = [r["name"] for r in table.profile_of(directory)["regions"]]
+            except (OSError, ValueError):
+                regions = []
+            self.tops.append(bool(regions) and regions[0] == f"added_{wanted}")
+            if not self.tops[-1]:
+                print(f"{name:9} the {wanted} spot matters most, and is not first")
+
+    def command(self, directory, extra, runs):
+        speedups = ",".join(["0"] + [f"{s:g}" for s in self.options.speedup])
+        return [self.options.causal, "-o", directory, *extra, "-F", "^added_", "-s", speedups, "-n", str(runs),
+                *self.options.more.split(), "--"]
+
+    def directories(self, name):
+        found = [os.path.join(self.dir, f"{name}-{k}") for k in range(self.options.repeat)]
+        for directory in found:
+            shutil.rmtree(directory, ignore_errors=True)
+        return found
+
+    def program(self, name, argv, caller, parallel, serial, extra):
+        out, cost = os.path.join(self.dir, "out"), (parallel, serial)
+
+        def seconds_of(costs):
+            return table.run(argv, out, env=self.environment(caller, costs))[1]
+
+        truth = self.truth(name, cost, seconds_of)
+        if self.options.truth_only:
+            print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
+            return
+        directories = self.directories(name)
+        for directory in directories:
+            table.run(self.command(directory, extra, self.options.runs) + argv, out, limit=600,
+                      env=self.environment(caller, cost), err=directory + ".err")
+        self.tell(name, truth, directories)
+
+    def server(self, name, argv, port, load, caller, parallel, serial, turns):
+        cost = (parallel, serial)
+
+        def serve(costs, under, times):
+            saved = dict(os.environ)
+            os.environ.update(self.environment(caller, costs))
+            del os.environ["LD_PRELOAD"]  # the server's alone
+            _, seconds, _ = self.bench.serve(["env", f"LD_PRELOAD={self.slow}", *argv], port,
+                                             lambda: [load() for _ in range(times)], under)
             os.environ.clear()
             os.environ.update(saved)
-        self.report(name, " ".join(argv), times[True], times[False], percent, results)
+            return seconds
 
+        truth = self.truth(name, cost, lambda costs: serve(costs, [], 1))
+        if self.options.truth_only:
+            print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
+            return
+        directories = self.directories(name)
+        for directory in directories:
+            serve(cost, self.command(directory, ["-B", "MAIN;slow", "-l", argv[0]], 1), turns)
+        self.tell(name, truth, directories)
 
-def redis_only_load(port, count):
-    def load():
-        env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "CA_DELAY_NS")}
-        subprocess.run(["redis-benchmark", "-p", str(port), "-q", "-n", str(count), "-c", "20", "-t", "get"],
-                       check=True, stdout=subprocess.DEVNULL, env=env)
-        return b""
-    return load
+    def summary(self):
+        """True: the bars hold."""
+        points, by_cell = [p for p in self.points if p["cell"]], {}
+        for p in points:
+            by_cell.setdefault((p["program"], p["spot"], p["speedup"]), []).append(p)
+        errors = {k: abs(statistics.median(p["cell"]["effect"] for p in v) - v[0]["truth"])
+                  for k, v in by_cell.items()}
+        inside = [p["cell"]["low"] <= p["truth"] + 1.96 * p["truth_error"] and
+                  p["truth"] - 1.96 * p["truth_error"] <= p["cell"]["high"]
+                  for p in points if p["cell"].get("low") is not None]
+        if not errors:
+            return False
+        mean, worst = statistics.mean(errors.values()), max(errors, key=errors.get)
+        share = 100 * sum(inside) / len(inside) if inside else 0
+        first = 100 * sum(self.tops) / len(self.tops) if self.tops else 100
+        missing = len(self.points) - len(points)
+        print(f"\n{len(errors)} predictions, {missing} missing; mean error {mean:.1f} (bar {MEAN_BAR}), worst "
+              f"{errors[worst]:.1f} (bar {WORST_BAR}): {worst[0]}, {worst[1]}, {worst[2]:g} %; "
+              f"{share:.0f} % of {len(inside)} intervals hold the truth (bar {INSIDE_BAR}); "
+              f"first row right {sum(self.tops)} of {len(self.tops)}")
+        if self.options.markdown:
+            self.markdown(by_cell, errors)
+        return (not missing and mean <= MEAN_BAR and errors[worst] <= WORST_BAR and share >= INSIDE_BAR and
+                first >= 95)
+
+    def markdown(self, by_cell, errors):
+        with open(self.options.markdown, "w", encoding="utf-8") as file:
+            file.write("| program | hot spot | less | truth | predicted | interval | error | experiments |\n"
+                       "|---|---|---|---|---|---|---|---|\n")
+            for p in self.points:
+                key = (p["program"], p["spot"], p["speedup"])
+                if p is not by_cell.get(key, [p])[0]:
+                    continue
+                start = f"| {p['program']} | {p['spot']} | {p['speedup']:g} % | " \
+                        f"{p['truth']:.1f} ±{1.96 * p['truth_error']:.1f} | "
+                cells = [q["cell"] for q in by_cell.get(key, [])]
+                if not cells:
+                    file.write(start + f"- | {p['point']} | - | |\n")
+                    continue
+                middle = statistics.median(c["effect"] for c in cells)
+                lows = [c["low"] for c in cells if c["low"] is not None]
+                highs = [c["high"] for c in cells if c["high"] is not None]
+                interval = f"{statistics.median(lows):.1f} to {statistics.median(highs):.1f}" if lows else "-"
+                file.write(start + f"{middle:.1f} | {interval} | {errors[key]:.1f} | "
+                           f"{sum(c['experiments'] or 0 for c in cells)} |\n")
 
 
 def main():
@@ -121,40 +300,30 @@ def main():
     parser.add_argument("--causal", required=True)
     parser.add_argument("--out", default="real-out")
     parser.add_argument("--only", default="")
-    parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--spot", default="")
+    parser.add_argument("--speedup", default="50,90", type=lambda t: [float(x) for x in t.split(",")])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=8)
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--more", default="", help="further options for causal")
+    parser.add_argument("--markdown")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--truth-only", action="store_true")
     options = parser.parse_args()
     options.causal = os.path.abspath(options.causal)
     os.makedirs(options.out, exist_ok=True)
     check = Check(options)
-    big = f"{check.dir}/input"
-    less = f"{check.dir}/less"
-    for path, size in ((big, 128 << 20), (less, 16 << 20)):
+    work = check.dir
+    for path, size in ((f"{work}/big", 128 << 20), (f"{work}/middle", 48 << 20), (f"{work}/less", 24 << 20)):
         if not os.path.exists(path):
             table.make_input(path, size)
-    table.write(f"{check.dir}/check.py", PACK_AND_CHECK)
-
-    def pigz():
-        check.program("pigz", ["pigz", "-1", "-c", "-p2", big], {"CA_REPEAT": "10"}, {"CA_REPEAT": "1"}, 90,
-                      ["-B", "slow", "-F", "^crc32_z$", "-P", "libz.so!deflate"])
-
-    def pbzip2():
-        check.program("pbzip2", ["pbzip2", "-c", "-p2", less], {"CA_REPEAT": "2"},
-                      {"CA_REPEAT": "1"}, 50, ["-B", "slow", "-F", "^BZ2_", "-e"])
-
-    def python3():
-        check.program("python3", ["/usr/bin/python3", f"{check.dir}/check.py", big], {"CA_REPEAT": "20"},
-                      {"CA_REPEAT": "1"}, 95, ["-B", "slow", "-F", "^crc32$", "-P", "libz.so!deflate"])
-
-    def redis():
-        check.server("redis", ["redis-server", "--port", "7379", "--save", "", "--appendonly", "no"], 7379,
-                     redis_only_load(7379, 100000), {"CA_DELAY_NS": "5000"}, {"CA_DELAY_NS": "0"}, 100,
-                     ["-B", "slow", "-F", "^added_delay$", "-P", "slow.so!gettimeofday"])
-
-    for row in (pigz, pbzip2, python3, redis):
-        if re.search(options.only, row.__name__):
-            row()
+    table.write(f"{work}/check.py", PACK_AND_CHECK)
+    for kind, run in ((programs(work), check.program), (servers(), check.server)):
+        for name, what in kind.items():
+            if re.search(options.only, name):
+                run(name, *what)
+    return 0 if options.truth_only or check.summary() else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

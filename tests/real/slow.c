@@ -1,97 +1,229 @@
 /* SPDX-License-Identifier: MIT */
-/* Library functions made slower, for checks of predictions (predict.py). Preloaded into a program,
- * those of zlib and libbz2 do the real one's work CA_REPEAT times; gettimeofday takes CA_DELAY_NS
- * longer. What causal says about them can then be compared with the program without that. */
+/* Hot spots of known cost in programs as they are installed, for checks of predictions (predict.py).
+ *
+ * Preloaded, it adds work to library functions that a program calls in its parallel part, and to
+ * others that it calls in its serial part: CA_PARALLEL_NS and CA_SERIAL_NS per call, some ns of
+ * computing (no clock: in the code that is sped up, the clock is virtual). The two functions
+ * added_parallel and added_serial are what causal is asked about; less in the variable is what they
+ * would be like if they took less time.
+ *
+ * Functions that everybody calls (memcpy) count only when the code of the binary whose name contains
+ * CA_CALLER calls them (MAIN: the program). With CA_COUNT the calls are counted and printed. */
 #include <dlfcn.h>
-#include <stddef.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
+#include <string.h>
+#include <unistd.h>
 
-static unsigned repeat(void)
-{
-	static unsigned n;
+enum { LARGE = 1000 }; /* bytes: smaller copies are not worth a hot spot */
 
-	if (!n) {
-		const char *text = getenv("CA_REPEAT");
-
-		n = text && atoi(text) > 0 ? (unsigned)atoi(text) : 1;
-	}
-	return n;
-}
+static long parallel_ns, serial_ns;
+static uintptr_t caller_from, caller_to;
+static bool counting;
+static unsigned long count[2];
+static _Thread_local int role; /* 1 main thread, 2 another, 3 a worker of pbzip2 */
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* zlib: checksums */
-unsigned long crc32_z(unsigned long crc, const unsigned char *data, size_t size);
-unsigned long crc32_z(unsigned long crc, const unsigned char *data, size_t size)
+/* A chain of multiplications, about a ns each. */
+static void work(long ns)
 {
-	static __typeof__(&crc32_z) real;
-	unsigned long result = 0;
+	unsigned long x = (unsigned long)ns;
 
-	if (!real)
-		real = REAL(crc32_z);
-	for (unsigned i = 0; i < repeat(); i++)
-		result = real(crc, data, size);
-	return result;
+	for (long i = 0; i < ns; i++)
+		__asm__ volatile("imul $3, %0, %0" : "+r"(x));
 }
+
+void added_parallel(long ns);
+__attribute__((noinline)) void added_parallel(long ns)
+{
+	work(ns);
+}
+
+void added_serial(long ns);
+__attribute__((noinline)) void added_serial(long ns)
+{
+	work(ns + 1 - 1);
+	__asm__ volatile("");
+}
+
+static void parallel(void)
+{
+	if (counting)
+		__atomic_add_fetch(&count[0], 1, __ATOMIC_RELAXED);
+	if (parallel_ns)
+		added_parallel(parallel_ns);
+}
+
+static void serial(void)
+{
+	if (counting)
+		__atomic_add_fetch(&count[1], 1, __ATOMIC_RELAXED);
+	if (serial_ns)
+		added_serial(serial_ns);
+}
+
+static bool is_main(void)
+{
+	if (!role)
+		role = gettid() == getpid() ? 1 : 2;
+	return role == 1;
+}
+
+static void by_thread(void)
+{
+	if (is_main())
+		serial();
+	else
+		parallel();
+}
+
+static bool called_by(const void *address)
+{
+	return (uintptr_t)address >= caller_from && (uintptr_t)address < caller_to;
+}
+
+#define CALLED called_by(__builtin_return_address(0))
+
+static int find_caller(struct dl_phdr_info *info, size_t size, void *wanted)
+{
+	bool is_program = !strcmp(wanted, "MAIN");
+
+	(void)size;
+	if (is_program ? info->dlpi_name[0] != '\0' : !strstr(info->dlpi_name, wanted))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD && header->p_flags & PF_X) {
+			caller_from = info->dlpi_addr + header->p_vaddr;
+			caller_to = caller_from + header->p_memsz;
+		}
+	}
+	return 1;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *parallel_text = getenv("CA_PARALLEL_NS"), *serial_text = getenv("CA_SERIAL_NS");
+	char *caller = getenv("CA_CALLER");
+
+	parallel_ns = parallel_text ? atol(parallel_text) : 0;
+	serial_ns = serial_text ? atol(serial_text) : 0;
+	counting = getenv("CA_COUNT") != NULL;
+	if (caller)
+		dl_iterate_phdr(find_caller, caller);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	if (counting)
+		fprintf(stderr, "slow.so: %lu parallel, %lu serial\n", count[0], count[1]);
+}
+
+/* ---- libc: xz and zstd move their data with these ------------------------------------ */
+
+void *memcpy(void *restrict to, const void *restrict from, size_t size)
+{
+	if (size >= LARGE && CALLED)
+		by_thread();
+	return memmove(to, from, size);
+}
+
+void *memset(void *to, int value, size_t size)
+{
+	static __typeof__(&memset) real;
+
+	if (size >= LARGE && CALLED)
+		by_thread();
+	if (!real)
+		real = REAL(memset);
+	return real(to, value, size);
+}
+
+/* pigz's writer: once per block */
+int pthread_cond_destroy(pthread_cond_t *condition)
+{
+	static __typeof__(&pthread_cond_destroy) real;
+
+	if (CALLED)
+		serial();
+	if (!real)
+		real = REAL(pthread_cond_destroy);
+	return real(condition);
+}
+
+/* redis: of the main thread, once per command; of all that read requests, some per command */
+int strcasecmp(const char *a, const char *b)
+{
+	static __typeof__(&strcasecmp) real;
+
+	if (CALLED)
+		serial();
+	if (!real)
+		real = REAL(strcasecmp);
+	return real(a, b);
+}
+
+char *strchr(const char *text, int c)
+{
+	static char *(*real)(const char *, int);
+
+	if (CALLED)
+		parallel();
+	if (!real)
+		real = (char *(*)(const char *, int))dlsym(RTLD_NEXT, "strchr");
+	return real(text, c);
+}
+
+/* memcached's workers: the end of a request's line */
+void *memchr(const void *in, int c, size_t size)
+{
+	static void *(*real)(const void *, int, size_t);
+
+	if (CALLED)
+		parallel();
+	if (!real)
+		real = (void *(*)(const void *, int, size_t))dlsym(RTLD_NEXT, "memchr");
+	return real(in, c, size);
+}
+
+/* ---- zlib ---------------------------------------------------------------------------- */
 
 unsigned long crc32(unsigned long crc, const unsigned char *data, unsigned size);
 unsigned long crc32(unsigned long crc, const unsigned char *data, unsigned size)
 {
 	static __typeof__(&crc32) real;
-	unsigned long result = 0;
 
+	by_thread();
 	if (!real)
 		real = REAL(crc32);
-	for (unsigned i = 0; i < repeat(); i++)
-		result = real(crc, data, size);
-	return result;
+	return real(crc, data, size);
 }
 
-/* libbz2: one block */
+/* ---- libbz2, and the end of a block in pbzip2 ------------------------------------------ */
+
 int BZ2_bzBuffToBuffCompress(char *to, unsigned *to_size, char *from, unsigned size, int block, int verbosity,
-			     int work);
+			     int work_factor);
 int BZ2_bzBuffToBuffCompress(char *to, unsigned *to_size, char *from, unsigned size, int block, int verbosity,
-			     int work)
+			     int work_factor)
 {
 	static __typeof__(&BZ2_bzBuffToBuffCompress) real;
-	unsigned room = *to_size;
-	int result = 0;
 
+	role = 3;
+	parallel();
 	if (!real)
 		real = REAL(BZ2_bzBuffToBuffCompress);
-	for (unsigned i = 0; i < repeat(); i++) {
-		*to_size = room;
-		result = real(to, to_size, from, size, block, verbosity, work);
-	}
-	return result;
+	return real(to, to_size, from, size, block, verbosity, work_factor);
 }
 
-/* libc: a function of its own, so that its disappearance can be asked for. */
-void added_delay(long ns);
-__attribute__((noinline)) void added_delay(long ns)
+void _ZdaPv(void *block); /* operator delete[](void *) */
+void _ZdaPv(void *block)
 {
-	struct timespec start, now;
-
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < ns);
-}
-
-int gettimeofday(struct timeval *restrict to, void *restrict zone)
-{
-	static long delay = -1;
-	struct timespec now;
-
-	(void)zone;
-	if (delay < 0)
-		delay = getenv("CA_DELAY_NS") ? atol(getenv("CA_DELAY_NS")) : 0;
-	if (delay)
-		added_delay(delay);
-	clock_gettime(CLOCK_REALTIME, &now);
-	to->tv_sec = now.tv_sec;
-	to->tv_usec = now.tv_nsec / 1000;
-	return 0;
+	if (CALLED && role != 3)
+		serial();
+	free(block);
 }
