@@ -133,11 +133,11 @@ static unsigned run_number(const char *name)
 	return number;
 }
 
-/* What a sweep writes. */
+/* What a sweep writes, and `causal report`. */
 static bool is_result(const char *name)
 {
 	return run_number(name) || !strcmp(name, "profile.json") || !strcmp(name, "progress.json") ||
-	       !strcmp(name, "profile.coz");
+	       !strcmp(name, "profile.coz") || !strcmp(name, "report.html");
 }
 
 static enum ca_status find_last(const char *dir, unsigned *last, struct ca_err *err)

@@ -230,6 +230,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 	if (status == CA_OK) {
 		settle_flags(new);
+		ca_stacks_merge(new);
 		ca_funnel_count(new);
 		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
 			status = estimate_point(new, (uint32_t)p);
@@ -339,6 +340,7 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);
 	ca_catalog_fini(&profile->catalog);
+	ca_stacks_fini(profile);
 	free(profile->run);
 	free(profile->experiment);
 	free(profile->visits);

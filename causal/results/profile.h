@@ -9,6 +9,8 @@
 #include "core/event.h"
 #include <stdio.h>
 
+struct json_object;
+
 /* One run file. Strings are owned. */
 struct ca_profile_run {
 	unsigned number, iteration;
@@ -46,6 +48,12 @@ struct ca_profile_samples {
 	char **contains; /* regions that make up nearly all of this one */
 };
 
+/* Samples with the same frames, of all runs. */
+struct ca_profile_stack {
+	char **frame; /* owned; outermost first, ends with NULL */
+	uint64_t count;
+};
+
 struct ca_profile_point {
 	char *name;
 	char kind; /* 't'hroughput, 'l'atency, 'e'nd-to-end */
@@ -81,10 +89,11 @@ struct ca_profile {
 	struct ca_profile_experiment *experiment;
 	struct ca_profile_visits *visits;
 	struct ca_profile_samples *samples;
+	struct ca_profile_stack *stack;
 	struct ca_profile_point *point;
 	struct ca_profile_row *row;
 	char **warning; /* of the runs, without repetitions, and of the reader */
-	size_t runs, experiments, visit_count, sample_count, points, rows, warnings;
+	size_t runs, experiments, visit_count, sample_count, stacks, points, rows, warnings;
 	struct ca_funnel funnel;
 	bool busy; /* most experiments were disturbed by other programs */
 };
@@ -92,9 +101,19 @@ struct ca_profile {
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
  * that cannot be read become a warning. */
 enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, struct ca_err *err);
-/* profile_json.c, coz.c: whole files. False: write error, see errno. */
+/* stacks.c. Add a `stack` record; put those with the same frames together. False: no memory. */
+bool ca_stacks_read(struct ca_profile *profile, struct json_object *record);
+void ca_stacks_merge(struct ca_profile *profile);
+void ca_stacks_fini(struct ca_profile *profile);
+/* profile_json.c, coz.c, export.c, stacks.c: whole files. False: write error, see errno. */
 bool ca_profile_write_json(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_coz(const struct ca_profile *profile, FILE *file);
+bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file);
+bool ca_profile_write_markdown(const struct ca_profile *profile, FILE *file);
+bool ca_profile_write_folded(const struct ca_profile *profile, FILE *file);
+bool ca_profile_write_speedscope(const struct ca_profile *profile, FILE *file);
+/* What profile.json holds. Owned by the caller (json_object_put). */
+struct json_object *ca_profile_json(const struct ca_profile *profile);
 /* funnel.c */
 void ca_funnel_count(struct ca_profile *profile);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.

@@ -187,7 +187,7 @@ static struct json_object *funnel_object(const struct ca_funnel *f)
 	return object;
 }
 
-static struct json_object *profile_object(const struct ca_profile *profile)
+struct json_object *ca_profile_json(const struct ca_profile *profile)
 {
 	static const struct ca_profile_run nothing;
 	const struct ca_profile_run *run = profile->runs ? profile->run : &nothing;
@@ -219,7 +219,7 @@ static struct json_object *profile_object(const struct ca_profile *profile)
 
 bool ca_profile_write_json(const struct ca_profile *profile, FILE *file)
 {
-	struct json_object *object = profile_object(profile);
+	struct json_object *object = ca_profile_json(profile);
 	const char *text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
 									  JSON_C_TO_STRING_NOSLASHESCAPE);
 	bool ok = text && fputs(text, file) >= 0 && fputc('\n', file) != EOF && !ferror(file);

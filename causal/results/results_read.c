@@ -297,6 +297,8 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 		ok = read_experiment(profile, record);
 	} else if (!strcmp(type, "samples")) {
 		ok = read_samples(profile, record);
+	} else if (!strcmp(type, "stack")) {
+		ok = ca_stacks_read(profile, record);
 	} else if (!strcmp(type, "warning")) {
 		ok = warn(profile, ca_results_json_string(record, "text")) == CA_OK;
 	} else if (!strcmp(type, "end")) {

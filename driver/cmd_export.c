@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* `causal export`: the results of a directory for other programs, on standard output.
+ * Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include "driver/arguments.h"
+#include "driver/child.h"
+#include "driver/commands.h"
+#include "driver/say.h"
+#include <errno.h>
+#include <string.h>
+
+static const struct format {
+	const char *name;
+	bool (*write)(const struct ca_profile *profile, FILE *file);
+	bool stacks; /* it is made of them */
+} formats[] = {
+	{ "json", ca_profile_write_json, false },         { "csv", ca_profile_write_csv, false },
+	{ "markdown", ca_profile_write_markdown, false }, { "coz", ca_profile_write_coz, false },
+	{ "folded", ca_profile_write_folded, true },      { "speedscope", ca_profile_write_speedscope, true },
+};
+
+static const struct format *find_format(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof formats / sizeof *formats; i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+int ca_cmd_export(int argc, char **argv)
+{
+	const char *name = NULL;
+	const struct ca_argument list[] = { { "--format", &name }, { NULL, NULL } };
+	int words = ca_arguments_take(argc, argv, list), code = 0;
+	const struct format *format = find_format(name);
+	struct ca_profile *profile;
+
+	if (words != 1 || !format) {
+		if (words >= 0)
+			ca_say("export: give one directory with results and --format json, csv, markdown, "
+			       "coz, folded or speedscope, as in: causal export causal-out/DIR --format csv");
+		return CA_EXIT_USAGE;
+	}
+	profile = ca_arguments_profile("export", argv[1]);
+	if (!profile)
+		return CA_EXIT_USAGE;
+	if (format->stacks && !profile->stacks) {
+		ca_say("export: the runs in %s recorded no stacks; run the program again, and export that",
+		       argv[1]);
+		code = 1;
+	} else if (!format->write(profile, stdout) || fflush(stdout) != 0) {
+		ca_say("export: cannot write to standard output (%s)", strerror(errno));
+		code = 1;
+	}
+	ca_profile_free(profile);
+	return code;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The report's page: the files of driver/report/ put together, with the data in it. One thread. */
+#ifndef CA_DRIVER_REPORT_PAGE_H
+#define CA_DRIVER_REPORT_PAGE_H
+#include <stdbool.h>
+#include <stdio.h>
+
+struct json_object;
+
+/* One file that needs no other. False: write error, see errno. */
+bool ca_report_page_write(struct json_object *data, FILE *file);
+
+#endif

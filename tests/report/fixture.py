@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Run files as a sweep writes them, with known effects: material for the tests of what reads results.
+Seeded: always the same."""
+import json
+import os
+import random
+
+SECOND = 10**9
+
+
+def region(name, kind="function", file="", line=0, function="", binary="/usr/bin/app"):
+    return {"name": name, "kind": kind, "file": file, "line": line,
+            "function": function or name, "binary": binary}
+
+
+def write_run(directory, number, regions, *, rate=1000.0, effects=None, experiments=40, noise=0.02,
+              stacks=(), samples=(), command=("./app", "its input"), build_ids=(), seed=1, point="request",
+              runtime=10 * SECOND):
+    """effects: by region's name, the program's speedup in percent if it took no time at all; between
+    them it is a straight line."""
+    rng = random.Random(f"{seed} {number}")
+    clock = 1000 * SECOND * number
+    drift = 1 + noise / 2 * rng.gauss(0, 1)
+    records = [{"type": "run", "format": "causal-run", "version": 1, "run": number, "iteration": number,
+                "command": list(command), "mode": regions[0]["kind"], "backend": "perf",
+                "end_to_end": False, "speedups": "0 25 50 100", "seed": 7,
+                "time": 1795338317 * SECOND + clock, "clock": clock}]
+    for path, build_id in build_ids:
+        records.append({"type": "binary", "binary": path, "build_id": build_id})
+    for index in range(1, experiments + 1):
+        chosen, speedup = regions[index % len(regions)], (0, 25, 50, 100)[rng.randrange(4)]
+        effect = (effects or {}).get(chosen["name"], 0) * speedup / 100
+        duration = SECOND // 4
+        visits = rate * drift * 0.25 / (1 - effect / 100) * (1 + noise * rng.gauss(0, 1))
+        records.append({"type": "experiment", "index": index, "region": chosen, "speedup": speedup,
+                        "start": clock, "end": clock + duration, "duration": duration, "s_time": 0,
+                        "delay": 0, "paid": 0, "owed": 0, "hits": 100, "exact": True, "flags": [],
+                        "progress": [{"point": point, "kind": "throughput", "delta": round(visits)}]})
+        clock += SECOND // 2
+    for one, count, own in samples:
+        records.append({"type": "samples", "region": one, "count": count, "own": own,
+                        "via": one.get("via", []), "contains": []})
+    for frames, count in stacks:
+        records.append({"type": "stack", "frames": frames, "count": count})
+    records.append({"type": "end", "exit_status": 0, "runtime": runtime, "samples": 10000, "in_scope": 9000,
+                    "periods": 10000, "drops": {}, "started": experiments, "kept": experiments,
+                    "visits": 100000, "backend": "perf", "handler_ns": 0, "cpu_ns": 18 * SECOND})
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, f"run-{number:04}.jsonl"), "w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(record) + "\n")
