@@ -15,8 +15,9 @@ enum ca_site_kind {
 	CA_SITE_MEET,      /* the thread is about to spin or wait: pay first */
 	CA_SITE_STAMP,     /* as COUNT, and add the time of the visit to the point's stamp */
 	CA_SITE_TRIAL,     /* of a site, not a hook: counts like COUNT until the next selection */
-	CA_SITE_ATOMIC     /* of a hook; its site is a MEET: what comes next others can notice at once:
+	CA_SITE_ATOMIC,    /* of a hook; its site is a MEET: what comes next others can notice at once:
 			    * pay first. Where that happens too often, the runtime takes it out */
+	CA_SITE_VISIT      /* of a hook: as STAMP, until the thread finds the point hot, then as COUNT */
 };
 enum { CA_SITE_BYTES = 24, CA_SITE_CODE = 96, CA_SITE_FIXUPS = 6, CA_SITE_HOOKS = 4, CA_SITE_INSNS = 8 };
 enum ca_site_flag {
@@ -49,8 +50,8 @@ struct ca_site {
 					  * brings control back: nothing is to be appended */
 	struct {
 		uint8_t at;    /* hook runs before code[at] */
-		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, ATOMIC */
-		uint8_t point; /* COUNT, STAMP: which point, + 1, where it is not the site's own */
+		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, ATOMIC, VISIT */
+		uint8_t point; /* COUNT, STAMP, VISIT: which point, + 1, where it is not the site's own */
 	} hook[CA_SITE_HOOKS]; /* sorted by `at` */
 	struct {
 		uint8_t offset; /* of a displaced instruction after the first, in original[] */

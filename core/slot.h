@@ -37,6 +37,9 @@ struct ca_slot {
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */
+	_Atomic uint64_t last[CA_MAX_POINTS];  /* virtual time of the last visit, ns, on the run's clock:
+						* CLOCK_MONOTONIC less all delays so far */
+	_Atomic uint64_t hot[CA_MAX_POINTS];   /* 1: visited so often that visits are only counted */
 	_Alignas(64) struct ca_ring ring;
 };
 

@@ -30,8 +30,11 @@ enum {
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	FIRST_SAMPLES = 10,     /* in scope, before the first choice */
-	WANTED_VISITS = 40,     /* of the busiest point in an experiment, at least */
-	LONGEST = 32,           /* times the shortest experiment */
+	WANTED_VISITS = 40,     /* of the busiest point in an experiment, at least ... */
+	WANTED_TIMED = 10,      /* ... if it is known when they were */
+	WARM_VISITS = 2,        /* in the warm-up: the rate is measured from the last of them on */
+	LONGEST = 32,           /* times the shortest experiment ... */
+	FIRST_LONGEST = 4,      /* ... the first one */
 	HOTTEST = 100000,       /* log entries per s: 50,000 visits of S */
 	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
 };
@@ -155,10 +158,49 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	enter_state(c, RUNNING, now);
 }
 
+static double limit(double value, double low, double high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* So many visits took so long: how long is the next experiment to be, and its warm-up? */
+static void plan_length(struct ca_conductor *c, uint64_t visits, uint64_t ns, bool timed)
+{
+	double shortest = c->set->experiment_min * 1e9, warm_up = c->set->warm_up * MS;
+	double period = (double)ns / (visits ? (double)visits : 0.5);
+	double wanted = limit((timed ? WANTED_TIMED : WANTED_VISITS) * period, shortest, LONGEST * shortest);
+
+	if (wanted > c->length || 4 * wanted < c->length)
+		c->length = wanted;
+	else if (2 * wanted < c->length)
+		c->length /= 2;
+	c->warm_up = limit(WARM_VISITS * period, warm_up, LONGEST * warm_up);
+}
+
+/* The first experiment goes by what has been seen before it, which holds the program's start. */
+static void plan_first(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_visits_now visits;
+	uint64_t most = 0;
+	bool timed = false;
+
+	ca_visits_read(c->session, &visits);
+	for (unsigned p = 0; p < visits.points; p++)
+		if (visits.total[p] > most) {
+			most = visits.total[p];
+			timed = !visits.timeless[p] && visits.last[p];
+		}
+	plan_length(c, most, now - c->started, timed);
+	c->length = limit(c->length, 0, FIRST_LONGEST * c->set->experiment_min * 1e9);
+	c->warm_up = limit(c->warm_up, 0, FIRST_LONGEST * c->set->warm_up * MS);
+}
+
 static void open_experiment(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_experiment *x = &c->session->experiment;
 
+	if (!c->sum.started)
+		plan_first(c, now);
 	memset(&c->e, 0, sizeof c->e);
 	c->e.record.index = ++x->index;
 	c->e.record.region = c->region;
@@ -166,6 +208,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.exact = c->session->selection.exact;
 	x->speedup = c->speedup;
 	x->start = c->e.opened = ca_clock_now();
+	c->e.began = x->start - atomic_load(&c->session->settled_delay);
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
@@ -180,7 +223,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 
 static void step_warming_up(struct ca_conductor *c, uint64_t now)
 {
-	if (now - c->e.opened >= (uint64_t)(c->set->warm_up * MS))
+	if (now - c->e.opened >= (uint64_t)c->warm_up)
 		begin_measuring(c, now);
 }
 
@@ -289,16 +332,15 @@ static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
 
 static void adapt_length(struct ca_conductor *c)
 {
-	uint64_t most = 0;
-	double shortest = c->set->experiment_min * 1e9;
+	uint64_t most = 0, elapsed = c->e.record.end - c->e.record.start;
+	bool timed = false;
 
 	for (size_t i = 0; i < c->e.record.visit_count; i++)
-		if (c->e.visits[i].delta > most)
+		if (c->e.visits[i].delta > most) {
 			most = c->e.visits[i].delta;
-	if (most < WANTED_VISITS && c->length < LONGEST * shortest)
-		c->length *= 2;
-	else if (most > 4 * WANTED_VISITS && c->length / 2 >= shortest)
-		c->length /= 2;
+			timed = c->e.visits[i].span > 0;
+		}
+	plan_length(c, most, elapsed, timed);
 }
 
 /* From here on D of this experiment is part of what virtual time lags behind for good. */
@@ -341,8 +383,8 @@ static void record_experiment(struct ca_conductor *c)
 		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time);
 		r->visits = c->e.visits;
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
-						   r->end - r->start - r->delay, &c->e.flight, &c->catalog,
-						   c->e.visits);
+						   r->end - r->start - r->delay, c->e.began, &c->e.flight,
+						   &c->catalog, c->e.visits);
 	}
 	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
@@ -380,7 +422,7 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 {
 	switch (c->state) {
 	case WARMING_UP:
-		return ms_until(c->e.opened + (uint64_t)(c->set->warm_up * MS), now);
+		return ms_until(c->e.opened + (uint64_t)c->warm_up, now);
 	case RUNNING:
 		if (ca_visits_have_latency(c->session))
 			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
@@ -448,8 +490,8 @@ static size_t visits_of_all(struct ca_conductor *c)
 	size_t n = 0;
 
 	if (c->whole)
-		n = ca_visits_between(c->session, &none, &c->e.after, 0, 0, &c->e.flight, &c->catalog,
-				      c->e.visits);
+		n = ca_visits_between(c->session, &none, &c->e.after, 0, 0, UINT64_MAX, &c->e.flight,
+				      &c->catalog, c->e.visits);
 	if (n)
 		return n;
 	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);

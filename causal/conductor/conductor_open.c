@@ -310,6 +310,7 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	c->set = options->settings;
 	c->session_fd = -1;
 	c->length = c->set->experiment_min * 1e9;
+	c->warm_up = c->set->warm_up * 1e6;
 	ca_rng_init(&c->rng, ca_clock_now());
 	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
 	    (status = ca_conductor_scope_open(c, err)) == CA_OK &&

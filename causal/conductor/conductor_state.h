@@ -30,6 +30,7 @@ struct ca_open_experiment {
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
 	uint64_t opened;        /* ns; the measured part begins at record.start */
+	uint64_t began;         /* the same on the run's virtual clock */
 	uint64_t paid_before;   /* in the warm-up */
 	uint64_t paying_before; /* core/paying.h, at the start */
 	uint64_t planned_end;
@@ -70,7 +71,8 @@ struct ca_conductor {
 	uint32_t selected; /* region of the current selection, 0: none */
 	uint32_t region;   /* of the experiment being prepared or run */
 	uint32_t speedup;  /* ... millionths */
-	double length;     /* ns of the next experiment */
+	double length;     /* ns of the next experiment ... */
+	double warm_up;    /* ... after so many that are not measured */
 	struct ca_open_experiment e;
 	struct ca_run_summary sum;
 	uint64_t kept;

@@ -84,7 +84,7 @@ static void draw_region(struct ca_conductor *c)
 
 static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 {
-	double one = (c->set->warm_up + c->set->cool_off) * 1e6 + c->length;
+	double one = c->warm_up + c->length + c->set->cool_off * 1e6;
 
 	return !c->set->end_to_end && c->set->delay <= 0 && c->set->duration <= 0 &&
 	       (double)runtime < FIT * one;

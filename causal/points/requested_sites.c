@@ -113,12 +113,12 @@ static void add_macros(struct work *w)
 	}
 }
 
-/* A latency needs to know when its ends are passed. */
+/* A latency needs to know when its ends are passed, a rate when visits are few. */
 static uint8_t hook_kind(const struct work *w, uint32_t row)
 {
-	return w->progress->first_row >= 0 || w->progress->session->point[row].kind == CA_POINT_THROUGHPUT
-		       ? CA_SITE_COUNT
-		       : CA_SITE_STAMP;
+	if (w->progress->first_row >= 0) /* candidates: many, hot ones among them */
+		return CA_SITE_COUNT;
+	return w->progress->session->point[row].kind == CA_POINT_THROUGHPUT ? CA_SITE_VISIT : CA_SITE_STAMP;
 }
 
 /* Count for another point at an instruction that a site displaces. False: not one of its

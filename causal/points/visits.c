@@ -18,7 +18,7 @@ static bool live(const struct ca_progress_point *p)
  * that is preempted in between keeps us waiting for a moment, not for ever. */
 static void read_slot(const struct ca_slot *slot, struct ca_visits_now *now)
 {
-	uint64_t count[CA_MAX_POINTS], stamp[CA_MAX_POINTS], before;
+	uint64_t count[CA_MAX_POINTS], stamp[CA_MAX_POINTS], last[CA_MAX_POINTS], before;
 
 	for (int i = 0; i < RETRIES; i++) {
 		/* acquire: pairs with the release of the second increment in probe.c */
@@ -26,6 +26,7 @@ static void read_slot(const struct ca_slot *slot, struct ca_visits_now *now)
 		for (unsigned p = 0; p < now->points; p++) {
 			count[p] = atomic_load_explicit(&slot->count[p], memory_order_relaxed);
 			stamp[p] = atomic_load_explicit(&slot->stamp[p], memory_order_relaxed);
+			last[p] = atomic_load_explicit(&slot->last[p], memory_order_relaxed);
 		}
 		atomic_thread_fence(memory_order_acquire);
 		if (!(before & 1) && atomic_load_explicit(&slot->stamping, memory_order_relaxed) == before)
@@ -35,6 +36,10 @@ static void read_slot(const struct ca_slot *slot, struct ca_visits_now *now)
 	for (unsigned p = 0; p < now->points; p++) {
 		now->total[p] += count[p];
 		now->stamp[p] += stamp[p];
+		if (atomic_load_explicit(&slot->hot[p], memory_order_relaxed))
+			now->timeless[p] += count[p];
+		else if (last[p] > now->last[p])
+			now->last[p] = last[p];
 	}
 }
 
@@ -45,7 +50,8 @@ void ca_visits_read(const struct ca_session *s, struct ca_visits_now *now)
 	memset(now, 0, sizeof *now);
 	now->points = points < CA_MAX_POINTS ? points : CA_MAX_POINTS;
 	for (unsigned p = 0; p < now->points; p++)
-		now->total[p] = atomic_load_explicit(&s->point[p].shared, memory_order_relaxed);
+		now->total[p] = now->timeless[p] =
+			atomic_load_explicit(&s->point[p].shared, memory_order_relaxed);
 	for (uint32_t i = 0; i < slots && i < CA_MAX_THREADS; i++)
 		read_slot(&s->slot[i], now);
 }
@@ -111,8 +117,18 @@ static double mean_in_flight(const struct ca_visits_now *a, const struct ca_visi
 	return span && area > 0 ? area / (double)span : 0;
 }
 
+/* From the last visit before a to the last one before b, if it is known and all at one pace. */
+static uint64_t span_of(const struct ca_visits_now *a, const struct ca_visits_now *b, unsigned point,
+			uint64_t begin)
+{
+	if (a->timeless[point] != b->timeless[point] || a->last[point] <= begin ||
+	    b->last[point] <= a->last[point])
+		return 0;
+	return b->last[point] - a->last[point];
+}
+
 size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now *a,
-			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span,
+			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span, uint64_t begin,
 			 const struct ca_in_flight *flight, struct ca_catalog *catalog, struct ca_visits *out)
 {
 	size_t n = 0;
@@ -123,6 +139,8 @@ size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now 
 
 		if (!live(point) || point->kind == CA_POINT_END)
 			continue;
+		if (point->kind == CA_POINT_THROUGHPUT)
+			v.span = span_of(a, b, p, begin);
 		if (point->kind == CA_POINT_BEGIN) {
 			int end = end_of(s, p, b->points);
 

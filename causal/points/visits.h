@@ -8,8 +8,10 @@
 enum { CA_POINT_END_TO_END = CA_MAX_POINTS }; /* id in the catalog */
 
 struct ca_visits_now {
-	uint64_t total[CA_MAX_POINTS]; /* visits since the run began, all threads and processes */
-	uint64_t stamp[CA_MAX_POINTS]; /* sum of their virtual times, where they are stamped */
+	uint64_t total[CA_MAX_POINTS];    /* visits since the run began, all threads and processes */
+	uint64_t stamp[CA_MAX_POINTS];    /* sum of their virtual times, where they are stamped */
+	uint64_t last[CA_MAX_POINTS];     /* virtual time of the last one, ns, on the run's clock; 0: none */
+	uint64_t timeless[CA_MAX_POINTS]; /* visits that were only counted */
 	unsigned points;
 };
 /* How many items were between begin and end, where visits carry no time (Coz's macros):
@@ -27,10 +29,11 @@ bool ca_visits_have_latency(const struct ca_session *session);
 void ca_visits_watch(const struct ca_session *session, const struct ca_visits_now *now, double ns,
 		     struct ca_in_flight *flight);
 /* What happened between a and b, registered with the catalog; out has room for
- * CA_MAX_POINTS. span: virtual time between them, ns;
- * warm_up: from the experiment's begin to a. Returns how many points were visited. */
+ * CA_MAX_POINTS. span: virtual time between them, ns; warm_up: from the experiment's begin to a;
+ * begin: that moment on the run's clock: visits before it were at another pace. Returns how many
+ * points were visited. */
 size_t ca_visits_between(const struct ca_session *session, const struct ca_visits_now *a,
-			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span,
+			 const struct ca_visits_now *b, uint64_t warm_up, uint64_t span, uint64_t begin,
 			 const struct ca_in_flight *flight, struct ca_catalog *catalog,
 			 struct ca_visits *out);
 

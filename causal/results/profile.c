@@ -72,7 +72,9 @@ static struct ca_observation observe(const struct ca_profile *profile, const str
 		.speedup = e->speedup,
 		.run = e->run,
 		.time = start_of(profile, e),
-		.cost = latency ? duration * visits->in_flight : duration,
+		.cost = latency        ? duration * visits->in_flight
+			: visits->span ? (double)visits->span / 1e9
+				       : duration,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
 		/* what bounds a rate says nothing of a latency */
 		.elapsed = latency ? 0 : (double)(e->end - e->start) / 1e9,
@@ -86,10 +88,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 {
 	struct ca_profile_point *p = &profile->point[point];
 	struct ca_observation *list = calloc(profile->visit_count + 1, sizeof *list);
-	struct ca_estimate_options options = {
-		.seed = profile->runs ? profile->run[0].seed : 0,
-		.quantum = p->kind == 'e' ? 0 : 1. / 6,
-	};
+	struct ca_estimate_options options = { .seed = profile->runs ? profile->run[0].seed : 0 };
 	enum ca_status status;
 	size_t n = 0;
 
@@ -98,9 +97,14 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	for (size_t i = 0; i < profile->experiments; i++) {
 		const struct ca_profile_experiment *e = &profile->experiment[i];
 
-		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++)
-			if (profile->visits[v].point == point)
-				list[n++] = observe(profile, e, &profile->visits[v]);
+		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++) {
+			if (profile->visits[v].point != point)
+				continue;
+			list[n++] = observe(profile, e, &profile->visits[v]);
+			/* it began and ended between two visits */
+			if (!profile->visits[v].span && p->kind != 'e')
+				options.quantum = 1. / 6;
+		}
 	}
 	status = ca_estimate(list, n, &options, &p->estimates);
 	free(list);

@@ -24,7 +24,7 @@ struct ca_profile_run {
 
 struct ca_profile_visits {
 	uint32_t point; /* index in ca_profile.point */
-	uint64_t delta, arrivals;
+	uint64_t delta, arrivals, span;
 	double in_flight;
 };
 

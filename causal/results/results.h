@@ -28,6 +28,8 @@ extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 struct ca_visits {
 	uint32_t point;    /* id in the catalog */
 	uint64_t delta;    /* throughput: visits; latency: departures */
+	uint64_t span;     /* throughput: ns of virtual time that these visits took, from the last one
+			    * before the experiment on; 0: not known */
 	uint64_t arrivals; /* latency only */
 	double in_flight;  /* latency only: mean of arrivals - departures over the experiment */
 };

@@ -117,6 +117,7 @@ static bool read_visits(struct ca_profile *profile, struct json_object *record,
 		if (!visits || !read_point(profile, object, &visits->point))
 			return false;
 		visits->delta = ca_results_json_u64(object, "delta");
+		visits->span = ca_results_json_u64(object, "span");
 		visits->arrivals = ca_results_json_u64(object, "arrivals");
 		visits->in_flight = ca_results_json_double(object, "in_flight");
 		profile->visit_count++;

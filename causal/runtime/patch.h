@@ -59,10 +59,12 @@ void ca_patch_set_hooks(const struct ca_patch_hooks *hooks);
 /* Hook COUNT adds one to counters[point] of the calling thread, without a call. Each thread
  * points this at the count[] of its slot; until then visits go nowhere. Never NULL. */
 extern __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec")));
-/* What it points at in a thread without a slot: CA_MAX_POINTS entries, racy, for tests. */
-extern uint64_t ca_patch_nobody[CA_MAX_POINTS];
+/* Hook VISIT does so where counters[CA_PATCH_HOT + point] is not 0, else it calls the hook `stamp`. */
+enum { CA_PATCH_HOT = 3 * CA_MAX_POINTS, CA_PATCH_COUNTERS = 4 * CA_MAX_POINTS };
+/* What it points at in a thread without a slot: racy, for tests. All points are hot there. */
+extern uint64_t ca_patch_nobody[CA_PATCH_COUNTERS];
 
-/* Called in a signal handler for each visit of a point (hooks COUNT and STAMP) at a site that had
+/* Called in a signal handler for each visit of a point (hooks COUNT, STAMP and VISIT) at a site that had
  * no room for a jump and stays an int3. NULL: nobody cares. */
 extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidden")));
 

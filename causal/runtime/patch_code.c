@@ -92,17 +92,85 @@ static void put_count(struct body *b, uint32_t point, bool flags_dead)
 	put(b, rax_up, sizeof(rax_up));
 }
 
-intptr_t ca_patch_count_pushes(const struct ca_site *site, size_t in, size_t left)
+static intptr_t count_shift(const struct ca_site *site, size_t in, size_t left)
 {
 	bool rcx = !(site->flags & CA_SITE_FLAGS_DEAD);
-	intptr_t pushed = 0;
+	intptr_t shift = in >= 5 ? 128 : 0;
 
 	/* lea, push rax, push rcx ... pop rcx, pop rax, lea */
 	if (in >= 6 && left > 8)
-		pushed += 8;
+		shift += 8;
 	if (rcx && in >= 7 && left > 9)
-		pushed += 8;
-	return pushed;
+		shift += 8;
+	return shift;
+}
+
+/* Where the point is hot, as put_count; else as put_stamp. jrcxz leaves the flags alone. The numbers are
+ * those of visit_shift. */
+static void put_visit(struct body *b, uint32_t point, uintptr_t table)
+{
+	static const uint8_t down[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, 0x51 }; /* push rax, rcx */
+	static const uint8_t load_rax[] = { 0x64, 0x48, 0x8b, 0x04, 0x25 };         /* mov %fs:x, %rax */
+	static const uint8_t load_rcx[] = { 0x48, 0x8b, 0x88 };                     /* mov x(%rax), %rcx */
+	static const uint8_t cool[] = { 0xe3, 0x1e };                               /* jrcxz to 55 */
+	static const uint8_t add[] = { 0x48, 0x8d, 0x49, 0x01 };                    /* lea 1(%rcx), %rcx */
+	static const uint8_t store_rcx[] = { 0x48, 0x89, 0x88 };
+	static const uint8_t counted[] = {
+		0x59, 0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0, 0xeb, 0x15
+	};                                                   /* pop both, lea 128, jmp to 76 */
+	static const uint8_t stamp[] = { 0x59, 0x58, 0x68 }; /* 55: pop both; push */
+	static const uint8_t call[] = { 0xff, 0x15 };        /* call *(%rip) */
+	static const uint8_t up[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp) */
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	put(b, down, sizeof(down));
+	put(b, load_rax, sizeof(load_rax));
+	put32(b, (uint32_t)((uintptr_t)&ca_patch_counters - self));
+	put(b, load_rcx, sizeof(load_rcx));
+	put32(b, (CA_PATCH_HOT + point) * 8);
+	put(b, cool, sizeof(cool));
+	put(b, load_rcx, sizeof(load_rcx));
+	put32(b, point * 8);
+	put(b, add, sizeof(add));
+	put(b, store_rcx, sizeof(store_rcx));
+	put32(b, point * 8);
+	put(b, counted, sizeof(counted));
+	put(b, stamp, sizeof(stamp));
+	put32(b, point);
+	put(b, call, sizeof(call));
+	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_STAMP * 8));
+	put(b, up, sizeof(up));
+}
+
+/* `in` bytes from the start of that, what has to be added to sp. */
+static intptr_t visit_shift(size_t in)
+{
+	static const struct {
+		uint8_t from, shift;
+	} step[] = { { 5, 128 }, { 6, 136 },  { 7, 144 },  { 44, 136 }, { 45, 128 },
+		     { 53, 0 },  { 55, 144 }, { 56, 136 }, { 57, 128 }, { 62, 136 } };
+	intptr_t shift = 0;
+
+	for (size_t i = 0; i < sizeof(step) / sizeof(step[0]) && step[i].from <= in; i++)
+		shift = step[i].shift;
+	return shift;
+}
+
+intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t in, size_t left)
+{
+	enum { LEA = 5, PUSH = 5 };
+
+	switch (site->hook[hook].kind) {
+	case CA_SITE_COUNT:
+		return count_shift(site, in, left);
+	case CA_SITE_VISIT:
+		return visit_shift(in);
+	case CA_SITE_STAMP:
+		return in < LEA ? 0 : in < LEA + PUSH ? 128 : 136;
+	default:
+		return in < LEA ? 0 : 128;
+	}
 }
 
 static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, uintptr_t table)
@@ -122,6 +190,9 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, 
 		break;
 	case CA_SITE_STAMP:
 		put_stamp(b, point, table);
+		break;
+	case CA_SITE_VISIT:
+		put_visit(b, point, table);
 		break;
 	case CA_SITE_ATOMIC:
 		put_call_thunk(b, CA_THUNK_ATOMIC, table);

@@ -76,8 +76,8 @@ extern CA_HIDDEN _Atomic uint32_t ca_patch_record_count;
 
 /* Length of the record's body, before its place is known; 0: too long. Fills the *_at maps. */
 CA_HIDDEN size_t ca_patch_code_measure(struct ca_patch_record *r);
-/* Inside a COUNT hook: bytes it has pushed, `in` from its start and `left` from its end. */
-CA_HIDDEN intptr_t ca_patch_count_pushes(const struct ca_site *site, size_t in, size_t left);
+/* Inside a hook, `in` bytes from its start and `left` from its end: by how much it has lowered sp. */
+CA_HIDDEN intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t in, size_t left);
 /* The body's bytes for r->body. False: a displacement does not reach. */
 CA_HIDDEN bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out);
 

@@ -101,7 +101,8 @@ static void tell(const struct slot *s)
 	if (!r->trap || s->insn || !ca_patch_on_trap)
 		return;
 	for (unsigned i = 0; i < r->site.hooks && i < CA_SITE_HOOKS; i++)
-		if (r->site.hook[i].kind == CA_SITE_COUNT || r->site.hook[i].kind == CA_SITE_STAMP)
+		if (r->site.hook[i].kind == CA_SITE_COUNT || r->site.hook[i].kind == CA_SITE_STAMP ||
+		    r->site.hook[i].kind == CA_SITE_VISIT)
 			ca_patch_on_trap(r->site.hook[i].point ? r->site.hook[i].point - 1u : r->site.point);
 }
 
@@ -285,7 +286,6 @@ bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *
 
 bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 {
-	enum { LEA = 5, PUSH = 5 };
 	const struct ca_patch_record *r;
 	const struct ca_site *s;
 	int number = ca_patch_mem_record(pc);
@@ -298,16 +298,8 @@ bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 	s = &r->site;
 	at = pc - r->body;
 	for (unsigned i = 0; i < s->hooks; i++) {
-		size_t in = at - r->hook_at[i];
-
-		if (at < r->hook_at[i] || at >= r->hook_end[i])
-			continue;
-		if (in >= LEA)
-			shift = 128;
-		if (s->hook[i].kind == CA_SITE_STAMP && in >= LEA + PUSH)
-			shift += 8;
-		if (s->hook[i].kind == CA_SITE_COUNT)
-			shift += ca_patch_count_pushes(s, in, (size_t)(r->hook_end[i] - at));
+		if (at >= r->hook_at[i] && at < r->hook_end[i])
+			shift = ca_patch_code_shift(s, i, at - r->hook_at[i], r->hook_end[i] - at);
 	}
 	for (unsigned i = 0; i < s->insns; i++)
 		if (at >= r->insn_at[i])

@@ -62,7 +62,7 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 	site.address = probe->address;
 	site.point = (uint32_t)(point - ca_rt.session->point);
 	site.hooks = 1;
-	site.hook[0].kind = kind == CA_POINT_THROUGHPUT ? CA_SITE_COUNT : CA_SITE_STAMP;
+	site.hook[0].kind = kind == CA_POINT_THROUGHPUT ? CA_SITE_VISIT : CA_SITE_STAMP;
 	site.code_length = 5; /* in place of the nop: the jump back */
 	site.code[0] = 0xe9;
 	site.fixups = 1;

@@ -48,21 +48,46 @@ static void hook_exit(uintptr_t sp)
 	t->guard--;
 }
 
+enum {
+	COOL = 20000,  /* visits a second of a thread that are worth a look at the clock */
+	COOL_LOOK = 64 /* visits between two looks at how many they are */
+};
+
+/* Whom the full count meets is drawn in proportion to its visits. */
+static void cool_down(struct ca_thread *t, uint32_t point, uint64_t now)
+{
+	if (++t->stamps < COOL_LOOK)
+		return;
+	if (now - t->stamps_from < COOL_LOOK * (CA_NS_PER_S / COOL))
+		atomic_store_explicit(&t->slot->hot[point], 1, memory_order_relaxed);
+	t->stamps_from = now;
+	t->stamps = 0;
+}
+
 static void hook_stamp(uint32_t point)
 {
 	struct ca_thread *t = ca_self;
-	uint64_t now;
+	uint64_t now, since, lag;
 
 	if (!t || t->guard || point >= CA_MAX_POINTS ||
-	    !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	    !atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		/* the times of a latency's two ends would no longer belong together */
+		if (t && point < CA_MAX_POINTS && ca_rt.session->point[point].kind == CA_POINT_THROUGHPUT)
+			ca_patch_counters[point]++;
 		return;
+	}
 	t->guard++;
-	now = ca_ledger_virtual(t, ca_clock_now());
+	now = ca_clock_now();
+	since = ca_ledger_virtual(t, now);
+	/* what it owes has yet to come before the visit */
+	lag = ca_ledger_lag(t, now) - (t->owed > 0 ? (uint64_t)t->owed : 0);
 	/* a sequence lock with one writer; the conductor is the reader (visits.c) */
 	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_acq_rel);
-	atomic_fetch_add_explicit(&t->slot->stamp[point], now, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->slot->stamp[point], since, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->slot->count[point], 1, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->last[point], now - lag, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_release);
+	cool_down(t, point, now);
 	t->guard--;
 }
 

@@ -62,6 +62,8 @@ struct ca_thread {
 	uint64_t atomics_from; /* ... when the visits below began to be counted */
 	uint32_t atomics;      /* visits of sites at atomic operations */
 	uint32_t other_meets;  /* meetings of other kinds meanwhile */
+	uint32_t stamps;       /* visits of points that took the time, since stamps_from (ns) */
+	uint64_t stamps_from;
 	uint32_t meets_seen;   /* `meets` after the last such visit */
 	uint32_t inside_count; /* threads in S in our replica of the log, without us */
 	uint32_t inside_more;  /* ... those that inside_slot has no room for */

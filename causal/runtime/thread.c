@@ -231,6 +231,9 @@ void ca_thread_begin(void)
 	atomic_store_explicit(&slot->state, CA_SLOT_LIVE, memory_order_release);
 	atomic_store_explicit(&ca_rt.by_slot[number], t, memory_order_release);
 	/* count[] is only ever added to by this thread; atomics are for the reader's sake */
+	_Static_assert(offsetof(struct ca_slot, hot) ==
+			       offsetof(struct ca_slot, count) + CA_PATCH_HOT * sizeof(uint64_t),
+		       "what VISIT looks at");
 	ca_patch_counters = (uint64_t *)(void *)slot->count;
 	ca_points_collect();
 	if (!have_exit_key)

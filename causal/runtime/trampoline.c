@@ -8,7 +8,7 @@
  * more, and of the other flags none is changed by compiled code. */
 #include "causal/runtime/patch_internal.h"
 
-uint64_t ca_patch_nobody[CA_MAX_POINTS];
+uint64_t ca_patch_nobody[CA_PATCH_COUNTERS] = { [CA_PATCH_HOT... CA_PATCH_COUNTERS - 1] = 1 };
 __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec"))) = ca_patch_nobody;
 struct ca_patch_hooks ca_trampoline_hooks;
 

@@ -238,6 +238,7 @@ static int set_up(void **state)
 	conductor = (struct ca_conductor){ .opt.command = command, .set = &settings, .session = session };
 	conductor.started = conductor.state_since = conductor.last_step = conductor.last_reap = BEGUN;
 	conductor.region = conductor.selected = REGION;
+	conductor.warm_up = 1000 * MS;
 	conductor.e.opened = conductor.e.hot_from = BEGUN;
 	conductor.e.planned_end = UINT64_MAX;
 	clock_now = BEGUN;

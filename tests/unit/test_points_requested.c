@@ -447,11 +447,11 @@ static void sites(void **state)
 		const char *names, *sites;
 	} cases[] = {
 		/* names of one place are one site, be it the first or not */
-		{ "leaves;app!leaves", "leaves+5 c0 c1; " },
-		{ "leaves;other;app!leaves", "leaves+5 c0 c2; other+5 c1; " },
-		{ "leaves;other;app!other", "leaves+5 c0; other+5 c1 c2; " },
+		{ "leaves;app!leaves", "leaves+5 v0 v1; " },
+		{ "leaves;other;app!leaves", "leaves+5 v0 v2; other+5 v1; " },
+		{ "leaves;other;app!other", "leaves+5 v0; other+5 v1 v2; " },
 		/* a latency ends at each return, as another one may */
-		{ "other;begin=leaves,end=leaves", "leaves+24 s2; leaves+29 s2; leaves+5 s1; other+5 c0; " },
+		{ "other;begin=leaves,end=leaves", "leaves+24 s2; leaves+29 s2; leaves+5 s1; other+5 v0; " },
 		{ "begin=other,end=leaves;begin=leaves,end=leaves",
 		  "leaves+24 s1 s3; leaves+29 s1 s3; leaves+5 s2; other+5 s0; " },
 	};
@@ -491,7 +491,7 @@ static void sites(void **state)
 			n += sprintf(got + n, "%s+%u", f.name, (unsigned)(site->address - f.low));
 			for (unsigned h = 0; h < site->hooks; h++)
 				n += sprintf(got + n, " %c%u",
-					     site->hook[h].kind == CA_SITE_COUNT   ? 'c'
+					     site->hook[h].kind == CA_SITE_VISIT   ? 'v'
 					     : site->hook[h].kind == CA_SITE_STAMP ? 's'
 										   : '?',
 					     site->hook[h].point ? site->hook[h].point - 1u : site->point);

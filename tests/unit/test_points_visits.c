@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SLOTS = 3 };
+enum { SLOTS = 3, BEGUN = 500 /* on the run's virtual clock: the experiment */ };
 
 static struct ca_session *session;
 static struct ca_catalog catalog;
@@ -63,7 +63,7 @@ static void stamp(unsigned slot, unsigned point, uint64_t time)
 static size_t between(const struct ca_visits_now *a, const struct ca_visits_now *b, uint64_t lead,
 		      uint64_t span)
 {
-	return ca_visits_between(session, a, b, lead, span, &flight, &catalog, out);
+	return ca_visits_between(session, a, b, lead, span, BEGUN, &flight, &catalog, out);
 }
 
 static void test_totals(void **state)
@@ -131,6 +131,46 @@ static void test_throughput(void **state)
 	assert_int_equal(catalog.points, 1);
 	assert_string_equal(catalog.point[0].name, "visited");
 	assert_int_equal(catalog.point[0].kind, CA_POINT_THROUGHPUT);
+}
+
+/* The times of visits tell how long they took: those of all threads together, from the last one in the
+ * warm-up on. */
+static void test_span(void **state)
+{
+	static const struct {
+		uint64_t last[2][2];  /* before the measured part and at its end, by thread */
+		uint64_t hot, shared; /* visits that were only counted, before; in between */
+		uint64_t span;
+	} cases[] = {
+		{ { { 700, 900 }, { 1700, 1500 } }, 0, 0, 800 },
+		{ { { 0, 600 }, { 1700, 1900 } }, 0, 0, 1300 },
+		{ { { 400, 0 }, { 1700, 1900 } }, 0, 0, 0 },   /* before the experiment: at another pace */
+		{ { { BEGUN, 0 }, { 1700, 0 } }, 0, 0, 0 },    /* from then on */
+		{ { { 0, 0 }, { 1700, 0 } }, 0, 0, 0 },        /* never before */
+		{ { { 700, 900 }, { 900, 900 } }, 0, 0, 0 },   /* not by what is known */
+		{ { { 700, 900 }, { 1700, 1500 } }, 7, 0, 0 }, /* in a thread that does not tell, too */
+		{ { { 700, 900 }, { 1700, 1500 } }, 0, 3, 0 }, /* in a thread that is not known, too */
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_visits_now a, b;
+
+		assert_int_equal(set_up(state), 0);
+		add_point(CA_POINT_THROUGHPUT, "work");
+		atomic_store(&session->slot[2].hot[0], cases[i].hot > 0);
+		for (unsigned k = 0; k < 2; k++) {
+			for (unsigned t = 0; t < 2; t++)
+				atomic_store(&session->slot[t].last[0], cases[i].last[k][t]);
+			visit(0, 0, 4);
+			visit(2, 0, cases[i].hot);
+			atomic_fetch_add(&session->point[0].shared, k * cases[i].shared);
+			ca_visits_read(session, k ? &b : &a);
+		}
+		assert_int_equal(between(&a, &b, 100, 1000), 1);
+		if (out[0].span != cases[i].span)
+			fail_msg("case %zu: %u", i, (unsigned)out[0].span);
+		tear_down(state);
+	}
 }
 
 /* A point that appears after the first reading counts from nothing. */
@@ -274,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_dead_while_stamping, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_throughput, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_new_point, set_up, tear_down),
+		cmocka_unit_test(test_span),
 		cmocka_unit_test_setup_teardown(test_stamps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_watched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_while_stamping, set_up, tear_down),

@@ -39,7 +39,7 @@ static const unsigned entry[] = { 0, 1, 4, 5, 8 };
 
 static uint8_t *page;
 static uint64_t (*function)(uint64_t a, uint64_t entry);
-static uint64_t counter[CA_MAX_POINTS];
+static uint64_t counter[CA_PATCH_COUNTERS];
 
 static bool bias_of_page(uint32_t module, uintptr_t *bias)
 {
@@ -489,9 +489,11 @@ static void hook_meet(void)
 {
 }
 
+static unsigned stamped;
+
 static void hook_stamp(uint32_t point)
 {
-	(void)point;
+	stamped += point == B;
 }
 
 /* What costs too much goes and does not come back, though its neighbour does. */
@@ -805,15 +807,21 @@ static uint64_t step_through(void)
 
 static void translated_at_each_step(void **state)
 {
-	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT, CA_SITE_COUNT, CA_SITE_STAMP, CA_SITE_ENTER,
-						   CA_SITE_EXIT,  CA_SITE_MEET,  CA_SITE_ATOMIC };
+	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT,  CA_SITE_COUNT, CA_SITE_STAMP,
+						   CA_SITE_ENTER,  CA_SITE_EXIT,  CA_SITE_MEET,
+						   CA_SITE_ATOMIC, CA_SITE_VISIT, CA_SITE_VISIT };
+	static const struct ca_patch_hooks named = {
+		.enter = hook_sp, .exit = hook_sp, .meet = hook_meet, .stamp = hook_stamp, .atomic = hook_sp
+	};
 	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
 
 	(void)state;
 	map_row();
 	assert_int_equal(install(site_at(1, 7, 4, B)), 0);
 	set.sa_sigaction = on_step;
+	ca_patch_set_hooks(&named);
 	assert_true(ca_patch_sigaction(SIGTRAP, &set, NULL));
+	stamped = 0;
 	for (unsigned i = 0; i < CA_COUNT(hooks); i++) {
 		struct ca_site b = site_at(1, 7, 4, B);
 
@@ -821,13 +829,15 @@ static void translated_at_each_step(void **state)
 		b.flags = i ? CA_SITE_FLAGS_DEAD : 0;
 		b.hook[0].kind = (uint8_t)hooks[i];
 		b.hook[0].at = i & 1 ? 4 : 0;
+		counter[CA_PATCH_HOT + B] = i == 7;
 		assert_int_equal(install(b), 0);
 		assert_int_equal(step_through(), 42);
 		assert_true(steps >= 4);
 		assert_int_equal(wrong, 0);
 		assert_int_equal(last_original, page + 5); /* where the second instruction stood */
 	}
-	assert_int_equal(counter[B], 2);
+	assert_int_equal(counter[B], 3);
+	assert_int_equal(stamped, 2);
 	ca_patch_sigaction(SIGTRAP, &none, NULL);
 	unmap_row();
 }

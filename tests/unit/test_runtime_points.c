@@ -151,7 +151,7 @@ static void notes_become_points(void **state)
 		assert_int_equal(site->hooks, 1);
 		assert_int_equal(site->hook[0].at, 0);
 		/* the times of a latency point's visits are wanted, too */
-		assert_int_equal(site->hook[0].kind, i ? CA_SITE_STAMP : CA_SITE_COUNT);
+		assert_int_equal(site->hook[0].kind, i ? CA_SITE_STAMP : CA_SITE_VISIT);
 		/* in place of the nop: back to behind it */
 		assert_int_equal(site->code_length, 5);
 		assert_int_equal(site->code[0], 0xe9);

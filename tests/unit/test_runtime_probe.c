@@ -718,6 +718,46 @@ static void stamps(void **state)
 	assert_int_equal(me->guard, 0);
 }
 
+/* The last visit's time is that of the run's clock; what the thread owes comes before it. */
+static void last_visit(void **state)
+{
+	enum { SETTLED = 5000000, OWED = 3000000 };
+	uint64_t low, high, last;
+
+	(void)state;
+	atomic_store(&s->settled_delay, SETTLED);
+	rt_open_experiment(500000);
+	ca_ledger_follow(me);
+	me->owed = OWED;
+	low = ca_clock_now();
+	hook.stamp(POINT);
+	high = ca_clock_now();
+	last = atomic_load(&me->slot->last[POINT]);
+	assert_in_range(last, low - SETTLED + OWED, high - SETTLED + OWED);
+	me->owed = -OWED; /* paid ahead: nothing has to come before it */
+	low = ca_clock_now();
+	hook.stamp(POINT);
+	assert_in_range(atomic_load(&me->slot->last[POINT]), low - SETTLED, ca_clock_now() - SETTLED);
+	me->owed = 0;
+}
+
+/* Where visits are too many for a look at the clock each, they are counted only; in a thread that is at
+ * work for us they are, too. */
+static void hot_point(void **state)
+{
+	(void)state;
+	s->point[POINT].kind = CA_POINT_THROUGHPUT;
+	hook.stamp(POINT);
+	me->stamps_from = ca_clock_now() - CA_NS_PER_S;
+	me->stamps = 63;
+	hook.stamp(POINT);
+	assert_int_equal(atomic_load(&me->slot->hot[POINT]), 0);
+	assert_int_equal(me->stamps, 0);
+	for (unsigned i = 0; i < 100000 && !atomic_load(&me->slot->hot[POINT]); i++)
+		hook.stamp(POINT);
+	assert_int_equal(atomic_load(&me->slot->hot[POINT]), 1);
+}
+
 /* ---- placing the sites ----------------------------------------------------------------------- */
 static void placing(void **state)
 {
@@ -910,6 +950,8 @@ int main(void)
 		TEST(ticks_see_coroutines),
 		TEST(told_of_the_stack),
 		TEST(stamps),
+		TEST(last_visit),
+		TEST(hot_point),
 		TEST(meets),
 		TEST(atomics),
 		TEST(placing),
