@@ -153,6 +153,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_conductor_owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
+	c->e.work_before = ca_conductor_whole_work(c, &c->e.processes);
 	c->e.record.start = c->last_watch = c->e.hot_from = ca_clock_now();
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	enter_state(c, RUNNING, now);
@@ -292,6 +293,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 
 	watch(c, now);
 	r->end = ca_clock_now();
+	c->e.work_after = ca_conductor_whole_work(c, &c->e.processes_after);
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
 	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
@@ -392,6 +394,7 @@ static void record_experiment(struct ca_conductor *c)
 		c->sum.visits += r->visits[i].delta;
 	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
 		c->kept++;
+	ca_conductor_whole_watch(c);
 	ca_experiment_events_emit(c->sinks, r);
 	if (ca_results_experiment(c->results, r, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);

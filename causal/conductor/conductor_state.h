@@ -34,8 +34,10 @@ struct ca_open_experiment {
 	uint64_t paid_before;   /* in the warm-up */
 	uint64_t paying_before; /* core/paying.h, at the start */
 	uint64_t planned_end;
-	struct ca_load load;      /* when it was opened */
-	struct ca_load last_load; /* end to end: while its processes were still there */
+	uint64_t work_before, work_after;    /* ns of CPU time at the start and at the end of it ... */
+	uint32_t processes, processes_after; /* ... of these */
+	struct ca_load load;                 /* when it was opened */
+	struct ca_load last_load;            /* end to end: while its processes were still there */
 	uint64_t hot_from, hot_entries;
 };
 
@@ -135,6 +137,10 @@ void ca_conductor_scope_free(struct ca_conductor *c);
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err);
 /* At the end of a run that `runtime` ns of virtual time took: should the next ones be? */
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime);
+/* An experiment has been recorded: is its rate one that stays? */
+void ca_conductor_whole_watch(struct ca_conductor *c);
+/* CPU time of the run's processes so far, ns; and a number that says which ones these are. */
+uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes);
 
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);

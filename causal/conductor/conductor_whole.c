@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs that are measured as a whole, although nobody has asked for it (-e): of programs too short for
- * experiments inside a run. They come in pairs of one region, at 0 % and at a speedup in turn, so that
+ * experiments inside a run, or whose rates do not become steady inside (steady.h). They come in pairs of one region, at 0 % and at a speedup in turn, so that
  * both see the same machine. Not for: how such a run is recorded (conductor.c). Driver's process, one
  * thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
+#include "core/clock.h"
 #include <stdlib.h>
 
 enum {
@@ -53,9 +54,11 @@ static unsigned deal(struct ca_conductor *c)
 
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err)
 {
-	unsigned percent = c->opt.speedup;
+	const struct ca_region *region;
+	unsigned percent = c->opt.speedup, wanted = 0;
 
-	if (c->set->end_to_end || !(c->opt.whole || (c->opt.sweep && ca_sweep_why_whole(c->opt.sweep))))
+	if (c->set->end_to_end ||
+	    !(c->opt.whole || (c->opt.sweep && ca_sweep_why_whole(c->opt.sweep, &region, &wanted))))
 		return CA_OK;
 	c->whole = true;
 	c->own_set = *c->set;
@@ -67,19 +70,9 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 	}
 	if (is_ours(c)) {
 		c->group = next_pair(c);
-		percent = ca_sweep_whole_runs(c->opt.sweep) % 2 ? deal(c) : 0;
+		percent = ca_sweep_whole_runs(c->opt.sweep) % 2 == 0 ? 0 : wanted ? wanted : deal(c);
 	}
 	return use_speedup(c, percent, err);
-}
-
-/* A pair's region is drawn from the samples of the run before, so that its runs need not wait for their
- * own. */
-static void draw_region(struct ca_conductor *c)
-{
-	uint32_t region = ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
-
-	if (region)
-		ca_sweep_set_choice(c->opt.sweep, next_pair(c), ca_catalog_get_region(&c->catalog, region));
 }
 
 static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
@@ -90,18 +83,68 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 	       (double)runtime < FIT * one;
 }
 
+/* What the next pair is made of. Where any region will do, it is drawn from the samples of the run
+ * before, so that the pair's runs need not wait for their own. */
+static void choose_region(struct ca_conductor *c, const struct ca_region *region)
+{
+	uint32_t drawn = region ? 0 : ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
+
+	if (drawn)
+		region = ca_catalog_get_region(&c->catalog, drawn);
+	if (region)
+		ca_sweep_set_choice(c->opt.sweep, next_pair(c), region);
+}
+
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 {
+	const struct ca_region *region;
+	unsigned percent;
+	const char *why;
+
 	if (is_ours(c))
 		ca_sweep_count_whole(c->opt.sweep);
-	if (is_too_short(c, runtime)) {
-		if (!ca_sweep_why_whole(c->opt.sweep))
-			ca_conductor_say(c, 0,
-					 "the program ends after %.2g s, too soon for experiments inside a "
-					 "run: more runs of it (-n) are measured as a whole, in pairs",
-					 (double)runtime / 1e9);
+	if (is_too_short(c, runtime))
 		ca_sweep_use_whole(c->opt.sweep, "the program is too short for experiments inside a run");
-	}
-	if (ca_sweep_why_whole(c->opt.sweep))
-		draw_region(c);
+	if (!(why = ca_sweep_why_whole(c->opt.sweep, &region, &percent)))
+		return;
+	choose_region(c, region);
+	if (ca_sweep_first_time(c->opt.sweep, region ? CA_SWEEP_UNSTEADY : CA_SWEEP_SHORT))
+		ca_conductor_say(c, 0,
+				 "%s (%s, %.2g s): more runs (-n) are measured as a whole, in pairs at 0 %% "
+				 "and at a speedup",
+				 why, region ? region->name : c->opt.command[0], (double)runtime / 1e9);
+}
+
+void ca_conductor_whole_watch(struct ca_conductor *c)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	const struct ca_visits *busiest = NULL;
+	struct ca_steady_window w = { .percent = r->speedup / (CA_MILLION / 100), .whole = c->whole };
+
+	if (r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)
+		return;
+	for (size_t i = 0; i < r->visit_count; i++)
+		if (!r->visits[i].arrivals && (!busiest || r->visits[i].delta > busiest->delta))
+			busiest = &r->visits[i];
+	if (!busiest)
+		return;
+	w.visits = (double)busiest->delta;
+	w.cost = (double)(busiest->span ? busiest->span : r->end - r->start - r->delay);
+	if (c->e.work_after > c->e.work_before + r->paid && c->e.processes == c->e.processes_after)
+		w.work = (double)(c->e.work_after - c->e.work_before - r->paid);
+	ca_steady_add(ca_sweep_steady(c->opt.sweep), ca_catalog_get_region(&c->catalog, r->region), &w);
+}
+
+uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes)
+{
+	uint32_t used = atomic_load(&c->session->processes_used);
+	uint64_t sum = 0;
+
+	*processes = 0;
+	for (uint32_t p = 0; p < used; p++)
+		if (atomic_load(&c->session->process[p].state) == CA_SLOT_LIVE) {
+			sum += ca_clock_process_cpu((pid_t)c->session->process[p].pid);
+			*processes += p + 1; /* another set, another number */
+		}
+	return sum;
 }

@@ -21,6 +21,7 @@ struct ca_sweep {
 	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
 	size_t runs;
 	struct ca_follow follow;
+	struct ca_steady steady;
 	const char *why_whole;
 	unsigned whole_runs;
 };
@@ -47,6 +48,7 @@ void ca_sweep_free(struct ca_sweep *sweep)
 	if (sweep) {
 		ca_catalog_fini(&sweep->choice);
 		ca_follow_fini(&sweep->follow);
+		ca_steady_fini(&sweep->steady);
 		free(sweep->deck);
 	}
 	free(sweep);
@@ -133,9 +135,19 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
 	sweep->iteration = iteration;
 }
 
-const char *ca_sweep_why_whole(const struct ca_sweep *sweep)
+const char *ca_sweep_why_whole(const struct ca_sweep *sweep, const struct ca_region **region,
+			       unsigned *percent)
 {
-	return sweep->why_whole;
+	*percent = 0;
+	*region = sweep->why_whole ? NULL : ca_steady_wants(&sweep->steady, percent);
+	return sweep->why_whole ? sweep->why_whole
+	       : *region        ? "experiments inside a run may live on what is stored in queues"
+				: NULL;
+}
+
+struct ca_steady *ca_sweep_steady(struct ca_sweep *sweep)
+{
+	return &sweep->steady;
 }
 
 void ca_sweep_use_whole(struct ca_sweep *sweep, const char *why)

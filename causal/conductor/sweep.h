@@ -3,6 +3,7 @@
 #ifndef CA_CAUSAL_CONDUCTOR_SWEEP_H
 #define CA_CAUSAL_CONDUCTOR_SWEEP_H
 #include "causal/conductor/follow.h"
+#include "causal/conductor/steady.h"
 #include "causal/points/candidates.h"
 #include "causal/results/catalog.h"
 #include <stdbool.h>
@@ -33,12 +34,16 @@ unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n);
 /* That experiment has begun: both are other ones now. */
 void ca_sweep_begun(struct ca_sweep *sweep);
 
-/* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them (the
- * program is too short for those, or its rate is not steady); NULL: they need not. Static text. To be
- * asked after ca_conductor_close; once it is said, it stays. */
-const char *ca_sweep_why_whole(const struct ca_sweep *sweep);
-/* The first reason stays. why: static text. */
+/* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them: the
+ * program is too short for those (*region: NULL, any will do), or what they say of *region is in
+ * doubt or known to be wrong (steady.h): then at *percent, 0: at any. NULL: they need not. Static text.
+ * To be asked after each ca_conductor_close: a doubt can be over. */
+const char *ca_sweep_why_whole(const struct ca_sweep *sweep, const struct ca_region **region,
+			       unsigned *percent);
+/* From now on, for this reason. The first one stays. why: static text. */
 void ca_sweep_use_whole(struct ca_sweep *sweep, const char *why);
+/* What experiments and whole runs say about the steadiness of rates. Borrowed. */
+struct ca_steady *ca_sweep_steady(struct ca_sweep *sweep);
 /* How many runs the conductor has made whole ones by itself. */
 unsigned ca_sweep_whole_runs(const struct ca_sweep *sweep);
 void ca_sweep_count_whole(struct ca_sweep *sweep);
@@ -50,7 +55,9 @@ enum ca_sweep_topic {
 	CA_SWEEP_ASKED = 4,  /* progress points were chosen in this sweep */
 	CA_SWEEP_UNTIED = 8, /* none of them goes with the work */
 	CA_SWEEP_HOT_TRAP = 16,
-	CA_SWEEP_BACKEND = 32 /* it is not the one that was wanted */
+	CA_SWEEP_BACKEND = 32,  /* it is not the one that was wanted */
+	CA_SWEEP_SHORT = 64,    /* whole runs are needed, for the program is short ... */
+	CA_SWEEP_UNSTEADY = 128 /* ... or not steady inside a run */
 };
 bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic);
 /* Will it be the first time? */

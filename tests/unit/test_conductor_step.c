@@ -176,6 +176,18 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	return true;
 }
 
+void ca_conductor_whole_watch(struct ca_conductor *c)
+{
+	(void)c;
+}
+
+uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes)
+{
+	(void)c;
+	*processes = 0;
+	return 0;
+}
+
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 {
 	(void)c, (void)runtime;
