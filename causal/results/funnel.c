@@ -23,6 +23,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->overflow += (e->flags & CA_EXPERIMENT_OVERFLOW) != 0;
 		f->disturbed += e->disturbed;
 		f->books += e->books;
+		f->unsteady += (e->flags & CA_EXPERIMENT_UNSTEADY) != 0;
 		f->unplaced += (e->flags & CA_EXPERIMENT_UNPLACED) != 0;
 		f->zeros += e->flags == 0 && e->speedup == 0;
 		for (size_t v = e->first; v < e->first + e->visits; v++)

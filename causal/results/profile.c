@@ -102,7 +102,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 				continue;
 			list[n++] = observe(profile, e, &profile->visits[v]);
 			/* it began and ended between two visits */
-			if (!profile->visits[v].span && p->kind != 'e')
+			if (!profile->visits[v].span && p->kind != 'e' && !p->whole)
 				options.quantum = 1. / 6;
 		}
 	}
@@ -184,7 +184,7 @@ static enum ca_status make_rows(struct ca_profile *profile)
 			const struct ca_region *region =
 				ca_catalog_get_region(&profile->catalog, curve->region);
 
-			if (!region)
+			if (!region || ca_profile_passes_over(profile, point, curve))
 				continue; /* experiments without a selection: baseline only */
 			profile->row[profile->rows] = (struct ca_profile_row){
 				.region = region,
@@ -235,9 +235,10 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 	if (status == CA_OK) {
 		settle_flags(new);
 		ca_stacks_merge(new);
-		ca_funnel_count(new);
 		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
 			status = estimate_point(new, (uint32_t)p);
+		ca_profile_find_unsteady(new);
+		ca_funnel_count(new);
 		if (status == CA_OK)
 			status = make_rows(new);
 	}

@@ -56,7 +56,8 @@ struct ca_profile_stack {
 
 struct ca_profile_point {
 	char *name;
-	char kind; /* 't'hroughput, 'l'atency, 'e'nd-to-end */
+	char kind;  /* 't'hroughput, 'l'atency, 'e'nd-to-end */
+	bool whole; /* in runs that were measured as a whole; not of kind 'e' */
 	struct ca_estimates estimates;
 };
 
@@ -79,7 +80,8 @@ struct ca_funnel {
 	size_t outside;                  /* the runtime was in none of their processes */
 	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
 	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced, books; /* experiments by flag */
-	uint64_t zeros;                                                        /* kept ones at 0 % */
+	uint64_t unsteady; /* experiments that whole runs have contradicted */
+	uint64_t zeros;    /* kept ones at 0 % */
 	uint64_t drop[CA_DROP_COUNT];
 };
 
@@ -114,6 +116,12 @@ bool ca_profile_write_folded(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_speedscope(const struct ca_profile *profile, FILE *file);
 /* What profile.json holds. Owned by the caller (json_object_put). */
 struct json_object *ca_profile_json(const struct ca_profile *profile);
+/* profile_whole.c: whole runs and experiments inside runs. Of the two curves of a region, is this the one
+ * that is not used? */
+bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
+			    const struct ca_curve *curve);
+/* Flags experiments that whole runs have contradicted. Once there are estimates. */
+void ca_profile_find_unsteady(struct ca_profile *profile);
 /* funnel.c */
 void ca_funnel_count(struct ca_profile *profile);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.

@@ -100,6 +100,8 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 
 	add_text(object, "point", row->point->name);
 	add_text(object, "kind", ca_profile_point_kind(row->point));
+	if (row->point->whole)
+		add(object, "whole", json_object_new_boolean(true));
 	add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 	add_number(object, "impact", curve->impact, 2);
 	add_number(object, "impact_low", curve->impact_low, 2);
@@ -179,6 +181,7 @@ static struct json_object *funnel_object(const struct ca_funnel *f)
 	add_count(object, "experiments_disturbed", f->disturbed);
 	add_count(object, "experiments_unplaced", f->unplaced);
 	add_count(object, "experiments_books", f->books);
+	add_count(object, "experiments_unsteady", f->unsteady);
 	add_count(object, "experiments_kept", f->kept);
 	add_count(object, "experiments_kept_at_0", f->zeros);
 	for (unsigned d = 0; d < CA_DROP_COUNT; d++)

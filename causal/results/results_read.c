@@ -65,9 +65,11 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 {
 	const char *name = ca_results_json_string(object, "point");
 	const char *kind = ca_results_json_string(object, "kind");
+	bool whole = profile->run[profile->runs - 1].end_to_end && *kind != 'e';
 
 	for (size_t i = 0; i < profile->points; i++)
-		if (profile->point[i].kind == *kind && !strcmp(profile->point[i].name, name)) {
+		if (profile->point[i].kind == *kind && profile->point[i].whole == whole &&
+		    !strcmp(profile->point[i].name, name)) {
 			*point = (uint32_t)i;
 			return true;
 		}
@@ -75,6 +77,7 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 		return false;
 	profile->point[profile->points].name = strdup(name);
 	profile->point[profile->points].kind = *kind;
+	profile->point[profile->points].whole = whole;
 	if (!profile->point[profile->points].name)
 		return false;
 	*point = (uint32_t)profile->points++;

@@ -349,6 +349,8 @@ static void put_reason(const struct table *t)
 		f->samples, f->dropped, f->in_scope, f->visits, f->started, f->finished, f->disturbed);
 	if (f->books)
 		fprintf(t->out, "%" PRIu64 " with accounts that differ, ", f->books);
+	if (f->unsteady)
+		fprintf(t->out, "%" PRIu64 " not steady, ", f->unsteady);
 	fprintf(t->out, "%" PRIu64 " kept.\n", f->kept);
 }
 

@@ -50,7 +50,7 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-static struct ca_results *open_run(unsigned run)
+static struct ca_results *open_run_as(unsigned run, bool end_to_end)
 {
 	static const char *const command[] = { "./app", NULL };
 	struct ca_run_info info = { .run = run,
@@ -58,12 +58,18 @@ static struct ca_results *open_run(unsigned run)
 				    .command = command,
 				    .mode = "function",
 				    .backend = "perf",
+				    .end_to_end = end_to_end,
 				    .speedups = "0,50",
 				    .seed = 1 };
 	struct ca_results *results = NULL;
 
 	assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), CA_OK);
 	return results;
+}
+
+static struct ca_results *open_run(unsigned run)
+{
+	return open_run_as(run, false);
 }
 
 /* Experiment i of a run: every other one at 50 %, where the program is 20 % faster. */
@@ -507,6 +513,75 @@ static void test_books(void **state)
 	left_out(state, CA_EXPERIMENT_BOOKS);
 }
 
+/* An experiment whose visits are known by time, or a whole run. */
+static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool faster, double gain)
+{
+	uint64_t ns = UINT64_C(1000000000) + i * 1000000;
+	struct ca_visits visits = { .point = 0,
+				    .delta = faster ? (uint64_t)(100 / (1 - gain)) : 100,
+				    .span = whole ? 0 : ns };
+	struct ca_experiment_record record = { .index = i + 1,
+					       .region = 1,
+					       .speedup = faster ? 500000 : 0,
+					       .start = i * UINT64_C(2000000000),
+					       .visit_count = 1,
+					       .visits = &visits };
+
+	record.end = record.start + ns + (whole ? 0 : 7000000); /* the edges of the experiment */
+	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+}
+
+/* Whole runs and experiments inside runs: where they differ, the whole runs are right; else whoever knows
+ * more is used. */
+static void test_whole(void **state)
+{
+	static const struct {
+		unsigned inside, pairs;
+		double gain, whole_gain;
+		bool whole, unsteady;
+	} cases[] = {
+		{ 10, 2, 0.5, 0.2, true, true },    { 10, 2, 0.2, 0.2, false, false },
+		{ 10, 2, 0.2, 0.24, false, false }, { 2, 6, 0.2, 0.2, true, false },
+		{ 10, 0, 0.5, 0, false, false },    { 0, 5, 0, 0.2, true, false },
+	};
+
+	for (size_t k = 0; k < CA_COUNT(cases); k++) {
+		struct ca_profile *profile;
+		struct ca_results *results;
+		char *text = NULL;
+		size_t size;
+		double want;
+		FILE *file;
+
+		assert_int_equal(set_up(state), 0);
+		results = open_run(1);
+		for (uint32_t i = 0; i < 2 * cases[k].inside; i++)
+			put_timed(results, false, i, i % 2, cases[k].gain);
+		assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
+		for (uint32_t i = 0; i < 2 * cases[k].pairs; i++) {
+			results = open_run_as(2 + i, true);
+			put_timed(results, true, i, i % 2, cases[k].whole_gain);
+			assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err),
+					 CA_OK);
+		}
+		profile = load();
+		assert_int_equal(profile->rows, 1);
+		assert_int_equal(profile->row[0].point->whole, cases[k].whole);
+		want = 100 * (cases[k].whole ? cases[k].whole_gain : cases[k].gain);
+		assert_true(fabs(profile->row[0].curve->max - want) < 2);
+		assert_int_equal(profile->funnel.unsteady, cases[k].unsteady ? cases[k].inside : 0);
+		file = open_memstream(&text, &size);
+		assert_true(ca_profile_write_json(profile, file));
+		fclose(file);
+		assert_int_equal(strstr(text, "\"whole\": true") != NULL ||
+					 strstr(text, "\"whole\":true") != NULL,
+				 cases[k].whole);
+		free(text);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
 static size_t print_to(const struct ca_profile *profile, unsigned width, char *text, size_t size)
 {
 	FILE *file = tmpfile();
@@ -690,6 +765,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
+		cmocka_unit_test(test_whole),
 		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),

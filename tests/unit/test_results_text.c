@@ -236,6 +236,7 @@ static void test_funnel_json(void **state)
 		"experiments_disturbed",
 		"experiments_unplaced",
 		"experiments_books",
+		"experiments_unsteady",
 		"experiments_kept",
 		"experiments_kept_at_0",
 	};
@@ -255,8 +256,9 @@ static void test_funnel_json(void **state)
 						  .disturbed = 14,
 						  .unplaced = 15,
 						  .books = 16,
-						  .kept = 17,
-						  .zeros = 18 } };
+						  .unsteady = 17,
+						  .kept = 18,
+						  .zeros = 19 } };
 	struct json_object *object, *funnel, *drops;
 	char *text = NULL;
 	size_t size;

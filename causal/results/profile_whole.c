@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole runs beside experiments inside runs: which of the two a region is judged by. Experiments inside
+ * runs that do not say the same as whole runs are not steady (doc/METHOD.md, section 8) and not used; else
+ * whoever knows more is. Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include <math.h>
+#include <string.h>
+
+/* Points by which the two may differ. */
+static const double differ = 5;
+
+/* The same point as the other kind of experiment saw it, or NULL. */
+static const struct ca_profile_point *counterpart(const struct ca_profile *profile,
+						  const struct ca_profile_point *point)
+{
+	for (size_t i = 0; i < profile->points; i++) {
+		const struct ca_profile_point *p = &profile->point[i];
+
+		if (p->whole != point->whole && p->kind == point->kind && !strcmp(p->name, point->name))
+			return p;
+	}
+	return NULL;
+}
+
+static const struct ca_curve *curve_of(const struct ca_profile_point *point, uint32_t region)
+{
+	for (size_t k = 0; point && k < point->estimates.curves; k++)
+		if (point->estimates.curve[k].region == region)
+			return &point->estimates.curve[k];
+	return NULL;
+}
+
+/* Experiments above 0 % that there is an effect of. */
+static size_t known(const struct ca_profile_point *point, const struct ca_curve *curve)
+{
+	size_t n = 0;
+
+	for (size_t c = curve->first; c < curve->first + curve->cells; c++)
+		if (point->estimates.cell[c].speedup && isfinite(point->estimates.cell[c].effect))
+			n += point->estimates.cell[c].experiments;
+	return n;
+}
+
+/* By how much the effects of x are larger, at the speedups that both have, on average; NAN: none. */
+static double difference(const struct ca_profile_point *px, const struct ca_curve *x,
+			 const struct ca_profile_point *py, const struct ca_curve *y)
+{
+	double sum = 0, n = 0;
+
+	for (size_t i = x->first; i < x->first + x->cells; i++)
+		for (size_t k = y->first; k < y->first + y->cells; k++) {
+			const struct ca_cell *a = &px->estimates.cell[i], *b = &py->estimates.cell[k];
+
+			if (a->speedup && a->speedup == b->speedup && isfinite(a->effect - b->effect)) {
+				sum += a->effect - b->effect;
+				n++;
+			}
+		}
+	return sum / n;
+}
+
+static bool is_unsteady(const struct ca_profile *profile, const struct ca_profile_point *point,
+			const struct ca_curve *curve)
+{
+	const struct ca_profile_point *other = point->whole ? NULL : counterpart(profile, point);
+	const struct ca_curve *whole = curve_of(other, curve->region);
+
+	return whole && fabs(difference(point, curve, other, whole)) > differ;
+}
+
+bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
+			    const struct ca_curve *curve)
+{
+	const struct ca_profile_point *other = counterpart(profile, point);
+	const struct ca_curve *there = curve_of(other, curve->region);
+
+	if (!there)
+		return false;
+	if (is_unsteady(profile, point, curve))
+		return true;
+	if (is_unsteady(profile, other, there))
+		return false;
+	return known(point, curve) < known(other, there) ||
+	       (known(point, curve) == known(other, there) && point->whole);
+}
+
+void ca_profile_find_unsteady(struct ca_profile *profile)
+{
+	for (size_t i = 0; i < profile->experiments; i++) {
+		struct ca_profile_experiment *e = &profile->experiment[i];
+
+		for (size_t v = e->first; v < e->first + e->visits && e->speedup && !e->flags; v++) {
+			const struct ca_profile_point *point = &profile->point[profile->visits[v].point];
+			const struct ca_curve *curve = curve_of(point, e->region);
+
+			if (curve && is_unsteady(profile, point, curve))
+				e->flags |= CA_EXPERIMENT_UNSTEADY;
+		}
+	}
+}

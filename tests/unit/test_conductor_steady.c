@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/conductor/steady.c: when experiments inside runs are doubted, and what settles it. */
+#include "causal/conductor/steady.h"
+#include "tests/unit/unit.h"
+#include <string.h>
+
+static struct ca_steady steady;
+
+static struct ca_region region(const char *name)
+{
+	static char text[16];
+
+	strcpy(text, name);
+	return (struct ca_region){ .kind = CA_REGION_FUNCTION, .name = text };
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&steady, 0, sizeof steady);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ca_steady_fini(&steady);
+	return 0;
+}
+
+static void add(const char *name, unsigned percent, bool whole, double period, double work)
+{
+	struct ca_region r = region(name);
+
+	ca_steady_add(&steady, &r,
+		      &(struct ca_steady_window){ .percent = percent,
+						  .whole = whole,
+						  .cost = 100 * period,
+						  .visits = 100,
+						  .work = 100 * work });
+}
+
+/* Experiments inside runs, at 0, 25 and 50 %, whose time and work per visit vary by this share. */
+static void add_windows(const char *name, double period, double work, double share)
+{
+	for (int i = 0; i < 4; i++) {
+		double off = i % 2 ? 1 + share : 1 - share;
+
+		add(name, 0, false, 1000 * off, 2000 * off);
+		add(name, 25, false, (1000 + period) / 2 * off, (2000 + work) / 2 * off);
+		add(name, 50, false, period * off, work * off);
+	}
+}
+
+static void assert_wants(const char *name, unsigned percent)
+{
+	unsigned at = 101;
+	const struct ca_region *r = ca_steady_wants(&steady, &at);
+
+	if (!name) {
+		assert_null(r);
+		return;
+	}
+	assert_non_null(r);
+	assert_string_equal(r->name, name);
+	assert_int_equal(at, percent);
+}
+
+static void test_doubt(void **state)
+{
+	static const struct {
+		double work, share;
+		bool doubt;
+	} cases[] = {
+		{ 2000, 0, false },    { 1500, 0, true },  { 1500, 0.02, true }, { 1980, 0, false },
+		{ 1980, 0.01, false }, { 2600, 0, false }, /* more than before: nothing is used up */
+		{ 1700, 0.5, false },                      /* by chance */
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		set_up(state);
+		add_windows("f", 600, cases[i].work, cases[i].share);
+		if (!ca_steady_wants(&steady, &(unsigned){ 0 }) == cases[i].doubt)
+			fail_msg("case %zu", i);
+		tear_down(state);
+	}
+}
+
+/* There is none without enough of both kinds, nor of what is not known. */
+static void test_too_few(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		add("f", 50, false, 500, 1500);
+	for (int i = 0; i < 2; i++) {
+		add("f", 0, false, 1000, 2000);
+		add("f", 0, false, 1000, 0);
+		add("f", 0, true, 1000, 2000);
+		add("f", 0, false, 0, 2000);
+		assert_wants(NULL, 0);
+	}
+	add("f", 0, false, 1000, 2001);
+	add("f", 50, false, 500, 1501); /* now that there are enough zeros, of whatever region */
+	assert_wants("f", 50);
+}
+
+/* Whole runs say otherwise: then it is they that are wanted, of such regions in turn. */
+static void test_not_steady(void **state)
+{
+	(void)state;
+	add_windows("f", 500, 1500, 0.01);
+	add_windows("g", 500, 1500, 0.01);
+	add_windows("calm", 800, 2000, 0.01);
+	assert_wants("f", 50);
+	add("f", 0, true, 1000, 0);
+	assert_wants("f", 50);
+	add("f", 50, true, 850, 0);
+	assert_wants("g", 50);
+	add("g", 0, true, 1000, 0);
+	add("g", 50, true, 840, 0);
+	assert_wants("g", 0);
+	add("g", 25, true, 850, 0);
+	assert_wants("f", 0);
+}
+
+/* Whole runs say the same (threads spin while they wait): no more doubts. */
+static void test_steady(void **state)
+{
+	(void)state;
+	add_windows("f", 700, 1500, 0.01);
+	assert_wants("f", 50);
+	add("f", 0, true, 1010, 0);
+	add("f", 50, true, 730, 0);
+	assert_wants(NULL, 0);
+	add_windows("f", 700, 1400, 0.01);
+	assert_wants(NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_doubt),
+		cmocka_unit_test_setup_teardown(test_too_few, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_steady, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_steady, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

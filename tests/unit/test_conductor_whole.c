@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/conductor/conductor_whole.c: which runs are measured as a whole, of what, and at which speedup. */
+#include "causal/conductor/conductor_whole.c"
+#include "tests/unit/unit.h"
+#include <string.h>
+
+static uint32_t drawn;
+
+uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number)
+{
+	(void)regions, (void)number;
+	return drawn;
+}
+
+bool ca_conductor_points_are_open(const struct ca_conductor *c)
+{
+	return c->points;
+}
+
+void ca_conductor_points_free(struct ca_conductor *c)
+{
+	(void)c;
+}
+
+void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
+{
+	(void)c, (void)level, (void)format;
+}
+
+enum { MS = 1000000 };
+static const char *const command[] = { "./app", NULL };
+static char name[] = "f\0g";
+static struct ca_session *session;
+static struct ca_settings settings;
+static struct ca_conductor c;
+static struct ca_sweep *sweep;
+
+static void start_run(void)
+{
+	static unsigned pool[] = { 0, 25, 50 };
+
+	c = (struct ca_conductor){ .set = &settings, .session = session };
+	c.opt = (struct ca_conductor_options){ .sweep = sweep, .command = command };
+	c.pool = (struct ca_speedups){ .percent = malloc(sizeof pool), .count = CA_COUNT(pool) };
+	assert_non_null(c.pool.percent);
+	memcpy(c.pool.percent, pool, sizeof pool);
+	c.group = 1;
+	c.length = 250 * MS;
+	c.warm_up = 80 * MS;
+	for (unsigned i = 0; i < 2; i++)
+		ca_catalog_add_region(&c.catalog, &(struct ca_region){ .name = name + 2 * i });
+}
+
+static void end_run(uint64_t ms)
+{
+	ca_conductor_whole_close(&c, ms * MS);
+	ca_speedups_fini(&c.pool);
+	ca_catalog_fini(&c.catalog);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	session = calloc(1, sizeof *session);
+	settings = (struct ca_settings){ .warm_up = 80, .cool_off = 10 };
+	sweep = ca_sweep_new(7);
+	drawn = 1;
+	return session && sweep ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ca_sweep_free(sweep);
+	free(session);
+	return 0;
+}
+
+/* A short program: pairs of a region that the run before has drawn, at 0 % and at each speedup. */
+static void test_short(void **state)
+{
+	unsigned seen[2] = { 0, 0 };
+
+	(void)state;
+	start_run();
+	assert_int_equal(ca_conductor_whole_open(&c, NULL), CA_OK);
+	assert_false(c.whole);
+	assert_ptr_equal(c.set, &settings);
+	end_run(1000);
+	for (unsigned run = 0; run < 8; run++) {
+		const struct ca_region *chosen;
+
+		start_run();
+		assert_int_equal(ca_conductor_whole_open(&c, NULL), CA_OK);
+		assert_true(c.whole && c.set->end_to_end);
+		assert_false(settings.end_to_end);
+		assert_int_equal(c.pool.count, 1);
+		assert_int_equal(!c.pool.percent[0], run % 2 == 0);
+		chosen = ca_sweep_get_choice(sweep, c.group);
+		assert_non_null(chosen);
+		assert_string_equal(chosen->name, run / 2 % 2 ? "g" : "f");
+		if (run % 2) {
+			seen[c.pool.percent[0] == 50]++;
+			ca_sweep_begun(sweep); /* as the conductor does once it has been dealt */
+		}
+		drawn = run / 2 % 2 ? 1 : 2; /* for the next pair, if this one is complete */
+		end_run(1000);
+	}
+	assert_int_equal(seen[0], 2);
+	assert_int_equal(seen[1], 2);
+}
+
+static void test_long(void **state)
+{
+	static const struct {
+		unsigned ms;
+		double delay, duration;
+		bool end_to_end, whole;
+	} cases[] = {
+		{ 1359, 0, 0, false, true },  { 1361, 0, 0, false, false }, { 1000, 1, 0, false, false },
+		{ 1000, 0, 1, false, false }, { 1000, 0, 0, true, false },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		const struct ca_region *region;
+		unsigned percent;
+
+		set_up(state);
+		settings.delay = cases[i].delay;
+		settings.duration = cases[i].duration;
+		settings.end_to_end = cases[i].end_to_end;
+		start_run();
+		ca_conductor_whole_open(&c, NULL);
+		end_run(cases[i].ms);
+		if (!ca_sweep_why_whole(sweep, &region, &percent) == cases[i].whole)
+			fail_msg("case %zu", i);
+		tear_down(state);
+	}
+}
+
+/* The caller says what he wants: neither the count of the sweep's own pairs nor its choice matters. */
+static void test_asked_for(void **state)
+{
+	struct ca_region other = { .name = name };
+
+	(void)state;
+	start_run();
+	c.opt.whole = true;
+	c.opt.region = &other;
+	c.opt.speedup = 30;
+	assert_int_equal(ca_conductor_whole_open(&c, NULL), CA_OK);
+	assert_true(c.whole);
+	assert_int_equal(c.pool.percent[0], 30);
+	assert_int_equal(c.group, 1);
+	end_run(5000);
+	assert_int_equal(ca_sweep_whole_runs(sweep), 0);
+	assert_int_equal(ca_sweep_why_whole(sweep, &(const struct ca_region *){ NULL }, &(unsigned){ 0 }) !=
+				 NULL,
+			 false);
+}
+
+static void record(unsigned percent, uint64_t visits, uint64_t work)
+{
+	c.e.visits[0] = (struct ca_visits){ .delta = visits / 2 };
+	c.e.visits[1] = (struct ca_visits){ .point = 1, .delta = visits, .span = 40 * MS };
+	c.e.visits[2] = (struct ca_visits){ .point = 2, .delta = 10 * visits, .arrivals = 1 };
+	c.e.record = (struct ca_experiment_record){ .region = 2,
+						    .speedup = percent * 10000,
+						    .end = 100 * MS,
+						    .paid = 50,
+						    .visits = c.e.visits,
+						    .visit_count = 3 };
+	c.e.work_before = 1000;
+	c.e.work_after = 1050 + work;
+	ca_conductor_whole_watch(&c);
+}
+
+/* What is doubted is asked for in the next runs: of that region, at a speedup that can tell. */
+static void test_doubt(void **state)
+{
+	(void)state;
+	start_run();
+	for (unsigned i = 0; i < 4; i++) {
+		record(0, 100, 200000 + i);
+		record(50, 200, 300000 + i);
+	}
+	end_run(5000);
+	for (unsigned run = 0; run < 2; run++) {
+		start_run();
+		ca_conductor_whole_open(&c, NULL);
+		assert_true(c.whole);
+		assert_string_equal(ca_sweep_get_choice(sweep, c.group)->name, "g");
+		assert_int_equal(c.pool.percent[0], run ? 50 : 0);
+		record(run ? 50 : 0, run ? 190 : 100, 0);
+		end_run(5000);
+	}
+	start_run(); /* no doubt any more */
+	ca_conductor_whole_open(&c, NULL);
+	assert_false(c.whole);
+	end_run(5000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
+		cmocka_unit_test(test_long),
+		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
