@@ -3,10 +3,8 @@
 #include "core/log.h"
 #include "core/fmt.h"
 #include "core/sys.h"
-#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <sys/stat.h>
 
 /* Written by ca_log_init only, before other threads exist. */
 static enum ca_log_level shown = CA_LOG_ERROR;
@@ -18,19 +16,17 @@ static ino_t log_inode;
 
 void ca_log_init(enum ca_log_level level, int fd)
 {
-	int saved = errno;
 	struct stat now;
 
 	shown = level;
 	log_fd = fd;
-	if (fstat(fd, &now) == 0) {
+	if (ca_sys_stat(fd, &now)) {
 		log_device = now.st_dev;
 		log_inode = now.st_ino;
 	} else {
 		log_inode = (ino_t)-1; /* closed: nothing that is opened there later is for us */
 	}
 	known = true;
-	errno = saved;
 }
 
 /* Somebody reads it, and a write would neither block nor raise SIGPIPE. */
@@ -45,13 +41,9 @@ CA_SIGSAFE static bool takes_text(void)
 
 CA_SIGSAFE static bool still_there(void)
 {
-	int saved = errno;
 	struct stat now;
-	bool same =
-		!known || (fstat(log_fd, &now) == 0 && now.st_dev == log_device && now.st_ino == log_inode);
 
-	errno = saved;
-	return same;
+	return !known || (ca_sys_stat(log_fd, &now) && now.st_dev == log_device && now.st_ino == log_inode);
 }
 
 bool ca_log_shows(enum ca_log_level level)

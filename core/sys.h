@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
@@ -57,6 +58,22 @@ CA_SIGSAFE static inline uint64_t ca_sys_sigmask(int how, uint64_t signals)
 	return old;
 }
 #define CA_SYS_SIGNAL(number) (UINT64_C(1) << ((number)-1))
+
+/* The start of the mapping, or -errno. */
+CA_SIGSAFE static inline long ca_sys_map(const void *at, size_t size, int protection, int flags, int fd)
+{
+	return ca_sys(SYS_mmap, (long)(intptr_t)at, (long)size, protection, flags, fd, 0);
+}
+
+CA_SIGSAFE static inline void ca_sys_unmap(const void *at, size_t size)
+{
+	ca_sys(SYS_munmap, (long)(intptr_t)at, (long)size, 0, 0, 0, 0);
+}
+
+CA_SIGSAFE static inline bool ca_sys_stat(int fd, struct stat *stat)
+{
+	return ca_sys(SYS_fstat, fd, (long)(intptr_t)stat, 0, 0, 0, 0) == 0;
+}
 
 /* Also when the main thread has ended, and with it what the process id leads to. */
 CA_SIGSAFE static inline pid_t ca_sys_gettid(void)

@@ -21,14 +21,14 @@ CA_SIGSAFE static inline int ca_perf_open(const struct perf_event_attr *attr)
 /* The event's first pages, to be read only: the kernel overwrites what is oldest. NULL: none. */
 CA_SIGSAFE static inline void *ca_perf_map(int fd, size_t pages)
 {
-	long at = ca_sys(SYS_mmap, 0, (long)(pages * CA_PERF_PAGE), PROT_READ, MAP_SHARED, fd, 0);
+	long at = ca_sys_map(NULL, pages * CA_PERF_PAGE, PROT_READ, MAP_SHARED, fd);
 
-	return at < 0 && at > -CA_PERF_PAGE ? NULL : (void *)(intptr_t)at;
+	return at < 0 ? NULL : (void *)(intptr_t)at;
 }
 
 CA_SIGSAFE static inline void ca_perf_unmap(void *at, size_t pages)
 {
-	ca_sys(SYS_munmap, (long)(intptr_t)at, (long)(pages * CA_PERF_PAGE), 0, 0, 0, 0);
+	ca_sys_unmap(at, pages * CA_PERF_PAGE);
 }
 
 #endif

@@ -131,10 +131,11 @@ CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wa
 	return status;
 }
 
-/* perf's come as from a descriptor that became ready; programs send with codes up to 0. */
+/* perf's come as from a descriptor that became ready; programs send with codes up to 0, and the kernel
+ * in the name of a socket. */
 CA_SIGSAFE bool ca_tick_is_ours(const siginfo_t *info)
 {
-	return info->si_code > 0 || info->si_code == SI_SIGIO ||
+	return (info->si_code > 0 && info->si_code != SI_KERNEL) || info->si_code == SI_SIGIO ||
 	       (info->si_code == SI_TIMER && info->si_value.sival_ptr == &own_timer) ||
 	       /* what is left of it where the kernel has no room to queue it */
 	       (info->si_code == SI_USER && info->si_pid == 0);

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+enum { PAGE = 4096 };
 
 static const uint32_t part_size[CA_PARTS] = {
 	[CA_PART_FUNCTIONS] = sizeof(struct ca_record_function),
@@ -113,46 +114,44 @@ static enum ca_status status_of(int error)
 	}
 }
 
-/* Private pages for struct ca_index, directly followed by the file. */
-static void *map_behind(int fd, size_t head, size_t size)
+/* Private pages for struct ca_index, directly followed by the file. Returns -errno, or where. */
+static long map_behind(int fd, size_t head, size_t size)
 {
-	char *at = mmap(NULL, head + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = ca_sys_map(NULL, head + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1),
+	     file;
 
-	if (at == MAP_FAILED)
-		return NULL;
-	if (mmap(at + head, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
-		int error = errno;
-		munmap(at, head + size);
-		errno = error;
-		return NULL;
-	}
-	return at;
+	if (at < 0)
+		return at;
+	file = ca_sys_map((char *)at + head, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd);
+	if (file < 0)
+		ca_sys_unmap((void *)at, head + size);
+	return file < 0 ? file : at;
 }
 
+/* By system calls: libc's names may be somebody else's, who is in the midst of something. */
 enum ca_status ca_index_map(struct ca_index **index, const char *index_path)
 {
 	struct stat st;
-	long page = sysconf(_SC_PAGESIZE);
-	size_t head = (sizeof(struct ca_index) + (size_t)page - 1) & ~((size_t)page - 1);
+	size_t head = (sizeof(struct ca_index) + PAGE - 1) / PAGE * PAGE;
 	int fd = ca_sys_open(index_path, O_RDONLY);
 
 	if (fd < 0)
 		return status_of(-fd);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	if (!ca_sys_stat(fd, &st) || !S_ISREG(st.st_mode) ||
 	    (size_t)st.st_size < sizeof(struct ca_index_header) || st.st_size > UINT32_MAX) {
 		ca_sys_close(fd);
 		return CA_ERR_FORMAT;
 	}
 	size_t size = (size_t)st.st_size;
-	struct ca_index *new = map_behind(fd, head, size);
-	int error = errno;
+	long at = map_behind(fd, head, size);
 	ca_sys_close(fd);
-	if (!new)
-		return status_of(error);
+	if (at < 0)
+		return status_of((int)-at);
+	struct ca_index *new = (struct ca_index *)at;
 	new->header = (const struct ca_index_header *)((const char *)new + head);
 	new->mapped = head + size;
 	if (!header_is_valid(new->header, size)) {
-		munmap(new, head + size);
+		ca_sys_unmap(new, head + size);
 		return CA_ERR_FORMAT;
 	}
 	fill(new);
@@ -167,8 +166,8 @@ void ca_index_close(struct ca_index *index)
 	if (!index)
 		return;
 	if (index->temporary)
-		unlink(index->path);
-	munmap(index, index->mapped);
+		ca_sys(SYS_unlink, (long)(intptr_t)index->path, 0, 0, 0, 0, 0);
+	ca_sys_unmap(index, index->mapped);
 }
 
 const char *ca_index_path(const struct ca_index *index)

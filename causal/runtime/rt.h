@@ -24,9 +24,10 @@
 #define CA_HIDDEN __attribute__((visibility("hidden")))
 #define CA_EXPORT __attribute__((visibility("default")))
 
-/* Our signal: a standard one, so that it never queues up, that nothing has used since
- * the 387 coprocessor's stack fault. */
-#define CA_SIGNAL SIGSTKFLT
+/* Our signal: a standard one, so that it never queues up, of which hardly any program takes notice.
+ * Where no handler stands it is ignored, as in a program that is just being executed; and debuggers
+ * pass it on without a stop. */
+#define CA_SIGNAL SIGURG
 
 enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
 

@@ -54,27 +54,13 @@ bool ca_signals_take(const struct sigaction *action)
 	return true;
 }
 
-/* End as the program would have ended without us. */
-static void die_of_it(void)
-{
-	uint64_t action[4] = { 0 }; /* as the kernel has it: SIG_DFL, no flags, nothing blocked */
-
-	ca_sys(SYS_rt_sigaction, CA_SIGNAL, (long)(intptr_t)action, 0, sizeof(uint64_t), 0, 0);
-	ca_sys(SYS_tgkill, ca_sys_getpid(), ca_sys_gettid(), CA_SIGNAL, 0, 0, 0);
-	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
-}
-
 CA_SIGSAFE void ca_signals_forward(siginfo_t *info, void *context)
 {
 	struct sigaction to = shadow_get(), once = { .sa_handler = SIG_DFL };
 	uint64_t mask, old;
 
-	if (to.sa_handler == SIG_IGN)
+	if (to.sa_handler == SIG_IGN || to.sa_handler == SIG_DFL)
 		return;
-	if (to.sa_handler == SIG_DFL) {
-		die_of_it();
-		return;
-	}
 	if (to.sa_flags & (int)SA_RESETHAND)
 		shadow_set(&once);
 	/* our own handler runs with nearly all blocked; theirs with what they asked for on top of

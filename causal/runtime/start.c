@@ -284,6 +284,12 @@ static void attach(const char *path)
 		MADV_DONTDUMP);
 	madvise((void *)&ca_rt.on, WIPED, MADV_WIPEONFORK);
 	ca_rt.joined = true;
+	/* before anything here can come back to us, through a library of others that uses locks */
+	if (!ca_handler_install()) {
+		atomic_store(&ca_rt.on, true);
+		ca_rt_off("its signal handler cannot be installed");
+		return;
+	}
 	atomic_store(&ca_rt.on, true);
 	ca_sampler_host.enlist = enlist;
 	ca_sampler_host.index_path = index_path;
@@ -300,10 +306,6 @@ static void attach(const char *path)
 	ca_requested_wait();
 	ca_points_patch_loaded();
 	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
-	if (!ca_handler_install()) {
-		ca_rt_off("its signal handler cannot be installed");
-		return;
-	}
 	pthread_atfork(NULL, NULL, ca_start_forked);
 	ca_peers_begin();
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);

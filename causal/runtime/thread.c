@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* The calling thread's place in life, for those that have no record. */
-static __thread enum { UNKNOWN, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
+static __thread enum { UNKNOWN, BEGINS, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
 enum {
@@ -45,12 +45,15 @@ static struct ca_thread *record(uint32_t number)
 	if (!chunk) {
 		struct ca_thread *none = NULL;
 		size_t size = CHUNK * sizeof *chunk;
+		/* not libc's: one that another library has put in its place may take a lock, and come
+		 * back here */
+		long at = ca_sys_map(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-		chunk = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (chunk == MAP_FAILED)
+		if (at < 0)
 			return NULL;
+		chunk = (struct ca_thread *)at;
 		if (!atomic_compare_exchange_strong(&chunks[number / CHUNK], &none, chunk)) {
-			munmap(chunk, size);
+			ca_sys_unmap(chunk, size);
 			chunk = none;
 		}
 	}
@@ -175,19 +178,16 @@ static void start_sources(struct ca_thread *t)
 						     : "nowhere");
 }
 
-void ca_thread_begin(void)
+static void begin(bool first)
 {
 	struct ca_session *s = ca_rt.session;
 	struct ca_thread *t;
 	struct ca_slot *slot;
 	uint32_t number;
-	int saved = errno;
 
-	if (!s || ca_self || past == OVER || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
-		return;
 	slot = claim_slot(s, &number);
 	/* a burst of threads: slots beyond those in use are made ready every few ms */
-	for (int i = 0; i < MORE_SLOTS && !slot && past == UNKNOWN &&
+	for (int i = 0; i < MORE_SLOTS && !slot && first &&
 			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < CA_MAX_THREADS;
 	     i++) {
 		struct timespec nap = { 0, NAP };
@@ -196,9 +196,8 @@ void ca_thread_begin(void)
 		slot = claim_slot(s, &number);
 	}
 	if (!slot) {
-		if (past == UNKNOWN)
+		if (first)
 			atomic_fetch_add(&s->threads_missed, 1);
-		past = KNOWN;
 		return;
 	}
 	t = record(number);
@@ -241,10 +240,23 @@ void ca_thread_begin(void)
 	if (have_exit_key)
 		pthread_setspecific(exit_key, t);
 	t->state = CA_THREAD_LIVE;
-	past = KNOWN;
 	ca_self = t;
 	ca_ledger_join(t);
 	t->guard = 0;
+}
+
+void ca_thread_begin(void)
+{
+	bool first = past == UNKNOWN;
+	int saved = errno;
+
+	/* what begins calls names of libc that others may have replaced: no way back into here */
+	if (!ca_rt.session || ca_self || past == OVER || past == BEGINS ||
+	    !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	past = BEGINS;
+	begin(first);
+	past = KNOWN;
 	errno = saved;
 }
 

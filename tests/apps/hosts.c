@@ -139,7 +139,7 @@ static void case_asked_masks(void)
 		sigdelset(&expected, SIGTRAP);
 		unchanged(SIG_UNBLOCK, &one, &expected);
 		unchanged(SIG_SETMASK, &none, &none);
-		sigaddset(&one, SIGSTKFLT);
+		sigaddset(&one, SIGURG);
 		sigaddset(&one, SIGILL);
 		unchanged(SIG_BLOCK, &one, &one);
 		work_for(0.01);
@@ -149,14 +149,14 @@ static void case_asked_masks(void)
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	CHECK(!sigaction(SIGUSR1, NULL, &old));
 	CHECK(sigismember(&old.sa_mask, SIGTRAP) && sigismember(&old.sa_mask, SIGILL) &&
-	      sigismember(&old.sa_mask, SIGSTKFLT));
+	      sigismember(&old.sa_mask, SIGURG));
 	CHECK(!raise(SIGUSR1));
 }
 
 /* blocked, one of any kind stays pending and is taken from there */
 static void case_own_signals(void)
 {
-	static const int sent[] = { SIGSTKFLT, SIGTRAP, SIGILL, SIGUSR1 };
+	static const int sent[] = { SIGURG, SIGTRAP, SIGILL, SIGUSR1 };
 	struct signalfd_siginfo info;
 	siginfo_t taken;
 	sigset_t all, pending;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -54,6 +56,29 @@ void *realloc(void *p, size_t n)
 	void *q = malloc(n);
 
 	return p ? memcpy(q, p, old < n ? old : n) : q;
+}
+
+/* as libfaketime does it for programs with threads */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+	int r;
+
+	pthread_mutex_lock(&own);
+	r = (int)syscall(SYS_clock_gettime, clock, now);
+	pthread_mutex_unlock(&own);
+	return r;
+}
+
+void *mmap(void *where, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+	void *r;
+
+	pthread_mutex_lock(&own);
+	r = (void *)syscall(SYS_mmap, where, size, protection, flags, fd, offset);
+	pthread_mutex_unlock(&own);
+	return r;
 }
 
 ssize_t read(int fd, void *data, size_t n)

@@ -66,20 +66,20 @@ static void case_ours(void)
 	memset(&action, 0, sizeof action);
 	action.sa_sigaction = count_info;
 	action.sa_flags = SA_SIGINFO;
-	CHECK(!sigaction(SIGSTKFLT, &action, &old) && old.sa_handler == SIG_DFL);
+	CHECK(!sigaction(SIGURG, &action, &old) && old.sa_handler == SIG_DFL);
 	work_for(0.2);
 	CHECK(seen == 0);
 	for (int i = 1; i <= 20; i++) {
-		CHECK(!kill(getpid(), SIGSTKFLT));
+		CHECK(!kill(getpid(), SIGURG));
 		work_once();
 		CHECK(seen == i && last_code == SI_USER);
 	}
-	CHECK(!raise(SIGSTKFLT) && seen == 21 && last_code == SI_TKILL);
-	CHECK(signal(SIGSTKFLT, SIG_IGN) != SIG_ERR);
-	CHECK(!raise(SIGSTKFLT) && seen == 21);
+	CHECK(!raise(SIGURG) && seen == 21 && last_code == SI_TKILL);
+	CHECK(signal(SIGURG, SIG_IGN) != SIG_ERR);
+	CHECK(!raise(SIGURG) && seen == 21);
 	work_for(0.1);
-	CHECK(!sigaction(SIGSTKFLT, NULL, &old) && old.sa_handler == SIG_IGN);
-	CHECK(signal(SIGSTKFLT, SIG_DFL) == SIG_IGN);
+	CHECK(!sigaction(SIGURG, NULL, &old) && old.sa_handler == SIG_IGN);
+	CHECK(signal(SIGURG, SIG_DFL) == SIG_IGN);
 	work_for(0.1);
 }
 

@@ -35,7 +35,7 @@ for backend in "${backends[@]}"; do
 	at_least "threads before our constructor, $backend: visits" 100 "$(total visits)"
 
 	for name in churn cancel; do
-		LD_PRELOAD=$work/interposer.so profile -b "$backend" -s 0,50 -- "$apps/threads" "$name"
+		LD_PRELOAD=$work/interposer.so profile -b "$backend" -B MAIN -s 0,50 -- "$apps/threads" "$name"
 		check "$name with another preloaded library, $backend: exit status" 0 "$status"
 		explain 0
 	done

@@ -154,8 +154,9 @@ static void test_is_ours(void **state)
 		pid_t pid;
 		bool ours;
 	} cases[] = {
-		{ 1, 5, true },        { SI_KERNEL, 0, true }, { SI_SIGIO, 5, true },  { SI_USER, 0, true },
-		{ SI_USER, 5, false }, { SI_QUEUE, 0, false }, { SI_TKILL, 0, false }, { SI_TIMER, 0, false },
+		{ 1, 5, true },         { SI_KERNEL, 0, false }, { SI_SIGIO, 5, true },
+		{ SI_USER, 0, true },   { SI_USER, 5, false },   { SI_QUEUE, 0, false },
+		{ SI_TKILL, 0, false }, { SI_TIMER, 0, false },
 	};
 
 	(void)state;
