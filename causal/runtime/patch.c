@@ -81,7 +81,7 @@ bool ca_patch_init(const char **why)
 		return false;
 	}
 	ca_patch_mem_init((uintptr_t)&here);
-	ready = ca_patch_mem_check(why);
+	ready = ca_patch_mem_check(why) && ca_patch_trap_take();
 	return ready;
 }
 

@@ -67,6 +67,9 @@ extern uint64_t ca_patch_nobody[CA_PATCH_COUNTERS];
 /* Called in a signal handler for each visit of a point (hooks COUNT, STAMP and VISIT) at a site that had
  * no room for a jump and stays an int3. NULL: nobody cares. */
 extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidden")));
+/* A trap's signal was sent by somebody: true if it is to come later. */
+extern bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context)
+	__attribute__((visibility("hidden")));
 
 /* Place sites; bias of the site's module is asked through `bias` (false: not loaded here; such
  * sites are skipped and do not count as failed). Sites that are in place already stay. Handler-

@@ -85,7 +85,6 @@ CA_HIDDEN bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out);
 CA_HIDDEN bool ca_patch_trap_take(void);           /* install our handlers, or see they still are */
 CA_HIDDEN void ca_patch_trap_add(uint32_t number); /* this record's addresses may trap from now on */
 CA_HIDDEN bool ca_patch_trap_room(void);           /* for the addresses of one more record */
-CA_HIDDEN extern _Atomic bool ca_patch_uses_ill;   /* SIGILL is needed too */
 
 /* ---- patch_threads.c: how far the process's threads let us go */
 struct ca_patch_threads {

@@ -45,7 +45,6 @@ static const uintptr_t bodies_size = 4 * MIB;
  * are invalid. Large distances upwards first: they leave the heap room to grow. */
 static const uint8_t filler_choice[] = { 0xcc, 0xce, 0xea, 0x82, 0x61, 0x3f, 0x37, 0x2f,
 					 0x27, 0x1f, 0x1e, 0x17, 0x16, 0x0e, 0x07, 0x06 };
-_Atomic bool ca_patch_uses_ill;
 
 void ca_patch_mem_init(uintptr_t stack)
 {
@@ -167,8 +166,6 @@ static struct region *region_make(const struct ca_patch_text *text, uintptr_t bl
 				      .block = block,
 				      .filler = filler_choice[i] };
 		atomic_store_explicit(&r->next, low + PAGE, memory_order_relaxed);
-		if (filler_choice[i] != 0xcc)
-			atomic_store_explicit(&ca_patch_uses_ill, true, memory_order_relaxed);
 		atomic_store_explicit(&regions, n + 1, memory_order_release);
 		return r;
 	}

@@ -92,6 +92,7 @@ static void redirect(greg_t *reg, const struct slot *s)
 }
 
 void (*ca_patch_on_trap)(uint32_t point);
+bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context);
 
 /* Tell of a visit that took a lasting int3 to be counted. */
 static void tell(const struct slot *s)
@@ -215,7 +216,8 @@ static void chain(int sig, siginfo_t *info, void *context)
 	struct sigaction once = { .sa_handler = SIG_DFL };
 	uint64_t mask, old;
 
-	if (to.sa_handler == SIG_IGN && info->si_code <= 0)
+	if ((ca_patch_keep && ca_patch_keep(sig, info, context)) ||
+	    (to.sa_handler == SIG_IGN && info->si_code <= 0))
 		return;
 	if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) {
 		die(sig, info);
@@ -265,9 +267,8 @@ static bool take(int sig)
 
 bool ca_patch_trap_take(void)
 {
-	if (!take(SIGTRAP))
-		return false;
-	return !atomic_load_explicit(&ca_patch_uses_ill, memory_order_relaxed) || take(SIGILL);
+	/* both: neither stays blocked from here on, and who sends one finds a handler */
+	return take(SIGTRAP) && take(SIGILL);
 }
 
 bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *old)

@@ -8,6 +8,7 @@
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/sample.h"
+#include "causal/runtime/signals.h"
 #include "causal/runtime/wait.h"
 #include "core/cpu.h"
 #include "core/log.h"
@@ -203,6 +204,7 @@ void ca_probe_init(void)
 
 	look_for_xsave();
 	ca_patch_set_hooks(&hooks);
+	ca_patch_keep = ca_signals_keep;
 	ca_sampler_host.translate = ca_patch_translate;
 }
 

@@ -152,6 +152,7 @@
 	X(sigaction, "")                                                                                     \
 	X(signal, "")                                                                                        \
 	X(sigprocmask, "")                                                                                   \
+	X(sigaltstack, "")                                                                                   \
 	X(pthread_sigmask, "")                                                                               \
 	X(sigwait, "")                                                                                       \
 	X(sigwaitinfo, "")                                                                                   \

@@ -4,11 +4,17 @@
 #include "causal/runtime/real.h"
 #include "core/sys.h"
 #include <string.h>
+#include <ucontext.h>
 
 /* What the program believes to have set for our signal. Written by whoever calls sigaction, as
  * racy as that is in the program itself; odd version: being written. */
 static struct sigaction shadow;
 static _Atomic uint32_t shadow_version;
+
+/* Signals of ours, as bits, that the program takes for blocked in this thread; and that really are,
+ * since one of them was sent meanwhile. */
+static __thread uint64_t wanted __attribute__((tls_model("initial-exec")));
+static __thread uint64_t kept __attribute__((tls_model("initial-exec")));
 
 static struct sigaction shadow_get(void)
 {
@@ -59,7 +65,7 @@ CA_SIGSAFE void ca_signals_forward(siginfo_t *info, void *context)
 	struct sigaction to = shadow_get(), once = { .sa_handler = SIG_DFL };
 	uint64_t mask, old;
 
-	if (to.sa_handler == SIG_IGN || to.sa_handler == SIG_DFL)
+	if (ca_signals_keep(CA_SIGNAL, info, context) || to.sa_handler == SIG_IGN || to.sa_handler == SIG_DFL)
 		return;
 	if (to.sa_flags & (int)SA_RESETHAND)
 		shadow_set(&once);
@@ -111,11 +117,118 @@ const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy)
 	return changed(set, copy, sigaddset);
 }
 
+/* A timer's ticks come in system calls, too; perf's do not, and what is taken there is not ours. */
 const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy)
 {
-	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1)
+	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1 || !ca_self ||
+	    ca_self->tick.backend != CA_BACKEND_TIMER)
 		return set;
 	*copy = *set;
 	sigdelset(copy, CA_SIGNAL);
 	return copy;
+}
+
+/* ---- what the program believes -----------------------------------------------------------*/
+static uint64_t bits(const sigset_t *set)
+{
+	uint64_t b;
+
+	memcpy(&b, set, sizeof b);
+	return b;
+}
+
+static void add(sigset_t *set, uint64_t b)
+{
+	b |= bits(set);
+	memcpy(set, &b, sizeof b);
+}
+
+static uint64_t ours(void)
+{
+	return active() ? CA_SYS_SIGNAL(CA_SIGNAL) |
+				  (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL) : 0)
+			: 0;
+}
+
+bool ca_signals_note_mask(int how, const sigset_t *set, sigset_t *old)
+{
+	uint64_t before = wanted, b = set ? bits(set) : 0;
+
+	if (set)
+		wanted = how == SIG_BLOCK     ? before | (b & ours())
+			 : how == SIG_UNBLOCK ? before & ~b
+					      : b & ours();
+	if (old)
+		add(old, before);
+	return kept & ~wanted && ca_signals_reopen();
+}
+
+void ca_signals_inherit(uint64_t blocked)
+{
+	wanted = blocked & ours();
+	kept = 0;
+}
+
+CA_SIGSAFE uint64_t ca_signals_wanted(void)
+{
+	return wanted;
+}
+
+CA_SIGSAFE uint64_t ca_signals_kept(void)
+{
+	return kept;
+}
+
+void ca_signals_note_action(int signal, const struct sigaction *set, struct sigaction *old)
+{
+	static _Atomic uint64_t masks[65];
+	uint64_t before;
+
+	if (signal < 1 || signal > 64)
+		return;
+	before = set ? atomic_exchange_explicit(&masks[signal], bits(&set->sa_mask) & ours(),
+						memory_order_relaxed)
+		     : atomic_load_explicit(&masks[signal], memory_order_relaxed);
+	if (old)
+		add(&old->sa_mask, before);
+}
+
+CA_SIGSAFE bool ca_signals_keep(int signal, siginfo_t *info, void *context)
+{
+	uint64_t bit = CA_SYS_SIGNAL(signal), mask;
+	ucontext_t *to = context;
+
+	if (info->si_code > 0 || !(wanted & bit))
+		return false;
+	memcpy(&mask, &to->uc_sigmask, sizeof mask);
+	mask |= bit;
+	memcpy(&to->uc_sigmask, &mask, sizeof mask);
+	ca_sys_sigmask(SIG_BLOCK, bit);
+	kept |= bit;
+	if (ca_self) {
+		ca_self->held_sp = 1; /* the next meeting looks whether it was taken */
+		if (signal == CA_SIGNAL)
+			ca_tick_stop(&ca_self->tick);
+	}
+	if (info->si_code == SI_TKILL)
+		ca_sys(SYS_rt_tgsigqueueinfo, ca_sys_getpid(), ca_sys_gettid(), signal, (long)(intptr_t)info,
+		       0, 0);
+	else
+		ca_sys(SYS_rt_sigqueueinfo, ca_sys_getpid(), signal, (long)(intptr_t)info, 0, 0, 0);
+	return true;
+}
+
+CA_SIGSAFE bool ca_signals_reopen(void)
+{
+	uint64_t pending = 0, open;
+
+	if (!kept)
+		return false;
+	ca_sys(SYS_rt_sigpending, (long)(intptr_t)&pending, sizeof pending, 0, 0, 0, 0);
+	open = kept & ~(pending & wanted);
+	kept &= ~open;
+	if (kept && ca_self)
+		ca_self->held_sp = 1;
+	ca_sys_sigmask(SIG_UNBLOCK, open);
+	return open & CA_SYS_SIGNAL(CA_SIGNAL);
 }

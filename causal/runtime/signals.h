@@ -15,6 +15,23 @@ CA_HIDDEN const sigset_t *ca_signals_open_mask(const sigset_t *set, sigset_t *co
 CA_HIDDEN const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy);
 /* Of a set of signals that the program wants to be given: ours does not come to it that way. */
 CA_HIDDEN const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy);
+/* What the program believes: the thread's mask is as it has set it. After a call that has changed, or
+ * asked for, the mask: notes what it wanted of ours, and puts into *old what it wanted before. Returns
+ * as ca_signals_reopen. */
+CA_HIDDEN bool ca_signals_note_mask(int how, const sigset_t *set, sigset_t *old);
+/* ... of a thread that begins: it has inherited these, as bits. */
+CA_HIDDEN void ca_signals_inherit(uint64_t blocked);
+/* Of ours, those that it takes for blocked. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_signals_wanted(void);
+/* The program's handler is to run with these blocked; what it had asked for before goes to *old. */
+CA_HIDDEN void ca_signals_note_action(int signal, const struct sigaction *set, struct sigaction *old);
+/* One of ours was sent by somebody, to a thread that takes it for blocked: it is sent again, and
+ * blocked until it is taken or let in. In a handler. False: it does not. */
+CA_HIDDEN CA_SIGSAFE bool ca_signals_keep(int signal, siginfo_t *info, void *context);
+CA_HIDDEN CA_SIGSAFE uint64_t ca_signals_kept(void);
+/* What was kept, and has been taken since, is blocked no longer. True: CA_SIGNAL is among it, and the
+ * thread may have its ticks again. */
+CA_HIDDEN CA_SIGSAFE bool ca_signals_reopen(void);
 /* The program's sigaction for our signal: remembered and answered here. False: for another one. */
 CA_HIDDEN bool ca_signals_shadow(int signal, const struct sigaction *set, struct sigaction *old);
 

@@ -8,6 +8,7 @@
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
+#include "causal/runtime/signals.h"
 #include "causal/runtime/wait.h"
 #include "core/log.h"
 #include "core/paying.h"
@@ -220,9 +221,11 @@ static void begin(bool first)
 	t->guard = 1;
 	t->stack.map_low = t->stack.map_high = 0;
 	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
-	ca_sys_sigmask(SIG_UNBLOCK,
-		       CA_SYS_SIGNAL(CA_SIGNAL) |
-			       (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL) : 0));
+	ca_signals_inherit(ca_signals_wanted() |
+			   ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) |
+							       (ca_rt.patching ? CA_SYS_SIGNAL(SIGTRAP) |
+											 CA_SYS_SIGNAL(SIGILL)
+									       : 0)));
 	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();
 	ca_rng_init(&t->rng, ca_clock_now() ^ (uint64_t)t->tid << 32);
 	start_sources(t);
@@ -369,7 +372,9 @@ void ca_thread_unhold(struct ca_thread *t)
 	if ((uintptr_t)__builtin_frame_address(0) + FRAMES < t->held_sp)
 		return; /* a handler of the program's, called in the midst of it */
 	t->held_sp = 0;
-	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
+	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) & ~ca_signals_kept());
+	if (ca_signals_reopen())
+		ca_thread_resume();
 }
 
 bool ca_thread_hold(void)
@@ -395,7 +400,7 @@ void ca_thread_release(bool held)
 		return;
 	if (t)
 		t->held_sp = 0;
-	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL));
+	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) & ~ca_signals_kept());
 }
 
 CA_SIGSAFE void ca_thread_wind_down(struct ca_thread *t)

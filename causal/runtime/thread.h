@@ -16,7 +16,7 @@ CA_HIDDEN struct ca_thread *ca_thread_late(void);
 /* Around exec, which lets a pending signal of ours live on without its handler: no ticks, not
  * in S. The second for when exec failed. */
 CA_HIDDEN void ca_thread_pause(void);
-CA_HIDDEN void ca_thread_resume(void);
+CA_HIDDEN CA_SIGSAFE void ca_thread_resume(void);
 /* Neither sampled nor delayed for a while: as if always in our own code. */
 CA_HIDDEN void ca_thread_leave_alone(bool alone);
 /* Keep our signal off while the thread is in a call that a handler would cut short, where ticks

@@ -7,6 +7,7 @@
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 /* See ca_thread_unhold. */
 static void end_stale_hold(void)
@@ -18,6 +19,7 @@ static void end_stale_hold(void)
 CA_EXPORT int sigaction(int signal, const struct sigaction *restrict set, struct sigaction *restrict old)
 {
 	struct sigaction copy;
+	int r;
 
 	end_stale_hold();
 	if (ca_signals_shadow(signal, set, old) || ca_patch_sigaction(signal, set, old))
@@ -25,9 +27,16 @@ CA_EXPORT int sigaction(int signal, const struct sigaction *restrict set, struct
 	if (set) {
 		copy = *set;
 		ca_signals_open_mask(&set->sa_mask, &copy.sa_mask);
-		set = &copy;
+		/* on a stack that is just large enough for one of them, ours would be one too many */
+		if (copy.sa_flags & SA_ONSTACK && ca_rt.signal_taken)
+			sigaddset(&copy.sa_mask, CA_SIGNAL);
 	}
-	return REAL(sigaction)(signal, set, old);
+	r = REAL(sigaction)(signal, set ? &copy : NULL, old);
+	if (old && old->sa_flags & SA_ONSTACK && ca_rt.signal_taken)
+		sigdelset(&old->sa_mask, CA_SIGNAL);
+	if (!r)
+		ca_signals_note_action(signal, set, old);
+	return r;
 }
 
 CA_EXPORT __sighandler_t signal(int signal_number, __sighandler_t handler)
@@ -42,20 +51,67 @@ CA_EXPORT __sighandler_t signal(int signal_number, __sighandler_t handler)
 	return sigaction(signal_number, &set, &old) ? SIG_ERR : old.sa_handler;
 }
 
+#define MASK(name, how, set, old)                                                                            \
+	__extension__({                                                                                      \
+		sigset_t copy_, asked_;                                                                      \
+		int r_;                                                                                      \
+                                                                                                             \
+		end_stale_hold();                                                                            \
+		if (set)                                                                                     \
+			asked_ = *(set);                                                                     \
+		r_ = REAL(name)(how, (how) == SIG_UNBLOCK ? (set) : ca_signals_open_mask(set, &copy_), old); \
+		if (!r_ && ca_signals_note_mask(how, (set) ? &asked_ : NULL, old))                           \
+			ca_thread_resume();                                                                  \
+		r_;                                                                                          \
+	})
+
 CA_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
-	sigset_t copy;
-
-	end_stale_hold();
-	return REAL(sigprocmask)(how, how == SIG_UNBLOCK ? set : ca_signals_open_mask(set, &copy), old);
+	return MASK(sigprocmask, how, set, old);
 }
 
 CA_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
-	sigset_t copy;
+	return MASK(pthread_sigmask, how, set, old);
+}
 
-	end_stale_hold();
-	return REAL(pthread_sigmask)(how, how == SIG_UNBLOCK ? set : ca_signals_open_mask(set, &copy), old);
+/* ---- the stack for signals ----------------------------------------------------------------*/
+/* One that is too small even for what the kernel puts there is never used by a handler of the
+ * program's. Ours would have to be: such a one is remembered, and not there. */
+static __thread stack_t unusable __attribute__((tls_model("initial-exec")));
+
+static bool is_unusable(const stack_t *s)
+{
+	enum {
+		LEAST = 2048, /* that the kernel takes */
+		OUR_FRAMES = 640
+	};
+
+	return s && !(s->ss_flags & ~(int)SS_ONSTACK) && s->ss_size >= LEAST &&
+	       s->ss_size < getauxval(AT_MINSIGSTKSZ) + OUR_FRAMES;
+}
+
+CA_EXPORT int sigaltstack(const stack_t *restrict set, stack_t *restrict old)
+{
+	static const stack_t none = { .ss_flags = SS_DISABLE };
+	stack_t before = unusable, asked;
+	int r;
+
+	if (set)
+		asked = *set;
+	r = REAL(sigaltstack)(is_unusable(set) ? &none : set, old);
+	if (r)
+		return r;
+	if (old && before.ss_sp)
+		*old = before;
+	if (set) {
+		memset(&unusable, 0, sizeof unusable);
+		if (is_unusable(&asked)) {
+			unusable = asked;
+			unusable.ss_flags = 0;
+		}
+	}
+	return 0;
 }
 
 /* ---- waits for signals --------------------------------------------------------------------*/

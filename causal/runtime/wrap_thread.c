@@ -16,7 +16,8 @@ struct start {
 		thrd_start_t c11;
 	} run;
 	void *argument;
-	size_t stack; /* bytes */
+	size_t stack;     /* bytes */
+	uint64_t blocked; /* signals of ours, as its creator sees it */
 };
 
 static size_t stack_size(const pthread_attr_t *attr)
@@ -42,6 +43,7 @@ static struct start *new_start(void *argument, const pthread_attr_t *attr)
 	if (s) {
 		s->argument = argument;
 		s->stack = stack_size(attr);
+		s->blocked = ca_signals_wanted();
 	}
 	return s;
 }
@@ -51,6 +53,7 @@ static struct start take_start(void *p)
 	struct start s = *(struct start *)p;
 
 	free(p);
+	ca_signals_inherit(s.blocked);
 	ca_thread_begin();
 	/* libc puts what it knows of a thread on top of its stack */
 	ca_activation_own_stack((uintptr_t)pthread_self(), s.stack);
