@@ -59,6 +59,36 @@ static bool is_once(enum ca_setting_id id)
 	       id == CA_SETTING_RESET;
 }
 
+/* Is the option among those that are put in? By its letter. */
+static bool is_replaced(enum ca_setting_id id, const char *instead)
+{
+	const struct ca_setting *setting = ca_settings_get(id);
+	char option[16];
+	const char *at;
+
+	if (!*setting->letter)
+		return false;
+	snprintf(option, sizeof option, "-%s ", setting->letter);
+	at = strstr(instead, option);
+	return at && (at == instead || at[-1] == ' ');
+}
+
+char *ca_again_word(const char *text)
+{
+	char *word = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&word, &size);
+
+	if (!out)
+		return NULL;
+	put_word(out, text);
+	if (fclose(out)) {
+		free(word);
+		return NULL;
+	}
+	return word;
+}
+
 char *ca_again_line(const struct ca_options *options, const char *instead)
 {
 	char *line = NULL;
@@ -69,10 +99,12 @@ char *ca_again_line(const struct ca_options *options, const char *instead)
 		return NULL;
 	fputs("causal", out);
 	for (size_t i = 0; i < options->assignments; i++)
-		if (!is_once(options->assignment[i].id))
+		if (!is_once(options->assignment[i].id) && !is_replaced(options->assignment[i].id, instead))
 			put_option(out, options->assignment[i].id, options->assignment[i].text);
 	for (size_t i = 0; i < CA_PATTERN_AXES; i++)
-		for (size_t j = 0; j < options->axis[i].count; j++)
+		for (size_t j = 0; j < options->axis[i].count &&
+				   !is_replaced((enum ca_setting_id)(CA_AXIS_FIRST + i), instead);
+		     j++)
 			put_option(out, (enum ca_setting_id)(CA_AXIS_FIRST + i), options->axis[i].group[j]);
 	fprintf(out, " %s --", instead);
 	for (char **word = options->command; word && *word; word++) {

@@ -4,9 +4,12 @@
 #define CA_DRIVER_AGAIN_H
 #include "driver/options.h"
 
-/* One line for a shell: "causal", what was given but for speedups, number of runs and what is for
- * one time only (--dry-run, --single, --reset), then `instead`, "--" and the command. Owned by the
- * caller; NULL without memory. */
+/* One line for a shell: "causal", what was given but for speedups, number of runs, what is for one time
+ * only (--dry-run, --single, --reset) and what `instead` has (by its letter), then `instead`, "--" and
+ * the command. Owned by the caller; NULL without memory. */
 char *ca_again_line(const struct ca_options *options, const char *instead);
+
+/* A word of a shell, in quotes where it must be. Owned by the caller; NULL without memory. */
+char *ca_again_word(const char *text);
 
 #endif

@@ -2,7 +2,7 @@
 /* Jobs; see driver/job.h. The order of the checks is the order in which a user would want to
  * hear of mistakes: the command, the values, the places. */
 #include "driver/job.h"
-#include "causal/results/results.h"
+#include "causal/results/profile.h"
 #include "core/clock.h"
 #include "core/path.h"
 #include "driver/again.h"
@@ -299,6 +299,67 @@ static void say_command(const struct ca_job *job, const struct ca_profile *profi
 	free(line);
 }
 
+/* A function's name as a pattern that matches it alone. */
+static char *pattern_of(const char *name)
+{
+	char *pattern = malloc(2 * strlen(name) + 3), *to = pattern;
+
+	if (!pattern)
+		return NULL;
+	*to++ = '^';
+	for (; *name; name++) {
+		if (strchr(".[]*^$\\+?()|{}", *name))
+			*to++ = '\\';
+		*to++ = *name;
+	}
+	*to++ = '$';
+	*to = '\0';
+	return pattern;
+}
+
+/* Which lines of the best row; where they are known. */
+static void say_lines(const struct ca_job *job, const struct ca_profile *profile)
+{
+	const struct ca_profile_row *row = profile->row;
+	const char *output = ca_options_text(&job->options, CA_SETTING_OUTPUT);
+	char *pattern, *word, *options = NULL, *line = NULL, *place = NULL;
+
+	if (!profile->rows || row->verdict != CA_VERDICT_WORTH || row->region->kind != CA_REGION_FUNCTION ||
+	    !row->region->line || job->settings.end_to_end)
+		return;
+	pattern = pattern_of(row->region->name);
+	word = pattern ? ca_again_word(pattern) : NULL;
+	/* elsewhere: lines and functions do not go together */
+	if (output && asprintf(&place, "%s-lines", output) >= 0) {
+		char *quoted = ca_again_word(place);
+
+		if (word && quoted && asprintf(&options, "-m line -F %s -o %s", word, quoted) < 0)
+			options = NULL;
+		free(quoted);
+		free(place);
+	} else if (!output && word && asprintf(&options, "-m line -F %s", word) < 0) {
+		options = NULL;
+	}
+	if (options)
+		line = ca_again_line(&job->options, options);
+	if (line)
+		ca_say("which lines of it: %s", line);
+	free(line);
+	free(options);
+	free(word);
+	free(pattern);
+}
+
+static void say_next(const struct ca_job *job, const struct ca_profile *profile)
+{
+	char *word = ca_again_word(job->dir);
+
+	say_lines(job, profile);
+	if (word && profile->rows)
+		ca_say("curves, call chains, source: causal report %s", word);
+	free(word);
+}
+
 int ca_job_results(const struct ca_job *job)
 {
 	struct ca_profile *profile;
@@ -314,6 +375,7 @@ int ca_job_results(const struct ca_job *job)
 	if (job->level >= 0) {
 		ca_results_print(profile, STDERR_FILENO, ca_say_width(), ca_say_colours(&job->settings));
 		say_command(job, profile);
+		say_next(job, profile);
 		if (!status)
 			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)", job->dir);
 	}

@@ -17,7 +17,7 @@ from html import escape
 
 T975 = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 COLOR = {"worth": "#1f66ad", "not-worth": "#7b858f", "not-enough-data": "#c27a1a"}
-VERDICT = {"worth": "worth it", "not-worth": "not worth it", "not-enough-data": "not enough data",
+VERDICT = {"worth": "worth it", "not-worth": "does not matter", "not-enough-data": "not enough data",
            "cannot-tell": "cannot tell here"}
 INK, FAINT, GRID = "#22272b", "#69737c", "#e3e7ea"
 

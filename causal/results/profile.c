@@ -291,7 +291,7 @@ enum ca_status ca_profile_write(const struct ca_profile *profile, const char *di
 const char *ca_profile_verdict_text(enum ca_verdict verdict)
 {
 	return verdict == CA_VERDICT_WORTH        ? "worth it"
-	       : verdict == CA_VERDICT_NOT_WORTH  ? "not worth it"
+	       : verdict == CA_VERDICT_NOT_WORTH  ? "does not matter"
 	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not enough data"
 						  : "cannot tell here";
 }
@@ -346,6 +346,9 @@ void ca_profile_free(struct ca_profile *profile)
 		free(profile->warning[i]);
 	ca_catalog_fini(&profile->catalog);
 	ca_stacks_fini(profile);
+	for (size_t i = 0; i < profile->scopes; i++)
+		free(profile->scope[i].binary);
+	free(profile->scope);
 	free(profile->run);
 	free(profile->experiment);
 	free(profile->visits);

@@ -48,6 +48,13 @@ struct ca_profile_samples {
 	char **contains; /* regions that make up nearly all of this one */
 };
 
+/* A binary in which the program spent time; as the last run says. */
+struct ca_profile_scope {
+	char *binary;
+	double share; /* percent of the CPU samples */
+	bool in_scope;
+};
+
 /* Samples with the same frames, of all runs. */
 struct ca_profile_stack {
 	char **frame; /* owned; outermost first, ends with NULL */
@@ -92,10 +99,11 @@ struct ca_profile {
 	struct ca_profile_visits *visits;
 	struct ca_profile_samples *samples;
 	struct ca_profile_stack *stack;
+	struct ca_profile_scope *scope;
 	struct ca_profile_point *point;
 	struct ca_profile_row *row;
 	char **warning; /* of the runs, without repetitions, and of the reader */
-	size_t runs, experiments, visit_count, sample_count, stacks, points, rows, warnings;
+	size_t runs, experiments, visit_count, sample_count, stacks, scopes, points, rows, warnings;
 	struct ca_funnel funnel;
 	bool busy; /* most experiments were disturbed by other programs */
 };

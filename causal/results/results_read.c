@@ -210,6 +210,25 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 	return read_names(record, "via", &samples->via) && read_names(record, "contains", &samples->contains);
 }
 
+static bool read_scope(struct ca_profile *profile, struct json_object *record)
+{
+	const char *binary = ca_results_json_string(record, "binary");
+	struct ca_profile_scope *scope = NULL;
+
+	for (size_t i = 0; i < profile->scopes && !scope; i++)
+		if (!strcmp(profile->scope[i].binary, binary))
+			scope = &profile->scope[i];
+	if (!scope) {
+		scope = MORE(profile->scope, profile->scopes);
+		if (!scope || !(scope->binary = strdup(binary)))
+			return false;
+		profile->scopes++;
+	}
+	scope->share = ca_results_json_double(record, "share");
+	scope->in_scope = json_object_get_boolean(ca_results_json_get(record, "in_scope"));
+	return true;
+}
+
 static char *join(struct json_object *words)
 {
 	size_t n = json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
@@ -301,6 +320,8 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 		ok = read_experiment(profile, record);
 	} else if (!strcmp(type, "samples")) {
 		ok = read_samples(profile, record);
+	} else if (!strcmp(type, "scope")) {
+		ok = read_scope(profile, record);
 	} else if (!strcmp(type, "stack")) {
 		ok = ca_stacks_read(profile, record);
 	} else if (!strcmp(type, "warning")) {

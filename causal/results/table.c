@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The table on the terminal: one line a region and progress point, best first.
- * Names come from the program under test, so nothing of theirs reaches the terminal but
- * printable UTF-8. Driver's process, one thread. */
+/* The table on the terminal: one line per region and progress point, best first.
+ * Driver's process, one thread. */
+#include "causal/results/labels.h"
 #include "causal/results/profile.h"
-#include "causal/results/results_json.h"
+#include "causal/results/text.h"
+#include "core/path.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,213 +12,86 @@
 #include <unistd.h>
 
 enum {
-	COLUMN = 11, /* "-12.3 ±10  " */
-	COLUMNS_MAX = 21,
+	EFFECT = 12, /* " -12.3 ± 0.4" */
+	SHARE = 6,
+	RANK = 5,
 	ROWS_MAX = 40,
 	NOT_WORTH_ROWS = 8,
 	UNSURE_ROWS = 10,
-	NAME_MIN = 8,
+	NAME_MIN = 12,
+	NAME_ENOUGH = 24, /* columns of numbers are not worth a shorter one */
 	POINT_MAX = 18,
-	TAIL = 1 + 7 + 2 + 15, /* a gap before the columns; experiments, gap, verdict */
-	LABEL = 512            /* of a region, at most */
+	VERDICT = 16, /* "cannot tell here" */
+	NO_TERMINAL = 200
 };
 
 struct table {
 	FILE *out;
 	const struct ca_profile *profile;
-	size_t code, point; /* widths */
-	uint32_t speedup[COLUMNS_MAX];
-	size_t columns;
-	size_t rows; /* shown */
-	bool colours;
+	const struct ca_profile_row **row; /* what a person can change: no row that only contains others */
+	const struct ca_region **region;   /* of each row */
+	char **label;                      /* of each row */
+	size_t rows, shown;
+	size_t code, point, width; /* columns; point 0: there is only one */
+	int first;                 /* of the effects */
+	bool shares, colours;
 };
-
-/* ---- text ----------------------------------------------------------------------*/
-
-/* Bytes of the printable character at s; 0: show '?' instead of that byte. C1 controls count
- * as controls, and so do the marks that change the direction of writing. */
-static size_t printable(const char *s)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t n = ca_results_json_utf8(u);
-
-	if (n == 0 || *u < 0x20 || *u == 0x7f || (n == 2 && *u == 0xc2 && u[1] < 0xa0))
-		return 0;
-	if (n == 3 && u[0] == 0xe2 && u[1] == 0x80 &&
-	    ((u[2] >= 0x8b && u[2] <= 0x8f) || (u[2] >= 0xa8 && u[2] <= 0xae)))
-		return 0;
-	return n;
-}
-
-static size_t text_width(const char *s)
-{
-	size_t width = 0;
-
-	while (*s) {
-		size_t n = printable(s);
-
-		s += n ? n : 1;
-		width++;
-	}
-	return width;
-}
-
-static const char *put_characters(FILE *out, const char *s, size_t many)
-{
-	for (size_t i = 0; i < many; i++) {
-		size_t n = printable(s);
-
-		if (out && n)
-			fwrite(s, 1, n, out);
-		else if (out)
-			fputc('?', out);
-		s += n ? n : 1;
-	}
-	return s;
-}
-
-/* Exactly `width` columns: filled up with spaces, or cut with an ellipsis. Of "libz.so!sub_5d80" the
- * end tells one from the other. */
-static void put_text(FILE *out, const char *s, size_t width)
-{
-	size_t have = text_width(s);
-
-	if (have <= width) {
-		put_characters(out, s, have);
-		fprintf(out, "%*s", (int)(width - have), "");
-	} else if (strchr(s, '!')) {
-		fputs("…", out);
-		put_characters(out, put_characters(NULL, s, have - width + 1), width - 1);
-	} else {
-		put_characters(out, s, width - 1);
-		fputs("…", out);
-	}
-}
-
-/* The same name may stand in several binaries: "libz.so!deflate", as --progress takes it. */
-static const char *label(const struct ca_region *region, char text[LABEL])
-{
-	const char *slash = strrchr(region->binary, '/'), *file = slash ? slash + 1 : region->binary;
-	const char *so = strstr(file, ".so");
-
-	if (!so || (so[3] && so[3] != '.'))
-		return region->name;
-	snprintf(text, LABEL, "%.*s!%s", (int)(so + 3 - file), file, region->name);
-	return text;
-}
-
-/* As binary/index/symbols.c calls code that no symbol covers. */
-static bool is_unnamed(const struct ca_region *region)
-{
-	return !strncmp(region->name, "sub_", 4) &&
-	       strspn(region->name + 4, "0123456789abcdef") == strlen(region->name + 4);
-}
-
-static size_t count_unnamed(const struct table *t)
-{
-	size_t n = 0;
-
-	for (size_t r = 0; r < t->rows; r++)
-		n += is_unnamed(t->profile->row[r].region);
-	return n;
-}
 
 /* ---- lay-out -------------------------------------------------------------------*/
 
-static const struct ca_cell *row_cells(const struct ca_profile_row *row)
+static size_t more_than(size_t a, size_t b)
 {
-	return row->point->estimates.cell + row->curve->first;
+	return a > b ? a : b;
 }
 
-static int by_number(const void *a, const void *b)
+static bool has_shares(const struct table *t)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
+	for (size_t r = 0; r < t->shown; r++)
+		if (isfinite(t->row[r]->samples))
+			return true;
+	return false;
 }
 
-/* All speedups of the rows shown, sorted; returns how many. */
-static size_t measured(const struct table *t, uint32_t **level)
+static size_t point_width(const struct table *t)
 {
-	uint32_t *list;
-	size_t n = 0, room = 1, kept = 0;
+	size_t width = 5;
+	bool several = false;
 
-	for (size_t r = 0; r < t->rows; r++)
-		room += t->profile->row[r].curve->cells;
-	*level = list = calloc(room, sizeof *list);
-	for (size_t r = 0; list && r < t->rows; r++)
-		for (size_t c = 0; c < t->profile->row[r].curve->cells; c++)
-			if (row_cells(&t->profile->row[r])[c].speedup)
-				list[n++] = row_cells(&t->profile->row[r])[c].speedup;
-	if (list)
-		qsort(list, n, sizeof *list, by_number);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || list[i] != list[kept - 1])
-			list[kept++] = list[i];
-	return kept;
-}
-
-/* With more speedups than columns, those next to a few round ones. */
-static void choose_columns(struct table *t, size_t room)
-{
-	static const uint32_t wanted[][5] = {
-		{ 50 }, { 25, 75 }, { 25, 50, 75 }, { 25, 50, 75, 100 }, { 10, 25, 50, 75, 100 },
-	};
-	uint32_t *level;
-	size_t n = measured(t, &level), most = room < COLUMNS_MAX ? room : COLUMNS_MAX;
-
-	if (n > most && most > 5)
-		most = 5;
-	if (n > 10 && most > 5) /* readable beats complete: the rest is in profile.json */
-		most = 5;
-	t->columns = 0;
-	for (size_t c = 0; c < n && c < most; c++) {
-		uint32_t nearest = level[c];
-
-		for (size_t i = 0; n > most && i < n; i++) {
-			int64_t want = (int64_t)wanted[most - 1][c] * 10000;
-
-			if (llabs(level[i] - want) < llabs(nearest - want))
-				nearest = level[i];
-		}
-		/* two wishes may meet in one speedup; the list is sorted */
-		if (!t->columns || nearest != t->speedup[t->columns - 1])
-			t->speedup[t->columns++] = nearest;
+	for (size_t r = 0; r < t->shown; r++) {
+		several = several || t->row[r]->point != t->row[0]->point;
+		width = more_than(width, ca_text_width(t->row[r]->point->name));
 	}
-	free(level);
+	return !several ? 0 : width < POINT_MAX ? width : POINT_MAX;
 }
 
-static void lay_out(struct table *t, unsigned width)
+/* All but the name. */
+static size_t fixed_width(const struct table *t)
 {
-	size_t code = NAME_MIN, point = 5, fixed;
-	char text[LABEL];
+	return RANK + (t->point ? 2 + t->point : 0) + (size_t)(CA_AT - t->first) * EFFECT +
+	       (t->shares ? 2 * SHARE : 0) + 3 + VERDICT;
+}
 
-	for (size_t r = 0; r < t->rows; r++) {
-		size_t w = text_width(label(t->profile->row[r].region, text));
-		size_t p = text_width(t->profile->row[r].point->name);
+/* Names first: with little room the columns go that say least beside the others. */
+static bool lay_out(struct table *t, unsigned width)
+{
+	size_t longest = NAME_MIN, room;
 
-		code = w > code ? w : code;
-		point = p > point ? p : point;
-	}
-	if (width == 0)
-		width = 200;
-	if (point > POINT_MAX)
-		point = POINT_MAX;
-	if (code > width / 3 && width / 3 > NAME_MIN)
-		code = width / 3;
-	fixed = code + 1 + point + TAIL;
-	if (fixed + 4 * COLUMN > width) { /* four speedups are worth a shorter name */
-		size_t excess = fixed + 4 * COLUMN - width;
-		size_t give = code > 16 ? code - 16 : 0;
-
-		code -= excess < give ? excess : give;
-		if (point > 8 && code <= 16)
-			point = 8;
-		fixed = code + 1 + point + TAIL;
-	}
-	t->code = code;
-	t->point = point;
-	choose_columns(t, width > fixed + COLUMN ? (width - fixed) / COLUMN : 1);
+	t->width = width ? width : NO_TERMINAL;
+	t->point = point_width(t);
+	t->shares = has_shares(t);
+	t->first = 0;
+	if (fixed_width(t) + NAME_ENOUGH > t->width)
+		t->first = 1;
+	if (fixed_width(t) + NAME_ENOUGH > t->width)
+		t->shares = false;
+	if (fixed_width(t) + NAME_MIN > t->width && t->point > 8)
+		t->point = 8;
+	room = more_than(t->width > fixed_width(t) ? t->width - fixed_width(t) : 0, NAME_MIN);
+	t->label = ca_labels_make(t->region, t->rows, room);
+	for (size_t r = 0; t->label && r < t->shown; r++)
+		longest = more_than(longest, ca_text_width(t->label[r]));
+	t->code = longest;
+	return t->label;
 }
 
 /* With a mark of ECMA-48 (SGR), on terminals. */
@@ -229,24 +103,36 @@ static void put_marked(const struct table *t, const char *mark, const char *text
 		fputs(text, t->out);
 }
 
-/* ---- lines ---------------------------------------------------------------------*/
+/* ---- rows ----------------------------------------------------------------------*/
 
-static void put_effect(FILE *out, const struct ca_cell *cell)
+/* As many digits as are known. */
+static void put_effect(FILE *out, double effect, double low, double high)
 {
-	char text[48], error[24];
-	double half = (cell->high - cell->low) / 2;
+	double half = (high - low) / 2;
+	char text[64];
+	int digits = half < 0.95 ? 1 : 0, n;
 
-	snprintf(text, sizeof text, "%.*f", fabs(cell->effect) < 99.95 ? 1 : 0,
-		 fabs(cell->effect) < 0.05 ? 0 : cell->effect);
-	if (!isfinite(half))
-		snprintf(error, sizeof error, "?");
+	if (fabs(effect) < (digits ? 0.05 : 0.5)) /* no "-0" */
+		effect = 0;
+	if (!isfinite(effect))
+		n = snprintf(text, sizeof text, "-");
+	else if (!isfinite(half))
+		n = snprintf(text, sizeof text, "%.0f ± ?", effect) - 1; /* ± has two bytes */
 	else
-		snprintf(error, sizeof error, "%.*f", half < 9.95 ? 1 : 0, fmin(half, 999));
-	/* ± has two bytes and one column */
-	fprintf(out, "%*s ±%-3s ", COLUMN - 6, text, error);
+		n = snprintf(text, sizeof text, "%.*f ± %.*f", digits, effect, digits, fmin(half, 999)) - 1;
+	fprintf(out, "%*s%s", n < EFFECT ? EFFECT - n : 1, "", text);
 }
 
-static void put_row(const struct table *t, const struct ca_profile_row *row)
+static void put_share(FILE *out, double percent)
+{
+	if (isfinite(percent))
+		fprintf(out, "%*.0f", SHARE, percent);
+	else
+		fprintf(out, "%*s", SHARE, "-");
+}
+
+/* Why it is not known, where there is room for it. */
+static void put_verdict(const struct table *t, const struct ca_profile_row *row)
 {
 	static const char *const marks[] = {
 		[CA_VERDICT_WORTH] = "1;32",    /* bold green */
@@ -254,69 +140,211 @@ static void put_row(const struct table *t, const struct ca_profile_row *row)
 		[CA_VERDICT_NOT_ENOUGH] = "33", /* yellow */
 		[CA_VERDICT_CANNOT_TELL] = "33",
 	};
-	const struct ca_cell *cell = row_cells(row);
-	char text[LABEL];
+	size_t used = fixed_width(t) + t->code;
+	char why[64] = "";
 
-	put_text(t->out, label(row->region, text), t->code);
-	fputc(' ', t->out);
-	put_text(t->out, row->point->name, t->point);
-	fputc(' ', t->out);
-	for (size_t i = 0; i < t->columns; i++) {
-		size_t c = 0;
-
-		while (c < row->curve->cells && cell[c].speedup != t->speedup[i])
-			c++;
-		if (c < row->curve->cells && isfinite(cell[c].effect))
-			put_effect(t->out, &cell[c]);
-		else
-			fprintf(t->out, "%*s", COLUMN, "-    ");
-	}
-	fprintf(t->out, "%6zu  ", row->curve->experiments);
 	put_marked(t, marks[row->verdict], ca_profile_verdict_text(row->verdict));
+	if (row->verdict == CA_VERDICT_NOT_ENOUGH)
+		snprintf(why, sizeof why, ": %zu experiment%s", row->curve->experiments,
+			 row->curve->experiments == 1 ? "" : "s");
+	if (used + strlen(why) <= t->width)
+		fputs(why, t->out);
 	fputc('\n', t->out);
+}
+
+static void put_via(const struct table *t, char *const *via)
+{
+	char *text = NULL;
+	size_t size, room = t->width > RANK + 10 ? t->width - RANK : 10;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	for (char *const *name = via; *name; name++)
+		fprintf(out, "%s%s", name == via ? "via " : " ← ", *name);
+	if (fclose(out) == 0) {
+		char *cut = ca_text_cut(text, room, room / 2);
+
+		fprintf(t->out, "%*s", RANK, "");
+		put_marked(t, "2", cut ? cut : "");
+		fputc('\n', t->out);
+		free(cut);
+	}
+	free(text);
+}
+
+static void put_row(const struct table *t, size_t r)
+{
+	const struct ca_profile_row *row = t->row[r];
+
+	fprintf(t->out, "%*zu  ", RANK - 2, r + 1);
+	ca_text_put(t->out, t->label[r], t->code);
+	if (t->point) {
+		fputs("  ", t->out);
+		ca_text_put(t->out, row->point->name, t->point);
+	}
+	for (int i = t->first; i < CA_AT; i++)
+		put_effect(t->out, row->curve->at[i], row->curve->at_low[i], row->curve->at_high[i]);
+	if (t->shares) {
+		put_share(t->out, row->own);
+		put_share(t->out, row->samples);
+	}
+	fputs("   ", t->out);
+	put_verdict(t, row);
+	if (row->via && *row->via)
+		put_via(t, row->via);
 }
 
 static void put_header(const struct table *t)
 {
+	static const char *const titles[CA_AT] = { "25 % less", "50 % less", "at most" };
+
 	if (t->colours)
 		fputs("\033[1m", t->out);
-	put_text(t->out, "code", t->code);
-	fputc(' ', t->out);
-	put_text(t->out, "point", t->point);
-	fputc(' ', t->out);
-	for (size_t i = 0; i < t->columns; i++) {
-		char text[24];
-
-		snprintf(text, sizeof text, "%.4g %%", t->speedup[i] / 1e4);
-		fprintf(t->out, "%*s  ", COLUMN - 2, text);
-	}
-	fprintf(t->out, "  exps  verdict%s\n", t->colours ? "\033[0m" : "");
+	fprintf(t->out, "%*s", RANK, "");
+	ca_text_put(t->out, t->code < 21 ? "code" : "if this code took ...", t->code);
+	if (t->point)
+		fprintf(t->out, "  %-*s", (int)t->point, "point");
+	for (int i = t->first; i < CA_AT; i++)
+		fprintf(t->out, "%*s", EFFECT, titles[i]);
+	if (t->shares)
+		fprintf(t->out, "%*s%*s", SHARE, "own", SHARE, "total");
+	fprintf(t->out, "%s\n", t->colours ? "\033[0m" : "");
 }
 
-/* The rows without enough data: a count and the first few names. */
-static void put_rest(const struct table *t, size_t from, unsigned width)
+/* ---- what is above and below -----------------------------------------------------*/
+
+static double ceiling(const struct ca_profile_row *row)
 {
-	const struct ca_profile *p = t->profile;
-	size_t n = p->rows - from, used;
-	char text[LABEL];
+	return fmax(row->curve->at[CA_AT - 1], row->curve->at_high[CA_AT - 1]);
+}
 
-	if (!n)
+/* The rows that are not shown: those that do not matter by their ceiling, the others by name. */
+static void put_rest(const struct table *t)
+{
+	size_t little = 0, unknown = 0, used;
+	double most = 0;
+
+	for (size_t r = t->shown; r < t->rows; r++)
+		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH) {
+			little++;
+			most = fmax(most, ceiling(t->row[r]));
+		} else {
+			unknown++;
+		}
+	if (little)
+		fprintf(t->out, "%*s%zu other%s: at most %.0f %s\n", RANK, "", little, little == 1 ? "" : "s",
+			ceil(most), little == 1 ? "" : "each");
+	if (!unknown)
 		return;
-	used = (size_t)fprintf(t->out, "%zu more without enough data: ", n);
-	for (size_t i = from; i < p->rows; i++) {
-		size_t w = text_width(label(p->row[i].region, text));
+	used = (size_t)fprintf(t->out, "%*s%zu more without enough data:", RANK, "", unknown);
+	for (size_t r = t->shown; r < t->rows; r++) {
+		size_t w = ca_text_width(t->label[r]);
 
-		if (i > from && used + w + 5 > (width ? width : 200)) {
-			fputs(", …", t->out);
+		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH)
+			continue;
+		if (used + w + 5 > t->width) {
+			fputs(" …", t->out);
 			break;
 		}
-		if (i > from)
-			fputs(", ", t->out);
-		w = w > 40 ? 40 : w;
-		put_text(t->out, label(p->row[i].region, text), w);
+		fprintf(t->out, " %s", t->label[r]);
+		if (--unknown)
+			fputc(',', t->out);
 		used += w + 2;
 	}
 	fputc('\n', t->out);
+}
+
+/* "Containing 1 and 2: main_loop": code that is no row, since it only calls what is one. */
+static void put_containing(const struct table *t, const struct ca_profile_samples *samples)
+{
+	const struct ca_region *region = ca_catalog_get_region(&t->profile->catalog, samples->region);
+	char *name;
+
+	fprintf(t->out, "%*sContaining", RANK, "");
+	for (char *const *part = samples->contains; *part; part++) {
+		size_t r = 0;
+
+		fputs(part == samples->contains ? " " : part[1] ? ", " : " and ", t->out);
+		while (r < t->shown && strcmp(t->region[r]->name, *part) != 0)
+			r++;
+		name = r < t->shown ? NULL : ca_text_cut(*part, t->width / 2, t->width / 4);
+		if (name)
+			fputs(name, t->out);
+		else
+			fprintf(t->out, "%zu", r + 1);
+		free(name);
+	}
+	name = ca_text_cut(region->name, t->width / 2, t->width / 4);
+	fprintf(t->out, ": %s\n", name ? name : "");
+	free(name);
+}
+
+static void put_containers(const struct table *t)
+{
+	for (size_t i = 0; i < t->profile->sample_count; i++) {
+		const struct ca_profile_samples *samples = &t->profile->samples[i];
+		bool last = samples->contains && *samples->contains;
+
+		for (size_t j = i + 1; last && j < t->profile->sample_count; j++)
+			last = t->profile->samples[j].region != samples->region;
+		if (last)
+			put_containing(t, samples);
+	}
+}
+
+static void put_scope(const struct table *t)
+{
+	for (int in_scope = 1; in_scope >= 0; in_scope--) {
+		bool any = false;
+
+		for (size_t i = 0; i < t->profile->scopes; i++) {
+			const struct ca_profile_scope *scope = &t->profile->scope[i];
+			char *name;
+
+			if (scope->in_scope != in_scope || scope->share < 0.5)
+				continue;
+			name = ca_text_cut(ca_path_base(scope->binary), 40, 20);
+			fprintf(t->out, "%s%s %.0f %%",
+				any        ? ", "
+				: in_scope ? "CPU time: "
+					   : "; left out: ",
+				name ? name : "", scope->share);
+			any = true;
+			free(name);
+		}
+		if (in_scope && !any)
+			return;
+	}
+	fputs(".\n", t->out);
+}
+
+/* What one visit is worth the reader has to know: from the experiments at 0 %. */
+static void put_unit(const struct table *t)
+{
+	const struct ca_profile *p = t->profile;
+	const struct ca_profile_point *point = t->row[0]->point;
+	double visits = 0, seconds = 0;
+	char *name;
+
+	if (t->point || point->kind == 'e')
+		return;
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct ca_profile_experiment *e = &p->experiment[i];
+
+		for (size_t v = e->first; v < e->first + e->visits && !e->flags && !e->speedup; v++)
+			if (&p->point[p->visits[v].point] == point) {
+				visits += (double)p->visits[v].delta;
+				seconds += (double)e->duration / 1e9;
+			}
+	}
+	name = ca_text_cut(point->name, t->width / 2, t->width / 4);
+	fprintf(t->out, "%s %s", point->kind == 'l' ? "Latency:" : "Unit of work: one visit of",
+		name ? name : "");
+	if (seconds > 0)
+		fprintf(t->out, ", %.*f a second", visits < 100 * seconds ? 1 : 0, visits / seconds);
+	fputs(".\n", t->out);
+	free(name);
 }
 
 static void put_title(const struct table *t)
@@ -327,9 +355,26 @@ static void put_title(const struct table *t)
 		f->kept, f->kept == 1 ? "" : "s");
 	if (f->finished > f->kept)
 		fprintf(t->out, " of %" PRIu64, f->finished);
+	if (f->runtime >= UINT64_C(1000000000))
+		fprintf(t->out, ", %.0f s", (double)f->runtime / 1e9);
 	if (f->unfinished)
 		fprintf(t->out, ", %zu run%s cut short", f->unfinished, f->unfinished == 1 ? "" : "s");
-	fputs("\n", t->out);
+	fputs(".\n", t->out);
+}
+
+/* As binary/index/symbols.c calls code that no symbol covers. */
+static bool is_unnamed(const struct ca_region *region)
+{
+	return !strncmp(region->name, "sub_", 4) &&
+	       strspn(region->name + 4, "0123456789abcdef") == strlen(region->name + 4);
+}
+
+static bool any_unnamed(const struct table *t)
+{
+	for (size_t r = 0; r < t->shown; r++)
+		if (is_unnamed(t->region[r]))
+			return true;
+	return false;
 }
 
 static void put_reason(const struct table *t)
@@ -354,37 +399,62 @@ static void put_reason(const struct table *t)
 	fprintf(t->out, "%" PRIu64 " kept.\n", f->kept);
 }
 
-static void put_table(struct table *t, unsigned width)
+/* How many rows are shown: all that are worth it, some that do not matter; when nothing is sure, the best
+ * guesses are still worth a look. */
+static size_t choose_rows(const struct table *t)
+{
+	size_t sure = 0, worth = 0, shown;
+
+	while (worth < t->rows && t->row[worth]->verdict == CA_VERDICT_WORTH)
+		worth++;
+	while (sure < t->rows && t->row[sure]->verdict < CA_VERDICT_NOT_ENOUGH)
+		sure++;
+	if (sure)
+		shown = sure < worth + NOT_WORTH_ROWS ? sure : worth + NOT_WORTH_ROWS;
+	else
+		shown = t->rows < UNSURE_ROWS ? t->rows : UNSURE_ROWS;
+	return shown < ROWS_MAX ? shown : ROWS_MAX;
+}
+
+static bool collect_rows(struct table *t)
 {
 	const struct ca_profile *p = t->profile;
-	size_t sure = 0, worth = 0, rows;
 
-	while (worth < p->rows && p->row[worth].verdict == CA_VERDICT_WORTH)
-		worth++;
-	while (sure < p->rows && p->row[sure].verdict < CA_VERDICT_NOT_ENOUGH)
-		sure++;
-	/* When nothing is sure, the best guesses are still worth a look. */
-	rows = sure ? sure : p->rows < UNSURE_ROWS ? p->rows : UNSURE_ROWS;
-	t->rows = rows < ROWS_MAX ? rows : ROWS_MAX;
-	if (sure && t->rows > worth + NOT_WORTH_ROWS)
-		t->rows = worth + NOT_WORTH_ROWS;
+	t->row = calloc(p->rows + 1, sizeof *t->row);
+	t->region = calloc(p->rows + 1, sizeof *t->region);
+	for (size_t r = 0; t->row && t->region && r < p->rows; r++)
+		if (!p->row[r].contains || !*p->row[r].contains) {
+			t->region[t->rows] = p->row[r].region;
+			t->row[t->rows++] = &p->row[r];
+		}
+	return t->row && t->region;
+}
+
+static void put_rows(struct table *t)
+{
+	put_scope(t);
+	put_unit(t);
+	fputs("Program speedup in % (± half of the 95 % interval):\n\n", t->out);
+	put_header(t);
+	for (size_t r = 0; r < t->shown; r++)
+		put_row(t, r);
+	put_rest(t);
+	put_containers(t);
+	if (any_unnamed(t))
+		fputs("sub_...: code without a symbol, named by its address in the file; "
+		      "symbols (Debian: a -dbgsym package) give it a name.\n",
+		      t->out);
+}
+
+static void put_table(struct table *t, unsigned width)
+{
 	put_title(t);
-	if (t->rows) {
-		lay_out(t, width);
-		fputs("Program speedup in % (± 95 % interval) if code took this much less time:\n", t->out);
-		put_header(t);
-		for (size_t r = 0; r < t->rows; r++)
-			put_row(t, &p->row[r]);
-		if (rows > t->rows)
-			fprintf(t->out, "%zu more %sin profile.json\n", rows - t->rows,
-				worth <= t->rows && sure ? "not worth it, " : "");
-		put_rest(t, rows, width);
-		if (count_unnamed(t))
-			fputs("sub_...: code without a symbol, named by its address in the file; "
-			      "symbols (Debian: a -dbgsym package) give it a name.\n",
-			      t->out);
-	}
+	if (collect_rows(t) && (t->shown = choose_rows(t)) && lay_out(t, width))
+		put_rows(t);
 	put_reason(t);
+	ca_labels_free(t->label, t->rows);
+	free(t->region);
+	free(t->row);
 }
 
 void ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours)

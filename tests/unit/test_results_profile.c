@@ -271,7 +271,7 @@ static const char *printed(const struct ca_profile *profile, unsigned width)
 	return printed_to(text, profile, width, false);
 }
 
-/* A region and its curve at two speedups, the second not known. */
+/* Rows whose curve is known, and not. */
 static void test_table(void **state)
 {
 	struct ca_region region[] = {
@@ -289,22 +289,22 @@ static void test_table(void **state)
 		  .function = TEXT(""),
 		  .binary = TEXT("/usr/lib/liby.so") },
 	};
-	struct ca_cell cell[] = {
-		{ .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 },
-		{ .speedup = 1000000, .effect = 99.96, .low = 80, .high = 120 },
-		{ .speedup = 250000, .effect = -0.04, .low = -1, .high = INFINITY },
-		{ .speedup = 1000000, .effect = NAN },
-	};
 	struct ca_curve curve[] = {
-		{ .cells = 2, .first = 0, .experiments = 12 },
-		{ .cells = 2, .first = 2, .experiments = 3 },
+		{ .at = { 12.34, 24.7, 99.96 },
+		  .at_low = { 11.8, 20, 80 },
+		  .at_high = { 12.9, 30, 120 },
+		  .experiments = 12 },
+		{ .at = { -0.04, -0.4, NAN },
+		  .at_low = { -0.5, -1, -1 },
+		  .at_high = { 0.5, INFINITY, 1 },
+		  .experiments = 1 },
 	};
-	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = cell } };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 	struct ca_profile_row row[] = {
-		{ &region[0], &point, &curve[0], CA_VERDICT_WORTH, 0 },
-		{ &region[1], &point, &curve[1], CA_VERDICT_NOT_WORTH, 0 },
-		{ &region[2], &point, &curve[1], CA_VERDICT_NOT_ENOUGH, 0 },
-		{ &region[3], &point, &curve[1], CA_VERDICT_NOT_ENOUGH, 0 },
+		{ &region[0], &point, &curve[0], CA_VERDICT_WORTH, 50, 9.6, NULL, NULL },
+		{ &region[1], &point, &curve[1], CA_VERDICT_NOT_WORTH, 7, NAN, NULL, NULL },
+		{ &region[2], &point, &curve[1], CA_VERDICT_NOT_ENOUGH, NAN, NAN, NULL, NULL },
+		{ &region[3], &point, &curve[1], CA_VERDICT_NOT_ENOUGH, NAN, NAN, NULL, NULL },
 	};
 	struct ca_profile_run run = { .mode = TEXT("function") };
 	struct ca_profile profile = {
@@ -318,13 +318,15 @@ static void test_table(void **state)
 	const char *text;
 
 	(void)state;
-	assert_string_equal(printed(&profile, 100),
-			    "\n1 run, 15 experiments used of 16, 1 run cut short\n"
-			    "Program speedup in % (± 95 % interval) if code took this much less time:\n"
-			    "code            point      25 %      100 %    exps  verdict\n"
-			    "work            item   12.3 ±1.0   100 ±20      12  worth it\n"
-			    "libz.so!deflate item    0.0 ±?         -         3  not worth it\n"
-			    "2 more without enough data: sub_12af, liby.so!sub_work\n");
+	assert_string_equal(
+		printed(&profile, 100),
+		"\n1 run, 15 experiments used of 16, 1 run cut short.\n"
+		"Unit of work: one visit of item.\n"
+		"Program speedup in % (± half of the 95 % interval):\n\n"
+		"     code              25 % less   50 % less     at most   own total\n"
+		"  1  work             12.3 ± 0.5      25 ± 5    100 ± 20    10    50   worth it\n"
+		"  2  libz.so!deflate   0.0 ± 0.5       0 ± ?           -     -     7   does not matter\n"
+		"     2 more without enough data: sub_12af, liby.so!sub_work\n");
 	/* nothing sure: the best guesses, and why */
 	profile.row = row + 2;
 	profile.rows = 2;
@@ -332,8 +334,8 @@ static void test_table(void **state)
 	profile.funnel.unfinished = 0;
 	profile.funnel.zeros = 1;
 	text = printed(&profile, 100);
-	assert_non_null(
-		strstr(text, "sub_12af         item    0.0 ±?         -         3  not enough data\n"));
+	assert_non_null(strstr(text, "  1  sub_12af           0.0 ± 0.5       0 ± ?           -   not enough "
+				     "data: 1 experiment\n"));
 	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
 	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
 	assert_null(strstr(text, "cut short"));
@@ -352,17 +354,16 @@ static void test_colours(void **state)
 		const char *marked;
 	} cases[] = {
 		{ CA_VERDICT_WORTH, "\033[1;32mworth it\033[0m\n" },
-		{ CA_VERDICT_NOT_WORTH, "\033[2mnot worth it\033[0m\n" },
-		{ CA_VERDICT_NOT_ENOUGH, "\033[33mnot enough data\033[0m\n" },
+		{ CA_VERDICT_NOT_WORTH, "\033[2mdoes not matter\033[0m\n" },
+		{ CA_VERDICT_NOT_ENOUGH, "\033[33mnot enough data\033[0m: 12 experiments\n" },
 		{ CA_VERDICT_CANNOT_TELL, "\033[33mcannot tell here\033[0m\n" },
 	};
 	struct ca_region region = {
 		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
 	};
-	struct ca_cell cell = { .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 };
-	struct ca_curve curve = { .cells = 1, .experiments = 12 };
-	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = &cell } };
-	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
+	struct ca_curve curve = { .at = { 12 }, .at_low = { 11 }, .at_high = { 13 }, .experiments = 12 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, NAN, NAN, NULL, NULL };
 	struct ca_profile profile = { .row = &row,
 				      .rows = 1,
 				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
@@ -377,8 +378,8 @@ static void test_colours(void **state)
 		wanted = printed(&profile, 100);
 		assert_null(strchr(wanted, '\033'));
 		printed_to(text, &profile, 100, true);
-		assert_non_null(strstr(text, "\n\033[1mcode "));
-		assert_non_null(strstr(text, " verdict\033[0m\n"));
+		assert_non_null(strstr(text, "\n\033[1m     code "));
+		assert_non_null(strstr(text, " at most\033[0m\n"));
 		assert_non_null(strstr(text, cases[i].marked));
 		for (const char *from = text; *from; from++)
 			if (*from == '\033')
@@ -409,10 +410,9 @@ static void test_pieces(void **state)
 	struct ca_region region = {
 		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
 	};
-	struct ca_cell cell = { .speedup = 250000, .effect = 12.34, .low = 11.3, .high = 13.3 };
-	struct ca_curve curve = { .cells = 1, .experiments = 12 };
-	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't', .estimates = { .cell = &cell } };
-	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
+	struct ca_curve curve = { .at = { 12 }, .at_low = { 11 }, .at_high = { 13 }, .experiments = 12 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, NAN, NAN, NULL, NULL };
 	struct ca_profile profile = { .row = &row,
 				      .rows = 1,
 				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
@@ -430,52 +430,117 @@ static void test_pieces(void **state)
 	taken_at_once = taken_in_all = SIZE_MAX;
 }
 
-/* Where there is no room for all speedups, those next to round ones: each once, in order. */
+/* The name goes before the numbers: with little room there are fewer columns. */
 static void test_columns(void **state)
 {
 	static const struct {
-		uint32_t level[9]; /* percent, 0 ends them */
 		unsigned width;
-		const char *header;
-	} cases[] = {
-		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 100, " 15 % 50 % 75 % 80 %" },
-		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 200, " 15 % 40 % 45 % 50 % 55 % 60 % 75 % 80 %" },
-		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 61, " 15 % 75 %" },
-		{ { 15, 40, 45, 50, 55, 60, 75, 80 }, 60, " 50 %" },
-		{ { 5, 10, 15, 20, 25, 30 }, 85, " 25 % 30 %" },
-		{ { 80, 85, 90, 95, 96, 97, 98 }, 85, " 80 % 98 %" },
-		{ { 25, 50 }, 100, " 25 % 50 %" },
+		bool quarter, shares;
+	} cases[] = { { 0, true, true },   { 96, true, true },   { 95, false, true },
+		      { 84, false, true }, { 83, false, false }, { 40, false, false } };
+	struct ca_region region = { .name = TEXT("work_on_something_long_at_last"),
+				    .file = TEXT(""),
+				    .function = TEXT(""),
+				    .binary = TEXT("/bin/app") };
+	struct ca_curve curve = {
+		.at = { 10, 20, 40 }, .at_low = { 9, 18, 36 }, .at_high = { 11, 22, 44 }, .experiments = 12
 	};
-	struct ca_region region = {
-		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
-	};
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 50, 40, NULL, NULL };
+	struct ca_profile profile = { .row = &row,
+				      .rows = 1,
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		struct ca_cell cell[9] = { { 0 } };
-		struct ca_curve curve = { .experiments = 12 };
-		struct ca_profile_point point = { .name = TEXT("item"),
-						  .kind = 't',
-						  .estimates = { .cell = cell } };
-		struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 0 };
-		struct ca_profile profile = { .row = &row,
-					      .rows = 1,
-					      .funnel = {
-						      .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
-		char header[200] = "";
-		const char *text;
+		const char *text = printed(&profile, cases[i].width);
 
-		for (; cases[i].level[curve.cells]; curve.cells++)
-			cell[curve.cells].speedup = cases[i].level[curve.cells] * 10000;
-		text = strstr(printed(&profile, cases[i].width), "\ncode ");
-		assert_non_null(text);
-		text = strstr(text, "point") + 5;
-		/* blanks as one */
-		for (size_t to = 0; strncmp(text, "  exps", 6) && to + 1 < sizeof header; text++)
-			if (*text != ' ' || (text[1] != ' ' && strncmp(text + 1, "exps", 4)))
-				header[to++] = *text;
-		assert_string_equal(header, cases[i].header);
+		assert_int_equal(strstr(text, " 25 % less ") != NULL, cases[i].quarter);
+		assert_non_null(strstr(text, " 50 % less     at most"));
+		assert_int_equal(strstr(text, " own total") != NULL, cases[i].shares);
+		assert_non_null(strstr(text, "20 ± 2      40 ± 4"));
+		assert_non_null(strstr(text, "worth it\n"));
 	}
+}
+
+/* Callers that a row stands for are below it; code that only contains rows is no row. */
+static void test_chains(void **state)
+{
+	char *const via[] = { TEXT("step"), TEXT("run\x1b"), NULL };
+	char *const contains[] = { TEXT("work"), TEXT("elsewhere"), NULL };
+	struct ca_region region[] = {
+		{ .id = 1,
+		  .name = TEXT("work"),
+		  .file = TEXT(""),
+		  .function = TEXT(""),
+		  .binary = TEXT("/a") },
+		{ .id = 2,
+		  .name = TEXT("loop"),
+		  .file = TEXT(""),
+		  .function = TEXT(""),
+		  .binary = TEXT("/a") },
+	};
+	struct ca_curve curve = { .experiments = 12 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row[] = {
+		{ &region[1], &point, &curve, CA_VERDICT_WORTH, 50, 1, NULL, contains },
+		{ &region[0], &point, &curve, CA_VERDICT_WORTH, 50, 40, via, NULL },
+	};
+	struct ca_profile_samples samples[] = {
+		{ .region = 1, .via = (char **)via },
+		{ .region = 2, .contains = (char **)contains },
+		{ .run = 1, .region = 2, .contains = (char **)contains },
+	};
+	struct ca_profile profile = { .row = row,
+				      .rows = 2,
+				      .samples = samples,
+				      .sample_count = 3,
+				      .catalog = { .region = region, .regions = 2 },
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+	const char *text = printed(&profile, 100);
+
+	(void)state;
+	assert_non_null(strstr(text, "\n  1  work "));
+	assert_non_null(strstr(text, "\n     via step ← run?\n     Containing 1 and elsewhere: loop\n"));
+	assert_null(strstr(text, "  2  "));
+	assert_null(strstr(strstr(text, "Containing") + 1, "Containing"));
+}
+
+/* What is left over: a bound for what does not matter, names for the rest. */
+static void test_rest(void **state)
+{
+	struct ca_region region[12];
+	struct ca_curve curve = { .at = { 0, 0.1, 0.2 },
+				  .at_low = { -1, -1, -1 },
+				  .at_high = { 0.3, 0.9, 1.7 },
+				  .experiments = 2 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row[12];
+	struct ca_profile profile = { .row = row,
+				      .rows = 12,
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+	char names[12][8];
+	const char *text;
+
+	(void)state;
+	for (size_t i = 0; i < 12; i++) {
+		snprintf(names[i], sizeof names[i], "f%zu", i);
+		region[i] = (struct ca_region){ .name = names[i], .file = TEXT(""), .binary = TEXT("/a") };
+		row[i] = (struct ca_profile_row){ .region = &region[i],
+						  .point = &point,
+						  .curve = &curve,
+						  .verdict = i < 10 ? CA_VERDICT_NOT_WORTH
+								    : CA_VERDICT_NOT_ENOUGH };
+	}
+	text = printed(&profile, 100);
+	assert_non_null(strstr(text, "\n     2 others: at most 2 each\n"
+				     "     2 more without enough data: f10, f11\n"));
+	row[10].verdict = row[11].verdict = CA_VERDICT_NOT_WORTH;
+	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
+	profile.row = row + 11;
+	profile.rows = 1;
+	row[11].verdict = CA_VERDICT_NOT_ENOUGH;
+	assert_non_null(strstr(printed(&profile, 100), "   not enough data: 2 experiments\n"));
 }
 
 int main(void)
@@ -485,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_count),     cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
 		cmocka_unit_test(test_columns),   cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_chains),    cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_colours),
 	};
 

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a sweep shows at its end: the table, and commands to go on with, which can be pasted."""
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fixture import region, write_run  # noqa: E402
+
+CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
+failures = 0
+
+
+def check(ok, text):
+    global failures
+    if not ok:
+        failures += 1
+        print(f"FAILED: {text}")
+
+
+def next_of(scratch, name, top, *options):
+    """The commands told after one more run in a directory in which `top` is the best region."""
+    for run in (1, 2):
+        write_run(os.path.join(scratch, name), run, [top, region("other")], effects={top["name"]: 40})
+    done = subprocess.run([CAUSAL, "-n", "1", "-o", name, *options, "--", "true", "an argument"], cwd=scratch,
+                          capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and "  1  " + top["name"] in done.stderr, f"{name}: {done.stderr}")
+    return {line.split(": ")[1]: shlex.split(line.split(": ", 2)[2])
+            for line in done.stderr.splitlines() if line.startswith("causal: ") and line.count(": ") == 2}
+
+
+def main():
+    if os.environ.get("CA_SANITIZER"):
+        print("skipped: the runtime does not go with a sanitizer")
+        return 77
+    with tempfile.TemporaryDirectory() as scratch:
+        told = next_of(scratch, "a b", region("f<int>::g(char*)", file="/src/f.cc", line=3), "-m", "function",
+                       "-F", "f", "-F", "g", "-B", "app")
+        lines = told.get("which lines of it", [])
+        check(lines == ["causal", "-B", "app", "-m", "line", "-F", r"^f<int>::g\(char\*\)$", "-o", "a b-lines",
+                        "--", "true", "an argument"], f"lines: {lines}")
+        page = told.get("curves, call chains, source", [])
+        check(page == ["causal", "report", "a b"], f"report: {page}")
+        done = subprocess.run([CAUSAL, *page[1:]], cwd=scratch, check=False, capture_output=True)
+        check(done.returncode == 0 and os.path.exists(os.path.join(scratch, "a b", "report.html")), "report")
+        told = next_of(scratch, "stripped", region("sub_10", function="", file=""))
+        check("which lines of it" not in told, f"there are no lines: {told}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
