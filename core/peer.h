@@ -10,14 +10,17 @@
 enum { CA_MAX_PEERS = 4096 };
 
 enum ca_peer_flag {
-	CA_PEER_WRITES = 1, /* one of ours writes in this direction, or holds that end */
-	CA_PEER_READS = 2,  /* one of ours reads */
-	CA_PEER_MADE = 4    /* one of ours has made it */
+	CA_PEER_WRITES = 1,  /* one of ours writes in this direction, or holds that end */
+	CA_PEER_READS = 2,   /* one of ours reads */
+	CA_PEER_MADE = 4,    /* one of ours has made it */
+	CA_PEER_VARIES = 16, /* what is read here need not be one message */
+	CA_PEER_ASKED = 8    /* somebody outside sends here, was asked, and has not answered */
 };
 
 struct ca_peer {
 	_Atomic uint64_t key;   /* of the direction; 0: free */
-	_Atomic uint64_t wrote; /* ns; when one of ours wrote last ... */
+	_Atomic uint64_t wrote; /* ns; when one of ours wrote last */
+	_Atomic uint64_t asked; /* ns; when one of ours wrote last to whoever sends here ... */
 	_Atomic uint64_t lag;   /* ... and by how much virtual time lagged then, ns */
 	_Atomic uint64_t read;  /* ns; when one of ours read last */
 	_Atomic uint64_t other; /* a pair of sockets: inode of the end that reads */

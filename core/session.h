@@ -30,6 +30,7 @@ struct ca_experiment {
 	uint32_t speedup;     /* millionths */
 	uint64_t start;       /* ns */
 	uint64_t end;         /* ns; once seq is even */
+	uint64_t caught_up;   /* of the session, when it began, ns */
 };
 
 struct ca_process {
@@ -77,6 +78,12 @@ struct ca_session {
 	/* D of all experiments up to that of settled_seq (even), ns: by the conductor, which releases
 	 * settled_seq last, before it opens the next one. By so much virtual time lags. */
 	_Atomic uint64_t settled_delay, settled_seq;
+	/* By so much virtual time has caught up, of all that was inserted so far, ns: by the runtimes,
+	 * while the whole session waits for somebody outside (causal/runtime/catch_up.h). It cannot catch
+	 * up where that would be too early: for those who were asked and have not answered, of whom there
+	 * are `asked`, below a lag of asked_lag; for timers below timed_lag. ns, by the runtimes. */
+	_Atomic uint64_t caught_up, asked_lag, timed_lag;
+	_Atomic uint32_t asked;
 	/* Virtual time that some thread has read while an experiment was open, ns: nobody may read
 	 * less from then on. By the runtimes. */
 	_Alignas(64) _Atomic uint64_t clock_floor;
@@ -102,6 +109,15 @@ CA_SIGSAFE static inline void ca_session_use_row(_Atomic uint32_t *used, uint32_
 
 	while (now < row + 1 && !atomic_compare_exchange_weak(used, &now, row + 1))
 		;
+}
+
+/* By how much virtual time lags while no experiment is open, ns. */
+CA_SIGSAFE static inline uint64_t ca_session_lag(const struct ca_session *s)
+{
+	uint64_t inserted = atomic_load_explicit(&s->settled_delay, memory_order_relaxed);
+	uint64_t caught_up = atomic_load_explicit(&s->caught_up, memory_order_relaxed);
+
+	return inserted > caught_up ? inserted - caught_up : 0;
 }
 
 /* Length of the file and of a mapping, bytes. */

@@ -33,7 +33,13 @@ struct ca_slot {
 	_Atomic uint64_t drop[CA_DROP_COUNT];
 	_Atomic uint64_t stamping;    /* odd while a count and its stamp do not belong together */
 	_Atomic uint64_t paying_more; /* ns paid without being counted there */
-	_Atomic uint64_t spare[4];
+	/* In a wait that we see: 1 + the lag of virtual time with which what it waits for is in step, ns (0
+	 * for others of the session); 0: it runs, or nobody knows */
+	_Atomic uint64_t waits;
+	/* The most by which somebody outside who cannot be held back was ahead of virtual time in that
+	 * experiment, ns */
+	_Atomic uint64_t ahead;
+	_Atomic uint64_t spare[2];
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */

@@ -155,6 +155,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
 	c->e.work_before = ca_conductor_whole_work(c, &c->e.processes);
 	c->e.record.start = c->last_watch = c->e.hot_from = ca_clock_now();
+	c->e.caught_up_before = atomic_load(&c->session->caught_up);
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	enter_state(c, RUNNING, now);
 }
@@ -209,7 +210,8 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.exact = c->session->selection.exact;
 	x->speedup = c->speedup;
 	x->start = c->e.opened = ca_clock_now();
-	c->e.began = x->start - atomic_load(&c->session->settled_delay);
+	c->e.began = x->start - ca_session_lag(c->session);
+	x->caught_up = atomic_load(&c->session->caught_up);
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
@@ -294,6 +296,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	watch(c, now);
 	r->end = ca_clock_now();
 	c->e.work_after = ca_conductor_whole_work(c, &c->e.processes_after);
+	c->e.caught_up = atomic_load(&c->session->caught_up);
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
 	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
@@ -350,9 +353,26 @@ static void settle_clock(struct ca_conductor *c, uint64_t delay)
 {
 	struct ca_session *s = c->session;
 
-	atomic_fetch_add_explicit(&s->settled_delay, delay, memory_order_relaxed);
+	uint64_t caught_up = atomic_load(&s->caught_up);
+
+	delay += atomic_load(&s->settled_delay);
+	/* the threads' accounts differ a little from ours: virtual time is never ahead */
+	atomic_store_explicit(&s->settled_delay, delay > caught_up ? delay : caught_up, memory_order_relaxed);
 	/* release: the runtimes acquire it before they read settled_delay */
 	atomic_store_explicit(&s->settled_seq, atomic_load(&s->experiment.seq), memory_order_release);
+}
+
+static uint64_t delay_of(const struct ca_experiment_record *r, uint64_t s_time)
+{
+	return (uint64_t)((double)s_time * (r->speedup / 1e6));
+}
+
+/* D of a stretch of time: what was inserted, less that by which virtual time has caught up. */
+static uint64_t net_delay(uint64_t elapsed, uint64_t inserted, uint64_t caught_up)
+{
+	uint64_t net = inserted > caught_up ? inserted - caught_up : 0;
+
+	return net < elapsed ? net : elapsed;
 }
 
 static void record_experiment(struct ca_conductor *c)
@@ -360,8 +380,8 @@ static void record_experiment(struct ca_conductor *c)
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_selection_log_sum sum;
 	bool lost = false;
-	uint64_t warm_up = 0, before = 0; /* virtual time of the warm-up, and D of it */
-	uint64_t s_before = 0;
+	uint64_t warm_up = 0, before = 0; /* virtual time of the warm-up, and what was inserted in it */
+	uint64_t s_before = 0, delay;
 	struct ca_err err;
 
 	ca_selection_log_read(c->log);
@@ -369,16 +389,19 @@ static void record_experiment(struct ca_conductor *c)
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
 		s_before = sum.s_time;
 		lost = sum.overflow; /* it is told once, of whichever window is summed first */
-		before = (uint64_t)((double)s_before * (r->speedup / 1e6));
-		warm_up = r->start - c->e.opened - before;
+		before = delay_of(r, s_before);
+		warm_up = r->start - c->e.opened -
+			  net_delay(r->start - c->e.opened, before,
+				    c->e.caught_up_before - c->session->experiment.caught_up);
 	}
 	sum = ca_selection_log_sum(c->log, r->start, r->end);
 	r->s_time = sum.s_time;
 	r->hits = sum.entries;
-	r->delay = (uint64_t)((double)r->s_time * (r->speedup / 1e6));
-	if (r->delay > r->end - r->start)
-		r->delay = r->end - r->start;
-	settle_clock(c, before + r->delay);
+	delay = delay_of(r, r->s_time);
+	if (delay > r->end - r->start)
+		delay = r->end - r->start;
+	r->delay = net_delay(r->end - r->start, delay, c->e.caught_up - c->e.caught_up_before);
+	settle_clock(c, before + delay);
 	if (sum.overflow || lost)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
@@ -578,7 +601,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	close_open_experiment(c, now, wait_status);
 	ca_conductor_scope_close(c);
 	if (!WIFSIGNALED(wait_status))
-		ca_conductor_whole_close(c, now - c->started - atomic_load(&c->session->settled_delay));
+		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
 	ca_conductor_report_points(c);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)
 		if (ca_regions_samples(c->regions, id))

@@ -33,6 +33,7 @@ struct ca_open_experiment {
 	uint64_t began;         /* the same on the run's virtual clock */
 	uint64_t paid_before;   /* in the warm-up */
 	uint64_t paying_before; /* core/paying.h, at the start */
+	uint64_t caught_up_before, caught_up; /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
 	uint64_t work_before, work_after;    /* ns of CPU time at the start and at the end of it ... */
 	uint32_t processes, processes_after; /* ... of these */

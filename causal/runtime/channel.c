@@ -3,6 +3,8 @@
  * the same descriptor at once find the same. */
 #include "causal/runtime/channel.h"
 #include "core/cpu.h"
+#include "core/fmt.h"
+#include "core/sys.h"
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +13,11 @@
 enum {
 	KNOWN = 1024,       /* descriptors that are remembered */
 	GOOD_FOR = 3000000, /* cycles, about a ms: so long nobody looks whether it is still the same file */
-	ADDRESS = 16        /* bytes of an address */
+	ADDRESS = 16,       /* bytes of an address */
+	PAGE = 4096
 };
+
+#define OF_A_FILE (UINT64_C(1) << 61) /* or shared: what the kernel says of a page */
 
 static struct known {
 	_Atomic uint32_t version; /* odd while it is written */
@@ -95,6 +100,53 @@ uint64_t ca_channel_inode(int fd)
 	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
+uint64_t ca_channel_word(const void *word)
+{
+	return name(CA_CHANNEL_WORD, (uintptr_t)word % PAGE, 0);
+}
+
+bool ca_channel_is_shared(const void *word)
+{
+	uint64_t page = 0;
+	int fd = ca_sys_open("/proc/self/pagemap", O_RDONLY);
+	bool read;
+
+	if (fd < 0)
+		return false;
+	read = ca_sys(SYS_pread64, fd, (long)(intptr_t)&page, sizeof page,
+		      (long)((uintptr_t)word / PAGE * sizeof page), 0, 0) == sizeof page;
+	ca_sys_close(fd);
+	return read && page & OF_A_FILE;
+}
+
+/* The number that the kernel has given to an event descriptor, the same in all processes; 0: it is none, or
+ * the kernel is older than 5.2. */
+static uint64_t event_id(int fd)
+{
+	static const char before[] = "eventfd-id:";
+	char text[512];
+	struct ca_fmt path;
+	const char *at;
+	uint64_t id = 0;
+	long n;
+	int info;
+
+	ca_fmt_init(&path, text, sizeof text);
+	ca_fmt_add(&path, "/proc/self/fdinfo/%d", fd);
+	if ((info = ca_sys_open(text, O_RDONLY)) < 0)
+		return 0;
+	n = ca_sys_read(info, text, sizeof text - 1);
+	ca_sys_close(info);
+	text[n > 0 ? n : 0] = 0;
+	if (!(at = strstr(text, before)))
+		return 0;
+	for (at += sizeof before - 1; *at == ' ' || *at == '\t';)
+		at++;
+	for (; *at >= '0' && *at <= '9'; at++)
+		id = id * 10 + (uint64_t)(*at - '0');
+	return id + 1;
+}
+
 static int option(int fd, int which)
 {
 	int value = -1;
@@ -167,7 +219,13 @@ static struct ca_channel find_out(int fd, const struct stat *st, bool *lasts)
 	} else if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
 		c.kind = CA_CHANNEL_FILE;
 	} else if (!S_ISDIR(st->st_mode)) {
-		*lasts = false; /* all event descriptors and the like are one inode */
+		/* all of these are one inode: whether it is still the same one, who closes it tells */
+		uint64_t id = event_id(fd);
+
+		if (id) {
+			c.kind = CA_CHANNEL_EVENT;
+			c.in = c.out = name(c.kind, id, 0);
+		}
 	}
 	return c;
 }
@@ -234,12 +292,20 @@ struct ca_channel ca_channel_of_fd(int fd)
 	return now.channel;
 }
 
-void ca_channel_forget(int fd)
+CA_SIGSAFE void ca_channel_forget(int fd)
 {
 	struct known now;
 
-	if (fd >= 0 && look_up(fd, &now)) {
-		now.fd = -1;
-		remember(&(struct known){ .fd = fd, .looked = 0, .device = 0, .inode = 0 });
+	if (fd >= 0 && look_up(fd, &now))
+		remember(&(struct known){ .fd = fd }); /* no such inode */
+}
+
+CA_SIGSAFE void ca_channel_forget_all(unsigned first, unsigned last)
+{
+	for (unsigned i = 0; i < KNOWN; i++) {
+		int fd = known[i].fd;
+
+		if (fd >= 0 && (unsigned)fd >= first && (unsigned)fd <= last)
+			ca_channel_forget(fd);
 	}
 }

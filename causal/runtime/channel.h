@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 
 enum ca_channel_kind {
-	CA_CHANNEL_NONE,  /* event descriptors and the like; directories */
+	CA_CHANNEL_NONE,  /* timers, epoll and the like; directories */
+	CA_CHANNEL_EVENT, /* eventfd */
+	CA_CHANNEL_WORD,  /* not a descriptor: a futex in memory shared with other processes */
 	CA_CHANNEL_FILE,  /* files, disks, terminals */
 	CA_CHANNEL_PIPE,  /* FIFOs, too */
 	CA_CHANNEL_LOCAL, /* a Unix socket */
@@ -26,7 +28,13 @@ struct ca_channel {
 
 /* Cheap: what is known is looked at again after a while, and after ca_channel_forget. */
 CA_HIDDEN struct ca_channel ca_channel_of_fd(int fd);
-CA_HIDDEN void ca_channel_forget(int fd);
+/* It is another one from now on. */
+CA_HIDDEN CA_SIGSAFE void ca_channel_forget(int fd);
+CA_HIDDEN CA_SIGSAFE void ca_channel_forget_all(unsigned first, unsigned last);
+/* Of a word: it is known by its place in a page, which is the same in all processes. */
+CA_HIDDEN uint64_t ca_channel_word(const void *word);
+/* Is its memory shared, so that another process can be at the other side? */
+CA_HIDDEN bool ca_channel_is_shared(const void *word);
 /* Names of what is connected or sent to, by the number of the port alone, as one end may go by any
  * of its addresses; of a local socket, of which only its inode is known. */
 CA_HIDDEN uint64_t ca_channel_port(enum ca_channel_kind kind, const void *address, socklen_t size);

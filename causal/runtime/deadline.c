@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Time limits in virtual time; see deadline.h. */
 #include "causal/runtime/deadline.h"
+#include "causal/runtime/catch_up.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/virtual_clock.h"
 #include "core/sys.h"
@@ -21,7 +22,7 @@ const struct timespec *ca_deadline_peek(long given, struct timespec *copy)
 	return given && ca_sys_peek((uintptr_t)given, copy, sizeof *copy) == sizeof *copy ? copy : NULL;
 }
 
-struct ca_deadline ca_deadline_begin(void)
+struct ca_deadline ca_deadline_begin(bool limited)
 {
 	struct ca_deadline d = { 0, 0, 0 };
 
@@ -29,6 +30,8 @@ struct ca_deadline ca_deadline_begin(void)
 		return d;
 	d.began = ca_clock_now();
 	d.first = d.lag = ca_virtual_lag();
+	if (limited)
+		ca_catch_up_waits_until(ca_self, d.lag);
 	return d;
 }
 
@@ -66,6 +69,7 @@ bool ca_deadline_moved(struct ca_deadline *d)
 		return false;
 	}
 	d->lag = lag;
+	ca_catch_up_waits_until(ca_self, lag);
 	return true;
 }
 

@@ -13,7 +13,8 @@ struct ca_deadline {
 	uint64_t first; /* lag then ... */
 	uint64_t lag;   /* ... and at the last look */
 };
-CA_HIDDEN struct ca_deadline ca_deadline_begin(void);
+/* limited: there is one. */
+CA_HIDDEN struct ca_deadline ca_deadline_begin(bool limited);
 /* When an absolute time of the program's comes, by the real clock of that name; in *real, unless
  * until is NULL or makes no sense, then as it is. */
 CA_HIDDEN const struct timespec *ca_deadline_real(const struct ca_deadline *d, const struct timespec *until,

@@ -28,6 +28,7 @@ static struct feed {
 	uint64_t most;      /* bytes that have waited to be read, at most ... */
 	uint64_t most_lag;  /* ... lag when they became so many */
 	uint64_t waits_for; /* ns; a read has found nothing then; 0: none has */
+	bool awaited;       /* what is taken next was awaited by a poll */
 	unsigned first, count;
 	struct look look[LOOKS]; /* a ring */
 } feeds[FEEDS];
@@ -87,6 +88,7 @@ static void begin(struct feed *f, uint64_t key, uint64_t lag)
 	f->key = key;
 	f->in_step = f->most_lag = lag;
 	f->taken = f->most = f->waits_for = 0;
+	f->awaited = false;
 	f->first = f->count = 0;
 }
 
@@ -156,6 +158,7 @@ uint64_t ca_feed_after(uint64_t key, int fd, uint64_t taken, uint64_t now, uint6
 		see_whether_blocked(f, waiting + taken, taken, lag);
 		came = f->waits_for ? now : when(f, f->taken, taken);
 		f->waits_for = 0;
+		f->awaited = false;
 		until = came ? came + (lag - f->in_step) : 0;
 		if (until > now + LONGEST) {
 			f->in_step += until - now - LONGEST;
@@ -164,6 +167,35 @@ uint64_t ca_feed_after(uint64_t key, int fd, uint64_t taken, uint64_t now, uint6
 	}
 	leave(f);
 	return until > now ? until - now : 0;
+}
+
+uint64_t ca_feed_in_step(uint64_t key, uint64_t before, uint64_t lag)
+{
+	struct feed *f = enter(key);
+	uint64_t then;
+
+	if (!f)
+		return before;
+	if (f->key != key || lag < f->in_step)
+		begin(f, key, before < lag ? before : lag);
+	if (lag > f->in_step + LONGEST)
+		f->in_step = lag - LONGEST;
+	then = f->in_step;
+	f->awaited = true;
+	leave(f);
+	return then;
+}
+
+void ca_feed_taken(uint64_t key, bool waited, uint64_t lag)
+{
+	struct feed *f = enter(key);
+
+	if (!f)
+		return;
+	if (f->key == key && !waited && !f->awaited)
+		f->in_step = f->most_lag = lag;
+	f->awaited = false;
+	leave(f);
 }
 
 void ca_feed_forget(uint64_t key)

@@ -9,6 +9,7 @@
  * Any thread: handler, hooks and wrappers, always with the thread's guard held. Uses
  * general registers only and calls nothing that might use others. */
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/catch_up.h"
 #include "core/cpu.h"
 #include "core/paying.h"
 #include "core/sys.h"
@@ -23,7 +24,7 @@ enum {
 	IN_VAIN = 3,          /* slices in a row in which nothing was paid: give up */
 	LONGEST = 50000000,   /* ns paid in one go; then the program gets a turn */
 	WORTH_A_NAP = 200000, /* ns owed that are worth a sleep */
-	NAP = 10000000        /* ns slept between two looks at the log, at most */
+	NAP = 1000000         /* ns slept between two looks at the log, and at who else is at work, at most */
 };
 
 CA_SIGSAFE bool ca_ledger_open(void)
@@ -474,6 +475,7 @@ static void opened(struct ca_thread *t, uint64_t experiment)
 		t->last_cpu = ca_clock_thread_cpu();
 	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->owed, 0, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->ahead, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->s_until, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->experiment, t->experiment, memory_order_release);
 }
@@ -555,6 +557,7 @@ void ca_ledger_join(struct ca_thread *t)
 		opened(t, t->experiment);
 	else
 		settled_up_to(t);
+	ca_catch_up_runs(t);
 	now = ca_clock_now();
 	t->s_time = resynchronise(t, now);
 	t->last = now;
@@ -564,6 +567,19 @@ void ca_ledger_join(struct ca_thread *t)
 static uint64_t delay_so_far(const struct ca_thread *t)
 {
 	return t->s_time / CA_MILLION * t->speedup + t->s_time % CA_MILLION * t->speedup / CA_MILLION;
+}
+
+static uint64_t caught_up(void)
+{
+	return atomic_load_explicit(&ca_rt.session->caught_up, memory_order_relaxed);
+}
+
+/* Of what was inserted, virtual time lags by what it has not caught up. Two accounts differ a little. */
+static uint64_t lag_of(uint64_t inserted)
+{
+	uint64_t caught = caught_up();
+
+	return inserted > caught ? inserted - caught : 0;
 }
 
 CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t)
@@ -576,15 +592,16 @@ CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t)
 CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now)
 {
 	ca_ledger_accrue(t, now, t->waiting);
-	return t->settled + delay_so_far(t);
+	return lag_of(t->settled + delay_so_far(t));
 }
 
 CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
 {
+	const struct ca_experiment *x = &ca_rt.session->experiment;
 	uint64_t start, delay;
 
 	ca_ledger_accrue(t, now, t->waiting);
-	start = ca_rt.session->experiment.start;
+	start = x->start - (caught_up() - x->caught_up);
 	delay = delay_so_far(t);
 	return now > start + delay ? now - start - delay : 0;
 }
@@ -680,28 +697,36 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 	settle(t, began, paid);
 }
 
-CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t)
+CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 {
 	static const enum ca_wait external = CA_WAIT_EXTERNAL;
-	uint64_t began = ca_clock_now(), now = began, paid = 0;
+	uint64_t began = ca_clock_now(), now = began, slept = 0;
 
-	while (t->owed >= WORTH_A_NAP && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+	while (t->owed >= LEAST && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		uint64_t lag = lag_of(t->settled + delay_so_far(t)), caught, next;
 		struct timespec nap = { 0, t->owed < NAP ? (long)t->owed : NAP };
-		uint64_t next;
 
+		t->owed -= (int64_t)ca_catch_up(t, (uint64_t)t->owed, lag);
+		if (t->owed < WORTH_A_NAP)
+			break;
+		caught = caught_up();
+		/* to the others it is still in its wait, and by that much they may catch up */
+		ca_catch_up_waits(t, lag > (uint64_t)t->owed ? lag - (uint64_t)t->owed : 0);
 		ca_paying_begin(ca_rt.session, t->slot, now);
 		t->guard--; /* the program's handlers may come in, and leave by longjmp */
 		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
 		t->guard++;
+		ca_catch_up_runs(t);
 		next = ca_clock_now();
-		t->owed -= (int64_t)(next - now);
-		paid += next - now;
+		t->owed -= (int64_t)(next - now + (caught_up() - caught));
+		slept += next - now;
 		ca_ledger_accrue(t, next, &external);
 		now = next;
 		if (ca_rt_conductor_is_gone(now))
 			t->owed = 0;
 	}
-	settle(t, began, paid);
+	settle(t, began, slept);
+	return slept;
 }
 
 CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uint64_t length)

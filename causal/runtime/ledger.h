@@ -11,9 +11,10 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait);
 /* Pay what is owed unless the thread is in S (then returns at once). */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
-/* At the end of an external wait: pay by waiting on, which takes no CPU from others. A few small
- * debts are left. */
-CA_HIDDEN CA_SIGSAFE void ca_ledger_wait_on(struct ca_thread *t);
+/* At the end of an external wait: pay by waiting on, which takes no CPU from others; while the whole session
+ * waits, virtual time catches up instead (catch_up.h). A few small debts are left. Returns how long it
+ * slept, ns. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t);
 /* A wait for a time in virtual time is over; lag: by how much that lags now; length: of the wait, ns, if
  * known. Who has only waited longer has been slowed, too, and counts as if it had been paying: by what
  * the lag has grown since its last such wait, in which it was in step. */
@@ -27,7 +28,7 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind
 CA_HIDDEN void ca_ledger_join(struct ca_thread *t);
 /* By how much virtual time lags behind real time now, ns: D of all experiments so far. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now);
-/* Can the lag be more than it was when this thread last looked? Cheap. */
+/* Can more have been inserted than when this thread last looked? Cheap. */
 CA_HIDDEN CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t);
 /* Virtual time since the experiment began, up to `now`, ns. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now);

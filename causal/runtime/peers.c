@@ -6,7 +6,10 @@
 #include "causal/runtime/feed.h"
 #include <errno.h>
 
-enum { TRIES = 8 };
+enum {
+	TRIES = 8,
+	LATE = 50000 /* ns from the mark of who wakes to his call, at most */
+};
 
 /* ---- the table ---------------------------------------------------------------------------------- */
 static uint64_t last_use(const struct ca_peer *p)
@@ -28,6 +31,17 @@ static struct ca_peer *find(uint64_t key)
 	return NULL;
 }
 
+static bool has(const struct ca_peer *p, enum ca_peer_flag flag)
+{
+	return p && atomic_load_explicit(&p->flags, memory_order_acquire) & flag;
+}
+
+static void answered(struct ca_peer *in)
+{
+	if (has(in, CA_PEER_ASKED) && atomic_fetch_and(&in->flags, ~(uint32_t)CA_PEER_ASKED) & CA_PEER_ASKED)
+		atomic_fetch_sub(&ca_rt.session->asked, 1);
+}
+
 /* The one that was not used for longest makes room. Whoever still holds it leaves a mark at the wrong
  * place, once. */
 static struct ca_peer *make(uint64_t key)
@@ -46,8 +60,10 @@ static struct ca_peer *make(uint64_t key)
 	before = atomic_load_explicit(&best->key, memory_order_relaxed);
 	if (!atomic_compare_exchange_strong(&best->key, &before, key))
 		return NULL;
+	answered(best);
 	atomic_store_explicit(&best->flags, 0, memory_order_relaxed);
 	atomic_store_explicit(&best->wrote, 0, memory_order_relaxed);
+	atomic_store_explicit(&best->asked, 0, memory_order_relaxed);
 	atomic_store_explicit(&best->read, 0, memory_order_relaxed);
 	atomic_store_explicit(&best->other, 0, memory_order_relaxed);
 	return best;
@@ -58,11 +74,6 @@ static struct ca_peer *get(uint64_t key)
 	struct ca_peer *p = find(key);
 
 	return p || !key ? p : make(key);
-}
-
-static bool has(const struct ca_peer *p, enum ca_peer_flag flag)
-{
-	return p && atomic_load_explicit(&p->flags, memory_order_acquire) & flag;
 }
 
 static struct ca_peer *mark(uint64_t key, enum ca_peer_flag flag)
@@ -102,6 +113,12 @@ static enum ca_wait ours(bool are)
 	return are ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 }
 
+/* One way only: what comes back has a name of its own. */
+static bool is_one_way(const struct ca_channel *c)
+{
+	return c->kind == CA_CHANNEL_PIPE || c->kind == CA_CHANNEL_EVENT;
+}
+
 /* As long as nothing has come from there, a pipe is taken for one between ours. */
 static bool is_new(const struct ca_peer *p)
 {
@@ -117,7 +134,7 @@ enum ca_wait ca_peers_of_read(int fd, bool delivered)
 		return CA_WAIT_OTHERS;
 	if (c.kind == CA_CHANNEL_LOCAL && !out_of(&c))
 		return ours(!c.pid || is_of_session(c.pid));
-	if ((c.kind == CA_CHANNEL_LOCAL || c.kind == CA_CHANNEL_PIPE) && !delivered && is_new(in))
+	if ((c.kind == CA_CHANNEL_LOCAL || is_one_way(&c)) && !delivered && is_new(in))
 		return CA_WAIT_OTHERS;
 	return ours(has(in, CA_PEER_WRITES));
 }
@@ -148,28 +165,63 @@ enum ca_wait ca_peers_of_accept(int listener, int fd)
 }
 
 /* ---- what ours do ---------------------------------------------------------------------------------*/
-/* The last message of this process by a pipe of its own to somebody outside, who may answer by another:
- * nothing else tells that two pipes belong together. */
+/* The last message of this process one way to somebody outside, by something of its own; he may answer by
+ * something else: nothing tells that the two belong together. */
 static _Atomic uint64_t asked, asked_lag;
 
-static void note_time(struct ca_peer *p, uint64_t now, uint64_t lag)
+/* Whoever sends here on that channel is asked. While he has not answered, virtual time may not catch up as
+ * if he had been at work meanwhile; if he never answers at all, he is none of those. */
+static void ask(struct ca_peer *in, uint64_t now, uint64_t lag)
 {
-	atomic_store_explicit(&p->lag, lag, memory_order_relaxed);
-	atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
+	struct ca_session *s = ca_rt.session;
+
+	atomic_store_explicit(&in->lag, lag, memory_order_relaxed);
+	atomic_store_explicit(&in->asked, now, memory_order_relaxed);
+	if (!has(in, CA_PEER_READS) || has(in, CA_PEER_WRITES))
+		return;
+	atomic_store_explicit(&s->asked_lag, lag, memory_order_relaxed);
+	if (!(atomic_fetch_or(&in->flags, CA_PEER_ASKED) & CA_PEER_ASKED))
+		atomic_fetch_add(&s->asked, 1);
+}
+
+static void ask_one_way(uint64_t now, uint64_t lag)
+{
+	atomic_store_explicit(&asked_lag, lag, memory_order_relaxed);
+	atomic_store_explicit(&asked, now, memory_order_relaxed);
 }
 
 void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 {
 	struct ca_channel c = ca_channel_of_fd(fd);
-	struct ca_peer *p = mark(out_of(&c), CA_PEER_WRITES);
+	struct ca_peer *p = mark(out_of(&c), CA_PEER_WRITES), *in;
+
+	if (p)
+		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
+	if (!is_one_way(&c)) {
+		if ((in = get(c.in)))
+			ask(in, now, lag);
+	} else if (has(p, CA_PEER_MADE) && !has(p, CA_PEER_READS)) {
+		ask_one_way(now, lag);
+	}
+}
+
+void ca_peers_wake(const void *word, uint64_t now, uint64_t lag)
+{
+	struct ca_peer *p = mark(ca_channel_word(word), CA_PEER_WRITES);
 
 	if (!p)
 		return;
-	note_time(p, now, lag);
-	if (c.kind == CA_CHANNEL_PIPE && has(p, CA_PEER_MADE) && !has(p, CA_PEER_READS)) {
-		atomic_store_explicit(&asked_lag, lag, memory_order_relaxed);
-		atomic_store_explicit(&asked, now, memory_order_relaxed);
-	}
+	atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
+	if (!has(p, CA_PEER_READS))
+		ask_one_way(now, lag);
+}
+
+bool ca_peers_woken(const void *word, uint64_t since)
+{
+	struct ca_peer *p = mark(ca_channel_word(word), CA_PEER_READS);
+
+	return p && atomic_load_explicit(&p->wrote, memory_order_relaxed) + LATE < since &&
+	       ca_channel_is_shared(word);
 }
 
 void ca_peers_send_to(int fd, const void *to, socklen_t size)
@@ -183,8 +235,10 @@ void ca_peers_read(int fd, uint64_t now)
 	struct ca_channel c = ca_channel_of_fd(fd);
 	struct ca_peer *p = mark(c.in, CA_PEER_READS);
 
-	if (p)
-		atomic_store_explicit(&p->read, now, memory_order_relaxed);
+	if (!p)
+		return;
+	atomic_store_explicit(&p->read, now, memory_order_relaxed);
+	answered(p);
 }
 
 void ca_peers_connect(int fd, const void *to, socklen_t size)
@@ -222,7 +276,7 @@ void ca_peers_made(const int fd[2])
 	} else {
 		struct ca_channel c = ca_channel_of_fd(fd[0]);
 
-		if (c.kind == CA_CHANNEL_PIPE)
+		if (is_one_way(&c))
 			mark(c.in, CA_PEER_MADE);
 	}
 }
@@ -243,23 +297,64 @@ void ca_peers_begin(void)
 /* By how much virtual time lagged when he was asked who sends on this channel; has he been? */
 static bool was_asked(const struct ca_channel *c, uint64_t *lag)
 {
-	const struct ca_peer *in = find(c->in), *out = find(out_of(c));
+	const struct ca_peer *in = find(c->in);
 	uint64_t read = in ? atomic_load_explicit(&in->read, memory_order_relaxed) : 0;
 
-	if (c->kind == CA_CHANNEL_PIPE) {
+	if (is_one_way(c) || c->kind == CA_CHANNEL_WORD) {
 		*lag = atomic_load_explicit(&asked_lag, memory_order_relaxed);
-		return has(in, CA_PEER_MADE) && atomic_load_explicit(&asked, memory_order_relaxed) > read;
+		return (c->kind == CA_CHANNEL_WORD || has(in, CA_PEER_MADE)) &&
+		       atomic_load_explicit(&asked, memory_order_relaxed) > read;
 	}
-	*lag = out ? atomic_load_explicit(&out->lag, memory_order_relaxed) : 0;
-	return out && atomic_load_explicit(&out->wrote, memory_order_relaxed) > read;
+	*lag = in ? atomic_load_explicit(&in->lag, memory_order_relaxed) : 0;
+	return in && atomic_load_explicit(&in->asked, memory_order_relaxed) > read;
 }
 
-uint64_t ca_peers_lag_when_asked(int fd, uint64_t lag)
+/* Can somebody outside send there by himself? */
+static bool may_feed(const struct ca_channel *c)
 {
-	struct ca_channel c = ca_channel_of_fd(fd);
+	if (!c->in || c->kind == CA_CHANNEL_LISTENER || has(find(c->in), CA_PEER_WRITES))
+		return false;
+	return c->kind != CA_CHANNEL_LOCAL || (c->pid != 0 && (out_of(c) || !is_of_session(c->pid)));
+}
+
+static uint64_t in_step(const struct ca_channel *c, uint64_t before, uint64_t lag, bool *runs_on)
+{
 	uint64_t then;
 
-	return was_asked(&c, &then) ? then : lag;
+	if (was_asked(c, &then)) {
+		ca_feed_forget(c->in);
+		return then;
+	}
+	*runs_on = !c->stream || has(find(c->in), CA_PEER_VARIES);
+	return ca_feed_in_step(c->in, before, lag);
+}
+
+uint64_t ca_peers_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+
+	return may_feed(&c) ? in_step(&c, before, lag, runs_on) : before;
+}
+
+uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_t before, uint64_t lag, bool *runs_on)
+{
+	struct ca_channel c = { .kind = CA_CHANNEL_WORD, .in = ca_channel_word(word) };
+	struct ca_peer *p = get(c.in);
+	uint64_t then = in_step(&c, before, lag, runs_on);
+
+	if (p)
+		atomic_store_explicit(&p->read, now, memory_order_relaxed);
+	return then;
+}
+
+void ca_peers_taken(int fd, bool waited, uint64_t lag)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+
+	if (!may_feed(&c))
+		return;
+	mark(c.in, CA_PEER_VARIES);
+	ca_feed_taken(c.in, waited, lag);
 }
 
 uint64_t ca_peers_feed(int fd)
@@ -267,9 +362,7 @@ uint64_t ca_peers_feed(int fd)
 	struct ca_channel c = ca_channel_of_fd(fd);
 	uint64_t lag;
 
-	if (!c.stream || has(find(c.in), CA_PEER_WRITES))
-		return 0;
-	if (c.kind == CA_CHANNEL_LOCAL && (c.pid == 0 || (!out_of(&c) && is_of_session(c.pid))))
+	if (!c.stream || !may_feed(&c))
 		return 0;
 	if (!was_asked(&c, &lag))
 		return c.in;

@@ -19,11 +19,21 @@ CA_HIDDEN void ca_peers_read(int fd, uint64_t now);
 /* One of ours is about to connect fd with that, and has. */
 CA_HIDDEN void ca_peers_connect(int fd, const void *to, socklen_t size);
 CA_HIDDEN void ca_peers_connected(int fd);
-/* One of ours has made a pipe or a pair of sockets. */
+/* One of ours is about to wake who waits on a word that other processes may share (a futex). */
+CA_HIDDEN void ca_peers_wake(const void *word, uint64_t now, uint64_t lag);
+/* One of ours was woken there: by somebody outside? */
+CA_HIDDEN bool ca_peers_woken(const void *word, uint64_t since);
+/* One of ours has made a pipe, a pair of sockets, or (twice the same) an event descriptor. */
 CA_HIDDEN void ca_peers_made(const int fd[2]);
-/* Somebody outside has answered on fd: by how much virtual time lagged when it was asked, ns; `lag`
- * if it was not. */
-CA_HIDDEN uint64_t ca_peers_lag_when_asked(int fd, uint64_t lag);
+/* Something that was awaited on fd has come from somebody outside: by how much virtual time lagged when he
+ * was asked, or, if he sends by himself, in step with us, ns. `before` and `lag`: when the wait began, and
+ * now. *runs_on: he sends by himself, and nobody can hold back what he sends. */
+CA_HIDDEN uint64_t ca_peers_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on);
+/* Something was taken from fd that cannot be held back; see ca_feed_taken. */
+CA_HIDDEN void ca_peers_taken(int fd, bool waited, uint64_t lag);
+/* The same of who has woken us. */
+CA_HIDDEN uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_t before, uint64_t lag,
+					 bool *runs_on);
 /* The name of a channel on which somebody outside sends bytes by himself; 0: it is none, or he was asked.
  */
 CA_HIDDEN uint64_t ca_peers_feed(int fd);

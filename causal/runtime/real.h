@@ -107,6 +107,12 @@
 	X(accept, "")                                                                                        \
 	X(accept4, "")                                                                                       \
 	X(connect, "")                                                                                       \
+	X(eventfd, "")                                                                                       \
+	X(close, "")                                                                                         \
+	X(close_range, "")                                                                                   \
+	X(closefrom, "")                                                                                     \
+	X(dup2, "")                                                                                          \
+	X(dup3, "")                                                                                          \
 	X(pipe, "")                                                                                          \
 	X(pipe2, "")                                                                                         \
 	X(socketpair, "")                                                                                    \

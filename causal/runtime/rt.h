@@ -51,15 +51,15 @@ struct ca_thread {
 	uint64_t start;      /* ... its start, ns ... */
 	uint64_t settled;    /* D of the experiments up to settled_seq, ns */
 	uint64_t settled_seq;
-	uint64_t cursor;       /* next log entry to read */
-	uint64_t last;         /* ns; all before it is accounted for */
-	uint64_t last_cpu;     /* ns of thread CPU time at `last`; only without a switch log */
-	int64_t owed;          /* ns; below 0: paid ahead */
-	uint64_t s_time;       /* ns of the experiment in which S was active, up to `last`; 0 once it
+	uint64_t cursor;    /* next log entry to read */
+	uint64_t last;      /* ns; all before it is accounted for */
+	uint64_t last_cpu;  /* ns of thread CPU time at `last`; only without a switch log */
+	int64_t owed;       /* ns; below 0: paid ahead */
+	uint64_t s_time;    /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
-	uint64_t limit;        /* lag of virtual time when a wait for it ended last, or this experiment began */
-	uint64_t sleep_for;    /* see ca_wait_sleep */
-	uint64_t last_look;    /* cycle counter at the last meeting */
+	uint64_t limit;     /* lag of virtual time when a wait for it ended last, or this experiment began */
+	uint64_t sleep_for; /* see ca_wait_sleep */
+	uint64_t last_look; /* cycle counter at the last meeting */
 	uint64_t atomics_from; /* ... when the visits below began to be counted */
 	uint32_t atomics;      /* visits of sites at atomic operations */
 	uint32_t other_meets;  /* meetings of other kinds meanwhile */
@@ -124,7 +124,7 @@ struct ca_runtime {
 	uint64_t period;
 	_Atomic(struct ca_thread *) by_slot[CA_MAX_THREADS]; /* threads of this process */
 	uintptr_t own_low, own_high;                         /* our own text */
-	_Atomic uint64_t lag; /* of virtual time, ns: the most that anybody here has seen */
+	_Atomic uint64_t lag; /* of virtual time, ns, as somebody here has seen it last */
 	bool patching;
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;

@@ -4,6 +4,7 @@
  * The k-th expiry after a timer was armed comes at real time next + lag + k x interval, with the lag
  * that was known then. So what the kernel says is left tells how many have come. */
 #include "causal/runtime/timers.h"
+#include "causal/runtime/catch_up.h"
 #include "causal/runtime/deadline.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/virtual_clock.h"
@@ -183,6 +184,7 @@ CA_SIGSAFE static long arm(struct timer *t, uint64_t now, uint64_t lag)
 	uint64_t at = t->next + lag;
 
 	t->lag = lag;
+	ca_catch_up_timed(lag);
 	return kernel_set(t, (struct setting){ at > now + AT_ONCE ? at - now : AT_ONCE, t->interval });
 }
 

@@ -41,14 +41,14 @@ struct moment {
 };
 
 /* Where nobody knows better (a thread without a record, a handler in the midst of our code), and for
- * good when we are switched off: as much as anybody in this process has seen. */
+ * good when we are switched off: as much as somebody in this process has seen last. */
 static uint64_t known_lag(void)
 {
 	uint64_t seen = atomic_load_explicit(&ca_rt.lag, memory_order_relaxed), settled;
 
 	if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return seen;
-	settled = atomic_load_explicit(&ca_rt.session->settled_delay, memory_order_relaxed);
+	settled = ca_session_lag(ca_rt.session);
 	return seen > settled ? seen : settled;
 }
 
@@ -64,7 +64,7 @@ static struct moment no_step_back(struct moment m, bool publish)
 		m.lag = m.real > before ? m.real - before : 0;
 	else if (publish)
 		raise_to(least, v);
-	raise_to(&ca_rt.lag, m.lag);
+	atomic_store_explicit(&ca_rt.lag, m.lag, memory_order_relaxed);
 	return m;
 }
 
@@ -82,7 +82,7 @@ static struct moment look(void)
 	moves = ca_ledger_lag_moves(t);
 	t->guard++;
 	m.real = ca_clock_now();
-	m.lag = moves ? ca_ledger_lag(t, m.real) : t->settled;
+	m.lag = moves ? ca_ledger_lag(t, m.real) : ca_session_lag(ca_rt.session);
 	t->guard--;
 	return no_step_back(m, moves);
 }

@@ -3,6 +3,7 @@
  * loops, which uses general registers only). */
 #include "causal/runtime/wait.h"
 #include "causal/runtime/activation.h"
+#include "causal/runtime/catch_up.h"
 #include "causal/runtime/feed.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/peers.h"
@@ -79,6 +80,22 @@ void ca_wait_meet(void)
 	meet(enter());
 }
 
+void ca_wait_wake(const void *word)
+{
+	struct ca_thread *t = enter();
+	int saved = errno;
+	uint64_t now;
+
+	if (!t)
+		return;
+	if (worth_it(t))
+		pay(t);
+	now = ca_clock_now();
+	ca_peers_wake(word, now, ca_ledger_open() ? ca_ledger_lag(t, now) : ca_session_lag(ca_rt.session));
+	t->guard--;
+	errno = saved;
+}
+
 void ca_wait_pay(void)
 {
 	struct ca_thread *t = ca_self;
@@ -140,11 +157,6 @@ void ca_wait_sleep(uint64_t ns)
 		t->sleep_for = ns;
 }
 
-static uint64_t settled(void)
-{
-	return atomic_load_explicit(&ca_rt.session->settled_delay, memory_order_relaxed);
-}
-
 /* frame: where the wrapper's own begins. errno is not kept. */
 static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t frame)
 {
@@ -162,7 +174,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	t->sleep_for = 0;
 	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
 		w.kind = kind_of_fd(&w);
-	w.lag = w.open || ca_timers_any() ? ca_ledger_lag(t, w.since) : settled();
+	w.lag = w.open || ca_timers_any() ? ca_ledger_lag(t, w.since) : ca_session_lag(ca_rt.session);
 	if (ca_timers_any())
 		ca_timers_adjust(w.since, w.lag);
 	if (writes)
@@ -191,6 +203,10 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	w.outer = w.sp < t->waiting_sp ? t->waiting : NULL;
 	t->waiting_sp = w.sp;
 	t->waiting = &kinds[w.kind];
+	if (w.sampled_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
+		ca_catch_up_runs(t); /* so does S */
+	else
+		ca_catch_up_waits(t, w.kind == CA_WAIT_EXTERNAL && !w.feed ? w.lag : 0);
 	t->guard--;
 	return w;
 }
@@ -215,20 +231,38 @@ struct ca_waiting ca_wait_begin_write(int fd)
 	return w;
 }
 
+/* Somebody outside was in step with that lag, and still is ahead, while others were at work: what he sends
+ * from now on cannot be held back. */
+static void tell_ahead(struct ca_thread *t, uint64_t in_step)
+{
+	uint64_t lag = ca_ledger_lag(t, ca_clock_now());
+
+	if (lag > in_step && lag - in_step > atomic_load_explicit(&t->slot->ahead, memory_order_relaxed))
+		atomic_store_explicit(&t->slot->ahead, lag - in_step, memory_order_relaxed);
+}
+
 /* The world outside has ended it: in the dilated world it would have done so later, by what virtual
- * time has lost since it began; one who was asked began when he was. */
+ * time has lost since it began; who was asked began when he was, and who sends by himself is too early by
+ * all that has been lost since he was in step with us. */
 static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
 {
 	struct ca_thread *t = w->thread;
+	bool waited = now - w->since > NO_WAIT, runs_on = false;
 	uint64_t from = w->lag;
 
 	if (w->fd >= 0 && !w->writes)
 		w->answers = w->fd;
-	if (w->answers >= 0 && now - w->since > NO_WAIT)
-		from = ca_peers_lag_when_asked(w->answers, from);
-	if (lag > from && t->experiment & 1)
+	if (w->word)
+		from = ca_peers_word_in_step(w->word, now, from, lag, &runs_on);
+	else if (w->answers >= 0 && waited)
+		from = ca_peers_in_step(w->answers, from, lag, &runs_on);
+	if (lag > from)
 		t->owed += (int64_t)(lag - from);
 	ca_ledger_wait_on(t);
+	if (runs_on)
+		tell_ahead(t, from);
+	if (w->answers >= 0 && w->delivered > 0)
+		ca_peers_taken(w->answers, waited, ca_ledger_lag(t, ca_clock_now()));
 }
 
 /* Somebody outside sends by himself: is what came due by now? Only where reads take what is one message
@@ -238,18 +272,25 @@ static bool hold_back(struct ca_waiting *w, uint64_t now, uint64_t lag)
 	struct ca_thread *t = w->thread;
 	int64_t before;
 
-	if (!w->feed || w->delivered <= 0 || w->kind != CA_WAIT_EXTERNAL)
+	if (!w->feed || w->delivered <= 0 || (size_t)w->delivered != w->wanted)
 		return false;
-	if ((size_t)w->delivered != w->wanted) {
-		ca_feed_forget(w->feed);
-		return false;
-	}
 	before = t->owed;
 	t->owed = (int64_t)ca_feed_after(w->feed, w->fd, w->wanted, now, lag) + (before > 0 ? before : 0);
 	ca_ledger_wait_on(t);
 	/* a nap too long is seen at the next read, and is nothing paid ahead */
 	t->owed = (t->owed > 0 ? t->owed : 0) + (before < 0 ? before : 0);
 	return true;
+}
+
+void ca_wait_woken(struct ca_waiting *w, const void *word)
+{
+	int saved = errno;
+
+	if (w->thread && !w->in_s && (w->open || w->lag) && ca_peers_woken(word, w->since)) {
+		w->kind = CA_WAIT_EXTERNAL;
+		w->word = word;
+	}
+	errno = saved;
 }
 
 void ca_wait_end(struct ca_waiting *w)
@@ -261,6 +302,7 @@ void ca_wait_end(struct ca_waiting *w)
 	if (!t || t != ca_self)
 		return;
 	t->guard++;
+	ca_catch_up_runs(t);
 	if (ca_probe_is_behind()) /* it was asked for while all threads of this process waited */
 		ca_probe_service();
 	now = ca_clock_now();
@@ -270,7 +312,7 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
 		ca_ledger_log(CA_LOG_EXIT, t, w->until < now ? w->until : now, 0);
 		ca_ledger_accrue(t, now, &w->kind);
-	} else if (w->open) {
+	} else if (w->open || w->feed || w->answers >= 0 || w->word) {
 		uint64_t lag;
 
 		t->waiting = &kinds[CA_WAIT_OTHERS];
@@ -279,13 +321,10 @@ void ca_wait_end(struct ca_waiting *w)
 			w->kind = kind_of_fd(w);
 		if (w->until != UINT64_MAX)
 			ca_ledger_limit(t, w->lag, w->until - w->since);
-		if (!hold_back(w, now, lag) && w->kind == CA_WAIT_EXTERNAL)
+		if (w->kind == CA_WAIT_EXTERNAL && lag && !hold_back(w, now, lag))
 			owe_for_outside(w, now, lag);
 		if (w->until != UINT64_MAX)
 			t->limit = lag; /* what came meanwhile has been paid by waiting on */
-	} else if (w->feed) {
-		w->kind = kind_of_fd(w);
-		hold_back(w, now, settled());
 	}
 	if (w->fd >= 0 && w->delivered > 0)
 		ca_peers_read(w->fd, now);

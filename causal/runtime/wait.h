@@ -16,6 +16,7 @@ struct ca_waiting {
 	ssize_t delivered;         /* ... and so much was read: if there was data, who wrote it decides */
 	size_t wanted;             /* ... of that; 0: not known */
 	uint64_t feed;             /* somebody outside may send on it by himself, under that name */
+	const void *word;          /* somebody outside has woken us there */
 	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */
 	bool in_s;                 /* inside S, known exactly */
@@ -36,6 +37,9 @@ CA_HIDDEN void ca_wait_meet_known(struct ca_thread *t);
 /* About to block (pays first), and after it; errno is kept. fd >= 0: who is at its other end decides
  * the kind (peers.h), EXTERNAL being the guess. */
 CA_HIDDEN struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd);
+/* About to wake who waits on a word that other processes may share (pays first); woken there. */
+CA_HIDDEN void ca_wait_wake(const void *word);
+CA_HIDDEN void ca_wait_woken(struct ca_waiting *w, const void *word);
 /* The same for a call that writes to fd, which leaves a mark for the reader. */
 CA_HIDDEN struct ca_waiting ca_wait_begin_write(int fd);
 CA_HIDDEN void ca_wait_end(struct ca_waiting *w);

@@ -62,7 +62,7 @@
 #define WAIT_UNTIL(hold, release, limit, again, call)                                                        \
 	__extension__({                                                                                      \
 		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		struct ca_deadline deadline_ = ca_deadline_begin(ca_deadline_ns(limit) != UINT64_MAX);       \
 		const struct timespec *until_;                                                               \
 		struct timespec real_;                                                                       \
 		__typeof__(call) result_;                                                                    \
@@ -90,15 +90,15 @@
 #define HELD_FOR(length, timed_out, call)                                                                    \
 	__extension__({                                                                                      \
 		struct ca_waiting waiting_ = ca_wait_begin(CA_WAIT_OTHERS, -1);                              \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		uint64_t ns_, length_ = (length);                                                            \
+		struct ca_deadline deadline_ = ca_deadline_begin(length_ != UINT64_MAX);                     \
 		const struct timespec *left_ = NULL;                                                         \
 		struct timespec rest_;                                                                       \
 		__typeof__(call) result_;                                                                    \
 		bool held_ = ca_thread_hold();                                                               \
-		uint64_t ns_;                                                                                \
                                                                                                              \
 		while ((result_ = (call)) < 0 && errno == (timed_out) &&                                     \
-		       (ns_ = ca_deadline_left(&deadline_, (length)))) {                                     \
+		       (ns_ = ca_deadline_left(&deadline_, length_))) {                                      \
 			rest_ = (struct timespec){ (time_t)(ns_ / CA_NS_PER_S), (long)(ns_ % CA_NS_PER_S) }; \
 			left_ = &rest_;                                                                      \
 		}                                                                                            \

@@ -2,8 +2,7 @@
 /* Waits for descriptors that wrap_io.c does not have, locks on files, the disk, message queues,
  * POSIX aio and the resolver.
  *
- * open and close are not here: a plain file shall cost nothing but the call, a FIFO is opened once,
- * and what a thread owes when it closes the end of a pipe is what it has done since its last write.
+ * open is not here: a plain file shall cost nothing but the call, and a FIFO is opened once.
  * doc/METHOD.md says what else is not seen. */
 #include "causal/runtime/wrap.h"
 #include <errno.h>

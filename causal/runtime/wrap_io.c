@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads and writes, connections, waits for children. Who is at the other end of a descriptor decides
  * whether its wait is for others of the run or for the world outside (peers.h). */
+#include "causal/runtime/channel.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/wrap.h"
 #include "causal/runtime/wrap_timer.h"
 #include <errno.h>
+#include <limits.h>
 
 static bool is_on(void)
 {
@@ -140,6 +142,47 @@ CA_EXPORT int pipe2(int fd[2], int flags)
 CA_EXPORT int socketpair(int domain, int type, int protocol, int fd[2])
 {
 	return made(REAL(socketpair)(domain, type, protocol, fd), fd);
+}
+
+CA_EXPORT int eventfd(unsigned value, int flags)
+{
+	int fd = REAL(eventfd)(value, flags);
+	const int both[] = { fd, fd };
+
+	made(fd < 0, both);
+	return fd;
+}
+
+/* The number leads somewhere else from now on. Closing does not block (but with SO_LINGER), and the end of
+ * a pipe comes early by what its thread has made since its last write. */
+CA_EXPORT int close(int fd)
+{
+	ca_channel_forget(fd);
+	return REAL(close)(fd);
+}
+
+CA_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	ca_channel_forget_all(first, last);
+	return REAL(close_range)(first, last, flags);
+}
+
+CA_EXPORT void closefrom(int first)
+{
+	ca_channel_forget_all(first < 0 ? 0 : (unsigned)first, INT_MAX);
+	REAL(closefrom)(first);
+}
+
+CA_EXPORT int dup2(int from, int to)
+{
+	ca_channel_forget(to);
+	return REAL(dup2)(from, to);
+}
+
+CA_EXPORT int dup3(int from, int to, int flags)
+{
+	ca_channel_forget(to);
+	return REAL(dup3)(from, to, flags);
 }
 
 static void send_to(int fd, const void *to, socklen_t size)

@@ -83,11 +83,11 @@ static struct timespec time_of(uint64_t ns)
 #define UP_TO(guess, length, call, again, decided)                                                           \
 	__extension__({                                                                                      \
 		struct ca_waiting waiting_ = ca_wait_begin((guess), -1);                                     \
-		struct ca_deadline deadline_ = ca_deadline_begin();                                          \
+		uint64_t ns_, length_ = (length);                                                            \
+		struct ca_deadline deadline_ = ca_deadline_begin(length_ != UINT64_MAX);                     \
 		bool held_ = ca_thread_hold();                                                               \
 		int result_ = (call);                                                                        \
 		struct timespec rest_;                                                                       \
-		uint64_t ns_, length_ = (length);                                                            \
                                                                                                              \
 		while (result_ == 0 && length_ != UINT64_MAX &&                                              \
 		       (ns_ = ca_deadline_left(&deadline_, length_))) {                                      \

@@ -149,7 +149,7 @@ static int on_time_until(const sigset_t *set, siginfo_t *info, const struct time
 
 	if (!ca_timers_any())
 		return REAL(sigtimedwait)(set, info, timeout);
-	d = ca_deadline_begin();
+	d = ca_deadline_begin(length != UINT64_MAX);
 	while ((r = REAL(sigtimedwait)(set, &own, timeout)) >= 0 && is_early(&own)) {
 		if (length == UINT64_MAX)
 			continue;

@@ -8,6 +8,7 @@
  * Not here: scanf, and the functions of wide characters. */
 #include <features.h>
 #undef __USE_EXTERN_INLINES /* stdio.h shall declare them only */
+#include "causal/runtime/channel.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <stdio_ext.h>
@@ -218,6 +219,10 @@ CA_EXPORT int fflush_unlocked(FILE *f)
 
 CA_EXPORT int fclose(FILE *f)
 {
+	int saved = errno;
+
+	ca_channel_forget(fileno(f));
+	errno = saved;
 	return UNLESS_OUT(!__fpending(f), f, REAL(fclose)(f));
 }
 

@@ -258,6 +258,32 @@ static bool futex_waits(long op)
 	}
 }
 
+/* Memory that is not shared with other processes need not say so. */
+static bool is_private(const long a[6])
+{
+	return a[1] & FUTEX_PRIVATE_FLAG;
+}
+
+static long woken(struct ca_waiting *w, const long a[6], long result)
+{
+	if (result == 0 && !is_private(a))
+		ca_wait_woken(w, (const void *)a[0]);
+	return result;
+}
+
+static void wake(const long a[6])
+{
+	long op = a[1] & FUTEX_CMD_MASK;
+
+	if (is_private(a)) {
+		ca_wait_meet();
+		return;
+	}
+	ca_wait_wake((const void *)a[0]);
+	if (op == FUTEX_REQUEUE || op == FUTEX_CMP_REQUEUE || op == FUTEX_WAKE_OP)
+		ca_wait_wake((const void *)a[4]);
+}
+
 /* The time limit of FUTEX_WAIT is a length, that of the others a time. */
 static long futex_wait(const long a[6])
 {
@@ -266,11 +292,13 @@ static long futex_wait(const long a[6])
 
 	if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT)
 		return HELD_FOR(ca_deadline_ns(limit), ETIMEDOUT,
-				REAL(syscall)(SYS_futex, a[0], a[1], a[2],
-					      left_ ? (long)(intptr_t)left_ : a[3], a[4], a[5]));
+				woken(&waiting_, a,
+				      REAL(syscall)(SYS_futex, a[0], a[1], a[2],
+						    left_ ? (long)(intptr_t)left_ : a[3], a[4], a[5])));
 	return HELD_UNTIL(limit, ETIMEDOUT,
-			  REAL(syscall)(SYS_futex, a[0], a[1], a[2], until_ ? (long)(intptr_t)until_ : a[3],
-					a[4], a[5]));
+			  woken(&waiting_, a,
+				REAL(syscall)(SYS_futex, a[0], a[1], a[2],
+					      until_ ? (long)(intptr_t)until_ : a[3], a[4], a[5])));
 }
 
 /* How many threads of which kind a raw call makes: a child with memory of its own joins. */
@@ -301,7 +329,8 @@ CA_EXPORT long syscall(long number, ...)
 			ca_start_forked();
 		return r;
 	}
-	if (!futex_waits(a[1]))
-		return MEETING(REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]));
-	return futex_wait(a);
+	if (futex_waits(a[1]))
+		return futex_wait(a);
+	wake(a);
+	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

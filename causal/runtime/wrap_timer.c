@@ -2,6 +2,7 @@
 /* Timers: what they tell the program of time is virtual (timers.c). Those that start a thread
  * (SIGEV_THREAD), and those of CPU time, are left alone. */
 #include "causal/runtime/wrap_timer.h"
+#include "causal/runtime/catch_up.h"
 #include "causal/runtime/timers.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
@@ -38,7 +39,8 @@ CA_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *to, st
 	if (!(flags & TFD_TIMER_ABSTIME) || (!to->it_value.tv_sec && !to->it_value.tv_nsec))
 		return REAL(timerfd_settime)(fd, flags, to, old);
 	/* one that we do not know: its time is virtual all the same */
-	deadline = ca_deadline_begin();
+	deadline = ca_deadline_begin(false);
+	ca_catch_up_timed(deadline.lag);
 	later.it_interval = to->it_interval;
 	later.it_value = *ca_deadline_real(&deadline, &to->it_value, &later.it_value);
 	return REAL(timerfd_settime)(fd, flags, &later, old);

@@ -699,19 +699,49 @@ static void test_wait_on(void **state)
 	uint64_t start = in_debt(20 * MS), cpu = ca_clock_thread_cpu();
 
 	(void)state;
+	atomic_store(&s->slot[1].state, CA_SLOT_LIVE); /* somebody is at work */
 	put(CA_LOG_ENTER, 1, start);
 	put(CA_LOG_EXIT, 1, start + 10 * MS);
-	ca_ledger_wait_on(me);
+	assert_in_range(ca_ledger_wait_on(me), 25 * MS - 200000, UINT64_MAX);
 	assert_true(paid() >= 25 * MS - 200000);
 	assert_true(me->owed < 200000);
 	assert_true(ca_clock_thread_cpu() - cpu < 10 * MS);
 	assert_int_equal(me->guard, 0);
 }
 
+/* While nobody else is at work virtual time catches up instead: with all that lags, and no more. */
+static void test_catch_up(void **state)
+{
+	uint64_t start = in_debt(0), v;
+
+	(void)state;
+	s->settled_delay = 3 * MS;
+	me->settled = 3 * MS;
+	put(CA_LOG_ENTER, 1, start - 10 * MS);
+	me->last = start - 10 * MS;
+	s->experiment.start = me->start = start - 10 * MS;
+	put(CA_LOG_EXIT, 1, start);
+	assert_int_equal(ca_ledger_lag(me, start), 8 * MS);
+	v = ca_ledger_virtual(me, start);
+	me->owed = (int64_t)(6 * MS);
+	assert_int_equal(ca_ledger_wait_on(me), 0);
+	assert_int_equal(me->owed, 0);
+	assert_int_equal(paid(), 0);
+	assert_int_equal(ca_ledger_lag(me, start), 2 * MS);
+	assert_int_equal(ca_ledger_virtual(me, start) - v, 6 * MS);
+	assert_int_equal(atomic_load(&s->caught_up), 6 * MS);
+	me->owed = (int64_t)(2 * MS + 500);
+	assert_int_equal(ca_ledger_wait_on(me), 0);
+	assert_int_equal(me->owed, 500);
+	assert_int_equal(ca_ledger_lag(me, start), 0);
+	assert_int_equal(ca_session_lag(s), 0); /* not below */
+}
+
 static void test_wait_on_small(void **state)
 {
 	(void)state;
 	in_debt(150000);
+	atomic_store(&s->slot[1].state, CA_SLOT_LIVE);
 	ca_ledger_wait_on(me);
 	assert_int_equal(paid(), 0);
 	assert_int_equal(me->owed, 150000);
@@ -939,6 +969,7 @@ int main(void)
 		TEST(test_pay_meanwhile),
 		TEST(test_wait_on),
 		TEST(test_wait_on_small),
+		TEST(test_catch_up),
 		TEST(test_pay_small),
 		TEST(test_pay_later),
 		TEST(test_pay_longest),

@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 enum { NOW = 5000, LATER = 6000, LAG = 700, LAG_NOW = 900 };
 #define IS_OTHERS(call)   assert_int_equal((call), CA_WAIT_OTHERS)
@@ -58,10 +60,117 @@ static void files(void **state)
 		close(fd);
 		ca_channel_forget(fd);
 	}
-	fd = eventfd(0, 0);
+	fd = epoll_create1(0);
 	IS_OTHERS(ca_peers_of_read(fd, true));
 	IS_OTHERS(ca_peers_of_write(fd));
 	close(fd);
+	ca_channel_forget(fd);
+}
+
+/* Each has a number of its own; whoever closes one says so, and the number may come again. */
+static void event_descriptors(void **state)
+{
+	int fd = eventfd(0, 0), other = eventfd(0, 0), same;
+	struct ca_channel c = ca_channel_of_fd(fd);
+
+	(void)state;
+	if (c.kind == CA_CHANNEL_NONE)
+		skip(); /* an old kernel */
+	assert_int_equal(c.kind, CA_CHANNEL_EVENT);
+	assert_true(c.in && c.in == c.out && c.in != ca_channel_of_fd(other).in);
+	same = dup(fd);
+	assert_true(ca_channel_of_fd(same).in == c.in);
+	IS_OTHERS(ca_peers_of_read(fd, false)); /* a guess */
+	IS_EXTERNAL(ca_peers_of_read(fd, true));
+	ca_peers_read(fd, NOW);
+	IS_EXTERNAL(ca_peers_of_read(fd, false));
+	ca_peers_write(fd, NOW, LAG);
+	IS_OTHERS(ca_peers_of_read(same, true));
+	IS_EXTERNAL(ca_peers_of_read(other, true));
+	ca_channel_forget_all((unsigned)other, (unsigned)other);
+	close(other);
+	assert_int_equal(timerfd_create(CLOCK_MONOTONIC, 0), other);
+	assert_int_equal(ca_channel_of_fd(other).kind, CA_CHANNEL_NONE);
+	close(fd);
+	close(same);
+	close(other);
+}
+
+/* A word that only we wake, one that somebody outside wakes, and one that nobody else can. */
+static void words(void **state)
+{
+	static int private;
+	char *page = mmap(NULL, RT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t late = 1000000;
+	bool runs_on = false;
+
+	(void)state;
+	private = 1;
+	*page = 1;
+	assert_true(ca_channel_is_shared(page));
+	assert_false(ca_channel_is_shared(&private));
+	assert_true(ca_channel_word(page) == ca_channel_word(page + RT_PAGE));
+	assert_true(ca_channel_word(page) != ca_channel_word(page + 4));
+	assert_true(ca_peers_woken(page, late));
+	assert_false(ca_peers_woken(&private, late));
+	ca_peers_wake(page, late + 1, LAG);
+	assert_false(ca_peers_woken(page, late));
+	assert_true(ca_peers_woken(page, late + 100000));
+	/* who sends by himself is in step as he was at first; who is asked, then */
+	ca_peers_word_in_step(page, late + 2, LAG, LAG, &runs_on); /* other tests may have asked */
+	assert_int_equal(ca_peers_word_in_step(page, late + 2, LAG, LAG, &runs_on), LAG);
+	assert_true(runs_on);
+	assert_int_equal(ca_peers_word_in_step(page, late + 2, LAG_NOW, LAG_NOW, &runs_on), LAG);
+	runs_on = false;
+	ca_peers_wake(page + 4, late + 3, LAG_NOW - 1); /* where ours do not wait */
+	assert_int_equal(ca_peers_word_in_step(page, late + 4, LAG_NOW, LAG_NOW, &runs_on), LAG_NOW - 1);
+	assert_false(runs_on);
+	munmap(page, RT_PAGE);
+}
+
+/* As long as somebody has not answered, virtual time must not catch up. */
+static void not_answered(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ca_peers_made(pair);
+	ca_peers_write(pair[0], NOW, LAG); /* he may never answer */
+	assert_int_equal(atomic_load(&s->asked), 0);
+	ca_peers_read(pair[0], NOW);
+	ca_peers_write(pair[0], NOW, LAG);
+	ca_peers_write(pair[0], NOW, LAG_NOW);
+	assert_int_equal(atomic_load(&s->asked), 1);
+	assert_int_equal(atomic_load(&s->asked_lag), LAG_NOW);
+	ca_peers_read(pair[0], LATER);
+	assert_int_equal(atomic_load(&s->asked), 0);
+	ca_peers_write(pair[1], NOW, LAG); /* both are ours */
+	ca_peers_write(pair[0], NOW, LAG);
+	assert_int_equal(atomic_load(&s->asked), 0);
+	close_both(pair);
+}
+
+/* What is read in pieces of any length: found without a wait, its sender may have waited for room. */
+static void in_pieces(void **state)
+{
+	int fd[2];
+	bool runs_on = false;
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(ca_peers_in_step(fd[0], 100, 100, &runs_on), 100);
+	assert_false(runs_on);
+	ca_peers_taken(fd[0], false, 150); /* it was awaited by a poll */
+	assert_int_equal(ca_peers_in_step(fd[0], 200, 200, &runs_on), 100);
+	assert_true(runs_on);
+	ca_peers_taken(fd[0], false, 200);
+	ca_peers_taken(fd[0], true, 300);
+	assert_int_equal(ca_peers_in_step(fd[0], 300, 300, &runs_on), 100);
+	ca_peers_taken(fd[0], true, 300);
+	ca_peers_taken(fd[0], false, 400);
+	assert_int_equal(ca_peers_in_step(fd[0], 500, 500, &runs_on), 400);
+	close_both(fd);
 }
 
 static void pipes(void **state)
@@ -187,28 +296,29 @@ static void datagrams(void **state)
 static void requests(void **state)
 {
 	int there[2], back[2], pair[2];
+	bool runs_on = false;
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	ca_peers_made(pair);
-	assert_int_equal(ca_peers_lag_when_asked(pair[0], LAG_NOW), LAG_NOW);
+	assert_int_equal(ca_peers_in_step(pair[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	ca_peers_write(pair[0], NOW, LAG);
-	assert_int_equal(ca_peers_lag_when_asked(pair[0], LAG_NOW), LAG);
-	assert_int_equal(ca_peers_lag_when_asked(pair[1], LAG_NOW), LAG_NOW);
+	assert_int_equal(ca_peers_in_step(pair[0], LAG_NOW, LAG_NOW, &runs_on), LAG);
+	assert_int_equal(ca_peers_in_step(pair[1], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	ca_peers_read(pair[0], LATER);
-	assert_int_equal(ca_peers_lag_when_asked(pair[0], LAG_NOW), LAG_NOW);
+	assert_int_equal(ca_peers_in_step(pair[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	close_both(pair);
 	/* by one pipe there, by another one back, if we have made both */
 	assert_int_equal(pipe(there) | pipe(back), 0);
 	ca_peers_write(there[1], NOW, LAG);
-	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG_NOW);
+	assert_int_equal(ca_peers_in_step(back[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	ca_peers_made(there);
 	ca_peers_write(there[1], NOW, LAG);
-	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG_NOW);
+	assert_int_equal(ca_peers_in_step(back[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	ca_peers_made(back);
-	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG);
+	assert_int_equal(ca_peers_in_step(back[0], LAG_NOW, LAG_NOW, &runs_on), LAG);
 	ca_peers_read(back[0], LATER);
-	assert_int_equal(ca_peers_lag_when_asked(back[0], LAG_NOW), LAG_NOW);
+	assert_int_equal(ca_peers_in_step(back[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	close_both(there);
 	close_both(back);
 }
@@ -236,8 +346,9 @@ static void many(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(files),     TEST(pipes),    TEST(pairs), TEST(connections),
-		TEST(datagrams), TEST(requests), TEST(many),
+		TEST(files),     TEST(pipes),        TEST(pairs),     TEST(connections),
+		TEST(datagrams), TEST(requests),     TEST(many),      TEST(event_descriptors),
+		TEST(words),     TEST(not_answered), TEST(in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,7 +234,7 @@ static void real_on_request(void **state)
 static void limits_move(void **state)
 {
 	struct timespec until = { 100, 999999000 }, bad = { 1, -1 }, to;
-	struct ca_deadline d = ca_deadline_begin();
+	struct ca_deadline d = ca_deadline_begin(true);
 	uint64_t lag;
 
 	(void)state;
@@ -255,7 +255,7 @@ static void limits_move(void **state)
 
 static void lengths_move(void **state)
 {
-	struct ca_deadline d = ca_deadline_begin();
+	struct ca_deadline d = ca_deadline_begin(true);
 	uint64_t left;
 	int tries = 0;
 
@@ -263,7 +263,7 @@ static void lengths_move(void **state)
 	assert_int_equal(ca_deadline_left(&d, MS), 0); /* over as it should be */
 	rt_open_experiment(HALF);
 	do { /* it is over at once where others had the CPU meanwhile */
-		d = ca_deadline_begin();
+		d = ca_deadline_begin(true);
 		enter();
 		pass(4 * MS);
 		leave();

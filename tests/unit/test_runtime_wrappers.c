@@ -82,6 +82,18 @@ enum ca_wait ca_peers_of_read(int fd, bool delivered)
 	return fd == PIPE_FD ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 }
 
+void ca_wait_wake(const void *word)
+{
+	(void)word;
+	note('W');
+}
+
+void ca_wait_woken(struct ca_waiting *w, const void *word)
+{
+	(void)word;
+	w->kind = CA_WAIT_EXTERNAL;
+}
+
 void ca_wait_sleep(uint64_t ns)
 {
 	note('s');
@@ -92,8 +104,9 @@ void ca_wait_sleep(uint64_t ns)
 static unsigned moves;
 static struct timespec moved_to;
 
-struct ca_deadline ca_deadline_begin(void)
+struct ca_deadline ca_deadline_begin(bool limited)
 {
+	(void)limited;
 	return (struct ca_deadline){ 0, 0, 0 };
 }
 
@@ -417,6 +430,7 @@ static const struct row more[] = {
 #define OUTSIDE_HELD(name, n) ENTRY(name, n, "bhcre", IN(EXTERNAL), NO_FD, 0, false)
 #define ON_FD(name, n)        ENTRY(name, n, "bce", IN(EXTERNAL), 0, 0, false)
 #define ON_FD_HELD(name, n)   ENTRY(name, n, "bhcre", IN(EXTERNAL), 0, 0, false)
+#define IS_PLAIN(name, n)     ENTRY(name, n, "c", (enum ca_wait)9, -2, 0, false)
 #define LIMITED(name, n)      ENTRY(name, n, "bce", IN(OTHERS), NO_FD, ETIMEDOUT, false)
 #define LIMITED_HELD(name, n) ENTRY(name, n, "bhcre", IN(OTHERS), NO_FD, -1, true)
 	ON_FD(preadv, 4),
@@ -440,6 +454,12 @@ static const struct row more[] = {
 	ENTRY(tee, 4, "bce", IN(EXTERNAL), 1, 0, false),
 	ON_FD(vmsplice, 4),
 	ON_FD(copy_file_range, 6),
+	IS_PLAIN(eventfd, 2),
+	IS_PLAIN(close, 1),
+	IS_PLAIN(close_range, 3),
+	IS_PLAIN(closefrom, 1),
+	IS_PLAIN(dup2, 2),
+	IS_PLAIN(dup3, 3),
 	ON_FD(eventfd_read, 2),
 	ON_FD(eventfd_write, 2),
 	OUTSIDE(syncfs, 1),
@@ -1111,8 +1131,12 @@ static void raw_calls(void **state)
 				      FUTEX_WAIT_REQUEUE_PI,
 				      FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
 				      FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME };
-	static const long others[] = { FUTEX_WAKE, FUTEX_WAKE_PRIVATE, FUTEX_REQUEUE, FUTEX_WAKE_OP,
-				       FUTEX_UNLOCK_PI };
+	static const struct {
+		long op;
+		const char *trace; /* what other processes may see is told of */
+	} others[] = { { FUTEX_WAKE, "Wc" },     { FUTEX_WAKE_PRIVATE, "mc" },
+		       { FUTEX_REQUEUE, "WWc" }, { FUTEX_REQUEUE | FUTEX_PRIVATE_FLAG, "mc" },
+		       { FUTEX_WAKE_OP, "WWc" }, { FUTEX_UNLOCK_PI, "Wc" } };
 
 	const struct timespec limit = { 2, 0 };
 
@@ -1140,12 +1164,17 @@ static void raw_calls(void **state)
 		syscall(SYS_futex, 11L, waits[i], 13L, &limit, 15L, 16L);
 		assert_string_equal(trace, "bhccre");
 		assert_int_equal(((const struct timespec *)got[4])->tv_sec, 1);
+		/* woken: by whom? */
+		begin();
+		answers[0] = 0;
+		syscall(SYS_futex, 11L, waits[i], 13L, 14L, 15L, 16L);
+		assert_int_equal(ended, waits[i] & FUTEX_PRIVATE_FLAG ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL);
 	}
 	for (unsigned i = 0; i < CA_COUNT(others); i++) {
 		begin();
 		answers[0] = 3;
-		assert_int_equal(syscall(SYS_futex, 11L, others[i], 13L, 14L, 15L, 16L), 3);
-		assert_string_equal(trace, "mc");
+		assert_int_equal(syscall(SYS_futex, 11L, others[i].op, 13L, 14L, 15L, 16L), 3);
+		assert_string_equal(trace, others[i].trace);
 		for (int k = 3; k < ARGUMENTS; k++)
 			assert_int_equal(got[k], 10 + k);
 	}
