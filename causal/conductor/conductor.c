@@ -405,7 +405,7 @@ static void record_experiment(struct ca_conductor *c)
 	if (sum.overflow || lost)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
-		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time);
+		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time) | ca_conductor_find_ahead(c);
 		r->visits = c->e.visits;
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
 						   r->end - r->start - r->delay, c->e.began, &c->e.flight,

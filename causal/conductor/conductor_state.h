@@ -108,6 +108,7 @@ uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigne
 /* Do their accounts of S time, from the opening of the experiment that is over to its end, agree with
  * this one? CA_EXPERIMENT_BOOKS or 0. */
 uint32_t ca_conductor_compare_books(struct ca_conductor *c, uint64_t s_time);
+uint32_t ca_conductor_find_ahead(struct ca_conductor *c);
 
 /* conductor_points.c: progress points that are chosen here. In this order: */
 enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);

@@ -18,6 +18,7 @@ enum {
 	BOOKS = 50,           /* 1 / share of S time by which accounts of it may differ ... */
 	BOOKS_LEAST = 100000, /* ... or ns */
 	BOOKS_LATE = MS,      /* ns before the end that a thread may have looked last */
+	AHEAD = 50,           /* 1 / share of the experiment by which somebody outside may be ahead */
 	REAP = 200 * MS       /* ns between looks for dead processes */
 };
 
@@ -260,4 +261,27 @@ uint32_t ca_conductor_compare_books(struct ca_conductor *c, uint64_t s_time)
 			 c->e.record.index, (unsigned)n, (unsigned)(sum / n / 1000),
 			 (unsigned)(s_time / 1000));
 	return CA_EXPERIMENT_BOOKS;
+}
+
+/* Somebody outside who sends by himself was ahead of virtual time, and nothing held him back: by so much of
+ * the experiment his consumer may have been fed too early. */
+uint32_t ca_conductor_find_ahead(struct ca_conductor *c)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t experiment = (atomic_load(&s->experiment.seq) - 1) | 1, most = 0;
+
+	for (uint32_t i = 0; i < used; i++) {
+		uint64_t ahead = atomic_load(&s->slot[i].ahead);
+
+		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE &&
+		    atomic_load(&s->slot[i].experiment) == experiment && ahead > most)
+			most = ahead;
+	}
+	if (!r->speedup || most <= (r->end - r->start) / AHEAD)
+		return 0;
+	ca_conductor_say(c, 2, "experiment %u: somebody outside was ahead of virtual time by %u us", r->index,
+			 (unsigned)(most / 1000));
+	return CA_EXPERIMENT_AHEAD;
 }

@@ -24,6 +24,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->disturbed += e->disturbed;
 		f->books += e->books;
 		f->unsteady += (e->flags & CA_EXPERIMENT_UNSTEADY) != 0;
+		f->ahead += (e->flags & CA_EXPERIMENT_AHEAD) != 0;
 		f->unplaced += (e->flags & CA_EXPERIMENT_UNPLACED) != 0;
 		f->zeros += e->flags == 0 && e->speedup == 0;
 		for (size_t v = e->first; v < e->first + e->visits; v++)
@@ -159,6 +160,11 @@ static bool only_zero(const struct ca_profile *p)
 	return p->funnel.kept == p->funnel.zeros;
 }
 
+static bool all_ahead(const struct ca_profile *p)
+{
+	return p->funnel.ahead && p->funnel.kept == p->funnel.zeros;
+}
+
 static bool mostly_disturbed(const struct ca_profile *p)
 {
 	return p->busy;
@@ -208,6 +214,10 @@ static const struct reason {
 	  "narrow the scope (-F, -S) to code that is called less often" },
 	{ mostly_disturbed, "cannot tell here: other programs took the CPU during most of the experiments",
 	  "stop them, or give the program CPUs of its own (taskset -c ...)" },
+	{ all_ahead,
+	  "cannot tell here: data comes from outside, and could not be held back while other threads were at "
+	  "work",
+	  "start the program that sends it under causal, too, or give the data in a file" },
 	{ none_kept, "no experiment could be used: the machine was too busy to time them",
 	  "stop other programs, or use more runs (-n)" },
 	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",

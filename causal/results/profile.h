@@ -86,7 +86,8 @@ struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
 	size_t outside;                  /* the runtime was in none of their processes */
 	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
-	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced, books; /* experiments by flag */
+	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced, books,
+		ahead;     /* experiments by flag */
 	uint64_t unsteady; /* experiments that whole runs have contradicted */
 	uint64_t zeros;    /* kept ones at 0 % */
 	uint64_t drop[CA_DROP_COUNT];

@@ -182,6 +182,7 @@ static struct json_object *funnel_object(const struct ca_funnel *f)
 	add_count(object, "experiments_unplaced", f->unplaced);
 	add_count(object, "experiments_books", f->books);
 	add_count(object, "experiments_unsteady", f->unsteady);
+	add_count(object, "experiments_ahead", f->ahead);
 	add_count(object, "experiments_kept", f->kept);
 	add_count(object, "experiments_kept_at_0", f->zeros);
 	for (unsigned d = 0; d < CA_DROP_COUNT; d++)

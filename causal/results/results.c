@@ -173,7 +173,7 @@ static struct json_object *region_object(const struct ca_results *results, uint3
 }
 
 const char *const ca_results_flag[CA_EXPERIMENT_FLAGS] = { "cut",       "no-visit", "stalled", "overflow",
-							   "disturbed", "unplaced", "books" };
+							   "disturbed", "unplaced", "books",   "ahead" };
 
 static struct json_object *flag_array(uint32_t flags)
 {

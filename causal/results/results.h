@@ -17,12 +17,13 @@ enum ca_experiment_flag {
 	CA_EXPERIMENT_DISTURBED = 16, /* interference: other programs kept our threads from running */
 	CA_EXPERIMENT_UNPLACED = 32,  /* a process ran without the sites of S: D is too small */
 	CA_EXPERIMENT_BOOKS = 64,     /* the threads' accounts of S time differ from the driver's */
-	CA_EXPERIMENT_UNSTEADY = 128, /* whole runs say otherwise: the rate that it saw does not stay. Not
+	CA_EXPERIMENT_AHEAD = 128,    /* somebody outside was ahead, and what he sends not held back */
+	CA_EXPERIMENT_UNSTEADY = 256, /* whole runs say otherwise: the rate that it saw does not stay. Not
 				       * in run files: found when all runs are there */
 	/* used all the same where there are hardly any others */
 	CA_EXPERIMENT_LAST = CA_EXPERIMENT_DISTURBED | CA_EXPERIMENT_BOOKS
 };
-enum { CA_EXPERIMENT_FLAGS = 7 };
+enum { CA_EXPERIMENT_FLAGS = 8 };
 /* What the run file calls them, from the lowest bit on. */
 extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 

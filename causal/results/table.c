@@ -396,6 +396,8 @@ static void put_reason(const struct table *t)
 		fprintf(t->out, "%" PRIu64 " with accounts that differ, ", f->books);
 	if (f->unsteady)
 		fprintf(t->out, "%" PRIu64 " not steady, ", f->unsteady);
+	if (f->ahead)
+		fprintf(t->out, "%" PRIu64 " with somebody outside ahead, ", f->ahead);
 	fprintf(t->out, "%" PRIu64 " kept.\n", f->kept);
 }
 

@@ -75,12 +75,15 @@ static uint64_t lowest(const struct ca_thread *t, uint32_t *others)
 /* It may have been woken, and be about to come back from its wait. */
 static bool sleeps(const struct ca_slot *slot)
 {
+	const struct ca_process *process = ca_rt.session->process;
 	char path[PATH], line[LINE];
 	struct ca_fmt fmt;
 	const char *state;
 	long n;
 	int fd;
 
+	if (process[slot->process].pid_space != process[ca_rt.process].pid_space)
+		return false; /* its numbers are others' here */
 	ca_fmt_init(&fmt, path, sizeof path);
 	ca_fmt_add(&fmt, "/proc/%u/task/%u/stat", slot->pid, slot->tid);
 	if ((fd = ca_sys_open(path, O_RDONLY)) < 0)

@@ -627,6 +627,50 @@ static void test_settling_waits(void **state)
 }
 
 /* ---- two accounts of S time --------------------------------------------------------------- */
+/* Somebody outside was ahead, by more than 2 % of an experiment of 150 ms. What virtual time has caught up is
+ * none of D, which is 50 % of half of that; and it never is ahead itself. */
+static void test_outside(void **state)
+{
+	enum { START = BEGUN + 50 * MS, END = BEGUN + 200 * MS, D = 75 * MS / 2 };
+	static const struct {
+		uint64_t ahead, experiment, caught_up, delay, settled;
+		uint32_t speedup;
+		bool flag;
+	} cases[] = {
+		{ 0, 7, 0, D, 50 * MS, CA_MILLION / 2, false },
+		{ 3 * MS, 7, 10 * MS, D - 10 * MS, 50 * MS, CA_MILLION / 2, false },
+		{ 3 * MS + 1, 7, D + 1, 0, 50 * MS, CA_MILLION / 2, true },
+		{ 30 * MS, 7, 60 * MS, 0, 60 * MS, CA_MILLION / 2, true },
+		{ 30 * MS, 5, 0, D, 50 * MS, CA_MILLION / 2, false }, /* of the one before */
+		{ 30 * MS, 7, 0, 0, 0, 0, false },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(set_up(state), 0);
+		put_process(0, (uint32_t)getpid());
+		put_thread(0, 0, (uint32_t)gettid());
+		atomic_store(&session->slot[0].experiment, cases[i].experiment);
+		atomic_store(&session->slot[0].s_time, 100 * MS);
+		atomic_store(&session->slot[0].s_until, END);
+		atomic_store(&session->slot[0].ahead, cases[i].ahead);
+		atomic_store(&session->caught_up, cases[i].caught_up);
+		atomic_store(&session->experiment.seq, 8);
+		settings.cool_off = 0;
+		conductor.state = SETTLING;
+		conductor.e.caught_up = cases[i].caught_up;
+		conductor.e.record.speedup = cases[i].speedup;
+		conductor.e.record.start = START;
+		conductor.e.record.end = END;
+		clock_now = conductor.state_since = END + 20 * MS;
+		ca_conductor_step(&conductor);
+		assert_int_equal(records, 1);
+		assert_int_equal(record.delay, cases[i].delay);
+		assert_int_equal(atomic_load(&session->settled_delay), cases[i].settled);
+		assert_int_equal(record.flags & CA_EXPERIMENT_AHEAD, cases[i].flag ? CA_EXPERIMENT_AHEAD : 0);
+		tear_down(state);
+	}
+}
+
 /* The driver's is half of the time that has passed, as this test plays the log: here 100 ms. */
 static void test_books(void **state)
 {
@@ -687,6 +731,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_sites),
 		cmocka_unit_test(test_unplaced),
 		cmocka_unit_test(test_books),
+		cmocka_unit_test(test_outside),
 		cmocka_unit_test_setup_teardown(test_settling_waits, set_up, tear_down),
 	};
 

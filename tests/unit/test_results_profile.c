@@ -119,7 +119,7 @@ static void test_count(void **state)
 		{ .flags = CA_EXPERIMENT_CUT | CA_EXPERIMENT_STALLED },
 		{ .flags = CA_EXPERIMENT_NO_VISIT | CA_EXPERIMENT_UNPLACED, .books = true },
 		{ .flags = CA_EXPERIMENT_OVERFLOW | CA_EXPERIMENT_DISTURBED, .disturbed = true },
-		{ .flags = CA_EXPERIMENT_STALLED },
+		{ .flags = CA_EXPERIMENT_STALLED | CA_EXPERIMENT_AHEAD },
 	};
 	struct ca_profile profile = { .run = run,
 				      .runs = 3,
@@ -152,6 +152,7 @@ static void test_count(void **state)
 	assert_int_equal(f->disturbed, 2);
 	assert_int_equal(f->unplaced, 1);
 	assert_int_equal(f->books, 1);
+	assert_int_equal(f->ahead, 1);
 	assert_int_equal(f->started, 6);  /* not fewer than finished */
 	assert_int_equal(f->visits, 117); /* not fewer than were seen */
 	run[2].summary.started = 6;

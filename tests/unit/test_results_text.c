@@ -237,6 +237,7 @@ static void test_funnel_json(void **state)
 		"experiments_unplaced",
 		"experiments_books",
 		"experiments_unsteady",
+		"experiments_ahead",
 		"experiments_kept",
 		"experiments_kept_at_0",
 	};
@@ -257,8 +258,9 @@ static void test_funnel_json(void **state)
 						  .unplaced = 15,
 						  .books = 16,
 						  .unsteady = 17,
-						  .kept = 18,
-						  .zeros = 19 } };
+						  .ahead = 18,
+						  .kept = 19,
+						  .zeros = 20 } };
 	struct json_object *object, *funnel, *drops;
 	char *text = NULL;
 	size_t size;
