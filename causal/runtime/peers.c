@@ -5,6 +5,8 @@
 #include "causal/runtime/channel.h"
 #include "causal/runtime/feed.h"
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 enum {
 	TRIES = 8,
@@ -190,6 +192,14 @@ static void ask_one_way(uint64_t now, uint64_t lag)
 	atomic_store_explicit(&asked, now, memory_order_relaxed);
 }
 
+/* Nothing is left to take of what we have written. */
+static bool is_drained(const struct ca_channel *c, int fd)
+{
+	int n = 0;
+
+	return ioctl(fd, c->kind == CA_CHANNEL_PIPE ? FIONREAD : SIOCOUTQ, &n) == 0 && n == 0;
+}
+
 void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 {
 	struct ca_channel c = ca_channel_of_fd(fd);
@@ -197,6 +207,8 @@ void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 
 	if (p)
 		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
+	if (p && lag && !has(p, CA_PEER_READS) && is_drained(&c, fd))
+		ca_feed_forget(atomic_load_explicit(&p->key, memory_order_relaxed)); /* he waits for us */
 	if (!is_one_way(&c)) {
 		if ((in = get(c.in)))
 			ask(in, now, lag);
@@ -334,6 +346,17 @@ uint64_t ca_peers_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on)
 	struct ca_channel c = ca_channel_of_fd(fd);
 
 	return may_feed(&c) ? in_step(&c, before, lag, runs_on) : before;
+}
+
+uint64_t ca_peers_room_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	uint64_t out = out_of(&c);
+
+	if (!out || has(find(out), CA_PEER_READS))
+		return before;
+	*runs_on = true;
+	return ca_feed_in_step(out, before, lag);
 }
 
 uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_t before, uint64_t lag, bool *runs_on)

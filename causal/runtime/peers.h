@@ -29,6 +29,8 @@ CA_HIDDEN void ca_peers_made(const int fd[2]);
  * was asked, or, if he sends by himself, in step with us, ns. `before` and `lag`: when the wait began, and
  * now. *runs_on: he sends by himself, and nobody can hold back what he sends. */
 CA_HIDDEN uint64_t ca_peers_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on);
+/* Room that was awaited has come on fd: the same for who takes what we write. */
+CA_HIDDEN uint64_t ca_peers_room_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on);
 /* Something was taken from fd that cannot be held back; see ca_feed_taken. */
 CA_HIDDEN void ca_peers_taken(int fd, bool waited, uint64_t lag);
 /* The same of who has woken us. */

@@ -242,8 +242,8 @@ static void tell_ahead(struct ca_thread *t, uint64_t in_step)
 }
 
 /* The world outside has ended it: in the dilated world it would have done so later, by what virtual
- * time has lost since it began; who was asked began when he was, and who sends by himself is too early by
- * all that has been lost since he was in step with us. */
+ * time has lost since it began; who was asked began when he was, and who sends by himself, or takes what we write, is
+ * too early by all that has been lost since he was in step with us. */
 static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
 {
 	struct ca_thread *t = w->thread;
@@ -256,6 +256,8 @@ static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
 		from = ca_peers_word_in_step(w->word, now, from, lag, &runs_on);
 	else if (w->answers >= 0 && waited)
 		from = ca_peers_in_step(w->answers, from, lag, &runs_on);
+	else if (w->writes && waited)
+		from = ca_peers_room_in_step(w->fd, from, lag, &runs_on);
 	if (lag > from)
 		t->owed += (int64_t)(lag - from);
 	ca_ledger_wait_on(t);
@@ -312,7 +314,7 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
 		ca_ledger_log(CA_LOG_EXIT, t, w->until < now ? w->until : now, 0);
 		ca_ledger_accrue(t, now, &w->kind);
-	} else if (w->open || w->feed || w->answers >= 0 || w->word) {
+	} else if (w->open || w->feed || w->answers >= 0 || w->word || (w->writes && w->lag)) {
 		uint64_t lag;
 
 		t->waiting = &kinds[CA_WAIT_OTHERS];

@@ -151,6 +151,30 @@ static void not_answered(void **state)
 	close_both(pair);
 }
 
+/* Who takes what we write is in step when there was nothing left for him to take. */
+static void room(void **state)
+{
+	bool runs_on = false;
+	int fd[2];
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	ca_peers_write(fd[1], NOW, 100);
+	assert_int_equal(write(fd[1], "", 1), 1);
+	assert_int_equal(ca_peers_room_in_step(fd[1], 200, 250, &runs_on), 200);
+	ca_peers_write(fd[1], NOW, 300);
+	assert_int_equal(ca_peers_room_in_step(fd[1], 300, 350, &runs_on), 200);
+	assert_int_equal(read(fd[0], &c, 1), 1);
+	ca_peers_write(fd[1], NOW, 400);
+	assert_int_equal(ca_peers_room_in_step(fd[1], 400, 450, &runs_on), 400);
+	assert_true(runs_on);
+	runs_on = false;
+	ca_peers_read(fd[0], NOW); /* one of ours reads */
+	assert_int_equal(ca_peers_room_in_step(fd[1], 500, 550, &runs_on), 500);
+	close_both(fd);
+}
+
 /* What is read in pieces of any length: found without a wait, its sender may have waited for room. */
 static void in_pieces(void **state)
 {
@@ -348,7 +372,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(files),     TEST(pipes),        TEST(pairs),     TEST(connections),
 		TEST(datagrams), TEST(requests),     TEST(many),      TEST(event_descriptors),
-		TEST(words),     TEST(not_answered), TEST(in_pieces),
+		TEST(words),     TEST(not_answered), TEST(in_pieces), TEST(room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

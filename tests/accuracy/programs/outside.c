@@ -9,6 +9,8 @@
  *          fast   the peer makes them at 800, four ahead at most; consumer 1200 and 400.
  *                 work: 0.75 X until the peer leads, from X = 66.7 on.
  *          paced  the peer sends by the clock, every 2 ms; consumer 800. work: 0.
+ *          sink   the other way round: we make items of a page (400 region work, 100 region rest), and the
+ *                 peer takes 700 for each. work: 0, the peer leads.
  *          ask    prepare 300 (region rest), ask, the peer's answer takes 300, compute 1400
  *                 (region work). work: 0.7 X, a little less for the wake-ups.
  *   VIA    pipe, pair (socketpair), tcp (loopback); epoll: eventfd and epoll, the counters in
@@ -109,6 +111,23 @@ static void put(void)
 			;
 }
 
+static void put_page(void)
+{
+	static char page[4096];
+
+	while (write(out, page, sizeof page) < 0 && errno == EINTR)
+		;
+}
+
+static void get_page(void)
+{
+	static char page[4096];
+	ssize_t n, rest = sizeof page;
+
+	while (rest && ((n = read(in, page, (size_t)rest)) > 0 || (n < 0 && errno == EINTR)))
+		rest -= n > 0 ? n : 0;
+}
+
 static int tcp_socket(void)
 {
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -187,8 +206,11 @@ static int be_peer(void)
 			return 0;
 		while (is("paced") && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 			;
+		if (is("sink"))
+			get_page();
 		region_feed(n); /* GT_REGION feed */
-		put();
+		if (!is("sink"))
+			put();
 	}
 }
 
@@ -226,7 +248,10 @@ static void consume(void)
 		region_rest(nr); /* GT_REGION rest */
 		if (is("ask"))
 			put();
-		get();
+		if (is("sink"))
+			put_page();
+		else
+			get();
 		if (is_bounded())
 			put();
 		region_work(n); /* GT_REGION work */
@@ -255,7 +280,10 @@ int main(int argc, char **argv)
 		return 1;
 	consume();
 	atomic_store(&shared->over, 1);
-	put();
+	if (is("sink"))
+		kill(pid, SIGTERM);
+	else
+		put();
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return gt_report();

@@ -24,7 +24,8 @@ PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll 
 	bucket bucket_knee
 OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(via)_$(where) \
 	ask_$(via)_$(where)) $(foreach via,pipe tcp futex,fast_$(via)_$(where))) ask_tcp_exec \
-	lead_pipe_in lead_tcp_in lead_futex_in paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out
+	lead_pipe_in lead_tcp_in lead_futex_in paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out \
+	sink_pipe_in sink_pipe_out sink_pair_out
 MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
 QUEUES = two4 two64 two1024 late4096 slow20 slow200 three4 three64 three1024 burst64 short03 short1 short5
 VARIANTS = $(QUEUES:%=queues-%) $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
