@@ -10,6 +10,7 @@
 
 enum {
 	FEEDS = 32,
+	TRIES = 4,
 	LOOKS = 512,
 	FINE = 128,          /* looks per length of the delay line are enough */
 	LONGEST = 500000000, /* ns that one read is held back; with more to come he is in step */
@@ -22,21 +23,32 @@ struct look {
 
 static struct feed {
 	atomic_flag busy;
-	uint64_t key;
-	uint64_t in_step;   /* lag when it was in step with us, ns */
-	uint64_t taken;     /* bytes that we have read */
-	uint64_t most;      /* bytes that have waited to be read, at most ... */
-	uint64_t most_lag;  /* ... lag when they became so many */
-	uint64_t waits_for; /* ns; a read has found nothing then; 0: none has */
-	bool awaited;       /* what is taken next was awaited by a poll */
+	_Atomic uint64_t key; /* 0: free */
+	uint64_t in_step;     /* lag when it was in step with us, ns */
+	uint64_t taken;       /* bytes that we have read */
+	uint64_t most;        /* bytes that have waited to be read, at most ... */
+	uint64_t most_lag;    /* ... lag when they became so many */
+	uint64_t waits_for;   /* ns; a read has found nothing then; 0: none has */
+	bool awaited;         /* what is taken next was awaited by a poll */
 	unsigned first, count;
 	struct look look[LOOKS]; /* a ring */
 } feeds[FEEDS];
 
 static struct feed *enter(uint64_t key)
 {
-	struct feed *f = &feeds[key % FEEDS];
+	struct feed *f = NULL;
 
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct feed *at = &feeds[(key + i) % FEEDS];
+		uint64_t its = atomic_load_explicit(&at->key, memory_order_relaxed);
+
+		if (its == key || (!f && !its))
+			f = at;
+		if (its == key)
+			break;
+	}
+	if (!f)
+		f = &feeds[key % FEEDS]; /* the one that was there begins anew */
 	return key && !atomic_flag_test_and_set_explicit(&f->busy, memory_order_acquire) ? f : NULL;
 }
 

@@ -131,12 +131,27 @@ static void starts_again(void **state)
 	assert_int_equal(take(1, 914 * MS), 510 * MS - 10 * MS);
 }
 
+/* Feeds whose names lie together do not disturb each other, up to some. */
+static void several(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(ca_feed_in_step(KEY + 32 * i, MS + i, 2 * MS), MS + i);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(ca_feed_in_step(KEY + 32 * i, 3 * MS, 3 * MS), MS + i);
+	for (uint64_t i = 0; i < 5; i++)
+		ca_feed_forget(KEY + 32 * i);
+	assert_int_equal(ca_feed_in_step(KEY, 3 * MS, 4 * MS), 3 * MS);
+	assert_int_equal(ca_feed_in_step(KEY, 9 * MS, 504 * MS), 4 * MS); /* no more than 500 ms */
+	assert_int_equal(ca_feed_in_step(KEY, 3 * MS, 3 * MS), 3 * MS);   /* a lag that falls */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { TEST(keeps_its_rate), TEST(waits_for_room),
-						   TEST(starts_again) };
+						   TEST(starts_again), TEST(several) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
