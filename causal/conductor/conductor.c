@@ -153,6 +153,8 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_conductor_owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
+	if (c->whole)
+		ca_conductor_whole_begin(c);
 	c->e.work_before = ca_conductor_whole_work(c, &c->e.processes);
 	c->e.record.start = c->last_watch = c->e.hot_from = ca_clock_now();
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
@@ -385,7 +387,7 @@ static void record_experiment(struct ca_conductor *c)
 	struct ca_err err;
 
 	ca_selection_log_read(c->log);
-	if (!c->set->end_to_end) {
+	if (!c->set->end_to_end || c->whole) {
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
 		s_before = sum.s_time;
 		lost = sum.overflow; /* it is told once, of whichever window is summed first */
@@ -404,13 +406,15 @@ static void record_experiment(struct ca_conductor *c)
 	settle_clock(c, before + delay);
 	if (sum.overflow || lost)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
-	if (!c->set->end_to_end) {
+	r->visits = c->e.visits;
+	if (!c->set->end_to_end)
 		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time) | ca_conductor_find_ahead(c);
-		r->visits = c->e.visits;
+	if (!c->set->end_to_end || c->whole)
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
 						   r->end - r->start - r->delay, c->e.began, &c->e.flight,
 						   &c->catalog, c->e.visits);
-	}
+	if (c->set->end_to_end)
+		ca_conductor_whole_end(c);
 	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++)
@@ -508,42 +512,16 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 }
 
 /* ---- closing ----------------------------------------------------------------------------------*/
-/* What a whole run has done: passed the points that it has, else come to its end once. */
-static size_t visits_of_all(struct ca_conductor *c)
-{
-	const char *slash = strrchr(c->opt.command[0], '/');
-	struct ca_visits_now none = { .points = 0 };
-	size_t n = 0;
-
-	if (c->whole)
-		n = ca_visits_between(c->session, &none, &c->e.after, 0, 0, UINT64_MAX, &c->e.flight,
-				      &c->catalog, c->e.visits);
-	if (n)
-		return n;
-	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
-	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
-	return 1;
-}
-
-/* The whole run is one experiment, from exec to exit. */
-static void close_end_to_end(struct ca_conductor *c, uint64_t now, bool complete)
-{
-	struct ca_experiment_record *r = &c->e.record;
-
-	close_experiment(c, now, complete ? 0 : CA_EXPERIMENT_CUT);
-	r->visit_count = visits_of_all(c);
-	r->visits = c->e.visits;
-	r->end = now;
-	record_experiment(c);
-}
-
 static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	if (c->set->end_to_end) {
 		/* chosen but never opened: the program was too short for that */
 		if (c->state == RUNNING) {
-			c->e.record.start = c->started;
-			close_end_to_end(c, now, !WIFSIGNALED(wait_status));
+			if (!c->whole)
+				c->e.record.start = c->started;
+			close_experiment(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
+			c->e.record.end = now;
+			record_experiment(c);
 		}
 		return;
 	}

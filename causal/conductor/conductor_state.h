@@ -139,6 +139,11 @@ void ca_conductor_scope_free(struct ca_conductor *c);
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err);
 /* At the end of a run that `runtime` ns of virtual time took: should the next ones be? */
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime);
+/* A whole run's visits are counted from its beginning on. */
+void ca_conductor_whole_begin(struct ca_conductor *c);
+/* The run is over: what has it done if it has passed no point, and how much of its end belongs to the last
+ * visit? */
+void ca_conductor_whole_end(struct ca_conductor *c);
 /* An experiment has been recorded: is its rate one that stays? */
 void ca_conductor_whole_watch(struct ca_conductor *c);
 /* CPU time of the run's processes so far, ns; and a number that says which ones these are. */

@@ -7,8 +7,10 @@
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum {
+	TAIL = 2,            /* periods after the last visit that may belong to one more */
 	FIT = 4,             /* experiments that have to fit into a run */
 	PAIRS_FROM = 1 << 30 /* numbers of pairs, among those of the sweep's choices of regions */
 };
@@ -85,7 +87,7 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 
 /* What the next pair is made of. Where any region will do, it is drawn from the samples of the run
  * before, so that the pair's runs need not wait for their own. */
-static void choose_region(struct ca_conductor *c, const struct ca_region *region)
+static void choose_next(struct ca_conductor *c, const struct ca_region *region)
 {
 	uint32_t drawn = region ? 0 : ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
 
@@ -101,13 +103,15 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 	unsigned percent;
 	const char *why;
 
+	if (!c->opt.sweep)
+		return;
 	if (is_ours(c))
 		ca_sweep_count_whole(c->opt.sweep);
 	if (is_too_short(c, runtime))
 		ca_sweep_use_whole(c->opt.sweep, "the program is too short for experiments inside a run");
 	if (!(why = ca_sweep_why_whole(c->opt.sweep, &region, &percent)))
 		return;
-	choose_region(c, region);
+	choose_next(c, region);
 	if (ca_sweep_first_time(c->opt.sweep, region ? CA_SWEEP_UNSTEADY : CA_SWEEP_SHORT))
 		ca_conductor_say(c, 0,
 				 "%s (%s, %.2g s): more runs (-n) are measured as a whole, in pairs at 0 %% "
@@ -115,13 +119,51 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 				 why, region ? region->name : c->opt.command[0], (double)runtime / 1e9);
 }
 
+void ca_conductor_whole_begin(struct ca_conductor *c)
+{
+	for (unsigned p = 0; p < CA_MAX_POINTS; p++)
+		if (!c->e.before.last[p])
+			c->e.before.last[p] = c->e.began + 1;
+}
+
+/* A run that ends in the middle of a visit has not done that one: its rate is that up to the last visit.
+ * One that has more to do after its visits is as long as it is. */
+static void cut_ends(struct ca_conductor *c)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	uint64_t end = c->e.began + (r->end - c->e.opened - r->delay);
+
+	for (size_t i = 0; i < r->visit_count; i++) {
+		struct ca_visits *v = &c->e.visits[i];
+		uint64_t last = c->e.after.last[v->point];
+
+		if (v->span && end > last && (end - last) / TAIL > v->span / v->delta)
+			v->span = 0;
+	}
+}
+
+void ca_conductor_whole_end(struct ca_conductor *c)
+{
+	const char *slash = strrchr(c->opt.command[0], '/');
+	struct ca_experiment_record *r = &c->e.record;
+
+	cut_ends(c);
+	if (r->visit_count)
+		return;
+	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
+	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
+	r->visit_count = 1;
+	r->start = c->started;
+}
+
 void ca_conductor_whole_watch(struct ca_conductor *c)
 {
 	const struct ca_experiment_record *r = &c->e.record;
+	const struct ca_region *region = ca_catalog_get_region(&c->catalog, r->region);
 	const struct ca_visits *busiest = NULL;
 	struct ca_steady_window w = { .percent = r->speedup / (CA_MILLION / 100), .whole = c->whole };
 
-	if (r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)
+	if (r->flags & ~(uint32_t)CA_EXPERIMENT_LAST || !region || !c->opt.sweep)
 		return;
 	for (size_t i = 0; i < r->visit_count; i++)
 		if (!r->visits[i].arrivals && (!busiest || r->visits[i].delta > busiest->delta))
@@ -132,7 +174,7 @@ void ca_conductor_whole_watch(struct ca_conductor *c)
 	w.cost = (double)(busiest->span ? busiest->span : r->end - r->start - r->delay);
 	if (c->e.work_after > c->e.work_before + r->paid && c->e.processes == c->e.processes_after)
 		w.work = (double)(c->e.work_after - c->e.work_before - r->paid);
-	ca_steady_add(ca_sweep_steady(c->opt.sweep), ca_catalog_get_region(&c->catalog, r->region), &w);
+	ca_steady_add(ca_sweep_steady(c->opt.sweep), region, &w);
 }
 
 uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes)

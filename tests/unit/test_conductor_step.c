@@ -11,6 +11,7 @@ static uint64_t played_clock(void)
 }
 #define ca_clock_now played_clock
 #include "causal/conductor/conductor.c"
+#include "causal/conductor/conductor_whole.c"
 #include "tests/unit/unit.h"
 #include <pthread.h>
 #include <sched.h>
@@ -176,21 +177,15 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	return true;
 }
 
-void ca_conductor_whole_watch(struct ca_conductor *c)
+bool ca_conductor_points_are_open(const struct ca_conductor *c)
 {
 	(void)c;
+	return false;
 }
 
-uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes)
+void ca_conductor_points_free(struct ca_conductor *c)
 {
 	(void)c;
-	*processes = 0;
-	return 0;
-}
-
-void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
-{
-	(void)c, (void)runtime;
 }
 
 void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits)
@@ -373,6 +368,52 @@ static void test_end_to_end(void **state)
 		assert_int_equal(recorded_visit.delta, 1);
 		assert_string_equal(ca_catalog_get_point(&conductor.catalog, CA_POINT_END_TO_END)->name,
 				    "app");
+		tear_down(state);
+	}
+}
+
+/* A whole run of a program that passes points: from its opening to the last visit, or to its end if it has
+ * more to do after it. D is half of what S has, which is half of the time. */
+static void test_whole_run(void **state)
+{
+	enum { OPENED = BEGUN + 10 * MS, LENGTH = 800 * MS };
+	static const struct {
+		uint64_t visits, last; /* of them, ns of virtual time from the opening on */
+		uint64_t span, delta;
+	} cases[] = {
+		{ 10, 590 * MS, 590 * MS - 1, 10 },
+		{ 10, 510 * MS, 510 * MS - 1, 10 },
+		{ 10, 490 * MS, 0, 10 },
+		{ 0, 0, 0, 1 },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_err err;
+
+		assert_int_equal(set_up(state), 0);
+		settings.end_to_end = conductor.whole = true;
+		conductor.state = RUNNING;
+		conductor.speedup = conductor.e.record.speedup = CA_MILLION / 2;
+		conductor.e.opened = conductor.e.began = conductor.e.record.start = OPENED;
+		session->point[0].kind = CA_POINT_THROUGHPUT;
+		strcpy(session->point[0].name, "work");
+		atomic_store(&session->point[0].state, CA_SLOT_LIVE);
+		atomic_store(&session->points_used, 1);
+		atomic_store(&session->slots_used, 1);
+		ca_visits_read(session, &conductor.e.before);
+		ca_conductor_whole_begin(&conductor);
+		atomic_store(&session->slot[0].count[0], cases[i].visits);
+		atomic_store(&session->slot[0].last[0], OPENED + cases[i].last);
+		clock_now = OPENED + LENGTH;
+		assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
+		assert_int_equal(records, 1);
+		assert_int_equal(record.start, cases[i].visits ? OPENED : BEGUN);
+		assert_int_equal(record.end, OPENED + LENGTH);
+		assert_int_equal(record.delay, LENGTH / 4);
+		assert_int_equal(record.visit_count, 1);
+		assert_int_equal(recorded_visit.point, cases[i].visits ? 0 : CA_POINT_END_TO_END);
+		assert_int_equal(recorded_visit.delta, cases[i].delta);
+		assert_int_equal(recorded_visit.span, cases[i].span);
 		tear_down(state);
 	}
 }
@@ -724,6 +765,7 @@ int main(void)
 		cmocka_unit_test(test_entered_too_often),
 		cmocka_unit_test(test_lost_entries),
 		cmocka_unit_test(test_end_to_end),
+		cmocka_unit_test(test_whole_run),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_main_thread_leaves, set_up, tear_down),
