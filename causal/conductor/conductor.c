@@ -30,11 +30,6 @@ enum {
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	FIRST_SAMPLES = 10,     /* in scope, before the first choice */
-	WANTED_VISITS = 40,     /* of the busiest point in an experiment, at least ... */
-	WANTED_TIMED = 10,      /* ... if it is known when they were */
-	WARM_VISITS = 2,        /* in the warm-up: the rate is measured from the last of them on */
-	LONGEST = 32,           /* times the shortest experiment ... */
-	FIRST_LONGEST = 4,      /* ... the first one */
 	HOTTEST = 100000,       /* log entries per s: 50,000 visits of S */
 	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
 };
@@ -162,49 +157,12 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	enter_state(c, RUNNING, now);
 }
 
-static double limit(double value, double low, double high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
-/* So many visits took so long: how long is the next experiment to be, and its warm-up? */
-static void plan_length(struct ca_conductor *c, uint64_t visits, uint64_t ns, bool timed)
-{
-	double shortest = c->set->experiment_min * 1e9, warm_up = c->set->warm_up * MS;
-	double period = (double)ns / (visits ? (double)visits : 0.5);
-	double wanted = limit((timed ? WANTED_TIMED : WANTED_VISITS) * period, shortest, LONGEST * shortest);
-
-	if (wanted > c->length || 4 * wanted < c->length)
-		c->length = wanted;
-	else if (2 * wanted < c->length)
-		c->length /= 2;
-	c->warm_up = limit(WARM_VISITS * period, warm_up, LONGEST * warm_up);
-}
-
-/* The first experiment goes by what has been seen before it, which holds the program's start. */
-static void plan_first(struct ca_conductor *c, uint64_t now)
-{
-	struct ca_visits_now visits;
-	uint64_t most = 0;
-	bool timed = false;
-
-	ca_visits_read(c->session, &visits);
-	for (unsigned p = 0; p < visits.points; p++)
-		if (visits.total[p] > most) {
-			most = visits.total[p];
-			timed = !visits.timeless[p] && visits.last[p];
-		}
-	plan_length(c, most, now - c->started, timed);
-	c->length = limit(c->length, 0, FIRST_LONGEST * c->set->experiment_min * 1e9);
-	c->warm_up = limit(c->warm_up, 0, FIRST_LONGEST * c->set->warm_up * MS);
-}
-
 static void open_experiment(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_experiment *x = &c->session->experiment;
 
 	if (!c->sum.started)
-		plan_first(c, now);
+		ca_conductor_length_first(c, now);
 	memset(&c->e, 0, sizeof c->e);
 	c->e.record.index = ++x->index;
 	c->e.record.region = c->region;
@@ -337,19 +295,6 @@ static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
 		close_experiment(c, now, find_unplaced(c, now));
 }
 
-static void adapt_length(struct ca_conductor *c)
-{
-	uint64_t most = 0, elapsed = c->e.record.end - c->e.record.start;
-	bool timed = false;
-
-	for (size_t i = 0; i < c->e.record.visit_count; i++)
-		if (c->e.visits[i].delta > most) {
-			most = c->e.visits[i].delta;
-			timed = c->e.visits[i].span > 0;
-		}
-	plan_length(c, most, elapsed, timed);
-}
-
 /* From here on D of this experiment is part of what virtual time lags behind for good. */
 static void settle_clock(struct ca_conductor *c, uint64_t delay)
 {
@@ -437,7 +382,7 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 	if (ca_conductor_owed(c, &paid, &threads) > (uint64_t)SETTLED * threads && waited < SETTLE_MOST)
 		return;
 	record_experiment(c);
-	adapt_length(c);
+	ca_conductor_length_adapt(c);
 	enter_state(c, WAITING, now);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
  * conductor_watch.c (the program's threads), conductor_points.c (points chosen here),
- * conductor_scope.c (a scope that follows the samples), conductor_whole.c (runs measured as a whole) and
+ * conductor_scope.c (a scope that follows the samples), conductor_length.c (how long experiments are),
+ * conductor_whole.c (runs measured as a whole) and
  * conductor_open.c (everything before and after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
@@ -134,6 +135,11 @@ bool ca_conductor_scope_is_open(const struct ca_conductor *c);
 /* At the end of the run, for the next ones. */
 void ca_conductor_scope_close(struct ca_conductor *c);
 void ca_conductor_scope_free(struct ca_conductor *c);
+
+/* conductor_length.c: the length of the next experiment and of its warm-up, before the first one of a run,
+ * and after each one. */
+void ca_conductor_length_first(struct ca_conductor *c, uint64_t now);
+void ca_conductor_length_adapt(struct ca_conductor *c);
 
 /* conductor_whole.c: runs that are measured as a whole. Before the run file is opened: should this one be? */
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err);

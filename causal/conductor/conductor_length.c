@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* How long experiments are: as long as visits take, from what was seen before. What an experiment sees
+ * itself has no part in its length, which would favour some outcomes. Driver's process, one thread. */
+#include "causal/conductor/conductor_state.h"
+
+enum {
+	WANTED_VISITS = 40, /* of the busiest point in an experiment, at least ... */
+	WANTED_TIMED = 10,  /* ... if it is known when they were */
+	WARM_VISITS = 2,    /* in the warm-up: the rate is measured from the last of them on */
+	LONGEST = 32,       /* times the shortest experiment */
+	GROWTH = 4,         /* times the one before: that may have met a pause */
+	TOO_LONG = 3        /* times what is wanted */
+};
+
+static double limit(double value, double low, double high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* So many visits took so long: how long is the next experiment to be, and its warm-up? */
+static void plan_length(struct ca_conductor *c, uint64_t visits, uint64_t ns, bool timed)
+{
+	double shortest = c->set->experiment_min * 1e9, warm_up = c->set->warm_up * 1e6;
+	double period = (double)ns / (visits ? (double)visits : 0.5);
+	double wanted = limit((timed ? WANTED_TIMED : WANTED_VISITS) * period, shortest, LONGEST * shortest);
+
+	/* down only where it is far too long: a few visits more or less are chance */
+	if (wanted > c->length || TOO_LONG * wanted < c->length)
+		c->length = limit(wanted, 0, GROWTH * c->length);
+	c->warm_up = limit(limit(WARM_VISITS * period, warm_up, LONGEST * warm_up), 0, GROWTH * c->warm_up);
+}
+
+void ca_conductor_length_first(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_visits_now visits;
+	uint64_t most = 0;
+	bool timed = false;
+
+	ca_visits_read(c->session, &visits);
+	for (unsigned p = 0; p < visits.points; p++)
+		if (visits.total[p] > most) {
+			most = visits.total[p];
+			timed = !visits.timeless[p] && visits.last[p];
+		}
+	plan_length(c, most, now - c->started, timed);
+}
+
+void ca_conductor_length_adapt(struct ca_conductor *c)
+{
+	uint64_t most = 0, elapsed = c->e.record.end - c->e.record.start;
+	bool timed = false;
+
+	for (size_t i = 0; i < c->e.record.visit_count; i++)
+		if (c->e.visits[i].delta > most) {
+			most = c->e.visits[i].delta;
+			timed = c->e.visits[i].span > 0;
+		}
+	plan_length(c, most, elapsed, timed);
+}
