@@ -66,6 +66,10 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.region = o->region,
 			.speedup = o->speedup,
 			.run = o->run,
+			.elapsed = o->elapsed,
+			.active = o->active,
+			.delay = o->delay,
+			.paying = o->paying,
 			.weight = 1,
 		};
 	}
@@ -266,30 +270,6 @@ static void own_levels(struct ca_est *est, struct ca_estimates *out, const size_
 			shrink[k] = between / (between + shrink[k]);
 			est->own[k] = pow(ratio[out->curve[k].first], shrink[k]);
 		}
-}
-
-/* ---- curves ------------------------------------------------------------------*/
-
-void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
-		       double *impact, double *slope)
-{
-	double area = 0, at = 0, height = 0, pe = 0, pp = 0;
-
-	for (size_t c = 0; c < n; c++) {
-		double p = cell[c].speedup / 1e4, effect;
-
-		if (!usable[c] || cell[c].speedup == 0)
-			continue;
-		effect = 100 * (1 - ratio[c]);
-		area += (p - at) * (height + effect) / 2;
-		pe += (double)cell[c].experiments * p * effect;
-		pp += (double)cell[c].experiments * p * p;
-		at = p;
-		height = effect;
-	}
-	area += (100 - at) * height; /* unknown beyond: no more than at the last one */
-	*impact = pp > 0 ? area / 100 : NAN;
-	*slope = pp > 0 ? pe / pp : NAN;
 }
 
 enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,

@@ -256,7 +256,7 @@ static const double choice = 1.08;
 
 /* Degrees of freedom of a difference (Welch; Satterthwaite, Biometrics Bulletin 2, 1946): the
  * cell's n experiments know their scatter with the pool's, the zeros with their own. */
-static double widening(const struct boot *b, size_t c)
+static double known_from(const struct boot *b, size_t c)
 {
 	const struct ca_cell *cell = &b->out->cell[c];
 	double zeros = (double)b->est->zeros, n = (double)cell->experiments;
@@ -264,11 +264,8 @@ static double widening(const struct boot *b, size_t c)
 	double v = 1 / n, v0 = 1 / used;
 
 	if (by_run(b, cell))
-		return choice * ca_estimate_t975((double)cell->runs - 1) / 1.959964;
-	return choice *
-	       ca_estimate_t975((v + v0) * (v + v0) /
-				(v * v / b->pool[c].df + v0 * v0 / fmax(zeros - 1, 0.5))) /
-	       1.959964;
+		return (double)cell->runs - 1;
+	return (v + v0) * (v + v0) / (v * v / b->pool[c].df + v0 * v0 / fmax(zeros - 1, 0.5));
 }
 
 static void cell_interval(struct boot *b, size_t c, double *sorted)
@@ -279,7 +276,7 @@ static void cell_interval(struct boot *b, size_t c, double *sorted)
 	cell->low = cell->high = NAN;
 	if (!isfinite(ratio) || (!by_run(b, cell) && b->pool[c].df < 1))
 		return;
-	wide = widening(b, c);
+	wide = choice * ca_estimate_t975(known_from(b, c)) / 1.959964;
 	memcpy(sorted, b->deviation + c * b->replicates, b->replicates * sizeof *sorted);
 	qsort(sorted, b->replicates, sizeof *sorted, ca_estimate_compare);
 	/* The estimate itself is always inside, however odd the replicates. */
@@ -289,57 +286,40 @@ static void cell_interval(struct boot *b, size_t c, double *sorted)
 		100 * (1 - ratio * exp(wide * fmin(0, ca_estimate_quantile(sorted, b->replicates, 0.025))));
 }
 
-static void interval(double *sorted, size_t n, double middle, double wide, double *low, double *high)
+/* How the cells of a curve scatter, each and all together. variance: room for its cells. */
+static struct ca_est_spread find_spread(const struct boot *b, const struct ca_curve *curve, double *variance)
 {
-	qsort(sorted, n, sizeof *sorted, ca_estimate_compare);
-	*low = middle + wide * (ca_estimate_quantile(sorted, n, 0.025) - middle);
-	*high = middle + wide * (ca_estimate_quantile(sorted, n, 0.975) - middle);
-}
+	const double *deviation = b->deviation + curve->first * b->replicates;
+	double together = 0, sum = 0, n = 0, df = 0, zeros = (double)b->est->zeros;
 
-/* The largest effect of those whose interval says that it is one, else of all. */
-static void find_max(const struct ca_cell *cell, const bool *usable, struct ca_curve *curve)
-{
-	bool sure = false;
-
-	curve->max = curve->max_speedup = NAN;
-	for (size_t c = 0; c < curve->cells; c++) {
-		bool better = cell[c].low > 0;
-
-		if (!usable[c] || (sure && !better))
-			continue;
-		if (!isfinite(curve->max) || (better && !sure) || cell[c].effect > curve->max) {
-			curve->max = cell[c].effect;
-			curve->max_speedup = cell[c].speedup / 1e4;
-			sure = better;
-		}
-	}
-}
-
-static void curve_interval(struct boot *b, struct ca_curve *curve, double *ratio, bool *usable,
-			   double *impact, double *slope)
-{
-	const struct ca_cell *cell = &b->out->cell[curve->first];
-	double wide = 0;
-
-	for (size_t c = 0; c < curve->cells; c++) {
-		usable[c] = cell[c].speedup && isfinite(cell[c].low);
-		ratio[c] = 1 - cell[c].effect / 100;
-		if (usable[c])
-			wide = fmax(wide, widening(b, curve->first + c));
-	}
-	find_max(cell, usable, curve);
-	ca_estimate_shape(cell, ratio, usable, curve->cells, &curve->impact, &curve->slope);
-	curve->impact_low = curve->impact_high = curve->slope_low = curve->slope_high = NAN;
-	if (!isfinite(curve->impact))
-		return;
 	for (size_t r = 0; r < b->replicates; r++) {
+		double all = 0;
+
 		for (size_t c = 0; c < curve->cells; c++)
-			ratio[c] = (1 - cell[c].effect / 100) *
-				   exp(b->deviation[(curve->first + c) * b->replicates + r]);
-		ca_estimate_shape(cell, ratio, usable, curve->cells, &impact[r], &slope[r]);
+			if (b->out->cell[curve->first + c].speedup)
+				all += deviation[c * b->replicates + r];
+		together += all * all / (double)b->replicates;
 	}
-	interval(impact, b->replicates, curve->impact, wide, &curve->impact_low, &curve->impact_high);
-	interval(slope, b->replicates, curve->slope, wide, &curve->slope_low, &curve->slope_high);
+	for (size_t c = 0; c < curve->cells; c++) {
+		const struct ca_cell *cell = &b->out->cell[curve->first + c];
+
+		variance[c] = NAN;
+		if (!cell->speedup || !isfinite(cell->effect) || !zeros)
+			continue;
+		variance[c] = 0;
+		for (size_t r = 0; r < b->replicates; r++)
+			variance[c] += pow(deviation[c * b->replicates + r], 2) / (double)b->replicates;
+		sum += variance[c];
+		/* where there are no residuals to draw from */
+		variance[c] = fmax(variance[c],
+				   pow(b->est->noise, 2) * (1 / (double)cell->experiments + 1 / zeros));
+		variance[c] *= choice;
+		df += fmax(0, known_from(b, curve->first + c));
+		n++;
+	}
+	return (struct ca_est_spread){ .variance = variance,
+				       .common = n > 1 ? fmax(0, (together - sum) / (n * (n - 1))) : 0,
+				       .df = n > 0 && isfinite(df) ? df / n : 0 };
 }
 
 static double *doubles(size_t n)
@@ -395,10 +375,11 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 		      const size_t *first, const uint32_t *member, const double *shrink)
 {
 	struct boot b = { .est = est, .out = out, .first = first, .member = member, .shrink = shrink };
-	double *ratio = doubles(out->cells), *impact = NULL, *slope = NULL;
-	bool *usable = calloc(out->cells + 1, sizeof *usable);
-	bool ok = boot_init(&b, options) && ratio && usable && (impact = doubles(b.replicates)) &&
-		  (slope = doubles(b.replicates));
+	double *variance = doubles(out->cells), *sorted = NULL;
+	struct ca_est_bound *bound = calloc(out->cells + 1, sizeof *bound);
+	struct ca_est_own *own = calloc(out->curves + 1, sizeof *own);
+	bool ok = boot_init(&b, options) && variance && bound && own && (sorted = doubles(b.replicates)) &&
+		  ca_estimate_bounds(est, out, first, member, bound, own);
 
 	if (!ok)
 		goto done;
@@ -410,16 +391,18 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 	for (size_t r = 0; r < b.replicates && est->baseline != CA_BASELINE_NONE; r++)
 		replicate(&b, r);
 	for (size_t c = 0; c < out->cells; c++)
-		cell_interval(&b, c, impact);
+		cell_interval(&b, c, sorted);
 	for (size_t k = 0; k < out->curves; k++) {
-		curve_interval(&b, &out->curve[k], ratio, usable, impact, slope);
-		ca_estimate_fit(&out->curve[k]);
+		struct ca_curve *curve = &out->curve[k];
+		struct ca_est_spread spread = find_spread(&b, curve, variance);
+
+		ca_estimate_curve(out->cell + curve->first, &spread, bound + curve->first, &own[k], curve);
 	}
 done:
 	boot_fini(&b);
-	free(ratio);
-	free(usable);
-	free(impact);
-	free(slope);
+	free(variance);
+	free(bound);
+	free(own);
+	free(sorted);
 	return ok;
 }

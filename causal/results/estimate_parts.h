@@ -12,6 +12,7 @@ enum { CA_EST_COUNTS = 8 };
 /* An experiment in work. Zeros and treated ones (speedup > 0) in one array sorted by time. */
 struct ca_est_item {
 	double cost, visits, time;
+	double elapsed, active, delay, paying; /* as in ca_observation */
 	uint32_t region, speedup;
 	uint32_t run;                   /* dense, 0..runs-1 */
 	double weight;                  /* 0..1: 1 - how much of an outlier it is */
@@ -60,12 +61,29 @@ void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *
  * its own zeros that counts. False: no memory. */
 bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options, struct ca_estimates *out,
 		      const size_t *first, const uint32_t *member, const double *shrink);
-/* estimate.c: impact and slope of a curve whose cells have these effects (ratios to the
- * baseline: 1 = no change); usable[c] says which of the cells count. */
-void ca_estimate_shape(const struct ca_cell *cell, const double *ratio, const bool *usable, size_t n,
-		       double *impact, double *slope);
+/* estimate_bounds.c. Ratios (1: 100 %), with 95 % of their own error on the outer side. */
+struct ca_est_bound {
+	double low, high; /* -INFINITY, INFINITY: none */
+};
+struct ca_est_own {
+	double share; /* of S in the time; 0: not known */
+	bool known;   /* hardly anybody paid: the effect at speedup p is p times these */
+	double low, middle, high;
+};
+/* Of S time, relative, standard deviation; what it is worth in a prediction: doc/ESTIMATE.md. */
+extern const double ca_estimate_s_error;
+/* bound: by cell, own: by curve. False: no memory. */
+bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimates *out, const size_t *first,
+			const uint32_t *member, struct ca_est_bound *bound, struct ca_est_own *own);
 
-/* estimate_curve.c: the effect at fixed speedups. */
-void ca_estimate_fit(struct ca_curve *curve);
-
+/* estimate_curve.c: one curve from its cells, all of it but the counts; brings the cells into their
+ * bounds. */
+struct ca_est_spread {
+	const double *variance; /* by cell of the curve: of log(ratio to the baseline); NAN: not known */
+	double common;          /* of it, what all of them share */
+	double df;              /* from which these are known */
+};
+void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
+		       const struct ca_est_bound *bound, const struct ca_est_own *own,
+		       struct ca_curve *curve);
 #endif

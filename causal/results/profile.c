@@ -113,11 +113,10 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 
 /* ---- judging -------------------------------------------------------------------*/
 
-/* Other programs disturb comparisons; who is compared with nobody does not mind. */
+/* Where other programs hold the CPU, S time stands still, too: neither comparisons nor bounds are right. */
 static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_curve *curve)
 {
-	return profile->busy && curve->how == CA_HOW_COMPARED ? CA_VERDICT_CANNOT_TELL
-							      : ca_estimate_verdict(curve);
+	return profile->busy ? CA_VERDICT_CANNOT_TELL : ca_estimate_verdict(curve);
 }
 
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)

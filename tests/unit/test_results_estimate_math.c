@@ -110,54 +110,141 @@ static void test_weight(void **state)
 	}
 }
 
-/* Every curve begins at (0, 0), whatever the effect at 0 % is, and is flat behind its last cell. */
-static void test_shape(void **state)
+enum { CELLS = 4 };
+
+/* A curve through cells whose scatter is known, with bounds: INFINITY for none. */
+static struct ca_curve curve_of(const double *effect, double error, const struct ca_est_bound *bound)
+{
+	static const uint32_t speedup[CELLS] = { 250000, 500000, 750000, 1000000 };
+	struct ca_cell cell[CELLS];
+	struct ca_est_bound given[CELLS];
+	struct ca_est_own own = { .known = false };
+	double variance[CELLS];
+	struct ca_est_spread spread = { variance, error * error / 20000, 40 };
+	struct ca_curve curve = { .experiments = 40, .cells = CELLS };
+
+	for (size_t c = 0; c < CELLS; c++) {
+		cell[c] = (struct ca_cell){ .speedup = speedup[c],
+					    .effect = effect[c],
+					    .low = effect[c] - 2 * error,
+					    .high = effect[c] + 2 * error,
+					    .experiments = 10 };
+		variance[c] = error * error / 1e4;
+		given[c] = bound ? bound[c] : (struct ca_est_bound){ -INFINITY, INFINITY };
+	}
+	ca_estimate_curve(cell, &spread, given, &own, &curve);
+	for (size_t c = 0; c < CELLS && bound; c++)
+		assert_true(cell[c].low >= 100 * bound[c].low - 1e-9 &&
+			    cell[c].effect <= 100 * bound[c].high + 1e-9);
+	for (int i = 0; i < CA_AT; i++)
+		assert_true(curve.at_low[i] <= curve.at[i] && curve.at[i] <= curve.at_high[i]);
+	return curve;
+}
+
+static void test_curves(void **state)
 {
 	static const struct {
-		struct {
-			uint32_t speedup;
-			double effect;
-			size_t experiments;
-			bool usable;
-		} cell[3];
-		double impact, slope;
+		double effect[CELLS], at[CA_AT], impact;
 	} cases[] = {
-		{ { { 0, 50, 9, true }, { 500000, 20, 1, true }, { 1000000, 30, 1, true } }, 17.5, 0.32 },
-		{ { { 0, 50, 9, true }, { 250000, 20, 5, true }, { 0 } }, 17.5, 0.8 },
-		{ { { 500000, 20, 3, true }, { 1000000, 20, 1, true }, { 0 } }, 15, 2. / 7 },
-		{ { { 250000, 90, 5, false }, { 500000, 20, 2, true }, { 750000, 90, 5, false } }, 15, 0.4 },
-		{ { { 0, 50, 9, true }, { 500000, -10, 1, true }, { 1000000, 10, 1, true } }, -2.5, 0.04 },
-		{ { { 0, 50, 9, true }, { 500000, 20, 2, false }, { 0 } }, NAN, NAN },
+		{ { 10, 20, 30, 40 }, { 10, 20, 40 }, 20 },
+		{ { 10, 20, 20, 20 }, { 10, 20, 20 }, 15 },
+		{ { 10, 14, 18, 22 }, { 10, 14, 22 }, 13.25 },
+		{ { -5, -10, -15, -20 }, { -5, -10, -20 }, -10 },
+		{ { 0, 0, 0, 0 }, { 0, 0, 0 }, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		struct ca_cell cell[3] = { { 0 } };
-		double ratio[3], impact, slope;
-		bool usable[3];
+		struct ca_curve curve = curve_of(cases[i].effect, 0.1, NULL);
 
-		for (size_t c = 0; c < 3; c++) {
-			cell[c].speedup = cases[i].cell[c].speedup;
-			cell[c].experiments = cases[i].cell[c].experiments;
-			ratio[c] = 1 - cases[i].cell[c].effect / 100;
-			usable[c] = cases[i].cell[c].usable;
+		assert_int_equal(curve.how, CA_HOW_COMPARED);
+		for (int k = 0; k < CA_AT; k++) {
+			check_near(curve.at[k], cases[i].at[k], 0.5);
+			assert_true(curve.at_low[k] <= cases[i].at[k] && cases[i].at[k] <= curve.at_high[k]);
 		}
-		ca_estimate_shape(cell, ratio, usable, 3, &impact, &slope);
-		if (isnan(cases[i].impact)) {
-			assert_true(isnan(impact) && isnan(slope));
-			continue;
-		}
-		check_near(impact, cases[i].impact, 1e-9);
-		check_near(slope, cases[i].slope, 1e-9);
+		check_near(curve.impact, cases[i].impact, 0.5);
+	}
+}
+
+/* No line with one bend is like this: what is left over stays in the interval. */
+static void test_no_such_shape(void **state)
+{
+	static const double odd[CELLS] = { 0, 20, 5, 30 };
+	struct ca_curve curve = curve_of(odd, 0.1, NULL);
+
+	(void)state;
+	assert_true(curve.at_high[1] - curve.at_low[1] > 10);
+}
+
+static void test_bounds_cut(void **state)
+{
+	static const double effect[CELLS] = { 11, 22, 33, 44 };
+	static const struct ca_est_bound tight[CELLS] = {
+		{ 0.09, 0.1 }, { 0.18, 0.2 }, { 0.27, 0.3 }, { 0.36, 0.4 }
+	};
+	static const struct ca_est_bound wide[CELLS] = { { -1, 0.5 }, { -1, 0.6 }, { -1, 0.7 }, { -1, 0.8 } };
+	static const struct ca_est_bound above[CELLS] = {
+		{ -1, 0.12 }, { -1, 0.22 }, { -1, 0.33 }, { -1, 0.44 }
+	};
+	struct ca_curve curve = curve_of(effect, 0.1, tight), open;
+
+	(void)state;
+	assert_int_equal(curve.how, CA_HOW_BOUNDS); /* against which the comparison is wrong */
+	assert_true(curve.at_low[1] >= 18 - 1e-9 && curve.at_high[1] <= 20 + 1e-9);
+	curve = curve_of(effect, 20, tight);
+	assert_int_equal(curve.how, CA_HOW_BOUNDS); /* ... says less */
+	assert_true(curve.at_high[2] <= 40 + 1e-9 && curve.at_low[2] >= 20);
+	curve = curve_of(effect, 1, wide);
+	assert_int_equal(curve.how, CA_HOW_COMPARED);
+	open = curve_of(effect, 1, NULL);
+	check_near(curve.at_high[1], open.at_high[1], 0.1);
+	curve = curve_of(effect, 1, above); /* half of the interval is left */
+	assert_int_equal(curve.how, CA_HOW_COMPARED);
+	assert_true(curve.at_high[1] <= 22 + 1e-9 && curve.at_low[1] > 19);
+}
+
+static void test_verdict(void **state)
+{
+	static const struct {
+		enum ca_how how;
+		size_t experiments;
+		double low, at, high;
+		enum ca_verdict verdict;
+		bool decided;
+	} cases[] = {
+		{ CA_HOW_COMPARED, 9, 5, 10, 15, CA_VERDICT_WORTH, false },
+		{ CA_HOW_COMPARED, 9, 9, 10, 11, CA_VERDICT_WORTH, true },
+		{ CA_HOW_COMPARED, 2, 9, 10, 11, CA_VERDICT_NOT_ENOUGH, true },
+		{ CA_HOW_BOUNDS, 2, 9, 10, 11, CA_VERDICT_WORTH, true },
+		{ CA_HOW_COMPARED, 9, -1, 10, 21, CA_VERDICT_NOT_ENOUGH, false },
+		{ CA_HOW_COMPARED, 9, 0, 10, 20, CA_VERDICT_NOT_ENOUGH, false },
+		{ CA_HOW_COMPARED, 9, 0.1, 0.5, 2.9, CA_VERDICT_NOT_WORTH, true },
+		{ CA_HOW_COMPARED, 9, -40, -20, 2, CA_VERDICT_NOT_WORTH, true },
+		{ CA_HOW_BOUNDS, 1, NAN, NAN, 2, CA_VERDICT_NOT_WORTH, true },
+		{ CA_HOW_COMPARED, 9, NAN, NAN, NAN, CA_VERDICT_NOT_ENOUGH, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_curve curve = { .how = cases[i].how,
+					  .experiments = cases[i].experiments,
+					  .at = { 0, cases[i].at },
+					  .at_low = { 0, cases[i].low },
+					  .at_high = { 0, cases[i].high } };
+
+		assert_int_equal(ca_estimate_verdict(&curve), cases[i].verdict);
+		assert_int_equal(ca_estimate_decided(&curve, 3), cases[i].decided);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),       cmocka_unit_test(test_t),
-		cmocka_unit_test(test_exponential), cmocka_unit_test(test_scatter),
-		cmocka_unit_test(test_weight),      cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_order),         cmocka_unit_test(test_t),
+		cmocka_unit_test(test_exponential),   cmocka_unit_test(test_scatter),
+		cmocka_unit_test(test_weight),        cmocka_unit_test(test_curves),
+		cmocka_unit_test(test_no_such_shape), cmocka_unit_test(test_bounds_cut),
+		cmocka_unit_test(test_verdict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,8 @@ static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags
 		.speedup = i % 2 ? 500000 : 0,
 		.flags = flags,
 		.start = i * UINT64_C(1100000000),
+		.s_time = 600000000,
+		.paying = UINT64_MAX,
 		.visit_count = 1,
 		.visits = &visits,
 	};
@@ -639,8 +641,11 @@ static void put_region(struct ca_results *results, uint32_t region, uint32_t n, 
 			.index = index,
 			.region = region,
 			.speedup = i % 2 ? 500000 : 0,
-			.start = index * UINT64_C(1100000000),
-			.end = index * UINT64_C(1100000000) + 1000000000,
+			.start = index * UINT64_C(1400000000),
+			.end = index * UINT64_C(1400000000) + 1000000000 + (i % 2 ? 300000000 : 0),
+			.s_time = 600000000,
+			.delay = i % 2 ? 300000000 : 0,
+			.paying = UINT64_MAX,
 			.visit_count = 1,
 			.visits = &visits,
 		};
@@ -659,7 +664,7 @@ static void test_ranks(void **state)
 		double gain, off;
 		enum ca_verdict verdict;
 	} wanted[] = {
-		{ "large", 8, 24, 6, CA_VERDICT_WORTH },
+		{ "large", 8, 24, 14, CA_VERDICT_WORTH },
 		{ "sure", 40, 20, 0.1, CA_VERDICT_WORTH },
 		{ "surely little", 40, 1, 0.05, CA_VERDICT_NOT_WORTH },
 		{ "perhaps", 12, 1.2, 2.3, CA_VERDICT_NOT_WORTH },
@@ -710,7 +715,10 @@ static void test_many_regions(void **state)
 			.region = region,
 			.speedup = 900000,
 			.start = region * UINT64_C(1000000000) * 10,
-			.end = region * UINT64_C(1000000000) * 10 + 500000000,
+			.end = region * UINT64_C(1000000000) * 10 + 500000000 + 270000000,
+			.s_time = 300000000,
+			.delay = 270000000,
+			.paying = UINT64_MAX,
 			.visit_count = 1,
 			.visits = &visits,
 		};

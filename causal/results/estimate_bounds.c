@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* What an experiment says of its effect without any other: at most D / T, as if no payment had delayed
+ * the visits; at least (D - U) / (T - U), as if all of them had. The reasoning is in doc/ESTIMATE.md.
+ * Driver's process, one thread. */
+#include "causal/results/estimate_parts.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { RUNS_ENOUGH = 5 };
+
+const double ca_estimate_s_error = 0.01; /* of S time, relative, standard deviation: doc/METHOD.md */
+static const double unseen = 0.001;      /* s in S that may have escaped in all experiments together */
+static const double scatter = 0.03;      /* between experiments, relative, as long as nothing is known ... */
+static const double scatter_df = 2;      /* ... which has this weight */
+static const double hardly = 0.1;        /* of D: what is paid in so little of it has delayed nothing else */
+
+struct part {
+	double top, bottom;
+	uint32_t run;
+};
+
+struct ratio {
+	double value;
+	double error; /* by which it may be off on either side, 95 % */
+};
+
+static int by_run(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return (x->run > y->run) - (x->run < y->run);
+}
+
+/* sum(top) / sum(bottom) of these experiments, for the program's usual one. */
+static struct ratio ratio_of(struct part *part, size_t n, double s_share)
+{
+	double top = 0, bottom = 0, squares = 0, runs = 0, between = 0, off, error;
+	struct ratio r;
+
+	for (size_t i = 0; i < n; i++) {
+		top += part[i].top;
+		bottom += part[i].bottom;
+	}
+	r.value = bottom > 0 ? top / bottom : NAN;
+	qsort(part, n, sizeof *part, by_run);
+	for (size_t i = 0; i < n;) {
+		uint32_t run = part[i].run;
+		double sum = 0;
+
+		for (; i < n && part[i].run == run; i++) {
+			off = (part[i].top - r.value * part[i].bottom) / bottom;
+			squares += off * off;
+			sum += off;
+		}
+		between += sum * sum;
+		runs++;
+	}
+	error = (scatter_df * pow(scatter * s_share, 2) / (double)n + squares * (double)n) /
+		(scatter_df + (double)n - 1);
+	error = sqrt(error) * ca_estimate_t975(scatter_df + (double)n - 1);
+	if (runs >= RUNS_ENOUGH && runs < (double)n)
+		error = fmax(error, sqrt(between * runs / (runs - 1)) * ca_estimate_t975(runs - 1));
+	r.error = hypot(error, 1.96 * ca_estimate_s_error * s_share) + unseen / bottom;
+	return r;
+}
+
+static bool is_bounded(const struct ca_est_item *item)
+{
+	return item->elapsed > 0 && item->delay <= item->elapsed;
+}
+
+static bool all_known(const struct ca_est *est, const uint32_t *member, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!is_bounded(&est->item[member[i]]) || !(est->item[member[i]].paying >= 0))
+			return false;
+	return n > 0;
+}
+
+/* One cell: its experiments by themselves. At 0 %: the share of S, which is the most there is to win. */
+static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *member, size_t n, bool zero,
+				      double room, struct part *part)
+{
+	struct ca_est_bound bound = { -INFINITY, INFINITY };
+	double share = 0;
+	struct ratio r;
+	size_t m = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ca_est_item *item = &est->item[member[i]];
+
+		if (is_bounded(item))
+			part[m++] =
+				(struct part){ zero ? item->active : item->delay, item->elapsed, item->run };
+	}
+	if (!m)
+		return bound;
+	for (size_t i = 0; i < m; i++)
+		share += part[i].top / part[i].bottom / (double)m;
+	r = ratio_of(part, m, share);
+	bound.high = r.value + room * r.error;
+	if (zero || !all_known(est, member, n))
+		return bound;
+	for (size_t i = 0; i < n; i++) {
+		const struct ca_est_item *item = &est->item[member[i]];
+		double paying = fmin(item->paying, 0.999 * item->elapsed);
+
+		part[i] = (struct part){ item->delay - paying, item->elapsed - paying, item->run };
+	}
+	r = ratio_of(part, n, share);
+	bound.low = r.value - room * r.error;
+	return bound;
+}
+
+/* All experiments of a region in one: which share of the time S takes; and, if hardly anybody ever paid,
+ * the answer. Then nobody else was on a CPU while S was active, whatever the speedup, and the effect is
+ * the speedup times that share. */
+static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_t cells, const size_t *first,
+		     const uint32_t *member, struct part *part, struct ca_est_own *own)
+{
+	double delay = 0, paying = 0, low = 0, rest = 0, share = 0;
+	bool known = true;
+	struct ratio high;
+	size_t m = 0;
+
+	for (size_t c = 0; c < cells; c++)
+		for (size_t i = first[c]; i < first[c + 1]; i++) {
+			const struct ca_est_item *item = &est->item[member[i]];
+			double p = cell[c].speedup / 1e6;
+
+			if (!is_bounded(item)) {
+				known = false;
+				continue;
+			}
+			part[m] = (struct part){ p > 0 ? item->delay / p : item->active, item->elapsed,
+						 item->run };
+			share += part[m].top / part[m].bottom;
+			m++;
+			if (!(p > 0))
+				continue;
+			known = known && item->paying >= 0;
+			delay += item->delay;
+			paying += item->paying;
+			low += (item->delay - item->paying) / p;
+			rest += item->elapsed - item->paying;
+		}
+	*own = (struct ca_est_own){ .share = m ? share / (double)m : 0 };
+	if (!known || !(rest > 0) || paying > hardly * delay)
+		return;
+	high = ratio_of(part, m, own->share);
+	low = fmin(low / rest, high.value);
+	own->known = true;
+	own->high = high.value + high.error;
+	own->middle = (high.value + low) / 2;
+	own->low = low - high.error;
+}
+
+bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimates *out, const size_t *first,
+			const uint32_t *member, struct ca_est_bound *bound, struct ca_est_own *own)
+{
+	struct part *part = calloc(est->items + 1, sizeof *part);
+
+	for (size_t k = 0; part && k < out->curves; k++) {
+		size_t from = out->curve[k].first, n = out->curve[k].cells;
+		/* all of a curve's are to hold at once: each gets more room than it would need alone */
+		double room = sqrt(1 + 2 * log((double)n) / (1.96 * 1.96));
+
+		for (size_t c = from; c < from + n; c++)
+			bound[c] = bound_cell(est, member + first[c], first[c + 1] - first[c],
+					      out->cell[c].speedup == 0, room, part);
+		find_own(est, out->cell + from, n, first + from, member, part, &own[k]);
+	}
+	free(part);
+	return part;
+}

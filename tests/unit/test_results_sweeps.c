@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole sweeps of known truth: how often is the effect at 25, 50 and 100 % inside its interval? Windows
+ * are made as a profiler would see them: S time, D, U and visits belong together. Everything is seeded.
+ *
+ * A few sweeps of each kind take seconds; for the figures in doc/ESTIMATE.md:
+ *     CA_SWEEPS=1000 tests/unit/test_results_sweeps */
+#include "causal/results/estimate.h"
+#include "core/rng.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { MOST = 400, MOST_ADAPTIVE = 200, REGIONS = 3 };
+
+static struct ca_rng rng;
+
+static double uniform(void)
+{
+	return ca_rng_unit(&rng);
+}
+
+static double normal(void)
+{
+	double radius = sqrt(-2 * log1p(-uniform()));
+
+	return radius * cos(6.283185307179586 * uniform());
+}
+
+/* One kind of program. Of each sweep's regions the first has this curve, the others have half and none of
+ * it. Relative standard deviations. */
+struct kind {
+	const char *name;
+	double share;      /* of S in the time of a visit */
+	double critical;   /* ... that is won up to the knee */
+	double knee, bend; /* from there on only this part of it */
+	double beside; /* what is paid beside the critical path, of what is paid on it and D; < 0: nobody pays */
+	double noise, walk; /* of one window; from one to the next */
+	double lumps;       /* of a visit's S time and length together */
+	double rate;        /* visits a window of 250 ms */
+	int runs, windows;  /* of each run */
+	bool known;         /* U is */
+};
+
+static const struct kind kinds[] = {
+	{ "straight", .6, .6, 1, 0, .3, .02, 0, 0, 200, 3, 24, true },
+	{ "plateau", .6, .6, .4, 0, .3, .02, 0, 0, 200, 3, 24, true },
+	{ "bent", .7, .5, .3, .3, .3, .02, 0, 0, 200, 3, 24, true },
+	{ "negative", .4, -.2, 1, 0, .5, .02, 0, 0, 200, 3, 24, true },
+	{ "lumpy visits", .5, .4, .6, .2, .4, .02, 0, .6, 12, 3, 24, true },
+	{ "drift", .5, .4, .6, .2, .4, .02, .02, 0, 200, 3, 24, true },
+	{ "noise", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true },
+	{ "one window a cell", .6, .5, 1, 0, .6, .02, 0, 0, 200, 1, 15, true },
+	{ "U unknown", .6, .4, .5, .3, .3, .02, 0, 0, 200, 3, 24, false },
+	{ "single-threaded", .5, .5, 1, 0, -1, .02, .15, .2, 5000, 1, 24, true },
+};
+static const uint32_t speedups[] = { 0, 250000, 500000, 750000, 1000000 };
+
+static double s_off[REGIONS + 1]; /* S time is known to 1 % */
+
+static double part_of(uint32_t region)
+{
+	return region == 1 ? 1 : region == 2 ? 0.5 : 0;
+}
+
+/* Share of the program's time. */
+static double truth(const struct kind *k, uint32_t region, double p)
+{
+	return k->critical * part_of(region) * (p <= k->knee ? p : k->knee + k->bend * (p - k->knee));
+}
+
+static struct ca_observation window(const struct kind *k, uint32_t region, uint32_t speedup, uint32_t run,
+				    double time, double level)
+{
+	double seen = 1 + s_off[region]; /* of S time */
+	/* what is not on the critical path is all beside it; but with one thread all is on it */
+	double beside = k->beside < 0 ? 0 : 0.3;
+	double p = speedup / 1e6, phase = 1 + 0.03 * normal(), e = phase * truth(k, region, p);
+	double s = phase * k->share * (part_of(region) > 0 ? part_of(region) : beside);
+	double length = 0.25, lump = exp(k->lumps * normal() / sqrt(k->rate));
+	double visit = length / k->rate * exp(level + k->noise * normal()), in_s = s * visit;
+	double elapsed, paying;
+
+	/* in the dilated world a visit takes (1 - e) of its time, and p x S is inserted */
+	elapsed = visit * (1 - e) + p * in_s;
+	paying = elapsed - visit; /* on the critical path */
+	paying = paying + k->beside * fmin(p * in_s, elapsed - paying) * (0.5 + uniform());
+	if (k->beside < 0)
+		paying = 0;
+	return (struct ca_observation){
+		.region = region,
+		.speedup = speedup,
+		.run = run,
+		.time = time,
+		.cost = length * (1 - seen * p * in_s / elapsed),
+		.visits = floor(length / (elapsed * lump) + uniform()),
+		.elapsed = length,
+		.active = length * seen * in_s / elapsed,
+		.delay = length * seen * p * in_s / elapsed,
+		.paying = k->known ? length * fmin(1, fmax(0, paying) / elapsed) : NAN,
+	};
+}
+
+/* A sweep of windows in which nothing depends on what came out before. */
+static size_t play(const struct kind *k, struct ca_observation *out)
+{
+	double walk = 0;
+	size_t n = 0;
+
+	for (int r = 0; r < k->runs; r++) {
+		double run = 0.01 * normal();
+
+		for (int i = 0; i < k->windows; i++) {
+			uint32_t region = 1 + (uint32_t)(n % REGIONS);
+			uint32_t at = (uint32_t)(n / REGIONS % 5);
+
+			walk += k->walk * normal();
+			out[n] = window(k, region, speedups[at], (uint32_t)r, (double)n, run + walk);
+			n++;
+		}
+	}
+	return n;
+}
+
+/* ... and one that goes on with a region until it is decided: screening at 0 and 50 %, then what is open. */
+static size_t play_until_decided(const struct kind *k, struct ca_observation *out)
+{
+	bool open[REGIONS + 1] = { false, true, true, true };
+	double walk = 0;
+	size_t n = 0;
+
+	while (n + 12 < MOST_ADAPTIVE && (open[1] || open[2] || open[3])) {
+		struct ca_estimates e;
+
+		for (uint32_t region = 1; region <= REGIONS; region++)
+			for (int i = 0; i < 4 && open[region]; i++) {
+				uint32_t p = i % 2 == 0 ? 0
+					     : n < 24   ? 500000
+							: speedups[1 + ca_rng_below(&rng, 4)];
+
+				walk += k->walk * normal();
+				out[n] = window(k, region, p, 1, (double)n, walk);
+				n++;
+			}
+		if (n < 24)
+			continue;
+		if (ca_estimate(
+			    out, n,
+			    &(struct ca_estimate_options){ .seed = 1, .replicates = 200, .quantum = 1. / 6 },
+			    &e) != CA_OK)
+			fail();
+		for (size_t c = 0; c < e.curves; c++)
+			open[e.curve[c].region] = !ca_estimate_decided(&e.curve[c], 3);
+		ca_estimate_fini(&e);
+	}
+	return n;
+}
+
+struct tally {
+	double seen, covered, width, error, nothing, worth, windows;
+};
+
+static void count(const struct kind *k, const struct ca_estimates *e, struct tally *t)
+{
+	for (size_t c = 0; c < e->curves; c++) {
+		const struct ca_curve *curve = &e->curve[c];
+
+		for (int i = 0; i < CA_AT; i++) {
+			double wanted = 100 * truth(k, curve->region, ca_estimate_at[i] / 1e6);
+
+			if (!isfinite(curve->at_low[i]))
+				continue;
+			t->seen++;
+			t->covered += curve->at_low[i] - 1e-6 <= wanted && wanted <= curve->at_high[i] + 1e-6;
+			t->width += (curve->at_high[i] - curve->at_low[i]) / 2;
+			t->error += curve->at[i] - wanted;
+		}
+		if (curve->region == REGIONS) {
+			t->nothing++;
+			t->worth += ca_estimate_verdict(curve) == CA_VERDICT_WORTH;
+		}
+		if (ca_estimate_verdict(curve) == CA_VERDICT_WORTH)
+			assert_true(curve->at_low[0] > 0 && curve->at_low[1] > 0 && curve->at_low[2] > 0);
+	}
+}
+
+static struct tally sweep(const struct kind *k, size_t (*how)(const struct kind *, struct ca_observation *),
+			  long sweeps)
+{
+	static struct ca_observation list[MOST];
+	struct tally t = { 0 };
+
+	ca_rng_init(&rng, 77);
+	for (long i = 0; i < sweeps; i++) {
+		struct ca_estimate_options options = { .seed = (uint64_t)i,
+						       .replicates = 300,
+						       .quantum = 1. / 6 };
+		struct ca_estimates e;
+		size_t n;
+
+		for (int r = 1; r <= REGIONS; r++)
+			s_off[r] = 0.01 * normal();
+		n = how(k, list);
+		t.windows += (double)n / (double)sweeps;
+		assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
+		count(k, &e, &t);
+		ca_estimate_fini(&e);
+	}
+	print_message(
+		"%-18s %5.1f %% covered, +- %4.1f, bias %+.1f, nothing is worth it %3.1f %%, %.0f windows\n",
+		k->name, 100 * t.covered / t.seen, t.width / t.seen, t.error / t.seen,
+		100 * t.worth / t.nothing, t.windows);
+	return t;
+}
+
+static long sweeps(long usual)
+{
+	const char *asked = getenv("CA_SWEEPS");
+
+	return asked ? atol(asked) : usual;
+}
+
+static void test_fixed(void **state)
+{
+	double seen = 0, covered = 0;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		struct tally t = sweep(&kinds[k], play, sweeps(40));
+
+		assert_true(t.covered > 0.9 * t.seen);
+		assert_true(t.worth < 0.1 * t.nothing);
+		seen += t.seen;
+		covered += t.covered;
+	}
+	print_message("all %.1f %%\n", 100 * covered / seen);
+	assert_in_range(lround(1000 * covered / seen), 930, 985);
+}
+
+/* Who stops when an interval is narrow stops rather when it is too narrow: fewer are covered. */
+static void test_adaptive(void **state)
+{
+	double seen = 0, covered = 0;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		struct tally t = sweep(&kinds[k], play_until_decided, sweeps(12));
+
+		seen += t.seen;
+		covered += t.covered;
+	}
+	print_message("all %.1f %%\n", 100 * covered / seen);
+	assert_true(covered > 0.9 * seen);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_adaptive),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
