@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole sweeps of known truth: how often is the effect at 25, 50 and 100 % inside its interval? Windows
- * are made as a profiler would see them: S time, D, U and visits belong together. Everything is seeded.
+/* The estimator on windows as a profiler sees them, in which S time, D, U and visits belong together: single
+ * regions; and whole sweeps of known truth: how often is the effect at 25, 50 and 100 % inside its interval?
+ * Everything is seeded.
  *
  * A few sweeps of each kind take seconds; for the figures in doc/ESTIMATE.md:
  *     CA_SWEEPS=1000 tests/unit/test_results_sweeps */
@@ -30,6 +31,7 @@ static double normal(void)
 	return radius * cos(6.283185307179586 * uniform());
 }
 
+/* ---- sweeps --------------------------------------------------------------------------------*/
 /* One kind of program. Of each sweep's regions the first has this curve, the others have half and none of
  * it. Relative standard deviations. */
 struct kind {
@@ -256,11 +258,146 @@ static void test_adaptive(void **state)
 	assert_true(covered > 0.9 * seen);
 }
 
+/* ---- single regions ------------------------------------------------------------------------*/
+/* cmocka has none for doubles before 1.1.6. */
+#define assert_near(a, b, margin)                                                                            \
+	do {                                                                                                 \
+		double a_ = (a), b_ = (b);                                                                   \
+		if (!(fabs(a_ - b_) <= (margin)))                                                            \
+			fail_msg("%s is %g, not %g", #a, a_, b_);                                            \
+	} while (0)
+
+static struct ca_estimates run_on(const struct ca_observation *list, size_t n)
+{
+	struct ca_estimate_options options = { .seed = 7, .quantum = 1. / 6 };
+	struct ca_estimates e;
+
+	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
+	return e;
+}
+
+static const struct ca_cell *cell_at_half(const struct ca_estimates *e)
+{
+	for (size_t c = 0; c < e->cells; c++)
+		if (e->cell[c].speedup == 500000)
+			return &e->cell[c];
+	fail_msg("no cell");
+	return NULL;
+}
+
+/* A window of 250 ms with half of its time in S: `length` is that of a visit, and half of what it wins arrives. */
+static struct ca_observation half_in_s(uint32_t speedup, double time, double length, double paying)
+{
+	double p = speedup / 1e6, in_s = 0.5 * length, dilated = length * (1 - p / 4) + p * in_s;
+
+	return (struct ca_observation){
+		.region = 1,
+		.speedup = speedup,
+		.run = 1,
+		.time = time,
+		.cost = 0.25 * (1 - p * in_s / dilated),
+		.visits = floor(0.25 / dilated),
+		.elapsed = 0.25,
+		.active = 0.25 * in_s / dilated,
+		.delay = 0.25 * p * in_s / dilated,
+		.paying = paying,
+	};
+}
+
+/* Hardly anybody paid: the share of S is the answer at all speedups, from four windows and no zeros. What was
+ * paid is in the interval. */
+static void test_own_baseline(void **state)
+{
+	struct ca_observation list[4];
+	struct ca_estimates e;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		list[i] = (struct ca_observation){ .region = 1,
+						   .speedup = 500000,
+						   .run = 1,
+						   .time = (double)i,
+						   .cost = 0.25 - 0.071,
+						   .visits = 9000 + 1500 * (double)i,
+						   .elapsed = 0.25,
+						   .active = 0.142,
+						   .delay = 0.071 };
+	for (int paid = 0; paid < 2; paid++) {
+		for (size_t i = 0; i < 4; i++)
+			list[i].paying = paid ? 0.004 : 0;
+		e = run_on(list, 4);
+		assert_int_equal(e.curve[0].how, CA_HOW_OWN);
+		assert_near(e.curve[0].at[0], 14.2, 0.5);
+		assert_near(e.curve[0].at[1], 28.4, 1);
+		assert_near(e.curve[0].at[2], 56.8, 2);
+		assert_near(e.curve[0].at_high[1], 29.3, 0.5);
+		assert_near(e.curve[0].at_low[1], paid ? 26.3 : 27.4, 0.5);
+		assert_int_equal(ca_estimate_verdict(&e.curve[0]), CA_VERDICT_WORTH);
+		assert_true(ca_estimate_decided(&e.curve[0], 3));
+		ca_estimate_fini(&e);
+	}
+}
+
+/* One window, compared with nothing, still bounds what it can be. */
+static void test_one_window(void **state)
+{
+	struct ca_observation one = half_in_s(500000, 1, 1e-3, 0.04);
+	struct ca_estimates e = run_on(&one, 1);
+	double high = 100 * one.delay / 0.25, low = 100 * (one.delay - 0.04) / 0.21;
+
+	(void)state;
+	assert_int_equal(e.curve[0].how, CA_HOW_BOUNDS);
+	assert_near(e.curve[0].at_high[1], high, 0.2 * high);
+	assert_near(e.curve[0].at_low[1], low, 0.2 * high);
+	assert_true(e.curve[0].at_low[1] < low && high < e.curve[0].at_high[1]);
+	assert_true(isfinite(cell_at_half(&e)->low));
+	/* an estimate that cannot be, against zeros that were far too slow, is not shown */
+	{
+		struct ca_observation many[20];
+
+		for (size_t i = 0; i < 20; i++)
+			many[i] = half_in_s(i % 2 ? 500000 : 0, (double)i, i % 2 ? 1e-3 : 4e-3, 0.04);
+		ca_estimate_fini(&e);
+		e = run_on(many, 20);
+		assert_true(e.curve[0].at_high[1] < 1.1 * high);
+		assert_true(cell_at_half(&e)->effect < 1.1 * high);
+		assert_true(cell_at_half(&e)->high < 1.1 * high);
+	}
+	/* at 0 % alone it is known how much there is to win, at most */
+	ca_estimate_fini(&e);
+	one = half_in_s(0, 1, 1e-3, 0);
+	e = run_on(&one, 1);
+	assert_true(isnan(e.curve[0].at[1]) && isnan(e.curve[0].at_low[1]));
+	assert_near(e.curve[0].at_high[2], 50, 10);
+	ca_estimate_fini(&e);
+}
+
+/* Ten experiments on a line, one at each speedup, have a verdict. */
+static void test_line(void **state)
+{
+	struct ca_observation list[16];
+	struct ca_estimates e;
+
+	(void)state;
+	ca_rng_init(&rng, 21);
+	for (uint32_t i = 0; i < 16; i++) {
+		uint32_t speedup = i < 6 ? 0 : 100000 * (i - 5);
+
+		list[i] = half_in_s(speedup, (double)(i * 7 % 16), 1e-3 * exp(0.01 * normal()), NAN);
+	}
+	e = run_on(list, 16);
+	assert_int_equal(ca_estimate_verdict(&e.curve[0]), CA_VERDICT_WORTH);
+	assert_near(e.curve[0].at[1], 12.5, 2);
+	assert_near(e.curve[0].at[2], 25, 4);
+	assert_true(e.curve[0].at_high[1] - e.curve[0].at_low[1] < 4);
+	ca_estimate_fini(&e);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_adaptive),
+	const struct CMUnitTest tests[] = {    cmocka_unit_test(test_own_baseline),
+		cmocka_unit_test(test_one_window), cmocka_unit_test(test_line),
+		cmocka_unit_test(test_fixed),      cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
