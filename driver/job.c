@@ -360,7 +360,12 @@ static void say_next(const struct ca_job *job, const struct ca_profile *profile)
 	free(word);
 }
 
-int ca_job_results(const struct ca_job *job)
+bool ca_job_is_open_ended(const struct ca_job *job)
+{
+	return job->settings.origin[CA_SETTING_ITERATIONS] == CA_ORIGIN_DEFAULT;
+}
+
+int ca_job_results(const struct ca_job *job, bool show, const char *why)
 {
 	struct ca_profile *profile;
 	struct ca_err err;
@@ -373,9 +378,14 @@ int ca_job_results(const struct ca_job *job)
 	status = ca_profile_write(profile, job->dir, &err);
 	ca_say_progress(NULL);
 	if (job->level >= 0) {
-		ca_results_print(profile, STDERR_FILENO, ca_say_width(), ca_say_colours(&job->settings));
-		say_command(job, profile);
-		say_next(job, profile);
+		if (show) {
+			ca_results_print(profile, STDERR_FILENO, ca_say_width(),
+					 ca_say_colours(&job->settings));
+			say_command(job, profile);
+			say_next(job, profile);
+		}
+		if (why)
+			ca_say("%s", why);
 		if (!status)
 			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)", job->dir);
 	}

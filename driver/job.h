@@ -40,7 +40,10 @@ void ca_job_message(void *context, int level, const char *text);
 /* For the conductor of the first run, with --reset: remove earlier results. context: the job. */
 enum ca_status ca_job_clear(void *context, struct ca_err *err);
 
-/* Merge the runs in the directory, write the profile, show the table. 0 or an exit status. */
-int ca_job_results(const struct ca_job *job);
+/* Without a number of runs: as many as it takes. */
+bool ca_job_is_open_ended(const struct ca_job *job);
+/* Merge the runs in the directory, write the profile; show the table, and why it ended (NULL: as it was
+ * asked to). 0 or an exit status. */
+int ca_job_results(const struct ca_job *job, bool show, const char *why);
 
 #endif

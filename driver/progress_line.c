@@ -75,8 +75,11 @@ void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_
 	count_text(progress, status->experiments, count, sizeof count);
 	if (status->region)
 		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
-	snprintf(line, sizeof line, "run %zu/%zu, %s to go%s%s", progress->finished + 1, progress->total,
-		 to_go, count, doing);
+	if (progress->total)
+		snprintf(line, sizeof line, "run %zu/%zu, %s to go%s%s", progress->finished + 1,
+			 progress->total, to_go, count, doing);
+	else
+		snprintf(line, sizeof line, "run %zu%s%s", progress->finished + 1, count, doing);
 	ca_say_progress(line);
 }
 
@@ -92,5 +95,9 @@ void ca_progress_line_end(struct ca_progress_line *progress, const struct ca_con
 	ca_progress_line_time((double)elapsed / 1e9, took, sizeof took);
 	ca_progress_line_to_go(progress, 0, to_go, sizeof to_go);
 	count_text(progress, status->experiments, count, sizeof count);
-	ca_say("run %zu/%zu: %s%s, %s to go", progress->finished, progress->total, took, count, to_go);
+	if (progress->total)
+		ca_say("run %zu/%zu: %s%s, %s to go", progress->finished, progress->total, took, count,
+		       to_go);
+	else
+		ca_say("run %zu: %s%s", progress->finished, took, count);
 }

@@ -9,11 +9,11 @@
 
 struct ca_progress_line {
 	bool shown, terminal;
-	bool uncounted; /* an experiment ends with its run: there is nothing to count before */
-	size_t total, finished;
-	uint64_t started; /* of the open run, ns */
-	uint64_t last;    /* time of the last line, ns */
-	uint64_t spent;   /* by finished runs, ns */
+	bool uncounted;         /* an experiment ends with its run: there is nothing to count before */
+	size_t total, finished; /* total 0: nobody knows how many */
+	uint64_t started;       /* of the open run, ns */
+	uint64_t last;          /* time of the last line, ns */
+	uint64_t spent;         /* by finished runs, ns */
 };
 
 void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown, bool uncounted);

@@ -4,7 +4,9 @@
 #include "driver/runs.h"
 #include "causal/conductor/conductor.h"
 #include "causal/conductor/sweep.h"
+#include "core/clock.h"
 #include "driver/child.h"
+#include "driver/control.h"
 #include "driver/progress_line.h"
 #include "driver/say.h"
 #include "driver/signals.h"
@@ -15,21 +17,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+	LEFT_ALONE = 1500000000, /* ns that a program goes on without experiments, until that is told */
+	HOPELESS = 10            /* runs of a variant without an experiment */
+};
+
 struct runs {
 	struct ca_job *job;
 	struct ca_sweep *sweep;
 	struct ca_signals signals;
 	struct ca_progress_line progress;
-	size_t recorded; /* runs that have a file */
-	int stopped;     /* the signal that ends the sweep, or 0 */
+	struct ca_control control;
+	uint64_t started; /* ns */
+	size_t done;      /* runs that have ended */
+	size_t recorded;  /* runs that have a file */
+	int stopped;      /* the signal that ends the sweep, or 0 */
+	bool asked;       /* ... or the user, by ctl */
+	bool shown;       /* the results of a program that goes on */
 };
 
-/* "<n>/<total>: [<parent> -> <child>] ", or "0: " for a lone variant. */
+/* "<n>/<total>: [<parent> -> <child>] ", or "0: " for a lone variant; "<n>: ..." if nobody knows how many. */
 static void make_prefix(const struct runs *runs, size_t index, pid_t child, char *buffer, size_t size)
 {
 	size_t total = runs->job->variants.total;
 
-	if (total == 1)
+	if (ca_job_is_open_ended(runs->job) && (index || total > 1))
+		snprintf(buffer, size, "%zu: [%d -> %d] ", index + 1, (int)getpid(), (int)child);
+	else if (total == 1)
 		snprintf(buffer, size, "0: ");
 	else
 		snprintf(buffer, size, "%*zu/%zu: [%d -> %d] ", ca_variants_width(total), index + 1, total,
@@ -61,10 +75,76 @@ static void handle_signal(struct runs *runs, pid_t child, int number, bool termi
 	kill(child, number);
 }
 
+/* It is too short, or none of its code is in scope. */
+static bool is_hopeless(const struct runs *runs)
+{
+	return runs->done >= HOPELESS * runs->job->variants.product && !ca_sweep_experiments(runs->sweep);
+}
+
+/* "the first three rows are decided", with what it took; for a sweep that ends by itself. */
+static void tell_why(const struct runs *runs, enum ca_conductor_end end, char *text, size_t size)
+{
+	static const char *const number[] = { "no code matters", "the first row is decided",
+					      "the first two rows are decided",
+					      "the first three rows are decided" };
+	char took[120];
+	unsigned rows;
+
+	snprintf(took, sizeof took, "%zu run%s, %llu experiments, %.0f s", runs->recorded,
+		 runs->recorded == 1 ? "" : "s", (unsigned long long)ca_sweep_experiments(runs->sweep),
+		 (double)(ca_clock_now() - runs->started) / 1e9);
+	if (end == CA_CONDUCTOR_DECIDED && ca_sweep_is_decided(runs->sweep, &rows))
+		snprintf(text, size, "%s; stopped: %s", took, number[rows < 3 ? rows : 3]);
+	else if (end == CA_CONDUCTOR_ASKED)
+		snprintf(text, size, "%s; stopped: it was asked for", took);
+	else if (runs->job->settings.max_runs && runs->done >= (size_t)runs->job->settings.max_runs)
+		snprintf(text, size, "%s; stopped: that is all of --max-runs %lld", took,
+			 (long long)runs->job->settings.max_runs);
+	else if (is_hopeless(runs))
+		snprintf(text, size,
+			 "%s; stopped: no experiment could be made in these; give the program more to do",
+			 took);
+	else
+		snprintf(text, size, "%s; stopped: the budget of %.3g s is spent; --budget %.3g for more",
+			 took, runs->job->settings.budget, 2 * runs->job->settings.budget);
+}
+
+/* Experiments have ended, and the program goes on: it may do so for ever. */
+static void show_so_far(struct runs *runs, enum ca_conductor_end end)
+{
+	char why[300];
+
+	tell_why(runs, end, why, sizeof why);
+	ca_job_results(runs->job, true, why);
+	ca_say("the program runs on undisturbed");
+	runs->shown = true;
+}
+
+static void obey(struct runs *runs, struct ca_conductor *conductor)
+{
+	switch (ca_control_take(&runs->control)) {
+	case CA_CONTROL_NONE:
+		break;
+	case CA_CONTROL_PAUSE:
+		ca_conductor_pause(conductor, true);
+		ca_say("paused: no experiments until causal ctl resume %s", runs->job->dir);
+		break;
+	case CA_CONTROL_RESUME:
+		ca_conductor_pause(conductor, false);
+		ca_say("experiments go on");
+		break;
+	case CA_CONTROL_FINISH:
+		ca_conductor_finish(conductor);
+		runs->asked = true;
+		break;
+	}
+}
+
 /* Until the child has been waited for. */
 static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child,
 		  struct ca_conductor_status *last)
 {
+	uint64_t ended = 0;
 	int status;
 
 	for (;;) {
@@ -73,6 +153,11 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child
 
 		ca_conductor_status(conductor, last);
 		ca_progress_line_update(&runs->progress, last);
+		obey(runs, conductor);
+		if (last->end > CA_CONDUCTOR_DURATION && !ended)
+			ended = ca_clock_now();
+		if (ended && !runs->shown && ca_clock_now() - ended > LEFT_ALONE)
+			show_so_far(runs, last->end);
 		number = ca_signals_wait(&runs->signals, ms, &terminal);
 		if (number)
 			handle_signal(runs, child, number, terminal);
@@ -117,6 +202,35 @@ static int fail(enum ca_status status, const struct ca_err *err)
 	return ca_child_exit_code(status);
 }
 
+/* ns of experiments; 0: no limit. Each variant of the first round gets its part, later runs the rest. */
+static uint64_t budget_of_run(const struct runs *runs)
+{
+	double budget = runs->job->settings.budget * 1e9, spent = (double)(ca_clock_now() - runs->started);
+
+	if (budget <= 0)
+		return 0;
+	if (runs->done < runs->job->variants.product)
+		return (uint64_t)(budget / (double)runs->job->variants.product);
+	return spent < budget ? (uint64_t)(budget - spent) : 1;
+}
+
+/* A program that is too short for experiments inside a run: what the plan wants to know next. */
+static void use_whole(struct runs *runs, struct ca_conductor_options *options)
+{
+	const struct ca_settings *set = options->settings;
+	const struct ca_region *doubted;
+	unsigned percent;
+
+	/* speedups that were asked for are dealt by the conductor */
+	if (set->end_to_end || set->fixed_speedup.count ||
+	    set->origin[CA_SETTING_SPEEDUP_DIVISIONS] != CA_ORIGIN_DEFAULT)
+		return;
+	if (ca_sweep_why_whole(runs->sweep, &doubted, &percent) && !doubted)
+		options->whole = ca_sweep_next_whole(runs->sweep, options->variant, &options->region,
+						     &options->speedup);
+	runs->progress.uncounted = options->whole;
+}
+
 static int run_variant(struct runs *runs, const struct ca_variant *variant,
 		       const struct ca_settings *settings)
 {
@@ -134,10 +248,15 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 		.message = ca_job_message,
 		.clear = job->settings.reset && !runs->recorded ? ca_job_clear : NULL,
 		.context = job,
+		.variant = variant->index % job->variants.product,
+		.ends = ca_job_is_open_ended(job),
+		.budget = budget_of_run(runs),
 	};
-	enum ca_status status = ca_conductor_open(&conductor, &options, &err);
+	enum ca_status status;
 	int code, wait_status = 0;
 
+	use_whole(runs, &options);
+	status = ca_conductor_open(&conductor, &options, &err);
 	if (status)
 		return fail(status, &err);
 	runs->recorded++;
@@ -193,10 +312,40 @@ static void show_all(const struct runs *runs)
 	}
 }
 
+/* One more run? *end: why not, for a sweep that ends by itself. */
+static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
+{
+	const struct ca_settings *settings = &runs->job->settings;
+	double spent = (double)(ca_clock_now() - runs->started) / 1e9;
+	unsigned rows;
+
+	if (runs->stopped)
+		return false;
+	if (runs->asked) {
+		*end = CA_CONDUCTOR_ASKED;
+		return false;
+	}
+	if (!ca_job_is_open_ended(runs->job))
+		return runs->done < runs->job->variants.total;
+	if (runs->done < runs->job->variants.product)
+		return true;
+	if (settings->duration > 0) /* experiments within a run */
+		return false;
+	if (ca_sweep_is_decided(runs->sweep, &rows))
+		*end = CA_CONDUCTOR_DECIDED;
+	/* half a run too long, or too short */
+	else if (is_hopeless(runs) || (settings->max_runs && runs->done >= (size_t)settings->max_runs) ||
+		 (settings->budget > 0 && spent + spent / (double)runs->done / 2 > settings->budget))
+		*end = CA_CONDUCTOR_SPENT;
+	return *end == CA_CONDUCTOR_GOES_ON;
+}
+
 int ca_runs_all(struct ca_job *job)
 {
 	struct runs runs = { .job = job };
 	struct ca_err err;
+	enum ca_conductor_end end = CA_CONDUCTOR_GOES_ON;
+	char why[300] = "";
 	bool terminal;
 	int code = 0, results = 0;
 
@@ -210,11 +359,15 @@ int ca_runs_all(struct ca_job *job)
 		ca_signals_close(&runs.signals);
 		return 1;
 	}
-	ca_progress_line_init(&runs.progress, job->variants.total, job->level >= 0, job->settings.end_to_end);
+	ca_progress_line_init(&runs.progress, ca_job_is_open_ended(job) ? 0 : job->variants.total,
+			      job->level >= 0, job->settings.end_to_end);
 	show_all(&runs);
-	for (size_t i = 0; i < job->variants.total && !runs.stopped; i++) {
+	ca_control_open(&runs.control, job->dir);
+	runs.started = ca_clock_now();
+	for (size_t i = 0; goes_on(&runs, &end); i++) {
 		int this_code = run_index(&runs, i), number;
 
+		runs.done++;
 		code = code ? code : this_code;
 		if (this_code && !job->settings.keep_going)
 			break;
@@ -224,8 +377,11 @@ int ca_runs_all(struct ca_job *job)
 				runs.stopped = number;
 	}
 	ca_say_progress(NULL);
+	ca_control_close(&runs.control);
+	if (runs.recorded && end != CA_CONDUCTOR_GOES_ON)
+		tell_why(&runs, end, why, sizeof why);
 	if (runs.recorded)
-		results = ca_job_results(job);
+		results = ca_job_results(job, !runs.shown, *why && !runs.shown ? why : NULL);
 	else
 		rmdir(job->dir); /* if there is nothing in it */
 	ca_sweep_free(runs.sweep);

@@ -114,7 +114,7 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant, const s
 	if (status)
 		ca_say("%s", err.text);
 	ca_sweep_free(sweep);
-	return ca_job_results(job);
+	return ca_job_results(job, true, NULL);
 }
 
 /* Fork it twice, and wait until the session is there. */

@@ -29,7 +29,6 @@ enum {
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
-	FIRST_SAMPLES = 10,     /* in scope, before the first choice */
 	HOTTEST = 100000,       /* log entries per s: 50,000 visits of S */
 	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
 };
@@ -48,17 +47,18 @@ void ca_conductor_started(struct ca_conductor *c, pid_t child)
 }
 
 /* ---- choosing -------------------------------------------------------------------------------*/
-static uint32_t choose_region(struct ca_conductor *c)
+/* Of a whole run. */
+static uint32_t choose_region(struct ca_conductor *c, uint64_t now)
 {
 	const struct ca_region *wanted;
 	uint32_t region = 0;
 
 	wanted = c->whole && c->opt.region ? c->opt.region : ca_sweep_get_choice(c->opt.sweep, c->group);
-	if (c->set->end_to_end && wanted)
+	if (wanted)
 		region = ca_regions_find(c->regions, wanted);
-	if (!region && c->sum.in_scope >= FIRST_SAMPLES)
-		region = ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
-	if (region && c->set->end_to_end)
+	if (!region)
+		region = ca_conductor_plan_draw(c, now);
+	if (region)
 		ca_sweep_set_choice(c->opt.sweep, c->group, ca_catalog_get_region(&c->catalog, region));
 	return region;
 }
@@ -102,23 +102,39 @@ static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, u
 	c->state_since = now;
 }
 
+/* It goes on at full speed, and new processes of it start without the runtime. With a duration it is still
+ * sampled, as it always was. */
+static void leave_program(struct ca_conductor *c)
+{
+	if (c->end == CA_CONDUCTOR_DURATION)
+		return;
+	c->left = true;
+	ca_conductor_plan_close(c);
+	atomic_store(&c->session->state, CA_SESSION_CLOSED);
+}
+
 static void step_waiting(struct ca_conductor *c, uint64_t now)
 {
-	if (c->set->duration > 0 && (double)(now - c->started) > (c->set->delay + c->set->duration) * 1e9) {
+	c->end = ca_conductor_plan_end(c, now);
+	if (c->end != CA_CONDUCTOR_GOES_ON) {
+		leave_program(c);
 		enter_state(c, FINISHED, now);
 		return;
 	}
-	if (is_early(c, now) || ca_conductor_scope_is_open(c) || ca_conductor_points_step(c, now) ||
-	    !ready_for_next(c))
+	if (c->paused || is_early(c, now) || ca_conductor_scope_is_open(c) ||
+	    ca_conductor_points_step(c, now) || !ready_for_next(c))
 		return;
-	c->region = choose_region(c);
-	if (!c->region)
-		return;
-	c->speedup = (c->whole ? c->pool.percent[0]
-			       : ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count)) *
-		     (CA_MILLION / 100);
-	if (c->speedup == 0 && c->selected) /* it makes no difference: spare the patching */
-		c->region = c->selected;
+	if (!c->set->end_to_end) {
+		if (!ca_conductor_plan_next(c, now))
+			return;
+	} else {
+		c->region = choose_region(c, now);
+		if (!c->region)
+			return;
+		c->speedup = (c->whole ? c->pool.percent[0]
+				       : ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count)) *
+			     (CA_MILLION / 100);
+	}
 	if (c->region != c->selected)
 		select_region(c, c->region);
 	ca_conductor_unplaced_start(c);
@@ -175,8 +191,8 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	/* release: the runtimes acquire seq before they read the rest */
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 	c->sum.started++;
-	if (!c->whole || (c->speedup && !c->opt.region)) /* the other ones were not dealt */
-		ca_sweep_begun(c->opt.sweep);
+	c->first_experiment = c->first_experiment ? c->first_experiment : now;
+	ca_conductor_plan_begun(c);
 	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index,
 			 ca_catalog_get_region(&c->catalog, c->region)->name, c->speedup / 10000);
 	enter_state(c, WARMING_UP, now);
@@ -366,6 +382,7 @@ static void record_experiment(struct ca_conductor *c)
 		c->sum.visits += r->visits[i].delta;
 	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
 		c->kept++;
+	ca_conductor_plan_tell(c, r);
 	ca_conductor_whole_watch(c);
 	ca_experiment_events_emit(c->sinks, r);
 	if (ca_results_experiment(c->results, r, &err) != CA_OK)
@@ -454,6 +471,17 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 	status->region = (c->state == WARMING_UP || c->state == RUNNING) && region ? region->name : NULL;
 	status->speedup = c->speedup / 1e4;
 	status->samples = c->sum.samples;
+	status->end = c->end;
+}
+
+void ca_conductor_pause(struct ca_conductor *c, bool pause)
+{
+	c->paused = pause;
+}
+
+void ca_conductor_finish(struct ca_conductor *c)
+{
+	c->asked_to_end = true;
 }
 
 /* ---- closing ----------------------------------------------------------------------------------*/
@@ -526,10 +554,9 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
 	ca_conductor_report_points(c);
-	for (uint32_t id = 1; id <= c->catalog.regions; id++)
-		if (ca_regions_samples(c->regions, id))
-			ca_results_samples(c->results, id, ca_regions_samples(c->regions, id), NULL, NULL);
 	summarise(c, now, wait_status);
+	if (!c->left)
+		ca_conductor_plan_close(c);
 	ca_conductor_points_close(c, wait_status, &visits);
 	status = ca_results_close(c->results, &c->sum, err);
 	ca_conductor_dispose(c);

@@ -6,6 +6,7 @@
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_H
 #include "core/status.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,7 @@ struct ca_conductor_options {
 	const char *dir;                    /* output directory, exists */
 	unsigned run;                       /* number of the run file, 1-based */
 	unsigned iteration;                 /* 1-based */
+	size_t variant;                     /* from 0; runs of one variant share a plan */
 	const char *const *command;         /* NULL-terminated, borrowed */
 	struct ca_sweep *sweep;
 	/* A line for the user. level 0: always shown, 1: with -v 1 and above, ... */
@@ -27,6 +29,10 @@ struct ca_conductor_options {
 	 * the user asked for. NULL: the run is added to it. */
 	enum ca_status (*clear)(void *context, struct ca_err *err);
 	void *context;
+	/* Without a number of runs: experiments end when the answer is there, or so many ns after the first
+	 * one of this run has begun (0: no limit). The program goes on without us. */
+	bool ends;
+	uint64_t budget;
 	/* The whole run is one experiment, from exec to exit, although the settings do not say so (-e):
 	 * `region` at `speedup` percent. Runs at 0 % of the same region belong beside it, in alternation.
 	 * The progress points that the run passes are recorded with it; if there are none, its end.
@@ -38,12 +44,22 @@ struct ca_conductor_options {
 	unsigned speedup;               /* with whole and region */
 };
 
+/* Why experiments have ended in a run that goes on. */
+enum ca_conductor_end {
+	CA_CONDUCTOR_GOES_ON,
+	CA_CONDUCTOR_DURATION, /* the time that was asked for is over */
+	CA_CONDUCTOR_DECIDED,  /* the answer is there */
+	CA_CONDUCTOR_SPENT,    /* the budget is */
+	CA_CONDUCTOR_ASKED     /* ca_conductor_finish */
+};
+
 /* For the progress line. Strings are borrowed until the next step. */
 struct ca_conductor_status {
 	uint64_t experiments; /* finished and kept so far */
 	const char *region;   /* of the open experiment, or NULL */
 	double speedup;       /* of the open experiment, percent */
 	uint64_t samples;
+	enum ca_conductor_end end;
 };
 
 /* Creates the session and indexes the command's binary and what it links. */
@@ -56,6 +72,11 @@ void ca_conductor_started(struct ca_conductor *conductor, pid_t child);
 /* Do what is due; returns the ms until the next call (1..20). */
 int ca_conductor_step(struct ca_conductor *conductor);
 void ca_conductor_status(const struct ca_conductor *conductor, struct ca_conductor_status *status);
+/* No new experiments until it is taken back; one that is open goes on to its end. */
+void ca_conductor_pause(struct ca_conductor *conductor, bool pause);
+/* No experiments any more in this run: the runtime leaves the program alone from here on. One that is open
+ * goes on to its end. */
+void ca_conductor_finish(struct ca_conductor *conductor);
 /* The run has ended: close experiment, run file and session; frees. wait_status as
  * from waitpid(2). */
 enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status, struct ca_err *err);

@@ -320,7 +320,8 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	    (status = open_session(c, err)) == CA_OK && (status = open_objects(c, err)) == CA_OK &&
 	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects,
 				     &c->catalog, err)) == CA_OK &&
-	    (status = ca_conductor_whole_open(c, err)) == CA_OK && (status = open_sinks(c, err)) == CA_OK &&
+	    (status = ca_conductor_whole_open(c, err)) == CA_OK &&
+	    (status = ca_conductor_plan_open(c, err)) == CA_OK && (status = open_sinks(c, err)) == CA_OK &&
 	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
 		status = open_results(c, err);
 	c->log = c->session ? ca_selection_log_new(c->session) : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
- * conductor_watch.c (the program's threads), conductor_points.c (points chosen here),
- * conductor_scope.c (a scope that follows the samples), conductor_length.c (how long experiments are),
- * conductor_whole.c (runs measured as a whole) and
- * conductor_open.c (everything before and after). Private to them. */
+ * conductor_watch.c (the program's threads), conductor_plan.c (which experiments), conductor_points.c
+ * (points chosen here), conductor_scope.c (a scope that follows the samples), conductor_length.c (how
+ * long experiments are), conductor_whole.c (runs measured as a whole) and conductor_open.c (everything
+ * before and after). Private to them. */
 #ifndef CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #include "binary/objects.h"
@@ -64,6 +64,14 @@ struct ca_conductor {
 	struct ca_sinks *sinks;
 	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
+	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
+	struct ca_stacks *stacks;
+	uint64_t offered;          /* periods on the stacks when the plan was offered what they show */
+	uint64_t first_experiment; /* ns; when it began */
+	enum ca_conductor_end end; /* why there are no more experiments, if there are none */
+	bool paused, asked_to_end;
+	bool left;      /* the program runs on without us */
+	bool planned;   /* the next experiment is the plan's */
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
 	bool whole;     /* the run is one experiment, which also records the visits of points */
 
@@ -123,6 +131,19 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 void ca_conductor_points_free(struct ca_conductor *c);
 /* Warn of points that cost too much. */
 void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_now *visits);
+
+/* conductor_plan.c: which code, at which speedup. After the regions are there. */
+enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err);
+/* Set region and speedup of the next experiment; false: not enough is known yet. */
+bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now);
+/* Should there be no more experiments? */
+enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now);
+/* Code for a run that is one experiment; 0: the same. */
+uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now);
+void ca_conductor_plan_begun(struct ca_conductor *c);
+void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *record);
+/* Write what was sampled; keep it for the next run. */
+void ca_conductor_plan_close(struct ca_conductor *c);
 
 /* conductor_scope.c: a scope that follows the samples. */
 enum ca_status ca_conductor_scope_open(struct ca_conductor *c, struct ca_err *err);

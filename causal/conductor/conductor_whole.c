@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs that are measured as a whole, although nobody has asked for it (-e): of programs too short for
- * experiments inside a run, or whose rates do not become steady inside (steady.h). They come in pairs of one region, at 0 % and at a speedup in turn, so that
- * both see the same machine. Not for: how such a run is recorded (conductor.c). Driver's process, one
+ * experiments inside a run, or whose rates do not become steady inside (steady.h). They come in pairs of one
+ * region, at 0 % and at a speedup in turn, so that both see the same machine. Not for: how such a run is recorded (conductor.c). Driver's process, one
  * thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
@@ -89,7 +89,7 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
  * before, so that the pair's runs need not wait for their own. */
 static void choose_next(struct ca_conductor *c, const struct ca_region *region)
 {
-	uint32_t drawn = region ? 0 : ca_regions_draw(c->regions, ca_sweep_draw(c->opt.sweep));
+	uint32_t drawn = region ? 0 : ca_conductor_plan_draw(c, ca_clock_now());
 
 	if (drawn)
 		region = ca_catalog_get_region(&c->catalog, drawn);

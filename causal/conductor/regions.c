@@ -2,17 +2,14 @@
 /* Regions; see regions.h. */
 #include "causal/conductor/regions.h"
 #include "binary/plan/plan.h"
-#include "causal/conductor/sweep.h"
 #include "core/map.h"
 #include "core/module.h"
-#include "core/path.h"
 #include "core/vec.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN = 32, PER_PLACE = 8 };
+enum { CHAIN = 32, PER_PLACE = 8, STACK = 256 };
 
 struct place {
 	ca_place place;
@@ -36,9 +33,10 @@ struct ca_regions {
 	const struct ca_scope *scope;
 	struct ca_objects *objects;
 	struct ca_catalog *catalog;
-	struct ca_vec places;   /* struct place */
-	struct ca_map place_at; /* by place: where in places */
-	struct info *info;      /* by region id - 1 */
+	struct ca_stacks *stacks; /* all samples are told to it, too; may be NULL */
+	struct ca_vec places;     /* struct place */
+	struct ca_map place_at;   /* by place: where in places */
+	struct info *info;        /* by region id - 1 */
 	size_t infos;
 	uint64_t stamp;
 	bool read[CA_MAX_MODULES];               /* the meetings are planned */
@@ -202,7 +200,8 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 
 bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight)
 {
-	bool any = false;
+	uint32_t stack[STACK];
+	unsigned n = 0;
 
 	r->stamp++;
 	for (unsigned i = 0; i < frames; i++) {
@@ -215,10 +214,18 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 				continue;
 			info->stamp = r->stamp;
 			info->samples += weight;
-			any = true;
+			if (n < STACK)
+				stack[n++] = p->region[k];
 		}
 	}
-	return any;
+	if (n && r->stacks)
+		ca_stacks_add(r->stacks, stack, n, weight);
+	return n > 0;
+}
+
+void ca_regions_keep_stacks(struct ca_regions *r, struct ca_stacks *stacks)
+{
+	r->stacks = stacks;
 }
 
 void ca_regions_rescope(struct ca_regions *r, uint32_t module)
@@ -237,36 +244,6 @@ uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
 	return region && region <= r->infos ? r->info[region - 1].samples : 0;
 }
 
-static uint64_t key_of(const struct ca_region *region)
-{
-	/* without folders: a seed repeats its choices wherever the program lies */
-	const char *part[] = { region->name, ca_path_base(region->file), ca_path_base(region->binary) };
-	uint64_t key = region->line;
-
-	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-		key = ca_map_key(key, part[i]);
-	return key;
-}
-
-/* Keys come from names, so neither the order in which regions were first seen nor a few samples
- * more decide who wins. */
-uint32_t ca_regions_draw(const struct ca_regions *r, uint64_t number)
-{
-	double least = INFINITY;
-	uint32_t winner = 0;
-
-	for (size_t i = 0; i < r->infos; i++) {
-		double time =
-			ca_sweep_race(number, key_of(&r->catalog->region[i]), (double)r->info[i].samples);
-
-		if (time < least) {
-			least = time;
-			winner = (uint32_t)(i + 1);
-		}
-	}
-	return winner;
-}
-
 uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)
 {
 	for (uint32_t m = 1; m < CA_MAX_MODULES; m++) {
@@ -277,6 +254,12 @@ uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)
 			return add_region(r, m, like);
 	}
 	return 0;
+}
+
+bool ca_regions_has(struct ca_regions *r, uint32_t region)
+{
+	return (region <= r->infos && r->info[region - 1].module) ||
+	       ca_regions_find(r, ca_catalog_get_region(r->catalog, region));
 }
 
 /* ---- ranges and sites -------------------------------------------------------------------*/

@@ -5,6 +5,7 @@
 #define CA_CAUSAL_CONDUCTOR_REGIONS_H
 #include "binary/objects.h"
 #include "binary/scope.h"
+#include "causal/conductor/stacks.h"
 #include "causal/results/catalog.h"
 #include "core/event.h"
 #include "core/selection.h"
@@ -20,15 +21,16 @@ void ca_regions_free(struct ca_regions *regions);
 /* Count one sample of `weight` with these frames, innermost first, for every region in scope on
  * its stack (each once). Returns whether there was any. */
 bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight);
+/* Tell it of each counted sample from now on. Borrowed. */
+void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks);
 /* The module has come into scope: forget that nothing in it may be selected. */
 void ca_regions_rescope(struct ca_regions *regions, uint32_t module);
 /* Samples counted for a region in this run. */
 uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region);
-/* A region drawn in proportion to where samples fell; 0: none yet. Equal
- * numbers draw the same region, as far as the samples agree. */
-uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number);
 /* The region with that identity if its binary is part of this run by now, else 0. */
 uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like);
+/* Is the binary of a region of the catalog part of this run by now? */
+bool ca_regions_has(struct ca_regions *regions, uint32_t region);
 /* Fill ranges and, if exact is wanted and possible, sites and `exact` of the selection.
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */
 void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,

@@ -2,6 +2,7 @@
 /* What all runs of a sweep share; see sweep.h. */
 #include "causal/conductor/sweep.h"
 #include "core/rng.h"
+#include "core/vec.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,12 @@
 #include <unistd.h>
 
 enum { RUNS = 64 }; /* the first ones are enough */
+
+struct variant {
+	struct ca_plan *plan;
+	struct ca_stacks *stacks;
+	char *point;
+};
 
 struct ca_sweep {
 	struct ca_rng rng;
@@ -21,6 +28,11 @@ struct ca_sweep {
 	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
 	size_t runs;
 	struct ca_follow follow;
+	struct ca_catalog catalog;
+	struct variant *variant;
+	size_t variants;
+	struct ca_sweep_time time;
+	uint64_t experiments;
 	struct ca_steady steady;
 	const char *why_whole;
 	unsigned whole_runs;
@@ -48,6 +60,13 @@ void ca_sweep_free(struct ca_sweep *sweep)
 	if (sweep) {
 		ca_catalog_fini(&sweep->choice);
 		ca_follow_fini(&sweep->follow);
+		ca_catalog_fini(&sweep->catalog);
+		for (size_t i = 0; i < sweep->variants; i++) {
+			ca_plan_free(sweep->variant[i].plan);
+			ca_stacks_free(sweep->variant[i].stacks);
+			free(sweep->variant[i].point);
+		}
+		free(sweep->variant);
 		ca_steady_fini(&sweep->steady);
 		free(sweep->deck);
 	}
@@ -82,14 +101,6 @@ static bool same_cards(const struct ca_sweep *sweep, const unsigned *pool, size_
 uint64_t ca_sweep_draw(const struct ca_sweep *sweep)
 {
 	return sweep->draw;
-}
-
-double ca_sweep_race(uint64_t draw, uint64_t key, double weight)
-{
-	struct ca_rng rng;
-
-	ca_rng_init(&rng, draw ^ key);
-	return -log1p(-ca_rng_unit(&rng)) / weight;
 }
 
 unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n)
@@ -133,6 +144,100 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
 	memset(&sweep->choice, 0, sizeof sweep->choice);
 	ca_catalog_add_region(&sweep->choice, region);
 	sweep->iteration = iteration;
+}
+
+struct ca_catalog *ca_sweep_catalog(struct ca_sweep *sweep)
+{
+	return &sweep->catalog;
+}
+
+static struct variant *find_variant(struct ca_sweep *sweep, size_t number)
+{
+	while (sweep->variants <= number) {
+		struct variant *more = ca_vec_more(sweep->variant, sweep->variants, sizeof *more);
+
+		if (!more)
+			return NULL;
+		sweep->variant = more;
+		more[sweep->variants++] = (struct variant){ 0 };
+	}
+	return &sweep->variant[number];
+}
+
+struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struct ca_plan_options *options,
+			      struct ca_stacks **stacks)
+{
+	struct variant *variant = find_variant(sweep, number);
+
+	if (!variant)
+		return NULL;
+	if (!variant->plan)
+		variant->plan = ca_plan_new(options);
+	if (!variant->stacks)
+		variant->stacks = ca_stacks_new();
+	*stacks = variant->stacks;
+	return *stacks ? variant->plan : NULL;
+}
+
+bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows)
+{
+	bool decided = sweep->variants > 0;
+	unsigned others;
+
+	*rows = 0;
+	for (size_t i = 0; i < sweep->variants && decided; i++)
+		decided = sweep->variant[i].plan &&
+			  ca_plan_is_decided(sweep->variant[i].plan, i ? &others : rows);
+	return decided;
+}
+
+bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t number, const struct ca_region **region,
+			 unsigned *percent)
+{
+	struct variant *variant = find_variant(sweep, number);
+	struct ca_plan_step step;
+
+	if (!variant || !variant->plan)
+		return false;
+	ca_plan_use_whole(variant->plan);
+	if (!ca_plan_next(variant->plan, &step))
+		return false;
+	ca_plan_begun(variant->plan);
+	*percent = step.percent;
+	/* at 0 % any will do */
+	*region = ca_catalog_get_region(&sweep->catalog,
+					step.region ? step.region : ca_plan_draw(variant->plan, sweep->draw));
+	return *region;
+}
+
+void ca_sweep_count_experiment(struct ca_sweep *sweep)
+{
+	sweep->experiments++;
+}
+
+uint64_t ca_sweep_experiments(const struct ca_sweep *sweep)
+{
+	return sweep->experiments;
+}
+
+bool ca_sweep_is_point(struct ca_sweep *sweep, size_t number, const char *name)
+{
+	struct variant *variant = find_variant(sweep, number);
+
+	if (variant && !variant->point)
+		variant->point = strdup(name);
+	return variant && variant->point && !strcmp(variant->point, name);
+}
+
+void ca_sweep_add_time(struct ca_sweep *sweep, uint64_t periods, uint64_t elapsed)
+{
+	sweep->time.periods += periods;
+	sweep->time.elapsed += elapsed;
+}
+
+struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)
+{
+	return sweep->time;
 }
 
 const char *ca_sweep_why_whole(const struct ca_sweep *sweep, const struct ca_region **region,

@@ -3,6 +3,8 @@
 #ifndef CA_CAUSAL_CONDUCTOR_SWEEP_H
 #define CA_CAUSAL_CONDUCTOR_SWEEP_H
 #include "causal/conductor/follow.h"
+#include "causal/conductor/plan.h"
+#include "causal/conductor/stacks.h"
 #include "causal/conductor/steady.h"
 #include "causal/points/candidates.h"
 #include "causal/results/catalog.h"
@@ -25,15 +27,34 @@ void ca_sweep_set_choice(struct ca_sweep *sweep, unsigned iteration, const struc
  * seeds give equal ones, however many experiments each run has had time for. */
 /* The number that draws the next experiment's region. */
 uint64_t ca_sweep_draw(const struct ca_sweep *sweep);
-/* The time at which `key` would win that draw: exponential, at the rate `weight`. Of several keys
- * the first is each in proportion to its weight. */
-double ca_sweep_race(uint64_t draw, uint64_t key, double weight);
 /* The next experiment's speedup, in percent, of a pool. Dealt like cards, so that over a sweep
  * each number comes up in proportion to how often the pool holds it. */
 unsigned ca_sweep_deal(struct ca_sweep *sweep, const unsigned *pool, size_t n);
 /* That experiment has begun: both are other ones now. */
 void ca_sweep_begun(struct ca_sweep *sweep);
 
+/* The regions of all runs so far: a number means the same one in each. Borrowed. */
+struct ca_catalog *ca_sweep_catalog(struct ca_sweep *sweep);
+/* The plan and the stacks of a variant (from 0), which all its runs share. Borrowed; NULL: no memory. */
+struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t variant, const struct ca_plan_options *options,
+			      struct ca_stacks **stacks);
+/* Is the answer of all variants there? See ca_plan_is_decided; rows: of the first variant. */
+bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows);
+/* What the next whole run of the variant should be made of; false: nothing is known of its code yet. The
+ * region is borrowed, until that run ends. */
+bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t variant, const struct ca_region **region,
+			 unsigned *percent);
+/* Experiments of all runs that can be used. */
+void ca_sweep_count_experiment(struct ca_sweep *sweep);
+uint64_t ca_sweep_experiments(const struct ca_sweep *sweep);
+/* Is this the progress point that the variant's plan goes by? The first one that is asked for is. */
+bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name);
+/* Periods sampled in finished runs, and how long those took, ns. */
+struct ca_sweep_time {
+	uint64_t periods, elapsed;
+};
+void ca_sweep_add_time(struct ca_sweep *sweep, uint64_t periods, uint64_t elapsed);
+struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep);
 /* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them: the
  * program is too short for those (*region: NULL, any will do), or what they say of *region is in
  * doubt or known to be wrong (steady.h): then at *percent, 0: at any. NULL: they need not. Static text.

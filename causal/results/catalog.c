@@ -26,14 +26,11 @@ static void region_fini(struct ca_region *region)
 	free(region->binary);
 }
 
-const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region)
+/* At the end. */
+static const struct ca_region *append(struct ca_catalog *catalog, const struct ca_region *region)
 {
-	struct ca_region copy, *array;
+	struct ca_region copy, *array = ca_vec_more(catalog->region, catalog->regions, sizeof *array);
 
-	for (size_t i = 0; i < catalog->regions; i++)
-		if (same(&catalog->region[i], region))
-			return &catalog->region[i];
-	array = ca_vec_more(catalog->region, catalog->regions, sizeof *array);
 	if (!array)
 		return NULL;
 	catalog->region = array;
@@ -52,6 +49,22 @@ const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const 
 	}
 	array[catalog->regions] = copy;
 	return &array[catalog->regions++];
+}
+
+const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region)
+{
+	for (size_t i = 0; i < catalog->regions; i++)
+		if (same(&catalog->region[i], region))
+			return &catalog->region[i];
+	return append(catalog, region);
+}
+
+bool ca_catalog_copy(struct ca_catalog *to, const struct ca_catalog *from)
+{
+	while (to->regions < from->regions)
+		if (!append(to, &from->region[to->regions]))
+			return false;
+	return true;
 }
 
 const struct ca_point_info *ca_catalog_add_point(struct ca_catalog *catalog, uint32_t id, int kind,

@@ -5,6 +5,7 @@
 #ifndef CA_CAUSAL_RESULTS_CATALOG_H
 #define CA_CAUSAL_RESULTS_CATALOG_H
 #include "core/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ struct ca_catalog {
 const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region);
 const struct ca_point_info *ca_catalog_add_point(struct ca_catalog *catalog, uint32_t id, int kind,
 						 const char *name);
+/* The regions of `from` that come after the last one of `to`, which has those before: numbers stay. */
+bool ca_catalog_copy(struct ca_catalog *to, const struct ca_catalog *from);
 /* NULL if there is none. */
 const struct ca_region *ca_catalog_get_region(const struct ca_catalog *catalog, uint32_t id);
 const struct ca_point_info *ca_catalog_get_point(const struct ca_catalog *catalog, uint32_t id);

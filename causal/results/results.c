@@ -269,6 +269,18 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 	return put(results, record, err);
 }
 
+enum ca_status ca_results_stack(struct ca_results *results, const char *const *name, size_t n, uint64_t count,
+				struct ca_err *err)
+{
+	struct json_object *record = new_record("stack"), *frames = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_array_add(frames, ca_results_json_text(name[i]));
+	json_object_object_add(record, "frames", frames);
+	add_u64(record, "count", count);
+	return put(results, record, err);
+}
+
 enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share, bool in_scope,
 				struct ca_err *err)
 {

@@ -100,6 +100,9 @@ struct ca_region_stacks {
 /* count: samples whose stack held that region so far in this run. stacks: NULL, not known. */
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
 				  const struct ca_region_stacks *stacks, struct ca_err *err);
+/* A stack of n regions, the outermost first, and the periods of this run that were sampled with it. */
+enum ca_status ca_results_stack(struct ca_results *results, const char *const *name, size_t n, uint64_t count,
+				struct ca_err *err);
 /* A binary, its share of the CPU samples in percent, and whether its code could be selected. */
 enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share, bool in_scope,
 				struct ca_err *err);

@@ -39,7 +39,7 @@ launcher() {
 
 # ---- row 10: generated configurations
 configs() {
-	"$causal" -v -1 -g cfg -m line -B 'a;b' -s 0 10-20 -o out -- sh -c 'env | grep ^CAUSAL_ | sort'
+	"$causal" -n 1 -v -1 -g cfg -m line -B 'a;b' -s 0 10-20 -o out -- sh -c 'env | grep ^CAUSAL_ | sort'
 	tail -n +1 cfg/*
 }
 
@@ -47,29 +47,29 @@ configs() {
 precedence() {
 	printf 'CAUSAL_MODE = line\nCAUSAL_DELAY = 1\nCAUSAL_DURATION = 1\n' >base.cfg
 	export CAUSAL_DELAY=2 CAUSAL_DURATION=2
-	"$causal" -v -1 -c base.cfg -d 3 -S 'x' -o out -- sh -c 'env | grep ^CAUSAL_ | sort'
+	"$causal" -n 1 -v -1 -c base.cfg -d 3 -S 'x' -o out -- sh -c 'env | grep ^CAUSAL_ | sort'
 	unset CAUSAL_DELAY CAUSAL_DURATION
-	CAUSAL_MODE=function CAUSAL_CONFIG_FILE=base.cfg "$causal" -v -1 -o out -- \
+	CAUSAL_MODE=function CAUSAL_CONFIG_FILE=base.cfg "$causal" -n 1 -v -1 -o out -- \
 		sh -c 'env | grep ^CAUSAL_MODE'
-	CAUSAL_CONFIG_FILE=base.cfg "$causal" -v -1 -o out -S x -- sh -c 'env | grep ^CAUSAL_MODE'
-	CAUSAL_MODE=line "$causal" -m func -v -1 -o out -- sh -c 'env | grep ^CAUSAL_MODE'
+	CAUSAL_CONFIG_FILE=base.cfg "$causal" -n 1 -v -1 -o out -S x -- sh -c 'env | grep ^CAUSAL_MODE'
+	CAUSAL_MODE=line "$causal" -n 1 -m func -v -1 -o out -- sh -c 'env | grep ^CAUSAL_MODE'
 }
 
 # ---- row 12: what is shown of the environment
-verbose_silent() { "$causal" -v -1 -m func -s 0 10 -o out -- true; }
-verbose_0() { "$causal" -v 0 -m func -s 0 10 -o out -- true; }
-verbose_1() { CAUSAL_COOL_OFF=11 "$causal" -v 1 -m func -o out -- true; }
+verbose_silent() { "$causal" -n 1 -v -1 -m func -s 0 10 -o out -- true; }
+verbose_0() { "$causal" -n 1 -v 0 -m func -s 0 10 -o out -- true; }
+verbose_1() { CAUSAL_COOL_OFF=11 "$causal" -n 1 -v 1 -m func -o out -- true; }
 verbose_3() { "$causal" -v 3 -n 2 -F foo -B . -s 0 5-15 -m func -o out -- sh -c 'exit 0'; }
-verbose_4() { "$causal" -v 4 -o out -- sh -c 'exit 5'; }
+verbose_4() { "$causal" -n 1 -v 4 -o out -- sh -c 'exit 5'; }
 verbose_single() { "$causal" -v 0 --single -s 7 -o out -- true; }
 
 # ---- row 13: recommended variables
 defaults() {
-	"$causal" -v -1 -o out -- env | grep '^CAUSAL_' | sort
+	"$causal" -n 1 -v -1 -o out -- env | grep '^CAUSAL_' | sort
 	echo "--no-defaults"
-	"$causal" -v -1 --no-defaults -o out -- env | grep '^CAUSAL_' | sort
+	"$causal" -n 1 -v -1 --no-defaults -o out -- env | grep '^CAUSAL_' | sort
 	echo "already there"
-	CAUSAL_USE_PID=true "$causal" -v -1 -o out -- env | grep '^CAUSAL_' | sort
+	CAUSAL_USE_PID=true "$causal" -n 1 -v -1 -o out -- env | grep '^CAUSAL_' | sort
 	echo "for the sweep only"
 	CAUSAL_ITERATIONS=2 CAUSAL_KEEP_GOING=1 CAUSAL_DELAY=1 "$causal" -v -1 -o out -- env |
 		grep '^CAUSAL_' | sort

@@ -21,6 +21,8 @@ for name in /proc/$$/fd/*; do
 	name=${name##*/}
 	((name <= 2 || name == 255)) || exec {name}>&-
 done
+# each program is run once, unless a test says otherwise
+export CAUSAL_ITERATIONS=1
 # nothing is left behind in the caller's home, which may not even exist
 export LC_ALL=C XDG_CACHE_HOME=$work/.cache
 passed=0 failed=0 skipped=0

@@ -65,12 +65,6 @@ uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *lik
 	return 0;
 }
 
-uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number)
-{
-	(void)regions, (void)number;
-	return 0;
-}
-
 void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why)
 {
@@ -83,12 +77,6 @@ void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *
 	(void)regions;
 	sampled_region = region;
 	sampled_why = why;
-}
-
-uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
-{
-	(void)regions, (void)region;
-	return 0;
 }
 
 void ca_interference_read(const struct ca_session *s, struct ca_load *now)
@@ -116,13 +104,6 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	record = *r;
 	if (r->visit_count)
 		recorded_visit = r->visits[0];
-	return CA_OK;
-}
-
-enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t n,
-				  const struct ca_region_stacks *stacks, struct ca_err *err)
-{
-	(void)results, (void)region, (void)n, (void)stacks, (void)err;
 	return CA_OK;
 }
 
@@ -193,6 +174,44 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 	(void)c, (void)wait_status, (void)visits;
 }
 
+bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)
+{
+	(void)c, (void)now;
+	return false;
+}
+
+static enum ca_conductor_end end;
+
+enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now)
+{
+	(void)c, (void)now;
+	return end;
+}
+
+uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
+{
+	(void)c, (void)now;
+	return 0;
+}
+
+void ca_conductor_plan_begun(struct ca_conductor *c)
+{
+	(void)c;
+}
+
+static unsigned told;
+
+void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)
+{
+	(void)c, (void)r;
+	told++;
+}
+
+void ca_conductor_plan_close(struct ca_conductor *c)
+{
+	(void)c;
+}
+
 bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
 			       unsigned weight, bool waiting)
 {
@@ -250,7 +269,7 @@ static int set_up(void **state)
 	conductor.e.planned_end = UINT64_MAX;
 	clock_now = BEGUN;
 	clock_tick = 0;
-	log_entries = log_reads = records = disposed = sampled_region = 0;
+	log_entries = log_reads = records = disposed = sampled_region = told = 0;
 	sampled_why = NULL;
 	patched = false;
 	unplaced = unplaced_starts = 0;
@@ -278,6 +297,31 @@ static void test_log_is_read(void **state)
 		assert_int_equal(conductor.state, phase);
 		assert_int_equal(log_reads, 1);
 	}
+}
+
+/* When experiments end, the program is left alone, but for a duration that was asked for. */
+static void test_ends(void **state)
+{
+	static const enum ca_conductor_end ends[] = { CA_CONDUCTOR_GOES_ON, CA_CONDUCTOR_DURATION,
+						      CA_CONDUCTOR_DECIDED, CA_CONDUCTOR_SPENT,
+						      CA_CONDUCTOR_ASKED };
+
+	for (size_t i = 0; i < CA_COUNT(ends); i++) {
+		struct ca_conductor_status status;
+
+		assert_int_equal(set_up(state), 0);
+		atomic_store(&session->state, CA_SESSION_OPEN);
+		conductor.state = WAITING;
+		end = ends[i];
+		ca_conductor_step(&conductor);
+		ca_conductor_status(&conductor, &status);
+		assert_int_equal(status.end, end);
+		assert_int_equal(conductor.state, end ? FINISHED : WAITING);
+		assert_int_equal(atomic_load(&session->state),
+				 end > CA_CONDUCTOR_DURATION ? CA_SESSION_CLOSED : CA_SESSION_OPEN);
+		tear_down(state);
+	}
+	end = CA_CONDUCTOR_GOES_ON;
 }
 
 /* Code that is entered too often, which is looked at over more than 20 ms, is sampled from then on. */
@@ -327,6 +371,7 @@ static void test_lost_entries(void **state)
 		conductor.state_since = clock_now - 1000 * MS;
 		ca_conductor_step(&conductor);
 		assert_int_equal(records, 1);
+		assert_int_equal(told, 1);
 		assert_int_equal(sums, 2);
 		assert_int_equal(record.flags & CA_EXPERIMENT_OVERFLOW, lost_in ? CA_EXPERIMENT_OVERFLOW : 0);
 		tear_down(state);
@@ -565,7 +610,7 @@ static void test_main_thread_leaves(void **state)
 		pthread_exit(NULL);
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
-	for (char path[48], text[512], *end = NULL; !end || end[2] != 'Z'; usleep(1000)) {
+	for (char path[48], text[512], *last = NULL; !last || last[2] != 'Z'; usleep(1000)) {
 		FILE *file;
 
 		snprintf(path, sizeof path, "/proc/%d/stat", (int)child);
@@ -573,7 +618,7 @@ static void test_main_thread_leaves(void **state)
 		assert_non_null(file);
 		assert_non_null(fgets(text, sizeof text, file));
 		fclose(file);
-		end = strrchr(text, ')');
+		last = strrchr(text, ')');
 	}
 	put_process(0, (uint32_t)child);
 	put_thread(0, 0, (uint32_t)child);
@@ -762,6 +807,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
+		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_entered_too_often),
 		cmocka_unit_test(test_lost_entries),
 		cmocka_unit_test(test_end_to_end),

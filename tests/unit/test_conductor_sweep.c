@@ -131,34 +131,6 @@ static void test_seeds(void **state)
 	assert_memory_not_equal(first, again, sizeof first);
 }
 
-/* Three regions, drawn in proportion to their samples, and the same ones by the same draws. */
-static void test_race(void **state)
-{
-	static const double weight[] = { 100, 300, 600, 0 };
-	enum { DRAWS = 20000 };
-	unsigned won[CA_COUNT(weight)] = { 0 };
-
-	(void)state;
-	for (size_t i = 0; i < DRAWS; i++) {
-		uint64_t draw = ca_sweep_draw(sweep);
-		size_t first = 0;
-
-		for (size_t k = 0; k < CA_COUNT(weight); k++) {
-			double time = ca_sweep_race(draw, k + 1, weight[k]);
-
-			assert_true(time >= 0 && time == ca_sweep_race(draw, k + 1, weight[k]));
-			if (time < ca_sweep_race(draw, first + 1, weight[first]))
-				first = k;
-		}
-		won[first]++;
-		ca_sweep_begun(sweep);
-	}
-	/* 5 standard deviations */
-	assert_in_range(won[0], DRAWS / 10 - 215, DRAWS / 10 + 215);
-	assert_in_range(won[1], DRAWS * 3 / 10 - 325, DRAWS * 3 / 10 + 325);
-	assert_int_equal(won[0] + won[1] + won[2], DRAWS);
-}
-
 static void test_counts(void **state)
 {
 	static const double work = 1000, timer[] = { 400, 500, 600 }, seconds[] = { 4, 5, 6 };
@@ -330,7 +302,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_proportions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_new_pool, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_seeds, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_race, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_choice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_topics, set_up, tear_down),

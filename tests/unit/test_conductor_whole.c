@@ -6,9 +6,9 @@
 
 static uint32_t drawn;
 
-uint32_t ca_regions_draw(const struct ca_regions *regions, uint64_t number)
+uint32_t ca_conductor_plan_draw(struct ca_conductor *conductor, uint64_t now)
 {
-	(void)regions, (void)number;
+	(void)conductor, (void)now;
 	return drawn;
 }
 

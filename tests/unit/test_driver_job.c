@@ -95,7 +95,7 @@ static void test_results(void **state)
 		const char *text;
 
 		listen();
-		assert_int_equal(ca_job_results(&job), 0);
+		assert_int_equal(ca_job_results(&job, true, NULL), 0);
 		text = said();
 		if (level < 0) {
 			assert_string_equal(text, "");
@@ -121,7 +121,7 @@ static void test_no_results(void **state)
 		const char *text;
 
 		listen();
-		assert_int_equal(ca_job_results(&job), 1);
+		assert_int_equal(ca_job_results(&job, true, NULL), 1);
 		text = said();
 		assert_non_null(strstr(text, "profile.json"));
 		assert_null(strstr(text, "results are in"));
@@ -131,7 +131,7 @@ static void test_no_results(void **state)
 		struct ca_job job = { .dir = missing, .level = level };
 
 		listen();
-		assert_int_equal(ca_job_results(&job), 1);
+		assert_int_equal(ca_job_results(&job, true, NULL), 1);
 		assert_non_null(strstr(said(), missing));
 	}
 }

@@ -526,6 +526,7 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 					       .region = 1,
 					       .speedup = faster ? 500000 : 0,
 					       .start = i * UINT64_C(2000000000),
+					       .paying = UINT64_MAX,
 					       .visit_count = 1,
 					       .visits = &visits };
 

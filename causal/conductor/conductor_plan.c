@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* The conductor's part in the plan of experiments: offers it the code that the stacks show, takes the next
+ * experiment from it, tells it how experiments ended, and writes what the stacks say into the run file.
+ * Driver's process, one thread; never blocks. */
+#include "causal/conductor/conductor_state.h"
+#include "causal/conductor/sweep.h"
+#include "core/clock.h"
+#include "core/map.h"
+#include "core/path.h"
+#include "core/point.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LEAST = 10,      /* samples before anything is chosen ... */
+	WANTED = 60,     /* ... at once, or after: */
+	PATIENCE = 400,  /* ms of the run */
+	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
+	NAMES = 16,      /* of a via or contains list */
+	STACKS_TOLD = 2000,
+	HELD = 80 /* percent of a row's samples that make it one of what contains it */
+};
+/* A share in samples has an error of its own. */
+#define MARGIN 1.3
+
+/* Has the user said which speedups? Then they are dealt as he has them. */
+static bool is_dealt(const struct ca_conductor *c)
+{
+	return c->set->fixed_speedup.count ||
+	       c->set->origin[CA_SETTING_SPEEDUP_DIVISIONS] != CA_ORIGIN_DEFAULT;
+}
+
+/* A whole run that only checks what experiments inside of others have said. */
+static bool is_doubt(const struct ca_conductor *c)
+{
+	return c->whole && !c->opt.whole;
+}
+
+enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_plan_options options = { .seed = (uint64_t)c->set->random_seed,
+					   .points = c->set->until,
+					   .dealt = is_dealt(c) };
+
+	if (!c->opt.sweep)
+		return CA_OK;
+	if (!ca_catalog_copy(&c->catalog, ca_sweep_catalog(c->opt.sweep)) ||
+	    !(c->plan = ca_sweep_plan(c->opt.sweep, c->opt.variant, &options, &c->stacks)))
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	if (c->set->end_to_end && !is_doubt(c))
+		ca_plan_use_whole(c->plan);
+	ca_stacks_begin_run(c->stacks);
+	ca_regions_keep_stacks(c->regions, c->stacks);
+	return CA_OK;
+}
+
+/* ---- what may be tried -------------------------------------------------------------------*/
+static uint64_t key_of(const struct ca_region *region)
+{
+	/* without folders: a seed repeats its choices wherever the program lies */
+	const char *part[] = { region->name, ca_path_base(region->file), ca_path_base(region->binary) };
+	uint64_t key = region->line;
+
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+		key = ca_map_key(key, part[i]);
+	return key;
+}
+
+/* Has the user said which code? Then all of it is tried. */
+static bool is_named(const struct ca_conductor *c)
+{
+	return *c->set->function_scope || *c->set->source_scope;
+}
+
+/* Threads at a time, on average: on a CPU, or waiting for the outside. */
+static double threads_busy(const struct ca_conductor *c, uint64_t now)
+{
+	struct ca_sweep_time all = ca_sweep_time(c->opt.sweep);
+	double elapsed = (double)(all.elapsed + (now - c->started));
+
+	return (double)(all.periods + c->sum.periods) * (double)c->session->period / elapsed;
+}
+
+static void set_offers(struct ca_conductor *c, uint64_t now)
+{
+	const struct ca_stacks_code *code;
+	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0;
+	struct ca_plan_offer *offer = calloc(n + 1, sizeof *offer);
+	double percent = 100 * MARGIN * threads_busy(c, now) / (double)ca_stacks_total(c->stacks);
+
+	for (size_t i = 0; i < n && offer; i++) {
+		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
+		double at_most = percent * (double)code[i].samples;
+
+		if ((code[i].role != CA_STACKS_ROW && !is_named(c)) ||
+		    !ca_regions_has(c->regions, code[i].region))
+			continue;
+		if (is_named(c))
+			at_most += 2 * c->set->until;
+		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
+							  .key = key_of(region),
+							  .at_most = at_most < 100 ? at_most : 100 };
+	}
+	ca_plan_set_offers(c->plan, offer, offers);
+	c->offered = ca_stacks_total(c->stacks);
+	free(offer);
+}
+
+static bool offer(struct ca_conductor *c, uint64_t now)
+{
+	uint64_t total = c->stacks ? ca_stacks_total(c->stacks) : 0;
+
+	if (total < LEAST || (total < WANTED && now - c->started < PATIENCE * UINT64_C(1000000)))
+		return false;
+	if (!c->offered || total > c->offered + c->offered / LOOK_AGAIN + LEAST)
+		set_offers(c, now);
+	return true;
+}
+
+bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_plan_step step = { 0, 0 };
+	bool dealt = is_dealt(c);
+
+	if (!offer(c, now))
+		return false;
+	if (dealt)
+		step.percent = ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count);
+	/* at 0 % it makes no difference which code it is: no step of the plan is needed */
+	c->planned = !dealt || step.percent;
+	if (c->planned && !ca_plan_next(c->plan, &step))
+		return false;
+	if (dealt && c->planned)
+		step.percent = ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count);
+	c->speedup = step.percent * (CA_MILLION / 100);
+	c->region = step.percent ? step.region : c->selected; /* spare the patching */
+	if (!c->region)
+		c->region = ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep));
+	return c->region;
+}
+
+uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
+{
+	return offer(c, now) ? ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep)) : 0;
+}
+
+void ca_conductor_plan_begun(struct ca_conductor *c)
+{
+	/* of a whole run its caller may have said what it is made of; 0 % of a pair is not dealt */
+	if (c->opt.sweep && (!c->whole || (c->speedup && !c->opt.region)))
+		ca_sweep_begun(c->opt.sweep);
+	if (c->plan && c->planned)
+		ca_plan_begun(c->plan);
+}
+
+enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now)
+{
+	unsigned rows;
+
+	if (c->asked_to_end)
+		return CA_CONDUCTOR_ASKED;
+	if (c->set->duration > 0 && (double)(now - c->started) > (c->set->delay + c->set->duration) * 1e9)
+		return CA_CONDUCTOR_DURATION;
+	if (!c->opt.ends || c->set->duration > 0)
+		return CA_CONDUCTOR_GOES_ON;
+	if (ca_sweep_is_decided(c->opt.sweep, &rows))
+		return CA_CONDUCTOR_DECIDED;
+	return c->opt.budget && c->first_experiment && now - c->first_experiment > c->opt.budget
+		       ? CA_CONDUCTOR_SPENT
+		       : CA_CONDUCTOR_GOES_ON;
+}
+
+/* ---- how it ended ------------------------------------------------------------------------*/
+/* The point that the plan goes by: the first one that was ever passed. */
+static const struct ca_visits *find_visits(struct ca_conductor *c, const struct ca_experiment_record *r)
+{
+	for (size_t i = 0; i < r->visit_count; i++) {
+		const struct ca_point_info *point = ca_catalog_get_point(&c->catalog, r->visits[i].point);
+
+		if (point && (point->kind == CA_POINT_END_TO_END ||
+			      ca_sweep_is_point(c->opt.sweep, c->opt.variant, point->name)))
+			return &r->visits[i];
+	}
+	return NULL;
+}
+
+void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)
+{
+	const struct ca_visits *v;
+	bool latency, usable;
+	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9;
+	struct ca_observation o = { .region = r->region, .speedup = r->speedup, .run = c->opt.run };
+
+	if (!c->plan || is_doubt(c))
+		return;
+	v = find_visits(c, r);
+	latency = v && ca_catalog_get_point(&c->catalog, v->point)->kind > CA_POINT_THROUGHPUT;
+	o.time = (double)r->start / 1e9;
+	o.cost = latency ? duration * v->in_flight : v && v->span ? (double)v->span / 1e9 : duration;
+	o.visits = !v ? 0 : (double)(latency ? v->arrivals : v->delta);
+	o.elapsed = latency ? 0 : elapsed;
+	o.active = (double)r->s_time / 1e9;
+	o.delay = (double)r->delay / 1e9;
+	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
+	usable = !(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST);
+	ca_plan_tell(c->plan, &o, usable);
+	if (usable)
+		ca_sweep_count_experiment(c->opt.sweep);
+}
+
+/* ---- the end of the run ------------------------------------------------------------------*/
+/* Callers that a row stands for, the innermost first; or rows that make up this code. */
+static void name_others(const struct ca_conductor *c, const struct ca_stacks_code *all, size_t n,
+			const struct ca_stacks_code *code, bool via, const char *name[NAMES + 1])
+{
+	double depth[NAMES];
+	size_t k = 0;
+
+	for (size_t i = 0; i < n && k < NAMES; i++) {
+		size_t at = k;
+
+		if (via ? all[i].role != CA_STACKS_VIA || all[i].row != code->region
+			: all[i].role != CA_STACKS_ROW ||
+				    100 * ca_stacks_inside(c->stacks, code->region, all[i].region) <
+					    HELD * all[i].samples)
+			continue;
+		while (via && at > 0 && depth[at - 1] < all[i].depth)
+			at--;
+		memmove(name + at + 1, name + at, (k - at) * sizeof *name);
+		memmove(depth + at + 1, depth + at, (k - at) * sizeof *depth);
+		name[at] = ca_catalog_get_region(&c->catalog, all[i].region)->name;
+		depth[at] = all[i].depth;
+		k++;
+	}
+	name[k] = NULL;
+}
+
+static void write_samples(struct ca_conductor *c)
+{
+	const struct ca_stacks_code *all = NULL;
+	size_t n = c->stacks ? ca_stacks_judge(c->stacks, &all) : 0;
+
+	for (uint32_t id = 1; id <= c->catalog.regions; id++) {
+		const char *via[NAMES + 1] = { NULL }, *contains[NAMES + 1] = { NULL };
+		struct ca_region_stacks stacks = { .via = via, .contains = contains };
+		uint64_t count = ca_regions_samples(c->regions, id);
+
+		if (!count)
+			continue;
+		if (c->stacks)
+			stacks.own = ca_stacks_own(c->stacks, id);
+		for (size_t i = 0; i < n && !is_named(c); i++) {
+			if (all[i].region != id)
+				continue;
+			name_others(c, all, n, &all[i], true, via);
+			if (all[i].role == CA_STACKS_CONTAINS)
+				name_others(c, all, n, &all[i], false, contains);
+		}
+		ca_results_samples(c->results, id, count, c->stacks ? &stacks : NULL, NULL);
+	}
+}
+
+static void write_stack(void *context, const uint32_t *region, size_t n, uint64_t count)
+{
+	struct ca_conductor *c = context;
+	const char **name = calloc(n + 1, sizeof *name);
+
+	for (size_t i = 0; i < n && name; i++)
+		name[i] = ca_catalog_get_region(&c->catalog, region[i])->name;
+	if (name)
+		ca_results_stack(c->results, name, n, count, NULL);
+	free(name);
+}
+
+void ca_conductor_plan_close(struct ca_conductor *c)
+{
+	struct ca_catalog *all;
+
+	write_samples(c);
+	if (!c->plan)
+		return;
+	ca_stacks_tell(c->stacks, STACKS_TOLD, write_stack, c);
+	ca_sweep_add_time(c->opt.sweep, c->sum.periods, ca_clock_now() - c->started);
+	all = ca_sweep_catalog(c->opt.sweep);
+	if (!ca_catalog_copy(all, &c->catalog))
+		ca_conductor_say(c, 1, "no memory to keep what was seen for the next run");
+}

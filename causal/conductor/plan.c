@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of experiments; see plan.h. It goes in rounds: each code whose answer is open once, one of the
+ * others now and then, and experiments at 0 % spread evenly between them. */
+#include "causal/conductor/plan.h"
+#include "core/rng.h"
+#include "core/vec.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	AT_FIRST = 8,  /* codes in the first round ... */
+	AND_THEN = 4,  /* ... and new ones in each further round */
+	LEAST = 4,     /* experiments of a code before anything is said of it ... */
+	LEAST_OWN = 2, /* ... if each is its own baseline */
+	REST = 3,      /* rounds between two looks at a code that is decided, where few are open */
+	REPLICATES = 200,
+	GROWTH = 20, /* estimates are made anew when there is 1 / GROWTH more to go on */
+	AGAIN = 2,   /* times that an experiment is tried again */
+	SPEEDUPS = 4
+};
+static const unsigned speedup[SPEEDUPS] = { 50, 100, 25, 75 }; /* percent, in this order */
+enum { HALF = 1 };                                             /* 50 %, in ca_estimate_at */
+
+struct code {
+	struct ca_plan_offer offer;
+	bool offered, entered, open;
+	unsigned tries, lost; /* experiments that were usable; in a row that were not */
+	bool known;           /* the estimate: */
+	struct ca_curve curve;
+};
+struct ca_plan {
+	struct ca_plan_options opt;
+	struct ca_rng rng;
+	struct code *code;
+	size_t codes;
+	size_t *order; /* of the offers */
+	size_t offers;
+	struct ca_observation *seen;
+	size_t n, estimated; /* as many as the estimates are made from */
+	struct ca_vec round; /* struct ca_plan_step */
+	size_t at;           /* in the round */
+	unsigned rounds;
+	bool decided;
+	bool own;   /* hardly anybody pays, in whichever code */
+	bool whole; /* experiments are whole runs */
+	unsigned rows;
+};
+
+struct ca_plan *ca_plan_new(const struct ca_plan_options *options)
+{
+	struct ca_plan *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return NULL;
+	p->opt = *options;
+	p->round.size = sizeof(struct ca_plan_step);
+	ca_rng_init(&p->rng, options->seed);
+	return p;
+}
+
+void ca_plan_free(struct ca_plan *p)
+{
+	if (!p)
+		return;
+	free(p->code);
+	free(p->order);
+	free(p->seen);
+	ca_vec_free(&p->round);
+	free(p);
+}
+
+/* ---- what may be tried -------------------------------------------------------------------*/
+static struct code *find(const struct ca_plan *p, uint32_t region)
+{
+	for (size_t i = 0; i < p->codes; i++)
+		if (p->code[i].offer.region == region)
+			return &p->code[i];
+	return NULL;
+}
+
+static struct code *add(struct ca_plan *p, uint32_t region)
+{
+	struct code *code = find(p, region), *more;
+
+	if (code)
+		return code;
+	more = ca_vec_more(p->code, p->codes, sizeof *more);
+	if (!more)
+		return NULL;
+	p->code = more;
+	p->code[p->codes] = (struct code){ .open = true };
+	return &p->code[p->codes++];
+}
+
+void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, size_t n)
+{
+	size_t *order = realloc(p->order, (n + 1) * sizeof *order);
+
+	if (!order)
+		return;
+	p->order = order;
+	p->offers = 0;
+	for (size_t i = 0; i < p->codes; i++)
+		p->code[i].offered = false;
+	for (size_t i = 0; i < n; i++) {
+		struct code *code = add(p, offer[i].region);
+
+		if (!code)
+			continue;
+		code->offer = offer[i];
+		code->offered = true;
+		order[p->offers++] = (size_t)(code - p->code);
+	}
+}
+
+/* The time at which `key` would win a draw: exponential, at the rate `weight`. Of several keys the first
+ * is each in proportion to its weight, and neither their order nor small changes of weight decide. */
+static double race(uint64_t draw, uint64_t key, double weight)
+{
+	struct ca_rng rng;
+
+	ca_rng_init(&rng, draw ^ key);
+	return -log1p(-ca_rng_unit(&rng)) / weight;
+}
+
+uint32_t ca_plan_draw(const struct ca_plan *p, uint64_t number)
+{
+	double least = INFINITY;
+	uint32_t winner = 0;
+
+	for (size_t i = 0; i < p->offers; i++) {
+		const struct ca_plan_offer *o = &p->code[p->order[i]].offer;
+		double time = race(number, o->key, o->at_most);
+
+		if (time < least) {
+			least = time;
+			winner = o->region;
+		}
+	}
+	return winner;
+}
+
+/* Half of its time would be too little to matter. */
+static bool is_too_small(const struct ca_plan *p, const struct code *code)
+{
+	return code->offer.at_most / 2 < p->opt.points;
+}
+
+/* ---- what is known -----------------------------------------------------------------------*/
+static bool estimate(struct ca_plan *p)
+{
+	struct ca_estimate_options options = { .seed = p->opt.seed,
+					       .replicates = REPLICATES,
+					       .quantum = p->whole ? 0 : 1. / 6 };
+	struct ca_estimates out;
+
+	if (p->n < p->estimated + 1 + p->estimated / GROWTH ||
+	    ca_estimate(p->seen, p->n, &options, &out) != CA_OK)
+		return false;
+	p->estimated = p->n;
+	p->own = out.curves > 0;
+	for (size_t i = 0; i < out.curves; i++) {
+		struct code *code = find(p, out.curve[i].region);
+
+		if (!code || !code->tries)
+			continue;
+		code->curve = out.curve[i];
+		code->known = isfinite(code->curve.at_low[HALF]) && isfinite(code->curve.at_high[HALF]);
+		p->own &= code->curve.how == CA_HOW_OWN;
+	}
+	ca_estimate_fini(&out);
+	return true;
+}
+
+/* Enough to be told by. */
+static bool is_known(const struct code *code)
+{
+	return code->known && code->tries >= (code->curve.how == CA_HOW_COMPARED ? LEAST : LEAST_OWN);
+}
+
+static int by_effect(const void *a, const void *b)
+{
+	const struct code *x = *(void *const *)a, *y = *(void *const *)b;
+	double p = x->known ? x->curve.at[HALF] : -INFINITY, q = y->known ? y->curve.at[HALF] : -INFINITY;
+
+	return p > q ? -1 : p < q ? 1 : x->offer.key < y->offer.key ? -1 : 1;
+}
+
+/* Whose answer is open: all that are not known well enough, but those that surely come after the first
+ * rows. */
+static void settle(struct ca_plan *p, struct code **code, size_t n)
+{
+	double third = n >= CA_PLAN_TOP && is_known(code[CA_PLAN_TOP - 1])
+			       ? code[CA_PLAN_TOP - 1]->curve.at_low[HALF]
+			       : -INFINITY;
+	bool any_worth = false;
+
+	p->decided = n > 0;
+	p->rows = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct ca_curve *curve = &code[i]->curve;
+		bool behind = i >= CA_PLAN_TOP && curve->at_high[HALF] < third;
+
+		code[i]->open = !is_known(code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points));
+		p->decided &= !code[i]->open;
+		any_worth |= code[i]->known && ca_estimate_verdict(curve) != CA_VERDICT_NOT_WORTH;
+	}
+	if (p->decided && any_worth)
+		p->rows = n < CA_PLAN_TOP ? (unsigned)n : CA_PLAN_TOP;
+}
+
+static void look(struct ca_plan *p)
+{
+	struct code **code = calloc(p->offers + 1, sizeof *code);
+	size_t n = 0, waiting = 0;
+
+	estimate(p);
+	for (size_t i = 0; i < p->offers && code; i++) {
+		struct code *c = &p->code[p->order[i]];
+
+		if (c->entered)
+			code[n++] = c;
+		else
+			waiting += !is_too_small(p, c);
+	}
+	if (n)
+		qsort(code, n, sizeof *code, by_effect);
+	if (code)
+		settle(p, code, n);
+	p->decided &= !waiting;
+	free(code);
+}
+
+static bool round_is_over(const struct ca_plan *p)
+{
+	return p->at >= p->round.n;
+}
+
+bool ca_plan_is_decided(struct ca_plan *p, unsigned *rows)
+{
+	if (round_is_over(p) && p->n > p->estimated)
+		look(p);
+	*rows = p->rows;
+	return p->decided;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------*/
+static void put(struct ca_plan *p, uint32_t region, unsigned percent)
+{
+	struct ca_plan_step *step = ca_vec_push(&p->round);
+
+	if (step)
+		*step = (struct ca_plan_step){ region, percent };
+}
+
+static void put_code(struct ca_plan *p, const struct code *code)
+{
+	put(p, code->offer.region, speedup[code->tries % SPEEDUPS]);
+}
+
+static void shuffle(struct ca_plan *p)
+{
+	struct ca_plan_step *step = p->round.at;
+
+	for (size_t i = p->round.n; i > 1; i--) {
+		size_t k = ca_rng_below(&p->rng, i);
+		struct ca_plan_step other = step[i - 1];
+
+		step[i - 1] = step[k];
+		step[k] = other;
+	}
+}
+
+/* The more codes share them, the fewer of them each needs: the error of all is least with the root of
+ * their number (Dunnett 1955). Evenly, so that drift cancels. */
+static void spread_zeros(struct ca_plan *p)
+{
+	size_t n = p->round.n, zeros = (size_t)(sqrt((double)n) + 0.5), all;
+	double phase = ca_rng_unit(&p->rng);
+	struct ca_plan_step *step;
+
+	if (p->opt.dealt || (p->own && p->rounds % REST))
+		return;
+	for (size_t i = 0; i < zeros; i++)
+		put(p, 0, 0);
+	all = p->round.n;
+	step = p->round.at;
+	for (size_t i = 0; i < all - n; i++) {
+		size_t to = (size_t)(((double)i + phase) * (double)all / (double)(all - n));
+
+		memmove(step + to + 1, step + to, (all - to - 1) * sizeof *step);
+		step[to] = (struct ca_plan_step){ 0, 0 };
+	}
+}
+
+/* Of those that are not open the one that was tried least; the others as the offers have them. */
+static struct code *pick_rested(const struct ca_plan *p)
+{
+	struct code *least = NULL;
+
+	for (size_t i = 0; i < p->offers; i++) {
+		struct code *code = &p->code[p->order[i]];
+
+		if (code->entered && !code->open && (!least || code->tries < least->tries))
+			least = code;
+	}
+	return least;
+}
+
+static void enter_new(struct ca_plan *p)
+{
+	size_t room = p->rounds ? AND_THEN : AT_FIRST;
+
+	for (size_t i = 0; i < p->offers && room; i++) {
+		struct code *code = &p->code[p->order[i]];
+
+		if (code->entered || (is_too_small(p, code) && (p->rounds || i)))
+			continue;
+		code->entered = true;
+		room--;
+	}
+}
+
+static void make_round(struct ca_plan *p)
+{
+	struct code *rested;
+
+	p->round.n = p->at = 0;
+	enter_new(p);
+	for (size_t i = 0; i < p->offers; i++)
+		if (p->code[p->order[i]].entered && (p->code[p->order[i]].open || p->decided))
+			put_code(p, &p->code[p->order[i]]);
+	rested = p->decided ? NULL : pick_rested(p);
+	if (rested && (p->round.n >= REST || p->rounds % REST == 0))
+		put_code(p, rested);
+	shuffle(p);
+	spread_zeros(p);
+	p->rounds++;
+}
+
+/* What is not offered any more, as its library is not loaded in this run. */
+static void skip_rested(struct ca_plan *p)
+{
+	const struct ca_plan_step *step = p->round.at;
+
+	while (!round_is_over(p) && step[p->at].region && !find(p, step[p->at].region)->offered)
+		p->at++;
+}
+
+bool ca_plan_next(struct ca_plan *p, struct ca_plan_step *step)
+{
+	skip_rested(p);
+	if (round_is_over(p)) {
+		look(p);
+		make_round(p);
+	}
+	if (round_is_over(p))
+		return false;
+	*step = ((const struct ca_plan_step *)p->round.at)[p->at];
+	return true;
+}
+
+void ca_plan_begun(struct ca_plan *p)
+{
+	if (!round_is_over(p))
+		p->at++;
+}
+
+void ca_plan_use_whole(struct ca_plan *p)
+{
+	if (!p->whole)
+		p->n = p->estimated = 0;
+	p->whole = true;
+}
+
+void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, bool usable)
+{
+	struct code *code = o->speedup ? find(p, o->region) : NULL;
+	struct ca_observation *more;
+
+	if (!usable) {
+		if (code && code->offered && code->lost++ < AGAIN)
+			put_code(p, code);
+		return;
+	}
+	more = ca_vec_more(p->seen, p->n, sizeof *more);
+	if (!more)
+		return;
+	p->seen = more;
+	p->seen[p->n++] = *o;
+	if (code) {
+		code->tries++;
+		code->lost = 0;
+	}
+}

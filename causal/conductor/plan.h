@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of experiments: it is told what may be tried and how experiments have ended, and says what the
+ * next one is. Effort goes where the answer is still open (doc/METHOD.md, "Which experiments").
+ * Numbers in, numbers out: no names, no clock, no session. Driver's process, the conductor's thread. */
+#ifndef CA_CAUSAL_CONDUCTOR_PLAN_H
+#define CA_CAUSAL_CONDUCTOR_PLAN_H
+#include "causal/results/estimate.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ca_plan;
+
+struct ca_plan_options {
+	uint64_t seed;
+	double points; /* half width of an interval at 50 % at which a row is decided */
+	bool dealt;    /* speedups are dealt by the caller: the plan says only which code */
+};
+/* NULL: no memory. */
+struct ca_plan *ca_plan_new(const struct ca_plan_options *options);
+void ca_plan_free(struct ca_plan *plan);
+
+struct ca_plan_offer {
+	uint32_t region;
+	uint64_t key;   /* from its name: of equal seeds and offers the choice is the same in any order */
+	double at_most; /* percent of the elapsed time that it can take */
+};
+/* What may be tried from now on, that with most samples first. What is offered no more rests. */
+void ca_plan_set_offers(struct ca_plan *plan, const struct ca_plan_offer *offer, size_t n);
+
+struct ca_plan_step {
+	uint32_t region;  /* 0: whichever, at 0 % */
+	unsigned percent; /* unless speedups are dealt by the caller */
+};
+/* The next experiment; the same until it has begun. False: nothing is offered. */
+bool ca_plan_next(struct ca_plan *plan, struct ca_plan_step *step);
+void ca_plan_begun(struct ca_plan *plan);
+/* An experiment has ended. Not usable: it counts for nothing, and is tried again. */
+void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, bool usable);
+/* From now on each experiment is a whole run: what was told before says nothing of those. */
+void ca_plan_use_whole(struct ca_plan *plan);
+/* One of those offered, in proportion to what each can take at most: for runs that are one experiment.
+ * 0: nothing is offered. */
+uint32_t ca_plan_draw(const struct ca_plan *plan, uint64_t number);
+
+/* Is the answer there? rows: how many of the first rows are decided by then, at most CA_PLAN_TOP; 0: no
+ * code matters. */
+enum { CA_PLAN_TOP = 3 };
+bool ca_plan_is_decided(struct ca_plan *plan, unsigned *rows);
+
+#endif

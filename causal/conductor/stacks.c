@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks, added up; see stacks.h. A node stands for a stack: its region, called from its parent's. When
+ * the tree is full, a sample counts for the part of its stack that is there. */
+#include "causal/conductor/stacks.h"
+#include "core/map.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NODES = 32768,
+	JUDGED = 96,    /* regions that are looked at, those with most samples */
+	PATH = 128,     /* regions of a stack that are looked at */
+	SMALL = 100,    /* 1 / share of all samples ... */
+	FEWEST = 3,     /* ... or periods, below which a region is small */
+	NEARLY_ALL = 90 /* percent: two regions with as many samples in common stand for each other */
+};
+/* A region that only holds others: its own share of its samples, in percent, is below ... */
+enum {
+	HARDLY_OWN = 15,
+	HELD = 80,   /* ... those others have so much of their samples in it ... */
+	COVERED = 67 /* ... and cover so much of it; or it has HELD percent of all samples */
+};
+
+struct node {
+	uint32_t region, parent; /* parent 0: the root */
+	uint64_t own, own_run;
+};
+struct ca_stacks {
+	struct node *node; /* [0] is the root */
+	uint32_t nodes;
+	struct ca_map at; /* by parent and region */
+	uint64_t total;
+	struct ca_stacks_code code[JUDGED];
+	size_t codes;
+	uint64_t inside[JUDGED][JUDGED]; /* [outer][inner] */
+	uint32_t *number;                /* by region: where in code, from 1; 0: small */
+	size_t numbers;
+};
+
+struct ca_stacks *ca_stacks_new(void)
+{
+	struct ca_stacks *s = calloc(1, sizeof *s);
+
+	if (s && !(s->node = calloc(NODES, sizeof *s->node))) {
+		free(s);
+		return NULL;
+	}
+	if (s)
+		s->nodes = 1;
+	return s;
+}
+
+void ca_stacks_free(struct ca_stacks *s)
+{
+	if (!s)
+		return;
+	ca_map_free(&s->at);
+	free(s->node);
+	free(s->number);
+	free(s);
+}
+
+static uint32_t child(struct ca_stacks *s, uint32_t parent, uint32_t region)
+{
+	uint64_t key = (uint64_t)parent << 32 | region;
+	const uint32_t *known = ca_map_find(&s->at, key);
+	uint32_t *added;
+	bool there;
+
+	if (known)
+		return *known;
+	if (s->nodes == NODES || !(added = ca_map_add(&s->at, key, &there)))
+		return 0;
+	s->node[s->nodes] = (struct node){ .region = region, .parent = parent };
+	return *added = s->nodes++;
+}
+
+void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsigned weight)
+{
+	uint32_t at = 0, next;
+
+	while (n-- > 0 && (next = child(s, at, region[n])))
+		at = next;
+	s->node[at].own += weight;
+	s->node[at].own_run += weight;
+	s->total += weight;
+}
+
+void ca_stacks_begin_run(struct ca_stacks *s)
+{
+	for (uint32_t i = 0; i < s->nodes; i++)
+		s->node[i].own_run = 0;
+}
+
+uint64_t ca_stacks_total(const struct ca_stacks *s)
+{
+	return s->total;
+}
+
+uint64_t ca_stacks_own(const struct ca_stacks *s, uint32_t region)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i < s->nodes; i++)
+		sum += s->node[i].region == region ? s->node[i].own_run : 0;
+	return sum;
+}
+
+/* ---- counting ----------------------------------------------------------------------------*/
+struct count {
+	uint32_t region;
+	uint64_t samples, own;
+	double depth; /* sum */
+};
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct count *x = a, *y = b;
+
+	return x->samples != y->samples ? (x->samples < y->samples ? 1 : -1)
+	       : x->region < y->region  ? -1
+					: x->region > y->region;
+}
+
+/* The regions of a node's stack, from the innermost on. */
+static unsigned path_of(const struct ca_stacks *s, uint32_t node, uint32_t region[PATH])
+{
+	unsigned n = 0;
+
+	for (; node && n < PATH; node = s->node[node].parent)
+		region[n++] = s->node[node].region;
+	return n;
+}
+
+/* Every region that is on a stack, with its counts. Owned by the caller. */
+static struct count *count_all(const struct ca_stacks *s, size_t *n)
+{
+	uint32_t most = 0, path[PATH];
+	struct count *count;
+
+	for (uint32_t i = 1; i < s->nodes; i++)
+		most = s->node[i].region > most ? s->node[i].region : most;
+	*n = most;
+	count = calloc((size_t)most + 1, sizeof *count);
+	for (uint32_t i = 1; i < s->nodes && count; i++) {
+		double weight = (double)s->node[i].own;
+		unsigned depth = s->node[i].own ? path_of(s, i, path) : 0;
+
+		for (unsigned k = 0; k < depth; k++) {
+			struct count *c = &count[path[k] - 1];
+
+			c->region = path[k];
+			c->samples += s->node[i].own;
+			c->own += k ? 0 : s->node[i].own;
+			c->depth += weight * (depth - 1 - k);
+		}
+	}
+	return count;
+}
+
+static bool take_codes(struct ca_stacks *s)
+{
+	size_t n, least = s->total / SMALL < FEWEST ? FEWEST : s->total / SMALL;
+	struct count *count = count_all(s, &n);
+	uint32_t *number = realloc(s->number, (n + 1) * sizeof *number);
+
+	s->codes = 0;
+	if (number)
+		s->number = number;
+	if (!number || !count) {
+		free(count);
+		return false;
+	}
+	memset(number, 0, (n + 1) * sizeof *number);
+	s->numbers = n + 1;
+	qsort(count, n, sizeof *count, by_samples);
+	for (size_t i = 0; i < n && i < JUDGED && count[i].samples >= least; i++) {
+		s->code[s->codes++] = (struct ca_stacks_code){
+			.region = count[i].region,
+			.samples = count[i].samples,
+			.own = count[i].own,
+			.depth = count[i].depth / (double)count[i].samples,
+		};
+		number[count[i].region] = (uint32_t)s->codes;
+	}
+	free(count);
+	return true;
+}
+
+/* The judged ones of a node's stack as numbers of code, from the innermost on. */
+static unsigned codes_of(const struct ca_stacks *s, uint32_t node, uint32_t code[PATH])
+{
+	uint32_t path[PATH];
+	unsigned n = path_of(s, node, path), k = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (s->number[path[i]])
+			code[k++] = s->number[path[i]] - 1;
+	return k;
+}
+
+static void count_pairs(struct ca_stacks *s)
+{
+	uint32_t code[PATH];
+
+	memset(s->inside, 0, sizeof s->inside);
+	for (uint32_t node = 1; node < s->nodes; node++) {
+		unsigned n = s->node[node].own ? codes_of(s, node, code) : 0;
+
+		for (unsigned outer = 1; outer < n; outer++)
+			for (unsigned inner = 0; inner < outer; inner++)
+				s->inside[code[outer]][code[inner]] += s->node[node].own;
+	}
+}
+
+/* ---- judging -----------------------------------------------------------------------------*/
+static bool share(uint64_t part, uint64_t whole, unsigned percent)
+{
+	return 100 * part >= percent * whole;
+}
+
+/* The innermost with nearly the same samples. */
+static void find_row_of(struct ca_stacks *s, size_t a)
+{
+	double deepest = s->code[a].depth;
+
+	for (size_t b = 0; b < s->codes; b++) {
+		uint64_t both = s->inside[a][b];
+
+		if (b == a || s->code[b].depth <= deepest || !share(both, s->code[a].samples, NEARLY_ALL) ||
+		    !share(both, s->code[b].samples, NEARLY_ALL))
+			continue;
+		deepest = s->code[b].depth;
+		s->code[a].role = CA_STACKS_VIA;
+		s->code[a].row = s->code[b].region;
+	}
+}
+
+/* Rows that are mostly called from here: how many, and how much of it they cover together. */
+static unsigned held_rows(const struct ca_stacks *s, size_t a, uint64_t *covered)
+{
+	bool held[JUDGED] = { false };
+	uint32_t code[PATH];
+	unsigned rows = 0;
+
+	*covered = 0;
+	for (size_t b = 0; b < s->codes; b++)
+		if (s->code[b].role == CA_STACKS_ROW && s->inside[a][b] &&
+		    share(s->inside[a][b], s->code[b].samples, HELD))
+			held[b] = ++rows;
+	for (uint32_t node = 1; node < s->nodes && rows > 1; node++) {
+		unsigned n = s->node[node].own ? codes_of(s, node, code) : 0;
+		bool inner = false;
+
+		for (unsigned k = 0; k < n && code[k] != a; k++)
+			inner |= held[code[k]];
+		for (unsigned k = 0; k < n && inner; k++)
+			*covered += code[k] == a ? s->node[node].own : 0;
+	}
+	return rows;
+}
+
+static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
+{
+	const struct ca_stacks_code *c = &s->code[a];
+	uint64_t covered;
+
+	if (share(c->own, c->samples, HARDLY_OWN) || held_rows(s, a, &covered) < 2)
+		return CA_STACKS_ROW;
+	return share(covered, c->samples, COVERED) || share(c->samples, s->total, HELD) ? CA_STACKS_CONTAINS
+											: CA_STACKS_ROW;
+}
+
+size_t ca_stacks_judge(struct ca_stacks *s, const struct ca_stacks_code **code)
+{
+	*code = s->code;
+	if (!take_codes(s))
+		return 0;
+	count_pairs(s);
+	for (size_t a = 0; a < s->codes; a++)
+		find_row_of(s, a);
+	/* what is inside has no more samples than what is around it */
+	for (size_t a = s->codes; a-- > 0;)
+		if (s->code[a].role != CA_STACKS_VIA)
+			s->code[a].role = role_of(s, a);
+	for (size_t a = 0; a < s->codes; a++)
+		for (size_t hops = 0; s->code[a].role == CA_STACKS_VIA && hops < s->codes; hops++) {
+			const struct ca_stacks_code *row = &s->code[s->number[s->code[a].row] - 1];
+
+			if (row->role != CA_STACKS_VIA)
+				break;
+			s->code[a].row = row->row;
+		}
+	return s->codes;
+}
+
+uint64_t ca_stacks_inside(const struct ca_stacks *s, uint32_t outer, uint32_t inner)
+{
+	uint32_t a = outer < s->numbers ? s->number[outer] : 0, b = inner < s->numbers ? s->number[inner] : 0;
+
+	return a && b ? s->inside[a - 1][b - 1] : 0;
+}
+
+/* ---- telling -----------------------------------------------------------------------------*/
+struct told {
+	uint32_t node;
+	uint64_t count;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct told *x = a, *y = b;
+
+	return x->count != y->count ? (x->count < y->count ? 1 : -1) : x->node < y->node ? -1 : 1;
+}
+
+void ca_stacks_tell(const struct ca_stacks *s, size_t most,
+		    void (*told)(void *context, const uint32_t *region, size_t n, uint64_t count),
+		    void *context)
+{
+	struct told *list = calloc(s->nodes, sizeof *list);
+	uint32_t path[PATH], turned[PATH];
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < s->nodes && list; i++)
+		if (s->node[i].own_run)
+			list[n++] = (struct told){ i, s->node[i].own_run };
+	if (n)
+		qsort(list, n, sizeof *list, by_count);
+	for (size_t i = 0; i < n && i < most; i++) {
+		unsigned depth = path_of(s, list[i].node, path);
+
+		for (unsigned k = 0; k < depth; k++)
+			turned[k] = path[depth - 1 - k];
+		told(context, turned, depth, list[i].count);
+	}
+	free(list);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/conductor/plan.c: what it tries next, and when it knows, on programs made up here. */
+#include "causal/conductor/plan.h"
+#include "core/rng.h"
+#include "tests/unit/unit.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 40 };
+
+/* A program whose codes are worth so much at 100 %, on straight lines; rates scatter by `noise`. */
+struct program {
+	size_t codes;
+	double worth[MOST], at_most[MOST];
+	double noise;
+	bool alone; /* nobody ever pays */
+};
+struct sweep {
+	struct ca_plan *plan;
+	struct ca_rng rng;
+	unsigned tried[MOST + 1], at[MOST + 1][101], zeros, steps;
+	uint64_t trace;
+};
+
+static void offer(struct ca_plan *plan, const struct program *p)
+{
+	struct ca_plan_offer offer[MOST];
+
+	for (size_t i = 0; i < p->codes; i++)
+		offer[i] = (struct ca_plan_offer){ (uint32_t)i + 1, 1000 + i, p->at_most[i] };
+	ca_plan_set_offers(plan, offer, p->codes);
+}
+
+static void begin(struct sweep *s, const struct program *p, uint64_t seed, bool dealt)
+{
+	*s = (struct sweep){ .plan = ca_plan_new(&(struct ca_plan_options){
+				     .seed = seed, .points = 3, .dealt = dealt }) };
+	assert_non_null(s->plan);
+	ca_rng_init(&s->rng, seed + 1);
+	offer(s->plan, p);
+}
+
+static void step(struct sweep *s, const struct program *p)
+{
+	struct ca_plan_step step, same;
+	double speed, active;
+	struct ca_observation o;
+
+	assert_true(ca_plan_next(s->plan, &step));
+	assert_true(ca_plan_next(s->plan, &same));
+	assert_true(step.region == same.region && step.percent == same.percent);
+	assert_true(step.region ? step.percent > 0 : step.percent == 0);
+	ca_plan_begun(s->plan);
+	s->tried[step.region]++;
+	s->at[step.region][step.percent]++;
+	s->zeros += !step.percent;
+	s->trace = s->trace * 1000003 + step.region * 101 + step.percent;
+	speed = step.region ? 1 - p->worth[step.region - 1] * step.percent / 1e4 : 1;
+	active = p->at_most[(step.region ? step.region : 1) - 1] / 100;
+	o = (struct ca_observation){
+		.region = step.region ? step.region : 1,
+		.speedup = step.percent * 10000,
+		.run = 1,
+		.time = s->steps++ * 0.35,
+		.cost = 0.25,
+		.elapsed = 0.25 / (1 - active * step.percent / 100 + 1e-9),
+		.paying = p->alone ? 0 : NAN,
+	};
+	o.active = active * o.elapsed;
+	o.delay = o.active * step.percent / 100;
+	if (p->alone)
+		o.cost = o.elapsed - o.delay;
+	o.visits = o.cost * 1000 / speed * (1 + p->noise * 3.46 * (ca_rng_unit(&s->rng) - 0.5));
+	ca_plan_tell(s->plan, &o, true);
+}
+
+static const struct program three = {
+	.codes = 12,
+	.worth = { 60, 40, 30, 4, 3, 2, 2, 1, 1, 1, 0, 0 },
+	.at_most = { 70, 50, 40, 30, 30, 30, 20, 20, 20, 10, 10, 4 },
+	.noise = 0.03,
+};
+
+/* Effort goes to the first rows; none is forgotten; and there is an end. */
+static void test_ends(void **state)
+{
+	unsigned rows = 0, first = 0, others = 0;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &three, 5, false);
+	while (!ca_plan_is_decided(s.plan, &rows) && s.steps < 2000)
+		step(&s, &three);
+	assert_in_range(s.steps, 20, 1000);
+	assert_int_equal(rows, CA_PLAN_TOP);
+	for (size_t i = 1; i <= 11; i++) {
+		assert_true(s.tried[i] > 0);
+		*(i <= 3 ? &first : &others) += s.tried[i];
+	}
+	assert_true(first / 3 >= others / 8);
+	assert_int_equal(s.tried[12], 0); /* half of it would be 2 points at most */
+	assert_true(s.zeros * 8 > s.steps && s.zeros * 2 < s.steps + 3);
+	ca_plan_free(s.plan);
+}
+
+/* The first look at a code is at 50 %, the next at 100. */
+static void test_screening(void **state)
+{
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &three, 5, false);
+	for (unsigned i = 0; i < 11; i++) /* 8 codes and 3 zeros */
+		step(&s, &three);
+	assert_int_equal(s.zeros, 3);
+	for (size_t i = 1; i <= 8; i++)
+		assert_int_equal(s.at[i][50], 1);
+	ca_plan_free(s.plan);
+}
+
+static void test_nothing_matters(void **state)
+{
+	static const struct program none = { .codes = 2, .at_most = { 5, 4 }, .noise = 0.01 };
+	unsigned rows = 7;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &none, 9, false);
+	while (!ca_plan_is_decided(s.plan, &rows) && s.steps < 500)
+		step(&s, &none);
+	assert_true(s.steps < 500);
+	assert_int_equal(rows, 0);
+	ca_plan_free(s.plan);
+}
+
+static void test_seed(void **state)
+{
+	uint64_t trace[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct sweep s;
+
+		begin(&s, &three, i < 2 ? 11 : 12, false);
+		for (unsigned k = 0; k < 60; k++)
+			step(&s, &three);
+		trace[i] = s.trace;
+		ca_plan_free(s.plan);
+	}
+	assert_true(trace[0] == trace[1]);
+	assert_true(trace[0] != trace[2]);
+}
+
+/* Where speedups are dealt, no step is at 0 %. */
+static void test_dealt(void **state)
+{
+	struct ca_plan_step next;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &three, 3, true);
+	for (unsigned i = 0; i < 40; i++) {
+		assert_true(ca_plan_next(s.plan, &next));
+		assert_true(next.region > 0);
+		ca_plan_begun(s.plan);
+	}
+	ca_plan_free(s.plan);
+}
+
+/* An experiment that cannot be used is tried again, but not for ever; what is offered no more rests. */
+static void test_lost(void **state)
+{
+	static const struct program one = { .codes = 1, .at_most = { 50 } };
+	struct ca_observation lost = { .region = 1, .speedup = 500000, .cost = 1 };
+	struct ca_plan_step next;
+	unsigned tries = 0, zeros = 0;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &one, 3, false);
+	while (ca_plan_next(s.plan, &next) && zeros < 2) {
+		ca_plan_begun(s.plan);
+		zeros += !next.region;
+		if (zeros < 2 && next.region)
+			tries++;
+		if (next.region)
+			ca_plan_tell(s.plan, &lost, false);
+	}
+	assert_in_range(tries, 2, 4);
+	ca_plan_set_offers(s.plan, NULL, 0);
+	for (unsigned i = 0; i < 5 && ca_plan_next(s.plan, &next); i++) {
+		assert_int_equal(next.region, 0);
+		ca_plan_begun(s.plan);
+	}
+	assert_false(ca_plan_next(s.plan, &next));
+	assert_int_equal(ca_plan_draw(s.plan, 7), 0);
+	ca_plan_free(s.plan);
+}
+
+/* For whole runs: in proportion to what each can take, and the same ones by the same numbers. */
+static void test_draw(void **state)
+{
+	static const struct program two = { .codes = 2, .at_most = { 75, 25 } };
+	unsigned first = 0;
+	struct ca_rng rng;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &two, 3, false);
+	ca_rng_init(&rng, 4);
+	for (unsigned i = 0; i < 4000; i++) {
+		uint64_t number = ca_rng_next(&rng);
+		uint32_t region = ca_plan_draw(s.plan, number);
+
+		assert_int_equal(ca_plan_draw(s.plan, number), region);
+		first += region == 1;
+	}
+	assert_in_range(first, 2850, 3150);
+	ca_plan_free(s.plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_screening),
+		cmocka_unit_test(test_nothing_matters),
+		cmocka_unit_test(test_seed),
+		cmocka_unit_test(test_dealt),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_draw),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

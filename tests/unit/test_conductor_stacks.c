@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/conductor/stacks.c: which code of a few programs is tried, and what stands for what. */
+#include "causal/conductor/stacks.h"
+#include "tests/unit/unit.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 6 };
+
+/* Stacks as letters, the outermost first. */
+struct program {
+	const char *name;
+	struct {
+		const char *stack;
+		unsigned count;
+	} sample[8];
+	const char *role; /* per letter from A on: row, via, contains, small */
+	const char *row;  /* ... of a via: whose */
+};
+
+static const struct program programs[] = {
+	{ "one leaf", { { "A", 100 } }, "r", "-" },
+	{ "a chain", { { "ABC", 97 }, { "AB", 3 } }, "vvr", "CC-" },
+	{ "a chain whose parts have some of their own", { { "AB", 80 }, { "A", 20 } }, "rr", "--" },
+	/* a worker's loop with two stages */
+	{ "a loop", { { "ABCD", 50 }, { "ABCE", 45 }, { "ABC", 5 } }, "vvcrr", "CC---" },
+	/* handlers that share what they call are rows all the same */
+	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vrrr", "D---" },
+	/* an interpreter: the loop does little, and its many functions hold most of it */
+	{ "an interpreter", { { "AB", 12 }, { "ABC", 30 }, { "ABD", 30 }, { "ABE", 28 } }, "vcrrr", "B----" },
+	{ "code that calls itself", { { "AB", 50 }, { "ABA", 50 } }, "rr", "--" },
+	{ "too little to matter", { { "A", 995 }, { "B", 5 } }, "rs", "--" },
+	{ "two threads", { { "AB", 60 }, { "CD", 40 } }, "vrvr", "B-D-" },
+};
+
+static void add(struct ca_stacks *s, const char *stack, unsigned count)
+{
+	uint32_t region[MOST];
+	unsigned n = 0;
+
+	/* from the innermost on, each where it stands innermost */
+	for (size_t i = strlen(stack); i-- > 0;) {
+		bool known = false;
+
+		for (unsigned k = 0; k < n; k++)
+			known |= region[k] == (uint32_t)(stack[i] - 'A' + 1);
+		if (!known)
+			region[n++] = (uint32_t)(stack[i] - 'A' + 1);
+	}
+	ca_stacks_add(s, region, n, count);
+}
+
+static void test_roles(void **state)
+{
+	static const char letter[] = { 's', 'r', 'v', 'c' };
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(programs); i++) {
+		const struct program *p = &programs[i];
+		struct ca_stacks *s = ca_stacks_new();
+		const struct ca_stacks_code *code;
+		char role[] = "ssssss", row[] = "------";
+		size_t n, length = strlen(p->role);
+
+		for (size_t k = 0; p->sample[k].stack; k++)
+			add(s, p->sample[k].stack, p->sample[k].count);
+		n = ca_stacks_judge(s, &code);
+		for (size_t k = 0; k < n; k++) {
+			role[code[k].region - 1] = letter[code[k].role];
+			row[code[k].region - 1] = (char)(code[k].row ? 'A' + (int)code[k].row - 1 : '-');
+		}
+		role[length] = row[length] = '\0';
+		if (strcmp(role, p->role) || strcmp(row, p->row))
+			fail_msg("%s: %s %s, not %s %s", p->name, role, row, p->role, p->row);
+		ca_stacks_free(s);
+	}
+}
+
+static void test_counts(void **state)
+{
+	struct ca_stacks *s = ca_stacks_new();
+	const struct ca_stacks_code *code;
+
+	(void)state;
+	add(s, "AB", 60);
+	add(s, "AC", 30);
+	add(s, "A", 10);
+	assert_int_equal(ca_stacks_judge(s, &code), 3);
+	assert_int_equal(code[0].region, 1);
+	assert_int_equal(code[0].samples, 100);
+	assert_int_equal(code[0].own, 10);
+	assert_int_equal(ca_stacks_inside(s, 1, 2), 60);
+	assert_int_equal(ca_stacks_inside(s, 2, 1), 0);
+	assert_int_equal(ca_stacks_inside(s, 2, 77), 0);
+	ca_stacks_begin_run(s);
+	add(s, "AB", 5);
+	assert_int_equal(ca_stacks_own(s, 2), 5);
+	assert_int_equal(ca_stacks_own(s, 1), 0);
+	assert_int_equal(ca_stacks_total(s), 105);
+	ca_stacks_free(s);
+}
+
+static unsigned told;
+static uint64_t told_last;
+
+static void tell(void *context, const uint32_t *region, size_t n, uint64_t count)
+{
+	assert_ptr_equal(context, &told);
+	assert_true(!told || count <= told_last);
+	assert_int_equal(region[0], 1);
+	assert_true(n == 2 || count == 3);
+	told++;
+	told_last = count;
+}
+
+static void test_tell(void **state)
+{
+	struct ca_stacks *s = ca_stacks_new();
+
+	(void)state;
+	told = 0;
+	add(s, "AB", 60);
+	add(s, "AC", 30);
+	add(s, "A", 3);
+	ca_stacks_tell(s, 9, tell, &told);
+	assert_int_equal(told, 3);
+	told = 0;
+	ca_stacks_tell(s, 2, tell, &told);
+	assert_int_equal(told, 2);
+	ca_stacks_free(s);
+}
+
+/* A tree that is full keeps counting: by the part of the stack that is there. */
+static void test_full(void **state)
+{
+	struct ca_stacks *s = ca_stacks_new();
+	const struct ca_stacks_code *code;
+
+	(void)state;
+	for (uint32_t i = 0; i < 50000; i++) {
+		uint32_t region[] = { 2 + i, 1 };
+
+		ca_stacks_add(s, region, 2, 1);
+	}
+	assert_int_equal(ca_stacks_judge(s, &code), 1);
+	assert_int_equal(code[0].region, 1);
+	assert_int_equal(code[0].samples, 50000);
+	ca_stacks_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_roles),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_tell),
+		cmocka_unit_test(test_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
