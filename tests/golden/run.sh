@@ -44,6 +44,7 @@ mask() {
 		-e 's|\[[0-9]* -> [0-9]*\]|[PARENT -> CHILD]|' \
 		-e 's|CAUSAL_SESSION=.*|CAUSAL_SESSION=<session>|' \
 		-e 's|out/[^ ]*-[0-9]\{8\}-[0-9]\{6\}|out/<app>-<time>|' \
+		-e 's|(\([a-z]*\), [0-9.]* s)|(\1, <s>)|' \
 		-e 's|: [0-9]* s, [0-9]* experiments\{0,1\}, [0-9]* s to go|: <s>, <n> experiments, <s> to go|' |
 		# Where perf is not allowed. The table belongs to the results, which have tests of
 		# their own.
