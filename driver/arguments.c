@@ -3,6 +3,7 @@
 #include "driver/arguments.h"
 #include "causal/results/profile.h"
 #include "driver/say.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* The value of "NAME VALUE" or "NAME=VALUE" at argv[*i], which moves on; NULL: it is another word. */
@@ -50,6 +51,20 @@ int ca_arguments_take(int argc, char **argv, const struct ca_argument *list)
 	}
 	argv[words + 1] = NULL;
 	return words;
+}
+
+bool ca_arguments_number(const char *command, const char *name, const char *text, double low, double high,
+			 double *number)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || strcmp(end + (*end == '%'), "") != 0 || !(value >= low && value <= high)) {
+		ca_say("%s: %s %s: give a number from %g to %g", command, name, text, low, high);
+		return false;
+	}
+	*number = value;
+	return true;
 }
 
 struct ca_profile *ca_arguments_profile(const char *command, const char *dir)

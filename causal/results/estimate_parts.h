@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the estimator share; nobody else includes it. See estimate.h. */
+/* What the files of the estimator share; of others only compare.c includes it. See estimate.h. */
 #ifndef CA_CAUSAL_RESULTS_ESTIMATE_PARTS_H
 #define CA_CAUSAL_RESULTS_ESTIMATE_PARTS_H
 #include "causal/results/estimate.h"

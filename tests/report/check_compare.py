@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`causal compare`: what is slower is said to be, what only scatters is not, and the exit status is for CI."""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fixture import region, write_run  # noqa: E402
+
+CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
+failures = 0
+
+
+def check(ok, text):
+    global failures
+    if not ok:
+        failures += 1
+        print(f"FAILED: {text}")
+
+
+def compare(*words, expect=0):
+    done = subprocess.run([CAUSAL, "compare", *words], capture_output=True, text=True, check=False)
+    check(done.returncode == expect, f"compare {words}: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        def make(name, runs=5, *, rate=1000.0, seed=1, lines=(10, 12), effect=40, **more):
+            regions = [region(f"a.c:{line}", "line", "/src/a.c", line, "parse") for line in lines]
+            path = os.path.join(scratch, name)
+            for run in range(1, runs + 1):
+                write_run(path, run, regions, rate=rate, seed=seed, effects={regions[0]["name"]: effect},
+                          experiments=80, samples=[(regions[0], 4000, 4000)], **more)
+            return path
+
+        old = make("old")
+        again = make("again", seed=2)
+        slower = make("slower", rate=930.0, seed=3, lines=(17, 19), effect=10)
+        text = compare(old, again, "--fail-if-slower", "0")
+        check("no sure change" in text, f"the same twice: {text}")
+        text = compare(old, slower)
+        check("slower" in text and "+7." in text, f"7.5 % more time: {text}")
+        check("a.c:17 (parse)" in text and "changed" in text and "no counterpart" not in text,
+              f"a line that has moved: {text}")
+        compare(old, slower, "--fail-if-slower", "2%", expect=1)
+        compare(old, slower, "--fail-if-slower=20", expect=0)
+        check("faster" in compare(slower, old, "--fail-if-slower", "2%"), "the other way round")
+        check("one run does not show" in compare(make("one", 1), slower), "one run")
+        compare(old, make("point", point="other"), expect=2)
+        check("faster" in compare(make("moved-a", point="s.c:10"), make("moved-b", rate=1100.0, point="s.c:15")),
+              "a progress point that has moved")
+        compare(old, expect=2)
+        compare(old, os.path.join(scratch, "nothing"), expect=2)
+        compare(old, slower, "--fail-if-slower", "much", expect=2)
+        compare(old, slower, "--fail", "2", expect=2)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
