@@ -538,6 +538,23 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 				 atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
 }
 
+/* By their build-ids it can be told later whether two runs are of one program. */
+static void record_binaries(struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->modules_used);
+
+	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
+		const struct ca_module *module = &c->session->module[i];
+		/* acquire: the runtime that filled it in has released it */
+		uint32_t state = atomic_load_explicit(&module->state, memory_order_acquire);
+
+		if (state >= CA_MODULE_REGISTERED && module->build_id_length &&
+		    (module->main || ca_objects_in_scope(c->objects, i)))
+			ca_results_binary(c->results, module->path, module->build_id, module->build_id_length,
+					  NULL);
+	}
+}
+
 enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)
 {
 	uint64_t now = ca_clock_now();
@@ -551,6 +568,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		c->sum.visits = ca_visits_sum(&visits);
 	close_open_experiment(c, now, wait_status);
 	ca_conductor_scope_close(c);
+	record_binaries(c);
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
 	ca_conductor_report_points(c);

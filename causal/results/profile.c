@@ -329,6 +329,7 @@ void ca_profile_free(struct ca_profile *profile)
 		return;
 	for (size_t i = 0; i < profile->runs; i++) {
 		free(profile->run[i].command);
+		ca_profile_free_names(profile->run[i].word);
 		free(profile->run[i].mode);
 		free(profile->run[i].backend);
 		free(profile->run[i].speedups);
@@ -348,6 +349,11 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->scopes; i++)
 		free(profile->scope[i].binary);
 	free(profile->scope);
+	for (size_t i = 0; i < profile->binaries; i++) {
+		free(profile->binary[i].path);
+		free(profile->binary[i].build_id);
+	}
+	free(profile->binary);
 	free(profile->run);
 	free(profile->experiment);
 	free(profile->visits);

@@ -15,6 +15,7 @@ struct json_object;
 struct ca_profile_run {
 	unsigned number, iteration;
 	char *command, *mode, *speedups;
+	char **word;   /* of the command; ends with NULL */
 	char *backend; /* "mixed" if threads had different ones */
 	bool end_to_end;
 	bool ended;                    /* the end record is there */
@@ -46,6 +47,11 @@ struct ca_profile_samples {
 	/* owned; ends with NULL, or NULL */
 	char **via;      /* callers that this region stands for as well */
 	char **contains; /* regions that make up nearly all of this one */
+};
+
+/* A binary of the program; once for each build-id that it had. */
+struct ca_profile_binary {
+	char *path, *build_id; /* owned */
 };
 
 /* A binary in which the program spent time; as the last run says. */
@@ -101,10 +107,11 @@ struct ca_profile {
 	struct ca_profile_samples *samples;
 	struct ca_profile_stack *stack;
 	struct ca_profile_scope *scope;
+	struct ca_profile_binary *binary;
 	struct ca_profile_point *point;
 	struct ca_profile_row *row;
 	char **warning; /* of the runs, without repetitions, and of the reader */
-	size_t runs, experiments, visit_count, sample_count, stacks, scopes, points, rows, warnings;
+	size_t runs, experiments, visit_count, sample_count, stacks, scopes, binaries, points, rows, warnings;
 	struct ca_funnel funnel;
 	bool busy; /* most experiments were disturbed by other programs */
 };

@@ -292,6 +292,19 @@ enum ca_status ca_results_scope(struct ca_results *results, const char *binary, 
 	return put(results, record, err);
 }
 
+enum ca_status ca_results_binary(struct ca_results *results, const char *path, const uint8_t *build_id,
+				 size_t length, struct ca_err *err)
+{
+	struct json_object *record = new_record("binary");
+	char text[2 * 64 + 1] = "";
+
+	for (size_t i = 0; i < length && i < 64; i++)
+		snprintf(text + 2 * i, 3, "%02x", build_id[i]);
+	json_object_object_add(record, "binary", ca_results_json_text(path));
+	json_object_object_add(record, "build_id", ca_results_json_text(text));
+	return put(results, record, err);
+}
+
 enum ca_status ca_results_warning(struct ca_results *results, const char *text, struct ca_err *err)
 {
 	struct json_object *record = new_record("warning");

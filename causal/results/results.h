@@ -106,6 +106,9 @@ enum ca_status ca_results_stack(struct ca_results *results, const char *const *n
 /* A binary, its share of the CPU samples in percent, and whether its code could be selected. */
 enum ca_status ca_results_scope(struct ca_results *results, const char *binary, double share, bool in_scope,
 				struct ca_err *err);
+/* A binary of the program, and its build-id. */
+enum ca_status ca_results_binary(struct ca_results *results, const char *path, const uint8_t *build_id,
+				 size_t length, struct ca_err *err);
 enum ca_status ca_results_warning(struct ca_results *results, const char *text, struct ca_err *err);
 enum ca_status ca_results_close(struct ca_results *results, const struct ca_run_summary *summary,
 				struct ca_err *err);

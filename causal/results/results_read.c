@@ -229,6 +229,24 @@ static bool read_scope(struct ca_profile *profile, struct json_object *record)
 	return true;
 }
 
+static bool read_binary(struct ca_profile *profile, struct json_object *record)
+{
+	const char *path = ca_results_json_string(record, "binary");
+	const char *build_id = ca_results_json_string(record, "build_id");
+	struct ca_profile_binary *binary;
+
+	for (size_t i = 0; i < profile->binaries; i++)
+		if (!strcmp(profile->binary[i].path, path) && !strcmp(profile->binary[i].build_id, build_id))
+			return true;
+	binary = MORE(profile->binary, profile->binaries);
+	if (!binary)
+		return false;
+	profile->binaries++;
+	binary->path = strdup(path);
+	binary->build_id = strdup(build_id);
+	return binary->path && binary->build_id;
+}
+
 static char *join(struct json_object *words)
 {
 	size_t n = json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
@@ -256,6 +274,8 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	run->number = (unsigned)ca_results_json_u64(record, "run");
 	run->iteration = (unsigned)ca_results_json_u64(record, "iteration");
 	run->command = join(ca_results_json_get(record, "command"));
+	if (!read_names(record, "command", &run->word))
+		return false;
 	run->mode = strdup(ca_results_json_string(record, "mode"));
 	run->backend = strdup(ca_results_json_string(record, "backend"));
 	run->speedups = strdup(ca_results_json_string(record, "speedups"));
@@ -322,6 +342,8 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 		ok = read_samples(profile, record);
 	} else if (!strcmp(type, "scope")) {
 		ok = read_scope(profile, record);
+	} else if (!strcmp(type, "binary")) {
+		ok = read_binary(profile, record);
 	} else if (!strcmp(type, "stack")) {
 		ok = ca_stacks_read(profile, record);
 	} else if (!strcmp(type, "warning")) {

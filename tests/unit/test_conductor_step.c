@@ -107,6 +107,13 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	return CA_OK;
 }
 
+enum ca_status ca_results_binary(struct ca_results *results, const char *path, const uint8_t *build_id,
+				 size_t length, struct ca_err *err)
+{
+	(void)results, (void)path, (void)build_id, (void)length, (void)err;
+	return CA_OK;
+}
+
 enum ca_status ca_results_close(struct ca_results *results, const struct ca_run_summary *s,
 				struct ca_err *err)
 {

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`causal merge` and `causal verify`: runs of one program go together, those of two do not; and what was
+predicted is held against what a program really does."""
+import glob
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from fixture import region, write_run  # noqa: E402
+
+CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
+failures = 0
+
+
+def check(ok, text):
+    global failures
+    if not ok:
+        failures += 1
+        print(f"FAILED: {text}")
+
+
+def causal(*words, cwd, expect=0):
+    done = subprocess.run([CAUSAL, *words], capture_output=True, text=True, check=False, cwd=cwd)
+    check(expect in (None, done.returncode), f"causal {words}: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stderr
+
+
+def check_merge(scratch):
+    def make(name, runs, build_id="aa", **more):
+        for run in runs:
+            write_run(os.path.join(scratch, name), run, [region("parse"), region("other")], experiments=20,
+                      effects={"parse": 40}, build_ids=[("/usr/bin/app", build_id)] if build_id else (),
+                      seed=name, **more)
+
+    make("a", [1, 3])
+    make("b", [1])
+    make("rebuilt", [1], "bb")
+    make("unknown", [1], None)
+    causal("merge", "a", "b", "-o", "both", cwd=scratch)
+    files = sorted(os.path.basename(path) for path in glob.glob(os.path.join(scratch, "both", "*")))
+    check(files == ["profile.coz", "profile.json", "run-0001.jsonl", "run-0002.jsonl", "run-0003.jsonl"],
+          f"merged: {files}")
+    with open(os.path.join(scratch, "both", "profile.json"), encoding="utf-8") as file:
+        profile = json.load(file)
+    check(profile["funnel"]["runs"] == 3 and profile["funnel"]["experiments_kept"] == 60, "merged: funnel")
+    with open(os.path.join(scratch, "both", "run-0003.jsonl"), encoding="utf-8") as file:
+        check(json.loads(file.readline())["run"] == 3, "merged: the number of a run")
+    said = causal("merge", "a", "rebuilt", "-o", "no", cwd=scratch, expect=2)
+    check("/usr/bin/app" in said and not os.path.exists(os.path.join(scratch, "no")), f"two builds: {said}")
+    check("no build-ids" in causal("merge", "a", "unknown", "-o", "perhaps", cwd=scratch), "no build-ids")
+    causal("merge", "a", "-o", "both", cwd=scratch, expect=2)
+    causal("merge", "a", "nothing", "-o", "x", cwd=scratch, expect=2)
+    causal("merge", "a", "b", cwd=scratch, expect=2)
+
+
+def check_verify(scratch):
+    path = os.path.join(scratch, "program")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\necho out; read -r x && exit 9; sleep \"$1\"\n")
+    os.chmod(path, stat.S_IRWXU)
+    for run in (1, 2):
+        write_run(os.path.join(scratch, "v"), run, [region("parse"), region("parser"), region("f(int)")],
+                  experiments=120, effects={"parse": 40, "parser": 0}, command=("./program", "0.3"))
+
+    def verify(name, percent, seconds, **more):
+        return causal("verify", "v", "--region", name, "--speedup", str(percent), "-n", "3", "--",
+                      "./program", str(seconds), cwd=scratch, **more)
+
+    # 40 % at most: 20 % at 50 %. A sleep is exact but for the load of the machine.
+    for _ in range(3):
+        said = causal("verify", "v", "--region", "parse", "--speedup", "50", "-n", "3", "--", "./program",
+                      "0.24", cwd=scratch, expect=None)
+        if "  as predicted" in said:
+            break
+    check("  as predicted" in said and "parse, 50 % less" in said, f"as predicted: {said}")
+    for _ in range(3):
+        said = verify("parse", 50, 0.9, expect=None)
+        if "not as predicted" in said:
+            break
+    check("not as predicted" in said, f"not as predicted: {said}")
+    check("'pars' is not the name" in verify("pars", 50, 0, expect=2), "two names match")
+    verify("parse", 200, 0, expect=2)
+    causal("verify", "v", "--region", "parse", "--speedup", "50", cwd=scratch, expect=2)
+    causal("verify", "v", "--region", "^f", "--speedup", "50", "-n", "2", "--", "./none", cwd=scratch, expect=1)
+    causal("verify", "v", "--region", "^f", "--speedup", "50", "-n", "2", "--", "false", cwd=scratch, expect=1)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        check_merge(scratch)
+        check_verify(scratch)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
