@@ -233,7 +233,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 	if (status == CA_OK) {
 		settle_flags(new);
-		ca_stacks_merge(new);
+		ca_profile_merge_stacks(new);
 		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
 			status = estimate_point(new, (uint32_t)p);
 		ca_profile_find_unsteady(new);
@@ -345,7 +345,7 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);
 	ca_catalog_fini(&profile->catalog);
-	ca_stacks_fini(profile);
+	ca_profile_free_stacks(profile);
 	for (size_t i = 0; i < profile->scopes; i++)
 		free(profile->scope[i].binary);
 	free(profile->scope);

@@ -119,11 +119,11 @@ struct ca_profile {
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
  * that cannot be read become a warning. */
 enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, struct ca_err *err);
-/* stacks.c. Add a `stack` record; put those with the same frames together. False: no memory. */
-bool ca_stacks_read(struct ca_profile *profile, struct json_object *record);
-void ca_stacks_merge(struct ca_profile *profile);
-void ca_stacks_fini(struct ca_profile *profile);
-/* profile_json.c, coz.c, export.c, stacks.c: whole files. False: write error, see errno. */
+/* profile_stacks.c. Add a `stack` record; put those with the same frames together. False: no memory. */
+bool ca_profile_read_stack(struct ca_profile *profile, struct json_object *record);
+void ca_profile_merge_stacks(struct ca_profile *profile);
+void ca_profile_free_stacks(struct ca_profile *profile);
+/* profile_json.c, coz.c, export.c, profile_stacks.c: whole files. False: write error, see errno. */
 bool ca_profile_write_json(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_coz(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file);

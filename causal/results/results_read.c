@@ -345,7 +345,7 @@ static enum ca_status read_line(struct ca_profile *profile, struct json_object *
 	} else if (!strcmp(type, "binary")) {
 		ok = read_binary(profile, record);
 	} else if (!strcmp(type, "stack")) {
-		ok = ca_stacks_read(profile, record);
+		ok = ca_profile_read_stack(profile, record);
 	} else if (!strcmp(type, "warning")) {
 		ok = warn(profile, ca_results_json_string(record, "text")) == CA_OK;
 	} else if (!strcmp(type, "end")) {

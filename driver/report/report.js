@@ -173,7 +173,8 @@ function drawChart(row) {
 
 // ---- the call chain: the stacks that hold the region, from the outermost frame to it
 
-const frameOf = (region) => region.kind === "line" ? region.function : region.name;
+/* In line mode, frames may be lines. */
+const frameOf = (region) => data.stacks.some((stack) => stack.frames.includes(region.name)) ? region.name : region.function;
 
 function chainOf(region) {
 	const root = { children: new Map(), count: 0 }, name = frameOf(region);

@@ -10,7 +10,7 @@
 
 /* ---- reading --------------------------------------------------------------------*/
 
-bool ca_stacks_read(struct ca_profile *profile, struct json_object *record)
+bool ca_profile_read_stack(struct ca_profile *profile, struct json_object *record)
 {
 	struct ca_profile_stack *grown = ca_vec_more(profile->stack, profile->stacks, sizeof *profile->stack);
 	struct json_object *names = ca_results_json_get(record, "frames");
@@ -47,7 +47,7 @@ static int by_frames(const void *a, const void *b)
 	return strcmp(x->frame[i], y->frame[i]);
 }
 
-void ca_stacks_merge(struct ca_profile *profile)
+void ca_profile_merge_stacks(struct ca_profile *profile)
 {
 	size_t kept = 0;
 
@@ -63,7 +63,7 @@ void ca_stacks_merge(struct ca_profile *profile)
 	profile->stacks = kept;
 }
 
-void ca_stacks_fini(struct ca_profile *profile)
+void ca_profile_free_stacks(struct ca_profile *profile)
 {
 	for (size_t i = 0; i < profile->stacks; i++)
 		ca_profile_free_names(profile->stack[i].frame);
