@@ -73,6 +73,46 @@ static bool is_replaced(enum ca_setting_id id, const char *instead)
 	return at && (at == instead || at[-1] == ' ');
 }
 
+static bool add_word(char **words, size_t *n, enum ca_setting_id id, const char *text)
+{
+	char name[64];
+
+	ca_settings_option(ca_settings_get(id), 0, name, sizeof name);
+	if (asprintf(&words[*n], "--%s=%s", name, text) < 0)
+		words[*n] = NULL;
+	return words[(*n)++];
+}
+
+void ca_again_free(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+}
+
+char **ca_again_words(const struct ca_options *options)
+{
+	size_t room = options->assignments + 1, n = 0;
+	char **words;
+	bool ok;
+
+	for (size_t i = 0; i < CA_AXES; i++)
+		room += options->axis[i].count;
+	words = calloc(room, sizeof *words);
+	ok = words;
+	for (size_t i = 0; ok && i < options->assignments; i++)
+		if (!is_once(options->assignment[i].id) && options->assignment[i].id != CA_SETTING_OUTPUT)
+			ok = add_word(words, &n, options->assignment[i].id, options->assignment[i].text);
+	for (size_t i = 0; i < CA_AXES; i++)
+		for (size_t j = 0; ok && j < options->axis[i].count; j++)
+			ok = add_word(words, &n, (enum ca_setting_id)(CA_AXIS_FIRST + i),
+				      options->axis[i].group[j]);
+	if (ok)
+		return words;
+	ca_again_free(words);
+	return NULL;
+}
+
 char *ca_again_word(const char *text)
 {
 	char *word = NULL;

@@ -9,6 +9,11 @@
  * the command. Owned by the caller; NULL without memory. */
 char *ca_again_line(const struct ca_options *options, const char *instead);
 
+/* The options that were given as words, but for those that are for one time only, the number of runs, and
+ * the directory of the results;
+ * ends with NULL. Release with ca_again_free. NULL: no memory. */
+char **ca_again_words(const struct ca_options *options);
+void ca_again_free(char **words);
 /* A word of a shell, in quotes where it must be. Owned by the caller; NULL without memory. */
 char *ca_again_word(const char *text);
 

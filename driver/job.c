@@ -149,6 +149,7 @@ void ca_job_fini(struct ca_job *job)
 	free(job->self);
 	free(job->runtime);
 	free(job->dir);
+	ca_again_free(job->again);
 	memset(job, 0, sizeof *job);
 }
 
@@ -187,6 +188,7 @@ int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 	}
 	if (make_command(job, err))
 		return 1;
+	job->again = ca_again_words(&job->options);
 	if (!*job->settings.launcher)
 		status = ca_runtime_find(&job->settings, &job->runtime, err);
 	if (!status && generates_configs(&job->settings))

@@ -15,6 +15,7 @@ struct ca_job {
 	const char *app;      /* its name; borrowed */
 	char *self;           /* our executable. Owned */
 	char *runtime;        /* to preload; NULL in launcher mode. Owned */
+	char **again;         /* the options with which more such runs are made; ends with NULL. Owned */
 	char *dir;            /* of the results. Owned */
 	unsigned first_run;   /* number of the first run file */
 	int level;            /* verbosity, debug included */

@@ -89,6 +89,7 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant, const s
 		.run = job->first_run,
 		.iteration = (unsigned)variant->iteration,
 		.command = job->command,
+		.arguments = (const char *const *)job->again,
 		.sweep = sweep,
 		.message = ca_job_message,
 		.clear = settings->reset ? ca_job_clear : NULL,

@@ -22,6 +22,7 @@ struct ca_conductor_options {
 	unsigned iteration;                 /* 1-based */
 	size_t variant;                     /* from 0; runs of one variant share a plan */
 	const char *const *command;         /* NULL-terminated, borrowed */
+	const char *const *arguments;       /* options of causal, to be recorded; the same */
 	struct ca_sweep *sweep;
 	/* A line for the user. level 0: always shown, 1: with -v 1 and above, ... */
 	void (*message)(void *context, int level, const char *text);

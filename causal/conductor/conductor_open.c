@@ -256,6 +256,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 		.run = c->opt.run,
 		.iteration = c->opt.iteration,
 		.command = c->opt.command,
+		.options = c->opt.arguments,
 		.mode = c->set->mode == CA_MODE_LINE ? "line" : "function",
 		.backend = c->backend == CA_BACKEND_TIMER ? "timer" : "perf",
 		.end_to_end = c->set->end_to_end,

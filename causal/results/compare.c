@@ -74,13 +74,12 @@ static bool collect(const struct ca_profile *profile, const struct ca_profile_po
 		const struct ca_profile_experiment *e = &profile->experiment[i];
 
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags && !e->speedup; v++) {
-			const struct ca_profile_visits *visits = &profile->visits[v];
-			bool latency = point->kind == 'l';
+			struct ca_observation o = ca_profile_observe(profile, e, &profile->visits[v]);
 
-			if (&profile->point[visits->point] != point)
+			if (&profile->point[profile->visits[v].point] != point)
 				continue;
-			zeros->cost[zeros->n] = (double)e->duration * (latency ? visits->in_flight : 1);
-			zeros->visits[zeros->n] = (double)(latency ? visits->arrivals : visits->delta);
+			zeros->cost[zeros->n] = o.cost;
+			zeros->visits[zeros->n] = o.visits;
 			zeros->runs += !zeros->n || zeros->run[zeros->n - 1] != e->run;
 			zeros->run[zeros->n++] = e->run;
 		}

@@ -60,8 +60,9 @@ static double start_of(const struct ca_profile *profile, const struct ca_profile
 	return ((double)run->time - (double)first->time + (double)e->start - (double)run->clock) / 1e9;
 }
 
-static struct ca_observation observe(const struct ca_profile *profile, const struct ca_profile_experiment *e,
-				     const struct ca_profile_visits *visits)
+struct ca_observation ca_profile_observe(const struct ca_profile *profile,
+					 const struct ca_profile_experiment *e,
+					 const struct ca_profile_visits *visits)
 {
 	bool latency = profile->point[visits->point].kind == 'l';
 	double duration = (double)e->duration / 1e9;
@@ -100,7 +101,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++) {
 			if (profile->visits[v].point != point)
 				continue;
-			list[n++] = observe(profile, e, &profile->visits[v]);
+			list[n++] = ca_profile_observe(profile, e, &profile->visits[v]);
 			/* it began and ended between two visits */
 			if (!profile->visits[v].span && p->kind != 'e' && !p->whole)
 				options.quantum = 1. / 6;
@@ -330,6 +331,7 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->runs; i++) {
 		free(profile->run[i].command);
 		ca_profile_free_names(profile->run[i].word);
+		ca_profile_free_names(profile->run[i].options);
 		free(profile->run[i].mode);
 		free(profile->run[i].backend);
 		free(profile->run[i].speedups);

@@ -15,8 +15,9 @@ struct json_object;
 struct ca_profile_run {
 	unsigned number, iteration;
 	char *command, *mode, *speedups;
-	char **word;   /* of the command; ends with NULL */
-	char *backend; /* "mixed" if threads had different ones */
+	char **word;    /* of the command; ends with NULL */
+	char **options; /* of causal; ends with NULL, or NULL */
+	char *backend;  /* "mixed" if threads had different ones */
 	bool end_to_end;
 	bool ended;                    /* the end record is there */
 	uint64_t seed, time, clock;    /* ns; time and clock are the same moment */
@@ -144,6 +145,10 @@ void ca_funnel_count(struct ca_profile *profile);
  * False: the profile is fine. */
 bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, const char **remedy);
 /* profile.c */
+/* An experiment as one of its progress points saw it. */
+struct ca_observation ca_profile_observe(const struct ca_profile *profile,
+					 const struct ca_profile_experiment *e,
+					 const struct ca_profile_visits *visits);
 const char *ca_profile_verdict_text(enum ca_verdict verdict); /* for people */
 const char *ca_profile_verdict_key(enum ca_verdict verdict);  /* for programs; does not change */
 const char *ca_profile_baseline_name(enum ca_baseline baseline);

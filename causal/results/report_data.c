@@ -22,28 +22,16 @@ struct zeros {
 	double cost, visits;
 };
 
-static double cost_of(const struct ca_profile *profile, const struct ca_profile_experiment *e,
-		      const struct ca_profile_visits *visits)
-{
-	bool latency = profile->point[visits->point].kind == 'l';
-
-	return (double)e->duration * (latency ? visits->in_flight : 1);
-}
-
-static double visits_of(const struct ca_profile *profile, const struct ca_profile_visits *visits)
-{
-	return (double)(profile->point[visits->point].kind == 'l' ? visits->arrivals : visits->delta);
-}
-
 static void add_zeros(const struct ca_profile *profile, struct zeros *zeros, size_t run,
 		      const struct ca_profile_experiment *e)
 {
 	for (size_t v = e->first; v < e->first + e->visits; v++) {
 		const struct ca_profile_visits *visits = &profile->visits[v];
 		struct zeros *sum = &zeros[run * profile->points + visits->point];
+		struct ca_observation o = ca_profile_observe(profile, e, visits);
 
-		sum->cost += cost_of(profile, e, visits);
-		sum->visits += visits_of(profile, visits);
+		sum->cost += o.cost;
+		sum->visits += o.visits;
 	}
 }
 
@@ -69,17 +57,17 @@ static double effect_of(const struct ca_profile *profile, const struct zeros *ze
 			const struct ca_profile_experiment *e, const struct ca_profile_visits *visits)
 {
 	const struct zeros *base = &zeros[e->run * profile->points + visits->point];
-	double elapsed = (double)(e->end - e->start), effect;
+	struct ca_observation o = ca_profile_observe(profile, e, visits);
+	double effect;
 
 	if (base->visits == 0)
 		base = &zeros[profile->runs * profile->points + visits->point];
-	effect = 100 *
-		 (1 - cost_of(profile, e, visits) / visits_of(profile, visits) / (base->cost / base->visits));
-	if (profile->point[visits->point].kind == 'l' || elapsed <= 0 || e->paying == UINT64_MAX)
+	effect = 100 * (1 - o.cost / o.visits / (base->cost / base->visits));
+	if (o.elapsed <= 0 || isnan(o.paying))
 		return effect;
-	if (!(effect <= 100 * (double)e->delay / elapsed)) /* NAN, too */
-		effect = 100 * (double)e->delay / elapsed;
-	return fmax(effect, 100 * ((double)e->delay - (double)e->paying) / elapsed);
+	if (!(effect <= 100 * o.delay / o.elapsed)) /* NAN, too */
+		effect = 100 * o.delay / o.elapsed;
+	return fmax(effect, 100 * (o.delay - o.paying) / o.elapsed);
 }
 
 static void add(struct json_object *object, const char *key, struct json_object *value)

@@ -107,6 +107,7 @@ static void add_bool(struct json_object *object, const char *key, bool value)
 static enum ca_status put_run(struct ca_results *results, const struct ca_run_info *info, struct ca_err *err)
 {
 	struct json_object *record = new_record("run"), *command = json_object_new_array();
+	struct json_object *options = json_object_new_array();
 
 	add_text(record, "format", "causal-run");
 	add_u64(record, "version", 1);
@@ -115,6 +116,9 @@ static enum ca_status put_run(struct ca_results *results, const struct ca_run_in
 	for (const char *const *word = info->command; word && *word; word++)
 		json_object_array_add(command, ca_results_json_text(*word));
 	json_object_object_add(record, "command", command);
+	for (const char *const *word = info->options; word && *word; word++)
+		json_object_array_add(options, ca_results_json_text(*word));
+	json_object_object_add(record, "options", options);
 	add_text(record, "mode", info->mode);
 	add_text(record, "backend", info->backend);
 	add_bool(record, "end_to_end", info->end_to_end);

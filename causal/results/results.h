@@ -59,8 +59,10 @@ struct ca_run_info {
 	unsigned run;               /* 1-based number of the run: run-0001.jsonl */
 	unsigned iteration;         /* 1-based */
 	const char *const *command; /* NULL-terminated */
-	const char *mode;           /* "function" or "line" */
-	const char *backend;        /* "perf" or "timer": what it sets out with */
+	const char *const
+		*options;    /* of causal, with which more such runs are made; NULL-terminated, or NULL */
+	const char *mode;    /* "function" or "line" */
+	const char *backend; /* "perf" or "timer": what it sets out with */
 	bool end_to_end;
 	const char *speedups; /* the pool of this variant, as text */
 	uint64_t seed;        /* of the sweep's choices */

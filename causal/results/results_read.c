@@ -274,7 +274,7 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	run->number = (unsigned)ca_results_json_u64(record, "run");
 	run->iteration = (unsigned)ca_results_json_u64(record, "iteration");
 	run->command = join(ca_results_json_get(record, "command"));
-	if (!read_names(record, "command", &run->word))
+	if (!read_names(record, "command", &run->word) || !read_names(record, "options", &run->options))
 		return false;
 	run->mode = strdup(ca_results_json_string(record, "mode"));
 	run->backend = strdup(ca_results_json_string(record, "backend"));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What a sweep shows at its end: the table, and commands to go on with, which can be pasted."""
+import json
 import os
 import shlex
 import subprocess
@@ -32,6 +33,30 @@ def next_of(scratch, name, top, *options):
             for line in done.stderr.splitlines() if line.startswith("causal: ") and line.count(": ") == 2}
 
 
+def check_resume(scratch):
+    """More runs with the same command and options, but for what was for one time only."""
+    def run(*words, expect=0):
+        done = subprocess.run([CAUSAL, *words], cwd=scratch, capture_output=True, text=True, check=False)
+        check(done.returncode == expect, f"{words}: status {done.returncode}: {done.stderr}")
+
+    def first(number):
+        with open(os.path.join(scratch, "r", f"run-{number:04}.jsonl"), encoding="utf-8") as file:
+            return json.loads(file.readline())
+
+    run("-o", "r", "-n", "1", "--reset", "-P", "none", "-FE", "a b", "c", "-s", "0,10", "--", "true", "x y")
+    run("resume", "r", "-n", "2")
+    check([name for name in sorted(os.listdir(os.path.join(scratch, "r"))) if name.startswith("run-")] ==
+          [f"run-000{n}.jsonl" for n in range(1, 7)], f"resumed: {os.listdir(os.path.join(scratch, 'r'))}")
+    one, more = first(1), first(5)
+    check(more["command"] == ["true", "x y"] and more["options"] == one["options"],
+          f"the same again: {more}")
+    check(one["options"] == ["--progress=none", "--function-exclude=a b", "--function-exclude=c",
+                              "--speedups=0,10"], f"options: {one['options']}")
+    run("resume", expect=2)
+    run("resume", "nothing", expect=2)
+    run("resume", "r", "--no-such", expect=2)
+
+
 def main():
     if os.environ.get("CA_SANITIZER"):
         print("skipped: the runtime does not go with a sanitizer")
@@ -48,6 +73,7 @@ def main():
         check(done.returncode == 0 and os.path.exists(os.path.join(scratch, "a b", "report.html")), "report")
         told = next_of(scratch, "stripped", region("sub_10", function="", file=""))
         check("which lines of it" not in told, f"there are no lines: {told}")
+        check_resume(scratch)
     return 1 if failures else 0
 
 
