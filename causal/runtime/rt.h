@@ -51,15 +51,17 @@ struct ca_thread {
 	uint64_t start;      /* ... its start, ns ... */
 	uint64_t settled;    /* D of the experiments up to settled_seq, ns */
 	uint64_t settled_seq;
-	uint64_t cursor;    /* next log entry to read */
-	uint64_t last;      /* ns; all before it is accounted for */
-	uint64_t last_cpu;  /* ns of thread CPU time at `last`; only without a switch log */
-	int64_t owed;       /* ns; below 0: paid ahead */
-	uint64_t s_time;    /* ns of the experiment in which S was active, up to `last`; 0 once it
+	uint64_t cursor;   /* next log entry to read */
+	uint64_t last;     /* ns; all before it is accounted for */
+	uint64_t last_cpu; /* ns of thread CPU time at `last`; only without a switch log */
+	int64_t owed;      /* ns; below 0: paid ahead */
+	uint64_t s_time;   /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
-	uint64_t limit;     /* lag of virtual time when a wait for it ended last, or this experiment began */
-	uint64_t sleep_for; /* see ca_wait_sleep */
-	uint64_t last_look; /* cycle counter at the last meeting */
+	uint64_t limit;    /* lag of virtual time when a wait for it ended last, or this experiment began */
+	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
+	uint32_t readings;     /* one shortly after another */
+	uint64_t sleep_for;    /* see ca_wait_sleep */
+	uint64_t last_look;    /* cycle counter at the last meeting */
 	uint64_t atomics_from; /* ... when the visits below began to be counted */
 	uint32_t atomics;      /* visits of sites at atomic operations */
 	uint32_t other_meets;  /* meetings of other kinds meanwhile */

@@ -10,7 +10,9 @@ enum {
 	GOOD_FOR = 1000000, /* ns for which the distance between two clocks is taken as known */
 	CLOSE = 2000,       /* ns between two readings that belong together */
 	TRIES = 5,
-	CLOCKS = 12
+	CLOCKS = 12,
+	SPIN = 2000, /* ns between two readings ... */
+	SPINS = 16   /* ... of which so many in a row are a wait */
 };
 
 static bool is_virtual(void)
@@ -68,6 +70,17 @@ static struct moment no_step_back(struct moment m, bool publish)
 	return m;
 }
 
+/* Who looks at the clock again and again waits for a time, and waits longer when that moves. */
+static void note_spin(struct ca_thread *t, const struct moment *m)
+{
+	t->readings = m->real - t->last_reading < SPIN ? t->readings + 1 : 0;
+	t->last_reading = m->real;
+	if (t->readings >= SPINS) {
+		ca_ledger_limit(t, m->lag, UINT64_MAX);
+		t->readings = 0;
+	}
+}
+
 static struct moment look(void)
 {
 	struct ca_thread *t = ca_self;
@@ -83,6 +96,8 @@ static struct moment look(void)
 	t->guard++;
 	m.real = ca_clock_now();
 	m.lag = moves ? ca_ledger_lag(t, m.real) : ca_session_lag(ca_rt.session);
+	if (moves)
+		note_spin(t, &m);
 	t->guard--;
 	return no_step_back(m, moves);
 }

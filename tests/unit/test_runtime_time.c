@@ -248,9 +248,30 @@ static void limits_move(void **state)
 	assert_ptr_equal(ca_deadline_real(&d, &until, &to), &to);
 	assert_int_equal(to.tv_sec, 101);
 	assert_int_equal(to.tv_nsec, 999999000 + (long)lag - 1000000000);
+	assert_int_equal(me->slot->paying_more, 0);
 	assert_false(ca_deadline_moved(&d));
+	/* it has waited longer, and that counts as paying */
+	assert_in_range(me->slot->paying_more, lag, lag);
 	assert_ptr_equal(ca_deadline_real(&d, &bad, &to), &bad);
 	assert_null(ca_deadline_real(&d, NULL, &to));
+}
+
+/* So does who looks at the clock until it is time; who only wants to know it does not wait. */
+static void spins_wait(void **state)
+{
+	uint64_t lag;
+
+	(void)state;
+	experiment(2 * MS);
+	lag = ca_virtual_lag();
+	for (int i = 0; i < 40; i++) {
+		pass(3000);
+		v_now();
+	}
+	assert_int_equal(me->slot->paying_more, 0);
+	for (int i = 0; i < 100000 && !me->slot->paying_more; i++)
+		v_now();
+	assert_in_range(me->slot->paying_more, lag, ca_virtual_lag());
 }
 
 static void lengths_move(void **state)
@@ -466,10 +487,10 @@ static void bad_timers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(real_at_first), TEST(slows_down),      TEST(never_goes_back), TEST(a_new_thread),
-		TEST(other_clocks),  TEST(switched_off),    TEST(real_on_request), TEST(limits_move),
-		TEST(lengths_move),  TEST(virtual_timerfd), TEST(many_timerfds),   TEST(a_descriptor_again),
-		TEST(virtual_timer), TEST(virtual_itimer),  TEST(bad_timers),
+		TEST(real_at_first),      TEST(slows_down),    TEST(never_goes_back), TEST(a_new_thread),
+		TEST(other_clocks),       TEST(switched_off),  TEST(real_on_request), TEST(limits_move),
+		TEST(spins_wait),         TEST(lengths_move),  TEST(virtual_timerfd), TEST(many_timerfds),
+		TEST(a_descriptor_again), TEST(virtual_timer), TEST(virtual_itimer),  TEST(bad_timers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
