@@ -228,12 +228,15 @@ static void test_verdict(void **state)
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		struct ca_curve curve = { .how = cases[i].how,
 					  .experiments = cases[i].experiments,
-					  .at = { 0, cases[i].at },
-					  .at_low = { 0, cases[i].low },
-					  .at_high = { 0, cases[i].high } };
+					  .at = { 1, cases[i].at, 1 },
+					  .at_low = { 1, cases[i].low, 1 },
+					  .at_high = { 1, cases[i].high, 1 } };
 
 		assert_int_equal(ca_estimate_verdict(&curve), cases[i].verdict);
 		assert_int_equal(ca_estimate_decided(&curve, 3), cases[i].decided);
+		/* worth it with an interval that contains 0 there is not */
+		curve.at_low[i % 2 ? 2 : 0] = 0;
+		assert_true(ca_estimate_verdict(&curve) != CA_VERDICT_WORTH);
 	}
 }
 
