@@ -77,8 +77,9 @@ static bool all_known(const struct ca_est *est, const uint32_t *member, size_t n
 	return n > 0;
 }
 
-/* One cell: its experiments by themselves. At 0 %: the share of S, which is the most there is to win. */
-static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *member, size_t n, bool zero,
+/* One cell, at speedup p: its experiments by themselves. At 0 %: the share of S, which is the most there is
+ * to win. */
+static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *member, size_t n, double p,
 				      double room, struct part *part)
 {
 	struct ca_est_bound bound = { -INFINITY, INFINITY };
@@ -91,15 +92,15 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 
 		if (is_bounded(item))
 			part[m++] =
-				(struct part){ zero ? item->active : item->delay, item->elapsed, item->run };
+				(struct part){ p > 0 ? item->delay : item->active, item->elapsed, item->run };
 	}
 	if (!m)
 		return bound;
 	for (size_t i = 0; i < m; i++)
 		share += part[i].top / part[i].bottom / (double)m;
 	r = ratio_of(part, m, share);
-	bound.high = r.value + room * r.error;
-	if (zero || !all_known(est, member, n))
+	bound.high = fmin(r.value + room * r.error, p > 0 ? p : 1); /* S is no more than all of it */
+	if (!(p > 0) || !all_known(est, member, n))
 		return bound;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_est_item *item = &est->item[member[i]];
@@ -150,8 +151,8 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 	high = ratio_of(part, m, own->share);
 	low = fmin(low / rest, high.value);
 	own->known = true;
-	own->high = high.value + high.error;
-	own->middle = (high.value + low) / 2;
+	own->high = fmin(high.value + high.error, 1);
+	own->middle = fmin((high.value + low) / 2, 1);
 	own->low = low - high.error;
 }
 
@@ -167,7 +168,7 @@ bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimates *out
 
 		for (size_t c = from; c < from + n; c++)
 			bound[c] = bound_cell(est, member + first[c], first[c + 1] - first[c],
-					      out->cell[c].speedup == 0, room, part);
+					      out->cell[c].speedup / 1e6, room, part);
 		find_own(est, out->cell + from, n, first + from, member, part, &own[k]);
 	}
 	free(part);
