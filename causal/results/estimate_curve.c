@@ -319,13 +319,19 @@ static void find_max(const struct ca_cell *cell, struct ca_curve *curve)
 	}
 }
 
-/* With the error of S time; and what a cell cannot be is not shown. */
-static void finish(struct ca_cell *cell, const struct ca_est_bound *bound, double off)
+/* With the error of S time; and what a cell cannot be is not shown. Where hardly anybody paid, the cells are
+ * what the curve is. */
+static void finish(struct ca_cell *cell, const struct ca_est_bound *bound, const struct ca_est_own *own,
+		   double off)
 {
-	double low = 100 * bound->low, high = 100 * bound->high, error = 196 * off * speedup_of(cell);
+	double low = 100 * bound->low, high = 100 * bound->high, p = speedup_of(cell), error = 196 * off * p;
 
 	if (!cell->speedup)
 		return;
+	if (own->known) {
+		set(&cell->effect, &cell->low, &cell->high, 100, look_own(own, p));
+		return;
+	}
 	cell->low = cell->effect - hypot(cell->effect - cell->low, error);
 	cell->high = cell->effect + hypot(cell->high - cell->effect, error);
 	if (!isfinite(high))
@@ -405,7 +411,7 @@ void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
 	a = own->known ? look_own(own, view.p) : look(&fit, &view);
 	set(&curve->slope, &curve->slope_low, &curve->slope_high, 1, a);
 	for (size_t c = 0; c < n; c++)
-		finish(&cell[c], &bound[c], fit.off);
+		finish(&cell[c], &bound[c], own, fit.off);
 	find_max(cell, curve);
 }
 
