@@ -54,13 +54,19 @@ static unsigned deal(struct ca_conductor *c)
 	return percent;
 }
 
+/* Is a run to be looked at from its beginning to its end? */
+static bool is_all_of_it(const struct ca_conductor *c)
+{
+	return c->set->delay <= 0 && c->set->duration <= 0;
+}
+
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err)
 {
 	const struct ca_region *region;
 	unsigned percent = c->opt.speedup, wanted = 0;
 
-	if (c->set->end_to_end ||
-	    !(c->opt.whole || (c->opt.sweep && ca_sweep_why_whole(c->opt.sweep, &region, &wanted))))
+	if (c->set->end_to_end || !(c->opt.whole || (c->opt.sweep && is_all_of_it(c) &&
+						     ca_sweep_why_whole(c->opt.sweep, &region, &wanted))))
 		return CA_OK;
 	c->whole = true;
 	c->own_set = *c->set;
@@ -81,8 +87,7 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 {
 	double one = c->warm_up + c->length + c->set->cool_off * 1e6;
 
-	return !c->set->end_to_end && c->set->delay <= 0 && c->set->duration <= 0 &&
-	       (double)runtime < FIT * one;
+	return !c->set->end_to_end && is_all_of_it(c) && (double)runtime < FIT * one;
 }
 
 /* What the next pair is made of. Where any region will do, it is drawn from the samples of the run
@@ -156,24 +161,40 @@ void ca_conductor_whole_end(struct ca_conductor *c)
 	r->start = c->started;
 }
 
+/* Of what should be the same for each visit at any speedup. */
+static double work_of(const struct ca_conductor *c, const struct ca_visits *between, double visits)
+{
+	uint64_t spent = c->e.work_after - c->e.work_before;
+
+	if (between && between->delta)
+		return visits * (double)between->arrivals / (double)between->delta;
+	return c->e.processes == c->e.processes_after && spent > c->e.record.paid
+		       ? (double)(spent - c->e.record.paid)
+		       : 0;
+}
+
 void ca_conductor_whole_watch(struct ca_conductor *c)
 {
 	const struct ca_experiment_record *r = &c->e.record;
 	const struct ca_region *region = ca_catalog_get_region(&c->catalog, r->region);
-	const struct ca_visits *busiest = NULL;
+	const struct ca_visits *busiest = NULL, *between = NULL; /* the latter: of a latency */
 	struct ca_steady_window w = { .percent = r->speedup / (CA_MILLION / 100), .whole = c->whole };
 
 	if (r->flags & ~(uint32_t)CA_EXPERIMENT_LAST || !region || !c->opt.sweep)
 		return;
-	for (size_t i = 0; i < r->visit_count; i++)
-		if (!r->visits[i].arrivals && (!busiest || r->visits[i].delta > busiest->delta))
-			busiest = &r->visits[i];
+	for (size_t i = 0; i < r->visit_count; i++) {
+		const struct ca_visits **best = r->visits[i].arrivals ? &between : &busiest;
+
+		if (!*best || r->visits[i].delta > (*best)->delta)
+			*best = &r->visits[i];
+	}
+	if (!busiest)
+		busiest = between;
 	if (!busiest)
 		return;
 	w.visits = (double)busiest->delta;
 	w.cost = (double)(busiest->span ? busiest->span : r->end - r->start - r->delay);
-	if (c->e.work_after > c->e.work_before + r->paid && c->e.processes == c->e.processes_after)
-		w.work = (double)(c->e.work_after - c->e.work_before - r->paid);
+	w.work = work_of(c, between, w.visits);
 	ca_steady_add(ca_sweep_steady(c->opt.sweep), region, &w);
 }
 

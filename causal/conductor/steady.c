@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ZEROS = 3, OTHERS = 4 };    /* experiments inside runs before there can be a doubt */
-static const double doubt = 0.04;  /* of the work per visit, that is missing ... */
+static const double doubt = 0.04;  /* of the work per visit, that is less or more ... */
 static const double sigmas = 3;    /* ... beyond chance */
 static const double differ = 0.05; /* of the time per visit, between whole runs and experiments */
 
@@ -56,12 +56,12 @@ static double variance(const struct ca_steady_logs *logs)
 
 static bool is_doubtful(const struct ca_steady_logs *zeros, const struct ca_steady_logs *others)
 {
-	double missing;
+	double change;
 
 	if (zeros->n < ZEROS || others->n < OTHERS)
 		return false;
-	missing = mean(zeros) - mean(others);
-	return missing > doubt && missing > sigmas * sqrt(variance(zeros) + variance(others));
+	change = fabs(mean(zeros) - mean(others));
+	return change > doubt && change > sigmas * sqrt(variance(zeros) + variance(others));
 }
 
 /* Time per visit relative to that at 0 %; NAN: not known. */

@@ -4,9 +4,10 @@
  *
  * A stage behind a long queue that gets faster lives on what is stored, and the experiment is over before
  * that is used up. Then the program spends less CPU time per visit than at 0 %, where the queue fills
- * again: the stages before the queue do not keep up. But so it is where threads spin while they wait.
- * What tells the two apart is a run with that speedup from its beginning to its end, and one without:
- * there, nothing is stored that was not made at that speedup. */
+ * again: the stages before the queue do not keep up. A stage before a queue fills it, and then it is
+ * the experiments at 0 % that live on it. But work per visit also changes where threads spin while
+ * they wait. What tells the two apart is a run with that speedup from its beginning to its end, and one
+ * without: there, nothing is stored that was not made at that speedup. */
 #ifndef CA_CAUSAL_CONDUCTOR_STEADY_H
 #define CA_CAUSAL_CONDUCTOR_STEADY_H
 #include "causal/results/catalog.h"
@@ -19,7 +20,8 @@ struct ca_steady_window {
 	bool whole;       /* a whole run */
 	double cost;      /* ns of virtual time ... */
 	double visits;    /* ... that so many visits took */
-	double work;      /* ns of CPU time of the program, less what it paid; 0: not known */
+	double work;      /* ns of CPU time of the program, less what it paid; or where both ends of a
+			   * queue have a point, how many arrived while these left; 0: not known */
 };
 
 struct ca_steady_logs { /* of work per visit */

@@ -112,6 +112,17 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	return status;
 }
 
+static enum ca_status estimate_points(struct ca_profile *profile)
+{
+	enum ca_status status = CA_OK;
+
+	for (size_t p = 0; p < profile->points && status == CA_OK; p++) {
+		ca_estimate_fini(&profile->point[p].estimates);
+		status = estimate_point(profile, (uint32_t)p);
+	}
+	return status;
+}
+
 /* ---- judging -------------------------------------------------------------------*/
 
 /* Where other programs hold the CPU, S time stands still, too: neither comparisons nor bounds are right. */
@@ -235,9 +246,9 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 	if (status == CA_OK) {
 		settle_flags(new);
 		ca_profile_merge_stacks(new);
-		for (size_t p = 0; p < new->points &&status == CA_OK; p++)
-			status = estimate_point(new, (uint32_t)p);
-		ca_profile_find_unsteady(new);
+		status = estimate_points(new);
+		if (status == CA_OK && ca_profile_find_unsteady(new))
+			status = estimate_points(new);
 		ca_funnel_count(new);
 		if (status == CA_OK)
 			status = make_rows(new);

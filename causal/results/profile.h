@@ -137,8 +137,9 @@ struct json_object *ca_profile_json(const struct ca_profile *profile);
  * that is not used? */
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve);
-/* Flags experiments that whole runs have contradicted. Once there are estimates. */
-void ca_profile_find_unsteady(struct ca_profile *profile);
+/* Flags experiments that whole runs have contradicted, by what the estimates say. True: there are some, and
+ * there should be other estimates without them. */
+bool ca_profile_find_unsteady(struct ca_profile *profile);
 /* funnel.c */
 void ca_funnel_count(struct ca_profile *profile);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.

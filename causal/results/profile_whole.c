@@ -76,25 +76,26 @@ bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_pr
 
 	if (!there)
 		return false;
-	if (is_unsteady(profile, point, curve))
-		return true;
-	if (is_unsteady(profile, other, there))
-		return false;
 	return known(point, curve) < known(other, there) ||
 	       (known(point, curve) == known(other, there) && point->whole);
 }
 
-void ca_profile_find_unsteady(struct ca_profile *profile)
+bool ca_profile_find_unsteady(struct ca_profile *profile)
 {
+	bool found = false;
+
 	for (size_t i = 0; i < profile->experiments; i++) {
 		struct ca_profile_experiment *e = &profile->experiment[i];
 
-		for (size_t v = e->first; v < e->first + e->visits && e->speedup && !e->flags; v++) {
+		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++) {
 			const struct ca_profile_point *point = &profile->point[profile->visits[v].point];
 			const struct ca_curve *curve = curve_of(point, e->region);
 
-			if (curve && is_unsteady(profile, point, curve))
-				e->flags |= CA_EXPERIMENT_UNSTEADY;
+			if (!curve || !is_unsteady(profile, point, curve))
+				continue;
+			e->flags |= CA_EXPERIMENT_UNSTEADY;
+			found = true;
 		}
 	}
+	return found;
 }

@@ -72,9 +72,9 @@ static void test_doubt(void **state)
 		double work, share;
 		bool doubt;
 	} cases[] = {
-		{ 2000, 0, false },    { 1500, 0, true },  { 1500, 0.02, true }, { 1980, 0, false },
-		{ 1980, 0.01, false }, { 2600, 0, false }, /* more than before: nothing is used up */
-		{ 1700, 0.5, false },                      /* by chance */
+		{ 2000, 0, false },   { 1500, 0, true },     { 1500, 0.02, true },
+		{ 1980, 0, false },   { 1980, 0.01, false }, { 2600, 0, true }, /* the zeros live on it */
+		{ 1700, 0.5, false },                                           /* by chance */
 	};
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {

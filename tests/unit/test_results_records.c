@@ -572,7 +572,7 @@ static void test_whole(void **state)
 		assert_int_equal(profile->row[0].point->whole, cases[k].whole);
 		want = 100 * (cases[k].whole ? cases[k].whole_gain : cases[k].gain);
 		assert_true(fabs(profile->row[0].curve->max - want) < 2);
-		assert_int_equal(profile->funnel.unsteady, cases[k].unsteady ? cases[k].inside : 0);
+		assert_int_equal(profile->funnel.unsteady, cases[k].unsteady ? 2 * cases[k].inside : 0);
 		file = open_memstream(&text, &size);
 		assert_true(ca_profile_write_json(profile, file));
 		fclose(file);
