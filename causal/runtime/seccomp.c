@@ -9,20 +9,84 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/membarrier.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
 
-static const int our_calls[] = {
-	SYS_perf_event_open, SYS_timer_create, SYS_timer_settime, SYS_timer_delete, SYS_process_vm_readv,
-	SYS_rt_sigprocmask,  SYS_rt_sigaction, SYS_rt_sigreturn,  SYS_mmap,         SYS_munmap,
-	SYS_mprotect,        SYS_madvise,      SYS_openat,        SYS_read,         SYS_pread64,
-	SYS_pwrite64,        SYS_write,        SYS_close,         SYS_readlinkat,   SYS_getdents64,
-	SYS_newfstatat,      SYS_fstat,        SYS_fcntl,         SYS_ioctl,        SYS_clock_gettime,
-	SYS_membarrier,      SYS_getpid,       SYS_gettid,        SYS_kill,         SYS_nanosleep,
-	SYS_ppoll,           SYS_sched_yield
+#define HERE UINT64_C(0x7ffff7400000) /* an address, as good as any */
+
+/* With the arguments that filters look at: those that are no addresses. */
+static const struct {
+	int number;
+	uint64_t argument[6];
+} our_calls[] = {
+	{ SYS_perf_event_open, { HERE, 0, -1u, -1u, PERF_FLAG_FD_CLOEXEC } },
+	{ SYS_timer_create, { CLOCK_THREAD_CPUTIME_ID, HERE, HERE } },
+	{ SYS_timer_settime, { 0, 0, HERE } },
+	{ SYS_timer_delete, { 0 } },
+	{ SYS_getitimer, { ITIMER_REAL, HERE } },
+	{ SYS_setitimer, { ITIMER_REAL, HERE, HERE } },
+	{ SYS_timerfd_settime, { 3, TFD_TIMER_ABSTIME, HERE } },
+	{ SYS_process_vm_readv, { 1, HERE, 1, HERE, 1 } },
+	{ SYS_process_vm_writev, { 1, HERE, 1, HERE, 1 } },
+	{ SYS_rt_sigprocmask, { SIG_BLOCK, HERE, HERE, 8 } },
+	{ SYS_rt_sigprocmask, { SIG_UNBLOCK, HERE, HERE, 8 } },
+	{ SYS_rt_sigprocmask, { SIG_SETMASK, HERE, HERE, 8 } },
+	{ SYS_rt_sigaction, { SIGTRAP, HERE, 0, 8 } },
+	{ SYS_rt_sigpending, { HERE, 8 } },
+	{ SYS_rt_sigreturn, { 0 } },
+	{ SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1u } },
+	{ SYS_mmap, { 0, 4096, PROT_READ, MAP_SHARED, 3 } },
+	{ SYS_mmap, { HERE, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, 3 } },
+	{ SYS_mmap,
+	  { HERE, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1u } },
+	{ SYS_munmap, { HERE, 4096 } },
+	{ SYS_mprotect, { HERE, 4096, PROT_READ | PROT_WRITE | PROT_EXEC } },
+	{ SYS_mprotect, { HERE, 4096, PROT_READ | PROT_EXEC } },
+	{ SYS_madvise, { HERE, 4096, MADV_NOHUGEPAGE } },
+	{ SYS_openat, { (uint32_t)AT_FDCWD, HERE, O_RDONLY | O_CLOEXEC } },
+	{ SYS_openat, { (uint32_t)AT_FDCWD, HERE, O_RDWR | O_CLOEXEC } },
+	{ SYS_openat, { (uint32_t)AT_FDCWD, HERE, O_RDONLY | O_DIRECTORY | O_CLOEXEC } },
+	{ SYS_openat, { 3, HERE, O_RDONLY | O_CLOEXEC } },
+	{ SYS_read, { 3, HERE, 4096 } },
+	{ SYS_pread64, { 3, HERE, 16 } },
+	{ SYS_pwrite64, { 3, HERE, 16, HERE } },
+	{ SYS_write, { 2, HERE, 80 } },
+	{ SYS_close, { 3 } },
+	{ SYS_readlinkat, { (uint32_t)AT_FDCWD, HERE, HERE, 512 } },
+	{ SYS_getdents64, { 3, HERE, 4096 } },
+	{ SYS_newfstatat, { 3, HERE, HERE, AT_EMPTY_PATH } },
+	{ SYS_fstat, { 3, HERE } },
+	{ SYS_fcntl, { 3, F_SETSIG, CA_SIGNAL } },
+	{ SYS_fcntl, { 3, F_SETOWN_EX, HERE } },
+	{ SYS_fcntl, { 3, F_GETFL } },
+	{ SYS_fcntl, { 3, F_SETFL, O_RDWR | O_ASYNC } },
+	{ SYS_ioctl, { 3, PERF_EVENT_IOC_ENABLE } },
+	{ SYS_ioctl, { 3, FIONREAD, HERE } },
+	{ SYS_getsockopt, { 3, SOL_SOCKET, SO_PEERCRED, HERE, HERE } },
+	{ SYS_getsockname, { 3, HERE, HERE } },
+	{ SYS_clock_gettime, { CLOCK_THREAD_CPUTIME_ID, HERE } },
+	{ SYS_clock_gettime, { CLOCK_MONOTONIC, HERE } },
+	{ SYS_membarrier, { MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE } },
+	{ SYS_brk, { 0 } },
+	{ SYS_getpid, { 0 } },
+	{ SYS_gettid, { 0 } },
+	{ SYS_kill, { 1, 0 } },
+	{ SYS_tgkill, { 1, 1, SIGTRAP } },
+	{ SYS_rt_sigqueueinfo, { 1, CA_SIGNAL, HERE } },
+	{ SYS_rt_tgsigqueueinfo, { 1, 1, CA_SIGNAL, HERE } },
+	{ SYS_nanosleep, { HERE, 0 } },
+	{ SYS_ppoll, { HERE, 1, HERE, 0, 8 } },
+	{ SYS_sched_yield, { 0 } },
 };
 
 static uint32_t arithmetic(uint16_t operation, uint32_t a, uint32_t b)
@@ -115,12 +179,13 @@ static uint32_t run(const struct sock_fprog *program, const struct seccomp_data 
 
 static bool tolerates_us(const struct sock_fprog *program)
 {
-	struct seccomp_data data = { .arch = AUDIT_ARCH_X86_64 };
+	struct seccomp_data data = { .arch = AUDIT_ARCH_X86_64, .instruction_pointer = HERE };
 
 	for (size_t i = 0; i < sizeof our_calls / sizeof *our_calls; i++) {
 		uint32_t verdict;
 
-		data.nr = our_calls[i];
+		data.nr = our_calls[i].number;
+		memcpy(data.args, our_calls[i].argument, sizeof data.args);
 		verdict = run(program, &data) & SECCOMP_RET_ACTION_FULL;
 		if (verdict != SECCOMP_RET_ALLOW && verdict != SECCOMP_RET_ERRNO &&
 		    verdict != SECCOMP_RET_LOG)
@@ -138,8 +203,7 @@ static void withdraw(void)
 		*session = 0;
 	ca_thread_pause();
 	ca_rt_off("the program forbids itself system calls that causal needs (seccomp)");
-	if (ca_self)
-		ca_thread_wind_down(ca_self);
+	ca_thread_wind_down_all();
 }
 
 void ca_seccomp_comes(bool strict, const void *program)

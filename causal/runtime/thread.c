@@ -29,8 +29,9 @@ enum {
 	FRAMES = 512,    /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
 	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
 	NAP = 500000,    /* ... and ns between them */
-	SELDOM = 4,      /* periods between two ticks while none of them tells what is in S ... */
-	HARDLY = 32      /* ... and the thread meets others more than once a period */
+	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends */
+	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
+	HARDLY = 32           /* ... and the thread meets others more than once a period */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -290,7 +291,8 @@ void ca_thread_end(void)
 	ca_patch_counters = ca_patch_nobody;
 	atomic_store_explicit(&ca_rt.by_slot[t->number], NULL, memory_order_seq_cst);
 	wait_for_readers(t);
-	if (!atomic_load(&t->readers))
+	/* off: system calls may be forbidden by now */
+	if (!atomic_load(&t->readers) && atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		ca_switches_close(&t->switches);
 	atomic_store(&t->slot->in_s, 0);
 	ca_paying_end(ca_rt.session, t->slot, ca_clock_now()); /* it may have left a payment by longjmp */
@@ -401,6 +403,23 @@ void ca_thread_release(bool held)
 	if (t)
 		t->held_sp = 0;
 	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) & ~ca_signals_kept());
+}
+
+void ca_thread_wind_down_all(void)
+{
+	uint32_t used = atomic_load(&ca_rt.session->slots_used);
+	struct timespec nap = { 0, LAST_TICKS };
+
+	/* twice: one that was in its handler may have started its ticks anew */
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+			struct ca_thread *t = atomic_load_explicit(&ca_rt.by_slot[i], memory_order_acquire);
+
+			if (t)
+				ca_thread_wind_down(t);
+		}
+		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+	}
 }
 
 CA_SIGSAFE void ca_thread_wind_down(struct ca_thread *t)

@@ -25,6 +25,8 @@ CA_HIDDEN bool ca_thread_hold(void);
 CA_HIDDEN void ca_thread_release(bool held);
 /* A longjmp has left the call that holds our signal off, perhaps. */
 CA_HIDDEN CA_SIGSAFE void ca_thread_unhold(struct ca_thread *t);
+/* We were switched off: the last ticks of all threads here, and no system call of ours from then on. */
+CA_HIDDEN void ca_thread_wind_down_all(void);
 /* At a tick after we were switched off: this thread's last one; the text is the program's again. */
 CA_HIDDEN CA_SIGSAFE void ca_thread_wind_down(struct ca_thread *t);
 

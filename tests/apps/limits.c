@@ -7,9 +7,11 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 static void *works(void *unused)
 {
@@ -110,6 +112,87 @@ static void case_seccomp_kill(void)
 	with_thread();
 }
 
+/* by its arguments */
+static void forbid_argument(int call, unsigned argument, uint32_t bits)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t)offsetof(struct seccomp_data, args) + 8 * argument),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof code / sizeof *code, code };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static void case_seccomp_arguments(void)
+{
+	static const struct {
+		int call;
+		unsigned argument;
+		uint32_t bits;
+	} forbidden[] = {
+		{ SYS_openat, 2, O_RDWR },     { SYS_openat, 2, O_DIRECTORY }, { SYS_fcntl, 1, 8 },
+		{ SYS_mmap, 2, PROT_EXEC },    { SYS_mprotect, 2, PROT_EXEC }, { SYS_tgkill, 2, 1 },
+		{ SYS_ioctl, 1, 0xffffffffu },
+	};
+
+	for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			work_for(0.06);
+			forbid_argument(forbidden[i].call, forbidden[i].argument, forbidden[i].bits);
+			work_for(0.15);
+			_exit(0);
+		}
+		CHECK(child > 0);
+		int status;
+
+		CHECK(waitpid(child, &status, 0) == child);
+		if (status) {
+			printf("filter %zu: status %d\n", i, status);
+			fflush(stdout);
+			_exit(99);
+		}
+	}
+}
+
+/* only what threads need that compute, for all of them at once */
+static void case_seccomp_list(void)
+{
+	static const int allowed[] = { SYS_rt_sigreturn, SYS_futex,          SYS_exit,   SYS_exit_group,
+				       SYS_write,        SYS_madvise,        SYS_munmap, SYS_newfstatat,
+				       SYS_fstat,        SYS_rt_sigprocmask, SYS_rseq };
+	struct sock_filter code[32];
+	struct sock_fprog program = { 0, code };
+	pthread_t thread[3];
+	size_t at = 0;
+
+	code[at++] =
+		(struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+		code[at++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)allowed[i], 0, 1);
+		code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	program.len = (unsigned short)at;
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_create(&thread[i], NULL, works, NULL));
+	work_for(0.1);
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	work_for(0.2);
+}
+
 static void case_seccomp_strict(void)
 {
 	work_for(0.1);
@@ -148,10 +231,16 @@ static void case_deep(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "descriptors", case_descriptors },       { "lowest_descriptor", case_lowest_descriptor },
-		{ "no_descriptors", case_no_descriptors }, { "many_threads", case_many_threads },
-		{ "seccomp_errno", case_seccomp_errno },   { "seccomp_kill", case_seccomp_kill },
-		{ "seccomp_strict", case_seccomp_strict }, { "deep", case_deep },
+		{ "descriptors", case_descriptors },
+		{ "lowest_descriptor", case_lowest_descriptor },
+		{ "no_descriptors", case_no_descriptors },
+		{ "many_threads", case_many_threads },
+		{ "seccomp_errno", case_seccomp_errno },
+		{ "seccomp_kill", case_seccomp_kill },
+		{ "seccomp_arguments", case_seccomp_arguments },
+		{ "seccomp_list", case_seccomp_list },
+		{ "seccomp_strict", case_seccomp_strict },
+		{ "deep", case_deep },
 	};
 
 	if (argc > 2 && !strcmp(argv[1], "seccomp_then"))
