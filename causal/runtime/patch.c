@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum { JUMP = 0xe9, CALL = 0xe8, INT3 = 0xcc, PREFIX = 0x3e, JUMP_LENGTH = 5, BATCH = 256 };
-enum { LOOKS = 4 }; /* at threads that block our traps */
+enum { LOOKS = 4 /* at threads that block our traps */, HOLD_LOOKS = 1000 /* for who is patching */ };
 enum { ARCH_SHSTK_STATUS = 0x5005, BUCKETS = 4096 };
 
 struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
@@ -333,15 +333,28 @@ static enum ca_record_state get_state(const struct ca_patch_record *r)
 	return (enum ca_record_state)atomic_load_explicit(&r->state, memory_order_relaxed);
 }
 
+/* Do these bytes stand there? Otherwise its library was closed since the last step. */
+static bool stands(const struct ca_patch_text *text, const struct ca_patch_record *r,
+		   const uint8_t bytes[CA_SITE_BYTES])
+{
+	uint8_t now[CA_SITE_BYTES];
+
+	return ca_patch_mem_read(text, r->address, now, r->site.length) &&
+	       memcmp(now, bytes, r->site.length) == 0;
+}
+
 /* Steps 2 and 3 for all that are PLACING; step 1 has been done. */
 static void finish_placing(const struct ca_patch_text *text)
 {
+	uint8_t bytes[CA_SITE_BYTES];
+
 	if (!sync_cores())
 		return; /* the traps do the same, slowly */
 	for (uint32_t i = 0; i < live_count; i++) {
 		struct ca_patch_record *r = &ca_patch_records[live[i]];
 
-		if (get_state(r) == CA_RECORD_PLACING && !r->trap)
+		trap_bytes(r, bytes);
+		if (get_state(r) == CA_RECORD_PLACING && !r->trap && stands(text, r, bytes))
 			write_tail(text, r);
 	}
 	if (!sync_cores())
@@ -351,10 +364,20 @@ static void finish_placing(const struct ca_patch_text *text)
 
 		if (get_state(r) != CA_RECORD_PLACING)
 			continue;
-		if (!r->trap)
+		memcpy(bytes, r->patched, sizeof bytes);
+		bytes[0] = INT3;
+		if (!r->trap && stands(text, r, bytes))
 			write_first(text, r, r->patched[0]);
 		set_state(r, CA_RECORD_ON);
 	}
+}
+
+/* Our int3 is there still, and so is the library. */
+static bool is_trapped(const struct ca_patch_text *text, const struct ca_patch_record *r)
+{
+	uint8_t first;
+
+	return ca_patch_mem_read(text, r->address, &first, 1) && first == INT3;
 }
 
 /* Step 1 has been done for all that are REMOVING. */
@@ -364,14 +387,16 @@ static void finish_removing(const struct ca_patch_text *text)
 
 	sync_cores();
 	for (uint32_t i = 0; i < live_count; i++)
-		if (get_state(&ca_patch_records[live[i]]) == CA_RECORD_REMOVING)
+		if (get_state(&ca_patch_records[live[i]]) == CA_RECORD_REMOVING &&
+		    is_trapped(text, &ca_patch_records[live[i]]))
 			restore_between(text, &ca_patch_records[live[i]]);
 	sync_cores();
 	for (uint32_t i = 0; i < live_count; i++) {
 		struct ca_patch_record *r = &ca_patch_records[live[i]];
 
 		if (get_state(r) == CA_RECORD_REMOVING) {
-			ca_patch_mem_write(text, r->address, r->site.original, r->site.length);
+			if (is_trapped(text, r))
+				ca_patch_mem_write(text, r->address, r->site.original, r->site.length);
 			set_state(r, CA_RECORD_OFF);
 		} else {
 			live[kept++] = live[i];
@@ -569,6 +594,38 @@ void ca_patch_remove_retired(void)
 		return;
 	if (!remove_if(keep_current))
 		atomic_store_explicit(&some_retired, true, memory_order_relaxed);
+}
+
+static _Atomic pid_t holder;
+
+bool ca_patch_hold(void)
+{
+	static const struct timespec pause = { .tv_nsec = 100000 };
+
+	/* a destructor that closes another one */
+	if (!ready || atomic_load_explicit(&holder, memory_order_relaxed) == ca_sys_gettid())
+		return false;
+	for (int i = 0; i < HOLD_LOOKS; i++) {
+		if (try_lock()) {
+			atomic_store_explicit(&holder, ca_sys_gettid(), memory_order_relaxed);
+			return true;
+		}
+		ca_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+	}
+	return false;
+}
+
+void ca_patch_release(bool held)
+{
+	if (!held)
+		return;
+	atomic_store_explicit(&holder, 0, memory_order_relaxed);
+	unlock();
+}
+
+bool ca_patch_is_busy(void)
+{
+	return atomic_load_explicit(&lock, memory_order_relaxed);
 }
 
 void ca_patch_forked(void)

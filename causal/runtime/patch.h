@@ -87,6 +87,12 @@ CA_SIGSAFE void ca_patch_retire(uintptr_t pc);
 CA_SIGSAFE void ca_patch_remove_retired(void);
 /* All sites, the permanent ones too (the runtime switches itself off). */
 CA_SIGSAFE bool ca_patch_remove_all(void);
+/* Text is about to go away: nobody patches until it is released. Waits, within reason, for who is at it;
+ * returns whether there is something to be released. Ordinary context. */
+bool ca_patch_hold(void);
+void ca_patch_release(bool held);
+/* Somebody is at it, or holds it: what is asked for now would be declined. */
+CA_SIGSAFE bool ca_patch_is_busy(void);
 /* In the child of a fork: completes what another thread of the parent was in the middle of. */
 CA_SIGSAFE void ca_patch_forked(void);
 

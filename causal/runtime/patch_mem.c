@@ -74,27 +74,43 @@ bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *t
 	return ca_sys_peek(from, to, length) == (long)length;
 }
 
+/* By a system call where there is one: the library may be closed at this very moment. */
+static bool store(uintptr_t to, const void *from, size_t length)
+{
+	struct {
+		uintptr_t base;
+		size_t length;
+	} local = { (uintptr_t)from, length }, remote = { to, length };
+	long put = ca_sys(SYS_process_vm_writev, ca_sys_gettid(), (long)(intptr_t)&local, 1,
+			  (long)(intptr_t)&remote, 1, 0);
+	volatile uint8_t *out = (volatile uint8_t *)to;
+
+	if (put != -EPERM && put != -ENOSYS)
+		return put == (long)length;
+	for (size_t i = 0; i < length; i++)
+		if (out[i] != ((const uint8_t *)from)[i])
+			out[i] = ((const uint8_t *)from)[i];
+	return true;
+}
+
 static bool write_by_mprotect(uintptr_t to, const void *from, size_t length)
 {
 	uintptr_t page = to & ~(uintptr_t)(PAGE - 1);
 	size_t span = ((to + length - 1) | (PAGE - 1)) + 1 - page;
-	volatile uint8_t *out = (volatile uint8_t *)to;
+	bool done;
 
 	if (ca_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0, 0) != 0)
 		return false;
-	for (size_t i = 0; i < length; i++)
-		if (out[i] != ((const uint8_t *)from)[i])
-			out[i] = ((const uint8_t *)from)[i];
+	done = store(to, from, length);
 	ca_sys(SYS_mprotect, (long)page, (long)span, PROT_READ | PROT_EXEC, 0, 0, 0);
-	return true;
+	return done;
 }
 
 bool ca_patch_mem_write(const struct ca_patch_text *text, uintptr_t to, const void *from, size_t length)
 {
-	if (text->fd >= 0 &&
-	    ca_sys(SYS_pwrite64, text->fd, (long)from, (long)length, (long)to, 0, 0) == (long)length)
-		return true;
-	return write_by_mprotect(to, from, length);
+	if (text->fd < 0)
+		return write_by_mprotect(to, from, length);
+	return ca_sys(SYS_pwrite64, text->fd, (long)from, (long)length, (long)to, 0, 0) == (long)length;
 }
 
 /* Tried on a byte of our own text that nobody runs. */

@@ -104,6 +104,10 @@ void ca_points_patch_loaded(void)
 
 	if (!ca_rt.patching)
 		return;
+	if (ca_patch_is_busy()) {
+		atomic_store_explicit(&waiting_for_index, true, memory_order_relaxed);
+		return;
+	}
 	ca_patch_on_trap = count_trap;
 	ca_requested_changed(); /* whatever it was, it is placed now */
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
@@ -189,6 +193,18 @@ void ca_points_libraries_change(void)
 {
 	if (ca_rt.session && atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		atomic_store_explicit(&changing, ca_clock_now(), memory_order_relaxed);
+}
+
+void ca_points_libraries_left(void)
+{
+	int saved = errno;
+
+	if (!ca_rt.session || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	/* at once: what is opened next may lie in the same place, and be only half there */
+	ca_modules_scan();
+	ca_points_libraries_change();
+	errno = saved;
 }
 
 /* ---- visits of nobody's ------------------------------------------------------------------*/

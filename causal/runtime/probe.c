@@ -244,7 +244,7 @@ CA_SIGSAFE void ca_probe_service(void)
 	if (!ca_selection_read(&s->selection, &seq))
 		return;
 	if (atomic_load_explicit(&serviced, memory_order_acquire) != seq) {
-		if (atomic_flag_test_and_set_explicit(&servicing, memory_order_acquire))
+		if (ca_patch_is_busy() || atomic_flag_test_and_set_explicit(&servicing, memory_order_acquire))
 			return;
 		if (!copy_sites(&s->selection, seq, &n)) {
 			atomic_flag_clear_explicit(&servicing, memory_order_release);

@@ -2,6 +2,7 @@
 /* Threads that start and join; programs that are executed. */
 #include "causal/runtime/activation.h"
 #include "causal/runtime/cancel.h"
+#include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/start.h"
 #include "causal/runtime/wrap.h"
@@ -382,8 +383,10 @@ __asm__(".text\n"
 
 CA_EXPORT int dlclose(void *handle)
 {
+	bool held = ca_patch_hold();
 	int r = REAL(dlclose)(handle);
 
-	ca_points_libraries_change();
+	ca_points_libraries_left();
+	ca_patch_release(held);
 	return r;
 }

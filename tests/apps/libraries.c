@@ -2,6 +2,7 @@
 /* Libraries that come and go. Arguments: the case, and the path of plugin.so. */
 #include "tests/apps/app.h"
 #include <dlfcn.h>
+#include <pthread.h>
 
 static const char *path;
 static long pieces;
@@ -51,12 +52,40 @@ static void case_churn(void)
 	}
 }
 
+static _Atomic bool over;
+
+static void *works(void *unused)
+{
+	while (!over)
+		work_once();
+	return unused;
+}
+
+/* ... as quickly as it goes, while others work */
+static void case_race(void)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_create(&thread[i], NULL, works, NULL));
+	for (double end = now() + 2; now() < end;) {
+		void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+
+		run(library, 0.0005);
+		CHECK(!dlclose(library));
+	}
+	over = true;
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
 		{ "open", case_open },
 		{ "reopen", case_reopen },
 		{ "churn", case_churn },
+		{ "race", case_race },
 	};
 
 	CHECK(argc > 2);

@@ -21,7 +21,12 @@ for backend in "${backends[@]}"; do
 		check "$name with $backend: exit status" 0 "$status"
 		explain 0
 	done
-	at_least "its code is selected, $backend" 1 "$(grep -c '"binary":"[^"]*plugin.so"' results/run-0001.jsonl)"
+	was_selected=$(grep -c '"binary":"[^"]*plugin.so"' results/run-0001.jsonl)
+	profile -b "$backend" -B 'plugin\.so' -B MAIN -P 'plugin.so!plugin_run' -P 'plugin.so!piece_of_work' -s 0,50 -- \
+		"$apps/libraries" race "$work/plugin.so"
+	check "opened and closed in a race, with points in it, $backend: exit status" 0 "$status"
+	explain 0
+	at_least "its code is selected, $backend" 1 "$was_selected"
 	# without experiments all visits are in the sum
 	profile -w 1000 -b "$backend" -B 'plugin\.so' -- "$apps/libraries" reopen "$work/plugin.so"
 	# of the pieces of work; less than a quarter if only the first of four openings counted

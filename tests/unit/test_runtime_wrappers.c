@@ -2,6 +2,7 @@
 /* Every row of CA_WRAPPED (causal/runtime/wrap.h): what is called, with what, between which calls of
  * ours, and that result and errno are the real function's. The real functions are stood in for by
  * one that notes its arguments; wrap_signal.c, which is more than rows, has a test of its own. */
+#include "causal/runtime/patch.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
@@ -183,6 +184,23 @@ void ca_cancel_before(pthread_t target)
 {
 	(void)target;
 	note('k');
+}
+
+bool ca_patch_hold(void)
+{
+	note('h');
+	return true;
+}
+
+void ca_patch_release(bool held)
+{
+	assert_true(held);
+	note('r');
+}
+
+void ca_points_libraries_left(void)
+{
+	note('L');
 }
 
 void ca_points_libraries_change(void)
@@ -1629,7 +1647,7 @@ static void libraries(void **state)
 	guess_errno = ERROR;
 	assert_int_equal(dlclose(memory[4]), RESULT);
 	assert_ptr_equal(got[0], memory[4]);
-	assert_string_equal(trace, "cL");
+	assert_string_equal(trace, "hcLr"); /* nobody patches meanwhile */
 }
 
 /* ---- ways out of S ---------------------------------------------------------------------------------------- */
