@@ -15,6 +15,7 @@
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timers.h"
 #include "core/cpu.h"
+#include "core/sys.h"
 #include "sampler/modules.h"
 #include <errno.h>
 #include <string.h>
@@ -153,19 +154,12 @@ static void handler(int signal, siginfo_t *info, void *context)
 
 bool ca_handler_install(void)
 {
-	struct sigaction action;
+	/* a handler of the program's on top of ours could leave it by longjmp, with our guard up (libc's own
+	 * for cancellation, too); what a fault or trap raises must get through */
+	static const int let_in[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+	uint64_t mask = UINT64_MAX;
 
-	memset(&action, 0, sizeof action);
-	action.sa_sigaction = handler;
-	action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-	/* a handler of the program's on top of ours could leave it by longjmp, with our guard up;
-	 * what a fault or trap raises must get through */
-	memset(&action.sa_mask, 0xff, sizeof action.sa_mask); /* libc's own for cancellation, too */
-	sigdelset(&action.sa_mask, SIGSEGV);
-	sigdelset(&action.sa_mask, SIGBUS);
-	sigdelset(&action.sa_mask, SIGFPE);
-	sigdelset(&action.sa_mask, SIGILL);
-	sigdelset(&action.sa_mask, SIGTRAP);
-	sigdelset(&action.sa_mask, SIGABRT);
-	return ca_signals_take(&action);
+	for (unsigned i = 0; i < sizeof let_in / sizeof *let_in; i++)
+		mask &= ~CA_SYS_SIGNAL(let_in[i]);
+	return ca_signals_take(handler, mask);
 }

@@ -104,6 +104,10 @@ CA_SIGSAFE bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *
 /* SIGTRAP or SIGILL: was it ours? Then the context has been redirected and the handler just
  * returns. ca_patch takes the two signals itself; this is for a handler that sits in front. */
 CA_SIGSAFE bool ca_patch_trap(int sig, const siginfo_t *info, void *context);
+/* Put a handler of ours in place, by the kernel's call: a sanitizer's sigaction would hold our signals
+ * back. *was: the action before; untouched if the handler is there already. */
+bool ca_patch_take_signal(int sig, void (*handler)(int, siginfo_t *, void *), int flags, uint64_t mask,
+			  struct sigaction *was);
 /* True if sig is taken by ca_patch: then set (may be NULL) becomes what ca_patch chains to and
  * *old (may be NULL) what it was. False: sig is not taken, the caller goes to the kernel. */
 CA_SIGSAFE bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *old);

@@ -242,25 +242,33 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		chain(sig, info, context);
 }
 
-static bool take(int sig)
+bool ca_patch_take_signal(int sig, void (*handler)(int, siginfo_t *, void *), int flags, uint64_t mask,
+			  struct sigaction *was)
 {
-	struct kernel_action now, ours = { 0 };
-	struct sigaction was = { 0 };
+	struct kernel_action now, ours = { .handler = handler, .mask = mask };
 
 	if (ca_sys(SYS_rt_sigaction, sig, 0, (long)&now, 8, 0, 0) != 0)
 		return false;
-	if (now.handler == on_trap)
+	if (now.handler == handler)
 		return true;
-	was.sa_sigaction = now.handler;
-	was.sa_flags = (int)(now.flags & ~(unsigned long)KERNEL_RESTORER);
-	memcpy(&was.sa_mask, &now.mask, sizeof(now.mask));
-	previous_set(sig, &was);
-	ours.handler = on_trap;
-	/* NODEFER: a trap met while the signal is blocked would kill the program */
-	ours.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | KERNEL_RESTORER;
+	memset(was, 0, sizeof(*was));
+	was->sa_sigaction = now.handler;
+	was->sa_flags = (int)(now.flags & ~(unsigned long)KERNEL_RESTORER);
+	memcpy(&was->sa_mask, &now.mask, sizeof(now.mask));
+	ours.flags = (unsigned)flags | SA_SIGINFO | SA_ONSTACK | SA_RESTART | KERNEL_RESTORER;
 	ours.restore = (void (*)(void))(uintptr_t)ca_trampoline_restore;
-	if (ca_sys(SYS_rt_sigaction, sig, (long)&ours, 0, 8, 0, 0) != 0)
+	return ca_sys(SYS_rt_sigaction, sig, (long)&ours, 0, 8, 0, 0) == 0;
+}
+
+static bool take(int sig)
+{
+	struct sigaction was = { .sa_flags = -1 };
+
+	/* NODEFER: a trap met while the signal is blocked would kill the program */
+	if (!ca_patch_take_signal(sig, on_trap, SA_NODEFER, 0, &was))
 		return false;
+	if (was.sa_flags != -1)
+		previous_set(sig, &was);
 	atomic_store_explicit(&taken[which(sig)], true, memory_order_release);
 	return true;
 }

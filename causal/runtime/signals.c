@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals that are ours; see signals.h. Ordinary context and handlers. */
 #include "causal/runtime/signals.h"
+#include "causal/runtime/patch.h"
 #include "causal/runtime/real.h"
 #include "core/sys.h"
 #include <string.h>
@@ -52,9 +53,9 @@ bool ca_signals_shadow(int signal, const struct sigaction *set, struct sigaction
 	return true;
 }
 
-bool ca_signals_take(const struct sigaction *action)
+bool ca_signals_take(void (*handler)(int, siginfo_t *, void *), uint64_t mask)
 {
-	if (REAL(sigaction)(CA_SIGNAL, action, &shadow))
+	if (!ca_patch_take_signal(CA_SIGNAL, handler, 0, mask, &shadow))
 		return false;
 	ca_rt.signal_taken = true;
 	return true;

@@ -6,7 +6,7 @@
 #include <signal.h>
 
 /* Take CA_SIGNAL for good; the program's action for it lives on as a shadow. */
-CA_HIDDEN bool ca_signals_take(const struct sigaction *action);
+CA_HIDDEN bool ca_signals_take(void (*handler)(int, siginfo_t *, void *), uint64_t mask);
 /* CA_SIGNAL came, and not from us: do what the program wants done. In the handler. */
 CA_HIDDEN CA_SIGSAFE void ca_signals_forward(siginfo_t *info, void *context);
 /* Masks that the program sets: ours are never blocked, except in a wait that would otherwise

@@ -328,6 +328,14 @@ void ca_start_once(void)
 	errno = saved;
 }
 
+/* AddressSanitizer in a library of its own wants to come first of all; behind us it works as well, since
+ * we call what comes next. It asks here what is usual, unless the program has an answer. */
+CA_EXPORT const char *__asan_default_options(void);
+CA_EXPORT const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
+
 /* The loader runs this last of all libraries'; those that start threads earlier call
  * ca_start_once through our pthread_create. */
 __attribute__((constructor)) static void start(void)

@@ -112,4 +112,20 @@ at_least "... samples in the caller, in percent" 70 \
 profile -s 0 -- "$apps/threads" cancel_main
 at_least "cancellable main thread: samples for each that was dropped" 4 $(($(total samples) / ($(total reentry) + 1)))
 
+# sanitizers: in libraries of their own (gcc) or in the program (clang)
+for compiler in gcc clang; do
+	for sanitizer in address thread undefined; do
+		if ! "$compiler" -std=gnu17 -D_GNU_SOURCE -g -O1 "-fsanitize=$sanitizer" -pthread -I"$source_dir" \
+			-I"$source_dir/include" "$source_dir/tests/apps/processes.c" -o sanitized 2>/dev/null ||
+			! ./sanitized work >/dev/null 2>&1; then
+			skip "$compiler has no -fsanitize=$sanitizer here"
+			continue
+		fi
+		profile -B MAIN -s 0,50 -- ./sanitized work
+		check "$compiler -fsanitize=$sanitizer: exit status" 0 "$status"
+		explain 0
+		check "$compiler -fsanitize=$sanitizer: output" "work: good" "$(cat out)"
+		was profiled "$compiler -fsanitize=$sanitizer"
+	done
+done
 finish

@@ -86,6 +86,16 @@ static __sighandler_t real_signal(int number, __sighandler_t handler)
 	return SIG_IGN;
 }
 
+bool ca_patch_take_signal(int number, void (*handler)(int, siginfo_t *, void *), int flags, uint64_t mask,
+			  struct sigaction *was)
+{
+	struct sigaction set = { .sa_sigaction = handler };
+
+	assert_int_equal(flags, 0);
+	assert_int_equal(mask, 5);
+	return real_sigaction(number, &set, was) == 0;
+}
+
 bool ca_patch_sigaction(int number, const struct sigaction *set, struct sigaction *old)
 {
 	(void)set;
@@ -178,6 +188,13 @@ static void handler_1(int number)
 	(void)number;
 }
 
+static void handler_2(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+}
+
 static struct sigaction action_of(__sighandler_t handler)
 {
 	struct sigaction a;
@@ -196,11 +213,9 @@ static bool has(const sigset_t *set, int number)
 /* ---- actions ------------------------------------------------------------------------------------------ */
 static void take(void)
 {
-	struct sigaction ours = action_of(handler_1);
-
-	assert_true(ca_signals_take(&ours));
+	assert_true(ca_signals_take(handler_2, 5));
 	assert_int_equal(kernel_signal, CA_SIGNAL);
-	assert_true(kernel_action.sa_handler == handler_1);
+	assert_true(kernel_action.sa_sigaction == handler_2);
 	assert_true(ca_rt.signal_taken);
 	kernel_calls = 0;
 }
@@ -228,7 +243,7 @@ static void our_signal_is_a_shadow(void **state)
 	assert_int_equal(old.sa_flags, SA_RESTART);
 	assert_int_equal(kernel_calls, 0);
 	answer = -1;
-	assert_false(ca_signals_take(&set));
+	assert_false(ca_signals_take(handler_2, 5));
 }
 
 static void other_signals(void **state)
