@@ -90,8 +90,10 @@ struct ca_thread {
 	uint64_t last_hit;
 	uint64_t hit_cpu; /* thread CPU time at the last sample */
 	uint64_t ticks;
-	bool alone;        /* the guard is up because of ca_thread_leave_alone */
-	uintptr_t held_sp; /* our signal is blocked by a wrapper with this frame; 0: it is not */
+	bool alone;          /* the guard is up because of ca_thread_leave_alone */
+	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's
+			      * may leave that by longjmp */
+	uintptr_t held_sp;   /* our signal is blocked by a wrapper with this frame; 0: it is not */
 	/* cold */
 	enum ca_thread_state state;
 	pid_t tid;

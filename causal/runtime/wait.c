@@ -36,6 +36,7 @@ static struct ca_thread *enter_known(struct ca_thread *t)
 
 static void pay(struct ca_thread *t)
 {
+	t->paying_sp = (uintptr_t)__builtin_frame_address(0);
 	if (!ca_rt.session->selection.exact) {
 		unsigned outermost;
 
@@ -46,6 +47,7 @@ static void pay(struct ca_thread *t)
 		}
 	}
 	ca_ledger_pay(t);
+	t->paying_sp = 0;
 	t->last_look = ca_cpu_cycles();
 }
 

@@ -19,12 +19,26 @@ static uintptr_t jump_target(const struct __jmp_buf_tag *env)
 	return (word >> 0x11 | word << (64 - 0x11)) ^ guard;
 }
 
+/* A handler of the program's came while we paid, and jumps out of both: nobody lowers our guard. */
+static void end_payment(struct ca_thread *t, uintptr_t sp)
+{
+	bool elsewhere = t->stack_high && (t->paying_sp - t->stack_low >= t->stack_high - t->stack_low ||
+					   sp - t->stack_low >= t->stack_high - t->stack_low);
+
+	if (!t->paying_sp || sp <= t->paying_sp || elsewhere)
+		return;
+	t->paying_sp = 0;
+	t->guard = 0;
+}
+
 /* The thread goes on in a frame with this stack pointer. */
 static void leaves(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
 	int saved = errno;
 
+	if (t)
+		end_payment(t, sp);
 	if (!t || t->guard || !t->depth || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard++;

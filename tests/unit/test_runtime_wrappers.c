@@ -1728,6 +1728,19 @@ static void jumps(void **state)
 	}
 	assert_int_equal(jumped, 1);
 	assert_int_equal(me->guard, 0);
+	/* out of a payment; not if it lies further out, or on another stack */
+	ca_self = me;
+	for (volatile unsigned way = 0; way < 3; way++) {
+		me->guard = 1;
+		me->paying_sp = way == 1 ? (uintptr_t)-4096 : (uintptr_t)__builtin_frame_address(0) - 65536;
+		me->stack_low = way == 2 ? 4096 : 0;
+		me->stack_high = way == 2 ? 8192 : 0;
+		if (!setjmp(env))
+			longjmp(env, 1);
+		assert_int_equal(me->guard, way ? 1 : 0);
+	}
+	me->guard = 0;
+	me->paying_sp = me->stack_low = me->stack_high = 0;
 }
 
 void *__cxa_begin_catch(void *exception);
