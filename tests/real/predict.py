@@ -57,7 +57,7 @@ def programs(work):
     big, middle, less = f"{work}/big", f"{work}/middle", f"{work}/less"
     return {
         "pigz": (["pigz", "-1", "-c", "-p2", big], "MAIN", 1000000, 800000, ["-B", "MAIN;libz;slow"]),
-        "xz": (["xz", "-T2", "-0", "-c", "--block-size=512KiB", middle], "liblzma", 200000, 150000,
+        "xz": (["xz", "-T2", "-0", "-c", "--block-size=512KiB", less], "liblzma", 200000, 150000,
                ["-B", "liblzma;slow"]),
         "zstd": (["zstd", "-c", "-T2", "-5", big], "MAIN", 6000000, 500000, ["-B", "MAIN;slow"]),
         "pbzip2": (["pbzip2", "-c", "-p2", less], "MAIN", 40000000, 25000000, ["-B", "MAIN;libbz2;slow"]),
