@@ -39,6 +39,20 @@ double acc_case_expect(const struct acc_case *c, double speedup);
 /* The line that carries the case's GT_REGION comment; 0: not found. */
 unsigned acc_case_line(const struct acc_case *c, const char *program_dir);
 
+/* ---- the ways in which causal is asked (modes.c) -------------------------------------- */
+struct acc_mode {
+	const char *name, *what;
+	bool line;          /* else function mode */
+	bool all;           /* one sweep over all functions of the program, for all its cases */
+	bool neighbour;     /* beside a busy process */
+	bool latency;       /* only the cases that are judged by latency */
+	const char *option; /* a further option, or NULL */
+	double mean, worst; /* bars, points; NAN: none */
+};
+extern const struct acc_mode acc_modes[];
+const struct acc_mode *acc_mode_find(const char *name); /* NULL: there is none */
+void acc_mode_list(void);
+
 /* ---- options (run.c) ---------------------------------------------------------------- */
 struct acc_options {
 	double speedup[ACC_SPEEDUPS];
@@ -47,8 +61,8 @@ struct acc_options {
 	double truth_seconds; /* of each single run for the truth */
 	int truth_rounds;     /* A B pairs per speedup */
 	int repeat, runs;
-	const char *mode, *backend; /* backend NULL: causal's default */
-	bool neighbour, coz, predict, overhead, bars, brief, paper;
+	const struct acc_mode *mode;
+	bool coz, predict, overhead, bars, brief, paper;
 	double noise;                            /* largest share of the machine that others may take, 0..1 */
 	int retries;                             /* runs that are thrown away for noise, at most, each time */
 	const char *causal, *programs, *sources; /* the driver; built programs; their sources */
@@ -96,7 +110,9 @@ struct acc_result {
 	struct acc_estimate ours[ACC_SPEEDUPS][ACC_REPEATS];
 	double coz[ACC_SPEEDUPS][ACC_REPEATS]; /* NAN: no answer */
 	double overhead;                       /* percent; NAN: not measured */
-	double verdict_declined;               /* share of repeats in which causal said it cannot tell */
+	size_t declined;                       /* repeats in which causal said that it cannot tell */
+	bool first[ACC_REPEATS];               /* the region is the profile's first */
+	double others;                         /* largest share that others had in a run of a prediction */
 	unsigned noisy;                        /* runs accepted in spite of others on the CPU */
 	char problem[200];                     /* why there is no prediction, or "" */
 };

@@ -3,9 +3,11 @@
  * Also the overhead at 0 %. */
 #include "acc.h"
 #include <json-c/json.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_ARGS = 40 };
 
@@ -34,14 +36,13 @@ static void build_command(struct command *command, const struct acc_options *opt
 			  const struct acc_result *result, int runs, const char *speedups, double seconds)
 {
 	const struct acc_case *c = result->c;
-	bool line = !strcmp(options->mode, "line");
 
 	command->n = 0;
 	snprintf(command->runs, sizeof command->runs, "%d", runs);
 	snprintf(command->speedups, sizeof command->speedups, "%s", speedups);
 	snprintf(command->seconds, sizeof command->seconds, "%g", seconds);
 	acc_program(options, c, "causal", command->program);
-	if (line)
+	if (options->mode->line)
 		line_scope(command->scope, sizeof command->scope, c->source, result->line);
 	else if (c->function)
 		snprintf(command->scope, sizeof command->scope, "%s", c->function);
@@ -51,15 +52,15 @@ static void build_command(struct command *command, const struct acc_options *opt
 	add(command, "-n");
 	add(command, command->runs);
 	add(command, "-m");
-	add(command, options->mode);
-	add(command, line ? "-S" : "-F");
-	add(command, command->scope);
+	add(command, options->mode->line ? "line" : "function");
+	if (!options->mode->all) {
+		add(command, options->mode->line ? "-S" : "-F");
+		add(command, command->scope);
+	}
 	add(command, "-s");
 	add(command, command->speedups);
-	if (options->backend) {
-		add(command, "-b");
-		add(command, options->backend);
-	}
+	if (options->mode->option)
+		add(command, options->mode->option);
 	add(command, "-o");
 	add(command, command->dir);
 	add(command, "--");
@@ -113,13 +114,28 @@ static void take_curve(const struct acc_options *options, struct json_object *cu
 	}
 }
 
-/* The region is the only one in scope, or the one with our line. */
+static bool name_matches(const struct acc_case *c, const char *name)
+{
+	char pattern[256];
+	regex_t compiled;
+	bool matches;
+
+	snprintf(pattern, sizeof pattern, c->function ? "%s" : "^region_%s$",
+		 c->function ? c->function : c->region);
+	if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))
+		return false;
+	matches = !regexec(&compiled, name, 0, NULL, 0);
+	regfree(&compiled);
+	return matches;
+}
+
+/* The region is the only one in scope, or the one with our line or name. */
 static bool region_matches(const struct acc_options *options, struct json_object *region,
 			   const struct acc_result *result, size_t regions)
 {
-	if (regions == 1 || strcmp(options->mode, "line"))
-		return true;
-	return number(region, "line") == (double)result->line;
+	if (options->mode->all)
+		return name_matches(result->c, string(region, "name"));
+	return regions == 1 || !options->mode->line || number(region, "line") == (double)result->line;
 }
 
 static bool read_profile(const struct acc_options *options, const char *dir, struct acc_result *result,
@@ -146,6 +162,12 @@ static bool read_profile(const struct acc_options *options, const char *dir, str
 
 		if (!points || !region_matches(options, region, result, json_object_array_length(regions)))
 			continue;
+		result->first[repeat] |= i == 0;
+		if (options->mode->neighbour && !strcmp(string(region, "verdict"), "cannot-tell")) {
+			result->declined++;
+			found = true;
+			continue;
+		}
 		for (size_t j = 0; j < json_object_array_length(points); j++) {
 			struct json_object *p = json_object_array_get_idx(points, j);
 			struct json_object *curve = member(points, j, "curve");
@@ -274,11 +296,28 @@ static void show_command(const struct acc_options *options, const struct command
 		fprintf(stderr, "%s%c", command->argv[i], i + 1 < command->n ? ' ' : '\n');
 }
 
+/* The sweep of this repeat was done, for another case of the program. */
+static bool is_swept(const struct command *command)
+{
+	char path[ACC_PATH + 32];
+
+	snprintf(path, sizeof path, "%s/profile.json", command->dir);
+	return !access(path, R_OK);
+}
+
+static void forget(const struct command *command)
+{
+	char path[ACC_PATH + 32];
+
+	snprintf(path, sizeof path, "%s/profile.json", command->dir);
+	unlink(path);
+}
+
 bool acc_predict(const struct acc_options *options, struct acc_result *result, size_t repeat)
 {
 	const struct acc_case *c = result->c;
 	struct command command;
-	struct acc_run run;
+	struct acc_run run = { .status = 0 };
 	char speedups[128] = "0", log[ACC_PATH];
 	double seconds = options->seconds / options->runs;
 
@@ -291,19 +330,24 @@ bool acc_predict(const struct acc_options *options, struct acc_result *result, s
 	snprintf(log, sizeof log, "%s/stderr.log", options->work);
 	for (int attempt = 0;; attempt++) {
 		snprintf(command.dir, sizeof command.dir, "%s/%s-%s-%zu-%d", options->work, c->program,
-			 c->region, repeat, attempt);
+			 options->mode->all ? "all" : c->region, repeat, attempt);
+		if (options->mode->all && is_swept(&command))
+			break; /* for another region of this program */
 		build_command(&command, options, result, options->runs, speedups, seconds);
 		show_command(options, &command);
 		if (!acc_run_once(command.argv, options->seconds * 2 + 60, log, &run)) {
 			snprintf(result->problem, sizeof result->problem, "cannot start %s", options->causal);
 			return false;
 		}
+		if (run.others > result->others)
+			result->others = run.others;
 		if (run.status || run.others <= options->noise)
 			break;
 		if (attempt >= options->retries / 2) { /* long runs: fewer of them */
 			result->noisy++;
 			break;
 		}
+		forget(&command);
 	}
 	if (run.status)
 		snprintf(result->problem, sizeof result->problem, "causal: exit status %d", run.status);
