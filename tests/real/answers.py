@@ -113,17 +113,14 @@ def width(cell):
 
 
 def judged(region):
-    """(speedup, effect, half the interval) of the cell that the row is judged by: 50 %, or what is next
-    to it; where the profile has a curve of its own (`at`), that."""
-    cells = [c for c in (region.get("at") or curve_of(region)) if c.get("effect") is not None and c["speedup"]]
+    """(speedup, effect, half the interval) of what the row is judged by: the curve at 50 % (`at`); in
+    profiles without, the cell that is next to it."""
+    at = region["progress"][0].get("at") or [] if region["progress"] else []
+    cells = [c for c in at or curve_of(region) if c["effect"] is not None]
     if not cells:
         return None
     cell = min(cells, key=lambda c: (abs(c["speedup"] - 50), c["speedup"]))
     return cell["speedup"], cell["effect"], width(cell)
-
-
-def own_share(region):
-    return region.get("own")
 
 
 def wrappers(rows):
@@ -132,8 +129,8 @@ def wrappers(rows):
     found = []
     for i, row in enumerate(rows):
         share = row.get("samples") or 0
-        if own_share(row) is not None:
-            if share >= 10 and own_share(row) < 0.05 * share:
+        if row.get("own") is not None:
+            if share >= 10 and row.get("own") < 0.05 * share:
                 found.append(row["name"])
         elif share >= 10 and any(abs((r.get("samples") or 0) - share) < 0.03 * share
                                  for r in rows[:i] if r["binary"] == row["binary"]):
@@ -159,7 +156,7 @@ def judge(directory, text, seconds, limit):
     except (OSError, ValueError):
         verdict["cause"] = "no profile"
         return verdict
-    rows = [r for r in profile["regions"] if curve_of(r)][:10]
+    rows = [r for r in profile["regions"] if curve_of(r) and not r.get("contains")][:10]
     verdict["experiments"] = profile["funnel"]["experiments_kept"]
     verdict["cause"] = profile.get("cause")
     verdict["twins"], verdict["wrappers"] = twins(rows, text), wrappers(rows)
@@ -167,7 +164,7 @@ def judge(directory, text, seconds, limit):
         cell = judged(row)
         verdict.setdefault("rows", []).append(
             {"name": row["name"], "binary": os.path.basename(row["binary"]), "verdict": row["verdict"],
-             "samples": row.get("samples"), "own": own_share(row), "cell": cell})
+             "samples": row.get("samples"), "own": row.get("own"), "cell": cell})
     if rows:
         first = judged(rows[0])
         known = first is not None and first[2] is not None and first[2] <= NEAR

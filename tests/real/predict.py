@@ -177,10 +177,9 @@ class Check:
             if region["name"] != f"added_{spot}":
                 continue
             for point in region["progress"][:1]:
-                for cell in region.get("at") or point["curve"]:
-                    if abs(cell["speedup"] - speedup) < 0.01 and cell.get("effect") is not None:
-                        return {**cell, "experiments": cell.get("experiments", region.get("experiments"))}, \
-                            point["point"]
+                for cell in point.get("at", []) + point["curve"]:
+                    if abs(cell["speedup"] - speedup) < 0.01 and cell["effect"] is not None:
+                        return {"experiments": point["experiments"], **cell}, point["point"]
         return None, profile.get("cause") or "the spot is not among the regions"
 
     def compare_tops(self, name, truth, directories):
