@@ -156,7 +156,7 @@ int pthread_cond_destroy(pthread_cond_t *condition)
 	return real(condition);
 }
 
-/* redis: of the main thread, once per command; of all that read requests, some per command */
+/* redis: each three times per command */
 int strcasecmp(const char *a, const char *b)
 {
 	static __typeof__(&strcasecmp) real;
