@@ -5,13 +5,19 @@
 #include "core/session.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { OTHERS = 10, OTHERS_BLIND = 50, QUEUE = 3 }; /* percent of one core */
+enum {
+	OTHERS = 10, /* percent of one core */
+	OTHERS_BLIND = 50,
+	MOST_CPUS = 8192,
+	LOST = 20 /* percent of what the run could have had */
+};
 
 static bool read_file(const char *path, char *data, size_t size)
 {
@@ -64,6 +70,17 @@ static bool add_queue(uint32_t pid, uint64_t *queue)
 	return any;
 }
 
+static unsigned count_cpus(pid_t pid)
+{
+	cpu_set_t *set = CPU_ALLOC(MOST_CPUS);
+	unsigned n = 0;
+
+	if (set && !sched_getaffinity(pid, CPU_ALLOC_SIZE(MOST_CPUS), set))
+		n = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(MOST_CPUS), set);
+	CPU_FREE(set);
+	return n;
+}
+
 void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 {
 	uint32_t processes = atomic_load(&s->processes_used);
@@ -77,25 +94,33 @@ void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
 			continue;
 		if (clock_getcpuclockid((pid_t)s->process[p].pid, &clock) == 0)
-			now->own += ca_clock_read(clock);
+			now->run += ca_clock_read(clock);
+		if (!now->cpus)
+			now->cpus = count_cpus((pid_t)s->process[p].pid);
 		now->queue_known |= add_queue(s->process[p].pid, &now->queue);
 	}
 	getrusage(RUSAGE_SELF, &own);
-	now->own += (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * CA_NS_PER_S +
-		    (uint64_t)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1000;
+	now->own = now->run + (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * CA_NS_PER_S +
+		   (uint64_t)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1000;
 	now->time = ca_clock_now();
 }
 
+/* Alone, the run's threads would have had a CPU whenever they were runnable, as far as there are CPUs. What
+ * is missing is what others took, at most as much as they used. Where the run has now more threads than
+ * CPUs and now fewer, that is too much by what they waited for each other, but for the second limit. */
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 {
-	double span = (double)(b->time - a->time), busy, others, queue;
+	double span = (double)(b->time - a->time), run, others, could, lost;
 
 	if (!a->known || !b->known || span <= 0)
 		return false;
-	busy = (double)(b->busy - a->busy);
-	others = busy - (double)(int64_t)(b->own - a->own);
-	queue = (double)(int64_t)(b->queue - a->queue);
+	others = (double)(b->busy - a->busy) - (double)(int64_t)(b->own - a->own);
 	if (!a->queue_known || !b->queue_known)
 		return others * 100 > span * OTHERS_BLIND;
-	return others * 100 > span * OTHERS && queue * 100 > span * QUEUE;
+	run = (double)(int64_t)(b->run - a->run);
+	could = run + (double)(int64_t)(b->queue - a->queue);
+	if (a->cpus && could > span * a->cpus)
+		could = span * a->cpus;
+	lost = could - run < others ? could - run : others;
+	return others * 100 > span * OTHERS && lost * 100 > could * LOST;
 }

@@ -11,15 +11,19 @@ struct ca_session;
 struct ca_load {
 	uint64_t time;
 	uint64_t busy;  /* all CPUs together, steal time of a virtual machine included */
-	uint64_t own;   /* CPU time of the run's processes, and of the driver */
+	uint64_t run;   /* CPU time of the run's processes */
+	uint64_t own;   /* ... and of the driver */
 	uint64_t queue; /* time that the run's threads were runnable but not running */
+	unsigned cpus;  /* that the run may use */
 	bool known;     /* busy could be read */
 	bool queue_known;
 };
 
 void ca_interference_read(const struct ca_session *session, struct ca_load *now);
-/* Others used more than a tenth of a core between the two readings, and the run's threads were
- * kept waiting for a CPU meanwhile (where the kernel does not tell: more than half a core). */
+/* Did others take much of the CPU time that the run's threads could have had between the two readings? What
+ * they wait for each other does not count, nor does what others use while nobody of the run waits for it: a
+ * load generator beside a server belongs there. Where the kernel does not tell who waited: did others use
+ * more than half a core? */
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b);
 
 #endif

@@ -259,17 +259,32 @@ static void put_code(struct ca_plan *p, const struct code *code)
 	put(p, code->offer.region, speedup[code->tries % SPEEDUPS]);
 }
 
+struct turn {
+	double time;
+	struct ca_plan_step step;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* At random, but neither by the order of the offers nor by what else is in the round. */
 static void shuffle(struct ca_plan *p)
 {
+	uint64_t number = ca_rng_next(&p->rng);
+	struct turn *turn = calloc(p->round.n + 1, sizeof *turn);
 	struct ca_plan_step *step = p->round.at;
 
-	for (size_t i = p->round.n; i > 1; i--) {
-		size_t k = ca_rng_below(&p->rng, i);
-		struct ca_plan_step other = step[i - 1];
-
-		step[i - 1] = step[k];
-		step[k] = other;
-	}
+	for (size_t i = 0; i < p->round.n && turn; i++)
+		turn[i] = (struct turn){ race(number, find(p, step[i].region)->offer.key, 1), step[i] };
+	if (turn && p->round.n)
+		qsort(turn, p->round.n, sizeof *turn, by_time);
+	for (size_t i = 0; i < p->round.n && turn; i++)
+		step[i] = turn[i].step;
+	free(turn);
 }
 
 /* The more codes share them, the fewer of them each needs: the error of all is least with the root of
