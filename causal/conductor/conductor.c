@@ -90,11 +90,13 @@ static bool ready_for_next(struct ca_conductor *c)
 {
 	struct ca_visits_now visits;
 
-	if (c->set->end_to_end)
+	if (c->set->end_to_end || ca_conductor_points_are_needless(c))
 		return true;
 	ca_visits_read(c->session, &visits);
 	return ca_visits_sum(&visits) > 0;
 }
+
+static void leave_program(struct ca_conductor *c, uint64_t now);
 
 static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, uint64_t now)
 {
@@ -102,23 +104,13 @@ static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, u
 	c->state_since = now;
 }
 
-/* It goes on at full speed, and new processes of it start without the runtime. With a duration it is still
- * sampled, as it always was. */
-static void leave_program(struct ca_conductor *c)
-{
-	if (c->end == CA_CONDUCTOR_DURATION)
-		return;
-	c->left = true;
-	ca_conductor_plan_close(c);
-	atomic_store(&c->session->state, CA_SESSION_CLOSED);
-}
-
 static void step_waiting(struct ca_conductor *c, uint64_t now)
 {
 	c->end = ca_conductor_plan_end(c, now);
 	if (c->end != CA_CONDUCTOR_GOES_ON) {
-		leave_program(c);
 		enter_state(c, FINISHED, now);
+		if (c->end != CA_CONDUCTOR_DURATION) /* then it is still sampled, as it always was */
+			leave_program(c, now);
 		return;
 	}
 	if (c->paused || is_early(c, now) || ca_conductor_scope_is_open(c) ||
@@ -377,6 +369,8 @@ static void record_experiment(struct ca_conductor *c)
 	if (c->set->end_to_end)
 		ca_conductor_whole_end(c);
 	if (!r->visit_count)
+		r->visit_count = ca_conductor_points_time(c, r, c->e.visits);
+	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++)
 		c->sum.visits += r->visits[i].delta;
@@ -555,26 +549,48 @@ static void record_binaries(struct ca_conductor *c)
 	}
 }
 
+/* What the run file says at its end, but for that. */
+static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	ca_conductor_scope_close(c);
+	record_binaries(c);
+	ca_conductor_report_points(c);
+	summarise(c, now, wait_status);
+	ca_conductor_plan_close(c);
+}
+
+/* The program goes on at full speed, and new processes of it start without the runtime. */
+static void leave_program(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_err err;
+
+	write_last(c, now, 0);
+	if (ca_results_close(c->results, &c->sum, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+	c->results = NULL;
+	c->left = true;
+	atomic_store(&c->session->state, CA_SESSION_CLOSED);
+}
+
 enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)
 {
 	uint64_t now = ca_clock_now();
 	enum ca_status status = CA_OK;
 	struct ca_visits_now visits;
 
+	if (c->left) {
+		ca_conductor_dispose(c);
+		return CA_OK;
+	}
 	ca_conductor_drain(c);
 	ca_selection_log_read(c->log);
 	ca_visits_read(c->session, &visits);
 	if (!c->sum.visits)
 		c->sum.visits = ca_visits_sum(&visits);
 	close_open_experiment(c, now, wait_status);
-	ca_conductor_scope_close(c);
-	record_binaries(c);
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
-	ca_conductor_report_points(c);
-	summarise(c, now, wait_status);
-	if (!c->left)
-		ca_conductor_plan_close(c);
+	write_last(c, now, wait_status);
 	ca_conductor_points_close(c, wait_status, &visits);
 	status = ca_results_close(c->results, &c->sum, err);
 	ca_conductor_dispose(c);

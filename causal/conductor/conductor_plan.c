@@ -15,6 +15,7 @@
 enum {
 	LEAST = 10,      /* samples before anything is chosen ... */
 	WANTED = 60,     /* ... at once, or after: */
+	SURE = 500,      /* ... before it is known what may matter */
 	PATIENCE = 400,  /* ms of the run */
 	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
 	NAMES = 16,      /* of a via or contains list */
@@ -102,7 +103,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 							  .key = key_of(region),
 							  .at_most = at_most < 100 ? at_most : 100 };
 	}
-	ca_plan_set_offers(c->plan, offer, offers);
+	ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE);
 	c->offered = ca_stacks_total(c->stacks);
 	free(offer);
 }
@@ -188,7 +189,8 @@ static const struct ca_visits *find_visits(struct ca_conductor *c, const struct 
 void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)
 {
 	const struct ca_visits *v;
-	bool latency, usable;
+	enum ca_plan_use use;
+	bool latency;
 	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9;
 	struct ca_observation o = { .region = r->region, .speedup = r->speedup, .run = c->opt.run };
 
@@ -203,9 +205,11 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.active = (double)r->s_time / 1e9;
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
-	usable = !(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST);
-	ca_plan_tell(c->plan, &o, usable);
-	if (usable)
+	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
+	      : r->flags & CA_EXPERIMENT_BOOKS         ? CA_PLAN_DOUBTFUL
+						       : CA_PLAN_GOOD;
+	ca_plan_tell(c->plan, &o, use);
+	if (use != CA_PLAN_USELESS)
 		ca_sweep_count_experiment(c->opt.sweep);
 }
 

@@ -19,7 +19,12 @@
 enum {
 	MS = 1000000,
 	PLACE_WAIT = 100 * MS,  /* ns that processes get to place sites */
-	FIRST_VISIT = 400 * MS, /* ns until a chosen point should have been passed */
+	FIRST_VISIT = 400 * MS, /* ns until a chosen point should have been passed ... */
+	FIRST_VISITS = 5,       /* ... if it was so often in that time, else in as long as that takes */
+	ALONE_SAMPLES = 50,     /* periods from which on it is known whether one thread does all: */
+	ALONE = 98,             /* percent of them */
+	NOT_DELAYED = 50,       /* 1 / share of D that threads may have paid where nobody is delayed ... */
+	NOTHING = 100000,       /* ... or ns */
 	HOT_TRAP = 2000,        /* visits a second: 0.5 % of a CPU */
 	FEW_TRAPS = 10000       /* ... of a run that is not worth a word */
 };
@@ -35,6 +40,8 @@ struct ca_point_choice {
 	bool over;  /* nothing more to be done in this run */
 	bool known; /* the choice was there before the run began */
 	bool ask;
+	bool needless; /* one thread does all */
+	bool placed;   /* candidates, by now */
 	uint64_t since, pause;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;
@@ -363,6 +370,7 @@ static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, ui
 	case CA_POINT_SEARCH_PLACE:
 		site = ca_point_search_sites(p->search, &n);
 		place(c, site, n);
+		p->placed = true;
 		enter(p, PLACING, now);
 		break;
 	case CA_POINT_SEARCH_DONE:
@@ -394,6 +402,67 @@ bool ca_conductor_points_are_open(const struct ca_conductor *c)
 	return c->points && !c->points->over && !has_macros(c);
 }
 
+/* ns until the best of the chosen ones should have been passed. */
+static uint64_t patience(const struct ca_point_choice *p)
+{
+	double rate = p->choice.points ? p->choice.point[0].rate : 0;
+	uint64_t wait = rate > 0 ? (uint64_t)(FIRST_VISITS / rate * 1e9) : 0;
+
+	return wait > FIRST_VISIT ? wait : FIRST_VISIT;
+}
+
+/* None of the chosen ones is passed, though they were while they were counted: they could not be patched
+ * for good. */
+static void replace(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
+{
+	ca_conductor_say(c, 0, "progress point %s could not be placed; another one is chosen",
+			 p->choice.point[0].name);
+	for (size_t i = 0; i < p->n; i++)
+		ca_point_search_reject(p->search, p->chosen[i]);
+	ca_choice_fini(&p->choice);
+	p->ask = false;
+	decide(c, p, now);
+}
+
+/* Unless the search was asked for. */
+static bool is_alone(const struct ca_conductor *c)
+{
+	uint64_t most = 0;
+
+	if (*c->set->progress || !c->opt.sweep || c->ran_all < ALONE_SAMPLES ||
+	    !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_PAID))
+		return false;
+	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
+		most = c->ran[i] > most ? c->ran[i] : most;
+	return 100 * most >= ALONE * c->ran_all;
+}
+
+bool ca_conductor_points_are_needless(const struct ca_conductor *c)
+{
+	return c->points && c->points->needless;
+}
+
+/* Nobody was delayed: all that was done in the experiment took the time that it always takes, and D is what
+ * a faster S would have saved. So the time itself can be counted. */
+size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *r,
+				struct ca_visits *visits)
+{
+	struct ca_point_choice *p = c->points;
+
+	if (!p || !p->needless)
+		return 0;
+	if (r->paying > r->delay / NOT_DELAYED + NOTHING) {
+		p->needless = p->over = false;
+		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_PAID);
+		ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
+		return 0;
+	}
+	if (!ca_catalog_add_point(&c->catalog, CA_POINT_TIME, CA_POINT_THROUGHPUT, "(time)"))
+		return 0;
+	visits[0] = (struct ca_visits){ .point = CA_POINT_TIME, .delta = (r->end - r->start) / 1000 };
+	return 1;
+}
+
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_point_choice *p = c->points;
@@ -409,6 +478,10 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	placed = ca_conductor_patched(c) || now - p->since > PLACE_WAIT;
 	switch (p->stage) {
 	case SEARCHING:
+		if (!p->placed && !p->ask && is_alone(c)) {
+			p->needless = p->over = true;
+			return false;
+		}
 		step_searching(c, p, now);
 		break;
 	case PLACING:
@@ -425,7 +498,10 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 		step_asking(c, p, now);
 		break;
 	case CHOSEN:
-		p->over = is_visited(c) || now - p->since > FIRST_VISIT;
+		if (is_visited(c) || !p->search)
+			p->over = true;
+		else if (now - p->since > patience(p))
+			replace(c, p, now);
 		break;
 	case PAUSING:
 		if (now - p->since > p->pause)

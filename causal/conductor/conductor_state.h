@@ -69,8 +69,9 @@ struct ca_conductor {
 	uint64_t offered;          /* periods on the stacks when the plan was offered what they show */
 	uint64_t first_experiment; /* ns; when it began */
 	enum ca_conductor_end end; /* why there are no more experiments, if there are none */
+	uint64_t ran[CA_MAX_THREADS], ran_all; /* periods on a CPU, by slot */
 	bool paused, asked_to_end;
-	bool left;      /* the program runs on without us */
+	bool left;      /* the program goes on without us, and the run file is closed */
 	bool planned;   /* the next experiment is the plan's */
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
 	bool whole;     /* the run is one experiment, which also records the visits of points */
@@ -124,6 +125,11 @@ enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *e
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting);
 /* Is a point yet to be chosen in this run? */
 bool ca_conductor_points_are_open(const struct ca_conductor *c);
+/* Does one thread do all the work, so that nobody is delayed and no point is needed? */
+bool ca_conductor_points_are_needless(const struct ca_conductor *c);
+/* An experiment passed no point, and none is needed: its visits. 0: one is needed after all. */
+size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *record,
+				struct ca_visits *visits);
 /* Between experiments. True: not ready for one yet. */
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now);
 /* After the summary. */

@@ -22,7 +22,7 @@ enum {
 	REAP = 200 * MS       /* ns between looks for dead processes */
 };
 
-static void take_samples(struct ca_conductor *c, const struct ca_event *event, size_t n)
+static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_event *event, size_t n)
 {
 	ca_place frame[CA_RING_EVENTS];
 
@@ -37,6 +37,10 @@ static void take_samples(struct ca_conductor *c, const struct ca_event *event, s
 			frame[frames++] = event[i++].value;
 		c->sum.samples++;
 		c->sum.periods += weight;
+		if (!waiting) {
+			c->ran[slot] += weight;
+			c->ran_all += weight;
+		}
 		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
 			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
 		ca_conductor_points_sample(c, frame, frames, waiting);
@@ -55,7 +59,7 @@ void ca_conductor_drain(struct ca_conductor *c)
 
 		if (!n)
 			continue;
-		take_samples(c, event, n);
+		take_samples(c, i, event, n);
 		ca_sink_events(c->sinks, &from, event, n);
 	}
 	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)

@@ -16,6 +16,7 @@ enum {
 	REST = 3,      /* rounds between two looks at a code that is decided, where few are open */
 	REPLICATES = 200,
 	GROWTH = 20, /* estimates are made anew when there is 1 / GROWTH more to go on */
+	FEW = 5,     /* doubtful experiments more than good ones, and they are what there is */
 	AGAIN = 2,   /* times that an experiment is tried again */
 	SPEEDUPS = 4
 };
@@ -41,9 +42,10 @@ struct ca_plan {
 	struct ca_vec round; /* struct ca_plan_step */
 	size_t at;           /* in the round */
 	unsigned rounds;
-	bool decided;
-	bool own;   /* hardly anybody pays, in whichever code */
-	bool whole; /* experiments are whole runs */
+	bool decided, sure;
+	size_t good, doubtful; /* experiments told */
+	bool own;              /* hardly anybody pays, in whichever code */
+	bool whole;            /* experiments are whole runs */
 	unsigned rows;
 };
 
@@ -93,7 +95,7 @@ static struct code *add(struct ca_plan *p, uint32_t region)
 	return &p->code[p->codes++];
 }
 
-void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, size_t n)
+void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, size_t n, bool sure)
 {
 	size_t *order = realloc(p->order, (n + 1) * sizeof *order);
 
@@ -101,6 +103,7 @@ void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, si
 		return;
 	p->order = order;
 	p->offers = 0;
+	p->sure = sure;
 	for (size_t i = 0; i < p->codes; i++)
 		p->code[i].offered = false;
 	for (size_t i = 0; i < n; i++) {
@@ -196,7 +199,7 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 			       : -INFINITY;
 	bool any_worth = false;
 
-	p->decided = n > 0;
+	p->decided = n > 0 && p->sure;
 	p->rows = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_curve *curve = &code[i]->curve;
@@ -382,19 +385,32 @@ void ca_plan_begun(struct ca_plan *p)
 		p->at++;
 }
 
+void ca_plan_forget(struct ca_plan *p)
+{
+	p->n = p->estimated = 0;
+	p->decided = false;
+	for (size_t i = 0; i < p->codes; i++) {
+		p->code[i].tries = 0;
+		p->code[i].known = false;
+		p->code[i].open = true;
+	}
+}
+
 void ca_plan_use_whole(struct ca_plan *p)
 {
 	if (!p->whole)
-		p->n = p->estimated = 0;
+		ca_plan_forget(p);
 	p->whole = true;
 }
 
-void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, bool usable)
+void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_plan_use use)
 {
 	struct code *code = o->speedup ? find(p, o->region) : NULL;
 	struct ca_observation *more;
 
-	if (!usable) {
+	p->good += use == CA_PLAN_GOOD;
+	p->doubtful += use == CA_PLAN_DOUBTFUL;
+	if (use == CA_PLAN_USELESS || (use == CA_PLAN_DOUBTFUL && p->doubtful <= p->good + FEW)) {
 		if (code && code->offered && code->lost++ < AGAIN)
 			put_code(p, code);
 		return;

@@ -25,8 +25,9 @@ struct ca_plan_offer {
 	uint64_t key;   /* from its name: of equal seeds and offers the choice is the same in any order */
 	double at_most; /* percent of the elapsed time that it can take */
 };
-/* What may be tried from now on, that with most samples first. What is offered no more rests. */
-void ca_plan_set_offers(struct ca_plan *plan, const struct ca_plan_offer *offer, size_t n);
+/* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
+ * were samples enough to know that this is all that could matter; until then nothing is decided. */
+void ca_plan_set_offers(struct ca_plan *plan, const struct ca_plan_offer *offer, size_t n, bool sure);
 
 struct ca_plan_step {
 	uint32_t region;  /* 0: whichever, at 0 % */
@@ -35,8 +36,12 @@ struct ca_plan_step {
 /* The next experiment; the same until it has begun. False: nothing is offered. */
 bool ca_plan_next(struct ca_plan *plan, struct ca_plan_step *step);
 void ca_plan_begun(struct ca_plan *plan);
-/* An experiment has ended. Not usable: it counts for nothing, and is tried again. */
-void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, bool usable);
+/* An experiment has ended. Useless: it counts for nothing, and is tried again. Doubtful: it counts where
+ * most are so. */
+enum ca_plan_use { CA_PLAN_USELESS, CA_PLAN_DOUBTFUL, CA_PLAN_GOOD };
+void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, enum ca_plan_use use);
+/* What was told is of no use any more. */
+void ca_plan_forget(struct ca_plan *plan);
 /* From now on each experiment is a whole run: what was told before says nothing of those. */
 void ca_plan_use_whole(struct ca_plan *plan);
 /* One of those offered, in proportion to what each can take at most: for runs that are one experiment.

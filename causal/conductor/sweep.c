@@ -229,6 +229,17 @@ bool ca_sweep_is_point(struct ca_sweep *sweep, size_t number, const char *name)
 	return variant && variant->point && !strcmp(variant->point, name);
 }
 
+void ca_sweep_forget_point(struct ca_sweep *sweep, size_t number)
+{
+	struct variant *variant = find_variant(sweep, number);
+
+	if (!variant || !variant->point)
+		return;
+	free(variant->point);
+	variant->point = NULL;
+	ca_plan_forget(variant->plan);
+}
+
 void ca_sweep_add_time(struct ca_sweep *sweep, uint64_t periods, uint64_t elapsed)
 {
 	sweep->time.periods += periods;

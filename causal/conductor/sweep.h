@@ -49,6 +49,8 @@ void ca_sweep_count_experiment(struct ca_sweep *sweep);
 uint64_t ca_sweep_experiments(const struct ca_sweep *sweep);
 /* Is this the progress point that the variant's plan goes by? The first one that is asked for is. */
 bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name);
+/* Another point is needed: the plan starts anew with the next one that is asked for. */
+void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
 /* Periods sampled in finished runs, and how long those took, ns. */
 struct ca_sweep_time {
 	uint64_t periods, elapsed;
@@ -76,9 +78,10 @@ enum ca_sweep_topic {
 	CA_SWEEP_ASKED = 4,  /* progress points were chosen in this sweep */
 	CA_SWEEP_UNTIED = 8, /* none of them goes with the work */
 	CA_SWEEP_HOT_TRAP = 16,
-	CA_SWEEP_BACKEND = 32,  /* it is not the one that was wanted */
-	CA_SWEEP_SHORT = 64,    /* whole runs are needed, for the program is short ... */
-	CA_SWEEP_UNSTEADY = 128 /* ... or not steady inside a run */
+	CA_SWEEP_BACKEND = 32,   /* it is not the one that was wanted */
+	CA_SWEEP_SHORT = 64,     /* whole runs are needed, for the program is short ... */
+	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run */
+	CA_SWEEP_PAID = 256      /* one thread does all, and yet it was delayed: a point is needed */
 };
 bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic);
 /* Will it be the first time? */

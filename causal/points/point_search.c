@@ -310,6 +310,11 @@ size_t ca_point_search_choose(struct ca_point_search *s, const struct ca_candida
 	return ca_candidates_judge(&s->set, chosen);
 }
 
+void ca_point_search_reject(struct ca_point_search *s, size_t candidate)
+{
+	memset(s->candidate[candidate].count, 0, sizeof s->candidate[candidate].count);
+}
+
 struct ca_point_name ca_point_search_take(struct ca_point_search *s, size_t candidate)
 {
 	struct ca_point_name *from = &s->found[s->tried[candidate]].name, name = *from;

@@ -5,7 +5,9 @@
 #include "causal/results/results.h"
 #include "core/point.h"
 
-enum { CA_POINT_END_TO_END = CA_MAX_POINTS }; /* id in the catalog */
+/* Numbers in the catalog of what is no point of the program: the end of a run; time, where that is all that
+ * has to be known. */
+enum { CA_POINT_END_TO_END = CA_MAX_POINTS, CA_POINT_TIME };
 
 struct ca_visits_now {
 	uint64_t total[CA_MAX_POINTS];    /* visits since the run began, all threads and processes */

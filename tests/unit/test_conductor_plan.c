@@ -28,7 +28,7 @@ static void offer(struct ca_plan *plan, const struct program *p)
 
 	for (size_t i = 0; i < p->codes; i++)
 		offer[i] = (struct ca_plan_offer){ (uint32_t)i + 1, 1000 + i, p->at_most[i] };
-	ca_plan_set_offers(plan, offer, p->codes);
+	ca_plan_set_offers(plan, offer, p->codes, true);
 }
 
 static void begin(struct sweep *s, const struct program *p, uint64_t seed, bool dealt)
@@ -71,7 +71,7 @@ static void step(struct sweep *s, const struct program *p)
 	if (p->alone)
 		o.cost = o.elapsed - o.delay;
 	o.visits = o.cost * 1000 / speed * (1 + p->noise * 3.46 * (ca_rng_unit(&s->rng) - 0.5));
-	ca_plan_tell(s->plan, &o, true);
+	ca_plan_tell(s->plan, &o, CA_PLAN_GOOD);
 }
 
 static const struct program three = {
@@ -184,10 +184,10 @@ static void test_lost(void **state)
 		if (zeros < 2 && next.region)
 			tries++;
 		if (next.region)
-			ca_plan_tell(s.plan, &lost, false);
+			ca_plan_tell(s.plan, &lost, CA_PLAN_USELESS);
 	}
 	assert_in_range(tries, 2, 4);
-	ca_plan_set_offers(s.plan, NULL, 0);
+	ca_plan_set_offers(s.plan, NULL, 0, true);
 	for (unsigned i = 0; i < 5 && ca_plan_next(s.plan, &next); i++) {
 		assert_int_equal(next.region, 0);
 		ca_plan_begun(s.plan);

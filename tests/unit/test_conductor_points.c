@@ -65,6 +65,15 @@ size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_ca
 	return chosen;
 }
 
+static unsigned rejected;
+
+void ca_point_search_reject(struct ca_point_search *search, size_t number)
+{
+	(void)search;
+	assert_true(number < 3);
+	rejected++;
+}
+
 const char *ca_point_search_reason(const struct ca_point_search *search)
 {
 	(void)search;
@@ -284,13 +293,57 @@ static void test_phases(void **state)
 	assert_true(step(2 * (uint64_t)SECOND));
 	assert_string_equal(added, "lib.so!second;first");
 	assert_int_equal(session->requested_anywhere, 1);
-	/* until somebody passes it, or long enough */
+	/* until somebody passes it; if that takes too long, others are taken */
+	rejected = 0;
 	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT));
+	assert_int_equal(rejected, 0);
+	best[0] = 2;
+	chosen = 1;
 	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT + 1));
-	assert_false(step(2 * (uint64_t)SECOND + FIRST_VISIT + 2));
+	assert_int_equal(rejected, 2);
+	assert_string_equal(added, "lib.so!second;first;third");
+	visited = 1;
+	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT + 2));
+	assert_false(step(2 * (uint64_t)SECOND + FIRST_VISIT + 3));
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
 	assert_int_equal(sampled, 1);
 	assert_int_equal(searches, 1);
+}
+
+/* One thread that does all needs no point, as long as it is never delayed. */
+static void test_needless(void **state)
+{
+	struct ca_experiment_record r = { .start = SECOND, .end = 2 * (uint64_t)SECOND, .delay = SECOND / 4 };
+	struct ca_visits visits[1];
+
+	(void)state;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	conductor.ran_all = ALONE_SAMPLES - 1;
+	conductor.ran[3] = conductor.ran_all;
+	assert_true(step(SECOND));
+	conductor.ran_all = 2 * ALONE_SAMPLES;
+	conductor.ran[3] = conductor.ran_all * ALONE / 100 - 1;
+	assert_true(step(SECOND));
+	conductor.ran[3]++;
+	assert_false(step(SECOND));
+	assert_true(ca_conductor_points_are_needless(&conductor));
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	assert_int_equal(visits[0].delta, SECOND / 1000);
+	r.paying = SECOND / 4;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
+	assert_false(ca_conductor_points_are_needless(&conductor));
+	assert_true(step(SECOND));
+	/* nor does a later run try that again */
+	open_points();
+	assert_true(step(SECOND));
+	/* who asks for the search gets it */
+	ca_sweep_free(conductor.opt.sweep);
+	conductor.opt.sweep = ca_sweep_new(1);
+	strcpy(progress, "ask");
+	open_points();
+	assert_true(step(SECOND));
+	ca_catalog_fini(&conductor.catalog);
 }
 
 static void test_chosen(void **state)
@@ -673,19 +726,13 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),
-		TEST(test_chosen),
-		TEST(test_again),
-		TEST(test_macros),
-		TEST(test_not_asked_for),
-		TEST(test_stored),
-		TEST(test_stored_end_to_end),
-		TEST(test_close),
-		TEST(test_give_up),
-		TEST(test_dropped),
-		TEST(test_untied),
-		TEST(test_answers),
-		TEST(test_asking),
+		TEST(test_phases),  TEST(test_needless),
+		TEST(test_chosen),  TEST(test_again),
+		TEST(test_macros),  TEST(test_not_asked_for),
+		TEST(test_stored),  TEST(test_stored_end_to_end),
+		TEST(test_close),   TEST(test_give_up),
+		TEST(test_dropped), TEST(test_untied),
+		TEST(test_answers), TEST(test_asking),
 		TEST(test_traps),
 	};
 
