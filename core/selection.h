@@ -30,8 +30,9 @@ struct ca_selection {
 	_Atomic uint64_t seq; /* odd while the conductor writes */
 	uint32_t region;      /* region id in the conductor's catalog */
 	uint32_t ranges, sites;
-	uint32_t exact; /* S is known by sites, not by samples */
-	uint32_t reserved;
+	uint32_t exact; /* S is known by sites, not by samples ... */
+	uint32_t
+		fine; /* ... which time it, and take hits of what they add up, in place of logging each visit */
 	uint64_t log_start;                   /* first log entry about this selection */
 	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
 	struct ca_site site[CA_SELECTION_SITES];

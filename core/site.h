@@ -15,6 +15,8 @@ enum ca_site_kind {
 	CA_SITE_MEET,      /* the thread is about to spin or wait: pay first */
 	CA_SITE_STAMP,     /* as COUNT, and add the time of the visit to the point's stamp */
 	CA_SITE_TRIAL,     /* of a site, not a hook: counts like COUNT until the next selection */
+	CA_SITE_FINE_ENTER, /* of a hook, in place of ENTER: the time goes into struct ca_fine, without a call */
+	CA_SITE_FINE_EXIT, /* ... of EXIT; with a call only when a hit is due */
 	CA_SITE_ATOMIC,    /* of a hook; its site is a MEET: what comes next others can notice at once:
 			    * pay first. Where that happens too often, the runtime takes it out */
 	CA_SITE_VISIT      /* of a hook: as STAMP, until the thread finds the point hot, then as COUNT */
@@ -50,7 +52,7 @@ struct ca_site {
 					  * brings control back: nothing is to be appended */
 	struct {
 		uint8_t at;    /* hook runs before code[at] */
-		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, ATOMIC, VISIT */
+		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, FINE_*, ATOMIC, VISIT */
 		uint8_t point; /* COUNT, STAMP, VISIT: which point, + 1, where it is not the site's own */
 	} hook[CA_SITE_HOOKS]; /* sorted by `at` */
 	struct {

@@ -25,7 +25,7 @@ PLAIN = {"__errno_location", "__stack_chk_fail", "__tls_get_addr"}
 STRINGS = {"memmem", "strcmp", "strlen", "strnlen"}
 ROOTS = {
     "handlers": (["handler", "tick", "on_trap", "count_trap"], PLAIN | STRINGS),
-    "hooks": (["hook_enter", "hook_exit", "hook_meet", "hook_stamp"], PLAIN),
+    "hooks": (["hook_enter", "hook_exit", "hook_meet", "hook_stamp", "hook_fine"], PLAIN),
 }
 APART = {"hook_meet_apart"}
 FOLDERS = ("core", "binary/index", "sampler", "causal/runtime")

@@ -3,6 +3,7 @@
  *
  *   WAITING    no process, no progress, or no sample in scope yet
  *   PREPARING  a selection is written; the runtimes put its sites in place
+ *   TRYING     ... and time it for a moment: how often is it entered?
  *   WARMING_UP    an experiment is open: queues adapt, nothing is measured yet
  *   RUNNING    ... and is measured
  *   SETTLING   it is closed; debts are paid, late log entries arrive; then it is recorded
@@ -29,7 +30,8 @@ enum {
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
-	HOTTEST = 100000,       /* log entries per s: 50,000 visits of S */
+	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
+	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
 	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
 };
 
@@ -159,7 +161,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	if (c->whole)
 		ca_conductor_whole_begin(c);
 	c->e.work_before = ca_conductor_whole_work(c, &c->e.processes);
-	c->e.record.start = c->last_watch = c->e.hot_from = ca_clock_now();
+	c->e.record.start = c->last_watch = ca_clock_now();
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	enter_state(c, RUNNING, now);
@@ -192,30 +194,56 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 		begin_measuring(c, now);
 }
 
-static void step_warming_up(struct ca_conductor *c, uint64_t now)
+/* It is to be selected anew, in another way. */
+static void select_anew(struct ca_conductor *c, uint64_t now)
 {
-	if (now - c->e.opened >= (uint64_t)c->warm_up)
-		begin_measuring(c, now);
+	c->selected = 0;
+	enter_state(c, WAITING, now);
+}
+
+static void step_trying(struct ca_conductor *c, uint64_t now)
+{
+	enum ca_heat heat;
+
+	if (now - c->state_since < TRIAL)
+		return;
+	heat = ca_heat_judge(&c->heat, c->session, now);
+	ca_regions_set_heat(c->regions, c->region, heat);
+	if (heat == CA_HEAT_HOT) {
+		open_experiment(c, now);
+		return;
+	}
+	select_region(c, c->region);
+	ca_conductor_unplaced_start(c);
+	enter_state(c, PREPARING, now);
 }
 
 static void step_preparing(struct ca_conductor *c, uint64_t now)
 {
+	const struct ca_selection *sel = &c->session->selection;
 	uint64_t waited = now - c->state_since;
 
 	/* whoever is blocked places them when it comes back, and those that run, in a tick */
 	if (!ca_conductor_patched(c) &&
 	    (waited < PATCH_WAIT || (waited < PATCH_MOST && ca_conductor_unplaced(c) > PATCH_RUN)))
 		return;
-	if (c->session->selection.exact && sites_failed(c)) {
-		ca_regions_sample(c->regions, c->region,
-				  "not all of its entries and exits could "
-				  "be patched");
-		c->selected = 0;
-		enter_state(c, WAITING, now);
+	if (sel->exact && sites_failed(c)) {
+		/* where there is no room for a jump, an int3 will do if it is not passed too often */
+		if (sel->fine && ca_regions_heat(c->regions, c->region) == CA_HEAT_UNKNOWN)
+			ca_regions_set_heat(c->regions, c->region, CA_HEAT_COOL);
+		else
+			ca_regions_sample(c->regions, c->region,
+					  "not all of its entries and exits could "
+					  "be patched");
+		select_anew(c, now);
 		return;
 	}
 	ca_conductor_unplaced_start(c);
-	open_experiment(c, now);
+	ca_heat_begin(&c->heat, c->session, now);
+	if (sel->fine && ca_regions_heat(c->regions, c->region) == CA_HEAT_UNKNOWN)
+		enter_state(c, TRYING, now);
+	else
+		open_experiment(c, now);
 }
 
 /* S in a process that runs without its sites is seen by nobody. */
@@ -281,23 +309,43 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	enter_state(c, SETTLING, now);
 }
 
-static void step_running(struct ca_conductor *c, uint64_t now, uint64_t entries)
+/* It may be entered more often than when it was tried. */
+static bool has_become_hotter(struct ca_conductor *c, uint64_t now)
+{
+	const struct ca_selection *sel = &c->session->selection;
+	enum ca_heat heat;
+
+	if (!sel->exact || now - c->heat.time < HEAT_EVERY)
+		return false;
+	heat = ca_heat_judge(&c->heat, c->session, now);
+	ca_heat_begin(&c->heat, c->session, now);
+	if (heat <= (sel->fine ? CA_HEAT_HOT : CA_HEAT_COOL))
+		return false;
+	ca_regions_set_heat(c->regions, c->region, heat);
+	c->selected = 0;
+	return true;
+}
+
+static void step_warming_up(struct ca_conductor *c, uint64_t now)
+{
+	bool hotter = has_become_hotter(c, now);
+
+	if (hotter || now - c->e.opened >= (uint64_t)c->warm_up)
+		begin_measuring(c, now);
+	if (hotter)
+		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
+}
+
+static void step_running(struct ca_conductor *c, uint64_t now)
 {
 	watch(c, now);
 	if (c->set->end_to_end && now - c->e.last_load.time > LOAD_EVERY)
 		ca_interference_read(c->session, &c->e.last_load);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
-	c->e.hot_entries += entries;
-	if (c->e.record.exact && now - c->e.hot_from > 20 * MS) {
-		if ((double)c->e.hot_entries * 1e9 / (double)(now - c->e.hot_from) > HOTTEST) {
-			ca_regions_sample(c->regions, c->region, "it is entered too often");
-			c->selected = 0;
-			close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
-			return;
-		}
-		c->e.hot_entries = 0;
-		c->e.hot_from = now;
+	if (has_become_hotter(c, now)) {
+		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
+		return;
 	}
 	if (now >= c->e.planned_end)
 		close_experiment(c, now, find_unplaced(c, now));
@@ -416,6 +464,8 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 	case PREPARING:
 	case SETTLING:
 		return 2;
+	case TRYING:
+		return ms_until(c->state_since + TRIAL, now);
 	case WAITING:
 		return now - c->started < 200 * MS ? 2 : STEP;
 	default:
@@ -425,12 +475,12 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 
 int ca_conductor_step(struct ca_conductor *c)
 {
-	uint64_t now = ca_clock_now(), entries, cpu;
+	uint64_t now = ca_clock_now(), cpu;
 
 	atomic_store(&c->session->heartbeat, now);
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);
-	entries = ca_selection_log_read(c->log);
+	ca_selection_log_read(c->log);
 	if ((cpu = ca_clock_process_cpu(c->child)))
 		c->sum.cpu_ns = cpu;
 	ca_conductor_scope_step(c, now);
@@ -441,11 +491,14 @@ int ca_conductor_step(struct ca_conductor *c)
 	case PREPARING:
 		step_preparing(c, now);
 		break;
+	case TRYING:
+		step_trying(c, now);
+		break;
 	case WARMING_UP:
 		step_warming_up(c, now);
 		break;
 	case RUNNING:
-		step_running(c, now, entries);
+		step_running(c, now);
 		break;
 	case SETTLING:
 		step_settling(c, now);

@@ -23,24 +23,23 @@
 
 enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */
 
-enum ca_conductor_phase { WAITING, PREPARING, WARMING_UP, RUNNING, SETTLING, FINISHED };
+enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
 struct ca_open_experiment {
 	struct ca_experiment_record record;
 	struct ca_visits_now before, after;
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
-	uint64_t opened;        /* ns; the measured part begins at record.start */
-	uint64_t began;         /* the same on the run's virtual clock */
-	uint64_t paid_before;   /* in the warm-up */
-	uint64_t paying_before; /* core/paying.h, at the start */
+	uint64_t opened;                      /* ns; the measured part begins at record.start */
+	uint64_t began;                       /* the same on the run's virtual clock */
+	uint64_t paid_before;                 /* in the warm-up */
+	uint64_t paying_before;               /* core/paying.h, at the start */
 	uint64_t caught_up_before, caught_up; /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
 	uint64_t work_before, work_after;    /* ns of CPU time at the start and at the end of it ... */
 	uint32_t processes, processes_after; /* ... of these */
 	struct ca_load load;                 /* when it was opened */
 	struct ca_load last_load;            /* end to end: while its processes were still there */
-	uint64_t hot_from, hot_entries;
 };
 
 struct ca_conductor {
@@ -81,11 +80,12 @@ struct ca_conductor {
 	uint64_t started; /* ns */
 	uint64_t state_since;
 	uint64_t last_step, last_reap, last_watch;
-	uint32_t selected; /* region of the current selection, 0: none */
-	uint32_t region;   /* of the experiment being prepared or run */
-	uint32_t speedup;  /* ... millionths */
-	double length;     /* ns of the next experiment ... */
-	double warm_up;    /* ... after so many that are not measured */
+	uint32_t selected;        /* region of the current selection, 0: none */
+	uint32_t region;          /* of the experiment being prepared or run */
+	uint32_t speedup;         /* ... millionths */
+	double length;            /* ns of the next experiment ... */
+	double warm_up;           /* ... after so many that are not measured */
+	struct ca_heat_look heat; /* visits at the beginning of the trial, or lately */
 	struct ca_open_experiment e;
 	struct ca_run_summary sum;
 	uint64_t kept;

@@ -20,6 +20,7 @@ struct info {
 	uint32_t module;
 	bool sampled; /* no sites: not possible, or too hot */
 	bool planned;
+	enum ca_heat heat;
 	const char *why;
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
@@ -417,6 +418,20 @@ static bool overlaps(const struct info *info, const struct ca_site *site)
 	return false;
 }
 
+/* The sites' other form. An int3 at each visit would cost more than all the rest. */
+static void time_only(struct ca_site *site, size_t sites)
+{
+	for (size_t i = 0; i < sites; i++) {
+		site[i].flags |= CA_SITE_NO_TRAP;
+		for (unsigned h = 0; h < site[i].hooks; h++) {
+			if (site[i].hook[h].kind == CA_SITE_ENTER)
+				site[i].hook[h].kind = CA_SITE_FINE_ENTER;
+			else if (site[i].hook[h].kind == CA_SITE_EXIT)
+				site[i].hook[h].kind = CA_SITE_FINE_EXIT;
+		}
+	}
+}
+
 void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why)
 {
@@ -431,6 +446,9 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	out->sites = out->exact ? (uint32_t)info->sites : 0;
 	if (out->sites)
 		memcpy(out->site, info->site, info->sites * sizeof *out->site);
+	out->fine = out->exact && info->heat != CA_HEAT_COOL;
+	if (out->fine)
+		time_only(out->site, out->sites);
 	/* Whichever way S is known. */
 	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
 		if (!overlaps(info, &r->meeting[i]))
@@ -442,6 +460,18 @@ void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
 {
 	r->info[region - 1].sampled = true;
 	r->info[region - 1].why = why;
+}
+
+enum ca_heat ca_regions_heat(const struct ca_regions *r, uint32_t region)
+{
+	return r->info[region - 1].heat;
+}
+
+void ca_regions_set_heat(struct ca_regions *r, uint32_t region, enum ca_heat heat)
+{
+	r->info[region - 1].heat = heat;
+	if (heat == CA_HEAT_TOO_HOT)
+		ca_regions_sample(r, region, "it is entered too often");
 }
 
 bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index)

@@ -5,6 +5,7 @@
 #define CA_CAUSAL_CONDUCTOR_REGIONS_H
 #include "binary/objects.h"
 #include "binary/scope.h"
+#include "causal/conductor/heat.h"
 #include "causal/conductor/stacks.h"
 #include "causal/results/catalog.h"
 #include "core/event.h"
@@ -31,7 +32,11 @@ uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region);
 uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like);
 /* Is the binary of a region of the catalog part of this run by now? */
 bool ca_regions_has(struct ca_regions *regions, uint32_t region);
-/* Fill ranges and, if exact is wanted and possible, sites and `exact` of the selection.
+/* How often it is entered; CA_HEAT_UNKNOWN until it has been tried. */
+enum ca_heat ca_regions_heat(const struct ca_regions *regions, uint32_t region);
+void ca_regions_set_heat(struct ca_regions *regions, uint32_t region, enum ca_heat heat);
+/* Fill ranges and, if exact is wanted and possible, sites, `exact` and `fine` of the selection: the
+ * sites log each visit only where the region is known to be cool.
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */
 void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why);

@@ -155,8 +155,9 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 		struct thread_state *t = &log->state[e->thread];
 
 		if (e->type == CA_LOG_HIT) {
+			/* while S is active for certain, that time counts as a whole */
 			if (e->time >= start) {
-				sum.s_time += e->value;
+				sum.s_time += active ? 0 : e->value;
 				sum.entries++;
 			}
 			continue;

@@ -4,6 +4,7 @@
  *
  * Called from hooks: compiled for general registers only. */
 #include "causal/runtime/activation.h"
+#include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
 
 enum {
@@ -102,6 +103,10 @@ CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 {
 	uint64_t now;
 
+	if (ca_fine_is_in(t)) {
+		ca_fine_left(t);
+		return;
+	}
 	t->depth = 0;
 	log_off_times(t, ca_clock_now());
 	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
@@ -112,7 +117,9 @@ CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 
 CA_SIGSAFE void ca_activation_tell(struct ca_thread *t, uint64_t now)
 {
-	if (t->depth && !t->waiting && now > t->entered)
+	if (ca_fine_is_in(t))
+		ca_fine_tell(t);
+	else if (t->depth && !t->waiting && now > t->entered)
 		log_off_times(t, now);
 }
 
@@ -120,6 +127,9 @@ void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
 {
 	bool was_in = t->depth > 0;
 
+	atomic_store_explicit(&t->fine->visits,
+			      atomic_load_explicit(&t->fine->visits, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	drop_dead(t, sp, false);
 	if (find_frame(t, sp) == CA_FRAMES) { /* else it jumped back to its own start */
 		if (t->depth < CA_FRAMES)
@@ -161,9 +171,19 @@ static bool by_calls(const struct ca_selection *sel)
  * function's first instruction still has the one that names it. */
 CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 {
-	if (!t->depth)
+	bool calls;
+
+	if (!ca_rt_is_in_s(t))
 		return;
-	drop_dead(t, sp, by_calls(&ca_rt.session->selection));
+	calls = by_calls(&ca_rt.session->selection);
+	if (ca_fine_is_in(t)) {
+		uintptr_t outer = atomic_load_explicit(&t->fine->outer, memory_order_relaxed);
+
+		if ((sp > outer || (calls && sp == outer)) && same_stack(t, sp, outer))
+			ca_fine_forget(t);
+		return;
+	}
+	drop_dead(t, sp, calls);
 	leave_if_none_is_left(t);
 }
 

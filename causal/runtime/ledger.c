@@ -293,8 +293,6 @@ static void count_hit(struct account *a, const struct ca_log_entry *e)
 	struct ca_interval off;
 	uint64_t near = ca_rt.period / 2;
 
-	if (a->t->inside_me)
-		return;
 	if (e->time < a->t->last_hit + near && a->t->last_hit < e->time + near)
 		return;
 	if (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1))
@@ -337,7 +335,8 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 	struct ca_thread *t = a->t;
 
 	if (e->type == CA_LOG_HIT) {
-		if (e->time < a->start || e->time >= a->end)
+		/* while S is active for certain, that time counts as a whole */
+		if (e->time < a->start || e->time >= a->end || t->inside_me || active(t))
 			return;
 		a->s_time += e->value;
 		if (e->thread != t->number)
@@ -433,11 +432,20 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 {
 	struct account a = { .t = t, .wait = wait, .at = t->last, .end = end };
 	bool open = t->experiment & 1;
+	uint64_t exempt;
 
 	a.start = open ? t->start : UINT64_MAX;
 	read_log(&a, now);
-	if (!t->switches.page)
-		a.time = scale_by_cpu(t, a.time, now, wait != NULL);
+	/* of the hits in the log those at which we were in S ourselves */
+	exempt = atomic_load_explicit(&t->fine->exempt, memory_order_relaxed) - t->fine_exempt;
+	t->fine_exempt += exempt;
+	if (!t->switches.page) {
+		uint64_t all = a.time + exempt, time = scale_by_cpu(t, all, now, wait != NULL);
+
+		exempt = all ? share(time, exempt, all) : 0;
+		a.time = time - exempt;
+	}
+	a.back += exempt;
 	t->last = now;
 	if (!open)
 		return;
@@ -530,6 +538,9 @@ static void follow(struct ca_thread *t, const enum ca_wait *wait)
 			ca_ledger_log(CA_LOG_EXIT, t, ca_clock_now(), 0);
 		t->depth = 0;
 		atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
+		/* what has been timed belongs to the selection before: see ca_fine_due */
+		atomic_store_explicit(&t->fine->outer, 0, memory_order_relaxed);
+		atomic_store_explicit(&t->fine->limit, INT64_MIN, memory_order_relaxed);
 	}
 	follow_experiment(t, wait);
 }
@@ -681,7 +692,7 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 	unsigned in_vain = 0;
 
 	ca_ledger_accrue(t, now, NULL);
-	while (t->owed >= LEAST && in_vain < IN_VAIN && !t->depth && !t->sampled_in &&
+	while (t->owed >= LEAST && in_vain < IN_VAIN && !ca_rt_is_in_s(t) && !t->sampled_in &&
 	       now - began < LONGEST && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		uint64_t lost = 0, next = pay_slice(t, now, &lost), got = held(t, now, next, lost);
 

@@ -66,7 +66,8 @@ static bool membarrier_register(void)
 
 bool ca_patch_init(const char **why)
 {
-	static const struct ca_patch_hooks none = { hook_none, hook_none, meet_none, stamp_none, hook_none };
+	static const struct ca_patch_hooks none = { hook_none,  hook_none, meet_none,
+						    stamp_none, hook_none, meet_none };
 	uint64_t shadow = 0;
 	int here;
 

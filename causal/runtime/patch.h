@@ -23,6 +23,7 @@
  *   - call ca_patch_forked in the child of a fork. */
 #ifndef CA_CAUSAL_RUNTIME_PATCH_H
 #define CA_CAUSAL_RUNTIME_PATCH_H
+#include "core/fine.h"
 #include "core/point.h"
 #include "core/site.h"
 #include "core/status.h"
@@ -53,6 +54,7 @@ struct ca_patch_hooks {
 	void (*meet)(void);
 	void (*stamp)(uint32_t point);
 	void (*atomic)(uintptr_t pc); /* in its trampoline: see ca_patch_retire */
+	void (*fine)(void);           /* S has been left, and the sum has come to the limit */
 };
 void ca_patch_set_hooks(const struct ca_patch_hooks *hooks);
 
@@ -63,6 +65,11 @@ extern __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-ex
 enum { CA_PATCH_HOT = 3 * CA_MAX_POINTS, CA_PATCH_COUNTERS = 4 * CA_MAX_POINTS };
 /* What it points at in a thread without a slot: racy, for tests. All points are hot there. */
 extern uint64_t ca_patch_nobody[CA_PATCH_COUNTERS];
+
+/* Where hooks FINE_ENTER and FINE_EXIT keep the calling thread's account; until it is set, nowhere.
+ * Never NULL. */
+extern __thread struct ca_fine *ca_patch_fine __attribute__((tls_model("initial-exec")));
+extern struct ca_fine ca_patch_fine_nobody;
 
 /* Called in a signal handler for each visit of a point (hooks COUNT, STAMP and VISIT) at a site that had
  * no room for a jump and stays an int3. NULL: nobody cares. */

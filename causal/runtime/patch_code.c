@@ -157,6 +157,131 @@ static intptr_t visit_shift(size_t in)
 	return shift;
 }
 
+/* ---- the fine sampler: struct ca_fine, in about 10 ns each ----------------------------------- */
+static const uint8_t down_3[] = { 0x48, 0x8d, 0x64, 0x24, 0x80,            /* lea -128(%rsp), %rsp */
+				  0x50, 0x51, 0x52 };                      /* push %rax, %rcx, %rdx */
+static const uint8_t save_flags[] = { 0x9f, 0x0f, 0x90, 0xc0, 0x50 };      /* lahf; seto %al; push %rax */
+static const uint8_t restore_flags[] = { 0x58, 0x04, 0x7f, 0x9e };         /* pop %rax; add $127, %al; sahf */
+static const uint8_t up_3[] = { 0x5a, 0x59, 0x58,                          /* pop %rdx, %rcx, %rax */
+				0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 };   /* lea 128(%rsp), %rsp */
+static const uint8_t read_cycles[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, /* rdtsc; shl $32, %rdx */
+				       0x48, 0x09, 0xd0 };                 /* or %rdx, %rax */
+
+static void put_fine_begin(struct body *b, bool flags_dead)
+{
+	static const uint8_t load_rcx[] = { 0x64, 0x48, 0x8b, 0x0c, 0x25 }; /* mov %fs:x, %rcx */
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	put(b, down_3, sizeof(down_3));
+	if (!flags_dead)
+		put(b, save_flags, sizeof(save_flags));
+	put(b, load_rcx, sizeof(load_rcx));
+	put32(b, (uint32_t)((uintptr_t)&ca_patch_fine - self));
+}
+
+static void put_fine_end(struct body *b, bool flags_dead)
+{
+	if (!flags_dead)
+		put(b, restore_flags, sizeof(restore_flags));
+	put(b, up_3, sizeof(up_3));
+}
+
+/* lea x(%rsp), %rdx: what the program's stack pointer is here. */
+static void put_program_sp(struct body *b, bool flags_dead, bool called)
+{
+	static const uint8_t lea[] = { 0x48, 0x8d, 0x94, 0x24 };
+
+	put(b, lea, sizeof(lea));
+	put32(b, 152 + (flags_dead ? 0U : 8U) + (called ? 8U : 0U));
+}
+
+/* A jump over what comes next; its length is not known yet. Returns where to write it. */
+static size_t put_skip(struct body *b, uint8_t opcode)
+{
+	const uint8_t jump[] = { opcode, 0 };
+
+	put(b, jump, sizeof(jump));
+	return b->length;
+}
+
+static void put_skip_end(struct body *b, size_t from)
+{
+	if (b->out && b->length <= CA_PATCH_BODY)
+		b->out[from - 1] = (uint8_t)(b->length - from);
+}
+
+/* Above all that is open: a new visit, and what was open has been left without an exit. A handler that
+ * comes in between finds `entered` before `outer`. */
+static void put_fine_enter(struct body *b, bool flags_dead, bool called)
+{
+	static const uint8_t compare[] = { 0x48, 0x3b, 0x11 };                     /* cmp (%rcx), %rdx */
+	static const uint8_t store_time[] = { 0x48, 0x89, 0x41, CA_FINE_ENTERED }; /* mov %rax, x(%rcx) */
+	static const uint8_t store_outer[] = { 0x48, 0x89, 0x11 };                 /* mov %rdx, (%rcx) */
+	size_t skip;
+
+	put_fine_begin(b, flags_dead);
+	put_program_sp(b, flags_dead, called);
+	put(b, compare, sizeof(compare));
+	skip = put_skip(b, 0x76); /* jbe */
+	put(b, read_cycles, sizeof(read_cycles));
+	put(b, store_time, sizeof(store_time));
+	put_program_sp(b, flags_dead, called);
+	put(b, store_outer, sizeof(store_outer));
+	put_skip_end(b, skip);
+	put_fine_end(b, flags_dead);
+}
+
+/* At the outermost activation or above it. A handler that adds to the sum does so only while `outer`
+ * stands, and begins anew from `entered`: the rest may then be some ns below 0. */
+static void put_fine_exit(struct body *b, bool flags_dead, bool called, uintptr_t table)
+{
+	static const uint8_t load_outer[] = { 0x48, 0x8b, 0x01,   /* mov (%rcx), %rax */
+					      0x48, 0xff, 0xc8 }; /* dec %rax: 0 becomes the highest */
+	static const uint8_t compare[] = { 0x48, 0x39, 0xd0 };    /* cmp %rdx, %rax */
+	static const uint8_t add_up[] = {
+		0x48, 0x89, 0x41, CA_FINE_LEFT, /* mov %rax, x(%rcx) */
+		0x48, 0xc7, 0x01, 0,
+		0,    0,    0,                     /* movq $0, (%rcx) */
+		0x48, 0xff, 0x41, CA_FINE_VISITS,  /* incq x(%rcx) */
+		0x48, 0x2b, 0x41, CA_FINE_ENTERED, /* sub x(%rcx), %rax */
+		0x48, 0x03, 0x41, CA_FINE_SUM,     /* add x(%rcx), %rax */
+		0x48, 0x89, 0x41, CA_FINE_SUM,     /* mov %rax, x(%rcx) */
+		0x48, 0x3b, 0x41, CA_FINE_LIMIT    /* cmp x(%rcx), %rax */
+	};
+	static const uint8_t call[] = { 0xff, 0x15 }; /* call *(%rip) */
+	size_t outside, not_due;
+
+	put_fine_begin(b, flags_dead);
+	put(b, load_outer, sizeof(load_outer));
+	put_program_sp(b, flags_dead, called);
+	put(b, compare, sizeof(compare));
+	outside = put_skip(b, 0x73); /* jae */
+	put(b, read_cycles, sizeof(read_cycles));
+	put(b, add_up, sizeof(add_up));
+	not_due = put_skip(b, 0x7c); /* jl */
+	put(b, call, sizeof(call));
+	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_FINE * 8));
+	put_skip_end(b, not_due);
+	put_skip_end(b, outside);
+	put_fine_end(b, flags_dead);
+}
+
+static intptr_t fine_shift(const struct ca_site *site, size_t in, size_t left)
+{
+	enum { LEA_DOWN = 5, LEA_UP = 8, REGISTERS = 3 };
+	intptr_t shift = in >= LEA_DOWN ? 128 : 0;
+
+	/* a push and a pop are a byte each, those last pushed nearest to the middle */
+	for (unsigned i = 1; i <= REGISTERS; i++)
+		if (in >= LEA_DOWN + i && left >= LEA_UP + i)
+			shift += 8;
+	if (!(site->flags & CA_SITE_FLAGS_DEAD) && in >= sizeof(down_3) + sizeof(save_flags) &&
+	    left >= sizeof(up_3) + sizeof(restore_flags))
+		shift += 8;
+	return shift;
+}
+
 intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t in, size_t left)
 {
 	enum { LEA = 5, PUSH = 5 };
@@ -166,6 +291,9 @@ intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t i
 		return count_shift(site, in, left);
 	case CA_SITE_VISIT:
 		return visit_shift(in);
+	case CA_SITE_FINE_ENTER:
+	case CA_SITE_FINE_EXIT:
+		return fine_shift(site, in, left);
 	case CA_SITE_STAMP:
 		return in < LEA ? 0 : in < LEA + PUSH ? 128 : 136;
 	default:
@@ -175,7 +303,7 @@ intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t i
 
 static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, uintptr_t table)
 {
-	bool called = site->flags & CA_SITE_BY_CALL;
+	bool called = site->flags & CA_SITE_BY_CALL, flags_dead = site->flags & CA_SITE_FLAGS_DEAD;
 	uint32_t point = site->hook[hook].point ? site->hook[hook].point - 1u : site->point;
 
 	switch (site->hook[hook].kind) {
@@ -186,13 +314,19 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, 
 		put_call_thunk(b, called ? CA_THUNK_EXIT_CALLED : CA_THUNK_EXIT, table);
 		break;
 	case CA_SITE_COUNT:
-		put_count(b, point, site->flags & CA_SITE_FLAGS_DEAD);
+		put_count(b, point, flags_dead);
 		break;
 	case CA_SITE_STAMP:
 		put_stamp(b, point, table);
 		break;
 	case CA_SITE_VISIT:
 		put_visit(b, point, table);
+		break;
+	case CA_SITE_FINE_ENTER:
+		put_fine_enter(b, flags_dead, called);
+		break;
+	case CA_SITE_FINE_EXIT:
+		put_fine_exit(b, flags_dead, called, table);
 		break;
 	case CA_SITE_ATOMIC:
 		put_call_thunk(b, CA_THUNK_ATOMIC, table);

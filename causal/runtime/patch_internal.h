@@ -104,6 +104,7 @@ enum ca_thunk {
 	CA_THUNK_MEET,
 	CA_THUNK_STAMP, /* the point's number has been pushed below the red zone */
 	CA_THUNK_ATOMIC,
+	CA_THUNK_FINE,
 	CA_THUNKS
 };
 CA_HIDDEN extern const uintptr_t ca_trampoline_thunk[CA_THUNKS];

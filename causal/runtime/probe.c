@@ -5,6 +5,7 @@
  * calls is compiled for general registers only. */
 #include "causal/runtime/probe.h"
 #include "causal/runtime/activation.h"
+#include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/sample.h"
@@ -92,6 +93,19 @@ static void hook_stamp(uint32_t point)
 	t->guard--;
 }
 
+/* The thread is out of S again; for what it has added up there a hit is due. */
+static void hook_fine(void)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	ca_ledger_follow(t);
+	ca_fine_due(t);
+	t->guard--;
+}
+
 enum {
 	XSAVE_FEATURES = 0xe7, /* x87, SSE, AVX, AVX-512: what libc's functions may change */
 	XSAVE_ROOM = 4096      /* bytes; these need 2,688 (Intel's manual, volume 1, chapter 13) */
@@ -175,11 +189,17 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 	unsigned frame;
 	bool in;
 
-	if (!sel->exact || !sel->sites || (t->checked && !t->elsewhere) || !is_current())
+	if (!sel->exact || !sel->sites || (t->checked && !t->elsewhere && !ca_fine_is_in(t)) || !is_current())
 		return;
 	ca_ledger_follow(t);
 	if (t->selection != atomic_load_explicit(&sel->seq, memory_order_relaxed))
 		return;
+	if (sel->fine) { /* who was in S before there were probes will soon be so again */
+		t->sampled_in = false;
+		if (ca_fine_is_in(t) && stack->complete && !ca_sample_in_selection(stack, &frame))
+			ca_fine_forget(t);
+		return;
+	}
 	if (!t->checked)
 		t->elsewhere = false;
 	t->checked = true;
@@ -199,10 +219,11 @@ void ca_probe_forked(void)
 
 void ca_probe_init(void)
 {
-	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit, hook_meet, hook_stamp,
-						     hook_atomic };
+	static const struct ca_patch_hooks hooks = { hook_enter, hook_exit,   hook_meet,
+						     hook_stamp, hook_atomic, hook_fine };
 
 	look_for_xsave();
+	ca_fine_init();
 	ca_patch_set_hooks(&hooks);
 	ca_patch_keep = ca_signals_keep;
 	ca_sampler_host.translate = ca_patch_translate;

@@ -85,6 +85,13 @@ struct ca_thread {
 	uint64_t entered_cpu; /* ns of thread CPU time at that time; only without a switch log */
 	bool waited;          /* blocked in a call we saw since then */
 	bool checked;         /* looked for frames that entered S before the sites were placed */
+	/* where S is timed (fine.c) */
+	struct ca_fine *fine;
+	uint64_t fine_limit;             /* ns of S that make the next hit */
+	uint64_t fine_exempt;            /* fine->exempt as accounted for */
+	uint64_t fine_visits, fine_from; /* fine->visits and the cycle counter at the last hit */
+	uint64_t fine_cost;              /* ns that it took */
+	uint64_t fine_cpu;               /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
 	bool sampled_in; /* S is sampled, and the last look at our stack found it */
 	uint64_t last_hit;
@@ -133,6 +140,13 @@ struct ca_runtime {
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;
 extern CA_HIDDEN __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
+
+/* Is the thread in S, whichever way its probes tell? */
+CA_SIGSAFE static inline bool ca_rt_is_in_s(const struct ca_thread *t)
+{
+	return __builtin_expect(t->depth != 0, 0) ||
+	       __builtin_expect(atomic_load_explicit(&t->fine->outer, memory_order_relaxed) != 0, 0);
+}
 
 /* One line, then off for good: all debts forgiven, nothing delayed any more. */
 CA_HIDDEN CA_SIGSAFE void ca_rt_off(const char *reason);

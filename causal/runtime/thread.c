@@ -5,6 +5,7 @@
  * another thread may always look at one. Ordinary context of the thread concerned. */
 #include "causal/runtime/thread.h"
 #include "causal/runtime/activation.h"
+#include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
@@ -219,6 +220,7 @@ static void begin(bool first)
 	atomic_store(&slot->paid, 0);
 	atomic_store(&slot->last_hit, 0);
 	atomic_store(&slot->experiment, 0);
+	t->fine = &s->fine[number];
 	t->guard = 1;
 	t->stack.map_low = t->stack.map_high = 0;
 	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
@@ -246,6 +248,7 @@ static void begin(bool first)
 	t->state = CA_THREAD_LIVE;
 	ca_self = t;
 	ca_ledger_join(t);
+	ca_fine_join(t);
 	t->guard = 0;
 }
 
@@ -284,11 +287,12 @@ void ca_thread_end(void)
 	t->guard++;
 	t->state = CA_THREAD_EXITING;
 	ca_tick_stop(&t->tick);
-	if (t->depth)
+	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	past = OVER; /* destructors that run after ours do not bring it back */
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
+	ca_patch_fine = &ca_patch_fine_nobody;
 	atomic_store_explicit(&ca_rt.by_slot[t->number], NULL, memory_order_seq_cst);
 	wait_for_readers(t);
 	/* off: system calls may be forbidden by now */
@@ -318,6 +322,7 @@ void ca_thread_forget(void)
 	}
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
+	ca_patch_fine = &ca_patch_fine_nobody;
 }
 
 struct ca_thread *ca_thread_late(void)
@@ -339,7 +344,7 @@ void ca_thread_pause(void)
 	ca_wait_meet();
 	t->guard++;
 	ca_tick_stop(&t->tick);
-	if (t->depth)
+	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	t->guard--;
 }
@@ -363,7 +368,7 @@ void ca_thread_leave_alone(bool alone)
 	if (!t || t->alone == alone)
 		return;
 	t->guard++;
-	if (alone && t->depth)
+	if (alone && ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	t->alone = alone;
 	t->guard += alone ? 0 : -2;

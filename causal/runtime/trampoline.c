@@ -10,6 +10,8 @@
 
 uint64_t ca_patch_nobody[CA_PATCH_COUNTERS] = { [CA_PATCH_HOT... CA_PATCH_COUNTERS - 1] = 1 };
 __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec"))) = ca_patch_nobody;
+struct ca_fine ca_patch_fine_nobody = { .limit = INT64_MAX };
+__thread struct ca_fine *ca_patch_fine __attribute__((tls_model("initial-exec"))) = &ca_patch_fine_nobody;
 struct ca_patch_hooks ca_trampoline_hooks;
 
 #define PUSH(r) "pushq %" r "\n.cfi_adjust_cfa_offset 8\n"
@@ -40,6 +42,7 @@ THUNK("ca_trampoline_meet", "16", "224");
 THUNK_ARGUMENT("ca_trampoline_stamp", "24", "96");
 /* 11 registers: our return address */
 THUNK_WITH("ca_trampoline_atomic", "32", "movq 88(%rsp), %rdi\n");
+THUNK("ca_trampoline_fine", "40", "224");
 
 /* Spelled as libc's, byte by byte: unwinders know a signal frame by these bytes. */
 __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_restore\n"
@@ -53,7 +56,7 @@ __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_
 CA_HIDDEN extern const char ca_trampoline_enter[], ca_trampoline_exit[];
 CA_HIDDEN extern const char ca_trampoline_enter_called[], ca_trampoline_exit_called[];
 CA_HIDDEN extern const char ca_trampoline_meet[], ca_trampoline_stamp[];
-CA_HIDDEN extern const char ca_trampoline_atomic[];
+CA_HIDDEN extern const char ca_trampoline_atomic[], ca_trampoline_fine[];
 
 const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_ENTER] = (uintptr_t)ca_trampoline_enter,
@@ -63,4 +66,5 @@ const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_MEET] = (uintptr_t)ca_trampoline_meet,
 	[CA_THUNK_STAMP] = (uintptr_t)ca_trampoline_stamp,
 	[CA_THUNK_ATOMIC] = (uintptr_t)ca_trampoline_atomic,
+	[CA_THUNK_FINE] = (uintptr_t)ca_trampoline_fine,
 };

@@ -5,6 +5,7 @@
 #include "causal/runtime/activation.h"
 #include "causal/runtime/catch_up.h"
 #include "causal/runtime/feed.h"
+#include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/probe.h"
@@ -29,7 +30,7 @@ static struct ca_thread *enter_known(struct ca_thread *t)
 		ca_thread_unhold(t);
 	t->guard++;
 	t->meets++;
-	if (__builtin_expect(t->depth != 0, 0))
+	if (ca_rt_is_in_s(t))
 		ca_activation_check(t, (uintptr_t)__builtin_frame_address(0));
 	return t;
 }
@@ -53,7 +54,8 @@ static void pay(struct ca_thread *t)
 
 static bool worth_it(const struct ca_thread *t)
 {
-	return !t->depth && (ca_ledger_open() || t->owed > 0) && ca_cpu_cycles() - t->last_look > JUST_NOW;
+	return !ca_rt_is_in_s(t) && (ca_ledger_open() || t->owed > 0) &&
+	       ca_cpu_cycles() - t->last_look > JUST_NOW;
 }
 
 static struct ca_thread *enter(void)
@@ -151,6 +153,17 @@ static void end_in_s(const struct ca_waiting *w, uint64_t now)
 	ca_ledger_log(CA_LOG_ON, t, now, w->logged == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);
 }
 
+/* In S, known otherwise, and waiting for the outside: this much of S is known exactly. */
+static void goes_on_in_s(struct ca_waiting *w)
+{
+	struct ca_thread *t = w->thread;
+
+	w->wait_in_s = true;
+	ca_ledger_accrue(t, w->since, NULL);
+	ca_ledger_log(CA_LOG_ENTER, t, w->since, 0);
+	ca_ledger_log(CA_LOG_EXTERNAL, t, w->since, w->until);
+}
+
 void ca_wait_sleep(uint64_t ns)
 {
 	struct ca_thread *t = ca_self;
@@ -174,14 +187,14 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	w.since = ca_clock_now();
 	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
 	t->sleep_for = 0;
-	if (w.open && (t->depth || kind == CA_WAIT_EXTERNAL) && fd >= 0)
+	if (w.open && (ca_rt_is_in_s(t) || kind == CA_WAIT_EXTERNAL) && fd >= 0)
 		w.kind = kind_of_fd(&w);
 	w.lag = w.open || ca_timers_any() ? ca_ledger_lag(t, w.since) : ca_session_lag(ca_rt.session);
 	if (ca_timers_any())
 		ca_timers_adjust(w.since, w.lag);
 	if (writes)
 		ca_peers_write(fd, w.since, w.lag);
-	else if (fd >= 0 && !t->depth && (w.open || w.lag))
+	else if (fd >= 0 && !ca_rt_is_in_s(t) && (w.open || w.lag))
 		w.feed = ca_peers_feed(fd);
 	if (w.feed)
 		ca_feed_before(w.feed, fd, w.since, w.lag);
@@ -189,15 +202,15 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		w.in_s = true;
 		t->waited = true;
 		begin_in_s(&w);
+	} else if (ca_fine_is_in(t)) {
+		w.fine_s = ca_fine_suspend(t);
+		if (w.open && w.kind == CA_WAIT_EXTERNAL)
+			goes_on_in_s(&w);
 	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
 		ca_sample_stack_here(t);
-		if (ca_sample_in_selection(&t->stack, &outermost)) {
-			w.sampled_s = true;
-			ca_ledger_accrue(t, w.since, NULL);
-			ca_ledger_log(CA_LOG_ENTER, t, w.since, 0);
-			ca_ledger_log(CA_LOG_EXTERNAL, t, w.since, w.until);
-		}
+		if (ca_sample_in_selection(&t->stack, &outermost))
+			goes_on_in_s(&w);
 	}
 	/* where the wrapper's own frame begins; an outer wait whose frame is gone was left */
 	w.sp = frame;
@@ -205,7 +218,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	w.outer = w.sp < t->waiting_sp ? t->waiting : NULL;
 	t->waiting_sp = w.sp;
 	t->waiting = &kinds[w.kind];
-	if (w.sampled_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
+	if (w.wait_in_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
 		ca_catch_up_runs(t); /* so does S */
 	else
 		ca_catch_up_waits(t, w.kind == CA_WAIT_EXTERNAL && !w.feed ? w.lag : 0);
@@ -312,10 +325,12 @@ void ca_wait_end(struct ca_waiting *w)
 	now = ca_clock_now();
 	if (w->in_s && t->depth) {
 		end_in_s(w, now);
-	} else if (w->sampled_s) {
+	} else if (w->wait_in_s) {
 		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
 		ca_ledger_log(CA_LOG_EXIT, t, w->until < now ? w->until : now, 0);
 		ca_ledger_accrue(t, now, &w->kind);
+	} else if (w->fine_s) {
+		ca_ledger_accrue(t, now, &kinds[CA_WAIT_OTHERS]);
 	} else if (w->open || w->feed || w->answers >= 0 || w->word || (w->writes && w->lag)) {
 		uint64_t lag;
 
@@ -332,6 +347,8 @@ void ca_wait_end(struct ca_waiting *w)
 	}
 	if (w->fd >= 0 && w->delivered > 0)
 		ca_peers_read(w->fd, now);
+	if (w->fine_s)
+		ca_fine_resume(t, w->fine_s);
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;
 	if (now - w->since > SHORT_WAIT) {

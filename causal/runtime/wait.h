@@ -20,7 +20,8 @@ struct ca_waiting {
 	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */
 	bool in_s;                 /* inside S, known exactly */
-	bool sampled_s;            /* the blocking call itself is in S */
+	bool wait_in_s;            /* inside S, known otherwise, and the wait is S's own */
+	uint64_t fine_s;           /* inside S, timed: what ca_fine_resume wants; else 0 */
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
 	uint64_t until; /* a sleep: when it should be over, ns; else UINT64_MAX */

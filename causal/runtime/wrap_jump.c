@@ -39,9 +39,10 @@ static void leaves(uintptr_t sp)
 
 	if (t)
 		end_payment(t, sp);
-	if (!t || t->guard || !t->depth || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	if (!t || t->guard || !ca_rt_is_in_s(t) || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard++;
+	ca_activation_tell(t, ca_clock_now());
 	ca_activation_check(t, sp);
 	t->guard--;
 	errno = saved;

@@ -60,7 +60,7 @@ static __thread struct ca_waiting idle __attribute__((tls_model("initial-exec"))
 static void idle_begin(void)
 {
 	/* libomp does not tell every end: what came since was work, and is paid now */
-	if (idle.thread && idle.in_s)
+	if (idle.thread && (idle.in_s || idle.fine_s))
 		ca_wait_end(&idle);
 	idle = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	if (idle.thread)

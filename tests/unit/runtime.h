@@ -52,6 +52,8 @@ static inline int rt_set_up(void **state)
 		thread[i].slot = &s->slot[i];
 		thread[i].switches.page = switch_log[i];
 		thread[i].selection = 2;
+		thread[i].fine = &s->fine[i];
+		ca_rng_init(&thread[i].rng, i);
 		thread[i].last = ca_clock_now();
 		atomic_store(&ca_rt.by_slot[i], &thread[i]);
 		atomic_store(&s->slot[i].state, CA_SLOT_LIVE);

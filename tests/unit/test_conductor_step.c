@@ -20,9 +20,9 @@ static uint64_t played_clock(void)
 #include <stdlib.h>
 
 /* ---- the others' parts --------------------------------------------------------------------*/
-static uint64_t log_entries, log_reads;
+static uint64_t log_reads;
 static const char *sampled_why;
-static uint32_t sampled_region;
+static uint32_t sampled_region, selects;
 static struct ca_experiment_record record;
 static struct ca_visits recorded_visit;
 static struct ca_run_summary summary;
@@ -34,7 +34,7 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 {
 	(void)log;
 	log_reads++;
-	return log_entries;
+	return 0;
 }
 
 struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
@@ -69,7 +69,36 @@ void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, 
 		       const char **why)
 {
 	(void)regions, (void)region, (void)exact, (void)out;
+	selects++;
 	*why = NULL;
+}
+
+static enum ca_heat heat, known_heat; /* as it is, and as it has been found to be */
+static unsigned heat_begins;
+
+enum ca_heat ca_regions_heat(const struct ca_regions *regions, uint32_t region)
+{
+	(void)regions, (void)region;
+	return known_heat;
+}
+
+void ca_regions_set_heat(struct ca_regions *regions, uint32_t region, enum ca_heat is)
+{
+	(void)regions, (void)region;
+	known_heat = is;
+}
+
+void ca_heat_begin(struct ca_heat_look *from, const struct ca_session *s, uint64_t now)
+{
+	(void)s;
+	from->time = now;
+	heat_begins++;
+}
+
+enum ca_heat ca_heat_judge(const struct ca_heat_look *from, const struct ca_session *s, uint64_t now)
+{
+	(void)from, (void)s, (void)now;
+	return heat;
 }
 
 void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *why)
@@ -285,13 +314,15 @@ static int set_up(void **state)
 	conductor.started = conductor.state_since = conductor.last_step = conductor.last_reap = BEGUN;
 	conductor.region = conductor.selected = REGION;
 	conductor.warm_up = 1000 * MS;
-	conductor.e.opened = conductor.e.hot_from = BEGUN;
+	conductor.e.opened = conductor.heat.time = BEGUN;
 	conductor.e.planned_end = UINT64_MAX;
 	clock_now = BEGUN;
 	clock_tick = 0;
-	log_entries = log_reads = records = disposed = sampled_region = told = 0;
+	log_reads = records = disposed = sampled_region = told = 0;
 	sampled_why = NULL;
 	patched = false;
+	heat = known_heat = CA_HEAT_UNKNOWN;
+	heat_begins = selects = 0;
 	unplaced = unplaced_starts = 0;
 	memset(&record, 0, sizeof record);
 	memset(&summary, 0, sizeof summary);
@@ -344,39 +375,126 @@ static void test_ends(void **state)
 	end = CA_CONDUCTOR_GOES_ON;
 }
 
-/* Code that is entered too often, which is looked at over more than 20 ms, is sampled from then on. */
-static void test_entered_too_often(void **state)
+/* Code that is entered more often than it was when it was tried, which is looked at every 20 ms, is known in
+ * another way from then on. */
+static void test_becomes_hotter(void **state)
 {
 	static const struct {
-		unsigned ms, entries; /* of a step */
-		bool exact;
-		unsigned hot; /* in this step, 0: never */
+		unsigned ms; /* of a step */
+		uint32_t exact, fine;
+		enum ca_heat heat;
+		unsigned hotter; /* in this step, 0: never */
 	} cases[] = {
-		{ 25, 2500, true, 0 }, { 25, 2501, true, 1 },  { 25, 2501, false, 0 },
-		{ 9, 900, true, 0 },   { 9, 901, true, 3 },    { 19, 1900, true, 0 },
-		{ 19, 1901, true, 2 }, { 6, 100000, true, 4 }, { 25, 0, true, 0 },
+		{ 20, 1, 0, CA_HEAT_COOL, 0 },    { 20, 1, 0, CA_HEAT_HOT, 1 },
+		{ 19, 1, 0, CA_HEAT_HOT, 2 },     { 20, 1, 0, CA_HEAT_TOO_HOT, 1 },
+		{ 20, 1, 1, CA_HEAT_HOT, 0 },     { 9, 1, 1, CA_HEAT_TOO_HOT, 3 },
+		{ 20, 0, 0, CA_HEAT_TOO_HOT, 0 },
+	};
+
+	for (size_t i = 0; i < 2 * CA_COUNT(cases); i++) {
+		enum ca_conductor_phase phase = i % 2 ? RUNNING : WARMING_UP;
+		unsigned hotter = 0;
+		size_t at = i / 2;
+
+		assert_int_equal(set_up(state), 0);
+		conductor.state = phase;
+		session->selection.exact = cases[at].exact;
+		session->selection.fine = cases[at].fine;
+		heat = cases[at].heat;
+		for (unsigned step = 1; step <= 12 && !hotter; step++) {
+			clock_now += (uint64_t)cases[at].ms * MS;
+			ca_conductor_step(&conductor);
+			if (conductor.state != phase)
+				hotter = step;
+		}
+		if (hotter != cases[at].hotter)
+			fail_msg("case %zu: in step %u", i, hotter);
+		assert_int_equal(conductor.e.record.flags, hotter ? CA_EXPERIMENT_OVERFLOW : 0);
+		assert_int_equal(conductor.state, hotter ? SETTLING : phase);
+		assert_int_equal(conductor.selected, hotter ? 0 : REGION);
+		assert_int_equal(known_heat, hotter ? heat : CA_HEAT_UNKNOWN);
+		tear_down(state);
+	}
+}
+
+static void with_regions(char name[6])
+{
+	conductor.opt.sweep = ca_sweep_new(1);
+	for (unsigned k = 0; k < REGION; k++)
+		ca_catalog_add_region(&conductor.catalog, &(struct ca_region){ .name = &name[2 * k] });
+}
+
+/* What is not known to be cool is timed for a moment first. */
+static void test_trial(void **state)
+{
+	static const struct {
+		enum ca_heat known, is;
+		uint32_t fine;
+		enum ca_conductor_phase first, then;
+		unsigned selects;
+	} cases[] = {
+		{ CA_HEAT_UNKNOWN, CA_HEAT_COOL, 1, TRYING, PREPARING, 1 },
+		{ CA_HEAT_UNKNOWN, CA_HEAT_HOT, 1, TRYING, WARMING_UP, 0 },
+		{ CA_HEAT_UNKNOWN, CA_HEAT_TOO_HOT, 1, TRYING, PREPARING, 1 },
+		{ CA_HEAT_COOL, CA_HEAT_HOT, 0, WARMING_UP, WARMING_UP, 0 },
+		{ CA_HEAT_HOT, CA_HEAT_COOL, 1, WARMING_UP, WARMING_UP, 0 },
+		{ CA_HEAT_UNKNOWN, CA_HEAT_HOT, 0, WARMING_UP, WARMING_UP, 0 }, /* sampled */
 	};
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		unsigned hot = 0;
+		char name[] = "a\0b\0c";
 
 		assert_int_equal(set_up(state), 0);
-		conductor.state = RUNNING;
-		conductor.e.record.exact = cases[i].exact;
-		log_entries = cases[i].entries;
-		for (unsigned step = 1; step <= 12 && !hot; step++) {
-			clock_now += (uint64_t)cases[i].ms * MS;
-			ca_conductor_step(&conductor);
-			if (conductor.state != RUNNING)
-				hot = step;
-		}
-		if (hot != cases[i].hot)
-			fail_msg("case %zu: in step %u", i, hot);
-		assert_int_equal(conductor.e.record.flags, hot ? CA_EXPERIMENT_OVERFLOW : 0);
-		assert_int_equal(conductor.state, hot ? SETTLING : RUNNING);
-		assert_int_equal(conductor.selected, hot ? 0 : REGION);
-		assert_int_equal(sampled_region, hot ? REGION : 0);
-		assert_int_equal(!sampled_why, !hot);
+		with_regions(name);
+		conductor.state = PREPARING;
+		session->selection.exact = session->selection.fine = cases[i].fine;
+		heat = cases[i].is;
+		known_heat = cases[i].known;
+		patched = true;
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, cases[i].first);
+		assert_int_equal(heat_begins, 1);
+		patched = false;
+		clock_now += 4 * MS;
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, cases[i].first);
+		clock_now += MS;
+		ca_conductor_step(&conductor);
+		if (conductor.state != cases[i].then)
+			fail_msg("case %zu: %u", i, conductor.state);
+		assert_int_equal(known_heat, cases[i].first == TRYING ? heat : cases[i].known);
+		assert_int_equal(selects, cases[i].selects);
+		ca_sweep_free(conductor.opt.sweep);
+		tear_down(state);
+	}
+}
+
+/* Sites that could not be placed: an int3 may do where each visit is logged, else it is sampled. */
+static void test_sites_failed(void **state)
+{
+	static const struct {
+		enum ca_heat known;
+		uint32_t fine, sampled;
+	} cases[] = { { CA_HEAT_UNKNOWN, 1, 0 }, { CA_HEAT_HOT, 1, REGION }, { CA_HEAT_COOL, 0, REGION } };
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(set_up(state), 0);
+		conductor.state = PREPARING;
+		session->selection.exact = 1;
+		session->selection.fine = cases[i].fine;
+		known_heat = cases[i].known;
+		patched = true;
+		atomic_store(&session->processes_used, 1);
+		atomic_store(&session->process[0].state, CA_SLOT_LIVE);
+		atomic_store(&session->process[0].patch_failed, 1);
+		session->process[0].pid = (uint32_t)getpid();
+		atomic_store(&session->process[0].patched, atomic_load(&session->selection.seq));
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, WAITING);
+		assert_int_equal(conductor.selected, 0);
+		assert_int_equal(sampled_region, cases[i].sampled);
+		assert_int_equal(!sampled_why, !cases[i].sampled);
+		assert_int_equal(known_heat, cases[i].sampled ? cases[i].known : CA_HEAT_COOL);
 		tear_down(state);
 	}
 }
@@ -571,10 +689,7 @@ static void test_waits_for_sites(void **state)
 		char name[] = "a\0b\0c";
 
 		assert_int_equal(set_up(state), 0);
-		conductor.opt.sweep = ca_sweep_new(1);
-		for (unsigned k = 0; k < REGION; k++)
-			ca_catalog_add_region(&conductor.catalog,
-					      &(struct ca_region){ .name = &name[2 * k] });
+		with_regions(name);
 		conductor.state = PREPARING;
 		patched = cases[i].patched;
 		unplaced = cases[i].unplaced;
@@ -828,7 +943,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
 		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_entered_too_often),
+		cmocka_unit_test(test_becomes_hotter),
+		cmocka_unit_test(test_trial),
+		cmocka_unit_test(test_sites_failed),
 		cmocka_unit_test(test_lost_entries),
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test(test_whole_run),

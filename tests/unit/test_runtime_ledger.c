@@ -62,6 +62,7 @@ static int set_up(void **state)
 	atomic_store(&ca_rt.on, true);
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		thread[i].number = i;
+		thread[i].fine = &s->fine[i];
 		thread[i].slot = &s->slot[i];
 		thread[i].switches.page = switches[i]; /* nothing in it: always on a CPU */
 		thread[i].last = T0;

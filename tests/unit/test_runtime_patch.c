@@ -471,6 +471,97 @@ static void what_stays(void **state)
 	unmap_row();
 }
 
+/* ---- the fine sampler's hooks -------------------------------------------------------------------- */
+static unsigned dues;
+
+static void due(void)
+{
+	dues++;
+}
+
+/* f(40) with flags and registers that the hooks use for themselves; false: they are not what they were. */
+static bool call_with_all(void)
+{
+	uint64_t rax, rcx = 0x1111, rdx = 0x2222, before, after;
+
+	__asm__ volatile("movb $0x7f, %%al\n\taddb $0x81, %%al\n\tincb %%al\n\t" /* CF stays, no ZF */
+			 "pushfq\n\tpopq %[before]\n\t"
+			 "call *%[f]\n\t"
+			 "pushfq\n\tpopq %[after]"
+			 : "=&a"(rax), "+c"(rcx), "+d"(rdx), [before] "=&r"(before), [after] "=&r"(after)
+			 : [f] "r"(in_a_row), "D"(40)
+			 : "memory", "cc");
+	return rax == 42 && rcx == 0x1111 && rdx == 0x2222 && before == after;
+}
+
+/* It is entered before its first instruction and left before the second one. */
+static struct ca_site fine_site(bool flags_dead)
+{
+	struct ca_site site = site_at(1, 7, 4, B);
+
+	site.kind = CA_SITE_ENTER;
+	site.hooks = 2;
+	site.hook[0].kind = CA_SITE_FINE_ENTER;
+	site.hook[1].kind = CA_SITE_FINE_EXIT;
+	site.hook[1].at = 4;
+	site.flags = flags_dead ? CA_SITE_FLAGS_DEAD : 0;
+	return site;
+}
+
+static void fine_hooks(void **state)
+{
+	static const struct ca_patch_hooks hooks = { .fine = due };
+	static struct ca_fine account;
+
+	(void)state;
+	ca_patch_set_hooks(&hooks);
+	for (unsigned dead = 0; dead < 2; dead++) {
+		uint64_t sum = 0;
+
+		map_row();
+		assert_int_equal(install(fine_site(dead)), 0);
+		dues = 0;
+		in_a_row(40); /* a thread without an account */
+		assert_int_equal(dues, 0);
+		account = (struct ca_fine){ .limit = INT64_MAX };
+		ca_patch_fine = &account;
+		for (unsigned i = 1; i <= 3; i++) {
+			uint64_t from = __builtin_ia32_rdtsc();
+
+			assert_true(dead ? in_a_row(40) == 42 : call_with_all());
+			assert_int_equal(account.visits, i);
+			assert_int_equal(account.outer, 0);
+			assert_in_range(account.entered, from, account.left);
+			assert_in_range(account.left, from, __builtin_ia32_rdtsc());
+			sum += account.left - account.entered;
+			assert_int_equal(account.sum, sum);
+		}
+		assert_int_equal(dues, 0);
+		account.limit = account.sum + 1;
+		in_a_row(40);
+		assert_int_equal(dues, 1);
+		/* what a handler has left is somewhat below 0 */
+		account.sum = -(INT64_C(1) << 40);
+		in_a_row(40);
+		assert_int_equal(dues, 1);
+		/* inside an outer activation nothing happens */
+		sum = account.entered;
+		account.outer = UINT64_MAX / 2;
+		assert_true(dead ? in_a_row(40) == 42 : call_with_all());
+		assert_int_equal(account.outer, UINT64_MAX / 2);
+		assert_int_equal(account.visits, 5);
+		assert_int_equal(account.entered, sum);
+		/* one that lies deeper has been left without an exit */
+		account.outer = 1;
+		in_a_row(40);
+		assert_int_equal(account.outer, 0);
+		assert_int_equal(account.visits, 6);
+		assert_true(account.entered > sum);
+		ca_patch_fine = &ca_patch_fine_nobody;
+		unmap_row();
+	}
+}
+
 static uintptr_t passed_at;
 static unsigned passed;
 
@@ -807,12 +898,14 @@ static uint64_t step_through(void)
 
 static void translated_at_each_step(void **state)
 {
-	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT,  CA_SITE_COUNT, CA_SITE_STAMP,
-						   CA_SITE_ENTER,  CA_SITE_EXIT,  CA_SITE_MEET,
-						   CA_SITE_ATOMIC, CA_SITE_VISIT, CA_SITE_VISIT };
+	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT,      CA_SITE_COUNT,    CA_SITE_STAMP,
+						   CA_SITE_ENTER,      CA_SITE_EXIT,     CA_SITE_MEET,
+						   CA_SITE_ATOMIC,     CA_SITE_VISIT,    CA_SITE_VISIT,
+						   CA_SITE_FINE_ENTER, CA_SITE_FINE_EXIT };
 	static const struct ca_patch_hooks named = {
 		.enter = hook_sp, .exit = hook_sp, .meet = hook_meet, .stamp = hook_stamp, .atomic = hook_sp
 	};
+	static struct ca_fine account = { .limit = INT64_MAX };
 	struct sigaction set = { .sa_flags = SA_SIGINFO }, none = { .sa_handler = SIG_DFL };
 
 	(void)state;
@@ -822,22 +915,26 @@ static void translated_at_each_step(void **state)
 	ca_patch_set_hooks(&named);
 	assert_true(ca_patch_sigaction(SIGTRAP, &set, NULL));
 	stamped = 0;
-	for (unsigned i = 0; i < CA_COUNT(hooks); i++) {
+	ca_patch_fine = &account;
+	for (unsigned i = 0; i < 2 * CA_COUNT(hooks); i++) {
 		struct ca_site b = site_at(1, 7, 4, B);
 
 		assert_true(ca_patch_remove_all());
-		b.flags = i ? CA_SITE_FLAGS_DEAD : 0;
-		b.hook[0].kind = (uint8_t)hooks[i];
+		b.flags = i < CA_COUNT(hooks) ? CA_SITE_FLAGS_DEAD : 0;
+		b.hook[0].kind = (uint8_t)hooks[i % CA_COUNT(hooks)];
+		atomic_store(&account.outer, hooks[i % CA_COUNT(hooks)] == CA_SITE_FINE_EXIT);
 		b.hook[0].at = i & 1 ? 4 : 0;
-		counter[CA_PATCH_HOT + B] = i == 7;
+		counter[CA_PATCH_HOT + B] = i % CA_COUNT(hooks) == 7;
 		assert_int_equal(install(b), 0);
 		assert_int_equal(step_through(), 42);
 		assert_true(steps >= 4);
 		assert_int_equal(wrong, 0);
 		assert_int_equal(last_original, page + 5); /* where the second instruction stood */
 	}
-	assert_int_equal(counter[B], 3);
-	assert_int_equal(stamped, 2);
+	assert_int_equal(counter[B], 6);
+	assert_int_equal(stamped, 4);
+	assert_int_equal(atomic_load(&account.visits), 2);
+	ca_patch_fine = &ca_patch_fine_nobody;
 	ca_patch_sigaction(SIGTRAP, &none, NULL);
 	unmap_row();
 }
@@ -1055,6 +1152,7 @@ int main(void)
 		cmocka_unit_test(fork_while_placing),
 		cmocka_unit_test(patched_over),
 		cmocka_unit_test(what_stays),
+		cmocka_unit_test(fine_hooks),
 		cmocka_unit_test(retired),
 		cmocka_unit_test(site_that_ends_in_a_call),
 		cmocka_unit_test(traps_are_told),

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* How often code is entered; see heat.h. The limits are costs: a visit costs a thread 0.2 us where it is
+ * logged, and 20 to 25 ns where it is timed (doc/METHOD.md, 3). */
+#include "causal/conductor/heat.h"
+#include <unistd.h>
+
+/* Visits a second: 1 % of a thread's time where each is logged, 5 % where they are timed. */
+#define LOGGED 50000.0
+#define TIMED  2000000.0
+/* ... of all threads together: each of them reads the log, at some 10 ns an entry. */
+#define LOGGED_BY_ALL 200000.0
+
+static uint64_t visits_of(const struct ca_session *s, uint32_t slot)
+{
+	return atomic_load_explicit(&s->fine[slot].visits, memory_order_relaxed);
+}
+
+void ca_heat_begin(struct ca_heat_look *from, const struct ca_session *s, uint64_t now)
+{
+	from->time = now;
+	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
+		from->visits[i] = visits_of(s, i);
+}
+
+enum ca_heat ca_heat_judge(const struct ca_heat_look *from, const struct ca_session *s, uint64_t now)
+{
+	double seconds = (double)(now - from->time) / 1e9, most = 0, sum = 0;
+	uint32_t used = atomic_load(&s->slots_used);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS && seconds > 0; i++) {
+		double rate = (double)(visits_of(s, i) - from->visits[i]) / seconds;
+
+		sum += rate;
+		most = rate > most ? rate : most;
+	}
+	/* threads that share cores have less time of their own than passes */
+	if (most > TIMED || sum > TIMED * (double)(cpus > 1 ? cpus : 1))
+		return CA_HEAT_TOO_HOT;
+	return most > LOGGED || sum > LOGGED_BY_ALL ? CA_HEAT_HOT : CA_HEAT_COOL;
+}

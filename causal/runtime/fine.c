@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* The fine sampler; see fine.h, and core/fine.h for what the generated probes write.
+ *
+ * They add up cycles in S. Whenever the sum comes to a limit, which is drawn anew each time, the instant
+ * at which it did so gets a hit in the selection log, and the hit stands for all that has been added up.
+ * Such instants are spread evenly over the thread's time in S and know nothing of what other threads
+ * do, so that what is true at them is true of S time: n threads in S share a hit by n, and none of them
+ * owes for it. What the probes cost themselves is taken out.
+ *
+ * Hooks (general registers only), ticks, waits; with the thread's guard held. */
+#include "causal/runtime/fine.h"
+#include "causal/runtime/ledger.h"
+#include "causal/runtime/patch.h"
+#include "core/cpu.h"
+
+enum {
+	MEAN = 25000,     /* ns of S for one hit ... */
+	CHEAP = 50,       /* ... but so many times what the last one cost: 2 % */
+	LONGEST = 200000, /* ... and no more than this */
+	OFFS = 16,        /* off-CPU times looked at in one go */
+	OTHERS = 32, /* threads in S at one instant that are told apart; the rest owe a little too much */
+	ROUNDS = 64,
+	TRIES = 32, /* of calibration */
+	SHIFT = 20
+};
+
+/* ---- cycles and ns -----------------------------------------------------------------------------*/
+static uint64_t first_cycles, first_ns; /* when the process began; never changed afterwards */
+static uint64_t probe_cycles, probe_in; /* what a visit costs, and how much of it counts as S */
+
+/* One reading of both clocks, and their rates since the beginning, << SHIFT. */
+struct now {
+	uint64_t cycles, ns, ns_per_cycle, cycles_per_ns;
+};
+
+static struct now look(void)
+{
+	struct now now = { .cycles = ca_cpu_cycles(), .ns = ca_clock_now() };
+	uint64_t cycles = now.cycles - first_cycles, ns = now.ns - first_ns;
+	unsigned down = 0;
+
+	while ((cycles | ns) >> down >> 40)
+		down++;
+	cycles = (cycles >> down) + 1;
+	ns = (ns >> down) + 1;
+	now.ns_per_cycle = (ns << SHIFT) / cycles;
+	now.cycles_per_ns = (cycles << SHIFT) / ns;
+	return now;
+}
+
+static uint64_t to_ns(const struct now *now, uint64_t cycles)
+{
+	return cycles * now->ns_per_cycle >> SHIFT;
+}
+
+static uint64_t to_cycles(const struct now *now, uint64_t ns)
+{
+	return ns * now->cycles_per_ns >> SHIFT;
+}
+
+/* When the counter stood at `cycles`, not long ago. */
+static uint64_t when(const struct now *now, uint64_t cycles)
+{
+	return cycles < now->cycles ? now->ns - to_ns(now, now->cycles - cycles) : now->ns;
+}
+
+/* What the generated code does, less the way there and back. */
+static void probe_once(struct ca_fine *f)
+{
+	atomic_store_explicit(&f->entered, ca_cpu_cycles(), memory_order_relaxed);
+	atomic_store_explicit(&f->outer, 1, memory_order_relaxed);
+	atomic_store_explicit(&f->left, ca_cpu_cycles(), memory_order_relaxed);
+	atomic_store_explicit(&f->outer, 0, memory_order_relaxed);
+}
+
+void ca_fine_init(void)
+{
+	struct ca_fine scratch = { 0 };
+
+	probe_cycles = probe_in = UINT64_MAX;
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t from = ca_cpu_cycles(), inside = 0, all;
+
+		for (unsigned k = 0; k < ROUNDS; k++) {
+			probe_once(&scratch);
+			inside += scratch.left - scratch.entered;
+		}
+		all = ca_cpu_cycles() - from;
+		if (all / ROUNDS < probe_cycles) {
+			probe_cycles = all / ROUNDS;
+			probe_in = inside / ROUNDS;
+		}
+	}
+	first_cycles = ca_cpu_cycles();
+	first_ns = ca_clock_now();
+}
+
+/* ---- the account of a thread ---------------------------------------------------------------------*/
+static uint64_t get(const _Atomic uint64_t *field)
+{
+	return atomic_load_explicit(field, memory_order_relaxed);
+}
+
+static void set(_Atomic uint64_t *field, uint64_t value)
+{
+	atomic_store_explicit(field, value, memory_order_relaxed);
+}
+
+static void draw(struct ca_thread *t)
+{
+	uint64_t mean = t->fine_cost * CHEAP;
+
+	mean = mean < MEAN ? MEAN : mean > LONGEST ? LONGEST : mean;
+	t->fine_limit = mean / 2 + ca_rng_below(&t->rng, mean);
+}
+
+/* What stands in the account belongs to another selection. */
+static bool begin_anew(struct ca_thread *t, const struct now *now)
+{
+	struct ca_fine *f = t->fine;
+
+	if (get(&f->selection) == t->selection)
+		return false;
+	draw(t);
+	t->fine_visits = get(&f->visits);
+	t->fine_from = now->cycles;
+	set(&f->left, now->cycles);
+	atomic_store_explicit(&f->sum, 0, memory_order_relaxed);
+	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
+	/* release: pairs with was_in */
+	atomic_store_explicit(&f->selection, t->selection, memory_order_release);
+	return true;
+}
+
+void ca_fine_join(struct ca_thread *t)
+{
+	struct now now = look();
+
+	t->fine_exempt = get(&t->fine->exempt);
+	set(&t->fine->outer, 0);
+	set(&t->fine->selection, UINT64_MAX);
+	begin_anew(t, &now);
+	ca_patch_fine = t->fine;
+}
+
+/* ---- a hit -----------------------------------------------------------------------------------*/
+/* Was it in S when the counter stood at `at`, as far as it can still be told? */
+static bool was_in(const struct ca_fine *f, uint64_t selection, uint64_t at)
+{
+	uint64_t entered;
+
+	/* acquire: pairs with begin_anew */
+	if (atomic_load_explicit(&f->selection, memory_order_acquire) != selection)
+		return false;
+	entered = get(&f->entered);
+	if (get(&f->outer))
+		return entered <= at || at < get(&f->left);
+	return entered <= at && at < get(&f->left);
+}
+
+/* At `ns`; of threads of other processes it cannot be told. */
+static bool was_preempted(uint32_t number, uint64_t ns)
+{
+	struct ca_thread *other = atomic_load_explicit(&ca_rt.by_slot[number], memory_order_acquire);
+	struct ca_interval off;
+	bool was = false;
+
+	if (!other)
+		return false;
+	/* pairs with thread.c, as in ledger.c */
+	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&ca_rt.by_slot[number], memory_order_seq_cst) == other)
+		was = ca_switches_off(&other->switches, ns, ns + 1, &off, 1);
+	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
+	return was;
+}
+
+/* Of `mass` ns of S, what is left without the probes: of their cost S is to keep the share that it has of
+ * the thread's time, so that it has the same share as without them. */
+static uint64_t without_probes(struct ca_thread *t, const struct now *now, uint64_t mass)
+{
+	uint64_t visits = get(&t->fine->visits), n = visits - t->fine_visits;
+	uint64_t took = to_ns(now, now->cycles - t->fine_from), in, all;
+
+	t->fine_visits = visits;
+	t->fine_from = now->cycles;
+	if (!took)
+		return mass;
+	in = to_ns(now, n * probe_in);
+	all = to_ns(now, n * probe_cycles);
+	/* at most once over the time that it took, since waits and other threads' turns are part of that */
+	mass += all * (mass < took ? mass : took) / took;
+	return mass > in ? mass - in : 0;
+}
+
+static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_t mass)
+{
+	struct ca_session *s = ca_rt.session;
+	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed), inside[OTHERS];
+	uint64_t ns = when(now, at), n = 1, known = 0;
+
+	for (uint32_t i = 0; i < used; i++) {
+		if (i == t->number || !was_in(&s->fine[i], t->selection, at) || was_preempted(i, ns))
+			continue;
+		if (known < OTHERS)
+			inside[known++] = i;
+		n++;
+	}
+	mass /= n;
+	for (uint64_t i = 0; i < known; i++) /* before the log has it: see account() in ledger.c */
+		atomic_fetch_add_explicit(&s->fine[inside[i]].exempt, mass, memory_order_relaxed);
+	ca_ledger_log(CA_LOG_HIT, t, ns, mass);
+	ca_ledger_tell(t, CA_POINT, CA_KEY_HIT, ns, mass);
+}
+
+/* The times of [from, to) on a CPU; without a switch log as many as the CPU clock knows of. */
+static unsigned on_cpu(struct ca_thread *t, uint64_t from, uint64_t to, struct ca_interval *on)
+{
+	struct ca_interval off[OFFS];
+	unsigned n = 0, offs;
+
+	if (!t->switches.page) {
+		uint64_t cpu = ca_clock_thread_cpu(), had = cpu - t->fine_cpu;
+
+		t->fine_cpu = cpu;
+		on[0] = (struct ca_interval){ to - from > had ? to - had : from, to };
+		return 1;
+	}
+	offs = ca_switches_off(&t->switches, from, to, off, OFFS);
+	for (unsigned i = 0; i < offs; i++) {
+		if (off[i].from > from)
+			on[n++] = (struct ca_interval){ from, off[i].from };
+		from = off[i].to;
+	}
+	if (to > from)
+		on[n++] = (struct ca_interval){ from, to };
+	return n;
+}
+
+/* [from, to) in S, in cycles, comes to the sum, which holds it or not. Hits where it passes the limit. */
+static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint64_t to, bool is_in_sum)
+{
+	struct ca_fine *f = t->fine;
+	struct ca_interval on[OFFS + 1];
+	int64_t sum = atomic_load_explicit(&f->sum, memory_order_relaxed);
+	uint64_t before;
+	bool open = ca_ledger_open();
+	unsigned n;
+
+	sum -= is_in_sum ? (int64_t)(to - from) : 0;
+	before = sum > 0 ? to_ns(now, (uint64_t)sum) : 0;
+	n = on_cpu(t, when(now, from), when(now, to), on);
+	for (unsigned i = 0; i < n; i++) {
+		while (on[i].to > on[i].from && before + (on[i].to - on[i].from) >= t->fine_limit) {
+			uint64_t mass = t->fine_limit;
+
+			on[i].from += t->fine_limit > before ? t->fine_limit - before : 0;
+			before = 0;
+			draw(t);
+			if (open)
+				hit(t, now, now->cycles - to_cycles(now, now->ns - on[i].from),
+				    without_probes(t, now, mass));
+		}
+		before += on[i].to > on[i].from ? on[i].to - on[i].from : 0;
+	}
+	atomic_store_explicit(&f->sum, (int64_t)to_cycles(now, before), memory_order_relaxed);
+	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
+}
+
+CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
+{
+	struct now now = look();
+
+	if (begin_anew(t, &now))
+		return;
+	add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
+	t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
+}
+
+CA_SIGSAFE void ca_fine_tell(struct ca_thread *t)
+{
+	struct now now = look();
+	uint64_t from = get(&t->fine->entered);
+
+	if (from >= now.cycles)
+		return;
+	if (!begin_anew(t, &now))
+		add(t, &now, from, now.cycles, false);
+	set(&t->fine->left, now.cycles); /* whoever asks for a time before that */
+	set(&t->fine->entered, now.cycles);
+}
+
+CA_SIGSAFE void ca_fine_forget(struct ca_thread *t)
+{
+	set(&t->fine->left, get(&t->fine->entered));
+	set(&t->fine->outer, 0);
+}
+
+CA_SIGSAFE void ca_fine_left(struct ca_thread *t)
+{
+	ca_fine_tell(t);
+	set(&t->fine->outer, 0);
+}
+
+CA_SIGSAFE uint64_t ca_fine_suspend(struct ca_thread *t)
+{
+	uint64_t outer = get(&t->fine->outer);
+
+	ca_fine_left(t);
+	return outer;
+}
+
+/* Whatever was open in between has been left. */
+CA_SIGSAFE void ca_fine_resume(struct ca_thread *t, uint64_t outer)
+{
+	set(&t->fine->entered, ca_cpu_cycles());
+	set(&t->fine->outer, outer);
+	if (!t->switches.page)
+		t->fine_cpu = ca_clock_thread_cpu();
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a thread publishes of itself while S is timed by the fine sampler: code that the runtime
+ * generates (causal/runtime/patch_code.c) writes here at each entry and exit of S, without a call.
+ *
+ * One cache line per thread, in the session: a thread that takes a hit asks all others here whether
+ * they are in S. Times are readings of the time-stamp counter. */
+#ifndef CA_CORE_FINE_H
+#define CA_CORE_FINE_H
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Written by the thread itself, but for `exempt`. The generated code knows these offsets. */
+struct ca_fine {
+	_Alignas(64) _Atomic uint64_t outer; /* stack pointer of its outermost activation of S; 0: not in S */
+	_Atomic uint64_t entered;            /* it began then; stands before `outer` does */
+	_Atomic uint64_t left;               /* the last one that is over ended then */
+	_Atomic int64_t sum;                 /* cycles in S since the last hit ... */
+	_Atomic int64_t limit;               /* ... and how many of them make the next one */
+	_Atomic uint64_t visits;             /* of S, ever; also where each is logged */
+	_Atomic uint64_t exempt;             /* ns of S time of others, ever, at which it was in S too: added
+					      * by whoever took the hit, before the hit is in the log */
+	_Atomic uint64_t selection;          /* selection.seq that all this belongs to */
+};
+enum {
+	CA_FINE_ENTERED = offsetof(struct ca_fine, entered),
+	CA_FINE_LEFT = offsetof(struct ca_fine, left),
+	CA_FINE_SUM = offsetof(struct ca_fine, sum),
+	CA_FINE_LIMIT = offsetof(struct ca_fine, limit),
+	CA_FINE_VISITS = offsetof(struct ca_fine, visits)
+};
+
+#endif

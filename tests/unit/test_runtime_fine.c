@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/runtime/fine.c: hits of what the generated probes add up, who shares them, and what others owe
+ * for them. The probes' part is played here; the ledger is real. */
+#include "causal/runtime/fine.h"
+#include "causal/runtime/patch.h"
+#include "core/cpu.h"
+#include "tests/unit/runtime.h"
+#include <linux/perf_event.h>
+
+enum { US = 1000, FULL = 1000000 };
+static const enum ca_wait others = CA_WAIT_OTHERS;
+static double cycles_per_ns;
+
+static void measure_cycles(void)
+{
+	uint64_t ns = ca_clock_now(), cycles = ca_cpu_cycles(), now;
+
+	while ((now = ca_clock_now()) - ns < 2000 * US)
+		;
+	cycles_per_ns = (double)(ca_cpu_cycles() - cycles) / (double)(now - ns);
+}
+
+static uint64_t cycles(uint64_t ns)
+{
+	return (uint64_t)((double)ns * cycles_per_ns);
+}
+
+static int set_up(void **state)
+{
+	if (rt_set_up(state))
+		return -1;
+	ca_fine_init();
+	measure_cycles();
+	ca_fine_join(me);
+	for (uint32_t i = 1; i < RT_THREADS; i++)
+		atomic_store(&s->fine[i].selection, 2);
+	rt_open_experiment(FULL);
+	ca_ledger_follow(me);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	assert_ptr_equal(ca_patch_fine, &s->fine[0]);
+	ca_patch_fine = &ca_patch_fine_nobody;
+	return rt_tear_down(state);
+}
+
+/* A visit that is over now. */
+static void visit(struct ca_thread *t, uint64_t ns)
+{
+	uint64_t now = ca_cpu_cycles();
+
+	t->fine->entered = now - cycles(ns);
+	t->fine->left = now;
+	t->fine->sum += (int64_t)cycles(ns);
+	t->fine->visits++;
+}
+
+static uint64_t hits(void)
+{
+	return atomic_load(&s->log_head);
+}
+
+static uint64_t mass(void)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < hits(); i++)
+		sum += rt_logged(i, CA_LOG_HIT, s->log[i].thread)->value;
+	return sum;
+}
+
+/* Some 25 us of S a hit, each of which stands for what has been added up; drawn anew each time. */
+static void hits_of_visits(void **state)
+{
+	uint64_t limits = 0, first = me->fine_limit, total = 0;
+
+	(void)state;
+	while (hits() < 200) {
+		assert_in_range(me->fine_limit, 12500, 37500);
+		limits += me->fine_limit != first;
+		visit(me, 1 * US);
+		total += 1 * US;
+		if (me->fine->sum >= me->fine->limit) {
+			uint64_t n = hits(), limit = me->fine_limit;
+
+			ca_fine_due(me);
+			if (hits() == n) /* by a rounding */
+				continue;
+			assert_int_equal(hits(), n + 1);
+			assert_in_range(rt_logged(n, CA_LOG_HIT, 0)->value, limit / 2, limit + limit / 8);
+			assert_true(s->log[n].time <= ca_clock_now());
+			me->fine_cost = 0; /* the machine may be slow */
+		}
+	}
+	assert_true(limits > 1000);
+	assert_in_range(total / hits(), 20 * US, 30 * US);
+	assert_in_range(mass(), total / 2, total + total / 8);
+}
+
+/* The instants lie within it, in order, as far apart as the limits. */
+static void a_long_visit(void **state)
+{
+	uint64_t now, last = 0;
+
+	(void)state;
+	now = ca_clock_now();
+	visit(me, 500 * US);
+	ca_fine_due(me);
+	assert_in_range(hits(), 500 / 38, 500 / 12);
+	for (uint64_t i = 0; i < hits(); i++) {
+		assert_in_range(s->log[i].time, now - 501 * US, now + 100 * US);
+		assert_true(s->log[i].time > last);
+		last = s->log[i].time;
+	}
+}
+
+static void nothing_without_an_experiment(void **state)
+{
+	(void)state;
+	atomic_fetch_add(&s->experiment.seq, 1);
+	visit(me, 500 * US);
+	ca_fine_due(me);
+	assert_int_equal(hits(), 0);
+	assert_true(me->fine->sum < me->fine->limit);
+}
+
+static void switched(struct ca_thread *t, bool out, uint64_t time)
+{
+	struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)switch_log[t->number];
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record = { { PERF_RECORD_SWITCH, out ? PERF_RECORD_MISC_SWITCH_OUT : 0, sizeof record }, time };
+
+	memcpy(switch_log[t->number] + RT_PAGE + page->data_head, &record, sizeof record);
+	page->data_head += sizeof record;
+}
+
+/* While it was preempted in S, S stood still. */
+static void preempted_in_a_visit(void **state)
+{
+	uint64_t now, off = 0;
+
+	(void)state;
+	now = ca_clock_now();
+	switched(me, true, now - 9000 * US);
+	switched(me, false, now - 1000 * US);
+	visit(me, 9500 * US);
+	ca_fine_due(me);
+	assert_in_range(hits(), 1400 / 38, 1600 / 12);
+	for (uint64_t i = 0; i < hits(); i++)
+		off += s->log[i].time > now - 8990 * US && s->log[i].time < now - 1010 * US;
+	assert_int_equal(off, 0);
+}
+
+/* n threads in S at that instant share the hit, and those do not owe for it. */
+static void shared(void **state)
+{
+	static const struct {
+		int64_t entered, left; /* ns before the end of the visit; left < 0: it is still in S */
+		uint64_t selection;
+		bool preempted, in;
+	} cases[] = {
+		{ 900 * US, -1, 2, false, true },        { 900 * US, -1, 4, false, false },
+		{ 900 * US, -1, 2, true, false },        { 900 * US, 0, 2, false, true },
+		{ 900 * US, 800 * US, 2, false, false }, { 0, -1, 2, false, false },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_fine *other;
+		uint64_t now, alone;
+
+		assert_int_equal(set_up(state), 0);
+		visit(me, 400 * US);
+		ca_fine_due(me);
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+		visit(me, 400 * US);
+		now = ca_clock_now();
+		other = &s->fine[1];
+		other->selection = cases[i].selection;
+		other->entered = me->fine->left - cycles((uint64_t)cases[i].entered);
+		other->left = cases[i].left < 0 ? 0 : me->fine->left - cycles((uint64_t)cases[i].left);
+		other->outer = cases[i].left < 0;
+		if (cases[i].preempted)
+			switched(&thread[1], true, now - 2000 * US);
+		ca_fine_due(me);
+		alone = 400 * US;
+		if (cases[i].in) {
+			assert_in_range(mass(), alone * 2 / 5, alone * 11 / 20);
+			assert_int_equal(other->exempt, mass());
+		} else {
+			assert_in_range(mass(), alone * 4 / 5, alone * 11 / 10);
+			assert_int_equal(other->exempt, 0);
+		}
+		assert_int_equal(me->fine->exempt, 0);
+		if (i + 1 < CA_COUNT(cases))
+			assert_int_equal(tear_down(state), 0);
+	}
+}
+
+/* Who was in S too does not owe for the hit; all others do. */
+static void owed_for_hits(void **state)
+{
+	struct ca_thread *in = &thread[1], *out = &thread[2];
+
+	(void)state;
+	ca_ledger_follow(in);
+	ca_ledger_follow(out);
+	in->selection = out->selection = me->selection;
+	s->fine[1].entered = 1;
+	s->fine[1].outer = 1;
+	while (ca_clock_now() < s->experiment.start + 600 * US)
+		;
+	visit(me, 400 * US);
+	ca_fine_due(me);
+	assert_true(hits() > 0);
+	ca_ledger_accrue(out, ca_clock_now(), NULL);
+	assert_int_equal(out->owed, mass());
+	assert_int_equal(out->s_time, mass());
+	ca_ledger_accrue(in, ca_clock_now(), NULL);
+	assert_int_equal(in->owed, 0);
+	assert_int_equal(in->s_time, mass());
+	ca_ledger_accrue(me, ca_clock_now(), &others);
+	assert_int_equal(me->owed, 0);
+	assert_int_equal(me->s_time, mass());
+}
+
+/* Nobody pays inside S, and what passes there is not lost if it takes long. */
+static void in_a_tick(void **state)
+{
+	(void)state;
+	me->owed = 5000 * US;
+	me->fine->entered = ca_cpu_cycles() - cycles(100 * US);
+	me->fine->outer = 1;
+	ca_ledger_pay(me);
+	assert_int_equal(me->owed, 5000 * US);
+	ca_activation_tell(me, ca_clock_now());
+	assert_true(hits() > 1);
+	assert_true(me->fine->outer);
+	assert_true(ca_cpu_cycles() - me->fine->entered < cycles(100 * US) + cycles(50000 * US));
+	ca_activation_left(me);
+	assert_false(me->fine->outer);
+}
+
+/* A wait in S: S stops, if it is for others; else the log has all of it. */
+static void waits(void **state)
+{
+	(void)state;
+	for (unsigned kind = CA_WAIT_OTHERS; kind <= CA_WAIT_EXTERNAL; kind++) {
+		uint64_t n = hits(), from = ca_cpu_cycles(), sum;
+		struct ca_waiting w;
+
+		me->fine->entered = from;
+		me->fine->outer = UINTPTR_MAX / 2;
+		w = ca_wait_begin((enum ca_wait)kind, -1);
+		assert_false(me->fine->outer);
+		sum = (uint64_t)me->fine->sum;
+		while (ca_cpu_cycles() - from < cycles(300 * US))
+			;
+		ca_wait_end(&w);
+		assert_int_equal(me->fine->outer, UINTPTR_MAX / 2);
+		assert_true(me->fine->entered - from >= cycles(290 * US));
+		assert_int_equal(me->fine->sum, sum);
+		if (kind == CA_WAIT_EXTERNAL) {
+			static const enum ca_log_type types[] = { CA_LOG_ENTER, CA_LOG_EXTERNAL, CA_LOG_ON,
+								  CA_LOG_EXIT };
+
+			for (uint64_t i = 0; i < CA_COUNT(types); i++)
+				rt_logged(hits() - 4 + i, types[i], 0);
+		} else {
+			for (; n < hits(); n++) /* of what came before */
+				rt_logged(n, CA_LOG_HIT, 0);
+		}
+		ca_fine_forget(me);
+	}
+}
+
+/* Left by a jump, or seen in a tick to have been left. */
+static void left_otherwise(void **state)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	(void)state;
+	me->fine->entered = ca_cpu_cycles();
+	me->fine->outer = here;
+	ca_activation_check(me, here - 64);
+	assert_true(me->fine->outer);
+	ca_activation_check(me, here);
+	assert_true(me->fine->outer);
+	ca_activation_check(me, here + 64);
+	assert_false(me->fine->outer);
+	assert_int_equal(hits(), 0);
+}
+
+static void another_selection(void **state)
+{
+	(void)state;
+	visit(me, 10 * US);
+	me->fine->outer = 1;
+	atomic_store(&s->selection.seq, 4);
+	ca_ledger_follow(me);
+	assert_int_equal(me->fine->outer, 0);
+	assert_true(me->fine->limit < 0); /* the next visit comes to it */
+	visit(me, 10 * US);
+	ca_fine_due(me);
+	assert_int_equal(me->fine->sum, 0);
+	assert_true(me->fine->limit > 0);
+	assert_int_equal(me->fine->selection, 4);
+	assert_int_equal(hits(), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(hits_of_visits),
+		TEST(a_long_visit),
+		TEST(nothing_without_an_experiment),
+		TEST(preempted_in_a_visit),
+		cmocka_unit_test_teardown(shared, tear_down),
+		TEST(owed_for_hits),
+		TEST(in_a_tick),
+		TEST(waits),
+		TEST(left_otherwise),
+		TEST(another_selection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
