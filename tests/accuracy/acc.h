@@ -29,7 +29,7 @@ struct acc_case {
 	const char *function; /* extended regular expression for -F; NULL: ^region_NAME$ */
 	double slope, knee, slope2;
 	unsigned flags;    /* enum acc_case_flag */
-	const char *class; /* what it is about: "base", "clock", "outside", "books", "queue" */
+	const char *class; /* what it is about: "base", "clock", "outside", "books", "queue", "hot" */
 };
 extern const struct acc_case acc_cases[];
 extern const size_t acc_case_count;

@@ -23,6 +23,10 @@
 		"serve-" variant ":answer", "serve-" variant, "serve.c", "answer", NULL, LINEAR(0.95), 0,    \
 			"outside"                                                                            \
 	}
+#define HOT(variant, region, paper)                                                                          \
+	{                                                                                                    \
+		"hot-" variant ":" region, "hot-" variant, "hot.c", region, NULL, paper, 0, "hot"            \
+	}
 #define MEET(variant, region, paper)                                                                         \
 	{                                                                                                    \
 		"meet-" variant ":" region, "meet-" variant, "meet.cc", region, "^region_" region, paper, 0, \
@@ -175,6 +179,15 @@ const struct acc_case acc_cases[] = {
 	QUEUE("burst64", "first", PAPER(1, 40, 0)),
 	QUEUE("short03", "first", MEASURED),
 	QUEUE("short1", "first", MEASURED),
+	HOT("mutex", "tiny", LOCKS),
+	HOT("spin", "tiny", LOCKS),
+	HOT("inline", "inlined", MEASURED),
+	HOT("barrier", "tiny", PAPER(1, 20, 0)),
+	HOT("pipe", "tiny", MEASURED),
+	HOT("omp", "tiny", PAPER(1, 40, 0)),
+	HOT("system", "asking", MEASURED),
+	HOT("deep", "deep", LINEAR(0.6)),
+	HOT("crowd", "tiny", LINEAR(0.6)),
 };
 const size_t acc_case_count = sizeof acc_cases / sizeof *acc_cases;
 

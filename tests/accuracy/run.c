@@ -27,7 +27,7 @@ enum { SHORT_TRIES = 3, MAX_CASE_PATTERNS = 16 };
 static const char usage[] =
 	"usage: run [options]\n"
 	"  --case REGEX        only these cases (may be repeated); --list shows them\n"
-	"  --class NAME        only these: base, clock, outside, books, queue\n"
+	"  --class NAME        only these: base, clock, outside, books, queue, hot\n"
 	"  --speedups LIST     percent, default 25,50,75\n"
 	"  --seconds N         of profiling per case and repeat, default 20\n"
 	"  --runs N            ... in so many runs of the program (causal -n), default 4\n"

@@ -17,7 +17,7 @@ COMMON = -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 
 C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
 	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
-	lease openloop pace outside serve dynamic queues
+	lease openloop pace outside serve dynamic queues hot
 
 # One source, several programs: NAME-VARIANT is a link to NAME.
 PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll timer itimer \
@@ -28,7 +28,8 @@ OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(
 	sink_pipe_in sink_pipe_out sink_pair_out
 MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
 QUEUES = two4 two64 two1024 late4096 slow20 slow200 three4 three64 three1024 burst64 short03 short1 short5
-VARIANTS = $(QUEUES:%=queues-%) $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
+HOT = mutex spin inline barrier pipe omp system deep crowd
+VARIANTS = $(QUEUES:%=queues-%) $(HOT:%=hot-%) $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
 	$(foreach m,$(if $(MEET),barrier semaphore futex spin yield),meet-$(m) meet-$(m)_short) \
 	$(if $(MEET),meet-barrier_two meet-futex_two meet-spin_two)
 
@@ -52,6 +53,7 @@ all: $(foreach f,$(FLAVOURS),$(NAMES:%=$(OUT)/$(f)/%))
 # per-program extras
 extra-omp = -fopenmp
 extra-dynamic = -fopenmp
+extra-hot = -fopenmp
 extra-recursion = -fomit-frame-pointer
 extra-nested = -Wl,-rpath,'$$ORIGIN' -L$(@D) -lgtwork
 

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Hot code: regions that are entered over a million times a second, half a microsecond each. The
+ * variant, in the program's name, says what the rest of the program is like:
+ *
+ *   mutex    two threads, 600 of S under a mutex, 400 outside, as locks.h: slope 1 to 33 %, then 1/2
+ *   spin     the same with a spin lock that the program has built itself
+ *   inline   S is inlined under the mutex, 6 at a time of 10: it has no entry and no exit (measured)
+ *   barrier  two threads that meet after 1000 of S and 800 of something else: slope 1 to 20 %, then 0
+ *   pipe     three stages over queues, 400, 700 of S, 500: slope 1 to 2/7, then 0; the queues drained
+ *            and two cores for three threads make the measured truth count
+ *   omp      a parallel loop of two halves, 800 of S and 480 of something else: slope 1 to 40 %, then 0
+ *   system   S makes system calls: 500 of S, most of it in the kernel, 500 of something else (measured)
+ *   deep     S calls itself three times: 600 of S, 400 of something else: slope 0.6
+ *   crowd    eight threads on two cores, 300 of S, 200 of something else: slope 0.6 */
+#include "queue.h"
+#include "two.h"
+#include <sys/syscall.h>
+
+enum { VISIT = 60, CROWD = 8, DEPTH = 3, CALLS = 8 };
+GT_DEFINE_REGION(tiny)
+GT_DEFINE_REGION(rest)
+
+static uint64_t length; /* iterations of a visit, with --scale applied */
+
+/* Nominal microseconds of S, in visits. */
+static inline void tiny(unsigned us)
+{
+	for (unsigned i = 0; i < us * GT_IPU / VISIT; i++)
+		region_tiny(length); /* GT_REGION tiny */
+}
+
+static inline void rest(double us)
+{
+	region_rest((uint64_t)(us * GT_IPU));
+}
+
+/* ---- locks --------------------------------------------------------------------------------- */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int taken;
+
+static GT_NOINLINE void spin_lock(void)
+{
+	while (atomic_exchange_explicit(&taken, 1, memory_order_acquire))
+		while (atomic_load_explicit(&taken, memory_order_relaxed))
+			__builtin_ia32_pause();
+}
+
+static void *with_mutex(void *p)
+{
+	while (!atomic_load(&gt_stop)) {
+		pthread_mutex_lock(&mutex);
+		tiny(600);
+		pthread_mutex_unlock(&mutex);
+		rest(400);
+		GT_VISIT();
+	}
+	return p;
+}
+
+static void *with_spin(void *p)
+{
+	while (!atomic_load(&gt_stop)) {
+		spin_lock();
+		tiny(600);
+		atomic_store_explicit(&taken, 0, memory_order_release);
+		rest(400);
+		GT_VISIT();
+	}
+	return p;
+}
+
+/* clang-format off */
+static inline __attribute__((always_inline)) uint64_t inlined(uint64_t x, uint64_t n)
+{
+	while (n--) { x *= x; x *= x; x *= x; x *= x; x *= x; x *= x; x *= x; x *= x; __asm__ volatile("" : "+r"(x)); } /* GT_REGION inlined */
+	return x;
+}
+/* clang-format on */
+
+static void *with_inline(void *p)
+{
+	uint64_t x = 3, n = gt_amount("inlined", 6);
+
+	while (!atomic_load(&gt_stop)) {
+		for (int i = 0; i < 100; i++) {
+			pthread_mutex_lock(&mutex);
+			x = inlined(x | 1, n);
+			pthread_mutex_unlock(&mutex);
+			rest(4);
+		}
+		GT_VISIT();
+	}
+	gt_sink_rest = x;
+	return p;
+}
+
+/* ---- phases, stages, loops ------------------------------------------------------------------ */
+static pthread_barrier_t bar;
+static int over;
+
+static void *slow(void *p)
+{
+	for (;;) {
+		tiny(1000);
+		GT_VISIT();
+		over = atomic_load(&gt_stop);
+		pthread_barrier_wait(&bar);
+		if (over)
+			return p;
+		pthread_barrier_wait(&bar);
+	}
+}
+
+static void *fast(void *p)
+{
+	for (;;) {
+		rest(800);
+		pthread_barrier_wait(&bar);
+		if (over)
+			return p;
+		pthread_barrier_wait(&bar);
+	}
+}
+
+static struct queue q1 = QUEUE_INIT, q2 = QUEUE_INIT;
+
+static void *stage1(void *p)
+{
+	while (!atomic_load(&gt_stop)) {
+		rest(400);
+		queue_put(&q1);
+	}
+	queue_close(&q1);
+	return p;
+}
+
+static void *stage2(void *p)
+{
+	while (queue_get(&q1)) {
+		tiny(700);
+		queue_put(&q2);
+	}
+	queue_close(&q2);
+	return p;
+}
+
+static void *stage3(void *p)
+{
+	while (queue_get(&q2)) {
+		rest(500);
+		GT_VISIT();
+	}
+	return p;
+}
+
+static void omp(void)
+{
+	while (!gt_expired()) {
+#pragma omp parallel for schedule(static) num_threads(2)
+		for (int i = 0; i < 8; i++) {
+			if (i < 4)
+				tiny(200);
+			else
+				rest(120);
+		}
+		GT_VISIT();
+	}
+}
+
+/* ---- other regions ---------------------------------------------------------------------------- */
+static volatile long sink;
+
+static GT_NOINLINE void region_asking(uint64_t calls)
+{
+	while (calls--)
+		sink = syscall(SYS_getppid);
+}
+
+static void asking(void)
+{
+	uint64_t calls = strcmp(gt_region_name, "asking") ? CALLS : (uint64_t)(CALLS * (1 - gt_scale / 100));
+
+	while (!gt_expired()) {
+		for (int i = 0; i < 400; i++)
+			region_asking(calls); /* GT_REGION asking */
+		rest(500);
+		GT_VISIT();
+	}
+}
+
+static GT_NOINLINE uint64_t region_deep(int depth, uint64_t n)
+{
+	uint64_t x = gt_spin(n);
+
+	if (depth > 0)
+		x += region_deep(depth - 1, n);
+	gt_sink_tiny = x;
+	return x ^ (uint64_t)depth;
+}
+
+static void deep(void)
+{
+	uint64_t n = gt_amount("deep", VISIT / (double)GT_IPU) / DEPTH;
+
+	while (!gt_expired()) {
+		for (int i = 0; i < 600 * GT_IPU / VISIT; i++)
+			region_deep(DEPTH - 1, n); /* GT_REGION deep */
+		rest(400);
+		GT_VISIT();
+	}
+}
+
+static void *in_a_crowd(void *p)
+{
+	while (!atomic_load(&gt_stop)) {
+		tiny(300);
+		rest(200);
+		GT_VISIT();
+	}
+	return p;
+}
+
+static int threads(void *(*const *start)(void *), int n)
+{
+	pthread_t t[CROWD];
+
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&t[i], NULL, start[i], NULL))
+			return 1;
+	gt_wait();
+	for (int i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	return gt_report();
+}
+
+int main(int argc, char **argv)
+{
+	static void *(*const stages[])(void *) = { stage1, stage2, stage3 };
+	static void *(*const crowd[])(void *) = { in_a_crowd, in_a_crowd, in_a_crowd, in_a_crowd,
+						  in_a_crowd, in_a_crowd, in_a_crowd, in_a_crowd };
+	const char *variant = gt_variant();
+
+	gt_start(argc, argv, "tiny");
+	length = (uint64_t)(VISIT * (strcmp(gt_region_name, "tiny") ? 1 : 1 - gt_scale / 100) + 0.5);
+	if (!strcmp(variant, "mutex"))
+		return two_threads(with_mutex, with_mutex);
+	if (!strcmp(variant, "spin"))
+		return two_threads(with_spin, with_spin);
+	if (!strcmp(variant, "inline"))
+		return two_threads(with_inline, with_inline);
+	if (!strcmp(variant, "pipe"))
+		return threads(stages, 3);
+	if (!strcmp(variant, "crowd"))
+		return threads(crowd, CROWD);
+	if (!strcmp(variant, "barrier")) {
+		pthread_barrier_init(&bar, NULL, 2);
+		return two_threads(slow, fast);
+	}
+	if (!strcmp(variant, "omp"))
+		omp();
+	else if (!strcmp(variant, "system"))
+		asking();
+	else
+		deep();
+	return gt_report();
+}
