@@ -32,7 +32,8 @@ enum {
 	NAP = 500000,    /* ... and ns between them */
 	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends */
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
-	HARDLY = 32           /* ... and the thread meets others more than once a period */
+	HARDLY = 32,          /* ... and the thread meets others more than once a period */
+	REDRAW = 16           /* ticks of one period where it is not an experiment's */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -108,14 +109,23 @@ static uint64_t random_part(struct ca_thread *t, uint64_t period)
 	return least + ca_rng_below(&t->rng, period - least);
 }
 
-/* A program with a period of its own must not keep step with ours where samples tell what is in
- * S. Drawn for each experiment: within one, regular ticks cover such a program evenly, better than
- * random ones; and one in which they do not is an outlier among the others. */
+/* A program with a period of its own must not keep step with ours, neither where samples tell what is
+ * in S nor where they tell what to try. */
 static uint64_t jittered(struct ca_thread *t, uint64_t period)
 {
-	if (period != ca_rt.period)
-		return period;
 	return period - period / 4 + ca_rng_below(&t->rng, period / 2);
+}
+
+/* Within an experiment in which samples tell what is in S, regular ticks cover a program with a period
+ * better than random ones, and one in which they do not is an outlier among the others: drawn for each.
+ * Else samples are added up over the run, and a draw now and then does. It costs some 20 us. */
+static bool is_stale(const struct ca_thread *t, uint64_t period)
+{
+	if (period != t->tick_period)
+		return true;
+	if (period == ca_rt.period && ca_ledger_open())
+		return t->tick_experiment != t->experiment;
+	return (t->ticks + 1) % REDRAW == 0;
 }
 
 /* For the record of the run. */
@@ -132,9 +142,7 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	uint64_t period = wanted_period(t, meets), now;
 
 	t->meets = 0;
-	if (t->tick.backend != CA_BACKEND_PERF ||
-	    (period == t->tick_period &&
-	     (period != ca_rt.period || !ca_ledger_open() || t->tick_experiment == t->experiment)))
+	if (t->tick.backend != CA_BACKEND_PERF || !is_stale(t, period))
 		return;
 	t->tick_experiment = t->experiment;
 	ca_tick_stop(&t->tick);

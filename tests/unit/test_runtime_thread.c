@@ -534,17 +534,28 @@ static void ticks_as_needed(void **state)
 	adjust();
 	assert_int_equal(starts, 1);
 	assert_int_equal(started[0].wanted, CA_BACKEND_PERF);
-	assert_int_equal(started[0].first, 4 * RT_PERIOD);
+	assert_in_range(started[0].first, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
 	assert_int_equal(me->tick_weight, 4);
 	assert_int_equal(me->tick_period, 4 * RT_PERIOD);
-	assert_int_equal(me->tick_length, 4 * RT_PERIOD);
+	assert_int_equal(me->tick_length, started[0].first);
+	/* drawn anew now and then, or a program could keep step */
+	for (unsigned i = 0; i < 64; i++) {
+		me->ticks = i;
+		me->meets = 0;
+		adjust();
+		assert_int_equal(starts, i % 16 == 15);
+		assert_true(!starts || started[0].first != seen);
+		seen = started[0].first;
+		assert_in_range(seen, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
+	}
+	me->ticks = 0;
 	me->meets = 4; /* one in each period: it has to be more */
 	adjust();
 	assert_int_equal(starts, 0);
 	assert_int_equal(me->meets, 0);
 	me->meets = 5;
 	adjust();
-	assert_int_equal(started[0].first, 32 * RT_PERIOD);
+	assert_in_range(started[0].first, 24 * RT_PERIOD, 40 * RT_PERIOD - 1);
 	assert_int_equal(me->tick_weight, 32);
 	me->meets = 100;
 	adjust();
@@ -573,17 +584,21 @@ static void ticks_as_needed(void **state)
 		adjust();
 		assert_int_equal(starts, 0);
 	}
-	me->experiment++; /* but not between two */
+	me->experiment++; /* between two, as without a selection */
 	atomic_fetch_add(&s->experiment.seq, 1);
 	adjust();
 	assert_int_equal(starts, 0);
+	me->ticks = 15;
+	adjust();
+	assert_int_equal(starts, 1);
+	me->ticks = 0;
 	/* perf has no room any more */
 	have_perf = false;
 	s->selection.ranges = 0;
 	adjust();
 	assert_int_equal(starts, 2);
 	assert_int_equal(started[1].wanted, CA_BACKEND_TIMER);
-	assert_int_equal(started[1].first, 4 * RT_PERIOD);
+	assert_in_range(started[1].first, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
 	assert_int_equal(started[1].period, 4 * RT_PERIOD);
 	assert_int_equal(started[1].signo, CA_SIGNAL);
 }
