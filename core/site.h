@@ -46,7 +46,7 @@ struct ca_site {
 	uint8_t hooks;    /* used entries of hook[] */
 	uint8_t insns;    /* used entries of insn[] */
 	uint8_t flags;    /* enum ca_site_flag */
-	uint8_t reserved;
+	uint8_t words; /* hooks FINE_*: 8 bytes each from the stack pointer up to what names the activation */
 	uint8_t original[CA_SITE_BYTES]; /* what must stand there, else do not patch */
 	uint8_t code[CA_SITE_CODE];      /* the displaced instructions, relocatable, with whatever
 					  * brings control back: nothing is to be appended */

@@ -22,6 +22,11 @@ enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const str
 enum ca_status ca_plan_line(struct ca_text *text, uint32_t module, const struct ca_range *range,
 			    size_t ranges, struct ca_site *out, size_t max, size_t *count, bool *self,
 			    struct ca_err *err);
+/* Sites at which control comes into the ranges, which are parts of functions, and leaves them again: with
+ * hooks of the fine sampler alone. CA_ERR_UNSUPPORTED, as above. */
+enum ca_status ca_plan_edges(struct ca_text *text, uint32_t module, const struct ca_range *range,
+			     size_t ranges, struct ca_site *out, size_t max, size_t *count,
+			     struct ca_err *err);
 /* A site that counts visits of `address` (an instruction start; a 5-byte nop is the easy case). */
 enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err);

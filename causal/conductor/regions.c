@@ -20,6 +20,7 @@ struct info {
 	uint32_t module;
 	bool sampled; /* no sites: not possible, or too hot */
 	bool planned;
+	bool timed; /* its sites can do nothing else */
 	enum ca_heat heat;
 	const char *why;
 	uint64_t samples;
@@ -389,23 +390,76 @@ static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_
 	info->sampled = false;
 }
 
+/* Where probes do not fit calls and functions they may fit the edges of the code. Of a function those of its
+ * inlined copies come to its own sites; of a line they take the place of its calls. */
+static void plan_edges(struct ca_regions *r, struct info *info, const struct ca_region *region,
+		       const struct ca_range *range, unsigned ranges)
+{
+	size_t own = region->kind == CA_REGION_FUNCTION ? info->sites : 0, n = 0;
+	struct ca_text *text = text_of(r, info->module);
+	struct ca_site site[CA_MAX_SITES];
+	struct ca_err err;
+
+	if (own)
+		memcpy(site, info->site, own * sizeof *site);
+	if (!text ||
+	    ca_plan_edges(text, info->module, range, ranges, site + own, CA_MAX_SITES - own, &n, &err) !=
+		    CA_OK ||
+	    !n)
+		return;
+	free(info->site);
+	info->site = malloc((own + n) * sizeof *site);
+	info->sites = info->site ? own + n : 0;
+	if (!info->site)
+		return;
+	memcpy(info->site, site, info->sites * sizeof *site);
+	info->sampled = false;
+	info->timed = true;
+}
+
+/* Leaves out the ranges behind the first `own` that lie in those; returns how many are left. */
+static unsigned apart(struct info *info, unsigned own)
+{
+	unsigned n = own;
+
+	for (unsigned i = own; i < info->ranges; i++) {
+		unsigned k = 0;
+
+		while (k < own &&
+		       (info->range[i].low < info->range[k].low || info->range[i].low >= info->range[k].high))
+			k++;
+		if (k == own)
+			info->range[n++] = info->range[i];
+	}
+	info->ranges = n;
+	return n - own;
+}
+
 static void prepare(struct ca_regions *r, struct info *info, const struct ca_region *region)
 {
 	const struct ca_index *index = ca_objects_index(r->objects, info->module);
+	bool is_function = region->kind == CA_REGION_FUNCTION;
+	unsigned own, copies;
 
 	if (info->planned || !index)
 		return;
 	info->planned = true;
 	own_ranges(info, region, index);
-	if (info->ranges)
-		plan_sites(r, info, region, info->range, info->ranges);
-	if (inline_ranges(info, region, index) && info->sites) {
+	own = info->ranges;
+	if (own)
+		plan_sites(r, info, region, info->range, own);
+	copies = inline_ranges(info, region, index);
+	if (copies && info->sites) {
 		info->sampled = true;
 		info->why = "parts of it are inlined";
 	}
 	if (!info->sites)
 		info->sampled = true;
+	if (is_function && (!own || info->sites) && (copies = apart(info, own)))
+		plan_edges(r, info, region, info->range + own, copies);
 	merge(info);
+	if (!is_function && info->sampled && info->ranges)
+		plan_edges(r, info, region, info->range, info->ranges);
 }
 
 static bool overlaps(const struct info *info, const struct ca_site *site)
@@ -446,7 +500,7 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	out->sites = out->exact ? (uint32_t)info->sites : 0;
 	if (out->sites)
 		memcpy(out->site, info->site, info->sites * sizeof *out->site);
-	out->fine = out->exact && info->heat != CA_HEAT_COOL;
+	out->fine = out->exact && (info->timed || info->heat != CA_HEAT_COOL);
 	if (out->fine)
 		time_only(out->site, out->sites);
 	/* Whichever way S is known. */

@@ -187,13 +187,14 @@ static void put_fine_end(struct body *b, bool flags_dead)
 	put(b, up_3, sizeof(up_3));
 }
 
-/* lea x(%rsp), %rdx: what the program's stack pointer is here. */
-static void put_program_sp(struct body *b, bool flags_dead, bool called)
+/* lea x(%rsp), %rdx: the activation, named by what the stack pointer was when it began. */
+static void put_program_sp(struct body *b, const struct ca_site *site)
 {
 	static const uint8_t lea[] = { 0x48, 0x8d, 0x94, 0x24 };
 
 	put(b, lea, sizeof(lea));
-	put32(b, 152 + (flags_dead ? 0U : 8U) + (called ? 8U : 0U));
+	put32(b, 152 + (site->flags & CA_SITE_FLAGS_DEAD ? 0U : 8U) +
+			 (site->flags & CA_SITE_BY_CALL ? 8U : 0U) + 8U * site->words);
 }
 
 /* A jump over what comes next; its length is not known yet. Returns where to write it. */
@@ -213,28 +214,28 @@ static void put_skip_end(struct body *b, size_t from)
 
 /* Above all that is open: a new visit, and what was open has been left without an exit. A handler that
  * comes in between finds `entered` before `outer`. */
-static void put_fine_enter(struct body *b, bool flags_dead, bool called)
+static void put_fine_enter(struct body *b, const struct ca_site *site)
 {
 	static const uint8_t compare[] = { 0x48, 0x3b, 0x11 };                     /* cmp (%rcx), %rdx */
 	static const uint8_t store_time[] = { 0x48, 0x89, 0x41, CA_FINE_ENTERED }; /* mov %rax, x(%rcx) */
 	static const uint8_t store_outer[] = { 0x48, 0x89, 0x11 };                 /* mov %rdx, (%rcx) */
 	size_t skip;
 
-	put_fine_begin(b, flags_dead);
-	put_program_sp(b, flags_dead, called);
+	put_fine_begin(b, site->flags & CA_SITE_FLAGS_DEAD);
+	put_program_sp(b, site);
 	put(b, compare, sizeof(compare));
 	skip = put_skip(b, 0x76); /* jbe */
 	put(b, read_cycles, sizeof(read_cycles));
 	put(b, store_time, sizeof(store_time));
-	put_program_sp(b, flags_dead, called);
+	put_program_sp(b, site);
 	put(b, store_outer, sizeof(store_outer));
 	put_skip_end(b, skip);
-	put_fine_end(b, flags_dead);
+	put_fine_end(b, site->flags & CA_SITE_FLAGS_DEAD);
 }
 
 /* At the outermost activation or above it. A handler that adds to the sum does so only while `outer`
  * stands, and begins anew from `entered`: the rest may then be some ns below 0. */
-static void put_fine_exit(struct body *b, bool flags_dead, bool called, uintptr_t table)
+static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t table)
 {
 	static const uint8_t load_outer[] = { 0x48, 0x8b, 0x01,   /* mov (%rcx), %rax */
 					      0x48, 0xff, 0xc8 }; /* dec %rax: 0 becomes the highest */
@@ -252,9 +253,9 @@ static void put_fine_exit(struct body *b, bool flags_dead, bool called, uintptr_
 	static const uint8_t call[] = { 0xff, 0x15 }; /* call *(%rip) */
 	size_t outside, not_due;
 
-	put_fine_begin(b, flags_dead);
+	put_fine_begin(b, site->flags & CA_SITE_FLAGS_DEAD);
 	put(b, load_outer, sizeof(load_outer));
-	put_program_sp(b, flags_dead, called);
+	put_program_sp(b, site);
 	put(b, compare, sizeof(compare));
 	outside = put_skip(b, 0x73); /* jae */
 	put(b, read_cycles, sizeof(read_cycles));
@@ -264,7 +265,7 @@ static void put_fine_exit(struct body *b, bool flags_dead, bool called, uintptr_
 	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_FINE * 8));
 	put_skip_end(b, not_due);
 	put_skip_end(b, outside);
-	put_fine_end(b, flags_dead);
+	put_fine_end(b, site->flags & CA_SITE_FLAGS_DEAD);
 }
 
 static intptr_t fine_shift(const struct ca_site *site, size_t in, size_t left)
@@ -323,10 +324,10 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, 
 		put_visit(b, point, table);
 		break;
 	case CA_SITE_FINE_ENTER:
-		put_fine_enter(b, flags_dead, called);
+		put_fine_enter(b, site);
 		break;
 	case CA_SITE_FINE_EXIT:
-		put_fine_exit(b, flags_dead, called, table);
+		put_fine_exit(b, site, table);
 		break;
 	case CA_SITE_ATOMIC:
 		put_call_thunk(b, CA_THUNK_ATOMIC, table);

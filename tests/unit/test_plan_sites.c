@@ -44,6 +44,17 @@ static const char source[] = ASM_MACROS
 	" mov $0x0187,%eax\n incl (%rdi)\n ret\nothers_end: end others\n"
 	/* too short for a jump, before what is jumped to */
 	"fn short\n jmp sh_end\nsh_xchg: xchg %al,(%rdi)\nsh_end: ret\nshort_end: end short\n"
+	/* code inside of others: with a way around its end, a loop, a way out of the function */
+	"fn around\n push %rbx\n.cfi_def_cfa_offset 16\n mov $9,%ecx\nar_in: mov $1,%eax\n test %eax,%eax\n"
+	" je ar_out\nar_loop: dec %ecx\n jne ar_loop\nar_last: mov $2,%edx\nar_out: mov $3,%edx\n pop %rbx\n"
+	".cfi_def_cfa_offset 8\nar_ret: ret\naround_end: end around\n"
+	"fn looped\nlo_before: mov $9,%ecx\nlo_in: dec %ecx\n jne lo_in\nlo_out: mov $1,%eax\nlo_on: inc "
+	"%eax\n ret\nlooped_end: end looped\n"
+	"fn jumped\n mov $9,%ecx\n test %edi,%edi\n je ju_in\n mov $8,%ecx\nju_in: dec %ecx\n jne ju_in\n"
+	"ju_out: mov $1,%eax\n ret\njumped_end: end jumped\n"
+	"fn framed\n push %rbp\n.cfi_def_cfa_offset 16\n mov %rsp,%rbp\n.cfi_def_cfa_register 6\n"
+	"fr_in: mov $1,%eax\nfr_out: mov $2,%eax\n pop %rbp\n.cfi_def_cfa 7, 8\n ret\nframed_end: end "
+	"framed\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 enum { SITES = 16 };
@@ -107,6 +118,73 @@ static const struct {
 	{ "inside", "not known where it jumps to", { { 0 } } },
 	{ "broken", "cannot be decoded", { { 0 } } },
 };
+
+/* ---- parts of functions ---------------------------------------------------------------------*/
+static const struct {
+	const char *from, *to, *why; /* NULL: it is planned */
+	struct {
+		const char *at;
+		unsigned hook, hook_at, words;
+	} site[3];
+} edges[] = {
+	{ "ar_in",
+	  "ar_out",
+	  NULL,
+	  { { "ar_in", CA_SITE_FINE_ENTER, 0, 1 }, { "ar_out", CA_SITE_FINE_EXIT, 0, 1 }, { 0 } } },
+	/* up to the return, where the frame is gone already */
+	{ "ar_out",
+	  "around_end",
+	  NULL,
+	  { { "ar_out", CA_SITE_FINE_ENTER, 0, 1 }, { "ar_ret", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	/* at the head of a loop it would run each time round */
+	{ "lo_in",
+	  "lo_out",
+	  NULL,
+	  { { "lo_before", CA_SITE_FINE_ENTER, 5, 0 }, { "lo_out", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	/* from the function's first instruction on */
+	{ "looped",
+	  "lo_out",
+	  NULL,
+	  { { "looped", CA_SITE_FINE_ENTER, 0, 0 }, { "lo_out", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	{ "fr_in",
+	  "fr_out",
+	  NULL,
+	  { { "fr_in", CA_SITE_FINE_ENTER, 0, 0 }, { "fr_out", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	{ "framed", "fr_out", "where the stack frame is made", { { 0 } } },
+	{ "ar_loop", "ar_last", "no room before its loop", { { 0 } } },
+	{ "ju_in", "ju_out", "from several places", { { 0 } } },
+	{ "table", "table_end", "jumps through a table", { { 0 } } },
+	{ "tail", "tail_end", "by a conditional jump", { { 0 } } },
+	{ "broken", "broken_end", "cannot be decoded", { { 0 } } },
+};
+
+static void test_edges(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(edges); i++) {
+		struct ca_range range = range_of(edges[i].from, edges[i].to);
+		enum ca_status status;
+		size_t n = 0;
+
+		err.text[0] = '\0';
+		status = ca_plan_edges(text, 5, &range, 1, site, SITES, &n, &err);
+		if ((status == CA_OK) != !edges[i].why)
+			fail_msg("%s: %s", edges[i].from, err.text);
+		if (edges[i].why) {
+			assert_int_equal(status, CA_ERR_UNSUPPORTED);
+			if (!strstr(err.text, edges[i].why))
+				fail_msg("%s: %s", edges[i].from, err.text);
+			continue;
+		}
+		for (size_t k = 0; k < 3 && edges[i].site[k].at; k++)
+			if (k >= n || site[k].address != asm_at(edges[i].site[k].at) || site[k].hooks != 1 ||
+			    site[k].hook[0].kind != edges[i].site[k].hook ||
+			    site[k].hook[0].at != edges[i].site[k].hook_at ||
+			    site[k].words != edges[i].site[k].words || site[k].module != 5)
+				fail_msg("%s: site %zu of %zu", edges[i].from, k, n);
+		assert_true(n == 3 || !edges[i].site[n].at);
+	}
+}
 
 static unsigned exits(const struct ca_site *s)
 {
@@ -286,9 +364,10 @@ static void test_own_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions), cmocka_unit_test(test_few_sites),
-		cmocka_unit_test(test_count),     cmocka_unit_test(test_meetings),
-		cmocka_unit_test(test_lines),     cmocka_unit_test(test_own_work),
+		cmocka_unit_test(test_functions), cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_few_sites), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_meetings),  cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_own_work),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

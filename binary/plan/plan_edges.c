@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Sites of code that is neither a function nor a call: inlined copies, loops, lines that do work of their
+ * own. Its instructions are known; so are the places at which control comes into them from other code of
+ * the same function, and the places outside that it comes to. The first enter S, the others leave it,
+ * from wherever they are reached: whoever enters where he is inside already, or leaves where he is not
+ * inside, changes nothing. Hooks of the fine sampler alone are like that.
+ *
+ * Functions in which it is not known where control may go are refused; the code is sampled then. */
+#include "binary/plan/code.h"
+#include "binary/plan/plan.h"
+#include "binary/plan/sites.h"
+#include "binary/plan/text.h"
+#include <stdlib.h>
+
+enum { WORD = 8, MOST_WORDS = 255 };
+
+struct edges {
+	struct ca_text *text;
+	struct ca_sites *out;
+	const struct ca_range *range;
+	size_t ranges;
+	struct ca_insn *insn; /* the whole function */
+	size_t n;
+	uint64_t low, high; /* of it */
+	bool *inside;
+	bool *edge;      /* control comes here from the other side */
+	bool *loops;     /* ... and from behind, on the same side */
+	bool by_another; /* the frame is counted from another register than the stack pointer */
+	const char *why;
+};
+
+static bool refuse(struct edges *e, const char *why)
+{
+	e->why = why;
+	return false;
+}
+
+static bool in_ranges(const struct edges *e, uint64_t address)
+{
+	for (size_t i = 0; i < e->ranges; i++)
+		if (address >= e->range[i].low && address < e->range[i].high)
+			return true;
+	return false;
+}
+
+/* Index of the instruction at the address; n: none begins there. */
+static size_t find(const struct edges *e, uint64_t address)
+{
+	size_t a = 0, b = e->n;
+
+	while (a < b) {
+		size_t middle = (a + b) / 2;
+
+		if (e->insn[middle].address < address)
+			a = middle + 1;
+		else
+			b = middle;
+	}
+	return a < e->n && e->insn[a].address == address ? a : e->n;
+}
+
+static bool falls_through(const struct ca_insn *i)
+{
+	return i->kind == CA_INSN_PLAIN || i->kind == CA_INSN_JUMP_IF || i->kind == CA_INSN_CALL ||
+	       i->kind == CA_INSN_CALL_INDIRECT;
+}
+
+static bool leaves_function(const struct edges *e, const struct ca_insn *i)
+{
+	return i->kind == CA_INSN_RETURN || ((i->kind == CA_INSN_JUMP || i->kind == CA_INSN_JUMP_IF) &&
+					     (i->target < e->low || i->target >= e->high));
+}
+
+static bool mark_jump(struct edges *e, size_t from)
+{
+	size_t to = find(e, e->insn[from].target);
+
+	if (to == e->n)
+		return refuse(e, "it jumps into the middle of an instruction");
+	if (e->inside[from] != e->inside[to])
+		e->edge[to] = true;
+	else if (to <= from)
+		e->loops[to] = true;
+	return true;
+}
+
+static bool mark(struct edges *e)
+{
+	uint64_t low, high;
+
+	e->edge[0] = e->inside[0];
+	for (size_t i = 0; i < e->n; i++) {
+		const struct ca_insn *in = &e->insn[i];
+
+		if (in->kind == CA_INSN_JUMP_INDIRECT || in->kind == CA_INSN_STRANGE)
+			return refuse(e, "its function jumps through a table");
+		if (leaves_function(e, in)) {
+			/* what is cold is seldom left for, and a tick finds it out */
+			if (in->kind == CA_INSN_JUMP_IF && e->inside[i] &&
+			    !ca_text_is_cold(e->text, in->target, &low, &high))
+				return refuse(e, "it may leave its function by a conditional jump");
+		} else if ((in->kind == CA_INSN_JUMP || in->kind == CA_INSN_JUMP_IF) && !mark_jump(e, i)) {
+			return false;
+		}
+		if (falls_through(in) && i + 1 < e->n && e->inside[i] != e->inside[i + 1])
+			e->edge[i + 1] = true;
+	}
+	return true;
+}
+
+/* Words from the stack pointer before the instruction up to the return address: all that lies between
+ * two edges may have pushed something. */
+static bool set_words(struct edges *e, struct ca_site *site, uint64_t address)
+{
+	int depth = ca_text_depth(e->text, address);
+
+	if (depth < 0 || depth % WORD || depth / WORD > MOST_WORDS)
+		return refuse(e, "its stack frame is not known");
+	if (e->out->n && e->by_another != !depth)
+		return refuse(e, "it begins or ends where the stack frame is made");
+	e->by_another = !depth;
+	site->words = (uint8_t)(depth ? depth / WORD - 1 : 0);
+	return true;
+}
+
+/* Up to where a site may reach: the next edge has one of its own. */
+static uint64_t next_edge(const struct edges *e, size_t at)
+{
+	size_t i = at + 1;
+
+	while (i < e->n && !e->edge[i] && !(e->inside[i] && leaves_function(e, &e->insn[i])))
+		i++;
+	return i < e->n ? e->insn[i].address : e->high;
+}
+
+static bool begin(struct edges *e, enum ca_site_kind kind, size_t first)
+{
+	if (e->out->n == e->out->max)
+		return refuse(e, "it has too many parts");
+	ca_code_begin(&e->out->site[e->out->n], e->out->module, kind, e->insn[first].address);
+	return true;
+}
+
+static bool finish(struct edges *e)
+{
+	struct ca_site *site = &e->out->site[e->out->n];
+
+	if (ca_sites_overlap(e->out, site->address, site->address + site->length))
+		return refuse(e, "its parts are too near each other");
+	ca_sites_finish(e->out, false);
+	return true;
+}
+
+/* The hook comes before insn[at]. */
+static bool plan_at(struct edges *e, size_t at, enum ca_site_kind kind, enum ca_site_kind hook)
+{
+	struct ca_site *site = &e->out->site[e->out->n];
+
+	while (at < e->n && ca_insn_is_point(&e->insn[at]) && !e->edge[at + 1])
+		at++;
+	if (!begin(e, kind, at) || !set_words(e, site, e->insn[at].address))
+		return false;
+	if (!ca_code_hook(site, hook) || !ca_code_copy_many(site, e->insn, e->n, at, next_edge(e, at)))
+		return refuse(e, "one of its edges cannot be patched");
+	return finish(e);
+}
+
+/* The hook comes at the end of what falls into insn[at], which is the head of a loop: there it would run
+ * each time round. */
+static bool plan_before(struct edges *e, size_t at)
+{
+	struct ca_site *site = &e->out->site[e->out->n];
+	unsigned bytes = 0;
+	size_t first = at;
+
+	for (size_t i = 0; i < e->n; i++) /* nobody may jump past it */
+		if (!e->inside[i] &&
+		    (e->insn[i].kind == CA_INSN_JUMP || e->insn[i].kind == CA_INSN_JUMP_IF) &&
+		    e->insn[i].target == e->insn[at].address)
+			return refuse(e, "it is a loop that is entered from several places");
+	while (bytes < CA_JUMP_LENGTH && first && !e->inside[first - 1] && !e->edge[first] == (first != at) &&
+	       e->insn[first - 1].kind == CA_INSN_PLAIN && ca_insn_is_movable(&e->insn[first - 1]) &&
+	       (first == at || !e->insn[first].is_target))
+		bytes += e->insn[--first].size;
+	if (bytes < CA_JUMP_LENGTH || e->edge[first])
+		return refuse(e, "there is no room before its loop");
+	if (!begin(e, CA_SITE_ENTER, first))
+		return false;
+	for (size_t i = first; i < at; i++)
+		if (!ca_code_copy(site, &e->insn[i]))
+			return refuse(e, "one of its edges cannot be patched");
+	if (!set_words(e, site, e->insn[at].address))
+		return false;
+	if (!ca_code_hook(site, CA_SITE_FINE_ENTER) || !ca_code_jump_back(site))
+		return refuse(e, "one of its edges cannot be patched");
+	return finish(e);
+}
+
+static bool plan(struct edges *e)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		bool ok = true;
+
+		if (e->inside[i] && leaves_function(e, &e->insn[i]) && e->insn[i].kind != CA_INSN_JUMP_IF)
+			ok = plan_at(e, i, CA_SITE_EXIT, CA_SITE_FINE_EXIT);
+		else if (e->edge[i] && e->inside[i] && e->loops[i] && i)
+			ok = plan_before(e, i);
+		else if (e->edge[i] && e->inside[i])
+			ok = plan_at(e, i, CA_SITE_ENTER, CA_SITE_FINE_ENTER);
+		else if (e->edge[i])
+			ok = plan_at(e, i, CA_SITE_EXIT, CA_SITE_FINE_EXIT);
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+static bool plan_function(struct edges *e, uint64_t address)
+{
+	bool *marks, ok;
+
+	if (!ca_text_function(e->text, address, &e->low, &e->high))
+		return refuse(e, "it is not known in which function it lies");
+	e->insn = ca_text_decode_all(e->text, e->low, e->high, &e->n);
+	marks = calloc(3 * e->n + 3, sizeof *marks);
+	ok = (e->insn && e->n && marks) || refuse(e, "its function cannot be decoded");
+	if (ok) {
+		e->inside = marks;
+		e->edge = marks + e->n + 1;
+		e->loops = marks + 2 * e->n + 2;
+		for (size_t i = 0; i < e->n; i++)
+			e->inside[i] = in_ranges(e, e->insn[i].address);
+		ok = mark(e) && plan(e);
+	}
+	free(marks);
+	free(e->insn);
+	return ok;
+}
+
+enum ca_status ca_plan_edges(struct ca_text *text, uint32_t module, const struct ca_range *range,
+			     size_t ranges, struct ca_site *out, size_t max, size_t *count,
+			     struct ca_err *err)
+{
+	struct ca_sites o = { .site = out, .max = max, .module = module };
+	struct edges e = { .text = text, .out = &o, .range = range, .ranges = ranges };
+
+	for (size_t r = 0; r < ranges; r++) {
+		bool done = false;
+
+		for (size_t k = 0; k < r; k++) {
+			uint64_t low, high;
+
+			done |= ca_text_function(text, range[k].low, &low, &high) && range[r].low >= low &&
+				range[r].low < high;
+		}
+		if (!done && !plan_function(&e, range[r].low))
+			return ca_err_set(err, CA_ERR_UNSUPPORTED, "%s", e.why);
+	}
+	*count = o.n;
+	return CA_OK;
+}
