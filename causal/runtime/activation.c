@@ -179,7 +179,8 @@ CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 	if (ca_fine_is_in(t)) {
 		uintptr_t outer = atomic_load_explicit(&t->fine->outer, memory_order_relaxed);
 
-		if ((sp > outer || (calls && sp == outer)) && same_stack(t, sp, outer))
+		if (!ca_rt.session->selection.fine ||
+		    ((sp > outer || (calls && sp == outer)) && same_stack(t, sp, outer)))
 			ca_fine_forget(t);
 		return;
 	}

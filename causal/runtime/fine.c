@@ -296,6 +296,16 @@ CA_SIGSAFE void ca_fine_forget(struct ca_thread *t)
 	set(&t->fine->outer, 0);
 }
 
+/* A thread that passes an entry just now, and no exit any more, is found out in its next tick. */
+CA_SIGSAFE void ca_fine_forget_all(void)
+{
+	uint32_t used = atomic_load_explicit(&ca_rt.session->slots_used, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		if (atomic_load_explicit(&ca_rt.by_slot[i], memory_order_relaxed))
+			set(&ca_rt.session->fine[i].outer, 0);
+}
+
 CA_SIGSAFE void ca_fine_left(struct ca_thread *t)
 {
 	ca_fine_tell(t);

@@ -26,5 +26,7 @@ CA_HIDDEN CA_SIGSAFE void ca_fine_resume(struct ca_thread *t, uint64_t outer);
 /* In S no longer: left by longjmp or an exception just now; or at a time that nobody knows. */
 CA_HIDDEN CA_SIGSAFE void ca_fine_left(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_fine_forget(struct ca_thread *t);
+/* The same for all threads of the process, whose probes have been taken out. */
+CA_HIDDEN CA_SIGSAFE void ca_fine_forget_all(void);
 
 #endif

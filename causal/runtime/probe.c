@@ -102,7 +102,10 @@ static void hook_fine(void)
 		return;
 	t->guard++;
 	ca_ledger_follow(t);
-	ca_fine_due(t);
+	if (ca_rt.session->selection.fine)
+		ca_fine_due(t);
+	else
+		ca_fine_forget(t);
 	t->guard--;
 }
 
@@ -273,6 +276,7 @@ CA_SIGSAFE void ca_probe_service(void)
 		}
 		if (ca_rt.patching) {
 			ca_patch_remove();
+			ca_fine_forget_all();
 			failed = install(n);
 		} else {
 			failed = s->selection.exact;

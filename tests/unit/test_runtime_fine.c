@@ -31,6 +31,7 @@ static int set_up(void **state)
 		return -1;
 	ca_fine_init();
 	measure_cycles();
+	s->selection.fine = s->selection.exact = 1;
 	ca_fine_join(me);
 	for (uint32_t i = 1; i < RT_THREADS; i++)
 		atomic_store(&s->fine[i].selection, 2);
@@ -295,6 +296,24 @@ static void left_otherwise(void **state)
 	assert_int_equal(hits(), 0);
 }
 
+/* It passed an entry of the selection before when it already went by this one, and no exit any more. */
+static void left_behind(void **state)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	(void)state;
+	me->fine->outer = here + 64;
+	s->selection.fine = 0;
+	ca_activation_check(me, here);
+	assert_false(me->fine->outer);
+	for (uint32_t i = 0; i < RT_THREADS; i++)
+		s->fine[i].outer = here;
+	atomic_store(&ca_rt.by_slot[2], NULL); /* another process's */
+	ca_fine_forget_all();
+	for (uint32_t i = 0; i < RT_THREADS; i++)
+		assert_int_equal(s->fine[i].outer, i == 2 ? here : 0);
+}
+
 static void another_selection(void **state)
 {
 	(void)state;
@@ -326,6 +345,7 @@ int main(void)
 		TEST(in_a_tick),
 		TEST(waits),
 		TEST(left_otherwise),
+		TEST(left_behind),
 		TEST(another_selection),
 	};
 
