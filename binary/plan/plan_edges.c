@@ -123,14 +123,9 @@ static bool set_words(struct edges *e, struct ca_site *site, uint64_t address)
 	return true;
 }
 
-/* Up to where a site may reach: the next edge has one of its own. */
-static uint64_t next_edge(const struct edges *e, size_t at)
+static bool leaves_by_itself(const struct edges *e, size_t i)
 {
-	size_t i = at + 1;
-
-	while (i < e->n && !e->edge[i] && !(e->inside[i] && leaves_function(e, &e->insn[i])))
-		i++;
-	return i < e->n ? e->insn[i].address : e->high;
+	return e->inside[i] && leaves_function(e, &e->insn[i]) && e->insn[i].kind != CA_INSN_JUMP_IF;
 }
 
 static bool begin(struct edges *e, enum ca_site_kind kind, size_t first)
@@ -151,16 +146,50 @@ static bool finish(struct edges *e)
 	return true;
 }
 
+/* Can insn[i], to which others only fall through, share the site with its hook? */
+static bool join(struct edges *e, struct ca_site *site, size_t i)
+{
+	bool enters = e->inside[i];
+
+	if (!e->edge[i])
+		return true;
+	if ((enters && e->loops[i]) ||
+	    ca_text_depth(e->text, e->insn[i].address) != (e->by_another ? 0 : (site->words + 1) * WORD) ||
+	    !ca_code_hook(site, enters ? CA_SITE_FINE_ENTER : CA_SITE_FINE_EXIT))
+		return false;
+	e->edge[i] = false; /* done */
+	return true;
+}
+
+/* Copies from insn[at] on until a jump fits, then the way back. */
+static bool copy(struct edges *e, struct ca_site *site, size_t at)
+{
+	bool on = true;
+
+	for (size_t i = at; i < e->n && on && site->length < CA_JUMP_LENGTH; i++) {
+		const struct ca_insn *in = &e->insn[i];
+
+		if (i > at &&
+		    (in->is_target || !ca_insn_is_movable(in) || leaves_by_itself(e, i) ||
+		     ca_sites_overlap(e->out, in->address, in->address + in->size) || !join(e, site, i)))
+			break;
+		if (!ca_code_copy(site, in))
+			return false;
+		on = in->kind == CA_INSN_PLAIN || in->kind == CA_INSN_JUMP_IF;
+	}
+	return site->length && (!on || ca_code_jump_back(site));
+}
+
 /* The hook comes before insn[at]. */
 static bool plan_at(struct edges *e, size_t at, enum ca_site_kind kind, enum ca_site_kind hook)
 {
 	struct ca_site *site = &e->out->site[e->out->n];
 
-	while (at < e->n && ca_insn_is_point(&e->insn[at]) && !e->edge[at + 1])
+	while (at + 1 < e->n && ca_insn_is_point(&e->insn[at]) && !e->edge[at + 1])
 		at++;
 	if (!begin(e, kind, at) || !set_words(e, site, e->insn[at].address))
 		return false;
-	if (!ca_code_hook(site, hook) || !ca_code_copy_many(site, e->insn, e->n, at, next_edge(e, at)))
+	if (!ca_code_hook(site, hook) || !copy(e, site, at))
 		return refuse(e, "one of its edges cannot be patched");
 	return finish(e);
 }
@@ -201,7 +230,7 @@ static bool plan(struct edges *e)
 	for (size_t i = 0; i < e->n; i++) {
 		bool ok = true;
 
-		if (e->inside[i] && leaves_function(e, &e->insn[i]) && e->insn[i].kind != CA_INSN_JUMP_IF)
+		if (leaves_by_itself(e, i))
 			ok = plan_at(e, i, CA_SITE_EXIT, CA_SITE_FINE_EXIT);
 		else if (e->edge[i] && e->inside[i] && e->loops[i] && i)
 			ok = plan_before(e, i);

@@ -181,7 +181,7 @@ const struct acc_case acc_cases[] = {
 	QUEUE("short1", "first", MEASURED),
 	HOT("mutex", "tiny", LOCKS),
 	HOT("spin", "tiny", LOCKS),
-	HOT("inline", "inlined", MEASURED),
+	HOT("inline", "inlined", LOCKS),
 	HOT("barrier", "tiny", PAPER(1, 20, 0)),
 	HOT("pipe", "tiny", MEASURED),
 	HOT("omp", "tiny", PAPER(1, 40, 0)),

@@ -52,6 +52,9 @@ static const char source[] = ASM_MACROS
 	"%eax\n ret\nlooped_end: end looped\n"
 	"fn jumped\n mov $9,%ecx\n test %edi,%edi\n je ju_in\n mov $8,%ecx\nju_in: dec %ecx\n jne ju_in\n"
 	"ju_out: mov $1,%eax\n ret\njumped_end: end jumped\n"
+	/* out of it for one short instruction */
+	"fn short_way\nsw_in: mov $9,%ecx\nsw_out: or $1,%edx\nsw_again: mov $1,%eax\n inc %eax\nsw_end: mov "
+	"$2,%eax\n ret\nshort_way_end: end short_way\n"
 	"fn framed\n push %rbp\n.cfi_def_cfa_offset 16\n mov %rsp,%rbp\n.cfi_def_cfa_register 6\n"
 	"fr_in: mov $1,%eax\nfr_out: mov $2,%eax\n pop %rbp\n.cfi_def_cfa 7, 8\n ret\nframed_end: end "
 	"framed\n"
@@ -157,6 +160,23 @@ static const struct {
 	{ "tail", "tail_end", "by a conditional jump", { { 0 } } },
 	{ "broken", "broken_end", "cannot be decoded", { { 0 } } },
 };
+
+static void test_joined_edges(void **state)
+{
+	struct ca_range range[] = { range_of("sw_in", "sw_out"), range_of("sw_again", "sw_end") };
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(ca_plan_edges(text, 5, range, 2, site, SITES, &n, &err), CA_OK);
+	assert_int_equal(n, 3);
+	assert_int_equal(site[1].address, asm_at("sw_out"));
+	assert_int_equal(site[1].length, 8);
+	assert_int_equal(site[1].hooks, 2);
+	assert_int_equal(site[1].hook[0].kind, CA_SITE_FINE_EXIT);
+	assert_int_equal(site[1].hook[1].kind, CA_SITE_FINE_ENTER);
+	assert_int_equal(site[1].hook[1].at, 3);
+	assert_int_equal(site[2].address, asm_at("sw_end"));
+}
 
 static void test_edges(void **state)
 {
@@ -364,10 +384,10 @@ static void test_own_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions), cmocka_unit_test(test_edges),
-		cmocka_unit_test(test_few_sites), cmocka_unit_test(test_count),
-		cmocka_unit_test(test_meetings),  cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_own_work),
+		cmocka_unit_test(test_functions),    cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_joined_edges), cmocka_unit_test(test_few_sites),
+		cmocka_unit_test(test_count),        cmocka_unit_test(test_meetings),
+		cmocka_unit_test(test_lines),        cmocka_unit_test(test_own_work),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
