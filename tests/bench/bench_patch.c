@@ -133,6 +133,17 @@ static struct ca_range range_of(uintptr_t low, uintptr_t high)
 	return (struct ca_range){ .module = 1, .low = low - bias, .high = high - bias };
 }
 
+static void time_only(struct ca_site *site, size_t n)
+{
+	static struct ca_fine account = { .limit = INT64_MAX };
+
+	ca_patch_fine = &account;
+	for (size_t i = 0; i < n; i++)
+		for (unsigned h = 0; h < site[i].hooks; h++)
+			site[i].hook[h].kind = site[i].hook[h].kind == CA_SITE_ENTER ? CA_SITE_FINE_ENTER
+										     : CA_SITE_FINE_EXIT;
+}
+
 int main(void)
 {
 	struct ca_range body, line;
@@ -155,6 +166,8 @@ int main(void)
 		if (ca_plan_function(text, 1, &body, 1, site, 8, &n, &err) == CA_OK)
 			break;
 	measure("function: enter and exit", call_body, VISITS, site, n);
+	time_only(site, n);
+	measure("function: timed", call_body, VISITS, site, n);
 	line = range_of((uintptr_t)bench_call_at, (uintptr_t)bench_call_end);
 	if (ca_plan_line(text, 1, &line, 1, site, 8, &n, &self, &err) == CA_OK)
 		measure("call: enter and exit", bench_call, VISITS, site, n);
