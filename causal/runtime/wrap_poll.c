@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits for several descriptors: who has made one of them ready decides what was waited for. Their time
  * limits are in virtual time. */
+#include "causal/runtime/catch_up.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/wrap.h"
@@ -78,6 +79,13 @@ static struct timespec time_of(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / CA_NS_PER_S), (long)(ns % CA_NS_PER_S) };
 }
 
+/* Who is polled was asked, and counts as such, or sends by himself: virtual time may catch up. */
+static void unlimited(uint64_t length)
+{
+	if (length == UINT64_MAX)
+		ca_catch_up_waits_until(ca_self, 0);
+}
+
 /* The call as a wait of this kind; when its limit has come, `again` waits for rest_ more. `decided`
  * tells who ended it. */
 #define UP_TO(guess, length, call, again, decided)                                                           \
@@ -86,7 +94,7 @@ static struct timespec time_of(uint64_t ns)
 		uint64_t ns_, length_ = (length);                                                            \
 		struct ca_deadline deadline_ = ca_deadline_begin(length_ != UINT64_MAX);                     \
 		bool held_ = ca_thread_hold();                                                               \
-		int result_ = (call);                                                                        \
+		int result_ = (unlimited(length_), (call));                                                  \
 		struct timespec rest_;                                                                       \
                                                                                                              \
 		while (result_ == 0 && length_ != UINT64_MAX &&                                              \

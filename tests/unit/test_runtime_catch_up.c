@@ -4,6 +4,7 @@
 #include "causal/runtime/deadline.h"
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
+#include <poll.h>
 
 enum { MS = 1000000, LAG = 5 * MS };
 
@@ -135,12 +136,40 @@ static void waits_say(void **state)
 	ca_wait_end(&w);
 }
 
+/* What it says while it polls, with a time limit and without. */
+static uint64_t said;
+
+static int look(struct pollfd *fds, nfds_t n, int timeout)
+{
+	(void)fds;
+	(void)timeout;
+	said = atomic_load(&me->slot->waits);
+	return (int)n;
+}
+
+static void polls_say(void **state)
+{
+	struct pollfd none = { .fd = -1 };
+
+	(void)state;
+	s->virtual_clock = 1;
+	atomic_store(&s->settled_delay, LAG);
+	ca_real.poll = look;
+	assert_int_equal(poll(&none, 1, 1000), 1);
+	assert_int_equal(said, 1 + LAG);
+	assert_int_equal(poll(&none, 1, -1), 1);
+	assert_int_equal(said, 1);
+	assert_int_equal(atomic_load(&me->slot->waits), 0);
+	ca_real.poll = NULL;
+	ca_real_resolve();
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { TEST(alone), TEST(not_below), TEST(others),
-						   TEST(waits_say) };
+						   TEST(waits_say), TEST(polls_say) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
