@@ -329,6 +329,26 @@ static bool may_feed(const struct ca_channel *c)
 	return c->kind != CA_CHANNEL_LOCAL || (c->pid != 0 && (out_of(c) || !is_of_session(c->pid)));
 }
 
+/* With that lag the open experiment began, ns: who was ahead before, when we were too slow to wait for him,
+ * shall not have it back in an experiment that has inserted nothing. */
+static uint64_t lag_at_opening(void)
+{
+	const struct ca_session *s = ca_rt.session;
+	uint64_t inserted = atomic_load_explicit(&s->settled_delay, memory_order_relaxed);
+
+	if (!(atomic_load_explicit(&s->experiment.seq, memory_order_acquire) & 1))
+		return 0;
+	return inserted > s->experiment.caught_up ? inserted - s->experiment.caught_up : 0;
+}
+
+/* Of who sends by himself, or takes what we write. */
+static uint64_t feed_in_step(uint64_t key, uint64_t before, uint64_t lag)
+{
+	uint64_t then = ca_feed_in_step(key, before, lag), opening = lag_at_opening();
+
+	return then > opening ? then : opening;
+}
+
 static uint64_t in_step(const struct ca_channel *c, uint64_t before, uint64_t lag, bool *runs_on)
 {
 	uint64_t then;
@@ -338,7 +358,7 @@ static uint64_t in_step(const struct ca_channel *c, uint64_t before, uint64_t la
 		return then;
 	}
 	*runs_on = !c->stream || has(find(c->in), CA_PEER_VARIES);
-	return ca_feed_in_step(c->in, before, lag);
+	return feed_in_step(c->in, before, lag);
 }
 
 uint64_t ca_peers_in_step(int fd, uint64_t before, uint64_t lag, bool *runs_on)
@@ -353,10 +373,10 @@ uint64_t ca_peers_room_in_step(int fd, uint64_t before, uint64_t lag, bool *runs
 	struct ca_channel c = ca_channel_of_fd(fd);
 	uint64_t out = out_of(&c);
 
-	if (!out || has(find(out), CA_PEER_READS))
-		return before;
+	if (!out || c.kind == CA_CHANNEL_EVENT || has(find(out), CA_PEER_READS))
+		return before; /* there is always room for an event */
 	*runs_on = true;
-	return ca_feed_in_step(out, before, lag);
+	return feed_in_step(out, before, lag);
 }
 
 uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_t before, uint64_t lag, bool *runs_on)

@@ -19,7 +19,8 @@ enum {
 	JUST_NOW = 4000,      /* cycles; the last look was so recent that little can be owed */
 	WORTH_A_WALK = 20000, /* ns owed that are worth looking whether we are in S (sampled) */
 	SHORT_WAIT = 20000,   /* ns; a wait that is not worth a sample */
-	NO_WAIT = 5000        /* ns; so quickly comes back who need not wait */
+	NO_WAIT = 5000,       /* ns; so quickly comes back who need not wait */
+	NO_ROOM = 50000       /* ns; a write that takes longer has waited for room */
 };
 
 static struct ca_thread *enter_known(struct ca_thread *t)
@@ -271,7 +272,7 @@ static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
 		from = ca_peers_word_in_step(w->word, now, from, lag, &runs_on);
 	else if (w->answers >= 0 && waited)
 		from = ca_peers_in_step(w->answers, from, lag, &runs_on);
-	else if (w->writes && waited)
+	else if (w->writes && now - w->since > NO_ROOM)
 		from = ca_peers_room_in_step(w->fd, from, lag, &runs_on);
 	if (lag > from)
 		t->owed += (int64_t)(lag - from);

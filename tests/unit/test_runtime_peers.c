@@ -194,6 +194,14 @@ static void in_pieces(void **state)
 	ca_peers_taken(fd[0], true, 300);
 	ca_peers_taken(fd[0], false, 400);
 	assert_int_equal(ca_peers_in_step(fd[0], 500, 500, &runs_on), 400);
+	/* an experiment that began with a larger lag */
+	atomic_store(&s->settled_delay, 700);
+	s->experiment.caught_up = 250;
+	assert_int_equal(ca_peers_in_step(fd[0], 500, 500, &runs_on), 400);
+	atomic_store(&s->experiment.seq, 1);
+	assert_int_equal(ca_peers_in_step(fd[0], 500, 500, &runs_on), 450);
+	s->experiment.caught_up = 350;
+	assert_int_equal(ca_peers_in_step(fd[0], 500, 500, &runs_on), 400);
 	close_both(fd);
 }
 
@@ -345,6 +353,19 @@ static void requests(void **state)
 	assert_int_equal(ca_peers_in_step(back[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
 	close_both(there);
 	close_both(back);
+	/* the same with event descriptors */
+	there[0] = there[1] = eventfd(0, 0);
+	back[0] = back[1] = eventfd(0, 0);
+	ca_peers_made(there);
+	ca_peers_made(back);
+	ca_peers_read(back[0], LATER);
+	ca_peers_write(there[1], LATER + 1, LAG);
+	assert_int_equal(ca_peers_in_step(back[0], LAG_NOW, LAG_NOW, &runs_on), LAG);
+	assert_false(runs_on);
+	assert_int_equal(ca_peers_room_in_step(there[1], LAG, LAG_NOW, &runs_on), LAG);
+	assert_int_equal(ca_peers_room_in_step(there[1], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
+	assert_false(runs_on); /* there is always room */
+	close_both((int[]){ there[0], back[0] });
 }
 
 /* More channels than the table has room for: the oldest are forgotten. */
