@@ -319,12 +319,22 @@ static void find_max(const struct ca_cell *cell, struct ca_curve *curve)
 	}
 }
 
-/* With the error of S time; and what a cell cannot be is not shown. Where hardly anybody paid, the cells are
- * what the curve is. */
-static void finish(struct ca_cell *cell, const struct ca_est_bound *bound, const struct ca_est_own *own,
-		   double off)
+static struct answer look_at(const struct fit *fit, double p)
 {
-	double low = 100 * bound->low, high = 100 * bound->high, p = speedup_of(cell), error = 196 * off * p;
+	struct view view = { .p = p };
+
+	for (size_t j = 0; j < SHAPES; j++)
+		view.of[j] = height(&fit->shape[j], p);
+	return look(fit, &view);
+}
+
+/* A cell with the error of S time, and within its bounds: where it lies outside, the curve knows better. Where
+ * hardly anybody paid, the cells are what the curve is. */
+static void finish(struct ca_cell *cell, const struct ca_est_bound *bound, const struct ca_est_own *own,
+		   const struct fit *fit)
+{
+	double low = 100 * bound->low, high = 100 * bound->high, p = speedup_of(cell),
+	       error = 196 * fit->off * p;
 
 	if (!cell->speedup)
 		return;
@@ -336,26 +346,21 @@ static void finish(struct ca_cell *cell, const struct ca_est_bound *bound, const
 	cell->high = cell->effect + hypot(cell->high - cell->effect, error);
 	if (!isfinite(high))
 		return;
-	if (!isfinite(cell->low) || cell->low > high || cell->high < low) {
-		if (!isfinite(low))
-			return;
-		if (!isfinite(cell->effect))
-			cell->effect = (low + high) / 2;
+	if (!(cell->effect >= low && cell->effect <= high))
+		cell->effect = 100 * look_at(fit, p).middle;
+	if (isfinite(low) && !(cell->low <= high && cell->high >= low)) {
 		cell->low = low;
 		cell->high = high;
 	}
 	cell->low = fmax(cell->low, low);
 	cell->high = fmin(cell->high, high);
-	cell->effect = fmin(fmax(cell->effect, cell->low), cell->high);
-}
-
-static struct answer look_at(const struct fit *fit, double p)
-{
-	struct view view = { .p = p };
-
-	for (size_t j = 0; j < SHAPES; j++)
-		view.of[j] = height(&fit->shape[j], p);
-	return look(fit, &view);
+	if (isfinite(cell->effect)) {
+		cell->effect = fmin(fmax(cell->effect, low), high);
+		cell->low = fmin(cell->low, cell->effect);
+		cell->high = fmax(cell->high, cell->effect);
+	}
+	if (!isfinite(cell->low))
+		cell->low = NAN;
 }
 
 /* Beyond what was tried the weights of the shapes are no evidence: there may be a plateau behind the last one,
@@ -411,7 +416,7 @@ void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
 	a = own->known ? look_own(own, view.p) : look(&fit, &view);
 	set(&curve->slope, &curve->slope_low, &curve->slope_high, 1, a);
 	for (size_t c = 0; c < n; c++)
-		finish(&cell[c], &bound[c], own, fit.off);
+		finish(&cell[c], &bound[c], own, &fit);
 	find_max(cell, curve);
 }
 
