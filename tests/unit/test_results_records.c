@@ -525,12 +525,16 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	struct ca_experiment_record record = { .index = i + 1,
 					       .region = 1,
 					       .speedup = faster ? 500000 : 0,
-					       .start = i * UINT64_C(2000000000),
+					       .start = i * UINT64_C(4000000000),
+					       /* all of it is in S */
+					       .s_time = faster ? 2 * ns : ns,
+					       .delay = faster ? ns : 0,
 					       .paying = UINT64_MAX,
 					       .visit_count = 1,
 					       .visits = &visits };
 
-	record.end = record.start + ns + (whole ? 0 : 7000000); /* the edges of the experiment */
+	record.end =
+		record.start + record.delay + ns + (whole ? 0 : 7000000); /* the edges of the experiment */
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
