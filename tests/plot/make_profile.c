@@ -98,7 +98,10 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 	uint32_t speedup = ca_rng_below(&rng, 3) == 0 ? 0 : 250000 * (1 + (uint32_t)ca_rng_below(&rng, 4));
 	double scale = 1 - truth(region, speedup / 1e6), noise = exp(0.01 * normal());
 	double seconds = kind == 0 ? 5 * scale * noise : 1;
-	uint64_t duration = (uint64_t)(seconds * 1e9), delay = (uint64_t)(seconds * 600 * speedup);
+	/* 0.8 of the time is in S */
+	double inserted = 0.8 * speedup / 1e6;
+	uint64_t duration = (uint64_t)(seconds * 1e9),
+		 delay = (uint64_t)(seconds * 1e9 * inserted / (1 - inserted));
 	struct ca_visits visits = { .point = 3, .delta = 1 };
 	struct ca_experiment_record record;
 
@@ -116,7 +119,7 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 		.flags = index == 5 ? CA_EXPERIMENT_CUT : 0,
 		.start = *clock,
 		.end = *clock + duration + delay,
-		.s_time = (uint64_t)(seconds * 6e8),
+		.s_time = (uint64_t)(0.8 * (double)(duration + delay)),
 		.delay = delay,
 		.paid = delay,
 		.paying = UINT64_MAX,
