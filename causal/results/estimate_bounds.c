@@ -12,7 +12,8 @@ const double ca_estimate_s_error = 0.01; /* of S time, relative, standard deviat
 static const double unseen = 0.001;      /* s in S that may have escaped in all experiments together */
 static const double scatter = 0.03;      /* between experiments, relative, as long as nothing is known ... */
 static const double scatter_df = 2;      /* ... which has this weight */
-static const double hardly = 0.1;        /* of D: what is paid in so little of it has delayed nothing else */
+static const double kept = 0.98;  /* of what was inserted: else virtual time has caught up with the outside */
+static const double hardly = 0.1; /* of D: what is paid in so little of it has delayed nothing else */
 
 struct part {
 	double top, bottom;
@@ -133,13 +134,12 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 				known = false;
 				continue;
 			}
-			part[m] = (struct part){ p > 0 ? item->delay / p : item->active, item->elapsed,
-						 item->run };
+			part[m] = (struct part){ item->active, item->elapsed, item->run };
 			share += part[m].top / part[m].bottom;
 			m++;
 			if (!(p > 0))
 				continue;
-			known = known && item->paying >= 0;
+			known = known && item->paying >= 0 && item->delay >= kept * p * item->active;
 			delay += item->delay;
 			paying += item->paying;
 			low += (item->delay - item->paying) / p;
