@@ -255,12 +255,15 @@ static struct answer look(const struct fit *fit, const struct view *view)
 		double from = below(fit, view, low), mass = below(fit, view, high) - from;
 
 		a = (struct answer){
-			quantile(fit, view, from + 0.5 * mass),
-			fmin(quantile(fit, view, 0.025), quantile(fit, view, from + 0.05 * mass)),
-			fmax(quantile(fit, view, 0.975), quantile(fit, view, from + 0.95 * mass)), false
+			.middle = quantile(fit, view, from + 0.5 * mass),
+			.low = fmin(quantile(fit, view, 0.025), quantile(fit, view, from + 0.05 * mass)),
+			.high = fmax(quantile(fit, view, 0.975), quantile(fit, view, from + 0.95 * mass)),
+			.most = high,
 		};
-		if (mass < contradiction) /* the bounds are known better */
-			a = (struct answer){ a.middle, -INFINITY, INFINITY, false };
+		if (mass < contradiction) { /* the bounds are known better */
+			a.low = -INFINITY;
+			a.high = INFINITY;
+		}
 		a.by_bounds = low > a.low && high < a.high;
 		a.low = fmax(a.low, low);
 		a.high = fmin(a.high, high);
