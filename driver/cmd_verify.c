@@ -143,8 +143,12 @@ static int tell(const struct verify *v)
 	half_came = (more - less) / 2;
 	agree = !(fabs(predicted - came) > hypot(isfinite(half) ? half : 0, half_came));
 	ca_say_line("  %s, %g %% less time in it:", v->row->region->name, v->speedup);
-	ca_say_line("  predicted  %6.1f ± %.1f %% program speedup (%s)", predicted, half,
-		    v->row->point->name);
+	if (isfinite(half))
+		ca_say_line("  predicted  %6.1f ± %.1f %% program speedup (%s)", predicted, half,
+			    v->row->point->name);
+	else
+		ca_say_line("  predicted  %6.1f %% program speedup (%s), how sure is not known", predicted,
+			    v->row->point->name);
 	ca_say_line("  came       %6.1f ± %.1f %% (%d runs each, %.3f s before, %.3f s now)", came, half_came,
 		    v->runs, exp(v->seconds[0][v->runs / 2]), exp(v->seconds[1][v->runs / 2]));
 	ca_say_line("  %s", agree ? "as predicted"

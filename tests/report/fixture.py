@@ -30,11 +30,13 @@ def write_run(directory, number, regions, *, rate=1000.0, effects=None, experime
     for index in range(1, experiments + 1):
         chosen, speedup = regions[index % len(regions)], (0, 25, 50, 100)[rng.randrange(4)]
         effect = (effects or {}).get(chosen["name"], 0) * speedup / 100
-        duration = SECOND // 4
-        visits = rate * drift * 0.25 / (1 - effect / 100) * (1 + noise * rng.gauss(0, 1))
+        elapsed = SECOND // 4
+        s_time = elapsed * 9 // 10  # what bounds the effect lies far off
+        delay = s_time * speedup // 100
+        visits = rate * drift * (elapsed - delay) / SECOND / (1 - effect / 100) * (1 + noise * rng.gauss(0, 1))
         records.append({"type": "experiment", "index": index, "region": chosen, "speedup": speedup,
-                        "start": clock, "end": clock + duration, "duration": duration, "s_time": 0,
-                        "delay": 0, "paid": 0, "owed": 0, "hits": 100, "exact": True, "flags": [],
+                        "start": clock, "end": clock + elapsed, "duration": elapsed - delay,
+                        "s_time": s_time, "delay": delay, "paid": delay, "owed": 0, "hits": 100, "exact": True, "flags": [],
                         "progress": [{"point": point, "kind": "throughput", "delta": round(visits)}]})
         clock += SECOND // 2
     for one, count, own in samples:
