@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The progress line: which run, what it does, and the time to go. */
+/* The progress line: which run, what it does, what is known so far, and the time to go. */
 #ifndef CA_DRIVER_PROGRESS_LINE_H
 #define CA_DRIVER_PROGRESS_LINE_H
 #include "causal/conductor/conductor.h"
@@ -9,11 +9,15 @@
 
 struct ca_progress_line {
 	bool shown, terminal;
-	bool uncounted;         /* an experiment ends with its run: there is nothing to count before */
-	size_t total, finished; /* total 0: nobody knows how many */
-	uint64_t started;       /* of the open run, ns */
-	uint64_t last;          /* time of the last line, ns */
-	uint64_t spent;         /* by finished runs, ns */
+	bool json;                     /* an object per line instead */
+	uint64_t budget;               /* of all runs, ns; 0: none */
+	uint64_t begun;                /* of the first run, ns; 0: not yet */
+	bool uncounted;                /* an experiment ends with its run: there is nothing to count before */
+	size_t total, finished;        /* total 0: nobody knows how many */
+	uint64_t started;              /* of the open run, ns */
+	uint64_t last;                 /* time of the last line, ns */
+	uint64_t spent;                /* by finished runs, ns */
+	uint64_t experiments, dropped; /* of finished runs */
 };
 
 void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown, bool uncounted);

@@ -361,7 +361,9 @@ int ca_runs_all(struct ca_job *job)
 		return 1;
 	}
 	ca_progress_line_init(&runs.progress, ca_job_is_open_ended(job) ? 0 : job->variants.total,
-			      job->level >= 0, job->settings.end_to_end);
+			      job->level >= 0 && !job->settings.quiet, job->settings.end_to_end);
+	runs.progress.json = job->settings.progress_format == CA_PROGRESS_JSON;
+	runs.progress.budget = (uint64_t)(job->settings.budget * 1e9);
 	show_all(&runs);
 	ca_control_open(&runs.control, job->dir);
 	runs.started = ca_clock_now();

@@ -424,6 +424,8 @@ static void record_experiment(struct ca_conductor *c)
 		c->sum.visits += r->visits[i].delta;
 	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
 		c->kept++;
+	else
+		c->dropped++;
 	ca_conductor_plan_tell(c, r);
 	ca_conductor_whole_watch(c);
 	ca_experiment_events_emit(c->sinks, r);
@@ -515,6 +517,8 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
 
 	status->experiments = c->kept;
+	status->dropped = c->dropped;
+	ca_conductor_plan_show(c, status);
 	status->region = (c->state == WARMING_UP || c->state == RUNNING) && region ? region->name : NULL;
 	status->speedup = c->speedup / 1e4;
 	status->samples = c->sum.samples;

@@ -55,10 +55,18 @@ enum ca_conductor_end {
 };
 
 /* For the progress line. Strings are borrowed until the next step. */
+enum { CA_CONDUCTOR_TOP = 3 };
 struct ca_conductor_status {
 	uint64_t experiments; /* finished and kept so far */
-	const char *region;   /* of the open experiment, or NULL */
-	double speedup;       /* of the open experiment, percent */
+	uint64_t dropped;     /* finished, but not kept */
+	/* what is known so far, over all runs: the regions with most effect, at 50 % */
+	struct {
+		const char *region;
+		double effect, low, high; /* percent */
+	} top[CA_CONDUCTOR_TOP];
+	size_t tops;
+	const char *region; /* of the open experiment, or NULL */
+	double speedup;     /* of the open experiment, percent */
 	uint64_t samples;
 	enum ca_conductor_end end;
 };

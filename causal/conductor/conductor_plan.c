@@ -290,3 +290,18 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	if (!ca_catalog_copy(all, &c->catalog))
 		ca_conductor_say(c, 1, "no memory to keep what was seen for the next run");
 }
+
+void ca_conductor_plan_show(const struct ca_conductor *c, struct ca_conductor_status *status)
+{
+	struct ca_plan_row row[CA_CONDUCTOR_TOP];
+
+	status->tops = c->plan ? ca_plan_top(c->plan, row, CA_CONDUCTOR_TOP) : 0;
+	for (size_t i = 0; i < status->tops; i++) {
+		const struct ca_region *region = ca_catalog_get_region(&c->catalog, row[i].region);
+
+		status->top[i].region = region ? region->name : "?";
+		status->top[i].effect = row[i].effect;
+		status->top[i].low = row[i].low;
+		status->top[i].high = row[i].high;
+	}
+}

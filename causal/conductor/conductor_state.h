@@ -88,7 +88,7 @@ struct ca_conductor {
 	struct ca_heat_look heat; /* visits at the beginning of the trial, or lately */
 	struct ca_open_experiment e;
 	struct ca_run_summary sum;
-	uint64_t kept;
+	uint64_t kept, dropped; /* experiments */
 	uint64_t unplaced_since;
 	uint64_t unplaced[CA_MAX_PROCESSES]; /* ns of CPU time of each process then */
 	const char *warned_why;
@@ -147,6 +147,8 @@ enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now
 /* Code for a run that is one experiment; 0: the same. */
 uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now);
 void ca_conductor_plan_begun(struct ca_conductor *c);
+/* What it knows of the best regions. */
+void ca_conductor_plan_show(const struct ca_conductor *c, struct ca_conductor_status *status);
 void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *record);
 /* Write what was sampled; keep it for the next run. */
 void ca_conductor_plan_close(struct ca_conductor *c);

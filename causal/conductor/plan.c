@@ -425,3 +425,26 @@ void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_pla
 		code->lost = 0;
 	}
 }
+
+size_t ca_plan_top(const struct ca_plan *p, struct ca_plan_row *row, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->codes; i++) {
+		const struct ca_curve *curve = &p->code[i].curve;
+		size_t at = n;
+
+		if (!p->code[i].known)
+			continue;
+		while (at && row[at - 1].effect < curve->at[HALF]) {
+			if (at < most)
+				row[at] = row[at - 1];
+			at--;
+		}
+		if (at < most)
+			row[at] = (struct ca_plan_row){ p->code[i].offer.region, curve->at[HALF],
+							curve->at_low[HALF], curve->at_high[HALF] };
+		n += n < most;
+	}
+	return n;
+}

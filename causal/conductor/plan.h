@@ -53,4 +53,11 @@ uint32_t ca_plan_draw(const struct ca_plan *plan, uint64_t number);
 enum { CA_PLAN_TOP = 3 };
 bool ca_plan_is_decided(struct ca_plan *plan, unsigned *rows);
 
+/* What is known so far of the codes that were tried, those with most effect first, at most `most`. */
+struct ca_plan_row {
+	uint32_t region;
+	double effect, low, high; /* at 50 %, percent */
+};
+size_t ca_plan_top(const struct ca_plan *plan, struct ca_plan_row *row, size_t most);
+
 #endif

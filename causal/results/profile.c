@@ -134,17 +134,19 @@ static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_c
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
 {
 	uint64_t count = 0, own = 0, all = profile->funnel.periods;
-	bool known = false;
+	bool known = false, ended;
 
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct ca_profile_samples *samples = &profile->samples[i];
 
 		if (samples->region != row->curve->region)
 			continue;
-		count += samples->count;
+		/* of a run that goes on it is not known how many there were in all */
+		ended = profile->run[samples->run].ended;
+		count += ended ? samples->count : 0;
 		if (samples->own == UINT64_MAX)
 			continue;
-		own += samples->own;
+		own += ended ? samples->own : 0;
 		known = true;
 		row->via = samples->via;
 		row->contains = samples->contains;

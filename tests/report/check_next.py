@@ -57,6 +57,22 @@ def check_resume(scratch):
     run("resume", "r", "--no-such", expect=2)
 
 
+def check_progress(scratch):
+    """A line per run where there is no terminal, objects, or nothing."""
+    def said(*options):
+        done = subprocess.run([CAUSAL, "-n", "2", "-o", "p", *options, "--", "true"], cwd=scratch,
+                              capture_output=True, text=True, check=False)
+        check(done.returncode == 0, f"{options}: {done.stderr}")
+        return done.stderr.splitlines()
+
+    check(sum(line.startswith("causal: run ") for line in said()) == 2, "a line per run")
+    quiet = said("-q")
+    check(not [line for line in quiet if line.startswith("causal: run ")] and quiet, f"-q: {quiet}")
+    lines = [json.loads(line) for line in said("--progress-format", "json") if line.startswith("{")]
+    check([line["run"] for line in lines if line["type"] == "run"] == [1, 2], f"json: {lines}")
+    check(lines[-1]["runs"] == 2 and lines[-1]["to_go"] == 0, f"json: {lines[-1]}")
+
+
 def main():
     if os.environ.get("CA_SANITIZER"):
         print("skipped: the runtime does not go with a sanitizer")
@@ -74,6 +90,7 @@ def main():
         told = next_of(scratch, "stripped", region("sub_10", function="", file=""))
         check("which lines of it" not in told, f"there are no lines: {told}")
         check_resume(scratch)
+        check_progress(scratch)
     return 1 if failures else 0
 
 

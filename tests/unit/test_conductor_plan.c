@@ -85,14 +85,24 @@ static const struct program three = {
 static void test_ends(void **state)
 {
 	unsigned rows = 0, first = 0, others = 0;
+	struct ca_plan_row top[CA_PLAN_TOP + 1];
 	struct sweep s;
 
 	(void)state;
 	begin(&s, &three, 5, false);
+	assert_int_equal(ca_plan_top(s.plan, top, CA_PLAN_TOP), 0);
 	while (!ca_plan_is_decided(s.plan, &rows) && s.steps < 2000)
 		step(&s, &three);
 	assert_in_range(s.steps, 20, 1000);
 	assert_int_equal(rows, CA_PLAN_TOP);
+	top[CA_PLAN_TOP].region = 99;
+	assert_int_equal(ca_plan_top(s.plan, top, CA_PLAN_TOP), CA_PLAN_TOP);
+	assert_int_equal(top[CA_PLAN_TOP].region, 99); /* no room was asked for there */
+	for (size_t i = 0; i < CA_PLAN_TOP; i++) {
+		assert_in_range(top[i].region, 1, 3);
+		assert_true(top[i].low <= top[i].effect && top[i].effect <= top[i].high);
+		assert_true(!i || (top[i].effect <= top[i - 1].effect && top[i].region != top[i - 1].region));
+	}
 	for (size_t i = 1; i <= 11; i++) {
 		assert_true(s.tried[i] > 0);
 		*(i <= 3 ? &first : &others) += s.tried[i];

@@ -243,6 +243,12 @@ uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
 	return 0;
 }
 
+void ca_conductor_plan_show(const struct ca_conductor *c, struct ca_conductor_status *status)
+{
+	(void)c;
+	status->tops = 0;
+}
+
 void ca_conductor_plan_begun(struct ca_conductor *c)
 {
 	(void)c;

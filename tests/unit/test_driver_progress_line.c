@@ -94,17 +94,24 @@ static void updated(struct ca_progress_line *progress, const struct ca_conductor
 static void test_line(void **state)
 {
 	static const struct ca_conductor_status status = { .experiments = 12,
+							   .dropped = 3,
 							   .region = "work",
-							   .speedup = 25 },
+							   .speedup = 25,
+							   .top = { { "parse", 20.4, 19, 21 },
+								    { "scan", 5, 4, 6 } },
+							   .tops = 2 },
 						none = { .experiments = 1 };
 	static const struct {
 		const struct ca_conductor_status *status;
 		bool shown, uncounted;
 		const char *line;
 	} cases[] = {
-		{ &status, true, false, "\r\033[Krun 2/2, 1000 h 0 min to go, 12 experiments, work at 25 %" },
+		{ &status, true, false,
+		  "\r\033[Krun 2/2, 1000 h 0 min to go, 12 experiments (3 dropped); parse 20 ± 1, "
+		  "scan 5 ± 1, work at 25 %" },
 		{ &none, true, false, "\r\033[Krun 2/2, 1000 h 0 min to go, 1 experiment" },
-		{ &status, true, true, "\r\033[Krun 2/2, 1000 h 0 min to go, work at 25 %" },
+		{ &status, true, true,
+		  "\r\033[Krun 2/2, 1000 h 0 min to go; parse 20 ± 1, scan 5 ± 1, work at 25 %" },
 		{ &status, false, false, "" },
 	};
 	char text[400];
@@ -122,12 +129,41 @@ static void test_line(void **state)
 	}
 }
 
+/* With a budget the sweep ends when it is spent; as an object for programs. */
+static void test_json(void **state)
+{
+	static const struct ca_conductor_status status = { .experiments = 12,
+							   .dropped = 1,
+							   .region = "a\"b",
+							   .speedup = 50,
+							   .top = { { "parse", 20.5, 19, 22 } },
+							   .tops = 1 };
+	struct ca_progress_line progress;
+	char text[800];
+
+	(void)state;
+	ca_progress_line_init(&progress, 0, true, false);
+	progress.json = true;
+	progress.budget = 1000000 * CA_NS_PER_S;
+	progress.experiments = 30;
+	progress.finished = 4;
+	ca_progress_line_begin(&progress);
+	updated(&progress, &status, text, sizeof text);
+	assert_non_null(strstr(text, "{\"type\":\"progress\",\"run\":5,\"runs\":null,\"elapsed\":"));
+	assert_null(strstr(text, ",\"to_go\":null"));
+	assert_non_null(strstr(text,
+			       ",\"experiments\":42,\"dropped\":1,\"region\":\"a\\\"b\",\"speedup\":50.00,"
+			       "\"rows\":[{\"region\":\"parse\",\"effect\":20.50,\"low\":19.00,"
+			       "\"high\":22.00}]}"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_to_go),
 		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests_name("time to go", tests, NULL, NULL);
