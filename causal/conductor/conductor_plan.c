@@ -74,13 +74,16 @@ static bool is_named(const struct ca_conductor *c)
 	return *c->set->function_scope || *c->set->source_scope;
 }
 
-/* Threads at a time, on average: on a CPU, or waiting for the outside. */
+/* Threads at a time, on average: on a CPU, or waiting for the outside; at least one, which may have been kept
+ * from its CPU by others. */
 static double threads_busy(const struct ca_conductor *c, uint64_t now)
 {
 	struct ca_sweep_time all = ca_sweep_time(c->opt.sweep);
 	double elapsed = (double)(all.elapsed + (now - c->started));
 
-	return (double)(all.periods + c->sum.periods) * (double)c->session->period / elapsed;
+	double busy = (double)(all.periods + c->sum.periods) * (double)c->session->period / elapsed;
+
+	return busy > 1 ? busy : 1;
 }
 
 static void set_offers(struct ca_conductor *c, uint64_t now)

@@ -20,6 +20,7 @@ enum {
 	MS = 1000000,
 	PLACE_WAIT = 100 * MS,  /* ns that processes get to place sites */
 	FIRST_VISIT = 400 * MS, /* ns until a chosen point should have been passed ... */
+	IDLE = 10,              /* 1 / share of a CPU below which a program is idle */
 	FIRST_VISITS = 5,       /* ... if it was so often in that time, else in as long as that takes */
 	ALONE_SAMPLES = 50,     /* periods from which on it is known whether one thread does all: */
 	ALONE = 98,             /* percent of them */
@@ -42,7 +43,7 @@ struct ca_point_choice {
 	bool ask;
 	bool needless; /* one thread does all */
 	bool placed;   /* candidates, by now */
-	uint64_t since, pause;
+	uint64_t since, cpu_since, pause;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;
 	int terminal; /* -1: none */
@@ -284,10 +285,11 @@ static bool answered(struct ca_point_choice *p)
 }
 
 /* ---- the phases --------------------------------------------------------------------------*/
-static void enter(struct ca_point_choice *p, enum stage stage, uint64_t now)
+static void enter(const struct ca_conductor *c, struct ca_point_choice *p, enum stage stage, uint64_t now)
 {
 	p->stage = stage;
 	p->since = now;
+	p->cpu_since = ca_clock_process_cpu(c->child);
 }
 
 static bool has_macros(const struct ca_conductor *c)
@@ -327,17 +329,17 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 	}
 	if (p->ask && p->set->n) {
 		offer(c, p);
-		enter(p, ASKING, now);
+		enter(c, p, ASKING, now);
 	} else if (p->n) {
 		choose(c, p, CA_CHOICE_AUTO);
 		publish(c, p);
-		enter(p, CHOSEN, now);
+		enter(c, p, CHOSEN, now);
 	} else {
 		ca_conductor_say(c, 1,
 				 "no progress point found yet: %s; the search is repeated in "
 				 "%.0f s",
 				 ca_point_search_reason(p->search), (double)p->pause / 1e9);
-		enter(p, PAUSING, now);
+		enter(c, p, PAUSING, now);
 	}
 }
 
@@ -349,12 +351,12 @@ static void step_asking(struct ca_conductor *c, struct ca_point_choice *p, uint6
 		return;
 	taken = take_answer(p);
 	if (!p->n) {
-		enter(p, PAUSING, now);
+		enter(c, p, PAUSING, now);
 		return;
 	}
 	choose(c, p, taken ? CA_CHOICE_USER : CA_CHOICE_AUTO);
 	publish(c, p);
-	enter(p, CHOSEN, now);
+	enter(c, p, CHOSEN, now);
 }
 
 static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
@@ -371,22 +373,22 @@ static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, ui
 		site = ca_point_search_sites(p->search, &n);
 		place(c, site, n);
 		p->placed = true;
-		enter(p, PLACING, now);
+		enter(c, p, PLACING, now);
 		break;
 	case CA_POINT_SEARCH_DONE:
 		place(c, NULL, 0);
-		enter(p, REMOVING, now);
+		enter(c, p, REMOVING, now);
 		break;
 	}
 }
 
-static void start_again(struct ca_point_choice *p, uint64_t now)
+static void start_again(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
 	ca_point_search_free(p->search);
 	p->search = NULL;
 	p->set = NULL;
 	p->pause *= 2;
-	enter(p, SEARCHING, now);
+	enter(c, p, SEARCHING, now);
 }
 
 static bool is_visited(const struct ca_conductor *c)
@@ -409,6 +411,14 @@ static uint64_t patience(const struct ca_point_choice *p)
 	uint64_t wait = rate > 0 ? (uint64_t)(FIRST_VISITS / rate * 1e9) : 0;
 
 	return wait > FIRST_VISIT ? wait : FIRST_VISIT;
+}
+
+/* ns of CPU time since the points were chosen; a program that uses hardly any gets a multiple of it. */
+static uint64_t ran_for(const struct ca_conductor *c, const struct ca_point_choice *p, uint64_t now)
+{
+	uint64_t cpu = ca_clock_process_cpu(c->child), ran = cpu > p->cpu_since ? cpu - p->cpu_since : 0;
+
+	return ran > (now - p->since) / IDLE ? ran : (now - p->since) / IDLE;
 }
 
 /* None of the chosen ones is passed, though they were while they were counted: they could not be patched
@@ -487,7 +497,7 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	case PLACING:
 		if (placed) {
 			ca_point_search_placed(p->search, now);
-			enter(p, SEARCHING, now);
+			enter(c, p, SEARCHING, now);
 		}
 		break;
 	case REMOVING:
@@ -500,12 +510,12 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	case CHOSEN:
 		if (is_visited(c) || !p->search)
 			p->over = true;
-		else if (now - p->since > patience(p))
+		else if (ran_for(c, p, now) > patience(p))
 			replace(c, p, now);
 		break;
 	case PAUSING:
 		if (now - p->since > p->pause)
-			start_again(p, now);
+			start_again(c, p, now);
 		break;
 	}
 	return true;

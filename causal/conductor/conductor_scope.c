@@ -159,7 +159,8 @@ static void count_held(struct ca_conductor *c)
 
 	for (size_t i = 0; i < held->n; i++)
 		c->sum.in_scope += ca_regions_count(c->regions, held->frame + held->sample[i].first,
-						    held->sample[i].frames, held->sample[i].weight);
+						    held->sample[i].frames, held->sample[i].weight,
+						    held->sample[i].waiting);
 	held->n = held->frames = held->running = 0;
 }
 

@@ -42,7 +42,7 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 			c->ran_all += weight;
 		}
 		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
-			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight);
+			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight, waiting);
 		ca_conductor_points_sample(c, frame, frames, waiting);
 	}
 }

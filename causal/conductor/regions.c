@@ -200,7 +200,8 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 	return p;
 }
 
-bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight)
+bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight,
+		      bool waiting)
 {
 	uint32_t stack[STACK];
 	unsigned n = 0;
@@ -221,7 +222,7 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 		}
 	}
 	if (n && r->stacks)
-		ca_stacks_add(r->stacks, stack, n, weight);
+		ca_stacks_add(r->stacks, stack, n, weight, waiting);
 	return n > 0;
 }
 

@@ -20,8 +20,9 @@ enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, co
 void ca_regions_free(struct ca_regions *regions);
 
 /* Count one sample of `weight` with these frames, innermost first, for every region in scope on
- * its stack (each once). Returns whether there was any. */
-bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight);
+ * its stack (each once); waiting: the thread was not on a CPU. Returns whether there was any. */
+bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight,
+		      bool waiting);
 /* Tell it of each counted sample from now on. Borrowed. */
 void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks);
 /* The module has come into scope: forget that nothing in it may be selected. */

@@ -22,8 +22,8 @@ enum {
 };
 
 struct node {
-	uint32_t region, parent; /* parent 0: the root */
-	uint64_t own, own_run;
+	uint32_t region, parent;    /* parent 0: the root */
+	uint64_t own, own_run, ran; /* ran: of own, on a CPU */
 };
 struct ca_stacks {
 	struct node *node; /* [0] is the root */
@@ -32,6 +32,8 @@ struct ca_stacks {
 	uint64_t total;
 	struct ca_stacks_code code[JUDGED];
 	size_t codes;
+	uint64_t ran[JUDGED], own_ran[JUDGED]; /* of each: periods on a CPU */
+	uint64_t ran_all;
 	uint64_t inside[JUDGED][JUDGED]; /* [outer][inner] */
 	uint32_t *number;                /* by region: where in code, from 1; 0: small */
 	size_t numbers;
@@ -75,7 +77,7 @@ static uint32_t child(struct ca_stacks *s, uint32_t parent, uint32_t region)
 	return *added = s->nodes++;
 }
 
-void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsigned weight)
+void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsigned weight, bool waiting)
 {
 	uint32_t at = 0, next;
 
@@ -83,7 +85,9 @@ void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsi
 		at = next;
 	s->node[at].own += weight;
 	s->node[at].own_run += weight;
+	s->node[at].ran += waiting ? 0 : weight;
 	s->total += weight;
+	s->ran_all += waiting ? 0 : weight;
 }
 
 void ca_stacks_begin_run(struct ca_stacks *s)
@@ -109,7 +113,7 @@ uint64_t ca_stacks_own(const struct ca_stacks *s, uint32_t region)
 /* ---- counting ----------------------------------------------------------------------------*/
 struct count {
 	uint32_t region;
-	uint64_t samples, own;
+	uint64_t samples, own, ran, own_ran;
 	double depth; /* sum */
 };
 
@@ -152,6 +156,8 @@ static struct count *count_all(const struct ca_stacks *s, size_t *n)
 			c->region = path[k];
 			c->samples += s->node[i].own;
 			c->own += k ? 0 : s->node[i].own;
+			c->ran += s->node[i].ran;
+			c->own_ran += k ? 0 : s->node[i].ran;
 			c->depth += weight * (depth - 1 - k);
 		}
 	}
@@ -175,6 +181,8 @@ static bool take_codes(struct ca_stacks *s)
 	s->numbers = n + 1;
 	qsort(count, n, sizeof *count, by_samples);
 	for (size_t i = 0; i < n && i < JUDGED && count[i].samples >= least; i++) {
+		s->ran[s->codes] = count[i].ran;
+		s->own_ran[s->codes] = count[i].own_ran;
 		s->code[s->codes++] = (struct ca_stacks_code){
 			.region = count[i].region,
 			.samples = count[i].samples,
@@ -255,20 +263,19 @@ static unsigned held_rows(const struct ca_stacks *s, size_t a, uint64_t *covered
 		for (unsigned k = 0; k < n && code[k] != a; k++)
 			inner |= held[code[k]];
 		for (unsigned k = 0; k < n && inner; k++)
-			*covered += code[k] == a ? s->node[node].own : 0;
+			*covered += code[k] == a ? s->node[node].ran : 0;
 	}
 	return rows;
 }
 
 static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 {
-	const struct ca_stacks_code *c = &s->code[a];
-	uint64_t covered;
+	uint64_t covered, ran = s->ran[a];
 
-	if (share(c->own, c->samples, HARDLY_OWN) || held_rows(s, a, &covered) < 2)
+	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || held_rows(s, a, &covered) < 2)
 		return CA_STACKS_ROW;
-	return share(covered, c->samples, COVERED) || share(c->samples, s->total, HELD) ? CA_STACKS_CONTAINS
-											: CA_STACKS_ROW;
+	return share(covered, ran, COVERED) || share(ran, s->ran_all, HELD) ? CA_STACKS_CONTAINS
+									    : CA_STACKS_ROW;
 }
 
 size_t ca_stacks_judge(struct ca_stacks *s, const struct ca_stacks_code **code)

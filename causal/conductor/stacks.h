@@ -13,8 +13,10 @@ struct ca_stacks;
 /* NULL: no memory. */
 struct ca_stacks *ca_stacks_new(void);
 void ca_stacks_free(struct ca_stacks *stacks);
-/* A sample of `weight` periods; regions from the innermost to the outermost, none twice. */
-void ca_stacks_add(struct ca_stacks *stacks, const uint32_t *region, unsigned n, unsigned weight);
+/* A sample of `weight` periods; regions from the innermost to the outermost, none twice. waiting: the
+ * thread was not on a CPU, which makes nothing a row that only holds others: event loops wait. */
+void ca_stacks_add(struct ca_stacks *stacks, const uint32_t *region, unsigned n, unsigned weight,
+		   bool waiting);
 /* A run begins: its own counts start at 0. */
 void ca_stacks_begin_run(struct ca_stacks *stacks);
 

@@ -295,16 +295,16 @@ static void test_phases(void **state)
 	assert_int_equal(session->requested_anywhere, 1);
 	/* until somebody passes it; if that takes too long, others are taken */
 	rejected = 0;
-	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT));
+	assert_true(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * FIRST_VISIT));
 	assert_int_equal(rejected, 0);
 	best[0] = 2;
 	chosen = 1;
-	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT + 1));
+	assert_true(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 1)));
 	assert_int_equal(rejected, 2);
 	assert_string_equal(added, "lib.so!second;first;third");
 	visited = 1;
-	assert_true(step(2 * (uint64_t)SECOND + FIRST_VISIT + 2));
-	assert_false(step(2 * (uint64_t)SECOND + FIRST_VISIT + 3));
+	assert_true(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 2)));
+	assert_false(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 3)));
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
 	assert_int_equal(sampled, 1);
 	assert_int_equal(searches, 1);
@@ -661,7 +661,7 @@ static void test_asking(void **state)
 	p->terminal = pair[0];
 	/* what is never passed is not offered */
 	offer(&conductor, p);
-	enter(p, ASKING, 5);
+	enter(&conductor, p, ASKING, 5);
 	assert_int_equal(p->offers, 2);
 	assert_non_null(strstr(said, "0:  1* lib.so!second"));
 	assert_non_null(strstr(said, "0:  2  third"));
@@ -682,7 +682,7 @@ static void test_asking(void **state)
 	p->over = false;
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	ca_choice_fini(&p->choice);
-	enter(p, ASKING, 9);
+	enter(&conductor, p, ASKING, 9);
 	chosen = 0;
 	ca_conductor_points_close(&conductor, 0, NULL);
 	choice = stored();

@@ -48,8 +48,10 @@ void ca_regions_rescope(struct ca_regions *regions, uint32_t module)
 	rescoped[module]++;
 }
 
-bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight)
+bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight,
+		      bool waiting)
 {
+	(void)waiting;
 	(void)regions, (void)frame, (void)frames, (void)weight;
 	counted++;
 	return true;

@@ -28,16 +28,22 @@ static const struct program programs[] = {
 	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vrrr", "D---" },
 	/* an interpreter: the loop does little, and its many functions hold most of it */
 	{ "an interpreter", { { "AB", 12 }, { "ABC", 30 }, { "ABD", 30 }, { "ABE", 28 } }, "vcrrr", "B----" },
+	/* it waits most of the time, and that is no reason to look at it */
+	{ "an event loop", { { "-AB", 900 }, { "ABC", 50 }, { "ABD", 50 } }, "vcrr", "B---" },
+	{ "a function that waits", { { "-AB", 80 }, { "A", 20 } }, "rr", "--" },
 	{ "code that calls itself", { { "AB", 50 }, { "ABA", 50 } }, "rr", "--" },
 	{ "too little to matter", { { "A", 995 }, { "B", 5 } }, "rs", "--" },
 	{ "two threads", { { "AB", 60 }, { "CD", 40 } }, "vrvr", "B-D-" },
 };
 
+/* "-": the thread waits. */
 static void add(struct ca_stacks *s, const char *stack, unsigned count)
 {
 	uint32_t region[MOST];
+	bool waiting = *stack == '-';
 	unsigned n = 0;
 
+	stack += waiting;
 	/* from the innermost on, each where it stands innermost */
 	for (size_t i = strlen(stack); i-- > 0;) {
 		bool known = false;
@@ -47,7 +53,7 @@ static void add(struct ca_stacks *s, const char *stack, unsigned count)
 		if (!known)
 			region[n++] = (uint32_t)(stack[i] - 'A' + 1);
 	}
-	ca_stacks_add(s, region, n, count);
+	ca_stacks_add(s, region, n, count, waiting);
 }
 
 static void test_roles(void **state)
@@ -140,7 +146,7 @@ static void test_full(void **state)
 	for (uint32_t i = 0; i < 50000; i++) {
 		uint32_t region[] = { 2 + i, 1 };
 
-		ca_stacks_add(s, region, 2, 1);
+		ca_stacks_add(s, region, 2, 1, false);
 	}
 	assert_int_equal(ca_stacks_judge(s, &code), 1);
 	assert_int_equal(code[0].region, 1);

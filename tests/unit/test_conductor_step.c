@@ -53,8 +53,10 @@ void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 	(void)log, (void)first;
 }
 
-bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight)
+bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight,
+		      bool waiting)
 {
+	(void)waiting;
 	(void)regions, (void)frame, (void)frames, (void)weight;
 	return false;
 }

@@ -129,7 +129,7 @@ static void test_take(void **state)
 	busy = in_function(LIBRARY, "busy", 0);
 	strcpy(path, session->module[LIBRARY].index_path);
 	assert_int_equal(ca_regions_new(&regions, CA_MODE_FUNCTION, scope, objects, &catalog, NULL), CA_OK);
-	assert_false(ca_regions_count(regions, &busy, 1, 1));
+	assert_false(ca_regions_count(regions, &busy, 1, 1, false));
 	ca_objects_take(objects, LIBRARY);
 	for (int i = 0; i < 20000 && ca_objects_taken(objects, LIBRARY) == CA_OBJECTS_PENDING; i++)
 		wait_ms(1);
@@ -141,9 +141,9 @@ static void test_take(void **state)
 	assert_string_equal(session->module[LIBRARY].index_path, path);
 	assert_int_equal(access(path, R_OK), 0);
 	/* "nothing" has been remembered of the place */
-	assert_false(ca_regions_count(regions, &busy, 1, 1));
+	assert_false(ca_regions_count(regions, &busy, 1, 1, false));
 	ca_regions_rescope(regions, LIBRARY);
-	assert_true(ca_regions_count(regions, &busy, 1, 1));
+	assert_true(ca_regions_count(regions, &busy, 1, 1, false));
 	assert_int_equal(catalog.regions, 1);
 	assert_string_equal(catalog.region[0].name, "busy");
 	ca_regions_free(regions);
@@ -164,13 +164,13 @@ static void test_many_places(void **state)
 		for (unsigned i = 0; i < PLACES; i++) {
 			ca_place frame[] = { CA_PLACE(APP, UINT64_C(0x1000000) + i), busy };
 
-			assert_true(ca_regions_count(regions, frame, 2, 1));
-			assert_false(ca_regions_count(regions, frame, 1, 1));
+			assert_true(ca_regions_count(regions, frame, 2, 1, false));
+			assert_false(ca_regions_count(regions, frame, 1, 1, false));
 		}
 		assert_int_equal(ca_regions_samples(regions, 1), round * PLACES);
 	}
 	place = in_function(APP, "begins", 0);
-	assert_true(ca_regions_count(regions, &place, 1, 3));
+	assert_true(ca_regions_count(regions, &place, 1, 3, false));
 	assert_int_equal(catalog.regions, 2);
 	assert_int_equal(ca_regions_samples(regions, 2), 3);
 	ca_regions_free(regions);
