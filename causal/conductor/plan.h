@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of experiments: it is told what may be tried and how experiments have ended, and says what the
- * next one is. Effort goes where the answer is still open (doc/METHOD.md, "Which experiments").
+ * next one is. Effort goes where the answer is still open (doc/METHOD.md, section 11).
  * Numbers in, numbers out: no names, no clock, no session. Driver's process, the conductor's thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_PLAN_H
 #define CA_CAUSAL_CONDUCTOR_PLAN_H

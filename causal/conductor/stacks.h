@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The stacks of a sweep, added up: a tree of regions, outermost at its root. It says which of them a person
- * can change (doc/METHOD.md, "Which code"). Numbers in, numbers out: no names, no files.
+ * can change (doc/METHOD.md, section 11). Numbers in, numbers out: no names, no files.
  * Driver's process, the conductor's thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_STACKS_H
 #define CA_CAUSAL_CONDUCTOR_STACKS_H

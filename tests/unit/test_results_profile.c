@@ -141,7 +141,7 @@ static void test_count(void **state)
 	assert_int_equal(f->periods, 42);
 	assert_int_equal(f->drop[0], 5);
 	assert_int_equal(f->drop[1], 2);
-	assert_int_equal(f->dropped, 7);
+	assert_int_equal(f->dropped, 2); /* a tick while a thread pays is no loss */
 	assert_int_equal(f->finished, 6);
 	assert_int_equal(f->kept, 2);
 	assert_int_equal(f->zeros, 1);
