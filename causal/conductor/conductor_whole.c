@@ -87,7 +87,9 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 {
 	double one = c->warm_up + c->length + c->set->cool_off * 1e6;
 
-	return !c->set->end_to_end && is_all_of_it(c) && (double)runtime < FIT * one;
+	/* without points of any kind it will be measured end to end as it is */
+	return !c->set->end_to_end && is_all_of_it(c) && !ca_conductor_points_are_open(c) &&
+	       (double)runtime < FIT * one;
 }
 
 /* What the next pair is made of. Where any region will do, it is drawn from the samples of the run
