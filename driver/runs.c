@@ -332,7 +332,7 @@ static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 		return true;
 	if (settings->duration > 0) /* experiments within a run */
 		return false;
-	if (ca_sweep_is_decided(runs->sweep, &rows))
+	if (ca_sweep_is_decided(runs->sweep, &rows) && !ca_steady_is_open(ca_sweep_steady(runs->sweep)))
 		*end = CA_CONDUCTOR_DECIDED;
 	/* half a run too long, or too short */
 	else if (is_hopeless(runs) || (settings->max_runs && runs->done >= (size_t)settings->max_runs) ||

@@ -2,11 +2,16 @@
 /* Steadiness of rates; see steady.h. */
 #include "causal/conductor/steady.h"
 #include "core/vec.h"
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ZEROS = 3, OTHERS = 4 };    /* experiments inside runs before there can be a doubt */
+enum {
+	ZEROS = 3,
+	OTHERS = 4, /* experiments inside runs before there can be a doubt */
+	PAIRS = 4   /* whole runs above 0 % that an interval needs */
+};
 static const double doubt = 0.04;  /* of the work per visit, that is less or more ... */
 static const double sigmas = 3;    /* ... beyond chance */
 static const double differ = 0.05; /* of the time per visit, between whole runs and experiments */
@@ -100,6 +105,7 @@ void ca_steady_add(struct ca_steady *steady, const struct ca_region *region, con
 
 	if (!r || !(w->visits > 0) || !(w->cost > 0) || w->percent > 100)
 		return;
+	r->whole += w->whole && w->percent;
 	r->cost[w->whole][w->percent] += w->cost;
 	r->visits[w->whole][w->percent] += w->visits;
 	if (!w->whole && w->work > 0)
@@ -110,24 +116,32 @@ void ca_steady_add(struct ca_steady *steady, const struct ca_region *region, con
 		r->state = compare(r);
 }
 
+bool ca_steady_is_open(const struct ca_steady *steady)
+{
+	for (size_t i = 0; i < steady->regions.regions; i++) {
+		const struct ca_steady_region *r = &steady->region[i];
+
+		if (r->state == CA_STEADY_IN_DOUBT || (r->state == CA_STEADY_NOT && r->whole < PAIRS))
+			return true;
+	}
+	return false;
+}
+
 const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned *percent)
 {
 	const struct ca_region *wrong = NULL;
-	double least = INFINITY;
+	unsigned least = UINT_MAX;
 
 	for (size_t i = 0; i < steady->regions.regions; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
-		double known = 0;
 
 		if (r->state == CA_STEADY_IN_DOUBT && most_telling(r)) {
 			*percent = most_telling(r);
 			return &steady->regions.region[i];
 		}
-		for (unsigned p = 1; p <= 100; p++)
-			known += r->cost[1][p];
-		if (r->state != CA_STEADY_NOT || known >= least)
+		if (r->state != CA_STEADY_NOT || r->whole >= least)
 			continue;
-		least = known; /* each in turn */
+		least = r->whole; /* each in turn */
 		*percent = 0;
 		wrong = &steady->regions.region[i];
 	}

@@ -29,6 +29,7 @@ struct ca_steady_logs { /* of work per visit */
 };
 struct ca_steady_region {
 	struct ca_steady_logs logs;          /* above 0 % */
+	unsigned whole;                      /* whole runs above 0 % */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
 };
@@ -41,6 +42,8 @@ struct ca_steady {
 void ca_steady_fini(struct ca_steady *steady);
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region,
 		   const struct ca_steady_window *window);
+/* Is there a doubt yet, or too little known by whole runs of what experiments cannot tell? */
+bool ca_steady_is_open(const struct ca_steady *steady);
 /* A region that whole runs should be made of, at 0 % and beside it at *percent (0: at any): what is seen
  * of it inside runs is in doubt, or known to be wrong. NULL: none. Borrowed until the next call. */
 const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned *percent);

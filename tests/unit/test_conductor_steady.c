@@ -118,9 +118,16 @@ static void test_not_steady(void **state)
 	assert_wants("g", 50);
 	add("g", 0, true, 1000, 0);
 	add("g", 50, true, 840, 0);
-	assert_wants("g", 0);
-	add("g", 25, true, 850, 0);
 	assert_wants("f", 0);
+	add("f", 25, true, 850, 0);
+	assert_wants("g", 0);
+	for (unsigned i = 1; i < 4; i++) {
+		assert_true(ca_steady_is_open(&steady)); /* an interval needs some more */
+		add("f", 25, true, 850, 0);
+		add("g", 50, true, 850, 0);
+	}
+	assert_false(ca_steady_is_open(&steady));
+	assert_wants("g", 0);
 }
 
 /* Whole runs say the same (threads spin while they wait): no more doubts. */
@@ -129,9 +136,11 @@ static void test_steady(void **state)
 	(void)state;
 	add_windows("f", 700, 1500, 0.01);
 	assert_wants("f", 50);
+	assert_true(ca_steady_is_open(&steady));
 	add("f", 0, true, 1010, 0);
 	add("f", 50, true, 730, 0);
 	assert_wants(NULL, 0);
+	assert_false(ca_steady_is_open(&steady));
 	add_windows("f", 700, 1400, 0.01);
 	assert_wants(NULL, 0);
 }
