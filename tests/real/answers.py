@@ -32,6 +32,7 @@ import table  # noqa: E402
 
 USER = "causal-answers"
 NEAR = 5       # points: half of a first row's interval, at most
+NOISY = 6      # percent of the machine: with more for others, a line says little
 GRACE = 15     # seconds after the minute until the program is killed
 PERL = r"""
 my (%seen, $total);
@@ -198,6 +199,7 @@ class Answers:
         if self.options.before:
             extra = ["-n", str(runs or max(1, min(10, int((seconds - 5) / alone))))]
         shutil.rmtree(directory, ignore_errors=True)
+        others = table.Others()
         command = [self.options.causal, "-o", directory, *extra, "--", *argv]
         start = time.monotonic()
         with open(f"{self.dir}/{name}.txt", "wb") as text:
@@ -223,7 +225,7 @@ class Answers:
         # a second for what is not causal's: starting it
         verdict = judge(directory, text, took, seconds + 1)
         verdict.update(name=name, command=" ".join(argv), runs_asked=extra[1:], alone=alone,
-                       status=child.returncode)
+                       status=child.returncode, others=others.percent())
         self.lines.append(verdict)
         self.tell(verdict)
 
@@ -239,7 +241,8 @@ class Answers:
               f"{v['experiments']} experiments; first: {shown}"
               + (f"; twice: {', '.join(v['twins'])}" if v["twins"] else "")
               + (f"; wrappers: {', '.join(v['wrappers'])}" if v["wrappers"] else "")
-              + (f"; {v['cause']}" if v["cause"] else ""), flush=True)
+              + (f"; {v['cause']}" if v["cause"] else "")
+              + (f"; others took {v['others']:.0f} % of the machine" if v["others"] > NOISY else ""), flush=True)
         with open(f"{self.dir}/answers.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(v) + "\n")
 

@@ -26,6 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import table  # noqa: E402
 
 SPOTS = ("parallel", "serial")
+NOISY = 6  # percent of the machine that others may take
 MEAN_BAR, WORST_BAR, INSIDE_BAR = 2.5, 6, 93
 PACK_AND_CHECK = """
 import queue, sys, threading, zlib
@@ -131,9 +132,11 @@ class Check:
         variants = self.variants(cost)
         seconds = {v: [] for v in variants}
         seconds_of(cost)  # fills the caches
+        others = table.Others()
         for _ in range(self.options.turns):
             for variant, costs in variants.items():
                 seconds[variant].append(seconds_of(costs))
+        self.warn(name, "the truth", others)
         base = seconds["", 0]
         found = {}
         for (spot, speedup), times in seconds.items():
@@ -144,6 +147,11 @@ class Check:
         with open(f"{self.dir}/truth.json", "w", encoding="utf-8") as file:
             json.dump(self.truths, file, indent=1)
         return found
+
+    @staticmethod
+    def warn(name, what, others):
+        if others.percent() > NOISY:
+            print(f"{name:9} others took {others.percent():.0f} % of the machine during {what}", flush=True)
 
     def tell(self, name, truth, directories):
         """Compares each repeat's profile with the truth."""
@@ -220,9 +228,11 @@ class Check:
             print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
             return
         directories = self.directories(name)
+        others = table.Others()
         for directory in directories:
             table.run(self.command(directory, extra, self.options.runs) + argv, out, limit=600,
                       env=self.environment(caller, cost), err=directory + ".err")
+        self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
     def server(self, name, argv, port, load, caller, parallel, serial, turns):
@@ -243,8 +253,10 @@ class Check:
             print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
             return
         directories = self.directories(name)
+        others = table.Others()
         for directory in directories:
             serve(cost, self.command(directory, ["-B", "MAIN;slow", "-l", argv[0]], 1), turns)
+        self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
     def summary(self):

@@ -105,6 +105,24 @@ def cpu_of_children():
     return usage.ru_utime + usage.ru_stime
 
 
+class Others:
+    """What others take of the machine from now on; children count as ours once they were waited for."""
+    def __init__(self):
+        self.start = self.now()
+
+    @staticmethod
+    def now():
+        with open("/proc/stat", encoding="ascii") as file:
+            field = [int(x) for x in file.readline().split()[1:9]]
+        mine = resource.getrusage(resource.RUSAGE_SELF)
+        busy = (sum(field[:3]) + sum(field[5:])) / os.sysconf("SC_CLK_TCK")
+        return time.monotonic(), busy, mine.ru_utime + mine.ru_stime + cpu_of_children()
+
+    def percent(self):
+        wall, busy, own = (b - a for a, b in zip(self.start, self.now()))
+        return max(0.0, 100 * (busy - own) / (wall * os.cpu_count()))
+
+
 def digest(path):
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
