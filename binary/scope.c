@@ -5,6 +5,7 @@
  * includes it (no list: everything does) and nothing excludes it. Driver's process. */
 #include "binary/scope.h"
 #include "core/path.h"
+#include "core/regex.h"
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,10 +50,10 @@ static enum ca_status add(struct list *list, const char *text, bool at_end, cons
 	if (!grown || asprintf(&full, at_end ? "(%s)$" : "%s", text) < 0)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	/* compiled as it was given, so that the message is about what the user wrote */
-	int code = regcomp(&list->regex[list->n], text, REG_EXTENDED | REG_NOSUB);
+	int code = ca_regex_compile(&list->regex[list->n], text);
 	if (code == 0 && at_end) {
 		regfree(&list->regex[list->n]);
-		code = regcomp(&list->regex[list->n], full, REG_EXTENDED | REG_NOSUB);
+		code = ca_regex_compile(&list->regex[list->n], full);
 	}
 	if (code != 0) {
 		regerror(code, &list->regex[list->n], reason, sizeof(reason));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checking one setting's text and storing its value; see core/settings.h.
  * An error names the setting as the user wrote it, the value, and the remedy. */
+#include "core/regex.h"
 #include "core/settings.h"
 #include "core/sink.h"
 #include <ctype.h>
@@ -156,7 +157,7 @@ static enum ca_status check_pattern(const char *name, const char *pattern, struc
 {
 	char reason[128];
 	regex_t compiled;
-	int code = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
+	int code = ca_regex_compile(&compiled, pattern);
 
 	if (!code) {
 		regfree(&compiled);

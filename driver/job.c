@@ -5,6 +5,7 @@
 #include "causal/results/profile.h"
 #include "core/clock.h"
 #include "core/path.h"
+#include "core/regex.h"
 #include "driver/again.h"
 #include "driver/child.h"
 #include "driver/configs.h"
@@ -78,7 +79,7 @@ static bool matches(const char *pattern, const char *text)
 	regex_t compiled;
 	bool found;
 
-	if (regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB))
+	if (ca_regex_compile(&compiled, pattern))
 		return false;
 	found = !regexec(&compiled, text, 0, NULL, 0);
 	regfree(&compiled);

@@ -5,6 +5,7 @@
 #include "binary/plan/text.h"
 #include "causal/points/point_name.h"
 #include "core/path.h"
+#include "core/regex.h"
 #include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +191,7 @@ enum ca_status ca_point_list_print(FILE *out, const struct ca_index *index, bool
 		.out = out, .filter = &regex, .binary = ca_path_base(ca_index_binary(index)), .main = main
 	};
 	char reason[128];
-	int code = regcomp(&regex, filter, REG_EXTENDED | REG_NOSUB);
+	int code = ca_regex_compile(&regex, filter);
 
 	if (code) {
 		regerror(code, &regex, reason, sizeof reason);

@@ -2,6 +2,7 @@
 /* Names of progress points: reading them, and what is like them; see point_name.h. */
 #include "causal/points/point_name.h"
 #include "core/path.h"
+#include "core/regex.h"
 #include "core/suggest.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static enum ca_status parse_function(struct ca_point_name *name, const char *tex
 	name->name = strdup(text);
 	if (!strpbrk(text, ".*+?[](){}|^$\\"))
 		return CA_OK;
-	code = regcomp(&name->regex, text, REG_EXTENDED | REG_NOSUB);
+	code = ca_regex_compile(&name->regex, text);
 	if (!code) {
 		name->is_regex = true;
 	} else if (!strpbrk(text, "(<[")) { /* these occur in names of C++ */
