@@ -72,8 +72,8 @@ int ca_child_check(const char *command, struct ca_err *err)
 	return ca_child_exec_error(command, denied ? denied : ENOENT, err);
 }
 
-static void run_child(const struct ca_child *child, const char *const *argv, char **env, const sigset_t *mask,
-		      int gate)
+static void run_child(const struct ca_child *child, const char *const *argv, char **env,
+		      const struct ca_signals *signals, int gate)
 {
 	char go;
 	int error;
@@ -81,7 +81,7 @@ static void run_child(const struct ca_child *child, const char *const *argv, cha
 	close(child->gate);
 	if (read(gate, &go, 1) != 1)
 		_exit(CA_EXIT_NOT_EXECUTABLE);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	ca_signals_restore(signals);
 	execvpe(argv[0], (char *const *)(uintptr_t)argv, env);
 	error = errno;
 	if (write(child->report, &error, sizeof error) < 0)
@@ -90,7 +90,7 @@ static void run_child(const struct ca_child *child, const char *const *argv, cha
 }
 
 enum ca_status ca_child_start(struct ca_child *child, const char *const *argv, char **env,
-			      const sigset_t *mask, struct ca_err *err)
+			      const struct ca_signals *signals, struct ca_err *err)
 {
 	int gate[2], report[2];
 
@@ -109,7 +109,7 @@ enum ca_status ca_child_start(struct ca_child *child, const char *const *argv, c
 		goto close_report;
 	}
 	if (!child->pid)
-		run_child(child, argv, env, mask, gate[0]);
+		run_child(child, argv, env, signals, gate[0]);
 	close(gate[0]);
 	close(report[1]);
 	child->report = report[0];

@@ -4,6 +4,7 @@
 #ifndef CA_DRIVER_CHILD_H
 #define CA_DRIVER_CHILD_H
 #include "core/status.h"
+#include "driver/signals.h"
 #include <signal.h>
 #include <sys/types.h>
 
@@ -17,10 +18,10 @@ struct ca_child {
 
 /* 0, or CA_EXIT_NOT_FOUND or CA_EXIT_NOT_EXECUTABLE with the text in err. */
 int ca_child_check(const char *command, struct ca_err *err);
-/* Fork. The child has signal mask `mask` and waits at the gate; it dies when we do before
+/* Fork. The child has its signals as they were before ca_signals_open and waits at the gate; it dies when we do before
  * that. argv and env must stay until ca_child_release. */
 enum ca_status ca_child_start(struct ca_child *child, const char *const *argv, char **env,
-			      const sigset_t *mask, struct ca_err *err);
+			      const struct ca_signals *signals, struct ca_err *err);
 /* Let it go, and wait until exec has happened. On failure *exit_status is 126 or 127; the
  * child is gone but not yet waited for. */
 enum ca_status ca_child_release(struct ca_child *child, const char *command, int *exit_status,

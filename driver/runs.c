@@ -177,7 +177,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 	int code;
 
 	*wait_status = 0;
-	if (ca_child_start(&child, job->command, environment->entry, &runs->signals.old, err))
+	if (ca_child_start(&child, job->command, environment->entry, &runs->signals, err))
 		return 1;
 	ca_conductor_started(conductor, child.pid);
 	make_prefix(runs, index, child.pid, prefix, sizeof prefix);

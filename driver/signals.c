@@ -11,31 +11,43 @@
 
 static void fill(sigset_t *set)
 {
+	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP };
+	struct sigaction now;
+
 	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGQUIT);
 	sigaddset(set, SIGCHLD);
+	/* a blocked signal comes in even if it is ignored */
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (!sigaction(ends[i], NULL, &now) && now.sa_handler != SIG_IGN)
+			sigaddset(set, ends[i]);
 }
 
 enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err)
 {
+	static const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
 
 	fill(&set);
+	sigaction(SIGPIPE, &ignore, &signals->old_pipe);
 	/* Ignored by inheritance, it would make the kernel reap our children. */
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &set, &signals->old);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd >= 0)
 		return CA_OK;
-	sigprocmask(SIG_SETMASK, &signals->old, NULL);
+	ca_signals_restore(signals);
 	return ca_err_set(err, CA_ERR_IO, "cannot wait for signals (%s)", strerror(errno));
 }
 
 void ca_signals_close(struct ca_signals *signals)
 {
 	close(signals->fd);
+	ca_signals_restore(signals);
+}
+
+void ca_signals_restore(const struct ca_signals *signals)
+{
+	sigaction(SIGPIPE, &signals->old_pipe, NULL);
 	sigprocmask(SIG_SETMASK, &signals->old, NULL);
 }
 

@@ -9,12 +9,16 @@
 struct ca_signals {
 	int fd;
 	sigset_t old; /* mask that was in force: the children's */
+	struct sigaction old_pipe;
 };
 
-/* From here on SIGINT, SIGTERM, SIGQUIT and SIGCHLD arrive at fd. A signal that was ignored
- * when we were started stays so. */
+/* From here on SIGINT, SIGTERM, SIGQUIT, SIGHUP and SIGCHLD arrive at fd. A signal that was ignored
+ * when we were started stays so. SIGPIPE does nothing: who reads our messages may end before us, and the
+ * results are still to be written. */
 enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err);
 void ca_signals_close(struct ca_signals *signals);
+/* All as it was before, as in a child. */
+void ca_signals_restore(const struct ca_signals *signals);
 /* Wait up to ms for one. Returns its number, 0 for none. *terminal: it came from a key press,
  * which every process of the foreground group has been sent. */
 int ca_signals_wait(struct ca_signals *signals, int ms, bool *terminal);

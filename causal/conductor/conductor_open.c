@@ -10,11 +10,14 @@
 #include "core/dict.h"
 #include "core/settings.h"
 #include "core/speedups.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static void index_warning(void *context, const char *text)
@@ -48,10 +51,41 @@ static enum ca_status choose_backend(struct ca_conductor *c, struct ca_err *err)
 	return CA_OK;
 }
 
+/* The session of a driver that was killed: nobody holds its lock. One that is just being made is not
+ * locked yet, but its driver lives. */
+static void remove_if_left(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+static void remove_leftovers(void)
+{
+	DIR *dir = opendir("/dev/shm");
+	struct dirent *d;
+	unsigned user, run;
+	int pid, end;
+
+	while (dir && (d = readdir(dir))) {
+		end = 0;
+		if (sscanf(d->d_name, "causal-%u-%d-%u%n", &user, &pid, &run, &end) == 3 && !d->d_name[end] &&
+		    user == getuid() && kill(pid, 0) && errno == ESRCH)
+			remove_if_left(dirfd(dir), d->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 {
 	enum ca_status status;
 
+	remove_leftovers();
 	/* tmpfs first: pages of an ordinary file would be written back, and fault again */
 	snprintf(c->session_path, sizeof c->session_path, "/dev/shm/causal-%u-%d-%u", (unsigned)getuid(),
 		 (int)getpid(), c->opt.run);
@@ -62,13 +96,15 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 		snprintf(c->session_path, sizeof c->session_path, "%s/session-%u", dir ? dir : c->opt.dir,
 			 c->opt.run);
 		free(dir);
+		remove_if_left(AT_FDCWD, c->session_path);
 		status = ca_session_create(c->session_path, &c->session, err);
 	}
 	if (status != CA_OK)
 		return status;
-	c->session_fd = open(c->session_path, O_RDWR | O_CLOEXEC);
+	c->session_fd = open(c->session_path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (c->session_fd < 0)
 		return ca_err_set(err, CA_ERR_IO, "%s: %s", c->session_path, strerror(errno));
+	flock(c->session_fd, LOCK_EX | LOCK_NB); /* as long as we live, see remove_if_left */
 	status = ca_session_grow(c->session_fd, c->session, CA_SLOTS_AHEAD, err);
 	c->session->conductor = (uint32_t)getpid();
 	c->session->period = (uint64_t)c->set->period;

@@ -94,4 +94,26 @@ for backend in "${backends[@]}"; do
 	wait "$driver" 2>/dev/null
 	survived "both killed, $backend" "$before"
 done
+# what a killed driver leaves behind goes with the next one
+check "a killed driver's session" 1 "$(find /dev/shm -maxdepth 1 -name "causal-$UID-$driver-*" | wc -l)"
+killed=$driver
+
+start_rate "$backend" 30
+wait_for_records 2
+check "... is removed by the next driver" 0 "$(find /dev/shm -maxdepth 1 -name "causal-$UID-$killed-*" | wc -l)"
+check "... whose own is there" 1 "$(find /dev/shm -maxdepth 1 -name "causal-$UID-$driver-*" | wc -l)"
+before=$(records experiment)
+kill -HUP "$driver"
+wait "$driver" 2>/dev/null
+check "driver hung up: exit status" 129 $?
+survived "driver hung up" "$before"
+check "driver hung up: profile" 0 "$([[ -s results/profile.json ]]; echo $?)"
+
+# nobody reads the messages any more; the program finds SIGPIPE as it was
+rm -rf results
+"$causal" -o results -s 0,50 -- "$apps/processes" work 2> >(exec 0<&-) >out
+check "standard error closed: exit status" 0 $?
+check "standard error closed: profile" 0 "$([[ -s results/profile.json ]]; echo $?)"
+"$causal" -o results -e -s 0 -- bash -c 'yes | head -n 1; echo "${PIPESTATUS[0]}"' >out 2>err
+check "SIGPIPE in the program: as without us" "y 141" "$(tr '\n' ' ' <out | sed 's/ $//')"
 finish
