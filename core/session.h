@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define CA_SESSION_MAGIC 0x31534c5553414331u /* "1CASULS1" */
-enum { CA_SESSION_VERSION = 1, CA_MAX_PROCESSES = 512, CA_MAX_REQUESTED = 512, CA_MILLION = 1000000 };
+enum { CA_SESSION_VERSION = 1, CA_MAX_PROCESSES = 2048, CA_MAX_REQUESTED = 512, CA_MILLION = 1000000 };
 #define CA_PID_UNKNOWN UINT32_C(0x7fffffff) /* no process has it */
 
 /* ---- the experiment: written by the conductor --------------------------------*/
@@ -52,18 +52,18 @@ enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
-	uint32_t header_size;      /* sizeof(struct ca_session): both sides must agree */
-	uint32_t slot_size;        /* sizeof(struct ca_slot) */
-	uint32_t conductor;        /* pid */
-	uint64_t period;           /* ns of CPU time between samples */
-	uint32_t backend;          /* enum ca_backend wanted */
-	uint32_t verbose;          /* as ca_settings_level */
-	uint32_t timeline;         /* 1: delays and waits travel as events, too */
-	_Atomic uint32_t backends; /* that threads had ticks from: 1 << enum ca_backend, by the
+	uint32_t header_size;              /* sizeof(struct ca_session): both sides must agree */
+	uint32_t slot_size;                /* sizeof(struct ca_slot) */
+	uint32_t conductor;                /* pid */
+	uint64_t period;                   /* ns of CPU time between samples */
+	uint32_t backend;                  /* enum ca_backend wanted */
+	uint32_t verbose;                  /* as ca_settings_level */
+	uint32_t timeline;                 /* 1: delays and waits travel as events, too */
+	_Atomic uint32_t backends;         /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
-	uint32_t virtual_clock;    /* 1: what the program sees of time is virtual time */
-	uint32_t reserved_too;
-	uint64_t pid_space; /* the conductor's */
+	uint32_t virtual_clock;            /* 1: what the program sees of time is virtual time */
+	_Atomic uint32_t processes_missed; /* that found no free row */
+	uint64_t pid_space;                /* the conductor's */
 	uint64_t reserved[5];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
@@ -91,6 +91,7 @@ struct ca_session {
 	_Alignas(64) _Atomic uint64_t paying; /* who pays, and for how long: core/paying.h */
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */
+	_Atomic uint32_t slot_hint;               /* where a free one may be */
 	_Atomic uint32_t modules_used;
 	_Atomic uint32_t points_used;
 	_Atomic uint32_t processes_used;
@@ -123,14 +124,18 @@ CA_SIGSAFE static inline uint64_t ca_session_lag(const struct ca_session *s)
 }
 
 /* Length of the file and of a mapping, bytes. */
-#define CA_SESSION_SIZE (sizeof(struct ca_session) + CA_MAX_THREADS * sizeof(struct ca_slot))
+#define CA_SESSION_SIZE_OF(slots) (sizeof(struct ca_session) + (slots) * sizeof(struct ca_slot))
+#define CA_SESSION_SIZE           CA_SESSION_SIZE_OF(CA_MAX_THREADS)
 
 /* Create the file at `path` and map it; the caller owns the mapping. */
 enum ca_status ca_session_create(const char *path, struct ca_session **session, struct ca_err *err);
 /* Make sure that `slots` thread slots have backing store. */
 enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slots, struct ca_err *err);
-/* Map an existing one (runtime side); checks magic, version and sizes. No malloc. */
-enum ca_status ca_session_attach(const char *path, struct ca_session **session);
+/* Map an existing one (runtime side); checks magic, version and sizes. No malloc. *slots: how many of the
+ * thread slots are mapped, fewer where the process may have little address space. */
+enum ca_status ca_session_attach(const char *path, struct ca_session **session, uint32_t *slots);
+/* Unmap those from number `slots` on, where `mapped` are. */
+void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots);
 void ca_session_detach(struct ca_session *session);
 /* What the calling process's number is a number in; 0: it cannot be known (no /proc). */
 uint64_t ca_session_pid_space(void);

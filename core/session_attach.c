@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +41,20 @@ uint64_t ca_session_pid_space(void)
 	return stat("/proc/thread-self/ns/pid", &stat_of) ? 0 : stat_of.st_ino;
 }
 
-enum ca_status ca_session_attach(const char *path, struct ca_session **session)
+/* At most a 32nd of what the process may map, but room for some threads. */
+static uint32_t slots_to_map(void)
+{
+	enum { SHARE = 32, LEAST = 32 };
+	struct rlimit limit;
+	uint64_t n;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return CA_MAX_THREADS;
+	n = limit.rlim_cur / SHARE / sizeof(struct ca_slot);
+	return n < LEAST ? LEAST : n < CA_MAX_THREADS ? (uint32_t)n : CA_MAX_THREADS;
+}
+
+enum ca_status ca_session_attach(const char *path, struct ca_session **session, uint32_t *slots)
 {
 	enum ca_status status = CA_OK;
 	struct ca_session *mapped;
@@ -58,7 +72,8 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session)
 		status = CA_ERR_FORMAT;
 		goto out;
 	}
-	mapped = mmap(NULL, CA_SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	*slots = slots_to_map();
+	mapped = mmap(NULL, CA_SESSION_SIZE_OF(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED) {
 		status = status_of_errno();
 		goto out;
@@ -66,12 +81,21 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session)
 	if (looks_right(mapped)) {
 		*session = mapped;
 	} else {
-		munmap(mapped, CA_SESSION_SIZE);
+		munmap(mapped, CA_SESSION_SIZE_OF(*slots));
 		status = CA_ERR_FORMAT;
 	}
 out:
 	close(fd);
 	return status;
+}
+
+void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots)
+{
+	uintptr_t low = ((uintptr_t)&session->slot[slots] + 4095) & ~(uintptr_t)4095;
+	uintptr_t high = ((uintptr_t)&session->slot[mapped] + 4095) & ~(uintptr_t)4095;
+
+	if (low < high)
+		munmap((void *)low, high - low);
 }
 
 void ca_session_detach(struct ca_session *session)

@@ -51,7 +51,7 @@ void ca_conductor_drain(struct ca_conductor *c)
 {
 	static struct ca_event event[CA_RING_EVENTS];
 	struct ca_session *s = c->session;
-	uint32_t used = atomic_load(&s->slots_used);
+	uint32_t used = atomic_load(&s->slots_used), ahead;
 
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
 		struct ca_source from = { s->slot[i].pid, s->slot[i].tid };
@@ -62,11 +62,11 @@ void ca_conductor_drain(struct ca_conductor *c)
 		take_samples(c, i, event, n);
 		ca_sink_events(c->sinks, &from, event, n);
 	}
-	if (used + CA_SLOTS_AHEAD / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
+	/* as many again: a program that has many threads may be starting more */
+	ahead = used > CA_SLOTS_AHEAD ? used : CA_SLOTS_AHEAD;
+	if (used + ahead / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
 		ca_session_grow(c->session_fd, s,
-				used + CA_SLOTS_AHEAD < CA_MAX_THREADS ? used + CA_SLOTS_AHEAD
-								       : CA_MAX_THREADS,
-				NULL);
+				used + ahead < CA_MAX_THREADS ? used + ahead : CA_MAX_THREADS, NULL);
 }
 
 /* Not gone, and not a zombie that its parent has yet to wait for; one whose main thread alone has ended

@@ -115,6 +115,15 @@ CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 	ca_ledger_accrue(t, now, NULL);
 }
 
+CA_SIGSAFE void ca_activation_wait_left(struct ca_thread *t, uint64_t now)
+{
+	if (!t->wait_in_s)
+		return;
+	t->wait_in_s = false;
+	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
+	ca_ledger_log(CA_LOG_EXIT, t, now, 0);
+}
+
 CA_SIGSAFE void ca_activation_tell(struct ca_thread *t, uint64_t now)
 {
 	if (ca_fine_is_in(t))
@@ -142,7 +151,7 @@ void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
 
 static void leave_if_none_is_left(struct ca_thread *t)
 {
-	if (!t->depth && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed))
+	if (!t->depth && !t->wait_in_s && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed))
 		ca_activation_left(t);
 }
 

@@ -18,6 +18,8 @@ CA_HIDDEN CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 CA_HIDDEN void ca_activation_own_stack(uintptr_t top, size_t size);
 /* It is in S no longer: left by longjmp or an exception, or the thread ends. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_left(struct ca_thread *t);
+/* It has left a wait that was found to be in S, by a jump or cancelled, and nobody was told. */
+CA_HIDDEN CA_SIGSAFE void ca_activation_wait_left(struct ca_thread *t, uint64_t now);
 /* In a tick: if it is in S, tell of the times off the CPU there so far. The kernel keeps the last
  * ones only, and a window may be summed before it leaves S. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_tell(struct ca_thread *t, uint64_t now);

@@ -31,7 +31,7 @@ enum {
 static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
-	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
+	uint32_t used = ca_rt_slots_used();
 	uint64_t n = 1, since = now - ca_rt.period - ca_rt.period / 2;
 
 	for (uint32_t i = 0; i < used; i++)
@@ -83,8 +83,10 @@ static void tick(struct ca_thread *t, const void *context)
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
 	ca_unwind_registers(&r, all, context);
 	ca_activation_check(t, r.sp); /* left by longjmp or an exception */
-	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high))
+	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high)) {
 		t->waiting = NULL; /* the same */
+		ca_activation_wait_left(t, now);
+	}
 	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
 	} else {

@@ -101,7 +101,7 @@ static bool active(const struct ca_thread *t)
 static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
-	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
+	uint32_t used = ca_rt_slots_used();
 	uint64_t best = t->s_time, until = t->last;
 
 	for (uint32_t i = 0; i < used; i++) {
@@ -122,7 +122,7 @@ static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now)
 static uint64_t resynchronise(struct ca_thread *t, uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
-	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed);
+	uint32_t used = ca_rt_slots_used();
 
 	t->cursor = atomic_load_explicit(&s->log_head, memory_order_acquire);
 	t->inside_count = t->inside_more = 0;

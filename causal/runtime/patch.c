@@ -624,6 +624,19 @@ void ca_patch_release(bool held)
 	unlock();
 }
 
+void ca_patch_trim(void)
+{
+	bool held = ca_patch_hold();
+
+	ca_patch_mem_trim();
+	ca_patch_release(held);
+}
+
+bool ca_patch_owns(uintptr_t address)
+{
+	return ca_patch_mem_has(address);
+}
+
 bool ca_patch_is_busy(void)
 {
 	return atomic_load_explicit(&lock, memory_order_relaxed);

@@ -98,6 +98,11 @@ CA_SIGSAFE bool ca_patch_remove_all(void);
  * returns whether there is something to be released. Ordinary context. */
 bool ca_patch_hold(void);
 void ca_patch_release(bool held);
+/* The program has little address space: what is set aside for trampolines goes back. Before or while text
+ * is patched; ordinary context. */
+void ca_patch_trim(void);
+/* Is the mapping that begins there one of those? */
+bool ca_patch_owns(uintptr_t address);
 /* Somebody is at it, or holds it: what is asked for now would be declined. */
 CA_SIGSAFE bool ca_patch_is_busy(void);
 /* In the child of a fork: completes what another thread of the parent was in the middle of. */

@@ -82,6 +82,9 @@ CA_HIDDEN intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook
 CA_HIDDEN bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out);
 
 /* ---- patch_trap.c */
+/* The program may have little address space: give back what is set aside, and set nothing aside. */
+CA_HIDDEN void ca_patch_mem_trim(void);
+CA_HIDDEN bool ca_patch_mem_has(uintptr_t address);
 CA_HIDDEN bool ca_patch_trap_take(void);           /* install our handlers, or see they still are */
 CA_HIDDEN void ca_patch_trap_add(uint32_t number); /* this record's addresses may trap from now on */
 CA_HIDDEN bool ca_patch_trap_room(void);           /* for the addresses of one more record */

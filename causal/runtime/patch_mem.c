@@ -25,9 +25,13 @@ enum {
 
 /* Trampolines for the text in one 16 MiB block. A jump of distance filler << 24 .. (filler + 1)
  * << 24 from the block ends in [block + (filler << 24), + 32 MiB); bodies lie below that.
- * Only pages that are used take memory. */
+ * Only pages that are used take memory. The address space is set aside as a whole, but where the
+ * program may have little of it: there, pages of landings are mapped when they are used. */
+enum { LANDING_PAGES = 32 * 256 };
 struct region {
-	uintptr_t low, landings, high;
+	uintptr_t low, bodies, landings, high; /* bodies: their end */
+	uint64_t used[LANDING_PAGES / 64];     /* pages of landings */
+	bool whole;
 	_Atomic uintptr_t next; /* free for bodies */
 	uintptr_t block;
 	uint8_t filler;
@@ -40,6 +44,8 @@ static unsigned islands;
 static uintptr_t stack_base;
 
 static const uintptr_t bodies_size = 4 * MIB;
+static bool scarce; /* address space is */
+enum { SCARCE_BODIES = 256 * 1024 };
 
 /* Opcodes that trap in 64-bit mode, as the high byte of the distance: int3 first, then such that
  * are invalid. Large distances upwards first: they leave the heap room to grow. */
@@ -158,6 +164,35 @@ static bool wanted_by_program(uintptr_t low, uintptr_t high)
 	return low < stack_base + MIB && high > stack_base - 160 * MIB;
 }
 
+void ca_patch_mem_trim(void)
+{
+	scarce = true;
+	for (unsigned i = 0; i < regions; i++) {
+		struct region *r = &region[i];
+		uintptr_t end = (atomic_load_explicit(&r->next, memory_order_relaxed) | (PAGE - 1)) + 1 +
+				SCARCE_BODIES;
+
+		if (!r->whole)
+			continue;
+		r->whole = false;
+		if (end < r->bodies) {
+			ca_sys_unmap((const void *)end, r->bodies - end);
+			r->bodies = end;
+		}
+		for (size_t page = 0; page < LANDING_PAGES; page++)
+			if (!(r->used[page / 64] >> page % 64 & 1))
+				ca_sys_unmap((const void *)(r->landings + page * PAGE), PAGE);
+	}
+}
+
+bool ca_patch_mem_has(uintptr_t address)
+{
+	for (unsigned i = 0; i < regions; i++)
+		if (address >= region[i].low && address < region[i].high)
+			return true;
+	return false;
+}
+
 static struct region *region_make(const struct ca_patch_text *text, uintptr_t block)
 {
 	unsigned n = atomic_load_explicit(&regions, memory_order_relaxed);
@@ -170,13 +205,16 @@ static struct region *region_make(const struct ca_patch_text *text, uintptr_t bl
 		uintptr_t landings = block + (uintptr_t)distance;
 		uintptr_t low = landings - bodies_size;
 		uintptr_t high = landings + 32 * MIB;
+		uintptr_t bodies = scarce ? low + SCARCE_BODIES : landings;
 
 		if ((distance < 0 && low >= block) || wanted_by_program(low, high) ||
-		    !map_at(low, high - low))
+		    !map_at(low, scarce ? SCARCE_BODIES : high - low))
 			continue;
 		if (!ca_patch_mem_write(text, low, ca_trampoline_thunk, sizeof(ca_trampoline_thunk)))
 			return NULL;
 		*r = (struct region){ .low = low,
+				      .bodies = bodies,
+				      .whole = !scarce,
 				      .landings = landings,
 				      .high = high,
 				      .block = block,
@@ -212,7 +250,7 @@ static uintptr_t body_take(const struct ca_patch_text *text, struct region *r, s
 	uintptr_t at = atomic_load_explicit(&r->next, memory_order_relaxed);
 	size_t size = (HEADER + length + 15) & ~(size_t)15;
 
-	if (at + size > r->landings || !ca_patch_mem_write(text, at, head, sizeof(head)))
+	if (at + size > r->bodies || !ca_patch_mem_write(text, at, head, sizeof(head)))
 		return 0;
 	atomic_store_explicit(&r->next, at + size, memory_order_release);
 	return at + HEADER;
@@ -256,8 +294,23 @@ static bool all_zero(uintptr_t at, size_t length)
 	return true;
 }
 
+/* May this be written to? */
+static bool landing_is_mapped(struct region *r, uintptr_t at)
+{
+	size_t first = (at - r->landings) / PAGE, last = (at + LANDING - 1 - r->landings) / PAGE;
+
+	for (size_t page = first; page <= last; page++) {
+		uint64_t bit = UINT64_C(1) << page % 64;
+
+		if (!r->whole && !(r->used[page / 64] & bit) && !map_at(r->landings + page * PAGE, PAGE))
+			return false;
+		r->used[page / 64] |= bit;
+	}
+	return true;
+}
+
 /* A landing in the region. Of the free bytes the low ones run fastest: few pages are touched. */
-static uintptr_t landing_near(const struct ca_patch_text *text, const struct region *r, uintptr_t end,
+static uintptr_t landing_near(const struct ca_patch_text *text, struct region *r, uintptr_t end,
 			      const struct ca_patch_pun *pun, uintptr_t body)
 {
 	uint32_t mask = pun->mask | pun->trap | 0xff000000u;
@@ -270,7 +323,8 @@ static uintptr_t landing_near(const struct ca_patch_text *text, const struct reg
 		uintptr_t at = end + (uintptr_t)(intptr_t)(int32_t)(value | free);
 		int32_t distance = (int32_t)(intptr_t)(body - (at + 5));
 
-		if (at >= r->landings && at + LANDING <= r->high && all_zero(at, LANDING)) {
+		if (at >= r->landings && at + LANDING <= r->high && landing_is_mapped(r, at) &&
+		    all_zero(at, LANDING)) {
 			memcpy(jump + 1, &distance, 4);
 			return ca_patch_mem_write(text, at, jump, LANDING) ? at : 0;
 		}

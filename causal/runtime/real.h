@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
@@ -91,6 +92,11 @@
 	X(setreuid, "")                                                                                      \
 	X(setresuid, "")                                                                                     \
 	X(chroot, "")                                                                                        \
+	X(mlockall, "")                                                                                      \
+	X(setrlimit, "")                                                                                     \
+	X(setrlimit64, "")                                                                                   \
+	X(prlimit, "")                                                                                       \
+	X(prlimit64, "")                                                                                     \
 	X(pthread_kill, "")                                                                                  \
 	X(pthread_sigqueue, "")                                                                              \
 	X(kill, "")                                                                                          \

@@ -74,6 +74,7 @@ struct ca_thread {
 	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
 	uint8_t inside_flag[CA_INSIDE];   /* 0 on a CPU, 1 waiting for others, 2 external wait */
 	bool inside_me;
+	bool wait_in_s;              /* in a wait that was found to be S when it began (sampled) */
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	/* where we are in S (exact) */
@@ -132,6 +133,7 @@ struct ca_runtime {
 	char own_path[CA_PATH]; /* of this object, for LD_PRELOAD */
 	uint32_t process;       /* index in session->process */
 	uint32_t pid;
+	_Atomic uint32_t slots; /* of the session's, that are mapped here */
 	uint64_t period;
 	_Atomic(struct ca_thread *) by_slot[CA_MAX_THREADS]; /* threads of this process */
 	uintptr_t own_low, own_high;                         /* our own text */
@@ -146,6 +148,16 @@ CA_SIGSAFE static inline bool ca_rt_is_in_s(const struct ca_thread *t)
 {
 	return __builtin_expect(t->depth != 0, 0) ||
 	       __builtin_expect(atomic_load_explicit(&t->fine->outer, memory_order_relaxed) != 0, 0);
+}
+
+/* Rows of the session's slots that may be in use; of other processes not all, where we could not map
+ * them. */
+CA_SIGSAFE static inline uint32_t ca_rt_slots_used(void)
+{
+	uint32_t used = atomic_load_explicit(&ca_rt.session->slots_used, memory_order_relaxed);
+	uint32_t mapped = atomic_load_explicit(&ca_rt.slots, memory_order_relaxed);
+
+	return used < mapped ? used : mapped;
 }
 
 /* One line, then off for good: all debts forgiven, nothing delayed any more. */

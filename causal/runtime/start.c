@@ -17,6 +17,7 @@
 #include "sampler/modules.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,10 @@ enum {
 	WIPED = 4096           /* bytes from ca_rt.on that a fork sets to zero */
 };
 
-extern void *__libc_stack_end; /* the loader's: where the first stack begins */
+/* glibc's. Weak: a program with another C library must start, and runs without us. */
+extern void *__libc_stack_end __attribute__((weak)); /* where the first stack begins */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+#pragma weak gnu_get_libc_version
 
 static bool claim_process(struct ca_session *s)
 {
@@ -88,8 +92,9 @@ static const char *index_path(uint32_t module)
 /* After exec: the threads that the old image had; in S they are no longer. */
 static void free_old_slots(struct ca_session *s)
 {
-	uint32_t used = atomic_load(&s->slots_used);
+	uint32_t used = ca_rt_slots_used();
 
+	atomic_store(&s->slot_hint, 0);
 	for (uint32_t i = 0; i < used; i++)
 		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].process == ca_rt.process) {
 			if (atomic_exchange(&s->slot[i].in_s, 0))
@@ -144,6 +149,16 @@ static void find_own_text(void)
 	}
 }
 
+/* One line in a run, not one of each of them. */
+static void tell_of_many(struct ca_session *s)
+{
+	if (!atomic_fetch_add(&s->processes_missed, 1))
+		ca_log(CA_LOG_ERROR,
+		       "more than %d processes at once in one run: process %d, and perhaps others, run "
+		       "without causal",
+		       (int)CA_MAX_PROCESSES, (int)getpid());
+}
+
 /* In any child of a fork the page of ca_rt.on has become zeros, so that a child that was made
  * behind libc's back is left alone. One that we hear of joins again. */
 static void forked(void)
@@ -157,7 +172,12 @@ static void forked(void)
 	ca_thread_forget();
 	ca_modules_forked();
 	ca_probe_forked();
-	if (atomic_load(&ca_rt.session->state) != CA_SESSION_OPEN || !claim_process(ca_rt.session)) {
+	if (atomic_load(&ca_rt.session->state) != CA_SESSION_OPEN) {
+		ca_rt_quit();
+		return;
+	}
+	if (!claim_process(ca_rt.session)) {
+		tell_of_many(ca_rt.session);
 		ca_rt_quit();
 		return;
 	}
@@ -235,10 +255,12 @@ static bool is_go_program(void)
 
 static bool join_session(const char *path)
 {
+	uint32_t slots = 0;
 	enum ca_status status =
-		remember_paths(path) ? ca_session_attach(path, &ca_rt.session) : CA_ERR_FORMAT;
+		remember_paths(path) ? ca_session_attach(path, &ca_rt.session, &slots) : CA_ERR_FORMAT;
 	struct ca_session *session = ca_rt.session;
 
+	ca_rt.slots = slots;
 	/* a run that is over: we were started by something that outlives it */
 	if (status == CA_ERR_NOT_FOUND)
 		return false;
@@ -262,13 +284,10 @@ static bool join_session(const char *path)
 		ca_rt.period = session->period;
 		if (claim_process(session))
 			return true;
-		ca_log(CA_LOG_ERROR,
-		       "more than %d processes in one run; this one runs without "
-		       "causal",
-		       (int)CA_MAX_PROCESSES);
+		tell_of_many(session);
 	}
 	ca_rt.session = NULL;
-	ca_session_detach(session);
+	munmap(session, CA_SESSION_SIZE_OF(ca_rt.slots));
 	return false;
 }
 
@@ -280,8 +299,7 @@ static void attach(const char *path)
 		return;
 	free_old_slots(ca_rt.session);
 	/* the program's core files and its children need not carry these */
-	madvise(ca_rt.session, sizeof *ca_rt.session + CA_MAX_THREADS * sizeof(struct ca_slot),
-		MADV_DONTDUMP);
+	madvise(ca_rt.session, CA_SESSION_SIZE_OF(ca_rt.slots), MADV_DONTDUMP);
 	madvise((void *)&ca_rt.on, WIPED, MADV_WIPEONFORK);
 	ca_rt.joined = true;
 	/* before anything here can come back to us, through a library of others that uses locks */
@@ -296,6 +314,8 @@ static void attach(const char *path)
 	ca_modules_scan();
 	find_own_text();
 	wait_for_index(ca_rt.session);
+	if (ca_rt.slots < CA_MAX_THREADS)
+		ca_patch_trim();
 	ca_rt.patching = ca_patch_init(&why);
 	if (!ca_rt.patching)
 		ca_log(CA_LOG_ERROR,
@@ -306,7 +326,7 @@ static void attach(const char *path)
 	ca_requested_wait();
 	ca_points_patch_loaded();
 	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
-	pthread_atfork(NULL, NULL, ca_start_forked);
+	__register_atfork(NULL, NULL, ca_start_forked, NULL); /* pthread_atfork, as a weak symbol */
 	ca_peers_begin();
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();
@@ -323,7 +343,7 @@ void ca_start_once(void)
 		return;
 	ca_real_resolve();
 	path = getenv("CAUSAL_SESSION");
-	if (path && *path)
+	if (path && *path && gnu_get_libc_version)
 		attach(path);
 	errno = saved;
 }

@@ -64,11 +64,16 @@ static struct ca_thread *record(uint32_t number)
 	return &chunk[number % CHUNK];
 }
 
+/* One that is free, from where one was last found or given back: with a thousand threads there are a
+ * thousand lines of memory to be looked at otherwise. */
 static struct ca_slot *claim_slot(struct ca_session *s, uint32_t *number)
 {
 	uint32_t ready = atomic_load_explicit(&s->slots_ready, memory_order_acquire);
+	uint32_t n = ready < ca_rt.slots ? ready : ca_rt.slots;
+	uint32_t from = atomic_load_explicit(&s->slot_hint, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < ready && i < CA_MAX_THREADS; i++) {
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = from < n ? (from + k) % n : k;
 		struct ca_slot *slot = &s->slot[i];
 		uint32_t expected = CA_SLOT_FREE;
 
@@ -76,10 +81,19 @@ static struct ca_slot *claim_slot(struct ca_session *s, uint32_t *number)
 		    !atomic_compare_exchange_strong(&slot->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		ca_session_use_row(&s->slots_used, i);
+		atomic_store_explicit(&s->slot_hint, i + 1, memory_order_relaxed);
 		*number = i;
 		return slot;
 	}
 	return NULL;
+}
+
+static void free_slot(const struct ca_thread *t)
+{
+	/* release: all we wrote into the slot happens before its next owner */
+	atomic_store_explicit(&t->slot->state, CA_SLOT_FREE, memory_order_release);
+	if (t->number < atomic_load_explicit(&ca_rt.session->slot_hint, memory_order_relaxed))
+		atomic_store_explicit(&ca_rt.session->slot_hint, t->number, memory_order_relaxed);
 }
 
 static void thread_exits(void *unused)
@@ -199,7 +213,7 @@ static void begin(bool first)
 	slot = claim_slot(s, &number);
 	/* a burst of threads: slots beyond those in use are made ready every few ms */
 	for (int i = 0; i < MORE_SLOTS && !slot && first &&
-			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < CA_MAX_THREADS;
+			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < ca_rt.slots;
 	     i++) {
 		struct timespec nap = { 0, NAP };
 
@@ -297,6 +311,7 @@ void ca_thread_end(void)
 	ca_tick_stop(&t->tick);
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
+	ca_activation_wait_left(t, ca_clock_now());
 	past = OVER; /* destructors that run after ours do not bring it back */
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
@@ -309,8 +324,7 @@ void ca_thread_end(void)
 	atomic_store(&t->slot->in_s, 0);
 	ca_paying_end(ca_rt.session, t->slot, ca_clock_now()); /* it may have left a payment by longjmp */
 	t->state = CA_THREAD_NONE;
-	/* release: all we wrote into the slot happens before its next owner */
-	atomic_store_explicit(&t->slot->state, CA_SLOT_FREE, memory_order_release);
+	free_slot(t);
 	errno = saved;
 }
 
@@ -420,7 +434,7 @@ void ca_thread_release(bool held)
 
 void ca_thread_wind_down_all(void)
 {
-	uint32_t used = atomic_load(&ca_rt.session->slots_used);
+	uint32_t used = ca_rt_slots_used();
 	struct timespec nap = { 0, LAST_TICKS };
 
 	/* twice: one that was in its handler may have started its ticks anew */

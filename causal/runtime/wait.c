@@ -163,6 +163,9 @@ static void goes_on_in_s(struct ca_waiting *w)
 	ca_ledger_accrue(t, w->since, NULL);
 	ca_ledger_log(CA_LOG_ENTER, t, w->since, 0);
 	ca_ledger_log(CA_LOG_EXTERNAL, t, w->since, w->until);
+	/* whoever finds that it was left by a jump, cancelled or killed, ends it */
+	t->wait_in_s = true;
+	atomic_store_explicit(&t->slot->in_s, CA_IN_S | CA_IN_S_EXTERNAL, memory_order_relaxed);
 }
 
 void ca_wait_sleep(uint64_t ns)
@@ -183,6 +186,8 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	if (!t)
 		return w;
 	w.open = ca_ledger_open();
+	if (t->wait_in_s && frame >= t->waiting_sp)
+		ca_activation_wait_left(t, ca_clock_now());
 	if (worth_it(t))
 		pay(t);
 	w.since = ca_clock_now();
@@ -328,7 +333,7 @@ void ca_wait_end(struct ca_waiting *w)
 		end_in_s(w, now);
 	} else if (w->wait_in_s) {
 		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
-		ca_ledger_log(CA_LOG_EXIT, t, w->until < now ? w->until : now, 0);
+		ca_activation_wait_left(t, w->until < now ? w->until : now);
 		ca_ledger_accrue(t, now, &w->kind);
 	} else if (w->fine_s) {
 		ca_ledger_accrue(t, now, &kinds[CA_WAIT_OTHERS]);

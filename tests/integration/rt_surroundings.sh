@@ -38,9 +38,14 @@ check "no locked memory: exit status" 0 $?
 sampled
 check "... and samples all the same" 0 $?
 
+# little address space: what we set aside must not take it
+(ulimit -v 150000 && profile -B MAIN -s 0,50 -- "$apps/hosts" main_leaves && exit "$status")
+check "150 MB of address space: exit status" 0 $?
+check "... and its visits" 1 "$(($(total visits) > 0))"
+
 # its numbers of processes are others than the driver's; the threads that are left go on without the first
 if unshare -pf true 2>/dev/null; then
-	for program in "$apps/hosts main_leaves" "$apps/threads churn"; do
+	for program in "$apps/hosts main_leaves" "$apps/processes work"; do
 		# shellcheck disable=SC2086 # two words
 		profile -B MAIN -s 0,50 -- unshare -pf $program
 		check "in a pid namespace, $program: exit status" 0 "$status"

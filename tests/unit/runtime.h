@@ -60,6 +60,7 @@ static inline int rt_set_up(void **state)
 	}
 	ca_rt.session = s;
 	ca_rt.pid = (uint32_t)getpid();
+	ca_rt.slots = CA_MAX_THREADS;
 	ca_self = me;
 	atomic_store(&ca_rt.on, true);
 	return 0;

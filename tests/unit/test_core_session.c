@@ -31,6 +31,8 @@ static int drop_directory(void **state)
 	return rmdir(directory);
 }
 
+static uint32_t slots;
+
 static void test_create_and_attach(void **state)
 {
 	struct ca_session *conductor, *runtime;
@@ -41,7 +43,7 @@ static void test_create_and_attach(void **state)
 	assert_int_equal(conductor->conductor, getpid());
 	assert_int_equal(atomic_load(&conductor->state), CA_SESSION_OPEN);
 	assert_int_equal(atomic_load(&conductor->slots_ready), 0);
-	assert_int_equal(ca_session_attach(path, &runtime), CA_OK);
+	assert_int_equal(ca_session_attach(path, &runtime, &slots), CA_OK);
 	assert_ptr_not_equal(conductor, runtime);
 	atomic_store(&conductor->threads_missed, 17);
 	assert_int_equal(atomic_load(&runtime->threads_missed), 17);
@@ -164,7 +166,7 @@ static void cannot_grow(enum ca_status status)
 	struct ca_err err;
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
-	assert_int_equal(ca_session_attach(path, &session), CA_OK);
+	assert_int_equal(ca_session_attach(path, &session, &slots), CA_OK);
 	assert_int_equal(atomic_load(&session->slots_ready), 2);
 	assert_int_equal(ca_session_grow(fd, session, 2, &err), CA_OK);
 	assert_int_equal(ca_session_grow(fd, session, 7, &err), status);
@@ -223,21 +225,21 @@ static void test_attach_refuses(void **state)
 		unsigned char *byte = (unsigned char *)session + cases[i].at;
 
 		*byte ^= 1;
-		if (ca_session_attach(path, &other) != CA_ERR_FORMAT)
+		if (ca_session_attach(path, &other, &slots) != CA_ERR_FORMAT)
 			fail_msg("a wrong %s was accepted", cases[i].what);
 		*byte ^= 1;
 	}
-	assert_int_equal(ca_session_attach(path, &other), CA_OK);
+	assert_int_equal(ca_session_attach(path, &other, &slots), CA_OK);
 	ca_session_detach(other);
 	ca_session_detach(session);
 	/* too short: would be SIGBUS later */
 	assert_int_equal(truncate(path, sizeof(struct ca_session)), 0);
-	assert_int_equal(ca_session_attach(path, &other), CA_ERR_FORMAT);
+	assert_int_equal(ca_session_attach(path, &other, &slots), CA_ERR_FORMAT);
 	assert_int_equal(truncate(path, 0), 0);
-	assert_int_equal(ca_session_attach(path, &other), CA_ERR_FORMAT);
-	assert_int_equal(ca_session_attach("/proc/self/missing/session", &other), CA_ERR_NOT_FOUND);
-	assert_int_equal(ca_session_attach(directory, &other), CA_ERR_IO);
-	assert_int_equal(ca_session_attach("/dev/null", &other), CA_ERR_FORMAT);
+	assert_int_equal(ca_session_attach(path, &other, &slots), CA_ERR_FORMAT);
+	assert_int_equal(ca_session_attach("/proc/self/missing/session", &other, &slots), CA_ERR_NOT_FOUND);
+	assert_int_equal(ca_session_attach(directory, &other, &slots), CA_ERR_IO);
+	assert_int_equal(ca_session_attach("/dev/null", &other, &slots), CA_ERR_FORMAT);
 }
 
 static void test_other_process(void **state)
@@ -252,7 +254,7 @@ static void test_other_process(void **state)
 	if (child == 0) {
 		struct ca_session *mine;
 
-		if (ca_session_attach(path, &mine) != CA_OK)
+		if (ca_session_attach(path, &mine, &slots) != CA_OK)
 			_exit(1);
 		atomic_fetch_add(&mine->log_head, 42);
 		_exit(0);

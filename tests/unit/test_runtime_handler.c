@@ -108,6 +108,13 @@ void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 	left++;
 }
 
+void ca_activation_wait_left(struct ca_thread *t, uint64_t now)
+{
+	assert_ptr_equal(t, me);
+	assert_null(t->waiting);
+	assert_in_range(now, 1, ca_clock_now());
+}
+
 void ca_activation_tell(struct ca_thread *t, uint64_t now)
 {
 	assert_ptr_equal(t, me);

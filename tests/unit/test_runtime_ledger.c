@@ -59,6 +59,7 @@ static int set_up(void **state)
 	atomic_store(&s->selection.seq, 2);
 	ca_rt.session = s;
 	ca_rt.period = MS;
+	ca_rt.slots = CA_MAX_THREADS;
 	atomic_store(&ca_rt.on, true);
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		thread[i].number = i;

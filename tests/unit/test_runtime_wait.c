@@ -555,10 +555,17 @@ static void calls_that_are_s(void **state)
 	ca_wait_end(&w);
 	assert_in_range(rt_logged(7, CA_LOG_EXIT, 0)->time, w.since, ca_clock_now());
 	assert_int_equal(rt_logged(6, CA_LOG_ON, 0)->time, s->log[7].time);
+	/* left by a jump: the next wait, further out or in the same place, tells that it is over */
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_int_equal(entries(), 10);
 	in_selection = false;
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	assert_int_equal(entries(), 11);
+	rt_logged(10, CA_LOG_EXIT, 0);
+	ca_wait_end(&w);
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
 	ca_wait_end(&w);
-	assert_int_equal(entries(), 8);
+	assert_int_equal(entries(), 11);
 	assert_int_equal(waited_on, 1);
 }
 
