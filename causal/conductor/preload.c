@@ -16,15 +16,18 @@ static bool get(int fd, void *to, size_t size, uint64_t at)
 	return pread(fd, to, size, (off_t)at) == (ssize_t)size;
 }
 
-static bool has_interpreter(int fd, const Elf64_Ehdr *e)
+/* The loader's path; empty: none. */
+static void read_interpreter(int fd, const Elf64_Ehdr *e, char *path, size_t room)
 {
 	Elf64_Phdr ph;
 
+	path[0] = 0;
 	for (unsigned i = 0; i < e->e_phnum; i++)
 		if (get(fd, &ph, sizeof ph, e->e_phoff + (uint64_t)i * e->e_phentsize) &&
-		    ph.p_type == PT_INTERP)
-			return true;
-	return false;
+		    ph.p_type == PT_INTERP && ph.p_filesz < room && get(fd, path, ph.p_filesz, ph.p_offset)) {
+			path[ph.p_filesz] = 0;
+			return;
+		}
 }
 
 /* Go's linker writes this section also into stripped programs. */
@@ -63,20 +66,25 @@ struct ca_preload ca_preload_check(const char *path)
 {
 	struct ca_preload found = { NULL, NULL };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char interpreter[256];
 	Elf64_Ehdr e;
 
 	if (fd < 0)
 		return found;
 	if (!get(fd, &e, sizeof e, 0) || memcmp(e.e_ident, ELFMAG, SELFMAG))
 		goto out;
+	read_interpreter(fd, &e, interpreter, sizeof interpreter);
 	if (e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_machine != EM_X86_64)
 		found = (struct ca_preload){ "is not a program for 64-bit x86", "build it for x86-64" };
 	else if (is_go(fd, &e))
 		found = (struct ca_preload){ "is a Go program, which keeps threads and signals to itself",
 					     "use Go's own profiler (runtime/pprof)" };
-	else if (!has_interpreter(fd, &e))
+	else if (!*interpreter)
 		found = (struct ca_preload){ "is statically linked",
 					     "link it dynamically (without -static or -static-pie)" };
+	else if (strstr(interpreter, "ld-musl"))
+		found = (struct ca_preload){ "uses the C library musl, and the runtime needs glibc",
+					     "build it against glibc" };
 	else if (has_more_rights(fd))
 		found = (struct ca_preload){ "is set-user-ID, set-group-ID or has file capabilities",
 					     "profile a copy without such rights (cp), or run causal as "

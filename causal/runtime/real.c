@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#pragma weak dlvsym /* not in every C library, see start.c */
 struct ca_real ca_real;
 
 static const struct {
@@ -22,7 +23,7 @@ static void resolve(size_t i)
 
 	if (*slot)
 		return;
-	if (wanted[i].version[0])
+	if (wanted[i].version[0] && dlvsym)
 		found = dlvsym(RTLD_NEXT, wanted[i].name, wanted[i].version);
 	*slot = found ? found : dlsym(RTLD_NEXT, wanted[i].name);
 }

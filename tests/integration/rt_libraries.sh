@@ -92,6 +92,18 @@ else
 	skip "cannot make notes like Go's"
 fi
 
+if command -v musl-gcc >/dev/null && musl-gcc -O2 -x c -o app-musl - <<<'int main(void) { return 5; }' 2>/dev/null; then
+	profile -- ./app-musl
+	check "musl: exit status" 5 "$status"
+	check "musl: says why" 1 "$(grep -c 'uses the C library musl.*: the runtime cannot be preloaded' err)"
+	check "musl: and nothing else, from its loader" 0 "$(grep -c relocating err)"
+	profile -- sh -c './app-musl; exit 6'
+	check "musl behind a shell: exit status" 6 "$status"
+	check "musl behind a shell: its loader has nothing to say" 0 "$(grep -c 'Error' err)"
+else
+	skip "no musl-gcc"
+fi
+
 for kind in -static -static-pie; do
 	if "${cc[@]}" -std=gnu17 -D_GNU_SOURCE -g -O2 "$kind" -fPIE -I"$source_dir" -I"$source_dir/include" -o "app$kind" \
 		"$source_dir/tests/apps/exits.c" 2>/dev/null; then
