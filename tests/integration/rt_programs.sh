@@ -112,6 +112,21 @@ at_least "... samples in the caller, in percent" 70 \
 profile -s 0 -- "$apps/threads" cancel_main
 at_least "cancellable main thread: samples for each that was dropped" 4 $(($(total samples) / ($(total reentry) + 1)))
 
+# a debugger stops for none of our signals, around us and within a run
+if command -v gdb >/dev/null && gdb -q -batch -ex run --args true >gdb.out 2>&1 && grep -q 'exited normally' gdb.out; then
+	rm -rf results
+	timeout 60 gdb -q -batch -ex run --args "$causal" --single=0 -o results -B MAIN -s 0,50 -- \
+		"$apps/threads" churn >out 2>err
+	check "gdb --args causal --single: it ends by itself" 1 "$(grep -c 'exited normally' out)"
+	lacks "gdb --args causal --single" "received signal" "$(cat out)"
+	profile -B MAIN -s 0,50 -- gdb -q -batch -ex 'break case_churn' -ex run -ex continue --args "$apps/threads" churn
+	contains "causal -- gdb: its breakpoint" "case_churn" "$(grep Breakpoint out)"
+	check "causal -- gdb: it ends by itself" 1 "$(grep -c 'exited normally' out)"
+	lacks "causal -- gdb" "received signal" "$(cat out)"
+else
+	skip "no gdb that can run programs here"
+fi
+
 # sanitizers: in libraries of their own (gcc) or in the program (clang)
 for compiler in gcc clang; do
 	for sanitizer in address thread undefined; do
