@@ -28,7 +28,7 @@ static const struct {
 	int number;
 	uint64_t argument[6];
 } our_calls[] = {
-	{ SYS_perf_event_open, { HERE, 0, -1u, -1u, PERF_FLAG_FD_CLOEXEC } },
+	{ SYS_perf_event_open, { HERE, 0, UINT32_MAX, UINT32_MAX, PERF_FLAG_FD_CLOEXEC } },
 	{ SYS_timer_create, { CLOCK_THREAD_CPUTIME_ID, HERE, HERE } },
 	{ SYS_timer_settime, { 0, 0, HERE } },
 	{ SYS_timer_delete, { 0 } },
@@ -43,12 +43,12 @@ static const struct {
 	{ SYS_rt_sigaction, { SIGTRAP, HERE, 0, 8 } },
 	{ SYS_rt_sigpending, { HERE, 8 } },
 	{ SYS_rt_sigreturn, { 0 } },
-	{ SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1u } },
+	{ SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT32_MAX } },
 	{ SYS_mmap, { 0, 4096, PROT_READ, MAP_SHARED, 3 } },
 	{ SYS_mmap, { HERE, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, 3 } },
 	{ SYS_mmap,
 	  { HERE, 4096, PROT_READ | PROT_EXEC,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1u } },
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, UINT32_MAX } },
 	{ SYS_munmap, { HERE, 4096 } },
 	{ SYS_mprotect, { HERE, 4096, PROT_READ | PROT_WRITE | PROT_EXEC } },
 	{ SYS_mprotect, { HERE, 4096, PROT_READ | PROT_EXEC } },
