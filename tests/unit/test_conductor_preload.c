@@ -16,12 +16,15 @@ struct program {
 	Elf64_Phdr segment;
 	Elf64_Shdr section[2];
 	char names[24];
+	char interpreter[32];
 };
 static char path[64];
 
 static struct program usual(void)
 {
-	struct program p = { .segment.p_type = PT_INTERP, .names = "\0.names\0.go.buildinfo" };
+	struct program p = { .segment.p_type = PT_INTERP,
+			     .names = "\0.names\0.go.buildinfo",
+			     .interpreter = "/lib64/ld-linux-x86-64.so.2" };
 
 	memcpy(p.e.e_ident, ELFMAG, SELFMAG);
 	p.e.e_ident[EI_CLASS] = ELFCLASS64;
@@ -29,6 +32,8 @@ static struct program usual(void)
 	p.e.e_phoff = offsetof(struct program, segment);
 	p.e.e_phentsize = sizeof p.segment;
 	p.e.e_phnum = 1;
+	p.segment.p_offset = offsetof(struct program, interpreter);
+	p.segment.p_filesz = sizeof p.interpreter;
 	p.e.e_shoff = offsetof(struct program, section);
 	p.e.e_shentsize = sizeof p.section[0];
 	p.e.e_shnum = 2;
@@ -88,6 +93,10 @@ static void test_kinds(void **state)
 	p.segment.p_type = PT_LOAD;
 	write_program(&p, sizeof p);
 	expect("a static program", "is statically linked");
+	p = usual();
+	strcpy(p.interpreter, "/lib/ld-musl-x86_64.so.1");
+	write_program(&p, sizeof p);
+	expect("a program that uses musl", "uses the C library musl");
 	p = usual();
 	p.e.e_phnum = 0;
 	write_program(&p, sizeof p);
