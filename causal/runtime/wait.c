@@ -262,13 +262,22 @@ static void tell_ahead(struct ca_thread *t, uint64_t in_step)
 		atomic_store_explicit(&t->slot->ahead, lag - in_step, memory_order_relaxed);
 }
 
+/* Was there nothing yet? A call can take long without that: the switch log knows. */
+static bool has_waited(const struct ca_waiting *w, uint64_t now)
+{
+	const struct ca_switches *log = &w->thread->switches;
+	struct ca_interval off;
+
+	return now - w->since > NO_WAIT && (!log->page || ca_switches_off(log, w->since, now, &off, 1));
+}
+
 /* The world outside has ended it: in the dilated world it would have done so later, by what virtual
  * time has lost since it began; who was asked began when he was, and who sends by himself, or takes what we write, is
  * too early by all that has been lost since he was in step with us. */
 static void owe_for_outside(struct ca_waiting *w, uint64_t now, uint64_t lag)
 {
 	struct ca_thread *t = w->thread;
-	bool waited = now - w->since > NO_WAIT, runs_on = false;
+	bool waited = has_waited(w, now), runs_on = false;
 	uint64_t from = w->lag;
 
 	if (w->fd >= 0 && !w->writes)

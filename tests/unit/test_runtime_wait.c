@@ -431,6 +431,7 @@ static void close_both(const int fd[2])
 static void asked_before(void **state)
 {
 	struct ca_waiting w;
+	void *log = me->switches.page;
 	int pair[2];
 
 	(void)state;
@@ -444,6 +445,14 @@ static void asked_before(void **state)
 	ca_wait_end(&w);
 	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
 	pass(100000);
+	/* a call that only takes long has not waited: what it takes was there */
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 0;
+	pass(20000);
+	ca_wait_end(&w);
+	assert_in_range(me->owed, 0, (ca_clock_now() - w.since) / 2);
+	me->switches.page = NULL; /* where no log says otherwise, what takes long has waited */
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = 0;
@@ -475,6 +484,7 @@ static void asked_before(void **state)
 	ca_wait_end(&w);
 	assert_int_equal(me->owed, 0);
 	ca_self = NULL;
+	me->switches.page = log;
 	close_both(pair);
 }
 
@@ -483,9 +493,11 @@ static void asked_before(void **state)
 static void held_back(void **state)
 {
 	struct ca_waiting w;
+	void *log = me->switches.page;
 	int pair[2];
 
 	(void)state;
+	me->switches.page = NULL;
 	ca_self = NULL;
 	assert_int_equal(pipe(pair), 0);
 	ca_self = me;
@@ -522,6 +534,7 @@ static void held_back(void **state)
 	assert_in_range(atomic_load(&me->slot->ahead), 115000, 10000000);
 	ca_self = NULL;
 	close_both(pair);
+	me->switches.page = log;
 }
 
 /* A call that blocks may be S itself, where S is sampled. */
