@@ -20,7 +20,8 @@ enum {
 	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
 	NAMES = 16,      /* of a via or contains list */
 	STACKS_TOLD = 2000,
-	HELD = 80 /* percent of a row's samples that make it one of what contains it */
+	SEEN = 15, /* s of a first run before experiments in it can end because the answer is there */
+	HELD = 80  /* percent of a row's samples that make it one of what contains it */
 };
 /* A share in samples has an error of its own. */
 #define MARGIN 1.3
@@ -158,6 +159,13 @@ void ca_conductor_plan_begun(struct ca_conductor *c)
 		ca_plan_begun(c->plan);
 }
 
+/* What is decided in the program's first phase need not be so in its next one: a whole run, or some time. */
+static bool has_seen_enough(const struct ca_conductor *c, uint64_t now)
+{
+	return ca_sweep_time(c->opt.sweep).elapsed > 0 ||
+	       (c->first_experiment && now - c->first_experiment > SEEN * CA_NS_PER_S);
+}
+
 enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now)
 {
 	unsigned rows;
@@ -168,7 +176,7 @@ enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now
 		return CA_CONDUCTOR_DURATION;
 	if (!c->opt.ends || c->set->duration > 0)
 		return CA_CONDUCTOR_GOES_ON;
-	if (ca_sweep_is_decided(c->opt.sweep, &rows))
+	if (has_seen_enough(c, now) && ca_sweep_is_decided(c->opt.sweep, &rows))
 		return CA_CONDUCTOR_DECIDED;
 	return c->opt.budget && c->first_experiment && now - c->first_experiment > c->opt.budget
 		       ? CA_CONDUCTOR_SPENT

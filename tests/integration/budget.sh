@@ -66,7 +66,7 @@ check "results are shown while it runs" no "$([[ -e through ]] && echo yes || ec
 check "... and are there" yes "$([[ -s long/profile.json ]] && echo yes)"
 wait "$sweep"
 check "it goes on to its end" "7 yes 1" "$? $([[ -e through ]] && echo yes) $(runs_in long)"
-check "... and the table is shown once" 1 "$(grep -c '^Funnel:' err)"
+check "... and the table is shown once" 1 "$(grep -c '^Program speedup in %' err)"
 
 # ---- ctl
 experiments() { cat "$1/run-0001.jsonl" 2>/dev/null | grep -c '"type":"experiment"'; }

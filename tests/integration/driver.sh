@@ -273,10 +273,10 @@ both=$(paste -d' ' first again | awk 'NF == 4' | wc -l)
 check "experiments to compare: 6 or more" "" "$( ((both >= 6)) || echo "$both")"
 check "the same seed, the same speedups" "$(head -n "$both" first | cut -d' ' -f2)" \
 	"$(head -n "$both" again | cut -d' ' -f2)"
-# shares of samples vary, most of all in the beginning, which --delay lets pass: not always the same;
-# by chance 1 in 5
-alike=$(paste -d' ' first again | awk 'NF == 4 && $1 == $3' | wc -l)
-check "... and mostly the same regions" "" "$( ((2 * alike >= both)) || paste first again)"
+# shares of samples vary, most of all in the beginning, which --delay lets pass, and what the first
+# experiments say decides about later ones; by chance 1 in 5
+alike=$(paste -d' ' first again | head -n 6 | awk 'NF == 4 && $1 == $3' | wc -l)
+check "... and mostly the same regions at first" "" "$( ((alike >= 3)) || paste first again)"
 check "profile.json has it, too" "\"seed\":$seed" "$(grep -o '"seed":[0-9]*' o20/profile.json)"
 
 # a remedy that is a command is told as one; here on what a sweep would leave that never ran at 0 %
