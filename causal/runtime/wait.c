@@ -354,7 +354,7 @@ void ca_wait_end(struct ca_waiting *w)
 		if (w->fd >= 0)
 			w->kind = kind_of_fd(w);
 		if (w->until != UINT64_MAX)
-			ca_ledger_limit(t, w->lag, w->until - w->since);
+			ca_ledger_limit(t, w->lag, now - w->since);
 		if (w->kind == CA_WAIT_EXTERNAL && lag && !hold_back(w, now, lag))
 			owe_for_outside(w, now, lag);
 		if (w->until != UINT64_MAX)
