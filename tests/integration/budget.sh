@@ -41,7 +41,7 @@ check "--max-runs" 2 "$(runs_in most)"
 contains "... it says so" "stopped: that is all of --max-runs 2" "$(cat err)"
 
 timeout 100 "$causal" --keep-going --budget 4 --until 0.01 -o spent -- ./work 1 2>err
-check "a budget is spent by more than one run" yes "$((($(runs_in spent) > 1)) && echo yes)"
+check "a budget is spent by more than one run" yes "$( (($(runs_in spent) > 1)) && echo yes)"
 contains "... it says so" "the budget of 4 s is spent; --budget 8 for more" "$(cat err)"
 
 timeout 100 "$causal" --budget 0.01 -o one -- ./work 1 2>err
@@ -69,7 +69,7 @@ check "it goes on to its end" "7 yes 1" "$? $([[ -e through ]] && echo yes) $(ru
 check "... and the table is shown once" 1 "$(grep -c '^Program speedup in %' err)"
 
 # ---- ctl
-experiments() { cat "$1/run-0001.jsonl" 2>/dev/null | grep -c '"type":"experiment"'; }
+experiments() { grep -cs '"type":"experiment"' "$1/run-0001.jsonl" || [[ -e $1/run-0001.jsonl ]] || echo 0; }
 timeout 100 "$causal" --budget 0 --until 0.01 --experiment-min 0.05 --warm-up 5 -o told -- ./work 20 told-through 2>err &
 sweep=$!
 until (($(experiments told) > 2)) || ! kill -0 "$sweep" 2>/dev/null; do sleep 0.2; done
@@ -80,7 +80,7 @@ sleep 1.5
 check "no experiments meanwhile" "$before" "$(experiments told)"
 check "ctl resume" 0 "$("$causal" ctl resume told >/dev/null 2>&1; echo $?)"
 until (($(experiments told) > before)) || ! kill -0 "$sweep" 2>/dev/null; do sleep 0.2; done
-check "they go on" yes "$((($(experiments told) > before)) && echo yes)"
+check "they go on" yes "$( (($(experiments told) > before)) && echo yes)"
 check "ctl finish" 0 "$("$causal" ctl finish told >/dev/null 2>&1; echo $?)"
 wait "$sweep"
 check "the program goes on to its end, and no other run begins" "7 yes 1" \

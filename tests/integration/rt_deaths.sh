@@ -114,6 +114,7 @@ rm -rf results
 "$causal" -o results -s 0,50 -- "$apps/processes" work 2> >(exec 0<&-) >out
 check "standard error closed: exit status" 0 $?
 check "standard error closed: profile" 0 "$([[ -s results/profile.json ]]; echo $?)"
+# shellcheck disable=SC2016 # the inner shell's
 "$causal" -o results -e -s 0 -- bash -c 'yes | head -n 1; echo "${PIPESTATUS[0]}"' >out 2>err
 check "SIGPIPE in the program: as without us" "y 141" "$(tr '\n' ' ' <out | sed 's/ $//')"
 finish
