@@ -30,7 +30,8 @@ enum {
 	FRAMES = 512,    /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
 	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
 	NAP = 500000,    /* ... and ns between them */
-	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends */
+	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends, if it has a CPU ... */
+	LAST_NAPS = 50,       /* ... so many times that at most, if not */
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
 	HARDLY = 32,          /* ... and the thread meets others more than once a period */
 	REDRAW = 16           /* ticks of one period where it is not an experiment's */
@@ -432,10 +433,23 @@ void ca_thread_release(bool held)
 	ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) & ~ca_signals_kept());
 }
 
+/* Is another thread in our code? One that was preempted there can be so for long. */
+static bool anybody_inside(uint32_t used)
+{
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		struct ca_thread *t = atomic_load_explicit(&ca_rt.by_slot[i], memory_order_acquire);
+
+		if (t && t != ca_self && __atomic_load_n(&t->guard, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 void ca_thread_wind_down_all(void)
 {
 	uint32_t used = ca_rt_slots_used();
 	struct timespec nap = { 0, LAST_TICKS };
+	unsigned naps;
 
 	/* twice: one that was in its handler may have started its ticks anew */
 	for (int round = 0; round < 2; round++) {
@@ -445,7 +459,10 @@ void ca_thread_wind_down_all(void)
 			if (t)
 				ca_thread_wind_down(t);
 		}
-		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+		naps = 0;
+		do
+			ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+		while (++naps < LAST_NAPS && anybody_inside(used));
 	}
 }
 

@@ -197,7 +197,7 @@ static void case_jumps(void)
 	struct itimerval every = { { 0, 3000 }, { 0, 3000 } }, off = { { 0, 0 }, { 0, 0 } };
 	static double end;
 
-	end = now() + 1;
+	end = now() + 2;
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	sigsetjmp(place, 1);
 	if (now() < end) {
