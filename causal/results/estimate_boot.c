@@ -304,7 +304,7 @@ static struct ca_est_spread find_spread(const struct boot *b, const struct ca_cu
 		const struct ca_cell *cell = &b->out->cell[curve->first + c];
 
 		variance[c] = NAN;
-		if (!cell->speedup || !isfinite(cell->effect) || !zeros)
+		if (!cell->speedup || !isfinite(cell->effect) || !(zeros > 0))
 			continue;
 		variance[c] = 0;
 		for (size_t r = 0; r < b->replicates; r++)
