@@ -510,6 +510,7 @@ static void test_chains(void **state)
 /* What is left over: a bound for what does not matter, names for the rest. */
 static void test_rest(void **state)
 {
+	char none[] = "", binary[] = "/a";
 	struct ca_region region[12];
 	struct ca_curve curve = { .at = { 0, 0.1, 0.2 },
 				  .at_low = { -1, -1, -1 },
@@ -526,7 +527,7 @@ static void test_rest(void **state)
 	(void)state;
 	for (size_t i = 0; i < 12; i++) {
 		snprintf(names[i], sizeof names[i], "f%zu", i);
-		region[i] = (struct ca_region){ .name = names[i], .file = TEXT(""), .binary = TEXT("/a") };
+		region[i] = (struct ca_region){ .name = names[i], .file = none, .binary = binary };
 		row[i] = (struct ca_profile_row){ .region = &region[i],
 						  .point = &point,
 						  .curve = &curve,
