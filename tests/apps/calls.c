@@ -138,11 +138,11 @@ static void ignore(int signal)
 static void lock_files(int file, const char *name)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int ready[2], status;
+	int ready[2], done[2], status;
 	char c;
 	pid_t child;
 
-	CHECK(!pipe(ready));
+	CHECK(!pipe(ready) && !pipe2(done, O_NONBLOCK));
 	child = fork();
 	CHECK(child >= 0);
 	if (!child) {
@@ -150,9 +150,11 @@ static void lock_files(int file, const char *name)
 
 		CHECK(mine >= 0 && !fcntl(file, F_SETLKW, &whole) && !flock(mine, LOCK_EX));
 		CHECK(write(ready[1], "x", 1) == 1);
-		work_for(0.05);
-		kill(getppid(), SIGUSR1);
-		work_for(0.05);
+		do { /* until it has come in the wait */
+			work_for(0.05);
+			kill(getppid(), SIGUSR1);
+			work_for(0.05);
+		} while (read(done[0], &c, 1) != 1);
 		_exit(5);
 	}
 	CHECK(read(ready[0], &c, 1) == 1);
@@ -160,12 +162,16 @@ static void lock_files(int file, const char *name)
 	CHECK(lockf(file, F_TLOCK, 0) == -1);
 	CHECK(flock(file, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK);
 	CHECK(fcntl(file, F_SETLKW, &whole) == -1 && errno == EINTR);
-	CHECK(!fcntl(file, F_SETLKW, &whole));
+	CHECK(write(done[1], "x", 1) == 1);
+	while (fcntl(file, F_SETLKW, &whole))
+		CHECK(errno == EINTR);
 	CHECK(!flock(file, LOCK_EX) && !flock(file, LOCK_UN));
 	CHECK(wait3(&status, 0, NULL) == child && WIFEXITED(status) && WEXITSTATUS(status) == 5);
 	CHECK(!lockf(file, F_ULOCK, 0) && !lockf(file, F_LOCK, 0) && !lockf(file, F_ULOCK, 0));
 	close(ready[0]);
 	close(ready[1]);
+	close(done[0]);
+	close(done[1]);
 }
 
 static void case_locks(void)
