@@ -38,7 +38,7 @@ import threading, subprocess, signal, time, os, sys, queue
 q = queue.Queue(); out = []
 def work(i):
     s = 0
-    for k in range(60000): s += k * i % 7
+    for k in range(240000): s += k * i % 7
     q.put((i, s)); time.sleep(0.01)
 ts = [threading.Thread(target=work, args=(i,)) for i in range(20)]
 [t.start() for t in ts]; [t.join() for t in ts]
