@@ -157,9 +157,18 @@ static bool none_kept(const struct ca_profile *p)
 	return p->funnel.kept == 0;
 }
 
+static bool none_sure(const struct ca_profile *p)
+{
+	for (size_t i = 0; i < p->rows; i++)
+		if (p->row[i].verdict < CA_VERDICT_NOT_ENOUGH)
+			return false;
+	return true;
+}
+
+/* Bounds need none. */
 static bool no_zero(const struct ca_profile *p)
 {
-	return p->funnel.zeros == 0;
+	return p->funnel.zeros == 0 && none_sure(p);
 }
 
 static bool only_zero(const struct ca_profile *p)
@@ -175,14 +184,6 @@ static bool all_ahead(const struct ca_profile *p)
 static bool mostly_disturbed(const struct ca_profile *p)
 {
 	return p->busy;
-}
-
-static bool none_sure(const struct ca_profile *p)
-{
-	for (size_t i = 0; i < p->rows; i++)
-		if (p->row[i].verdict < CA_VERDICT_NOT_ENOUGH)
-			return false;
-	return true;
 }
 
 /* The first that applies is printed: from the mouth of the funnel to its end. */
