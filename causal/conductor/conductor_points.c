@@ -58,6 +58,17 @@ static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
 	return !strcmp(choice->program, c->opt.command[0]);
 }
 
+/* Of a program that passes no point in proportion to its work, in pairs (conductor_whole.c). It has been said, or
+ * was in an earlier sweep. False: this is no sweep, or not all of a run is to be looked at. */
+static bool use_whole_runs(struct ca_conductor *c)
+{
+	if (!c->opt.sweep || c->set->delay > 0 || c->set->duration > 0)
+		return false;
+	ca_sweep_use_whole(c->opt.sweep, "no progress point goes with the work");
+	ca_sweep_first_time(c->opt.sweep, CA_SWEEP_SHORT);
+	return true;
+}
+
 static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice *p, struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
@@ -65,6 +76,8 @@ static enum ca_status use_stored(struct ca_conductor *c, struct ca_point_choice 
 
 	p->known = p->over = true;
 	if (p->choice.how == CA_CHOICE_END_TO_END) {
+		if (use_whole_runs(c))
+			return CA_OK;
 		c->own_set = *c->set;
 		c->own_set.end_to_end = true;
 		c->set = &c->own_set;
@@ -537,6 +550,7 @@ static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 		return;
 	p->choice.reason = strdup(why);
 	store(c, p);
+	use_whole_runs(c);
 	ca_conductor_say(c, 0,
 			 "no progress point was found (%s), so further runs in %s are measured end "
 			 "to end; to name one: causal -P FILE:LINE -- %s ...",

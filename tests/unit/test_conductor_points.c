@@ -485,6 +485,8 @@ static void test_stored(void **state)
 static void test_stored_end_to_end(void **state)
 {
 	static const unsigned groups[] = { 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3 };
+	const struct ca_region *region;
+	unsigned percent;
 
 	(void)state;
 	write_choice(CA_CHOICE_END_TO_END, NULL);
@@ -497,6 +499,11 @@ static void test_stored_end_to_end(void **state)
 	}
 	assert_string_equal(added, "");
 	assert_false(settings.end_to_end);
+	conductor.opt.sweep = ca_sweep_new(1); /* pairs of whole runs */
+	open_points();
+	assert_false(conductor.set->end_to_end);
+	assert_non_null(ca_sweep_why_whole(conductor.opt.sweep, &region, &percent));
+	assert_null(region);
 }
 
 /* ---- the end ------------------------------------------------------------------------------*/
