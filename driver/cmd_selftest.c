@@ -59,8 +59,9 @@ int ca_selftest_verdict(const struct ca_selftest_check *check, size_t checks,
 		       "above.\n");
 	else if (noise || used->silent)
 		printf("Cannot tell whether predictions can be trusted here, %s.\n",
-		       noise ? "since other programs use the machine: run this again when they have ended"
-			     : "since there was no prediction: see the reason above");
+		       used->silent
+			       ? "since there was no prediction: see the reason above"
+			       : "since other programs use the machine: run this again when they have ended");
 	else if (doubts)
 		printf("Predictions cannot be trusted here now; likely reasons are the checks above that are "
 		       "not "

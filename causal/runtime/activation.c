@@ -103,6 +103,10 @@ CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 {
 	uint64_t now;
 
+	if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+		t->depth = 0; /* no system calls: they may be forbidden by now */
+		return;
+	}
 	if (ca_fine_is_in(t)) {
 		ca_fine_left(t);
 		return;

@@ -246,6 +246,25 @@ static void in_a_tick(void **state)
 	assert_false(me->fine->outer);
 }
 
+/* Switched off while in S: whoever ends then asks the kernel nothing, as that may be forbidden by now. */
+static void off_in_s(void **state)
+{
+	uint64_t n = hits(), entered;
+
+	(void)state;
+	me->fine->outer = 1;
+	me->depth = 1;
+	entered = me->fine->entered;
+	atomic_store(&ca_rt.on, false);
+	ca_activation_left(me);
+	atomic_store(&ca_rt.on, true);
+	assert_int_equal(me->depth, 0);
+	assert_int_equal(hits(), n);
+	assert_int_equal(me->fine->entered, entered);
+	assert_int_equal(me->fine->outer, 1); /* its books are as they were */
+	me->fine->outer = 0;
+}
+
 /* A wait in S: S stops, if it is for others; else the log has all of it. */
 static void waits(void **state)
 {
@@ -343,6 +362,7 @@ int main(void)
 		cmocka_unit_test_teardown(shared, tear_down),
 		TEST(owed_for_hits),
 		TEST(in_a_tick),
+		TEST(off_in_s),
 		TEST(waits),
 		TEST(left_otherwise),
 		TEST(left_behind),
