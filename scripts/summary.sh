@@ -6,6 +6,7 @@
 # that were skipped inside the others: their lines "SKIP: reason". The exit status is 0 when none
 # failed.
 #   scripts/summary.sh BUILD-DIRECTORY STATUS-OF-MAKE
+#   scripts/summary.sh BUILD-DIRECTORY --failed    only the names of those that failed
 set -euo pipefail
 build=$1 status=$2
 
@@ -26,6 +27,10 @@ stop() {
 	exit 1
 }
 
+if [ "$status" = --failed ]; then
+	results "FAIL|XPASS|ERROR" || true
+	exit
+fi
 mapfile -t passed < <(results 'PASS|XFAIL')
 mapfile -t failed < <(results 'FAIL|XPASS|ERROR')
 mapfile -t skipped < <(results 'SKIP')

@@ -37,6 +37,7 @@ result bad.sh FAIL 1 $'SKIP: no java\nFAIL: wrong\n0 passed, 1 failed, 1 skipped
 summary 2
 check "one failed" "1 2 passed, 1 failed, 5 skipped" "$status $last"
 contains "... and how" "FAIL: wrong" "$said"
+check "which ones" "bad.sh" "$("$source_dir/scripts/summary.sh" b --failed)"
 
 # and the end of a script itself
 ends() { (source "$source_dir/tests/integration/check.bash"; "$@"; finish); }
