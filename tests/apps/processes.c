@@ -119,7 +119,7 @@ static void case_clean_exec(void)
 		if (!pid) {
 			char *const argv[] = { self, (char *)"joined", NULL };
 
-			work_for(0.02);
+			work_for(0.05);
 			if (i == 0)
 				execve(self, argv, none);
 			else if (i == 1)

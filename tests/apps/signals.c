@@ -88,7 +88,7 @@ static void case_ours(void)
 static void *sends(void *to)
 {
 	for (int i = 0; i < 20; i++) {
-		work_for(0.01);
+		work_for(0.02);
 		pthread_kill(*(pthread_t *)to, QUEUED);
 		usleep(2000);
 	}
@@ -343,7 +343,7 @@ static void case_eintr(void)
 	for (int i = 0; i < CALLS; i++) {
 		double since;
 
-		work_for(0.02);
+		work_for(0.05);
 		since = now();
 		seen = 0;
 		CHECK(!setitimer(ITIMER_REAL, &once, NULL));
