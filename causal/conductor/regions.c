@@ -18,10 +18,9 @@ struct place {
 };
 struct info {
 	uint32_t module;
-	bool sampled; /* no sites: not possible, or too hot */
+	bool sampled; /* no sites: not possible */
 	bool planned;
 	bool timed; /* its sites can do nothing else */
-	enum ca_heat heat;
 	const char *why;
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
@@ -40,6 +39,7 @@ struct ca_regions {
 	struct ca_map place_at;   /* by place: where in places */
 	struct info *info;        /* by region id - 1 */
 	size_t infos;
+	struct ca_vec own_heat, *heat; /* uint8_t, enum ca_heat, by region id - 1 */
 	uint64_t stamp;
 	bool read[CA_MAX_MODULES];               /* the meetings are planned */
 	struct ca_site meeting[CA_MAX_MEETINGS]; /* of the modules that were selected in */
@@ -54,6 +54,8 @@ enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, co
 	if (!r)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	r->places.size = sizeof(struct place);
+	r->own_heat.size = 1;
+	r->heat = &r->own_heat;
 	r->mode = mode;
 	r->scope = scope;
 	r->objects = objects;
@@ -72,6 +74,7 @@ void ca_regions_free(struct ca_regions *r)
 	}
 	free(r->info);
 	ca_vec_free(&r->places);
+	ca_vec_free(&r->own_heat);
 	ca_map_free(&r->place_at);
 	free(r);
 }
@@ -491,24 +494,26 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 		       const char **why)
 {
 	struct info *info = &r->info[region - 1];
+	enum ca_heat heat = ca_regions_heat(r, region);
+	bool sampled = info->sampled || heat == CA_HEAT_TOO_HOT;
 
 	prepare(r, info, ca_catalog_get_region(r->catalog, region));
 	out->region = region;
 	out->ranges = info->ranges;
 	if (info->ranges)
 		memcpy(out->range, info->range, info->ranges * sizeof *out->range);
-	out->exact = exact && !info->sampled;
+	out->exact = exact && !sampled;
 	out->sites = out->exact ? (uint32_t)info->sites : 0;
 	if (out->sites)
 		memcpy(out->site, info->site, info->sites * sizeof *out->site);
-	out->fine = out->exact && (info->timed || info->heat != CA_HEAT_COOL);
+	out->fine = out->exact && (info->timed || heat != CA_HEAT_COOL);
 	if (out->fine)
 		time_only(out->site, out->sites);
 	/* Whichever way S is known. */
 	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
 		if (!overlaps(info, &r->meeting[i]))
 			out->site[out->sites++] = r->meeting[i];
-	*why = exact && info->sampled ? info->why : NULL;
+	*why = !exact || !sampled ? NULL : info->sampled ? info->why : "it is entered too often";
 }
 
 void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
@@ -519,14 +524,22 @@ void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
 
 enum ca_heat ca_regions_heat(const struct ca_regions *r, uint32_t region)
 {
-	return r->info[region - 1].heat;
+	const uint8_t *heat = r->heat->at;
+
+	return region <= r->heat->n ? (enum ca_heat)heat[region - 1] : CA_HEAT_UNKNOWN;
 }
 
 void ca_regions_set_heat(struct ca_regions *r, uint32_t region, enum ca_heat heat)
 {
-	r->info[region - 1].heat = heat;
-	if (heat == CA_HEAT_TOO_HOT)
-		ca_regions_sample(r, region, "it is entered too often");
+	while (r->heat->n < region)
+		if (!ca_vec_push(r->heat))
+			return;
+	((uint8_t *)r->heat->at)[region - 1] = (uint8_t)heat;
+}
+
+void ca_regions_keep_heat(struct ca_regions *r, struct ca_vec *heat)
+{
+	r->heat = heat;
 }
 
 bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index)

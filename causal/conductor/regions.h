@@ -11,6 +11,7 @@
 #include "core/event.h"
 #include "core/selection.h"
 #include "core/settings.h"
+#include "core/vec.h"
 #include <stdbool.h>
 
 struct ca_regions;
@@ -36,6 +37,9 @@ bool ca_regions_has(struct ca_regions *regions, uint32_t region);
 /* How often it is entered; CA_HEAT_UNKNOWN until it has been tried. */
 enum ca_heat ca_regions_heat(const struct ca_regions *regions, uint32_t region);
 void ca_regions_set_heat(struct ca_regions *regions, uint32_t region, enum ca_heat heat);
+/* What is found out is kept there, and what is there already is known: uint8_t by region number - 1.
+ * Borrowed. */
+void ca_regions_keep_heat(struct ca_regions *regions, struct ca_vec *heat);
 /* Fill ranges and, if exact is wanted and possible, sites, `exact` and `fine` of the selection: the
  * sites log each visit only where the region is known to be cool.
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */

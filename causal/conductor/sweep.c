@@ -29,6 +29,7 @@ struct ca_sweep {
 	size_t runs;
 	struct ca_follow follow;
 	struct ca_catalog catalog;
+	struct ca_vec heat; /* as ca_regions_keep_heat wants it */
 	struct variant *variant;
 	size_t variants;
 	struct ca_sweep_time time;
@@ -50,6 +51,7 @@ struct ca_sweep *ca_sweep_new(uint64_t seed)
 
 	if (!sweep)
 		return NULL;
+	sweep->heat.size = 1;
 	ca_rng_init(&sweep->rng, seed);
 	draw_next(sweep);
 	return sweep;
@@ -61,6 +63,7 @@ void ca_sweep_free(struct ca_sweep *sweep)
 		ca_catalog_fini(&sweep->choice);
 		ca_follow_fini(&sweep->follow);
 		ca_catalog_fini(&sweep->catalog);
+		ca_vec_free(&sweep->heat);
 		for (size_t i = 0; i < sweep->variants; i++) {
 			ca_plan_free(sweep->variant[i].plan);
 			ca_stacks_free(sweep->variant[i].stacks);
@@ -162,6 +165,11 @@ static struct variant *find_variant(struct ca_sweep *sweep, size_t number)
 		more[sweep->variants++] = (struct variant){ 0 };
 	}
 	return &sweep->variant[number];
+}
+
+struct ca_vec *ca_sweep_heat(struct ca_sweep *sweep)
+{
+	return &sweep->heat;
 }
 
 struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struct ca_plan_options *options,

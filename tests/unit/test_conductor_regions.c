@@ -87,10 +87,32 @@ static void test_overlaps(void **state)
 	}
 }
 
+/* What one run finds out, the next one knows. */
+static void test_heat(void **state)
+{
+	struct ca_vec kept = { .size = 1 };
+	struct ca_regions *r = NULL;
+	struct ca_err err;
+
+	(void)state;
+	for (unsigned run = 0; run < 2; run++) {
+		assert_int_equal(ca_regions_new(&r, CA_MODE_FUNCTION, NULL, NULL, NULL, &err), CA_OK);
+		assert_int_equal(ca_regions_heat(r, 3), CA_HEAT_UNKNOWN);
+		ca_regions_keep_heat(r, &kept);
+		assert_int_equal(ca_regions_heat(r, 3), run ? CA_HEAT_TOO_HOT : CA_HEAT_UNKNOWN);
+		ca_regions_set_heat(r, 3, CA_HEAT_TOO_HOT);
+		assert_int_equal(ca_regions_heat(r, 3), CA_HEAT_TOO_HOT);
+		assert_int_equal(ca_regions_heat(r, 2), CA_HEAT_UNKNOWN);
+		assert_int_equal(ca_regions_heat(r, 4), CA_HEAT_UNKNOWN);
+		ca_regions_free(r);
+	}
+	ca_vec_free(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_index_in_scope),
-					    cmocka_unit_test(test_overlaps) };
+					    cmocka_unit_test(test_overlaps), cmocka_unit_test(test_heat) };
 
 	return cmocka_run_group_tests(tests, make_program, fixture_remove);
 }
