@@ -199,7 +199,7 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 			       : -INFINITY;
 	bool any_worth = false;
 
-	p->decided = n > 0 && p->sure;
+	p->decided = n > 0 && p->sure && p->doubtful <= p->good; /* else no verdict is given */
 	p->rows = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_curve *curve = &code[i]->curve;
@@ -340,16 +340,26 @@ static void enter_new(struct ca_plan *p)
 	}
 }
 
+static bool any_open(const struct ca_plan *p)
+{
+	for (size_t i = 0; i < p->offers; i++)
+		if (p->code[p->order[i]].entered && p->code[p->order[i]].open)
+			return true;
+	return false;
+}
+
 static void make_round(struct ca_plan *p)
 {
 	struct code *rested;
+	bool all;
 
 	p->round.n = p->at = 0;
 	enter_new(p);
+	all = !any_open(p);
 	for (size_t i = 0; i < p->offers; i++)
-		if (p->code[p->order[i]].entered && (p->code[p->order[i]].open || p->decided))
+		if (p->code[p->order[i]].entered && (p->code[p->order[i]].open || all))
 			put_code(p, &p->code[p->order[i]]);
-	rested = p->decided ? NULL : pick_rested(p);
+	rested = all ? NULL : pick_rested(p);
 	if (rested && (p->round.n >= REST || p->rounds % REST == 0))
 		put_code(p, rested);
 	shuffle(p);

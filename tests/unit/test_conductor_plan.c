@@ -13,7 +13,8 @@ struct program {
 	size_t codes;
 	double worth[MOST], at_most[MOST];
 	double noise;
-	bool alone; /* nobody ever pays */
+	bool alone;      /* nobody ever pays */
+	bool neighbours; /* take the CPU in each experiment */
 };
 struct sweep {
 	struct ca_plan *plan;
@@ -71,7 +72,7 @@ static void step(struct sweep *s, const struct program *p)
 	if (p->alone)
 		o.cost = o.elapsed - o.delay;
 	o.visits = o.cost * 1000 / speed * (1 + p->noise * 3.46 * (ca_rng_unit(&s->rng) - 0.5));
-	ca_plan_tell(s->plan, &o, CA_PLAN_GOOD);
+	ca_plan_tell(s->plan, &o, p->neighbours ? CA_PLAN_DOUBTFUL : CA_PLAN_GOOD);
 }
 
 static const struct program three = {
@@ -125,6 +126,26 @@ static void test_screening(void **state)
 	assert_int_equal(s.zeros, 3);
 	for (size_t i = 1; i <= 8; i++)
 		assert_int_equal(s.at[i][50], 1);
+	ca_plan_free(s.plan);
+}
+
+/* No verdict is given on such experiments, so that there is no end either; but they are looked at. */
+static void test_neighbours(void **state)
+{
+	struct program busy = three;
+	struct ca_plan_row top[1];
+	unsigned rows = 0;
+	struct sweep s;
+
+	(void)state;
+	busy.neighbours = true;
+	begin(&s, &busy, 5, false);
+	while (s.steps < 400) {
+		step(&s, &busy);
+		assert_false(ca_plan_is_decided(s.plan, &rows));
+	}
+	assert_int_equal(ca_plan_top(s.plan, top, 1), 1);
+	assert_int_equal(top[0].region, 1);
 	ca_plan_free(s.plan);
 }
 
@@ -232,13 +253,10 @@ static void test_draw(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_screening),
-		cmocka_unit_test(test_nothing_matters),
-		cmocka_unit_test(test_seed),
-		cmocka_unit_test(test_dealt),
-		cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_ends),      cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_screening), cmocka_unit_test(test_nothing_matters),
+		cmocka_unit_test(test_seed),      cmocka_unit_test(test_dealt),
+		cmocka_unit_test(test_lost),      cmocka_unit_test(test_draw),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
