@@ -427,8 +427,7 @@ enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve)
 {
 	if (curve->how == CA_HOW_COMPARED && curve->experiments < 3)
 		return CA_VERDICT_NOT_ENOUGH;
-	if (curve->at_low[0] > 0 && curve->at_low[HALF] > 0 && curve->at_low[CA_AT - 1] > 0 &&
-	    curve->at[HALF] >= gain_min)
+	if (curve->at_low[0] > 0 && curve->at_low[HALF] >= gain_min && curve->at_low[CA_AT - 1] > 0)
 		return CA_VERDICT_WORTH;
 	if (curve->at_high[HALF] < gain_small)
 		return CA_VERDICT_NOT_WORTH;

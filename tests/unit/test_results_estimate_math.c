@@ -218,6 +218,7 @@ static void test_verdict(void **state)
 		{ CA_HOW_BOUNDS, 2, 9, 10, 11, CA_VERDICT_WORTH, true },
 		{ CA_HOW_COMPARED, 9, -1, 10, 21, CA_VERDICT_NOT_ENOUGH, false },
 		{ CA_HOW_COMPARED, 9, 0, 10, 20, CA_VERDICT_NOT_ENOUGH, false },
+		{ CA_HOW_COMPARED, 9, 0.9, 8, 15, CA_VERDICT_NOT_ENOUGH, false },
 		{ CA_HOW_COMPARED, 9, 0.1, 0.5, 2.9, CA_VERDICT_NOT_WORTH, true },
 		{ CA_HOW_COMPARED, 9, -40, -20, 2, CA_VERDICT_NOT_WORTH, true },
 		{ CA_HOW_BOUNDS, 1, NAN, NAN, 2, CA_VERDICT_NOT_WORTH, true },
