@@ -255,24 +255,40 @@ static void put_rest(const struct table *t)
 	fputc('\n', t->out);
 }
 
-/* "Containing 1 and 2: main_loop": code that is no row, since it only calls what is one. */
+static const char *between(size_t put, size_t parts)
+{
+	return !put ? " " : put + 1 < parts ? ", " : " and ";
+}
+
+static bool is_row(const struct table *t, const char *name)
+{
+	for (size_t r = 0; r < t->shown; r++)
+		if (!strcmp(t->region[r]->name, name))
+			return true;
+	return false;
+}
+
+/* "Containing 1, 2 and parse: main_loop": code that is no row, since it only calls what is one. */
 static void put_containing(const struct table *t, const struct ca_profile_samples *samples)
 {
 	const struct ca_region *region = ca_catalog_get_region(&t->profile->catalog, samples->region);
+	size_t parts = 0, put = 0;
 	char *name;
 
+	while (samples->contains[parts])
+		parts++;
 	fprintf(t->out, "%*sContaining", RANK, "");
+	for (size_t r = 0; r < t->shown; r++)
+		for (char *const *part = samples->contains; *part; part++)
+			if (!strcmp(t->region[r]->name, *part)) {
+				fprintf(t->out, "%s%zu", between(put++, parts), r + 1);
+				break;
+			}
 	for (char *const *part = samples->contains; *part; part++) {
-		size_t r = 0;
-
-		fputs(part == samples->contains ? " " : part[1] ? ", " : " and ", t->out);
-		while (r < t->shown && strcmp(t->region[r]->name, *part) != 0)
-			r++;
-		name = r < t->shown ? NULL : ca_text_cut(*part, t->width / 2, t->width / 4);
-		if (name)
-			fputs(name, t->out);
-		else
-			fprintf(t->out, "%zu", r + 1);
+		if (is_row(t, *part))
+			continue;
+		name = ca_text_cut(*part, t->width / 2, t->width / 4);
+		fprintf(t->out, "%s%s", between(put++, parts), name ? name : "");
 		free(name);
 	}
 	name = ca_text_cut(region->name, t->width / 2, t->width / 4);
