@@ -218,7 +218,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
-	      : r->flags & CA_EXPERIMENT_BOOKS         ? CA_PLAN_DOUBTFUL
+	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;
 	ca_plan_tell(c->plan, &o, use);
 	if (use != CA_PLAN_USELESS)
