@@ -16,6 +16,8 @@ enum {
 	SHARE = 6,
 	RANK = 5,
 	ROWS_MAX = 40,
+	ROW_TEXT = 48, /* room for "4 to 7" */
+	NAMED = 2,     /* more that are no rows are counted only */
 	NOT_WORTH_ROWS = 8,
 	UNSURE_ROWS = 10,
 	NAME_MIN = 12,
@@ -255,11 +257,6 @@ static void put_rest(const struct table *t)
 	fputc('\n', t->out);
 }
 
-static const char *between(size_t put, size_t parts)
-{
-	return !put ? " " : put + 1 < parts ? ", " : " and ";
-}
-
 static bool is_row(const struct table *t, const char *name)
 {
 	for (size_t r = 0; r < t->shown; r++)
@@ -268,23 +265,54 @@ static bool is_row(const struct table *t, const char *name)
 	return false;
 }
 
-/* "Containing 1, 2 and parse: main_loop": code that is no row, since it only calls what is one. */
+/* Is row r part of it? */
+static bool contains_row(const struct table *t, const struct ca_profile_samples *samples, size_t r)
+{
+	for (char *const *part = samples->contains; r < t->shown && *part; part++)
+		if (!strcmp(t->region[r]->name, *part))
+			return true;
+	return false;
+}
+
+/* "2", "4 to 7": the rows that are part of it. */
+static size_t name_rows(const struct table *t, const struct ca_profile_samples *samples,
+			char part[ROWS_MAX][ROW_TEXT])
+{
+	size_t n = 0;
+
+	for (size_t r = 0, end; r < t->shown && n < ROWS_MAX; r = end) {
+		for (end = r; contains_row(t, samples, end);)
+			end++;
+		if (end - r > 2)
+			snprintf(part[n++], ROW_TEXT, "%zu to %zu", r + 1, end);
+		else if (end > r)
+			snprintf(part[n++], ROW_TEXT, "%zu", r + 1);
+		end = end - r > 2 ? end : r + 1;
+	}
+	return n;
+}
+
+static const char *between(size_t put, size_t parts)
+{
+	return !put ? " " : put + 1 < parts ? ", " : " and ";
+}
+
+/* "Containing 1 to 3, 5 and parse: main_loop": code that is no row, since it only calls what is one. */
 static void put_containing(const struct table *t, const struct ca_profile_samples *samples)
 {
 	const struct ca_region *region = ca_catalog_get_region(&t->profile->catalog, samples->region);
-	size_t parts = 0, put = 0;
-	char *name;
+	char row[ROWS_MAX][ROW_TEXT], *name;
+	size_t n = name_rows(t, samples, row), others = 0, parts, put = 0;
 
-	while (samples->contains[parts])
-		parts++;
+	for (char *const *part = samples->contains; *part; part++)
+		others += !is_row(t, *part);
+	parts = n + (others > NAMED ? 1 : others);
 	fprintf(t->out, "%*sContaining", RANK, "");
-	for (size_t r = 0; r < t->shown; r++)
-		for (char *const *part = samples->contains; *part; part++)
-			if (!strcmp(t->region[r]->name, *part)) {
-				fprintf(t->out, "%s%zu", between(put++, parts), r + 1);
-				break;
-			}
-	for (char *const *part = samples->contains; *part; part++) {
+	for (; put < n; put++)
+		fprintf(t->out, "%s%s", between(put, parts), row[put]);
+	if (others > NAMED)
+		fprintf(t->out, "%s%zu others", between(put, parts), others);
+	for (char *const *part = samples->contains; *part && others <= NAMED; part++) {
 		if (is_row(t, *part))
 			continue;
 		name = ca_text_cut(*part, t->width / 2, t->width / 4);

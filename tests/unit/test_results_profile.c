@@ -521,6 +521,10 @@ static void test_rest(void **state)
 	struct ca_profile profile = { .row = row,
 				      .rows = 12,
 				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+	char *contains[] = { TEXT("f6"), TEXT("f0"), TEXT("a"),  TEXT("f2"), TEXT("f1"),
+			     TEXT("b"),  TEXT("f3"), TEXT("f5"), TEXT("c"),  NULL };
+	struct ca_region loop = { .id = 1, .name = TEXT("loop"), .file = none, .binary = binary };
+	struct ca_profile_samples samples = { .region = 1, .contains = contains };
 	char names[12][8];
 	const char *text;
 
@@ -539,6 +543,14 @@ static void test_rest(void **state)
 				     "     2 more without enough data: f10, f11\n"));
 	row[10].verdict = row[11].verdict = CA_VERDICT_NOT_WORTH;
 	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
+	/* long lists are short */
+	profile.catalog.region = &loop;
+	profile.catalog.regions = 1;
+	profile.samples = &samples;
+	profile.sample_count = 1;
+	assert_non_null(
+		strstr(printed(&profile, 100), "\n     Containing 1 to 4, 6, 7 and 3 others: loop\n"));
+	contains[0] = NULL;
 	profile.row = row + 11;
 	profile.rows = 1;
 	row[11].verdict = CA_VERDICT_NOT_ENOUGH;
