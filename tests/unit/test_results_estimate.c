@@ -1,41 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimator on synthetic data of known truth: exactness, robustness, and that its 95 %
  * intervals hold what they promise. Everything is seeded: the outcome never varies. */
-#include "causal/results/estimate.h"
-#include "core/rng.h"
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/estimate_fixture.h"
 
 enum { MOST = 4096 };
-
-/* cmocka has none for doubles before 1.1.6. */
-#define assert_near(a, b, margin)                                                                            \
-	do {                                                                                                 \
-		double a_ = (a), b_ = (b);                                                                   \
-		if (!(fabs(a_ - b_) <= (margin)))                                                            \
-			fail_msg("%s is %g, not %g", #a, a_, b_);                                            \
-	} while (0)
-
-static struct ca_rng rng;
-
-static double uniform(void)
-{
-	return ca_rng_unit(&rng);
-}
-
-static double normal(void)
-{
-	double radius = sqrt(-2 * log1p(-uniform()));
-
-	return radius * cos(6.283185307179586 * uniform());
-}
 
 /* One sort of program and machine. Relative standard deviations. */
 struct scene {
@@ -192,24 +160,6 @@ static struct ca_observation at(uint32_t region, uint32_t speedup, uint32_t run,
 	return (struct ca_observation){
 		.region = region, .speedup = speedup, .run = run, .time = time, .cost = cost, .visits = visits
 	};
-}
-
-static struct ca_estimates run_on(const struct ca_observation *list, size_t n)
-{
-	struct ca_estimate_options options = { .seed = 7, .quantum = 1. / 6 };
-	struct ca_estimates e;
-
-	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
-	return e;
-}
-
-static const struct ca_cell *find(const struct ca_estimates *e, uint32_t region, uint32_t speedup)
-{
-	for (size_t c = 0; c < e->cells; c++)
-		if (e->cell[c].region == region && e->cell[c].speedup == speedup)
-			return &e->cell[c];
-	fail_msg("no cell");
-	return NULL;
 }
 
 /* Without noise the answer is exact, and equal seeds give equal intervals. */

@@ -5,31 +5,10 @@
  *
  * A few sweeps of each kind take seconds; for the figures in doc/ESTIMATE.md:
  *     CA_SWEEPS=1000 tests/unit/test_results_sweeps */
-#include "causal/results/estimate.h"
-#include "core/rng.h"
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/unit/estimate_fixture.h"
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 enum { MOST = 400, MOST_ADAPTIVE = 200, REGIONS = 3 };
-
-static struct ca_rng rng;
-
-static double uniform(void)
-{
-	return ca_rng_unit(&rng);
-}
-
-static double normal(void)
-{
-	double radius = sqrt(-2 * log1p(-uniform()));
-
-	return radius * cos(6.283185307179586 * uniform());
-}
 
 /* ---- sweeps --------------------------------------------------------------------------------*/
 /* One kind of program. Of each sweep's regions the first has this curve, the others have half and none of
@@ -259,32 +238,6 @@ static void test_adaptive(void **state)
 }
 
 /* ---- single regions ------------------------------------------------------------------------*/
-/* cmocka has none for doubles before 1.1.6. */
-#define assert_near(a, b, margin)                                                                            \
-	do {                                                                                                 \
-		double a_ = (a), b_ = (b);                                                                   \
-		if (!(fabs(a_ - b_) <= (margin)))                                                            \
-			fail_msg("%s is %g, not %g", #a, a_, b_);                                            \
-	} while (0)
-
-static struct ca_estimates run_on(const struct ca_observation *list, size_t n)
-{
-	struct ca_estimate_options options = { .seed = 7, .quantum = 1. / 6 };
-	struct ca_estimates e;
-
-	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
-	return e;
-}
-
-static const struct ca_cell *cell_at_half(const struct ca_estimates *e)
-{
-	for (size_t c = 0; c < e->cells; c++)
-		if (e->cell[c].speedup == 500000)
-			return &e->cell[c];
-	fail_msg("no cell");
-	return NULL;
-}
-
 /* A window of 250 ms with half of its time in S: `length` is that of a visit, and half of what it wins arrives. */
 static struct ca_observation half_in_s(uint32_t speedup, double time, double length, double paying)
 {
@@ -375,7 +328,7 @@ static void test_one_window(void **state)
 	assert_near(e.curve[0].at_high[1], high, 0.2 * high);
 	assert_near(e.curve[0].at_low[1], low, 0.2 * high);
 	assert_true(e.curve[0].at_low[1] < low && high < e.curve[0].at_high[1]);
-	assert_true(isfinite(cell_at_half(&e)->low));
+	assert_true(isfinite(find(&e, 1, 500000)->low));
 	/* an estimate that cannot be, against zeros that were far too slow, is not shown */
 	{
 		struct ca_observation many[20];
@@ -385,8 +338,8 @@ static void test_one_window(void **state)
 		ca_estimate_fini(&e);
 		e = run_on(many, 20);
 		assert_true(e.curve[0].at_high[1] < 1.1 * high);
-		assert_true(cell_at_half(&e)->effect < 1.1 * high);
-		assert_true(cell_at_half(&e)->high < 1.1 * high);
+		assert_true(find(&e, 1, 500000)->effect < 1.1 * high);
+		assert_true(find(&e, 1, 500000)->high < 1.1 * high);
 	}
 	/* at 0 % alone it is known how much there is to win, at most */
 	ca_estimate_fini(&e);
