@@ -110,16 +110,6 @@ static void add(struct json_object *object, const char *key, struct json_object 
 	json_object_object_add(object, key, value);
 }
 
-static struct json_object *rounded(double value)
-{
-	char text[32];
-
-	if (!isfinite(value))
-		return NULL;
-	snprintf(text, sizeof text, "%.2f", value);
-	return json_object_new_double_s(value, text);
-}
-
 /* doc/FORMAT.md, "Progress". */
 static void say_json(const struct ca_progress_line *progress, const struct ca_conductor_status *status,
 		     const char *type, size_t run, uint64_t now)
@@ -129,19 +119,19 @@ static void say_json(const struct ca_progress_line *progress, const struct ca_co
 	add(object, "type", json_object_new_string(type));
 	add(object, "run", json_object_new_uint64(run));
 	add(object, "runs", progress->total ? json_object_new_uint64(progress->total) : NULL);
-	add(object, "elapsed", rounded((double)(now - progress->begun) / 1e9));
-	add(object, "to_go", rounded(seconds_to_go(progress, now, now - progress->started)));
+	add(object, "elapsed", ca_results_json_rounded((double)(now - progress->begun) / 1e9));
+	add(object, "to_go", ca_results_json_rounded(seconds_to_go(progress, now, now - progress->started)));
 	add(object, "experiments", json_object_new_uint64(progress->experiments + status->experiments));
 	add(object, "dropped", json_object_new_uint64(progress->dropped + status->dropped));
 	add(object, "region", status->region ? ca_results_json_text(status->region) : NULL);
-	add(object, "speedup", status->region ? rounded(status->speedup) : NULL);
+	add(object, "speedup", status->region ? ca_results_json_rounded(status->speedup) : NULL);
 	for (size_t i = 0; i < status->tops; i++) {
 		struct json_object *row = json_object_new_object();
 
 		add(row, "region", ca_results_json_text(status->top[i].region));
-		add(row, "effect", rounded(status->top[i].effect));
-		add(row, "low", rounded(status->top[i].low));
-		add(row, "high", rounded(status->top[i].high));
+		add(row, "effect", ca_results_json_rounded(status->top[i].effect));
+		add(row, "low", ca_results_json_rounded(status->top[i].low));
+		add(row, "high", ca_results_json_rounded(status->top[i].high));
 		json_object_array_add(rows, row);
 	}
 	add(object, "rows", rows);

@@ -75,16 +75,6 @@ static void add(struct json_object *object, const char *key, struct json_object 
 	json_object_object_add(object, key, value);
 }
 
-static struct json_object *rounded(double value)
-{
-	char text[32];
-
-	if (!isfinite(value))
-		return NULL;
-	snprintf(text, sizeof text, "%.2f", value);
-	return json_object_new_double_s(value, text);
-}
-
 /* The numbers of regions as profile.json has them: in the order of their best row. */
 static uint32_t *number_regions(const struct ca_profile *profile)
 {
@@ -116,8 +106,8 @@ static struct json_object *experiment_array(const struct ca_profile *profile)
 
 			add(object, "region", json_object_new_int64(number[e->region] - 1));
 			add(object, "point", ca_results_json_text(profile->point[visits->point].name));
-			add(object, "speedup", rounded(e->speedup / 1e4));
-			add(object, "effect", rounded(effect_of(profile, zeros, e, visits)));
+			add(object, "speedup", ca_results_json_rounded(e->speedup / 1e4));
+			add(object, "effect", ca_results_json_rounded(effect_of(profile, zeros, e, visits)));
 			json_object_array_add(array, object);
 		}
 	}

@@ -2,6 +2,8 @@
 /* Helpers over json-c: see results_json.h. Driver's process, one thread. */
 #include "causal/results/results_json.h"
 #include "core/event.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +45,16 @@ struct json_object *ca_results_json_text(const char *text)
 	value = json_object_new_string(clean);
 	free(clean);
 	return value;
+}
+
+struct json_object *ca_results_json_rounded(double value)
+{
+	char text[32];
+
+	if (!isfinite(value))
+		return NULL;
+	snprintf(text, sizeof text, "%.2f", value);
+	return json_object_new_double_s(value, text);
 }
 
 struct json_object *ca_results_json_get(struct json_object *object, const char *key)

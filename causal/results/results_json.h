@@ -10,6 +10,8 @@
 /* A string value; bytes that are not UTF-8 become U+FFFD, since names and paths come from
  * programs and file systems, and JSON must stay readable. NULL counts as "". */
 struct json_object *ca_results_json_text(const char *text);
+/* A number with two decimals; NULL, which is null, for what is not known. */
+struct json_object *ca_results_json_rounded(double value);
 /* Length of the UTF-8 sequence at s (1..4), or 0 when it is not one. */
 size_t ca_results_json_utf8(const unsigned char *s);
 
