@@ -10,17 +10,10 @@ import subprocess
 import sys
 import tempfile
 
-TOP = os.environ.get("CA_TOP_SRCDIR", ".")
-BUILD = os.environ.get("CA_TOP_BUILDDIR", ".")
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import BUILD, TOP, check, status  # noqa: E402
+
 MAKE = os.path.join(BUILD, "tests", "plot", "make_profile")
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
 
 
 def make(directory, kind, width):
@@ -93,12 +86,10 @@ def main():
                 check_golden(kind, width, make(directory, kind, width))
             schemas = check_schemas(directory) and schemas
             check_content(directory, kind)
-    if failures:
-        return 1
-    if not schemas:
+    if not status() and not schemas:
         print("SKIP: python3-jsonschema is not installed; the rest passed")
         return 77
-    return 0
+    return status()
 
 
 sys.exit(main())

@@ -9,18 +9,12 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-TOP = os.environ.get("CA_TOP_SRCDIR", ".")
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import TOP, check, status  # noqa: E402
+
 PLOT = os.path.join(TOP, "scripts", "plot.py")
 BLOCK = "import sys; sys.modules['matplotlib'] = None; import runpy; " \
         "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
 
 
 def plot(*args, expect=0, matplotlib=True):
@@ -169,12 +163,10 @@ def main():
         directory = check_choice(base)
         png = check_pictures(base, directory)
         check_bad_input(base)
-    if failures:
-        return 1
-    if not png:
+    if not status() and not png:
         print("SKIP: matplotlib is not installed, no PNG was made; the rest passed")
         return 77
-    return 0
+    return status()
 
 
 sys.exit(main())

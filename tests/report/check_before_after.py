@@ -6,28 +6,12 @@ import glob
 import json
 import os
 import stat
-import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import causal, check, status  # noqa: E402
 from fixture import region, write_run  # noqa: E402
-
-CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
-
-
-def causal(*words, cwd, expect=0):
-    done = subprocess.run([CAUSAL, *words], capture_output=True, text=True, check=False, cwd=cwd)
-    check(expect in (None, done.returncode), f"causal {words}: status {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stderr
 
 
 def check_merge(scratch):
@@ -50,9 +34,10 @@ def check_merge(scratch):
     check(profile["funnel"]["runs"] == 3 and profile["funnel"]["experiments_kept"] == 60, "merged: funnel")
     with open(os.path.join(scratch, "both", "run-0003.jsonl"), encoding="utf-8") as file:
         check(json.loads(file.readline())["run"] == 3, "merged: the number of a run")
-    said = causal("merge", "a", "rebuilt", "-o", "no", cwd=scratch, expect=2)
+    said = causal("merge", "a", "rebuilt", "-o", "no", cwd=scratch, expect=2).stderr
     check("/usr/bin/app" in said and not os.path.exists(os.path.join(scratch, "no")), f"two builds: {said}")
-    check("no build-ids" in causal("merge", "a", "unknown", "-o", "perhaps", cwd=scratch), "no build-ids")
+    check("no build-ids" in causal("merge", "a", "unknown", "-o", "perhaps", cwd=scratch).stderr,
+          "no build-ids")
     causal("merge", "a", "-o", "both", cwd=scratch, expect=2)
     causal("merge", "a", "nothing", "-o", "x", cwd=scratch, expect=2)
     causal("merge", "a", "b", cwd=scratch, expect=2)
@@ -69,12 +54,12 @@ def check_verify(scratch):
 
     def verify(name, percent, seconds, **more):
         return causal("verify", "v", "--region", name, "--speedup", str(percent), "-n", "3", "--",
-                      "./program", str(seconds), cwd=scratch, **more)
+                      "./program", str(seconds), cwd=scratch, **more).stderr
 
     # 40 % at most: 20 % at 50 %. A sleep is exact but for the load of the machine.
     for _ in range(3):
         said = causal("verify", "v", "--region", "parse", "--speedup", "50", "-n", "3", "--", "./program",
-                      "0.24", cwd=scratch, expect=None)
+                      "0.24", cwd=scratch, expect=None).stderr
         if "  as predicted" in said:
             break
     check("  as predicted" in said and "parse, 50 % less" in said, f"as predicted: {said}")
@@ -94,7 +79,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_merge(scratch)
         check_verify(scratch)
-    return 1 if failures else 0
+    return status()
 
 
 if __name__ == "__main__":

@@ -2,28 +2,16 @@
 # SPDX-License-Identifier: MIT
 """`causal compare`: what is slower is said to be, what only scatters is not, and the exit status is for CI."""
 import os
-import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import causal, check, status  # noqa: E402
 from fixture import region, write_run  # noqa: E402
-
-CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
 
 
 def compare(*words, expect=0):
-    done = subprocess.run([CAUSAL, "compare", *words], capture_output=True, text=True, check=False)
-    check(done.returncode == expect, f"compare {words}: status {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout
+    return causal("compare", *words, expect=expect).stdout
 
 
 def main():
@@ -56,7 +44,7 @@ def main():
         compare(old, os.path.join(scratch, "nothing"), expect=2)
         compare(old, slower, "--fail-if-slower", "much", expect=2)
         compare(old, slower, "--fail", "2", expect=2)
-    return 1 if failures else 0
+    return status()
 
 
 if __name__ == "__main__":

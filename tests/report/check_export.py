@@ -7,31 +7,18 @@ import csv
 import io
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import TOP, causal, check, status  # noqa: E402
 from fixture import region, write_run  # noqa: E402
 
-CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
 ODD = '=cmd|"a, b"`<b>`_x;\ny'
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
 
 
 def export(directory, form, expect=0):
-    done = subprocess.run([CAUSAL, "export", directory, "--format", form], capture_output=True, text=True,
-                          check=False)
-    check(done.returncode == expect, f"{form}: status {done.returncode}: {done.stderr}")
-    return done.stdout
+    return causal("export", directory, "--format", form, expect=expect).stdout
 
 
 def check_csv(text):
@@ -59,7 +46,7 @@ def check_stacks(folded, speedscope):
     except ImportError:
         print("SKIP: without jsonschema the file is not held against speedscope's schema")
     else:
-        with open(os.path.join(HERE, "speedscope", "schema.json"), encoding="utf-8") as file:
+        with open(os.path.join(TOP, "tests", "report", "speedscope", "schema.json"), encoding="utf-8") as file:
             validator = Draft7Validator(json.load(file))
         for error in validator.iter_errors(whole):
             check(False, f"speedscope: {error.json_path}: {error.message}")
@@ -90,7 +77,7 @@ def main():
         export(scratch, "csv", expect=2)  # no runs
         write_run(scratch, 1, regions)
         export(scratch, "folded", expect=1)  # no stacks
-    return 1 if failures else 0
+    return status()
 
 
 if __name__ == "__main__":

@@ -4,40 +4,28 @@
 import json
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import causal, check, status  # noqa: E402
 from fixture import region, write_run  # noqa: E402
-
-CAUSAL = os.path.join(os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", ".")), "driver", "causal")
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
 
 
 def next_of(scratch, name, top, *options):
     """The commands told after one more run in a directory in which `top` is the best region."""
     for run in (1, 2):
         write_run(os.path.join(scratch, name), run, [top, region("other")], effects={top["name"]: 40})
-    done = subprocess.run([CAUSAL, "-n", "1", "-o", name, *options, "--", "true", "an argument"], cwd=scratch,
-                          capture_output=True, text=True, check=False)
-    check(done.returncode == 0 and "  1  " + top["name"] in done.stderr, f"{name}: {done.stderr}")
+    said = causal("-n", "1", "-o", name, *options, "--", "true", "an argument", cwd=scratch).stderr
+    check("  1  " + top["name"] in said, f"{name}: {said}")
     return {line.split(": ")[1]: shlex.split(line.split(": ", 2)[2])
-            for line in done.stderr.splitlines() if line.startswith("causal: ") and line.count(": ") == 2}
+            for line in said.splitlines() if line.startswith("causal: ") and line.count(": ") == 2}
 
 
 def check_resume(scratch):
     """More runs with the same command and options, but for what was for one time only."""
     def run(*words, expect=0):
-        done = subprocess.run([CAUSAL, *words], cwd=scratch, capture_output=True, text=True, check=False)
-        check(done.returncode == expect, f"{words}: status {done.returncode}: {done.stderr}")
+        causal(*words, cwd=scratch, expect=expect)
 
     def first(number):
         with open(os.path.join(scratch, "r", f"run-{number:04}.jsonl"), encoding="utf-8") as file:
@@ -60,10 +48,7 @@ def check_resume(scratch):
 def check_progress(scratch):
     """A line per run where there is no terminal, objects, or nothing."""
     def said(*options):
-        done = subprocess.run([CAUSAL, "-n", "2", "-o", "p", *options, "--", "true"], cwd=scratch,
-                              capture_output=True, text=True, check=False)
-        check(done.returncode == 0, f"{options}: {done.stderr}")
-        return done.stderr.splitlines()
+        return causal("-n", "2", "-o", "p", *options, "--", "true", cwd=scratch).stderr.splitlines()
 
     check(sum(line.startswith("causal: run ") for line in said()) == 2, "a line per run")
     quiet = said("-q")
@@ -85,13 +70,13 @@ def main():
                         "--", "true", "an argument"], f"lines: {lines}")
         page = told.get("curves, call chains, source", [])
         check(page == ["causal", "report", "a b"], f"report: {page}")
-        done = subprocess.run([CAUSAL, *page[1:]], cwd=scratch, check=False, capture_output=True)
-        check(done.returncode == 0 and os.path.exists(os.path.join(scratch, "a b", "report.html")), "report")
+        causal(*page[1:], cwd=scratch)
+        check(os.path.exists(os.path.join(scratch, "a b", "report.html")), "report")
         told = next_of(scratch, "stripped", region("sub_10", function="", file=""))
         check("which lines of it" not in told, f"there are no lines: {told}")
         check_resume(scratch)
         check_progress(scratch)
-    return 1 if failures else 0
+    return status()
 
 
 if __name__ == "__main__":

@@ -14,28 +14,12 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from checks import TOP, causal, check, status  # noqa: E402
 from fixture import region, write_run  # noqa: E402
 
-TOP = os.path.abspath(os.environ.get("CA_TOP_SRCDIR", "."))
-BUILD = os.path.abspath(os.environ.get("CA_TOP_BUILDDIR", "."))
-CAUSAL = os.path.join(BUILD, "driver", "causal")
 SOURCE = os.path.join(TOP, "examples", "frames.c")
 EVIL = "</script><script>window.failed('script in a name')</script><!--"
-failures = 0
-
-
-def check(ok, text):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED: {text}")
-
-
-def causal(*words, expect=0):
-    done = subprocess.run([CAUSAL, *words], capture_output=True, text=True, check=False)
-    check(done.returncode == expect, f"causal {' '.join(words)}: status {done.returncode}: {done.stderr}")
-    return done
 
 
 def make_results(directory):
@@ -193,9 +177,9 @@ def main():
         causal("report", scratch, "-o", os.path.join(scratch, "none", "x.html"), expect=1)
         browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
         if not browser:
-            if not failures:
+            if not status():
                 print("SKIP: no Chromium is installed: the page was not tried in a browser")
-            return 1 if failures else 0
+            return status()
         for width in (1280, 390):
             saw = look(browser, page, width)
             if saw:
@@ -206,7 +190,7 @@ def main():
                     chromium(browser, page, f"--window-size={width},1600",
                              f"--screenshot={pictures}/report-{width}{dark[1:]}.png",
                              *(["--force-dark-mode"] if dark else []))
-    return 1 if failures else 0
+    return status()
 
 
 if __name__ == "__main__":
