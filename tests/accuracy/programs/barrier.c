@@ -7,40 +7,30 @@
 
 GT_DEFINE_REGION(slow)
 GT_DEFINE_REGION(fast)
-static pthread_barrier_t bar;
-static int over;
 
 static void *slow(void *p)
 {
 	uint64_t n = gt_amount("slow", 1000);
 
-	for (;;) {
+	do {
 		region_slow(n); /* GT_REGION slow */
 		GT_VISIT();
-		over = atomic_load(&gt_stop);
-		pthread_barrier_wait(&bar);
-		if (over)
-			return p;
-		pthread_barrier_wait(&bar);
-	}
+	} while (two_meet(1));
+	return p;
 }
 
 static void *fast(void *p)
 {
 	uint64_t n = gt_amount("fast", 800);
 
-	for (;;) {
+	do {
 		region_fast(n); /* GT_REGION fast */
-		pthread_barrier_wait(&bar);
-		if (over)
-			return p;
-		pthread_barrier_wait(&bar);
-	}
+	} while (two_meet(0));
+	return p;
 }
 
 int main(int argc, char **argv)
 {
 	gt_start(argc, argv, "slow");
-	pthread_barrier_init(&bar, NULL, 2);
 	return two_threads(slow, fast);
 }

@@ -3,36 +3,20 @@
  * 400 (region child). The session spans both; a pipe between them is not an external wait.
  *
  * Expected: never both at once: parent 0.6 X, child 0.4 X, less the wake-ups. */
-#include "gt.h"
+#include "token.h"
 #include <sys/wait.h>
 
 GT_DEFINE_REGION(parent)
 GT_DEFINE_REGION(child)
 static int there[2], back[2];
 
-static int get(int fd)
-{
-	char c = 0;
-	ssize_t r;
-
-	while ((r = read(fd, &c, 1)) < 0 && errno == EINTR)
-		;
-	return r == 1 ? c : 0;
-}
-
-static void put(int fd, char c)
-{
-	while (write(fd, &c, 1) < 0 && errno == EINTR)
-		;
-}
-
 static int child(void)
 {
 	uint64_t n = gt_amount("child", 400);
 
-	while (get(there[0])) {
+	while (token_get(there[0])) {
 		region_child(n); /* GT_REGION child */
-		put(back[1], 1);
+		token_put(back[1], 1);
 	}
 	return 0;
 }
@@ -51,11 +35,11 @@ int main(int argc, char **argv)
 		exit(child());
 	while (!gt_expired()) {
 		region_parent(n); /* GT_REGION parent */
-		put(there[1], 1);
-		get(back[0]);
+		token_put(there[1], 1);
+		token_get(back[0]);
 		GT_VISIT();
 	}
-	put(there[1], 0);
+	token_put(there[1], 0);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return gt_report();

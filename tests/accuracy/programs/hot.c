@@ -23,17 +23,8 @@ GT_DEFINE_REGION(rest)
  * takes less time than its work. */
 static GT_NOINLINE uint64_t region_tiny(uint64_t x, uint64_t n)
 {
-	for (x |= 1; n--;) {
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		__asm__ volatile("" : "+r"(x));
-	}
+	for (x |= 1; n--;)
+		GT_STEP(x);
 	return x;
 }
 
@@ -92,7 +83,7 @@ static void *with_spin(void *p)
 /* clang-format off */
 static inline __attribute__((always_inline)) uint64_t inlined(uint64_t x, uint64_t n)
 {
-	while (n--) { x *= x; x *= x; x *= x; x *= x; x *= x; x *= x; x *= x; x *= x; __asm__ volatile("" : "+r"(x)); } /* GT_REGION inlined */
+	while (n--) GT_STEP(x); /* GT_REGION inlined */
 	return x;
 }
 /* clang-format on */
@@ -114,31 +105,21 @@ static void *with_inline(void *p)
 }
 
 /* ---- phases, stages, loops ------------------------------------------------------------------ */
-static pthread_barrier_t bar;
-static int over;
-
 static void *slow(void *p)
 {
-	for (;;) {
+	do {
 		tiny(1000);
 		GT_VISIT();
-		over = atomic_load(&gt_stop);
-		pthread_barrier_wait(&bar);
-		if (over)
-			return p;
-		pthread_barrier_wait(&bar);
-	}
+	} while (two_meet(1));
+	return p;
 }
 
 static void *fast(void *p)
 {
-	for (;;) {
+	do {
 		rest(800);
-		pthread_barrier_wait(&bar);
-		if (over)
-			return p;
-		pthread_barrier_wait(&bar);
-	}
+	} while (two_meet(0));
+	return p;
 }
 
 static struct queue q1 = QUEUE_INIT, q2 = QUEUE_INIT;
@@ -270,10 +251,8 @@ int main(int argc, char **argv)
 		return threads(stages, 3);
 	if (!strcmp(variant, "crowd"))
 		return threads(crowd, CROWD);
-	if (!strcmp(variant, "barrier")) {
-		pthread_barrier_init(&bar, NULL, 2);
+	if (!strcmp(variant, "barrier"))
 		return two_threads(slow, fast);
-	}
 	if (!strcmp(variant, "omp"))
 		omp();
 	else if (!strcmp(variant, "system"))

@@ -5,16 +5,12 @@
  * Expected: the server keeps up, so the clock decides the throughput: 0. A request is in the
  * system for 800 or 1600, 1200 on average, of which serve is three quarters: latency 0.75 X,
  * less the wake-up of the server. */
-#include "two.h"
+#include "requests.h"
 
 GT_DEFINE_REGION(serve)
 GT_DEFINE_REGION(rest)
 
-enum { BURST = 2, SLOTS = 64 };
-static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t can_get = PTHREAD_COND_INITIALIZER;
-static double begun[SLOTS];
-static unsigned head, tail, over;
+enum { BURST = 2 };
 
 static void *arrivals(void *p)
 {
@@ -25,46 +21,23 @@ static void *arrivals(void *p)
 
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 			;
-		pthread_mutex_lock(&m);
-		for (int i = 0; i < BURST && head - tail < SLOTS; i++) {
-			GT_BEGIN("request");
-			begun[head++ % SLOTS] = gt_now();
-		}
-		pthread_cond_signal(&can_get);
-		pthread_mutex_unlock(&m);
+		requests_issue(BURST, REQUESTS_MAX);
 	}
-	pthread_mutex_lock(&m);
-	over = 1;
-	pthread_cond_signal(&can_get);
-	pthread_mutex_unlock(&m);
+	requests_close();
 	return p;
 }
 
 static void *server(void *p)
 {
 	uint64_t ns = gt_amount("serve", 600), nr = gt_amount("rest", 200);
+	double begin;
 
-	for (;;) {
-		double begin;
-
-		pthread_mutex_lock(&m);
-		while (head == tail && !over)
-			pthread_cond_wait(&can_get, &m);
-		if (head == tail) {
-			pthread_mutex_unlock(&m);
-			return p;
-		}
-		begin = begun[tail % SLOTS];
-		pthread_mutex_unlock(&m);
+	while (requests_get(&begin)) {
 		region_serve(ns); /* GT_REGION serve */
 		region_rest(nr);  /* GT_REGION rest */
-		pthread_mutex_lock(&m);
-		tail++; /* only now: a request in service is still in the system */
-		pthread_mutex_unlock(&m);
-		GT_END("request");
-		gt_latency(begin);
-		GT_VISIT();
+		requests_end(begin);
 	}
+	return p;
 }
 
 int main(int argc, char **argv)

@@ -3,27 +3,12 @@
  *
  * Expected: never both at once, so the period is 1000 and two wake-ups. ping: 0.7 X,
  * pong: 0.3 X, a little less for the wake-ups. Nobody ever owes: whoever is not in S waits. */
+#include "token.h"
 #include "two.h"
 
 GT_DEFINE_REGION(ping)
 GT_DEFINE_REGION(pong)
 static int there[2], back[2];
-
-static int get(int fd)
-{
-	char c = 0;
-	ssize_t r;
-
-	while ((r = read(fd, &c, 1)) < 0 && errno == EINTR)
-		;
-	return r == 1 ? c : 0;
-}
-
-static void put(int fd, char c)
-{
-	while (write(fd, &c, 1) < 0 && errno == EINTR)
-		;
-}
 
 static void *ping(void *p)
 {
@@ -31,11 +16,11 @@ static void *ping(void *p)
 
 	while (!atomic_load(&gt_stop)) {
 		region_ping(n); /* GT_REGION ping */
-		put(there[1], 1);
-		get(back[0]);
+		token_put(there[1], 1);
+		token_get(back[0]);
 		GT_VISIT();
 	}
-	put(there[1], 0);
+	token_put(there[1], 0);
 	return p;
 }
 
@@ -43,9 +28,9 @@ static void *pong(void *p)
 {
 	uint64_t n = gt_amount("pong", 300);
 
-	while (get(there[0])) {
+	while (token_get(there[0])) {
 		region_pong(n); /* GT_REGION pong */
-		put(back[1], 1);
+		token_put(back[1], 1);
 	}
 	return p;
 }

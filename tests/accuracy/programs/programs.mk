@@ -67,7 +67,7 @@ $(OUT)/$(1)/%: $(SRC)/%.cc $(HEADERS)
 $(OUT)/$(1)/%_llvm: $(SRC)/%.c $(HEADERS)
 	@mkdir -p $$(@D)
 	$(CLANG) -std=gnu17 $(COMMON) $(filter-out -gno-variable%,$(FLAGS_$(1))) -fopenmp $$< -o $$@ $(LIBS_$(1))
-$(OUT)/$(1)/libgtwork.so: $(SRC)/work_lib.c
+$(OUT)/$(1)/libgtwork.so: $(SRC)/work_lib.c $(HEADERS)
 	@mkdir -p $$(@D)
 	$(CC) -std=gnu17 $(COMMON) $(filter-out -DUSE%,$(FLAGS_$(1))) -fPIC -shared $$< -o $$@
 $(OUT)/$(1)/nested: $(OUT)/$(1)/libgtwork.so

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* libgtwork.so: the library half of nested.c. Works like gt_spin(). */
-#include <stdint.h>
+#include "gt.h"
 
 uint64_t lib_work(uint64_t n);
 
@@ -8,16 +8,7 @@ uint64_t lib_work(uint64_t n)
 {
 	uint64_t x = n | 1;
 
-	while (n--) {
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		x *= x;
-		__asm__ volatile("" : "+r"(x));
-	}
+	while (n--)
+		GT_STEP(x);
 	return x;
 }
