@@ -9,7 +9,6 @@ enum ca_status ca_err_set(struct ca_err *err, enum ca_status status, const char 
 	if (err) {
 		va_list arguments;
 
-		err->status = status;
 		va_start(arguments, format);
 		vsnprintf(err->text, sizeof err->text, format, arguments);
 		va_end(arguments);

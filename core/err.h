@@ -18,9 +18,8 @@ enum ca_status {
 	CA_ERR_AGAIN /* not now; the same call may work later */
 };
 
-/* A status with a text for a person: what happened, why, what to do next. */
+/* A text for a person: what happened, why, what to do next. */
 struct ca_err {
-	enum ca_status status;
 	char text[512];
 };
 

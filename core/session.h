@@ -43,7 +43,6 @@ struct ca_process {
 	_Atomic uint64_t patched;      /* selection.seq whose sites are in place here (or given up) */
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
 	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
-	uint32_t main_module;
 	char off_text[160];
 };
 

@@ -76,7 +76,7 @@ static bool read_augmentation(struct ca_cursor *cursor, const char *augmentation
 		if (*c == 'R')
 			cie->fde_encoding = (uint8_t)ca_cursor_fixed(&data, 1);
 		else if (*c == 'L')
-			cie->lsda_encoding = (uint8_t)ca_cursor_fixed(&data, 1);
+			ca_cursor_fixed(&data, 1); /* of pointers to handlers: nobody needs them */
 		else if (*c == 'S')
 			cie->is_signal = true;
 		else if (*c == 'P') {

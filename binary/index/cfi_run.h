@@ -11,7 +11,7 @@ struct ca_cie {
 	uint64_t code_factor;
 	int64_t data_factor;
 	uint64_t ra_column;
-	uint8_t fde_encoding, lsda_encoding;
+	uint8_t fde_encoding;
 	bool has_augmentation_data, is_signal;
 };
 struct ca_fde {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { JUMP = 0xe9, CALL = 0xe8, INT3 = 0xcc, PREFIX = 0x3e, JUMP_LENGTH = 5, BATCH = 256 };
+enum { JUMP = 0xe9, CALL = 0xe8, INT3 = 0xcc, PREFIX = 0x3e, JUMP_LENGTH = 5 };
 enum { LOOKS = 4 /* at threads that block our traps */, HOLD_LOOKS = 1000 /* for who is patching */ };
 enum { ARCH_SHSTK_STATUS = 0x5005, BUCKETS = 4096 };
 

@@ -128,7 +128,6 @@ static void wait_for_index(struct ca_session *s)
 	if (!l)
 		return;
 	s->module[l->module].main = 1;
-	s->process[ca_rt.process].main_module = l->module;
 	for (int ms = 0; ms < WAIT_FOR_INDEX; ms++) {
 		uint32_t state = atomic_load_explicit(&s->module[l->module].state, memory_order_acquire);
 
@@ -181,7 +180,6 @@ static void forked(void)
 		ca_rt_quit();
 		return;
 	}
-	ca_rt.session->process[ca_rt.process].main_module = ca_modules_at(0) ? ca_modules_at(0)->module : 0;
 	atomic_store(&ca_rt.on, true);
 	ca_log(CA_LOG_DEBUG, "process %d, a fork, takes part", (int)ca_rt.pid);
 	ca_patch_forked();

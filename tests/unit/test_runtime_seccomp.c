@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* causal/runtime/wrap_seccomp.c: would a filter that the program installs kill us, or tell on us? It is
+/* causal/runtime/seccomp.c: would a filter that the program installs kill us, or tell on us? It is
  * run for each call that we make, so each filter here asks a question of the machine that runs it and
  * lets all calls pass if the answer is right; wrong ones kill. Not a system call is made. */
 #include "causal/runtime/wrap.h"

@@ -52,6 +52,16 @@ static int status_of(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
+static const struct ca_module *main_module(void)
+{
+	uint32_t used = atomic_load(&ca_rt.session->modules_used);
+
+	for (uint32_t m = 0; m < used; m++)
+		if (ca_rt.session->module[m].main)
+			return &ca_rt.session->module[m];
+	_exit(250);
+}
+
 static void must_be_on(void)
 {
 	const struct ca_process *p;
@@ -66,7 +76,6 @@ static void must_be_on(void)
 	MUST(atomic_load(&p->state) == CA_SLOT_LIVE && p->pid == ca_rt.pid);
 	MUST(!atomic_load(&p->off) && p->started && p->started <= ca_clock_now());
 	MUST(ca_rt.session->processes_used > ca_rt.process);
-	MUST(ca_rt.session->module[p->main_module].main);
 }
 
 static void must_be_out(void)
@@ -77,7 +86,6 @@ static void must_be_out(void)
 static void joins(void)
 {
 	char exe[CA_PATH] = "";
-	const struct ca_process *p;
 
 	must_be_on();
 	MUST(errno == 0);
@@ -91,9 +99,8 @@ static void joins(void)
 	     (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
 	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_wait_meet >= ca_rt.own_low &&
 	     (uintptr_t)ca_wait_meet < ca_rt.own_high);
-	p = &ca_rt.session->process[ca_rt.process];
 	MUST(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
-	MUST(!strcmp(ca_rt.session->module[p->main_module].path, exe));
+	MUST(!strcmp(main_module()->path, exe));
 	MUST(ca_real.read && ca_real.posix_spawnp); /* the wrappers know their functions */
 	MUST(!*log_text);
 }
@@ -190,8 +197,7 @@ static void is_told(const char *format)
 static void has_waited(void)
 {
 	must_be_on();
-	MUST(atomic_load(&ca_rt.session->module[ca_rt.session->process[0].main_module].state) ==
-	     CA_MODULE_FAILED);
+	MUST(atomic_load(&main_module()->state) == CA_MODULE_FAILED);
 }
 
 static void driver_is_gone(void)
