@@ -495,9 +495,10 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 {
 	struct info *info = &r->info[region - 1];
 	enum ca_heat heat = ca_regions_heat(r, region);
-	bool sampled = info->sampled || heat == CA_HEAT_TOO_HOT;
+	bool sampled;
 
 	prepare(r, info, ca_catalog_get_region(r->catalog, region));
+	sampled = info->sampled || heat == CA_HEAT_TOO_HOT;
 	out->region = region;
 	out->ranges = info->ranges;
 	if (info->ranges)

@@ -5,6 +5,27 @@
 
 #include "tests/unit/binary_fixture.h"
 
+/* ---- the binaries of a run: one, whose text cannot be read --------------------------------*/
+static struct ca_index *indexed;
+
+const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module)
+{
+	(void)objects;
+	return module == 1 ? indexed : NULL;
+}
+
+struct ca_text *ca_objects_text(struct ca_objects *objects, uint32_t module)
+{
+	(void)objects, (void)module;
+	return NULL;
+}
+
+bool ca_objects_in_scope(struct ca_objects *objects, uint32_t module)
+{
+	(void)objects;
+	return module == 1;
+}
+
 static const char source[] =
 	"volatile int sink;\n"
 	"static inline __attribute__((always_inline)) int twice(int x) { sink = x; return x * 2; }\n"
@@ -109,10 +130,43 @@ static void test_heat(void **state)
 	ca_vec_free(&kept);
 }
 
+/* Code that cannot be probed is sampled, from the first experiment on. */
+static void test_not_probed(void **state)
+{
+	static struct ca_selection selection;
+	struct ca_catalog catalog = { 0 };
+	struct ca_regions *r = NULL;
+	const char *why = NULL;
+	struct ca_err err;
+	uint32_t region;
+
+	(void)state;
+	indexed = fixture_open("a", CA_INDEX_FULL);
+	assert_non_null(indexed);
+	assert_int_equal(ca_regions_new(&r, CA_MODE_FUNCTION, NULL, NULL, &catalog, &err), CA_OK);
+	region = ca_regions_find(r, &(struct ca_region){ .kind = CA_REGION_FUNCTION,
+							 .name = (char *)"work",
+							 .file = (char *)"",
+							 .function = (char *)"work",
+							 .binary = (char *)ca_index_binary(indexed) });
+	assert_int_equal(region, 1);
+	for (unsigned experiment = 0; experiment < 2; experiment++) {
+		ca_regions_select(r, region, true, &selection, &why);
+		assert_true(selection.ranges > 0);
+		assert_int_equal(selection.sites, 0);
+		assert_false(selection.exact);
+		assert_string_equal(why, "its text cannot be read");
+	}
+	ca_regions_free(r);
+	ca_catalog_fini(&catalog);
+	ca_index_close(indexed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_index_in_scope),
-					    cmocka_unit_test(test_overlaps), cmocka_unit_test(test_heat) };
+					    cmocka_unit_test(test_overlaps), cmocka_unit_test(test_heat),
+					    cmocka_unit_test(test_not_probed) };
 
 	return cmocka_run_group_tests(tests, make_program, fixture_remove);
 }
