@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions; see regions.h. */
 #include "causal/conductor/regions.h"
-#include "binary/plan/plan.h"
+#include "causal/conductor/region_code.h"
 #include "core/map.h"
 #include "core/module.h"
 #include "core/vec.h"
@@ -17,17 +17,10 @@ struct place {
 	uint32_t region[PER_PLACE]; /* innermost first */
 };
 struct info {
-	uint32_t module;
-	bool sampled; /* no sites: not possible */
+	struct ca_region_code code;
 	bool planned;
-	bool timed; /* its sites can do nothing else */
-	const char *why;
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
-	struct ca_range *range;
-	unsigned ranges;
-	struct ca_site *site;
-	size_t sites;
 };
 struct ca_regions {
 	enum ca_mode mode;
@@ -68,10 +61,8 @@ void ca_regions_free(struct ca_regions *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->infos; i++) {
-		free(r->info[i].range);
-		free(r->info[i].site);
-	}
+	for (size_t i = 0; i < r->infos; i++)
+		ca_region_code_fini(&r->info[i].code);
 	free(r->info);
 	ca_vec_free(&r->places);
 	ca_vec_free(&r->own_heat);
@@ -94,7 +85,7 @@ static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct c
 		r->info = more;
 		memset(&r->info[r->infos++], 0, sizeof *more);
 	}
-	r->info[region->id - 1].module = module;
+	r->info[region->id - 1].code.module = module;
 	return region->id;
 }
 
@@ -264,90 +255,11 @@ uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)
 
 bool ca_regions_has(struct ca_regions *r, uint32_t region)
 {
-	return (region <= r->infos && r->info[region - 1].module) ||
+	return (region <= r->infos && r->info[region - 1].code.module) ||
 	       ca_regions_find(r, ca_catalog_get_region(r->catalog, region));
 }
 
-/* ---- ranges and sites -------------------------------------------------------------------*/
-static bool add_range(struct info *info, uint64_t low, uint64_t high)
-{
-	struct ca_range *more;
-
-	if (info->ranges == CA_MAX_RANGES)
-		return false;
-	more = ca_vec_more(info->range, info->ranges, sizeof *more);
-	if (!more)
-		return false;
-	info->range = more;
-	info->range[info->ranges++] = (struct ca_range){ .module = info->module, .low = low, .high = high };
-	return true;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct ca_range *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
-/* Sorted, without overlaps: what the runtime's binary search needs. */
-static void merge(struct info *info)
-{
-	unsigned n = 0;
-
-	if (!info->ranges)
-		return;
-	qsort(info->range, info->ranges, sizeof *info->range, by_address);
-	for (unsigned i = 1; i < info->ranges; i++) {
-		if (info->range[i].low <= info->range[n].high) {
-			if (info->range[i].high > info->range[n].high)
-				info->range[n].high = info->range[i].high;
-		} else {
-			info->range[++n] = info->range[i];
-		}
-	}
-	info->ranges = n + 1;
-}
-
-/* Ranges of the region's inlined copies; returns how many. */
-static unsigned inline_ranges(struct info *info, const struct ca_region *region, const struct ca_index *index)
-{
-	size_t n = ca_index_inlines(index);
-	unsigned before = info->ranges;
-
-	for (size_t i = 0; i < n; i++) {
-		struct ca_index_inline in;
-
-		ca_index_inline_at(index, i, &in);
-		if (region->kind == CA_REGION_FUNCTION
-			    ? !strcmp(in.name, region->name)
-			    : in.call_line == region->line && !strcmp(in.call_file, region->file))
-			add_range(info, in.low, in.high);
-	}
-	return info->ranges - before;
-}
-
-static void own_ranges(struct info *info, const struct ca_region *region, const struct ca_index *index)
-{
-	size_t n = region->kind == CA_REGION_FUNCTION ? ca_index_functions(index) : ca_index_lines(index);
-
-	for (size_t i = 0; i < n; i++) {
-		if (region->kind == CA_REGION_FUNCTION) {
-			struct ca_index_function f;
-
-			ca_index_function_at(index, i, &f);
-			if (!strcmp(f.name, region->name))
-				add_range(info, f.low, f.high);
-		} else {
-			struct ca_index_line l;
-
-			ca_index_line_at(index, i, &l);
-			if (l.line == region->line && !strcmp(l.file, region->file))
-				add_range(info, l.low, l.high);
-		}
-	}
-}
-
+/* ---- selecting ---------------------------------------------------------------------------*/
 /* The module's text, with the meetings in it planned. */
 static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 {
@@ -361,166 +273,43 @@ static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 	return text;
 }
 
-static void plan_sites(struct ca_regions *r, struct info *info, const struct ca_region *region,
-		       const struct ca_range *range, unsigned ranges)
-{
-	struct ca_text *text = text_of(r, info->module);
-	struct ca_site site[CA_MAX_SITES];
-	enum ca_status status;
-	struct ca_err err;
-	bool self = false;
-	size_t n = 0;
-
-	info->sampled = true;
-	if (!text) {
-		info->why = "its text cannot be read";
-		return;
-	}
-	if (region->kind == CA_REGION_FUNCTION)
-		status = ca_plan_function(text, info->module, range, ranges, site, CA_MAX_SITES, &n, &err);
-	else
-		status = ca_plan_line(text, info->module, range, ranges, site, CA_MAX_SITES, &n, &self, &err);
-	if (status != CA_OK || !n || self) {
-		info->why = self              ? "the line does work outside of calls"
-			    : status == CA_OK ? "the line calls nothing"
-					      : "its entries and exits cannot all be patched";
-		return;
-	}
-	info->site = malloc(n * sizeof *site);
-	if (!info->site)
-		return;
-	memcpy(info->site, site, n * sizeof *site);
-	info->sites = n;
-	info->sampled = false;
-}
-
-/* Where probes do not fit calls and functions they may fit the edges of the code. Of a function those of its
- * inlined copies come to its own sites; of a line they take the place of its calls. */
-static void plan_edges(struct ca_regions *r, struct info *info, const struct ca_region *region,
-		       const struct ca_range *range, unsigned ranges)
-{
-	size_t own = region->kind == CA_REGION_FUNCTION ? info->sites : 0, n = 0;
-	struct ca_text *text = text_of(r, info->module);
-	struct ca_site site[CA_MAX_SITES];
-	struct ca_err err;
-
-	if (own)
-		memcpy(site, info->site, own * sizeof *site);
-	if (!text ||
-	    ca_plan_edges(text, info->module, range, ranges, site + own, CA_MAX_SITES - own, &n, &err) !=
-		    CA_OK ||
-	    !n)
-		return;
-	free(info->site);
-	info->site = malloc((own + n) * sizeof *site);
-	info->sites = info->site ? own + n : 0;
-	if (!info->site)
-		return;
-	memcpy(info->site, site, info->sites * sizeof *site);
-	info->sampled = false;
-	info->timed = true;
-}
-
-/* Leaves out the ranges behind the first `own` that lie in those; returns how many are left. */
-static unsigned apart(struct info *info, unsigned own)
-{
-	unsigned n = own;
-
-	for (unsigned i = own; i < info->ranges; i++) {
-		unsigned k = 0;
-
-		while (k < own &&
-		       (info->range[i].low < info->range[k].low || info->range[i].low >= info->range[k].high))
-			k++;
-		if (k == own)
-			info->range[n++] = info->range[i];
-	}
-	info->ranges = n;
-	return n - own;
-}
-
 static void prepare(struct ca_regions *r, struct info *info, const struct ca_region *region)
 {
-	const struct ca_index *index = ca_objects_index(r->objects, info->module);
-	bool is_function = region->kind == CA_REGION_FUNCTION;
-	unsigned own, copies;
+	struct ca_region_code *code = &info->code;
+	const struct ca_index *index = ca_objects_index(r->objects, code->module);
+	unsigned own;
 
 	if (info->planned || !index)
 		return;
 	info->planned = true;
-	own_ranges(info, region, index);
-	own = info->ranges;
-	if (own)
-		plan_sites(r, info, region, info->range, own);
-	copies = inline_ranges(info, region, index);
-	if (copies && info->sites) {
-		info->sampled = true;
-		info->why = "parts of it are inlined";
-	}
-	if (!info->sites)
-		info->sampled = true;
-	if (is_function && (!own || info->sites) && (copies = apart(info, own)))
-		plan_edges(r, info, region, info->range + own, copies);
-	merge(info);
-	if (!is_function && info->sampled && info->ranges)
-		plan_edges(r, info, region, info->range, info->ranges);
-}
-
-static bool overlaps(const struct info *info, const struct ca_site *site)
-{
-	for (size_t i = 0; i < info->sites; i++)
-		if (info->site[i].module == site->module &&
-		    info->site[i].address < site->address + site->length &&
-		    site->address < info->site[i].address + info->site[i].length)
-			return true;
-	return false;
-}
-
-/* The sites' other form. An int3 at each visit would cost more than all the rest. */
-static void time_only(struct ca_site *site, size_t sites)
-{
-	for (size_t i = 0; i < sites; i++) {
-		site[i].flags |= CA_SITE_NO_TRAP;
-		for (unsigned h = 0; h < site[i].hooks; h++) {
-			if (site[i].hook[h].kind == CA_SITE_ENTER)
-				site[i].hook[h].kind = CA_SITE_FINE_ENTER;
-			else if (site[i].hook[h].kind == CA_SITE_EXIT)
-				site[i].hook[h].kind = CA_SITE_FINE_EXIT;
-		}
-	}
+	own = ca_region_code_find(code, region, index);
+	ca_region_code_plan(code, region, own, code->ranges ? text_of(r, code->module) : NULL);
 }
 
 void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why)
 {
 	struct info *info = &r->info[region - 1];
+	const struct ca_region_code *code = &info->code;
 	enum ca_heat heat = ca_regions_heat(r, region);
-	bool sampled;
 
 	prepare(r, info, ca_catalog_get_region(r->catalog, region));
-	sampled = info->sampled || heat == CA_HEAT_TOO_HOT;
 	out->region = region;
-	out->ranges = info->ranges;
-	if (info->ranges)
-		memcpy(out->range, info->range, info->ranges * sizeof *out->range);
-	out->exact = exact && !sampled;
-	out->sites = out->exact ? (uint32_t)info->sites : 0;
-	if (out->sites)
-		memcpy(out->site, info->site, info->sites * sizeof *out->site);
-	out->fine = out->exact && (info->timed || heat != CA_HEAT_COOL);
-	if (out->fine)
-		time_only(out->site, out->sites);
+	ca_region_code_select(code, exact && heat != CA_HEAT_TOO_HOT, heat == CA_HEAT_COOL, out);
 	/* Whichever way S is known. */
 	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
-		if (!overlaps(info, &r->meeting[i]))
+		if (!ca_region_code_overlaps(code, &r->meeting[i]))
 			out->site[out->sites++] = r->meeting[i];
-	*why = !exact || !sampled ? NULL : info->sampled ? info->why : "it is entered too often";
+	*why = !exact                    ? NULL
+	       : code->sampled           ? code->why
+	       : heat == CA_HEAT_TOO_HOT ? "it is entered too often"
+					 : NULL;
 }
 
 void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
 {
-	r->info[region - 1].sampled = true;
-	r->info[region - 1].why = why;
+	r->info[region - 1].code.sampled = true;
+	r->info[region - 1].code.why = why;
 }
 
 enum ca_heat ca_regions_heat(const struct ca_regions *r, uint32_t region)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* causal/conductor/regions.c: what of a binary the scope lets through, and which sites exclude each other. */
-#include "causal/conductor/regions.c"
+/* causal/conductor/regions.c, region_code.c: what of a binary the scope lets through, and which sites exclude
+ * each other. */
+#include "causal/conductor/region_code.h"
+#include "causal/conductor/regions.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -94,7 +96,7 @@ static void test_overlaps(void **state)
 	};
 	struct ca_site of_s[] = { { .module = 1, .address = 100, .length = 8 },
 				  { .module = 1, .address = 200, .length = 1 } };
-	struct info info = { .site = of_s, .sites = CA_COUNT(of_s) }, none = { 0 };
+	struct ca_region_code code = { .site = of_s, .sites = CA_COUNT(of_s) }, none = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
@@ -102,9 +104,9 @@ static void test_overlaps(void **state)
 					.address = cases[i].address,
 					.length = cases[i].length };
 
-		if (overlaps(&info, &site) != cases[i].overlaps)
+		if (ca_region_code_overlaps(&code, &site) != cases[i].overlaps)
 			fail_msg("case %zu", i);
-		assert_false(overlaps(&none, &site));
+		assert_false(ca_region_code_overlaps(&none, &site));
 	}
 }
 
