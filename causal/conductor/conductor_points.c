@@ -2,15 +2,11 @@
 /* The conductor's part in choosing progress points where nobody has named any: has the search's
  * candidates counted, keeps the choice for later runs, and checks over the runs whether it was
  * right. Driver's process, one thread; never blocks. */
-#include "causal/conductor/conductor_state.h"
+#include "causal/conductor/conductor_points_parts.h"
 #include "causal/conductor/sweep.h"
-#include "causal/points/choice.h"
 #include "core/clock.h"
 #include "core/point.h"
 #include "core/settings.h"
-#include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,26 +27,6 @@ enum {
 };
 #define TRAP_COST 2.4e-6               /* s, tests/bench */
 #define NEXT_TRY  UINT64_C(1000000000) /* ns; doubles */
-
-enum stage { SEARCHING, PLACING, REMOVING, ASKING, CHOSEN, PAUSING };
-
-struct ca_point_choice {
-	struct ca_point_search *search;
-	struct ca_choice choice; /* as stored; points == 0 and AUTO: none yet */
-	enum stage stage;
-	bool over;  /* nothing more to be done in this run */
-	bool known; /* the choice was there before the run began */
-	bool ask;
-	bool needless; /* one thread does all */
-	bool placed;   /* candidates, by now */
-	uint64_t since, cpu_since, pause;
-	size_t chosen[CA_CANDIDATES_CHOSEN], n;
-	const struct ca_candidates *set;
-	int terminal; /* -1: none */
-	size_t offered[CA_CANDIDATES], offers;
-	char line[128];
-	size_t length;
-};
 
 /* ---- before the run ----------------------------------------------------------------------*/
 static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
@@ -129,176 +105,9 @@ void ca_conductor_points_free(struct ca_conductor *c)
 	free(c->points);
 }
 
-/* ---- the choice --------------------------------------------------------------------------*/
-static void store(struct ca_conductor *c, struct ca_point_choice *p)
-{
-	struct ca_err err;
-
-	if (ca_choice_write(&p->choice, c->opt.dir, &err) != CA_OK)
-		ca_conductor_say(c, 0, "%s", err.text);
-}
-
-static bool fill_choice(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how)
-{
-	struct ca_choice *choice = &p->choice;
-	bool ok;
-
-	ca_choice_fini(choice);
-	choice->how = how;
-	choice->run = c->opt.run;
-	ok = (choice->program = strdup(c->opt.command[0]));
-	for (size_t i = 0; i < p->n && how != CA_CHOICE_END_TO_END; i++) {
-		const struct ca_candidate *from = &p->set->candidate[p->chosen[i]];
-
-		choice->point[i] = (struct ca_choice_point){ .name = strdup(from->name),
-							     .rate = from->rate,
-							     .spread = from->spread,
-							     .coverage = from->coverage };
-		ok &= choice->point[i].name != NULL;
-		choice->points++;
-	}
-	return ok;
-}
-
-static void describe(struct ca_conductor *c, const struct ca_choice *choice)
-{
-	const struct ca_choice_point *best = &choice->point[0];
-	char others[512] = "";
-
-	for (size_t i = 1; i < choice->points; i++)
-		snprintf(others + strlen(others), sizeof others - strlen(others),
-			 "%s%s (%.0f visits a second)", i > 1 ? ", " : "also: ", choice->point[i].name,
-			 choice->point[i].rate);
-	ca_conductor_say(c, 0,
-			 "progress point %s, chosen %s: %.0f visits a second, varying by %.0f %%, "
-			 "with %.0f %% of the samples inside",
-			 best->name, choice->how == CA_CHOICE_USER ? "by you" : "here", best->rate,
-			 100 * best->spread, 100 * best->coverage);
-	ca_conductor_say(c, 0,
-			 "%s%sall runs in %s use this choice; to choose otherwise: -P NAME, "
-			 "--progress=ask, or -e",
-			 others, *others ? "; " : "", c->opt.dir);
-}
-
-/* The runtimes place what is published at their next tick. */
-static void publish(struct ca_conductor *c, struct ca_point_choice *p)
-{
-	uint32_t used = atomic_load(&c->session->modules_used);
-
-	for (size_t i = 0; i < p->n; i++) {
-		struct ca_point_name name = ca_point_search_take(p->search, p->chosen[i]);
-
-		if (name.binary)
-			c->session->requested_anywhere = 1;
-		ca_requested_take(c->progress, &name, NULL);
-	}
-	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
-		const struct ca_index *index = ca_objects_index(c->objects, m);
-
-		if (index && ca_requested_is_named(c->progress, index, m))
-			ca_requested_index(c->progress, index, ca_objects_text(c->objects, m), m);
-	}
-}
-
-static void choose(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how)
-{
-	if (!fill_choice(c, p, how))
-		return;
-	store(c, p);
-	describe(c, &p->choice);
-	if (c->opt.sweep)
-		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_ASKED);
-}
-
-static void list(struct ca_conductor *c, const struct ca_point_choice *p)
-{
-	for (size_t i = 0; i < p->set->n; i++) {
-		const struct ca_candidate *k = &p->set->candidate[i];
-
-		ca_conductor_say(c, 2,
-				 "candidate %s: %.1f a second, spread %.3f, coverage %.2f, depth "
-				 "%.1f, group %u, merit %.2f, rank %.2f, "
-				 "%s",
-				 k->name, k->rate, k->spread, k->coverage, k->depth, k->group, k->merit,
-				 k->rank, ca_candidates_fault_name(k->fault));
-	}
-}
-
-/* ---- asking ------------------------------------------------------------------------------*/
-static bool open_terminal(struct ca_point_choice *p)
-{
-	p->terminal = open("/dev/tty", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (p->terminal >= 0 && (!isatty(STDERR_FILENO) || tcgetpgrp(p->terminal) != getpgrp())) {
-		close(p->terminal);
-		p->terminal = -1;
-	}
-	return p->terminal >= 0;
-}
-
-static bool is_among(const size_t *chosen, size_t n, size_t candidate)
-{
-	for (size_t i = 0; i < n; i++)
-		if (chosen[i] == candidate)
-			return true;
-	return false;
-}
-
-static void offer(struct ca_conductor *c, struct ca_point_choice *p)
-{
-	p->offers = 0;
-	for (size_t i = 0; i < p->set->n; i++) {
-		const struct ca_candidate *k = &p->set->candidate[i];
-
-		if (!(k->rate > 0))
-			continue;
-		p->offered[p->offers++] = i;
-		ca_conductor_say(c, 0,
-				 "%3zu%c %s: %.1f visits a second, varying by %.0f %%, %.0f %% of the "
-				 "samples inside; %s",
-				 p->offers, is_among(p->chosen, p->n, i) ? '*' : ' ', k->name, k->rate,
-				 100 * k->spread, 100 * k->coverage, ca_candidates_fault_name(k->fault));
-	}
-	ca_conductor_say(c, 0,
-			 "which of these is passed once for each unit of work? Give up to %d "
-			 "numbers; Enter alone takes those with *",
-			 (int)CA_CANDIDATES_CHOSEN);
-}
-
-/* Numbers in the order given; nothing readable leaves the choice as it is. */
-static bool take_answer(struct ca_point_choice *p)
-{
-	size_t chosen[CA_CANDIDATES_CHOSEN], n = 0;
-
-	for (char *at = p->line; *at && n < CA_CANDIDATES_CHOSEN;) {
-		unsigned long number = strtoul(at, &at, 10);
-
-		if (number >= 1 && number <= p->offers && !is_among(chosen, n, p->offered[number - 1]))
-			chosen[n++] = p->offered[number - 1];
-		at += strcspn(at, "0123456789");
-	}
-	if (!n)
-		return false;
-	memcpy(p->chosen, chosen, sizeof chosen);
-	p->n = n;
-	return true;
-}
-
-/* Has a line been typed? */
-static bool answered(struct ca_point_choice *p)
-{
-	struct pollfd fd = { .fd = p->terminal, .events = POLLIN };
-	ssize_t got = poll(&fd, 1, 0) > 0
-			      ? read(p->terminal, p->line + p->length, sizeof p->line - 1 - p->length)
-			      : 0;
-
-	if (got > 0)
-		p->length += (size_t)got;
-	p->line[p->length] = '\0';
-	return strchr(p->line, '\n') || p->length == sizeof p->line - 1 || (fd.revents & (POLLHUP | POLLERR));
-}
-
 /* ---- the phases --------------------------------------------------------------------------*/
-static void enter(const struct ca_conductor *c, struct ca_point_choice *p, enum stage stage, uint64_t now)
+static void enter(const struct ca_conductor *c, struct ca_point_choice *p, enum ca_point_stage stage,
+		  uint64_t now)
 {
 	p->stage = stage;
 	p->since = now;
@@ -333,26 +142,26 @@ static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
 static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
-	list(c, p);
-	if (p->ask && p->set->n && !open_terminal(p)) {
+	ca_conductor_points_list(c, p);
+	if (p->ask && p->set->n && !ca_conductor_points_ask_open(p)) {
 		ca_conductor_say(c, 0,
 				 "--progress=ask needs a terminal: the best candidates are "
 				 "taken");
 		p->ask = false;
 	}
 	if (p->ask && p->set->n) {
-		offer(c, p);
-		enter(c, p, ASKING, now);
+		ca_conductor_points_ask_offer(c, p);
+		enter(c, p, CA_POINT_STAGE_ASKING, now);
 	} else if (p->n) {
-		choose(c, p, CA_CHOICE_AUTO);
-		publish(c, p);
-		enter(c, p, CHOSEN, now);
+		ca_conductor_points_choose(c, p, CA_CHOICE_AUTO);
+		ca_conductor_points_publish(c, p);
+		enter(c, p, CA_POINT_STAGE_CHOSEN, now);
 	} else {
 		ca_conductor_say(c, 1,
 				 "no progress point found yet: %s; the search is repeated in "
 				 "%.0f s",
 				 ca_point_search_reason(p->search), (double)p->pause / 1e9);
-		enter(c, p, PAUSING, now);
+		enter(c, p, CA_POINT_STAGE_PAUSING, now);
 	}
 }
 
@@ -360,16 +169,16 @@ static void step_asking(struct ca_conductor *c, struct ca_point_choice *p, uint6
 {
 	bool taken;
 
-	if (!answered(p))
+	if (!ca_conductor_points_ask_is_answered(p))
 		return;
-	taken = take_answer(p);
+	taken = ca_conductor_points_ask_take(p);
 	if (!p->n) {
-		enter(c, p, PAUSING, now);
+		enter(c, p, CA_POINT_STAGE_PAUSING, now);
 		return;
 	}
-	choose(c, p, taken ? CA_CHOICE_USER : CA_CHOICE_AUTO);
-	publish(c, p);
-	enter(c, p, CHOSEN, now);
+	ca_conductor_points_choose(c, p, taken ? CA_CHOICE_USER : CA_CHOICE_AUTO);
+	ca_conductor_points_publish(c, p);
+	enter(c, p, CA_POINT_STAGE_CHOSEN, now);
 }
 
 static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
@@ -386,11 +195,11 @@ static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, ui
 		site = ca_point_search_sites(p->search, &n);
 		place(c, site, n);
 		p->placed = true;
-		enter(c, p, PLACING, now);
+		enter(c, p, CA_POINT_STAGE_PLACING, now);
 		break;
 	case CA_POINT_SEARCH_DONE:
 		place(c, NULL, 0);
-		enter(c, p, REMOVING, now);
+		enter(c, p, CA_POINT_STAGE_REMOVING, now);
 		break;
 	}
 }
@@ -401,7 +210,7 @@ static void start_again(struct ca_conductor *c, struct ca_point_choice *p, uint6
 	p->search = NULL;
 	p->set = NULL;
 	p->pause *= 2;
-	enter(c, p, SEARCHING, now);
+	enter(c, p, CA_POINT_STAGE_SEARCHING, now);
 }
 
 static bool is_visited(const struct ca_conductor *c)
@@ -500,33 +309,33 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	}
 	placed = ca_conductor_patched(c) || now - p->since > PLACE_WAIT;
 	switch (p->stage) {
-	case SEARCHING:
+	case CA_POINT_STAGE_SEARCHING:
 		if (!p->placed && !p->ask && is_alone(c)) {
 			p->needless = p->over = true;
 			return false;
 		}
 		step_searching(c, p, now);
 		break;
-	case PLACING:
+	case CA_POINT_STAGE_PLACING:
 		if (placed) {
 			ca_point_search_placed(p->search, now);
-			enter(c, p, SEARCHING, now);
+			enter(c, p, CA_POINT_STAGE_SEARCHING, now);
 		}
 		break;
-	case REMOVING:
+	case CA_POINT_STAGE_REMOVING:
 		if (placed)
 			decide(c, p, now);
 		break;
-	case ASKING:
+	case CA_POINT_STAGE_ASKING:
 		step_asking(c, p, now);
 		break;
-	case CHOSEN:
+	case CA_POINT_STAGE_CHOSEN:
 		if (is_visited(c) || !p->search)
 			p->over = true;
 		else if (ran_for(c, p, now) > patience(p))
 			replace(c, p, now);
 		break;
-	case PAUSING:
+	case CA_POINT_STAGE_PAUSING:
 		if (now - p->since > p->pause)
 			start_again(c, p, now);
 		break;
@@ -546,64 +355,15 @@ static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 	const char *why = p->search ? ca_point_search_reason(p->search) : "the run was too short";
 
 	p->n = 0;
-	if (!fill_choice(c, p, CA_CHOICE_END_TO_END))
+	if (!ca_conductor_points_fill(c, p, CA_CHOICE_END_TO_END))
 		return;
 	p->choice.reason = strdup(why);
-	store(c, p);
+	ca_conductor_points_store(c, p);
 	use_whole_runs(c);
 	ca_conductor_say(c, 0,
 			 "no progress point was found (%s), so further runs in %s are measured end "
 			 "to end; to name one: causal -P FILE:LINE -- %s ...",
 			 why, c->opt.dir, c->opt.command[0]);
-}
-
-static bool is_dropped(const struct ca_choice *choice, size_t i)
-{
-	return choice->point[i].dropped != NULL;
-}
-
-static void drop(struct ca_conductor *c, struct ca_choice *choice, size_t i)
-{
-	choice->point[i].dropped = strdup("its visits differ between runs as the lengths of the runs do");
-	ca_conductor_say(c, 0,
-			 "progress point %s is dropped: its visits differ from run to run, and the number "
-			 "of units of work should not",
-			 choice->point[i].name);
-}
-
-/* A good point is passed as often in each run, however long the run. */
-static void check_runs(struct ca_conductor *c, struct ca_point_choice *p, const struct ca_visits_now *visits)
-{
-	enum ca_tied tied[CA_CANDIDATES_CHOSEN];
-	unsigned holds = 0, fails = 0, in_use = 0;
-	double count[CA_CANDIDATES_CHOSEN] = { 0 };
-
-	for (size_t i = 0; i < p->choice.points; i++)
-		for (unsigned row = 0; row < visits->points; row++)
-			if (c->session->point[row].kind == CA_POINT_THROUGHPUT &&
-			    !strncmp(c->session->point[row].name, p->choice.point[i].name,
-				     sizeof c->session->point[row].name - 1))
-				count[i] = (double)visits->total[row];
-	ca_sweep_add_counts(c->opt.sweep, count, p->choice.points, (double)c->sum.runtime / 1e9, tied);
-	for (size_t i = 0; i < p->choice.points; i++) {
-		if (is_dropped(&p->choice, i))
-			continue;
-		in_use++;
-		holds += tied[i] == CA_TIED;
-		fails += tied[i] == CA_NOT_TIED;
-	}
-	if (fails && holds) {
-		for (size_t i = 0; i < p->choice.points; i++)
-			if (!is_dropped(&p->choice, i) && tied[i] == CA_NOT_TIED)
-				drop(c, &p->choice, i);
-		store(c, p);
-	} else if (fails && fails == in_use && ca_sweep_counts_follow(c->opt.sweep, p->choice.points) &&
-		   ca_sweep_first_time(c->opt.sweep, CA_SWEEP_UNTIED)) {
-		ca_conductor_say(c, 0,
-				 "the visits of each chosen progress point differ from run to run: "
-				 "if each run does the same work, name a better one with -P, or "
-				 "use -e");
-	}
 }
 
 void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits)
@@ -614,16 +374,16 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 	if (!p)
 		return;
 	if (!p->over && !p->choice.points && !has_macros(c)) {
-		if (p->search && p->stage != ASKING)
+		if (p->search && p->stage != CA_POINT_STAGE_ASKING)
 			p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 		if (p->set)
-			list(c, p);
+			ca_conductor_points_list(c, p);
 		if (p->n)
-			choose(c, p, CA_CHOICE_AUTO);
+			ca_conductor_points_choose(c, p, CA_CHOICE_AUTO);
 		else if (WIFEXITED(wait_status))
 			give_up(c, p);
 	} else if (p->known && p->choice.how != CA_CHOICE_END_TO_END && ended && c->opt.sweep) {
-		check_runs(c, p, visits);
+		ca_conductor_points_check_runs(c, p, visits);
 	}
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* causal/conductor/conductor_points.c: when points are looked for, chosen, stored, used again and dropped.
+/* causal/conductor/conductor_points*.c: when points are looked for, chosen, stored, used again and dropped.
  * The search, the runtimes and the index are played by this test; files, candidates and sweeps are
  * the real ones. */
 #include "causal/conductor/conductor_points.c"
 #include "tests/unit/unit.h"
+#include <stdio.h>
 
 /* ---- the others' parts --------------------------------------------------------------------*/
 static enum ca_point_search_wish wish;
@@ -642,7 +643,7 @@ static void test_answers(void **state)
 		};
 
 		strcpy(p.line, cases[i].line);
-		assert_int_equal(take_answer(&p), cases[i].n > 0);
+		assert_int_equal(ca_conductor_points_ask_take(&p), cases[i].n > 0);
 		assert_int_equal(p.n, cases[i].n ? cases[i].n : 2);
 		for (size_t k = 0; k < cases[i].n; k++)
 			assert_int_equal(p.chosen[k], cases[i].chosen[k]);
@@ -667,8 +668,8 @@ static void test_asking(void **state)
 	assert_int_equal(pipe(pair), 0);
 	p->terminal = pair[0];
 	/* what is never passed is not offered */
-	offer(&conductor, p);
-	enter(&conductor, p, ASKING, 5);
+	ca_conductor_points_ask_offer(&conductor, p);
+	enter(&conductor, p, CA_POINT_STAGE_ASKING, 5);
 	assert_int_equal(p->offers, 2);
 	assert_non_null(strstr(said, "0:  1* lib.so!second"));
 	assert_non_null(strstr(said, "0:  2  third"));
@@ -689,7 +690,7 @@ static void test_asking(void **state)
 	p->over = false;
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	ca_choice_fini(&p->choice);
-	enter(&conductor, p, ASKING, 9);
+	enter(&conductor, p, CA_POINT_STAGE_ASKING, 9);
 	chosen = 0;
 	ca_conductor_points_close(&conductor, 0, NULL);
 	choice = stored();
