@@ -3,18 +3,9 @@
  * is which of the other. */
 #include "causal/results/compare.h"
 #include "causal/results/match.h"
-#include "core/rng.h"
-#include "tests/unit/unit.h"
-#include <math.h>
+#include "tests/unit/estimate_fixture.h"
 #include <stdlib.h>
 #include <string.h>
-
-static double normal(struct ca_rng *rng)
-{
-	double radius = sqrt(-2 * log1p(-ca_rng_unit(rng)));
-
-	return radius * cos(6.283185307179586 * ca_rng_unit(rng));
-}
 
 /* Of 2000 comparisons 95 % hold the truth, also with few runs and unequal scatter. */
 static void test_coverage(void **state)
@@ -24,7 +15,6 @@ static void test_coverage(void **state)
 		double sigma_a, sigma_b;
 	} cases[] = { { 2, 2, .02, .02 }, { 3, 3, .02, .02 }, { 5, 5, .02, .05 }, { 10, 3, .05, .01 } };
 	const double truth = 100 * expm1(0.03);
-	struct ca_rng rng;
 
 	(void)state;
 	ca_rng_init(&rng, 5);
@@ -35,9 +25,9 @@ static void test_coverage(void **state)
 			double a[10], b[10], change, low, high;
 
 			for (size_t k = 0; k < cases[c].n_a; k++)
-				a[k] = 1 + cases[c].sigma_a * normal(&rng);
+				a[k] = 1 + cases[c].sigma_a * normal();
 			for (size_t k = 0; k < cases[c].n_b; k++)
-				b[k] = 1.03 + cases[c].sigma_b * normal(&rng);
+				b[k] = 1.03 + cases[c].sigma_b * normal();
 			ca_compare_means(a, cases[c].n_a, b, cases[c].n_b, &change, &low, &high);
 			assert_true(low <= change && change <= high);
 			held += low <= truth && truth <= high;
