@@ -2,7 +2,6 @@
 /* Healthy programs that are easily broken from within: what each case does is done by programs that
  * people run, and each checks that it finds what it would find alone. */
 #include "tests/apps/app.h"
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/mman.h>
@@ -210,33 +209,6 @@ static void case_jumps(void)
 	CHECK(!setitimer(ITIMER_REAL, &off, NULL));
 }
 
-/* ---- descriptors -------------------------------------------------------------------------------*/
-static void *opens(void *unused)
-{
-	for (double end = now() + 0.6; now() < end;) {
-		int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-		CHECK(fd == 3);
-		CHECK(!close(fd));
-	}
-	return unused;
-}
-
-static void *works(void *unused)
-{
-	work_for(0.6);
-	return unused;
-}
-
-static void case_lowest(void)
-{
-	pthread_t thread[2];
-
-	CHECK(!pthread_create(&thread[0], NULL, opens, NULL));
-	CHECK(!pthread_create(&thread[1], NULL, works, NULL));
-	CHECK(!pthread_join(thread[0], NULL) && !pthread_join(thread[1], NULL));
-}
-
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
@@ -247,7 +219,6 @@ int main(int argc, char **argv)
 		{ "asked_masks", case_asked_masks },
 		{ "own_signals", case_own_signals },
 		{ "jumps", case_jumps },
-		{ "lowest", case_lowest },
 	};
 
 	return RUN_CASE(cases, argc, argv);
