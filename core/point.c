@@ -24,6 +24,22 @@ static bool is_named(const struct ca_progress_point *p, const char *name)
 	return strnlen(p->name, sizeof p->name) == length && !memcmp(p->name, name, length);
 }
 
+/* Begin and end of one name find the same row, whichever comes first. */
+static uint32_t claim_latency(struct ca_session *s, const char *name)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+
+	for (size_t i = 0; i < sizeof s->point->name - 1 && name[i]; i++)
+		hash = (hash ^ (uint8_t)name[i]) * UINT64_C(1099511628211);
+	for (uint32_t i = 0; i < CA_MAX_LATENCIES; i++) {
+		uint64_t there = 0;
+
+		if (atomic_compare_exchange_strong(&s->latency[i].name, &there, hash) || there == hash)
+			return i + 1;
+	}
+	return 0;
+}
+
 struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind kind, const char *name)
 {
 	for (uint32_t i = 0; i < CA_MAX_POINTS; i++) {
@@ -41,6 +57,7 @@ struct ca_progress_point *ca_point_get(struct ca_session *s, enum ca_point_kind 
 		    !atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		p->kind = (uint32_t)kind;
+		p->latency = kind == CA_POINT_THROUGHPUT ? 0 : claim_latency(s, name);
 		memcpy(p->name, name, strnlen(name, sizeof p->name - 1));
 		atomic_store_explicit(&p->state, CA_SLOT_LIVE, memory_order_release);
 		ca_session_use_row(&s->points_used, i);

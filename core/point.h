@@ -24,6 +24,7 @@ struct ca_progress_point {
 	_Atomic uint64_t shared;
 	uint64_t backoff;
 	_Atomic uint64_t trapped; /* visits, of all processes, that cost an int3 */
+	uint32_t latency; /* begin and end points: 1 + their row in latency[]; 0: there was none left */
 };
 
 struct ca_session;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The session: memory shared by the conductor (in the driver's process) and the
  * runtime in every process of one run. This file is its layout; what stands in it has headers of
- * its own: core/fine.h, core/module.h, core/peer.h, core/point.h, core/selection.h, core/site.h, core/slot.h.
+ * its own: core/fine.h, core/latency.h, core/module.h, core/peer.h, core/point.h, core/selection.h, core/site.h, core/slot.h.
  *
  * Who writes what is said at each member. All fields have fixed size and no
  * pointers; any process may die at any moment, so nobody ever waits without a
@@ -11,6 +11,7 @@
 #ifndef CA_CORE_SESSION_H
 #define CA_CORE_SESSION_H
 #include "core/fine.h"
+#include "core/latency.h"
 #include "core/module.h"
 #include "core/peer.h"
 #include "core/point.h"
@@ -97,6 +98,7 @@ struct ca_session {
 	_Alignas(64) struct ca_selection selection;
 	struct ca_process process[CA_MAX_PROCESSES];
 	struct ca_progress_point point[CA_MAX_POINTS];
+	_Alignas(64) struct ca_latency latency[CA_MAX_LATENCIES];
 	struct ca_module module[CA_MAX_MODULES];
 	_Alignas(64) struct ca_peer peer[CA_MAX_PEERS];
 	struct ca_fine fine[CA_MAX_THREADS]; /* by slot */

@@ -32,6 +32,7 @@ enum {
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
 	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
+	LUMPS = 20,             /* 1 / share of a visit's time that D may grow by at once */
 	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
 };
 
@@ -157,6 +158,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_interference_read(c->session, &c->e.load);
 	ca_conductor_owed(c, &c->e.paid_before, &threads);
 	ca_visits_read(c->session, &c->e.before);
+	ca_visits_times_begin(c->session, &c->e.flight);
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
 	if (c->whole)
 		ca_conductor_whole_begin(c);
@@ -178,6 +180,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.region = c->region;
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
+	c->e.lumpy = !c->session->selection.exact || c->session->selection.fine;
 	x->speedup = c->speedup;
 	x->start = c->e.opened = ca_clock_now();
 	c->e.began = x->start - ca_session_lag(c->session);
@@ -295,6 +298,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	c->e.caught_up = atomic_load(&c->session->caught_up);
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
+	ca_visits_times_end(c->session, &c->e.flight);
 	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
 	r->owed = ca_conductor_owed(c, &r->paid, &threads);
 	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
@@ -378,6 +382,21 @@ static uint64_t net_delay(uint64_t elapsed, uint64_t inserted, uint64_t caught_u
 	return net < elapsed ? net : elapsed;
 }
 
+/* Where D grows in lumps, most visits have none in them, and some have far too much: the mean is right, the
+ * times of single visits are not. */
+static void drop_times(struct ca_conductor *c, double lump)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	double span = (double)(r->end - r->start - r->delay);
+
+	for (size_t i = 0; i < r->visit_count; i++) {
+		struct ca_visits *v = &c->e.visits[i];
+
+		if (LUMPS * lump * (double)v->arrivals > span * v->in_flight)
+			v->times = NULL;
+	}
+}
+
 static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
@@ -414,6 +433,8 @@ static void record_experiment(struct ca_conductor *c)
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
 						   r->end - r->start - r->delay, c->e.began, &c->e.flight,
 						   &c->catalog, c->e.visits);
+	if (c->e.lumpy && r->hits)
+		drop_times(c, (double)r->delay / (double)r->hits);
 	if (c->set->end_to_end)
 		ca_conductor_whole_end(c);
 	if (!r->visit_count)

@@ -36,6 +36,7 @@ struct ca_open_experiment {
 	uint64_t paying_before;               /* core/paying.h, at the start */
 	uint64_t caught_up_before, caught_up; /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
+	bool lumpy;                          /* D grows by whole samples, or hits of timed S */
 	uint64_t work_before, work_after;    /* ns of CPU time at the start and at the end of it ... */
 	uint32_t processes, processes_after; /* ... of these */
 	struct ca_load load;                 /* when it was opened */

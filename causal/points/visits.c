@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RETRIES = 200 };
+enum { RETRIES = 200, FEW = 8 };
 
 static bool live(const struct ca_progress_point *p)
 {
@@ -100,6 +100,33 @@ void ca_visits_watch(const struct ca_session *s, const struct ca_visits_now *now
 	}
 }
 
+void ca_visits_times_begin(const struct ca_session *s, struct ca_in_flight *flight)
+{
+	for (unsigned l = 0; l < CA_MAX_LATENCIES; l++)
+		for (unsigned b = 0; b < CA_LATENCY_BUCKETS; b++)
+			flight->times[l][b] =
+				atomic_load_explicit(&s->latency[l].count[b], memory_order_relaxed);
+}
+
+/* Where more than one half in a hundred had no other, begins and ends are not made by the same threads, and
+ * those that are tell of the exceptions. Judged over the whole run: windows in which it happens to be less
+ * are no better. A few are nothing: visits in which a thread was when the point came, or ended. */
+void ca_visits_times_end(const struct ca_session *s, struct ca_in_flight *flight)
+{
+	for (unsigned l = 0; l < CA_MAX_LATENCIES; l++) {
+		uint64_t all = 0;
+
+		for (unsigned b = 0; b < CA_LATENCY_BUCKETS; b++) {
+			uint32_t now = atomic_load_explicit(&s->latency[l].count[b], memory_order_relaxed);
+
+			flight->times[l][b] = now - flight->times[l][b];
+			all += now;
+		}
+		flight->partial[l] =
+			atomic_load_explicit(&s->latency[l].odd, memory_order_relaxed) > FEW + all / 100;
+	}
+}
+
 /* Mean number of items between begin and end over the virtual time `span`: those there at the
  * start stay for all of it, each arrival adds what is left of it, each departure takes that
  * away again. */
@@ -150,6 +177,8 @@ size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now 
 				v.in_flight = mean_in_flight(a, b, p, end, warm_up, span);
 			else
 				v.in_flight = flight->time > 0 ? flight->area[p] / flight->time : 0;
+			if (point->latency && !flight->partial[point->latency - 1])
+				v.times = flight->times[point->latency - 1];
 		}
 		if (!v.delta && !v.arrivals)
 			continue;

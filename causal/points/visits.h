@@ -3,6 +3,7 @@
 #ifndef CA_CAUSAL_POINTS_VISITS_H
 #define CA_CAUSAL_POINTS_VISITS_H
 #include "causal/results/results.h"
+#include "core/latency.h"
 #include "core/point.h"
 
 /* Numbers in the catalog of what is no point of the program: the end of a run; time, where that is all that
@@ -16,9 +17,13 @@ struct ca_visits_now {
 	uint64_t timeless[CA_MAX_POINTS]; /* visits that were only counted */
 	unsigned points;
 };
-/* How many items were between begin and end, where visits carry no time (Coz's macros):
- * looked at now and then, and summed over virtual time. */
+/* Of latency points. How many items were between begin and end, where visits carry no time (Coz's
+ * macros): looked at now and then, and summed over virtual time. */
 struct ca_in_flight {
+	/* Visits by how long they took, by the point's row in the session: the counts at the beginning, then
+	 * what has come since; and whether there are other visits, too, which are not in it */
+	uint32_t times[CA_MAX_LATENCIES][CA_LATENCY_BUCKETS];
+	bool partial[CA_MAX_LATENCIES];
 	double area[CA_MAX_POINTS]; /* items x ns; by the begin point */
 	double time;                /* ns */
 };
@@ -27,6 +32,9 @@ void ca_visits_read(const struct ca_session *session, struct ca_visits_now *now)
 /* Visits of all kinds together: has the program made any progress? */
 uint64_t ca_visits_sum(const struct ca_visits_now *now);
 bool ca_visits_have_latency(const struct ca_session *session);
+/* Between these two, visits are sorted by their times. */
+void ca_visits_times_begin(const struct ca_session *session, struct ca_in_flight *flight);
+void ca_visits_times_end(const struct ca_session *session, struct ca_in_flight *flight);
 /* Add a stretch of `ns` with the numbers of items that `now` shows. */
 void ca_visits_watch(const struct ca_session *session, const struct ca_visits_now *now, double ns,
 		     struct ca_in_flight *flight);

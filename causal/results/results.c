@@ -6,6 +6,7 @@
 #include "causal/results/results_json.h"
 #include "core/clock.h"
 #include "core/event.h"
+#include "core/latency.h"
 #include "core/point.h"
 #include "sampler/tick.h"
 #include <errno.h>
@@ -189,6 +190,24 @@ static struct json_object *flag_array(uint32_t flags)
 	return array;
 }
 
+/* Bucket and count, bucket and count ...; NULL: not known, or there are none. */
+static struct json_object *times_array(const uint32_t *times)
+{
+	struct json_object *array = json_object_new_array();
+	size_t n = 0;
+
+	for (unsigned b = 0; times && b < CA_LATENCY_BUCKETS; b++)
+		if (times[b]) {
+			json_object_array_add(array, json_object_new_int64(b));
+			json_object_array_add(array, json_object_new_int64(times[b]));
+			n++;
+		}
+	if (n)
+		return array;
+	json_object_put(array);
+	return NULL;
+}
+
 /* Both halves of a latency point have the same name; one entry stands for them. */
 static struct json_object *progress_array(const struct ca_results *results,
 					  const struct ca_experiment_record *record)
@@ -198,7 +217,7 @@ static struct json_object *progress_array(const struct ca_results *results,
 	for (size_t i = 0; i < record->visit_count; i++) {
 		const struct ca_visits *visits = &record->visits[i];
 		const struct ca_point_info *point = ca_catalog_get_point(results->catalog, visits->point);
-		struct json_object *object;
+		struct json_object *object, *times;
 
 		if (!point)
 			continue;
@@ -215,6 +234,9 @@ static struct json_object *progress_array(const struct ca_results *results,
 			add_u64(object, "arrivals", visits->arrivals);
 			json_object_object_add(object, "in_flight",
 					       json_object_new_double(visits->in_flight));
+			times = times_array(visits->times);
+			if (times)
+				json_object_object_add(object, "times", times);
 		}
 		json_object_array_add(array, object);
 	}

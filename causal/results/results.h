@@ -29,12 +29,14 @@ extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 
 /* Visits of one progress point during one experiment. */
 struct ca_visits {
-	uint32_t point;    /* id in the catalog */
-	uint64_t delta;    /* throughput: visits; latency: departures */
-	uint64_t span;     /* throughput: ns of virtual time that these visits took, from the last one
+	uint32_t point;        /* id in the catalog */
+	uint64_t delta;        /* throughput: visits; latency: departures */
+	uint64_t span;         /* throughput: ns of virtual time that these visits took, from the last one
 			    * before the experiment on; 0: not known */
-	uint64_t arrivals; /* latency only */
-	double in_flight;  /* latency only: mean of arrivals - departures over the experiment */
+	uint64_t arrivals;     /* latency only */
+	double in_flight;      /* latency only: mean of arrivals - departures over the experiment */
+	const uint32_t *times; /* latency only: CA_LATENCY_BUCKETS numbers of visits, by how long they took;
+				* borrowed. NULL: not known */
 };
 
 struct ca_experiment_record {

@@ -66,6 +66,26 @@ static void cool_down(struct ca_thread *t, uint32_t point, uint64_t now)
 	t->stamps = 0;
 }
 
+/* A visit is timed if this thread has begun and ended it, and no other of the same name in between: else it
+ * is not known which end belongs to which begin. */
+static void note_latency(struct ca_thread *t, uint32_t point, uint64_t now)
+{
+	const struct ca_progress_point *p = &ca_rt.session->point[point];
+	struct ca_latency *l;
+	uint64_t begun;
+
+	if (!p->latency)
+		return;
+	l = &ca_rt.session->latency[p->latency - 1];
+	begun = t->begun[p->latency - 1];
+	t->begun[p->latency - 1] = p->kind == CA_POINT_BEGIN ? now : 0;
+	if (!begun != (p->kind == CA_POINT_BEGIN))
+		atomic_fetch_add_explicit(&l->odd, 1, memory_order_relaxed);
+	else if (begun)
+		atomic_fetch_add_explicit(&l->count[ca_latency_bucket(now > begun ? now - begun : 0)], 1,
+					  memory_order_relaxed);
+}
+
 static void hook_stamp(uint32_t point)
 {
 	struct ca_thread *t = ca_self;
@@ -89,6 +109,7 @@ static void hook_stamp(uint32_t point)
 	atomic_fetch_add_explicit(&t->slot->count[point], 1, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->last[point], now - lag, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_release);
+	note_latency(t, point, now - lag);
 	cool_down(t, point, now);
 	t->guard--;
 }

@@ -67,9 +67,10 @@ struct ca_thread {
 	uint32_t other_meets;  /* meetings of other kinds meanwhile */
 	uint32_t stamps;       /* visits of points that took the time, since stamps_from (ns) */
 	uint64_t stamps_from;
-	uint32_t meets_seen;   /* `meets` after the last such visit */
-	uint32_t inside_count; /* threads in S in our replica of the log, without us */
-	uint32_t inside_more;  /* ... those that inside_slot has no room for */
+	uint64_t begun[CA_MAX_LATENCIES]; /* virtual time, ns, at which a visit began; 0: none is open */
+	uint32_t meets_seen;              /* `meets` after the last such visit */
+	uint32_t inside_count;            /* threads in S in our replica of the log, without us */
+	uint32_t inside_more;             /* ... those that inside_slot has no room for */
 	uint32_t inside_slot[CA_INSIDE];
 	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
 	uint8_t inside_flag[CA_INSIDE];   /* 0 on a CPU, 1 waiting for others, 2 external wait */

@@ -84,6 +84,41 @@ static void test_full(void **state)
 	assert_int_equal(atomic_load(&session->points_used), CA_MAX_POINTS);
 }
 
+/* Begin and end of one name share a row of times; whoever comes when all are taken has none. */
+static void test_latency_rows(void **state)
+{
+	char name[16];
+
+	(void)state;
+	assert_int_equal(ca_point_get(session, CA_POINT_END, "a")->latency, 1);
+	assert_int_equal(ca_point_get(session, CA_POINT_THROUGHPUT, "a")->latency, 0);
+	assert_int_equal(ca_point_get(session, CA_POINT_BEGIN, "b")->latency, 2);
+	assert_int_equal(ca_point_get(session, CA_POINT_BEGIN, "a")->latency, 1);
+	for (unsigned i = 3; i <= CA_MAX_LATENCIES; i++) {
+		snprintf(name, sizeof name, "p%u", i);
+		assert_int_equal(ca_point_get(session, CA_POINT_BEGIN, name)->latency, i);
+	}
+	assert_int_equal(ca_point_get(session, CA_POINT_BEGIN, "more")->latency, 0);
+	assert_int_equal(ca_point_get(session, CA_POINT_END, "b")->latency, 2);
+}
+
+/* Every time lies in its bucket, and no bucket is wider than a 64th of its time. */
+static void test_latency_buckets(void **state)
+{
+	(void)state;
+	for (uint64_t ns = 0; ns < UINT64_C(1) << 38; ns += 1 + ns / 977) {
+		uint32_t b = ca_latency_bucket(ns);
+
+		assert_true(b < CA_LATENCY_BUCKETS);
+		assert_in_range(ns, ca_latency_low(b), ca_latency_low(b + 1) - 1);
+		assert_true(ns < 128 ? ca_latency_low(b) == ns
+				     : (ca_latency_low(b + 1) - ca_latency_low(b)) * 64 <= ns);
+	}
+	assert_int_equal(ca_latency_bucket((UINT64_C(1) << 38) - 1), CA_LATENCY_BUCKETS - 1);
+	assert_int_equal(ca_latency_bucket(UINT64_C(1) << 38), CA_LATENCY_BUCKETS - 1);
+	assert_int_equal(ca_latency_bucket(UINT64_MAX), CA_LATENCY_BUCKETS - 1);
+}
+
 enum { THREADS = 4, NAMES = 100 };
 
 static void *get_all(void *row)
@@ -122,10 +157,8 @@ static void test_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_rows),
-		TEST(test_claimed),
-		TEST(test_full),
-		TEST(test_at_once),
+		TEST(test_rows),         TEST(test_claimed),         TEST(test_full),
+		TEST(test_latency_rows), TEST(test_latency_buckets), TEST(test_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

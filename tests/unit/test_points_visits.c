@@ -288,6 +288,40 @@ static void test_while_stamping(void **state)
 	assert_int_equal(naps, 1);
 }
 
+/* Visits by their times, of the measured part; none where too many of them have only one half in a thread. */
+static void test_times(void **state)
+{
+	static struct ca_visits_now a, b;
+
+	(void)state;
+	add_point(CA_POINT_BEGIN, "item");
+	add_point(CA_POINT_END, "item");
+	session->point[0].latency = session->point[1].latency = 3;
+	atomic_store(&session->latency[2].count[700], UINT32_MAX - 1);
+	ca_visits_read(session, &a);
+	ca_visits_times_begin(session, &flight);
+	visit(0, 0, 5);
+	visit(0, 1, 5);
+	atomic_fetch_add(&session->latency[2].count[700], 4); /* wraps */
+	atomic_fetch_add(&session->latency[2].count[711], 1);
+	atomic_fetch_add(&session->latency[1].count[700], 9);
+	atomic_store(&session->latency[2].odd, 8);
+	ca_visits_read(session, &b);
+	ca_visits_times_end(session, &flight);
+	assert_int_equal(between(&a, &b, 0, 1000), 1);
+	assert_non_null(out[0].times);
+	for (unsigned i = 0; i < CA_LATENCY_BUCKETS; i++)
+		assert_int_equal(out[0].times[i], i == 700 ? 4 : i == 711 ? 1 : 0);
+	atomic_store(&session->latency[2].odd, 9);
+	ca_visits_times_end(session, &flight);
+	assert_int_equal(between(&a, &b, 0, 1000), 1);
+	assert_null(out[0].times);
+	atomic_store(&session->latency[2].count[720], 100); /* one in a hundred is nothing */
+	ca_visits_times_end(session, &flight);
+	assert_int_equal(between(&a, &b, 0, 1000), 1);
+	assert_non_null(out[0].times);
+}
+
 static void test_no_end(void **state)
 {
 	struct ca_visits_now a, b;
@@ -318,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stamps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_watched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_while_stamping, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_end, set_up, tear_down),
 	};
 

@@ -741,6 +741,63 @@ static void last_visit(void **state)
 	me->owed = 0;
 }
 
+/* Visits in these buckets. */
+static uint64_t timed(uint32_t low, uint32_t high)
+{
+	uint64_t n = 0;
+
+	for (uint32_t b = low; b < high; b++)
+		n += atomic_load(&s->latency[0].count[b]);
+	return n;
+}
+
+/* How long a visit took on the thread's own virtual clock, if it has begun and ended it. */
+static void visit_times(void **state)
+{
+	enum { BEGIN, END, LONE };
+	const uint64_t length = UINT64_C(1) << 34, paid = length / 4, owed = length / 8; /* ns */
+	struct ca_progress_point *begin = ca_point_get(s, CA_POINT_BEGIN, "a");
+	uint32_t low, high;
+
+	(void)state;
+	assert_ptr_equal(begin, &s->point[BEGIN]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "a"), &s->point[END]);
+	assert_ptr_equal(ca_point_get(s, CA_POINT_END, "b"), &s->point[LONE]);
+	hook.stamp(BEGIN);
+	hook.stamp(LONE);
+	assert_int_equal(timed(0, CA_LATENCY_BUCKETS), 0);
+	hook.stamp(END);
+	assert_int_equal(timed(0, CA_LATENCY_BUCKETS), 1);
+	assert_int_equal(atomic_load(&s->latency[0].odd), 0);
+	assert_int_equal(atomic_load(&s->latency[1].odd), 1);
+	/* some of it was inserted, less what is yet to be paid */
+	hook.stamp(BEGIN);
+	me->begun[0] -= length;
+	atomic_store(&s->settled_delay, paid);
+	rt_open_experiment(500000);
+	ca_ledger_follow(me);
+	me->owed = (int64_t)owed;
+	hook.stamp(END);
+	me->owed = 0;
+	low = ca_latency_bucket(length - paid + owed);
+	high = ca_latency_bucket(length);
+	assert_int_equal(timed(low, high), 1);
+	assert_int_equal(timed(0, CA_LATENCY_BUCKETS), 2);
+	/* begun by another thread; begun anew in the midst of it; ended twice */
+	ca_self = &thread[1];
+	hook.stamp(END);
+	assert_int_equal(atomic_load(&s->latency[0].odd), 1);
+	hook.stamp(BEGIN);
+	hook.stamp(BEGIN);
+	assert_int_equal(atomic_load(&s->latency[0].odd), 2);
+	hook.stamp(END);
+	hook.stamp(END);
+	assert_int_equal(atomic_load(&s->latency[0].odd), 3);
+	assert_int_equal(timed(0, CA_LATENCY_BUCKETS), 3);
+	assert_int_equal(me->begun[0], 0);
+	ca_self = me;
+}
+
 /* Where visits are too many for a look at the clock each, they are counted only; in a thread that is at
  * work for us they are, too. */
 static void hot_point(void **state)
@@ -951,6 +1008,7 @@ int main(void)
 		TEST(told_of_the_stack),
 		TEST(stamps),
 		TEST(last_visit),
+		TEST(visit_times),
 		TEST(hot_point),
 		TEST(meets),
 		TEST(atomics),
