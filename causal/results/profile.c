@@ -108,6 +108,8 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 		}
 	}
 	status = ca_estimate(list, n, &options, &p->estimates);
+	if (status == CA_OK && p->kind == 'l')
+		status = ca_profile_percentiles(profile, point, options.seed);
 	free(list);
 	return status;
 }
@@ -352,6 +354,8 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->points; i++) {
 		free(profile->point[i].name);
 		ca_estimate_fini(&profile->point[i].estimates);
+		for (int k = 0; k < CA_PERCENTILES; k++)
+			ca_estimate_fini(&profile->point[i].percentile[k].estimates);
 	}
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		ca_profile_free_names(profile->samples[i].via);
@@ -372,6 +376,7 @@ void ca_profile_free(struct ca_profile *profile)
 	free(profile->run);
 	free(profile->experiment);
 	free(profile->visits);
+	free(profile->times);
 	free(profile->samples);
 	free(profile->point);
 	free(profile->row);

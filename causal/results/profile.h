@@ -28,6 +28,12 @@ struct ca_profile_visits {
 	uint32_t point; /* index in ca_profile.point */
 	uint64_t delta, arrivals, span;
 	double in_flight;
+	size_t first_time, times; /* latency: in ca_profile.times */
+};
+
+/* So many visits took so long (core/latency.h). */
+struct ca_profile_time {
+	uint32_t bucket, count;
 };
 
 struct ca_profile_experiment {
@@ -68,11 +74,20 @@ struct ca_profile_stack {
 	uint64_t count;
 };
 
+/* A percentile of a latency. */
+struct ca_percentile {
+	double time; /* ns, at 0 %; NAN or 0: not known */
+	struct ca_estimates estimates;
+};
+enum { CA_PERCENTILES = 3 };
+extern const unsigned ca_profile_percent[CA_PERCENTILES]; /* 50, 95, 99 */
+
 struct ca_profile_point {
 	char *name;
 	char kind;  /* 't'hroughput, 'l'atency, 'e'nd-to-end */
 	bool whole; /* in runs that were measured as a whole; not of kind 'e' */
 	struct ca_estimates estimates;
+	struct ca_percentile percentile[CA_PERCENTILES]; /* latency */
 };
 
 /* One line of the table: a region as one progress point sees it. Sorted: best first. */
@@ -105,6 +120,7 @@ struct ca_profile {
 	struct ca_profile_run *run;
 	struct ca_profile_experiment *experiment;
 	struct ca_profile_visits *visits;
+	struct ca_profile_time *times;
 	struct ca_profile_samples *samples;
 	struct ca_profile_stack *stack;
 	struct ca_profile_scope *scope;
@@ -112,7 +128,8 @@ struct ca_profile {
 	struct ca_profile_point *point;
 	struct ca_profile_row *row;
 	char **warning; /* of the runs, without repetitions, and of the reader */
-	size_t runs, experiments, visit_count, sample_count, stacks, scopes, binaries, points, rows, warnings;
+	size_t runs, experiments, visit_count, time_count, sample_count, stacks, scopes, binaries, points,
+		rows, warnings;
 	struct ca_funnel funnel;
 	bool busy; /* most experiments were disturbed by other programs */
 };
@@ -140,6 +157,10 @@ bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_pr
 /* Flags experiments that whole runs have contradicted, by what the estimates say. True: there are some, and
  * there should be other estimates without them. */
 bool ca_profile_find_unsteady(struct ca_profile *profile);
+/* percentiles.c: fills those of a latency point. */
+enum ca_status ca_profile_percentiles(struct ca_profile *profile, uint32_t point, uint64_t seed);
+/* Of ca_profile_percent[i], what the row's region does to it; NULL: not known. */
+const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, int i);
 /* funnel.c */
 void ca_funnel_count(struct ca_profile *profile);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.

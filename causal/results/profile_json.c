@@ -82,6 +82,25 @@ static struct json_object *at_array(const struct ca_curve *curve)
 	return array;
 }
 
+static struct json_object *percentile_array(const struct ca_profile_row *row)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (int i = 0; i < CA_PERCENTILES; i++) {
+		const struct ca_curve *curve = ca_profile_percentile(row, i);
+		struct json_object *object;
+
+		if (!curve)
+			continue;
+		object = json_object_new_object();
+		add_count(object, "percentile", ca_profile_percent[i]);
+		add_number(object, "time", row->point->percentile[i].time, 0);
+		add(object, "at", at_array(curve));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
 static void add_names(struct json_object *object, const char *key, char *const *name)
 {
 	struct json_object *array = json_object_new_array();
@@ -120,6 +139,8 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_number(object, "noise", 100 * estimates->noise, 2);
 	add_text(object, "how", ca_profile_how_name(curve->how));
 	add(object, "at", at_array(curve));
+	if (row->point->kind == 'l')
+		add(object, "percentiles", percentile_array(row));
 	add(object, "curve", curve_array(row));
 	return object;
 }

@@ -3,6 +3,7 @@
  * leaves behind. Not for: estimates (profile.c). Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include "causal/results/results_json.h"
+#include "core/latency.h"
 #include "core/vec.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -103,6 +104,29 @@ static uint32_t read_flags(struct json_object *record)
 	return result;
 }
 
+/* Numbers that are none, or name no bucket, are left out. */
+static bool read_times(struct ca_profile *profile, struct json_object *object,
+		       struct ca_profile_visits *visits)
+{
+	struct json_object *list = ca_results_json_get(object, "times");
+	size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+
+	visits->first_time = profile->time_count;
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		uint64_t bucket = json_object_get_uint64(json_object_array_get_idx(list, i));
+		uint64_t count = json_object_get_uint64(json_object_array_get_idx(list, i + 1));
+
+		if (bucket >= CA_LATENCY_BUCKETS || count > UINT32_MAX)
+			continue;
+		if (!MORE(profile->times, profile->time_count))
+			return false;
+		profile->times[profile->time_count++] =
+			(struct ca_profile_time){ (uint32_t)bucket, (uint32_t)count };
+	}
+	visits->times = profile->time_count - visits->first_time;
+	return true;
+}
+
 static bool read_visits(struct ca_profile *profile, struct json_object *record,
 			struct ca_profile_experiment *experiment)
 {
@@ -123,6 +147,8 @@ static bool read_visits(struct ca_profile *profile, struct json_object *record,
 		visits->span = ca_results_json_u64(object, "span");
 		visits->arrivals = ca_results_json_u64(object, "arrivals");
 		visits->in_flight = ca_results_json_double(object, "in_flight");
+		if (!read_times(profile, object, visits))
+			return false;
 		profile->visit_count++;
 	}
 	experiment->visits = profile->visit_count - experiment->first;

@@ -108,7 +108,7 @@ static void put_marked(const struct table *t, const char *mark, const char *text
 /* ---- rows ----------------------------------------------------------------------*/
 
 /* As many digits as are known. */
-static void put_effect(FILE *out, double effect, double low, double high)
+static void put_number(FILE *out, double effect, double low, double high, int width)
 {
 	double half = (high - low) / 2;
 	char text[64];
@@ -122,7 +122,12 @@ static void put_effect(FILE *out, double effect, double low, double high)
 		n = snprintf(text, sizeof text, "%.0f ± ?", effect) - 1; /* ± has two bytes */
 	else
 		n = snprintf(text, sizeof text, "%.*f ± %.*f", digits, effect, digits, fmin(half, 999)) - 1;
-	fprintf(out, "%*s%s", n < EFFECT ? EFFECT - n : 1, "", text);
+	fprintf(out, "%*s%s", n < width ? width - n : 1, "", text);
+}
+
+static void put_effect(FILE *out, double effect, double low, double high)
+{
+	put_number(out, effect, low, high, EFFECT);
 }
 
 static void put_share(FILE *out, double percent)
@@ -175,6 +180,25 @@ static void put_via(const struct table *t, char *const *via)
 	free(text);
 }
 
+/* What half the time would do to the slow visits. */
+static void put_percentiles(const struct table *t, const struct ca_profile_row *row)
+{
+	bool any = false;
+
+	for (int i = 0; i < CA_PERCENTILES; i++) {
+		const struct ca_curve *curve = ca_profile_percentile(row, i);
+
+		if (!curve)
+			continue;
+		fprintf(t->out, any ? "," : "%*s50 %% less:", RANK, "");
+		fprintf(t->out, " p%u", ca_profile_percent[i]);
+		put_number(t->out, curve->at[1], curve->at_low[1], curve->at_high[1], 1);
+		any = true;
+	}
+	if (any)
+		fputc('\n', t->out);
+}
+
 static void put_row(const struct table *t, size_t r)
 {
 	const struct ca_profile_row *row = t->row[r];
@@ -193,6 +217,7 @@ static void put_row(const struct table *t, size_t r)
 	}
 	fputs("   ", t->out);
 	put_verdict(t, row);
+	put_percentiles(t, row);
 	if (row->via && *row->via)
 		put_via(t, row->via);
 }
@@ -363,6 +388,26 @@ static void put_scope(const struct table *t)
 	fputs(".\n", t->out);
 }
 
+/* "At 0 %: p50 4.1 ms, p95 7.9 ms." */
+static void put_times(FILE *out, const struct ca_profile_point *point)
+{
+	bool any = false;
+
+	for (int i = 0; i < CA_PERCENTILES; i++) {
+		double ns = point->percentile[i].time;
+		double scale = ns < 1e3 ? 1 : ns < 1e6 ? 1e3 : ns < 1e9 ? 1e6 : 1e9;
+		const char *unit = ns < 1e3 ? "ns" : ns < 1e6 ? "us" : ns < 1e9 ? "ms" : "s";
+
+		if (!(ns > 0))
+			continue;
+		fprintf(out, "%s p%u %.*f %s", any ? "," : "At 0 %:", ca_profile_percent[i],
+			ns / scale < 10 ? 1 : 0, ns / scale, unit);
+		any = true;
+	}
+	if (any)
+		fputs(".\n", out);
+}
+
 /* What one visit is worth the reader has to know: from the experiments at 0 %. */
 static void put_unit(const struct table *t)
 {
@@ -388,6 +433,7 @@ static void put_unit(const struct table *t)
 	if (seconds > 0)
 		fprintf(t->out, ", %.*f a second", visits < 100 * seconds ? 1 : 0, visits / seconds);
 	fputs(".\n", t->out);
+	put_times(t->out, point);
 	free(name);
 }
 

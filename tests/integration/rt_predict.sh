@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # What is predicted for a program whose answers are known (tests/apps/known.c): halving what takes
 # 3/5 of a round brings 30 %, 1/5 10 %, what runs beside nothing. With wide bounds that keep the
-# order: how precise predictions are is the business of tests/accuracy.
+# order: how precise predictions are is the business of tests/accuracy. Of requests, every eighth of which
+# goes on with rare() and then takes four times as long: halving that leaves the middle alone, and makes the
+# slow ones 37.5 % faster.
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 export CAUSAL_EXPERIMENT_MIN=0.1
@@ -26,6 +28,43 @@ predicts() {
 		bad "$region, $*: predicted ${effect:-no} %, not $least to $most"
 	fi
 }
+
+# percentile N: the effect of half the time on it
+percentile() {
+	tr -d ' \n' <results/profile.json |
+		sed -n "s/.*\"percentile\":$1,[^]]*\"speedup\":50,\"effect\":\([-0-9.]*\).*/\1/p"
+}
+
+# predicts_slow N...: these percentiles, from the third try on
+predicts_slow() {
+	local try wrong n
+	for try in 1 2 3; do
+		profile -B MAIN -s 0,50 -F '^rare$' -- "$apps/known" 3 requests
+		wrong=
+		for n in 50 "$@"; do
+			awk -v n="$n" -v e="$(percentile "$n")" \
+				'BEGIN { exit !(e != "" && (n == 50 ? e > -7 && e < 7 : e > 27 && e < 48)) }' ||
+				wrong+=" p$n: $(percentile "$n") %"
+		done
+		if [[ ! $wrong ]]; then
+			good
+			return
+		fi
+		echo "try $try, percentiles $*:$wrong"
+	done
+	if starved 130 results; then
+		skip "percentiles $*: other programs take the CPUs"
+	else
+		bad "percentiles $*:$wrong"
+	fi
+}
+
+predicts_slow 95
+predicts_slow 95 99
+# samples are too coarse for single visits
+profile -B MAIN --no-exact -s 0,50 -F '^rare$' -- "$apps/known" 2 requests
+at_least "by samples there is the mean of a latency" 1 "$(grep -c '"kind":"latency"' results/run-0001.jsonl)"
+check "... and no percentile" "" "$(percentile 95)"
 
 find_backends
 for backend in "${backends[@]}"; do

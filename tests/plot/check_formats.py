@@ -69,6 +69,10 @@ def check_content(directory, kind):
     for c in first["progress"][0]["curve"]:
         check(abs(c["effect"] - 20) < 2, f"{kind}: {c}")
         check(c["low"] <= c["effect"] <= c["high"], f"{kind}: {c}")
+    percentiles = first["progress"][0].get("percentiles", [])
+    check(len(percentiles) == (3 if kind == "latency" else 0), f"{kind}: {percentiles}")
+    for p in percentiles:
+        check(all(a["low"] < 20 < a["high"] for a in p["at"]), f"{kind}: {p}")
     with open(os.path.join(directory, "profile.coz"), encoding="utf-8") as file:
         types = {line.split("\t")[0] for line in file}
     point = "latency-point" if kind == "latency" else "throughput-point"

@@ -102,6 +102,7 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 	double inserted = 0.8 * speedup / 1e6;
 	uint64_t duration = (uint64_t)(seconds * 1e9),
 		 delay = (uint64_t)(seconds * 1e9 * inserted / (1 - inserted));
+	static uint32_t times[CA_LATENCY_BUCKETS];
 	struct ca_visits visits = { .point = 3, .delta = 1 };
 	struct ca_experiment_record record;
 
@@ -111,6 +112,10 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 		/* Departures stay the same; what changes is how many are under way. */
 		visits.delta = visits.arrivals = 200;
 		visits.in_flight = 12 * scale * noise;
+		memset(times, 0, sizeof times);
+		for (int i = 0; i < 200; i++) /* 30 to 90 ms, evenly */
+			times[ca_latency_bucket((uint64_t)((30 + 0.3 * i) * 1e6 * scale * noise))]++;
+		visits.times = times;
 	}
 	record = (struct ca_experiment_record){
 		.index = index,
