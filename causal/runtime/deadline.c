@@ -24,7 +24,7 @@ const struct timespec *ca_deadline_peek(long given, struct timespec *copy)
 
 struct ca_deadline ca_deadline_begin(bool limited)
 {
-	struct ca_deadline d = { 0, 0, 0 };
+	struct ca_deadline d = { 0, 0, 0, 0 };
 
 	if (!ca_rt.session || !ca_rt.session->virtual_clock)
 		return d;
@@ -61,11 +61,14 @@ void ca_deadline_over(uint64_t lag, uint64_t length)
 bool ca_deadline_moved(struct ca_deadline *d)
 {
 	int saved = errno;
-	uint64_t lag = ca_virtual_lag(), before = d->lag;
+	uint64_t lag = ca_virtual_lag(), now = ca_clock_now(), came = now > d->lag ? now - d->lag : 1;
 
 	errno = saved;
-	if (lag <= before + NEAR) {
-		ca_deadline_over(lag, ca_clock_now() - d->began);
+	/* it came at `came`, as far as was known; by now it can be over without another wait, also where
+	 * the lag grows all the time that these looks take */
+	d->over = d->over && d->over < came ? d->over : came;
+	if (now - lag + NEAR >= d->over) {
+		ca_deadline_over(lag, now - d->began);
 		return false;
 	}
 	d->lag = lag;

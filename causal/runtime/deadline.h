@@ -12,6 +12,7 @@ struct ca_deadline {
 	uint64_t began; /* ns, real */
 	uint64_t first; /* lag then ... */
 	uint64_t lag;   /* ... and at the last look */
+	uint64_t over;  /* virtual time at which it had come, for certain; 0: it has not */
 };
 /* limited: there is one. */
 CA_HIDDEN struct ca_deadline ca_deadline_begin(bool limited);

@@ -258,15 +258,15 @@ static void count_overlap(struct account *a, uint64_t from, uint64_t to)
 	a->s_time += to - from - union_length(NULL, 0, other, m);
 }
 
-/* We are in S ourselves: nothing is owed, but virtual time wants to know. While we are off the CPU
- * others may be at work in it. */
+/* We are in S ourselves, and not in a wait for others, in which S does not go on: nothing is owed, but
+ * virtual time wants to know. While we are off the CPU others may be at work in it. */
 static void count_own(struct account *a, uint64_t from, uint64_t to)
 {
 	struct ca_interval own[OFFS], other[OFFS], all[OFFS];
 	const struct ca_interval *off = own;
 	unsigned n = 0;
 
-	if (!a->wait || *a->wait == CA_WAIT_OTHERS)
+	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
 	if (n && active(a->t)) {
 		n = common(own, n, other, off_of_all(a->t, from, to, other), all);
@@ -279,7 +279,7 @@ static void advance(struct account *a, uint64_t to)
 {
 	uint64_t from = a->at > a->start ? a->at : a->start, until = to < a->end ? to : a->end;
 
-	if (until > from && a->t->inside_me)
+	if (until > from && a->t->inside_me && !(a->wait && *a->wait == CA_WAIT_OTHERS))
 		count_own(a, from, until);
 	else if (until > from && active(a->t))
 		count_overlap(a, from, until);

@@ -240,6 +240,7 @@ static void limits_move(void **state)
 	(void)state;
 	assert_ptr_equal(ca_deadline_real(&d, &until, &to), &until);
 	assert_false(ca_deadline_moved(&d));
+	d = ca_deadline_begin(true);
 	experiment(2 * MS);
 	errno = 17;
 	assert_true(ca_deadline_moved(&d));
@@ -254,6 +255,31 @@ static void limits_move(void **state)
 	assert_in_range(me->slot->paying_more, lag, lag);
 	assert_ptr_equal(ca_deadline_real(&d, &bad, &to), &bad);
 	assert_null(ca_deadline_real(&d, NULL, &to));
+}
+
+/* Where the limit moves all the time, and by more than a look at it takes, there is an end nevertheless: when
+ * virtual time has come to it. */
+static void limits_come(void **state)
+{
+	struct ca_deadline d;
+	uint64_t looks = 0, late;
+
+	(void)state;
+	rt_open_experiment(HALF);
+	d = ca_deadline_begin(true);
+	enter();
+	do { /* 4 ms by the program's clock, in which it is half as fast */
+		uint64_t until = d.began + 4 * MS + d.lag - d.first;
+
+		assert_true(looks++ < 100000);
+		while (ca_clock_now() < until)
+			;
+		pass(MS / 50); /* a look takes long */
+	} while (ca_deadline_moved(&d));
+	late = ca_clock_now() - d.began;
+	leave();
+	assert_true(late > 7900000);
+	assert_in_range(looks, 3, 100);
 }
 
 /* So does who looks at the clock until it is time; who only wants to know it does not wait. */
@@ -487,10 +513,11 @@ static void bad_timers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(real_at_first),      TEST(slows_down),    TEST(never_goes_back), TEST(a_new_thread),
-		TEST(other_clocks),       TEST(switched_off),  TEST(real_on_request), TEST(limits_move),
-		TEST(spins_wait),         TEST(lengths_move),  TEST(virtual_timerfd), TEST(many_timerfds),
-		TEST(a_descriptor_again), TEST(virtual_timer), TEST(virtual_itimer),  TEST(bad_timers),
+		TEST(real_at_first), TEST(slows_down),         TEST(never_goes_back), TEST(a_new_thread),
+		TEST(other_clocks),  TEST(switched_off),       TEST(real_on_request), TEST(limits_move),
+		TEST(limits_come),   TEST(spins_wait),         TEST(lengths_move),    TEST(virtual_timerfd),
+		TEST(many_timerfds), TEST(a_descriptor_again), TEST(virtual_timer),   TEST(virtual_itimer),
+		TEST(bad_timers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
