@@ -617,6 +617,9 @@ static void test_virtual_time(void **state)
 	off_cpu(0, T0 + 800, T0 + 900);
 	assert_int_equal(ca_ledger_virtual(me, T0 + 900), 650);
 	assert_int_equal(ca_ledger_virtual(me, T0 - 100), 0);
+	/* a wait for others is none of S, even on the CPU: the log says the same to them */
+	me->waiting = &others;
+	assert_int_equal(ca_ledger_virtual(me, T0 + 1000), 750);
 }
 
 static void test_tell(void **state)
