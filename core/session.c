@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creating a session and giving its thread slots backing store. Conductor only (driver's
- * process); the runtime's half is core/session_attach.c.
+ * process); the runtime's half is core/session_attach.c, and more_slots in causal/runtime/thread.c.
  *
  * The file is as long as all slots at once, but only the header and the slots that are ready
  * take memory: a store into the rest is never made, so a full disk cannot kill the host. */
@@ -100,7 +100,7 @@ enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slot
 					  "the session file has no room for %u thread slots: %s", slots,
 					  strerror(error));
 	}
-	/* release: pairs with the acquire in the runtime's search for a free slot */
-	atomic_store_explicit(&session->slots_ready, slots, memory_order_release);
+	/* Pairs with the acquire in the runtime's search for a free slot; the runtime may have been faster. */
+	ca_session_use_row(&session->slots_ready, slots - 1);
 	return CA_OK;
 }

@@ -6,8 +6,9 @@
  * Who writes what is said at each member. All fields have fixed size and no
  * pointers; any process may die at any moment, so nobody ever waits without a
  * bound for another, and there are no locks. The file is sparse: only the thread
- * slots below slots_ready have backing store (the conductor allocates ahead, so
- * that a full disk can never raise SIGBUS in the host). */
+ * slots below slots_ready have backing store (the conductor allocates ahead, the
+ * runtime where that is not enough, so that a full disk can never raise SIGBUS in
+ * the host). */
 #ifndef CA_CORE_SESSION_H
 #define CA_CORE_SESSION_H
 #include "core/fine.h"

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
+enum { CA_SYS_POPULATE_WRITE = 23 }; /* madvise, from Linux 5.14; libc's headers may be older */
+
 /* Returns -errno on failure. Unused arguments are 0. */
 CA_SIGSAFE static inline long ca_sys(long number, long a, long b, long c, long d, long e, long f)
 {

@@ -53,6 +53,7 @@ static const struct {
 	{ SYS_mprotect, { HERE, 4096, PROT_READ | PROT_WRITE | PROT_EXEC } },
 	{ SYS_mprotect, { HERE, 4096, PROT_READ | PROT_EXEC } },
 	{ SYS_madvise, { HERE, 4096, MADV_NOHUGEPAGE } },
+	{ SYS_madvise, { HERE, 4096, CA_SYS_POPULATE_WRITE } },
 	{ SYS_openat, { (uint32_t)AT_FDCWD, HERE, O_RDONLY | O_CLOEXEC } },
 	{ SYS_openat, { (uint32_t)AT_FDCWD, HERE, O_RDWR | O_CLOEXEC } },
 	{ SYS_openat, { (uint32_t)AT_FDCWD, HERE, O_RDONLY | O_DIRECTORY | O_CLOEXEC } },

@@ -26,9 +26,11 @@ static __thread enum { UNKNOWN, BEGINS, KNOWN, OVER } past __attribute__((tls_mo
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
 enum {
+	PAGE = 4096,
 	RETRY = 64,      /* meetings between two tries to find a slot */
 	FRAMES = 512,    /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
-	MORE_SLOTS = 20, /* looks for slots that the conductor is about to make ready ... */
+	AT_ONCE = 16,    /* slots made ready, where the conductor has not */
+	MORE_SLOTS = 20, /* looks for slots that only the conductor can make ready ... */
 	NAP = 500000,    /* ... and ns between them */
 	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends, if it has a CPU ... */
 	LAST_NAPS = 50,       /* ... so many times that at most, if not */
@@ -87,6 +89,42 @@ static struct ca_slot *claim_slot(struct ca_session *s, uint32_t *number)
 		return slot;
 	}
 	return NULL;
+}
+
+/* A burst of threads, or a conductor without a CPU. Where memory is short, that fails; a store would be the
+ * program's death. */
+static long more_slots(struct ca_session *s)
+{
+	uint32_t ready = atomic_load_explicit(&s->slots_ready, memory_order_acquire), mapped = ca_rt.slots;
+	uint32_t n = ready + AT_ONCE < mapped ? ready + AT_ONCE : mapped;
+	uintptr_t low = (uintptr_t)&s->slot[ready] & ~(uintptr_t)(PAGE - 1);
+	long r;
+
+	if (ready >= n)
+		return -ENOSPC;
+	r = ca_sys(SYS_madvise, (long)low, (long)((uintptr_t)&s->slot[n] - low), CA_SYS_POPULATE_WRITE, 0, 0,
+		   0);
+	if (!r)
+		ca_session_use_row(&s->slots_ready, n - 1);
+	return r;
+}
+
+static struct ca_slot *find_slot(struct ca_session *s, bool first, uint32_t *number)
+{
+	struct ca_slot *slot = claim_slot(s, number);
+	struct timespec nap = { 0, NAP };
+	long r = 0;
+
+	while (!slot && r == 0) {
+		r = more_slots(s);
+		slot = claim_slot(s, number);
+	}
+	/* Linux before 5.14 */
+	for (int i = 0; i < MORE_SLOTS && !slot && first && r == -EINVAL; i++) {
+		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+		slot = claim_slot(s, number);
+	}
+	return slot;
 }
 
 static void free_slot(const struct ca_thread *t)
@@ -211,16 +249,7 @@ static void begin(bool first)
 	struct ca_slot *slot;
 	uint32_t number;
 
-	slot = claim_slot(s, &number);
-	/* a burst of threads: slots beyond those in use are made ready every few ms */
-	for (int i = 0; i < MORE_SLOTS && !slot && first &&
-			atomic_load_explicit(&s->slots_ready, memory_order_relaxed) < ca_rt.slots;
-	     i++) {
-		struct timespec nap = { 0, NAP };
-
-		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
-		slot = claim_slot(s, &number);
-	}
+	slot = find_slot(s, first, &number);
 	if (!slot) {
 		if (first)
 			atomic_fetch_add(&s->threads_missed, 1);

@@ -6,6 +6,7 @@
 #include "causal/runtime/wrap.h"
 #include "core/log.h"
 #include "core/sys.h"
+#include "tests/unit/forbidden.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ void ca_activation_wait_left(struct ca_thread *t, uint64_t now)
 
 void ca_wait_meet(void)
 {
-	assert_true(ca_self && !ca_self->guard);
+	assert_true(!ca_self || !ca_self->guard); /* a child's end comes here, too */
 	meets++;
 }
 
@@ -409,8 +410,8 @@ static void *live_in_slot_1(void *unused)
 	return NULL;
 }
 
-/* It waits some ms; on a busy machine the other thread may come too late for that, but not always. */
-static void waits_for_a_slot(void **state)
+/* An old kernel: it waits some ms; on a busy machine the other thread may come too late for that, but not always. */
+static void wait_for_a_slot(void **state)
 {
 	pthread_t id;
 
@@ -426,6 +427,60 @@ static void waits_for_a_slot(void **state)
 	assert_int_equal(atomic_load(&s->slots_used), 2);
 }
 
+static void waits_for_a_slot(void **state)
+{
+	(void)state;
+	without_call(SYS_madvise, EINVAL, wait_for_a_slot);
+}
+
+static void *live_in_new_slot(void *unused)
+{
+	unsigned char resident = 0;
+
+	(void)unused;
+	ca_thread_begin();
+	assert_non_null(ca_self);
+	assert_int_equal(ca_self->number, 1);
+	assert_true(atomic_load(&s->slots_ready) > 2);
+	assert_int_equal(
+		mincore((void *)((uintptr_t)&s->slot[2] & ~(uintptr_t)(RT_PAGE - 1)), RT_PAGE, &resident), 0);
+	assert_int_equal(resident & 1, 1);
+	return NULL;
+}
+
+/* The conductor has no CPU. */
+static void makes_slots(void **state)
+{
+	(void)state;
+	atomic_store(&s->slots_ready, 1);
+	atomic_store(&s->slot[0].state, CA_SLOT_LIVE);
+	in_new_thread(live_in_new_slot);
+	assert_int_equal(atomic_load(&s->threads_missed), 0);
+}
+
+static void *miss(void *unused)
+{
+	ca_thread_begin();
+	assert_null(ca_self);
+	return unused;
+}
+
+static void miss_one(void **state)
+{
+	(void)state;
+	atomic_store(&s->slots_ready, 1);
+	atomic_store(&s->slot[0].state, CA_SLOT_LIVE);
+	in_new_thread(miss);
+	assert_int_equal(atomic_load(&s->slots_ready), 1);
+	assert_int_equal(atomic_load(&s->threads_missed), 1);
+}
+
+static void no_memory(void **state)
+{
+	(void)state;
+	without_call(SYS_madvise, ENOMEM, miss_one);
+}
+
 static void *find_none(void *unused)
 {
 	(void)unused;
@@ -434,7 +489,7 @@ static void *find_none(void *unused)
 	assert_int_equal(atomic_load(&s->threads_missed), 1);
 	ca_thread_begin(); /* counted once */
 	assert_int_equal(atomic_load(&s->threads_missed), 1);
-	atomic_store(&s->slots_ready, 2);
+	ca_rt.slots = 2;
 	/* it asks again, now and then */
 	for (unsigned i = 1; i < 64; i++)
 		assert_null(ca_thread_late());
@@ -446,6 +501,7 @@ static void *find_none(void *unused)
 static void no_slot(void **state)
 {
 	(void)state;
+	ca_rt.slots = 1;
 	atomic_store(&s->slots_ready, 1);
 	atomic_store(&s->slot[0].state, CA_SLOT_CLAIMED);
 	in_new_thread(find_none);
@@ -745,6 +801,8 @@ int main(void)
 		TEST(more_threads_than_perf_takes),
 		TEST(burst),
 		TEST(waits_for_a_slot),
+		TEST(makes_slots),
+		TEST(no_memory),
 		TEST(no_slot),
 		TEST(unannounced),
 		TEST(forgets),
