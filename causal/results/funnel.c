@@ -92,7 +92,7 @@ static bool no_sample(const struct ca_profile *p)
 
 static bool failed_at_once(const struct ca_profile *p)
 {
-	return no_sample(p) && p->funnel.failed == p->runs;
+	return no_sample(p) && p->funnel.dropped == 0 && p->funnel.failed == p->runs;
 }
 
 static bool all_dropped(const struct ca_profile *p)
@@ -110,6 +110,13 @@ static bool no_file(const struct ca_profile *p)
 static bool no_scope(const struct ca_profile *p)
 {
 	return ended(p) && p->funnel.finished == 0 && p->funnel.in_scope == 0;
+}
+
+/* Their callers may be in scope. */
+static bool no_callers(const struct ca_profile *p)
+{
+	return no_scope(p) && p->funnel.samples > 0 &&
+	       2 * p->funnel.drop[CA_DROP_UNWIND] >= p->funnel.samples;
 }
 
 static bool no_scope_line(const struct ca_profile *p)
@@ -206,6 +213,9 @@ static const struct reason {
 	{ all_dropped, "every sample was dropped", "try the other sample source: -b timer or -b perf" },
 	{ no_sample, "no sample was taken: the program used hardly any CPU time",
 	  "give it a longer input, or try -b timer" },
+	{ no_callers,
+	  "samples fell into code outside the scope whose callers cannot be told: it has no unwind tables",
+	  "build it with -fasynchronous-unwind-tables, or take it into the scope: -B NAME for a library" },
 	{ no_scope_line, "no sample fell on a line in scope",
 	  "build with -g, widen -B, -S or -F (for a library: -B NAME), or use -m function" },
 	{ no_scope, "no sample fell into code in scope", "widen -B, -S or -F; for a library: -B NAME" },
