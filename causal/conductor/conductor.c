@@ -597,6 +597,8 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 				 "allow perf_event_open",
 				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
 	c->sum.outside = !atomic_load(&s->processes_used);
+	for (uint32_t p = 0; p < atomic_load(&s->processes_used); p++)
+		c->sum.off |= atomic_load(&s->process[p].off) != 0;
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
 		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
 		for (unsigned d = 0; d < CA_DROP_COUNT; d++)

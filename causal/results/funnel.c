@@ -43,6 +43,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->unfinished += !run->ended;
 		f->failed += run->ended && run->summary.exit_status != 0;
 		f->outside += run->ended && run->summary.outside;
+		f->off += run->ended && run->summary.off;
 		f->runtime += run->summary.runtime;
 		f->samples += run->summary.samples;
 		f->in_scope += run->summary.in_scope;
@@ -88,6 +89,11 @@ static bool outside(const struct ca_profile *p)
 static bool no_sample(const struct ca_profile *p)
 {
 	return ended(p) && p->funnel.finished == 0 && p->funnel.samples == 0;
+}
+
+static bool switched_off(const struct ca_profile *p)
+{
+	return no_sample(p) && p->funnel.off;
 }
 
 static bool failed_at_once(const struct ca_profile *p)
@@ -204,6 +210,8 @@ static const struct reason {
 	{ outside, "the runtime could not be preloaded into the program, which ran without it",
 	  "see the warning at the start: programs that are statically linked, set-user-ID or "
 	  "written in Go cannot be profiled" },
+	{ switched_off, "the runtime switched itself off in the program, which ran on without it",
+	  "see the warning that says why" },
 	{ failed_at_once, "the program failed before it did any work",
 	  "see the program's own messages, and try the command without causal" },
 	{ no_file,

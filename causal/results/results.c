@@ -370,6 +370,8 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_text(record, "backend", backends_name(summary->backends));
 	if (summary->outside)
 		json_object_object_add(record, "outside", json_object_new_boolean(true));
+	if (summary->off)
+		json_object_object_add(record, "off", json_object_new_boolean(true));
 	return put(results, record, err);
 }
 

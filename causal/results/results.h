@@ -85,6 +85,7 @@ struct ca_run_summary {
 	uint64_t cpu_ns;     /* CPU time of the program */
 	unsigned backends;   /* that threads had ticks from: 1 << enum ca_backend */
 	bool outside;        /* the runtime was in none of the run's processes */
+	bool off;            /* it switched itself off in one of them */
 };
 
 struct ca_results; /* one open run file */

@@ -331,6 +331,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 		.handler_ns = ca_results_json_u64(record, "handler_ns"),
 		.cpu_ns = ca_results_json_u64(record, "cpu_ns"),
 		.outside = json_object_get_boolean(ca_results_json_get(record, "outside")),
+		.off = json_object_get_boolean(ca_results_json_get(record, "off")),
 	};
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		run->summary.drop[i] = ca_results_json_u64(drops, ca_results_drop_name(i));

@@ -310,6 +310,10 @@ static void attach(const char *path)
 	ca_sampler_host.enlist = enlist;
 	ca_sampler_host.index_path = index_path;
 	ca_modules_scan();
+	if (!ca_modules_at(0)) {
+		ca_rt_off("/proc does not tell what code is where");
+		return;
+	}
 	find_own_text();
 	wait_for_index(ca_rt.session);
 	if (ca_rt.slots < CA_MAX_THREADS)

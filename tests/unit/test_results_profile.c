@@ -172,6 +172,7 @@ static const struct {
 	{ .f = { .outside = 1 }, .cause = "no sample was taken" },
 	{ .f = { .failed = 2 }, .cause = "failed before" },
 	{ .f = { .failed = 1 }, .cause = "no sample was taken" },
+	{ .f = { .failed = 2, .off = 1 }, .cause = "switched itself off" },
 	{ .f = { .failed = 2, .dropped = 1 }, .cause = "every sample was dropped" },
 	{ .f = { .failed = 2, .samples = 1 }, .cause = "no sample fell into code" },
 	{ .f = { .failed = 2, .finished = 1, .visits = 1 }, .cause = "could be used" },

@@ -418,6 +418,7 @@ static const struct {
 	const char *cause, *remedy;
 } reasons[] = {
 	{ { .exit_status = 1, .outside = true }, 0, 0, false, "could not be preloaded", "statically" },
+	{ { .exit_status = 1, .off = true }, 0, 0, false, "switched itself off", "warning" },
 	{ { .exit_status = 1 }, 0, 0, false, "failed before", "own messages" },
 	{ { .samples = 9, .drop = { [CA_DROP_NO_MODULE] = 99 } }, 0, 0, false, "in no file", "libjvm" },
 	{ { .drop = { [CA_DROP_LOST] = 9 } }, 0, 0, false, "every sample was dropped", "-b" },
