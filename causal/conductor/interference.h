@@ -11,7 +11,7 @@ struct ca_session;
 struct ca_load {
 	uint64_t time;
 	uint64_t busy;  /* all CPUs together, steal time of a virtual machine included */
-	uint64_t run;   /* CPU time of the run's processes */
+	uint64_t run;   /* CPU time of the run's processes, and of their children that ended */
 	uint64_t own;   /* ... and of the driver */
 	uint64_t queue; /* time that the run's threads were runnable but not running */
 	unsigned cpus;  /* that the run may use */

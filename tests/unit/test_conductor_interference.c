@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/conductor/interference.c: were the run's threads kept from running by other programs? */
 #include "causal/conductor/interference.h"
+#include "core/session.h"
 #include "tests/unit/unit.h"
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MS UINT64_C(1000000)
+enum { WORK = 200, TICKS = 50 }; /* ms of a child's work, of which the kernel's ticks may hide some */
 
 /* Over one second on two CPUs: what all CPUs did, what the run used (the driver: nothing), what its threads
  * waited for a CPU. */
@@ -103,13 +109,48 @@ static void test_no_time(void **state)
 	assert_false(ca_interference_seen(&a, &b));
 }
 
+static void work_in_a_child(void)
+{
+	struct rusage used = { 0 };
+	pid_t child = fork();
+
+	if (!child) {
+		while (used.ru_utime.tv_sec * 1000 + used.ru_utime.tv_usec / 1000 < WORK)
+			getrusage(RUSAGE_SELF, &used);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* One that forks short ones, which come and go between two readings. */
+static void test_children(void **state)
+{
+	struct ca_session *s = calloc(1, sizeof *s);
+	struct ca_load a, b;
+
+	(void)state;
+	assert_non_null(s);
+	atomic_store(&s->processes_used, 1);
+	s->process[0].pid = (uint32_t)getpid();
+	atomic_store(&s->process[0].state, CA_SLOT_LIVE);
+	ca_interference_read(s, &a);
+	work_in_a_child();
+	ca_interference_read(s, &b);
+	assert_true(a.known && b.known);
+	assert_true(b.run - a.run >= (WORK - TICKS) * MS);
+	assert_true(b.own - a.own >= (WORK - TICKS) * MS);
+	s->process[0].pid = CA_PID_UNKNOWN;
+	ca_interference_read(s, &b);
+	assert_false(b.known);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_one_cpu),
-		cmocka_unit_test(test_shrinks),
-		cmocka_unit_test(test_no_time),
+		cmocka_unit_test(test_cases),    cmocka_unit_test(test_one_cpu),
+		cmocka_unit_test(test_shrinks),  cmocka_unit_test(test_no_time),
+		cmocka_unit_test(test_children),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
