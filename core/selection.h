@@ -62,7 +62,7 @@ CA_SIGSAFE static inline bool ca_selection_is_still(const struct ca_selection *s
 
 /* ---- the S log: what happened to the selected code S, in order ---------------
  * Appended by any thread with fetch_add on log_head; a reader trusts an entry
- * when its seq is its own number + 1 (released last by the writer). */
+ * when its seq is its own number + 1 (released last by the writer) before and after. */
 enum ca_log_type {
 	CA_LOG_ENTER = 1, /* thread is in S from `time` on */
 	CA_LOG_EXIT,      /* ... until `time` */
@@ -80,38 +80,58 @@ struct ca_log_entry {
 	uint64_t value;
 };
 
+#define CA_LOG_WRITING (UINT64_C(1) << 63) /* in seq: not to be read, nor written by others */
+
 /* What stands at `cursor`, when `head` entries have been appended. */
 enum ca_log_look {
-	CA_LOG_THERE,
+	CA_LOG_THERE,   /* in *e */
 	CA_LOG_NOT_YET, /* its writer is at it */
 	CA_LOG_LOST     /* its writer is dead, or the entry has been written over */
 };
 CA_SIGSAFE static inline enum ca_log_look ca_selection_look(const struct ca_log_entry *log, uint64_t cursor,
-							    uint64_t head)
+							    uint64_t head, struct ca_log_entry *e)
 {
+	const struct ca_log_entry *from = &log[cursor % CA_LOG_ENTRIES];
 	/* acquire: pairs with the release of seq in ca_selection_append */
-	uint64_t seq = atomic_load_explicit(&log[cursor % CA_LOG_ENTRIES].seq, memory_order_acquire);
+	uint64_t seq = atomic_load_explicit(&from->seq, memory_order_acquire);
 
-	if (seq == cursor + 1)
-		return CA_LOG_THERE;
-	return seq <= cursor && head - cursor < CA_LOG_HOLE ? CA_LOG_NOT_YET : CA_LOG_LOST;
+	if (seq == cursor + 1) {
+		e->time = from->time;
+		e->thread = from->thread;
+		e->type = from->type;
+		e->value = from->value;
+		atomic_thread_fence(memory_order_acquire);
+		seq = atomic_load_explicit(&from->seq, memory_order_relaxed);
+		return seq == cursor + 1 ? CA_LOG_THERE : CA_LOG_LOST;
+	}
+	return (seq & ~CA_LOG_WRITING) <= cursor + 1 && head - cursor < CA_LOG_HOLE ? CA_LOG_NOT_YET
+										    : CA_LOG_LOST;
 }
 
 /* Any thread, for itself; and whoever notices that another one is gone, for that one: all who read
- * the log must come to know of it. */
+ * the log must come to know of it. A writer that was away for as long as it took the others to fill the
+ * log leaves what is newer alone. While one is at an entry, or died over it, the next one's is lost. */
 CA_SIGSAFE static inline void ca_selection_append(_Atomic uint64_t *head, struct ca_log_entry *log,
 						  enum ca_log_type type, uint32_t thread, uint64_t time,
 						  uint64_t value)
 {
 	uint64_t n = atomic_fetch_add_explicit(head, 1, memory_order_relaxed);
 	struct ca_log_entry *e = &log[n % CA_LOG_ENTRIES];
+	uint64_t there = atomic_load_explicit(&e->seq, memory_order_relaxed), mine = CA_LOG_WRITING | (n + 1);
+	uint64_t last = there & ~CA_LOG_WRITING;
 
+	if (last > n || (last != there && n - last < CA_LOG_ENTRIES) ||
+	    !atomic_compare_exchange_strong_explicit(&e->seq, &there, mine, memory_order_relaxed,
+						     memory_order_relaxed))
+		return;
+	atomic_thread_fence(memory_order_release); /* pairs with the fence in ca_selection_look */
 	e->time = time;
 	e->thread = thread;
 	e->type = type;
 	e->value = value;
 	/* release: readers acquire seq before they look at the rest */
-	atomic_store_explicit(&e->seq, n + 1, memory_order_release);
+	atomic_compare_exchange_strong_explicit(&e->seq, &mine, n + 1, memory_order_release,
+						memory_order_relaxed);
 }
 
 #endif

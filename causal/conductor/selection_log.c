@@ -77,12 +77,12 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 		log->cursor = head;
 	}
 	for (; log->cursor < head; log->cursor++) {
-		struct ca_log_entry *e = &s->log[log->cursor % CA_LOG_ENTRIES];
-		enum ca_log_look look = ca_selection_look(s->log, log->cursor, head);
+		struct ca_log_entry e;
+		enum ca_log_look look = ca_selection_look(s->log, log->cursor, head, &e);
 
 		if (look == CA_LOG_NOT_YET)
 			break;
-		if (look == CA_LOG_LOST || e->thread >= CA_MAX_THREADS || !take(log, e)) {
+		if (look == CA_LOG_LOST || e.thread >= CA_MAX_THREADS || !take(log, &e)) {
 			log->overflow = true;
 			continue;
 		}

@@ -348,9 +348,7 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 			take_back(a, e);
 		return;
 	}
-	/* what tells of the past is for the conductor; we read the switch log */
-	if (e->time < a->at && (e->type == CA_LOG_OFF || e->type == CA_LOG_ON))
-		return;
+	/* what comes late holds from here on; the conductor alone accounts for what has passed */
 	advance(a, e->time);
 	if (e->thread == t->number) {
 		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
@@ -406,12 +404,13 @@ static void read_log(struct account *a, uint64_t now)
 		return;
 	}
 	for (; t->cursor < head; t->cursor++) {
-		enum ca_log_look look = ca_selection_look(s->log, t->cursor, head);
+		struct ca_log_entry e;
+		enum ca_log_look look = ca_selection_look(s->log, t->cursor, head, &e);
 
 		if (look == CA_LOG_NOT_YET)
 			break;
 		if (look == CA_LOG_THERE)
-			apply(a, &s->log[t->cursor % CA_LOG_ENTRIES]);
+			apply(a, &e);
 	}
 	advance(a, now);
 }

@@ -265,6 +265,48 @@ static void test_dead_writer(void **state)
 	assert_true(sum(0, 100).overflow);
 }
 
+/* ... or came back when all the log had been written anew. */
+static void test_late_by_a_log(void **state)
+{
+	_Atomic uint64_t number = 5;
+
+	(void)state;
+	for (uint64_t i = 0; i < CA_LOG_ENTRIES; i++)
+		take();
+	ca_selection_log_read(slog);
+	while (atomic_load(&session->log_head) < CA_LOG_ENTRIES + 8)
+		ca_selection_append(&session->log_head, session->log, CA_LOG_HIT, 1, 100, 7);
+	ca_selection_append(&number, session->log, CA_LOG_ENTER, 2, 20, 0);
+	assert_int_equal(ca_selection_log_read(slog), 8);
+	assert_int_equal(session->log[5].thread, 1);
+	/* one that is still at it, or has died over it, keeps out the next one, but not the one behind */
+	atomic_store(&session->log[5].seq, CA_LOG_WRITING | (CA_LOG_ENTRIES + 6));
+	number = 2 * CA_LOG_ENTRIES + 5;
+	ca_selection_append(&number, session->log, CA_LOG_ENTER, 2, 20, 0);
+	assert_int_equal(session->log[5].thread, 1);
+	number = 3 * CA_LOG_ENTRIES + 5;
+	ca_selection_append(&number, session->log, CA_LOG_ENTER, 2, 20, 0);
+	assert_int_equal(session->log[5].thread, 2);
+}
+
+/* A reader that is slower than the writers does not take one entry's half for another's. */
+static void test_written_over_while_read(void **state)
+{
+	struct ca_log_entry e;
+
+	(void)state;
+	ca_selection_append(&session->log_head, session->log, CA_LOG_ENTER, 1, 10, 3);
+	assert_int_equal(ca_selection_look(session->log, 0, 1, &e), CA_LOG_THERE);
+	assert_int_equal(e.time, 10);
+	assert_int_equal(e.thread, 1);
+	assert_int_equal(e.value, 3);
+	atomic_store(&session->log[0].seq, CA_LOG_WRITING | (CA_LOG_ENTRIES + 1));
+	assert_int_equal(ca_selection_look(session->log, 0, CA_LOG_ENTRIES + 1, &e), CA_LOG_LOST);
+	atomic_store(&session->log[0].seq, CA_LOG_WRITING | 1);
+	assert_int_equal(ca_selection_look(session->log, 0, 1, &e), CA_LOG_NOT_YET);
+	assert_int_equal(ca_selection_look(session->log, 0, CA_LOG_HOLE, &e), CA_LOG_LOST);
+}
+
 static void test_wrong_thread(void **state)
 {
 	(void)state;
@@ -290,6 +332,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wraps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_unpublished, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_dead_writer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late_by_a_log, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_written_over_while_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_wrong_thread, set_up, tear_down),
 	};
 
