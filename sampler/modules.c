@@ -10,17 +10,20 @@
 
 struct ca_sampler_host ca_sampler_host;
 
-enum { MAX_LOADED = 512, TABLES = 4 };
+enum { MAX_LOADED = 512, TABLES = 4, ROWS = 4 * MAX_LOADED };
 
 struct table {
-	unsigned n;
-	struct ca_loaded loaded[MAX_LOADED]; /* sorted by low */
+	_Atomic unsigned n;
+	_Atomic(struct ca_loaded *) loaded[MAX_LOADED]; /* sorted by low */
 };
-/* The newest table is current; an old one is written again only TABLES scans later, by
- * when no handler can still be reading it. */
+/* The newest table is current; an old one is written again TABLES scans later. A handler that was
+ * interrupted for as long may miss a module in it, but each row that it holds stays what it is: for what
+ * is mapped where it has been before the row is found again, and else a new one is taken. */
 static struct table tables[TABLES];
 static _Atomic(struct table *) current;
 static unsigned next_table;
+static struct ca_loaded rows[ROWS]; /* with next_row guarded by `scanning`, but for what is in a table */
+static unsigned next_row;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
 static char executable[CA_PATH]; /* guarded by `scanning` */
 /* Mapped once and kept, however often a library is closed and opened again. */
@@ -171,44 +174,81 @@ static bool read_image(struct ca_image *image, uintptr_t base, uintptr_t size)
 }
 
 /* ---- the table of what is loaded ----------------------------------------------*/
+static struct ca_loaded *loaded_at(const struct table *table, unsigned i)
+{
+	return table && i < atomic_load_explicit(&table->n, memory_order_relaxed)
+		       ? atomic_load_explicit(&table->loaded[i], memory_order_relaxed)
+		       : NULL;
+}
+
+static bool is_there(const struct ca_loaded *l, const struct mapping *m, uintptr_t bias)
+{
+	return l->low == m->low && l->high == m->high && l->bias == bias;
+}
+
 /* What was mapped in the same place when the maps were last read; NULL: nothing. */
-static const struct ca_loaded *loaded_before(const struct mapping *m, uintptr_t bias)
+static struct ca_loaded *loaded_before(const struct mapping *m, uintptr_t bias)
 {
 	const struct table *old = atomic_load_explicit(&current, memory_order_acquire);
+	struct ca_loaded *l;
 
-	for (unsigned i = 0; old && i < old->n; i++)
-		if (old->loaded[i].low == m->low && old->loaded[i].high == m->high &&
-		    old->loaded[i].bias == bias)
-			return &old->loaded[i];
+	for (unsigned i = 0; (l = loaded_at(old, i)); i++)
+		if (is_there(l, m, bias))
+			return l;
 	return NULL;
+}
+
+static bool is_in(const struct table *table, const struct ca_loaded *row)
+{
+	const struct ca_loaded *l;
+
+	for (unsigned i = 0; (l = loaded_at(table, i)); i++)
+		if (l == row)
+			return true;
+	return false;
+}
+
+static struct ca_loaded *row_for(const struct table *table, const struct mapping *m, uintptr_t bias,
+				 uint32_t module)
+{
+	const struct table *old = atomic_load_explicit(&current, memory_order_relaxed);
+	struct ca_loaded *l;
+
+	for (unsigned i = 0; i < ROWS && i < next_row; i++)
+		if (rows[i].module == module && is_there(&rows[i], m, bias))
+			return &rows[i];
+	do {
+		l = &rows[next_row++ % ROWS];
+	} while (is_in(old, l) || is_in(table, l));
+	l->low = m->low;
+	l->high = m->high;
+	l->bias = bias;
+	l->module = module;
+	atomic_store_explicit(&l->index, NULL, memory_order_relaxed);
+	return l;
 }
 
 /* Returns whether it is new. */
 static bool add_loaded(struct table *table, const struct mapping *m, const struct ca_image *image)
 {
-	const struct ca_loaded *old = loaded_before(m, image->bias);
+	struct ca_loaded *l = loaded_before(m, image->bias);
+	unsigned n = atomic_load_explicit(&table->n, memory_order_relaxed);
 	uint32_t module;
-	struct ca_loaded *l;
+	bool is_new;
 
-	if (table->n == MAX_LOADED)
+	if (n == MAX_LOADED)
 		return false;
-	module = ca_sampler_host.enlist(image, old ? old->module : 0);
+	module = ca_sampler_host.enlist(image, l ? l->module : 0);
 	if (!module)
 		return false;
-	l = &table->loaded[table->n];
-	if (old && old->module == module) {
-		*l = *old;
-		table->n++;
-		return false;
+	is_new = !l || l->module != module;
+	if (is_new) {
+		l = row_for(table, m, image->bias, module);
+		l->mark = false;
 	}
-	l->low = m->low;
-	l->high = m->high;
-	l->bias = image->bias;
-	l->module = module;
-	l->mark = false;
-	atomic_store_explicit(&l->index, NULL, memory_order_relaxed);
-	table->n++;
-	return true;
+	atomic_store_explicit(&table->loaded[n], l, memory_order_relaxed);
+	atomic_store_explicit(&table->n, n + 1, memory_order_relaxed);
+	return is_new;
 }
 
 /* Returns whether anything is new. */
@@ -218,7 +258,7 @@ static bool fill(struct table *table, struct reader *reader)
 	struct ca_image image;
 	bool looked = false, usable = false, grew = false;
 
-	table->n = 0;
+	atomic_store_explicit(&table->n, 0, memory_order_relaxed);
 	first.path[0] = 0;
 	while (read_mapping(reader, &m)) {
 		/* the kernel's own code, such as clock_gettime: its callers must be found, too */
@@ -247,6 +287,7 @@ CA_SIGSAFE bool ca_modules_scan(void)
 {
 	static struct reader reader; /* guarded by `scanning` */
 	struct table *table, *old;
+	unsigned n;
 	long length;
 	bool changed;
 
@@ -265,10 +306,11 @@ CA_SIGSAFE bool ca_modules_scan(void)
 	old = atomic_load_explicit(&current, memory_order_acquire);
 	changed = fill(table, &reader);
 	ca_sys_close(reader.fd);
-	changed |= !old || table->n != old->n;
+	n = atomic_load_explicit(&table->n, memory_order_relaxed);
+	changed |= !old || n != atomic_load_explicit(&old->n, memory_order_relaxed);
 	/* release: readers acquire the pointer and see the filled table. No mapping at all: it
 	 * cannot be read any more */
-	if (table->n)
+	if (n)
 		atomic_store_explicit(&current, table, memory_order_release);
 	atomic_flag_clear_explicit(&scanning, memory_order_release);
 	return changed;
@@ -329,27 +371,28 @@ CA_SIGSAFE const struct ca_index *ca_modules_index(struct ca_loaded *loaded)
 CA_SIGSAFE struct ca_loaded *ca_modules_find(uintptr_t pc)
 {
 	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
-	unsigned low = 0, high = table ? table->n : 0;
+	unsigned low = 0, high = table ? atomic_load_explicit(&table->n, memory_order_relaxed) : 0;
+	struct ca_loaded *l;
 
 	while (low < high) {
 		unsigned middle = (low + high) / 2;
 
-		if (table->loaded[middle].high <= pc)
+		l = atomic_load_explicit(&table->loaded[middle], memory_order_relaxed);
+		if (l->high <= pc)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!table || low >= table->n || table->loaded[low].low > pc)
+	l = loaded_at(table, low);
+	if (!l || l->low > pc || l->high <= pc)
 		return NULL;
-	ca_modules_index(&table->loaded[low]);
-	return &table->loaded[low];
+	ca_modules_index(l);
+	return l;
 }
 
 CA_SIGSAFE struct ca_loaded *ca_modules_at(unsigned i)
 {
-	struct table *table = atomic_load_explicit(&current, memory_order_acquire);
-
-	return table && i < table->n ? &table->loaded[i] : NULL;
+	return loaded_at(atomic_load_explicit(&current, memory_order_acquire), i);
 }
 
 CA_SIGSAFE bool ca_modules_bias(uint32_t module, uintptr_t *bias)

@@ -176,6 +176,37 @@ static void test_comes_and_goes(void **state)
 	ca_modules_scan();
 }
 
+/* A handler that was interrupted while the maps were read again and again finds what it had found. */
+static void test_rows_stay(void **state)
+{
+	struct ca_loaded *loaded, before;
+	void *handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
+
+	(void)state;
+	assert_non_null(handle);
+	ca_modules_scan();
+	loaded = ca_modules_find((uintptr_t)dlsym(handle, "visible"));
+	assert_non_null(loaded);
+	before = *loaded;
+	loaded->mark = true;
+	dlclose(handle);
+	for (unsigned i = 0; i < 9; i++) /* more often than there are tables */
+		ca_modules_scan();
+	assert_int_equal(loaded->low, before.low);
+	assert_int_equal(loaded->high, before.high);
+	assert_int_equal(loaded->bias, before.bias);
+	assert_int_equal(loaded->module, before.module);
+	assert_null(ca_modules_find(before.low));
+	/* it is the same one if it comes back to where it was, but its points are to be placed anew */
+	handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
+	assert_true(ca_modules_scan());
+	loaded = ca_modules_find((uintptr_t)dlsym(handle, "visible"));
+	assert_non_null(loaded);
+	assert_false(loaded->mark);
+	dlclose(handle);
+	ca_modules_scan();
+}
+
 /* An index is taken once the conductor says that it is there, and kept. */
 static void test_index(void **state)
 {
@@ -304,8 +335,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_copies), /* first: children inherit what is known */
-		cmocka_unit_test(test_first),           cmocka_unit_test(test_comes_and_goes),
-		cmocka_unit_test(test_index),           cmocka_unit_test(test_mapping),
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_rows_stay),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_headers_outside), /* last: no index can be made of its files */
 	};
 
