@@ -118,8 +118,8 @@ static void tick(struct ca_thread *t, const void *context)
 	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid, memory_order_relaxed);
 }
 
-/* Call on another stack. No signal that uses an alternate stack can come in meanwhile: the
- * handler's mask keeps them off, but for those that end the program. */
+/* Call on another stack. No handler of the program's can come in meanwhile: the mask of ours keeps all of
+ * them off, but for those of traps. */
 static void call_on(char *top, void (*function)(struct ca_thread *, const void *), struct ca_thread *t,
 		    const void *context)
 {
@@ -156,12 +156,8 @@ static void handler(int signal, siginfo_t *info, void *context)
 
 bool ca_handler_install(void)
 {
-	/* a handler of the program's on top of ours could leave it by longjmp, with our guard up (libc's own
-	 * for cancellation, too); what a fault or trap raises must get through */
-	static const int let_in[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
-	uint64_t mask = UINT64_MAX;
-
-	for (unsigned i = 0; i < sizeof let_in / sizeof *let_in; i++)
-		mask &= ~CA_SYS_SIGNAL(let_in[i]);
-	return ca_signals_take(handler, mask);
+	/* a handler of the program's on top of ours would run on our stack, or over what the kernel has put
+	 * on an alternate one for ours; and could leave by longjmp, with our guard up (libc's own for
+	 * cancellation, too). What patched text raises must get through, in any thread. */
+	return ca_signals_take(handler, ~(CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL)));
 }

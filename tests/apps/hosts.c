@@ -4,6 +4,7 @@
 #include "tests/apps/app.h"
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -209,6 +210,56 @@ static void case_jumps(void)
 	CHECK(!setitimer(ITIMER_REAL, &off, NULL));
 }
 
+/* ---- sent, what else a fault brings: its handler runs where it would run alone ------------------*/
+static __thread char *low __attribute__((tls_model("initial-exec")));
+static __thread char *high __attribute__((tls_model("initial-exec")));
+static atomic_uint on_stack, elsewhere;
+static atomic_bool ready, all_sent;
+
+static void looks(int number)
+{
+	char *here = __builtin_frame_address(0);
+
+	(void)number;
+	if (here >= low && here < high)
+		atomic_fetch_add(&on_stack, 1);
+	else
+		atomic_fetch_add(&elsewhere, 1);
+}
+
+static void *is_sent(void *unused)
+{
+	pthread_attr_t own;
+	void *start;
+	size_t size;
+
+	CHECK(!pthread_getattr_np(pthread_self(), &own) && !pthread_attr_getstack(&own, &start, &size));
+	low = start;
+	high = low + size;
+	CHECK(!pthread_attr_destroy(&own));
+	atomic_store(&ready, true);
+	while (!atomic_load(&all_sent))
+		work_once();
+	return unused;
+}
+
+static void case_sent_faults(void)
+{
+	struct sigaction action = { .sa_handler = looks };
+	pthread_t thread;
+
+	CHECK(!sigaction(SIGABRT, &action, NULL) && !sigaction(SIGSEGV, &action, NULL));
+	CHECK(!pthread_create(&thread, NULL, is_sent, NULL));
+	while (!atomic_load(&ready))
+		work_once();
+	for (double end = now() + 0.5; now() < end; work_once())
+		CHECK(!pthread_kill(thread, SIGABRT) && !pthread_kill(thread, SIGSEGV));
+	atomic_store(&all_sent, true);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(atomic_load(&on_stack) > 0);
+	CHECK(atomic_load(&elsewhere) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
@@ -219,6 +270,7 @@ int main(int argc, char **argv)
 		{ "asked_masks", case_asked_masks },
 		{ "own_signals", case_own_signals },
 		{ "jumps", case_jumps },
+		{ "sent_faults", case_sent_faults },
 	};
 
 	return RUN_CASE(cases, argc, argv);
