@@ -19,7 +19,7 @@
  *     sigprocmask, sigaction's sa_mask, pselect, ppoll, sigsuspend), and unblock them at start:
  *     a trap that is blocked kills the program. Threads that block them all the same are looked
  *     for before each live installation, which is then declined;
- *   - give sigaction(SIGTRAP or SIGILL) to ca_patch_sigaction;
+ *   - give sigaction(SIGTRAP or SIGILL) to ca_patch_sigaction, all others to ca_patch_fault_action;
  *   - call ca_patch_forked in the child of a fork. */
 #ifndef CA_CAUSAL_RUNTIME_PATCH_H
 #define CA_CAUSAL_RUNTIME_PATCH_H
@@ -123,6 +123,11 @@ bool ca_patch_take_signal(int sig, void (*handler)(int, siginfo_t *, void *), in
 /* True if sig is taken by ca_patch: then set (may be NULL) becomes what ca_patch chains to and
  * *old (may be NULL) what it was. False: sig is not taken, the caller goes to the kernel. */
 CA_SIGSAFE bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *old);
+
+/* sigaction by the function given, so that a handler of SIGSEGV, SIGBUS or SIGFPE finds a fault in a
+ * trampoline where the program has that instruction. *set may be changed. */
+int ca_patch_fault_action(int sig, struct sigaction *set, struct sigaction *old,
+			  int (*install)(int, const struct sigaction *, struct sigaction *));
 
 /* What is in place now. */
 struct ca_patch_stats {

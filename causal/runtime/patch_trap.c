@@ -210,6 +210,31 @@ static void die(int sig, siginfo_t *info)
 	ca_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, 8, 0, 0);
 }
 
+/* The handler sees the instruction where the program has it. It goes on in the trampoline, unless the
+ * handler says where else. */
+static void call_as_original(const struct sigaction *to, int sig, siginfo_t *info, void *context)
+{
+	greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
+	uintptr_t pc = (uintptr_t)reg[REG_RIP], original = 0;
+	intptr_t shift = 0;
+	bool moved = info->si_code > 0 && sig != SIGTRAP && ca_patch_translate(pc, &original, &shift);
+
+	if (moved) {
+		reg[REG_RIP] = (greg_t)original;
+		reg[REG_RSP] += shift;
+		if ((uintptr_t)info->si_addr == pc)
+			memcpy(&info->si_addr, &original, sizeof(original));
+	}
+	if (to->sa_flags & SA_SIGINFO)
+		to->sa_sigaction(sig, info, context);
+	else
+		to->sa_handler(sig);
+	if (moved && (uintptr_t)reg[REG_RIP] == original) {
+		reg[REG_RIP] = (greg_t)pc;
+		reg[REG_RSP] -= shift;
+	}
+}
+
 static void chain(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction to = previous_get(sig);
@@ -228,10 +253,7 @@ static void chain(int sig, siginfo_t *info, void *context)
 	memcpy(&mask, &to.sa_mask, sizeof(mask));
 	mask &= ~((uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGILL - 1));
 	ca_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&old, 8, 0, 0);
-	if (to.sa_flags & SA_SIGINFO)
-		to.sa_sigaction(sig, info, context);
-	else
-		to.sa_handler(sig);
+	call_as_original(&to, sig, info, context);
 	/* the mask to go back to is in the context; the handler may have changed it there */
 	ca_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, 8, 0, 0);
 }
@@ -289,6 +311,59 @@ bool ca_patch_sigaction(int sig, const struct sigaction *set, struct sigaction *
 	if (set)
 		previous_set(sig, set);
 	return true;
+}
+
+/* ---- faults of the program's own code, in a trampoline ----------------------------------- */
+/* What it has installed: in the kernel's table stands on_fault in its place, with its flags and mask. */
+static struct {
+	int signal;
+	_Atomic(void (*)(int, siginfo_t *, void *)) handler;
+	_Atomic int flags;
+} faults[] = { { .signal = SIGSEGV }, { .signal = SIGBUS }, { .signal = SIGFPE } };
+enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
+
+static unsigned fault_of(int sig)
+{
+	unsigned i = 0;
+
+	while (i < FAULTS && faults[i].signal != sig)
+		i++;
+	return i;
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	unsigned i = fault_of(sig);
+	struct sigaction to = { .sa_flags = SA_SIGINFO }; /* who takes fewer arguments does not mind */
+
+	to.sa_sigaction = atomic_load_explicit(&faults[i].handler, memory_order_acquire);
+	call_as_original(&to, sig, info, context);
+}
+
+int ca_patch_fault_action(int sig, struct sigaction *set, struct sigaction *old,
+			  int (*install)(int, const struct sigaction *, struct sigaction *))
+{
+	void (*before)(int, siginfo_t *, void *);
+	unsigned i = fault_of(sig);
+	int flags, r;
+
+	if (i == FAULTS || !atomic_load_explicit(&taken[0], memory_order_acquire))
+		return install(sig, set, old);
+	before = atomic_load_explicit(&faults[i].handler, memory_order_relaxed);
+	flags = atomic_load_explicit(&faults[i].flags, memory_order_relaxed);
+	if (set && set->sa_handler != SIG_DFL && set->sa_handler != SIG_IGN &&
+	    set->sa_sigaction != on_fault) {
+		atomic_store_explicit(&faults[i].flags, set->sa_flags, memory_order_relaxed);
+		atomic_store_explicit(&faults[i].handler, set->sa_sigaction, memory_order_release);
+		set->sa_sigaction = on_fault;
+		set->sa_flags |= SA_SIGINFO;
+	}
+	r = install(sig, set, old);
+	if (!r && old && old->sa_sigaction == on_fault) {
+		old->sa_sigaction = before;
+		old->sa_flags &= flags | ~SA_SIGINFO;
+	}
+	return r;
 }
 
 /* ---- the unwinder's question ------------------------------------------------------------ */

@@ -31,7 +31,7 @@ CA_EXPORT int sigaction(int signal, const struct sigaction *restrict set, struct
 		if (copy.sa_flags & SA_ONSTACK && ca_rt.signal_taken)
 			sigaddset(&copy.sa_mask, CA_SIGNAL);
 	}
-	r = REAL(sigaction)(signal, set ? &copy : NULL, old);
+	r = ca_patch_fault_action(signal, set ? &copy : NULL, old, REAL(sigaction));
 	if (old && old->sa_flags & SA_ONSTACK && ca_rt.signal_taken)
 		sigdelset(&old->sa_mask, CA_SIGNAL);
 	if (!r)
@@ -43,7 +43,8 @@ CA_EXPORT __sighandler_t signal(int signal_number, __sighandler_t handler)
 {
 	struct sigaction set, old;
 
-	if (signal_number != CA_SIGNAL && signal_number != SIGTRAP && signal_number != SIGILL)
+	if (signal_number != CA_SIGNAL && signal_number != SIGTRAP && signal_number != SIGILL &&
+	    signal_number != SIGSEGV && signal_number != SIGBUS && signal_number != SIGFPE)
 		return REAL(signal)(signal_number, handler);
 	memset(&set, 0, sizeof set);
 	set.sa_handler = handler;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 /* ---- the main thread leaves, the others go on --------------------------------------------------*/
 static void *visits(void *unused)
@@ -260,6 +261,42 @@ static void case_sent_faults(void)
 	CHECK(atomic_load(&elsewhere) == 0);
 }
 
+/* ---- faults ------------------------------------------------------------------------------------*/
+long reads(const long *from);
+__asm__(".text\n.globl reads\n.type reads, @function\n"
+	"reads: nop\nreads_here: movq (%rdi), %rax\naddq $1, %rax\nret\n.size reads, . - reads\n"
+	".globl reads_here");
+extern const char reads_here[];
+static volatile sig_atomic_t faults;
+
+static void opens_page(int number, siginfo_t *info, void *context)
+{
+	const greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	CHECK(number == SIGSEGV && (uintptr_t)reg[REG_RIP] == (uintptr_t)reads_here);
+	CHECK(!mprotect(info->si_addr, 4096, PROT_READ));
+	faults++;
+}
+
+static void case_faults(void)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
+	long *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int n = 0;
+
+	action.sa_sigaction = opens_page;
+	CHECK(page != MAP_FAILED && !sigaction(SIGSEGV, &action, NULL));
+	CHECK(!sigaction(SIGSEGV, NULL, &old) && old.sa_sigaction == opens_page);
+	for (double end = now() + 0.5; now() < end; n++) {
+		work_once();
+		CHECK(!mprotect(page, 4096, PROT_NONE));
+		CHECK(reads(page) == 1);
+	}
+	CHECK(faults == n);
+	CHECK(signal(SIGSEGV, SIG_DFL) != SIG_ERR && !sigaction(SIGSEGV, NULL, &old));
+	CHECK(old.sa_handler == SIG_DFL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
@@ -271,6 +308,7 @@ int main(int argc, char **argv)
 		{ "own_signals", case_own_signals },
 		{ "jumps", case_jumps },
 		{ "sent_faults", case_sent_faults },
+		{ "faults", case_faults },
 	};
 
 	return RUN_CASE(cases, argc, argv);

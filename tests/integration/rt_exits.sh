@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every way to end gives the output and the exit status that it gives alone.
+# Every way to end gives the output and the exit status that it gives alone. And faults that a program
+# handles, in code that is patched.
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
@@ -15,5 +16,9 @@ for backend in "${backends[@]}"; do
 		check "$how with $backend: recorded exit status" "$expected" "$(total exit_status)"
 		was profiled "$how with $backend"
 	done 2>/dev/null
+	profile -b "$backend" -B MAIN -P reads -s 0,50 -- "$apps/hosts" faults
+	check "faults with $backend: exit status" 0 "$status"
+	explain 0
+	at_least "faults with $backend: visits" 100 "$(total visits)"
 done
 finish

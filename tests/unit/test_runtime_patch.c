@@ -853,6 +853,155 @@ static void handlers_of_the_program(void **state)
 	ca_patch_sigaction(SIGTRAP, &set, NULL);
 }
 
+/* ---- a fault in what stands in for the program's text -------------------------------------------------- */
+/* uint64_t f(uint64_t *a, 0): the second instruction may fault. */
+static const uint8_t loads[] = {
+	0x90,             /* nop */
+	0x48, 0x8b, 0x07, /* 1: mov (%rdi), %rax */
+	0x48, 0x01, 0xc0, /* 4: add %rax, %rax */
+	0xc3,             /* 7 */
+};
+static const uint8_t divides[] = {
+	0x90,             /* nop */
+	0x31, 0xd2,       /* 1: xor %edx, %edx */
+	0x89, 0xf0,       /* 3: mov %esi, %eax */
+	0x48, 0xf7, 0xf7, /* 5: div %rdi */
+	0xc3,             /* 8 */
+};
+static uintptr_t fault_pc, fault_sp, fault_address;
+static bool fault_skips;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	fault_pc = (uintptr_t)reg[REG_RIP];
+	fault_sp = (uintptr_t)reg[REG_RSP];
+	fault_address = (uintptr_t)info->si_addr;
+	if (fault_skips) {
+		reg[REG_RIP] += 3;
+		reg[REG_RAX] = 100;
+	} else if (number == SIGSEGV) {
+		mprotect(info->si_addr, PAGE, PROT_READ);
+	} else {
+		reg[REG_RDI] = 1;
+	}
+}
+
+static void one_of_few_arguments(int number)
+{
+	fault_pc = (uintptr_t)number;
+	__asm__ volatile("" ::: "memory");
+	_exit(fault_pc == SIGFPE ? 7 : 8);
+}
+
+static struct ca_site faulting_site(const uint8_t *code, uint8_t length, const uint8_t *starts, uint8_t insns)
+{
+	struct ca_site site = { .module = 1,
+				.kind = CA_SITE_COUNT,
+				.length = length,
+				.point = POINT,
+				.hooks = 1,
+				.insns = insns,
+				.fixups = 1,
+				.code_length = (uint8_t)(length + 5) };
+
+	memcpy(site.original, code, length);
+	memcpy(site.code, code, length);
+	site.code[length] = 0xe9;
+	site.hook[0].kind = CA_SITE_COUNT;
+	for (unsigned i = 0; i < insns; i++)
+		site.insn[i].offset = site.insn[i].at = starts[i];
+	site.fixup[0].at = (uint8_t)(length + 1);
+	site.fixup[0].end = (uint8_t)(length + 5);
+	site.fixup[0].target = length;
+	return site;
+}
+
+static void faults_at_home(void **state)
+{
+	static const uint8_t load_starts[] = { 1, 4 }, divide_starts[] = { 1, 3, 5 };
+	struct ca_site load = faulting_site(loads, 7, load_starts, 2);
+	struct ca_site divide = faulting_site(divides, 8, divide_starts, 3);
+	struct sigaction set = { .sa_flags = SA_SIGINFO | SA_NODEFER }, old, before[2];
+	char *data = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__sighandler_t home_handler;
+	uintptr_t home_sp = 0;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_true(data != MAP_FAILED);
+	set.sa_sigaction = on_fault;
+	assert_int_equal(ca_patch_fault_action(SIGSEGV, &set, &before[0], sigaction), 0);
+	set.sa_sigaction = on_fault;
+	assert_int_equal(ca_patch_fault_action(SIGFPE, &set, &before[1], sigaction), 0);
+	/* which is what it is told */
+	assert_int_equal(ca_patch_fault_action(SIGSEGV, NULL, &old, sigaction), 0);
+	assert_true(old.sa_sigaction == on_fault);
+	assert_int_equal(old.sa_flags & (SA_SIGINFO | SA_NODEFER), SA_SIGINFO | SA_NODEFER);
+	assert_int_equal(sigaction(SIGSEGV, NULL, &old), 0);
+	assert_true(old.sa_sigaction != on_fault);
+	assert_int_equal(ca_patch_fault_action(SIGSEGV, &old, NULL, sigaction), 0); /* asked past us */
+
+	map_text();
+	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+	memcpy(page, loads, sizeof loads);
+	mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+	counter[POINT] = 0;
+	for (unsigned round = 0; round < 3; round++) {
+		if (round == 1) {
+			home_sp = fault_sp; /* in the text itself */
+			assert_int_equal(ca_patch_install(&load, 1, bias_of_page), 0);
+		}
+		fault_skips = round == 2;
+		mprotect(data, PAGE, PROT_NONE);
+		fault_pc = 0;
+		assert_int_equal(function((uint64_t)(uintptr_t)data, 0), fault_skips ? 200 : 0);
+		assert_int_equal(fault_pc, (uintptr_t)page + 1);
+		if (round)
+			assert_int_equal(fault_sp, home_sp);
+		assert_int_equal(fault_address, (uintptr_t)data);
+		assert_int_equal(counter[POINT], round);
+	}
+	assert_true(ca_patch_remove_all());
+	munmap(page, PAGE);
+
+	map_text();
+	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+	memcpy(page, divides, sizeof divides);
+	mprotect(page, PAGE, PROT_READ | PROT_EXEC);
+	assert_int_equal(ca_patch_install(&divide, 1, bias_of_page), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		fault_skips = round;
+		assert_int_equal(function(0, 77), fault_skips ? 100 : 77);
+		assert_int_equal(fault_pc, (uintptr_t)page + 5);
+		assert_int_equal(fault_address, (uintptr_t)page + 5);
+	}
+	/* one that was asked for without the two more arguments */
+	set.sa_handler = one_of_few_arguments;
+	set.sa_flags = 0;
+	assert_int_equal(ca_patch_fault_action(SIGFPE, &set, &old, sigaction), 0);
+	assert_true(old.sa_sigaction == on_fault);
+	assert_int_equal(ca_patch_fault_action(SIGFPE, NULL, &old, sigaction), 0);
+	assert_true(old.sa_handler == one_of_few_arguments);
+	assert_int_equal(old.sa_flags & SA_SIGINFO, 0);
+	child = fork();
+	if (!child)
+		_exit((int)function(0, 77) & 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_true(ca_patch_remove_all());
+	munmap(page, PAGE);
+	home_handler = before[1].sa_handler;
+	assert_int_equal(ca_patch_fault_action(SIGSEGV, &before[0], NULL, sigaction), 0);
+	assert_int_equal(ca_patch_fault_action(SIGFPE, &before[1], &old, sigaction), 0);
+	assert_true(old.sa_handler == one_of_few_arguments);
+	assert_int_equal(ca_patch_fault_action(SIGFPE, NULL, &old, sigaction), 0);
+	assert_true(old.sa_handler == home_handler);
+	munmap(data, PAGE);
+}
+
 /* ---- what the unwinder is told ------------------------------------------------------------------------ */
 static unsigned steps, wrong;
 static uintptr_t sp_at_start, last_original;
@@ -1158,6 +1307,7 @@ int main(void)
 		cmocka_unit_test(traps_are_told),
 		cmocka_unit_test(whose_trap),
 		cmocka_unit_test(handlers_of_the_program),
+		cmocka_unit_test(faults_at_home),
 		cmocka_unit_test(translated_at_each_step),
 		cmocka_unit_test(translated_around_a_call),
 		cmocka_unit_test(nobodys_addresses),

@@ -96,6 +96,12 @@ bool ca_patch_take_signal(int number, void (*handler)(int, siginfo_t *, void *),
 	return real_sigaction(number, &set, was) == 0;
 }
 
+int ca_patch_fault_action(int number, struct sigaction *set, struct sigaction *old,
+			  int (*install)(int, const struct sigaction *, struct sigaction *))
+{
+	return install(number, set, old);
+}
+
 bool ca_patch_sigaction(int number, const struct sigaction *set, struct sigaction *old)
 {
 	(void)set;
