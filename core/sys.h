@@ -5,6 +5,7 @@
 #ifndef CA_CORE_SYS_H
 #define CA_CORE_SYS_H
 #include "core/status.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,19 +31,54 @@ CA_SIGSAFE static inline long ca_sys(long number, long a, long b, long c, long d
 	return result;
 }
 
+CA_SIGSAFE static inline void ca_sys_close(int fd)
+{
+	ca_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+/* Also when the main thread has ended, and with it what the process id leads to. */
+CA_SIGSAFE static inline pid_t ca_sys_gettid(void)
+{
+	return (pid_t)ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* A descriptor that was just opened, or -errno: where there is room, under a number that no program takes
+ * for its own. Between the calls another thread may put a file of its own over the low one. */
+CA_SIGSAFE static inline int ca_sys_lift(int low)
+{
+	enum { LEAST = 1000, SAME_FILE = 0 /* KCMP_FILE */ };
+	long high = low < 0 ? low : ca_sys(SYS_fcntl, low, F_DUPFD_CLOEXEC, LEAST, 0, 0, 0);
+	long self = ca_sys_gettid();
+	bool same;
+
+	if (high < 0)
+		return low;
+	same = ca_sys(SYS_kcmp, self, self, SAME_FILE, low, high, 0) <= 0; /* above 0: they differ */
+	if (ca_sys(SYS_fcntl, low, F_GETFD, 0, 0, 0, 0) & FD_CLOEXEC) {
+		if (same)
+			ca_sys_close(low);
+	} else if (same) { /* it was there before we looked: both are its own */
+		ca_sys_close((int)high);
+		return -EBADF;
+	}
+	return (int)high;
+}
+
+/* directory: AT_FDCWD for the current one. */
+CA_SIGSAFE static inline int ca_sys_open_at(int directory, const char *path, int flags)
+{
+	return ca_sys_lift(
+		(int)ca_sys(SYS_openat, directory, (long)(intptr_t)path, flags | O_CLOEXEC, 0, 0, 0));
+}
+
 CA_SIGSAFE static inline int ca_sys_open(const char *path, int flags)
 {
-	return (int)ca_sys(SYS_openat, AT_FDCWD, (long)(intptr_t)path, flags | O_CLOEXEC, 0, 0, 0);
+	return ca_sys_open_at(AT_FDCWD, path, flags);
 }
 
 CA_SIGSAFE static inline long ca_sys_read(int fd, void *data, size_t size)
 {
 	return ca_sys(SYS_read, fd, (long)(intptr_t)data, (long)size, 0, 0, 0);
-}
-
-CA_SIGSAFE static inline void ca_sys_close(int fd)
-{
-	ca_sys(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 CA_SIGSAFE static inline pid_t ca_sys_getpid(void)
@@ -75,12 +111,6 @@ CA_SIGSAFE static inline void ca_sys_unmap(const void *at, size_t size)
 CA_SIGSAFE static inline bool ca_sys_stat(int fd, struct stat *stat)
 {
 	return ca_sys(SYS_fstat, fd, (long)(intptr_t)stat, 0, 0, 0, 0) == 0;
-}
-
-/* Also when the main thread has ended, and with it what the process id leads to. */
-CA_SIGSAFE static inline pid_t ca_sys_gettid(void)
-{
-	return (pid_t)ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 /* Read this process's memory where it may not be mapped; < 0: nothing could be read. */

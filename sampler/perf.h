@@ -15,7 +15,8 @@ enum { CA_PERF_PAGE = 4096 };
 /* A descriptor, or -errno. */
 CA_SIGSAFE static inline int ca_perf_open(const struct perf_event_attr *attr)
 {
-	return (int)ca_sys(SYS_perf_event_open, (long)(intptr_t)attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+	return ca_sys_lift(
+		(int)ca_sys(SYS_perf_event_open, (long)(intptr_t)attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0));
 }
 
 /* The event's first pages, to be read only: the kernel overwrites what is oldest. NULL: none. */

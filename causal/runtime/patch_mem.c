@@ -61,14 +61,15 @@ void ca_patch_mem_init(uintptr_t stack)
 
 void ca_patch_mem_open(struct ca_patch_text *text)
 {
-	long fd = ca_sys(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
-	text->fd = fd < 0 ? -1 : (int)fd;
+	int fd = ca_sys_open("/proc/thread-self/mem", O_RDWR);
+
+	text->fd = fd < 0 ? -1 : fd;
 }
 
 void ca_patch_mem_close(struct ca_patch_text *text)
 {
 	if (text->fd >= 0)
-		ca_sys(SYS_close, text->fd, 0, 0, 0, 0, 0);
+		ca_sys_close(text->fd);
 	text->fd = -1;
 }
 

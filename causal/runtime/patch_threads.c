@@ -16,11 +16,6 @@ struct dirent64_head {
 	char name[];
 };
 
-static long open_at(long dir, const char *name, int flags)
-{
-	return ca_sys(SYS_openat, dir, (long)name, flags | O_RDONLY | O_CLOEXEC, 0, 0, 0);
-}
-
 static uint64_t number(const char *p, const char *end, unsigned base)
 {
 	uint64_t value = 0;
@@ -49,21 +44,22 @@ static uint64_t field(const char *text, size_t length, const char *name, unsigne
 	return at ? number(at + strlen(name), text + length, base) : 0;
 }
 
-static void look(long dir, const char *tid, struct ca_patch_threads *out)
+static void look(int dir, const char *tid, struct ca_patch_threads *out)
 {
 	static const uint64_t ours = (uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGILL - 1);
 	char path[32], text[2048];
 	size_t n = 0;
-	long fd, got;
+	long got;
+	int fd;
 
 	for (; tid[n] && n < 16; n++)
 		path[n] = tid[n];
 	memcpy(path + n, "/status", 8);
-	fd = open_at(dir, path, 0);
+	fd = ca_sys_open_at(dir, path, O_RDONLY);
 	if (fd < 0)
 		return; /* it has ended */
 	got = ca_sys(SYS_read, fd, (long)text, sizeof(text), 0, 0, 0);
-	ca_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+	ca_sys_close(fd);
 	if (got <= 0)
 		return;
 	if (field(text, (size_t)got, "\nSigBlk:", 16) & ours)
@@ -75,7 +71,7 @@ static void look(long dir, const char *tid, struct ca_patch_threads *out)
 struct ca_patch_threads ca_patch_threads_look(void)
 {
 	struct ca_patch_threads out = { 0 };
-	long dir = open_at(AT_FDCWD, "/proc/self/task", O_DIRECTORY);
+	int dir = ca_sys_open("/proc/self/task", O_DIRECTORY);
 	_Alignas(8) char buffer[4096];
 	long got;
 
@@ -94,6 +90,6 @@ struct ca_patch_threads ca_patch_threads_look(void)
 				look(dir, d->name, &out);
 		}
 	}
-	ca_sys(SYS_close, dir, 0, 0, 0, 0, 0);
+	ca_sys_close(dir);
 	return out;
 }

@@ -67,6 +67,8 @@ static const struct {
 	{ SYS_getdents64, { 3, HERE, 4096 } },
 	{ SYS_newfstatat, { 3, HERE, HERE, AT_EMPTY_PATH } },
 	{ SYS_fstat, { 3, HERE } },
+	{ SYS_fcntl, { 3, F_DUPFD_CLOEXEC, 1000 } },
+	{ SYS_kcmp, { 1, 1, 0, 3, 1000 } },
 	{ SYS_fcntl, { 3, F_SETSIG, CA_SIGNAL } },
 	{ SYS_fcntl, { 3, F_SETOWN_EX, HERE } },
 	{ SYS_fcntl, { 3, F_GETFL } },

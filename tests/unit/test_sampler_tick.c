@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler/tick.c: which source runs, what it sends and to whom, and what is taken where another is
  * forbidden. Times are only asserted where the kernel has no choice. */
+#include "core/sys.h"
 #include "sampler/tick.h"
 #include "tests/unit/forbidden.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { SIGNAL = 40, MS = 1000000 };
@@ -218,11 +222,84 @@ static void test_forbidden(void **state)
 	without_call(SYS_timer_settime, EINVAL, no_timer);
 }
 
+/* ---- descriptors ------------------------------------------------------------------------------------ */
+static void lifted(void **state)
+{
+	struct rlimit few, all;
+	int low = open("/dev/null", O_RDONLY | O_CLOEXEC), high, own = dup(low);
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = all;
+	few.rlim_cur = 100;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(ca_sys_lift(low), low); /* no room */
+	few.rlim_cur = 1024;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(ca_sys_lift(-ENOENT), -ENOENT);
+	high = ca_sys_lift(low);
+	assert_in_range(high, 1000, 1023);
+	assert_int_equal(fcntl(high, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(fcntl(low, F_GETFD), -1);
+	ca_sys_close(high);
+	/* somebody has been quicker, and put a file of his own there */
+	assert_int_equal(ca_sys_lift(own), -EBADF);
+	assert_int_equal(fcntl(own, F_GETFD), 0);
+	assert_int_equal(fcntl(high, F_GETFD), -1);
+	close(own);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+}
+
+static atomic_bool over;
+
+static void *opens(void *unused)
+{
+	struct ca_tick tick;
+
+	while (!atomic_load(&over)) {
+		if (ca_tick_start(&tick, CA_BACKEND_PERF, 1000 * (uint64_t)MS, 1000 * (uint64_t)MS, SIGNAL) ==
+		    CA_OK)
+			ca_tick_stop(&tick);
+		ca_sys_close(ca_sys_open("/proc/thread-self/maps", O_RDONLY));
+	}
+	return unused;
+}
+
+/* A number that another thread gives to a file of its own while it is ours is not closed by us. */
+static void given_to_others(void **state)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), number = dup(null);
+	unsigned given = 0, gone = 0;
+	struct stat own, there;
+	pthread_t thread;
+
+	(void)state;
+	close(number);
+	assert_int_equal(fstat(null, &own), 0);
+	assert_int_equal(pthread_create(&thread, NULL, opens, NULL), 0);
+	for (uint64_t end = cpu_time() + 400 * (uint64_t)MS; cpu_time() < end;) {
+		if (dup2(null, number) < 0)
+			continue; /* being opened: EBUSY */
+		given++;
+		for (unsigned i = 0; i < 20; i++)
+			if (fstat(number, &there) || there.st_ino != own.st_ino) {
+				gone++;
+				break;
+			}
+		close(number);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+	close(null);
+	assert_true(gone <= 1 + given / 500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timer),   cmocka_unit_test(test_perf),
 		cmocka_unit_test(test_first),   cmocka_unit_test(test_own_time),
+		cmocka_unit_test(lifted),       cmocka_unit_test(given_to_others),
 		cmocka_unit_test(test_is_ours), cmocka_unit_test(test_forbidden),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
