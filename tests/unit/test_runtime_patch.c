@@ -1283,6 +1283,72 @@ static void threads_are_counted(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+static _Atomic int blocker, unblocker; /* number + 1 of the thread that is to do so, past libc */
+static _Atomic unsigned waiting, done;
+
+static void *one_of_many(void *number)
+{
+	uint64_t traps = UINT64_C(1) << (SIGTRAP - 1);
+	int mine = (int)(intptr_t)number + 1;
+
+	for (atomic_fetch_add(&waiting, 1); atomic_load(&blocker) >= 0; usleep(20000)) {
+		if (atomic_load(&blocker) != mine && atomic_load(&unblocker) != mine)
+			continue;
+		ca_sys(SYS_rt_sigprocmask, atomic_load(&blocker) == mine ? SIG_BLOCK : SIG_UNBLOCK,
+		       (long)(intptr_t)&traps, 0, sizeof traps, 0, 0);
+		atomic_store(&blocker, 0);
+		atomic_store(&unblocker, 0);
+		atomic_fetch_add(&done, 1);
+	}
+	return NULL;
+}
+
+static void tell_one(_Atomic int *what, int number)
+{
+	unsigned before = atomic_load(&done);
+
+	atomic_store(what, number + 1);
+	while (atomic_load(&done) == before)
+		usleep(1000);
+}
+
+/* However many there are, the newest is looked at, and who was found to block is not forgotten. */
+static void one_of_many_blocks(void **state)
+{
+	enum { MANY = 400 };
+	static pthread_t thread[MANY];
+	struct ca_site site = middle_site();
+	pthread_attr_t small;
+	unsigned looks = 0;
+
+	(void)state;
+	map_text();
+	ca_patch_threads_look();
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(pthread_create(&thread[i], &small, one_of_many, (void *)(intptr_t)i), 0);
+	while (atomic_load(&waiting) < MANY)
+		usleep(1000);
+	tell_one(&blocker, MANY - 1);
+	assert_int_equal(ca_patch_install(&site, 1, bias_of_page), 1);
+	assert_memory_equal(page, text, sizeof text);
+	tell_one(&unblocker, MANY - 1);
+	assert_int_equal(ca_patch_install(&site, 1, bias_of_page), 0);
+	assert_true(ca_patch_remove_all());
+	/* one that has been there for long */
+	tell_one(&blocker, MANY / 2);
+	while (looks < 3 && !ca_patch_threads_look().blocked)
+		looks++;
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(ca_patch_threads_look().blocked);
+	atomic_store(&blocker, -1);
+	for (int i = 0; i < MANY; i++)
+		pthread_join(thread[i], NULL);
+	pthread_attr_destroy(&small);
+	munmap(page, PAGE);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1313,6 +1379,7 @@ int main(void)
 		cmocka_unit_test(nobodys_addresses),
 		cmocka_unit_test(without_proc),
 		cmocka_unit_test(a_thread_that_blocks_traps),
+		cmocka_unit_test(one_of_many_blocks),
 		cmocka_unit_test(a_foreign_trap_kills),
 	};
 	const char *why = "";
