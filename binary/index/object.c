@@ -78,6 +78,19 @@ static bool read_segments(struct ca_object *object, struct ca_vec *text, bool wa
 	return true;
 }
 
+/* Records count from the base, in 32 bits. A section that is not loaded, which only a damaged file has, would
+ * not fit. */
+static void drop_unloaded(const struct ca_object *object, struct ca_vec *vec)
+{
+	struct ca_object_text *text = vec->at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < vec->n; i++)
+		if (text[i].low >= object->base && text[i].high - object->base <= object->span)
+			text[n++] = text[i];
+	vec->n = n;
+}
+
 static enum ca_status read_layout(struct ca_object *object, struct ca_err *err)
 {
 	struct ca_vec text = { .size = sizeof(struct ca_object_text) };
@@ -93,6 +106,7 @@ static enum ca_status read_layout(struct ca_object *object, struct ca_err *err)
 				  "%s: its program headers cannot be used (none, or more than 4 GiB)",
 				  object->path);
 	}
+	drop_unloaded(object, &text);
 	if (text.n > 1)
 		qsort(text.at, text.n, text.size, text_order);
 	object->text = text.at;
