@@ -7,8 +7,8 @@
 
 enum { MOST = 30000 }; /* characters that its repetitions may stand for: some 50 MB in libc */
 
-/* libc writes out what is repeated: (a{100}){100} is 10,000 times an a. All repetitions count as if one lay
- * within the other. */
+/* libc writes out what is repeated: (a{100}){100} is 10,000 times an a, and each + of a++++ doubles what stands
+ * before it. All repetitions of more than one character count as if one lay within the other. */
 static bool is_small(const char *text)
 {
 	unsigned long size = strlen(text);
@@ -21,6 +21,8 @@ static bool is_small(const char *text)
 			at++;
 			continue;
 		}
+		if (*at == '+' && at > text && strchr("+*?})", at[-1]))
+			size *= 2;
 		if (*at != '{')
 			continue;
 		n = strtoul(at + 1, &end, 10);
