@@ -76,6 +76,9 @@ struct ca_profile *ca_arguments_profile(const char *command, const char *dir)
 		ca_say("%s: %s", command, err.text);
 		return NULL;
 	}
+	if (profile->unread)
+		ca_say("%s: %s: %zu lines of the run files could not be read and were left out", command, dir,
+		       profile->unread);
 	if (profile->runs)
 		return profile;
 	ca_say("%s: %s holds no run files (run-*.jsonl); name a directory that a sweep has written, as in: "

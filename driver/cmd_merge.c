@@ -41,7 +41,7 @@ static bool go_together(const struct ca_profile *a, const char *dir_a, const str
 	return true;
 }
 
-/* The first record says which run it is; the others are as they were. */
+/* The run record, the first that can be read, says which run it is; the others are as they were. */
 static bool copy_run(FILE *from, FILE *to, unsigned number)
 {
 	char *line = NULL;
@@ -52,20 +52,20 @@ static bool copy_run(FILE *from, FILE *to, unsigned number)
 	while (ok && (length = getline(&line, &size, from)) > 0) {
 		struct json_object *record = first ? json_tokener_parse(line) : NULL;
 
-		if (record) {
+		if (json_object_is_type(record, json_type_object)) {
+			first = false;
 			json_object_object_add(record, "run", json_object_new_int64(number));
 			ok = fprintf(to, "%s\n",
 				     json_object_to_json_string_ext(
 					     record,
 					     JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)) > 0;
-			json_object_put(record);
 		} else if (line[length - 1] == '\n') { /* the last one may be torn */
 			ok = fwrite(line, 1, (size_t)length, to) == (size_t)length;
 		}
-		first = false;
+		json_object_put(record);
 	}
 	free(line);
-	return ok && !ferror(from);
+	return ok && feof(from);
 }
 
 static bool copy_all(const char *dir, const struct ca_profile *profile, const char *output, unsigned *number)
@@ -162,6 +162,8 @@ int ca_cmd_merge(int argc, char **argv)
 	profile = calloc((size_t)words, sizeof(struct ca_profile *));
 	if (profile)
 		code = merge(argv + 1, profile, words, output);
+	else
+		ca_say("merge: no memory");
 	for (int i = 0; profile && i < words; i++)
 		ca_profile_free(profile[i]);
 	free(profile);

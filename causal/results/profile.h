@@ -131,6 +131,7 @@ struct ca_profile {
 	char **warning; /* of the runs, without repetitions, and of the reader */
 	size_t runs, experiments, visit_count, time_count, sample_count, stacks, scopes, binaries, points,
 		rows, warnings;
+	size_t unread; /* lines of run files */
 	struct ca_funnel funnel;
 	bool busy; /* most experiments were disturbed by other programs */
 };

@@ -32,34 +32,33 @@ static enum ca_status warn(struct ca_profile *profile, const char *text)
 	return profile->warning[profile->warnings] ? (profile->warnings++, CA_OK) : CA_ERR_NOMEM;
 }
 
-/* The id of a record's region; 0 for null, or when there is no memory. */
-static uint32_t read_region(struct ca_profile *profile, struct json_object *record)
+/* The id of a record's region; 0 for null. False: no memory. */
+static bool read_region(struct ca_profile *profile, struct json_object *record, uint32_t *id)
 {
 	struct json_object *object = ca_results_json_get(record, "region");
-	char *text[4];
 	static const char *const key[] = { "name", "file", "function", "binary" };
-	struct ca_region region;
-	const struct ca_region *added = NULL;
+	char *text[4]; /* borrowed: the catalog makes copies */
+	const struct ca_region *added;
 
+	*id = 0;
 	if (!object)
-		return 0;
+		return true;
 	for (int i = 0; i < 4; i++)
-		text[i] = strdup(ca_results_json_string(object, key[i]));
-	if (text[0] && text[1] && text[2] && text[3]) {
-		region = (struct ca_region){
-			.kind = !strcmp(ca_results_json_string(object, "kind"), "line") ? CA_REGION_LINE
-											: CA_REGION_FUNCTION,
-			.name = text[0],
-			.file = text[1],
-			.function = text[2],
-			.binary = text[3],
-			.line = (unsigned)ca_results_json_u64(object, "line"),
-		};
-		added = ca_catalog_add_region(&profile->catalog, &region);
-	}
-	for (int i = 0; i < 4; i++)
-		free(text[i]);
-	return added ? added->id : 0;
+		text[i] = (char *)(uintptr_t)ca_results_json_string(object, key[i]);
+	added = ca_catalog_add_region(&profile->catalog,
+				      &(struct ca_region){
+					      .kind = !strcmp(ca_results_json_string(object, "kind"), "line")
+							      ? CA_REGION_LINE
+							      : CA_REGION_FUNCTION,
+					      .name = text[0],
+					      .file = text[1],
+					      .function = text[2],
+					      .binary = text[3],
+					      .line = (unsigned)ca_results_json_u64(object, "line"),
+				      });
+	if (added)
+		*id = added->id;
+	return added;
 }
 
 static bool read_point(struct ca_profile *profile, struct json_object *object, uint32_t *point)
@@ -165,13 +164,14 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 {
 	struct ca_profile_experiment *experiment = MORE(profile->experiment, profile->experiments);
 	double percent = ca_results_json_double(record, "speedup");
+	uint32_t region;
 
-	if (!experiment)
+	if (!experiment || !read_region(profile, record, &region))
 		return false;
 	*experiment = (struct ca_profile_experiment){
 		.run = (uint32_t)profile->runs - 1,
 		.index = (uint32_t)ca_results_json_u64(record, "index"),
-		.region = read_region(profile, record),
+		.region = region,
 		.speedup = percent > 0 && percent <= 100 ? (uint32_t)(percent * 1e4 + 0.5) : 0,
 		.flags = read_flags(record),
 		.start = ca_results_json_u64(record, "start"),
@@ -212,9 +212,11 @@ static bool read_names(struct json_object *record, const char *key, char ***name
 /* Counts only grow within a run: the last one of a region stands. */
 static bool read_samples(struct ca_profile *profile, struct json_object *record)
 {
-	uint32_t region = read_region(profile, record), run = (uint32_t)profile->runs - 1;
+	uint32_t region, run = (uint32_t)profile->runs - 1;
 	struct ca_profile_samples *samples = NULL;
 
+	if (!read_region(profile, record, &region))
+		return false;
 	if (!region)
 		return true;
 	for (size_t i = profile->sample_count; i-- > 0 && profile->samples[i].run == run && !samples;)
@@ -273,20 +275,16 @@ static bool read_binary(struct ca_profile *profile, struct json_object *record)
 	return binary->path && binary->build_id;
 }
 
-static char *join(struct json_object *words)
+static char *join(char *const *words)
 {
-	size_t n = json_object_is_type(words, json_type_array) ? json_object_array_length(words) : 0;
 	size_t length = 1;
-	char *text;
+	char *text, *to;
 
-	for (size_t i = 0; i < n; i++)
-		length += strlen(json_object_get_string(json_object_array_get_idx(words, i))) + 1;
-	text = calloc(length, 1);
-	for (size_t i = 0; text && i < n; i++) {
-		if (i)
-			strcat(text, " ");
-		strcat(text, json_object_get_string(json_object_array_get_idx(words, i)));
-	}
+	for (char *const *word = words; word && *word; word++)
+		length += strlen(*word) + 1;
+	to = text = calloc(length, 1);
+	for (char *const *word = words; to && word && *word; word++)
+		to = stpcpy(word == words ? to : stpcpy(to, " "), *word);
 	return text;
 }
 
@@ -299,9 +297,9 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	profile->runs++;
 	run->number = (unsigned)ca_results_json_u64(record, "run");
 	run->iteration = (unsigned)ca_results_json_u64(record, "iteration");
-	run->command = join(ca_results_json_get(record, "command"));
 	if (!read_names(record, "command", &run->word) || !read_names(record, "options", &run->options))
 		return false;
+	run->command = join(run->word);
 	run->mode = strdup(ca_results_json_string(record, "mode"));
 	run->backend = strdup(ca_results_json_string(record, "backend"));
 	run->speedups = strdup(ca_results_json_string(record, "speedups"));
@@ -403,11 +401,12 @@ enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, str
 			status = read_line(profile, record, &has_run, path, err);
 		json_object_put(record);
 	}
-	if (status == CA_OK && ferror(file))
+	if (status == CA_OK && !feof(file)) /* an error, or no memory for the line */
 		status = ca_err_set(err, CA_ERR_IO, "cannot read %s: %s", path, strerror(errno));
 	if (status == CA_OK && bad) {
 		char text[600];
 
+		profile->unread += bad;
 		snprintf(text, sizeof text, "%s: %zu line%s could not be read and %s left out", path, bad,
 			 bad == 1 ? "" : "s", bad == 1 ? "was" : "were");
 		if (warn(profile, text))

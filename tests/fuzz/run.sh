@@ -10,7 +10,7 @@ found=$PWD/fuzz-found
 seconds=${FUZZ_SECONDS:-600}
 clang=${FUZZ_CC:-clang}
 build=$PWD/fuzz-build
-flags=(-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+flags=(-g -O1 "-fsanitize=address,undefined" -fno-sanitize-recover=undefined)
 read -ra options <<<"${FUZZ_OPTIONS:-}"
 
 mkdir -p "$build" "$found"
