@@ -73,7 +73,7 @@ static bool read_list(struct ca_needed *needed, const char *loader, FILE *file)
 			ok = add(needed, path);
 	}
 	free(line);
-	return ok;
+	return ok && feof(file);
 }
 
 static int start(const char *loader, const char *path, int out, pid_t *pid)
@@ -85,9 +85,11 @@ static int start(const char *loader, const char *path, int out, pid_t *pid)
 
 	if (code)
 		return code;
-	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	code = posix_spawn(pid, loader, &actions, NULL, argv, environ);
+	code = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	if (!code)
+		code = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!code)
+		code = posix_spawn(pid, loader, &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	return code;
 }

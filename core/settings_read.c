@@ -99,7 +99,7 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 		snprintf(where, sizeof where, "%s:%u", path, ++number);
 		status = read_line(settings, where, line, err);
 	}
-	if (!status && ferror(file))
+	if (!status && !feof(file)) /* an error, or no memory for the line */
 		status = ca_err_set(err, CA_ERR_USAGE,
 				    "configuration '%s' cannot be read (%s); give a text file", path,
 				    strerror(errno));

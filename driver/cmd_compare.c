@@ -8,8 +8,10 @@
 #include "driver/child.h"
 #include "driver/commands.h"
 #include "driver/say.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NAME = 44, ROWS = 20 };
 
@@ -132,7 +134,11 @@ static int compare_two(const struct ca_profile *a, const struct ca_profile *b, c
 		code = CA_EXIT_USAGE;
 	}
 	ca_compare_fini(&compare);
-	return fflush(stdout) ? 1 : code;
+	if (fflush(stdout) || ferror(stdout)) {
+		ca_say("compare: cannot write to standard output (%s)", strerror(errno));
+		return 1;
+	}
+	return code;
 }
 
 int ca_cmd_compare(int argc, char **argv)

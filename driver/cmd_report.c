@@ -16,7 +16,7 @@
 static int write_page(const struct ca_profile *profile, const char *source, const char *path)
 {
 	struct json_object *data = ca_report_data(profile, source);
-	FILE *file = fopen(path, "we");
+	FILE *file = data ? fopen(path, "we") : NULL;
 	bool ok = file && ca_report_page_write(data, file);
 
 	if (file && fclose(file) != 0)
@@ -48,7 +48,12 @@ int ca_cmd_report(int argc, char **argv)
 		return CA_EXIT_USAGE;
 	if (asprintf(&path, "%s/report.html", argv[1]) < 0)
 		path = NULL;
-	code = output || path ? write_page(profile, source, output ? output : path) : 1;
+	if (output || path) {
+		code = write_page(profile, source, output ? output : path);
+	} else {
+		ca_say("report: no memory");
+		code = 1;
+	}
 	free(path);
 	ca_profile_free(profile);
 	return code;

@@ -88,9 +88,10 @@ static bool run_once(char **command, double *seconds)
 	int status = 0, error;
 	pid_t child;
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	error = posix_spawnp(&child, command[0], &actions, NULL, command, environ);
+	posix_spawn_file_actions_init(&actions); /* in glibc this cannot fail */
+	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (!error)
+		error = posix_spawnp(&child, command[0], &actions, NULL, command, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error) {
 		ca_say("verify: %s cannot be run (%s)", command[0], strerror(error));

@@ -100,20 +100,26 @@ static bool try_file(const struct search *search, const char *path, const uint32
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	Elf *elf = NULL;
+	char *copy;
 
 	if (fd < 0)
 		return false;
 	if (is_same_file(fd, search->fd))
 		goto no;
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !matches(search, fd, elf, link_crc)) {
+	bool good = elf && elf_kind(elf) == ELF_K_ELF && matches(search, fd, elf, link_crc);
+	copy = good ? strdup(path) : NULL;
+	if (!copy) {
 		char text[PATH_MAX + 100];
-		snprintf(text, sizeof(text), "%s: does not belong to %s; left out", path, search->path);
+		snprintf(text, sizeof(text),
+			 good ? "%s: no memory to read it for %s; left out"
+			      : "%s: does not belong to %s; left out",
+			 path, search->path);
 		if (search->warning)
 			search->warning(search->context, text);
 		goto no;
 	}
-	*search->found = (struct ca_debugfile){ strdup(path), fd, elf };
+	*search->found = (struct ca_debugfile){ copy, fd, elf };
 	return true;
 no:
 	elf_end(elf);

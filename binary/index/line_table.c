@@ -153,7 +153,7 @@ static bool read_entries(struct reader *reader, struct ca_strings *strings, cons
 		char *copy = strdup(from); /* the table of strings may move */
 		id = copy ? join(strings, copy, path) : 0;
 		free(copy);
-		ca_vec_add(out, &id, 1);
+		strings->failed |= !copy || !ca_vec_add(out, &id, 1);
 	}
 	return !reader->at.bad;
 }
@@ -181,8 +181,10 @@ static bool read_old_entries(struct ca_line_table *table, struct reader *reader,
 			strdup(folder < table->folders.n ? ca_strings_get(strings, folders[folder]) : "");
 		id = copy ? join(strings, copy, text) : 0;
 		free(copy);
+		strings->failed |= !copy;
 		ca_vec_add(&table->files, &id, 1);
 	}
+	strings->failed |= table->folders.failed || table->files.failed;
 	return !reader->at.bad;
 }
 

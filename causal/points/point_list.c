@@ -20,6 +20,7 @@ struct list {
 	const char *binary; /* its name, for those that need it in front */
 	bool main;
 	size_t printed;
+	bool failed; /* no memory for one of them */
 };
 
 bool ca_point_list_is_asked(const char *names, const char **filter)
@@ -36,6 +37,7 @@ static void add(struct list *list, char *line)
 
 	if (!more) {
 		free(line);
+		list->failed = true;
 		return;
 	}
 	list->line = more;
@@ -65,6 +67,7 @@ static void print_line(struct list *list, const char *line)
 		fprintf(list->out, "%s\n", name);
 		list->printed++;
 	}
+	list->failed |= !name;
 	free(name);
 }
 
@@ -162,6 +165,7 @@ static void list_lines(struct list *list, const struct ca_index *index)
 		ca_index_line_at(index, i, &l);
 		file[i] = l.file;
 	}
+	list->failed |= !file;
 	if (file && n)
 		qsort(file, n, sizeof *file, by_path);
 	for (size_t i = 0; i < n && file; i++)
@@ -208,5 +212,5 @@ enum ca_status ca_point_list_print(FILE *out, const struct ca_index *index, bool
 	print(&list);
 	regfree(&regex);
 	*printed = list.printed;
-	return CA_OK;
+	return list.failed ? ca_err_set(err, CA_ERR_NOMEM, "no memory for all of the points") : CA_OK;
 }

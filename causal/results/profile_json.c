@@ -145,17 +145,24 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	return object;
 }
 
+static bool is_first(const struct ca_profile *profile, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (profile->row[i].region == profile->row[row].region)
+			return false;
+	return true;
+}
+
 /* Regions in the order of their best row; each has all its points, best first. */
 static struct json_object *region_array(const struct ca_profile *profile)
 {
 	struct json_object *array = json_object_new_array();
-	char *done = calloc(profile->rows + 1, 1);
 
-	for (size_t i = 0; done && i < profile->rows; i++) {
+	for (size_t i = 0; i < profile->rows; i++) {
 		const struct ca_profile_row *row = &profile->row[i];
 		struct json_object *object, *progress;
 
-		if (done[i])
+		if (!is_first(profile, i))
 			continue;
 		object = json_object_new_object();
 		progress = json_object_new_array();
@@ -171,14 +178,11 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		add_names(object, "contains", row->contains);
 		add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 		for (size_t j = i; j < profile->rows; j++)
-			if (profile->row[j].region == row->region) {
+			if (profile->row[j].region == row->region)
 				json_object_array_add(progress, progress_object(&profile->row[j]));
-				done[j] = 1;
-			}
 		add(object, "progress", progress);
 		json_object_array_add(array, object);
 	}
-	free(done);
 	return array;
 }
 

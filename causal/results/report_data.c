@@ -89,6 +89,7 @@ static uint32_t *number_regions(const struct ca_profile *profile)
 	return number;
 }
 
+/* NULL: no memory. */
 static struct json_object *experiment_array(const struct ca_profile *profile)
 {
 	struct json_object *array = json_object_new_array();
@@ -110,6 +111,10 @@ static struct json_object *experiment_array(const struct ca_profile *profile)
 			add(object, "effect", ca_results_json_rounded(effect_of(profile, zeros, e, visits)));
 			json_object_array_add(array, object);
 		}
+	}
+	if (!zeros || !number) {
+		json_object_put(array);
+		array = NULL;
 	}
 	free(number);
 	free(zeros);
@@ -243,10 +248,14 @@ static struct json_object *sources_object(const struct ca_profile *profile, cons
 
 struct json_object *ca_report_data(const struct ca_profile *profile, const char *folder)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *experiments = experiment_array(profile);
 
+	if (!experiments) {
+		json_object_put(object);
+		return NULL;
+	}
 	add(object, "profile", ca_profile_json(profile));
-	add(object, "experiments", experiment_array(profile));
+	add(object, "experiments", experiments);
 	add(object, "stacks", stack_array(profile));
 	add(object, "sources", sources_object(profile, folder));
 	return object;

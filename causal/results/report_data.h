@@ -5,7 +5,7 @@
 struct ca_profile;
 struct json_object;
 
-/* Owned by the caller (json_object_put). folder: where to look for sources that are not at the
+/* NULL: no memory. Owned by the caller (json_object_put). folder: where to look for sources that are not at the
  * place that the debug information names, or NULL. */
 struct json_object *ca_report_data(const struct ca_profile *profile, const char *folder);
 

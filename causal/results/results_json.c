@@ -30,7 +30,12 @@ struct json_object *ca_results_json_text(const char *text)
 	const unsigned char *s = (const unsigned char *)(text ? text : "");
 	struct json_object *value;
 	char *clean, *to;
+	size_t good = 0;
 
+	while (s[good] && ca_results_json_utf8(s + good))
+		good += ca_results_json_utf8(s + good);
+	if (!s[good])
+		return json_object_new_string((const char *)s);
 	clean = to = malloc(3 * strlen((const char *)s) + 1);
 	if (!clean)
 		return json_object_new_string("");
