@@ -52,7 +52,7 @@ static bool copy_run(FILE *from, FILE *to, unsigned number)
 	while (ok && (length = getline(&line, &size, from)) > 0) {
 		struct json_object *record = first ? json_tokener_parse(line) : NULL;
 
-		if (json_object_is_type(record, json_type_object)) {
+		if (!strcmp(ca_results_json_string(record, "type"), "run")) {
 			first = false;
 			json_object_object_add(record, "run", json_object_new_int64(number));
 			ok = fprintf(to, "%s\n",
@@ -65,7 +65,7 @@ static bool copy_run(FILE *from, FILE *to, unsigned number)
 		json_object_put(record);
 	}
 	free(line);
-	return ok && feof(from);
+	return ok && feof(from) && !first;
 }
 
 static bool copy_all(const char *dir, const struct ca_profile *profile, const char *output, unsigned *number)
