@@ -31,8 +31,8 @@ for ((k = 1; k <= ${KILLS:-10}; k++)); do
 	((status <= 2 || status == 137)) || bad "$what: exit status $status: $(tail -n 2 err)"
 	killed+=("$driver")
 	at_least "$what: records" "$before" "$(whole_records)"
-	"$causal" export results --format json >profile 2>err
-	check "$what: profile: $(cat err)" 0 $?
+	"$causal" export results --format json >profile 2>err.export
+	check "$what: profile: $(cat err.export)" 0 $?
 	grep -q '"runs":' profile || bad "$what: no runs in the profile"
 	# each causal removes what it finds of the dead; so does this one
 	"$causal" -q -e -s 0 -o later -- true >/dev/null 2>&1
