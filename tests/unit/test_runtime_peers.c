@@ -21,7 +21,8 @@ static int set_up(void **state)
 {
 	int result = rt_set_up(state);
 
-	ca_self = NULL; /* no wrapper looks */
+	ca_self = NULL;           /* no wrapper looks ... */
+	ca_rt.slots = RT_THREADS; /* ... as there is no room for a new thread */
 	for (int fd = 0; fd < 64; fd++)
 		ca_channel_forget(fd);
 	return result;
