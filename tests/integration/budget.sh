@@ -56,7 +56,11 @@ check "-n is a number of runs, whatever the budget" 3 "$(runs_in three)"
 check "... it ends as it was asked to" 0 "$(grep -c stopped: err)"
 
 timeout 100 "$causal" --until 100 --budget 60 --experiment-min 0.05 --warm-up 5 --keep-going -o decided -- ./work 3 2>err
-contains "rows can be decided" "stopped: the first" "$(cat err)"
+if grep -q 'other programs took the CPU' err; then
+	skip "rows can be decided: other programs take the CPUs"
+else
+	contains "rows can be decided" "stopped: the first" "$(cat err)"
+fi
 
 # ---- a program that runs longer than the budget
 timeout 100 "$causal" --budget 1 --until 0.01 --experiment-min 0.05 -o long -- ./work 12 through 2>err &
