@@ -21,7 +21,8 @@ enum {
 	NAMES = 16,      /* of a via or contains list */
 	STACKS_TOLD = 2000,
 	SEEN = 15, /* s of a first run before experiments in it can end because the answer is there */
-	HELD = 80  /* percent of a row's samples that make it one of what contains it */
+	HELD = 80, /* percent of a row's samples that make it one of what contains it ... */
+	MUCH = 10  /* ... and of that code's own */
 };
 /* A share in samples has an error of its own. */
 #define MARGIN 1.3
@@ -226,6 +227,15 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 }
 
 /* ---- the end of the run ------------------------------------------------------------------*/
+/* Is this row mostly called from that code, or much of what that does? */
+static bool is_part(const struct ca_stacks *stacks, const struct ca_stacks_code *code,
+		    const struct ca_stacks_code *row)
+{
+	uint64_t inside = 100 * ca_stacks_inside(stacks, code->region, row->region);
+
+	return inside >= HELD * row->samples || inside >= MUCH * code->samples;
+}
+
 /* Callers that a row stands for, the innermost first; or rows that make up this code. */
 static void name_others(const struct ca_conductor *c, const struct ca_stacks_code *all, size_t n,
 			const struct ca_stacks_code *code, bool via, const char *name[NAMES + 1])
@@ -237,9 +247,7 @@ static void name_others(const struct ca_conductor *c, const struct ca_stacks_cod
 		size_t at = k;
 
 		if (via ? all[i].role != CA_STACKS_VIA || all[i].row != code->region
-			: all[i].role != CA_STACKS_ROW ||
-				    100 * ca_stacks_inside(c->stacks, code->region, all[i].region) <
-					    HELD * all[i].samples)
+			: all[i].role != CA_STACKS_ROW || !is_part(c->stacks, code, &all[i]))
 			continue;
 		while (via && at > 0 && depth[at - 1] < all[i].depth)
 			at--;

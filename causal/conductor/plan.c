@@ -207,8 +207,11 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 
 		code[i]->open = !is_known(code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points));
 		p->decided &= !code[i]->open;
-		any_worth |= code[i]->known && ca_estimate_verdict(curve) != CA_VERDICT_NOT_WORTH;
 	}
+	/* also what this run has no samples of */
+	for (size_t i = 0; i < p->codes; i++)
+		any_worth |=
+			p->code[i].known && ca_estimate_verdict(&p->code[i].curve) != CA_VERDICT_NOT_WORTH;
 	if (p->decided && any_worth)
 		p->rows = n < CA_PLAN_TOP ? (unsigned)n : CA_PLAN_TOP;
 }

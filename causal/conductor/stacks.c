@@ -17,8 +17,9 @@ enum {
 /* A region that only holds others: its own share of its samples, in percent, is below ... */
 enum {
 	HARDLY_OWN = 15,
-	HELD = 80,   /* ... those others have so much of their samples in it ... */
-	COVERED = 67 /* ... and cover so much of it; or it has HELD percent of all samples */
+	HELD = 80,    /* ... those others have so much of their samples in it ... */
+	COVERED = 67, /* ... and cover so much of it; or it has HELD percent of all samples. */
+	NO_OWN = 5    /* Or its own is below this, and rows cover so much of it, whoever else calls them */
 };
 
 struct node {
@@ -244,8 +245,8 @@ static void find_row_of(struct ca_stacks *s, size_t a)
 	}
 }
 
-/* Rows that are mostly called from here: how many, and how much of it they cover together. */
-static unsigned held_rows(const struct ca_stacks *s, size_t a, uint64_t *covered)
+/* Rows that have so many percent of their samples in here: how many, and how much of it they cover together. */
+static unsigned held_rows(const struct ca_stacks *s, size_t a, unsigned percent, uint64_t *covered)
 {
 	bool held[JUDGED] = { false };
 	uint32_t code[PATH];
@@ -254,9 +255,9 @@ static unsigned held_rows(const struct ca_stacks *s, size_t a, uint64_t *covered
 	*covered = 0;
 	for (size_t b = 0; b < s->codes; b++)
 		if (s->code[b].role == CA_STACKS_ROW && s->inside[a][b] &&
-		    share(s->inside[a][b], s->code[b].samples, HELD))
+		    share(s->inside[a][b], s->code[b].samples, percent))
 			held[b] = ++rows;
-	for (uint32_t node = 1; node < s->nodes && rows > 1; node++) {
+	for (uint32_t node = 1; node < s->nodes && rows; node++) {
 		unsigned n = s->node[node].own ? codes_of(s, node, code) : 0;
 		bool inner = false;
 
@@ -272,10 +273,25 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 {
 	uint64_t covered, ran = s->ran[a];
 
-	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || held_rows(s, a, &covered) < 2)
+	if (!share(s->own_ran[a], ran, NO_OWN) && held_rows(s, a, 0, &covered) &&
+	    share(covered, ran, COVERED))
+		return CA_STACKS_CONTAINS;
+	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || held_rows(s, a, HELD, &covered) < 2)
 		return CA_STACKS_ROW;
 	return share(covered, ran, COVERED) || share(ran, s->ran_all, HELD) ? CA_STACKS_CONTAINS
 									    : CA_STACKS_ROW;
+}
+
+/* Of those that have no role yet. */
+static size_t deepest_open(const struct ca_stacks *s)
+{
+	size_t deepest = s->codes;
+
+	for (size_t a = 0; a < s->codes; a++)
+		if (s->code[a].role == CA_STACKS_SMALL &&
+		    (deepest == s->codes || s->code[a].depth > s->code[deepest].depth))
+			deepest = a;
+	return deepest;
 }
 
 size_t ca_stacks_judge(struct ca_stacks *s, const struct ca_stacks_code **code)
@@ -286,10 +302,9 @@ size_t ca_stacks_judge(struct ca_stacks *s, const struct ca_stacks_code **code)
 	count_pairs(s);
 	for (size_t a = 0; a < s->codes; a++)
 		find_row_of(s, a);
-	/* what is inside has no more samples than what is around it */
-	for (size_t a = s->codes; a-- > 0;)
-		if (s->code[a].role != CA_STACKS_VIA)
-			s->code[a].role = role_of(s, a);
+	/* what is inside lies deeper than what is around it */
+	for (size_t a = 0; (a = deepest_open(s)) < s->codes;)
+		s->code[a].role = role_of(s, a);
 	for (size_t a = 0; a < s->codes; a++)
 		for (size_t hops = 0; s->code[a].role == CA_STACKS_VIA && hops < s->codes; hops++) {
 			const struct ca_stacks_code *row = &s->code[s->number[s->code[a].row] - 1];

@@ -508,6 +508,16 @@ static size_t choose_rows(const struct table *t)
 	return shown < ROWS_MAX ? shown : ROWS_MAX;
 }
 
+/* Does another row stand for it? It was tried before samples said so. */
+static bool is_stood_for(const struct ca_profile *p, const struct ca_profile_row *row)
+{
+	for (size_t r = 0; r < p->rows; r++)
+		for (char *const *via = p->row[r].via; via && *via && &p->row[r] != row; via++)
+			if (!strcmp(*via, row->region->name))
+				return true;
+	return false;
+}
+
 static bool collect_rows(struct table *t)
 {
 	const struct ca_profile *p = t->profile;
@@ -515,7 +525,7 @@ static bool collect_rows(struct table *t)
 	t->row = calloc(p->rows + 1, sizeof *t->row);
 	t->region = calloc(p->rows + 1, sizeof *t->region);
 	for (size_t r = 0; t->row && t->region && r < p->rows; r++)
-		if (!p->row[r].contains || !*p->row[r].contains) {
+		if ((!p->row[r].contains || !*p->row[r].contains) && !is_stood_for(p, &p->row[r])) {
 			t->region[t->rows] = p->row[r].region;
 			t->row[t->rows++] = &p->row[r];
 		}

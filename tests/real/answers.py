@@ -157,7 +157,10 @@ def judge(directory, text, seconds, limit):
     except (OSError, ValueError):
         verdict["cause"] = "no profile"
         return verdict
-    rows = [r for r in profile["regions"] if curve_of(r) and not r.get("contains")][:10]
+    # as the table has them: no containers, and nothing that another row stands for
+    stood_for = {name for r in profile["regions"] for name in r.get("via", [])}
+    rows = [r for r in profile["regions"]
+            if curve_of(r) and not r.get("contains") and r["name"] not in stood_for][:10]
     verdict["experiments"] = profile["funnel"]["experiments_kept"]
     verdict["cause"] = profile.get("cause")
     verdict["twins"], verdict["wrappers"] = twins(rows, text), wrappers(rows)

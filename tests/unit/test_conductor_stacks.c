@@ -24,8 +24,11 @@ static const struct program programs[] = {
 	{ "a chain whose parts have some of their own", { { "AB", 80 }, { "A", 20 } }, "rr", "--" },
 	/* a worker's loop with two stages */
 	{ "a loop", { { "ABCD", 50 }, { "ABCE", 45 }, { "ABC", 5 } }, "vvcrr", "CC---" },
-	/* handlers that share what they call are rows all the same */
-	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vrrr", "D---" },
+	/* handlers that share what they call are rows if they do something themselves */
+	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vccr", "D---" },
+	{ "a shared helper", { { "ABD", 40 }, { "AB", 10 }, { "ACD", 45 }, { "AC", 5 } }, "crrr", "----" },
+	/* a wrapper with a little more in it than the one that does the work */
+	{ "a wrapper", { { "AB", 85 }, { "AC", 12 }, { "A", 3 } }, "crr", "---" },
 	/* an interpreter: the loop does little, and its many functions hold most of it */
 	{ "an interpreter", { { "AB", 12 }, { "ABC", 30 }, { "ABD", 30 }, { "ABE", 28 } }, "vcrrr", "B----" },
 	/* it waits most of the time, and that is no reason to look at it */

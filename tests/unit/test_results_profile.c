@@ -487,11 +487,17 @@ static void test_chains(void **state)
 		  .file = TEXT(""),
 		  .function = TEXT(""),
 		  .binary = TEXT("/a") },
+		{ .id = 3, /* was tried before samples said that the first stands for it */
+		  .name = TEXT("step"),
+		  .file = TEXT(""),
+		  .function = TEXT(""),
+		  .binary = TEXT("/a") },
 	};
 	struct ca_curve curve = { .experiments = 12 };
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 	struct ca_profile_row row[] = {
 		{ &region[1], &point, &curve, CA_VERDICT_WORTH, 50, 1, NULL, contains },
+		{ &region[2], &point, &curve, CA_VERDICT_WORTH, 45, 1, NULL, NULL },
 		{ &region[0], &point, &curve, CA_VERDICT_WORTH, 50, 40, via, NULL },
 	};
 	struct ca_profile_samples samples[] = {
@@ -500,10 +506,10 @@ static void test_chains(void **state)
 		{ .run = 1, .region = 2, .contains = (char **)contains },
 	};
 	struct ca_profile profile = { .row = row,
-				      .rows = 2,
+				      .rows = 3,
 				      .samples = samples,
 				      .sample_count = 3,
-				      .catalog = { .region = region, .regions = 2 },
+				      .catalog = { .region = region, .regions = 3 },
 				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
 	const char *text = printed(&profile, 100);
 
