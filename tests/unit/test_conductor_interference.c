@@ -4,6 +4,7 @@
 #include "core/session.h"
 #include "tests/unit/unit.h"
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,11 +126,12 @@ static void work_in_a_child(void)
 /* One that forks short ones, which come and go between two readings. */
 static void test_children(void **state)
 {
-	struct ca_session *s = calloc(1, sizeof *s);
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
 	struct ca_load a, b;
 
 	(void)state;
 	assert_non_null(s);
+	memset(s, 0, sizeof *s);
 	atomic_store(&s->processes_used, 1);
 	s->process[0].pid = (uint32_t)getpid();
 	atomic_store(&s->process[0].state, CA_SLOT_LIVE);
