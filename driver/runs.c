@@ -334,9 +334,9 @@ static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 		return false;
 	if (ca_sweep_is_decided(runs->sweep, &rows) && !ca_steady_is_open(ca_sweep_steady(runs->sweep)))
 		*end = CA_CONDUCTOR_DECIDED;
-	/* half a run too long, or too short */
+	/* a run that would not end within it is not begun */
 	else if (is_hopeless(runs) || (settings->max_runs && runs->done >= (size_t)settings->max_runs) ||
-		 (settings->budget > 0 && spent + spent / (double)runs->done / 2 > settings->budget))
+		 (settings->budget > 0 && spent + spent / (double)runs->done > settings->budget))
 		*end = CA_CONDUCTOR_SPENT;
 	return *end == CA_CONDUCTOR_GOES_ON;
 }
