@@ -505,6 +505,10 @@ static size_t choose_rows(const struct table *t)
 		shown = sure < worth + NOT_WORTH_ROWS ? sure : worth + NOT_WORTH_ROWS;
 	else
 		shown = t->rows < UNSURE_ROWS ? t->rows : UNSURE_ROWS;
+	/* a row without a number is a name, and those are told below the table */
+	while (!sure && shown > 1 && isnan(t->row[shown - 1]->curve->at[0]) &&
+	       isnan(t->row[shown - 1]->curve->at[CA_AT - 1]))
+		shown--;
 	return shown < ROWS_MAX ? shown : ROWS_MAX;
 }
 

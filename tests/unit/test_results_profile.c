@@ -307,6 +307,7 @@ static void test_table(void **state)
 		  .at_high = { 0.5, INFINITY, 1 },
 		  .experiments = 1 },
 	};
+	struct ca_curve nothing = { .at = { NAN, NAN, NAN }, .experiments = 1 };
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 	struct ca_profile_row row[] = {
 		{ &region[0], &point, &curve[0], CA_VERDICT_WORTH, 50, 9.6, NULL, NULL },
@@ -347,6 +348,12 @@ static void test_table(void **state)
 	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
 	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
 	assert_null(strstr(text, "cut short"));
+	/* what has no number at all is a name */
+	row[3].curve = &nothing;
+	text = printed(&profile, 100);
+	assert_non_null(strstr(text, "  1  sub_12af "));
+	assert_non_null(strstr(text, "\n     1 more without enough data: liby.so!sub_work\n"));
+	row[3].curve = &curve[1];
 	profile.row = row + 3;
 	profile.rows = 1;
 	assert_null(strstr(printed(&profile, 100), "sub_...:"));
