@@ -164,6 +164,8 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 		ca_conductor_whole_begin(c);
 	c->e.work_before = ca_conductor_whole_work(c, &c->e.processes);
 	c->e.record.start = c->last_watch = ca_clock_now();
+	c->e.periods_before = c->sum.periods;
+	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	enter_state(c, RUNNING, now);
@@ -299,6 +301,8 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
 	ca_visits_times_end(c->session, &c->e.flight);
+	r->periods = c->sum.periods - c->e.periods_before;
+	r->inside = ca_regions_samples(c->regions, r->region) - c->e.inside_before;
 	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
 	r->owed = ca_conductor_owed(c, &r->paid, &threads);
 	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
@@ -308,6 +312,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 		load = c->e.last_load;
 	else
 		ca_interference_read(c->session, &load);
+	r->lost = ca_interference_lost(&c->e.load, &load);
 	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
 	enter_state(c, SETTLING, now);
@@ -437,8 +442,11 @@ static void record_experiment(struct ca_conductor *c)
 		drop_times(c, (double)r->delay / (double)r->hits);
 	if (c->set->end_to_end)
 		ca_conductor_whole_end(c);
-	if (!r->visit_count)
+	if (!r->visit_count) {
 		r->visit_count = ca_conductor_points_time(c, r, c->e.visits);
+		if (r->visit_count && r->lost != UINT64_MAX)
+			r->flags &= ~(uint32_t)CA_EXPERIMENT_DISTURBED; /* that has been taken out */
+	}
 	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++)
@@ -645,6 +653,7 @@ static void leave_program(struct ca_conductor *c, uint64_t now)
 	struct ca_err err;
 
 	write_last(c, now, 0);
+	c->sum.left = true;
 	if (ca_results_close(c->results, &c->sum, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);
 	c->results = NULL;

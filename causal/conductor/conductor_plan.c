@@ -95,6 +95,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0;
 	struct ca_plan_offer *offer = calloc(n + 1, sizeof *offer);
 	double percent = 100 * MARGIN * threads_busy(c, now) / (double)ca_stacks_total(c->stacks);
+	double periods = (double)(ca_sweep_time(c->opt.sweep).periods + c->sum.periods);
 
 	for (size_t i = 0; i < n && offer; i++) {
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
@@ -107,7 +108,9 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 			at_most += 2 * c->set->until;
 		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
 							  .key = key_of(region),
-							  .at_most = at_most < 100 ? at_most : 100 };
+							  .at_most = at_most < 100 ? at_most : 100,
+							  .periods = (double)code[i].samples,
+							  .share = (double)code[i].samples / periods };
 	}
 	ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE);
 	c->offered = ca_stacks_total(c->stacks);
@@ -218,6 +221,14 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.active = (double)r->s_time / 1e9;
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
+	if (v && v->point == CA_POINT_TIME) {
+		double lost = (double)ca_results_lost(r->end - r->start, r->s_time, r->lost) / 1e9;
+
+		o.cost -= lost;
+		o.elapsed -= lost;
+		o.periods = (double)r->periods;
+		o.inside = (double)r->inside;
+	}
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
 	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;

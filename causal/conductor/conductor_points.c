@@ -275,11 +275,12 @@ bool ca_conductor_points_are_needless(const struct ca_conductor *c)
 }
 
 /* Nobody was delayed: all that was done in the experiment took the time that it always takes, and D is what
- * a faster S would have saved. So the time itself can be counted. */
+ * a faster S would have saved. So the time itself can be counted, without what other programs took of it. */
 size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *r,
 				struct ca_visits *visits)
 {
 	struct ca_point_choice *p = c->points;
+	uint64_t elapsed = r->end - r->start, lost = ca_results_lost(elapsed, r->s_time, r->lost);
 
 	if (!p || !p->needless)
 		return 0;
@@ -289,9 +290,9 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 		ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
 		return 0;
 	}
-	if (!ca_catalog_add_point(&c->catalog, CA_POINT_TIME, CA_POINT_THROUGHPUT, "(time)"))
+	if (!ca_catalog_add_point(&c->catalog, CA_POINT_TIME, CA_POINT_THROUGHPUT, CA_RESULTS_TIME))
 		return 0;
-	visits[0] = (struct ca_visits){ .point = CA_POINT_TIME, .delta = (r->end - r->start) / 1000 };
+	visits[0] = (struct ca_visits){ .point = CA_POINT_TIME, .delta = (elapsed - lost) / 1000 };
 	return 1;
 }
 

@@ -30,11 +30,12 @@ struct ca_open_experiment {
 	struct ca_visits_now before, after;
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
-	uint64_t opened;                      /* ns; the measured part begins at record.start */
-	uint64_t began;                       /* the same on the run's virtual clock */
-	uint64_t paid_before;                 /* in the warm-up */
-	uint64_t paying_before;               /* core/paying.h, at the start */
-	uint64_t caught_up_before, caught_up; /* of the session, at the start and at the end, ns */
+	uint64_t opened;                        /* ns; the measured part begins at record.start */
+	uint64_t began;                         /* the same on the run's virtual clock */
+	uint64_t paid_before;                   /* in the warm-up */
+	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */
+	uint64_t paying_before;                 /* core/paying.h, at the start */
+	uint64_t caught_up_before, caught_up;   /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
 	bool lumpy;                          /* D grows by whole samples, or hits of timed S */
 	uint64_t work_before, work_after;    /* ns of CPU time at the start and at the end of it ... */

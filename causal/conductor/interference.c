@@ -123,22 +123,46 @@ void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 	now->time = ca_clock_now();
 }
 
-/* Alone, the run's threads would have had a CPU whenever they were runnable, as far as there are CPUs. What
- * is missing is what others took, at most as much as they used. Where the run has now more threads than
+/* By others, on all CPUs, ns. */
+static double used_by_others(const struct ca_load *a, const struct ca_load *b)
+{
+	return (double)(b->busy - a->busy) - (double)(int64_t)(b->own - a->own);
+}
+
+/* CPU time that the run's threads had, or would have had: alone, whenever they were runnable, as far as there
+ * are CPUs. */
+static double could_have(const struct ca_load *a, const struct ca_load *b)
+{
+	double could = (double)(int64_t)(b->run - a->run) + (double)(int64_t)(b->queue - a->queue);
+	double cpus = (double)(b->time - a->time) * a->cpus;
+
+	return a->cpus && could > cpus ? cpus : could;
+}
+
+/* What is missing is what others took, at most as much as they used. Where the run has now more threads than
  * CPUs and now fewer, that is too much by what they waited for each other, but for the second limit. */
+uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
+{
+	double others = used_by_others(a, b), lost;
+
+	if (!a->known || !b->known || !a->queue_known || !b->queue_known)
+		return UINT64_MAX;
+	lost = could_have(a, b) - (double)(int64_t)(b->run - a->run);
+	lost = lost < others ? lost : others;
+	return lost > 0 ? (uint64_t)lost : 0;
+}
+
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 {
-	double span = (double)(b->time - a->time), run, others, could, lost;
+	double span = (double)(b->time - a->time), others;
+	uint64_t lost;
 
 	if (!a->known || !b->known || span <= 0)
 		return false;
-	others = (double)(b->busy - a->busy) - (double)(int64_t)(b->own - a->own);
-	if (!a->queue_known || !b->queue_known)
+	others = used_by_others(a, b);
+	lost = ca_interference_lost(a, b);
+	if (lost == UINT64_MAX)
 		return others * 100 > span * OTHERS_BLIND;
-	run = (double)(int64_t)(b->run - a->run);
-	could = run + (double)(int64_t)(b->queue - a->queue);
-	if (a->cpus && could > span * a->cpus)
-		could = span * a->cpus;
-	lost = could - run < others ? could - run : others;
-	return others * 100 > span * OTHERS && lost * 100 > could * LOST;
+	/* less than nothing: a process has ended, and its time went with it */
+	return others * 100 > span * OTHERS && lost && (double)lost * 100 > could_have(a, b) * LOST;
 }

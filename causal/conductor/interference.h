@@ -26,4 +26,7 @@ void ca_interference_read(const struct ca_session *session, struct ca_load *now)
  * more than half a core? */
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b);
 
+/* How much it was, ns of all threads together; UINT64_MAX: not known. */
+uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b);
+
 #endif

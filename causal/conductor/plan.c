@@ -157,9 +157,20 @@ static bool estimate(struct ca_plan *p)
 					       .replicates = REPLICATES,
 					       .quantum = p->whole ? 0 : 1. / 6 };
 	struct ca_estimates out;
+	struct ca_share *share;
+	enum ca_status status;
 
 	if (p->n < p->estimated + 1 + p->estimated / GROWTH ||
-	    ca_estimate(p->seen, p->n, &options, &out) != CA_OK)
+	    !(options.share = share = calloc(p->codes + 1, sizeof *share)))
+		return false;
+	for (size_t i = 0; i < p->codes; i++) {
+		const struct ca_plan_offer *o = &p->code[i].offer;
+
+		share[options.shares++] = (struct ca_share){ o->region, o->periods, o->share };
+	}
+	status = ca_estimate(p->seen, p->n, &options, &out);
+	free(share);
+	if (status != CA_OK)
 		return false;
 	p->estimated = p->n;
 	p->own = out.curves > 0;
@@ -170,7 +181,7 @@ static bool estimate(struct ca_plan *p)
 			continue;
 		code->curve = out.curve[i];
 		code->known = isfinite(code->curve.at_low[HALF]) && isfinite(code->curve.at_high[HALF]);
-		p->own &= code->curve.how == CA_HOW_OWN;
+		p->own &= code->curve.how >= CA_HOW_OWN;
 	}
 	ca_estimate_fini(&out);
 	return true;

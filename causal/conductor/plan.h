@@ -24,6 +24,8 @@ struct ca_plan_offer {
 	uint32_t region;
 	uint64_t key;   /* from its name: of equal seeds and offers the choice is the same in any order */
 	double at_most; /* percent of the elapsed time that it can take */
+	double periods; /* sampled with it on the stack, in all runs so far ... */
+	double share;   /* ... and of all that were sampled, 0..1 */
 };
 /* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
  * were samples enough to know that this is all that could matter; until then nothing is decided. */

@@ -70,6 +70,8 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.active = o->active,
 			.delay = o->delay,
 			.paying = o->paying,
+			.periods = o->periods,
+			.inside = o->inside,
 			.weight = 1,
 		};
 	}

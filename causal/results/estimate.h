@@ -23,13 +23,25 @@ struct ca_observation {
 	double active;  /* S, s: at least one thread was in the selected code */
 	double delay;   /* D, s: what was inserted */
 	double paying;  /* U, s: at least one thread was paying, at most; NAN: unknown */
+	/* Periods that were sampled in it, and those with the region on the stack. 0: an effect per visit
+	 * is asked for, and what the rest of the run is like does not matter */
+	double periods, inside;
+};
+
+/* A region in whole runs, from their samples. */
+struct ca_share {
+	uint32_t region;
+	double periods; /* with it on the stack */
+	double share;   /* of all that were sampled, 0..1 */
 };
 
 struct ca_estimate_options {
-	uint64_t seed;       /* equal seeds, equal intervals */
-	unsigned replicates; /* of the bootstrap; 0: 1000 */
-	double quantum;      /* variance of the error of one count: 1/6 when both ends of an
+	uint64_t seed;                /* equal seeds, equal intervals */
+	unsigned replicates;          /* of the bootstrap; 0: 1000 */
+	double quantum;               /* variance of the error of one count: 1/6 when both ends of an
 				experiment fall between two visits, 0 for end-to-end */
+	const struct ca_share *share; /* of whole runs; NULL: nothing is known of them */
+	size_t shares;
 };
 
 /* What stands for "the same time at 0 %". */
@@ -54,7 +66,9 @@ struct ca_cell {
 enum ca_how {
 	CA_HOW_COMPARED, /* experiments were compared with those at 0 % */
 	CA_HOW_BOUNDS,   /* the bounds of the experiments are the interval, at least at 50 % */
-	CA_HOW_OWN       /* hardly anybody paid: each experiment is its own baseline */
+	CA_HOW_OWN,      /* hardly anybody paid: each experiment is its own baseline */
+	CA_HOW_SHARE     /* likewise, and the experiments were not like the rest of the runs: the share
+			  * of the code is that of the runs' samples */
 };
 
 /* From NOT_ENOUGH on, nothing is sure. */

@@ -379,7 +379,7 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 	struct ca_est_bound *bound = calloc(out->cells + 1, sizeof *bound);
 	struct ca_est_own *own = calloc(out->curves + 1, sizeof *own);
 	bool ok = boot_init(&b, options) && variance && bound && own && (sorted = doubles(b.replicates)) &&
-		  ca_estimate_bounds(est, out, first, member, bound, own);
+		  ca_estimate_bounds(est, options, out, first, member, bound, own);
 
 	if (!ok)
 		goto done;

@@ -156,8 +156,9 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 	own->low = low - high.error;
 }
 
-bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimates *out, const size_t *first,
-			const uint32_t *member, struct ca_est_bound *bound, struct ca_est_own *own)
+bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimate_options *options,
+			const struct ca_estimates *out, const size_t *first, const uint32_t *member,
+			struct ca_est_bound *bound, struct ca_est_own *own)
 {
 	struct part *part = calloc(est->items + 1, sizeof *part);
 
@@ -171,6 +172,8 @@ bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimates *out
 					      out->cell[c].speedup / 1e6, room, part);
 		find_own(est, out->cell + from, n, first + from, member, part, &own[k]);
 	}
+	if (part)
+		ca_estimate_share(est, options, out, first, member, own);
 	free(part);
 	return part;
 }

@@ -399,7 +399,7 @@ void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
 
 	make_shapes(&fit, cell, n, bound);
 	weigh(&fit, cell, n, spread);
-	curve->how = own->known ? CA_HOW_OWN : CA_HOW_COMPARED;
+	curve->how = own->by_runs ? CA_HOW_SHARE : own->known ? CA_HOW_OWN : CA_HOW_COMPARED;
 	for (int i = 0; i < CA_AT; i++) {
 		double p = ca_estimate_at[i] / 1e6;
 

@@ -12,7 +12,7 @@ enum { CA_EST_COUNTS = 8 };
 /* An experiment in work. Zeros and treated ones (speedup > 0) in one array sorted by time. */
 struct ca_est_item {
 	double cost, visits, time;
-	double elapsed, active, delay, paying; /* as in ca_observation */
+	double elapsed, active, delay, paying, periods, inside; /* as in ca_observation */
 	uint32_t region, speedup;
 	uint32_t run;                   /* dense, 0..runs-1 */
 	double weight;                  /* 0..1: 1 - how much of an outlier it is */
@@ -68,13 +68,20 @@ struct ca_est_bound {
 struct ca_est_own {
 	double share; /* of S in the time; 0: not known */
 	bool known;   /* hardly anybody paid: the effect at speedup p is p times these */
+	bool by_runs; /* ... which are those of whole runs */
 	double low, middle, high;
 };
 /* Of S time, relative, standard deviation; what it is worth in a prediction: doc/ESTIMATE.md. */
 extern const double ca_estimate_s_error;
 /* bound: by cell, own: by curve. False: no memory. */
-bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimates *out, const size_t *first,
-			const uint32_t *member, struct ca_est_bound *bound, struct ca_est_own *own);
+bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimate_options *options,
+			const struct ca_estimates *out, const size_t *first, const uint32_t *member,
+			struct ca_est_bound *bound, struct ca_est_own *own);
+/* estimate_share.c: where the experiments were not like the whole runs, what is known of own[] becomes what
+ * the runs' samples say. */
+void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_options *options,
+		       const struct ca_estimates *out, const size_t *first, const uint32_t *member,
+		       struct ca_est_own *own);
 
 /* estimate_curve.c: one curve from its cells, all of it but the counts; brings the cells into their
  * bounds. */

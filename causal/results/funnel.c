@@ -47,7 +47,6 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->runtime += run->summary.runtime;
 		f->samples += run->summary.samples;
 		f->in_scope += run->summary.in_scope;
-		f->periods += run->summary.periods;
 		f->visits += run->summary.visits;
 		f->started += run->summary.started;
 		for (size_t d = 0; d < CA_DROP_COUNT; d++) {

@@ -65,7 +65,9 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 					 const struct ca_profile_visits *visits)
 {
 	bool latency = profile->point[visits->point].kind == 'l';
-	double duration = (double)e->duration / 1e9;
+	bool time = !strcmp(profile->point[visits->point].name, CA_RESULTS_TIME);
+	uint64_t lost = time ? ca_results_lost(e->end - e->start, e->s_time, e->lost) : 0;
+	double duration = ((double)e->duration - (double)lost) / 1e9;
 
 	/* Latency by Little's law: time in the system = mean number in it / arrival rate. */
 	return (struct ca_observation){
@@ -78,11 +80,47 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 				       : duration,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
 		/* what bounds a rate says nothing of a latency */
-		.elapsed = latency ? 0 : (double)(e->end - e->start) / 1e9,
+		.elapsed = latency ? 0 : (double)(e->end - e->start - lost) / 1e9,
 		.active = (double)e->s_time / 1e9,
 		.delay = (double)e->delay / 1e9,
 		.paying = e->paying == UINT64_MAX ? NAN : (double)e->paying / 1e9,
+		.periods = time ? (double)e->periods : 0,
+		.inside = time ? (double)e->inside : 0,
 	};
+}
+
+/* Of one that goes on it is not known what is to come. */
+static void find_sampled(struct ca_profile *profile)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < profile->runs; i++)
+		any |= profile->run[i].ended && !profile->run[i].summary.left;
+	for (size_t i = 0; i < profile->runs; i++) {
+		struct ca_profile_run *run = &profile->run[i];
+
+		run->sampled = run->ended && !(any && run->summary.left);
+		profile->periods += run->sampled ? (double)run->summary.periods : 0;
+	}
+}
+
+/* NULL: no memory. */
+static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *n)
+{
+	struct ca_share *share = calloc(profile->catalog.regions + 1, sizeof *share);
+
+	*n = profile->catalog.regions;
+	for (size_t i = 0; i < *n && share; i++)
+		share[i].region = (uint32_t)i + 1;
+	for (size_t i = 0; i < profile->sample_count && share; i++) {
+		const struct ca_profile_samples *s = &profile->samples[i];
+
+		if (!profile->run[s->run].sampled || !(profile->periods > 0))
+			continue;
+		share[s->region - 1].periods += (double)s->count;
+		share[s->region - 1].share += (double)s->count / profile->periods;
+	}
+	return share;
 }
 
 static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
@@ -90,11 +128,16 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	struct ca_profile_point *p = &profile->point[point];
 	struct ca_observation *list = calloc(profile->visit_count + 1, sizeof *list);
 	struct ca_estimate_options options = { .seed = profile->runs ? profile->run[0].seed : 0 };
+	struct ca_share *share = share_of_runs(profile, &options.shares);
 	enum ca_status status;
 	size_t n = 0;
 
-	if (!list)
+	options.share = share;
+	if (!list || !share) {
+		free(list);
+		free(share);
 		return CA_ERR_NOMEM;
+	}
 	for (size_t i = 0; i < profile->experiments; i++) {
 		const struct ca_profile_experiment *e = &profile->experiment[i];
 
@@ -111,6 +154,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	if (status == CA_OK && p->kind == 'l')
 		status = ca_profile_percentiles(profile, point, options.seed);
 	free(list);
+	free(share);
 	return status;
 }
 
@@ -135,26 +179,25 @@ static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_c
 
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
 {
-	uint64_t count = 0, own = 0, all = profile->funnel.periods;
-	bool known = false, ended;
+	uint64_t count = 0, own = 0;
+	bool known = false, sampled;
 
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct ca_profile_samples *samples = &profile->samples[i];
 
 		if (samples->region != row->curve->region)
 			continue;
-		/* of a run that goes on it is not known how many there were in all */
-		ended = profile->run[samples->run].ended;
-		count += ended ? samples->count : 0;
+		sampled = profile->run[samples->run].sampled;
+		count += sampled ? samples->count : 0;
 		if (samples->own == UINT64_MAX)
 			continue;
-		own += ended ? samples->own : 0;
+		own += sampled ? samples->own : 0;
 		known = true;
 		row->via = samples->via;
 		row->contains = samples->contains;
 	}
-	row->samples = all ? 100. * (double)count / (double)all : NAN;
-	row->own = all && known ? 100. * (double)own / (double)all : NAN;
+	row->samples = profile->periods > 0 ? 100. * (double)count / profile->periods : NAN;
+	row->own = profile->periods > 0 && known ? 100. * (double)own / profile->periods : NAN;
 }
 
 /* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
@@ -249,6 +292,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 	if (status == CA_OK) {
 		settle_flags(new);
+		find_sampled(new);
 		ca_profile_merge_stacks(new);
 		status = estimate_points(new);
 		if (status == CA_OK && ca_profile_find_unsteady(new))
@@ -329,7 +373,10 @@ const char *ca_profile_baseline_name(enum ca_baseline baseline)
 
 const char *ca_profile_how_name(enum ca_how how)
 {
-	return how == CA_HOW_OWN ? "own" : how == CA_HOW_BOUNDS ? "bounds" : "compared";
+	return how == CA_HOW_OWN      ? "own"
+	       : how == CA_HOW_SHARE  ? "share"
+	       : how == CA_HOW_BOUNDS ? "bounds"
+				      : "compared";
 }
 
 void ca_profile_free_names(char **names)

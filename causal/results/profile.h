@@ -20,6 +20,7 @@ struct ca_profile_run {
 	char *backend;  /* "mixed" if threads had different ones */
 	bool end_to_end;
 	bool ended;                    /* the end record is there */
+	bool sampled;                  /* to its end; or none was */
 	uint64_t seed, time, clock;    /* ns; time and clock are the same moment */
 	struct ca_run_summary summary; /* samples, started and kept also when !ended */
 };
@@ -39,7 +40,7 @@ struct ca_profile_time {
 struct ca_profile_experiment {
 	uint32_t run; /* index in ca_profile.run */
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
-	uint64_t start, end, duration, delay, hits, s_time;
+	uint64_t start, end, duration, delay, hits, s_time, lost, periods, inside;
 	uint64_t paying; /* UINT64_MAX: unknown */
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
@@ -108,7 +109,7 @@ struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
 	size_t outside;                  /* the runtime was in none of their processes */
 	size_t off;                      /* it switched itself off in one of them */
-	uint64_t runtime, samples, in_scope, periods, dropped, visits, started, finished, kept;
+	uint64_t runtime, samples, in_scope, dropped, visits, started, finished, kept;
 	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced, books,
 		ahead;     /* experiments by flag */
 	uint64_t unsteady; /* experiments that whole runs have contradicted */
@@ -133,7 +134,8 @@ struct ca_profile {
 		rows, warnings;
 	size_t unread; /* lines of run files */
 	struct ca_funnel funnel;
-	bool busy; /* most experiments were disturbed by other programs */
+	double periods; /* of the runs that were sampled to their ends */
+	bool busy;      /* most experiments were disturbed by other programs */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

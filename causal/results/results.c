@@ -261,7 +261,11 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "owed", record->owed);
 	if (record->paying != UINT64_MAX)
 		add_u64(object, "paying", record->paying);
+	if (record->lost != UINT64_MAX)
+		add_u64(object, "lost", record->lost);
 	add_u64(object, "hits", record->hits);
+	add_u64(object, "periods", record->periods);
+	add_u64(object, "inside", record->inside);
 	add_bool(object, "exact", record->exact);
 	json_object_object_add(object, "flags", flag_array(record->flags));
 	json_object_object_add(object, "progress", progress_array(results, record));
@@ -372,6 +376,8 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 		json_object_object_add(record, "outside", json_object_new_boolean(true));
 	if (summary->off)
 		json_object_object_add(record, "off", json_object_new_boolean(true));
+	if (summary->left)
+		json_object_object_add(record, "left", json_object_new_boolean(true));
 	return put(results, record, err);
 }
 

@@ -27,6 +27,9 @@ enum { CA_EXPERIMENT_FLAGS = 8 };
 /* What the run file calls them, from the lowest bit on. */
 extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 
+/* The name of the point that stands for the passing of time itself, where a program needs no other. */
+#define CA_RESULTS_TIME "(time)"
+
 /* Visits of one progress point during one experiment. */
 struct ca_visits {
 	uint32_t point;        /* id in the catalog */
@@ -51,10 +54,21 @@ struct ca_experiment_record {
 	uint64_t owed;       /* ns still owed by all threads at the end */
 	uint64_t paying;     /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
 	uint64_t hits;       /* samples in S (sampled) or entries into S (exact) */
+	uint64_t lost;       /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
+	uint64_t periods;    /* sampled in it, of all threads ... */
+	uint64_t inside;     /* ... with the region on the stack */
 	bool exact;          /* S was known by probes */
 	size_t visit_count;
 	const struct ca_visits *visits; /* borrowed */
 };
+
+/* Of its length, ns, what one thread could not use because other programs had its CPU, as far as known. */
+static inline uint64_t ca_results_lost(uint64_t elapsed, uint64_t s_time, uint64_t lost)
+{
+	uint64_t most = elapsed > s_time ? elapsed - s_time : 0;
+
+	return lost == UINT64_MAX ? 0 : lost < most ? lost : most;
+}
 
 /* What the first record of a run file says. All strings borrowed. */
 struct ca_run_info {
@@ -86,6 +100,7 @@ struct ca_run_summary {
 	unsigned backends;   /* that threads had ticks from: 1 << enum ca_backend */
 	bool outside;        /* the runtime was in none of the run's processes */
 	bool off;            /* it switched itself off in one of them */
+	bool left;           /* experiments ended before the program: what it did then was not sampled */
 };
 
 struct ca_results; /* one open run file */

@@ -180,6 +180,9 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.delay = ca_results_json_u64(record, "delay"),
 		.hits = ca_results_json_u64(record, "hits"),
 		.s_time = ca_results_json_u64(record, "s_time"),
+		.lost = known_u64(record, "lost"),
+		.periods = ca_results_json_u64(record, "periods"),
+		.inside = ca_results_json_u64(record, "inside"),
 		.paying = known_u64(record, "paying"),
 		.exact = json_object_get_boolean(ca_results_json_get(record, "exact")),
 	};
@@ -330,6 +333,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 		.cpu_ns = ca_results_json_u64(record, "cpu_ns"),
 		.outside = json_object_get_boolean(ca_results_json_get(record, "outside")),
 		.off = json_object_get_boolean(ca_results_json_get(record, "off")),
+		.left = json_object_get_boolean(ca_results_json_get(record, "left")),
 	};
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		run->summary.drop[i] = ca_results_json_u64(drops, ca_results_drop_name(i));

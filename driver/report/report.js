@@ -257,6 +257,9 @@ function says(row) {
 	parts.push(`Verdict: ${verdicts[p.verdict]}, from ${plural(p.experiments, "experiment")}.`);
 	if (p.how === "own")
 		parts.push("Hardly anything else had to be slowed down, so each experiment is its own baseline.");
+	else if (p.how === "share")
+		parts.push("Hardly anything else had to be slowed down. The program has phases: the share of this code is that of " +
+			"all samples, not only of those in its experiments.");
 	else if (p.how === "bounds")
 		parts.push("The interval is what each experiment allows by itself.");
 	return parts.join(" ");

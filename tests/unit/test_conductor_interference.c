@@ -81,6 +81,9 @@ static void test_one_cpu(void **state)
 	assert_false(ca_interference_seen(&a, &b));
 	b.run = b.own = 600 * MS;
 	assert_true(ca_interference_seen(&a, &b));
+	assert_int_equal(ca_interference_lost(&a, &b), 400 * MS);
+	b.queue_known = false;
+	assert_int_equal(ca_interference_lost(&a, &b), UINT64_MAX);
 }
 
 /* A process of the run ended in between, and its time and its threads went with it. */

@@ -331,6 +331,13 @@ static void test_needless(void **state)
 	assert_true(ca_conductor_points_are_needless(&conductor));
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
 	assert_int_equal(visits[0].delta, SECOND / 1000);
+	/* what others took of its CPU is not its own time; S went on for more than a thread had left, though */
+	r.lost = SECOND / 4;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	assert_int_equal(visits[0].delta, SECOND / 1000 * 3 / 4);
+	r.s_time = SECOND / 8 * 7;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	assert_int_equal(visits[0].delta, SECOND / 1000 * 7 / 8);
 	r.paying = SECOND / 4;
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
 	assert_false(ca_conductor_points_are_needless(&conductor));

@@ -75,6 +75,14 @@ void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, 
 	*why = NULL;
 }
 
+static uint64_t region_samples;
+
+uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
+{
+	(void)regions, (void)region;
+	return region_samples;
+}
+
 static enum ca_heat heat, known_heat; /* as it is, and as it has been found to be */
 static unsigned heat_begins;
 
@@ -110,16 +118,24 @@ void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *
 	sampled_why = why;
 }
 
+static uint64_t lost;
+
 void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 {
 	(void)s;
 	*now = (struct ca_load){ 0 };
 }
 
+uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
+{
+	(void)a, (void)b;
+	return lost;
+}
+
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 {
 	(void)a, (void)b;
-	return false;
+	return lost > 0;
 }
 
 void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *r)

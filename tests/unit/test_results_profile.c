@@ -96,18 +96,12 @@ static void test_count(void **state)
 			       .runtime = 10,
 			       .samples = 20,
 			       .in_scope = 5,
-			       .periods = 40,
 			       .drop = { 1, 2 },
 			       .started = 2,
 			       .visits = 3,
 			       .outside = true } },
 		{ .ended = true,
-		  .summary = { .runtime = 1,
-			       .samples = 2,
-			       .in_scope = 3,
-			       .periods = 2,
-			       .drop = { 4 },
-			       .visits = 5 } },
+		  .summary = { .runtime = 1, .samples = 2, .in_scope = 3, .drop = { 4 }, .visits = 5 } },
 		{ .ended = false, .summary = { .exit_status = 2, .started = 1, .outside = true } },
 	};
 	struct ca_profile_visits visits[] = { { .delta = 10 },
@@ -138,7 +132,6 @@ static void test_count(void **state)
 	assert_int_equal(f->runtime, 11);
 	assert_int_equal(f->samples, 22);
 	assert_int_equal(f->in_scope, 8);
-	assert_int_equal(f->periods, 42);
 	assert_int_equal(f->drop[0], 5);
 	assert_int_equal(f->drop[1], 2);
 	assert_int_equal(f->dropped, 2); /* a tick while a thread pays is no loss */

@@ -590,6 +590,51 @@ static void test_whole(void **state)
 	}
 }
 
+/* Time itself is the point. All windows lie where half of the time is in S; of all samples of the whole run a
+ * tenth is. Another run was left when it was sampled in that phase alone. Others had the CPU for half of each
+ * window. */
+static void test_time(void **state)
+{
+	struct ca_visits visits = { .point = 1 };
+	struct ca_experiment_record record = { .region = 1, .visit_count = 1, .visits = &visits };
+	struct ca_profile *profile;
+	struct ca_results *results;
+
+	(void)state;
+	assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, CA_RESULTS_TIME));
+	for (unsigned run = 1; run <= 2; run++) {
+		results = open_run(run);
+		for (uint32_t i = 0; i < 4; i++) {
+			record.index = i + 1;
+			record.speedup = i % 2 ? 500000 : 1000000;
+			record.start = i * UINT64_C(4000000000);
+			record.end = record.start + 500000000;
+			record.s_time = 125000000;
+			record.delay = record.s_time * record.speedup / 1000000;
+			record.lost = 250000000;
+			record.periods = 250;
+			record.inside = 125;
+			visits.delta = 250000;
+			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+		}
+		assert_int_equal(ca_results_samples(results, 1, run == 1 ? 1000 : 500, NULL, &err), CA_OK);
+		assert_int_equal(
+			ca_results_close(results,
+					 &(struct ca_run_summary){ .samples = 9,
+								   .periods = run == 1 ? 10000 : 1000,
+								   .left = run == 2 },
+					 &err),
+			CA_OK);
+	}
+	profile = load();
+	assert_int_equal(profile->rows, 1);
+	assert_int_equal(profile->row[0].curve->how, CA_HOW_SHARE);
+	assert_true(fabs(profile->row[0].samples - 10) < 0.01);
+	assert_true(fabs(profile->row[0].curve->at[1] - 5) < 0.3);
+	assert_true(profile->row[0].curve->at_low[1] > 4 && profile->row[0].curve->at_high[1] < 6);
+	ca_profile_free(profile);
+}
+
 static size_t print_to(const struct ca_profile *profile, unsigned width, char *text, size_t size)
 {
 	FILE *file = tmpfile();
@@ -758,6 +803,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),
 	};

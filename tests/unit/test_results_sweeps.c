@@ -291,6 +291,91 @@ static void test_own_baseline(void **state)
 	}
 }
 
+/* ---- phases ----------------------------------------------------------------------------------*/
+enum { PHASED = 3, PHASED_WINDOWS = 8, PHASED_SWEEPS = 300 };
+
+/* Ticks of 4 ms that fall into a share of so many seconds. */
+static double ticks_of(double seconds)
+{
+	double n = floor(seconds * 250), rest = seconds * 250 - n;
+
+	return n + (uniform() < rest);
+}
+
+/* One thread, three codes, one after the other if `phased`, else in every window alike. Windows of 250 ms lie
+ * anywhere behind the first `late` of runs of 4 s. Returns how many of the truths are in their intervals. */
+static unsigned phased_sweep(bool phased, double late, unsigned *by_runs, double *width)
+{
+	static const double part[PHASED] = { 0.3, 0.5, 0.2 };
+	struct ca_observation list[PHASED * PHASED_WINDOWS];
+	struct ca_share share[PHASED];
+	struct ca_estimate_options options = {
+		.seed = 7, .quantum = 1. / 6, .share = share, .shares = PHASED
+	};
+	struct ca_estimates e;
+	unsigned inside = 0;
+	double from = 0;
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < PHASED; from += part[k++]) {
+		share[k] = (struct ca_share){ k + 1, ticks_of(part[k] * 16), part[k] };
+		for (size_t i = 0; i < PHASED_WINDOWS; i++) {
+			double begin = (late + (1 - late - 0.0625) * uniform()), end = begin + 0.0625;
+			double low = fmax(begin, from), high = fmin(end, from + part[k]);
+			double in = phased ? fmax(0, high - low) / 0.0625 : part[k] * (1 + 0.02 * normal());
+
+			list[n++] = (struct ca_observation){ .region = k + 1,
+							     .speedup = i % 2 ? 500000 : 1000000,
+							     .run = (uint32_t)i / 2 + 1,
+							     .time = (double)n,
+							     .cost = 0.25 * (1 - in * (i % 2 ? 0.5 : 1)),
+							     .visits = 250000,
+							     .elapsed = 0.25,
+							     .active = 0.25 * in,
+							     .delay = 0.25 * in * (i % 2 ? 0.5 : 1),
+							     .periods = ticks_of(0.25),
+							     .inside = ticks_of(0.25 * in) };
+		}
+	}
+	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
+	for (size_t k = 0; k < e.curves; k++) {
+		const struct ca_curve *c = &e.curve[k];
+		double truth = 50 * part[c->region - 1];
+
+		inside += c->at_low[1] <= truth && truth <= c->at_high[1];
+		*by_runs += c->how == CA_HOW_SHARE;
+		*width += c->at_high[1] - c->at_low[1];
+	}
+	ca_estimate_fini(&e);
+	return inside;
+}
+
+/* Experiments lie in some phases of the program, and its samples in all. */
+static void test_run_phases(void **state)
+{
+	static const struct {
+		bool phased;
+		double late;
+	} cases[] = { { true, 0 }, { true, 0.25 }, { true, 0.35 }, { false, 0.35 } };
+
+	(void)state;
+	ca_rng_init(&rng, 20);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		unsigned inside = 0, by_runs = 0, all = PHASED * PHASED_SWEEPS;
+		double width = 0;
+
+		for (unsigned k = 0; k < PHASED_SWEEPS; k++)
+			inside += phased_sweep(cases[i].phased, cases[i].late, &by_runs, &width);
+		print_message(
+			"%s, windows from %.2f on: %.1f %% covered, half width %.2f, %.0f %% by the runs\n",
+			cases[i].phased ? "phases" : "steady", cases[i].late, 100. * inside / all,
+			width / 2 / all, 100. * by_runs / all);
+		assert_true(inside >= 0.93 * all);
+		assert_true(width / 2 / all < (cases[i].phased ? 2.5 : 0.8));
+		assert_true(cases[i].phased ? by_runs > 0.9 * all : by_runs < 0.05 * all);
+	}
+}
+
 /* Where virtual time has caught up with the outside, D is less than was inserted. At this speedup that is the
  * answer, but at others as much may be taken back, or less. */
 static void test_caught_up(void **state)
@@ -374,9 +459,10 @@ static void test_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_caught_up),
-		cmocka_unit_test(test_one_window),   cmocka_unit_test(test_line),
-		cmocka_unit_test(test_fixed),        cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_run_phases),
+		cmocka_unit_test(test_caught_up),    cmocka_unit_test(test_one_window),
+		cmocka_unit_test(test_line),         cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs have phases, and experiments lie in some of them. Where hardly anybody pays, the effect is the
+ * speedup times the share of S, and the samples of whole runs tell that share for all phases together.
+ * The reasoning is in doc/ESTIMATE.md. Driver's process, one thread. */
+#include "causal/results/estimate_parts.h"
+#include <math.h>
+
+/* Samples that follow each other are alike: their number scatters more than that of independent ones. */
+static const double alike = 2;
+static const double unlike = 3;   /* standard deviations from which on experiments are no fair draw */
+static const double worth = 10;   /* samples that "time in S is CPU time in S" is worth beforehand */
+static const double least = 0.05; /* by which time per sample differs from code to code at least, relative */
+
+/* The experiments of one region. */
+struct drawn {
+	double active, elapsed, delay, paying; /* s */
+	double periods, inside;
+};
+
+static const struct ca_share *find_share(const struct ca_estimate_options *options, uint32_t region)
+{
+	for (size_t i = 0; i < options->shares; i++)
+		if (options->share[i].region == region)
+			return &options->share[i];
+	return NULL;
+}
+
+static struct drawn add_up(const struct ca_est *est, const size_t *first, const uint32_t *member,
+			   const struct ca_curve *curve)
+{
+	struct drawn d = { 0 };
+
+	for (size_t i = first[curve->first]; i < first[curve->first + curve->cells]; i++) {
+		const struct ca_est_item *item = &est->item[member[i]];
+
+		if (!(item->periods > 0))
+			continue;
+		d.active += item->active;
+		d.elapsed += item->elapsed;
+		d.delay += item->delay;
+		d.paying += item->paying;
+		d.periods += item->periods;
+		d.inside += item->inside;
+	}
+	return d;
+}
+
+/* By how much more, or fewer, of the experiments' samples are inside than of the runs', in its variance. */
+static double distance(const struct drawn *d, const struct ca_share *share)
+{
+	double expected = share->share * d->periods, of_runs = d->periods / (share->periods / share->share);
+
+	return pow(d->inside - expected, 2) / (alike * expected * (1 - share->share) * (1 + of_runs) + 1);
+}
+
+/* The effect at speedup p is p times `share` then, which may be off by so much, relative, at one sigma; or less,
+ * by what was paid. */
+static void set_own(struct ca_est_own *own, const struct drawn *d, double share, double error)
+{
+	double paid = d->delay > 0 ? d->paying / d->delay : 0;
+	double off = 1.96 * hypot(error, ca_estimate_s_error) * share;
+
+	own->by_runs = true;
+	own->share = share;
+	own->middle = share * (1 - paid / 2);
+	own->low = share * (1 - paid) - off;
+	own->high = fmin(share + off, 1);
+}
+
+void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_options *options,
+		       const struct ca_estimates *out, const size_t *first, const uint32_t *member,
+		       struct ca_est_own *own)
+{
+	double squares = 0, between = 0, regions = 0, per_sample, rate, prior;
+	struct drawn all = { 0 };
+
+	for (size_t k = 0; k < out->curves; k++) {
+		const struct ca_share *share = find_share(options, out->curve[k].region);
+		struct drawn d = add_up(est, first, member, &out->curve[k]);
+
+		if (!own[k].known || !share || !(share->share > 0) || !(d.periods > 0))
+			continue;
+		squares += distance(&d, share);
+		all.active += d.active;
+		all.elapsed += d.elapsed;
+		all.periods += d.periods;
+		all.inside += d.inside;
+		regions++;
+	}
+	if (!(regions > 0) || squares < regions + unlike * sqrt(2 * regions))
+		return;
+	rate = all.periods / all.elapsed;
+	per_sample = (all.active + worth / rate) / (all.inside + worth);
+	/* does a sample stand for the same time in all code? Some waits, or is in the kernel */
+	for (size_t k = 0; k < out->curves; k++) {
+		struct drawn d = add_up(est, first, member, &out->curve[k]);
+
+		if (own[k].known && d.inside > 0)
+			between += d.inside * pow(d.active / d.inside / per_sample - 1, 2);
+	}
+	between = fmax(least * least, (between - (regions - 1)) / (all.inside + worth));
+	prior = 1 / between;
+	for (size_t k = 0; k < out->curves; k++) {
+		const struct ca_share *share = find_share(options, out->curve[k].region);
+		struct drawn d = add_up(est, first, member, &out->curve[k]);
+		double time = (d.active + prior * per_sample) / (d.inside + prior);
+
+		if (own[k].known && share && share->share > 0 && d.periods > 0)
+			set_own(&own[k], &d, fmin(share->share * time * rate, 1),
+				sqrt(1 / (d.inside + prior) + alike * (1 - share->share) / share->periods));
+	}
+}
