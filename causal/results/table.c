@@ -16,8 +16,9 @@ enum {
 	SHARE = 6,
 	RANK = 5,
 	ROWS_MAX = 40,
-	ROW_TEXT = 48, /* room for "4 to 7" */
-	NAMED = 2,     /* more that are no rows are counted only */
+	ROW_TEXT = 48,  /* room for "4 to 7" */
+	NAMED = 2,      /* more that are no rows are counted only */
+	CONTAINERS = 3, /* codes that only contain others, and are told */
 	NOT_WORTH_ROWS = 8,
 	UNSURE_ROWS = 10,
 	NAME_MIN = 12,
@@ -349,17 +350,35 @@ static void put_containing(const struct table *t, const struct ca_profile_sample
 	free(name);
 }
 
+static int by_count(const void *a, const void *b)
+{
+	const struct ca_profile_samples *x = *(void *const *)a, *y = *(void *const *)b;
+
+	return (x->count < y->count) - (x->count > y->count);
+}
+
+/* The largest ones; in a program with many layers there are dozens, and they say the same. */
 static void put_containers(const struct table *t)
 {
-	for (size_t i = 0; i < t->profile->sample_count; i++) {
+	const struct ca_profile_samples **list = calloc(t->profile->sample_count + 1, sizeof *list);
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->profile->sample_count && list; i++) {
 		const struct ca_profile_samples *samples = &t->profile->samples[i];
 		bool last = samples->contains && *samples->contains;
 
 		for (size_t j = i + 1; last && j < t->profile->sample_count; j++)
 			last = t->profile->samples[j].region != samples->region;
 		if (last)
-			put_containing(t, samples);
+			list[n++] = samples;
 	}
+	if (n)
+		qsort(list, n, sizeof *list, by_count);
+	for (size_t i = 0; i < n && i < CONTAINERS; i++)
+		put_containing(t, list[i]);
+	if (n > CONTAINERS)
+		fprintf(t->out, "%*s%zu more only contain other code\n", RANK, "", n - CONTAINERS);
+	free(list);
 }
 
 static void put_scope(const struct table *t)
@@ -426,6 +445,10 @@ static void put_unit(const struct table *t)
 				visits += (double)p->visits[v].delta;
 				seconds += (double)e->duration / 1e9;
 			}
+	}
+	if (!strcmp(point->name, CA_RESULTS_TIME)) {
+		fputs("Unit of work: time itself, since one thread does all the work.\n", t->out);
+		return;
 	}
 	name = ca_text_cut(point->name, t->width / 2, t->width / 4);
 	fprintf(t->out, "%s %s", point->kind == 'l' ? "Latency:" : "Unit of work: one visit of",

@@ -537,7 +537,8 @@ static void test_rest(void **state)
 	char *contains[] = { TEXT("f6"), TEXT("f0"), TEXT("a"),  TEXT("f2"), TEXT("f1"),
 			     TEXT("b"),  TEXT("f3"), TEXT("f5"), TEXT("c"),  NULL };
 	struct ca_region loop = { .id = 1, .name = TEXT("loop"), .file = none, .binary = binary };
-	struct ca_profile_samples samples = { .region = 1, .contains = contains };
+	struct ca_profile_samples samples = { .region = 1, .contains = contains }, layer[5];
+	struct ca_region layers[5];
 	char names[12][8];
 	const char *text;
 
@@ -563,6 +564,21 @@ static void test_rest(void **state)
 	profile.sample_count = 1;
 	assert_non_null(
 		strstr(printed(&profile, 100), "\n     Containing 1 to 4, 6, 7 and 3 others: loop\n"));
+	/* and so is the list of such code: the largest come first */
+	for (size_t i = 0; i < CA_COUNT(layer); i++) {
+		layers[i] = (struct ca_region){ .name = names[i], .file = none, .binary = binary };
+		layer[i] = (struct ca_profile_samples){ .region = (uint32_t)i + 1,
+							.count = 10 + i,
+							.contains = contains };
+	}
+	profile.catalog.region = layers;
+	profile.catalog.regions = CA_COUNT(layers);
+	profile.samples = layer;
+	profile.sample_count = CA_COUNT(layer);
+	text = strstr(printed(&profile, 100), "others: f4\n");
+	assert_non_null(text);
+	assert_non_null(strstr(text, "others: f2\n     2 more only contain other code\n"));
+	profile.sample_count = 0;
 	contains[0] = NULL;
 	profile.row = row + 11;
 	profile.rows = 1;
