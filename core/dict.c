@@ -168,6 +168,12 @@ uint32_t ca_dict_count(const struct ca_dict *dict)
 	return dict->count;
 }
 
+void ca_dict_set_counter(struct ca_dict *dict, uint32_t key)
+{
+	if (key < dict->count)
+		dict->entry[key]->key.counter = true;
+}
+
 enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_err *err)
 {
 	char *copy;

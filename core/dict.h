@@ -22,12 +22,13 @@ enum ca_level {
 
 struct ca_dict;
 
-/* Borrowed until the dictionary is freed, except `enabled`, which may change. */
+/* Borrowed until the dictionary is freed, except `enabled` and `counter`, which may change. */
 struct ca_dict_key {
 	const char *name;
 	const char *description;
 	enum ca_level level;
 	bool enabled;
+	bool counter; /* its points are values of something over time, as a memory's size is */
 };
 
 /* A dictionary with the predefined keys, all enabled. NULL: no memory. */
@@ -44,6 +45,9 @@ uint32_t ca_dict_find(const struct ca_dict *dict, const char *name);
 const struct ca_dict_key *ca_dict_get(const struct ca_dict *dict, uint32_t key);
 /* Keys are numbered 0 .. count - 1. */
 uint32_t ca_dict_count(const struct ca_dict *dict);
+
+/* Sinks that can draw it as a curve do. */
+void ca_dict_set_counter(struct ca_dict *dict, uint32_t key);
 
 /* Choose keys, now and of later registrations: comma-separated steps from left to right, each a
  * level (none, user, developer, default, advanced: starts anew), +PREFIX (on) or -PREFIX (off).

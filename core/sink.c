@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Several sinks behind one call: see core/sink.h. Driver's process, one thread. */
 #include "core/sink.h"
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,28 +64,32 @@ static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **ta
 	return refuse(item, err);
 }
 
-static enum ca_status open_one(struct ca_sinks *sinks, char *item, const struct ca_dict *dict,
-			       const void *context, struct ca_err *err)
+static enum ca_status open_one(struct ca_sinks *sinks, char *item, const char *stem,
+			       const struct ca_dict *dict, const void *context, struct ca_err *err)
 {
 	const struct ca_sink_ops *ops;
 	void *state = NULL;
-	char *target;
+	char *target, named[PATH_MAX];
 	enum ca_status status = find(item, &ops, &target, err);
 
 	if (status || !sinks) /* NULL: only to be checked */
 		return status;
+	if (!target && ops->extension) {
+		snprintf(named, sizeof named, "%s%s", stem, ops->extension);
+		target = named;
+	}
 	if (ops->open)
 		status = ops->open(&state, target, dict, context, err);
 	if (status)
 		return status;
 	status = ca_sink_add(sinks, ops, state);
 	if (status && ops->close)
-		ops->close(state);
+		ops->close(state, NULL);
 	return status;
 }
 
-static enum ca_status open_all(struct ca_sinks *sinks, const char *spec, const struct ca_dict *dict,
-			       const void *context, struct ca_err *err)
+static enum ca_status open_all(struct ca_sinks *sinks, const char *spec, const char *stem,
+			       const struct ca_dict *dict, const void *context, struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
 	char *copy = strdup(spec), *rest = copy;
@@ -94,7 +100,7 @@ static enum ca_status open_all(struct ca_sinks *sinks, const char *spec, const s
 		char *item = strsep(&rest, ",");
 
 		if (*item)
-			status = open_one(sinks, item, dict, context, err);
+			status = open_one(sinks, item, stem, dict, context, err);
 	}
 	free(copy);
 	return status;
@@ -102,20 +108,20 @@ static enum ca_status open_all(struct ca_sinks *sinks, const char *spec, const s
 
 enum ca_status ca_sink_check(const char *spec, struct ca_err *err)
 {
-	return open_all(NULL, spec, NULL, NULL, err);
+	return open_all(NULL, spec, NULL, NULL, NULL, err);
 }
 
-enum ca_status ca_sink_open(struct ca_sinks **sinks, const char *spec, const struct ca_dict *dict,
-			    const void *context, struct ca_err *err)
+enum ca_status ca_sink_open(struct ca_sinks **sinks, const char *spec, const char *stem,
+			    const struct ca_dict *dict, const void *context, struct ca_err *err)
 {
 	struct ca_sinks *made = calloc(1, sizeof *made);
 	enum ca_status status;
 
 	if (!made)
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the sinks");
-	status = open_all(made, spec, dict, context, err);
+	status = open_all(made, spec, stem, dict, context, err);
 	if (status)
-		ca_sink_close(made);
+		ca_sink_close(made, NULL);
 	else
 		*sinks = made;
 	return status;
@@ -135,18 +141,37 @@ enum ca_status ca_sink_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops
 void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from, const struct ca_event *event,
 		    size_t n)
 {
-	for (size_t i = 0; i < sinks->count; i++)
+	for (size_t i = 0; sinks && i < sinks->count; i++)
 		if (sinks->open[i].ops->events)
 			sinks->open[i].ops->events(sinks->open[i].state, from, event, n);
 }
 
-void ca_sink_close(struct ca_sinks *sinks)
+void ca_sink_name(struct ca_sinks *sinks, const struct ca_source *from, const char *process_name,
+		  const char *thread_name)
 {
-	if (!sinks)
-		return;
-	for (size_t i = 0; i < sinks->count; i++)
-		if (sinks->open[i].ops->close)
-			sinks->open[i].ops->close(sinks->open[i].state);
-	free(sinks->open);
+	for (size_t i = 0; sinks && i < sinks->count; i++)
+		if (sinks->open[i].ops->rename)
+			sinks->open[i].ops->rename(sinks->open[i].state, from, process_name, thread_name);
+}
+
+enum ca_status ca_sink_close(struct ca_sinks *sinks, struct ca_err *err)
+{
+	enum ca_status first = CA_OK;
+	char texts[sizeof err->text] = "";
+
+	for (size_t i = 0; sinks && i < sinks->count; i++) {
+		const struct open_sink *sink = &sinks->open[i];
+		struct ca_err one = { "" };
+		enum ca_status status = sink->ops->close ? sink->ops->close(sink->state, &one) : CA_OK;
+		size_t length = strlen(texts);
+
+		if (!status)
+			continue;
+		first = first ? first : status;
+		snprintf(texts + length, sizeof texts - length, "%s%s", length ? "; " : "", one.text);
+	}
+	if (sinks)
+		free(sinks->open);
 	free(sinks);
+	return first ? ca_err_set(err, first, "%s", texts) : CA_OK;
 }

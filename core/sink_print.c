@@ -16,6 +16,8 @@ extern const struct ca_sink_ops ca_sink_print;
 struct printer {
 	FILE *file;
 	const struct ca_dict *dict;
+	uint64_t lost; /* events */
+	int error;     /* the last reason */
 };
 
 static const char *kind_name(unsigned kind)
@@ -83,20 +85,30 @@ static void print_one(const struct printer *printer, const struct ca_source *fro
 
 static void print_events(void *state, const struct ca_source *from, const struct ca_event *event, size_t n)
 {
-	const struct printer *printer = state;
+	struct printer *printer = state;
 
 	for (size_t i = 0; i < n; i++)
 		print_one(printer, from, &event[i]);
-	fflush(printer->file);
+	if (!fflush(printer->file) && !ferror(printer->file))
+		return;
+	printer->error = errno;
+	printer->lost += n;
+	clearerr(printer->file);
 }
 
-static void close_print(void *state)
+static enum ca_status close_print(void *state, struct ca_err *err)
 {
 	struct printer *printer = state;
+	enum ca_status status = CA_OK;
 
+	if (printer->lost)
+		status = ca_err_set(err, CA_ERR_IO,
+				    "the print sink could not write all (%s): %" PRIu64 " events are missing",
+				    strerror(printer->error), printer->lost);
 	if (printer->file != stderr)
 		fclose(printer->file);
 	free(printer);
+	return status;
 }
 
 const struct ca_sink_ops ca_sink_print = {

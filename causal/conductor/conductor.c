@@ -640,6 +640,11 @@ static void record_binaries(struct ca_conductor *c)
 /* What the run file says at its end, but for that. */
 static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
 {
+	struct ca_err err;
+
+	if (ca_sink_close(c->sinks, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+	c->sinks = NULL;
 	ca_conductor_scope_close(c);
 	record_binaries(c);
 	ca_conductor_report_points(c);

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,13 +277,16 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 
 static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
 {
+	char stem[PATH_MAX];
+
 	c->dict = ca_dict_new();
 	if (!c->dict)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	/* what only a timeline needs is not worth its cost otherwise */
 	c->session->timeline = *c->set->sinks != 0;
 	c->session->virtual_clock = c->set->clock == CA_CLOCK_VIRTUAL;
-	return ca_sink_open(&c->sinks, c->set->sinks, c->dict, &c->catalog, err);
+	snprintf(stem, sizeof stem, "%s/run-%04u", c->opt.dir, c->opt.run);
+	return ca_sink_open(&c->sinks, c->set->sinks, stem, c->dict, &c->catalog, err);
 }
 
 static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
@@ -307,7 +311,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 
 void ca_conductor_dispose(struct ca_conductor *c)
 {
-	ca_sink_close(c->sinks);
+	ca_sink_close(c->sinks, NULL);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
 	ca_conductor_points_free(c);

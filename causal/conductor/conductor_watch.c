@@ -54,7 +54,7 @@ void ca_conductor_drain(struct ca_conductor *c)
 	uint32_t used = atomic_load(&s->slots_used), ahead;
 
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
-		struct ca_source from = { s->slot[i].pid, s->slot[i].tid };
+		struct ca_source from = { s->slot[i].pid, s->slot[i].tid, 1 + s->slot[i].process, 1 + i };
 		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
 
 		if (!n)

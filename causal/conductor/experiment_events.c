@@ -21,7 +21,7 @@ static void add(struct group *g, enum ca_event_kind kind, enum ca_key key, uint6
 void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *r)
 {
 	static struct group g; /* large; one thread */
-	const struct ca_source conductor = { 0, 0 };
+	const struct ca_source conductor = { 0 };
 
 	g.n = 0;
 	add(&g, CA_BURST_BEGIN, CA_KEY_EXPERIMENT, r->start, r->index, 0);

@@ -25,12 +25,12 @@ static void emit(const struct ca_experiment_record *record)
 	struct ca_sinks *sinks;
 	struct ca_err err;
 
-	assert_int_equal(ca_sink_open(&sinks, "", NULL, NULL, &err), CA_OK);
+	assert_int_equal(ca_sink_open(&sinks, "", NULL, NULL, NULL, &err), CA_OK);
 	assert_int_equal(ca_sink_add(sinks, &listener, NULL), CA_OK);
 	groups = 0;
 	ca_experiment_events_emit(sinks, record);
 	assert_int_equal(groups, 1);
-	ca_sink_close(sinks);
+	ca_sink_close(sinks, NULL);
 }
 
 static void check_at(size_t i, unsigned kind, unsigned key, uint64_t time, uint64_t value)

@@ -29,6 +29,7 @@ struct counter {
 	unsigned events, closed;
 	uint64_t last;
 	uint32_t thread;
+	const char *name, *loses;
 };
 
 static void count_events(void *state, const struct ca_source *from, const struct ca_event *event, size_t n)
@@ -40,14 +41,28 @@ static void count_events(void *state, const struct ca_source *from, const struct
 	counter->thread = from->thread;
 }
 
-static void count_close(void *state)
+static void count_name(void *state, const struct ca_source *from, const char *process_name,
+		       const char *thread_name)
 {
-	((struct counter *)state)->closed++;
+	struct counter *counter = state;
+
+	assert_int_equal(from->thread_index, 4);
+	assert_null(process_name);
+	counter->name = thread_name;
+}
+
+static enum ca_status count_close(void *state, struct ca_err *err)
+{
+	struct counter *counter = state;
+
+	counter->closed++;
+	return counter->loses ? ca_err_set(err, CA_ERR_IO, "%s was lost", counter->loses) : CA_OK;
 }
 
 static const struct ca_sink_ops counting = {
 	.name = "counting",
 	.events = count_events,
+	.rename = count_name,
 	.close = count_close,
 };
 
@@ -55,26 +70,31 @@ static void test_several(void **state)
 {
 	static const struct ca_sink_ops deaf = { .name = "deaf" };
 	const struct ca_event event[2] = { { .value = 5 }, { .value = 6 } };
-	const struct ca_source from = { 1, 2 };
-	struct counter a = { 0 }, b = { 0 };
+	const struct ca_source from = { 1, 2, 3, 4 };
+	struct counter a = { .loses = "one" }, b = { .loses = "two" };
+	struct ca_err err;
 	struct ca_sinks *sinks;
 
 	(void)state;
-	assert_int_equal(ca_sink_open(&sinks, "", NULL, NULL, NULL), CA_OK);
+	assert_int_equal(ca_sink_open(&sinks, "", NULL, NULL, NULL, NULL), CA_OK);
 	ca_sink_events(sinks, &from, event, 2); /* nobody listens: fine */
 	assert_int_equal(ca_sink_add(sinks, &counting, &a), CA_OK);
 	assert_int_equal(ca_sink_add(sinks, &deaf, NULL), CA_OK);
 	assert_int_equal(ca_sink_add(sinks, &counting, &b), CA_OK);
 	ca_sink_events(sinks, &from, event, 2);
 	ca_sink_events(sinks, &from, event, 1);
-	ca_sink_close(sinks);
+	ca_sink_name(sinks, &from, NULL, "worker");
+	assert_int_equal(ca_sink_close(sinks, &err), CA_ERR_IO);
+	assert_string_equal(err.text, "one was lost; two was lost");
+	assert_string_equal(a.name, "worker");
 	assert_int_equal(a.events, 3);
 	assert_int_equal(b.events, 3);
 	assert_int_equal(a.last, 5);
 	assert_int_equal(a.thread, 2);
 	assert_int_equal(a.closed, 1);
 	assert_int_equal(b.closed, 1);
-	ca_sink_close(NULL);
+	assert_int_equal(ca_sink_close(NULL, NULL), CA_OK);
+	ca_sink_events(NULL, &from, event, 2);
 }
 
 static void test_refuses(void **state)
@@ -85,9 +105,9 @@ static void test_refuses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(bad); i++)
-		assert_int_not_equal(ca_sink_open(&sinks, bad[i], NULL, NULL, &err), CA_OK);
+		assert_int_not_equal(ca_sink_open(&sinks, bad[i], NULL, NULL, NULL, &err), CA_OK);
 	assert_null(sinks);
-	assert_int_equal(ca_sink_open(&sinks, "nothing", NULL, NULL, &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sink_open(&sinks, "nothing", NULL, NULL, NULL, &err), CA_ERR_USAGE);
 	assert_non_null(strstr(err.text, "'nothing'"));
 	assert_non_null(strstr(err.text, "print"));
 	/* what can be told without opening anything */
@@ -96,7 +116,7 @@ static void test_refuses(void **state)
 	assert_int_equal(ca_sink_check("print=/nonexistent/dir/file,,print", &err), CA_OK);
 	assert_int_equal(ca_sink_check("", &err), CA_OK);
 	/* what cannot: whoever gave it hears of it as of a mistake */
-	assert_int_equal(ca_sink_open(&sinks, bad[1], NULL, NULL, &err), CA_ERR_USAGE);
+	assert_int_equal(ca_sink_open(&sinks, bad[1], NULL, NULL, NULL, &err), CA_ERR_USAGE);
 	assert_string_equal(ca_sink_get(0)->name, "print");
 	assert_null(ca_sink_get(1));
 }
@@ -115,7 +135,7 @@ static void test_print(void **state)
 				       "0.000000008 10/11 point dropped 9 flags=2\n"
 				       "0.000000009 10/11 unknown key-4000 18446744073709551615\n"
 				       "0.000000010 10/11 point sample 3:0x1234\n";
-	const struct ca_source from = { 10, 11 };
+	const struct ca_source from = { 10, 11, 1, 1 };
 	struct ca_dict *dict = ca_dict_new();
 	struct ca_sinks *sinks;
 	char spec[64], text[1000];
@@ -124,7 +144,7 @@ static void test_print(void **state)
 
 	ca_dict_name_value(dict, CA_KEY_SELECTION, 4, "main");
 	snprintf(spec, sizeof spec, "print=%s", (const char *)*state);
-	assert_int_equal(ca_sink_open(&sinks, spec, dict, NULL, NULL), CA_OK);
+	assert_int_equal(ca_sink_open(&sinks, spec, NULL, dict, NULL, NULL), CA_OK);
 	ca_sink_events(sinks, &from, event, CA_COUNT(event));
 	/* read before it is closed: nothing waits in a buffer */
 	file = fopen(*state, "r");
@@ -133,8 +153,23 @@ static void test_print(void **state)
 	text[length] = '\0';
 	fclose(file);
 	assert_string_equal(text, expected);
-	ca_sink_close(sinks);
+	assert_int_equal(ca_sink_close(sinks, NULL), CA_OK);
 	ca_dict_free(dict);
+}
+
+static void test_full(void **state)
+{
+	const struct ca_event event[2] = { { .key = CA_KEY_HIT } };
+	const struct ca_source from = { 0 };
+	struct ca_sinks *sinks;
+	struct ca_err err;
+
+	(void)state;
+	assert_int_equal(ca_sink_open(&sinks, "print=/dev/full", NULL, NULL, NULL, NULL), CA_OK);
+	ca_sink_events(sinks, &from, event, 2);
+	ca_sink_events(sinks, &from, event, 1);
+	assert_int_equal(ca_sink_close(sinks, &err), CA_ERR_IO);
+	assert_non_null(strstr(err.text, "No space left on device): 3 events"));
 }
 
 int main(void)
@@ -142,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_full),
 		cmocka_unit_test_setup_teardown(test_print, scratch, unscratch),
 	};
 
