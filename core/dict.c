@@ -35,6 +35,11 @@ static bool starts_with(const char *text, const char *prefix, size_t length)
 	return strncmp(text, prefix, length) == 0;
 }
 
+const char *ca_dict_level_name(enum ca_level level)
+{
+	return level_names[level <= CA_LEVEL_ADVANCED ? level : CA_LEVEL_NONE];
+}
+
 /* The level that a step names, or -1. */
 static int level_of(const char *step, size_t length)
 {

@@ -20,6 +20,9 @@ enum ca_level {
 	CA_LEVEL_ADVANCED   /* what only work on causal itself needs */
 };
 
+/* As the user writes it; "none" for what is no level. */
+const char *ca_dict_level_name(enum ca_level level);
+
 struct ca_dict;
 
 /* Borrowed until the dictionary is freed, except `enabled` and `counter`, which may change. */

@@ -67,7 +67,7 @@ static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **ta
 static enum ca_status open_one(struct ca_sinks *sinks, char *item, const char *stem,
 			       const struct ca_dict *dict, const void *context, struct ca_err *err)
 {
-	const struct ca_sink_ops *ops;
+	const struct ca_sink_ops *ops = NULL;
 	void *state = NULL;
 	char *target, named[PATH_MAX];
 	enum ca_status status = find(item, &ops, &target, err);

@@ -2,28 +2,11 @@
 /* Helpers over json-c: see results_json.h. Driver's process, one thread. */
 #include "causal/results/results_json.h"
 #include "core/event.h"
+#include "core/utf8.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-size_t ca_results_json_utf8(const unsigned char *s)
-{
-	size_t n = *s < 0x80                 ? 1
-		   : *s >= 0xc2 && *s < 0xe0 ? 2
-		   : *s >= 0xe0 && *s < 0xf0 ? 3
-		   : *s >= 0xf0 && *s < 0xf5 ? 4
-					     : 0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if (n == 3 && ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0)))
-		return 0;
-	if (n == 4 && ((*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] >= 0x90)))
-		return 0;
-	return n;
-}
 
 struct json_object *ca_results_json_text(const char *text)
 {
@@ -32,15 +15,15 @@ struct json_object *ca_results_json_text(const char *text)
 	char *clean, *to;
 	size_t good = 0;
 
-	while (s[good] && ca_results_json_utf8(s + good))
-		good += ca_results_json_utf8(s + good);
+	while (s[good] && ca_utf8_length(s + good))
+		good += ca_utf8_length(s + good);
 	if (!s[good])
 		return json_object_new_string((const char *)s);
 	clean = to = malloc(3 * strlen((const char *)s) + 1);
 	if (!clean)
 		return json_object_new_string("");
 	while (*s) {
-		size_t n = ca_results_json_utf8(s);
+		size_t n = ca_utf8_length(s);
 
 		memcpy(to, n ? (const char *)s : "\xef\xbf\xbd", n ? n : 3);
 		to += n ? n : 3;

@@ -12,8 +12,6 @@
 struct json_object *ca_results_json_text(const char *text);
 /* A number with two decimals; NULL, which is null, for what is not known. */
 struct json_object *ca_results_json_rounded(double value);
-/* Length of the UTF-8 sequence at s (1..4), or 0 when it is not one. */
-size_t ca_results_json_utf8(const unsigned char *s);
 
 /* Borrowed members; NULL or the default when missing or of another type. */
 struct json_object *ca_results_json_get(struct json_object *object, const char *key);

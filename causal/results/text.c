@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Text for a terminal; see causal/results/text.h. */
 #include "causal/results/text.h"
-#include "causal/results/results_json.h"
+#include "core/utf8.h"
 #include <locale.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -45,7 +46,7 @@ static bool turns(wchar_t c)
 static size_t next_character(const char *text, size_t *columns, bool *shown)
 {
 	const unsigned char *u = (const unsigned char *)text;
-	size_t n = ca_results_json_utf8(u);
+	size_t n = ca_utf8_length(u);
 	int width = n == 1 ? (*u >= 0x20 && *u < 0x7f ? 1 : -1) : n ? width_of(decode(u, n)) : -1;
 
 	*shown = n > 0 && width >= 0 && !(n > 1 && turns(decode(u, n)));

@@ -2,6 +2,7 @@
 /* causal/results/results_json.c, causal/results/coz.c: which bytes are text, and Coz's format line by line. */
 #include "causal/results/profile.h"
 #include "causal/results/results_json.h"
+#include "core/utf8.h"
 #include "tests/unit/unit.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void test_utf8(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++)
-		if (ca_results_json_utf8((const unsigned char *)cases[i].s) != cases[i].length)
+		if (ca_utf8_length((const unsigned char *)cases[i].s) != cases[i].length)
 			fail_msg("case %zu", i);
 }
 
