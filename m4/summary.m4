@@ -12,6 +12,7 @@ AC_DEFUN([CA_SUMMARY], [
 	optional       libunwind: $have_libunwind
 	               PAPI:      $have_papi
 	               hsa-rocr:  $have_hsa_rocr
+	               protobuf-c: $have_protobuf_c
 	python3        $have_PYTHON3
 	               plots:     $have_PYTHON_MATPLOTLIB
 	               schemas:   $have_PYTHON_JSONSCHEMA

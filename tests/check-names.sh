@@ -62,7 +62,7 @@ if ((${#archives[@]} == 0)); then
 fi
 "${nm[@]}" -A -g "${archives[@]}" "${programs[@]}" |
 	sed -E 's/^.*[:/]([^:/]*)\.o:[0-9a-fA-F ]*([A-Za-z]) ([^ @]*).*/\1 \2 \3/; s/^lib[a-z]*_(binary_|causal_|core_|driver_|rt_)*la-//; s/^(driver_causal|causal_index)-//' |
-	sort -u >"$work/symbols"
+	grep -v '^[^ ]*\.pb-c ' | sort -u >"$work/symbols" # written by protobuf-c's compiler
 awk '$2 == "T" { print $3, $1 }' "$work/symbols" | sort -u >"$work/defined"
 awk '$2 == "U" { print $3, $1 }' "$work/symbols" | sort -u >"$work/called"
 "${nm[@]}" -D --defined-only "$build/.libs/libcausal-rt.so" | awk '{ sub(/@.*/, "", $3); print $3 }' |
