@@ -264,3 +264,13 @@ const char *ca_dict_value_name(const struct ca_dict *dict, uint32_t key, uint64_
 		return entry->value[at].name;
 	return NULL;
 }
+
+const char *ca_dict_value_at(const struct ca_dict *dict, uint32_t key, size_t i, uint64_t *value)
+{
+	const struct entry *entry = key < dict->count ? dict->entry[key] : NULL;
+
+	if (!entry || i >= entry->values)
+		return NULL;
+	*value = entry->value[i].value;
+	return entry->value[i].name;
+}

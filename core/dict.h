@@ -61,5 +61,7 @@ enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_
 enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value, const char *name);
 /* NULL if it has none. Borrowed until the value is named again or the dictionary freed. */
 const char *ca_dict_value_name(const struct ca_dict *dict, uint32_t key, uint64_t value);
+/* The i-th value of the key that has a name, in ascending order; NULL: there are not so many. */
+const char *ca_dict_value_at(const struct ca_dict *dict, uint32_t key, size_t i, uint64_t *value);
 
 #endif

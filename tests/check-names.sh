@@ -31,7 +31,6 @@ main
 ca_trampoline_*      # their addresses are written into patched code
 ca_selftest_region   # the selftest's workload, which is found by its name
 ca_dict_*            # keys of others are registered at run time (doc/HACKING.md)
-ca_sink_name         # as names become known
 LIST
 )
 # Circles that are meant, each with its modules in order, and why.

@@ -430,7 +430,7 @@ contains "completion of switches that are on" "--no-exact " "$(complete_words ca
 contains "completion of options" "--speedups " "$(complete_words causal --sp)"
 check "completion of choices" "auto perf timer " "$(complete_words causal -b '')"
 check "... after a long option" "function line " "$(complete_words causal --mode '')"
-check "... of sinks" "print " "$(complete_words causal --sinks p)"
+check "... of sinks" "print " "$(complete_words causal --sinks pr)"
 check "completion of all names of an option" "--speedup-divisions --speedups " \
 	"$(complete_words causal --sp | tr ' ' '\n' | sort | tr -s '\n' ' ' | sed 's/^ //')"
 check "... the further ones, too" "--random-seed " "$(complete_words causal --ra)"

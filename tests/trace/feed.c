@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|many [N]: opens these sinks and gives them events, as the drain does: threads in
+/* feed SPEC script|one|two|many N|nothing: opens these sinks and gives them events, as the drain does: threads in
  * turns, each in the order of its time. Says how many there were, and by how many KiB the memory grew
  * after the first tenth. What the script holds is described in tests/trace/script.py. Exit status 3
  * with the text of the sinks: something was lost. */
@@ -19,7 +19,7 @@ static const struct ca_source first = { 100, 100, 1, 1 }, second = { 100, 101, 1
 static struct ca_dict *dict;
 static struct ca_sinks *sinks;
 static uint64_t fed;
-static uint32_t state, work, step, memory, message, task;
+static uint32_t state, work, step, memory, message, task, cpu;
 
 static void give(const struct ca_source *from, const struct ca_event *event, size_t n)
 {
@@ -49,7 +49,7 @@ static void script(void)
 	     E(1100, BURST_BEGIN, task, 7), E(1200, BURST_END, task, 7), E(1550, PTP_END, message, 77),
 	     E(1560, BURST_BEGIN, task, 8), E(1570, BURST_END, task, 8),
 	     E(1650, BURST_BEGIN, CA_KEY_WAIT, 3));
-	GIVE(&first, E(1000, STATE_BEGIN, state, 1), E(1100, BURST_BEGIN, work, 5),
+	GIVE(&first, E(1000, POINT, cpu, 3), E(1000, STATE_BEGIN, state, 1), E(1100, BURST_BEGIN, work, 5),
 	     E(1200, BURST_BEGIN, step, 1), E(1250, BURST_BEGIN, work, 6), E(1300, BURST_END, work, 6));
 	GIVE(&third, E(500, STATE_BEGIN, state, 1), E(501, POINT, step, UINT64_MAX),
 	     E(502, PTP_END, message, 78), F(2000, POINT, step, 4, 2), F(2001, STATE_END, state, 1, 1));
@@ -61,6 +61,19 @@ static void script(void)
 	     E(1960, SUBSTATE_END, state, 2), { 1970, 77, 0, 4000, 1 });
 	GIVE(&conductor, E(600, BURST_BEGIN, CA_KEY_EXPERIMENT, 1), E(1980, BURST_END, CA_KEY_EXPERIMENT, 1));
 	ca_sink_name(sinks, &third, "child", NULL);
+}
+
+/* What is easily written down; with a second process when `two`. */
+static void small(bool two)
+{
+	static const struct ca_source other = { 200, 200, 2, 2 };
+
+	if (two)
+		GIVE(&other, E(1005, STATE_BEGIN, state, 2), E(1025, STATE_END, state, 2),
+		     E(1025, POINT, CA_KEY_HIT, 1));
+	GIVE(&first, E(1000, STATE_BEGIN, state, 1), E(1000, BURST_BEGIN, work, 5),
+	     E(1010, BURST_BEGIN, work, 6), E(1010, POINT, CA_KEY_HIT, 7), E(1020, BURST_END, work, 6),
+	     E(1030, BURST_END, work, 5), E(1040, STATE_END, state, 1));
 }
 
 static long resident(void)
@@ -109,6 +122,7 @@ static void fill_dict(void)
 	memory = ca_dict_register(dict, "memory", "in use", CA_LEVEL_DEVELOPER);
 	message = ca_dict_register(dict, "message", "from thread to thread", CA_LEVEL_DEFAULT);
 	task = ca_dict_register(dict, "task", "a piece of work", CA_LEVEL_USER);
+	cpu = ca_dict_register(dict, "cpu", "where it runs", CA_LEVEL_ADVANCED);
 	ca_dict_set_counter(dict, memory);
 	ca_dict_name_value(dict, state, 1, "running");
 	ca_dict_name_value(dict, state, 2, "waits for a lock");
@@ -133,6 +147,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[2], "script"))
 		script();
+	else if (!strcmp(argv[2], "one") || !strcmp(argv[2], "two"))
+		small(*argv[2] == 't');
 	before = argc > 3 ? many(strtoull(argv[3], NULL, 10)) : resident();
 	if (ca_sink_close(sinks, &err)) {
 		fprintf(stderr, "%s\n", err.text);

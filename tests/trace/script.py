@@ -5,7 +5,8 @@ Process 1 (pid 100) has the threads 1 (tid 100, "main") and 2 (tid 101, with a n
 process 2 (pid 200) has thread 3; the conductor raises one experiment. In the script: states of all
 three, a burst "work" twice inside itself and crossed with "step", one end without a beginning (work,
 thread 2) and two beginnings without an end (wait and state, thread 2), a message from thread 1 to 2
-and one of which only the end is there, two points at one time, a counter, a sub-state, an unknown kind.
+and one of which only the end is there, two points at one time, a counter, a sub-state, an unknown kind, the processor of
+thread 1.
 """
 import os
 import re
@@ -16,7 +17,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from checks import BUILD, check  # noqa: E402
 
-EVENTS = 35
+EVENTS = 36
 FEED = os.path.join(BUILD, "tests", "trace", "feed")
 STEP = 'step "one" \u03b1'
 PROCESS = 'a "quoted" n\u00e4me\\'
