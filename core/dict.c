@@ -5,6 +5,7 @@
  * something is set up, not when an event passes. Values are found by binary search. */
 #include "core/dict.h"
 #include "core/vec.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,15 +113,19 @@ static bool append(struct ca_dict *dict, const char *name, const char *descripti
 
 struct ca_dict *ca_dict_new(void)
 {
-	static const char *const predefined[][2] = {
-#define X(id, name, text) { name, text },
+	static const struct {
+		const char *name;
+		enum ca_level level;
+		const char *text;
+	} predefined[] = {
+#define X(id, name, level, text) { name, CA_LEVEL_##level, text },
 		CA_KEYS(X)
 #undef X
 	};
 	struct ca_dict *dict = calloc(1, sizeof *dict);
 
 	for (size_t i = 0; dict && i < sizeof predefined / sizeof *predefined; i++)
-		if (!append(dict, predefined[i][0], predefined[i][1], CA_LEVEL_DEFAULT)) {
+		if (!append(dict, predefined[i].name, predefined[i].text, predefined[i].level)) {
 			ca_dict_free(dict);
 			return NULL;
 		}
@@ -202,6 +207,50 @@ enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_
 	for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count; i++)
 		dict->entry[i]->key.enabled = is_selected(copy, &dict->entry[i]->key);
 	return CA_OK;
+}
+
+/* As a list for the user. */
+static void name_keys(const struct ca_dict *dict, char *text, size_t size)
+{
+	size_t length = 0;
+
+	*text = '\0';
+	for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && length < size; i++)
+		length += (size_t)snprintf(text + length, size - length, "%s%s", i > 1 ? ", " : "",
+					   dict->entry[i]->key.name);
+}
+
+/* A prefix of no key. */
+static enum ca_status check_prefixes(const struct ca_dict *dict, const char *spec, struct ca_err *err)
+{
+	char names[400];
+
+	for (const char *step = spec; *step;) {
+		size_t length = strcspn(step, ",");
+		bool found = level_of(step, length) >= 0 || !length;
+
+		for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && !found; i++)
+			found = starts_with(dict->entry[i]->key.name, step + 1, length - 1);
+		if (!found) {
+			name_keys(dict, names, sizeof names);
+			return ca_err_set(err, CA_ERR_USAGE, "no event begins with '%.*s'; there are: %s",
+					  (int)length - 1, step + 1, names);
+		}
+		step += length + (step[length] == ',');
+	}
+	return CA_OK;
+}
+
+enum ca_status ca_dict_check(const char *spec, struct ca_err *err)
+{
+	struct ca_dict *dict = ca_dict_new();
+	enum ca_status status = dict ? ca_dict_select(dict, spec, err)
+				     : ca_err_set(err, CA_ERR_NOMEM, "no memory for the events");
+
+	if (!status)
+		status = check_prefixes(dict, spec, err);
+	ca_dict_free(dict);
+	return status;
 }
 
 /* Where `value` is, or would be put. */

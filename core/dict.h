@@ -57,6 +57,10 @@ void ca_dict_set_counter(struct ca_dict *dict, uint32_t key);
  * CA_ERR_USAGE names the step that is none of these; nothing changes then. */
 enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_err *err);
 
+/* Is that a choice that means something? CA_ERR_USAGE also for a prefix of none of the predefined keys: the
+ * text lists them. */
+enum ca_status ca_dict_check(const char *spec, struct ca_err *err);
+
 /* Call `value` of `key` by a name; a second name for the same value replaces the first. */
 enum ca_status ca_dict_name_value(struct ca_dict *dict, uint32_t key, uint64_t value, const char *name);
 /* NULL if it has none. Borrowed until the value is named again or the dictionary freed. */

@@ -29,37 +29,67 @@ struct ca_event {
 	uint64_t value;
 };
 
-/* Keys known to every part of causal; the dictionary starts with these.
- * X(id, name, description) */
+/* Keys known to every part of causal; the dictionary starts with these. LEVEL: see core/dict.h.
+ * X(id, name, LEVEL, description) */
 #define CA_KEYS(X)                                                                                           \
-	X(DISABLED, "disabled", "raising this key does nothing")                                             \
-	X(SAMPLE, "sample", "innermost frame of a sample; value: ca_place; flags: CA_SAMPLE_*")              \
-	X(FRAME, "frame", "next outer frame of the sample before it; value: ca_place of the call")           \
-	X(EXPERIMENT, "experiment", "burst: an experiment; value: its index; flags at its end")              \
-	X(SELECTION, "selection", "the selected region of the experiment; value: region id")                 \
-	X(SPEEDUP, "speedup", "virtual speedup of the experiment; value: millionths")                        \
-	X(DELAY, "delay", "a thread paid what it owed; value: ns")                                           \
-	X(WAIT, "wait", "burst while a thread is blocked in a call we see; value: enum ca_wait")             \
-	X(HIT, "hit", "a sample inside the selection; value: ns of CPU time it stands for")                  \
-	X(PROGRESS, "progress", "visits of a progress point; value: point << 48 | count")                    \
-	X(ARRIVALS, "arrivals", "latency point: items that began; value: point << 48 | count")               \
-	X(IN_FLIGHT, "in flight", "latency point: mean number of items; point << 48 | millionths")           \
-	X(S_TIME, "S time", "time in which the selection was active; value: ns")                             \
-	X(INSERTED, "inserted", "virtual speedup times S time; value: ns")                                   \
-	X(PAID, "paid", "what all threads paid in the experiment; value: ns")                                \
-	X(OWED, "owed", "what all threads still owed at its end; value: ns")                                 \
-	X(ENTRIES, "entries", "entries into the selection, or hits")                                         \
-	X(EXACT, "exact", "1: the selection was probed, 0: it was sampled")                                  \
-	X(THREAD, "thread", "state: a thread lives; value: kernel thread id")                                \
-	X(PROCESS, "process", "state: a process lives; value: process id")                                   \
-	X(DROPPED, "dropped", "samples dropped; flags: enum ca_drop; value: how many")
+	X(DISABLED, "disabled", NONE, "raising this key does nothing")                                       \
+	X(SAMPLE, "sample", ADVANCED, "innermost frame of a sample; value: ca_place; flags: CA_SAMPLE_*")    \
+	X(FRAME, "frame", ADVANCED, "next outer frame of the sample before it; value: ca_place of the call") \
+	X(EXPERIMENT, "experiment", DEFAULT, "burst: an experiment; value: its index; flags at its end")     \
+	X(SELECTION, "selection", DEFAULT, "the selected region of the experiment; value: region id")        \
+	X(SPEEDUP, "speedup", DEFAULT, "virtual speedup of the experiment; value: millionths")               \
+	X(DELAY, "delay", DEFAULT, "a thread has paid what it owed; value: ns; flags: CA_DELAY_*")           \
+	X(WAIT, "wait", DEFAULT, "who has ended a wait that took some time; value: enum ca_wait")            \
+	X(HIT, "hit", DEFAULT, "a sample inside the selection; value: ns of CPU time it stands for")         \
+	X(PROGRESS, "progress", DEFAULT, "visits of a progress point; value: point << 48 | count")           \
+	X(ARRIVALS, "arrivals", DEFAULT, "latency point: items that began; value: point << 48 | count")      \
+	X(IN_FLIGHT, "in flight", DEFAULT, "latency point: mean number of items; point << 48 | millionths")  \
+	X(S_TIME, "S time", DEFAULT, "time in which the selection was active; value: ns")                    \
+	X(INSERTED, "inserted", DEFAULT, "virtual speedup times S time; value: ns")                          \
+	X(PAID, "paid", DEFAULT, "what all threads paid in the experiment; value: ns")                       \
+	X(OWED, "owed", DEFAULT, "what all threads still owed at its end; value: ns")                        \
+	X(ENTRIES, "entries", DEFAULT, "entries into the selection, or hits")                                \
+	X(EXACT, "exact", DEFAULT, "1: the selection was probed, 0: it was sampled")                         \
+	X(THREAD, "thread", DEVELOPER, "burst: a thread lives; value: kernel thread id")                     \
+	X(PROCESS, "process", DEVELOPER, "burst: a process lives; value: process id")                        \
+	X(DROPPED, "dropped", USER, "so many events are missing here, for want of room")                     \
+	X(STATE, "state", DEVELOPER, "state: what a thread does; value: enum ca_activity")                   \
+	X(WAKE, "wake", DEVELOPER, "point to point: who ended a wait, and whose; value: id of the pair")     \
+	X(VISIT, "visit", USER, "a visit of a progress point; value: its number")                            \
+	X(IN_S, "in S", DEFAULT, "burst: a thread runs the selected code; value: region id")                 \
+	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")
 
 enum ca_key {
-#define X(id, name, text) CA_KEY_##id,
+#define X(id, name, level, text) CA_KEY_##id,
 	CA_KEYS(X)
 #undef X
 		CA_KEY_FIRST_FREE
 };
+
+/* What a thread does, as far as its calls tell. */
+#define CA_ACTIVITIES(X)                                                                                     \
+	X(NONE, "unknown")                                                                                   \
+	X(RUNNING, "running")                                                                                \
+	X(LOCK, "waiting for a lock")                                                                        \
+	X(CONDITION, "waiting for a condition")                                                              \
+	X(BARRIER, "waiting at a barrier")                                                                   \
+	X(JOIN, "waiting for a thread to end")                                                               \
+	X(PROCESS, "waiting for a process")                                                                  \
+	X(OTHERS, "waiting for another thread")                                                              \
+	X(IO, "input or output")                                                                             \
+	X(SLEEP, "sleeping")                                                                                 \
+	X(SIGNAL, "waiting for a signal")                                                                    \
+	X(YIELD, "yielding")                                                                                 \
+	X(DELAYED, "delayed by an experiment")
+enum ca_activity {
+#define X(id, text) CA_ACTIVITY_##id,
+	CA_ACTIVITIES(X)
+#undef X
+		CA_ACTIVITY_COUNT
+};
+
+/* Flags of a delay: how it was paid. */
+enum { CA_DELAY_SPUN, CA_DELAY_SLEPT };
 
 /* Flags of a sample: the periods that it stands for, and whether the thread was blocked. */
 enum { CA_SAMPLE_PERIODS = 0x7fff, CA_SAMPLE_WAITING = 0x8000 };

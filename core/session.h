@@ -39,7 +39,8 @@ struct ca_experiment {
 struct ca_process {
 	_Atomic uint32_t state;        /* enum ca_slot_state */
 	uint32_t pid;                  /* as the driver sees it; CA_PID_UNKNOWN: it does not, so far */
-	uint32_t own_pid, reserved;    /* as it sees itself ... */
+	uint32_t own_pid;              /* as it sees itself ... */
+	uint32_t index;                /* sequent from 1, in the order in which processes took part */
 	uint64_t pid_space;            /* ... in this namespace, see ca_session_pid_space */
 	uint64_t started;              /* ns, CLOCK_MONOTONIC */
 	_Atomic uint64_t patched;      /* selection.seq whose sites are in place here (or given up) */
@@ -50,6 +51,8 @@ struct ca_process {
 
 enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 
+struct ca_rings;
+
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
@@ -59,13 +62,16 @@ struct ca_session {
 	uint64_t period;                   /* ns of CPU time between samples */
 	uint32_t backend;                  /* enum ca_backend wanted */
 	uint32_t verbose;                  /* as ca_settings_level */
-	uint32_t timeline;                 /* 1: delays and waits travel as events, too */
 	_Atomic uint32_t backends;         /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
 	uint32_t virtual_clock;            /* 1: what the program sees of time is virtual time */
 	_Atomic uint32_t processes_missed; /* that found no free row */
 	uint64_t pid_space;                /* the conductor's */
-	uint64_t reserved[5];
+	uint64_t trace_at, trace_size;     /* core/rings.h, in this file; 0: nothing is traced */
+	uint64_t events;                   /* that somebody wants: 1 << enum ca_key */
+	_Atomic uint32_t processes_begun;  /* that ever took part, and ... */
+	_Atomic uint32_t threads_begun;    /* ... threads: where their indices come from */
+	uint64_t reserved[1];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
@@ -139,6 +145,8 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session, 
 /* Unmap those from number `slots` on, where `mapped` are. */
 void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots);
 void ca_session_detach(struct ca_session *session);
+/* Map its trace rings, if it has any and the process has room for them; else NULL. */
+struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session);
 /* What the calling process's number is a number in; 0: it cannot be known (no /proc). */
 uint64_t ca_session_pid_space(void);
 

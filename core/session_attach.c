@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mapping an existing session: the runtime's way in. System calls of libc only; runs once per
  * process, in the constructor or in the child of a fork. */
+#include "core/rings.h"
 #include "core/session.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -87,6 +88,36 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session, 
 out:
 	close(fd);
 	return status;
+}
+
+static bool fits(const struct ca_session *session, int fd)
+{
+	enum { SHARE = 4 };
+	struct rlimit limit;
+	struct stat stat;
+
+	return fstat(fd, &stat) == 0 && (uint64_t)stat.st_size >= session->trace_at + session->trace_size &&
+	       (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+		session->trace_size < limit.rlim_cur / SHARE);
+}
+
+struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session)
+{
+	struct ca_rings *trace = MAP_FAILED;
+	int fd = session->trace_size ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return NULL;
+	if (fits(session, fd))
+		trace = mmap(NULL, session->trace_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			     (off_t)session->trace_at);
+	close(fd);
+	if (trace == MAP_FAILED)
+		return NULL;
+	if (ca_rings_size(trace->chunks) == session->trace_size)
+		return trace;
+	munmap(trace, session->trace_size);
+	return NULL;
 }
 
 void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots)

@@ -233,6 +233,7 @@ char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id
 	case CA_TYPE_STRING:
 	case CA_TYPE_PATTERNS:
 	case CA_TYPE_SINKS:
+	case CA_TYPE_EVENTS:
 		break;
 	}
 	return strdup(*(char *const *)member);

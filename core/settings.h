@@ -26,7 +26,8 @@ enum ca_setting_type {
 	CA_TYPE_STRING,
 	CA_TYPE_PATTERNS,
 	CA_TYPE_SPEEDUPS,
-	CA_TYPE_SINKS
+	CA_TYPE_SINKS,
+	CA_TYPE_EVENTS
 };
 
 enum ca_setting_use { CA_USE_RUN, CA_USE_SWEEP, CA_USE_COMMAND };
@@ -44,6 +45,7 @@ enum ca_origin { CA_ORIGIN_DEFAULT, CA_ORIGIN_FILE, CA_ORIGIN_ENVIRONMENT, CA_OR
 
 enum ca_mode { CA_MODE_FUNCTION, CA_MODE_LINE };
 enum ca_progress_format { CA_PROGRESS_TEXT, CA_PROGRESS_JSON };
+enum ca_trace_policy { CA_TRACE_DISCARD, CA_TRACE_RING };
 enum ca_clock_choice { CA_CLOCK_VIRTUAL, CA_CLOCK_REAL };
 /* The values of `backend` are enum ca_backend (core/session.h). */
 
@@ -56,6 +58,7 @@ enum ca_clock_choice { CA_CLOCK_VIRTUAL, CA_CLOCK_REAL };
 #define CA_MEMBER_PATTERNS char *
 #define CA_MEMBER_SPEEDUPS struct ca_speedups
 #define CA_MEMBER_SINKS    char *
+#define CA_MEMBER_EVENTS   char *
 struct ca_settings {
 #define CA_SETTING(ID, member, type, ...) CA_MEMBER_##type member;
 #include "core/settings.def"
@@ -69,6 +72,7 @@ struct ca_settings {
 #undef CA_MEMBER_PATTERNS
 #undef CA_MEMBER_SPEEDUPS
 #undef CA_MEMBER_SINKS
+#undef CA_MEMBER_EVENTS
 
 /* One row of the table; all strings are constants. */
 struct ca_setting {

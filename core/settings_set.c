@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checking one setting's text and storing its value; see core/settings.h.
  * An error names the setting as the user wrote it, the value, and the remedy. */
+#include "core/dict.h"
 #include "core/regex.h"
 #include "core/settings.h"
 #include "core/sink.h"
@@ -206,6 +207,17 @@ static enum ca_status set_sinks(const struct ca_setting *setting, const char *na
 	return set_string(setting, name, text, value, err);
 }
 
+static enum ca_status set_events(const struct ca_setting *setting, const char *name, const char *text,
+				 union value *value, struct ca_err *err)
+{
+	struct ca_err reason;
+	enum ca_status status = ca_dict_check(text, &reason);
+
+	if (status)
+		return ca_err_set(err, status, "%s: %s", name, reason.text);
+	return set_string(setting, name, text, value, err);
+}
+
 static void drop(enum ca_setting_type type, union value value)
 {
 	if (type == CA_TYPE_SPEEDUPS)
@@ -236,6 +248,7 @@ static void store(void *member, enum ca_setting_type type, union value value)
 	case CA_TYPE_STRING:
 	case CA_TYPE_PATTERNS:
 	case CA_TYPE_SINKS:
+	case CA_TYPE_EVENTS:
 		free(*(char **)member);
 		*(char **)member = value.string;
 		break;
@@ -251,6 +264,7 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 		[CA_TYPE_REAL] = set_real,         [CA_TYPE_CHOICE] = set_choice,
 		[CA_TYPE_STRING] = set_string,     [CA_TYPE_PATTERNS] = set_patterns,
 		[CA_TYPE_SPEEDUPS] = set_speedups, [CA_TYPE_SINKS] = set_sinks,
+		[CA_TYPE_EVENTS] = set_events,
 	};
 	const struct ca_setting *setting = ca_settings_get(id);
 	union value value;

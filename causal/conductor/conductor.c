@@ -168,6 +168,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
+	ca_experiment_events_begin(c->sinks, c->dict, &c->e.record);
 	enter_state(c, RUNNING, now);
 }
 
@@ -182,6 +183,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.region = c->region;
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
+	ca_conductor_trace_name_region(c);
 	c->e.lumpy = !c->session->selection.exact || c->session->selection.fine;
 	x->speedup = c->speedup;
 	x->start = c->e.opened = ca_clock_now();
@@ -457,7 +459,7 @@ static void record_experiment(struct ca_conductor *c)
 		c->dropped++;
 	ca_conductor_plan_tell(c, r);
 	ca_conductor_whole_watch(c);
-	ca_experiment_events_emit(c->sinks, r);
+	ca_experiment_events_end(c->sinks, c->dict, r);
 	if (ca_results_experiment(c->results, r, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);
 }
@@ -514,7 +516,8 @@ int ca_conductor_step(struct ca_conductor *c)
 	ca_selection_log_read(c->log);
 	if ((cpu = ca_clock_process_cpu(c->child)))
 		c->sum.cpu_ns = cpu;
-	ca_conductor_scope_step(c, now);
+	if (!c->opt.traced)
+		ca_conductor_scope_step(c, now);
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);
@@ -640,11 +643,7 @@ static void record_binaries(struct ca_conductor *c)
 /* What the run file says at its end, but for that. */
 static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
 {
-	struct ca_err err;
-
-	if (ca_sink_close(c->sinks, &err) != CA_OK)
-		ca_conductor_say(c, 0, "%s", err.text);
-	c->sinks = NULL;
+	ca_conductor_trace_close(c);
 	ca_conductor_scope_close(c);
 	record_binaries(c);
 	ca_conductor_report_points(c);
@@ -672,7 +671,11 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	enum ca_status status = CA_OK;
 	struct ca_visits_now visits;
 
-	if (c->left) {
+	if (c->opt.traced) {
+		ca_conductor_report_points(c);
+		ca_conductor_trace_close(c);
+	}
+	if (c->left || c->opt.traced) {
 		ca_conductor_dispose(c);
 		return CA_OK;
 	}

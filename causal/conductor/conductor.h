@@ -15,6 +15,13 @@ struct ca_conductor;
 struct ca_region;
 struct ca_sweep; /* what all runs of a sweep share: end-to-end choices, the run clock */
 
+/* What a run that is only traced had to say. */
+struct ca_conductor_traced {
+	uint64_t events, threads, processes, lost;
+	const char *sinks; /* that it went to; borrowed from the settings, or constant */
+	char stem[4096];   /* of the names of files without a target */
+};
+
 struct ca_conductor_options {
 	const struct ca_settings *settings; /* of the variant; outlives the conductor */
 	const char *dir;                    /* output directory, exists */
@@ -43,6 +50,8 @@ struct ca_conductor_options {
 	bool whole;
 	const struct ca_region *region; /* borrowed; with whole. NULL: the sweep draws it */
 	unsigned speedup;               /* with whole and region */
+	/* No experiments, no results: events only. Filled in at the end. Else NULL. */
+	struct ca_conductor_traced *traced;
 };
 
 /* Why experiments have ended in a run that goes on. */

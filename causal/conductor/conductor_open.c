@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +110,7 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 	c->session->period = (uint64_t)c->set->period;
 	c->session->backend = c->backend;
 	c->session->verbose = (uint32_t)ca_settings_level(c->set);
+	c->session->virtual_clock = !c->opt.traced && c->set->clock == CA_CLOCK_VIRTUAL;
 	atomic_store(&c->session->heartbeat, ca_clock_now());
 	ca_requested_join(c->progress, c->session, has_other_binaries(c));
 	atomic_store(&c->session->state, CA_SESSION_OPEN);
@@ -253,7 +253,7 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
 	if (status != CA_OK)
 		return status;
-	if (ca_scope_has_binary(c->scope, real, true)) {
+	if (!c->opt.traced && ca_scope_has_binary(c->scope, real, true)) {
 		bool code = has_other_binaries(c) || has_code(c, index, real);
 
 		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !code)
@@ -273,20 +273,6 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 					    first ? point_warning : NULL, c, err);
 	ca_index_close(index);
 	return status;
-}
-
-static enum ca_status open_sinks(struct ca_conductor *c, struct ca_err *err)
-{
-	char stem[PATH_MAX];
-
-	c->dict = ca_dict_new();
-	if (!c->dict)
-		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	/* what only a timeline needs is not worth its cost otherwise */
-	c->session->timeline = *c->set->sinks != 0;
-	c->session->virtual_clock = c->set->clock == CA_CLOCK_VIRTUAL;
-	snprintf(stem, sizeof stem, "%s/run-%04u", c->opt.dir, c->opt.run);
-	return ca_sink_open(&c->sinks, c->set->sinks, stem, c->dict, &c->catalog, err);
 }
 
 static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
@@ -311,6 +297,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 
 void ca_conductor_dispose(struct ca_conductor *c)
 {
+	ca_conductor_trace_free(c);
 	ca_sink_close(c->sinks, NULL);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
@@ -339,6 +326,40 @@ static enum ca_status open_objects(struct ca_conductor *c, struct ca_err *err)
 	return ca_objects_new(&c->objects, c->session, c->scope, &planner, index_warning, c, err);
 }
 
+/* What every run needs once it is known what it is about. */
+static enum ca_status open_run(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status;
+
+	if ((status = check_command(c, err)) == CA_OK && (status = choose_backend(c, err)) == CA_OK &&
+	    (status = open_session(c, err)) == CA_OK && (status = open_objects(c, err)) == CA_OK)
+		status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects,
+					&c->catalog, err);
+	return status;
+}
+
+static enum ca_status open_traced(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status = open_run(c, err);
+
+	c->state = FINISHED;
+	return status ? status : ca_conductor_trace_open(c, err);
+}
+
+static enum ca_status open_sweep(struct ca_conductor *c, struct ca_err *err)
+{
+	enum ca_status status;
+
+	if ((status = open_pool(c, err)) == CA_OK && (status = ca_conductor_scope_open(c, err)) == CA_OK &&
+	    (status = ca_conductor_points_open(c, err)) == CA_OK && (status = open_run(c, err)) == CA_OK &&
+	    (status = ca_conductor_whole_open(c, err)) == CA_OK &&
+	    (status = ca_conductor_plan_open(c, err)) == CA_OK &&
+	    (status = ca_conductor_trace_open(c, err)) == CA_OK &&
+	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
+		status = open_results(c, err);
+	return status;
+}
+
 enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct ca_conductor_options *options,
 				 struct ca_err *err)
 {
@@ -353,18 +374,9 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	c->length = c->set->experiment_min * 1e9;
 	c->warm_up = c->set->warm_up * 1e6;
 	ca_rng_init(&c->rng, ca_clock_now());
-	if ((status = open_pool(c, err)) == CA_OK && (status = open_scope(c, err)) == CA_OK &&
-	    (status = ca_conductor_scope_open(c, err)) == CA_OK &&
-	    (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK &&
-	    (status = ca_conductor_points_open(c, err)) == CA_OK &&
-	    (status = check_command(c, err)) == CA_OK && (status = choose_backend(c, err)) == CA_OK &&
-	    (status = open_session(c, err)) == CA_OK && (status = open_objects(c, err)) == CA_OK &&
-	    (status = ca_regions_new(&c->regions, (enum ca_mode)c->set->mode, c->scope, c->objects,
-				     &c->catalog, err)) == CA_OK &&
-	    (status = ca_conductor_whole_open(c, err)) == CA_OK &&
-	    (status = ca_conductor_plan_open(c, err)) == CA_OK && (status = open_sinks(c, err)) == CA_OK &&
-	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
-		status = open_results(c, err);
+	if ((status = open_scope(c, err)) == CA_OK &&
+	    (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK)
+		status = c->opt.traced ? open_traced(c, err) : open_sweep(c, err);
 	c->log = c->session ? ca_selection_log_new(c->session) : NULL;
 	if (status == CA_OK && !c->log)
 		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");

@@ -63,7 +63,8 @@ struct ca_conductor {
 	struct ca_results *results;
 	struct ca_dict *dict;
 	struct ca_sinks *sinks;
-	struct ca_rng rng; /* for the times of steps; choices are the sweep's */
+	struct ca_conductor_trace *trace; /* NULL: no sink */
+	struct ca_rng rng;                /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
 	struct ca_stacks *stacks;
@@ -185,6 +186,19 @@ void ca_conductor_whole_end(struct ca_conductor *c);
 void ca_conductor_whole_watch(struct ca_conductor *c);
 /* CPU time of the run's processes so far, ns; and a number that says which ones these are. */
 uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes);
+
+/* conductor_trace.c: the timeline. Before the first process starts: dictionary, sinks, rings if there is a
+ * sink. */
+enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *err);
+/* Hand on what has been raised since the last time. */
+void ca_conductor_trace_drain(struct ca_conductor *c);
+/* A row of the session's processes: it is gone. */
+void ca_conductor_trace_forget(struct ca_conductor *c, uint32_t process);
+/* Call the region of the next experiment by its name. */
+void ca_conductor_trace_name_region(struct ca_conductor *c);
+/* The rest, what was lost, and the sinks. */
+void ca_conductor_trace_close(struct ca_conductor *c);
+void ca_conductor_trace_free(struct ca_conductor *c);
 
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);

@@ -54,14 +54,12 @@ void ca_conductor_drain(struct ca_conductor *c)
 	uint32_t used = atomic_load(&s->slots_used), ahead;
 
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
-		struct ca_source from = { s->slot[i].pid, s->slot[i].tid, 1 + s->slot[i].process, 1 + i };
 		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
 
-		if (!n)
-			continue;
-		take_samples(c, i, event, n);
-		ca_sink_events(c->sinks, &from, event, n);
+		if (n && !c->opt.traced)
+			take_samples(c, i, event, n);
 	}
+	ca_conductor_trace_drain(c);
 	/* as many again: a program that has many threads may be starting more */
 	ahead = used > CA_SLOTS_AHEAD ? used : CA_SLOTS_AHEAD;
 	if (used + ahead / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
@@ -210,8 +208,10 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].process == p &&
 			    (!runs || has_left_s(process, &s->slot[i])))
 				end_slot(s, i, now);
-		if (!runs)
+		if (!runs) {
+			ca_conductor_trace_forget(c, p);
 			atomic_store(&process->state, CA_SLOT_FREE);
+		}
 	}
 }
 

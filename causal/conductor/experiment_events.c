@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Experiments as events; see experiment_events.h. */
 #include "causal/conductor/experiment_events.h"
+#include "core/dict.h"
 #include "core/point.h"
 
 enum { FIXED = 10, PER_POINT = 3 };
@@ -10,6 +11,8 @@ struct group {
 	size_t n;
 };
 
+static struct group group; /* large; one thread */
+
 static void add(struct group *g, enum ca_event_kind kind, enum ca_key key, uint64_t time, uint64_t value,
 		uint32_t flags)
 {
@@ -18,31 +21,56 @@ static void add(struct group *g, enum ca_event_kind kind, enum ca_key key, uint6
 	};
 }
 
-void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *r)
+static void emit(struct ca_sinks *sinks, const struct ca_dict *dict, const struct group *g)
 {
-	static struct group g; /* large; one thread */
 	const struct ca_source conductor = { 0 };
+	size_t n = 0;
+	static struct ca_event wanted[sizeof g->event / sizeof *g->event];
 
-	g.n = 0;
-	add(&g, CA_BURST_BEGIN, CA_KEY_EXPERIMENT, r->start, r->index, 0);
-	add(&g, CA_POINT, CA_KEY_SELECTION, r->start, r->region, 0);
-	add(&g, CA_POINT, CA_KEY_SPEEDUP, r->start, r->speedup, 0);
-	add(&g, CA_POINT, CA_KEY_S_TIME, r->end, r->s_time, 0);
-	add(&g, CA_POINT, CA_KEY_INSERTED, r->end, r->delay, 0);
-	add(&g, CA_POINT, CA_KEY_PAID, r->end, r->paid, 0);
-	add(&g, CA_POINT, CA_KEY_OWED, r->end, r->owed, 0);
-	add(&g, CA_POINT, CA_KEY_ENTRIES, r->end, r->hits, 0);
-	add(&g, CA_POINT, CA_KEY_EXACT, r->end, r->exact, 0);
+	for (size_t i = 0; i < g->n; i++) {
+		const struct ca_dict_key *key = dict ? ca_dict_get(dict, g->event[i].key) : NULL;
+
+		if (!dict || (key && key->enabled))
+			wanted[n++] = g->event[i];
+	}
+	if (n)
+		ca_sink_events(sinks, &conductor, wanted, n);
+}
+
+void ca_experiment_events_begin(struct ca_sinks *sinks, const struct ca_dict *dict,
+				const struct ca_experiment_record *r)
+{
+	struct group *g = &group;
+
+	g->n = 0;
+	add(g, CA_BURST_BEGIN, CA_KEY_EXPERIMENT, r->start, r->index, 0);
+	add(g, CA_POINT, CA_KEY_SELECTION, r->start, r->region, 0);
+	add(g, CA_POINT, CA_KEY_SPEEDUP, r->start, r->speedup, 0);
+	emit(sinks, dict, g);
+}
+
+void ca_experiment_events_end(struct ca_sinks *sinks, const struct ca_dict *dict,
+			      const struct ca_experiment_record *r)
+{
+	struct group *g = &group;
+
+	g->n = 0;
+	add(g, CA_POINT, CA_KEY_S_TIME, r->end, r->s_time, 0);
+	add(g, CA_POINT, CA_KEY_INSERTED, r->end, r->delay, 0);
+	add(g, CA_POINT, CA_KEY_PAID, r->end, r->paid, 0);
+	add(g, CA_POINT, CA_KEY_OWED, r->end, r->owed, 0);
+	add(g, CA_POINT, CA_KEY_ENTRIES, r->end, r->hits, 0);
+	add(g, CA_POINT, CA_KEY_EXACT, r->end, r->exact, 0);
 	for (size_t i = 0; i < r->visit_count && i <= CA_MAX_POINTS; i++) {
 		const struct ca_visits *v = &r->visits[i];
 
-		add(&g, CA_POINT, CA_KEY_PROGRESS, r->end, CA_OF_POINT(v->point, v->delta), 0);
+		add(g, CA_POINT, CA_KEY_PROGRESS, r->end, CA_OF_POINT(v->point, v->delta), 0);
 		if (!v->arrivals)
 			continue;
-		add(&g, CA_POINT, CA_KEY_ARRIVALS, r->end, CA_OF_POINT(v->point, v->arrivals), 0);
-		add(&g, CA_POINT, CA_KEY_IN_FLIGHT, r->end,
+		add(g, CA_POINT, CA_KEY_ARRIVALS, r->end, CA_OF_POINT(v->point, v->arrivals), 0);
+		add(g, CA_POINT, CA_KEY_IN_FLIGHT, r->end,
 		    CA_OF_POINT(v->point, (uint64_t)(v->in_flight * 1e6 + 0.5)), 0);
 	}
-	add(&g, CA_BURST_END, CA_KEY_EXPERIMENT, r->end, r->index, r->flags);
-	ca_sink_events(sinks, &conductor, g.event, g.n);
+	add(g, CA_BURST_END, CA_KEY_EXPERIMENT, r->end, r->index, r->flags);
+	emit(sinks, dict, g);
 }

@@ -11,6 +11,7 @@
 #include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/timeline.h"
 #include "core/cpu.h"
 
 enum {
@@ -210,7 +211,7 @@ static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_
 	for (uint64_t i = 0; i < known; i++) /* before the log has it: see account() in ledger.c */
 		atomic_fetch_add_explicit(&s->fine[inside[i]].exempt, mass, memory_order_relaxed);
 	ca_ledger_log(CA_LOG_HIT, t, ns, mass);
-	ca_ledger_tell(t, CA_POINT, CA_KEY_HIT, ns, mass);
+	ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, ns, mass);
 }
 
 /* The times of [from, to) on a CPU; without a switch log as many as the CPU clock knows of. */

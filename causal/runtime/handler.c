@@ -13,6 +13,7 @@
 #include "causal/runtime/sample.h"
 #include "causal/runtime/signals.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
 #include "core/cpu.h"
 #include "core/sys.h"
@@ -66,7 +67,7 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	}
 	t->last_hit = now;
 	ca_ledger_log(CA_LOG_HIT, t, now, weight / threads_in_s(t, now));
-	ca_ledger_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
+	ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
 }
 

@@ -10,6 +10,7 @@
  * general registers only and calls nothing that might use others. */
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/catch_up.h"
+#include "causal/runtime/timeline.h"
 #include "core/cpu.h"
 #include "core/paying.h"
 #include "core/sys.h"
@@ -37,6 +38,9 @@ CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64
 	struct ca_session *s = ca_rt.session;
 
 	ca_selection_append(&s->log_head, s->log, type, t->number, time, value);
+	if (type == CA_LOG_ENTER || type == CA_LOG_EXIT)
+		ca_timeline_tell(t, type == CA_LOG_ENTER ? CA_BURST_BEGIN : CA_BURST_END, CA_KEY_IN_S, time,
+				 s->selection.region);
 }
 
 /* ---- the replica of who is in S ------------------------------------------------*/
@@ -616,15 +620,6 @@ CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
 	return now > start + delay ? now - start - delay : 0;
 }
 
-CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key, uint64_t time,
-			       uint64_t value)
-{
-	struct ca_event e = { .time = time, .kind = (uint16_t)kind, .key = key, .value = value };
-
-	if (ca_rt.session->timeline)
-		ca_ring_push(&t->slot->ring, &e, 1);
-}
-
 /* ---- paying -----------------------------------------------------------------------*/
 static uint64_t spin_until(uint64_t now, uint64_t until, uint64_t *lost)
 {
@@ -653,10 +648,10 @@ static uint64_t held(struct ca_thread *t, uint64_t from, uint64_t to, uint64_t l
 	return to - from - union_length(off, n, NULL, 0);
 }
 
-static void settle(struct ca_thread *t, uint64_t began, uint64_t paid)
+static void settle(struct ca_thread *t, uint64_t began, uint64_t paid, unsigned how)
 {
 	if (paid) {
-		ca_ledger_tell(t, CA_POINT, CA_KEY_DELAY, began, paid);
+		ca_timeline_delay(t, began, paid, how);
 		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
 		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
 	}
@@ -704,7 +699,7 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 		if (ca_rt_conductor_is_gone(now))
 			t->owed = 0;
 	}
-	settle(t, began, paid);
+	settle(t, began, paid, CA_DELAY_SPUN);
 }
 
 CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
@@ -735,7 +730,7 @@ CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 		if (ca_rt_conductor_is_gone(now))
 			t->owed = 0;
 	}
-	settle(t, began, slept);
+	settle(t, began, slept, CA_DELAY_SLEPT);
 	return slept;
 }
 

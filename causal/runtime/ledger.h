@@ -21,9 +21,6 @@ CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uint64_t length);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
-/* An event for the timeline, if anybody wants one. With the guard held. */
-CA_HIDDEN CA_SIGSAFE void ca_ledger_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
-					 uint64_t time, uint64_t value);
 /* A thread that is new: it knows what the others know. */
 CA_HIDDEN void ca_ledger_join(struct ca_thread *t);
 /* By how much virtual time lags behind real time now, ns: D of all experiments so far. */

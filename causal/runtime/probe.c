@@ -10,6 +10,7 @@
 #include "causal/runtime/patch.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/signals.h"
+#include "causal/runtime/timeline.h"
 #include "causal/runtime/wait.h"
 #include "core/cpu.h"
 #include "core/log.h"
@@ -110,7 +111,10 @@ static void hook_stamp(uint32_t point)
 	atomic_store_explicit(&t->slot->last[point], now - lag, memory_order_relaxed);
 	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_release);
 	note_latency(t, point, now - lag);
-	cool_down(t, point, now);
+	if (ca_timeline_wants(CA_KEY_VISIT)) /* of all of them */
+		ca_timeline_tell(t, CA_POINT, CA_KEY_VISIT, now, point);
+	else
+		cool_down(t, point, now);
 	t->guard--;
 }
 

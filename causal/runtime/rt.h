@@ -10,6 +10,7 @@
 #ifndef CA_CAUSAL_RUNTIME_RT_H
 #define CA_CAUSAL_RUNTIME_RT_H
 #include "core/clock.h"
+#include "core/rings.h"
 #include "core/rng.h"
 #include "core/session.h"
 #include "sampler/host.h"
@@ -78,6 +79,10 @@ struct ca_thread {
 	bool wait_in_s;              /* in a wait that was found to be S when it began (sampled) */
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
+	struct ca_rings_writer trace;
+	enum ca_activity doing,
+		waits_doing; /* what the wait that begins next is; what the one we are in is */
+	const void *object;  /* ... and for what */
 	/* where we are in S (exact) */
 	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
@@ -140,6 +145,8 @@ struct ca_runtime {
 	uintptr_t own_low, own_high;                         /* our own text */
 	_Atomic uint64_t lag; /* of virtual time, ns, as somebody here has seen it last */
 	bool patching;
+	struct ca_rings *trace; /* NULL: nothing is traced */
+	uint64_t events;        /* that somebody wants: 1 << enum ca_key; 0 without a trace */
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;
 extern CA_HIDDEN __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples; see sample.h. The tick handler and wrappers of waits. */
 #include "causal/runtime/sample.h"
+#include "causal/runtime/timeline.h"
 #include "core/cpu.h"
 
 enum { HEAVIEST = 1000 }; /* periods that one sample may stand for */
@@ -63,6 +64,8 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 	}
 	if (!t->stack.complete)
 		ca_sample_drop(t, CA_DROP_UNWIND);
+	if (ca_timeline_wants(CA_KEY_SAMPLE))
+		ca_rings_push(&t->trace, e, ca_timeline_wants(CA_KEY_FRAME) ? n : 1);
 	if (!ca_ring_push(&t->slot->ring, e, n))
 		ca_sample_drop(t, CA_DROP_RING_FULL);
 }

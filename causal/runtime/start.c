@@ -9,6 +9,7 @@
 #include "causal/runtime/points.h"
 #include "causal/runtime/probe.h"
 #include "causal/runtime/requested.h"
+#include "causal/runtime/timeline.h"
 #include "causal/runtime/wrap.h"
 #include "core/fmt.h"
 #include "core/log.h"
@@ -64,6 +65,7 @@ static bool claim_process(struct ca_session *s)
 		if (!atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		p->own_pid = pid;
+		p->index = 1 + atomic_fetch_add(&s->processes_begun, 1);
 		p->pid_space = space;
 		p->pid = ca_rt.sees_conductor ? pid : CA_PID_UNKNOWN;
 		p->started = ca_clock_now();
@@ -289,6 +291,32 @@ static bool join_session(const char *path)
 	return false;
 }
 
+static void join_trace(const char *path)
+{
+	ca_rt.trace = ca_session_attach_trace(path, ca_rt.session);
+	if (ca_rt.trace) {
+		madvise(ca_rt.trace, ca_rt.session->trace_size, MADV_DONTDUMP);
+		ca_rt.events = ca_rt.session->events;
+	} else if (ca_rt.session->trace_size) {
+		ca_log(CA_LOG_ERROR,
+		       "process %d is not traced: it has no room for the rings; lower --trace-memory",
+		       (int)ca_rt.pid);
+	}
+}
+
+/* At exit; a thread that dies otherwise is seen to be dead by the driver. */
+__attribute__((destructor)) static void leave(void)
+{
+	struct ca_thread *t = ca_self;
+
+	if (t && !t->guard && atomic_load_explicit(&ca_rt.on, memory_order_relaxed) &&
+	    (uint32_t)ca_sys_getpid() == ca_rt.pid) {
+		t->guard++;
+		ca_timeline_end(t);
+		t->guard--;
+	}
+}
+
 static void attach(const char *path)
 {
 	const char *why = NULL;
@@ -300,6 +328,7 @@ static void attach(const char *path)
 	madvise(ca_rt.session, CA_SESSION_SIZE_OF(ca_rt.slots), MADV_DONTDUMP);
 	madvise((void *)&ca_rt.on, WIPED, MADV_WIPEONFORK);
 	ca_rt.joined = true;
+	join_trace(path);
 	/* before anything here can come back to us, through a library of others that uses locks */
 	if (!ca_handler_install()) {
 		atomic_store(&ca_rt.on, true);

@@ -10,6 +10,7 @@
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/signals.h"
+#include "causal/runtime/timeline.h"
 #include "causal/runtime/wait.h"
 #include "core/log.h"
 #include "core/paying.h"
@@ -299,6 +300,7 @@ static void begin(bool first)
 		pthread_setspecific(exit_key, t);
 	t->state = CA_THREAD_LIVE;
 	ca_self = t;
+	ca_timeline_begin(t);
 	ca_ledger_join(t);
 	ca_fine_join(t);
 	t->guard = 0;
@@ -342,6 +344,7 @@ void ca_thread_end(void)
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	ca_activation_wait_left(t, ca_clock_now());
+	ca_timeline_end(t);
 	past = OVER; /* destructors that run after ours do not bring it back */
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
@@ -398,6 +401,7 @@ void ca_thread_pause(void)
 	ca_tick_stop(&t->tick);
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
+	ca_timeline_end(t); /* if exec succeeds, there is nobody left to say it */
 	t->guard--;
 }
 
@@ -407,9 +411,12 @@ void ca_thread_resume(void)
 	int saved = errno;
 
 	if (t && !t->guard && (uint32_t)ca_sys_getpid() == ca_rt.pid && t->tick.backend == CA_BACKEND_AUTO &&
-	    atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	    atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		ca_tick_start(&t->tick, (enum ca_backend)ca_rt.session->backend, ca_rt.period, ca_rt.period,
 			      CA_SIGNAL);
+		if (!t->trace.trace)
+			ca_timeline_begin(t);
+	}
 	errno = saved;
 }
 

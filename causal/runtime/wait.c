@@ -11,6 +11,7 @@
 #include "causal/runtime/probe.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
 #include "core/cpu.h"
 #include <errno.h>
@@ -66,7 +67,8 @@ static struct ca_thread *enter(void)
 	return enter_known(ca_self);
 }
 
-static void meet(struct ca_thread *t)
+/* object: whoever waits there may be woken now; NULL: nobody. */
+static void meet(struct ca_thread *t, const void *object)
 {
 	int saved;
 
@@ -77,12 +79,18 @@ static void meet(struct ca_thread *t)
 		pay(t);
 		errno = saved;
 	}
+	ca_timeline_wake(t, object);
 	t->guard--;
 }
 
 void ca_wait_meet(void)
 {
-	meet(enter());
+	meet(enter(), NULL);
+}
+
+void ca_wait_meet_at(const void *object)
+{
+	meet(enter(), object);
 }
 
 void ca_wait_wake(const void *word)
@@ -108,12 +116,12 @@ void ca_wait_pay(void)
 	if (!t || t->guard || !worth_it(t) || !(t = enter_known(t)))
 		return;
 	t->meets--;
-	meet(t);
+	meet(t, NULL);
 }
 
 void ca_wait_meet_known(struct ca_thread *t)
 {
-	meet(enter_known(t));
+	meet(enter_known(t), NULL);
 }
 
 /* What a thread's `waiting` points to. */
@@ -176,6 +184,53 @@ void ca_wait_sleep(uint64_t ns)
 		t->sleep_for = ns;
 }
 
+void ca_wait_is(enum ca_activity doing, const void *object)
+{
+	struct ca_thread *t = ca_self;
+
+	if (ca_rt.events && t && !t->guard) {
+		t->doing = doing;
+		t->object = object;
+	}
+}
+
+/* For the timeline: what the thread does from now on. */
+static void begin_doing(struct ca_waiting *w)
+{
+	struct ca_thread *t = w->thread;
+
+	w->outer_doing = t->waits_doing;
+	if (w->outer_doing && w->sp >= t->waiting_sp) { /* that one was left */
+		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, w->since, w->outer_doing);
+		w->outer_doing = CA_ACTIVITY_NONE;
+	}
+	w->doing = t->doing;
+	if (!w->doing)
+		w->doing = w->until != UINT64_MAX                      ? CA_ACTIVITY_SLEEP
+			   : w->kind == CA_WAIT_EXTERNAL || w->fd >= 0 ? CA_ACTIVITY_IO
+								       : CA_ACTIVITY_OTHERS;
+	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
+		ca_timeline_wake(t, t->object);
+	w->await = ca_timeline_await(t->object);
+	t->doing = CA_ACTIVITY_NONE;
+	t->object = NULL;
+	t->waits_doing = w->doing;
+	ca_timeline_tell(t, CA_STATE_BEGIN, CA_KEY_STATE, w->since, w->doing);
+}
+
+static void end_doing(const struct ca_waiting *w, uint64_t now)
+{
+	struct ca_thread *t = w->thread;
+
+	if (!w->doing)
+		return;
+	t->waits_doing = w->outer_doing;
+	ca_timeline_awaited(t, &w->await, now);
+	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, w->doing);
+	if (now - w->since > NO_WAIT && w->doing != CA_ACTIVITY_SLEEP && w->doing != CA_ACTIVITY_YIELD)
+		ca_timeline_tell(t, CA_POINT, CA_KEY_WAIT, now, w->kind);
+}
+
 /* frame: where the wrapper's own begins. errno is not kept. */
 static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t frame)
 {
@@ -222,6 +277,8 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	w.sp = frame;
 	w.outer_sp = t->waiting_sp;
 	w.outer = w.sp < t->waiting_sp ? t->waiting : NULL;
+	if (ca_rt.events)
+		begin_doing(&w);
 	t->waiting_sp = w.sp;
 	t->waiting = &kinds[w.kind];
 	if (w.wait_in_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
@@ -366,9 +423,8 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_fine_resume(t, w->fine_s);
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;
+	end_doing(w, now);
 	if (now - w->since > SHORT_WAIT) {
-		ca_ledger_tell(t, CA_BURST_BEGIN, CA_KEY_WAIT, w->since, w->kind);
-		ca_ledger_tell(t, CA_BURST_END, CA_KEY_WAIT, now, w->kind);
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
 		if (w->kind == CA_WAIT_EXTERNAL)

@@ -3,6 +3,7 @@
 #ifndef CA_CAUSAL_RUNTIME_WAIT_H
 #define CA_CAUSAL_RUNTIME_WAIT_H
 #include "causal/runtime/rt.h"
+#include "causal/runtime/timeline.h"
 #include <sys/types.h>
 
 struct ca_waiting {
@@ -24,13 +25,19 @@ struct ca_waiting {
 	uint64_t fine_s;           /* inside S, timed: what ca_fine_resume wants; else 0 */
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
-	uint64_t until; /* a sleep: when it should be over, ns; else UINT64_MAX */
+	uint64_t until;                      /* a sleep: when it should be over, ns; else UINT64_MAX */
+	enum ca_activity doing, outer_doing; /* for the timeline */
+	struct ca_timeline_wait await;
 };
 /* The wait that begins next is a sleep of this length: what it takes longer is the kernel's, and
  * would not be shorter if the code slept less. UINT64_MAX: not known. */
 CA_HIDDEN void ca_wait_sleep(uint64_t ns);
+/* The wait that begins next is that, at an object where others may end it (NULL: none); for the timeline. */
+CA_HIDDEN void ca_wait_is(enum ca_activity doing, const void *object);
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_wait_meet(void);
+/* The same by whoever may end the wait of others for this object. */
+CA_HIDDEN void ca_wait_meet_at(const void *object);
 /* The same where nobody is met, so that it says nothing about how often the thread switches. */
 CA_HIDDEN void ca_wait_pay(void);
 /* As ca_wait_meet, by a thread that has a record already. Leaves the vector registers alone. */

@@ -110,6 +110,10 @@
 #define LOOKING(call) (ca_wait_pay(), (call))
 /* Pay, then call. */
 #define MEETING(call) (ca_wait_meet(), (call))
+/* ... by which others that wait for the object may go on. */
+#define WAKING(object, call) (ca_wait_meet_at(object), (call))
+/* `wait` is a wait that does this, at an object where others end it. */
+#define DOING(activity, object, wait) (ca_wait_is(CA_ACTIVITY_##activity, (object)), (wait))
 
 /* A system call by its number, not futex: what may block in it is a wait, as in its wrapper. The
  * arguments may be changed. */

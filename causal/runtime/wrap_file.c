@@ -134,21 +134,21 @@ CA_EXPORT int flock(int fd, int operation)
 {
 	if (operation & (LOCK_NB | LOCK_UN))
 		return MEETING(REAL(flock)(fd, operation));
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(flock)(fd, operation));
+	return DOING(LOCK, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(flock)(fd, operation)));
 }
 
 CA_EXPORT int lockf(int fd, int command, off_t n)
 {
 	if (command != F_LOCK)
 		return MEETING(REAL(lockf)(fd, command, n));
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(lockf)(fd, command, n));
+	return DOING(LOCK, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(lockf)(fd, command, n)));
 }
 
 CA_EXPORT int lockf64(int fd, int command, off64_t n)
 {
 	if (command != F_LOCK)
 		return MEETING(REAL(lockf64)(fd, command, n));
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(lockf64)(fd, command, n));
+	return DOING(LOCK, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(lockf64)(fd, command, n)));
 }
 
 /* Whatever the command takes: a number or a pointer, libc reads it as a pointer, too. */

@@ -54,13 +54,13 @@ __attribute__((destructor)) static void last_meeting(void)
 
 CA_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(wait3)(status, options, usage));
+	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(wait3)(status, options, usage)));
 }
 
 /* Libc starts the shell itself, with the environment as it is: we come along in it. */
 CA_EXPORT int system(const char *command)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(system)(command));
+	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(system)(command)));
 }
 
 CA_EXPORT FILE *popen(const char *command, const char *mode)
@@ -70,7 +70,7 @@ CA_EXPORT FILE *popen(const char *command, const char *mode)
 
 CA_EXPORT int pclose(FILE *f)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(pclose)(f));
+	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(pclose)(f)));
 }
 
 /* ---- signals to others -------------------------------------------------------------------------*/

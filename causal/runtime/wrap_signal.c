@@ -210,7 +210,8 @@ CA_EXPORT int sigsuspend(const sigset_t *set)
 {
 	sigset_t copy;
 
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(sigsuspend)(ca_signals_wait_mask(set, &copy)));
+	return DOING(SIGNAL, NULL,
+		     WAITING(CA_WAIT_OTHERS, -1, REAL(sigsuspend)(ca_signals_wait_mask(set, &copy))));
 }
 
 CA_EXPORT int pause(void)

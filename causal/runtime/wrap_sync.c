@@ -13,13 +13,13 @@
 #include <sys/syscall.h>
 
 /* try_call: 0 taken; busy: wait for it; anything else: let the real call say it. */
-#define LOCK(try_call, busy, wait_call)                                                                      \
+#define LOCK(object, try_call, busy, wait_call)                                                              \
 	__extension__({                                                                                      \
 		int r_;                                                                                      \
 		ca_wait_meet();                                                                              \
 		r_ = ca_self ? (try_call) : (busy);                                                          \
 		if (r_ == (busy))                                                                            \
-			r_ = WAITING(CA_WAIT_OTHERS, -1, (wait_call));                                       \
+			r_ = DOING(LOCK, object, WAITING(CA_WAIT_OTHERS, -1, (wait_call)));                  \
 		else if (r_ != 0 && r_ != EOWNERDEAD)                                                        \
 			r_ = (wait_call);                                                                    \
 		r_;                                                                                          \
@@ -27,7 +27,7 @@
 
 CA_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	return LOCK(REAL(pthread_mutex_trylock)(m), EBUSY, REAL(pthread_mutex_lock)(m));
+	return LOCK(m, REAL(pthread_mutex_trylock)(m), EBUSY, REAL(pthread_mutex_lock)(m));
 }
 
 CA_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
@@ -37,22 +37,23 @@ CA_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 
 CA_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_mutex_timedlock)(m, until_));
+	return DOING(LOCK, m, WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_mutex_timedlock)(m, until_)));
 }
 
 CA_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
 {
-	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_mutex_clocklock)(m, clock, until_));
+	return DOING(LOCK, m,
+		     WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_mutex_clocklock)(m, clock, until_)));
 }
 
 CA_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	return MEETING(REAL(pthread_mutex_unlock)(m));
+	return WAKING(m, REAL(pthread_mutex_unlock)(m));
 }
 
 CA_EXPORT int mtx_lock(mtx_t *m)
 {
-	return LOCK(REAL(mtx_trylock)(m), thrd_busy, REAL(mtx_lock)(m));
+	return LOCK(m, REAL(mtx_trylock)(m), thrd_busy, REAL(mtx_lock)(m));
 }
 
 CA_EXPORT int mtx_trylock(mtx_t *m)
@@ -62,12 +63,12 @@ CA_EXPORT int mtx_trylock(mtx_t *m)
 
 CA_EXPORT int mtx_timedlock(mtx_t *m, const struct timespec *until)
 {
-	return WAITING_UNTIL(until, thrd_timedout, REAL(mtx_timedlock)(m, until_));
+	return DOING(LOCK, m, WAITING_UNTIL(until, thrd_timedout, REAL(mtx_timedlock)(m, until_)));
 }
 
 CA_EXPORT int mtx_unlock(mtx_t *m)
 {
-	return MEETING(REAL(mtx_unlock)(m));
+	return WAKING(m, REAL(mtx_unlock)(m));
 }
 
 /* ---- conditions --------------------------------------------------------------------------------*/
@@ -97,22 +98,24 @@ static bool moved(struct ca_deadline *d, const void *condition, unsigned before,
 	WAIT_UNTIL(unsigned before_ = atomic_load(signals_of(c)), , limit,                                   \
 		   result_ == (timed_out) && moved(&deadline_, (c), before_, &result_, (woken)), call)
 #define SIGNALLING(c, call)                                                                                  \
-	(ca_wait_meet(), atomic_fetch_add_explicit(signals_of(c), 1, memory_order_relaxed), (call))
+	(ca_wait_meet_at(c), atomic_fetch_add_explicit(signals_of(c), 1, memory_order_relaxed), (call))
 
 CA_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_cond_wait)(c, m));
+	return DOING(CONDITION, c, WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_cond_wait)(c, m)));
 }
 
 CA_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
-	return CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_timedwait)(c, m, until_));
+	return DOING(CONDITION, c,
+		     CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_timedwait)(c, m, until_)));
 }
 
 CA_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 				     const struct timespec *until)
 {
-	return CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_clockwait)(c, m, clock, until_));
+	return DOING(CONDITION, c,
+		     CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_clockwait)(c, m, clock, until_)));
 }
 
 CA_EXPORT int pthread_cond_signal(pthread_cond_t *c)
@@ -127,12 +130,13 @@ CA_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 
 CA_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(cnd_wait)(c, m));
+	return DOING(CONDITION, c, WAITING(CA_WAIT_OTHERS, -1, REAL(cnd_wait)(c, m)));
 }
 
 CA_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *until)
 {
-	return CONDITION(c, until, thrd_timedout, thrd_success, REAL(cnd_timedwait)(c, m, until_));
+	return DOING(CONDITION, c,
+		     CONDITION(c, until, thrd_timedout, thrd_success, REAL(cnd_timedwait)(c, m, until_)));
 }
 
 CA_EXPORT int cnd_signal(cnd_t *c)
@@ -147,12 +151,12 @@ CA_EXPORT int cnd_broadcast(cnd_t *c)
 
 CA_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_barrier_wait)(b));
+	return DOING(BARRIER, b, WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_barrier_wait)(b)));
 }
 
 CA_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 {
-	return LOCK(REAL(pthread_rwlock_tryrdlock)(l), EBUSY, REAL(pthread_rwlock_rdlock)(l));
+	return LOCK(l, REAL(pthread_rwlock_tryrdlock)(l), EBUSY, REAL(pthread_rwlock_rdlock)(l));
 }
 
 CA_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
@@ -162,12 +166,12 @@ CA_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
 
 CA_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_timedrdlock)(l, until_));
+	return DOING(LOCK, l, WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_timedrdlock)(l, until_)));
 }
 
 CA_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 {
-	return LOCK(REAL(pthread_rwlock_trywrlock)(l), EBUSY, REAL(pthread_rwlock_wrlock)(l));
+	return LOCK(l, REAL(pthread_rwlock_trywrlock)(l), EBUSY, REAL(pthread_rwlock_wrlock)(l));
 }
 
 CA_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
@@ -177,12 +181,12 @@ CA_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
 
 CA_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *until)
 {
-	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_timedwrlock)(l, until_));
+	return DOING(LOCK, l, WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_rwlock_timedwrlock)(l, until_)));
 }
 
 CA_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)
 {
-	return MEETING(REAL(pthread_rwlock_unlock)(l));
+	return WAKING(l, REAL(pthread_rwlock_unlock)(l));
 }
 
 static int spin(pthread_spinlock_t *l)
@@ -194,7 +198,7 @@ static int spin(pthread_spinlock_t *l)
 
 CA_EXPORT int pthread_spin_lock(pthread_spinlock_t *l)
 {
-	return LOCK(REAL(pthread_spin_trylock)(l), EBUSY, spin(l));
+	return LOCK((const void *)(uintptr_t)l, REAL(pthread_spin_trylock)(l), EBUSY, spin(l));
 }
 
 CA_EXPORT int pthread_spin_trylock(pthread_spinlock_t *l)
@@ -204,7 +208,7 @@ CA_EXPORT int pthread_spin_trylock(pthread_spinlock_t *l)
 
 CA_EXPORT int pthread_spin_unlock(pthread_spinlock_t *l)
 {
-	return MEETING(REAL(pthread_spin_unlock)(l));
+	return WAKING((const void *)(uintptr_t)l, REAL(pthread_spin_unlock)(l));
 }
 
 CA_EXPORT int sem_wait(sem_t *s)
@@ -216,17 +220,17 @@ CA_EXPORT int sem_wait(sem_t *s)
 	if (ca_self && REAL(sem_trywait)(s) == 0)
 		return 0;
 	errno = saved;
-	return HELD(CA_WAIT_OTHERS, -1, REAL(sem_wait)(s));
+	return DOING(LOCK, s, HELD(CA_WAIT_OTHERS, -1, REAL(sem_wait)(s)));
 }
 
 CA_EXPORT int sem_timedwait(sem_t *restrict s, const struct timespec *restrict until)
 {
-	return HELD_UNTIL(until, ETIMEDOUT, REAL(sem_timedwait)(s, until_));
+	return DOING(LOCK, s, HELD_UNTIL(until, ETIMEDOUT, REAL(sem_timedwait)(s, until_)));
 }
 
 CA_EXPORT int sem_clockwait(sem_t *restrict s, clockid_t clock, const struct timespec *restrict until)
 {
-	return HELD_UNTIL(until, ETIMEDOUT, REAL(sem_clockwait)(s, clock, until_));
+	return DOING(LOCK, s, HELD_UNTIL(until, ETIMEDOUT, REAL(sem_clockwait)(s, clock, until_)));
 }
 
 CA_EXPORT int sem_trywait(sem_t *s)
@@ -236,12 +240,12 @@ CA_EXPORT int sem_trywait(sem_t *s)
 
 CA_EXPORT int sem_post(sem_t *s)
 {
-	return MEETING(REAL(sem_post)(s));
+	return WAKING(s, REAL(sem_post)(s));
 }
 
 CA_EXPORT int sched_yield(void)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(sched_yield)());
+	return DOING(YIELD, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(sched_yield)()));
 }
 
 static bool futex_waits(long op)

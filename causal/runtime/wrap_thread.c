@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A thread's end is waited for at this address. */
+#define OBJECT_OF(thread) ((const void *)(uintptr_t)(thread))
+
 struct start {
 	union {
 		void *(*posix)(void *);
@@ -19,6 +22,7 @@ struct start {
 	void *argument;
 	size_t stack;     /* bytes */
 	uint64_t blocked; /* signals of ours, as its creator sees it */
+	uint64_t pair;    /* for the timeline */
 };
 
 static size_t stack_size(const pthread_attr_t *attr)
@@ -56,6 +60,7 @@ static struct start take_start(void *p)
 	free(p);
 	ca_signals_inherit(s.blocked);
 	ca_thread_begin();
+	ca_timeline_receive(s.pair);
 	/* libc puts what it knows of a thread on top of its stack */
 	ca_activation_own_stack((uintptr_t)pthread_self(), s.stack);
 	return s;
@@ -85,6 +90,7 @@ CA_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *r
 		return REAL(pthread_create)(thread, attr, run, argument);
 	s->run.posix = run;
 	ca_wait_meet();
+	s->pair = ca_timeline_send();
 	r = REAL(pthread_create)(thread, attr, start_posix, s);
 	if (r)
 		free(s);
@@ -100,6 +106,7 @@ CA_EXPORT int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 		return REAL(thrd_create)(thread, run, argument);
 	s->run.c11 = run;
 	ca_wait_meet();
+	s->pair = ca_timeline_send();
 	r = REAL(thrd_create)(thread, start_c11, s);
 	if (r != thrd_success)
 		free(s);
@@ -108,7 +115,7 @@ CA_EXPORT int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 
 CA_EXPORT int pthread_join(pthread_t thread, void **value)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_join)(thread, value));
+	return DOING(JOIN, OBJECT_OF(thread), WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_join)(thread, value)));
 }
 
 CA_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
@@ -118,12 +125,13 @@ CA_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 
 CA_EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until)
 {
-	return WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_timedjoin_np)(thread, value, until_));
+	return DOING(JOIN, OBJECT_OF(thread),
+		     WAITING_UNTIL(until, ETIMEDOUT, REAL(pthread_timedjoin_np)(thread, value, until_)));
 }
 
 CA_EXPORT int thrd_join(thrd_t thread, int *value)
 {
-	return WAITING(CA_WAIT_OTHERS, -1, REAL(thrd_join)(thread, value));
+	return DOING(JOIN, OBJECT_OF(thread), WAITING(CA_WAIT_OTHERS, -1, REAL(thrd_join)(thread, value)));
 }
 
 /* LLVM's and Intel's OpenMP set that type in all their workers and cancel them only when they

@@ -74,6 +74,35 @@ static inline int rt_tear_down(void **state)
 	return munmap(s, CA_SESSION_SIZE);
 }
 
+/* A timeline that wants all events. */
+enum { RT_CHUNKS = 16 };
+static uint32_t rt_read;
+
+static inline void rt_trace(void)
+{
+	static _Alignas(RT_PAGE) char memory[(RT_CHUNKS + 2) * RT_PAGE];
+
+	memset(memory, 0, sizeof memory);
+	assert_true(ca_rings_size(RT_CHUNKS) <= sizeof memory);
+	ca_rt.trace = (struct ca_rings *)(void *)memory;
+	ca_rt.trace->chunks = ca_rt.trace->most = RT_CHUNKS;
+	atomic_store(&ca_rt.trace->ready, RT_CHUNKS);
+	ca_rt.events = UINT64_MAX;
+	for (uint32_t i = 0; i < RT_THREADS; i++)
+		ca_rings_begin(&thread[i].trace, ca_rt.trace, &(struct ca_source){ 1, 2 + i, 1, 1 + i });
+	rt_read = 0;
+}
+
+/* What the first thread has raised since the last time; a page at most. */
+static inline const struct ca_event *rt_told(size_t *n)
+{
+	const struct ca_event *event = me->trace.event ? me->trace.event + rt_read : NULL;
+
+	*n = event ? me->trace.count - rt_read : 0;
+	rt_read += (uint32_t)*n;
+	return event;
+}
+
 static inline void rt_open_experiment(uint32_t speedup)
 {
 	s->experiment.start = ca_clock_now();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/conductor/experiment_events.c: what sinks hear of a finished experiment. */
 #include "causal/conductor/experiment_events.h"
+#include "core/dict.h"
 #include "core/point.h"
 #include "tests/unit/unit.h"
 #include <string.h>
@@ -14,12 +15,13 @@ static void hear(void *state, const struct ca_source *from, const struct ca_even
 	assert_int_equal(from->process, 0);
 	assert_int_equal(from->thread, 0);
 	assert_true(n <= CA_COUNT(heard));
-	memcpy(heard, event, n * sizeof *event);
-	n_heard = n;
+	assert_true(n_heard + n <= CA_COUNT(heard));
+	memcpy(heard + n_heard, event, n * sizeof *event);
+	n_heard += n;
 	groups++;
 }
 
-static void emit(const struct ca_experiment_record *record)
+static void emit_by(const struct ca_experiment_record *record, const struct ca_dict *dict)
 {
 	static const struct ca_sink_ops listener = { .name = "listener", .events = hear };
 	struct ca_sinks *sinks;
@@ -27,10 +29,16 @@ static void emit(const struct ca_experiment_record *record)
 
 	assert_int_equal(ca_sink_open(&sinks, "", NULL, NULL, NULL, &err), CA_OK);
 	assert_int_equal(ca_sink_add(sinks, &listener, NULL), CA_OK);
-	groups = 0;
-	ca_experiment_events_emit(sinks, record);
-	assert_int_equal(groups, 1);
+	groups = n_heard = 0;
+	ca_experiment_events_begin(sinks, dict, record);
+	ca_experiment_events_end(sinks, dict, record);
 	ca_sink_close(sinks, NULL);
+}
+
+static void emit(const struct ca_experiment_record *record)
+{
+	emit_by(record, NULL);
+	assert_int_equal(groups, 2);
 }
 
 static void check_at(size_t i, unsigned kind, unsigned key, uint64_t time, uint64_t value)
@@ -134,12 +142,29 @@ static void test_all_points(void **state)
 	}
 }
 
+/* Only keys that somebody wants. */
+static void test_chosen(void **state)
+{
+	struct ca_dict *dict = ca_dict_new();
+
+	(void)state;
+	assert_non_null(dict);
+	assert_int_equal(ca_dict_select(dict, "none,+paid,+exact", NULL), CA_OK);
+	emit_by(&full, dict);
+	assert_int_equal(n_heard, 2);
+	assert_int_equal(groups, 1);
+	check_at(0, CA_POINT, CA_KEY_PAID, full.end, 1003);
+	check_at(1, CA_POINT, CA_KEY_EXACT, full.end, 1);
+	ca_dict_free(dict);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_all_points),
+		cmocka_unit_test(test_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,9 +138,16 @@ bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 	return lost > 0;
 }
 
-void ca_experiment_events_emit(struct ca_sinks *sinks, const struct ca_experiment_record *r)
+void ca_experiment_events_begin(struct ca_sinks *sinks, const struct ca_dict *dict,
+				const struct ca_experiment_record *r)
 {
-	(void)sinks, (void)r;
+	(void)sinks, (void)dict, (void)r;
+}
+
+void ca_experiment_events_end(struct ca_sinks *sinks, const struct ca_dict *dict,
+			      const struct ca_experiment_record *r)
+{
+	(void)sinks, (void)dict, (void)r;
 }
 
 enum ca_status ca_results_experiment(struct ca_results *results, const struct ca_experiment_record *r,

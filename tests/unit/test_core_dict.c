@@ -132,6 +132,20 @@ static void test_select_refuses(void **state)
 	assert_int_equal(ca_dict_find(dict, "delay"), 0);
 }
 
+static void test_check(void **state)
+{
+	struct ca_err err;
+
+	(void)state;
+	assert_int_equal(ca_dict_check("", &err), CA_OK);
+	assert_int_equal(ca_dict_check("none,+wa,-hit,,user", &err), CA_OK);
+	assert_int_equal(ca_dict_check("user,what", &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, "'what'"));
+	assert_int_equal(ca_dict_check("user,+hitt", &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, "'hitt'; there are: sample, frame"));
+	assert_non_null(strstr(err.text, ", task"));
+}
+
 static void test_values(void **state)
 {
 	static const uint64_t values[] = { 5, 1, UINT64_MAX, 3, 0, 1000, 2, 4, 77, 6, 8, 7 };
@@ -160,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_predefined), TEST(test_register),       TEST(test_keys_stay_in_place),
+		TEST(test_select),     TEST(test_select_refuses), TEST(test_check),
 		TEST(test_select),     TEST(test_select_refuses), TEST(test_values),
 	};
 

@@ -500,21 +500,37 @@ static void shares(void **state)
 
 static void told_of_hits(void **state)
 {
-	struct ca_event e[8];
+	const struct ca_event *e;
+	size_t n;
 
 	(void)state;
-	s->timeline = 1;
+	rt_trace();
+	ca_rt.events = 1 << CA_KEY_HIT;
 	select_range(TEXT, 0x1010, 0x1011);
 	rt_open_experiment(500000);
 	me->tick.backend = CA_BACKEND_PERF;
 	me->tick_length = 700;
 	me->hit_cpu = 0;
 	tick();
-	assert_int_equal(ca_ring_pop(&me->slot->ring, e, 8), 4);
-	assert_int_equal(e[3].kind, CA_POINT);
+	e = rt_told(&n);
+	assert_int_equal(n, 1);
+	assert_int_equal(e[0].kind, CA_POINT);
+	assert_int_equal(e[0].key, CA_KEY_HIT);
+	assert_int_equal(e[0].value, 700);
+	/* with the sample, whole or in part, if it is wanted */
+	ca_rt.events |= 1 << CA_KEY_SAMPLE | 1 << CA_KEY_FRAME;
+	me->hit_cpu = 0;
+	tick();
+	e = rt_told(&n);
+	assert_int_equal(n, 4);
+	assert_int_equal(e[0].key, CA_KEY_SAMPLE);
+	assert_int_equal(e[2].key, CA_KEY_FRAME);
 	assert_int_equal(e[3].key, CA_KEY_HIT);
-	assert_int_equal(e[3].value, 700);
 	assert_int_equal(e[3].time, e[0].time);
+	ca_rt.events = 1 << CA_KEY_SAMPLE;
+	tick();
+	rt_told(&n);
+	assert_int_equal(n, 1);
 }
 
 /* ---- waits ------------------------------------------------------------------------------------------ */

@@ -46,6 +46,22 @@ void ca_wait_meet(void)
 	note('m');
 }
 
+/* What the wrapper says of its wait, and whom it wakes. */
+enum ca_activity said;
+const void *said_object, *met_object;
+
+void ca_wait_meet_at(const void *object)
+{
+	note('m');
+	met_object = object;
+}
+
+void ca_wait_is(enum ca_activity doing, const void *object)
+{
+	said = doing;
+	said_object = object;
+}
+
 void ca_wait_pay(void)
 {
 	note('p');
@@ -595,6 +611,56 @@ static void passed_on(void **state)
 		pass_on(row);
 	for (const struct row *row = more; row < more + CA_COUNT(more); row++)
 		pass_on(row);
+}
+
+/* For the timeline; object: number of the argument that it is, or -1. Without an activity: who wakes. */
+static void said_of_waits(void **state)
+{
+	static const struct {
+		const char *name;
+		enum ca_activity doing;
+		int object;
+	} cases[] = {
+		{ "pthread_join", CA_ACTIVITY_JOIN, 0 },
+		{ "pthread_timedjoin_np", CA_ACTIVITY_JOIN, 0 },
+		{ "pthread_cond_wait", CA_ACTIVITY_CONDITION, 0 },
+		{ "pthread_cond_timedwait", CA_ACTIVITY_CONDITION, 0 },
+		{ "cnd_wait", CA_ACTIVITY_CONDITION, 0 },
+		{ "pthread_barrier_wait", CA_ACTIVITY_BARRIER, 0 },
+		{ "mtx_timedlock", CA_ACTIVITY_LOCK, 0 },
+		{ "pthread_mutex_timedlock", CA_ACTIVITY_LOCK, 0 },
+		{ "sched_yield", CA_ACTIVITY_YIELD, -1 },
+		{ "waitpid", CA_ACTIVITY_PROCESS, -1 },
+		{ "wait", CA_ACTIVITY_PROCESS, -1 },
+		{ "pthread_mutex_unlock", CA_ACTIVITY_NONE, 0 },
+		{ "mtx_unlock", CA_ACTIVITY_NONE, 0 },
+		{ "pthread_rwlock_unlock", CA_ACTIVITY_NONE, 0 },
+		{ "pthread_spin_unlock", CA_ACTIVITY_NONE, 0 },
+		{ "sem_post", CA_ACTIVITY_NONE, 0 },
+		{ "pthread_cond_signal", CA_ACTIVITY_NONE, 0 },
+		{ "pthread_cond_broadcast", CA_ACTIVITY_NONE, 0 },
+		{ "cnd_signal", CA_ACTIVITY_NONE, 0 },
+		{ "pthread_tryjoin_np", CA_ACTIVITY_NONE, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		const struct row *row = table;
+		long a[ARGUMENTS], at = 0;
+
+		while (row < table + CA_COUNT(table) && strcmp(row->name, cases[i].name))
+			row++;
+		assert_true(row < table + CA_COUNT(table));
+		fill(row, a);
+		said = CA_ACTIVITY_NONE;
+		said_object = met_object = NULL;
+		call(row, a);
+		if (cases[i].object >= 0)
+			at = a[cases[i].object];
+		if (said != cases[i].doing || (long)(cases[i].doing ? said_object : met_object) != at)
+			fail_msg("%s: says %d of %p, wakes %p", cases[i].name, (int)said, said_object,
+				 met_object);
+	}
 }
 
 /* Masks of a wait: our signal must not end it. */
@@ -1825,35 +1891,21 @@ static void real_ones(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(passed_on),
-		TEST(masks_of_waits),
-		TEST(time_limits),
-		TEST(taking_locks),
-		TEST(spinning),
-		TEST(semaphores),
-		TEST(polls),
-		TEST(poll_limits),
-		TEST(sleeps),
-		TEST(clocks),
-		TEST(raw_calls),
-		TEST(other_raw_calls),
-		TEST(raw_waits_look_in),
-		TEST(file_locks),
-		TEST(file_control),
-		TEST(mapped_files),
-		TEST(ends),
-		TEST(old_signals),
-		TEST(raw_forks),
-		TEST(filters),
-		TEST(threads_start),
-		TEST(cancellation),
-		TEST(environment_of_exec),
-		TEST(forms_of_exec),
-		TEST(libraries),
-		TEST(jumps),
-		TEST(catches),
-		TEST(real_ones),
-		TEST(every_row),
+		TEST(passed_on),       TEST(said_of_waits),
+		TEST(masks_of_waits),  TEST(time_limits),
+		TEST(taking_locks),    TEST(spinning),
+		TEST(semaphores),      TEST(polls),
+		TEST(poll_limits),     TEST(sleeps),
+		TEST(clocks),          TEST(raw_calls),
+		TEST(other_raw_calls), TEST(raw_waits_look_in),
+		TEST(file_locks),      TEST(file_control),
+		TEST(mapped_files),    TEST(ends),
+		TEST(old_signals),     TEST(raw_forks),
+		TEST(filters),         TEST(threads_start),
+		TEST(cancellation),    TEST(environment_of_exec),
+		TEST(forms_of_exec),   TEST(libraries),
+		TEST(jumps),           TEST(catches),
+		TEST(real_ones),       TEST(every_row),
 	};
 
 	ca_real_resolve();

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* The timeline of a run: what its threads and the conductor itself raise, on the way to the sinks.
+ * Driver's process, one thread. */
+#include "causal/conductor/conductor_state.h"
+#include "core/clock.h"
+#include "core/dict.h"
+#include "core/rings_reader.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NAMES = 4,              /* looks at a thread's name: it may come to have one ... */
+	NAMES_EVERY = 50000000, /* ... so many ns apart */
+	COMM = 32
+};
+
+struct called {
+	uint64_t looked; /* ns */
+	unsigned looks;
+	char process[COMM], thread[COMM];
+};
+
+struct ca_conductor_trace {
+	struct ca_rings_reader *reader;
+	struct called *called; /* by thread_index */
+	size_t room;
+	uint32_t points; /* that have names */
+	uint64_t now;
+};
+
+/* /proc/PID/comm or /proc/PID/task/TID/comm; as it was if it cannot be read. */
+static bool read_comm(char *name, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[COMM] = "";
+	bool changed;
+
+	if (!file)
+		return false;
+	if (fgets(line, sizeof line, file))
+		line[strcspn(line, "\n")] = '\0';
+	fclose(file);
+	changed = *line && strcmp(line, name) != 0;
+	if (changed)
+		strcpy(name, line);
+	return changed;
+}
+
+static struct called *called(struct ca_conductor_trace *t, uint32_t thread)
+{
+	size_t wanted = t->room ? t->room : 64;
+	struct called *more;
+
+	while (wanted <= thread)
+		wanted *= 2;
+	if (wanted > t->room) {
+		more = realloc(t->called, wanted * sizeof *more);
+		if (!more)
+			return NULL;
+		memset(more + t->room, 0, (wanted - t->room) * sizeof *more);
+		t->called = more;
+		t->room = wanted;
+	}
+	return &t->called[thread];
+}
+
+/* Threads get their names when they have begun: look now, and some more times. */
+static void find_names(struct ca_conductor *c, const struct ca_source *from)
+{
+	struct called *name = called(c->trace, from->thread_index);
+	uint64_t now = c->trace->now;
+	bool process, thread;
+	char path[64];
+
+	if (!name || name->looks >= NAMES || (name->looks && now - name->looked < NAMES_EVERY))
+		return;
+	name->looks++;
+	name->looked = now;
+	snprintf(path, sizeof path, "/proc/%u/comm", from->process);
+	process = read_comm(name->process, path);
+	snprintf(path, sizeof path, "/proc/%u/task/%u/comm", from->process, from->thread);
+	thread = read_comm(name->thread, path);
+	if (process || thread)
+		ca_sink_name(c->sinks, from, process ? name->process : NULL, thread ? name->thread : NULL);
+}
+
+static void name_points(struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->points_used);
+	char name[sizeof c->session->point->name + 1];
+
+	for (; c->trace->points < used && c->trace->points < CA_MAX_POINTS; c->trace->points++) {
+		const struct ca_progress_point *p = &c->session->point[c->trace->points];
+
+		/* acquire: pairs with the release of who has entered it */
+		if (atomic_load_explicit(&p->state, memory_order_acquire) != CA_SLOT_LIVE)
+			return;
+		snprintf(name, sizeof name, "%.*s", (int)sizeof p->name, p->name);
+		ca_dict_name_value(c->dict, CA_KEY_VISIT, c->trace->points, name);
+	}
+}
+
+static void hand_on(void *context, const struct ca_source *from, const struct ca_event *event, size_t n)
+{
+	struct ca_conductor *c = context;
+
+	find_names(c, from);
+	ca_sink_events(c->sinks, from, event, n);
+}
+
+static void drain(struct ca_conductor *c, bool last)
+{
+	if (!c->trace)
+		return;
+	c->trace->now = ca_clock_now();
+	name_points(c);
+	ca_rings_reader_drain(c->trace->reader, last, hand_on, c);
+}
+
+void ca_conductor_trace_drain(struct ca_conductor *c)
+{
+	drain(c, false);
+}
+
+void ca_conductor_trace_forget(struct ca_conductor *c, uint32_t process)
+{
+	if (c->trace)
+		ca_rings_reader_forget(c->trace->reader, c->session->process[process].index);
+}
+
+void ca_conductor_trace_name_region(struct ca_conductor *c)
+{
+	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
+
+	if (!c->trace || !region)
+		return;
+	ca_dict_name_value(c->dict, CA_KEY_SELECTION, c->region, region->name);
+	ca_dict_name_value(c->dict, CA_KEY_IN_S, c->region, region->name);
+}
+
+/* What a person wants who has not said it. */
+static const char *usual_sinks(void)
+{
+#ifdef HAVE_PROTOBUF_C
+	return "perfetto";
+#else
+	return "json";
+#endif
+}
+
+static enum ca_status open_dict(struct ca_conductor *c, struct ca_err *err)
+{
+	static const char *const activities[] = {
+#define X(id, text) text,
+		CA_ACTIVITIES(X)
+#undef X
+	};
+	enum ca_status status;
+
+	c->dict = ca_dict_new();
+	if (!c->dict)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	status = ca_dict_select(c->dict, c->set->events, err);
+	for (size_t i = 0; !status && i < CA_ACTIVITY_COUNT; i++)
+		status = ca_dict_name_value(c->dict, CA_KEY_STATE, i, activities[i]);
+	if (!status)
+		status = ca_dict_name_value(c->dict, CA_KEY_WAIT, 0, "one of ours");
+	if (!status)
+		status = ca_dict_name_value(c->dict, CA_KEY_WAIT, 1, "somebody outside");
+	return status;
+}
+
+static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
+{
+	const struct ca_rings_options options = {
+		.memory = (uint64_t)c->set->trace_memory << 20,
+		.ring = (uint64_t)c->set->trace_ring << 10,
+		.keep_last = c->set->trace_policy == CA_TRACE_RING,
+	};
+	struct ca_session *s = c->session;
+	uint64_t size;
+	enum ca_status status;
+
+	c->trace = calloc(1, sizeof *c->trace);
+	if (!c->trace)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	status = ca_rings_reader_new(&c->trace->reader, c->session_fd, CA_SESSION_SIZE, &options, &size, err);
+	if (status)
+		return status;
+	s->trace_size = ca_rings_size(ca_rings_reader_get(c->trace->reader)->chunks);
+	s->trace_at = CA_SESSION_SIZE + size - s->trace_size;
+	for (uint32_t key = 1; key < CA_KEY_FIRST_FREE; key++)
+		s->events |= (uint64_t)ca_dict_get(c->dict, key)->enabled << key;
+	return CA_OK;
+}
+
+enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *err)
+{
+	const char *spec = c->set->sinks;
+	char stem[PATH_MAX];
+	enum ca_status status = open_dict(c, err);
+
+	if (status)
+		return status;
+	if (!*spec && (c->set->trace || c->opt.traced))
+		spec = usual_sinks();
+	if (c->opt.traced) {
+		snprintf(stem, sizeof stem, "%s%scausal-trace", strcmp(c->opt.dir, ".") ? c->opt.dir : "",
+			 strcmp(c->opt.dir, ".") ? "/" : "");
+		snprintf(c->opt.traced->stem, sizeof c->opt.traced->stem, "%s", stem);
+		c->opt.traced->sinks = spec;
+	} else {
+		snprintf(stem, sizeof stem, "%s/run-%04u", c->opt.dir, c->opt.run);
+	}
+	status = ca_sink_open(&c->sinks, spec, stem, c->dict, &c->catalog, err);
+	/* what only a timeline needs is not worth its cost otherwise */
+	return status || !*spec ? status : open_rings(c, err);
+}
+
+static void tell_losses(struct ca_conductor *c)
+{
+	static const char *const why[] = {
+#define X(id, text) text,
+		CA_LOSSES(X)
+#undef X
+	};
+
+	for (unsigned i = 0; i < CA_LOSS_COUNT; i++) {
+		uint64_t n = ca_rings_reader_lost(c->trace->reader, (enum ca_loss)i);
+
+		if (c->opt.traced)
+			c->opt.traced->lost += n;
+		if (n)
+			ca_conductor_say(c, 0, "%llu events are missing: %s", (unsigned long long)n, why[i]);
+	}
+}
+
+void ca_conductor_trace_close(struct ca_conductor *c)
+{
+	struct ca_err err;
+
+	drain(c, true);
+	if (c->trace && c->opt.traced) {
+		c->opt.traced->events = ca_rings_reader_events(c->trace->reader);
+		c->opt.traced->threads = ca_rings_reader_threads(c->trace->reader);
+		c->opt.traced->processes = atomic_load(&c->session->processes_begun);
+	}
+	if (c->trace)
+		tell_losses(c);
+	if (ca_sink_close(c->sinks, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+	c->sinks = NULL;
+	ca_conductor_trace_free(c);
+}
+
+void ca_conductor_trace_free(struct ca_conductor *c)
+{
+	if (c->trace) {
+		ca_rings_reader_free(c->trace->reader);
+		free(c->trace->called);
+	}
+	free(c->trace);
+	c->trace = NULL;
+}

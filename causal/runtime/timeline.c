@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Events for the sinks; see timeline.h. */
+#include "causal/runtime/timeline.h"
+
+enum { OBJECTS = 1024 };
+
+/* By a hash of the object's address: two objects of one hash may give a pair that is none, never a wrong
+ * access. A wait that was left by longjmp or cancelled counts on, and costs whoever wakes others there a
+ * few ns. */
+static struct object {
+	_Atomic uint32_t waiters;
+	_Atomic uint64_t pair; /* the last one that was told here */
+} objects[OBJECTS];
+
+static struct object *find(const void *object)
+{
+	uintptr_t at = (uintptr_t)object;
+
+	return &objects[(at >> 3 ^ at >> 13 ^ at >> 23) % OBJECTS];
+}
+
+void ca_timeline_begin(struct ca_thread *t)
+{
+	struct ca_session *s = ca_rt.session;
+	struct ca_process *p = &s->process[ca_rt.process];
+	struct ca_source owner = { p->pid, (uint32_t)t->tid, p->index, 0 };
+	uint64_t now;
+
+	owner.thread_index = 1 + atomic_fetch_add_explicit(&s->threads_begun, 1, memory_order_relaxed);
+	if (!ca_rt.trace)
+		return;
+	now = ca_clock_now();
+	ca_rings_begin(&t->trace, ca_rt.trace, &owner);
+	if (t->tid == (pid_t)ca_rt.pid)
+		ca_timeline_tell(t, CA_BURST_BEGIN, CA_KEY_PROCESS, now, owner.process);
+	ca_timeline_tell(t, CA_BURST_BEGIN, CA_KEY_THREAD, now, owner.thread);
+	ca_timeline_tell(t, CA_STATE_BEGIN, CA_KEY_STATE, now, CA_ACTIVITY_RUNNING);
+}
+
+void ca_timeline_end(struct ca_thread *t)
+{
+	uint64_t now;
+
+	if (!ca_rt.trace)
+		return;
+	ca_timeline_wake(t, (const void *)(uintptr_t)pthread_self());
+	now = ca_clock_now();
+	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_RUNNING);
+	ca_timeline_tell(t, CA_BURST_END, CA_KEY_THREAD, now, (uint32_t)t->tid);
+	if (t->tid == (pid_t)ca_rt.pid)
+		ca_timeline_tell(t, CA_BURST_END, CA_KEY_PROCESS, now, t->trace.owner.process);
+	ca_rings_end(&t->trace);
+}
+
+void ca_timeline_delay(struct ca_thread *t, uint64_t began, uint64_t paid, unsigned how)
+{
+	uint64_t now;
+
+	if (!ca_timeline_wants(CA_KEY_STATE) && !ca_timeline_wants(CA_KEY_DELAY))
+		return;
+	now = ca_clock_now();
+	ca_timeline_tell(t, CA_STATE_BEGIN, CA_KEY_STATE, began, CA_ACTIVITY_DELAYED);
+	if (ca_timeline_wants(CA_KEY_DELAY))
+		ca_rings_push(&t->trace,
+			      &(struct ca_event){ .time = now,
+						  .kind = CA_POINT,
+						  .flags = (uint16_t)how,
+						  .key = CA_KEY_DELAY,
+						  .value = paid },
+			      1);
+	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_DELAYED);
+}
+
+struct ca_timeline_wait ca_timeline_await(const void *object)
+{
+	struct ca_timeline_wait wait = { NULL, 0 };
+
+	if (!object || !ca_timeline_wants(CA_KEY_WAKE))
+		return wait;
+	wait.object = object;
+	wait.before = atomic_load_explicit(&ca_rt.trace->links, memory_order_relaxed);
+	/* seq_cst, here and in ca_timeline_wake: whoever is seen to wait sees who woke it */
+	atomic_fetch_add(&find(object)->waiters, 1);
+	return wait;
+}
+
+void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait, uint64_t now)
+{
+	struct object *o;
+	uint64_t pair;
+
+	if (!wait->object)
+		return;
+	o = find(wait->object);
+	atomic_fetch_sub(&o->waiters, 1);
+	pair = atomic_load_explicit(&o->pair, memory_order_acquire);
+	if (pair > wait->before)
+		ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, now, pair);
+}
+
+static uint64_t tell_pair(struct ca_thread *t)
+{
+	uint64_t pair = 1 + atomic_fetch_add_explicit(&ca_rt.trace->links, 1, memory_order_relaxed);
+
+	ca_timeline_tell(t, CA_PTP_BEGIN, CA_KEY_WAKE, ca_clock_now(), pair);
+	return pair;
+}
+
+void ca_timeline_wake(struct ca_thread *t, const void *object)
+{
+	struct object *o = find(object);
+
+	if (object && ca_timeline_wants(CA_KEY_WAKE) && atomic_load(&o->waiters))
+		/* release: pairs with the acquire in ca_timeline_awaited */
+		atomic_store_explicit(&o->pair, tell_pair(t), memory_order_release);
+}
+
+uint64_t ca_timeline_send(void)
+{
+	struct ca_thread *t = ca_self;
+	uint64_t pair = 0;
+
+	if (t && !t->guard && ca_timeline_wants(CA_KEY_WAKE)) {
+		t->guard++;
+		pair = tell_pair(t);
+		t->guard--;
+	}
+	return pair;
+}
+
+void ca_timeline_receive(uint64_t pair)
+{
+	struct ca_thread *t = ca_self;
+
+	if (!t || t->guard || !pair)
+		return;
+	t->guard++;
+	ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, ca_clock_now(), pair);
+	t->guard--;
+}

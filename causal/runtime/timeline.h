@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of the program's threads for the sinks: how they are raised. Nothing is written where nobody
+ * wants it: an event of a key that is switched off costs a load and a test.
+ *
+ * Handlers, hooks and wrappers, with the thread's guard held. General registers only. */
+#ifndef CA_CAUSAL_RUNTIME_TIMELINE_H
+#define CA_CAUSAL_RUNTIME_TIMELINE_H
+#include "causal/runtime/rt.h"
+
+_Static_assert(CA_KEY_FIRST_FREE <= 64, "a bit for each in ca_rt.events");
+
+CA_SIGSAFE static inline bool ca_timeline_wants(enum ca_key key)
+{
+	return __builtin_expect(ca_rt.events >> key & 1, 0);
+}
+
+CA_SIGSAFE static inline void ca_timeline_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
+					       uint64_t time, uint64_t value)
+{
+	if (ca_timeline_wants(key))
+		ca_rings_push(&t->trace,
+			      &(struct ca_event){
+				      .time = time, .kind = (uint16_t)kind, .key = key, .value = value },
+			      1);
+}
+
+/* The calling thread, and perhaps its process, has come to life; it ends. */
+CA_HIDDEN void ca_timeline_begin(struct ca_thread *t);
+CA_HIDDEN void ca_timeline_end(struct ca_thread *t);
+/* Paid, from `began` until now. how: CA_DELAY_* */
+CA_HIDDEN CA_SIGSAFE void ca_timeline_delay(struct ca_thread *t, uint64_t began, uint64_t paid, unsigned how);
+
+/* Who ends whose wait. An object is an address that stands for what threads wait for. The waiter says
+ * when it begins to wait and when it goes on; whoever is about to wake others there tells it before. */
+struct ca_timeline_wait {
+	const void *object; /* NULL: nobody looks */
+	uint64_t before;    /* pairs so far */
+};
+CA_HIDDEN CA_SIGSAFE struct ca_timeline_wait ca_timeline_await(const void *object);
+CA_HIDDEN CA_SIGSAFE void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait,
+					      uint64_t now);
+CA_HIDDEN CA_SIGSAFE void ca_timeline_wake(struct ca_thread *t, const void *object);
+/* The same where the one is handed on to the other: 0: nobody looks. Of the calling thread. */
+CA_HIDDEN uint64_t ca_timeline_send(void);
+CA_HIDDEN void ca_timeline_receive(uint64_t pair);
+
+#endif
