@@ -194,7 +194,7 @@ int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 		status = ca_runtime_find(&job->settings, &job->runtime, err);
 	if (!status && generates_configs(&job->settings))
 		status = ca_configs_prepare(config_folder(&job->settings), err);
-	if (!status)
+	if (!status && !job->dir)
 		status = ca_output_open(&job->settings, job->app, &job->dir, &job->first_run, err);
 	return exit_status_of(status);
 }

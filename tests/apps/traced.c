@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* A program to be traced (tests/integration/trace.sh): what it does, it does in one order only.
+ *   traced one                   a thread that visits a point twice, and is waited for
+ *   traced lock                  a thread waits for a lock, and is woken by whoever has it
+ *   traced many THREADS VISITS   of a point in each thread
+ *   traced crowd THREADS         so many threads, 50 at a time, each of which visits it once
+ *   traced die HOW VISITS        many visits, then: return, _exit, abort, kill, exec
+ *   traced work VISITS           in another thread, with some 1 ms of work before each, as much as here
+ *   traced children N            so many processes, one after the other, each of which visits it once */
+#include <causal.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void visit(long n)
+{
+	for (long i = 0; i < n; i++)
+		CAUSAL_PROGRESS_NAMED("step");
+}
+
+static void *visit_some(void *n)
+{
+	visit((long)n);
+	return NULL;
+}
+
+static volatile unsigned long sum;
+
+void burn(void);
+__attribute__((noinline)) void burn(void)
+{
+	for (unsigned i = 0; i < 1000000; i++)
+		sum += i;
+}
+
+void other(void);
+__attribute__((noinline)) void other(void)
+{
+	for (unsigned i = 0; i < 1000000; i++)
+		sum += i;
+}
+
+static void *work(void *n)
+{
+	for (long i = 0; i < (long)n; i++) {
+		burn();
+		visit(1);
+	}
+	return NULL;
+}
+
+static void with_threads(long threads, long visits)
+{
+	pthread_t *thread = calloc((size_t)threads, sizeof *thread);
+
+	for (long i = 0; thread && i < threads; i++)
+		if (pthread_create(&thread[i], NULL, visit_some, (void *)visits))
+			exit(3);
+	for (long i = 0; thread && i < threads; i++)
+		pthread_join(thread[i], NULL);
+	free(thread);
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic long waiter;
+
+static void *wait_for_lock(void *unused)
+{
+	waiter = syscall(SYS_gettid);
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	return unused;
+}
+
+static int sleeps(long tid)
+{
+	char path[64], line[512] = "";
+	FILE *file;
+	const char *end;
+
+	snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+	file = tid ? fopen(path, "r") : NULL;
+	if (!file)
+		return 0;
+	end = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	return end && end[2] == 'S';
+}
+
+static void lock(void)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(&mutex);
+	if (pthread_create(&thread, NULL, wait_for_lock, NULL))
+		exit(3);
+	while (!sleeps(waiter))
+		;
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+}
+
+static void die(const char *how, char **argv)
+{
+	if (!strcmp(how, "_exit"))
+		_exit(0);
+	if (!strcmp(how, "abort"))
+		abort();
+	if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	if (!strcmp(how, "exec"))
+		execl("/proc/self/exe", argv[0], "many", "1", "0", (char *)NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "one")) {
+		with_threads(1, 2);
+	} else if (!strcmp(what, "lock")) {
+		lock();
+	} else if (!strcmp(what, "many") && argc > 3) {
+		with_threads(atol(argv[2]), atol(argv[3]));
+	} else if (!strcmp(what, "crowd") && argc > 2) {
+		for (long i = 0; i < atol(argv[2]); i += 50)
+			with_threads(50, 1);
+	} else if (!strcmp(what, "die") && argc > 3) {
+		visit(atol(argv[3]));
+		die(argv[2], argv);
+	} else if (!strcmp(what, "work") && argc > 2) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, work, (void *)atol(argv[2])))
+			return 3;
+		for (long i = 0; i < atol(argv[2]); i++)
+			other();
+		pthread_join(thread, NULL);
+	} else if (!strcmp(what, "children") && argc > 2) {
+		for (long i = 0; i < atol(argv[2]); i++) {
+			pid_t child = fork();
+
+			if (!child) {
+				visit(1);
+				exit(0);
+			}
+			waitpid(child, NULL, 0);
+		}
+	} else {
+		return 2;
+	}
+	return 0;
+}

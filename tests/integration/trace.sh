@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# causal trace, and the timeline of a sweep: what is raised, in which order, and that nothing is lost,
+# however the program ends.
+# shellcheck source=tests/integration/rt.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
+
+# trace [OPTIONS] -- COMMAND...: events as lines of the print sink in events
+trace() {
+	rm -f events out err
+	timeout -k 5 120 "$causal" trace --sinks=print=events "$@" >out 2>err
+	status=$?
+}
+# The threads of events, in the order in which they began
+threads() { awk '!seen[$2]++ { print $2 }' events; }
+# what a thread has raised: kind, key, and the value's name
+sequence() { awk -v t="$1" '$2 == t' events | sed -E 's/^[^ ]+ [^ ]+ //; s/(thread|process|wake|visit) [0-9]+/\1/; s/(state|wait) [0-9]+ /\1 /'; }
+visits() { grep -c ' point visit ' events; }
+# Within a thread time does not run back?
+is_monotonic() { awk '$1 + 0 < last[$2] { bad = 1 } { last[$2] = $1 + 0 } END { exit bad }' events; }
+
+# ---- the exact sequence; whether somebody already waits when the thread ends is up to the scheduler
+trace -- "$apps/traced" one
+check "one: exit status" 0 "$status"
+mapfile -t ids < <(threads)
+check "one: threads" 2 "${#ids[@]}"
+check "one: the first thread" "burst-begin process
+burst-begin thread
+state-begin state \"running\"
+ptp-begin wake
+state-begin state \"waiting for a thread to end\"
+state-end state \"waiting for a thread to end\"
+state-end state \"running\"
+burst-end thread
+burst-end process" "$(sequence "${ids[0]}" | grep -v -e 'ptp-end' -e 'point wait')"
+check "one: the second thread" "burst-begin thread
+state-begin state \"running\"
+ptp-end wake
+point visit \"step\"
+point visit \"step\"
+state-end state \"running\"
+burst-end thread" "$(sequence "${ids[1]}" | grep -v 'ptp-begin')"
+contains "one: the result" "events of 2 threads in 1 process, none missing" "$(cat err)"
+contains "one: the file" "causal: events" "$(cat err)"
+
+# ---- who wakes whom
+trace -- "$apps/traced" lock
+mapfile -t ids < <(threads)
+check "lock: the waiter's states" "running
+waiting for a lock" "$(sequence "${ids[1]}" | sed -n 's/^state-begin state "\(.*\)"/\1/p')"
+pair=$(awk -v t="${ids[1]}" '$2 == t && $3 == "ptp-end" { n = $5 } END { print n }' events)
+check "lock: the waiter was woken by the other" "${ids[0]}" \
+	"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
+check "lock: by one of ours" 1 "$(sequence "${ids[1]}" | grep -c 'point wait "one of ours"')"
+
+# ---- choosing events
+trace --events user -- "$apps/traced" one
+check "user: visits alone" "2 2" "$(visits) $(wc -l <events)"
+trace --events none,+thread -- "$apps/traced" one
+check "threads alone" "4 4" "$(grep -c ' thread ' events) $(wc -l <events)"
+trace --events none -- "$apps/traced" one
+check "no events: exit status" 0 "$status"
+check "no events" 0 "$(wc -l <events)"
+
+# ---- nothing is lost
+trace --events user -- "$apps/traced" many 4 50000
+check "many: all visits" 200000 "$(visits)"
+check "many: time does not run back" yes "$(is_monotonic && echo yes)"
+trace --events user,+thread -- "$apps/traced" crowd 5000
+check "crowd: all visits" 5000 "$(visits)"
+check "crowd: all threads, and main" 5001 "$(grep -c 'burst-end thread' events)"
+contains "crowd: counted" "events of 5001 threads in 1 process, none missing" "$(cat err)"
+trace --events user -- "$apps/traced" children 30
+check "children: all visits" 30 "$(visits)"
+contains "children: counted" "in 31 processes, none missing" "$(cat err)"
+for how in return _exit abort kill exec; do
+	"$apps/traced" die "$how" 10 2>alone
+	expected=$?
+	trace --events user -- "$apps/traced" die "$how" 5000
+	check "$how: exit status" "$expected" "$status"
+	check "$how: all visits" 5000 "$(visits)"
+done 2>/dev/null
+
+# ---- what finds no room is counted
+trace --events user --trace-ring 8 --trace-policy ring -- "$apps/traced" many 1 5000
+kept=$(visits)
+at_least "ring: what is kept" 100 "$kept"
+at_least "ring: what is not" 4600 $((5000 - kept))
+contains "ring: the others are counted" "$((5000 - kept)) events are missing: newer ones" "$(cat err)"
+contains "ring: said at the end, too" "causal: $kept events of 1 thread" "$(cat err)"
+
+# ---- mistakes
+for mistake in '--events +nothing' '--events sometimes' '--sinks nothing' '--trace-policy never' '-n 3' '-s 0'; do
+	# shellcheck disable=SC2086 # words are meant
+	"$causal" trace $mistake -- "$apps/traced" one >out 2>err
+	check "$mistake: exit status" 2 $?
+	check "$mistake: one line" 1 "$(wc -l <err)"
+done
+check "a program that is not there" 127 "$("$causal" trace -- ./nothing 2>/dev/null; echo $?)"
+
+# ---- without a word where to
+mkdir -p here && cd here || exit 99
+"$causal" trace -o there -- "$apps/traced" one >out 2>err
+check "no sink named: exit status" 0 $?
+check "no sink named: said where it is" "$(sed -n 's/^causal: \(there[^:]*\): .*/\1/p' err)" "$(echo there/*)"
+cd .. || exit 99
+
+# ---- the timeline of a sweep
+profile --trace --sinks print=events -s 50 -F burn -- "$apps/traced" work 1500
+check "a sweep: exit status" 0 "$status"
+check "a sweep: each experiment begins and ends" "$(grep -c 'burst-begin experiment' events)" \
+	"$(grep -c 'burst-end experiment' events)"
+check "a sweep: the same experiments as in the run file" "$(records experiment)" \
+	"$(grep -c 'burst-end experiment' events)"
+at_least "a sweep: experiments" 1 "$(records experiment)"
+contains "a sweep: the region has its name" '"burn"' "$(grep ' point selection ' events)"
+contains "a sweep: who is in it" '"burn"' "$(grep ' in S ' events)"
+if ! grep -q '"delayed by an experiment"' events && starving; then
+	skip "a sweep: who is delayed: other programs take the CPUs"
+else
+	contains "a sweep: who is delayed" '"delayed by an experiment"' "$(grep ' state-begin ' events)"
+fi
+check "a sweep: all visits" 1500 "$(visits)"
+profile --trace -s 50 -F burn -- "$apps/traced" work 10
+check "a sweep: a file beside the results" 1 "$(find results -name 'run-0001.*' ! -name '*.jsonl' | wc -l)"
+finish
