@@ -73,6 +73,7 @@ enum ca_key {
 	X(LOCK, "waiting for a lock")                                                                        \
 	X(CONDITION, "waiting for a condition")                                                              \
 	X(BARRIER, "waiting at a barrier")                                                                   \
+	X(TEAM, "waiting for its team")                                                                      \
 	X(JOIN, "waiting for a thread to end")                                                               \
 	X(PROCESS, "waiting for a process")                                                                  \
 	X(OTHERS, "waiting for another thread")                                                              \

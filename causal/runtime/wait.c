@@ -200,7 +200,8 @@ static void begin_doing(struct ca_waiting *w)
 	struct ca_thread *t = w->thread;
 
 	w->outer_doing = t->waits_doing;
-	if (w->outer_doing && w->sp >= t->waiting_sp) { /* that one was left */
+	/* that one was left; or it is one whose end is not always told, and in which tasks may run */
+	if (w->outer_doing && (w->sp >= t->waiting_sp || w->outer_doing == CA_ACTIVITY_TEAM)) {
 		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, w->since, w->outer_doing);
 		w->outer_doing = CA_ACTIVITY_NONE;
 	}
@@ -224,9 +225,10 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 
 	if (!w->doing)
 		return;
-	t->waits_doing = w->outer_doing;
 	ca_timeline_awaited(t, &w->await, now);
-	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, w->doing);
+	if (t->waits_doing == w->doing)
+		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, w->doing);
+	t->waits_doing = w->outer_doing;
 	if (now - w->since > NO_WAIT && w->doing != CA_ACTIVITY_SLEEP && w->doing != CA_ACTIVITY_YIELD)
 		ca_timeline_tell(t, CA_POINT, CA_KEY_WAIT, now, w->kind);
 }

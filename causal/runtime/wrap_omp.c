@@ -62,6 +62,7 @@ static void idle_begin(void)
 	/* libomp does not tell every end: what came since was work, and is paid now */
 	if (idle.thread && (idle.in_s || idle.fine_s))
 		ca_wait_end(&idle);
+	ca_wait_is(CA_ACTIVITY_TEAM, NULL);
 	idle = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	if (idle.thread)
 		idle.thread->waiting = NULL;

@@ -686,6 +686,32 @@ static void told_of_a_jump(void **state)
 	STATE(END, IO);
 }
 
+/* OpenMP's runtimes do not tell each end of a wait for the team, and tasks run in the midst of it. */
+static void told_of_teams(void **state)
+{
+	struct ca_waiting team, lock;
+
+	(void)state;
+	ca_wait_is(CA_ACTIVITY_TEAM, NULL);
+	team = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	STATE(BEGIN, TEAM);
+	me->waiting_sp = UINTPTR_MAX; /* the next one is further in */
+	ca_wait_is(CA_ACTIVITY_TEAM, NULL);
+	team = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	STATE(END, TEAM);
+	STATE(BEGIN, TEAM);
+	me->waiting_sp = UINTPTR_MAX;
+	ca_wait_is(CA_ACTIVITY_LOCK, NULL);
+	lock = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	STATE(END, TEAM);
+	STATE(BEGIN, LOCK);
+	ca_wait_end(&lock);
+	STATE(END, LOCK);
+	ca_rt.events = 1 << CA_KEY_STATE;
+	ca_wait_end(&team);
+	nothing_told();
+}
+
 /* Who wakes whom: only where somebody waits, and only what came meanwhile. */
 static void told_of_pairs(void **state)
 {
@@ -746,6 +772,7 @@ int main(void)
 		TEST(calls_that_are_s),
 		TEST(told),
 		TEST(told_of_a_jump),
+		TEST(told_of_teams),
 		TEST(told_of_pairs),
 	};
 
