@@ -4,6 +4,7 @@
  *   traced lock                  a thread waits for a lock, and is woken by whoever has it
  *   traced many THREADS VISITS   of a point in each thread
  *   traced crowd THREADS         so many threads, 50 at a time, each of which visits it once
+ *   traced once THREADS          so many threads at once, each of which visits it once
  *   traced die HOW VISITS        many visits, then: return, _exit, abort, kill, exec
  *   traced work VISITS           in another thread, with some 1 ms of work before each, as much as here
  *   traced children N            so many processes, one after the other, each of which visits it once */
@@ -64,6 +65,35 @@ static void with_threads(long threads, long visits)
 	for (long i = 0; thread && i < threads; i++)
 		pthread_join(thread[i], NULL);
 	free(thread);
+}
+
+static pthread_barrier_t all_there;
+
+static void *visit_together(void *unused)
+{
+	visit(1);
+	pthread_barrier_wait(&all_there);
+	return unused;
+}
+
+static int at_once(unsigned n)
+{
+	enum { STACK = 128 << 10 };
+	pthread_t *thread = calloc(n, sizeof *thread);
+	pthread_attr_t attributes;
+	unsigned made = 0;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	pthread_barrier_init(&all_there, NULL, n);
+	while (thread && made < n && !pthread_create(&thread[made], &attributes, visit_together, NULL))
+		made++;
+	if (made < n) /* not for want of us: the machine does not allow it */
+		exit(77);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+	free(thread);
+	return 0;
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -130,6 +160,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "crowd") && argc > 2) {
 		for (long i = 0; i < atol(argv[2]); i += 50)
 			with_threads(50, 1);
+	} else if (!strcmp(what, "once") && argc > 2) {
+		return at_once((unsigned)atol(argv[2]));
 	} else if (!strcmp(what, "die") && argc > 3) {
 		visit(atol(argv[3]));
 		die(argv[2], argv);

@@ -70,6 +70,18 @@ trace --events user,+thread -- "$apps/traced" crowd 5000
 check "crowd: all visits" 5000 "$(visits)"
 check "crowd: all threads, and main" 5001 "$(grep -c 'burst-end thread' events)"
 contains "crowd: counted" "events of 5001 threads in 1 process, none missing" "$(cat err)"
+"$apps/traced" once 5000
+if (($? == 77)); then
+	skip "5,000 threads at once: the machine does not allow them"
+elif (($(df --output=avail -k /dev/shm | tail -n 1) < 300000)); then
+	skip "5,000 threads at once: /dev/shm has no room for them"
+else
+	trace --events user,+thread -- "$apps/traced" once 5000
+	check "once: exit status" 0 "$status"
+	check "once: all visits" 5000 "$(visits)"
+	check "once: all threads" 5001 "$(grep -c 'burst-end thread' events)"
+	contains "once: counted" "none missing" "$(cat err)"
+fi
 trace --events user -- "$apps/traced" children 30
 check "children: all visits" 30 "$(visits)"
 contains "children: counted" "in 31 processes, none missing" "$(cat err)"
