@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* The statistics sink: a table of each key, in all and of each thread: how many, sum, mean, min, max and
+ * standard deviation; of bursts and states these are their lengths, of points their values. Written when
+ * the run is over, on stderr or into the file that the target names. Driver's process, one thread. */
+#include "core/sink_tracks.h"
+#include "core/utf8.h"
+#include "core/vec.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct ca_sink_ops ca_sink_statistics;
+
+/* A row is known by thread, key and part, in one number: their bits. */
+enum { PART_BITS = 16, KEY_BITS = 23, THREAD_BITS = 24, ALL = (1 << THREAD_BITS) - 1 };
+
+enum what { LENGTHS, VALUES, COUNTS };
+
+/* Mean and m2 as Welford has them, which needs no second look: m2 is the sum of squared distances. */
+struct row {
+	uint64_t id;
+	enum what what;
+	uint32_t key, thread;
+	uint64_t part, count, min, max; /* part: a state, or 1 + a point */
+	long double sum;
+	double mean, m2;
+};
+
+struct name {
+	uint32_t thread_index;
+	char *text;
+};
+
+struct statistics {
+	FILE *file;
+	char *target;
+	const struct ca_dict *dict;
+	struct ca_sink_tracks tracks;
+	struct ca_map by_id;
+	struct ca_vec rows, names;
+	uint64_t events, open, ends; /* ends: without a beginning */
+};
+
+static enum ca_status open_statistics(void **state, const char *target, const struct ca_dict *dict,
+				      const void *context, struct ca_err *err)
+{
+	struct statistics *s = calloc(1, sizeof *s);
+
+	(void)context;
+	if (!s || (target && !(s->target = strdup(target)))) {
+		free(s);
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the statistics sink");
+	}
+	s->dict = dict;
+	s->rows.size = sizeof(struct row);
+	s->names.size = sizeof(struct name);
+	s->file = target ? fopen(target, "we") : stderr;
+	if (!s->file) {
+		free(s->target);
+		free(s);
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "the statistics sink cannot write %s (%s); give another file", target,
+				  strerror(errno));
+	}
+	*state = s;
+	return CA_OK;
+}
+
+static struct row *get_row(struct statistics *s, uint32_t thread, uint32_t key, uint64_t part, enum what what)
+{
+	uint64_t most = (1 << PART_BITS) - 1, bits = part < most ? part : most;
+	uint64_t id = UINT64_C(1) << 63 | (uint64_t)(thread & ALL) << (KEY_BITS + PART_BITS) |
+		      (uint64_t)(key & ((1 << KEY_BITS) - 1)) << PART_BITS | bits;
+	bool known;
+	uint32_t *at = ca_map_add(&s->by_id, id, &known);
+	struct row *row;
+
+	if (!at)
+		return NULL;
+	if (known && *at < s->rows.n)
+		return (struct row *)s->rows.at + *at;
+	*at = (uint32_t)s->rows.n;
+	row = ca_vec_push(&s->rows);
+	if (row)
+		*row = (struct row){ id, what, key, thread, part, .min = UINT64_MAX };
+	return row;
+}
+
+static void add_to(struct row *row, uint64_t value)
+{
+	double before;
+
+	if (!row)
+		return;
+	before = (double)value - row->mean;
+	row->count++;
+	row->sum += value;
+	row->min = row->min < value ? row->min : value;
+	row->max = row->max > value ? row->max : value;
+	row->mean += before / (double)row->count;
+	row->m2 += before * ((double)value - row->mean);
+}
+
+static void add(struct statistics *s, const struct ca_sink_track *track, uint32_t key, uint64_t part,
+		enum what what, uint64_t value)
+{
+	add_to(get_row(s, ALL, key, part, what), value);
+	add_to(get_row(s, track->from.thread_index, key, part, what), value);
+}
+
+/* part: states are told apart, and bursts and points of one key. */
+enum { PART_POINTS = 0, PART_BURSTS = 1, PART_SENT = 2, PART_RECEIVED = 3, PART_OTHER = 4, PART_FIRST = 8 };
+
+static void add_length(struct statistics *s, const struct ca_sink_track *track,
+		       const struct ca_sink_open *open, uint64_t end)
+{
+	uint64_t part = PART_BURSTS;
+
+	if (open->kind != CA_BURST_BEGIN)
+		part = PART_FIRST + 2 * (open->value < UINT32_MAX ? open->value : UINT32_MAX) +
+		       (open->kind == CA_SUBSTATE_BEGIN);
+	add(s, track, open->key, part, LENGTHS, end - open->time);
+}
+
+static void add_point(struct statistics *s, const struct ca_sink_track *track, const struct ca_event *event)
+{
+	bool of_point = event->key == CA_KEY_PROGRESS || event->key == CA_KEY_ARRIVALS ||
+			event->key == CA_KEY_IN_FLIGHT;
+	bool place = event->key == CA_KEY_SAMPLE || event->key == CA_KEY_FRAME;
+
+	if (of_point) /* which, and how many */
+		add(s, track, event->key, PART_FIRST + (event->value >> 48), VALUES,
+		    event->value & ((UINT64_C(1) << 48) - 1));
+	else
+		add(s, track, event->key, PART_POINTS, place ? COUNTS : VALUES, event->value);
+}
+
+static void take_event(struct statistics *s, struct ca_sink_track *track, const struct ca_event *event)
+{
+	size_t at;
+
+	if (ca_sink_is_begin(event->kind)) {
+		ca_sink_tracks_begin(track, event);
+	} else if (ca_sink_is_end(event->kind)) {
+		at = ca_sink_tracks_find(track, event);
+		s->ends += at == track->depth;
+		if (at == track->depth)
+			return;
+		add_length(s, track, &track->open[at], event->time);
+		ca_sink_tracks_close(track, at);
+	} else if (event->kind == CA_PTP_BEGIN || event->kind == CA_PTP_END) {
+		add(s, track, event->key, event->kind == CA_PTP_BEGIN ? PART_SENT : PART_RECEIVED, COUNTS, 0);
+	} else if (event->kind == CA_POINT) {
+		add_point(s, track, event);
+	} else {
+		add(s, track, event->key, PART_OTHER, COUNTS, 0);
+	}
+}
+
+static void take_events(void *state, const struct ca_source *from, const struct ca_event *event, size_t n)
+{
+	struct statistics *s = state;
+	bool known;
+	struct ca_sink_track *track = ca_sink_tracks_get(&s->tracks, from, &known);
+
+	s->events += n;
+	for (size_t i = 0; track && i < n; i++) {
+		take_event(s, track, &event[i]);
+		track->last = event[i].time;
+	}
+}
+
+static void take_name(void *state, const struct ca_source *from, const char *process_name,
+		      const char *thread_name)
+{
+	struct statistics *s = state;
+	struct name *name = s->names.at;
+
+	(void)process_name;
+	for (size_t i = 0; thread_name && i < s->names.n; i++)
+		if (name[i].thread_index == from->thread_index) {
+			char *text = strdup(thread_name);
+
+			if (text) {
+				free(name[i].text);
+				name[i].text = text;
+			}
+			return;
+		}
+	name = thread_name ? ca_vec_push(&s->names) : NULL;
+	if (name)
+		*name = (struct name){ from->thread_index, strdup(thread_name) };
+}
+
+/* Cleaned, and at least `width` characters. */
+static void put_text(FILE *file, const char *text, int width)
+{
+	while (*text) {
+		size_t n = ca_utf8_length((const unsigned char *)text);
+
+		if (!n)
+			fputs("\xef\xbf\xbd", file);
+		else if ((unsigned char)*text < ' ')
+			putc(' ', file);
+		else
+			fwrite(text, 1, n, file);
+		text += n ? n : 1;
+		width--;
+	}
+	for (; width > 0; width--)
+		putc(' ', file);
+}
+
+static void label(const struct statistics *s, const struct row *row, char *text, size_t size)
+{
+	static const char *const parts[] = { [PART_BURSTS] = "",
+					     [PART_SENT] = ", sent",
+					     [PART_RECEIVED] = ", received",
+					     [PART_OTHER] = ", other" };
+	char buffer[CA_SINK_KEY_NAME], number[24];
+	const char *key = ca_sink_key_name(s->dict, row->key, buffer), *name;
+	uint64_t value;
+
+	if (row->part < PART_FIRST) {
+		snprintf(text, size, "%s%s", key,
+			 row->part == PART_POINTS && row->what == VALUES ? ", value"
+			 : parts[row->part]                              ? parts[row->part]
+									 : "");
+		return;
+	}
+	value = row->what == LENGTHS ? (row->part - PART_FIRST) / 2 : (row->part - PART_FIRST) << 48;
+	name = s->dict ? ca_dict_value_name(s->dict, row->key, value) : NULL;
+	snprintf(number, sizeof number, "%" PRIu64, row->what == LENGTHS ? value : value >> 48);
+	snprintf(text, size, "%s: %s%s", key, name ? name : number,
+		 row->what == LENGTHS && row->part & 1 ? " (sub-state)" : "");
+}
+
+static void put_row(struct statistics *s, const struct row *row)
+{
+	char text[256], who[256] = "all";
+	const struct name *name = s->names.at;
+
+	label(s, row, text, sizeof text);
+	if (row->thread != ALL)
+		snprintf(who, sizeof who, "%" PRIu32, row->thread);
+	for (size_t i = 0; row->thread != ALL && i < s->names.n; i++)
+		if (name[i].thread_index == row->thread && name[i].text)
+			snprintf(who, sizeof who, "%" PRIu32 " %s", row->thread, name[i].text);
+	put_text(s->file, text, 32);
+	putc(' ', s->file);
+	put_text(s->file, who, 20);
+	fprintf(s->file, " %10" PRIu64, row->count);
+	if (row->what != COUNTS)
+		fprintf(s->file, " %16.0Lf %16.1f %16" PRIu64 " %16" PRIu64 " %16.1f", row->sum, row->mean,
+			row->min, row->max, row->count > 1 ? sqrt(row->m2 / (double)(row->count - 1)) : 0);
+	putc('\n', s->file);
+}
+
+/* By key and part; all before its threads. */
+static int by_row(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->part != y->part)
+		return x->part < y->part ? -1 : 1;
+	if (x->thread == ALL || y->thread == ALL)
+		return x->thread == ALL ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+static void put_table(struct statistics *s)
+{
+	const struct row *row;
+
+	if (s->rows.n)
+		qsort(s->rows.at, s->rows.n, sizeof *row, by_row);
+	row = s->rows.at;
+	fprintf(s->file, "%" PRIu64 " events of %zu threads; lengths in ns", s->events, s->tracks.count);
+	if (s->open)
+		fprintf(s->file, "; %" PRIu64 " did not end", s->open);
+	if (s->ends)
+		fprintf(s->file, "; %" PRIu64 " ended without a beginning", s->ends);
+	fprintf(s->file, "\n%-32s %-20s %10s %16s %16s %16s %16s %16s\n", "key", "thread", "count", "sum",
+		"mean", "min", "max", "stddev");
+	for (size_t i = 0; i < s->rows.n; i++)
+		put_row(s, &row[i]);
+}
+
+static void close_open(struct statistics *s)
+{
+	for (size_t i = 0; i < s->tracks.count; i++) {
+		const struct ca_sink_track *track = &s->tracks.track[i];
+
+		for (size_t at = track->depth; at-- > 0; s->open++)
+			add_length(s, track, &track->open[at], track->last);
+	}
+}
+
+static enum ca_status close_statistics(void *state, struct ca_err *err)
+{
+	struct statistics *s = state;
+	struct name *name = s->names.at;
+	bool ok, memory = true;
+
+	close_open(s);
+	put_table(s);
+	memory = !s->rows.failed;
+	ok = fflush(s->file) == 0 && !ferror(s->file);
+	if (s->file != stderr)
+		fclose(s->file);
+	for (size_t i = 0; i < s->names.n; i++)
+		free(name[i].text);
+	ca_vec_free(&s->names);
+	ca_vec_free(&s->rows);
+	ca_map_free(&s->by_id);
+	ca_sink_tracks_free(&s->tracks);
+	if (!ok || !memory)
+		ca_err_set(err, CA_ERR_IO, "the statistics sink could not write all of %s (%s)",
+			   s->target ? s->target : "its table", strerror(memory ? errno : ENOMEM));
+	free(s->target);
+	free(s);
+	return ok && memory ? CA_OK : CA_ERR_IO;
+}
+
+const struct ca_sink_ops ca_sink_statistics = {
+	.name = "statistics",
+	.description = "a table of each key, in all and by thread: count, sum, mean, min, max and standard "
+		       "deviation, on stderr or into =FILE",
+	.open = open_statistics,
+	.events = take_events,
+	.rename = take_name,
+	.close = close_statistics,
+};
