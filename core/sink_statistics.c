@@ -24,7 +24,7 @@ struct row {
 	uint64_t id;
 	enum what what;
 	uint32_t key, thread;
-	uint64_t part, count, min, max; /* part: a state, or 1 + a point */
+	uint64_t part, count, min, max;
 	long double sum;
 	double mean, m2;
 };
@@ -111,8 +111,15 @@ static void add(struct statistics *s, const struct ca_sink_track *track, uint32_
 	add_to(get_row(s, track->from.thread_index, key, part, what), value);
 }
 
-/* part: states are told apart, and bursts and points of one key. */
-enum { PART_POINTS = 0, PART_BURSTS = 1, PART_SENT = 2, PART_RECEIVED = 3, PART_OTHER = 4, PART_FIRST = 8 };
+/* What is told apart of one key. Behind those that are one of a kind, PART_OF + 4 * value + one of OF_*:
+ * states, values that have names, progress points. */
+enum { PART_POINTS, PART_BURSTS, PART_SENT, PART_RECEIVED, PART_OTHER, PART_OF = 8 };
+enum { OF_STATE, OF_SUBSTATE, OF_VALUE, OF_POINT };
+
+static uint64_t part_of(unsigned of, uint64_t value)
+{
+	return PART_OF + 4 * (value < UINT32_MAX ? value : UINT32_MAX) + of;
+}
 
 static void add_length(struct statistics *s, const struct ca_sink_track *track,
 		       const struct ca_sink_open *open, uint64_t end)
@@ -120,8 +127,7 @@ static void add_length(struct statistics *s, const struct ca_sink_track *track,
 	uint64_t part = PART_BURSTS;
 
 	if (open->kind != CA_BURST_BEGIN)
-		part = PART_FIRST + 2 * (open->value < UINT32_MAX ? open->value : UINT32_MAX) +
-		       (open->kind == CA_SUBSTATE_BEGIN);
+		part = part_of(open->kind == CA_STATE_BEGIN ? OF_STATE : OF_SUBSTATE, open->value);
 	add(s, track, open->key, part, LENGTHS, end - open->time);
 }
 
@@ -132,8 +138,10 @@ static void add_point(struct statistics *s, const struct ca_sink_track *track, c
 	bool place = event->key == CA_KEY_SAMPLE || event->key == CA_KEY_FRAME;
 
 	if (of_point) /* which, and how many */
-		add(s, track, event->key, PART_FIRST + (event->value >> 48), VALUES,
+		add(s, track, event->key, part_of(OF_POINT, event->value >> 48), VALUES,
 		    event->value & ((UINT64_C(1) << 48) - 1));
+	else if (s->dict && ca_dict_value_name(s->dict, event->key, event->value))
+		add(s, track, event->key, part_of(OF_VALUE, event->value), COUNTS, 0);
 	else
 		add(s, track, event->key, PART_POINTS, place ? COUNTS : VALUES, event->value);
 }
@@ -221,21 +229,21 @@ static void label(const struct statistics *s, const struct row *row, char *text,
 					     [PART_RECEIVED] = ", received",
 					     [PART_OTHER] = ", other" };
 	char buffer[CA_SINK_KEY_NAME], number[24];
-	const char *key = ca_sink_key_name(s->dict, row->key, buffer), *name;
-	uint64_t value;
+	const char *key = ca_sink_key_name(s->dict, row->key, buffer), *name = NULL;
+	unsigned of = row->part % 4;
+	uint64_t value = (row->part - PART_OF) / 4;
 
-	if (row->part < PART_FIRST) {
-		snprintf(text, size, "%s%s", key,
-			 row->part == PART_POINTS && row->what == VALUES ? ", value"
-			 : parts[row->part]                              ? parts[row->part]
-									 : "");
-		return;
+	if (row->part == PART_POINTS) {
+		snprintf(text, size, "%s%s", key, row->what == VALUES ? ", value" : "");
+	} else if (row->part < PART_OF) {
+		snprintf(text, size, "%s%s", key, parts[row->part]);
+	} else {
+		snprintf(number, sizeof number, "%" PRIu64, value);
+		if (s->dict)
+			name = ca_dict_value_name(s->dict, row->key, of == OF_POINT ? value << 48 : value);
+		snprintf(text, size, "%s: %s%s", key, name ? name : number,
+			 of == OF_SUBSTATE ? " (sub-state)" : "");
 	}
-	value = row->what == LENGTHS ? (row->part - PART_FIRST) / 2 : (row->part - PART_FIRST) << 48;
-	name = s->dict ? ca_dict_value_name(s->dict, row->key, value) : NULL;
-	snprintf(number, sizeof number, "%" PRIu64, row->what == LENGTHS ? value : value >> 48);
-	snprintf(text, size, "%s: %s%s", key, name ? name : number,
-		 row->what == LENGTHS && row->part & 1 ? " (sub-state)" : "");
 }
 
 static void put_row(struct statistics *s, const struct row *row)

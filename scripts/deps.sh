@@ -17,7 +17,7 @@ ca_packages() { # TASK...
 		test)
 			echo libcmocka-dev python3 python3-matplotlib python3-jsonschema
 			echo pigz gdb procps util-linux elfutils dwz clang llvm groff-base xz-utils
-			echo systemtap-sdt-dev coz-profiler chromium
+			echo systemtap-sdt-dev coz-profiler chromium graphviz
 			;;
 		ci)
 			echo libclang-rt-14-dev clang-format shellcheck xz-utils git

@@ -36,6 +36,8 @@ def expected(path):
                     found[label, thread].append(time - begun)
                 else:
                     ends += 1
+            elif kind == "point" and name:
+                found[f"{key}: {name}", thread].append(None)
             elif kind == "point":
                 found[f"{key}, value", thread].append(int(value))
             else:

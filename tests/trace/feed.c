@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|many N|nothing: opens these sinks and gives them events, as the drain does: threads in
+/* feed SPEC script|one|two|many N|pings N|tasks N|nothing: opens these sinks and gives them events, as the drain does: threads in
  * turns, each in the order of its time. Says how many there were, and by how many KiB the memory grew
- * after the first tenth. What the script holds is described in tests/trace/script.py. Exit status 3
+ * after the first tenth of many. What the script holds is described in tests/trace/script.py. Exit status 3
  * with the text of the sinks: something was lost. */
 #include "core/dict.h"
 #include "core/sink.h"
@@ -114,6 +114,32 @@ static long many(uint64_t n)
 	return before;
 }
 
+/* The second thread is told of all that it gets before the first one of what it sends. */
+static void pings(uint64_t n)
+{
+	static struct ca_event event[500];
+
+	for (uint64_t sent = 0; sent < n; sent += 500) {
+		for (uint64_t i = 0; i < 500; i++)
+			event[i] = (struct ca_event)E(1000 + 10 * (sent + i) + 5, PTP_END, message,
+						      1 + sent + i);
+		give(&second, event, 500);
+		for (uint64_t i = 0; i < 500; i++)
+			event[i] =
+				(struct ca_event)E(1000 + 10 * (sent + i), PTP_BEGIN, message, 1 + sent + i);
+		give(&first, event, 500);
+	}
+}
+
+/* Each task wakes the next one, in two threads. */
+static void tasks(uint64_t n)
+{
+	for (uint64_t i = 1; i <= n; i++)
+		GIVE(i % 2 ? &first : &second, E(10 * i, BURST_BEGIN, task, i),
+		     E(10 * i, PTP_END, message, i), E(10 * i + 5, PTP_BEGIN, message, i + 1),
+		     E(10 * i + 5, BURST_END, task, i));
+}
+
 static void fill_dict(void)
 {
 	state = ca_dict_register(dict, "state", "what a thread does", CA_LEVEL_DEFAULT);
@@ -149,7 +175,11 @@ int main(int argc, char **argv)
 		script();
 	else if (!strcmp(argv[2], "one") || !strcmp(argv[2], "two"))
 		small(*argv[2] == 't');
-	before = argc > 3 ? many(strtoull(argv[3], NULL, 10)) : resident();
+	else if (!strcmp(argv[2], "pings") && argc > 3)
+		pings(strtoull(argv[3], NULL, 10));
+	else if (!strcmp(argv[2], "tasks") && argc > 3)
+		tasks(strtoull(argv[3], NULL, 10));
+	before = !strcmp(argv[2], "many") && argc > 3 ? many(strtoull(argv[3], NULL, 10)) : resident();
 	if (ca_sink_close(sinks, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 3;
