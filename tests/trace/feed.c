@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|many N|pings N|tasks N|nothing: opens these sinks and gives them events, as the drain does: threads in
+/* feed SPEC script|one|two|many N|pings N|tasks N|threads N|nothing: opens these sinks and gives them events, as the drain does: threads in
  * turns, each in the order of its time. Says how many there were, and by how many KiB the memory grew
  * after the first tenth of many. What the script holds is described in tests/trace/script.py. Exit status 3
  * with the text of the sinks: something was lost. */
@@ -140,6 +140,27 @@ static void tasks(uint64_t n)
 		     E(10 * i + 5, BURST_END, task, i));
 }
 
+/* Half as many threads at a time as there are in all, of ten processes. */
+static void threads(uint32_t n)
+{
+	char name[32];
+
+	for (uint32_t i = 1; i <= n + n / 2; i++) {
+		const struct ca_source begins = { 1 + i % 10, i, 1 + i % 10, i };
+		const struct ca_source ends = { 1 + (i - n / 2) % 10, i - n / 2, 1 + (i - n / 2) % 10,
+						i - n / 2 };
+
+		if (i <= n) {
+			snprintf(name, sizeof name, "worker %u", i);
+			GIVE(&begins, E(10 * i, STATE_BEGIN, state, 1), E(10 * i, BURST_BEGIN, work, i));
+			ca_sink_name(sinks, &begins, NULL, name);
+		}
+		if (i > n / 2)
+			GIVE(&ends, E(10 * i + 5, BURST_END, work, i - n / 2),
+			     E(10 * i + 6, STATE_END, state, 1));
+	}
+}
+
 static void fill_dict(void)
 {
 	state = ca_dict_register(dict, "state", "what a thread does", CA_LEVEL_DEFAULT);
@@ -179,6 +200,8 @@ int main(int argc, char **argv)
 		pings(strtoull(argv[3], NULL, 10));
 	else if (!strcmp(argv[2], "tasks") && argc > 3)
 		tasks(strtoull(argv[3], NULL, 10));
+	else if (!strcmp(argv[2], "threads") && argc > 3)
+		threads((uint32_t)strtoul(argv[3], NULL, 10));
 	before = !strcmp(argv[2], "many") && argc > 3 ? many(strtoull(argv[3], NULL, 10)) : resident();
 	if (ca_sink_close(sinks, &err)) {
 		fprintf(stderr, "%s\n", err.text);
