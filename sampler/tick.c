@@ -103,6 +103,21 @@ static enum ca_status timer_start(struct ca_tick *tick, uint64_t first, uint64_t
 	return CA_OK;
 }
 
+static uint64_t of_kernel = 4000000;
+
+void ca_tick_init(void)
+{
+	struct timespec step;
+
+	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &step) && !step.tv_sec && step.tv_nsec > 0)
+		of_kernel = (uint64_t)step.tv_nsec;
+}
+
+CA_SIGSAFE uint64_t ca_tick_of_kernel(void)
+{
+	return of_kernel;
+}
+
 static const struct source {
 	enum ca_backend backend;
 	enum ca_status (*start)(struct ca_tick *, uint64_t, uint64_t, int);

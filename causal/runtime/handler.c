@@ -50,6 +50,8 @@ static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu)
 {
 	uint64_t most = t->tick.backend == CA_BACKEND_PERF ? t->tick_length : LONGEST_HIT * ca_rt.period;
 
+	if (t->young) /* for all threads that were as short, and had no tick */
+		return t->tick_length;
 	return cpu < most ? cpu : most;
 }
 
@@ -95,7 +97,8 @@ static void tick(struct ca_thread *t, const void *context)
 		walked = true;
 		ca_points_follow(now,
 				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
-		ca_sample_push(t, now, t->tick_weight, false);
+		if (t->tick_weight)
+			ca_sample_push(t, now, t->tick_weight, false);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
@@ -106,8 +109,8 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_activation_tell(t, now);
 	ca_probe_service();
 	ca_cancel_service(t);
-	ca_thread_adjust_ticks(t);
 	ca_ledger_accrue(t, now, t->waiting);
+	ca_thread_adjust_ticks(t); /* from here on there may be a switch log, which knows nothing of before */
 	if (ca_timers_any())
 		ca_timers_adjust(now, ca_ledger_lag(t, now));
 	if (walked)

@@ -442,7 +442,7 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 	/* of the hits in the log those at which we were in S ourselves */
 	exempt = atomic_load_explicit(&t->fine->exempt, memory_order_relaxed) - t->fine_exempt;
 	t->fine_exempt += exempt;
-	if (!t->switches.page) {
+	if (open && !t->switches.page) {
 		uint64_t all = a.time + exempt, time = scale_by_cpu(t, all, now, wait != NULL);
 
 		exempt = all ? share(time, exempt, all) : 0;
@@ -482,8 +482,6 @@ static void opened(struct ca_thread *t, uint64_t experiment)
 	t->owed = 0;
 	if (x->start > t->last)
 		t->last = x->start;
-	if (!t->switches.page)
-		t->last_cpu = ca_clock_thread_cpu();
 	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->owed, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->ahead, 0, memory_order_relaxed);
@@ -514,8 +512,11 @@ static void follow_experiment(struct ca_thread *t, const enum ca_wait *wait)
 		uint64_t experiment = over ? seq - 1 : seq;
 
 		/* one that came and went unseen counts as long as its D is not known otherwise */
-		if (t->experiment != experiment && seq && !settled)
+		if (t->experiment != experiment && seq && !settled) {
 			opened(t, experiment);
+			if (!t->switches.page)
+				t->last_cpu = ca_clock_thread_cpu();
+		}
 		if (over && t->experiment == experiment)
 			closed(t, wait);
 		t->experiment = seq;

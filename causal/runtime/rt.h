@@ -117,6 +117,8 @@ struct ca_thread {
 	uint64_t tick_length;     /* ... as drawn around it ... */
 	uint64_t tick_experiment; /* ... for this experiment */
 	uint64_t tick_weight;     /* periods that a tick's sample stands for */
+	uint64_t young;           /* ns: it has had no tick so far, and looks then whether it needs one; 0:
+				   * it has its sources, see thread.c */
 	uint32_t meets;           /* meetings and waits since the last tick */
 	struct ca_rng rng;
 	struct ca_switches switches;

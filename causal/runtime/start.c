@@ -323,6 +323,7 @@ static void attach(const char *path)
 
 	if (!join_session(path))
 		return;
+	ca_tick_init();
 	free_old_slots(ca_rt.session);
 	/* the program's core files and its children need not carry these */
 	madvise(ca_rt.session, CA_SESSION_SIZE_OF(ca_rt.slots), MADV_DONTDUMP);

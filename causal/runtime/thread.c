@@ -37,7 +37,8 @@ enum {
 	LAST_NAPS = 50,       /* ... so many times that at most, if not */
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
 	HARDLY = 32,          /* ... and the thread meets others more than once a period */
-	REDRAW = 16           /* ticks of one period where it is not an experiment's */
+	REDRAW = 16,          /* ticks of one period where it is not an experiment's */
+	YOUNG_LOOK = 5000000  /* ns between two looks whether a thread without a tick needs one */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -45,6 +46,7 @@ enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 static _Atomic(struct ca_thread *) chunks[CHUNKS];
 static pthread_key_t exit_key;
 static bool have_exit_key;
+static _Atomic bool have_ticks; /* of the kind that is wanted: perf has been allowed here */
 
 static struct ca_thread *record(uint32_t number)
 {
@@ -182,6 +184,16 @@ static bool is_stale(const struct ca_thread *t, uint64_t period)
 	return (t->ticks + 1) % REDRAW == 0;
 }
 
+/* Periods that a sample stands for. Timers tick when the kernel does, and not in between. */
+static uint64_t weight_of(struct ca_thread *t, uint64_t period)
+{
+	uint64_t least = t->tick.backend == CA_BACKEND_TIMER ? ca_tick_of_kernel() : 0;
+	uint64_t length = period > least ? period : least;
+
+	/* at random, where it is no whole number */
+	return (length + ca_rng_below(&t->rng, ca_rt.period)) / ca_rt.period;
+}
+
 /* For the record of the run. */
 CA_SIGSAFE static void note_backend(const struct ca_thread *t)
 {
@@ -190,35 +202,12 @@ CA_SIGSAFE static void note_backend(const struct ca_thread *t)
 					 memory_order_relaxed);
 }
 
-CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
+/* Ticks and, with perf's, the switch log. */
+static void start_sources(struct ca_thread *t, uint64_t first, uint64_t period)
 {
-	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
-	uint64_t period = wanted_period(t, meets), now;
-
-	t->meets = 0;
-	if (t->tick.backend != CA_BACKEND_PERF || !is_stale(t, period))
-		return;
-	t->tick_experiment = t->experiment;
-	ca_tick_stop(&t->tick);
-	t->tick_period = period;
-	t->tick_weight = period / ca_rt.period;
-	t->tick_length = now = jittered(t, period);
-	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, now, now, CA_SIGNAL) != CA_OK)
-		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
-	note_backend(t);
-}
-
-static void start_sources(struct ca_thread *t)
-{
-	static _Atomic bool told, have_ticks;
+	static _Atomic bool told;
 	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
-	uint64_t period = wanted_period(t, false), first = random_part(t, period);
-	enum ca_status status;
-
-	/* perf is restarted with the period itself by the first tick */
-	t->tick_period = t->tick_length = first;
-	t->tick_weight = period / ca_rt.period; /* it comes early in proportion to its chance */
-	status = ca_tick_start(&t->tick, wanted, first, period, CA_SIGNAL);
+	enum ca_status status = ca_tick_start(&t->tick, wanted, first, period, CA_SIGNAL);
 
 	/* later on it is no lack of permission but of memory or descriptors */
 	if (status != CA_OK && wanted == CA_BACKEND_PERF && have_ticks)
@@ -234,13 +223,73 @@ static void start_sources(struct ca_thread *t)
 		       (int)t->tid, ca_status_name(status));
 	if (t->tick.backend == CA_BACKEND_PERF)
 		ca_switches_open(&t->switches);
-	else
-		t->switches.page = NULL;
+	t->young = 0;
+	t->tick_period = t->tick_length = first; /* where that is not the period, the first tick sets it */
+	t->tick_weight = weight_of(t, period);
 	note_backend(t);
 	ca_log(CA_LOG_DEBUG, "thread %d: ticks from %s", (int)t->tid,
 	       t->tick.backend == CA_BACKEND_PERF    ? "perf"
 	       : t->tick.backend == CA_BACKEND_TIMER ? "a timer"
 						     : "nowhere");
+}
+
+/* Most threads of a program that has many are short, and perf's events with their pages cost more than to
+ * create a thread. So each begins with a timer that has run out when the kernel looks for the first time: a
+ * thread that lives for a tenth of the kernel's tick is then seen in one of ten cases, and stands for a whole
+ * one. What it is seen with starts the sources. */
+static bool begin_young(struct ca_thread *t, uint64_t now)
+{
+	uint64_t tick = ca_tick_of_kernel();
+
+	if (ca_tick_start(&t->tick, CA_BACKEND_TIMER, 1, tick, CA_SIGNAL) != CA_OK)
+		return false;
+	t->young = now + YOUNG_LOOK;
+	t->tick_period = t->tick_length = tick;
+	t->tick_weight = weight_of(t, tick);
+	return true;
+}
+
+static void grow_up(struct ca_thread *t)
+{
+	uint64_t period = wanted_period(t, false), first = jittered(t, period);
+
+	ca_tick_stop(&t->tick);
+	start_sources(t, first, period);
+	t->tick_period = period;
+	t->tick_experiment = t->experiment;
+}
+
+void ca_thread_look_at_young(struct ca_thread *t, uint64_t now)
+{
+	if (!t->young || now < t->young || ca_rt_is_in_s(t))
+		return;
+	t->young = now + YOUNG_LOOK;
+	if (ca_clock_thread_cpu() - t->hit_cpu < ca_rt.period)
+		return;
+	ca_ledger_accrue(t, now, NULL); /* without a switch log, up to here */
+	grow_up(t);
+}
+
+CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
+{
+	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
+	uint64_t period = wanted_period(t, meets), now;
+
+	t->meets = 0;
+	if (t->young) {
+		grow_up(t);
+		return;
+	}
+	if (t->tick.backend != CA_BACKEND_PERF || !is_stale(t, period))
+		return;
+	t->tick_experiment = t->experiment;
+	ca_tick_stop(&t->tick);
+	t->tick_period = period;
+	t->tick_length = now = jittered(t, period);
+	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, now, now, CA_SIGNAL) != CA_OK)
+		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
+	t->tick_weight = weight_of(t, period);
+	note_backend(t);
 }
 
 static void begin(bool first)
@@ -249,6 +298,7 @@ static void begin(bool first)
 	struct ca_thread *t;
 	struct ca_slot *slot;
 	uint32_t number;
+	uint64_t now;
 
 	slot = find_slot(s, first, &number);
 	if (!slot) {
@@ -283,8 +333,14 @@ static void begin(bool first)
 											 CA_SYS_SIGNAL(SIGILL)
 									       : 0)));
 	t->last_cpu = t->hit_cpu = ca_clock_thread_cpu();
-	ca_rng_init(&t->rng, ca_clock_now() ^ (uint64_t)t->tid << 32);
-	start_sources(t);
+	now = ca_clock_now();
+	ca_rng_init(&t->rng, now ^ (uint64_t)t->tid << 32);
+	t->switches.page = NULL;
+	if ((uint32_t)t->tid == ca_rt.pid || !begin_young(t, now)) {
+		uint64_t period = wanted_period(t, false);
+
+		start_sources(t, random_part(t, period), period);
+	}
 	/* release: pairs with the acquire in ledger.c and in the conductor */
 	atomic_store_explicit(&slot->state, CA_SLOT_LIVE, memory_order_release);
 	atomic_store_explicit(&ca_rt.by_slot[number], t, memory_order_release);

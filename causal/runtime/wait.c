@@ -432,6 +432,8 @@ void ca_wait_end(struct ca_waiting *w)
 		if (w->kind == CA_WAIT_EXTERNAL)
 			ca_sample_off_cpu(t, now - w->since);
 	}
+	if (__builtin_expect(t->young != 0, 0) && !t->waiting)
+		ca_thread_look_at_young(t, now);
 	t->guard--;
 	errno = saved;
 }

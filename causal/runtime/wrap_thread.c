@@ -25,6 +25,31 @@ struct start {
 	uint64_t pair;    /* for the timeline */
 };
 
+/* Where threads are created all the time, what is told to them comes from here: one that gives memory back
+ * gets an arena from libc, which it may not need itself. */
+enum { STARTS = 64 };
+static struct start starts[STARTS];
+static _Atomic bool start_taken[STARTS];
+
+static struct start *start_new(void)
+{
+	static _Atomic unsigned next;
+	unsigned i = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % STARTS;
+
+	/* acquire: pairs with the release below */
+	if (atomic_exchange_explicit(&start_taken[i], true, memory_order_acquire))
+		return malloc(sizeof *starts);
+	return &starts[i];
+}
+
+static void start_free(struct start *s)
+{
+	if (s < starts || s >= starts + STARTS)
+		free(s);
+	else
+		atomic_store_explicit(&start_taken[s - starts], false, memory_order_release);
+}
+
 static size_t stack_size(const pthread_attr_t *attr)
 {
 	pthread_attr_t usual;
@@ -43,7 +68,7 @@ static struct start *new_start(void *argument, const pthread_attr_t *attr)
 {
 	ca_start_once(); /* a library's constructor may be here before ours */
 
-	struct start *s = ca_rt.session && atomic_load(&ca_rt.on) ? malloc(sizeof *s) : NULL;
+	struct start *s = ca_rt.session && atomic_load(&ca_rt.on) ? start_new() : NULL;
 
 	if (s) {
 		s->argument = argument;
@@ -57,7 +82,7 @@ static struct start take_start(void *p)
 {
 	struct start s = *(struct start *)p;
 
-	free(p);
+	start_free(p);
 	ca_signals_inherit(s.blocked);
 	ca_thread_begin();
 	ca_timeline_receive(s.pair);
@@ -93,7 +118,7 @@ CA_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *r
 	s->pair = ca_timeline_send();
 	r = REAL(pthread_create)(thread, attr, start_posix, s);
 	if (r)
-		free(s);
+		start_free(s);
 	return r;
 }
 
@@ -109,7 +134,7 @@ CA_EXPORT int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 	s->pair = ca_timeline_send();
 	r = REAL(thrd_create)(thread, start_c11, s);
 	if (r != thrd_success)
-		free(s);
+		start_free(s);
 	return r;
 }
 

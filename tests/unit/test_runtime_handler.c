@@ -460,6 +460,11 @@ static void hits(void **state)
 	me->hit_cpu = before = ca_clock_thread_cpu();
 	weight = hit();
 	assert_in_range(weight, 1, ca_clock_thread_cpu() - before);
+	/* the first tick of its life: a whole one of the kernel's, for all that have had none */
+	me->young = 1;
+	me->tick_length = 4 * RT_PERIOD;
+	assert_int_equal(hit(), 4 * RT_PERIOD);
+	me->young = 0;
 	/* outside */
 	walked[1] = CA_PLACE(TEXT, 0x2000);
 	assert_int_equal(hit(), 0);

@@ -19,6 +19,7 @@ static __thread struct {
 	int signo;
 } started[2];
 static bool have_perf, have_timer;
+static bool is_main; /* the next thread is its process's first one */
 static _Atomic unsigned collects, offs, logs;
 
 enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first, uint64_t period,
@@ -110,6 +111,7 @@ static int set_up(void **state)
 	ca_self = NULL;
 	ca_rt.process = 3;
 	have_perf = have_timer = true;
+	is_main = false;
 	atomic_store(&collects, 0);
 	atomic_store(&offs, 0);
 	atomic_store(&logs, 0);
@@ -137,11 +139,19 @@ static void nap(void)
 }
 
 /* ---- birth and death --------------------------------------------------------------------------------- */
+/* The first thread of a process gets its sources when it begins. */
+static void be_main(void)
+{
+	if (is_main)
+		ca_rt.pid = (uint32_t)ca_sys_gettid();
+}
+
 static void *without_perf(void *unused)
 {
 	(void)unused;
 	have_perf = false;
 	s->backend = CA_BACKEND_PERF;
+	be_main();
 	ca_thread_begin();
 	assert_int_equal(starts, 1);
 	assert_int_equal(atomic_load(&offs), 1); /* there never was any */
@@ -165,8 +175,10 @@ static void *without_ticks(void *unused)
 static void no_ticks(void **state)
 {
 	(void)state;
+	is_main = true;
 	in_new_thread(without_perf);
 	atomic_store(&offs, 0);
+	is_main = false;
 	in_new_thread(without_ticks);
 	in_new_thread(without_ticks); /* said once */
 }
@@ -179,6 +191,7 @@ static void *a_life(void *unused)
 	(void)unused;
 	ca_sys_sigmask(SIG_BLOCK, CA_SYS_SIGNAL(CA_SIGNAL) | CA_SYS_SIGNAL(SIGTRAP) | CA_SYS_SIGNAL(SIGILL));
 	atomic_store(&s->backends, 0);
+	be_main();
 	errno = 5;
 	ca_thread_begin();
 	assert_int_equal(errno, 5);
@@ -191,7 +204,7 @@ static void *a_life(void *unused)
 	assert_int_equal(atomic_load(&slot->state), CA_SLOT_LIVE);
 	assert_int_equal(slot->tid, ca_sys_gettid());
 	assert_int_equal(t->tid, ca_sys_gettid());
-	assert_int_equal(slot->pid, getpid());
+	assert_int_equal(slot->pid, ca_rt.pid);
 	assert_int_equal(slot->process, 3);
 	assert_int_equal(atomic_load(&slot->in_s) + atomic_load(&slot->owed) + atomic_load(&slot->paid) +
 				 atomic_load(&slot->last_hit),
@@ -213,7 +226,8 @@ static void *a_life(void *unused)
 	assert_in_range(started[0].first, 4 * RT_PERIOD / 64, 4 * RT_PERIOD - 1);
 	assert_int_equal(t->tick_period, started[0].first);
 	assert_int_equal(t->tick_length, started[0].first);
-	assert_int_equal(t->tick_weight, 4);
+	assert_in_range(t->tick_weight, 4,
+			4 + ca_tick_of_kernel() / RT_PERIOD); /* timers tick as the kernel does */
 	assert_true(t->rng.s[0] | t->rng.s[1]);
 	assert_in_range(t->hit_cpu, 1, ca_clock_thread_cpu());
 	assert_int_equal(opens, have_perf);
@@ -252,6 +266,7 @@ static void lives(void **state)
 	struct ca_slot *slot = &s->slot[0];
 
 	(void)state;
+	is_main = true;
 	for (unsigned i = 0; i < 2; i++) {
 		atomic_store(&slot->in_s, 1);
 		atomic_store(&slot->owed, 1);
@@ -304,6 +319,7 @@ static void off_or_nowhere(void **state)
 
 static void *with_sampled_s(void *unused)
 {
+	be_main();
 	just_live(unused);
 	assert_int_equal(started[0].period, RT_PERIOD);
 	assert_in_range(started[0].first, RT_PERIOD / 64, RT_PERIOD - 1);
@@ -314,6 +330,7 @@ static void *with_sampled_s(void *unused)
 static void ticks_for_samples_of_s(void **state)
 {
 	(void)state;
+	is_main = true;
 	s->selection.ranges = 1;
 	in_new_thread(with_sampled_s);
 }
@@ -322,6 +339,7 @@ static void *perf_is_full(void *unused)
 {
 	have_perf = false;
 	s->backend = CA_BACKEND_PERF;
+	be_main();
 	just_live(unused);
 	assert_int_equal(starts, 2);
 	assert_int_equal(started[1].wanted, CA_BACKEND_TIMER);
@@ -334,9 +352,115 @@ static void *perf_is_full(void *unused)
 static void more_threads_than_perf_takes(void **state)
 {
 	(void)state;
+	is_main = true;
 	in_new_thread(just_live);
 	in_new_thread(perf_is_full);
 	assert_int_equal(atomic_load(&offs) + atomic_load(&logs), 0);
+}
+
+/* ---- the others begin with a timer ---------------------------------------------------------------------- */
+static void *live_young(void *unused)
+{
+	uint64_t tick = ca_tick_of_kernel();
+
+	atomic_store(&s->backends, 0);
+	just_live(unused);
+	assert_int_equal(starts, 1);
+	assert_int_equal(started[0].wanted, CA_BACKEND_TIMER);
+	assert_int_equal(started[0].first, 1); /* whenever the kernel looks */
+	assert_int_equal(started[0].period, tick);
+	assert_int_equal(started[0].signo, CA_SIGNAL);
+	assert_true(ca_self->young > ca_clock_now());
+	/* a sample is one for all threads of which the kernel saw none */
+	assert_int_equal(ca_self->tick_length, tick);
+	assert_in_range(ca_self->tick_weight, tick / RT_PERIOD, (tick + RT_PERIOD - 1) / RT_PERIOD);
+	assert_null(ca_self->switches.page);
+	assert_int_equal(opens, 0);
+	assert_int_equal(atomic_load(&s->backends), 0); /* it may be perf in the end */
+	return NULL;
+}
+
+static void check_grown(void)
+{
+	assert_int_equal(ca_self->young, 0);
+	assert_int_equal(stops, 1);
+	assert_int_equal(starts, 2);
+	assert_int_equal(started[1].wanted, s->backend);
+	assert_in_range(started[1].first, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
+	assert_int_equal(started[1].period, 4 * RT_PERIOD);
+	assert_int_equal(ca_self->tick_period, 4 * RT_PERIOD);
+	assert_int_equal(ca_self->tick_length, started[1].first);
+	assert_int_equal(ca_self->switches.page != NULL, have_perf);
+	assert_int_equal(atomic_load(&s->backends), 1u << ca_self->tick.backend);
+}
+
+static void *get_a_tick(void *unused)
+{
+	live_young(unused);
+	ca_thread_adjust_ticks(ca_self);
+	check_grown();
+	return NULL;
+}
+
+static void first_tick(void **state)
+{
+	(void)state;
+	in_new_thread(get_a_tick);
+	have_perf = false;
+	in_new_thread(get_a_tick);
+}
+
+/* In step with the kernel a thread can work for long, and never be seen. */
+static void *keep_step(void *unused)
+{
+	struct ca_thread *t;
+	uint64_t due;
+
+	live_young(unused);
+	t = ca_self;
+	due = t->young;
+	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
+	ca_thread_look_at_young(t, due - 1);
+	assert_int_equal(t->young, due);
+	t->depth = 1; /* in S */
+	ca_thread_look_at_young(t, due);
+	t->depth = 0;
+	assert_int_equal(t->young, due);
+	t->hit_cpu = ca_clock_thread_cpu();
+	ca_thread_look_at_young(t, due); /* it has only slept */
+	assert_in_range(t->young, due + 1, due + 10 * (uint64_t)RT_PERIOD);
+	assert_int_equal(starts, 1);
+	due = t->young;
+	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
+	ca_thread_look_at_young(t, due);
+	check_grown();
+	ca_thread_look_at_young(t, due + 1000 * (uint64_t)RT_PERIOD);
+	assert_int_equal(starts, 2);
+	return NULL;
+}
+
+static void in_step_with_the_kernel(void **state)
+{
+	(void)state;
+	in_new_thread(keep_step);
+}
+
+static void *live_without_timer(void *unused)
+{
+	have_timer = false;
+	just_live(unused);
+	assert_int_equal(starts, 2);
+	assert_int_equal(started[1].wanted, CA_BACKEND_AUTO);
+	assert_int_equal(ca_self->tick.backend, CA_BACKEND_PERF);
+	assert_int_equal(ca_self->young, 0);
+	assert_int_equal(opens, 1);
+	return NULL;
+}
+
+static void no_timer_to_begin_with(void **state)
+{
+	(void)state;
+	in_new_thread(live_without_timer);
 }
 
 /* ---- a burst ------------------------------------------------------------------------------------------ */
@@ -799,6 +923,9 @@ int main(void)
 		TEST(off_or_nowhere),
 		TEST(ticks_for_samples_of_s),
 		TEST(more_threads_than_perf_takes),
+		TEST(first_tick),
+		TEST(in_step_with_the_kernel),
+		TEST(no_timer_to_begin_with),
 		TEST(burst),
 		TEST(waits_for_a_slot),
 		TEST(makes_slots),

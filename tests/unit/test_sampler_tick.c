@@ -128,6 +128,18 @@ static void test_first(void **state)
 	assert_int_equal(ticks, 1);
 }
 
+/* It is the kernel's own: 100 to 1000 Hz. */
+static void test_of_kernel(void **state)
+{
+	struct timespec step;
+
+	(void)state;
+	assert_int_equal(ca_tick_of_kernel(), 4 * MS); /* not asked yet */
+	ca_tick_init();
+	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &step), 0);
+	assert_int_equal(ca_tick_of_kernel(), step.tv_nsec);
+}
+
 static void *burn_elsewhere(void *context)
 {
 	(void)context;
@@ -297,10 +309,11 @@ static void given_to_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timer),   cmocka_unit_test(test_perf),
-		cmocka_unit_test(test_first),   cmocka_unit_test(test_own_time),
-		cmocka_unit_test(lifted),       cmocka_unit_test(given_to_others),
-		cmocka_unit_test(test_is_ours), cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_timer),      cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_first),      cmocka_unit_test(test_own_time),
+		cmocka_unit_test(test_of_kernel),  cmocka_unit_test(lifted),
+		cmocka_unit_test(given_to_others), cmocka_unit_test(test_is_ours),
+		cmocka_unit_test(test_forbidden),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
