@@ -12,9 +12,10 @@
 #include "core/session.h"
 #include <stdbool.h>
 
-enum { CA_PAYING_BITS = 14 /* threads; the other bits are ns, modulo 13 days */ };
+enum { CA_PAYING_BITS = 15 /* threads; the other bits are ns, modulo 6 days */ };
 #define CA_PAYING_ONE   UINT64_C(1)
 #define CA_PAYING_COUNT ((CA_PAYING_ONE << CA_PAYING_BITS) - 1)
+_Static_assert(CA_MAX_THREADS < CA_PAYING_COUNT, "all threads can pay at once");
 
 /* One more or one less, with the same sum up to `now`. */
 CA_SIGSAFE static inline void ca_paying_change(_Atomic uint64_t *paying, uint64_t now, bool more)
@@ -46,7 +47,7 @@ CA_SIGSAFE static inline void ca_paying_end(struct ca_session *s, struct ca_slot
 		ca_paying_change(&s->paying, now, false);
 }
 
-/* U so far, ns modulo 13 days: two readings are subtracted by ca_paying_between. */
+/* U so far, ns modulo 6 days: two readings are subtracted by ca_paying_between. */
 static inline uint64_t ca_paying_read(struct ca_session *s, uint64_t now)
 {
 	uint64_t word = atomic_load_explicit(&s->paying, memory_order_relaxed);

@@ -75,7 +75,8 @@ struct ca_session {
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
-	_Atomic uint32_t threads_missed;         /* threads that found no free slot */
+	_Atomic uint32_t threads_missed;         /* threads that found no free slot, ever ... */
+	_Atomic uint32_t threads_out;            /* ... and those of them that still run without one */
 	/* Progress points of the command line: sites of kind COUNT, by the conductor, which
 	 * releases requested_used after the sites; those of a module before it is INDEXED. */
 	_Atomic uint32_t requested_used;

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { CA_MAX_THREADS = 8192 }; /* at one time, all processes together */
+enum { CA_MAX_THREADS = 16384 }; /* at one time, all processes together */
 
 enum { CA_IN_S = 1, CA_IN_S_OFF = 2 /* waits for others */, CA_IN_S_EXTERNAL = 4 /* for the outside */ };
 

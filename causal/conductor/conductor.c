@@ -187,6 +187,7 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.lumpy = !c->session->selection.exact || c->session->selection.fine;
 	x->speedup = c->speedup;
 	x->start = c->e.opened = ca_clock_now();
+	c->e.missed = atomic_load(&c->session->threads_missed);
 	c->e.began = x->start - ca_session_lag(c->session);
 	x->caught_up = atomic_load(&c->session->caught_up);
 	/* release: the runtimes acquire seq before they read the rest */
@@ -256,6 +257,9 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 /* S in a process that runs without its sites is seen by nobody. */
 static uint32_t find_unplaced(struct ca_conductor *c, uint64_t now)
 {
+	/* nor what threads do that found no room: a line at the end says so */
+	if (atomic_load(&c->session->threads_out) || atomic_load(&c->session->threads_missed) != c->e.missed)
+		return CA_EXPERIMENT_UNPLACED;
 	if (ca_conductor_unplaced(c) <= (now - c->e.opened) / UNPLACED)
 		return 0;
 	if (!c->unplaced_told)
@@ -617,9 +621,9 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 	}
 	if (atomic_load(&s->threads_missed))
 		ca_conductor_say(c, 0,
-				 "%u threads were neither sampled nor delayed, so "
-				 "predictions may be off: more than %d existed at a time, or "
-				 "too many began at once",
+				 "%u threads were not seen, and experiments meanwhile are not used: "
+				 "more than %d existed at a time, or there was no room for them in "
+				 "/dev/shm",
 				 atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
 }
 

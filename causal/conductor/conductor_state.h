@@ -21,7 +21,7 @@
 #include "sampler/tick.h"
 #include <stdbool.h>
 
-enum { CA_SLOTS_AHEAD = 64 }; /* thread slots with backing store beyond those in use */
+enum { CA_SLOTS_AHEAD = 64, CA_SLOTS_MOST = 512 }; /* thread slots with backing store beyond those in use */
 
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
@@ -31,6 +31,7 @@ struct ca_open_experiment {
 	struct ca_visits visits[CA_MAX_POINTS];
 	struct ca_in_flight flight;
 	uint64_t opened;                        /* ns; the measured part begins at record.start */
+	uint32_t missed;                        /* the session's threads_missed then */
 	uint64_t began;                         /* the same on the run's virtual clock */
 	uint64_t paid_before;                   /* in the warm-up */
 	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */

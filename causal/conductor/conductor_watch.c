@@ -60,8 +60,9 @@ void ca_conductor_drain(struct ca_conductor *c)
 			take_samples(c, i, event, n);
 	}
 	ca_conductor_trace_drain(c);
-	/* as many again: a program that has many threads may be starting more */
+	/* as many again: a program that has many threads may be starting more. Beyond that it makes room itself */
 	ahead = used > CA_SLOTS_AHEAD ? used : CA_SLOTS_AHEAD;
+	ahead = ahead < CA_SLOTS_MOST ? ahead : CA_SLOTS_MOST;
 	if (used + ahead / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
 		ca_session_grow(c->session_fd, s,
 				used + ahead < CA_MAX_THREADS ? used + ahead : CA_MAX_THREADS, NULL);

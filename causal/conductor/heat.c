@@ -2,6 +2,7 @@
 /* How often code is entered; see heat.h. The limits are costs: a visit costs a thread 0.2 us where it is
  * logged, and 20 to 25 ns where it is timed (doc/METHOD.md, 3). */
 #include "causal/conductor/heat.h"
+#include <string.h>
 #include <unistd.h>
 
 /* Visits a second: 1 % of a thread's time where each is logged, 5 % where they are timed. */
@@ -17,8 +18,11 @@ static uint64_t visits_of(const struct ca_session *s, uint32_t slot)
 
 void ca_heat_begin(struct ca_heat_look *from, const struct ca_session *s, uint64_t now)
 {
+	uint32_t used = atomic_load(&s->slots_used);
+
 	from->time = now;
-	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
+	memset(from->visits, 0, sizeof from->visits);
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
 		from->visits[i] = visits_of(s, i);
 }
 

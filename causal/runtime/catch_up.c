@@ -50,7 +50,7 @@ static uint64_t lowest(const struct ca_thread *t, uint32_t *others)
 	uint32_t used;
 
 	*others = 0;
-	if (atomic_load_explicit(&s->threads_missed, memory_order_relaxed))
+	if (atomic_load_explicit(&s->threads_out, memory_order_relaxed))
 		return UINT64_MAX;
 	asked = atomic_load_explicit(&s->asked_lag, memory_order_relaxed);
 	if (atomic_load_explicit(&s->asked, memory_order_relaxed) && asked > low)

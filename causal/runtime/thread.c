@@ -24,6 +24,7 @@
 
 /* The calling thread's place in life, for those that have no record. */
 static __thread enum { UNKNOWN, BEGINS, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
+static __thread bool is_out __attribute__((tls_model("initial-exec"))); /* counted in threads_out */
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
 enum {
@@ -142,6 +143,18 @@ static void thread_exits(void *unused)
 {
 	(void)unused;
 	ca_thread_end();
+	if (is_out && ca_rt.session)
+		atomic_fetch_sub(&ca_rt.session->threads_out, 1);
+	is_out = false;
+}
+
+/* Let us know when the calling thread ends. */
+static void note_exit(void)
+{
+	if (!have_exit_key)
+		have_exit_key = pthread_key_create(&exit_key, thread_exits) == 0;
+	if (have_exit_key)
+		pthread_setspecific(exit_key, &exit_key);
 }
 
 /* Where samples tell what is in S, every tick counts; elsewhere a tick is there to pay, and a
@@ -292,6 +305,15 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	note_backend(t);
 }
 
+/* It runs on, not known to others, until it finds room or ends. */
+static void miss(struct ca_session *s)
+{
+	is_out = true;
+	atomic_fetch_add(&s->threads_missed, 1);
+	atomic_fetch_add(&s->threads_out, 1);
+	note_exit();
+}
+
 static void begin(bool first)
 {
 	struct ca_session *s = ca_rt.session;
@@ -301,15 +323,17 @@ static void begin(bool first)
 	uint64_t now;
 
 	slot = find_slot(s, first, &number);
-	if (!slot) {
+	t = slot ? record(number) : NULL;
+	if (!t) {
+		if (slot)
+			atomic_store(&slot->state, CA_SLOT_FREE);
 		if (first)
-			atomic_fetch_add(&s->threads_missed, 1);
+			miss(s);
 		return;
 	}
-	t = record(number);
-	if (!t) {
-		atomic_store(&slot->state, CA_SLOT_FREE);
-		return;
+	if (is_out) { /* there is room now */
+		is_out = false;
+		atomic_fetch_sub(&s->threads_out, 1);
 	}
 	memset(t, 0, offsetof(struct ca_thread, readers));
 	t->number = number;
@@ -350,10 +374,7 @@ static void begin(bool first)
 		       "what VISIT looks at");
 	ca_patch_counters = (uint64_t *)(void *)slot->count;
 	ca_points_collect();
-	if (!have_exit_key)
-		have_exit_key = pthread_key_create(&exit_key, thread_exits) == 0;
-	if (have_exit_key)
-		pthread_setspecific(exit_key, t);
+	note_exit();
 	t->state = CA_THREAD_LIVE;
 	ca_self = t;
 	ca_timeline_begin(t);
@@ -419,9 +440,11 @@ void ca_thread_end(void)
 
 void ca_thread_forget(void)
 {
-	for (unsigned i = 0; i < CA_MAX_THREADS; i++)
+	uint32_t used = ca_rt_slots_used();
+
+	for (uint32_t i = 0; i < used; i++)
 		atomic_store_explicit(&ca_rt.by_slot[i], NULL, memory_order_relaxed);
-	for (unsigned i = 0; i < CHUNKS; i++) {
+	for (uint32_t i = 0; i < (used + CHUNK - 1) / CHUNK; i++) {
 		struct ca_thread *chunk = atomic_load_explicit(&chunks[i], memory_order_relaxed);
 
 		/* perf mappings are not copied by fork, POSIX timers neither: nothing to close */
@@ -431,6 +454,7 @@ void ca_thread_forget(void)
 			atomic_store_explicit(&chunk[k].readers, 0, memory_order_relaxed);
 		}
 	}
+	is_out = false;
 	ca_self = NULL;
 	ca_patch_counters = ca_patch_nobody;
 	ca_patch_fine = &ca_patch_fine_nobody;

@@ -68,6 +68,50 @@ static void case_crowd(void)
 	CHECK(counted == 3L * CROWD);
 }
 
+/* Five thousand alive at once, while short ones come and go: 20,000 of them. Each is seen. */
+static void *lives_long(void *p)
+{
+	a_little(NULL);
+	pthread_barrier_wait(p);
+	pthread_barrier_wait(p);
+	piece_of_work();
+	CAUSAL_PROGRESS_NAMED("long");
+	return NULL;
+}
+
+static void *lives_short(void *unused)
+{
+	for (int i = 0; i < 3; i++)
+		other_work();
+	CAUSAL_PROGRESS_NAMED("short");
+	return unused;
+}
+
+static void case_thousands(void)
+{
+	enum { LONG = 5000, SHORT = 20000, TOGETHER = 8 };
+	static pthread_t thread[LONG], brief[TOGETHER];
+	pthread_barrier_t barrier;
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	pthread_barrier_init(&barrier, NULL, LONG + 1);
+	for (int i = 0; i < LONG; i++)
+		CHECK(!pthread_create(&thread[i], &small, lives_long, &barrier));
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < SHORT / TOGETHER; i++) {
+		for (int k = 0; k < TOGETHER; k++)
+			CHECK(!pthread_create(&brief[k], &small, lives_short, NULL));
+		for (int k = 0; k < TOGETHER; k++)
+			CHECK(!pthread_join(brief[k], NULL));
+	}
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < LONG; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	CHECK(counted == 3L * LONG);
+}
+
 static _Atomic int cleaned;
 
 static void clean(void *unused)
@@ -453,6 +497,7 @@ int main(int argc, char **argv)
 	static const struct app_case cases[] = {
 		{ "churn", case_churn },
 		{ "crowd", case_crowd },
+		{ "thousands", case_thousands },
 		{ "exit", case_exit },
 		{ "cancel", case_cancel },
 		{ "cancel_main", case_cancel_main },

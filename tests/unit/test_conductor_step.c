@@ -734,6 +734,31 @@ static void test_waits_for_sites(void **state)
 	}
 }
 
+/* Threads that found no room, when it ends or meanwhile, are not delayed. */
+static void test_threads_left_out(void **state)
+{
+	static const struct {
+		uint32_t missed, before, out;
+		bool flag;
+	} cases[] = { { 0, 0, 0, false }, { 7, 7, 0, false }, { 7, 7, 1, true }, { 8, 7, 0, true } };
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(set_up(state), 0);
+		conductor.state = RUNNING;
+		conductor.e.planned_end = BEGUN + 100 * MS;
+		conductor.last_step = BEGUN + 99 * MS;
+		conductor.e.missed = cases[i].before;
+		atomic_store(&session->threads_missed, cases[i].missed);
+		atomic_store(&session->threads_out, cases[i].out);
+		clock_now += 100 * MS;
+		unplaced = 0;
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, SETTLING);
+		assert_int_equal(conductor.e.record.flags, cases[i].flag ? CA_EXPERIMENT_UNPLACED : 0);
+		tear_down(state);
+	}
+}
+
 /* One that runs without them all the same. */
 static void test_unplaced(void **state)
 {
@@ -985,6 +1010,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_main_thread_leaves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_pid_namespace, set_up, tear_down),
 		cmocka_unit_test(test_waits_for_sites),
+		cmocka_unit_test(test_threads_left_out),
 		cmocka_unit_test(test_unplaced),
 		cmocka_unit_test(test_books),
 		cmocka_unit_test(test_outside),

@@ -597,6 +597,7 @@ static void miss_one(void **state)
 	in_new_thread(miss);
 	assert_int_equal(atomic_load(&s->slots_ready), 1);
 	assert_int_equal(atomic_load(&s->threads_missed), 1);
+	assert_int_equal(atomic_load(&s->threads_out), 0); /* it has ended */
 }
 
 static void no_memory(void **state)
@@ -611,14 +612,17 @@ static void *find_none(void *unused)
 	ca_thread_begin();
 	assert_null(ca_self);
 	assert_int_equal(atomic_load(&s->threads_missed), 1);
+	assert_int_equal(atomic_load(&s->threads_out), 1);
 	ca_thread_begin(); /* counted once */
 	assert_int_equal(atomic_load(&s->threads_missed), 1);
+	assert_int_equal(atomic_load(&s->threads_out), 1);
 	ca_rt.slots = 2;
 	/* it asks again, now and then */
 	for (unsigned i = 1; i < 64; i++)
 		assert_null(ca_thread_late());
 	assert_non_null(ca_thread_late());
 	assert_int_equal(ca_self->number, 1);
+	assert_int_equal(atomic_load(&s->threads_out), 0);
 	return NULL;
 }
 
@@ -672,6 +676,7 @@ static void *forget(void *unused)
 		atomic_store(&one->readers, 1);
 	}
 	atomic_store(&ca_rt.by_slot[3], t);
+	atomic_store(&s->slots_used, 4);
 	ca_thread_forget();
 	assert_null(ca_self);
 	for (unsigned i = 0; i < 2; i++) {
