@@ -18,6 +18,7 @@
 #include "core/point.h"
 #include "core/selection.h"
 #include "core/slot.h"
+#include "core/slot_set.h"
 #include "core/status.h"
 #include <stdatomic.h>
 #include <stdint.h>
@@ -100,9 +101,12 @@ struct ca_session {
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */
 	_Atomic uint32_t slot_hint;               /* where a free one may be */
+	_Atomic uint32_t threads;                 /* that have one: in state live */
 	_Atomic uint32_t modules_used;
 	_Atomic uint32_t points_used;
 	_Atomic uint32_t processes_used;
+	struct ca_slot_set in_s; /* who may be in S, by the threads; all who are, are in there */
+	struct ca_slot_set told; /* whose rings have something new; taken out by the conductor */
 	_Alignas(64) struct ca_selection selection;
 	struct ca_process process[CA_MAX_PROCESSES];
 	struct ca_progress_point point[CA_MAX_POINTS];
@@ -121,6 +125,14 @@ CA_SIGSAFE static inline void ca_session_use_row(_Atomic uint32_t *used, uint32_
 
 	while (now < row + 1 && !atomic_compare_exchange_weak(used, &now, row + 1))
 		;
+}
+
+/* A slot is free again: all that was written into it happens before its next owner. */
+CA_SIGSAFE static inline void ca_session_free_slot(struct ca_session *s, uint32_t slot)
+{
+	if (atomic_exchange_explicit(&s->slot[slot].state, CA_SLOT_FREE, memory_order_acq_rel) ==
+	    CA_SLOT_LIVE)
+		atomic_fetch_sub_explicit(&s->threads, 1, memory_order_relaxed);
 }
 
 /* By how much virtual time lags while no experiment is open, ns. */

@@ -35,7 +35,7 @@ LIST
 )
 # Circles that are meant, each with its modules in order, and why.
 circles=$(sed 's/[[:space:]]*#.*//' <<'LIST'
-core/module core/point core/session core/slot # the session is made of them; their functions take all of it
+core/module core/point core/session core/slot core/slot_set # the session is made of them; their functions take all of it
 causal/runtime/probe causal/runtime/thread causal/runtime/wait # who comes back from a wait places sites first; a thread pays before it ends; whoever meets others is made known as a thread
 causal/runtime/real causal/runtime/signals causal/runtime/wrap # real.c looks up what wrap.h lists
 LIST

@@ -275,7 +275,7 @@ static bool s_is_active(const struct ca_conductor *c)
 {
 	uint32_t used = atomic_load(&c->session->slots_used);
 
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+	for (CA_SLOTS_IN(i, &c->session->in_s, used))
 		if (atomic_load_explicit(&c->session->slot[i].in_s, memory_order_relaxed))
 			return true;
 	return false;

@@ -53,9 +53,12 @@ void ca_conductor_drain(struct ca_conductor *c)
 	struct ca_session *s = c->session;
 	uint32_t used = atomic_load(&s->slots_used), ahead;
 
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
-		size_t n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
+	for (CA_SLOTS_IN(i, &s->told, used)) {
+		size_t n;
 
+		/* before its ring is read: who pushes from now on adds it again */
+		ca_slot_set_remove(&s->told, i);
+		n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
 		if (n && !c->opt.traced)
 			take_samples(c, i, event, n);
 	}
@@ -163,7 +166,7 @@ static void end_slot(struct ca_session *s, uint32_t number, uint64_t now)
 	if (atomic_exchange(&s->slot[number].in_s, 0))
 		ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, number, now, 0);
 	ca_paying_end(s, &s->slot[number], now);
-	atomic_store(&s->slot[number].state, CA_SLOT_FREE);
+	ca_session_free_slot(s, number);
 }
 
 /* Gone without a word while its process lives on, as when another thread called exec. */
@@ -189,31 +192,36 @@ static void tell_of_off(struct ca_conductor *c, uint32_t p)
 void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_session *s = c->session;
+	static enum { NOTHING, RUNS, GONE } look[CA_MAX_PROCESSES];
 	uint32_t processes = atomic_load(&s->processes_used), used = atomic_load(&s->slots_used);
 
 	if (now - c->last_reap < REAP)
 		return;
 	c->last_reap = now;
-	for (uint32_t p = 0; p < processes; p++) {
+	for (uint32_t p = 0; p < processes && p < CA_MAX_PROCESSES; p++) {
 		struct ca_process *process = &s->process[p];
-		bool runs;
 
+		look[p] = NOTHING;
 		/* acquire: pairs with the release in start.c, after the rest */
 		if (atomic_load_explicit(&process->state, memory_order_acquire) != CA_SLOT_LIVE)
 			continue;
 		tell_of_off(c, p);
 		if (process->pid == CA_PID_UNKNOWN)
 			look_for(process);
-		runs = is_running(process->pid) && takes_part(c, process);
-		for (uint32_t i = 0; i < used; i++)
-			if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && s->slot[i].process == p &&
-			    (!runs || has_left_s(process, &s->slot[i])))
-				end_slot(s, i, now);
-		if (!runs) {
-			ca_conductor_trace_forget(c, p);
-			atomic_store(&process->state, CA_SLOT_FREE);
-		}
+		look[p] = is_running(process->pid) && takes_part(c, process) ? RUNS : GONE;
 	}
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		uint32_t p = s->slot[i].process;
+
+		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && p < processes &&
+		    (look[p] == GONE || (look[p] == RUNS && has_left_s(&s->process[p], &s->slot[i]))))
+			end_slot(s, i, now);
+	}
+	for (uint32_t p = 0; p < processes && p < CA_MAX_PROCESSES; p++)
+		if (look[p] == GONE) {
+			ca_conductor_trace_forget(c, p);
+			atomic_store(&s->process[p].state, CA_SLOT_FREE);
+		}
 }
 
 uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)

@@ -94,6 +94,7 @@ static void enters(struct ca_thread *t)
 	if (!t->switches.page)
 		t->entered_cpu = ca_clock_thread_cpu();
 	t->waited = false;
+	ca_slot_set_add(&ca_rt.session->in_s, t->number);
 	atomic_store_explicit(&t->slot->in_s, 1, memory_order_relaxed);
 	t->entered = now = ca_clock_now();
 	ca_ledger_log(CA_LOG_ENTER, t, now, 0);

@@ -109,10 +109,12 @@ static bool all_sleep(const struct ca_thread *t)
 
 CA_SIGSAFE uint64_t ca_catch_up(struct ca_thread *t, uint64_t owed, uint64_t lag)
 {
-	uint32_t others;
-	uint64_t low, by;
+	uint32_t others = atomic_load_explicit(&ca_rt.session->threads, memory_order_relaxed);
+	uint64_t low, by, most = owed < lag ? owed : lag;
 
-	if (owed < LEAST || lag < LEAST || t->depth || (low = lowest(t, &others)) >= lag)
+	/* with thousands of threads the slots alone take long */
+	if (most < LEAST || t->depth || (others && most < (others - 1) * (uint64_t)LOOK_COST) ||
+	    (low = lowest(t, &others)) >= lag)
 		return 0;
 	by = owed < lag - low ? owed : lag - low;
 	if (by < LEAST || by < (uint64_t)others * LOOK_COST || (others && !all_sleep(t)))

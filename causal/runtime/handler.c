@@ -35,7 +35,7 @@ static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 	uint32_t used = ca_rt_slots_used();
 	uint64_t n = 1, since = now - ca_rt.period - ca_rt.period / 2;
 
-	for (uint32_t i = 0; i < used; i++)
+	for (CA_SLOTS_IN(i, &s->in_s, used))
 		if (i != t->number &&
 		    atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) == CA_SLOT_LIVE &&
 		    atomic_load_explicit(&s->slot[i].last_hit, memory_order_relaxed) > since)
@@ -68,6 +68,7 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 		return;
 	}
 	t->last_hit = now;
+	ca_slot_set_add(&ca_rt.session->in_s, t->number);
 	ca_ledger_log(CA_LOG_HIT, t, now, weight / threads_in_s(t, now));
 	ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
@@ -102,6 +103,9 @@ static void tick(struct ca_thread *t, const void *context)
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
+	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) &&
+	    !atomic_load_explicit(&t->slot->last_hit, memory_order_relaxed))
+		ca_slot_set_remove(&ca_rt.session->in_s, t->number);
 	if (t->ticks % TEND == 0) {
 		ca_rt_tend(now);
 		ca_points_collect();

@@ -19,6 +19,7 @@
 enum {
 	OFFS = 16,            /* off-CPU intervals looked at per stretch of time */
 	LEAST = 1000,         /* ns; smaller debts wait */
+	JUST_NOW = 100000,    /* ns since another thread's look at the log */
 	SHORT = 2000,         /* ns; what is paid so quickly is counted by itself: see pay_slice */
 	SLICE = 20000,        /* ns paid between two looks at the log */
 	GAP = 200000,         /* ns between two clock readings: we were not running */
@@ -101,14 +102,29 @@ static bool active(const struct ca_thread *t)
 	return t->inside_more > 0;
 }
 
-/* The S time of the open experiment as the thread knows it that has looked last. */
-static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now)
+/* It has looked just now, or it is in S since then. */
+static bool knows(const struct ca_slot *slot, uint64_t experiment, uint64_t now)
+{
+	uint64_t until = atomic_load_explicit(&slot->s_until, memory_order_acquire);
+
+	return until && until <= now &&
+	       atomic_load_explicit(&slot->experiment, memory_order_relaxed) == experiment &&
+	       (now - until < JUST_NOW || atomic_load_explicit(&slot->in_s, memory_order_relaxed) == CA_IN_S);
+}
+
+/* The S time of the open experiment as the thread knows it that has looked last, or who has created this
+ * one. */
+static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now, uint32_t creator)
 {
 	struct ca_session *s = ca_rt.session;
 	uint32_t used = ca_rt_slots_used();
 	uint64_t best = t->s_time, until = t->last;
 
-	for (uint32_t i = 0; i < used; i++) {
+	if (creator < used && knows(&s->slot[creator], t->experiment, now))
+		used = creator + 1;
+	else
+		creator = 0;
+	for (uint32_t i = creator; i < used; i++) {
 		struct ca_slot *slot = &s->slot[i];
 		uint64_t its = atomic_load_explicit(&slot->s_until, memory_order_acquire);
 
@@ -123,7 +139,7 @@ static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now)
 
 /* New, or too far behind the log: start from what the slots say now. Returns the S time of the open
  * experiment up to `now`. */
-static uint64_t resynchronise(struct ca_thread *t, uint64_t now)
+static uint64_t resynchronise(struct ca_thread *t, uint64_t now, uint32_t creator)
 {
 	struct ca_session *s = ca_rt.session;
 	uint32_t used = ca_rt_slots_used();
@@ -131,7 +147,7 @@ static uint64_t resynchronise(struct ca_thread *t, uint64_t now)
 	t->cursor = atomic_load_explicit(&s->log_head, memory_order_acquire);
 	t->inside_count = t->inside_more = 0;
 	t->inside_me = t->depth > 0;
-	for (uint32_t i = 0; i < used; i++) {
+	for (CA_SLOTS_IN(i, &s->in_s, used)) {
 		uint32_t how = atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed);
 
 		if (i == t->number || !how)
@@ -140,7 +156,7 @@ static uint64_t resynchronise(struct ca_thread *t, uint64_t now)
 		if (how & (CA_IN_S_OFF | CA_IN_S_EXTERNAL))
 			inside_set_flag(t, i, how & CA_IN_S_OFF ? FLAG_OFF : FLAG_EXTERNAL, UINT64_MAX);
 	}
-	return t->experiment & 1 ? s_time_of_others(t, now) : t->s_time;
+	return t->experiment & 1 ? s_time_of_others(t, now, creator) : t->s_time;
 }
 
 /* ---- how much of a stretch of time is owed for -----------------------------------*/
@@ -384,7 +400,7 @@ static void catch_up(struct account *a, uint64_t now)
 {
 	struct ca_thread *t = a->t;
 	struct ca_interval own[OFFS];
-	uint64_t missed = resynchronise(t, now) - t->s_time, wall = now - a->at, on = wall;
+	uint64_t missed = resynchronise(t, now, UINT32_MAX) - t->s_time, wall = now - a->at, on = wall;
 
 	if (now > a->at && a->start != UINT64_MAX && missed < UINT64_MAX / 2) {
 		if (!a->wait)
@@ -561,7 +577,7 @@ CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum c
 		account(t, now, UINT64_MAX, wait);
 }
 
-void ca_ledger_join(struct ca_thread *t)
+void ca_ledger_join(struct ca_thread *t, uint32_t creator)
 {
 	struct ca_session *s = ca_rt.session;
 	uint64_t now;
@@ -574,7 +590,7 @@ void ca_ledger_join(struct ca_thread *t)
 		settled_up_to(t);
 	ca_catch_up_runs(t);
 	now = ca_clock_now();
-	t->s_time = resynchronise(t, now);
+	t->s_time = resynchronise(t, now, creator);
 	t->last = now;
 }
 

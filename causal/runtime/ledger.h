@@ -22,7 +22,7 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uin
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
 /* A thread that is new: it knows what the others know. */
-CA_HIDDEN void ca_ledger_join(struct ca_thread *t);
+CA_HIDDEN void ca_ledger_join(struct ca_thread *t, uint32_t creator);
 /* By how much virtual time lags behind real time now, ns: D of all experiments so far. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now);
 /* Can more have been inserted than when this thread last looked? Cheap. */

@@ -68,6 +68,7 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 		ca_rings_push(&t->trace, e, ca_timeline_wants(CA_KEY_FRAME) ? n : 1);
 	if (!ca_ring_push(&t->slot->ring, e, n))
 		ca_sample_drop(t, CA_DROP_RING_FULL);
+	ca_slot_set_tell(&ca_rt.session->told, t->number);
 }
 
 void ca_sample_stack_here(struct ca_thread *t)

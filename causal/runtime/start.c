@@ -102,7 +102,7 @@ static void free_old_slots(struct ca_session *s)
 			if (atomic_exchange(&s->slot[i].in_s, 0))
 				ca_selection_append(&s->log_head, s->log, CA_LOG_EXIT, i, ca_clock_now(), 0);
 			ca_paying_end(s, &s->slot[i], ca_clock_now());
-			atomic_store_explicit(&s->slot[i].state, CA_SLOT_FREE, memory_order_release);
+			ca_session_free_slot(s, i);
 		}
 }
 

@@ -25,6 +25,7 @@
 /* The calling thread's place in life, for those that have no record. */
 static __thread enum { UNKNOWN, BEGINS, KNOWN, OVER } past __attribute__((tls_model("initial-exec")));
 static __thread bool is_out __attribute__((tls_model("initial-exec"))); /* counted in threads_out */
+static __thread uint32_t creator __attribute__((tls_model("initial-exec"))) = UINT32_MAX; /* its slot */
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
 enum {
@@ -133,8 +134,8 @@ static struct ca_slot *find_slot(struct ca_session *s, bool first, uint32_t *num
 
 static void free_slot(const struct ca_thread *t)
 {
-	/* release: all we wrote into the slot happens before its next owner */
-	atomic_store_explicit(&t->slot->state, CA_SLOT_FREE, memory_order_release);
+	ca_slot_set_remove(&ca_rt.session->in_s, t->number);
+	ca_session_free_slot(ca_rt.session, t->number);
 	if (t->number < atomic_load_explicit(&ca_rt.session->slot_hint, memory_order_relaxed))
 		atomic_store_explicit(&ca_rt.session->slot_hint, t->number, memory_order_relaxed);
 }
@@ -366,6 +367,7 @@ static void begin(bool first)
 		start_sources(t, random_part(t, period), period);
 	}
 	/* release: pairs with the acquire in ledger.c and in the conductor */
+	atomic_fetch_add_explicit(&s->threads, 1, memory_order_relaxed);
 	atomic_store_explicit(&slot->state, CA_SLOT_LIVE, memory_order_release);
 	atomic_store_explicit(&ca_rt.by_slot[number], t, memory_order_release);
 	/* count[] is only ever added to by this thread; atomics are for the reader's sake */
@@ -378,7 +380,7 @@ static void begin(bool first)
 	t->state = CA_THREAD_LIVE;
 	ca_self = t;
 	ca_timeline_begin(t);
-	ca_ledger_join(t);
+	ca_ledger_join(t, creator);
 	ca_fine_join(t);
 	t->guard = 0;
 }
@@ -396,6 +398,13 @@ void ca_thread_begin(void)
 	begin(first);
 	past = KNOWN;
 	errno = saved;
+}
+
+void ca_thread_begin_by(uint32_t slot)
+{
+	creator = slot;
+	ca_thread_begin();
+	creator = UINT32_MAX;
 }
 
 static void wait_for_readers(struct ca_thread *t)

@@ -4,8 +4,9 @@
 #define CA_CAUSAL_RUNTIME_THREAD_H
 #include "causal/runtime/rt.h"
 
-CA_HIDDEN void ca_thread_begin(void); /* the calling thread joins; no-op without a free slot */
-CA_HIDDEN void ca_thread_end(void);   /* ... leaves */
+CA_HIDDEN void ca_thread_begin(void);             /* the calling thread joins; no-op without a free slot */
+CA_HIDDEN void ca_thread_begin_by(uint32_t slot); /* ... created by the thread that has this slot */
+CA_HIDDEN void ca_thread_end(void);               /* ... leaves */
 /* Ticks at the rate that the selection asks for: sampled S needs all of them; where S is
  * probed, they only carry what no meeting has paid, and a quarter of them do. */
 CA_HIDDEN CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t);

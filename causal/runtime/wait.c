@@ -173,6 +173,7 @@ static void goes_on_in_s(struct ca_waiting *w)
 	ca_ledger_log(CA_LOG_EXTERNAL, t, w->since, w->until);
 	/* whoever finds that it was left by a jump, cancelled or killed, ends it */
 	t->wait_in_s = true;
+	ca_slot_set_add(&ca_rt.session->in_s, t->number);
 	atomic_store_explicit(&t->slot->in_s, CA_IN_S | CA_IN_S_EXTERNAL, memory_order_relaxed);
 }
 

@@ -23,6 +23,7 @@ struct start {
 	size_t stack;     /* bytes */
 	uint64_t blocked; /* signals of ours, as its creator sees it */
 	uint64_t pair;    /* for the timeline */
+	uint32_t creator; /* its slot; UINT32_MAX: it has none */
 };
 
 /* Where threads are created all the time, what is told to them comes from here: one that gives memory back
@@ -74,6 +75,7 @@ static struct start *new_start(void *argument, const pthread_attr_t *attr)
 		s->argument = argument;
 		s->stack = stack_size(attr);
 		s->blocked = ca_signals_wanted();
+		s->creator = ca_self ? ca_self->number : UINT32_MAX;
 	}
 	return s;
 }
@@ -84,7 +86,7 @@ static struct start take_start(void *p)
 
 	start_free(p);
 	ca_signals_inherit(s.blocked);
-	ca_thread_begin();
+	ca_thread_begin_by(s.creator);
 	ca_timeline_receive(s.pair);
 	/* libc puts what it knows of a thread on top of its stack */
 	ca_activation_own_stack((uintptr_t)pthread_self(), s.stack);

@@ -89,7 +89,7 @@ static void *lives_short(void *unused)
 
 static void case_thousands(void)
 {
-	enum { LONG = 5000, SHORT = 20000, TOGETHER = 8 };
+	enum { LONG = 5000, SHORT = 20000, TOGETHER = 200 };
 	static pthread_t thread[LONG], brief[TOGETHER];
 	pthread_barrier_t barrier;
 	pthread_attr_t small;

@@ -38,6 +38,7 @@ if ! "$apps/threads" thousands >/dev/null || (($(df --output=avail /dev/shm | ta
 	echo "5,000 threads, or 250 MB in /dev/shm, cannot be had here"
 	exit 77
 fi
+limit=150 # other programs may take the CPUs
 find_backends
 for backend in "${backends[@]}"; do
 	thousands "$backend"

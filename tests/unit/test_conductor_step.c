@@ -691,7 +691,7 @@ static void test_death_in_s(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(atomic_load(&session->log[i].seq), i + 1);
 		assert_int_equal(session->log[i].type, CA_LOG_EXIT);
-		assert_int_equal(session->log[i].thread, i ? 1 : 3);
+		assert_int_equal(session->log[i].thread, i ? 3 : 1);
 		assert_int_equal(session->log[i].time, clock_now);
 	}
 	for (uint32_t i = 0; i < 4; i++)

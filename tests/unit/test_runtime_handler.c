@@ -488,6 +488,8 @@ static void shares(void **state)
 	me->tick_length = 720;
 	me->hit_cpu = 0;
 	ca_rt.period = UINT64_C(4000000000);
+	for (uint32_t i = 1; i < 4; i++)
+		ca_slot_set_add(&s->in_s, i);
 	atomic_store(&s->slot[1].last_hit, now);
 	atomic_store(&s->slot[2].last_hit, now);
 	atomic_store(&s->slot[2].state, CA_SLOT_FREE);

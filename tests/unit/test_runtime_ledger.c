@@ -525,6 +525,9 @@ static void test_far_behind(void **state)
 	owes(T0 + 100, NULL, 50);
 	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 2 + 1; i++)
 		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, T0 + 110);
+	ca_slot_set_add(&s->in_s, 0);
+	ca_slot_set_add(&s->in_s, 1); /* it may be, and is not */
+	ca_slot_set_add(&s->in_s, 2);
 	atomic_store(&s->slot[0].in_s, 1); /* our own does not count */
 	owes(T0 + 200, NULL, 50);
 	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 2 + 1; i++)

@@ -48,6 +48,7 @@ static void pass(uint64_t ns)
 static void enter(void)
 {
 	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	ca_slot_set_add(&s->in_s, 1);
 	atomic_store(&thread[1].slot->in_s, CA_IN_S);
 }
 
@@ -168,11 +169,54 @@ static void a_new_thread(void **state)
 	thread[3].number = 3;
 	thread[3].slot = &s->slot[3];
 	thread[3].switches.page = switch_log[3];
-	ca_ledger_join(&thread[3]);
+	ca_ledger_join(&thread[3], UINT32_MAX);
 	its = thread[3].settled + thread[3].s_time / 2; /* at 50 % */
 	assert_in_range(its, lag, lag + MS);
 	assert_int_equal(thread[3].owed, 0);
 	assert_int_equal(thread[3].inside_count, 1);
+}
+
+/* Who created it has looked just now, or is in S since: nobody else is asked. */
+static void a_new_thread_of(void **state)
+{
+	static const struct {
+		uint32_t creator;
+		uint64_t ago;
+		uint32_t in_s;
+		uint64_t s_time;
+	} cases[] = {
+		{ 2, 10000, 0, 700 },
+		{ 2, MS, CA_IN_S, 700 },
+		{ 2, MS, 0, 500 },
+		/* long ago */ { 2, MS, CA_IN_S | CA_IN_S_OFF, 500 },
+		{ UINT32_MAX, 10000, 0, 500 },
+		{ RT_THREADS + 1, 10000, 0, 500 },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		uint64_t now;
+
+		assert_int_equal(rt_set_up(state), 0);
+		rt_open_experiment(HALF);
+		s->experiment.start -= 10 * (uint64_t)MS;
+		now = ca_clock_now();
+		for (uint32_t k = 1; k < 3; k++)
+			atomic_store(&s->slot[k].experiment, atomic_load(&s->experiment.seq));
+		atomic_store(&s->slot[1].s_time, 500);
+		atomic_store(&s->slot[1].s_until, now - 1);
+		atomic_store(&s->slot[2].s_time, 700);
+		atomic_store(&s->slot[2].s_until, now - cases[i].ago);
+		atomic_store(&s->slot[2].in_s, cases[i].in_s); /* not in the set: nothing goes on */
+		memset(&thread[3], 0, offsetof(struct ca_thread, readers));
+		thread[3].number = 3;
+		thread[3].slot = &s->slot[3];
+		thread[3].fine = &s->fine[3];
+		ca_ledger_join(&thread[3], cases[i].creator);
+		if (thread[3].s_time != cases[i].s_time)
+			fail_msg("case %zu: %u", i, (unsigned)thread[3].s_time);
+		rt_tear_down(state);
+	}
+	rt_set_up(state);
 }
 
 static void other_clocks(void **state)
@@ -513,11 +557,11 @@ static void bad_timers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(real_at_first), TEST(slows_down),         TEST(never_goes_back), TEST(a_new_thread),
-		TEST(other_clocks),  TEST(switched_off),       TEST(real_on_request), TEST(limits_move),
-		TEST(limits_come),   TEST(spins_wait),         TEST(lengths_move),    TEST(virtual_timerfd),
-		TEST(many_timerfds), TEST(a_descriptor_again), TEST(virtual_timer),   TEST(virtual_itimer),
-		TEST(bad_timers),
+		TEST(real_at_first),   TEST(slows_down),    TEST(never_goes_back),    TEST(a_new_thread),
+		TEST(a_new_thread_of), TEST(other_clocks),  TEST(switched_off),       TEST(real_on_request),
+		TEST(limits_move),     TEST(limits_come),   TEST(spins_wait),         TEST(lengths_move),
+		TEST(virtual_timerfd), TEST(many_timerfds), TEST(a_descriptor_again), TEST(virtual_timer),
+		TEST(virtual_itimer),  TEST(bad_timers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
