@@ -1,32 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Programs that check themselves, with each source of ticks, while experiments come and go:
-# processes, threads, signals, limits. Arguments: the program, its cases. Each is to be profiled; with
-# ":early" behind its name only sampled, as its last part cannot be; with ":brief" nothing is
-# asked, as most of its threads end before their first sample.
+# processes, threads, signals, limits. Arguments: the programs, whose cases are in matrix.list.
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
 run_cases() {
-	local program=$1 backend name what
-	shift
-	for backend in "${backends[@]}"; do
-		for name in "$@"; do
-			what="$program ${name%:*} with $backend"
-			profile -b "$backend" -B MAIN -s 0,50,90 -- "$apps/$program" "${name%:*}"
+	local program=$1 backend name profile what
+	while read -r _ name profile _; do
+		for backend in "${backends[@]}"; do
+			what="$program $name with $backend"
+			profile -b "$backend" -B MAIN -s 0,50,90 -- "$apps/$program" "$name" </dev/null
 			check "$what: exit status" 0 "$status"
 			explain 0
-			check "$what: output" "${name%:*}: good" "$(grep "^${name%:*}: " out)"
+			check "$what: output" "$name: good" "$(grep "^$name: " out)"
 			at_least "$what: visits" 1 "$(total visits)"
-			case $name in
-			*:brief) ;;
-			*:early) was sampled "$what" ;;
-			*) was profiled "$what" ;;
-			esac
+			[[ $profile == any ]] || was "$profile" "$what"
 		done
-	done
+	done < <(grep "^$program " "$source_dir/tests/integration/matrix.list")
 }
 
 find_backends
-run_cases "$@"
+for program; do
+	run_cases "$program"
+done
 finish

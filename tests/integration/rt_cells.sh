@@ -1,0 +1,4 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# tests/apps/cells.c and throws.cc: see there for what each case does, and matrix.list for which.
+exec "${BASH:-bash}" "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt_cases.sh" cells throws
