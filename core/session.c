@@ -66,6 +66,7 @@ enum ca_status ca_session_create(const char *path, struct ca_session **session, 
 	mapped->slot_size = sizeof(struct ca_slot);
 	mapped->conductor = (uint32_t)getpid();
 	mapped->pid_space = ca_session_pid_space();
+	mapped->time_space = ca_session_time_space();
 	atomic_store_explicit(&mapped->state, CA_SESSION_OPEN, memory_order_relaxed);
 	/* release: pairs with the acquire of magic in ca_session_attach */
 	__atomic_store_n(&mapped->magic, CA_SESSION_MAGIC, __ATOMIC_RELEASE);

@@ -67,12 +67,11 @@ struct ca_session {
 				    * runtimes */
 	uint32_t virtual_clock;            /* 1: what the program sees of time is virtual time */
 	_Atomic uint32_t processes_missed; /* that found no free row */
-	uint64_t pid_space;                /* the conductor's */
+	uint64_t pid_space, time_space;    /* the conductor's */
 	uint64_t trace_at, trace_size;     /* core/rings.h, in this file; 0: nothing is traced */
 	uint64_t events;                   /* that somebody wants: 1 << enum ca_key */
 	_Atomic uint32_t processes_begun;  /* that ever took part, and ... */
 	_Atomic uint32_t threads_begun;    /* ... threads: where their indices come from */
-	uint64_t reserved[1];
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
@@ -162,5 +161,7 @@ void ca_session_detach(struct ca_session *session);
 struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session);
 /* What the calling process's number is a number in; 0: it cannot be known (no /proc). */
 uint64_t ca_session_pid_space(void);
+/* And what its clock is a clock of. */
+uint64_t ca_session_time_space(void);
 
 #endif

@@ -35,11 +35,21 @@ static bool looks_right(const struct ca_session *session)
 	       session->slot_size == sizeof(struct ca_slot);
 }
 
-uint64_t ca_session_pid_space(void)
+static uint64_t space(const char *path)
 {
 	struct stat stat_of;
 
-	return stat("/proc/thread-self/ns/pid", &stat_of) ? 0 : stat_of.st_ino;
+	return stat(path, &stat_of) ? 0 : stat_of.st_ino;
+}
+
+uint64_t ca_session_pid_space(void)
+{
+	return space("/proc/thread-self/ns/pid");
+}
+
+uint64_t ca_session_time_space(void)
+{
+	return space("/proc/thread-self/ns/time");
 }
 
 /* At most a 32nd of what the process may map, but room for some threads. */

@@ -81,6 +81,19 @@ static bool claim_process(struct ca_session *s)
 	return false;
 }
 
+/* In a time namespace the clock may be another one than the driver's. It is not if the driver's last sign of
+ * life is as recent as it must be. */
+static bool other_clock(const struct ca_session *s)
+{
+	uint64_t space = ca_session_time_space(), now = ca_clock_now(),
+		 beat = atomic_load_explicit(&s->heartbeat, memory_order_relaxed);
+
+	return space && s->time_space && space != s->time_space &&
+	       (now + CA_NS_PER_S < beat || beat + CA_NS_PER_S < now);
+}
+static const char clock_text[] =
+	"the program has a time namespace of its own, whose clock is not the driver's; start causal in it";
+
 static uint32_t enlist(const struct ca_image *image, uint32_t guess)
 {
 	return ca_module_enlist(ca_rt.session, image, guess);
@@ -185,6 +198,10 @@ static void forked(void)
 	atomic_store(&ca_rt.on, true);
 	ca_log(CA_LOG_DEBUG, "process %d, a fork, takes part", (int)ca_rt.pid);
 	ca_patch_forked();
+	if (other_clock(ca_rt.session)) {
+		ca_rt_off(clock_text);
+		return;
+	}
 	ca_probe_service(); /* they stand here, too */
 	ca_thread_begin();
 	if (ca_self) {
@@ -337,6 +354,10 @@ static void attach(const char *path)
 		return;
 	}
 	atomic_store(&ca_rt.on, true);
+	if (other_clock(ca_rt.session)) {
+		ca_rt_off(clock_text);
+		return;
+	}
 	ca_sampler_host.enlist = enlist;
 	ca_sampler_host.index_path = index_path;
 	ca_modules_scan();
