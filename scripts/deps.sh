@@ -18,6 +18,10 @@ ca_packages() { # TASK...
 			echo libcmocka-dev python3 python3-matplotlib python3-jsonschema
 			echo pigz gdb procps util-linux elfutils dwz clang llvm groff-base xz-utils
 			echo systemtap-sdt-dev coz-profiler chromium graphviz
+			echo strace valgrind libjemalloc2 libtcmalloc-minimal4 libfaketime musl-tools
+			;;
+		suites)
+			echo libpython3-testsuite perl dpkg-dev sqlite3 redis-server redis-tools
 			;;
 		ci)
 			echo libclang-rt-14-dev clang-format shellcheck xz-utils git

@@ -94,6 +94,15 @@ static bool other_clock(const struct ca_session *s)
 static const char clock_text[] =
 	"the program has a time namespace of its own, whose clock is not the driver's; start causal in it";
 
+/* It runs a translation of the code, some ten times as slowly, one thread at a time: what we patch or time there
+ * says nothing of the program. */
+static bool under_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "vgpreload_");
+}
+
 static uint32_t enlist(const struct ca_image *image, uint32_t guess)
 {
 	return ca_module_enlist(ca_rt.session, image, guess);
@@ -356,6 +365,10 @@ static void attach(const char *path)
 	atomic_store(&ca_rt.on, true);
 	if (other_clock(ca_rt.session)) {
 		ca_rt_off(clock_text);
+		return;
+	}
+	if (under_valgrind()) {
+		ca_rt_off("valgrind translates the program, whose speed cannot be told from that");
 		return;
 	}
 	ca_sampler_host.enlist = enlist;

@@ -127,6 +127,31 @@ else
 	skip "no gdb that can run programs here"
 fi
 
+# what traces or translates the program
+if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
+	profile -B MAIN -s 0,50 -- strace -f -o /dev/null "$apps/cells" work
+	check "causal -- strace -f: exit status" 0 "$status"
+	check "... output" "work: good" "$(cat out)"
+	was profiled "causal -- strace -f"
+	rm -rf results
+	strace -f -o /dev/null "$causal" -o results -B MAIN -s 0,50 -- "$apps/cells" work >out 2>err
+	check "strace -f causal: exit status" 0 $?
+	check "... output" "work: good" "$(cat out)"
+	at_least "... visits" 1 "$(total visits)"
+else
+	skip "no strace that can trace programs here"
+fi
+if command -v valgrind >/dev/null && valgrind -q true >/dev/null 2>&1; then
+	profile -B MAIN -s 0,50 -- valgrind -q "$apps/cells" work
+	check "causal -- valgrind: exit status" 0 "$status"
+	check "... output" "work: good" "$(cat out)"
+	check "... says why it cannot" 1 "$(grep -c 'switched off: valgrind translates the program' err)"
+	check "... and so does the profile" 1 "$(grep -c '^No result: the runtime switched itself off' err)"
+	check "... it reports nothing of ours" 0 "$(grep -c '^==' err)"
+else
+	skip "no valgrind"
+fi
+
 # sanitizers: in libraries of their own (gcc) or in the program (clang)
 for compiler in gcc clang; do
 	for sanitizer in address thread undefined; do
