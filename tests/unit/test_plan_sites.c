@@ -17,6 +17,11 @@ static const char source[] = ASM_MACROS
 	"fn endbr\n endbr64\nendbr_body: mov $1,%eax\n ret\nendbr_end: end endbr\n"
 	/* a progress point at the entry is left alone */
 	"fn pointed\n.byte 0x0f,0x1f,0x44,0,0\npointed_body: mov $1,%eax\n ret\npointed_end: end pointed\n"
+	/* padding up to the next function may look like one; what is followed by code is none */
+	"fn padded\n test %edi,%edi\n je padded_ret\n inc %eax\npadded_ret: ret\npadded_end: end padded\n"
+	".byte 0x0f,0x1f,0x44,0,0\n nop\n"
+	"fn unsure\n test %edi,%edi\n je unsure_ret\n inc %eax\nunsure_ret: ret\nunsure_end: end unsure\n"
+	".byte 0x0f,0x1f,0x44,0,0\n inc %eax\n ret\n"
 	"fn traps\n ud2\ntraps_end: end traps\n"
 	"fn falls\n mov $1,%eax\n inc %eax\nfalls_end: end falls\n"
 	"fn unknown\n push %rbx\n.cfi_def_cfa_offset 16\n mov $1,%eax\n jmp *%rax\nunknown_end: end unknown\n"
@@ -112,6 +117,8 @@ static const struct {
 	    { "tail_back", CA_SITE_EXIT, 6, 1 } } },
 	{ "endbr", NULL, { { "endbr_body", CA_SITE_ENTER, 5, 0 }, { 0 } } },
 	{ "pointed", NULL, { { "pointed_body", CA_SITE_ENTER, 5, 0 }, { 0 } } },
+	{ "padded", NULL, { { "padded", CA_SITE_ENTER, 6, 0 }, { "padded_ret", CA_SITE_EXIT, 6, 1 } } },
+	{ "unsure", NULL, { { "unsure", CA_SITE_ENTER, 6, 0 }, { "unsure_ret", CA_SITE_EXIT, 1, 1 } } },
 	{ "called", NULL, { { "called", CA_SITE_ENTER, 5, 0 }, { 0 } } },
 	{ "table", NULL, { { "table", CA_SITE_ENTER, 6, 0 }, { 0 } } },
 	{ "traps", "its entry cannot be patched", { { 0 } } },
