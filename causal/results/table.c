@@ -28,6 +28,8 @@ enum {
 	NO_TERMINAL = 200
 };
 
+#define S_ERROR 1.02 /* S time is known to 1 %, standard deviation (estimate_bounds.c) */
+
 struct table {
 	FILE *out;
 	const struct ca_profile *profile;
@@ -247,6 +249,60 @@ static double ceiling(const struct ca_profile_row *row)
 	return fmax(row->curve->at[CA_AT - 1], row->curve->at_high[CA_AT - 1]);
 }
 
+/* Percent of the time in which a thread was in that code, from its experiments: the most that there is to
+ * be saved. NAN: not known. */
+static double s_share(const struct ca_profile *p, uint32_t region)
+{
+	double active = 0, duration = 0;
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct ca_profile_experiment *e = &p->experiment[i];
+
+		if (e->region != region || e->flags)
+			continue;
+		active += (double)e->s_time;
+		duration += (double)e->duration;
+	}
+	return duration > 0 ? 100 * active / duration : NAN;
+}
+
+/* What the rows that do not matter could give together, percent. Each alone may give nothing, and two that
+ * run side by side all of their time; but no more than the time in which a thread is in one of them, and that
+ * is no more than the sum over them. NAN: not known. */
+static double together(const struct table *t)
+{
+	double sum = 0;
+
+	for (size_t r = t->shown; r < t->rows; r++) {
+		bool again = false;
+
+		if (t->row[r]->verdict != CA_VERDICT_NOT_WORTH)
+			continue;
+		if (t->row[r]->point->kind == 'l') /* whose time it is, S time does not tell */
+			return NAN;
+		for (size_t k = t->shown; k < r && !again; k++)
+			again = t->row[k]->region == t->row[r]->region &&
+				t->row[k]->verdict == CA_VERDICT_NOT_WORTH;
+		sum += again ? 0 : s_share(t->profile, t->row[r]->region->id);
+	}
+	return S_ERROR * sum;
+}
+
+static void put_little(const struct table *t, size_t rows, double each)
+{
+	double all = ceil(together(t));
+
+	fprintf(t->out, "%*s%zu other%s:", RANK, "", rows, rows == 1 ? "" : "s");
+	if (rows == 1)
+		fprintf(t->out, " at most %.0f\n", each);
+	else if (!(all < 100))
+		fprintf(t->out, " at most %.0f each\n", each);
+	else if (all <= each)
+		fprintf(t->out, " together at most %.0f\n", all);
+	else
+		fprintf(t->out, " at most %.0f each, together at most %.0f\n", each, all);
+}
+
 /* The rows that are not shown: those that do not matter by their ceiling, the others by name. */
 static void put_rest(const struct table *t)
 {
@@ -261,8 +317,7 @@ static void put_rest(const struct table *t)
 			unknown++;
 		}
 	if (little)
-		fprintf(t->out, "%*s%zu other%s: at most %.0f %s\n", RANK, "", little, little == 1 ? "" : "s",
-			ceil(most), little == 1 ? "" : "each");
+		put_little(t, little, ceil(most));
 	if (!unknown)
 		return;
 	used = (size_t)fprintf(t->out, "%*s%zu more without enough data:", RANK, "", unknown);

@@ -530,6 +530,8 @@ static void test_rest(void **state)
 				  .at_high = { 0.3, 0.9, 1.7 },
 				  .experiments = 2 };
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_point latency = { .name = TEXT("wait"), .kind = 'l' };
+	struct ca_profile_experiment experiment[12];
 	struct ca_profile_row row[12];
 	struct ca_profile profile = { .row = row,
 				      .rows = 12,
@@ -557,6 +559,26 @@ static void test_rest(void **state)
 				     "     2 more without enough data: f10, f11\n"));
 	row[10].verdict = row[11].verdict = CA_VERDICT_NOT_WORTH;
 	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
+	/* together no more than the time in which a thread was in one of them */
+	for (uint32_t i = 0; i < 12; i++) {
+		region[i].id = i + 1;
+		experiment[i] =
+			(struct ca_profile_experiment){ .region = i + 1, .s_time = 9, .duration = 1000 };
+	}
+	experiment[0].s_time = 900; /* a row of its own */
+	profile.experiment = experiment;
+	profile.experiments = 12;
+	assert_non_null(
+		strstr(printed(&profile, 100), "\n     4 others: at most 2 each, together at most 4\n"));
+	for (size_t i = 8; i < 12; i++)
+		experiment[i].s_time = 3;
+	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: together at most 2\n"));
+	experiment[9].flags = CA_EXPERIMENT_CUT; /* nothing is known of one */
+	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
+	experiment[9].flags = 0;
+	row[9].point = &latency;
+	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
+	row[9].point = &point;
 	/* long lists are short */
 	profile.catalog.region = &loop;
 	profile.catalog.regions = 1;
