@@ -12,6 +12,7 @@
 #include "driver/output.h"
 #include "driver/runtime.h"
 #include "driver/say.h"
+#include <math.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,6 +354,35 @@ static void say_lines(const struct ca_job *job, const struct ca_profile *profile
 	free(pattern);
 }
 
+bool ca_job_is_open_ended(const struct ca_job *job)
+{
+	return job->settings.origin[CA_SETTING_ITERATIONS] == CA_ORIGIN_DEFAULT;
+}
+
+/* The runs that were asked for are over, and they were too few. */
+static void say_more(const struct ca_job *job, const struct ca_profile *profile)
+{
+	const struct ca_profile_row *open;
+	double points = job->settings.until, half, seconds;
+	size_t runs = ca_profile_runs_wanted(profile, points, &open);
+	char *word;
+
+	if (!runs || ca_job_is_open_ended(job) || job->settings.duration > 0 || job->settings.single >= 0 ||
+	    !(word = ca_again_word(job->dir)))
+		return;
+	half = (open->curve->at_high[1] - open->curve->at_low[1]) / 2;
+	seconds = (double)profile->funnel.runtime / 1e9 / (double)profile->runs * (double)runs;
+	if (isfinite(half))
+		ca_say("%s is known to +- %.0f; about %zu more runs (%.0f s) make that +- %g: causal resume "
+		       "%s -n %zu",
+		       open->region->name, half, runs, seconds, points, word, runs);
+	else
+		ca_say("nothing is known of %s yet; about %zu more runs (%.0f s) are needed: causal resume "
+		       "%s -n %zu",
+		       open->region->name, runs, seconds, word, runs);
+	free(word);
+}
+
 static void say_next(const struct ca_job *job, const struct ca_profile *profile)
 {
 	char *word = ca_again_word(job->dir);
@@ -361,11 +391,7 @@ static void say_next(const struct ca_job *job, const struct ca_profile *profile)
 	if (word && profile->rows)
 		ca_say("curves, call chains, source: causal report %s", word);
 	free(word);
-}
-
-bool ca_job_is_open_ended(const struct ca_job *job)
-{
-	return job->settings.origin[CA_SETTING_ITERATIONS] == CA_ORIGIN_DEFAULT;
+	say_more(job, profile);
 }
 
 int ca_job_results(const struct ca_job *job, bool show, const char *why)

@@ -12,6 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+	FIRST_ROWS = 3, /* that are to be known */
+	NEW_ROW = 10,   /* runs for one of which nothing is known */
+	RUNS_MOST = 10000
+};
+
 /* ---- loading -------------------------------------------------------------------*/
 
 static int is_run_file(const struct dirent *entry)
@@ -429,4 +435,36 @@ void ca_profile_free(struct ca_profile *profile)
 	free(profile->row);
 	free(profile->warning);
 	free(profile);
+}
+
+/* To one digit, so that nobody takes it for exact. */
+static size_t round_up(double n)
+{
+	double unit = pow(10, floor(log10(fmax(n, 1))));
+
+	return (size_t)(ceil(n / unit) * unit);
+}
+
+size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const struct ca_profile_row **open)
+{
+	double most = 0;
+	size_t rows = 0;
+
+	for (size_t r = 0; r < p->rows && rows < FIRST_ROWS && !p->busy; r++) {
+		const struct ca_profile_row *row = &p->row[r];
+		double half = (row->curve->at_high[1] - row->curve->at_low[1]) / 2, runs;
+
+		if ((row->contains && *row->contains) || row->verdict == CA_VERDICT_NOT_WORTH)
+			continue;
+		rows++;
+		if (ca_estimate_decided(row->curve, points))
+			continue;
+		/* an interval halves with four times as many */
+		runs = isfinite(half) ? (double)p->runs * (pow(half / points, 2) - 1) : NEW_ROW;
+		if (!(runs > most))
+			continue;
+		most = runs;
+		*open = row;
+	}
+	return most > 0 ? round_up(fmin(most, RUNS_MOST)) : 0;
 }

@@ -175,6 +175,10 @@ bool ca_funnel_reason(const struct ca_profile *profile, const char **cause, cons
 struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 					 const struct ca_profile_experiment *e,
 					 const struct ca_profile_visits *visits);
+/* How many more runs would make the first rows known to +- points at 50 %, about; 0: they are, or runs are not
+ * what is missing. *open: the row that needs most of them. */
+size_t ca_profile_runs_wanted(const struct ca_profile *profile, double points,
+			      const struct ca_profile_row **open);
 const char *ca_profile_verdict_text(enum ca_verdict verdict); /* for people */
 const char *ca_profile_verdict_key(enum ca_verdict verdict);  /* for programs; does not change */
 const char *ca_profile_baseline_name(enum ca_baseline baseline);

@@ -252,6 +252,43 @@ static void test_no_reason(void **state)
 	}
 }
 
+/* Where the runs that were asked for are too few, it is said how many would do. */
+static void test_runs_wanted(void **state)
+{
+	char *contains[] = { TEXT("parse"), NULL };
+	struct ca_curve curve[5] = { { .at_low = { 0, 10, 20 }, .at_high = { 5, 20, 40 } },
+				     { .at_low = { 0, 0, 0 }, .at_high = { 0.5, 1, 2 } },
+				     { .at_low = { 0, 20, 0 }, .at_high = { 0, 25, 0 } },
+				     { .at_low = { 0, NAN, 0 }, .at_high = { 0, NAN, 0 } },
+				     { .at_low = { 0, 0, 0 }, .at_high = { 90, 90, 90 } } };
+	struct ca_profile_row row[5];
+	struct ca_profile profile = { .row = row, .rows = 3, .runs = 4 };
+	const struct ca_profile_row *open = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++)
+		row[i] = (struct ca_profile_row){ .curve = &curve[i] };
+	row[1].verdict = CA_VERDICT_NOT_WORTH;
+	/* +-5 by four runs: +-2.5 by sixteen */
+	assert_int_equal(ca_profile_runs_wanted(&profile, 2.5, &open), 20); /* 12, to one digit */
+	assert_ptr_equal(open, &row[0]);
+	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
+	assert_int_equal(ca_profile_runs_wanted(&profile, 0.01, &open), 10000);
+	/* one of which nothing is known; one behind the third; what others make up */
+	profile.rows = 4;
+	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 10);
+	assert_ptr_equal(open, &row[3]);
+	profile.rows = 5;
+	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 10);
+	row[3].contains = contains;
+	assert_int_equal(ca_profile_runs_wanted(&profile, 45, &open), 0);
+	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 400); /* 4 x 80 = 320 */
+	assert_ptr_equal(open, &row[4]);
+	/* others took the CPU: more of that does not help */
+	profile.busy = true;
+	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
+}
+
 /* ---- the table ----------------------------------------------------------------------------*/
 static const char *printed_to(char text[8192], const struct ca_profile *profile, unsigned width, bool colours)
 {
@@ -611,12 +648,12 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions),   cmocka_unit_test(test_points),
-		cmocka_unit_test(test_count),     cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_no_reason), cmocka_unit_test(test_table),
-		cmocka_unit_test(test_columns),   cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_chains),    cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_regions),     cmocka_unit_test(test_points),
+		cmocka_unit_test(test_count),       cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reason),   cmocka_unit_test(test_table),
+		cmocka_unit_test(test_runs_wanted), cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_pieces),      cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_rest),        cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
