@@ -376,7 +376,9 @@ static void make_round(struct ca_plan *p)
 	rested = all ? NULL : pick_rested(p);
 	if (rested && (p->round.n >= REST || p->rounds % REST == 0))
 		put_code(p, rested);
-	shuffle(p);
+	/* the first whole runs may be the only ones: what can give most comes first, as it is offered */
+	if (!p->whole || p->n)
+		shuffle(p);
 	spread_zeros(p);
 	p->rounds++;
 }

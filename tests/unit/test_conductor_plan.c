@@ -250,13 +250,40 @@ static void test_draw(void **state)
 	ca_plan_free(s.plan);
 }
 
+/* Four whole runs are all that -n 4 has: they are spent on what can give most. */
+static void test_whole_runs_largest_first(void **state)
+{
+	struct ca_plan_step step;
+	struct sweep s;
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 20; seed++) {
+		uint32_t next = 1;
+
+		begin(&s, &three, seed, false);
+		ca_plan_use_whole(s.plan);
+		for (unsigned i = 0; i < 11; i++) {
+			assert_true(ca_plan_next(s.plan, &step));
+			assert_true(!step.region || step.region == next++);
+			ca_plan_begun(s.plan);
+		}
+		assert_int_equal(next, 9); /* AT_FIRST, with three at 0 % between */
+		ca_plan_free(s.plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends),      cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_screening), cmocka_unit_test(test_nothing_matters),
-		cmocka_unit_test(test_seed),      cmocka_unit_test(test_dealt),
-		cmocka_unit_test(test_lost),      cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_whole_runs_largest_first),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_screening),
+		cmocka_unit_test(test_nothing_matters),
+		cmocka_unit_test(test_seed),
+		cmocka_unit_test(test_dealt),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_draw),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
