@@ -9,6 +9,13 @@
 
 enum { CA_MAX_PEERS = 4096 };
 
+/* Where some wait and others end their waits, for the timeline (causal/runtime/timeline.h). */
+struct ca_meeting {
+	_Atomic uint64_t pair;    /* id of the last wake-up that was told here */
+	_Atomic uint32_t waiters; /* a wait that was left by longjmp, cancelled or killed counts on */
+	uint32_t reserved;
+};
+
 enum ca_peer_flag {
 	CA_PEER_WRITES = 1,  /* one of ours writes in this direction, or holds that end */
 	CA_PEER_READS = 2,   /* one of ours reads */
@@ -26,6 +33,7 @@ struct ca_peer {
 	_Atomic uint64_t other; /* a pair of sockets: inode of the end that reads */
 	_Atomic uint32_t flags; /* enum ca_peer_flag */
 	uint32_t reserved;
+	struct ca_meeting meeting; /* of who reads and who writes */
 };
 
 #endif

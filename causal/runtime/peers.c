@@ -4,6 +4,7 @@
 #include "causal/runtime/peers.h"
 #include "causal/runtime/channel.h"
 #include "causal/runtime/feed.h"
+#include "causal/runtime/timeline.h"
 #include <errno.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -68,6 +69,7 @@ static struct ca_peer *make(uint64_t key)
 	atomic_store_explicit(&best->asked, 0, memory_order_relaxed);
 	atomic_store_explicit(&best->read, 0, memory_order_relaxed);
 	atomic_store_explicit(&best->other, 0, memory_order_relaxed);
+	atomic_store_explicit(&best->meeting.waiters, 0, memory_order_relaxed);
 	return best;
 }
 
@@ -205,8 +207,10 @@ void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 	struct ca_channel c = ca_channel_of_fd(fd);
 	struct ca_peer *p = mark(out_of(&c), CA_PEER_WRITES), *in;
 
-	if (p)
+	if (p) {
 		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
+		ca_timeline_wake(ca_self, &p->meeting);
+	}
 	if (p && lag && !has(p, CA_PEER_READS) && is_drained(&c, fd))
 		ca_feed_forget(atomic_load_explicit(&p->key, memory_order_relaxed)); /* he waits for us */
 	if (!is_one_way(&c)) {
@@ -240,6 +244,14 @@ void ca_peers_send_to(int fd, const void *to, socklen_t size)
 {
 	if (to && ca_channel_of_fd(fd).kind == CA_CHANNEL_UDP)
 		mark(ca_channel_port(CA_CHANNEL_UDP, to, size), CA_PEER_WRITES);
+}
+
+struct ca_meeting *ca_peers_meeting(int fd)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	struct ca_peer *p = get(c.in);
+
+	return p ? &p->meeting : NULL;
 }
 
 void ca_peers_read(int fd, uint64_t now)

@@ -11,9 +11,11 @@ CA_HIDDEN enum ca_wait ca_peers_of_read(int fd, bool delivered);
 CA_HIDDEN enum ca_wait ca_peers_of_write(int fd);
 /* ... for a connection, which came. */
 CA_HIDDEN enum ca_wait ca_peers_of_accept(int listener, int fd);
-/* One of ours is about to write to fd; to: where a datagram goes, or NULL. */
+/* One of ours, the calling thread, is about to write to fd; to: where a datagram goes, or NULL. */
 CA_HIDDEN void ca_peers_write(int fd, uint64_t now, uint64_t lag);
 CA_HIDDEN void ca_peers_send_to(int fd, const void *to, socklen_t size);
+/* Where whoever waits for data from fd meets those who write to it; NULL: that is not known. */
+CA_HIDDEN struct ca_meeting *ca_peers_meeting(int fd);
 /* One of ours has read from fd. */
 CA_HIDDEN void ca_peers_read(int fd, uint64_t now);
 /* One of ours is about to connect fd with that, and has. */

@@ -5,18 +5,13 @@
 enum { OBJECTS = 1024 };
 
 /* By a hash of the object's address: two objects of one hash may give a pair that is none, never a wrong
- * access. A wait that was left by longjmp or cancelled counts on, and costs whoever wakes others there a
- * few ns. */
-static struct object {
-	_Atomic uint32_t waiters;
-	_Atomic uint64_t pair; /* the last one that was told here */
-} objects[OBJECTS];
-
-static struct object *find(const void *object)
+ * access. A wait that was left counts on, and costs whoever wakes others there a few ns. */
+struct ca_meeting *ca_timeline_meeting(const void *object)
 {
+	static struct ca_meeting meetings[OBJECTS];
 	uintptr_t at = (uintptr_t)object;
 
-	return &objects[(at >> 3 ^ at >> 13 ^ at >> 23) % OBJECTS];
+	return object ? &meetings[(at >> 3 ^ at >> 13 ^ at >> 23) % OBJECTS] : NULL;
 }
 
 void ca_timeline_begin(struct ca_thread *t)
@@ -43,7 +38,7 @@ void ca_timeline_end(struct ca_thread *t)
 
 	if (!ca_rt.trace)
 		return;
-	ca_timeline_wake(t, (const void *)(uintptr_t)pthread_self());
+	ca_timeline_wake(t, ca_timeline_meeting((const void *)(uintptr_t)pthread_self()));
 	now = ca_clock_now();
 	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_RUNNING);
 	ca_timeline_tell(t, CA_BURST_END, CA_KEY_THREAD, now, (uint32_t)t->tid);
@@ -71,29 +66,27 @@ void ca_timeline_delay(struct ca_thread *t, uint64_t began, uint64_t paid, unsig
 	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_DELAYED);
 }
 
-struct ca_timeline_wait ca_timeline_await(const void *object)
+struct ca_timeline_wait ca_timeline_await(struct ca_meeting *at)
 {
 	struct ca_timeline_wait wait = { NULL, 0 };
 
-	if (!object || !ca_timeline_wants(CA_KEY_WAKE))
+	if (!at || !ca_timeline_wants(CA_KEY_WAKE))
 		return wait;
-	wait.object = object;
+	wait.at = at;
 	wait.before = atomic_load_explicit(&ca_rt.trace->links, memory_order_relaxed);
 	/* seq_cst, here and in ca_timeline_wake: whoever is seen to wait sees who woke it */
-	atomic_fetch_add(&find(object)->waiters, 1);
+	atomic_fetch_add(&at->waiters, 1);
 	return wait;
 }
 
 void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait, uint64_t now)
 {
-	struct object *o;
 	uint64_t pair;
 
-	if (!wait->object)
+	if (!wait->at)
 		return;
-	o = find(wait->object);
-	atomic_fetch_sub(&o->waiters, 1);
-	pair = atomic_load_explicit(&o->pair, memory_order_acquire);
+	atomic_fetch_sub(&wait->at->waiters, 1);
+	pair = atomic_load_explicit(&wait->at->pair, memory_order_acquire);
 	if (pair > wait->before)
 		ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, now, pair);
 }
@@ -106,13 +99,11 @@ static uint64_t tell_pair(struct ca_thread *t)
 	return pair;
 }
 
-void ca_timeline_wake(struct ca_thread *t, const void *object)
+void ca_timeline_wake(struct ca_thread *t, struct ca_meeting *at)
 {
-	struct object *o = find(object);
-
-	if (object && ca_timeline_wants(CA_KEY_WAKE) && atomic_load(&o->waiters))
+	if (at && ca_timeline_wants(CA_KEY_WAKE) && atomic_load(&at->waiters))
 		/* release: pairs with the acquire in ca_timeline_awaited */
-		atomic_store_explicit(&o->pair, tell_pair(t), memory_order_release);
+		atomic_store_explicit(&at->pair, tell_pair(t), memory_order_release);
 }
 
 uint64_t ca_timeline_send(void)

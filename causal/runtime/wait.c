@@ -79,7 +79,8 @@ static void meet(struct ca_thread *t, const void *object)
 		pay(t);
 		errno = saved;
 	}
-	ca_timeline_wake(t, object);
+	if (object)
+		ca_timeline_wake(t, ca_timeline_meeting(object));
 	t->guard--;
 }
 
@@ -212,8 +213,10 @@ static void begin_doing(struct ca_waiting *w)
 			   : w->kind == CA_WAIT_EXTERNAL || w->fd >= 0 ? CA_ACTIVITY_IO
 								       : CA_ACTIVITY_OTHERS;
 	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
-		ca_timeline_wake(t, t->object);
-	w->await = ca_timeline_await(t->object);
+		ca_timeline_wake(t, ca_timeline_meeting(t->object));
+	if (ca_timeline_wants(CA_KEY_WAKE))
+		w->await = ca_timeline_await(w->fd >= 0 && !w->writes ? ca_peers_meeting(w->fd)
+								      : ca_timeline_meeting(t->object));
 	t->doing = CA_ACTIVITY_NONE;
 	t->object = NULL;
 	t->waits_doing = w->doing;

@@ -2,6 +2,7 @@
 /* A program to be traced (tests/integration/trace.sh): what it does, it does in one order only.
  *   traced one                   a thread that visits a point twice, and is waited for
  *   traced lock                  a thread waits for a lock, and is woken by whoever has it
+ *   traced pipe                  a child waits for a pipe, into which its parent writes
  *   traced many THREADS VISITS   of a point in each thread
  *   traced crowd THREADS         so many threads, 50 at a time, each of which visits it once
  *   traced once THREADS          so many threads at once, each of which visits it once
@@ -107,13 +108,14 @@ static void *wait_for_lock(void *unused)
 	return unused;
 }
 
+/* A thread of ours, or a process. */
 static int sleeps(long tid)
 {
 	char path[64], line[512] = "";
 	FILE *file;
 	const char *end;
 
-	snprintf(path, sizeof path, "/proc/self/task/%ld/stat", tid);
+	snprintf(path, sizeof path, "/proc/%ld/stat", tid);
 	file = tid ? fopen(path, "r") : NULL;
 	if (!file)
 		return 0;
@@ -133,6 +135,27 @@ static void lock(void)
 		;
 	pthread_mutex_unlock(&mutex);
 	pthread_join(thread, NULL);
+}
+
+static int through_pipe(void)
+{
+	int fd[2], status = 1;
+	char byte = 0;
+	pid_t child;
+
+	if (pipe(fd))
+		return 3;
+	child = fork();
+	if (!child) {
+		close(fd[1]);
+		exit(read(fd[0], &byte, 1) != 1);
+	}
+	while (!sleeps(child))
+		;
+	if (write(fd[1], &byte, 1) != 1)
+		return 3;
+	waitpid(child, &status, 0);
+	return status != 0;
 }
 
 static void die(const char *how, char **argv)
@@ -155,6 +178,8 @@ int main(int argc, char **argv)
 		with_threads(1, 2);
 	} else if (!strcmp(what, "lock")) {
 		lock();
+	} else if (!strcmp(what, "pipe")) {
+		return through_pipe();
 	} else if (!strcmp(what, "many") && argc > 3) {
 		with_threads(atol(argv[2]), atol(argv[3]));
 	} else if (!strcmp(what, "crowd") && argc > 2) {

@@ -53,6 +53,13 @@ check "lock: the waiter was woken by the other" "${ids[0]}" \
 	"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
 check "lock: by one of ours" 1 "$(sequence "${ids[1]}" | grep -c 'point wait "one of ours"')"
 
+trace -- "$apps/traced" pipe
+check "pipe: exit status" 0 "$status"
+mapfile -t ids < <(awk '$4 == "process" { print $2 }' events | uniq)
+pair=$(awk -v t="${ids[1]}" '$2 == t && $3 == "ptp-end" { n = $5 } END { print n }' events)
+check "pipe: the child was woken by its parent" "${ids[0]}" \
+	"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
+
 # ---- choosing events
 trace --events user -- "$apps/traced" one
 check "user: visits alone" "2 2" "$(visits) $(wc -l <events)"
