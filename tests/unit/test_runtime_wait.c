@@ -613,6 +613,9 @@ static void is_told(enum ca_event_kind kind, enum ca_key key, uint64_t value)
 
 #define STATE(kind, activity) is_told(CA_STATE_##kind, CA_KEY_STATE, CA_ACTIVITY_##activity)
 
+/* How long a wait takes on a busy machine is anybody's guess: not what is told of long ones alone. */
+static const uint64_t short_ones = ~(UINT64_C(1) << CA_KEY_WAIT);
+
 static void told(void **state)
 {
 	struct ca_event e, end;
@@ -654,16 +657,16 @@ static void told(void **state)
 	while ((e = next_told()).key)
 		;
 	/* what its wrapper says that it is, once */
+	ca_rt.events = short_ones;
 	ca_wait_is(CA_ACTIVITY_BARRIER, NULL);
 	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	STATE(BEGIN, BARRIER);
 	ca_wait_end(&w);
 	STATE(END, BARRIER);
+	ca_rt.events = UINT64_MAX;
 	ca_wait_sleep(1000);
 	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
-	while ((e = next_told()).key != CA_KEY_STATE)
-		;
-	assert_int_equal(e.value, CA_ACTIVITY_SLEEP);
+	STATE(BEGIN, SLEEP);
 	pass(25000);
 	ca_wait_end(&w);
 	STATE(END, SLEEP);
@@ -676,6 +679,7 @@ static void told_of_a_jump(void **state)
 	struct ca_waiting w;
 
 	(void)state;
+	ca_rt.events = short_ones;
 	ca_wait_is(CA_ACTIVITY_LOCK, NULL);
 	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	STATE(BEGIN, LOCK);
@@ -692,6 +696,7 @@ static void told_of_teams(void **state)
 	struct ca_waiting team, lock;
 
 	(void)state;
+	ca_rt.events = short_ones;
 	ca_wait_is(CA_ACTIVITY_TEAM, NULL);
 	team = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	STATE(BEGIN, TEAM);
@@ -707,7 +712,6 @@ static void told_of_teams(void **state)
 	STATE(BEGIN, LOCK);
 	ca_wait_end(&lock);
 	STATE(END, LOCK);
-	ca_rt.events = 1 << CA_KEY_STATE;
 	ca_wait_end(&team);
 	nothing_told();
 }
@@ -717,9 +721,9 @@ static void told_of_pairs(void **state)
 {
 	static int object, others[100];
 	struct ca_waiting w;
-	struct ca_event e;
 
 	(void)state;
+	ca_rt.events = short_ones;
 	ca_wait_meet_at(&object);
 	nothing_told();
 	ca_wait_is(CA_ACTIVITY_LOCK, &object);
@@ -732,8 +736,6 @@ static void told_of_pairs(void **state)
 	ca_wait_end(&w);
 	is_told(CA_PTP_END, CA_KEY_WAKE, 1);
 	STATE(END, LOCK);
-	while ((e = next_told()).key)
-		;
 	ca_wait_meet_at(&object);
 	nothing_told();
 	ca_wait_is(CA_ACTIVITY_LOCK, &object); /* nobody wakes it: a time limit */
@@ -747,9 +749,8 @@ static void told_of_pairs(void **state)
 	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	ca_wait_meet_at(&object);
 	ca_wait_end(&w);
-	ca_rt.events = UINT64_MAX;
-	while ((e = next_told()).key)
-		assert_int_equal(e.key, CA_KEY_WAIT);
+	ca_rt.events = short_ones;
+	nothing_told();
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
