@@ -46,6 +46,7 @@ struct ca_process {
 	uint64_t started;              /* ns, CLOCK_MONOTONIC */
 	_Atomic uint64_t patched;      /* selection.seq whose sites are in place here (or given up) */
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
+	_Atomic uint64_t ended;        /* id of the pair that was told when it ended; see timeline.h */
 	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
 	char off_text[160];
 };
@@ -57,21 +58,21 @@ struct ca_rings;
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
-	uint32_t header_size;              /* sizeof(struct ca_session): both sides must agree */
-	uint32_t slot_size;                /* sizeof(struct ca_slot) */
-	uint32_t conductor;                /* pid */
-	uint64_t period;                   /* ns of CPU time between samples */
-	uint32_t backend;                  /* enum ca_backend wanted */
-	uint32_t verbose;                  /* as ca_settings_level */
-	_Atomic uint32_t backends;         /* that threads had ticks from: 1 << enum ca_backend, by the
+	uint32_t header_size;                    /* sizeof(struct ca_session): both sides must agree */
+	uint32_t slot_size;                      /* sizeof(struct ca_slot) */
+	uint32_t conductor;                      /* pid */
+	uint64_t period;                         /* ns of CPU time between samples */
+	uint32_t backend;                        /* enum ca_backend wanted */
+	uint32_t verbose;                        /* as ca_settings_level */
+	_Atomic uint32_t backends;               /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
-	uint32_t virtual_clock;            /* 1: what the program sees of time is virtual time */
-	_Atomic uint32_t processes_missed; /* that found no free row */
-	uint64_t pid_space, time_space;    /* the conductor's */
-	uint64_t trace_at, trace_size;     /* core/rings.h, in this file; 0: nothing is traced */
-	uint64_t events;                   /* that somebody wants: 1 << enum ca_key */
-	_Atomic uint32_t processes_begun;  /* that ever took part, and ... */
-	_Atomic uint32_t threads_begun;    /* ... threads: where their indices come from */
+	uint32_t virtual_clock;                  /* 1: what the program sees of time is virtual time */
+	_Atomic uint32_t processes_missed;       /* that found no free row */
+	uint64_t pid_space, time_space;          /* the conductor's */
+	uint64_t trace_at, trace_size;           /* core/rings.h, in this file; 0: nothing is traced */
+	uint64_t events;                         /* that somebody wants: 1 << enum ca_key */
+	_Atomic uint32_t processes_begun;        /* that ever took part, and ... */
+	_Atomic uint32_t threads_begun;          /* ... threads: where their indices come from */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */

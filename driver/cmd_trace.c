@@ -127,6 +127,7 @@ static void say_file(char *item, const char *stem)
 		{ "perfetto", ": open it at https://ui.perfetto.dev, which keeps it in the browser" },
 		{ "json", ": open it at https://ui.perfetto.dev or with Speedscope" },
 		{ "paraver", ": open it with wxparaver" },
+		{ "binary", ": causal convert makes other files of it" },
 		{ "dot", ": dot -Tsvg makes a picture of it" },
 	};
 	char *target = strchr(item, '=');

@@ -65,6 +65,7 @@ static bool claim_process(struct ca_session *s)
 		if (!atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		p->own_pid = pid;
+		atomic_store(&p->ended, 0);
 		p->index = 1 + atomic_fetch_add(&s->processes_begun, 1);
 		p->pid_space = space;
 		p->pid = ca_rt.sees_conductor ? pid : CA_PID_UNKNOWN;
@@ -219,11 +220,26 @@ static void forked(void)
 	}
 }
 
+/* Of a fork that libc makes: who has made the child. */
+static __thread uint64_t fork_pair __attribute__((tls_model("initial-exec")));
+
+static void before_fork(void)
+{
+	fork_pair = ca_timeline_send();
+}
+
+static void after_fork(void)
+{
+	fork_pair = 0;
+}
+
 void ca_start_forked(void)
 {
 	int saved = errno;
 
 	forked();
+	ca_timeline_receive(fork_pair);
+	fork_pair = 0;
 	errno = saved;
 }
 
@@ -337,6 +353,7 @@ __attribute__((destructor)) static void leave(void)
 
 	if (t && !t->guard && atomic_load_explicit(&ca_rt.on, memory_order_relaxed) &&
 	    (uint32_t)ca_sys_getpid() == ca_rt.pid) {
+		ca_timeline_exits();
 		t->guard++;
 		ca_timeline_end(t);
 		t->guard--;
@@ -392,7 +409,8 @@ static void attach(const char *path)
 	ca_requested_wait();
 	ca_points_patch_loaded();
 	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
-	__register_atfork(NULL, NULL, ca_start_forked, NULL); /* pthread_atfork, as a weak symbol */
+	__register_atfork(before_fork, after_fork, ca_start_forked,
+			  NULL); /* pthread_atfork, as a weak symbol */
 	ca_peers_begin();
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Events for the sinks; see timeline.h. */
 #include "causal/runtime/timeline.h"
+#include <unistd.h>
 
 enum { OBJECTS = 1024 };
 
@@ -128,4 +129,37 @@ void ca_timeline_receive(uint64_t pair)
 	t->guard++;
 	ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, ca_clock_now(), pair);
 	t->guard--;
+}
+
+/* A process that takes part, or did until just now; NULL: it does not. */
+static struct ca_process *find_process(pid_t pid)
+{
+	struct ca_session *s = ca_rt.session;
+	const struct ca_process *own = &s->process[ca_rt.process];
+	uint32_t used = atomic_load_explicit(&s->processes_used, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_PROCESSES; i++)
+		if (s->process[i].own_pid == (uint32_t)pid && s->process[i].pid_space == own->pid_space)
+			return &s->process[i];
+	return NULL;
+}
+
+void ca_timeline_exits(void)
+{
+	uint64_t pair = 0;
+
+	if (ca_timeline_wants(CA_KEY_WAKE) && find_process(getppid()))
+		pair = ca_timeline_send();
+	/* release: pairs with the acquire in ca_timeline_waited */
+	atomic_store_explicit(&ca_rt.session->process[ca_rt.process].ended, pair, memory_order_release);
+}
+
+void ca_timeline_waited(pid_t child)
+{
+	struct ca_process *p = NULL;
+
+	if (child > 0 && ca_timeline_wants(CA_KEY_WAKE))
+		p = find_process(child);
+	if (p)
+		ca_timeline_receive(atomic_exchange_explicit(&p->ended, 0, memory_order_acquire));
 }

@@ -45,5 +45,8 @@ CA_HIDDEN CA_SIGSAFE void ca_timeline_wake(struct ca_thread *t, struct ca_meetin
 /* The same where the one is handed on to the other: 0: nobody looks. Of the calling thread. */
 CA_HIDDEN uint64_t ca_timeline_send(void);
 CA_HIDDEN void ca_timeline_receive(uint64_t pair);
+/* The same from a process that ends to whoever has waited for it. */
+CA_HIDDEN void ca_timeline_exits(void);
+CA_HIDDEN void ca_timeline_waited(pid_t child);
 
 #endif

@@ -108,6 +108,13 @@
 	})
 /* Pay, then look at the clock: others may be told of what it said. */
 #define LOOKING(call) (ca_wait_pay(), (call))
+/* A wait for a child, which returns its number. */
+#define WAITED(wait)                                                                                         \
+	__extension__({                                                                                      \
+		pid_t child_ = DOING(PROCESS, NULL, wait);                                                   \
+		ca_timeline_waited(child_);                                                                  \
+		child_;                                                                                      \
+	})
 /* Pay, then call. */
 #define MEETING(call) (ca_wait_meet(), (call))
 /* ... by which others that wait for the object may go on. */

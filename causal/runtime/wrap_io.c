@@ -235,22 +235,26 @@ CA_EXPORT int fdatasync(int fd)
 
 CA_EXPORT pid_t wait(int *status)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(wait)(status)));
+	return WAITED(WAITING(CA_WAIT_OTHERS, -1, REAL(wait)(status)));
 }
 
 CA_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(waitpid)(pid, status, options)));
+	return WAITED(WAITING(CA_WAIT_OTHERS, -1, REAL(waitpid)(pid, status, options)));
 }
 
 CA_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(waitid)(type, id, info, options)));
+	int r = DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(waitid)(type, id, info, options)));
+
+	if (r == 0 && info)
+		ca_timeline_waited(info->si_pid);
+	return r;
 }
 
 CA_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(wait4)(pid, status, options, usage)));
+	return WAITED(WAITING(CA_WAIT_OTHERS, -1, REAL(wait4)(pid, status, options, usage)));
 }
 
 /* System V's: nothing tells who is at the other end; mostly others of the run. */

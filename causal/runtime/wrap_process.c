@@ -54,7 +54,7 @@ __attribute__((destructor)) static void last_meeting(void)
 
 CA_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(wait3)(status, options, usage)));
+	return WAITED(WAITING(CA_WAIT_OTHERS, -1, REAL(wait3)(status, options, usage)));
 }
 
 /* Libc starts the shell itself, with the environment as it is: we come along in it. */

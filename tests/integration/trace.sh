@@ -60,6 +60,14 @@ pair=$(awk -v t="${ids[1]}" '$2 == t && $3 == "ptp-end" { n = $5 } END { print n
 check "pipe: the child was woken by its parent" "${ids[0]}" \
 	"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
 
+trace -- "$apps/traced" children 1
+mapfile -t ids < <(awk '$4 == "process" { print $2 }' events | uniq)
+for from in 0 1; do # fork, and the end of the child
+	pair=$(awk -v t="${ids[1 - from]}" '$2 == t && $3 == "ptp-end" { print $5; exit }' events)
+	check "children: a pair from ${ids[from]}" "${ids[from]}" \
+		"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
+done
+
 # ---- choosing events
 trace --events user -- "$apps/traced" one
 check "user: visits alone" "2 2" "$(visits) $(wc -l <events)"
