@@ -71,6 +71,7 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	struct ca_selection *sel = &c->session->selection;
 	const char *why;
 
+	ca_conductor_trace_name_region(c, region);
 	ca_selection_begin(sel);
 	ca_regions_select(c->regions, region, c->set->exact, sel, &why);
 	sel->log_start = atomic_load(&c->session->log_head);
@@ -183,7 +184,6 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.region = c->region;
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
-	ca_conductor_trace_name_region(c);
 	c->e.lumpy = !c->session->selection.exact || c->session->selection.fine;
 	x->speedup = c->speedup;
 	x->start = c->e.opened = ca_clock_now();

@@ -195,8 +195,8 @@ enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *er
 void ca_conductor_trace_drain(struct ca_conductor *c);
 /* A row of the session's processes: it is gone. */
 void ca_conductor_trace_forget(struct ca_conductor *c, uint32_t process);
-/* Call the region of the next experiment by its name. */
-void ca_conductor_trace_name_region(struct ca_conductor *c);
+/* A region is about to be selected: call it by its name. */
+void ca_conductor_trace_name_region(struct ca_conductor *c, uint32_t number);
 /* The rest, what was lost, and the sinks. */
 void ca_conductor_trace_close(struct ca_conductor *c);
 void ca_conductor_trace_free(struct ca_conductor *c);

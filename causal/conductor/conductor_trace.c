@@ -130,14 +130,14 @@ void ca_conductor_trace_forget(struct ca_conductor *c, uint32_t process)
 		ca_rings_reader_forget(c->trace->reader, c->session->process[process].index);
 }
 
-void ca_conductor_trace_name_region(struct ca_conductor *c)
+void ca_conductor_trace_name_region(struct ca_conductor *c, uint32_t number)
 {
-	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
+	const struct ca_region *region = ca_catalog_get_region(&c->catalog, number);
 
 	if (!c->trace || !region)
 		return;
-	ca_dict_name_value(c->dict, CA_KEY_SELECTION, c->region, region->name);
-	ca_dict_name_value(c->dict, CA_KEY_IN_S, c->region, region->name);
+	ca_dict_name_value(c->dict, CA_KEY_SELECTION, number, region->name);
+	ca_dict_name_value(c->dict, CA_KEY_IN_S, number, region->name);
 }
 
 /* What a person wants who has not said it. */

@@ -142,6 +142,7 @@ check "a sweep: the same experiments as in the run file" "$(records experiment)"
 at_least "a sweep: experiments" 1 "$(records experiment)"
 contains "a sweep: the region has its name" '"burn"' "$(grep ' point selection ' events)"
 contains "a sweep: who is in it" '"burn"' "$(grep ' in S ' events)"
+check "a sweep: and never without its name" 0 "$(grep ' in S ' events | grep -c -v '"burn"')"
 if ! grep -q '"delayed by an experiment"' events && starving; then
 	skip "a sweep: who is delayed: other programs take the CPUs"
 else
