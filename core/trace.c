@@ -330,7 +330,8 @@ static enum ca_status read_threads(struct ca_trace *trace, const char *dir, stru
 		return status;
 	if (!trace->threads && !trace->headless)
 		return ca_err_set(err, CA_ERR_NOT_FOUND, "%s holds no trace (thread-*.bin)", dir);
-	qsort(trace->thread, trace->threads, sizeof *trace->thread, by_index);
+	if (trace->threads)
+		qsort(trace->thread, trace->threads, sizeof *trace->thread, by_index);
 	for (size_t i = 1; i < trace->threads; i++)
 		if (trace->thread[i].from.thread_index == trace->thread[i - 1].from.thread_index)
 			return malformed(err, trace->thread[i].path,
