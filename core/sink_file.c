@@ -59,7 +59,7 @@ static void cut(struct ca_sink_file *file, size_t written)
 	}
 }
 
-static void flush(struct ca_sink_file *file)
+void ca_sink_file_flush(struct ca_sink_file *file)
 {
 	const struct end *end = file->ends.at;
 	size_t n = file->ends.n ? end[file->ends.n - 1].at : 0, tail = strlen(file->tail), written = 0;
@@ -87,18 +87,19 @@ enum ca_status ca_sink_file_open(struct ca_sink_file *file, const char *sink, co
 	*file = (struct ca_sink_file){
 		.sink = sink, .tail = tail, .data = { .size = 1 }, .ends = { .size = sizeof(struct end) }
 	};
-	file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	file->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDERR_FILENO;
 	if (file->fd < 0)
 		return ca_err_set(err, CA_ERR_USAGE, "the %s sink cannot write %s (%s); give another file",
 				  sink, path, strerror(errno));
-	file->path = strdup(path);
-	file->seeks = lseek(file->fd, 0, SEEK_CUR) >= 0;
+	file->path = strdup(path ? path : "standard error");
+	file->seeks = path && lseek(file->fd, 0, SEEK_CUR) >= 0;
 	ca_sink_file_text(file, head);
 	ca_sink_file_end(file, 0);
-	flush(file);
+	ca_sink_file_flush(file);
 	if (file->path)
 		return CA_OK;
-	close(file->fd);
+	if (path)
+		close(file->fd);
 	ca_vec_free(&file->data);
 	ca_vec_free(&file->ends);
 	return ca_err_set(err, CA_ERR_NOMEM, "no memory for the %s sink", sink);
@@ -137,17 +138,17 @@ void ca_sink_file_end(struct ca_sink_file *file, unsigned events)
 		*end = (struct end){ (uint32_t)file->data.n, events };
 	}
 	if (file->data.n >= FLUSH_AT || file->error)
-		flush(file);
+		ca_sink_file_flush(file);
 }
 
 enum ca_status ca_sink_file_close(struct ca_sink_file *file, struct ca_err *err)
 {
 	enum ca_status status = CA_OK;
 
-	flush(file);
+	ca_sink_file_flush(file);
 	if (!file->seeks && !file->error)
 		write_at(file, file->tail, strlen(file->tail), 0);
-	if (close(file->fd) && !file->error)
+	if (file->fd != STDERR_FILENO && close(file->fd) && !file->error)
 		file->error = errno;
 	if (file->lost && !file->error)
 		file->error = ENOMEM;

@@ -23,7 +23,8 @@ struct ca_sink_file {
 	struct ca_vec ends; /* of the records among them */
 };
 
-/* Creates the file, or empties it, and writes head and tail. tail and sink are borrowed. */
+/* Creates the file, or empties it, and writes head and tail. tail and sink are borrowed. path: NULL is
+ * standard error. */
 enum ca_status ca_sink_file_open(struct ca_sink_file *file, const char *sink, const char *path,
 				 const char *head, const char *tail, struct ca_err *err);
 /* Parts of a record. */
@@ -32,6 +33,8 @@ void ca_sink_file_text(struct ca_sink_file *file, const char *text);
 void ca_sink_file_print(struct ca_sink_file *file, const char *format, ...) CA_PRINTF(2, 3);
 /* The record is whole; it stands for that many events. */
 void ca_sink_file_end(struct ca_sink_file *file, unsigned events);
+/* Writes what there is, for those who look at it meanwhile. */
+void ca_sink_file_flush(struct ca_sink_file *file);
 /* Writes what is left. CA_ERR_IO: how many events are missing, and why. */
 enum ca_status ca_sink_file_close(struct ca_sink_file *file, struct ca_err *err);
 

@@ -10,7 +10,7 @@ import time
 
 from check_perfetto import PACKET, decode
 from prv import Paraver
-from script import check, feed
+from script import check, check_flat, check_full, feed, feed_file
 from checks import causal, status
 
 ALL = ("print", "json", "perfetto", "binary", "statistics", "paraver", "dot")
@@ -63,6 +63,12 @@ def main():
     trace, events = run(names, "threads", "10000")
     check(len(trace.threads) == 10000 and len(trace.states) == 10000, f"paraver: {len(trace.states)} threads")
     check(trace.rows["THREAD"].count("THREAD 1.10.1000 worker 9999") == 1, f"{trace.rows['THREAD'][-3:]}")
+
+    check_flat("print")
+    check_full("print")
+    data, (_, _, said) = feed_file("print", "many", "100000", limit=100, expect=3)
+    there = data.decode("utf-8").splitlines()
+    check(f"{100000 - len(there)} events are missing" in said and len(there) > 500 and data.endswith(b"\n"), said)
     return status()
 
 

@@ -130,12 +130,26 @@ static void test_print(void **state)
 		{ .time = 8, .kind = CA_POINT, .key = CA_KEY_DROPPED, .flags = 2, .value = 9 },
 		{ .time = 9, .kind = 99, .key = 4000, .value = UINT64_MAX },
 		{ .time = 10, .kind = CA_POINT, .key = CA_KEY_SAMPLE, .value = CA_PLACE(3, 0x1234) },
+		{ .time = 11, .kind = CA_STATE_BEGIN, .key = CA_KEY_THREAD, .value = 1 },
+		{ .time = 11, .kind = CA_SUBSTATE_BEGIN, .key = CA_KEY_THREAD, .value = 2 },
+		{ .time = 12, .kind = CA_PTP_BEGIN, .key = CA_KEY_WAIT, .value = 3 },
+		{ .time = 12, .kind = CA_PTP_END, .key = CA_KEY_WAIT, .value = 3 },
+		{ .time = 13, .kind = CA_SUBSTATE_END, .key = CA_KEY_THREAD, .value = 2 },
+		{ .time = 13, .kind = CA_STATE_END, .key = CA_KEY_THREAD, .value = 1 },
+		{ .time = 14, .kind = CA_BURST_END, .key = CA_KEY_SELECTION, .flags = 1, .value = 4 },
 	};
 	static const char expected[] = "1.500000002 10/11 point hit 1000000\n"
 				       "0.000000007 10/11 burst-begin selection 4 \"main\"\n"
 				       "0.000000008 10/11 point dropped 9 flags=2\n"
 				       "0.000000009 10/11 unknown key-4000 18446744073709551615\n"
-				       "0.000000010 10/11 point sample 3:0x1234\n";
+				       "0.000000010 10/11 point sample 3:0x1234\n"
+				       "0.000000011 10/11 state-begin thread 1\n"
+				       "0.000000011 10/11 substate-begin thread 2\n"
+				       "0.000000012 10/11 ptp-begin wait 3\n"
+				       "0.000000012 10/11 ptp-end wait 3\n"
+				       "0.000000013 10/11 substate-end thread 2\n"
+				       "0.000000013 10/11 state-end thread 1\n"
+				       "0.000000014 10/11 burst-end selection 4 flags=1 \"main\"\n";
 	const struct ca_source from = { 10, 11, 1, 1 };
 	struct ca_dict *dict = ca_dict_new();
 	struct ca_sinks *sinks;
@@ -170,7 +184,7 @@ static void test_full(void **state)
 	ca_sink_events(sinks, &from, event, 2);
 	ca_sink_events(sinks, &from, event, 1);
 	assert_int_equal(ca_sink_close(sinks, &err), CA_ERR_IO);
-	assert_non_null(strstr(err.text, "No space left on device): 3 events"));
+	assert_non_null(strstr(err.text, "No space left on device): 3 events are missing"));
 }
 
 int main(void)
