@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The binary sink: a folder with one file for each thread (core/trace.h). No file stays open, so that
  * there may be any number of threads. Driver's process, one thread. */
-#include "core/sink_tracks.h"
+#include "core/map.h"
+#include "core/sink_file.h"
 #include "core/trace.h"
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +36,7 @@ struct binary {
 	struct thread_file **file;
 	size_t files;
 	struct ca_vec names;
-	uint64_t wall, written, names_at, lost;
+	uint64_t wall, size, written, names_at, lost; /* size: bytes of events in all files */
 	int error;
 };
 
@@ -188,10 +189,15 @@ static void append(struct binary *binary, struct thread_file *file, int fd, cons
 		   size_t n)
 {
 	uint64_t at = sizeof file->header + file->header.events * sizeof *event;
-	size_t whole = write_at(binary, fd, event, n * sizeof *event, at) / sizeof *event;
+	size_t room = (size_t)ca_sink_file_room(binary->size, n * sizeof *event) / sizeof *event;
+	size_t whole = write_at(binary, fd, event, room * sizeof *event, at) / sizeof *event;
+
+	if (room < n)
+		binary->error = EFBIG;
 
 	file->header.events += whole;
 	binary->written += whole;
+	binary->size += whole * sizeof *event;
 	binary->lost += n - whole;
 	file->full = whole < n;
 	if (file->full && ftruncate(fd, (off_t)(at + whole * sizeof *event)))

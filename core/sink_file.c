@@ -17,14 +17,30 @@ struct end {
 	uint32_t events;
 };
 
+static uint64_t limit = UINT64_MAX;
+
+void ca_sink_file_limit(uint64_t most)
+{
+	limit = most ? most : UINT64_MAX;
+}
+
+uint64_t ca_sink_file_room(uint64_t size, uint64_t n)
+{
+	uint64_t room = size < limit ? limit - size : 0;
+
+	return n < room ? n : room;
+}
+
 /* How many of n bytes were written before an error, which is noted. */
 static size_t write_at(struct ca_sink_file *file, const char *bytes, size_t n, uint64_t at)
 {
-	size_t done = 0;
+	size_t done = 0, room = (size_t)ca_sink_file_room(at, n);
 
-	while (done < n) {
-		ssize_t once = file->seeks ? pwrite(file->fd, bytes + done, n - done, (off_t)(at + done))
-					   : write(file->fd, bytes + done, n - done);
+	if (room < n)
+		file->error = EFBIG;
+	while (done < room) {
+		ssize_t once = file->seeks ? pwrite(file->fd, bytes + done, room - done, (off_t)(at + done))
+					   : write(file->fd, bytes + done, room - done);
 
 		if (once > 0) {
 			done += (size_t)once;

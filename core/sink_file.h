@@ -23,6 +23,11 @@ struct ca_sink_file {
 	struct ca_vec ends; /* of the records among them */
 };
 
+/* From now on each file, or a folder's together, is full at that size, bytes; 0: there is no limit. */
+void ca_sink_file_limit(uint64_t most);
+/* Of n bytes, how many may be written behind `size`. */
+uint64_t ca_sink_file_room(uint64_t size, uint64_t n);
+
 /* Creates the file, or empties it, and writes head and tail. tail and sink are borrowed. path: NULL is
  * standard error. */
 enum ca_status ca_sink_file_open(struct ca_sink_file *file, const char *sink, const char *path,

@@ -69,6 +69,20 @@ def main():
     data, (_, _, said) = feed_file("print", "many", "100000", limit=100, expect=3)
     there = data.decode("utf-8").splitlines()
     check(f"{100000 - len(there)} events are missing" in said and len(there) > 500 and data.endswith(b"\n"), said)
+
+    # a limit on files is a full disk that leaves room for others
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("print", "json", "perfetto", "binary"):
+            if name in names:
+                said = feed(f"{name}={scratch}/{name}", "many", "100000", "50000", expect=3)[2]
+                check("(File too large)" in said, f"{name}: {said}")
+        sizes = {name: os.path.getsize(f"{scratch}/{name}") for name in ("print", "json", "perfetto")
+                 if name in names}
+        sizes["binary"] = sum(os.path.getsize(f"{scratch}/binary/{name}") - 64
+                              for name in os.listdir(f"{scratch}/binary") if name != "names")
+        check(all(48000 < size <= 50000 for size in sizes.values()), f"{sizes}")
+        with open(f"{scratch}/json", encoding="utf-8") as file:
+            json.load(file)
     return status()
 
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|many N|pings N|tasks N|threads N|nothing: opens these sinks and gives them events, as the drain does: threads in
- * turns, each in the order of its time. Says how many there were, and by how many KiB the memory grew
- * after the first tenth of many. What the script holds is described in tests/trace/script.py. Exit status 3
- * with the text of the sinks: something was lost. */
+/* feed SPEC script|one|two|many N|pings N|tasks N|threads N|nothing [LIMIT]: opens these sinks and gives
+ * them events, as the drain does: threads in turns, each in the order of its time. Says how many there
+ * were, and by how many KiB the memory grew after the first tenth of many. What the script holds is
+ * described in tests/trace/script.py. LIMIT: bytes of a file. Exit status 3 with the text of the sinks:
+ * something was lost. */
 #include "core/dict.h"
 #include "core/sink.h"
+#include "core/sink_file.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -188,6 +190,8 @@ int main(int argc, char **argv)
 		return 1;
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk */
 	fill_dict();
+	if (argc > 4)
+		ca_sink_file_limit(strtoull(argv[4], NULL, 10));
 	if (ca_sink_open(&sinks, argv[1], "feed", dict, NULL, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 2;
