@@ -115,8 +115,8 @@ void ca_paraver_labels_pcf(struct ca_paraver *w, FILE *file)
 			fprintf(file, "%-6" PRIu64 " {%s}\n", value,
 				colours[value % (sizeof colours / sizeof *colours)]);
 		fputs("\nEVENT_TYPE\n", file);
-		fprintf(file, "0    %u    sub-state\nVALUES\n0      End\n", (unsigned)CA_PARAVER_SUBSTATE);
-		put_values(w, file, w->state, false);
+		fprintf(file, "0    %u    sub-state\n", (unsigned)CA_PARAVER_SUBSTATE);
+		put_values(w, file, w->state, true);
 	}
 	for (uint32_t key = 0; key < ca_dict_count(dict); key++) {
 		if (!w->used[key])

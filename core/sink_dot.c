@@ -49,7 +49,8 @@ struct dot {
 	struct ca_sink_tracks tracks;
 	struct ca_map node_of, edge_of, half_of;
 	struct ca_vec nodes, edges, halves, names;
-	uint64_t left_out; /* what had no room, or of which the other end did not come */
+	uint64_t left_out; /* there was no room for them */
+	uint64_t alone;    /* ends of which the other one did not come */
 };
 
 static enum ca_status open_dot(void **state, const char *target, const struct ca_dict *dict,
@@ -137,7 +138,7 @@ static void forget(struct dot *dot)
 	for (size_t i = 0; i < dot->halves.n; i++)
 		waiting += half[i].node != NONE;
 	skip = waiting > MOST_HALVES / 2 ? waiting - MOST_HALVES / 2 : 0;
-	dot->left_out += skip;
+	dot->alone += skip;
 	ca_map_free(&dot->half_of);
 	for (size_t i = 0; i < dot->halves.n; i++) {
 		bool known;
@@ -311,6 +312,8 @@ static void put_graph(const struct dot *dot)
 	fprintf(dot->file, "digraph causal {\n\tlabel=\"%zu nodes, %zu edges", dot->nodes.n, dot->edges.n);
 	if (dot->left_out)
 		fprintf(dot->file, "; %" PRIu64 " events are left out", dot->left_out);
+	if (dot->alone)
+		fprintf(dot->file, "; %" PRIu64 " ends without the other one", dot->alone);
 	fputs("\";\n\tnode [shape=box];\n", dot->file);
 	put_nodes(dot);
 	for (size_t i = 0; i < dot->edges.n; i++) {
@@ -353,7 +356,7 @@ static enum ca_status close_dot(void *state, struct ca_err *err)
 			end_task(dot, track, &track->open[at], track->last);
 	}
 	for (size_t i = 0; i < dot->halves.n; i++)
-		dot->left_out += half[i].node != NONE;
+		dot->alone += half[i].node != NONE;
 	put_graph(dot);
 	ok = !ferror(dot->file);
 	ok = fclose(dot->file) == 0 && ok;

@@ -203,6 +203,16 @@ static void take_name(void *state, const struct ca_source *from, const char *pro
 		*name = (struct name){ from->thread_index, strdup(thread_name) };
 }
 
+/* Characters, as put_text counts them. */
+static int length_of(const char *text)
+{
+	int length = 0;
+
+	for (size_t n; *text; text += n ? n : 1, length++)
+		n = ca_utf8_length((const unsigned char *)text);
+	return length;
+}
+
 /* Cleaned, and at least `width` characters. */
 static void put_text(FILE *file, const char *text, int width)
 {
@@ -246,7 +256,7 @@ static void label(const struct statistics *s, const struct row *row, char *text,
 	}
 }
 
-static void put_row(struct statistics *s, const struct row *row)
+static void put_row(struct statistics *s, const struct row *row, int width)
 {
 	char text[256], who[256] = "all";
 	const struct name *name = s->names.at;
@@ -257,7 +267,7 @@ static void put_row(struct statistics *s, const struct row *row)
 	for (size_t i = 0; row->thread != ALL && i < s->names.n; i++)
 		if (name[i].thread_index == row->thread && name[i].text)
 			snprintf(who, sizeof who, "%" PRIu32 " %s", row->thread, name[i].text);
-	put_text(s->file, text, 32);
+	put_text(s->file, text, width);
 	putc(' ', s->file);
 	put_text(s->file, who, 20);
 	fprintf(s->file, " %10" PRIu64, row->count);
@@ -283,20 +293,26 @@ static int by_row(const void *a, const void *b)
 
 static void put_table(struct statistics *s)
 {
+	char text[256];
 	const struct row *row;
+	int width = 24;
 
 	if (s->rows.n)
 		qsort(s->rows.at, s->rows.n, sizeof *row, by_row);
 	row = s->rows.at;
+	for (size_t i = 0; i < s->rows.n; i++) {
+		label(s, &row[i], text, sizeof text);
+		width = width > length_of(text) ? width : length_of(text);
+	}
 	fprintf(s->file, "%" PRIu64 " events of %zu threads; lengths in ns", s->events, s->tracks.count);
 	if (s->open)
 		fprintf(s->file, "; %" PRIu64 " did not end", s->open);
 	if (s->ends)
 		fprintf(s->file, "; %" PRIu64 " ended without a beginning", s->ends);
-	fprintf(s->file, "\n%-32s %-20s %10s %16s %16s %16s %16s %16s\n", "key", "thread", "count", "sum",
-		"mean", "min", "max", "stddev");
+	fprintf(s->file, "\n%-*s %-20s %10s %16s %16s %16s %16s %16s\n", width, "key", "thread", "count",
+		"sum", "mean", "min", "max", "stddev");
 	for (size_t i = 0; i < s->rows.n; i++)
-		put_row(s, &row[i]);
+		put_row(s, &row[i], width);
 }
 
 static void close_open(struct statistics *s)

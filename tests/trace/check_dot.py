@@ -22,7 +22,7 @@ def graph(*words):
 
 def main():
     label, nodes, edges, text = graph("script")
-    check(label == "5 nodes, 1 edges; 1 events are left out", label)
+    check(label == "5 nodes, 1 edges; 1 ends without the other one", label)
     check(nodes == {"task 6 six\n30 ns in 1", "task 7\n100 ns in 1", "task 8\n10 ns in 1",
                     "thread 2 bad \ufffd byte, line", "thread 3"}, f"{nodes}")
     check(edges == {("task 6 six", "thread 2 bad \ufffd byte, line"): "message 1"}, f"{edges}")
@@ -31,7 +31,7 @@ def main():
 
     # both ends of each are found, though the second is told first; and in little memory
     label, nodes, edges, _ = graph("pings", "500000")
-    check(edges == {("thread 1", "thread 2"): "message 500000"} and "left" not in label, f"{label} {edges}")
+    check(edges == {("thread 1", "thread 2"): "message 500000"} and ";" not in label, f"{label} {edges}")
     label, nodes, edges, _ = graph("tasks", "1000")
     check(len(nodes) == 1000 and len(edges) == 999 and edges["task 7", "task 8"] == "message 1", label)
     label, nodes, edges, _ = graph("tasks", "100000")

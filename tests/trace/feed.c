@@ -173,6 +173,7 @@ static void fill_dict(void)
 	task = ca_dict_register(dict, "task", "a piece of work", CA_LEVEL_USER);
 	cpu = ca_dict_register(dict, "cpu", "where it runs", CA_LEVEL_ADVANCED);
 	ca_dict_set_counter(dict, memory);
+	ca_dict_name_value(dict, state, 0, "unknown");
 	ca_dict_name_value(dict, state, 1, "running");
 	ca_dict_name_value(dict, state, 2, "waits for a lock");
 	ca_dict_name_value(dict, work, 5, "five \"5\"");
