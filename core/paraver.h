@@ -29,7 +29,8 @@ struct ca_paraver_message {
 struct ca_paraver {
 	const struct ca_trace *trace;
 	struct ca_sink_file prv;
-	struct ca_paraver_place *place;           /* of the trace's threads */
+	struct ca_paraver_place *place; /* of the trace's threads */
+	const struct ca_trace_thread **by_place;
 	uint64_t first, last;                     /* times */
 	uint32_t state, cpu;                      /* keys; 0: there is none */
 	uint32_t cpus;                            /* the highest number of one */

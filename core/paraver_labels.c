@@ -146,8 +146,9 @@ void ca_paraver_labels_row(struct ca_paraver *w, FILE *file)
 	fprintf(file, "\nLEVEL NODE SIZE 1\nnode 1\n\nLEVEL THREAD SIZE %zu\n", w->trace->threads);
 	for (unsigned application = 1; application <= 2; application++)
 		for (size_t i = 0; i < w->trace->threads; i++) {
-			const struct ca_paraver_place *place = &w->place[i];
-			const char *name = name_of(w->trace, w->trace->thread[i].from.thread_index);
+			const struct ca_trace_thread *thread = w->by_place[i];
+			const struct ca_paraver_place *place = &w->place[thread - w->trace->thread];
+			const char *name = name_of(w->trace, thread->from.thread_index);
 
 			if (place->application != application)
 				continue;
@@ -178,11 +179,10 @@ bool ca_paraver_labels_places(struct ca_paraver *w)
 	const char *separator = "";
 	unsigned tasks = 0, alone = 0;
 
+	w->by_place = order;
 	w->place = calloc(n, sizeof *w->place);
-	if (!order || !w->place) {
-		free(order);
+	if (!order || !w->place)
 		return false;
-	}
 	for (size_t i = 0; i < n; i++)
 		order[i] = &w->trace->thread[i];
 	qsort(order, n, sizeof *order, by_place);
@@ -219,7 +219,6 @@ bool ca_paraver_labels_places(struct ca_paraver *w)
 		ca_sink_file_text(&w->prv, ")");
 	if (alone)
 		ca_sink_file_print(&w->prv, ":1(%u:1)", alone);
-	free(order);
 	return true;
 }
 

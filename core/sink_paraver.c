@@ -82,6 +82,7 @@ static enum ca_status write_all(const struct ca_trace *trace, const char *target
 	free(w.sent);
 	free(w.order);
 	free(w.place);
+	free(w.by_place);
 	free(w.type);
 	free(w.used);
 	return status;

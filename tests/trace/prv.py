@@ -82,6 +82,9 @@ class Paraver:
             self.rows[level] = labels.splitlines()
             need(len(self.rows[level]) == int(size), f"{level}: {size} labels, but {labels}")
         need(len(self.rows["CPU"]) == self.cpus and len(self.rows["THREAD"]) == len(self.threads), text)
+        # labels are known by their place: the order of applications, tasks and threads
+        for (application, task, thread), label in zip(self.threads, self.rows["THREAD"]):
+            need((label + " ").startswith(f"THREAD {application}.{task}.{thread} "), f"the label {label}")
 
     def place(self, fields):
         need(1 <= fields[0] <= self.cpus, f"cpu {fields[0]} of {self.cpus}")
