@@ -25,7 +25,8 @@ struct thread_file {
 	struct ca_trace_header header; /* as it is in the file */
 	struct ca_event event[BUFFER];
 	unsigned n;
-	bool full; /* no more can be written */
+	uint64_t last; /* time of its last event */
+	bool full;     /* no more can be written */
 };
 
 struct binary {
@@ -37,6 +38,7 @@ struct binary {
 	size_t files;
 	struct ca_vec names;
 	uint64_t wall, size, written, names_at, lost; /* size: bytes of events in all files */
+	uint64_t back; /* events that were earlier than the one before in their thread */
 	int error;
 };
 
@@ -273,16 +275,17 @@ static void take_events(void *state, const struct ca_source *from, const struct 
 		binary->lost += n;
 		return;
 	}
-	if (file->n + n > BUFFER) {
+	for (size_t i = 0; i < n; i++) {
+		struct ca_event *to = &file->event[file->n++];
+
+		*to = event[i];
+		binary->back += to->time < file->last;
+		to->time = file->last = to->time > file->last ? to->time : file->last;
+		if (file->n < BUFFER)
+			continue;
 		flush(binary, file, file->event, file->n);
 		file->n = 0;
 	}
-	if (n > BUFFER) {
-		flush(binary, file, event, n);
-		return;
-	}
-	memcpy(file->event + file->n, event, n * sizeof *event);
-	file->n += (unsigned)n;
 }
 
 static void keep_name(struct binary *binary, uint32_t index, bool process, const char *name)
@@ -318,6 +321,12 @@ static enum ca_status close_binary(void *state, struct ca_err *err)
 				    "the binary sink could not write all of %s (%s): %" PRIu64
 				    " events are missing; what is there can be read",
 				    binary->dir, strerror(binary->error), binary->lost);
+	else if (binary->back)
+		status = ca_err_set(err, CA_ERR_FORMAT,
+				    "%" PRIu64
+				    " events in %s were earlier than the one before in their thread; "
+				    "they have its time now",
+				    binary->back, binary->dir);
 	free_binary(binary);
 	return status;
 }

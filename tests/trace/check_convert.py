@@ -146,6 +146,17 @@ def check_folder(scratch):
     check("cannot write the folder /dev/null" in said, said)
 
 
+def check_back(scratch):
+    """A thread whose time goes back, which is none of ours, can be read all the same, and it is said."""
+    for name in ("binary", "paraver"):
+        said = feed(f"{name}={scratch}/{name}.prv", "back", expect=3)[2]
+        check("1 events in" in said and said.count("\n") == 1, said)
+    lines, _ = printed(f"{scratch}/binary.prv")
+    check([line.split()[0][-4:] for line in lines] == ["1000", "1000", "1100"], f"{lines}")
+    with open(f"{scratch}/paraver.prv", encoding="utf-8") as file:
+        check(len(file.readlines()) == 3, "paraver: two moments")
+
+
 def check_size(scratch):
     """A million events there and back, in little memory; and a full disk."""
     events, grown, _ = feed(f"binary={scratch}/b", "many", "1000000")
@@ -161,7 +172,7 @@ def check_size(scratch):
 
 
 def main():
-    for one in (check_whole, check_chosen, check_torn, check_malformed, check_folder, check_size):
+    for one in (check_whole, check_chosen, check_torn, check_malformed, check_folder, check_back, check_size):
         with tempfile.TemporaryDirectory() as scratch:
             one(scratch)
     return status()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|many N|pings N|tasks N|threads N|nothing [LIMIT]: opens these sinks and gives
+/* feed SPEC script|one|two|back|many N|pings N|tasks N|threads N|nothing [LIMIT]: opens these sinks and gives
  * them events, as the drain does: threads in turns, each in the order of its time. Says how many there
  * were, and by how many KiB the memory grew after the first tenth of many. What the script holds is
  * described in tests/trace/script.py. LIMIT: bytes of a file. Exit status 3 with the text of the sinks:
@@ -199,6 +199,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[2], "script"))
 		script();
+	else if (!strcmp(argv[2], "back"))
+		GIVE(&first, E(1000, POINT, step, 1), E(900, POINT, step, 2), E(1100, POINT, step, 3));
 	else if (!strcmp(argv[2], "one") || !strcmp(argv[2], "two"))
 		small(*argv[2] == 't');
 	else if (!strcmp(argv[2], "pings") && argc > 3)

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""All sinks of a real run: what they write can be read, and they agree on the count."""
+import json
+import os
+import re
+import sys
+import tempfile
+
+from check_json import balanced
+from check_perfetto import Trace
+from prv import Paraver
+from script import check, feed
+from checks import BUILD, causal, status
+
+APP = os.path.join(BUILD, "tests", "apps", "traced")
+
+
+def main():
+    if os.environ.get("CA_SANITIZER"):
+        print("SKIP: the runtime does not go with " + os.environ["CA_SANITIZER"])
+        return 77
+    sinks = "print=print,json,binary,paraver,statistics=statistics,dot"
+    perfetto = "is not in this build" not in feed("perfetto=/dev/null", "nothing", expect=None)[2]
+    with tempfile.TemporaryDirectory() as scratch:
+        done = causal("trace", "--events", "developer", "--sinks", sinks + ",perfetto" * perfetto, "--", APP, "lock",
+                      cwd=scratch)
+        stem = os.path.join(scratch, "causal-trace")
+        with open(f"{scratch}/print", encoding="utf-8") as file:
+            printed = file.read().splitlines()
+        events = int(re.search(r"(\d+) events of", done.stderr)[1])
+        check(len(printed) == events > 10, f"{len(printed)} of {events}: {done.stderr}")
+        with open(f"{scratch}/statistics", encoding="utf-8") as file:
+            check(file.readline().startswith(f"{events} events of "), "statistics")
+        with open(f"{stem}.json", encoding="utf-8") as file:
+            traced = json.load(file)
+        balanced(traced)
+        check(sum(e["ph"] in "BEbeiCX" and not e.get("args", {}).keys() & {"again", "goes on"} for e in traced) == events,
+              "json")
+        check(any(e["ph"] == "b" and e["name"] == "waiting for a lock" for e in traced), "json: nobody waits")
+        if perfetto:
+            with open(f"{stem}.pftrace", "rb") as file:
+                trace = Trace(file.read())
+            check(sum(trace.kinds.values()) - trace.cut == events, f"perfetto: {trace.kinds}")
+            check(any(name == "waiting for a lock" for slices in trace.slices.values() for name, _, _ in slices),
+                  "perfetto: nobody waits")
+        trace = Paraver(stem)
+        check(any(name == "waiting for a lock" for states in trace.states.values() for _, _, name in states),
+              "paraver: nobody waits")
+        causal("convert", f"{stem}.trace", "-o", f"{scratch}/again", "--sinks", f"print={scratch}/again,paraver")
+        with open(f"{scratch}/again", encoding="utf-8") as file:
+            check(sorted(file.read().splitlines()) == sorted(printed), "convert")
+        check(Paraver(f"{scratch}/again").events == trace.events, "paraver, converted")
+    return status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
