@@ -188,14 +188,20 @@ static uint64_t jittered(struct ca_thread *t, uint64_t period)
 
 /* Within an experiment in which samples tell what is in S, regular ticks cover a program with a period
  * better than random ones, and one in which they do not is an outlier among the others: drawn for each.
- * Else samples are added up over the run, and a draw now and then does. It costs some 20 us. */
+ * Else samples are added up over the run, and a draw now and then does. It costs some 20 us with perf. A
+ * timer can only choose among the kernel's ticks, for 2 us: each time. */
 static bool is_stale(const struct ca_thread *t, uint64_t period)
 {
+	bool timer = t->tick.backend == CA_BACKEND_TIMER;
+
+	/* each time the kernel ticks: there is nothing to draw */
+	if (timer && period <= ca_tick_of_kernel() && t->tick_period <= ca_tick_of_kernel())
+		return false;
 	if (period != t->tick_period)
 		return true;
 	if (period == ca_rt.period && ca_ledger_open())
 		return t->tick_experiment != t->experiment;
-	return (t->ticks + 1) % REDRAW == 0;
+	return timer || (t->ticks + 1) % REDRAW == 0;
 }
 
 /* Periods that a sample stands for. Timers tick when the kernel does, and not in between. */
@@ -288,19 +294,21 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
 	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
 	uint64_t period = wanted_period(t, meets), now;
+	enum ca_backend backend = t->tick.backend;
 
 	t->meets = 0;
 	if (t->young) {
 		grow_up(t);
 		return;
 	}
-	if (t->tick.backend != CA_BACKEND_PERF || !is_stale(t, period))
+	if (backend == CA_BACKEND_AUTO || !is_stale(t, period))
 		return;
 	t->tick_experiment = t->experiment;
 	ca_tick_stop(&t->tick);
 	t->tick_period = period;
 	t->tick_length = now = jittered(t, period);
-	if (ca_tick_start(&t->tick, CA_BACKEND_PERF, now, now, CA_SIGNAL) != CA_OK)
+	/* perf has one number for both */
+	if (backend == CA_BACKEND_TIMER || ca_tick_start(&t->tick, backend, now, now, CA_SIGNAL) != CA_OK)
 		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
 	t->tick_weight = weight_of(t, period);
 	note_backend(t);

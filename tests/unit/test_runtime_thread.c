@@ -39,6 +39,13 @@ enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint6
 	return tick->backend == CA_BACKEND_AUTO ? CA_ERR_PERMISSION : CA_OK;
 }
 
+static uint64_t kernels = 4000000;
+
+uint64_t ca_tick_of_kernel(void)
+{
+	return kernels;
+}
+
 void ca_tick_stop(struct ca_tick *tick)
 {
 	stops++;
@@ -720,6 +727,38 @@ static void ticks_as_needed(void **state)
 	ca_rng_init(&me->rng, 1);
 	adjust();
 	assert_int_equal(starts, 0); /* the kernel's clock ticks as it likes */
+	/* one that ticks more often leaves a choice: a program that works in step with every fourth of its
+	 * ticks would be seen at the same place always */
+	kernels = RT_PERIOD;
+	for (unsigned i = 0; i < 50; i++) {
+		adjust();
+		assert_int_equal(starts, 1);
+		assert_int_equal(started[0].wanted, CA_BACKEND_TIMER);
+		assert_in_range(started[0].first, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
+		assert_int_equal(started[0].period, 4 * RT_PERIOD);
+		assert_int_equal(me->tick_period, 4 * RT_PERIOD);
+		assert_int_equal(me->tick_weight, 4);
+		assert_true(started[0].first != seen);
+		seen = started[0].first;
+	}
+	/* S is sampled: one draw for each experiment, and with that period none at all */
+	s->selection.ranges = 1;
+	adjust();
+	assert_int_equal(starts, 1);
+	assert_int_equal(started[0].period, RT_PERIOD);
+	adjust();
+	assert_int_equal(starts, 0);
+	kernels = RT_PERIOD / 4;
+	rt_open_experiment(0);
+	me->experiment = 1;
+	adjust();
+	assert_int_equal(starts, 1);
+	adjust();
+	assert_int_equal(starts, 0);
+	atomic_fetch_add(&s->experiment.seq, 1);
+	me->experiment = 0;
+	s->selection.ranges = 0;
+	kernels = 4 * RT_PERIOD;
 	me->tick.backend = CA_BACKEND_PERF;
 	me->meets = 0;
 	adjust();
