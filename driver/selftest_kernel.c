@@ -83,8 +83,10 @@ void ca_selftest_room(struct ca_selftest_check *check)
 {
 	enum { MANY = 512, FEW = 64 };
 	int error;
-	unsigned n = threads_with_events(MANY, &error);
+	unsigned n;
 
+	ca_tick_init();
+	n = threads_with_events(MANY, &error);
 	check->name = "room for threads";
 	if (n == MANY) {
 		snprintf(check->text, sizeof check->text, "perf events for %d threads and more: " COST, MANY);

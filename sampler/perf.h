@@ -19,17 +19,12 @@ CA_SIGSAFE static inline int ca_perf_open(const struct perf_event_attr *attr)
 		(int)ca_sys(SYS_perf_event_open, (long)(intptr_t)attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0));
 }
 
+/* At most half of what the process may lock (RLIMIT_MEMLOCK) is mapped from then on. Once, with libc. */
+void ca_perf_init(void);
+/* The child of a fork has none of its parent's mappings. */
+void ca_perf_forget(void);
 /* The event's first pages, to be read only: the kernel overwrites what is oldest. NULL: none. */
-CA_SIGSAFE static inline void *ca_perf_map(int fd, size_t pages)
-{
-	long at = ca_sys_map(NULL, pages * CA_PERF_PAGE, PROT_READ, MAP_SHARED, fd);
-
-	return at < 0 ? NULL : (void *)(intptr_t)at;
-}
-
-CA_SIGSAFE static inline void ca_perf_unmap(void *at, size_t pages)
-{
-	ca_sys_unmap(at, pages * CA_PERF_PAGE);
-}
+CA_SIGSAFE void *ca_perf_map(int fd, size_t pages);
+CA_SIGSAFE void ca_perf_unmap(void *at, size_t pages);
 
 #endif

@@ -109,6 +109,7 @@ void ca_tick_init(void)
 {
 	struct timespec step;
 
+	ca_perf_init();
 	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &step) && !step.tv_sec && step.tv_nsec > 0)
 		of_kernel = (uint64_t)step.tv_nsec;
 }

@@ -32,9 +32,9 @@ CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wa
 					uint64_t period, int signo);
 /* Also in a handler. A signal that is on its way is delivered before this returns. */
 CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
-/* The kernel's own tick, ns: a timer never ticks in between. 4 ms until ca_tick_init has asked, once, with
- * libc. */
+/* What the kernel has and allows; once, with libc. */
 void ca_tick_init(void);
+/* The kernel's own tick, ns: a timer never ticks in between. 4 ms until it was asked. */
 CA_SIGSAFE uint64_t ca_tick_of_kernel(void);
 /* Did one of our sources send this? Anybody may send our signal number. */
 CA_SIGSAFE bool ca_tick_is_ours(const siginfo_t *info);

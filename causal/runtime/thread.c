@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "core/paying.h"
 #include "core/sys.h"
+#include "sampler/perf.h"
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -459,6 +460,7 @@ void ca_thread_forget(void)
 {
 	uint32_t used = ca_rt_slots_used();
 
+	ca_perf_forget();
 	for (uint32_t i = 0; i < used; i++)
 		atomic_store_explicit(&ca_rt.by_slot[i], NULL, memory_order_relaxed);
 	for (uint32_t i = 0; i < (used + CHUNK - 1) / CHUNK; i++) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler/switches.c: times off the CPU from rings of records made by hand, and from the kernel. */
+#include "sampler/perf.h"
 #include "sampler/switches.h"
 #include "tests/unit/forbidden.h"
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { PAGE = 4096, RECORDS = PAGE / 16, NEWEST = RECORDS - 8 };
@@ -146,12 +148,42 @@ static void test_forbidden(void **state)
 	without_call(SYS_perf_event_open, EINVAL, unknown);
 }
 
+/* What a process may lock is not all for us: the buffers of io_uring count, too. */
+static void test_leaves_half(void **state)
+{
+	struct rlimit before, limit;
+	struct ca_switches log[12];
+	unsigned n = 0;
+
+	(void)state;
+	if (no_perf)
+		return;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	limit = before;
+	limit.rlim_cur = 64 << 10;
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	ca_perf_init();
+	while (n < CA_COUNT(log) && ca_switches_open(&log[n]) == CA_OK)
+		n++;
+	assert_int_equal(n, 4); /* 8 pages of 16 */
+	ca_switches_close(&log[0]);
+	assert_int_equal(ca_switches_open(&log[0]), CA_OK);
+	assert_int_equal(ca_switches_open(&log[n]), CA_ERR_UNSUPPORTED);
+	ca_perf_forget(); /* as in the child of a fork */
+	while (n < CA_COUNT(log) && ca_switches_open(&log[n]) == CA_OK)
+		n++;
+	assert_int_equal(n, 8);
+	while (n > 0)
+		ca_switches_close(&log[--n]);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+	ca_perf_init();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made),
-		cmocka_unit_test(test_overwritten),
-		cmocka_unit_test(test_real),
+		cmocka_unit_test(test_made),      cmocka_unit_test(test_overwritten),
+		cmocka_unit_test(test_real),      cmocka_unit_test(test_leaves_half),
 		cmocka_unit_test(test_forbidden),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
