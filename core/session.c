@@ -8,12 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { PAGE = 4096 };
 
 static enum ca_status fail(struct ca_err *err, int error, const char *what, const char *path)
 {
@@ -25,6 +24,8 @@ static enum ca_status fail(struct ca_err *err, int error, const char *what, cons
 		status = CA_ERR_NOMEM;
 	return ca_err_set(err, status, "cannot %s session file %s: %s", what, path, strerror(error));
 }
+
+enum { SHARE = 4 }; /* of what the driver may map */
 
 /* Back bytes [low, high) of the file. Returns 0 or an errno value. */
 static int back(int fd, uint64_t low, uint64_t high)
@@ -41,6 +42,7 @@ enum ca_status ca_session_create(const char *path, struct ca_session **session, 
 {
 	struct ca_session *mapped;
 	enum ca_status status;
+	uint32_t slots;
 	int error;
 	/* O_EXCL: two conductors must never share a session by accident */
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -56,11 +58,13 @@ enum ca_status ca_session_create(const char *path, struct ca_session **session, 
 		status = fail(err, error, "find room for", path);
 		goto remove;
 	}
-	mapped = mmap(NULL, CA_SESSION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	slots = ca_session_slots_within(SHARE);
+	mapped = mmap(NULL, CA_SESSION_SIZE_OF(slots), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED) {
 		status = fail(err, errno, "map", path);
 		goto remove;
 	}
+	mapped->slots = slots;
 	mapped->version = CA_SESSION_VERSION;
 	mapped->header_size = sizeof(struct ca_session);
 	mapped->slot_size = sizeof(struct ca_slot);
@@ -79,29 +83,35 @@ remove:
 	return status;
 }
 
+static uint64_t offset_of(uint32_t slot)
+{
+	return offsetof(struct ca_session, slot) + slot * sizeof(struct ca_slot);
+}
+
 enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slots, struct ca_err *err)
 {
 	uint32_t ready = atomic_load_explicit(&session->slots_ready, memory_order_relaxed);
-	uint64_t low = sizeof(struct ca_session) + (uint64_t)ready * sizeof(struct ca_slot);
-	uint64_t high = sizeof(struct ca_session) + (uint64_t)slots * sizeof(struct ca_slot);
-	int error;
 
-	if (slots > CA_MAX_THREADS)
-		return ca_err_set(err, CA_ERR_FULL, "%u thread slots are needed; there are %d", slots,
-				  CA_MAX_THREADS);
-	if (slots <= ready)
-		return CA_OK;
-	/* The page that the last ready slot ends in has its store already, and where the file
-	 * system cannot allocate, the C library writes into the pages: not into that one. */
-	low = (low + PAGE - 1) / PAGE * PAGE;
-	if (high > low) {
-		error = back(fd, low, high);
+	if (slots > session->slots)
+		return ca_err_set(err, CA_ERR_FULL, "%u thread slots are needed; there are %u", slots,
+				  (unsigned)session->slots);
+	for (uint32_t i = ready; i < slots; i++) {
+		int error = back(fd, offset_of(i), offset_of(i) + offsetof(struct ca_slot, ring));
+
 		if (error)
 			return ca_err_set(err, error == ENOSPC ? CA_ERR_FULL : CA_ERR_IO,
 					  "the session file has no room for %u thread slots: %s", slots,
 					  strerror(error));
 	}
 	/* Pairs with the acquire in the runtime's search for a free slot; the runtime may have been faster. */
-	ca_session_use_row(&session->slots_ready, slots - 1);
+	if (slots > ready)
+		ca_session_use_row(&session->slots_ready, slots - 1);
 	return CA_OK;
+}
+
+void ca_session_back_ring(int fd, struct ca_session *session, uint32_t slot)
+{
+	if (!back(fd, offset_of(slot) + offsetof(struct ca_slot, ring), offset_of(slot + 1)))
+		/* pairs with the acquire in causal/runtime/sample.c */
+		atomic_store_explicit(&session->slot[slot].ring_ready, 1, memory_order_release);
 }

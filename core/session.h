@@ -6,7 +6,7 @@
  * Who writes what is said at each member. All fields have fixed size and no
  * pointers; any process may die at any moment, so nobody ever waits without a
  * bound for another, and there are no locks. The file is sparse: only the thread
- * slots below slots_ready have backing store (the conductor allocates ahead, the
+ * slots below slots_ready (their rings once ring_ready is set) have backing store (the conductor allocates ahead, the
  * runtime where that is not enough, so that a full disk can never raise SIGBUS in
  * the host). */
 #ifndef CA_CORE_SESSION_H
@@ -58,21 +58,22 @@ struct ca_rings;
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
-	uint32_t header_size;                    /* sizeof(struct ca_session): both sides must agree */
-	uint32_t slot_size;                      /* sizeof(struct ca_slot) */
-	uint32_t conductor;                      /* pid */
-	uint64_t period;                         /* ns of CPU time between samples */
-	uint32_t backend;                        /* enum ca_backend wanted */
-	uint32_t verbose;                        /* as ca_settings_level */
-	_Atomic uint32_t backends;               /* that threads had ticks from: 1 << enum ca_backend, by the
+	uint32_t header_size;              /* sizeof(struct ca_session): both sides must agree */
+	uint32_t slot_size;                /* sizeof(struct ca_slot) */
+	uint32_t conductor;                /* pid */
+	uint64_t period;                   /* ns of CPU time between samples */
+	uint32_t backend;                  /* enum ca_backend wanted */
+	uint32_t verbose;                  /* as ca_settings_level */
+	_Atomic uint32_t backends;         /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
-	uint32_t virtual_clock;                  /* 1: what the program sees of time is virtual time */
-	_Atomic uint32_t processes_missed;       /* that found no free row */
-	uint64_t pid_space, time_space;          /* the conductor's */
-	uint64_t trace_at, trace_size;           /* core/rings.h, in this file; 0: nothing is traced */
-	uint64_t events;                         /* that somebody wants: 1 << enum ca_key */
-	_Atomic uint32_t processes_begun;        /* that ever took part, and ... */
-	_Atomic uint32_t threads_begun;          /* ... threads: where their indices come from */
+	uint32_t virtual_clock;            /* 1: what the program sees of time is virtual time */
+	_Atomic uint32_t processes_missed; /* that found no free row */
+	uint64_t pid_space, time_space;    /* the conductor's */
+	uint64_t trace_at, trace_size;     /* core/rings.h, in this file; 0: nothing is traced */
+	uint64_t events;                   /* that somebody wants: 1 << enum ca_key */
+	_Atomic uint32_t processes_begun;  /* that ever took part, and ... */
+	_Atomic uint32_t threads_begun;    /* ... threads: where their indices come from */
+	uint64_t slots;                    /* that there are: CA_MAX_THREADS, or what the conductor may map */
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
@@ -150,11 +151,15 @@ CA_SIGSAFE static inline uint64_t ca_session_lag(const struct ca_session *s)
 
 /* Create the file at `path` and map it; the caller owns the mapping. */
 enum ca_status ca_session_create(const char *path, struct ca_session **session, struct ca_err *err);
-/* Make sure that `slots` thread slots have backing store. */
+/* Make sure that `slots` thread slots have backing store, but for their rings. */
 enum ca_status ca_session_grow(int fd, struct ca_session *session, uint32_t slots, struct ca_err *err);
+/* ... and the ring of one that has something to say. */
+void ca_session_back_ring(int fd, struct ca_session *session, uint32_t slot);
 /* Map an existing one (runtime side); checks magic, version and sizes. No malloc. *slots: how many of the
  * thread slots are mapped, fewer where the process may have little address space. */
 enum ca_status ca_session_attach(const char *path, struct ca_session **session, uint32_t *slots);
+/* How many thread slots fit into 1 / share of what the calling process may map. */
+uint32_t ca_session_slots_within(uint32_t share);
 /* Unmap those from number `slots` on, where `mapped` are. */
 void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots);
 void ca_session_detach(struct ca_session *session);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { SLOTS_SHARE = 32 }; /* of what the program may map: hardly any */
+
 static enum ca_status status_of_errno(void)
 {
 	switch (errno) {
@@ -52,16 +54,15 @@ uint64_t ca_session_time_space(void)
 	return space("/proc/thread-self/ns/time");
 }
 
-/* At most a 32nd of what the process may map, but room for some threads. */
-static uint32_t slots_to_map(void)
+uint32_t ca_session_slots_within(uint32_t share)
 {
-	enum { SHARE = 32, LEAST = 32 };
+	enum { LEAST = 32 }; /* room for some threads */
 	struct rlimit limit;
 	uint64_t n;
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return CA_MAX_THREADS;
-	n = limit.rlim_cur / SHARE / sizeof(struct ca_slot);
+	n = limit.rlim_cur / share / sizeof(struct ca_slot);
 	return n < LEAST ? LEAST : n < CA_MAX_THREADS ? (uint32_t)n : CA_MAX_THREADS;
 }
 
@@ -83,13 +84,16 @@ enum ca_status ca_session_attach(const char *path, struct ca_session **session, 
 		status = CA_ERR_FORMAT;
 		goto out;
 	}
-	*slots = slots_to_map();
+	*slots = ca_session_slots_within(SLOTS_SHARE);
 	mapped = mmap(NULL, CA_SESSION_SIZE_OF(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED) {
 		status = status_of_errno();
 		goto out;
 	}
 	if (looks_right(mapped)) {
+		if (*slots > mapped->slots)
+			ca_session_shrink(mapped, *slots, (uint32_t)mapped->slots);
+		*slots = *slots < mapped->slots ? *slots : (uint32_t)mapped->slots;
 		*session = mapped;
 	} else {
 		munmap(mapped, CA_SESSION_SIZE_OF(*slots));
@@ -142,5 +146,5 @@ void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slo
 void ca_session_detach(struct ca_session *session)
 {
 	if (session)
-		munmap(session, CA_SESSION_SIZE);
+		munmap(session, CA_SESSION_SIZE_OF(session->slots));
 }

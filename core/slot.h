@@ -39,14 +39,17 @@ struct ca_slot {
 	/* The most by which somebody outside who cannot be held back was ahead of virtual time in that
 	 * experiment, ns */
 	_Atomic uint64_t ahead;
-	_Atomic uint64_t spare[2];
+	_Atomic uint64_t ring_ready; /* 1: by the thread, or the conductor; it stays when the slot is freed */
+	_Atomic uint64_t spare[1];
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */
 	_Atomic uint64_t last[CA_MAX_POINTS];  /* virtual time of the last visit, ns, on the run's clock:
 						* CLOCK_MONOTONIC less all delays so far */
 	_Atomic uint64_t hot[CA_MAX_POINTS];   /* 1: visited so often that visits are only counted */
-	_Alignas(64) struct ca_ring ring;
+	/* In pages of its own, which have backing store once ring_ready is set: most threads of a program that
+	 * has thousands are never sampled. See ca_session_ring. */
+	_Alignas(4096) struct ca_ring ring;
 };
 
 #endif

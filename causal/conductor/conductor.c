@@ -624,7 +624,7 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 				 "%u threads were not seen, and experiments meanwhile are not used: "
 				 "more than %d existed at a time, or there was no room for them in "
 				 "/dev/shm",
-				 atomic_load(&s->threads_missed), (int)CA_MAX_THREADS);
+				 atomic_load(&s->threads_missed), (int)s->slots);
 }
 
 /* By their build-ids it can be told later whether two runs are of one program. */

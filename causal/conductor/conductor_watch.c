@@ -58,6 +58,10 @@ void ca_conductor_drain(struct ca_conductor *c)
 
 		/* before its ring is read: who pushes from now on adds it again */
 		ca_slot_set_remove(&s->told, i);
+		if (!atomic_load(&s->slot[i].ring_ready)) {
+			ca_session_back_ring(c->session_fd, s, i);
+			continue;
+		}
 		n = ca_ring_pop(&s->slot[i].ring, event, CA_RING_EVENTS);
 		if (n && !c->opt.traced)
 			take_samples(c, i, event, n);
@@ -66,9 +70,9 @@ void ca_conductor_drain(struct ca_conductor *c)
 	/* as many again: a program that has many threads may be starting more. Beyond that it makes room itself */
 	ahead = used > CA_SLOTS_AHEAD ? used : CA_SLOTS_AHEAD;
 	ahead = ahead < CA_SLOTS_MOST ? ahead : CA_SLOTS_MOST;
-	if (used + ahead / 2 > atomic_load(&s->slots_ready) && used < CA_MAX_THREADS)
-		ca_session_grow(c->session_fd, s,
-				used + ahead < CA_MAX_THREADS ? used + ahead : CA_MAX_THREADS, NULL);
+	if (used + ahead / 2 > atomic_load(&s->slots_ready) && used < s->slots)
+		ca_session_grow(c->session_fd, s, used + ahead < s->slots ? used + ahead : (uint32_t)s->slots,
+				NULL);
 }
 
 /* Not gone, and not a zombie that its parent has yet to wait for; one whose main thread alone has ended

@@ -3,6 +3,7 @@
 #include "causal/runtime/sample.h"
 #include "causal/runtime/timeline.h"
 #include "core/cpu.h"
+#include "core/sys.h"
 
 enum { HEAVIEST = 1000 }; /* periods that one sample may stand for */
 
@@ -44,6 +45,20 @@ CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *o
 	return found && ca_selection_is_still(sel, seq);
 }
 
+/* The conductor makes it ready where we cannot, before Linux 5.14; a store into nothing would be the
+ * program's death. */
+static bool have_ring(struct ca_slot *slot)
+{
+	/* acquire: pairs with the release in ca_session_back_ring */
+	if (atomic_load_explicit(&slot->ring_ready, memory_order_acquire))
+		return true;
+	if (ca_sys(SYS_madvise, (long)(intptr_t)&slot->ring, sizeof slot->ring, CA_SYS_POPULATE_WRITE, 0, 0,
+		   0))
+		return false;
+	atomic_store_explicit(&slot->ring_ready, 1, memory_order_release);
+	return true;
+}
+
 CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
 {
 	struct ca_event *e = t->event;
@@ -66,7 +81,7 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 		ca_sample_drop(t, CA_DROP_UNWIND);
 	if (ca_timeline_wants(CA_KEY_SAMPLE))
 		ca_rings_push(&t->trace, e, ca_timeline_wants(CA_KEY_FRAME) ? n : 1);
-	if (!ca_ring_push(&t->slot->ring, e, n))
+	if (!have_ring(t->slot) || !ca_ring_push(&t->slot->ring, e, n))
 		ca_sample_drop(t, CA_DROP_RING_FULL);
 	ca_slot_set_tell(&ca_rt.session->told, t->number);
 }

@@ -30,7 +30,6 @@ static __thread uint32_t creator __attribute__((tls_model("initial-exec"))) = UI
 static __thread unsigned late_tries __attribute__((tls_model("initial-exec")));
 
 enum {
-	PAGE = 4096,
 	RETRY = 64,      /* meetings between two tries to find a slot */
 	FRAMES = 512,    /* bytes of stack between a wrapper's frame and a handler on top of it, at least */
 	AT_ONCE = 16,    /* slots made ready, where the conductor has not */
@@ -103,15 +102,16 @@ static long more_slots(struct ca_session *s)
 {
 	uint32_t ready = atomic_load_explicit(&s->slots_ready, memory_order_acquire), mapped = ca_rt.slots;
 	uint32_t n = ready + AT_ONCE < mapped ? ready + AT_ONCE : mapped;
-	uintptr_t low = (uintptr_t)&s->slot[ready] & ~(uintptr_t)(PAGE - 1);
-	long r;
+	long r = 0;
 
 	if (ready >= n)
 		return -ENOSPC;
-	r = ca_sys(SYS_madvise, (long)low, (long)((uintptr_t)&s->slot[n] - low), CA_SYS_POPULATE_WRITE, 0, 0,
-		   0);
-	if (!r)
-		ca_session_use_row(&s->slots_ready, n - 1);
+	for (; ready < n && !r; ready++) {
+		r = ca_sys(SYS_madvise, (long)(intptr_t)&s->slot[ready], offsetof(struct ca_slot, ring),
+			   CA_SYS_POPULATE_WRITE, 0, 0, 0);
+		if (!r)
+			ca_session_use_row(&s->slots_ready, ready);
+	}
 	return r;
 }
 

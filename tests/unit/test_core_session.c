@@ -85,14 +85,27 @@ static void test_grow(void **state)
 	assert_int_equal(fstat(fd, &before), 0);
 	assert_int_equal(ca_session_grow(fd, session, 3, NULL), CA_OK);
 	assert_int_equal(atomic_load(&session->slots_ready), 3);
-	session->slot[2].ring.event[CA_RING_EVENTS - 1].value = 1;
+	atomic_store(&session->slot[2].ahead, 1);
 	assert_int_equal(ca_session_grow(fd, session, 10, NULL), CA_OK);
-	assert_int_equal(session->slot[2].ring.event[CA_RING_EVENTS - 1].value, 1);
+	assert_int_equal(atomic_load(&session->slot[2].ahead), 1);
 	assert_int_equal(ca_session_grow(fd, session, 5, NULL), CA_OK); /* never shrinks */
 	assert_int_equal(atomic_load(&session->slots_ready), 10);
 	assert_int_equal(fstat(fd, &after), 0);
 	assert_int_equal(before.st_size, after.st_size);
-	assert_true((uint64_t)(after.st_blocks - before.st_blocks) * 512 >= 9 * sizeof(struct ca_slot));
+	/* the rings take no room until there is something for them */
+	assert_in_range((after.st_blocks - before.st_blocks) * 512, 10 * offsetof(struct ca_slot, ring),
+			10 * offsetof(struct ca_slot, ring) + 4096);
+	ca_session_back_ring(-1, session, 2);
+	assert_int_equal(atomic_load(&session->slot[2].ring_ready), 0);
+	ca_session_back_ring(fd, session, 2);
+	assert_int_equal(atomic_load(&session->slot[2].ring_ready), 1);
+	before = after;
+	assert_int_equal(fstat(fd, &after), 0);
+	assert_int_equal((after.st_blocks - before.st_blocks) * 512,
+			 sizeof(struct ca_slot) - offsetof(struct ca_slot, ring));
+	session->slot[2].ring.event[CA_RING_EVENTS - 1].value = 1; /* room for all of it */
+	assert_int_equal(fstat(fd, &before), 0);
+	assert_int_equal(after.st_blocks, before.st_blocks);
 	assert_int_equal(ca_session_grow(fd, session, CA_MAX_THREADS + 1, &err), CA_ERR_FULL);
 	assert_int_equal(ca_session_grow(-1, session, 11, &err), CA_ERR_IO);
 	assert_int_equal(atomic_load(&session->slots_ready), 10);

@@ -3,6 +3,7 @@
  * and counted; hits of a sampled selection; waits. The handler is called as the kernel would; the
  * walk, the accounts and the rest of the runtime are stood in for. */
 #include "core/cpu.h"
+#include "tests/unit/forbidden.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <ucontext.h>
@@ -438,6 +439,30 @@ static uint64_t hit(void)
 	return s->log[n].value;
 }
 
+/* No room for the ring: the conductor is told, and may make it. */
+static void push_without_room(void **state)
+{
+	uint64_t drops = atomic_load(&me->slot->drop[CA_DROP_RING_FULL]);
+
+	(void)state;
+	me->stack.depth = 1;
+	me->stack.complete = true;
+	ca_sample_push(me, 5, 1, false);
+	assert_int_equal(atomic_load(&me->slot->drop[CA_DROP_RING_FULL]), drops + 1);
+	assert_int_equal(atomic_load(&me->slot->ring_ready), 0);
+	assert_int_equal(ca_slot_set_next(&s->told, 0, RT_THREADS), 0);
+	atomic_store(&me->slot->ring_ready, 1);
+	ca_sample_push(me, 5, 1, false);
+	assert_int_equal(atomic_load(&me->slot->drop[CA_DROP_RING_FULL]), drops + 1);
+	assert_int_equal(atomic_load(&me->slot->ring.head), 1);
+}
+
+static void without_room(void **state)
+{
+	(void)state;
+	without_call(SYS_madvise, EINVAL, push_without_room);
+}
+
 static void hits(void **state)
 {
 	uint64_t before, weight;
@@ -602,6 +627,7 @@ int main(void)
 		TEST(now_and_then),
 		TEST(waits),
 		TEST(selection),
+		TEST(without_room),
 		TEST(hits),
 		TEST(shares),
 		TEST(told_of_hits),
