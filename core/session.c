@@ -22,7 +22,8 @@ static enum ca_status fail(struct ca_err *err, int error, const char *what, cons
 		status = CA_ERR_PERMISSION;
 	else if (error == ENOMEM)
 		status = CA_ERR_NOMEM;
-	return ca_err_set(err, status, "cannot %s session file %s: %s", what, path, strerror(error));
+	return ca_err_set(err, status, "cannot %s session file %s: %s%s", what, path, strerror(error),
+			  error == EFBIG ? "; raise the limit (ulimit -f)" : "");
 }
 
 enum { SHARE = 4 }; /* of what the driver may map */

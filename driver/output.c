@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,11 @@ static enum ca_status unusable(const char *dir, int error, struct ca_err *err)
 				  "output directory '%s': no space left; free some space, or give another "
 				  "directory with -o",
 				  dir);
+	if (error == EFBIG)
+		return ca_err_set(
+			err, CA_ERR_USAGE,
+			"output directory '%s': no file may have %d KiB; raise that limit (ulimit -f)", dir,
+			ROOM >> 10);
 	return ca_err_set(err, CA_ERR_USAGE,
 			  "output directory '%s' is not writable (%s); give another one with -o", dir,
 			  strerror(error));
@@ -100,9 +106,11 @@ static enum ca_status make_given(const struct ca_settings *settings, const char 
 	return CA_ERR_USAGE;
 }
 
-/* Write a little and remove it again: permissions, read-only and full file systems. */
+/* Write a little and remove it again: permissions, read-only and full file systems, RLIMIT_FSIZE. */
 static int try_write(const char *dir)
 {
+	static const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction old;
 	char *name;
 	int fd, error = 0;
 
@@ -112,7 +120,9 @@ static int try_write(const char *dir)
 	if (fd < 0) {
 		error = errno;
 	} else {
+		sigaction(SIGXFSZ, &ignore, &old);
 		error = posix_fallocate(fd, 0, ROOM);
+		sigaction(SIGXFSZ, &old, NULL);
 		if (error == EOPNOTSUPP || error == EINVAL)
 			error = 0;
 		close(fd);

@@ -29,8 +29,9 @@ enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err)
 
 	fill(&set);
 	sigaction(SIGPIPE, &ignore, &signals->old_pipe);
+	sigaction(SIGXFSZ, &ignore, &signals->old_size);
 	/* Ignored by inheritance, it would make the kernel reap our children. */
-	signal(SIGCHLD, SIG_DFL);
+	sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, &signals->old_child);
 	sigprocmask(SIG_BLOCK, &set, &signals->old);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd >= 0)
@@ -48,6 +49,8 @@ void ca_signals_close(struct ca_signals *signals)
 void ca_signals_restore(const struct ca_signals *signals)
 {
 	sigaction(SIGPIPE, &signals->old_pipe, NULL);
+	sigaction(SIGXFSZ, &signals->old_size, NULL);
+	sigaction(SIGCHLD, &signals->old_child, NULL);
 	sigprocmask(SIG_SETMASK, &signals->old, NULL);
 }
 

@@ -9,12 +9,12 @@
 struct ca_signals {
 	int fd;
 	sigset_t old; /* mask that was in force: the children's */
-	struct sigaction old_pipe;
+	struct sigaction old_pipe, old_size, old_child; /* SIGPIPE, SIGXFSZ, SIGCHLD */
 };
 
 /* From here on SIGINT, SIGTERM, SIGQUIT, SIGHUP and SIGCHLD arrive at fd. A signal that was ignored
  * when we were started stays so. SIGPIPE does nothing: who reads our messages may end before us, and the
- * results are still to be written. */
+ * results are still to be written. Nor does SIGXFSZ: that there is no room is said, as on a full disk. */
 enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err);
 void ca_signals_close(struct ca_signals *signals);
 /* All as it was before, as in a child. */

@@ -54,7 +54,7 @@ static int status_of(int pidfd)
 /* Keys pressed and signals sent to the group are for the program; we end when it does. */
 static void into_background(void)
 {
-	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGTSTP, SIGTTOU };
+	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGTSTP, SIGTTOU };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
