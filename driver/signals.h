@@ -8,7 +8,7 @@
 
 struct ca_signals {
 	int fd;
-	sigset_t old; /* mask that was in force: the children's */
+	sigset_t old;                                   /* mask that was in force: the children's */
 	struct sigaction old_pipe, old_size, old_child; /* SIGPIPE, SIGXFSZ, SIGCHLD */
 };
 

@@ -360,12 +360,36 @@ __attribute__((destructor)) static void leave(void)
 	}
 }
 
+/* Before anything of ours is in the program: nothing stays mapped, as if we had never been there. */
+static void withdraw(const char *reason)
+{
+	struct ca_session *session = ca_rt.session;
+	size_t trace_size = session->trace_size;
+
+	atomic_store(&ca_rt.on, true);
+	ca_rt_off(reason);
+	ca_rt.session = NULL;
+	if (ca_rt.trace)
+		munmap(ca_rt.trace, trace_size);
+	ca_rt.trace = NULL;
+	ca_rt.events = 0;
+	munmap(session, CA_SESSION_SIZE_OF(ca_rt.slots));
+}
+
 static void attach(const char *path)
 {
 	const char *why = NULL;
 
 	if (!join_session(path))
 		return;
+	if (other_clock(ca_rt.session)) {
+		withdraw(clock_text);
+		return;
+	}
+	if (under_valgrind()) {
+		withdraw("valgrind translates the program, whose speed cannot be told from that");
+		return;
+	}
 	ca_tick_init();
 	free_old_slots(ca_rt.session);
 	/* the program's core files and its children need not carry these */
@@ -375,24 +399,15 @@ static void attach(const char *path)
 	join_trace(path);
 	/* before anything here can come back to us, through a library of others that uses locks */
 	if (!ca_handler_install()) {
-		atomic_store(&ca_rt.on, true);
-		ca_rt_off("its signal handler cannot be installed");
+		withdraw("its signal handler cannot be installed");
 		return;
 	}
 	atomic_store(&ca_rt.on, true);
-	if (other_clock(ca_rt.session)) {
-		ca_rt_off(clock_text);
-		return;
-	}
-	if (under_valgrind()) {
-		ca_rt_off("valgrind translates the program, whose speed cannot be told from that");
-		return;
-	}
 	ca_sampler_host.enlist = enlist;
 	ca_sampler_host.index_path = index_path;
 	ca_modules_scan();
 	if (!ca_modules_at(0)) {
-		ca_rt_off("/proc does not tell what code is where");
+		withdraw("/proc does not tell what code is where");
 		return;
 	}
 	find_own_text();

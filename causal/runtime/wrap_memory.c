@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of memory: what we have mapped shall not count. A program that locks all its memory does not
  * mean ours, which is large and mostly unused; and one that limits its address space gets back what we
- * do not need.
+ * do not need. That holds where we are switched off, too: what is mapped stays.
  *
  * The wrappers' context. */
 #include "causal/runtime/patch.h"
@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-static bool active(void)
-{
-	return ca_rt.session && atomic_load_explicit(&ca_rt.on, memory_order_relaxed);
-}
 
 /* ---- locked memory -------------------------------------------------------------------------------*/
 static bool is_ours(uintptr_t low, const char *name)
@@ -64,7 +59,7 @@ CA_EXPORT int mlockall(int flags)
 {
 	unsigned on_fault = flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0;
 
-	if (!active() || !(flags & MCL_CURRENT) || flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
+	if (!ca_rt.session || !(flags & MCL_CURRENT) || flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
 		return REAL(mlockall)(flags);
 	if (lock_current(on_fault))
 		return -1;
@@ -78,7 +73,7 @@ static void make_room(pid_t pid, int resource, const void *limit)
 	int saved = errno;
 	uint32_t ready, before;
 
-	if (!active() || resource != RLIMIT_AS || !limit || (pid && (uint32_t)pid != ca_rt.pid) ||
+	if (!ca_rt.session || resource != RLIMIT_AS || !limit || (pid && (uint32_t)pid != ca_rt.pid) ||
 	    ((const struct rlimit *)limit)->rlim_cur == RLIM_INFINITY)
 		return;
 	before = atomic_load(&ca_rt.slots);
