@@ -14,6 +14,7 @@ enum {
 	CA_MAX_SITES = 128,    /* of S */
 	CA_MAX_MEETINGS = 384, /* behind them: kind MEET */
 	CA_SELECTION_SITES = CA_MAX_SITES + CA_MAX_MEETINGS,
+	CA_PARTS = 4,             /* regions that are sped up at once, at most */
 	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
 	/* Entries behind an unpublished one after which its writer counts as dead: more than all
 	 * threads append while one that was preempted between its two stores is away. */
@@ -22,7 +23,7 @@ enum {
 
 struct ca_range {
 	uint32_t module;
-	uint32_t reserved;
+	uint32_t part;      /* of the selection */
 	uint64_t low, high; /* [low, high), file addresses */
 };
 
@@ -33,7 +34,10 @@ struct ca_selection {
 	uint32_t exact; /* S is known by sites, not by samples ... */
 	uint32_t
 		fine; /* ... which time it, and take hits of what they add up, in place of logging each visit */
-	uint64_t log_start;                   /* first log entry about this selection */
+	uint64_t log_start; /* first log entry about this selection */
+	/* Parts with speedups of their own, slowest first: what each has of the experiment's speedup,
+	 * millionths; the last has all of it. 0 parts: it is one. */
+	uint32_t parts, weight[CA_PARTS];
 	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
 	struct ca_site site[CA_SELECTION_SITES];
 };
@@ -60,18 +64,41 @@ CA_SIGSAFE static inline bool ca_selection_is_still(const struct ca_selection *s
 	return atomic_load_explicit(&sel->seq, memory_order_relaxed) == seq;
 }
 
+/* S with parts is as many layers as these, one upon the other: layer k is S for all parts from k on, and has
+ * so much of the speedup, millionths. Returns how many. */
+CA_SIGSAFE static inline unsigned ca_selection_layers(const struct ca_selection *sel,
+						      uint32_t width[CA_PARTS])
+{
+	unsigned n = sel->parts < CA_PARTS ? sel->parts : CA_PARTS;
+
+	for (unsigned k = 0; k < n; k++)
+		width[k] = sel->weight[k] - (k ? sel->weight[k - 1] : 0);
+	if (!n)
+		width[0] = 1000000;
+	return n ? n : 1;
+}
+/* So much of some ns that are a layer's. */
+CA_SIGSAFE static inline uint64_t ca_selection_weigh(uint32_t width, uint64_t ns)
+{
+	return width == 1000000 ? ns : ns / 1000000 * width + ns % 1000000 * width / 1000000;
+}
+
 /* ---- the S log: what happened to the selected code S, in order ---------------
  * Appended by any thread with fetch_add on log_head; a reader trusts an entry
  * when its seq is its own number + 1 (released last by the writer) before and after. */
 enum ca_log_type {
-	CA_LOG_ENTER = 1, /* thread is in S from `time` on */
+	CA_LOG_ENTER = 1, /* thread is in S from `time` on; value: in which part; again: in another one */
 	CA_LOG_EXIT,      /* ... until `time` */
 	CA_LOG_OFF,       /* in S but waiting for others from `time` on (time may lie in the past) */
 	CA_LOG_ON,        /* back on the CPU from `time` on; also ends CA_LOG_EXTERNAL */
 	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */
 	CA_LOG_WAS_OFF,   /* in S but off the CPU from `time` to `value`, both in the past; not a wait */
-	CA_LOG_HIT        /* a sample in S at `time`; value: ns of union S time it stands for */
+	CA_LOG_HIT        /* a sample in S at `time`; value: CA_LOG_HIT_VALUE */
 };
+/* ns of union S time that a hit stands for, in one layer of S. */
+#define CA_LOG_HIT_VALUE(ns, layer) ((uint64_t)(layer) << 56 | (ns))
+#define CA_LOG_HIT_NS(value)        ((value) & (UINT64_MAX >> 8))
+#define CA_LOG_HIT_LAYER(value)     ((unsigned)((value) >> 56))
 struct ca_log_entry {
 	_Atomic uint64_t seq;
 	uint64_t time;   /* ns, CLOCK_MONOTONIC */

@@ -19,6 +19,7 @@ enum ca_site_kind {
 	CA_SITE_FINE_EXIT, /* ... of EXIT; with a call only when a hit is due */
 	CA_SITE_ATOMIC,    /* of a hook; its site is a MEET: what comes next others can notice at once:
 			    * pay first. Where that happens too often, the runtime takes it out */
+	CA_SITE_PART,      /* of a hook: the ENTER behind it is that of part `point` of S */
 	CA_SITE_VISIT      /* of a hook: as STAMP, until the thread finds the point hot, then as COUNT */
 };
 enum { CA_SITE_BYTES = 24, CA_SITE_CODE = 96, CA_SITE_FIXUPS = 6, CA_SITE_HOOKS = 4, CA_SITE_INSNS = 8 };
@@ -42,7 +43,7 @@ struct ca_site {
 	uint8_t code_length;
 	uint8_t fixups;   /* used entries of fixup[] */
 	uint64_t address; /* file address of the first displaced byte */
-	uint32_t point;   /* hook CA_SITE_COUNT: the progress point */
+	uint32_t point;   /* hook CA_SITE_COUNT: the progress point; PART: the part */
 	uint8_t hooks;    /* used entries of hook[] */
 	uint8_t insns;    /* used entries of insn[] */
 	uint8_t flags;    /* enum ca_site_flag */
@@ -51,8 +52,8 @@ struct ca_site {
 	uint8_t code[CA_SITE_CODE];      /* the displaced instructions, relocatable, with whatever
 					  * brings control back: nothing is to be appended */
 	struct {
-		uint8_t at;    /* hook runs before code[at] */
-		uint8_t kind;  /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, FINE_*, ATOMIC, VISIT */
+		uint8_t at; /* hook runs before code[at] */
+		uint8_t kind; /* enum ca_site_kind: ENTER, EXIT, COUNT, MEET, STAMP, FINE_*, ATOMIC, PART, VISIT */
 		uint8_t point; /* COUNT, STAMP, VISIT: which point, + 1, where it is not the site's own */
 	} hook[CA_SITE_HOOKS]; /* sorted by `at` */
 	struct {

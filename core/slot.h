@@ -10,7 +10,16 @@
 
 enum { CA_MAX_THREADS = 16384 }; /* at one time, all processes together */
 
-enum { CA_IN_S = 1, CA_IN_S_OFF = 2 /* waits for others */, CA_IN_S_EXTERNAL = 4 /* for the outside */ };
+enum {
+	CA_IN_S = 1,
+	CA_IN_S_OFF = 2,      /* waits for others */
+	CA_IN_S_EXTERNAL = 4, /* for the outside */
+	CA_IN_S_PART = 8      /* from this bit on: which part of S */
+};
+static inline uint32_t ca_slot_in_s(unsigned how, unsigned part)
+{
+	return how + part * (unsigned)CA_IN_S_PART;
+}
 
 /* One thread. Written by that thread, read by the conductor. count[] and stamp[]
  * only ever grow, also when the slot passes to another thread. */
@@ -40,7 +49,7 @@ struct ca_slot {
 	 * experiment, ns */
 	_Atomic uint64_t ahead;
 	_Atomic uint64_t ring_ready; /* 1: by the thread, or the conductor; it stays when the slot is freed */
-	_Atomic uint64_t spare[1];
+	_Atomic uint64_t hit_part;   /* of S, at last_hit */
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */

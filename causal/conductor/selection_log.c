@@ -12,7 +12,7 @@ struct entry {
 	uint32_t thread, type;
 };
 struct thread_state {
-	uint8_t in, external;
+	uint8_t in, external, part;
 	int8_t off;
 };
 struct ca_selection_log {
@@ -109,7 +109,7 @@ static void change(struct thread_state *t, const struct entry *e)
 {
 	switch (e->type) {
 	case CA_LOG_ENTER:
-		*t = (struct thread_state){ .in = 1 };
+		*t = (struct thread_state){ .in = 1, .part = (uint8_t)e->value };
 		break;
 	case CA_LOG_EXIT:
 		*t = (struct thread_state){ 0 };
@@ -131,23 +131,47 @@ static void change(struct thread_state *t, const struct entry *e)
 	}
 }
 
-static unsigned active_threads(const struct ca_selection_log *log)
-{
-	unsigned n = 0;
+/* How many threads are at work in each layer of S; all that is summed over the layers. */
+struct layers {
+	unsigned n, active[CA_PARTS];
+	uint32_t width[CA_PARTS];
+};
 
-	for (unsigned i = 0; i < CA_MAX_THREADS; i++)
-		n += counts(&log->state[i]);
-	return n;
+static void add_thread(struct layers *l, const struct thread_state *t, int by)
+{
+	if (counts(t))
+		for (unsigned k = 0; k < l->n && (!k || k <= t->part); k++)
+			l->active[k] += (unsigned)by;
+}
+
+static uint64_t active_time(const struct layers *l, uint64_t ns)
+{
+	uint64_t sum = 0;
+
+	for (unsigned k = 0; k < l->n; k++)
+		sum += l->active[k] ? ca_selection_weigh(l->width[k], ns) : 0;
+	return sum;
+}
+
+static uint64_t hit_time(const struct layers *l, uint64_t value)
+{
+	unsigned k = CA_LOG_HIT_LAYER(value) < l->n ? CA_LOG_HIT_LAYER(value) : l->n - 1;
+
+	/* while S is active for certain, that time counts as a whole */
+	return l->active[k] ? 0 : ca_selection_weigh(l->width[k], CA_LOG_HIT_NS(value));
 }
 
 struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
 {
 	struct ca_selection_log_sum sum = { 0 };
 	uint64_t at = start;
-	unsigned active = active_threads(log);
+	struct layers l = { 0 };
 	struct entry *entry = log->entries.at;
 	size_t i, left = 0, n = log->entries.n;
 
+	l.n = ca_selection_layers(&log->session->selection, l.width);
+	for (i = 0; i < CA_MAX_THREADS; i++)
+		add_thread(&l, &log->state[i], 1);
 	if (n)
 		qsort(entry, n, sizeof *entry, by_time);
 	for (i = 0; i < n && entry[i].time < end; i++) {
@@ -155,26 +179,24 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 		struct thread_state *t = &log->state[e->thread];
 
 		if (e->type == CA_LOG_HIT) {
-			/* while S is active for certain, that time counts as a whole */
 			if (e->time >= start) {
-				sum.s_time += active ? 0 : e->value;
+				sum.s_time += hit_time(&l, e->value);
 				sum.entries++;
 			}
 			continue;
 		}
 		if (e->time > at) {
-			if (active)
-				sum.s_time += e->time - at;
+			sum.s_time += active_time(&l, e->time - at);
 			at = e->time;
 		}
 		if (e->type == CA_LOG_ENTER && e->time >= start)
 			sum.entries++;
-		active -= counts(t);
+		add_thread(&l, t, -1);
 		change(t, e);
-		active += counts(t);
+		add_thread(&l, t, 1);
 	}
-	if (end > at && active)
-		sum.s_time += end - at;
+	if (end > at)
+		sum.s_time += active_time(&l, end - at);
 	while (i < n)
 		entry[left++] = entry[i++];
 	log->entries.n = left;

@@ -42,8 +42,10 @@ static void drop_dead(struct ca_thread *t, uintptr_t sp, bool back)
 
 		if (!comparable)
 			t->elsewhere = true;
-		if (!comparable || t->frame[i] > sp || (t->frame[i] == sp && !back))
+		if (!comparable || t->frame[i] > sp || (t->frame[i] == sp && !back)) {
+			t->frame_part[left] = t->frame_part[i];
 			t->frame[left++] = t->frame[i];
+		}
 	}
 	if (left < known)
 		t->depth = left;
@@ -85,6 +87,31 @@ static void log_off_times(struct ca_thread *t, uint64_t now)
 	t->entered = now;
 }
 
+/* Of the parts of S that it is in, the one with the largest speedup counts. */
+static uint8_t part_of_frames(const struct ca_thread *t)
+{
+	uint8_t part = 0;
+
+	for (unsigned i = 0; i < t->depth && i < CA_FRAMES; i++)
+		part = t->frame_part[i] > part ? t->frame_part[i] : part;
+	return part;
+}
+
+/* It may have come to another part of S. */
+static void look_at_part(struct ca_thread *t)
+{
+	uint8_t part = part_of_frames(t);
+	uint64_t now;
+
+	if (part == t->part)
+		return;
+	t->part = part;
+	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, part), memory_order_relaxed);
+	now = ca_clock_now();
+	log_off_times(t, now);
+	ca_ledger_log(CA_LOG_ENTER, t, now, part);
+}
+
 static void enters(struct ca_thread *t)
 {
 	uint64_t now;
@@ -95,9 +122,10 @@ static void enters(struct ca_thread *t)
 		t->entered_cpu = ca_clock_thread_cpu();
 	t->waited = false;
 	ca_slot_set_add(&ca_rt.session->in_s, t->number);
-	atomic_store_explicit(&t->slot->in_s, 1, memory_order_relaxed);
+	t->part = part_of_frames(t);
+	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, t->part), memory_order_relaxed);
 	t->entered = now = ca_clock_now();
-	ca_ledger_log(CA_LOG_ENTER, t, now, 0);
+	ca_ledger_log(CA_LOG_ENTER, t, now, t->part);
 }
 
 CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
@@ -146,12 +174,17 @@ void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
 			      memory_order_relaxed);
 	drop_dead(t, sp, false);
 	if (find_frame(t, sp) == CA_FRAMES) { /* else it jumped back to its own start */
-		if (t->depth < CA_FRAMES)
+		if (t->depth < CA_FRAMES) {
 			t->frame[t->depth] = sp;
+			t->frame_part[t->depth] = t->next_part;
+		}
 		t->depth++;
 	}
+	t->next_part = 0;
 	if (!was_in)
 		enters(t);
+	else
+		look_at_part(t);
 }
 
 static void leave_if_none_is_left(struct ca_thread *t)
@@ -168,12 +201,16 @@ void ca_activation_exit(struct ca_thread *t, uintptr_t sp)
 	i = find_frame(t, sp);
 	if (i < CA_FRAMES) {
 		t->depth = t->depth < CA_FRAMES ? t->depth - 1 : CA_FRAMES - 1;
-		for (; i < t->depth; i++) /* on other stacks */
+		for (; i < t->depth; i++) { /* on other stacks */
 			t->frame[i] = t->frame[i + 1];
+			t->frame_part[i] = t->frame_part[i + 1];
+		}
 	} else if (t->depth > CA_FRAMES) {
 		t->depth--;
 	}
 	leave_if_none_is_left(t);
+	if (t->depth)
+		look_at_part(t);
 }
 
 static bool by_calls(const struct ca_selection *sel)
@@ -200,6 +237,8 @@ CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 	}
 	drop_dead(t, sp, calls);
 	leave_if_none_is_left(t);
+	if (t->depth)
+		look_at_part(t);
 }
 
 void ca_activation_own_stack(uintptr_t top, size_t size)
@@ -213,7 +252,8 @@ void ca_activation_own_stack(uintptr_t top, size_t size)
 	t->stack_high = top;
 }
 
-CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame)
+CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame,
+				    unsigned part)
 {
 	if (by_calls(&ca_rt.session->selection)) {
 		/* a line: in one of its calls, or between them, which does not count */
@@ -224,5 +264,6 @@ CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *
 		t->frame[0] = stack->cfa[frame] - sizeof(uintptr_t);
 	}
 	t->depth = 1;
+	t->frame_part[0] = (uint8_t)part;
 	enters(t);
 }

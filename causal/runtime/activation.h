@@ -7,9 +7,10 @@
 /* The thread passes an entry, or an exit, of S with this stack pointer. With the guard held. */
 CA_HIDDEN void ca_activation_enter(struct ca_thread *t, uintptr_t sp);
 CA_HIDDEN void ca_activation_exit(struct ca_thread *t, uintptr_t sp);
-/* It was in S before there were probes: frame number `frame` of its stack is the outermost of S. */
+/* It was in S before there were probes: frame number `frame` of its stack is the outermost of S, and it is in
+ * that part of it. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack,
-					      unsigned frame);
+					      unsigned frame, unsigned part);
 /* The thread is, or is about to be, in a frame with this stack pointer: if all its activations of S
  * were left by other ways than exits, it is in S no longer. With the guard held. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp);

@@ -28,8 +28,8 @@ enum {
 	LONGEST_HIT = 8 /* periods that one sample in S may stand for */
 };
 
-/* How many threads are in S at this moment: a hit stands for its share of the union. */
-static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
+/* How many threads are in that layer of S at this moment: a hit stands for its share of the union. */
+static uint64_t threads_in_s(const struct ca_thread *t, unsigned layer, uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
 	uint32_t used = ca_rt_slots_used();
@@ -38,7 +38,8 @@ static uint64_t threads_in_s(const struct ca_thread *t, uint64_t now)
 	for (CA_SLOTS_IN(i, &s->in_s, used))
 		if (i != t->number &&
 		    atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) == CA_SLOT_LIVE &&
-		    atomic_load_explicit(&s->slot[i].last_hit, memory_order_relaxed) > since)
+		    atomic_load_explicit(&s->slot[i].last_hit, memory_order_relaxed) > since &&
+		    atomic_load_explicit(&s->slot[i].hit_part, memory_order_relaxed) >= layer)
 			n++;
 	return n;
 }
@@ -58,19 +59,22 @@ static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu)
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
 	uint64_t cpu = ca_clock_thread_cpu(), weight;
-	unsigned outermost;
+	unsigned outermost, part;
 
 	weight = hit_weight(t, cpu - t->hit_cpu);
 	t->hit_cpu = cpu;
-	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost);
+	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
 	if (!t->sampled_in) {
 		atomic_store_explicit(&t->slot->last_hit, 0, memory_order_relaxed);
 		return;
 	}
 	t->last_hit = now;
 	ca_slot_set_add(&ca_rt.session->in_s, t->number);
-	ca_ledger_log(CA_LOG_HIT, t, now, weight / threads_in_s(t, now));
+	t->hit_part = (uint8_t)part;
+	for (unsigned k = 0; k <= part; k++)
+		ca_ledger_log(CA_LOG_HIT, t, now, CA_LOG_HIT_VALUE(weight / threads_in_s(t, k, now), k));
 	ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
+	atomic_store_explicit(&t->slot->hit_part, part, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
 }
 

@@ -5,6 +5,8 @@
  * thread reads the log on its own and keeps a replica of who is in S. What it owes is
  * p x (time in which somebody else was in S while it was itself on a CPU outside S). There
  * is no lock, and nobody waits for anybody: a process may die at any point.
+ * S may have parts with speedups of their own. Then it is a pile of layers, each an S of all parts that have
+ * at least so much speedup, and what is owed and inserted is the sum over them.
  *
  * Any thread: handler, hooks and wrappers, always with the thread's guard held. Uses
  * general registers only and calls nothing that might use others. */
@@ -56,14 +58,22 @@ static unsigned inside_find(const struct ca_thread *t, uint32_t slot)
 	return i;
 }
 
-static void inside_add(struct ca_thread *t, uint32_t slot)
+static uint8_t limit_part(const struct ca_thread *t, uint64_t part)
+{
+	return part < t->layers ? (uint8_t)part : (uint8_t)(t->layers ? t->layers - 1 : 0);
+}
+
+static void inside_add(struct ca_thread *t, uint32_t slot, uint64_t part)
 {
 	unsigned i = inside_find(t, slot);
 
-	if (i < t->inside_count)
+	if (i < t->inside_count) {
+		t->inside_part[i] = limit_part(t, part);
 		return;
+	}
 	if (t->inside_count < CA_INSIDE) {
 		t->inside_slot[t->inside_count] = slot;
+		t->inside_part[t->inside_count] = limit_part(t, part);
 		t->inside_flag[t->inside_count++] = 0;
 	} else {
 		t->inside_more++; /* so many at once: somebody is at work */
@@ -81,6 +91,7 @@ static void inside_remove(struct ca_thread *t, uint32_t slot)
 	t->inside_count--;
 	t->inside_slot[i] = t->inside_slot[t->inside_count];
 	t->inside_flag[i] = t->inside_flag[t->inside_count];
+	t->inside_part[i] = t->inside_part[t->inside_count];
 	t->inside_until[i] = t->inside_until[t->inside_count];
 }
 
@@ -94,12 +105,34 @@ static void inside_set_flag(struct ca_thread *t, uint32_t slot, uint8_t flag, ui
 	}
 }
 
-static bool active(const struct ca_thread *t)
+/* Is somebody else at work in that layer of S? */
+static bool active(const struct ca_thread *t, unsigned layer)
 {
 	for (unsigned i = 0; i < t->inside_count; i++)
-		if (t->inside_flag[i] != FLAG_OFF)
+		if (t->inside_flag[i] != FLAG_OFF && t->inside_part[i] >= layer)
 			return true;
 	return t->inside_more > 0;
+}
+
+/* Are we in it, as the log has it? */
+static bool inside_layer(const struct ca_thread *t, unsigned layer)
+{
+	return t->inside_me && t->inside_my_part >= layer;
+}
+
+static uint64_t weigh(const struct ca_thread *t, unsigned layer, uint64_t ns)
+{
+	return ca_selection_weigh(t->width[layer], ns);
+}
+
+/* ... in all layers from `from` on to the one before `to`. */
+static uint64_t weigh_all(const struct ca_thread *t, unsigned from, unsigned to, uint64_t ns)
+{
+	uint64_t sum = 0;
+
+	for (unsigned k = from; k < to; k++)
+		sum += weigh(t, k, ns);
+	return sum;
 }
 
 /* It has looked just now, or it is in S since then. */
@@ -134,7 +167,9 @@ static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now, uint32
 		best = atomic_load_explicit(&slot->s_time, memory_order_relaxed);
 		until = its;
 	}
-	return best + (active(t) ? now - until : 0);
+	for (unsigned k = 0; k < t->layers; k++)
+		best += active(t, k) ? weigh(t, k, now - until) : 0;
+	return best;
 }
 
 /* New, or too far behind the log: start from what the slots say now. Returns the S time of the open
@@ -147,12 +182,13 @@ static uint64_t resynchronise(struct ca_thread *t, uint64_t now, uint32_t creato
 	t->cursor = atomic_load_explicit(&s->log_head, memory_order_acquire);
 	t->inside_count = t->inside_more = 0;
 	t->inside_me = t->depth > 0;
+	t->inside_my_part = limit_part(t, t->part);
 	for (CA_SLOTS_IN(i, &s->in_s, used)) {
 		uint32_t how = atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed);
 
 		if (i == t->number || !how)
 			continue;
-		inside_add(t, i);
+		inside_add(t, i, how / CA_IN_S_PART);
 		if (how & (CA_IN_S_OFF | CA_IN_S_EXTERNAL))
 			inside_set_flag(t, i, how & CA_IN_S_OFF ? FLAG_OFF : FLAG_EXTERNAL, UINT64_MAX);
 	}
@@ -217,21 +253,27 @@ static unsigned common(const struct ca_interval *x, unsigned nx, const struct ca
 	return n;
 }
 
-/* The times in which all threads in S were off the CPU: with more threads than cores, those
+/* The times in which all threads in that layer of S were off the CPU: with more threads than cores, those
  * that were preempted in S are not at work there. */
-static unsigned off_of_all(struct ca_thread *t, uint64_t a, uint64_t b, struct ca_interval *out)
+static unsigned off_of_all(struct ca_thread *t, unsigned layer, uint64_t a, uint64_t b,
+			   struct ca_interval *out)
 {
 	struct ca_interval one[OFFS], before[OFFS];
+	bool first = true;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < t->inside_count && !t->inside_more; i++) {
-		unsigned m = off_of_one(t, i, a, b, i ? one : out);
+		unsigned m;
 
-		if (i) {
+		if (t->inside_part[i] < layer)
+			continue;
+		m = off_of_one(t, i, a, b, first ? out : one);
+		if (!first) {
 			for (unsigned k = 0; k < n; k++)
 				before[k] = out[k];
 			m = common(before, n, one, m, out);
 		}
+		first = false;
 		n = m;
 		if (!n)
 			break; /* one was at work all the time */
@@ -265,22 +307,22 @@ static uint64_t union_length(const struct ca_interval *x, unsigned nx, const str
 	return length;
 }
 
-/* We are outside S, another thread is in it. */
-static void count_overlap(struct account *a, uint64_t from, uint64_t to)
+/* We are outside of that layer of S, another thread is in it. */
+static void count_overlap(struct account *a, unsigned layer, uint64_t from, uint64_t to)
 {
 	struct ca_interval own[OFFS], other[OFFS];
 	unsigned n = 0, m;
 
-	m = off_of_all(a->t, from, to, other);
+	m = off_of_all(a->t, layer, from, to, other);
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
-	a->time += to - from - union_length(own, n, other, m);
-	a->s_time += to - from - union_length(NULL, 0, other, m);
+	a->time += weigh(a->t, layer, to - from - union_length(own, n, other, m));
+	a->s_time += weigh(a->t, layer, to - from - union_length(NULL, 0, other, m));
 }
 
-/* We are in S ourselves, and not in a wait for others, in which S does not go on: nothing is owed, but
+/* We are in it ourselves, and not in a wait for others, in which S does not go on: nothing is owed, but
  * virtual time wants to know. While we are off the CPU others may be at work in it. */
-static void count_own(struct account *a, uint64_t from, uint64_t to)
+static void count_own(struct account *a, unsigned layer, uint64_t from, uint64_t to)
 {
 	struct ca_interval own[OFFS], other[OFFS], all[OFFS];
 	const struct ca_interval *off = own;
@@ -288,36 +330,37 @@ static void count_own(struct account *a, uint64_t from, uint64_t to)
 
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
-	if (n && active(a->t)) {
-		n = common(own, n, other, off_of_all(a->t, from, to, other), all);
+	if (n && active(a->t, layer)) {
+		n = common(own, n, other, off_of_all(a->t, layer, from, to, other), all);
 		off = all;
 	}
-	a->s_time += to - from - union_length(off, n, NULL, 0);
+	a->s_time += weigh(a->t, layer, to - from - union_length(off, n, NULL, 0));
 }
 
 static void advance(struct account *a, uint64_t to)
 {
 	uint64_t from = a->at > a->start ? a->at : a->start, until = to < a->end ? to : a->end;
 
-	if (until > from && a->t->inside_me && !(a->wait && *a->wait == CA_WAIT_OTHERS))
-		count_own(a, from, until);
-	else if (until > from && active(a->t))
-		count_overlap(a, from, until);
+	for (unsigned k = 0; until > from && k < a->t->layers; k++)
+		if (inside_layer(a->t, k) && !(a->wait && *a->wait == CA_WAIT_OTHERS))
+			count_own(a, k, from, until);
+		else if (active(a->t, k))
+			count_overlap(a, k, from, until);
 	if (to > a->at)
 		a->at = to;
 }
 
 /* A sample in S by somebody else: were we on a CPU outside S at that instant? */
-static void count_hit(struct account *a, const struct ca_log_entry *e)
+static void count_hit(struct account *a, const struct ca_log_entry *e, unsigned layer, uint64_t ns)
 {
 	struct ca_interval off;
 	uint64_t near = ca_rt.period / 2;
 
-	if (e->time < a->t->last_hit + near && a->t->last_hit < e->time + near)
+	if (e->time < a->t->last_hit + near && a->t->last_hit < e->time + near && a->t->hit_part >= layer)
 		return;
 	if (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1))
 		return;
-	a->time += e->value;
+	a->time += ns;
 }
 
 /* The switch log of a thread in S can be read in its own process only: elsewhere its time in the run
@@ -338,10 +381,16 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 	if (from < to && t->inside_count + t->inside_more == 1) {
 		uint64_t off = 0;
 
+		/* in the layers in which we were ourselves, something else came to as much */
+		unsigned layers = t->inside_part[i] + 1U;
+		unsigned ours = !t->inside_me                 ? 0
+				: t->inside_my_part >= layers ? layers
+							      : t->inside_my_part + 1U;
+
 		if (!a->wait)
 			off = union_length(own, ca_switches_off(&t->switches, from, to, own, OFFS), NULL, 0);
-		a->s_back += t->inside_me ? off : to - from;
-		a->back += t->inside_me ? 0 : to - from - off;
+		a->s_back += weigh_all(t, 0, ours, off) + weigh_all(t, ours, layers, to - from);
+		a->back += weigh_all(t, ours, layers, to - from - off);
 	}
 	/* what we have yet to account for */
 	advance(a, e->time);
@@ -355,12 +404,15 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 	struct ca_thread *t = a->t;
 
 	if (e->type == CA_LOG_HIT) {
+		unsigned layer = limit_part(t, CA_LOG_HIT_LAYER(e->value));
+		uint64_t ns = weigh(t, layer, CA_LOG_HIT_NS(e->value));
+
 		/* while S is active for certain, that time counts as a whole */
-		if (e->time < a->start || e->time >= a->end || t->inside_me || active(t))
+		if (e->time < a->start || e->time >= a->end || inside_layer(t, layer) || active(t, layer))
 			return;
-		a->s_time += e->value;
+		a->s_time += ns;
 		if (e->thread != t->number)
-			count_hit(a, e);
+			count_hit(a, e, layer, ns);
 		return;
 	}
 	if (e->type == CA_LOG_WAS_OFF) {
@@ -373,10 +425,12 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 	if (e->thread == t->number) {
 		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
 			t->inside_me = e->type == CA_LOG_ENTER;
+		if (e->type == CA_LOG_ENTER)
+			t->inside_my_part = limit_part(t, e->value);
 		return;
 	}
 	if (e->type == CA_LOG_ENTER) {
-		inside_add(t, e->thread);
+		inside_add(t, e->thread, e->value);
 	} else if (e->type == CA_LOG_EXIT) {
 		inside_remove(t, e->thread);
 	} else if (e->type == CA_LOG_EXTERNAL) {
@@ -541,6 +595,11 @@ static void follow_experiment(struct ca_thread *t, const enum ca_wait *wait)
 		settled_up_to(t);
 }
 
+static void read_layers(struct ca_thread *t)
+{
+	t->layers = (uint8_t)ca_selection_layers(&ca_rt.session->selection, t->width);
+}
+
 static void follow(struct ca_thread *t, const enum ca_wait *wait)
 {
 	struct ca_session *s = ca_rt.session;
@@ -549,6 +608,7 @@ static void follow(struct ca_thread *t, const enum ca_wait *wait)
 	if (selection != t->selection && !(selection & 1)) {
 		t->selection = selection;
 		t->cursor = s->selection.log_start;
+		read_layers(t);
 		t->inside_count = t->inside_more = 0;
 		t->inside_me = false;
 		t->checked = false;
@@ -583,6 +643,7 @@ void ca_ledger_join(struct ca_thread *t, uint32_t creator)
 	uint64_t now;
 
 	t->selection = atomic_load_explicit(&s->selection.seq, memory_order_acquire) & ~UINT64_C(1);
+	read_layers(t);
 	t->experiment = atomic_load_explicit(&s->experiment.seq, memory_order_acquire);
 	if (t->experiment & 1)
 		opened(t, t->experiment);

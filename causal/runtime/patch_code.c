@@ -296,6 +296,7 @@ intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t i
 	case CA_SITE_FINE_EXIT:
 		return fine_shift(site, in, left);
 	case CA_SITE_STAMP:
+	case CA_SITE_PART:
 		return in < LEA ? 0 : in < LEA + PUSH ? 128 : 136;
 	default:
 		return in < LEA ? 0 : 128;
@@ -319,6 +320,9 @@ static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, 
 		break;
 	case CA_SITE_STAMP:
 		put_stamp(b, point, table);
+		break;
+	case CA_SITE_PART:
+		put_stamp(b, CA_MAX_POINTS + site->point, table);
 		break;
 	case CA_SITE_VISIT:
 		put_visit(b, point, table);

@@ -92,10 +92,14 @@ static void hook_stamp(uint32_t point)
 	struct ca_thread *t = ca_self;
 	uint64_t now, since, lag;
 
-	if (!t || t->guard || point >= CA_MAX_POINTS ||
-	    !atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+	if (point >= CA_MAX_POINTS) { /* CA_SITE_PART */
+		if (t && !t->guard)
+			t->next_part = (uint8_t)(point - CA_MAX_POINTS);
+		return;
+	}
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		/* the times of a latency's two ends would no longer belong together */
-		if (t && point < CA_MAX_POINTS && ca_rt.session->point[point].kind == CA_POINT_THROUGHPUT)
+		if (t && ca_rt.session->point[point].kind == CA_POINT_THROUGHPUT)
 			ca_patch_counters[point]++;
 		return;
 	}
@@ -214,7 +218,7 @@ static void hook_atomic(uintptr_t pc)
 CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
-	unsigned frame;
+	unsigned frame, part;
 	bool in;
 
 	if (!sel->exact || !sel->sites || (t->checked && !t->elsewhere && !ca_fine_is_in(t)) || !is_current())
@@ -224,7 +228,7 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 		return;
 	if (sel->fine) { /* who was in S before there were probes will soon be so again */
 		t->sampled_in = false;
-		if (ca_fine_is_in(t) && stack->complete && !ca_sample_in_selection(stack, &frame))
+		if (ca_fine_is_in(t) && stack->complete && !ca_sample_in_selection(stack, &frame, &part))
 			ca_fine_forget(t);
 		return;
 	}
@@ -232,9 +236,9 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 		t->elsewhere = false;
 	t->checked = true;
 	t->sampled_in = false;
-	in = ca_sample_in_selection(stack, &frame);
+	in = ca_sample_in_selection(stack, &frame, &part);
 	if (in && !t->depth)
-		ca_activation_adopt(t, stack, frame);
+		ca_activation_adopt(t, stack, frame, part);
 	else if (!in && t->depth && stack->complete)
 		ca_activation_left(t);
 }

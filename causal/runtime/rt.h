@@ -75,7 +75,11 @@ struct ca_thread {
 	uint32_t inside_slot[CA_INSIDE];
 	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
 	uint8_t inside_flag[CA_INSIDE];   /* 0 on a CPU, 1 waiting for others, 2 external wait */
+	uint8_t inside_part[CA_INSIDE];   /* of S */
 	bool inside_me;
+	uint8_t inside_my_part;
+	uint8_t layers;              /* of S ... */
+	uint32_t width[CA_PARTS];    /* ... and what each has of the speedup, millionths */
 	bool wait_in_s;              /* in a wait that was found to be S when it began (sampled) */
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
@@ -86,6 +90,9 @@ struct ca_thread {
 	/* where we are in S (exact) */
 	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
+	uint8_t frame_part[CA_FRAMES];
+	uint8_t part;                    /* of S: the largest of them, as the log has it */
+	uint8_t next_part;               /* of the entry that it passes just now */
 	uintptr_t stack_low, stack_high; /* the thread's own; 0: not known */
 	bool elsewhere;   /* it was in S, or left it, on other stacks: each tick looks where it is */
 	uint64_t entered; /* ns; in S since then, or: up to there the others know when it was off the CPU */
@@ -102,6 +109,7 @@ struct ca_thread {
 	/* sampling */
 	bool sampled_in; /* S is sampled, and the last look at our stack found it */
 	uint64_t last_hit;
+	uint8_t hit_part; /* of S */
 	uint64_t hit_cpu; /* thread CPU time at the last sample */
 	uint64_t ticks;
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */

@@ -12,7 +12,8 @@ CA_SIGSAFE void ca_sample_drop(struct ca_thread *t, enum ca_drop why)
 	atomic_fetch_add_explicit(&t->slot->drop[why], 1, memory_order_relaxed);
 }
 
-static bool in_ranges(const struct ca_selection *sel, ca_place place)
+/* NULL: in none. */
+static const struct ca_range *find_range(const struct ca_selection *sel, ca_place place)
 {
 	uint32_t module = CA_PLACE_MODULE(place), low = 0, high = sel->ranges;
 	uint64_t address = CA_PLACE_OFFSET(place);
@@ -26,22 +27,30 @@ static bool in_ranges(const struct ca_selection *sel, ca_place place)
 		else
 			high = middle;
 	}
-	return low < sel->ranges && sel->range[low].module == module && sel->range[low].low <= address;
+	return low < sel->ranges && sel->range[low].module == module && sel->range[low].low <= address
+		       ? &sel->range[low]
+		       : NULL;
 }
 
-CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost)
+CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost, unsigned *part)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
 	bool found = false;
 	uint64_t seq;
 
+	*part = 0;
 	if (!ca_selection_read(sel, &seq))
 		return false;
-	for (unsigned i = 0; i < stack->depth; i++)
-		if (in_ranges(sel, stack->place[i])) {
-			found = true;
-			*outermost = i;
-		}
+	for (unsigned i = 0; i < stack->depth; i++) {
+		const struct ca_range *range = find_range(sel, stack->place[i]);
+
+		if (!range)
+			continue;
+		found = true;
+		*outermost = i;
+		*part = range->part > *part ? range->part : *part;
+	}
+	*part = *part < CA_PARTS ? *part : CA_PARTS - 1; /* of a selection that is just being written */
 	return found && ca_selection_is_still(sel, seq);
 }
 

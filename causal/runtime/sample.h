@@ -4,8 +4,10 @@
 #define CA_CAUSAL_RUNTIME_SAMPLE_H
 #include "causal/runtime/rt.h"
 
-/* Does the stack hold a frame of S? *outermost: the number of the outermost one. */
-CA_HIDDEN CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost);
+/* Does the stack hold a frame of S? *outermost: the number of the outermost one; *part: of those parts of S
+ * that it holds the one with the largest speedup. */
+CA_HIDDEN CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost,
+						 unsigned *part);
 /* Append t->stack to the thread's ring. weight: periods that it stands for; waiting: the thread was
  * not on a CPU. */
 CA_HIDDEN CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting);

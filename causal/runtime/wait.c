@@ -41,12 +41,12 @@ static void pay(struct ca_thread *t)
 {
 	t->paying_sp = (uintptr_t)__builtin_frame_address(0);
 	if (!ca_rt.session->selection.exact) {
-		unsigned outermost;
+		unsigned outermost, part;
 
 		ca_ledger_accrue(t, ca_clock_now(), NULL);
 		if (t->owed >= WORTH_A_WALK) {
 			ca_sample_stack_here(t);
-			t->sampled_in = ca_sample_in_selection(&t->stack, &outermost);
+			t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
 		}
 	}
 	ca_ledger_pay(t);
@@ -144,7 +144,8 @@ static void begin_in_s(struct ca_waiting *w)
 	bool external = w->kind == CA_WAIT_EXTERNAL;
 
 	w->logged = w->kind;
-	atomic_store_explicit(&t->slot->in_s, CA_IN_S | (external ? CA_IN_S_EXTERNAL : CA_IN_S_OFF),
+	atomic_store_explicit(&t->slot->in_s,
+			      ca_slot_in_s(CA_IN_S | (external ? CA_IN_S_EXTERNAL : CA_IN_S_OFF), t->part),
 			      memory_order_relaxed);
 	ca_ledger_log(external ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w->since, w->until);
 }
@@ -153,7 +154,7 @@ static void end_in_s(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
 
-	atomic_store_explicit(&t->slot->in_s, CA_IN_S, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, t->part), memory_order_relaxed);
 	if (w->logged == CA_WAIT_EXTERNAL && w->until < now) {
 		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);
 		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
@@ -164,18 +165,19 @@ static void end_in_s(const struct ca_waiting *w, uint64_t now)
 }
 
 /* In S, known otherwise, and waiting for the outside: this much of S is known exactly. */
-static void goes_on_in_s(struct ca_waiting *w)
+static void goes_on_in_s(struct ca_waiting *w, unsigned part)
 {
 	struct ca_thread *t = w->thread;
 
 	w->wait_in_s = true;
 	ca_ledger_accrue(t, w->since, NULL);
-	ca_ledger_log(CA_LOG_ENTER, t, w->since, 0);
+	ca_ledger_log(CA_LOG_ENTER, t, w->since, part);
 	ca_ledger_log(CA_LOG_EXTERNAL, t, w->since, w->until);
 	/* whoever finds that it was left by a jump, cancelled or killed, ends it */
 	t->wait_in_s = true;
 	ca_slot_set_add(&ca_rt.session->in_s, t->number);
-	atomic_store_explicit(&t->slot->in_s, CA_IN_S | CA_IN_S_EXTERNAL, memory_order_relaxed);
+	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S | CA_IN_S_EXTERNAL, part),
+			      memory_order_relaxed);
 }
 
 void ca_wait_sleep(uint64_t ns)
@@ -242,7 +244,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 {
 	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd, .writes = writes, .answers = -1 };
 	struct ca_thread *t = w.thread;
-	unsigned outermost;
+	unsigned outermost, part;
 
 	if (!t)
 		return w;
@@ -272,12 +274,12 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	} else if (ca_fine_is_in(t)) {
 		w.fine_s = ca_fine_suspend(t);
 		if (w.open && w.kind == CA_WAIT_EXTERNAL)
-			goes_on_in_s(&w);
+			goes_on_in_s(&w, 0); /* S with parts is not timed */
 	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
 		ca_sample_stack_here(t);
-		if (ca_sample_in_selection(&t->stack, &outermost))
-			goes_on_in_s(&w);
+		if (ca_sample_in_selection(&t->stack, &outermost, &part))
+			goes_on_in_s(&w, part);
 	}
 	/* where the wrapper's own frame begins; an outer wait whose frame is gone was left */
 	w.sp = frame;

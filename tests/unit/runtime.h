@@ -52,6 +52,7 @@ static inline int rt_set_up(void **state)
 		thread[i].slot = &s->slot[i];
 		thread[i].switches.page = switch_log[i];
 		thread[i].selection = 2;
+		thread[i].layers = (uint8_t)ca_selection_layers(&s->selection, thread[i].width);
 		thread[i].fine = &s->fine[i];
 		ca_rng_init(&thread[i].rng, i);
 		thread[i].last = ca_clock_now();

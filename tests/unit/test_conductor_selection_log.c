@@ -87,6 +87,27 @@ static void test_union(void **state)
 	check(0, 100, 60, 3);
 }
 
+/* Of parts with speedups of their own the fastest one that somebody is in counts. */
+static void test_parts(void **state)
+{
+	(void)state;
+	session->selection.parts = 2;
+	session->selection.weight[0] = 400000;
+	session->selection.weight[1] = 1000000;
+	publish(take(), CA_LOG_ENTER, 1, 1000, 0);
+	publish(take(), CA_LOG_ENTER, 2, 2000, 1);
+	publish(take(), CA_LOG_EXIT, 1, 2500, 0);
+	publish(take(), CA_LOG_ENTER, 2, 3000, 0); /* back from a part that the other one calls */
+	publish(take(), CA_LOG_EXIT, 2, 4000, 0);
+	publish(take(), CA_LOG_HIT, 3, 5000, CA_LOG_HIT_VALUE(100, 0));
+	publish(take(), CA_LOG_HIT, 3, 5000, CA_LOG_HIT_VALUE(100, 1));
+	publish(take(), CA_LOG_ENTER, 1, 6000, 0);
+	publish(take(), CA_LOG_HIT, 3, 6500, CA_LOG_HIT_VALUE(100, 0)); /* counts already */
+	publish(take(), CA_LOG_HIT, 3, 6500, CA_LOG_HIT_VALUE(100, 1));
+	publish(take(), CA_LOG_EXIT, 1, 7000, 0);
+	check(0, 10000, 400 + 1000 + 400 + 100 + 400 + 60, 8);
+}
+
 /* Threads publish in another order than that of the times. */
 static void test_disorder(void **state)
 {
@@ -319,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_empty, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_union, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_disorder, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_same_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late_off, set_up, tear_down),

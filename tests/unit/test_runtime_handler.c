@@ -221,8 +221,8 @@ static void select_range(uint32_t module, uint64_t low, uint64_t high)
 static bool in_selection(ca_place place)
 {
 	struct ca_stack stack = { .depth = 1, .place = { place } };
-	unsigned outermost = 9;
-	bool in = ca_sample_in_selection(&stack, &outermost);
+	unsigned outermost = 9, part;
+	bool in = ca_sample_in_selection(&stack, &outermost, &part);
 
 	assert_int_equal(outermost, in ? 0 : 9);
 	return in;
@@ -402,7 +402,7 @@ static void waits(void **state)
 static void selection(void **state)
 {
 	struct ca_stack stack = { .depth = 4, .place = { 1, CA_PLACE(TEXT, 100), CA_PLACE(TEXT, 150), 2 } };
-	unsigned outermost = 9;
+	unsigned outermost = 9, part;
 
 	(void)state;
 	assert_false(in_selection(CA_PLACE(TEXT, 100)));
@@ -420,8 +420,19 @@ static void selection(void **state)
 			if (in_selection(CA_PLACE(module, at)) != in)
 				fail_msg("module %u, %u", module, (unsigned)at);
 		}
-	assert_true(ca_sample_in_selection(&stack, &outermost));
+	assert_true(ca_sample_in_selection(&stack, &outermost, &part));
 	assert_int_equal(outermost, 2);
+	assert_int_equal(part, 0);
+	s->selection.range[1].part = 2; /* of the parts that are on the stack the one with most speedup */
+	s->selection.range[3].part = 1;
+	assert_true(ca_sample_in_selection(&stack, &outermost, &part));
+	assert_int_equal(part, 2);
+	s->selection.range[1].part = 0;
+	assert_true(ca_sample_in_selection(&stack, &outermost, &part));
+	assert_int_equal(part, 1);
+	s->selection.range[1].part = 77;
+	assert_true(ca_sample_in_selection(&stack, &outermost, &part));
+	assert_int_equal(part, CA_PARTS - 1);
 	atomic_fetch_add(&s->selection.seq, 1); /* being written */
 	assert_false(in_selection(CA_PLACE(TEXT, 100)));
 }
@@ -530,6 +541,33 @@ static void shares(void **state)
 	assert_int_equal(hit(), 360);
 }
 
+/* In a part with more speedup than another one: a hit in each layer, shared by those who are in it. */
+static void layers(void **state)
+{
+	uint64_t now = ca_clock_now(), n = atomic_load(&s->log_head);
+
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	s->selection.range[0].part = 1;
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 720;
+	me->hit_cpu = 0;
+	ca_rt.period = UINT64_C(4000000000);
+	for (unsigned i = 1; i < 4; i++) {
+		ca_slot_set_add(&s->in_s, i);
+		atomic_store(&s->slot[i].last_hit, now);
+	}
+	atomic_store(&s->slot[2].state, CA_SLOT_FREE);
+	atomic_store(&s->slot[3].hit_part, 1);
+	tick();
+	assert_int_equal(s->log[n].value, CA_LOG_HIT_VALUE(240, 0));
+	assert_int_equal(s->log[n + 1].value, CA_LOG_HIT_VALUE(360, 1));
+	assert_int_equal(atomic_load(&s->log_head), n + 2);
+	assert_int_equal(atomic_load(&me->slot->hit_part), 1);
+	assert_int_equal(me->hit_part, 1);
+}
+
 static void told_of_hits(void **state)
 {
 	const struct ca_event *e;
@@ -630,6 +668,7 @@ int main(void)
 		TEST(without_room),
 		TEST(hits),
 		TEST(shares),
+		TEST(layers),
 		TEST(told_of_hits),
 		TEST(off_cpu),
 		TEST(installed),

@@ -198,6 +198,131 @@ static void test_taken_back(void **state)
 	assert_int_equal(me->s_time, 1750);
 }
 
+/* Parts of S with speedups of their own: 20 and 50 %. */
+static void select_parts(void)
+{
+	s->selection.parts = 2;
+	s->selection.weight[0] = 400000;
+	s->selection.weight[1] = CA_MILLION;
+	atomic_fetch_add(&s->selection.seq, 2);
+	s->selection.log_start = atomic_load(&s->log_head);
+}
+
+static void put_part(uint32_t number, uint64_t time, uint64_t part)
+{
+	ca_ledger_log(CA_LOG_ENTER, &thread[number], time, part);
+}
+
+/* Outside one owes for the fastest part that anybody is in; virtual time goes by the same. */
+static void test_parts(void **state)
+{
+	(void)state;
+	select_parts();
+	open_experiment(T0, HALF);
+	put_part(1, T0 + 1000, 0);
+	owes(T0 + 2000, NULL, 200);
+	put_part(2, T0 + 2000, 1);
+	owes(T0 + 3000, NULL, 700);
+	put(CA_LOG_EXIT, 1, T0 + 3000);
+	owes(T0 + 4000, NULL, 1200);
+	put_part(1, T0 + 4000, 0);
+	put(CA_LOG_EXIT, 2, T0 + 4000);
+	owes(T0 + 5000, NULL, 1400);
+	put_part(1, T0 + 5000, 1); /* it calls the other part ... */
+	owes(T0 + 6000, NULL, 1900);
+	put_part(1, T0 + 6000, 0); /* ... and is back */
+	owes(T0 + 7000, NULL, 2100);
+	put(CA_LOG_EXIT, 1, T0 + 7000);
+	owes(T0 + 9000, NULL, 2100);
+	/* D is the integral of the largest */
+	assert_int_equal(me->s_time, 400 + 1000 + 1000 + 400 + 1000 + 400);
+	/* a part that is not there (a writer of another selection) is the fastest */
+	put_part(1, T0 + 9000, 7);
+	owes(T0 + 10000, NULL, 2600);
+}
+
+/* In the slow part one owes what the fast one is ahead by; in the fast one nothing. */
+static void test_in_parts(void **state)
+{
+	(void)state;
+	select_parts();
+	open_experiment(T0, HALF);
+	put_part(0, T0, 0);
+	owes(T0 + 1000, NULL, 0);
+	put_part(1, T0 + 1000, 1);
+	owes(T0 + 2000, NULL, 300);
+	put_part(0, T0 + 2000, 1);
+	owes(T0 + 3000, NULL, 300);
+	put_part(1, T0 + 3000, 0);
+	owes(T0 + 4000, NULL, 300);
+	assert_int_equal(me->s_time, 400 + 3000);
+	/* who waits for others in S is in none */
+	put(CA_LOG_EXIT, 1, T0 + 4000);
+	owes(T0 + 5000, &others, 300);
+	assert_int_equal(me->s_time, 400 + 3000);
+	/* off the CPU in the fast part, while another one is in the slow one */
+	put_part(1, T0 + 5000, 0);
+	off_cpu(0, T0 + 5200, T0 + 5700);
+	owes(T0 + 6000, NULL, 300);
+	assert_int_equal(me->s_time, 400 + 3000 + 500 + 200);
+}
+
+/* Of two in S the one in the fast part is preempted, or waits for others; and one of another process tells
+ * of it later. */
+static void test_parts_off(void **state)
+{
+	(void)state;
+	select_parts();
+	open_experiment(T0, HALF);
+	atomic_store(&ca_rt.by_slot[2], &thread[2]);
+	put_part(1, T0, 0);
+	put_part(2, T0, 1);
+	off_cpu(2, T0 + 400, T0 + 800);
+	owes(T0 + 1000, NULL, 300 + 80);
+	put(CA_LOG_OFF, 2, T0 + 1000);
+	owes(T0 + 2000, NULL, 380 + 200);
+	put(CA_LOG_ON, 2, T0 + 2000);
+	put(CA_LOG_EXIT, 1, T0 + 2000);
+	atomic_store(&ca_rt.by_slot[2], NULL);
+	owes(T0 + 3000, NULL, 580 + 500);
+	assert_int_equal(me->s_time, 600 + 160 + 400 + 1000);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 2500, T0 + 3000);
+	owes(T0 + 3000, NULL, 580 + 250);
+	assert_int_equal(me->s_time, 600 + 160 + 400 + 500);
+	/* we were in the slow part meanwhile */
+	put_part(0, T0 + 3000, 0);
+	owes(T0 + 4000, NULL, 830 + 300);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 3500, T0 + 4000);
+	owes(T0 + 4000, NULL, 830 + 150);
+	assert_int_equal(me->s_time, 1660 + 500 + 200);
+}
+
+/* Samples: one hit for each layer. */
+static void test_parts_hits(void **state)
+{
+	(void)state;
+	select_parts();
+	open_experiment(T0, HALF);
+	hit(1, T0 + 10 * MS, CA_LOG_HIT_VALUE(1000, 0));
+	hit(1, T0 + 10 * MS, CA_LOG_HIT_VALUE(1000, 1));
+	owes(T0 + 11 * MS, NULL, 500);
+	assert_int_equal(me->s_time, 1000);
+	/* we were in the slow part at that time */
+	me->last_hit = T0 + 20 * MS;
+	hit(1, T0 + 20 * MS, CA_LOG_HIT_VALUE(1000, 0));
+	hit(1, T0 + 20 * MS, CA_LOG_HIT_VALUE(1000, 1));
+	owes(T0 + 21 * MS, NULL, 800);
+	me->hit_part = 1;
+	hit(1, T0 + 20 * MS, CA_LOG_HIT_VALUE(1000, 1));
+	owes(T0 + 21 * MS, NULL, 800);
+	/* what is known for certain counts as a whole, in its layer */
+	put_part(2, T0 + 30 * MS, 0);
+	owes(T0 + 31 * MS, NULL, 800 + 200000);
+	hit(1, T0 + 31 * MS, CA_LOG_HIT_VALUE(1000, 0));
+	hit(1, T0 + 31 * MS, CA_LOG_HIT_VALUE(1000, 1));
+	owes(T0 + 31 * MS, NULL, 800 + 200000 + 300);
+}
+
 static void test_speedups(void **state)
 {
 	(void)state;
@@ -946,6 +1071,10 @@ int main(void)
 		TEST(test_outside),
 		TEST(test_taken_back),
 		TEST(test_off_in_s_with_others),
+		TEST(test_parts),
+		TEST(test_in_parts),
+		TEST(test_parts_off),
+		TEST(test_parts_hits),
 		TEST(test_speedups),
 		TEST(test_no_experiment),
 		TEST(test_waits),

@@ -1047,10 +1047,10 @@ static uint64_t step_through(void)
 
 static void translated_at_each_step(void **state)
 {
-	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT,      CA_SITE_COUNT,    CA_SITE_STAMP,
-						   CA_SITE_ENTER,      CA_SITE_EXIT,     CA_SITE_MEET,
-						   CA_SITE_ATOMIC,     CA_SITE_VISIT,    CA_SITE_VISIT,
-						   CA_SITE_FINE_ENTER, CA_SITE_FINE_EXIT };
+	static const enum ca_site_kind hooks[] = { CA_SITE_COUNT,      CA_SITE_COUNT,     CA_SITE_STAMP,
+						   CA_SITE_ENTER,      CA_SITE_EXIT,      CA_SITE_MEET,
+						   CA_SITE_ATOMIC,     CA_SITE_VISIT,     CA_SITE_VISIT,
+						   CA_SITE_FINE_ENTER, CA_SITE_FINE_EXIT, CA_SITE_PART };
 	static const struct ca_patch_hooks named = {
 		.enter = hook_sp, .exit = hook_sp, .meet = hook_meet, .stamp = hook_stamp, .atomic = hook_sp
 	};

@@ -58,10 +58,11 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n, bool (*bias)(uin
 	return fail[installs++];
 }
 
-bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *out)
+bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *out, unsigned *part)
 {
 	(void)stack;
 	*out = outermost;
+	*part = 0;
 	return in_selection;
 }
 
@@ -153,6 +154,39 @@ static void one_visit(void **state)
 	assert_in_range(rt_logged(0, CA_LOG_ENTER, 0)->time, before, ca_clock_now());
 	assert_in_range(rt_logged(1, CA_LOG_EXIT, 0)->time, s->log[0].time, ca_clock_now());
 	assert_true(me->last >= s->log[1].time); /* all of it is accounted for */
+}
+
+/* S has two parts, and one calls the other: the thread is in the faster one meanwhile. */
+static void parts(void **state)
+{
+	(void)state;
+	hook.stamp(CA_MAX_POINTS);
+	hook.enter(TOP);
+	assert_int_equal(rt_logged(0, CA_LOG_ENTER, 0)->value, 0);
+	hook.stamp(CA_MAX_POINTS + 1);
+	hook.enter(TOP - 1);
+	assert_int_equal(rt_logged(1, CA_LOG_ENTER, 0)->value, 1);
+	assert_int_equal(atomic_load(&me->slot->in_s), ca_slot_in_s(CA_IN_S, 1));
+	hook.stamp(CA_MAX_POINTS);
+	hook.enter(TOP - 2); /* which calls the slower one: nothing changes */
+	hook.exit(TOP - 2);
+	assert_int_equal(entries(), 2);
+	hook.exit(TOP - 1);
+	assert_int_equal(rt_logged(2, CA_LOG_ENTER, 0)->value, 0);
+	assert_true(in_s());
+	hook.exit(TOP);
+	rt_logged(3, CA_LOG_EXIT, 0);
+	assert_int_equal(entries(), 4);
+	/* the faster one is left by longjmp, to the slower one, which calls itself */
+	hook.enter(TOP);
+	hook.stamp(CA_MAX_POINTS + 1);
+	hook.enter(TOP - 1);
+	hook.enter(TOP);
+	assert_int_equal(s->log[entries() - 1].value, 0);
+	hook.exit(TOP);
+	/* no point is visited */
+	for (unsigned i = 0; i < CA_MAX_POINTS; i++)
+		assert_int_equal(atomic_load(&me->slot->count[i]), 0);
 }
 
 /* Only the outermost activation counts, however deep it goes: past CA_FRAMES none is remembered. */
@@ -983,6 +1017,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(one_visit),
+		TEST(parts),
 		TEST(recursion),
 		TEST(deep_frames_left_by_longjmp),
 		TEST(deep_frame_that_starts_over),

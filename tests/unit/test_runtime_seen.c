@@ -17,9 +17,9 @@ void ca_ledger_pay(struct ca_thread *t)
 	t->owed = 0;
 }
 
-bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost)
+bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost, unsigned *part)
 {
-	(void)stack, (void)outermost;
+	(void)stack, (void)outermost, (void)part;
 	return false;
 }
 

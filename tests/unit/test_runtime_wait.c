@@ -44,10 +44,11 @@ void ca_sample_stack_here(struct ca_thread *t)
 	looks++;
 }
 
-bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost)
+bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost, unsigned *part)
 {
 	(void)stack;
 	*outermost = 0;
+	*part = 0;
 	return in_selection;
 }
 
