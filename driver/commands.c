@@ -6,6 +6,8 @@
 static const struct ca_command table[] = {
 #define CA_COMMAND(name_, arguments_, help_)                                                                 \
 	{ .name = #name_, .arguments = arguments_, .help = help_, .run = ca_cmd_##name_ },
+#define CA_COMMAND_AS(name_, spelled_, arguments_, help_)                                                    \
+	{ .name = spelled_, .arguments = arguments_, .help = help_, .run = ca_cmd_##name_ },
 #include "driver/commands.def"
 };
 

@@ -16,7 +16,8 @@ const struct ca_command *ca_commands_get(size_t i);
 /* NULL: no subcommand has that name. */
 const struct ca_command *ca_commands_find(const char *name);
 
-#define CA_COMMAND(name, ...) int ca_cmd_##name(int argc, char **argv);
+#define CA_COMMAND(name, ...)    int ca_cmd_##name(int argc, char **argv);
+#define CA_COMMAND_AS(name, ...) int ca_cmd_##name(int argc, char **argv);
 #include "driver/commands.def"
 
 #endif

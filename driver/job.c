@@ -3,6 +3,7 @@
  * hear of mistakes: the command, the values, the places. */
 #include "driver/job.h"
 #include "causal/results/profile.h"
+#include "causal/results/what_if.h"
 #include "core/clock.h"
 #include "core/path.h"
 #include "core/regex.h"
@@ -410,6 +411,7 @@ int ca_job_results(const struct ca_job *job, bool show, const char *why)
 		if (show) {
 			ca_results_print(profile, STDERR_FILENO, ca_say_width(),
 					 ca_say_colours(&job->settings));
+			ca_what_if_print(profile, job->settings.what_if, stderr);
 			say_command(job, profile);
 			say_next(job, profile);
 		}

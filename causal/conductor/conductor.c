@@ -120,7 +120,10 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	if (c->paused || is_early(c, now) || ca_conductor_scope_is_open(c) ||
 	    ca_conductor_points_step(c, now) || !ready_for_next(c))
 		return;
-	if (!c->set->end_to_end) {
+	if (ca_conductor_is_what_if(c)) {
+		if (!ca_conductor_what_if_next(c))
+			return;
+	} else if (!c->set->end_to_end) {
 		if (!ca_conductor_plan_next(c, now))
 			return;
 	} else {
@@ -652,6 +655,7 @@ static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
 	record_binaries(c);
 	ca_conductor_report_points(c);
 	summarise(c, now, wait_status);
+	ca_conductor_what_if_close(c);
 	ca_conductor_plan_close(c);
 }
 

@@ -350,7 +350,8 @@ static enum ca_status open_sweep(struct ca_conductor *c, struct ca_err *err)
 {
 	enum ca_status status;
 
-	if ((status = open_pool(c, err)) == CA_OK && (status = ca_conductor_scope_open(c, err)) == CA_OK &&
+	if ((status = open_pool(c, err)) == CA_OK && (status = ca_conductor_what_if_open(c, err)) == CA_OK &&
+	    (status = ca_conductor_scope_open(c, err)) == CA_OK &&
 	    (status = ca_conductor_points_open(c, err)) == CA_OK && (status = open_run(c, err)) == CA_OK &&
 	    (status = ca_conductor_whole_open(c, err)) == CA_OK &&
 	    (status = ca_conductor_plan_open(c, err)) == CA_OK &&

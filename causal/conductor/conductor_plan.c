@@ -37,7 +37,7 @@ static bool is_dealt(const struct ca_conductor *c)
 /* A whole run that only checks what experiments inside of others have said. */
 static bool is_doubt(const struct ca_conductor *c)
 {
-	return c->whole && !c->opt.whole;
+	return c->whole && !c->opt.whole && !ca_conductor_is_what_if(c);
 }
 
 enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err)
@@ -158,7 +158,7 @@ uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
 void ca_conductor_plan_begun(struct ca_conductor *c)
 {
 	/* of a whole run its caller may have said what it is made of; 0 % of a pair is not dealt */
-	if (c->opt.sweep && (!c->whole || (c->speedup && !c->opt.region)))
+	if (c->opt.sweep && (!c->whole || (c->speedup && !c->opt.region) || ca_conductor_is_what_if(c)))
 		ca_sweep_begun(c->opt.sweep);
 	if (c->plan && c->planned)
 		ca_plan_begun(c->plan);

@@ -14,6 +14,7 @@
 #include "causal/points/point_search.h"
 #include "causal/points/requested.h"
 #include "causal/points/visits.h"
+#include "causal/results/what_if.h"
 #include "core/rng.h"
 #include "core/session.h"
 #include "core/settings.h"
@@ -73,6 +74,7 @@ struct ca_conductor {
 	uint64_t first_experiment; /* ns; when it began */
 	enum ca_conductor_end end; /* why there are no more experiments, if there are none */
 	uint64_t ran[CA_MAX_THREADS], ran_all; /* periods on a CPU, by slot */
+	struct ca_what_if what_if;             /* parts 0: not asked */
 	bool paused, asked_to_end;
 	bool left;      /* the program goes on without us, and the run file is closed */
 	bool planned;   /* the next experiment is the plan's */
@@ -200,6 +202,14 @@ void ca_conductor_trace_name_region(struct ca_conductor *c, uint32_t number);
 /* The rest, what was lost, and the sinks. */
 void ca_conductor_trace_close(struct ca_conductor *c);
 void ca_conductor_trace_free(struct ca_conductor *c);
+
+/* conductor_what_if.c: several regions at once. Before the run: false is a mistake of the user's. */
+enum ca_status ca_conductor_what_if_open(struct ca_conductor *c, struct ca_err *err);
+bool ca_conductor_is_what_if(const struct ca_conductor *c);
+/* Set region and speedup of the next experiment; false: not all regions have been seen yet. */
+bool ca_conductor_what_if_next(struct ca_conductor *c);
+/* At the end of the run: what was never seen. */
+void ca_conductor_what_if_close(struct ca_conductor *c);
 
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);

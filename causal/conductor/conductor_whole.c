@@ -76,7 +76,7 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 		ca_conductor_points_free(c);
 		c->points = NULL;
 	}
-	if (is_ours(c)) {
+	if (is_ours(c) && !ca_conductor_is_what_if(c)) {
 		c->group = next_pair(c);
 		percent = ca_sweep_whole_runs(c->opt.sweep) % 2 == 0 ? 0 : wanted ? wanted : deal(c);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions; see regions.h. */
 #include "causal/conductor/regions.h"
-#include "causal/conductor/region_code.h"
+#include "causal/conductor/region_parts.h"
 #include "core/map.h"
 #include "core/module.h"
 #include "core/vec.h"
@@ -18,6 +18,9 @@ struct place {
 };
 struct info {
 	struct ca_region_code code;
+	unsigned parts; /* of a region that is several others */
+	uint32_t part[CA_PARTS];
+	unsigned percent[CA_PARTS];
 	bool planned;
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
@@ -286,6 +289,56 @@ static void prepare(struct ca_regions *r, struct info *info, const struct ca_reg
 	ca_region_code_plan(code, region, own, code->ranges ? text_of(r, code->module) : NULL);
 }
 
+uint32_t ca_regions_join(struct ca_regions *r, const char *name, const uint32_t *part,
+			 const unsigned *percent, unsigned parts)
+{
+	struct ca_region like = *ca_catalog_get_region(r->catalog, part[0]);
+	char none[] = "";
+	struct info *info;
+	uint32_t id;
+
+	like.name = like.function = (char *)name;
+	like.file = none;
+	like.line = 0;
+	id = add_region(r, r->info[part[0] - 1].code.module, &like);
+	if (!id)
+		return 0;
+	info = &r->info[id - 1];
+	info->parts = parts;
+	memcpy(info->part, part, parts * sizeof *part);
+	memcpy(info->percent, percent, parts * sizeof *percent);
+	return id;
+}
+
+/* The fine sampler does not know of parts. */
+static void select_parts(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
+			 const char **why)
+{
+	const struct info *whole = &r->info[region - 1];
+	const struct ca_region_code *code[CA_PARTS];
+	bool cool = exact && ca_regions_heat(r, region) <= CA_HEAT_COOL && !whole->code.sampled;
+
+	out->region = region;
+	for (unsigned k = 0; k < whole->parts; k++) {
+		struct info *info = &r->info[whole->part[k] - 1];
+
+		prepare(r, info, ca_catalog_get_region(r->catalog, whole->part[k]));
+		code[k] = &info->code;
+		cool = cool && ca_regions_heat(r, whole->part[k]) == CA_HEAT_COOL;
+	}
+	*why = !ca_region_parts_select(code, whole->percent, whole->parts, cool, out) || cool != exact
+		       ? "one of its parts cannot be logged"
+		       : NULL;
+	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++) {
+		bool free = true;
+
+		for (unsigned k = 0; k < whole->parts; k++)
+			free = free && !ca_region_code_overlaps(code[k], &r->meeting[i]);
+		if (free)
+			out->site[out->sites++] = r->meeting[i];
+	}
+}
+
 void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why)
 {
@@ -293,6 +346,11 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	const struct ca_region_code *code = &info->code;
 	enum ca_heat heat = ca_regions_heat(r, region);
 
+	if (info->parts) {
+		select_parts(r, region, exact, out, why);
+		return;
+	}
+	out->parts = 0;
 	prepare(r, info, ca_catalog_get_region(r->catalog, region));
 	out->region = region;
 	ca_region_code_select(code, exact && heat != CA_HEAT_TOO_HOT, heat == CA_HEAT_COOL, out);

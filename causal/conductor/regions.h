@@ -45,6 +45,10 @@ void ca_regions_keep_heat(struct ca_regions *regions, struct ca_vec *heat);
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */
 void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why);
+/* Several regions as one that is called `name`: each at so many percent, in ascending order; when that one is
+ * selected, at the last of these, they are its parts. 0: no memory. */
+uint32_t ca_regions_join(struct ca_regions *regions, const char *name, const uint32_t *part,
+			 const unsigned *percent, unsigned parts);
 /* Sample the region from now on instead of probing it; why: static text. */
 void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *why);
 /* Does the index hold anything that the scope lets through? */

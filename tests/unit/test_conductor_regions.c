@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/conductor/regions.c, region_code.c: what of a binary the scope lets through, and which sites exclude
  * each other. */
-#include "causal/conductor/region_code.h"
+#include "causal/conductor/region_parts.h"
 #include "causal/conductor/regions.h"
 #include "tests/unit/unit.h"
 
@@ -110,6 +110,62 @@ static void test_overlaps(void **state)
 	}
 }
 
+/* Regions of several parts: who lies in two belongs to the faster one; an entry says whose it is. */
+static void test_parts(void **state)
+{
+	static struct ca_selection sel;
+	struct ca_range slow[] = { { 1, 0, 100, 200 }, { 1, 0, 300, 400 } };
+	struct ca_range fast[] = { { 1, 0, 150, 160 }, { 1, 0, 350, 450 }, { 2, 0, 100, 110 } };
+	static const struct ca_range expected[] = { { 1, 0, 100, 150 }, { 1, 1, 150, 160 },
+						    { 1, 0, 160, 200 }, { 1, 0, 300, 350 },
+						    { 1, 1, 350, 450 }, { 2, 1, 100, 110 } };
+	struct ca_site slow_site[] = { { .module = 1, .address = 100, .length = 5, .hooks = 1 },
+				       { .module = 1, .address = 190, .length = 5, .hooks = 1 } };
+	struct ca_site fast_site[] = { { .module = 1, .address = 150, .length = 5, .hooks = 2 } };
+	struct ca_region_code a = { .range = slow, .ranges = 2, .site = slow_site, .sites = 2 };
+	struct ca_region_code b = { .range = fast, .ranges = 3, .site = fast_site, .sites = 1 };
+	const struct ca_region_code *part[] = { &a, &b };
+	const unsigned percent[] = { 20, 50 };
+
+	(void)state;
+	slow_site[0].hook[0].kind = CA_SITE_ENTER;
+	slow_site[1].hook[0].kind = CA_SITE_EXIT;
+	fast_site[0].hook[0].kind = CA_SITE_COUNT;
+	fast_site[0].hook[1].kind = CA_SITE_ENTER;
+	fast_site[0].hook[1].at = 3;
+	assert_true(ca_region_parts_select(part, percent, 2, true, &sel));
+	assert_int_equal(sel.ranges, CA_COUNT(expected));
+	assert_memory_equal(sel.range, expected, sizeof expected);
+	assert_int_equal(sel.parts, 2);
+	assert_int_equal(sel.weight[0], 400000);
+	assert_int_equal(sel.weight[1], 1000000);
+	assert_true(sel.exact && !sel.fine);
+	assert_int_equal(sel.sites, 3);
+	assert_int_equal(sel.site[0].hook[0].kind, CA_SITE_PART);
+	assert_int_equal(sel.site[0].hook[1].kind, CA_SITE_ENTER);
+	assert_int_equal(sel.site[0].point, 0);
+	assert_int_equal(sel.site[1].hooks, 1);
+	assert_int_equal(sel.site[2].hook[1].kind, CA_SITE_PART);
+	assert_int_equal(sel.site[2].hook[1].at, 3);
+	assert_int_equal(sel.site[2].hook[2].kind, CA_SITE_ENTER);
+	assert_int_equal(sel.site[2].point, 1);
+	/* what cannot be logged is sampled, all of it */
+	assert_true(ca_region_parts_select(part, percent, 2, false, &sel));
+	assert_int_equal(sel.exact, 0);
+	assert_int_equal(sel.sites, 0);
+	assert_int_equal(sel.ranges, CA_COUNT(expected));
+	b.timed = true;
+	assert_false(ca_region_parts_select(part, percent, 2, true, &sel));
+	b.timed = false;
+	fast_site[0].hooks = CA_SITE_HOOKS;
+	assert_false(ca_region_parts_select(part, percent, 2, true, &sel));
+	assert_int_equal(sel.exact, 0);
+	fast_site[0].hooks = 2;
+	fast_site[0].address = 194;
+	assert_false(ca_region_parts_select(part, percent, 2, true, &sel));
+	assert_int_equal(sel.sites, 0);
+}
+
 /* What one run finds out, the next one knows. */
 static void test_heat(void **state)
 {
@@ -167,8 +223,8 @@ static void test_not_probed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_index_in_scope),
-					    cmocka_unit_test(test_overlaps), cmocka_unit_test(test_heat),
-					    cmocka_unit_test(test_not_probed) };
+					    cmocka_unit_test(test_parts), cmocka_unit_test(test_overlaps),
+					    cmocka_unit_test(test_heat), cmocka_unit_test(test_not_probed) };
 
 	return cmocka_run_group_tests(tests, make_program, fixture_remove);
 }

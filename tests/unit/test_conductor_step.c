@@ -254,6 +254,23 @@ bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)
 	return false;
 }
 
+bool ca_conductor_is_what_if(const struct ca_conductor *c)
+{
+	(void)c;
+	return false;
+}
+
+bool ca_conductor_what_if_next(struct ca_conductor *c)
+{
+	(void)c;
+	return false;
+}
+
+void ca_conductor_what_if_close(struct ca_conductor *c)
+{
+	(void)c;
+}
+
 static enum ca_conductor_end end;
 
 enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now)
