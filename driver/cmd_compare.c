@@ -20,15 +20,20 @@ static const char *kind_of(const struct ca_compare_rate *rate)
 	return rate->b->kind == 'l' ? "latency" : rate->b->kind == 'e' ? "run time" : "time per visit";
 }
 
-/* Surely slower, and by that much, as far as can be told. */
+/* Surely slower, and by that much, as far as can be told. A latency by its mean: the more is looked at, the
+ * more often something is slower by chance. */
 static bool is_slower(const struct ca_compare_rate *rate, double percent)
 {
-	return rate->low > 0 && rate->change >= percent;
+	return !rate->percent && rate->low > 0 && rate->change >= percent;
 }
 
 static void print_rate(const struct ca_compare_rate *rate)
 {
-	ca_text_put(stdout, rate->b->name, NAME);
+	char title[16] = "";
+
+	if (rate->percent)
+		snprintf(title, sizeof title, "  p%u", rate->percent);
+	ca_text_put(stdout, rate->percent ? title : rate->b->name, NAME);
 	if (isnan(rate->change))
 		printf("  not enough experiments at 0 %%: use more runs (-n)\n");
 	else

@@ -137,6 +137,29 @@ static bool compare_rate(struct ca_compare_rate *rate, const struct ca_profile *
 	return ok;
 }
 
+/* What is known of them on both sides. */
+static bool compare_percentiles(struct ca_compare *compare, const struct ca_profile *a,
+				const struct ca_profile *b)
+{
+	const struct ca_compare_rate mean = compare->rate[compare->rates - 1];
+	double *x = calloc(a->experiments + 1, sizeof *x), *y = calloc(b->experiments + 1, sizeof *y);
+
+	for (int i = 0; x && y && i < CA_PERCENTILES; i++) {
+		struct ca_compare_rate *rate = &compare->rate[compare->rates];
+		size_t n = ca_profile_percentile_sample(a, mean.a, i, PARTS, x);
+		size_t m = ca_profile_percentile_sample(b, mean.b, i, PARTS, y);
+
+		*rate = mean;
+		rate->percent = ca_profile_percent[i];
+		ca_compare_means(x, n, y, m, &rate->change, &rate->low, &rate->high);
+		if (!isnan(rate->change))
+			compare->rates++;
+	}
+	free(x);
+	free(y);
+	return x && y;
+}
+
 /* "/src/server.c:120" as "server.c": such a point may have moved. */
 static size_t file_of(const char *name, const char **file)
 {
@@ -172,7 +195,7 @@ static const struct ca_profile_point *same_point(const struct ca_profile *a, con
 
 static bool compare_rates(struct ca_compare *compare, const struct ca_profile *a, const struct ca_profile *b)
 {
-	compare->rate = calloc(b->points + 1, sizeof *compare->rate);
+	compare->rate = calloc((size_t)(1 + CA_PERCENTILES) * b->points + 1, sizeof *compare->rate);
 	for (size_t i = 0; compare->rate && i < b->points; i++) {
 		struct ca_compare_rate *rate = &compare->rate[compare->rates];
 
@@ -183,6 +206,8 @@ static bool compare_rates(struct ca_compare *compare, const struct ca_profile *a
 		if (!compare_rate(rate, a, b))
 			return false;
 		compare->rates++;
+		if (rate->b->kind == 'l' && !compare_percentiles(compare, a, b))
+			return false;
 	}
 	return compare->rate;
 }

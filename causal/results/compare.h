@@ -7,6 +7,7 @@
 /* A progress point that both have, from experiments at 0 %. */
 struct ca_compare_rate {
 	const struct ca_profile_point *a, *b;
+	unsigned percent;         /* of a latency this percentile; 0: the mean */
 	size_t runs[2];           /* with such experiments */
 	double change, low, high; /* percent by which the time per visit (the latency) has grown; 95 %
 				     interval. NAN: not known */

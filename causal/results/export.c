@@ -45,6 +45,18 @@ static void put_csv_line(FILE *file, const struct ca_profile_row *row, const cha
 	fprintf(file, "%zu\n", experiments);
 }
 
+/* What is known of a latency's percentile. */
+static void put_csv_percentile(FILE *file, const struct ca_profile_row *row, int p)
+{
+	const struct ca_curve *curve = ca_profile_percentile(row, p);
+	char what[16];
+
+	snprintf(what, sizeof what, "p%u", ca_profile_percent[p]);
+	for (int i = 0; curve && i < CA_AT; i++)
+		put_csv_line(file, row, what, ca_estimate_at[i] / 1e4, curve->at[i], curve->at_low[i],
+			     curve->at_high[i], curve->experiments);
+}
+
 bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file)
 {
 	fputs("code,file,line,binary,point,kind,verdict,own,total,from,speedup,effect,low,high,"
@@ -58,6 +70,8 @@ bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file)
 		for (int i = 0; i < CA_AT; i++)
 			put_csv_line(file, row, "curve", ca_estimate_at[i] / 1e4, curve->at[i],
 				     curve->at_low[i], curve->at_high[i], curve->experiments);
+		for (int p = 0; p < CA_PERCENTILES; p++)
+			put_csv_percentile(file, row, p);
 		for (size_t c = 0; c < curve->cells; c++)
 			if (cell[c].speedup)
 				put_csv_line(file, row, "cell", cell[c].speedup / 1e4, cell[c].effect,
@@ -117,6 +131,34 @@ static void put_effect(FILE *file, const struct ca_curve *curve, int i)
 		fprintf(file, " %.1f ± %.1f |", curve->at[i], (curve->at_high[i] - curve->at_low[i]) / 2);
 }
 
+/* Percentile p of a latency, or, with CA_PERCENTILES, the point itself; the row's own numbers stand in that
+ * line. */
+static void put_line(FILE *file, const struct ca_profile_row *row, int p)
+{
+	const struct ca_curve *curve = p < CA_PERCENTILES ? ca_profile_percentile(row, p) : row->curve;
+	bool own = p == CA_PERCENTILES;
+
+	if (!curve)
+		return;
+	fputs("| ", file);
+	put_code(file, row->region->name);
+	fputs(" | ", file);
+	if (*row->region->file && row->region->line) {
+		put_code(file, row->region->file);
+		fprintf(file, ":%u", row->region->line);
+	}
+	fputs(" | ", file);
+	put_code(file, row->point->name);
+	if (!own)
+		fprintf(file, " p%u", ca_profile_percent[p]);
+	fputs(" |", file);
+	put_share(file, own ? row->own : NAN);
+	put_share(file, own ? row->samples : NAN);
+	for (int i = 0; i < CA_AT; i++)
+		put_effect(file, curve, i);
+	fprintf(file, " %zu | %s |\n", curve->experiments, own ? ca_profile_verdict_text(row->verdict) : "");
+}
+
 bool ca_profile_write_markdown(const struct ca_profile *profile, FILE *file)
 {
 	fputs("Program speedup in % (± half of the 95 % interval) if the code took this much less time.\n\n"
@@ -124,24 +166,9 @@ bool ca_profile_write_markdown(const struct ca_profile *profile, FILE *file)
 	      "| verdict |\n|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
 	      file);
 	for (size_t r = 0; r < profile->rows; r++) {
-		const struct ca_profile_row *row = &profile->row[r];
-
-		fputs("| ", file);
-		put_code(file, row->region->name);
-		fputs(" | ", file);
-		if (*row->region->file && row->region->line) {
-			put_code(file, row->region->file);
-			fprintf(file, ":%u", row->region->line);
-		}
-		fputs(" | ", file);
-		put_code(file, row->point->name);
-		fputs(" |", file);
-		put_share(file, row->own);
-		put_share(file, row->samples);
-		for (int i = 0; i < CA_AT; i++)
-			put_effect(file, row->curve, i);
-		fprintf(file, " %zu | %s |\n", row->curve->experiments,
-			ca_profile_verdict_text(row->verdict));
+		put_line(file, &profile->row[r], CA_PERCENTILES);
+		for (int p = 0; p < CA_PERCENTILES; p++)
+			put_line(file, &profile->row[r], p);
 	}
 	return !ferror(file);
 }

@@ -169,6 +169,56 @@ enum ca_status ca_profile_percentiles(struct ca_profile *profile, uint32_t point
 	return status;
 }
 
+static bool has_times(const struct ca_profile *profile, const struct ca_profile_experiment *e,
+		      const struct ca_profile_point *point, struct part *part)
+{
+	for (size_t k = e->first; k < e->first + e->visits && !e->flags && !e->speedup; k++) {
+		const struct ca_profile_visits *v = &profile->visits[k];
+
+		if (&profile->point[v->point] != point || !v->times)
+			continue;
+		*part = (struct part){ .experiment = (size_t)(e - profile->experiment), .visits = k };
+		for (size_t t = v->first_time; t < v->first_time + v->times; t++)
+			part->n += profile->times[t].count;
+		return true;
+	}
+	return false;
+}
+
+size_t ca_profile_percentile_sample(const struct ca_profile *profile, const struct ca_profile_point *point,
+				    int i, size_t parts, double *value)
+{
+	struct part *part = calloc(profile->experiments + 1, sizeof *part);
+	struct heap *heap = calloc(1, sizeof *heap);
+	size_t n = 0, made = 0;
+	bool several = false;
+
+	for (size_t e = 0; part && heap && e < profile->experiments; e++)
+		n += has_times(profile, &profile->experiment[e], point, &part[n]);
+	for (size_t k = 1; k < n; k++)
+		several |= profile->experiment[part[k].experiment].run !=
+			   profile->experiment[part[0].experiment].run;
+	parts = parts < n ? parts : n;
+	for (size_t k = 0; k < n; k++) {
+		bool last = k + 1 == n;
+
+		heap_add(profile, heap, &part[k]);
+		if (!last && several)
+			last = profile->experiment[part[k].experiment].run !=
+			       profile->experiment[part[k + 1].experiment].run;
+		else if (!last)
+			last = k * parts / n != (k + 1) * parts / n;
+		if (!last)
+			continue;
+		if (heap->n >= needed(ca_profile_percent[i]))
+			value[made++] = log(heap_quantile(heap, ca_profile_percent[i]));
+		memset(heap, 0, sizeof *heap);
+	}
+	free(part);
+	free(heap);
+	return made;
+}
+
 const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, int i)
 {
 	const struct ca_estimates *e = &row->point->percentile[i].estimates;

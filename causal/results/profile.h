@@ -163,6 +163,11 @@ bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_pr
 bool ca_profile_find_unsteady(struct ca_profile *profile);
 /* percentiles.c: fills those of a latency point. */
 enum ca_status ca_profile_percentiles(struct ca_profile *profile, uint32_t point, uint64_t seed);
+/* The logarithm of ca_profile_percent[i] at 0 %, of each run, or of each of so many parts of the one run there
+ * is, as far as it has enough visits; `value` has room for one more than there are experiments. Returns how
+ * many. */
+size_t ca_profile_percentile_sample(const struct ca_profile *profile, const struct ca_profile_point *point,
+				    int i, size_t parts, double *value);
 /* Of ca_profile_percent[i], what the row's region does to it; NULL: not known. */
 const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, int i);
 /* funnel.c */

@@ -265,6 +265,25 @@ function says(row) {
 	return parts.join(" ");
 }
 
+/* Of a latency: how much the slow visits would fall. */
+function showPercentiles(row) {
+	const found = (row.progress.percentiles || []).filter((p) => p.at.some((a) => known(a.effect)));
+	const head = ["percentile", "at 0 %", "25 % less", "50 % less", "at most"];
+	const time = (ns) => !known(ns) ? "–" : ns < 1e3 ? `${ns.toFixed(0)} ns` : ns < 1e6 ? `${number(ns / 1e3)} µs` :
+		ns < 1e9 ? `${number(ns / 1e6)} ms` : `${number(ns / 1e9)} s`;
+	$("percentiles").replaceChildren();
+	if (!found.length)
+		return;
+	$("percentiles").append(element("h3", { textContent: "Percentiles: by how many percent they would fall" }),
+		element("table", {},
+			element("thead", {}, element("tr", {}, ...head.map((t) => element("th", { textContent: t })))),
+			element("tbody", {}, ...found.map((p) => element("tr", {},
+				...[String(p.percentile), time(p.time), ...[25, 50, 100].map((speedup) => {
+					const a = p.at.find((c) => c.speedup === speedup);
+					return a && known(a.effect) ? `${number(a.effect)} ± ${known(half(a)) ? number(half(a)) : "?"}` : "–";
+				})].map((t) => element("td", { textContent: t })))))));
+}
+
 function showCells(row) {
 	const head = ["% less", "effect", "low", "high", "experiments", "runs"];
 	$("cells").querySelector("table").replaceChildren(
@@ -286,6 +305,7 @@ function openRow(row, scroll) {
 	drawChart(row);
 	showChain(row);
 	showSource(row);
+	showPercentiles(row);
 	showCells(row);
 	if (scroll) {
 		$("detail").scrollIntoView({ block: "nearest" });

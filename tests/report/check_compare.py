@@ -40,6 +40,11 @@ def main():
         compare(old, make("point", point="other"), expect=2)
         check("faster" in compare(make("moved-a", point="s.c:10"), make("moved-b", rate=1100.0, point="s.c:15")),
               "a progress point that has moved")
+        text = compare(make("wait", slow=True), make("wait-longer", rate=930.0, seed=3, slow=True),
+                       "--fail-if-slower", "2%", expect=1)
+        for percentile in ("p50", "p95", "p99"):
+            line = [line for line in text.splitlines() if line.startswith(f"  {percentile} ")]
+            check(len(line) == 1 and "+7." in line[0] and "slower" in line[0], f"{percentile}: {text}")
         compare(old, expect=2)
         compare(old, os.path.join(scratch, "nothing"), expect=2)
         compare(old, slower, "--fail-if-slower", "much", expect=2)

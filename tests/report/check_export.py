@@ -37,6 +37,17 @@ def check_markdown(text):
     check("<b>" not in text and "`" not in text, f"markdown: a name acts: {text}")
 
 
+def check_percentiles(text, markdown):
+    table = [row for row in csv.DictReader(io.StringIO(text)) if row["code"] == "parse"]
+    for percentile in ("p50", "p95", "p99"):
+        rows = [row for row in table if row["from"] == percentile]
+        check([row["speedup"] for row in rows] == ["25", "50", "100"], f"csv: {percentile}: {rows}")
+        check(rows and abs(float(rows[1]["effect"]) - 20) < 6, f"csv: {percentile}: {rows}")
+        check(len([line for line in markdown.splitlines() if f"</code> {percentile} |" in line]) == 2,
+              f"markdown: {percentile}: {markdown}")
+    check(len({line.count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1, f"markdown: {markdown}")
+
+
 def check_stacks(folded, speedscope):
     lines = dict(line.rsplit(" ", 1) for line in folded.splitlines())
     check(lines == {"main;parse": "60", "main": "14", "main;=cmd|\"a, b\"`<b>`_x: y": "6"}, f"folded: {lines}")
@@ -73,6 +84,10 @@ def main():
         check(export(scratch, "coz").count("experiment\t") == 80, "coz")
         export(scratch, "xml", expect=2)
         export(os.path.join(scratch, "nothing"), "csv", expect=2)
+    with tempfile.TemporaryDirectory() as scratch:
+        for run in (1, 2):
+            write_run(scratch, run, regions, effects={"parse": 40}, slow=True)
+        check_percentiles(export(scratch, "csv"), export(scratch, "markdown"))
     with tempfile.TemporaryDirectory() as scratch:
         export(scratch, "csv", expect=2)  # no runs
         write_run(scratch, 1, regions)

@@ -22,6 +22,11 @@ SOURCE = os.path.join(TOP, "examples", "frames.c")
 EVIL = "</script><script>window.failed('script in a name')</script><!--"
 
 
+def make_latency(directory):
+    for run in range(1, 4):
+        write_run(directory, run, [region("serve", file=SOURCE, line=47), region("log")], effects={"serve": 40}, experiments=60, slow=True)
+
+
 def make_results(directory):
     lines = [region(f"frames.c:{n}", "line", SOURCE, n, "simulate_frame") for n in (30, 31, 34)]
     regions = lines + [region("write_frame", "line", SOURCE, 50, "write_frame", "/usr/lib/libframes.so.1"),
@@ -74,6 +79,8 @@ try {
 	rows()[0].click();
 	saw.open = document.querySelector("#detail h2").textContent;
 	saw.says = document.getElementById("says").textContent;
+	saw.percentiles = [...document.querySelectorAll("#percentiles tbody tr")].map(
+		(tr) => [...tr.children].map((td) => td.textContent));
 	const canvas = document.querySelector("#chart canvas");
 	saw.canvas = [canvas.width, canvas.height];
 	saw.dots = document.querySelector(".legend").textContent;
@@ -156,6 +163,16 @@ def check_page(saw, width):
     check(saw["inner"] == width, f"the window is {saw['inner']} wide, not {width}")
     check(saw["filters"] == [True, False, True, True], f"there is one point to choose: {saw['filters']}")
     check(saw["dark"], "dark is not dark")
+    check(saw["percentiles"] == [], f"a throughput has no percentiles: {saw['percentiles']}")
+
+
+def check_percentiles(saw, width):
+    check(saw["wide"] <= 0, f"percentiles: wider than a window of {width}: by {saw['wide']}")
+    check(saw["open"] == "serve" and [row[0] for row in saw["percentiles"]] == ["50", "95", "99"],
+          f"percentiles: {saw['percentiles']}")
+    for row in saw["percentiles"]:
+        check(re.fullmatch(r"[0-9.]+ ms", row[1]) and all("±" in text for text in row[2:]), f"percentiles: {row}")
+        check(abs(float(row[3].split()[0]) - 20) < 6, f"percentiles: half of 40 is 20: {row}")
 
 
 def main():
@@ -184,6 +201,12 @@ def main():
             saw = look(browser, page, width)
             if saw:
                 check_page(saw, width)
+            os.makedirs(os.path.join(scratch, "latency"), exist_ok=True)
+            make_latency(os.path.join(scratch, "latency"))
+            causal("report", os.path.join(scratch, "latency"))
+            saw = look(browser, os.path.join(scratch, "latency", "report.html"), width)
+            if saw:
+                check_percentiles(saw, width)
             pictures = os.environ.get("CA_REPORT_PICTURES")
             if pictures:
                 for dark in ("", ",dark"):

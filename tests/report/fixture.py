@@ -13,11 +13,27 @@ def region(name, kind="function", file="", line=0, function="", binary="/usr/bin
             "function": function or name, "binary": binary}
 
 
+def bucket(ns):
+    """core/latency.h"""
+    shift = max(0, int(ns).bit_length() - 7)
+    return int(ns) if ns < 64 else shift * 64 + (int(ns) >> shift)
+
+
+def latency(rng, point, visits, mean, window):
+    """Each visit took within a tenth of `mean` ns; one in ten three times as long."""
+    times = [mean * (0.9 + 0.2 * rng.random()) * (3 if rng.random() < 0.1 else 1) for _ in range(visits)]
+    counts = {}
+    for one in times:
+        counts[bucket(one)] = counts.get(bucket(one), 0) + 1
+    return {"point": point, "kind": "latency", "delta": visits, "arrivals": visits, "in_flight": sum(times) / window,
+            "times": [number for pair in sorted(counts.items()) for number in pair]}
+
+
 def write_run(directory, number, regions, *, rate=1000.0, effects=None, experiments=40, noise=0.02,
               stacks=(), samples=(), command=("./app", "its input"), build_ids=(), seed=1, point="request",
-              runtime=10 * SECOND):
+              runtime=10 * SECOND, slow=None):
     """effects: by region's name, the program's speedup in percent if it took no time at all; between
-    them it is a straight line."""
+    them it is a straight line. slow: a latency of 1 ms at a rate of 1000, in place of a throughput."""
     rng = random.Random(f"{seed} {number}")
     clock = 1000 * SECOND * number
     drift = 1 + noise / 2 * rng.gauss(0, 1)
@@ -34,10 +50,13 @@ def write_run(directory, number, regions, *, rate=1000.0, effects=None, experime
         s_time = elapsed * 9 // 10  # what bounds the effect lies far off
         delay = s_time * speedup // 100
         visits = rate * drift * (elapsed - delay) / SECOND / (1 - effect / 100) * (1 + noise * rng.gauss(0, 1))
+        progress = {"point": point, "kind": "throughput", "delta": round(visits)}
+        if slow:
+            progress = latency(rng, point, round(visits), 1e9 / rate * (1 - effect / 100), elapsed - delay)
         records.append({"type": "experiment", "index": index, "region": chosen, "speedup": speedup,
                         "start": clock, "end": clock + elapsed, "duration": elapsed - delay,
                         "s_time": s_time, "delay": delay, "paid": delay, "owed": 0, "hits": 100, "exact": True, "flags": [],
-                        "progress": [{"point": point, "kind": "throughput", "delta": round(visits)}]})
+                        "progress": [progress]})
         clock += SECOND // 2
     for one, count, own in samples:
         records.append({"type": "samples", "region": one, "count": count, "own": own,
