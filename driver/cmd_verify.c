@@ -8,6 +8,7 @@
 #include "driver/child.h"
 #include "driver/commands.h"
 #include "driver/say.h"
+#include "driver/verify_rate.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -130,18 +131,14 @@ static bool run_all(struct verify *v)
 	return true;
 }
 
-static int tell(const struct verify *v)
+/* how: what came stands on. */
+static int tell(const struct verify *v, double came, double half_came, const char *how)
 {
 	const struct ca_curve *curve = v->row->curve;
-	double change, less, more, predicted = on_curve(curve->at, v->speedup);
+	double predicted = on_curve(curve->at, v->speedup);
 	double half = (on_curve(curve->at_high, v->speedup) - on_curve(curve->at_low, v->speedup)) / 2;
-	double came, half_came;
 	bool agree;
 
-	ca_compare_means(v->seconds[0], (size_t)v->runs, v->seconds[1], (size_t)v->runs, &change, &less,
-			 &more);
-	came = -change;
-	half_came = (more - less) / 2;
 	agree = !(fabs(predicted - came) > hypot(isfinite(half) ? half : 0, half_came));
 	ca_say_line("  %s, %g %% less time in it:", v->row->region->name, v->speedup);
 	if (isfinite(half))
@@ -150,8 +147,7 @@ static int tell(const struct verify *v)
 	else
 		ca_say_line("  predicted  %6.1f %% program speedup (%s), how sure is not known", predicted,
 			    v->row->point->name);
-	ca_say_line("  came       %6.1f ± %.1f %% (%d runs each, %.3f s before, %.3f s now)", came, half_came,
-		    v->runs, exp(v->seconds[0][v->runs / 2]), exp(v->seconds[1][v->runs / 2]));
+	ca_say_line("  came       %6.1f ± %.1f %% (%s)", came, half_came, how);
 	ca_say_line("  %s", agree ? "as predicted"
 				  : "not as predicted: see with causal compare whether the region takes that "
 				    "much less time now, and whether something else has changed");
@@ -160,6 +156,36 @@ static int tell(const struct verify *v)
 
 /* ---- arguments ------------------------------------------------------------------------*/
 
+static int tell_times(const struct verify *v)
+{
+	double change, less, more;
+	char how[100];
+
+	ca_compare_means(v->seconds[0], (size_t)v->runs, v->seconds[1], (size_t)v->runs, &change, &less,
+			 &more);
+	snprintf(how, sizeof how, "%d runs each, %.3f s before, %.3f s now", v->runs,
+		 exp(v->seconds[0][v->runs / 2]), exp(v->seconds[1][v->runs / 2]));
+	return tell(v, -change, (more - less) / 2, how);
+}
+
+/* Programs that do not end. */
+static int verify_rate(const struct verify *v, const struct ca_profile *profile, const char *dir,
+		       double seconds)
+{
+	struct ca_verify_rate rate = { .dir = dir,
+				       .profile = profile,
+				       .row = v->row,
+				       .command = { v->old, v->new },
+				       .seconds = seconds,
+				       .runs = v->runs };
+	char how[100];
+
+	if (!ca_verify_rate(&rate))
+		return 1;
+	snprintf(how, sizeof how, "%d times %g s each", v->runs, seconds);
+	return tell(v, rate.came, rate.half, how);
+}
+
 static int verify(struct verify *v)
 {
 	int code = 1;
@@ -167,7 +193,7 @@ static int verify(struct verify *v)
 	v->seconds[0] = calloc((size_t)v->runs, sizeof(double));
 	v->seconds[1] = calloc((size_t)v->runs, sizeof(double));
 	if (v->seconds[0] && v->seconds[1] && run_all(v))
-		code = tell(v);
+		code = tell_times(v);
 	free(v->seconds[0]);
 	free(v->seconds[1]);
 	return code;
@@ -183,21 +209,28 @@ static int usage(void)
 
 int ca_cmd_verify(int argc, char **argv)
 {
-	const char *region = NULL, *speedup = NULL, *runs = "10";
-	const struct ca_argument list[] = {
-		{ "--region", &region }, { "--speedup", &speedup }, { "-n", &runs }, { NULL, NULL }
-	};
+	const char *region = NULL, *speedup = NULL, *runs = NULL, *duration = NULL;
+	const struct ca_argument list[] = { { "--region", &region },
+					    { "--speedup", &speedup },
+					    { "-n", &runs },
+					    { "-d", &duration },
+					    { NULL, NULL } };
 	int words = ca_arguments_take(argc, argv, list), code = CA_EXIT_USAGE;
 	struct ca_profile *profile;
 	struct verify v = { 0 };
-	double number;
+	double number, seconds = 0;
 
 	if (words < 0)
 		return CA_EXIT_USAGE;
 	if (words < 3 || strcmp(argv[2], "--") != 0 || !region || !speedup)
 		return usage();
 	if (!ca_arguments_number("verify", "--speedup", speedup, 0, 100, &v.speedup) ||
-	    !ca_arguments_number("verify", "-n", runs, 2, RUNS_MAX, &number))
+	    (duration && !ca_arguments_number("verify", "-d", duration, 1, 1e6, &seconds)) ||
+	    !ca_arguments_number("verify", "-n",
+				 runs       ? runs
+				 : duration ? "3"
+					    : "10",
+				 2, RUNS_MAX, &number))
 		return CA_EXIT_USAGE;
 	profile = ca_arguments_profile("verify", argv[1]);
 	if (!profile)
@@ -207,7 +240,7 @@ int ca_cmd_verify(int argc, char **argv)
 	v.new = argv + 3;
 	v.row = find_row(profile, region);
 	if (v.row && v.old && isfinite(v.row->curve->at[0]))
-		code = verify(&v);
+		code = duration ? verify_rate(&v, profile, argv[1], seconds) : verify(&v);
 	else if (v.row)
 		ca_say("verify: nothing is predicted for %s: run more experiments first",
 		       v.row->region->name);

@@ -117,7 +117,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 			leave_program(c, now);
 		return;
 	}
-	if (c->paused || is_early(c, now) || ca_conductor_scope_is_open(c) ||
+	if (c->paused || is_early(c, now) || (ca_conductor_scope_is_open(c) && !c->set->count_only) ||
 	    ca_conductor_points_step(c, now) || !ready_for_next(c))
 		return;
 	if (ca_conductor_is_what_if(c)) {
@@ -198,8 +198,9 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->sum.started++;
 	c->first_experiment = c->first_experiment ? c->first_experiment : now;
 	ca_conductor_plan_begun(c);
-	ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index,
-			 ca_catalog_get_region(&c->catalog, c->region)->name, c->speedup / 10000);
+	if (c->region)
+		ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index,
+				 ca_catalog_get_region(&c->catalog, c->region)->name, c->speedup / 10000);
 	enter_state(c, WARMING_UP, now);
 	if (c->set->end_to_end)
 		begin_measuring(c, now);

@@ -133,6 +133,11 @@ bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)
 	struct ca_plan_step step = { 0, 0 };
 	bool dealt = is_dealt(c);
 
+	if (c->set->count_only) {
+		c->planned = false;
+		c->region = c->speedup = 0;
+		return true;
+	}
 	if (!offer(c, now))
 		return false;
 	if (dealt)

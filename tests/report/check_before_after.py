@@ -6,11 +6,12 @@ import glob
 import json
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from checks import causal, check, status  # noqa: E402
+from checks import TOP, causal, check, status  # noqa: E402
 from fixture import region, write_run  # noqa: E402
 
 
@@ -75,10 +76,65 @@ def check_verify(scratch):
     causal("verify", "v", "--region", "^f", "--speedup", "50", "-n", "2", "--", "false", cwd=scratch, expect=1)
 
 
+SERVER = """
+#include <causal.h>
+#include <stdlib.h>
+#include <time.h>
+__attribute__((noinline)) void serve(long us)
+{
+	struct timespec t = { 0, us * 1000 };
+	nanosleep(&t, NULL);
+}
+int main(int argc, char **argv)
+{
+	for (;;) {
+		serve(atol(argv[1]));
+		CAUSAL_PROGRESS_NAMED("request");
+	}
+}
+"""
+
+
+def check_verify_server(scratch):
+    """A server does not end: what counts is how often it passes the progress point."""
+    with open(os.path.join(scratch, "server.c"), "w", encoding="utf-8") as file:
+        file.write(SERVER)
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-g", "-O1", "-I" + os.path.join(TOP, "include"),
+                    "-o", "server", "server.c"], cwd=scratch, check=True)
+    for run in (1, 2):
+        write_run(os.path.join(scratch, "s"), run, [region("serve"), region("log")], experiments=120,
+                  effects={"serve": 40}, command=("./server", "10000"))
+
+    def verify(microseconds, expect=None):
+        return causal("verify", "s", "--region", "serve", "--speedup", "50", "-n", "2", "-d", "1", "--",
+                      "./server", str(microseconds), cwd=scratch, expect=expect).stderr
+
+    for _ in range(3):
+        said = verify(8000)
+        if "  as predicted" in said:
+            break
+    check("  as predicted" in said and "2 times 1 s each" in said, f"a server, as predicted: {said}")
+    for _ in range(3):
+        said = verify(16000)
+        if "not as predicted" in said:
+            break
+    check("not as predicted" in said, f"a server, not as predicted: {said}")
+    check("verify-old" in "".join(os.listdir(os.path.join(scratch, "s"))), "its runs are kept")
+    said = causal("verify", "s", "--region", "serve", "--speedup", "50", "-n", "2", "-d", "1", "--", "sleep", "9",
+                  cwd=scratch, expect=1).stderr
+    check("was not passed in both" in said, f"no visits: {said}")
+    causal("verify", "s", "--region", "serve", "--speedup", "50", "-d", "1", "--", "./nothing", cwd=scratch, expect=1)
+    causal("verify", "s", "--region", "serve", "--speedup", "50", "-d", "0", "--", "./server", cwd=scratch, expect=2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_merge(scratch)
         check_verify(scratch)
+        if os.environ.get("CA_SANITIZER"):
+            print("SKIP: the runtime does not go with " + os.environ["CA_SANITIZER"])
+        else:
+            check_verify_server(scratch)
     return status()
 
 
