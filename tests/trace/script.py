@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What tests of sinks share: runs of tests/trace/feed, and what its script holds.
 
-Process 1 (pid 100) has the threads 1 (tid 100, "main") and 2 (tid 101, with a name that is no UTF-8),
-process 2 (pid 200) has thread 3; the conductor raises one experiment. In the script: states of all
-three, a burst "work" twice inside itself and crossed with "step", one end without a beginning (work,
-thread 2) and two beginnings without an end (wait and state, thread 2), a message from thread 1 to 2
-and one of which only the end is there, two points at one time, a counter, a sub-state, an unknown kind, the processor of
-thread 1.
+Process 1 (pid 100) has the threads 1 (tid 100, "main") and 2 (tid 101, with a name that is no UTF-8), process
+2 (pid 200) has thread 3; the conductor raises one experiment. In the script: states of all three, a burst
+"work" twice inside itself and crossed with "step", one end without a beginning (work, thread 2) and two
+beginnings without an end (wait and state, thread 2), a message from thread 1 to 2 and one of which only the
+end is there, two points at one time, a counter, a sub-state, an unknown kind, the processor of thread 1.
 """
 import os
 import re
