@@ -183,7 +183,7 @@ void ca_what_if_print(const struct ca_profile *profile, const char *text, FILE *
 	struct ca_what_if w;
 	struct answer a;
 
-	if (ca_what_if_parse(&w, text, NULL) != CA_OK)
+	if (!text || !*text || ca_what_if_parse(&w, text, NULL) != CA_OK)
 		return;
 	for (size_t p = 0; p < profile->points; p++) {
 		const struct ca_profile_point *point = &profile->point[p];

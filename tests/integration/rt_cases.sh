@@ -6,8 +6,11 @@
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
 run_cases() {
-	local program=$1 backend name profile what
-	while read -r _ name profile _; do
+	local program=$1 backend name profile what row rows
+	# not a loop that reads: the programs look at which descriptors are open
+	mapfile -t rows < <(grep "^$program " "$source_dir/tests/integration/matrix.list")
+	for row in "${rows[@]}"; do
+		read -r _ name profile _ <<<"$row"
 		for backend in "${backends[@]}"; do
 			what="$program $name with $backend"
 			profile -b "$backend" -B MAIN -s 0,50,90 -- "$apps/$program" "$name" </dev/null
@@ -17,7 +20,7 @@ run_cases() {
 			at_least "$what: visits" 1 "$(total visits)"
 			[[ $profile == any ]] || was "$profile" "$what"
 		done
-	done < <(grep "^$program " "$source_dir/tests/integration/matrix.list")
+	done
 }
 
 find_backends
