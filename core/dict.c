@@ -50,6 +50,14 @@ static int level_of(const char *step, size_t length)
 	return -1;
 }
 
+/* ":PREFIX" means the program's own keys, "PREFIX" ours. */
+static bool is_meant(const char *prefix, size_t length, const struct ca_dict_key *key)
+{
+	bool own = length && *prefix == ':';
+
+	return own == (key->id > 0) && starts_with(key->name, prefix + own, length - own);
+}
+
 /* What the spec says about one key; its last matching step decides. */
 static bool is_selected(const char *spec, const struct ca_dict_key *key)
 {
@@ -61,7 +69,7 @@ static bool is_selected(const char *spec, const struct ca_dict_key *key)
 
 		if (level >= 0)
 			on = (int)key->level <= level;
-		else if (length && starts_with(key->name, step + 1, length - 1))
+		else if (length && is_meant(step + 1, length - 1, key))
 			on = *step == '+';
 		step += length + (step[length] == ',');
 	}
@@ -96,7 +104,8 @@ static struct entry *new_entry(const char *name, const char *description, enum c
 	return entry;
 }
 
-static bool append(struct ca_dict *dict, const char *name, const char *description, enum ca_level level)
+static bool append(struct ca_dict *dict, const char *name, const char *description, enum ca_level level,
+		   uint32_t id)
 {
 	struct entry **more = ca_vec_more(dict->entry, dict->count, sizeof *more), *entry;
 
@@ -106,6 +115,7 @@ static bool append(struct ca_dict *dict, const char *name, const char *descripti
 	entry = new_entry(name, description, level);
 	if (!entry)
 		return false;
+	entry->key.id = id;
 	entry->key.enabled = dict->count != CA_KEY_DISABLED && is_selected(dict->spec, &entry->key);
 	dict->entry[dict->count++] = entry;
 	return true;
@@ -125,7 +135,7 @@ struct ca_dict *ca_dict_new(void)
 	struct ca_dict *dict = calloc(1, sizeof *dict);
 
 	for (size_t i = 0; dict && i < sizeof predefined / sizeof *predefined; i++)
-		if (!append(dict, predefined[i].name, predefined[i].text, predefined[i].level)) {
+		if (!append(dict, predefined[i].name, predefined[i].text, predefined[i].level, 0)) {
 			ca_dict_free(dict);
 			return NULL;
 		}
@@ -146,7 +156,7 @@ void ca_dict_free(struct ca_dict *dict)
 static uint32_t number_of(const struct ca_dict *dict, const char *name)
 {
 	for (uint32_t i = 0; i < dict->count; i++)
-		if (strcmp(dict->entry[i]->key.name, name) == 0)
+		if (!dict->entry[i]->key.id && strcmp(dict->entry[i]->key.name, name) == 0)
 			return i;
 	return CA_KEY_DISABLED;
 }
@@ -158,7 +168,15 @@ uint32_t ca_dict_register(struct ca_dict *dict, const char *name, const char *de
 
 	if (key != CA_KEY_DISABLED)
 		return key;
-	return append(dict, name, description, level) ? dict->count - 1 : CA_KEY_DISABLED;
+	return append(dict, name, description, level, 0) ? dict->count - 1 : CA_KEY_DISABLED;
+}
+
+uint32_t ca_dict_register_own(struct ca_dict *dict, const char *name, const char *description, uint32_t id)
+{
+	for (uint32_t i = 0; i < dict->count; i++)
+		if (dict->entry[i]->key.id == id)
+			return i;
+	return append(dict, name, description, CA_LEVEL_USER, id) ? dict->count - 1 : CA_KEY_DISABLED;
 }
 
 uint32_t ca_dict_find(const struct ca_dict *dict, const char *name)
@@ -227,7 +245,7 @@ static enum ca_status check_prefixes(const struct ca_dict *dict, const char *spe
 
 	for (const char *step = spec; *step;) {
 		size_t length = strcspn(step, ",");
-		bool found = level_of(step, length) >= 0 || !length;
+		bool found = level_of(step, length) >= 0 || !length || step[1] == ':';
 
 		for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && !found; i++)
 			found = starts_with(dict->entry[i]->key.name, step + 1, length - 1);

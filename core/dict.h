@@ -32,6 +32,7 @@ struct ca_dict_key {
 	enum ca_level level;
 	bool enabled;
 	bool counter; /* its points are values of something over time, as a memory's size is */
+	uint32_t id;  /* of the program's own keys (core/names.h); else 0 */
 };
 
 /* A dictionary with the predefined keys, all enabled. NULL: no memory. */
@@ -42,6 +43,8 @@ void ca_dict_free(struct ca_dict *dict); /* NULL is fine */
  * level. Texts are copied. 0: no memory. A disabled key has its number all the same. */
 uint32_t ca_dict_register(struct ca_dict *dict, const char *name, const char *description,
 			  enum ca_level level);
+/* One of the program's own, with its id. A key of ours that has the same name is another one. */
+uint32_t ca_dict_register_own(struct ca_dict *dict, const char *name, const char *description, uint32_t id);
 /* The number to raise events of `name` with; 0 if it is unknown or disabled. */
 uint32_t ca_dict_find(const struct ca_dict *dict, const char *name);
 /* NULL if there is no such key. Key 0 is there, never enabled. */
@@ -53,7 +56,8 @@ uint32_t ca_dict_count(const struct ca_dict *dict);
 void ca_dict_set_counter(struct ca_dict *dict, uint32_t key);
 
 /* Choose keys, now and of later registrations: comma-separated steps from left to right, each a
- * level (none, user, developer, default, advanced: starts anew), +PREFIX (on) or -PREFIX (off).
+ * level (none, user, developer, default, advanced: starts anew), +PREFIX (on) or -PREFIX (off); of the
+ * program's own keys +:PREFIX and -:PREFIX.
  * CA_ERR_USAGE names the step that is none of these; nothing changes then. */
 enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_err *err);
 

@@ -57,7 +57,11 @@ struct ca_event {
 	X(WAKE, "wake", DEVELOPER, "point to point: who ended a wait, and whose; value: id of the pair")     \
 	X(VISIT, "visit", USER, "a visit of a progress point; value: its number")                            \
 	X(IN_S, "in S", DEFAULT, "burst: a thread runs the selected code; value: region id")                 \
-	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")
+	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")                               \
+	X(MUTEX, "mutex", USER, "burst: the program waits for a mutex of its own (1), or holds it")
+
+/* Keys of the program's own events, on their way to the driver: this and the id (core/names.h). */
+#define CA_KEY_USER 0x10000u
 
 enum ca_key {
 #define X(id, name, level, text) CA_KEY_##id,

@@ -36,10 +36,12 @@ bool ca_paraver_labels_number(struct ca_paraver *w)
 	for (uint32_t i = 0; i < count; i++) {
 		const char *name = ca_dict_get(w->trace->dict, order[i])->name;
 		uint64_t type = ca_map_key(UINT64_C(0xcbf29ce484222325), name) % CA_PARAVER_TYPES;
+		uint32_t id = ca_dict_get(w->trace->dict, order[i])->id;
 
 		while (ca_map_add(&taken, CA_PARAVER_FIRST + type, &known) && known)
 			type = (type + 1) % CA_PARAVER_TYPES;
-		w->type[order[i]] = (uint32_t)(CA_PARAVER_FIRST + type);
+		/* the program's own have the numbers that it knows */
+		w->type[order[i]] = id ? id : (uint32_t)(CA_PARAVER_FIRST + type);
 	}
 	ca_map_free(&taken);
 	free(order);

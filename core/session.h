@@ -53,6 +53,7 @@ struct ca_process {
 
 enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 
+struct ca_names;
 struct ca_rings;
 
 struct ca_session {
@@ -70,6 +71,7 @@ struct ca_session {
 	_Atomic uint32_t processes_missed; /* that found no free row */
 	uint64_t pid_space, time_space;    /* the conductor's */
 	uint64_t trace_at, trace_size;     /* core/rings.h, in this file; 0: nothing is traced */
+	uint64_t names_at;                 /* core/names.h, likewise */
 	uint64_t events;                   /* that somebody wants: 1 << enum ca_key */
 	_Atomic uint32_t processes_begun;  /* that ever took part, and ... */
 	_Atomic uint32_t threads_begun;    /* ... threads: where their indices come from */
@@ -165,6 +167,8 @@ void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slo
 void ca_session_detach(struct ca_session *session);
 /* Map its trace rings, if it has any and the process has room for them; else NULL. */
 struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session);
+/* The same for the names of the program's own events. */
+struct ca_names *ca_session_attach_names(const char *path, const struct ca_session *session);
 /* What the calling process's number is a number in; 0: it cannot be known (no /proc). */
 uint64_t ca_session_pid_space(void);
 /* And what its clock is a clock of. */

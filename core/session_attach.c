@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mapping an existing session: the runtime's way in. System calls of libc only; runs once per
  * process, in the constructor or in the child of a fork. */
+#include "core/names.h"
 #include "core/rings.h"
 #include "core/session.h"
 #include <errno.h>
@@ -104,34 +105,44 @@ out:
 	return status;
 }
 
-static bool fits(const struct ca_session *session, int fd)
+static bool fits(int fd, uint64_t at, uint64_t size)
 {
 	enum { SHARE = 4 };
 	struct rlimit limit;
 	struct stat stat;
 
-	return fstat(fd, &stat) == 0 && (uint64_t)stat.st_size >= session->trace_at + session->trace_size &&
+	return fstat(fd, &stat) == 0 && (uint64_t)stat.st_size >= at + size &&
 	       (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-		session->trace_size < limit.rlim_cur / SHARE);
+		size < limit.rlim_cur / SHARE);
+}
+
+/* NULL: it is not there, or there is no room for it. */
+static void *map_part(const char *path, uint64_t at, uint64_t size)
+{
+	void *part = MAP_FAILED;
+	int fd = size ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return NULL;
+	if (fits(fd, at, size))
+		part = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
+	close(fd);
+	return part == MAP_FAILED ? NULL : part;
 }
 
 struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session)
 {
-	struct ca_rings *trace = MAP_FAILED;
-	int fd = session->trace_size ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	struct ca_rings *trace = map_part(path, session->trace_at, session->trace_size);
 
-	if (fd < 0)
-		return NULL;
-	if (fits(session, fd))
-		trace = mmap(NULL, session->trace_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			     (off_t)session->trace_at);
-	close(fd);
-	if (trace == MAP_FAILED)
-		return NULL;
-	if (ca_rings_size(trace->chunks) == session->trace_size)
+	if (!trace || ca_rings_size(trace->chunks) == session->trace_size)
 		return trace;
 	munmap(trace, session->trace_size);
 	return NULL;
+}
+
+struct ca_names *ca_session_attach_names(const char *path, const struct ca_session *session)
+{
+	return map_part(path, session->names_at, session->names_at ? sizeof(struct ca_names) : 0);
 }
 
 void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots)

@@ -62,6 +62,8 @@ static void put_dict(FILE *file, const struct ca_dict *dict)
 		fprintf(file, "key\t%" PRIu32 "\t%u\t%d", key, (unsigned)of->level, of->counter);
 		put_escaped(file, of->name);
 		put_escaped(file, of->description);
+		if (of->id)
+			fprintf(file, "\t%" PRIu32, of->id);
 		putc('\n', file);
 		for (size_t i = 0; (name = ca_dict_value_at(dict, key, i, &value)); i++) {
 			fprintf(file, "value\t%" PRIu32 "\t%" PRIu64, key, value);

@@ -65,7 +65,7 @@ enum { MOST_KEYS = 1 << 20 };
 
 static bool take_key(struct ca_trace *trace, char **field, uint32_t key)
 {
-	uint64_t level;
+	uint64_t level, id;
 	uint32_t *more;
 
 	if (!is_number(field[2], CA_LEVEL_ADVANCED, &level) || !field[4] || !field[5])
@@ -79,8 +79,12 @@ static bool take_key(struct ca_trace *trace, char **field, uint32_t key)
 	}
 	unescape(field[4]);
 	unescape(field[5]);
-	trace->key[key] = key ? ca_dict_register(trace->dict, field[4], field[5], (enum ca_level)level)
-			      : CA_KEY_DISABLED;
+	if (!key)
+		trace->key[key] = CA_KEY_DISABLED;
+	else if (field[6] && is_number(field[6], UINT32_MAX, &id) && id)
+		trace->key[key] = ca_dict_register_own(trace->dict, field[4], field[5], (uint32_t)id);
+	else
+		trace->key[key] = ca_dict_register(trace->dict, field[4], field[5], (enum ca_level)level);
 	if (*field[3] == '1')
 		ca_dict_set_counter(trace->dict, trace->key[key]);
 	return true;
@@ -109,7 +113,7 @@ static bool take_name(struct ca_trace *trace, char **field, uint32_t index, bool
 
 static bool take_line(struct ca_trace *trace, char *line)
 {
-	enum { FIELDS = 6 };
+	enum { FIELDS = 7 };
 	char *field[FIELDS] = { NULL };
 	uint64_t number;
 

@@ -229,7 +229,8 @@ static struct ca_loaded *row_for(const struct table *table, const struct mapping
 }
 
 /* Returns whether it is new. */
-static bool add_loaded(struct table *table, const struct mapping *m, const struct ca_image *image)
+static bool add_loaded(struct table *table, const struct mapping *m, uintptr_t head,
+		       const struct ca_image *image)
 {
 	struct ca_loaded *l = loaded_before(m, image->bias);
 	unsigned n = atomic_load_explicit(&table->n, memory_order_relaxed);
@@ -244,7 +245,8 @@ static bool add_loaded(struct table *table, const struct mapping *m, const struc
 	is_new = !l || l->module != module;
 	if (is_new) {
 		l = row_for(table, m, image->bias, module);
-		l->mark = false;
+		l->mark = l->events = false;
+		l->head = head;
 	}
 	atomic_store_explicit(&table->loaded[n], l, memory_order_relaxed);
 	atomic_store_explicit(&table->n, n + 1, memory_order_relaxed);
@@ -277,7 +279,7 @@ static bool fill(struct table *table, struct reader *reader)
 		if (usable) {
 			image.path = m.path;
 			image.main = !strcmp(m.path, executable);
-			grew |= add_loaded(table, &m, &image);
+			grew |= add_loaded(table, &m, first.low, &image);
 		}
 	}
 	return grew;

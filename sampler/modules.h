@@ -13,9 +13,10 @@
 struct ca_loaded {
 	uintptr_t low, high;                    /* executable mapping, [low, high) */
 	uintptr_t bias;                         /* address = file address + bias */
+	uintptr_t head;                         /* where the file's first byte is mapped */
 	uint32_t module;                        /* its number, by the host */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
-	bool mark;                              /* the host's own; false for a module that is new here */
+	bool mark, events;                      /* the host's own; false for a module that is new here */
 };
 
 /* Read the maps again and enlist what is new with the host (host.h). Handler-safe; only one

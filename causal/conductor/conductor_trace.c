@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The timeline of a run: what its threads and the conductor itself raise, on the way to the sinks.
  * Driver's process, one thread. */
+#include "causal/conductor/code_names.h"
 #include "causal/conductor/conductor_state.h"
 #include "core/clock.h"
 #include "core/dict.h"
@@ -25,6 +26,7 @@ struct called {
 
 struct ca_conductor_trace {
 	struct ca_rings_reader *reader;
+	struct ca_code_names *names;
 	struct called *called; /* by thread_index */
 	size_t room;
 	uint32_t points; /* that have names */
@@ -80,9 +82,9 @@ static void find_names(struct ca_conductor *c, const struct ca_source *from)
 	name->looks++;
 	name->looked = now;
 	snprintf(path, sizeof path, "/proc/%u/comm", from->process);
-	process = read_comm(name->process, path);
+	process = !ca_code_names_has(c->trace->names, from, true) && read_comm(name->process, path);
 	snprintf(path, sizeof path, "/proc/%u/task/%u/comm", from->process, from->thread);
-	thread = read_comm(name->thread, path);
+	thread = !ca_code_names_has(c->trace->names, from, false) && read_comm(name->thread, path);
 	if (process || thread)
 		ca_sink_name(c->sinks, from, process ? name->process : NULL, thread ? name->thread : NULL);
 }
@@ -108,7 +110,7 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 	struct ca_conductor *c = context;
 
 	find_names(c, from);
-	ca_sink_events(c->sinks, from, event, n);
+	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
 }
 
 static void drain(struct ca_conductor *c, bool last)
@@ -117,6 +119,7 @@ static void drain(struct ca_conductor *c, bool last)
 		return;
 	c->trace->now = ca_clock_now();
 	name_points(c);
+	ca_code_names_follow(c->trace->names);
 	ca_rings_reader_drain(c->trace->reader, last, hand_on, c);
 }
 
@@ -167,6 +170,8 @@ static enum ca_status open_dict(struct ca_conductor *c, struct ca_err *err)
 	for (size_t i = 0; !status && i < CA_ACTIVITY_COUNT; i++)
 		status = ca_dict_name_value(c->dict, CA_KEY_STATE, i, activities[i]);
 	if (!status)
+		status = ca_dict_name_value(c->dict, CA_KEY_MUTEX, 1, "waiting");
+	if (!status)
 		status = ca_dict_name_value(c->dict, CA_KEY_WAIT, 0, "one of ours");
 	if (!status)
 		status = ca_dict_name_value(c->dict, CA_KEY_WAIT, 1, "somebody outside");
@@ -192,6 +197,10 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 		return status;
 	s->trace_size = ca_rings_size(ca_rings_reader_get(c->trace->reader)->chunks);
 	s->trace_at = CA_SESSION_SIZE + size - s->trace_size;
+	s->names_at = s->trace_at + s->trace_size;
+	status = ca_code_names_new(&c->trace->names, c->session_fd, s->names_at, c->dict, err);
+	if (status)
+		return status;
 	for (uint32_t key = 1; key < CA_KEY_FIRST_FREE; key++)
 		s->events |= (uint64_t)ca_dict_get(c->dict, key)->enabled << key;
 	return CA_OK;
@@ -261,6 +270,7 @@ void ca_conductor_trace_free(struct ca_conductor *c)
 {
 	if (c->trace) {
 		ca_rings_reader_free(c->trace->reader);
+		ca_code_names_free(c->trace->names);
 		free(c->trace->called);
 	}
 	free(c->trace);

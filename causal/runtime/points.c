@@ -4,6 +4,7 @@
  * Constructor, or a handler when a library appeared later; the table in the session is
  * filled by compare-and-swap. */
 #include "causal/runtime/points.h"
+#include "causal/runtime/code_sites.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/requested.h"
 #include "core/log.h"
@@ -25,29 +26,13 @@ struct ca_progress_point *ca_points_get(enum ca_point_kind kind, const char *nam
 	return ca_point_get(ca_rt.session, kind, name);
 }
 
-static const uint8_t nop5[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-
-/* By a system call: the library may be closed at this very moment. */
-static bool is_nop5(uintptr_t address)
-{
-	uint8_t now[sizeof nop5];
-	long got = ca_sys_peek(address, now, sizeof now);
-
-	if (got == -EPERM || got == -ENOSYS)
-		memcpy(now, (const void *)address, sizeof now);
-	else if (got != (long)sizeof now)
-		return false;
-	return !memcmp(now, nop5, sizeof now);
-}
-
 static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *probe,
 			enum ca_point_kind kind)
 {
 	struct ca_progress_point *point;
 	struct ca_site site;
 
-	if (probe->address + l->bias < l->low || probe->address + l->bias + sizeof nop5 > l->high ||
-	    !is_nop5(probe->address + l->bias))
+	if (!ca_code_sites_nop(l, probe->address, probe->address + CA_NOP_LENGTH, &site))
 		return;
 	point = ca_points_get(kind, probe->name);
 	if (!point) {
@@ -55,22 +40,9 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 		       (int)CA_MAX_POINTS, probe->name);
 		return;
 	}
-	memset(&site, 0, sizeof site);
-	site.module = l->module;
-	site.kind = CA_SITE_COUNT;
-	site.length = 5;
-	site.address = probe->address;
 	site.point = (uint32_t)(point - ca_rt.session->point);
 	site.hooks = 1;
 	site.hook[0].kind = kind == CA_POINT_THROUGHPUT ? CA_SITE_VISIT : CA_SITE_STAMP;
-	site.code_length = 5; /* in place of the nop: the jump back */
-	site.code[0] = 0xe9;
-	site.fixups = 1;
-	site.fixup[0].at = 1;
-	site.fixup[0].end = 5;
-	site.fixup[0].type = CA_FIXUP_REL;
-	site.fixup[0].target = probe->address + 5;
-	memcpy(site.original, nop5, sizeof nop5);
 	if (ca_patch_install(&site, 1, ca_modules_bias))
 		ca_log(CA_LOG_ERROR,
 		       "the code at progress point \"%s\" could not be patched: it "
@@ -115,6 +87,9 @@ void ca_points_patch_loaded(void)
 		/* the mark: its points are in place */
 		size_t n = index && !l->mark ? ca_index_probes(index) : 0;
 
+		if (!l->events)
+			ca_code_sites_place(l);
+		l->events = true;
 		if (index && !l->mark)
 			ca_requested_place(l, index); /* first: they count for notes that they cover */
 		for (size_t k = 0; k < n; k++) {
@@ -148,7 +123,8 @@ static void forget_points(void)
 	struct ca_loaded *l;
 
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++)
-		l->mark = false;
+		l->mark = l->events = false;
+	atomic_fetch_add_explicit(&ca_code_sites_generation, 1, memory_order_relaxed);
 }
 
 static void scan(bool change)
@@ -224,4 +200,21 @@ void ca_points_collect(void)
 		if (count > before && atomic_compare_exchange_strong(&told[i], &before, count))
 			atomic_fetch_add_explicit(&s->point[i].shared, count - before, memory_order_relaxed);
 	}
+}
+
+/* By the constructors of what has events of causal_trace.h. A library that was opened just now is not
+ * known yet; in time it would be found, but its first events would be missing. */
+CA_EXPORT void causal_trace_loaded_(void (*code)(void))
+{
+	const struct ca_loaded *l;
+	int saved = errno;
+
+	if (!ca_rt.names || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	l = ca_modules_find((uintptr_t)code);
+	if (!l || !l->events) {
+		ca_modules_scan();
+		ca_points_patch_loaded();
+	}
+	errno = saved;
 }

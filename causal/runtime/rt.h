@@ -10,6 +10,7 @@
 #ifndef CA_CAUSAL_RUNTIME_RT_H
 #define CA_CAUSAL_RUNTIME_RT_H
 #include "core/clock.h"
+#include "core/names.h"
 #include "core/rings.h"
 #include "core/rng.h"
 #include "core/session.h"
@@ -41,6 +42,13 @@ enum ca_wait {
 };
 
 /* One thread. Written by that thread and its handler only. */
+/* A burst of the program's own that is open. */
+enum { CA_OPENS = 64 };
+struct ca_open {
+	uint32_t key;
+	uint64_t value;
+};
+
 struct ca_thread {
 	/* hot: ledger */
 	volatile int guard; /* > 0: in our code */
@@ -84,6 +92,12 @@ struct ca_thread {
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	struct ca_rings_writer trace;
+	/* the clock of its own events: at this time the cycle counter stood there; so many cycles long
+	 * each of them is taken to last clock_scale / 2^32 ns */
+	uint64_t clock_time, clock_cycles, clock_fresh, clock_scale;
+	uint32_t opens;    /* bursts of its own code that are open: no more than open[] has room for */
+	uint32_t too_deep; /* ... beyond that */
+	struct ca_open open[CA_OPENS];
 	enum ca_activity doing,
 		waits_doing; /* what the wait that begins next is; what the one we are in is */
 	const void *object;  /* ... and for what */
@@ -156,6 +170,7 @@ struct ca_runtime {
 	_Atomic uint64_t lag; /* of virtual time, ns, as somebody here has seen it last */
 	bool patching;
 	struct ca_rings *trace; /* NULL: nothing is traced */
+	struct ca_names *names; /* of the program's own events; NULL: they stay off */
 	uint64_t events;        /* that somebody wants: 1 << enum ca_key; 0 without a trace */
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;

@@ -3,6 +3,8 @@
  * context except where marked. */
 #include "causal/runtime/start.h"
 #include "causal/runtime/activation.h"
+#include "causal/runtime/code_events.h"
+#include "causal/runtime/code_sites.h"
 #include "causal/runtime/handler.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/peers.h"
@@ -339,6 +341,8 @@ static void join_trace(const char *path)
 	if (ca_rt.trace) {
 		madvise(ca_rt.trace, ca_rt.session->trace_size, MADV_DONTDUMP);
 		ca_rt.events = ca_rt.session->events;
+		ca_rt.names = ca_session_attach_names(path, ca_rt.session);
+		ca_code_sites_raise = ca_code_events_raise;
 	} else if (ca_rt.session->trace_size) {
 		ca_log(CA_LOG_ERROR,
 		       "process %d is not traced: it has no room for the rings; lower --trace-memory",

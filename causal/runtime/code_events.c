@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of the program's own; see code_events.h and include/causal_trace.h. Raised where the program
+ * does, its signal handlers included, with the guard held: no tick of ours comes between. */
+#include "causal/runtime/code_events.h"
+#include "causal/runtime/code_sites.h"
+#include "causal/runtime/thread.h"
+#include "causal/runtime/timeline.h"
+#include "core/cpu.h"
+#include "core/log.h"
+#include <errno.h>
+
+/* ---- ids by place ------------------------------------------------------------------------------*/
+enum { PLACES = 4096 /* a power of two */, TRIES = 16 };
+
+/* Of a key in the program, by its address. */
+struct place {
+	_Atomic(const struct causal_trace_key_ *) key;
+	_Atomic uint64_t id; /* generation << 32 | id; id 0: it has none */
+};
+static struct place place[PLACES];
+
+static uint32_t look_up(const struct causal_trace_key_ *key)
+{
+	const char *name = key->name ? key->name : "", *where = key->where ? key->where : "";
+	const struct ca_name *clash;
+	uint32_t id = ca_names_key(ca_rt.names, name, where, key->id, &clash);
+
+	if (id)
+		return id;
+	if (clash)
+		ca_log(CA_LOG_ERROR,
+		       "event \"%s\" with id %u (%s) is not traced: \"%s\" has id %u (%s); "
+		       "give it another name or id",
+		       name, (unsigned)key->id, where, clash->text,
+		       (unsigned)atomic_load_explicit(&clash->id, memory_order_relaxed), clash->where);
+	else
+		ca_log(CA_LOG_ERROR, "event \"%s\" (%s) is not traced: there are %d names already", name,
+		       where, (int)CA_NAMES);
+	return 0;
+}
+
+static uint64_t now_known(void)
+{
+	return (uint64_t)atomic_load_explicit(&ca_code_sites_generation, memory_order_relaxed) << 32;
+}
+
+static bool is_known(uint64_t id)
+{
+	return (id & ~(uint64_t)UINT32_MAX) == now_known();
+}
+
+/* NULL: there are too many. */
+static struct place *find_place(const struct causal_trace_key_ *key)
+{
+	uint32_t start = (uint32_t)(((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct place *p = &place[(start + i) % PLACES];
+		const struct causal_trace_key_ *there = atomic_load_explicit(&p->key, memory_order_relaxed);
+
+		if (there == key ||
+		    (!there && (atomic_compare_exchange_strong(&p->key, &there, key) || there == key)))
+			return p;
+	}
+	return NULL;
+}
+
+/* 0: it is not to be raised. */
+static uint32_t id_of(const struct causal_trace_key_ *key)
+{
+	struct place *p = find_place(key);
+	uint64_t known = p ? atomic_load_explicit(&p->id, memory_order_relaxed) : 0;
+	uint32_t id;
+
+	if (p && is_known(known))
+		return (uint32_t)known;
+	id = look_up(key);
+	if (id && key->label) /* of a function itself */
+		ca_names_value(ca_rt.names, id, 1, key->label, key->where);
+	if (p)
+		atomic_store_explicit(&p->id, now_known() | id, memory_order_relaxed);
+	return id;
+}
+
+/* An update names its first value. */
+static bool is_first(const struct causal_trace_key_ *key)
+{
+	struct place *p = find_place(key);
+
+	return !p || !is_known(atomic_exchange_explicit(&p->id, now_known() | 1, memory_order_relaxed));
+}
+
+/* ---- bursts ------------------------------------------------------------------------------------*/
+/* What one call raises, with one time. */
+struct group {
+	struct ca_thread *t;
+	uint64_t time;
+	size_t n;
+	struct ca_event event[2 * CA_OPENS + 4];
+};
+
+static void add(struct group *g, enum ca_event_kind kind, uint32_t key, uint64_t value)
+{
+	g->event[g->n++] =
+		(struct ca_event){ .time = g->time, .kind = (uint16_t)kind, .key = key, .value = value };
+}
+
+static void begin(struct group *g, uint32_t key, uint64_t value)
+{
+	struct ca_thread *t = g->t;
+
+	add(g, CA_BURST_BEGIN, key, value);
+	if (t->opens < CA_OPENS)
+		t->open[t->opens++] = (struct ca_open){ key, value };
+	else
+		t->too_deep++;
+}
+
+/* The innermost open burst of the key that is like `value` in the bits of `mask`; CA_OPENS: none is known. */
+static uint32_t find_open(const struct ca_thread *t, uint32_t key, uint64_t value, uint64_t mask)
+{
+	for (uint32_t i = t->opens; i-- > 0;)
+		if (t->open[i].key == key && !((t->open[i].value ^ value) & mask))
+			return i;
+	return CA_OPENS;
+}
+
+static void close_at(struct group *g, uint32_t at)
+{
+	struct ca_thread *t = g->t;
+
+	add(g, CA_BURST_END, t->open[at].key, t->open[at].value);
+	t->opens--;
+	for (; at < t->opens; at++)
+		t->open[at] = t->open[at + 1];
+}
+
+/* Those that lie too deep to be known end first. */
+static void end(struct group *g, uint32_t key)
+{
+	uint32_t at = find_open(g->t, key, 0, 0);
+
+	if (g->t->too_deep) {
+		g->t->too_deep--;
+		add(g, CA_BURST_END, key, 0);
+	} else if (at < CA_OPENS) {
+		close_at(g, at);
+	} else {
+		add(g, CA_BURST_END, key, 0);
+	}
+}
+
+static void update(struct group *g, uint32_t key, uint64_t value)
+{
+	uint32_t at = find_open(g->t, key, 0, 0);
+
+	add(g, CA_BURST_END, key, at < CA_OPENS ? g->t->open[at].value : 0);
+	add(g, CA_BURST_BEGIN, key, value);
+	if (at < CA_OPENS)
+		g->t->open[at].value = value;
+}
+
+/* ---- mutexes -----------------------------------------------------------------------------------*/
+enum { MUTEXES = 4096 /* a power of two */, WAITING = 1 };
+
+/* By its address. Where the table is full, they have one in common. */
+static uint64_t number_of(uint64_t mutex)
+{
+	static struct {
+		_Atomic uint64_t mutex, number;
+	} table[MUTEXES];
+	uint32_t start = (uint32_t)((mutex >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t there, number;
+
+		there = atomic_load_explicit(&table[(start + i) % MUTEXES].mutex, memory_order_relaxed);
+		if (!there &&
+		    atomic_compare_exchange_strong(&table[(start + i) % MUTEXES].mutex, &there, mutex)) {
+			number = CA_FIRST_MUTEX +
+				 atomic_fetch_add_explicit(&ca_rt.names->mutexes, 1, memory_order_relaxed);
+			atomic_store_explicit(&table[(start + i) % MUTEXES].number, number,
+					      memory_order_relaxed);
+			return number;
+		}
+		number = atomic_load_explicit(&table[(start + i) % MUTEXES].number, memory_order_relaxed);
+		if (there == mutex && number)
+			return number;
+	}
+	return UINT32_MAX;
+}
+
+static void mutex(struct group *g, unsigned kind, uint64_t address)
+{
+	uint32_t at = find_open(g->t, CA_KEY_MUTEX, WAITING, ~UINT64_C(0));
+
+	if (kind == CAUSAL_TRACE_KIND_WAITING_) {
+		begin(g, CA_KEY_MUTEX, WAITING);
+		return;
+	}
+	if (at < CA_OPENS) /* it waits no longer, whether it has got it or not */
+		close_at(g, at);
+	if (kind == CAUSAL_TRACE_KIND_LOCKED_) {
+		begin(g, CA_KEY_MUTEX, number_of(address));
+	} else if (at == CA_OPENS) {
+		at = find_open(g->t, CA_KEY_MUTEX, number_of(address), ~UINT64_C(0));
+		if (at < CA_OPENS)
+			close_at(g, at);
+	}
+}
+
+/* ---- tasks -------------------------------------------------------------------------------------*/
+enum { PARKED = 1024, PARKED_OPENS = 16, PARKED_FREE = 0, PARKED_BUSY, PARKED_FULL };
+
+/* A task that is on no thread, and its open bursts. One in work belongs to who has made it so. */
+static struct parked {
+	_Atomic uint32_t state;
+	uint32_t opens;
+	uint64_t task, link;
+	struct ca_open open[PARKED_OPENS];
+} parked[PARKED];
+
+static bool take_parked(struct parked *p, uint32_t from)
+{
+	return atomic_load_explicit(&p->state, memory_order_relaxed) == from &&
+	       atomic_compare_exchange_strong_explicit(&p->state, &from, PARKED_BUSY, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static void task_run(struct group *g, uint64_t task)
+{
+	bool found = false;
+
+	begin(g, CA_KEY_TASK, task);
+	for (unsigned i = 0; i < PARKED && !found; i++) {
+		struct parked *p = &parked[(task + i) % PARKED];
+
+		if (!take_parked(p, PARKED_FULL))
+			continue;
+		found = p->task == task;
+		if (found && p->link)
+			add(g, CA_PTP_END, CA_KEY_TASK, p->link);
+		for (uint32_t k = 0; k < p->opens && found; k++)
+			begin(g, p->open[k].key, p->open[k].value);
+		atomic_store_explicit(&p->state, found ? PARKED_FREE : PARKED_FULL, memory_order_release);
+	}
+}
+
+/* What it has open goes with it. Where there is no room, its bursts are over. */
+static void park(struct group *g, uint64_t task, uint32_t from)
+{
+	const struct ca_thread *t = g->t;
+
+	for (unsigned i = 0; i < PARKED; i++) {
+		struct parked *p = &parked[(task + i) % PARKED];
+
+		if (!take_parked(p, PARKED_FREE))
+			continue;
+		p->task = task;
+		p->link = 1 + atomic_fetch_add_explicit(&ca_rt.trace->links, 1, memory_order_relaxed);
+		for (p->opens = 0; p->opens < PARKED_OPENS && from + p->opens < t->opens; p->opens++)
+			p->open[p->opens] = t->open[from + p->opens];
+		add(g, CA_PTP_BEGIN, CA_KEY_TASK, p->link);
+		atomic_store_explicit(&p->state, PARKED_FULL, memory_order_release);
+		return;
+	}
+}
+
+static void task_leave(struct group *g, uint64_t task, bool goes_on)
+{
+	uint32_t at = find_open(g->t, CA_KEY_TASK, task, ~UINT64_C(0));
+
+	if (at == CA_OPENS)
+		return;
+	if (goes_on)
+		park(g, task, at + 1);
+	while (g->t->opens > at)
+		close_at(g, g->t->opens - 1);
+}
+
+/* ---- raising -----------------------------------------------------------------------------------*/
+static void name_thread(struct ca_thread *t, bool process, const char *name)
+{
+	uint32_t of = process ? CA_NAME_OF_PROCESS : CA_NAME_OF_THREAD;
+
+	ca_names_value(ca_rt.names, of, process ? t->trace.owner.process_index : t->trace.owner.thread_index,
+		       name, "");
+}
+
+/* Of the program's own keys. */
+static void raise_own(struct group *g, uint32_t id, const struct causal_trace_key_ *key, uint64_t value)
+{
+	uint32_t k = CA_KEY_USER + id;
+
+	switch (key->kind) {
+	case CAUSAL_TRACE_KIND_BEGIN_:
+		begin(g, k, value);
+		break;
+	case CAUSAL_TRACE_KIND_END_:
+		end(g, k);
+		break;
+	case CAUSAL_TRACE_KIND_UPDATE_:
+		if (is_first(key))
+			ca_names_value(ca_rt.names, id, value, key->label, key->where);
+		update(g, k, value);
+		break;
+	default:
+		add(g, CA_POINT, k, value);
+	}
+}
+
+static void raise_other(struct group *g, const struct causal_trace_key_ *key, uint64_t value)
+{
+	switch (key->kind) {
+	case CAUSAL_TRACE_KIND_WAITING_:
+	case CAUSAL_TRACE_KIND_LOCKED_:
+	case CAUSAL_TRACE_KIND_UNLOCKED_:
+		if (ca_timeline_wants(CA_KEY_MUTEX))
+			mutex(g, key->kind, value);
+		break;
+	case CAUSAL_TRACE_KIND_THREAD_:
+	case CAUSAL_TRACE_KIND_PROCESS_:
+		name_thread(g->t, key->kind == CAUSAL_TRACE_KIND_PROCESS_, (const char *)(uintptr_t)value);
+		break;
+	case CAUSAL_TRACE_KIND_TASK_RUN_:
+		if (!ca_timeline_wants(CA_KEY_TASK))
+			break;
+		if (key->label)
+			ca_names_value(ca_rt.names, CA_NAME_OF_TASK, value, key->label, key->where);
+		task_run(g, value);
+		break;
+	case CAUSAL_TRACE_KIND_TASK_PAUSE_:
+	case CAUSAL_TRACE_KIND_TASK_DONE_:
+		if (ca_timeline_wants(CA_KEY_TASK))
+			task_leave(g, value, key->kind == CAUSAL_TRACE_KIND_TASK_PAUSE_);
+		break;
+	}
+}
+
+enum { APART = 200000 /* ns between two readings that tell how fast cycles pass */, FRESH = 500000 };
+
+/* Reads the clock, and sees how long cycles are by the reading before; if that is as it was, the counter will
+ * do for a while. */
+static __attribute__((noinline)) uint64_t read_clock(struct ca_thread *t, uint64_t cycles)
+{
+	uint64_t now = ca_clock_now(), passed = now - t->clock_time, scale;
+
+	if (t->clock_time && passed < APART)
+		return now;
+	t->clock_fresh = 0;
+	if (t->clock_time && passed < CA_NS_PER_S && cycles > t->clock_cycles) {
+		scale = (passed << 32) / (cycles - t->clock_cycles);
+		if (scale - t->clock_scale + scale / 1024 < scale / 512)
+			t->clock_fresh = FRESH * (cycles - t->clock_cycles) / passed;
+		t->clock_scale = scale;
+	}
+	t->clock_time = now;
+	t->clock_cycles = cycles;
+	return now;
+}
+
+/* CLOCK_MONOTONIC, ns. The time-stamp counter costs a third of it, and may not be as fast on all machines, nor
+ * at all times: it is asked for half a ms at a time. Time does not go back in a ring in any case. */
+static uint64_t time_of(struct ca_thread *t)
+{
+	uint64_t cycles = ca_cpu_cycles(), passed = cycles - t->clock_cycles;
+
+	if (passed < t->clock_fresh)
+		return t->clock_time + (uint64_t)((unsigned __int128)passed * t->clock_scale >> 32);
+	return read_clock(t, cycles);
+}
+
+void ca_code_events_raise(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
+			  unsigned long long value)
+{
+	bool own = key->kind <= CAUSAL_TRACE_KIND_POINT_;
+	struct ca_thread *t = ca_self;
+	int saved = errno;
+	uint32_t id = 0;
+	struct group g;
+
+	if (!t)
+		t = ca_thread_late();
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	if (own)
+		id = id_of(of);
+	if (!own || (id && !atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed))) {
+		g.t = t;
+		g.n = 0;
+		g.time = time_of(t);
+		if (own)
+			raise_own(&g, id, key, value);
+		else
+			raise_other(&g, key, value);
+		if (g.n)
+			ca_rings_push(&t->trace, g.event, g.n);
+	}
+	t->guard--;
+	errno = saved;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Events by causal_trace.h, in C and in C++; for tests/integration/code_events.sh.
+ *   code_events             each macro once, in a known order
+ *   code_events threads     four threads with 2,000 bursts each
+ *   code_events tasks       a task that begins in one thread and is finished by another
+ *   code_events clash       one id for two names
+ *   code_events cost [N]    ns of CPU time for a pair of events, the loop subtracted; N pairs */
+#include <causal_trace.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS = 4, BURSTS = 2000, PAIRS = 1000000 };
+
+volatile uint64_t sink;
+
+static int early(int n)
+{
+	CAUSAL_TRACE_FUNCTION_NAMED("early");
+
+	if (n > 1)
+		return n;
+	CAUSAL_TRACE_FUNCTION_UPDATE(2, "the long way");
+	sink++;
+	return 0;
+}
+
+static void scopes(int n)
+{
+	CAUSAL_TRACE_SCOPE(outer, n);
+
+	for (int i = 1; i < 10; i++) {
+		CAUSAL_TRACE_SCOPE(inner, i);
+
+		if (i == 1)
+			continue;
+		CAUSAL_TRACE_SCOPE_UPDATE(inner, 100, "hundred");
+		CAUSAL_TRACE_SCOPE_UPDATE(outer, 7, "seven");
+		break;
+	}
+}
+
+static void events(void)
+{
+	CAUSAL_TRACE_BEGIN("region");
+	CAUSAL_TRACE_EVENT("plain", 42);
+	CAUSAL_TRACE_EVENT_ID(12, "twelve", 43);
+	CAUSAL_TRACE_END("region");
+}
+
+static void locks(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+	if (CAUSAL_TRACE_MUTEX_LOCK(&mutex) == 0)
+		CAUSAL_TRACE_MUTEX_UNLOCK(&mutex);
+	if (CAUSAL_TRACE_MUTEX_TRYLOCK(&mutex) == 0) {
+		if (CAUSAL_TRACE_MUTEX_TRYLOCK(&mutex) == 0) /* somebody has it */
+			sink++;
+		CAUSAL_TRACE_MUTEX_UNLOCK(&mutex);
+	}
+}
+
+static void *many(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < BURSTS; i++) {
+		CAUSAL_TRACE_SCOPE(burst, i + 1);
+		sink++;
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, many, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void *finish(void *unused)
+{
+	(void)unused;
+	CAUSAL_TRACE_THREAD_NAME("second");
+	CAUSAL_TRACE_BEGIN("own");
+	CAUSAL_TRACE_TASK_RUN(5, "job");
+	CAUSAL_TRACE_END("part");
+	CAUSAL_TRACE_TASK_DONE(5);
+	CAUSAL_TRACE_END("own");
+	return NULL;
+}
+
+static void tasks(void)
+{
+	pthread_t thread;
+
+	CAUSAL_TRACE_PROCESS_NAME("tasks");
+	CAUSAL_TRACE_THREAD_NAME("first");
+	CAUSAL_TRACE_TASK_RUN(5, "job");
+	CAUSAL_TRACE_BEGIN("part");
+	CAUSAL_TRACE_TASK_PAUSE(5);
+	pthread_create(&thread, NULL, finish, NULL);
+	pthread_join(thread, NULL);
+}
+
+static void clash(void)
+{
+	CAUSAL_TRACE_EVENT_ID(12, "twelve", 1);
+	CAUSAL_TRACE_EVENT_ID(12, "dozen", 2);
+	CAUSAL_TRACE_EVENT("still there", 3);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* others may be at work here */
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void cost(int pairs)
+{
+	double start = now(), middle;
+
+	for (int i = 0; i < pairs; i++)
+		sink++;
+	middle = now();
+	for (int i = 0; i < pairs; i++) {
+		CAUSAL_TRACE_SCOPE(pair, 1);
+		sink++;
+	}
+	printf("%.1f\n", (now() - middle - (middle - start)) / pairs);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "threads")) {
+		threads();
+	} else if (!strcmp(what, "tasks")) {
+		tasks();
+	} else if (!strcmp(what, "clash")) {
+		clash();
+	} else if (!strcmp(what, "cost")) {
+		cost(argc > 2 ? atoi(argv[2]) : PAIRS);
+	} else {
+		early(1);
+		early(2);
+		scopes(3);
+		events();
+		locks();
+	}
+	return 0;
+}

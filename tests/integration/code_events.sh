@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# causal_trace.h: by several compilers without a warning and without a library; what it refuses;
+# and what `causal trace` makes of it.
+# shellcheck source=tests/integration/check.bash
+. "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash"
+
+app=$source_dir/tests/apps/code_events.c
+strict=(-Wall -Wextra -Wpedantic -Werror "-I$source_dir/include" -pthread)
+
+notes() { readelf -n "$1" 2>/dev/null | grep -c '^ *causal '; }
+
+# compiles NAME COMPILER FLAGS...: it has notes, and needs nothing
+compiles() {
+	local name=$1
+	shift
+	if "$@" "${strict[@]}" -o made "$app" 2>errors && ./made; then
+		at_least "$name: notes" 20 "$(notes made)"
+		check "$name: no symbol of causal's is needed" "" "$(nm -u made | grep ' U .*causal')"
+	else
+		bad "$name: $(head -5 errors)"
+	fi
+	if "$@" "${strict[@]}" -DCAUSAL_DISABLE -o made "$app" 2>errors && ./made; then
+		check "$name: nothing is left with CAUSAL_DISABLE" 0 "$(notes made)"
+	else
+		bad "$name, disabled: $(head -5 errors)"
+	fi
+}
+for flags in -O0 -O2 '-O2 -fPIC' '-Os -fno-pie -no-pie'; do
+	read -ra list <<<"$flags"
+	compiles "gcc $flags" gcc -std=gnu17 "${list[@]}"
+	compiles "g++ $flags" g++ -x c++ -std=c++17 "${list[@]}"
+	if command -v clang++ >/dev/null; then
+		compiles "clang $flags" clang -std=gnu17 "${list[@]}"
+		compiles "clang++ $flags" clang++ -x c++ -std=c++17 "${list[@]}"
+	fi
+done
+command -v clang++ >/dev/null || skip "causal_trace.h with clang: there is none"
+
+# refuses NAME TEXT CODE
+refuses() {
+	local compiler
+	for compiler in "gcc -xc" "g++ -xc++"; do
+		# shellcheck disable=SC2086 # a compiler with its option
+		if printf '#include <causal_trace.h>\nint main(void) { %s; return 0; }\n' "$3" |
+			$compiler -O1 "${strict[@]}" -o made - 2>errors; then
+			bad "$1 is accepted by $compiler"
+		else
+			contains "$1, $compiler" "$2" "$(<errors)"
+		fi
+	done
+}
+refuses "a scope with value 0" "0 stands for the end" 'CAUSAL_TRACE_SCOPE(part, 0)'
+refuses "an update to 0" "0 stands for the end" 'CAUSAL_TRACE_SCOPE(part, 2); CAUSAL_TRACE_SCOPE_UPDATE(part, 0, "x")'
+refuses "a function's update to 1" "1 stands for the function" \
+	'CAUSAL_TRACE_FUNCTION; CAUSAL_TRACE_FUNCTION_UPDATE(1, "x")'
+refuses "an update without its scope" "causal_trace_scope_part" 'CAUSAL_TRACE_SCOPE_UPDATE(part, 2, "x")'
+refuses "an update without its function" "causal_trace_function_" 'CAUSAL_TRACE_FUNCTION_UPDATE(2, "x")'
+refuses "an id beyond the last" "1 to 32767" 'CAUSAL_TRACE_EVENT_ID(32768, "x", 1)'
+refuses "a name that is no literal" "expected" 'const char *name = "x"; CAUSAL_TRACE_EVENT(name, 1)'
+
+# What is raised, and when.
+"${cc[@]}" -O2 "${strict[@]}" -o events "$app" || exit 1
+# told FILE WORD...: lines without times, of these keys only
+told() {
+	local file=$1
+	shift
+	cut -d' ' -f3- "$file" | grep -E "^[a-z-]+ ($(IFS='|' && echo "$*"))( |\$)"
+}
+"$causal" trace --sinks print=all -- ./events 2>log || bad "causal trace: $(<log)"
+check "each macro once" 'burst-begin early 1 "early"
+burst-end early 1 "early"
+burst-begin early 2 "the long way"
+burst-end early 2 "the long way"
+burst-begin early 1 "early"
+burst-end early 1 "early"
+burst-begin outer 3
+burst-begin inner 1
+burst-end inner 1
+burst-begin inner 2
+burst-end inner 2
+burst-begin inner 100 "hundred"
+burst-end outer 3
+burst-begin outer 7 "seven"
+burst-end inner 100 "hundred"
+burst-end outer 7 "seven"
+burst-begin region 1
+point plain 42
+point twelve 43
+burst-end region 1
+burst-begin mutex 1 "waiting"
+burst-end mutex 1 "waiting"
+burst-begin mutex 2 "mutex_2"
+burst-end mutex 2 "mutex_2"
+burst-begin mutex 2 "mutex_2"
+burst-end mutex 2 "mutex_2"' "$(told all early outer inner region plain twelve mutex)"
+
+"$causal" trace --events user,-:in,-mutex --sinks print=some -- ./events 2>log || bad "--events: $(<log)"
+check "those that are not wanted" "" "$(told some inner mutex)"
+check "those that are" 3 "$(told some early | grep -c begin)"
+
+"$causal" trace --sinks print=many -- ./events threads 2>log || bad "threads: $(<log)"
+check "bursts of four threads" 8000 "$(told many burst | grep -c begin)"
+check "... as many ends" 8000 "$(told many burst | grep -c end)"
+
+# A task takes its open bursts along.
+"$causal" trace --sinks print=tasks,json=tasks.json -- ./events tasks 2>log || bad "tasks: $(<log)"
+thread=$(sed -n 's/.* \([0-9]*\/[0-9]*\) burst-begin own .*/\1/p' tasks)
+grep " $thread " tasks >second
+grep -v " $thread " tasks >first
+check "the thread that begins it" 'burst-begin task 5 "job 5"
+burst-begin part 1
+ptp-begin task 1
+burst-end part 1
+burst-end task 5 "job 5"' "$(told first task part)"
+check "the one that goes on" 'burst-begin own 1
+burst-begin task 5 "job 5"
+ptp-end task 1
+burst-begin part 1
+burst-end part 1
+burst-end task 5 "job 5"
+burst-end own 1' "$(told second task part own)"
+for name in first second tasks; do
+	contains "it is called $name" "\"$name\"" "$(<tasks.json)"
+done
+
+"$causal" trace --events user --sinks print=clash -- ./events clash 2>log || bad "clash: $(<log)"
+contains "two names for one id: both places" "code_events.c:" "$(grep -o '"dozen" with id 12 (.*code_events.c:.*"twelve" has id 12 (.*code_events.c:' log)"
+check "... the others are there" 'point twelve 1
+point still there 3' "$(told clash twelve dozen still)"
+
+# The ids that are asked for are Paraver's types; those that are handed out come from the top.
+"$causal" trace --sinks paraver=types -- ./events 2>log || bad "paraver: $(<log)"
+contains "the id that was asked for" "0    12    twelve" "$(<types.pcf)"
+contains "the first that was handed out" "0    32767    early" "$(<types.pcf)"
+
+# C++: exceptions, any mutex, a library and a plugin that have events of their own.
+cat >part.cc <<'END'
+#include <causal_trace.h>
+#include <stdexcept>
+extern "C" int part(int n);
+int part(int n)
+{
+	CAUSAL_TRACE_SCOPE(PART, n);
+	if (n > 1)
+		throw std::runtime_error("x");
+	return n;
+}
+END
+cat >whole.cc <<'END'
+#include <causal_trace.h>
+#include <dlfcn.h>
+#include <mutex>
+extern "C" int part(int n);
+template <typename T> T twice(T n)
+{
+	CAUSAL_TRACE_FUNCTION_NAMED("twice");
+	return n + n;
+}
+int main()
+{
+	static causal_trace_mutex<std::mutex> mutex;
+	CAUSAL_TRACE_SCOPE(main, 1);
+	try {
+		part(1);
+		part(2);
+	} catch (...) {
+		std::lock_guard<causal_trace_mutex<std::mutex>> guard(mutex);
+		CAUSAL_TRACE_EVENT("caught", twice(3) + (int)twice(2.0));
+	}
+	void *plugin = dlopen("./plugin.so", RTLD_NOW);
+	auto also = plugin ? (int (*)(int))dlsym(plugin, "part") : nullptr;
+	return also ? also(1) - 1 : 2;
+}
+END
+"${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -o libpart.so part.cc &&
+	sed 's/PART/plugin/' part.cc | "${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -xc++ -o plugin.so - &&
+	sed -i 's/PART/library/' part.cc && "${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -o libpart.so part.cc &&
+	"${cxx[@]}" -O2 "${strict[@]}" -o whole whole.cc -L. -lpart -Wl,-rpath,. -ldl || bad "C++ does not compile"
+"$causal" trace --sinks print=cxx -- ./whole 2>log || bad "C++: $(<log)"
+check "C++" 'burst-begin main 1
+burst-begin library 1
+burst-end library 1
+burst-begin library 2
+burst-end library 2
+burst-begin mutex 2 "mutex_2"
+burst-begin twice 1 "twice"
+burst-end twice 1 "twice"
+burst-begin twice 1 "twice"
+burst-end twice 1 "twice"
+point caught 10
+burst-end mutex 2 "mutex_2"
+burst-begin plugin 1
+burst-end plugin 1
+burst-end main 1' "$(told cxx main library mutex twice caught plugin | grep -v ' mutex 1')"
+
+# Without a trace, and in a sweep with one.
+./events || bad "alone"
+"$causal" -n 1 --trace --sinks print=sweep -o out -- ./events threads >/dev/null 2>log || bad "a sweep: $(<log)"
+check "a sweep's timeline has them, too" 8000 "$(told sweep burst | grep -c begin)"
+finish
