@@ -247,11 +247,16 @@ function showSource(row) {
 
 // ---- the detail
 
+// "(time)": one thread does all the work, and no point is needed.
+function whatFalls(p) {
+	return p.kind === "latency" ? `the latency of ${p.point}`
+		: p.point === "(time)" ? "the time that the program takes" : `the time per visit of ${p.point}`;
+}
+
 function says(row) {
 	const p = row.progress, c = at(p, 50), top = at(p, 100), parts = [];
 	if (known(c.effect))
-		parts.push(`If this code took half the time, ${p.kind === "latency" ? "the latency" : "the time per visit"} of ` +
-			`${p.point} would fall by ${exact(c.effect)} % (95 % interval ${exact(c.low)} to ${exact(c.high)}).`);
+		parts.push(`If this code took half the time, ${whatFalls(p)} would fall by ${exact(c.effect)} % (95 % interval ${exact(c.low)} to ${exact(c.high)}).`);
 	if (known(top.effect))
 		parts.push(`Without it, by ${exact(top.effect)} %: more is not to be had here.`);
 	parts.push(`Verdict: ${verdicts[p.verdict]}, from ${plural(p.experiments, "experiment")}.`);

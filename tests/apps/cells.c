@@ -393,7 +393,7 @@ static void case_overflow(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
-enum { FIBRES = 8, ROUNDS = 800 };
+enum { FIBRES = 8, ROUNDS = 8000 };
 static __thread ucontext_t caller, fibre[FIBRES];
 static __thread int turns;
 
