@@ -173,10 +173,13 @@ int main()
 	return also ? also(1) - 1 : 2;
 }
 END
-"${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -o libpart.so part.cc &&
-	sed 's/PART/plugin/' part.cc | "${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -xc++ -o plugin.so - &&
-	sed -i 's/PART/library/' part.cc && "${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -o libpart.so part.cc &&
-	"${cxx[@]}" -O2 "${strict[@]}" -o whole whole.cc -L. -lpart -Wl,-rpath,. -ldl || bad "C++ does not compile"
+library() { # TAG FILE
+	sed "s/PART/$1/" part.cc | "${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -xc++ -o "$2" -
+}
+if ! { library plugin plugin.so && library library libpart.so &&
+	"${cxx[@]}" -O2 "${strict[@]}" -o whole whole.cc -L. -lpart -Wl,-rpath,. -ldl; }; then
+	bad "C++ does not compile"
+fi
 "$causal" trace --sinks print=cxx -- ./whole 2>log || bad "C++: $(<log)"
 check "C++" 'burst-begin main 1
 burst-begin library 1

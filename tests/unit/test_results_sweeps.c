@@ -324,17 +324,18 @@ static unsigned phased_sweep(bool phased, double late, unsigned *by_runs, double
 			double low = fmax(begin, from), high = fmin(end, from + part[k]);
 			double in = phased ? fmax(0, high - low) / 0.0625 : part[k] * (1 + 0.02 * normal());
 
-			list[n++] = (struct ca_observation){ .region = k + 1,
-							     .speedup = i % 2 ? 500000 : 1000000,
-							     .run = (uint32_t)i / 2 + 1,
-							     .time = (double)n,
-							     .cost = 0.25 * (1 - in * (i % 2 ? 0.5 : 1)),
-							     .visits = 250000,
-							     .elapsed = 0.25,
-							     .active = 0.25 * in,
-							     .delay = 0.25 * in * (i % 2 ? 0.5 : 1),
-							     .periods = ticks_of(0.25),
-							     .inside = ticks_of(0.25 * in) };
+			list[n] = (struct ca_observation){ .region = k + 1,
+							   .speedup = i % 2 ? 500000 : 1000000,
+							   .run = (uint32_t)i / 2 + 1,
+							   .time = (double)n,
+							   .cost = 0.25 * (1 - in * (i % 2 ? 0.5 : 1)),
+							   .visits = 250000,
+							   .elapsed = 0.25,
+							   .active = 0.25 * in,
+							   .delay = 0.25 * in * (i % 2 ? 0.5 : 1),
+							   .periods = ticks_of(0.25),
+							   .inside = ticks_of(0.25 * in) };
+			n++;
 		}
 	}
 	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
