@@ -85,7 +85,7 @@ static void tick(struct ca_thread *t, const void *context)
 		 paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed);
 	uintptr_t all[16];
 	struct ca_registers r;
-	bool walked = false;
+	bool walked = false, late = false;
 
 	t->ticks++;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
@@ -95,7 +95,11 @@ static void tick(struct ca_thread *t, const void *context)
 		t->waiting = NULL; /* the same */
 		ca_activation_wait_left(t, now);
 	}
-	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
+	if (r.sp > t->clock_sp)
+		t->clock_sp = 0;
+	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high && t->clock_sp) {
+		t->late = late = true; /* it is the caller's: see ca_handler_late */
+	} else if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
 	} else {
 		ca_unwind(&r, false, &t->stack);
@@ -118,7 +122,9 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_probe_service();
 	ca_cancel_service(t);
 	ca_ledger_accrue(t, now, t->waiting);
-	ca_thread_adjust_ticks(t); /* from here on there may be a switch log, which knows nothing of before */
+	/* from here on there may be a switch log, which knows nothing of before; and another weight */
+	if (!late)
+		ca_thread_adjust_ticks(t);
 	if (ca_timers_any())
 		ca_timers_adjust(now, ca_ledger_lag(t, now));
 	if (walked)
@@ -128,6 +134,42 @@ static void tick(struct ca_thread *t, const void *context)
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed) - paid;
 	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid, memory_order_relaxed);
+}
+
+/* Of our own code no frame belongs to the program. */
+static void leave_own_frames(struct ca_stack *stack)
+{
+	unsigned own = 0;
+
+	while (own < stack->depth && CA_PLACE_MODULE(stack->place[own]) == CA_PLACE_MODULE(stack->place[0]))
+		own++;
+	stack->depth -= own;
+	for (unsigned i = 0; i < stack->depth; i++) {
+		stack->place[i] = stack->place[i + own];
+		stack->cfa[i] = stack->cfa[i + own];
+	}
+}
+
+void ca_handler_late(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now();
+	int saved = errno;
+
+	t->late = false;
+	if (t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	ca_sample_stack_here(t);
+	leave_own_frames(&t->stack);
+	if (t->tick_weight)
+		ca_sample_push(t, now, t->tick_weight, false);
+	if (!ca_rt.session->selection.exact && ca_ledger_open())
+		sampled_selection(t, now);
+	/* which the tick has left to us */
+	ca_ledger_accrue(t, now, t->waiting);
+	ca_thread_adjust_ticks(t);
+	t->guard--;
+	errno = saved;
 }
 
 /* Call on another stack. No handler of the program's can come in meanwhile: the mask of ours keeps all of
@@ -156,6 +198,8 @@ static void handler(int signal, siginfo_t *info, void *context)
 		; /* a thread that comes or goes */
 	} else if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		ca_thread_wind_down(t); /* at full speed from here on */
+	} else if (t->guard && t->clock_sp && !t->paying_sp) {
+		t->late = true;
 	} else if (t->guard) {
 		ca_sample_drop(t, CA_DROP_REENTRY);
 	} else {

@@ -129,7 +129,9 @@ struct ca_thread {
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's
 			      * may leave that by longjmp */
-	uintptr_t held_sp;   /* our signal is blocked by a wrapper with this frame; 0: it is not */
+	volatile uintptr_t clock_sp; /* a wrapper of a clock call is at work, in this frame ... */
+	volatile bool late;          /* ... and a tick came meanwhile */
+	uintptr_t held_sp;           /* our signal is blocked by a wrapper with this frame; 0: it is not */
 	/* cold */
 	enum ca_thread_state state;
 	pid_t tid;

@@ -303,6 +303,71 @@ static void drops(void **state)
 	sample(3);
 }
 
+/* A program that spins on the clock does so in our wrapper: its ticks there are not lost. */
+static void in_clock_calls(void **state)
+{
+	struct timespec now;
+	uint64_t n;
+
+	(void)state;
+	me->clock_sp = STACK + 0x100;
+	tick_with(POLL_IN, ca_rt.own_low);
+	assert_true(me->late);
+	me->late = false;
+	me->guard = 1;
+	tick();
+	assert_true(me->late);
+	assert_int_equal(all_dropped() + walks, 0);
+	nothing_sampled();
+	assert_int_equal(adjusted, 0); /* or else the sample would be weighed as the next one */
+	/* it pays before it looks at the clock: that time is not the caller's */
+	me->late = false;
+	me->paying_sp = STACK;
+	tick();
+	assert_int_equal(dropped(CA_DROP_REENTRY), 1);
+	assert_false(me->late);
+	me->paying_sp = 0;
+	me->guard = 0;
+	/* it was left by longjmp */
+	me->clock_sp = STACK - 8;
+	tick_with(POLL_IN, ca_rt.own_low);
+	assert_int_equal(dropped(CA_DROP_OWN_CODE), 1);
+	assert_int_equal(me->clock_sp, 0);
+	assert_false(me->late);
+	/* the sample is taken when the call returns, of its caller: frames of the module of the first are ours */
+	adjusted = 0;
+	me->late = true;
+	me->tick_weight = 4;
+	walked[0] = CA_PLACE(TEXT + 1, 0x100);
+	errno = 7;
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	assert_int_equal(errno, 7);
+	assert_int_equal(walks, 1);
+	assert_int_equal(adjusted, 1);
+	assert_false(me->late);
+	assert_int_equal(me->clock_sp, 0);
+	assert_int_equal(me->guard, 0);
+	memmove(walked, walked + 1, 2 * sizeof *walked);
+	assert_int_equal(sample(2), 4);
+	/* S is sampled, and calls it */
+	select_range(TEXT, CA_PLACE_OFFSET(walked[1]), CA_PLACE_OFFSET(walked[1]) + 1);
+	memmove(walked + 1, walked, 2 * sizeof *walked);
+	walked[0] = CA_PLACE(TEXT + 1, 0x100);
+	rt_open_experiment(500000);
+	me->late = true;
+	me->young = 1; /* and this was its first tick */
+	me->tick_length = 4 * RT_PERIOD;
+	n = atomic_load(&s->log_head);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	me->young = 0;
+	assert_int_equal(rt_logged(n, CA_LOG_HIT, 0)->value, 4 * RT_PERIOD);
+	assert_true(me->sampled_in);
+	me->sampled_in = false;
+	clock_gettime(CLOCK_MONOTONIC, &now); /* no tick came */
+	assert_false(me->sampled_in);
+	assert_int_equal(walks, 2);
+}
+
 static void dropped_for_the_stack(void **state)
 {
 	(void)state;
@@ -658,6 +723,7 @@ int main(void)
 		TEST(weights),
 		TEST(long_stacks),
 		TEST(drops),
+		TEST(in_clock_calls),
 		TEST(dropped_for_the_stack),
 		TEST(dropped_for_want_of_room),
 		TEST(dropped_in_our_code),
