@@ -34,6 +34,10 @@ struct ca_selection {
 	uint32_t exact; /* S is known by sites, not by samples ... */
 	uint32_t
 		fine; /* ... which time it, and take hits of what they add up, in place of logging each visit */
+	/* Where S is sampled, for each layer: when a thread was found in it, how many of the others on a CPU,
+	 * looked at at the same time, were found there, too; and how many would have been if they knew
+	 * nothing of each other, millionths. Added to by the runtimes, set by the conductor. */
+	_Atomic uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS];
 	uint64_t log_start; /* first log entry about this selection */
 	/* Parts with speedups of their own, slowest first: what each has of the experiment's speedup,
 	 * millionths; the last has all of it. 0 parts: it is one. */

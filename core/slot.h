@@ -5,6 +5,7 @@
 #include "core/event.h"
 #include "core/point.h"
 #include "core/ring.h"
+#include "core/selection.h"
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ static inline uint32_t ca_slot_in_s(unsigned how, unsigned part)
 	return how + part * (unsigned)CA_IN_S_PART;
 }
 
+#define CA_LOOK_LAYERS UINT64_C(7) /* of last_look */
+_Static_assert(CA_PARTS <= CA_LOOK_LAYERS, "it has no room for so many");
+
 /* One thread. Written by that thread, read by the conductor. count[] and stamp[]
  * only ever grow, also when the slot passes to another thread. */
 struct ca_slot {
@@ -33,9 +37,12 @@ struct ca_slot {
 	_Atomic uint64_t paid_total;
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
-	_Atomic uint64_t last_hit;   /* ns; last sample inside S */
-	_Atomic uint32_t in_s;       /* inside S now (exact): CA_IN_S and how; 0: not */
-	_Atomic uint32_t paying;     /* counted in the session's paying */
+	/* Where S is sampled: ns of the last look at the stack, with the number of layers of S that it was in
+	 * for the lowest bits; and the share of such looks at this selection, for each layer, millionths; 0: never */
+	_Atomic uint64_t last_look;
+	_Atomic uint32_t share_in_s[CA_PARTS];
+	_Atomic uint32_t in_s;   /* inside S now (exact): CA_IN_S and how; 0: not */
+	_Atomic uint32_t paying; /* counted in the session's paying */
 	/* The thread's own account of S: how long S was active in that experiment, ns, up to s_until;
 	 * released with s_until */
 	_Atomic uint64_t s_time, s_until;
@@ -49,7 +56,6 @@ struct ca_slot {
 	 * experiment, ns */
 	_Atomic uint64_t ahead;
 	_Atomic uint64_t ring_ready; /* 1: by the thread, or the conductor; it stays when the slot is freed */
-	_Atomic uint64_t hit_part;   /* of S, at last_hit */
 	_Alignas(64) _Atomic uint64_t count[CA_MAX_POINTS];
 	_Atomic uint64_t stamp[CA_MAX_POINTS]; /* begin and end points: sum of the visits' virtual
 						* times since their experiment began, ns, mod 2^64 */

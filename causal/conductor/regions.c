@@ -22,6 +22,7 @@ struct info {
 	uint32_t part[CA_PARTS];
 	unsigned percent[CA_PARTS];
 	bool planned;
+	uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS]; /* as in the selection */
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
 };
@@ -339,6 +340,21 @@ static void select_parts(struct ca_regions *r, uint32_t region, bool exact, stru
 	}
 }
 
+/* What was selected before has come to know more of itself; and this is known already. */
+static void change_pairs(struct ca_regions *r, const struct info *info, struct ca_selection *out)
+{
+	struct info *before = out->region && out->region <= r->infos ? &r->info[out->region - 1] : NULL;
+
+	for (unsigned k = 0; k < CA_PARTS && before; k++) {
+		before->pairs[k] = atomic_load(&out->pairs[k]);
+		before->pairs_expected[k] = atomic_load(&out->pairs_expected[k]);
+	}
+	for (unsigned k = 0; k < CA_PARTS; k++) {
+		atomic_store(&out->pairs[k], info->pairs[k]);
+		atomic_store(&out->pairs_expected[k], info->pairs_expected[k]);
+	}
+}
+
 void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 		       const char **why)
 {
@@ -346,6 +362,7 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	const struct ca_region_code *code = &info->code;
 	enum ca_heat heat = ca_regions_heat(r, region);
 
+	change_pairs(r, info, out);
 	if (info->parts) {
 		select_parts(r, region, exact, out, why);
 		return;

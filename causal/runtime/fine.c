@@ -159,23 +159,6 @@ static bool was_in(const struct ca_fine *f, uint64_t selection, uint64_t at)
 	return entered <= at && at < get(&f->left);
 }
 
-/* At `ns`; of threads of other processes it cannot be told. */
-static bool was_preempted(uint32_t number, uint64_t ns)
-{
-	struct ca_thread *other = atomic_load_explicit(&ca_rt.by_slot[number], memory_order_acquire);
-	struct ca_interval off;
-	bool was = false;
-
-	if (!other)
-		return false;
-	/* pairs with thread.c, as in ledger.c */
-	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&ca_rt.by_slot[number], memory_order_seq_cst) == other)
-		was = ca_switches_off(&other->switches, ns, ns + 1, &off, 1);
-	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
-	return was;
-}
-
 /* Of `mass` ns of S, what is left without the probes: of their cost S is to keep the share that it has of
  * the thread's time, so that it has the same share as without them. */
 static uint64_t without_probes(struct ca_thread *t, const struct now *now, uint64_t mass)
@@ -201,7 +184,8 @@ static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_
 	uint64_t ns = when(now, at), n = 1, known = 0;
 
 	for (uint32_t i = 0; i < used; i++) {
-		if (i == t->number || !was_in(&s->fine[i], t->selection, at) || was_preempted(i, ns))
+		if (i == t->number || !was_in(&s->fine[i], t->selection, at) ||
+		    ca_ledger_was_off(i, ns, false))
 			continue;
 		if (known < OTHERS)
 			inside[known++] = i;

@@ -28,22 +28,6 @@ enum {
 	LONGEST_HIT = 8 /* periods that one sample in S may stand for */
 };
 
-/* How many threads are in that layer of S at this moment: a hit stands for its share of the union. */
-static uint64_t threads_in_s(const struct ca_thread *t, unsigned layer, uint64_t now)
-{
-	struct ca_session *s = ca_rt.session;
-	uint32_t used = ca_rt_slots_used();
-	uint64_t n = 1, since = now - ca_rt.period - ca_rt.period / 2;
-
-	for (CA_SLOTS_IN(i, &s->in_s, used))
-		if (i != t->number &&
-		    atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) == CA_SLOT_LIVE &&
-		    atomic_load_explicit(&s->slot[i].last_hit, memory_order_relaxed) > since &&
-		    atomic_load_explicit(&s->slot[i].hit_part, memory_order_relaxed) >= layer)
-			n++;
-	return n;
-}
-
 /* perf's ticks come in user code only: CPU time between two of them that is no tick's was spent in
  * the kernel, nobody knows on whose account. It is not S: where S is sampled because it is entered
  * too often, the calls are mostly made by other functions. */
@@ -61,21 +45,16 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	uint64_t cpu = ca_clock_thread_cpu(), weight;
 	unsigned outermost, part;
 
+	ca_ledger_follow(t); /* whose history is it? */
 	weight = hit_weight(t, cpu - t->hit_cpu);
 	t->hit_cpu = cpu;
 	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
-	if (!t->sampled_in) {
-		atomic_store_explicit(&t->slot->last_hit, 0, memory_order_relaxed);
-		return;
+	if (t->sampled_in) {
+		for (unsigned k = 0; k <= part; k++)
+			ca_sample_hit(t, k, now, weight);
+		ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	}
-	t->last_hit = now;
-	ca_slot_set_add(&ca_rt.session->in_s, t->number);
-	t->hit_part = (uint8_t)part;
-	for (unsigned k = 0; k <= part; k++)
-		ca_ledger_log(CA_LOG_HIT, t, now, CA_LOG_HIT_VALUE(weight / threads_in_s(t, k, now), k));
-	ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
-	atomic_store_explicit(&t->slot->hit_part, part, memory_order_relaxed);
-	atomic_store_explicit(&t->slot->last_hit, now, memory_order_relaxed);
+	ca_sample_looked(t, now, t->sampled_in ? part + 1 : 0);
 }
 
 static void tick(struct ca_thread *t, const void *context)
@@ -101,6 +80,8 @@ static void tick(struct ca_thread *t, const void *context)
 		t->late = late = true; /* it is the caller's: see ca_handler_late */
 	} else if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
+		if (!sel->exact && ca_ledger_open())
+			ca_sample_looked(t, now, 0);
 	} else {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
@@ -111,8 +92,7 @@ static void tick(struct ca_thread *t, const void *context)
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
-	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) &&
-	    !atomic_load_explicit(&t->slot->last_hit, memory_order_relaxed))
+	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) && !t->looks_in[0])
 		ca_slot_set_remove(&ca_rt.session->in_s, t->number);
 	if (t->ticks % TEND == 0) {
 		ca_rt_tend(now);

@@ -46,6 +46,23 @@ CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64
 				 s->selection.region);
 }
 
+CA_SIGSAFE bool ca_ledger_was_off(uint32_t number, uint64_t ns, bool unknown)
+{
+	struct ca_thread *other = atomic_load_explicit(&ca_rt.by_slot[number], memory_order_acquire);
+	struct ca_interval off;
+	bool was = unknown;
+
+	if (!other)
+		return unknown;
+	/* pairs with thread.c: a thread that leaves clears by_slot, then waits for readers */
+	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&ca_rt.by_slot[number], memory_order_seq_cst) == other &&
+	    other->switches.page)
+		was = ca_switches_off(&other->switches, ns, ns + 1, &off, 1);
+	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
+	return was;
+}
+
 /* ---- the replica of who is in S ------------------------------------------------*/
 enum { FLAG_OFF = 1, FLAG_EXTERNAL = 2 };
 
@@ -351,13 +368,10 @@ static void advance(struct account *a, uint64_t to)
 }
 
 /* A sample in S by somebody else: were we on a CPU outside S at that instant? */
-static void count_hit(struct account *a, const struct ca_log_entry *e, unsigned layer, uint64_t ns)
+static void count_hit(struct account *a, const struct ca_log_entry *e, uint64_t ns)
 {
 	struct ca_interval off;
-	uint64_t near = ca_rt.period / 2;
 
-	if (e->time < a->t->last_hit + near && a->t->last_hit < e->time + near && a->t->hit_part >= layer)
-		return;
 	if (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1))
 		return;
 	a->time += ns;
@@ -412,7 +426,7 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 			return;
 		a->s_time += ns;
 		if (e->thread != t->number)
-			count_hit(a, e, layer, ns);
+			count_hit(a, e, ns);
 		return;
 	}
 	if (e->type == CA_LOG_WAS_OFF) {
@@ -612,6 +626,11 @@ static void follow(struct ca_thread *t, const enum ca_wait *wait)
 		t->inside_count = t->inside_more = 0;
 		t->inside_me = false;
 		t->checked = false;
+		t->looks = 0;
+		for (unsigned k = 0; k < CA_PARTS; k++) {
+			t->looks_in[k] = 0;
+			atomic_store_explicit(&t->slot->share_in_s[k], 0, memory_order_relaxed);
+		}
 		/* The exit of what was selected before may be gone before we pass it; and its entry may have
 		 * been logged when others went by the new selection already. */
 		if (t->depth)

@@ -121,10 +121,10 @@ struct ca_thread {
 	uint64_t fine_cost;              /* ns that it took */
 	uint64_t fine_cpu;               /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
-	bool sampled_in; /* S is sampled, and the last look at our stack found it */
-	uint64_t last_hit;
-	uint8_t hit_part; /* of S */
-	uint64_t hit_cpu; /* thread CPU time at the last sample */
+	bool sampled_in;             /* S is sampled, and the last look at our stack found it */
+	uint64_t looks;              /* ... of so many at this selection ... */
+	uint64_t looks_in[CA_PARTS]; /* ... and those that found it: each layer of S */
+	uint64_t hit_cpu;            /* thread CPU time at the last sample */
 	uint64_t ticks;
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's

@@ -355,7 +355,9 @@ static void begin(bool first)
 	atomic_store(&slot->in_s, 0);
 	atomic_store(&slot->owed, 0);
 	atomic_store(&slot->paid, 0);
-	atomic_store(&slot->last_hit, 0);
+	atomic_store(&slot->last_look, 0);
+	for (unsigned k = 0; k < CA_PARTS; k++)
+		atomic_store(&slot->share_in_s[k], 0);
 	atomic_store(&slot->experiment, 0);
 	t->fine = &s->fine[number];
 	t->guard = 1;

@@ -20,7 +20,9 @@
  *   hits     S is known by samples: a tick inside S is a hit that stands for period / k (k
  *            threads inside); who is on a CPU outside S at that instant owes p x that;
  *            paid as in exact
- *   ticks    the same, paid at ticks only
+ *   own      as hits, but who else is in S is not known at a tick: only how often each thread was
+ *            found there, and how often together with others (causal/runtime/sample.c)
+ *   ticks    as hits, paid at ticks only
  *   coz      a hit adds p x period to the thread's account and raises the global one; who
  *            is behind sleeps it off at its ticks and before it wakes others; who was
  *            woken by another thread is forgiven what was added while it waited */
@@ -34,7 +36,7 @@
 enum { MAX_THREADS = 1024, MAX_OPS = 12, MAX_OBJECTS = 8, QUEUE = 32 };
 enum { SLICE = 3000, WAKEUP_GRANULARITY = 1000, WAKE_COST = 5 };
 
-enum protocol { NONE, IDEAL, EXACT, SPIN, HITS, TICKS, COZ, PROTOCOLS };
+enum protocol { NONE, IDEAL, EXACT, SPIN, HITS, OWN, TICKS, COZ, PROTOCOLS };
 
 enum kind {
 	WORK,
@@ -69,6 +71,9 @@ struct thread {
 	double account;   /* coz: own delay account */
 	double cpu, tick; /* CPU time, and that of the next tick */
 	double vruntime, slice;
+	double look; /* own: time of the last tick ... */
+	bool was_in; /* ... and whether it was in S */
+	double ticks, ticks_in;
 	double slept_s; /* union S time when the sleep began */
 	bool paying, off_core_pay;
 	bool checked; /* has paid for the op that it is about to do */
@@ -85,6 +90,7 @@ static struct object objects[MAX_OBJECTS];
 static int thread_count, cores, running, core_thread[MAX_THREADS];
 static enum protocol protocol;
 static double p, now, period = 1000, union_s, hit_s, global;
+static double pairs, pairs_expected; /* own */
 static long visits;
 static int in_s; /* threads that run inside S in this step */
 static uint64_t rng = 88172645463325252u;
@@ -306,9 +312,44 @@ static bool step_op(int i)
 
 /* ---- the protocols ------------------------------------------------------------------- */
 
+static bool by_hits(void)
+{
+	return protocol == HITS || protocol == OWN || protocol == TICKS;
+}
+
 static bool owes_late(void)
 {
-	return exact() || protocol == HITS || protocol == TICKS;
+	return exact() || by_hits();
+}
+
+/* A hit of thread i, which does not know what the others are at. */
+static void hit_by_history(int i)
+{
+	double share[MAX_THREADS], sum = 0, ratio = (pairs + 2) / (pairs_expected + 2), mean, worth = 1;
+	int n = 0;
+
+	for (int c = 0; c < cores; c++) {
+		struct thread *t = core_thread[c] >= 0 ? &threads[core_thread[c]] : NULL;
+		double own = t ? (t->ticks_in + 0.5) / (t->ticks + 1) : 0;
+
+		share[c] = t && core_thread[c] != i ? fmin(1, own * ratio) : 0;
+		if (!t || core_thread[c] == i)
+			continue;
+		n++;
+		sum += share[c];
+		if (t->look > now - period / 10) {
+			pairs += t->was_in;
+			pairs_expected += own;
+		}
+	}
+	mean = n ? sum / n : 0;
+	if (mean > 1e-3)
+		worth = (1 - pow(1 - mean, n + 1)) / ((n + 1) * mean);
+	hit_s += period * worth;
+	for (int c = 0; c < cores; c++)
+		if (core_thread[c] >= 0 && core_thread[c] != i)
+			threads[core_thread[c]].owed +=
+				p * period * (worth - (sum > 0 ? share[c] * (1 - worth) / sum : 0));
 }
 
 /* A tick of thread i: maybe a hit, maybe a payment. */
@@ -329,6 +370,12 @@ static void tick(int i)
 			if (core_thread[c] >= 0 && !inside(&threads[core_thread[c]]))
 				threads[core_thread[c]].owed += p * worth;
 	}
+	if (inside(t) && protocol == OWN)
+		hit_by_history(i);
+	t->look = now;
+	t->was_in = inside(t);
+	t->ticks++;
+	t->ticks_in += inside(t);
 	if (owes_late() && !inside(t) && t->owed > 0)
 		t->paying = true;
 	if (protocol == COZ && t->account < global)
@@ -356,7 +403,7 @@ static bool must_pay(struct thread *t)
 	if (t->checked || !is_meeting(kind))
 		return false;
 	t->checked = protocol != SPIN || (kind != SPIN_LOCK && kind != SPIN_WAIT);
-	if ((exact() || protocol == HITS) && t->owed > 0)
+	if (owes_late() && protocol != TICKS && t->owed > 0)
 		t->paying = true;
 	if (protocol == COZ && wakes_others(kind) && t->account < global) {
 		sleep_it_off(t);
@@ -641,7 +688,7 @@ static double simulate(const struct topology *topology, int n, enum protocol how
 	memset(threads, 0, sizeof threads);
 	thread_count = 0;
 	cores = n;
-	now = union_s = hit_s = global = 0;
+	now = union_s = hit_s = global = pairs = pairs_expected = 0;
 	visits = running = 0;
 	protocol = how;
 	p = how == NONE ? 0 : speedup;
@@ -656,10 +703,10 @@ static double simulate(const struct topology *topology, int n, enum protocol how
 		step();
 	from = now;
 	before = visits;
-	delay = how == COZ ? global : how == HITS || how == TICKS ? p * hit_s : p * union_s;
+	delay = how == COZ ? global : by_hits() ? p * hit_s : p * union_s;
 	while (now - from < us)
 		step();
-	delay = (how == COZ ? global : how == HITS || how == TICKS ? p * hit_s : p * union_s) - delay;
+	delay = (how == COZ ? global : by_hits() ? p * hit_s : p * union_s) - delay;
 	if (how == NONE)
 		delay = 0;
 	return visits > before ? (now - from - delay) / (double)(visits - before) : NAN;
@@ -680,8 +727,8 @@ static void table(int n, double us, const double *speedup, size_t speedups)
 
 	printf("\n%d cores, %g s simulated each, sampling period %g us, jitter 25 %%\n\n", n, us / 1e6,
 	       period);
-	printf("| case | speedup | truth | ideal | exact | spin | hits | ticks | coz |\n"
-	       "|---|---|---|---|---|---|---|---|---|\n");
+	printf("| case | speedup | truth | ideal | exact | spin | hits | own | ticks | coz |\n"
+	       "|---|---|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < TOPOLOGIES; i++) {
 		if (n > 2 && !topologies[i].scales)
 			continue;

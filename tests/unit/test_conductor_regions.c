@@ -196,7 +196,7 @@ static void test_not_probed(void **state)
 	struct ca_regions *r = NULL;
 	const char *why = NULL;
 	struct ca_err err;
-	uint32_t region;
+	uint32_t region, other;
 
 	(void)state;
 	indexed = fixture_open("a", CA_INDEX_FULL);
@@ -214,6 +214,20 @@ static void test_not_probed(void **state)
 		assert_int_equal(selection.sites, 0);
 		assert_false(selection.exact);
 		assert_string_equal(why, "its text cannot be read");
+	}
+	/* what its threads have shown of each other is known when its turn comes again */
+	other = ca_regions_find(r, &(struct ca_region){ .kind = CA_REGION_FUNCTION,
+							.name = (char *)"main",
+							.file = (char *)"",
+							.function = (char *)"main",
+							.binary = (char *)ca_index_binary(indexed) });
+	assert_int_equal(other, 2);
+	atomic_store(&selection.pairs[CA_PARTS - 1], 3);
+	atomic_store(&selection.pairs_expected[CA_PARTS - 1], 4);
+	for (unsigned experiment = 0; experiment < 3; experiment++) {
+		ca_regions_select(r, experiment % 2 ? region : other, true, &selection, &why);
+		assert_int_equal(selection.pairs[CA_PARTS - 1], experiment % 2 ? 3 : 0);
+		assert_int_equal(selection.pairs_expected[CA_PARTS - 1], experiment % 2 ? 4 : 0);
 	}
 	ca_regions_free(r);
 	ca_catalog_fini(&catalog);

@@ -6,6 +6,7 @@
 #include "tests/unit/forbidden.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <ucontext.h>
 
 #define CODE 0x400000u
@@ -510,8 +511,8 @@ static uint64_t hit(void)
 	tick();
 	if (atomic_load(&s->log_head) == n)
 		return 0;
-	assert_int_equal(rt_logged(n, CA_LOG_HIT, 0)->time, me->last_hit);
-	assert_int_equal(atomic_load(&me->slot->last_hit), me->last_hit);
+	assert_int_equal(rt_logged(n, CA_LOG_HIT, 0)->time & ~CA_LOOK_LAYERS,
+			 atomic_load(&me->slot->last_look) & ~CA_LOOK_LAYERS);
 	return s->log[n].value;
 }
 
@@ -570,67 +571,172 @@ static void hits(void **state)
 	walked[1] = CA_PLACE(TEXT, 0x2000);
 	assert_int_equal(hit(), 0);
 	assert_false(me->sampled_in);
-	assert_int_equal(atomic_load(&me->slot->last_hit), 0);
+	assert_int_equal(atomic_load(&me->slot->last_look) & CA_LOOK_LAYERS, 0);
 	/* what is known exactly is not sampled */
 	walked[1] = CA_PLACE(TEXT, 0x1010);
 	s->selection.exact = 1;
 	assert_int_equal(hit(), 0);
 }
 
-/* Of several threads that are in S each stands for its share. */
+/* Of several threads that are in S each stands for its share. Who is in S is known from how often each is, and
+ * from how often they are together. */
 static void shares(void **state)
 {
-	uint64_t now = ca_clock_now();
+	static const struct {
+		const char *what;
+		unsigned others;         /* on a CPU */
+		uint32_t share;          /* of each, millionths */
+		uint64_t seen, expected; /* together */
+		uint64_t value, exempt;  /* of each; the weight is 1200 */
+	} cases[] = {
+		{ "alone", 0, 0, 0, 0, 1200, 0 },
+		{ "as often as not", 1, 500000, 0, 0, 900, 300 },
+		{ "never", 1, 0, 0, 0, 1200, 0 },
+		{ "always", 1, 1000000, 0, 0, 600, 600 },
+		{ "in turn", 1, 500000, 0, 198, 1197, 3 },
+		{ "in step", 1, 500000, 198, 98, 600, 600 },
+		{ "no more than always", 1, 500000, 998, 98, 600, 600 },
+		{ "two", 2, 500000, 0, 0, 699, 250 },
+		{ "all", 3, 1000000, 0, 0, 300, 300 },
+	};
 
 	(void)state;
 	select_range(TEXT, 0x1010, 0x1011);
 	rt_open_experiment(500000);
 	me->tick.backend = CA_BACKEND_PERF;
-	me->tick_length = 720;
-	me->hit_cpu = 0;
+	me->tick_length = 1200;
+	for (size_t c = 0; c < CA_COUNT(cases); c++) {
+		uint64_t value;
+
+		atomic_store(&s->slots_used, 1 + cases[c].others);
+		atomic_store(&s->selection.pairs[0], cases[c].seen);
+		atomic_store(&s->selection.pairs_expected[0], cases[c].expected * CA_MILLION);
+		for (unsigned i = 1; i < RT_THREADS; i++) {
+			ca_slot_set_add(&s->in_s, i);
+			atomic_store(&s->slot[i].share_in_s[0], cases[c].share);
+			atomic_store(&s->fine[i].exempt, 0);
+		}
+		me->hit_cpu = 0;
+		value = hit();
+		if (value != cases[c].value)
+			fail_msg("%s: %lu", cases[c].what, (unsigned long)value);
+		for (unsigned i = 1; i <= cases[c].others; i++)
+			assert_int_equal(atomic_load(&s->fine[i].exempt), cases[c].exempt);
+		assert_int_equal(atomic_load(&me->fine->exempt), 0);
+	}
+}
+
+static void is_off_cpu(uint32_t number)
+{
+	struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)switch_log[number];
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record = { { PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, sizeof record }, ca_clock_now() };
+
+	memcpy(switch_log[number] + RT_PAGE, &record, sizeof record);
+	page->data_head = sizeof record;
+}
+
+/* Those that are off the CPU are not in S, and of those whose switches nobody can read it is not known. */
+static void shares_of_others(void **state)
+{
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 1200;
 	ca_rt.period = UINT64_C(4000000000);
-	for (uint32_t i = 1; i < 4; i++)
+	for (unsigned i = 1; i < RT_THREADS; i++) {
 		ca_slot_set_add(&s->in_s, i);
-	atomic_store(&s->slot[1].last_hit, now);
-	atomic_store(&s->slot[2].last_hit, now);
+		atomic_store(&s->slot[i].share_in_s[0], CA_MILLION);
+	}
+	atomic_store(&s->slots_used, 4);
+	me->hit_cpu = 0;
+	is_off_cpu(1);
 	atomic_store(&s->slot[2].state, CA_SLOT_FREE);
-	atomic_store(&s->slot[3].last_hit, now - 2 * ca_rt.period); /* long ago */
-	assert_int_equal(hit(), 360);
-	atomic_store(&s->slot[3].last_hit, now - ca_rt.period - 2 * ca_rt.period / 5);
+	assert_int_equal(hit(), 600);
+	/* of another process: at work if it was lately */
+	atomic_store(&ca_rt.by_slot[3], NULL);
 	me->hit_cpu = 0;
-	assert_int_equal(hit(), 240);
+	atomic_store(&s->slot[3].last_look, (ca_clock_now() - 7 * (ca_rt.period / 5)) & ~CA_LOOK_LAYERS);
+	assert_int_equal(hit(), 600);
 	me->hit_cpu = 0;
-	assert_int_equal(hit(), 240); /* our own last one is no other thread */
-	atomic_store(&s->slots_used, 2);
+	atomic_store(&s->slot[3].last_look, (ca_clock_now() - 8 * (ca_rt.period / 5)) | CA_LOOK_LAYERS);
+	assert_int_equal(hit(), 1200);
+	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), 0);
+	/* looked at just now, and found in S or not */
 	me->hit_cpu = 0;
-	assert_int_equal(hit(), 360);
+	atomic_store(&s->slot[3].last_look, ca_clock_now() | CA_LOOK_LAYERS);
+	hit();
+	assert_int_equal(atomic_load(&s->selection.pairs[0]), 1);
+	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), CA_MILLION);
+	me->hit_cpu = 0;
+	atomic_store(&s->slot[3].last_look, ca_clock_now() & ~CA_LOOK_LAYERS);
+	hit();
+	assert_int_equal(atomic_load(&s->selection.pairs[0]), 1);
+	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), 2 * CA_MILLION);
+	/* our own history */
+	assert_int_equal(me->looks, 5);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 5500000 / 6);
+	tick_with(POLL_IN, ca_rt.own_low); /* nobody is in S there */
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 5500000 / 7);
+	assert_int_equal(atomic_load(&me->slot->last_look) & CA_LOOK_LAYERS, 0);
 }
 
 /* In a part with more speedup than another one: a hit in each layer, shared by those who are in it. */
 static void layers(void **state)
 {
-	uint64_t now = ca_clock_now(), n = atomic_load(&s->log_head);
+	uint64_t n = atomic_load(&s->log_head);
 
 	(void)state;
 	select_range(TEXT, 0x1010, 0x1011);
 	s->selection.range[0].part = 1;
+	s->selection.parts = 2;
+	s->selection.weight[0] = 400000;
+	s->selection.weight[1] = CA_MILLION;
+	atomic_fetch_add(&s->selection.seq, 2); /* the first tick after it */
 	rt_open_experiment(500000);
 	me->tick.backend = CA_BACKEND_PERF;
-	me->tick_length = 720;
+	me->tick_length = 1200;
 	me->hit_cpu = 0;
-	ca_rt.period = UINT64_C(4000000000);
-	for (unsigned i = 1; i < 4; i++) {
+	atomic_store(&s->selection.pairs[1], 0); /* in turn in the fast part */
+	atomic_store(&s->selection.pairs_expected[1], 2 * CA_MILLION);
+	for (unsigned i = 1; i < 5; i++) {
 		ca_slot_set_add(&s->in_s, i);
-		atomic_store(&s->slot[i].last_hit, now);
+		atomic_store(&s->slot[i].share_in_s[0], CA_MILLION);
 	}
 	atomic_store(&s->slot[2].state, CA_SLOT_FREE);
-	atomic_store(&s->slot[3].hit_part, 1);
+	atomic_store(&s->slot[3].share_in_s[1], CA_MILLION);
 	tick();
-	assert_int_equal(s->log[n].value, CA_LOG_HIT_VALUE(240, 0));
-	assert_int_equal(s->log[n + 1].value, CA_LOG_HIT_VALUE(360, 1));
+	assert_int_equal(s->log[n].value, CA_LOG_HIT_VALUE(300, 0));
+	assert_int_equal(s->log[n + 1].value, CA_LOG_HIT_VALUE(900, 1));
 	assert_int_equal(atomic_load(&s->log_head), n + 2);
-	assert_int_equal(atomic_load(&me->slot->hit_part), 1);
-	assert_int_equal(me->hit_part, 1);
+	/* of what they need not pay each layer has its part of the speedup */
+	assert_int_equal(atomic_load(&s->fine[1].exempt), 300 * 4 / 10);
+	assert_int_equal(atomic_load(&s->fine[2].exempt), 0);
+	assert_int_equal(atomic_load(&s->fine[3].exempt), 300 * 4 / 10 + 300 * 6 / 10);
+	/* our own history, as others see it */
+	assert_int_equal(atomic_load(&me->slot->last_look) & CA_LOOK_LAYERS, 2);
+	s->selection.range[0].part = 0;
+	tick();
+	assert_int_equal(atomic_load(&me->slot->last_look) & CA_LOOK_LAYERS, 1);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 2500000 / 3);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[1]), 1500000 / 3);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[2]), 0);
+	/* together: in the layers that the other one was in, too */
+	ca_rt.period = UINT64_C(4000000000);
+	s->selection.range[0].part = 1;
+	atomic_store(&s->slot[1].state, CA_SLOT_FREE);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t seen[] = { atomic_load(&s->selection.pairs[0]),
+				    atomic_load(&s->selection.pairs[1]) };
+
+		atomic_store(&s->slot[3].last_look, (ca_clock_now() & ~CA_LOOK_LAYERS) | (1 + i));
+		tick();
+		assert_int_equal(atomic_load(&s->selection.pairs[0]), seen[0] + 1);
+		assert_int_equal(atomic_load(&s->selection.pairs[1]), seen[1] + i);
+	}
 }
 
 static void told_of_hits(void **state)
@@ -735,6 +841,7 @@ int main(void)
 		TEST(hits),
 		TEST(shares),
 		TEST(layers),
+		TEST(shares_of_others),
 		TEST(told_of_hits),
 		TEST(off_cpu),
 		TEST(installed),

@@ -214,7 +214,7 @@ static void *a_life(void *unused)
 	assert_int_equal(slot->pid, ca_rt.pid);
 	assert_int_equal(slot->process, 3);
 	assert_int_equal(atomic_load(&slot->in_s) + atomic_load(&slot->owed) + atomic_load(&slot->paid) +
-				 atomic_load(&slot->last_hit),
+				 atomic_load(&slot->last_look) + atomic_load(&slot->share_in_s[CA_PARTS - 1]),
 			 0);
 	assert_int_equal(atomic_load(&slot->count[5]), 55); /* only ever grows */
 	assert_ptr_equal(ca_patch_counters, &slot->count[0]);
@@ -278,7 +278,8 @@ static void lives(void **state)
 		atomic_store(&slot->in_s, 1);
 		atomic_store(&slot->owed, 1);
 		atomic_store(&slot->paid, 1);
-		atomic_store(&slot->last_hit, 1);
+		atomic_store(&slot->last_look, 1);
+		atomic_store(&slot->share_in_s[CA_PARTS - 1], 1);
 		atomic_store(&slot->count[5], 55);
 		ca_rt.patching = i;
 		have_perf = i;
