@@ -2,6 +2,7 @@
 /* The parts of a path. */
 #ifndef CA_CORE_PATH_H
 #define CA_CORE_PATH_H
+#include <stdbool.h>
 #include <string.h>
 
 /* The last part of it; borrowed from path. A path that ends in '/' is its own. */
@@ -10,6 +11,14 @@ static inline const char *ca_path_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Is that its last part's ending, ".prv"? */
+static inline bool ca_path_ends(const char *path, const char *ending)
+{
+	size_t length = strlen(path), n = strlen(ending);
+
+	return length > n && !strcmp(path + length - n, ending);
 }
 
 #endif

@@ -3,6 +3,7 @@
  * the key `task`: its value is its id), or a thread where what passes between threads does not belong to
  * one. An edge leads from who delivered to who received, and says how often. Driver's process, one
  * thread. */
+#include "core/sink_file.h"
 #include "core/sink_tracks.h"
 #include "core/utf8.h"
 #include "core/vec.h"
@@ -68,15 +69,14 @@ static enum ca_status open_dot(void **state, const char *target, const struct ca
 	dot->edges.size = sizeof(struct edge);
 	dot->halves.size = sizeof(struct half);
 	dot->names.size = sizeof(struct name);
-	dot->file = fopen(target, "we");
+	dot->file = ca_sink_file_stream("dot", target, err);
 	if (dot->file) {
 		*state = dot;
 		return CA_OK;
 	}
 	free(dot->target);
 	free(dot);
-	return ca_err_set(err, CA_ERR_USAGE, "the dot sink cannot write %s (%s); give another file", target,
-			  strerror(errno));
+	return CA_ERR_USAGE;
 }
 
 /* The index of what is at that place of the map, added if need be; NONE: there is no more room. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FLUSH_AT = 1 << 16 }; /* bytes */
@@ -97,16 +98,45 @@ void ca_sink_file_flush(struct ca_sink_file *file)
 	file->ends.n = 0;
 }
 
+static enum ca_status fail(struct ca_err *err, const char *sink, const char *path)
+{
+	return ca_err_set(err, CA_ERR_USAGE, "the %s sink cannot write %s (%s); give another file", sink,
+			  path, strerror(errno));
+}
+
+/* What can be executed is no file of a sink: a name too few, and the program to be traced is gone. */
+static bool is_spared(const char *sink, const char *path, struct ca_err *err)
+{
+	enum { EXECUTE = S_IXUSR | S_IXGRP | S_IXOTH };
+	struct stat is;
+
+	if (stat(path, &is) || !S_ISREG(is.st_mode) || !(is.st_mode & EXECUTE))
+		return false;
+	ca_err_set(err, CA_ERR_USAGE,
+		   "%s is a program, and the %s sink would write over it; give another file", path, sink);
+	return true;
+}
+
+FILE *ca_sink_file_stream(const char *sink, const char *path, struct ca_err *err)
+{
+	FILE *file = is_spared(sink, path, err) ? NULL : fopen(path, "we");
+
+	if (!file && !is_spared(sink, path, err))
+		fail(err, sink, path);
+	return file;
+}
+
 enum ca_status ca_sink_file_open(struct ca_sink_file *file, const char *sink, const char *path,
 				 const char *head, const char *tail, struct ca_err *err)
 {
 	*file = (struct ca_sink_file){
 		.sink = sink, .tail = tail, .data = { .size = 1 }, .ends = { .size = sizeof(struct end) }
 	};
+	if (path && is_spared(sink, path, err))
+		return CA_ERR_USAGE;
 	file->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDERR_FILENO;
 	if (file->fd < 0)
-		return ca_err_set(err, CA_ERR_USAGE, "the %s sink cannot write %s (%s); give another file",
-				  sink, path, strerror(errno));
+		return fail(err, sink, path);
 	file->path = strdup(path ? path : "standard error");
 	file->seeks = path && lseek(file->fd, 0, SEEK_CUR) >= 0;
 	ca_sink_file_text(file, head);

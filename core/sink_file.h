@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "core/vec.h"
 #include <stdint.h>
+#include <stdio.h>
 
 struct ca_sink_file {
 	const char *sink; /* its name, for messages */
@@ -28,6 +29,8 @@ void ca_sink_file_limit(uint64_t most);
 /* Of n bytes, how many may be written behind `size`. */
 uint64_t ca_sink_file_room(uint64_t size, uint64_t n);
 
+/* For sinks that write when the run is over: the file, emptied; NULL: err says why not. */
+FILE *ca_sink_file_stream(const char *sink, const char *path, struct ca_err *err);
 /* Creates the file, or empties it, and writes head and tail. tail and sink are borrowed. path: NULL is
  * standard error. */
 enum ca_status ca_sink_file_open(struct ca_sink_file *file, const char *sink, const char *path,

@@ -3,6 +3,7 @@
  * records are in the order of time, so the events are kept in x.prv.parts, a trace of the binary sink,
  * until the run is over; see paraver.h. Driver's process, one thread. */
 #include "core/paraver.h"
+#include "core/path.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -15,12 +16,10 @@ static enum ca_status write_text(struct ca_paraver *w, const char *prv, const ch
 				 void (*put)(struct ca_paraver *w, FILE *file), struct ca_err *err)
 {
 	char path[PATH_MAX];
-	int stem = (int)strlen(prv) - 4;
+	int stem = (int)strlen(prv) - (int)strlen(".prv");
 	bool ok;
 	FILE *file;
 
-	if (stem < 0 || strcmp(prv + stem, ".prv") != 0)
-		stem += 4;
 	snprintf(path, sizeof path, "%.*s%s", stem, prv, ending);
 	file = fopen(path, "we");
 	if (file)
@@ -101,21 +100,18 @@ static enum ca_status open_paraver(void **state, const char *target, const struc
 	enum ca_status status = CA_ERR_NOMEM;
 	FILE *file;
 
-	if (!sink || !(sink->target = strdup(target)) || asprintf(&sink->parts, "%s.parts", target) < 0) {
+	if (!sink ||
+	    asprintf(&sink->target, "%s%s", target, ca_path_ends(target, ".prv") ? "" : ".prv") < 0 ||
+	    asprintf(&sink->parts, "%s.parts", sink->target) < 0) {
 		free(sink ? sink->target : NULL);
 		free(sink);
 		return ca_err_set(err, status, "no memory for the paraver sink");
 	}
 	/* better now than when the run is over */
-	file = fopen(target, "we");
-	if (file) {
+	file = ca_sink_file_stream(ca_sink_paraver.name, sink->target, err);
+	if (file)
 		fclose(file);
-		status = ca_sink_binary.open(&sink->binary, sink->parts, dict, context, err);
-	} else {
-		status = ca_err_set(err, CA_ERR_USAGE,
-				    "the paraver sink cannot write %s (%s); give another file", target,
-				    strerror(errno));
-	}
+	status = file ? ca_sink_binary.open(&sink->binary, sink->parts, dict, context, err) : CA_ERR_USAGE;
 	if (!status) {
 		*state = sink;
 		return CA_OK;

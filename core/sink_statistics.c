@@ -2,6 +2,7 @@
 /* The statistics sink: a table of each key, in all and of each thread: how many, sum, mean, min, max and
  * standard deviation; of bursts and states these are their lengths, of points their values. Written when
  * the run is over, on stderr or into the file that the target names. Driver's process, one thread. */
+#include "core/sink_file.h"
 #include "core/sink_tracks.h"
 #include "core/utf8.h"
 #include "core/vec.h"
@@ -57,13 +58,11 @@ static enum ca_status open_statistics(void **state, const char *target, const st
 	s->dict = dict;
 	s->rows.size = sizeof(struct row);
 	s->names.size = sizeof(struct name);
-	s->file = target ? fopen(target, "we") : stderr;
+	s->file = target ? ca_sink_file_stream("statistics", target, err) : stderr;
 	if (!s->file) {
 		free(s->target);
 		free(s);
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "the statistics sink cannot write %s (%s); give another file", target,
-				  strerror(errno));
+		return CA_ERR_USAGE;
 	}
 	*state = s;
 	return CA_OK;

@@ -2,6 +2,7 @@
 /* `causal trace`: a run without experiments, whose events go to sinks. Driver's process, one thread. */
 #include "causal/conductor/conductor.h"
 #include "causal/conductor/sweep.h"
+#include "core/path.h"
 #include "core/sink.h"
 #include "driver/child.h"
 #include "driver/commands.h"
@@ -142,8 +143,11 @@ static void say_file(char *item, const char *stem)
 	for (size_t i = 0; i < sizeof viewers / sizeof *viewers; i++)
 		if (!strcmp(viewers[i][0], item))
 			what = viewers[i][1];
-	if (target)
-		ca_say("%s%s", target, what);
+	if (target) /* Paraver looks for its three files by their endings */
+		ca_say("%s%s%s", target,
+		       !strcmp(item, "paraver") && !ca_path_ends(target, sink->extension) ? sink->extension
+											  : "",
+		       what);
 	else
 		ca_say("%s%s%s", stem, sink->extension, what);
 }

@@ -151,4 +151,10 @@ fi
 check "a sweep: all visits" 1500 "$(visits)"
 profile --trace -s 50 -F burn -- "$apps/traced" work 10
 check "a sweep: a file beside the results" 1 "$(find results -name 'run-0001.*' ! -name '*.jsonl' | wc -l)"
+# A name too few, and the program would be gone.
+cp "$apps/traced" spared
+"$causal" trace --sinks print=spared -- ./spared >/dev/null 2>err </dev/null
+check "a sink that would write over the program" 2 $?
+contains "... it is said" "spared is a program, and the print sink would write over it" "$(<err)"
+check "... it is still there" "$(cksum <"$apps/traced")" "$(cksum <spared)"
 finish
