@@ -210,39 +210,50 @@ static void mutex(struct group *g, unsigned kind, uint64_t address)
 }
 
 /* ---- tasks -------------------------------------------------------------------------------------*/
-enum { PARKED = 1024, PARKED_OPENS = 16, PARKED_FREE = 0, PARKED_BUSY, PARKED_FULL };
+enum { PARKED = 1024 /* a power of two */, PARKED_TRIES = 64, PARKED_OPENS = 16 };
+enum { PARKED_FREE, PARKED_BUSY, PARKED_FULL };
 
 /* A task that is on no thread, and its open bursts. One in work belongs to who has made it so. */
 static struct parked {
 	_Atomic uint32_t state;
 	uint32_t opens;
-	uint64_t task, link;
+	_Atomic uint64_t
+		task; /* while it is full: nobody takes what is not his, others may look for theirs */
+	uint64_t link;
 	struct ca_open open[PARKED_OPENS];
 } parked[PARKED];
 
 static bool take_parked(struct parked *p, uint32_t from)
 {
-	return atomic_load_explicit(&p->state, memory_order_relaxed) == from &&
+	return atomic_load_explicit(&p->state, memory_order_acquire) == from &&
 	       atomic_compare_exchange_strong_explicit(&p->state, &from, PARKED_BUSY, memory_order_acquire,
 						       memory_order_relaxed);
 }
 
+/* Tasks are looked for in the same few places in which they may be put. */
+static struct parked *place_of(uint64_t task, unsigned i)
+{
+	return &parked[((task * UINT64_C(0x9e3779b97f4a7c15) >> 40) + i) % PARKED];
+}
+
 static void task_run(struct group *g, uint64_t task)
 {
-	bool found = false;
-
 	begin(g, CA_KEY_TASK, task);
-	for (unsigned i = 0; i < PARKED && !found; i++) {
-		struct parked *p = &parked[(task + i) % PARKED];
+	for (unsigned i = 0; i < PARKED_TRIES; i++) {
+		struct parked *p = place_of(task, i);
 
-		if (!take_parked(p, PARKED_FULL))
+		if (atomic_load_explicit(&p->task, memory_order_relaxed) != task ||
+		    !take_parked(p, PARKED_FULL))
 			continue;
-		found = p->task == task;
-		if (found && p->link)
-			add(g, CA_PTP_END, CA_KEY_TASK, p->link);
-		for (uint32_t k = 0; k < p->opens && found; k++)
+		if (atomic_load_explicit(&p->task, memory_order_relaxed) != task) {
+			atomic_store_explicit(&p->state, PARKED_FULL, memory_order_release);
+			continue;
+		}
+		add(g, CA_PTP_END, CA_KEY_TASK, p->link);
+		for (uint32_t k = 0; k < p->opens; k++)
 			begin(g, p->open[k].key, p->open[k].value);
-		atomic_store_explicit(&p->state, found ? PARKED_FREE : PARKED_FULL, memory_order_release);
+		atomic_store_explicit(&p->state, PARKED_FREE, memory_order_release);
+		return;
 	}
 }
 
@@ -251,16 +262,17 @@ static void park(struct group *g, uint64_t task, uint32_t from)
 {
 	const struct ca_thread *t = g->t;
 
-	for (unsigned i = 0; i < PARKED; i++) {
-		struct parked *p = &parked[(task + i) % PARKED];
+	for (unsigned i = 0; i < PARKED_TRIES; i++) {
+		struct parked *p = place_of(task, i);
 
 		if (!take_parked(p, PARKED_FREE))
 			continue;
-		p->task = task;
+		atomic_store_explicit(&p->task, task, memory_order_relaxed);
 		p->link = 1 + atomic_fetch_add_explicit(&ca_rt.trace->links, 1, memory_order_relaxed);
 		for (p->opens = 0; p->opens < PARKED_OPENS && from + p->opens < t->opens; p->opens++)
 			p->open[p->opens] = t->open[from + p->opens];
 		add(g, CA_PTP_BEGIN, CA_KEY_TASK, p->link);
+		/* release: pairs with the acquire in take_parked */
 		atomic_store_explicit(&p->state, PARKED_FULL, memory_order_release);
 		return;
 	}
@@ -325,7 +337,9 @@ static void raise_other(struct group *g, const struct causal_trace_key_ *key, ui
 	case CAUSAL_TRACE_KIND_TASK_RUN_:
 		if (!ca_timeline_wants(CA_KEY_TASK))
 			break;
-		if (key->label)
+		/* there may be any number of tasks: keys have their half of the names */
+		if (key->label &&
+		    atomic_load_explicit(&ca_rt.names->used, memory_order_relaxed) < CA_NAMES / 2)
 			ca_names_value(ca_rt.names, CA_NAME_OF_TASK, value, key->label, key->where);
 		task_run(g, value);
 		break;

@@ -3,6 +3,7 @@
  *   code_events             each macro once, in a known order
  *   code_events threads     four threads with 2,000 bursts each
  *   code_events tasks       a task that begins in one thread and is finished by another
+ *   code_events pauses      four threads that pause and go on with tasks of their own
  *   code_events clash       one id for two names
  *   code_events cost [N]    ns of CPU time for a pair of events, the loop subtracted; N pairs */
 #include <causal_trace.h>
@@ -74,12 +75,27 @@ static void *many(void *unused)
 	return NULL;
 }
 
-static void threads(void)
+static void *pauses(void *first)
+{
+	uintptr_t from = (uintptr_t)first;
+
+	for (uintptr_t i = from; i < from + BURSTS; i++) {
+		CAUSAL_TRACE_TASK_RUN(i, "job");
+		CAUSAL_TRACE_BEGIN("piece");
+		CAUSAL_TRACE_TASK_PAUSE(i);
+		CAUSAL_TRACE_TASK_RUN(i, "job");
+		CAUSAL_TRACE_END("piece");
+		CAUSAL_TRACE_TASK_DONE(i);
+	}
+	return NULL;
+}
+
+static void threads(void *(*run)(void *))
 {
 	pthread_t thread[THREADS];
 
 	for (int i = 0; i < THREADS; i++)
-		pthread_create(&thread[i], NULL, many, NULL);
+		pthread_create(&thread[i], NULL, run, (void *)(uintptr_t)(1 + i * BURSTS));
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 }
@@ -143,7 +159,9 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "threads")) {
-		threads();
+		threads(many);
+	} else if (!strcmp(what, "pauses")) {
+		threads(pauses);
 	} else if (!strcmp(what, "tasks")) {
 		tasks();
 	} else if (!strcmp(what, "clash")) {

@@ -120,6 +120,10 @@ burst-begin part 1
 burst-end part 1
 burst-end task 5 "job 5"
 burst-end own 1' "$(told second task part own)"
+# ... also where other threads look for theirs at the same time.
+"$causal" trace --sinks print=pauses -- ./events pauses 2>log || bad "pauses: $(<log)"
+check "bursts that go on with their tasks" "16000 16000" \
+	"$(told pauses piece | grep -c begin) $(told pauses piece | grep -c end)"
 for name in first second tasks; do
 	contains "it is called $name" "\"$name\"" "$(<tasks.json)"
 done
