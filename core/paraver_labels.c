@@ -63,15 +63,8 @@ uint32_t ca_paraver_labels_type(struct ca_paraver *w, uint32_t key)
 /* A label ends with its line. */
 static void put_label(FILE *file, const char *text)
 {
-	while (*text) {
-		size_t n = ca_utf8_length((const unsigned char *)text);
-
-		if (n && (unsigned char)*text >= ' ')
-			fwrite(text, 1, n, file);
-		else
-			fputs(n ? " " : "\xef\xbf\xbd", file);
-		text += n ? n : 1;
-	}
+	while (*text)
+		text = ca_utf8_put(file, text);
 	putc('\n', file);
 }
 

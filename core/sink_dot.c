@@ -236,17 +236,9 @@ static void take_name(void *state, const struct ca_source *from, const char *pro
 static void put_text(FILE *file, const char *text)
 {
 	while (*text) {
-		size_t n = ca_utf8_length((const unsigned char *)text);
-
 		if (*text == '"' || *text == '\\')
 			putc('\\', file);
-		if (!n)
-			fputs("\xef\xbf\xbd", file);
-		else if ((unsigned char)*text < ' ')
-			putc(' ', file);
-		else
-			fwrite(text, 1, n, file);
-		text += n ? n : 1;
+		text = ca_utf8_put(file, text);
 	}
 }
 

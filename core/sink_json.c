@@ -98,9 +98,10 @@ static void put_id(struct json *json, const struct ca_sink_track *track, uint32_
 	ca_sink_file_print(&json->file, ",\"id\":\"%" PRIu32 ".%" PRIu32 "\"", key, track->from.thread_index);
 }
 
-static void put_begin(struct json *json, const struct ca_sink_track *track, const struct ca_sink_open *open,
+static void put_begin(void *sink, const struct ca_sink_track *track, const struct ca_sink_open *open,
 		      uint64_t time, unsigned flags, unsigned events)
 {
+	struct json *json = sink;
 	bool burst = open->kind == CA_BURST_BEGIN;
 
 	put_head(json, burst ? "B" : "b", &track->from, time);
@@ -115,9 +116,10 @@ static void put_begin(struct json *json, const struct ca_sink_track *track, cons
 	ca_sink_file_end(&json->file, events);
 }
 
-static void put_end(struct json *json, const struct ca_sink_track *track, const struct ca_sink_open *open,
+static void put_end(void *sink, const struct ca_sink_track *track, const struct ca_sink_open *open,
 		    uint64_t time, unsigned flags, unsigned events)
 {
+	struct json *json = sink;
 	bool burst = open->kind == CA_BURST_BEGIN;
 
 	put_head(json, burst ? "E" : "e", &track->from, time);
@@ -132,9 +134,10 @@ static void put_end(struct json *json, const struct ca_sink_track *track, const 
 	ca_sink_file_end(&json->file, events);
 }
 
-static void put_instant(struct json *json, const struct ca_sink_track *track, const struct ca_event *event,
+static void put_instant(void *sink, const struct ca_sink_track *track, const struct ca_event *event,
 			const char *more)
 {
+	struct json *json = sink;
 	put_head(json, "i", &track->from, event->time);
 	put_name(json, event->key, event->value, false, more);
 	ca_sink_file_text(&json->file, ",\"s\":\"t\",\"args\":{");
@@ -143,8 +146,9 @@ static void put_instant(struct json *json, const struct ca_sink_track *track, co
 	ca_sink_file_end(&json->file, 1);
 }
 
-static void put_counter(struct json *json, const struct ca_sink_track *track, const struct ca_event *event)
+static void put_counter(void *sink, const struct ca_sink_track *track, const struct ca_event *event)
 {
+	struct json *json = sink;
 	put_head(json, "C", &track->from, event->time);
 	put_name(json, event->key, event->value, false, "");
 	put_id(json, track, event->key);
@@ -153,8 +157,9 @@ static void put_counter(struct json *json, const struct ca_sink_track *track, co
 }
 
 /* A flow needs a slice at both ends. */
-static void put_flow(struct json *json, const struct ca_sink_track *track, const struct ca_event *event)
+static void put_flow(void *sink, const struct ca_sink_track *track, const struct ca_event *event)
 {
+	struct json *json = sink;
 	put_head(json, "X", &track->from, event->time);
 	put_name(json, event->key, event->value, false, "");
 	ca_sink_file_text(&json->file, ",\"dur\":0,\"args\":{");
@@ -167,42 +172,7 @@ static void put_flow(struct json *json, const struct ca_sink_track *track, const
 	ca_sink_file_end(&json->file, 1);
 }
 
-/* Slices of a thread are inside one another. What is open inside the one that ends is cut in two. */
-static void end(struct json *json, struct ca_sink_track *track, const struct ca_event *event)
-{
-	size_t at = ca_sink_tracks_find(track, event);
-	bool burst = event->kind == CA_BURST_END;
-
-	if (at == track->depth) {
-		put_instant(json, track, event, " (end)");
-		return;
-	}
-	for (size_t i = track->depth - 1; burst && i > at; i--)
-		if (track->open[i].kind == CA_BURST_BEGIN)
-			put_end(json, track, &track->open[i], event->time, 0, 0);
-	put_end(json, track, &track->open[at], event->time, event->flags, 1);
-	ca_sink_tracks_close(track, at);
-	for (size_t i = at; burst && i < track->depth; i++)
-		if (track->open[i].kind == CA_BURST_BEGIN)
-			put_begin(json, track, &track->open[i], event->time, 0, 0);
-}
-
-static void put_event(struct json *json, struct ca_sink_track *track, const struct ca_event *event)
-{
-	const struct ca_dict_key *key = json->dict ? ca_dict_get(json->dict, event->key) : NULL;
-
-	if (ca_sink_is_begin(event->kind) && ca_sink_tracks_begin(track, event))
-		put_begin(json, track, &track->open[track->depth - 1], event->time, event->flags, 1);
-	else if (ca_sink_is_end(event->kind))
-		end(json, track, event);
-	else if (event->kind == CA_PTP_BEGIN || event->kind == CA_PTP_END)
-		put_flow(json, track, event);
-	else if (key && key->counter && event->kind == CA_POINT)
-		put_counter(json, track, event);
-	else
-		put_instant(json, track, event, "");
-	track->last = event->time;
-}
+static const struct ca_sink_slices slices = { put_begin, put_end, put_instant, put_counter, put_flow };
 
 static void put_meta(struct json *json, const struct ca_source *from, const char *what, const char *name)
 {
@@ -236,7 +206,7 @@ static void take_events(void *state, const struct ca_source *from, const struct 
 	struct ca_sink_track *track = get_track(json, from);
 
 	for (size_t i = 0; track && i < n; i++)
-		put_event(json, track, &event[i]);
+		ca_sink_tracks_put(&slices, json, json->dict, track, &event[i]);
 	if (!track)
 		json->file.lost += n;
 }

@@ -298,9 +298,10 @@ static void name_one(struct one *one, uint64_t iid)
 }
 
 /* events: 0 for the second part of a slice that was cut. */
-static void put_begin(struct perfetto *perfetto, const struct ca_sink_track *track,
-		      const struct ca_sink_open *open, uint64_t time, unsigned flags, unsigned events)
+static void put_begin(void *sink, const struct ca_sink_track *track, const struct ca_sink_open *open,
+		      uint64_t time, unsigned flags, unsigned events)
 {
+	struct perfetto *perfetto = sink;
 	struct one one;
 
 	begin_one(&one, time, PF__TRACK_EVENT__TYPE__SLICE_BEGIN, track_of(perfetto, track, open));
@@ -315,9 +316,10 @@ static void put_begin(struct perfetto *perfetto, const struct ca_sink_track *tra
 }
 
 /* events: 0 for one that goes on, or that did not end. */
-static void put_end(struct perfetto *perfetto, const struct ca_sink_track *track,
-		    const struct ca_sink_open *open, uint64_t time, unsigned flags, unsigned events)
+static void put_end(void *sink, const struct ca_sink_track *track, const struct ca_sink_open *open,
+		    uint64_t time, unsigned flags, unsigned events)
 {
+	struct perfetto *perfetto = sink;
 	struct one one;
 
 	begin_one(&one, time, PF__TRACK_EVENT__TYPE__SLICE_END, track_of(perfetto, track, open));
@@ -328,9 +330,10 @@ static void put_end(struct perfetto *perfetto, const struct ca_sink_track *track
 	put(perfetto, &one.packet, events);
 }
 
-static void put_instant(struct perfetto *perfetto, const struct ca_sink_track *track,
-			const struct ca_event *event, const char *more)
+static void put_instant(void *sink, const struct ca_sink_track *track, const struct ca_event *event,
+			const char *more)
 {
+	struct perfetto *perfetto = sink;
 	struct one one;
 
 	begin_one(&one, event->time, PF__TRACK_EVENT__TYPE__INSTANT, track_uuid(&track->from, 0, OF_THREAD));
@@ -350,9 +353,9 @@ static void put_instant(struct perfetto *perfetto, const struct ca_sink_track *t
 	put(perfetto, &one.packet, 1);
 }
 
-static void put_counter(struct perfetto *perfetto, const struct ca_sink_track *track,
-			const struct ca_event *event)
+static void put_counter(void *sink, const struct ca_sink_track *track, const struct ca_event *event)
 {
+	struct perfetto *perfetto = sink;
 	struct one one;
 
 	begin_one(&one, event->time, PF__TRACK_EVENT__TYPE__COUNTER,
@@ -363,40 +366,7 @@ static void put_counter(struct perfetto *perfetto, const struct ca_sink_track *t
 	put(perfetto, &one.packet, 1);
 }
 
-/* Slices of a track are inside one another. What is open inside the one that ends is cut in two. */
-static void end(struct perfetto *perfetto, struct ca_sink_track *track, const struct ca_event *event)
-{
-	size_t at = ca_sink_tracks_find(track, event);
-	bool burst = event->kind == CA_BURST_END;
-
-	if (at == track->depth) {
-		put_instant(perfetto, track, event, " (end)");
-		return;
-	}
-	for (size_t i = track->depth - 1; burst && i > at; i--)
-		if (track->open[i].kind == CA_BURST_BEGIN)
-			put_end(perfetto, track, &track->open[i], event->time, 0, 0);
-	put_end(perfetto, track, &track->open[at], event->time, event->flags, 1);
-	ca_sink_tracks_close(track, at);
-	for (size_t i = at; burst && i < track->depth; i++)
-		if (track->open[i].kind == CA_BURST_BEGIN)
-			put_begin(perfetto, track, &track->open[i], event->time, 0, 0);
-}
-
-static void put_event(struct perfetto *perfetto, struct ca_sink_track *track, const struct ca_event *event)
-{
-	const struct ca_dict_key *key = perfetto->dict ? ca_dict_get(perfetto->dict, event->key) : NULL;
-
-	if (ca_sink_is_begin(event->kind) && ca_sink_tracks_begin(track, event))
-		put_begin(perfetto, track, &track->open[track->depth - 1], event->time, event->flags, 1);
-	else if (ca_sink_is_end(event->kind))
-		end(perfetto, track, event);
-	else if (key && key->counter && event->kind == CA_POINT)
-		put_counter(perfetto, track, event);
-	else
-		put_instant(perfetto, track, event, "");
-	track->last = event->time;
-}
+static const struct ca_sink_slices slices = { put_begin, put_end, put_instant, put_counter, NULL };
 
 static struct ca_sink_track *get_track(struct perfetto *perfetto, const struct ca_source *from)
 {
@@ -420,7 +390,7 @@ static void take_events(void *state, const struct ca_source *from, const struct 
 		put_first(perfetto, event->time);
 	track = get_track(perfetto, from);
 	for (size_t i = 0; track && i < n; i++)
-		put_event(perfetto, track, &event[i]);
+		ca_sink_tracks_put(&slices, perfetto, perfetto->dict, track, &event[i]);
 	if (!track)
 		perfetto->file.lost += n;
 }

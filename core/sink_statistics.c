@@ -215,18 +215,8 @@ static int length_of(const char *text)
 /* Cleaned, and at least `width` characters. */
 static void put_text(FILE *file, const char *text, int width)
 {
-	while (*text) {
-		size_t n = ca_utf8_length((const unsigned char *)text);
-
-		if (!n)
-			fputs("\xef\xbf\xbd", file);
-		else if ((unsigned char)*text < ' ')
-			putc(' ', file);
-		else
-			fwrite(text, 1, n, file);
-		text += n ? n : 1;
-		width--;
-	}
+	for (; *text; width--)
+		text = ca_utf8_put(file, text);
 	for (; width > 0; width--)
 		putc(' ', file);
 }

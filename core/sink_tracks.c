@@ -64,6 +64,46 @@ void ca_sink_tracks_close(struct ca_sink_track *track, size_t at)
 		track->open[at] = track->open[at + 1];
 }
 
+/* Slices are inside one another. What is open inside the one that ends is cut in two. */
+static void end(const struct ca_sink_slices *ops, void *sink, struct ca_sink_track *track,
+		const struct ca_event *event)
+{
+	size_t at = ca_sink_tracks_find(track, event);
+	bool burst = event->kind == CA_BURST_END;
+
+	if (at == track->depth) {
+		ops->instant(sink, track, event, " (end)");
+		return;
+	}
+	for (size_t i = track->depth - 1; burst && i > at; i--)
+		if (track->open[i].kind == CA_BURST_BEGIN)
+			ops->end(sink, track, &track->open[i], event->time, 0, 0);
+	ops->end(sink, track, &track->open[at], event->time, event->flags, 1);
+	ca_sink_tracks_close(track, at);
+	for (size_t i = at; burst && i < track->depth; i++)
+		if (track->open[i].kind == CA_BURST_BEGIN)
+			ops->begin(sink, track, &track->open[i], event->time, 0, 0);
+}
+
+void ca_sink_tracks_put(const struct ca_sink_slices *ops, void *sink, const struct ca_dict *dict,
+			struct ca_sink_track *track, const struct ca_event *event)
+{
+	const struct ca_dict_key *key = dict ? ca_dict_get(dict, event->key) : NULL;
+	bool pair = event->kind == CA_PTP_BEGIN || event->kind == CA_PTP_END;
+
+	if (ca_sink_is_begin(event->kind) && ca_sink_tracks_begin(track, event))
+		ops->begin(sink, track, &track->open[track->depth - 1], event->time, event->flags, 1);
+	else if (ca_sink_is_end(event->kind))
+		end(ops, sink, track, event);
+	else if (pair && ops->flow)
+		ops->flow(sink, track, event);
+	else if (key && key->counter && event->kind == CA_POINT)
+		ops->counter(sink, track, event);
+	else
+		ops->instant(sink, track, event, "");
+	track->last = event->time;
+}
+
 const char *ca_sink_key_name(const struct ca_dict *dict, uint32_t key, char buffer[CA_SINK_KEY_NAME])
 {
 	const struct ca_dict_key *known = dict ? ca_dict_get(dict, key) : NULL;

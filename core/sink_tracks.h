@@ -38,6 +38,22 @@ bool ca_sink_tracks_begin(struct ca_sink_track *track, const struct ca_event *ev
 size_t ca_sink_tracks_find(const struct ca_sink_track *track, const struct ca_event *event);
 void ca_sink_tracks_close(struct ca_sink_track *track, size_t at);
 
+/* How a sink with nested slices writes them; ca_sink_tracks_put sees to the order. */
+struct ca_sink_slices {
+	/* flags and events (1): of the event that is told; 0 where a slice is cut in two */
+	void (*begin)(void *sink, const struct ca_sink_track *track, const struct ca_sink_open *open,
+		      uint64_t time, unsigned flags, unsigned events);
+	void (*end)(void *sink, const struct ca_sink_track *track, const struct ca_sink_open *open,
+		    uint64_t time, unsigned flags, unsigned events);
+	void (*instant)(void *sink, const struct ca_sink_track *track, const struct ca_event *event,
+			const char *more);
+	void (*counter)(void *sink, const struct ca_sink_track *track, const struct ca_event *event);
+	/* Point to point; NULL: an instant says it. */
+	void (*flow)(void *sink, const struct ca_sink_track *track, const struct ca_event *event);
+};
+void ca_sink_tracks_put(const struct ca_sink_slices *ops, void *sink, const struct ca_dict *dict,
+			struct ca_sink_track *track, const struct ca_event *event);
+
 /* States and bursts: the kind at the beginning of what this one ends. */
 static inline uint16_t ca_sink_begin_of(uint16_t end)
 {

@@ -19,3 +19,16 @@ size_t ca_utf8_length(const unsigned char *s)
 		return 0;
 	return n;
 }
+
+const char *ca_utf8_put(FILE *file, const char *text)
+{
+	size_t n = ca_utf8_length((const unsigned char *)text);
+
+	if (!n)
+		fputs("\xef\xbf\xbd", file);
+	else if ((unsigned char)*text < ' ')
+		putc(' ', file);
+	else
+		fwrite(text, 1, n, file);
+	return text + (n ? n : 1);
+}
