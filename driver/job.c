@@ -368,8 +368,9 @@ static void say_more(const struct ca_job *job, const struct ca_profile *profile)
 	size_t runs = ca_profile_runs_wanted(profile, points, &open);
 	char *word;
 
-	if (!runs || ca_job_is_open_ended(job) || job->settings.duration > 0 || job->settings.single >= 0 ||
-	    !(word = ca_again_word(job->dir)))
+	/* without experiments at 0 % no number of runs will do; the table says what will */
+	if (!runs || (!profile->funnel.zeros && open->curve->how < CA_HOW_OWN) || ca_job_is_open_ended(job) ||
+	    job->settings.duration > 0 || job->settings.single >= 0 || !(word = ca_again_word(job->dir)))
 		return;
 	half = (open->curve->at_high[1] - open->curve->at_low[1]) / 2;
 	seconds = (double)profile->funnel.runtime / 1e9 / (double)profile->runs * (double)runs;

@@ -84,20 +84,18 @@ static void copy(char *to, size_t size, const char *from)
 	snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
-/* False: it has no id yet. */
-static bool learn_key(struct ca_code_names *n, const struct ca_name *name, const char *text)
+static void learn_key(struct ca_code_names *n, const struct ca_name *name, const char *text)
 {
 	uint32_t id = atomic_load_explicit(&name->id, memory_order_relaxed);
 	char where[CA_NAME_WHERE];
 
-	if (!id || id > CA_USER_ID_LAST || n->key[id])
-		return id;
+	if (id > CA_USER_ID_LAST || n->key[id])
+		return;
 	copy(where, sizeof where, name->where);
 	n->key[id] = ca_dict_register_own(n->dict, text, where, id);
 	if (n->key[id])
 		atomic_store_explicit(&n->names->off[id], !ca_dict_get(n->dict, n->key[id])->enabled,
 				      memory_order_relaxed);
-	return true;
 }
 
 /* False: not yet. A key comes before the names of its values. */
@@ -107,8 +105,10 @@ static bool learn(struct ca_code_names *n, const struct ca_name *name)
 	struct given *given;
 
 	copy(text, sizeof text, name->text);
-	if (!name->of)
-		return learn_key(n, name, text);
+	if (!name->of) {
+		learn_key(n, name, text);
+		return true;
+	}
 	if (name->of <= CA_USER_ID_LAST) {
 		if (n->key[name->of])
 			ca_dict_name_value(n->dict, n->key[name->of], name->value, text);
@@ -131,10 +131,10 @@ static void learn_all(struct ca_code_names *n)
 	char text[32];
 
 	for (uint32_t i = n->seen; i < used && i < CA_NAMES; i++) {
-		const struct ca_name *name = &n->names->name[i];
+		/* NULL: it is being entered, or stays of no use */
+		const struct ca_name *name = n->done[i] ? NULL : ca_names_at(n->names, i);
 
-		/* not known: it is being entered, or stays of no use */
-		if (!n->done[i] && atomic_load_explicit(&name->known, memory_order_acquire))
+		if (name)
 			n->done[i] = learn(n, name);
 		if (n->done[i] && i == n->seen)
 			n->seen++;

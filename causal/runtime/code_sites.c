@@ -17,16 +17,22 @@ _Atomic uint32_t ca_code_sites_generation = 1;
 static const uint8_t nop5[CA_NOP_LENGTH] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
 /* By a system call: the library may be closed at this very moment. */
+static bool copy(void *to, uintptr_t from, size_t size)
+{
+	long got = ca_sys_peek(from, to, size);
+
+	if (got == -EPERM || got == -ENOSYS) {
+		memcpy(to, (const void *)from, size);
+		return true;
+	}
+	return got == (long)size;
+}
+
 static bool is_nop5(uintptr_t address)
 {
 	uint8_t now[sizeof nop5];
-	long got = ca_sys_peek(address, now, sizeof now);
 
-	if (got == -EPERM || got == -ENOSYS)
-		memcpy(now, (const void *)address, sizeof now);
-	else if (got != (long)sizeof now)
-		return false;
-	return !memcmp(now, nop5, sizeof now);
+	return copy(now, address, sizeof now) && !memcmp(now, nop5, sizeof now);
 }
 
 bool ca_code_sites_nop(const struct ca_loaded *l, uint64_t address, uint64_t target, struct ca_site *site)
@@ -66,17 +72,6 @@ static Elf64_Phdr header[HEADERS];
 static struct ca_site site[BATCH];
 static unsigned sites;
 static atomic_flag placing = ATOMIC_FLAG_INIT;
-
-static bool copy(void *to, uintptr_t from, size_t size)
-{
-	long got = ca_sys_peek(from, to, size);
-
-	if (got == -EPERM || got == -ENOSYS) {
-		memcpy(to, (const void *)from, size);
-		return true;
-	}
-	return got == (long)size;
-}
 
 /* The program headers of the module; 0: they cannot be read. */
 static unsigned read_headers(const struct ca_loaded *l)
