@@ -85,6 +85,27 @@ static void test_roles(void **state)
 	}
 }
 
+/* A compiler's passes: one calls them all, does nothing itself, and most of them are too small for a row. */
+static void test_dispatcher(void **state)
+{
+	enum { FIRST_SMALL = 10, SMALL_ONES = 70 };
+	struct ca_stacks *s = ca_stacks_new();
+	const struct ca_stacks_code *code;
+	size_t n;
+
+	(void)state;
+	ca_stacks_add(s, (uint32_t[]){ 3, 2, 1 }, 3, 200, false);
+	ca_stacks_add(s, (uint32_t[]){ 4, 1 }, 2, 450, false);
+	for (uint32_t i = 0; i < SMALL_ONES; i++)
+		ca_stacks_add(s, (uint32_t[]){ FIRST_SMALL + i, 2, 1 }, 3, 5, false);
+	n = ca_stacks_judge(s, &code);
+	for (size_t k = 0; k < n; k++)
+		if (code[k].region <= 4)
+			assert_int_equal(code[k].role,
+					 code[k].region <= 2 ? CA_STACKS_CONTAINS : CA_STACKS_ROW);
+	ca_stacks_free(s);
+}
+
 static void test_counts(void **state)
 {
 	struct ca_stacks *s = ca_stacks_new();
@@ -160,9 +181,8 @@ static void test_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_tell),
+		cmocka_unit_test(test_roles),  cmocka_unit_test(test_dispatcher),
+		cmocka_unit_test(test_counts), cmocka_unit_test(test_tell),
 		cmocka_unit_test(test_full),
 	};
 
