@@ -34,7 +34,8 @@ struct ca_slot {
 	_Atomic uint64_t experiment; /* experiment.seq that owed/paid belong to */
 	_Atomic uint64_t owed;       /* ns still to pay */
 	_Atomic uint64_t paid;       /* ns paid in this experiment */
-	_Atomic uint64_t paid_total;
+	_Atomic uint64_t spun;       /* ns paid on a CPU, in all; only ever grows, like count[]; so does */
+	_Atomic uint64_t turns;      /* of the program's own spin loops, as far as seen */
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
 	/* Where S is sampled: ns of the last look at the stack, with the number of layers of S that it was in

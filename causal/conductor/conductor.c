@@ -166,7 +166,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
 	if (c->whole)
 		ca_conductor_whole_begin(c);
-	c->e.work_before = ca_conductor_whole_work(c, &c->e.processes);
+	c->e.work = ca_conductor_whole_work(c);
 	c->e.record.start = c->last_watch = ca_clock_now();
 	c->e.periods_before = c->sum.periods;
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
@@ -302,11 +302,15 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_load load;
+	struct ca_work work;
 	unsigned threads;
 
 	watch(c, now);
 	r->end = ca_clock_now();
-	c->e.work_after = ca_conductor_whole_work(c, &c->e.processes_after);
+	work = ca_conductor_whole_work(c);
+	if (work.processes == c->e.work.processes && (int64_t)(work.ns - c->e.work.ns) > 0)
+		r->work = work.ns - c->e.work.ns;
+	r->turns = work.turns - c->e.work.turns;
 	c->e.caught_up = atomic_load(&c->session->caught_up);
 	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
@@ -448,6 +452,7 @@ static void record_experiment(struct ca_conductor *c)
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
 						   r->end - r->start - r->delay, c->e.began, &c->e.flight,
 						   &c->catalog, c->e.visits);
+	r->visit_count = ca_conductor_points_keep(c, c->e.visits, r->visit_count);
 	if (c->e.lumpy && r->hits)
 		drop_times(c, (double)r->delay / (double)r->hits);
 	if (c->set->end_to_end)

@@ -100,6 +100,8 @@ void ca_conductor_points_free(struct ca_conductor *c)
 		return;
 	ca_point_search_free(c->points->search);
 	ca_choice_fini(&c->points->choice);
+	for (size_t i = 0; i < c->points->replaced_n; i++)
+		free(c->points->replaced[i]);
 	if (c->points->terminal >= 0)
 		close(c->points->terminal);
 	free(c->points);
@@ -251,9 +253,29 @@ static void replace(struct ca_conductor *c, struct ca_point_choice *p, uint64_t 
 			 p->choice.point[0].name);
 	for (size_t i = 0; i < p->n; i++)
 		ca_point_search_reject(p->search, p->chosen[i]);
+	for (size_t i = 0; i < p->choice.points && p->replaced_n < sizeof p->replaced / sizeof *p->replaced;
+	     i++)
+		p->replaced[p->replaced_n++] = strdup(p->choice.point[i].name);
 	ca_choice_fini(&p->choice);
 	p->ask = false;
 	decide(c, p, now);
+}
+
+size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *visits, size_t n)
+{
+	const struct ca_point_choice *p = c->points;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool replaced = false;
+
+		for (size_t k = 0; p && k < p->replaced_n; k++)
+			replaced |= p->replaced[k] &&
+				    !strcmp(p->replaced[k], c->session->point[visits[i].point].name);
+		if (!replaced)
+			visits[kept++] = visits[i];
+	}
+	return kept;
 }
 
 /* Unless the search was asked for. */

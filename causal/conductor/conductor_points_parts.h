@@ -27,6 +27,8 @@ struct ca_point_choice {
 	uint64_t since, cpu_since, pause;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;
+	char *replaced[2 * CA_CANDIDATES_CHOSEN]; /* names; owned */
+	size_t replaced_n;
 	/* asking */
 	int terminal; /* -1: none */
 	size_t offered[CA_CANDIDATES], offers;

@@ -26,6 +26,12 @@ enum { CA_SLOTS_AHEAD = 64, CA_SLOTS_MOST = 512 }; /* thread slots with backing 
 
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
+struct ca_work {
+	uint64_t ns;        /* of CPU time, without what was paid: only differences count */
+	uint64_t turns;     /* of spin loops */
+	uint32_t processes; /* says which ones these are */
+};
+
 struct ca_open_experiment {
 	struct ca_experiment_record record;
 	struct ca_visits_now before, after;
@@ -39,11 +45,10 @@ struct ca_open_experiment {
 	uint64_t paying_before;                 /* core/paying.h, at the start */
 	uint64_t caught_up_before, caught_up;   /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
-	bool lumpy;                          /* D grows by whole samples, or hits of timed S */
-	uint64_t work_before, work_after;    /* ns of CPU time at the start and at the end of it ... */
-	uint32_t processes, processes_after; /* ... of these */
-	struct ca_load load;                 /* when it was opened */
-	struct ca_load last_load;            /* end to end: while its processes were still there */
+	bool lumpy;               /* D grows by whole samples, or hits of timed S */
+	struct ca_work work;      /* at its start */
+	struct ca_load load;      /* when it was opened */
+	struct ca_load last_load; /* end to end: while its processes were still there */
 };
 
 struct ca_conductor {
@@ -133,6 +138,9 @@ void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, u
 bool ca_conductor_points_are_open(const struct ca_conductor *c);
 /* Does one thread do all the work, so that nobody is delayed and no point is needed? */
 bool ca_conductor_points_are_needless(const struct ca_conductor *c);
+/* Leaves out the visits of points that others have replaced: they may have been placed after all, too late.
+ * Returns how many are left. */
+size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *visits, size_t n);
 /* An experiment passed no point, and none is needed: its visits. 0: one is needed after all. */
 size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *record,
 				struct ca_visits *visits);
@@ -187,8 +195,8 @@ void ca_conductor_whole_begin(struct ca_conductor *c);
 void ca_conductor_whole_end(struct ca_conductor *c);
 /* An experiment has been recorded: is its rate one that stays? */
 void ca_conductor_whole_watch(struct ca_conductor *c);
-/* CPU time of the run's processes so far, ns; and a number that says which ones these are. */
-uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes);
+/* What the run's processes have done so far. */
+struct ca_work ca_conductor_whole_work(const struct ca_conductor *c);
 
 /* conductor_trace.c: the timeline. Before the first process starts: dictionary, sinks, rings if there is a
  * sink. */

@@ -166,13 +166,9 @@ void ca_conductor_whole_end(struct ca_conductor *c)
 /* Of what should be the same for each visit at any speedup. */
 static double work_of(const struct ca_conductor *c, const struct ca_visits *between, double visits)
 {
-	uint64_t spent = c->e.work_after - c->e.work_before;
-
 	if (between && between->delta)
 		return visits * (double)between->arrivals / (double)between->delta;
-	return c->e.processes == c->e.processes_after && spent > c->e.record.paid
-		       ? (double)(spent - c->e.record.paid)
-		       : 0;
+	return (double)c->e.record.work;
 }
 
 void ca_conductor_whole_watch(struct ca_conductor *c)
@@ -200,16 +196,22 @@ void ca_conductor_whole_watch(struct ca_conductor *c)
 	ca_steady_add(ca_sweep_steady(c->opt.sweep), region, &w);
 }
 
-uint64_t ca_conductor_whole_work(const struct ca_conductor *c, uint32_t *processes)
+struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 {
-	uint32_t used = atomic_load(&c->session->processes_used);
-	uint64_t sum = 0;
+	uint32_t used = atomic_load(&c->session->processes_used),
+		 slots = atomic_load(&c->session->slots_used);
+	struct ca_work work = { 0 };
 
-	*processes = 0;
+	for (uint32_t i = 0; i < slots; i++) {
+		const struct ca_slot *slot = &c->session->slot[i];
+
+		work.ns -= atomic_load_explicit(&slot->spun, memory_order_relaxed);
+		work.turns += atomic_load_explicit(&slot->turns, memory_order_relaxed);
+	}
 	for (uint32_t p = 0; p < used; p++)
 		if (atomic_load(&c->session->process[p].state) == CA_SLOT_LIVE) {
-			sum += ca_clock_process_cpu((pid_t)c->session->process[p].pid);
-			*processes += p + 1; /* another set, another number */
+			work.ns += ca_clock_process_cpu((pid_t)c->session->process[p].pid);
+			work.processes += p + 1; /* another set, another number */
 		}
-	return sum;
+	return work;
 }

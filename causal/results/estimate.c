@@ -70,6 +70,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.active = o->active,
 			.delay = o->delay,
 			.paying = o->paying,
+			.work = o->work,
 			.periods = o->periods,
 			.inside = o->inside,
 			.weight = 1,
@@ -286,8 +287,8 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 
 	memset(out, 0, sizeof *out);
 	if (!member || !first || !scratch || !ratio || !shrink ||
-	    !prepare(&est, observation, n, options->quantum) || !ca_estimate_baseline(&est) ||
-	    !make_cells(&est, out, member, first))
+	    !prepare(&est, observation, n, options->quantum) || !ca_estimate_control(&est) ||
+	    !ca_estimate_baseline(&est) || !make_cells(&est, out, member, first))
 		goto done;
 	est.own = calloc(out->curves + 1, sizeof *est.own);
 	if (!est.own)

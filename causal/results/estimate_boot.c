@@ -218,6 +218,8 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 static void replicate(struct boot *b, size_t r)
 {
 	struct ca_est *est = b->est;
+	double slip = est->slip * sqrt(2 * ca_estimate_exponential(&b->rng)) *
+		      cos(6.283185307 * ca_rng_unit(&b->rng)); /* normal: Box and Muller */
 
 	for (size_t i = 0; i < est->runs; i++)
 		b->run_weight[i] = ca_estimate_exponential(&b->rng);
@@ -242,6 +244,8 @@ static void replicate(struct boot *b, size_t r)
 				      sqrt((n + 1) / (n - 1));
 			else
 				now = log(replicate_by_experiment(b, c, ratio) / b->own[1][k] / ratio);
+			if (cell->speedup)
+				now += slip;
 			b->deviation[c * b->replicates + r] = isfinite(now) ? now : 0;
 		}
 	}

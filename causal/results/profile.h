@@ -40,7 +40,7 @@ struct ca_profile_time {
 struct ca_profile_experiment {
 	uint32_t run; /* index in ca_profile.run */
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
-	uint64_t start, end, duration, delay, hits, s_time, lost, periods, inside;
+	uint64_t start, end, duration, delay, hits, s_time, lost, periods, inside, work, turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
@@ -136,6 +136,7 @@ struct ca_profile {
 	struct ca_funnel funnel;
 	double periods; /* of the runs that were sampled to their ends */
 	bool busy;      /* most experiments were disturbed by other programs */
+	bool spins;     /* threads spin while they wait, so CPU time is not all work */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

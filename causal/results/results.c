@@ -266,6 +266,10 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "hits", record->hits);
 	add_u64(object, "periods", record->periods);
 	add_u64(object, "inside", record->inside);
+	if (record->work)
+		add_u64(object, "work", record->work);
+	if (record->turns)
+		add_u64(object, "turns", record->turns);
 	add_bool(object, "exact", record->exact);
 	json_object_object_add(object, "flags", flag_array(record->flags));
 	json_object_object_add(object, "progress", progress_array(results, record));

@@ -183,6 +183,8 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.lost = known_u64(record, "lost"),
 		.periods = ca_results_json_u64(record, "periods"),
 		.inside = ca_results_json_u64(record, "inside"),
+		.work = ca_results_json_u64(record, "work"),
+		.turns = ca_results_json_u64(record, "turns"),
 		.paying = known_u64(record, "paying"),
 		.exact = json_object_get_boolean(ca_results_json_get(record, "exact")),
 	};

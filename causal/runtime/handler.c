@@ -60,8 +60,7 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 static void tick(struct ca_thread *t, const void *context)
 {
 	struct ca_selection *sel = &ca_rt.session->selection;
-	uint64_t now = ca_clock_now(),
-		 paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed);
+	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 	uintptr_t all[16];
 	struct ca_registers r;
 	bool walked = false, late = false;
@@ -112,7 +111,7 @@ static void tick(struct ca_thread *t, const void *context)
 	if (!t->waiting)
 		ca_ledger_pay(t);
 	t->last_look = ca_cpu_cycles();
-	paid = atomic_load_explicit(&t->slot->paid_total, memory_order_relaxed) - paid;
+	paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - paid;
 	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid, memory_order_relaxed);
 }
 

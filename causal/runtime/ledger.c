@@ -750,7 +750,8 @@ static void settle(struct ca_thread *t, uint64_t began, uint64_t paid, unsigned 
 	if (paid) {
 		ca_timeline_delay(t, began, paid, how);
 		atomic_fetch_add_explicit(&t->slot->paid, paid, memory_order_relaxed);
-		atomic_fetch_add_explicit(&t->slot->paid_total, paid, memory_order_relaxed);
+		if (how == CA_DELAY_SPUN)
+			atomic_fetch_add_explicit(&t->slot->spun, paid, memory_order_relaxed);
 	}
 	atomic_store_explicit(&t->slot->owed, t->owed > 0 ? (uint64_t)t->owed : 0, memory_order_relaxed);
 	if (atomic_load_explicit(&t->slot->paying, memory_order_relaxed))

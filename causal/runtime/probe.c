@@ -172,10 +172,12 @@ static void hook_meet(void)
 {
 	struct ca_thread *t = ca_self;
 
-	if (t)
+	if (t) {
+		ca_rt_spins(t, 1);
 		ca_wait_meet_known(t);
-	else if (atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+	} else if (atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		hook_meet_apart();
+	}
 }
 
 enum {

@@ -178,6 +178,14 @@ struct ca_runtime {
 extern CA_HIDDEN struct ca_runtime ca_rt;
 extern CA_HIDDEN __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));
 
+/* The program spins, waiting for others: so many turns more, of some 100 ns each. */
+enum { CA_RT_YIELD_TURNS = 5 };
+static inline void ca_rt_spins(struct ca_thread *t, uint64_t turns)
+{
+	if (t)
+		atomic_fetch_add_explicit(&t->slot->turns, turns, memory_order_relaxed);
+}
+
 /* Is the thread in S, whichever way its probes tell? */
 CA_SIGSAFE static inline bool ca_rt_is_in_s(const struct ca_thread *t)
 {

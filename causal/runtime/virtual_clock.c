@@ -76,6 +76,7 @@ static void note_spin(struct ca_thread *t, const struct moment *m)
 	t->readings = m->real - t->last_reading < SPIN ? t->readings + 1 : 0;
 	t->last_reading = m->real;
 	if (t->readings >= SPINS) {
+		ca_rt_spins(t, SPINS);
 		ca_ledger_limit(t, m->lag, UINT64_MAX);
 		t->readings = 0;
 	}

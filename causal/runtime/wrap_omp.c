@@ -57,6 +57,10 @@ static void *real_for(const char *name, const void *caller)
  * what is left at the end is forgiven. */
 static __thread struct ca_waiting idle __attribute__((tls_model("initial-exec")));
 
+enum {
+	UNKNOWN_TURNS = 1000000
+}; /* both libraries spin for a while before they sleep: for how long is not seen */
+
 static void idle_begin(void)
 {
 	/* libomp does not tell every end: what came since was work, and is paid now */
@@ -71,6 +75,7 @@ static void idle_begin(void)
 static void idle_end(void)
 {
 	if (idle.thread) {
+		ca_rt_spins(idle.thread, UNKNOWN_TURNS);
 		ca_wait_end(&idle);
 		idle.thread->owed = 0;
 	}

@@ -97,6 +97,7 @@ CA_EXPORT int pidfd_send_signal(int fd, int signal, siginfo_t *info, unsigned fl
 /* ---- threads -----------------------------------------------------------------------------------*/
 CA_EXPORT void thrd_yield(void)
 {
+	ca_rt_spins(ca_self, CA_RT_YIELD_TURNS);
 	WAITING(CA_WAIT_OTHERS, -1, (REAL(thrd_yield)(), 0));
 }
 

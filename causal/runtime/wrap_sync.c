@@ -191,8 +191,10 @@ CA_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)
 
 static int spin(pthread_spinlock_t *l)
 {
-	while (REAL(pthread_spin_trylock)(l) != 0)
+	while (REAL(pthread_spin_trylock)(l) != 0) {
 		ca_cpu_pause();
+		ca_rt_spins(ca_self, 1);
+	}
 	return 0;
 }
 
@@ -245,6 +247,7 @@ CA_EXPORT int sem_post(sem_t *s)
 
 CA_EXPORT int sched_yield(void)
 {
+	ca_rt_spins(ca_self, CA_RT_YIELD_TURNS);
 	return DOING(YIELD, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(sched_yield)()));
 }
 

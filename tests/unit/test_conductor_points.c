@@ -260,6 +260,7 @@ static void search_until(uint64_t now)
 /* ---- choosing -----------------------------------------------------------------------------*/
 static void test_phases(void **state)
 {
+	struct ca_visits visits[2] = { { .point = 0 }, { .point = 1 } };
 	struct ca_selection *sel = &session->selection;
 
 	(void)state;
@@ -303,6 +304,13 @@ static void test_phases(void **state)
 	assert_true(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 1)));
 	assert_int_equal(rejected, 2);
 	assert_string_equal(added, "lib.so!second;first;third");
+	/* which may be placed after all, and do not count any more */
+	strcpy(session->point[0].name, "first");
+	strcpy(session->point[1].name, "third");
+	assert_int_equal(ca_conductor_points_keep(&conductor, visits, 2), 1);
+	assert_int_equal(visits[0].point, 1);
+	strcpy(session->point[0].name, "");
+	strcpy(session->point[1].name, "");
 	visited = 1;
 	assert_true(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 2)));
 	assert_false(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 3)));

@@ -167,11 +167,9 @@ static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t ar
 	c.e.record = (struct ca_experiment_record){ .region = 2,
 						    .speedup = percent * 10000,
 						    .end = 100 * MS,
-						    .paid = 50,
+						    .work = work,
 						    .visits = c.e.visits,
 						    .visit_count = arrivals ? 3 : 2 };
-	c.e.work_before = 1000;
-	c.e.work_after = 1050 + work;
 	ca_conductor_whole_watch(&c);
 }
 

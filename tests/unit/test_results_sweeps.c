@@ -24,6 +24,9 @@ struct kind {
 	double rate;        /* visits a window of 250 ms */
 	int runs, windows;  /* of each run */
 	bool known;         /* U is */
+	double work;        /* standard deviation of CPU time per visit, beside what it has in common with its
+			     * length; 0: it is not known */
+	double spins;       /* of the effect, what is also missing from CPU time per visit */
 };
 
 static const struct kind kinds[] = {
@@ -37,6 +40,17 @@ static const struct kind kinds[] = {
 	{ "one window a cell", .6, .5, 1, 0, .6, .02, 0, 0, 200, 1, 15, true },
 	{ "U unknown", .6, .4, .5, .3, .3, .02, 0, 0, 200, 3, 24, false },
 	{ "single-threaded", .5, .5, 1, 0, -1, .02, .15, .2, 5000, 1, 24, true },
+};
+/* CPU time is known, too: where it says why visits differ; where it says nothing; where it falls as the
+ * effect rises, since threads spin unseen. */
+static const struct kind worked[] = {
+	{ "straight", .6, .6, 1, 0, .3, .02, 0, 0, 200, 3, 24, true, .02, 0 },
+	{ "noise", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true, .02, 0 },
+	{ "noise and drift", .5, .4, .6, .2, .4, .1, .02, 0, 200, 3, 24, true, .02, 0 },
+	{ "phases", .6, .6, 1, 0, .3, .5, 0, 0, 2000, 3, 24, true, .03, 0 },
+	{ "shifts by 1 %", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true, .02, .05 },
+	{ "spins", .5, .4, .6, .2, .4, .02, 0, 0, 200, 3, 24, true, .02, .5 },
+	{ "spins and noise", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true, .02, .5 },
 };
 static const uint32_t speedups[] = { 0, 250000, 500000, 750000, 1000000 };
 
@@ -63,7 +77,7 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 	double s = phase * k->share * (part_of(region) > 0 ? part_of(region) : beside);
 	double length = 0.25, lump = exp(k->lumps * normal() / sqrt(k->rate));
 	double visit = length / k->rate * exp(level + k->noise * normal()), in_s = s * visit;
-	double elapsed, paying;
+	double elapsed, paying, visits, work = visit * exp(k->work * normal()) * (1 - k->spins * e);
 
 	/* in the dilated world a visit takes (1 - e) of its time, and p x S is inserted */
 	elapsed = visit * (1 - e) + p * in_s;
@@ -71,13 +85,15 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 	paying = paying + k->beside * fmin(p * in_s, elapsed - paying) * (0.5 + uniform());
 	if (k->beside < 0)
 		paying = 0;
+	visits = floor(length / (elapsed * lump) + uniform());
 	return (struct ca_observation){
 		.region = region,
 		.speedup = speedup,
 		.run = run,
 		.time = time,
 		.cost = length * (1 - seen * p * in_s / elapsed),
-		.visits = floor(length / (elapsed * lump) + uniform()),
+		.visits = visits,
+		.work = k->work > 0 ? 2 * work * length / (elapsed * lump) : 0,
 		.elapsed = length,
 		.active = length * seen * in_s / elapsed,
 		.delay = length * seen * p * in_s / elapsed,
@@ -219,6 +235,23 @@ static void test_fixed(void **state)
 	}
 	print_message("all %.1f %%\n", 100 * covered / seen);
 	assert_in_range(lround(1000 * covered / seen), 930, 985);
+}
+
+/* What CPU time says of the noise makes intervals shorter, and takes no effect away. */
+static void test_work(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof worked / sizeof *worked; k++) {
+		struct kind without = worked[k];
+		struct tally t[2];
+
+		t[1] = sweep(&worked[k], play, sweeps(40));
+		without.work = 0;
+		t[0] = sweep(&without, play, sweeps(40));
+		/* the last has what nothing sees: noise, and spin loops beside it */
+		assert_true(t[1].covered > (k + 1 < sizeof worked / sizeof *worked ? 0.9 : 0.84) * t[1].seen);
+		assert_true(t[1].width < 1.02 * t[0].width);
+	}
 }
 
 /* Who stops when an interval is narrow stops rather when it is too narrow: fewer are covered. */
@@ -463,7 +496,7 @@ int main(void)
 		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_run_phases),
 		cmocka_unit_test(test_caught_up),    cmocka_unit_test(test_one_window),
 		cmocka_unit_test(test_line),         cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_work),         cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ void ca_ledger_pay(struct ca_thread *t)
 	paid++;
 	while (ca_clock_now() < until)
 		;
-	atomic_fetch_add(&t->slot->paid_total, pays);
+	atomic_fetch_add(&t->slot->spun, pays);
 }
 
 void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)

@@ -791,7 +791,7 @@ static void test_pay(void **state)
 	assert_in_range(took, 5 * MS - 1000, 1000 * MS);
 	assert_int_equal(me->owed, (int64_t)(5 * MS) - (int64_t)paid());
 	assert_int_equal(atomic_load(&me->slot->owed), me->owed > 0 ? me->owed : 0);
-	assert_int_equal(atomic_load(&me->slot->paid_total), paid());
+	assert_int_equal(atomic_load(&me->slot->spun), paid());
 	assert_true(asked > 0);
 	assert_int_equal(delays, 1);
 	assert_int_equal(delay, paid());
