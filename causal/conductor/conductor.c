@@ -33,7 +33,8 @@ enum {
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
 	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
 	LUMPS = 20,             /* 1 / share of a visit's time that D may grow by at once */
-	LOAD_EVERY = 250 * MS   /* ns between readings of the machine's load, end to end */
+	LOAD_EVERY = 250 * MS,  /* ns between readings of the machine's load, end to end ... */
+	WORK_EVERY = 10 * MS    /* ... and of the program's CPU time */
 };
 
 const char *ca_conductor_session_path(const struct ca_conductor *c)
@@ -307,7 +308,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 
 	watch(c, now);
 	r->end = ca_clock_now();
-	work = ca_conductor_whole_work(c);
+	work = c->set->end_to_end ? c->e.last_work : ca_conductor_whole_work(c);
 	if (work.processes == c->e.work.processes && (int64_t)(work.ns - c->e.work.ns) > 0)
 		r->work = work.ns - c->e.work.ns;
 	r->turns = work.turns - c->e.work.turns;
@@ -364,6 +365,8 @@ static void step_running(struct ca_conductor *c, uint64_t now)
 	watch(c, now);
 	if (c->set->end_to_end && now - c->e.last_load.time > LOAD_EVERY)
 		ca_interference_read(c->session, &c->e.last_load);
+	if (c->set->end_to_end && now - c->e.last_work.time > WORK_EVERY)
+		c->e.last_work = ca_conductor_whole_work(c);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	if (has_become_hotter(c, now)) {

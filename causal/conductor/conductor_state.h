@@ -27,7 +27,7 @@ enum { CA_SLOTS_AHEAD = 64, CA_SLOTS_MOST = 512 }; /* thread slots with backing 
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
 struct ca_work {
-	uint64_t ns;        /* of CPU time, without what was paid: only differences count */
+	uint64_t time, ns;  /* at that time; of CPU time, without what was paid: only differences count */
 	uint64_t turns;     /* of spin loops */
 	uint32_t processes; /* says which ones these are */
 };
@@ -48,6 +48,7 @@ struct ca_open_experiment {
 	bool lumpy;               /* D grows by whole samples, or hits of timed S */
 	struct ca_work work;      /* at its start */
 	struct ca_load load;      /* when it was opened */
+	struct ca_work last_work; /* end to end: while its processes were still there */
 	struct ca_load last_load; /* end to end: while its processes were still there */
 };
 

@@ -200,7 +200,7 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 {
 	uint32_t used = atomic_load(&c->session->processes_used),
 		 slots = atomic_load(&c->session->slots_used);
-	struct ca_work work = { 0 };
+	struct ca_work work = { .time = ca_clock_now() };
 
 	for (uint32_t i = 0; i < slots; i++) {
 		const struct ca_slot *slot = &c->session->slot[i];

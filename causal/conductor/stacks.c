@@ -20,7 +20,7 @@ enum {
 	HELD = 80,    /* ... those others have so much of their samples in it ... */
 	COVERED = 67, /* ... and cover so much of it; or it has HELD percent of all samples. */
 	NO_OWN = 5,   /* Or its own is below this, and rows cover so much of it, whoever else calls them; */
-	MOST = 50     /* ... or it has so much of all samples: there, many small ones share its work. */
+	MUCH = 5      /* ... or it has so much of all samples: there, many small ones share its work. */
 };
 
 struct node {
@@ -275,7 +275,7 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 	uint64_t covered, ran = s->ran[a];
 
 	if (!share(s->own_ran[a], ran, NO_OWN) && held_rows(s, a, 0, &covered) &&
-	    (share(covered, ran, COVERED) || share(ran, s->ran_all, MOST)))
+	    (share(covered, ran, COVERED) || share(ran, s->ran_all, MUCH)))
 		return CA_STACKS_CONTAINS;
 	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || held_rows(s, a, HELD, &covered) < 2)
 		return CA_STACKS_ROW;

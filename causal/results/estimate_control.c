@@ -6,13 +6,16 @@
 #include "causal/results/estimate_parts.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* By how much the pauses of an experiment may change the work of a visit, relative, standard deviation, in
  * programs that do not spin: doc/ESTIMATE.md. */
 static const double usual_shift = 0.02;
 
+static const double clearly = 0.8; /* better, for what follows a drift to be taken */
+
 struct region {
-	double sum, n; /* of log(work of a visit / what it would be at 0 %), of experiments above 0 % */
+	double sum, squares, n; /* of how far the logarithms of work are from that at 0 % */
 };
 
 static double work_of(const struct ca_est_item *item)
@@ -20,51 +23,76 @@ static double work_of(const struct ca_est_item *item)
 	double seconds = item->elapsed - item->delay;
 
 	/* the visits' time is not all of the experiment's: from the first to the last */
-	return item->work > 0 && seconds > 0 && item->visits > 0 ? item->work / seconds * item->cost : 0;
+	return item->work > 0 && seconds > 0 && item->visits > 0
+		       ? item->work / seconds * item->cost / item->visits
+		       : 0;
 }
 
-/* With work in the place of cost, what would it be at 0 % at the place of each item? base[]: out. */
-static bool find_bases(struct ca_est *est, double *work, double *noise)
+/* work: logarithms of that of a visit, by item; not finite: not known. Against the mean of all zeros, or that of the two
+ * nearest in time. Returns the variance within regions; the zeros' own are region 0. */
+static double compare(const struct ca_est *est, const double *work, bool near, struct region *region,
+		      size_t regions)
 {
-	bool ok;
+	double mean = 0, n = 0, sum = 0, df = 0;
+	size_t next = 0;
 
+	for (size_t z = 0; z < est->zeros; z++)
+		if (isfinite(work[est->zero[z]])) {
+			mean += work[est->zero[z]];
+			n++;
+		}
+	mean /= n;
+	memset(region, 0, regions * sizeof *region);
 	for (size_t i = 0; i < est->items; i++) {
-		double cost = est->item[i].cost;
+		const struct ca_est_item *item = &est->item[i];
+		struct region *r = &region[item->speedup ? item->region : 0];
+		double off = work[i] - mean, before, after;
 
-		est->item[i].cost = work[i];
-		work[i] = cost;
+		next += next < est->zeros && est->zero[next] == i;
+		if (near) {
+			if (!item->speedup)
+				continue;
+			before = work[est->zero[next ? next - 1 : 0]];
+			after = work[est->zero[next < est->zeros ? next : est->zeros - 1]];
+			off = work[i] - (before + after) / 2;
+		}
+		if (!isfinite(off))
+			continue;
+		r->sum += off;
+		r->squares += off * off;
+		r->n++;
 	}
-	ok = ca_estimate_baseline(est);
-	*noise = est->noise;
-	for (size_t i = 0; i < est->items; i++) {
-		double cost = est->item[i].cost;
+	for (size_t i = 0; i < regions; i++) {
+		const struct region *r = &region[i];
 
-		est->item[i].cost = work[i];
-		work[i] = cost;
-		est->item[i].weight = 1;
+		sum += r->n > 1 ? r->squares - r->sum * r->sum / r->n : 0;
+		df += r->n > 1 ? r->n - 1 : 0;
 	}
-	free(est->near);
-	est->near = NULL;
-	return ok;
+	return df > 0 ? sum / df / (near ? 1.5 : 1) : INFINITY; /* two zeros add a half */
 }
 
-/* How far work per visit is from that at 0 %, where it has moved most: its variance, beyond what chance
- * explains; and that of the best known region. */
-static double find_shift(const struct ca_est *est, const struct region *region, size_t regions, double noise,
+/* How far work per visit is from that at 0 %, where it has moved most: its square, beyond what chance
+ * explains. known: the variance with which that is known of the best known region. */
+static double find_shift(const struct ca_est *est, const double *work, struct region *region, size_t regions,
 			 double *known)
 {
 	double shift = usual_shift * usual_shift, zeros = (double)est->zeros, tried = 0;
+	double near = compare(est, work, true, region, regions);
+	double noise = compare(est, work, false, region, regions);
 
-	*known = INFINITY;
-	for (size_t i = 0; i < regions; i++)
+	bool drifts = near < clearly * noise;
+
+	if (drifts)
+		noise = compare(est, work, true, region, regions);
+	for (size_t i = 1; i < regions; i++)
 		tried += region[i].n > 0;
-	for (size_t i = 0; i < regions; i++) {
-		double n = region[i].n, used, variance;
+	*known = INFINITY;
+	for (size_t i = 1; i < regions; i++) {
+		double n = region[i].n, used = drifts ? fmin(zeros, 2 * n) : zeros;
+		double variance = noise * (1 / n + 1 / used);
 
 		if (!(n > 0))
 			continue;
-		used = est->baseline == CA_BASELINE_NEAR ? fmin(zeros, n * est->k) : zeros;
-		variance = noise * noise * (1 / n + 1 / used);
 		*known = fmin(*known, variance);
 		/* the largest of so many is as large by chance alone */
 		shift = fmax(shift, pow(region[i].sum / n, 2) - (1 + log(tried)) * variance);
@@ -74,42 +102,33 @@ static double find_shift(const struct ca_est *est, const struct region *region, 
 
 bool ca_estimate_control(struct ca_est *est)
 {
-	double *work = calloc(est->items + 1, sizeof *work), noise = 0, known, shift, mean = 0, n = 0;
+	double *work = calloc(est->items + 1, sizeof *work), known, shift, mean = 0, n = 0;
 	struct region *region = NULL;
-	size_t regions = 0;
-	bool ok = work, can = est->zeros > 0;
+	size_t regions = 1;
+	bool ok = work, can = est->zeros > 1;
 
 	for (size_t i = 0; i < est->items && ok; i++) {
-		work[i] = work_of(&est->item[i]);
-		can = can && (work[i] > 0 || !(est->item[i].visits > 0));
+		work[i] = log(work_of(&est->item[i]));
+		can = can && (isfinite(work[i]) || !(est->item[i].visits > 0));
+		if (isfinite(work[i])) {
+			mean += work[i];
+			n++;
+		}
 		if (est->item[i].region >= regions)
 			regions = est->item[i].region + 1;
 	}
-	if (!ok || !can)
+	if (!ok || !can || !(n > 0))
 		goto done;
 	region = calloc(regions, sizeof *region);
-	ok = region && find_bases(est, work, &noise);
-	for (size_t i = 0; i < est->items && ok; i++) {
-		const struct ca_est_item *item = &est->item[i];
-
-		if (!(work[i] > 0))
-			continue;
-		mean += log(work[i] / item->visits);
-		n++;
-		if (!item->speedup)
-			continue;
-		region[item->region].sum += log(work[i] / item->visits / item->base);
-		region[item->region].n++;
-	}
-	if (!ok || !(n > 0))
+	ok = region;
+	if (!ok)
 		goto done;
-	shift = find_shift(est, region, regions, noise, &known);
+	shift = find_shift(est, work, region, regions, &known);
 	est->control = isfinite(known) ? known / (known + shift) : 0;
 	est->slip = est->control * sqrt(shift);
-	mean /= n;
 	for (size_t i = 0; i < est->items; i++)
-		if (work[i] > 0)
-			est->item[i].cost *= exp(est->control * (mean - log(work[i] / est->item[i].visits)));
+		if (isfinite(work[i]))
+			est->item[i].cost *= exp(est->control * (mean / n - work[i]));
 done:
 	free(work);
 	free(region);
