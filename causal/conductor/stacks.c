@@ -20,7 +20,7 @@ enum {
 	HELD = 80,    /* ... those others have so much of their samples in it ... */
 	COVERED = 67, /* ... and cover so much of it; or it has HELD percent of all samples. */
 	NO_OWN = 5,   /* Or its own is below this, and rows cover so much of it, whoever else calls them; */
-	MUCH = 5      /* ... or it has so much of all samples: there, many small ones share its work. */
+	MUCH = 10     /* ... or it has so much of all samples: there, many small ones share its work. */
 };
 
 struct node {
