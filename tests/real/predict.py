@@ -7,7 +7,7 @@ serial part. causal predicts what it would bring if they took less time, both in
 program really runs with less of them: all variants in turns, medians.
 
     predict.py --causal BUILD/driver/causal [--out DIR] [--only REGEX] [--speedup 50,90] [--spot REGEX]
-               [--turns 5] [--runs 8] [--repeat 1] [--markdown FILE] [--truth-only] [--json FILE]
+               [--turns 5] [--budget 45] [--repeat 1] [--markdown FILE] [--truth-only] [--json FILE]
 
 --only xz --speedup 50 is a quick look. Results are kept in DIR/NAME-K, the truths in DIR/truth.json:
 --again takes them from there.
@@ -206,10 +206,11 @@ class Check:
             if not self.tops[-1]:
                 print(f"{name:9} the {wanted} spot matters most, and is not first")
 
-    def command(self, directory, extra, runs):
+    def command(self, directory, name, extra, often):
+        """The wrapper is in the program alone, and not in causal: so env starts it."""
         speedups = ",".join(["0"] + [f"{s:g}" for s in self.options.speedup])
-        return [self.options.causal, "-o", directory, *extra, "-F", "^added_", "-s", speedups, "-n", str(runs),
-                *self.options.more.split(), "--"]
+        return [self.options.causal, "-o", directory, *extra, "-l", os.path.basename(name), "-F", "^added_",
+                "-s", speedups, *often, *self.options.more.split(), "--"]
 
     def directories(self, name):
         found = [os.path.join(self.dir, f"{name}-{k}") for k in range(self.options.repeat)]
@@ -230,8 +231,10 @@ class Check:
         directories = self.directories(name)
         others = table.Others()
         for directory in directories:
-            table.run(self.command(directory, extra, self.options.runs) + argv, out, limit=600,
-                      env=self.environment(caller, cost), err=directory + ".err")
+            environment = self.environment(caller, cost)
+            preload = "LD_PRELOAD=" + environment.pop("LD_PRELOAD")
+            table.run(self.command(directory, argv[0], extra, ["--budget", str(self.options.budget)]) +
+                      ["env", preload, *argv], out, limit=600, env=environment, err=directory + ".err")
         self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
@@ -255,7 +258,7 @@ class Check:
         directories = self.directories(name)
         others = table.Others()
         for directory in directories:
-            serve(cost, self.command(directory, ["-B", "MAIN;slow", "-l", argv[0]], 1), turns)
+            serve(cost, self.command(directory, argv[0], ["-B", "MAIN;slow"], ["-n", "1"]), turns)
         self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
@@ -314,7 +317,7 @@ def main():
     parser.add_argument("--spot", default="")
     parser.add_argument("--speedup", default="50,90", type=lambda t: [float(x) for x in t.split(",")])
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--runs", type=int, default=8)
+    parser.add_argument("--budget", type=float, default=45, help="seconds; servers: six turns of their load")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--more", default="", help="further options for causal")
     parser.add_argument("--markdown")
