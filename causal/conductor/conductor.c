@@ -299,6 +299,16 @@ static void watch(struct ca_conductor *c, uint64_t now)
 	c->last_watch = now;
 }
 
+/* In all of an experiment of so many ns, of which the last moments may not have been seen. 0: not known. */
+static uint64_t work_between(const struct ca_work *a, const struct ca_work *b, uint64_t elapsed)
+{
+	double seen = b->time > a->time ? (double)(b->time - a->time) : 0;
+
+	if (!(seen > 0) || a->processes != b->processes || (int64_t)(b->ns - a->ns) <= 0)
+		return 0;
+	return (uint64_t)((double)(b->ns - a->ns) * (double)elapsed / seen);
+}
+
 static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flags)
 {
 	struct ca_experiment_record *r = &c->e.record;
@@ -309,8 +319,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	watch(c, now);
 	r->end = ca_clock_now();
 	work = c->set->end_to_end ? c->e.last_work : ca_conductor_whole_work(c);
-	if (work.processes == c->e.work.processes && (int64_t)(work.ns - c->e.work.ns) > 0)
-		r->work = work.ns - c->e.work.ns;
+	r->work = work_between(&c->e.work, &work, r->end - r->start);
 	r->turns = work.turns - c->e.work.turns;
 	c->e.caught_up = atomic_load(&c->session->caught_up);
 	c->session->experiment.end = r->end;
@@ -419,6 +428,13 @@ static void drop_times(struct ca_conductor *c, double lump)
 	}
 }
 
+static void keep(struct ca_conductor *c)
+{
+	c->kept++;
+	if (c->opt.sweep)
+		ca_sweep_count_experiment(c->opt.sweep);
+}
+
 static void record_experiment(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
@@ -470,7 +486,7 @@ static void record_experiment(struct ca_conductor *c)
 	for (size_t i = 0; i < r->visit_count; i++)
 		c->sum.visits += r->visits[i].delta;
 	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
-		c->kept++;
+		keep(c);
 	else
 		c->dropped++;
 	ca_conductor_plan_tell(c, r);

@@ -248,7 +248,7 @@ static const struct reason {
 	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",
 	  "use few speedups, 0 among them, and more runs: -s 0,50 -n 10", "-s 0,50 -n 10" },
 	{ only_zero, "all experiments ran at 0 %",
-	  "add other speedups, for example -s 0,10-50:10, or use more runs (-n)" },
+	  "give it more time (--budget 120, or more runs: -n 10), or other speedups than 0: -s 0,50" },
 	{ none_sure, "there are too few experiments for a verdict",
 	  "use more runs (-n), fewer speedups (-s 0,25,50) or a narrower scope (-F, -S)" },
 };

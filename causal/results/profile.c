@@ -15,10 +15,8 @@
 enum {
 	FIRST_ROWS = 3, /* that are to be known */
 	NEW_ROW = 10,   /* runs for one of which nothing is known */
-	RUNS_MOST = 10000,
-	TURN = 100 /* ns that a turn of a spin loop takes, about */
+	RUNS_MOST = 10000
 };
-static const double spins = 0.01; /* share of CPU time, from which on a program does spin */
 
 /* ---- loading -------------------------------------------------------------------*/
 
@@ -92,7 +90,7 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.active = (double)e->s_time / 1e9,
 		.delay = (double)e->delay / 1e9,
 		.paying = e->paying == UINT64_MAX ? NAN : (double)e->paying / 1e9,
-		.work = latency || time || profile->spins ? 0 : (double)e->work / 1e9,
+		.work = latency || time ? 0 : ca_results_work(e->work, e->turns),
 		.periods = time ? (double)e->periods : 0,
 		.inside = time ? (double)e->inside : 0,
 	};
@@ -281,18 +279,6 @@ static bool use_if_most(struct ca_profile *profile, uint32_t flag)
 	return only > clean;
 }
 
-/* Is there CPU time that was spent waiting? */
-static bool find_spins(const struct ca_profile *profile)
-{
-	double turns = 0, work = 0;
-
-	for (size_t i = 0; i < profile->experiments; i++) {
-		turns += (double)profile->experiment[i].turns;
-		work += (double)profile->experiment[i].work;
-	}
-	return turns * TURN > spins * work;
-}
-
 static void settle_flags(struct ca_profile *profile)
 {
 	for (size_t i = 0; i < profile->experiments; i++) {
@@ -313,7 +299,6 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 	if (status == CA_OK) {
 		settle_flags(new);
-		new->spins = find_spins(new);
 		find_sampled(new);
 		ca_profile_merge_stacks(new);
 		status = estimate_points(new);

@@ -136,7 +136,6 @@ struct ca_profile {
 	struct ca_funnel funnel;
 	double periods; /* of the runs that were sampled to their ends */
 	bool busy;      /* most experiments were disturbed by other programs */
-	bool spins;     /* threads spin while they wait, so CPU time is not all work */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

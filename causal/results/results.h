@@ -72,6 +72,13 @@ static inline uint64_t ca_results_lost(uint64_t elapsed, uint64_t s_time, uint64
 	return lost == UINT64_MAX ? 0 : lost < most ? lost : most;
 }
 
+/* s of CPU time that is work; 0: not known, or more than 1 % of it was spent in spin loops, whose turns take
+ * some 100 ns. */
+static inline double ca_results_work(uint64_t work, uint64_t turns)
+{
+	return 100.0 * (double)turns > 0.01 * (double)work ? 0 : (double)work / 1e9;
+}
+
 /* What the first record of a run file says. All strings borrowed. */
 struct ca_run_info {
 	unsigned run;               /* 1-based number of the run: run-0001.jsonl */
