@@ -3,6 +3,7 @@
  * Handlers and any thread (a vDSO call, no system call on usual machines). */
 #ifndef CA_CORE_CLOCK_H
 #define CA_CORE_CLOCK_H
+#include "core/cpu.h"
 #include "core/status.h"
 #include <stdatomic.h>
 #include <stdint.h>
@@ -28,6 +29,25 @@ CA_SIGSAFE static inline uint64_t ca_clock_read(clockid_t clock)
 CA_SIGSAFE static inline uint64_t ca_clock_now(void)
 {
 	return ca_clock_read(CLOCK_MONOTONIC);
+}
+
+/* The same for a third of the cost, for one thread: the time-stamp counter. It may not be as fast on all
+ * machines, nor at all times, so it is asked for half a ms at a time, once two readings have told its rate.
+ * Such times may go back by a little. All zeros: fresh. */
+struct ca_clock_fast {
+	uint64_t time, cycles; /* then, and where the counter stood */
+	uint64_t fresh;        /* so many cycles long each is taken to last scale / 2^32 ns */
+	uint64_t scale;
+};
+CA_SIGSAFE uint64_t ca_clock_fast_read(struct ca_clock_fast *clock, uint64_t cycles);
+
+CA_SIGSAFE static inline uint64_t ca_clock_fast_now(struct ca_clock_fast *clock)
+{
+	uint64_t cycles = ca_cpu_cycles(), passed = cycles - clock->cycles;
+
+	if (passed < clock->fresh)
+		return clock->time + (uint64_t)((unsigned __int128)passed * clock->scale >> 32);
+	return ca_clock_fast_read(clock, cycles);
 }
 
 /* ns of CPU time of the calling thread (a system call). */

@@ -5,7 +5,6 @@
 #include "causal/runtime/code_sites.h"
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timeline.h"
-#include "core/cpu.h"
 #include "core/log.h"
 #include <errno.h>
 
@@ -351,39 +350,6 @@ static void raise_other(struct group *g, const struct causal_trace_key_ *key, ui
 	}
 }
 
-enum { APART = 200000 /* ns between two readings that tell how fast cycles pass */, FRESH = 500000 };
-
-/* Reads the clock, and sees how long cycles are by the reading before; if that is as it was, the counter will
- * do for a while. */
-static __attribute__((noinline)) uint64_t read_clock(struct ca_thread *t, uint64_t cycles)
-{
-	uint64_t now = ca_clock_now(), passed = now - t->clock_time, scale;
-
-	if (t->clock_time && passed < APART)
-		return now;
-	t->clock_fresh = 0;
-	if (t->clock_time && passed < CA_NS_PER_S && cycles > t->clock_cycles) {
-		scale = (passed << 32) / (cycles - t->clock_cycles);
-		if (scale - t->clock_scale + scale / 1024 < scale / 512)
-			t->clock_fresh = FRESH * (cycles - t->clock_cycles) / passed;
-		t->clock_scale = scale;
-	}
-	t->clock_time = now;
-	t->clock_cycles = cycles;
-	return now;
-}
-
-/* CLOCK_MONOTONIC, ns. The time-stamp counter costs a third of it, and may not be as fast on all machines, nor
- * at all times: it is asked for half a ms at a time. Time does not go back in a ring in any case. */
-static uint64_t time_of(struct ca_thread *t)
-{
-	uint64_t cycles = ca_cpu_cycles(), passed = cycles - t->clock_cycles;
-
-	if (passed < t->clock_fresh)
-		return t->clock_time + (uint64_t)((unsigned __int128)passed * t->clock_scale >> 32);
-	return read_clock(t, cycles);
-}
-
 void ca_code_events_raise(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
 			  unsigned long long value)
 {
@@ -403,7 +369,7 @@ void ca_code_events_raise(const struct causal_trace_key_ *key, const struct caus
 	if (!own || (id && !atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed))) {
 		g.t = t;
 		g.n = 0;
-		g.time = time_of(t);
+		g.time = ca_clock_fast_now(&t->clock);
 		if (own)
 			raise_own(&g, id, key, value);
 		else

@@ -92,9 +92,7 @@ struct ca_thread {
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	struct ca_rings_writer trace;
-	/* the clock of its own events: at this time the cycle counter stood there; so many cycles long
-	 * each of them is taken to last clock_scale / 2^32 ns */
-	uint64_t clock_time, clock_cycles, clock_fresh, clock_scale;
+	struct ca_clock_fast clock; /* of its own events */
 	uint32_t opens;    /* bursts of its own code that are open: no more than open[] has room for */
 	uint32_t too_deep; /* ... beyond that */
 	struct ca_open open[CA_OPENS];

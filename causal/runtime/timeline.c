@@ -96,7 +96,7 @@ static uint64_t tell_pair(struct ca_thread *t)
 {
 	uint64_t pair = 1 + atomic_fetch_add_explicit(&ca_rt.trace->links, 1, memory_order_relaxed);
 
-	ca_timeline_tell(t, CA_PTP_BEGIN, CA_KEY_WAKE, ca_clock_now(), pair);
+	ca_timeline_tell(t, CA_PTP_BEGIN, CA_KEY_WAKE, ca_clock_fast_now(&t->clock), pair);
 	return pair;
 }
 
