@@ -23,13 +23,14 @@
  * themselves: at the end of the block, on return, break and goto, and when a C++ exception passes.
  *
  * Nothing is to be linked. An event that nobody traces costs one no-operation instruction; the
- * code behind it lies out of line. Under `causal trace` the instruction becomes a jump there.
+ * code behind it lies out of line. Under `causal trace` the instruction becomes a jump there, and
+ * that code leaves at once where nobody wants the event (--events).
  * Values are whole numbers, 64 bits; 0 stands for the end, and is refused for bursts. Names and
  * labels are string literals. Define CAUSAL_DISABLE before including this file to compile it away.
  *
- * Each event has a note in the ELF file, owner "causal", type 1: three distances, each from the
- * field that holds it, 4 bytes: to the instruction, to the code out of line, and to the pointer
- * through which that code calls. The notes are loaded with the program, so that they are found
+ * Each event has a note in the ELF file, owner "causal", type 2: three distances, each from the
+ * field that holds it, 4 bytes: to the instruction, to the code out of line, and to what that code
+ * looks at and calls. The notes are loaded with the program, so that they are found
  * without its file. */
 #ifndef CAUSAL_TRACE_H
 #define CAUSAL_TRACE_H
@@ -61,6 +62,13 @@ struct causal_trace_key_ {
 /* of: whose burst it is; `key` itself but for updates. */
 typedef void causal_trace_raise_(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
 				 unsigned long long value);
+
+struct causal_trace_hook_ {
+	causal_trace_raise_ *raise;
+	const struct causal_trace_key_ *const *off; /* those that nobody wants, by CAUSAL_TRACE_OFF_ */
+};
+enum { CAUSAL_TRACE_OFFS_ = 4096 };
+#define CAUSAL_TRACE_OFF_(key) (((__SIZE_TYPE__)(key) >> 5) % CAUSAL_TRACE_OFFS_)
 
 #define CAUSAL_TRACE_TEXT_2_(x) #x
 #define CAUSAL_TRACE_TEXT_(x)   CAUSAL_TRACE_TEXT_2_(x)
@@ -100,14 +108,20 @@ static __attribute__((constructor, used)) void causal_trace_here_(void)
 	if (causal_trace_loaded_)
 		causal_trace_loaded_(causal_trace_here_);
 }
-/* One in each executable and library: what traces the program puts its function there. */
-extern causal_trace_raise_ *causal_trace_hook_;
-__attribute__((weak, visibility("hidden"), used)) causal_trace_raise_ *causal_trace_hook_ =
-	CAUSAL_TRACE_NULL_;
+/* One in each executable and library, for what traces the program. */
+extern struct causal_trace_hook_ causal_trace_hook_;
+__attribute__((weak, visibility("hidden"), used)) struct causal_trace_hook_ causal_trace_hook_ = {
+	CAUSAL_TRACE_NULL_, CAUSAL_TRACE_NULL_
+};
 #ifdef __cplusplus
 }
 #endif
-#define CAUSAL_TRACE_CALL_(key, of, value) causal_trace_hook_(key, of, value)
+#define CAUSAL_TRACE_CALL_(key, of, value)                                                                   \
+	do {                                                                                                 \
+		if (__atomic_load_n(&causal_trace_hook_.off[CAUSAL_TRACE_OFF_(of)], __ATOMIC_RELAXED) !=     \
+		    (of))                                                                                    \
+			causal_trace_hook_.raise(key, of, value);                                            \
+	} while (0)
 
 /* "?": in the section group of the code, if it is in one, so that the linker keeps and drops both
  * together. */
@@ -116,7 +130,7 @@ CAUSAL_TRACE_INLINE_ int causal_trace_is_on_(void)
 	__asm__ goto("7710: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
 		     ".pushsection .note.causal, \"a?\", %%note\n"
 		     ".balign 4\n"
-		     ".4byte 7, 12, 1\n"
+		     ".4byte 7, 12, 2\n"
 		     ".asciz \"causal\"\n"
 		     ".balign 4\n"
 		     ".4byte 7710b - .\n"
@@ -237,7 +251,6 @@ void causal_trace_range_(void) CAUSAL_TRACE_ERROR_("the id of an event is 1 to 3
 	CAUSAL_TRACE_ONE_("task", CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_TASK_PAUSE_, task)
 #define CAUSAL_TRACE_TASK_DONE(task)                                                                         \
 	CAUSAL_TRACE_ONE_("task", CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_TASK_DONE_, task)
-
 /* ---- mutexes ---------------------------------------------------------------------------------*/
 
 CAUSAL_TRACE_INLINE_ void causal_trace_mutex_(unsigned kind, const void *mutex)

@@ -320,22 +320,27 @@ static void raise_own(struct group *g, uint32_t id, const struct causal_trace_ke
 	}
 }
 
+/* Of ours; names are always wanted. */
+static bool wants_other(unsigned kind)
+{
+	if (kind >= CAUSAL_TRACE_KIND_WAITING_ && kind <= CAUSAL_TRACE_KIND_UNLOCKED_)
+		return ca_timeline_wants(CA_KEY_MUTEX);
+	return kind < CAUSAL_TRACE_KIND_TASK_RUN_ || ca_timeline_wants(CA_KEY_TASK);
+}
+
 static void raise_other(struct group *g, const struct causal_trace_key_ *key, uint64_t value)
 {
 	switch (key->kind) {
 	case CAUSAL_TRACE_KIND_WAITING_:
 	case CAUSAL_TRACE_KIND_LOCKED_:
 	case CAUSAL_TRACE_KIND_UNLOCKED_:
-		if (ca_timeline_wants(CA_KEY_MUTEX))
-			mutex(g, key->kind, value);
+		mutex(g, key->kind, value);
 		break;
 	case CAUSAL_TRACE_KIND_THREAD_:
 	case CAUSAL_TRACE_KIND_PROCESS_:
 		name_thread(g->t, key->kind == CAUSAL_TRACE_KIND_PROCESS_, (const char *)(uintptr_t)value);
 		break;
 	case CAUSAL_TRACE_KIND_TASK_RUN_:
-		if (!ca_timeline_wants(CA_KEY_TASK))
-			break;
 		/* there may be any number of tasks: keys have their half of the names */
 		if (key->label &&
 		    atomic_load_explicit(&ca_rt.names->used, memory_order_relaxed) < CA_NAMES / 2)
@@ -344,8 +349,7 @@ static void raise_other(struct group *g, const struct causal_trace_key_ *key, ui
 		break;
 	case CAUSAL_TRACE_KIND_TASK_PAUSE_:
 	case CAUSAL_TRACE_KIND_TASK_DONE_:
-		if (ca_timeline_wants(CA_KEY_TASK))
-			task_leave(g, value, key->kind == CAUSAL_TRACE_KIND_TASK_PAUSE_);
+		task_leave(g, value, key->kind == CAUSAL_TRACE_KIND_TASK_PAUSE_);
 		break;
 	}
 }
@@ -366,7 +370,10 @@ void ca_code_events_raise(const struct causal_trace_key_ *key, const struct caus
 	t->guard++;
 	if (own)
 		id = id_of(of);
-	if (!own || (id && !atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed))) {
+	if (own ? !id || atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed)
+		: !wants_other(key->kind)) {
+		ca_code_sites_off(of);
+	} else {
 		g.t = t;
 		g.n = 0;
 		g.time = ca_clock_fast_now(&t->clock);

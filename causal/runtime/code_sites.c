@@ -13,6 +13,7 @@
 
 causal_trace_raise_ *ca_code_sites_raise;
 _Atomic uint32_t ca_code_sites_generation = 1;
+static const struct causal_trace_key_ *off[CAUSAL_TRACE_OFFS_];
 
 static const uint8_t nop5[CA_NOP_LENGTH] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
@@ -92,9 +93,21 @@ static bool is_data(const struct ca_loaded *l, unsigned headers, uintptr_t at)
 	for (unsigned i = 0; i < headers; i++)
 		if (header[i].p_type == PT_LOAD && header[i].p_flags & PF_W &&
 		    at - (l->bias + header[i].p_vaddr) < header[i].p_memsz &&
-		    l->bias + header[i].p_vaddr + header[i].p_memsz - at >= sizeof(void *))
+		    l->bias + header[i].p_vaddr + header[i].p_memsz - at >= sizeof(struct causal_trace_hook_))
 			return at % sizeof(void *) == 0;
 	return false;
+}
+
+void ca_code_sites_off(const struct causal_trace_key_ *key)
+{
+	__atomic_store_n(&off[CAUSAL_TRACE_OFF_(key)], key, __ATOMIC_RELAXED);
+}
+
+void ca_code_sites_forget(void)
+{
+	atomic_fetch_add_explicit(&ca_code_sites_generation, 1, memory_order_relaxed);
+	for (unsigned i = 0; i < CAUSAL_TRACE_OFFS_; i++)
+		__atomic_store_n(&off[i], NULL, __ATOMIC_RELAXED);
 }
 
 static unsigned place_batch(void)
@@ -117,7 +130,7 @@ static unsigned place_note(const struct ca_loaded *l, unsigned headers, uintptr_
 	if (on < l->low || on >= l->high || !is_data(l, headers, hook) ||
 	    !ca_code_sites_nop(l, at - l->bias, on - l->bias, &site[sites]))
 		return 0; /* it is on already, or not ours */
-	*(causal_trace_raise_ **)hook = ca_code_sites_raise;
+	*(struct causal_trace_hook_ *)hook = (struct causal_trace_hook_){ ca_code_sites_raise, off };
 	return ++sites == BATCH ? place_batch() : 0;
 }
 
@@ -135,7 +148,7 @@ static unsigned place_notes(const struct ca_loaded *l, unsigned headers, uintptr
 			(((size_t)n.head.n_descsz + 3) & ~(size_t)3);
 		if (whole > size - at)
 			break;
-		if (n.head.n_type == 1 && n.head.n_namesz == sizeof "causal" && whole == sizeof n &&
+		if (n.head.n_type == 2 && n.head.n_namesz == sizeof "causal" && whole == sizeof n &&
 		    copy(&n, from + at, sizeof n) && !memcmp(n.owner, "causal", sizeof "causal"))
 			failed += place_note(l, headers, from + at, &n);
 		at += whole;

@@ -13,6 +13,11 @@ enum { CA_NOP_LENGTH = 5 };
 extern CA_HIDDEN causal_trace_raise_ *ca_code_sites_raise;
 /* Libraries have gone so often, from 1 on: what was known by addresses of theirs is looked up anew. */
 extern CA_HIDDEN _Atomic uint32_t ca_code_sites_generation;
+/* One more has. */
+CA_HIDDEN CA_SIGSAFE void ca_code_sites_forget(void);
+/* Nobody wants what is of this key: the program's own code leaves it out. Another one that wants its place
+ * in the table may have it. */
+CA_HIDDEN CA_SIGSAFE void ca_code_sites_off(const struct causal_trace_key_ *key);
 
 /* Switch the module's events on, if this run traces. They stay on. By whoever patches. */
 CA_HIDDEN CA_SIGSAFE void ca_code_sites_place(const struct ca_loaded *l);

@@ -124,7 +124,7 @@ static void forget_points(void)
 
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++)
 		l->mark = l->events = false;
-	atomic_fetch_add_explicit(&ca_code_sites_generation, 1, memory_order_relaxed);
+	ca_code_sites_forget();
 }
 
 static void scan(bool change)
