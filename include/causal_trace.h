@@ -18,6 +18,7 @@
  *   CAUSAL_TRACE_TASK_RUN(task, "label")       the thread goes on with this task (any number) ...
  *   CAUSAL_TRACE_TASK_PAUSE(task)              ... leaves it, for another thread to go on with ...
  *   CAUSAL_TRACE_TASK_DONE(task)               ... or has finished it
+ *   CAUSAL_TRACE_TASK_EVENT(task, "name", value)  happens in the thread that goes on with the task next
  *
  * Each is a statement, but for the three of mutexes. Bursts of functions and scopes end by
  * themselves: at the end of the block, on return, break and goto, and when a C++ exception passes.
@@ -40,6 +41,7 @@ enum causal_trace_kind_ {
 	CAUSAL_TRACE_KIND_END_,
 	CAUSAL_TRACE_KIND_UPDATE_,
 	CAUSAL_TRACE_KIND_POINT_,
+	CAUSAL_TRACE_KIND_LATER_,   /* value: the address of a task and of the value */
 	CAUSAL_TRACE_KIND_WAITING_, /* for the mutex at address `value` */
 	CAUSAL_TRACE_KIND_LOCKED_,
 	CAUSAL_TRACE_KIND_UNLOCKED_,
@@ -251,6 +253,25 @@ void causal_trace_range_(void) CAUSAL_TRACE_ERROR_("the id of an event is 1 to 3
 	CAUSAL_TRACE_ONE_("task", CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_TASK_PAUSE_, task)
 #define CAUSAL_TRACE_TASK_DONE(task)                                                                         \
 	CAUSAL_TRACE_ONE_("task", CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_TASK_DONE_, task)
+#define CAUSAL_TRACE_TASK_EVENT(task, name, value)                                                           \
+	do {                                                                                                 \
+		CAUSAL_TRACE_KEY_(causal_trace_key_here_, "" name, CAUSAL_TRACE_NULL_, 0,                    \
+				  CAUSAL_TRACE_KIND_LATER_);                                                 \
+		causal_trace_later_(&causal_trace_key_here_, (unsigned long long)(task),                     \
+				    (unsigned long long)(value));                                            \
+	} while (0)
+
+CAUSAL_TRACE_INLINE_ void causal_trace_later_(const struct causal_trace_key_ *key, unsigned long long task,
+					      unsigned long long value)
+{
+	if (causal_trace_is_on_()) {
+		const unsigned long long both[2] = { task, value };
+
+		CAUSAL_TRACE_CALL_(key, key, (__SIZE_TYPE__)both);
+		(void)both;
+	}
+}
+
 /* ---- mutexes ---------------------------------------------------------------------------------*/
 
 CAUSAL_TRACE_INLINE_ void causal_trace_mutex_(unsigned kind, const void *mutex)

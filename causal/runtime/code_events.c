@@ -212,7 +212,8 @@ static void mutex(struct group *g, unsigned kind, uint64_t address)
 enum { PARKED = 1024 /* a power of two */, PARKED_TRIES = 64, PARKED_OPENS = 16 };
 enum { PARKED_FREE, PARKED_BUSY, PARKED_FULL };
 
-/* A task that is on no thread, and its open bursts. One in work belongs to who has made it so. */
+/* A task that is on no thread, and its open bursts; or events for a task, whether it is on one or not. One in
+ * work belongs to who has made it so. */
 static struct parked {
 	_Atomic uint32_t state;
 	uint32_t opens;
@@ -220,7 +221,8 @@ static struct parked {
 		task; /* while it is full: nobody takes what is not his, others may look for theirs */
 	uint64_t link;
 	struct ca_open open[PARKED_OPENS];
-} parked[PARKED];
+} parked[PARKED], deferred[PARKED];
+static _Atomic uint32_t events_deferred; /* that wait in all of them */
 
 static bool take_parked(struct parked *p, uint32_t from)
 {
@@ -229,52 +231,99 @@ static bool take_parked(struct parked *p, uint32_t from)
 						       memory_order_relaxed);
 }
 
-/* Tasks are looked for in the same few places in which they may be put. */
-static struct parked *place_of(uint64_t task, unsigned i)
+static void put_parked(struct parked *p, uint32_t state)
 {
-	return &parked[((task * UINT64_C(0x9e3779b97f4a7c15) >> 40) + i) % PARKED];
+	/* release: pairs with the acquire in take_parked */
+	atomic_store_explicit(&p->state, state, memory_order_release);
 }
 
-static void task_run(struct group *g, uint64_t task)
+/* Tasks are looked for in the same few places in which they may be put. */
+static struct parked *place_of(struct parked *table, uint64_t task, unsigned i)
 {
-	begin(g, CA_KEY_TASK, task);
+	return &table[((task * UINT64_C(0x9e3779b97f4a7c15) >> 40) + i) % PARKED];
+}
+
+static struct parked *find_task(struct parked *table, uint64_t task)
+{
 	for (unsigned i = 0; i < PARKED_TRIES; i++) {
-		struct parked *p = place_of(task, i);
+		struct parked *p = place_of(table, task, i);
 
 		if (atomic_load_explicit(&p->task, memory_order_relaxed) != task ||
 		    !take_parked(p, PARKED_FULL))
 			continue;
-		if (atomic_load_explicit(&p->task, memory_order_relaxed) != task) {
-			atomic_store_explicit(&p->state, PARKED_FULL, memory_order_release);
+		if (atomic_load_explicit(&p->task, memory_order_relaxed) == task)
+			return p;
+		put_parked(p, PARKED_FULL);
+	}
+	return NULL;
+}
+
+static struct parked *find_room(struct parked *table, uint64_t task)
+{
+	for (unsigned i = 0; i < PARKED_TRIES; i++) {
+		struct parked *p = place_of(table, task, i);
+
+		if (!take_parked(p, PARKED_FREE))
 			continue;
-		}
+		atomic_store_explicit(&p->task, task, memory_order_relaxed);
+		p->opens = 0;
+		return p;
+	}
+	return NULL;
+}
+
+static void task_run(struct group *g, uint64_t task)
+{
+	struct parked *p = find_task(parked, task);
+
+	begin(g, CA_KEY_TASK, task);
+	if (p) {
 		add(g, CA_PTP_END, CA_KEY_TASK, p->link);
 		for (uint32_t k = 0; k < p->opens; k++)
 			begin(g, p->open[k].key, p->open[k].value);
-		atomic_store_explicit(&p->state, PARKED_FREE, memory_order_release);
-		return;
+		put_parked(p, PARKED_FREE);
+	}
+	/* two threads may each have made a place for theirs */
+	while (atomic_load(&events_deferred) && g->n + PARKED_OPENS <= sizeof g->event / sizeof *g->event &&
+	       (p = find_task(deferred, task))) {
+		for (uint32_t k = 0; k < p->opens; k++)
+			add(g, CA_POINT, p->open[k].key, p->open[k].value);
+		atomic_fetch_sub(&events_deferred, p->opens);
+		put_parked(p, PARKED_FREE);
 	}
 }
 
 /* What it has open goes with it. Where there is no room, its bursts are over. */
 static void park(struct group *g, uint64_t task, uint32_t from)
 {
+	struct parked *p = find_room(parked, task);
 	const struct ca_thread *t = g->t;
 
-	for (unsigned i = 0; i < PARKED_TRIES; i++) {
-		struct parked *p = place_of(task, i);
-
-		if (!take_parked(p, PARKED_FREE))
-			continue;
-		atomic_store_explicit(&p->task, task, memory_order_relaxed);
-		p->link = 1 + atomic_fetch_add_explicit(&ca_rt.trace->links, 1, memory_order_relaxed);
-		for (p->opens = 0; p->opens < PARKED_OPENS && from + p->opens < t->opens; p->opens++)
-			p->open[p->opens] = t->open[from + p->opens];
-		add(g, CA_PTP_BEGIN, CA_KEY_TASK, p->link);
-		/* release: pairs with the acquire in take_parked */
-		atomic_store_explicit(&p->state, PARKED_FULL, memory_order_release);
+	if (!p)
 		return;
+	p->link = 1 + atomic_fetch_add_explicit(&ca_rt.trace->links, 1, memory_order_relaxed);
+	while (p->opens < PARKED_OPENS && from + p->opens < t->opens) {
+		p->open[p->opens] = t->open[from + p->opens];
+		p->opens++;
 	}
+	add(g, CA_PTP_BEGIN, CA_KEY_TASK, p->link);
+	put_parked(p, PARKED_FULL);
+}
+
+static void defer(uint64_t task, uint32_t key, uint64_t value)
+{
+	struct parked *p = find_task(deferred, task);
+
+	if (!p)
+		p = find_room(deferred, task);
+	if (p && p->opens < PARKED_OPENS) {
+		p->open[p->opens++] = (struct ca_open){ key, value };
+		atomic_fetch_add(&events_deferred, 1);
+	} else {
+		atomic_fetch_add_explicit(&ca_rt.trace->lost[CA_LOSS_TASK], 1, memory_order_relaxed);
+	}
+	if (p)
+		put_parked(p, PARKED_FULL);
 }
 
 static void task_leave(struct group *g, uint64_t task, bool goes_on)
@@ -315,6 +364,12 @@ static void raise_own(struct group *g, uint32_t id, const struct causal_trace_ke
 			ca_names_value(ca_rt.names, id, value, key->label, key->where);
 		update(g, k, value);
 		break;
+	case CAUSAL_TRACE_KIND_LATER_: {
+		const unsigned long long *both = (const unsigned long long *)(uintptr_t)value;
+
+		defer(both[0], k, both[1]);
+		break;
+	}
 	default:
 		add(g, CA_POINT, k, value);
 	}
@@ -357,7 +412,7 @@ static void raise_other(struct group *g, const struct causal_trace_key_ *key, ui
 void ca_code_events_raise(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
 			  unsigned long long value)
 {
-	bool own = key->kind <= CAUSAL_TRACE_KIND_POINT_;
+	bool own = key->kind <= CAUSAL_TRACE_KIND_LATER_;
 	struct ca_thread *t = ca_self;
 	int saved = errno;
 	uint32_t id = 0;

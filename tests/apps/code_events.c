@@ -3,6 +3,7 @@
  *   code_events             each macro once, in a known order
  *   code_events threads     four threads with 2,000 bursts each
  *   code_events tasks       a task that begins in one thread and is finished by another
+ *   code_events later       events for tasks that go on elsewhere, or begin later, and too many
  *   code_events pauses      four threads that pause and go on with tasks of their own
  *   code_events clash       one id for two names
  *   code_events cost [N]    ns of CPU time for a pair of events, the loop subtracted; N pairs */
@@ -125,6 +126,34 @@ static void tasks(void)
 	pthread_join(thread, NULL);
 }
 
+static void *go_on(void *unused)
+{
+	(void)unused;
+	CAUSAL_TRACE_TASK_RUN(5, "job");
+	CAUSAL_TRACE_TASK_DONE(5);
+	CAUSAL_TRACE_TASK_RUN(6, "job");
+	CAUSAL_TRACE_TASK_DONE(6);
+	CAUSAL_TRACE_TASK_RUN(7, "job");
+	CAUSAL_TRACE_TASK_DONE(7);
+	return NULL;
+}
+
+static void later(void)
+{
+	pthread_t thread;
+
+	CAUSAL_TRACE_TASK_RUN(5, "job");
+	CAUSAL_TRACE_TASK_EVENT(5, "for five", 1); /* it runs now, and will be paused */
+	CAUSAL_TRACE_BEGIN("part");
+	CAUSAL_TRACE_TASK_PAUSE(5);
+	CAUSAL_TRACE_TASK_EVENT(5, "for five", 2);
+	CAUSAL_TRACE_TASK_EVENT(6, "for six", 3); /* it has yet to begin */
+	for (int i = 0; i < 20; i++)
+		CAUSAL_TRACE_TASK_EVENT(7, "for seven", i); /* 16 may wait */
+	pthread_create(&thread, NULL, go_on, NULL);
+	pthread_join(thread, NULL);
+}
+
 static void clash(void)
 {
 	CAUSAL_TRACE_EVENT_ID(12, "twelve", 1);
@@ -164,6 +193,8 @@ int main(int argc, char **argv)
 		threads(pauses);
 	} else if (!strcmp(what, "tasks")) {
 		tasks();
+	} else if (!strcmp(what, "later")) {
+		later();
 	} else if (!strcmp(what, "clash")) {
 		clash();
 	} else if (!strcmp(what, "cost")) {

@@ -120,6 +120,22 @@ burst-begin part 1
 burst-end part 1
 burst-end task 5 "job 5"
 burst-end own 1' "$(told second task part own)"
+# ... and what others had for it meanwhile happens where it goes on.
+"$causal" trace --sinks print=later -- ./events later 2>log || bad "later: $(<log)"
+thread=$(sed -n 's/.* \([0-9]*\/[0-9]*\) point for .*/\1/p' later | uniq)
+grep " $thread " later >second
+check "events for other threads" 'burst-begin task 5 "job 5"
+ptp-end task 1
+burst-begin part 1
+point for five 1
+point for five 2
+burst-end part 1
+burst-end task 5 "job 5"
+burst-begin task 6 "job 6"
+point for six 3
+burst-end task 6 "job 6"' "$(told second task part for | grep -v seven | head -n 10)"
+check "... those for which there is room" 16 "$(told second for | grep -c seven)"
+contains "... the others are counted" "4 events are missing: too many of them waited for tasks" "$(<log)"
 # ... also where other threads look for theirs at the same time.
 "$causal" trace --sinks print=pauses -- ./events pauses 2>log || bad "pauses: $(<log)"
 check "bursts that go on with their tasks" "16000 16000" \
