@@ -54,6 +54,8 @@ struct ca_event {
 	X(PROCESS, "process", DEVELOPER, "burst: a process lives; value: process id")                        \
 	X(DROPPED, "dropped", USER, "so many events are missing here, for want of room")                     \
 	X(STATE, "state", DEVELOPER, "state: what a thread does; value: enum ca_activity")                   \
+	X(CHANNEL, "channel", DEVELOPER,                                                                     \
+	  "sub-state: what input or output waits for; value: ca_channel_kind")                               \
 	X(WAKE, "wake", DEVELOPER, "point to point: who ended a wait, and whose; value: id of the pair")     \
 	X(VISIT, "visit", USER, "a visit of a progress point; value: its number")                            \
 	X(IN_S, "in S", DEFAULT, "burst: a thread runs the selected code; value: region id")                 \
@@ -91,6 +93,25 @@ enum ca_activity {
 	CA_ACTIVITIES(X)
 #undef X
 		CA_ACTIVITY_COUNT
+};
+
+/* What a descriptor leads to. X(id, name) */
+#define CA_CHANNELS(X)                                                                                       \
+	X(NONE, "a timer, a directory or the like")                                                          \
+	X(EVENT, "an event descriptor")                                                                      \
+	X(WORD, "shared memory")                                                                             \
+	X(FILE, "a file")                                                                                    \
+	X(PIPE, "a pipe")                                                                                    \
+	X(LOCAL, "a local socket")                                                                           \
+	X(TCP, "TCP")                                                                                        \
+	X(UDP, "UDP")                                                                                        \
+	X(LISTENER, "a TCP connection to come")                                                              \
+	X(FAR, "another socket")
+enum ca_channel_kind {
+#define X(id, text) CA_CHANNEL_##id,
+	CA_CHANNELS(X)
+#undef X
+		CA_CHANNEL_COUNT
 };
 
 /* Flags of a delay: how it was paid. */

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { CA_MAX_PEERS = 4096 };
+enum { CA_MAX_PEERS = 4096, CA_SHARED_MEETINGS = 512 };
 
 /* Where some wait and others end their waits, for the timeline (causal/runtime/timeline.h). */
 struct ca_meeting {
@@ -21,7 +21,8 @@ enum ca_peer_flag {
 	CA_PEER_READS = 2,   /* one of ours reads */
 	CA_PEER_MADE = 4,    /* one of ours has made it */
 	CA_PEER_VARIES = 16, /* what is read here need not be one message */
-	CA_PEER_ASKED = 8    /* somebody outside sends here, was asked, and has not answered */
+	CA_PEER_ASKED = 8,   /* somebody outside sends here, was asked, and has not answered */
+	CA_PEER_POLLED = 32  /* who waits for it waits for others, too: the meeting has a waiter for good */
 };
 
 struct ca_peer {

@@ -154,28 +154,35 @@ static const char *usual_sinks(void)
 #endif
 }
 
+/* What the values of a key are called, from 0 on. */
+static enum ca_status name_values(struct ca_dict *dict, uint32_t key, const char *const *name, size_t n)
+{
+	enum ca_status status = CA_OK;
+
+	for (size_t i = 0; !status && i < n; i++)
+		status = ca_dict_name_value(dict, key, i, name[i]);
+	return status;
+}
+
 static enum ca_status open_dict(struct ca_conductor *c, struct ca_err *err)
 {
-	static const char *const activities[] = {
 #define X(id, text) text,
-		CA_ACTIVITIES(X)
+	static const char *const activities[] = { CA_ACTIVITIES(X) }, *const channels[] = { CA_CHANNELS(X) };
 #undef X
-	};
+	static const char *const waits[] = { "one of ours", "somebody outside" };
 	enum ca_status status;
 
 	c->dict = ca_dict_new();
 	if (!c->dict)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	status = ca_dict_select(c->dict, c->set->events, err);
-	for (size_t i = 0; !status && i < CA_ACTIVITY_COUNT; i++)
-		status = ca_dict_name_value(c->dict, CA_KEY_STATE, i, activities[i]);
 	if (!status)
-		status = ca_dict_name_value(c->dict, CA_KEY_MUTEX, 1, "waiting");
+		status = name_values(c->dict, CA_KEY_STATE, activities, CA_ACTIVITY_COUNT);
 	if (!status)
-		status = ca_dict_name_value(c->dict, CA_KEY_WAIT, 0, "one of ours");
+		status = name_values(c->dict, CA_KEY_CHANNEL, channels, CA_CHANNEL_COUNT);
 	if (!status)
-		status = ca_dict_name_value(c->dict, CA_KEY_WAIT, 1, "somebody outside");
-	return status;
+		status = name_values(c->dict, CA_KEY_WAIT, waits, 2);
+	return status ? status : ca_dict_name_value(c->dict, CA_KEY_MUTEX, 1, "waiting");
 }
 
 static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)

@@ -5,19 +5,8 @@
 #include "causal/runtime/rt.h"
 #include <sys/socket.h>
 
-enum ca_channel_kind {
-	CA_CHANNEL_NONE,  /* timers, epoll and the like; directories */
-	CA_CHANNEL_EVENT, /* eventfd */
-	CA_CHANNEL_WORD,  /* not a descriptor: a futex in memory shared with other processes */
-	CA_CHANNEL_FILE,  /* files, disks, terminals */
-	CA_CHANNEL_PIPE,  /* FIFOs, too */
-	CA_CHANNEL_LOCAL, /* a Unix socket */
-	CA_CHANNEL_TCP,
-	CA_CHANNEL_UDP,
-	CA_CHANNEL_LISTENER, /* TCP */
-	CA_CHANNEL_FAR       /* any other socket */
-};
-
+/* Of CA_CHANNELS. NONE: timers, epoll and the like; directories. WORD is no descriptor: a futex in memory
+ * shared with other processes. FILE: disks and terminals, too. PIPE: FIFOs, too. */
 struct ca_channel {
 	enum ca_channel_kind kind;
 	uint64_t in;  /* name of the direction that is read from it; 0: none */

@@ -209,7 +209,7 @@ void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 
 	if (p) {
 		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
-		ca_timeline_wake(ca_self, &p->meeting);
+		ca_timeline_wake_at(ca_self, &p->meeting);
 	}
 	if (p && lag && !has(p, CA_PEER_READS) && is_drained(&c, fd))
 		ca_feed_forget(atomic_load_explicit(&p->key, memory_order_relaxed)); /* he waits for us */
@@ -252,6 +252,15 @@ struct ca_meeting *ca_peers_meeting(int fd)
 	struct ca_peer *p = get(c.in);
 
 	return p ? &p->meeting : NULL;
+}
+
+void ca_peers_polled(int fd)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	struct ca_peer *p = get(c.in);
+
+	if (p && !(atomic_fetch_or(&p->flags, CA_PEER_POLLED) & CA_PEER_POLLED))
+		atomic_fetch_add(&p->meeting.waiters, 1);
 }
 
 void ca_peers_read(int fd, uint64_t now)

@@ -16,6 +16,8 @@ CA_HIDDEN void ca_peers_write(int fd, uint64_t now, uint64_t lag);
 CA_HIDDEN void ca_peers_send_to(int fd, const void *to, socklen_t size);
 /* Where whoever waits for data from fd meets those who write to it; NULL: that is not known. */
 CA_HIDDEN struct ca_meeting *ca_peers_meeting(int fd);
+/* Somebody waits there for several descriptors: whoever writes to this one says so from now on. */
+CA_HIDDEN void ca_peers_polled(int fd);
 /* One of ours has read from fd. */
 CA_HIDDEN void ca_peers_read(int fd, uint64_t now);
 /* One of ours is about to connect fd with that, and has. */

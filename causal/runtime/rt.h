@@ -97,8 +97,9 @@ struct ca_thread {
 	uint32_t too_deep; /* ... beyond that */
 	struct ca_open open[CA_OPENS];
 	enum ca_activity doing,
-		waits_doing; /* what the wait that begins next is; what the one we are in is */
-	const void *object;  /* ... and for what */
+		waits_doing;          /* what the wait that begins next is; what the one we are in is */
+	const void *object;           /* ... and for what */
+	enum ca_channel_kind channel; /* of the input or output that we wait for; NONE: of none */
 	/* where we are in S (exact) */
 	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];

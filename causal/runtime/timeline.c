@@ -3,16 +3,20 @@
 #include "causal/runtime/timeline.h"
 #include <unistd.h>
 
-enum { OBJECTS = 1024 };
-
-/* By a hash of the object's address: two objects of one hash may give a pair that is none, never a wrong
- * access. A wait that was left counts on, and costs whoever wakes others there a few ns. */
-struct ca_meeting *ca_timeline_meeting(const void *object)
+/* By its place in the page, in this process and in all of them: two objects of one place may give a pair that
+ * is none, never a wrong access. A wait that was left counts on, and costs whoever wakes others there a few
+ * ns. */
+static struct ca_meeting *own_meeting(const void *object)
 {
-	static struct ca_meeting meetings[OBJECTS];
+	static struct ca_meeting meetings[1024];
 	uintptr_t at = (uintptr_t)object;
 
-	return object ? &meetings[(at >> 3 ^ at >> 13 ^ at >> 23) % OBJECTS] : NULL;
+	return &meetings[(at >> 3 ^ at >> 13 ^ at >> 23) % 1024];
+}
+
+static struct ca_meeting *shared_meeting(const void *object)
+{
+	return &ca_rt.session->meeting[((uintptr_t)object >> 3) % CA_SHARED_MEETINGS];
 }
 
 void ca_timeline_begin(struct ca_thread *t)
@@ -39,7 +43,7 @@ void ca_timeline_end(struct ca_thread *t)
 
 	if (!ca_rt.trace)
 		return;
-	ca_timeline_wake(t, ca_timeline_meeting((const void *)(uintptr_t)pthread_self()));
+	ca_timeline_wake(t, (const void *)(uintptr_t)pthread_self());
 	now = ca_clock_now();
 	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_RUNNING);
 	ca_timeline_tell(t, CA_BURST_END, CA_KEY_THREAD, now, (uint32_t)t->tid);
@@ -67,29 +71,41 @@ void ca_timeline_delay(struct ca_thread *t, uint64_t began, uint64_t paid, unsig
 	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_DELAYED);
 }
 
-struct ca_timeline_wait ca_timeline_await(struct ca_meeting *at)
+struct ca_timeline_wait ca_timeline_await(const void *object)
 {
-	struct ca_timeline_wait wait = { NULL, 0 };
+	struct ca_timeline_wait wait = { .before = UINT64_MAX };
 
-	if (!at || !ca_timeline_wants(CA_KEY_WAKE))
+	if (!ca_timeline_wants(CA_KEY_WAKE))
 		return wait;
-	wait.at = at;
 	wait.before = atomic_load_explicit(&ca_rt.trace->links, memory_order_relaxed);
-	/* seq_cst, here and in ca_timeline_wake: whoever is seen to wait sees who woke it */
-	atomic_fetch_add(&at->waiters, 1);
+	if (object) {
+		ca_timeline_await_at(&wait, own_meeting(object));
+		ca_timeline_await_at(&wait, shared_meeting(object));
+	}
 	return wait;
+}
+
+void ca_timeline_await_at(struct ca_timeline_wait *wait, struct ca_meeting *at)
+{
+	if (!at || wait->before == UINT64_MAX)
+		return;
+	wait->at[wait->at[0] != NULL] = at;
+	/* seq_cst, here and in ca_timeline_wake_at: whoever is seen to wait sees who woke it */
+	atomic_fetch_add(&at->waiters, 1);
 }
 
 void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait, uint64_t now)
 {
-	uint64_t pair;
+	bool told = false;
 
-	if (!wait->at)
-		return;
-	atomic_fetch_sub(&wait->at->waiters, 1);
-	pair = atomic_load_explicit(&wait->at->pair, memory_order_acquire);
-	if (pair > wait->before)
-		ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, now, pair);
+	for (unsigned i = 0; i < 2 && wait->at[i]; i++) {
+		uint64_t pair = atomic_load_explicit(&wait->at[i]->pair, memory_order_acquire);
+
+		atomic_fetch_sub(&wait->at[i]->waiters, 1);
+		if (pair > wait->before && !told)
+			ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, now, pair);
+		told |= pair > wait->before;
+	}
 }
 
 static uint64_t tell_pair(struct ca_thread *t)
@@ -100,11 +116,20 @@ static uint64_t tell_pair(struct ca_thread *t)
 	return pair;
 }
 
-void ca_timeline_wake(struct ca_thread *t, struct ca_meeting *at)
+bool ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at)
 {
-	if (at && ca_timeline_wants(CA_KEY_WAKE) && atomic_load(&at->waiters))
-		/* release: pairs with the acquire in ca_timeline_awaited */
-		atomic_store_explicit(&at->pair, tell_pair(t), memory_order_release);
+	if (!ca_timeline_wants(CA_KEY_WAKE) || !atomic_load(&at->waiters))
+		return false;
+	/* release: pairs with the acquire in ca_timeline_awaited */
+	atomic_store_explicit(&at->pair, tell_pair(t), memory_order_release);
+	return true;
+}
+
+void ca_timeline_wake(struct ca_thread *t, const void *object)
+{
+	if (object && !ca_timeline_wake_at(t, own_meeting(object)) &&
+	    atomic_load_explicit(&ca_rt.session->processes_begun, memory_order_relaxed) > 1)
+		ca_timeline_wake_at(t, shared_meeting(object));
 }
 
 uint64_t ca_timeline_send(void)

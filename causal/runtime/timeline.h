@@ -31,17 +31,21 @@ CA_HIDDEN void ca_timeline_end(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_timeline_delay(struct ca_thread *t, uint64_t began, uint64_t paid, unsigned how);
 
 /* Who ends whose wait. The waiter says when it begins to wait and when it goes on; whoever is about to wake
- * others there tells it before. An object is an address that stands for what threads of this process wait
- * for: NULL is none, and has no meeting. */
+ * others there tells it before. They meet at what is read from a descriptor (causal/runtime/peers.h), or at
+ * an object: an address that stands for what threads wait for; NULL is none. In memory that is shared it may
+ * be at another address of another process, and is known by its place in the page. */
 struct ca_timeline_wait {
-	struct ca_meeting *at; /* NULL: nobody looks */
-	uint64_t before;       /* pairs so far */
+	struct ca_meeting *at[2]; /* NULL: nobody looks */
+	uint64_t before;          /* pairs so far */
 };
-CA_HIDDEN CA_SIGSAFE struct ca_meeting *ca_timeline_meeting(const void *object);
-CA_HIDDEN CA_SIGSAFE struct ca_timeline_wait ca_timeline_await(struct ca_meeting *at);
+CA_HIDDEN CA_SIGSAFE struct ca_timeline_wait ca_timeline_await(const void *object);
+/* It is, or was, for that as well; NULL: it is not known. */
+CA_HIDDEN CA_SIGSAFE void ca_timeline_await_at(struct ca_timeline_wait *wait, struct ca_meeting *at);
 CA_HIDDEN CA_SIGSAFE void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait,
 					      uint64_t now);
-CA_HIDDEN CA_SIGSAFE void ca_timeline_wake(struct ca_thread *t, struct ca_meeting *at);
+CA_HIDDEN CA_SIGSAFE void ca_timeline_wake(struct ca_thread *t, const void *object);
+/* False: nobody waits there. */
+CA_HIDDEN CA_SIGSAFE bool ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at);
 /* The same where the one is handed on to the other: 0: nobody looks. Of the calling thread. */
 CA_HIDDEN uint64_t ca_timeline_send(void);
 CA_HIDDEN void ca_timeline_receive(uint64_t pair);

@@ -4,6 +4,7 @@
 #include "causal/runtime/wait.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/catch_up.h"
+#include "causal/runtime/channel.h"
 #include "causal/runtime/feed.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
@@ -79,8 +80,7 @@ static void meet(struct ca_thread *t, const void *object)
 		pay(t);
 		errno = saved;
 	}
-	if (object)
-		ca_timeline_wake(t, ca_timeline_meeting(object));
+	ca_timeline_wake(t, object);
 	t->guard--;
 }
 
@@ -104,6 +104,7 @@ void ca_wait_wake(const void *word)
 		return;
 	if (worth_it(t))
 		pay(t);
+	ca_timeline_wake(t, word);
 	now = ca_clock_now();
 	ca_peers_wake(word, now, ca_ledger_open() ? ca_ledger_lag(t, now) : ca_session_lag(ca_rt.session));
 	t->guard--;
@@ -198,16 +199,27 @@ void ca_wait_is(enum ca_activity doing, const void *object)
 	}
 }
 
+static void tell_channel(struct ca_thread *t, enum ca_channel_kind kind, uint64_t now)
+{
+	if (t->channel)
+		ca_timeline_tell(t, CA_SUBSTATE_END, CA_KEY_CHANNEL, now, t->channel);
+	t->channel = kind;
+	if (kind)
+		ca_timeline_tell(t, CA_SUBSTATE_BEGIN, CA_KEY_CHANNEL, now, kind);
+}
+
 /* For the timeline: what the thread does from now on. */
 static void begin_doing(struct ca_waiting *w)
 {
 	struct ca_thread *t = w->thread;
 
 	w->outer_doing = t->waits_doing;
+	w->outer_channel = t->channel;
 	/* that one was left; or it is one whose end is not always told, and in which tasks may run */
 	if (w->outer_doing && (w->sp >= t->waiting_sp || w->outer_doing == CA_ACTIVITY_TEAM)) {
 		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, w->since, w->outer_doing);
 		w->outer_doing = CA_ACTIVITY_NONE;
+		w->outer_channel = CA_CHANNEL_NONE;
 	}
 	w->doing = t->doing;
 	if (!w->doing)
@@ -215,14 +227,19 @@ static void begin_doing(struct ca_waiting *w)
 			   : w->kind == CA_WAIT_EXTERNAL || w->fd >= 0 ? CA_ACTIVITY_IO
 								       : CA_ACTIVITY_OTHERS;
 	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
-		ca_timeline_wake(t, ca_timeline_meeting(t->object));
-	if (ca_timeline_wants(CA_KEY_WAKE))
-		w->await = ca_timeline_await(w->fd >= 0 && !w->writes ? ca_peers_meeting(w->fd)
-								      : ca_timeline_meeting(t->object));
+		ca_timeline_wake(t, t->object);
+	w->await = ca_timeline_await(t->object);
+	if (w->fd >= 0 && !w->writes && ca_timeline_wants(CA_KEY_WAKE))
+		ca_timeline_await_at(&w->await, ca_peers_meeting(w->fd));
 	t->doing = CA_ACTIVITY_NONE;
 	t->object = NULL;
 	t->waits_doing = w->doing;
 	ca_timeline_tell(t, CA_STATE_BEGIN, CA_KEY_STATE, w->since, w->doing);
+	tell_channel(t,
+		     w->doing == CA_ACTIVITY_IO && w->fd >= 0 && ca_timeline_wants(CA_KEY_CHANNEL)
+			     ? ca_channel_of_fd(w->fd).kind
+			     : CA_CHANNEL_NONE,
+		     w->since);
 }
 
 static void end_doing(const struct ca_waiting *w, uint64_t now)
@@ -232,6 +249,7 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 	if (!w->doing)
 		return;
 	ca_timeline_awaited(t, &w->await, now);
+	tell_channel(t, w->outer_channel, now);
 	if (t->waits_doing == w->doing)
 		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, w->doing);
 	t->waits_doing = w->outer_doing;

@@ -27,6 +27,7 @@ struct ca_waiting {
 	uintptr_t sp, outer_sp;
 	uint64_t until;                      /* a sleep: when it should be over, ns; else UINT64_MAX */
 	enum ca_activity doing, outer_doing; /* for the timeline */
+	enum ca_channel_kind outer_channel;
 	struct ca_timeline_wait await;
 };
 /* The wait that begins next is a sleep of this length: what it takes longer is the kernel's, and

@@ -20,19 +20,25 @@ enum {
 /* ---- who was it? -------------------------------------------------------------------------------- */
 /* One of ours would have ended the wait by then, so nothing is owed if there is one among them. */
 struct verdict {
-	bool others, any;
-	int answers; /* a descriptor on which somebody outside has something for us */
+	bool before; /* the wait is yet to come */
+	bool others;
+	int answers;           /* a descriptor on which somebody outside has something for us */
+	struct ca_meeting *at; /* where one of ours has met us */
 	unsigned looks;
 };
 
 static void look_at(struct verdict *v, int fd, bool in, bool ready)
 {
-	if (v->others || v->looks++ >= LOOKED_AT)
+	if (v->looks++ >= LOOKED_AT)
 		return;
-	v->any = true;
-	if ((in ? ca_peers_of_read(fd, ready) : ca_peers_of_write(fd)) == CA_WAIT_OTHERS)
+	if (v->before && in && ca_timeline_wants(CA_KEY_WAKE))
+		ca_peers_polled(fd);
+	if (v->others)
+		return;
+	if ((in ? ca_peers_of_read(fd, ready) : ca_peers_of_write(fd)) == CA_WAIT_OTHERS) {
 		v->others = true;
-	else if (in)
+		v->at = in && !v->before && ca_timeline_wants(CA_KEY_WAKE) ? ca_peers_meeting(fd) : NULL;
+	} else if (in)
 		v->answers = fd;
 }
 
@@ -45,6 +51,7 @@ static void decide(struct ca_waiting *w, const struct verdict *v)
 {
 	w->kind = kind_of(v);
 	w->answers = v->answers;
+	ca_timeline_await_at(&w->await, v->at);
 }
 
 /* A limit moves with virtual time: who comes to it owes nothing. */
@@ -55,9 +62,11 @@ static bool at_limit(struct ca_waiting *w, int result)
 	return result <= 0;
 }
 
+/* Is it worth a look beforehand? */
 static bool matters(void)
 {
-	return ca_rt.session && ca_self && !ca_self->guard && ca_ledger_open();
+	return ca_rt.session && ca_self && !ca_self->guard &&
+	       (ca_ledger_open() || ca_timeline_wants(CA_KEY_WAKE));
 }
 
 /* ---- time limits ----------------------------------------------------------------------------------- */
@@ -90,7 +99,7 @@ static void unlimited(uint64_t length)
  * tells who ended it. */
 #define UP_TO(guess, length, call, again, decided)                                                           \
 	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin((guess), -1);                                     \
+		struct ca_waiting waiting_ = DOING(IO, NULL, ca_wait_begin((guess), -1));                    \
 		uint64_t ns_, length_ = (length);                                                            \
 		struct ca_deadline deadline_ = ca_deadline_begin(length_ != UINT64_MAX);                     \
 		bool held_ = ca_thread_hold();                                                               \
@@ -124,7 +133,7 @@ static void unlimited(uint64_t length)
 /* Not const: poll's prototype makes gcc believe that what fds points to is only written. */
 static enum ca_wait guess_polled(struct pollfd *fds, nfds_t n)
 {
-	struct verdict v = { .answers = -1 };
+	struct verdict v = { .before = true, .answers = -1 };
 
 	if (!matters() || !fds)
 		return CA_WAIT_EXTERNAL;
@@ -219,7 +228,7 @@ static void look_at_sets(const struct sets *s, struct verdict *v, bool ready)
 
 static enum ca_wait guess_selected(const struct sets *s)
 {
-	struct verdict v = { .answers = -1 };
+	struct verdict v = { .before = true, .answers = -1 };
 
 	if (matters())
 		look_at_sets(s, &v, false);
@@ -336,8 +345,11 @@ CA_EXPORT int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	int result = REAL(epoll_ctl)(epoll, op, fd, event);
 
-	if (result == 0 && op != EPOLL_CTL_DEL && event)
+	if (result == 0 && op != EPOLL_CTL_DEL && event) {
 		member_set(epoll, event->data.u64, fd);
+		if (ca_timeline_wants(CA_KEY_WAKE) && event->events & EPOLLIN)
+			ca_peers_polled(fd);
+	}
 	return result;
 }
 

@@ -280,15 +280,12 @@ static long woken(struct ca_waiting *w, const long a[6], long result)
 
 static void wake(const long a[6])
 {
+	void (*meet)(const void *) = is_private(a) ? ca_wait_meet_at : ca_wait_wake;
 	long op = a[1] & FUTEX_CMD_MASK;
 
-	if (is_private(a)) {
-		ca_wait_meet();
-		return;
-	}
-	ca_wait_wake((const void *)a[0]);
+	meet((const void *)a[0]);
 	if (op == FUTEX_REQUEUE || op == FUTEX_CMP_REQUEUE || op == FUTEX_WAKE_OP)
-		ca_wait_wake((const void *)a[4]);
+		meet((const void *)a[4]);
 }
 
 /* The time limit of FUTEX_WAIT is a length, that of the others a time. */
@@ -337,7 +334,7 @@ CA_EXPORT long syscall(long number, ...)
 		return r;
 	}
 	if (futex_waits(a[1]))
-		return futex_wait(a);
+		return DOING(OTHERS, (const void *)a[0], futex_wait(a));
 	wake(a);
 	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -2,7 +2,7 @@
 /* A program to be traced (tests/integration/trace.sh): what it does, it does in one order only.
  *   traced one                   a thread that visits a point twice, and is waited for
  *   traced lock                  a thread waits for a lock, and is woken by whoever has it
- *   traced pipe                  a child waits for a pipe, into which its parent writes
+ *   traced child HOW             a child waits for its parent, by: read, poll, select, epoll, futex, semaphore
  *   traced many THREADS VISITS   of a point in each thread
  *   traced crowd THREADS         so many threads, 50 at a time, each of which visits it once
  *   traced once THREADS          so many threads at once, each of which visits it once
@@ -10,11 +10,17 @@
  *   traced work VISITS           in another thread, with some 1 ms of work before each, as much as here
  *   traced children N            so many processes, one after the other, each of which visits it once */
 #include <causal.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -137,22 +143,57 @@ static void lock(void)
 	pthread_join(thread, NULL);
 }
 
-static int through_pipe(void)
+/* What both see. */
+static struct shared {
+	sem_t semaphore;
+	int word;
+} * shared;
+
+/* Until there is something to read from fd, or the parent has said so in memory. */
+static int await_parent(const char *how, int fd)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN, .data = { .fd = fd } };
+	fd_set set;
+	char byte;
+	int epoll;
+
+	if (!strcmp(how, "poll"))
+		return poll(&polled, 1, -1);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	if (!strcmp(how, "select"))
+		return select(fd + 1, &set, NULL, NULL, NULL);
+	if (!strcmp(how, "semaphore"))
+		return sem_wait(&shared->semaphore) + 1;
+	if (!strcmp(how, "futex"))
+		return syscall(SYS_futex, &shared->word, FUTEX_WAIT, 0, NULL, NULL, 0) + 1;
+	if (strcmp(how, "epoll"))
+		return read(fd, &byte, 1);
+	epoll = epoll_create1(0);
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -1 : epoll_wait(epoll, &event, 1, -1);
+}
+
+static int with_child(const char *how)
 {
 	int fd[2], status = 1;
-	char byte = 0;
 	pid_t child;
 
-	if (pipe(fd))
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(fd) || shared == MAP_FAILED || sem_init(&shared->semaphore, 1, 0))
 		return 3;
 	child = fork();
 	if (!child) {
 		close(fd[1]);
-		exit(read(fd[0], &byte, 1) != 1);
+		exit(await_parent(how, fd[0]) != 1);
 	}
 	while (!sleeps(child))
 		;
-	if (write(fd[1], &byte, 1) != 1)
+	if (!strcmp(how, "semaphore"))
+		sem_post(&shared->semaphore);
+	else if (!strcmp(how, "futex"))
+		syscall(SYS_futex, &shared->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	else if (write(fd[1], "", 1) != 1)
 		return 3;
 	waitpid(child, &status, 0);
 	return status != 0;
@@ -178,8 +219,8 @@ int main(int argc, char **argv)
 		with_threads(1, 2);
 	} else if (!strcmp(what, "lock")) {
 		lock();
-	} else if (!strcmp(what, "pipe")) {
-		return through_pipe();
+	} else if (!strcmp(what, "child") && argc > 2) {
+		return with_child(argv[2]);
 	} else if (!strcmp(what, "many") && argc > 3) {
 		with_threads(atol(argv[2]), atol(argv[3]));
 	} else if (!strcmp(what, "crowd") && argc > 2) {

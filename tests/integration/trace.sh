@@ -53,12 +53,22 @@ check "lock: the waiter was woken by the other" "${ids[0]}" \
 	"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
 check "lock: by one of ours" 1 "$(sequence "${ids[1]}" | grep -c 'point wait "one of ours"')"
 
-trace -- "$apps/traced" pipe
-check "pipe: exit status" 0 "$status"
-mapfile -t ids < <(awk '$4 == "process" { print $2 }' events | uniq)
-pair=$(awk -v t="${ids[1]}" '$2 == t && $3 == "ptp-end" { n = $5 } END { print n }' events)
-check "pipe: the child was woken by its parent" "${ids[0]}" \
-	"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events)"
+# A word by a futex, and a descriptor among others, too; which of them it was, tells who has written to it.
+for how in read poll select epoll futex semaphore; do
+	trace -- "$apps/traced" child "$how"
+	check "$how: exit status" 0 "$status"
+	mapfile -t ids < <(awk '$4 == "process" { print $2 }' events | uniq)
+	pair=$(awk -v t="${ids[1]}" '$2 == t && $3 == "ptp-end" { n = $5 } END { print n }' events)
+	check "$how: the child was woken by its parent" "${ids[0]}" \
+		"$(awk -v n="$pair" '$3 == "ptp-begin" && $5 == n { print $2 }' events | uniq)"
+	check "$how: and not only born of it" 2 "$(sequence "${ids[1]}" | grep -c ptp-end)"
+	[[ $how == read ]] || continue
+	check "$how: what it waits for" 'state-begin state "input or output"
+substate-begin channel 4 "a pipe"
+ptp-end wake
+substate-end channel 4 "a pipe"
+state-end state "input or output"' "$(sequence "${ids[1]}" | grep -A 4 'state-begin state "input')"
+done
 
 trace -- "$apps/traced" children 1
 mapfile -t ids < <(awk '$4 == "process" { print $2 }' events | uniq)

@@ -1219,7 +1219,7 @@ static void raw_calls(void **state)
 		long op;
 		const char *trace; /* what other processes may see is told of */
 	} others[] = { { FUTEX_WAKE, "Wc" },     { FUTEX_WAKE_PRIVATE, "mc" },
-		       { FUTEX_REQUEUE, "WWc" }, { FUTEX_REQUEUE | FUTEX_PRIVATE_FLAG, "mc" },
+		       { FUTEX_REQUEUE, "WWc" }, { FUTEX_REQUEUE | FUTEX_PRIVATE_FLAG, "mmc" },
 		       { FUTEX_WAKE_OP, "WWc" }, { FUTEX_UNLOCK_PI, "Wc" } };
 
 	const struct timespec limit = { 2, 0 };
@@ -1233,6 +1233,7 @@ static void raw_calls(void **state)
 		assert_int_equal(syscall(SYS_futex, 11L, waits[i], 13L, 14L, 15L, 16L), -1);
 		assert_string_equal(trace, "bhcre");
 		assert_int_equal(ended, CA_WAIT_OTHERS);
+		assert_ptr_equal(said_object, (const void *)11);
 		assert_int_equal(errno, EAGAIN);
 		assert_int_equal(got[0], SYS_futex);
 		assert_int_equal(got[1], 11);
@@ -1259,6 +1260,8 @@ static void raw_calls(void **state)
 		answers[0] = 3;
 		assert_int_equal(syscall(SYS_futex, 11L, others[i].op, 13L, 14L, 15L, 16L), 3);
 		assert_string_equal(trace, others[i].trace);
+		if (*trace == 'm')
+			assert_ptr_equal(met_object, (const void *)(trace[1] == 'm' ? 15L : 11L));
 		for (int k = 3; k < ARGUMENTS; k++)
 			assert_int_equal(got[k], 10 + k);
 	}
