@@ -234,21 +234,23 @@ static void name_keys(const struct ca_dict *dict, char *text, size_t size)
 
 	*text = '\0';
 	for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && length < size; i++)
-		length += (size_t)snprintf(text + length, size - length, "%s%s", i > 1 ? ", " : "",
-					   dict->entry[i]->key.name);
+		length += (size_t)snprintf(text + length, size - length, "%s%s%s", i > 1 ? ", " : "",
+					   dict->entry[i]->key.id ? ":" : "", dict->entry[i]->key.name);
 }
 
-/* A prefix of no key. */
-static enum ca_status check_prefixes(const struct ca_dict *dict, const char *spec, struct ca_err *err)
+enum ca_status ca_dict_prefixes(const struct ca_dict *dict, const char *spec, struct ca_err *err)
 {
+	bool own = false; /* the program's own have come */
 	char names[400];
 
+	for (uint32_t i = 0; i < dict->count; i++)
+		own |= dict->entry[i]->key.id > 0;
 	for (const char *step = spec; *step;) {
 		size_t length = strcspn(step, ",");
-		bool found = level_of(step, length) >= 0 || !length || step[1] == ':';
+		bool found = level_of(step, length) >= 0 || !length || (step[1] == ':' && !own);
 
 		for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && !found; i++)
-			found = starts_with(dict->entry[i]->key.name, step + 1, length - 1);
+			found = is_meant(step + 1, length - 1, &dict->entry[i]->key);
 		if (!found) {
 			name_keys(dict, names, sizeof names);
 			return ca_err_set(err, CA_ERR_USAGE, "no event begins with '%.*s'; there are: %s",
@@ -266,7 +268,7 @@ enum ca_status ca_dict_check(const char *spec, struct ca_err *err)
 				     : ca_err_set(err, CA_ERR_NOMEM, "no memory for the events");
 
 	if (!status)
-		status = check_prefixes(dict, spec, err);
+		status = ca_dict_prefixes(dict, spec, err);
 	ca_dict_free(dict);
 	return status;
 }

@@ -61,8 +61,10 @@ void ca_dict_set_counter(struct ca_dict *dict, uint32_t key);
  * CA_ERR_USAGE names the step that is none of these; nothing changes then. */
 enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_err *err);
 
-/* Is that a choice that means something? CA_ERR_USAGE also for a prefix of none of the predefined keys: the
- * text lists them. */
+/* CA_ERR_USAGE: one of its prefixes is of no key that there is; the text lists those. As long as there are none
+ * of the program's own, these may have any. */
+enum ca_status ca_dict_prefixes(const struct ca_dict *dict, const char *spec, struct ca_err *err);
+/* Is that a choice that means something before any other key is there? */
 enum ca_status ca_dict_check(const char *spec, struct ca_err *err);
 
 /* Call `value` of `key` by a name; a second name for the same value replaces the first. */

@@ -46,6 +46,7 @@ enum ca_origin { CA_ORIGIN_DEFAULT, CA_ORIGIN_FILE, CA_ORIGIN_ENVIRONMENT, CA_OR
 enum ca_mode { CA_MODE_FUNCTION, CA_MODE_LINE };
 enum ca_progress_format { CA_PROGRESS_TEXT, CA_PROGRESS_JSON };
 enum ca_trace_policy { CA_TRACE_DISCARD, CA_TRACE_RING };
+enum ca_node_size { CA_NODE_CONSTANT, CA_NODE_LINEAR, CA_NODE_LOG };
 enum ca_clock_choice { CA_CLOCK_VIRTUAL, CA_CLOCK_REAL };
 /* The values of `backend` are enum ca_backend (core/session.h). */
 

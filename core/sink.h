@@ -43,6 +43,9 @@ const struct ca_sink_ops *ca_sink_get(size_t i);
 /* Is it a specification of known ones? CA_ERR_USAGE: the text says which are. Opens nothing. */
 enum ca_status ca_sink_check(const char *spec, struct ca_err *err);
 
+/* How large tasks are drawn from now on: enum ca_node_size (core/settings.h). */
+void ca_sink_dot_size(int how);
+
 struct ca_sinks; /* several open sinks that receive the same events; NULL: none */
 
 /* spec: comma-separated names, each optionally "=target"; "" opens none. stem: the beginning of the

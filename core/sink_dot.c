@@ -3,12 +3,14 @@
  * the key `task`: its value is its id), or a thread where what passes between threads does not belong to
  * one. An edge leads from who delivered to who received, and says how often. Driver's process, one
  * thread. */
+#include "core/settings.h"
 #include "core/sink_file.h"
 #include "core/sink_tracks.h"
 #include "core/utf8.h"
 #include "core/vec.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +54,15 @@ struct dot {
 	struct ca_vec nodes, edges, halves, names;
 	uint64_t left_out; /* there was no room for them */
 	uint64_t alone;    /* ends of which the other one did not come */
+	uint64_t longest;  /* of the tasks */
 };
+
+static int node_size;
+
+void ca_sink_dot_size(int how)
+{
+	node_size = how;
+}
 
 static enum ca_status open_dot(void **state, const char *target, const struct ca_dict *dict,
 			       const void *context, struct ca_err *err)
@@ -255,6 +265,16 @@ static void put_name(const struct dot *dot, uint32_t index, bool process)
 		}
 }
 
+/* 0.5 to 5 inches, more where the label is longer. */
+static double width_of(uint64_t time, uint64_t longest)
+{
+	double share = longest ? (double)time / (double)longest : 0;
+
+	if (node_size == CA_NODE_LOG)
+		share = longest > 1 && time ? log((double)time) / log((double)longest) : 0;
+	return 0.5 + 4.5 * share;
+}
+
 static void put_node(const struct dot *dot, size_t i)
 {
 	const struct node *node = (const struct node *)dot->nodes.at + i;
@@ -269,7 +289,11 @@ static void put_node(const struct dot *dot, size_t i)
 		put_name(dot, (uint32_t)node->id, false);
 	if (node->task)
 		fprintf(dot->file, "\\n%" PRIu64 " ns in %" PRIu64, node->time, node->runs);
-	fprintf(dot->file, "\"%s];\n", node->task ? "" : ", shape=ellipse");
+	fputs(node->task ? "\"" : "\", shape=ellipse", dot->file);
+	if (node->task && node_size != CA_NODE_CONSTANT)
+		fprintf(dot->file, ", width=%.2f, height=%.2f", width_of(node->time, dot->longest),
+			width_of(node->time, dot->longest) / 2);
+	fputs("];\n", dot->file);
 }
 
 /* A frame around each process. */
@@ -349,6 +373,9 @@ static enum ca_status close_dot(void *state, struct ca_err *err)
 	}
 	for (size_t i = 0; i < dot->halves.n; i++)
 		dot->alone += half[i].node != NONE;
+	for (const struct node *node = dot->nodes.at, *end = node + dot->nodes.n; node < end; node++)
+		if (node->task && node->time > dot->longest)
+			dot->longest = node->time;
 	put_graph(dot);
 	ok = !ferror(dot->file);
 	ok = fclose(dot->file) == 0 && ok;

@@ -11,40 +11,28 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is there a key that begins like this? Else a message with those that there are. */
-static bool is_prefix(const struct ca_dict *dict, const char *prefix, size_t length)
-{
-	char names[1024] = "";
-
-	for (uint32_t key = CA_KEY_DISABLED + 1; key < ca_dict_count(dict); key++) {
-		const char *name = ca_dict_get(dict, key)->name;
-		size_t used = strlen(names);
-
-		if (!strncmp(name, prefix, length))
-			return true;
-		snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
-	}
-	ca_say("convert: --events: no key of this trace begins with '%.*s'; choose from: %s", (int)length,
-	       prefix, names);
-	return false;
-}
-
 static bool choose(struct ca_dict *dict, const char *events)
 {
 	struct ca_err err;
 
-	if (ca_dict_select(dict, events, &err)) {
-		ca_say("convert: --events: %s", err.text);
-		return false;
-	}
-	for (const char *step = events; *step;) {
-		size_t length = strcspn(step, ",");
+	if (!ca_dict_select(dict, events, &err) && !ca_dict_prefixes(dict, events, &err))
+		return true;
+	ca_say("convert: --events: %s", err.text);
+	return false;
+}
 
-		if ((*step == '+' || *step == '-') && !is_prefix(dict, step + 1, length - 1))
-			return false;
-		step += length + (step[length] == ',');
-	}
-	return true;
+/* As the setting of that name. */
+static bool choose_size(const char *size)
+{
+	static const char *const known[] = { "constant", "linear", "log" };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (!strcmp(size, known[i])) {
+			ca_sink_dot_size((int)i);
+			return true;
+		}
+	ca_say("convert: --node-size: '%s' is none; choose from: constant, linear, log", size);
+	return false;
 }
 
 static void say_left_out(const struct ca_trace *trace, const char *dir)
@@ -88,10 +76,12 @@ static int convert(const struct ca_trace *trace, const char *spec, const char *s
 
 int ca_cmd_convert(int argc, char **argv)
 {
-	const char *spec = "paraver", *events = NULL, *output = NULL;
-	const struct ca_argument list[] = {
-		{ "--sinks", &spec }, { "--events", &events }, { "-o", &output }, { NULL, NULL }
-	};
+	const char *spec = "paraver", *events = NULL, *output = NULL, *size = "constant";
+	const struct ca_argument list[] = { { "--sinks", &spec },
+					    { "--events", &events },
+					    { "--node-size", &size },
+					    { "-o", &output },
+					    { NULL, NULL } };
 	int words = ca_arguments_take(argc, argv, list), code;
 	char stem[PATH_MAX];
 	struct ca_trace *trace;
@@ -107,6 +97,8 @@ int ca_cmd_convert(int argc, char **argv)
 		ca_say("convert: --sinks: %s", err.text);
 		return CA_EXIT_USAGE;
 	}
+	if (!choose_size(size))
+		return CA_EXIT_USAGE;
 	if (ca_trace_open(&trace, argv[1], &err)) {
 		ca_say("convert: %s", err.text);
 		return CA_EXIT_USAGE;

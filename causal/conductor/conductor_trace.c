@@ -231,6 +231,7 @@ enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *er
 	} else {
 		snprintf(stem, sizeof stem, "%s/run-%04u", c->opt.dir, c->opt.run);
 	}
+	ca_sink_dot_size(c->set->node_size);
 	ca_sink_file_limit((uint64_t)c->set->trace_files << 20);
 	status = ca_sink_open(&c->sinks, spec, stem, c->dict, &c->catalog, err);
 	/* what only a timeline needs is not worth its cost otherwise */

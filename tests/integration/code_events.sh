@@ -99,6 +99,12 @@ burst-end mutex 2 "mutex_2"' "$(told all early outer inner region plain twelve m
 check "those that are not wanted" "" "$(told some inner mutex)"
 check "those that are" 3 "$(told some early | grep -c begin)"
 
+# The same choice later.
+"$causal" trace --sinks binary=kept -- ./events 2>log || bad "binary: $(<log)"
+"$causal" convert kept --events user,-:in,-mutex --sinks print=chosen 2>log || bad "convert --events: $(<log)"
+check "a trace that is converted: those that are wanted" "$(told some early outer inner region mutex)" \
+	"$(told chosen early outer inner region mutex)"
+
 "$causal" trace --sinks print=many -- ./events threads 2>log || bad "threads: $(<log)"
 check "bursts of four threads" 8000 "$(told many burst | grep -c begin)"
 check "... as many ends" 8000 "$(told many burst | grep -c end)"

@@ -71,7 +71,9 @@ def check_chosen(scratch):
     keys = {line.split()[3] for line in lines}
     check(keys == {"work", "step", "hit", "key-4000"}, f"{keys}")
     done = causal("convert", f"{scratch}/b", "--events", "+nonsense", expect=2)
-    check("begins with 'nonsense'; choose from: sample, " in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    check("begins with 'nonsense'; there are: sample, " in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    done = causal("convert", f"{scratch}/b", "--node-size", "nonsense", expect=2)
+    check("choose from: constant, " in done.stderr and done.stderr.count("\n") == 1, done.stderr)
     done = causal("convert", f"{scratch}/b", "--events", "nonsense", expect=2)
     check("user, developer" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
     done = causal("convert", f"{scratch}/b", "--sinks", "print,nonsense", expect=2)

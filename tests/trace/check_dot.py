@@ -36,6 +36,9 @@ def main():
     check(len(nodes) == 1000 and len(edges) == 999 and edges["task 7", "task 8"] == "message 1", label)
     label, nodes, edges, _ = graph("tasks", "100000")
     check(len(nodes) == 65536 and "are left out" in label, label)
+    for size, widths in ((0, []), (1, [0.95, 1.85, 5.0]), (2, [2.75, 3.82, 5.0])):
+        found = [float(width) for width in re.findall(r"width=([\d.]+)", graph("script", "0", "0", str(size))[3])]
+        check(sorted(found) == widths, f"sizes of nodes, {size}: {found}")
     check(graph("nothing")[0] == "0 nodes, 0 edges", "an empty graph")
     check_flat("dot")
     said = feed("dot=/dev/full", "script", expect=3)[2]

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|back|many N|pings N|tasks N|threads N|nothing [LIMIT]: opens these sinks and gives
- * them events, as the drain does: threads in turns, each in the order of its time. Says how many there
- * were, and by how many KiB the memory grew after the first tenth of many. What the script holds is
- * described in tests/trace/script.py. LIMIT: bytes of a file. Exit status 3 with the text of the sinks:
- * something was lost. */
+/* feed SPEC script|one|two|back|many N|pings N|tasks N|threads N|nothing [LIMIT [SIZE]]: opens these sinks
+ * and gives them events, as the drain does: threads in turns, each in the order of its time. Says how many
+ * there were, and by how many KiB the memory grew after the first tenth of many. What the script holds is
+ * described in tests/trace/script.py. LIMIT: bytes of a file. SIZE: of dot's nodes, enum ca_node_size. Exit
+ * status 3 with the text of the sinks: something was lost. */
 #include "core/dict.h"
 #include "core/sink.h"
 #include "core/sink_file.h"
@@ -193,6 +193,8 @@ int main(int argc, char **argv)
 	fill_dict();
 	if (argc > 4)
 		ca_sink_file_limit(strtoull(argv[4], NULL, 10));
+	if (argc > 5)
+		ca_sink_dot_size(atoi(argv[5]));
 	if (ca_sink_open(&sinks, argv[1], "feed", dict, NULL, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 2;

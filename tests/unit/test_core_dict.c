@@ -146,6 +146,20 @@ static void test_check(void **state)
 	assert_non_null(strstr(err.text, ", task"));
 }
 
+/* ":" means the program's own, which have any name until they are there. */
+static void test_prefixes(void **state)
+{
+	struct ca_dict *dict = *state;
+	struct ca_err err;
+
+	assert_int_equal(ca_dict_prefixes(dict, "user,-:pa", &err), CA_OK);
+	ca_dict_register_own(dict, "part", "", 7);
+	assert_int_equal(ca_dict_prefixes(dict, "user,-:pa,+hit", &err), CA_OK);
+	assert_int_equal(ca_dict_prefixes(dict, "-:hit", &err), CA_ERR_USAGE);
+	assert_int_equal(ca_dict_prefixes(dict, "-part", &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, ", :part"));
+}
+
 static void test_values(void **state)
 {
 	static const uint64_t values[] = { 5, 1, UINT64_MAX, 3, 0, 1000, 2, 4, 77, 6, 8, 7 };
@@ -175,7 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_predefined), TEST(test_register),       TEST(test_keys_stay_in_place),
 		TEST(test_select),     TEST(test_select_refuses), TEST(test_check),
-		TEST(test_select),     TEST(test_select_refuses), TEST(test_values),
+		TEST(test_prefixes),   TEST(test_values),
 	};
 
 	ca_dict_free(NULL);
