@@ -218,7 +218,9 @@ static enum ca_status check_header(const struct ca_trace_header *header, size_t 
 				   struct ca_err *err)
 {
 #define AT(member) offsetof(struct ca_trace_header, member)
-	if (size < sizeof header->magic || memcmp(header->magic, CA_TRACE_MAGIC, sizeof header->magic) != 0)
+	size_t known = size < sizeof header->magic ? size : sizeof header->magic;
+
+	if (memcmp(header->magic, CA_TRACE_MAGIC, known) != 0)
 		return malformed(err, path, AT(magic), "this is no file of the binary sink");
 	if (size < sizeof *header)
 		return CA_OK; /* it holds nothing */
@@ -256,13 +258,15 @@ static enum ca_status check_events(const struct ca_trace *trace, struct ca_trace
 
 static enum ca_status read_thread(struct ca_trace *trace, const char *path, struct ca_err *err)
 {
-	struct ca_trace_header header = { .events = 0 };
+	static const struct ca_trace_header none;
+	struct ca_trace_header header = none;
 	struct ca_trace_thread *more, thread = { .path = NULL };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	enum ca_status status;
 	struct stat st;
 	uint64_t bytes;
 	size_t size;
+	bool empty;
 
 	if (fd < 0 || fstat(fd, &st)) {
 		status = ca_err_set(err, CA_ERR_IO, "cannot read %s (%s)", path, strerror(errno));
@@ -272,10 +276,12 @@ static enum ca_status read_thread(struct ca_trace *trace, const char *path, stru
 	}
 	size = read_at(fd, &header, sizeof header, 0);
 	close(fd);
-	status = check_header(&header, size, path, err);
+	/* events are written before it: then the disk was full, or the writer killed */
+	empty = !memcmp(&header, &none, sizeof none);
+	status = empty ? CA_OK : check_header(&header, size, path, err);
 	if (status)
 		return status;
-	if (size < sizeof header) {
+	if (empty || size < sizeof header) {
 		trace->headless++;
 		return CA_OK;
 	}

@@ -42,7 +42,7 @@ struct ca_trace {
 	uint32_t *key;       /* of the dictionary, by the file's */
 	size_t keys;
 	bool names_missing;
-	unsigned headless; /* files that do not even hold a whole header; they are left out */
+	unsigned headless; /* files whose header was not written, or not wholly; they are left out */
 	int lock;          /* the folder; -1: none */
 };
 

@@ -249,10 +249,11 @@ static void tell_losses(struct ca_conductor *c)
 	for (unsigned i = 0; i < CA_LOSS_COUNT; i++) {
 		uint64_t n = ca_rings_reader_lost(c->trace->reader, (enum ca_loss)i);
 
+		if (!n)
+			continue;
 		if (c->opt.traced)
-			c->opt.traced->lost += n;
-		if (n)
-			ca_conductor_say(c, 0, "%llu events are missing: %s", (unsigned long long)n, why[i]);
+			c->opt.traced->lost = true;
+		ca_conductor_say(c, 0, "%llu events are missing: %s", (unsigned long long)n, why[i]);
 	}
 }
 
@@ -268,8 +269,11 @@ void ca_conductor_trace_close(struct ca_conductor *c)
 	}
 	if (c->trace)
 		tell_losses(c);
-	if (ca_sink_close(c->sinks, &err) != CA_OK)
+	if (ca_sink_close(c->sinks, &err) != CA_OK) {
 		ca_conductor_say(c, 0, "%s", err.text);
+		if (c->opt.traced)
+			c->opt.traced->lost = true;
+	}
 	c->sinks = NULL;
 	ca_conductor_trace_free(c);
 }

@@ -126,6 +126,11 @@ at_least "ring: what is not" 4600 $((5000 - kept))
 contains "ring: the others are counted" "$((5000 - kept)) events are missing: newer ones" "$(cat err)"
 contains "ring: said at the end, too" "causal: $kept events of 1 thread" "$(cat err)"
 
+"$causal" trace --sinks json=/dev/full -- "$apps/traced" one >out 2>err
+check "a full disk: the program runs on" 0 $?
+contains "a full disk: said" "events are missing; what is there can be read" "$(<err)"
+check "a full disk: and nothing else" "" "$(grep "none missing" err)"
+
 # ---- mistakes
 for mistake in '--events +nothing' '--events sometimes' '--sinks nothing' '--trace-policy never' '-n 3' '-s 0'; do
 	# shellcheck disable=SC2086 # words are meant

@@ -89,17 +89,22 @@ def check_torn(scratch):
         data = file.read()
     events = (len(data) - HEADER) // EVENT
     check(struct.unpack_from("<Q", data, 24)[0] == events, "the header counts them")
-    for size in [*range(8, HEADER + 2 * EVENT), len(data) - EVENT - 1, len(data) - 1]:
+    for size in [*range(HEADER + 2 * EVENT), len(data) - EVENT - 1, len(data) - 1]:
         os.truncate(path, size)
         lines, said = printed(f"{scratch}/b")
         left = max(0, (size - HEADER) // EVENT)
         check(len(lines) == len(whole) - events + left, f"{size} bytes: {len(lines)} lines")
-        text = "1 files are shorter than their header"
+        text = "1 files have no whole header"
         if size >= HEADER:
             text = f"thread-1-1.bin ends too early: {events - left} events and the {(size - HEADER) % EVENT} bytes"
         check(text in said, f"{size}: {said}")
         with open(path, "wb") as file:
             file.write(data)
+    # the disk was full, or the writer killed, when the header was due
+    change(path, 0, bytes(HEADER))
+    lines, said = printed(f"{scratch}/b")
+    check(len(lines) == len(whole) - events and "1 files have no whole header" in said, f"no header: {said}")
+    change(path, 0, data)
     # without names keys are numbers, but those of causal itself
     os.unlink(f"{scratch}/b/names")
     lines, said = printed(f"{scratch}/b")
