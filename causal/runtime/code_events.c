@@ -347,19 +347,37 @@ static void name_thread(struct ca_thread *t, bool process, const char *name)
 		       name, "");
 }
 
+/* What the compiler did not know: 0 is the end of a burst, 1 a function itself, whose key has a label. */
+static bool is_value(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of, uint64_t value)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (value > 1 || (value && (key == of || !of->label)))
+		return true;
+	if (!atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+		ca_log(CA_LOG_ERROR,
+		       "event \"%s\" (%s): %u is no value for it; a burst has 1 instead, an update is left "
+		       "out, also at other places",
+		       of->name, key->where, (unsigned)value);
+	return false;
+}
+
 /* Of the program's own keys. */
-static void raise_own(struct group *g, uint32_t id, const struct causal_trace_key_ *key, uint64_t value)
+static void raise_own(struct group *g, uint32_t id, const struct causal_trace_key_ *key,
+		      const struct causal_trace_key_ *of, uint64_t value)
 {
 	uint32_t k = CA_KEY_USER + id;
 
 	switch (key->kind) {
 	case CAUSAL_TRACE_KIND_BEGIN_:
-		begin(g, k, value);
+		begin(g, k, is_value(key, of, value) ? value : 1);
 		break;
 	case CAUSAL_TRACE_KIND_END_:
 		end(g, k);
 		break;
 	case CAUSAL_TRACE_KIND_UPDATE_:
+		if (!is_value(key, of, value))
+			break;
 		if (is_first(key))
 			ca_names_value(ca_rt.names, id, value, key->label, key->where);
 		update(g, k, value);
@@ -433,7 +451,7 @@ void ca_code_events_raise(const struct causal_trace_key_ *key, const struct caus
 		g.n = 0;
 		g.time = ca_clock_fast_now(&t->clock);
 		if (own)
-			raise_own(&g, id, key, value);
+			raise_own(&g, id, key, of, value);
 		else
 			raise_other(&g, key, value);
 		if (g.n)

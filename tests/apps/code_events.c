@@ -5,6 +5,7 @@
  *   code_events tasks       a task that begins in one thread and is finished by another
  *   code_events later       events for tasks that go on elsewhere, or begin later, and too many
  *   code_events pauses      four threads that pause and go on with tasks of their own
+ *   code_events values      values that are none, which the compiler does not know
  *   code_events clash       one id for two names
  *   code_events cost [N]    ns of CPU time for a pair of events, the loop subtracted; N pairs */
 #include <causal_trace.h>
@@ -154,6 +155,15 @@ static void later(void)
 	pthread_join(thread, NULL);
 }
 
+static void values(volatile int none, volatile int one)
+{
+	CAUSAL_TRACE_FUNCTION_NAMED("values");
+	CAUSAL_TRACE_SCOPE(scope, none);
+	CAUSAL_TRACE_SCOPE_UPDATE(scope, none, "none");
+	CAUSAL_TRACE_SCOPE_UPDATE(scope, one + 6, "seven");
+	CAUSAL_TRACE_FUNCTION_UPDATE(one, "one");
+}
+
 static void clash(void)
 {
 	CAUSAL_TRACE_EVENT_ID(12, "twelve", 1);
@@ -195,6 +205,8 @@ int main(int argc, char **argv)
 		tasks();
 	} else if (!strcmp(what, "later")) {
 		later();
+	} else if (!strcmp(what, "values")) {
+		values(0, 1);
 	} else if (!strcmp(what, "clash")) {
 		clash();
 	} else if (!strcmp(what, "cost")) {

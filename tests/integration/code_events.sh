@@ -155,6 +155,15 @@ contains "two names for one id: both places" "code_events.c:" "$(grep -o '"dozen
 check "... the others are there" 'point twelve 1
 point still there 3' "$(told clash twelve dozen still)"
 
+"$causal" trace --events user --sinks print=values -- ./events values 2>log || bad "values: $(<log)"
+check "values that are none" 'burst-begin values 1 "values"
+burst-begin scope 1
+burst-end scope 1
+burst-begin scope 7 "seven"
+burst-end scope 7 "seven"
+burst-end values 1 "values"' "$(told values values scope)"
+check "... said once" 1 "$(grep -c 'event "scope" (.*code_events.c:.*): 0 is no value for it' log)"
+
 # The ids that are asked for are Paraver's types; those that are handed out come from the top.
 "$causal" trace --sinks paraver=types -- ./events 2>log || bad "paraver: $(<log)"
 contains "the id that was asked for" "0    12    twelve" "$(<types.pcf)"
