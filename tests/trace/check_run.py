@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""All sinks of a real run: what they write can be read, and they agree on the count."""
+"""All sinks of a real run: what they write can be read, and they agree on the count. And a trace for Paraver
+of a program with OpenMP."""
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -11,9 +13,23 @@ from check_json import balanced
 from check_perfetto import Trace
 from prv import Paraver
 from script import check, feed
-from checks import BUILD, causal, status
+from checks import BUILD, TOP, causal, status
 
 APP = os.path.join(BUILD, "tests", "apps", "traced")
+
+
+def check_openmp(scratch):
+    build = subprocess.run([*os.environ.get("CC", "cc").split(), "-std=gnu17", "-O1", "-fopenmp", "-I", TOP, "-I",
+                            f"{TOP}/include", f"{TOP}/tests/apps/openmp.c", "-o", f"{scratch}/openmp"],
+                           capture_output=True, check=False)
+    if build.returncode:
+        print("SKIP: a program with OpenMP: the compiler has none")
+        return
+    done = causal("trace", "--sinks", f"paraver={scratch}/team", "--", f"{scratch}/openmp")
+    check(done.stdout == "openmp: good\n" and "none missing" in done.stderr, f"OpenMP: {done.stdout}{done.stderr}")
+    states = Paraver(f"{scratch}/team").states
+    waiting = [who for who, of in states.items() if any(name == "waiting for its team" for _, _, name in of)]
+    check(len(waiting) >= 3, f"OpenMP: {len(waiting)} of {len(states)} threads wait for their team")
 
 
 def main():
@@ -52,6 +68,7 @@ def main():
         with open(f"{scratch}/again", encoding="utf-8") as file:
             check(sorted(file.read().splitlines()) == sorted(printed), "convert")
         check(Paraver(f"{scratch}/again").events == trace.events, "paraver, converted")
+        check_openmp(scratch)
     return status()
 
 
