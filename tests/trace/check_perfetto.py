@@ -64,6 +64,7 @@ class Trace:
     def __init__(self, data):
         self.tracks, self.names = {}, defaultdict(dict)
         self.slices, self.instants, self.counters, self.flows = defaultdict(list), [], [], []
+        self.ticks = []  # instants and their tracks
         self.kinds, self.cut = Counter(), 0
         packets = decode(data, {1: ("packet", PACKET)})["packet"]
         stacks = defaultdict(list)
@@ -89,8 +90,8 @@ class Trace:
         category = [self.names["event_categories"][c] for c in event["category_iids"]]
         self.kinds[kind] += 1
         self.cut += "cut" in notes
-        self.flows += [("out", f, uuid) for f in event["flow_ids"]]
-        self.flows += [("in", f, uuid) for f in event["terminating_flow_ids"]]
+        self.flows += [("out", f, uuid, time) for f in event["flow_ids"]]
+        self.flows += [("in", f, uuid, time) for f in event["terminating_flow_ids"]]
         if kind == BEGIN:
             stacks[uuid].append((name, time, notes, category))
         elif kind == END:
@@ -100,6 +101,7 @@ class Trace:
             self.slices[uuid].append((begun[0], begun[1], time))
         elif kind == INSTANT:
             self.instants.append((name, time, notes, category))
+            self.ticks.append((name, time, uuid))
         else:
             self.counters.append((self.tracks[uuid]["name"][0], time, event["counter_value"][0]))
 
