@@ -33,6 +33,14 @@ const struct ca_sink_ops *ca_sink_get(size_t i)
 	return i < KNOWN ? known[i] : NULL;
 }
 
+const struct ca_sink_ops *ca_sink_find(const char *name)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (!strcmp(known[i]->name, name))
+			return known[i];
+	return NULL;
+}
+
 static enum ca_status refuse(const char *name, struct ca_err *err)
 {
 	char names[256] = "";
@@ -50,18 +58,13 @@ static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **ta
 	*target = strchr(item, '=');
 	if (*target)
 		*(*target)++ = '\0';
-	for (size_t i = 0; i < KNOWN; i++) {
-		if (strcmp(known[i]->name, item))
-			continue;
-		*ops = known[i];
-		if (!*target || **target)
-			return CA_OK;
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "'%s=' has no target; write one after the =, "
-				  "or leave the = out",
-				  item);
-	}
-	return refuse(item, err);
+	*ops = ca_sink_find(item);
+	if (!*ops)
+		return refuse(item, err);
+	if (!*target || **target)
+		return CA_OK;
+	return ca_err_set(err, CA_ERR_USAGE, "'%s=' has no target; write one after the =, or leave the = out",
+			  item);
 }
 
 static enum ca_status open_one(struct ca_sinks *sinks, char *item, const char *stem,

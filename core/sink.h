@@ -40,6 +40,8 @@ struct ca_sink_ops {
 
 /* The i-th that --sinks knows; NULL: there are not so many. */
 const struct ca_sink_ops *ca_sink_get(size_t i);
+/* NULL: none has that name. */
+const struct ca_sink_ops *ca_sink_find(const char *name);
 /* Is it a specification of known ones? CA_ERR_USAGE: the text says which are. Opens nothing. */
 enum ca_status ca_sink_check(const char *spec, struct ca_err *err);
 

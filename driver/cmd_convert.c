@@ -40,8 +40,7 @@ static void say_left_out(const struct ca_trace *trace, const char *dir)
 	if (trace->names_missing)
 		ca_say("convert: %s has no names: keys and values of the program are shown as numbers", dir);
 	if (trace->headless)
-		ca_say("convert: %s: %u files have no whole header and are left out", dir,
-		       trace->headless);
+		ca_say("convert: %s: %u files have no whole header and are left out", dir, trace->headless);
 	for (size_t i = 0; i < trace->threads; i++) {
 		const struct ca_trace_thread *thread = &trace->thread[i];
 

@@ -60,13 +60,12 @@ static int run(struct ca_job *job)
 	return ca_runs_all(job);
 }
 
-int ca_cmd_sweep(int argc, char **argv)
+int ca_cmd_sweep_by(char **argv, int (*run_job)(struct ca_job *job))
 {
 	struct ca_job job;
 	struct ca_err err = { .text = "" };
 	int code;
 
-	(void)argc;
 	code = ca_job_init(&job, argv, &err);
 	if (code) {
 		ca_say("%s", err.text);
@@ -80,9 +79,15 @@ int ca_cmd_sweep(int argc, char **argv)
 		code = puts("causal " PACKAGE_VERSION) < 0;
 		break;
 	case CA_ACTION_RUN:
-		code = run(&job);
+		code = run_job(&job);
 		break;
 	}
 	ca_job_fini(&job);
 	return code;
+}
+
+int ca_cmd_sweep(int argc, char **argv)
+{
+	(void)argc;
+	return ca_cmd_sweep_by(argv, run);
 }

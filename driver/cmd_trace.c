@@ -6,12 +6,10 @@
 #include "core/sink.h"
 #include "driver/child.h"
 #include "driver/commands.h"
-#include "driver/help.h"
 #include "driver/job.h"
 #include "driver/say.h"
 #include "driver/signals.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,27 +60,6 @@ static enum ca_status open_dir(struct ca_job *job, struct ca_err *err)
 	return job->dir ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
 }
 
-/* Until the child has been waited for. *stopped: the signal that we got meanwhile, or 0. */
-static int attend(struct ca_conductor *conductor, struct ca_signals *signals, pid_t child, int *stopped)
-{
-	int status;
-
-	for (;;) {
-		int ms = ca_conductor_step(conductor), number;
-		bool terminal;
-
-		number = ca_signals_wait(signals, ms, &terminal);
-		if (number && number != SIGCHLD) {
-			*stopped = number;
-			/* a key press has reached the child as well, if it is in the foreground with us */
-			if (!terminal || getpgid(child) != getpgrp())
-				kill(child, number);
-		}
-		if (waitpid(child, &status, WNOHANG) == child)
-			return status;
-	}
-}
-
 static int run_child(const struct ca_job *job, struct ca_conductor *conductor, struct ca_signals *signals,
 		     int *wait_status, int *stopped, struct ca_err *err)
 {
@@ -104,21 +81,13 @@ static int run_child(const struct ca_job *job, struct ca_conductor *conductor, s
 	if (ca_child_release(&child, job->command[0], &code, err)) {
 		waitpid(child.pid, wait_status, 0);
 	} else {
-		*wait_status = attend(conductor, signals, child.pid, stopped);
+		while (!ca_signals_attend(signals, ca_conductor_step(conductor), child.pid, stopped,
+					  wait_status))
+			;
 		code = ca_child_exit_status(*wait_status);
 	}
 	ca_environ_fini(&environment);
 	return code;
-}
-
-static const struct ca_sink_ops *find_sink(const char *name)
-{
-	const struct ca_sink_ops *sink;
-
-	for (size_t i = 0; (sink = ca_sink_get(i)); i++)
-		if (!strcmp(sink->name, name))
-			return sink;
-	return NULL;
 }
 
 /* Where it is, and what it is for. */
@@ -137,7 +106,7 @@ static void say_file(char *item, const char *stem)
 
 	if (target)
 		*target++ = '\0';
-	sink = find_sink(item);
+	sink = ca_sink_find(item);
 	if (!sink || (!target && !sink->extension))
 		return;
 	for (size_t i = 0; i < sizeof viewers / sizeof *viewers; i++)
@@ -243,17 +212,6 @@ static int run(struct ca_job *job)
 
 int ca_cmd_trace(int argc, char **argv)
 {
-	struct ca_job job;
-	struct ca_err err = { .text = "" };
-	int code;
-
 	(void)argc;
-	code = ca_job_init(&job, argv, &err);
-	if (code) {
-		ca_say("%s", err.text);
-		return code;
-	}
-	code = job.options.action == CA_ACTION_RUN ? run(&job) : ca_cmd_sweep(argc, argv);
-	ca_job_fini(&job);
-	return code;
+	return ca_cmd_sweep_by(argv, run);
 }

@@ -20,4 +20,8 @@ const struct ca_command *ca_commands_find(const char *name);
 #define CA_COMMAND_AS(name, ...) int ca_cmd_##name(int argc, char **argv);
 #include "driver/commands.def"
 
+struct ca_job;
+/* What all commands that run a program begin with: --help, --version, or run_job. */
+int ca_cmd_sweep_by(char **argv, int (*run_job)(struct ca_job *job));
+
 #endif

@@ -64,17 +64,6 @@ static void diagnose(const struct runs *runs, const char *prefix, int status)
 			    WIFSIGNALED(status) && WCOREDUMP(status));
 }
 
-static void handle_signal(struct runs *runs, pid_t child, int number, bool terminal)
-{
-	if (number == SIGCHLD)
-		return;
-	runs->stopped = number;
-	/* A key press has reached the child as well, if it is in the foreground with us. */
-	if (terminal && getpgid(child) == getpgrp())
-		return;
-	kill(child, number);
-}
-
 /* It is too short, or none of its code is in scope. */
 static bool is_hopeless(const struct runs *runs)
 {
@@ -148,8 +137,7 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child
 	int status;
 
 	for (;;) {
-		int ms = ca_conductor_step(conductor), number;
-		bool terminal;
+		int ms = ca_conductor_step(conductor);
 
 		ca_conductor_status(conductor, last);
 		ca_progress_line_update(&runs->progress, last);
@@ -158,10 +146,7 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child
 			ended = ca_clock_now();
 		if (ended && !runs->shown && ca_clock_now() - ended > LEFT_ALONE)
 			show_so_far(runs, last->end);
-		number = ca_signals_wait(&runs->signals, ms, &terminal);
-		if (number)
-			handle_signal(runs, child, number, terminal);
-		if (waitpid(child, &status, WNOHANG) == child)
+		if (ca_signals_attend(&runs->signals, ms, child, &runs->stopped, &status))
 			return status;
 	}
 }

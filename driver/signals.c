@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void fill(sigset_t *set)
@@ -66,6 +67,20 @@ int ca_signals_wait(struct ca_signals *signals, int ms, bool *terminal)
 		return 0;
 	*terminal = info.ssi_code == SI_KERNEL;
 	return (int)info.ssi_signo;
+}
+
+bool ca_signals_attend(struct ca_signals *signals, int ms, pid_t child, int *stopped, int *status)
+{
+	bool terminal;
+	int number = ca_signals_wait(signals, ms, &terminal);
+
+	if (number && number != SIGCHLD) {
+		*stopped = number;
+		/* a key press has reached the child as well, if it is in the foreground with us */
+		if (!terminal || getpgid(child) != getpgrp())
+			kill(child, number);
+	}
+	return waitpid(child, status, WNOHANG) == child;
 }
 
 void ca_signals_die(int number)

@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct ca_signals {
 	int fd;
@@ -22,6 +23,9 @@ void ca_signals_restore(const struct ca_signals *signals);
 /* Wait up to ms for one. Returns its number, 0 for none. *terminal: it came from a key press,
  * which every process of the foreground group has been sent. */
 int ca_signals_wait(struct ca_signals *signals, int ms, bool *terminal);
+/* The same while a child runs: it is handed on. *stopped keeps the last, *status is the child's. True: it has
+ * ended, and has been waited for. */
+bool ca_signals_attend(struct ca_signals *signals, int ms, pid_t child, int *stopped, int *status);
 /* Die of it as if we had not caught it; returns if that fails. */
 void ca_signals_die(int number);
 
