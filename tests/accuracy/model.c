@@ -21,7 +21,8 @@
  *            threads inside); who is on a CPU outside S at that instant owes p x that;
  *            paid as in exact
  *   own      as hits, but who else is in S is not known at a tick: only how often each thread was
- *            found there, and how often together with others (causal/runtime/sample.c)
+ *            found there, and how often together with others (causal/runtime/sample.c); and who
+ *            spins for others pays each time round
  *   ticks    as hits, paid at ticks only
  *   coz      a hit adds p x period to the thread's account and raises the global one; who
  *            is behind sleeps it off at its ticks and before it wakes others; who was
@@ -402,7 +403,7 @@ static bool must_pay(struct thread *t)
 
 	if (t->checked || !is_meeting(kind))
 		return false;
-	t->checked = protocol != SPIN || (kind != SPIN_LOCK && kind != SPIN_WAIT);
+	t->checked = (protocol != SPIN && protocol != OWN) || (kind != SPIN_LOCK && kind != SPIN_WAIT);
 	if (owes_late() && protocol != TICKS && t->owed > 0)
 		t->paying = true;
 	if (protocol == COZ && wakes_others(kind) && t->account < global) {
