@@ -112,6 +112,134 @@ static void case_thousands(void)
 	CHECK(counted == 3L * LONG);
 }
 
+/* Each of thousands in its turn, beside a thread that stays in S (-F stays_in_s, at 50 %): how many had at
+ * least half of the delay that they owed? It shows in their CPU time. The long ones are all alive at once. */
+static _Atomic bool is_over;
+static _Atomic long rounds_in_s;
+static double round_takes; /* seconds */
+
+static double cpu_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) static void stays_in_s(void)
+{
+	while (!is_over) {
+		for (volatile int i = 0; i < 300; i++)
+			;
+		rounds_in_s++;
+	}
+}
+
+static void *in_s(void *unused)
+{
+	double from = cpu_time();
+
+	stays_in_s();
+	round_takes = (cpu_time() - from) / (double)rounds_in_s;
+	return unused;
+}
+
+struct turn {
+	sem_t may;
+	bool to_work;
+	long rounds;
+	double took, waited; /* CPU time, and what it was without a CPU */
+};
+static sem_t had_turn;
+
+/* Some 150 us. */
+static void turn_of_work(void)
+{
+	for (int i = 0; i < 30; i++)
+		other_work();
+}
+
+static void *has_turn(void *p)
+{
+	struct turn *t = p;
+	double from, began;
+	long rounds;
+
+	while (sem_wait(&t->may))
+		;
+	if (!t->to_work)
+		return NULL;
+	began = now();
+	from = cpu_time();
+	rounds = rounds_in_s;
+	turn_of_work();
+	pthread_mutex_lock(&lock); /* whoever meets others has paid */
+	pthread_mutex_unlock(&lock);
+	t->took = cpu_time() - from;
+	t->waited = now() - began - t->took;
+	t->rounds = rounds_in_s - rounds;
+	sem_post(&had_turn);
+	return NULL;
+}
+
+static void give_turn(struct turn *t, bool to_work)
+{
+	t->to_work = to_work;
+	sem_post(&t->may);
+	while (to_work && sem_wait(&had_turn))
+		;
+}
+
+static void case_turns(void)
+{
+	enum { LONG = 5000, SHORT = 1000, ALL = LONG + SHORT };
+	static pthread_t thread[LONG];
+	static struct turn turn[ALL];
+	double least = 1, end;
+	int owed = 0, delayed = 0;
+	pthread_attr_t small;
+	pthread_t s, brief;
+
+	sem_init(&had_turn, 0, 0);
+	for (int i = 0; i < ALL; i++)
+		turn[i].to_work = !sem_init(&turn[i].may, 0, i >= LONG);
+	for (int i = 0; i < 100; i++) {
+		double from = cpu_time(), took;
+
+		turn_of_work();
+		took = cpu_time() - from;
+		least = took < least ? took : least;
+	}
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	for (int i = 0; i < LONG; i++)
+		CHECK(!pthread_create(&thread[i], &small, has_turn, &turn[i]));
+	CHECK(!pthread_create(&s, NULL, in_s, NULL));
+	usleep(300000); /* until it has been found there */
+	end = now() + 3;
+	/* on a busy machine those who have no turn in time go without one */
+	for (int i = 0; i < LONG; i++)
+		give_turn(&turn[i], now() < end - 0.5);
+	for (int i = LONG; i < ALL && now() < end; i++) {
+		CHECK(!pthread_create(&brief, &small, has_turn, &turn[i]));
+		CHECK(!pthread_join(brief, NULL));
+	}
+	is_over = true;
+	CHECK(!pthread_join(s, NULL));
+	for (int i = 0; i < LONG; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	for (int i = 0; i < ALL; i++) {
+		double owes = (double)turn[i].rounds * round_takes / 2;
+
+		/* the one in S had no CPU meanwhile, or it had none itself */
+		if (owes < 50e-6 || turn[i].waited > owes / 4)
+			continue;
+		owed++;
+		delayed += turn[i].took - least > owes / 2;
+	}
+	printf("%d of %d\n", delayed, owed);
+}
+
 static _Atomic int cleaned;
 
 static void clean(void *unused)
@@ -498,6 +626,7 @@ int main(int argc, char **argv)
 		{ "churn", case_churn },
 		{ "crowd", case_crowd },
 		{ "thousands", case_thousands },
+		{ "turns", case_turns },
 		{ "exit", case_exit },
 		{ "cancel", case_cancel },
 		{ "cancel_main", case_cancel_main },

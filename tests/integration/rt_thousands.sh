@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Five thousand threads at once and twenty thousand short ones (tests/apps/threads.c, thousands): each is counted,
-# and what they do has its share of the samples, although hardly any of them lives until a tick.
+# and what they do has its share of the samples, although hardly any of them lives until a tick. And each of
+# thousands, alive at once or short, is delayed (turns).
 # shellcheck source=tests/integration/rt.bash
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
@@ -32,6 +33,16 @@ thousands() {
 	check "$what, delayed: output" 'thousands: good' "$(cat out)"
 	at_least "$what: experiments" 1 "$(records experiment)"
 	check "$what: flags" 0 "$(grep -c '"flags":\[[^]]*unplaced' results/run-0001.jsonl)"
+	# each by as much as it owes: in an experiment at 0 % that would be true of 2 to 6 of 100
+	profile -b "$1" -B MAIN -n 1 -e -s 50 -F stays_in_s --clock real -- "$apps/threads" turns
+	check "$what, turns: exit status" 0 "$status"
+	explain 0
+	read -r delayed _ owed <<<"$(grep ' of ' out)"
+	if ((owed < 300)); then
+		skip "$what, the delay of each: other programs take the CPUs"
+	else
+		at_least "$what, of $owed threads are delayed" $((owed * 98 / 100)) "$delayed"
+	fi
 }
 
 if ! "$apps/threads" thousands >/dev/null || (($(df --output=avail /dev/shm | tail -n 1) < 250000)); then
