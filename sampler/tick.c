@@ -93,8 +93,8 @@ static enum ca_status timer_start(struct ca_tick *tick, uint64_t first, uint64_t
 	struct itimerspec every = { in_parts(period), in_parts(first) };
 
 	event.sigev_notify_thread_id = ca_sys_gettid();
-	if (ca_sys(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)(intptr_t)&event,
-		   (long)(intptr_t)&tick->timer, 0, 0, 0) < 0)
+	if (ca_sys(SYS_timer_create, first > CA_TICK_NEXT ? CLOCK_THREAD_CPUTIME_ID : CA_TICK_CLOCK,
+		   (long)(intptr_t)&event, (long)(intptr_t)&tick->timer, 0, 0, 0) < 0)
 		return CA_ERR_UNSUPPORTED;
 	if (ca_sys(SYS_timer_settime, tick->timer, 0, (long)(intptr_t)&every, 0, 0, 0) < 0) {
 		timer_stop(tick);

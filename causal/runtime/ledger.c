@@ -526,7 +526,7 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 	/* of the hits in the log those at which we were in S ourselves */
 	exempt = atomic_load_explicit(&t->fine->exempt, memory_order_relaxed) - t->fine_exempt;
 	t->fine_exempt += exempt;
-	if (open && !t->switches.page) {
+	if (open && t->speedup && !t->switches.page) {
 		uint64_t all = a.time + exempt, time = scale_by_cpu(t, all, now, wait != NULL);
 
 		exempt = all ? share(time, exempt, all) : 0;

@@ -30,6 +30,7 @@ static const struct {
 } our_calls[] = {
 	{ SYS_perf_event_open, { HERE, 0, UINT32_MAX, UINT32_MAX, PERF_FLAG_FD_CLOEXEC } },
 	{ SYS_timer_create, { CLOCK_THREAD_CPUTIME_ID, HERE, HERE } },
+	{ SYS_timer_create, { (uint64_t)CA_TICK_CLOCK, HERE, HERE } },
 	{ SYS_timer_settime, { 0, 0, HERE } },
 	{ SYS_timer_delete, { 0 } },
 	{ SYS_getitimer, { ITIMER_REAL, HERE } },
