@@ -31,7 +31,8 @@ make -C "$build" -s -j "$jobs" check-build || stop "the tests do not build"
 echo "== testing"
 find "$build" -name '*.trs' -delete
 status=0
-make -C "$build" -s check < /dev/null || status=$?
+make -C "$build" -s -j "$jobs" check-beside < /dev/null || status=$?
+make -C "$build" -s check-alone < /dev/null || status=$?
 
 # Tests of what a profiler does are tests of time, and other programs may have had the CPUs: what failed,
 # if it is little, is run once more, and is told of whatever becomes of it.

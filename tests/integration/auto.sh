@@ -149,7 +149,10 @@ if command -v script >/dev/null && script -qec true /dev/null </dev/null >/dev/n
 		rm -rf asked
 		{
 			echo 2
-			sleep 8
+			for ((i = 0; i < 80; i++)); do
+				[[ -e asked/profile.json ]] && break
+				sleep 0.1
+			done
 		} | script -qec "$causal -s 0,50 -o asked --progress=ask -- ./auto 0 6" /dev/null >said
 		grep -q 'causal:   2' said && break
 	done
