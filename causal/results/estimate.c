@@ -62,6 +62,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 		est->item[est->items++] = (struct ca_est_item){
 			.cost = o->cost,
 			.visits = o->visits,
+			.counted = o->visits,
 			.time = o->time,
 			.region = o->region,
 			.speedup = o->speedup,
@@ -139,7 +140,7 @@ static bool make_cells(const struct ca_est *est, struct ca_estimates *out, uint3
 			out->curve[curves - 1].cells++;
 		}
 		last->experiments++;
-		last->visits += item->visits;
+		last->visits += item->counted;
 		out->curve[curves - 1].experiments++;
 		/* by_cell keeps the order of time, so a run's experiments stand together */
 		if (i == first[cells - 1] || est->item[member[i - 1]].run != item->run)

@@ -126,9 +126,10 @@ bool ca_estimate_control(struct ca_est *est)
 	shift = find_shift(est, work, region, regions, &known);
 	est->control = isfinite(known) ? known / (known + shift) : 0;
 	est->slip = est->control * sqrt(shift);
+	/* not its cost is smaller, but each visit counts for more: an experiment weighs as much as its time */
 	for (size_t i = 0; i < est->items; i++)
 		if (isfinite(work[i]))
-			est->item[i].cost *= exp(est->control * (mean / n - work[i]));
+			est->item[i].visits *= exp(est->control * (work[i] - mean / n));
 done:
 	free(work);
 	free(region);

@@ -12,6 +12,7 @@ enum { CA_EST_COUNTS = 8 };
 /* An experiment in work. Zeros and treated ones (speedup > 0) in one array sorted by time. */
 struct ca_est_item {
 	double cost, visits, time;
+	double counted;                                               /* visits, before ca_estimate_control */
 	double elapsed, active, delay, paying, work, periods, inside; /* as in ca_observation */
 	uint32_t region, speedup;
 	uint32_t run;                   /* dense, 0..runs-1 */
@@ -34,7 +35,7 @@ struct ca_est {
 	unsigned k;
 	uint32_t *near;                /* indexes of items */
 	double *run_cost, *run_visits; /* scratch, per run */
-	double control; /* how much of what CPU time per visit explains is taken out of the costs, 0..1 ... */
+	double control; /* how much of what CPU time per visit explains is taken out, 0..1 ... */
 	double slip;    /* ... and how far off that may be, relative, standard deviation */
 	double *own;    /* per curve: level of the region's own zeros relative to the baseline */
 };
@@ -51,7 +52,7 @@ double ca_estimate_weight(const struct ca_est_item *item, double period, double 
 /* sqrt of (noise^2 + counting noise) of one item, relative. */
 double ca_estimate_scatter(const struct ca_est_item *item, double period, double noise, double quantum);
 
-/* estimate_control.c: takes out of all costs what CPU time per visit explains. False: no memory. */
+/* estimate_control.c: counts visits as many as they are dear in CPU time. False: no memory. */
 bool ca_estimate_control(struct ca_est *est);
 
 /* estimate_baseline.c: screens the zeros, chooses the baseline, sets base of every item.
