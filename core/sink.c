@@ -157,6 +157,14 @@ void ca_sink_name(struct ca_sinks *sinks, const struct ca_source *from, const ch
 			sinks->open[i].ops->rename(sinks->open[i].state, from, process_name, thread_name);
 }
 
+bool ca_sink_wants(const struct ca_sinks *sinks, uint32_t key)
+{
+	for (size_t i = 0; sinks && i < sinks->count; i++)
+		if (!sinks->open[i].ops->wants || sinks->open[i].ops->wants(sinks->open[i].state, key))
+			return true;
+	return false;
+}
+
 enum ca_status ca_sink_close(struct ca_sinks *sinks, struct ca_err *err)
 {
 	enum ca_status first = CA_OK;

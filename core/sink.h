@@ -7,6 +7,7 @@
 #define CA_CORE_SINK_H
 #include "core/event.h"
 #include "core/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 struct ca_dict;
@@ -34,6 +35,8 @@ struct ca_sink_ops {
 	/* What they are called from now on; NULL: that did not change. Borrowed. */
 	void (*rename)(void *state, const struct ca_source *from, const char *process_name,
 		       const char *thread_name);
+	/* Is it to get events of the key from now on? NULL: it is. */
+	bool (*wants)(void *state, uint32_t key);
 	/* CA_ERR_IO with a text: what was lost. The state is gone in any case. */
 	enum ca_status (*close)(void *state, struct ca_err *err);
 };
@@ -60,6 +63,8 @@ void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from, const 
 		    size_t n);
 void ca_sink_name(struct ca_sinks *sinks, const struct ca_source *from, const char *process_name,
 		  const char *thread_name);
+/* Is there one that wants them? */
+bool ca_sink_wants(const struct ca_sinks *sinks, uint32_t key);
 /* All, whatever becomes of them: the first bad status, and the texts of all that lost something. */
 enum ca_status ca_sink_close(struct ca_sinks *sinks, struct ca_err *err);
 

@@ -174,6 +174,16 @@ static uint32_t key_of(struct ca_code_names *n, uint32_t key)
 	return n->key[id] && ca_dict_get(n->dict, n->key[id])->enabled ? n->key[id] : CA_KEY_DISABLED;
 }
 
+/* What is raised so often that all sinks are tired of it need not be raised. Looked for in what came last:
+ * often it is there. */
+static void quieten(struct ca_code_names *n, const struct ca_sinks *sinks, const struct ca_event *event)
+{
+	const struct ca_dict_key *key = ca_dict_get(n->dict, event->key);
+
+	if (key && key->id && !ca_sink_wants(sinks, event->key))
+		atomic_store_explicit(&n->names->off[key->id], 1, memory_order_relaxed);
+}
+
 void ca_code_names_hand_on(struct ca_code_names *n, struct ca_sinks *sinks, const struct ca_source *from,
 			   const struct ca_event *event, size_t events)
 {
@@ -193,6 +203,8 @@ void ca_code_names_hand_on(struct ca_code_names *n, struct ca_sinks *sinks, cons
 		/* those of one call stay together */
 		if (filled == BATCH - 1 || i + 1 == events) {
 			ca_sink_events(sinks, from, out, filled);
+			if (filled)
+				quieten(n, sinks, &out[filled - 1]);
 			filled = 0;
 		}
 	}

@@ -3,6 +3,7 @@
  * Driver's process, one thread. */
 #include "causal/conductor/code_names.h"
 #include "causal/conductor/conductor_state.h"
+#include "core/callgraph.h"
 #include "core/clock.h"
 #include "core/dict.h"
 #include "core/rings_reader.h"
@@ -233,6 +234,7 @@ enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *er
 	}
 	ca_sink_dot_size(c->set->node_size);
 	ca_sink_file_limit((uint64_t)c->set->trace_files << 20);
+	ca_callgraph_throttle((uint64_t)c->set->throttle);
 	status = ca_sink_open(&c->sinks, spec, stem, c->dict, &c->catalog, err);
 	/* what only a timeline needs is not worth its cost otherwise */
 	return status || !*spec ? status : open_rings(c, err);
