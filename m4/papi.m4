@@ -1,5 +1,5 @@
 dnl SPDX-License-Identifier: MIT
-dnl PAPI: hardware counters as a sample source.
+dnl PAPI: its counters as a component of libcausal.
 AC_DEFUN([CA_PAPI], [
-	CA_OPTIONAL([PAPI], [papi], [papi], [libpapi-dev], [hardware counters as a sample source])
+	CA_OPTIONAL([PAPI], [papi], [papi], [libpapi-dev], [its counters as a component of libcausal])
 ])
