@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See code_names.h. */
 #include "causal/conductor/code_names.h"
+#include "binary/index/demangle.h"
 #include "core/names.h"
 #include "core/vec.h"
 #include <errno.h>
@@ -84,6 +85,18 @@ static void copy(char *to, size_t size, const char *from)
 	snprintf(to, size, "%.*s", (int)size - 1, from);
 }
 
+/* Names of functions come as the linker has them, perhaps behind "omp parallel: ". */
+static void make_readable(char *text, size_t size)
+{
+	char *symbol = strstr(text, ": _"), *plain;
+
+	symbol = symbol ? symbol + 2 : text;
+	plain = ca_demangle(symbol);
+	if (plain)
+		copy(symbol, size - (size_t)(symbol - text), plain);
+	free(plain);
+}
+
 static void learn_key(struct ca_code_names *n, const struct ca_name *name, const char *text)
 {
 	uint32_t id = atomic_load_explicit(&name->id, memory_order_relaxed);
@@ -106,6 +119,7 @@ static bool learn(struct ca_code_names *n, const struct ca_name *name)
 
 	copy(text, sizeof text, name->text);
 	if (!name->of) {
+		make_readable(text, sizeof text);
 		learn_key(n, name, text);
 		return true;
 	}

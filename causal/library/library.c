@@ -64,6 +64,26 @@ const struct ca_library_key *ca_library_key(const char *name)
 	}
 }
 
+/* The runtime keeps counters for whoever counts by name: Coz's interface. */
+struct coz_counter {
+	atomic_size_t count, backoff;
+};
+__attribute__((weak, visibility("default"))) struct coz_counter *_coz_get_counter(int type, const char *name);
+
+bool ca_library_is_watched(void)
+{
+	return _coz_get_counter;
+}
+
+void ca_library_count(const char *name)
+{
+	enum { THROUGHPUT = 1 };
+	struct coz_counter *counter = _coz_get_counter ? _coz_get_counter(THROUGHPUT, name) : NULL;
+
+	if (counter)
+		atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
+}
+
 void ca_library_begin(const struct ca_library_key *key, uint64_t value)
 {
 	if (key)

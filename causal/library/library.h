@@ -25,6 +25,16 @@ static inline bool ca_library_is_traced(void)
 {
 	return causal_trace_is_on_();
 }
+/* Is the program run under causal, traced or not? */
+bool ca_library_is_watched(void);
+/* A region begins: is it to be raised, or has the thread, or the program, been told not to? It ends: was its
+ * begin? */
+bool ca_regions_enter(void);
+bool ca_regions_leave(void);
+/* The key called `before` and then like the function whose code this is. before: always the same text. */
+const struct ca_library_key *ca_functions_key(const void *code, const char *before);
+/* One more of the progress point called so, in sweeps. */
+void ca_library_count(const char *name);
 /* Events, if anybody traces. */
 void ca_library_begin(const struct ca_library_key *key, uint64_t value);
 void ca_library_end(const struct ca_library_key *key);

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# libcausal.so: regions by name, functions of -finstrument-functions, and the tools of OpenMP and Kokkos, each
+# in the call graph of a real program.
+# shellcheck source=tests/integration/check.bash
+. "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash"
+
+if [[ -n ${CA_SANITIZER:-} ]]; then
+	echo "the library is for programs without $CA_SANITIZER"
+	exit 77
+fi
+library=$build/.libs/libcausal.so
+include=("-I$source_dir/include" -Wall -Wextra -Wpedantic -Werror -O1 -g)
+link=("-L$build/.libs" -lcausal "-Wl,-rpath,$build/.libs" -pthread)
+
+# traced COMMAND...: its call graph, row by row: "a > b count", and its events
+traced() {
+	"$causal" trace --events user --throttle 0 --sinks callgraph=graph.json,print=events -- "$@" >said 2>errors ||
+		bad "$*: status $?: $(<said) $(<errors)"
+	"$python" - <<'PY' >rows
+import json
+found = {}
+for thread in json.load(open("graph.json", encoding="utf-8"))["causal"]["wall_clock"]["threads"]:
+    stack = []
+    for row in thread["graph"]:
+        stack[row["depth"]:] = [row["prefix"]]
+        name = " > ".join(stack)
+        found[name] = found.get(name, 0) + row["entry"]["laps"]
+for name in sorted(found):
+    print(name, found[name])
+PY
+}
+row() { sed -n "s/^$1 \([0-9]*\)$/\1/p" rows; }
+at_value() { sed -n "s/.* point $1 //p" events | paste -sd' '; }
+
+# ---- the program's own
+"${cc[@]}" -std=gnu17 "${include[@]}" "$source_dir/examples/user.c" "${link[@]}" -o user || bad "user.c does not compile"
+"${cc[@]}" -std=gnu17 "${include[@]}" -DCAUSAL_OPTIONAL "$source_dir/examples/user.c" -pthread -o optional ||
+	bad "user.c does not compile without the library"
+"${cxx[@]}" -x c++ -std=c++17 "${include[@]}" -DCAUSAL_OPTIONAL "$source_dir/examples/user.c" -pthread -o optional++ ||
+	bad "user.c does not compile as C++"
+lacks "the library is not needed" libcausal "$(ldd optional)"
+check "without it, nothing happens" "no binding" "$(./optional 2>&1)"
+check "... in C++ as well" "no binding" "$(./optional++ 2>&1)"
+expected='child 1
+custom 1
+io\/read 1
+outer 1
+phase 0 1
+phase 1 1
+phase 2 1
+solve 1'
+for how in ./user "env LD_PRELOAD=$library ./optional"; do
+	# shellcheck disable=SC2086 # words
+	traced $how
+	check "$how: regions; what was switched off is not there" "${expected//\\/}" "$(<rows)"
+	check "$how: a callback, and an error" "push custom"$'\n'"push "$'\n'"bad value" "$(<said)"
+	check "$how: annotations" "18446744073709551609 1500000 1" \
+		"$(at_value solve.count) $(at_value solve.ratio) $(at_value solve.kind=dense)"
+	check "$how: progress" "1 1 1" "$(at_value phase)"
+done
+check "without causal it only runs" "push custom"$'\n'"push "$'\n'"bad value" "$(./user 2>&1)"
+"$causal" trace --events=user,-:io/ --sinks print=events -- ./user >said 2>errors
+check "a category is left out" 0 "$(grep -c io/ events)"
+"$causal" -q -e -n 1 -s 0 -o sweep -- ./user >said 2>errors
+contains "in a sweep its progress is counted" '"visits":3,' "$(cat sweep/run-*.jsonl)"
+
+# ---- -finstrument-functions
+for compiler in "${cc[*]}" clang; do
+	# shellcheck disable=SC2206 # words
+	words=($compiler)
+	command -v "${words[-1]}" >/dev/null || continue
+	"${words[@]}" -g -O0 -finstrument-functions "$source_dir/tests/apps/instrumented.c" "${link[@]}" -o instrumented ||
+		bad "$compiler: -finstrument-functions"
+	./instrumented || bad "$compiler: without causal: status $?"
+	traced ./instrumented
+	check "$compiler: calls in calls" "1 1 2" "$(row main) $(row 'main > fib') $(row 'main > fib > fib')"
+	check "$compiler: all of them" 177 "$(sed -n 's/^main > fib.* \([0-9]*\)$/\1/p' rows | paste -sd+ | bc)"
+	check "$compiler: of threads, and in handlers" "4 400" "$(row work) $(row 'work > handle')"
+done
+printf 'namespace space { struct thing { __attribute__((noinline)) int get(int n) { return n + 1; } }; }\n%s\n' \
+	'int main(int n, char **) { return space::thing().get(n) - n - 1; }' >names.cpp
+"${cxx[@]}" -g -O0 -finstrument-functions names.cpp "${link[@]}" -o names || bad "C++: -finstrument-functions"
+traced ./names
+check "names of C++ are readable" 1 "$(row 'main > space::thing::get(int)')"
+strip names
+traced ./names
+at_least "... and without symbols there are addresses" 2 "$(grep -c '^names+0x.* 1$\|^main\|> names+0x' rows)"
+
+# ---- OpenMP
+if command -v clang >/dev/null && clang -fopenmp -O1 -g "$source_dir/tests/apps/omp_tool.c" -o omp 2>/dev/null; then
+	OMP_TOOL_LIBRARIES=$library ./omp >said 2>&1 || bad "OpenMP without causal: $(<said)"
+	export OMP_TOOL_LIBRARIES=$library
+	traced ./omp
+	unset OMP_TOOL_LIBRARIES
+	check "parallel regions, by the function that has them" 5 "$(row 'omp parallel: main')"
+	check "each in two threads" 10 "$(sed -n 's/^\(.* > \)\?omp team \([0-9]*\)$/\2/p' rows | paste -sd+ | bc)"
+	check "loops" 10 "$(sed -n 's/.*omp loop \([0-9]*\)$/\1/p' rows | paste -sd+ | bc)"
+	check "tasks" 50 "$(sed -n 's/.*task \([0-9]*\)$/\1/p' rows | paste -sd+ | bc)"
+	at_least "waits at barriers" 10 "$(sed -n 's/.*omp barrier \([0-9]*\)$/\1/p' rows | paste -sd+ | bc)"
+	check "threads that were asked for" "2 2 2 2 2" "$(at_value 'omp threads')"
+	OMP_TOOL_LIBRARIES=$library "$causal" -q -e -n 1 -s 0 -o omp-sweep -- ./omp >said 2>errors
+	contains "regions and tasks are progress points" '"visits":55,' "$(cat omp-sweep/run-*.jsonl)"
+else
+	skip "OpenMP: there is no clang with libomp"
+fi
+
+# ---- Kokkos
+"${cc[@]}" "${include[@]}" -Wno-pedantic "$source_dir/tests/apps/kokkos_hooks.c" -ldl -o kokkos || bad "kokkos_hooks.c does not compile"
+KOKKOS_TOOLS_LIBS=$library ./kokkos >said 2>&1 || bad "Kokkos without causal: $(<said)"
+export KOKKOS_TOOLS_LIBS=$library
+traced ./kokkos
+unset KOKKOS_TOOLS_LIBS
+expected='timestep 1
+timestep > kokkos copy: Cuda to from Host from 1
+timestep > kokkos fence: wait 1
+timestep > kokkos for: axpy 3
+timestep > kokkos for: axpy > kokkos reduce: dot 3
+timestep > kokkos scan: prefix 1
+timestep > section 1'
+check "Kokkos: its regions" "$expected" "$(<rows)"
+check "... and memory" "800 800 4096" \
+	"$(at_value 'kokkos allocated in Host') $(at_value 'kokkos freed in Host') $(at_value 'kokkos copied bytes')"
+finish
