@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # libcausal.so: regions by name, functions of -finstrument-functions, and the tools of OpenMP and Kokkos, each
-# in the call graph of a real program.
+# in the call graph of a real program; wrappers.
 # shellcheck source=tests/integration/check.bash
 . "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash"
 
@@ -86,6 +86,29 @@ check "names of C++ are readable" 1 "$(row 'main > space::thing::get(int)')"
 strip names
 traced ./names
 at_least "... and without symbols there are addresses" 2 "$(grep -c '^names+0x.* 1$\|^main\|> names+0x' rows)"
+
+# ---- wrappers
+cat >expected <<'END'
+plain 2.71828182845905
+exp(1) = 2.71828182845905
+exp(2) = 7.38905609893065
+plain 2.71828182845905
+rough 2.71828174591064
+exp(1) = 2.71828174591064
+exp(1) = 2.71828182845905
+plain 2.71828182845905
+2
+END
+for flags in '' '-Wl,-z,now -Wl,-z,relro' '-fno-plt -no-pie' -Wl,-z,lazy; do
+	# shellcheck disable=SC2086 # words
+	"${cc[@]}" -std=gnu17 "${include[@]}" -O2 $flags "$source_dir/examples/wrap.c" "${link[@]}" -lm -o wrap ||
+		bad "wrap.c does not compile with '$flags'"
+	check "wrappers: '$flags'" "$(<expected)" "$(./wrap 2>errors)"
+	check "... and what they wrap does its work" 2 "$(grep -c '^wrapped: \|^plain: ' errors)"
+done
+"${cxx[@]}" -x c++ -std=c++17 "${include[@]}" "$source_dir/examples/wrap.c" "${link[@]}" -lm -o wrap++ || bad "wrap.c does not compile as C++"
+check "wrappers in C++" "$(<expected)" "$(./wrap++ 2>errors)"
+check "under causal" "$(<expected)" "$("$causal" trace -q --sinks print=/dev/null -- ./wrap 2>errors)"
 
 # ---- OpenMP
 if command -v clang >/dev/null && clang -fopenmp -O1 -g "$source_dir/tests/apps/omp_tool.c" -o omp 2>/dev/null; then

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of exp(), looked at before and after, and replaced by expf(); each only for a while. */
+#include <causal_wrap.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+static void before_exp(double x)
+{
+	printf("exp(%g)", x + 0 * exp(x)); /* this one is not looked at */
+}
+
+static void after_exp(double result)
+{
+	printf(" = %.15g\n", result);
+}
+
+CAUSAL_WRAP(double, exp, (double x), (x))
+
+static double rough_exp(double x)
+{
+	return (double)expf((float)x);
+}
+
+CAUSAL_WRAP_REPLACE(exp, rough_exp)
+
+static int lines;
+
+static void before_perror(const char *text)
+{
+	lines += text != NULL;
+}
+
+static void after_perror(void)
+{
+	lines++;
+}
+
+CAUSAL_WRAP_VOID(perror, (const char *text), (text))
+
+int main(void)
+{
+	volatile double one = 1; /* else the compiler knows the result */
+	struct causal_wrapper none = { "no_such_function", (causal_wrap_code *)rough_exp, 0, 0, 0 };
+
+	printf("plain %.15g\n", exp(one));
+	if (causal_wrap_start(&causal_wrap_exp))
+		return 1;
+	exp(one);
+	causal_wrap_start(&causal_wrap_exp); /* twice: it takes two stops */
+	causal_wrap_stop(&causal_wrap_exp);
+	exp(2 * one);
+	causal_wrap_suspend();
+	exp(3 * one);
+	causal_wrap_resume();
+	causal_wrap_stop(&causal_wrap_exp);
+	printf("plain %.15g\n", exp(one));
+
+	causal_wrap_start(&causal_replace_exp);
+	printf("rough %.15g\n", exp(one));
+	causal_wrap_start(&causal_wrap_exp); /* around the other one */
+	exp(one);
+	causal_wrap_stop(&causal_replace_exp); /* from below */
+	exp(one);
+	causal_wrap_stop(&causal_wrap_exp);
+	printf("plain %.15g\n", exp(one));
+
+	causal_wrap_start(&causal_wrap_perror);
+	errno = ENOENT;
+	perror("wrapped");
+	causal_wrap_stop(&causal_wrap_perror);
+	perror("plain");
+	printf("%d\n", lines);
+	return causal_wrap_start(&none) == ENOENT && causal_wrap_stop(&none) == EINVAL ? 0 : 1;
+}
