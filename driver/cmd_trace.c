@@ -52,8 +52,11 @@ static enum ca_status check_options(const struct ca_options *options, struct ca_
 
 static enum ca_status open_dir(struct ca_job *job, struct ca_err *err)
 {
+	enum ca_status status = ca_job_expand(job, err);
 	const char *output = job->settings.output;
 
+	if (status)
+		return status;
 	if (*output && mkdir(output, 0777) && errno != EEXIST)
 		return ca_err_set(err, CA_ERR_IO, "%s cannot be made: %s", output, strerror(errno));
 	job->dir = strdup(*output ? output : ".");

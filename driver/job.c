@@ -10,6 +10,8 @@
 #include "driver/again.h"
 #include "driver/child.h"
 #include "driver/configs.h"
+#include "driver/keys.h"
+#include "driver/metadata.h"
 #include "driver/output.h"
 #include "driver/runtime.h"
 #include "driver/say.h"
@@ -180,11 +182,31 @@ static int make_command(struct ca_job *job, struct ca_err *err)
 	return 0;
 }
 
+static enum ca_status expand(const struct ca_job *job, char **text, struct ca_err *err)
+{
+	char *made = ca_keys_expand(*text, &job->settings, job->options.command);
+
+	if (!made)
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a name");
+	free(*text);
+	*text = made;
+	return CA_OK;
+}
+
+enum ca_status ca_job_expand(struct ca_job *job, struct ca_err *err)
+{
+	enum ca_status status = expand(job, &job->settings.output_prefix, err);
+
+	return status ? status : expand(job, &job->settings.output, err);
+}
+
 int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 {
-	enum ca_status status = CA_OK;
+	enum ca_status status = job->dir ? CA_OK : ca_job_expand(job, err);
 
 	job->self = ca_child_self();
+	if (status)
+		return 1;
 	if (!job->self) {
 		ca_err_set(err, CA_ERR_IO, "/proc/self/exe cannot be read; mount /proc");
 		return 1;
@@ -198,6 +220,8 @@ int ca_job_prepare(struct ca_job *job, struct ca_err *err)
 		status = ca_configs_prepare(config_folder(&job->settings), err);
 	if (!status && !job->dir)
 		status = ca_output_open(&job->settings, job->app, &job->dir, &job->first_run, err);
+	if (!status && job->settings.metadata)
+		status = ca_metadata_write(&job->settings, job->dir, job->program, job->command, err);
 	return exit_status_of(status);
 }
 

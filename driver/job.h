@@ -25,6 +25,8 @@ struct ca_job {
 /* From the command line to settings: file, environment, options. 0, or the exit status, with
  * the text in err. */
 int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err);
+/* Puts in what the keys in the names of output stand for (driver/keys.h). */
+enum ca_status ca_job_expand(struct ca_job *job, struct ca_err *err);
 /* Runtime, launcher and output directory, unless there is one: what is needed to run, not to list. */
 int ca_job_prepare(struct ca_job *job, struct ca_err *err);
 void ca_job_fini(struct ca_job *job);

@@ -225,8 +225,8 @@ enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *er
 	if (!*spec && (c->set->trace || c->opt.traced))
 		spec = usual_sinks();
 	if (c->opt.traced) {
-		snprintf(stem, sizeof stem, "%s%scausal-trace", strcmp(c->opt.dir, ".") ? c->opt.dir : "",
-			 strcmp(c->opt.dir, ".") ? "/" : "");
+		snprintf(stem, sizeof stem, "%s%s%scausal-trace", strcmp(c->opt.dir, ".") ? c->opt.dir : "",
+			 strcmp(c->opt.dir, ".") ? "/" : "", c->set->output_prefix);
 		snprintf(c->opt.traced->stem, sizeof c->opt.traced->stem, "%s", stem);
 		c->opt.traced->sinks = spec;
 	} else {
