@@ -235,6 +235,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows; not
 static const struct causal_component **own;
 static unsigned owned;
 
+/* A child has only the thread that forks: nobody would give the lock back there. */
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+	pthread_atfork(take_lock, give_lock, give_lock);
+}
+
 static const struct causal_component *ready_at(unsigned i)
 {
 	enum { READY = sizeof ca_ready_components / sizeof *ca_ready_components - 1 };

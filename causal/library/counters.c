@@ -57,7 +57,7 @@ static void forked(void)
 	forks++;
 }
 
-static void watch_forks(void)
+static __attribute__((constructor)) void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forked);
 }
@@ -210,13 +210,11 @@ static bool next_name(const char **rest, char name[NAME])
 
 struct causal_counters *causal_counters_open(const char *names)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct causal_counters *c = calloc(1, sizeof *c);
 	const char *rest = names;
 	char name[NAME];
 	int error = c ? 0 : ENOMEM;
 
-	pthread_once(&once, watch_forks);
 	while (!error && next_name(&rest, name)) {
 		if (c->n == CAUSAL_COUNTERS) {
 			ca_library_say("counters '%s': there are more than %d in one set", names,

@@ -142,9 +142,24 @@ static struct {
 	_Atomic(const struct ca_library_key *) key;
 } place[PLACES];
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of looking up: one at a time */
+
+/* A child has only the thread that forks, perhaps from a handler in the midst of this: it begins anew, and
+ * whatever was mapped stays so. */
+static void begin_anew(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	file.path[0] = '\0';
+	file.at = NULL;
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, begin_anew);
+}
+
 const struct ca_library_key *ca_functions_key(const void *code, const char *before)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of looking up: one at a time */
 	uintptr_t address = (uintptr_t)code, known = address ^ (uintptr_t)before;
 	size_t start = (size_t)((known >> 1) * UINT64_C(0x9e3779b97f4a7c15) >> 40), free_place = PLACES;
 	const struct ca_library_key *key;

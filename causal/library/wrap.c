@@ -163,6 +163,22 @@ struct wrapped {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static struct wrapped *all;
 
+/* As in component.c. */
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+	pthread_atfork(take_lock, give_lock, give_lock);
+}
+
 /* NULL: errno says why. */
 static struct wrapped *get(const char *symbol)
 {

@@ -2,6 +2,7 @@
 /* What libcausal has to bear; for tests/integration/measure.sh.
  *   measured fork       counters in the child of a fork
  *   measured threads    8 threads with bundles, counters and names of their own
+ *   measured forks      children of a program whose threads are busy with the library
  *   measured odd        wrong use: NULL, twice, too many, nothing
  *   measured sde        counters that this program gives to PAPI (with -DHAVE_SDE) */
 #include <causal_measure.h>
@@ -90,6 +91,41 @@ static int measure_in_threads(void)
 		CHECK(pthread_create(&thread[i], NULL, measure, (void *)i) == 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
+	return 0;
+}
+
+static _Atomic int busy = 1;
+
+static void *keep_busy(void *unused)
+{
+	while (busy)
+		for (unsigned i = 0; causal_component_at(i);)
+			i++;
+	return unused;
+}
+
+static int fork_often(void)
+{
+	pthread_t thread;
+	int status;
+
+	CHECK(pthread_create(&thread, NULL, keep_busy, NULL) == 0);
+	for (int i = 0; i < 100; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			struct causal_bundle *bundle;
+
+			alarm(20);
+			bundle = causal_bundle_open("child", "wall");
+			causal_bundle_start(bundle);
+			causal_bundle_stop(bundle);
+			_exit(bundle ? 0 : 1);
+		}
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+	}
+	busy = 0;
+	pthread_join(thread, NULL);
 	return 0;
 }
 
@@ -195,6 +231,8 @@ int main(int argc, char **argv)
 		return count_in_child();
 	if (!strcmp(what, "threads"))
 		return measure_in_threads();
+	if (!strcmp(what, "forks"))
+		return fork_often();
 	if (!strcmp(what, "odd"))
 		return do_oddly();
 	return strcmp(what, "sde") ? 2 : count_own();

@@ -58,6 +58,7 @@ else
 	"$causal" trace --events user --sinks print=events -- "$examples/components" >/dev/null 2>errors
 	check "laps of bundles are events" 3 "$(grep -c 'point work: wall ' events)"
 fi
+./measured forks >said 2>&1 || bad "a child of a busy program hangs: $(<said)"
 ./measured odd >said 2>&1 || bad "odd: $(<said)"
 contains "an unknown counter" "counter 'nonsense' is not known; choose from: cpu-cycles, instructions, " "$(<said)"
 contains "too many" "there are more than 4 in one set" "$(<said)"
