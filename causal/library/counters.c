@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -182,6 +183,9 @@ static int open_all(struct causal_counters *c)
 	c->direct = true;
 	c->forks = forks;
 	for (unsigned i = 0; i < c->n && !error; i++) {
+		/* begun when all are there: one that joins a group of other ones that run does not count until
+		 * the thread has been away from the processor (Linux 6.18) */
+		c->attr[i].disabled = i == 0;
 		c->fd[i] = open_one(&c->attr[i], i ? c->fd[0] : -1);
 		if (c->fd[i] < 0) {
 			error = errno;
@@ -193,6 +197,8 @@ static int open_all(struct causal_counters *c)
 			c->page[i] = NULL;
 		c->direct &= c->page[i] && c->page[i]->cap_user_rdpmc;
 	}
+	if (!error)
+		ioctl(c->fd[0], PERF_EVENT_IOC_ENABLE, 0);
 	return error;
 }
 

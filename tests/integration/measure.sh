@@ -71,6 +71,16 @@ for name in instructions syscall:write; do
 		check "$name: one line says why not" 1 "$(grep -c "counter $name" errors)"
 	fi
 done
+# shellcheck disable=SC2016 # for the shell in the namespace
+tracefs=(unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing && "$@"' sh)
+if "${tracefs[@]}" "$examples/counters" syscall:read,page-faults >said 2>/dev/null; then
+	check "entries into a system call: that of the reading itself" 1 "$(sed -n 's/^syscall:read //p' said)"
+	at_least "... beside another counter" 100 "$(sed -n 's/^page-faults //p' said)"
+	"${tracefs[@]}" "$examples/counters" syscall:nonsense >said 2>errors
+	contains "there is no such call" "'syscall:nonsense': there is no system call of that name" "$(<errors)"
+else
+	skip "system calls: tracepoints are not allowed here"
+fi
 # without any right, in a namespace of one's own: seccomp of a container would do the same
 printf '%s\n' '#include <linux/seccomp.h>' '#include <linux/filter.h>' '#include <stddef.h>' '#include <sys/prctl.h>' \
 	'#include <sys/syscall.h>' '#include <errno.h>' '#include <unistd.h>' 'int main(int n, char **v) { (void)n;' \
