@@ -5,9 +5,11 @@
 #include <math.h>
 #include <stdio.h>
 
+static double call_exp(double x);
+
 static void before_exp(double x)
 {
-	printf("exp(%g)", x + 0 * exp(x)); /* this one is not looked at */
+	printf("exp(%g)", x + 0 * call_exp(x)); /* this one is not looked at */
 }
 
 static void after_exp(double result)
@@ -38,38 +40,50 @@ static void after_perror(void)
 
 CAUSAL_WRAP_VOID(perror, (const char *text), (text))
 
+/* In functions of their own: one that runs may have loaded an address before it is changed (-fno-plt). */
+static __attribute__((noinline)) double call_exp(double x)
+{
+	return exp(x);
+}
+
+static __attribute__((noinline)) void call_perror(const char *text)
+{
+	perror(text);
+}
+
 int main(void)
 {
-	volatile double one = 1; /* else the compiler knows the result */
 	struct causal_wrapper none = { "no_such_function", (causal_wrap_code *)rough_exp, 0, 0, 0 };
+	volatile double result; /* else the compiler leaves calls out */
 
-	printf("plain %.15g\n", exp(one));
+	printf("plain %.15g\n", call_exp(1));
 	if (causal_wrap_start(&causal_wrap_exp))
 		return 1;
-	exp(one);
+	result = call_exp(1);
 	causal_wrap_start(&causal_wrap_exp); /* twice: it takes two stops */
 	causal_wrap_stop(&causal_wrap_exp);
-	exp(2 * one);
+	result = call_exp(2);
 	causal_wrap_suspend();
-	exp(3 * one);
+	result = call_exp(3);
 	causal_wrap_resume();
 	causal_wrap_stop(&causal_wrap_exp);
-	printf("plain %.15g\n", exp(one));
+	printf("plain %.15g\n", call_exp(1));
 
 	causal_wrap_start(&causal_replace_exp);
-	printf("rough %.15g\n", exp(one));
+	printf("rough %.15g\n", call_exp(1));
 	causal_wrap_start(&causal_wrap_exp); /* around the other one */
-	exp(one);
+	result = call_exp(1);
 	causal_wrap_stop(&causal_replace_exp); /* from below */
-	exp(one);
+	result = call_exp(1);
 	causal_wrap_stop(&causal_wrap_exp);
-	printf("plain %.15g\n", exp(one));
+	printf("plain %.15g\n", call_exp(1));
+	(void)result;
 
 	causal_wrap_start(&causal_wrap_perror);
 	errno = ENOENT;
-	perror("wrapped");
+	call_perror("wrapped");
 	causal_wrap_stop(&causal_wrap_perror);
-	perror("plain");
+	call_perror("plain");
 	printf("%d\n", lines);
 	return causal_wrap_start(&none) == ENOENT && causal_wrap_stop(&none) == EINVAL ? 0 : 1;
 }
