@@ -60,7 +60,9 @@ struct ca_event {
 	X(VISIT, "visit", USER, "a visit of a progress point; value: its number")                            \
 	X(IN_S, "in S", DEFAULT, "burst: a thread runs the selected code; value: region id")                 \
 	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")                               \
-	X(MUTEX, "mutex", USER, "burst: the program waits for a mutex of its own (1), or holds it")
+	X(MUTEX, "mutex", USER, "burst: the program waits for a mutex of its own (1), or holds it")          \
+	X(BLOCKED, "blocked", ADVANCED, "how long the sample's thread was off a CPU, ns; flags: activity")   \
+	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")
 
 /* Keys of the program's own events, on their way to the driver: this and the id (core/names.h). */
 #define CA_KEY_USER 0x10000u

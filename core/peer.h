@@ -14,6 +14,8 @@ struct ca_meeting {
 	_Atomic uint64_t pair;    /* id of the last wake-up that was told here */
 	_Atomic uint32_t waiters; /* a wait that was left by longjmp, cancelled or killed counts on */
 	uint32_t reserved;
+	_Atomic uint64_t
+		since; /* ns; when the last one of them began to wait, for samples of who wakes them */
 };
 
 enum ca_peer_flag {

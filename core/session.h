@@ -59,15 +59,17 @@ struct ca_rings;
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
-	uint32_t header_size;              /* sizeof(struct ca_session): both sides must agree */
-	uint32_t slot_size;                /* sizeof(struct ca_slot) */
-	uint32_t conductor;                /* pid */
-	uint64_t period;                   /* ns of CPU time between samples */
-	uint32_t backend;                  /* enum ca_backend wanted */
-	uint32_t verbose;                  /* as ca_settings_level */
-	_Atomic uint32_t backends;         /* that threads had ticks from: 1 << enum ca_backend, by the
+	uint32_t header_size;      /* sizeof(struct ca_session): both sides must agree */
+	uint32_t slot_size;        /* sizeof(struct ca_slot) */
+	uint32_t conductor;        /* pid */
+	uint64_t period;           /* ns of CPU time between samples */
+	uint32_t backend;          /* enum ca_backend wanted */
+	uint32_t verbose;          /* as ca_settings_level */
+	_Atomic uint32_t backends; /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
-	uint32_t virtual_clock;            /* 1: what the program sees of time is virtual time */
+	uint32_t virtual_clock;    /* 1: what the program sees of time is virtual time */
+	uint32_t sampling;         /* 1: there are no experiments; each tick is a sample of a profile, and
+				    * so is each wait, with who ended it. They go into the trace rings */
 	_Atomic uint32_t processes_missed; /* that found no free row */
 	uint64_t pid_space, time_space;    /* the conductor's */
 	uint64_t trace_at, trace_size;     /* core/rings.h, in this file; 0: nothing is traced */

@@ -2,6 +2,7 @@
 /* `causal export`: the results of a directory for other programs, on standard output.
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
+#include "causal/results/samples.h"
 #include "driver/arguments.h"
 #include "driver/child.h"
 #include "driver/commands.h"
@@ -11,12 +12,18 @@
 
 static const struct format {
 	const char *name;
-	bool (*write)(const struct ca_profile *profile, FILE *file);
+	bool (*write)(const struct ca_profile *profile, FILE *file); /* NULL: sweeps have no such thing */
+	bool (*write_samples)(const struct ca_samples *samples, FILE *file);
 	bool stacks; /* it is made of them */
 } formats[] = {
-	{ "json", ca_profile_write_json, false },         { "csv", ca_profile_write_csv, false },
-	{ "markdown", ca_profile_write_markdown, false }, { "coz", ca_profile_write_coz, false },
-	{ "folded", ca_profile_write_folded, true },      { "speedscope", ca_profile_write_speedscope, true },
+	{ "json", ca_profile_write_json, ca_samples_write_json, false },
+	{ "csv", ca_profile_write_csv, ca_samples_write_csv, false },
+	{ "markdown", ca_profile_write_markdown, ca_samples_write_markdown, false },
+	{ "coz", ca_profile_write_coz, NULL, false },
+	{ "folded", ca_profile_write_folded, ca_samples_write_folded, true },
+	{ "speedscope", ca_profile_write_speedscope, ca_samples_write_speedscope, true },
+	{ "tree", NULL, ca_samples_write_tree, true },
+	{ "pprof", NULL, ca_samples_write_pprof, true },
 };
 
 static const struct format *find_format(const char *name)
@@ -25,6 +32,34 @@ static const struct format *find_format(const char *name)
 		if (!strcmp(formats[i].name, name))
 			return &formats[i];
 	return NULL;
+}
+
+static int finish(bool ok)
+{
+	if (ok && !fflush(stdout))
+		return 0;
+	ca_say("export: cannot write to standard output (%s)", strerror(errno));
+	return 1;
+}
+
+static int export_samples(const struct format *format, const char *path)
+{
+	struct ca_samples *samples;
+	struct ca_err err;
+	int code;
+
+	if (!format->write_samples) {
+		ca_say("export: %s holds samples and no experiments, which --format %s is for", path,
+		       format->name);
+		return CA_EXIT_USAGE;
+	}
+	if (ca_samples_read(&samples, path, &err) != CA_OK) {
+		ca_say("export: %s", err.text);
+		return CA_EXIT_USAGE;
+	}
+	code = finish(format->write_samples(samples, stdout));
+	ca_samples_free(samples);
+	return code;
 }
 
 int ca_cmd_export(int argc, char **argv)
@@ -38,7 +73,15 @@ int ca_cmd_export(int argc, char **argv)
 	if (words != 1 || !format) {
 		if (words >= 0)
 			ca_say("export: give one directory with results and --format json, csv, markdown, "
-			       "coz, folded or speedscope, as in: causal export causal-out/DIR --format csv");
+			       "coz, folded or speedscope (of samples also tree and pprof), as in: causal "
+			       "export "
+			       "causal-out/DIR --format csv");
+		return CA_EXIT_USAGE;
+	}
+	if (ca_samples_is_there(argv[1]))
+		return export_samples(format, argv[1]);
+	if (!format->write) {
+		ca_say("export: --format %s is for what causal sample writes", format->name);
 		return CA_EXIT_USAGE;
 	}
 	profile = ca_arguments_profile("export", argv[1]);
@@ -48,9 +91,8 @@ int ca_cmd_export(int argc, char **argv)
 		ca_say("export: the runs in %s recorded no stacks; run the program again, and export that",
 		       argv[1]);
 		code = 1;
-	} else if (!format->write(profile, stdout) || fflush(stdout) != 0) {
-		ca_say("export: cannot write to standard output (%s)", strerror(errno));
-		code = 1;
+	} else {
+		code = finish(format->write(profile, stdout));
 	}
 	ca_profile_free(profile);
 	return code;

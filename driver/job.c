@@ -134,6 +134,8 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 				    (long long)job->settings.single, job->variants.total - 1);
 	if (status)
 		goto fail;
+	if (job->settings.frequency)
+		job->settings.period = 1000000000 / job->settings.frequency;
 	if (!job->settings.random_seed)
 		job->settings.random_seed = new_seed();
 	job->level = ca_settings_level(&job->settings);

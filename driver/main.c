@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `causal`: hands the command line to the subcommand that it names. */
+/* The command `causal`: hands the command line to the subcommand that it names, or that it is called after. */
+#include "core/path.h"
 #include "driver/commands.h"
+
+/* "causal-sample" and the like. */
+static const struct ca_command *called(const char *program)
+{
+	const char *name = ca_path_base(program), prefix[] = "causal-";
+
+	return strncmp(name, prefix, sizeof prefix - 1) ? NULL : ca_commands_find(name + sizeof prefix - 1);
+}
 
 int main(int argc, char **argv)
 {
-	const struct ca_command *named = argc > 1 ? ca_commands_find(argv[1]) : NULL;
+	const struct ca_command *named = argc ? called(argv[0]) : NULL;
 
+	if (named)
+		return named->run(argc, argv);
+	named = argc > 1 ? ca_commands_find(argv[1]) : NULL;
 	return named ? named->run(argc - 1, argv + 1) : ca_commands_get(0)->run(argc, argv);
 }

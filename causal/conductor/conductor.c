@@ -47,6 +47,7 @@ void ca_conductor_started(struct ca_conductor *c, pid_t child)
 	c->child = child;
 	c->session->conductor = (uint32_t)getpid();
 	c->started = c->state_since = c->last_step = ca_clock_now();
+	ca_conductor_sample_started(c);
 	atomic_store(&c->session->heartbeat, c->started);
 }
 
@@ -550,6 +551,7 @@ int ca_conductor_step(struct ca_conductor *c)
 		c->sum.cpu_ns = cpu;
 	if (!c->opt.traced)
 		ca_conductor_scope_step(c, now);
+	ca_conductor_sample_step(c, now);
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);
@@ -621,7 +623,7 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 		record_experiment(c);
 }
 
-static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
+void ca_conductor_summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_session *s = c->session;
 	uint32_t used = atomic_load(&s->slots_used);
@@ -679,7 +681,7 @@ static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
 	ca_conductor_scope_close(c);
 	record_binaries(c);
 	ca_conductor_report_points(c);
-	summarise(c, now, wait_status);
+	ca_conductor_summarise(c, now, wait_status);
 	ca_conductor_what_if_close(c);
 	ca_conductor_plan_close(c);
 }
@@ -704,9 +706,13 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	enum ca_status status = CA_OK;
 	struct ca_visits_now visits;
 
-	if (c->opt.traced) {
+	if (c->opt.traced && !c->left) {
 		ca_conductor_report_points(c);
 		ca_conductor_trace_close(c);
+		if (c->sampling) {
+			ca_conductor_summarise(c, now, wait_status);
+			ca_conductor_sample_close(c, now);
+		}
 	}
 	if (c->left || c->opt.traced) {
 		ca_conductor_dispose(c);

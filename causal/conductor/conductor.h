@@ -13,6 +13,7 @@
 struct ca_settings;
 struct ca_conductor;
 struct ca_region;
+struct ca_samples;
 struct ca_sweep; /* what all runs of a sweep share: end-to-end choices, the run clock */
 
 /* What a run that is only traced had to say. */
@@ -53,6 +54,9 @@ struct ca_conductor_options {
 	unsigned speedup;               /* with whole and region */
 	/* No experiments, no results: events only. Filled in at the end. Else NULL. */
 	struct ca_conductor_traced *traced;
+	/* With `traced`: a profile of the samples, with --delay and --duration. Filled in at the end, or when
+	 * the duration is over: then the program goes on without us. Else NULL. */
+	struct ca_samples *samples;
 };
 
 /* Why experiments have ended in a run that goes on. */
@@ -96,6 +100,8 @@ void ca_conductor_pause(struct ca_conductor *conductor, bool pause);
 /* No experiments any more in this run: the runtime leaves the program alone from here on. One that is open
  * goes on to its end. */
 void ca_conductor_finish(struct ca_conductor *conductor);
+/* Is the profile of the samples complete? */
+bool ca_conductor_has_sampled(const struct ca_conductor *conductor);
 /* The run has ended: close experiment, run file and session; frees. wait_status as
  * from waitpid(2). */
 enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status, struct ca_err *err);

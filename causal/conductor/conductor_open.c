@@ -298,6 +298,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 void ca_conductor_dispose(struct ca_conductor *c)
 {
 	ca_conductor_trace_free(c);
+	ca_sampling_free(c->sampling);
 	ca_sink_close(c->sinks, NULL);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
@@ -343,6 +344,8 @@ static enum ca_status open_traced(struct ca_conductor *c, struct ca_err *err)
 	enum ca_status status = open_run(c, err);
 
 	c->state = FINISHED;
+	if (!status && c->opt.samples)
+		status = ca_conductor_sample_open(c, err);
 	return status ? status : ca_conductor_trace_open(c, err);
 }
 

@@ -10,6 +10,7 @@
 #include "causal/conductor/conductor.h"
 #include "causal/conductor/interference.h"
 #include "causal/conductor/regions.h"
+#include "causal/conductor/sampling.h"
 #include "causal/conductor/selection_log.h"
 #include "causal/points/point_search.h"
 #include "causal/points/requested.h"
@@ -72,6 +73,7 @@ struct ca_conductor {
 	struct ca_dict *dict;
 	struct ca_sinks *sinks;
 	struct ca_conductor_trace *trace; /* NULL: no sink */
+	struct ca_sampling *sampling;     /* while a profile of the samples is made, else NULL */
 	struct ca_rng rng;                /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
@@ -112,6 +114,8 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 /* Tell of progress points of the command line that were not found, once per sweep; and, to those
  * who ask for details, how often each was visited. */
 void ca_conductor_report_points(struct ca_conductor *c);
+/* What threads and processes have counted, into c->sum. */
+void ca_conductor_summarise(struct ca_conductor *c, uint64_t now, int wait_status);
 /* Have all processes put the selection's sites in place? */
 bool ca_conductor_patched(const struct ca_conductor *c);
 /* From here on, see what those that have not do without them. */
@@ -211,6 +215,15 @@ void ca_conductor_trace_name_region(struct ca_conductor *c, uint32_t number);
 /* The rest, what was lost, and the sinks. */
 void ca_conductor_trace_close(struct ca_conductor *c);
 void ca_conductor_trace_free(struct ca_conductor *c);
+
+/* conductor_sample.c: a profile of the samples of a run without experiments. Before the rings are made: ... */
+enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *err);
+/* The program starts. */
+void ca_conductor_sample_started(struct ca_conductor *c);
+/* Is the time over for which samples were asked? Then the profile is made, and the program left alone. */
+void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now);
+/* The run is over, and summed up. */
+void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now);
 
 /* conductor_what_if.c: several regions at once. Before the run: false is a mistake of the user's. */
 enum ca_status ca_conductor_what_if_open(struct ca_conductor *c, struct ca_err *err);

@@ -86,8 +86,12 @@ static void find_names(struct ca_conductor *c, const struct ca_source *from)
 	process = !ca_code_names_has(c->trace->names, from, true) && read_comm(name->process, path);
 	snprintf(path, sizeof path, "/proc/%u/task/%u/comm", from->process, from->thread);
 	thread = !ca_code_names_has(c->trace->names, from, false) && read_comm(name->thread, path);
-	if (process || thread)
-		ca_sink_name(c->sinks, from, process ? name->process : NULL, thread ? name->thread : NULL);
+	if (!process && !thread)
+		return;
+	ca_sink_name(c->sinks, from, process ? name->process : NULL, thread ? name->thread : NULL);
+	if (c->sampling)
+		ca_sampling_name(c->sampling, from, process ? name->process : NULL,
+				 thread ? name->thread : NULL);
 }
 
 static void name_points(struct ca_conductor *c)
@@ -111,6 +115,8 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 	struct ca_conductor *c = context;
 
 	find_names(c, from);
+	if (c->sampling)
+		ca_sampling_take(c->sampling, from, event, n);
 	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
 }
 
@@ -122,6 +128,8 @@ static void drain(struct ca_conductor *c, bool last)
 	name_points(c);
 	ca_code_names_follow(c->trace->names);
 	ca_rings_reader_drain(c->trace->reader, last, hand_on, c);
+	if (c->sampling)
+		ca_sampling_step(c->sampling);
 }
 
 void ca_conductor_trace_drain(struct ca_conductor *c)
@@ -211,6 +219,13 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 		return status;
 	for (uint32_t key = 1; key < CA_KEY_FIRST_FREE; key++)
 		s->events |= (uint64_t)ca_dict_get(c->dict, key)->enabled << key;
+	if (c->sampling) {
+		if (!*c->set->sinks)
+			s->events = 0;
+		s->events |= UINT64_C(1) << CA_KEY_SAMPLE | UINT64_C(1) << CA_KEY_FRAME |
+			     UINT64_C(1) << CA_KEY_WAKE | UINT64_C(1) << CA_KEY_THREAD;
+		s->sampling = 1;
+	}
 	return CA_OK;
 }
 
@@ -222,7 +237,7 @@ enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *er
 
 	if (status)
 		return status;
-	if (!*spec && (c->set->trace || c->opt.traced))
+	if (!*spec && (c->set->trace || (c->opt.traced && !c->opt.samples)))
 		spec = usual_sinks();
 	if (c->opt.traced) {
 		snprintf(stem, sizeof stem, "%s%s%scausal-trace", strcmp(c->opt.dir, ".") ? c->opt.dir : "",
@@ -237,7 +252,7 @@ enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *er
 	ca_callgraph_throttle((uint64_t)c->set->throttle);
 	status = ca_sink_open(&c->sinks, spec, stem, c->dict, &c->catalog, err);
 	/* what only a timeline needs is not worth its cost otherwise */
-	return status || !*spec ? status : open_rings(c, err);
+	return status || (!*spec && !c->sampling) ? status : open_rings(c, err);
 }
 
 static void tell_losses(struct ca_conductor *c)
@@ -255,7 +270,10 @@ static void tell_losses(struct ca_conductor *c)
 			continue;
 		if (c->opt.traced)
 			c->opt.traced->lost = true;
-		ca_conductor_say(c, 0, "%llu events are missing: %s", (unsigned long long)n, why[i]);
+		if (c->opt.samples)
+			ca_samples_add_loss(c->opt.samples, why[i], n);
+		else
+			ca_conductor_say(c, 0, "%llu events are missing: %s", (unsigned long long)n, why[i]);
 	}
 }
 

@@ -7,7 +7,7 @@
 /* ---- CSV (RFC 4180): a line per region, point and speedup -------------------------*/
 
 /* Quoted where it must be. A leading =, + or - would be a formula in a spreadsheet. */
-static void put_csv(FILE *file, const char *text)
+void ca_export_csv(FILE *file, const char *text)
 {
 	fputc('"', file);
 	if (*text == '=' || *text == '+' || *text == '@' || *text == '-')
@@ -30,11 +30,11 @@ static void put_number(FILE *file, double value)
 static void put_csv_line(FILE *file, const struct ca_profile_row *row, const char *what, double speedup,
 			 double effect, double low, double high, size_t experiments)
 {
-	put_csv(file, row->region->name);
-	put_csv(file, row->region->file);
+	ca_export_csv(file, row->region->name);
+	ca_export_csv(file, row->region->file);
 	fprintf(file, "%u,", row->region->line);
-	put_csv(file, row->region->binary);
-	put_csv(file, row->point->name);
+	ca_export_csv(file, row->region->binary);
+	ca_export_csv(file, row->point->name);
 	fprintf(file, "%s,%s,", ca_profile_point_kind(row->point), ca_profile_verdict_key(row->verdict));
 	put_number(file, row->own);
 	put_number(file, row->samples);
@@ -83,7 +83,7 @@ bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file)
 /* ---- Markdown --------------------------------------------------------------------*/
 
 /* As code in a cell: a pipe would end it, and nothing else may act. */
-static void put_code(FILE *file, const char *text)
+void ca_export_markdown(FILE *file, const char *text)
 {
 	fputs("<code>", file);
 	for (; *text; text++)
@@ -141,14 +141,14 @@ static void put_line(FILE *file, const struct ca_profile_row *row, int p)
 	if (!curve)
 		return;
 	fputs("| ", file);
-	put_code(file, row->region->name);
+	ca_export_markdown(file, row->region->name);
 	fputs(" | ", file);
 	if (*row->region->file && row->region->line) {
-		put_code(file, row->region->file);
+		ca_export_markdown(file, row->region->file);
 		fprintf(file, ":%u", row->region->line);
 	}
 	fputs(" | ", file);
-	put_code(file, row->point->name);
+	ca_export_markdown(file, row->point->name);
 	if (!own)
 		fprintf(file, " p%u", ca_profile_percent[p]);
 	fputs(" |", file);

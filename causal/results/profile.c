@@ -320,8 +320,8 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 
 /* ---- writing -------------------------------------------------------------------*/
 
-static enum ca_status write_file(const struct ca_profile *profile, const char *dir, const char *name,
-				 bool (*fill)(const struct ca_profile *, FILE *), struct ca_err *err)
+enum ca_status ca_profile_replace(const char *dir, const char *name, bool (*fill)(const void *, FILE *),
+				  const void *what, struct ca_err *err)
 {
 	char path[PATH_MAX], temporary[PATH_MAX];
 	FILE *file;
@@ -330,7 +330,7 @@ static enum ca_status write_file(const struct ca_profile *profile, const char *d
 	snprintf(path, sizeof path, "%s/%s", dir, name);
 	snprintf(temporary, sizeof temporary, "%s/.%s.%ld", dir, name, (long)getpid());
 	file = fopen(temporary, "we");
-	ok = file && fill(profile, file);
+	ok = file && fill(what, file);
 	if (file && fclose(file) != 0)
 		ok = false;
 	if (!ok || rename(temporary, path) != 0) {
@@ -339,17 +339,27 @@ static enum ca_status write_file(const struct ca_profile *profile, const char *d
 		unlink(temporary);
 		return ca_err_set(err, CA_ERR_IO,
 				  "cannot write %s: %s; free some space or choose another "
-				  "directory with -o (the run files are kept)",
+				  "directory with -o",
 				  path, strerror(error));
 	}
 	return CA_OK;
 }
 
+static bool fill_json(const void *profile, FILE *file)
+{
+	return ca_profile_write_json(profile, file);
+}
+
+static bool fill_coz(const void *profile, FILE *file)
+{
+	return ca_profile_write_coz(profile, file);
+}
+
 enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir, struct ca_err *err)
 {
-	enum ca_status status = write_file(profile, dir, "profile.json", ca_profile_write_json, err);
+	enum ca_status status = ca_profile_replace(dir, "profile.json", fill_json, profile, err);
 
-	return status ? status : write_file(profile, dir, "profile.coz", ca_profile_write_coz, err);
+	return status ? status : ca_profile_replace(dir, "profile.coz", fill_coz, profile, err);
 }
 
 /* ---- the rest ------------------------------------------------------------------*/

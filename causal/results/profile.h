@@ -125,6 +125,7 @@ struct ca_profile {
 	struct ca_profile_time *times;
 	struct ca_profile_samples *samples;
 	struct ca_profile_stack *stack;
+	const char *stack_unit; /* of their counts, as speedscope calls it; NULL: none. Static */
 	struct ca_profile_scope *scope;
 	struct ca_profile_binary *binary;
 	struct ca_profile_point *point;
@@ -152,6 +153,12 @@ bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_markdown(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_folded(const struct ca_profile *profile, FILE *file);
 bool ca_profile_write_speedscope(const struct ca_profile *profile, FILE *file);
+/* Of those files: a text as a quoted field of CSV, with the comma behind it, and as code in a cell of Markdown. */
+void ca_export_csv(FILE *file, const char *text);
+void ca_export_markdown(FILE *file, const char *text);
+/* DIR/NAME anew, by rename; fill returns false, and errno, where it cannot be written. */
+enum ca_status ca_profile_replace(const char *dir, const char *name, bool (*fill)(const void *, FILE *),
+				  const void *what, struct ca_err *err);
 /* What profile.json holds. Owned by the caller (json_object_put). */
 struct json_object *ca_profile_json(const struct ca_profile *profile);
 /* profile_whole.c: whole runs and experiments inside runs. Of the two curves of a region, is this the one

@@ -127,7 +127,8 @@ static struct json_object *speedscope_profile(const struct ca_profile *profile, 
 	json_object_object_add(object, "type", json_object_new_string("sampled"));
 	json_object_object_add(object, "name",
 			       ca_results_json_text(profile->runs ? profile->run[0].command : ""));
-	json_object_object_add(object, "unit", json_object_new_string("none"));
+	json_object_object_add(object, "unit",
+			       json_object_new_string(profile->stack_unit ? profile->stack_unit : "none"));
 	json_object_object_add(object, "startValue", json_object_new_int(0));
 	json_object_object_add(object, "endValue", json_object_new_uint64(sum));
 	json_object_object_add(object, "samples", samples);

@@ -4,6 +4,7 @@
 #include "causal/runtime/peers.h"
 #include "causal/runtime/channel.h"
 #include "causal/runtime/feed.h"
+#include "causal/runtime/sample.h"
 #include "causal/runtime/timeline.h"
 #include <errno.h>
 #include <linux/sockios.h>
@@ -209,7 +210,7 @@ void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 
 	if (p) {
 		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
-		ca_timeline_wake_at(ca_self, &p->meeting);
+		ca_sample_wake_at(ca_self, &p->meeting);
 	}
 	if (p && lag && !has(p, CA_PEER_READS) && is_drained(&c, fd))
 		ca_feed_forget(atomic_load_explicit(&p->key, memory_order_relaxed)); /* he waits for us */

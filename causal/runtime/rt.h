@@ -143,12 +143,13 @@ struct ca_thread {
 	uint64_t young;           /* ns: it has had no tick so far, and looks then whether it needs one; 0:
 				   * it has its sources, see thread.c */
 	uint32_t meets;           /* meetings and waits since the last tick */
+	uint64_t blocked;         /* ns off a CPU in waits, for samples */
 	struct ca_rng rng;
 	struct ca_switches switches;
-	struct ca_stack stack;                   /* scratch of the handler */
-	_Alignas(64) char work_stack[32768];     /* the handler runs here: the program's own signal
+	struct ca_stack stack;                       /* scratch of the handler */
+	_Alignas(64) char work_stack[32768];         /* the handler runs here: the program's own signal
 					      * stacks are small (8 KiB in Rust and Go) */
-	struct ca_event event[CA_SAMPLE_FRAMES]; /* ... too: the stack it runs on may be small */
+	struct ca_event event[CA_SAMPLE_FRAMES + 2]; /* ... too: the stack it runs on may be small */
 };
 
 /* The process. Written once in the constructor, except where said. */
@@ -173,6 +174,7 @@ struct ca_runtime {
 	struct ca_rings *trace; /* NULL: nothing is traced */
 	struct ca_names *names; /* of the program's own events; NULL: they stay off */
 	uint64_t events;        /* that somebody wants: 1 << enum ca_key; 0 without a trace */
+	bool sampling;          /* samples are for a profile (session.h); false without a trace */
 };
 extern CA_HIDDEN struct ca_runtime ca_rt;
 extern CA_HIDDEN __thread struct ca_thread *ca_self __attribute__((tls_model("initial-exec")));

@@ -166,17 +166,16 @@ static bool have_ring(struct ca_slot *slot)
 	return true;
 }
 
-CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
+/* t->stack as events in t->event; returns how many, 0: they are dropped. */
+CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
 {
 	struct ca_event *e = t->event;
 	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
 	uint16_t flags =
 		(uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
 
-	if (!n) {
+	if (!n)
 		ca_sample_drop(t, CA_DROP_NO_MODULE);
-		return;
-	}
 	for (unsigned i = 0; i < n; i++) {
 		e[i].time = now;
 		e[i].kind = CA_POINT;
@@ -184,11 +183,22 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 		e[i].flags = i ? 0 : flags;
 		e[i].value = t->stack.place[i];
 	}
-	if (!t->stack.complete)
+	if (n && !t->stack.complete)
 		ca_sample_drop(t, CA_DROP_UNWIND);
+	return n;
+}
+
+CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
+{
+	unsigned n = make_events(t, now, weight, waiting);
+
+	if (!n)
+		return;
 	if (ca_timeline_wants(CA_KEY_SAMPLE))
-		ca_rings_push(&t->trace, e, ca_timeline_wants(CA_KEY_FRAME) ? n : 1);
-	if (!have_ring(t->slot) || !ca_ring_push(&t->slot->ring, e, n))
+		ca_rings_push(&t->trace, t->event, ca_timeline_wants(CA_KEY_FRAME) ? n : 1);
+	if (ca_rt.sampling)
+		return;
+	if (!have_ring(t->slot) || !ca_ring_push(&t->slot->ring, t->event, n))
 		ca_sample_drop(t, CA_DROP_RING_FULL);
 	ca_slot_set_tell(&ca_rt.session->told, t->number);
 }
@@ -213,4 +223,67 @@ void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns)
 		return;
 	ca_sample_stack_here(t);
 	ca_sample_push(t, ca_clock_now(), weight, true);
+}
+
+/* ---- for a profile --------------------------------------------------------------------------*/
+/* One group: nothing of it is lost alone. */
+static void push_group(struct ca_thread *t, uint64_t now, const struct ca_event *more, unsigned count)
+{
+	unsigned n;
+
+	ca_sample_stack_here(t);
+	n = make_events(t, now, 0, true);
+	for (unsigned i = 0; n && i < count; i++)
+		t->event[n + i] = more[i];
+	if (n)
+		ca_rings_push(&t->trace, t->event, n + count);
+}
+
+/* What is shorter than a period stands for one, as often as is right. */
+static bool is_drawn(uint64_t *ns)
+{
+	if (*ns >= ca_rt.period)
+		return true;
+	if (ca_cpu_cycles() % ca_rt.period >= *ns)
+		return false;
+	*ns = ca_rt.period;
+	return true;
+}
+
+void ca_sample_blocked(struct ca_thread *t, uint64_t now, uint64_t ns, enum ca_activity doing, uint64_t pair)
+{
+	struct ca_event more[2] = {
+		{ .time = now, .kind = CA_POINT, .key = CA_KEY_BLOCKED, .flags = (uint16_t)doing },
+		{ .time = now, .kind = CA_POINT, .key = CA_KEY_WOKEN, .value = pair },
+	};
+
+	if (!is_drawn(&ns))
+		return;
+	more[0].value = ns;
+	push_group(t, now, more, pair ? 2 : 1);
+}
+
+static void push_waker(struct ca_thread *t, uint64_t pair, uint64_t since)
+{
+	uint64_t now = ca_clock_now(), ns = now > since ? now - since : 0;
+	const struct ca_event woken = { .time = now, .kind = CA_POINT, .key = CA_KEY_WOKEN, .value = pair };
+
+	if (is_drawn(&ns))
+		push_group(t, now, &woken, 1);
+}
+
+void ca_sample_wake(struct ca_thread *t, const void *object)
+{
+	uint64_t since, pair = ca_timeline_wake(t, object, &since);
+
+	if (pair && ca_rt.sampling)
+		push_waker(t, pair, since);
+}
+
+void ca_sample_wake_at(struct ca_thread *t, struct ca_meeting *at)
+{
+	uint64_t since, pair = ca_timeline_wake_at(t, at, &since);
+
+	if (pair && ca_rt.sampling)
+		push_waker(t, pair, since);
 }

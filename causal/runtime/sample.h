@@ -19,6 +19,13 @@ CA_HIDDEN CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint
 CA_HIDDEN CA_SIGSAFE void ca_sample_drop(struct ca_thread *t, enum ca_drop why);
 /* A sample of the code that blocked, taken by the wrapper of a wait of `ns`. */
 CA_HIDDEN void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns);
+/* The same for a profile: of a wait that has ended now, and took `ns` off a CPU. pair: of whoever ended it; or
+ * 0. */
+CA_HIDDEN void ca_sample_blocked(struct ca_thread *t, uint64_t now, uint64_t ns, enum ca_activity doing,
+				 uint64_t pair);
+/* As those of timeline.h, and for a profile a sample of who wakes. */
+CA_HIDDEN void ca_sample_wake(struct ca_thread *t, const void *object);
+CA_HIDDEN void ca_sample_wake_at(struct ca_thread *t, struct ca_meeting *at);
 /* Walk the calling thread's own stack into t->stack. */
 CA_HIDDEN void ca_sample_stack_here(struct ca_thread *t);
 

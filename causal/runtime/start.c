@@ -341,6 +341,7 @@ static void join_trace(const char *path)
 	if (ca_rt.trace) {
 		madvise(ca_rt.trace, ca_rt.session->trace_size, MADV_DONTDUMP);
 		ca_rt.events = ca_rt.session->events;
+		ca_rt.sampling = ca_rt.session->sampling;
 		ca_rt.names = ca_session_attach_names(path, ca_rt.session);
 		ca_code_sites_raise = ca_code_events_raise;
 	} else if (ca_rt.session->trace_size) {
@@ -377,6 +378,7 @@ static void withdraw(const char *reason)
 		munmap(ca_rt.trace, trace_size);
 	ca_rt.trace = NULL;
 	ca_rt.events = 0;
+	ca_rt.sampling = false;
 	munmap(session, CA_SESSION_SIZE_OF(ca_rt.slots));
 }
 

@@ -166,7 +166,7 @@ static uint64_t wanted_period(const struct ca_thread *t, bool meets)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
 
-	if (sel->ranges && !sel->exact)
+	if (ca_rt.sampling || (sel->ranges && !sel->exact))
 		return ca_rt.period;
 	return (meets && t->tick.backend == CA_BACKEND_PERF ? HARDLY : SELDOM) * ca_rt.period;
 }

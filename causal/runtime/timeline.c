@@ -43,7 +43,7 @@ void ca_timeline_end(struct ca_thread *t)
 
 	if (!ca_rt.trace)
 		return;
-	ca_timeline_wake(t, (const void *)(uintptr_t)pthread_self());
+	ca_timeline_wake(t, (const void *)(uintptr_t)pthread_self(), &now);
 	now = ca_clock_now();
 	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_RUNNING);
 	ca_timeline_tell(t, CA_BURST_END, CA_KEY_THREAD, now, (uint32_t)t->tid);
@@ -90,22 +90,26 @@ void ca_timeline_await_at(struct ca_timeline_wait *wait, struct ca_meeting *at)
 	if (!at || wait->before == UINT64_MAX)
 		return;
 	wait->at[wait->at[0] != NULL] = at;
+	if (ca_rt.sampling)
+		atomic_store_explicit(&at->since, ca_clock_now(), memory_order_relaxed);
 	/* seq_cst, here and in ca_timeline_wake_at: whoever is seen to wait sees who woke it */
 	atomic_fetch_add(&at->waiters, 1);
 }
 
-void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait, uint64_t now)
+uint64_t ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait, uint64_t now)
 {
-	bool told = false;
+	uint64_t told = 0;
 
 	for (unsigned i = 0; i < 2 && wait->at[i]; i++) {
 		uint64_t pair = atomic_load_explicit(&wait->at[i]->pair, memory_order_acquire);
 
 		atomic_fetch_sub(&wait->at[i]->waiters, 1);
-		if (pair > wait->before && !told)
+		if (pair > wait->before && !told) {
 			ca_timeline_tell(t, CA_PTP_END, CA_KEY_WAKE, now, pair);
-		told |= pair > wait->before;
+			told = pair;
+		}
 	}
+	return told;
 }
 
 static uint64_t tell_pair(struct ca_thread *t)
@@ -116,20 +120,27 @@ static uint64_t tell_pair(struct ca_thread *t)
 	return pair;
 }
 
-bool ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at)
+uint64_t ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at, uint64_t *since)
 {
+	uint64_t pair;
+
 	if (!ca_timeline_wants(CA_KEY_WAKE) || !atomic_load(&at->waiters))
-		return false;
+		return 0;
+	*since = atomic_load_explicit(&at->since, memory_order_relaxed);
+	pair = tell_pair(t);
 	/* release: pairs with the acquire in ca_timeline_awaited */
-	atomic_store_explicit(&at->pair, tell_pair(t), memory_order_release);
-	return true;
+	atomic_store_explicit(&at->pair, pair, memory_order_release);
+	return pair;
 }
 
-void ca_timeline_wake(struct ca_thread *t, const void *object)
+uint64_t ca_timeline_wake(struct ca_thread *t, const void *object, uint64_t *since)
 {
-	if (object && !ca_timeline_wake_at(t, own_meeting(object)) &&
+	uint64_t pair = object ? ca_timeline_wake_at(t, own_meeting(object), since) : 0;
+
+	if (object && !pair &&
 	    atomic_load_explicit(&ca_rt.session->processes_begun, memory_order_relaxed) > 1)
-		ca_timeline_wake_at(t, shared_meeting(object));
+		pair = ca_timeline_wake_at(t, shared_meeting(object), since);
+	return pair;
 }
 
 uint64_t ca_timeline_send(void)

@@ -41,11 +41,14 @@ struct ca_timeline_wait {
 CA_HIDDEN CA_SIGSAFE struct ca_timeline_wait ca_timeline_await(const void *object);
 /* It is, or was, for that as well; NULL: it is not known. */
 CA_HIDDEN CA_SIGSAFE void ca_timeline_await_at(struct ca_timeline_wait *wait, struct ca_meeting *at);
-CA_HIDDEN CA_SIGSAFE void ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait,
-					      uint64_t now);
-CA_HIDDEN CA_SIGSAFE void ca_timeline_wake(struct ca_thread *t, const void *object);
-/* False: nobody waits there. */
-CA_HIDDEN CA_SIGSAFE bool ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at);
+/* Returns the pair that has ended it; 0: it is not known. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait,
+						  uint64_t now);
+/* Returns the pair; 0: nobody waits there, or nobody looks. *since: ns; when the last one who does began, for
+ * samples. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_wake(struct ca_thread *t, const void *object, uint64_t *since);
+CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at,
+						  uint64_t *since);
 /* The same where the one is handed on to the other: 0: nobody looks. Of the calling thread. */
 CA_HIDDEN uint64_t ca_timeline_send(void);
 CA_HIDDEN void ca_timeline_receive(uint64_t pair);

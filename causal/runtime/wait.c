@@ -22,7 +22,8 @@ enum {
 	WORTH_A_WALK = 20000, /* ns owed that are worth looking whether we are in S (sampled) */
 	SHORT_WAIT = 20000,   /* ns; a wait that is not worth a sample */
 	NO_WAIT = 5000,       /* ns; so quickly comes back who need not wait */
-	NO_ROOM = 50000       /* ns; a write that takes longer has waited for room */
+	NO_ROOM = 50000,      /* ns; a write that takes longer has waited for room */
+	OFF = 16              /* times off a CPU in one wait that are looked at */
 };
 
 static struct ca_thread *enter_known(struct ca_thread *t)
@@ -80,7 +81,7 @@ static void meet(struct ca_thread *t, const void *object)
 		pay(t);
 		errno = saved;
 	}
-	ca_timeline_wake(t, object);
+	ca_sample_wake(t, object);
 	t->guard--;
 }
 
@@ -104,7 +105,7 @@ void ca_wait_wake(const void *word)
 		return;
 	if (worth_it(t))
 		pay(t);
-	ca_timeline_wake(t, word);
+	ca_sample_wake(t, word);
 	now = ca_clock_now();
 	ca_peers_wake(word, now, ca_ledger_open() ? ca_ledger_lag(t, now) : ca_session_lag(ca_rt.session));
 	t->guard--;
@@ -221,13 +222,16 @@ static void begin_doing(struct ca_waiting *w)
 		w->outer_doing = CA_ACTIVITY_NONE;
 		w->outer_channel = CA_CHANNEL_NONE;
 	}
+	w->blocked = t->blocked;
+	if (ca_rt.sampling && !t->switches.page)
+		w->cpu = ca_clock_thread_cpu();
 	w->doing = t->doing;
 	if (!w->doing)
 		w->doing = w->until != UINT64_MAX                      ? CA_ACTIVITY_SLEEP
 			   : w->kind == CA_WAIT_EXTERNAL || w->fd >= 0 ? CA_ACTIVITY_IO
 								       : CA_ACTIVITY_OTHERS;
 	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
-		ca_timeline_wake(t, t->object);
+		ca_sample_wake(t, t->object);
 	w->await = ca_timeline_await(t->object);
 	if (w->fd >= 0 && !w->writes && ca_timeline_wants(CA_KEY_WAKE))
 		ca_timeline_await_at(&w->await, ca_peers_meeting(w->fd));
@@ -242,13 +246,41 @@ static void begin_doing(struct ca_waiting *w)
 		     w->since);
 }
 
+/* For a profile: how long was the thread off a CPU, apart from waits inside this one? */
+static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
+{
+	const struct ca_switches *log = &w->thread->switches;
+	uint64_t inside = w->thread->blocked - w->blocked, ns = now - w->since;
+	struct ca_interval off[OFF];
+
+	if (ns <= NO_WAIT)
+		return 0;
+	if (log->page) {
+		unsigned n = ca_switches_off(log, w->since, now, off, OFF);
+
+		ns = 0;
+		for (unsigned i = 0; i < n; i++)
+			ns += off[i].to - off[i].from;
+	} else {
+		uint64_t cpu = ca_clock_thread_cpu() - w->cpu;
+
+		ns = ns > cpu ? ns - cpu : 0;
+	}
+	return ns > inside ? ns - inside : 0;
+}
+
 static void end_doing(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
+	uint64_t pair, ns;
 
 	if (!w->doing)
 		return;
-	ca_timeline_awaited(t, &w->await, now);
+	pair = ca_timeline_awaited(t, &w->await, now);
+	ns = ca_rt.sampling ? off_cpu(w, now) : 0;
+	if (ns)
+		ca_sample_blocked(t, now, ns, w->doing, pair);
+	t->blocked += ns;
 	tell_channel(t, w->outer_channel, now);
 	if (t->waits_doing == w->doing)
 		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, w->doing);
@@ -450,7 +482,7 @@ void ca_wait_end(struct ca_waiting *w)
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;
 	end_doing(w, now);
-	if (now - w->since > SHORT_WAIT) {
+	if (now - w->since > SHORT_WAIT && !ca_rt.sampling) {
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
 		if (w->kind == CA_WAIT_EXTERNAL)

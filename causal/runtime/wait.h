@@ -26,6 +26,7 @@ struct ca_waiting {
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
 	uint64_t until;                      /* a sleep: when it should be over, ns; else UINT64_MAX */
+	uint64_t cpu, blocked;               /* for samples: of the thread when it began, ns */
 	enum ca_activity doing, outer_doing; /* for the timeline */
 	enum ca_channel_kind outer_channel;
 	struct ca_timeline_wait await;

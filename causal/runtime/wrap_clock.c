@@ -78,9 +78,11 @@ CA_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 	if (!(flags & TIMER_ABSTIME))
 		return SLEEP(ca_deadline_ns(time), REAL(clock_nanosleep)(clock, flags, time, left));
 	if (clock == CLOCK_PROCESS_CPUTIME_ID || clock < 0)
-		return HELD(CA_WAIT_OTHERS, -1, REAL(clock_nanosleep)(clock, flags, time, left));
+		return DOING(SLEEP, NULL,
+			     HELD(CA_WAIT_OTHERS, -1, REAL(clock_nanosleep)(clock, flags, time, left)));
 	/* until a time of the program's, which the code in S cannot bring nearer */
-	return HELD_WHILE(time, result_ == 0, REAL(clock_nanosleep)(clock, flags, until_, left));
+	return DOING(SLEEP, NULL,
+		     HELD_WHILE(time, result_ == 0, REAL(clock_nanosleep)(clock, flags, until_, left)));
 }
 
 CA_EXPORT int usleep(useconds_t us)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* A run whose samples become a profile, as the conductor sees it. Driver's process, one thread. */
+#include "causal/conductor/conductor_state.h"
+#include "core/clock.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const drops[] = {
+#define X(id, text) text,
+	CA_DROPS(X)
+#undef X
+};
+
+enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *err)
+{
+	c->opt.samples->period = c->session->period;
+	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects);
+	return c->sampling ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+}
+
+static uint64_t until(const struct ca_conductor *c)
+{
+	return c->set->duration > 0 ? c->started + (uint64_t)((c->set->delay + c->set->duration) * 1e9) : 0;
+}
+
+void ca_conductor_sample_started(struct ca_conductor *c)
+{
+	uint64_t delay = (uint64_t)(c->set->delay * 1e9);
+
+	if (!c->sampling)
+		return;
+	c->opt.samples->time = ca_clock_read(CLOCK_REALTIME);
+	c->opt.samples->delay = delay;
+	ca_sampling_window(c->sampling, c->started + delay, until(c));
+}
+
+void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
+{
+	if (!c->sampling || !until(c) || now < until(c))
+		return;
+	/* new processes start without the runtime, and those that run go on at full speed */
+	atomic_store(&c->session->state, CA_SESSION_CLOSED);
+	c->left = true;
+	ca_conductor_report_points(c);
+	ca_conductor_trace_close(c);
+	ca_conductor_summarise(c, now, 0);
+	ca_conductor_sample_close(c, now);
+}
+
+bool ca_conductor_has_sampled(const struct ca_conductor *c)
+{
+	return c->opt.samples && !c->sampling;
+}
+
+static const char *backend_name(unsigned backends)
+{
+	bool perf = backends & 1u << CA_BACKEND_PERF, timer = backends & 1u << CA_BACKEND_TIMER;
+
+	return perf && timer ? "perf and timers" : perf ? "perf" : timer ? "timer" : "none";
+}
+
+void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_samples *s = c->opt.samples;
+	uint64_t from = c->started + s->delay;
+
+	ca_sampling_end(c->sampling, now);
+	ca_sampling_free(c->sampling);
+	c->sampling = NULL;
+	s->backend = strdup(backend_name(c->sum.backends));
+	s->runtime = now > from ? now - from : 0;
+	s->handler = c->sum.handler_ns;
+	s->processes = atomic_load(&c->session->processes_begun);
+	s->exit_status = c->sum.exit_status;
+	s->incomplete = c->sum.drop[CA_DROP_UNWIND];
+	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
+		if (i != CA_DROP_UNWIND)
+			ca_samples_add_loss(s, drops[i], c->sum.drop[i]);
+	ca_samples_add_loss(s, "threads for which there was no room",
+			    atomic_load(&c->session->threads_missed));
+}

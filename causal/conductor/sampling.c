@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* From samples to a profile; see sampling.h. */
+#include "causal/conductor/sampling.h"
+#include "core/map.h"
+#include "core/path.h"
+#include "core/session.h"
+#include "core/vec.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FRAMES = 256,  /* of a stack; more than the runtime sends */
+	INLINED = 32,  /* calls at one place */
+	HELD = 20000,  /* stacks that wait for the index of a binary */
+	PAIRS = 65536, /* who wakes others: so many are remembered, a power of two */
+	WAITS = 4096,  /* waits whose waker has not been seen yet */
+	NAME = 32
+};
+
+/* What a place is: functions, the outermost first. */
+struct place {
+	uint32_t first, n; /* in names */
+};
+struct stack {
+	uint32_t thread; /* index in threads */
+	uint32_t frames;
+	uint64_t ns, pair;        /* pair: who ended it, or of the waker; or 0 */
+	enum ca_activity waiting; /* NONE: on a CPU */
+	bool waker;
+	ca_place frame[FRAMES];
+};
+struct pair {
+	uint64_t pair;
+	uint32_t node;
+};
+struct wait {
+	uint64_t pair, ns;
+	uint32_t node;
+};
+struct thread {
+	uint64_t began, ended, cpu, waiting; /* ns */
+	uint32_t process;                    /* index in processes */
+	char name[NAME];
+};
+struct process {
+	char name[NAME];
+	uint32_t node; /* 0: not yet */
+};
+
+struct ca_sampling {
+	struct ca_samples *samples;
+	struct ca_session *session;
+	struct ca_objects *objects;
+	uint64_t from, to, last;
+	struct ca_vec place, names; /* struct place; uint32_t, numbers of functions */
+	struct ca_map place_at;
+	struct ca_vec held;               /* struct stack */
+	struct ca_vec threads, processes; /* by their indices */
+	struct ca_vec waits;              /* struct wait */
+	struct pair *pair;
+	uint32_t waiting[CA_ACTIVITY_COUNT]; /* functions */
+	uint64_t outside, unheld;            /* samples: not in the window; no room to hold them */
+	bool ending;
+};
+
+struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
+				    struct ca_objects *objects)
+{
+	struct ca_sampling *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	s->samples = samples;
+	s->session = session;
+	s->objects = objects;
+	s->to = UINT64_MAX;
+	s->place.size = sizeof(struct place);
+	s->names.size = sizeof(uint32_t);
+	s->held.size = sizeof(struct stack);
+	s->threads.size = sizeof(struct thread);
+	s->processes.size = sizeof(struct process);
+	s->waits.size = sizeof(struct wait);
+	s->pair = calloc(PAIRS, sizeof *s->pair);
+	if (!s->pair) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void ca_sampling_free(struct ca_sampling *s)
+{
+	if (!s)
+		return;
+	ca_vec_free(&s->place);
+	ca_vec_free(&s->names);
+	ca_map_free(&s->place_at);
+	ca_vec_free(&s->held);
+	ca_vec_free(&s->threads);
+	ca_vec_free(&s->processes);
+	ca_vec_free(&s->waits);
+	free(s->pair);
+	free(s);
+}
+
+void ca_sampling_window(struct ca_sampling *s, uint64_t from, uint64_t to)
+{
+	s->from = from;
+	s->to = to ? to : UINT64_MAX;
+}
+
+/* Record number i, made if need be; NULL: no memory. */
+static void *at(struct ca_vec *vec, uint32_t i)
+{
+	while (vec->n <= i)
+		if (!ca_vec_push(vec))
+			return NULL;
+	return (char *)vec->at + i * vec->size;
+}
+
+static struct thread *thread_of(struct ca_sampling *s, const struct ca_source *from)
+{
+	struct thread *t = at(&s->threads, from->thread_index);
+
+	if (t)
+		t->process = from->process_index;
+	return t;
+}
+
+void ca_sampling_name(struct ca_sampling *s, const struct ca_source *from, const char *process,
+		      const char *thread)
+{
+	struct thread *t = thread_of(s, from);
+	struct process *p = at(&s->processes, from->process_index);
+
+	if (t && thread)
+		snprintf(t->name, sizeof t->name, "%s", thread);
+	if (p && process)
+		snprintf(p->name, sizeof p->name, "%s", process);
+}
+
+/* ---- places ---------------------------------------------------------------------------------*/
+static bool is_ours(const char *path)
+{
+	return !strncmp(ca_path_base(path), "libcausal-rt.so", strlen("libcausal-rt.so"));
+}
+
+static void add_name(struct ca_sampling *s, struct place *p, const char *name, const char *file,
+		     unsigned line, const char *binary)
+{
+	uint32_t function = ca_samples_function(s->samples, CA_SAMPLES_CODE, name, file, line, binary);
+
+	if (function && ca_vec_add(&s->names, &function, 1))
+		p->n++;
+}
+
+static void name_place(struct ca_sampling *s, struct place *p, ca_place place, const struct ca_index *index,
+		       const char *path)
+{
+	struct ca_index_inline chain[INLINED];
+	struct ca_index_function function;
+	char text[NAME + 256];
+	size_t n = 0;
+
+	p->first = (uint32_t)s->names.n;
+	if (is_ours(path))
+		return;
+	if (index && ca_index_find_function(index, CA_PLACE_OFFSET(place), &function)) {
+		add_name(s, p, function.name, function.file, function.line, path);
+		n = ca_index_find_inlines(index, CA_PLACE_OFFSET(place), chain, INLINED);
+	} else {
+		snprintf(text, sizeof text, "[%s]", ca_path_base(path));
+		add_name(s, p, text, "", 0, path);
+	}
+	for (size_t i = 0; i < n; i++)
+		add_name(s, p, chain[i].name, "", 0, path);
+}
+
+/* NULL: its binary is not indexed yet, or there is no memory. */
+static const struct place *find_place(struct ca_sampling *s, ca_place place)
+{
+	const uint32_t *known = ca_map_find(&s->place_at, place);
+	uint32_t module = CA_PLACE_MODULE(place), *number;
+	const struct ca_index *index;
+	struct place *p;
+	bool there;
+
+	if (known)
+		return (struct place *)s->place.at + *known;
+	if (module >= CA_MAX_MODULES)
+		return NULL;
+	index = ca_objects_index(s->objects, module);
+	if (!index && !s->ending &&
+	    atomic_load_explicit(&s->session->module[module].state, memory_order_acquire) != CA_MODULE_FAILED)
+		return NULL;
+	p = ca_vec_push(&s->place);
+	number = p ? ca_map_add(&s->place_at, place, &there) : NULL;
+	if (!number)
+		return NULL;
+	*number = (uint32_t)(s->place.n - 1);
+	name_place(s, p, place, index, s->session->module[module].path);
+	return p;
+}
+
+/* ---- stacks ---------------------------------------------------------------------------------*/
+static uint32_t root_of(struct ca_sampling *s, uint32_t process)
+{
+	struct process *p = at(&s->processes, process);
+
+	if (!p)
+		return 0;
+	if (!p->node)
+		p->node = ca_samples_node(s->samples, 0,
+					  ca_samples_function(s->samples, CA_SAMPLES_PROCESS,
+							      *p->name ? p->name : "process", "", 0, ""));
+	return p->node;
+}
+
+static uint32_t waiting_for(struct ca_sampling *s, enum ca_activity what)
+{
+	static const char *const text[] = {
+#define X(id, text) "[" text "]",
+		CA_ACTIVITIES(X)
+#undef X
+	};
+
+	if (what >= CA_ACTIVITY_COUNT)
+		what = CA_ACTIVITY_OTHERS;
+	if (!s->waiting[what])
+		s->waiting[what] = ca_samples_function(s->samples, CA_SAMPLES_WAIT, text[what], "", 0, "");
+	return s->waiting[what];
+}
+
+static void match(struct ca_sampling *s)
+{
+	const struct wait *wait = s->waits.at;
+
+	for (size_t i = 0; i < s->waits.n; i++) {
+		const struct pair *pair = &s->pair[wait[i].pair % PAIRS];
+
+		ca_samples_add_wake(s->samples, wait[i].node, pair->pair == wait[i].pair ? pair->node : 0,
+				    wait[i].ns);
+	}
+	s->waits.n = 0;
+}
+
+static void remember_wait(struct ca_sampling *s, const struct stack *stack, uint32_t node)
+{
+	struct wait *wait;
+
+	if (s->waits.n >= WAITS)
+		match(s);
+	wait = ca_vec_push(&s->waits);
+	if (wait)
+		*wait = (struct wait){ stack->pair, stack->ns, node };
+}
+
+/* False: a binary on it is not indexed yet. */
+static bool take_stack(struct ca_sampling *s, const struct stack *stack)
+{
+	struct thread *t = at(&s->threads, stack->thread);
+	uint32_t node;
+
+	for (uint32_t i = 0; i < stack->frames; i++)
+		if (!find_place(s, stack->frame[i]))
+			return false;
+	if (!t)
+		return true;
+	node = root_of(s, t->process);
+	for (uint32_t i = stack->frames; i-- > 0;) {
+		const struct place *p = find_place(s, stack->frame[i]);
+
+		for (uint32_t k = 0; k < p->n; k++)
+			node = ca_samples_node(s->samples, node, ((uint32_t *)s->names.at)[p->first + k]);
+	}
+	if (stack->waker) {
+		s->pair[stack->pair % PAIRS] = (struct pair){ stack->pair, node };
+		return true;
+	}
+	if (stack->waiting)
+		node = ca_samples_node(s->samples, node, waiting_for(s, stack->waiting));
+	ca_samples_add(s->samples, node, stack->ns);
+	*(stack->waiting ? &t->waiting : &t->cpu) += stack->ns;
+	if (stack->pair)
+		remember_wait(s, stack, node);
+	return true;
+}
+
+static void hold(struct ca_sampling *s, const struct stack *stack)
+{
+	if (s->held.n >= HELD || !ca_vec_add(&s->held, stack, 1))
+		s->unheld++;
+}
+
+void ca_sampling_step(struct ca_sampling *s)
+{
+	struct stack *held = s->held.at;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->held.n; i++)
+		if (!take_stack(s, &held[i]))
+			held[kept++] = held[i];
+	s->held.n = kept;
+}
+
+/* ---- events ---------------------------------------------------------------------------------*/
+/* The sample at event[0] and what belongs to it; returns how many events that is. */
+static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, const struct ca_event *event,
+			  size_t n)
+{
+	struct stack stack = { .thread = from->thread_index, .waker = event->flags & CA_SAMPLE_WAITING };
+	uint64_t time = event->time, began;
+	size_t i = 0;
+
+	stack.ns = (event->flags & CA_SAMPLE_PERIODS) * s->samples->period;
+	do
+		if (stack.frames < FRAMES)
+			stack.frame[stack.frames++] = event[i].value;
+	while (++i < n && event[i].key == CA_KEY_FRAME);
+	if (i < n && event[i].key == CA_KEY_BLOCKED) {
+		stack.waker = false;
+		stack.waiting = event[i].flags ? (enum ca_activity)event[i].flags : CA_ACTIVITY_OTHERS;
+		stack.ns = event[i++].value;
+	}
+	if (i < n && event[i].key == CA_KEY_WOKEN)
+		stack.pair = event[i++].value;
+	began = stack.waiting && stack.ns < time ? time - stack.ns : time;
+	if (began >= s->to || time < s->from) {
+		s->outside += !stack.waker;
+		return i;
+	}
+	if (stack.waiting) /* the part of it that lies inside */
+		stack.ns = (time < s->to ? time : s->to) - (began > s->from ? began : s->from);
+	if (!take_stack(s, &stack))
+		hold(s, &stack);
+	return i;
+}
+
+void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const struct ca_event *event,
+		      size_t n)
+{
+	struct thread *t = thread_of(s, from);
+
+	for (size_t i = 0; t && i < n;) {
+		s->last = event[i].time > s->last ? event[i].time : s->last;
+		if (event[i].key == CA_KEY_SAMPLE) {
+			i += take_sample(s, from, event + i, n - i);
+			t = thread_of(s, from);
+			continue;
+		}
+		if (event[i].key == CA_KEY_THREAD)
+			*(event[i].kind == CA_BURST_BEGIN ? &t->began : &t->ended) = event[i].time;
+		i++;
+	}
+}
+
+static uint64_t clip(const struct ca_sampling *s, uint64_t time)
+{
+	return time < s->from ? s->from : time > s->to ? s->to : time;
+}
+
+void ca_sampling_end(struct ca_sampling *s, uint64_t now)
+{
+	const struct thread *t;
+
+	s->ending = true;
+	ca_sampling_step(s);
+	match(s);
+	t = s->threads.at;
+	for (size_t i = 1; i < s->threads.n; i++) {
+		struct process *p = at(&s->processes, t[i].process);
+		struct ca_samples_threads numbers = {
+			.threads = 1,
+			.lifetime = clip(s, t[i].ended ? t[i].ended : now) - clip(s, t[i].began),
+			.cpu = t[i].cpu,
+			.waiting = t[i].waiting,
+		};
+
+		if (!p || !t[i].began)
+			continue;
+		s->samples->threads++;
+		ca_samples_add_threads(s->samples, *p->name ? p->name : "process",
+				       *t[i].name ? t[i].name : p->name, &numbers);
+	}
+	ca_samples_add_loss(s->samples, "outside of the time that was asked for", s->outside);
+	ca_samples_add_loss(s->samples, "too many while a binary was indexed", s->unheld);
+}

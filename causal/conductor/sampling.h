@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* From the samples of a run to its profile: puts names to the places, puts stacks together, finds out who has
+ * ended whose wait. Driver's process, the conductor's thread. */
+#ifndef CA_CAUSAL_CONDUCTOR_SAMPLING_H
+#define CA_CAUSAL_CONDUCTOR_SAMPLING_H
+#include "binary/objects.h"
+#include "causal/results/samples.h"
+#include "core/sink.h"
+
+struct ca_sampling;
+struct ca_session;
+
+/* All borrowed. Samples before `from` and after `to` (ns, CLOCK_MONOTONIC; 0: from the beginning, to the end)
+ * are left out. NULL: no memory. */
+struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
+				    struct ca_objects *objects);
+void ca_sampling_free(struct ca_sampling *sampling); /* NULL is fine */
+/* The window is known: the program starts now. */
+void ca_sampling_window(struct ca_sampling *sampling, uint64_t from, uint64_t to);
+/* Events of one thread, as a rings' reader hands them on. */
+void ca_sampling_take(struct ca_sampling *sampling, const struct ca_source *from,
+		      const struct ca_event *event, size_t n);
+/* What the thread, or its process, is called; NULL: that did not change. */
+void ca_sampling_name(struct ca_sampling *sampling, const struct ca_source *from, const char *process,
+		      const char *thread);
+/* Now and then: stacks whose binaries have been indexed by now. */
+void ca_sampling_step(struct ca_sampling *sampling);
+/* No more events: the rest, and the threads. */
+void ca_sampling_end(struct ca_sampling *sampling, uint64_t now);
+
+#endif

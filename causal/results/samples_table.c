@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* A profile of samples on the terminal: what it stands on, the table of functions, the waits.
+ * Driver's process, one thread. */
+#include "causal/results/samples.h"
+#include "causal/results/text.h"
+#include "core/path.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NUMBERS = 47, /* columns of the table but for function and binary */
+	BINARY = 20,  /* at most */
+	NAME_LEAST = 20,
+	WAIT_NUMBERS = 22,
+	WAIT_WHAT = 30,
+	WAITS = 8 /* rows */
+};
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static const char *s_if(uint64_t n, const char *plural)
+{
+	return n == 1 ? "" : plural;
+}
+
+static void put(FILE *file, const char *text)
+{
+	ca_text_put(file, text, ca_text_width(text));
+}
+
+/* "parse (parser.c:120)"; owned by the caller. */
+static char *label_of(const struct ca_samples_function *f)
+{
+	char *label;
+	int length = f->line ? asprintf(&label, "%s (%s:%u)", f->name, ca_path_base(f->file), f->line)
+			     : asprintf(&label, "%s", f->name);
+
+	return length < 0 ? NULL : label;
+}
+
+static void put_label(FILE *file, const struct ca_samples_function *f, size_t width)
+{
+	char *label = label_of(f);
+
+	ca_text_put(file, label ? label : f->name, width);
+	free(label);
+}
+
+/* ---- what it stands on ----------------------------------------------------------------------*/
+static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting, FILE *file)
+{
+	uint64_t lifetime = 0, ticks = 0;
+
+	for (uint32_t i = 1; i < s->nodes; i++)
+		ticks += ca_samples_is_wait(s, i) ? 0 : s->node[i].count;
+	for (size_t i = 0; i < s->groups; i++)
+		lifetime += s->group[i].lifetime;
+	fprintf(file,
+		"%.3g s, %" PRIu64 " thread%s in %" PRIu64 " process%s; %" PRIu64
+		" samples from %s, about one "
+		"each %.2g ms of CPU time, and %" PRIu64 " of waits.\n",
+		seconds(s->runtime), s->threads, s_if(s->threads, "s"), s->processes,
+		s_if(s->processes, "es"), ticks, s->backend,
+		ticks ? (double)cpu / (double)ticks / 1e6 : (double)s->period / 1e6, s->samples - ticks);
+	fprintf(file, "CPU time: %.3g s in samples", seconds(cpu));
+	if (s->user || s->system)
+		fprintf(file, ", %.3g s by the kernel's account, of which %.3g s in the kernel itself%s",
+			seconds(s->user + s->system), seconds(s->system),
+			strcmp(s->backend, "timer") ? ", which perf's samples do not see" : "");
+	fputs(".\n", file);
+	if (lifetime)
+		fprintf(file,
+			"Threads lived for %.3g s together: %.3g s on a CPU, %.3g s in waits that have a "
+			"stack, "
+			"%.3g s neither (waits that did not end, not chosen to run, in the kernel).\n",
+			seconds(lifetime), seconds(cpu), seconds(waiting),
+			lifetime > cpu + waiting ? seconds(lifetime - cpu - waiting) : 0);
+}
+
+static void put_losses(const struct ca_samples *s, FILE *file)
+{
+	if (s->incomplete)
+		fprintf(file, "Of %.2g %% of the samples the stack could not be walked to its end.\n",
+			percent(s->incomplete, s->samples));
+	if (!s->losses)
+		return;
+	fputs("Left out: ", file);
+	for (size_t i = 0; i < s->losses; i++)
+		fprintf(file, "%s%" PRIu64 " (%s)", i ? ", " : "", s->loss[i].count, s->loss[i].why);
+	fputs(".\n", file);
+}
+
+/* ---- functions ------------------------------------------------------------------------------*/
+static void put_row(const struct ca_samples *s, const struct ca_samples_row *row, uint64_t cpu, size_t name,
+		    FILE *file)
+{
+	const struct ca_samples_function *f = &s->function[row->function - 1];
+
+	fprintf(file, "%9.3f %6.1f %9.3f %6.1f %9.3f  ", seconds(row->self), percent(row->self, cpu),
+		seconds(row->total), percent(row->total, cpu), seconds(row->wall));
+	put_label(file, f, name);
+	fputs("  ", file);
+	put(file, ca_path_base(f->binary));
+	fputc('\n', file);
+}
+
+/* Columns for the names, where the lines have `width`. */
+static size_t name_width(const struct ca_samples *s, const struct ca_samples_row *row, size_t n, size_t width)
+{
+	size_t binary = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t one = ca_text_width(ca_path_base(s->function[row[i].function - 1].binary));
+
+		binary = one > binary && one <= BINARY ? one : binary;
+	}
+	return width > NUMBERS + 2 + binary + NAME_LEAST ? width - NUMBERS - 2 - binary : NAME_LEAST;
+}
+
+static void put_rows(const struct ca_samples *s, const struct ca_samples_row *row, size_t n, size_t most,
+		     uint64_t cpu, size_t name, FILE *file)
+{
+	size_t shown = 0;
+
+	fprintf(file, "\n%9s %6s %9s %6s %9s  ", "self s", "%", "total s", "%", "wall s");
+	ca_text_put(file, "function", name);
+	fputs("  binary\n", file);
+	for (; shown < n && (!most || shown < most); shown++) {
+		put_row(s, &row[shown], cpu, name, file);
+	}
+	if (shown < n)
+		fprintf(file, "%zu more function%s\n", n - shown, s_if(n - shown, "s"));
+}
+
+/* ---- waits ----------------------------------------------------------------------------------*/
+struct wait {
+	uint32_t what, where; /* functions; where 0: not known */
+	uint32_t by;          /* function of those who ended it, mostly; 0: not known */
+	uint64_t ns, count, by_ns, known;
+};
+
+static uint32_t caller_of(const struct ca_samples *s, uint32_t node)
+{
+	uint32_t f = s->node[s->node[node].parent].function;
+
+	return f && s->function[f - 1].kind == CA_SAMPLES_CODE ? f : 0;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct wait *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : 0;
+}
+
+static struct wait *find_wait(struct wait *wait, size_t n, uint32_t what, uint32_t where)
+{
+	for (size_t i = 0; i < n; i++)
+		if (wait[i].what == what && wait[i].where == where)
+			return &wait[i];
+	return NULL;
+}
+
+/* Whoever ended most of its time; the numbers of functions are few. */
+static void find_wakers(const struct ca_samples *s, struct wait *wait, uint64_t *by)
+{
+	memset(by, 0, (s->functions + 1) * sizeof *by);
+	for (size_t i = 0; i < s->wakes; i++) {
+		uint32_t node = s->wake[i].waiter, f = s->node[s->wake[i].waker].function;
+
+		if (s->node[node].function != wait->what || caller_of(s, node) != wait->where)
+			continue;
+		wait->known += s->wake[i].ns;
+		if (f && (by[f] += s->wake[i].ns) > wait->by_ns) {
+			wait->by = f;
+			wait->by_ns = by[f];
+		}
+	}
+}
+
+static void put_wait(const struct ca_samples *s, const struct wait *wait, size_t width, FILE *file)
+{
+	size_t name = (width - WAIT_NUMBERS - WAIT_WHAT) / 2 - 2;
+
+	fprintf(file, "%9.3f %9" PRIu64 "  ", seconds(wait->ns), wait->count);
+	ca_text_put(file, s->function[wait->what - 1].name, WAIT_WHAT);
+	fputc(' ', file);
+	if (wait->where)
+		put_label(file, &s->function[wait->where - 1], name);
+	else
+		ca_text_put(file, "?", name);
+	fputs("  ", file);
+	if (wait->by) {
+		char *label = label_of(&s->function[wait->by - 1]);
+
+		put(file, label ? label : "?");
+		free(label);
+		fprintf(file, ", %.0f %%", percent(wait->by_ns, wait->ns));
+	}
+	fputc('\n', file);
+}
+
+static void put_waits(const struct ca_samples *s, size_t width, FILE *file)
+{
+	struct wait *wait = calloc(s->nodes, sizeof *wait), *found;
+	uint64_t *by = calloc(s->functions + 1, sizeof *by);
+	size_t n = 0;
+
+	for (uint32_t i = 1; wait && by && i < s->nodes; i++) {
+		if (!ca_samples_is_wait(s, i))
+			continue;
+		found = find_wait(wait, n, s->node[i].function, caller_of(s, i));
+		if (!found) {
+			found = &wait[n++];
+			found->what = s->node[i].function;
+			found->where = caller_of(s, i);
+		}
+		found->ns += s->node[i].ns;
+		found->count += s->node[i].count;
+	}
+	if (n) {
+		qsort(wait, n, sizeof *wait, by_ns);
+		fprintf(file, "\n%9s %9s  ", "waits s", "samples");
+		ca_text_put(file, "what for", WAIT_WHAT + 1);
+		ca_text_put(file, "in", (width - WAIT_NUMBERS - WAIT_WHAT) / 2);
+		fputs("ended by\n", file);
+	}
+	for (size_t i = 0; i < n && i < WAITS; i++) {
+		find_wakers(s, &wait[i], by);
+		put_wait(s, &wait[i], width, file);
+	}
+	if (n > WAITS)
+		fprintf(file, "%zu more\n", n - WAITS);
+	free(wait);
+	free(by);
+}
+
+void ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, FILE *file)
+{
+	uint64_t cpu, waiting;
+	size_t n;
+	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
+
+	if (!row)
+		return;
+	put_head(s, cpu, waiting, file);
+	put_losses(s, file);
+	if (n)
+		put_rows(s, row, n, rows, cpu, name_width(s, row, rows && rows < n ? rows : n, width), file);
+	put_waits(s, width < 110 ? 110 : width, file);
+	free(row);
+}

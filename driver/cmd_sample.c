@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* `causal sample`: where the time goes, on a CPU and off it. One run, no experiments.
+ * Driver's process, one thread. */
+#include "causal/conductor/conductor.h"
+#include "causal/results/samples.h"
+#include "driver/again.h"
+#include "driver/commands.h"
+#include "driver/once.h"
+#include "driver/say.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 25 };
+
+struct sampling {
+	struct ca_samples *samples;
+	struct ca_conductor_traced traced;
+	bool told;
+	int code;
+};
+
+static bool is_meant(enum ca_setting_id id)
+{
+	return id == CA_SETTING_DELAY || id == CA_SETTING_DURATION || ca_once_is_general(id);
+}
+
+/* One folder, one kind of results: else nobody knows which to export. */
+static bool is_taken(const char *output)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/run-0001.jsonl", output);
+	return *output && !access(path, F_OK);
+}
+
+static bool copy_command(struct ca_samples *samples, char **word)
+{
+	size_t n = 0;
+
+	while (word[n])
+		n++;
+	samples->command = calloc(n + 1, sizeof *samples->command);
+	for (size_t i = 0; samples->command && i < n; i++)
+		if (!(samples->command[i] = strdup(word[i])))
+			return false;
+	return samples->command;
+}
+
+static enum ca_status open_sample(struct ca_job *job, struct ca_conductor_options *options, void *context,
+				  struct ca_err *err)
+{
+	struct sampling *s = context;
+
+	if (is_taken(job->settings.output))
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "sample: %s holds the results of a sweep; name another folder with -o",
+				  job->settings.output);
+	s->samples = ca_samples_new();
+	if (!s->samples || !copy_command(s->samples, job->options.command))
+		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a profile");
+	options->samples = s->samples;
+	options->traced = &s->traced;
+	return CA_OK;
+}
+
+static void say_next(const char *dir)
+{
+	char *word = ca_again_word(dir);
+
+	if (word)
+		ca_say("the profile is in %s (sample.json). Its stacks for other programs: causal export %s "
+		       "--format folded (speedscope, pprof, tree, csv, markdown, json)",
+		       dir, word);
+	free(word);
+}
+
+static void tell(struct ca_job *job, struct sampling *s)
+{
+	struct ca_err err;
+
+	s->told = true;
+	if (job->level >= 0) {
+		fflush(stdout);
+		ca_samples_print(s->samples, ROWS, ca_say_width(), stderr);
+	}
+	if (!s->traced.processes)
+		ca_say("the runtime was not in the program: see the limits in the README");
+	if (s->samples->failed)
+		ca_say("there was not enough memory: parts of the profile are missing");
+	if (ca_samples_write(s->samples, job->dir, &err) != CA_OK) {
+		ca_say("%s", err.text);
+		s->code = 1;
+	} else if (job->level >= 0) {
+		say_next(job->dir);
+	}
+}
+
+static void step(struct ca_job *job, const struct ca_conductor *conductor, void *context)
+{
+	struct sampling *s = context;
+
+	if (!s->told && ca_conductor_has_sampled(conductor))
+		tell(job, s);
+}
+
+static int close_sample(struct ca_job *job, const struct rusage *usage, void *context)
+{
+	struct sampling *s = context;
+
+	if (s->told)
+		return s->code;
+	if (!job->settings.delay) {
+		s->samples->user = (uint64_t)usage->ru_utime.tv_sec * 1000000000 +
+				   (uint64_t)usage->ru_utime.tv_usec * 1000;
+		s->samples->system = (uint64_t)usage->ru_stime.tv_sec * 1000000000 +
+				     (uint64_t)usage->ru_stime.tv_usec * 1000;
+	}
+	tell(job, s);
+	return s->code;
+}
+
+int ca_cmd_sample(int argc, char **argv)
+{
+	struct sampling s = { 0 };
+	const struct ca_once once = { "sample", is_meant, open_sample, step, close_sample, &s };
+	int code = ca_once(&once, argv);
+
+	(void)argc;
+	ca_samples_free(s.samples);
+	return code;
+}

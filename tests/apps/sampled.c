@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* A program whose shares of CPU time and whose waits are known: three quarters of the CPU time in `most`, a
+ * quarter in `rest`; `consume` waits for `produce`, `nap` sleeps. It prints how long the waits took, in ns. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MS = 1000000, ROUNDS = 20 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
+static int queue;
+static uint64_t consuming, napping;
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Inlined, so that the time is the caller's own; looks at the clock seldom. */
+__attribute__((always_inline)) static inline void burn(uint64_t ns)
+{
+	uint64_t end = read_clock(CLOCK_THREAD_CPUTIME_ID) + ns;
+	volatile unsigned k = 0;
+
+	while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end)
+		for (int i = 0; i < 100000; i++)
+			k++;
+}
+
+__attribute__((noinline)) static void most(uint64_t ns)
+{
+	burn(3 * ns);
+	__asm__("");
+}
+
+__attribute__((noinline)) static void rest(uint64_t ns)
+{
+	burn(ns);
+	__asm__("");
+}
+
+__attribute__((noinline)) static void produce(void)
+{
+	pthread_mutex_lock(&lock);
+	queue++;
+	pthread_cond_signal(&filled);
+	pthread_mutex_unlock(&lock);
+	__asm__("");
+}
+
+__attribute__((noinline)) static void consume(void)
+{
+	uint64_t began = read_clock(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&lock);
+	while (!queue)
+		pthread_cond_wait(&filled, &lock);
+	queue--;
+	pthread_mutex_unlock(&lock);
+	consuming += read_clock(CLOCK_MONOTONIC) - began;
+}
+
+__attribute__((noinline)) static void nap(void)
+{
+	uint64_t began = read_clock(CLOCK_MONOTONIC);
+
+	usleep(150000);
+	napping += read_clock(CLOCK_MONOTONIC) - began;
+}
+
+static void *work(void *ms)
+{
+	uint64_t ns = (uint64_t)strtol(ms, NULL, 10) * MS / ROUNDS / 4;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		most(ns);
+		rest(ns);
+		produce();
+	}
+	return NULL;
+}
+
+/* sampled MS: so much CPU time. */
+int main(int argc, char **argv)
+{
+	pthread_t worker;
+
+	if (pthread_create(&worker, NULL, work, argc > 1 ? argv[1] : (char[]){ "400" }))
+		return 1;
+	for (int i = 0; i < ROUNDS; i++)
+		consume();
+	pthread_join(worker, NULL);
+	nap();
+	printf("%llu %llu\n", (unsigned long long)consuming, (unsigned long long)napping);
+	return 0;
+}

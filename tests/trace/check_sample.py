@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# needs jsonschema
+"""causal sample: shares and waits of a program that knows its own, and each export read back."""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from check_perfetto import decode  # noqa: E402
+from checks import BUILD, CAUSAL, TOP, causal, check, status  # noqa: E402
+
+APP = os.path.join(BUILD, "tests", "apps", "sampled")
+MS = 1000000
+# https://github.com/google/pprof/blob/main/proto/profile.proto
+TYPE = {1: ("type", "uint"), 2: ("unit", "uint")}
+PPROF = {1: ("sample_type", TYPE), 2: ("sample", {1: ("location_id", "uint"), 2: ("value", "uint")}),
+         3: ("mapping", {1: ("id", "uint"), 5: ("filename", "uint"), 7: ("has_functions", "uint")}),
+         4: ("location", {1: ("id", "uint"), 2: ("mapping_id", "uint"),
+                          4: ("line", {1: ("function_id", "uint"), 2: ("line", "uint")})}),
+         5: ("function", {1: ("id", "uint"), 2: ("name", "uint"), 3: ("system_name", "uint"),
+                          4: ("filename", "uint"), 5: ("start_line", "uint")}),
+         6: ("string_table", "text"), 9: ("time_nanos", "uint"), 10: ("duration_nanos", "uint"),
+         11: ("period_type", TYPE), 12: ("period", "uint"), 14: ("default_sample_type", "uint")}
+
+
+def sample(directory, *words, expect=0):
+    done = subprocess.run([CAUSAL, "sample", "-o", directory, *words], capture_output=True, text=True, check=False,
+                          timeout=120)
+    check(done.returncode == expect, f"causal sample {words}: status {done.returncode}: {done.stderr}")
+    return done
+
+
+def read(directory):
+    with open(os.path.join(directory, "sample.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def stacks_of(profile):
+    """The names of each node's stack, outermost first, and its time."""
+    names, result = [()], []
+    for parent, function, ns, _ in profile["nodes"]:
+        names.append(names[parent] + (profile["functions"][function - 1]["name"],))
+        result.append((names[-1], ns))
+    return names, [(stack, ns) for stack, ns in result if ns]
+
+
+def time_in(stacks, *words):
+    """ns of the stacks that hold all of them."""
+    return sum(ns for stack, ns in stacks if all(word in stack for word in words))
+
+
+def check_shares(backend, directory):
+    done = sample(directory, "-b", backend, "--", APP, "600")
+    if "perf" in done.stderr and "not allowed" in done.stderr:
+        print(f"SKIP: {backend} is not allowed here")
+        return None
+    consuming, napping = (int(word) for word in done.stdout.split())
+    profile = read(directory)
+    names, stacks = stacks_of(profile)
+    waiting = sum(ns for stack, ns in stacks if stack[-1].startswith("["))
+    cpu = sum(ns for stack, ns in stacks) - waiting
+    check(profile["backend"] == backend, f"{backend}: the source is {profile['backend']}")
+    check(450 * MS < cpu < 800 * MS, f"{backend}: {cpu} ns of CPU time, not 600 ms")
+    share = 100 * time_in(stacks, "most") / cpu
+    check(65 < share < 85, f"{backend}: most has {share:.1f} %, not 75")
+    check(time_in(stacks, "rest", "most") == 0, f"{backend}: most calls rest: {stacks}")
+    check(all(stack[0] == "sampled" for stack, _ in stacks), f"{backend}: a root is not the process: {stacks}")
+    # waits that are shorter than a period are drawn; these are not
+    waited = time_in(stacks, "consume", "[waiting for a condition]")
+    check(0.8 * consuming < waited < 1.05 * consuming + 20 * MS, f"{backend}: {waited} ns in consume, not {consuming}")
+    slept = time_in(stacks, "nap", "[sleeping]")
+    check(0.9 * napping < slept <= 1.01 * napping, f"{backend}: {slept} ns in nap, not {napping}")
+    woken = sum(ns for waiter, waker, ns, _ in profile["wakes"]
+                if "consume" in names[waiter] and "produce" in names[waker])
+    check(woken > 0.8 * waited, f"{backend}: produce ended {woken} ns of {waited}: {profile['wakes']}")
+    groups = {group["name"]: group for group in profile["groups"]}
+    check(list(groups) == ["sampled"] and groups["sampled"]["threads"] == 2, f"{backend}: threads {groups}")
+    check(groups["sampled"]["cpu"] == cpu and groups["sampled"]["waiting"] == waiting, f"{backend}: sums {groups}")
+    check(re.search(r"\bmost \(sampled.c:\d+\) +sampled\n", done.stderr), f"{backend}: no row of most: {done.stderr}")
+    check(re.search(r"for a condition\] +consume \(sampled.c:\d+\) +produce", done.stderr), f"no wait: {done.stderr}")
+    return stacks
+
+
+def check_exports(directory, stacks):
+    def export(form):
+        return causal("export", directory, "--format", form).stdout
+
+    expected = {}
+    for stack, ns in stacks:
+        expected[stack] = expected.get(stack, 0) + ns
+    folded = {}
+    for line in export("folded").splitlines():
+        stack, ns = line.rsplit(" ", 1)
+        folded[tuple(stack.split(";"))] = int(ns)
+    check(folded == expected, "folded: other stacks than in sample.json")
+    whole = json.loads(export("speedscope"))
+    frames = [frame["name"] for frame in whole["shared"]["frames"]]
+    profile = whole["profiles"][0]
+    check(profile["unit"] == "nanoseconds", f"speedscope: unit {profile['unit']}")
+    check({tuple(frames[i] for i in stack): ns for stack, ns in zip(profile["samples"], profile["weights"])} ==
+          expected, "speedscope: other stacks")
+    try:
+        from jsonschema import Draft7Validator
+    except ImportError:
+        print("SKIP: without jsonschema the file is not held against speedscope's schema")
+    else:
+        with open(os.path.join(TOP, "tests", "report", "speedscope", "schema.json"), encoding="utf-8") as file:
+            for error in Draft7Validator(json.load(file)).iter_errors(whole):
+                check(False, f"speedscope: {error.json_path}: {error.message}")
+    check(json.loads(export("json")) == read(directory), "json: not what is in sample.json")
+    rows = {row["function"]: row for row in csv.DictReader(io.StringIO(export("csv")))}
+    check(abs(float(rows["most"]["total_s"]) * 1e9 - time_in(stacks, "most")) < MS, f"csv: {rows['most']}")
+    check(float(rows["nap"]["wall_s"]) > 0.14 > float(rows["nap"]["total_s"]), f"csv: {rows['nap']}")
+    check("| <code>most</code> | <code>" in export("markdown"), "markdown: no row of most")
+    tree = [line.split(None, 3) for line in export("tree").splitlines()[1:]]
+    check(tree[0][3] == "sampled" and abs(float(tree[0][0]) * 1e9 - sum(expected.values())) < MS, f"tree: {tree[0]}")
+    check_pprof(directory, expected)
+
+
+def check_pprof(directory, expected):
+    done = subprocess.run([CAUSAL, "export", directory, "--format", "pprof"], capture_output=True, check=True)
+    whole = decode(done.stdout, PPROF)
+    text = whole["string_table"]
+    check(text[0] == "", "pprof: the first string")
+    types = [(text[t["type"][0]], text[t["unit"][0]]) for t in whole["sample_type"]]
+    check(types == [("samples", "count"), ("cpu", "nanoseconds"), ("wait", "nanoseconds")], f"pprof: {types}")
+    function = {f["id"][0]: text[f["name"][0]] for f in whole["function"]}
+    location = {place["id"][0]: function[place["line"][0]["function_id"][0]] for place in whole["location"]}
+    check(0 not in location and len(location) == len(whole["location"]), "pprof: ids are not unique, or 0")
+    mapping = {m["id"][0]: text[m["filename"][0]] for m in whole["mapping"]}
+    check(all(not place["mapping_id"][0] or place["mapping_id"][0] in mapping for place in whole["location"]),
+          "pprof: a mapping is missing")
+    check(os.path.realpath(APP) in mapping.values(), f"pprof: {mapping}")
+    stacks = {}
+    for one in whole["sample"]:
+        stack = tuple(location[i] for i in reversed(one["location_id"]))
+        count, cpu, wait = one["value"]
+        check(count and (wait if stack[-1].startswith("[w") or stack[-1] == "[sleeping]" else cpu), f"pprof: {one}")
+        stacks[stack] = stacks.get(stack, 0) + cpu + wait
+    check(stacks == expected, "pprof: other stacks")
+    if subprocess.run(["sh", "-c", "command -v pprof"], capture_output=True, check=False).returncode == 0:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(done.stdout)
+            file.flush()
+            top = subprocess.run(["pprof", "-top", file.name], capture_output=True, text=True, check=False)
+            check("most" in top.stdout, f"pprof -top: {top.stdout}{top.stderr}")
+
+
+def check_window(directory):
+    """After --delay, for --duration; the program goes on to its end."""
+    done = sample(directory, "-w", "0.2", "-d", "0.2", "--", APP, "900")
+    check(len(done.stdout.split()) == 2, f"window: the program has not ended: {done.stdout}")
+    profile = read(directory)
+    check(190 * MS < profile["runtime"] < 1000 * MS and profile["delay"] == 200 * MS, f"window: {profile['runtime']}")
+    for group in profile["groups"]:
+        check(group["cpu"] + group["waiting"] <= 1.2 * group["lifetime"] + 20 * MS, f"window: {group}")
+    check(any("asked for" in loss["why"] for loss in profile["losses"]), f"window: nothing left out: "
+          f"{profile['losses']}")
+
+
+def check_frequency(directory):
+    sample(directory, "--frequency", "100", "--", APP, "600")
+    profile = read(directory)
+    check(profile["period"] == 10 * MS, f"frequency: a period of {profile['period']}")
+    # of CPU time and of waits, which are few
+    check(20 < profile["samples"] < 300, f"frequency: {profile['samples']} samples")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        for backend in ("perf", "timer"):
+            directory = os.path.join(scratch, backend)
+            done = causal("sample", "-b", backend, "-o", directory, "--", "true", expect=None)
+            if done.returncode:
+                print(f"SKIP: no samples from {backend} here: {done.stderr}")
+                continue
+            stacks = check_shares(backend, directory)
+            if stacks:
+                check_exports(directory, stacks)
+        check_window(os.path.join(scratch, "window"))
+        check_frequency(os.path.join(scratch, "often"))
+        # what else it says
+        done = sample(os.path.join(scratch, "fails"), "--", "sh", "-c", "exit 7", expect=7)
+        check("samples from" in done.stderr, f"a failing program: {done.stderr}")
+        done = sample(os.path.join(scratch, "wrong"), "-s", "50", "--", "true", expect=2)
+        check("-s is for experiments" in done.stderr, f"an option of experiments: {done.stderr}")
+        os.mkdir(os.path.join(scratch, "sweep"))
+        with open(os.path.join(scratch, "sweep", "run-0001.jsonl"), "w", encoding="utf-8"):
+            pass
+        done = sample(os.path.join(scratch, "sweep"), "--", "true", expect=2)
+        check("results of a sweep" in done.stderr, f"a sweep's folder: {done.stderr}")
+        os.symlink(CAUSAL, os.path.join(scratch, "causal-sample"))
+        done = subprocess.run([os.path.join(scratch, "causal-sample"), "-o", os.path.join(scratch, "link"), "--",
+                               APP, "100"], capture_output=True, text=True, check=False)
+        check(done.returncode == 0 and "samples from" in done.stderr, f"causal-sample: {done.stderr}")
+        done = causal("export", os.path.join(scratch, "often"), "--format", "coz", expect=2)
+        check("no experiments" in done.stderr, f"coz: {done.stderr}")
+        done = causal("export", os.path.join(scratch, "sweep"), "--format", "pprof", expect=2)
+        check("causal sample" in done.stderr, f"pprof of a sweep: {done.stderr}")
+    return status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

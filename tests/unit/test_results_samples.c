@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles of samples: what is added up, and what is read back. */
+#include "causal/results/samples.h"
+#include "tests/unit/unit.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint32_t code(struct ca_samples *s, const char *name)
+{
+	return ca_samples_function(s, CA_SAMPLES_CODE, name, "a.c", 7, "/bin/a");
+}
+
+/* main -> work 30 ms; main -> work -> work 5 ms; main -> [wait] 40 ms; main 1 ms */
+static struct ca_samples *make(void)
+{
+	struct ca_samples *s = ca_samples_new();
+	uint32_t root = ca_samples_node(s, 0, ca_samples_function(s, CA_SAMPLES_PROCESS, "a", "", 0, ""));
+	uint32_t main = ca_samples_node(s, root, code(s, "main"));
+	uint32_t work = ca_samples_node(s, main, code(s, "work"));
+	uint32_t again = ca_samples_node(s, work, code(s, "work"));
+	uint32_t wait =
+		ca_samples_node(s, main, ca_samples_function(s, CA_SAMPLES_WAIT, "[waiting]", "", 0, ""));
+	char *command[] = { strdup("./a"), strdup("b c"), NULL };
+
+	s->command = malloc(sizeof command);
+	memcpy(s->command, command, sizeof command);
+	s->backend = strdup("perf");
+	s->period = 1000000;
+	s->exit_status = 3;
+	ca_samples_add(s, main, 1000000);
+	ca_samples_add(s, work, 10000000);
+	ca_samples_add(s, work, 20000000);
+	ca_samples_add(s, again, 5000000);
+	ca_samples_add(s, wait, 40000000);
+	ca_samples_add_wake(s, wait, work, 30000000);
+	ca_samples_add_wake(s, wait, work, 5000000);
+	ca_samples_add_wake(s, wait, 0, 5000000);
+	ca_samples_add_threads(s, "a", "t", &(struct ca_samples_threads){ .threads = 1, .lifetime = 8 });
+	ca_samples_add_threads(s, "a", "t", &(struct ca_samples_threads){ .threads = 1, .cpu = 4 });
+	ca_samples_add_loss(s, "because", 5);
+	ca_samples_add_loss(s, "never", 0);
+	return s;
+}
+
+static const struct ca_samples_row *row_of(const struct ca_samples *s, const struct ca_samples_row *row,
+					   size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(s->function[row[i].function - 1].name, name))
+			return &row[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+static void check(const struct ca_samples *s)
+{
+	uint64_t cpu, waiting;
+	size_t n;
+	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
+	const struct ca_samples_row *r;
+
+	assert_non_null(row);
+	assert_int_equal(n, 2); /* neither the process nor the wait */
+	assert_int_equal(cpu, 36000000);
+	assert_int_equal(waiting, 40000000);
+	assert_string_equal(s->function[row[0].function - 1].name, "work");
+	r = row_of(s, row, n, "work");
+	assert_int_equal(r->self, 35000000);
+	assert_int_equal(r->total, 35000000); /* what calls itself counts once */
+	assert_int_equal(r->wall, 35000000);
+	r = row_of(s, row, n, "main");
+	assert_int_equal(r->self, 1000000);
+	assert_int_equal(r->total, 36000000);
+	assert_int_equal(r->wall, 76000000);
+	free(row);
+	assert_int_equal(s->wakes, 2);
+	assert_int_equal(s->wake[0].ns, 35000000);
+	assert_int_equal(s->wake[0].count, 2);
+	assert_int_equal(s->wake[1].waker, 0);
+	assert_int_equal(s->groups, 1);
+	assert_int_equal(s->group[0].threads, 2);
+	assert_int_equal(s->group[0].lifetime, 8);
+	assert_int_equal(s->group[0].cpu, 4);
+	assert_int_equal(s->losses, 1);
+	assert_int_equal(s->samples, 5);
+}
+
+static void adds_up(void **state)
+{
+	struct ca_samples *s = make();
+
+	(void)state;
+	check(s);
+	assert_false(s->failed);
+	ca_samples_free(s);
+}
+
+static void is_read_back(void **state)
+{
+	char dir[] = "/tmp/test_samples_XXXXXX", path[64];
+	struct ca_samples *s = make(), *back;
+	struct ca_err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_false(ca_samples_is_there(dir));
+	assert_int_equal(ca_samples_read(&back, dir, &err), CA_ERR_NOT_FOUND);
+	assert_int_equal(ca_samples_write(s, dir, &err), CA_OK);
+	ca_samples_free(s);
+	assert_true(ca_samples_is_there(dir));
+	assert_int_equal(ca_samples_read(&back, dir, &err), CA_OK);
+	check(back);
+	assert_string_equal(back->command[1], "b c");
+	assert_null(back->command[2]);
+	assert_string_equal(back->backend, "perf");
+	assert_int_equal(back->period, 1000000);
+	assert_int_equal(back->exit_status, 3);
+	ca_samples_free(back);
+	snprintf(path, sizeof path, "%s/" CA_SAMPLES_FILE, dir);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* Callers come before those whom they call, and numbers are of what there is. */
+static void refuses_what_is_damaged(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"{",
+		"[]",
+		"{\"format\":\"causal-sample\",\"version\":2}",
+		"{\"format\":\"causal-sample\",\"version\":1,\"nodes\":[[0,1,5,1]]}",
+		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[1,1,5,1]]}",
+		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5]]}",
+		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5,1]],"
+		"\"wakes\":[[2,0,1,1]]}",
+	};
+	char path[] = "/tmp/test_samples_XXXXXX";
+	int fd = mkstemp(path);
+	struct ca_samples *s;
+	struct ca_err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, texts[i], strlen(texts[i]), 0), strlen(texts[i]));
+		assert_int_equal(ca_samples_read(&s, path, &err), CA_ERR_FORMAT);
+	}
+	close(fd);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(adds_up),
+		cmocka_unit_test(is_read_back),
+		cmocka_unit_test(refuses_what_is_damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
