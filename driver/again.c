@@ -129,6 +129,23 @@ char *ca_again_word(const char *text)
 	return word;
 }
 
+char *ca_again_pattern(const char *name)
+{
+	char *pattern = malloc(2 * strlen(name) + 3), *to = pattern;
+
+	if (!pattern)
+		return NULL;
+	*to++ = '^';
+	for (; *name; name++) {
+		if (strchr(".[]*^$\\+?()|{}", *name))
+			*to++ = '\\';
+		*to++ = *name;
+	}
+	*to++ = '$';
+	*to = '\0';
+	return pattern;
+}
+
 char *ca_again_line(const struct ca_options *options, const char *instead)
 {
 	char *line = NULL;

@@ -16,5 +16,7 @@ char **ca_again_words(const struct ca_options *options);
 void ca_again_free(char **words);
 /* A word of a shell, in quotes where it must be. Owned by the caller; NULL without memory. */
 char *ca_again_word(const char *text);
+/* A function's name as a regular expression that matches it alone, also among others of a setting. The same. */
+char *ca_again_pattern(const char *name);
 
 #endif

@@ -17,13 +17,15 @@ enum { ROWS = 25 };
 struct sampling {
 	struct ca_samples *samples;
 	struct ca_conductor_traced traced;
+	struct ca_suggestion suggestion;
 	bool told;
 	int code;
 };
 
 static bool is_meant(enum ca_setting_id id)
 {
-	return id == CA_SETTING_DELAY || id == CA_SETTING_DURATION || ca_once_is_general(id);
+	return id == CA_SETTING_DELAY || id == CA_SETTING_DURATION || id == CA_SETTING_SUGGEST ||
+	       ca_once_is_general(id);
 }
 
 /* One folder, one kind of results: else nobody knows which to export. */
@@ -62,6 +64,8 @@ static enum ca_status open_sample(struct ca_job *job, struct ca_conductor_option
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a profile");
 	options->samples = s->samples;
 	options->traced = &s->traced;
+	if (job->settings.suggest)
+		options->suggestion = &s->suggestion;
 	return CA_OK;
 }
 
@@ -74,6 +78,73 @@ static void say_next(const char *dir)
 		       "--format folded (speedscope, pprof, tree, csv, markdown, json)",
 		       dir, word);
 	free(word);
+}
+
+static void put_option(FILE *out, const char *option, const char *text)
+{
+	char *word = text ? ca_again_word(text) : NULL;
+
+	if (word)
+		fprintf(out, "%s %s", option, word);
+	free(word);
+}
+
+/* The functions as patterns that match them alone; NULL: none. */
+static char *patterns_of(const struct ca_suggestion *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = s->codes ? open_memstream(&text, &size) : NULL;
+
+	for (size_t i = 0; out && i < s->codes; i++) {
+		char *pattern = ca_again_pattern(s->code[i].name);
+
+		fprintf(out, "%s%s", i ? ";" : "", pattern ? pattern : "");
+		free(pattern);
+	}
+	if (!out || fclose(out))
+		return NULL;
+	return text;
+}
+
+static void say_reasons(const struct ca_suggestion *s)
+{
+	for (size_t i = 0; i < s->codes; i++)
+		ca_say("worth an experiment: %s (%.0f %% of the samples, %.0f %% in it itself)",
+		       s->code[i].name, s->code[i].total, s->code[i].own);
+	if (s->own_points)
+		ca_say("the program passes progress points of its own");
+	else if (s->alone)
+		ca_say("one thread does all: no progress point is needed");
+	else if (!s->points)
+		ca_say("no progress point was found%s%s: experiments measure whole runs (-e)",
+		       s->reason ? ", since " : "", s->reason ? s->reason : "");
+}
+
+static void say_suggestion(const struct ca_job *job, const struct ca_suggestion *s)
+{
+	char *line = NULL, *patterns = patterns_of(s);
+	size_t size;
+	FILE *out = patterns ? open_memstream(&line, &size) : NULL;
+
+	if (!patterns)
+		ca_say("nothing to suggest: too few samples in code that could be changed; let the program "
+		       "run "
+		       "longer, or name its binaries with -B");
+	if (out) {
+		say_reasons(s);
+		fputs("causal", out);
+		put_option(out, " -B", s->binaries);
+		put_option(out, " -F", patterns);
+		put_option(out, " -P", s->points);
+		fputs(s->points || s->own_points || s->alone ? " --" : " -e --", out);
+		for (char **word = job->options.command; *word; word++)
+			put_option(out, "", *word);
+		if (!fclose(out))
+			ca_say("run this: %s", line);
+	}
+	free(line);
+	free(patterns);
 }
 
 static void tell(struct ca_job *job, struct sampling *s)
@@ -94,6 +165,8 @@ static void tell(struct ca_job *job, struct sampling *s)
 		s->code = 1;
 	} else if (job->level >= 0) {
 		say_next(job->dir);
+		if (job->settings.suggest)
+			say_suggestion(job, &s->suggestion);
 	}
 }
 
@@ -129,5 +202,6 @@ int ca_cmd_sample(int argc, char **argv)
 
 	(void)argc;
 	ca_samples_free(s.samples);
+	ca_conductor_suggestion_fini(&s.suggestion);
 	return code;
 }

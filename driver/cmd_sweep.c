@@ -44,6 +44,10 @@ static int run(struct ca_job *job)
 	struct ca_err err;
 	int code;
 
+	if (job->settings.suggest) {
+		ca_say("--suggest is for causal sample: causal sample --suggest -- ./app");
+		return CA_EXIT_USAGE;
+	}
 	if (job->settings.dry_run)
 		return show_variants(job);
 	if (ca_point_list_is_asked(job->settings.progress, &filter))

@@ -330,24 +330,6 @@ static void say_command(const struct ca_job *job, const struct ca_profile *profi
 	free(line);
 }
 
-/* A function's name as a pattern that matches it alone. */
-static char *pattern_of(const char *name)
-{
-	char *pattern = malloc(2 * strlen(name) + 3), *to = pattern;
-
-	if (!pattern)
-		return NULL;
-	*to++ = '^';
-	for (; *name; name++) {
-		if (strchr(".[]*^$\\+?()|{}", *name))
-			*to++ = '\\';
-		*to++ = *name;
-	}
-	*to++ = '$';
-	*to = '\0';
-	return pattern;
-}
-
 /* Which lines of the best row; where they are known. */
 static void say_lines(const struct ca_job *job, const struct ca_profile *profile)
 {
@@ -358,7 +340,7 @@ static void say_lines(const struct ca_job *job, const struct ca_profile *profile
 	if (!profile->rows || row->verdict != CA_VERDICT_WORTH || row->region->kind != CA_REGION_FUNCTION ||
 	    !row->region->line || job->settings.end_to_end)
 		return;
-	pattern = pattern_of(row->region->name);
+	pattern = ca_again_pattern(row->region->name);
 	word = pattern ? ca_again_word(pattern) : NULL;
 	/* elsewhere: lines and functions do not go together */
 	if (output && asprintf(&place, "%s-lines", output) >= 0) {

@@ -32,6 +32,7 @@ bool ca_once_is_general(enum ca_setting_id id)
 	case CA_SETTING_PERIOD:
 	case CA_SETTING_FREQUENCY:
 		return true;
+	case CA_SETTING_SUGGEST:
 	case CA_SETTING_DRY_RUN:
 	case CA_SETTING_SINGLE:
 	case CA_SETTING_GENERATE_CONFIGS:

@@ -46,6 +46,11 @@ void ca_switches_close(struct ca_switches *log)
 	log->page = NULL;
 }
 
+CA_SIGSAFE static uint64_t is_runnable(const volatile struct record *out)
+{
+	return (out->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+}
+
 CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, uint64_t b,
 				    struct ca_interval *out, unsigned max)
 {
@@ -54,6 +59,7 @@ CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, u
 	uint64_t head, first, i;
 	unsigned n = 0;
 	uint64_t out_since = 0;
+	uint64_t runnable = 0;
 	bool off = false;
 
 	if (!page || a >= b)
@@ -68,6 +74,7 @@ CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, u
 	if (i > first && ring[(i - 1) % RECORDS].header.misc & PERF_RECORD_MISC_SWITCH_OUT) {
 		off = true;
 		out_since = a;
+		runnable = is_runnable(&ring[(i - 1) % RECORDS]);
 	}
 	for (; i < head && n < max; i++) {
 		uint64_t time = ring[i % RECORDS].time;
@@ -77,15 +84,14 @@ CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, u
 		if (ring[i % RECORDS].header.misc & PERF_RECORD_MISC_SWITCH_OUT) {
 			off = true;
 			out_since = time;
+			runnable = is_runnable(&ring[i % RECORDS]);
 		} else if (off) {
-			out[n].from = out_since;
-			out[n++].to = time;
+			out[n++] = (struct ca_interval){ out_since, time, runnable };
 			off = false;
 		}
 	}
 	if (off && n < max) {
-		out[n].from = out_since;
-		out[n++].to = b;
+		out[n++] = (struct ca_interval){ out_since, b, runnable };
 	}
 	return n;
 }

@@ -17,6 +17,7 @@ struct ca_switches {
 
 struct ca_interval {
 	uint64_t from, to; /* ns, CLOCK_MONOTONIC */
+	uint64_t runnable; /* 1: it did not wait, but others were chosen to run; Linux 4.17 */
 };
 
 /* For the calling thread. CA_ERR_UNSUPPORTED or CA_ERR_PERMISSION when the kernel declines. */

@@ -711,7 +711,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		ca_conductor_trace_close(c);
 		if (c->sampling) {
 			ca_conductor_summarise(c, now, wait_status);
-			ca_conductor_sample_close(c, now);
+			ca_conductor_sample_close(c, now, wait_status);
 		}
 	}
 	if (c->left || c->opt.traced) {

@@ -24,6 +24,21 @@ struct ca_conductor_traced {
 	char stem[4096];   /* of the names of files without a target */
 };
 
+/* What an experiment with the program should take, as a run with samples shows. */
+enum { CA_SUGGESTED = 5 };
+struct ca_suggestion {
+	char *binaries;  /* for -B: the scope; NULL: the executables. Owned, as are these: */
+	char *points;    /* for -P; NULL: none was found, or none is needed: */
+	bool own_points; /* the program passes some of its own */
+	bool alone;      /* one thread does all */
+	char *reason;    /* why none was found, or NULL */
+	struct {
+		char *name;
+		double own, total; /* percent of the samples in scope */
+	} code[CA_SUGGESTED];      /* what a person can change, that with most samples first */
+	size_t codes;
+};
+
 struct ca_conductor_options {
 	const struct ca_settings *settings; /* of the variant; outlives the conductor */
 	const char *dir;                    /* output directory, exists */
@@ -57,6 +72,8 @@ struct ca_conductor_options {
 	/* With `traced`: a profile of the samples, with --delay and --duration. Filled in at the end, or when
 	 * the duration is over: then the program goes on without us. Else NULL. */
 	struct ca_samples *samples;
+	struct ca_suggestion
+		*suggestion; /* with `samples`: filled in then, too; ca_conductor_suggestion_fini. Or NULL */
 };
 
 /* Why experiments have ended in a run that goes on. */
@@ -100,6 +117,7 @@ void ca_conductor_pause(struct ca_conductor *conductor, bool pause);
 /* No experiments any more in this run: the runtime leaves the program alone from here on. One that is open
  * goes on to its end. */
 void ca_conductor_finish(struct ca_conductor *conductor);
+void ca_conductor_suggestion_fini(struct ca_suggestion *suggestion);
 /* Is the profile of the samples complete? */
 bool ca_conductor_has_sampled(const struct ca_conductor *conductor);
 /* The run has ended: close experiment, run file and session; frees. wait_status as

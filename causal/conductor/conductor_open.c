@@ -299,6 +299,8 @@ void ca_conductor_dispose(struct ca_conductor *c)
 {
 	ca_conductor_trace_free(c);
 	ca_sampling_free(c->sampling);
+	if (c->opt.suggestion)
+		ca_stacks_free(c->stacks);
 	ca_sink_close(c->sinks, NULL);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);

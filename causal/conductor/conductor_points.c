@@ -381,6 +381,8 @@ static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 	if (!ca_conductor_points_fill(c, p, CA_CHOICE_END_TO_END))
 		return;
 	p->choice.reason = strdup(why);
+	if (c->opt.suggestion)
+		return;
 	ca_conductor_points_store(c, p);
 	use_whole_runs(c);
 	ca_conductor_say(c, 0,

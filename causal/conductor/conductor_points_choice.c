@@ -12,7 +12,7 @@ void ca_conductor_points_store(struct ca_conductor *c, struct ca_point_choice *p
 {
 	struct ca_err err;
 
-	if (ca_choice_write(&p->choice, c->opt.dir, &err) != CA_OK)
+	if (!c->opt.suggestion && ca_choice_write(&p->choice, c->opt.dir, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);
 }
 
@@ -52,10 +52,11 @@ static void describe(struct ca_conductor *c, const struct ca_choice *choice)
 			 "with %.0f %% of the samples inside",
 			 best->name, choice->how == CA_CHOICE_USER ? "by you" : "here", best->rate,
 			 100 * best->spread, 100 * best->coverage);
-	ca_conductor_say(c, 0,
-			 "%s%sall runs in %s use this choice; to choose otherwise: -P NAME, "
-			 "--progress=ask, or -e",
-			 others, *others ? "; " : "", c->opt.dir);
+	if (!c->opt.suggestion)
+		ca_conductor_say(c, 0,
+				 "%s%sall runs in %s use this choice; to choose otherwise: -P NAME, "
+				 "--progress=ask, or -e",
+				 others, *others ? "; " : "", c->opt.dir);
 }
 
 void ca_conductor_points_publish(struct ca_conductor *c, struct ca_point_choice *p)

@@ -17,7 +17,9 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 {
 	c->opt.samples->period = c->session->period;
 	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects);
-	return c->sampling ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	if (!c->sampling)
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	return c->opt.suggestion ? ca_conductor_suggest_open(c, err) : CA_OK;
 }
 
 static uint64_t until(const struct ca_conductor *c)
@@ -38,6 +40,8 @@ void ca_conductor_sample_started(struct ca_conductor *c)
 
 void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
 {
+	if (c->sampling && c->opt.suggestion)
+		ca_conductor_suggest_step(c, now);
 	if (!c->sampling || !until(c) || now < until(c))
 		return;
 	/* new processes start without the runtime, and those that run go on at full speed */
@@ -46,7 +50,7 @@ void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
 	ca_conductor_report_points(c);
 	ca_conductor_trace_close(c);
 	ca_conductor_summarise(c, now, 0);
-	ca_conductor_sample_close(c, now);
+	ca_conductor_sample_close(c, now, 0);
 }
 
 bool ca_conductor_has_sampled(const struct ca_conductor *c)
@@ -61,12 +65,14 @@ static const char *backend_name(unsigned backends)
 	return perf && timer ? "perf and timers" : perf ? "perf" : timer ? "timer" : "none";
 }
 
-void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now)
+void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_samples *s = c->opt.samples;
 	uint64_t from = c->started + s->delay;
 
 	ca_sampling_end(c->sampling, now);
+	if (c->opt.suggestion)
+		ca_conductor_suggest_close(c, wait_status);
 	ca_sampling_free(c->sampling);
 	c->sampling = NULL;
 	s->backend = strdup(backend_name(c->sum.backends));

@@ -228,7 +228,7 @@ void ca_conductor_scope_close(struct ca_conductor *c)
 	count_held(c);
 	if (s->follow->decided)
 		tell(c);
-	for (size_t i = 0; i < s->follow->n; i++) {
+	for (size_t i = 0; i < s->follow->n && c->results; i++) {
 		const struct ca_follow_object *object = &s->follow->object[i];
 		enum ca_follow_part part = ca_follow_part(s->follow, c->scope, object);
 

@@ -223,7 +223,13 @@ void ca_conductor_sample_started(struct ca_conductor *c);
 /* Is the time over for which samples were asked? Then the profile is made, and the program left alone. */
 void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now);
 /* The run is over, and summed up. */
-void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now);
+void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status);
+
+/* conductor_suggest.c: its samples say what an experiment should take. After the sampling is opened. */
+enum ca_status ca_conductor_suggest_open(struct ca_conductor *c, struct ca_err *err);
+void ca_conductor_suggest_step(struct ca_conductor *c, uint64_t now);
+/* When all samples are there. */
+void ca_conductor_suggest_close(struct ca_conductor *c, int wait_status);
 
 /* conductor_what_if.c: several regions at once. Before the run: false is a mistake of the user's. */
 enum ca_status ca_conductor_what_if_open(struct ca_conductor *c, struct ca_err *err);

@@ -62,6 +62,8 @@ struct ca_sampling {
 	uint32_t waiting[CA_ACTIVITY_COUNT]; /* functions */
 	uint64_t outside, unheld;            /* samples: not in the window; no room to hold them */
 	bool ending;
+	ca_sampling_told *told; /* may be NULL */
+	void *context;
 };
 
 struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
@@ -108,6 +110,12 @@ void ca_sampling_window(struct ca_sampling *s, uint64_t from, uint64_t to)
 {
 	s->from = from;
 	s->to = to ? to : UINT64_MAX;
+}
+
+void ca_sampling_tap(struct ca_sampling *s, ca_sampling_told *told, void *context)
+{
+	s->told = told;
+	s->context = context;
 }
 
 /* Record number i, made if need be; NULL: no memory. */
@@ -305,6 +313,14 @@ void ca_sampling_step(struct ca_sampling *s)
 }
 
 /* ---- events ---------------------------------------------------------------------------------*/
+/* A wait for another thread of the program: no time of the code that waits, and in no sample of a sweep. */
+static bool is_for_others(const struct stack *stack)
+{
+	return stack->waiting &&
+	       (stack->pair || (stack->waiting != CA_ACTIVITY_IO && stack->waiting != CA_ACTIVITY_SLEEP &&
+				stack->waiting != CA_ACTIVITY_SIGNAL));
+}
+
 /* The sample at event[0] and what belongs to it; returns how many events that is. */
 static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, const struct ca_event *event,
 			  size_t n)
@@ -332,6 +348,8 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 	}
 	if (stack.waiting) /* the part of it that lies inside */
 		stack.ns = (time < s->to ? time : s->to) - (began > s->from ? began : s->from);
+	if (s->told && !stack.waker && !is_for_others(&stack))
+		s->told(s->context, stack.thread, stack.frame, stack.frames, stack.ns, stack.waiting);
 	if (!take_stack(s, &stack))
 		hold(s, &stack);
 	return i;

@@ -17,6 +17,11 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 void ca_sampling_free(struct ca_sampling *sampling); /* NULL is fine */
 /* The window is known: the program starts now. */
 void ca_sampling_window(struct ca_sampling *sampling, uint64_t from, uint64_t to);
+/* Tell of each sample in the window, too, but for waits for other threads of the program; innermost frame first.
+ * thread: its index. */
+typedef void ca_sampling_told(void *context, uint32_t thread, const ca_place *frame, unsigned frames,
+			      uint64_t ns, bool waiting);
+void ca_sampling_tap(struct ca_sampling *sampling, ca_sampling_told *told, void *context);
 /* Events of one thread, as a rings' reader hands them on. */
 void ca_sampling_take(struct ca_sampling *sampling, const struct ca_source *from,
 		      const struct ca_event *event, size_t n);

@@ -15,8 +15,8 @@
 /* The members that are numbers. X(name) */
 #define NUMBERS(X)                                                                                           \
 	X(time)                                                                                              \
-	X(period) X(delay) X(runtime) X(samples) X(incomplete) X(user) X(system) X(handler) X(processes)     \
-		X(threads)
+	X(period)                                                                                            \
+	X(delay) X(runtime) X(samples) X(incomplete) X(user) X(system) X(handler) X(processes) X(threads)
 
 /* ---- writing ------------------------------------------------------------------------------*/
 static void add_text(struct json_object *object, const char *key, const char *text)

@@ -57,6 +57,28 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	ca_sample_looked(t, now, t->sampled_in ? part + 1 : 0);
 }
 
+/* Periods that this tick's sample stands for. A timer that runs out several times before the kernel looks ticks
+ * once, so that for a profile the thread's clock has to say how much it was. */
+static uint64_t weight_of(struct ca_thread *t)
+{
+	uint64_t cpu, before = t->hit_cpu;
+
+	if (!ca_rt.sampling || t->tick.backend != CA_BACKEND_TIMER)
+		return t->tick_weight;
+	t->hit_cpu = cpu = ca_clock_thread_cpu();
+	if (t->young || cpu < before)
+		return t->tick_weight;
+	return (cpu - before + ca_rng_below(&t->rng, ca_rt.period)) / ca_rt.period;
+}
+
+static void push(struct ca_thread *t, uint64_t now)
+{
+	uint64_t weight = weight_of(t);
+
+	if (weight)
+		ca_sample_push(t, now, weight, false);
+}
+
 static void tick(struct ca_thread *t, const void *context)
 {
 	struct ca_selection *sel = &ca_rt.session->selection;
@@ -86,8 +108,7 @@ static void tick(struct ca_thread *t, const void *context)
 		walked = true;
 		ca_points_follow(now,
 				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
-		if (t->tick_weight)
-			ca_sample_push(t, now, t->tick_weight, false);
+		push(t, now);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
@@ -140,8 +161,7 @@ void ca_handler_late(struct ca_thread *t)
 	t->guard++;
 	ca_sample_stack_here(t);
 	leave_own_frames(&t->stack);
-	if (t->tick_weight)
-		ca_sample_push(t, now, t->tick_weight, false);
+	push(t, now);
 	if (!ca_rt.session->selection.exact && ca_ledger_open())
 		sampled_selection(t, now);
 	/* which the tick has left to us */

@@ -260,7 +260,7 @@ static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
 
 		ns = 0;
 		for (unsigned i = 0; i < n; i++)
-			ns += off[i].to - off[i].from;
+			ns += off[i].runnable ? 0 : off[i].to - off[i].from;
 	} else {
 		uint64_t cpu = ca_clock_thread_cpu() - w->cpu;
 

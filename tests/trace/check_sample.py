@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -172,6 +173,25 @@ def check_frequency(directory):
     check(20 < profile["samples"] < 300, f"frequency: {profile['samples']} samples")
 
 
+def check_suggestion(directory):
+    """The command that is suggested runs, with that point and that code."""
+    done = sample(directory, "--suggest", "--", APP, "2000")
+    line = [text for text in done.stderr.splitlines() if text.startswith("causal: run this: causal ")]
+    check(len(line) == 1, f"suggest: no command: {done.stderr}")
+    if not line:
+        return
+    words = shlex.split(line[0].partition("run this: ")[2])
+    check(words[-3:] == ["--", APP, "2000"], f"suggest: another program: {words}")
+    check("consume" not in words[words.index("-F") + 1], f"suggest: a wait for others is among the code: {words}")
+    check("^burn$" in words[words.index("-F") + 1].split(";"), f"suggest: burn is not among the code: {words}")
+    check(not os.path.exists(os.path.join(directory, "progress.json")), "suggest: a choice is kept for later runs")
+    check(done.stderr.count("worth an experiment: burn (") == 1, f"suggest: no reason: {done.stderr}")
+    dry = causal(*words[1:-3], "--dry-run", *words[-3:])
+    check("burn" in dry.stdout, f"suggest: {dry.stdout}{dry.stderr}")
+    done = causal("--suggest", "--", "true", expect=2)
+    check("causal sample --suggest" in done.stderr, f"suggest: in a sweep: {done.stderr}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for backend in ("perf", "timer"):
@@ -185,6 +205,7 @@ def main():
                 check_exports(directory, stacks)
         check_window(os.path.join(scratch, "window"))
         check_frequency(os.path.join(scratch, "often"))
+        check_suggestion(os.path.join(scratch, "suggest"))
         # what else it says
         done = sample(os.path.join(scratch, "fails"), "--", "sh", "-c", "exit 7", expect=7)
         check("samples from" in done.stderr, f"a failing program: {done.stderr}")

@@ -14,12 +14,15 @@ static _Alignas(PAGE) char memory[2 * PAGE];
 static const struct ca_switches made = { memory };
 static bool no_perf;
 
-static void put(uint64_t number, uint64_t time, bool out)
+static void put(uint64_t number, uint64_t time, bool out, bool runnable)
 {
 	struct {
 		struct perf_event_header header;
 		uint64_t time;
-	} record = { { .misc = out ? PERF_RECORD_MISC_SWITCH_OUT : 0, .size = 16 }, time };
+	} record = { { .misc = (uint16_t)((out ? PERF_RECORD_MISC_SWITCH_OUT : 0) |
+					  (runnable ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : 0)),
+		       .size = 16 },
+		     time };
 
 	memcpy(memory + PAGE + number % RECORDS * 16, &record, 16);
 	((struct perf_event_mmap_page *)(void *)memory)->data_head = 16 * (number + 1);
@@ -30,22 +33,22 @@ static const struct {
 	unsigned max, n;
 	struct ca_interval off[3];
 } cases[] = {
-	/* out at 100, in at 200, out at 300, in at 400, out at 500 */
-	{ 0, 1000, 4, 3, { { 100, 200 }, { 300, 400 }, { 500, 1000 } } },
-	{ 0, 100, 4, 0, { { 0, 0 } } },
-	{ 0, 101, 4, 1, { { 100, 101 } } },
-	{ 100, 200, 4, 1, { { 100, 200 } } },
-	{ 150, 160, 4, 1, { { 150, 160 } } },
-	{ 199, 200, 4, 1, { { 199, 200 } } },
-	{ 200, 300, 4, 0, { { 0, 0 } } },
-	{ 200, 301, 4, 1, { { 300, 301 } } },
-	{ 150, 350, 4, 2, { { 150, 200 }, { 300, 350 } } },
-	{ 250, 260, 4, 0, { { 0, 0 } } },
-	{ 600, 700, 4, 1, { { 600, 700 } } },
-	{ 0, 1000, 2, 2, { { 100, 200 }, { 300, 400 } } },
-	{ 0, 1000, 1, 1, { { 100, 200 } } },
-	{ 150, 150, 4, 0, { { 0, 0 } } },
-	{ 160, 150, 4, 0, { { 0, 0 } } },
+	/* out at 100, in at 200, out at 300 for others, in at 400, out at 500 */
+	{ 0, 1000, 4, 3, { { 100, 200, 0 }, { 300, 400, 1 }, { 500, 1000, 0 } } },
+	{ 0, 100, 4, 0, { { 0, 0, 0 } } },
+	{ 0, 101, 4, 1, { { 100, 101, 0 } } },
+	{ 100, 200, 4, 1, { { 100, 200, 0 } } },
+	{ 150, 160, 4, 1, { { 150, 160, 0 } } },
+	{ 199, 200, 4, 1, { { 199, 200, 0 } } },
+	{ 200, 300, 4, 0, { { 0, 0, 0 } } },
+	{ 200, 301, 4, 1, { { 300, 301, 1 } } },
+	{ 150, 350, 4, 2, { { 150, 200, 0 }, { 300, 350, 1 } } },
+	{ 250, 260, 4, 0, { { 0, 0, 0 } } },
+	{ 600, 700, 4, 1, { { 600, 700, 0 } } },
+	{ 0, 1000, 2, 2, { { 100, 200, 0 }, { 300, 400, 1 } } },
+	{ 0, 1000, 1, 1, { { 100, 200, 0 } } },
+	{ 150, 150, 4, 0, { { 0, 0, 0 } } },
+	{ 160, 150, 4, 0, { { 0, 0, 0 } } },
 };
 
 static void test_made(void **state)
@@ -56,7 +59,7 @@ static void test_made(void **state)
 	assert_int_equal(ca_switches_off(&made, 0, 1000, off, 4), 0); /* empty */
 	assert_int_equal(ca_switches_off(&(struct ca_switches){ NULL }, 0, 1000, off, 4), 0);
 	for (unsigned i = 0; i < 5; i++)
-		put(i, 100 * (i + 1), i % 2 == 0);
+		put(i, 100 * (i + 1), i % 2 == 0, i == 2);
 	for (size_t c = 0; c < CA_COUNT(cases); c++) {
 		unsigned n = ca_switches_off(&made, cases[c].a, cases[c].b, off, cases[c].max);
 
@@ -75,7 +78,7 @@ static void test_overwritten(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i <= last; i++)
-		put(i, 10 * i, i % 2 == 0);
+		put(i, 10 * i, i % 2 == 0, false);
 	n = ca_switches_off(&made, 0, 100000, off, RECORDS);
 	assert_int_equal(n, NEWEST / 2);
 	assert_int_equal(off[0].from, 10 * (last + 1 - NEWEST));
