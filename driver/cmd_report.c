@@ -3,6 +3,7 @@
  * no network. Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include "causal/results/report_data.h"
+#include "causal/results/samples.h"
 #include "driver/arguments.h"
 #include "driver/child.h"
 #include "driver/commands.h"
@@ -13,11 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int write_page(const struct ca_profile *profile, const char *source, const char *path)
+static int write_page(struct json_object *data, bool (*write)(struct json_object *, FILE *), const char *path)
 {
-	struct json_object *data = ca_report_data(profile, source);
 	FILE *file = data ? fopen(path, "we") : NULL;
-	bool ok = file && ca_report_page_write(data, file);
+	bool ok = file && write(data, file);
 
 	if (file && fclose(file) != 0)
 		ok = false;
@@ -29,12 +29,41 @@ static int write_page(const struct ca_profile *profile, const char *source, cons
 	return ok ? 0 : 1;
 }
 
+static int report_samples(const char *dir, const char *path)
+{
+	struct ca_samples *samples;
+	struct ca_err err;
+	int code;
+
+	if (ca_samples_read(&samples, dir, &err) != CA_OK) {
+		ca_say("report: %s", err.text);
+		return CA_EXIT_USAGE;
+	}
+	code = write_page(ca_samples_json(samples), ca_report_page_write_samples, path);
+	ca_samples_free(samples);
+	return code;
+}
+
+static int report(const char *dir, const char *source, const char *path)
+{
+	struct ca_profile *profile;
+	int code;
+
+	if (ca_samples_is_there(dir))
+		return report_samples(dir, path);
+	profile = ca_arguments_profile("report", dir);
+	if (!profile)
+		return CA_EXIT_USAGE;
+	code = write_page(ca_report_data(profile, source), ca_report_page_write, path);
+	ca_profile_free(profile);
+	return code;
+}
+
 int ca_cmd_report(int argc, char **argv)
 {
 	const char *source = NULL, *output = NULL;
 	const struct ca_argument list[] = { { "--source", &source }, { "-o", &output }, { NULL, NULL } };
-	int words = ca_arguments_take(argc, argv, list), code;
-	struct ca_profile *profile;
+	int words = ca_arguments_take(argc, argv, list), code = 1;
 	char *path = NULL;
 
 	if (words != 1) {
@@ -43,18 +72,12 @@ int ca_cmd_report(int argc, char **argv)
 			       "causal-out/DIR");
 		return CA_EXIT_USAGE;
 	}
-	profile = ca_arguments_profile("report", argv[1]);
-	if (!profile)
-		return CA_EXIT_USAGE;
 	if (asprintf(&path, "%s/report.html", argv[1]) < 0)
 		path = NULL;
-	if (output || path) {
-		code = write_page(profile, source, output ? output : path);
-	} else {
+	if (output || path)
+		code = report(argv[1], source, output ? output : path);
+	else
 		ca_say("report: no memory");
-		code = 1;
-	}
 	free(path);
-	ca_profile_free(profile);
 	return code;
 }

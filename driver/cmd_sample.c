@@ -74,9 +74,10 @@ static void say_next(const char *dir)
 	char *word = ca_again_word(dir);
 
 	if (word)
-		ca_say("the profile is in %s (sample.json). Its stacks for other programs: causal export %s "
-		       "--format folded (speedscope, pprof, tree, csv, markdown, json)",
-		       dir, word);
+		ca_say("the profile is in %s (sample.json). Flame graph: causal report %s; for other "
+		       "programs: causal "
+		       "export %s --format folded (speedscope, pprof, tree, csv, markdown, json)",
+		       dir, word, word);
 	free(word);
 }
 

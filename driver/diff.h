@@ -14,5 +14,7 @@ struct ca_diff_kind {
 };
 
 extern const struct ca_diff_kind ca_diff_callgraph;
+/* Two directories of `causal sample`. format: NULL or "folded". The exit status, after a message. */
+int ca_diff_samples(const char *old, const char *now, const char *format);
 
 #endif

@@ -15,6 +15,9 @@
 	extern const char symbol[] __attribute__((visibility("hidden")));                                    \
 	extern const char symbol##_end[] __attribute__((visibility("hidden")))
 PART(ca_report_page_html, "report.html");
+PART(ca_report_page_samples_html, "samples.html");
+PART(ca_report_page_samples_css, "samples.css");
+PART(ca_report_page_samples_js, "samples.js");
 PART(ca_report_page_css, "report.css");
 PART(ca_report_page_js, "report.js");
 PART(ca_report_page_plot_css, "uPlot.css");
@@ -24,6 +27,8 @@ PART(ca_report_page_plot_licence, "uPlot.LICENSE");
 static const struct {
 	const char *name, *text, *end;
 } parts[] = {
+	{ "samples.css", ca_report_page_samples_css, ca_report_page_samples_css_end },
+	{ "samples.js", ca_report_page_samples_js, ca_report_page_samples_js_end },
 	{ "report.css", ca_report_page_css, ca_report_page_css_end },
 	{ "report.js", ca_report_page_js, ca_report_page_js_end },
 	{ "uPlot.css", ca_report_page_plot_css, ca_report_page_plot_css_end },
@@ -54,11 +59,11 @@ static void put_part(const char *name, size_t length, struct json_object *data, 
 			fwrite(parts[i].text, 1, (size_t)(parts[i].end - parts[i].text), file);
 }
 
-bool ca_report_page_write(struct json_object *data, FILE *file)
+/* The page has @@NAME@@ where a part goes. */
+static bool write_page(const char *at, struct json_object *data, FILE *file)
 {
-	const char *at = ca_report_page_html, *mark;
+	const char *mark;
 
-	/* report.html has @@NAME@@ where a part goes */
 	while ((mark = strstr(at, "@@"))) {
 		const char *name = mark + 2, *end = strstr(name, "@@");
 
@@ -68,4 +73,14 @@ bool ca_report_page_write(struct json_object *data, FILE *file)
 	}
 	fputs(at, file);
 	return !ferror(file);
+}
+
+bool ca_report_page_write(struct json_object *data, FILE *file)
+{
+	return write_page(ca_report_page_html, data, file);
+}
+
+bool ca_report_page_write_samples(struct json_object *data, FILE *file)
+{
+	return write_page(ca_report_page_samples_html, data, file);
 }

@@ -9,5 +9,7 @@ struct json_object;
 
 /* One file that needs no other. False: write error, see errno. */
 bool ca_report_page_write(struct json_object *data, FILE *file);
+/* The same for a profile of samples (ca_samples_json). */
+bool ca_report_page_write_samples(struct json_object *data, FILE *file);
 
 #endif

@@ -14,6 +14,8 @@
 
 #define CA_SAMPLES_FILE "sample.json"
 
+struct json_object;
+
 enum ca_samples_kind {
 	CA_SAMPLES_CODE,
 	CA_SAMPLES_PROCESS, /* the frame at the root: the name of a process */
@@ -96,10 +98,24 @@ struct ca_samples_row {
 struct ca_samples_row *ca_samples_rows(const struct ca_samples *samples, size_t *n, uint64_t *cpu,
 				       uint64_t *waiting);
 
+/* Something of two profiles, before and now: a function by its own time, or a stack. */
+struct ca_samples_change {
+	char *name;         /* of a stack: folded. Owned */
+	const char *binary; /* its last part, or "". Borrowed from the profiles */
+	uint64_t ns[2], count[2];
+	bool wait, sure; /* sure: more than the chance of samples makes */
+};
+/* Those that changed most first; with ca_samples_compare_free. NULL: no memory. */
+struct ca_samples_change *ca_samples_compare(const struct ca_samples *before, const struct ca_samples *now,
+					     bool stacks, size_t *n);
+void ca_samples_compare_free(struct ca_samples_change *change, size_t n);
+
 /* DIR/sample.json, by rename. */
 enum ca_status ca_samples_write(const struct ca_samples *samples, const char *dir, struct ca_err *err);
 /* path: the file, or the directory that holds it. CA_ERR_NOT_FOUND: there is none. */
 enum ca_status ca_samples_read(struct ca_samples **samples, const char *path, struct ca_err *err);
+/* What the file holds. Owned by the caller (json_object_put). */
+struct json_object *ca_samples_json(const struct ca_samples *samples);
 /* Does this directory, or file, hold a profile of samples, and no results of a sweep? */
 bool ca_samples_is_there(const char *path);
 

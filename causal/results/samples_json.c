@@ -77,12 +77,11 @@ static struct json_object *groups_array(const struct ca_samples *s)
 	return array;
 }
 
-bool ca_samples_write_json(const struct ca_samples *s, FILE *file)
+struct json_object *ca_samples_json(const struct ca_samples *s)
 {
 	struct json_object *object = json_object_new_object(), *command = json_object_new_array();
 	struct json_object *nodes = json_object_new_array(), *wakes = json_object_new_array();
 	struct json_object *losses = json_object_new_array();
-	bool ok;
 
 	add_text(object, "format", "causal-sample");
 	add_u64(object, "version", 1);
@@ -112,6 +111,14 @@ bool ca_samples_write_json(const struct ca_samples *s, FILE *file)
 		json_object_array_add(
 			wakes, four(s->wake[i].waiter, s->wake[i].waker, s->wake[i].ns, s->wake[i].count));
 	json_object_object_add(object, "wakes", wakes);
+	return object;
+}
+
+bool ca_samples_write_json(const struct ca_samples *samples, FILE *file)
+{
+	struct json_object *object = ca_samples_json(samples);
+	bool ok;
+
 	ok = fputs(json_object_to_json_string_ext(object, JSON_C_TO_STRING_NOSLASHESCAPE), file) >= 0 &&
 	     fputc('\n', file) != EOF;
 	json_object_put(object);

@@ -173,6 +173,24 @@ def check_frequency(directory):
     check(20 < profile["samples"] < 300, f"frequency: {profile['samples']} samples")
 
 
+def check_diff(before, after):
+    """APP's 600 ms of CPU time, and 900."""
+    sample(after, "--", APP, "900")
+    done = causal("diff", before, after)
+    match = re.search(r"^CPU time: ([0-9.]+) s before, ([0-9.]+) s now", done.stdout)
+    check(match and 0.4 < float(match[1]) < 0.75 < float(match[2]) < 1.2, f"diff: sums: {done.stdout}")
+    check(re.search(r"\+0\.[1-5][0-9]+ +burn .* sampled\n", done.stdout), f"diff: no burn: {done.stdout}")
+    check(re.search(r"\+0\.[0-5][0-9]+ +sampled.*;most;burn\n", done.stdout), f"diff: no stack: {done.stdout}")
+    same = causal("diff", before, before).stdout
+    check(re.search(r"function\n[0-9]+ functions have not changed", same), f"diff: of one with itself: {same}")
+    folded = [line.rsplit(" ", 2) for line in causal("diff", before, after, "--format", "folded").stdout.splitlines()]
+    check(all(stack and int(a) + int(b) for stack, a, b in folded), f"diff: folded: {folded}")
+    check(sum(int(b) for _, _, b in folded) == sum(node[2] for node in read(after)["nodes"]), "diff: folded: the sum")
+    causal("diff", before, expect=2)
+    causal("diff", before, os.path.join(before, "nothing"), expect=2)
+    causal("diff", before, after, "--format", "json", expect=2)
+
+
 def check_suggestion(directory):
     """The command that is suggested runs, with that point and that code."""
     done = sample(directory, "--suggest", "--", APP, "2000")
@@ -203,6 +221,7 @@ def main():
             stacks = check_shares(backend, directory)
             if stacks:
                 check_exports(directory, stacks)
+                check_diff(directory, os.path.join(scratch, "longer"))
         check_window(os.path.join(scratch, "window"))
         check_frequency(os.path.join(scratch, "often"))
         check_suggestion(os.path.join(scratch, "suggest"))

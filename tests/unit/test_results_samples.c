@@ -122,6 +122,53 @@ static void is_read_back(void **state)
 	rmdir(dir);
 }
 
+static const struct ca_samples_change *change_of(const struct ca_samples_change *c, size_t n,
+						 const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(c[i].name, name))
+			return &c[i];
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+/* By its own time, also where it is in several places; and by stack. */
+static void compares(void **state)
+{
+	struct ca_samples *a = make(), *b = make();
+	struct ca_samples_change *c;
+	size_t n;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		ca_samples_add(b, 2, 1000000);              /* main */
+		ca_samples_add(i < 90 ? a : b, 3, 1000000); /* work */
+	}
+	ca_samples_add(b, ca_samples_node(b, 2, code(b, "new")), 3000000);
+	c = ca_samples_compare(a, b, false, &n);
+	assert_non_null(c);
+	assert_int_equal(n, 4);
+	assert_string_equal(c[0].name, "main");
+	assert_int_equal(c[0].ns[0], 1000000);
+	assert_int_equal(c[0].ns[1], 101000000);
+	assert_true(c[0].sure);
+	assert_int_equal(change_of(c, n, "work")->ns[0], 125000000);
+	assert_int_equal(change_of(c, n, "work")->ns[1], 45000000);
+	assert_true(change_of(c, n, "work")->sure);
+	assert_false(change_of(c, n, "new")->sure); /* one sample */
+	assert_true(change_of(c, n, "[waiting]")->wait);
+	assert_false(change_of(c, n, "[waiting]")->sure);
+	ca_samples_compare_free(c, n);
+	c = ca_samples_compare(a, b, true, &n);
+	assert_int_equal(n, 5);
+	assert_int_equal(change_of(c, n, "a;main;work")->ns[0], 120000000);
+	assert_int_equal(change_of(c, n, "a;main;work;work")->ns[0], 5000000);
+	assert_int_equal(change_of(c, n, "a;main;new")->ns[0], 0);
+	ca_samples_compare_free(c, n);
+	ca_samples_free(a);
+	ca_samples_free(b);
+}
+
 /* Callers come before those whom they call, and numbers are of what there is. */
 static void refuses_what_is_damaged(void **state)
 {
@@ -156,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adds_up),
 		cmocka_unit_test(is_read_back),
+		cmocka_unit_test(compares),
 		cmocka_unit_test(refuses_what_is_damaged),
 	};
 

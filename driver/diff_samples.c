@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* `causal diff` of two profiles of samples, one beside the other. Driver's process, one thread. */
+#include "causal/results/samples.h"
+#include "causal/results/text.h"
+#include "driver/child.h"
+#include "driver/diff.h"
+#include "driver/say.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 20, STACKS = 10, NAME = 56 };
+
+static double seconds(const struct ca_samples_change *c, int side)
+{
+	return (double)c->ns[side] / 1e9;
+}
+
+static void print_sums(const struct ca_samples_change *c, size_t n)
+{
+	struct ca_samples_change sum[2] = { { .name = NULL }, { .name = NULL } };
+
+	for (size_t i = 0; i < n; i++)
+		for (int side = 0; side < 2; side++)
+			sum[c[i].wait].ns[side] += c[i].ns[side];
+	for (int wait = 0; wait < 2; wait++)
+		printf("%s: %.3f s before, %.3f s now (%+.3f)\n", wait ? "Waits" : "CPU time",
+		       seconds(&sum[wait], 0), seconds(&sum[wait], 1),
+		       seconds(&sum[wait], 1) - seconds(&sum[wait], 0));
+}
+
+/* The end of a stack says more than its beginning. */
+static void print_name(const struct ca_samples_change *c, bool stack)
+{
+	char *cut = stack ? ca_text_cut(c->name, NAME + 40, 8) : NULL;
+
+	if (cut)
+		fputs(cut, stdout);
+	else
+		ca_text_put(stdout, c->name, NAME);
+	if (*c->binary)
+		printf("  %s", c->binary);
+	putchar('\n');
+	free(cut);
+}
+
+static void print_changes(const struct ca_samples_change *c, size_t n, size_t most, bool stacks)
+{
+	size_t shown = 0, chance = 0;
+
+	printf("\n%9s %9s %9s  %s\n", "before s", "now s", "change", stacks ? "stack" : "function");
+	for (size_t i = 0; i < n; i++) {
+		chance += !c[i].sure;
+		if (!c[i].sure || shown == most)
+			continue;
+		shown++;
+		printf("%9.3f %9.3f %+9.3f  ", seconds(&c[i], 0), seconds(&c[i], 1),
+		       seconds(&c[i], 1) - seconds(&c[i], 0));
+		print_name(&c[i], stacks);
+	}
+	if (n - chance > shown)
+		printf("%zu more have changed\n", n - chance - shown);
+	printf("%zu %s have not changed by more than chance\n", chance, stacks ? "stacks" : "functions");
+}
+
+/* What difffolded.pl writes, and flamegraph.pl reads. */
+static void print_folded(const struct ca_samples_change *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (const char *at = c[i].name; *at; at++)
+			putchar((unsigned char)*at < ' ' ? ' ' : *at);
+		printf(" %" PRIu64 " %" PRIu64 "\n", c[i].ns[0], c[i].ns[1]);
+	}
+}
+
+static bool print(const struct ca_samples *a, const struct ca_samples *b, bool folded)
+{
+	size_t n, m;
+	struct ca_samples_change *functions = ca_samples_compare(a, b, false, &n);
+	struct ca_samples_change *stacks = ca_samples_compare(a, b, true, &m);
+	bool ok = functions && stacks;
+
+	if (ok && folded) {
+		print_folded(stacks, m);
+	} else if (ok) {
+		print_sums(functions, n);
+		print_changes(functions, n, ROWS, false);
+		print_changes(stacks, m, STACKS, true);
+	}
+	if (functions)
+		ca_samples_compare_free(functions, n);
+	if (stacks)
+		ca_samples_compare_free(stacks, m);
+	return ok;
+}
+
+int ca_diff_samples(const char *old, const char *now, const char *format)
+{
+	struct ca_samples *samples[2] = { NULL, NULL };
+	int code = CA_EXIT_USAGE;
+	struct ca_err err;
+
+	if (format && strcmp(format, "folded") != 0)
+		ca_say("diff: --format %s is not known; folded writes stacks for flamegraph.pl", format);
+	else if (ca_samples_read(&samples[0], old, &err) || ca_samples_read(&samples[1], now, &err))
+		ca_say("diff: %s", err.text);
+	else if (!print(samples[0], samples[1], format) && (code = 1))
+		ca_say("diff: no memory");
+	else
+		code = 0;
+	ca_samples_free(samples[0]);
+	ca_samples_free(samples[1]);
+	return code;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* The page of a profile of samples: a flame graph, and a table of functions. Names come from the program
+ * that was profiled: they reach the page only as text nodes. */
+"use strict";
+(() => {
+const data = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+const ROW = 18, NARROWEST = 0.7, SHOWN = 60;
+const seconds = (ns) => (ns / 1e9).toPrecision(3) + " s";
+const percent = (part, all) => (all ? 100 * part / all : 0).toFixed(1) + " %";
+const plural = (n, what, end = "s") => `${n} ${what}${n === 1 ? "" : end}`;
+
+function element(tag, properties, ...children) {
+	const e = Object.assign(document.createElement(tag), properties);
+	e.append(...children);
+	return e;
+}
+
+// ---- the tree: node 0 is the root; callers come first
+
+const nodes = [{ parent: -1, f: null, cpu: 0, wait: 0, children: [], depth: -1 }];
+for (const [parent, f, ns, count] of data.nodes) {
+	const fn = data.functions[f - 1], wait = fn.kind === "wait";
+	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : ns, wait: wait ? ns : 0, own: ns, count, children: [],
+		depth: nodes[parent].depth + 1 });
+	nodes[parent].children.push(nodes.length - 1);
+}
+for (let i = nodes.length; --i > 0;) {
+	nodes[nodes[i].parent].cpu += nodes[i].cpu;
+	nodes[nodes[i].parent].wait += nodes[i].wait;
+}
+const measures = { both: (n) => n.cpu + n.wait, cpu: (n) => n.cpu, wait: (n) => n.wait };
+let measure = measures.both, zoom = 0, search = "", chosen = null, at = 0;
+
+const nameOf = (i) => data.functions[nodes[i].f].name;
+const base = (path) => path.slice(path.lastIndexOf("/") + 1);
+const placeOf = (fn) => [fn.file && fn.line ? `${base(fn.file)}:${fn.line}` : "", base(fn.binary)].filter(Boolean).join(" · ");
+const isFound = (i) => chosen !== null ? nodes[i].f === chosen :
+	search !== "" && nameOf(i).toLowerCase().includes(search);
+
+/* The same binary always has the same colour, from yellow to red. */
+const hues = new Map();
+function colour(fn) {
+	if (!hues.has(fn.binary))
+		hues.set(fn.binary, 8 + (hues.size * 23) % 50);
+	let shade = 0;
+	for (const c of fn.name)
+		shade = (shade * 31 + c.codePointAt(0)) % 97;
+	return `hsl(${hues.get(fn.binary)} 78% ${64 + shade % 14}%)`;
+}
+
+// ---- the picture
+
+function put(i, left, width, depth, above) {
+	const fn = data.functions[nodes[i].f];
+	const e = element("div", { textContent: width > 24 ? fn.name : "", tabIndex: -1,
+		className: (fn.kind === "code" ? "" : fn.kind) + (isFound(i) ? " found" : "") + (above ? " above" : "") });
+	Object.assign(e.style, { left: left + "px", width: width + "px", top: depth * ROW + "px" });
+	if (fn.kind === "code" && !isFound(i))
+		e.style.background = colour(fn);
+	e.setAttribute("role", "treeitem");
+	e.setAttribute("aria-label", tell(i));
+	e.dataset.node = i;
+	$("flames").append(e);
+}
+
+function tell(i) {
+	const n = nodes[i], fn = data.functions[n.f], all = measure(nodes[0]);
+	const parts = [`${fn.name}${placeOf(fn) ? ` (${placeOf(fn)})` : ""}: ${seconds(measure(n))}, ${percent(measure(n), all)}`];
+	if (n.cpu)
+		parts.push(`on a CPU ${seconds(n.cpu)}`);
+	if (n.wait)
+		parts.push(`off it ${seconds(n.wait)}`);
+	if (fn.kind === "code" && n.own)
+		parts.push(`in it itself ${seconds(n.own)}`);
+	return parts.join("; ");
+}
+
+/* Rows grow downwards from the process: who calls stands above whom he calls. */
+function draw() {
+	const width = $("flames").clientWidth, path = [];
+	let deepest = 0;
+
+	$("flames").replaceChildren();
+	for (let i = zoom; i > 0; i = nodes[i].parent)
+		path.unshift(i);
+	path.pop();
+	path.forEach((i, depth) => put(i, 0, width, depth, true));
+	const scale = width / (measure(nodes[zoom]) || 1);
+	const open = [[zoom, 0]];
+	while (open.length) {
+		const [i, left] = open.pop(), wide = measure(nodes[i]) * scale;
+		if (wide < NARROWEST)
+			continue;
+		if (i) {
+			put(i, left, wide, nodes[i].depth, false);
+			deepest = Math.max(deepest, nodes[i].depth + 1);
+		}
+		let from = left;
+		for (const child of [...nodes[i].children].sort((a, b) => nameOf(a) < nameOf(b) ? -1 : 1)) {
+			open.push([child, from]);
+			from += measure(nodes[child]) * scale;
+		}
+	}
+	$("flames").style.height = deepest * ROW + "px";
+	$("back").disabled = zoom === 0;
+	for (const e of $("flames").children)
+		if (Number(e.dataset.node) === at || (!at && e === $("flames").firstChild))
+			e.tabIndex = 0;
+	let found = 0;
+	nodes.forEach((n, i) => {
+		let out = i && isFound(i);
+		for (let up = n.parent; out && up > 0; up = nodes[up].parent)
+			out = !isFound(up);
+		found += out ? measure(n) : 0;
+	});
+	$("says").textContent = chosen !== null || search ? `found: ${seconds(found)}, ${percent(found, measure(nodes[0]))}` : "";
+}
+
+function say(i) {
+	$("says").textContent = tell(i);
+	const list = data.wakes.filter((w) => w[0] === i).sort((a, b) => b[2] - a[2]).slice(0, 12);
+	$("wakers").hidden = !list.length;
+	$("wakers").querySelector("ul").replaceChildren(...list.map(([, waker, ns, count]) => {
+		const stack = [];
+		for (let k = waker; k > 0; k = nodes[k].parent)
+			stack.push(nameOf(k));
+		return element("li", { textContent: `${seconds(ns)} in ${plural(count, "wait")}: ` +
+			(stack.length ? stack.join(" ← ") : "a thread of the program, whose stack was not taken") });
+	}));
+}
+
+function focus(i) {
+	at = i;
+	const e = [...$("flames").children].find((x) => Number(x.dataset.node) === i);
+	if (e)
+		e.focus();
+}
+
+function zoomTo(i) {
+	zoom = i;
+	draw();
+	if (i)
+		say(i);
+	else
+		$("wakers").hidden = true;
+}
+
+const nodeOf = (event) => Number(event.target.dataset.node || 0);
+$("flames").addEventListener("click", (event) => { if (nodeOf(event)) { zoomTo(nodeOf(event)); focus(zoom); } });
+$("flames").addEventListener("mouseover", (event) => { if (nodeOf(event)) say(nodeOf(event)); });
+$("flames").addEventListener("focusin", (event) => { if (nodeOf(event)) { at = nodeOf(event); say(at); } });
+$("back").addEventListener("click", () => zoomTo(0));
+
+/* Up to who calls, down to the widest of whom it calls, left and right among its siblings. */
+function step(i, key) {
+	const n = nodes[i], wide = (list) => [...list].sort((a, b) => measure(nodes[b]) - measure(nodes[a]));
+	if (key === "ArrowUp")
+		return n.parent > 0 ? n.parent : i;
+	if (key === "ArrowDown")
+		return wide(n.children)[0] || i;
+	const row = [...nodes[n.parent].children].sort((a, b) => nameOf(a) < nameOf(b) ? -1 : 1);
+	return row[row.indexOf(i) + (key === "ArrowRight" ? 1 : -1)] || i;
+}
+
+document.addEventListener("keydown", (event) => {
+	if (event.target.tagName === "INPUT" || event.target.tagName === "SELECT") {
+		if (event.key === "Escape")
+			event.target.blur();
+		return;
+	}
+	if (event.key === "Escape")
+		zoomTo(0);
+	else if (event.key === "/")
+		$("text").focus();
+	else if (/^Arrow/.test(event.key) && nodeOf(event))
+		focus(step(nodeOf(event), event.key));
+	else if (event.key === "Enter" && nodeOf(event)) {
+		zoomTo(nodeOf(event));
+		focus(zoom);
+	} else
+		return;
+	event.preventDefault();
+});
+$("measure").addEventListener("input", () => {
+	measure = measures[$("measure").value];
+	if (!measure(nodes[zoom]))
+		zoom = 0;
+	draw();
+});
+$("text").addEventListener("input", () => {
+	search = $("text").value.toLowerCase();
+	chosen = null;
+	draw();
+});
+$("filters").addEventListener("submit", (event) => event.preventDefault());
+addEventListener("resize", draw);
+
+// ---- the table
+
+function rows() {
+	const list = data.functions.map((fn, f) => ({ fn, f, self: 0, total: 0, wall: 0 }));
+	nodes.forEach((n, i) => {
+		let again = false;
+		if (!i)
+			return;
+		list[n.f].self += n.own;
+		for (let up = n.parent; up > 0 && !again; up = nodes[up].parent)
+			again = nodes[up].f === n.f;
+		if (!again) {
+			list[n.f].total += n.cpu;
+			list[n.f].wall += n.cpu + n.wait;
+		}
+	});
+	return list.filter((row) => row.fn.kind === "code").sort((a, b) => b.self - a.self || b.wall - a.wall);
+}
+
+function fillTable() {
+	const cpu = nodes[0].cpu;
+	$("table").querySelector("tbody").append(...rows().slice(0, SHOWN).map((row) => {
+		const numbers = [["self s", (row.self / 1e9).toFixed(3)], ["self %", percent(row.self, cpu)],
+			["total s", (row.total / 1e9).toFixed(3)], ["total %", percent(row.total, cpu)],
+			["wall s", (row.wall / 1e9).toFixed(3)]];
+		const tr = element("tr", { tabIndex: 0 }, element("td", { className: "name" },
+			element("b", { textContent: row.fn.name }), element("span", { className: "where", textContent: placeOf(row.fn) })),
+		...numbers.map(([label, text]) => {
+			const td = element("td", { textContent: text });
+			td.dataset.label = label;
+			return td;
+		}));
+		const choose = () => {
+			chosen = chosen === row.f ? null : row.f;
+			for (const other of tr.parentElement.children)
+				other.setAttribute("aria-selected", other === tr && chosen !== null);
+			draw();
+		};
+		tr.addEventListener("click", choose);
+		tr.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(); });
+		return tr;
+	}));
+}
+
+const themes = ["as the system", "light", "dark"], systemDark = matchMedia("(prefers-color-scheme: dark)");
+let theme = 0;
+function setTheme() {
+	document.documentElement.classList.toggle("dark", theme === 2 || (theme === 0 && systemDark.matches));
+	$("theme").textContent = "Colours: " + themes[theme];
+}
+$("theme").addEventListener("click", () => { theme = (theme + 1) % 3; setTheme(); });
+systemDark.addEventListener("change", setTheme);
+
+document.title = `causal sample: ${data.command.join(" ")}`;
+$("command").textContent = data.command.join(" ");
+$("summary").textContent = `${seconds(data.runtime)}; ${plural(data.threads, "thread")} in ` +
+	`${plural(data.processes, "process", "es")}; ${seconds(nodes[0].cpu)} on a CPU, ${seconds(nodes[0].wait)} in waits; ` +
+	`samples by ${data.backend}`;
+$("losses").append(...data.losses.map((loss) => element("li", { textContent: `left out: ${loss.count} (${loss.why})` })));
+$("losses").hidden = !data.losses.length;
+setTheme();
+fillTable();
+draw();
+})();
