@@ -121,7 +121,7 @@ int ca_settings_level(const struct ca_settings *settings);
 /* The value as text that ca_settings_set takes. Owned by the caller; NULL: no memory. */
 char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id);
 
-/* KEY = VALUE lines; '#' begins a comment; a value may stand in "..." or '...'. */
+/* KEY = VALUE lines; '#' begins a comment; a value may stand in "..." or '...'. Or JSON (core/settings_json.h). */
 enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *path, struct ca_err *err);
 /* Several, separated by ':'; later ones win. Empty names are passed over. */
 enum ca_status ca_settings_read_files(struct ca_settings *settings, const char *paths, struct ca_err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings from files and from the environment; see core/settings.h. */
 #include "core/settings.h"
+#include "core/settings_json.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -88,12 +89,19 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 	size_t size = 0;
 	unsigned number = 0;
 	enum ca_status status = CA_OK;
+	int begin;
 
 	if (!file)
 		return ca_err_set(err, CA_ERR_USAGE,
 				  "configuration '%s' cannot be read (%s); check the path given "
 				  "with -c or CAUSAL_CONFIG_FILE",
 				  path, strerror(errno));
+	begin = getc(file);
+	if (begin == '{') {
+		fclose(file);
+		return ca_settings_read_json(settings, path, err);
+	}
+	ungetc(begin, file);
 	errno = 0;
 	while (!status && getline(&line, &size, file) >= 0) {
 		snprintf(where, sizeof where, "%s:%u", path, ++number);

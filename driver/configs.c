@@ -31,6 +31,17 @@ static void put_text(FILE *file, const char *text)
 	putc('"', file);
 }
 
+void ca_configs_put_value(FILE *file, const struct ca_settings *settings, const struct ca_setting *setting)
+{
+	char *text = ca_settings_text(settings, setting->id);
+
+	if (setting->type >= CA_TYPE_STRING && setting->type != CA_TYPE_SPEEDUPS)
+		put_text(file, text ? text : "");
+	else
+		fputs(text ? text : "", file);
+	free(text);
+}
+
 static void put_settings(FILE *file, const struct ca_settings *settings, bool axes)
 {
 	int width = 0;
@@ -44,18 +55,12 @@ static void put_settings(FILE *file, const struct ca_settings *settings, bool ax
 	}
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
-		char *text;
 
 		if (!is_written(settings, setting) || is_axis(setting) != axes)
 			continue;
-		text = ca_settings_text(settings, setting->id);
 		fprintf(file, "%-*s = ", width, setting->env);
-		if (setting->type >= CA_TYPE_STRING && setting->type != CA_TYPE_SPEEDUPS)
-			put_text(file, text ? text : "");
-		else
-			fputs(text ? text : "", file);
+		ca_configs_put_value(file, settings, setting);
 		putc('\n', file);
-		free(text);
 	}
 }
 

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* `causal avail`: what there is: settings, sources of samples, sinks, events; the functions, lines and probes
+ * of a binary. And the settings as a file that reads back. Driver's process, one thread. */
+#include "binary/index/index.h"
+#include "causal/conductor/backend.h"
+#include "causal/results/profile.h"
+#include "causal/results/results_json.h"
+#include "causal/results/text.h"
+#include "core/dict.h"
+#include "core/regex.h"
+#include "core/sink.h"
+#include "driver/arguments.h"
+#include "driver/child.h"
+#include "driver/commands.h"
+#include "driver/configs.h"
+#include "driver/say.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 6, WIDEST = 48 };
+
+/* One section: its cells are owned. */
+struct table {
+	const char *name;
+	const char *column[COLUMNS]; /* NULL: no more */
+	size_t columns;
+	char **cell;
+	size_t cells;
+	bool failed;
+};
+
+struct avail {
+	const struct ca_settings *settings;
+	const char *binary; /* NULL: none was named */
+	const char *filter; /* NULL: all rows */
+	struct ca_err err;
+};
+
+static void put_cell(struct table *t, const char *format, ...) CA_PRINTF(2, 3);
+static void put_cell(struct table *t, const char *format, ...)
+{
+	char **more = realloc(t->cell, (t->cells + 1) * sizeof *more);
+	va_list args;
+
+	va_start(args, format);
+	if (more)
+		t->cell = more;
+	if (!more || vasprintf(&t->cell[t->cells], format, args) < 0)
+		t->failed = true;
+	else
+		t->cells++;
+	va_end(args);
+}
+
+/* ---- the sections -----------------------------------------------------------------------------*/
+static enum ca_status list_settings(struct avail *a, struct table *t)
+{
+	static const char *const origins[] = { "default", "file", "environment", "command" };
+
+	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
+		char option[64] = "", *text = ca_settings_text(a->settings, setting->id);
+
+		ca_settings_option(setting, 0, option, sizeof option);
+		put_cell(t, "%s", setting->use == CA_USE_COMMAND ? "" : setting->env);
+		put_cell(t, "--%s%s%s", option, *setting->letter ? " -" : "", setting->letter);
+		put_cell(t, "%s", text ? text : "");
+		put_cell(t, "%s", setting->unit);
+		put_cell(t, "%s", origins[a->settings->origin[i]]);
+		put_cell(t, "%s", setting->help);
+		free(text);
+	}
+	return CA_OK;
+}
+
+static enum ca_status list_sources(struct avail *a, struct table *t)
+{
+	struct ca_err why = { "" };
+	bool perf = ca_backend_perf(&why) == CA_OK;
+
+	(void)a;
+	put_cell(t, "perf");
+	put_cell(t, "%s", perf ? "yes" : "no");
+	put_cell(t, "samples by perf's task clock, in user code%s%s", perf ? "" : "; ", why.text);
+	put_cell(t, "timer");
+	put_cell(t, "yes");
+	put_cell(t, "samples by a timer on each thread's CPU clock, when the kernel ticks");
+	put_cell(t, "switches");
+	put_cell(t, "%s", perf ? "yes" : "no");
+	put_cell(t,
+		 "when a thread was off a CPU, by perf's context switch records; without, by its CPU clock");
+	put_cell(t, "waits");
+	put_cell(t, "yes");
+	put_cell(t, "a sample of each wait and of who ends it, by the preloaded library");
+	return CA_OK;
+}
+
+static enum ca_status list_sinks(struct avail *a, struct table *t)
+{
+	const struct ca_sink_ops *sink;
+
+	(void)a;
+	for (size_t i = 0; (sink = ca_sink_get(i)); i++) {
+		put_cell(t, "%s", sink->name);
+		put_cell(t, "%s", sink->extension ? sink->extension : "");
+		put_cell(t, "%s", sink->description);
+	}
+	return CA_OK;
+}
+
+static enum ca_status list_events(struct avail *a, struct table *t)
+{
+	struct ca_dict *dict = ca_dict_new();
+
+	if (!dict)
+		return ca_err_set(&a->err, CA_ERR_NOMEM, "no memory for the events");
+	for (uint32_t key = 1; key < ca_dict_count(dict); key++) {
+		const struct ca_dict_key *k = ca_dict_get(dict, key);
+
+		put_cell(t, "%s", k->name);
+		put_cell(t, "%s", ca_dict_level_name(k->level));
+		put_cell(t, "%s", k->description);
+	}
+	ca_dict_free(dict);
+	return CA_OK;
+}
+
+static void put_functions(struct table *t, const struct ca_index *index)
+{
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		struct ca_index_function f;
+
+		ca_index_function_at(index, i, &f);
+		put_cell(t, "%s%s", f.name, f.part ? " (part)" : "");
+		put_cell(t, "%s", f.file);
+		put_cell(t, f.line ? "%u" : "", f.line);
+		put_cell(t, "0x%" PRIx64, f.low);
+		put_cell(t, "%" PRIu64, f.high - f.low);
+	}
+}
+
+static void put_lines(struct table *t, const struct ca_index *index)
+{
+	for (size_t i = 0; i < ca_index_lines(index); i++) {
+		struct ca_index_line l;
+
+		ca_index_line_at(index, i, &l);
+		put_cell(t, "%s", l.file);
+		put_cell(t, "%u", l.line);
+		put_cell(t, "0x%" PRIx64, l.low);
+		put_cell(t, "%" PRIu64, l.high - l.low);
+	}
+}
+
+static void put_probes(struct table *t, const struct ca_index *index)
+{
+	for (size_t i = 0; i < ca_index_probes(index); i++) {
+		struct ca_index_probe p;
+
+		ca_index_probe_at(index, i, &p);
+		put_cell(t, "usdt:%s:%s", p.provider, p.name);
+		put_cell(t, "%s", p.arguments);
+		put_cell(t, "0x%" PRIx64, p.address);
+	}
+}
+
+static enum ca_status list_of(struct avail *a, struct table *t,
+			      void (*put)(struct table *t, const struct ca_index *index))
+{
+	struct ca_index *index;
+	enum ca_status status;
+
+	if (!a->binary)
+		return ca_err_set(&a->err, CA_ERR_USAGE, "avail: name a binary, as in: causal avail %s ./app",
+				  t->name);
+	status = ca_index_open(&index, a->binary, CA_INDEX_FULL, NULL, NULL, &a->err);
+	if (status)
+		return status;
+	put(t, index);
+	ca_index_close(index);
+	return CA_OK;
+}
+
+static enum ca_status list_functions(struct avail *a, struct table *t)
+{
+	return list_of(a, t, put_functions);
+}
+
+static enum ca_status list_lines(struct avail *a, struct table *t)
+{
+	return list_of(a, t, put_lines);
+}
+
+static enum ca_status list_probes(struct avail *a, struct table *t)
+{
+	return list_of(a, t, put_probes);
+}
+
+static const struct section {
+	const char *name;
+	bool usual; /* also where none is named */
+	enum ca_status (*list)(struct avail *a, struct table *t);
+	const char *column[COLUMNS];
+} sections[] = {
+	{ "settings", true, list_settings, { "variable", "option", "value", "unit", "from", "description" } },
+	{ "sources", true, list_sources, { "source", "available", "description" } },
+	{ "sinks", true, list_sinks, { "sink", "file", "description" } },
+	{ "events", true, list_events, { "event", "level", "description" } },
+	{ "functions", false, list_functions, { "function", "file", "line", "address", "bytes" } },
+	{ "lines", false, list_lines, { "file", "line", "address", "bytes" } },
+	{ "probes", false, list_probes, { "probe", "arguments", "address" } },
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+/* Only rows with a cell that matches. CA_ERR_USAGE: it is no regular expression. */
+static enum ca_status filter(struct table *t, struct avail *a)
+{
+	size_t kept = 0;
+	regex_t regex;
+
+	if (!a->filter)
+		return CA_OK;
+	if (ca_regex_compile(&regex, a->filter))
+		return ca_err_set(&a->err, CA_ERR_USAGE, "avail: -r '%s' is not a regular expression",
+				  a->filter);
+	for (size_t row = 0; row + t->columns <= t->cells; row += t->columns) {
+		bool found = false;
+
+		for (size_t i = 0; i < t->columns && !found; i++)
+			found = !regexec(&regex, t->cell[row + i], 0, NULL, 0);
+		for (size_t i = 0; i < t->columns; i++)
+			if (found)
+				t->cell[kept++] = t->cell[row + i];
+			else
+				free(t->cell[row + i]);
+	}
+	t->cells = kept;
+	regfree(&regex);
+	return CA_OK;
+}
+
+/* ---- how they are written ---------------------------------------------------------------------*/
+static const char *cell_of(const struct table *t, size_t row, size_t i)
+{
+	return row ? t->cell[(row - 1) * t->columns + i] : t->column[i];
+}
+
+static size_t rows_of(const struct table *t)
+{
+	return t->cells / t->columns;
+}
+
+static void write_text(const struct table *t, bool first)
+{
+	size_t width[COLUMNS] = { 0 };
+
+	for (size_t row = 0; row <= rows_of(t); row++)
+		for (size_t i = 0; i + 1 < t->columns; i++) {
+			size_t one = ca_text_width(cell_of(t, row, i));
+
+			width[i] = one < width[i] ? width[i] : one < WIDEST ? one : WIDEST;
+		}
+	printf("%s%s\n", first ? "" : "\n", t->name);
+	for (size_t row = 0; row <= rows_of(t); row++) {
+		for (size_t i = 0; i < t->columns; i++) {
+			const char *text = cell_of(t, row, i);
+
+			if (i)
+				fputs("  ", stdout);
+			ca_text_put(stdout, text, i + 1 < t->columns ? width[i] : ca_text_width(text));
+		}
+		putchar('\n');
+	}
+}
+
+static void write_csv(const struct table *t, bool first)
+{
+	if (!first)
+		putchar('\n');
+	for (size_t row = 0; row <= rows_of(t); row++)
+		for (size_t i = 0; i < t->columns; i++) {
+			putchar('"');
+			for (const char *at = cell_of(t, row, i); *at; at++)
+				printf(*at == '"' ? "%c\"" : "%c", *at);
+			fputs(i + 1 < t->columns ? "\"," : "\"\n", stdout);
+		}
+}
+
+static void write_markdown(const struct table *t, bool first)
+{
+	printf("%s## %s\n\n|", first ? "" : "\n", t->name);
+	for (size_t i = 0; i < t->columns; i++)
+		printf(" %s |", t->column[i]);
+	fputs("\n|", stdout);
+	for (size_t i = 0; i < t->columns; i++)
+		fputs("---|", stdout);
+	putchar('\n');
+	for (size_t row = 1; row <= rows_of(t); row++) {
+		fputs("| ", stdout);
+		for (size_t i = 0; i < t->columns; i++) {
+			ca_export_markdown(stdout, cell_of(t, row, i));
+			fputs(i + 1 < t->columns ? " | " : " |\n", stdout);
+		}
+	}
+}
+
+static struct json_object *json_of(const struct table *t)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t row = 1; row <= rows_of(t); row++) {
+		struct json_object *object = json_object_new_object();
+
+		for (size_t i = 0; i < t->columns; i++)
+			json_object_object_add(object, t->column[i],
+					       ca_results_json_text(cell_of(t, row, i)));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static enum ca_status show(struct avail *a, const bool *wanted, const char *format)
+{
+	struct json_object *all = json_object_new_object();
+	enum ca_status status = CA_OK;
+	bool first = true;
+
+	for (size_t s = 0; s < SECTIONS && !status; s++) {
+		struct table t = { .name = sections[s].name };
+
+		if (!wanted[s])
+			continue;
+		for (; t.columns < COLUMNS && sections[s].column[t.columns]; t.columns++)
+			t.column[t.columns] = sections[s].column[t.columns];
+		status = sections[s].list(a, &t);
+		if (!status)
+			status = t.failed ? ca_err_set(&a->err, CA_ERR_NOMEM, "avail: no memory")
+					  : filter(&t, a);
+		if (!status && *format == 'j')
+			json_object_object_add(all, t.name, json_of(&t));
+		else if (!status)
+			(*format == 'm'   ? write_markdown
+			 : *format == 'c' ? write_csv
+					  : write_text)(&t, first);
+		first = false;
+		for (size_t i = 0; i < t.cells; i++)
+			free(t.cell[i]);
+		free(t.cell);
+	}
+	if (!status && *format == 'j')
+		puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY |
+								 JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(all);
+	return status;
+}
+
+/* ---- the settings as a file -------------------------------------------------------------------*/
+/* Command-line-only settings have no key, and a file does not name others. */
+static bool is_dumped(const struct ca_setting *setting)
+{
+	return setting->use != CA_USE_COMMAND && setting->id != CA_SETTING_CONFIG_FILE;
+}
+
+static void dump_text(const struct ca_settings *settings)
+{
+	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
+
+		if (!is_dumped(setting))
+			continue;
+		printf("%s%s = ", settings->origin[i] == CA_ORIGIN_DEFAULT ? "#" : "", setting->env);
+		ca_configs_put_value(stdout, settings, setting);
+		putchar('\n');
+	}
+}
+
+static void dump_json(const struct ca_settings *settings)
+{
+	struct json_object *all = json_object_new_object(), *set = json_object_new_object();
+	struct json_object *defaults = json_object_new_object();
+
+	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
+		char *text = is_dumped(setting) ? ca_settings_text(settings, setting->id) : NULL;
+
+		if (text)
+			json_object_object_add(settings->origin[i] == CA_ORIGIN_DEFAULT ? defaults : set,
+					       setting->env, ca_results_json_text(text));
+		free(text);
+	}
+	json_object_object_add(all, "format", json_object_new_string("causal-config"));
+	json_object_object_add(all, "version", json_object_new_int(1));
+	json_object_object_add(all, "settings", set);
+	json_object_object_add(all, "defaults", defaults);
+	puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(all);
+}
+
+static void warn(const char *text)
+{
+	ca_say("%s", text);
+}
+
+static enum ca_status read_settings(struct ca_settings *settings, const char *files, struct ca_err *err)
+{
+	enum ca_status status = ca_settings_init(settings, err);
+
+	if (status)
+		return status;
+	if (files)
+		status = ca_settings_set(settings, CA_SETTING_CONFIG_FILE, files, CA_ORIGIN_COMMAND, "-c",
+					 err);
+	if (!status)
+		status = ca_settings_read_env(settings, (const char *const *)environ, warn, err);
+	if (!status)
+		status = ca_settings_read_files(settings, settings->config_file, err);
+	if (status)
+		ca_settings_fini(settings);
+	return status;
+}
+
+/* ---- the command line -------------------------------------------------------------------------*/
+/* The words that name sections, then perhaps a binary; false: another one. */
+static bool take_words(struct avail *a, bool *wanted, int words, char **argv)
+{
+	bool any = false;
+
+	for (int i = 1; i <= words; i++) {
+		size_t s = 0;
+
+		while (s < SECTIONS && strcmp(sections[s].name, argv[i]) != 0)
+			s++;
+		if (s < SECTIONS)
+			wanted[s] = any = true;
+		else if (any && i == words)
+			a->binary = argv[i];
+		else
+			return false;
+	}
+	for (size_t s = 0; s < SECTIONS && !any; s++)
+		wanted[s] = sections[s].usual;
+	return true;
+}
+
+static bool is_one_of(const char *text, const char *a, const char *b, const char *c, const char *d)
+{
+	return !strcmp(text, a) || !strcmp(text, b) || !strcmp(text, c) || !strcmp(text, d);
+}
+
+int ca_cmd_avail(int argc, char **argv)
+{
+	const char *format = "text", *dump = NULL, *files = NULL;
+	struct avail a = { .err = { "" } };
+	const struct ca_argument list[] = {
+		{ "--format", &format }, { "-r", &a.filter },    { "--filter", &a.filter },
+		{ "-c", &files },        { "--config", &files }, { "--dump-config", &dump },
+		{ NULL, NULL }
+	};
+	int words = ca_arguments_take(argc, argv, list), code = 0;
+	bool wanted[SECTIONS] = { false };
+	struct ca_settings settings;
+	enum ca_status status;
+
+	if (words < 0)
+		return CA_EXIT_USAGE;
+	if (!take_words(&a, wanted, words, argv) || !is_one_of(format, "text", "markdown", "csv", "json") ||
+	    (dump && !is_one_of(dump, "text", "json", "text", "json"))) {
+		ca_say("avail: name settings, sources, sinks or events, or functions, lines or probes and a "
+		       "binary; "
+		       "--format text, markdown, csv or json; -r REGEX; --dump-config text or json");
+		return CA_EXIT_USAGE;
+	}
+	status = read_settings(&settings, files, &a.err);
+	if (status) {
+		ca_say("%s", a.err.text);
+		return ca_child_exit_code(status);
+	}
+	a.settings = &settings;
+	if (dump)
+		(*dump == 'j' ? dump_json : dump_text)(&settings);
+	else
+		status = show(&a, wanted, format);
+	if (status) {
+		ca_say("%s", a.err.text);
+		code = ca_child_exit_code(status);
+	} else if (fflush(stdout)) {
+		ca_say("avail: cannot write to standard output (%s)", strerror(errno));
+		code = 1;
+	}
+	ca_settings_fini(&settings);
+	return code;
+}
