@@ -16,7 +16,8 @@
 enum {
 	NAMES = 4,              /* looks at a thread's name: it may come to have one ... */
 	NAMES_EVERY = 50000000, /* ... so many ns apart */
-	COMM = 32
+	COMM = 32,
+	SAMPLES_MEMORY = 24 /* MiB: room for 6,000 threads; of a program that may map little, little */
 };
 
 struct called {
@@ -196,8 +197,9 @@ static enum ca_status open_dict(struct ca_conductor *c, struct ca_err *err)
 
 static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 {
+	bool few = c->sampling && c->set->origin[CA_SETTING_TRACE_MEMORY] == CA_ORIGIN_DEFAULT;
 	const struct ca_rings_options options = {
-		.memory = (uint64_t)c->set->trace_memory << 20,
+		.memory = (uint64_t)(few ? SAMPLES_MEMORY : c->set->trace_memory) << 20,
 		.ring = (uint64_t)c->set->trace_ring << 10,
 		.keep_last = c->set->trace_policy == CA_TRACE_RING,
 	};

@@ -225,6 +225,8 @@ def main():
         check_window(os.path.join(scratch, "window"))
         check_frequency(os.path.join(scratch, "often"))
         check_suggestion(os.path.join(scratch, "suggest"))
+        # it may map 200 MB, and maps 150 of them
+        sample(os.path.join(scratch, "space"), "--", os.path.join(BUILD, "tests", "apps", "hosts"), "address_space")
         # what else it says
         done = sample(os.path.join(scratch, "fails"), "--", "sh", "-c", "exit 7", expect=7)
         check("samples from" in done.stderr, f"a failing program: {done.stderr}")
