@@ -137,7 +137,10 @@ static void put_functions(struct table *t, const struct ca_index *index)
 		ca_index_function_at(index, i, &f);
 		put_cell(t, "%s%s", f.name, f.part ? " (part)" : "");
 		put_cell(t, "%s", f.file);
-		put_cell(t, f.line ? "%u" : "", f.line);
+		if (f.line)
+			put_cell(t, "%u", f.line);
+		else
+			put_cell(t, "%s", "");
 		put_cell(t, "0x%" PRIx64, f.low);
 		put_cell(t, "%" PRIu64, f.high - f.low);
 	}

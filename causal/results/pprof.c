@@ -133,6 +133,7 @@ static bool put_mapping(FILE *file, uint64_t id, uint64_t name)
 static bool put_function(const struct ca_samples *s, size_t i, uint64_t mapping, FILE *file)
 {
 	struct message m, line;
+	bool ok;
 
 	if (!begin(&m))
 		return false;
@@ -145,7 +146,9 @@ static bool put_function(const struct ca_samples *s, size_t i, uint64_t mapping,
 	put_number(m.file, LOCATION_MAPPING, mapping);
 	put_number(line.file, LINE_FUNCTION, i + 1);
 	put_number(line.file, LINE_LINE, s->function[i].line);
-	if (!end(&line, m.file, LOCATION_LINE) | !end(&m, file, LOCATION) || !begin(&m))
+	ok = end(&line, m.file, LOCATION_LINE);
+	ok = end(&m, file, LOCATION) && ok;
+	if (!ok || !begin(&m))
 		return false;
 	put_number(m.file, FUNCTION_ID, i + 1);
 	put_number(m.file, FUNCTION_NAME, FIRST + 2 * i);
