@@ -110,8 +110,9 @@ struct ca_session {
 	_Atomic uint32_t modules_used;
 	_Atomic uint32_t points_used;
 	_Atomic uint32_t processes_used;
-	struct ca_slot_set in_s; /* who may be in S, by the threads; all who are, are in there */
-	struct ca_slot_set told; /* whose rings have something new; taken out by the conductor */
+	struct ca_slot_set in_s;  /* who may be in S, by the threads; all who are, are in there */
+	struct ca_slot_set timed; /* who may be in S where it is timed: all but some that wait (fine.c) */
+	struct ca_slot_set told;  /* whose rings have something new; taken out by the conductor */
 	_Alignas(64) struct ca_selection selection;
 	struct ca_process process[CA_MAX_PROCESSES];
 	struct ca_progress_point point[CA_MAX_POINTS];

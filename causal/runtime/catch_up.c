@@ -31,6 +31,8 @@ void ca_catch_up_waits_until(struct ca_thread *t, uint64_t lag)
 CA_SIGSAFE void ca_catch_up_runs(struct ca_thread *t)
 {
 	atomic_store_explicit(&t->slot->waits, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* pairs with rest() in fine.c */
+	ca_slot_set_add(&ca_rt.session->timed, t->number);
 }
 
 CA_SIGSAFE void ca_catch_up_timed(uint64_t lag)

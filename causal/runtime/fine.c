@@ -15,10 +15,11 @@
 #include "core/cpu.h"
 
 enum {
-	MEAN = 25000,     /* ns of S for one hit ... */
-	CHEAP = 50,       /* ... but so many times what the last one cost: 2 % */
-	LONGEST = 200000, /* ... and no more than this */
-	OFFS = 16,        /* off-CPU times looked at in one go */
+	MEAN = 25000,        /* ns of S for one hit ... */
+	CHEAP = 50,          /* ... but so many times what the last one cost: 2 % */
+	LONGEST = 200000,    /* ... and no more than this */
+	LONG_AGO = 10000000, /* ns; hits come later by the length of a visit, or of a tick */
+	OFFS = 16,           /* off-CPU times looked at in one go */
 	OTHERS = 32, /* threads in S at one instant that are told apart; the rest owe a little too much */
 	ROUNDS = 64,
 	TRIES = 32, /* of calibration */
@@ -159,6 +160,23 @@ static bool was_in(const struct ca_fine *f, uint64_t selection, uint64_t at)
 	return entered <= at && at < get(&f->left);
 }
 
+/* It waits, and left S so long ago that no hit asks for then: nobody looks at it any more until it runs. With
+ * thousands of threads alive most do so. (A handler of the program's that passes S meanwhile is not seen.) */
+static void rest(uint32_t i, const struct now *now, uint64_t at)
+{
+	struct ca_session *s = ca_rt.session;
+	const _Atomic uint64_t *waits = &s->slot[i].waits;
+
+	if (i >= ca_rt_slots_used() || !get(waits) || get(&s->fine[i].outer) ||
+	    get(&s->fine[i].left) + to_cycles(now, LONG_AGO) > at)
+		return;
+	ca_slot_set_remove(&s->timed, i);
+	/* pairs with ca_catch_up_runs: it has the bit, or is seen to run here */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!get(waits))
+		ca_slot_set_add(&s->timed, i);
+}
+
 /* Of `mass` ns of S, what is left without the probes: of their cost S is to keep the share that it has of
  * the thread's time, so that it has the same share as without them. */
 static uint64_t without_probes(struct ca_thread *t, const struct now *now, uint64_t mass)
@@ -183,9 +201,14 @@ static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_
 	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed), inside[OTHERS];
 	uint64_t ns = when(now, at), n = 1, known = 0;
 
-	for (uint32_t i = 0; i < used; i++) {
-		if (i == t->number || !was_in(&s->fine[i], t->selection, at) ||
-		    ca_ledger_was_off(i, ns, false))
+	for (CA_SLOTS_IN(i, &s->timed, used)) {
+		if (i == t->number)
+			continue;
+		if (!was_in(&s->fine[i], t->selection, at)) {
+			rest(i, now, at);
+			continue;
+		}
+		if (ca_ledger_was_off(i, ns, false))
 			continue;
 		if (known < OTHERS)
 			inside[known++] = i;

@@ -136,6 +136,7 @@ static struct ca_slot *find_slot(struct ca_session *s, bool first, uint32_t *num
 static void free_slot(const struct ca_thread *t)
 {
 	ca_slot_set_remove(&ca_rt.session->in_s, t->number);
+	ca_slot_set_remove(&ca_rt.session->timed, t->number);
 	ca_session_free_slot(ca_rt.session, t->number);
 	if (t->number < atomic_load_explicit(&ca_rt.session->slot_hint, memory_order_relaxed))
 		atomic_store_explicit(&ca_rt.session->slot_hint, t->number, memory_order_relaxed);

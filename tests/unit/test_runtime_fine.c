@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/runtime/fine.c: hits of what the generated probes add up, who shares them, and what others owe
  * for them. The probes' part is played here; the ledger is real. */
+#include "causal/runtime/catch_up.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/patch.h"
 #include "core/cpu.h"
@@ -33,8 +34,10 @@ static int set_up(void **state)
 	measure_cycles();
 	s->selection.fine = s->selection.exact = 1;
 	ca_fine_join(me);
-	for (uint32_t i = 1; i < RT_THREADS; i++)
+	for (uint32_t i = 1; i < RT_THREADS; i++) {
 		atomic_store(&s->fine[i].selection, 2);
+		ca_slot_set_add(&s->timed, i);
+	}
 	rt_open_experiment(FULL);
 	ca_ledger_follow(me);
 	return 0;
@@ -202,6 +205,37 @@ static void shared(void **state)
 	}
 }
 
+static bool is_looked_at(uint32_t slot)
+{
+	return ca_slot_set_next(&s->timed, slot, slot + 1) == slot;
+}
+
+static void hit_once(void)
+{
+	visit(me, 400 * US);
+	ca_fine_due(me);
+}
+
+/* Who waits, and left S long ago, is not looked at until it runs. */
+static void resting(void **state)
+{
+	struct ca_fine *other = &s->fine[1];
+
+	(void)state;
+	hit_once(); /* it runs */
+	assert_true(is_looked_at(1));
+	ca_catch_up_waits(&thread[1], 0);
+	other->left = ca_cpu_cycles();
+	hit_once(); /* it was in S just now */
+	assert_true(is_looked_at(1));
+	other->left = ca_cpu_cycles() - cycles(20000 * US);
+	hit_once();
+	assert_false(is_looked_at(1));
+	assert_true(is_looked_at(2));
+	ca_catch_up_runs(&thread[1]);
+	assert_true(is_looked_at(1));
+}
+
 /* Who was in S too does not owe for the hit; all others do. */
 static void owed_for_hits(void **state)
 {
@@ -360,6 +394,7 @@ int main(void)
 		TEST(nothing_without_an_experiment),
 		TEST(preempted_in_a_visit),
 		cmocka_unit_test_teardown(shared, tear_down),
+		TEST(resting),
 		TEST(owed_for_hits),
 		TEST(in_a_tick),
 		TEST(off_in_s),
