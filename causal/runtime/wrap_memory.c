@@ -17,8 +17,10 @@ static bool is_ours(uintptr_t low, const char *name)
 {
 	size_t n = strlen(name);
 
+	/* the index of a binary: in the cache, or where there is no cache (binary/index/cache.c) */
 	return strstr(name, ca_rt.session_path) || strstr(name, "[perf_event]") ||
-	       (n > 4 && !strcmp(name + n - 4, ".idx")) || ca_patch_owns(low);
+	       (n > 4 && !strcmp(name + n - 4, ".idx")) || strstr(name, "/.causal-index-") ||
+	       ca_patch_owns(low);
 }
 
 /* Of a line of /proc/self/maps. Where nothing can be read, as between guard pages, there is nothing to be

@@ -16,6 +16,9 @@ for backend in "${backends[@]}"; do
 	until grep -q end daemon.txt 2>/dev/null || ((SECONDS > end)); do sleep 0.05; done
 	check "daemon, $backend: nobody else writes to its files" "end" "$(cat daemon.txt)"
 
+	XDG_CACHE_HOME=/proc/none profile -b "$backend" -B MAIN -s 0,50 -- "$apps/hosts" lock_all
+	check "no cache, all memory locked, $backend" "0 lock_all: good" "$status $(cat out)"
+
 	profile -b "$backend" -B processes -s 0,50 -- sh -c "'$apps/processes' work | cat; sleep 0.2; '$apps/processes' work"
 	check "started later, $backend: output" "work: good work: good" "$(tr '\n' ' ' <out | sed 's/ $//')"
 	at_least "started later, $backend: visits" 100 "$(total visits)"
