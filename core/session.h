@@ -120,7 +120,7 @@ struct ca_session {
 	struct ca_module module[CA_MAX_MODULES];
 	_Alignas(64) struct ca_peer peer[CA_MAX_PEERS];
 	struct ca_meeting meeting[CA_SHARED_MEETINGS]; /* of what lies in memory that processes share */
-	struct ca_fine fine[CA_MAX_THREADS];        /* by slot */
+	struct ca_fine fine[CA_MAX_THREADS];           /* by slot */
 	_Alignas(64) struct ca_log_entry log[CA_LOG_ENTRIES];
 	_Alignas(4096) struct ca_slot slot[]; /* CA_MAX_THREADS of them */
 };
