@@ -61,7 +61,8 @@ static double best_of(struct ca_thread *t, enum ca_key key, bool clock)
 		uint64_t begin = ca_clock_now(), ns;
 
 		for (uint64_t i = 0; i < EVENTS; i++) {
-			ca_timeline_tell(t, CA_POINT, key, clock ? ca_clock_fast_now(&t->clock) : begin + i, i);
+			ca_timeline_tell(t, CA_POINT, key, clock ? ca_clock_fast_now(&t->clock) : begin + i,
+					 i);
 			__asm__ volatile("" ::: "memory");
 		}
 		ns = ca_clock_now() - begin;
