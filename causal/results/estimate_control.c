@@ -28,8 +28,8 @@ static double work_of(const struct ca_est_item *item)
 		       : 0;
 }
 
-/* work: logarithms of that of a visit, by item; not finite: not known. Against the mean of all zeros, or that of the two
- * nearest in time. Returns the variance within regions; the zeros' own are region 0. */
+/* work: logarithms of that of a visit, by item; not finite: not known. Against the mean of all zeros, or that
+ * of the two nearest in time. Returns the variance within regions; the zeros' own are region 0. */
 static double compare(const struct ca_est *est, const double *work, bool near, struct region *region,
 		      size_t regions)
 {
@@ -79,7 +79,6 @@ static double find_shift(const struct ca_est *est, const double *work, struct re
 	double shift = usual_shift * usual_shift, zeros = (double)est->zeros, tried = 0;
 	double near = compare(est, work, true, region, regions);
 	double noise = compare(est, work, false, region, regions);
-
 	bool drifts = near < clearly * noise;
 
 	if (drifts)
