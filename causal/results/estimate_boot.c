@@ -218,9 +218,11 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 static void replicate(struct boot *b, size_t r)
 {
 	struct ca_est *est = b->est;
-	double slip = est->slip * sqrt(2 * ca_estimate_exponential(&b->rng)) *
-		      cos(6.283185307 * ca_rng_unit(&b->rng)); /* normal: Box and Muller */
+	double slip = 0;
 
+	if (est->slip > 0) /* normal: Box and Muller */
+		slip = est->slip * sqrt(2 * ca_estimate_exponential(&b->rng)) *
+		       cos(6.283185307 * ca_rng_unit(&b->rng));
 	for (size_t i = 0; i < est->runs; i++)
 		b->run_weight[i] = ca_estimate_exponential(&b->rng);
 	for (size_t z = 0; z < est->zeros; z++)

@@ -88,7 +88,7 @@ def check_diff(scratch):
            f"callgraph-timeline={scratch}/time.json,callgraph={scratch}/x.tree.json")
     text = causal("diff", f"{scratch}/all.json", f"{scratch}/flat.json").stdout
     check(re.search(r"^main > tick .* gone ", text, re.M) and re.search(r"^tick .* new ", text, re.M), text)
-    for words, said in ((["time.json", "all.json"], "old one has no rows"), (["all.json"], "name two files"),
+    for words, said in ((["time.json", "all.json"], "old one has no rows"), (["all.json"], "name two"),
                         (["all.json", "x.tree.json"], "no rows with a depth"),
                         (["all.json", "no.json"], "cannot be read"), (["less", "all.json"], "cannot be read")):
         done = causal("diff", *[f"{scratch}/{word}" for word in words], expect=2)
