@@ -70,7 +70,7 @@ if unshare -rm true 2>/dev/null; then
 		at_least "$how: visits" 100 "$(total visits)"
 	done
 	for how in true false; do
-		profile -B MAIN -s 0,50 -- unshare -rm bash -c "mount -t tmpfs none /proc && '$apps/threads' exit && $how"
+		profile -B threads -s 0,50 -- unshare -rm bash -c "mount -t tmpfs none /proc && '$apps/threads' exit && $how"
 		check "no /proc, $how: exit status" "$([[ $how == true ]] && echo 0 || echo 1)" "$status"
 		check "... one line" 1 "$(grep -c 'switched off: /proc does not tell' err)"
 		check "... and the profile says it, too" 1 "$(grep -c '^No result: the runtime switched itself off' err)"
