@@ -185,7 +185,7 @@ static int close_sample(struct ca_job *job, const struct rusage *usage, void *co
 
 	if (s->told)
 		return s->code;
-	if (!job->settings.delay) {
+	if (!(job->settings.delay > 0)) {
 		s->samples->user = (uint64_t)usage->ru_utime.tv_sec * 1000000000 +
 				   (uint64_t)usage->ru_utime.tv_usec * 1000;
 		s->samples->system = (uint64_t)usage->ru_stime.tv_sec * 1000000000 +

@@ -97,7 +97,7 @@ static int by_growth(const void *a, const void *b)
 	const struct ca_samples_change *x = a, *y = b;
 	double more = fabs(growth(y)) - fabs(growth(x));
 
-	return more ? (more > 0 ? 1 : -1) : strcmp(x->name, y->name);
+	return more > 0 ? 1 : more < 0 ? -1 : strcmp(x->name, y->name);
 }
 
 struct ca_samples_change *ca_samples_compare(const struct ca_samples *a, const struct ca_samples *b,
