@@ -180,8 +180,8 @@ static void refuses_what_is_damaged(void **state)
 		"{\"format\":\"causal-sample\",\"version\":1,\"nodes\":[[0,1,5,1]]}",
 		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[1,1,5,1]]}",
 		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5]]}",
-		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5,1]],"
-		"\"wakes\":[[2,0,1,1]]}",
+		("{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5,1]],"
+		 "\"wakes\":[[2,0,1,1]]}"),
 	};
 	char path[] = "/tmp/test_samples_XXXXXX";
 	int fd = mkstemp(path);
