@@ -323,7 +323,7 @@ static void limits_come(void **state)
 	late = ca_clock_now() - d.began;
 	leave();
 	assert_true(late > 7900000);
-	assert_in_range(looks, 3, 100);
+	assert_in_range(looks, late > 16 * MS ? 1 : 2, 100); /* fewer if it lost the CPU for long */
 }
 
 /* So does who looks at the clock until it is time; who only wants to know it does not wait. */
