@@ -99,6 +99,29 @@ static double find_shift(const struct ca_est *est, const double *work, struct re
 	return shift;
 }
 
+/* How much of a difference in work is one in time, at 0 %: all of it where the CPU is what limits, none where
+ * the clock is. Least squares. */
+static double slope_of(const struct ca_est *est, const double *work)
+{
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+
+	for (size_t z = 0; z < est->zeros; z++) {
+		const struct ca_est_item *item = &est->item[est->zero[z]];
+		double w = work[est->zero[z]], t = log(item->cost / item->visits);
+
+		if (!isfinite(w))
+			continue;
+		n++;
+		x += w;
+		y += t;
+		xx += w * w;
+		xy += w * t;
+	}
+	xx -= x * x / n;
+	xy -= x * y / n;
+	return n > 2 && xx > 0 ? fmin(fmax(xy / xx, 0), 1) : 0;
+}
+
 bool ca_estimate_control(struct ca_est *est)
 {
 	double *work = calloc(est->items + 1, sizeof *work), known, shift, mean = 0, n = 0;
@@ -123,7 +146,7 @@ bool ca_estimate_control(struct ca_est *est)
 	if (!ok)
 		goto done;
 	shift = find_shift(est, work, region, regions, &known);
-	est->control = isfinite(known) ? known / (known + shift) : 0;
+	est->control = isfinite(known) ? known / (known + shift) * slope_of(est, work) : 0;
 	est->slip = est->control * sqrt(shift);
 	/* not its cost is smaller, but each visit counts for more: an experiment weighs as much as its time */
 	for (size_t i = 0; i < est->items; i++)
