@@ -423,11 +423,18 @@ void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
 	find_max(cell, curve);
 }
 
+/* Above 0, also as it is shown: the effect +- half of its interval, which need not lie in the middle. */
+static bool is_gain(const struct ca_curve *curve, int at)
+{
+	return curve->at_low[at] > 0 && curve->at[at] > (curve->at_high[at] - curve->at_low[at]) / 2;
+}
+
 enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve)
 {
 	if (curve->how == CA_HOW_COMPARED && curve->experiments < 3)
 		return CA_VERDICT_NOT_ENOUGH;
-	if (curve->at_low[0] > 0 && curve->at_low[HALF] >= gain_min && curve->at_low[CA_AT - 1] > 0)
+	if (is_gain(curve, 0) && is_gain(curve, HALF) && is_gain(curve, CA_AT - 1) &&
+	    curve->at_low[HALF] >= gain_min)
 		return CA_VERDICT_WORTH;
 	if (curve->at_high[HALF] < gain_small)
 		return CA_VERDICT_NOT_WORTH;

@@ -238,6 +238,10 @@ static void test_verdict(void **state)
 		/* worth it with an interval that contains 0 there is not */
 		curve.at_low[i % 2 ? 2 : 0] = 0;
 		assert_true(ca_estimate_verdict(&curve) != CA_VERDICT_WORTH);
+		/* nor with one that contains it as the table shows it */
+		curve.at_low[i % 2 ? 2 : 0] = 0.1;
+		curve.at_high[i % 2 ? 2 : 0] = 2.2;
+		assert_true(ca_estimate_verdict(&curve) != CA_VERDICT_WORTH);
 	}
 }
 
