@@ -141,6 +141,7 @@ bool ca_samples_write_csv(const struct ca_samples *s, FILE *file)
 	uint64_t cpu, waiting;
 	size_t n;
 	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
+	bool ok;
 
 	fputs("function,file,line,binary,self_s,self_percent,total_s,total_percent,wall_s\n", file);
 	for (size_t i = 0; row && i < n; i++) {
@@ -155,8 +156,9 @@ bool ca_samples_write_csv(const struct ca_samples *s, FILE *file)
 			100 * (double)row[i].self / all, (double)row[i].total / 1e9,
 			100 * (double)row[i].total / all, (double)row[i].wall / 1e9);
 	}
+	ok = row && !ferror(file);
 	free(row);
-	return row && !ferror(file);
+	return ok;
 }
 
 bool ca_samples_write_markdown(const struct ca_samples *s, FILE *file)
@@ -164,6 +166,7 @@ bool ca_samples_write_markdown(const struct ca_samples *s, FILE *file)
 	uint64_t cpu, waiting;
 	size_t n;
 	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
+	bool ok;
 
 	fputs("| function | binary | self s | self % | total s | total % | wall s |\n"
 	      "|---|---|--:|--:|--:|--:|--:|\n",
@@ -180,6 +183,7 @@ bool ca_samples_write_markdown(const struct ca_samples *s, FILE *file)
 			100 * (double)row[i].self / all, (double)row[i].total / 1e9,
 			100 * (double)row[i].total / all, (double)row[i].wall / 1e9);
 	}
+	ok = row && !ferror(file);
 	free(row);
-	return row && !ferror(file);
+	return ok;
 }
