@@ -22,7 +22,8 @@ enum {
 	STACKS_TOLD = 2000,
 	SEEN = 15, /* s of a first run before experiments in it can end because the answer is there */
 	HELD = 80, /* percent of a row's samples that make it one of what contains it ... */
-	MUCH = 10  /* ... and of that code's own */
+	MUCH = 10, /* ... and of that code's own */
+	ASK = 8    /* times which code the filters name: libraries may come later */
 };
 /* A share in samples has an error of its own. */
 #define MARGIN 1.3
@@ -63,18 +64,29 @@ enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err
 static uint64_t key_of(const struct ca_region *region)
 {
 	/* without folders: a seed repeats its choices wherever the program lies */
-	const char *part[] = { region->name, ca_path_base(region->file), ca_path_base(region->binary) };
-	uint64_t key = region->line;
+	bool line = region->kind == CA_REGION_LINE;
+	const char *part[] = { region->name, line ? ca_path_base(region->file) : "",
+			       ca_path_base(region->binary) };
+	uint64_t key = line ? region->line : 0;
 
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
 		key = ca_map_key(key, part[i]);
 	return key;
 }
 
-/* Has the user said which code? Then all of it is tried. */
-static bool is_named(const struct ca_conductor *c)
+bool ca_conductor_is_named(const struct ca_conductor *c)
 {
 	return *c->set->function_scope || *c->set->source_scope;
+}
+
+/* What the user names is tried without a sample, too: a program may be so paced that ticks never meet it. */
+static bool find_named(struct ca_conductor *c)
+{
+	if (ca_conductor_is_named(c) && !c->nameds && c->asked_names < ASK) {
+		c->asked_names++;
+		c->nameds = ca_regions_named(c->regions, c->named, CA_NAMED);
+	}
+	return c->nameds;
 }
 
 /* Threads at a time, on average: on a CPU, or waiting for the outside; at least one, which may have been kept
@@ -93,7 +105,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 {
 	const struct ca_stacks_code *code;
 	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0;
-	struct ca_plan_offer *offer = calloc(n + 1, sizeof *offer);
+	struct ca_plan_offer *offer = calloc(n + CA_NAMED + 1, sizeof *offer);
 	double percent = 100 * MARGIN * threads_busy(c, now) / (double)ca_stacks_total(c->stacks);
 	double periods = (double)(ca_sweep_time(c->opt.sweep).periods + c->sum.periods);
 
@@ -101,10 +113,10 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
 		double at_most = percent * (double)code[i].samples;
 
-		if ((code[i].role != CA_STACKS_ROW && !is_named(c)) ||
+		if ((code[i].role != CA_STACKS_ROW && !ca_conductor_is_named(c)) ||
 		    !ca_regions_has(c->regions, code[i].region))
 			continue;
-		if (is_named(c))
+		if (ca_conductor_is_named(c))
 			at_most += 2 * c->set->until;
 		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
 							  .key = key_of(region),
@@ -112,7 +124,16 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 							  .periods = (double)code[i].samples,
 							  .share = (double)code[i].samples / periods };
 	}
-	ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE);
+	for (size_t i = 0, k; i < c->nameds && offer; i++) {
+		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)
+			;
+		if (k == offers)
+			offer[offers++] = (struct ca_plan_offer){ .region = c->named[i],
+								  .key = key_of(ca_catalog_get_region(
+									  &c->catalog, c->named[i])),
+								  .at_most = 2 * c->set->until };
+	}
+	ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE || c->nameds);
 	c->offered = ca_stacks_total(c->stacks);
 	free(offer);
 }
@@ -121,7 +142,9 @@ static bool offer(struct ca_conductor *c, uint64_t now)
 {
 	uint64_t total = c->stacks ? ca_stacks_total(c->stacks) : 0;
 
-	if (total < LEAST || (total < WANTED && now - c->started < PATIENCE * UINT64_C(1000000)))
+	if (total < WANTED && now - c->started < PATIENCE * UINT64_C(1000000))
+		return false;
+	if (!find_named(c) && total < LEAST)
 		return false;
 	if (!c->offered || total > c->offered + c->offered / LOOK_AGAIN + LEAST)
 		set_offers(c, now);
@@ -289,7 +312,7 @@ static void write_samples(struct ca_conductor *c)
 			continue;
 		if (c->stacks)
 			stacks.own = ca_stacks_own(c->stacks, id);
-		for (size_t i = 0; i < n && !is_named(c); i++) {
+		for (size_t i = 0; i < n && !ca_conductor_is_named(c); i++) {
 			if (all[i].region != id)
 				continue;
 			name_others(c, all, n, &all[i], true, via);

@@ -11,11 +11,24 @@ static const char *text(const char *s)
 	return s ? s : "";
 }
 
+/* All functions of one name in a binary are one region, with their inlined copies: its code is found by name. */
 static bool same(const struct ca_region *a, const struct ca_region *b)
 {
-	return a->kind == b->kind && a->line == b->line && !strcmp(a->name, text(b->name)) &&
-	       !strcmp(a->file, text(b->file)) && !strcmp(a->function, text(b->function)) &&
-	       !strcmp(a->binary, text(b->binary));
+	return a->kind == b->kind && !strcmp(a->name, text(b->name)) && !strcmp(a->binary, text(b->binary)) &&
+	       (a->kind == CA_REGION_FUNCTION || (a->line == b->line && !strcmp(a->file, text(b->file)) &&
+						  !strcmp(a->function, text(b->function))));
+}
+
+/* An inlined copy does not tell where its function stands. */
+static void set_place(struct ca_region *known, const struct ca_region *region)
+{
+	char *file;
+
+	if (*known->file || !*text(region->file) || !(file = strdup(region->file)))
+		return;
+	free(known->file);
+	known->file = file;
+	known->line = region->line;
 }
 
 static void region_fini(struct ca_region *region)
@@ -54,8 +67,10 @@ static const struct ca_region *append(struct ca_catalog *catalog, const struct c
 const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region)
 {
 	for (size_t i = 0; i < catalog->regions; i++)
-		if (same(&catalog->region[i], region))
+		if (same(&catalog->region[i], region)) {
+			set_place(&catalog->region[i], region);
 			return &catalog->region[i];
+		}
 	return append(catalog, region);
 }
 

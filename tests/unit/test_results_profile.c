@@ -20,7 +20,7 @@
 /* ---- the catalog --------------------------------------------------------------------------*/
 static void test_regions(void **state)
 {
-	struct ca_region base = { .kind = CA_REGION_FUNCTION,
+	struct ca_region base = { .kind = CA_REGION_LINE,
 				  .name = TEXT("f"),
 				  .file = TEXT("/a.c"),
 				  .function = TEXT("g"),
@@ -32,7 +32,7 @@ static void test_regions(void **state)
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(other); i++)
 		other[i] = base;
-	other[0].kind = CA_REGION_LINE;
+	other[0].kind = CA_REGION_FUNCTION;
 	other[1].name = TEXT("F");
 	other[2].file = NULL;
 	other[3].function = TEXT("");
@@ -63,6 +63,40 @@ static void test_regions(void **state)
 	ca_catalog_fini(&catalog);
 	assert_int_equal(catalog.regions, 0);
 	assert_null(catalog.region);
+}
+
+/* A function is one region, whether a copy of it or the function itself was met first; lines go by their place. */
+static void test_function_is_one(void **state)
+{
+	struct ca_region copy = { .kind = CA_REGION_FUNCTION,
+				  .name = (char *)"work",
+				  .file = (char *)"",
+				  .function = (char *)"work",
+				  .binary = (char *)"app" },
+			 whole = copy, other = copy;
+	struct ca_region line = { .kind = CA_REGION_LINE,
+				  .name = (char *)"a.c:3",
+				  .file = (char *)"x/a.c",
+				  .line = 3,
+				  .function = (char *)"work",
+				  .binary = (char *)"app" },
+			 same_name = line;
+	struct ca_catalog catalog = { 0 };
+
+	(void)state;
+	whole.file = (char *)"a.c";
+	whole.line = 3;
+	other.binary = (char *)"library";
+	same_name.file = (char *)"y/a.c";
+	assert_int_equal(ca_catalog_add_region(&catalog, &copy)->id, 1);
+	assert_int_equal(ca_catalog_add_region(&catalog, &whole)->id, 1);
+	assert_int_equal(ca_catalog_add_region(&catalog, &copy)->id, 1);
+	assert_string_equal(ca_catalog_get_region(&catalog, 1)->file, "a.c");
+	assert_int_equal(ca_catalog_get_region(&catalog, 1)->line, 3);
+	assert_int_equal(ca_catalog_add_region(&catalog, &other)->id, 2);
+	assert_int_equal(ca_catalog_add_region(&catalog, &line)->id, 3);
+	assert_int_equal(ca_catalog_add_region(&catalog, &same_name)->id, 4);
+	ca_catalog_fini(&catalog);
 }
 
 static void test_points(void **state)
@@ -650,12 +684,13 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions),     cmocka_unit_test(test_points),
-		cmocka_unit_test(test_count),       cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_no_reason),   cmocka_unit_test(test_table),
-		cmocka_unit_test(test_runs_wanted), cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_pieces),      cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_rest),        cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_regions), cmocka_unit_test(test_function_is_one),
+		cmocka_unit_test(test_points),  cmocka_unit_test(test_count),
+		cmocka_unit_test(test_reasons), cmocka_unit_test(test_no_reason),
+		cmocka_unit_test(test_table),   cmocka_unit_test(test_runs_wanted),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_chains),  cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
