@@ -191,7 +191,7 @@ void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now)
 
 	if (!s)
 		return;
-	if (!s->first && s->held.running)
+	if (!s->first && (s->held.running || (ca_conductor_is_named(c) && now - c->started > TELL)))
 		s->first = now;
 	waited = s->first ? now - s->first : 0;
 	if (c->set->end_to_end || ca_conductor_points_are_open(c))

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 
 enum { CA_SLOTS_AHEAD = 64, CA_SLOTS_MOST = 512 }; /* thread slots with backing store beyond those in use */
+enum { CA_NAMED = 8 }; /* regions that are tried without a sample, as the user names them */
 
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
@@ -79,6 +80,9 @@ struct ca_conductor {
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
 	struct ca_stacks *stacks;
 	uint64_t offered;          /* periods on the stacks when the plan was offered what they show */
+	uint32_t named[CA_NAMED];  /* what the filters name, samples or not, */
+	size_t nameds;             /* if that is so little */
+	unsigned asked_names;      /* how often that was looked for */
 	uint64_t first_experiment; /* ns; when it began */
 	enum ca_conductor_end end; /* why there are no more experiments, if there are none */
 	uint64_t ran[CA_MAX_THREADS], ran_all; /* periods on a CPU, by slot */
@@ -158,6 +162,8 @@ void ca_conductor_points_free(struct ca_conductor *c);
 void ca_conductor_report_traps(struct ca_conductor *c, const struct ca_visits_now *visits);
 
 /* conductor_plan.c: which code, at which speedup. After the regions are there. */
+/* Has the user said which code? Then all of it is tried, and, if it is little, also without a sample. */
+bool ca_conductor_is_named(const struct ca_conductor *c);
 enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err);
 /* Set region and speedup of the next experiment; false: not enough is known yet. */
 bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now);

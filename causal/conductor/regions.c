@@ -407,7 +407,12 @@ void ca_regions_keep_heat(struct ca_regions *r, struct ca_vec *heat)
 	r->heat = heat;
 }
 
-bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index)
+/* Tells of the first address of each line, function and inlined copy that the filters name, until one is enough.
+ * Returns whether one was. */
+typedef bool named_fn(void *context, uint64_t address);
+
+static bool each_named(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index,
+		       named_fn *enough, void *context)
 {
 	bool source = ca_scope_has_source_filter(scope);
 
@@ -415,23 +420,73 @@ bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, 
 		struct ca_index_line l;
 
 		ca_index_line_at(index, i, &l);
-		if (ca_scope_has_line(scope, l.file, l.line))
+		if (ca_scope_has_line(scope, l.file, l.line) && enough(context, l.low))
 			return true;
 	}
 	for (size_t i = 0; i < ca_index_functions(index) && mode == CA_MODE_FUNCTION && !source; i++) {
 		struct ca_index_function f;
 
 		ca_index_function_at(index, i, &f);
-		if (ca_scope_has_function(scope, f.name))
+		if (ca_scope_has_function(scope, f.name) && enough(context, f.low))
 			return true;
 	}
 	for (size_t i = 0; i < ca_index_inlines(index); i++) {
 		struct ca_index_inline in;
 
 		ca_index_inline_at(index, i, &in);
-		if (mode == CA_MODE_LINE ? ca_scope_has_line(scope, in.call_file, in.call_line)
-					 : ca_scope_has_function(scope, in.name))
+		if ((mode == CA_MODE_LINE ? ca_scope_has_line(scope, in.call_file, in.call_line)
+					  : ca_scope_has_function(scope, in.name)) &&
+		    enough(context, in.low))
 			return true;
 	}
 	return false;
+}
+
+static bool first(void *context, uint64_t address)
+{
+	(void)context, (void)address;
+	return true;
+}
+
+bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index)
+{
+	return each_named(scope, mode, index, first, NULL);
+}
+
+struct named {
+	struct ca_regions *regions;
+	uint32_t module, *region;
+	size_t n, max;
+};
+
+static bool too_many(void *context, uint64_t address)
+{
+	struct named *named = context;
+	const struct place *p = lookup(named->regions, CA_PLACE(named->module, address));
+
+	for (unsigned k = 0; p && k < p->n; k++) {
+		size_t i = 0;
+
+		while (i < named->n && named->region[i] != p->region[k])
+			i++;
+		if (i == named->max)
+			return true;
+		named->region[i] = p->region[k];
+		named->n += i == named->n;
+	}
+	return false;
+}
+
+size_t ca_regions_named(struct ca_regions *r, uint32_t *region, size_t max)
+{
+	struct named named = { .regions = r, .region = region, .max = max };
+
+	for (named.module = 1; named.module < CA_MAX_MODULES; named.module++) {
+		const struct ca_index *index = ca_objects_index(r->objects, named.module);
+
+		if (index && ca_objects_in_scope(r->objects, named.module) &&
+		    each_named(r->scope, r->mode, index, too_many, &named))
+			return 0;
+	}
+	return named.n;
 }

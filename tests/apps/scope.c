@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scope CASE SECONDS [LIBRARY]: so much CPU time, nearly all of it where the case says. */
+/* scope CASE SECONDS [LIBRARY]: so much CPU time, nearly all of it where the case says; rare: so much time asleep. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +43,21 @@ static void library_libc(void)
 	fill(buffer, sizeof buffer);
 }
 
+/* Too short for a sample to meet it. */
+static __attribute__((noinline)) void blink(void)
+{
+	sink++;
+}
+static void rare(double seconds)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < seconds * 1000; i++) {
+		nanosleep(&pause, NULL);
+		blink();
+	}
+}
+
 /* A quarter of it in the program. */
 static void mixed(void)
 {
@@ -70,6 +85,8 @@ int main(int argc, char **argv)
 		work(inlined, seconds);
 	} else if (!strcmp(what, "mixed")) {
 		work(mixed, seconds);
+	} else if (!strcmp(what, "rare")) {
+		rare(seconds);
 	} else if (!strcmp(what, "fork")) {
 		if (!fork()) {
 			work(library, seconds);

@@ -182,6 +182,10 @@ check "... which is what is seen" "always_inlined " "$(regions 1)"
 run -F '^churn$' -- ./app library 1
 check "-F a function of a library: exit status" 0 $?
 check "... which is what is seen" "churn " "$(regions 1)"
+point=(-P '^blink$')
+run -F '^blink$' -- ./app rare 2
+check "-F a function that no sample meets: it is tried" "blink " "$(regions 1)"
+point=(-P '^(library|library_libc|libc|inlined)$')
 run -F '^nowhere$' -- ./app library 1
 check "-F nothing: exit status" 2 $?
 

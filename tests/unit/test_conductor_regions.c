@@ -80,6 +80,49 @@ static void test_index_in_scope(void **state)
 	}
 }
 
+/* What the filters name is found without a sample, if it is little. */
+static void test_named(void **state)
+{
+	static const struct {
+		const char *function, *source;
+		enum ca_mode mode;
+		size_t max, found;
+	} cases[] = {
+		{ "^work$", "", CA_MODE_FUNCTION, 2, 1 },
+		{ "^(work|twice)$", "", CA_MODE_FUNCTION, 2, 2 },
+		{ "^(work|twice)$", "", CA_MODE_FUNCTION, 1, 0 },
+		{ "^twice$", "", CA_MODE_FUNCTION, 2, 1 },
+		{ "^none$", "", CA_MODE_FUNCTION, 2, 0 },
+		{ "", "a\\.c:3$", CA_MODE_LINE, 1, 1 },
+		{ "", "a\\.c", CA_MODE_LINE, 2, 0 },
+	};
+
+	(void)state;
+	indexed = fixture_open("a", CA_INDEX_FULL);
+	assert_non_null(indexed);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_scope_spec spec = { .function = cases[i].function,
+					      .source = cases[i].source,
+					      .function_mode = cases[i].mode == CA_MODE_FUNCTION };
+		struct ca_catalog catalog = { 0 };
+		struct ca_regions *r = NULL;
+		struct ca_scope *scope;
+		struct ca_err err;
+		uint32_t region[2];
+
+		assert_int_equal(ca_scope_new(&scope, &spec, &err), CA_OK);
+		assert_int_equal(ca_regions_new(&r, cases[i].mode, scope, NULL, &catalog, &err), CA_OK);
+		if (ca_regions_named(r, region, cases[i].max) != cases[i].found)
+			fail_msg("-F '%s', -S '%s'", cases[i].function, cases[i].source);
+		for (size_t k = 0; k < cases[i].found; k++)
+			assert_int_equal(ca_regions_samples(r, region[k]), 0);
+		ca_regions_free(r);
+		ca_catalog_fini(&catalog);
+		ca_scope_free(scope);
+	}
+	ca_index_close(indexed);
+}
+
 /* A site of S lies at [100, 108) of module 1, another at [200, 201). */
 static void test_overlaps(void **state)
 {
@@ -236,9 +279,11 @@ static void test_not_probed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_index_in_scope),
-					    cmocka_unit_test(test_parts), cmocka_unit_test(test_overlaps),
-					    cmocka_unit_test(test_heat), cmocka_unit_test(test_not_probed) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_index_in_scope), cmocka_unit_test(test_named),
+		cmocka_unit_test(test_parts),          cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_heat),           cmocka_unit_test(test_not_probed)
+	};
 
 	return cmocka_run_group_tests(tests, make_program, fixture_remove);
 }

@@ -57,6 +57,12 @@ bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigne
 	return true;
 }
 
+bool ca_conductor_is_named(const struct ca_conductor *c)
+{
+	(void)c;
+	return false;
+}
+
 bool ca_conductor_points_are_open(const struct ca_conductor *c)
 {
 	(void)c;
