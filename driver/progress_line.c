@@ -11,7 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REWRITE_NS = 200000000, JSON_NS = 1000000000, NAME = 24 /* columns */ };
+enum {
+	REWRITE_NS = 200000000,
+	JSON_NS = 1000000000,
+	NAME = 24 /* columns */,
+	FIRST = 3 /* runs, each with a line */
+};
+static const uint64_t tell_ns = UINT64_C(2000000000);
 
 void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown, bool uncounted)
 {
@@ -173,25 +179,41 @@ void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_
 	ca_say_progress(line);
 }
 
+/* A line of a run that has ended, where nothing is rewritten. */
+static void tell_run(struct ca_progress_line *progress, const struct ca_conductor_status *status,
+		     uint64_t took, uint64_t now)
+{
+	char time[40], to_go[40], count[80], top[200];
+	double rest = seconds_to_go(progress, now, 0);
+
+	if (progress->finished > FIRST && progress->finished != progress->total &&
+	    now - progress->told < tell_ns)
+		return;
+	progress->told = now;
+	ca_progress_line_time((double)took / 1e9, time, sizeof time);
+	ca_progress_line_time(rest, to_go, sizeof to_go);
+	count_text(progress, status, count, sizeof count);
+	top_text(status, top, sizeof top);
+	if (progress->total)
+		ca_say("run %zu/%zu: %s%s, %s to go%s", progress->finished, progress->total, time, count,
+		       to_go, top);
+	else if (isfinite(rest))
+		ca_say("run %zu: %s%s, at most %s to go%s", progress->finished, time, count, to_go, top);
+	else
+		ca_say("run %zu: %s%s%s", progress->finished, time, count, top);
+}
+
 void ca_progress_line_end(struct ca_progress_line *progress, const struct ca_conductor_status *status)
 {
 	uint64_t now = ca_clock_now(), elapsed = now - progress->started;
-	char took[40], to_go[40], count[80], top[200];
 
 	progress->finished++;
 	progress->spent += elapsed;
 	progress->last = now;
-	ca_progress_line_time((double)elapsed / 1e9, took, sizeof took);
-	ca_progress_line_to_go(progress, 0, to_go, sizeof to_go);
-	count_text(progress, status, count, sizeof count);
-	top_text(status, top, sizeof top);
 	if (progress->shown && progress->json)
 		say_json(progress, status, "run", progress->finished, now);
-	else if (progress->shown && !progress->terminal && progress->total)
-		ca_say("run %zu/%zu: %s%s, %s to go%s", progress->finished, progress->total, took, count,
-		       to_go, top);
 	else if (progress->shown && !progress->terminal)
-		ca_say("run %zu: %s%s%s", progress->finished, took, count, top);
+		tell_run(progress, status, elapsed, now);
 	progress->experiments += status->experiments;
 	progress->dropped += status->dropped;
 }

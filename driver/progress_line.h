@@ -16,6 +16,7 @@ struct ca_progress_line {
 	size_t total, finished;        /* total 0: nobody knows how many */
 	uint64_t started;              /* of the open run, ns */
 	uint64_t last;                 /* time of the last line, ns */
+	uint64_t told;                 /* ... of the last one of a run */
 	uint64_t spent;                /* by finished runs, ns */
 	uint64_t experiments, dropped; /* of finished runs */
 };
@@ -24,7 +25,7 @@ void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool
 void ca_progress_line_begin(struct ca_progress_line *progress);
 /* Rewrites the line on a terminal, a few times a second. */
 void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_conductor_status *status);
-/* One line per run where there is no terminal. */
+/* A line where there is no terminal: for each of the first runs and for the last one, else every few seconds. */
 void ca_progress_line_end(struct ca_progress_line *progress, const struct ca_conductor_status *status);
 
 /* The time until all runs have ended, `elapsed` ns after the open one began, from the mean of the
