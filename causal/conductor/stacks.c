@@ -272,15 +272,18 @@ static unsigned held_rows(const struct ca_stacks *s, size_t a, unsigned percent,
 
 static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 {
-	uint64_t covered, ran = s->ran[a];
+	uint64_t covered, held, ran = s->ran[a];
+	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
-	if (!share(s->own_ran[a], ran, NO_OWN) && held_rows(s, a, 0, &covered) &&
+	/* code that others call, too, is most of it: then it can be changed how often it calls that */
+	if (ran && share(covered - held, ran, COVERED))
+		return CA_STACKS_ROW;
+	if (!share(s->own_ran[a], ran, NO_OWN) && rows &&
 	    (share(covered, ran, COVERED) || share(ran, s->ran_all, MUCH)))
 		return CA_STACKS_CONTAINS;
-	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || held_rows(s, a, HELD, &covered) < 2)
+	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || own_rows < 2)
 		return CA_STACKS_ROW;
-	return share(covered, ran, COVERED) || share(ran, s->ran_all, HELD) ? CA_STACKS_CONTAINS
-									    : CA_STACKS_ROW;
+	return share(held, ran, COVERED) || share(ran, s->ran_all, HELD) ? CA_STACKS_CONTAINS : CA_STACKS_ROW;
 }
 
 /* Of those that have no role yet. */

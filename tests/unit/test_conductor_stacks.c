@@ -24,8 +24,9 @@ static const struct program programs[] = {
 	{ "a chain whose parts have some of their own", { { "AB", 80 }, { "A", 20 } }, "rr", "--" },
 	/* a worker's loop with two stages */
 	{ "a loop", { { "ABCD", 50 }, { "ABCE", 45 }, { "ABC", 5 } }, "vvcrr", "CC---" },
-	/* handlers that share what they call are rows if they do something themselves */
-	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vccr", "D---" },
+	/* handlers that share what they call: how often they do can be changed */
+	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vrrr", "D---" },
+	{ "shared leaves", { { "ABD", 30 }, { "ABE", 30 }, { "ACD", 20 }, { "ACE", 20 } }, "crrrr", "-----" },
 	{ "a shared helper", { { "ABD", 40 }, { "AB", 10 }, { "ACD", 45 }, { "AC", 5 } }, "crrr", "----" },
 	/* a wrapper with a little more in it than the one that does the work */
 	{ "a wrapper", { { "AB", 85 }, { "AC", 12 }, { "A", 3 } }, "crr", "---" },
