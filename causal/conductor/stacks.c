@@ -19,6 +19,7 @@ enum {
 	HARDLY_OWN = 15,
 	HELD = 80,    /* ... those others have so much of their samples in it ... */
 	COVERED = 67, /* ... and cover so much of it; or it has HELD percent of all samples. */
+	HALF = 50,    /* Not if so much of it is code that others call, too. */
 	NO_OWN = 5,   /* Or its own is below this, and rows cover so much of it, whoever else calls them; */
 	MUCH = 10     /* ... or it has so much of all samples: there, many small ones share its work. */
 };
@@ -275,8 +276,8 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 	uint64_t covered, held, ran = s->ran[a];
 	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
-	/* code that others call, too, is most of it: then it can be changed how often it calls that */
-	if (ran && share(covered - held, ran, COVERED))
+	/* most of it is code that others call, too: then it can be changed how often it calls that */
+	if (ran && share(covered - held, ran, HALF))
 		return CA_STACKS_ROW;
 	if (!share(s->own_ran[a], ran, NO_OWN) && rows &&
 	    (share(covered, ran, COVERED) || share(ran, s->ran_all, MUCH)))

@@ -26,6 +26,7 @@ static const struct program programs[] = {
 	{ "a loop", { { "ABCD", 50 }, { "ABCE", 45 }, { "ABC", 5 } }, "vvcrr", "CC---" },
 	/* handlers that share what they call: how often they do can be changed */
 	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vrrr", "D---" },
+	{ "a part of its own beside it", { { "ABD", 25 }, { "ABCD", 20 }, { "AED", 55 } }, "vrrrr", "D----" },
 	{ "shared leaves", { { "ABD", 30 }, { "ABE", 30 }, { "ACD", 20 }, { "ACE", 20 } }, "crrrr", "-----" },
 	{ "a shared helper", { { "ABD", 40 }, { "AB", 10 }, { "ACD", 45 }, { "AC", 5 } }, "crrr", "----" },
 	/* a wrapper with a little more in it than the one that does the work */
