@@ -92,7 +92,7 @@ CA_SIGSAFE static inline uint64_t ca_selection_weigh(uint32_t width, uint64_t ns
  * when its seq is its own number + 1 (released last by the writer) before and after. */
 enum ca_log_type {
 	CA_LOG_ENTER = 1, /* thread is in S from `time` on; value: in which part; again: in another one */
-	CA_LOG_EXIT,      /* ... until `time` */
+	CA_LOG_EXIT,      /* ... until `time`; value: in which part it was */
 	CA_LOG_OFF,       /* in S but waiting for others from `time` on (time may lie in the past) */
 	CA_LOG_ON,        /* back on the CPU from `time` on; also ends CA_LOG_EXTERNAL */
 	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */

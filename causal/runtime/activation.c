@@ -144,7 +144,7 @@ CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 	log_off_times(t, ca_clock_now());
 	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
 	now = ca_clock_now();
-	ca_ledger_log(CA_LOG_EXIT, t, now, 0);
+	ca_ledger_log(CA_LOG_EXIT, t, now, t->part);
 	ca_ledger_accrue(t, now, NULL);
 }
 

@@ -25,6 +25,8 @@ enum {
 	SHORT = 2000,         /* ns; what is paid so quickly is counted by itself: see pay_slice */
 	SLICE = 20000,        /* ns paid between two looks at the log */
 	GAP = 200000,         /* ns between two clock readings: we were not running */
+	PAST = 32,            /* times off a CPU that are looked at when it is walked back */
+	FAR_BACK = 4096,      /* entries, at most */
 	IN_VAIN = 3,          /* slices in a row in which nothing was paid: give up */
 	LONGEST = 50000000,   /* ns paid in one go; then the program gets a turn */
 	WORTH_A_NAP = 200000, /* ns owed that are worth a sleep */
@@ -44,23 +46,6 @@ CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64
 	if (type == CA_LOG_ENTER || type == CA_LOG_EXIT)
 		ca_timeline_tell(t, type == CA_LOG_ENTER ? CA_BURST_BEGIN : CA_BURST_END, CA_KEY_IN_S, time,
 				 s->selection.region);
-}
-
-CA_SIGSAFE bool ca_ledger_was_off(uint32_t number, uint64_t ns, bool unknown)
-{
-	struct ca_thread *other = atomic_load_explicit(&ca_rt.by_slot[number], memory_order_acquire);
-	struct ca_interval off;
-	bool was = unknown;
-
-	if (!other)
-		return unknown;
-	/* pairs with thread.c: a thread that leaves clears by_slot, then waits for readers */
-	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&ca_rt.by_slot[number], memory_order_seq_cst) == other &&
-	    other->switches.page)
-		was = ca_switches_off(&other->switches, ns, ns + 1, &off, 1);
-	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
-	return was;
 }
 
 /* ---- the replica of who is in S ------------------------------------------------*/
@@ -142,16 +127,6 @@ static uint64_t weigh(const struct ca_thread *t, unsigned layer, uint64_t ns)
 	return ca_selection_weigh(t->width[layer], ns);
 }
 
-/* ... in all layers from `from` on to the one before `to`. */
-static uint64_t weigh_all(const struct ca_thread *t, unsigned from, unsigned to, uint64_t ns)
-{
-	uint64_t sum = 0;
-
-	for (unsigned k = from; k < to; k++)
-		sum += weigh(t, k, ns);
-	return sum;
-}
-
 /* It has looked just now, or it is in S since then. */
 static bool knows(const struct ca_slot *slot, uint64_t experiment, uint64_t now)
 {
@@ -222,32 +197,85 @@ struct account {
 	uint64_t s_time;       /* S time, ns, whoever owes for it; off-CPU times in S included */
 	uint64_t back, s_back; /* of earlier looks, ns: it was none, as we hear now */
 	const enum ca_wait *wait;
+	struct past *past; /* what is looked at is past: what is known of it by now */
 };
+
+/* Times off a CPU, as they were told; the last one first, so that for each thread they are in order. */
+struct past {
+	unsigned n;
+	bool mine_external; /* we wait for the outside, in S */
+	struct was_off {
+		uint32_t thread;
+		uint64_t from, to;
+	} off[PAST];
+};
+
+static void remember_off(struct past *past, const struct ca_log_entry *e)
+{
+	if (past->n < PAST)
+		past->off[PAST - ++past->n] = (struct was_off){ e->thread, e->time, e->value };
+}
+
+static unsigned off_as_told(const struct past *past, uint32_t thread, uint64_t a, uint64_t b,
+			    struct ca_interval *out)
+{
+	unsigned n = 0;
+
+	for (unsigned k = PAST - past->n; k < PAST && n < OFFS; k++) {
+		const struct was_off *off = &past->off[k];
+
+		if (off->thread == thread && off->from < b && off->to > a)
+			out[n++] = (struct ca_interval){ off->from > a ? off->from : a,
+							 off->to < b ? off->to : b };
+	}
+	return n;
+}
+
+/* Of a thread of this process that has a switch log, -1: of none. */
+static int off_as_seen(uint32_t number, uint64_t a, uint64_t b, struct ca_interval *out)
+{
+	struct ca_thread *other = atomic_load_explicit(&ca_rt.by_slot[number], memory_order_acquire);
+	int n = -1;
+
+	if (!other)
+		return n;
+	/* Pairs with thread.c: a thread that leaves clears by_slot, then waits for readers. */
+	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
+	if (atomic_load_explicit(&ca_rt.by_slot[number], memory_order_seq_cst) == other &&
+	    other->switches.page)
+		n = (int)ca_switches_off(&other->switches, a, b, out, OFFS);
+	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
+	return n;
+}
+
+CA_SIGSAFE bool ca_ledger_was_off(uint32_t number, uint64_t ns, bool unknown)
+{
+	struct ca_interval off[OFFS];
+	int n = off_as_seen(number, ns, ns + 1, off);
+
+	return n < 0 ? unknown : n > 0;
+}
 
 /* When was thread i of those in S off the CPU? Returns how many intervals; none: not known, or
  * never. */
-static unsigned off_of_one(struct ca_thread *t, unsigned i, uint64_t a, uint64_t b, struct ca_interval *out)
+static unsigned off_of_one(const struct account *a, unsigned i, uint64_t from, uint64_t to,
+			   struct ca_interval *out)
 {
-	struct ca_thread *other;
-	unsigned n = 0;
+	const struct ca_thread *t = a->t;
+	int n;
 
 	if (t->inside_flag[i] == FLAG_OFF) {
-		out[0] = (struct ca_interval){ a, b };
+		out[0] = (struct ca_interval){ from, to };
 		return 1;
 	}
 	if (t->inside_flag[i] & FLAG_EXTERNAL) {
-		out[0] = (struct ca_interval){ t->inside_until[i] > a ? t->inside_until[i] : a, b };
-		return out[0].from < b;
+		out[0] = (struct ca_interval){ t->inside_until[i] > from ? t->inside_until[i] : from, to };
+		return out[0].from < to;
 	}
-	other = atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[i]], memory_order_acquire);
-	if (!other)
-		return 0;
-	/* Pairs with thread.c: a thread that leaves clears by_slot, then waits for readers. */
-	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
-	if (atomic_load_explicit(&ca_rt.by_slot[t->inside_slot[i]], memory_order_seq_cst) == other)
-		n = ca_switches_off(&other->switches, a, b, out, OFFS);
-	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
-	return n;
+	n = off_as_seen(t->inside_slot[i], from, to, out);
+	if (n < 0)
+		n = a->past ? (int)off_as_told(a->past, t->inside_slot[i], from, to, out) : 0;
+	return (unsigned)n;
 }
 
 /* What two sorted lists have in common; out may not be one of them. */
@@ -272,9 +300,10 @@ static unsigned common(const struct ca_interval *x, unsigned nx, const struct ca
 
 /* The times in which all threads in that layer of S were off the CPU: with more threads than cores, those
  * that were preempted in S are not at work there. */
-static unsigned off_of_all(struct ca_thread *t, unsigned layer, uint64_t a, uint64_t b,
+static unsigned off_of_all(const struct account *a, unsigned layer, uint64_t from, uint64_t to,
 			   struct ca_interval *out)
 {
+	const struct ca_thread *t = a->t;
 	struct ca_interval one[OFFS], before[OFFS];
 	bool first = true;
 	unsigned n = 0;
@@ -284,7 +313,7 @@ static unsigned off_of_all(struct ca_thread *t, unsigned layer, uint64_t a, uint
 
 		if (t->inside_part[i] < layer)
 			continue;
-		m = off_of_one(t, i, a, b, first ? out : one);
+		m = off_of_one(a, i, from, to, first ? out : one);
 		if (!first) {
 			for (unsigned k = 0; k < n; k++)
 				before[k] = out[k];
@@ -330,7 +359,7 @@ static void count_overlap(struct account *a, unsigned layer, uint64_t from, uint
 	struct ca_interval own[OFFS], other[OFFS];
 	unsigned n = 0, m;
 
-	m = off_of_all(a->t, layer, from, to, other);
+	m = off_of_all(a, layer, from, to, other);
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
 	a->time += weigh(a->t, layer, to - from - union_length(own, n, other, m));
@@ -348,7 +377,7 @@ static void count_own(struct account *a, unsigned layer, uint64_t from, uint64_t
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, OFFS);
 	if (n && active(a->t, layer)) {
-		n = common(own, n, other, off_of_all(a->t, layer, from, to, other), all);
+		n = common(own, n, other, off_of_all(a, layer, from, to, other), all);
 		off = all;
 	}
 	a->s_time += weigh(a->t, layer, to - from - union_length(off, n, NULL, 0));
@@ -377,40 +406,137 @@ static void count_hit(struct account *a, const struct ca_log_entry *e, uint64_t 
 	a->time += ns;
 }
 
-/* The switch log of a thread in S can be read in its own process only: elsewhere its time in the run
- * queue passes for work until it tells. If nobody else was in S, what was owed for it is not. */
-static void take_back(struct account *a, const struct ca_log_entry *e)
+/* Who is in S from this entry on. */
+static void change(struct ca_thread *t, const struct ca_log_entry *e)
+{
+	if (e->thread == t->number) {
+		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
+			t->inside_me = e->type == CA_LOG_ENTER;
+		if (e->type == CA_LOG_ENTER)
+			t->inside_my_part = limit_part(t, e->value);
+		return;
+	}
+	if (e->type == CA_LOG_ENTER) {
+		inside_add(t, e->thread, e->value);
+	} else if (e->type == CA_LOG_EXIT) {
+		inside_remove(t, e->thread);
+	} else if (e->type == CA_LOG_EXTERNAL) {
+		inside_set_flag(t, e->thread, FLAG_EXTERNAL, e->value ? e->value : UINT64_MAX);
+	} else {
+		inside_set_flag(t, e->thread, e->type == CA_LOG_OFF ? FLAG_OFF : 0, UINT64_MAX);
+	}
+}
+
+/* ---- what is heard of later ------------------------------------------------------------------------
+ * A thread's switch log can be read in its own process only, and some threads have none. So the time that one
+ * is preempted in S passes for work until it tells. Then the log is walked back to that time, and what has
+ * counted for no other reason is taken back. */
+static void undo(struct account *a, const struct ca_log_entry *e)
 {
 	struct ca_thread *t = a->t;
-	unsigned i = inside_find(t, e->thread);
-	struct ca_interval own[OFFS];
-	uint64_t from, to;
+	bool external = e->type == CA_LOG_EXTERNAL || (e->type == CA_LOG_ON && e->value == CA_LOG_EXTERNAL);
 
-	if (i >= t->inside_count || t->inside_flag[i] ||
-	    atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed))
-		return;
-	from = e->time > a->start ? e->time : a->start;
-	to = e->value < a->at ? e->value : a->at;
-	to = to < a->end ? to : a->end;
-	if (from < to && t->inside_count + t->inside_more == 1) {
-		uint64_t off = 0;
-
-		/* in the layers in which we were ourselves, something else came to as much */
-		unsigned layers = t->inside_part[i] + 1U;
-		unsigned ours = !t->inside_me                 ? 0
-				: t->inside_my_part >= layers ? layers
-							      : t->inside_my_part + 1U;
-
-		if (!a->wait)
-			off = union_length(own, ca_switches_off(&t->switches, from, to, own, OFFS), NULL, 0);
-		a->s_back += weigh_all(t, 0, ours, off) + weigh_all(t, ours, layers, to - from);
-		a->back += weigh_all(t, ours, layers, to - from - off);
+	if (e->thread == t->number) {
+		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
+			t->inside_me = e->type == CA_LOG_EXIT;
+		if (e->type == CA_LOG_EXIT)
+			t->inside_my_part = limit_part(t, e->value);
+		if (external)
+			a->past->mine_external = e->type == CA_LOG_ON;
+	} else if (e->type == CA_LOG_ENTER) {
+		inside_remove(t, e->thread);
+	} else if (e->type == CA_LOG_EXIT) {
+		inside_add(t, e->thread, e->value);
+	} else {
+		inside_set_flag(t, e->thread,
+				e->type != CA_LOG_ON ? 0
+				: external           ? FLAG_EXTERNAL
+						     : FLAG_OFF,
+				UINT64_MAX);
 	}
-	/* what we have yet to account for */
-	advance(a, e->time);
-	inside_set_flag(t, e->thread, FLAG_OFF, UINT64_MAX);
+}
+
+/* In [from, to) nothing has changed but that the thread, which was in S, turns out to have been off the CPU. */
+static void take_back_in(struct account *a, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct ca_thread *t = a->t;
+	struct ca_interval own[OFFS], nobody[OFFS], both[OFFS];
+	bool mine = thread == t->number;
+	unsigned i = inside_find(t, thread), n_own, layers;
+
+	if (mine ? !t->inside_me || a->past->mine_external : i >= t->inside_count || t->inside_flag[i])
+		return;
+	layers = 1U + (mine ? t->inside_my_part : t->inside_part[i]);
+	if (!mine)
+		t->inside_flag[i] = FLAG_OFF;
+	n_own = t->switches.page ? ca_switches_off(&t->switches, from, to, own, OFFS)
+				 : off_as_told(a->past, t->number, from, to, own);
+	for (unsigned k = 0; k < layers; k++) {
+		unsigned n = 1;
+		uint64_t all, off;
+
+		nobody[0] = (struct ca_interval){ from, to };
+		if (active(t, k))
+			n = off_of_all(a, k, from, to, nobody);
+		all = union_length(nobody, n, NULL, 0);
+		off = union_length(both, common(own, n_own, nobody, n, both), NULL, 0);
+		if (mine || !inside_layer(t, k)) {
+			a->s_back += weigh(t, k, all);
+			a->back += mine ? 0 : weigh(t, k, all - off);
+		} else if (!a->past->mine_external) {
+			a->s_back += weigh(t, k, off);
+		}
+	}
+	if (!mine)
+		t->inside_flag[i] = 0;
+}
+
+/* Back in the log as far as `from`, or as it is worth. Returns where that is. */
+static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct ca_session *s = ca_rt.session;
+	uint64_t at = a->t->cursor;
+
+	while (at > s->selection.log_start && a->t->cursor - at < FAR_BACK && to > from) {
+		struct ca_log_entry e;
+
+		if (ca_selection_look(s->log, at - 1, UINT64_MAX, &e) != CA_LOG_THERE)
+			break;
+		at--;
+		if (e.type == CA_LOG_WAS_OFF) {
+			remember_off(a->past, &e);
+		} else if (e.type != CA_LOG_HIT) {
+			if (e.time < to) {
+				take_back_in(a, thread, e.time > from ? e.time : from, to);
+				to = e.time;
+			}
+			undo(a, &e);
+		}
+	}
+	if (to > from)
+		take_back_in(a, thread, from, to);
+	return at;
+}
+
+static void take_back(struct account *a, const struct ca_log_entry *e)
+{
+	struct past past = { 0 };
+	uint64_t from = e->time > a->start ? e->time : a->start, to = e->value < a->end ? e->value : a->end;
+
+	if (off_as_seen(e->thread, 0, 0, NULL) >= 0)
+		return;
 	advance(a, e->value);
-	inside_set_flag(t, e->thread, 0, UINT64_MAX);
+	if (from >= to)
+		return;
+	a->past = &past;
+	for (uint64_t at = walk_back(a, e->thread, from, to); at < a->t->cursor; at++) {
+		struct ca_log_entry again;
+
+		if (ca_selection_look(ca_rt.session->log, at, UINT64_MAX, &again) == CA_LOG_THERE &&
+		    again.type != CA_LOG_HIT && again.type != CA_LOG_WAS_OFF)
+			change(a->t, &again);
+	}
+	a->past = NULL;
 }
 
 static void apply(struct account *a, const struct ca_log_entry *e)
@@ -427,30 +553,12 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 		a->s_time += ns;
 		if (e->thread != t->number)
 			count_hit(a, e, ns);
-		return;
-	}
-	if (e->type == CA_LOG_WAS_OFF) {
-		if (e->thread != t->number)
-			take_back(a, e);
-		return;
-	}
-	/* what comes late holds from here on; the conductor alone accounts for what has passed */
-	advance(a, e->time);
-	if (e->thread == t->number) {
-		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
-			t->inside_me = e->type == CA_LOG_ENTER;
-		if (e->type == CA_LOG_ENTER)
-			t->inside_my_part = limit_part(t, e->value);
-		return;
-	}
-	if (e->type == CA_LOG_ENTER) {
-		inside_add(t, e->thread, e->value);
-	} else if (e->type == CA_LOG_EXIT) {
-		inside_remove(t, e->thread);
-	} else if (e->type == CA_LOG_EXTERNAL) {
-		inside_set_flag(t, e->thread, FLAG_EXTERNAL, e->value ? e->value : UINT64_MAX);
+	} else if (e->type == CA_LOG_WAS_OFF) {
+		take_back(a, e);
 	} else {
-		inside_set_flag(t, e->thread, e->type == CA_LOG_OFF ? FLAG_OFF : 0, UINT64_MAX);
+		/* what comes late holds from here on; the conductor alone accounts for what has passed */
+		advance(a, e->time);
+		change(t, e);
 	}
 }
 
@@ -503,15 +611,18 @@ static void read_log(struct account *a, uint64_t now)
 	advance(a, now);
 }
 
-/* Without a switch log: our share of the CPU since the last look scales what we owe. */
-static uint64_t scale_by_cpu(struct ca_thread *t, uint64_t time, uint64_t now, bool all)
+/* Without a switch log: of what there was to owe for since the last look, our share of the CPU counts. */
+static void scale_by_cpu(struct account *a, uint64_t now, uint64_t *exempt)
 {
+	struct ca_thread *t = a->t;
 	uint64_t cpu = ca_clock_thread_cpu(), wall = now - t->last, used = cpu - t->last_cpu;
 
 	t->last_cpu = cpu;
-	if (all || wall == 0 || used >= wall || wall > UINT64_C(4000000000))
-		return time;
-	return time * used / wall;
+	if (a->wait || used >= wall || wall > UINT64_C(4000000000))
+		return;
+	a->time = a->time * used / wall;
+	a->back = a->back * used / wall;
+	*exempt = *exempt * used / wall;
 }
 
 /* Account for what happened up to `now`; of that, what comes after `end` is nobody's. */
@@ -521,28 +632,26 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 	bool open = t->experiment & 1;
 	uint64_t exempt;
 
-	a.start = open ? t->start : UINT64_MAX;
+	if (t->settling) /* of what is over one may still hear more */
+		a.end = ca_rt.session->experiment.end;
+	a.start = open || t->settling ? t->start : UINT64_MAX;
 	read_log(&a, now);
 	/* of the hits in the log those at which we were in S ourselves */
 	exempt = atomic_load_explicit(&t->fine->exempt, memory_order_relaxed) - t->fine_exempt;
 	t->fine_exempt += exempt;
-	if (open && t->speedup && !t->switches.page) {
-		uint64_t all = a.time + exempt, time = scale_by_cpu(t, all, now, wait != NULL);
-
-		exempt = all ? share(time, exempt, all) : 0;
-		a.time = time - exempt;
-	}
-	a.back += exempt;
-	t->last = now;
-	if (!open)
+	if (open && t->speedup && !t->switches.page)
+		scale_by_cpu(&a, now, &exempt);
+	t->last = a.at; /* what has come to the log since may be later than `now` */
+	if (!open && !t->settling)
 		return;
+	a.back += exempt;
 	t->s_time += a.s_time;
 	t->s_time -= a.s_back < t->s_time ? a.s_back : t->s_time;
 	if (!(wait && *wait == CA_WAIT_OTHERS))
 		t->owed += (int64_t)(a.time * t->speedup / CA_MILLION) -
 			   (int64_t)(a.back * t->speedup / CA_MILLION);
 	atomic_store_explicit(&t->slot->s_time, t->s_time, memory_order_relaxed);
-	atomic_store_explicit(&t->slot->s_until, now < end ? now : end, memory_order_release);
+	atomic_store_explicit(&t->slot->s_until, now < a.end ? now : a.end, memory_order_release);
 }
 
 /* ---- experiments that come and go ------------------------------------------------------------*/
@@ -552,6 +661,7 @@ static void settled_up_to(struct ca_thread *t)
 	t->settled_seq = atomic_load_explicit(&ca_rt.session->settled_seq, memory_order_acquire);
 	t->settled = atomic_load_explicit(&ca_rt.session->settled_delay, memory_order_relaxed);
 	t->s_time = 0;
+	t->settling = false;
 }
 
 static void opened(struct ca_thread *t, uint64_t experiment)
@@ -581,6 +691,7 @@ static void closed(struct ca_thread *t, const enum ca_wait *wait)
 	if (end > t->last)
 		account(t, end, end, wait);
 	t->experiment++;
+	t->settling = true;
 }
 
 static void follow_experiment(struct ca_thread *t, const enum ca_wait *wait)

@@ -60,6 +60,7 @@ struct ca_thread {
 	uint64_t start;      /* ... its start, ns ... */
 	uint64_t settled;    /* D of the experiments up to settled_seq, ns */
 	uint64_t settled_seq;
+	bool settling;     /* it is over, and D not known yet: late entries of the log count */
 	uint64_t cursor;   /* next log entry to read */
 	uint64_t last;     /* ns; all before it is accounted for */
 	uint64_t last_cpu; /* ns of thread CPU time at `last`; only without a switch log */

@@ -198,6 +198,178 @@ static void test_taken_back(void **state)
 	assert_int_equal(me->s_time, 1750);
 }
 
+/* Two books: whatever other processes do, and whenever they tell of it, the account in the end is that of
+ * somebody who has seen it all. Time goes by ns here. */
+enum { END = 6000 };
+struct story {
+	bool in[SLOTS][END], off[SLOTS][END];
+};
+
+/* Stretches in S, which may be off the CPU for a part; the first thread is off anywhere. */
+static void invent(struct story *story, struct ca_rng *rng)
+{
+	memset(story, 0, sizeof *story);
+	for (unsigned i = 0; i < SLOTS; i++) {
+		unsigned at = (unsigned)ca_rng_below(rng, 300);
+
+		while (at < END - 1) {
+			unsigned end = at + 20 + (unsigned)ca_rng_below(rng, 500), from = at + 5, to;
+
+			end = end < END - 1 ? end : END - 1;
+			for (unsigned k = at; k < end; k++)
+				story->in[i][k] = true;
+			while (from < end && ca_rng_below(rng, 2)) {
+				from += (unsigned)ca_rng_below(rng, 100);
+				to = from + 1 + (unsigned)ca_rng_below(rng, 150);
+				for (unsigned k = from; k < to && k < end; k++)
+					story->off[i][k] = true;
+				from = to + 1;
+			}
+			at = end + 1 + (unsigned)ca_rng_below(rng, 300);
+		}
+	}
+	for (unsigned k = 0; k < END; k++)
+		if (k % 700 > 600 && !story->in[0][k])
+			story->off[0][k] = true;
+}
+
+static void tell_of_off(const struct story *story, uint32_t i, unsigned from, unsigned to)
+{
+	for (unsigned k = from; k < to; k++)
+		if (story->off[i][k] && (k == from || !story->off[i][k - 1])) {
+			unsigned end = k;
+
+			while (end < to && story->off[i][end])
+				end++;
+			ca_ledger_log(CA_LOG_WAS_OFF, &thread[i], T0 + k, T0 + end);
+		}
+}
+
+/* What happens at that moment, as it comes to the log. told: up to where its off-CPU times were. */
+static void play(const struct story *story, unsigned k, unsigned told[SLOTS], struct ca_rng *rng)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		bool was_in = k && story->in[i][k - 1], was_off = k && story->off[i][k - 1];
+
+		if (i == 0 && story->off[i][k] != was_off)
+			switched(0, story->off[i][k], T0 + k);
+		if (i == 0 && story->in[i][k] != was_in)
+			ca_ledger_accrue(me, T0 + k, NULL);
+		if ((i || !me->switches.page) && was_in && !story->off[i][k] &&
+		    (!story->in[i][k] || !ca_rng_below(rng, 200))) {
+			tell_of_off(story, i, told[i], k);
+			told[i] = k;
+		}
+		if (story->in[i][k] != was_in) {
+			put(was_in ? CA_LOG_EXIT : CA_LOG_ENTER, i, T0 + k);
+			told[i] = k;
+		}
+	}
+	if (!story->off[0][k] && !ca_rng_below(rng, 100))
+		ca_ledger_accrue(me, T0 + k, NULL);
+}
+
+static void test_two_books(void **state)
+{
+	static struct story story;
+	int64_t owed = 0, s_time = 0;
+	struct ca_rng rng;
+
+	(void)state;
+	ca_rng_init(&rng, 1);
+	open_experiment(T0, HALF);
+	for (unsigned round = 0; round < 40; round++) {
+		unsigned told[SLOTS] = { 0 };
+
+		memset(switches[0], 0, sizeof switches[0]);
+		me->switches.page = round % 4 ? switches[0] : NULL; /* then it tells of itself, too */
+		s->experiment.start = T0;
+		atomic_fetch_add(&s->experiment.seq, 2);
+		atomic_fetch_add(&s->selection.seq, 2);
+		s->selection.log_start = atomic_load(&s->log_head);
+		me->last = T0;
+		me->owed = 0;
+		ca_ledger_accrue(me, T0, NULL);
+		invent(&story, &rng);
+		owed = s_time = 0;
+		for (unsigned k = 0; k < END; k++) {
+			bool mine = story.in[0][k] && !story.off[0][k], any = false;
+
+			play(&story, k, told, &rng);
+			for (unsigned i = 1; i < SLOTS; i++)
+				any |= story.in[i][k] && !story.off[i][k];
+			s_time += mine || any;
+			owed += any && !story.in[0][k] && !story.off[0][k];
+		}
+		ca_ledger_accrue(me, T0 + END, NULL);
+		assert_int_equal(me->s_time, s_time);
+		if (me->switches.page) /* else it owes by its CPU clock */
+			assert_in_range(me->owed + END, END + owed / 2 - 200, END + owed / 2 + 200);
+	}
+}
+
+/* Between its look at the clock and its look at the log a thread may lose its CPU for long: what it finds there
+ * later than its time counts once. */
+static void test_behind_its_time(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0 + 200);
+	put(CA_LOG_EXIT, 1, T0 + 600);
+	put(CA_LOG_ENTER, 1, T0 + 700);
+	owes(T0 + 100, NULL, 200);
+	owes(T0 + 650, NULL, 200);
+	owes(T0 + 1000, NULL, 350);
+	assert_int_equal(me->s_time, 400 + 300);
+}
+
+/* Of an experiment that is over one hears more until its D is known. */
+static void test_told_when_it_is_over(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0 + 100);
+	owes(T0 + 900, NULL, 400);
+	s->experiment.end = T0 + 1000;
+	atomic_fetch_add(&s->experiment.seq, 1);
+	owes(T0 + 1100, NULL, 450);
+	assert_int_equal(me->s_time, 900);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 800, T0 + 1300);
+	owes(T0 + 1400, NULL, 350);
+	assert_int_equal(me->s_time, 700);
+	assert_int_equal(atomic_load(&me->slot->s_time), 700);
+	hit(1, T0 + 1100, 100);
+	atomic_store(&s->settled_delay, 350);
+	atomic_store(&s->settled_seq, atomic_load(&s->experiment.seq));
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 500, T0 + 600);
+	owes(T0 + 1500, NULL, 350);
+	assert_int_equal(me->s_time, 0);
+}
+
+/* Who has no switch log knows from its CPU clock when it was off in S, and tells itself, too. */
+static void test_told_by_itself(void **state)
+{
+	(void)state;
+	me->switches.page = NULL;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 0, T0);
+	put(CA_LOG_ENTER, 1, T0 + 500);
+	put(CA_LOG_EXIT, 1, T0 + 600);
+	ca_ledger_accrue(me, T0 + 800, NULL);
+	ca_ledger_log(CA_LOG_WAS_OFF, me, T0 + 400, T0 + 800);
+	ca_ledger_accrue(me, T0 + 1000, NULL);
+	assert_int_equal(me->s_time, 1000 - 300);
+	assert_int_equal(me->owed, 0);
+	/* another one of this process without one is not seen, but heard of */
+	put(CA_LOG_EXIT, 0, T0 + 1000);
+	atomic_store(&ca_rt.by_slot[2], &thread[2]);
+	thread[2].switches.page = NULL;
+	put(CA_LOG_ENTER, 2, T0 + 1000);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 1200, T0 + 1500);
+	ca_ledger_accrue(me, T0 + 1500, NULL);
+	assert_int_equal(me->s_time, 700 + 200);
+}
+
 /* Parts of S with speedups of their own: 20 and 50 %. */
 static void select_parts(void)
 {
@@ -1063,6 +1235,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_outside),
 		TEST(test_taken_back),
+		TEST(test_two_books),
+		TEST(test_behind_its_time),
+		TEST(test_told_when_it_is_over),
+		TEST(test_told_by_itself),
 		TEST(test_off_in_s_with_others),
 		TEST(test_parts),
 		TEST(test_in_parts),
