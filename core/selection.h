@@ -15,6 +15,7 @@ enum {
 	CA_MAX_MEETINGS = 384, /* behind them: kind MEET */
 	CA_SELECTION_SITES = CA_MAX_SITES + CA_MAX_MEETINGS,
 	CA_PARTS = 4,             /* regions that are sped up at once, at most */
+	CA_ELSEWHERE = 4,         /* threads that were found on another stack than S so often change stacks */
 	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
 	/* Entries behind an unpublished one after which its writer counts as dead: more than all
 	 * threads append while one that was preempted between its two stores is away. */

@@ -113,6 +113,9 @@ struct ca_session {
 	struct ca_slot_set in_s;  /* who may be in S, by the threads; all who are, are in there */
 	struct ca_slot_set timed; /* who may be in S where it is timed: all but some that wait (fine.c) */
 	struct ca_slot_set told;  /* whose rings have something new; taken out by the conductor */
+	/* How often a thread with frames of S on one stack was found on another: by the runtimes, up to
+	 * CA_ELSEWHERE; set to 0 by the conductor with the selection. */
+	_Atomic uint32_t elsewhere;
 	_Alignas(64) struct ca_selection selection;
 	struct ca_process process[CA_MAX_PROCESSES];
 	struct ca_progress_point point[CA_MAX_POINTS];

@@ -77,6 +77,7 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	ca_selection_begin(sel);
 	ca_regions_select(c->regions, region, c->set->exact, sel, &why);
 	sel->log_start = atomic_load(&c->session->log_head);
+	atomic_store(&c->session->elsewhere, 0);
 	ca_selection_log_restart(c->log, sel->log_start);
 	ca_selection_end(sel);
 	c->selected = region;

@@ -39,7 +39,8 @@ enum ca_heat ca_heat_judge(const struct ca_heat_look *from, const struct ca_sess
 		most = rate > most ? rate : most;
 	}
 	/* threads that share cores have less time of their own than passes */
-	if (most > TIMED || sum > TIMED * (double)(cpus > 1 ? cpus : 1))
+	if (atomic_load(&s->elsewhere) >= CA_ELSEWHERE || most > TIMED ||
+	    sum > TIMED * (double)(cpus > 1 ? cpus : 1))
 		return CA_HEAT_TOO_HOT;
 	return most > LOGGED || sum > LOGGED_BY_ALL ? CA_HEAT_HOT : CA_HEAT_COOL;
 }

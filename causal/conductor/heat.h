@@ -9,7 +9,7 @@ enum ca_heat {
 	CA_HEAT_UNKNOWN, /* it has to be tried */
 	CA_HEAT_COOL,    /* each visit may go into the log */
 	CA_HEAT_HOT,     /* probes may time it */
-	CA_HEAT_TOO_HOT  /* no probes */
+	CA_HEAT_TOO_HOT  /* no probes; or threads change stacks in it, which probes do not see */
 };
 
 /* Visits of the selected code at some time. */

@@ -27,6 +27,17 @@ static bool same_stack(const struct ca_thread *t, uintptr_t a, uintptr_t b)
 	return (a < b ? b - a : a - b) < NEAR;
 }
 
+/* It has gone over to another stack while it was in S: how, is not seen. Hooks cannot tell any more where it is
+ * in S. The conductor hears of it, and takes probes out where that is a habit. */
+static void is_elsewhere(struct ca_thread *t)
+{
+	_Atomic uint32_t *often = &ca_rt.session->elsewhere;
+
+	t->elsewhere = true;
+	if (atomic_load_explicit(often, memory_order_relaxed) < CA_ELSEWHERE)
+		atomic_fetch_add_explicit(often, 1, memory_order_relaxed);
+}
+
 /* Activations below sp, on the same stack, no longer exist: left by longjmp or an exception.
  * back: whoever made a call at sp is back from it. */
 static void drop_dead(struct ca_thread *t, uintptr_t sp, bool back)
@@ -41,7 +52,7 @@ static void drop_dead(struct ca_thread *t, uintptr_t sp, bool back)
 		bool comparable = same_stack(t, sp, t->frame[i]);
 
 		if (!comparable)
-			t->elsewhere = true;
+			is_elsewhere(t);
 		if (!comparable || t->frame[i] > sp || (t->frame[i] == sp && !back)) {
 			t->frame_part[left] = t->frame_part[i];
 			t->frame[left++] = t->frame[i];
@@ -230,8 +241,11 @@ CA_SIGSAFE void ca_activation_check(struct ca_thread *t, uintptr_t sp)
 	if (ca_fine_is_in(t)) {
 		uintptr_t outer = atomic_load_explicit(&t->fine->outer, memory_order_relaxed);
 
-		if (!ca_rt.session->selection.fine ||
-		    ((sp > outer || (calls && sp == outer)) && same_stack(t, sp, outer)))
+		if (!ca_rt.session->selection.fine)
+			ca_fine_forget(t);
+		else if (!same_stack(t, sp, outer))
+			is_elsewhere(t);
+		else if (sp > outer || (calls && sp == outer))
 			ca_fine_forget(t);
 		return;
 	}
@@ -266,4 +280,53 @@ CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *
 	t->depth = 1;
 	t->frame_part[0] = (uint8_t)part;
 	enters(t);
+}
+
+void ca_activation_put_aside(struct ca_aside *aside)
+{
+	struct ca_thread *t = ca_self;
+
+	aside->depth = 0;
+	aside->outer = 0;
+	if (!t || t->guard || !ca_rt_is_in_s(t) || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	aside->selection = t->selection;
+	if (ca_fine_is_in(t)) {
+		aside->outer = ca_fine_suspend(t);
+	} else {
+		aside->depth = t->depth;
+		for (unsigned i = 0; i < t->depth && i < CA_FRAMES; i++) {
+			aside->frame[i] = t->frame[i];
+			aside->part[i] = t->frame_part[i];
+		}
+		ca_activation_left(t);
+	}
+	t->guard--;
+}
+
+void ca_activation_take_up(const struct ca_aside *aside)
+{
+	struct ca_thread *t = ca_self;
+
+	if ((!aside->depth && !aside->outer) || !t || t->guard ||
+	    !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard++;
+	ca_ledger_follow(t);
+	if (t->selection != aside->selection) {
+		; /* it was another S */
+	} else if (aside->outer) {
+		ca_fine_resume(t, aside->outer);
+	} else {
+		if (t->depth) /* of a stack that was left otherwise */
+			ca_activation_left(t);
+		t->depth = aside->depth;
+		for (unsigned i = 0; i < t->depth && i < CA_FRAMES; i++) {
+			t->frame[i] = aside->frame[i];
+			t->frame_part[i] = aside->part[i];
+		}
+		enters(t);
+	}
+	t->guard--;
 }

@@ -21,6 +21,16 @@ CA_HIDDEN void ca_activation_own_stack(uintptr_t top, size_t size);
 CA_HIDDEN CA_SIGSAFE void ca_activation_left(struct ca_thread *t);
 /* It has left a wait that was found to be in S, by a jump or cancelled, and nobody was told. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_wait_left(struct ca_thread *t, uint64_t now);
+/* The thread goes over to another stack, and may come back to this one, or another thread may: where it is in S
+ * waits there meanwhile. ca_self may be another one at the second call; without the guard. */
+struct ca_aside {
+	uint64_t selection, outer; /* outer: of timed S */
+	unsigned depth;
+	uintptr_t frame[CA_FRAMES];
+	uint8_t part[CA_FRAMES];
+};
+CA_HIDDEN void ca_activation_put_aside(struct ca_aside *aside);
+CA_HIDDEN void ca_activation_take_up(const struct ca_aside *aside);
 /* In a tick: if it is in S, tell of the times off the CPU there so far. The kernel keeps the last
  * ones only, and a window may be summed before it leaves S. */
 CA_HIDDEN CA_SIGSAFE void ca_activation_tell(struct ca_thread *t, uint64_t now);

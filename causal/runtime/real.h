@@ -40,6 +40,7 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /* the other wrap_*.c */
@@ -192,7 +193,9 @@
 	X(longjmp, "")                                                                                       \
 	X(_longjmp, "")                                                                                      \
 	X(siglongjmp, "")                                                                                    \
-	X(__longjmp_chk, "GLIBC_2.11")
+	X(__longjmp_chk, "GLIBC_2.11")                                                                       \
+	X(swapcontext, "")                                                                                   \
+	X(setcontext, "")
 /* wrap_file.c */
 #define CA_WRAPPED_FILE(X)                                                                                   \
 	X(preadv, "")                                                                                        \

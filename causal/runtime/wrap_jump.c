@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Ways out of S that pass no exit: longjmp, and C++ exceptions where they are caught. Without these,
- * the thread is taken out of S at its next meeting, hook or tick. Any context of the program, its
- * signal handlers included. */
+/* Ways out of S that pass no exit: longjmp, C++ exceptions where they are caught, and to another stack.
+ * Without these, the thread is taken out of S at its next meeting, hook or tick. Any context of the program,
+ * its signal handlers included. */
 #include "causal/runtime/activation.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <setjmp.h>
+#include <ucontext.h>
 
 /* ---- x86-64, glibc ---------------------------------------------------------------------------*/
 enum { JUMP_SP = 6 }; /* word of a jmp_buf that has the stack pointer, in disguise */
@@ -80,6 +81,28 @@ JUMP(longjmp)
 JUMP(_longjmp)
 JUMP(siglongjmp)
 JUMP(__longjmp_chk)
+
+/* ---- other stacks ------------------------------------------------------------------------------*/
+/* Whoever comes back does so in this frame, though maybe in another thread. */
+CA_EXPORT int swapcontext(ucontext_t *restrict from, const ucontext_t *restrict to)
+{
+	struct ca_aside aside;
+	int r, saved = errno;
+
+	ca_activation_put_aside(&aside);
+	errno = saved;
+	r = REAL(swapcontext)(from, to);
+	saved = errno;
+	ca_activation_take_up(&aside);
+	errno = saved;
+	return r;
+}
+
+CA_EXPORT int setcontext(const ucontext_t *to)
+{
+	leaves((uintptr_t)to->uc_mcontext.gregs[REG_RSP]);
+	return REAL(setcontext)(to);
+}
 
 /* ---- C++ ---------------------------------------------------------------------------------------*/
 typedef void *begin_catch(void *);

@@ -59,6 +59,11 @@ static void limits(void **state)
 			fail_msg("case %zu", i);
 	}
 	assert_int_equal(ca_heat_judge(&look, s, FROM), CA_HEAT_COOL); /* no time has passed */
+	/* threads change stacks in it: once may be a signal's handler */
+	atomic_store(&s->elsewhere, CA_ELSEWHERE - 1);
+	assert_int_equal(ca_heat_judge(&look, s, FROM), CA_HEAT_COOL);
+	atomic_store(&s->elsewhere, CA_ELSEWHERE);
+	assert_int_equal(ca_heat_judge(&look, s, FROM), CA_HEAT_TOO_HOT);
 }
 
 int main(void)

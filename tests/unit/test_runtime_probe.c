@@ -690,11 +690,19 @@ static void signal_stack(void **state)
 	(void)state;
 	own_stack(TOP - 5000, TOP + 5000);
 	hook.enter(TOP);
+	assert_int_equal(atomic_load(&s->elsewhere), 0);
 	ca_activation_check(me, HIGH);
 	ca_activation_check(me, 500);
 	assert_true(in_s());
 	hook.exit(TOP);
 	assert_false(in_s());
+	/* which the conductor hears of */
+	assert_int_equal(atomic_load(&s->elsewhere), 2);
+	hook.enter(TOP);
+	for (unsigned i = 0; i < 10; i++)
+		ca_activation_check(me, HIGH);
+	assert_int_equal(atomic_load(&s->elsewhere), CA_ELSEWHERE);
+	hook.exit(TOP);
 }
 
 /* Where hooks cannot tell, each tick looks: suspended in S, the thread is elsewhere; later it goes on. */
@@ -717,6 +725,52 @@ static void ticks_see_coroutines(void **state)
 	assert_true(in_s());
 	hook.exit(OTHER);
 	assert_false(in_s());
+}
+
+/* Who changes stacks by libc's own calls is in S only where it runs, also if another thread goes on. */
+static void stacks_of_libc(void **state)
+{
+	struct ca_aside first, second;
+
+	(void)state;
+	own_stack(TOP - 5000, TOP + 5000);
+	hook.enter(TOP);
+	hook.enter(TOP - 100);
+	ca_activation_put_aside(&first);
+	assert_false(in_s());
+	rt_logged(1, CA_LOG_EXIT, 0);
+	hook.enter(OTHER);
+	ca_activation_put_aside(&second);
+	assert_false(in_s());
+	ca_activation_put_aside(&(struct ca_aside){ 0 }); /* nothing to put aside */
+	ca_activation_take_up(&first);
+	assert_true(in_s());
+	rt_logged(4, CA_LOG_ENTER, 0);
+	hook.exit(TOP - 100);
+	assert_true(in_s());
+	hook.exit(TOP);
+	assert_false(in_s());
+	assert_int_equal(atomic_load(&s->elsewhere), 0);
+	ca_self = &thread[1];
+	ca_activation_take_up(&second);
+	rt_logged(6, CA_LOG_ENTER, 1);
+	hook.exit(OTHER);
+	rt_logged(7, CA_LOG_EXIT, 1);
+	ca_self = me;
+	/* left in S by a jump to who was in S, too */
+	hook.enter(OTHER);
+	ca_activation_take_up(&first);
+	assert_int_equal(me->depth, 2);
+	hook.exit(TOP);
+	assert_false(in_s());
+	/* it comes back to another S */
+	hook.enter(TOP);
+	ca_activation_put_aside(&first);
+	select_new(CA_SITE_ENTER, 1);
+	service();
+	ca_activation_take_up(&first);
+	assert_false(in_s());
+	assert_int_equal(me->guard, 0);
 }
 
 static void told_of_the_stack(void **state)
@@ -1040,6 +1094,7 @@ int main(void)
 		TEST(left_on_one_of_two_stacks),
 		TEST(signal_stack),
 		TEST(ticks_see_coroutines),
+		TEST(stacks_of_libc),
 		TEST(told_of_the_stack),
 		TEST(stamps),
 		TEST(last_visit),

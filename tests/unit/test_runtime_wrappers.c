@@ -1812,6 +1812,57 @@ static void jumps(void **state)
 	me->paying_sp = me->stack_low = me->stack_high = 0;
 }
 
+/* ---- other stacks --------------------------------------------------------------------------------------- */
+static ucontext_t home, away;
+
+void ca_activation_put_aside(struct ca_aside *aside)
+{
+	note('P');
+	aside->depth = 3;
+	errno = guess_errno;
+}
+
+void ca_activation_take_up(const struct ca_aside *aside)
+{
+	note(aside->depth == 3 ? 'U' : '!');
+	errno = guess_errno;
+}
+
+static void coroutine(void)
+{
+	note('a');
+	swapcontext(&away, &home);
+	note('b');
+	errno = 7;
+	setcontext(&home);
+}
+
+static void contexts(void **state)
+{
+	static char stack[65536];
+
+	(void)state;
+	assert_int_equal(getcontext(&away), 0);
+	away.uc_stack.ss_sp = stack;
+	away.uc_stack.ss_size = sizeof stack;
+	makecontext(&away, coroutine, 0);
+	begin();
+	ca_self = me;
+	me->depth = 1;
+	guess_errno = ERROR;
+	errno = 5;
+	assert_int_equal(swapcontext(&home, &away), 0);
+	assert_int_equal(errno, 5);
+	assert_string_equal(trace, "PaPU");
+	assert_int_equal(swapcontext(&home, &away), 0);
+	assert_int_equal(errno, 7);
+	assert_string_equal(trace, "PaPUPUbJU");
+	assert_int_equal(checked_sp, home.uc_mcontext.gregs[REG_RSP]);
+	me->depth = 0;
+	cover("swapcontext");
+	cover("setcontext");
+}
+
 void *__cxa_begin_catch(void *exception);
 
 static void catches(void **state)
@@ -1908,7 +1959,8 @@ int main(void)
 		TEST(cancellation),    TEST(environment_of_exec),
 		TEST(forms_of_exec),   TEST(libraries),
 		TEST(jumps),           TEST(catches),
-		TEST(real_ones),       TEST(every_row),
+		TEST(contexts),        TEST(real_ones),
+		TEST(every_row),
 	};
 
 	ca_real_resolve();
