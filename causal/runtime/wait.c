@@ -152,10 +152,14 @@ static void begin_in_s(struct ca_waiting *w)
 	ca_ledger_log(external ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w->since, w->until);
 }
 
+/* S went on for as long as the others were told; by our own account, too. */
 static void end_in_s(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
 
+	if (w->logged == CA_WAIT_EXTERNAL)
+		ca_ledger_accrue(t, w->until < now ? w->until : now, &kinds[CA_WAIT_EXTERNAL]);
+	ca_ledger_accrue(t, now, &kinds[CA_WAIT_OTHERS]);
 	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, t->part), memory_order_relaxed);
 	if (w->logged == CA_WAIT_EXTERNAL && w->until < now) {
 		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);

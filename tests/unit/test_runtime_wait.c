@@ -8,6 +8,7 @@
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -111,6 +112,20 @@ static void pass(uint64_t ns)
 
 	while (ca_clock_now() < end)
 		;
+}
+
+/* As the kernel would tell it. */
+static void was_off(uint64_t from, uint64_t to)
+{
+	struct perf_event_mmap_page *page = me->switches.page;
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record[2] = { { { PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, sizeof *record }, from },
+			{ { PERF_RECORD_SWITCH, 0, sizeof *record }, to } };
+
+	memcpy((char *)me->switches.page + RT_PAGE + page->data_head, record, sizeof record);
+	page->data_head += sizeof record;
 }
 
 static uint64_t entries(void)
@@ -346,6 +361,7 @@ static void sleeps_in_s(void **state)
 	assert_int_equal(w.until, w.since + 100000);
 	assert_int_equal(rt_logged(1, CA_LOG_EXTERNAL, 0)->value, w.until);
 	pass(150000);
+	was_off(w.since, ca_clock_now());
 	ca_wait_end(&w); /* what it took longer is the kernel's */
 	assert_int_equal(entries(), 5);
 	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, w.until);
@@ -353,6 +369,9 @@ static void sleeps_in_s(void **state)
 	assert_int_equal(rt_logged(3, CA_LOG_OFF, 0)->time, w.until);
 	assert_true(rt_logged(4, CA_LOG_ON, 0)->time > w.until);
 	assert_int_equal(s->log[4].value, CA_LOG_OFF);
+	/* by our own account, too */
+	assert_true(me->last >= s->log[3].time + 50000);
+	assert_int_equal(me->s_time, w.until - s->log[0].time);
 	/* the length was for that one alone; one that ends early is all S */
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
 	assert_int_equal(w.until, UINT64_MAX);
