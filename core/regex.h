@@ -4,8 +4,8 @@
 #define CA_CORE_REGEX_H
 #include <regex.h>
 
-/* As regcomp, for extended ones without parts; one whose repetitions multiply to so much that libc would
- * work on it for minutes, and take gigabytes, is refused (REG_BADBR). */
+/* As regcomp, for extended ones without parts; one on which libc would work for minutes, take gigabytes, or run
+ * out of stack is refused (REG_ESPACE). It is tried in a child first, unless it is short and plain. */
 int ca_regex_compile(regex_t *regex, const char *text);
 
 #endif

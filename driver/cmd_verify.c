@@ -4,6 +4,7 @@
  * Driver's process, one thread. */
 #include "causal/results/compare.h"
 #include "core/clock.h"
+#include "core/regex.h"
 #include "driver/arguments.h"
 #include "driver/child.h"
 #include "driver/commands.h"
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <regex.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const struct ca_profile_row *find_row(const struct ca_profile *profile, c
 	for (size_t r = 0; r < profile->rows; r++)
 		if (!strcmp(profile->row[r].region->name, text))
 			return &profile->row[r];
-	if (!regcomp(&pattern, text, REG_EXTENDED | REG_NOSUB)) {
+	if (!ca_regex_compile(&pattern, text)) {
 		bool several = false;
 
 		for (size_t r = 0; r < profile->rows; r++) {

@@ -86,7 +86,7 @@ mistakes() {
 		'-n x -- true' '-w -1 -- true' '-b magic -- true' '-m lines -- true' \
 		'-e perhaps -- true' '--exact=perhaps -- true' \
 		'-s 101 -- true' '-s 10- -- true' '-s 0-10:0 -- true' '-s -- true' \
-		'-F ( -- true' '-B a;[ -- true' '-l * -- true' '--period 1 -- true' \
+		'-F ( -- true' '-F a{1000}{1000}{1000} -- true' '-B a;[ -- true' '-l * -- true' '--period 1 -- true' \
 		'-c missing.cfg -- true' '-c plain -o plain -- true' '-o plain/x -- true' \
 		'-g plain -o out -- true' '-l toy -- true' '-n 1000001 -- true' \
 		'--single=9 -s 0 1 -- true' '--single=x -- true' '--help=me' \

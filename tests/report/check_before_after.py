@@ -70,6 +70,7 @@ def check_verify(scratch):
             break
     check("not as predicted" in said, f"not as predicted: {said}")
     check("'pars' is not the name" in verify("pars", 50, 0, expect=2), "two names match")
+    check("is not the name" in verify("(a{99}){9}{99}", 50, 0, expect=2), "what would not end")
     verify("parse", 200, 0, expect=2)
     causal("verify", "v", "--region", "parse", "--speedup", "50", cwd=scratch, expect=2)
     causal("verify", "v", "--region", "^f", "--speedup", "50", "-n", "2", "--", "./none", cwd=scratch, expect=1)
