@@ -4,7 +4,51 @@
 #include "core/rings.h"
 #include "core/sys.h"
 
-enum { AT_ONCE = 64 }; /* chunks made ready, where the driver has not */
+enum {
+	AT_ONCE = 64,       /* chunks made ready, where the driver has not */
+	ABOUT_TO_BE = 2048, /* that other threads may be about to take */
+	LEAST = 256         /* that are worth to be mapped */
+};
+
+static _Atomic uint32_t mapped = UINT32_MAX; /* in this process, from the first on */
+
+static uint32_t there_are(const struct ca_rings *trace)
+{
+	uint32_t here = atomic_load_explicit(&mapped, memory_order_relaxed);
+
+	return here < trace->chunks ? here : trace->chunks;
+}
+
+static uint64_t size_without_events(const struct ca_rings *trace)
+{
+	return ca_rings_size(trace->chunks) - (uint64_t)trace->chunks * CA_RINGS_PAGE;
+}
+
+uint64_t ca_rings_here(const struct ca_rings *trace)
+{
+	return size_without_events(trace) + (uint64_t)there_are(trace) * CA_RINGS_PAGE;
+}
+
+bool ca_rings_use(const struct ca_rings *trace, uint64_t size)
+{
+	uint64_t rest = size_without_events(trace);
+
+	if (size < rest || size - rest < (uint64_t)LEAST * CA_RINGS_PAGE)
+		return false;
+	atomic_store(&mapped, (uint32_t)((size - rest) / CA_RINGS_PAGE));
+	return true;
+}
+
+void ca_rings_give_way(struct ca_rings *trace)
+{
+	uint32_t before = there_are(trace), keep = atomic_load(&trace->ready) + ABOUT_TO_BE;
+
+	if (keep >= before)
+		return;
+	atomic_store(&mapped, keep);
+	ca_sys(SYS_munmap, (long)(intptr_t)ca_rings_events(trace, keep),
+	       (long)(before - keep) * CA_RINGS_PAGE, 0, 0, 0, 0);
+}
 
 /* One that has been given back. */
 static uint32_t take_free(struct ca_rings *trace)
@@ -15,7 +59,7 @@ static uint32_t take_free(struct ca_rings *trace)
 
 	do {
 		chunk = (uint32_t)head;
-		if (!chunk || chunk > trace->chunks)
+		if (!chunk || chunk > there_are(trace))
 			return 0;
 		next = ((head >> 32) + 1) << 32 |
 		       atomic_load_explicit(&trace->chunk[chunk - 1].next, memory_order_relaxed);
@@ -28,7 +72,7 @@ static uint32_t take_free(struct ca_rings *trace)
 static bool make_ready(struct ca_rings *trace)
 {
 	uint32_t ready = atomic_load_explicit(&trace->ready, memory_order_acquire);
-	uint32_t n = ready + AT_ONCE < trace->chunks ? ready + AT_ONCE : trace->chunks;
+	uint32_t n = ready + AT_ONCE < there_are(trace) ? ready + AT_ONCE : there_are(trace);
 
 	if (ready >= n || ca_sys(SYS_madvise, (long)(intptr_t)ca_rings_events(trace, ready),
 				 (long)(n - ready) * CA_RINGS_PAGE, CA_SYS_POPULATE_WRITE, 0, 0, 0))
@@ -44,7 +88,7 @@ static uint32_t take_new(struct ca_rings *trace)
 	uint32_t used = atomic_load_explicit(&trace->used, memory_order_relaxed);
 
 	for (;;) {
-		if (used >= trace->chunks)
+		if (used >= there_are(trace))
 			return 0;
 		/* acquire: pairs with the store of who has made them ready */
 		if (used >= atomic_load_explicit(&trace->ready, memory_order_acquire) && !make_ready(trace))

@@ -95,6 +95,13 @@ CA_SIGSAFE void ca_rings_begin(struct ca_rings_writer *w, struct ca_rings *trace
 			       const struct ca_source *owner);
 /* A chunk with room for n events; false: there is none, and they are counted as lost. */
 CA_SIGSAFE bool ca_rings_more(struct ca_rings_writer *w, uint64_t time, size_t n);
+/* Of a process that may map little: `size` bytes of the trace, from its begin on, are what it has. False: that
+ * is too little. */
+bool ca_rings_use(const struct ca_rings *trace, uint64_t size);
+/* It has so many now. */
+uint64_t ca_rings_here(const struct ca_rings *trace);
+/* What is beyond those in use is unmapped. */
+void ca_rings_give_way(struct ca_rings *trace);
 /* The thread is over: what it has written is complete. */
 CA_SIGSAFE void ca_rings_end(struct ca_rings_writer *w);
 

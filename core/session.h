@@ -172,7 +172,7 @@ uint32_t ca_session_slots_within(uint32_t share);
 /* Unmap those from number `slots` on, where `mapped` are. */
 void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots);
 void ca_session_detach(struct ca_session *session);
-/* Map its trace rings, if it has any and the process has room for them; else NULL. */
+/* Map its trace rings, or as many of them as the process has room for; NULL: it has none, or there are none. */
 struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session);
 /* The same for the names of the program's own events. */
 struct ca_names *ca_session_attach_names(const char *path, const struct ca_session *session);

@@ -105,26 +105,27 @@ out:
 	return status;
 }
 
-static bool fits(int fd, uint64_t at, uint64_t size)
+/* Of a part of the file as much as the program does not miss: whole pages. */
+static uint64_t within_limit(uint64_t size)
 {
-	enum { SHARE = 4 };
+	enum { SHARE = 16, PAGE = 4096 };
 	struct rlimit limit;
-	struct stat stat;
 
-	return fstat(fd, &stat) == 0 && (uint64_t)stat.st_size >= at + size &&
-	       (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-		size < limit.rlim_cur / SHARE);
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || size < limit.rlim_cur / SHARE)
+		return size;
+	return limit.rlim_cur / SHARE / PAGE * PAGE;
 }
 
 /* NULL: it is not there, or there is no room for it. */
 static void *map_part(const char *path, uint64_t at, uint64_t size)
 {
 	void *part = MAP_FAILED;
+	struct stat stat;
 	int fd = size ? open(path, O_RDWR | O_CLOEXEC) : -1;
 
 	if (fd < 0)
 		return NULL;
-	if (fits(fd, at, size))
+	if (fstat(fd, &stat) == 0 && (uint64_t)stat.st_size >= at + size)
 		part = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)at);
 	close(fd);
 	return part == MAP_FAILED ? NULL : part;
@@ -132,17 +133,20 @@ static void *map_part(const char *path, uint64_t at, uint64_t size)
 
 struct ca_rings *ca_session_attach_trace(const char *path, const struct ca_session *session)
 {
-	struct ca_rings *trace = map_part(path, session->trace_at, session->trace_size);
+	uint64_t size = within_limit(session->trace_size);
+	struct ca_rings *trace = map_part(path, session->trace_at, size);
 
-	if (!trace || ca_rings_size(trace->chunks) == session->trace_size)
+	if (!trace || (ca_rings_size(trace->chunks) == session->trace_size && ca_rings_use(trace, size)))
 		return trace;
-	munmap(trace, session->trace_size);
+	munmap(trace, size);
 	return NULL;
 }
 
 struct ca_names *ca_session_attach_names(const char *path, const struct ca_session *session)
 {
-	return map_part(path, session->names_at, session->names_at ? sizeof(struct ca_names) : 0);
+	uint64_t size = session->names_at ? sizeof(struct ca_names) : 0;
+
+	return within_limit(size) == size ? map_part(path, session->names_at, size) : NULL;
 }
 
 void ca_session_shrink(struct ca_session *session, uint32_t mapped, uint32_t slots)

@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum {
 	NAMES = 4,              /* looks at a thread's name: it may come to have one ... */
 	NAMES_EVERY = 50000000, /* ... so many ns apart */
 	COMM = 32,
-	SAMPLES_MEMORY = 24 /* MiB: room for 6,000 threads; of a program that may map little, little */
+	SHARE = 16,         /* of what may be mapped, for rings */
+	SAMPLES_MEMORY = 24 /* MiB: room for 6,000 threads */
 };
 
 struct called {
@@ -195,11 +197,23 @@ static enum ca_status open_dict(struct ca_conductor *c, struct ca_err *err)
 	return status ? status : ca_dict_name_value(c->dict, CA_KEY_MUTEX, 1, "waiting");
 }
 
+/* Bytes for rings. Where nobody has said how many, no more than may be mapped. */
+static uint64_t memory_of(const struct ca_conductor *c)
+{
+	bool by_default = c->set->origin[CA_SETTING_TRACE_MEMORY] == CA_ORIGIN_DEFAULT;
+	uint64_t wanted = (uint64_t)(c->sampling && by_default ? SAMPLES_MEMORY : c->set->trace_memory) << 20;
+	struct rlimit limit;
+
+	if (!by_default || getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    wanted < limit.rlim_cur / SHARE)
+		return wanted;
+	return limit.rlim_cur / SHARE;
+}
+
 static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 {
-	bool few = c->sampling && c->set->origin[CA_SETTING_TRACE_MEMORY] == CA_ORIGIN_DEFAULT;
 	const struct ca_rings_options options = {
-		.memory = (uint64_t)(few ? SAMPLES_MEMORY : c->set->trace_memory) << 20,
+		.memory = memory_of(c),
 		.ring = (uint64_t)c->set->trace_ring << 10,
 		.keep_last = c->set->trace_policy == CA_TRACE_RING,
 	};

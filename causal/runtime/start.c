@@ -339,14 +339,14 @@ static void join_trace(const char *path)
 {
 	ca_rt.trace = ca_session_attach_trace(path, ca_rt.session);
 	if (ca_rt.trace) {
-		madvise(ca_rt.trace, ca_rt.session->trace_size, MADV_DONTDUMP);
+		madvise(ca_rt.trace, ca_rings_here(ca_rt.trace), MADV_DONTDUMP);
 		ca_rt.events = ca_rt.session->events;
 		ca_rt.sampling = ca_rt.session->sampling;
 		ca_rt.names = ca_session_attach_names(path, ca_rt.session);
 		ca_code_sites_raise = ca_code_events_raise;
 	} else if (ca_rt.session->trace_size) {
 		ca_log(CA_LOG_ERROR,
-		       "process %d is not traced: it has no room for the rings; lower --trace-memory",
+		       "process %d is not traced: its address space (ulimit -v) has no room for the rings",
 		       (int)ca_rt.pid);
 	}
 }
@@ -369,13 +369,12 @@ __attribute__((destructor)) static void leave(void)
 static void withdraw(const char *reason)
 {
 	struct ca_session *session = ca_rt.session;
-	size_t trace_size = session->trace_size;
 
 	atomic_store(&ca_rt.on, true);
 	ca_rt_off(reason);
 	ca_rt.session = NULL;
 	if (ca_rt.trace)
-		munmap(ca_rt.trace, trace_size);
+		munmap(ca_rt.trace, ca_rings_here(ca_rt.trace));
 	ca_rt.trace = NULL;
 	ca_rt.events = 0;
 	ca_rt.sampling = false;

@@ -85,6 +85,8 @@ static void make_room(pid_t pid, int resource, const void *limit)
 		atomic_store(&ca_rt.slots, ready);
 		ca_session_shrink(ca_rt.session, before, ready);
 	}
+	if (ca_rt.trace)
+		ca_rings_give_way(ca_rt.trace);
 	ca_patch_trim();
 	errno = saved;
 }

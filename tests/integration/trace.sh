@@ -131,6 +131,23 @@ check "a full disk: the program runs on" 0 $?
 contains "a full disk: said" "events are missing; what is there can be read" "$(<err)"
 check "a full disk: and nothing else" "" "$(grep "none missing" err)"
 
+# ---- little address space: the rings give way
+for kib in 200000 100000; do
+	(ulimit -v $kib && trace --events user -- "$apps/traced" many 2 1000 && exit "$status")
+	check "$kib KiB of addresses: exit status" 0 $?
+	check "... traced all the same" 2000 "$(visits)"
+done
+trace --events user -- bash -c "ulimit -v 200000 && exec '$apps/traced' many 2 1000"
+check "less for the program: exit status" 0 "$status"
+check "... traced all the same" 2000 "$(visits)"
+trace --events user -- bash -c "ulimit -v 30000 && exec '$apps/traced' die return 10"
+check "far less: exit status" 0 "$status"
+check "... it is said that it is not traced" 1 "$(grep -c 'is not traced: its address space (ulimit -v)' err)"
+trace -- "$apps/hosts" address_space
+check "less while it runs: exit status" 0 "$status"
+check "... and what it does" "address_space: good" "$(cat out)"
+contains "... traced all the same" "none missing" "$(cat err)"
+
 # ---- mistakes
 for mistake in '--events +nothing' '--events sometimes' '--sinks nothing' '--trace-policy never' '-n 3' '-s 0'; do
 	# shellcheck disable=SC2086 # words are meant

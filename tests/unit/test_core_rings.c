@@ -194,6 +194,35 @@ static void full_memory(void **state)
 	assert_true(in_order);
 }
 
+/* What a process has not mapped, it does not touch. */
+static void gives_way(void **state)
+{
+	enum { CHUNKS = 8192 };
+	const uint64_t whole = ca_rings_size(CHUNKS), rest = whole - (uint64_t)CHUNKS * PAGE;
+	struct ca_rings_writer w;
+	uint64_t kept;
+
+	(void)state;
+	open_trace(CHUNKS, CHUNKS, false);
+	assert_true(ca_rings_use(trace, whole));
+	w = writer_of(1, 1);
+	assert_int_equal(put(&w, 0, PER_CHUNK, 1), PER_CHUNK);
+	ca_rings_give_way(trace);
+	assert_true(ca_rings_here(trace) < whole);
+	kept = (ca_rings_here(trace) - rest) / PAGE * PER_CHUNK;
+	assert_int_equal(put(&w, PER_CHUNK, (uint64_t)CHUNKS * PER_CHUNK, 1), kept - PER_CHUNK);
+	assert_int_equal(lost(CA_LOSS_MEMORY), (uint64_t)CHUNKS * PER_CHUNK + PER_CHUNK - kept);
+	ca_rings_give_way(trace); /* nothing is left to give */
+	assert_int_equal((ca_rings_here(trace) - rest) / PAGE * PER_CHUNK, kept);
+	drain(true);
+	assert_int_equal(taken, kept);
+	/* a chunk that another process has given back may be one of those */
+	atomic_store(&trace->free, CHUNKS);
+	assert_int_equal(put(&w, 0, PER_CHUNK, 1), 0);
+	assert_false(ca_rings_use(trace, rest + PAGE));
+	assert_true(ca_rings_use(trace, whole));
+}
+
 static void keep_last(void **state)
 {
 	struct ca_rings_writer a, b;
@@ -370,9 +399,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(order),     TEST(time_does_not_run_back),
 		TEST(full_ring), TEST(full_memory),
-		TEST(keep_last), TEST(keep_last_of_one),
-		TEST(death),     TEST(many_threads),
-		TEST(at_once),   TEST(damaged),
+		TEST(gives_way), TEST(keep_last),
+		TEST(death),     TEST(keep_last_of_one),
+		TEST(at_once),   TEST(many_threads),
+		TEST(damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
