@@ -9,7 +9,14 @@
  *   CAUSAL_TRACE_BEGIN("name")                 a named region begins ...
  *   CAUSAL_TRACE_END("name")                   ... and ends, in the same thread or task
  *   CAUSAL_TRACE_EVENT("name", value)          happens now
- *   CAUSAL_TRACE_EVENT_ID(id, "name", value)   the same, with a number of your choice in Paraver
+ *   CAUSAL_TRACE_EVENTS("name", value, ...)    up to four pairs, all with one time
+ *   CAUSAL_TRACE_EVENT_ID(id, "name", value)   one, with a number of your choice in Paraver
+ *   CAUSAL_TRACE_STATE_BEGIN("name", value, "label")     the thread or task is in a state ...
+ *   CAUSAL_TRACE_STATE_END("name")             ... and no longer
+ *   CAUSAL_TRACE_SUBSTATE_BEGIN("name", value, "label")  the same, of a sub-state
+ *   CAUSAL_TRACE_SUBSTATE_END("name")
+ *   CAUSAL_TRACE_SEND("name", id)              something goes from here ...
+ *   CAUSAL_TRACE_RECEIVE("name", id)           ... to there; no other one has this id
  *   CAUSAL_TRACE_MUTEX_LOCK(mutex)             pthread_mutex_lock, _trylock, _unlock with events
  *   CAUSAL_TRACE_MUTEX_TRYLOCK(mutex)            of who waits and who holds; these two have the
  *   CAUSAL_TRACE_MUTEX_UNLOCK(mutex)             value of the call. C++: causal_trace_mutex<M>
@@ -49,7 +56,14 @@ enum causal_trace_kind_ {
 	CAUSAL_TRACE_KIND_PROCESS_,
 	CAUSAL_TRACE_KIND_TASK_RUN_,
 	CAUSAL_TRACE_KIND_TASK_PAUSE_,
-	CAUSAL_TRACE_KIND_TASK_DONE_
+	CAUSAL_TRACE_KIND_TASK_DONE_,
+	CAUSAL_TRACE_KIND_SEVERAL_, /* value: the address of a struct causal_trace_several_ */
+	CAUSAL_TRACE_KIND_STATE_,
+	CAUSAL_TRACE_KIND_STATE_END_,
+	CAUSAL_TRACE_KIND_SUBSTATE_,
+	CAUSAL_TRACE_KIND_SUBSTATE_END_,
+	CAUSAL_TRACE_KIND_SEND_,
+	CAUSAL_TRACE_KIND_RECEIVE_
 };
 
 /* What one place in the code raises. */
@@ -59,6 +73,12 @@ struct causal_trace_key_ {
 	const char *where; /* file:line */
 	unsigned short id; /* 0: to be handed out */
 	unsigned short kind;
+};
+
+/* Happens at one time. */
+struct causal_trace_several_ {
+	const struct causal_trace_key_ *key;
+	unsigned long long n, value[4];
 };
 
 /* of: whose burst it is; `key` itself but for updates. */
@@ -240,6 +260,54 @@ void causal_trace_range_(void) CAUSAL_TRACE_ERROR_("the id of an event is 1 to 3
 				  CAUSAL_TRACE_KIND_POINT_, value);                                          \
 	} while (0)
 
+#define CAUSAL_TRACE_POINT_(name)                                                                            \
+	{                                                                                                    \
+		"" name, CAUSAL_TRACE_NULL_, CAUSAL_TRACE_WHERE_, 0, CAUSAL_TRACE_KIND_POINT_                \
+	}
+#define CAUSAL_TRACE_SEVERAL_(v1, v2, v3, v4, ...)                                                           \
+	do {                                                                                                 \
+		static const struct causal_trace_key_ causal_trace_keys_[] = { __VA_ARGS__ };                \
+		CAUSAL_TRACE_KEY_(causal_trace_key_here_, CAUSAL_TRACE_NULL_, CAUSAL_TRACE_NULL_, 0,         \
+				  CAUSAL_TRACE_KIND_SEVERAL_);                                               \
+		causal_trace_at_once_(&causal_trace_key_here_, causal_trace_keys_,                           \
+				      sizeof causal_trace_keys_ / sizeof *causal_trace_keys_,                \
+				      (unsigned long long)(v1), (unsigned long long)(v2),                    \
+				      (unsigned long long)(v3), (unsigned long long)(v4));                   \
+	} while (0)
+#define CAUSAL_TRACE_1_(a, v) CAUSAL_TRACE_SEVERAL_(v, 0, 0, 0, CAUSAL_TRACE_POINT_(a))
+#define CAUSAL_TRACE_2_(a, v, b, w)                                                                          \
+	CAUSAL_TRACE_SEVERAL_(v, w, 0, 0, CAUSAL_TRACE_POINT_(a), CAUSAL_TRACE_POINT_(b))
+#define CAUSAL_TRACE_3_(a, v, b, w, c, x)                                                                    \
+	CAUSAL_TRACE_SEVERAL_(v, w, x, 0, CAUSAL_TRACE_POINT_(a), CAUSAL_TRACE_POINT_(b),                    \
+			      CAUSAL_TRACE_POINT_(c))
+#define CAUSAL_TRACE_4_(a, v, b, w, c, x, d, y)                                                              \
+	CAUSAL_TRACE_SEVERAL_(v, w, x, y, CAUSAL_TRACE_POINT_(a), CAUSAL_TRACE_POINT_(b),                    \
+			      CAUSAL_TRACE_POINT_(c), CAUSAL_TRACE_POINT_(d))
+#define CAUSAL_TRACE_PICK_(a, v, b, w, c, x, d, y, macro, ...) macro
+#define CAUSAL_TRACE_EVENTS(...)                                                                             \
+	CAUSAL_TRACE_PICK_(__VA_ARGS__, CAUSAL_TRACE_4_, a_value_is_missing, CAUSAL_TRACE_3_,                \
+			   a_value_is_missing, CAUSAL_TRACE_2_, a_value_is_missing, CAUSAL_TRACE_1_,         \
+			   a_value_is_missing, 0)                                                            \
+	(__VA_ARGS__)
+
+#define CAUSAL_TRACE_IN_STATE_(name, label, kind, value)                                                     \
+	do {                                                                                                 \
+		CAUSAL_TRACE_REFUSE_((value) == 0, causal_trace_zero_);                                      \
+		CAUSAL_TRACE_ONE_("" name, "" label, 0, kind, value);                                        \
+	} while (0)
+#define CAUSAL_TRACE_STATE_BEGIN(name, value, label)                                                         \
+	CAUSAL_TRACE_IN_STATE_(name, label, CAUSAL_TRACE_KIND_STATE_, value)
+#define CAUSAL_TRACE_STATE_END(name)                                                                         \
+	CAUSAL_TRACE_ONE_("" name, CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_STATE_END_, 0)
+#define CAUSAL_TRACE_SUBSTATE_BEGIN(name, value, label)                                                      \
+	CAUSAL_TRACE_IN_STATE_(name, label, CAUSAL_TRACE_KIND_SUBSTATE_, value)
+#define CAUSAL_TRACE_SUBSTATE_END(name)                                                                      \
+	CAUSAL_TRACE_ONE_("" name, CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_SUBSTATE_END_, 0)
+#define CAUSAL_TRACE_SEND(name, id)                                                                          \
+	CAUSAL_TRACE_ONE_("" name, CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_SEND_, id)
+#define CAUSAL_TRACE_RECEIVE(name, id)                                                                       \
+	CAUSAL_TRACE_ONE_("" name, CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_RECEIVE_, id)
+
 #define CAUSAL_TRACE_THREAD_NAME(text)                                                                       \
 	CAUSAL_TRACE_ONE_("thread name", CAUSAL_TRACE_NULL_, 0, CAUSAL_TRACE_KIND_THREAD_,                   \
 			  (__SIZE_TYPE__)(const char *)(text))
@@ -260,6 +328,19 @@ void causal_trace_range_(void) CAUSAL_TRACE_ERROR_("the id of an event is 1 to 3
 		causal_trace_later_(&causal_trace_key_here_, (unsigned long long)(task),                     \
 				    (unsigned long long)(value));                                            \
 	} while (0)
+
+CAUSAL_TRACE_INLINE_ void causal_trace_at_once_(const struct causal_trace_key_ *here,
+						const struct causal_trace_key_ *key, unsigned long long n,
+						unsigned long long v1, unsigned long long v2,
+						unsigned long long v3, unsigned long long v4)
+{
+	if (causal_trace_is_on_()) {
+		const struct causal_trace_several_ several = { key, n, { v1, v2, v3, v4 } };
+
+		CAUSAL_TRACE_CALL_(here, here, (__SIZE_TYPE__)&several);
+		(void)several;
+	}
+}
 
 CAUSAL_TRACE_INLINE_ void causal_trace_later_(const struct causal_trace_key_ *key, unsigned long long task,
 					      unsigned long long value)

@@ -64,8 +64,13 @@ static struct place *find_place(const struct causal_trace_key_ *key)
 	return NULL;
 }
 
-/* 0: it is not to be raised. */
-static uint32_t id_of(const struct causal_trace_key_ *key)
+static bool is_state(unsigned kind)
+{
+	return kind == CAUSAL_TRACE_KIND_STATE_ || kind == CAUSAL_TRACE_KIND_SUBSTATE_;
+}
+
+/* value: that is raised. 0: it is not to be raised. */
+static uint32_t id_of(const struct causal_trace_key_ *key, uint64_t value)
 {
 	struct place *p = find_place(key);
 	uint64_t known = p ? atomic_load_explicit(&p->id, memory_order_relaxed) : 0;
@@ -74,8 +79,8 @@ static uint32_t id_of(const struct causal_trace_key_ *key)
 	if (p && is_known(known))
 		return (uint32_t)known;
 	id = look_up(key);
-	if (id && key->label) /* of a function itself */
-		ca_names_value(ca_rt.names, id, 1, key->label, key->where);
+	if (id && key->label) /* 1: of a function itself */
+		ca_names_value(ca_rt.names, id, is_state(key->kind) ? value : 1, key->label, key->where);
 	if (p)
 		atomic_store_explicit(&p->id, now_known() | id, memory_order_relaxed);
 	return id;
@@ -89,7 +94,13 @@ static bool is_first(const struct causal_trace_key_ *key)
 	return !p || !is_known(atomic_exchange_explicit(&p->id, now_known() | 1, memory_order_relaxed));
 }
 
-/* ---- bursts ------------------------------------------------------------------------------------*/
+/* Does anybody want it? */
+static bool is_wanted(uint32_t id)
+{
+	return id && !atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed);
+}
+
+/* ---- bursts and states -------------------------------------------------------------------------*/
 /* What one call raises, with one time. */
 struct group {
 	struct ca_thread *t;
@@ -104,22 +115,41 @@ static void add(struct group *g, enum ca_event_kind kind, uint32_t key, uint64_t
 		(struct ca_event){ .time = g->time, .kind = (uint16_t)kind, .key = key, .value = value };
 }
 
-static void begin(struct group *g, uint32_t key, uint64_t value)
+static void begin(struct group *g, enum ca_event_kind kind, uint32_t key, uint64_t value)
 {
 	struct ca_thread *t = g->t;
 
-	add(g, CA_BURST_BEGIN, key, value);
+	add(g, kind, key, value);
 	if (t->opens < CA_OPENS)
-		t->open[t->opens++] = (struct ca_open){ key, value };
+		t->open[t->opens++] = (struct ca_open){ key, kind, value };
 	else
 		t->too_deep++;
 }
 
-/* The innermost open burst of the key that is like `value` in the bits of `mask`; CA_OPENS: none is known. */
-static uint32_t find_open(const struct ca_thread *t, uint32_t key, uint64_t value, uint64_t mask)
+static void begin_burst(struct group *g, uint32_t key, uint64_t value)
+{
+	begin(g, CA_BURST_BEGIN, key, value);
+}
+
+static enum ca_event_kind end_of(enum ca_event_kind begin)
+{
+	return (enum ca_event_kind)(begin + 1);
+}
+
+/* The innermost open one of the key; CA_OPENS: none is known. */
+static uint32_t find_kind(const struct ca_thread *t, enum ca_event_kind kind, uint32_t key)
 {
 	for (uint32_t i = t->opens; i-- > 0;)
-		if (t->open[i].key == key && !((t->open[i].value ^ value) & mask))
+		if (t->open[i].key == key && t->open[i].kind == kind)
+			return i;
+	return CA_OPENS;
+}
+
+/* The same with that value. */
+static uint32_t find_open(const struct ca_thread *t, uint32_t key, uint64_t value)
+{
+	for (uint32_t i = t->opens; i-- > 0;)
+		if (t->open[i].key == key && t->open[i].value == value)
 			return i;
 	return CA_OPENS;
 }
@@ -128,30 +158,30 @@ static void close_at(struct group *g, uint32_t at)
 {
 	struct ca_thread *t = g->t;
 
-	add(g, CA_BURST_END, t->open[at].key, t->open[at].value);
+	add(g, end_of((enum ca_event_kind)t->open[at].kind), t->open[at].key, t->open[at].value);
 	t->opens--;
 	for (; at < t->opens; at++)
 		t->open[at] = t->open[at + 1];
 }
 
 /* Those that lie too deep to be known end first. */
-static void end(struct group *g, uint32_t key)
+static void end(struct group *g, enum ca_event_kind kind, uint32_t key)
 {
-	uint32_t at = find_open(g->t, key, 0, 0);
+	uint32_t at = find_kind(g->t, kind, key);
 
 	if (g->t->too_deep) {
 		g->t->too_deep--;
-		add(g, CA_BURST_END, key, 0);
+		add(g, end_of(kind), key, 0);
 	} else if (at < CA_OPENS) {
 		close_at(g, at);
 	} else {
-		add(g, CA_BURST_END, key, 0);
+		add(g, end_of(kind), key, 0);
 	}
 }
 
 static void update(struct group *g, uint32_t key, uint64_t value)
 {
-	uint32_t at = find_open(g->t, key, 0, 0);
+	uint32_t at = find_kind(g->t, CA_BURST_BEGIN, key);
 
 	add(g, CA_BURST_END, key, at < CA_OPENS ? g->t->open[at].value : 0);
 	add(g, CA_BURST_BEGIN, key, value);
@@ -191,18 +221,18 @@ static uint64_t number_of(uint64_t mutex)
 
 static void mutex(struct group *g, unsigned kind, uint64_t address)
 {
-	uint32_t at = find_open(g->t, CA_KEY_MUTEX, WAITING, ~UINT64_C(0));
+	uint32_t at = find_open(g->t, CA_KEY_MUTEX, WAITING);
 
 	if (kind == CAUSAL_TRACE_KIND_WAITING_) {
-		begin(g, CA_KEY_MUTEX, WAITING);
+		begin_burst(g, CA_KEY_MUTEX, WAITING);
 		return;
 	}
 	if (at < CA_OPENS) /* it waits no longer, whether it has got it or not */
 		close_at(g, at);
 	if (kind == CAUSAL_TRACE_KIND_LOCKED_) {
-		begin(g, CA_KEY_MUTEX, number_of(address));
+		begin_burst(g, CA_KEY_MUTEX, number_of(address));
 	} else if (at == CA_OPENS) {
-		at = find_open(g->t, CA_KEY_MUTEX, number_of(address), ~UINT64_C(0));
+		at = find_open(g->t, CA_KEY_MUTEX, number_of(address));
 		if (at < CA_OPENS)
 			close_at(g, at);
 	}
@@ -212,7 +242,7 @@ static void mutex(struct group *g, unsigned kind, uint64_t address)
 enum { PARKED = 1024 /* a power of two */, PARKED_TRIES = 64, PARKED_OPENS = 16 };
 enum { PARKED_FREE, PARKED_BUSY, PARKED_FULL };
 
-/* A task that is on no thread, and its open bursts; or events for a task, whether it is on one or not. One in
+/* A task that is on no thread, and its open bursts and states; or events for a task, whether it is on one or not. One in
  * work belongs to who has made it so. */
 static struct parked {
 	_Atomic uint32_t state;
@@ -272,15 +302,30 @@ static struct parked *find_room(struct parked *table, uint64_t task)
 	return NULL;
 }
 
+/* Those of the open ones that are bursts, or those that are not. */
+static void begin_parked(struct group *g, const struct parked *p, bool bursts)
+{
+	for (uint32_t k = 0; k < p->opens; k++)
+		if ((p->open[k].kind == CA_BURST_BEGIN) == bursts)
+			begin(g, (enum ca_event_kind)p->open[k].kind, p->open[k].key, p->open[k].value);
+}
+
+static void close_from(struct group *g, uint32_t at, bool bursts)
+{
+	for (uint32_t i = g->t->opens; i-- > at;)
+		if ((g->t->open[i].kind == CA_BURST_BEGIN) == bursts)
+			close_at(g, i);
+}
+
 static void task_run(struct group *g, uint64_t task)
 {
 	struct parked *p = find_task(parked, task);
 
-	begin(g, CA_KEY_TASK, task);
+	begin_burst(g, CA_KEY_TASK, task);
 	if (p) {
 		add(g, CA_PTP_END, CA_KEY_TASK, p->link);
-		for (uint32_t k = 0; k < p->opens; k++)
-			begin(g, p->open[k].key, p->open[k].value);
+		begin_parked(g, p, false);
+		begin_parked(g, p, true);
 		put_parked(p, PARKED_FREE);
 	}
 	/* two threads may each have made a place for theirs */
@@ -293,7 +338,7 @@ static void task_run(struct group *g, uint64_t task)
 	}
 }
 
-/* What it has open goes with it. Where there is no room, its bursts are over. */
+/* What it has open goes with it. Where there is no room, its bursts and states are over. */
 static void park(struct group *g, uint64_t task, uint32_t from)
 {
 	struct parked *p = find_room(parked, task);
@@ -317,7 +362,7 @@ static void defer(uint64_t task, uint32_t key, uint64_t value)
 	if (!p)
 		p = find_room(deferred, task);
 	if (p && p->opens < PARKED_OPENS) {
-		p->open[p->opens++] = (struct ca_open){ key, value };
+		p->open[p->opens++] = (struct ca_open){ key, CA_POINT, value };
 		atomic_fetch_add(&events_deferred, 1);
 	} else {
 		atomic_fetch_add_explicit(&ca_rt.trace->lost[CA_LOSS_TASK], 1, memory_order_relaxed);
@@ -328,14 +373,14 @@ static void defer(uint64_t task, uint32_t key, uint64_t value)
 
 static void task_leave(struct group *g, uint64_t task, bool goes_on)
 {
-	uint32_t at = find_open(g->t, CA_KEY_TASK, task, ~UINT64_C(0));
+	uint32_t at = find_open(g->t, CA_KEY_TASK, task);
 
 	if (at == CA_OPENS)
 		return;
 	if (goes_on)
 		park(g, task, at + 1);
-	while (g->t->opens > at)
-		close_at(g, g->t->opens - 1);
+	close_from(g, at, false);
+	close_from(g, at, true);
 }
 
 /* ---- raising -----------------------------------------------------------------------------------*/
@@ -362,6 +407,27 @@ static bool is_value(const struct causal_trace_key_ *key, const struct causal_tr
 	return false;
 }
 
+static enum ca_event_kind kind_of(unsigned kind)
+{
+	switch (kind) {
+	case CAUSAL_TRACE_KIND_BEGIN_:
+	case CAUSAL_TRACE_KIND_END_:
+		return CA_BURST_BEGIN;
+	case CAUSAL_TRACE_KIND_STATE_:
+	case CAUSAL_TRACE_KIND_STATE_END_:
+		return CA_STATE_BEGIN;
+	case CAUSAL_TRACE_KIND_SUBSTATE_:
+	case CAUSAL_TRACE_KIND_SUBSTATE_END_:
+		return CA_SUBSTATE_BEGIN;
+	case CAUSAL_TRACE_KIND_SEND_:
+		return CA_PTP_BEGIN;
+	case CAUSAL_TRACE_KIND_RECEIVE_:
+		return CA_PTP_END;
+	default:
+		return CA_POINT;
+	}
+}
+
 /* Of the program's own keys. */
 static void raise_own(struct group *g, uint32_t id, const struct causal_trace_key_ *key,
 		      const struct causal_trace_key_ *of, uint64_t value)
@@ -370,10 +436,14 @@ static void raise_own(struct group *g, uint32_t id, const struct causal_trace_ke
 
 	switch (key->kind) {
 	case CAUSAL_TRACE_KIND_BEGIN_:
-		begin(g, k, is_value(key, of, value) ? value : 1);
+	case CAUSAL_TRACE_KIND_STATE_:
+	case CAUSAL_TRACE_KIND_SUBSTATE_:
+		begin(g, kind_of(key->kind), k, is_value(key, of, value) ? value : 1);
 		break;
 	case CAUSAL_TRACE_KIND_END_:
-		end(g, k);
+	case CAUSAL_TRACE_KIND_STATE_END_:
+	case CAUSAL_TRACE_KIND_SUBSTATE_END_:
+		end(g, kind_of(key->kind), k);
 		break;
 	case CAUSAL_TRACE_KIND_UPDATE_:
 		if (!is_value(key, of, value))
@@ -389,7 +459,18 @@ static void raise_own(struct group *g, uint32_t id, const struct causal_trace_ke
 		break;
 	}
 	default:
-		add(g, CA_POINT, k, value);
+		add(g, kind_of(key->kind), k, value);
+	}
+}
+
+/* Those that are wanted of it. */
+static void raise_several(struct group *g, const struct causal_trace_several_ *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		uint32_t id = id_of(&s->key[i], s->value[i]);
+
+		if (is_wanted(id))
+			add(g, CA_POINT, CA_KEY_USER + id, s->value[i]);
 	}
 }
 
@@ -427,13 +508,32 @@ static void raise_other(struct group *g, const struct causal_trace_key_ *key, ui
 	}
 }
 
+/* False: nobody wants it. */
+static bool raise_any(struct group *g, const struct causal_trace_key_ *key,
+		      const struct causal_trace_key_ *of, uint64_t value)
+{
+	uint32_t id;
+
+	if (key->kind == CAUSAL_TRACE_KIND_SEVERAL_) {
+		raise_several(g, (const struct causal_trace_several_ *)(uintptr_t)value);
+		return g->n;
+	}
+	if (key->kind > CAUSAL_TRACE_KIND_LATER_ && key->kind < CAUSAL_TRACE_KIND_SEVERAL_) {
+		if (wants_other(key->kind))
+			raise_other(g, key, value);
+		return wants_other(key->kind);
+	}
+	id = id_of(of, value);
+	if (is_wanted(id))
+		raise_own(g, id, key, of, value);
+	return is_wanted(id);
+}
+
 void ca_code_events_raise(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
 			  unsigned long long value)
 {
-	bool own = key->kind <= CAUSAL_TRACE_KIND_LATER_;
 	struct ca_thread *t = ca_self;
 	int saved = errno;
-	uint32_t id = 0;
 	struct group g;
 
 	if (!t)
@@ -441,22 +541,13 @@ void ca_code_events_raise(const struct causal_trace_key_ *key, const struct caus
 	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard++;
-	if (own)
-		id = id_of(of);
-	if (own ? !id || atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed)
-		: !wants_other(key->kind)) {
+	g.t = t;
+	g.n = 0;
+	g.time = ca_clock_fast_now(&t->clock);
+	if (!raise_any(&g, key, of, value))
 		ca_code_sites_off(of);
-	} else {
-		g.t = t;
-		g.n = 0;
-		g.time = ca_clock_fast_now(&t->clock);
-		if (own)
-			raise_own(&g, id, key, of, value);
-		else
-			raise_other(&g, key, value);
-		if (g.n)
-			ca_rings_push(&t->trace, g.event, g.n);
-	}
+	else if (g.n)
+		ca_rings_push(&t->trace, g.event, g.n);
 	t->guard--;
 	errno = saved;
 }

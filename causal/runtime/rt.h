@@ -42,10 +42,11 @@ enum ca_wait {
 };
 
 /* One thread. Written by that thread and its handler only. */
-/* A burst of the program's own that is open. */
+/* A burst or state of the program's own that is open. */
 enum { CA_OPENS = 64 };
 struct ca_open {
 	uint32_t key;
+	uint32_t kind; /* enum ca_event_kind: how it begins */
 	uint64_t value;
 };
 
@@ -94,7 +95,8 @@ struct ca_thread {
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	struct ca_rings_writer trace;
 	struct ca_clock_fast clock; /* of its own events */
-	uint32_t opens;    /* bursts of its own code that are open: no more than open[] has room for */
+	uint32_t
+		opens; /* bursts and states of its own code that are open: no more than open[] has room for */
 	uint32_t too_deep; /* ... beyond that */
 	struct ca_open open[CA_OPENS];
 	enum ca_activity doing,

@@ -6,6 +6,8 @@
  *   code_events later       events for tasks that go on elsewhere, or begin later, and too many
  *   code_events pauses      four threads that pause and go on with tasks of their own
  *   code_events values      values that are none, which the compiler does not know
+ *   code_events states      states of a thread, and of a task that goes on in another one, with a message
+ *   code_events several     several keys and values at one time
  *   code_events clash       one id for two names
  *   code_events cost [N]    ns of CPU time for a pair of events, the loop subtracted; N pairs */
 #include <causal_trace.h>
@@ -155,6 +157,51 @@ static void later(void)
 	pthread_join(thread, NULL);
 }
 
+static void *take_over(void *unused)
+{
+	(void)unused;
+	CAUSAL_TRACE_RECEIVE("letter", 71);
+	CAUSAL_TRACE_TASK_RUN(5, "job");
+	CAUSAL_TRACE_SUBSTATE_END("detail");
+	CAUSAL_TRACE_STATE_END("phase");
+	CAUSAL_TRACE_END("part");
+	CAUSAL_TRACE_STATE_END("phase");
+	CAUSAL_TRACE_TASK_DONE(5);
+	return NULL;
+}
+
+static void states(void)
+{
+	pthread_t thread;
+
+	CAUSAL_TRACE_STATE_BEGIN("phase", 1, "begin");
+	CAUSAL_TRACE_TASK_RUN(5, "job");
+	CAUSAL_TRACE_STATE_BEGIN("phase", 2, "read");
+	CAUSAL_TRACE_BEGIN("part");
+	CAUSAL_TRACE_STATE_BEGIN("phase", 3, "parse");
+	CAUSAL_TRACE_SUBSTATE_BEGIN("detail", 4, "words");
+	CAUSAL_TRACE_BEGIN("phase"); /* a burst of that name is another thing */
+	CAUSAL_TRACE_END("phase");
+	CAUSAL_TRACE_TASK_EVENT(5, "later", 9);
+	CAUSAL_TRACE_TASK_PAUSE(5);
+	CAUSAL_TRACE_SEND("letter", 71);
+	pthread_create(&thread, NULL, take_over, NULL);
+	pthread_join(thread, NULL);
+	CAUSAL_TRACE_STATE_END("phase");
+}
+
+static void several(void)
+{
+	int evaluated = 0;
+
+	CAUSAL_TRACE_EVENTS("width", 1);
+	CAUSAL_TRACE_EVENTS("width", 2, "height", 3);
+	CAUSAL_TRACE_EVENTS("width", 4, "height", 5, "depth", 6);
+	CAUSAL_TRACE_EVENTS("width", 7, "height", 8, "depth", 9, "time", ++evaluated);
+	if (evaluated != 1)
+		abort();
+}
+
 static void values(volatile int none, volatile int one)
 {
 	CAUSAL_TRACE_FUNCTION_NAMED("values");
@@ -205,6 +252,10 @@ int main(int argc, char **argv)
 		tasks();
 	} else if (!strcmp(what, "later")) {
 		later();
+	} else if (!strcmp(what, "states")) {
+		states();
+	} else if (!strcmp(what, "several")) {
+		several();
 	} else if (!strcmp(what, "values")) {
 		values(0, 1);
 	} else if (!strcmp(what, "clash")) {

@@ -56,6 +56,8 @@ refuses "a function's update to 1" "1 stands for the function" \
 	'CAUSAL_TRACE_FUNCTION; CAUSAL_TRACE_FUNCTION_UPDATE(1, "x")'
 refuses "an update without its scope" "causal_trace_scope_part" 'CAUSAL_TRACE_SCOPE_UPDATE(part, 2, "x")'
 refuses "an update without its function" "causal_trace_function_" 'CAUSAL_TRACE_FUNCTION_UPDATE(2, "x")'
+refuses "a state with value 0" "0 stands for the end" 'CAUSAL_TRACE_STATE_BEGIN("x", 0, "x")'
+refuses "a key without its value" "a_value_is_missing" 'CAUSAL_TRACE_EVENTS("x", 1, "y")'
 refuses "an id beyond the last" "1 to 32767" 'CAUSAL_TRACE_EVENT_ID(32768, "x", 1)'
 refuses "a name that is no literal" "expected" 'const char *name = "x"; CAUSAL_TRACE_EVENT(name, 1)'
 
@@ -146,6 +148,63 @@ contains "... the others are counted" "4 events are missing: too many of them wa
 "$causal" trace --sinks print=pauses -- ./events pauses 2>log || bad "pauses: $(<log)"
 check "bursts that go on with their tasks" "16000 16000" \
 	"$(told pauses piece | grep -c begin) $(told pauses piece | grep -c end)"
+# Its states, too: first them, then its bursts, then what was for it.
+"$causal" trace --sinks print=states,paraver=states -- ./events states 2>log || bad "states: $(<log)"
+thread=$(sed -n 's/.* \([0-9]*\/[0-9]*\) ptp-end letter .*/\1/p' states)
+grep " $thread " states >second
+grep -v " $thread " states >first
+check "states: the thread that begins it" 'state-begin phase 1 "begin"
+burst-begin task 5 "job 5"
+state-begin phase 2 "read"
+burst-begin part 1
+state-begin phase 3 "parse"
+substate-begin detail 4 "words"
+burst-begin phase 1 "begin"
+burst-end phase 1 "begin"
+ptp-begin task 1
+substate-end detail 4 "words"
+state-end phase 3 "parse"
+state-end phase 2 "read"
+burst-end part 1
+burst-end task 5 "job 5"
+ptp-begin letter 71
+state-end phase 1 "begin"' "$(told first task part phase detail letter later)"
+check "states: the one that goes on" 'ptp-end letter 71
+burst-begin task 5 "job 5"
+ptp-end task 1
+state-begin phase 2 "read"
+state-begin phase 3 "parse"
+substate-begin detail 4 "words"
+burst-begin part 1
+point later 9
+substate-end detail 4 "words"
+state-end phase 3 "parse"
+burst-end part 1
+state-end phase 2 "read"
+burst-end task 5 "job 5"' "$(told second task part phase detail letter later)"
+check "states: all of a switch at one time" 1 "$(grep -E ' (ptp-begin task|substate-end|state-end phase 3|burst-end part) ' first |
+	cut -d' ' -f1 | sort -u | wc -l)"
+
+# Several keys and values in one event.
+"$causal" trace --events user --sinks print=several,paraver=several -- ./events several 2>log || bad "several: $(<log)"
+check "several" 'point width 1
+point width 2
+point height 3
+point width 4
+point height 5
+point depth 6
+point width 7
+point height 8
+point depth 9
+point time 1' "$(told several width height depth time)"
+check "... at one time each" "1 2 3 4" "$(cut -d' ' -f1 several | uniq -c | awk '{ print $1 }' | xargs)"
+check "... in Paraver one record each" 4 "$(grep -c '^2:' several.prv)"
+"$causal" trace --events user,-:height,-:depth --sinks print=several -- ./events several 2>log || bad "several: $(<log)"
+check "... those that are wanted" 'point width 1
+point width 2
+point width 4
+point width 7
+point time 1' "$(told several width height depth time)"
 for name in first second tasks; do
 	contains "it is called $name" "\"$name\"" "$(<tasks.json)"
 done
