@@ -13,7 +13,7 @@
 #include "core/trace.h"
 #include <stdio.h>
 
-/* Types of events: sub-states as Nanos++ numbers them; those of keys begin there. */
+/* Types of events: sub-states of the key `state` as Nanos++ numbers them; those of keys begin there. */
 enum { CA_PARAVER_SUBSTATE = 9000004, CA_PARAVER_FIRST = 9200000, CA_PARAVER_TYPES = 700000 };
 
 struct ca_paraver_place {

@@ -213,7 +213,8 @@ static void put_events(struct ca_paraver *w, struct stream *s)
 
 	for (event = ca_trace_peek(&s->cursor); event && event->time == s->time;
 	     event = ca_trace_peek(&s->cursor)) {
-		bool sub = event->kind == CA_SUBSTATE_BEGIN || event->kind == CA_SUBSTATE_END;
+		bool sub = w->state && event->key == w->state &&
+			   (event->kind == CA_SUBSTATE_BEGIN || event->kind == CA_SUBSTATE_END);
 
 		note_cpu(w, s, event);
 		if (is_event(w, event)) {

@@ -185,6 +185,10 @@ burst-end task 5 "job 5"' "$(told second task part phase detail letter later)"
 check "states: all of a switch at one time" 1 "$(grep -E ' (ptp-begin task|substate-end|state-end phase 3|burst-end part) ' first |
 	cut -d' ' -f1 | sort -u | wc -l)"
 
+check "states: in Paraver a sub-state has the name that its key gives it" "words" \
+	"$(sed -n "/ detail$/,/^$/s/^4  *//p" states.pcf)"
+check "states: ... and are of its type" 4 "$(grep -c ":$(sed -n 's/^0 *\([0-9]*\) *detail$/\1/p' states.pcf):[04]" states.prv)"
+
 # Several keys and values in one event.
 "$causal" trace --events user --sinks print=several,paraver=several -- ./events several 2>log || bad "several: $(<log)"
 check "several" 'point width 1
