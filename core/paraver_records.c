@@ -205,30 +205,42 @@ static uint64_t value_after(struct stream *s, const struct ca_event *event)
 	return event->value;
 }
 
+/* A burst or state that ends as another one of its key begins: no value holds between them. */
+static bool is_followed(const struct ca_event *end, const struct ca_event *next)
+{
+	return ca_sink_is_end(end->kind) && next && next->time == end->time && next->key == end->key &&
+	       ca_sink_is_begin(next->kind) && ca_sink_begin_of(end->kind) == next->kind;
+}
+
 /* All that the thread did at that time, in one. */
 static void put_events(struct ca_paraver *w, struct stream *s)
 {
-	const struct ca_event *event;
+	const struct ca_event *following = ca_trace_peek(&s->cursor);
+	struct ca_event event;
 	unsigned n = 0;
 
-	for (event = ca_trace_peek(&s->cursor); event && event->time == s->time;
-	     event = ca_trace_peek(&s->cursor)) {
-		bool sub = w->state && event->key == w->state &&
-			   (event->kind == CA_SUBSTATE_BEGIN || event->kind == CA_SUBSTATE_END);
+	while (following && following->time == s->time) {
+		bool sub = w->state && following->key == w->state &&
+			   (following->kind == CA_SUBSTATE_BEGIN || following->kind == CA_SUBSTATE_END);
+		uint64_t value;
 
-		note_cpu(w, s, event);
-		if (is_event(w, event)) {
-			if (!n++) {
-				ca_sink_file_text(&w->prv, "2");
-				put_place(w, s->cursor.thread, s->cpu);
-				ca_sink_file_print(&w->prv, ":%" PRIu64, s->time - w->first);
-			}
+		event = *following;
+		ca_trace_skip(&s->cursor);
+		following = ca_trace_peek(&s->cursor);
+		note_cpu(w, s, &event);
+		if (!is_event(w, &event))
+			continue;
+		if (!n++) {
+			ca_sink_file_text(&w->prv, "2");
+			put_place(w, s->cursor.thread, s->cpu);
+			ca_sink_file_print(&w->prv, ":%" PRIu64, s->time - w->first);
+		}
+		value = value_after(s, &event);
+		if (!is_followed(&event, following))
 			ca_sink_file_print(&w->prv, ":%" PRIu32 ":%" PRIu64,
 					   sub ? (uint32_t)CA_PARAVER_SUBSTATE
-					       : ca_paraver_labels_type(w, event->key),
-					   clamp(value_after(s, event)));
-		}
-		ca_trace_skip(&s->cursor);
+					       : ca_paraver_labels_type(w, event.key),
+					   clamp(value));
 	}
 	ca_sink_file_text(&w->prv, "\n");
 	ca_sink_file_end(&w->prv, n);

@@ -5,6 +5,7 @@
  *   code_events tasks       a task that begins in one thread and is finished by another
  *   code_events later       events for tasks that go on elsewhere, or begin later, and too many
  *   code_events pauses      four threads that pause and go on with tasks of their own
+ *   code_events contend     two threads that take a lock in turns
  *   code_events values      values that are none, which the compiler does not know
  *   code_events states      states of a thread, and of a task that goes on in another one, with a message
  *   code_events several     several keys and values at one time
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 4, BURSTS = 2000, PAIRS = 1000000 };
+enum { THREADS = 4, BURSTS = 2000, PAIRS = 1000000, TURNS = 500 };
 
 volatile uint64_t sink;
 
@@ -202,6 +203,26 @@ static void several(void)
 		abort();
 }
 
+static void *contend(void *mutex)
+{
+	for (int i = 0; i < TURNS; i++) {
+		CAUSAL_TRACE_MUTEX_LOCK((pthread_mutex_t *)mutex);
+		sink++;
+		CAUSAL_TRACE_MUTEX_UNLOCK((pthread_mutex_t *)mutex);
+	}
+	return NULL;
+}
+
+static void contention(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, contend, &mutex);
+	contend(&mutex);
+	pthread_join(thread, NULL);
+}
+
 static void values(volatile int none, volatile int one)
 {
 	CAUSAL_TRACE_FUNCTION_NAMED("values");
@@ -256,6 +277,8 @@ int main(int argc, char **argv)
 		states();
 	} else if (!strcmp(what, "several")) {
 		several();
+	} else if (!strcmp(what, "contend")) {
+		contention();
 	} else if (!strcmp(what, "values")) {
 		values(0, 1);
 	} else if (!strcmp(what, "clash")) {

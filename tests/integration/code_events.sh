@@ -232,6 +232,13 @@ check "... said once" 1 "$(grep -c 'event "scope" (.*code_events.c:.*): 0 is no 
 contains "the id that was asked for" "0    12    twelve" "$(<types.pcf)"
 contains "the first that was handed out" "0    32767    early" "$(<types.pcf)"
 
+# A mutex in Paraver: who waits has 1, who holds it its number, else 0.
+"$causal" trace --events user --sinks paraver=contend -- ./events contend 2>log || bad "contend: $(<log)"
+type=$(sed -n 's/^0 *\([0-9]*\) *mutex$/\1/p' contend.pcf)
+check "a mutex in Paraver" "500 1.1 1:2:0 500 1.2 1:2:0" "$(awk -F: -v type="$type" '/^2:/ {
+	for (i = 7; i <= NF; i += 2) if ($i == type) { last[$5] = last[$5] (++n[$5] % 3 == 1 ? "" : ":") $(i + 1)
+		if (n[$5] % 3 == 0) { print "1." $5, last[$5]; last[$5] = "" } } }' contend.prv | sort | uniq -c | xargs)"
+
 # C++: exceptions, any mutex, a library and a plugin that have events of their own.
 cat >part.cc <<'END'
 #include <causal_trace.h>
