@@ -227,15 +227,18 @@ enum ca_status ca_dict_select(struct ca_dict *dict, const char *spec, struct ca_
 	return CA_OK;
 }
 
-/* As a list for the user. */
-static void name_keys(const struct ca_dict *dict, char *text, size_t size)
+void ca_dict_list(const struct ca_dict *dict, bool on, bool off, char *text, size_t size)
 {
 	size_t length = 0;
 
 	*text = '\0';
-	for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && length < size; i++)
-		length += (size_t)snprintf(text + length, size - length, "%s%s%s", i > 1 ? ", " : "",
-					   dict->entry[i]->key.id ? ":" : "", dict->entry[i]->key.name);
+	for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && length < size; i++) {
+		const struct ca_dict_key *key = &dict->entry[i]->key;
+
+		if (key->enabled ? on : off)
+			length += (size_t)snprintf(text + length, size - length, "%s%s%s", length ? ", " : "",
+						   key->id ? ":" : "", key->name);
+	}
 }
 
 enum ca_status ca_dict_prefixes(const struct ca_dict *dict, const char *spec, struct ca_err *err)
@@ -252,7 +255,7 @@ enum ca_status ca_dict_prefixes(const struct ca_dict *dict, const char *spec, st
 		for (uint32_t i = CA_KEY_DISABLED + 1; i < dict->count && !found; i++)
 			found = is_meant(step + 1, length - 1, &dict->entry[i]->key);
 		if (!found) {
-			name_keys(dict, names, sizeof names);
+			ca_dict_list(dict, true, true, names, sizeof names);
 			return ca_err_set(err, CA_ERR_USAGE, "no event begins with '%.*s'; there are: %s",
 					  (int)length - 1, step + 1, names);
 		}

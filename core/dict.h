@@ -52,6 +52,9 @@ const struct ca_dict_key *ca_dict_get(const struct ca_dict *dict, uint32_t key);
 /* Keys are numbered 0 .. count - 1. */
 uint32_t ca_dict_count(const struct ca_dict *dict);
 
+/* The names of all keys that are enabled, or that are not; ":" is before those of the program's own. */
+void ca_dict_list(const struct ca_dict *dict, bool on, bool off, char *text, size_t size);
+
 /* Sinks that can draw it as a curve do. */
 void ca_dict_set_counter(struct ca_dict *dict, uint32_t key);
 

@@ -293,11 +293,24 @@ static void tell_losses(struct ca_conductor *c)
 	}
 }
 
+/* For whoever misses some. */
+static void tell_choice(struct ca_conductor *c)
+{
+	char names[450];
+
+	ca_dict_list(c->dict, true, false, names, sizeof names);
+	ca_conductor_say(c, 1, "events that were on: %s", names);
+	ca_dict_list(c->dict, false, true, names, sizeof names);
+	ca_conductor_say(c, 1, "events that were off: %s", names);
+}
+
 void ca_conductor_trace_close(struct ca_conductor *c)
 {
 	struct ca_err err;
 
 	drain(c, true);
+	if (c->trace && !c->opt.samples)
+		tell_choice(c);
 	if (c->trace && c->opt.traced) {
 		c->opt.traced->events = ca_rings_reader_events(c->trace->reader);
 		c->opt.traced->threads = ca_rings_reader_threads(c->trace->reader);

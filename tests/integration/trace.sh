@@ -83,6 +83,9 @@ trace --events user -- "$apps/traced" one
 check "user: visits alone" "2 2" "$(visits) $(wc -l <events)"
 trace --events none,+thread -- "$apps/traced" one
 check "threads alone" "4 4" "$(grep -c ' thread ' events) $(wc -l <events)"
+trace -v 1 --events user,-task -- "$apps/traced" one
+check "which were on" "causal: events that were on: dropped, visit, mutex" "$(grep 'were on' err)"
+contains "which were off" "causal: events that were off: sample, frame, experiment, " "$(grep 'were off' err)"
 trace --events none -- "$apps/traced" one
 check "no events: exit status" 0 "$status"
 check "no events" 0 "$(wc -l <events)"
