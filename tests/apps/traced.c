@@ -4,6 +4,7 @@
  *   traced lock                  a thread waits for a lock, and is woken by whoever has it
  *   traced child HOW             a child waits for its parent, by: read, poll, select, epoll, futex, semaphore
  *   traced many THREADS VISITS   of a point in each thread
+ *   traced pipe BYTES            each goes through a pipe of the thread's own
  *   traced crowd THREADS         so many threads, 50 at a time, each of which visits it once
  *   traced once THREADS          so many threads at once, each of which visits it once
  *   traced die HOW VISITS        many visits, then: return, _exit, abort, kill, exec
@@ -199,6 +200,19 @@ static int with_child(const char *how)
 	return status != 0;
 }
 
+static int through_pipe(long n)
+{
+	int fd[2];
+	char byte = 0;
+
+	if (pipe(fd))
+		return 3;
+	for (long i = 0; i < n; i++)
+		if (write(fd[1], &byte, 1) != 1 || read(fd[0], &byte, 1) != 1)
+			return 3;
+	return 0;
+}
+
 static void die(const char *how, char **argv)
 {
 	if (!strcmp(how, "_exit"))
@@ -223,6 +237,8 @@ int main(int argc, char **argv)
 		return with_child(argv[2]);
 	} else if (!strcmp(what, "many") && argc > 3) {
 		with_threads(atol(argv[2]), atol(argv[3]));
+	} else if (!strcmp(what, "pipe") && argc > 2) {
+		return through_pipe(atol(argv[2]));
 	} else if (!strcmp(what, "crowd") && argc > 2) {
 		for (long i = 0; i < atol(argv[2]); i += 50)
 			with_threads(50, 1);
