@@ -426,7 +426,7 @@ int ca_job_results(const struct ca_job *job, bool show, const char *why)
 		}
 		if (why)
 			ca_say("%s", why);
-		if (!status)
+		if (!status && show)
 			ca_say("results are in %s (profile.json, profile.coz, run-*.jsonl)", job->dir);
 	}
 	if (status)
