@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Regular expressions that end; see regex.h. */
 #include "core/regex.h"
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static void try_it(const char *text, int report)
 		memory.rlim_cur = memory.rlim_max = pages * (unsigned long)sysconf(_SC_PAGESIZE) + MORE;
 		setrlimit(RLIMIT_AS, &memory);
 	}
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would tell of it */
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &cpu);
 	code = (char)regcomp(&regex, text, FLAGS);

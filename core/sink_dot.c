@@ -363,6 +363,7 @@ static enum ca_status close_dot(void *state, struct ca_err *err)
 	struct dot *dot = state;
 	enum ca_status status = CA_OK;
 	const struct half *half = dot->halves.at;
+	const struct node *node;
 	bool ok;
 
 	for (size_t i = 0; i < dot->tracks.count; i++) {
@@ -373,9 +374,10 @@ static enum ca_status close_dot(void *state, struct ca_err *err)
 	}
 	for (size_t i = 0; i < dot->halves.n; i++)
 		dot->alone += half[i].node != NONE;
-	for (const struct node *node = dot->nodes.at, *end = node + dot->nodes.n; node < end; node++)
-		if (node->task && node->time > dot->longest)
-			dot->longest = node->time;
+	node = dot->nodes.at;
+	for (size_t i = 0; i < dot->nodes.n; i++)
+		if (node[i].task && node[i].time > dot->longest)
+			dot->longest = node[i].time;
 	put_graph(dot);
 	ok = !ferror(dot->file);
 	ok = fclose(dot->file) == 0 && ok;

@@ -7,6 +7,7 @@
 source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
 needs_runtime
 all=${FAULTS_ALL:-0} # 1: each call
+slice=${FAULTS_SLICE:-0/1} # K/N: of these, each Nth
 
 "${cc[@]}" -shared -fPIC -O1 -o faults.so "$source_dir/tests/faults/faults.c" -ldl || exit 99
 mkdir before
@@ -74,7 +75,7 @@ sweep_of() {
 	said >"said.$1"
 	total=$(<count)
 	for ((n = 1; n <= total; n += n < (all ? 20 : 5) ? 1 : $3)); do
-		inject "$1" "$2" "$n"
+		((n % ${slice#*/} != ${slice%/*})) || inject "$1" "$2" "$n"
 	done
 }
 
