@@ -102,6 +102,7 @@ struct ca_session {
 	/* Virtual time that some thread has read while an experiment was open, ns: nobody may read
 	 * less from then on. By the runtimes. */
 	_Alignas(64) _Atomic uint64_t clock_floor;
+	_Atomic uint32_t seer; /* a thread that has looked at the log lately: who comes late asks it */
 	_Alignas(64) _Atomic uint64_t paying; /* who pays, and for how long: core/paying.h */
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */

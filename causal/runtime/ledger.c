@@ -21,7 +21,9 @@
 enum {
 	OFFS = 16,            /* off-CPU intervals looked at per stretch of time */
 	LEAST = 1000,         /* ns; smaller debts wait */
-	JUST_NOW = 100000,    /* ns since another thread's look at the log */
+	JUST_NOW = 100000,    /* ns since another thread's look at the log ... */
+	LATELY = 1000000,     /* ... where there are too many to ask all of them: ... */
+	MANY = 64,            /* ... more than this */
 	SHORT = 2000,         /* ns; what is paid so quickly is counted by itself: see pay_slice */
 	SLICE = 20000,        /* ns paid between two looks at the log */
 	GAP = 200000,         /* ns between two clock readings: we were not running */
@@ -127,29 +129,40 @@ static uint64_t weigh(const struct ca_thread *t, unsigned layer, uint64_t ns)
 	return ca_selection_weigh(t->width[layer], ns);
 }
 
-/* It has looked just now, or it is in S since then. */
-static bool knows(const struct ca_slot *slot, uint64_t experiment, uint64_t now)
+/* It has looked not longer ago, or it is in S since then. */
+static bool knows(const struct ca_slot *slot, uint64_t experiment, uint64_t now, uint64_t ago)
 {
 	uint64_t until = atomic_load_explicit(&slot->s_until, memory_order_acquire);
 
 	return until && until <= now &&
 	       atomic_load_explicit(&slot->experiment, memory_order_relaxed) == experiment &&
-	       (now - until < JUST_NOW || atomic_load_explicit(&slot->in_s, memory_order_relaxed) == CA_IN_S);
+	       (now - until < ago || atomic_load_explicit(&slot->in_s, memory_order_relaxed) == CA_IN_S);
 }
 
-/* The S time of the open experiment as the thread knows it that has looked last, or who has created this
- * one. */
+/* Who has looked lately: who has created this thread, or, where there are too many to ask all, the seer;
+ * `used`: nobody. */
+static uint32_t one_who_knows(const struct ca_thread *t, uint64_t now, uint32_t creator, uint32_t used)
+{
+	const struct ca_session *s = ca_rt.session;
+	uint32_t seer = atomic_load_explicit(&s->seer, memory_order_relaxed);
+
+	if (creator < used && knows(&s->slot[creator], t->experiment, now, JUST_NOW))
+		return creator;
+	if (used > MANY && seer < used && seer != t->number &&
+	    knows(&s->slot[seer], t->experiment, now, LATELY))
+		return seer;
+	return used;
+}
+
+/* The S time of the open experiment as that thread knows it, or else the one that has looked last. */
 static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now, uint32_t creator)
 {
 	struct ca_session *s = ca_rt.session;
-	uint32_t used = ca_rt_slots_used();
+	uint32_t used = ca_rt_slots_used(), one = one_who_knows(t, now, creator, used);
+	uint32_t end = one < used ? one + 1 : used;
 	uint64_t best = t->s_time, until = t->last;
 
-	if (creator < used && knows(&s->slot[creator], t->experiment, now))
-		used = creator + 1;
-	else
-		creator = 0;
-	for (uint32_t i = creator; i < used; i++) {
+	for (uint32_t i = one < used ? one : 0; i < end; i++) {
 		struct ca_slot *slot = &s->slot[i];
 		uint64_t its = atomic_load_explicit(&slot->s_until, memory_order_acquire);
 
@@ -652,6 +665,12 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 			   (int64_t)(a.back * t->speedup / CA_MILLION);
 	atomic_store_explicit(&t->slot->s_time, t->s_time, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->s_until, now < a.end ? now : a.end, memory_order_release);
+	/* now and then, as the line is everybody's */
+	if (now - t->seen < JUST_NOW || ca_rt_slots_used() <= MANY)
+		return;
+	t->seen = now;
+	if (atomic_load_explicit(&ca_rt.session->seer, memory_order_relaxed) != t->number)
+		atomic_store_explicit(&ca_rt.session->seer, t->number, memory_order_relaxed);
 }
 
 /* ---- experiments that come and go ------------------------------------------------------------*/

@@ -68,6 +68,7 @@ struct ca_thread {
 	int64_t owed;      /* ns; below 0: paid ahead */
 	uint64_t s_time;   /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
+	uint64_t seen;     /* ns; when it was the session's seer, or could have been, last */
 	uint64_t limit;    /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
 	uint32_t readings;     /* one shortly after another */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define T0 UINT64_C(5000000000)
@@ -828,6 +829,32 @@ static void test_far_behind(void **state)
 	owes(T0 + 400, NULL, 125);
 }
 
+/* ... and one thread, how long S was active: nobody goes through all of thousands. */
+static void test_far_behind_of_many(void **state)
+{
+	(void)state;
+	/* memory in which nobody has anything to look for */
+	atomic_store(&s->slots_used, SLOTS + 100);
+	assert_int_equal(mprotect(&s->slot[SLOTS], 100 * sizeof *s->slot, PROT_NONE), 0);
+	open_experiment(T0, HALF);
+	owes(T0 + 100, NULL, 0);
+	put(CA_LOG_ENTER, 2, T0 + 100);
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 2 + 1; i++) {
+		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 3, T0 + 110);
+		if (i % 1024 == 0)
+			ca_ledger_accrue(&thread[1], T0 + 110, NULL);
+	}
+	ca_ledger_accrue(&thread[1], T0 + 100 * MS, NULL);
+	assert_int_equal(atomic_load(&s->seer), 1);
+	ca_slot_set_add(&s->in_s, 2);
+	atomic_store(&s->slot[2].in_s, CA_IN_S);
+	ca_ledger_accrue(me, T0 + 100 * MS + 1000, NULL);
+	assert_int_equal(me->s_time, atomic_load(&s->slot[1].s_time) + 1000);
+	/* who is seer looks that up, and may be it again */
+	ca_ledger_accrue(me, T0 + 101 * MS, NULL);
+	assert_int_equal(atomic_load(&s->seer), 0);
+}
+
 /* A writer was interrupted between taking its number and publishing; we come back for it. */
 static void test_unpublished(void **state)
 {
@@ -1262,6 +1289,7 @@ int main(void)
 		TEST(test_new_selection),
 		TEST(test_left_behind),
 		TEST(test_far_behind),
+		TEST(test_far_behind_of_many),
 		TEST(test_unpublished),
 		TEST(test_dead_writer),
 		TEST(test_no_switch_log),
