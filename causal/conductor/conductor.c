@@ -34,8 +34,25 @@ enum {
 	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
 	LUMPS = 20,             /* 1 / share of a visit's time that D may grow by at once */
 	LOAD_EVERY = 250 * MS,  /* ns between readings of the machine's load, end to end ... */
-	WORK_EVERY = 10 * MS    /* ... and of the program's CPU time */
+	WORK_EVERY = 10 * MS,   /* ... and of the program's CPU time */
+	PACE = 50               /* 1 / share of a core that each of those may take that look at all threads */
 };
+
+static bool begin_look(struct ca_pace *pace, uint64_t now, uint64_t every)
+{
+	if (now <= pace->last || now - pace->last <= every || now - pace->last <= PACE * pace->cost)
+		return false;
+	pace->last = ca_clock_now();
+	return true;
+}
+
+static void end_look(struct ca_pace *pace)
+{
+	uint64_t now = ca_clock_now();
+
+	pace->cost = now - pace->last;
+	pace->last = now;
+}
 
 const char *ca_conductor_session_path(const struct ca_conductor *c)
 {
@@ -170,7 +187,8 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	if (c->whole)
 		ca_conductor_whole_begin(c);
 	c->e.work = ca_conductor_whole_work(c);
-	c->e.record.start = c->last_watch = ca_clock_now();
+	c->load.last = c->work.last = 0; /* once in each, at least */
+	c->e.record.start = c->watch.last = ca_clock_now();
 	c->e.periods_before = c->sum.periods;
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
@@ -291,14 +309,14 @@ static bool s_is_active(const struct ca_conductor *c)
 /* Items in flight are averaged over virtual time, which runs at 1 - p while S is active. */
 static void watch(struct ca_conductor *c, uint64_t now)
 {
-	double rate = s_is_active(c) ? 1 - c->speedup / 1e6 : 1;
+	double rate = s_is_active(c) ? 1 - c->speedup / 1e6 : 1, ns = (double)(now - c->watch.last);
 	struct ca_visits_now visits;
 
-	if (!ca_visits_have_latency(c->session))
+	if (!ca_visits_have_latency(c->session) || !begin_look(&c->watch, now, 0))
 		return;
 	ca_visits_read(c->session, &visits);
-	ca_visits_watch(c->session, &visits, rate * (double)(now - c->last_watch), &c->e.flight);
-	c->last_watch = now;
+	ca_visits_watch(c->session, &visits, rate * ns, &c->e.flight);
+	end_look(&c->watch);
 }
 
 /* In all of an experiment of so many ns, of which the last moments may not have been seen. 0: not known. */
@@ -374,10 +392,14 @@ static void step_warming_up(struct ca_conductor *c, uint64_t now)
 static void step_running(struct ca_conductor *c, uint64_t now)
 {
 	watch(c, now);
-	if (c->set->end_to_end && now - c->e.last_load.time > LOAD_EVERY)
+	if (c->set->end_to_end && begin_look(&c->load, now, LOAD_EVERY)) {
 		ca_interference_read(c->session, &c->e.last_load);
-	if (c->set->end_to_end && now - c->e.last_work.time > WORK_EVERY)
+		end_look(&c->load);
+	}
+	if (c->set->end_to_end && begin_look(&c->work, now, WORK_EVERY)) {
 		c->e.last_work = ca_conductor_whole_work(c);
+		end_look(&c->work);
+	}
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	if (has_become_hotter(c, now)) {
@@ -548,8 +570,11 @@ int ca_conductor_step(struct ca_conductor *c)
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);
 	ca_selection_log_read(c->log);
-	if ((cpu = ca_clock_process_cpu(c->child)))
-		c->sum.cpu_ns = cpu;
+	if (begin_look(&c->cpu, now, 0)) {
+		if ((cpu = ca_clock_process_cpu(c->child)))
+			c->sum.cpu_ns = cpu;
+		end_look(&c->cpu);
+	}
 	if (!c->opt.traced)
 		ca_conductor_scope_step(c, now);
 	ca_conductor_sample_step(c, now);

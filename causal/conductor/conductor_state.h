@@ -26,6 +26,11 @@
 enum { CA_SLOTS_AHEAD = 64, CA_SLOTS_MOST = 512 }; /* thread slots with backing store beyond those in use */
 enum { CA_NAMED = 8 }; /* regions that are tried without a sample, as the user names them */
 
+/* Of what looks at all threads, so that it does so the more seldom the more there are. */
+struct ca_pace {
+	uint64_t last, cost; /* ns */
+};
+
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
 struct ca_work {
@@ -97,7 +102,8 @@ struct ca_conductor {
 	pid_t child;
 	uint64_t started; /* ns */
 	uint64_t state_since;
-	uint64_t last_step, last_reap, last_watch;
+	uint64_t last_step, last_reap;
+	struct ca_pace cpu, watch, load, work;
 	uint32_t selected;        /* region of the current selection, 0: none */
 	uint32_t region;          /* of the experiment being prepared or run */
 	uint32_t speedup;         /* ... millionths */
