@@ -71,7 +71,7 @@ struct ca_thread {
 	uint64_t seen;     /* ns; when it was the session's seer, or could have been, last */
 	uint64_t limit;    /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
-	uint32_t readings;     /* one shortly after another */
+	uint32_t readings;     /* one shortly after another, with no data read or written between */
 	uint64_t sleep_for;    /* see ca_wait_sleep */
 	uint64_t last_look;    /* cycle counter at the last meeting */
 	uint64_t atomics_from; /* ... when the visits below began to be counted */

@@ -70,7 +70,8 @@ static struct moment no_step_back(struct moment m, bool publish)
 	return m;
 }
 
-/* Who looks at the clock again and again waits for a time, and waits longer when that moves. */
+/* Who looks at the clock again and again, and gets and gives nothing meanwhile (wait.c), waits for a time, and
+ * waits longer when that moves. A server that notes when each request begins and ends does not. */
 static void note_spin(struct ca_thread *t, const struct moment *m)
 {
 	t->readings = m->real - t->last_reading < SPIN ? t->readings + 1 : 0;

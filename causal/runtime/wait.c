@@ -481,6 +481,8 @@ void ca_wait_end(struct ca_waiting *w)
 	}
 	if (w->fd >= 0 && w->delivered > 0)
 		ca_peers_read(w->fd, now);
+	if (w->fd >= 0 && (w->writes || w->delivered > 0))
+		t->readings = 0; /* it works on what it gets, and does not wait for a time */
 	if (w->fine_s)
 		ca_fine_resume(t, w->fine_s);
 	t->waiting = w->outer;

@@ -4,10 +4,12 @@
 #include "causal/runtime/deadline.h"
 #include "causal/runtime/timers.h"
 #include "causal/runtime/virtual_clock.h"
+#include "causal/runtime/wait.h"
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -344,6 +346,27 @@ static void spins_wait(void **state)
 	assert_in_range(me->slot->paying_more, lag, ca_virtual_lag());
 }
 
+/* A server notes when each request begins and ends, and reads and writes in between. */
+static void servers_do_not_wait(void **state)
+{
+	struct ca_waiting w;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	experiment(2 * MS);
+	for (int i = 0; i < 1000; i++) {
+		w = i % 2 ? ca_wait_begin_write(pair[0]) : ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+		w.delivered = i % 2 ? 0 : 10;
+		ca_wait_end(&w);
+		for (int k = 0; k < 9; k++)
+			v_now();
+	}
+	assert_int_equal(me->slot->paying_more, 0);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 static void lengths_move(void **state)
 {
 	struct ca_deadline d = ca_deadline_begin(true);
@@ -557,11 +580,13 @@ static void bad_timers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(real_at_first),   TEST(slows_down),    TEST(never_goes_back),    TEST(a_new_thread),
-		TEST(a_new_thread_of), TEST(other_clocks),  TEST(switched_off),       TEST(real_on_request),
-		TEST(limits_move),     TEST(limits_come),   TEST(spins_wait),         TEST(lengths_move),
-		TEST(virtual_timerfd), TEST(many_timerfds), TEST(a_descriptor_again), TEST(virtual_timer),
-		TEST(virtual_itimer),  TEST(bad_timers),
+		TEST(real_at_first),      TEST(slows_down),      TEST(never_goes_back),
+		TEST(a_new_thread),       TEST(a_new_thread_of), TEST(other_clocks),
+		TEST(switched_off),       TEST(real_on_request), TEST(limits_move),
+		TEST(limits_come),        TEST(spins_wait),      TEST(servers_do_not_wait),
+		TEST(lengths_move),       TEST(virtual_timerfd), TEST(many_timerfds),
+		TEST(a_descriptor_again), TEST(virtual_timer),   TEST(virtual_itimer),
+		TEST(bad_timers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
