@@ -16,6 +16,7 @@
 
 enum {
 	PAGE = 4096,
+	BX = 3,         /* DWARF's number */
 	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
 };
 
@@ -104,11 +105,14 @@ CA_SIGSAFE void ca_unwind_registers(struct ca_registers *r, uintptr_t all[16], c
 static bool step_signal(struct ca_registers *r, struct ca_stack *w)
 {
 	const size_t gregs = offsetof(ucontext_t, uc_mcontext.gregs);
-	uintptr_t pc, sp, fp;
+	uintptr_t pc, sp, fp, bx;
 
-	if (!load(w, r->sp + gregs + REG_RIP * 8, &pc) || !load(w, r->sp + gregs + REG_RSP * 8, &sp) ||
-	    !load(w, r->sp + gregs + REG_RBP * 8, &fp))
+	/* from low to high: so they are copied at once */
+	if (!load(w, r->sp + gregs + REG_RBP * 8, &fp) || !load(w, r->sp + gregs + REG_RBX * 8, &bx) ||
+	    !load(w, r->sp + gregs + REG_RSP * 8, &sp) || !load(w, r->sp + gregs + REG_RIP * 8, &pc))
 		return false;
+	r->bx = bx;
+	r->has_bx = true;
 	r->pc = pc;
 	r->sp = sp;
 	r->fp = fp;
@@ -123,6 +127,7 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 
 	switch (row->kind) {
 	case CA_UNWIND_SP:
+	case CA_UNWIND_SP_BY_FP:
 		*cfa = r->sp + offset;
 		return true;
 	case CA_UNWIND_SP8:
@@ -132,9 +137,10 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 		*cfa = r->fp + offset;
 		return true;
 	case CA_UNWIND_REG:
-		if (!r->all || row->reg > 15)
+	case CA_UNWIND_REG_BY_FP:
+		if (!r->all && (row->reg != BX || !r->has_bx))
 			return false;
-		*cfa = r->all[row->reg] + offset;
+		*cfa = (r->all ? r->all[row->reg] : r->bx) + offset;
 		return true;
 	case CA_UNWIND_DEREF:
 		if (!load(w, r->fp + offset, &value))
@@ -149,17 +155,27 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 	}
 }
 
+/* A return address that is a function's first instruction, where no call can have come from: what makecontext and
+ * others put below the outermost frame. */
+static bool is_put_there(const struct ca_index *index, uintptr_t file_pc)
+{
+	const struct ca_unwind_row *next = ca_index_find_row(index, file_pc + 1);
+
+	return next && next->kind != CA_UNWIND_NONE && ca_index_base(index) + next->address == file_pc + 1;
+}
+
 /* One frame outward. False: cannot, *ended tells whether it is the outermost frame. */
-static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_registers *r, struct ca_stack *w,
-		 bool *signal_frame, uintptr_t *cfa_out, bool *ended)
+static bool step(const struct ca_index *index, uintptr_t file_pc, bool is_call, struct ca_registers *r,
+		 struct ca_stack *w, bool *signal_frame, uintptr_t *cfa_out, bool *ended)
 {
 	const struct ca_unwind_row *row = ca_index_find_row(index, file_pc);
-	uintptr_t cfa, ra, fp = r->fp;
+	uintptr_t cfa, saved, ra, fp = r->fp, bx = r->bx;
+	bool has_bx = r->has_bx, by_fp;
 
 	*signal_frame = false;
 	*ended = false;
 	if (!row || row->kind == CA_UNWIND_NONE) {
-		*ended = row && row->reg == 1;
+		*ended = row && (row->reg == 1 || (is_call && is_put_there(index, file_pc)));
 		return false;
 	}
 	if (row->kind == CA_UNWIND_SIGNAL) {
@@ -171,15 +187,20 @@ static bool step(const struct ca_index *index, uintptr_t file_pc, struct ca_regi
 		*ended = true;
 		return false;
 	}
-	if (!frame_address(row, r, w, file_pc, &cfa) || cfa <= r->sp - 128 ||
-	    !load(w, cfa + (uintptr_t)(intptr_t)row->ra_offset, &ra))
+	if (!frame_address(row, r, w, file_pc, &cfa) || cfa <= r->sp - 128)
 		return false;
-	if (row->kind == CA_UNWIND_DEREF) {
-		if (!load(w, r->fp + (uintptr_t)(intptr_t)row->fp_offset, &fp))
-			return false;
-	} else if (row->fp_offset && !load(w, cfa + (uintptr_t)(intptr_t)row->fp_offset, &fp)) {
+	by_fp = ca_unwind_saves_by_fp(row->kind);
+	/* from low to high, as they mostly lie: so they are copied at once */
+	saved = by_fp ? r->fp : cfa;
+	if (row->bx_words)
+		has_bx = row->bx_words != CA_UNWIND_LOST &&
+			 load(w, saved + 8 * (uintptr_t)(intptr_t)row->bx_words, &bx);
+	if ((by_fp || row->fp_offset) && !load(w, saved + (uintptr_t)(intptr_t)row->fp_offset, &fp))
 		return false;
-	}
+	if (!load(w, cfa + (uintptr_t)(intptr_t)row->ra_offset, &ra))
+		return false;
+	r->bx = bx;
+	r->has_bx = has_bx;
 	r->pc = ra;
 	r->sp = cfa;
 	r->fp = fp;
@@ -194,6 +215,10 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 	int saved = errno; /* mapping an index may change it */
 	uintptr_t cfa = 0;
 
+	if (r.all) {
+		r.bx = r.all[BX];
+		r.has_bx = true;
+	}
 	out->copy_low = out->copy_high = 0;
 	out->stack_pointer = start->sp & ~(uintptr_t)7;
 	out->depth = 0;
@@ -219,7 +244,7 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 		index = atomic_load_explicit(&loaded->index, memory_order_acquire);
 		if (!index)
 			break;
-		if (!step(index, r.pc - loaded->bias, &r, out, &signal_frame, &cfa, &ended)) {
+		if (!step(index, r.pc - loaded->bias, is_call, &r, out, &signal_frame, &cfa, &ended)) {
 			out->complete = ended;
 			break;
 		}

@@ -13,6 +13,8 @@ enum { CA_UNWIND_DEPTH = 128, CA_UNWIND_COPY = 2048 };
 /* A frame's registers. Only the innermost frame of a handler has all. */
 struct ca_registers {
 	uintptr_t pc, sp, fp;
+	uintptr_t bx; /* if has_bx, or by `all` */
+	bool has_bx;
 	const uintptr_t *all; /* by DWARF number, 0..15; NULL: not known */
 };
 struct ca_stack {

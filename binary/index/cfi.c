@@ -195,7 +195,7 @@ static size_t run_all(const struct section *section, uint64_t base, const struct
 static bool same_rule(const struct ca_unwind_row *a, const struct ca_unwind_row *b)
 {
 	return a->cfa_offset == b->cfa_offset && a->fp_offset == b->fp_offset && a->kind == b->kind &&
-	       a->reg == b->reg && a->ra_offset == b->ra_offset;
+	       a->reg == b->reg && a->ra_offset == b->ra_offset && a->bx_words == b->bx_words;
 }
 
 /* Drop rows that say what the row before says, and all but the last at one address. */

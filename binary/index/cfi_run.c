@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The instructions of call frame information (DWARF 5 section 6.4.2), run for the three
- * things that a row holds: the CFA, the saved frame pointer, the return address.
+/* The instructions of call frame information (DWARF 5 section 6.4.2), run for what
+ * a row holds: the CFA, the saved frame pointer and rbx, the return address.
  * What does not fit into a row (other expressions, values in registers) becomes
  * CA_UNWIND_NONE, where the walk of a stack ends. Driver's process. */
 #include "binary/index/cfi_run.h"
@@ -8,7 +8,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-enum { REG_FP = 6, REG_SP = 7, REG_PC = 16, REMEMBERED = 32 };
+enum { REG_BX = 3, REG_FP = 6, REG_SP = 7, REG_PC = 16, REMEMBERED = 32 };
 
 enum rule_kind { RULE_SAME, RULE_UNDEFINED, RULE_OFFSET, RULE_EXPRESSION, RULE_OTHER };
 struct rule {
@@ -23,7 +23,7 @@ struct state {
 	int64_t cfa_offset;
 	const uint8_t *expression;
 	uint64_t length;
-	struct rule fp, ra;
+	struct rule fp, bx, ra;
 };
 struct machine {
 	struct state state, initial, remembered[REMEMBERED];
@@ -54,7 +54,7 @@ static bool is_fp_expression(const uint8_t *at, uint64_t length, bool deref, int
 }
 
 /* sp + 8 + ((pc & 15) >= limit) * 8, in the words that all linkers use. */
-static bool is_plt_expression(const uint8_t *at, uint64_t length, uint8_t *limit)
+static bool is_plt_expression(const uint8_t *at, uint64_t length, unsigned *limit)
 {
 	static const uint8_t before[] = { DW_OP_breg0 + REG_SP, 8,        DW_OP_breg0 + REG_PC, 0,
 					  DW_OP_lit15,          DW_OP_and };
@@ -66,17 +66,19 @@ static bool is_plt_expression(const uint8_t *at, uint64_t length, uint8_t *limit
 	uint8_t op = at[sizeof(before)];
 	if (op < DW_OP_lit0 || op > DW_OP_lit15)
 		return false;
-	*limit = (uint8_t)(op - DW_OP_lit0);
+	*limit = (unsigned)(op - DW_OP_lit0);
 	return true;
 }
 
 static bool cfa_to_row(const struct state *state, struct ca_unwind_row *row)
 {
 	int64_t offset = state->cfa_offset;
+	unsigned limit;
 
 	if (state->cfa_is_expression) {
-		if (is_plt_expression(state->expression, state->length, &row->reg)) {
+		if (is_plt_expression(state->expression, state->length, &limit)) {
 			row->kind = CA_UNWIND_PLT;
+			row->reg = limit & 15;
 			offset = 8;
 		} else if (is_fp_expression(state->expression, state->length, true, &offset)) {
 			row->kind = CA_UNWIND_DEREF;
@@ -93,7 +95,7 @@ static bool cfa_to_row(const struct state *state, struct ca_unwind_row *row)
 		row->kind = CA_UNWIND_FP;
 	} else if (state->cfa_reg < REG_PC) {
 		row->kind = CA_UNWIND_REG;
-		row->reg = (uint8_t)state->cfa_reg;
+		row->reg = state->cfa_reg & 15;
 	} else {
 		return false;
 	}
@@ -113,7 +115,10 @@ static bool fp_to_row(const struct state *state, struct ca_unwind_row *row)
 		row->fp_offset = (int16_t)state->fp.offset;
 		return row->kind != CA_UNWIND_DEREF && fits(state->fp.offset) && state->fp.offset != 0;
 	case RULE_EXPRESSION:
-		if (row->kind != CA_UNWIND_DEREF ||
+		row->kind = row->kind == CA_UNWIND_SP    ? CA_UNWIND_SP_BY_FP
+			    : row->kind == CA_UNWIND_REG ? CA_UNWIND_REG_BY_FP
+							 : row->kind;
+		if (!ca_unwind_saves_by_fp(row->kind) ||
 		    !is_fp_expression(state->fp.expression, state->fp.length, false, &offset))
 			return false;
 		row->fp_offset = (int16_t)offset;
@@ -121,6 +126,24 @@ static bool fp_to_row(const struct state *state, struct ca_unwind_row *row)
 	default:
 		return false;
 	}
+}
+
+/* Nothing but rbx itself is lost where it does not fit. */
+static int8_t bx_to_words(const struct state *state, const struct ca_unwind_row *row)
+{
+	const struct rule *bx = &state->bx;
+	int64_t offset = bx->offset;
+
+	if (bx->kind == RULE_SAME || bx->kind == RULE_UNDEFINED)
+		return 0;
+	if (ca_unwind_saves_by_fp(row->kind)
+		    ? bx->kind != RULE_EXPRESSION ||
+			      !is_fp_expression(bx->expression, bx->length, false, &offset)
+		    : bx->kind != RULE_OFFSET)
+		return CA_UNWIND_LOST;
+	return offset % 8 || !offset || offset / 8 <= INT8_MIN || offset / 8 > INT8_MAX
+		       ? CA_UNWIND_LOST
+		       : (int8_t)(offset / 8);
 }
 
 static void push_row(const struct machine *machine, uint32_t address, struct ca_vec *rows)
@@ -137,6 +160,7 @@ static void push_row(const struct machine *machine, uint32_t address, struct ca_
 		row = (struct ca_unwind_row){ .address = address };
 	} else {
 		row.ra_offset = (int16_t)ra->offset;
+		row.bx_words = bx_to_words(&machine->state, &row);
 	}
 	ca_vec_add(rows, &row, 1);
 }
@@ -146,7 +170,7 @@ static struct rule *rule_of(struct machine *machine, struct state *state, uint64
 {
 	if (reg == machine->ra_column)
 		return &state->ra;
-	return reg == REG_FP ? &state->fp : NULL;
+	return reg == REG_FP ? &state->fp : reg == REG_BX ? &state->bx : NULL;
 }
 
 static void set_rule(struct machine *machine, uint64_t reg, enum rule_kind kind, int64_t offset)

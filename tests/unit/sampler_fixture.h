@@ -6,6 +6,8 @@
 #include "sampler/host.h"
 #include "sampler/modules.h"
 #include "tests/unit/unit.h"
+#include <elf.h>
+#include <sys/auxv.h>
 
 #include "tests/unit/asm_fixture.h"
 #include "tests/unit/forbidden.h"
@@ -36,6 +38,21 @@ static inline int sampler_tear_down(void **state)
 	return fixture_remove(state);
 }
 
+/* The kernel's code has no file. */
+static inline const char *sampler_file_of(const struct ca_module *m)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+	const char *path = fixture_path("vdso");
+	FILE *file;
+
+	if (strcmp(m->path, CA_MODULE_VDSO) != 0)
+		return m->path;
+	file = fopen(path, "w");
+	if (!file || !fwrite(e, e->e_shoff + (size_t)e->e_shnum * e->e_shentsize, 1, file) || fclose(file))
+		abort();
+	return path;
+}
+
 /* As the conductor does: an index for each module that was registered. */
 static inline void sampler_index_all(void)
 {
@@ -43,9 +60,9 @@ static inline void sampler_index_all(void)
 		struct ca_module *m = &session->module[i];
 		struct ca_index *index;
 
-		if (atomic_load(&m->state) != CA_MODULE_REGISTERED || m->path[0] != '/')
+		if (atomic_load(&m->state) != CA_MODULE_REGISTERED)
 			continue;
-		index = fixture_open(m->path, CA_INDEX_UNWIND);
+		index = fixture_open(sampler_file_of(m), CA_INDEX_UNWIND);
 		assert_non_null(index);
 		strcpy(m->index_path, ca_index_path(index));
 		ca_index_close(index);

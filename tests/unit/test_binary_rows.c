@@ -63,14 +63,14 @@ static int set_cfa(Dwarf_Frame *frame, struct ca_unwind_row *row)
 		row->kind = CA_UNWIND_DEREF;
 	} else if (n == 9 && ops[0].atom == DW_OP_breg7 && ops[5].atom == DW_OP_ge) {
 		row->kind = CA_UNWIND_PLT;
-		row->reg = (uint8_t)(ops[4].atom - DW_OP_lit0);
+		row->reg = (unsigned)(ops[4].atom - DW_OP_lit0) & 15;
 		offset = 8;
 	} else if (n == 1 && ops[0].atom == DW_OP_bregx) {
 		offset = (Dwarf_Sword)ops[0].number2;
 		row->kind = ops[0].number == 7   ? CA_UNWIND_SP
 			    : ops[0].number == 6 ? CA_UNWIND_FP
 						 : CA_UNWIND_REG;
-		row->reg = row->kind == CA_UNWIND_REG ? (uint8_t)ops[0].number : 0;
+		row->reg = row->kind == CA_UNWIND_REG ? ops[0].number & 15 : 0;
 		if (row->kind == CA_UNWIND_SP && !fits(offset) && offset % 8 == 0) {
 			row->kind = CA_UNWIND_SP8;
 			offset /= 8;
@@ -80,6 +80,28 @@ static int set_cfa(Dwarf_Frame *frame, struct ca_unwind_row *row)
 	}
 	row->cfa_offset = (int16_t)offset;
 	return fits(offset);
+}
+
+/* Saved at fp + offset. libdw pushes the CFA in front of an expression, as the standard has it. */
+static bool is_by_fp(const Dwarf_Op *ops, size_t n, Dwarf_Sword *offset)
+{
+	return n == 2 && ops[0].atom == DW_OP_call_frame_cfa && fp_relative(ops + 1, 1, 1, offset);
+}
+
+static int8_t bx_of(Dwarf_Frame *frame, unsigned kind)
+{
+	Dwarf_Op memory[3], *ops;
+	Dwarf_Sword offset = 0;
+	size_t n;
+
+	if (dwarf_frame_register(frame, 3, memory, &ops, &n) != 0)
+		return CA_UNWIND_LOST;
+	if (n == 0)
+		return 0;
+	if (!(ca_unwind_saves_by_fp(kind) ? is_by_fp(ops, n, &offset) : cfa_relative(ops, n, &offset)) ||
+	    !offset || offset % 8 || offset / 8 <= INT8_MIN || offset / 8 > INT8_MAX)
+		return CA_UNWIND_LOST;
+	return (int8_t)(offset / 8);
 }
 
 /* What the row of an address should be. */
@@ -103,16 +125,21 @@ static struct ca_unwind_row expected(Dwarf_Frame *frame)
 	row.ra_offset = (int16_t)offset;
 	if (dwarf_frame_register(frame, 6, memory, &ops, &n) != 0)
 		return none;
-	if (row.kind == CA_UNWIND_DEREF) {
-		/* libdw pushes the CFA in front of an expression, as the standard has it */
-		if (n != 2 || ops[0].atom != DW_OP_call_frame_cfa || !fp_relative(ops + 1, 1, 1, &offset))
+	if (is_by_fp(ops, n, &offset)) {
+		row.kind = row.kind == CA_UNWIND_SP    ? CA_UNWIND_SP_BY_FP
+			   : row.kind == CA_UNWIND_REG ? CA_UNWIND_REG_BY_FP
+						       : row.kind;
+		if (!ca_unwind_saves_by_fp(row.kind))
 			return none;
+	} else if (row.kind == CA_UNWIND_DEREF) {
+		return none;
 	} else if (n == 0) {
 		offset = 0;
 	} else if (!cfa_relative(ops, n, &offset) || offset == 0) {
 		return none;
 	}
 	row.fp_offset = (int16_t)offset;
+	row.bx_words = bx_of(frame, row.kind);
 	return row;
 }
 
@@ -129,11 +156,11 @@ static void check_address(const struct ca_index *index, Dwarf_CFI *cfi, uint64_t
 	assert_non_null(row);
 	if (row->kind != wanted.kind || row->cfa_offset != wanted.cfa_offset ||
 	    row->fp_offset != wanted.fp_offset || row->ra_offset != wanted.ra_offset ||
-	    row->reg != wanted.reg)
-		fail_msg("%s %#llx: kind %d cfa %d fp %d ra %d reg %d, libdw: %d %d %d %d %d",
+	    row->reg != wanted.reg || row->bx_words != wanted.bx_words)
+		fail_msg("%s %#llx: kind %d cfa %d fp %d bx %d ra %d reg %d, libdw: %d %d %d %d %d %d",
 			 ca_index_binary(index), (unsigned long long)address, row->kind, row->cfa_offset,
-			 row->fp_offset, row->ra_offset, row->reg, wanted.kind, wanted.cfa_offset,
-			 wanted.fp_offset, wanted.ra_offset, wanted.reg);
+			 row->fp_offset, row->bx_words, row->ra_offset, row->reg, wanted.kind,
+			 wanted.cfa_offset, wanted.fp_offset, wanted.bx_words, wanted.ra_offset, wanted.reg);
 	free(frame);
 }
 
@@ -251,13 +278,17 @@ enum { RBX = 3, FP = 6, R10 = 10, RA = 16, END = 1000 };
 
 #define ROW(at, kind_, cfa, fp)                                                                              \
 	{                                                                                                    \
-		(at), (cfa), (fp), CA_UNWIND_##kind_, 0, -8                                                  \
+		(at), (cfa), (fp), CA_UNWIND_##kind_, 0, 0, -8                                               \
+	}
+#define RBX_AT(at, kind_, words)                                                                             \
+	{                                                                                                    \
+		(at), 8, 0, CA_UNWIND_##kind_, 0, (words), -8                                                \
 	}
 #define FIRST         ROW(0, SP, 8, 0) /* as behind a call */
 #define SAVED(at, fp) ROW(at, SP, 8, fp)
 #define UNKNOWN(at)                                                                                          \
 	{                                                                                                    \
-		(at), 0, 0, CA_UNWIND_NONE, 0, 0                                                             \
+		(at), 0, 0, CA_UNWIND_NONE, 0, 0, 0                                                          \
 	}
 
 static const struct program {
@@ -298,21 +329,29 @@ static const struct program {
 	{ RUN("as a value with a sign", DW_CFA_val_offset_sf, FP, 0x7d), ROWS(UNKNOWN(0)) },
 	{ RUN("as an expression's value", DW_CFA_val_expression, FP, 2, DW_OP_breg0 + FP, 0),
 	  ROWS(UNKNOWN(0)) },
-	{ RUN("by an expression", FP_BY(FP, 0)), ROWS(UNKNOWN(0)) },
+	{ RUN("by an expression", FP_BY(FP, 0)), ROWS(ROW(0, SP_BY_FP, 8, 0)) },
+	{ RUN("by another register's expression", FP_BY(RBX, 0)), ROWS(UNKNOWN(0)) },
 	{ RUN("at the CFA itself", OFFSET(FP, 0)), ROWS(UNKNOWN(0)) },
 	{ RUN("far", DW_CFA_offset_extended, FP, 0x81, 0x20), ROWS(UNKNOWN(0)) },
-	{ RUN("a register that nobody follows", OFFSET(RBX, 3), DW_CFA_register, RBX, R10, DW_CFA_same_value,
-	      RBX, DW_CFA_undefined, RBX),
+	{ RUN("a register that nobody follows", OFFSET(R10, 3), DW_CFA_register, R10, RBX, DW_CFA_same_value,
+	      R10, DW_CFA_undefined, R10),
 	  ROWS(FIRST) },
+	/* the saved rbx */
+	{ RUN("rbx saved", OFFSET(RBX, 3), ADVANCE(1), RESTORE(RBX)),
+	  ROWS(RBX_AT(0, SP, -3), ROW(1, SP, 8, 0)) },
+	{ RUN("rbx in a register", DW_CFA_register, RBX, R10), ROWS(RBX_AT(0, SP, CA_UNWIND_LOST)) },
+	{ RUN("rbx far", DW_CFA_offset_extended, RBX, 0x81, 1), ROWS(RBX_AT(0, SP, CA_UNWIND_LOST)) },
+	{ RUN("rbx by an expression", FP_BY(FP, 0), DW_CFA_expression, RBX, 2, DW_OP_breg0 + FP, 0x78),
+	  ROWS(RBX_AT(0, SP_BY_FP, -1)) },
 	/* the return address */
 	{ RUN("outermost", ADVANCE(1), DW_CFA_undefined, RA),
-	  ROWS(FIRST, { 1, 0, 0, CA_UNWIND_NONE, 1, 0 }) },
+	  ROWS(FIRST, { 1, 0, 0, CA_UNWIND_NONE, 1, 0, 0 }) },
 	{ RUN("not saved", DW_CFA_same_value, RA, ADVANCE(1), DW_CFA_restore_extended, RA),
 	  ROWS(UNKNOWN(0), SAVED(1, 0)) },
 	{ RUN("returns to a register", DW_CFA_register, RA, RBX), ROWS(UNKNOWN(0)) },
-	{ RUN("elsewhere", OFFSET(RA, 2)), ROWS({ 0, 8, 0, CA_UNWIND_SP, 0, -16 }) },
+	{ RUN("elsewhere", OFFSET(RA, 2)), ROWS({ 0, 8, 0, CA_UNWIND_SP, 0, 0, -16 }) },
 	/* the CFA */
-	{ RUN("of another register", DW_CFA_def_cfa, R10, 24), ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, -8 }) },
+	{ RUN("of another register", DW_CFA_def_cfa, R10, 24), ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, 0, -8 }) },
 	{ RUN("of none", DW_CFA_def_cfa, RA, 24), ROWS(UNKNOWN(0)) },
 	{ RUN("factored", DW_CFA_def_cfa_sf, FP, 0x7d, ADVANCE(1), DW_CFA_def_cfa_offset_sf, 0x7e),
 	  ROWS(ROW(0, FP, 24, 0), ROW(1, FP, 16, 0)) },
@@ -368,10 +407,11 @@ static void test_instructions(void **state)
 
 			if (row->address != wanted->address || row->kind != wanted->kind ||
 			    row->reg != wanted->reg || row->cfa_offset != wanted->cfa_offset ||
-			    row->fp_offset != wanted->fp_offset || row->ra_offset != wanted->ra_offset)
-				fail_msg("%s, row %zu: %u: kind %d reg %d cfa %d fp %d ra %d", p->what, k,
-					 row->address, row->kind, row->reg, row->cfa_offset, row->fp_offset,
-					 row->ra_offset);
+			    row->fp_offset != wanted->fp_offset || row->ra_offset != wanted->ra_offset ||
+			    row->bx_words != wanted->bx_words)
+				fail_msg("%s, row %zu: %u: kind %d reg %d cfa %d fp %d bx %d ra %d", p->what,
+					 k, row->address, row->kind, row->reg, row->cfa_offset,
+					 row->fp_offset, row->bx_words, row->ra_offset);
 		}
 		ca_vec_free(&rows);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sampler/unwind.c against libunwind: ticks of a timer at any instruction of code that is compiled as programs
- * are, and of libc's own assembler; frame by frame the same callers. */
+/* sampler/unwind.c against libunwind: at each instruction of programs that are compiled as programs are, of the
+ * libraries that they use, of the dynamic linker and of libc's own assembler, frame by frame the same callers. The
+ * processor steps through them (the trap flag), so that no instruction is left to chance. */
 #include "tests/unit/unit.h"
 #include <stdio.h>
 
@@ -8,21 +9,35 @@
 #define UNW_LOCAL_ONLY
 #include "sampler/unwind.h"
 #include "tests/unit/sampler_fixture.h"
-#include <alloca.h>
+#include <dlfcn.h>
 #include <libunwind.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <ucontext.h>
 
-enum { FRAMES = 100, TICK = 1000 /* us */, LEAST = 100, PERCENT = 99, ROUNDS = 200000 };
+enum {
+	FRAMES = 200,
+	LEAST = 5000,
+	MOST = 100000,
+	PER_MILLE = 990,
+	TRAP_FLAG = 0x100,
+	SHOWN = 8,
+	APART = 100
+};
+
+/* libunwind in a scope of its own: it has the names of the library that throws exceptions, and blocks signals. */
+#define TEXT(name)  #name
+#define NAME(macro) TEXT(macro)
+static __typeof__(unw_init_local2) *init_local;
+static __typeof__(unw_get_reg) *get_reg;
+static __typeof__(unw_step) *step_out;
+static __typeof__(unw_flush_cache) *flush_cache;
+static unw_addr_space_t *space;
 
 static struct ca_stack stack;
-static volatile unsigned ticks, compared, complete, different;
-static char difference[400];
-static volatile sig_atomic_t busy;
+static unsigned steps, compared, complete, different;
+static atomic_int busy;
 
 /* libunwind's callers of what was interrupted, that included; 0: it did not come to the end. */
 static int ask(ucontext_t *context, uintptr_t ip[FRAMES])
@@ -30,189 +45,204 @@ static int ask(ucontext_t *context, uintptr_t ip[FRAMES])
 	unw_cursor_t cursor;
 	int n = 0, more = 1;
 
-	if (unw_init_local2(&cursor, context, UNW_INIT_SIGNAL_FRAME))
+	if (init_local(&cursor, context, UNW_INIT_SIGNAL_FRAME))
 		return 0;
 	while (more > 0 && n < FRAMES) {
 		unw_word_t word;
 
-		if (unw_get_reg(&cursor, UNW_REG_IP, &word) || !word)
+		if (get_reg(&cursor, UNW_REG_IP, &word) || !word)
 			return n;
 		ip[n++] = word;
-		more = unw_step(&cursor);
+		more = step_out(&cursor);
 	}
 	return more == 0 ? n : 0;
 }
 
-static void compare(const uintptr_t *ip, int n)
+static uintptr_t ours_at(unsigned i)
 {
-	for (int i = 0; i < n || i < (int)stack.depth; i++) {
-		uintptr_t bias = 0, ours = 0;
+	uintptr_t bias = 0;
 
-		if (i < (int)stack.depth && ca_modules_bias(CA_PLACE_MODULE(stack.place[i]), &bias))
-			ours = bias + CA_PLACE_OFFSET(stack.place[i]);
-		/* of a call it is the address before the one to which it returns */
-		if (i < n && (ours == ip[i] || (i && ours + 1 == ip[i])))
-			continue;
-		if (!different++)
-			snprintf(
-				difference, sizeof difference,
-				"frame %d of %u, libunwind's %d: %#lx, libunwind says %#lx; it began at %#lx",
-				i, stack.depth, n, ours, i < n ? ip[i] : 0, ip[0]);
-		return;
+	if (i >= stack.depth || !ca_modules_bias(CA_PLACE_MODULE(stack.place[i]), &bias))
+		return 0;
+	return bias + CA_PLACE_OFFSET(stack.place[i]);
+}
+
+static void show(const char *what, const uintptr_t *ip, int n)
+{
+	print_message("%s at step %u: ours has %u frames, libunwind's %d\n", what, steps, stack.depth, n);
+	for (unsigned i = 0; (int)i < n || i < stack.depth; i++) {
+		uintptr_t a = ours_at(i), b = (int)i < n ? ip[i] : 0;
+		Dl_info one = { 0 }, other = { 0 };
+
+		dladdr((void *)a, &one);   // NOLINT(performance-no-int-to-ptr)
+		dladdr((void *)b, &other); // NOLINT(performance-no-int-to-ptr)
+		print_message("  %#lx %s+%#lx (%s) | %#lx %s (%s)\n", a, one.dli_sname ? one.dli_sname : "",
+			      one.dli_fbase ? a - (uintptr_t)one.dli_fbase : 0,
+			      one.dli_fname ? one.dli_fname : "", b, other.dli_sname ? other.dli_sname : "",
+			      other.dli_fname ? other.dli_fname : "");
 	}
+}
+
+static bool is_same(const uintptr_t *ip, int n)
+{
+	if (n != (int)stack.depth)
+		return false;
+	for (unsigned i = 0; i < stack.depth; i++) {
+		uintptr_t ours = ours_at(i);
+
+		/* of a call it is the address before the one to which it returns */
+		if (ours != ip[i] && (!i || ours + 1 != ip[i]))
+			return false;
+	}
+	return true;
 }
 
 static void handle(int signo, siginfo_t *info, void *context)
 {
 	static uintptr_t ip[FRAMES];
+	static unsigned shown;
+	static uintptr_t last;
+	ucontext_t *interrupted = context;
 	struct ca_registers r;
 	uintptr_t all[16];
 	int n;
 
 	(void)signo;
 	(void)info;
-	if (busy++) { /* another thread is at it */
-		busy--;
+	if (atomic_exchange(&busy, 1)) /* another thread is at it */
 		return;
-	}
-	ticks++;
+	steps++;
 	ca_unwind_registers(&r, all, context);
 	ca_unwind(&r, false, &stack);
 	complete += stack.complete;
-	n = ask(context, ip);
+	n = ask(interrupted, ip);
 	if (n && n < FRAMES && stack.complete) {
 		compared++;
-		compare(ip, n);
+		if (!is_same(ip, n)) {
+			/* it mixes up an address that is returned to and the same one interrupted */
+			flush_cache(*space, 0, 0);
+			n = ask(interrupted, ip);
+		}
+		if (!is_same(ip, n) && different++ < SHOWN)
+			show("other callers", ip, n);
+	} else if (!stack.complete && shown < SHOWN && r.pc - last > APART) {
+		show("incomplete", ip, n);
+		last = r.pc;
+		shown++;
 	}
-	busy--;
+	if (compared == MOST)
+		interrupted->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+	atomic_store(&busy, 0);
 }
 
-/* ---- what is interrupted ----------------------------------------------------------------------*/
-static volatile unsigned sink;
-
-static __attribute__((noinline)) void use(const char *text)
+/* Of the calling thread, from the return on. */
+static __attribute__((noinline)) void begin(void)
 {
-	sink += (unsigned)strlen(text);
+	__asm__ volatile(
+		"lea -128(%%rsp), %%rsp\n\tpushfq\n\torq %0, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
+		:
+		: "i"(TRAP_FLAG)
+		: "memory", "cc");
 }
 
-static __attribute__((noinline)) int by_value(const void *a, const void *b)
+static __attribute__((noinline)) void end(void)
 {
-	int x = *(const int *)a, y = *(const int *)b;
-
-	sink++;
-	return x < y ? -1 : x > y;
+	__asm__ volatile(
+		"lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq %0, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
+		:
+		: "i"(~TRAP_FLAG)
+		: "memory", "cc");
 }
 
-static __attribute__((noinline)) void sorts(void)
+/* Compiled as programs are: without frame pointers, which is what -O2 does. */
+static void check(const char *compiler, const char *source)
 {
-	int list[300];
+	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO }, before;
+	void (*work)(void (*)(void), void (*)(void));
+	void *library;
 
-	for (int i = 0; i < 300; i++)
-		list[i] = (int)(((unsigned)i * 2654435761u) >> 8);
-	qsort(list, 300, sizeof *list, by_value);
-}
-
-/* Libc's assembler: moves, searches, comparisons of many sizes. */
-static __attribute__((noinline)) void copies(size_t n)
-{
-	char *from = alloca(n + 1), *to = alloca(n + 1);
-
-	memset(from, 'x', n);
-	from[n] = '\0';
-	memcpy(to, from, n + 1);
-	memmove(to, to + n / 2, n - n / 2);
-	sink += (unsigned)(memcmp(from, to, n) == 0) + (strchr(from, 'y') == NULL) +
-		(strstr(from, "xxy") == NULL);
-	use(to);
-}
-
-static __attribute__((noinline)) void prints(double value)
-{
-	char text[200];
-
-	snprintf(text, sizeof text, "%.17g %-20s %08x", value, "left", sink);
-	use(text);
-}
-
-static __attribute__((noinline)) void deep(int depth)
-{
-	volatile char room[depth * 24 + 8];
-
-	room[0] = (char)depth;
-	if (depth)
-		deep(depth - 1);
-	else
-		copies(3000);
-	sink += (unsigned)room[0];
-}
-
-/* A tail call: its frame is gone. */
-static __attribute__((noinline)) void ends_in_another(int depth)
-{
-	sink++;
-	deep(depth);
-}
-
-static void inside(int signo)
-{
-	(void)signo;
-	sorts();
-}
-
-static void *work(void *wanted)
-{
-	for (unsigned i = 0; compared < *(unsigned *)wanted && i < ROUNDS; i++) {
-		sorts();
-		copies(i % 5000 + 1);
-		prints(i / 7.0);
-		ends_in_another((int)(i % 40));
-		if (i % 4 == 0)
-			raise(SIGUSR2);
-	}
-	return NULL;
-}
-
-static void check(const char *where)
-{
-	print_message("%s: %u ticks, %u compared\n", where, ticks, compared);
-	if (different)
-		fail_msg("%s: %u stacks of %u differ: %s", where, different, compared, difference);
-	assert_true(compared >= LEAST);
-	assert_true(100 * complete >= PERCENT * ticks);
-}
-
-static void test_against_libunwind(void **state)
-{
-	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART };
-	struct itimerval every = { { 0, TICK }, { 0, TICK } }, never = { { 0, 0 }, { 0, 0 } };
-	unsigned wanted = 2 * LEAST;
-	pthread_t thread;
-
-	(void)state;
-	signal(SIGUSR2, inside);
-	raise(SIGUSR2); /* all that is bound late is bound */
-	prints(1);
-	copies(10);
+	if (fixture_run("%s %s/tests/unit/oracle/%s -o %s.so", compiler, TOP_SRCDIR, source, source))
+		fail_msg("%s cannot be compiled", source);
+	library = dlopen(fixture_path(strcat(strcpy((char[64]){ 0 }, source), ".so")), RTLD_LAZY);
+	if (!library)
+		fail_msg("%s", dlerror());
+	*(void **)&work = dlsym(library, "oracle_work");
+	assert_non_null(work);
 	ca_modules_scan();
 	sampler_index_all();
-	sigaction(SIGPROF, &action, NULL);
-	setitimer(ITIMER_PROF, &every, NULL);
-	work(&wanted);
-	setitimer(ITIMER_PROF, &never, NULL);
-	check("the main thread");
-	wanted += 2 * LEAST;
-	setitimer(ITIMER_PROF, &every, NULL);
-	assert_int_equal(pthread_create(&thread, NULL, work, &wanted), 0);
-	pthread_join(thread, NULL);
-	setitimer(ITIMER_PROF, &never, NULL);
-	check("and another one");
+	steps = compared = complete = different = 0;
+	sigaction(SIGTRAP, &action, &before);
+	work(begin, end);
+	sigaction(SIGTRAP, &before, NULL);
+	print_message("%s: %u steps, %u to the end, %u compared\n", source, steps, complete, compared);
+	assert_int_equal(different, 0);
+	assert_true(compared >= LEAST);
+	assert_true(1000.0 * complete >= 1.0 * PER_MILLE * steps);
+}
+
+static const char *options(const char *compiler, const char *more)
+{
+	static char text[600];
+
+	snprintf(text, sizeof text, "%s -O2 -fomit-frame-pointer -fPIC -shared -pthread %s", compiler, more);
+	return text;
+}
+
+static void test_c(void **state)
+{
+	(void)state;
+	check(options(fixture_cc(), ""), "plain.c");
+}
+
+static void test_cxx(void **state)
+{
+	(void)state;
+	check(options(fixture_cxx(), "-std=gnu++17"), "exceptions.cc");
+}
+
+static void test_openmp(void **state)
+{
+	(void)state;
+	setenv("OMP_WAIT_POLICY", "passive", 1);
+	check(options("gcc", "-fopenmp"), "teams.c");
+}
+
+static void test_rust(void **state)
+{
+	(void)state;
+	if (fixture_run("rustc --version >rustc 2>&1")) {
+		print_message("SKIP: there is no rustc\n");
+		skip();
+	}
+	check("rustc --edition 2021 -C opt-level=2 -C force-frame-pointers=no -C prefer-dynamic=no "
+	      "--crate-type cdylib",
+	      "panics.rs");
+}
+
+static int set_up(void **state)
+{
+	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return -1;
+	*(void **)&init_local = dlsym(library, NAME(unw_init_local2));
+	*(void **)&get_reg = dlsym(library, NAME(unw_get_reg));
+	*(void **)&flush_cache = dlsym(library, NAME(unw_flush_cache));
+	*(void **)&space = dlsym(library, NAME(unw_local_addr_space));
+	*(void **)&step_out = dlsym(library, NAME(unw_step));
+	return !init_local || !get_reg || !step_out || !flush_cache || !space || sampler_set_up(state);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_against_libunwind) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_c),
+		cmocka_unit_test(test_cxx),
+		cmocka_unit_test(test_openmp),
+		cmocka_unit_test(test_rust),
+	};
 
-	return cmocka_run_group_tests(tests, sampler_set_up, sampler_tear_down);
+	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);
 }
 #else
 int main(void)
