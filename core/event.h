@@ -62,7 +62,9 @@ struct ca_event {
 	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")                               \
 	X(MUTEX, "mutex", USER, "burst: the program waits for a mutex of its own (1), or holds it")          \
 	X(BLOCKED, "blocked", ADVANCED, "how long the sample's thread was off a CPU, ns; flags: activity")   \
-	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")
+	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")             \
+	X(REGISTER, "register", ADVANCED, "of a stack that the driver walks; flags: DWARF number, 16: pc")           \
+	X(WORD, "word", ADVANCED, "of that stack; flags: words above the lowest, or CA_WORDS_END: where it ends")
 
 /* Keys of the program's own events, on their way to the driver: this and the id (core/names.h). */
 #define CA_KEY_USER 0x10000u
@@ -121,6 +123,9 @@ enum { CA_DELAY_SPUN, CA_DELAY_SLEPT };
 
 /* Flags of a sample: the periods that it stands for, and whether the thread was blocked. */
 enum { CA_SAMPLE_PERIODS = 0x7fff, CA_SAMPLE_WAITING = 0x8000 };
+
+/* Of a stack's words: the first lies so many bytes below the stack pointer; flags of the last. */
+enum { CA_WORDS_BELOW = 128, CA_WORDS_END = 0xffff };
 
 /* A code address in any process of a session: module id and offset from that
  * module's load bias (the address as the ELF file states it). */

@@ -21,6 +21,9 @@ enum ca_module_state {
 };
 /* As /proc/PID/maps calls the code that the kernel maps into each process; no file has it. */
 #define CA_MODULE_VDSO "[vdso]"
+/* The number of what is in no file at all, in a ca_place: code that the process has made itself. The offset is its
+ * address there. No row of the table. */
+enum { CA_MODULE_MADE = 0xffff };
 struct ca_module {
 	_Atomic uint32_t state;
 	uint32_t main;    /* it is the executable of some process */

@@ -44,6 +44,7 @@ enum ca_setting_group {
 enum ca_origin { CA_ORIGIN_DEFAULT, CA_ORIGIN_FILE, CA_ORIGIN_ENVIRONMENT, CA_ORIGIN_COMMAND };
 
 enum ca_mode { CA_MODE_FUNCTION, CA_MODE_LINE };
+enum ca_unwinder { CA_UNWINDER_ROWS, CA_UNWINDER_LIBUNWIND };
 enum ca_progress_format { CA_PROGRESS_TEXT, CA_PROGRESS_JSON };
 enum ca_trace_policy { CA_TRACE_DISCARD, CA_TRACE_RING };
 enum ca_node_size { CA_NODE_CONSTANT, CA_NODE_LINEAR, CA_NODE_LOG };

@@ -25,6 +25,7 @@ struct sampling {
 static bool is_meant(enum ca_setting_id id)
 {
 	return id == CA_SETTING_DELAY || id == CA_SETTING_DURATION || id == CA_SETTING_SUGGEST ||
+	       id == CA_SETTING_UNWINDER ||
 	       ca_once_is_general(id);
 }
 

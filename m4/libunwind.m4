@@ -1,5 +1,6 @@
 dnl SPDX-License-Identifier: MIT
-dnl libunwind: the oracle for the unwind tests, and the sampler tool. Never in the runtime.
+dnl libunwind: the oracle of the unwind tests (local), and causal sample --unwinder libunwind (of copies). Never in
+dnl the runtime.
 AC_DEFUN([CA_LIBUNWIND], [
-	CA_OPTIONAL([LIBUNWIND], [libunwind], [libunwind], [libunwind-dev], [unwinding to compare with])
+	CA_OPTIONAL([LIBUNWIND], [libunwind], [libunwind libunwind-generic], [libunwind-dev], [a second unwinder])
 ])

@@ -10,11 +10,16 @@
 
 struct ca_sampler_host ca_sampler_host;
 
-enum { MAX_LOADED = 512, TABLES = 4, ROWS = 4 * MAX_LOADED };
+enum { MAX_LOADED = 512, TABLES = 4, ROWS = 4 * MAX_LOADED, MAX_RANGES = 256 };
 
 struct table {
 	_Atomic unsigned n;
 	_Atomic(struct ca_loaded *) loaded[MAX_LOADED]; /* sorted by low */
+	/* code in no file: what compilers have made in this process; sorted as well */
+	_Atomic unsigned ranges;
+	struct {
+		_Atomic uintptr_t low, high;
+	} range[MAX_RANGES];
 };
 /* The newest table is current; an old one is written again TABLES scans later. A handler that was
  * interrupted for as long may miss a module in it, but each row that it holds stays what it is: for what
@@ -253,6 +258,20 @@ static bool add_loaded(struct table *table, const struct mapping *m, uintptr_t h
 	return is_new;
 }
 
+/* What is full holds the lowest ones. */
+static void add_range(struct table *table, const struct mapping *m)
+{
+	unsigned n = atomic_load_explicit(&table->ranges, memory_order_relaxed);
+
+	if (n && atomic_load_explicit(&table->range[n - 1].high, memory_order_relaxed) == m->low) {
+		atomic_store_explicit(&table->range[n - 1].high, m->high, memory_order_relaxed);
+	} else if (n < MAX_RANGES) {
+		atomic_store_explicit(&table->range[n].low, m->low, memory_order_relaxed);
+		atomic_store_explicit(&table->range[n].high, m->high, memory_order_relaxed);
+		atomic_store_explicit(&table->ranges, n + 1, memory_order_relaxed);
+	}
+}
+
 /* Returns whether anything is new. */
 static bool fill(struct table *table, struct reader *reader)
 {
@@ -261,17 +280,25 @@ static bool fill(struct table *table, struct reader *reader)
 	bool looked = false, usable = false, grew = false;
 
 	atomic_store_explicit(&table->n, 0, memory_order_relaxed);
+	atomic_store_explicit(&table->ranges, 0, memory_order_relaxed);
 	first.path[0] = 0;
 	while (read_mapping(reader, &m)) {
 		/* the kernel's own code, such as clock_gettime: its callers must be found, too */
-		if (m.path[0] != '/' && strcmp(m.path, CA_MODULE_VDSO) != 0)
+		if (m.path[0] != '/' && strcmp(m.path, CA_MODULE_VDSO) != 0) {
+			if (m.exec && strcmp(m.path, "[vsyscall]") != 0)
+				add_range(table, &m);
 			continue;
+		}
 		if (m.offset == 0 && m.read) {
 			first = m;
 			looked = usable = false;
 		}
-		if (!m.exec || strcmp(m.path, first.path) != 0)
+		if (!m.exec)
 			continue;
+		if (strcmp(m.path, first.path) != 0) {
+			add_range(table, &m);
+			continue;
+		}
 		/* only now: what is not code may be a device, whose reading has effects */
 		if (!looked)
 			usable = read_image(&image, first.low, first.high - first.low);
@@ -280,6 +307,8 @@ static bool fill(struct table *table, struct reader *reader)
 			image.path = m.path;
 			image.main = !strcmp(m.path, executable);
 			grew |= add_loaded(table, &m, first.low, &image);
+		} else {
+			add_range(table, &m); /* as a memfd that a compiler writes to elsewhere */
 		}
 	}
 	return grew;
@@ -390,6 +419,24 @@ CA_SIGSAFE struct ca_loaded *ca_modules_find(uintptr_t pc)
 		return NULL;
 	ca_modules_index(l);
 	return l;
+}
+
+CA_SIGSAFE bool ca_modules_has_range(uintptr_t pc)
+{
+	const struct table *table = atomic_load_explicit(&current, memory_order_acquire);
+	unsigned low = 0, high = table ? atomic_load_explicit(&table->ranges, memory_order_relaxed) : 0;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (atomic_load_explicit(&table->range[middle].high, memory_order_relaxed) <= pc)
+			low = middle + 1;
+		else if (atomic_load_explicit(&table->range[middle].low, memory_order_relaxed) > pc)
+			high = middle;
+		else
+			return true;
+	}
+	return false;
 }
 
 CA_SIGSAFE struct ca_loaded *ca_modules_at(unsigned i)

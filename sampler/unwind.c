@@ -189,7 +189,7 @@ static bool step(const struct ca_index *index, uintptr_t file_pc, bool is_call, 
 	}
 	if (!frame_address(row, r, w, file_pc, &cfa) || cfa <= r->sp - 128)
 		return false;
-	by_fp = ca_unwind_saves_by_fp(row->kind);
+	by_fp = ca_index_saves_by_fp(row->kind);
 	/* from low to high, as they mostly lie: so they are copied at once */
 	saved = by_fp ? r->fp : cfa;
 	if (row->bx_words)
@@ -206,6 +206,36 @@ static bool step(const struct ca_index *index, uintptr_t file_pc, bool is_call, 
 	r->fp = fp;
 	r->all = NULL;
 	*cfa_out = cfa;
+	return true;
+}
+
+/* Code that was made at run time has no rows, but mostly frame pointers. Of the innermost frame the instruction tells
+ * whether its own is set up. */
+static bool step_made(struct ca_registers *r, struct ca_stack *w, bool innermost)
+{
+	static const unsigned char push_fp = 0x55, set_fp[] = { 0x48, 0x89, 0xe5 },
+				   set_fp_too[] = { 0x48, 0x8b, 0xec };
+	static const unsigned char ret = 0xc3;
+	uintptr_t cfa = r->fp + 16, fp = r->fp, ra;
+	unsigned char code[4] = { 0 };
+	/* the next bytes may be another page, and not there */
+	long n = innermost ? ca_sys_peek(r->pc, code, sizeof code) : 0;
+
+	if (n >= 1 && (code[0] == push_fp || code[0] == ret)) {
+		cfa = r->sp + 8;
+	} else if (n >= 3 &&
+		   (!memcmp(code, set_fp, sizeof set_fp) || !memcmp(code, set_fp_too, sizeof set_fp_too))) {
+		cfa = r->sp + 16;
+	} else if (r->fp < r->sp || !load(w, r->fp, &fp)) {
+		return false;
+	}
+	if (!load(w, cfa - 8, &ra))
+		return false;
+	r->pc = ra;
+	r->sp = cfa;
+	r->fp = fp;
+	r->has_bx = false;
+	r->all = NULL;
 	return true;
 }
 
@@ -237,6 +267,15 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 		}
 		r.pc -= is_call;
 		loaded = ca_modules_find(r.pc);
+		if (!loaded && ca_modules_has_range(r.pc)) {
+			out->place[out->depth] = CA_PLACE(CA_MODULE_MADE, r.pc);
+			out->cfa[out->depth++] = r.sp;
+			if (!step_made(&r, out, !is_call) || r.sp <= previous_sp)
+				break;
+			out->cfa[out->depth - 1] = r.sp;
+			is_call = true;
+			continue;
+		}
 		if (!loaded)
 			break;
 		out->place[out->depth] = CA_PLACE(loaded->module, r.pc - loaded->bias);

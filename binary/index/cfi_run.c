@@ -118,7 +118,7 @@ static bool fp_to_row(const struct state *state, struct ca_unwind_row *row)
 		row->kind = row->kind == CA_UNWIND_SP    ? CA_UNWIND_SP_BY_FP
 			    : row->kind == CA_UNWIND_REG ? CA_UNWIND_REG_BY_FP
 							 : row->kind;
-		if (!ca_unwind_saves_by_fp(row->kind) ||
+		if (!ca_index_saves_by_fp(row->kind) ||
 		    !is_fp_expression(state->fp.expression, state->fp.length, false, &offset))
 			return false;
 		row->fp_offset = (int16_t)offset;
@@ -136,7 +136,7 @@ static int8_t bx_to_words(const struct state *state, const struct ca_unwind_row 
 
 	if (bx->kind == RULE_SAME || bx->kind == RULE_UNDEFINED)
 		return 0;
-	if (ca_unwind_saves_by_fp(row->kind)
+	if (ca_index_saves_by_fp(row->kind)
 		    ? bx->kind != RULE_EXPRESSION ||
 			      !is_fp_expression(bx->expression, bx->length, false, &offset)
 		    : bx->kind != RULE_OFFSET)

@@ -32,7 +32,7 @@ enum ca_unwind_kind {
 	CA_UNWIND_REG_BY_FP
 };
 /* Are registers saved at fp + offset, and not at CFA + offset? */
-CA_SIGSAFE static inline bool ca_unwind_saves_by_fp(unsigned kind)
+CA_SIGSAFE static inline bool ca_index_saves_by_fp(unsigned kind)
 {
 	return kind == CA_UNWIND_DEREF || kind >= CA_UNWIND_SP_BY_FP;
 }

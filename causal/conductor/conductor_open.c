@@ -6,6 +6,7 @@
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/preload.h"
 #include "causal/conductor/sweep.h"
+#include "causal/conductor/walks.h"
 #include "core/clock.h"
 #include "core/dict.h"
 #include "core/settings.h"
@@ -299,6 +300,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 {
 	ca_conductor_trace_free(c);
 	ca_sampling_free(c->sampling);
+	ca_walks_free(c->walks);
 	if (c->opt.suggestion)
 		ca_stacks_free(c->stacks);
 	ca_sink_close(c->sinks, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A run whose samples become a profile, as the conductor sees it. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
+#include "causal/conductor/walks.h"
 #include "core/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,12 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects);
 	if (!c->sampling)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	if (c->set->unwinder == CA_UNWINDER_LIBUNWIND) {
+		enum ca_status status = ca_walks_new(&c->walks, c->session, err);
+
+		if (status)
+			return status;
+	}
 	return c->opt.suggestion ? ca_conductor_suggest_open(c, err) : CA_OK;
 }
 
@@ -81,6 +88,13 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 	s->processes = atomic_load(&c->session->processes_begun);
 	s->exit_status = c->sum.exit_status;
 	s->incomplete = c->sum.drop[CA_DROP_UNWIND];
+	if (c->walks) {
+		struct ca_walks_count count = ca_walks_count(c->walks);
+
+		s->incomplete = count.incomplete;
+		s->walked = count.stacks;
+		s->alike = count.same;
+	}
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		if (i != CA_DROP_UNWIND)
 			ca_samples_add_loss(s, drops[i], c->sum.drop[i]);

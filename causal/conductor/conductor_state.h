@@ -79,6 +79,7 @@ struct ca_conductor {
 	struct ca_dict *dict;
 	struct ca_sinks *sinks;
 	struct ca_conductor_trace *trace; /* NULL: no sink */
+	struct ca_walks *walks;           /* NULL: stacks come walked */
 	struct ca_sampling *sampling;     /* while a profile of the samples is made, else NULL */
 	struct ca_rng rng;                /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;

@@ -3,6 +3,7 @@
  * Driver's process, one thread. */
 #include "causal/conductor/code_names.h"
 #include "causal/conductor/conductor_state.h"
+#include "causal/conductor/walks.h"
 #include "core/callgraph.h"
 #include "core/clock.h"
 #include "core/dict.h"
@@ -118,6 +119,8 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 	struct ca_conductor *c = context;
 
 	find_names(c, from);
+	if (c->walks)
+		event = ca_walks_take(c->walks, from, event, &n);
 	if (c->sampling)
 		ca_sampling_take(c->sampling, from, event, n);
 	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
@@ -241,6 +244,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 		s->events |= UINT64_C(1) << CA_KEY_SAMPLE | UINT64_C(1) << CA_KEY_FRAME |
 			     UINT64_C(1) << CA_KEY_WAKE | UINT64_C(1) << CA_KEY_THREAD;
 		s->sampling = 1;
+		s->copies = c->walks != NULL;
 	}
 	return CA_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From samples to a profile; see sampling.h. */
 #include "causal/conductor/sampling.h"
+#include "causal/conductor/made_code.h"
 #include "core/map.h"
 #include "core/path.h"
 #include "core/session.h"
@@ -15,7 +16,8 @@ enum {
 	HELD = 20000,  /* stacks that wait for the index of a binary */
 	PAIRS = 65536, /* who wakes others: so many are remembered, a power of two */
 	WAITS = 4096,  /* waits whose waker has not been seen yet */
-	NAME = 32
+	NAME = 32,
+	LATE = 1000000000 /* ns after which code that a process has made has no name, if it has none yet */
 };
 
 /* What a place is: functions, the outermost first. */
@@ -25,7 +27,7 @@ struct place {
 struct stack {
 	uint32_t thread; /* index in threads */
 	uint32_t frames;
-	uint64_t ns, pair;        /* pair: who ended it, or of the waker; or 0 */
+	uint64_t ns, time, pair;  /* pair: who ended it, or of the waker; or 0 */
 	enum ca_activity waiting; /* NONE: on a CPU */
 	bool waker;
 	ca_place frame[FRAMES];
@@ -46,6 +48,8 @@ struct thread {
 struct process {
 	char name[NAME];
 	uint32_t node; /* 0: not yet */
+	uint32_t pid;
+	struct ca_made_code *made; /* NULL: none is known of */
 };
 
 struct ca_sampling {
@@ -99,6 +103,8 @@ void ca_sampling_free(struct ca_sampling *s)
 	ca_vec_free(&s->names);
 	ca_map_free(&s->place_at);
 	ca_vec_free(&s->held);
+	for (size_t i = 0; i < s->processes.n; i++)
+		ca_made_code_free(((struct process *)s->processes.at)[i].made);
 	ca_vec_free(&s->threads);
 	ca_vec_free(&s->processes);
 	ca_vec_free(&s->waits);
@@ -130,9 +136,12 @@ static void *at(struct ca_vec *vec, uint32_t i)
 static struct thread *thread_of(struct ca_sampling *s, const struct ca_source *from)
 {
 	struct thread *t = at(&s->threads, from->thread_index);
+	struct process *p = at(&s->processes, from->process_index);
 
 	if (t)
 		t->process = from->process_index;
+	if (p)
+		p->pid = from->process;
 	return t;
 }
 
@@ -211,6 +220,40 @@ static const struct place *find_place(struct ca_sampling *s, ca_place place)
 	return p;
 }
 
+/* The name of code that the process has made itself, as a function; 0: not yet. */
+static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint64_t address)
+{
+	const struct thread *t = at(&s->threads, stack->thread);
+	struct process *p = t ? at(&s->processes, t->process) : NULL;
+	const char *name = NULL;
+	bool later = false;
+
+	if (p && !p->made)
+		p->made = ca_made_code_new(p->pid);
+	if (p && p->made)
+		name = ca_made_code_find(p->made, address, s->ending ? UINT64_MAX : s->last, &later);
+	if (later && !s->ending && s->last < stack->time + LATE)
+		return 0;
+	return ca_samples_function(s->samples, CA_SAMPLES_CODE, name ? name : "[made at run time]", "", 0,
+				   "[made at run time]");
+}
+
+/* What a frame is, the outermost first; NULL: not known yet. */
+static const uint32_t *find_frame(struct ca_sampling *s, const struct stack *stack, uint32_t i,
+				  uint32_t *made, uint32_t *n)
+{
+	const struct place *p;
+
+	if (CA_PLACE_MODULE(stack->frame[i]) == CA_MODULE_MADE) {
+		*made = find_made(s, stack, CA_PLACE_OFFSET(stack->frame[i]));
+		*n = 1;
+		return *made ? made : NULL;
+	}
+	p = find_place(s, stack->frame[i]);
+	*n = p ? p->n : 0;
+	return p && p->n ? (uint32_t *)s->names.at + p->first : p ? made : NULL; /* ours have no names */
+}
+
 /* ---- stacks ---------------------------------------------------------------------------------*/
 static uint32_t root_of(struct ca_sampling *s, uint32_t process)
 {
@@ -268,19 +311,19 @@ static void remember_wait(struct ca_sampling *s, const struct stack *stack, uint
 static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 {
 	struct thread *t = at(&s->threads, stack->thread);
-	uint32_t node;
+	uint32_t node, made, n;
 
 	for (uint32_t i = 0; i < stack->frames; i++)
-		if (!find_place(s, stack->frame[i]))
+		if (!find_frame(s, stack, i, &made, &n))
 			return false;
 	if (!t)
 		return true;
 	node = root_of(s, t->process);
 	for (uint32_t i = stack->frames; i-- > 0;) {
-		const struct place *p = find_place(s, stack->frame[i]);
+		const uint32_t *function = find_frame(s, stack, i, &made, &n);
 
-		for (uint32_t k = 0; k < p->n; k++)
-			node = ca_samples_node(s->samples, node, ((uint32_t *)s->names.at)[p->first + k]);
+		for (uint32_t k = 0; k < n; k++)
+			node = ca_samples_node(s->samples, node, function[k]);
 	}
 	if (stack->waker) {
 		s->pair[stack->pair % PAIRS] = (struct pair){ stack->pair, node };
@@ -329,6 +372,7 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 	uint64_t time = event->time, began;
 	size_t i = 0;
 
+	stack.time = time;
 	stack.ns = (event->flags & CA_SAMPLE_PERIODS) * s->samples->period;
 	do
 		if (stack.frames < FRAMES)

@@ -6,6 +6,7 @@
 #include "causal/runtime/handler.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/cancel.h"
+#include "causal/runtime/copies.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
@@ -108,6 +109,8 @@ static void tick(struct ca_thread *t, const void *context)
 		walked = true;
 		ca_points_follow(now,
 				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
+		if (ca_rt.sampling && ca_rt.session->copies)
+			ca_copies_take(t, all, r.pc);
 		push(t, now);
 		if (!sel->exact && ca_ledger_open())
 			sampled_selection(t, now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples; see sample.h. The tick handler and wrappers of waits. */
 #include "causal/runtime/sample.h"
+#include "causal/runtime/copies.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/timeline.h"
 #include "core/cpu.h"
@@ -205,12 +206,22 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 
 void ca_sample_stack_here(struct ca_thread *t)
 {
-	struct ca_registers r = { 0 };
+	/* what a caller's CFA may be counted from */
+	uintptr_t reg[16] = { 0 };
+	struct ca_registers r = { .has_bx = true };
 
 	r.fp = (uintptr_t)__builtin_frame_address(0);
-	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-			 : "=r"(r.pc), "=r"(r.sp), "=r"(r.fp));
+	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2\n\tmov %%rbx, %3\n\t"
+			 "mov %%r12, %4\n\tmov %%r13, %5\n\tmov %%r14, %6\n\tmov %%r15, %7"
+			 : "=&r"(r.pc), "=m"(r.sp), "=m"(r.fp), "=m"(reg[3]), "=m"(reg[12]), "=m"(reg[13]),
+			   "=m"(reg[14]), "=m"(reg[15]));
+	r.bx = reg[3];
 	ca_unwind(&r, false, &t->stack);
+	if (ca_rt.sampling && ca_rt.session->copies) {
+		reg[6] = r.fp;
+		reg[7] = r.sp;
+		ca_copies_take(t, reg, r.pc);
+	}
 }
 
 void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns)

@@ -98,7 +98,7 @@ static int8_t bx_of(Dwarf_Frame *frame, unsigned kind)
 		return CA_UNWIND_LOST;
 	if (n == 0)
 		return 0;
-	if (!(ca_unwind_saves_by_fp(kind) ? is_by_fp(ops, n, &offset) : cfa_relative(ops, n, &offset)) ||
+	if (!(ca_index_saves_by_fp(kind) ? is_by_fp(ops, n, &offset) : cfa_relative(ops, n, &offset)) ||
 	    !offset || offset % 8 || offset / 8 <= INT8_MIN || offset / 8 > INT8_MAX)
 		return CA_UNWIND_LOST;
 	return (int8_t)(offset / 8);
@@ -129,7 +129,7 @@ static struct ca_unwind_row expected(Dwarf_Frame *frame)
 		row.kind = row.kind == CA_UNWIND_SP    ? CA_UNWIND_SP_BY_FP
 			   : row.kind == CA_UNWIND_REG ? CA_UNWIND_REG_BY_FP
 						       : row.kind;
-		if (!ca_unwind_saves_by_fp(row.kind))
+		if (!ca_index_saves_by_fp(row.kind))
 			return none;
 	} else if (row.kind == CA_UNWIND_DEREF) {
 		return none;
@@ -351,7 +351,8 @@ static const struct program {
 	{ RUN("returns to a register", DW_CFA_register, RA, RBX), ROWS(UNKNOWN(0)) },
 	{ RUN("elsewhere", OFFSET(RA, 2)), ROWS({ 0, 8, 0, CA_UNWIND_SP, 0, 0, -16 }) },
 	/* the CFA */
-	{ RUN("of another register", DW_CFA_def_cfa, R10, 24), ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, 0, -8 }) },
+	{ RUN("of another register", DW_CFA_def_cfa, R10, 24),
+	  ROWS({ 0, 24, 0, CA_UNWIND_REG, R10, 0, -8 }) },
 	{ RUN("of none", DW_CFA_def_cfa, RA, 24), ROWS(UNKNOWN(0)) },
 	{ RUN("factored", DW_CFA_def_cfa_sf, FP, 0x7d, ADVANCE(1), DW_CFA_def_cfa_offset_sf, 0x7e),
 	  ROWS(ROW(0, FP, 24, 0), ROW(1, FP, 16, 0)) },
