@@ -152,22 +152,50 @@ static void begin_in_s(struct ca_waiting *w)
 	ca_ledger_log(external ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w->since, w->until);
 }
 
-/* S went on for as long as the others were told; by our own account, too. */
+/* Was it off a CPU for itself, and not only because others were chosen to run? Not known without a switch log.
+ * off, n: when others had its CPU, if it was not. */
+static bool has_slept(const struct ca_waiting *w, uint64_t now, struct ca_interval *off, unsigned *n)
+{
+	const struct ca_switches *log = &w->thread->switches;
+	unsigned i = 0;
+
+	*n = 0;
+	if (!log->page || w->until != UINT64_MAX)
+		return true;
+	if (now - w->since > NO_WAIT)
+		*n = ca_switches_off(log, w->since, now, off, OFF);
+	while (i < *n && off[i].runnable)
+		i++;
+	return i < *n;
+}
+
+static uint64_t over(const struct ca_waiting *w, uint64_t now)
+{
+	return w->until < now ? w->until : now;
+}
+
+/* S went on for as long as the others were told; by our own account, too. Of a call that did not wait after all,
+ * what others had of its CPU meanwhile is not S: as if they had not been told. */
 static void end_in_s(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
+	struct ca_interval off[OFF];
+	unsigned n;
+	bool external = w->logged == CA_WAIT_EXTERNAL, slept = external && has_slept(w, now, off, &n);
 
-	if (w->logged == CA_WAIT_EXTERNAL)
-		ca_ledger_accrue(t, w->until < now ? w->until : now, &kinds[CA_WAIT_EXTERNAL]);
-	ca_ledger_accrue(t, now, &kinds[CA_WAIT_OTHERS]);
+	if (slept)
+		ca_ledger_accrue(t, over(w, now), &kinds[CA_WAIT_EXTERNAL]);
+	ca_ledger_accrue(t, now, external && !slept ? NULL : &kinds[CA_WAIT_OTHERS]);
 	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, t->part), memory_order_relaxed);
-	if (w->logged == CA_WAIT_EXTERNAL && w->until < now) {
-		ca_ledger_log(CA_LOG_ON, t, w->until, CA_LOG_EXTERNAL);
-		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
+	if (!external) {
 		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
 		return;
 	}
-	ca_ledger_log(CA_LOG_ON, t, now, w->logged == CA_WAIT_EXTERNAL ? CA_LOG_EXTERNAL : CA_LOG_OFF);
+	ca_ledger_log(CA_LOG_ON, t, slept ? over(w, now) : w->since, CA_LOG_EXTERNAL);
+	if (w->until < now) {
+		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
+		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
+	}
 }
 
 /* In S, known otherwise, and waiting for the outside: this much of S is known exactly. */
@@ -184,6 +212,20 @@ static void goes_on_in_s(struct ca_waiting *w, unsigned part)
 	ca_slot_set_add(&ca_rt.session->in_s, t->number);
 	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S | CA_IN_S_EXTERNAL, part),
 			      memory_order_relaxed);
+}
+
+static void went_on_in_s(const struct ca_waiting *w, uint64_t now)
+{
+	struct ca_thread *t = w->thread;
+	struct ca_interval off[OFF];
+	unsigned n;
+	bool slept = has_slept(w, now, off, &n);
+
+	ca_ledger_log(CA_LOG_ON, t, slept ? over(w, now) : w->since, CA_LOG_EXTERNAL);
+	for (unsigned i = 0; i < n && !slept; i++)
+		ca_ledger_log(CA_LOG_WAS_OFF, t, off[i].from, off[i].to);
+	ca_activation_wait_left(t, over(w, now));
+	ca_ledger_accrue(t, now, slept ? &w->kind : NULL);
 }
 
 void ca_wait_sleep(uint64_t ns)
@@ -327,8 +369,10 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		begin_in_s(&w);
 	} else if (ca_fine_is_in(t)) {
 		w.fine_s = ca_fine_suspend(t);
-		if (w.open && w.kind == CA_WAIT_EXTERNAL)
-			goes_on_in_s(&w, 0); /* S with parts is not timed */
+		if (w.open && w.kind == CA_WAIT_EXTERNAL) {
+			w.since = ca_clock_now(); /* up to now it was timed */
+			goes_on_in_s(&w, 0);      /* S with parts is not timed */
+		}
 	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
 		ca_sample_stack_here(t);
@@ -460,9 +504,7 @@ void ca_wait_end(struct ca_waiting *w)
 	if (w->in_s && t->depth) {
 		end_in_s(w, now);
 	} else if (w->wait_in_s) {
-		ca_ledger_log(CA_LOG_ON, t, w->until < now ? w->until : now, CA_LOG_EXTERNAL);
-		ca_activation_wait_left(t, w->until < now ? w->until : now);
-		ca_ledger_accrue(t, now, &w->kind);
+		went_on_in_s(w, now);
 	} else if (w->fine_s) {
 		ca_ledger_accrue(t, now, &kinds[CA_WAIT_OTHERS]);
 	} else if (w->open || w->feed || w->answers >= 0 || w->word || (w->writes && w->lag)) {

@@ -3,6 +3,8 @@
  * it was. The ledger's account and log are real; paying, and the look at the stack, are stood in
  * for. */
 #include "causal/runtime/channel.h"
+#include "causal/runtime/fine.h"
+#include "causal/runtime/patch.h"
 #include "causal/runtime/peers.h"
 #include "core/cpu.h"
 #include "core/sys.h"
@@ -114,20 +116,6 @@ static void pass(uint64_t ns)
 		;
 }
 
-/* As the kernel would tell it. */
-static void was_off(uint64_t from, uint64_t to)
-{
-	struct perf_event_mmap_page *page = me->switches.page;
-	struct {
-		struct perf_event_header header;
-		uint64_t time;
-	} record[2] = { { { PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, sizeof *record }, from },
-			{ { PERF_RECORD_SWITCH, 0, sizeof *record }, to } };
-
-	memcpy((char *)me->switches.page + RT_PAGE + page->data_head, record, sizeof record);
-	page->data_head += sizeof record;
-}
-
 static uint64_t entries(void)
 {
 	return atomic_load(&s->log_head);
@@ -137,6 +125,22 @@ static void enter_s(void)
 {
 	me->depth = 1;
 	ca_ledger_log(CA_LOG_ENTER, me, ca_clock_now(), 0);
+}
+
+/* As the kernel would tell it; runnable: others were chosen to run. */
+static void was_off(uint64_t from, uint64_t to, bool runnable)
+{
+	struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)me->switches.page;
+	struct {
+		struct perf_event_header header;
+		uint64_t time;
+	} record[2] = { { { PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, sizeof *record }, from },
+			{ { PERF_RECORD_SWITCH, 0, sizeof *record }, to } };
+
+	if (runnable)
+		record[0].header.misc |= PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+	memcpy((char *)page + RT_PAGE + page->data_head, record, sizeof record);
+	page->data_head += sizeof record;
 }
 
 /* ---- meetings --------------------------------------------------------------------------------------- */
@@ -349,6 +353,35 @@ static void waits_in_s(void **state)
 	assert_int_equal(entries(), 6);
 }
 
+/* A call that could have waited and did not, as a write to a socket with room: what others had of its CPU is
+ * not S. Of one that has waited, all is, in its own account, too. */
+static void calls_in_s(void **state)
+{
+	uint64_t before, took;
+	struct ca_waiting w;
+
+	(void)state;
+	open_experiment();
+	enter_s();
+	w = ca_wait_begin_write(-1);
+	pass(100000);
+	was_off(w.since + 10000, w.since + 90000, true);
+	before = me->s_time;
+	ca_wait_end(&w);
+	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, w.since);
+	assert_int_equal(s->log[2].value, CA_LOG_EXTERNAL);
+	ca_ledger_accrue(me, took = ca_clock_now(), NULL);
+	assert_int_equal(me->s_time - before, took - w.since - 80000);
+	w = ca_wait_begin_write(-1);
+	pass(100000);
+	was_off(w.since + 10000, w.since + 90000, false);
+	before = me->s_time;
+	ca_wait_end(&w);
+	assert_true(rt_logged(4, CA_LOG_ON, 0)->time >= w.since + 100000);
+	ca_ledger_accrue(me, took = ca_clock_now(), NULL);
+	assert_int_equal(me->s_time - before, took - w.since);
+}
+
 static void sleeps_in_s(void **state)
 {
 	struct ca_waiting w;
@@ -361,7 +394,7 @@ static void sleeps_in_s(void **state)
 	assert_int_equal(w.until, w.since + 100000);
 	assert_int_equal(rt_logged(1, CA_LOG_EXTERNAL, 0)->value, w.until);
 	pass(150000);
-	was_off(w.since, ca_clock_now());
+	was_off(w.since, ca_clock_now(), false);
 	ca_wait_end(&w); /* what it took longer is the kernel's */
 	assert_int_equal(entries(), 5);
 	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, w.until);
@@ -585,6 +618,8 @@ static void calls_that_are_s(void **state)
 	assert_int_equal(me->owed, 0);
 	assert_int_equal(waited_on, 0);
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1); /* of unknown length */
+	pass(100000);
+	was_off(w.since + 10000, w.since + 50000, false);
 	ca_wait_end(&w);
 	assert_in_range(rt_logged(7, CA_LOG_EXIT, 0)->time, w.since, ca_clock_now());
 	assert_int_equal(rt_logged(6, CA_LOG_ON, 0)->time, s->log[7].time);
@@ -600,6 +635,48 @@ static void calls_that_are_s(void **state)
 	ca_wait_end(&w);
 	assert_int_equal(entries(), 11);
 	assert_int_equal(waited_on, 1);
+	/* one that has not waited: what others had of its CPU is not S */
+	in_selection = true;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	pass(100000);
+	was_off(w.since + 10000, w.since + 50000, true);
+	ca_wait_end(&w);
+	assert_int_equal(rt_logged(13, CA_LOG_ON, 0)->time, w.since);
+	assert_int_equal(rt_logged(14, CA_LOG_WAS_OFF, 0)->time, w.since + 10000);
+	assert_int_equal(s->log[14].value, w.since + 50000);
+	assert_in_range(rt_logged(15, CA_LOG_EXIT, 0)->time, w.since + 100000, ca_clock_now());
+}
+
+/* S that is timed is so up to the wait, which is told of from there on. */
+static void waits_in_timed_s(void **state)
+{
+	uint64_t cycles, ns, behind = UINT64_MAX;
+	struct ca_waiting w;
+	double rate;
+
+	(void)state;
+	s->selection.fine = 1;
+	ca_fine_init();
+	ca_fine_join(me);
+	open_experiment();
+	cycles = ca_cpu_cycles();
+	ns = ca_clock_now();
+	pass(10000000);
+	rate = (double)(ca_cpu_cycles() - cycles) / (double)(ca_clock_now() - ns);
+	for (int i = 0; i < 100 && behind > 100; i++) { /* others may have the CPU between two readings */
+		me->fine->entered = ca_cpu_cycles();
+		me->fine->outer = UINTPTR_MAX;
+		w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+		assert_int_not_equal(w.fine_s, 0);
+		assert_int_equal(rt_logged(entries() - 2, CA_LOG_ENTER, 0)->time, w.since);
+		cycles = ca_cpu_cycles();
+		ns = ca_clock_now() - (uint64_t)((double)(cycles - me->fine->left) / rate);
+		behind = ns > w.since ? ns - w.since : 0;
+		ca_wait_end(&w);
+		assert_int_equal(me->fine->outer, UINTPTR_MAX);
+	}
+	assert_in_range(behind, 0, 100);
+	ca_patch_fine = &ca_patch_fine_nobody;
 }
 
 /* ---- what is told of a wait ------------------------------------------------------------------------------ */
@@ -785,6 +862,8 @@ int main(void)
 		TEST(waits_in_waits),
 		TEST(waits_while_another_is_in_s),
 		TEST(waits_in_s),
+		TEST(calls_in_s),
+		TEST(waits_in_timed_s),
 		TEST(sleeps_in_s),
 		TEST(sleeps_end),
 		TEST(kinds_by_descriptor),
