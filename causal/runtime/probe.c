@@ -245,6 +245,17 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 		ca_activation_left(t);
 }
 
+void ca_probe_check_here(struct ca_thread *t)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+
+	if ((t->checked && t->selection == atomic_load_explicit(&sel->seq, memory_order_relaxed)) ||
+	    !sel->exact || !sel->sites || sel->fine || !is_current())
+		return;
+	ca_sample_stack_here(t);
+	ca_probe_check(t, &t->stack);
+}
+
 /* Another thread of the parent may have been at it. */
 void ca_probe_forked(void)
 {

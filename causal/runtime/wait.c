@@ -349,6 +349,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		ca_activation_wait_left(t, ca_clock_now());
 	if (worth_it(t))
 		pay(t);
+	ca_probe_check_here(t);
 	w.since = ca_clock_now();
 	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
 	t->sleep_for = 0;

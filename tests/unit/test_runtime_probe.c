@@ -58,6 +58,14 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n, bool (*bias)(uin
 	return fail[installs++];
 }
 
+static unsigned walked;
+
+void ca_sample_stack_here(struct ca_thread *t)
+{
+	(void)t;
+	walked++;
+}
+
 bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *out, unsigned *part)
 {
 	(void)stack;
@@ -530,6 +538,34 @@ static void inside_a_function(void **state)
 	rt_logged(1, CA_LOG_EXIT, 0);
 	check();
 	assert_false(in_s());
+}
+
+/* Who sleeps most of the time in a function that it never leaves has hardly ever a tick: it is found when it
+ * waits, once for each selection. */
+static void inside_before_a_wait(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	select_new(CA_SITE_ENTER, 1);
+	in_selection = true;
+	me->stack.cfa[0] = TOP + 8;
+	outermost = 0;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1); /* the sites are not in place yet */
+	ca_wait_end(&w);
+	assert_false(in_s());
+	service();
+	walked = 0;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_int_equal(me->depth, 1);
+	assert_true(w.in_s);
+	ca_wait_end(&w);
+	assert_true(in_s());
+	rt_logged(0, CA_LOG_ENTER, 0);
+	rt_logged(1, CA_LOG_EXTERNAL, 0);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	ca_wait_end(&w);
+	assert_int_equal(walked, 1);
 }
 
 /* The selection is a line, and its sites are calls: the thread is in S while it is in one. */
@@ -1086,6 +1122,7 @@ int main(void)
 		TEST(catches_up_before_it_enters),
 		TEST(slept_in_s),
 		TEST(inside_a_function),
+		TEST(inside_before_a_wait),
 		TEST(inside_a_line),
 		TEST(not_inside_any_more),
 		TEST(no_check),
