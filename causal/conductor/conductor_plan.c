@@ -118,11 +118,13 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 			continue;
 		if (ca_conductor_is_named(c))
 			at_most += 2 * c->set->until;
-		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
-							  .key = key_of(region),
-							  .at_most = at_most < 100 ? at_most : 100,
-							  .periods = (double)code[i].samples,
-							  .share = (double)code[i].samples / periods };
+		offer[offers++] =
+			(struct ca_plan_offer){ .region = code[i].region,
+						.key = key_of(region),
+						.at_most = at_most < 100 ? at_most : 100,
+						.periods = (double)code[i].samples,
+						.share = (double)code[i].samples / periods,
+						.lump = (double)c->sum.squares / (double)c->sum.periods };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
 		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)

@@ -37,6 +37,7 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 			frame[frames++] = event[i++].value;
 		c->sum.samples++;
 		c->sum.periods += weight;
+		c->sum.squares += (uint64_t)weight * weight;
 		if (!waiting) {
 			c->ran[slot] += weight;
 			c->ran_all += weight;

@@ -26,6 +26,7 @@ struct ca_plan_offer {
 	double at_most; /* percent of the elapsed time that it can take */
 	double periods; /* sampled with it on the stack, in all runs so far ... */
 	double share;   /* ... and of all that were sampled, 0..1 */
+	double lump;    /* as in ca_share */
 };
 /* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
  * were samples enough to know that this is all that could matter; until then nothing is decided. */

@@ -34,6 +34,7 @@ struct ca_share {
 	uint32_t region;
 	double periods; /* with it on the stack */
 	double share;   /* of all that were sampled, 0..1 */
+	double lump;    /* periods that a sample stands for, on average over periods; below 1: 1 */
 };
 
 struct ca_estimate_options {

@@ -5,8 +5,9 @@
 #include "causal/results/estimate_parts.h"
 #include <math.h>
 
-/* Samples that follow each other are alike: their number scatters more than that of independent ones. */
-static const double alike = 2;
+/* Samples that follow each other are alike: their number scatters more than that of independent ones. And where
+ * one stands for many periods, as those of threads that often meet others do, so do these together. */
+static const double usual = 2;
 static const double unlike = 3;   /* standard deviations from which on experiments are no fair draw */
 static const double worth = 10;   /* samples that "time in S is CPU time in S" is worth beforehand */
 static const double least = 0.05; /* by which time per sample differs from code to code at least, relative */
@@ -45,12 +46,18 @@ static struct drawn add_up(const struct ca_est *est, const size_t *first, const 
 	return d;
 }
 
+static double alike(const struct ca_share *share)
+{
+	return usual * fmax(share->lump, 1);
+}
+
 /* By how much more, or fewer, of the experiments' samples are inside than of the runs', in its variance. */
 static double distance(const struct drawn *d, const struct ca_share *share)
 {
 	double expected = share->share * d->periods, of_runs = d->periods / (share->periods / share->share);
 
-	return pow(d->inside - expected, 2) / (alike * expected * (1 - share->share) * (1 + of_runs) + 1);
+	return pow(d->inside - expected, 2) /
+	       (alike(share) * expected * (1 - share->share) * (1 + of_runs) + 1);
 }
 
 /* The effect at speedup p is p times `share` then, which may be off by so much, relative, at one sigma; or less,
@@ -71,7 +78,7 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		       const struct ca_estimates *out, const size_t *first, const uint32_t *member,
 		       struct ca_est_own *own)
 {
-	double squares = 0, between = 0, regions = 0, per_sample, rate, prior;
+	double squares = 0, between = 0, regions = 0, per_sample, rate, prior, lump = 1;
 	struct drawn all = { 0 };
 
 	for (size_t k = 0; k < out->curves; k++) {
@@ -81,6 +88,7 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		if (!own[k].known || !share || !(share->share > 0) || !(d.periods > 0))
 			continue;
 		squares += distance(&d, share);
+		lump = fmax(lump, share->lump); /* the same in all */
 		all.active += d.active;
 		all.elapsed += d.elapsed;
 		all.periods += d.periods;
@@ -90,16 +98,16 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 	if (!(regions > 0) || squares < regions + unlike * sqrt(2 * regions))
 		return;
 	rate = all.periods / all.elapsed;
-	per_sample = (all.active + worth / rate) / (all.inside + worth);
+	per_sample = (all.active + lump * worth / rate) / (all.inside + lump * worth);
 	/* does a sample stand for the same time in all code? Some waits, or is in the kernel */
 	for (size_t k = 0; k < out->curves; k++) {
 		struct drawn d = add_up(est, first, member, &out->curve[k]);
 
 		if (own[k].known && d.inside > 0)
-			between += d.inside * pow(d.active / d.inside / per_sample - 1, 2);
+			between += d.inside / lump * pow(d.active / d.inside / per_sample - 1, 2);
 	}
-	between = fmax(least * least, (between - (regions - 1)) / (all.inside + worth));
-	prior = 1 / between;
+	between = fmax(least * least, (between - (regions - 1)) / (all.inside / lump + worth));
+	prior = lump / between;
 	for (size_t k = 0; k < out->curves; k++) {
 		const struct ca_share *share = find_share(options, out->curve[k].region);
 		struct drawn d = add_up(est, first, member, &out->curve[k]);
@@ -107,6 +115,7 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 
 		if (own[k].known && share && share->share > 0 && d.periods > 0)
 			set_own(&own[k], &d, fmin(share->share * time * rate, 1),
-				sqrt(1 / (d.inside + prior) + alike * (1 - share->share) / share->periods));
+				sqrt(lump / (d.inside + prior) +
+				     alike(share) * (1 - share->share) / share->periods));
 	}
 }

@@ -108,6 +108,7 @@ static void find_sampled(struct ca_profile *profile)
 
 		run->sampled = run->ended && !(any && run->summary.left);
 		profile->periods += run->sampled ? (double)run->summary.periods : 0;
+		profile->squares += run->sampled ? (double)run->summary.squares : 0;
 	}
 }
 
@@ -118,7 +119,10 @@ static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *
 
 	*n = profile->catalog.regions;
 	for (size_t i = 0; i < *n && share; i++)
-		share[i].region = (uint32_t)i + 1;
+		share[i] =
+			(struct ca_share){ .region = (uint32_t)i + 1,
+					   .lump = profile->periods > 0 ? profile->squares / profile->periods
+									: 0 };
 	for (size_t i = 0; i < profile->sample_count && share; i++) {
 		const struct ca_profile_samples *s = &profile->samples[i];
 

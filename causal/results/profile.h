@@ -136,6 +136,7 @@ struct ca_profile {
 	size_t unread; /* lines of run files */
 	struct ca_funnel funnel;
 	double periods; /* of the runs that were sampled to their ends */
+	double squares; /* ... and of what each sample stands for */
 	bool busy;      /* most experiments were disturbed by other programs */
 };
 

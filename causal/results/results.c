@@ -367,6 +367,7 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_u64(record, "samples", summary->samples);
 	add_u64(record, "in_scope", summary->in_scope);
 	add_u64(record, "periods", summary->periods);
+	add_u64(record, "squares", summary->squares);
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		add_u64(drops, ca_results_drop_name(i), summary->drop[i]);
 	json_object_object_add(record, "drops", drops);

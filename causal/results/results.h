@@ -100,6 +100,7 @@ struct ca_run_summary {
 	uint64_t samples;    /* taken */
 	uint64_t in_scope;   /* ... of which had a frame in scope */
 	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */
+	uint64_t squares;    /* sum of the squares of what each stands for; 0: not known */
 	uint64_t drop[16];   /* by enum ca_drop */
 	uint64_t started;    /* experiments opened */
 	uint64_t kept;       /* experiments that can be used: no flag but CA_EXPERIMENT_LAST */

@@ -328,6 +328,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 		.samples = ca_results_json_u64(record, "samples"),
 		.in_scope = ca_results_json_u64(record, "in_scope"),
 		.periods = ca_results_json_u64(record, "periods"),
+		.squares = ca_results_json_u64(record, "squares"),
 		.started = ca_results_json_u64(record, "started"),
 		.kept = ca_results_json_u64(record, "kept"),
 		.visits = ca_results_json_u64(record, "visits"),

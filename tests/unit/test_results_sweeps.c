@@ -327,17 +327,17 @@ static void test_own_baseline(void **state)
 /* ---- phases ----------------------------------------------------------------------------------*/
 enum { PHASED = 3, PHASED_WINDOWS = 8, PHASED_SWEEPS = 300 };
 
-/* Ticks of 4 ms that fall into a share of so many seconds. */
-static double ticks_of(double seconds)
+/* Ticks of 4 ms that fall into a share of so many seconds; a sample stands for `lump` of them. */
+static double ticks_of(double seconds, double lump)
 {
-	double n = floor(seconds * 250), rest = seconds * 250 - n;
+	double n = floor(seconds * 250 / lump), rest = seconds * 250 / lump - n;
 
-	return n + (uniform() < rest);
+	return lump * (n + (uniform() < rest));
 }
 
 /* One thread, three codes, one after the other if `phased`, else in every window alike. Windows of 250 ms lie
  * anywhere behind the first `late` of runs of 4 s. Returns how many of the truths are in their intervals. */
-static unsigned phased_sweep(bool phased, double late, unsigned *by_runs, double *width)
+static unsigned phased_sweep(bool phased, double late, double lump, unsigned *by_runs, double *width)
 {
 	static const double part[PHASED] = { 0.3, 0.5, 0.2 };
 	struct ca_observation list[PHASED * PHASED_WINDOWS];
@@ -351,7 +351,7 @@ static unsigned phased_sweep(bool phased, double late, unsigned *by_runs, double
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < PHASED; from += part[k++]) {
-		share[k] = (struct ca_share){ k + 1, ticks_of(part[k] * 16), part[k] };
+		share[k] = (struct ca_share){ k + 1, ticks_of(part[k] * 16, lump), part[k], lump };
 		for (size_t i = 0; i < PHASED_WINDOWS; i++) {
 			double begin = (late + (1 - late - 0.0625) * uniform()), end = begin + 0.0625;
 			double low = fmax(begin, from), high = fmin(end, from + part[k]);
@@ -366,8 +366,8 @@ static unsigned phased_sweep(bool phased, double late, unsigned *by_runs, double
 							   .elapsed = 0.25,
 							   .active = 0.25 * in,
 							   .delay = 0.25 * in * (i % 2 ? 0.5 : 1),
-							   .periods = ticks_of(0.25),
-							   .inside = ticks_of(0.25 * in) };
+							   .periods = ticks_of(0.25, lump),
+							   .inside = ticks_of(0.25 * in, lump) };
 			n++;
 		}
 	}
@@ -389,8 +389,10 @@ static void test_run_phases(void **state)
 {
 	static const struct {
 		bool phased;
-		double late;
-	} cases[] = { { true, 0 }, { true, 0.25 }, { true, 0.35 }, { false, 0.35 } };
+		double late, lump;
+	} cases[] = {
+		{ true, 0, 1 }, { true, 0.25, 1 }, { true, 0.35, 1 }, { false, 0.35, 1 }, { false, 0.35, 32 }
+	};
 
 	(void)state;
 	ca_rng_init(&rng, 20);
@@ -399,11 +401,12 @@ static void test_run_phases(void **state)
 		double width = 0;
 
 		for (unsigned k = 0; k < PHASED_SWEEPS; k++)
-			inside += phased_sweep(cases[i].phased, cases[i].late, &by_runs, &width);
-		print_message(
-			"%s, windows from %.2f on: %.1f %% covered, half width %.2f, %.0f %% by the runs\n",
-			cases[i].phased ? "phases" : "steady", cases[i].late, 100. * inside / all,
-			width / 2 / all, 100. * by_runs / all);
+			inside +=
+				phased_sweep(cases[i].phased, cases[i].late, cases[i].lump, &by_runs, &width);
+		print_message("%s, windows from %.2f on, samples of %.0f: %.1f %% covered, half width %.2f, "
+			      "%.0f %% by the runs\n",
+			      cases[i].phased ? "phases" : "steady", cases[i].late, cases[i].lump,
+			      100. * inside / all, width / 2 / all, 100. * by_runs / all);
 		assert_true(inside >= 0.93 * all);
 		assert_true(width / 2 / all < (cases[i].phased ? 2.5 : 0.8));
 		assert_true(cases[i].phased ? by_runs > 0.9 * all : by_runs < 0.05 * all);
