@@ -30,12 +30,20 @@ static void plan_length(struct ca_conductor *c, uint64_t visits, uint64_t ns, bo
 	c->warm_up = limit(limit(WARM_VISITS * period, warm_up, LONGEST * warm_up), 0, GROWTH * c->warm_up);
 }
 
+void ca_conductor_length_init(struct ca_conductor *c)
+{
+	c->length = c->set->experiment_min * 1e9;
+	c->warm_up = c->set->warm_up * 1e6;
+}
+
 void ca_conductor_length_first(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_visits_now visits;
 	uint64_t most = 0;
 	bool timed = false;
 
+	if (ca_conductor_points_are_needless(c)) /* there are none to wait for */
+		return;
 	ca_visits_read(c->session, &visits);
 	for (unsigned p = 0; p < visits.points; p++)
 		if (visits.total[p] > most) {
@@ -49,6 +57,9 @@ void ca_conductor_length_adapt(struct ca_conductor *c)
 {
 	uint64_t most = 0, elapsed = c->e.record.end - c->e.record.start;
 	bool timed = false;
+
+	if (ca_conductor_points_are_needless(c)) /* time can be counted always */
+		return;
 
 	for (size_t i = 0; i < c->e.record.visit_count; i++)
 		if (c->e.visits[i].delta > most) {

@@ -379,8 +379,7 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	c->opt = *options;
 	c->set = options->settings;
 	c->session_fd = -1;
-	c->length = c->set->experiment_min * 1e9;
-	c->warm_up = c->set->warm_up * 1e6;
+	ca_conductor_length_init(c);
 	ca_rng_init(&c->rng, ca_clock_now());
 	if ((status = open_scope(c, err)) == CA_OK &&
 	    (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK)

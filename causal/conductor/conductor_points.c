@@ -20,10 +20,15 @@ enum {
 	FIRST_VISITS = 5,       /* ... if it was so often in that time, else in as long as that takes */
 	ALONE_SAMPLES = 50,     /* periods from which on it is known whether one thread does all: */
 	ALONE = 98,             /* percent of them */
-	NOT_DELAYED = 50,       /* 1 / share of D that threads may have paid where nobody is delayed ... */
-	NOTHING = 100000,       /* ... or ns */
-	HOT_TRAP = 2000,        /* visits a second: 0.5 % of a CPU */
-	FEW_TRAPS = 10000       /* ... of a run that is not worth a word */
+	WOKEN = 50,             /* periods that an idle program runs until it is taken to be at work */
+	HARDLY_DELAYED =
+		10,  /* 1 / share of D for which threads may have paid where hardly anybody is delayed ... */
+	DELAYED = 2, /* ... and where somebody surely is ... */
+	NOTHING = 100000, /* ... or ns */
+	OFTEN = 4,        /* 1 / share of experiments in which somebody was, from ... */
+	FEW = 3,          /* ... so many on */
+	HOT_TRAP = 2000,  /* visits a second: 0.5 % of a CPU */
+	FEW_TRAPS = 10000 /* ... of a run that is not worth a word */
 };
 #define TRAP_COST 2.4e-6               /* s, tests/bench */
 #define NEXT_TRY  UINT64_C(1000000000) /* ns; doubles */
@@ -141,9 +146,28 @@ static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
 	c->selected = 0;
 }
 
+/* Unless the search was asked for. */
+static bool is_alone(const struct ca_conductor *c)
+{
+	uint64_t most = 0;
+
+	if (*c->set->progress || !c->opt.sweep || c->ran_all < ALONE_SAMPLES ||
+	    !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_PAID))
+		return false;
+	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
+		most = c->ran[i] > most ? c->ran[i] : most;
+	return 100 * most >= ALONE * c->ran_all;
+}
+
 static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
+	if (!p->ask && is_alone(c)) { /* by now it is known */
+		p->needless = p->over = true;
+		return;
+	}
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
+	p->idle = c->ran_all - p->ran < WOKEN;
+	p->ran = c->ran_all;
 	ca_conductor_points_list(c, p);
 	if (p->ask && p->set->n && !ca_conductor_points_ask_open(p)) {
 		ca_conductor_say(c, 0,
@@ -188,7 +212,11 @@ static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, ui
 	const struct ca_site *site;
 	size_t n;
 
-	if (!p->search && !(p->search = ca_point_search_new(c->session, c->objects, c->scope)))
+	if (!p->search) {
+		p->search = ca_point_search_new(c->session, c->objects, c->scope);
+		p->ran = c->ran_all;
+	}
+	if (!p->search)
 		return;
 	switch (ca_point_search_step(p->search, now)) {
 	case CA_POINT_SEARCH_WAIT:
@@ -245,6 +273,14 @@ static uint64_t ran_for(const struct ca_conductor *c, const struct ca_point_choi
 	return ran > (now - p->since) / IDLE ? ran : (now - p->since) / IDLE;
 }
 
+static void keep_replaced(struct ca_point_choice *p)
+{
+	for (size_t i = 0; i < p->choice.points && p->replaced_n < sizeof p->replaced / sizeof *p->replaced;
+	     i++)
+		p->replaced[p->replaced_n++] = strdup(p->choice.point[i].name);
+	ca_choice_fini(&p->choice);
+}
+
 /* None of the chosen ones is passed, though they were while they were counted: they could not be patched
  * for good. */
 static void replace(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
@@ -253,10 +289,7 @@ static void replace(struct ca_conductor *c, struct ca_point_choice *p, uint64_t 
 			 p->choice.point[0].name);
 	for (size_t i = 0; i < p->n; i++)
 		ca_point_search_reject(p->search, p->chosen[i]);
-	for (size_t i = 0; i < p->choice.points && p->replaced_n < sizeof p->replaced / sizeof *p->replaced;
-	     i++)
-		p->replaced[p->replaced_n++] = strdup(p->choice.point[i].name);
-	ca_choice_fini(&p->choice);
+	keep_replaced(p);
 	p->ask = false;
 	decide(c, p, now);
 }
@@ -272,23 +305,13 @@ size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *
 		for (size_t k = 0; p && k < p->replaced_n; k++)
 			replaced |= p->replaced[k] &&
 				    !strcmp(p->replaced[k], c->session->point[visits[i].point].name);
+		for (size_t k = 0; p && k < p->choice.points; k++) /* chosen again */
+			replaced &=
+				strcmp(p->choice.point[k].name, c->session->point[visits[i].point].name) != 0;
 		if (!replaced)
 			visits[kept++] = visits[i];
 	}
 	return kept;
-}
-
-/* Unless the search was asked for. */
-static bool is_alone(const struct ca_conductor *c)
-{
-	uint64_t most = 0;
-
-	if (*c->set->progress || !c->opt.sweep || c->ran_all < ALONE_SAMPLES ||
-	    !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_PAID))
-		return false;
-	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
-		most = c->ran[i] > most ? c->ran[i] : most;
-	return 100 * most >= ALONE * c->ran_all;
 }
 
 bool ca_conductor_points_are_needless(const struct ca_conductor *c)
@@ -296,26 +319,56 @@ bool ca_conductor_points_are_needless(const struct ca_conductor *c)
 	return c->points && c->points->needless;
 }
 
-/* Nobody was delayed: all that was done in the experiment took the time that it always takes, and D is what
- * a faster S would have saved. So the time itself can be counted, without what other programs took of it. */
+/* A server waits for its clients now and then, and pays for what they would have done later. */
+static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_record *r, bool delayed)
+{
+	p->timed += r->speedup > 0;
+	p->delayed += r->speedup > 0 && delayed;
+	return r->paying <= r->delay / DELAYED + NOTHING &&
+	       (p->delayed < FEW || OFTEN * p->delayed < p->timed);
+}
+
+/* Hardly anybody was delayed: all that was done in the experiment took the time that it always takes, and D is
+ * what a faster S would have saved. So the time itself can be counted, without what other programs took of it. */
 size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *r,
 				struct ca_visits *visits)
 {
 	struct ca_point_choice *p = c->points;
 	uint64_t elapsed = r->end - r->start, lost = ca_results_lost(elapsed, r->s_time, r->lost);
+	bool delayed = r->paying > r->delay / HARDLY_DELAYED + NOTHING;
 
 	if (!p || !p->needless)
 		return 0;
-	if (r->paying > r->delay / NOT_DELAYED + NOTHING) {
+	if (!is_needless(p, r, delayed)) {
 		p->needless = p->over = false;
 		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_PAID);
 		ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
-		return 0;
 	}
-	if (!ca_catalog_add_point(&c->catalog, CA_POINT_TIME, CA_POINT_THROUGHPUT, CA_RESULTS_TIME))
+	if (delayed ||
+	    !ca_catalog_add_point(&c->catalog, CA_POINT_TIME, CA_POINT_THROUGHPUT, CA_RESULTS_TIME))
 		return 0;
 	visits[0] = (struct ca_visits){ .point = CA_POINT_TIME, .delta = (elapsed - lost) / 1000 };
 	return 1;
+}
+
+/* Nothing was known of it but waits when its points were chosen, and now it works: what those were in proportion
+ * to was not its work. */
+static bool has_woken(const struct ca_conductor *c, const struct ca_point_choice *p)
+{
+	return c->opt.sweep && p->idle && p->stage == CA_POINT_STAGE_CHOSEN && c->ran_all > p->ran + WOKEN;
+}
+
+static void search_anew(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
+{
+	ca_conductor_say(c, 0,
+			 "the program did nothing when %s was chosen; now that it works, another search",
+			 p->choice.point[0].name);
+	keep_replaced(p);
+	ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
+	p->idle = p->over = p->placed = false;
+	c->first_experiment = 0; /* nor does the budget begin before */
+	ca_conductor_length_init(c);
+	start_again(c, p, now);
 }
 
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
@@ -323,6 +376,8 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	struct ca_point_choice *p = c->points;
 	bool placed;
 
+	if (p && has_woken(c, p))
+		search_anew(c, p, now);
 	if (!p || p->over)
 		return false;
 	if (!p->choice.points && has_macros(c)) {

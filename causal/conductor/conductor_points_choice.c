@@ -59,13 +59,24 @@ static void describe(struct ca_conductor *c, const struct ca_choice *choice)
 				 others, *others ? "; " : "", c->opt.dir);
 }
 
+static bool was_published(const struct ca_point_choice *p, const char *name)
+{
+	for (size_t i = 0; i < p->replaced_n; i++)
+		if (p->replaced[i] && !strcmp(p->replaced[i], name))
+			return true;
+	return false;
+}
+
 void ca_conductor_points_publish(struct ca_conductor *c, struct ca_point_choice *p)
 {
 	uint32_t used = atomic_load(&c->session->modules_used);
 
 	for (size_t i = 0; i < p->n; i++) {
-		struct ca_point_name name = ca_point_search_take(p->search, p->chosen[i]);
+		struct ca_point_name name;
 
+		if (was_published(p, p->choice.point[i].name))
+			continue;
+		name = ca_point_search_take(p->search, p->chosen[i]);
 		if (name.binary)
 			c->session->requested_anywhere = 1;
 		ca_requested_take(c->progress, &name, NULL);

@@ -199,6 +199,7 @@ void ca_conductor_scope_free(struct ca_conductor *c);
 
 /* conductor_length.c: the length of the next experiment and of its warm-up, before the first one of a run,
  * and after each one. */
+void ca_conductor_length_init(struct ca_conductor *c);
 void ca_conductor_length_first(struct ca_conductor *c, uint64_t now);
 void ca_conductor_length_adapt(struct ca_conductor *c);
 

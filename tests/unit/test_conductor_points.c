@@ -322,7 +322,9 @@ static void test_phases(void **state)
 /* One thread that does all needs no point, as long as it is never delayed. */
 static void test_needless(void **state)
 {
-	struct ca_experiment_record r = { .start = SECOND, .end = 2 * (uint64_t)SECOND, .delay = SECOND / 4 };
+	struct ca_experiment_record r = {
+		.start = SECOND, .end = 2 * (uint64_t)SECOND, .delay = SECOND / 4, .speedup = 500000
+	};
 	struct ca_visits visits[1];
 
 	(void)state;
@@ -346,7 +348,23 @@ static void test_needless(void **state)
 	r.s_time = SECOND / 8 * 7;
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
 	assert_int_equal(visits[0].delta, SECOND / 1000 * 7 / 8);
-	r.paying = SECOND / 4;
+	/* a server waits for its clients now and then: an experiment with much of that does not count */
+	r.paying = r.delay / HARDLY_DELAYED;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	r.paying = r.delay / DELAYED;
+	for (unsigned i = 1; i < FEW; i++) {
+		assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
+		assert_true(ca_conductor_points_are_needless(&conductor));
+	}
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
+	assert_false(ca_conductor_points_are_needless(&conductor));
+	assert_true(step(SECOND));
+	/* once is enough where it is delayed most of the time */
+	ca_sweep_free(conductor.opt.sweep);
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	assert_false(step(SECOND));
+	r.paying = r.delay;
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
 	assert_false(ca_conductor_points_are_needless(&conductor));
 	assert_true(step(SECOND));
@@ -360,6 +378,67 @@ static void test_needless(void **state)
 	open_points();
 	assert_true(step(SECOND));
 	ca_catalog_fini(&conductor.catalog);
+}
+
+/* That one thread does all may be seen while candidates are counted. */
+static void test_needless_late(void **state)
+{
+	(void)state;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	wish = CA_POINT_SEARCH_PLACE;
+	assert_true(step(0));
+	patched = true;
+	wish = CA_POINT_SEARCH_DONE;
+	assert_true(step(SECOND));
+	conductor.ran_all = conductor.ran[3] = ALONE_SAMPLES;
+	assert_true(step(SECOND));
+	assert_true(step(SECOND));
+	assert_false(step(SECOND));
+	assert_true(ca_conductor_points_are_needless(&conductor));
+	assert_string_equal(added, "");
+	ca_catalog_fini(&conductor.catalog);
+}
+
+/* A server that does nothing when the search is made: what it passes under load is another matter. */
+static void test_idle(void **state)
+{
+	struct ca_visits visits[3] = { { .point = 0 }, { .point = 1 }, { .point = 2 } };
+
+	(void)state;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	assert_true(step(0));
+	search_until(SECOND);
+	assert_string_equal(added, "lib.so!second;first");
+	visited = 1;
+	assert_true(step(SECOND));
+	conductor.first_experiment = 7;
+	conductor.ran_all = WOKEN;
+	assert_false(step(SECOND));
+	assert_int_equal(searches, 1);
+	conductor.ran_all++;
+	best[0] = 0;
+	best[1] = 2;
+	assert_true(step(SECOND));
+	assert_int_equal(searches, 2);
+	assert_int_equal(conductor.first_experiment, 0);
+	conductor.ran_all += WOKEN; /* from now on it is at work */
+	search_until(2 * (uint64_t)SECOND);
+	/* what was chosen before is there already */
+	assert_string_equal(added, "lib.so!second;first;third");
+	assert_true(step(2 * (uint64_t)SECOND));
+	strcpy(session->point[0].name, "first");
+	strcpy(session->point[1].name, "lib.so!second");
+	strcpy(session->point[2].name, "third");
+	assert_int_equal(ca_conductor_points_keep(&conductor, visits, 3), 2);
+	assert_int_equal(visits[0].point, 0);
+	assert_int_equal(visits[1].point, 2);
+	for (int i = 0; i < 3; i++)
+		strcpy(session->point[i].name, "");
+	conductor.ran_all += 2 * WOKEN;
+	assert_false(step(2 * (uint64_t)SECOND));
+	assert_int_equal(searches, 2);
 }
 
 static void test_chosen(void **state)
@@ -749,13 +828,14 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),  TEST(test_needless),
-		TEST(test_chosen),  TEST(test_again),
-		TEST(test_macros),  TEST(test_not_asked_for),
-		TEST(test_stored),  TEST(test_stored_end_to_end),
-		TEST(test_close),   TEST(test_give_up),
-		TEST(test_dropped), TEST(test_untied),
-		TEST(test_answers), TEST(test_asking),
+		TEST(test_phases),        TEST(test_needless),
+		TEST(test_needless_late), TEST(test_idle),
+		TEST(test_chosen),        TEST(test_again),
+		TEST(test_macros),        TEST(test_not_asked_for),
+		TEST(test_stored),        TEST(test_stored_end_to_end),
+		TEST(test_close),         TEST(test_give_up),
+		TEST(test_dropped),       TEST(test_untied),
+		TEST(test_answers),       TEST(test_asking),
 		TEST(test_traps),
 	};
 
