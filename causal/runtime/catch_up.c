@@ -113,9 +113,11 @@ CA_SIGSAFE uint64_t ca_catch_up(struct ca_thread *t, uint64_t owed, uint64_t lag
 {
 	uint32_t others = atomic_load_explicit(&ca_rt.session->threads, memory_order_relaxed);
 	uint64_t low, by, most = owed < lag ? owed : lag;
+	bool at_work =
+		t->depth && !(atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) & CA_IN_S_OFF);
 
 	/* with thousands of threads the slots alone take long */
-	if (most < LEAST || t->depth || (others && most < (others - 1) * (uint64_t)LOOK_COST) ||
+	if (most < LEAST || at_work || (others && most < (others - 1) * (uint64_t)LOOK_COST) ||
 	    (low = lowest(t, &others)) >= lag)
 		return 0;
 	by = owed < lag - low ? owed : lag - low;

@@ -78,7 +78,7 @@ static void add(struct feed *f, uint64_t at, uint64_t arrived, uint64_t lag)
 	*nth(f, f->count++) = (struct look){ at, arrived };
 }
 
-static uint64_t unread(int fd)
+uint64_t ca_feed_unread(int fd)
 {
 	int n = 0;
 
@@ -130,7 +130,7 @@ void ca_feed_before(uint64_t key, int fd, uint64_t now, uint64_t lag)
 		return;
 	if (f->key != key || lag < f->in_step)
 		begin(f, key, lag);
-	waiting = unread(fd);
+	waiting = ca_feed_unread(fd);
 	f->waits_for = waiting ? 0 : now;
 	add(f, now, arrived(f, waiting), lag);
 	leave(f);
@@ -162,7 +162,7 @@ uint64_t ca_feed_after(uint64_t key, int fd, uint64_t taken, uint64_t now, uint6
 	if (!f)
 		return 0;
 	if (f->key == key && f->count && lag >= f->in_step) {
-		waiting = unread(fd);
+		waiting = ca_feed_unread(fd);
 		if (f->waits_for && now > 1) /* then it has come just now */
 			add(f, now - 1, nth(f, f->count - 1)->arrived, lag);
 		f->taken += taken;

@@ -16,6 +16,8 @@ CA_HIDDEN uint64_t ca_feed_in_step(uint64_t key, uint64_t before, uint64_t lag);
  * was not there when it was asked for. Otherwise, unless it was awaited before that, he may have waited for
  * room, and is taken to be in step. */
 CA_HIDDEN void ca_feed_taken(uint64_t key, bool waited, uint64_t lag);
+/* Bytes that are there to be read. */
+CA_HIDDEN uint64_t ca_feed_unread(int fd);
 /* He is in step with us: what comes next is not too early. */
 CA_HIDDEN void ca_feed_forget(uint64_t key);
 

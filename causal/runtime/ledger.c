@@ -932,7 +932,8 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 
 CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 {
-	static const enum ca_wait external = CA_WAIT_EXTERNAL;
+	/* who is in S waits for a feed, and S does not go on */
+	const enum ca_wait wait = t->depth ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 	uint64_t began = ca_clock_now(), now = began, slept = 0;
 
 	while (t->owed >= LEAST && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
@@ -953,7 +954,7 @@ CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 		next = ca_clock_now();
 		t->owed -= (int64_t)(next - now + (caught_up() - caught));
 		slept += next - now;
-		ca_ledger_accrue(t, next, &external);
+		ca_ledger_accrue(t, next, &wait);
 		now = next;
 		if (ca_rt_conductor_is_gone(now))
 			t->owed = 0;

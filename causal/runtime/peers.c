@@ -401,6 +401,14 @@ uint64_t ca_peers_room_in_step(int fd, uint64_t before, uint64_t lag, bool *runs
 	return feed_in_step(out, before, lag);
 }
 
+bool ca_peers_by_itself(int fd)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	uint64_t lag;
+
+	return may_feed(&c) && !was_asked(&c, &lag);
+}
+
 uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_t before, uint64_t lag, bool *runs_on)
 {
 	struct ca_channel c = { .kind = CA_CHANNEL_WORD, .in = ca_channel_word(word) };

@@ -360,8 +360,12 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		ca_timers_adjust(w.since, w.lag);
 	if (writes)
 		ca_peers_write(fd, w.since, w.lag);
-	else if (fd >= 0 && !ca_rt_is_in_s(t) && (w.open || w.lag))
+	else if (fd >= 0 && (w.open || (w.lag && !ca_rt_is_in_s(t))))
 		w.feed = ca_peers_feed(fd);
+	if (w.open && fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
+		w.by_itself = ca_peers_by_itself(fd) && !ca_feed_unread(fd);
+	if (w.by_itself && ca_rt_is_in_s(t))
+		w.kind = CA_WAIT_OTHERS;
 	if (w.feed)
 		ca_feed_before(w.feed, fd, w.since, w.lag);
 	if (t->depth) {
@@ -374,7 +378,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 			w.since = ca_clock_now(); /* up to now it was timed */
 			goes_on_in_s(&w, 0);      /* S with parts is not timed */
 		}
-	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !ca_rt.session->selection.exact) {
+	} else if (w.open && w.kind == CA_WAIT_EXTERNAL && !w.by_itself && !ca_rt.session->selection.exact) {
 		/* a call that blocks can be the selected code itself: its wait is time in S */
 		ca_sample_stack_here(t);
 		if (ca_sample_in_selection(&t->stack, &outermost, &part))
@@ -478,6 +482,27 @@ static bool hold_back(struct ca_waiting *w, uint64_t now, uint64_t lag)
 	return true;
 }
 
+/* In S, and somebody outside has ended it who sends by himself: in the dilated world he would have done so
+ * later, and S, which does not go on meanwhile, would still wait for him. What the thread owes otherwise it
+ * carries on. Returns the time. */
+static uint64_t wait_on_in_s(struct ca_waiting *w, uint64_t now)
+{
+	struct ca_thread *t = w->thread;
+	int64_t before;
+	uint64_t lag;
+
+	if (!w->by_itself || (w->in_s && w->logged == CA_WAIT_EXTERNAL) ||
+	    (w->fd >= 0 ? kind_of_fd(w) : w->kind) != CA_WAIT_EXTERNAL)
+		return now;
+	lag = ca_ledger_lag(t, now);
+	before = t->owed;
+	t->owed = 0;
+	if (lag && !hold_back(w, now, lag))
+		owe_for_outside(w, now, lag);
+	t->owed += before;
+	return ca_clock_now();
+}
+
 void ca_wait_woken(struct ca_waiting *w, const void *word)
 {
 	int saved = errno;
@@ -503,11 +528,13 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_probe_service();
 	now = ca_clock_now();
 	if (w->in_s && t->depth) {
+		now = wait_on_in_s(w, now);
 		end_in_s(w, now);
 	} else if (w->wait_in_s) {
 		went_on_in_s(w, now);
 	} else if (w->fine_s) {
 		ca_ledger_accrue(t, now, &kinds[CA_WAIT_OTHERS]);
+		now = wait_on_in_s(w, now);
 	} else if (w->open || w->feed || w->answers >= 0 || w->word || (w->writes && w->lag)) {
 		uint64_t lag;
 

@@ -17,6 +17,7 @@ struct ca_waiting {
 	ssize_t delivered;         /* ... and so much was read: if there was data, who wrote it decides */
 	size_t wanted;             /* ... of that; 0: not known */
 	uint64_t feed;             /* somebody outside may send on it by himself, under that name */
+	bool by_itself;            /* ... and nothing was there: he comes no sooner if S is faster */
 	const void *word;          /* somebody outside has woken us there */
 	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */

@@ -38,8 +38,11 @@ static void look_at(struct verdict *v, int fd, bool in, bool ready)
 	if ((in ? ca_peers_of_read(fd, ready) : ca_peers_of_write(fd)) == CA_WAIT_OTHERS) {
 		v->others = true;
 		v->at = in && !v->before && ca_timeline_wants(CA_KEY_WAKE) ? ca_peers_meeting(fd) : NULL;
-	} else if (in)
-		v->answers = fd;
+	} else {
+		/* in S no wait for who sends by himself is S's own */
+		v->others = v->before && in && ca_rt_is_in_s(ca_self) && ca_peers_by_itself(fd);
+		v->answers = in ? fd : v->answers;
+	}
 }
 
 static enum ca_wait kind_of(const struct verdict *v)
@@ -51,6 +54,7 @@ static void decide(struct ca_waiting *w, const struct verdict *v)
 {
 	w->kind = kind_of(v);
 	w->answers = v->answers;
+	w->by_itself = w->open && v->answers >= 0 && ca_peers_by_itself(v->answers);
 	ca_timeline_await_at(&w->await, v->at);
 }
 
@@ -354,12 +358,16 @@ CA_EXPORT int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 }
 
 /* What ended the last wait ends the next one, for all that is known. */
+enum { BY_OUTSIDE, BY_OTHERS, BY_ITSELF };
 static _Atomic unsigned char last_kind[256];
 
 static enum ca_wait guess_epoll(int epoll)
 {
-	return atomic_load_explicit(&last_kind[epoll & 255], memory_order_relaxed) ? CA_WAIT_OTHERS
-										   : CA_WAIT_EXTERNAL;
+	unsigned last = atomic_load_explicit(&last_kind[epoll & 255], memory_order_relaxed);
+
+	return last == BY_OTHERS || (last == BY_ITSELF && ca_self && ca_rt_is_in_s(ca_self))
+		       ? CA_WAIT_OTHERS
+		       : CA_WAIT_EXTERNAL;
 }
 
 static void came(struct ca_waiting *w, int epoll, const struct epoll_event *events, int n)
@@ -373,7 +381,11 @@ static void came(struct ca_waiting *w, int epoll, const struct epoll_event *even
 			look_at(&v, fd, !(events[i].events & EPOLLOUT), events[i].events & EPOLLIN);
 	}
 	decide(w, &v);
-	atomic_store_explicit(&last_kind[epoll & 255], v.others, memory_order_relaxed);
+	atomic_store_explicit(&last_kind[epoll & 255],
+			      v.others       ? BY_OTHERS
+			      : w->by_itself ? BY_ITSELF
+					     : BY_OUTSIDE,
+			      memory_order_relaxed);
 }
 
 /* Another thread may take what came. */

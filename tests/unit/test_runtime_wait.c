@@ -17,6 +17,7 @@
 /* ---- what stands in -------------------------------------------------------------------------------- */
 static unsigned paid, waited_on, looks, unheld, late_calls;
 static uint64_t off_cpu;
+static int64_t owed_then; /* when it waited on */
 static bool in_selection;
 static struct ca_thread *late;
 
@@ -31,6 +32,7 @@ uint64_t ca_ledger_wait_on(struct ca_thread *t)
 {
 	assert_int_equal(t->guard, 1);
 	waited_on++;
+	owed_then = t->owed;
 	return 0;
 }
 
@@ -590,6 +592,57 @@ static void held_back(void **state)
 	me->switches.page = log;
 }
 
+/* In S, too: S does not go on meanwhile, and what the thread owes otherwise it carries on. The wait for an
+ * answer is S. */
+static void held_back_in_s(void **state)
+{
+	struct ca_waiting w;
+	void *log = me->switches.page;
+	int pair[2];
+
+	(void)state;
+	me->switches.page = NULL;
+	ca_self = NULL;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ca_peers_made(pair);
+	ca_self = me;
+	open_experiment();
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	w.delivered = 1;
+	ca_wait_end(&w);
+	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	pass(200000);
+	ca_ledger_log(CA_LOG_EXIT, &thread[1], ca_clock_now(), 0);
+	enter_s();
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 7;
+	waited_on = 0;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	assert_true(w.by_itself);
+	rt_logged(entries() - 1, CA_LOG_OFF, 0);
+	pass(20000);
+	w.delivered = 1;
+	w.wanted = 1;
+	ca_wait_end(&w);
+	rt_logged(entries() - 1, CA_LOG_ON, 0);
+	assert_int_equal(waited_on, 1);
+	assert_in_range(owed_then, 100000, 10000000);
+	assert_int_equal(me->owed, owed_then + 7);
+	/* asked */
+	w = ca_wait_begin_write(pair[0]);
+	ca_wait_end(&w);
+	waited_on = 0;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	assert_false(w.by_itself);
+	rt_logged(entries() - 1, CA_LOG_EXTERNAL, 0);
+	w.delivered = 1;
+	ca_wait_end(&w);
+	assert_int_equal(waited_on, 0);
+	ca_self = NULL;
+	close_both(pair);
+	me->switches.page = log;
+}
+
 /* A call that blocks may be S itself, where S is sampled. */
 static void calls_that_are_s(void **state)
 {
@@ -869,6 +922,7 @@ int main(void)
 		TEST(kinds_by_descriptor),
 		TEST(asked_before),
 		TEST(held_back),
+		TEST(held_back_in_s),
 		TEST(calls_that_are_s),
 		TEST(told),
 		TEST(told_of_a_jump),

@@ -9,6 +9,7 @@
  *          fast   the peer makes them at 800, four ahead at most; consumer 1200 and 400.
  *                 work: 0.75 X until the peer leads, from X = 66.7 on.
  *          paced  the peer sends by the clock, every 2 ms; consumer 800. work: 0.
+ *          fed    the same, and the region takes the item itself (region take: wait, then 800). take: 0.
  *          sink   the other way round: we make items of a page (400 region work, 100 region rest), and the
  *                 peer takes 700 for each. work: 0, the peer leads.
  *          ask    prepare 300 (region rest), ask, the peer's answer takes 300, compute 1400
@@ -36,6 +37,7 @@
 GT_DEFINE_REGION(work)
 GT_DEFINE_REGION(feed)
 GT_DEFINE_REGION(rest)
+static volatile uint64_t taken_sink;
 
 enum { US, PEER, SIDES, AHEAD = 4 };
 static struct shared {
@@ -54,6 +56,11 @@ static int is(const char *word)
 static int is_bounded(void)
 {
 	return is("fast") || is("lead");
+}
+
+static int is_paced(void)
+{
+	return is("paced") || is("fed");
 }
 
 /* ---- the ways to tell the other side that there is one more -------------------------- */
@@ -192,7 +199,7 @@ static int connect_channel(int mine)
 
 static int be_peer(void)
 {
-	uint64_t n = gt_amount("feed", is("ask") ? 300 : is("fast") ? 800 : is("paced") ? 1 : 700);
+	uint64_t n = gt_amount("feed", is("ask") ? 300 : is("fast") ? 800 : is_paced() ? 1 : 700);
 	double next = gt_now();
 
 	if (connect_channel(PEER))
@@ -204,7 +211,7 @@ static int be_peer(void)
 			get();
 		if (atomic_load(&shared->over))
 			return 0;
-		while (is("paced") && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		while (is_paced() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 			;
 		if (is("sink"))
 			get_page();
@@ -238,6 +245,22 @@ static void start_peer(void)
 }
 
 /* ---- ours ------------------------------------------------------------------------------ */
+
+static GT_NOINLINE void region_take(uint64_t n)
+{
+	get();
+	taken_sink = gt_spin(n);
+}
+
+static void consume_fed(void)
+{
+	uint64_t n = gt_amount("take", 800);
+
+	while (!gt_expired()) {
+		region_take(n); /* GT_REGION take */
+		GT_VISIT();
+	}
+}
 
 static void consume(void)
 {
@@ -278,7 +301,10 @@ int main(int argc, char **argv)
 		start_peer();
 	if (connect_channel(US))
 		return 1;
-	consume();
+	if (is("fed"))
+		consume_fed();
+	else
+		consume();
 	atomic_store(&shared->over, 1);
 	if (is("sink"))
 		kill(pid, SIGTERM);

@@ -25,7 +25,7 @@ PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll 
 OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(via)_$(where) \
 	ask_$(via)_$(where)) $(foreach via,pipe tcp futex,fast_$(via)_$(where))) ask_tcp_exec \
 	lead_pipe_in lead_tcp_in lead_futex_in paced_pipe_in paced_pipe_out paced_tcp_out paced_futex_out \
-	sink_pipe_in sink_pipe_out sink_pair_out
+	sink_pipe_in sink_pipe_out sink_pair_out fed_pipe_in fed_pipe_out fed_tcp_out fed_epoll_out
 MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
 QUEUES = two4 two64 two1024 late4096 slow20 slow200 three4 three64 three1024 burst64 short03 short1 short5
 HOT = mutex spin inline barrier pipe omp system deep crowd
