@@ -6,7 +6,8 @@
  * thread pays before the barrier at the end of a region; from there to its next body it
  * waits for others. The real function is looked up for each caller, as the loader would
  * have: programs with a private copy of libgomp (Python's extension modules) keep theirs.
- * libomp and others: through OMPT, the tools interface that they offer themselves. */
+ * libomp and others: through OMPT, the tools interface that they offer themselves; and where that says too
+ * little, by libomp's entry points. */
 #include "causal/runtime/wrap.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -387,6 +388,15 @@ OMP_JUMP(omp_test_lock);
 OMP_JUMP(omp_test_nest_lock);
 OMP_JUMP(omp_test_lock_);
 OMP_JUMP(omp_test_nest_lock_);
+OMP_JUMP(omp_fulfill_event);
+OMP_JUMP(omp_fulfill_event_);
+/* libomp's tools interface tells of no pieces of shared loops, and of reductions too late */
+OMP_JUMP(__kmpc_dispatch_next_4);
+OMP_JUMP(__kmpc_dispatch_next_4u);
+OMP_JUMP(__kmpc_dispatch_next_8);
+OMP_JUMP(__kmpc_dispatch_next_8u);
+OMP_JUMP(__kmpc_reduce);
+OMP_JUMP(__kmpc_reduce_nowait);
 
 /* ---- OMPT (OpenMP 5.0, chapter 4): only what we need of its types ------------------------*/
 typedef void (*ompt_any)(void);

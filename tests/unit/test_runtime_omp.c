@@ -73,7 +73,7 @@ static unsigned region(void (*run)(void *), void *region_data, unsigned long thr
 
 void *dlsym(void *restrict handle, const char *restrict name)
 {
-	if (!strstr(name, "GOMP_") && !strstr(name, "omp_")) {
+	if (!strstr(name, "GOMP_") && !strstr(name, "omp_") && !strstr(name, "__kmpc_")) {
 		void *(*libc)(void *, const char *);
 
 		*(void **)&libc = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
@@ -201,7 +201,15 @@ void GOMP_parallel_sections(body_type *, void *, unsigned, unsigned, unsigned);
 	X(omp_test_lock)                                                                                     \
 	X(omp_test_nest_lock)                                                                                \
 	X(omp_test_lock_)                                                                                    \
-	X(omp_test_nest_lock_)
+	X(omp_test_nest_lock_)                                                                               \
+	X(omp_fulfill_event)                                                                                 \
+	X(omp_fulfill_event_)                                                                                \
+	X(__kmpc_dispatch_next_4)                                                                            \
+	X(__kmpc_dispatch_next_4u)                                                                           \
+	X(__kmpc_dispatch_next_8)                                                                            \
+	X(__kmpc_dispatch_next_8u)                                                                           \
+	X(__kmpc_reduce)                                                                                     \
+	X(__kmpc_reduce_nowait)
 #define CANCELLED(X)                                                                                         \
 	X(GOMP_barrier_cancel)                                                                               \
 	X(GOMP_loop_end_cancel)                                                                              \
