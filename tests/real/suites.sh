@@ -147,6 +147,71 @@ can_redis() {
 	command -v redis-server redis-benchmark >/dev/null
 }
 
+# Two processes with a pool of threads each, which answer from files, through gzip and through each other.
+suite_nginx() {
+	local port=$((20000 + RANDOM % 10000)) server end url path
+
+	rm -rf nginx && mkdir -p nginx/files nginx/logs
+	seq 200000 >nginx/files/large
+	seq 100 >nginx/files/small
+	cat >nginx/conf <<-CONF
+		daemon off;
+		worker_processes 2;
+		pid $work/nginx/pid;
+		error_log $work/nginx/logs/error;
+		events { worker_connections 256; }
+		http {
+			access_log $work/nginx/logs/access;
+			client_body_temp_path $work/nginx/body;
+			proxy_temp_path $work/nginx/proxy;
+			fastcgi_temp_path $work/nginx/fastcgi;
+			uwsgi_temp_path $work/nginx/uwsgi;
+			scgi_temp_path $work/nginx/scgi;
+			aio threads;
+			sendfile on;
+			server {
+				listen 127.0.0.1:$port;
+				root $work/nginx/files;
+				location /zip/ { alias $work/nginx/files/; gzip on; gzip_types *; }
+				location /through/ { proxy_pass http://127.0.0.1:$port/; }
+				location /limited/ { alias $work/nginx/files/; limit_rate 2m; }
+				location /back { return 301 /small; }
+			}
+		}
+	CONF
+	# not as root, whose workers could not read our folder
+	((UID)) || sed -i '1i user root;' nginx/conf
+	"$@" nginx -c "$work/nginx/conf" >nginx.out 2>&1 &
+	server=$!
+	url=http://127.0.0.1:$port
+	end=$((SECONDS + 30))
+	until curl -s -o /dev/null "$url/small" || ((SECONDS > end)); do sleep 0.1; done
+	for path in small large zip/large through/large through/zip/small limited/large back none; do
+		printf '%s\t%s\n' "$path" "$(curl -s --compressed -w '%{http_code} %{size_header}' "$url/$path" | cksum)"
+	done
+	printf 'range\t%s\n' "$(curl -s -r 1000-500000 "$url/large" | cksum)"
+	printf 'put\t%s\n' "$(curl -s -o /dev/null -w '%{http_code}' -T nginx/files/large "$url/small")"
+	seq 64 | xargs -P 16 -I{} sh -c "curl -s '$url/through/large?{}' | cksum" | sort | uniq -c | sed 's/^/at once\t/'
+	for path in small large zip/small through/small; do
+		wrk -t 2 -c 20 -d 2 "$url/$path" | awk -v path="$path" '/requests in/ { n = $1 } /Non-2xx|Socket errors/ { bad = $0 }
+			END { print "load of " path "\t" (n > 10 ? "answered" : "not answered") bad }'
+	done
+	# new workers under load, while the old ones finish
+	wrk -t 2 -c 10 -d 3 "$url/small" | awk '/Non-2xx/ { bad = $0 } END { print "anew\tanswered" bad }' &
+	sleep 1
+	kill -HUP "$(<nginx/pid)"
+	wait $!
+	printf 'after\t%s\n' "$(curl -s "$url/large" | cksum)"
+	kill -QUIT "$(<nginx/pid)"
+	wait "$server"
+	printf 'server\t%d\n' $?
+	printf 'errors\t%d\n' "$(grep -c '\[\(alert\|crit\|emerg\)\]' nginx/logs/error)"
+}
+can_nginx() {
+	why="there are no nginx, wrk and curl"
+	command -v nginx wrk curl >/dev/null
+}
+
 # under BACKEND COMMAND...: with another folder for each command, of which some run at one time
 cat >under <<SCRIPT
 #!/bin/bash
@@ -157,7 +222,7 @@ SCRIPT
 chmod +x under
 
 find_backends
-for suite in ${SUITES:-python perl sqlite redis}; do
+for suite in ${SUITES:-python perl sqlite redis nginx}; do
 	if ! "can_$suite"; then
 		skip "$suite: $why"
 		continue
