@@ -77,6 +77,8 @@ extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidde
 /* A trap's signal was sent by somebody: true if it is to come later. */
 extern bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context)
 	__attribute__((visibility("hidden")));
+/* Signals, as bits, that the program takes for blocked in this thread. */
+extern uint64_t (*ca_patch_blocked)(void) __attribute__((visibility("hidden")));
 
 /* Place sites; bias of the site's module is asked through `bias` (false: not loaded here; such
  * sites are skipped and do not count as failed). Sites that are in place already stay. Handler-

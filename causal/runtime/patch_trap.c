@@ -93,6 +93,7 @@ static void redirect(greg_t *reg, const struct slot *s)
 
 void (*ca_patch_on_trap)(uint32_t point);
 bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context);
+uint64_t (*ca_patch_blocked)(void);
 
 /* Tell of a visit that took a lasting int3 to be counted. */
 static void tell(const struct slot *s)
@@ -244,7 +245,9 @@ static void chain(int sig, siginfo_t *info, void *context)
 	if ((ca_patch_keep && ca_patch_keep(sig, info, context)) ||
 	    (to.sa_handler == SIG_IGN && info->si_code <= 0))
 		return;
-	if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) {
+	/* a fault is not put off: where the program blocks it, the kernel ends the program */
+	if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN ||
+	    (info->si_code > 0 && ca_patch_blocked && ca_patch_blocked() & (uint64_t)1 << (sig - 1))) {
 		die(sig, info);
 		return;
 	}

@@ -16,6 +16,11 @@ static void on_segv(int number, siginfo_t *info, void *context)
 	_exit(number == SIGSEGV && info->si_addr == (void *)8 ? 42 : 43);
 }
 
+static void lives(int number)
+{
+	_exit(number);
+}
+
 static volatile int *volatile nowhere = (volatile int *)8;
 
 static void fault(void)
@@ -28,6 +33,7 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "";
 	struct rlimit no_core = { 0, 0 };
 	struct sigaction action;
+	sigset_t trap;
 
 	setrlimit(RLIMIT_CORE, &no_core);
 	atexit(says);
@@ -51,6 +57,13 @@ int main(int argc, char **argv)
 		raise(SIGTERM);
 	if (!strcmp(how, "trap"))
 		__builtin_trap();
+	if (!strcmp(how, "blocked_trap")) { /* what the kernel cannot deliver ends the program */
+		signal(SIGTRAP, lives);
+		sigemptyset(&trap);
+		sigaddset(&trap, SIGTRAP);
+		sigprocmask(SIG_BLOCK, &trap, NULL);
+		__asm__ volatile("int3");
+	}
 	if (!strcmp(how, "stkflt"))
 		raise(SIGSTKFLT);
 	if (!strcmp(how, "handler")) {

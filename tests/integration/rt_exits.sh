@@ -7,7 +7,7 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 
 find_backends
 for backend in "${backends[@]}"; do
-	for how in return exit _exit quick_exit abort segv kill term trap stkflt handler; do
+	for how in return exit _exit quick_exit abort segv kill term trap blocked_trap stkflt handler; do
 		"$apps/exits" "$how" >alone 2>/dev/null
 		expected=$?
 		profile -b "$backend" -B MAIN -s 0,50 -- "$apps/exits" "$how"
