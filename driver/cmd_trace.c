@@ -20,7 +20,8 @@ static enum ca_status open_trace(struct ca_job *job, struct ca_conductor_options
 	if (status)
 		return status;
 	if (*output && mkdir(output, 0777) && errno != EEXIST)
-		return ca_err_set(err, CA_ERR_IO, "%s cannot be made: %s", output, strerror(errno));
+		return ca_err_set(err, CA_ERR_USAGE, "%s cannot be made (%s); give another one with -o",
+				  output, strerror(errno));
 	options->traced = traced;
 	job->dir = strdup(*output ? output : ".");
 	return job->dir ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");

@@ -152,7 +152,8 @@ check "... and what it does" "address_space: good" "$(cat out)"
 contains "... traced all the same" "none missing" "$(cat err)"
 
 # ---- mistakes
-for mistake in '--events +nothing' '--events sometimes' '--sinks nothing' '--trace-policy never' '-n 3' '-s 0'; do
+for mistake in '--events +nothing' '--events sometimes' '--sinks nothing' '--trace-policy never' '-n 3' '-s 0' \
+	'-o /proc/nowhere'; do
 	# shellcheck disable=SC2086 # words are meant
 	"$causal" trace $mistake -- "$apps/traced" one >out 2>err
 	check "$mistake: exit status" 2 $?
