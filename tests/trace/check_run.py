@@ -5,6 +5,7 @@ of a program with OpenMP."""
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,15 @@ from script import check, feed
 from checks import BUILD, TOP, causal, status
 
 APP = os.path.join(BUILD, "tests", "apps", "traced")
+
+
+def read_thread(path):
+    """The times of as many events as the header says."""
+    with open(path, "rb") as file:
+        data = file.read()
+    events = struct.unpack_from("<Q", data, 24)[0]
+    check(len(data) == 64 + 24 * events, f"{path}: {len(data)} bytes for {events} events")
+    return [struct.unpack_from("<Q", data, 64 + 24 * i)[0] for i in range(events)]
 
 
 def check_openmp(scratch):
@@ -68,6 +78,11 @@ def main():
         with open(f"{scratch}/again", encoding="utf-8") as file:
             check(sorted(file.read().splitlines()) == sorted(printed), "convert")
         check(Paraver(f"{scratch}/again").events == trace.events, "paraver, converted")
+        # each file's header counts what is there, in the order of time
+        causal("trace", "--events", "user", "--sinks", f"binary={scratch}/many", "--", APP, "many", "4", "50000")
+        threads = [read_thread(f"{scratch}/many/{name}") for name in os.listdir(f"{scratch}/many") if name != "names"]
+        check([len(times) for times in threads] == [50000] * 4 and all(times == sorted(times) for times in threads),
+              f"binary: {[len(times) for times in threads]} events")
         check_openmp(scratch)
     return status()
 
