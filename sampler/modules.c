@@ -26,6 +26,7 @@ struct table {
  * is mapped where it has been before the row is found again, and else a new one is taken. */
 static struct table tables[TABLES];
 static _Atomic(struct table *) current;
+static _Atomic uint64_t scans; /* that have changed it */
 static unsigned next_table;
 static struct ca_loaded rows[ROWS]; /* with next_row guarded by `scanning`, but for what is in a table */
 static unsigned next_row;
@@ -341,8 +342,10 @@ CA_SIGSAFE bool ca_modules_scan(void)
 	changed |= !old || n != atomic_load_explicit(&old->n, memory_order_relaxed);
 	/* release: readers acquire the pointer and see the filled table. No mapping at all: it
 	 * cannot be read any more */
-	if (n)
+	if (n) {
 		atomic_store_explicit(&current, table, memory_order_release);
+		atomic_fetch_add_explicit(&scans, 1, memory_order_release);
+	}
 	atomic_flag_clear_explicit(&scanning, memory_order_release);
 	return changed;
 }
@@ -419,6 +422,11 @@ CA_SIGSAFE struct ca_loaded *ca_modules_find(uintptr_t pc)
 		return NULL;
 	ca_modules_index(l);
 	return l;
+}
+
+CA_SIGSAFE uint64_t ca_modules_scans(void)
+{
+	return atomic_load_explicit(&scans, memory_order_acquire);
 }
 
 CA_SIGSAFE bool ca_modules_has_range(uintptr_t pc)

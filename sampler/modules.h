@@ -27,6 +27,8 @@ CA_SIGSAFE bool ca_modules_scan(void);
 CA_SIGSAFE struct ca_loaded *ca_modules_find(uintptr_t pc);
 /* Is pc in executable memory of no file, where compilers put code that they make at run time? As of the last scan. */
 CA_SIGSAFE bool ca_modules_has_range(uintptr_t pc);
+/* How often the maps were read: what was known of an address before may hold no longer. */
+CA_SIGSAFE uint64_t ca_modules_scans(void);
 /* The load bias of a module by its id; false: not loaded here. */
 CA_SIGSAFE bool ca_modules_bias(uint32_t module, uintptr_t *bias);
 /* The i-th loaded module, or NULL past the end; for walking all of them. */

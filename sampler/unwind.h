@@ -3,12 +3,13 @@
  * Runtime; safe in handlers. */
 #ifndef CA_SAMPLER_UNWIND_H
 #define CA_SAMPLER_UNWIND_H
+#include "binary/index/index.h"
 #include "core/event.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CA_UNWIND_DEPTH = 128, CA_UNWIND_COPY = 2048 };
+enum { CA_UNWIND_DEPTH = 128, CA_UNWIND_COPY = 4096, CA_UNWIND_SEEN = 128 };
 
 /* A frame's registers. Only the innermost frame of a handler has all. */
 struct ca_registers {
@@ -16,6 +17,11 @@ struct ca_registers {
 	uintptr_t bx; /* if has_bx, or by `all` */
 	bool has_bx;
 	const uintptr_t *all; /* by DWARF number, 0..15; NULL: not known */
+};
+struct ca_seen {
+	uintptr_t pc; /* 0: none */
+	ca_place place;
+	struct ca_unwind_row row;
 };
 struct ca_stack {
 	unsigned depth;
@@ -28,6 +34,9 @@ struct ca_stack {
 	/* the mapping that the thread's stack was last seen in; kept from call to call, only
 	 * filled where memory cannot be copied by a system call */
 	uintptr_t map_low, map_high;
+	/* rows of frames that were seen since so many scans; kept from call to call, too */
+	uint64_t scans;
+	struct ca_seen seen[CA_UNWIND_SEEN];
 };
 
 /* From the registers that a signal interrupted. */
