@@ -138,7 +138,7 @@ def run_for(words):
 
 def threads(scratch):
     alive, short = 5000, 20000
-    profile, _ = sample(os.path.join(scratch, "out"), os.path.join(BENCH, "sampled_threads"), "alive", str(alive), "3")
+    profile, _ = sample(os.path.join(scratch, "out"), os.path.join(BENCH, "sampled_threads"), "alive", str(alive), "10")
     seen = sum(1 for group in profile["groups"] if re.fullmatch(r"t\d+", group["name"]) and group["cpu"])
     lost = {loss["why"]: loss["count"] for loss in profile["losses"] if "asked for" not in loss["why"]}
     bar(f"of {alive} threads alive at once, without a sample", alive - seen, "", 0)
@@ -156,7 +156,7 @@ def threads(scratch):
 def start(scratch):
     """From exec to main, in a binary of 30 MB whose index is in the cache."""
     source, binary = os.path.join(scratch, "big%u.c"), os.path.join(scratch, "big")
-    parts, functions = 16, 1500
+    parts, functions = 28, 1500
     for part in range(parts):
         with open(source % part, "w", encoding="utf-8") as out:
             for i in range(functions):

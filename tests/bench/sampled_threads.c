@@ -33,16 +33,12 @@ static __attribute__((noinline)) void burn(uint64_t ns)
 			;
 }
 
-static void *one_of_many(void *number)
+static void *one_of_many(void *unused)
 {
-	char name[16];
-
-	snprintf(name, sizeof name, "t%u", (unsigned)(uintptr_t)number);
-	prctl(PR_SET_NAME, name, 0, 0, 0);
 	pthread_barrier_wait(&together);
 	burn((uint64_t)ms * MS);
 	pthread_barrier_wait(&together);
-	return NULL;
+	return unused;
 }
 
 static void *short_one(void *unused)
@@ -51,10 +47,10 @@ static void *short_one(void *unused)
 	return unused;
 }
 
-static pthread_t begin(void *(*run)(void *), uintptr_t number)
+static pthread_t begin(void *(*run)(void *))
 {
 	pthread_t thread;
-	int error = pthread_create(&thread, &small, run, (void *)number); // NOLINT(performance-no-int-to-ptr)
+	int error = pthread_create(&thread, &small, run, NULL);
 
 	if (error) {
 		fprintf(stderr, "no more threads: %s\n", strerror(error));
@@ -68,8 +64,13 @@ static void alive(unsigned n)
 	pthread_t *thread = calloc(n, sizeof *thread);
 
 	pthread_barrier_init(&together, NULL, n);
-	for (unsigned i = 0; i < n; i++)
-		thread[i] = begin(one_of_many, i);
+	for (unsigned i = 0; i < n; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "t%u", i); /* which it inherits */
+		prctl(PR_SET_NAME, name, 0, 0, 0);
+		thread[i] = begin(one_of_many);
+	}
 	for (unsigned i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
 	free(thread);
@@ -78,7 +79,7 @@ static void alive(unsigned n)
 static void short_ones(unsigned n)
 {
 	for (unsigned i = 0; i < n; i += 2) {
-		pthread_t one = begin(short_one, 0), other = begin(short_one, 0);
+		pthread_t one = begin(short_one), other = begin(short_one);
 
 		pthread_join(one, NULL);
 		pthread_join(other, NULL);
@@ -111,8 +112,8 @@ int main(int argc, char **argv)
 	} else if (n && !strcmp(argv[1], "long")) {
 		end = read_clock(CLOCK_MONOTONIC) + (uint64_t)n * 1000 * MS;
 		pthread_barrier_init(&together, NULL, 2);
-		begin(in_turns, 0);
-		begin(in_turns, 0);
+		begin(in_turns);
+		begin(in_turns);
 		while (read_clock(CLOCK_MONOTONIC) < end) {
 			struct timespec pause = { 0, 20 * MS };
 
