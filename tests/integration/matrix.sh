@@ -16,7 +16,7 @@ chmod 777 "$work"
 # program. PERF, TIMER: "complete", or what has to be said instead (a regular expression).
 surroundings() {
 	names+=("$1")
-	where[$1]=$2 says[$1 perf]=$3 says[$1 timer]=$4
+	where[$1]=$2 says[$1 perf]=$3 says[$1 timer]=$4 says[$1 trace]=$3 says[$1 sample]=$3
 	words[$1]=$(shift 4 && printf '%q ' "$@")
 }
 # cannot NAME WHY
@@ -147,6 +147,8 @@ stated() {
 	esac
 	if [[ ${says["$1 $2"]} != complete ]]; then
 		grep -q "${says["$1 $2"]}" err
+	elif [[ $2 == @(trace|sample) ]]; then
+		[[ -s results/events ]]
 	else
 		[[ -s results/run-0001.jsonl ]] && (($(total visits) > 0)) && { [[ $3 == any ]] || "$3"; }
 	fi
@@ -156,6 +158,7 @@ cell() {
 	local what="$3 $4, $1, $2" try
 	local run=("$causal" -o "$work/results" -b "$2" -B MAIN -s "0,50,90" --)
 
+	[[ $2 != @(trace|sample) ]] || run=("$causal" "$2" -o "$work/results" "--sinks=print=$work/results/events" --)
 	[[ $1 != no_perf || $2 != perf ]] || run[4]=auto # what is asked for by name is refused, with exit status 2
 
 	if [[ ${where[$1]} == all ]]; then
@@ -193,6 +196,9 @@ cell() {
 	fi
 }
 
+others="cells-work hosts-main_leaves hosts-own_signals limits-lowest_descriptor processes-fork_threads signals-block_all
+	signals-eintr exits-abort exits-_exit threads-churn throws-throws"
+others=${others//[[:space:]]/ }
 declare -A cells of short
 # little else than others that are there
 nightly="no_home disk_20k disk_32k disk_64k file_2000k file_200000k stack_unlimited ignored same_addresses idle one_cpu
@@ -215,6 +221,10 @@ for name in "${names[@]}"; do
 		alone=$(<out) alone_status=$status alone_left=$left
 		used=("${backends[@]}")
 		[[ $chosen != '^cells work ' ]] || used=("${backends[turn++ % ${#backends[@]}]}")
+		# and as causal trace and causal sample run it, some of them
+		if { ((all)) || [[ $name == as_here ]]; } && [[ " $others " == *" $program-$case "* ]]; then
+			used+=(trace sample)
+		fi
 		for backend in "${used[@]}"; do
 			cell "$name" "$backend" "$program" "$case" "$profile"
 		done
@@ -223,7 +233,7 @@ done
 if ((all)); then
 	printf '%-18s %-8s %s\n' surroundings ticks "cells passed"
 	for name in "${names[@]}"; do
-		for backend in "${backends[@]}"; do
+		for backend in "${backends[@]}" trace sample; do
 			[[ -n ${of[$name $backend]:-} ]] || continue
 			printf '%-18s %-8s %d of %d' "$name" "$backend" $((${cells[$name $backend]:-0} + ${short[$name $backend]:-0})) \
 				"${of[$name $backend]}"
