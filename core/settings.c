@@ -234,6 +234,9 @@ char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id
 	case CA_TYPE_PATTERNS:
 	case CA_TYPE_SINKS:
 	case CA_TYPE_EVENTS:
+	case CA_TYPE_PERIODS:
+	case CA_TYPE_CLOCK:
+	case CA_TYPE_NUMBERS:
 		break;
 	}
 	return strdup(*(char *const *)member);

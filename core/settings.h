@@ -27,7 +27,10 @@ enum ca_setting_type {
 	CA_TYPE_PATTERNS,
 	CA_TYPE_SPEEDUPS,
 	CA_TYPE_SINKS,
-	CA_TYPE_EVENTS
+	CA_TYPE_EVENTS,
+	CA_TYPE_PERIODS,
+	CA_TYPE_CLOCK,
+	CA_TYPE_NUMBERS
 };
 
 enum ca_setting_use { CA_USE_RUN, CA_USE_SWEEP, CA_USE_COMMAND };
@@ -49,6 +52,7 @@ enum ca_progress_format { CA_PROGRESS_TEXT, CA_PROGRESS_JSON };
 enum ca_trace_policy { CA_TRACE_DISCARD, CA_TRACE_RING };
 enum ca_node_size { CA_NODE_CONSTANT, CA_NODE_LINEAR, CA_NODE_LOG };
 enum ca_clock_choice { CA_CLOCK_VIRTUAL, CA_CLOCK_REAL };
+enum ca_toggle { CA_TOGGLE_NONE, CA_TOGGLE_USR1, CA_TOGGLE_USR2 };
 /* The values of `backend` are enum ca_backend (core/session.h). */
 
 /* The values. Numbers are in the unit of the table's row. Strings are owned, never NULL. */
@@ -61,6 +65,9 @@ enum ca_clock_choice { CA_CLOCK_VIRTUAL, CA_CLOCK_REAL };
 #define CA_MEMBER_SPEEDUPS struct ca_speedups
 #define CA_MEMBER_SINKS    char *
 #define CA_MEMBER_EVENTS   char *
+#define CA_MEMBER_PERIODS  char *
+#define CA_MEMBER_CLOCK    char *
+#define CA_MEMBER_NUMBERS  char *
 struct ca_settings {
 #define CA_SETTING(ID, member, type, ...) CA_MEMBER_##type member;
 #include "core/settings.def"
@@ -75,6 +82,9 @@ struct ca_settings {
 #undef CA_MEMBER_SPEEDUPS
 #undef CA_MEMBER_SINKS
 #undef CA_MEMBER_EVENTS
+#undef CA_MEMBER_PERIODS
+#undef CA_MEMBER_CLOCK
+#undef CA_MEMBER_NUMBERS
 
 /* One row of the table; all strings are constants. */
 struct ca_setting {

@@ -2,9 +2,11 @@
 /* Checking one setting's text and storing its value; see core/settings.h.
  * An error names the setting as the user wrote it, the value, and the remedy. */
 #include "core/dict.h"
+#include "core/numbers.h"
 #include "core/regex.h"
 #include "core/settings.h"
 #include "core/sink.h"
+#include "core/windows.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -196,22 +198,17 @@ static enum ca_status set_speedups(const struct ca_setting *setting, const char 
 	return status ? ca_err_set(err, status, "%s: %s", name, reason.text) : CA_OK;
 }
 
-static enum ca_status set_sinks(const struct ca_setting *setting, const char *name, const char *text,
-				union value *value, struct ca_err *err)
+/* A text that somebody else understands. */
+static enum ca_status set_checked(const struct ca_setting *setting, const char *name, const char *text,
+				  union value *value, struct ca_err *err)
 {
 	struct ca_err reason;
-	enum ca_status status = ca_sink_check(text, &reason);
-
-	if (status)
-		return ca_err_set(err, status, "%s: %s", name, reason.text);
-	return set_string(setting, name, text, value, err);
-}
-
-static enum ca_status set_events(const struct ca_setting *setting, const char *name, const char *text,
-				 union value *value, struct ca_err *err)
-{
-	struct ca_err reason;
-	enum ca_status status = ca_dict_check(text, &reason);
+	clockid_t clock;
+	enum ca_status status = setting->type == CA_TYPE_SINKS     ? ca_sink_check(text, &reason)
+				: setting->type == CA_TYPE_EVENTS  ? ca_dict_check(text, &reason)
+				: setting->type == CA_TYPE_CLOCK   ? ca_windows_clock(text, &clock, &reason)
+				: setting->type == CA_TYPE_NUMBERS ? ca_numbers_check(text, &reason)
+								   : ca_windows_check(text, &reason);
 
 	if (status)
 		return ca_err_set(err, status, "%s: %s", name, reason.text);
@@ -249,6 +246,9 @@ static void store(void *member, enum ca_setting_type type, union value value)
 	case CA_TYPE_PATTERNS:
 	case CA_TYPE_SINKS:
 	case CA_TYPE_EVENTS:
+	case CA_TYPE_PERIODS:
+	case CA_TYPE_CLOCK:
+	case CA_TYPE_NUMBERS:
 		free(*(char **)member);
 		*(char **)member = value.string;
 		break;
@@ -263,8 +263,9 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 		[CA_TYPE_BOOL] = set_bool,         [CA_TYPE_INT] = set_int,
 		[CA_TYPE_REAL] = set_real,         [CA_TYPE_CHOICE] = set_choice,
 		[CA_TYPE_STRING] = set_string,     [CA_TYPE_PATTERNS] = set_patterns,
-		[CA_TYPE_SPEEDUPS] = set_speedups, [CA_TYPE_SINKS] = set_sinks,
-		[CA_TYPE_EVENTS] = set_events,
+		[CA_TYPE_SPEEDUPS] = set_speedups, [CA_TYPE_SINKS] = set_checked,
+		[CA_TYPE_EVENTS] = set_checked,    [CA_TYPE_PERIODS] = set_checked,
+		[CA_TYPE_CLOCK] = set_checked,     [CA_TYPE_NUMBERS] = set_checked,
 	};
 	const struct ca_setting *setting = ca_settings_get(id);
 	union value value;

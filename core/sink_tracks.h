@@ -6,6 +6,7 @@
 #include "core/dict.h"
 #include "core/map.h"
 #include "core/sink.h"
+#include <stdbool.h>
 
 struct ca_sink_open {
 	uint64_t time, value;
@@ -16,6 +17,8 @@ struct ca_sink_open {
 struct ca_sink_track {
 	struct ca_source from;
 	uint64_t last;             /* time of its last event, ns */
+	uint64_t window;           /* in which all of this was shown last: its beginning, ns ... */
+	bool shown;                /* ... and still is; where there are windows */
 	struct ca_sink_open *open; /* the outermost first */
 	size_t depth;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `causal ctl`: tells a running sweep to pause, to go on, or to end. Driver's process, one thread. */
+/* `causal ctl`: tells a running sweep, sample or trace to pause, to go on, or to end. Driver's process, one thread. */
 #include "driver/child.h"
 #include "driver/commands.h"
 #include "driver/control.h"
@@ -20,7 +20,7 @@ int ca_cmd_ctl(int argc, char **argv)
 		ca_say("%s", err.text);
 		return 1;
 	}
-	ca_say("say what a running sweep should do, and name its directory: causal ctl pause|resume|finish "
+	ca_say("say what a running causal should do, and name its directory: causal ctl pause|resume|finish "
 	       "DIR; to run a program of that name, write causal -- ctl");
 	return CA_EXIT_USAGE;
 }

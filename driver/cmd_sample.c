@@ -3,6 +3,7 @@
  * Driver's process, one thread. */
 #include "causal/conductor/conductor.h"
 #include "causal/results/samples.h"
+#include "core/windows.h"
 #include "driver/again.h"
 #include "driver/commands.h"
 #include "driver/once.h"
@@ -24,9 +25,7 @@ struct sampling {
 
 static bool is_meant(enum ca_setting_id id)
 {
-	return id == CA_SETTING_DELAY || id == CA_SETTING_DURATION || id == CA_SETTING_SUGGEST ||
-	       id == CA_SETTING_UNWINDER ||
-	       ca_once_is_general(id);
+	return id == CA_SETTING_SUGGEST || id == CA_SETTING_UNWINDER || ca_once_is_general(id);
 }
 
 /* One folder, one kind of results: else nobody knows which to export. */
@@ -176,7 +175,7 @@ static void step(struct ca_job *job, const struct ca_conductor *conductor, void 
 {
 	struct sampling *s = context;
 
-	if (!s->told && ca_conductor_has_sampled(conductor))
+	if (!s->told && ca_conductor_has_left(conductor))
 		tell(job, s);
 }
 
@@ -186,7 +185,7 @@ static int close_sample(struct ca_job *job, const struct rusage *usage, void *co
 
 	if (s->told)
 		return s->code;
-	if (!(job->settings.delay > 0)) {
+	if (ca_windows_are_all(&job->settings)) {
 		s->samples->user = (uint64_t)usage->ru_utime.tv_sec * 1000000000 +
 				   (uint64_t)usage->ru_utime.tv_usec * 1000;
 		s->samples->system = (uint64_t)usage->ru_stime.tv_sec * 1000000000 +

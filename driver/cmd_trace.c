@@ -11,18 +11,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum ca_status open_trace(struct ca_job *job, struct ca_conductor_options *options, void *traced,
+struct tracing {
+	struct ca_conductor_traced traced;
+	bool told; /* where the files are */
+};
+
+static enum ca_status open_trace(struct ca_job *job, struct ca_conductor_options *options, void *context,
 				 struct ca_err *err)
 {
 	enum ca_status status = ca_job_expand(job, err);
 	const char *output = job->settings.output;
+	struct tracing *tracing = context;
 
 	if (status)
 		return status;
 	if (*output && mkdir(output, 0777) && errno != EEXIST)
 		return ca_err_set(err, CA_ERR_USAGE, "%s cannot be made (%s); give another one with -o",
 				  output, strerror(errno));
-	options->traced = traced;
+	options->traced = &tracing->traced;
 	job->dir = strdup(*output ? output : ".");
 	return job->dir ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
 }
@@ -78,18 +84,30 @@ static void say_result(const struct ca_conductor_traced *t)
 	free(spec);
 }
 
-static int close_trace(struct ca_job *job, const struct rusage *usage, void *traced)
+static void tell(const struct ca_job *job, struct tracing *t)
+{
+	if (job->level >= 0 && !t->told)
+		say_result(&t->traced);
+	t->told = true;
+}
+
+static void step(struct ca_job *job, const struct ca_conductor *conductor, void *context)
+{
+	if (ca_conductor_has_left(conductor))
+		tell(job, context);
+}
+
+static int close_trace(struct ca_job *job, const struct rusage *usage, void *context)
 {
 	(void)usage;
-	if (job->level >= 0)
-		say_result(traced);
+	tell(job, context);
 	return 0;
 }
 
 int ca_cmd_trace(int argc, char **argv)
 {
-	struct ca_conductor_traced traced = { 0 };
-	const struct ca_once once = { "trace", ca_once_is_general, open_trace, NULL, close_trace, &traced };
+	struct tracing tracing = { .told = false };
+	const struct ca_once once = { "trace", ca_once_is_general, open_trace, step, close_trace, &tracing };
 
 	(void)argc;
 	return ca_once(&once, argv);

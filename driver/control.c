@@ -2,7 +2,10 @@
 /* What a running sweep is told; see control.h. DIR/.running holds the driver's process id, DIR/.control one
  * word; both are there for a moment only, and say nothing about the results. */
 #include "driver/control.h"
+#include "causal/conductor/conductor.h"
 #include "core/clock.h"
+#include "driver/say.h"
+#include "driver/signals.h"
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -76,7 +79,8 @@ void ca_control_close(struct ca_control *control)
 	remove_file(control->dir, ".control");
 }
 
-enum ca_control_word ca_control_take(struct ca_control *control)
+/* What was asked for since the last look; it looks a few times a second. */
+static enum ca_control_word take(struct ca_control *control)
 {
 	uint64_t now = ca_clock_now();
 	char text[32];
@@ -91,6 +95,30 @@ enum ca_control_word ca_control_take(struct ca_control *control)
 		if (!strcmp(text, words[i]))
 			return (enum ca_control_word)(CA_CONTROL_PAUSE + i);
 	return CA_CONTROL_NONE;
+}
+
+static void pause_all(struct ca_control *control, struct ca_conductor *conductor, bool pause)
+{
+	control->paused = pause;
+	ca_conductor_pause(conductor, pause);
+	if (pause)
+		ca_say("paused: nothing new until causal ctl resume %s", control->dir);
+	else
+		ca_say("it goes on");
+}
+
+bool ca_control_obey(struct ca_control *control, struct ca_signals *signals, struct ca_conductor *conductor)
+{
+	enum ca_control_word word = take(control);
+
+	if (signals->toggled)
+		pause_all(control, conductor, !control->paused);
+	signals->toggled = false;
+	if (word == CA_CONTROL_PAUSE || word == CA_CONTROL_RESUME)
+		pause_all(control, conductor, word == CA_CONTROL_PAUSE);
+	if (word == CA_CONTROL_FINISH)
+		ca_conductor_finish(conductor);
+	return word == CA_CONTROL_FINISH;
 }
 
 static bool is_there(const char *dir, const char *name)
@@ -108,18 +136,17 @@ enum ca_status ca_control_ask(const char *dir, enum ca_control_word word, struct
 	if (!read_file(dir, ".running", text, sizeof text) || (pid = atol(text)) <= 0 ||
 	    (kill((pid_t)pid, 0) && errno == ESRCH))
 		return ca_err_set(err, CA_ERR_IO,
-				  "no sweep runs in %s; give the directory that the running causal "
+				  "nothing runs in %s; give the directory that the running causal "
 				  "writes (-o, or causal-out/<app>-<time>)",
 				  dir);
 	if (!write_file(dir, ".control", words[word - CA_CONTROL_PAUSE]))
-		return ca_err_set(err, CA_ERR_IO,
-				  "cannot write to %s: %s; ask as the user who runs the sweep", dir,
+		return ca_err_set(err, CA_ERR_IO, "cannot write to %s: %s; ask as the user who runs it", dir,
 				  strerror(errno));
 	for (int i = 0; i < PATIENCE && is_there(dir, ".control"); i++)
 		usleep(LOOK_EVERY / 1000);
 	if (!is_there(dir, ".control"))
 		return CA_OK;
 	remove_file(dir, ".control");
-	return ca_err_set(err, CA_ERR_IO, "the sweep in %s (process %ld) does not answer; is it stopped?",
-			  dir, pid);
+	return ca_err_set(err, CA_ERR_IO, "the run in %s (process %ld) does not answer; is it stopped?", dir,
+			  pid);
 }

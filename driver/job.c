@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/path.h"
 #include "core/regex.h"
+#include "core/windows.h"
 #include "driver/again.h"
 #include "driver/child.h"
 #include "driver/configs.h"
@@ -378,7 +379,8 @@ static void say_more(const struct ca_job *job, const struct ca_profile *profile)
 
 	/* without experiments at 0 % no number of runs will do; the table says what will */
 	if (!runs || (!profile->funnel.zeros && open->curve->how < CA_HOW_OWN) || ca_job_is_open_ended(job) ||
-	    job->settings.duration > 0 || job->settings.single >= 0 || !(word = ca_again_word(job->dir)))
+	    ca_windows_do_end(&job->settings) || job->settings.single >= 0 ||
+	    !(word = ca_again_word(job->dir)))
 		return;
 	half = (open->curve->at_high[1] - open->curve->at_low[1]) / 2;
 	seconds = (double)profile->funnel.runtime / 1e9 / (double)profile->runs * (double)runs;

@@ -5,6 +5,7 @@
 #include "causal/conductor/sweep.h"
 #include "driver/child.h"
 #include "driver/commands.h"
+#include "driver/control.h"
 #include "driver/say.h"
 #include "driver/signals.h"
 #include <signal.h>
@@ -17,6 +18,7 @@ struct running {
 	struct ca_job *job;
 	struct ca_conductor *conductor;
 	struct ca_signals *signals;
+	struct ca_control control;
 	struct rusage usage;
 	int wait_status, stopped; /* stopped: the signal that we got meanwhile, or 0 */
 };
@@ -31,6 +33,12 @@ bool ca_once_is_general(enum ca_setting_id id)
 	case CA_SETTING_PROGRESS:
 	case CA_SETTING_PERIOD:
 	case CA_SETTING_FREQUENCY:
+	case CA_SETTING_DELAY:
+	case CA_SETTING_DURATION:
+	case CA_SETTING_PERIODS:
+	case CA_SETTING_PERIOD_CLOCK:
+	case CA_SETTING_PAUSED:
+	case CA_SETTING_TOGGLE_SIGNAL:
 		return true;
 	case CA_SETTING_SUGGEST:
 	case CA_SETTING_DRY_RUN:
@@ -67,6 +75,8 @@ static void attend(struct running *r, pid_t child)
 
 		if (r->once->step)
 			r->once->step(r->job, r->conductor, r->once->context);
+		if (!ca_conductor_has_left(r->conductor))
+			ca_control_obey(&r->control, r->signals, r->conductor);
 		over = ca_signals_attend(r->signals, ms, child, &r->stopped, &r->wait_status);
 	}
 	getrusage(RUSAGE_CHILDREN, &r->usage);
@@ -88,6 +98,8 @@ static int run_child(struct running *r, struct ca_err *err)
 		ca_environ_fini(&environment);
 		return 1;
 	}
+	ca_control_open(&r->control, job->dir);
+	r->control.paused = job->settings.paused;
 	ca_conductor_started(r->conductor, child.pid);
 	ca_job_show(job, &environment, "");
 	if (ca_child_release(&child, job->command[0], &code, err)) {
@@ -97,6 +109,7 @@ static int run_child(struct running *r, struct ca_err *err)
 		code = ca_child_exit_status(r->wait_status);
 	}
 	ca_environ_fini(&environment);
+	ca_control_close(&r->control);
 	return code;
 }
 
@@ -157,6 +170,7 @@ static int prepare(const struct ca_once *once, struct ca_job *job)
 		ca_sweep_free(sweep);
 		return 1;
 	}
+	ca_signals_toggle(&signals, job->settings.toggle_signal);
 	options.sweep = sweep;
 	options.command = job->command;
 	options.dir = job->dir;

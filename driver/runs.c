@@ -5,6 +5,7 @@
 #include "causal/conductor/conductor.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
+#include "core/windows.h"
 #include "driver/child.h"
 #include "driver/control.h"
 #include "driver/progress_line.h"
@@ -109,26 +110,6 @@ static void show_so_far(struct runs *runs, enum ca_conductor_end end)
 	runs->shown = true;
 }
 
-static void obey(struct runs *runs, struct ca_conductor *conductor)
-{
-	switch (ca_control_take(&runs->control)) {
-	case CA_CONTROL_NONE:
-		break;
-	case CA_CONTROL_PAUSE:
-		ca_conductor_pause(conductor, true);
-		ca_say("paused: no experiments until causal ctl resume %s", runs->job->dir);
-		break;
-	case CA_CONTROL_RESUME:
-		ca_conductor_pause(conductor, false);
-		ca_say("experiments go on");
-		break;
-	case CA_CONTROL_FINISH:
-		ca_conductor_finish(conductor);
-		runs->asked = true;
-		break;
-	}
-}
-
 /* Until the child has been waited for. */
 static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child,
 		  struct ca_conductor_status *last)
@@ -141,7 +122,7 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child
 
 		ca_conductor_status(conductor, last);
 		ca_progress_line_update(&runs->progress, last);
-		obey(runs, conductor);
+		runs->asked |= ca_control_obey(&runs->control, &runs->signals, conductor);
 		if (last->end > CA_CONDUCTOR_DURATION && !ended)
 			ended = ca_clock_now();
 		if (ended && !runs->shown && ca_clock_now() - ended > LEFT_ALONE)
@@ -315,7 +296,7 @@ static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 		return runs->done < runs->job->variants.total;
 	if (runs->done < runs->job->variants.product)
 		return true;
-	if (settings->duration > 0) /* experiments within a run */
+	if (ca_windows_do_end(settings)) /* experiments within a run */
 		return false;
 	if (ca_sweep_is_decided(runs->sweep, &rows) && !ca_steady_is_open(ca_sweep_steady(runs->sweep)))
 		*end = CA_CONDUCTOR_DECIDED;
@@ -351,6 +332,8 @@ int ca_runs_all(struct ca_job *job)
 	runs.progress.budget = (uint64_t)(job->settings.budget * 1e9);
 	show_all(&runs);
 	ca_control_open(&runs.control, job->dir);
+	runs.control.paused = job->settings.paused;
+	ca_signals_toggle(&runs.signals, job->settings.toggle_signal);
 	runs.started = ca_clock_now();
 	for (size_t i = 0; goes_on(&runs, &end); i++) {
 		int this_code = run_index(&runs, i), number;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals of the driver; see driver/signals.h. */
 #include "driver/signals.h"
+#include "core/settings.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err)
 	static const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	sigset_t set;
 
+	signals->toggle = 0;
+	signals->toggled = false;
 	fill(&set);
 	sigaction(SIGPIPE, &ignore, &signals->old_pipe);
 	sigaction(SIGXFSZ, &ignore, &signals->old_size);
@@ -39,6 +42,22 @@ enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err)
 		return CA_OK;
 	ca_signals_restore(signals);
 	return ca_err_set(err, CA_ERR_IO, "cannot wait for signals (%s)", strerror(errno));
+}
+
+void ca_signals_toggle(struct ca_signals *signals, int which)
+{
+	static const int numbers[] = {
+		[CA_TOGGLE_NONE] = 0, [CA_TOGGLE_USR1] = SIGUSR1, [CA_TOGGLE_USR2] = SIGUSR2
+	};
+	sigset_t set;
+
+	signals->toggle = numbers[which];
+	if (!signals->toggle)
+		return;
+	fill(&set);
+	sigaddset(&set, signals->toggle);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signalfd(signals->fd, &set, 0);
 }
 
 void ca_signals_close(struct ca_signals *signals)
@@ -65,6 +84,10 @@ int ca_signals_wait(struct ca_signals *signals, int ms, bool *terminal)
 		return 0;
 	if (read(signals->fd, &info, sizeof info) != sizeof info)
 		return 0;
+	if ((int)info.ssi_signo == signals->toggle) {
+		signals->toggled = !signals->toggled;
+		return SIGCHLD; /* nothing else has come */
+	}
 	*terminal = info.ssi_code == SI_KERNEL;
 	return (int)info.ssi_signo;
 }

@@ -11,12 +11,16 @@ struct ca_signals {
 	int fd;
 	sigset_t old;                                   /* mask that was in force: the children's */
 	struct sigaction old_pipe, old_size, old_child; /* SIGPIPE, SIGXFSZ, SIGCHLD */
+	int toggle;                                     /* 0: none */
+	bool toggled; /* it came an odd number of times; whoever obeys takes it back */
 };
 
 /* From here on SIGINT, SIGTERM, SIGQUIT, SIGHUP and SIGCHLD arrive at fd. A signal that was ignored
  * when we were started stays so. SIGPIPE does nothing: who reads our messages may end before us, and the
  * results are still to be written. Nor does SIGXFSZ: that there is no room is said, as on a full disk. */
 enum ca_status ca_signals_open(struct ca_signals *signals, struct ca_err *err);
+/* From here on this one (enum ca_toggle, core/settings.h) arrives, too, and only sets `toggled`. */
+void ca_signals_toggle(struct ca_signals *signals, int which);
 void ca_signals_close(struct ca_signals *signals);
 /* All as it was before, as in a child. */
 void ca_signals_restore(const struct ca_signals *signals);

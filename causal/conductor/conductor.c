@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/paying.h"
 #include "core/settings.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,11 +60,46 @@ const char *ca_conductor_session_path(const struct ca_conductor *c)
 	return c->session_path;
 }
 
+/* Its thread begins when the child has been forked, and ends with the run. */
+static void start_host(struct ca_conductor *c)
+{
+	char path[CA_PATH];
+	struct ca_err err;
+
+	if (!c->set->host)
+		return;
+	if (c->opt.traced)
+		snprintf(path, sizeof path, "%s/%shost.jsonl", c->opt.dir, c->set->output_prefix);
+	else
+		snprintf(path, sizeof path, "%s/host-%04u.jsonl", c->opt.dir, c->opt.run);
+	if (ca_host_new(&c->host, c->set, c->session, path, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+}
+
+static void step_host(struct ca_conductor *c)
+{
+	if (!c->host)
+		return;
+	ca_host_follow(c->host, ca_windows_is_open(c->windows));
+	ca_host_drain(c->host, c->sinks, c->dict);
+}
+
+static void close_host(struct ca_conductor *c)
+{
+	struct ca_err err;
+
+	if (ca_host_close(c->host, c->sinks, c->dict, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+	c->host = NULL;
+}
+
 void ca_conductor_started(struct ca_conductor *c, pid_t child)
 {
 	c->child = child;
 	c->session->conductor = (uint32_t)getpid();
 	c->started = c->state_since = c->last_step = ca_clock_now();
+	ca_windows_begin(c->windows, c->started);
+	start_host(c);
 	ca_conductor_sample_started(c);
 	atomic_store(&c->session->heartbeat, c->started);
 }
@@ -104,10 +140,9 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	c->warned_why = why;
 }
 
-static bool is_early(const struct ca_conductor *c, uint64_t now)
+static bool is_early(const struct ca_conductor *c)
 {
-	return !atomic_load(&c->session->processes_used) ||
-	       now - c->started < (uint64_t)(c->set->delay * 1e9);
+	return !atomic_load(&c->session->processes_used) || !ca_windows_is_open(c->windows);
 }
 
 static bool ready_for_next(struct ca_conductor *c)
@@ -121,6 +156,7 @@ static bool ready_for_next(struct ca_conductor *c)
 }
 
 static void leave_program(struct ca_conductor *c, uint64_t now);
+static void summarise(struct ca_conductor *c, uint64_t now, int wait_status);
 
 static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, uint64_t now)
 {
@@ -137,7 +173,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 			leave_program(c, now);
 		return;
 	}
-	if (c->paused || is_early(c, now) || (ca_conductor_scope_is_open(c) && !c->set->count_only) ||
+	if (is_early(c) || (ca_conductor_scope_is_open(c) && !c->set->count_only) ||
 	    ca_conductor_points_step(c, now) || !ready_for_next(c))
 		return;
 	if (ca_conductor_is_what_if(c)) {
@@ -543,6 +579,8 @@ static int ms_until(uint64_t due, uint64_t now)
  * to see. */
 static int until_next_step(struct ca_conductor *c, uint64_t now)
 {
+	int ms;
+
 	switch (c->state) {
 	case WARMING_UP:
 		return ms_until(c->e.opened + (uint64_t)c->warm_up, now);
@@ -558,8 +596,28 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 	case WAITING:
 		return now - c->started < 200 * MS ? 2 : STEP;
 	default:
-		return STEP;
+		ms = ms_until(ca_windows_due(c->windows), now);
+		return ms < STEP ? ms : STEP;
 	}
+}
+
+/* New processes start without the runtime, and those that run go on at full speed. */
+static void leave_traced(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	atomic_store(&c->session->state, CA_SESSION_CLOSED);
+	c->left = true;
+	ca_conductor_report_points(c);
+	close_host(c);
+	ca_conductor_trace_close(c);
+	if (c->sampling) {
+		summarise(c, now, wait_status);
+		ca_conductor_sample_close(c, now, wait_status);
+	}
+}
+
+bool ca_conductor_has_left(const struct ca_conductor *c)
+{
+	return c->left;
 }
 
 int ca_conductor_step(struct ca_conductor *c)
@@ -567,6 +625,8 @@ int ca_conductor_step(struct ca_conductor *c)
 	uint64_t now = ca_clock_now(), cpu;
 
 	atomic_store(&c->session->heartbeat, now);
+	ca_windows_step(c->windows, now);
+	step_host(c);
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);
 	ca_selection_log_read(c->log);
@@ -577,7 +637,11 @@ int ca_conductor_step(struct ca_conductor *c)
 	}
 	if (!c->opt.traced)
 		ca_conductor_scope_step(c, now);
-	ca_conductor_sample_step(c, now);
+	if (c->opt.traced && !c->left) {
+		ca_conductor_sample_step(c, now);
+		if (ca_windows_is_over(c->windows))
+			leave_traced(c, now, 0);
+	}
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);
@@ -619,12 +683,14 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 
 void ca_conductor_pause(struct ca_conductor *c, bool pause)
 {
-	c->paused = pause;
+	ca_windows_pause(c->windows, pause, ca_clock_now());
 }
 
 void ca_conductor_finish(struct ca_conductor *c)
 {
 	c->asked_to_end = true;
+	if (c->opt.traced)
+		ca_windows_end(c->windows, ca_clock_now());
 }
 
 /* ---- closing ----------------------------------------------------------------------------------*/
@@ -649,7 +715,7 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 		record_experiment(c);
 }
 
-void ca_conductor_summarise(struct ca_conductor *c, uint64_t now, int wait_status)
+static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_session *s = c->session;
 	uint32_t used = atomic_load(&s->slots_used);
@@ -703,11 +769,12 @@ static void record_binaries(struct ca_conductor *c)
 /* What the run file says at its end, but for that. */
 static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
 {
+	close_host(c);
 	ca_conductor_trace_close(c);
 	ca_conductor_scope_close(c);
 	record_binaries(c);
 	ca_conductor_report_points(c);
-	ca_conductor_summarise(c, now, wait_status);
+	summarise(c, now, wait_status);
 	ca_conductor_what_if_close(c);
 	ca_conductor_plan_close(c);
 }
@@ -733,12 +800,8 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	struct ca_visits_now visits;
 
 	if (c->opt.traced && !c->left) {
-		ca_conductor_report_points(c);
-		ca_conductor_trace_close(c);
-		if (c->sampling) {
-			ca_conductor_summarise(c, now, wait_status);
-			ca_conductor_sample_close(c, now, wait_status);
-		}
+		ca_windows_step(c->windows, now);
+		leave_traced(c, now, wait_status);
 	}
 	if (c->left || c->opt.traced) {
 		ca_conductor_dispose(c);

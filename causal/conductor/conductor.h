@@ -67,10 +67,10 @@ struct ca_conductor_options {
 	bool whole;
 	const struct ca_region *region; /* borrowed; with whole. NULL: the sweep draws it */
 	unsigned speedup;               /* with whole and region */
-	/* No experiments, no results: events only. Filled in at the end. Else NULL. */
+	/* No experiments, no results: events only. Filled in at the end, or when the time windows are over: then
+	 * the program goes on without us. Else NULL. */
 	struct ca_conductor_traced *traced;
-	/* With `traced`: a profile of the samples, with --delay and --duration. Filled in at the end, or when
-	 * the duration is over: then the program goes on without us. Else NULL. */
+	/* With `traced`: a profile of the samples. Filled in at the same time. Else NULL. */
 	struct ca_samples *samples;
 	struct ca_suggestion
 		*suggestion; /* with `samples`: filled in then, too; ca_conductor_suggestion_fini. Or NULL */
@@ -112,14 +112,15 @@ void ca_conductor_started(struct ca_conductor *conductor, pid_t child);
 /* Do what is due; returns the ms until the next call (1..20). */
 int ca_conductor_step(struct ca_conductor *conductor);
 void ca_conductor_status(const struct ca_conductor *conductor, struct ca_conductor_status *status);
-/* No new experiments until it is taken back; one that is open goes on to its end. */
+/* No new experiments, and nothing for timelines and profiles, until it is taken back; an experiment that is open
+ * goes on to its end. */
 void ca_conductor_pause(struct ca_conductor *conductor, bool pause);
 /* No experiments any more in this run: the runtime leaves the program alone from here on. One that is open
  * goes on to its end. */
 void ca_conductor_finish(struct ca_conductor *conductor);
 void ca_conductor_suggestion_fini(struct ca_suggestion *suggestion);
-/* Is the profile of the samples complete? */
-bool ca_conductor_has_sampled(const struct ca_conductor *conductor);
+/* Is all that was asked for there, and the program left alone, before its end? */
+bool ca_conductor_has_left(const struct ca_conductor *conductor);
 /* The run has ended: close experiment, run file and session; frees. wait_status as
  * from waitpid(2). */
 enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status, struct ca_err *err);

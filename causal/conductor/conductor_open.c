@@ -298,6 +298,7 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 
 void ca_conductor_dispose(struct ca_conductor *c)
 {
+	ca_host_close(c->host, NULL, NULL, NULL);
 	ca_conductor_trace_free(c);
 	ca_sampling_free(c->sampling);
 	ca_walks_free(c->walks);
@@ -321,6 +322,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	if (c->session_fd >= 0)
 		close(c->session_fd);
 	ca_speedups_fini(&c->pool);
+	ca_windows_free(c->windows);
 	free(c);
 }
 
@@ -368,6 +370,14 @@ static enum ca_status open_sweep(struct ca_conductor *c, struct ca_err *err)
 	return status;
 }
 
+/* Of all processes of the program. */
+static uint64_t cpu_time(void *conductor)
+{
+	struct ca_conductor *c = conductor;
+
+	return ca_conductor_cpu_time(c);
+}
+
 enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct ca_conductor_options *options,
 				 struct ca_err *err)
 {
@@ -381,8 +391,11 @@ enum ca_status ca_conductor_open(struct ca_conductor **conductor, const struct c
 	c->session_fd = -1;
 	ca_conductor_length_init(c);
 	ca_rng_init(&c->rng, ca_clock_now());
-	if ((status = open_scope(c, err)) == CA_OK &&
-	    (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK)
+	c->windows = ca_windows_new(c->set, cpu_time, c);
+	if (!c->windows)
+		status = ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	else if ((status = open_scope(c, err)) == CA_OK &&
+		 (status = ca_requested_new(&c->progress, c->set->progress, c->scope, err)) == CA_OK)
 		status = c->opt.traced ? open_traced(c, err) : open_sweep(c, err);
 	c->log = c->session ? ca_selection_log_new(c->session) : NULL;
 	if (status == CA_OK && !c->log)

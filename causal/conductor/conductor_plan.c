@@ -207,9 +207,9 @@ enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now
 
 	if (c->asked_to_end)
 		return CA_CONDUCTOR_ASKED;
-	if (c->set->duration > 0 && (double)(now - c->started) > (c->set->delay + c->set->duration) * 1e9)
+	if (ca_windows_is_over(c->windows))
 		return CA_CONDUCTOR_DURATION;
-	if (!c->opt.ends || c->set->duration > 0)
+	if (!c->opt.ends || ca_windows_do_end(c->set))
 		return CA_CONDUCTOR_GOES_ON;
 	if (has_seen_enough(c, now) && ca_sweep_is_decided(c->opt.sweep, &rows))
 		return CA_CONDUCTOR_DECIDED;

@@ -43,7 +43,7 @@ static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
  * was in an earlier sweep. False: this is no sweep, or not all of a run is to be looked at. */
 static bool use_whole_runs(struct ca_conductor *c)
 {
-	if (!c->opt.sweep || c->set->delay > 0 || c->set->duration > 0)
+	if (!c->opt.sweep || !ca_windows_are_all(c->set))
 		return false;
 	ca_sweep_use_whole(c->opt.sweep, "no progress point goes with the work");
 	ca_sweep_first_time(c->opt.sweep, CA_SWEEP_SHORT);
@@ -449,7 +449,7 @@ static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits)
 {
 	struct ca_point_choice *p = c->points;
-	bool ended = WIFEXITED(wait_status) && c->set->duration <= 0;
+	bool ended = WIFEXITED(wait_status) && !ca_windows_do_end(c->set);
 
 	if (!p)
 		return;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { AHEAD = 50000000 /* ns before a window that samples are taken again: we may be late */ };
+
 static const char *const drops[] = {
 #define X(id, text) text,
 	CA_DROPS(X)
@@ -17,7 +19,7 @@ static const char *const drops[] = {
 enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *err)
 {
 	c->opt.samples->period = c->session->period;
-	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects);
+	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects, c->windows);
 	if (!c->sampling)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	if (c->set->unwinder == CA_UNWINDER_LIBUNWIND) {
@@ -29,40 +31,21 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 	return c->opt.suggestion ? ca_conductor_suggest_open(c, err) : CA_OK;
 }
 
-static uint64_t until(const struct ca_conductor *c)
-{
-	return c->set->duration > 0 ? c->started + (uint64_t)((c->set->delay + c->set->duration) * 1e9) : 0;
-}
-
 void ca_conductor_sample_started(struct ca_conductor *c)
 {
-	uint64_t delay = (uint64_t)(c->set->delay * 1e9);
-
-	if (!c->sampling)
-		return;
-	c->opt.samples->time = ca_clock_read(CLOCK_REALTIME);
-	c->opt.samples->delay = delay;
-	ca_sampling_window(c->sampling, c->started + delay, until(c));
+	if (c->sampling)
+		c->opt.samples->time = ca_clock_read(CLOCK_REALTIME);
 }
 
 void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
 {
+	uint64_t due = ca_windows_due(c->windows);
+
 	if (c->sampling && c->opt.suggestion)
 		ca_conductor_suggest_step(c, now);
-	if (!c->sampling || !until(c) || now < until(c))
-		return;
-	/* new processes start without the runtime, and those that run go on at full speed */
-	atomic_store(&c->session->state, CA_SESSION_CLOSED);
-	c->left = true;
-	ca_conductor_report_points(c);
-	ca_conductor_trace_close(c);
-	ca_conductor_summarise(c, now, 0);
-	ca_conductor_sample_close(c, now, 0);
-}
-
-bool ca_conductor_has_sampled(const struct ca_conductor *c)
-{
-	return c->opt.samples && !c->sampling;
+	atomic_store_explicit(&c->session->quiet,
+			      !ca_windows_is_open(c->windows) && (due == UINT64_MAX || due > now + AHEAD),
+			      memory_order_relaxed);
 }
 
 static const char *backend_name(unsigned backends)
@@ -75,7 +58,7 @@ static const char *backend_name(unsigned backends)
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_samples *s = c->opt.samples;
-	uint64_t from = c->started + s->delay;
+	uint64_t first = ca_windows_first(c->windows);
 
 	ca_sampling_end(c->sampling, now);
 	if (c->opt.suggestion)
@@ -83,7 +66,8 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 	ca_sampling_free(c->sampling);
 	c->sampling = NULL;
 	s->backend = strdup(backend_name(c->sum.backends));
-	s->runtime = now > from ? now - from : 0;
+	s->delay = first ? first - c->started : now - c->started;
+	s->runtime = ca_windows_until(c->windows, now);
 	s->handler = c->sum.handler_ns;
 	s->processes = atomic_load(&c->session->processes_begun);
 	s->exit_status = c->sum.exit_status;

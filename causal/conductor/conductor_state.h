@@ -8,6 +8,7 @@
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #include "binary/objects.h"
 #include "causal/conductor/conductor.h"
+#include "causal/conductor/host.h"
 #include "causal/conductor/interference.h"
 #include "causal/conductor/regions.h"
 #include "causal/conductor/sampling.h"
@@ -20,6 +21,8 @@
 #include "core/session.h"
 #include "core/settings.h"
 #include "core/sink.h"
+#include "core/sink_tracks.h"
+#include "core/windows.h"
 #include "sampler/tick.h"
 #include <stdbool.h>
 
@@ -80,6 +83,8 @@ struct ca_conductor {
 	struct ca_sinks *sinks;
 	struct ca_conductor_trace *trace; /* NULL: no sink */
 	struct ca_walks *walks;           /* NULL: stacks come walked */
+	struct ca_sink_tracks gate;       /* what is open in each thread, and in which window it is shown */
+	struct ca_host *host;             /* NULL: nobody asked */
 	struct ca_sampling *sampling;     /* while a profile of the samples is made, else NULL */
 	struct ca_rng rng;                /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
@@ -93,7 +98,8 @@ struct ca_conductor {
 	enum ca_conductor_end end; /* why there are no more experiments, if there are none */
 	uint64_t ran[CA_MAX_THREADS], ran_all; /* periods on a CPU, by slot */
 	struct ca_what_if what_if;             /* parts 0: not asked */
-	bool paused, asked_to_end;
+	struct ca_windows *windows;            /* when experiments begin, and events and samples count */
+	bool asked_to_end;
 	bool left;      /* the program goes on without us, and the run file is closed */
 	bool planned;   /* the next experiment is the plan's */
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
@@ -116,6 +122,11 @@ struct ca_conductor {
 	uint64_t kept, dropped; /* experiments */
 	uint64_t unplaced_since;
 	uint64_t unplaced[CA_MAX_PROCESSES]; /* ns of CPU time of each process then */
+	struct {
+		uint32_t index;
+		uint64_t ns;
+	} used[CA_MAX_PROCESSES]; /* of each process that was seen to use some, and ... */
+	uint64_t used_before;     /* ... of those before them in the row */
 	const char *warned_why;
 	bool off_told, unplaced_told;
 };
@@ -125,8 +136,6 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 /* Tell of progress points of the command line that were not found, once per sweep; and, to those
  * who ask for details, how often each was visited. */
 void ca_conductor_report_points(struct ca_conductor *c);
-/* What threads and processes have counted, into c->sum. */
-void ca_conductor_summarise(struct ca_conductor *c, uint64_t now, int wait_status);
 /* Have all processes put the selection's sites in place? */
 bool ca_conductor_patched(const struct ca_conductor *c);
 /* From here on, see what those that have not do without them. */
@@ -137,6 +146,8 @@ uint64_t ca_conductor_unplaced(const struct ca_conductor *c);
 /* conductor_watch.c: the program's processes and threads. */
 /* Take in what their rings hold; make more slots ready. */
 void ca_conductor_drain(struct ca_conductor *c);
+/* ns of CPU time of all its processes, those that are gone included. */
+uint64_t ca_conductor_cpu_time(struct ca_conductor *c);
 /* Now and then: slots of processes and threads that died without a word (SIGKILL, _exit, exec). */
 void ca_conductor_reap(struct ca_conductor *c, uint64_t now);
 /* ns that threads still owe in the experiment that is open, or was last; also what they paid in it,
@@ -230,11 +241,20 @@ void ca_conductor_trace_name_region(struct ca_conductor *c, uint32_t number);
 void ca_conductor_trace_close(struct ca_conductor *c);
 void ca_conductor_trace_free(struct ca_conductor *c);
 
+/* From the gate to the sinks. */
+void ca_conductor_trace_pass(struct ca_conductor *c, const struct ca_source *from,
+			     const struct ca_event *event, size_t n);
+
+/* conductor_gate.c: what of the timeline lies in a window, on to the sinks. Events of one thread. */
+void ca_conductor_gate(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event,
+		       size_t n);
+/* All have been handed on that there are: what is open ends with its window. */
+void ca_conductor_gate_follow(struct ca_conductor *c);
+
 /* conductor_sample.c: a profile of the samples of a run without experiments. Before the rings are made: ... */
 enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *err);
 /* The program starts. */
 void ca_conductor_sample_started(struct ca_conductor *c);
-/* Is the time over for which samples were asked? Then the profile is made, and the program left alone. */
 void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now);
 /* The run is over, and summed up. */
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status);

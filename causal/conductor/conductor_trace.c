@@ -114,6 +114,12 @@ static void name_points(struct ca_conductor *c)
 	}
 }
 
+void ca_conductor_trace_pass(struct ca_conductor *c, const struct ca_source *from,
+			     const struct ca_event *event, size_t n)
+{
+	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
+}
+
 static void hand_on(void *context, const struct ca_source *from, const struct ca_event *event, size_t n)
 {
 	struct ca_conductor *c = context;
@@ -123,7 +129,10 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 		event = ca_walks_take(c->walks, from, event, &n);
 	if (c->sampling)
 		ca_sampling_take(c->sampling, from, event, n);
-	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
+	if (ca_windows_are_all(c->set))
+		ca_conductor_trace_pass(c, from, event, n);
+	else
+		ca_conductor_gate(c, from, event, n);
 }
 
 static void drain(struct ca_conductor *c, bool last)
@@ -134,6 +143,7 @@ static void drain(struct ca_conductor *c, bool last)
 	name_points(c);
 	ca_code_names_follow(c->trace->names);
 	ca_rings_reader_drain(c->trace->reader, last, hand_on, c);
+	ca_conductor_gate_follow(c);
 	if (c->sampling)
 		ca_sampling_step(c->sampling);
 }
@@ -340,4 +350,5 @@ void ca_conductor_trace_free(struct ca_conductor *c)
 	}
 	free(c->trace);
 	c->trace = NULL;
+	ca_sink_tracks_free(&c->gate);
 }

@@ -2,6 +2,7 @@
 /* What the conductor sees of the program's processes and threads in the session: their samples, their
  * deaths, their debts, and their accounts of S time. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
+#include "core/clock.h"
 #include "core/paying.h"
 #include <dirent.h>
 #include <errno.h>
@@ -46,6 +47,28 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight, waiting);
 		ca_conductor_points_sample(c, frame, frames, waiting);
 	}
+}
+
+uint64_t ca_conductor_cpu_time(struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->processes_used);
+	uint64_t sum = 0;
+
+	for (uint32_t p = 0; p < used && p < CA_MAX_PROCESSES; p++) {
+		const struct ca_process *process = &c->session->process[p];
+		uint64_t ns = atomic_load(&process->state) == CA_SLOT_LIVE
+				      ? ca_clock_process_cpu((pid_t)process->pid)
+				      : 0;
+
+		if (ns && process->index != c->used[p].index) {
+			c->used_before += c->used[p].ns;
+			c->used[p].index = process->index;
+			c->used[p].ns = 0;
+		}
+		c->used[p].ns = ns > c->used[p].ns ? ns : c->used[p].ns;
+		sum += c->used[p].ns;
+	}
+	return c->used_before + sum;
 }
 
 void ca_conductor_drain(struct ca_conductor *c)

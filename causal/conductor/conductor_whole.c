@@ -57,7 +57,7 @@ static unsigned deal(struct ca_conductor *c)
 /* Is a run to be looked at from its beginning to its end? */
 static bool is_all_of_it(const struct ca_conductor *c)
 {
-	return c->set->delay <= 0 && c->set->duration <= 0;
+	return ca_windows_are_all(c->set);
 }
 
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err)

@@ -41,8 +41,10 @@ struct wait {
 	uint32_t node;
 };
 struct thread {
-	uint64_t began, ended, cpu, waiting; /* ns */
-	uint32_t process;                    /* index in processes */
+	uint64_t cpu, waiting; /* ns */
+	uint64_t began, ended; /* so many ns of windows were over */
+	bool lives, gone;      /* has it begun, has it ended? */
+	uint32_t process;      /* index in processes */
 	char name[NAME];
 };
 struct process {
@@ -56,7 +58,8 @@ struct ca_sampling {
 	struct ca_samples *samples;
 	struct ca_session *session;
 	struct ca_objects *objects;
-	uint64_t from, to, last;
+	const struct ca_windows *windows;
+	uint64_t last;
 	struct ca_vec place, names; /* struct place; uint32_t, numbers of functions */
 	struct ca_map place_at;
 	struct ca_vec held;               /* struct stack */
@@ -71,7 +74,7 @@ struct ca_sampling {
 };
 
 struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
-				    struct ca_objects *objects)
+				    struct ca_objects *objects, const struct ca_windows *windows)
 {
 	struct ca_sampling *s = calloc(1, sizeof *s);
 
@@ -80,7 +83,7 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 	s->samples = samples;
 	s->session = session;
 	s->objects = objects;
-	s->to = UINT64_MAX;
+	s->windows = windows;
 	s->place.size = sizeof(struct place);
 	s->names.size = sizeof(uint32_t);
 	s->held.size = sizeof(struct stack);
@@ -110,12 +113,6 @@ void ca_sampling_free(struct ca_sampling *s)
 	ca_vec_free(&s->waits);
 	free(s->pair);
 	free(s);
-}
-
-void ca_sampling_window(struct ca_sampling *s, uint64_t from, uint64_t to)
-{
-	s->from = from;
-	s->to = to ? to : UINT64_MAX;
 }
 
 void ca_sampling_tap(struct ca_sampling *s, ca_sampling_told *told, void *context)
@@ -386,17 +383,33 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 	if (i < n && event[i].key == CA_KEY_WOKEN)
 		stack.pair = event[i++].value;
 	began = stack.waiting && stack.ns < time ? time - stack.ns : time;
-	if (began >= s->to || time < s->from) {
+	if (stack.waiting) { /* the part of it that lies inside */
+		uint64_t inside = ca_windows_until(s->windows, time) - ca_windows_until(s->windows, began);
+
+		stack.ns = stack.ns < inside ? stack.ns : inside;
+	}
+	if (stack.waiting ? !stack.ns : !ca_windows_holds(s->windows, time)) {
 		s->outside += !stack.waker;
 		return i;
 	}
-	if (stack.waiting) /* the part of it that lies inside */
-		stack.ns = (time < s->to ? time : s->to) - (began > s->from ? began : s->from);
 	if (s->told && !stack.waker && !is_for_others(&stack))
 		s->told(s->context, stack.thread, stack.frame, stack.frames, stack.ns, stack.waiting);
 	if (!take_stack(s, &stack))
 		hold(s, &stack);
 	return i;
+}
+
+static void note_life(struct ca_sampling *s, struct thread *t, const struct ca_event *event)
+{
+	uint64_t until = ca_windows_until(s->windows, event->time);
+
+	if (event->kind == CA_BURST_BEGIN) {
+		t->began = until;
+		t->lives = true;
+	} else {
+		t->ended = until;
+		t->gone = true;
+	}
 }
 
 void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const struct ca_event *event,
@@ -412,18 +425,14 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 			continue;
 		}
 		if (event[i].key == CA_KEY_THREAD)
-			*(event[i].kind == CA_BURST_BEGIN ? &t->began : &t->ended) = event[i].time;
+			note_life(s, t, &event[i]);
 		i++;
 	}
 }
 
-static uint64_t clip(const struct ca_sampling *s, uint64_t time)
-{
-	return time < s->from ? s->from : time > s->to ? s->to : time;
-}
-
 void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 {
+	uint64_t end = ca_windows_until(s->windows, now);
 	const struct thread *t;
 
 	s->ending = true;
@@ -434,12 +443,12 @@ void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 		struct process *p = at(&s->processes, t[i].process);
 		struct ca_samples_threads numbers = {
 			.threads = 1,
-			.lifetime = clip(s, t[i].ended ? t[i].ended : now) - clip(s, t[i].began),
+			.lifetime = (t[i].gone ? t[i].ended : end) - t[i].began,
 			.cpu = t[i].cpu,
 			.waiting = t[i].waiting,
 		};
 
-		if (!p || !t[i].began)
+		if (!p || !t[i].lives)
 			continue;
 		s->samples->threads++;
 		ca_samples_add_threads(s->samples, *p->name ? p->name : "process",

@@ -6,17 +6,15 @@
 #include "binary/objects.h"
 #include "causal/results/samples.h"
 #include "core/sink.h"
+#include "core/windows.h"
 
 struct ca_sampling;
 struct ca_session;
 
-/* All borrowed. Samples before `from` and after `to` (ns, CLOCK_MONOTONIC; 0: from the beginning, to the end)
- * are left out. NULL: no memory. */
+/* All borrowed. Samples outside of the windows are left out. NULL: no memory. */
 struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
-				    struct ca_objects *objects);
+				    struct ca_objects *objects, const struct ca_windows *windows);
 void ca_sampling_free(struct ca_sampling *sampling); /* NULL is fine */
-/* The window is known: the program starts now. */
-void ca_sampling_window(struct ca_sampling *sampling, uint64_t from, uint64_t to);
 /* Tell of each sample in the window, too, but for waits for other threads of the program; innermost frame first.
  * thread: its index. */
 typedef void ca_sampling_told(void *context, uint32_t thread, const ca_place *frame, unsigned frames,

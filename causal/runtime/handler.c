@@ -104,7 +104,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
 		if (!sel->exact && ca_ledger_open())
 			ca_sample_looked(t, now, 0);
-	} else {
+	} else if (!atomic_load_explicit(&ca_rt.session->quiet, memory_order_relaxed)) {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
 		ca_points_follow(now,

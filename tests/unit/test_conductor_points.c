@@ -173,6 +173,8 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 
 /* ---- a conductor --------------------------------------------------------------------------*/
 static char dir[64], progress[16];
+static char no_periods[] = "";
+static char any_clock[] = "monotonic";
 static struct ca_settings settings;
 static struct ca_session *session;
 static struct ca_conductor conductor;
@@ -194,7 +196,9 @@ static int set_up(void **state)
 			.name = names[i], .rate = 100. * (double)(i + 1), .spread = 0.125, .coverage = 0.5
 		};
 	progress[0] = '\0';
-	settings = (struct ca_settings){ .progress = progress };
+	settings = (struct ca_settings){ .progress = progress,
+					 .periods = no_periods,
+					 .period_clock = any_clock };
 	conductor =
 		(struct ca_conductor){ .opt = { .dir = dir, .run = 1, .iteration = 4, .command = command },
 				       .set = &settings,

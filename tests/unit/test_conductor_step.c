@@ -369,6 +369,8 @@ enum {
 	SESSION = (sizeof(struct ca_session) + SLOTS * sizeof(struct ca_slot) + PAGE - 1) / PAGE * PAGE
 };
 static const char *const command[] = { "./some/app", NULL };
+static char no_periods[] = "";
+static char any_clock[] = "monotonic";
 static struct ca_settings settings;
 static struct ca_session *session;
 static struct ca_conductor conductor;
@@ -381,13 +383,19 @@ static int set_up(void **state)
 		return -1;
 	memset(session, 0, SESSION);
 	atomic_store(&session->slots_ready, CA_MAX_THREADS);
-	settings = (struct ca_settings){ .warm_up = 1000, .cool_off = 1000 };
+	settings = (struct ca_settings){
+		.warm_up = 1000, .cool_off = 1000, .periods = no_periods, .period_clock = any_clock
+	};
 	conductor = (struct ca_conductor){ .opt.command = command, .set = &settings, .session = session };
 	conductor.started = conductor.state_since = conductor.last_step = conductor.last_reap = BEGUN;
 	conductor.region = conductor.selected = REGION;
 	conductor.warm_up = 1000 * MS;
 	conductor.e.opened = conductor.heat.time = BEGUN;
 	conductor.e.planned_end = UINT64_MAX;
+	conductor.windows = ca_windows_new(&settings, NULL, NULL);
+	if (!conductor.windows)
+		return -1;
+	ca_windows_begin(conductor.windows, BEGUN);
 	clock_now = BEGUN;
 	clock_tick = 0;
 	log_reads = records = disposed = sampled_region = told = 0;
@@ -405,6 +413,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	ca_catalog_fini(&conductor.catalog);
+	ca_windows_free(conductor.windows);
 	free(session);
 	return 0;
 }

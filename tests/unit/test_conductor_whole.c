@@ -31,6 +31,7 @@ enum { MS = 1000000 };
 static const char *const command[] = { "./app", NULL };
 static char name[] = "f\0g";
 static struct ca_session *session;
+static char no_periods[] = "";
 static struct ca_settings settings;
 static struct ca_conductor c;
 static struct ca_sweep *sweep;
@@ -62,7 +63,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	session = calloc(1, sizeof *session);
-	settings = (struct ca_settings){ .warm_up = 80, .cool_off = 10 };
+	settings = (struct ca_settings){ .warm_up = 80, .cool_off = 10, .periods = no_periods };
 	sweep = ca_sweep_new(7);
 	drawn = 1;
 	return session && sweep ? 0 : -1;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Time windows of a timeline: what lies outside goes to no sink, and what began before a window or goes on after
+ * it begins and ends with it. Driver's process, one thread. */
+#include "causal/conductor/conductor_state.h"
+
+/* All that is open begins at that time (outermost first), or ends. */
+static void tell_open(struct ca_conductor *c, struct ca_sink_track *track, uint64_t time, bool begin)
+{
+	struct ca_source from = track->from;
+
+	time = time > track->last ? time : track->last;
+	track->last = time;
+	for (size_t i = 0; i < track->depth; i++) {
+		const struct ca_sink_open *open = &track->open[begin ? i : track->depth - 1 - i];
+		struct ca_event event = {
+			.time = time,
+			.kind = (uint16_t)(open->kind + !begin),
+			.key = open->key,
+			.value = open->value,
+		};
+
+		ca_conductor_trace_pass(c, &from, &event, 1);
+	}
+}
+
+static void leave_window(struct ca_conductor *c, struct ca_sink_track *track)
+{
+	uint64_t begin, end;
+
+	if (track->shown && ca_windows_find(c->windows, track->window, &begin, &end))
+		tell_open(c, track, end, false);
+	track->shown = false;
+}
+
+static void enter_window(struct ca_conductor *c, struct ca_sink_track *track, uint64_t begin)
+{
+	if (track->window == begin)
+		return;
+	leave_window(c, track);
+	track->window = begin;
+	track->shown = true;
+	tell_open(c, track, begin, true);
+}
+
+static void note(struct ca_sink_track *track, const struct ca_event *event)
+{
+	size_t at;
+
+	if (ca_sink_is_begin(event->kind))
+		ca_sink_tracks_begin(track, event);
+	else if (ca_sink_is_end(event->kind) && (at = ca_sink_tracks_find(track, event)) < track->depth)
+		ca_sink_tracks_close(track, at);
+}
+
+void ca_conductor_gate(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event,
+		       size_t n)
+{
+	bool known;
+	struct ca_sink_track *track = ca_sink_tracks_get(&c->gate, from, &known);
+
+	for (size_t i = 0, next; track && i < n; i = next) {
+		uint64_t begin, end;
+		bool inside = ca_windows_holds(c->windows, event[i].time);
+
+		ca_windows_find(c->windows, event[i].time, &begin, &end);
+		next = i + 1;
+		if (!inside) {
+			leave_window(c, track);
+			note(track, &event[i]);
+			continue;
+		}
+		enter_window(c, track, begin);
+		note(track, &event[i]);
+		/* those of one sample stay together */
+		for (; next < n && event[next].time < end; next++)
+			note(track, &event[next]);
+		track->last = event[next - 1].time;
+		ca_conductor_trace_pass(c, from, event + i, next - i);
+	}
+}
+
+void ca_conductor_gate_follow(struct ca_conductor *c)
+{
+	uint64_t begin, end;
+
+	if (!c->gate.count || !ca_windows_find(c->windows, UINT64_MAX, &begin, &end))
+		return;
+	for (size_t i = 0; i < c->gate.count; i++) {
+		struct ca_sink_track *track = &c->gate.track[i];
+
+		if (track->depth) /* even if it raises nothing in the window */
+			enter_window(c, track, begin);
+		if (end != UINT64_MAX)
+			leave_window(c, track);
+	}
+}
