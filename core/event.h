@@ -64,7 +64,8 @@ struct ca_event {
 	X(BLOCKED, "blocked", ADVANCED, "how long the sample's thread was off a CPU, ns; flags: activity")   \
 	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")             \
 	X(REGISTER, "register", ADVANCED, "of a stack that the driver walks; flags: DWARF number, 16: pc")           \
-	X(WORD, "word", ADVANCED, "of that stack; flags: words above the lowest, or CA_WORDS_END: where it ends")
+	X(WORD, "word", ADVANCED, "of that stack; flags: words above the lowest, or CA_WORDS_END: where it ends")             \
+	X(METRIC, "metric", ADVANCED, "counted since the thread's sample before; flags: enum ca_metric")
 
 /* Keys of the program's own events, on their way to the driver: this and the id (core/names.h). */
 #define CA_KEY_USER 0x10000u
@@ -141,7 +142,8 @@ typedef uint64_t ca_place;
 	X(UNWIND, "the stack could not be walked to its end")                                                \
 	X(OWN_CODE, "the thread was in causal's own code")                                                   \
 	X(NO_MODULE, "the address is in no known module")                                                    \
-	X(LOST, "the kernel's sample buffer was full")
+	X(LOST, "the kernel's sample buffer was full")                                                       \
+	X(NO_EVENT, "a thread could not get the event of --overflow, or a counter")
 enum ca_drop {
 #define X(id, text) CA_DROP_##id,
 	CA_DROPS(X)

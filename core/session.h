@@ -16,6 +16,7 @@
 #include "core/module.h"
 #include "core/peer.h"
 #include "core/point.h"
+#include "core/samplers.h"
 #include "core/selection.h"
 #include "core/slot.h"
 #include "core/slot_set.h"
@@ -72,11 +73,12 @@ struct ca_session {
 				    * so is each wait, with who ended it. They go into the trace rings */
 	uint32_t copies;         /* 1: with each of these come the registers and the stack; the driver walks it */
 	_Atomic uint32_t processes_missed; /* that found no free row */
-	_Atomic uint32_t quiet;         /* 1: samples of a profile are not wanted for now; by the conductor */
-	uint64_t pid_space, time_space; /* the conductor's */
-	uint64_t trace_at, trace_size;  /* core/rings.h, in this file; 0: nothing is traced */
-	uint64_t names_at;              /* core/names.h, likewise */
-	uint64_t events;                /* that somebody wants: 1 << enum ca_key */
+	_Atomic uint32_t quiet;      /* samplers not wanted for now: 1 << enum ca_sampler; by the conductor */
+	struct ca_samplers samplers; /* while `sampling` */
+	uint64_t pid_space, time_space;   /* the conductor's */
+	uint64_t trace_at, trace_size;    /* core/rings.h, in this file; 0: nothing is traced */
+	uint64_t names_at;                /* core/names.h, likewise */
+	uint64_t events;                  /* that somebody wants: 1 << enum ca_key */
 	_Atomic uint32_t processes_begun; /* that ever took part, and ... */
 	_Atomic uint32_t threads_begun;   /* ... threads: where their indices come from */
 	uint64_t slots;                   /* that there are: CA_MAX_THREADS, or what the conductor may map */

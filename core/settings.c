@@ -237,6 +237,8 @@ char *ca_settings_text(const struct ca_settings *settings, enum ca_setting_id id
 	case CA_TYPE_PERIODS:
 	case CA_TYPE_CLOCK:
 	case CA_TYPE_NUMBERS:
+	case CA_TYPE_SAMPLER:
+	case CA_TYPE_METRICS:
 		break;
 	}
 	return strdup(*(char *const *)member);

@@ -30,7 +30,9 @@ enum ca_setting_type {
 	CA_TYPE_EVENTS,
 	CA_TYPE_PERIODS,
 	CA_TYPE_CLOCK,
-	CA_TYPE_NUMBERS
+	CA_TYPE_NUMBERS,
+	CA_TYPE_SAMPLER,
+	CA_TYPE_METRICS
 };
 
 enum ca_setting_use { CA_USE_RUN, CA_USE_SWEEP, CA_USE_COMMAND };
@@ -68,6 +70,8 @@ enum ca_toggle { CA_TOGGLE_NONE, CA_TOGGLE_USR1, CA_TOGGLE_USR2 };
 #define CA_MEMBER_PERIODS  char *
 #define CA_MEMBER_CLOCK    char *
 #define CA_MEMBER_NUMBERS  char *
+#define CA_MEMBER_SAMPLER  char *
+#define CA_MEMBER_METRICS  char *
 struct ca_settings {
 #define CA_SETTING(ID, member, type, ...) CA_MEMBER_##type member;
 #include "core/settings.def"
@@ -85,6 +89,8 @@ struct ca_settings {
 #undef CA_MEMBER_PERIODS
 #undef CA_MEMBER_CLOCK
 #undef CA_MEMBER_NUMBERS
+#undef CA_MEMBER_SAMPLER
+#undef CA_MEMBER_METRICS
 
 /* One row of the table; all strings are constants. */
 struct ca_setting {

@@ -4,6 +4,7 @@
 #include "core/dict.h"
 #include "core/numbers.h"
 #include "core/regex.h"
+#include "core/samplers.h"
 #include "core/settings.h"
 #include "core/sink.h"
 #include "core/windows.h"
@@ -199,16 +200,35 @@ static enum ca_status set_speedups(const struct ca_setting *setting, const char 
 }
 
 /* A text that somebody else understands. */
+static enum ca_status check_text(const struct ca_setting *setting, const char *text, struct ca_err *reason)
+{
+	clockid_t clock;
+
+	switch (setting->type) {
+	case CA_TYPE_SINKS:
+		return ca_sink_check(text, reason);
+	case CA_TYPE_EVENTS:
+		return ca_dict_check(text, reason);
+	case CA_TYPE_PERIODS:
+		return ca_windows_check(text, reason);
+	case CA_TYPE_CLOCK:
+		return ca_windows_clock(text, &clock, reason);
+	case CA_TYPE_NUMBERS:
+		return ca_numbers_check(text, reason);
+	case CA_TYPE_METRICS:
+		return ca_samplers_check_metrics(text, reason);
+	default:
+		return ca_samplers_check(setting->id == CA_SETTING_OVERFLOW ? CA_SAMPLER_OVERFLOW
+									    : CA_SAMPLER_REAL,
+					 text, reason);
+	}
+}
+
 static enum ca_status set_checked(const struct ca_setting *setting, const char *name, const char *text,
 				  union value *value, struct ca_err *err)
 {
 	struct ca_err reason;
-	clockid_t clock;
-	enum ca_status status = setting->type == CA_TYPE_SINKS     ? ca_sink_check(text, &reason)
-				: setting->type == CA_TYPE_EVENTS  ? ca_dict_check(text, &reason)
-				: setting->type == CA_TYPE_CLOCK   ? ca_windows_clock(text, &clock, &reason)
-				: setting->type == CA_TYPE_NUMBERS ? ca_numbers_check(text, &reason)
-								   : ca_windows_check(text, &reason);
+	enum ca_status status = check_text(setting, text, &reason);
 
 	if (status)
 		return ca_err_set(err, status, "%s: %s", name, reason.text);
@@ -249,6 +269,8 @@ static void store(void *member, enum ca_setting_type type, union value value)
 	case CA_TYPE_PERIODS:
 	case CA_TYPE_CLOCK:
 	case CA_TYPE_NUMBERS:
+	case CA_TYPE_SAMPLER:
+	case CA_TYPE_METRICS:
 		free(*(char **)member);
 		*(char **)member = value.string;
 		break;
@@ -266,6 +288,7 @@ enum ca_status ca_settings_set(struct ca_settings *settings, enum ca_setting_id 
 		[CA_TYPE_SPEEDUPS] = set_speedups, [CA_TYPE_SINKS] = set_checked,
 		[CA_TYPE_EVENTS] = set_checked,    [CA_TYPE_PERIODS] = set_checked,
 		[CA_TYPE_CLOCK] = set_checked,     [CA_TYPE_NUMBERS] = set_checked,
+		[CA_TYPE_SAMPLER] = set_checked,   [CA_TYPE_METRICS] = set_checked,
 	};
 	const struct ca_setting *setting = ca_settings_get(id);
 	union value value;

@@ -25,7 +25,18 @@ struct sampling {
 
 static bool is_meant(enum ca_setting_id id)
 {
-	return id == CA_SETTING_SUGGEST || id == CA_SETTING_UNWINDER || ca_once_is_general(id);
+	switch (id) {
+	case CA_SETTING_SUGGEST:
+	case CA_SETTING_UNWINDER:
+	case CA_SETTING_CPUTIME:
+	case CA_SETTING_REALTIME:
+	case CA_SETTING_OVERFLOW:
+	case CA_SETTING_TIDS:
+	case CA_SETTING_METRICS:
+		return true;
+	default:
+		return ca_once_is_general(id);
+	}
 }
 
 /* One folder, one kind of results: else nobody knows which to export. */

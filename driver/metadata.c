@@ -131,8 +131,9 @@ static struct json_object *make_environment(void)
 
 static struct json_object *make_setting(const struct ca_settings *settings, const struct ca_setting *of)
 {
-	static const char *const types[] = { "bool",     "int",   "real",   "choice",  "string", "list",
-					     "speedups", "sinks", "events", "periods", "clock",  "numbers" };
+	static const char *const types[] = { "bool",  "int",      "real",    "choice", "string",
+					     "list",  "speedups", "sinks",   "events", "periods",
+					     "clock", "numbers",  "sampler", "metrics" };
 	struct json_object *one = json_object_new_object(), *options = json_object_new_array();
 	unsigned char origin = settings->origin[of->id];
 	char name[64], *value = ca_settings_text(settings, of->id);

@@ -12,11 +12,15 @@
 
 enum { CA_PERF_PAGE = 4096 };
 
-/* A descriptor, or -errno. */
+/* A descriptor, or -errno. group: of the one that leads; -1: none does. */
+CA_SIGSAFE static inline int ca_perf_open_in(const struct perf_event_attr *attr, int group)
+{
+	return ca_sys_lift((int)ca_sys(SYS_perf_event_open, (long)(intptr_t)attr, 0, -1, group,
+				       PERF_FLAG_FD_CLOEXEC, 0));
+}
 CA_SIGSAFE static inline int ca_perf_open(const struct perf_event_attr *attr)
 {
-	return ca_sys_lift(
-		(int)ca_sys(SYS_perf_event_open, (long)(intptr_t)attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0));
+	return ca_perf_open_in(attr, -1);
 }
 
 /* At most half of what the process may lock (RLIMIT_MEMLOCK) is mapped from then on. Once, with libc. */

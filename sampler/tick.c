@@ -30,6 +30,69 @@ static bool send_signals(int fd, int signo)
 	       ca_sys(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0) >= 0;
 }
 
+/* What happens to a thread happens in the kernel, too, where that may be counted. */
+static int open_counter(const struct ca_perf_counter *counter, int group)
+{
+	struct perf_event_attr attr = {
+		.type = counter->type,
+		.size = sizeof attr,
+		.config = counter->config,
+		.exclude_kernel = counter->type != PERF_TYPE_SOFTWARE,
+		.exclude_hv = 1,
+	};
+	int fd = ca_perf_open_in(&attr, group);
+
+	if (fd >= 0 || attr.exclude_kernel)
+		return fd;
+	attr.exclude_kernel = 1;
+	return ca_perf_open_in(&attr, group);
+}
+
+static void open_counters(struct ca_tick *tick, int leader)
+{
+	uint32_t values = 1;
+
+	for (unsigned i = 0; i < tick->counters; i++) {
+		int fd = open_counter(&tick->counter[i], leader);
+
+		tick->place[i] = 0;
+		if (fd < 0)
+			continue;
+		tick->sibling[i] = ca_perf_map(fd, 1);
+		ca_sys_close(fd); /* without a mapping it is gone, and not in the record */
+		if (tick->sibling[i])
+			tick->place[i] = values++;
+	}
+	tick->lead = (uint32_t)(sizeof(struct perf_event_header) + (1 + values) * sizeof(uint64_t));
+}
+
+static void perf_stop(struct ca_tick *tick);
+
+static enum ca_status start_event(struct ca_tick *tick, struct perf_event_attr *attr, size_t pages, int signo)
+{
+	enum ca_status status = CA_ERR_UNSUPPORTED;
+	int fd = ca_perf_open(attr);
+	void *page;
+
+	tick->lead = 0;
+	if (fd < 0) {
+		tick->error = -fd;
+		return fd == -EACCES || fd == -EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
+	}
+	/* the mapping keeps the event alive after the descriptor is closed. */
+	page = ca_perf_map(fd, pages);
+	if (page && tick->counters)
+		open_counters(tick, fd);
+	tick->page = page;
+	tick->pages = (uint32_t)pages;
+	if (page && send_signals(fd, signo))
+		status = CA_OK;
+	else if (page)
+		perf_stop(tick);
+	ca_sys_close(fd);
+	return status;
+}
+
 static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t period, int signo)
 {
 	struct perf_event_attr attr = {
@@ -37,37 +100,76 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t 
 		.size = sizeof attr,
 		.config = PERF_COUNT_SW_TASK_CLOCK,
 		.sample_period = first,
+		.sample_type = tick->counters ? PERF_SAMPLE_READ : 0,
+		.read_format = tick->counters ? PERF_FORMAT_GROUP : 0,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.disabled = 1,
 		.wakeup_events = 1,
 	};
-	enum ca_status status = CA_ERR_UNSUPPORTED;
-	void *page;
-	int fd;
 
 	(void)period;
-	fd = ca_perf_open(&attr);
-	if (fd < 0) {
-		tick->error = -fd;
-		return fd == -EACCES || fd == -EPERM ? CA_ERR_PERMISSION : CA_ERR_UNSUPPORTED;
-	}
-	/* Where the thread was is in the handler's ucontext, so no ring is needed; the one
-	 * page keeps the event alive after the descriptor is closed. */
-	page = ca_perf_map(fd, 1);
-	if (page && send_signals(fd, signo)) {
-		tick->page = page;
-		status = CA_OK;
-	} else if (page) {
-		ca_perf_unmap(page, 1);
-	}
-	ca_sys_close(fd);
+	/* Where the thread was is in the handler's ucontext, so no ring is needed, unless for counters. */
+	return start_event(tick, &attr, tick->counters ? 2 : 1, signo);
+}
+
+CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
+					   uint64_t period, int signo)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof attr,
+		.config = event->config,
+		.sample_period = period,
+		.sample_type = PERF_SAMPLE_IP,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.disabled = 1,
+		.wakeup_events = 1,
+	};
+	enum ca_status status = start_event(tick, &attr, 2, signo);
+
+	if (status == CA_OK)
+		tick->backend = CA_BACKEND_PERF;
 	return status;
+}
+
+/* Bytes that the kernel has written behind the first page. */
+static uint64_t written(const struct ca_tick *tick)
+{
+	const struct perf_event_mmap_page *page = tick->page;
+
+	return page ? __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) : 0;
+}
+
+CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick)
+{
+	return written(tick) / (sizeof(struct perf_event_header) + sizeof(uint64_t));
+}
+
+CA_SIGSAFE uint64_t ca_tick_counter(const struct ca_tick *tick, unsigned i, uint64_t otherwise)
+{
+	const volatile uint64_t *ring =
+		(const volatile uint64_t *)(const void *)((const char *)tick->page + CA_PERF_PAGE);
+	uint64_t head = tick->lead ? written(tick) : 0;
+
+	if (head < tick->lead || !tick->lead || !tick->place[i])
+		return otherwise;
+	/* the record: its header, how many values, the tick's own, the others */
+	return tick->base[i] + ring[((head - tick->lead) / sizeof *ring + 2 + tick->place[i]) %
+				    (CA_PERF_PAGE / sizeof *ring)];
 }
 
 static void perf_stop(struct ca_tick *tick)
 {
-	ca_perf_unmap(tick->page, 1);
+	for (unsigned i = 0; tick->lead && i < tick->counters; i++) {
+		tick->base[i] = ca_tick_counter(tick, i, tick->base[i]);
+		if (tick->sibling[i])
+			ca_perf_unmap(tick->sibling[i], 1);
+		tick->sibling[i] = NULL;
+	}
+	tick->lead = 0;
+	ca_perf_unmap(tick->page, tick->pages);
 	tick->page = NULL;
 }
 

@@ -9,6 +9,7 @@
  * tick.c's table. */
 #ifndef CA_SAMPLER_TICK_H
 #define CA_SAMPLER_TICK_H
+#include "core/samplers.h"
 #include "core/status.h"
 #include <signal.h>
 #include <stdbool.h>
@@ -28,8 +29,16 @@ enum {
 struct ca_tick {
 	enum ca_backend backend; /* CA_BACKEND_AUTO: stopped */
 	void *page;              /* perf: keeps the event alive */
+	uint32_t pages;          /* ... and those behind it, with what the kernel writes */
 	int timer;               /* the kernel's number */
 	int error;               /* after a start that failed: why, an errno; 0: not known */
+	/* Counters that go with perf's ticks, set by whoever starts them: what each has counted so far. */
+	const struct ca_perf_counter *counter;
+	uint32_t counters;
+	uint32_t lead;                      /* it has those: bytes of the kernel's record; 0: none */
+	void *sibling[CA_METRIC_COUNTERS];  /* keep their events alive */
+	uint64_t base[CA_METRIC_COUNTERS];  /* counted before the last start */
+	uint32_t place[CA_METRIC_COUNTERS]; /* in the record; 0: it could not be had */
 };
 
 /* Start ticks for the calling thread. wanted AUTO: perf, else timer; the one that runs is
@@ -38,6 +47,13 @@ struct ca_tick {
  * signo is delivered to this thread alone. */
 CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first,
 					uint64_t period, int signo);
+/* The same whenever `period` more of the event have happened in the thread; perf only. */
+CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
+					   uint64_t period, int signo);
+/* So many times. */
+CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick);
+/* What counter i had counted at the last tick; `otherwise` if it is not known. */
+CA_SIGSAFE uint64_t ca_tick_counter(const struct ca_tick *tick, unsigned i, uint64_t otherwise);
 /* Also in a handler. A signal that is on its way is delivered before this returns. */
 CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
 /* What the kernel has and allows; once, with libc. */

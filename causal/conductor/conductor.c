@@ -601,6 +601,14 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 	}
 }
 
+static void step_windows(struct ca_conductor *c, uint64_t now)
+{
+	ca_windows_step(c->windows, now);
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
+		if (c->own_windows[i])
+			ca_windows_step(c->own_windows[i], now);
+}
+
 /* New processes start without the runtime, and those that run go on at full speed. */
 static void leave_traced(struct ca_conductor *c, uint64_t now, int wait_status)
 {
@@ -625,7 +633,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	uint64_t now = ca_clock_now(), cpu;
 
 	atomic_store(&c->session->heartbeat, now);
-	ca_windows_step(c->windows, now);
+	step_windows(c, now);
 	step_host(c);
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);
@@ -683,7 +691,12 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 
 void ca_conductor_pause(struct ca_conductor *c, bool pause)
 {
-	ca_windows_pause(c->windows, pause, ca_clock_now());
+	uint64_t now = ca_clock_now();
+
+	ca_windows_pause(c->windows, pause, now);
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
+		if (c->own_windows[i])
+			ca_windows_pause(c->own_windows[i], pause, now);
 }
 
 void ca_conductor_finish(struct ca_conductor *c)
@@ -800,7 +813,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	struct ca_visits_now visits;
 
 	if (c->opt.traced && !c->left) {
-		ca_windows_step(c->windows, now);
+		step_windows(c, now);
 		leave_traced(c, now, wait_status);
 	}
 	if (c->left || c->opt.traced) {

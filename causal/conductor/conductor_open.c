@@ -323,6 +323,8 @@ void ca_conductor_dispose(struct ca_conductor *c)
 		close(c->session_fd);
 	ca_speedups_fini(&c->pool);
 	ca_windows_free(c->windows);
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
+		ca_windows_free(c->own_windows[i]);
 	free(c);
 }
 

@@ -16,15 +16,48 @@ static const char *const drops[] = {
 #undef X
 };
 
+/* All samplers go by one tick of each thread. */
+static uint64_t shortest_period(const struct ca_samplers *s, uint64_t otherwise)
+{
+	uint64_t period = s->on & 1u << CA_SAMPLER_CPU ? s->of[CA_SAMPLER_CPU].period : 0;
+
+	if (s->on & 1u << CA_SAMPLER_REAL && (!period || s->of[CA_SAMPLER_REAL].period < period))
+		period = s->of[CA_SAMPLER_REAL].period;
+	return period ? period : otherwise;
+}
+
+static bool open_windows(struct ca_conductor *c)
+{
+	struct ca_settings own = *c->set; /* strings are borrowed */
+
+	own.periods = (char *)(uintptr_t) "";
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++) {
+		c->sampler_windows[i] = c->windows;
+		if (!ca_samplers_window(c->set, (enum ca_sampler)i, &own.delay, &own.duration))
+			continue;
+		c->sampler_windows[i] = c->own_windows[i] = ca_windows_new(&own, NULL, NULL);
+		if (!c->own_windows[i])
+			return false;
+	}
+	c->sampler_windows[CA_SAMPLER_COUNT] = c->windows;
+	return true;
+}
+
 enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *err)
 {
+	enum ca_status status = ca_samplers_make(&c->session->samplers, c->set, err);
+
+	if (status)
+		return status;
+	c->session->period = shortest_period(&c->session->samplers, c->session->period);
 	c->opt.samples->period = c->session->period;
-	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects, c->windows);
+	if (!open_windows(c))
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects, c->sampler_windows, c->set);
 	if (!c->sampling)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	if (c->set->unwinder == CA_UNWINDER_LIBUNWIND) {
-		enum ca_status status = ca_walks_new(&c->walks, c->session, err);
-
+		status = ca_walks_new(&c->walks, c->session, err);
 		if (status)
 			return status;
 	}
@@ -33,19 +66,27 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 
 void ca_conductor_sample_started(struct ca_conductor *c)
 {
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
+		if (c->own_windows[i])
+			ca_windows_begin(c->own_windows[i], c->started);
 	if (c->sampling)
 		c->opt.samples->time = ca_clock_read(CLOCK_REALTIME);
 }
 
 void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
 {
-	uint64_t due = ca_windows_due(c->windows);
+	uint32_t quiet = 0;
 
 	if (c->sampling && c->opt.suggestion)
 		ca_conductor_suggest_step(c, now);
-	atomic_store_explicit(&c->session->quiet,
-			      !ca_windows_is_open(c->windows) && (due == UINT64_MAX || due > now + AHEAD),
-			      memory_order_relaxed);
+	for (unsigned i = 0; c->sampling && i < CA_SAMPLER_COUNT; i++) {
+		const struct ca_windows *w = c->sampler_windows[i];
+		uint64_t due = ca_windows_due(w);
+
+		if (!ca_windows_is_open(w) && (due == UINT64_MAX || due > now + AHEAD))
+			quiet |= 1u << i;
+	}
+	atomic_store_explicit(&c->session->quiet, quiet, memory_order_relaxed);
 }
 
 static const char *backend_name(unsigned backends)

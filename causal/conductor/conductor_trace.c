@@ -27,6 +27,7 @@ struct called {
 	uint64_t looked; /* ns */
 	unsigned looks;
 	char process[COMM], thread[COMM];
+	uint64_t metric[CA_METRIC_COUNT]; /* so far, as samples have told */
 };
 
 struct ca_conductor_trace {
@@ -34,7 +35,8 @@ struct ca_conductor_trace {
 	struct ca_code_names *names;
 	struct called *called; /* by thread_index */
 	size_t room;
-	uint32_t points; /* that have names */
+	uint32_t points;                  /* that have names */
+	uint32_t metric[CA_METRIC_COUNT]; /* keys; 0: not wanted */
 	uint64_t now;
 };
 
@@ -114,10 +116,43 @@ static void name_points(struct ca_conductor *c)
 	}
 }
 
+/* What is measured with samples, as a curve for each thread. */
+static void pass_metric(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event)
+{
+	struct called *t = called(c->trace, from->thread_index);
+	uint32_t key = c->trace->metric[event->flags];
+	struct ca_event sum = { .time = event->time, .kind = CA_POINT, .key = key };
+
+	if (!t || !key || !ca_dict_get(c->dict, key)->enabled)
+		return;
+	if (event->flags == CA_METRIC_PEAK_RSS)
+		t->metric[event->flags] = event->value;
+	else
+		t->metric[event->flags] += event->value;
+	sum.value = t->metric[event->flags];
+	ca_sink_events(c->sinks, from, &sum, 1);
+}
+
+static void name_metrics(struct ca_conductor *c)
+{
+	for (unsigned i = 0; i < CA_METRIC_COUNT; i++) {
+		const char *unit, *name = ca_samplers_metric(c->set, i, &unit);
+
+		if (!*name)
+			continue;
+		c->trace->metric[i] = ca_dict_register(c->dict, name, "measured with samples (--metrics)",
+						       CA_LEVEL_DEVELOPER);
+		ca_dict_set_counter(c->dict, c->trace->metric[i]);
+	}
+}
+
 void ca_conductor_trace_pass(struct ca_conductor *c, const struct ca_source *from,
 			     const struct ca_event *event, size_t n)
 {
 	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
+	for (size_t i = 0; c->sampling && i < n; i++)
+		if (event[i].key == CA_KEY_METRIC && event[i].flags < CA_METRIC_COUNT)
+			pass_metric(c, from, &event[i]);
 }
 
 static void hand_on(void *context, const struct ca_source *from, const struct ca_event *event, size_t n)
@@ -255,6 +290,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 			     UINT64_C(1) << CA_KEY_WAKE | UINT64_C(1) << CA_KEY_THREAD;
 		s->sampling = 1;
 		s->copies = c->walks != NULL;
+		name_metrics(c);
 	}
 	return CA_OK;
 }

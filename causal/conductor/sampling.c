@@ -5,6 +5,7 @@
 #include "core/map.h"
 #include "core/path.h"
 #include "core/session.h"
+#include "core/settings.h"
 #include "core/vec.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct stack {
 	uint64_t ns, time, pair;  /* pair: who ended it, or of the waker; or 0 */
 	enum ca_activity waiting; /* NONE: on a CPU */
 	bool waker;
+	uint64_t metric[CA_METRIC_COUNT]; /* measured with it */
 	ca_place frame[FRAMES];
 };
 struct pair {
@@ -58,7 +60,8 @@ struct ca_sampling {
 	struct ca_samples *samples;
 	struct ca_session *session;
 	struct ca_objects *objects;
-	const struct ca_windows *windows;
+	const struct ca_windows *const *windows; /* of each sampler, and the run's */
+	int number[CA_METRIC_COUNT];             /* of the metric in the profile; -1: not wanted */
 	uint64_t last;
 	struct ca_vec place, names; /* struct place; uint32_t, numbers of functions */
 	struct ca_map place_at;
@@ -73,8 +76,21 @@ struct ca_sampling {
 	void *context;
 };
 
+static void name_metrics(struct ca_sampling *s, const struct ca_settings *settings)
+{
+	for (unsigned i = 0; i < CA_METRIC_COUNT; i++) {
+		const char *unit, *name = ca_samplers_metric(settings, i, &unit);
+
+		s->number[i] = *name ? (int)s->samples->metrics : -1;
+		if (*name)
+			ca_samples_add_metric(s->samples, name, unit, i == CA_METRIC_PEAK_RSS);
+	}
+}
+
 struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
-				    struct ca_objects *objects, const struct ca_windows *windows)
+				    struct ca_objects *objects,
+				    const struct ca_windows *const windows[CA_SAMPLER_COUNT + 1],
+				    const struct ca_settings *settings)
 {
 	struct ca_sampling *s = calloc(1, sizeof *s);
 
@@ -84,6 +100,7 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 	s->session = session;
 	s->objects = objects;
 	s->windows = windows;
+	name_metrics(s, settings);
 	s->place.size = sizeof(struct place);
 	s->names.size = sizeof(uint32_t);
 	s->held.size = sizeof(struct stack);
@@ -329,6 +346,9 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 	if (stack->waiting)
 		node = ca_samples_node(s->samples, node, waiting_for(s, stack->waiting));
 	ca_samples_add(s->samples, node, stack->ns);
+	for (unsigned i = 0; i < CA_METRIC_COUNT; i++)
+		if (stack->metric[i] && s->number[i] >= 0)
+			ca_samples_measure(s->samples, node, (size_t)s->number[i], stack->metric[i]);
 	*(stack->waiting ? &t->waiting : &t->cpu) += stack->ns;
 	if (stack->pair)
 		remember_wait(s, stack, node);
@@ -361,12 +381,40 @@ static bool is_for_others(const struct stack *stack)
 				stack->waiting != CA_ACTIVITY_SIGNAL));
 }
 
+/* The part of so many ns before `time` that lies in the sampler's windows. */
+static uint64_t inside_of(const struct ca_sampling *s, enum ca_sampler sampler, uint64_t ns, uint64_t time)
+{
+	uint64_t began = ns < time ? time - ns : 0;
+	uint64_t inside =
+		ca_windows_until(s->windows[sampler], time) - ca_windows_until(s->windows[sampler], began);
+
+	return ns < inside ? ns : inside;
+}
+
+/* Leaves of it what lies in windows; false: nothing. */
+static bool is_inside(const struct ca_sampling *s, struct stack *stack, uint64_t time)
+{
+	uint64_t *metric = stack->metric;
+	bool inside = ca_windows_holds(s->windows[CA_SAMPLER_CPU], time);
+
+	if (stack->waiting && s->number[CA_METRIC_REAL] >= 0)
+		metric[CA_METRIC_REAL] = stack->ns;
+	metric[CA_METRIC_REAL] = inside_of(s, CA_SAMPLER_REAL, metric[CA_METRIC_REAL], time);
+	if (!ca_windows_holds(s->windows[CA_SAMPLER_OVERFLOW], time))
+		metric[CA_METRIC_OVERFLOW] = 0;
+	if (stack->waiting)
+		stack->ns = inside_of(s, CA_SAMPLER_CPU, stack->ns, time);
+	else if (!inside)
+		stack->ns = 0;
+	return (stack->waker && inside) || stack->ns || metric[CA_METRIC_REAL] || metric[CA_METRIC_OVERFLOW];
+}
+
 /* The sample at event[0] and what belongs to it; returns how many events that is. */
 static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, const struct ca_event *event,
 			  size_t n)
 {
 	struct stack stack = { .thread = from->thread_index, .waker = event->flags & CA_SAMPLE_WAITING };
-	uint64_t time = event->time, began;
+	uint64_t time = event->time;
 	size_t i = 0;
 
 	stack.time = time;
@@ -382,17 +430,14 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 	}
 	if (i < n && event[i].key == CA_KEY_WOKEN)
 		stack.pair = event[i++].value;
-	began = stack.waiting && stack.ns < time ? time - stack.ns : time;
-	if (stack.waiting) { /* the part of it that lies inside */
-		uint64_t inside = ca_windows_until(s->windows, time) - ca_windows_until(s->windows, began);
-
-		stack.ns = stack.ns < inside ? stack.ns : inside;
-	}
-	if (stack.waiting ? !stack.ns : !ca_windows_holds(s->windows, time)) {
+	for (; i < n && event[i].key == CA_KEY_METRIC; i++)
+		if (event[i].flags < CA_METRIC_COUNT)
+			stack.metric[event[i].flags] = event[i].value;
+	if (!is_inside(s, &stack, time)) {
 		s->outside += !stack.waker;
 		return i;
 	}
-	if (s->told && !stack.waker && !is_for_others(&stack))
+	if (s->told && stack.ns && !stack.waker && !is_for_others(&stack))
 		s->told(s->context, stack.thread, stack.frame, stack.frames, stack.ns, stack.waiting);
 	if (!take_stack(s, &stack))
 		hold(s, &stack);
@@ -401,7 +446,7 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 
 static void note_life(struct ca_sampling *s, struct thread *t, const struct ca_event *event)
 {
-	uint64_t until = ca_windows_until(s->windows, event->time);
+	uint64_t until = ca_windows_until(s->windows[CA_SAMPLER_COUNT], event->time);
 
 	if (event->kind == CA_BURST_BEGIN) {
 		t->began = until;
@@ -432,7 +477,7 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 
 void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 {
-	uint64_t end = ca_windows_until(s->windows, now);
+	uint64_t end = ca_windows_until(s->windows[CA_SAMPLER_COUNT], now);
 	const struct thread *t;
 
 	s->ending = true;

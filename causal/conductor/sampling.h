@@ -5,15 +5,19 @@
 #define CA_CAUSAL_CONDUCTOR_SAMPLING_H
 #include "binary/objects.h"
 #include "causal/results/samples.h"
+#include "core/samplers.h"
 #include "core/sink.h"
 #include "core/windows.h"
 
 struct ca_sampling;
 struct ca_session;
+struct ca_settings;
 
-/* All borrowed. Samples outside of the windows are left out. NULL: no memory. */
+/* All borrowed. Samples outside of the windows, of each sampler and of all, are left out. NULL: no memory. */
 struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_session *session,
-				    struct ca_objects *objects, const struct ca_windows *windows);
+				    struct ca_objects *objects,
+				    const struct ca_windows *const windows[CA_SAMPLER_COUNT + 1],
+				    const struct ca_settings *settings);
 void ca_sampling_free(struct ca_sampling *sampling); /* NULL is fine */
 /* Tell of each sample in the window, too, but for waits for other threads of the program; innermost frame first.
  * thread: its index. */

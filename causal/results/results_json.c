@@ -81,6 +81,7 @@ const char *ca_results_drop_name(unsigned drop)
 		[CA_DROP_REENTRY] = "reentry",     [CA_DROP_RING_FULL] = "ring_full",
 		[CA_DROP_UNWIND] = "unwind",       [CA_DROP_OWN_CODE] = "own_code",
 		[CA_DROP_NO_MODULE] = "no_module", [CA_DROP_LOST] = "lost",
+		[CA_DROP_NO_EVENT] = "no_event",
 	};
 
 	_Static_assert(sizeof name / sizeof *name == CA_DROP_COUNT, "a cause has no key");

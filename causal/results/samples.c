@@ -49,6 +49,11 @@ void ca_samples_free(struct ca_samples *s)
 	free(s->wake);
 	free(s->group);
 	free(s->loss);
+	for (size_t i = 0; i < s->metrics; i++) {
+		free(s->metric[i].name);
+		free(s->metric[i].unit);
+	}
+	free(s->measured);
 	ca_map_free(&s->by_function);
 	ca_map_free(&s->by_node);
 	ca_map_free(&s->by_wake);
@@ -125,6 +130,41 @@ void ca_samples_add(struct ca_samples *s, uint32_t node, uint64_t ns)
 	s->node[node].ns += ns;
 	s->node[node].count++;
 	s->samples++;
+}
+
+void ca_samples_add_metric(struct ca_samples *s, const char *name, const char *unit, bool level)
+{
+	if (s->metrics < CA_SAMPLES_METRICS)
+		s->metric[s->metrics++] = (struct ca_samples_metric){ copy(s, name), copy(s, unit), level };
+}
+
+uint64_t ca_samples_measured(const struct ca_samples *s, uint32_t node, size_t metric)
+{
+	return node < s->measured_nodes ? s->measured[node * s->metrics + metric] : 0;
+}
+
+void ca_samples_measure(struct ca_samples *s, uint32_t node, size_t metric, uint64_t value)
+{
+	if (node >= s->measured_nodes) {
+		size_t n = s->measured_nodes ? s->measured_nodes : 64;
+		uint64_t *more;
+
+		while (n <= node)
+			n *= 2;
+		more = realloc(s->measured, n * s->metrics * sizeof *more);
+		if (!more) {
+			s->failed = true;
+			return;
+		}
+		memset(more + s->measured_nodes * s->metrics, 0,
+		       (n - s->measured_nodes) * s->metrics * sizeof *more);
+		s->measured = more;
+		s->measured_nodes = n;
+	}
+	if (!s->metric[metric].level)
+		s->measured[node * s->metrics + metric] += value;
+	else if (value > s->measured[node * s->metrics + metric])
+		s->measured[node * s->metrics + metric] = value;
 }
 
 void ca_samples_add_wake(struct ca_samples *s, uint32_t waiter, uint32_t waker, uint64_t ns)

@@ -43,6 +43,12 @@ struct ca_samples_threads {
 	char *process, *name;                     /* owned */
 	uint64_t threads, lifetime, cpu, waiting; /* ns, of all of them together */
 };
+/* What was measured with the samples of each node, not of what it calls. */
+enum { CA_SAMPLES_METRICS = 16 };
+struct ca_samples_metric {
+	char *name, *unit; /* owned */
+	bool level;        /* the largest counts, not the sum */
+};
 /* What was left out, and why. */
 struct ca_samples_loss {
 	char *why; /* owned */
@@ -65,7 +71,9 @@ struct ca_samples {
 	struct ca_samples_wake *wake;
 	struct ca_samples_threads *group;
 	struct ca_samples_loss *loss;
-	size_t functions, nodes, wakes, groups, losses;
+	struct ca_samples_metric metric[CA_SAMPLES_METRICS];
+	uint64_t *measured; /* by node and metric; those of `measured_nodes` nodes */
+	size_t functions, nodes, wakes, groups, losses, metrics, measured_nodes;
 	struct ca_map by_function, by_node, by_wake; /* of what is being made */
 	bool failed;                                 /* memory ran out: something is missing */
 };
@@ -79,6 +87,10 @@ uint32_t ca_samples_function(struct ca_samples *samples, enum ca_samples_kind ki
 			     const char *file, unsigned line, const char *binary);
 uint32_t ca_samples_node(struct ca_samples *samples, uint32_t parent, uint32_t function);
 void ca_samples_add(struct ca_samples *samples, uint32_t node, uint64_t ns);
+/* A further metric, all of them before the first measurement. */
+void ca_samples_add_metric(struct ca_samples *samples, const char *name, const char *unit, bool level);
+void ca_samples_measure(struct ca_samples *samples, uint32_t node, size_t metric, uint64_t value);
+uint64_t ca_samples_measured(const struct ca_samples *samples, uint32_t node, size_t metric);
 void ca_samples_add_wake(struct ca_samples *samples, uint32_t waiter, uint32_t waker, uint64_t ns);
 void ca_samples_add_threads(struct ca_samples *samples, const char *process, const char *name,
 			    const struct ca_samples_threads *numbers);

@@ -77,6 +77,43 @@ static struct json_object *groups_array(const struct ca_samples *s)
 	return array;
 }
 
+static struct json_object *metrics_array(const struct ca_samples *s)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < s->metrics; i++) {
+		struct json_object *object = json_object_new_object();
+
+		add_text(object, "name", s->metric[i].name);
+		add_text(object, "unit", s->metric[i].unit);
+		json_object_object_add(object, "level", json_object_new_boolean(s->metric[i].level));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+/* The number of a node and what was measured in it; nodes of which nothing was are left out. */
+static struct json_object *measured_array(const struct ca_samples *s)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (uint32_t node = 1; node < s->nodes && node < s->measured_nodes; node++) {
+		struct json_object *row = NULL;
+		bool any = false;
+
+		for (size_t i = 0; i < s->metrics; i++)
+			any |= ca_samples_measured(s, node, i) != 0;
+		if (!any)
+			continue;
+		row = json_object_new_array();
+		json_object_array_add(row, json_object_new_uint64(node));
+		for (size_t i = 0; i < s->metrics; i++)
+			json_object_array_add(row, json_object_new_uint64(ca_samples_measured(s, node, i)));
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
 struct json_object *ca_samples_json(const struct ca_samples *s)
 {
 	struct json_object *object = json_object_new_object(), *command = json_object_new_array();
@@ -111,6 +148,10 @@ struct json_object *ca_samples_json(const struct ca_samples *s)
 		json_object_array_add(
 			wakes, four(s->wake[i].waiter, s->wake[i].waker, s->wake[i].ns, s->wake[i].count));
 	json_object_object_add(object, "wakes", wakes);
+	if (s->metrics) {
+		json_object_object_add(object, "metrics", metrics_array(s));
+		json_object_object_add(object, "measured", measured_array(s));
+	}
 	return object;
 }
 
@@ -213,6 +254,28 @@ static bool read_wakes(struct ca_samples *s, struct json_object *array)
 	return s->wake;
 }
 
+static bool read_metrics(struct ca_samples *s, struct json_object *metrics, struct json_object *measured)
+{
+	for (size_t i = 0; i < length_of(metrics) && i < CA_SAMPLES_METRICS; i++) {
+		struct json_object *object = json_object_array_get_idx(metrics, i), *level;
+
+		level = ca_results_json_get(object, "level");
+		ca_samples_add_metric(s, ca_results_json_string(object, "name"),
+				      ca_results_json_string(object, "unit"), json_object_get_boolean(level));
+	}
+	for (size_t i = 0; i < length_of(measured); i++) {
+		struct json_object *row = json_object_array_get_idx(measured, i);
+		uint64_t node = json_object_get_uint64(json_object_array_get_idx(row, 0));
+
+		if (length_of(row) != s->metrics + 1 || node >= s->nodes)
+			return false;
+		for (size_t k = 0; k < s->metrics; k++)
+			ca_samples_measure(s, (uint32_t)node, k,
+					   json_object_get_uint64(json_object_array_get_idx(row, k + 1)));
+	}
+	return !s->failed;
+}
+
 static bool read_rest(struct ca_samples *s, struct json_object *object)
 {
 	struct json_object *command = ca_results_json_get(object, "command");
@@ -297,7 +360,10 @@ enum ca_status ca_samples_read(struct ca_samples **samples, const char *path, st
 	s = ca_samples_new();
 	ok = s && read_functions(s, ca_results_json_get(object, "functions")) &&
 	     read_nodes(s, ca_results_json_get(object, "nodes")) &&
-	     read_wakes(s, ca_results_json_get(object, "wakes")) && read_rest(s, object);
+	     read_wakes(s, ca_results_json_get(object, "wakes")) &&
+	     read_metrics(s, ca_results_json_get(object, "metrics"),
+			  ca_results_json_get(object, "measured")) &&
+	     read_rest(s, object);
 	json_object_put(object);
 	if (!ok) {
 		ca_samples_free(s);

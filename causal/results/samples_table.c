@@ -247,6 +247,63 @@ static void put_waits(const struct ca_samples *s, size_t width, FILE *file)
 	free(by);
 }
 
+/* ---- metrics --------------------------------------------------------------------------------*/
+/* Of each function, without what it calls; those first that have most of the first metric. */
+struct metric_row {
+	uint32_t function;
+	uint64_t value[CA_SAMPLES_METRICS];
+};
+
+static int by_metric(const void *a, const void *b)
+{
+	const struct metric_row *x = a, *y = b;
+
+	for (size_t i = 0; i < CA_SAMPLES_METRICS; i++)
+		if (x->value[i] != y->value[i])
+			return x->value[i] < y->value[i] ? 1 : -1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static void put_metric_rows(const struct ca_samples *s, const struct metric_row *row, size_t rows, FILE *file)
+{
+	fputc('\n', file);
+	for (size_t k = 0; k < s->metrics; k++)
+		fprintf(file, "%*s%s%s  ", s->metric[k].unit[0] ? 14 - (int)strlen(s->metric[k].unit) : 15,
+			s->metric[k].name, s->metric[k].unit[0] ? " " : "", s->metric[k].unit);
+	fputs("function\n", file);
+	for (size_t i = 0; i < rows && row[i].function; i++) {
+		for (size_t k = 0; k < s->metrics; k++)
+			fprintf(file, "%15" PRIu64 "  ", row[i].value[k]);
+		put_label(file, &s->function[row[i].function - 1],
+			  ca_text_width(s->function[row[i].function - 1].name) + BINARY);
+		fputc('\n', file);
+	}
+}
+
+static void put_metrics(const struct ca_samples *s, size_t rows, FILE *file)
+{
+	struct metric_row *row = s->metrics ? calloc(s->functions + 1, sizeof *row) : NULL;
+
+	for (uint32_t i = 1; row && i < s->nodes; i++) {
+		struct metric_row *r = &row[s->node[i].function - 1];
+
+		for (size_t k = 0; k < s->metrics; k++) {
+			uint64_t value = ca_samples_measured(s, i, k);
+
+			if (value)
+				r->function = s->node[i].function;
+			r->value[k] = !s->metric[k].level   ? r->value[k] + value
+				      : value > r->value[k] ? value
+							    : r->value[k];
+		}
+	}
+	if (row) {
+		qsort(row, s->functions, sizeof *row, by_metric);
+		put_metric_rows(s, row, rows && rows < s->functions ? rows : s->functions, file);
+	}
+	free(row);
+}
+
 void ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, FILE *file)
 {
 	uint64_t cpu, waiting;
@@ -259,6 +316,7 @@ void ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, F
 	put_losses(s, file);
 	if (n)
 		put_rows(s, row, n, rows, cpu, name_width(s, row, rows && rows < n ? rows : n, width), file);
+	put_metrics(s, rows, file);
 	put_waits(s, width < 110 ? 110 : width, file);
 	free(row);
 }

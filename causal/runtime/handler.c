@@ -12,6 +12,7 @@
 #include "causal/runtime/points.h"
 #include "causal/runtime/probe.h"
 #include "causal/runtime/sample.h"
+#include "causal/runtime/samplers.h"
 #include "causal/runtime/signals.h"
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timeline.h"
@@ -76,7 +77,9 @@ static void push(struct ca_thread *t, uint64_t now)
 {
 	uint64_t weight = weight_of(t);
 
-	if (weight)
+	if (ca_rt.sampling)
+		ca_samplers_tick(t, now, weight);
+	else if (weight)
 		ca_sample_push(t, now, weight, false);
 }
 
@@ -104,7 +107,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
 		if (!sel->exact && ca_ledger_open())
 			ca_sample_looked(t, now, 0);
-	} else if (!atomic_load_explicit(&ca_rt.session->quiet, memory_order_relaxed)) {
+	} else if (!ca_rt.sampling || ca_samplers_any(t)) {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
 		ca_points_follow(now,
@@ -174,6 +177,25 @@ void ca_handler_late(struct ca_thread *t)
 	errno = saved;
 }
 
+/* As many events of --overflow have happened: a sample, and nothing else. */
+static void overflowed(struct ca_thread *t, const void *context)
+{
+	uint64_t now = ca_clock_now();
+	uintptr_t all[16];
+	struct ca_registers r;
+
+	ca_unwind_registers(&r, all, context);
+	if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
+		ca_sample_drop(t, CA_DROP_OWN_CODE);
+	} else {
+		ca_unwind(&r, false, &t->stack);
+		if (ca_rt.session->copies)
+			ca_copies_take(t, all, r.pc);
+		ca_samplers_overflowed(t, now, t->overflows);
+	}
+	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now, memory_order_relaxed);
+}
+
 /* Call on another stack. No handler of the program's can come in meanwhile: the mask of ours keeps all of
  * them off, but for those of traps. */
 static void call_on(char *top, void (*function)(struct ca_thread *, const void *), struct ca_thread *t,
@@ -206,7 +228,8 @@ static void handler(int signal, siginfo_t *info, void *context)
 		ca_sample_drop(t, CA_DROP_REENTRY);
 	} else {
 		t->guard++;
-		call_on(t->work_stack + sizeof t->work_stack, tick, t, context);
+		t->overflows = t->overflow.page ? ca_samplers_overflow(t) : 0;
+		call_on(t->work_stack + sizeof t->work_stack, t->overflows ? overflowed : tick, t, context);
 		t->guard--;
 	}
 	errno = saved;

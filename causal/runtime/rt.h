@@ -124,10 +124,16 @@ struct ca_thread {
 	uint64_t fine_cost;              /* ns that it took */
 	uint64_t fine_cpu;               /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
-	bool sampled_in;             /* S is sampled, and the last look at our stack found it */
-	uint64_t looks;              /* ... of so many at this selection ... */
-	uint64_t looks_in[CA_PARTS]; /* ... and those that found it: each layer of S */
-	uint64_t hit_cpu;            /* thread CPU time at the last sample */
+	bool sampled_in;                  /* S is sampled, and the last look at our stack found it */
+	uint64_t looks;                   /* ... of so many at this selection ... */
+	uint64_t looks_in[CA_PARTS];      /* ... and those that found it: each layer of S */
+	uint64_t hit_cpu;                 /* thread CPU time at the last sample */
+	uint32_t samplers;                /* of this thread: 1 << enum ca_sampler */
+	uint64_t cpu_due;                 /* periods since the last sample of CPU time */
+	uint64_t real;                    /* ns: until then real time has its samples */
+	uint64_t overflow_head;           /* overflows that were seen ... */
+	uint64_t overflows;               /* ... and those that the handler is called for */
+	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
 	uint64_t ticks;
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's
@@ -139,7 +145,7 @@ struct ca_thread {
 	enum ca_thread_state state;
 	pid_t tid;
 	_Atomic int readers; /* threads reading `switches` right now */
-	struct ca_tick tick;
+	struct ca_tick tick, overflow;
 	uint64_t tick_period;     /* ns of CPU time */
 	uint64_t tick_length;     /* ... as drawn around it ... */
 	uint64_t tick_experiment; /* ... for this experiment */
@@ -150,10 +156,11 @@ struct ca_thread {
 	uint64_t blocked;         /* ns off a CPU in waits, for samples */
 	struct ca_rng rng;
 	struct ca_switches switches;
-	struct ca_stack stack;                       /* scratch of the handler */
-	_Alignas(64) char work_stack[32768];         /* the handler runs here: the program's own signal
+	struct ca_stack stack;               /* scratch of the handler */
+	_Alignas(64) char work_stack[32768]; /* the handler runs here: the program's own signal
 					      * stacks are small (8 KiB in Rust and Go) */
-	struct ca_event event[CA_SAMPLE_FRAMES + 2]; /* ... too: the stack it runs on may be small */
+	struct ca_event event[CA_SAMPLE_FRAMES + 3 +
+			      CA_METRIC_COUNT]; /* ... too: the stack it runs on may be small */
 };
 
 /* The process. Written once in the constructor, except where said. */

@@ -3,6 +3,7 @@
 #include "causal/runtime/sample.h"
 #include "causal/runtime/copies.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/measure.h"
 #include "causal/runtime/timeline.h"
 #include "core/cpu.h"
 #include "core/sys.h"
@@ -197,8 +198,6 @@ CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weigh
 		return;
 	if (ca_timeline_wants(CA_KEY_SAMPLE))
 		ca_rings_push(&t->trace, t->event, ca_timeline_wants(CA_KEY_FRAME) ? n : 1);
-	if (ca_rt.sampling)
-		return;
 	if (!have_ring(t->slot) || !ca_ring_push(&t->slot->ring, t->event, n))
 		ca_sample_drop(t, CA_DROP_RING_FULL);
 	ca_slot_set_tell(&ca_rt.session->told, t->number);
@@ -246,8 +245,25 @@ static void push_group(struct ca_thread *t, uint64_t now, const struct ca_event 
 	n = make_events(t, now, 0, true);
 	for (unsigned i = 0; n && i < count; i++)
 		t->event[n + i] = more[i];
-	if (n)
-		ca_rings_push(&t->trace, t->event, n + count);
+	if (!n)
+		return;
+	n += count;
+	if (more->key == CA_KEY_BLOCKED) /* the thread's own time */
+		n += ca_measure_all(t, now, t->event + n);
+	ca_rings_push(&t->trace, t->event, n);
+}
+
+CA_SIGSAFE void ca_sample_push_with(struct ca_thread *t, uint64_t now, uint64_t weight,
+				    const struct ca_event *more, unsigned count)
+{
+	unsigned n = make_events(t, now, weight, false);
+
+	if (!n)
+		return;
+	for (unsigned i = 0; i < count; i++)
+		t->event[n++] = more[i];
+	n += ca_measure_all(t, now, t->event + n);
+	ca_rings_push(&t->trace, t->event, n);
 }
 
 /* What is shorter than a period stands for one, as often as is right. */
@@ -268,6 +284,9 @@ void ca_sample_blocked(struct ca_thread *t, uint64_t now, uint64_t ns, enum ca_a
 		{ .time = now, .kind = CA_POINT, .key = CA_KEY_WOKEN, .value = pair },
 	};
 
+	if (!t->samplers)
+		return;
+	t->real += ns; /* no tick's, whether this is drawn or not */
 	if (!is_drawn(&ns))
 		return;
 	more[0].value = ns;

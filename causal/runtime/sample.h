@@ -15,6 +15,9 @@ CA_HIDDEN CA_SIGSAFE void ca_sample_hit(struct ca_thread *t, unsigned layer, uin
 /* Append t->stack to the thread's ring. weight: periods that it stands for; waiting: the thread was
  * not on a CPU. */
 CA_HIDDEN CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting);
+/* The same for a profile, with what comes behind it, and what is measured with each sample. */
+CA_HIDDEN CA_SIGSAFE void ca_sample_push_with(struct ca_thread *t, uint64_t now, uint64_t weight,
+					      const struct ca_event *more, unsigned count);
 /* Count a sample that is lost. */
 CA_HIDDEN CA_SIGSAFE void ca_sample_drop(struct ca_thread *t, enum ca_drop why);
 /* A sample of the code that blocked, taken by the wrapper of a wait of `ns`. */

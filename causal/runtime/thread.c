@@ -9,6 +9,8 @@
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
+#include "causal/runtime/sample.h"
+#include "causal/runtime/samplers.h"
 #include "causal/runtime/signals.h"
 #include "causal/runtime/timeline.h"
 #include "causal/runtime/wait.h"
@@ -229,7 +231,12 @@ static void start_sources(struct ca_thread *t, uint64_t first, uint64_t period)
 {
 	static _Atomic bool told;
 	enum ca_backend wanted = (enum ca_backend)ca_rt.session->backend;
-	enum ca_status status = ca_tick_start(&t->tick, wanted, first, period, CA_SIGNAL);
+	enum ca_status status;
+
+	t->tick.counter = ca_rt.sampling ? ca_rt.session->samplers.counter : NULL;
+	t->tick.counters = ca_rt.sampling ? ca_rt.session->samplers.counters : 0;
+	memset(t->tick.base, 0, sizeof t->tick.base);
+	status = ca_tick_start(&t->tick, wanted, first, period, CA_SIGNAL);
 
 	/* later on it is no lack of permission but of memory or descriptors */
 	if (status != CA_OK && wanted == CA_BACKEND_PERF && have_ticks)
@@ -245,6 +252,9 @@ static void start_sources(struct ca_thread *t, uint64_t first, uint64_t period)
 		       (int)t->tid, ca_status_name(status));
 	if (t->tick.backend == CA_BACKEND_PERF)
 		ca_switches_open(&t->switches);
+	for (unsigned i = 0; i < t->tick.counters; i++)
+		if (!t->tick.lead || !t->tick.place[i])
+			ca_sample_drop(t, CA_DROP_NO_EVENT);
 	t->young = 0;
 	t->tick_period = t->tick_length = first; /* where that is not the period, the first tick sets it */
 	t->tick_weight = weight_of(t, period);
@@ -393,6 +403,7 @@ static void begin(bool first)
 	t->state = CA_THREAD_LIVE;
 	ca_self = t;
 	ca_timeline_begin(t);
+	ca_samplers_begin(t, now);
 	ca_ledger_join(t, creator);
 	ca_fine_join(t);
 	t->guard = 0;
@@ -440,6 +451,7 @@ void ca_thread_end(void)
 	t->guard++;
 	t->state = CA_THREAD_EXITING;
 	ca_tick_stop(&t->tick);
+	ca_samplers_stop(t);
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	ca_activation_wait_left(t, ca_clock_now());
@@ -474,6 +486,8 @@ void ca_thread_forget(void)
 		for (unsigned k = 0; chunk && k < CHUNK; k++) {
 			chunk[k].switches.page = NULL;
 			chunk[k].tick.backend = CA_BACKEND_AUTO;
+			chunk[k].overflow.backend = CA_BACKEND_AUTO;
+			chunk[k].overflow.page = NULL;
 			atomic_store_explicit(&chunk[k].readers, 0, memory_order_relaxed);
 		}
 	}
@@ -502,6 +516,7 @@ void ca_thread_pause(void)
 	ca_wait_meet();
 	t->guard++;
 	ca_tick_stop(&t->tick);
+	ca_samplers_stop(t);
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	ca_timeline_end(t); /* if exec succeeds, there is nobody left to say it */
@@ -519,6 +534,7 @@ void ca_thread_resume(void)
 			      CA_SIGNAL);
 		if (!t->trace.trace)
 			ca_timeline_begin(t);
+		ca_samplers_begin(t, ca_clock_now());
 	}
 	errno = saved;
 }
@@ -610,6 +626,7 @@ CA_SIGSAFE void ca_thread_wind_down(struct ca_thread *t)
 	static _Atomic bool clean;
 
 	ca_tick_stop(&t->tick);
+	ca_samplers_stop(t);
 	if (ca_rt.patching && !atomic_load(&clean) && ca_patch_remove_all())
 		atomic_store(&clean, true);
 }

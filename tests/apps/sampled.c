@@ -5,14 +5,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MS = 1000000, ROUNDS = 20 };
+enum { MS = 1000000, ROUNDS = 20, PAGE = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
 static int queue;
+static size_t pages;
 static uint64_t consuming, napping;
 
 static uint64_t read_clock(clockid_t clock)
@@ -75,10 +77,23 @@ __attribute__((noinline)) static void nap(void)
 	napping += read_clock(CLOCK_MONOTONIC) - began;
 }
 
+/* So many pages that were not there. */
+__attribute__((noinline)) static void touch(void)
+{
+	volatile char *at =
+		mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	madvise((void *)(uintptr_t)at, pages * PAGE, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++)
+		at[i * PAGE] = 1;
+}
+
 static void *work(void *ms)
 {
 	uint64_t ns = (uint64_t)strtol(ms, NULL, 10) * MS / ROUNDS / 4;
 
+	if (pages)
+		touch();
 	for (int i = 0; i < ROUNDS; i++) {
 		most(ns);
 		rest(ns);
@@ -87,11 +102,12 @@ static void *work(void *ms)
 	return NULL;
 }
 
-/* sampled MS: so much CPU time. */
+/* sampled MS [PAGES]: so much CPU time; so many pages are touched. */
 int main(int argc, char **argv)
 {
 	pthread_t worker;
 
+	pages = argc > 2 ? (size_t)strtol(argv[2], NULL, 10) : 0;
 	if (pthread_create(&worker, NULL, work, argc > 1 ? argv[1] : (char[]){ "400" }))
 		return 1;
 	for (int i = 0; i < ROUNDS; i++)

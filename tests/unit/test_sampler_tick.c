@@ -2,6 +2,7 @@
 /* sampler/tick.c: which source runs, what it sends and to whom, and what is taken where another is
  * forbidden. Times are only asserted where the kernel has no choice. */
 #include "core/sys.h"
+#include "sampler/perf.h"
 #include "sampler/tick.h"
 #include "tests/unit/forbidden.h"
 #include <dirent.h>
@@ -66,7 +67,7 @@ static unsigned open_files(void)
 
 static void check_ticks(enum ca_backend wanted, enum ca_backend got)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 	unsigned files = open_files();
 	int before;
 
@@ -95,7 +96,7 @@ static void test_timer(void **state)
 
 static void test_perf(void **state)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
 	(void)state;
 	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) != CA_OK) {
@@ -111,7 +112,7 @@ static void test_perf(void **state)
 static void test_first(void **state)
 {
 	struct itimerspec left;
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
 	(void)state;
 	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, 5000000007, 2500000009, SIGNAL), CA_OK);
@@ -150,7 +151,7 @@ static void *burn_elsewhere(void *context)
 /* Neither another thread's time counts, nor time asleep. */
 static void test_own_time(void **state)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 	pthread_t thread;
 
 	(void)state;
@@ -196,7 +197,7 @@ static void instead_of_perf(void **state)
 
 static void perf_denied(void **state)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
 	(void)state;
 	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_ERR_PERMISSION);
@@ -207,7 +208,7 @@ static void perf_denied(void **state)
 
 static void perf_unknown(void **state)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
 	(void)state;
 	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_ERR_UNSUPPORTED);
@@ -216,7 +217,7 @@ static void perf_unknown(void **state)
 
 static void no_timer(void **state)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
 	(void)state;
 	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, MS, SIGNAL), CA_ERR_UNSUPPORTED);
@@ -266,7 +267,7 @@ static atomic_bool over;
 
 static void *opens(void *unused)
 {
-	struct ca_tick tick;
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
 	while (!atomic_load(&over)) {
 		if (ca_tick_start(&tick, CA_BACKEND_PERF, 1000 * (uint64_t)MS, 1000 * (uint64_t)MS, SIGNAL) ==
@@ -306,9 +307,76 @@ static void given_to_others(void **state)
 	assert_true(gone <= 1 + given / 500);
 }
 
+static void touch(size_t pages)
+{
+	volatile char *at =
+		mmap(NULL, pages * CA_PERF_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	madvise((void *)(uintptr_t)at, pages * CA_PERF_PAGE, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++)
+		at[i * CA_PERF_PAGE] = 1;
+	munmap((void *)(uintptr_t)at, pages * CA_PERF_PAGE);
+}
+
+enum { PAGES = 2000, EACH = 20 };
+static const struct ca_perf_counter faults[] = { { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+						 { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK } };
+
+/* A signal for each so many, and none of its own descriptors stays. */
+static void test_overflow(void **state)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
+	unsigned files = open_files();
+	const struct ca_perf_counter none = { 77, 77 };
+
+	(void)state;
+	assert_int_not_equal(ca_tick_overflow(&tick, &none, EACH, SIGNAL), CA_OK);
+	if (ca_tick_overflow(&tick, faults, EACH, SIGNAL) != CA_OK)
+		return; /* main says so */
+	assert_int_equal(open_files(), files);
+	assert_int_equal(ca_tick_overflows(&tick), 0);
+	ticks = strangers = 0;
+	touch(PAGES);
+	assert_in_range(ca_tick_overflows(&tick), PAGES / EACH, PAGES / EACH + 20);
+	assert_true(ticks > 0);
+	assert_int_equal(strangers, 0);
+	ca_tick_stop(&tick);
+	assert_int_equal(ca_tick_overflows(&tick), 0);
+}
+
+/* They are as of the last tick, and go on over a new start. */
+static void test_counters(void **state)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO, .counter = faults, .counters = 2 };
+	unsigned files = open_files();
+	uint64_t counted;
+
+	(void)state;
+	assert_int_equal(ca_tick_counter(&tick, 0, 17), 17);
+	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) != CA_OK)
+		return;
+	assert_int_equal(open_files(), files);
+	touch(PAGES);
+	ticks = 0;
+	burn(2, 5000 * (uint64_t)MS);
+	counted = ca_tick_counter(&tick, 0, 17);
+	assert_in_range(counted, PAGES, PAGES + 500);
+	assert_true(ca_tick_counter(&tick, 1, 17) > MS);
+	ca_tick_stop(&tick);
+	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_OK);
+	touch(PAGES);
+	ticks = 0;
+	burn(2, 5000 * (uint64_t)MS);
+	assert_in_range(ca_tick_counter(&tick, 0, 17), counted + PAGES, counted + PAGES + 500);
+	ca_tick_stop(&tick);
+	assert_int_equal(open_files(), files);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_overflow),   cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_timer),      cmocka_unit_test(test_perf),
 		cmocka_unit_test(test_first),      cmocka_unit_test(test_own_time),
 		cmocka_unit_test(test_of_kernel),  cmocka_unit_test(lifted),

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* core/samplers.c: samplers and metrics as they are written, and what they inherit. */
+#include "core/samplers.h"
+#include "core/settings.h"
+#include "tests/unit/unit.h"
+#include <linux/perf_event.h>
+#include <string.h>
+
+static struct ca_settings settings;
+
+static int set_up(void **state)
+{
+	(void)state;
+	return ca_settings_init(&settings, NULL);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ca_settings_fini(&settings);
+	return 0;
+}
+
+static void set(enum ca_setting_id id, const char *text)
+{
+	struct ca_err err;
+
+	if (ca_settings_set(&settings, id, text, CA_ORIGIN_COMMAND, NULL, &err))
+		fail_msg("%s", err.text);
+}
+
+static void test_default(void **state)
+{
+	struct ca_samplers s;
+	double delay, duration;
+
+	(void)state;
+	assert_int_equal(ca_samplers_make(&s, &settings, NULL), CA_OK);
+	assert_int_equal(s.on, 1 << CA_SAMPLER_CPU);
+	assert_int_equal(s.metrics, 0);
+	assert_int_equal(s.of[CA_SAMPLER_CPU].period, settings.period);
+	assert_int_equal(s.of[CA_SAMPLER_CPU].ranges, 0);
+	assert_false(ca_samplers_window(&settings, CA_SAMPLER_CPU, &delay, &duration));
+}
+
+static void test_inheritance(void **state)
+{
+	struct ca_samplers s;
+	double delay, duration;
+
+	(void)state;
+	set(CA_SETTING_FREQUENCY, "500");
+	set(CA_SETTING_TIDS, "2,4-5");
+	set(CA_SETTING_DELAY, "3");
+	set(CA_SETTING_DURATION, "7");
+	set(CA_SETTING_CPUTIME, "0");
+	set(CA_SETTING_REALTIME, "100::2:1");
+	set(CA_SETTING_OVERFLOW, "page-faults:50:1.5");
+	assert_int_equal(ca_samplers_make(&s, &settings, NULL), CA_OK);
+	assert_int_equal(s.on, 7);
+	assert_int_equal(s.of[CA_SAMPLER_CPU].period, 2000000);
+	assert_int_equal(s.of[CA_SAMPLER_CPU].ranges, 2);
+	assert_int_equal(s.of[CA_SAMPLER_CPU].first[1], 4);
+	assert_int_equal(s.of[CA_SAMPLER_CPU].last[1], 5);
+	assert_int_equal(s.of[CA_SAMPLER_REAL].period, 10000000);
+	assert_int_equal(s.of[CA_SAMPLER_REAL].ranges, 1);
+	assert_int_equal(s.of[CA_SAMPLER_OVERFLOW].period, 50);
+	assert_int_equal(s.overflow.type, PERF_TYPE_SOFTWARE);
+	assert_int_equal(s.overflow.config, PERF_COUNT_SW_PAGE_FAULTS);
+	assert_false(ca_samplers_window(&settings, CA_SAMPLER_CPU, &delay, &duration));
+	assert_true(ca_samplers_window(&settings, CA_SAMPLER_REAL, &delay, &duration));
+	assert_true(delay == 3 && duration == 2);
+	assert_true(ca_samplers_window(&settings, CA_SAMPLER_OVERFLOW, &delay, &duration));
+	assert_true(delay == 1.5 && duration == 7);
+}
+
+static void test_metrics(void **state)
+{
+	struct ca_samplers s;
+	const char *unit;
+
+	(void)state;
+	set(CA_SETTING_METRICS, "switches, page-faults,peak-rss,instructions");
+	set(CA_SETTING_REALTIME, "5");
+	assert_int_equal(ca_samplers_make(&s, &settings, NULL), CA_OK);
+	assert_int_equal(s.on, 1 << CA_SAMPLER_REAL);
+	assert_int_equal(s.metrics, 1 << CA_METRIC_REAL | 1 << CA_METRIC_SWITCHES | 1 << CA_METRIC_PEAK_RSS |
+					    1 << CA_METRIC_OWN | 1 << (CA_METRIC_OWN + 1));
+	assert_int_equal(s.counters, 2);
+	assert_int_equal(s.counter[1].config, PERF_COUNT_HW_INSTRUCTIONS);
+	assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OWN, &unit), "page-faults");
+	assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OWN + 1, &unit), "instructions");
+	assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OWN + 2, &unit), "");
+	assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_PEAK_RSS, &unit), "peak-rss");
+	assert_string_equal(unit, "bytes");
+	assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OVERFLOW, &unit), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_default, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_inheritance, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_metrics, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
