@@ -2,6 +2,7 @@
 /* Settings from files and from the environment; see core/settings.h. */
 #include "core/settings.h"
 #include "core/settings_json.h"
+#include "core/settings_xml.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -100,6 +101,10 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 	if (begin == '{') {
 		fclose(file);
 		return ca_settings_read_json(settings, path, err);
+	}
+	if (begin == '<') {
+		fclose(file);
+		return ca_settings_read_xml(settings, path, err);
 	}
 	ungetc(begin, file);
 	errno = 0;

@@ -8,20 +8,24 @@
 #include "causal/results/text.h"
 #include "core/dict.h"
 #include "core/regex.h"
+#include "core/samplers.h"
 #include "core/sink.h"
 #include "driver/arguments.h"
 #include "driver/child.h"
 #include "driver/commands.h"
-#include "driver/configs.h"
+#include "driver/dump_config.h"
 #include "driver/say.h"
+#include "sampler/tick.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <linux/perf_event.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 6, WIDEST = 48 };
+enum { COLUMNS = 7, WIDEST = 48 };
 
 /* One section: its cells are owned. */
 struct table {
@@ -35,8 +39,8 @@ struct table {
 
 struct avail {
 	const struct ca_settings *settings;
-	const char *binary; /* NULL: none was named */
-	const char *filter; /* NULL: all rows */
+	const char *binary;            /* NULL: none was named */
+	const char *filter, *category; /* NULL: all rows */
 	struct ca_err err;
 };
 
@@ -60,6 +64,7 @@ static void put_cell(struct table *t, const char *format, ...)
 static enum ca_status list_settings(struct avail *a, struct table *t)
 {
 	static const char *const origins[] = { "default", "file", "environment", "command" };
+	static const char *const groups[CA_GROUP_COUNT] = { "debug", "general", "causal", "combinatorial" };
 
 	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
@@ -71,6 +76,7 @@ static enum ca_status list_settings(struct avail *a, struct table *t)
 		put_cell(t, "%s", text ? text : "");
 		put_cell(t, "%s", setting->unit);
 		put_cell(t, "%s", origins[a->settings->origin[i]]);
+		put_cell(t, "%s", groups[setting->group]);
 		put_cell(t, "%s", setting->help);
 		free(text);
 	}
@@ -96,6 +102,67 @@ static enum ca_status list_sources(struct avail *a, struct table *t)
 	put_cell(t, "waits");
 	put_cell(t, "yes");
 	put_cell(t, "a sample of each wait and of who ends it, by the preloaded library");
+	return CA_OK;
+}
+
+static enum ca_status list_components(struct avail *a, struct table *t)
+{
+	(void)a;
+#define CA_COMPONENT(name, text, unit, factor, flag, function)                                               \
+	put_cell(t, "%s", name);                                                                             \
+	put_cell(t, "%s", unit);                                                                             \
+	put_cell(t, "%s", "measured");                                                                       \
+	put_cell(t, "%s", text);
+#include "causal/library/components.def"
+	put_cell(t, "perf");
+	put_cell(t, "%s", "");
+	put_cell(t, "counters");
+	put_cell(t, "counters of the kernel and the processor: perf:NAME+NAME, up to 4");
+	put_cell(t, "papi");
+	put_cell(t, "%s", "");
+	put_cell(t, "counters");
+#ifdef HAVE_PAPI
+	put_cell(t, "presets and native events of PAPI: papi:EVENT+EVENT");
+#else
+	put_cell(t, "counters of PAPI; not in this build");
+#endif
+	return CA_OK;
+}
+
+/* As the runtime opens it for a thread. */
+static bool has_event(const struct ca_perf_counter *counter)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
+
+	if (ca_tick_overflow(&tick, counter, UINT64_C(1) << 50, SIGURG) != CA_OK)
+		return false;
+	ca_tick_stop(&tick);
+	return true;
+}
+
+static enum ca_status list_counters(struct avail *a, struct table *t)
+{
+	static const char *const metrics[][2] = {
+#define X(id, name, unit, text) { name, text },
+		CA_METRICS(X)
+#undef X
+	};
+	struct ca_perf_counter counter;
+	const char *name, *text;
+
+	(void)a;
+	for (size_t i = CA_METRIC_CPU_TIME; i < CA_METRIC_OWN; i++) {
+		put_cell(t, "%s", metrics[i][0]);
+		put_cell(t, "yes");
+		put_cell(t, "metric");
+		put_cell(t, "%s", metrics[i][1]);
+	}
+	for (size_t i = 0; (name = ca_samplers_event(i, &counter, &text)); i++) {
+		put_cell(t, "%s", name);
+		put_cell(t, "%s", has_event(&counter) ? "yes" : "no");
+		put_cell(t, "%s", counter.type == PERF_TYPE_SOFTWARE ? "software" : "hardware");
+		put_cell(t, "%s", text);
+	}
 	return CA_OK;
 }
 
@@ -209,8 +276,13 @@ static const struct section {
 	enum ca_status (*list)(struct avail *a, struct table *t);
 	const char *column[COLUMNS];
 } sections[] = {
-	{ "settings", true, list_settings, { "variable", "option", "value", "unit", "from", "description" } },
+	{ "settings",
+	  true,
+	  list_settings,
+	  { "variable", "option", "value", "unit", "from", "category", "description" } },
+	{ "components", true, list_components, { "component", "unit", "category", "description" } },
 	{ "sources", true, list_sources, { "source", "available", "description" } },
+	{ "counters", true, list_counters, { "counter", "available", "category", "description" } },
 	{ "sinks", true, list_sinks, { "sink", "file", "description" } },
 	{ "events", true, list_events, { "event", "level", "description" } },
 	{ "functions", false, list_functions, { "function", "file", "line", "address", "bytes" } },
@@ -219,22 +291,38 @@ static const struct section {
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
-/* Only rows with a cell that matches. CA_ERR_USAGE: it is no regular expression. */
-static enum ca_status filter(struct table *t, struct avail *a)
+/* The cells that a category is looked for in; in the name of the section, where it has none. */
+static size_t category_of(const struct table *t)
 {
-	size_t kept = 0;
+	size_t i = 0;
+
+	while (i < t->columns && strcmp(t->column[i], "category") != 0 && strcmp(t->column[i], "level") != 0)
+		i++;
+	return i;
+}
+
+/* Only rows with a cell, or the category, that matches; after '~': that does not. CA_ERR_USAGE: it is no regular
+ * expression. */
+static enum ca_status filter(struct table *t, struct avail *a, const char *expression, bool category)
+{
+	size_t kept = 0, column = category_of(t);
+	bool invert = expression && *expression == '~';
 	regex_t regex;
 
-	if (!a->filter)
+	if (!expression)
 		return CA_OK;
-	if (ca_regex_compile(&regex, a->filter))
-		return ca_err_set(&a->err, CA_ERR_USAGE, "avail: -r '%s' is not a regular expression",
-				  a->filter);
+	if (ca_regex_compile(&regex, expression + invert))
+		return ca_err_set(&a->err, CA_ERR_USAGE, "avail: %s '%s' is not a regular expression",
+				  category ? "--category" : "-r", expression);
 	for (size_t row = 0; row + t->columns <= t->cells; row += t->columns) {
 		bool found = false;
 
-		for (size_t i = 0; i < t->columns && !found; i++)
+		if (category)
+			found = !regexec(&regex, column < t->columns ? t->cell[row + column] : t->name, 0,
+					 NULL, 0);
+		for (size_t i = 0; i < t->columns && !found && !category; i++)
 			found = !regexec(&regex, t->cell[row + i], 0, NULL, 0);
+		found = found != invert;
 		for (size_t i = 0; i < t->columns; i++)
 			if (found)
 				t->cell[kept++] = t->cell[row + i];
@@ -342,7 +430,9 @@ static enum ca_status show(struct avail *a, const bool *wanted, const char *form
 		status = sections[s].list(a, &t);
 		if (!status)
 			status = t.failed ? ca_err_set(&a->err, CA_ERR_NOMEM, "avail: no memory")
-					  : filter(&t, a);
+					  : filter(&t, a, a->filter, false);
+		if (!status)
+			status = filter(&t, a, a->category, true);
 		if (!status && *format == 'j')
 			json_object_object_add(all, t.name, json_of(&t));
 		else if (!status)
@@ -361,48 +451,7 @@ static enum ca_status show(struct avail *a, const bool *wanted, const char *form
 	return status;
 }
 
-/* ---- the settings as a file -------------------------------------------------------------------*/
-/* Command-line-only settings have no key, and a file does not name others. */
-static bool is_dumped(const struct ca_setting *setting)
-{
-	return setting->use != CA_USE_COMMAND && setting->id != CA_SETTING_CONFIG_FILE;
-}
-
-static void dump_text(const struct ca_settings *settings)
-{
-	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
-
-		if (!is_dumped(setting))
-			continue;
-		printf("%s%s = ", settings->origin[i] == CA_ORIGIN_DEFAULT ? "#" : "", setting->env);
-		ca_configs_put_value(stdout, settings, setting);
-		putchar('\n');
-	}
-}
-
-static void dump_json(const struct ca_settings *settings)
-{
-	struct json_object *all = json_object_new_object(), *set = json_object_new_object();
-	struct json_object *defaults = json_object_new_object();
-
-	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
-		char *text = is_dumped(setting) ? ca_settings_text(settings, setting->id) : NULL;
-
-		if (text)
-			json_object_object_add(settings->origin[i] == CA_ORIGIN_DEFAULT ? defaults : set,
-					       setting->env, ca_results_json_text(text));
-		free(text);
-	}
-	json_object_object_add(all, "format", json_object_new_string("causal-config"));
-	json_object_object_add(all, "version", json_object_new_int(1));
-	json_object_object_add(all, "settings", set);
-	json_object_object_add(all, "defaults", defaults);
-	puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(all);
-}
-
+/* ---- the settings -----------------------------------------------------------------------------*/
 static void warn(const char *text)
 {
 	ca_say("%s", text);
@@ -458,11 +507,10 @@ int ca_cmd_avail(int argc, char **argv)
 {
 	const char *format = "text", *dump = NULL, *files = NULL;
 	struct avail a = { .err = { "" } };
-	const struct ca_argument list[] = {
-		{ "--format", &format }, { "-r", &a.filter },    { "--filter", &a.filter },
-		{ "-c", &files },        { "--config", &files }, { "--dump-config", &dump },
-		{ NULL, NULL }
-	};
+	const struct ca_argument list[] = { { "--format", &format },    { "-r", &a.filter },
+					    { "--filter", &a.filter },  { "--category", &a.category },
+					    { "-c", &files },           { "--config", &files },
+					    { "--dump-config", &dump }, { NULL, NULL } };
 	int words = ca_arguments_take(argc, argv, list), code = 0;
 	bool wanted[SECTIONS] = { false };
 	struct ca_settings settings;
@@ -471,10 +519,10 @@ int ca_cmd_avail(int argc, char **argv)
 	if (words < 0)
 		return CA_EXIT_USAGE;
 	if (!take_words(&a, wanted, words, argv) || !is_one_of(format, "text", "markdown", "csv", "json") ||
-	    (dump && !is_one_of(dump, "text", "json", "text", "json"))) {
-		ca_say("avail: name settings, sources, sinks or events, or functions, lines or probes and a "
-		       "binary; "
-		       "--format text, markdown, csv or json; -r REGEX; --dump-config text or json");
+	    (dump && !is_one_of(dump, "text", "json", "xml", "xml"))) {
+		ca_say("avail: name settings, components, sources, counters, sinks or events, or functions, "
+		       "lines or probes and a binary; --format text, markdown, csv or json; -r REGEX; "
+		       "--category REGEX; --dump-config text, json or xml");
 		return CA_EXIT_USAGE;
 	}
 	status = read_settings(&settings, files, &a.err);
@@ -483,10 +531,7 @@ int ca_cmd_avail(int argc, char **argv)
 		return ca_child_exit_code(status);
 	}
 	a.settings = &settings;
-	if (dump)
-		(*dump == 'j' ? dump_json : dump_text)(&settings);
-	else
-		status = show(&a, wanted, format);
+	status = dump ? ca_dump_config(&settings, dump, &a.err) : show(&a, wanted, format);
 	if (status) {
 		ca_say("%s", a.err.text);
 		code = ca_child_exit_code(status);

@@ -11,6 +11,7 @@ AC_DEFUN([CA_SUMMARY], [
 	unit tests     cmocka: $have_cmocka
 	optional       libunwind: $have_libunwind
 	               PAPI:      $have_papi
+	               expat:     $have_expat
 	               hsa-rocr:  $have_hsa_rocr
 	               protobuf-c: $have_protobuf_c
 	python3        $have_PYTHON3

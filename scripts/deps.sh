@@ -9,7 +9,7 @@ ca_packages() { # TASK...
 		build)
 			echo autoconf automake libtool pkg-config gcc g++ libc6-dev make binutils
 			echo libdw-dev libelf-dev libcapstone-dev libiberty-dev libjson-c-dev
-			echo libunwind-dev libpapi-dev libprotobuf-c-dev protobuf-c-compiler
+			echo libunwind-dev libpapi-dev libexpat1-dev libprotobuf-c-dev protobuf-c-compiler
 			;;
 		plot)
 			echo python3 python3-matplotlib

@@ -156,21 +156,9 @@ static double storage_written(void *state)
 		.record = function                                                                           \
 	}
 const struct causal_component ca_ready_components[] = {
-	SIMPLE("wall", "time that passes", "s", 1e-9, 0, wall),
-	SIMPLE("cpu", "CPU time of the thread", "s", 1e-9, 0, cpu),
-	SIMPLE("process-cpu", "CPU time of all threads", "s", 1e-9, 0, process_cpu),
-	SIMPLE("user", "CPU time of the thread in its own code", "s", 1e-6, 0, user),
-	SIMPLE("system", "CPU time of the thread in the kernel", "s", 1e-6, 0, in_system),
-	SIMPLE("peak-rss", "the most memory that was resident so far", "MiB", 1.0 / 1024,
-	       CAUSAL_COMPONENT_LEVEL, peak_rss),
-	SIMPLE("rss", "memory that is resident", "MiB", 1.0 / (1 << 20), CAUSAL_COMPONENT_LEVEL, rss),
-	SIMPLE("minor-faults", "page faults of the thread without input", "", 1, 0, minor_faults),
-	SIMPLE("major-faults", "page faults of the thread with input", "", 1, 0, major_faults),
-	SIMPLE("switches", "context switches of the thread", "", 1, 0, switches),
-	SIMPLE("read", "bytes that the thread has read", "B", 1, 0, read_bytes),
-	SIMPLE("written", "bytes that the thread has written", "B", 1, 0, written_bytes),
-	SIMPLE("storage-read", "of these, bytes from storage", "B", 1, 0, storage_read),
-	SIMPLE("storage-written", "of these, bytes for storage", "B", 1, 0, storage_written),
+#define CA_COMPONENT(name, text, unit, factor, flag, function)                                               \
+	SIMPLE(name, text, unit, factor, flag, function),
+#include "causal/library/components.def"
 	{ .label = NULL },
 };
 
