@@ -75,6 +75,7 @@ static struct ca_callgraph_thread *get_thread(struct ca_callgraph *graph, const 
 	if (thread)
 		*thread = (struct ca_callgraph_thread){ .from = *from,
 							.first = CA_CALLGRAPH_NONE,
+							.recent = CA_CALLGRAPH_NONE,
 							.frames = { .size = sizeof(struct frame) } };
 	return thread;
 }
@@ -101,6 +102,7 @@ static uint32_t add_row(struct ca_callgraph *graph, uint32_t thread, uint32_t ab
 					  .above = above,
 					  .first = CA_CALLGRAPH_NONE,
 					  .next = CA_CALLGRAPH_NONE,
+					  .recent = CA_CALLGRAPH_NONE,
 					  .thread = thread,
 					  .key = key,
 					  .value = value,
@@ -139,6 +141,28 @@ static uint32_t find_row(struct ca_callgraph *graph, uint32_t thread, uint32_t a
 	}
 }
 
+/* Where the row stands that was found last inside `above`; it moves when rows are added. */
+static uint32_t *recent_inside(const struct ca_callgraph *graph, uint32_t thread, uint32_t above)
+{
+	if (above == CA_CALLGRAPH_NONE)
+		return &((struct ca_callgraph_thread *)graph->threads.at)[thread].recent;
+	return &((struct ca_callgraph_row *)graph->rows.at)[above].recent;
+}
+
+/* As find_row; mostly it is the one that was found there before. */
+static uint32_t find_inside(struct ca_callgraph *graph, uint32_t thread, uint32_t above, uint32_t key,
+			    uint64_t value)
+{
+	uint32_t found = *recent_inside(graph, thread, above);
+	const struct ca_callgraph_row *row = ca_callgraph_get(graph, found);
+
+	if (row && row->key == key && row->value == value)
+		return found;
+	found = find_row(graph, thread, above, key, value);
+	*recent_inside(graph, thread, above) = found;
+	return found;
+}
+
 /* Only a value with a name is told apart, and each task is not: there may be any number of them. */
 static uint64_t told_apart(const struct ca_callgraph *graph, const struct ca_event *event)
 {
@@ -172,7 +196,7 @@ static uint32_t row_of(struct ca_callgraph *graph, const struct ca_callgraph_thr
 	else if (graph->form == CA_CALLGRAPH_TIMELINE)
 		row = add_row(graph, number, above, event->key, value);
 	else
-		row = find_row(graph, number, above, event->key, value);
+		row = find_inside(graph, number, above, event->key, value);
 	graph->left_out += row == CA_CALLGRAPH_NONE;
 	return row;
 }

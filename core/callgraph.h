@@ -29,6 +29,7 @@ enum {
 struct ca_callgraph_row {
 	char *label;
 	uint32_t above, first, next; /* rows */
+	uint32_t recent;             /* that was found last inside it */
 	uint32_t depth, thread;      /* thread: number in .threads */
 	uint32_t key;
 	uint64_t value; /* that has a name; else 1 */
@@ -43,6 +44,7 @@ struct ca_callgraph_thread {
 	char *name;
 	uint64_t last;        /* time of its last event */
 	uint32_t first;       /* row */
+	uint32_t recent;      /* the outermost one that was found last */
 	struct ca_vec frames; /* what is open, the outermost first */
 };
 

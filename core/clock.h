@@ -6,6 +6,7 @@
 #include "core/cpu.h"
 #include "core/status.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
@@ -48,6 +49,15 @@ CA_SIGSAFE static inline uint64_t ca_clock_fast_now(struct ca_clock_fast *clock)
 	if (passed < clock->fresh)
 		return clock->time + (uint64_t)((unsigned __int128)passed * clock->scale >> 32);
 	return ca_clock_fast_read(clock, cycles);
+}
+
+/* The same where the counter will do. False: a clock has to be asked. */
+CA_SIGSAFE static inline bool ca_clock_fast_try(const struct ca_clock_fast *clock, uint64_t *now)
+{
+	uint64_t passed = ca_cpu_cycles() - clock->cycles;
+
+	*now = clock->time + (uint64_t)((unsigned __int128)passed * clock->scale >> 32);
+	return passed < clock->fresh;
 }
 
 /* ns of CPU time of the calling thread (a system call). */

@@ -105,6 +105,12 @@ void ca_rings_give_way(struct ca_rings *trace);
 /* The thread is over: what it has written is complete. */
 CA_SIGSAFE void ca_rings_end(struct ca_rings_writer *w);
 
+/* For one event, without ca_rings_more? */
+CA_SIGSAFE static inline bool ca_rings_has_room(const struct ca_rings_writer *w)
+{
+	return w->event && w->count < CA_RINGS_EVENTS;
+}
+
 /* Append all n or none. Time does not run back within a thread: what lies in the past happens now. */
 CA_SIGSAFE static inline bool ca_rings_push(struct ca_rings_writer *w, const struct ca_event *event, size_t n)
 {
@@ -126,6 +132,25 @@ CA_SIGSAFE static inline bool ca_rings_push(struct ca_rings_writer *w, const str
 	/* release: pairs with the acquire in the reader; publishes the whole group */
 	atomic_store_explicit(&w->trace->chunk[w->chunk].count, w->count, memory_order_release);
 	return true;
+}
+
+/* One for which there is room. Field by field: what is put together elsewhere first, and then copied in larger
+ * pieces, has the processor wait for the pieces. */
+CA_SIGSAFE static inline void ca_rings_push_one(struct ca_rings_writer *w, uint64_t time,
+						enum ca_event_kind kind, uint32_t key, uint64_t value)
+{
+	uint32_t count = w->count;
+	struct ca_event *to = &w->event[count];
+
+	time = time < w->last ? w->last : time;
+	to->time = w->last = time;
+	to->kind = (uint16_t)kind;
+	to->flags = 0;
+	to->key = key;
+	to->value = value;
+	w->count = ++count;
+	/* release: as above */
+	atomic_store_explicit(&w->trace->chunk[w->chunk].count, count, memory_order_release);
 }
 
 #endif

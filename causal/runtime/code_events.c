@@ -48,10 +48,15 @@ static bool is_known(uint64_t id)
 	return (id & ~(uint64_t)UINT32_MAX) == now_known();
 }
 
+static uint32_t usual_place(const struct causal_trace_key_ *key)
+{
+	return (uint32_t)(((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+}
+
 /* NULL: there are too many. */
 static struct place *find_place(const struct causal_trace_key_ *key)
 {
-	uint32_t start = (uint32_t)(((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+	uint32_t start = usual_place(key);
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct place *p = &place[(start + i) % PLACES];
@@ -529,18 +534,44 @@ static bool raise_any(struct group *g, const struct causal_trace_key_ *key,
 	return is_wanted(id);
 }
 
-void ca_code_events_raise(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
-			  unsigned long long value)
+/* Does no more than it has to for what comes by most often: a burst begins, or the innermost one ends; its key
+ * is known, and there is room for it. False: nothing has happened. errno is not touched. */
+static bool raise_usual(struct ca_thread *t, const struct causal_trace_key_ *key,
+			const struct causal_trace_key_ *of, uint64_t value)
 {
-	struct ca_thread *t = ca_self;
+	const struct place *p = &place[usual_place(of) % PLACES];
+	uint64_t known = atomic_load_explicit(&p->id, memory_order_relaxed), time;
+	uint32_t id = (uint32_t)known, k = CA_KEY_USER + id, opens = t->opens;
+	struct ca_rings_writer *w = &t->trace;
+	bool begins = key->kind == CAUSAL_TRACE_KIND_BEGIN_;
+
+	if (atomic_load_explicit(&p->key, memory_order_relaxed) != of || !is_known(known) || !id ||
+	    atomic_load_explicit(&ca_rt.names->off[id], memory_order_relaxed) || !ca_rings_has_room(w) ||
+	    t->too_deep || !ca_clock_fast_try(&t->clock, &time))
+		return false;
+	if (begins) {
+		if (!value || key != of || opens == CA_OPENS)
+			return false;
+		t->open[opens] = (struct ca_open){ k, CA_BURST_BEGIN, value };
+		t->opens = opens + 1;
+	} else {
+		if (key->kind != CAUSAL_TRACE_KIND_END_ || !opens || t->open[opens - 1].key != k ||
+		    t->open[opens - 1].kind != CA_BURST_BEGIN)
+			return false;
+		value = t->open[opens - 1].value;
+		t->opens = opens - 1;
+	}
+	ca_rings_push_one(w, time, begins ? CA_BURST_BEGIN : CA_BURST_END, k, value);
+	return true;
+}
+
+/* With the guard held. */
+static __attribute__((noinline)) void raise_slowly(struct ca_thread *t, const struct causal_trace_key_ *key,
+						   const struct causal_trace_key_ *of, uint64_t value)
+{
 	int saved = errno;
 	struct group g;
 
-	if (!t)
-		t = ca_thread_late();
-	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
-		return;
-	t->guard++;
 	g.t = t;
 	g.n = 0;
 	g.time = ca_clock_fast_now(&t->clock);
@@ -548,6 +579,29 @@ void ca_code_events_raise(const struct causal_trace_key_ *key, const struct caus
 		ca_code_sites_off(of);
 	else if (g.n)
 		ca_rings_push(&t->trace, g.event, g.n);
-	t->guard--;
 	errno = saved;
+}
+
+static __attribute__((noinline)) struct ca_thread *late_thread(void)
+{
+	int saved = errno;
+	struct ca_thread *t = ca_thread_late();
+
+	errno = saved;
+	return t;
+}
+
+void ca_code_events_raise(const struct causal_trace_key_ *key, const struct causal_trace_key_ *of,
+			  unsigned long long value)
+{
+	struct ca_thread *t = ca_self;
+
+	if (__builtin_expect(!t, 0))
+		t = late_thread();
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
+		return;
+	t->guard = 1;
+	if (!raise_usual(t, key, of, value))
+		raise_slowly(t, key, of, value);
+	t->guard = 0;
 }

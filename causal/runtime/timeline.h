@@ -17,7 +17,11 @@ CA_SIGSAFE static inline bool ca_timeline_wants(enum ca_key key)
 CA_SIGSAFE static inline void ca_timeline_tell(struct ca_thread *t, enum ca_event_kind kind, enum ca_key key,
 					       uint64_t time, uint64_t value)
 {
-	if (ca_timeline_wants(key))
+	if (!ca_timeline_wants(key))
+		return;
+	if (ca_rings_has_room(&t->trace))
+		ca_rings_push_one(&t->trace, time, kind, key, value);
+	else
 		ca_rings_push(&t->trace,
 			      &(struct ca_event){
 				      .time = time, .kind = (uint16_t)kind, .key = key, .value = value },
