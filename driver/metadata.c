@@ -5,6 +5,7 @@
 #include "binary/needed.h"
 #include "causal/conductor/sweep.h"
 #include "causal/results/results_json.h"
+#include "core/clock.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,5 +241,91 @@ enum ca_status ca_metadata_write(const struct ca_settings *settings, const char 
 	status = write_both(settings, stem, real ? real : "", command, err);
 	free(real);
 	free(stem);
+	return status;
+}
+
+/* ---- memory maps */
+
+enum { SOON = 100, LOOKS = SOON + 10, APART = 10000000 /* ns; later each after twice as long */ };
+
+void ca_metadata_look(struct ca_metadata_maps *maps, pid_t program)
+{
+	uint64_t now = ca_clock_now();
+	char path[48], *text = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	if (maps->looks >= LOOKS || now < maps->next)
+		return;
+	maps->looks++;
+	maps->next = now + ((uint64_t)APART << (maps->looks > SOON ? maps->looks - SOON : 0));
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)program);
+	file = fopen(path, "re");
+	if (file && getdelim(&text, &size, '\0', file) > 0) {
+		free(maps->text);
+		maps->text = text;
+		text = NULL;
+	}
+	free(text);
+	if (file)
+		fclose(file);
+}
+
+/* NULL: it is no line of such a file. */
+static struct json_object *make_map(const char *line)
+{
+	char start[20], end[20], permissions[8], offset[20], device[16], inode[24];
+	struct json_object *one;
+	int path = 0;
+
+	if (sscanf(line, "%19[0-9a-f]-%19[0-9a-f] %7s %19s %15s %23s %n", start, end, permissions, offset,
+		   device, inode, &path) != 6)
+		return NULL;
+	one = json_object_new_object();
+	add(one, "start_address", start);
+	add(one, "end_address", end);
+	add(one, "permissions", permissions);
+	add(one, "offset", offset);
+	add(one, "device", device);
+	add_number(one, "inode", atoll(inode));
+	add(one, "pathname", line + path);
+	return one;
+}
+
+static enum ca_status add_maps(const char *path, char *text, struct ca_err *err)
+{
+	struct json_object *file = json_object_from_file(path), *at = file;
+	static const char *const way[] = { "causal", "metadata", "info" };
+	struct json_object *list, *one;
+	bool written = false;
+	char *line;
+
+	for (size_t i = 0; i < sizeof way / sizeof *way && at; i++)
+		at = json_object_object_get(at, way[i]);
+	if (at) {
+		list = json_object_new_array();
+		while ((line = strsep(&text, "\n")))
+			if ((one = make_map(line)))
+				json_object_array_add(list, one);
+		json_object_object_add(at, "memory_maps", list);
+		written = !json_object_to_file_ext(path, file, JSON_C_TO_STRING_PRETTY);
+	}
+	json_object_put(file);
+	return written ? CA_OK
+		       : ca_err_set(err, CA_ERR_IO, "memory maps cannot be added to %s: %s", path,
+				    json_util_get_last_err());
+}
+
+enum ca_status ca_metadata_add_maps(const struct ca_settings *settings, const char *dir,
+				    struct ca_metadata_maps *maps, struct ca_err *err)
+{
+	enum ca_status status = CA_OK;
+	char *path = NULL;
+
+	if (maps->text && asprintf(&path, "%s/%smetadata.json", dir, settings->output_prefix) > 0)
+		status = add_maps(path, maps->text, err);
+	free(path);
+	free(maps->text);
+	maps->text = NULL;
 	return status;
 }

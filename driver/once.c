@@ -6,6 +6,7 @@
 #include "driver/child.h"
 #include "driver/commands.h"
 #include "driver/control.h"
+#include "driver/metadata.h"
 #include "driver/say.h"
 #include "driver/signals.h"
 #include <signal.h>
@@ -20,6 +21,7 @@ struct running {
 	struct ca_signals *signals;
 	struct ca_control control;
 	struct rusage usage;
+	struct ca_metadata_maps maps;
 	int wait_status, stopped; /* stopped: the signal that we got meanwhile, or 0 */
 };
 
@@ -73,6 +75,8 @@ static void attend(struct running *r, pid_t child)
 	while (!over) {
 		int ms = ca_conductor_step(r->conductor);
 
+		if (r->job->settings.metadata)
+			ca_metadata_look(&r->maps, child);
 		if (r->once->step)
 			r->once->step(r->job, r->conductor, r->once->context);
 		if (!ca_conductor_has_left(r->conductor))
@@ -131,6 +135,8 @@ static int run(struct running *r, struct ca_conductor_options *options)
 	if (*err.text)
 		ca_say("%s", err.text);
 	ca_conductor_close(r->conductor, r->wait_status, NULL);
+	if (ca_metadata_add_maps(&r->job->settings, r->job->dir, &r->maps, &err))
+		ca_say("%s", err.text);
 	closed = r->once->close(r->job, &r->usage, r->once->context);
 	if (r->stopped) {
 		ca_signals_close(r->signals);

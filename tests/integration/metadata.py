@@ -38,10 +38,20 @@ def check_names(text, expected, *words, app=APP, **variables):
               f"{text}: {files} is not {expected}")
 
 
+def check_maps(info):
+    """What the program had mapped while it ran: as /proc says it."""
+    maps = info["memory_maps"]
+    check(maps and all(set(one) == {"start_address", "end_address", "permissions", "offset", "device", "inode",
+                                    "pathname"} for one in maps), f"{maps[:2]}")
+    check(all(int(one["start_address"], 16) < int(one["end_address"], 16) for one in maps), "a map has no size")
+    code = {os.path.basename(one["pathname"]) for one in maps if "x" in one["permissions"]}
+    check({"regions", "libcausal-rt.so"} <= code, f"{code}")
+
+
 def check_metadata():
     with tempfile.TemporaryDirectory() as scratch:
-        files = run(scratch, "--metadata", "-o", "out-%tag%", "--output-prefix", "my-", "--sinks", "json", "--", APP,
-                    CAUSAL_TRACE_RING="32768", SECRET="x\udcff=y")
+        files = run(scratch, "--metadata", "-o", "out-%tag%", "--output-prefix", "my-", "--events", "none", "--sinks", "json",
+                    "--", APP, "50000000", CAUSAL_TRACE_RING="32768", SECRET="x\udcff=y")
         check(files == ["out-regions/my-" + name for name in ("causal-trace.json", "functions.json", "metadata.json")],
               f"{files}")
         with open(f"{scratch}/out-regions/my-metadata.json", encoding="utf-8") as file:
@@ -52,9 +62,10 @@ def check_metadata():
     for key in ("HW_L1_CACHE_SIZE", "HW_L2_CACHE_SIZE", "HW_L3_CACHE_SIZE", "HW_CONCURRENCY", "LAUNCH_TIME",
                 "LAUNCH_DATE", "CAUSAL_VERSION", "PWD", "USER", "HOME", "SHELL"):
         check(key in info, f"{key} is not in the metadata")
-    check(info["HW_CONCURRENCY"] == os.cpu_count() and info["COMMAND"] == [APP], f"{info}")
+    check(info["HW_CONCURRENCY"] == os.cpu_count() and info["COMMAND"] == [APP, "50000000"], f"{info}")
     check(info["memory_maps_files"][0] == APP and any("/libc." in path for path in info["memory_maps_files"]),
           f"{info['memory_maps_files']}")
+    check_maps(info)
     environment = {entry["key"]: entry["value"] for entry in metadata["environment"]}
     check(environment["SECRET"] == "x\ufffd=y" and "PATH" in environment, "environment")
     shown = subprocess.run([CAUSAL, "--help=config"], capture_output=True, text=True, check=True).stdout
