@@ -215,49 +215,60 @@ static int make_annotated_progress(const char *name, const struct causal_user_an
 
 /* ---- what is called */
 
+/* Each may be changed while others call: of one configuration or of the next. */
 static struct causal_user_callbacks now = {
 	start_all, stop_all,       start_thread,  stop_thread,   push,
 	pop,       push_annotated, pop_annotated, make_progress, make_annotated_progress,
 };
 
+#define CALLBACKS(X)                                                                                         \
+	X(start_trace)                                                                                       \
+	X(stop_trace)                                                                                        \
+	X(start_thread_trace)                                                                                \
+	X(stop_thread_trace)                                                                                 \
+	X(push_region)                                                                                       \
+	X(pop_region)                                                                                        \
+	X(push_annotated_region)                                                                             \
+	X(pop_annotated_region)                                                                              \
+	X(progress)                                                                                          \
+	X(annotated_progress)
+
 int causal_user_get_callbacks(struct causal_user_callbacks *callbacks)
 {
 	if (!callbacks)
 		return CAUSAL_USER_BAD_VALUE;
-	*callbacks = now;
+#define GET(member) callbacks->member = __atomic_load_n(&now.member, __ATOMIC_ACQUIRE);
+	CALLBACKS(GET)
+#undef GET
 	return CAUSAL_USER_SUCCESS;
 }
 
 int causal_user_configure(enum causal_user_configure how, struct causal_user_callbacks callbacks,
 			  struct causal_user_callbacks *before)
 {
-	struct causal_user_callbacks was = now, become = callbacks;
+	struct causal_user_callbacks was;
 
 	if (how != CAUSAL_USER_UNION && how != CAUSAL_USER_REPLACE && how != CAUSAL_USER_INTERSECT)
 		return CAUSAL_USER_BAD_VALUE;
+	causal_user_get_callbacks(&was);
 #define MIX(member)                                                                                          \
 	if (how == CAUSAL_USER_UNION && !callbacks.member)                                                   \
-		become.member = was.member;                                                                  \
+		callbacks.member = was.member;                                                               \
 	if (how == CAUSAL_USER_INTERSECT && callbacks.member != was.member)                                  \
-		become.member = NULL;
-	MIX(start_trace)
-	MIX(stop_trace)
-	MIX(start_thread_trace)
-	MIX(stop_thread_trace)
-	MIX(push_region)
-	MIX(pop_region)
-	MIX(push_annotated_region)
-	MIX(pop_annotated_region)
-	MIX(progress)
-	MIX(annotated_progress)
+		callbacks.member = NULL;                                                                     \
+	__atomic_store_n(&now.member, callbacks.member, __ATOMIC_RELEASE);
+	CALLBACKS(MIX)
 #undef MIX
-	now = become;
 	if (before)
 		*before = was;
 	return CAUSAL_USER_SUCCESS;
 }
 
-#define CALL(member, ...) (now.member ? now.member(__VA_ARGS__) : CAUSAL_USER_NO_BINDING)
+#define CALL(member, ...)                                                                                    \
+	({                                                                                                   \
+		__typeof__(now.member) call = __atomic_load_n(&now.member, __ATOMIC_ACQUIRE);                \
+		call ? call(__VA_ARGS__) : CAUSAL_USER_NO_BINDING;                                           \
+	})
 
 int causal_user_start_trace(void)
 {

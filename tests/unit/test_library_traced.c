@@ -5,6 +5,7 @@
 #include "include/causal_measure.h"
 #include "include/causal_trace.h"
 #include "include/causal_user.h"
+#include "include/causal_wrap.h"
 #include "tests/unit/unit.h"
 #include <link.h>
 #include <pthread.h>
@@ -178,11 +179,70 @@ static void laps_are_events(void **state)
 	causal_counters_close(counters);
 }
 
+/* ---- what is configured while others call */
+
+static int push_nothing(const char *name)
+{
+	return name ? CAUSAL_USER_SUCCESS : CAUSAL_USER_BAD_VALUE;
+}
+
+static atomic_ulong wrapped_calls;
+
+static void before_getppid(void)
+{
+	wrapped_calls++;
+}
+static void after_getppid(pid_t result)
+{
+	(void)result;
+}
+CAUSAL_WRAP(pid_t, getppid, (void), ())
+
+static void *call_often(void *unused)
+{
+	pid_t parent = getppid();
+
+	(void)unused;
+	for (unsigned i = 0; i < TURNS; i++) {
+		assert_int_equal(causal_user_push_region("configured"), CAUSAL_USER_SUCCESS);
+		assert_int_equal(getppid(), parent);
+	}
+	return NULL;
+}
+
+static void others_may_configure(void **state)
+{
+	const struct causal_user_callbacks own = { .push_region = push_nothing };
+	struct causal_user_callbacks before, now;
+	pthread_t thread[THREADS];
+
+	(void)state;
+	assert_int_equal(causal_user_get_callbacks(&before), CAUSAL_USER_SUCCESS);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, call_often, NULL), 0);
+	for (unsigned i = 0; i < TURNS; i++) {
+		assert_int_equal(causal_user_configure(CAUSAL_USER_UNION, own, NULL), CAUSAL_USER_SUCCESS);
+		assert_int_equal(causal_user_configure(CAUSAL_USER_REPLACE, before, NULL),
+				 CAUSAL_USER_SUCCESS);
+		assert_int_equal(causal_wrap_start(&causal_wrap_getppid), 0);
+		assert_int_equal(causal_wrap_stop(&causal_wrap_getppid), 0);
+	}
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	causal_user_configure(CAUSAL_USER_UNION, own, NULL);
+	causal_user_configure(CAUSAL_USER_INTERSECT, before, &now);
+	assert_ptr_equal(now.push_region, push_nothing);
+	causal_user_get_callbacks(&now);
+	assert_true(!now.push_region && now.pop_region == before.pop_region);
+	causal_user_configure(CAUSAL_USER_REPLACE, before, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_are_exact),
 		cmocka_unit_test(laps_are_events),
+		cmocka_unit_test(others_may_configure),
 	};
 
 	return cmocka_run_group_tests(tests, switch_all_on, NULL);
