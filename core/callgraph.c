@@ -58,6 +58,7 @@ void ca_callgraph_fini(struct ca_callgraph *graph)
 	ca_vec_free(&graph->shown);
 	ca_map_free(&graph->by_place);
 	ca_map_free(&graph->by_thread);
+	ca_map_free(&graph->by_lap);
 }
 
 static struct ca_callgraph_thread *get_thread(struct ca_callgraph *graph, const struct ca_source *from)
@@ -256,7 +257,7 @@ static void note_call(struct ca_callgraph *graph, uint32_t key, uint64_t length)
 		return;
 	hot->count++;
 	hot->sum += length;
-	if (hot->count < throttle_at || hot->sum / hot->count >= CA_CALLGRAPH_SHORT)
+	if (hot->count < throttle_at || hot->sum / hot->count >= CA_RINGS_SHORT)
 		return;
 	hot->throttled = true;
 	forget_frames(graph, key);
@@ -338,18 +339,7 @@ void ca_callgraph_take(struct ca_callgraph *graph, const struct ca_source *from,
 	}
 }
 
-void ca_callgraph_name(struct ca_callgraph *graph, const struct ca_source *from, const char *name)
-{
-	struct ca_callgraph_thread *thread = get_thread(graph, from);
-	char *text = thread ? strdup(name) : NULL;
-
-	if (!text)
-		return;
-	free(thread->name);
-	thread->name = text;
-}
-
-/* ---- the end */
+/* ---- laps */
 
 /* As if the calls of both had been in one row (Chan, Golub and LeVeque 1979). */
 static void merge_row(struct ca_callgraph_row *to, const struct ca_callgraph_row *from)
@@ -369,6 +359,129 @@ static void merge_row(struct ca_callgraph_row *to, const struct ca_callgraph_row
 	to->min = to->min < from->min ? to->min : from->min;
 	to->max = to->max > from->max ? to->max : from->max;
 }
+
+/* The sum of squared distances from the mean, from that of squares: the integers are exact. */
+static double squared_distances(const struct ca_lap *lap)
+{
+	unsigned __int128 squares = (unsigned __int128)lap->square_high << 64 | lap->square_low;
+	unsigned __int128 of_sum = (unsigned __int128)lap->sum * lap->sum, whole = of_sum / lap->count;
+
+	if (squares <= whole)
+		return 0;
+	return (double)(squares - whole) - (double)(of_sum % lap->count) / (double)lap->count;
+}
+
+/* Where the lap of that number went; NONE: nowhere. */
+static uint32_t *row_of_lap(struct ca_callgraph *graph, const struct ca_source *from, uint32_t number)
+{
+	bool known;
+	uint32_t *row = ca_map_add(&graph->by_lap, (uint64_t)(from->thread_index + 1) << 32 | number, &known);
+
+	if (row && !known)
+		*row = CA_CALLGRAPH_NONE;
+	return row;
+}
+
+static uint32_t add_lap_row(struct ca_callgraph *graph, const struct ca_source *from, uint32_t thread,
+			    const struct ca_lap *lap)
+{
+	uint32_t *around = lap->above ? row_of_lap(graph, from, lap->above) : NULL;
+	uint32_t above = around && graph->form == CA_CALLGRAPH_TREE ? *around : CA_CALLGRAPH_NONE;
+	const struct ca_event event = { .key = lap->key, .value = lap->value };
+
+	if (graph->rows.n >= CA_CALLGRAPH_ROWS ||
+	    (above != CA_CALLGRAPH_NONE && ca_callgraph_get(graph, above)->depth >= CA_CALLGRAPH_DEPTH))
+		return CA_CALLGRAPH_NONE;
+	return find_inside(graph, thread, above, lap->key, told_apart(graph, &event));
+}
+
+static void count_hot(struct ca_callgraph *graph, const struct ca_lap *lap)
+{
+	struct hot *hot = throttle_at ? get_hot(graph, lap->key) : NULL;
+
+	if (!hot)
+		return;
+	hot->count += lap->count;
+	hot->sum += lap->sum;
+	hot->throttled |= lap->throttled;
+}
+
+/* What is still open ends where its thread did. The lap around it came before. */
+static void end_lap(struct ca_callgraph *graph, const struct ca_source *from, struct ca_lap *lap,
+		    uint32_t own)
+{
+	const uint32_t *above = lap->above ? row_of_lap(graph, from, lap->above) : NULL;
+	uint64_t until = lap->mark > lap->charged ? lap->mark : lap->charged, charged = lap->charged;
+	struct ca_callgraph_row *row = graph->rows.at;
+	uint32_t around = above ? *above : CA_CALLGRAPH_NONE;
+
+	if (!lap->since)
+		return;
+	ca_laps_add(lap, NULL, until);
+	graph->open++;
+	if (own != CA_CALLGRAPH_NONE)
+		row[own].open = true;
+	while (around != CA_CALLGRAPH_NONE && !row[around].open)
+		around = row[around].above;
+	if (around != CA_CALLGRAPH_NONE)
+		row[around].inner += until - charged;
+}
+
+static void add_lap(struct ca_callgraph *graph, const struct ca_source *from, uint32_t thread,
+		    struct ca_lap *lap, uint32_t number)
+{
+	uint32_t row = add_lap_row(graph, from, thread, lap), *known = row_of_lap(graph, from, number);
+
+	if (known)
+		*known = row;
+	graph->left_out += row == CA_CALLGRAPH_NONE ? lap->count : 0;
+	end_lap(graph, from, lap, row);
+	if (!lap->count)
+		return;
+	graph->begin = graph->begin && graph->begin < lap->begin ? graph->begin : lap->begin;
+	count_hot(graph, lap);
+	if (row != CA_CALLGRAPH_NONE)
+		merge_row((struct ca_callgraph_row *)graph->rows.at + row,
+			  &(struct ca_callgraph_row){ .count = lap->count,
+						      .sum = lap->sum,
+						      .min = lap->min,
+						      .max = lap->max,
+						      .last = lap->last,
+						      .inner = lap->inner,
+						      .begin = lap->begin,
+						      .mean = (double)lap->sum / (double)lap->count,
+						      .m2 = squared_distances(lap) });
+}
+
+void ca_callgraph_add(struct ca_callgraph *graph, const struct ca_source *from, const struct ca_lap *lap,
+		      uint32_t first, size_t n)
+{
+	struct ca_callgraph_thread *thread = get_thread(graph, from);
+
+	for (size_t i = 0; thread && i < n; i++) {
+		struct ca_lap own = lap[i];
+
+		if (own.key == CA_KEY_DISABLED)
+			graph->ends += own.count;
+		else
+			add_lap(graph, from,
+				(uint32_t)(thread - (struct ca_callgraph_thread *)graph->threads.at), &own,
+				first + (uint32_t)i);
+	}
+}
+
+void ca_callgraph_name(struct ca_callgraph *graph, const struct ca_source *from, const char *name)
+{
+	struct ca_callgraph_thread *thread = get_thread(graph, from);
+	char *text = thread ? strdup(name) : NULL;
+
+	if (!text)
+		return;
+	free(thread->name);
+	thread->name = text;
+}
+
+/* ---- the end */
 
 static void merge(struct ca_callgraph *graph)
 {

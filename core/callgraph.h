@@ -7,6 +7,7 @@
 #ifndef CA_CORE_CALLGRAPH_H
 #define CA_CORE_CALLGRAPH_H
 #include "core/dict.h"
+#include "core/laps.h"
 #include "core/map.h"
 #include "core/sink.h"
 #include "core/vec.h"
@@ -21,8 +22,7 @@ enum ca_callgraph_form {
 #define CA_CALLGRAPH_NONE UINT32_MAX
 enum {
 	CA_CALLGRAPH_ROWS = 1 << 18, /* of all threads; what finds none is counted */
-	CA_CALLGRAPH_DEPTH = 1024,   /* the same */
-	CA_CALLGRAPH_SHORT = 10000   /* ns; what is longer is not throttled. The usual limit of timemory */
+	CA_CALLGRAPH_DEPTH = 1024    /* the same */
 };
 
 /* Mean and m2 as Welford has them: m2 is the sum of squared distances from the mean. */
@@ -32,6 +32,7 @@ struct ca_callgraph_row {
 	uint32_t recent;             /* that was found last inside it */
 	uint32_t depth, thread;      /* thread: number in .threads */
 	uint32_t key;
+	bool open;      /* when its thread was over */
 	uint64_t value; /* that has a name; else 1 */
 	uint64_t begin; /* of the first call */
 	uint64_t count, sum, min, max, last;
@@ -53,7 +54,7 @@ struct ca_callgraph {
 	const struct ca_dict *dict;
 	struct ca_vec rows, threads, hot; /* hot: by key */
 	struct ca_vec shown;              /* numbers of the threads that have rows, by index; at the end */
-	struct ca_map by_place, by_thread;
+	struct ca_map by_place, by_thread, by_lap;
 	uint32_t merged;     /* all threads in one, the last of .threads; NONE: there is only one, or each
 			      * call has its row */
 	uint64_t begin;      /* time of the first burst */
@@ -61,7 +62,7 @@ struct ca_callgraph {
 	uint64_t left_out;   /* calls that found no row */
 };
 
-/* Keys with so many calls and more, which take less than CA_CALLGRAPH_SHORT on average, are not looked at any
+/* Keys with so many calls and more, which take less than CA_RINGS_SHORT on average, are not looked at any
  * further. 0, as at the start: all are. */
 void ca_callgraph_throttle(uint64_t calls);
 
@@ -69,6 +70,9 @@ void ca_callgraph_init(struct ca_callgraph *graph, enum ca_callgraph_form form, 
 void ca_callgraph_fini(struct ca_callgraph *graph);
 void ca_callgraph_take(struct ca_callgraph *graph, const struct ca_source *from, const struct ca_event *event,
 		       size_t n);
+/* What was counted where it was raised: as ca_callgraph_take of the bursts. Not of timelines. */
+void ca_callgraph_add(struct ca_callgraph *graph, const struct ca_source *from, const struct ca_lap *lap,
+		      uint32_t first, size_t n);
 void ca_callgraph_name(struct ca_callgraph *graph, const struct ca_source *from, const char *name);
 /* How many calls of the key were counted before it was throttled; 0: it is not. */
 uint64_t ca_callgraph_throttled(const struct ca_callgraph *graph, uint32_t key);

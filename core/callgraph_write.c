@@ -164,7 +164,7 @@ static void put_notes(const struct page *page)
 		fprintf(page->file,
 			": %" PRIu64 " calls took less than %d ns on average; further ones are not counted, "
 			"and their time is their callers'\n",
-			calls, CA_CALLGRAPH_SHORT);
+			calls, CA_RINGS_SHORT);
 	}
 	fputs(page->markdown ? "\n" : "", page->file);
 }

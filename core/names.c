@@ -136,6 +136,23 @@ CA_SIGSAFE void ca_names_value(struct ca_names *names, uint32_t id, uint64_t val
 	find(names, id, value, text, where);
 }
 
+CA_SIGSAFE bool ca_names_has_value(const struct ca_names *names, uint32_t id, uint64_t value)
+{
+	uint64_t hash = hash_of(id, value, NULL);
+
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		/* acquire: as in find */
+		uint32_t there =
+			atomic_load_explicit(&names->bucket[(hash + i) % BUCKETS], memory_order_acquire);
+
+		if (!there)
+			return false;
+		if (there <= CA_NAMES && is_it(&names->name[there - 1], id, value, ""))
+			return true;
+	}
+	return false;
+}
+
 CA_SIGSAFE const struct ca_name *ca_names_at(const struct ca_names *names, uint32_t i)
 {
 	const struct ca_name *n = &names->name[i];

@@ -53,6 +53,7 @@ CA_SIGSAFE uint32_t ca_names_key(struct ca_names *names, const char *text, const
 /* Call `value` of the key `id` so. The first name stays. */
 CA_SIGSAFE void ca_names_value(struct ca_names *names, uint32_t id, uint64_t value, const char *text,
 			       const char *where);
+CA_SIGSAFE bool ca_names_has_value(const struct ca_names *names, uint32_t id, uint64_t value);
 /* The i-th of those that were added, for i < used; NULL: it is of no use, or not complete yet. */
 CA_SIGSAFE const struct ca_name *ca_names_at(const struct ca_names *names, uint32_t i);
 

@@ -99,9 +99,21 @@ static uint32_t take_new(struct ca_rings *trace)
 	}
 }
 
+uint32_t ca_rings_get_chunk(struct ca_rings *trace)
+{
+	uint32_t chunk = take_free(trace);
+
+	return chunk ? chunk : take_new(trace);
+}
+
+void ca_rings_count_lost(struct ca_rings *trace, enum ca_loss why, size_t n)
+{
+	atomic_fetch_add_explicit(&trace->lost[why], n, memory_order_relaxed);
+}
+
 static bool lose(struct ca_rings_writer *w, enum ca_loss why, size_t n)
 {
-	atomic_fetch_add_explicit(&w->trace->lost[why], n, memory_order_relaxed);
+	ca_rings_count_lost(w->trace, why, n);
 	w->lost += n;
 	return false;
 }
@@ -173,12 +185,8 @@ static bool holds_most(const struct ca_rings_writer *w)
 static bool next_chunk(struct ca_rings_writer *w, size_t n)
 {
 	bool most = holds_most(w);
-	uint32_t chunk = 0;
+	uint32_t chunk = most ? 0 : ca_rings_get_chunk(w->trace);
 
-	if (!most)
-		chunk = take_free(w->trace);
-	if (!most && !chunk)
-		chunk = take_new(w->trace);
 	if (chunk) {
 		open_chunk(w, chunk - 1);
 		return true;

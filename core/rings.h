@@ -37,7 +37,15 @@ enum ca_loss {
 		CA_LOSS_COUNT
 };
 
-enum ca_rings_chunk_state { CA_RINGS_FREE, CA_RINGS_OPEN, CA_RINGS_CLOSED };
+enum ca_rings_chunk_state {
+	CA_RINGS_FREE,
+	CA_RINGS_OPEN,
+	CA_RINGS_CLOSED,
+	CA_RINGS_LAPS,     /* core/laps.h; count: laps in it; next: the thread's chunk before it;
+			    * given_back, of its first: time of its last event */
+	CA_RINGS_LAPS_DONE /* ... of a thread that is over */
+};
+enum { CA_RINGS_SHORT = 10000 /* ns; what takes longer is not throttled. The usual limit of timemory */ };
 
 /* What is known of a chunk. By the thread that has it, except for given_back and next. */
 struct ca_rings_chunk {
@@ -51,10 +59,11 @@ struct ca_rings_chunk {
 
 struct ca_rings {
 	/* Written by the driver before any process runs */
-	uint32_t chunks;    /* there are */
-	uint32_t most;      /* that one thread may hold */
-	uint32_t keep_last; /* full: 1: the oldest of a thread's go, 0: the newest */
-	uint32_t reserved;
+	uint32_t chunks;                    /* there are */
+	uint32_t most;                      /* that one thread may hold */
+	uint32_t keep_last;                 /* full: 1: the oldest of a thread's go, 0: the newest */
+	uint32_t laps;                      /* 1: bursts are counted where they are raised: core/laps.h */
+	uint64_t throttle;                  /* ... until they have been called so often; 0: all */
 	_Alignas(64) _Atomic uint64_t free; /* 1 + index of a free chunk, a count of changes above it */
 	_Atomic uint32_t used;              /* chunks that ever were */
 	_Atomic uint32_t ready;             /* chunks that have backing store */
@@ -93,6 +102,9 @@ struct ca_rings_writer {
 
 CA_SIGSAFE void ca_rings_begin(struct ca_rings_writer *w, struct ca_rings *trace,
 			       const struct ca_source *owner);
+/* For core/laps.c: 1 + a chunk, 0: there is none; so many are lost. */
+CA_SIGSAFE uint32_t ca_rings_get_chunk(struct ca_rings *trace);
+CA_SIGSAFE void ca_rings_count_lost(struct ca_rings *trace, enum ca_loss why, size_t n);
 /* A chunk with room for n events; false: there is none, and they are counted as lost. */
 CA_SIGSAFE bool ca_rings_more(struct ca_rings_writer *w, uint64_t time, size_t n);
 /* Of a process that may map little: `size` bytes of the trace, from its begin on, are what it has. False: that

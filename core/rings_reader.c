@@ -38,6 +38,9 @@ struct ca_rings_reader {
 	struct found *found;
 	bool *gone; /* by process_index */
 	size_t gone_room;
+	ca_rings_take_laps take_laps;
+	uint32_t held; /* thread whose laps are not complete */
+	uint64_t over; /* when the one was whose laps are read */
 	uint64_t events, damaged;
 	uint32_t threads;
 };
@@ -105,6 +108,8 @@ static enum ca_status make(struct ca_rings_reader *r, const struct ca_rings_opti
 	r->trace->chunks = r->chunks;
 	r->trace->most = chunks_of(options->ring, LEAST_OF_ONE);
 	r->trace->keep_last = options->keep_last;
+	r->trace->laps = options->laps;
+	r->trace->throttle = options->throttle;
 	error = grow(r);
 	if (error)
 		return ca_err_set(
@@ -198,7 +203,7 @@ static size_t look(struct ca_rings_reader *r)
 		/* acquire: pairs with the release in core/rings.c, after its owner and number */
 		uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
 
-		if (state != CA_RINGS_OPEN && state != CA_RINGS_CLOSED)
+		if (state == CA_RINGS_FREE || state > CA_RINGS_LAPS_DONE)
 			continue;
 		r->found[n++] = (struct found){ c->owner.thread_index, i, atomic_load(&c->number) };
 	}
@@ -241,6 +246,48 @@ static void hand_on(struct ca_rings_reader *r, const struct ca_source *from, con
 static bool is_gone(const struct ca_rings_reader *r, uint32_t process_index)
 {
 	return process_index < r->gone_room && r->gone[process_index];
+}
+
+void ca_rings_reader_on_laps(struct ca_rings_reader *r, ca_rings_take_laps take)
+{
+	r->take_laps = take;
+}
+
+/* False: it holds events. */
+static bool read_laps(struct ca_rings_reader *r, const struct found *f, bool last, void *context)
+{
+	struct ca_rings_chunk *c = &r->trace->chunk[f->chunk];
+	/* acquire: pairs with the release in core/laps.c */
+	uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
+	uint32_t count = atomic_load_explicit(&c->count, memory_order_acquire);
+	const struct ca_source from = c->owner;
+	struct thread *t = &r->thread[f->thread];
+	struct ca_lap lap[CA_LAPS_OF_CHUNK];
+	bool done = last || state == CA_RINGS_LAPS_DONE || is_gone(r, from.process_index);
+
+	if (state != CA_RINGS_LAPS && state != CA_RINGS_LAPS_DONE)
+		return false;
+	/* the first chunk of a thread comes first, and is closed last */
+	if (!f->number) {
+		r->held = done ? UINT32_MAX : f->thread;
+		r->over = atomic_load_explicit(&c->given_back, memory_order_relaxed);
+	}
+	done = done && r->held != f->thread;
+	r->threads += !t->seen;
+	t->seen = true;
+	if (count > CA_LAPS_OF_CHUNK || !done)
+		count = done ? CA_LAPS_OF_CHUNK : 0;
+	memcpy(lap, ca_rings_events(r->trace, f->chunk), count * sizeof *lap);
+	for (uint32_t i = 0; i < count; i++) {
+		r->events += (lap[i].key ? 2 : 1) * lap[i].count;
+		if (lap[i].since)
+			lap[i].mark = r->over;
+	}
+	if (r->take_laps)
+		r->take_laps(context, &from, lap, f->chunk * CA_LAPS_OF_CHUNK + 1, count);
+	if (done)
+		give_back(r, f->chunk);
+	return true;
 }
 
 /* False: the thread's later chunks have to wait. */
@@ -296,6 +343,7 @@ void ca_rings_reader_drain(struct ca_rings_reader *r, bool last, ca_rings_take t
 	grow(r);
 	if (r->trace->keep_last && !last)
 		return;
+	r->held = UINT32_MAX;
 	n = look(r);
 	for (size_t i = 0; i < n; i++) {
 		const struct found *f = &r->found[i];
@@ -303,7 +351,7 @@ void ca_rings_reader_drain(struct ca_rings_reader *r, bool last, ca_rings_take t
 		if (f->thread == waits || f->thread >= MOST_THREADS ||
 		    !make_room(&r->thread, &r->room, f->thread, sizeof *r->thread))
 			continue;
-		if (!read_chunk(r, f, last, take, context))
+		if (!read_laps(r, f, last, context) && !read_chunk(r, f, last, take, context))
 			waits = f->thread;
 	}
 }

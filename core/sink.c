@@ -157,6 +157,22 @@ void ca_sink_name(struct ca_sinks *sinks, const struct ca_source *from, const ch
 			sinks->open[i].ops->rename(sinks->open[i].state, from, process_name, thread_name);
 }
 
+bool ca_sink_takes_laps(const struct ca_sinks *sinks)
+{
+	for (size_t i = 0; sinks && i < sinks->count; i++)
+		if (!sinks->open[i].ops->laps)
+			return false;
+	return sinks && sinks->count;
+}
+
+void ca_sink_laps(struct ca_sinks *sinks, const struct ca_source *from, const struct ca_lap *lap,
+		  uint32_t first, size_t n)
+{
+	for (size_t i = 0; sinks && i < sinks->count; i++)
+		if (sinks->open[i].ops->laps)
+			sinks->open[i].ops->laps(sinks->open[i].state, from, lap, first, n);
+}
+
 bool ca_sink_wants(const struct ca_sinks *sinks, uint32_t key)
 {
 	for (size_t i = 0; sinks && i < sinks->count; i++)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct ca_dict;
+struct ca_lap;
 
 /* Where an event came from. Borrowed for the call. The kernel uses its ids again; the indices
  * are sequent from 1, in the order in which processes and threads came to life, so that they mean
@@ -32,6 +33,10 @@ struct ca_sink_ops {
 	/* Of one thread in the order of time; threads come in turns, so between them time goes back.
 	 * Keys and values of one call are consecutive events with the same time. */
 	void (*events)(void *state, const struct ca_source *from, const struct ca_event *event, size_t n);
+	/* Bursts of one thread, counted where they were raised (core/laps.h); only where all open sinks have
+	 * this, and then no bursts come by themselves. Keys are the dictionary's. */
+	void (*laps)(void *state, const struct ca_source *from, const struct ca_lap *lap, uint32_t first,
+		     size_t n);
 	/* What they are called from now on; NULL: that did not change. Borrowed. */
 	void (*rename)(void *state, const struct ca_source *from, const char *process_name,
 		       const char *thread_name);
@@ -61,6 +66,10 @@ enum ca_status ca_sink_open(struct ca_sinks **sinks, const char *spec, const cha
 enum ca_status ca_sink_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops, void *state);
 void ca_sink_events(struct ca_sinks *sinks, const struct ca_source *from, const struct ca_event *event,
 		    size_t n);
+/* Can all of them take laps? Not if there are none. */
+bool ca_sink_takes_laps(const struct ca_sinks *sinks);
+void ca_sink_laps(struct ca_sinks *sinks, const struct ca_source *from, const struct ca_lap *lap,
+		  uint32_t first, size_t n);
 void ca_sink_name(struct ca_sinks *sinks, const struct ca_source *from, const char *process_name,
 		  const char *thread_name);
 /* Is there one that wants them? */

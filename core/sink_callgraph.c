@@ -71,6 +71,12 @@ static void take_name(void *state, const struct ca_source *from, const char *pro
 		ca_callgraph_name(&((struct sink *)state)->graph, from, thread_name);
 }
 
+static void take_laps(void *state, const struct ca_source *from, const struct ca_lap *lap, uint32_t first,
+		      size_t n)
+{
+	ca_callgraph_add(&((struct sink *)state)->graph, from, lap, first, n);
+}
+
 static bool wants(void *state, uint32_t key)
 {
 	return !ca_callgraph_throttled(&((struct sink *)state)->graph, key);
@@ -96,18 +102,19 @@ static enum ca_status close_sink(void *state, struct ca_err *err)
 	return ok && memory ? CA_OK : CA_ERR_IO;
 }
 
-#define SINK(object, called, opens, what)                                                                    \
+#define SINK(object, called, opens, counted, what)                                                           \
 	const struct ca_sink_ops object = {                                                                  \
 		.name = called,                                                                              \
 		.description = what,                                                                         \
 		.open = opens,                                                                               \
 		.events = take_events,                                                                       \
+		.laps = counted,                                                                             \
 		.rename = take_name,                                                                         \
 		.wants = wants,                                                                              \
 		.close = close_sink,                                                                         \
 	}
-SINK(ca_sink_callgraph, "callgraph", open_tree,
+SINK(ca_sink_callgraph, "callgraph", open_tree, take_laps,
      "how often and how long each key was open inside each, on stderr or into =FILE (.json, .tree.json, "
      ".md, .folded, else text)");
-SINK(ca_sink_callgraph_flat, "callgraph-flat", open_flat, "the same of each key");
-SINK(ca_sink_callgraph_timeline, "callgraph-timeline", open_timeline, "the same of each call");
+SINK(ca_sink_callgraph_flat, "callgraph-flat", open_flat, take_laps, "the same of each key");
+SINK(ca_sink_callgraph_timeline, "callgraph-timeline", open_timeline, NULL, "the same of each call");

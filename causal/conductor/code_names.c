@@ -2,6 +2,7 @@
 /* See code_names.h. */
 #include "causal/conductor/code_names.h"
 #include "binary/index/demangle.h"
+#include "core/laps.h"
 #include "core/names.h"
 #include "core/vec.h"
 #include <errno.h>
@@ -106,9 +107,9 @@ static void learn_key(struct ca_code_names *n, const struct ca_name *name, const
 		return;
 	copy(where, sizeof where, name->where);
 	n->key[id] = ca_dict_register_own(n->dict, text, where, id);
-	if (n->key[id])
-		atomic_store_explicit(&n->names->off[id], !ca_dict_get(n->dict, n->key[id])->enabled,
-				      memory_order_relaxed);
+	/* where bursts are counted as they are raised, whoever counts may have been the first */
+	if (n->key[id] && !ca_dict_get(n->dict, n->key[id])->enabled)
+		atomic_store_explicit(&n->names->off[id], 1, memory_order_relaxed);
 }
 
 /* False: not yet. A key comes before the names of its values. */
@@ -221,6 +222,25 @@ void ca_code_names_hand_on(struct ca_code_names *n, struct ca_sinks *sinks, cons
 				quieten(n, sinks, &out[filled - 1]);
 			filled = 0;
 		}
+	}
+}
+
+void ca_code_names_hand_on_laps(struct ca_code_names *n, struct ca_sinks *sinks, const struct ca_source *from,
+				const struct ca_lap *lap, uint32_t first, size_t laps)
+{
+	if (n->untold)
+		tell_names(n, sinks, from);
+	for (size_t i = 0; i < laps; i++) {
+		struct ca_lap out = lap[i];
+		uint32_t id = out.key - CA_KEY_USER;
+
+		out.key = key_of(n, out.key);
+		/* its end may not have been raised */
+		if (out.since && id <= CA_USER_ID_LAST &&
+		    atomic_load_explicit(&n->names->off[id], memory_order_relaxed))
+			out.since = 0;
+		if (out.key != CA_KEY_DISABLED || !lap[i].key)
+			ca_sink_laps(sinks, from, &out, first + (uint32_t)i, 1);
 	}
 }
 

@@ -13,6 +13,9 @@ enum ca_status ca_code_names_new(struct ca_code_names **names, int fd, uint64_t 
 				 struct ca_err *err);
 void ca_code_names_free(struct ca_code_names *names); /* NULL is fine */
 /* Look for new names; before events are handed on that may use them. names: NULL is fine. */
+void ca_code_names_hand_on_laps(struct ca_code_names *names, struct ca_sinks *sinks,
+				const struct ca_source *from, const struct ca_lap *lap, uint32_t first,
+				size_t laps);
 void ca_code_names_follow(struct ca_code_names *names);
 /* Give these events to the sinks, with the dictionary's keys, without those that nobody wants; and what the
  * thread and its process have been called by the program. names: NULL is fine. */

@@ -170,6 +170,15 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 		ca_conductor_gate(c, from, event, n);
 }
 
+static void hand_on_laps(void *context, const struct ca_source *from, const struct ca_lap *lap,
+			 uint32_t first, size_t n)
+{
+	struct ca_conductor *c = context;
+
+	find_names(c, from);
+	ca_code_names_hand_on_laps(c->trace->names, c->sinks, from, lap, first, n);
+}
+
 static void drain(struct ca_conductor *c, bool last)
 {
 	if (!c->trace)
@@ -260,10 +269,14 @@ static uint64_t memory_of(const struct ca_conductor *c)
 
 static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 {
+	/* with experiments, the runtime raises bursts of its own */
+	bool laps = c->opt.traced && !c->sampling && ca_sink_takes_laps(c->sinks);
 	const struct ca_rings_options options = {
 		.memory = memory_of(c),
 		.ring = (uint64_t)c->set->trace_ring << 10,
 		.keep_last = c->set->trace_policy == CA_TRACE_RING,
+		.laps = laps,
+		.throttle = (uint64_t)c->set->throttle,
 	};
 	struct ca_session *s = c->session;
 	uint64_t size;
@@ -275,6 +288,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 	status = ca_rings_reader_new(&c->trace->reader, c->session_fd, CA_SESSION_SIZE, &options, &size, err);
 	if (status)
 		return status;
+	ca_rings_reader_on_laps(c->trace->reader, hand_on_laps);
 	s->trace_size = ca_rings_size(ca_rings_reader_get(c->trace->reader)->chunks);
 	s->trace_at = CA_SESSION_SIZE + size - s->trace_size;
 	s->names_at = s->trace_at + s->trace_size;
@@ -283,6 +297,8 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 		return status;
 	for (uint32_t key = 1; key < CA_KEY_FIRST_FREE; key++)
 		s->events |= (uint64_t)ca_dict_get(c->dict, key)->enabled << key;
+	if (laps)
+		s->events &= UINT64_C(1) << CA_KEY_MUTEX | UINT64_C(1) << CA_KEY_TASK;
 	if (c->sampling) {
 		if (!*c->set->sinks)
 			s->events = 0;

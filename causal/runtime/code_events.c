@@ -388,6 +388,44 @@ static void task_leave(struct group *g, uint64_t task, bool goes_on)
 	close_from(g, at, true);
 }
 
+/* ---- where bursts are counted here ---------------------------------------------------------------*/
+/* Only values with a name are told apart: there may be any number of others. */
+static uint64_t told_apart(uint32_t key, uint64_t value)
+{
+	if (value == 1 || key == CA_KEY_TASK)
+		return 1;
+	if (key == CA_KEY_MUTEX)
+		return value;
+	return ca_names_has_value(ca_rt.names, key - CA_KEY_USER, value) ? value : 1;
+}
+
+static void close_lap(struct ca_laps *laps, uint32_t key, uint64_t time)
+{
+	struct ca_lap *lap = ca_laps_close(laps, key, time);
+
+	if (lap && ca_laps_is_hot(laps, lap))
+		ca_laps_throttle(laps, lap);
+}
+
+/* Whose calls a lap counts, as long as no file of the program is closed. The name makes the key, and where the
+ * same text stands twice in a file, it is mostly at one address. */
+static uint64_t mark_of(const struct causal_trace_key_ *key)
+{
+	return (uintptr_t)key->name ^ now_known() << 16;
+}
+
+static void count_group(struct group *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct ca_event *e = &g->event[i];
+
+		if (e->kind == CA_BURST_BEGIN)
+			ca_laps_open(&g->t->laps, e->key, told_apart(e->key, e->value), e->time);
+		else if (e->kind == CA_BURST_END)
+			close_lap(&g->t->laps, e->key, e->time);
+	}
+}
+
 /* ---- raising -----------------------------------------------------------------------------------*/
 static void name_thread(struct ca_thread *t, bool process, const char *name)
 {
@@ -565,6 +603,50 @@ static bool raise_usual(struct ca_thread *t, const struct causal_trace_key_ *key
 	return true;
 }
 
+/* The id of a key that is where it usually is; 0: it is not. */
+static uint32_t usual_id(const struct causal_trace_key_ *key)
+{
+	const struct place *p = &place[usual_place(key) % PLACES];
+	uint64_t known = atomic_load_explicit(&p->id, memory_order_relaxed);
+
+	return atomic_load_explicit(&p->key, memory_order_relaxed) == key && is_known(known) ? (uint32_t)known
+											     : 0;
+}
+
+/* The same where bursts are counted here: what is known of the key stands in the lap. */
+static bool count_usual(struct ca_thread *t, const struct causal_trace_key_ *key,
+			const struct causal_trace_key_ *of, uint64_t value)
+{
+	bool begins = key->kind == CAUSAL_TRACE_KIND_BEGIN_;
+	struct ca_laps *laps = &t->laps;
+	struct ca_lap *lap = begins ? ca_laps_recent(laps) : laps->at;
+	uint32_t opens = t->opens;
+	uint64_t time;
+
+	if (!lap || laps->missed || t->too_deep || !ca_clock_fast_try(&t->clock, &time))
+		return false;
+	if (begins) {
+		if (lap->mark != mark_of(of) || value != lap->value || key != of || opens == CA_OPENS ||
+		    lap->since || lap->throttled)
+			return false;
+		t->open[opens] = (struct ca_open){ lap->key, CA_BURST_BEGIN, value };
+		t->opens = opens + 1;
+		ca_laps_open_at(laps, lap, time);
+		return true;
+	}
+	if (key->kind != CAUSAL_TRACE_KIND_END_ || !opens || t->open[opens - 1].key != lap->key ||
+	    t->open[opens - 1].kind != CA_BURST_BEGIN)
+		return false;
+	/* another place may have begun it */
+	if (lap->mark != mark_of(of) && CA_KEY_USER + usual_id(of) != lap->key)
+		return false;
+	t->opens = opens - 1;
+	close_lap(laps, lap->key, time);
+	if (lap->throttled)
+		ca_code_sites_off(of);
+	return true;
+}
+
 /* With the guard held. */
 static __attribute__((noinline)) void raise_slowly(struct ca_thread *t, const struct causal_trace_key_ *key,
 						   const struct causal_trace_key_ *of, uint64_t value)
@@ -577,8 +659,13 @@ static __attribute__((noinline)) void raise_slowly(struct ca_thread *t, const st
 	g.time = ca_clock_fast_now(&t->clock);
 	if (!raise_any(&g, key, of, value))
 		ca_code_sites_off(of);
+	else if (t->laps.trace)
+		count_group(&g);
 	else if (g.n)
 		ca_rings_push(&t->trace, g.event, g.n);
+	if (t->laps.at && key->kind == CAUSAL_TRACE_KIND_BEGIN_ && key == of && key->name &&
+	    t->laps.at->key == CA_KEY_USER + usual_id(of))
+		t->laps.at->mark = mark_of(of);
 	errno = saved;
 }
 
@@ -601,7 +688,7 @@ void ca_code_events_raise(const struct causal_trace_key_ *key, const struct caus
 	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard = 1;
-	if (!raise_usual(t, key, of, value))
+	if (!(t->laps.trace ? count_usual(t, key, of, value) : raise_usual(t, key, of, value)))
 		raise_slowly(t, key, of, value);
 	t->guard = 0;
 }

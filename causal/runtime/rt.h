@@ -10,8 +10,8 @@
 #ifndef CA_CAUSAL_RUNTIME_RT_H
 #define CA_CAUSAL_RUNTIME_RT_H
 #include "core/clock.h"
+#include "core/laps.h"
 #include "core/names.h"
-#include "core/rings.h"
 #include "core/rng.h"
 #include "core/session.h"
 #include "sampler/host.h"
@@ -95,6 +95,7 @@ struct ca_thread {
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	struct ca_rings_writer trace;
+	struct ca_laps laps;        /* where bursts are not events */
 	struct ca_clock_fast clock; /* of its own events */
 	uint32_t
 		opens; /* bursts and states of its own code that are open: no more than open[] has room for */

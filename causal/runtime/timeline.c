@@ -31,6 +31,7 @@ void ca_timeline_begin(struct ca_thread *t)
 		return;
 	now = ca_clock_now();
 	ca_rings_begin(&t->trace, ca_rt.trace, &owner);
+	ca_laps_begin(&t->laps, ca_rt.trace, ca_rt.names, &owner);
 	if (t->tid == (pid_t)ca_rt.pid)
 		ca_timeline_tell(t, CA_BURST_BEGIN, CA_KEY_PROCESS, now, owner.process);
 	ca_timeline_tell(t, CA_BURST_BEGIN, CA_KEY_THREAD, now, owner.thread);
@@ -50,6 +51,7 @@ void ca_timeline_end(struct ca_thread *t)
 	if (t->tid == (pid_t)ca_rt.pid)
 		ca_timeline_tell(t, CA_BURST_END, CA_KEY_PROCESS, now, t->trace.owner.process);
 	ca_rings_end(&t->trace);
+	ca_laps_end(&t->laps);
 }
 
 void ca_timeline_delay(struct ca_thread *t, uint64_t began, uint64_t paid, unsigned how)

@@ -52,6 +52,18 @@ def check_figures(scratch):
     check(flat == {"main": 1, "simulate": 2, "level": 6, "step": 60, "tick": 20000}, f"{flat}")
 
 
+def check_counted_in_place(scratch):
+    """With no other sink, bursts are counted where they are raised: all of them, however fast they come."""
+    done = causal("trace", "--events", "user", "--throttle", "0", "--trace-ring", "8", "--sinks",
+                  f"callgraph={scratch}/own.json,callgraph-flat={scratch}/own-flat.json", "--", APP, "3000000")
+    first = {"main": 1} | {f"main > {row}": n for row, n in SIMULATE.items()} | {"main > tick": 3000000}
+    clock = read(f"{scratch}/own.json")
+    check(by_thread(clock) == {"first": first, "second": SIMULATE}, f"{by_thread(clock)}")
+    check("none missing" in done.stderr, done.stderr)
+    flat = laps(read(f"{scratch}/own-flat.json")["ranks"][0]["graph"])
+    check(flat == {"main": 1, "simulate": 2, "level": 6, "step": 60, "tick": 3000000}, f"{flat}")
+
+
 def check_throttled(scratch):
     done = causal("trace", "--events", "user", "--sinks", f"callgraph={scratch}/less.json,callgraph={scratch}/less",
                   "--", APP, "10000000")
@@ -105,6 +117,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as scratch:
         check_figures(scratch)
+        check_counted_in_place(scratch)
         check_throttled(scratch)
         check_diff(scratch)
     return status()
