@@ -62,9 +62,10 @@ struct ca_event {
 	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")                               \
 	X(MUTEX, "mutex", USER, "burst: the program waits for a mutex of its own (1), or holds it")          \
 	X(BLOCKED, "blocked", ADVANCED, "how long the sample's thread was off a CPU, ns; flags: activity")   \
-	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")             \
-	X(REGISTER, "register", ADVANCED, "of a stack that the driver walks; flags: DWARF number, 16: pc")           \
-	X(WORD, "word", ADVANCED, "of that stack; flags: words above the lowest, or CA_WORDS_END: where it ends")             \
+	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")     \
+	X(REGISTER, "register", ADVANCED, "of a stack that the driver walks; flags: DWARF number, 16: pc")   \
+	X(WORD, "word", ADVANCED,                                                                            \
+	  "of that stack; flags: words above the lowest, or CA_WORDS_END: where it ends")                    \
 	X(METRIC, "metric", ADVANCED, "counted since the thread's sample before; flags: enum ca_metric")
 
 /* Keys of the program's own events, on their way to the driver: this and the id (core/names.h). */

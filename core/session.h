@@ -71,7 +71,7 @@ struct ca_session {
 	uint32_t virtual_clock;    /* 1: what the program sees of time is virtual time */
 	uint32_t sampling;         /* 1: there are no experiments; each tick is a sample of a profile, and
 				    * so is each wait, with who ended it. They go into the trace rings */
-	uint32_t copies;         /* 1: with each of these come the registers and the stack; the driver walks it */
+	uint32_t copies; /* 1: with each of these come the registers and the stack; the driver walks it */
 	_Atomic uint32_t processes_missed; /* that found no free row */
 	_Atomic uint32_t quiet;      /* samplers not wanted for now: 1 << enum ca_sampler; by the conductor */
 	struct ca_samplers samplers; /* while `sampling` */

@@ -62,8 +62,8 @@ struct ca_samples {
 		delay; /* ns; the window of the samples is `runtime` long, and began after `delay` */
 	uint64_t samples, incomplete; /* of these the stack could not be walked to its end */
 	uint64_t walked, alike; /* stacks that libunwind has walked; those that came out as by our rows */
-	uint64_t user, system;        /* ns of CPU time, as the kernel says; 0: not known */
-	uint64_t handler;             /* ns of CPU time that causal's handlers took */
+	uint64_t user, system;  /* ns of CPU time, as the kernel says; 0: not known */
+	uint64_t handler;       /* ns of CPU time that causal's handlers took */
 	uint64_t processes, threads;
 	int exit_status;
 	struct ca_samples_function *function;

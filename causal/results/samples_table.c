@@ -92,7 +92,8 @@ static void put_losses(const struct ca_samples *s, FILE *file)
 		fprintf(file, "Of %.2g %% of the samples the stack could not be walked to its end.\n",
 			percent(s->incomplete, s->samples));
 	if (s->walked)
-		fprintf(file, "libunwind walked %" PRIu64 " stacks; %.3g %% came out as by causal's own rows.\n",
+		fprintf(file,
+			"libunwind walked %" PRIu64 " stacks; %.3g %% came out as by causal's own rows.\n",
 			s->walked, percent(s->alike, s->walked));
 	if (!s->losses)
 		return;
