@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What events cost, from the place where they are raised to the sinks: the figures of doc/SINKS.md and
-# doc/API.md, with the bars that some of them have. make bench-trace; it takes a minute.
+# doc/API.md, with the bars that some of them have. make bench-trace; it takes two minutes.
 set -euo pipefail
 
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
@@ -38,6 +38,21 @@ compare() {
 compare "a visit of a progress point" 5000000 ./tests/apps/traced many 1 5000000
 compare "a byte through a pipe" 500000 ./tests/apps/traced pipe 500000
 compare "a thread that visits a point once" 10000 ./tests/apps/traced crowd 10000
+
+# a sweep: experiments, who comes into S, hits, debts and payments, A B A B A B
+${CC:-cc} -g -O2 -I"$source_dir/include" -pthread -o "$work/frames" "$source_dir/examples/frames.c"
+sweep() {
+	each 1000 ./driver/causal -n 1 -s 50 -F '^simulate_frame$' -o "$work/sweep" "$@" -- "$work/frames" 1000
+}
+for _ in 1 2 3; do
+	sweep >>"$work/without"
+	sweep --trace >>"$work/with"
+done
+median() { sort -n "$1" | sed -n 2p; }
+say "a frame of examples/frames.c in a sweep, of program and causal" "$(median "$work/without")"
+say "... with --trace ($(median "$work/with" | awk "{ printf \"%.2f\", \$1 / $(median "$work/without") }") times)" \
+	"$(median "$work/with")"
+
 for sink in dot statistics binary perfetto print json paraver; do
 	say "$sink: CPU time of an event" "$(each 2000000 ./tests/trace/feed "$sink=$work/$sink" many 2000000)"
 done
