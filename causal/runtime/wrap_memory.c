@@ -13,14 +13,18 @@
 #include <sys/resource.h>
 
 /* ---- locked memory -------------------------------------------------------------------------------*/
-static bool is_ours(uintptr_t low, const char *name)
+/* The linker's: where our own variables lie, 5 MB and mostly untouched. */
+extern char __bss_start[] __attribute__((visibility("hidden")));
+extern char _end[] __attribute__((visibility("hidden")));
+
+static bool is_ours(uintptr_t low, uintptr_t high, const char *name)
 {
 	size_t n = strlen(name);
 
 	/* the index of a binary: in the cache, or where there is no cache (binary/index/cache.c) */
-	return strstr(name, ca_rt.session_path) || strstr(name, "[perf_event]") ||
-	       (n > 4 && !strcmp(name + n - 4, ".idx")) || strstr(name, "/.causal-index-") ||
-	       ca_patch_owns(low);
+	return (low < (uintptr_t)_end && high > (uintptr_t)__bss_start) || strstr(name, ca_rt.session_path) ||
+	       strstr(name, "[perf_event]") || (n > 4 && !strcmp(name + n - 4, ".idx")) ||
+	       strstr(name, "/.causal-index-") || ca_patch_owns(low);
 }
 
 /* Of a line of /proc/self/maps. Where nothing can be read, as between guard pages, there is nothing to be
@@ -33,7 +37,7 @@ static int lock_one(const char *line, unsigned flags)
 
 	if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %n", &low, &high, rights, &name) < 3 || !name)
 		return 0;
-	if (rights[0] != 'r' || !strncmp(line + name, "[v", 2) || is_ours(low, line + name))
+	if (rights[0] != 'r' || !strncmp(line + name, "[v", 2) || is_ours(low, high, line + name))
 		return 0;
 	return mlock2((const void *)low, high - low, flags);
 }
