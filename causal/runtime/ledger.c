@@ -469,6 +469,26 @@ static void undo(struct account *a, const struct ca_log_entry *e)
 	}
 }
 
+/* When were we off a CPU ourselves? Without a switch log, as we have told; and in a wait for others we owed
+ * nothing: what lies before the end of the last one is not given back. */
+static unsigned own_off(const struct account *a, uint64_t from, uint64_t to, struct ca_interval *out)
+{
+	const struct ca_thread *t = a->t;
+	struct ca_interval told[OFFS];
+	unsigned n = 0, m;
+
+	if (t->switches.page)
+		return ca_switches_off(&t->switches, from, to, out, OFFS);
+	if (t->owing_since > from) {
+		out[n++] = (struct ca_interval){ from, t->owing_since < to ? t->owing_since : to };
+		from = out[0].to;
+	}
+	m = from < to ? off_as_told(a->past, t->number, from, to, told) : 0;
+	for (unsigned i = 0; i < m && n < OFFS; i++)
+		out[n++] = told[i];
+	return n;
+}
+
 /* In [from, to) nothing has changed but that the thread, which was in S, turns out to have been off the CPU. */
 static void take_back_in(struct account *a, uint32_t thread, uint64_t from, uint64_t to)
 {
@@ -482,8 +502,7 @@ static void take_back_in(struct account *a, uint32_t thread, uint64_t from, uint
 	layers = 1U + (mine ? t->inside_my_part : t->inside_part[i]);
 	if (!mine)
 		t->inside_flag[i] = FLAG_OFF;
-	n_own = t->switches.page ? ca_switches_off(&t->switches, from, to, own, OFFS)
-				 : off_as_told(a->past, t->number, from, to, own);
+	n_own = own_off(a, from, to, own);
 	for (unsigned k = 0; k < layers; k++) {
 		unsigned n = 1;
 		uint64_t all, off;
@@ -539,7 +558,11 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 	if (off_as_seen(e->thread, 0, 0, NULL) >= 0)
 		return;
 	advance(a, e->value);
-	if (from >= to)
+	/* Without a switch log it is told how long a thread was off between two ticks, as if that were the end of
+	 * them: who owes for a moment of that time would get it back although S ran. So in one process nothing is
+	 * given back. */
+	if (from >= to || (e->thread != a->t->number &&
+			   atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed)))
 		return;
 	a->past = &past;
 	for (uint64_t at = walk_back(a, e->thread, from, to); at < a->t->cursor; at++) {
@@ -655,6 +678,8 @@ static void account(struct ca_thread *t, uint64_t now, uint64_t end, const enum 
 	if (open && t->speedup && !t->switches.page)
 		scale_by_cpu(&a, now, &exempt);
 	t->last = a.at; /* what has come to the log since may be later than `now` */
+	if (wait && *wait == CA_WAIT_OTHERS)
+		t->owing_since = t->last;
 	if (!open && !t->settling)
 		return;
 	a.back += exempt;
@@ -801,7 +826,7 @@ void ca_ledger_join(struct ca_thread *t, uint32_t creator)
 	ca_catch_up_runs(t);
 	now = ca_clock_now();
 	t->s_time = resynchronise(t, now, creator);
-	t->last = now;
+	t->last = t->owing_since = now;
 }
 
 /* ---- virtual time --------------------------------------------------------------------------*/

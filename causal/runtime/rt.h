@@ -61,15 +61,16 @@ struct ca_thread {
 	uint64_t start;      /* ... its start, ns ... */
 	uint64_t settled;    /* D of the experiments up to settled_seq, ns */
 	uint64_t settled_seq;
-	bool settling;     /* it is over, and D not known yet: late entries of the log count */
-	uint64_t cursor;   /* next log entry to read */
-	uint64_t last;     /* ns; all before it is accounted for */
-	uint64_t last_cpu; /* ns of thread CPU time at `last`; only without a switch log */
-	int64_t owed;      /* ns; below 0: paid ahead */
-	uint64_t s_time;   /* ns of the experiment in which S was active, up to `last`; 0 once it
+	bool settling;        /* it is over, and D not known yet: late entries of the log count */
+	uint64_t cursor;      /* next log entry to read */
+	uint64_t last;        /* ns; all before it is accounted for */
+	uint64_t owing_since; /* ns; the end of its last wait for others, or its beginning */
+	uint64_t last_cpu;    /* ns of thread CPU time at `last`; only without a switch log */
+	int64_t owed;         /* ns; below 0: paid ahead */
+	uint64_t s_time;      /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
-	uint64_t seen;     /* ns; when it was the session's seer, or could have been, last */
-	uint64_t limit;    /* lag of virtual time when a wait for it ended last, or this experiment began */
+	uint64_t seen;        /* ns; when it was the session's seer, or could have been, last */
+	uint64_t limit; /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
 	uint32_t readings;     /* one shortly after another, with no data read or written between */
 	uint64_t sleep_for;    /* see ca_wait_sleep */
