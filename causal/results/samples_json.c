@@ -17,8 +17,16 @@
 	X(time)                                                                                              \
 	X(period)                                                                                            \
 	X(delay)                                                                                             \
-	X(runtime) X(samples) X(incomplete) X(walked) X(alike) X(user) X(system) X(handler) X(processes)     \
-		X(threads)
+	X(runtime)                                                                                           \
+	X(samples)                                                                                           \
+	X(incomplete)                                                                                        \
+	X(walked)                                                                                            \
+	X(alike)                                                                                             \
+	X(user)                                                                                              \
+	X(system)                                                                                            \
+	X(handler)                                                                                           \
+	X(processes)                                                                                         \
+	X(threads)
 
 /* ---- writing ------------------------------------------------------------------------------*/
 static void add_text(struct json_object *object, const char *key, const char *text)

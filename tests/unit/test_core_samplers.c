@@ -11,7 +11,7 @@ static struct ca_settings settings;
 static int set_up(void **state)
 {
 	(void)state;
-	return ca_settings_init(&settings, NULL);
+	return ca_settings_init(&settings, NULL) == CA_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
