@@ -78,6 +78,9 @@ def check_made(scratch, unwinder):
 
 
 def main():
+    if os.environ.get("CA_SANITIZER"):
+        print("SKIP: the runtime does not go with " + os.environ["CA_SANITIZER"])
+        return 77
     done = causal("sample", "--unwinder", "best", "--", "true", expect=2)
     check(done.stderr.count("\n") == 1 and "rows libunwind" in done.stderr, f"a wrong unwinder: {done.stderr}")
     with tempfile.TemporaryDirectory() as scratch:
