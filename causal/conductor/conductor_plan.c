@@ -83,8 +83,10 @@ bool ca_conductor_is_named(const struct ca_conductor *c)
 static bool find_named(struct ca_conductor *c)
 {
 	if (ca_conductor_is_named(c) && !c->nameds && c->asked_names < ASK) {
-		c->asked_names++;
-		c->nameds = ca_regions_named(c->regions, c->named, CA_NAMED);
+		size_t n = ca_regions_named(c->regions, c->named, CA_NAMED);
+
+		c->asked_names = n ? ASK : c->asked_names + 1;
+		c->nameds = n <= CA_NAMED ? n : 0;
 	}
 	return c->nameds;
 }

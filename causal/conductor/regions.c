@@ -486,7 +486,7 @@ size_t ca_regions_named(struct ca_regions *r, uint32_t *region, size_t max)
 
 		if (index && ca_objects_in_scope(r->objects, named.module) &&
 		    each_named(r->scope, r->mode, index, too_many, &named))
-			return 0;
+			return max + 1;
 	}
 	return named.n;
 }

@@ -52,7 +52,7 @@ uint32_t ca_regions_join(struct ca_regions *regions, const char *name, const uin
 /* Sample the region from now on instead of probing it; why: static text. */
 void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *why);
 /* The regions of this run that the user's filters name, whether or not a sample has shown them. Fills at most
- * max; 0: more than that. */
+ * max; returns how many there are, or max + 1. */
 size_t ca_regions_named(struct ca_regions *regions, uint32_t *region, size_t max);
 /* Does the index hold anything that the scope lets through? */
 bool ca_regions_index_in_scope(const struct ca_scope *scope, enum ca_mode mode, const struct ca_index *index);

@@ -555,14 +555,15 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 	struct past past = { 0 };
 	uint64_t from = e->time > a->start ? e->time : a->start, to = e->value < a->end ? e->value : a->end;
 
-	if (off_as_seen(e->thread, 0, 0, NULL) >= 0)
+	/* Switch logs of this process are read anyway. Without one it is told how long a thread was off between two
+	 * ticks, as if that were the end of them: who owes for a moment of that time would get it back although S
+	 * ran. So of this process only what we tell ourselves is taken back. */
+	if (e->thread == a->t->number
+		    ? a->t->switches.page != NULL
+		    : atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed) != NULL)
 		return;
 	advance(a, e->value);
-	/* Without a switch log it is told how long a thread was off between two ticks, as if that were the end of
-	 * them: who owes for a moment of that time would get it back although S ran. So in one process nothing is
-	 * given back. */
-	if (from >= to || (e->thread != a->t->number &&
-			   atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed)))
+	if (from >= to)
 		return;
 	a->past = &past;
 	for (uint64_t at = walk_back(a, e->thread, from, to); at < a->t->cursor; at++) {

@@ -90,11 +90,11 @@ static void test_named(void **state)
 	} cases[] = {
 		{ "^work$", "", CA_MODE_FUNCTION, 2, 1 },
 		{ "^(work|twice)$", "", CA_MODE_FUNCTION, 2, 2 },
-		{ "^(work|twice)$", "", CA_MODE_FUNCTION, 1, 0 },
+		{ "^(work|twice)$", "", CA_MODE_FUNCTION, 1, 2 },
 		{ "^twice$", "", CA_MODE_FUNCTION, 2, 1 },
 		{ "^none$", "", CA_MODE_FUNCTION, 2, 0 },
 		{ "", "a\\.c:3$", CA_MODE_LINE, 1, 1 },
-		{ "", "a\\.c", CA_MODE_LINE, 2, 0 },
+		{ "", "a\\.c", CA_MODE_LINE, 2, 3 },
 	};
 
 	(void)state;
@@ -114,7 +114,7 @@ static void test_named(void **state)
 		assert_int_equal(ca_regions_new(&r, cases[i].mode, scope, NULL, &catalog, &err), CA_OK);
 		if (ca_regions_named(r, region, cases[i].max) != cases[i].found)
 			fail_msg("-F '%s', -S '%s'", cases[i].function, cases[i].source);
-		for (size_t k = 0; k < cases[i].found; k++)
+		for (size_t k = 0; k < cases[i].found && k < cases[i].max; k++)
 			assert_int_equal(ca_regions_samples(r, region[k]), 0);
 		ca_regions_free(r);
 		ca_catalog_fini(&catalog);
