@@ -20,6 +20,7 @@ enum {
 struct thread {
 	uint64_t next;     /* number of the chunk to be read next ... */
 	uint32_t position; /* ... and so many events of it have been */
+	uint64_t over;     /* ns; when it had told of its last lap */
 	bool seen;
 };
 
@@ -40,7 +41,6 @@ struct ca_rings_reader {
 	size_t gone_room;
 	ca_rings_take_laps take_laps;
 	uint32_t held; /* thread whose laps are not complete */
-	uint64_t over; /* when the one was whose laps are read */
 	uint64_t events, damaged;
 	uint32_t threads;
 };
@@ -270,7 +270,8 @@ static bool read_laps(struct ca_rings_reader *r, const struct found *f, bool las
 	/* the first chunk of a thread comes first, and is closed last */
 	if (!f->number) {
 		r->held = done ? UINT32_MAX : f->thread;
-		r->over = atomic_load_explicit(&c->given_back, memory_order_relaxed);
+		/* a chunk that was taken after we looked for them comes the next time, without this one */
+		t->over = atomic_load_explicit(&c->given_back, memory_order_relaxed);
 	}
 	done = done && r->held != f->thread;
 	r->threads += !t->seen;
@@ -281,7 +282,7 @@ static bool read_laps(struct ca_rings_reader *r, const struct found *f, bool las
 	for (uint32_t i = 0; i < count; i++) {
 		r->events += (lap[i].key ? 2 : 1) * lap[i].count;
 		if (lap[i].since)
-			lap[i].mark = r->over;
+			lap[i].mark = t->over;
 	}
 	if (r->take_laps)
 		r->take_laps(context, &from, lap, f->chunk * CA_LAPS_OF_CHUNK + 1, count);
