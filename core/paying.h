@@ -59,6 +59,17 @@ static inline uint64_t ca_paying_read(struct ca_session *s, uint64_t now)
 	return sum;
 }
 
+/* Waits for a time, or with a time limit, which moves with D, so far. */
+static inline uint64_t ca_paying_limits(const struct ca_session *s)
+{
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		sum += atomic_load_explicit(&s->slot[i].limits, memory_order_relaxed);
+	return sum;
+}
+
 static inline uint64_t ca_paying_between(uint64_t before, uint64_t after)
 {
 	return (after - before) << CA_PAYING_BITS >> CA_PAYING_BITS;

@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct event {
-	const char *name, *description;
+	const char *name, *description, *of_kernel;
 	struct ca_perf_counter counter;
 } events[] = {
-#define CA_PERF_EVENT(name, TYPE, CONFIG, text) { name, text, { PERF_TYPE_##TYPE, PERF_COUNT_##CONFIG } },
+#define CA_PERF_EVENT(name, TYPE, CONFIG, text)                                                              \
+	{ name, text, "PERF_COUNT_" #CONFIG, { PERF_TYPE_##TYPE, PERF_COUNT_##CONFIG } },
 #include "core/perf_events.def"
 };
 enum { EVENTS = sizeof events / sizeof *events, ROOM = 256 };
@@ -33,10 +35,38 @@ struct spec {
 	char event[64], threads[ROOM];
 };
 
+/* What PAPI and libpfm4 call them: PAPI's library counts by perf, too. */
+static const char prefix[] = "perf::";
+static const struct {
+	const char *papi, *name;
+} presets[] = {
+	{ "PAPI_TOT_CYC", "cpu-cycles" },
+	{ "PAPI_TOT_INS", "instructions" },
+	{ "PAPI_BR_INS", "branch-instructions" },
+	{ "PAPI_BR_MSP", "branch-misses" },
+};
+
+static bool has_prefix(const char *name)
+{
+	return !strncasecmp(name, prefix, strlen(prefix));
+}
+
+/* Characters of the event's name at the beginning of a text that goes on with ':'. */
+static size_t length_of(const char *text)
+{
+	size_t from = has_prefix(text) ? strlen(prefix) : 0;
+
+	return from + strcspn(text + from, ":");
+}
+
 static const struct event *find_event(const char *name)
 {
+	name += has_prefix(name) ? strlen(prefix) : 0;
+	for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+		if (!strcasecmp(presets[i].papi, name))
+			name = presets[i].name;
 	for (size_t i = 0; i < EVENTS; i++)
-		if (!strcmp(events[i].name, name))
+		if (!strcasecmp(events[i].name, name) || !strcasecmp(events[i].of_kernel, name))
 			return &events[i];
 	return NULL;
 }
@@ -92,9 +122,13 @@ static enum ca_status read_times(char *rest, struct spec *spec, const char *whol
 
 static enum ca_status read_overflow(char *text, struct spec *spec, const char *whole, struct ca_err *err)
 {
-	const char *event = strsep(&text, ":"), *count = strsep(&text, ":");
-	char list[1024];
+	char *event = text, list[1024];
+	const char *count;
 	double number = 0;
+
+	text += length_of(text);
+	strsep(&text, ":"); /* ends the name */
+	count = strsep(&text, ":");
 
 	if (!find_event(event))
 		return ca_err_set(err, CA_ERR_USAGE, "'%s': there is no event '%s'; choose from: %s", whole,
@@ -217,7 +251,7 @@ const char *ca_samplers_metric(const struct ca_settings *set, unsigned i, const 
 		return "";
 	if (i != CA_METRIC_OVERFLOW)
 		return metrics[i].name;
-	snprintf(event, sizeof event, "overflow-%.*s", (int)strcspn(set->overflow, ":"), set->overflow);
+	snprintf(event, sizeof event, "overflow-%.*s", (int)length_of(set->overflow), set->overflow);
 	return event;
 }
 

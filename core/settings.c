@@ -39,6 +39,13 @@ const struct ca_setting *ca_settings_get(enum ca_setting_id id)
 	return &table[id];
 }
 
+const char *ca_settings_category(const struct ca_setting *setting)
+{
+	static const char *const names[CA_GROUP_COUNT] = { "debug", "general", "causal", "combinatorial" };
+
+	return names[setting->group];
+}
+
 static bool owns_string(const struct ca_setting *setting)
 {
 	return setting->type >= CA_TYPE_STRING && setting->type != CA_TYPE_SPEEDUPS;

@@ -108,6 +108,7 @@ struct ca_setting {
 };
 
 const struct ca_setting *ca_settings_get(enum ca_setting_id id);
+const char *ca_settings_category(const struct ca_setting *setting); /* one word */
 /* The i-th long option, the preferred one first, without dashes. False: there are not so many. */
 bool ca_settings_option(const struct ca_setting *setting, size_t i, char *buffer, size_t size);
 /* By long option (any of its names, '_' counts as '-') or by short one, or by configuration key

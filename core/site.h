@@ -20,7 +20,8 @@ enum ca_site_kind {
 	CA_SITE_ATOMIC,    /* of a hook; its site is a MEET: what comes next others can notice at once:
 			    * pay first. Where that happens too often, the runtime takes it out */
 	CA_SITE_PART,      /* of a hook: the ENTER behind it is that of part `point` of S */
-	CA_SITE_VISIT      /* of a hook: as STAMP, until the thread finds the point hot, then as COUNT */
+	CA_SITE_VISIT,     /* of a hook: as STAMP, until the thread finds the point hot, then as COUNT */
+	CA_SITE_WRAP       /* of a site without hooks: calls of the function go elsewhere */
 };
 enum { CA_SITE_BYTES = 24, CA_SITE_CODE = 96, CA_SITE_FIXUPS = 6, CA_SITE_HOOKS = 4, CA_SITE_INSNS = 8 };
 enum ca_site_flag {

@@ -42,33 +42,19 @@ CA_SIGSAFE static inline pid_t ca_sys_gettid(void)
 	return (pid_t)ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* A descriptor that was just opened, or -errno: where there is room, under a number that no program takes
- * for its own. Between the calls another thread may put a file of its own over the low one. */
-CA_SIGSAFE static inline int ca_sys_lift(int low)
-{
-	enum { LEAST = 1000, SAME_FILE = 0 /* KCMP_FILE */ };
-	long high = low < 0 ? low : ca_sys(SYS_fcntl, low, F_DUPFD_CLOEXEC, LEAST, 0, 0, 0);
-	long self = ca_sys_gettid();
-	bool same;
-
-	if (high < 0)
-		return low;
-	same = ca_sys(SYS_kcmp, self, self, SAME_FILE, low, high, 0) <= 0; /* above 0: they differ */
-	if (ca_sys(SYS_fcntl, low, F_GETFD, 0, 0, 0, 0) & FD_CLOEXEC) {
-		if (same)
-			ca_sys_close(low);
-	} else if (same) { /* it was there before we looked: both are its own */
-		ca_sys_close((int)high);
-		return -EBADF;
-	}
-	return (int)high;
-}
+/* A system call that opens a descriptor; or -errno. It gets a number that no program takes for its own, where there
+ * is room. For a moment it has the lowest free one: whoever puts a file under a number of his choice does that
+ * between the two calls below, which wait for that moment to be over, for some 10 ms at most. */
+CA_SIGSAFE int ca_sys_own(long number, long a, long b, long c, long d, long e);
+void ca_sys_place_begin(void);
+void ca_sys_place_end(void);
+/* The child of a fork has none of its parent's threads. */
+void ca_sys_forget(void);
 
 /* directory: AT_FDCWD for the current one. */
 CA_SIGSAFE static inline int ca_sys_open_at(int directory, const char *path, int flags)
 {
-	return ca_sys_lift(
-		(int)ca_sys(SYS_openat, directory, (long)(intptr_t)path, flags | O_CLOEXEC, 0, 0, 0));
+	return ca_sys_own(SYS_openat, directory, (long)(intptr_t)path, flags | O_CLOEXEC, 0, 0);
 }
 
 CA_SIGSAFE static inline int ca_sys_open(const char *path, int flags)

@@ -64,7 +64,6 @@ static void put_cell(struct table *t, const char *format, ...)
 static enum ca_status list_settings(struct avail *a, struct table *t)
 {
 	static const char *const origins[] = { "default", "file", "environment", "command" };
-	static const char *const groups[CA_GROUP_COUNT] = { "debug", "general", "causal", "combinatorial" };
 
 	for (unsigned i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
@@ -76,7 +75,7 @@ static enum ca_status list_settings(struct avail *a, struct table *t)
 		put_cell(t, "%s", text ? text : "");
 		put_cell(t, "%s", setting->unit);
 		put_cell(t, "%s", origins[a->settings->origin[i]]);
-		put_cell(t, "%s", groups[setting->group]);
+		put_cell(t, "%s", ca_settings_category(setting));
 		put_cell(t, "%s", setting->help);
 		free(text);
 	}

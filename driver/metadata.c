@@ -136,6 +136,7 @@ static struct json_object *make_setting(const struct ca_settings *settings, cons
 					     "list",  "speedups", "sinks",   "events", "periods",
 					     "clock", "numbers",  "sampler", "metrics" };
 	struct json_object *one = json_object_new_object(), *options = json_object_new_array();
+	struct json_object *categories = json_object_new_array();
 	unsigned char origin = settings->origin[of->id];
 	char name[64], *value = ca_settings_text(settings, of->id);
 
@@ -145,9 +146,15 @@ static struct json_object *make_setting(const struct ca_settings *settings, cons
 	add(one, "environ", of->env);
 	add(one, "description", of->help);
 	json_object_object_add(one, "cmdline", options);
+	json_object_array_add(categories, ca_results_json_text(ca_settings_category(of)));
+	json_object_object_add(one, "categories", categories);
 	add(one, "data_type", types[of->type]);
 	add(one, "initial", of->standard);
 	add(one, "value", value);
+	/* how often it may be given is not limited; all of them are there always */
+	add_number(one, "count", origin != CA_ORIGIN_DEFAULT);
+	add_number(one, "max_count", -1);
+	json_object_object_add(one, "enabled", json_object_new_boolean(true));
 	json_object_object_add(one, "environ_updated",
 			       json_object_new_boolean(origin == CA_ORIGIN_ENVIRONMENT));
 	json_object_object_add(one, "config_updated", json_object_new_boolean(origin == CA_ORIGIN_FILE));

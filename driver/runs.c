@@ -51,6 +51,17 @@ static void make_prefix(const struct runs *runs, size_t index, pid_t child, char
 			 (int)getpid(), (int)child);
 }
 
+/* We ask filters that are installed by libc's functions whether they mind ours. */
+static void tell_of_filter(int status)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		ca_say("the program was killed for a system call that a filter of its own (seccomp) forbids; "
+		       "if it "
+		       "is not so without causal, it installs that by other means than libc's prctl and "
+		       "syscall, "
+		       "and cannot be profiled");
+}
+
 /* Each step of the driver, and with level 4 all that a status says. */
 static void diagnose(const struct runs *runs, const char *prefix, int status)
 {
@@ -159,6 +170,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 	last.region = NULL; /* was the conductor's until its next step */
 	ca_progress_line_end(&runs->progress, &last);
 	diagnose(runs, prefix, *wait_status);
+	tell_of_filter(*wait_status);
 	return ca_child_exit_status(*wait_status);
 }
 

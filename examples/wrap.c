@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of exp(), looked at before and after, and replaced by expf(); each only for a while. */
+/* Calls of exp(), looked at before and after, and replaced by expf(); and of a function of the program itself;
+ * each only for a while. */
 #include <causal_wrap.h>
 #include <errno.h>
 #include <math.h>
@@ -25,6 +26,32 @@ static double rough_exp(double x)
 }
 
 CAUSAL_WRAP_REPLACE(exp, rough_exp)
+
+/* Of one's own; static ones can be wrapped as well. C++ would give it another name. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+CAUSAL_WRAPPABLE int twice(int n);
+#ifdef __cplusplus
+}
+#endif
+
+int twice(int n)
+{
+	return 2 * n;
+}
+
+static void before_twice(int n)
+{
+	printf("twice(%d)", n);
+}
+
+static void after_twice(int result)
+{
+	printf(" = %d\n", result);
+}
+
+CAUSAL_WRAP(int, twice, (int n), (n))
 
 static int lines;
 
@@ -79,6 +106,12 @@ int main(void)
 	printf("plain %.15g\n", call_exp(1));
 	(void)result;
 
+	causal_wrap_start(&causal_wrap_twice);
+	lines = twice(21);
+	causal_wrap_stop(&causal_wrap_twice);
+	printf("plain %d\n", twice(lines));
+
+	lines = 0;
 	causal_wrap_start(&causal_wrap_perror);
 	errno = ENOENT;
 	call_perror("wrapped");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* causal_wrap.h: functions of other libraries, looked at before and after each call, or replaced. Link with
- * -lcausal.
+/* causal_wrap.h: functions, looked at before and after each call, or replaced. Link with -lcausal.
  *
  *   static void before_exp(double x) { ... }
  *   static void after_exp(double result) { ... }
@@ -10,9 +9,10 @@
  *   ...                                          calls of exp() come by
  *   causal_wrap_stop(&causal_wrap_exp);
  *
- * The calls that come by are those through the import tables of the program and its libraries, x86-64 only:
- * not those of a function in its own file, nor of what the compiler has computed itself. Calls that before and
- * after make are not looked at. A wrapper may be started several times; it ends with as many stops. */
+ * Of a function that files import, the calls come by that go through the import tables of the program and its
+ * libraries: not those in its own file. Of one that nobody imports, also a static one, all calls come by: its
+ * code is changed meanwhile. Not what the compiler has inlined or computed itself. Calls that before and after
+ * make are not looked at. A wrapper may be started several times; it ends with as many stops. x86-64 only. */
 #ifndef CAUSAL_WRAP_H
 #define CAUSAL_WRAP_H
 
@@ -21,10 +21,17 @@
 extern "C" {
 #endif
 
+/* On the definition of a function: its callers know nothing of its code, and it can be wrapped in any case. */
+#ifdef __clang__
+#define CAUSAL_WRAPPABLE __attribute__((noinline, used, patchable_function_entry(5)))
+#else
+#define CAUSAL_WRAPPABLE __attribute__((noipa, patchable_function_entry(5)))
+#endif
+
 typedef void causal_wrap_code(void);
 
 struct causal_wrapper {
-	const char *symbol;
+	const char *symbol; /* as the linker has it; FILE.c:NAME: the static function of that file */
 	causal_wrap_code *replacement;
 	causal_wrap_code **original; /* set to what to call in its place; may be NULL */
 	/* ours */
@@ -34,7 +41,9 @@ struct causal_wrapper {
 
 /* From now on calls go to the replacement; where several wrap one function, to the one that was started last,
  * whose original is the one before. Libraries that are opened later are reached by the next start of any.
- * 0, ENOENT (there is no such function), ESRCH (nobody imports it), EINVAL, ENOTSUP. Any thread. */
+ * 0; else nothing has changed: ENOENT (there is no such function), ENOTUNIQ (there are several), ENOTSUP (its
+ * callers could notice, or its code cannot be changed), EAGAIN (not now), EINVAL, ENOMEM. All but ENOENT and
+ * EINVAL are told on standard error, with the reason. Any thread. */
 int causal_wrap_start(struct causal_wrapper *wrapper);
 /* As it was. Calls that are under way end in the replacement. 0 or EINVAL. */
 int causal_wrap_stop(struct causal_wrapper *wrapper);

@@ -54,7 +54,7 @@ CA_SIGSAFE static uint64_t is_runnable(const volatile struct record *out)
 CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, uint64_t b,
 				    struct ca_interval *out, unsigned max)
 {
-	const struct perf_event_mmap_page *page = log->page;
+	const struct perf_event_mmap_page *page = __atomic_load_n(&log->page, __ATOMIC_RELAXED);
 	const volatile struct record *ring;
 	uint64_t head, first, i;
 	unsigned n = 0;
@@ -64,7 +64,7 @@ CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, u
 
 	if (!page || a >= b)
 		return 0;
-	ring = (const volatile struct record *)((const char *)log->page + CA_PERF_PAGE);
+	ring = (const volatile struct record *)((const char *)page + CA_PERF_PAGE);
 	head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) / RECORD;
 	first = head > NEWEST ? head - NEWEST : 0;
 	/* walk back to the last record at or before a: it tells the state at a */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Walking a stack; see unwind.h. Runtime; safe in handlers. x86-64.
  *
- * A row may be wrong, and a stack broken, so no word is read directly where a system call can
- * copy it: that fails where memory is not readable, instead of raising SIGSEGV in the program.
+ * A row may be wrong, and a stack broken. What lies above the stack pointer in the thread's own stack is there
+ * whatever they say, and is read directly. No other word is where a system call can copy it: that fails where
+ * memory is not readable, instead of raising SIGSEGV in the program; but a call takes 14 us with cold caches.
  * Where such calls are forbidden (seccomp), words are read directly, but only between the
  * frame's stack pointer and the end of the mapping that it lies in: what is above a stack
  * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk. */
@@ -16,6 +17,8 @@
 
 enum {
 	PAGE = 4096,
+	LINE = 64,      /* of a cache */
+	AHEAD = 4096,   /* bytes of the stack that most walks go through */
 	BX = 3,         /* DWARF's number */
 	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
 };
@@ -69,6 +72,10 @@ static bool load(struct ca_stack *w, uintptr_t address, uintptr_t *value)
 {
 	if (address & 7)
 		return false;
+	if (address >= w->stack_pointer && address < w->direct_high) {
+		*value = *(const volatile uintptr_t *)address;
+		return true;
+	}
 	if (address < w->copy_low || address + sizeof *value > w->copy_high) {
 		if (!atomic_load_explicit(&no_copies, memory_order_relaxed) && !fetch(w, address) &&
 		    !atomic_load_explicit(&no_copies, memory_order_relaxed))
@@ -265,6 +272,17 @@ static bool find_row(struct ca_stack *w, uintptr_t pc, ca_place *place, const st
 	return true;
 }
 
+/* Each frame's place and row are known by the one before only: what is not in a cache is waited for one after the
+ * other, unless all of it is asked for at once. */
+static void fetch_ahead(const struct ca_stack *w)
+{
+	for (size_t at = 0; at < sizeof w->seen; at += LINE)
+		__builtin_prefetch((const char *)w->seen + at);
+	for (uintptr_t at = w->stack_pointer; at < w->direct_high && at < w->stack_pointer + AHEAD;
+	     at += LINE)
+		__builtin_prefetch((const void *)at);
+}
+
 CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct ca_stack *out)
 {
 	struct ca_registers r = *start;
@@ -281,6 +299,10 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 	}
 	out->copy_low = out->copy_high = 0;
 	out->stack_pointer = start->sp & ~(uintptr_t)7;
+	out->direct_high = 0;
+	if (out->stack_pointer >= out->own_low && out->stack_pointer < out->own_high)
+		out->direct_high = out->own_high & ~(uintptr_t)7;
+	fetch_ahead(out);
 	out->depth = 0;
 	out->complete = false;
 	while (out->depth < CA_UNWIND_DEPTH && r.pc) {

@@ -28,8 +28,11 @@ struct ca_stack {
 	bool complete;                   /* reached the outermost frame */
 	ca_place place[CA_UNWIND_DEPTH]; /* innermost first; calls: address of the call - 1 */
 	uintptr_t cfa[CA_UNWIND_DEPTH];  /* stack address of the frame's caller */
+	/* the thread's own, for whoever knows it to set; 0: not known. What lies between a stack pointer in it and its
+	 * end stays mapped while the thread is on it */
+	uintptr_t own_low, own_high;
 	/* scratch of ca_unwind: here, since the stack that a handler runs on may be small */
-	uintptr_t copy_low, copy_high, stack_pointer;
+	uintptr_t copy_low, copy_high, stack_pointer, direct_high;
 	_Alignas(8) char copy[CA_UNWIND_COPY];
 	/* the mapping that the thread's stack was last seen in; kept from call to call, only
 	 * filled where memory cannot be copied by a system call */

@@ -29,8 +29,10 @@ complain() {
 uncalled=$(sed 's/[[:space:]]*#.*//' <<'LIST'
 main
 ca_trampoline_*      # their addresses are written into patched code
+ca_wrap_code_*       # libcausal.so finds them by name
 ca_selftest_region   # the selftest's workload, which is found by its name
 ca_dict_*            # keys of others are registered at run time (doc/HACKING.md)
+ca_wrap_old_pthread_kill # programs call it by its name in an older libc
 LIST
 )
 # Circles that are meant, each with its modules in order, and why.
@@ -53,14 +55,14 @@ is_excepted() {
 # ---- what was compiled: "stem kind name", from the archives, which hold no stale objects
 shopt -s nullglob
 archives=("$build"/.libs/lib{causal-*,runtime}.a)
-programs=("$build"/driver/*.o "$build"/binary/index/*.o)
+programs=("$build"/driver/*.o "$build"/binary/index/*.o "$build"/{binary/plan,causal/library}/.libs/libcausal_code_la-*.o)
 shopt -u nullglob
 if ((${#archives[@]} == 0)); then
 	echo "no archive found below $build"
 	exit 99
 fi
 "${nm[@]}" -A -g "${archives[@]}" "${programs[@]}" |
-	sed -E 's/^.*[:/]([^:/]*)\.o:[0-9a-fA-F ]*([A-Za-z]) ([^ @]*).*/\1 \2 \3/; s/^lib[a-z]*_(binary_|causal_|core_|driver_|rt_)*la-//; s/^(driver_causal|causal_index)-//' |
+	sed -E 's/^.*[:/]([^:/]*)\.o:[0-9a-fA-F ]*([A-Za-z]) ([^ @]*).*/\1 \2 \3/; s/^lib[a-z]*_(binary_|causal_|code_|core_|driver_|rt_)*la-//; s/^(driver_causal|causal_index)-//' |
 	grep -v '^[^ ]*\.pb-c ' | sort -u >"$work/symbols" # written by protobuf-c's compiler
 awk '$2 == "T" { print $3, $1 }' "$work/symbols" | sort -u >"$work/defined"
 awk '$2 == "U" { print $3, $1 }' "$work/symbols" | sort -u >"$work/called"

@@ -177,7 +177,7 @@ bool ca_insn_decode(struct ca_disassembler *d, const uint8_t *code, size_t left,
 	out->size = (uint8_t)insn->size;
 	memcpy(out->bytes, insn->bytes, out->size);
 	out->kind = (uint8_t)kind_of(insn);
-	if (out->kind == CA_INSN_CALL || out->kind == CA_INSN_JUMP || out->kind == CA_INSN_JUMP_IF)
+	if (out->kind == CA_INSN_CALL || ca_insn_is_jump(out))
 		out->target = (uint64_t)insn->detail->x86.operands[0].imm;
 	out->is_pad = is_pad(insn);
 	out->is_pause = insn->id == X86_INS_PAUSE;
@@ -207,6 +207,32 @@ bool ca_insn_mark(struct ca_insn *insn, size_t n, uint64_t target)
 	}
 	insn[a - 1].is_target = true;
 	return true;
+}
+
+long ca_insn_find(const struct ca_insn *insn, size_t n, uint64_t address)
+{
+	size_t a = 0, b = n;
+
+	while (a < b) {
+		size_t middle = (a + b) / 2;
+
+		if (insn[middle].address < address)
+			a = middle + 1;
+		else
+			b = middle;
+	}
+	return a < n && insn[a].address == address ? (long)a : -1;
+}
+
+bool ca_insn_is_jump(const struct ca_insn *i)
+{
+	return i->kind == CA_INSN_JUMP || i->kind == CA_INSN_JUMP_IF;
+}
+
+bool ca_insn_falls_through(const struct ca_insn *i)
+{
+	return i->kind != CA_INSN_JUMP && i->kind != CA_INSN_JUMP_INDIRECT && i->kind != CA_INSN_RETURN &&
+	       i->kind != CA_INSN_END;
 }
 
 bool ca_insn_is_point(const struct ca_insn *i)

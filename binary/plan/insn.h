@@ -45,6 +45,11 @@ bool ca_insn_decode(struct ca_disassembler *d, const uint8_t *code, size_t left,
 		    struct ca_insn *out);
 /* Mark the target of a jump in a sorted list. True: an instruction begins there. */
 bool ca_insn_mark(struct ca_insn *insn, size_t n, uint64_t target);
+/* The instruction that begins at the address, in a sorted list; -1: none does. */
+long ca_insn_find(const struct ca_insn *insn, size_t n, uint64_t address);
+bool ca_insn_is_jump(const struct ca_insn *insn); /* to one place, on a condition or not */
+/* May the next instruction run after it? */
+bool ca_insn_falls_through(const struct ca_insn *insn);
 /* What progress points compile to: left alone, for it may be patched on its own. */
 bool ca_insn_is_point(const struct ca_insn *insn);
 /* May it be displaced together with others? Calls are better left where they are. */

@@ -23,32 +23,6 @@ struct graph {
 };
 
 /* ---- the graph ----------------------------------------------------------------------------*/
-static long find(const struct graph *g, uint64_t address)
-{
-	size_t a = 0, b = g->n;
-
-	while (a < b) {
-		size_t middle = (a + b) / 2;
-
-		if (g->insn[middle].address < address)
-			a = middle + 1;
-		else
-			b = middle;
-	}
-	return a < g->n && g->insn[a].address == address ? (long)a : NOBODY;
-}
-
-static bool falls_through(const struct ca_insn *i)
-{
-	return i->kind != CA_INSN_JUMP && i->kind != CA_INSN_JUMP_INDIRECT && i->kind != CA_INSN_RETURN &&
-	       i->kind != CA_INSN_END;
-}
-
-static bool jumps(const struct ca_insn *i)
-{
-	return i->kind == CA_INSN_JUMP || i->kind == CA_INSN_JUMP_IF;
-}
-
 /* May control go on where no direct way leads? Calls: to the handler of an exception. */
 static bool goes_anywhere(const struct ca_insn *i)
 {
@@ -59,9 +33,10 @@ static bool goes_anywhere(const struct ca_insn *i)
 static void find_orphans(struct graph *g)
 {
 	for (size_t i = 0; i < g->n; i++)
-		g->orphan[i] = i && !falls_through(&g->insn[i - 1]);
+		g->orphan[i] = i && !ca_insn_falls_through(&g->insn[i - 1]);
 	for (size_t i = 0; i < g->n; i++) {
-		long target = jumps(&g->insn[i]) ? find(g, g->insn[i].target) : NOBODY;
+		long target = ca_insn_is_jump(&g->insn[i]) ? ca_insn_find(g->insn, g->n, g->insn[i].target)
+							   : NOBODY;
 
 		if (target != NOBODY)
 			g->orphan[target] = false;
@@ -112,9 +87,9 @@ static void push_next(struct walk *w, size_t i)
 {
 	const struct ca_insn *insn = &w->g->insn[i];
 
-	if (jumps(insn))
-		push(w, find(w->g, insn->target));
-	if (falls_through(insn))
+	if (ca_insn_is_jump(insn))
+		push(w, ca_insn_find(w->g->insn, w->g->n, insn->target));
+	if (ca_insn_falls_through(insn))
 		push(w, (long)i + 1);
 	if (!goes_anywhere(insn) || w->anywhere)
 		return;
@@ -173,14 +148,15 @@ static bool collect(struct graph *g, const struct ca_index_span *run, size_t run
 {
 	memset(c, 0, sizeof *c);
 	for (size_t r = 0; r < runs; r++)
-		if (!add(c, find(g, run[r].low)))
+		if (!add(c, ca_insn_find(g->insn, g->n, run[r].low)))
 			return false;
 	for (size_t i = 0; i < g->n && loops; i++) {
 		const struct ca_insn *in = &g->insn[i];
 
-		for (size_t r = 0; r < runs && jumps(in) && in->target <= in->address; r++)
+		for (size_t r = 0; r < runs && ca_insn_is_jump(in) && in->target <= in->address; r++)
 			if (in->target >= run[r].low && in->target < run[r].high &&
-			    is_loop(g, find(g, in->target), i) && !add(c, find(g, in->target)))
+			    is_loop(g, ca_insn_find(g->insn, g->n, in->target), i) &&
+			    !add(c, ca_insn_find(g->insn, g->n, in->target)))
 				return false;
 	}
 	return c->n > 0;

@@ -36,32 +36,9 @@ bool ca_loops_cover(const struct ca_loop *loop, uint64_t address)
 }
 
 /* ---- who comes before whom ----------------------------------------------------------------*/
-static long find(const struct flow *f, uint64_t address)
-{
-	size_t a = 0, b = f->n;
-
-	while (a < b) {
-		size_t middle = (a + b) / 2;
-
-		if (f->insn[middle].address < address)
-			a = middle + 1;
-		else
-			b = middle;
-	}
-	return a < f->n && f->insn[a].address == address ? (long)a : NOBODY;
-}
-
-static bool falls_through(const struct ca_insn *i)
-{
-	return i->kind != CA_INSN_JUMP && i->kind != CA_INSN_JUMP_INDIRECT && i->kind != CA_INSN_RETURN &&
-	       i->kind != CA_INSN_END;
-}
-
 static long target_of(const struct flow *f, size_t i)
 {
-	bool jumps = f->insn[i].kind == CA_INSN_JUMP || f->insn[i].kind == CA_INSN_JUMP_IF;
-
-	return jumps ? find(f, f->insn[i].target) : NOBODY;
+	return ca_insn_is_jump(&f->insn[i]) ? ca_insn_find(f->insn, f->n, f->insn[i].target) : NOBODY;
 }
 
 static void free_flow(struct flow *f)
@@ -79,7 +56,7 @@ static void free_flow(struct flow *f)
  * only aligns a switch's case. */
 static bool steps_on(const struct flow *f, size_t i, size_t before)
 {
-	return i + 1 < f->n && falls_through(&f->insn[i]) && (before || !i || !f->insn[i].is_pad);
+	return i + 1 < f->n && ca_insn_falls_through(&f->insn[i]) && (before || !i || !f->insn[i].is_pad);
 }
 
 static void link_up(struct flow *f, size_t *at)
@@ -155,7 +132,7 @@ static long successor(const struct flow *f, size_t i, size_t *k)
 	}
 	if (*k == 1) {
 		++*k;
-		if (falls_through(&f->insn[i]) && i + 1 < f->n)
+		if (ca_insn_falls_through(&f->insn[i]) && i + 1 < f->n)
 			return (long)i + 1;
 	}
 	return NOBODY;

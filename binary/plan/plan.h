@@ -34,4 +34,12 @@ enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t add
  * that read and write. Sites of kind MEET, most important first. Returns how many, at most max. */
 size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max);
 
+/* The start of the function `name`, or of `name` in FILE, written FILE:name. Calls go on where *slot leads,
+ * and into the function where it is NULL; its own beginning is in code[CA_WRAP_COPY]. The site's addresses are
+ * those of the run, for a module loaded at `bias`. CA_ERR_NOT_FOUND; CA_ERR_USAGE: there are several;
+ * CA_ERR_UNSUPPORTED: callers could notice (the text says how), or the code cannot be moved. */
+enum { CA_WRAP_COPY = 21 };
+enum ca_status ca_plan_wrap(struct ca_text *text, const char *name, uint64_t bias, const void *slot,
+			    struct ca_site *out, struct ca_err *err);
+
 #endif

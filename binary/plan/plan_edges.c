@@ -43,43 +43,21 @@ static bool in_ranges(const struct edges *e, uint64_t address)
 	return false;
 }
 
-/* Index of the instruction at the address; n: none begins there. */
-static size_t find(const struct edges *e, uint64_t address)
-{
-	size_t a = 0, b = e->n;
-
-	while (a < b) {
-		size_t middle = (a + b) / 2;
-
-		if (e->insn[middle].address < address)
-			a = middle + 1;
-		else
-			b = middle;
-	}
-	return a < e->n && e->insn[a].address == address ? a : e->n;
-}
-
-static bool falls_through(const struct ca_insn *i)
-{
-	return i->kind == CA_INSN_PLAIN || i->kind == CA_INSN_JUMP_IF || i->kind == CA_INSN_CALL ||
-	       i->kind == CA_INSN_CALL_INDIRECT;
-}
-
 static bool leaves_function(const struct edges *e, const struct ca_insn *i)
 {
-	return i->kind == CA_INSN_RETURN || ((i->kind == CA_INSN_JUMP || i->kind == CA_INSN_JUMP_IF) &&
-					     (i->target < e->low || i->target >= e->high));
+	return i->kind == CA_INSN_RETURN ||
+	       (ca_insn_is_jump(i) && (i->target < e->low || i->target >= e->high));
 }
 
 static bool mark_jump(struct edges *e, size_t from)
 {
-	size_t to = find(e, e->insn[from].target);
+	long to = ca_insn_find(e->insn, e->n, e->insn[from].target);
 
-	if (to == e->n)
+	if (to < 0)
 		return refuse(e, "it jumps into the middle of an instruction");
 	if (e->inside[from] != e->inside[to])
 		e->edge[to] = true;
-	else if (to <= from)
+	else if ((size_t)to <= from)
 		e->loops[to] = true;
 	return true;
 }
@@ -99,10 +77,10 @@ static bool mark(struct edges *e)
 			if (in->kind == CA_INSN_JUMP_IF && e->inside[i] &&
 			    !ca_text_is_cold(e->text, in->target, &low, &high))
 				return refuse(e, "it may leave its function by a conditional jump");
-		} else if ((in->kind == CA_INSN_JUMP || in->kind == CA_INSN_JUMP_IF) && !mark_jump(e, i)) {
+		} else if (ca_insn_is_jump(in) && !mark_jump(e, i)) {
 			return false;
 		}
-		if (falls_through(in) && i + 1 < e->n && e->inside[i] != e->inside[i + 1])
+		if (ca_insn_falls_through(in) && i + 1 < e->n && e->inside[i] != e->inside[i + 1])
 			e->edge[i + 1] = true;
 	}
 	return true;
@@ -203,9 +181,7 @@ static bool plan_before(struct edges *e, size_t at)
 	size_t first = at;
 
 	for (size_t i = 0; i < e->n; i++) /* nobody may jump past it */
-		if (!e->inside[i] &&
-		    (e->insn[i].kind == CA_INSN_JUMP || e->insn[i].kind == CA_INSN_JUMP_IF) &&
-		    e->insn[i].target == e->insn[at].address)
+		if (!e->inside[i] && ca_insn_is_jump(&e->insn[i]) && e->insn[i].target == e->insn[at].address)
 			return refuse(e, "it is a loop that is entered from several places");
 	while (bytes < CA_JUMP_LENGTH && first && !e->inside[first - 1] && !e->edge[first] == (first != at) &&
 	       e->insn[first - 1].kind == CA_INSN_PLAIN && ca_insn_is_movable(&e->insn[first - 1]) &&

@@ -65,11 +65,6 @@ static bool add_part(struct function *f, const struct ca_range *range, bool cold
 	return (p->leaves && p->covered) || refuse(f, "out of memory", range->low);
 }
 
-static bool is_jump(const struct ca_insn *i)
-{
-	return i->kind == CA_INSN_JUMP || i->kind == CA_INSN_JUMP_IF;
-}
-
 /* gcc's .cold parts, when the caller does not know of them. */
 static bool add_cold_parts(struct function *f)
 {
@@ -78,7 +73,7 @@ static bool add_cold_parts(struct function *f)
 			const struct ca_insn *in = &f->part[p].insn[i];
 			struct ca_range range = { 0 };
 
-			if (is_jump(in) && !inside(f, in->target) &&
+			if (ca_insn_is_jump(in) && !inside(f, in->target) &&
 			    ca_text_is_cold(f->text, in->target, &range.low, &range.high) &&
 			    !add_part(f, &range, true))
 				return false;
@@ -98,7 +93,7 @@ static bool is_tail_part(const struct function *f, size_t part)
 		return false;
 	for (size_t p = 0; p < f->parts; p++)
 		for (size_t i = 0; p != part && i < f->part[p].n; i++)
-			if (is_jump(&f->part[p].insn[i]) && f->part[p].insn[i].target == low)
+			if (ca_insn_is_jump(&f->part[p].insn[i]) && f->part[p].insn[i].target == low)
 				return true;
 	return false;
 }
@@ -116,19 +111,9 @@ static bool starts_insn(const struct function *f, uint64_t target)
 {
 	for (size_t p = 0; p < f->parts; p++) {
 		const struct part *part = &f->part[p];
-		size_t a = 0, b = part->n;
 
-		if (target < part->range.low || target >= part->range.high)
-			continue;
-		while (a < b) {
-			size_t middle = (a + b) / 2;
-
-			if (part->insn[middle].address < target)
-				a = middle + 1;
-			else
-				b = middle;
-		}
-		return a < part->n && part->insn[a].address == target;
+		if (target >= part->range.low && target < part->range.high)
+			return ca_insn_find(part->insn, part->n, target) >= 0;
 	}
 	return false;
 }
@@ -164,7 +149,7 @@ static void mark_targets(struct function *f)
 		for (size_t i = 0; i < f->part[p].n; i++) {
 			const struct ca_insn *in = &f->part[p].insn[i];
 
-			if (is_jump(in))
+			if (ca_insn_is_jump(in))
 				mark(f, in->target);
 			if (!in->table || inside(f, in->table))
 				continue;

@@ -152,7 +152,7 @@ static bool walk(struct walk *w)
 
 		if (!in_ranges(w->range, w->ranges, in->address))
 			continue;
-		if ((in->kind == CA_INSN_JUMP || in->kind == CA_INSN_JUMP_IF) && in->target <= in->address &&
+		if (ca_insn_is_jump(in) && in->target <= in->address &&
 		    in_ranges(w->range, w->ranges, in->target))
 			w->loops = true;
 		if (!is_call(in))

@@ -36,6 +36,7 @@ struct ca_text {
 	struct ca_vec pointers;  /* struct pointer, sorted by at: relocated ones */
 	struct ca_vec links;     /* struct part: linkage tables */
 	uint64_t rseq_low, rseq_high;
+	bool gcc;
 };
 
 /* ---- the file ------------------------------------------------------------------------- */
@@ -111,6 +112,18 @@ static void read_relocations(struct ca_text *t, Elf_Scn *section, const GElf_Shd
 	}
 }
 
+static bool names_gcc_alone(const Elf_Data *comment)
+{
+	static const char *const others[] = { "clang", "LLVM", "rustc" };
+
+	if (!comment || !comment->d_buf || !memmem(comment->d_buf, comment->d_size, "GCC:", 4))
+		return false;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (memmem(comment->d_buf, comment->d_size, others[i], strlen(others[i])))
+			return false;
+	return true;
+}
+
 static void read_sections(struct ca_text *t)
 {
 	Elf_Scn *section = NULL;
@@ -136,6 +149,8 @@ static void read_sections(struct ca_text *t)
 			if (p)
 				*p = (struct part){ .low = sh.sh_addr, .high = sh.sh_addr + sh.sh_size };
 		}
+		if (!strcmp(name, ".comment"))
+			t->gcc = names_gcc_alone(elf_getdata(section, NULL));
 		if (!strcmp(name, "__rseq_cs")) {
 			t->rseq_low = sh.sh_addr;
 			t->rseq_high = sh.sh_addr + sh.sh_size;
@@ -325,6 +340,59 @@ int ca_text_depth(struct ca_text *t, uint64_t address)
 	}
 	free(frame);
 	return depth;
+}
+
+bool ca_text_is_gcc(struct ca_text *t)
+{
+	return t->gcc;
+}
+
+struct wanted {
+	const char *file, *name; /* file: NULL, any; else `length` bytes */
+	size_t length;
+	unsigned found;
+	GElf_Sym first;
+};
+
+static void find_in(struct ca_text *t, Elf_Scn *section, const GElf_Shdr *sh, struct wanted *w)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	bool here = !w->file;
+	GElf_Sym sym;
+
+	for (size_t i = 0; data && sh->sh_entsize && i < sh->sh_size / sh->sh_entsize; i++) {
+		const char *name =
+			gelf_getsym(data, (int)i, &sym) ? elf_strptr(t->elf, sh->sh_link, sym.st_name) : NULL;
+
+		if (name && w->file && GELF_ST_TYPE(sym.st_info) == STT_FILE)
+			here = strlen(name) == w->length && !memcmp(name, w->file, w->length);
+		if (!name || !here || sym.st_shndx == SHN_UNDEF || !sym.st_size ||
+		    GELF_ST_TYPE(sym.st_info) != STT_FUNC || strcmp(name, w->name) != 0 ||
+		    (w->found && w->first.st_value == sym.st_value))
+			continue;
+		if (!w->found++)
+			w->first = sym;
+	}
+}
+
+unsigned ca_text_find(struct ca_text *t, const char *name, uint64_t *low, uint64_t *high, bool *local)
+{
+	const char *colon = strrchr(name, ':');
+	struct wanted w = { .name = colon ? colon + 1 : name };
+	Elf_Scn *section = NULL;
+	GElf_Shdr sh;
+
+	if (colon) {
+		w.file = name;
+		w.length = (size_t)(colon - name);
+	}
+	while ((section = elf_nextscn(t->elf, section)))
+		if (gelf_getshdr(section, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM))
+			find_in(t, section, &sh, &w);
+	*low = w.first.st_value;
+	*high = w.first.st_value + w.first.st_size;
+	*local = GELF_ST_BIND(w.first.st_info) == STB_LOCAL;
+	return w.found > 2 ? 2 : w.found;
 }
 
 /* ---- instructions ------------------------------------------------------------------------ */

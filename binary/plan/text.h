@@ -35,4 +35,10 @@ bool ca_text_is_rseq(struct ca_text *text, uint64_t address);
  * 8 where only the return address is there; 0: counted from another register; -1: not known. */
 int ca_text_depth(struct ca_text *text, uint64_t address);
 
+/* The function with that name, or FILE:NAME. Returns how many there are, up to 2; the first is filled in.
+ * local: other files do not see it. */
+unsigned ca_text_find(struct ca_text *text, const char *name, uint64_t *low, uint64_t *high, bool *local);
+/* Has gcc compiled all of it? */
+bool ca_text_is_gcc(struct ca_text *text);
+
 #endif

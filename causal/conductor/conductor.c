@@ -33,8 +33,7 @@ enum {
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
 	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
-	LUMPS = 20,             /* 1 / share of a visit's time that D may grow by at once */
-	LOAD_EVERY = 250 * MS,  /* ns between readings of the machine's load, end to end ... */
+	LOAD_EVERY = 50 * MS,   /* ns between readings of the machine's load, end to end ... */
 	WORK_EVERY = 10 * MS,   /* ... and of the program's CPU time */
 	PACE = 50               /* 1 / share of a core that each of those may take that look at all threads */
 };
@@ -60,46 +59,13 @@ const char *ca_conductor_session_path(const struct ca_conductor *c)
 	return c->session_path;
 }
 
-/* Its thread begins when the child has been forked, and ends with the run. */
-static void start_host(struct ca_conductor *c)
-{
-	char path[CA_PATH];
-	struct ca_err err;
-
-	if (!c->set->host)
-		return;
-	if (c->opt.traced)
-		snprintf(path, sizeof path, "%s/%shost.jsonl", c->opt.dir, c->set->output_prefix);
-	else
-		snprintf(path, sizeof path, "%s/host-%04u.jsonl", c->opt.dir, c->opt.run);
-	if (ca_host_new(&c->host, c->set, c->session, path, &err) != CA_OK)
-		ca_conductor_say(c, 0, "%s", err.text);
-}
-
-static void step_host(struct ca_conductor *c)
-{
-	if (!c->host)
-		return;
-	ca_host_follow(c->host, ca_windows_is_open(c->windows));
-	ca_host_drain(c->host, c->sinks, c->dict);
-}
-
-static void close_host(struct ca_conductor *c)
-{
-	struct ca_err err;
-
-	if (ca_host_close(c->host, c->sinks, c->dict, &err) != CA_OK)
-		ca_conductor_say(c, 0, "%s", err.text);
-	c->host = NULL;
-}
-
 void ca_conductor_started(struct ca_conductor *c, pid_t child)
 {
 	c->child = child;
 	c->session->conductor = (uint32_t)getpid();
 	c->started = c->state_since = c->last_step = ca_clock_now();
 	ca_windows_begin(c->windows, c->started);
-	start_host(c);
+	ca_conductor_host_start(c);
 	ca_conductor_sample_started(c);
 	atomic_store(&c->session->heartbeat, c->started);
 }
@@ -155,13 +121,33 @@ static bool ready_for_next(struct ca_conductor *c)
 	return ca_visits_sum(&visits) > 0;
 }
 
-static void leave_program(struct ca_conductor *c, uint64_t now);
-static void summarise(struct ca_conductor *c, uint64_t now, int wait_status);
-
 static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, uint64_t now)
 {
 	c->state = state;
 	c->state_since = now;
+}
+
+/* From here on S delays the others. */
+static void start_delays(struct ca_conductor *c)
+{
+	struct ca_experiment *x = &c->session->experiment;
+
+	x->speedup = c->speedup;
+	x->start = ca_clock_now();
+	x->caught_up = atomic_load(&c->session->caught_up);
+	/* release: the runtimes acquire seq before they read the rest */
+	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
+}
+
+/* The next window of a run that is measured as a whole. */
+static void resume_experiment(struct ca_conductor *c, uint64_t now)
+{
+	start_delays(c);
+	c->e.paused = false;
+	c->e.part = c->session->experiment.start;
+	c->e.caught_up_before = c->session->experiment.caught_up;
+	c->e.paid_before = 0;
+	enter_state(c, RUNNING, now);
 }
 
 static void step_waiting(struct ca_conductor *c, uint64_t now)
@@ -170,11 +156,17 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	if (c->end != CA_CONDUCTOR_GOES_ON) {
 		enter_state(c, FINISHED, now);
 		if (c->end != CA_CONDUCTOR_DURATION) /* then it is still sampled, as it always was */
-			leave_program(c, now);
+			ca_conductor_leave(c, now);
 		return;
 	}
-	if (is_early(c) || (ca_conductor_scope_is_open(c) && !c->set->count_only) ||
-	    ca_conductor_points_step(c, now) || !ready_for_next(c))
+	if (is_early(c))
+		return;
+	if (c->e.paused) {
+		resume_experiment(c, now);
+		return;
+	}
+	if ((ca_conductor_scope_is_open(c) && !c->set->count_only) || ca_conductor_points_step(c, now) ||
+	    !ready_for_next(c))
 		return;
 	if (ca_conductor_is_what_if(c)) {
 		if (!ca_conductor_what_if_next(c))
@@ -220,6 +212,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_visits_read(c->session, &c->e.before);
 	ca_visits_times_begin(c->session, &c->e.flight);
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
+	c->e.limits_before = ca_paying_limits(c->session);
 	if (c->whole)
 		ca_conductor_whole_begin(c);
 	c->e.work = ca_conductor_whole_work(c);
@@ -237,6 +230,10 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_experiment *x = &c->session->experiment;
 
+	if (!ca_windows_is_open(c->windows)) { /* it has ended meanwhile */
+		enter_state(c, WAITING, now);
+		return;
+	}
 	if (!c->sum.started)
 		ca_conductor_length_first(c, now);
 	memset(&c->e, 0, sizeof c->e);
@@ -245,13 +242,10 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.speedup = c->speedup;
 	c->e.record.exact = c->session->selection.exact;
 	c->e.lumpy = !c->session->selection.exact || c->session->selection.fine;
-	x->speedup = c->speedup;
-	x->start = c->e.opened = ca_clock_now();
 	c->e.missed = atomic_load(&c->session->threads_missed);
-	c->e.began = x->start - ca_session_lag(c->session);
-	x->caught_up = atomic_load(&c->session->caught_up);
-	/* release: the runtimes acquire seq before they read the rest */
-	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
+	c->e.began = ca_clock_now() - ca_session_lag(c->session);
+	start_delays(c);
+	c->e.opened = x->start;
 	c->sum.started++;
 	c->first_experiment = c->first_experiment ? c->first_experiment : now;
 	ca_conductor_plan_begun(c);
@@ -365,34 +359,56 @@ static uint64_t work_between(const struct ca_work *a, const struct ca_work *b, u
 	return (uint64_t)((double)(b->ns - a->ns) * (double)elapsed / seen);
 }
 
+/* The same of what others took. */
+static uint64_t lost_between(const struct ca_load *a, const struct ca_load *b, uint64_t elapsed)
+{
+	uint64_t lost = ca_interference_lost(a, b);
+	double seen = b->time > a->time ? (double)(b->time - a->time) : 0;
+
+	return lost == UINT64_MAX || !(seen > 0) ? lost : (uint64_t)((double)lost * (double)elapsed / seen);
+}
+
+/* What has been inserted until now is r->delay's, once it is paid (conductor_record.c). */
+static void stop_delays(struct ca_conductor *c)
+{
+	struct ca_experiment_record *r = &c->e.record;
+	unsigned threads;
+	uint64_t paid;
+
+	r->end = c->session->experiment.end = ca_clock_now();
+	c->e.caught_up = atomic_load(&c->session->caught_up);
+	r->owed = ca_conductor_owed(c, &paid, &threads);
+	r->paid += paid - (paid < c->e.paid_before ? paid : c->e.paid_before);
+	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
+}
+
 static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flags)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_load load;
 	struct ca_work work;
-	unsigned threads;
 
 	watch(c, now);
-	r->end = ca_clock_now();
+	if (c->e.paused)
+		r->end = ca_clock_now();
+	else
+		stop_delays(c);
 	work = c->set->end_to_end ? c->e.last_work : ca_conductor_whole_work(c);
 	r->work = work_between(&c->e.work, &work, r->end - r->start);
 	r->turns = work.turns - c->e.work.turns;
-	c->e.caught_up = atomic_load(&c->session->caught_up);
-	c->session->experiment.end = r->end;
 	ca_visits_read(c->session, &c->e.after);
 	ca_visits_times_end(c->session, &c->e.flight);
 	r->periods = c->sum.periods - c->e.periods_before;
 	r->inside = ca_regions_samples(c->regions, r->region) - c->e.inside_before;
 	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
-	r->owed = ca_conductor_owed(c, &r->paid, &threads);
-	r->paid -= r->paid < c->e.paid_before ? r->paid : c->e.paid_before;
-	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
+	r->limits = ca_paying_limits(c->session);
+	r->limits -= r->limits < c->e.limits_before ? r->limits : c->e.limits_before;
 	r->flags |= flags;
 	if (c->set->end_to_end)
 		load = c->e.last_load;
 	else
 		ca_interference_read(c->session, &load);
-	r->lost = ca_interference_lost(&c->e.load, &load);
+	r->lost = lost_between(&c->e.load, &load, r->end - r->start);
 	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
 	enter_state(c, SETTLING, now);
@@ -425,135 +441,37 @@ static void step_warming_up(struct ca_conductor *c, uint64_t now)
 		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
 }
 
-static void step_running(struct ca_conductor *c, uint64_t now)
+/* Of a run that is measured as a whole: also between its windows. */
+static void look_at_run(struct ca_conductor *c, uint64_t now)
 {
-	watch(c, now);
-	if (c->set->end_to_end && begin_look(&c->load, now, LOAD_EVERY)) {
+	if (!c->set->end_to_end || (c->state != RUNNING && !c->e.paused))
+		return;
+	if (begin_look(&c->load, now, LOAD_EVERY)) {
 		ca_interference_read(c->session, &c->e.last_load);
 		end_look(&c->load);
 	}
-	if (c->set->end_to_end && begin_look(&c->work, now, WORK_EVERY)) {
+	if (begin_look(&c->work, now, WORK_EVERY)) {
 		c->e.last_work = ca_conductor_whole_work(c);
 		end_look(&c->work);
 	}
+}
+
+static void step_running(struct ca_conductor *c, uint64_t now)
+{
+	watch(c, now);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	if (has_become_hotter(c, now)) {
 		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
 		return;
 	}
-	if (now >= c->e.planned_end)
+	if (now >= c->e.planned_end) {
 		close_experiment(c, now, find_unplaced(c, now));
-}
-
-/* From here on D of this experiment is part of what virtual time lags behind for good. */
-static void settle_clock(struct ca_conductor *c, uint64_t delay)
-{
-	struct ca_session *s = c->session;
-
-	uint64_t caught_up = atomic_load(&s->caught_up);
-
-	delay += atomic_load(&s->settled_delay);
-	/* the threads' accounts differ a little from ours: virtual time is never ahead */
-	atomic_store_explicit(&s->settled_delay, delay > caught_up ? delay : caught_up, memory_order_relaxed);
-	/* release: the runtimes acquire it before they read settled_delay */
-	atomic_store_explicit(&s->settled_seq, atomic_load(&s->experiment.seq), memory_order_release);
-}
-
-static uint64_t delay_of(const struct ca_experiment_record *r, uint64_t s_time)
-{
-	return (uint64_t)((double)s_time * (r->speedup / 1e6));
-}
-
-/* D of a stretch of time: what was inserted, less that by which virtual time has caught up. */
-static uint64_t net_delay(uint64_t elapsed, uint64_t inserted, uint64_t caught_up)
-{
-	uint64_t net = inserted > caught_up ? inserted - caught_up : 0;
-
-	return net < elapsed ? net : elapsed;
-}
-
-/* Where D grows in lumps, most visits have none in them, and some have far too much: the mean is right, the
- * times of single visits are not. */
-static void drop_times(struct ca_conductor *c, double lump)
-{
-	const struct ca_experiment_record *r = &c->e.record;
-	double span = (double)(r->end - r->start - r->delay);
-
-	for (size_t i = 0; i < r->visit_count; i++) {
-		struct ca_visits *v = &c->e.visits[i];
-
-		if (LUMPS * lump * (double)v->arrivals > span * v->in_flight)
-			v->times = NULL;
+	} else if (c->set->end_to_end && !ca_windows_is_open(c->windows)) {
+		stop_delays(c);
+		c->e.paused = true;
+		enter_state(c, SETTLING, now);
 	}
-}
-
-static void keep(struct ca_conductor *c)
-{
-	c->kept++;
-	if (c->opt.sweep)
-		ca_sweep_count_experiment(c->opt.sweep);
-}
-
-static void record_experiment(struct ca_conductor *c)
-{
-	struct ca_experiment_record *r = &c->e.record;
-	struct ca_selection_log_sum sum;
-	bool lost = false;
-	uint64_t warm_up = 0, before = 0; /* virtual time of the warm-up, and what was inserted in it */
-	uint64_t s_before = 0, delay;
-	struct ca_err err;
-
-	ca_selection_log_read(c->log);
-	if (!c->set->end_to_end || c->whole) {
-		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
-		s_before = sum.s_time;
-		lost = sum.overflow; /* it is told once, of whichever window is summed first */
-		before = delay_of(r, s_before);
-		warm_up = r->start - c->e.opened -
-			  net_delay(r->start - c->e.opened, before,
-				    c->e.caught_up_before - c->session->experiment.caught_up);
-	}
-	sum = ca_selection_log_sum(c->log, r->start, r->end);
-	r->s_time = sum.s_time;
-	r->hits = sum.entries;
-	delay = delay_of(r, r->s_time);
-	if (delay > r->end - r->start)
-		delay = r->end - r->start;
-	r->delay = net_delay(r->end - r->start, delay, c->e.caught_up - c->e.caught_up_before);
-	settle_clock(c, before + delay);
-	if (sum.overflow || lost)
-		r->flags |= CA_EXPERIMENT_OVERFLOW;
-	r->visits = c->e.visits;
-	if (!c->set->end_to_end)
-		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time) | ca_conductor_find_ahead(c);
-	if (!c->set->end_to_end || c->whole)
-		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, warm_up,
-						   r->end - r->start - r->delay, c->e.began, &c->e.flight,
-						   &c->catalog, c->e.visits);
-	r->visit_count = ca_conductor_points_keep(c, c->e.visits, r->visit_count);
-	if (c->e.lumpy && r->hits)
-		drop_times(c, (double)r->delay / (double)r->hits);
-	if (c->set->end_to_end)
-		ca_conductor_whole_end(c);
-	if (!r->visit_count) {
-		r->visit_count = ca_conductor_points_time(c, r, c->e.visits);
-		if (r->visit_count && r->lost != UINT64_MAX)
-			r->flags &= ~(uint32_t)CA_EXPERIMENT_DISTURBED; /* that has been taken out */
-	}
-	if (!r->visit_count)
-		r->flags |= CA_EXPERIMENT_NO_VISIT;
-	for (size_t i = 0; i < r->visit_count; i++)
-		c->sum.visits += r->visits[i].delta;
-	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
-		keep(c);
-	else
-		c->dropped++;
-	ca_conductor_plan_tell(c, r);
-	ca_conductor_whole_watch(c);
-	ca_experiment_events_end(c->sinks, c->dict, r);
-	if (ca_results_experiment(c->results, r, &err) != CA_OK)
-		ca_conductor_say(c, 0, "%s", err.text);
 }
 
 static void step_settling(struct ca_conductor *c, uint64_t now)
@@ -565,8 +483,16 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 		return;
 	if (ca_conductor_owed(c, &paid, &threads) > (uint64_t)SETTLED * threads && waited < SETTLE_MOST)
 		return;
-	record_experiment(c);
-	ca_conductor_length_adapt(c);
+	if (ca_conductor_is_untold(c)) {
+		if (waited < SETTLE_MOST)
+			return;
+		c->e.record.flags |= CA_EXPERIMENT_BOOKS;
+	}
+	ca_conductor_sum_up(c);
+	if (!c->e.paused) {
+		ca_conductor_record(c);
+		ca_conductor_length_adapt(c);
+	}
 	enter_state(c, WAITING, now);
 }
 
@@ -585,6 +511,8 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 	case WARMING_UP:
 		return ms_until(c->e.opened + (uint64_t)c->warm_up, now);
 	case RUNNING:
+		if (c->set->end_to_end)
+			return ms_until(ca_windows_due(c->windows), now);
 		if (ca_visits_have_latency(c->session))
 			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
 		return ms_until(c->e.planned_end, now);
@@ -609,20 +537,6 @@ static void step_windows(struct ca_conductor *c, uint64_t now)
 			ca_windows_step(c->own_windows[i], now);
 }
 
-/* New processes start without the runtime, and those that run go on at full speed. */
-static void leave_traced(struct ca_conductor *c, uint64_t now, int wait_status)
-{
-	atomic_store(&c->session->state, CA_SESSION_CLOSED);
-	c->left = true;
-	ca_conductor_report_points(c);
-	close_host(c);
-	ca_conductor_trace_close(c);
-	if (c->sampling) {
-		summarise(c, now, wait_status);
-		ca_conductor_sample_close(c, now, wait_status);
-	}
-}
-
 bool ca_conductor_has_left(const struct ca_conductor *c)
 {
 	return c->left;
@@ -634,7 +548,7 @@ int ca_conductor_step(struct ca_conductor *c)
 
 	atomic_store(&c->session->heartbeat, now);
 	step_windows(c, now);
-	step_host(c);
+	ca_conductor_host_step(c);
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);
 	ca_selection_log_read(c->log);
@@ -648,8 +562,9 @@ int ca_conductor_step(struct ca_conductor *c)
 	if (c->opt.traced && !c->left) {
 		ca_conductor_sample_step(c, now);
 		if (ca_windows_is_over(c->windows))
-			leave_traced(c, now, 0);
+			ca_conductor_leave_traced(c, now, 0);
 	}
+	look_at_run(c, now);
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);
@@ -709,101 +624,32 @@ void ca_conductor_finish(struct ca_conductor *c)
 /* ---- closing ----------------------------------------------------------------------------------*/
 static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait_status)
 {
+	bool open;
+
 	if (c->set->end_to_end) {
 		/* chosen but never opened: the program was too short for that */
-		if (c->state == RUNNING) {
-			if (!c->whole)
-				c->e.record.start = c->started;
-			close_experiment(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
-			c->e.record.end = now;
-			record_experiment(c);
-		}
+		if (c->state != RUNNING && !c->e.paused)
+			return;
+		if (c->e.paused && c->state == SETTLING)
+			ca_conductor_sum_up(c);
+		open = !c->e.paused;
+		if (!c->whole)
+			c->e.record.start = c->started;
+		close_experiment(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
+		c->e.record.end = now;
+		if (open)
+			ca_conductor_sum_up(c);
+		ca_conductor_record(c);
 		return;
 	}
 	if (c->state == WARMING_UP)
 		begin_measuring(c, now);
 	if (c->state == RUNNING)
 		close_experiment(c, now, CA_EXPERIMENT_CUT);
-	if (c->state == SETTLING)
-		record_experiment(c);
-}
-
-static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
-{
-	struct ca_session *s = c->session;
-	uint32_t used = atomic_load(&s->slots_used);
-
-	c->sum.exit_status =
-		WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-	c->sum.runtime = c->started ? now - c->started : 0;
-	c->sum.kept = c->kept;
-	c->sum.backends = atomic_load(&s->backends);
-	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
-	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
-		ca_conductor_say(c, 0,
-				 "%s threads got no perf events and were sampled by timers, "
-				 "which is less exact: raise ulimit -n and "
-				 "kernel.perf_event_mlock_kb, or have the program's sandbox "
-				 "allow perf_event_open",
-				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
-	c->sum.outside = !atomic_load(&s->processes_used);
-	for (uint32_t p = 0; p < atomic_load(&s->processes_used); p++)
-		c->sum.off |= atomic_load(&s->process[p].off) != 0;
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
-		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
-		for (unsigned d = 0; d < CA_DROP_COUNT; d++)
-			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
+	if (c->state == SETTLING) {
+		ca_conductor_sum_up(c);
+		ca_conductor_record(c);
 	}
-	if (atomic_load(&s->threads_missed))
-		ca_conductor_say(c, 0,
-				 "%u threads were not seen, and experiments meanwhile are not used: "
-				 "more than %d existed at a time, or there was no room for them in "
-				 "/dev/shm",
-				 atomic_load(&s->threads_missed), (int)s->slots);
-}
-
-/* By their build-ids it can be told later whether two runs are of one program. */
-static void record_binaries(struct ca_conductor *c)
-{
-	uint32_t used = atomic_load(&c->session->modules_used);
-
-	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
-		const struct ca_module *module = &c->session->module[i];
-		/* acquire: the runtime that filled it in has released it */
-		uint32_t state = atomic_load_explicit(&module->state, memory_order_acquire);
-
-		if (state >= CA_MODULE_REGISTERED && module->build_id_length &&
-		    (module->main || ca_objects_in_scope(c->objects, i)))
-			ca_results_binary(c->results, module->path, module->build_id, module->build_id_length,
-					  NULL);
-	}
-}
-
-/* What the run file says at its end, but for that. */
-static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
-{
-	close_host(c);
-	ca_conductor_trace_close(c);
-	ca_conductor_scope_close(c);
-	record_binaries(c);
-	ca_conductor_report_points(c);
-	summarise(c, now, wait_status);
-	ca_conductor_what_if_close(c);
-	ca_conductor_plan_close(c);
-}
-
-/* The program goes on at full speed, and new processes of it start without the runtime. */
-static void leave_program(struct ca_conductor *c, uint64_t now)
-{
-	struct ca_err err;
-
-	write_last(c, now, 0);
-	c->sum.left = true;
-	if (ca_results_close(c->results, &c->sum, &err) != CA_OK)
-		ca_conductor_say(c, 0, "%s", err.text);
-	c->results = NULL;
-	c->left = true;
-	atomic_store(&c->session->state, CA_SESSION_CLOSED);
 }
 
 enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)
@@ -814,7 +660,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 
 	if (c->opt.traced && !c->left) {
 		step_windows(c, now);
-		leave_traced(c, now, wait_status);
+		ca_conductor_leave_traced(c, now, wait_status);
 	}
 	if (c->left || c->opt.traced) {
 		ca_conductor_dispose(c);
@@ -828,7 +674,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	close_open_experiment(c, now, wait_status);
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
-	write_last(c, now, wait_status);
+	ca_conductor_write_last(c, now, wait_status);
 	ca_conductor_points_close(c, wait_status, &visits);
 	status = ca_results_close(c->results, &c->sum, err);
 	ca_conductor_dispose(c);

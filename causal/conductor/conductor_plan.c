@@ -253,6 +253,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.active = (double)r->s_time / 1e9;
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
+	o.limits = (double)r->limits;
 	o.work = latency || (v && v->point == CA_POINT_TIME) ? 0 : ca_results_work(r->work, r->turns);
 	if (v && v->point == CA_POINT_TIME) {
 		double lost = (double)ca_results_lost(r->end - r->start, r->s_time, r->lost) / 1e9;

@@ -25,6 +25,7 @@ enum {
 		10,  /* 1 / share of D for which threads may have paid where hardly anybody is delayed ... */
 	DELAYED = 2, /* ... and where somebody surely is ... */
 	NOTHING = 100000, /* ... or ns */
+	MOMENT = 20,      /* 1 / share of an experiment that is no reason for a search by itself */
 	OFTEN = 4,        /* 1 / share of experiments in which somebody was, from ... */
 	FEW = 3,          /* ... so many on */
 	HOT_TRAP = 2000,  /* visits a second: 0.5 % of a CPU */
@@ -159,12 +160,19 @@ static bool is_alone(const struct ca_conductor *c)
 	return 100 * most >= ALONE * c->ran_all;
 }
 
+/* By now it is known. */
+static bool become_needless(struct ca_conductor *c, struct ca_point_choice *p)
+{
+	if (p->ask || !is_alone(c))
+		return false;
+	ca_sweep_first_time(c->opt.sweep, CA_SWEEP_ALONE);
+	return p->needless = p->over = true;
+}
+
 static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
-	if (!p->ask && is_alone(c)) { /* by now it is known */
-		p->needless = p->over = true;
+	if (become_needless(c, p))
 		return;
-	}
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 	p->idle = c->ran_all - p->ran < WOKEN;
 	p->ran = c->ran_all;
@@ -322,10 +330,13 @@ bool ca_conductor_points_are_needless(const struct ca_conductor *c)
 /* A server waits for its clients now and then, and pays for what they would have done later. */
 static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_record *r, bool delayed)
 {
-	p->timed += r->speedup > 0;
-	p->delayed += r->speedup > 0 && delayed;
-	return r->paying <= r->delay / DELAYED + NOTHING &&
-	       (p->delayed < FEW || OFTEN * p->delayed < p->timed);
+	if (p) {
+		p->timed += r->speedup > 0;
+		p->delayed += r->speedup > 0 && delayed;
+	}
+	/* where little was inserted, a moment is half of it */
+	return r->paying <= r->delay / DELAYED + NOTHING + (r->end - r->start) / MOMENT &&
+	       (!p || p->delayed < FEW || OFTEN * p->delayed < p->timed);
 }
 
 /* Hardly anybody was delayed: all that was done in the experiment took the time that it always takes, and D is
@@ -337,10 +348,12 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 	uint64_t elapsed = r->end - r->start, lost = ca_results_lost(elapsed, r->s_time, r->lost);
 	bool delayed = r->paying > r->delay / HARDLY_DELAYED + NOTHING;
 
-	if (!p || !p->needless)
+	/* a whole run has no search of its own */
+	if (p ? !p->needless : !c->whole || !c->opt.sweep || !ca_sweep_is_alone(c->opt.sweep))
 		return 0;
 	if (!is_needless(p, r, delayed)) {
-		p->needless = p->over = false;
+		if (p)
+			p->needless = p->over = false;
 		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_PAID);
 		ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
 	}
@@ -388,10 +401,8 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	placed = ca_conductor_patched(c) || now - p->since > PLACE_WAIT;
 	switch (p->stage) {
 	case CA_POINT_STAGE_SEARCHING:
-		if (!p->placed && !p->ask && is_alone(c)) {
-			p->needless = p->over = true;
+		if (!p->placed && become_needless(c, p))
 			return false;
-		}
 		step_searching(c, p, now);
 		break;
 	case CA_POINT_STAGE_PLACING:
@@ -453,7 +464,7 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 
 	if (!p)
 		return;
-	if (!p->over && !p->choice.points && !has_macros(c)) {
+	if (!p->over && !p->choice.points && !has_macros(c) && !become_needless(c, p)) {
 		if (p->search && p->stage != CA_POINT_STAGE_ASKING)
 			p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 		if (p->set)

@@ -52,9 +52,12 @@ struct ca_open_experiment {
 	uint64_t began;                         /* the same on the run's virtual clock */
 	uint64_t paid_before;                   /* in the warm-up */
 	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */
-	uint64_t paying_before;                 /* core/paying.h, at the start */
+	uint64_t paying_before, limits_before;  /* core/paying.h, at the start */
 	uint64_t caught_up_before, caught_up;   /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
+	uint64_t warm_up;         /* virtual time of it */
+	uint64_t part;            /* end to end: since when its later window is open; 0: the first */
+	bool paused;              /* end to end: its window is over, and its end is not that of the run */
 	bool lumpy;               /* D grows by whole samples, or hits of timed S */
 	struct ca_work work;      /* at its start */
 	struct ca_load load;      /* when it was opened */
@@ -145,6 +148,24 @@ void ca_conductor_unplaced_start(struct ca_conductor *c);
 /* ns of CPU time that they have had since then: S is not seen there. */
 uint64_t ca_conductor_unplaced(const struct ca_conductor *c);
 
+/* conductor_record.c: an experiment that is over, once what is owed in it has been paid. Adds D of what has run
+ * since its beginning, or since its last window's; */
+void ca_conductor_sum_up(struct ca_conductor *c);
+/* ... and writes it down. */
+void ca_conductor_record(struct ca_conductor *c);
+
+/* conductor_end.c: what the run file says at its end, but for its last record. */
+void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_status);
+/* The program goes on at full speed, and new processes of it start without the runtime: of a sweep, ... */
+void ca_conductor_leave(struct ca_conductor *c, uint64_t now);
+/* ... of a timeline or a profile of samples. */
+void ca_conductor_leave_traced(struct ca_conductor *c, uint64_t now, int wait_status);
+
+/* conductor_host.c: --host. Nothing happens where nobody asked for it. */
+void ca_conductor_host_start(struct ca_conductor *c);
+void ca_conductor_host_step(struct ca_conductor *c);
+void ca_conductor_host_close(struct ca_conductor *c);
+
 /* conductor_watch.c: the program's processes and threads. */
 /* Take in what their rings hold; make more slots ready. */
 void ca_conductor_drain(struct ca_conductor *c);
@@ -155,6 +176,8 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now);
 /* ns that threads still owe in the experiment that is open, or was last; also what they paid in it,
  * and how many they are. */
 uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads);
+/* Has the one thread that does all to tell yet for how long others had its CPU in S? */
+bool ca_conductor_is_untold(const struct ca_conductor *c);
 /* Do their accounts of S time, from the opening of the experiment that is over to its end, agree with
  * this one? CA_EXPERIMENT_BOOKS or 0. */
 uint32_t ca_conductor_compare_books(struct ca_conductor *c, uint64_t s_time);

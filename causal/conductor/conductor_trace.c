@@ -189,7 +189,7 @@ static void drain(struct ca_conductor *c, bool last)
 	ca_rings_reader_drain(c->trace->reader, last, hand_on, c);
 	ca_conductor_gate_follow(c);
 	if (c->sampling)
-		ca_sampling_step(c->sampling);
+		ca_sampling_step(c->sampling, c->trace->now);
 }
 
 void ca_conductor_trace_drain(struct ca_conductor *c)

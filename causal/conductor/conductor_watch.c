@@ -2,6 +2,7 @@
 /* What the conductor sees of the program's processes and threads in the session: their samples, their
  * deaths, their debts, and their accounts of S time. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
+#include "causal/conductor/sweep.h"
 #include "core/clock.h"
 #include "core/paying.h"
 #include <dirent.h>
@@ -18,6 +19,7 @@ enum {
 	MS = 1000000,
 	BOOKS = 50,           /* 1 / share of S time by which accounts of it may differ ... */
 	BOOKS_LEAST = 100000, /* ... or ns */
+	TAKEN = 20,           /* part of an experiment that others take, at least, if they take anything */
 	BOOKS_LATE = MS,      /* ns before the end that a thread may have looked last */
 	AHEAD = 50,           /* 1 / share of the experiment by which somebody outside may be ahead */
 	REAP = 200 * MS       /* ns between looks for dead processes */
@@ -302,6 +304,30 @@ uint32_t ca_conductor_compare_books(struct ca_conductor *c, uint64_t s_time)
 			 c->e.record.index, (unsigned)n, (unsigned)(sum / n / 1000),
 			 (unsigned)(s_time / 1000));
 	return CA_EXPERIMENT_BOOKS;
+}
+
+/* One thread does all, others are busy, and it was kept from its CPU in S at the experiment's end: for how long it
+ * has not told yet, and that passes for S time. */
+bool ca_conductor_is_untold(const struct ca_conductor *c)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	const struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t experiment = (atomic_load(&s->experiment.seq) - 1) | 1;
+
+	if (!c->opt.sweep || !ca_sweep_is_alone(c->opt.sweep) || r->lost == UINT64_MAX ||
+	    r->lost < (r->end - r->start) / TAKEN)
+		return false;
+	for (CA_SLOTS_IN(i, &s->in_s, used)) {
+		const struct ca_slot *slot = &s->slot[i];
+		uint32_t how = atomic_load_explicit(&slot->in_s, memory_order_relaxed);
+
+		if (how && !(how & (CA_IN_S_OFF | CA_IN_S_EXTERNAL)) &&
+		    atomic_load(&slot->state) == CA_SLOT_LIVE &&
+		    (atomic_load(&slot->experiment) != experiment || atomic_load(&slot->s_until) < r->end))
+			return true;
+	}
+	return false;
 }
 
 /* Somebody outside who sends by himself was ahead of virtual time, and nothing held him back: by so much of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs that are measured as a whole, although nobody has asked for it (-e): of programs too short for
  * experiments inside a run, or whose rates do not become steady inside (steady.h). They come in pairs of one
- * region, at 0 % and at a speedup in turn, so that both see the same machine. Not for: how such a run is recorded (conductor.c). Driver's process, one
- * thread. */
+ * region, at 0 % and at a speedup in turn, so that both see the same machine; where one thread does all, at a
+ * speedup alone. Not for: how such a run is recorded (conductor.c). Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-	TAIL = 2,            /* periods after the last visit that may belong to one more */
-	FIT = 4,             /* experiments that have to fit into a run */
+	TAIL = 2,      /* periods after the last visit that may belong to one more */
+	FIT = 4,       /* experiments that have to fit into a run ... */
+	FIT_ALONE = 8, /* ... of one thread: a whole run is its own baseline, too, and has all its phases */
 	PAIRS_FROM = 1 << 30 /* numbers of pairs, among those of the sweep's choices of regions */
 };
 
@@ -34,9 +35,15 @@ static bool is_ours(const struct ca_conductor *c)
 	return c->whole && !(c->opt.whole && c->opt.region);
 }
 
+/* Where each run is its own baseline, a run at 0 % would tell nothing that others do not. */
 static unsigned next_pair(const struct ca_conductor *c)
 {
-	return PAIRS_FROM + ca_sweep_whole_runs(c->opt.sweep) / 2;
+	return PAIRS_FROM + ca_sweep_whole_runs(c->opt.sweep) / (ca_sweep_is_alone(c->opt.sweep) ? 1 : 2);
+}
+
+static bool is_zero(const struct ca_conductor *c)
+{
+	return ca_sweep_whole_runs(c->opt.sweep) % 2 == 0 && !ca_sweep_is_alone(c->opt.sweep);
 }
 
 /* What the sweep deals next of those above 0, or 0. */
@@ -78,7 +85,7 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 	}
 	if (is_ours(c) && !ca_conductor_is_what_if(c)) {
 		c->group = next_pair(c);
-		percent = ca_sweep_whole_runs(c->opt.sweep) % 2 == 0 ? 0 : wanted ? wanted : deal(c);
+		percent = is_zero(c) ? 0 : wanted ? wanted : deal(c);
 	}
 	return use_speedup(c, percent, err);
 }
@@ -89,7 +96,7 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 
 	/* without points of any kind it will be measured end to end as it is */
 	return !c->set->end_to_end && is_all_of_it(c) && !ca_conductor_points_are_open(c) &&
-	       (double)runtime < FIT * one;
+	       (double)runtime < (ca_sweep_is_alone(c->opt.sweep) ? FIT_ALONE : FIT) * one;
 }
 
 /* What the next pair is made of. Where any region will do, it is drawn from the samples of the run
@@ -120,10 +127,9 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 		return;
 	choose_next(c, region);
 	if (ca_sweep_first_time(c->opt.sweep, region ? CA_SWEEP_UNSTEADY : CA_SWEEP_SHORT))
-		ca_conductor_say(c, 0,
-				 "%s (%s, %.2g s): more runs (-n) are measured as a whole, in pairs at 0 %% "
-				 "and at a speedup",
-				 why, region ? region->name : c->opt.command[0], (double)runtime / 1e9);
+		ca_conductor_say(c, 0, "%s (%s, %.2g s): more runs (-n) are measured as a whole%s", why,
+				 region ? region->name : c->opt.command[0], (double)runtime / 1e9,
+				 ca_sweep_is_alone(c->opt.sweep) ? "" : ", in pairs at 0 % and at a speedup");
 }
 
 void ca_conductor_whole_begin(struct ca_conductor *c)

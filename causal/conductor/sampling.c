@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From samples to a profile; see sampling.h. */
 #include "causal/conductor/sampling.h"
+#include "causal/conductor/critical_path.h"
 #include "causal/conductor/made_code.h"
 #include "core/map.h"
 #include "core/path.h"
@@ -18,7 +19,8 @@ enum {
 	PAIRS = 65536, /* who wakes others: so many are remembered, a power of two */
 	WAITS = 4096,  /* waits whose waker has not been seen yet */
 	NAME = 32,
-	LATE = 1000000000 /* ns after which code that a process has made has no name, if it has none yet */
+	MARGIN = 10000000, /* ns that an event may come later than others that were raised after it */
+	LATE = 1000000000  /* ns after which code that a process has made has no name, if it has none yet */
 };
 
 /* What a place is: functions, the outermost first. */
@@ -69,6 +71,7 @@ struct ca_sampling {
 	struct ca_vec threads, processes; /* by their indices */
 	struct ca_vec waits;              /* struct wait */
 	struct pair *pair;
+	struct ca_critical_path *path;
 	uint32_t waiting[CA_ACTIVITY_COUNT]; /* functions */
 	uint64_t outside, unheld;            /* samples: not in the window; no room to hold them */
 	bool ending;
@@ -108,11 +111,11 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 	s->processes.size = sizeof(struct process);
 	s->waits.size = sizeof(struct wait);
 	s->pair = calloc(PAIRS, sizeof *s->pair);
-	if (!s->pair) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	s->path = ca_critical_path_new(samples);
+	if (s->pair && s->path)
+		return s;
+	ca_sampling_free(s);
+	return NULL;
 }
 
 void ca_sampling_free(struct ca_sampling *s)
@@ -128,6 +131,7 @@ void ca_sampling_free(struct ca_sampling *s)
 	ca_vec_free(&s->threads);
 	ca_vec_free(&s->processes);
 	ca_vec_free(&s->waits);
+	ca_critical_path_free(s->path);
 	free(s->pair);
 	free(s);
 }
@@ -350,6 +354,9 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 		if (stack->metric[i] && s->number[i] >= 0)
 			ca_samples_measure(s->samples, node, (size_t)s->number[i], stack->metric[i]);
 	*(stack->waiting ? &t->waiting : &t->cpu) += stack->ns;
+	/* of a wait that others ended, the time is theirs */
+	if (!(stack->waiting && stack->pair))
+		ca_critical_path_spent(s->path, stack->thread, stack->time, node, stack->ns);
 	if (stack->pair)
 		remember_wait(s, stack, node);
 	return true;
@@ -361,7 +368,7 @@ static void hold(struct ca_sampling *s, const struct stack *stack)
 		s->unheld++;
 }
 
-void ca_sampling_step(struct ca_sampling *s)
+void ca_sampling_step(struct ca_sampling *s, uint64_t drained)
 {
 	struct stack *held = s->held.at;
 	size_t kept = 0;
@@ -370,6 +377,9 @@ void ca_sampling_step(struct ca_sampling *s)
 		if (!take_stack(s, &held[i]))
 			held[kept++] = held[i];
 	s->held.n = kept;
+	if (kept && held[0].time < drained)
+		drained = held[0].time;
+	ca_critical_path_step(s->path, drained > MARGIN ? drained - MARGIN : 0);
 }
 
 /* ---- events ---------------------------------------------------------------------------------*/
@@ -444,16 +454,18 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 	return i;
 }
 
-static void note_life(struct ca_sampling *s, struct thread *t, const struct ca_event *event)
+static void note_life(struct ca_sampling *s, struct thread *t, uint32_t number, const struct ca_event *event)
 {
 	uint64_t until = ca_windows_until(s->windows[CA_SAMPLER_COUNT], event->time);
 
 	if (event->kind == CA_BURST_BEGIN) {
 		t->began = until;
 		t->lives = true;
+		ca_critical_path_begins(s->path, number, event->time);
 	} else {
 		t->ended = until;
 		t->gone = true;
+		ca_critical_path_ends(s->path, number, event->time);
 	}
 }
 
@@ -470,7 +482,11 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 			continue;
 		}
 		if (event[i].key == CA_KEY_THREAD)
-			note_life(s, t, &event[i]);
+			note_life(s, t, from->thread_index, &event[i]);
+		else if (event[i].key == CA_KEY_WAKE && event[i].kind == CA_PTP_BEGIN)
+			ca_critical_path_wakes(s->path, from->thread_index, event[i].time, event[i].value);
+		else if (event[i].key == CA_KEY_WAKE)
+			ca_critical_path_woken(s->path, from->thread_index, event[i].time, event[i].value);
 		i++;
 	}
 }
@@ -481,7 +497,8 @@ void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 	const struct thread *t;
 
 	s->ending = true;
-	ca_sampling_step(s);
+	ca_sampling_step(s, now);
+	ca_critical_path_finish(s->path);
 	match(s);
 	t = s->threads.at;
 	for (size_t i = 1; i < s->threads.n; i++) {

@@ -30,8 +30,9 @@ void ca_sampling_take(struct ca_sampling *sampling, const struct ca_source *from
 /* What the thread, or its process, is called; NULL: that did not change. */
 void ca_sampling_name(struct ca_sampling *sampling, const struct ca_source *from, const char *process,
 		      const char *thread);
-/* Now and then: stacks whose binaries have been indexed by now. */
-void ca_sampling_step(struct ca_sampling *sampling);
+/* After the events that had been raised by then: stacks whose binaries have been indexed by now; who had to wait for
+ * whom. */
+void ca_sampling_step(struct ca_sampling *sampling, uint64_t drained);
 /* No more events: the rest, and the threads. */
 void ca_sampling_end(struct ca_sampling *sampling, uint64_t now);
 

@@ -303,6 +303,11 @@ bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic)
 	return !(sweep->said & (unsigned)topic);
 }
 
+bool ca_sweep_is_alone(const struct ca_sweep *sweep)
+{
+	return !ca_sweep_is_first(sweep, CA_SWEEP_ALONE) && ca_sweep_is_first(sweep, CA_SWEEP_PAID);
+}
+
 void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
 			 enum ca_tied *tied)
 {

@@ -83,11 +83,15 @@ enum ca_sweep_topic {
 	CA_SWEEP_BACKEND = 32,   /* it is not the one that was wanted */
 	CA_SWEEP_SHORT = 64,     /* whole runs are needed, for the program is short ... */
 	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run */
-	CA_SWEEP_PAID = 256      /* one thread does all, and yet it was delayed: a point is needed */
+	CA_SWEEP_ALONE = 512,    /* one thread does all ... */
+	CA_SWEEP_PAID = 256      /* ... and yet it was delayed: a point is needed */
 };
 bool ca_sweep_first_time(struct ca_sweep *sweep, enum ca_sweep_topic topic);
 /* Will it be the first time? */
 bool ca_sweep_is_first(const struct ca_sweep *sweep, enum ca_sweep_topic topic);
+
+/* Does one thread do all, and is it never delayed, so that time itself is the unit of work? */
+bool ca_sweep_is_alone(const struct ca_sweep *sweep);
 
 /* A whole run has ended: visits of the n chosen progress points, and its length. tied[i]: what all
  * such runs say about the i-th one. */

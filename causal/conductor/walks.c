@@ -143,10 +143,8 @@ static int find_procedure(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	table.u.rti.table_data = table.u.rti.segbase + 12;
 	table.u.rti.table_len = (unw_word_t)fdes * 8 / sizeof(unw_word_t);
 	error = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need, context);
-	if (!error && need && (number = ca_map_add(&w->known, ip, &there))) {
-		*number = (uint32_t)w->procs.n;
-		ca_vec_add(&w->procs, info, 1);
-	}
+	if (!error && need && ca_vec_add(&w->procs, info, 1) && (number = ca_map_add(&w->known, ip, &there)))
+		*number = (uint32_t)(w->procs.n - 1);
 	return error;
 }
 

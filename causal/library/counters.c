@@ -243,11 +243,22 @@ void causal_counters_close(struct causal_counters *c)
 
 /* ---- reading */
 
+#if defined __x86_64__ && !defined CA_RDPMC /* test_library_counters simulates it */
+#define CA_RDPMC read_pmc
+static inline uint64_t read_pmc(uint32_t counter)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(counter));
+	return (uint64_t)high << 32 | low;
+}
+#endif
+
 /* As the kernel's header describes it. False: it does not count at this moment. */
 static bool read_direct(const struct perf_event_mmap_page *page, uint64_t *value)
 {
-#ifdef __x86_64__
-	uint32_t sequence, index, low, high;
+#ifdef CA_RDPMC
+	uint32_t sequence, index;
 	uint64_t count;
 
 	do {
@@ -256,9 +267,8 @@ static bool read_direct(const struct perf_event_mmap_page *page, uint64_t *value
 		count = (uint64_t)page->offset;
 		if (!index)
 			return false;
-		__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index - 1));
 		/* it has so many bits, the topmost is its sign */
-		count += (uint64_t)((int64_t)(((uint64_t)high << 32 | low) << (64 - page->pmc_width)) >>
+		count += (uint64_t)((int64_t)(CA_RDPMC(index - 1) << (64 - page->pmc_width)) >>
 				    (64 - page->pmc_width));
 		__asm__ volatile("" ::: "memory");
 	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != sequence);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Wrappers of imported functions; see include/causal_wrap.h. A file calls what it imports through a slot of its
- * own, which the loader fills in: the slots of all files get the address of the wrapper. */
+/* Wrappers; see include/causal_wrap.h. A file calls what it imports through a slot of its own, which the loader
+ * fills in: the slots of all files get the address of the wrapper. What nobody imports is changed itself
+ * (wrap_code.h). */
 #include "causal/library/library.h"
-#include "include/causal_wrap.h"
+#include "causal/library/wrap_code.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -157,6 +158,7 @@ struct wrapped {
 	struct wrapped *next;
 	struct causal_wrapper *top;
 	causal_wrap_code *real;
+	struct ca_wrap_code *code; /* NULL: calls come through imports */
 	char symbol[];
 };
 
@@ -179,22 +181,20 @@ static __attribute__((constructor)) void watch_forks(void)
 	pthread_atfork(take_lock, give_lock, give_lock);
 }
 
-/* NULL: errno says why. */
+/* NULL: no memory. */
 static struct wrapped *get(const char *symbol)
 {
 	struct wrapped *wrapped = all;
-	void *real;
 
 	while (wrapped && strcmp(wrapped->symbol, symbol) != 0)
 		wrapped = wrapped->next;
 	if (wrapped)
 		return wrapped;
-	real = dlsym(RTLD_DEFAULT, symbol);
-	errno = real ? ENOMEM : ENOENT;
-	wrapped = real ? malloc(sizeof *wrapped + strlen(symbol) + 1) : NULL;
+	wrapped = malloc(sizeof *wrapped + strlen(symbol) + 1);
 	if (!wrapped)
 		return NULL;
-	*wrapped = (struct wrapped){ all, NULL, (causal_wrap_code *)(uintptr_t)real };
+	*wrapped = (struct wrapped){ all, NULL, (causal_wrap_code *)(uintptr_t)dlsym(RTLD_DEFAULT, symbol),
+				     NULL };
 	strcpy(wrapped->symbol, symbol);
 	all = wrapped;
 	return wrapped;
@@ -209,28 +209,90 @@ static void connect(struct wrapped *wrapped)
 					 __ATOMIC_RELEASE);
 }
 
+/* In how many places calls are sent on. */
 static unsigned place(struct wrapped *wrapped)
 {
-	return point_to(wrapped->symbol, wrapped->top ? wrapped->top->replacement : wrapped->real);
+	if (!wrapped->code)
+		return wrapped->real ? point_to(wrapped->symbol,
+						wrapped->top ? wrapped->top->replacement : wrapped->real)
+				     : 0;
+	atomic_store_explicit(&wrapped->code->slot, wrapped->top ? wrapped->top->replacement : NULL,
+			      memory_order_release);
+	return 1;
+}
+
+static struct {
+	ca_wrap_code_place_function *place;
+	ca_wrap_code_restore_function *restore;
+} in_code;
+
+/* libcausal-code.so lies beside this library. */
+static void load(struct ca_err *err)
+{
+	const char *slash;
+	char path[4096];
+	Dl_info here;
+	void *file;
+
+	if (in_code.place)
+		return;
+	/* of a function a program that is not position-independent may have an address of its own */
+	slash = dladdr(&lock, &here) ? strrchr(here.dli_fname, '/') : NULL;
+	snprintf(path, sizeof path, "%.*slibcausal-code.so", slash ? (int)(slash + 1 - here.dli_fname) : 0,
+		 here.dli_fname);
+	file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!file) {
+		snprintf(err->text, sizeof err->text, "%s", dlerror());
+		return;
+	}
+	in_code.restore = (ca_wrap_code_restore_function *)(uintptr_t)dlsym(file, "ca_wrap_code_restore");
+	in_code.place = (ca_wrap_code_place_function *)(uintptr_t)dlsym(file, "ca_wrap_code_place");
+}
+
+/* Nobody imports it. */
+static int place_in_code(struct wrapped *wrapped)
+{
+	struct ca_wrap_code *code = wrapped->code ? wrapped->code : calloc(1, sizeof *code);
+	struct ca_err err;
+	int error = ENOTSUP;
+
+	if (!code)
+		return ENOMEM;
+	load(&err);
+	if (in_code.place)
+		error = in_code.place(code, wrapped->symbol, &err);
+	if (error) {
+		if (error != ENOENT)
+			ca_library_say("%s cannot be wrapped: %s", wrapped->symbol, err.text);
+		if (!wrapped->code)
+			free(code);
+		return error;
+	}
+	wrapped->code = code;
+	wrapped->real = code->copy;
+	return 0;
 }
 
 static int start(struct causal_wrapper *wrapper)
 {
 	struct wrapped *wrapped = get(wrapper->symbol);
-	unsigned places;
+	int error = 0;
 
 	if (!wrapped)
-		return errno;
+		return ENOMEM;
+	if (wrapped->code ? !wrapped->top : !place(wrapped))
+		error = place_in_code(wrapped);
+	if (error)
+		return error;
 	if (!wrapper->starts++) {
 		wrapper->below = wrapped->top;
 		wrapped->top = wrapper;
 		connect(wrapped);
 	}
-	places = place(wrapped);
 	for (struct wrapped *other = all; other; other = other->next)
-		if (other != wrapped && other->top)
+		if (other == wrapped || other->top)
 			place(other);
-	return places ? 0 : ESRCH;
+	return 0;
 }
 
 int causal_wrap_start(struct causal_wrapper *wrapper)
@@ -264,6 +326,8 @@ int causal_wrap_stop(struct causal_wrapper *wrapper)
 			*at = wrapper->below;
 		connect(wrapped);
 		place(wrapped);
+		if (wrapped->code && !wrapped->top)
+			in_code.restore(wrapped->code);
 	}
 	pthread_mutex_unlock(&lock);
 	return wrapped ? 0 : EINVAL;

@@ -71,6 +71,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.active = o->active,
 			.delay = o->delay,
 			.paying = o->paying,
+			.limits = o->limits,
 			.work = o->work,
 			.periods = o->periods,
 			.inside = o->inside,

@@ -13,6 +13,7 @@ static const double unseen = 0.001;      /* s in S that may have escaped in all 
 static const double scatter = 0.03;      /* between experiments, relative, as long as nothing is known ... */
 static const double scatter_df = 2;      /* ... which has this weight */
 static const double kept = 0.98;  /* of what was inserted: else virtual time has caught up with the outside */
+static const double often = 0.1;  /* waits with a time limit, for each visit */
 static const double hardly = 0.1; /* of D: what is paid in so little of it has delayed nothing else */
 
 struct part {
@@ -120,7 +121,7 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_t cells, const size_t *first,
 		     const uint32_t *member, struct part *part, struct ca_est_own *own)
 {
-	double delay = 0, paying = 0, low = 0, rest = 0, share = 0;
+	double delay = 0, paying = 0, limits = 0, visits = 0, low = 0, rest = 0, share = 0;
 	bool known = true;
 	struct ratio high;
 	size_t m = 0;
@@ -134,6 +135,8 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 				known = false;
 				continue;
 			}
+			limits += item->limits;
+			visits += item->visits;
 			part[m] = (struct part){ item->active, item->elapsed, item->run };
 			share += part[m].top / part[m].bottom;
 			m++;
@@ -145,7 +148,7 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 			low += (item->delay - item->paying) / p;
 			rest += item->elapsed - item->paying;
 		}
-	*own = (struct ca_est_own){ .share = m ? share / (double)m : 0 };
+	*own = (struct ca_est_own){ .share = m ? share / (double)m : 0, .timed = limits > often * visits };
 	if (!known || !(rest > 0) || paying > hardly * delay)
 		return;
 	high = ratio_of(part, m, own->share);

@@ -12,8 +12,8 @@ enum { CA_EST_COUNTS = 8 };
 /* An experiment in work. Zeros and treated ones (speedup > 0) in one array sorted by time. */
 struct ca_est_item {
 	double cost, visits, time;
-	double counted;                                               /* visits, before ca_estimate_control */
-	double elapsed, active, delay, paying, work, periods, inside; /* as in ca_observation */
+	double counted; /* visits, before ca_estimate_control */
+	double elapsed, active, delay, paying, limits, work, periods, inside; /* as in ca_observation */
 	uint32_t region, speedup;
 	uint32_t run;                   /* dense, 0..runs-1 */
 	double weight;                  /* 0..1: 1 - how much of an outlier it is */
@@ -75,6 +75,7 @@ struct ca_est_own {
 	double share; /* of S in the time; 0: not known */
 	bool known;   /* hardly anybody paid: the effect at speedup p is p times these */
 	bool by_runs; /* ... which are those of whole runs */
+	bool timed;   /* the program waits with time limits, which move with D */
 	double low, middle, high;
 };
 /* Of S time, relative, standard deviation; what it is worth in a prediction: doc/ESTIMATE.md. */
@@ -96,7 +97,6 @@ struct ca_est_spread {
 	double common;          /* of it, what all of them share */
 	double df;              /* from which these are known */
 };
-void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
-		       const struct ca_est_bound *bound, const struct ca_est_own *own,
-		       struct ca_curve *curve);
+void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread, struct ca_est_bound *bound,
+		       const struct ca_est_own *own, struct ca_curve *curve);
 #endif

@@ -8,6 +8,7 @@
 
 /* Points by which the two may differ. */
 static const double differ = 5;
+enum { HALF = 1 /* 50 %, in ca_estimate_at */ };
 
 /* The same point as the other kind of experiment saw it, or NULL. */
 static const struct ca_profile_point *counterpart(const struct ca_profile *profile,
@@ -65,7 +66,26 @@ static bool is_unsteady(const struct ca_profile *profile, const struct ca_profil
 	const struct ca_profile_point *other = point->whole ? NULL : counterpart(profile, point);
 	const struct ca_curve *whole = curve_of(other, curve->region);
 
-	return whole && fabs(difference(point, curve, other, whole)) > differ;
+	/* a pair of which nothing is known alone contradicts nobody */
+	return whole && isfinite(whole->at[HALF]) && fabs(difference(point, curve, other, whole)) > differ;
+}
+
+/* Time itself was the unit until a point was needed, or the other way round: a region has one row. */
+static bool is_known_better(const struct ca_profile *profile, const struct ca_profile_point *point,
+			    const struct ca_curve *curve)
+{
+	bool time = !strcmp(point->name, CA_RESULTS_TIME);
+	size_t here = known(point, curve);
+
+	for (size_t i = 0; i < profile->points; i++) {
+		const struct ca_profile_point *p = &profile->point[i];
+		const struct ca_curve *there = curve_of(p, curve->region);
+
+		if (there && p->kind == point->kind && time != !strcmp(p->name, CA_RESULTS_TIME) &&
+		    (known(p, there) > here || (known(p, there) == here && !time)))
+			return true;
+	}
+	return false;
 }
 
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
@@ -75,7 +95,7 @@ bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_pr
 	const struct ca_curve *there = curve_of(other, curve->region);
 
 	if (!there)
-		return false;
+		return is_known_better(profile, point, curve);
 	return known(point, curve) < known(other, there) ||
 	       (known(point, curve) == known(other, there) && point->whole);
 }

@@ -261,6 +261,7 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "owed", record->owed);
 	if (record->paying != UINT64_MAX)
 		add_u64(object, "paying", record->paying);
+	add_u64(object, "limits", record->limits);
 	if (record->lost != UINT64_MAX)
 		add_u64(object, "lost", record->lost);
 	add_u64(object, "hits", record->hits);

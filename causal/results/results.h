@@ -53,6 +53,7 @@ struct ca_experiment_record {
 	uint64_t paid;       /* ns paid by all threads together */
 	uint64_t owed;       /* ns still owed by all threads at the end */
 	uint64_t paying;     /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
+	uint64_t limits;     /* waits for a time, or with a time limit, which moves with D */
 	uint64_t hits;       /* samples in S (sampled) or entries into S (exact) */
 	uint64_t lost;       /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
 	uint64_t periods;    /* sampled in it, of all threads ... */

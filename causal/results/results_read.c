@@ -65,7 +65,9 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 {
 	const char *name = ca_results_json_string(object, "point");
 	const char *kind = ca_results_json_string(object, "kind");
-	bool whole = profile->run[profile->runs - 1].end_to_end && *kind != 'e';
+	/* time is the same unit in whole runs */
+	bool whole =
+		profile->run[profile->runs - 1].end_to_end && *kind != 'e' && strcmp(name, CA_RESULTS_TIME);
 
 	for (size_t i = 0; i < profile->points; i++)
 		if (profile->point[i].kind == *kind && profile->point[i].whole == whole &&
@@ -186,6 +188,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.work = ca_results_json_u64(record, "work"),
 		.turns = ca_results_json_u64(record, "turns"),
 		.paying = known_u64(record, "paying"),
+		.limits = ca_results_json_u64(record, "limits"),
 		.exact = json_object_get_boolean(ca_results_json_get(record, "exact")),
 	};
 	if (!read_visits(profile, record, experiment))

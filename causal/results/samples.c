@@ -245,6 +245,15 @@ uint64_t *ca_samples_totals(const struct ca_samples *s)
 	return total;
 }
 
+uint64_t ca_samples_path(const struct ca_samples *s)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < s->nodes; i++)
+		ns += s->node[i].path;
+	return ns;
+}
+
 static int by_self(const void *a, const void *b)
 {
 	const struct ca_samples_row *x = a, *y = b;
@@ -271,7 +280,8 @@ struct ca_samples_row *ca_samples_rows(const struct ca_samples *s, size_t *n, ui
 				       uint64_t *waiting)
 {
 	struct ca_samples_row *row = calloc(s->functions + 1, sizeof *row);
-	uint64_t *wall = ca_samples_totals(s), *ran = wall ? calloc(s->nodes, sizeof *ran) : NULL;
+	uint64_t *wall = ca_samples_totals(s), *ran = wall ? calloc(2 * s->nodes, sizeof *ran) : NULL;
+	uint64_t *path = ran ? ran + s->nodes : NULL;
 
 	*n = 0;
 	*cpu = *waiting = 0;
@@ -286,6 +296,8 @@ struct ca_samples_row *ca_samples_rows(const struct ca_samples *s, size_t *n, ui
 
 		ran[i] += wait ? 0 : s->node[i].ns;
 		ran[s->node[i].parent] += ran[i];
+		path[i] += s->node[i].path;
+		path[s->node[i].parent] += path[i];
 		*(wait ? waiting : cpu) += s->node[i].ns;
 	}
 	for (size_t i = 1; i < s->nodes; i++) {
@@ -297,6 +309,7 @@ struct ca_samples_row *ca_samples_rows(const struct ca_samples *s, size_t *n, ui
 			continue;
 		r->total += ran[i];
 		r->wall += wall[i];
+		r->path += path[i];
 	}
 	for (size_t i = 0; i < s->functions; i++)
 		if (row[i].function && s->function[i].kind == CA_SAMPLES_CODE)

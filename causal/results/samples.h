@@ -32,6 +32,7 @@ struct ca_samples_function {
 struct ca_samples_node {
 	uint32_t parent, function;
 	uint64_t ns, count; /* in it, not in what it calls */
+	uint64_t path;      /* ns of them on the critical path */
 };
 /* A wait that was ended by a thread of ours, and where that was; nodes. waker 0: not sampled. */
 struct ca_samples_wake {
@@ -106,10 +107,13 @@ struct ca_samples_row {
 	uint32_t function;
 	uint64_t self, total; /* on a CPU; total: with what it calls, once for calls of itself */
 	uint64_t wall;        /* total, and the waits in it */
+	uint64_t path;        /* of that, on the critical path */
 };
 /* By malloc; NULL: no memory. Processes and waits are no rows. */
 struct ca_samples_row *ca_samples_rows(const struct ca_samples *samples, size_t *n, uint64_t *cpu,
 				       uint64_t *waiting);
+/* All that is known of the critical path, ns. */
+uint64_t ca_samples_path(const struct ca_samples *samples);
 
 /* Something of two profiles, before and now: a function by its own time, or a stack. */
 struct ca_samples_change {

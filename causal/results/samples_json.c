@@ -124,6 +124,23 @@ static struct json_object *measured_array(const struct ca_samples *s)
 	return array;
 }
 
+/* The number of a node and its time on the critical path; those that are not on it are left out. */
+static struct json_object *path_array(const struct ca_samples *s)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 1; i < s->nodes; i++) {
+		struct json_object *row = s->node[i].path ? json_object_new_array_ext(2) : NULL;
+
+		if (!row)
+			continue;
+		json_object_array_add(row, json_object_new_uint64(i));
+		json_object_array_add(row, json_object_new_uint64(s->node[i].path));
+		json_object_array_add(array, row);
+	}
+	return array;
+}
+
 struct json_object *ca_samples_json(const struct ca_samples *s)
 {
 	struct json_object *object = json_object_new_object(), *command = json_object_new_array();
@@ -158,6 +175,7 @@ struct json_object *ca_samples_json(const struct ca_samples *s)
 		json_object_array_add(
 			wakes, four(s->wake[i].waiter, s->wake[i].waker, s->wake[i].ns, s->wake[i].count));
 	json_object_object_add(object, "wakes", wakes);
+	json_object_object_add(object, "path", path_array(s));
 	if (s->metrics) {
 		json_object_object_add(object, "metrics", metrics_array(s));
 		json_object_object_add(object, "measured", measured_array(s));
@@ -245,7 +263,10 @@ static bool read_nodes(struct ca_samples *s, struct json_object *array)
 	for (size_t i = 0; node && i < n; i++) {
 		if (!read_four(array, i, v) || v[0] > i || !v[1] || v[1] > s->functions)
 			return false;
-		node[s->nodes++] = (struct ca_samples_node){ (uint32_t)v[0], (uint32_t)v[1], v[2], v[3] };
+		node[s->nodes++] =
+			(struct ca_samples_node){ (uint32_t)v[0], (uint32_t)v[1], v[2], v[3],
+						  json_object_get_uint64(json_object_array_get_idx(
+							  json_object_array_get_idx(array, i), 4)) };
 	}
 	return node;
 }
@@ -262,6 +283,17 @@ static bool read_wakes(struct ca_samples *s, struct json_object *array)
 		s->wake[s->wakes++] = (struct ca_samples_wake){ (uint32_t)v[0], (uint32_t)v[1], v[2], v[3] };
 	}
 	return s->wake;
+}
+
+static void read_path(struct ca_samples *s, struct json_object *array)
+{
+	for (size_t i = 0; i < length_of(array); i++) {
+		struct json_object *row = json_object_array_get_idx(array, i);
+		uint64_t node = json_object_get_uint64(json_object_array_get_idx(row, 0));
+
+		if (length_of(row) == 2 && node < s->nodes)
+			s->node[node].path = json_object_get_uint64(json_object_array_get_idx(row, 1));
+	}
 }
 
 static bool read_metrics(struct ca_samples *s, struct json_object *metrics, struct json_object *measured)
@@ -374,6 +406,8 @@ enum ca_status ca_samples_read(struct ca_samples **samples, const char *path, st
 	     read_metrics(s, ca_results_json_get(object, "metrics"),
 			  ca_results_json_get(object, "measured")) &&
 	     read_rest(s, object);
+	if (ok)
+		read_path(s, ca_results_json_get(object, "path"));
 	json_object_put(object);
 	if (!ok) {
 		ca_samples_free(s);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	NUMBERS = 47, /* columns of the table but for function and binary */
+	NUMBERS = 54, /* columns of the table but for function and binary */
 	BINARY = 20,  /* at most */
 	NAME_LEAST = 20,
 	WAIT_NUMBERS = 22,
@@ -103,14 +103,35 @@ static void put_losses(const struct ca_samples *s, FILE *file)
 	fputs(".\n", file);
 }
 
+/* ---- the critical path ----------------------------------------------------------------------*/
+static void put_path(const struct ca_samples *s, FILE *file)
+{
+	uint64_t all = ca_samples_path(s), *wait = all ? calloc(s->functions, sizeof *wait) : NULL;
+
+	if (!wait)
+		return;
+	for (uint32_t i = 1; i < s->nodes; i++)
+		if (ca_samples_is_wait(s, i))
+			wait[s->node[i].function - 1] += s->node[i].path;
+	fprintf(file,
+		"The critical path is known for %.3g s of the %.3g s (the rest: ready to run, in the kernel, "
+		"short waits)",
+		seconds(all), seconds(s->runtime));
+	for (size_t i = 0; i < s->functions; i++)
+		if (percent(wait[i], all) >= 1)
+			fprintf(file, ", %.0f %% %s", percent(wait[i], all), s->function[i].name);
+	fputs(".\n", file);
+	free(wait);
+}
+
 /* ---- functions ------------------------------------------------------------------------------*/
-static void put_row(const struct ca_samples *s, const struct ca_samples_row *row, uint64_t cpu, size_t name,
-		    FILE *file)
+static void put_row(const struct ca_samples *s, const struct ca_samples_row *row, uint64_t cpu, uint64_t path,
+		    size_t name, FILE *file)
 {
 	const struct ca_samples_function *f = &s->function[row->function - 1];
 
-	fprintf(file, "%9.3f %6.1f %9.3f %6.1f %9.3f  ", seconds(row->self), percent(row->self, cpu),
-		seconds(row->total), percent(row->total, cpu), seconds(row->wall));
+	fprintf(file, "%9.3f %6.1f %9.3f %6.1f %9.3f %6.1f  ", seconds(row->self), percent(row->self, cpu),
+		seconds(row->total), percent(row->total, cpu), seconds(row->wall), percent(row->path, path));
 	put_label(file, f, name);
 	fputs("  ", file);
 	put(file, ca_path_base(f->binary));
@@ -133,13 +154,14 @@ static size_t name_width(const struct ca_samples *s, const struct ca_samples_row
 static void put_rows(const struct ca_samples *s, const struct ca_samples_row *row, size_t n, size_t most,
 		     uint64_t cpu, size_t name, FILE *file)
 {
+	uint64_t path = ca_samples_path(s);
 	size_t shown = 0;
 
-	fprintf(file, "\n%9s %6s %9s %6s %9s  ", "self s", "%", "total s", "%", "wall s");
+	fprintf(file, "\n%9s %6s %9s %6s %9s %6s  ", "self s", "%", "total s", "%", "wall s", "path %");
 	ca_text_put(file, "function", name);
 	fputs("  binary\n", file);
 	for (; shown < n && (!most || shown < most); shown++) {
-		put_row(s, &row[shown], cpu, name, file);
+		put_row(s, &row[shown], cpu, path, name, file);
 	}
 	if (shown < n)
 		fprintf(file, "%zu more function%s\n", n - shown, s_if(n - shown, "s"));
@@ -314,6 +336,7 @@ void ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, F
 	if (!row)
 		return;
 	put_head(s, cpu, waiting, file);
+	put_path(s, file);
 	put_losses(s, file);
 	if (n)
 		put_rows(s, row, n, rows, cpu, name_width(s, row, rows && rows < n ? rows : n, width), file);

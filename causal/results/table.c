@@ -110,7 +110,7 @@ static void put_marked(const struct table *t, const char *mark, const char *text
 
 /* ---- rows ----------------------------------------------------------------------*/
 
-/* As many digits as are known. */
+/* As many digits as are known. Where only the bounds are known (no experiment at 0 % to compare with), the upper one. */
 static void put_number(FILE *out, double effect, double low, double high, int width)
 {
 	double half = (high - low) / 2;
@@ -119,7 +119,10 @@ static void put_number(FILE *out, double effect, double low, double high, int wi
 
 	if (fabs(effect) < (digits ? 0.05 : 0.5)) /* no "-0" */
 		effect = 0;
-	if (!isfinite(effect))
+	if (!isfinite(effect) && isfinite(high))
+		n = snprintf(text, sizeof text, "≤ %.*f", high < 9.5 ? 1 : 0, fmax(high, 0)) -
+		    2; /* ≤ has three */
+	else if (!isfinite(effect))
 		n = snprintf(text, sizeof text, "-");
 	else if (!isfinite(half))
 		n = snprintf(text, sizeof text, "%.0f ± ?", effect) - 1; /* ± has two bytes */

@@ -15,7 +15,7 @@ enum {
 
 static bool on_own_stack(const struct ca_thread *t, uintptr_t at)
 {
-	return at - t->stack_low < t->stack_high - t->stack_low;
+	return at - t->stack.own_low < t->stack.own_high - t->stack.own_low;
 }
 
 /* Addresses tell what lies deeper only on one stack. Of coroutines' and signal handlers' stacks
@@ -73,19 +73,32 @@ static unsigned find_frame(const struct ca_thread *t, uintptr_t sp)
 	return CA_FRAMES;
 }
 
-/* Off the CPU in S and not yet told of, up to now. */
-static void log_off_times(struct ca_thread *t, uint64_t now)
+/* The time, after the CPU clock was read where that is needed: a thread is preempted where a system call returns,
+ * more than anywhere else. The account takes this reading, too. */
+static uint64_t read_clocks(struct ca_thread *t)
+{
+	if (t->switches.page)
+		return ca_clock_now();
+	t->cpu_read = ca_clock_thread_cpu();
+	return t->cpu_read_at = ca_clock_now();
+}
+
+/* Off the CPU in S and not yet told of. Returns up to when it is told. */
+static uint64_t log_off_times(struct ca_thread *t, uint64_t now)
 {
 	struct ca_interval off[OFFS];
 	unsigned n = OFFS;
 
 	if (!t->switches.page) {
-		uint64_t cpu_now = ca_clock_thread_cpu();
-		uint64_t cpu = cpu_now - t->entered_cpu, wall = now - t->entered;
+		uint64_t cpu, wall;
+
+		now = read_clocks(t);
+		cpu = t->cpu_read - t->entered_cpu;
+		wall = now - t->entered;
 
 		if (wall > cpu + UNSURE && !t->waited)
 			ca_ledger_log(CA_LOG_WAS_OFF, t, now - (wall - cpu), now);
-		t->entered_cpu = cpu_now;
+		t->entered_cpu = t->cpu_read;
 		t->waited = false;
 	}
 	while (t->switches.page && n == OFFS) {
@@ -95,7 +108,7 @@ static void log_off_times(struct ca_thread *t, uint64_t now)
 		if (n)
 			t->entered = off[n - 1].to;
 	}
-	t->entered = now;
+	return t->entered = now;
 }
 
 /* Of the parts of S that it is in, the one with the largest speedup counts. */
@@ -112,15 +125,12 @@ static uint8_t part_of_frames(const struct ca_thread *t)
 static void look_at_part(struct ca_thread *t)
 {
 	uint8_t part = part_of_frames(t);
-	uint64_t now;
 
 	if (part == t->part)
 		return;
 	t->part = part;
 	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, part), memory_order_relaxed);
-	now = ca_clock_now();
-	log_off_times(t, now);
-	ca_ledger_log(CA_LOG_ENTER, t, now, part);
+	ca_ledger_log(CA_LOG_ENTER, t, log_off_times(t, ca_clock_now()), part);
 }
 
 static void enters(struct ca_thread *t)
@@ -128,9 +138,8 @@ static void enters(struct ca_thread *t)
 	uint64_t now;
 
 	/* this may take a while: what others log meanwhile has a time before ours */
-	ca_ledger_accrue(t, ca_clock_now(), NULL);
-	if (!t->switches.page)
-		t->entered_cpu = ca_clock_thread_cpu();
+	ca_ledger_accrue(t, read_clocks(t), NULL);
+	t->entered_cpu = t->cpu_read;
 	t->waited = false;
 	ca_slot_set_add(&ca_rt.session->in_s, t->number);
 	t->part = part_of_frames(t);
@@ -152,9 +161,8 @@ CA_SIGSAFE void ca_activation_left(struct ca_thread *t)
 		return;
 	}
 	t->depth = 0;
-	log_off_times(t, ca_clock_now());
+	now = log_off_times(t, ca_clock_now());
 	atomic_store_explicit(&t->slot->in_s, 0, memory_order_relaxed);
-	now = ca_clock_now();
 	ca_ledger_log(CA_LOG_EXIT, t, now, t->part);
 	ca_ledger_accrue(t, now, NULL);
 }
@@ -262,8 +270,8 @@ void ca_activation_own_stack(uintptr_t top, size_t size)
 
 	if (!t || here >= top || here < top - size)
 		return;
-	t->stack_low = top - size;
-	t->stack_high = top;
+	t->stack.own_low = top - size;
+	t->stack.own_high = top;
 }
 
 CA_SIGSAFE void ca_activation_adopt(struct ca_thread *t, const struct ca_stack *stack, unsigned frame,

@@ -30,8 +30,11 @@ struct ca_deadline ca_deadline_begin(bool limited)
 		return d;
 	d.began = ca_clock_now();
 	d.first = d.lag = ca_virtual_lag();
-	if (limited)
+	if (limited) {
 		ca_catch_up_waits_until(ca_self, d.lag);
+		if (ca_self)
+			ca_ledger_limited(ca_self);
+	}
 	return d;
 }
 

@@ -9,6 +9,7 @@
  *
  * Hooks (general registers only), ticks, waits; with the thread's guard held. */
 #include "causal/runtime/fine.h"
+#include "causal/runtime/account.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/timeline.h"
@@ -208,7 +209,7 @@ static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_
 			rest(i, now, at);
 			continue;
 		}
-		if (ca_ledger_was_off(i, ns, false))
+		if (ca_account_was_off(i, ns, false))
 			continue;
 		if (known < OTHERS)
 			inside[known++] = i;

@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 enum {
+	LONG = 50000,   /* ns in a handler, in which others may have had the CPU ... */
+	OFF = 8,        /* ... so often */
 	TEND = 32,      /* ticks between two looks whether there is still a run */
 	LONGEST_HIT = 8 /* periods that one sample in S may stand for */
 };
@@ -81,6 +83,19 @@ static void push(struct ca_thread *t, uint64_t now)
 		ca_samplers_tick(t, now, weight);
 	else if (weight)
 		ca_sample_push(t, now, weight, false);
+}
+
+/* What the handler has taken since then, without what it has paid, and without what others had of the CPU. */
+static void note_cost(struct ca_thread *t, uint64_t from, uint64_t paid)
+{
+	uint64_t now = ca_clock_now(), away = paid;
+	struct ca_interval off[OFF];
+	unsigned n = now - from > LONG ? ca_switches_off(&t->switches, from, now, off, OFF) : 0;
+
+	while (n-- > 0)
+		away += off[n].to - off[n].from;
+	if (now - from > away)
+		atomic_fetch_add_explicit(&t->slot->handler_ns, now - from - away, memory_order_relaxed);
 }
 
 static void tick(struct ca_thread *t, const void *context)
@@ -139,7 +154,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_ledger_pay(t);
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - paid;
-	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now - paid, memory_order_relaxed);
+	note_cost(t, now, paid);
 }
 
 /* Of our own code no frame belongs to the program. */
@@ -193,7 +208,7 @@ static void overflowed(struct ca_thread *t, const void *context)
 			ca_copies_take(t, all, r.pc);
 		ca_samplers_overflowed(t, now, t->overflows);
 	}
-	atomic_fetch_add_explicit(&t->slot->handler_ns, ca_clock_now() - now, memory_order_relaxed);
+	note_cost(t, now, 0);
 }
 
 /* Call on another stack. No handler of the program's can come in meanwhile: the mask of ours keeps all of

@@ -19,11 +19,10 @@ CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t);
  * known. Who has only waited longer has been slowed, too, and counts as if it had been paying: by what
  * the lag has grown since its last such wait, in which it was in step. */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uint64_t length);
+/* A wait with a time limit begins, whether it comes to that or not. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_limited(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread *t, uint64_t time,
 					uint64_t value);
-/* Was the thread with that slot off the CPU at `ns`, not long ago? unknown: the answer where it cannot be told,
- * as of threads of other processes. */
-CA_HIDDEN CA_SIGSAFE bool ca_ledger_was_off(uint32_t number, uint64_t ns, bool unknown);
 /* A thread that is new: it knows what the others know. */
 CA_HIDDEN void ca_ledger_join(struct ca_thread *t, uint32_t creator);
 /* By how much virtual time lags behind real time now, ns: D of all experiments so far. */

@@ -472,11 +472,25 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 	return false;
 }
 
+/* careful: no trap may stay. */
+static bool may_change_text(bool *careful)
+{
+	static const struct timespec pause = { .tv_nsec = 50000 };
+	struct ca_patch_threads threads = ca_patch_threads_look();
+
+	/* libc blocks all signals for some us where it starts threads: look again */
+	for (int i = 0; i < LOOKS && threads.blocked && !threads.traced; i++) {
+		ca_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+		threads = ca_patch_threads_look();
+	}
+	/* a trap would kill a thread that blocks it, and confuse a debugger */
+	*careful = threads.blocked || threads.traced;
+	return !*careful || (threads.count <= 1 && !threads.unknown);
+}
+
 unsigned ca_patch_install(const struct ca_site *site, size_t n,
 			  bool (*bias_of)(uint32_t module, uintptr_t *bias))
 {
-	static const struct timespec pause = { .tv_nsec = 50000 };
-	struct ca_patch_threads threads;
 	struct ca_patch_text text;
 	unsigned failed = 0;
 	bool careful;
@@ -485,15 +499,7 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 		return 0;
 	if (!ready || !try_lock())
 		return (unsigned)n;
-	threads = ca_patch_threads_look();
-	/* libc blocks all signals for some us where it starts threads: look again */
-	for (int i = 0; i < LOOKS && threads.blocked && !threads.traced; i++) {
-		ca_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
-		threads = ca_patch_threads_look();
-	}
-	/* a trap would kill a thread that blocks it, and confuse a debugger */
-	careful = threads.blocked || threads.traced;
-	if (careful && (threads.count > 1 || threads.unknown)) {
+	if (!may_change_text(&careful)) {
 		unlock();
 		return (unsigned)n;
 	}
@@ -519,7 +525,7 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 /* Meetings are not: they may be in the way of what is selected next. */
 static bool permanent(const struct ca_patch_record *r)
 {
-	return r->site.kind == CA_SITE_COUNT;
+	return r->site.kind == CA_SITE_COUNT || r->site.kind == CA_SITE_WRAP;
 }
 
 /* Somebody may have unloaded the module or patched over us: only our own bytes go. */
@@ -533,13 +539,11 @@ static bool is_ours(const struct ca_patch_text *text, const struct ca_patch_reco
 	return memcmp(now, r->patched, r->site.length) == 0 || memcmp(now, traps, r->site.length) == 0;
 }
 
-static bool remove_if(bool (*keep)(const struct ca_patch_record *))
+static void remove_locked(bool (*keep)(const struct ca_patch_record *))
 {
 	struct ca_patch_text text;
 	uint32_t kept = 0;
 
-	if (!ready || !try_lock())
-		return false;
 	ca_patch_mem_open(&text);
 	for (uint32_t i = 0; i < live_count; i++) {
 		struct ca_patch_record *r = &ca_patch_records[live[i]];
@@ -557,14 +561,21 @@ static bool remove_if(bool (*keep)(const struct ca_patch_record *))
 	live_count = kept;
 	finish_removing(&text);
 	ca_patch_mem_close(&text);
+}
+
+static bool remove_if(bool (*keep)(const struct ca_patch_record *))
+{
+	if (!ready || !try_lock())
+		return false;
+	remove_locked(keep);
 	unlock();
 	return true;
 }
 
-static bool keep_none(const struct ca_patch_record *r)
+/* What the program has asked for stays. */
+static bool keep_wrapped(const struct ca_patch_record *r)
 {
-	(void)r;
-	return false;
+	return r->site.kind == CA_SITE_WRAP;
 }
 
 bool ca_patch_remove(void)
@@ -574,7 +585,7 @@ bool ca_patch_remove(void)
 
 bool ca_patch_remove_all(void)
 {
-	return remove_if(keep_none);
+	return remove_if(keep_wrapped);
 }
 
 void ca_patch_retire(uintptr_t pc)
@@ -667,6 +678,66 @@ void ca_patch_forked(void)
 	ca_patch_mem_close(&text);
 	unlock();
 }
+
+/* ---- functions that the program wraps ----------------------------------------------------- */
+static uintptr_t unwrapped; /* guarded by the lock */
+
+static bool keep_others(const struct ca_patch_record *r)
+{
+	return r->address != unwrapped || r->site.kind != CA_SITE_WRAP;
+}
+
+static bool no_bias(uint32_t module, uintptr_t *bias)
+{
+	(void)module;
+	*bias = 0;
+	return true;
+}
+
+/* Of a site that is in force: where its copy goes on. 0: it is not. */
+static uintptr_t copy_of(const struct ca_site *site, unsigned offset)
+{
+	const struct ca_patch_record *r;
+	uintptr_t at = 0;
+
+	if (!ca_patch_hold())
+		return 0;
+	r = record_find(site, 0);
+	if (r && get_state(r) == CA_RECORD_ON)
+		at = r->body + r->code_at[offset];
+	ca_patch_release(true);
+	return at;
+}
+
+static uintptr_t wrap(const struct ca_site *site, unsigned copy)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+
+	/* somebody patches, or a thread that begins has its signals blocked still: on a busy machine, for long */
+	for (int i = 0; ready && i < HOLD_LOOKS / 10; i++) {
+		if (ca_patch_install(site, 1, no_bias) == 0)
+			return copy_of(site, copy);
+		ca_sys(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+	}
+	return 0;
+}
+
+static bool unwrap(uintptr_t address)
+{
+	bool careful, done;
+
+	if (!ca_patch_hold())
+		return false;
+	done = may_change_text(&careful) && ca_patch_trap_take();
+	if (done) {
+		unwrapped = address;
+		remove_locked(keep_others);
+	}
+	ca_patch_release(true);
+	return done;
+}
+
+const struct ca_patch_wrapping ca_patch_wrapping = { wrap, unwrap };
 
 struct ca_patch_stats ca_patch_stats(void)
 {

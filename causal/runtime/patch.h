@@ -86,7 +86,7 @@ extern uint64_t (*ca_patch_blocked)(void) __attribute__((visibility("hidden")));
  * the sites are in force. Returns the number of sites that could not be placed. */
 CA_SIGSAFE unsigned ca_patch_install(const struct ca_site *site, size_t n,
 				     bool (*bias)(uint32_t module, uintptr_t *bias));
-/* Take every non-permanent site (all but those of kind COUNT) out again. Hooks may still be called
+/* Take every non-permanent site (all but those of kinds COUNT and WRAP) out again. Hooks may still be called
  * a little later by threads that were inside a trampoline. False: somebody else is at it. */
 CA_SIGSAFE bool ca_patch_remove(void);
 /* The site whose trampoline holds pc costs too much: no more of it in this process from the next
@@ -94,7 +94,7 @@ CA_SIGSAFE bool ca_patch_remove(void);
 CA_SIGSAFE void ca_patch_retire(uintptr_t pc);
 /* Takes what has been retired out. Cheap where there is nothing. */
 CA_SIGSAFE void ca_patch_remove_retired(void);
-/* All sites, the permanent ones too (the runtime switches itself off). */
+/* All sites but WRAP, the permanent ones too (the runtime switches itself off). */
 CA_SIGSAFE bool ca_patch_remove_all(void);
 /* Text is about to go away: nobody patches until it is released. Waits, within reason, for who is at it;
  * returns whether there is something to be released. Ordinary context. */
@@ -130,6 +130,16 @@ CA_SIGSAFE bool ca_patch_sigaction(int sig, const struct sigaction *set, struct 
  * trampoline where the program has that instruction. *set may be changed. */
 int ca_patch_fault_action(int sig, struct sigaction *set, struct sigaction *old,
 			  int (*install)(int, const struct sigaction *, struct sigaction *));
+
+/* For functions that the program wraps (causal/library): sites of kind WRAP, whose addresses are those of the
+ * run; ordinary context. They stay until they are taken out here. */
+struct ca_patch_wrapping {
+	/* Where code[copy] has its place; 0: it cannot be done, or not now. Tried for 100 ms. */
+	uintptr_t (*wrap)(const struct ca_site *site, unsigned copy);
+	/* False: it cannot be done now. */
+	bool (*unwrap)(uintptr_t address);
+};
+extern const struct ca_patch_wrapping ca_patch_wrapping __attribute__((visibility("hidden")));
 
 /* What is in place now. */
 struct ca_patch_stats {

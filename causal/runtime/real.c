@@ -6,6 +6,7 @@
 
 #pragma weak dlvsym /* not in every C library, see start.c */
 struct ca_real ca_real;
+int (*ca_real_old_pthread_kill)(pthread_t, int);
 
 static const struct {
 	const char *name, *version;
@@ -32,6 +33,8 @@ void ca_real_resolve(void)
 {
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		resolve(i);
+	if (dlvsym)
+		*(void **)&ca_real_old_pthread_kill = dlvsym(RTLD_NEXT, "pthread_kill", "GLIBC_2.2.5");
 }
 
 void ca_real_resolve_at(void *member)

@@ -366,6 +366,8 @@ struct ca_real {
 };
 #pragma GCC diagnostic pop
 extern CA_HIDDEN struct ca_real ca_real;
+/* What it was before glibc 2.34; NULL: there is none. */
+extern CA_HIDDEN int (*ca_real_old_pthread_kill)(pthread_t, int);
 /* Look all of them up: in the constructor. */
 CA_HIDDEN void ca_real_resolve(void);
 /* Earlier, when another library's constructor calls one of them, only that one: the search may

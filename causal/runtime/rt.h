@@ -31,7 +31,7 @@
  * pass it on without a stop. */
 #define CA_SIGNAL SIGURG
 
-enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64 };
+enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64, CA_OFFS = 16 };
 
 /* Life of a thread record. All transitions are in thread.c. */
 enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };
@@ -66,11 +66,14 @@ struct ca_thread {
 	uint64_t last;        /* ns; all before it is accounted for */
 	uint64_t owing_since; /* ns; the end of its last wait for others, or its beginning */
 	uint64_t last_cpu;    /* ns of thread CPU time at `last`; only without a switch log */
-	int64_t owed;         /* ns; below 0: paid ahead */
-	uint64_t s_time;      /* ns of the experiment in which S was active, up to `last`; 0 once it
+	/* ... and when we were off the CPU, as far as that tells: the last ones, as a ring */
+	struct ca_interval off[CA_OFFS];
+	uint32_t offs;
+	int64_t owed;    /* ns; below 0: paid ahead */
+	uint64_t s_time; /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
-	uint64_t seen;        /* ns; when it was the session's seer, or could have been, last */
-	uint64_t limit; /* lag of virtual time when a wait for it ended last, or this experiment began */
+	uint64_t seen;   /* ns; when it was the session's seer, or could have been, last */
+	uint64_t limit;  /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
 	uint32_t readings;     /* one shortly after another, with no data read or written between */
 	uint64_t sleep_for;    /* see ca_wait_sleep */
@@ -84,10 +87,6 @@ struct ca_thread {
 	uint32_t meets_seen;              /* `meets` after the last such visit */
 	uint32_t inside_count;            /* threads in S in our replica of the log, without us */
 	uint32_t inside_more;             /* ... those that inside_slot has no room for */
-	uint32_t inside_slot[CA_INSIDE];
-	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
-	uint8_t inside_flag[CA_INSIDE];   /* 0 on a CPU, 1 waiting for others, 2 external wait */
-	uint8_t inside_part[CA_INSIDE];   /* of S */
 	bool inside_me;
 	uint8_t inside_my_part;
 	uint8_t layers;              /* of S ... */
@@ -101,7 +100,6 @@ struct ca_thread {
 	uint32_t
 		opens; /* bursts and states of its own code that are open: no more than open[] has room for */
 	uint32_t too_deep; /* ... beyond that */
-	struct ca_open open[CA_OPENS];
 	enum ca_activity doing,
 		waits_doing;          /* what the wait that begins next is; what the one we are in is */
 	const void *object;           /* ... and for what */
@@ -110,14 +108,14 @@ struct ca_thread {
 	uint32_t depth; /* frames in S on our stack */
 	uintptr_t frame[CA_FRAMES];
 	uint8_t frame_part[CA_FRAMES];
-	uint8_t part;                    /* of S: the largest of them, as the log has it */
-	uint8_t next_part;               /* of the entry that it passes just now */
-	uintptr_t stack_low, stack_high; /* the thread's own; 0: not known */
-	bool elsewhere;   /* it was in S, or left it, on other stacks: each tick looks where it is */
-	uint64_t entered; /* ns; in S since then, or: up to there the others know when it was off the CPU */
-	uint64_t entered_cpu; /* ns of thread CPU time at that time; only without a switch log */
-	bool waited;          /* blocked in a call we saw since then */
-	bool checked;         /* looked for frames that entered S before the sites were placed */
+	uint8_t part;      /* of S: the largest of them, as the log has it */
+	uint8_t next_part; /* of the entry that it passes just now */
+	bool elsewhere;    /* it was in S, or left it, on other stacks: each tick looks where it is */
+	uint64_t entered;  /* ns; in S since then, or: up to there the others know when it was off the CPU */
+	uint64_t entered_cpu;           /* ns of thread CPU time at that time; only without a switch log */
+	uint64_t cpu_read, cpu_read_at; /* ns of it at the last reading for S, and when that returned */
+	bool waited;                    /* blocked in a call we saw since then */
+	bool checked;                   /* looked for frames that entered S before the sites were placed */
 	/* where S is timed (fine.c) */
 	struct ca_fine *fine;
 	uint64_t fine_limit;             /* ns of S that make the next hit */
@@ -147,6 +145,12 @@ struct ca_thread {
 	enum ca_thread_state state;
 	pid_t tid;
 	_Atomic int readers; /* threads reading `switches` right now */
+	/* what is not zeroed when a thread begins */
+	uint32_t inside_slot[CA_INSIDE];
+	uint64_t inside_until[CA_INSIDE]; /* external wait: ns at which it stops to count as S */
+	uint8_t inside_flag[CA_INSIDE];   /* 0 on a CPU, 1 waiting for others, 2 external wait */
+	uint8_t inside_part[CA_INSIDE];   /* of S */
+	struct ca_open open[CA_OPENS];
 	struct ca_tick tick, overflow;
 	uint64_t tick_period;     /* ns of CPU time */
 	uint64_t tick_length;     /* ... as drawn around it ... */
@@ -154,7 +158,9 @@ struct ca_thread {
 	uint64_t tick_weight;     /* periods that a tick's sample stands for */
 	uint64_t young;           /* ns: it has had no tick so far, and looks then whether it needs one; 0:
 				   * it has its sources, see thread.c */
-	uint32_t meets;           /* meetings and waits since the last tick */
+	uint32_t meets;           /* meetings and waits since the last tick ... */
+	uint32_t creates;         /* ... and threads that it has created ... */
+	uint64_t creates_from;    /* ... which was at that time, ns */
 	uint64_t blocked;         /* ns off a CPU in waits, for samples */
 	struct ca_rng rng;
 	struct ca_switches switches;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples; see sample.h. The tick handler and wrappers of waits. */
 #include "causal/runtime/sample.h"
+#include "causal/runtime/account.h"
 #include "causal/runtime/copies.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/measure.h"
@@ -84,7 +85,7 @@ CA_SIGSAFE void ca_sample_looked(struct ca_thread *t, uint64_t now, unsigned lay
 /* Of threads whose switches cannot be read, those that were looked at lately. */
 static bool is_on_cpu(uint32_t number, uint64_t look, uint64_t now)
 {
-	return !ca_ledger_was_off(number, now, look + ca_rt.period + ca_rt.period / 2 < now);
+	return !ca_account_was_off(number, now, look + ca_rt.period + ca_rt.period / 2 < now);
 }
 
 /* E[1 / (1 + how many of n others are in S)], millionths, when each of them is with probability `in`. */

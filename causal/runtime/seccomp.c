@@ -70,6 +70,7 @@ static const struct {
 	{ SYS_newfstatat, { 3, HERE, HERE, AT_EMPTY_PATH } },
 	{ SYS_fstat, { 3, HERE } },
 	{ SYS_fcntl, { 3, F_DUPFD_CLOEXEC, 1000 } },
+	{ SYS_fcntl, { 3, F_GETFD } },
 	{ SYS_kcmp, { 1, 1, 0, 3, 1000 } },
 	{ SYS_fcntl, { 3, F_SETSIG, CA_SIGNAL } },
 	{ SYS_fcntl, { 3, F_SETOWN_EX, HERE } },

@@ -189,8 +189,8 @@ static void tell_of_many(struct ca_session *s)
  * behind libc's back is left alone. One that we hear of joins again. */
 static void forked(void)
 {
-	uintptr_t stack_low = ca_self ? ca_self->stack_low : 0;
-	uintptr_t stack_high = ca_self ? ca_self->stack_high : 0;
+	uintptr_t stack_low = ca_self ? ca_self->stack.own_low : 0;
+	uintptr_t stack_high = ca_self ? ca_self->stack.own_high : 0;
 
 	if (!ca_rt.session || !ca_rt.joined)
 		return;
@@ -217,8 +217,8 @@ static void forked(void)
 	ca_probe_service(); /* they stand here, too */
 	ca_thread_begin();
 	if (ca_self) {
-		ca_self->stack_low = stack_low;
-		ca_self->stack_high = stack_high;
+		ca_self->stack.own_low = stack_low;
+		ca_self->stack.own_high = stack_high;
 	}
 }
 
@@ -454,6 +454,13 @@ void ca_start_once(void)
 
 /* AddressSanitizer in a library of its own wants to come first of all; behind us it works as well, since
  * we call what comes next. It asks here what is usual, unless the program has an answer. */
+/* For libcausal.so, when the program wraps a function of its own: code is changed in one place only. */
+CA_EXPORT const struct ca_patch_wrapping *_causal_wrapping(void);
+CA_EXPORT const struct ca_patch_wrapping *_causal_wrapping(void)
+{
+	return ca_rt.patching ? &ca_patch_wrapping : NULL;
+}
+
 CA_EXPORT const char *__asan_default_options(void);
 CA_EXPORT const char *__asan_default_options(void)
 {

@@ -42,6 +42,8 @@ enum {
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
 	HARDLY = 32,          /* ... and the thread meets others more than once a period */
 	REDRAW = 16,          /* ticks of one period where it is not an experiment's */
+	CREATES = 125000,     /* ns for each thread that it has created, below which that is all it does */
+	CREATED = 64,         /* ... looked at when it has created so many */
 	YOUNG_LOOK = 5000000  /* ns between two looks whether a thread without a tick needs one */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
@@ -281,36 +283,106 @@ static bool begin_young(struct ca_thread *t, uint64_t now)
 	return true;
 }
 
-static void grow_up(struct ca_thread *t)
+static void grow_up(struct ca_thread *t, uint64_t first, uint64_t period)
 {
-	uint64_t period = wanted_period(t, false), first = jittered(t, period);
-
 	ca_tick_stop(&t->tick);
 	start_sources(t, first, period);
-	t->tick_period = period;
 	t->tick_experiment = t->experiment;
+}
+
+/* perf's events make each wait 3 us longer. Who does nothing but create threads, and wait for them, has what these
+ * have. */
+static bool only_creates(const struct ca_thread *t, uint64_t now)
+{
+	return t->creates * (uint64_t)CREATES > now - t->creates_from;
+}
+
+static void wait_for_readers(struct ca_thread *t)
+{
+	/* seq_cst: pairs with account.c, where a reader counts itself and then looks at by_slot and the log */
+	for (int i = 0; i < EXIT_SPINS && atomic_load_explicit(&t->readers, memory_order_seq_cst); i++)
+		if (i > 100)
+			ca_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+/* The other way round: from here on CPU clocks tell when it was off. */
+static void grow_young(struct ca_thread *t, uint64_t now)
+{
+	struct ca_switches log = { __atomic_exchange_n(&t->switches.page, NULL, __ATOMIC_SEQ_CST) };
+	uint64_t period = wanted_period(t, true);
+
+	wait_for_readers(t);
+	if (atomic_load_explicit(&t->readers, memory_order_seq_cst)) {
+		__atomic_store_n(&t->switches.page, log.page, __ATOMIC_RELEASE);
+		return;
+	}
+	ca_switches_close(&log);
+	ca_tick_stop(&t->tick);
+	t->last_cpu = t->entered_cpu = t->fine_cpu = t->hit_cpu = ca_clock_thread_cpu();
+	if (!begin_young(t, now))
+		start_sources(t, period, period);
+}
+
+void ca_thread_creates(void)
+{
+	struct ca_thread *t = ca_self;
+	uint64_t now;
+
+	if (!t || t->guard || ++t->creates % CREATED)
+		return;
+	now = ca_clock_now();
+	if (!only_creates(t, now)) {
+		t->creates = 0;
+		t->creates_from = now;
+	} else if (!t->young && t->tick.backend == CA_BACKEND_PERF && !ca_rt_is_in_s(t) &&
+		   wanted_period(t, true) != ca_rt.period) {
+		t->guard++;
+		ca_ledger_accrue(t, now, NULL);
+		grow_young(t, now);
+		t->guard--;
+	}
+}
+
+/* A profile should know of all threads, and one that waits most of the time is hardly ever met by the kernel's tick.
+ * What perf's events cost is 1 % of a period, so that it is worth it for who has lived as long. By timers nothing
+ * would be won. */
+static bool is_worth_perf(const struct ca_thread *t, uint64_t now)
+{
+	return ca_rt.sampling && ca_rt.session->backend != CA_BACKEND_TIMER && ca_perf_has_room() &&
+	       now >= t->young - YOUNG_LOOK + ca_rt.period;
 }
 
 void ca_thread_look_at_young(struct ca_thread *t, uint64_t now)
 {
-	if (!t->young || now < t->young || ca_rt_is_in_s(t))
+	bool perf = t->young && is_worth_perf(t, now);
+	uint64_t period = wanted_period(t, false);
+
+	if (!t->young || (now < t->young && !perf) || ca_rt_is_in_s(t))
 		return;
 	t->young = now + YOUNG_LOOK;
-	if (ca_clock_thread_cpu() - t->hit_cpu < ca_rt.period)
+	if (!perf && (ca_clock_thread_cpu() - t->hit_cpu < ca_rt.period || only_creates(t, now)))
 		return;
 	ca_ledger_accrue(t, now, NULL); /* without a switch log, up to here */
-	grow_up(t);
+	grow_up(t, perf ? random_part(t, period) : jittered(t, period), period);
+	if (!perf)
+		t->tick_period = period;
 }
 
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
 	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
-	uint64_t period = wanted_period(t, meets), now;
+	uint64_t period = wanted_period(t, meets), now = ca_clock_now();
 	enum ca_backend backend = t->tick.backend;
+	bool young = period != ca_rt.period && only_creates(t, now);
 
-	t->meets = 0;
+	t->meets = t->creates = 0;
+	t->creates_from = now;
 	if (t->young) {
-		grow_up(t);
+		if (young)
+			return;
+		period = wanted_period(t, false);
+		grow_up(t, jittered(t, period), period);
+		t->tick_period = period;
 		return;
 	}
 	if (backend == CA_BACKEND_AUTO || !is_stale(t, period))
@@ -372,7 +444,7 @@ static void begin(bool first)
 	atomic_store(&slot->experiment, 0);
 	t->fine = &s->fine[number];
 	t->guard = 1;
-	t->stack.map_low = t->stack.map_high = 0;
+	t->stack.map_low = t->stack.map_high = t->stack.own_low = t->stack.own_high = 0;
 	/* what was inherited: a thread that blocks these is not sampled, and dies of a trap */
 	ca_signals_inherit(ca_signals_wanted() |
 			   ca_sys_sigmask(SIG_UNBLOCK, CA_SYS_SIGNAL(CA_SIGNAL) |
@@ -384,6 +456,8 @@ static void begin(bool first)
 	now = ca_clock_now();
 	ca_rng_init(&t->rng, now ^ (uint64_t)t->tid << 32);
 	t->switches.page = NULL;
+	t->creates = 0;
+	t->creates_from = now;
 	if ((uint32_t)t->tid == ca_rt.pid || !begin_young(t, now)) {
 		uint64_t period = wanted_period(t, false);
 
@@ -431,14 +505,6 @@ void ca_thread_begin_by(uint32_t slot)
 	creator = UINT32_MAX;
 }
 
-static void wait_for_readers(struct ca_thread *t)
-{
-	/* seq_cst: pairs with ledger.c, where a reader counts itself and then looks at by_slot */
-	for (int i = 0; i < EXIT_SPINS && atomic_load_explicit(&t->readers, memory_order_seq_cst); i++)
-		if (i > 100)
-			ca_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-}
-
 void ca_thread_end(void)
 {
 	struct ca_thread *t = ca_self;
@@ -477,6 +543,7 @@ void ca_thread_forget(void)
 	uint32_t used = ca_rt_slots_used();
 
 	ca_perf_forget();
+	ca_sys_forget();
 	for (uint32_t i = 0; i < used; i++)
 		atomic_store_explicit(&ca_rt.by_slot[i], NULL, memory_order_relaxed);
 	for (uint32_t i = 0; i < (used + CHUNK - 1) / CHUNK; i++) {

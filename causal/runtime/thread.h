@@ -12,6 +12,8 @@ CA_HIDDEN void ca_thread_end(void);               /* ... leaves */
 CA_HIDDEN CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t);
 /* After a wait, not in S: a thread without a tick so far may have worked between those of the kernel only. */
 CA_HIDDEN void ca_thread_look_at_young(struct ca_thread *t, uint64_t now);
+/* The calling thread creates one. Outside handlers. */
+CA_HIDDEN void ca_thread_creates(void);
 CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
 /* A thread whose start we did not see, or that found no slot, makes itself known at a meeting.
  * NULL: it stays out. */

@@ -5,6 +5,7 @@
 #include "causal/runtime/peers.h"
 #include "causal/runtime/wrap.h"
 #include "causal/runtime/wrap_timer.h"
+#include "core/sys.h"
 #include <errno.h>
 #include <limits.h>
 
@@ -161,28 +162,42 @@ CA_EXPORT int close(int fd)
 	return REAL(close)(fd);
 }
 
+/* What is done to a number that may be one of ours at this moment. */
+#define PLACING(call)                                                                                        \
+	__extension__({                                                                                      \
+		bool wait_ = is_on();                                                                        \
+		int done_;                                                                                   \
+                                                                                                             \
+		if (wait_)                                                                                   \
+			ca_sys_place_begin();                                                                \
+		done_ = (call);                                                                              \
+		if (wait_)                                                                                   \
+			ca_sys_place_end();                                                                  \
+		done_;                                                                                       \
+	})
+
 CA_EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
 	ca_channel_forget_all(first, last);
-	return REAL(close_range)(first, last, flags);
+	return PLACING(REAL(close_range)(first, last, flags));
 }
 
 CA_EXPORT void closefrom(int first)
 {
 	ca_channel_forget_all(first < 0 ? 0 : (unsigned)first, INT_MAX);
-	REAL(closefrom)(first);
+	PLACING((REAL(closefrom)(first), 0));
 }
 
 CA_EXPORT int dup2(int from, int to)
 {
 	ca_channel_forget(to);
-	return REAL(dup2)(from, to);
+	return PLACING(REAL(dup2)(from, to));
 }
 
 CA_EXPORT int dup3(int from, int to, int flags)
 {
 	ca_channel_forget(to);
-	return REAL(dup3)(from, to, flags);
+	return PLACING(REAL(dup3)(from, to, flags));
 }
 
 static void send_to(int fd, const void *to, socklen_t size)

@@ -23,8 +23,9 @@ static uintptr_t jump_target(const struct __jmp_buf_tag *env)
 /* A handler of the program's came while we paid, and jumps out of both: nobody lowers our guard. */
 static void end_payment(struct ca_thread *t, uintptr_t sp)
 {
-	bool elsewhere = t->stack_high && (t->paying_sp - t->stack_low >= t->stack_high - t->stack_low ||
-					   sp - t->stack_low >= t->stack_high - t->stack_low);
+	bool elsewhere = t->stack.own_high &&
+			 (t->paying_sp - t->stack.own_low >= t->stack.own_high - t->stack.own_low ||
+			  sp - t->stack.own_low >= t->stack.own_high - t->stack.own_low);
 
 	if (!t->paying_sp || sp <= t->paying_sp || elsewhere)
 		return;

@@ -76,6 +76,7 @@ static struct start *new_start(void *argument, const pthread_attr_t *attr)
 		s->stack = stack_size(attr);
 		s->blocked = ca_signals_wanted();
 		s->creator = ca_self ? ca_self->number : UINT32_MAX;
+		ca_thread_creates();
 	}
 	return s;
 }
@@ -193,6 +194,15 @@ CA_EXPORT int pthread_kill(pthread_t thread, int signal)
 {
 	return MEETING(REAL(pthread_kill)(thread, signal));
 }
+
+/* What programs call that are older than glibc 2.34: it tells them that a thread has ended. */
+CA_EXPORT int ca_wrap_old_pthread_kill(pthread_t thread, int signal);
+CA_EXPORT int ca_wrap_old_pthread_kill(pthread_t thread, int signal)
+{
+	return MEETING(
+		(ca_real_old_pthread_kill ? ca_real_old_pthread_kill : REAL(pthread_kill))(thread, signal));
+}
+__asm__(".symver ca_wrap_old_pthread_kill, pthread_kill@GLIBC_2.2.5");
 
 CA_EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval value)
 {

@@ -67,7 +67,7 @@ struct acc_options {
 	int retries;                             /* runs that are thrown away for noise, at most, each time */
 	const char *causal, *programs, *sources; /* the driver; built programs; their sources */
 	const char *work;                        /* scratch directory */
-	const char *json, *markdown;
+	const char *json, *markdown, *truths;
 	unsigned verbose;
 };
 
@@ -119,6 +119,10 @@ struct acc_result {
 
 /* The true effect by really shortening the region (truth.c is measure.c's other half). */
 bool acc_truth(const struct acc_options *options, const struct acc_case *c, struct acc_result *result);
+/* Truths of an earlier run, from what --json has written (truths.c). Load: false and a message if it is none, or one
+ * with a neighbour where the mode has none. Take: false if this case is not in it at all speedups. */
+bool acc_truths_load(const struct acc_options *options, const char *path);
+bool acc_truths_take(const struct acc_options *options, struct acc_result *result);
 /* causal's prediction, through its command line and profile.json (predict.c). */
 bool acc_predict(const struct acc_options *options, struct acc_result *result, size_t repeat);
 /* Overhead at 0 %: causal -s 0 in alternation with the unprofiled program. */

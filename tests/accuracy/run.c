@@ -34,6 +34,7 @@ static const char usage[] =
 	"  --repeat K          whole measurement of the prediction, default 1; medians count\n"
 	"  --truth-seconds N   of one run for the truth, default 1.2\n"
 	"  --truth-rounds N    alternations per speedup for the truth, default 4\n"
+	"  --truths FILE       the truth from an earlier --json FILE, for the cases in it\n"
 	"  --paper             a quick look: take the truth from paper, leave out cases without\n"
 	"  --mode NAME         how causal is asked, default line; --modes lists them\n"
 	"  --no-coz, --no-predict, --no-overhead   leave that part out\n"
@@ -55,6 +56,7 @@ enum {
 	OPT_REPEAT,
 	OPT_TRUTH_SECONDS,
 	OPT_TRUTH_ROUNDS,
+	OPT_TRUTHS,
 	OPT_MODE,
 	OPT_MODES,
 	OPT_NO_COZ,
@@ -84,6 +86,7 @@ static const struct option long_options[] = {
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "truth-seconds", required_argument, NULL, OPT_TRUTH_SECONDS },
 	{ "truth-rounds", required_argument, NULL, OPT_TRUTH_ROUNDS },
+	{ "truths", required_argument, NULL, OPT_TRUTHS },
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "modes", no_argument, NULL, OPT_MODES },
 	{ "no-coz", no_argument, NULL, OPT_NO_COZ },
@@ -195,6 +198,9 @@ static int set_option(struct acc_options *o, struct selection *selection, int id
 		break;
 	case OPT_TRUTH_ROUNDS:
 		o->truth_rounds = bounded(optarg, 1, ACC_ROUNDS);
+		break;
+	case OPT_TRUTHS:
+		o->truths = optarg;
 		break;
 	case OPT_MODE:
 		o->mode = acc_mode_find(optarg);
@@ -314,7 +320,7 @@ static void measure_case(const struct acc_options *options, struct acc_result *r
 		result->truth[s] = acc_case_expect(result->c, options->speedup[s]);
 		result->truth_error[s] = 0;
 	}
-	if (!options->paper && !acc_truth(options, result->c, result)) {
+	if (!options->paper && !acc_truths_take(options, result) && !acc_truth(options, result->c, result)) {
 		result->skipped = "the program failed";
 		return;
 	}
@@ -461,6 +467,8 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
+	if (options.truths && !acc_truths_load(&options, options.truths))
+		return 2;
 	if (options.work)
 		mkdir(options.work, 0755);
 	else

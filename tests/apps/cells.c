@@ -276,6 +276,28 @@ static void case_timers(void)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 
+/* What a program was linked to that is older than glibc 2.34: of a thread that has ended, it is told so. */
+int old_kill(pthread_t thread, int number);
+__asm__(".symver old_kill, pthread_kill@GLIBC_2.2.5");
+
+static void *ends(void *unused)
+{
+	return unused;
+}
+
+static void old_names(void)
+{
+	double end = now() + 20;
+	pthread_t thread;
+
+	CHECK(!old_kill(pthread_self(), 0));
+	CHECK(!pthread_create(&thread, NULL, ends, NULL));
+	while (old_kill(thread, 0) != ESRCH && now() < end)
+		usleep(1000);
+	CHECK(old_kill(thread, 0) == ESRCH);
+	CHECK(!pthread_join(thread, NULL));
+}
+
 /* what succeeds, or says by its result that it did not, leaves errno */
 static void keeps_errno(sem_t *s, int pipe_of[2])
 {
@@ -326,6 +348,7 @@ static void keeps_errno(sem_t *s, int pipe_of[2])
 	SETS(ENOENT, execl("/none", "none", NULL));
 	SETS(EINVAL, poll(&none, too_many, 0));
 	SETS(EAGAIN, sigtimedwait(&set, NULL, &(struct timespec){ 0, 0 }));
+	old_names();
 }
 
 static void case_errno(void)

@@ -75,6 +75,21 @@ static void case_many_threads(void)
 		CHECK(!pthread_join(thread[i], NULL));
 }
 
+static bool past_libc;
+
+static long install(struct sock_fprog *program)
+{
+	long result;
+
+	if (!past_libc)
+		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program);
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(SYS_seccomp), "D"(SECCOMP_SET_MODE_FILTER), "S"(0), "d"(program)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
 /* These calls fail; all others are allowed. */
 static void forbid(const int *calls, size_t n, uint32_t action)
 {
@@ -92,7 +107,7 @@ static void forbid(const int *calls, size_t n, uint32_t action)
 	code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	program.len = (unsigned short)at;
 	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+	CHECK(!install(&program));
 }
 
 static const int ours[] = { SYS_perf_event_open, SYS_process_vm_readv, SYS_membarrier };
@@ -109,6 +124,16 @@ static void case_seccomp_kill(void)
 {
 	work_for(0.1);
 	forbid(ours, sizeof ours / sizeof *ours, SECCOMP_RET_KILL_PROCESS);
+	with_thread();
+}
+
+/* which is not seen: a new thread of ours needs a timer */
+static void case_seccomp_unseen(void)
+{
+	static const int timers[] = { SYS_timer_create };
+
+	past_libc = true;
+	forbid(timers, 1, SECCOMP_RET_KILL_PROCESS);
 	with_thread();
 }
 
@@ -237,6 +262,7 @@ int main(int argc, char **argv)
 		{ "many_threads", case_many_threads },
 		{ "seccomp_errno", case_seccomp_errno },
 		{ "seccomp_kill", case_seccomp_kill },
+		{ "seccomp_unseen", case_seccomp_unseen },
 		{ "seccomp_arguments", case_seccomp_arguments },
 		{ "seccomp_list", case_seccomp_list },
 		{ "seccomp_strict", case_seccomp_strict },

@@ -8,6 +8,9 @@
 
 enum { TIMES = 400, WARM_UP = 2000, DEPTH = 24, OTHERS = 64 << 20, LINE = 64 };
 
+enum { MAIN_STACK = 64 << 20 };
+extern void *__libc_stack_end;
+
 static struct ca_stack stack;
 static char *others; /* more than the caches hold */
 static volatile unsigned sink;
@@ -89,6 +92,8 @@ int main(void)
 		return 1;
 	ca_modules_scan();
 	sampler_index_all();
+	stack.own_high = (uintptr_t)__libc_stack_end; /* as the runtime does */
+	stack.own_low = stack.own_high - MAIN_STACK;
 	sorts(DEPTH / 4);
 	for (unsigned i = 0; i < 2; i++)
 		qsort(taken[i], TIMES, sizeof **taken, by_value);

@@ -52,7 +52,7 @@ until_there() {
 "${cc[@]}" -g -O2 -pthread -o auto "$apps/auto.c" || exit 1
 
 # ---- a choice, and what becomes of it
-if choose out -- ./auto 0 6; then
+if choose out -- ./auto 0 4.5; then
 	check "exit status" 0 "$status"
 	contains "it is told" "causal: progress point $(first out), chosen here" "$(cat said)"
 	contains "the run has experiments with it" "\"point\":\"$(first out)\"" "$(tr -d ' ' <out/run-0001.jsonl)"
@@ -118,13 +118,13 @@ contains "... they are used" '"point":"mine"' "$(tr -d ' ' <macros.out/run-0001.
 
 # ---- stripped: by addresses that --progress takes
 strip -o stripped auto
-if choose bare -- ./stripped 0 5; then
+if choose bare -- ./stripped 0 3.5; then
 	run -o bare.named -P "$(first bare)" -- ./stripped 0 2
 	contains "stripped: it can be named" "\"point\":\"$(first bare)\"" "$(tr -d ' ' <bare.named/run-0001.jsonl)"
 fi
 
 # ---- in the program's own process
-choose single --single -- ./auto 0 5
+choose single --single -- ./auto 0 3.5
 
 # ---- too short to choose: end to end
 run -n 3 -o short -- true
@@ -135,7 +135,7 @@ contains "too short: the second run is an experiment" '"end_to_end":true' "$(tr 
 check "too short: told once" 1 "$(grep -c 'measured end to end' said)"
 
 # ---- fixed work: visits per run stay the same, nothing is dropped
-if choose fixed -n 4 -- ./auto 100000; then
+if choose fixed -n 4 -- ./auto 70000; then
 	check "it is told once" 1 "$(grep -c 'chosen here' said)"
 	contains "the second run has experiments with it" "\"point\":\"$(first fixed)\"" "$(tr -d ' ' <fixed/run-0002.jsonl)"
 	lacks "fixed work: nothing is dropped" "$(first fixed) is dropped" "$(cat said)"
@@ -143,7 +143,7 @@ if choose fixed -n 4 -- ./auto 100000; then
 fi
 
 # ---- asking
-choose asked --progress=ask -- ./auto 0 5 </dev/null
+choose asked --progress=ask -- ./auto 0 3.5 </dev/null
 if command -v script >/dev/null && script -qec true /dev/null </dev/null >/dev/null 2>&1; then
 	for try in 1 2 3; do
 		rm -rf asked

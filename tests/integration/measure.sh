@@ -96,6 +96,14 @@ if "${cc[@]}" -o forbid forbid.c; then
 fi
 
 # ---- PAPI
+if "${cc[@]}" -std=gnu17 -Wall -Wextra "$source_dir/examples/papi.c" "${link[@]}" -lsde -o papi 2>errors; then
+	./papi >said 2>errors
+	if [[ -s errors ]]; then
+		skip "PAPI: $(head -1 errors)"
+	else
+		check "PAPI: the example" "table: sde:::example::rows 3000  in 3 laps, the last 1000" "$(<said)"
+	fi
+fi
 if "${cc[@]}" -DHAVE_SDE "$source_dir/tests/apps/measured.c" "${link[@]}" -lsde -o sde 2>errors; then
 	./sde sde >said 2>errors
 	status=$?

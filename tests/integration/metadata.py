@@ -71,6 +71,9 @@ def check_metadata():
     shown = subprocess.run([CAUSAL, "--help=config"], capture_output=True, text=True, check=True).stdout
     listed = set(re.findall(r"^#(CAUSAL_\w+) =", shown, re.M))
     check(listed and listed <= set(settings), f"settings that are not there: {listed - set(settings)}")
+    keys = {"name", "environ", "description", "count", "max_count", "cmdline", "categories", "data_type", "initial",
+            "value", "enabled", "environ_updated", "config_updated"}
+    check(all(set(one) == keys and one["categories"][0] for one in settings.values()), "keys of a setting")
     ring = settings["CAUSAL_TRACE_RING"]
     check((ring["value"], ring["initial"], ring["environ_updated"], ring["config_updated"], ring["data_type"]) ==
           ("32768", "16384", True, False, "int") and "trace-ring" in ring["cmdline"], f"{ring}")

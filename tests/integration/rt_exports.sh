@@ -7,14 +7,14 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 runtime=$build/.libs/libcausal-rt.so
 read -ra nm <<< "${NM:-nm}"
 
-"${nm[@]}" -D --defined-only "$runtime" | awk '{ print $3 }' | sed 's/@.*//' | sort >have
+"${nm[@]}" -D --defined-only "$runtime" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u >have
 {
 	sed -n 's/^\tX(\([a-zA-Z0-9_]*\), ".*/\1/p' "$source_dir/causal/runtime/real.h"
 	# OpenMP's are named by macros in their file
 	sed -n -e 's/^\(PARALLEL\|LOOP\|LOOP_CHUNK\|OMP_WAIT\|OMP_MEET\|OMP_BARRIER\|OMP_BARRIER_OF\|OMP_JUMP\)(\([A-Za-z0-9_]*\)[,)].*/\2/p' \
 		-e 's/^OMP_BARRIER_SAYS([a-z_]*, \([A-Za-z_]*\)).*/\1/p' \
 		"$source_dir/causal/runtime/wrap_omp.c" | grep -v '^name$'
-	printf '%s\n' __asan_default_options GOMP_parallel_reductions ompt_start_tool _coz_get_counter _coz_pre_block _coz_post_block _coz_catch_up __cxa_begin_catch causal_trace_loaded_
+	printf '%s\n' __asan_default_options GOMP_parallel_reductions ompt_start_tool _coz_get_counter _coz_pre_block _coz_post_block _coz_catch_up __cxa_begin_catch causal_trace_loaded_ _causal_wrapping
 } | sort >want
 at_least "names in the table" 100 "$(wc -l <want)"
 check "exported, but not in the table" "" "$(comm -23 have want | tr '\n' ' ')"

@@ -36,6 +36,13 @@ for backend in "${backends[@]}"; do
 	fi
 done
 
+# what cannot be prevented is said
+"$apps/limits" seccomp_unseen >out
+check "a filter past libc, alone" "0 seccomp_unseen: good" "$? $(cat out)"
+profile -b timer -s 0 -- "$apps/limits" seccomp_unseen
+check "a filter past libc: exit status" 159 "$status"
+contains "... and why" "a filter of its own (seccomp) forbids" "$(cat err)"
+
 (ulimit -l 0 && profile -b auto -s 0,50 -- "$apps/limits" many_threads && exit "$status")
 check "no locked memory: exit status" 0 $?
 sampled

@@ -3,51 +3,12 @@
 # The scope: which binaries are taken in where none are named, what is said of it, and what -P list
 # shows of a program and its libraries. Nothing here depends on how fast the machine is: programs run
 # for a given CPU time, most of it in one place.
-set -u
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-apps=$here/../apps
-build=${CA_TOP_BUILDDIR:-$PWD}
-causal=$build/driver/causal
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export LC_ALL=C
-for name in $(compgen -e | grep -E '^(CAUSAL|COZ)_') LD_PRELOAD; do
-	unset "$name"
-done
+# shellcheck source=tests/integration/check.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
+needs_runtime
+apps=$source_dir/tests/apps
 export CAUSAL_EXPERIMENT_MIN=0.05
-read -ra cc <<<"${CC:-cc}"
-passed=0 failed=0 skipped=0
 
-# check NAME EXPECTED ACTUAL
-check() {
-	if [[ $2 == "$3" ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected: %s\n  got:      %s\n' "$1" "$2" "$3"
-	fi
-}
-contains() {
-	if [[ $3 == *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected somewhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-lacks() {
-	if [[ $3 != *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected nowhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
-skip() {
-	skipped=$((skipped + 1))
-	echo "SKIP: $1"
-}
 # run OPTION... -- COMMAND: results in out/, what the driver says in the file `said`
 run() {
 	rm -rf out
@@ -61,7 +22,7 @@ binaries() { grep '"type":"experiment"' "out/run-000$1.jsonl" | sed -n 's/.*"bin
 # regions N: its code
 regions() { grep '"type":"\(experiment\|samples\)"' "out/run-000$1.jsonl" | sed -n 's/.*"region":{"name":"\([^"]*\)".*/\1/p' | sort -u | tr '\n' ' '; }
 
-[[ $("${cc[@]}" -dumpmachine) == x86_64* ]] || { echo "x86-64 only"; exit 77; }
+[[ $("${cc[@]}" -dumpmachine) == x86_64* ]] || { skip "x86-64 only"; finish; }
 build_library() { # NAME OPTION...
 	local name=$1
 	shift
@@ -85,7 +46,7 @@ contains "... and selected in the first run" libwork.so.1 "$(binaries 1)"
 contains "... and in the second" libwork.so.1 "$(binaries 2)"
 contains "... and it is on record" '"in_scope":true' "$(grep -h '"type":"scope".*libwork.so.1"' out/run-0002.jsonl)"
 if "${CA_PYTHON_JSONSCHEMA:-python3}" -c 'import jsonschema' 2>/dev/null; then
-	check "... as the schema has it" "" "$("${CA_PYTHON_JSONSCHEMA:-python3}" - "$here/../../doc/run.schema.json" <<'PY' 2>&1
+	check "... as the schema has it" "" "$("${CA_PYTHON_JSONSCHEMA:-python3}" - "$source_dir/doc/run.schema.json" <<'PY' 2>&1
 import json, sys
 from jsonschema import Draft7Validator
 schema = Draft7Validator(json.load(open(sys.argv[1], encoding="utf-8")))
@@ -239,7 +200,6 @@ extern "C" __attribute__((noinline)) void list_all() { asm(""); }
 extern "C" __attribute__((noinline)) void ask() { asm(""); }
 int main() { list_all(); ask(); return a{1} != a{1}; }
 C
-read -ra cxx <<<"${CXX:-c++}"
 if "${cxx[@]}" -O2 -o odd odd.cc 2>/dev/null; then
 	mapfile -t names < <(list -P 'list:operator|list_all|ask$' -- ./odd)
 	check "list: names that look like something else" 3 "${#names[@]}"
@@ -254,5 +214,4 @@ else
 	skip "C++ (no compiler)"
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
-((failed == 0))
+finish

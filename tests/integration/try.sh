@@ -3,31 +3,11 @@
 # scripts/try.sh and examples/check.sh where the first python3 is not Debian's and has no module:
 # a sweep ends as causal does, and a plot that cannot be drawn is one line. With stand-ins for
 # causal, the build and the program, so that nothing is built, installed or measured here.
-set -u
-top=${CA_TOP_SRCDIR:-$PWD}
-frames=${CA_TOP_BUILDDIR:-$PWD}/examples/frames
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export LC_ALL=C
+# shellcheck source=tests/integration/check.bash
+source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
+frames=$build/examples/frames
 unset DISPLAY WAYLAND_DISPLAY PYTHON3 BUILD
-passed=0 failed=0
 
-check() { # NAME EXPECTED ACTUAL
-	if [[ $2 == "$3" ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected: %s\n  got:      %s\n' "$1" "$2" "$3"
-	fi
-}
-contains() { # NAME PART WHOLE
-	if [[ $3 == *"$2"* ]]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s\n  expected somewhere: %s\n  got: %s\n' "$1" "$2" "$3"
-	fi
-}
 program() { # FILE, and its text from standard input
 	mkdir -p "$(dirname "$1")" && cat >"$1" && chmod +x "$1"
 }
@@ -42,7 +22,7 @@ exec '$real' -I -S \"\$@\""
 # everything is installed, and nothing may be
 program "$work/bin/dpkg-query" <<<$'#!/bin/sh\necho installed'
 program "$work/bin/apt-get" <<<$'#!/bin/sh\necho "apt-get was called"; exit 1'
-cp -r "$top/scripts" "$top/examples" "$work" && cd "$work" || exit 1
+cp -r "$source_dir/scripts" "$source_dir/examples" . || exit 1
 chmod -R u+w scripts examples
 mkdir build
 printf 'all:\n' >build/Makefile
@@ -98,9 +78,9 @@ check "none has it" 1 "$(PYTHON3=$work/bin/python3 scripts/python3.sh matplotlib
 check "only the named one counts" 1 "$(PYTHON3=/bin/false scripts/python3.sh; echo $?)"
 echo '# needs jsonschema' >needs.py
 check "a test gets what it needs" needs.py \
-	"$(CA_PYTHON3=false CA_PYTHON_JSONSCHEMA=echo bash "$top/tests/run-python.sh" needs.py)"
+	"$(CA_PYTHON3=false CA_PYTHON_JSONSCHEMA=echo bash "$source_dir/tests/run-python.sh" needs.py)"
 check "... or any" needs.py \
-	"$(CA_PYTHON3=echo CA_PYTHON_JSONSCHEMA='' bash "$top/tests/run-python.sh" needs.py)"
+	"$(CA_PYTHON3=echo CA_PYTHON_JSONSCHEMA='' bash "$source_dir/tests/run-python.sh" needs.py)"
 
 # ---- a whole run
 sweep 20 "a b"
@@ -178,5 +158,4 @@ for word in paint=50 draw_frame= draw_frame=-5 draw_frame=9x 0 -3 3x; do
 	contains "frames $word: usage" "usage: frames" "$said"
 done
 
-echo "$passed passed, $failed failed, 0 skipped"
-((failed == 0))
+finish

@@ -153,6 +153,23 @@ def check_pprof(directory, expected):
             check("most" in top.stdout, f"pprof -top: {top.stdout}{top.stderr}")
 
 
+def check_path(backend, directory):
+    """Of APP's sister the critical path is known by hand: 3 parts in slow, 1 in after, 1 asleep; quick is not on it."""
+    done = sample(directory, "-b", backend, "--", os.path.join(BUILD, "tests", "apps", "staged"), "100")
+    profile = read(directory)
+    names, _ = stacks_of(profile)
+    path = [(names[node], ns) for node, ns in profile["path"]]
+    every = sum(ns for _, ns in path)
+    share = {name: 100 * time_in(path, name) / max(1, every) for name in ("slow", "quick", "after", "[sleeping]")}
+    check(440 * MS < every < 560 * MS, f"{backend}: a path of {every} ns, not 500 ms: {path}")
+    for name, by_hand in ("slow", 60), ("quick", 0), ("after", 20), ("[sleeping]", 20):
+        check(abs(share[name] - by_hand) < 6, f"{backend}: {share[name]:.1f} % of the path in {name}, not {by_hand}")
+    check(0.6 * 100 * MS < time_in(stacks_of(profile)[1], "quick") < 1.4 * 100 * MS, f"{backend}: quick did not run")
+    row = re.search(r" ([0-9.]+)  slow \(staged.c:\d+\) +staged\n", done.stderr)
+    check(row and abs(float(row[1]) - share["slow"]) < 0.1, f"{backend}: the row of slow: {done.stderr}")
+    check("The critical path is known for 0." in done.stderr and " % [sleeping]" in done.stderr, f"path: {done.stderr}")
+
+
 def check_window(directory):
     """After --delay, for --duration; the program goes on to its end."""
     done = sample(directory, "-w", "0.2", "-d", "0.2", "--", APP, "900")
@@ -225,6 +242,7 @@ def main():
             if stacks:
                 check_exports(directory, stacks)
                 check_diff(directory, os.path.join(scratch, "longer"))
+                check_path(backend, os.path.join(scratch, "path-" + backend))
         check_window(os.path.join(scratch, "window"))
         check_frequency(os.path.join(scratch, "often"))
         check_suggestion(os.path.join(scratch, "suggest"))

@@ -384,6 +384,41 @@ static void test_needless(void **state)
 	ca_catalog_fini(&conductor.catalog);
 }
 
+/* A run that is measured as a whole has no search, but the sweep knows already that one thread does all. */
+static void test_needless_whole(void **state)
+{
+	struct ca_experiment_record r = { .start = SECOND,
+					  .end = 2 * (uint64_t)SECOND,
+					  .delay = SECOND / 4,
+					  .speedup = 500000,
+					  .lost = SECOND / 2 };
+	struct ca_visits visits[1];
+
+	(void)state;
+	conductor.opt.sweep = ca_sweep_new(1);
+	conductor.points = NULL;
+	conductor.whole = true;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
+	/* which is known at the end of a run at the latest, if it was as short as the search */
+	conductor.whole = false;
+	open_points();
+	assert_true(step(0));
+	conductor.ran_all = conductor.ran[3] = ALONE_SAMPLES;
+	ca_conductor_points_close(&conductor, 0, NULL);
+	assert_true(ca_conductor_points_are_needless(&conductor));
+	assert_true(ca_sweep_is_alone(conductor.opt.sweep));
+	ca_conductor_points_free(&conductor);
+	conductor.points = NULL;
+	conductor.whole = true;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	assert_int_equal(visits[0].delta, SECOND / 1000 / 2);
+	r.paying = r.delay;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
+	assert_false(ca_sweep_is_alone(conductor.opt.sweep));
+	conductor.whole = false;
+	ca_catalog_fini(&conductor.catalog);
+}
+
 /* That one thread does all may be seen while candidates are counted. */
 static void test_needless_late(void **state)
 {
@@ -832,14 +867,23 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),        TEST(test_needless),
-		TEST(test_needless_late), TEST(test_idle),
-		TEST(test_chosen),        TEST(test_again),
-		TEST(test_macros),        TEST(test_not_asked_for),
-		TEST(test_stored),        TEST(test_stored_end_to_end),
-		TEST(test_close),         TEST(test_give_up),
-		TEST(test_dropped),       TEST(test_untied),
-		TEST(test_answers),       TEST(test_asking),
+		TEST(test_phases),
+		TEST(test_needless),
+		TEST(test_needless_whole),
+		TEST(test_needless_late),
+		TEST(test_idle),
+		TEST(test_chosen),
+		TEST(test_again),
+		TEST(test_macros),
+		TEST(test_not_asked_for),
+		TEST(test_stored),
+		TEST(test_stored_end_to_end),
+		TEST(test_close),
+		TEST(test_give_up),
+		TEST(test_dropped),
+		TEST(test_untied),
+		TEST(test_answers),
+		TEST(test_asking),
 		TEST(test_traps),
 	};
 

@@ -636,6 +636,54 @@ static void test_end_to_end(void **state)
 	}
 }
 
+/* Measured as a whole, with windows of 0.1 s: D is half of what S has in them, which is half of the time; the
+ * run's length is that of all of it. */
+static void test_end_to_end_in_windows(void **state)
+{
+	static char two[] = "monotonic:0:0.1:1 monotonic:0.1:0.1:1";
+	struct ca_err err;
+
+	(void)state;
+	ca_windows_free(conductor.windows);
+	settings.periods = two;
+	settings.end_to_end = true;
+	settings.cool_off = 10;
+	conductor.windows = ca_windows_new(&settings, NULL, NULL);
+	assert_non_null(conductor.windows);
+	ca_windows_begin(conductor.windows, BEGUN);
+	atomic_store(&session->processes_used, 1);
+	atomic_store(&session->experiment.seq, 1);
+	conductor.state = RUNNING;
+	conductor.speedup = conductor.e.record.speedup = CA_MILLION / 2;
+	conductor.e.opened = conductor.e.record.start = BEGUN + 20 * MS;
+	clock_now = BEGUN + 99 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, RUNNING);
+	clock_now = BEGUN + 100 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, SETTLING);
+	assert_int_equal(atomic_load(&session->experiment.seq), 2);
+	clock_now = BEGUN + 120 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, WAITING);
+	assert_int_equal(atomic_load(&session->settled_seq), 2);
+	clock_now = BEGUN + 190 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, WAITING);
+	clock_now = BEGUN + 200 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, RUNNING);
+	assert_int_equal(atomic_load(&session->experiment.seq), 3);
+	assert_int_equal(session->experiment.speedup, CA_MILLION / 2);
+	clock_now = BEGUN + 260 * MS;
+	assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
+	assert_int_equal(records, 1);
+	assert_int_equal(record.start, BEGUN);
+	assert_int_equal(record.end, BEGUN + 260 * MS);
+	assert_int_equal(record.s_time, 40 * MS + 30 * MS);
+	assert_int_equal(record.delay, 20 * MS + 15 * MS);
+}
+
 /* A whole run of a program that passes points: from its opening to the last visit, or to its end if it has
  * more to do after it. D is half of what S has, which is half of the time. */
 static void test_whole_run(void **state)
@@ -1044,9 +1092,61 @@ static void test_books(void **state)
 	}
 }
 
+/* One thread does all, and others took a lot: the experiment waits until it has told what they took in S. */
+static void test_untold(void **state)
+{
+	enum { LOST = 15 * MS, END = BEGUN + 200 * MS };
+	static const struct {
+		uint64_t lost, until;
+		uint32_t in_s;
+		bool alone, waits;
+	} cases[] = {
+		{ LOST, END - 1, CA_IN_S, true, true },
+		{ LOST, END, CA_IN_S, true, false },
+		{ LOST, END - 1, 0, true, false },
+		{ LOST, END - 1, CA_IN_S | CA_IN_S_OFF, true, false },
+		{ LOST, END - 1, CA_IN_S, false, false },
+		{ MS, END - 1, CA_IN_S, true, false },
+		{ UINT64_MAX, END - 1, CA_IN_S, true, false },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(set_up(state), 0);
+		put_process(0, (uint32_t)getpid());
+		put_thread(0, 0, (uint32_t)gettid());
+		atomic_store(&session->slot[0].experiment, 7);
+		atomic_store(&session->slot[0].s_time, 100 * MS);
+		atomic_store(&session->slot[0].s_until, cases[i].until);
+		atomic_store(&session->slot[0].in_s, cases[i].in_s);
+		ca_slot_set_add(&session->in_s, 0);
+		atomic_store(&session->experiment.seq, 8);
+		settings.cool_off = 0;
+		conductor.opt.sweep = ca_sweep_new(1);
+		if (cases[i].alone)
+			ca_sweep_first_time(conductor.opt.sweep, CA_SWEEP_ALONE);
+		conductor.state = SETTLING;
+		conductor.e.record.start = BEGUN;
+		conductor.e.record.end = END;
+		conductor.e.record.lost = cases[i].lost;
+		clock_now = conductor.state_since = END + 20 * MS;
+		ca_conductor_step(&conductor);
+		if (records != !cases[i].waits)
+			fail_msg("case %zu", i);
+		/* not for ever */
+		clock_now += SETTLE_MOST;
+		ca_conductor_step(&conductor);
+		assert_int_equal(records, 1);
+		assert_int_equal(record.flags & CA_EXPERIMENT_BOOKS,
+				 cases[i].waits ? CA_EXPERIMENT_BOOKS : 0);
+		ca_sweep_free(conductor.opt.sweep);
+		tear_down(state);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_untold),
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_becomes_hotter),
@@ -1054,6 +1154,7 @@ int main(void)
 		cmocka_unit_test(test_sites_failed),
 		cmocka_unit_test(test_lost_entries),
 		cmocka_unit_test(test_end_to_end),
+		cmocka_unit_test_setup_teardown(test_end_to_end_in_windows, set_up, tear_down),
 		cmocka_unit_test(test_whole_run),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),

@@ -111,6 +111,41 @@ static void test_short(void **state)
 	assert_int_equal(seen[1], 2);
 }
 
+/* One thread that is never delayed: each run is its own baseline, so that none is at 0 %. Experiments in a run are,
+ * too, but lie in some of its phases: more of them have to fit. */
+static void test_alone(void **state)
+{
+	const struct ca_region *region;
+	unsigned percent, group = 0;
+
+	(void)state;
+	ca_sweep_first_time(sweep, CA_SWEEP_ALONE);
+	start_run();
+	ca_conductor_whole_open(&c, NULL);
+	end_run(2721);
+	assert_null(ca_sweep_why_whole(sweep, &region, &percent));
+	start_run();
+	ca_conductor_whole_open(&c, NULL);
+	end_run(2719);
+	assert_non_null(ca_sweep_why_whole(sweep, &region, &percent));
+	for (unsigned run = 0; run < 4; run++) {
+		start_run();
+		assert_int_equal(ca_conductor_whole_open(&c, NULL), CA_OK);
+		assert_true(c.whole);
+		assert_int_not_equal(c.pool.percent[0], 0);
+		assert_int_not_equal(c.group, group);
+		group = c.group;
+		ca_sweep_begun(sweep);
+		end_run(500);
+	}
+	/* it was delayed after all */
+	ca_sweep_first_time(sweep, CA_SWEEP_PAID);
+	start_run();
+	assert_int_equal(ca_conductor_whole_open(&c, NULL), CA_OK);
+	assert_int_equal(c.pool.percent[0], 0);
+	end_run(1000);
+}
+
 static void test_long(void **state)
 {
 	static const struct {
@@ -228,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_alone, set_up, tear_down),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),

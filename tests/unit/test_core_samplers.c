@@ -4,6 +4,7 @@
 #include "core/settings.h"
 #include "tests/unit/unit.h"
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct ca_settings settings;
@@ -96,12 +97,47 @@ static void test_metrics(void **state)
 	assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OVERFLOW, &unit), "");
 }
 
+/* As PAPI, libpfm4 and the kernel call them. */
+static void test_names(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t config;
+	} cases[] = {
+		{ "PAPI_TOT_INS", PERF_COUNT_HW_INSTRUCTIONS },
+		{ "perf::PERF_COUNT_HW_CACHE_REFERENCES", PERF_COUNT_HW_CACHE_REFERENCES },
+		{ "perf::CACHE-MISSES", PERF_COUNT_HW_CACHE_MISSES },
+		{ "PERF_COUNT_SW_PAGE_FAULTS_MIN", PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	};
+	struct ca_samplers s;
+	char overflow[80];
+	const char *unit;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		set(CA_SETTING_METRICS, cases[i].name);
+		snprintf(overflow, sizeof overflow, "%s:77:1.5", cases[i].name);
+		set(CA_SETTING_OVERFLOW, overflow);
+		assert_int_equal(ca_samplers_make(&s, &settings, NULL), CA_OK);
+		assert_int_equal(s.counters, 1);
+		assert_int_equal(s.counter[0].config, cases[i].config);
+		assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OWN, &unit), cases[i].name);
+		assert_int_equal(s.overflow.config, cases[i].config);
+		assert_int_equal(s.of[CA_SAMPLER_OVERFLOW].period, 77);
+		snprintf(overflow, sizeof overflow, "overflow-%s", cases[i].name);
+		assert_string_equal(ca_samplers_metric(&settings, CA_METRIC_OVERFLOW, &unit), overflow);
+	}
+	assert_int_equal(ca_samplers_check_metrics("PAPI_NOTHING", NULL), CA_ERR_USAGE);
+	assert_int_equal(ca_samplers_check_metrics("perf::", NULL), CA_ERR_USAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_default, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inheritance, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_metrics, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -373,7 +373,10 @@ static void test_table(void **state)
 		  .at_high = { 0.5, INFINITY, 1 },
 		  .experiments = 1 },
 	};
-	struct ca_curve nothing = { .at = { NAN, NAN, NAN }, .experiments = 1 };
+	struct ca_curve nothing = { .at = { NAN, NAN, NAN },
+				    .at_high = { INFINITY, INFINITY, INFINITY },
+				    .experiments = 1 };
+	struct ca_curve bounds = { .at = { NAN, NAN, NAN }, .at_high = { 0.4, 0.8, 12 }, .experiments = 3 };
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 	struct ca_profile_row row[] = {
 		{ &region[0], &point, &curve[0], CA_VERDICT_WORTH, 50, 9.6, NULL, NULL },
@@ -400,7 +403,7 @@ static void test_table(void **state)
 		"Program speedup in % (± half of the 95 % interval):\n\n"
 		"     code              25 % less   50 % less     at most   own total\n"
 		"  1  work             12.3 ± 0.5      25 ± 5    100 ± 20    10    50   worth it\n"
-		"  2  libz.so!deflate   0.0 ± 0.5       0 ± ?           -     -     7   does not matter\n"
+		"  2  libz.so!deflate   0.0 ± 0.5       0 ± ?       ≤ 1.0     -     7   does not matter\n"
 		"     2 more without enough data: sub_12af, liby.so!sub_work\n");
 	/* nothing sure: the best guesses, and why */
 	profile.row = row + 2;
@@ -409,7 +412,7 @@ static void test_table(void **state)
 	profile.funnel.unfinished = 0;
 	profile.funnel.zeros = 1;
 	text = printed(&profile, 100);
-	assert_non_null(strstr(text, "  1  sub_12af           0.0 ± 0.5       0 ± ?           -   not enough "
+	assert_non_null(strstr(text, "  1  sub_12af           0.0 ± 0.5       0 ± ?       ≤ 1.0   not enough "
 				     "data: 1 experiment\n"));
 	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
 	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
@@ -419,6 +422,14 @@ static void test_table(void **state)
 	text = printed(&profile, 100);
 	assert_non_null(strstr(text, "  1  sub_12af "));
 	assert_non_null(strstr(text, "\n     1 more without enough data: liby.so!sub_work\n"));
+	/* a most is all that is known without an experiment at 0 % */
+	row[3].curve = &bounds;
+	row[3].verdict = CA_VERDICT_NOT_WORTH;
+	profile.row = row + 3;
+	profile.rows = 1;
+	assert_non_null(
+		strstr(printed(&profile, 100), "       ≤ 0.4       ≤ 0.8        ≤ 12   does not matter\n"));
+	row[3].verdict = CA_VERDICT_NOT_ENOUGH;
 	row[3].curve = &curve[1];
 	profile.row = row + 3;
 	profile.rows = 1;

@@ -603,7 +603,7 @@ static void test_time(void **state)
 	(void)state;
 	assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, CA_RESULTS_TIME));
 	for (unsigned run = 1; run <= 2; run++) {
-		results = open_run(run);
+		results = open_run_as(run, run == 2); /* the same unit in whole runs */
 		for (uint32_t i = 0; i < 4; i++) {
 			record.index = i + 1;
 			record.speedup = i % 2 ? 500000 : 1000000;
@@ -626,8 +626,19 @@ static void test_time(void **state)
 					 &err),
 			CA_OK);
 	}
+	/* then a point was needed, and of the region less is known by that */
+	results = open_run(3);
+	visits.point = 0;
+	for (record.index = 1; record.index <= 2; record.index++) {
+		record.speedup = 500000;
+		visits.delta = 100;
+		assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+	}
+	assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ .left = true }, &err), CA_OK);
 	profile = load();
 	assert_int_equal(profile->rows, 1);
+	assert_string_equal(profile->row[0].point->name, CA_RESULTS_TIME);
+	assert_int_equal(profile->row[0].curve->experiments, 8);
 	assert_int_equal(profile->row[0].curve->how, CA_HOW_SHARE);
 	assert_true(fabs(profile->row[0].samples - 10) < 0.01);
 	assert_true(fabs(profile->row[0].curve->at[1] - 5) < 0.3);

@@ -33,6 +33,8 @@ static struct ca_samples *make(void)
 	ca_samples_add(s, work, 20000000);
 	ca_samples_add(s, again, 5000000);
 	ca_samples_add(s, wait, 40000000);
+	s->node[work].path = 30000000;
+	s->node[wait].path = 1000000;
 	ca_samples_add_wake(s, wait, work, 30000000);
 	ca_samples_add_wake(s, wait, work, 5000000);
 	ca_samples_add_wake(s, wait, 0, 5000000);
@@ -64,9 +66,11 @@ static void check(const struct ca_samples *s)
 	assert_int_equal(n, 2); /* neither the process nor the wait */
 	assert_int_equal(cpu, 36000000);
 	assert_int_equal(waiting, 40000000);
+	assert_int_equal(ca_samples_path(s), 31000000);
 	assert_string_equal(s->function[row[0].function - 1].name, "work");
 	r = row_of(s, row, n, "work");
 	assert_int_equal(r->self, 35000000);
+	assert_int_equal(r->path, 30000000);
 	assert_int_equal(r->total, 35000000); /* what calls itself counts once */
 	assert_int_equal(r->wall, 35000000);
 	r = row_of(s, row, n, "main");

@@ -462,6 +462,18 @@ static void test_one_window(void **state)
 		assert_true(e.curve[0].at_high[1] < 1.1 * high);
 		assert_true(find(&e, 1, 500000)->effect < 1.1 * high);
 		assert_true(find(&e, 1, 500000)->high < 1.1 * high);
+		/* but where the program waits with time limits, which move with D, more may be in time */
+		for (size_t i = 0; i < 20; i++)
+			many[i].limits = many[i].visits;
+		ca_estimate_fini(&e);
+		e = run_on(many, 20);
+		assert_near(e.curve[0].at[1], 75, 10);
+		assert_true(e.curve[0].at_low[1] > high);
+		for (size_t i = 0; i < 20; i++)
+			many[i].visits = half_in_s(many[i].speedup, 0, 1e-3, 0.04).visits;
+		ca_estimate_fini(&e);
+		e = run_on(many, 20);
+		assert_true(e.curve[0].at_high[1] < 1.1 * high);
 	}
 	/* at 0 % alone it is known how much there is to win, at most */
 	ca_estimate_fini(&e);

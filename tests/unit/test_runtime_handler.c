@@ -16,14 +16,15 @@ enum { TEXT = 5, STACK = 0x7000 };
 static struct sigaction action;
 static bool may_take, lost;
 static unsigned walks, followed, collected, tended, serviced, cancel_looks, adjusted, accrued, checked, paid,
-	wound, forwarded, left, told;
+	wound, forwarded, left, wait_lefts, told;
 static ca_place walked[CA_UNWIND_DEPTH];
 static unsigned walked_depth;
 static bool walked_to_end;
 static struct ca_registers walked_from;
 static const enum ca_wait *accrued_wait;
 static uintptr_t stack_of_tick;
-static uint64_t pays;
+static uint64_t pays, loses; /* ns; loses: others have the CPU so long */
+static void is_off_cpu(uint32_t number);
 
 bool ca_signals_take(void (*handler)(int, siginfo_t *, void *), uint64_t mask)
 {
@@ -92,7 +93,9 @@ void ca_ledger_pay(struct ca_thread *t)
 	uint64_t until = ca_clock_now() + pays;
 
 	paid++;
-	while (ca_clock_now() < until)
+	if (loses)
+		is_off_cpu(t->number);
+	while (ca_clock_now() < until + loses)
 		;
 	atomic_fetch_add(&t->slot->spun, pays);
 }
@@ -115,6 +118,7 @@ void ca_activation_wait_left(struct ca_thread *t, uint64_t now)
 	assert_ptr_equal(t, me);
 	assert_null(t->waiting);
 	assert_in_range(now, 1, ca_clock_now());
+	wait_lefts++;
 }
 
 void ca_activation_tell(struct ca_thread *t, uint64_t now)
@@ -261,6 +265,15 @@ static void takes_a_sample(void **state)
 	tick();
 	assert_int_equal(atomic_load(&me->slot->samples), 2);
 	assert_int_equal(sample(3), 1);
+	/* nor is what others had of the CPU */
+	atomic_store(&me->slot->handler_ns, 0);
+	loses = 3000000;
+	before = ca_clock_now();
+	tick();
+	all = ca_clock_now() - before;
+	assert_in_range(atomic_load(&me->slot->handler_ns), 0, all - loses);
+	loses = 0;
+	memset(switch_log[me->number], 0, sizeof switch_log[0]);
 }
 
 static void weights(void **state)
@@ -455,7 +468,9 @@ static void waits(void **state)
 	tick_with(POLL_IN, ca_rt.own_low);
 	tick_with(POLL_IN, ca_rt.own_high - 1);
 	assert_ptr_equal(me->waiting, &external);
+	assert_int_equal(wait_lefts, 0);
 	tick_with(POLL_IN, ca_rt.own_high);
+	assert_int_equal(wait_lefts, 1); /* if it was S, it is no more */
 	assert_null(me->waiting);
 	assert_null(accrued_wait);
 	assert_int_equal(paid, 1);

@@ -902,6 +902,42 @@ static void test_no_switch_log(void **state)
 	owes(T0 + 3000 * MS, NULL, (int64_t)(1000 * MS));
 }
 
+/* It lost the CPU between its look at the clock and its look at the log, which leads further. */
+static void test_no_switch_log_beyond_now(void **state)
+{
+	(void)state;
+	me->switches.page = NULL;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	owes(T0, NULL, 0);
+	put(CA_LOG_EXIT, 1, T0 + 1000 * MS);
+	me->last_cpu = ca_clock_thread_cpu() - 10 * MS;
+	ca_ledger_accrue(me, T0 + 10 * MS, NULL);
+	assert_in_range(me->owed, 5 * MS, 50 * MS);
+}
+
+/* What is heard late is taken back for the time that the thread was on a CPU itself, whatever its share is now. */
+static void test_no_switch_log_heard_late(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	me->switches.page = NULL;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0);
+	owes(T0, NULL, 0);
+	me->last_cpu = ca_clock_thread_cpu() - 3000 * MS;
+	owes(T0 + 1000 * MS, NULL, (int64_t)(500 * MS)); /* on it all the time ... */
+	me->last_cpu = ca_clock_thread_cpu();
+	ca_ledger_accrue(me, T0 + 2000 * MS, NULL); /* ... and off it all the time */
+	before = me->owed;
+	assert_in_range(before, 500 * MS, 550 * MS);
+	ca_selection_append(&s->log_head, s->log, CA_LOG_WAS_OFF, 1, T0 + 500 * MS, T0 + 1500 * MS);
+	me->last_cpu = ca_clock_thread_cpu();
+	ca_ledger_accrue(me, T0 + 3000 * MS, NULL);
+	assert_in_range(me->owed, before - (int64_t)(260 * MS), before - (int64_t)(200 * MS));
+}
+
 /* The longest look that is scaled; beyond, the product of the two times might not fit. */
 static void test_no_switch_log_for_long(void **state)
 {
@@ -1294,6 +1330,8 @@ int main(void)
 		TEST(test_dead_writer),
 		TEST(test_no_switch_log),
 		TEST(test_no_switch_log_for_long),
+		TEST(test_no_switch_log_beyond_now),
+		TEST(test_no_switch_log_heard_late),
 		TEST(test_virtual_time),
 		TEST(test_pay),
 		TEST(test_pay_meanwhile),

@@ -482,7 +482,8 @@ static void slept_in_s(void **state)
 	hook.exit(TOP);
 	assert_int_equal(entries(), 3);
 	off = rt_logged(1, CA_LOG_WAS_OFF, 0);
-	assert_in_range(off->value, off->time, rt_logged(2, CA_LOG_EXIT, 0)->time);
+	/* up to the exit: a thread is preempted where the CPU clock was read */
+	assert_int_equal(off->value, rt_logged(2, CA_LOG_EXIT, 0)->time);
 	assert_in_range(off->time, s->log[0].time, off->value - 1000000);
 	/* a wrapper has told of the wait already */
 	hook.enter(TOP);
@@ -502,7 +503,7 @@ static void slept_in_s(void **state)
 	ca_activation_tell(me, ticked);
 	hook.exit(TOP);
 	assert_int_equal(entries(), 10);
-	assert_int_equal(rt_logged(8, CA_LOG_WAS_OFF, 0)->value, ticked);
+	assert_in_range(rt_logged(8, CA_LOG_WAS_OFF, 0)->value, ticked, rt_logged(9, CA_LOG_EXIT, 0)->time);
 	/* a wait in one stretch says nothing about the next one */
 	hook.enter(TOP);
 	me->waited = true;
@@ -670,8 +671,8 @@ enum { OTHER = 10 * TOP, HIGH = 20 * TOP };
 
 static void own_stack(uintptr_t low, uintptr_t high)
 {
-	me->stack_low = low;
-	me->stack_high = high;
+	me->stack.own_low = low;
+	me->stack.own_high = high;
 }
 
 /* A coroutine enters S and is suspended there; another one, above or below, does the same. */
@@ -816,10 +817,10 @@ static void told_of_the_stack(void **state)
 	(void)state;
 	ca_activation_own_stack(here - 4096, 4096); /* it cannot be that one */
 	ca_activation_own_stack(here + 8192, 4096);
-	assert_int_equal(me->stack_high, 0);
+	assert_int_equal(me->stack.own_high, 0);
 	ca_activation_own_stack(here + 8192, 65536);
-	assert_int_equal(me->stack_high, here + 8192);
-	assert_int_equal(me->stack_low, here + 8192 - 65536);
+	assert_int_equal(me->stack.own_high, here + 8192);
+	assert_int_equal(me->stack.own_low, here + 8192 - 65536);
 	ca_self = NULL;
 	ca_activation_own_stack(here + 8192, 65536);
 }

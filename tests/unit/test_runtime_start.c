@@ -71,7 +71,7 @@ static void must_be_on(void)
 	MUST(ca_self && ca_self->slot->pid == ca_rt.pid &&
 	     atomic_load(&ca_self->slot->state) == CA_SLOT_LIVE);
 	MUST(ca_self->slot->process == ca_rt.process);
-	MUST((uintptr_t)&p >= ca_self->stack_low && (uintptr_t)&p < ca_self->stack_high);
+	MUST((uintptr_t)&p >= ca_self->stack.own_low && (uintptr_t)&p < ca_self->stack.own_high);
 	p = &ca_rt.session->process[ca_rt.process];
 	MUST(atomic_load(&p->state) == CA_SLOT_LIVE && p->pid == ca_rt.pid);
 	MUST(!atomic_load(&p->off) && p->started && p->started <= ca_clock_now());

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* ---- what stands in -------------------------------------------------------------------------------- */
-static __thread unsigned starts, stops, opens, closes, lefts, meets;
+static __thread unsigned starts, stops, opens, closes, lefts, wait_lefts, meets;
 static __thread struct {
 	enum ca_backend wanted;
 	uint64_t first, period;
@@ -81,6 +81,7 @@ void ca_activation_wait_left(struct ca_thread *t, uint64_t now)
 {
 	(void)now;
 	assert_true(t->guard > 0);
+	wait_lefts++;
 }
 
 void ca_wait_meet(void)
@@ -252,6 +253,7 @@ static void *a_life(void *unused)
 	assert_int_equal(meets, 1); /* whoever joins it gets no debt as a gift */
 	assert_int_equal(stops, 1);
 	assert_int_equal(lefts, 1);
+	assert_int_equal(wait_lefts, 1); /* it may have been cancelled in a wait that was S */
 	assert_int_equal(closes, 1);
 	assert_null(atomic_load(&ca_rt.by_slot[0]));
 	assert_ptr_equal(ca_patch_counters, ca_patch_nobody);
@@ -391,7 +393,7 @@ static void *live_young(void *unused)
 static void check_grown(void)
 {
 	assert_int_equal(ca_self->young, 0);
-	assert_int_equal(stops, 1);
+	assert_int_equal(stops, 1 + closes);
 	assert_int_equal(starts, 2);
 	assert_int_equal(started[1].wanted, s->backend);
 	assert_in_range(started[1].first, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
@@ -447,10 +449,103 @@ static void *keep_step(void *unused)
 	return NULL;
 }
 
+/* In a profile who waits gets perf's ticks, once it has lived for a period; by timers nothing would be won. */
+static void *wait_in_profile(void *unused)
+{
+	enum { LOOK = 5000000 };
+	struct ca_thread *t;
+	uint64_t begun, due;
+
+	live_young(unused);
+	t = ca_self;
+	due = t->young;
+	begun = due - LOOK;
+	t->hit_cpu = ca_clock_thread_cpu();
+	ca_rt.sampling = true;
+	ca_thread_look_at_young(t, begun + RT_PERIOD - 1);
+	assert_int_equal(t->young, due);
+	s->backend = CA_BACKEND_TIMER;
+	ca_thread_look_at_young(t, begun + RT_PERIOD);
+	assert_int_equal(t->young, due);
+	s->backend = CA_BACKEND_AUTO;
+	ca_thread_look_at_young(t, begun + RT_PERIOD);
+	assert_int_equal(t->young, 0);
+	assert_int_equal(starts, 2);
+	assert_in_range(started[1].first, 1, RT_PERIOD);
+	assert_int_equal(started[1].period, RT_PERIOD);
+	assert_int_equal(t->tick_period, started[1].first); /* so that the first tick sets it */
+	ca_rt.sampling = false;
+	return NULL;
+}
+
+static void waits_in_a_profile(void **state)
+{
+	(void)state;
+	in_new_thread(wait_in_profile);
+}
+
 static void in_step_with_the_kernel(void **state)
 {
 	(void)state;
 	in_new_thread(keep_step);
+}
+
+/* Who does nothing but create threads has a timer, and no switch log, as long as that lasts. */
+static void *create_all_the_time(void *unused)
+{
+	struct ca_thread *t;
+
+	is_main = true;
+	be_main();
+	just_live(unused);
+	t = ca_self;
+	assert_int_equal(opens, 1);
+	t->creates_from = 0; /* a few, over a long time */
+	for (unsigned i = 0; i < 100; i++)
+		ca_thread_creates();
+	assert_int_equal(starts, 1);
+	t->creates = 0;
+	t->creates_from = ca_clock_now();
+	t->depth = 1; /* in S */
+	for (unsigned i = 0; i < 100; i++)
+		ca_thread_creates();
+	t->depth = 0;
+	assert_int_equal(starts, 1);
+	t->last_cpu = 0;
+	for (unsigned i = 0; i < 100; i++)
+		ca_thread_creates();
+	assert_int_equal(starts, 2);
+	assert_int_equal(started[1].wanted, CA_BACKEND_TIMER);
+	assert_int_equal(started[1].first, 1);
+	assert_int_equal(stops, 1);
+	assert_int_equal(closes, 1);
+	assert_null(t->switches.page);
+	assert_in_range(t->last_cpu, 1, ca_clock_thread_cpu());
+	assert_true(t->young > 0);
+	assert_int_equal(t->guard, 0);
+	/* neither a tick nor a wait ends it */
+	t->creates_from = ca_clock_now();
+	t->creates = 1000;
+	ca_thread_adjust_ticks(t);
+	t->creates = 1000;
+	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
+	ca_thread_look_at_young(t, t->young);
+	assert_int_equal(starts, 2);
+	starts = 1;
+	ca_thread_adjust_ticks(t);
+	assert_int_equal(starts, 1);
+	t->creates = 0;
+	ca_thread_adjust_ticks(t);
+	check_grown();
+	assert_int_equal(opens, 2);
+	is_main = false;
+	return NULL;
+}
+
+static void creators(void **state)
+{
+	(void)state;
+	in_new_thread(create_all_the_time);
 }
 
 static void *live_without_timer(void *unused)
@@ -969,8 +1064,10 @@ int main(void)
 		TEST(ticks_for_samples_of_s),
 		TEST(more_threads_than_perf_takes),
 		TEST(first_tick),
+		TEST(waits_in_a_profile),
 		TEST(in_step_with_the_kernel),
 		TEST(no_timer_to_begin_with),
+		TEST(creators),
 		TEST(burst),
 		TEST(waits_for_a_slot),
 		TEST(makes_slots),

@@ -1802,14 +1802,14 @@ static void jumps(void **state)
 	for (volatile unsigned way = 0; way < 3; way++) {
 		me->guard = 1;
 		me->paying_sp = way == 1 ? (uintptr_t)-4096 : (uintptr_t)__builtin_frame_address(0) - 65536;
-		me->stack_low = way == 2 ? 4096 : 0;
-		me->stack_high = way == 2 ? 8192 : 0;
+		me->stack.own_low = way == 2 ? 4096 : 0;
+		me->stack.own_high = way == 2 ? 8192 : 0;
 		if (!setjmp(env))
 			longjmp(env, 1);
 		assert_int_equal(me->guard, way ? 1 : 0);
 	}
 	me->guard = 0;
-	me->paying_sp = me->stack_low = me->stack_high = 0;
+	me->paying_sp = me->stack.own_low = me->stack.own_high = 0;
 }
 
 /* ---- other stacks --------------------------------------------------------------------------------------- */

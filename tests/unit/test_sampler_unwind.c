@@ -409,6 +409,34 @@ static void test_translated(void **state)
 	assert_true(stack.complete);
 }
 
+/* Of the thread's own stack, and of nothing else, words are read where no system call gets them. */
+static void walk_own_stack(void **state)
+{
+	uintptr_t words[8] = { [4] = at("last_frame") + 1 };
+	struct ca_registers r = { .pc = 12345, .sp = (uintptr_t)words };
+
+	(void)state;
+	ca_sampler_host.translate = translate;
+	for (unsigned end = 3; end <= 6; end++) {
+		memset(&stack, 0, sizeof stack);
+		stack.own_low = (uintptr_t)words - 4096;
+		stack.own_high = (uintptr_t)&words[end];
+		ca_unwind(&r, false, &stack);
+		assert_int_equal(stack.depth, end > 4 ? 2 : 1);
+		assert_int_equal(stack.complete, end > 4);
+	}
+	stack.own_low = (uintptr_t)&words[1]; /* the stack pointer is elsewhere */
+	ca_unwind(&r, false, &stack);
+	assert_int_equal(stack.depth, 1);
+	ca_sampler_host.translate = NULL;
+}
+
+static void test_own_stack(void **state)
+{
+	(void)state;
+	without_call(SYS_process_vm_readv, EFAULT, walk_own_stack);
+}
+
 static void test_registers(void **state)
 {
 	static const int order[16] = {
@@ -463,7 +491,7 @@ int main(void)
 		cmocka_unit_test(test_made),           cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_linkage),        cmocka_unit_test(test_below),
 		cmocka_unit_test(test_call),           cmocka_unit_test(test_translated),
-		cmocka_unit_test(test_without_copies),
+		cmocka_unit_test(test_without_copies), cmocka_unit_test(test_own_stack),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);

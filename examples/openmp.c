@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenMP for tests/integration/library.sh, with libomp: 5 parallel regions of 2 threads, each with a loop, a
- * barrier and 10 tasks. */
+/* OpenMP, with clang's libomp: 5 parallel regions of 2 threads, each with a loop, a barrier and 10 tasks. In the
+ * call graph, without a change:
+ *   OMP_TOOL_LIBRARIES=libcausal.so causal trace --sinks callgraph -- ./openmp */
 #include <omp.h>
 #include <stdio.h>
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a run: what threads and processes have counted, the last records of the run file, and how a program
+ * that goes on is left. Driver's process, one thread. */
+#include "causal/conductor/conductor_state.h"
+#include "causal/conductor/sweep.h"
+#include <sys/wait.h>
+
+static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	c->sum.exit_status =
+		WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	c->sum.runtime = c->started ? now - c->started : 0;
+	c->sum.kept = c->kept;
+	c->sum.backends = atomic_load(&s->backends);
+	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
+	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))
+		ca_conductor_say(c, 0,
+				 "%s threads got no perf events and were sampled by timers, "
+				 "which is less exact: raise ulimit -l (locked memory), ulimit -n and "
+				 "kernel.perf_event_mlock_kb, or have the program's sandbox "
+				 "allow perf_event_open",
+				 c->sum.backends & 1u << CA_BACKEND_PERF ? "some" : "all");
+	c->sum.outside = !atomic_load(&s->processes_used);
+	for (uint32_t p = 0; p < atomic_load(&s->processes_used); p++)
+		c->sum.off |= atomic_load(&s->process[p].off) != 0;
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		c->sum.handler_ns += atomic_load(&s->slot[i].handler_ns);
+		for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+			c->sum.drop[d] += atomic_load(&s->slot[i].drop[d]);
+	}
+	if (atomic_load(&s->threads_missed))
+		ca_conductor_say(c, 0,
+				 "%u threads were not seen, and experiments meanwhile are not used: "
+				 "more than %d existed at a time, or there was no room for them in "
+				 "/dev/shm",
+				 atomic_load(&s->threads_missed), (int)s->slots);
+}
+
+/* By their build-ids it can be told later whether two runs are of one program. */
+static void record_binaries(struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->modules_used);
+
+	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
+		const struct ca_module *module = &c->session->module[i];
+		/* acquire: the runtime that filled it in has released it */
+		uint32_t state = atomic_load_explicit(&module->state, memory_order_acquire);
+
+		if (state >= CA_MODULE_REGISTERED && module->build_id_length &&
+		    (module->main || ca_objects_in_scope(c->objects, i)))
+			ca_results_binary(c->results, module->path, module->build_id, module->build_id_length,
+					  NULL);
+	}
+}
+
+void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	ca_conductor_host_close(c);
+	ca_conductor_trace_close(c);
+	ca_conductor_scope_close(c);
+	record_binaries(c);
+	ca_conductor_report_points(c);
+	summarise(c, now, wait_status);
+	ca_conductor_what_if_close(c);
+	ca_conductor_plan_close(c);
+}
+
+void ca_conductor_leave(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_err err;
+
+	ca_conductor_write_last(c, now, 0);
+	c->sum.left = true;
+	if (ca_results_close(c->results, &c->sum, &err) != CA_OK)
+		ca_conductor_say(c, 0, "%s", err.text);
+	c->results = NULL;
+	c->left = true;
+	atomic_store(&c->session->state, CA_SESSION_CLOSED);
+}
+
+void ca_conductor_leave_traced(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	atomic_store(&c->session->state, CA_SESSION_CLOSED);
+	c->left = true;
+	ca_conductor_report_points(c);
+	ca_conductor_host_close(c);
+	ca_conductor_trace_close(c);
+	if (c->sampling) {
+		summarise(c, now, wait_status);
+		ca_conductor_sample_close(c, now, wait_status);
+	}
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* A program whose critical path is known by hand: two threads work at the same time, `slow` for three parts and then
+ * `quick` for one; main waits for both, works in `after` for one part, and sleeps for one. With MS for a part: the
+ * path is 3 MS in `slow`, 1 in `after`, 1 asleep, and nothing of `quick`. In between the slow thread hands its
+ * work on: two threads do parts of it in turns. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { MS = 1000000, TURNS = 6 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned turn;
+static uint64_t part;
+
+static uint64_t cpu_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((always_inline)) static inline void burn(uint64_t ns)
+{
+	uint64_t end = cpu_now() + ns;
+	volatile unsigned k = 0;
+
+	while (cpu_now() < end)
+		for (int i = 0; i < 100000; i++)
+			k++;
+}
+
+__attribute__((noinline)) static void slow(uint64_t ns)
+{
+	burn(ns);
+	__asm__("" ::"i"(0));
+}
+
+__attribute__((noinline)) static void quick(uint64_t ns)
+{
+	burn(ns);
+	__asm__("" ::"i"(1));
+}
+
+__attribute__((noinline)) static void after(uint64_t ns)
+{
+	burn(ns);
+	__asm__("" ::"i"(2));
+}
+
+/* One of two, in turns. */
+static void *work_slowly(void *first)
+{
+	for (unsigned i = *(unsigned *)first; i < TURNS; i += 2) {
+		pthread_mutex_lock(&lock);
+		while (turn != i)
+			pthread_cond_wait(&changed, &lock);
+		pthread_mutex_unlock(&lock);
+		slow(3 * part / TURNS);
+		pthread_mutex_lock(&lock);
+		turn++;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void *work_quickly(void *unused)
+{
+	quick(part);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned first[2] = { 0, 1 };
+	pthread_t thread[3];
+
+	part = (uint64_t)(argc > 1 ? strtol(argv[1], NULL, 10) : 100) * MS;
+	if (pthread_create(&thread[0], NULL, work_quickly, NULL) ||
+	    pthread_create(&thread[1], NULL, work_slowly, &first[0]) ||
+	    pthread_create(&thread[2], NULL, work_slowly, &first[1]))
+		return 1;
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	after(part);
+	nanosleep(&(struct timespec){ (time_t)(part / 1000000000), (long)(part % 1000000000) }, NULL);
+	return 0;
+}
