@@ -21,7 +21,7 @@ ca_packages() { # TASK...
 			echo strace valgrind libjemalloc2 libtcmalloc-minimal4 libfaketime musl-tools
 			;;
 		suites)
-			echo libpython3-testsuite perl dpkg-dev sqlite3 redis-server redis-tools
+			echo libpython3.11-testsuite perl dpkg-dev sqlite3 redis-server redis-tools
 			;;
 		ci)
 			echo libclang-rt-14-dev clang-format shellcheck xz-utils git

@@ -36,12 +36,17 @@ static int set_up(void **state)
 	return sigaction(SIGNAL, &action, NULL);
 }
 
-static uint64_t cpu_time(void)
+static uint64_t time_of(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000 * MS + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t cpu_time(void)
+{
+	return time_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Until there are that many ticks, or so much CPU time is used. */
@@ -124,6 +129,7 @@ static void test_first(void **state)
 	ticks = 0;
 	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, 1000 * UINT64_C(1000) * MS, SIGNAL),
 			 CA_OK);
+	burn(1, 5000 * (uint64_t)MS); /* the kernel has taken 0.7 s of CPU time to see it, where CPUs are shared */
 	burn(2, 100 * MS);
 	ca_tick_stop(&tick);
 	assert_int_equal(ticks, 1);
@@ -287,9 +293,11 @@ static void *opens(void *unused)
 static void given_to_others(void **state)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), number = dup(null);
+	uint64_t wall = time_of(CLOCK_MONOTONIC);
 	unsigned given = 0, gone = 0;
 	struct stat own, there;
 	pthread_t thread;
+	bool alone;
 
 	(void)state;
 	close(number);
@@ -314,7 +322,9 @@ static void given_to_others(void **state)
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
 	close(null);
-	assert_true(gone <= 1 + given / 10000);
+	/* Who waits for the other does not wait for ever: where the CPUs are shared it may lose its own meanwhile. */
+	alone = time_of(CLOCK_MONOTONIC) - wall < 600 * (uint64_t)MS;
+	assert_true(gone <= 1 + given / (alone ? 10000 : 1000));
 }
 
 static void touch(size_t pages)
