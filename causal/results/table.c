@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table on the terminal: one line per region and progress point, best first.
  * Driver's process, one thread. */
+#include "causal/results/table.h"
 #include "causal/results/labels.h"
 #include "causal/results/profile.h"
 #include "causal/results/text.h"
@@ -14,11 +15,6 @@
 enum {
 	EFFECT = 12, /* " -12.3 ± 0.4" */
 	SHARE = 6,
-	RANK = 5,
-	ROWS_MAX = 40,
-	ROW_TEXT = 48,  /* room for "4 to 7" */
-	NAMED = 2,      /* more that are no rows are counted only */
-	CONTAINERS = 3, /* codes that only contain others, and are told */
 	NOT_WORTH_ROWS = 8,
 	UNSURE_ROWS = 10,
 	NAME_MIN = 12,
@@ -28,20 +24,6 @@ enum {
 	NO_TERMINAL = 200
 };
 
-#define S_ERROR 1.02 /* S time is known to 1 %, standard deviation (estimate_bounds.c) */
-
-struct table {
-	FILE *out;
-	const struct ca_profile *profile;
-	const struct ca_profile_row **row; /* what a person can change: no row that only contains others */
-	const struct ca_region **region;   /* of each row */
-	char **label;                      /* of each row */
-	size_t rows, shown;
-	size_t code, point, width; /* columns; point 0: there is only one */
-	int first;                 /* of the effects */
-	bool shares, colours;
-};
-
 /* ---- lay-out -------------------------------------------------------------------*/
 
 static size_t more_than(size_t a, size_t b)
@@ -49,7 +31,7 @@ static size_t more_than(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static bool has_shares(const struct table *t)
+static bool has_shares(const struct ca_table *t)
 {
 	for (size_t r = 0; r < t->shown; r++)
 		if (isfinite(t->row[r]->samples))
@@ -57,7 +39,7 @@ static bool has_shares(const struct table *t)
 	return false;
 }
 
-static size_t point_width(const struct table *t)
+static size_t point_width(const struct ca_table *t)
 {
 	size_t width = 5;
 	bool several = false;
@@ -70,14 +52,14 @@ static size_t point_width(const struct table *t)
 }
 
 /* All but the name. */
-static size_t fixed_width(const struct table *t)
+static size_t fixed_width(const struct ca_table *t)
 {
-	return RANK + (t->point ? 2 + t->point : 0) + (size_t)(CA_AT - t->first) * EFFECT +
+	return CA_TABLE_RANK + (t->point ? 2 + t->point : 0) + (size_t)(CA_AT - t->first) * EFFECT +
 	       (t->shares ? 2 * SHARE : 0) + 3 + VERDICT;
 }
 
 /* Names first: with little room the columns go that say least beside the others. */
-static bool lay_out(struct table *t, unsigned width)
+static bool lay_out(struct ca_table *t, unsigned width)
 {
 	size_t longest = NAME_MIN, room;
 
@@ -100,7 +82,7 @@ static bool lay_out(struct table *t, unsigned width)
 }
 
 /* With a mark of ECMA-48 (SGR), on terminals. */
-static void put_marked(const struct table *t, const char *mark, const char *text)
+static void put_marked(const struct ca_table *t, const char *mark, const char *text)
 {
 	if (t->colours)
 		fprintf(t->out, "\033[%sm%s\033[0m", mark, text);
@@ -145,7 +127,7 @@ static void put_share(FILE *out, double percent)
 }
 
 /* Why it is not known, where there is room for it. */
-static void put_verdict(const struct table *t, const struct ca_profile_row *row)
+static void put_verdict(const struct ca_table *t, const struct ca_profile_row *row)
 {
 	static const char *const marks[] = {
 		[CA_VERDICT_WORTH] = "1;32",    /* bold green */
@@ -165,10 +147,10 @@ static void put_verdict(const struct table *t, const struct ca_profile_row *row)
 	fputc('\n', t->out);
 }
 
-static void put_via(const struct table *t, char *const *via)
+static void put_via(const struct ca_table *t, char *const *via)
 {
 	char *text = NULL;
-	size_t size, room = t->width > RANK + 10 ? t->width - RANK : 10;
+	size_t size, room = t->width > CA_TABLE_RANK + 10 ? t->width - CA_TABLE_RANK : 10;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
@@ -178,7 +160,7 @@ static void put_via(const struct table *t, char *const *via)
 	if (fclose(out) == 0) {
 		char *cut = ca_text_cut(text, room, room / 2);
 
-		fprintf(t->out, "%*s", RANK, "");
+		fprintf(t->out, "%*s", CA_TABLE_RANK, "");
 		put_marked(t, "2", cut ? cut : "");
 		fputc('\n', t->out);
 		free(cut);
@@ -187,7 +169,7 @@ static void put_via(const struct table *t, char *const *via)
 }
 
 /* What half the time would do to the slow visits. */
-static void put_percentiles(const struct table *t, const struct ca_profile_row *row)
+static void put_percentiles(const struct ca_table *t, const struct ca_profile_row *row)
 {
 	bool any = false;
 
@@ -196,7 +178,7 @@ static void put_percentiles(const struct table *t, const struct ca_profile_row *
 
 		if (!curve)
 			continue;
-		fprintf(t->out, any ? "," : "%*s50 %% less:", RANK, "");
+		fprintf(t->out, any ? "," : "%*s50 %% less:", CA_TABLE_RANK, "");
 		fprintf(t->out, " p%u", ca_profile_percent[i]);
 		put_number(t->out, curve->at[1], curve->at_low[1], curve->at_high[1], 1);
 		any = true;
@@ -205,11 +187,11 @@ static void put_percentiles(const struct table *t, const struct ca_profile_row *
 		fputc('\n', t->out);
 }
 
-static void put_row(const struct table *t, size_t r)
+static void put_row(const struct ca_table *t, size_t r)
 {
 	const struct ca_profile_row *row = t->row[r];
 
-	fprintf(t->out, "%*zu  ", RANK - 2, r + 1);
+	fprintf(t->out, "%*zu  ", CA_TABLE_RANK - 2, r + 1);
 	ca_text_put(t->out, t->label[r], t->code);
 	if (t->point) {
 		fputs("  ", t->out);
@@ -228,13 +210,13 @@ static void put_row(const struct table *t, size_t r)
 		put_via(t, row->via);
 }
 
-static void put_header(const struct table *t)
+static void put_header(const struct ca_table *t)
 {
 	static const char *const titles[CA_AT] = { "25 % less", "50 % less", "at most" };
 
 	if (t->colours)
 		fputs("\033[1m", t->out);
-	fprintf(t->out, "%*s", RANK, "");
+	fprintf(t->out, "%*s", CA_TABLE_RANK, "");
 	ca_text_put(t->out, t->code < 21 ? "code" : "if this code took ...", t->code);
 	if (t->point)
 		fprintf(t->out, "  %-*s", (int)t->point, "point");
@@ -245,201 +227,9 @@ static void put_header(const struct table *t)
 	fprintf(t->out, "%s\n", t->colours ? "\033[0m" : "");
 }
 
-/* ---- what is above and below -----------------------------------------------------*/
+/* ---- what is above -----------------------------------------------------*/
 
-static double ceiling(const struct ca_profile_row *row)
-{
-	return fmax(row->curve->at[CA_AT - 1], row->curve->at_high[CA_AT - 1]);
-}
-
-/* Percent of the time in which a thread was in that code, from its experiments: the most that there is to
- * be saved. NAN: not known. */
-static double s_share(const struct ca_profile *p, uint32_t region)
-{
-	double active = 0, duration = 0;
-
-	for (size_t i = 0; i < p->experiments; i++) {
-		const struct ca_profile_experiment *e = &p->experiment[i];
-
-		if (e->region != region || e->flags)
-			continue;
-		active += (double)e->s_time;
-		duration += (double)e->duration;
-	}
-	return duration > 0 ? 100 * active / duration : NAN;
-}
-
-/* What the rows that do not matter could give together, percent. Each alone may give nothing, and two that
- * run side by side all of their time; but no more than the time in which a thread is in one of them, and that
- * is no more than the sum over them. NAN: not known. */
-static double together(const struct table *t)
-{
-	double sum = 0;
-
-	for (size_t r = t->shown; r < t->rows; r++) {
-		bool again = false;
-
-		if (t->row[r]->verdict != CA_VERDICT_NOT_WORTH)
-			continue;
-		if (t->row[r]->point->kind == 'l') /* whose time it is, S time does not tell */
-			return NAN;
-		for (size_t k = t->shown; k < r && !again; k++)
-			again = t->row[k]->region == t->row[r]->region &&
-				t->row[k]->verdict == CA_VERDICT_NOT_WORTH;
-		sum += again ? 0 : s_share(t->profile, t->row[r]->region->id);
-	}
-	return S_ERROR * sum;
-}
-
-static void put_little(const struct table *t, size_t rows, double each)
-{
-	double all = ceil(together(t));
-
-	fprintf(t->out, "%*s%zu other%s:", RANK, "", rows, rows == 1 ? "" : "s");
-	if (rows == 1)
-		fprintf(t->out, " at most %.0f\n", each);
-	else if (!(all < 100))
-		fprintf(t->out, " at most %.0f each\n", each);
-	else if (all <= each)
-		fprintf(t->out, " together at most %.0f\n", all);
-	else
-		fprintf(t->out, " at most %.0f each, together at most %.0f\n", each, all);
-}
-
-/* The rows that are not shown: those that do not matter by their ceiling, the others by name. */
-static void put_rest(const struct table *t)
-{
-	size_t little = 0, unknown = 0, used;
-	double most = 0;
-
-	for (size_t r = t->shown; r < t->rows; r++)
-		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH) {
-			little++;
-			most = fmax(most, ceiling(t->row[r]));
-		} else {
-			unknown++;
-		}
-	if (little)
-		put_little(t, little, ceil(most));
-	if (!unknown)
-		return;
-	used = (size_t)fprintf(t->out, "%*s%zu more without enough data:", RANK, "", unknown);
-	for (size_t r = t->shown; r < t->rows; r++) {
-		size_t w = ca_text_width(t->label[r]);
-
-		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH)
-			continue;
-		if (used + w + 5 > t->width) {
-			fputs(" …", t->out);
-			break;
-		}
-		fprintf(t->out, " %s", t->label[r]);
-		if (--unknown)
-			fputc(',', t->out);
-		used += w + 2;
-	}
-	fputc('\n', t->out);
-}
-
-static bool is_row(const struct table *t, const char *name)
-{
-	for (size_t r = 0; r < t->shown; r++)
-		if (!strcmp(t->region[r]->name, name))
-			return true;
-	return false;
-}
-
-/* Is row r part of it? */
-static bool contains_row(const struct table *t, const struct ca_profile_samples *samples, size_t r)
-{
-	for (char *const *part = samples->contains; r < t->shown && *part; part++)
-		if (!strcmp(t->region[r]->name, *part))
-			return true;
-	return false;
-}
-
-/* "2", "4 to 7": the rows that are part of it. */
-static size_t name_rows(const struct table *t, const struct ca_profile_samples *samples,
-			char part[ROWS_MAX][ROW_TEXT])
-{
-	size_t n = 0;
-
-	for (size_t r = 0, end; r < t->shown && n < ROWS_MAX; r = end) {
-		for (end = r; contains_row(t, samples, end);)
-			end++;
-		if (end - r > 2)
-			snprintf(part[n++], ROW_TEXT, "%zu to %zu", r + 1, end);
-		else if (end > r)
-			snprintf(part[n++], ROW_TEXT, "%zu", r + 1);
-		end = end - r > 2 ? end : r + 1;
-	}
-	return n;
-}
-
-static const char *between(size_t put, size_t parts)
-{
-	return !put ? " " : put + 1 < parts ? ", " : " and ";
-}
-
-/* "Containing 1 to 3, 5 and parse: main_loop": code that is no row, since it only calls what is one. */
-static void put_containing(const struct table *t, const struct ca_profile_samples *samples)
-{
-	const struct ca_region *region = ca_catalog_get_region(&t->profile->catalog, samples->region);
-	char row[ROWS_MAX][ROW_TEXT], *name;
-	size_t n = name_rows(t, samples, row), others = 0, parts, put = 0;
-
-	for (char *const *part = samples->contains; *part; part++)
-		others += !is_row(t, *part);
-	parts = n + (others > NAMED ? 1 : others);
-	fprintf(t->out, "%*sContaining", RANK, "");
-	for (; put < n; put++)
-		fprintf(t->out, "%s%s", between(put, parts), row[put]);
-	if (others > NAMED)
-		fprintf(t->out, "%s%zu others", between(put, parts), others);
-	for (char *const *part = samples->contains; *part && others <= NAMED; part++) {
-		if (is_row(t, *part))
-			continue;
-		name = ca_text_cut(*part, t->width / 2, t->width / 4);
-		fprintf(t->out, "%s%s", between(put++, parts), name ? name : "");
-		free(name);
-	}
-	name = ca_text_cut(region->name, t->width / 2, t->width / 4);
-	fprintf(t->out, ": %s\n", name ? name : "");
-	free(name);
-}
-
-static int by_count(const void *a, const void *b)
-{
-	const struct ca_profile_samples *x = *(void *const *)a, *y = *(void *const *)b;
-
-	return (x->count < y->count) - (x->count > y->count);
-}
-
-/* The largest ones; in a program with many layers there are dozens, and they say the same. */
-static void put_containers(const struct table *t)
-{
-	const struct ca_profile_samples **list = calloc(t->profile->sample_count + 1, sizeof *list);
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->profile->sample_count && list; i++) {
-		const struct ca_profile_samples *samples = &t->profile->samples[i];
-		bool last = samples->contains && *samples->contains;
-
-		for (size_t j = i + 1; last && j < t->profile->sample_count; j++)
-			last = t->profile->samples[j].region != samples->region;
-		if (last)
-			list[n++] = samples;
-	}
-	if (n)
-		qsort(list, n, sizeof *list, by_count);
-	for (size_t i = 0; i < n && i < CONTAINERS; i++)
-		put_containing(t, list[i]);
-	if (n > CONTAINERS)
-		fprintf(t->out, "%*s%zu more only contain other code\n", RANK, "", n - CONTAINERS);
-	free(list);
-}
-
-static void put_scope(const struct table *t)
+static void put_scope(const struct ca_table *t)
 {
 	for (int in_scope = 1; in_scope >= 0; in_scope--) {
 		bool any = false;
@@ -486,7 +276,7 @@ static void put_times(FILE *out, const struct ca_profile_point *point)
 }
 
 /* What one visit is worth the reader has to know: from the experiments at 0 %. */
-static void put_unit(const struct table *t)
+static void put_unit(const struct ca_table *t)
 {
 	const struct ca_profile *p = t->profile;
 	const struct ca_profile_point *point = t->row[0]->point;
@@ -518,7 +308,7 @@ static void put_unit(const struct table *t)
 	free(name);
 }
 
-static void put_title(const struct table *t)
+static void put_title(const struct ca_table *t)
 {
 	const struct ca_funnel *f = &t->profile->funnel;
 
@@ -540,7 +330,7 @@ static bool is_unnamed(const struct ca_region *region)
 	       strspn(region->name + 4, "0123456789abcdef") == strlen(region->name + 4);
 }
 
-static bool any_unnamed(const struct table *t)
+static bool any_unnamed(const struct ca_table *t)
 {
 	for (size_t r = 0; r < t->shown; r++)
 		if (is_unnamed(t->region[r]))
@@ -548,7 +338,7 @@ static bool any_unnamed(const struct table *t)
 	return false;
 }
 
-static void put_reason(const struct table *t)
+static void put_reason(const struct ca_table *t)
 {
 	const struct ca_funnel *f = &t->profile->funnel;
 	const char *cause, *remedy;
@@ -574,7 +364,7 @@ static void put_reason(const struct table *t)
 
 /* How many rows are shown: all that are worth it, some that do not matter; when nothing is sure, the best
  * guesses are still worth a look. */
-static size_t choose_rows(const struct table *t)
+static size_t choose_rows(const struct ca_table *t)
 {
 	size_t sure = 0, worth = 0, shown;
 
@@ -590,7 +380,7 @@ static size_t choose_rows(const struct table *t)
 	while (!sure && shown > 1 && isnan(t->row[shown - 1]->curve->at[0]) &&
 	       isnan(t->row[shown - 1]->curve->at[CA_AT - 1]))
 		shown--;
-	return shown < ROWS_MAX ? shown : ROWS_MAX;
+	return shown < CA_TABLE_ROWS ? shown : CA_TABLE_ROWS;
 }
 
 /* Does another row stand for it? It was tried before samples said so. */
@@ -603,7 +393,7 @@ static bool is_stood_for(const struct ca_profile *p, const struct ca_profile_row
 	return false;
 }
 
-static bool collect_rows(struct table *t)
+static bool collect_rows(struct ca_table *t)
 {
 	const struct ca_profile *p = t->profile;
 
@@ -617,7 +407,7 @@ static bool collect_rows(struct table *t)
 	return t->row && t->region;
 }
 
-static void put_rows(struct table *t)
+static void put_rows(struct ca_table *t)
 {
 	put_scope(t);
 	put_unit(t);
@@ -625,15 +415,14 @@ static void put_rows(struct table *t)
 	put_header(t);
 	for (size_t r = 0; r < t->shown; r++)
 		put_row(t, r);
-	put_rest(t);
-	put_containers(t);
+	ca_table_put_rest(t);
 	if (any_unnamed(t))
 		fputs("sub_...: code without a symbol, named by its address in the file; "
 		      "symbols (Debian: a -dbgsym package) give it a name.\n",
 		      t->out);
 }
 
-static void put_table(struct table *t, unsigned width)
+static void put_table(struct ca_table *t, unsigned width)
 {
 	put_title(t);
 	if (collect_rows(t) && (t->shown = choose_rows(t)) && lay_out(t, width))
@@ -648,7 +437,7 @@ void ca_results_print(const struct ca_profile *profile, int fd, unsigned width, 
 {
 	char *text = NULL;
 	size_t size = 0, done = 0;
-	struct table t = { .out = open_memstream(&text, &size), .profile = profile, .colours = colours };
+	struct ca_table t = { .out = open_memstream(&text, &size), .profile = profile, .colours = colours };
 
 	if (!t.out)
 		return;

@@ -604,6 +604,48 @@ static void test_chains(void **state)
 	assert_null(strstr(strstr(text, "Containing") + 1, "Containing"));
 }
 
+/* Code that has samples of its own and no experiment is named: it would be next. */
+static void test_table_untried(void **state)
+{
+	char *const via[] = { TEXT("step"), NULL }, *const contains[] = { TEXT("work"), NULL };
+	static char names[][8] = { "work", "step", "loop", "next", "third", "little" };
+	struct ca_region region[6];
+	struct ca_curve curve = { .experiments = 12 };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row = { &region[0], &point, &curve, CA_VERDICT_WORTH, 50, 40, via, NULL };
+	struct ca_profile_run run[] = { { .sampled = true }, { .sampled = false } };
+	struct ca_profile_samples samples[] = {
+		{ .region = 1, .count = 80, .own = 60, .via = (char **)via },
+		{ .region = 2, .count = 90, .own = 10 },
+		{ .region = 3, .count = 100, .own = 10, .contains = (char **)contains },
+		{ .region = 4, .count = 15, .own = 12 },
+		{ .region = 4, .count = 80, .own = 80, .run = 1 },
+		{ .region = 5, .count = 20, .own = 20 },
+		{ .region = 6, .count = 50, .own = 4 },
+	};
+	struct ca_profile profile = { .row = &row,
+				      .rows = 1,
+				      .run = run,
+				      .runs = 2,
+				      .periods = 100,
+				      .samples = samples,
+				      .sample_count = 7,
+				      .catalog = { .region = region, .regions = 6 },
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		region[i] = (struct ca_region){ .id = i + 1,
+						.name = names[i],
+						.file = TEXT(""),
+						.function = TEXT(""),
+						.binary = TEXT("/a") };
+	assert_non_null(strstr(printed(&profile, 100),
+			       "\n     Not tried yet (own CPU time): third 20 %, next 12 %\n"));
+	profile.sample_count = 3;
+	assert_null(strstr(printed(&profile, 100), "Not tried yet"));
+}
+
 /* What is left over: a bound for what does not matter, names for the rest. */
 static void test_rest(void **state)
 {
@@ -695,13 +737,13 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions), cmocka_unit_test(test_function_is_one),
-		cmocka_unit_test(test_points),  cmocka_unit_test(test_count),
-		cmocka_unit_test(test_reasons), cmocka_unit_test(test_no_reason),
-		cmocka_unit_test(test_table),   cmocka_unit_test(test_runs_wanted),
-		cmocka_unit_test(test_columns), cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_chains),  cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_regions),       cmocka_unit_test(test_function_is_one),
+		cmocka_unit_test(test_table_untried), cmocka_unit_test(test_points),
+		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
+		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
