@@ -271,11 +271,23 @@ static unsigned held_rows(const struct ca_stacks *s, size_t a, unsigned percent,
 	return rows;
 }
 
+/* Is nearly all of it one call of what is no row itself? An entry into that: a thread's function, say. */
+static bool is_entry(const struct ca_stacks *s, size_t a)
+{
+	for (size_t b = 0; b < s->codes; b++)
+		if ((s->code[b].role == CA_STACKS_CONTAINS || s->code[b].role == CA_STACKS_VIA) &&
+		    share(s->inside[a][b], s->code[a].samples, NEARLY_ALL))
+			return true;
+	return false;
+}
+
 static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 {
 	uint64_t covered, held, ran = s->ran[a];
 	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
+	if (!share(s->own_ran[a], ran, NO_OWN) && is_entry(s, a))
+		return CA_STACKS_CONTAINS;
 	/* most of it is code that others call, too: then it can be changed how often it calls that */
 	if (ran && share(covered - held, ran, HALF))
 		return CA_STACKS_ROW;

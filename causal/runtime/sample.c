@@ -13,7 +13,8 @@ enum {
 	HEAVIEST = 1000, /* periods that one sample may stand for */
 	NEAR = 10,       /* 1 / period between two looks that are taken for one instant */
 	PRIOR = 2,       /* pairs that would have to be seen before the threads' own shares count for less */
-	OTHERS = 64      /* threads on a CPU at one instant */
+	OTHERS = 64,     /* threads on a CPU at one instant */
+	OUTERMOST = 16   /* frames of a deep stack that are kept, beside the innermost */
 };
 
 CA_SIGSAFE void ca_sample_drop(struct ca_thread *t, enum ca_drop why)
@@ -173,7 +174,7 @@ static bool have_ring(struct ca_slot *slot)
 CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
 {
 	struct ca_event *e = t->event;
-	unsigned n = t->stack.depth < CA_SAMPLE_FRAMES ? t->stack.depth : CA_SAMPLE_FRAMES;
+	unsigned depth = t->stack.depth, n = depth < CA_SAMPLE_FRAMES ? depth : CA_SAMPLE_FRAMES;
 	uint16_t flags =
 		(uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
 
@@ -184,7 +185,8 @@ CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64
 		e[i].kind = CA_POINT;
 		e[i].key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
 		e[i].flags = i ? 0 : flags;
-		e[i].value = t->stack.place[i];
+		/* of deep ones the frames between are left out: who began it all says more */
+		e[i].value = t->stack.place[n - i > OUTERMOST ? i : depth - (n - i)];
 	}
 	if (n && !t->stack.complete)
 		ca_sample_drop(t, CA_DROP_UNWIND);

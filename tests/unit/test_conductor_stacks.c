@@ -29,6 +29,10 @@ static const struct program programs[] = {
 	{ "a part of its own beside it", { { "ABD", 25 }, { "ABCD", 20 }, { "AED", 55 } }, "vrrrr", "D----" },
 	{ "shared leaves", { { "ABD", 30 }, { "ABE", 30 }, { "ACD", 20 }, { "ACE", 20 } }, "crrrr", "-----" },
 	{ "a shared helper", { { "ABD", 40 }, { "AB", 10 }, { "ACD", 45 }, { "AC", 5 } }, "crrr", "----" },
+	/* a sort's threads and its main thread come into the same recursion, each by a function of its own */
+	{ "entries", { { "ABD", 40 }, { "ABE", 10 }, { "CBD", 35 }, { "CBE", 15 } }, "cccrr", "-----" },
+	/* a search that calls itself: one thread comes into it by a function of its own */
+	{ "an entry", { { "ABCD", 50 }, { "AC", 5 }, { "ACD", 45 } }, "vcvr", "D-D-" },
 	/* a wrapper with a little more in it than the one that does the work */
 	{ "a wrapper", { { "AB", 85 }, { "AC", 12 }, { "A", 3 } }, "crr", "---" },
 	/* an interpreter: the loop does little, and its many functions hold most of it */
