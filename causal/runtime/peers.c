@@ -144,6 +144,12 @@ enum ca_wait ca_peers_of_read(int fd, bool delivered)
 	return ours(has(in, CA_PEER_WRITES));
 }
 
+/* As long as nobody has read from what ours have made, it is taken for one between ours. */
+static bool is_untouched(const struct ca_peer *p)
+{
+	return has(p, CA_PEER_MADE) && !has(p, CA_PEER_READS) && !has(p, CA_PEER_TAKEN);
+}
+
 enum ca_wait ca_peers_of_write(int fd)
 {
 	struct ca_channel c = ca_channel_of_fd(fd);
@@ -152,7 +158,8 @@ enum ca_wait ca_peers_of_write(int fd)
 		return CA_WAIT_OTHERS;
 	if (c.kind == CA_CHANNEL_LOCAL && !out_of(&c))
 		return ours(!c.pid || is_of_session(c.pid));
-	return ours(has(find(out_of(&c)), CA_PEER_READS) ||
+	/* a program that is just being started reads later */
+	return ours(is_untouched(find(out_of(&c))) || has(find(out_of(&c)), CA_PEER_READS) ||
 		    (c.kind == CA_CHANNEL_TCP && has(find(c.in), CA_PEER_WRITES)));
 }
 
@@ -195,12 +202,29 @@ static void ask_one_way(uint64_t now, uint64_t lag)
 	atomic_store_explicit(&asked, now, memory_order_relaxed);
 }
 
-/* Nothing is left to take of what we have written. */
-static bool is_drained(const struct ca_channel *c, int fd)
+/* Bytes that are left to take of what we have written; -1: not known. */
+static int left_in(const struct ca_channel *c, int fd)
 {
 	int n = 0;
 
-	return ioctl(fd, c->kind == CA_CHANNEL_PIPE ? FIONREAD : SIOCOUTQ, &n) == 0 && n == 0;
+	return ioctl(fd, c->kind == CA_CHANNEL_PIPE ? FIONREAD : SIOCOUTQ, &n) == 0 ? n : -1;
+}
+
+int ca_peers_held(int fd)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+
+	return is_untouched(find(out_of(&c))) ? left_in(&c, fd) : -1;
+}
+
+void ca_peers_written(int fd, int64_t bytes)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	int left = left_in(&c, fd);
+
+	/* a reader of ours may be about to say so: that counts for more */
+	if (left >= 0 && left < bytes)
+		mark(out_of(&c), CA_PEER_TAKEN);
 }
 
 void ca_peers_write(int fd, uint64_t now, uint64_t lag)
@@ -212,7 +236,7 @@ void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
 		ca_sample_wake_at(ca_self, &p->meeting);
 	}
-	if (p && lag && !has(p, CA_PEER_READS) && is_drained(&c, fd))
+	if (p && lag && !has(p, CA_PEER_READS) && left_in(&c, fd) == 0)
 		ca_feed_forget(atomic_load_explicit(&p->key, memory_order_relaxed)); /* he waits for us */
 	if (!is_one_way(&c)) {
 		if ((in = get(c.in)))

@@ -338,7 +338,9 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 /* frame: where the wrapper's own begins. errno is not kept. */
 static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t frame)
 {
-	struct ca_waiting w = { .thread = enter(), .kind = kind, .fd = fd, .writes = writes, .answers = -1 };
+	struct ca_waiting w = {
+		.thread = enter(), .kind = kind, .fd = fd, .writes = writes, .answers = -1, .held = -1
+	};
 	struct ca_thread *t = w.thread;
 	unsigned outermost, part;
 
@@ -353,14 +355,16 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	w.since = ca_clock_now();
 	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
 	t->sleep_for = 0;
-	if (w.open && (ca_rt_is_in_s(t) || kind == CA_WAIT_EXTERNAL) && fd >= 0)
+	/* in S also before an experiment is open: it may be by the time that this is over */
+	if ((t->depth || (w.open && (ca_rt_is_in_s(t) || kind == CA_WAIT_EXTERNAL))) && fd >= 0)
 		w.kind = kind_of_fd(&w);
 	w.lag = w.open || ca_timers_any() ? ca_ledger_lag(t, w.since) : ca_session_lag(ca_rt.session);
 	if (ca_timers_any())
 		ca_timers_adjust(w.since, w.lag);
-	if (writes)
+	if (writes) {
 		ca_peers_write(fd, w.since, w.lag);
-	else if (fd >= 0 && (w.open || (w.lag && !ca_rt_is_in_s(t))))
+		w.held = (w.open || t->depth) && w.kind == CA_WAIT_OTHERS ? ca_peers_held(fd) : -1;
+	} else if (fd >= 0 && (w.open || (w.lag && !ca_rt_is_in_s(t))))
 		w.feed = ca_peers_feed(fd);
 	if (w.open && fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
 		w.by_itself = ca_peers_by_itself(fd) && !ca_feed_unread(fd);
@@ -551,6 +555,8 @@ void ca_wait_end(struct ca_waiting *w)
 	}
 	if (w->fd >= 0 && w->delivered > 0)
 		ca_peers_read(w->fd, now);
+	if (w->held >= 0 && w->written > 0)
+		ca_peers_written(w->fd, (int64_t)w->held + w->written);
 	if (w->fd >= 0 && (w->writes || w->delivered > 0))
 		t->readings = 0; /* it works on what it gets, and does not wait for a time */
 	if (w->fine_s)

@@ -16,6 +16,8 @@ struct ca_waiting {
 	bool writes;               /* ... for room to write to it */
 	ssize_t delivered;         /* ... and so much was read: if there was data, who wrote it decides */
 	size_t wanted;             /* ... of that; 0: not known */
+	int held;                  /* bytes that nobody has taken so far, before ours ... */
+	ssize_t written;           /* ... of so many */
 	uint64_t feed;             /* somebody outside may send on it by himself, under that name */
 	bool by_itself;            /* ... and nothing was there: he comes no sooner if S is faster */
 	const void *word;          /* somebody outside has woken us there */

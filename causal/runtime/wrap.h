@@ -46,6 +46,7 @@
 		hold;                                                                                        \
 		__typeof__(call) result_ = (call);                                                           \
 		release;                                                                                     \
+		waiting_.written = (ssize_t)result_;                                                         \
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \
 	})

@@ -66,11 +66,11 @@ static bool at_limit(struct ca_waiting *w, int result)
 	return result <= 0;
 }
 
-/* Is it worth a look beforehand? */
+/* Is it worth a look beforehand? In S also before an experiment is open: it may be before the wait is over. */
 static bool matters(void)
 {
 	return ca_rt.session && ca_self && !ca_self->guard &&
-	       (ca_ledger_open() || ca_timeline_wants(CA_KEY_WAKE));
+	       (ca_ledger_open() || ca_self->depth || ca_timeline_wants(CA_KEY_WAKE));
 }
 
 /* ---- time limits ----------------------------------------------------------------------------------- */

@@ -226,9 +226,35 @@ static void pipes(void **state)
 	close_both(fd);
 }
 
+/* A program that ours start reads later than it is written for: it is not the outside that room is awaited of. */
+static void pipe_of_a_new_program(void **state)
+{
+	char data[100] = { 0 };
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(ca_peers_held(fd[1]), -1);
+	ca_peers_made(fd);
+	IS_OTHERS(ca_peers_of_write(fd[1]));
+	assert_int_equal(write(fd[1], data, 60), 60);
+	assert_int_equal(ca_peers_held(fd[1]), 60);
+	assert_int_equal(write(fd[1], data, 40), 40);
+	ca_peers_written(fd[1], 60 + 40);
+	IS_OTHERS(ca_peers_of_write(fd[1]));
+	assert_int_equal(read(fd[0], data, 30), 30); /* by somebody whom we do not see */
+	ca_peers_written(fd[1], 60 + 40);
+	IS_EXTERNAL(ca_peers_of_write(fd[1]));
+	assert_int_equal(ca_peers_held(fd[1]), -1);
+	ca_peers_read(fd[0], NOW);
+	IS_OTHERS(ca_peers_of_write(fd[1]));
+	assert_int_equal(ca_peers_held(fd[1]), -1);
+	close_both(fd);
+}
+
 static void pairs(void **state)
 {
-	int fd[2];
+	int fd[2], pair[2];
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
@@ -242,6 +268,10 @@ static void pairs(void **state)
 	ca_peers_write(fd[0], NOW, LAG); /* the other direction */
 	IS_EXTERNAL(ca_peers_of_read(fd[0], true));
 	IS_OTHERS(ca_peers_of_read(fd[1], true));
+	IS_OTHERS(ca_peers_of_write(fd[0])); /* a guess */
+	assert_int_equal(write(fd[0], &fd, sizeof fd), sizeof fd);
+	assert_int_equal(read(fd[1], &pair, sizeof pair), sizeof pair);
+	ca_peers_written(fd[0], sizeof fd);
 	IS_EXTERNAL(ca_peers_of_write(fd[0]));
 	ca_peers_read(fd[1], LATER);
 	IS_OTHERS(ca_peers_of_write(fd[0]));
@@ -392,9 +422,11 @@ static void many(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(files),     TEST(pipes),        TEST(pairs),     TEST(connections),
-		TEST(datagrams), TEST(requests),     TEST(many),      TEST(event_descriptors),
-		TEST(words),     TEST(not_answered), TEST(in_pieces), TEST(room),
+		TEST(files),    TEST(pipes),        TEST(pipe_of_a_new_program),
+		TEST(pairs),    TEST(connections),  TEST(datagrams),
+		TEST(requests), TEST(many),         TEST(event_descriptors),
+		TEST(words),    TEST(not_answered), TEST(in_pieces),
+		TEST(room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

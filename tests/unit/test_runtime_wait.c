@@ -355,6 +355,26 @@ static void waits_in_s(void **state)
 	assert_int_equal(entries(), 6);
 }
 
+/* It began before the experiment, and S would go on in all of it if it counted as one for the outside: whoever has
+ * to make room pays for that, and has no time to (tar, which starts gzip). */
+static void waits_in_s_before_it_opens(void **state)
+{
+	struct ca_waiting w;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	ca_peers_made(fd);
+	enter_s();
+	w = ca_wait_begin_write(fd[1]);
+	assert_false(w.open);
+	assert_int_equal(w.kind, CA_WAIT_OTHERS);
+	assert_int_equal(w.logged, CA_WAIT_OTHERS);
+	ca_wait_end(&w);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* A call that could have waited and did not, as a write to a socket with room: what others had of its CPU is
  * not S. Of one that has waited, all is, in its own account, too. */
 static void calls_in_s(void **state)
@@ -915,6 +935,7 @@ int main(void)
 		TEST(waits_in_waits),
 		TEST(waits_while_another_is_in_s),
 		TEST(waits_in_s),
+		TEST(waits_in_s_before_it_opens),
 		TEST(calls_in_s),
 		TEST(waits_in_timed_s),
 		TEST(sleeps_in_s),
