@@ -351,7 +351,8 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 	/* a whole run has no search of its own */
 	if (p ? !p->needless : !c->whole || !c->opt.sweep || !ca_sweep_is_alone(c->opt.sweep))
 		return 0;
-	if (!is_needless(p, r, delayed)) {
+	/* whole runs are all counted in one way, or nothing can be compared */
+	if (!is_needless(p, r, delayed) || (!p && delayed)) {
 		if (p)
 			p->needless = p->over = false;
 		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_PAID);

@@ -124,12 +124,24 @@ static bool counts(const struct find *f, size_t sample)
 }
 
 /* ---- names -------------------------------------------------------------------------------*/
+/* Is it the only program of the run? Else a name alone may be taken for one in another (tar, which starts gzip). */
+static bool is_the_program(const struct ca_session *session, uint32_t module)
+{
+	uint32_t used = atomic_load(&session->modules_used);
+
+	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++)
+		if (session->module[m].main &&
+		    strcmp(session->module[m].path, session->module[module].path) != 0)
+			return false;
+	return session->module[module].main;
+}
+
 static bool make_name(const struct find *f, uint32_t module, const char *text, struct ca_point_name *name)
 {
-	const struct ca_module *m = &f->session->module[module];
-	const char *binary = m->main ? "" : ca_path_base(m->path);
+	bool bare = is_the_program(f->session, module);
+	const char *binary = bare ? "" : ca_path_base(f->session->module[module].path);
 	char full[NAME];
-	int n = snprintf(full, sizeof full, "%s%s%s", binary, m->main ? "" : "!", text);
+	int n = snprintf(full, sizeof full, "%s%s%s", binary, bare ? "" : "!", text);
 
 	return n > 0 && n < NAME && ca_point_name_parse(name, full, NULL) == CA_OK;
 }

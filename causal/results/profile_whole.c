@@ -81,7 +81,8 @@ static bool is_known_better(const struct ca_profile *profile, const struct ca_pr
 		const struct ca_profile_point *p = &profile->point[i];
 		const struct ca_curve *there = curve_of(p, curve->region);
 
-		if (there && p->kind == point->kind && time != !strcmp(p->name, CA_RESULTS_TIME) &&
+		if (there && (p->kind == 'l') == (point->kind == 'l') &&
+		    time != !strcmp(p->name, CA_RESULTS_TIME) &&
 		    (known(p, there) > here || (known(p, there) == here && !time)))
 			return true;
 	}

@@ -50,6 +50,17 @@ if needs xz; then
 		check "xz: names by address are explained" 1 "$(grep -c '^sub_...: code without a symbol' err)"
 	fi
 fi
+# It waits in S for room in gzip's pipe, maybe since before the experiment: gzip must not pay for that.
+if needs tar && needs gzip; then
+	tar cz input >alone
+	begun=$SECONDS
+	profile -B tar -e -s 100 -n 6 -- tar cz input
+	at_least "tar: experiments" 1 "$(cat results/run-*.jsonl | grep -c '^{"type":"experiment"')"
+	check "tar: six short runs are short" 1 $((SECONDS - begun < 60))
+	check "tar: output" "$(cat alone alone alone alone alone alone | cksum)" "$(cksum <out)"
+	profile -n 3 -s 0,50 -- tar cz input input input
+	check "tar: points are looked for where they are" 0 "$(grep -c ': not in ' err)"
+fi
 python=/usr/bin/python3
 if needs "$python"; then
 	real python3 -B 'MAIN;libz;libcrypto' -P '^(crc32|crc32_z|compress2)$' -P 'libz.so!deflate' -s 0,50 -- \

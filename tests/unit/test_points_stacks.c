@@ -322,6 +322,25 @@ static void test_two_loops(void **state)
 	drop(&samples, out, n);
 }
 
+/* Another program in the run (tar, which starts gzip): a name alone would be looked for in the command's own. */
+static void test_two_programs(void **state)
+{
+	static struct ca_point_stacks samples;
+	static struct ca_point_stacks_found out[CA_POINT_STACKS_FOUND];
+	size_t n;
+
+	(void)state;
+	strcpy(session->module[MODULES].path, "/bin/other");
+	session->module[MODULES].main = true;
+	atomic_store(&session->modules_used, MODULES + 1);
+	sample_line(&samples, 10);
+	n = find(&samples, out);
+	assert_null(found(out, n, "b.c:10"));
+	assert_non_null(found(out, n, "app!b.c:10"));
+	drop(&samples, out, n);
+	atomic_store(&session->modules_used, MODULES);
+}
+
 /* A loop that begins its function, in a way that --progress takes. */
 static void test_first_instruction(void **state)
 {
@@ -361,10 +380,15 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_take),       cmocka_unit_test(test_many_places),
-		cmocka_unit_test(test_take_fails), cmocka_unit_test(test_add),
-		cmocka_unit_test(test_same_name),  cmocka_unit_test(test_one_loop),
-		cmocka_unit_test(test_two_loops),  cmocka_unit_test(test_first_instruction),
+		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_many_places),
+		cmocka_unit_test(test_take_fails),
+		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_one_loop),
+		cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_two_programs),
+		cmocka_unit_test(test_first_instruction),
 		cmocka_unit_test(test_text),
 	};
 

@@ -129,7 +129,9 @@ static void test_first(void **state)
 	ticks = 0;
 	assert_int_equal(ca_tick_start(&tick, CA_BACKEND_TIMER, MS, 1000 * UINT64_C(1000) * MS, SIGNAL),
 			 CA_OK);
-	burn(1, 5000 * (uint64_t)MS); /* the kernel has taken 0.7 s of CPU time to see it, where CPUs are shared */
+	burn(1,
+	     5000 * (uint64_t)
+			     MS); /* the kernel has taken 0.7 s of CPU time to see it, where CPUs are shared */
 	burn(2, 100 * MS);
 	ca_tick_stop(&tick);
 	assert_int_equal(ticks, 1);
