@@ -45,7 +45,7 @@ static bool read_busy(uint64_t *busy)
 }
 
 /* /proc/PID/task/TID/schedstat: time on a CPU, time in the run queue, in ns. */
-static bool add_queue(uint32_t pid, uint64_t *queue)
+static bool add_queue(uint32_t pid, struct ca_load *load)
 {
 	char path[64], data[128];
 	struct dirent *entry;
@@ -61,7 +61,8 @@ static bool add_queue(uint32_t pid, uint64_t *queue)
 			continue;
 		snprintf(path, sizeof path, "/proc/%u/task/%.20s/schedstat", pid, entry->d_name);
 		if (read_file(path, data, sizeof data) && sscanf(data, "%llu %llu", &run, &wait) == 2) {
-			*queue += wait;
+			load->queue += wait;
+			load->ran += run;
 			any = true;
 		}
 	}
@@ -115,7 +116,7 @@ void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 			now->run += ca_clock_read(clock) + ended_children(s->process[p].pid);
 		if (!now->cpus)
 			now->cpus = count_cpus((pid_t)s->process[p].pid);
-		now->queue_known |= add_queue(s->process[p].pid, &now->queue);
+		now->queue_known |= add_queue(s->process[p].pid, now);
 	}
 	getrusage(RUSAGE_SELF, &own);
 	now->own = now->run + (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * CA_NS_PER_S +
@@ -139,13 +140,20 @@ static double could_have(const struct ca_load *a, const struct ca_load *b)
 	return a->cpus && could > cpus ? cpus : could;
 }
 
+/* Is it known of most of the run's CPU time how long its threads waited for that? Of short processes it is not. */
+static bool is_queue_known(const struct ca_load *a, const struct ca_load *b)
+{
+	return a->queue_known && b->queue_known &&
+	       2 * (int64_t)(b->ran - a->ran) >= (int64_t)(b->run - a->run);
+}
+
 /* What is missing is what others took, at most as much as they used. Where the run has now more threads than
  * CPUs and now fewer, that is too much by what they waited for each other, but for the second limit. */
 uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 {
 	double others = used_by_others(a, b), lost;
 
-	if (!a->known || !b->known || !a->queue_known || !b->queue_known)
+	if (!a->known || !b->known || !is_queue_known(a, b))
 		return UINT64_MAX;
 	lost = could_have(a, b) - (double)(int64_t)(b->run - a->run);
 	lost = lost < others ? lost : others;

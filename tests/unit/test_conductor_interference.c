@@ -47,6 +47,7 @@ static void test_cases(void **state)
 				     .run = 900 * MS,
 				     .own = 950 * MS,
 				     .queue = 40 * MS,
+				     .ran = 800 * MS,
 				     .cpus = 2,
 				     .known = true,
 				     .queue_known = true },
@@ -57,6 +58,7 @@ static void test_cases(void **state)
 		b.run += c->run * MS;
 		b.own += c->run * MS;
 		b.queue += c->queue * MS;
+		b.ran += c->run * MS;
 		b.known = c->known;
 		b.queue_known = c->queue_known;
 		if (ca_interference_seen(&a, &b) != c->expected)
@@ -77,13 +79,30 @@ static void test_one_cpu(void **state)
 	(void)state;
 	b.time = 1000 * MS;
 	b.busy = 2000 * MS;
-	b.run = b.own = b.queue = 1000 * MS;
+	b.run = b.own = b.ran = b.queue = 1000 * MS;
 	assert_false(ca_interference_seen(&a, &b));
-	b.run = b.own = 600 * MS;
+	b.run = b.own = b.ran = 600 * MS;
 	assert_true(ca_interference_seen(&a, &b));
 	assert_int_equal(ca_interference_lost(&a, &b), 400 * MS);
 	b.queue_known = false;
 	assert_int_equal(ca_interference_lost(&a, &b), UINT64_MAX);
+}
+
+/* A shell's short processes: how long they waited went with them, and others had more than half a core. */
+static void test_short_ones(void **state)
+{
+	struct ca_load a = { .known = true, .queue_known = true, .cpus = 2 }, b = a;
+
+	(void)state;
+	b.time = 1000 * MS;
+	b.busy = 1900 * MS;
+	b.run = b.own = 500 * MS;
+	b.ran = 20 * MS;
+	b.queue = 1 * MS;
+	assert_int_equal(ca_interference_lost(&a, &b), UINT64_MAX);
+	assert_true(ca_interference_seen(&a, &b));
+	b.busy = 900 * MS;
+	assert_false(ca_interference_seen(&a, &b));
 }
 
 /* A process of the run ended in between, and its time and its threads went with it. */
@@ -153,9 +172,9 @@ static void test_children(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),    cmocka_unit_test(test_one_cpu),
-		cmocka_unit_test(test_shrinks),  cmocka_unit_test(test_no_time),
-		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_cases),      cmocka_unit_test(test_one_cpu),
+		cmocka_unit_test(test_short_ones), cmocka_unit_test(test_shrinks),
+		cmocka_unit_test(test_no_time),    cmocka_unit_test(test_children),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
