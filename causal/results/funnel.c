@@ -101,6 +101,11 @@ static bool failed_at_once(const struct ca_profile *p)
 	return no_sample(p) && p->funnel.dropped == 0 && p->funnel.failed == p->runs;
 }
 
+static bool failed_early(const struct ca_profile *p)
+{
+	return p->runs && !p->funnel.started && p->funnel.failed == p->runs;
+}
+
 static bool all_dropped(const struct ca_profile *p)
 {
 	return no_sample(p) && p->funnel.dropped > 0;
@@ -227,6 +232,8 @@ static const struct reason {
 	{ no_scope_line, "no sample fell on a line in scope",
 	  "build with -g, widen -B, -S or -F (for a library: -B NAME), or use -m function" },
 	{ no_scope, "no sample fell into code in scope", "widen -B, -S or -F; for a library: -B NAME" },
+	{ failed_early, "the program failed before an experiment began",
+	  "see the program's own messages, and try the command without causal" },
 	{ no_progress, "no progress point was passed",
 	  "add CAUSAL_PROGRESS where a unit of work is done, or use -e (end to end)" },
 	{ killed, "the runs were killed before an experiment had ended", "let the program run longer" },
