@@ -8,6 +8,7 @@
 #include "driver/arguments.h"
 #include "driver/child.h"
 #include "driver/commands.h"
+#include "driver/input.h"
 #include "driver/say.h"
 #include "driver/verify_rate.h"
 #include <errno.h>
@@ -81,16 +82,17 @@ static double on_curve(const double *at, double percent)
 
 /* ---- what came ----------------------------------------------------------------------*/
 
-/* The program has our output, and no input, which it would have only once. */
+/* The program has our output, and our input if that is a file: else it would have it only once. */
 static bool run_once(char **command, double *seconds)
 {
 	posix_spawn_file_actions_t actions;
+	char input[CA_INPUT_PATH];
 	uint64_t begun = ca_clock_now();
 	int status = 0, error;
 	pid_t child;
 
 	posix_spawn_file_actions_init(&actions); /* in glibc this cannot fail */
-	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, ca_input_path(input), O_RDONLY, 0);
 	if (!error)
 		error = posix_spawnp(&child, command[0], &actions, NULL, command, environ);
 	posix_spawn_file_actions_destroy(&actions);

@@ -8,6 +8,7 @@
 #include "core/windows.h"
 #include "driver/child.h"
 #include "driver/control.h"
+#include "driver/input.h"
 #include "driver/progress_line.h"
 #include "driver/say.h"
 #include "driver/signals.h"
@@ -29,6 +30,7 @@ struct runs {
 	struct ca_signals signals;
 	struct ca_progress_line progress;
 	struct ca_control control;
+	struct ca_input input;
 	uint64_t started; /* ns */
 	size_t done;      /* runs that have ended */
 	size_t recorded;  /* runs that have a file */
@@ -154,6 +156,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 	int code;
 
 	*wait_status = 0;
+	ca_input_begin(&runs->input);
 	if (ca_child_start(&child, job->command, environment->entry, &runs->signals, err))
 		return 1;
 	ca_conductor_started(conductor, child.pid);
@@ -291,6 +294,19 @@ static void show_all(const struct runs *runs)
 	}
 }
 
+/* "causal ... < FILE", for who gave the input by a pipe. */
+static bool has_input(const struct runs *runs)
+{
+	const char *command = runs->job->command[0];
+
+	if (!runs->done || !ca_input_is_used_up(&runs->input))
+		return true;
+	ca_say("no more runs: standard input is not a file, and the first run has read it to its end; with a "
+	       "file, each run reads it from where the first did: causal ... -- %s ... < FILE",
+	       command);
+	return false;
+}
+
 /* One more run? *end: why not, for a sweep that ends by itself. */
 static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 {
@@ -347,7 +363,8 @@ int ca_runs_all(struct ca_job *job)
 	runs.control.paused = job->settings.paused;
 	ca_signals_toggle(&runs.signals, job->settings.toggle_signal);
 	runs.started = ca_clock_now();
-	for (size_t i = 0; goes_on(&runs, &end); i++) {
+	ca_input_open(&runs.input);
+	for (size_t i = 0; goes_on(&runs, &end) && has_input(&runs); i++) {
 		int this_code = run_index(&runs, i), number;
 
 		runs.done++;

@@ -7,6 +7,7 @@
 #include "causal/results/compare.h"
 #include "core/clock.h"
 #include "driver/child.h"
+#include "driver/input.h"
 #include "driver/say.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -75,11 +76,12 @@ static bool has_ended(pid_t child, int *status, int seconds)
 static bool run_for(char **argv, double seconds, const char *name, const char *log)
 {
 	posix_spawn_file_actions_t actions;
+	char input[CA_INPUT_PATH];
 	int status = 0, error;
 	pid_t child;
 
 	posix_spawn_file_actions_init(&actions); /* in glibc this cannot fail */
-	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, ca_input_path(input), O_RDONLY, 0);
 	if (!error)
 		error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log,
 							 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -28,6 +28,13 @@ contains "default output directory" "causal-out/echo-" "$(echo causal-out/*)"
 check "standard output is the program's" "$(printf 'x\0y' | od -c)" \
 	"$("$causal" -n 1 -o o1 -- printf 'x\0y' 2>/dev/null | od -c)"
 check "standard input is the program's" "typed" "$(echo typed | "$causal" -o o1 -- cat 2>/dev/null)"
+printf 'one\ntwo\n' >typed
+check "each run reads a file from where the first did" "two two two " \
+	"$( (read -r _; "$causal" -n 3 -o oi -- cat 2>/dev/null) <typed | tr '\n' ' ')"
+check "a pipe is read once" "typed" "$(echo typed | "$causal" -n 3 -o op -- cat 2>errp)"
+check "... and there is no second run" 1 "$(runs_in op)"
+contains "... which says what to do" "causal ... -- cat ... < FILE" "$(cat errp)"
+check "an input that nobody reads does no harm" 3 "$(echo typed | "$causal" -n 3 -o ol -- true 2>/dev/null; runs_in ol)"
 
 # [2] iterations
 "$causal" -n 20 -o o2 -- true 2>err2

@@ -208,7 +208,7 @@ static const struct {
 	{ .f = { .off = 1, .samples = 5, .in_scope = 5 }, .cause = "no progress point was passed" },
 	{ .f = { .failed = 2, .dropped = 1 }, .cause = "every sample was dropped" },
 	{ .f = { .failed = 2, .samples = 1 }, .cause = "no sample fell into code" },
-	{ .f = { .failed = 2, .finished = 1, .visits = 1 }, .cause = "could be used" },
+	{ .f = { .failed = 2, .started = 1, .finished = 1, .visits = 1 }, .cause = "could be used" },
 	{ .f = { .samples = 9, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } },
 	  .cause = "in no file" },
 	{ .f = { .samples = 10, .in_scope = 19, .drop = { [CA_DROP_NO_MODULE] = 10 } },
