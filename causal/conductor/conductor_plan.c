@@ -348,6 +348,9 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	if (!c->plan)
 		return;
 	ca_stacks_tell(c->stacks, STACKS_TOLD, write_stack, c);
+	/* a run that is measured as a whole may choose nothing itself, and the next one goes by what this one saw */
+	if (c->sum.periods)
+		offer(c, ca_clock_now());
 	ca_sweep_add_time(c->opt.sweep, c->sum.periods, ca_clock_now() - c->started);
 	all = ca_sweep_catalog(c->opt.sweep);
 	if (!ca_catalog_copy(all, &c->catalog))
