@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line to type next; see again.h. */
 #include "driver/again.h"
+#include "core/memstream.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,10 +123,7 @@ char *ca_again_word(const char *text)
 	if (!out)
 		return NULL;
 	put_word(out, text);
-	if (fclose(out)) {
-		free(word);
-		return NULL;
-	}
+	ca_memstream_end(out, &word);
 	return word;
 }
 
@@ -168,9 +166,6 @@ char *ca_again_line(const struct ca_options *options, const char *instead)
 		putc(' ', out);
 		put_word(out, *word);
 	}
-	if (fclose(out)) {
-		free(line);
-		return NULL;
-	}
+	ca_memstream_end(out, &line);
 	return line;
 }

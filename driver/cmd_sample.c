@@ -3,6 +3,7 @@
  * Driver's process, one thread. */
 #include "causal/conductor/conductor.h"
 #include "causal/results/samples.h"
+#include "core/memstream.h"
 #include "core/windows.h"
 #include "driver/again.h"
 #include "driver/commands.h"
@@ -114,8 +115,8 @@ static char *patterns_of(const struct ca_suggestion *s)
 		fprintf(out, "%s%s", i ? ";" : "", pattern ? pattern : "");
 		free(pattern);
 	}
-	if (!out || fclose(out))
-		return NULL;
+	if (out)
+		ca_memstream_end(out, &text);
 	return text;
 }
 
@@ -152,7 +153,7 @@ static void say_suggestion(const struct ca_job *job, const struct ca_suggestion 
 		fputs(s->points || s->own_points || s->alone ? " --" : " -e --", out);
 		for (char **word = job->options.command; *word; word++)
 			put_option(out, "", *word);
-		if (!fclose(out))
+		if (ca_memstream_end(out, &line))
 			ca_say("run this: %s", line);
 	}
 	free(line);

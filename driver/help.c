@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --help, from the settings table; see driver/help.h. */
 #include "driver/help.h"
+#include "core/memstream.h"
 #include "core/sink.h"
 #include "driver/commands.h"
 #include <stdlib.h>
@@ -54,10 +55,7 @@ char *ca_help_text(const struct ca_setting *setting)
 		fprintf(out, "; default %s%s%s", setting->standard, *setting->unit ? " " : "", setting->unit);
 	if (setting->use != CA_USE_COMMAND)
 		fprintf(out, " [%s]", setting->env);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	ca_memstream_end(out, &text);
 	return text;
 }
 

@@ -5,6 +5,7 @@
 #include "causal/results/profile.h"
 #include "causal/results/what_if.h"
 #include "core/clock.h"
+#include "core/memstream.h"
 #include "core/path.h"
 #include "core/regex.h"
 #include "core/windows.h"
@@ -300,7 +301,7 @@ void ca_job_show(const struct ca_job *job, const struct ca_environ *environment,
 		return;
 	for (const char **word = job->command; *word; word++)
 		fprintf(out, "%s%s", word == job->command ? "" : " ", *word);
-	if (!fclose(out))
+	if (ca_memstream_end(out, &text))
 		ca_say_line("%sExecuting '%s'...", prefix, text);
 	free(text);
 }
@@ -420,8 +421,10 @@ int ca_job_results(const struct ca_job *job, bool show, const char *why)
 	ca_say_progress(NULL);
 	if (job->level >= 0) {
 		if (show) {
-			ca_results_print(profile, STDERR_FILENO, ca_say_width(),
-					 ca_say_colours(&job->settings));
+			if (!ca_results_print(profile, STDERR_FILENO, ca_say_width(),
+					      ca_say_colours(&job->settings)))
+				ca_say("no memory for the table; what it shows is in %s/profile.json",
+				       job->dir);
 			ca_what_if_print(profile, job->settings.what_if, stderr);
 			say_command(job, profile);
 			say_next(job, profile);

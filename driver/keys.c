@@ -2,6 +2,7 @@
 /* See keys.h. */
 #include "driver/keys.h"
 #include "core/map.h"
+#include "core/memstream.h"
 #include "core/path.h"
 #include <ctype.h>
 #include <inttypes.h>
@@ -163,7 +164,7 @@ static bool put_value(const struct keys *keys, const char *name)
 		return false;
 	snprintf(plain, sizeof plain, "%.*s", (int)(hash ? length - ending : length), name);
 	known = hash ? put_words_of(keys, plain, out) : put_raw(keys, plain, out);
-	if (fclose(out))
+	if (!ca_memstream_end(out, &raw))
 		known = false;
 	if (known && hash) {
 		fprintf(keys->out, "%016" PRIx64, ca_map_key(UINT64_C(0xcbf29ce484222325), raw));
@@ -215,9 +216,6 @@ char *ca_keys_expand(const char *text, const struct ca_settings *settings, char 
 			putc(*text, keys.out);
 		text = behind ? behind : text + 1;
 	}
-	if (fclose(keys.out)) {
-		free(made);
-		return NULL;
-	}
+	ca_memstream_end(keys.out, &made);
 	return made;
 }

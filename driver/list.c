@@ -7,6 +7,7 @@
 #include "causal/conductor/preload.h"
 #include "causal/conductor/sweep.h"
 #include "causal/points/point_list.h"
+#include "core/memstream.h"
 #include "core/path.h"
 #include "driver/child.h"
 #include "driver/say.h"
@@ -58,7 +59,8 @@ static char *join_names(const struct ca_needed *needed)
 		return NULL;
 	for (size_t i = 0; i < needed->n; i++)
 		fprintf(out, "%s%s", i ? ", " : "", ca_path_base(needed->path[i]));
-	return fclose(out) ? NULL : text;
+	ca_memstream_end(out, &text);
+	return text;
 }
 
 static void remark(const char *path, const struct ca_needed *needed, bool follows, size_t libraries)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Variants; see driver/variants.h. */
 #include "driver/variants.h"
+#include "core/memstream.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,10 +167,7 @@ char *ca_variants_line(const struct ca_variants *variants, const struct ca_varia
 	if (speedups)
 		fprintf(out, " %s=%s", ca_settings_get(CA_SETTING_FIXED_SPEEDUP)->env, speedups);
 	free(speedups);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	ca_memstream_end(out, &text);
 	return text;
 }
 

@@ -7,6 +7,7 @@
  * files'. The package format: DWARF 5 section 7.3.5, and version 2 as GCC and binutils had it
  * before. Driver's process. */
 #include "binary/index/dwp.h"
+#include "core/memstream.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
@@ -167,7 +168,7 @@ static bool shrink_strings(struct part *offsets, struct part *strings, const Elf
 		fputc('\0', out);
 		n += length + 1;
 	}
-	if (fclose(out) != 0) {
+	if (!ca_memstream_end(out, &text) || strings->size != n) {
 		out = NULL;
 		goto failed;
 	}

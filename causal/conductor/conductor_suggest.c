@@ -4,6 +4,7 @@
 #include "causal/conductor/conductor_points_parts.h"
 #include "causal/conductor/follow.h"
 #include "causal/conductor/sweep.h"
+#include "core/memstream.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static char *binaries_of(struct ca_conductor *c)
 			fprintf(out, ";%s", pattern);
 			taken++;
 		}
-	if (!fclose(out) && taken)
+	if (ca_memstream_end(out, &text) && taken)
 		return text;
 	free(text);
 	return NULL;

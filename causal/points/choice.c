@@ -2,6 +2,7 @@
 /* The chosen progress points as a file; see choice.h. */
 #include "causal/points/choice.h"
 #include "causal/results/results_json.h"
+#include "core/memstream.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ char *ca_choice_names(const struct ca_choice *choice)
 		fprintf(out, "%s%s", any ? ";" : "", choice->point[i].name);
 		any = true;
 	}
-	return fclose(out) ? NULL : names;
+	ca_memstream_end(out, &names);
+	return names;
 }
 
 /* ---- writing -----------------------------------------------------------------------------*/

@@ -3,6 +3,7 @@
  * pprof takes as well. A few messages of one level each: not worth a compiler for them.
  * Driver's process, one thread. */
 #include "causal/results/samples.h"
+#include "core/memstream.h"
 #include "core/utf8.h"
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static void put_bytes(FILE *file, unsigned field, const char *bytes, size_t size
 /* Into `file`, as its field. */
 static bool end(struct message *m, FILE *file, unsigned field)
 {
-	bool ok = !fclose(m->file);
+	bool ok = ca_memstream_end(m->file, &m->text);
 
 	if (ok)
 		put_bytes(file, field, m->text, m->size);

@@ -152,8 +152,8 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 /* Writes profile.json and profile.coz into dir, each by rename. */
 enum ca_status ca_profile_write(const struct ca_profile *profile, const char *dir, struct ca_err *err);
 /* The table for the terminal; width: columns available; colours: mark headings and verdicts.
- * Includes the reason and remedy when the profile is empty. */
-void ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours);
+ * Includes the reason and remedy when the profile is empty. false: rows are missing, as there is no memory. */
+bool ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours);
 /* The options with which the remedy is tried, "-s 0,50 -n 10"; NULL: it is no matter of options. */
 const char *ca_funnel_options(const struct ca_profile *profile);
 void ca_profile_free(struct ca_profile *profile);

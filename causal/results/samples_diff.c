@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two profiles of samples beside each other, by function and by stack. Driver's process, one thread. */
 #include "causal/results/samples.h"
+#include "core/memstream.h"
 #include "core/path.h"
 #include "core/vec.h"
 #include <math.h>
@@ -30,10 +31,9 @@ static char *name_of(const struct ca_samples *s, uint32_t node, bool stacks)
 		path[depth++] = s->function[s->node[node].function - 1].name;
 	while (out && depth-- > 0)
 		fprintf(out, "%s%s", path[depth], depth ? ";" : "");
-	if (!out || !fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	if (out)
+		ca_memstream_end(out, &text);
+	return text;
 }
 
 static struct ca_samples_change *find(struct changes *c, const struct ca_samples *s, uint32_t node)

@@ -5,6 +5,7 @@
 #include "causal/results/labels.h"
 #include "causal/results/profile.h"
 #include "causal/results/text.h"
+#include "core/memstream.h"
 #include "core/path.h"
 #include <inttypes.h>
 #include <math.h>
@@ -157,7 +158,7 @@ static void put_via(const struct ca_table *t, char *const *via)
 		return;
 	for (char *const *name = via; *name; name++)
 		fprintf(out, "%s%s", name == via ? "via " : " ← ", *name);
-	if (fclose(out) == 0) {
+	if (ca_memstream_end(out, &text)) {
 		char *cut = ca_text_cut(text, room, room / 2);
 
 		fprintf(t->out, "%*s", CA_TABLE_RANK, "");
@@ -422,33 +423,40 @@ static void put_rows(struct ca_table *t)
 		      t->out);
 }
 
-static void put_table(struct ca_table *t, unsigned width)
+static bool put_table(struct ca_table *t, unsigned width)
 {
+	bool ok;
+
 	put_title(t);
-	if (collect_rows(t) && (t->shown = choose_rows(t)) && lay_out(t, width))
+	ok = collect_rows(t) && (!(t->shown = choose_rows(t)) || lay_out(t, width));
+	if (ok && t->shown)
 		put_rows(t);
 	put_reason(t);
 	ca_labels_free(t->label, t->rows);
 	free(t->region);
 	free(t->row);
+	return ok;
 }
 
-void ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours)
+bool ca_results_print(const struct ca_profile *profile, int fd, unsigned width, bool colours)
 {
 	char *text = NULL;
 	size_t size = 0, done = 0;
 	struct ca_table t = { .out = open_memstream(&text, &size), .profile = profile, .colours = colours };
+	bool ok;
 
 	if (!t.out)
-		return;
-	put_table(&t, width);
-	if (fclose(t.out) == 0)
-		while (done < size) {
-			ssize_t n = write(fd, text + done, size - done);
+		return false;
+	ok = put_table(&t, width);
+	if (!ca_memstream_end(t.out, &text))
+		return false;
+	while (done < size) {
+		ssize_t n = write(fd, text + done, size - done);
 
-			if (n <= 0)
-				break; /* a closed terminal: the files hold everything */
-			done += (size_t)n;
-		}
+		if (n <= 0)
+			break; /* a closed terminal: the files hold everything */
+		done += (size_t)n;
+	}
 	free(text);
+	return ok;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text for a terminal; see causal/results/text.h. */
 #include "causal/results/text.h"
+#include "core/memstream.h"
 #include "core/utf8.h"
 #include <locale.h>
 #include <stdbool.h>
@@ -126,9 +127,6 @@ char *ca_text_cut(const char *text, size_t width, size_t head)
 	if (!out)
 		return NULL;
 	put_cut(out, text, width, head);
-	if (fclose(out)) {
-		free(cut);
-		return NULL;
-	}
+	ca_memstream_end(out, &cut);
 	return cut;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* FOR TESTS ONLY: preloaded into the driver, it makes one call fail, the N-th.
  *
- * FAULT_AT=KIND:N; KIND is "memory" (malloc and its kin, mmap) or "system" (files, processes, perf events,
+ * FAULT_AT=KIND:N; KIND is "memory" (malloc and its kin, mmap), "text" (of these, what libc itself makes
+ * larger or smaller, as at the end of a stream in memory) or "system" (files, processes, perf events,
  * threads), N counts from 1. At the end of the process the number of calls so far goes to the file
  * FAULT_COUNT, if that is set. Counted are calls by the driver itself and by libc for it: json-c and libdw do
  * not bear a lack of memory. Only processes named "causal" are touched; one that they fork goes on
@@ -29,7 +30,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum kind { NONE, MEMORY, SYSTEM };
+enum kind { NONE, MEMORY, TEXT, SYSTEM };
 enum { BUFFER = 4096 };
 
 struct text {
@@ -65,7 +66,7 @@ __attribute__((constructor)) static void start(void)
 		return;
 	dl_iterate_phdr(note, &first);
 	at = atol(strchr(text, ':') + 1);
-	kind = *text == 'm' ? MEMORY : SYSTEM;
+	kind = *text == 'm' ? MEMORY : *text == 't' ? TEXT : SYSTEM;
 }
 
 __attribute__((destructor)) static void stop(void)
@@ -126,7 +127,9 @@ void *calloc(size_t n, size_t size)
 
 void *realloc(void *old, size_t size)
 {
-	return fails(MEMORY, CALLER, ENOMEM) ? NULL : __libc_realloc(old, size);
+	if (fails(MEMORY, CALLER, ENOMEM) || (lies_in(&libc, CALLER) && fails(TEXT, CALLER, ENOMEM)))
+		return NULL;
+	return __libc_realloc(old, size);
 }
 
 char *strdup(const char *text)

@@ -57,6 +57,8 @@ inject() {
 		bad "$what: exit status $status without a message"
 	elif ((status == 0)) && ! cmp -s now "expected.$1" && cmp -s <(said) "said.$1"; then
 		bad "$what: another result, and not a word of it: $(diff now "expected.$1" | head -n 3)"
+	elif [[ $1$2 =~ ^whole(memory|text)$ && $status == 0 ]] && ! grep -Eq 'piece|no memory for the table' err; then
+		bad "$what: no table, and not a word of it"
 	elif [[ $1 == whole || $1 == inside ]] && ! "$causal" export out --format json >/dev/null 2>err.after; then
 		bad "$what: nothing can be read any more: $(cat err.after)"
 	else
@@ -82,6 +84,7 @@ sweep_of() {
 injected=0
 for command in ${FAULTS:-whole inside index report merge compare json coz csv markdown folded speedscope}; do
 	sweep_of "$command" system $((all ? 1 : 13))
+	sweep_of "$command" text 1
 	sweep_of "$command" memory $((all ? 1 : 173))
 done
 echo "$injected calls failed"
