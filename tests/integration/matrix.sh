@@ -216,7 +216,10 @@ for name in "${names[@]}"; do
 	chosen=$rows
 	# where the runtime is off, its memory is not to count either
 	[[ $chosen != '^cells work ' || ${says["$name perf"]} == complete ]] || chosen='^cells work |^hosts (lock_all|address_space) '
-	while read -r program case profile; do
+	# before the loop: within it, the programs would inherit the pipe
+	mapfile -t lines < <(grep -Ev '^#| ours$' "$source_dir/tests/integration/matrix.list" | tr -s ' ' | grep -E "$chosen")
+	for line in "${lines[@]}"; do
+		read -r program case profile <<<"$line"
 		in_folder "${prefix[@]}" "$apps/$program" "$case"
 		alone=$(<out) alone_status=$status alone_left=$left
 		used=("${backends[@]}")
@@ -228,7 +231,7 @@ for name in "${names[@]}"; do
 		for backend in "${used[@]}"; do
 			cell "$name" "$backend" "$program" "$case" "$profile"
 		done
-	done < <(grep -Ev '^#| ours$' "$source_dir/tests/integration/matrix.list" | tr -s ' ' | grep -E "$chosen")
+	done
 done
 if ((all)); then
 	printf '%-18s %-8s %s\n' surroundings ticks "cells passed"
