@@ -33,16 +33,13 @@ static void print_sums(const struct ca_samples_change *c, size_t n)
 /* The end of a stack says more than its beginning. */
 static void print_name(const struct ca_samples_change *c, bool stack)
 {
-	char *cut = stack ? ca_text_cut(c->name, NAME + 40, 8) : NULL;
-
-	if (cut)
-		fputs(cut, stdout);
+	if (stack)
+		ca_text_put_cut(stdout, c->name, NAME + 40, 8);
 	else
 		ca_text_put(stdout, c->name, NAME);
 	if (*c->binary)
 		printf("  %s", c->binary);
 	putchar('\n');
-	free(cut);
 }
 
 static void print_changes(const struct ca_samples_change *c, size_t n, size_t most, bool stacks)

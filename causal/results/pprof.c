@@ -90,17 +90,14 @@ static bool put_type(FILE *file, unsigned field, uint64_t type, uint64_t unit)
 /* Bytes that are not UTF-8 become '?': readers refuse them. */
 static void put_string(FILE *file, const char *text)
 {
-	char *clean = strdup(text);
+	put_varint(file, STRING << 3 | 2);
+	put_varint(file, strlen(text));
+	while (*text) {
+		size_t n = ca_utf8_length((const unsigned char *)text);
 
-	for (char *at = clean; clean && *at;) {
-		size_t n = ca_utf8_length((const unsigned char *)at);
-
-		if (!n)
-			*at = '?';
-		at += n ? n : 1;
+		fwrite(n ? text : "?", 1, n ? n : 1, file);
+		text += n ? n : 1;
 	}
-	put_bytes(file, STRING, clean ? clean : "", clean ? strlen(clean) : 0);
-	free(clean);
 }
 
 static bool put_sample(const struct ca_samples *s, uint32_t node, FILE *file)
@@ -159,25 +156,30 @@ static bool put_function(const struct ca_samples *s, size_t i, uint64_t mapping,
 	return end(&m, file, FUNCTION);
 }
 
-/* For each function the first one of its binary: its number + 1 is that of the mapping; 0: it is in none. */
+/* For each function the first one of its binary: its number + 1 is that of the mapping; 0: it is in none. NULL
+ * without memory. */
 static size_t *find_mappings(const struct ca_samples *s)
 {
 	size_t *mapping = calloc(s->functions + 1, sizeof *mapping);
 	struct ca_map by_binary = { 0 };
-	bool known;
+	bool known, ok = mapping;
 
-	for (size_t i = 0; mapping && i < s->functions; i++) {
-		uint32_t *first =
-			*s->function[i].binary
-				? ca_map_add(&by_binary, ca_map_key(1, s->function[i].binary), &known)
-				: NULL;
+	for (size_t i = 0; ok && i < s->functions; i++) {
+		uint32_t *first;
 
+		if (!*s->function[i].binary)
+			continue;
+		first = ca_map_add(&by_binary, ca_map_key(1, s->function[i].binary), &known);
 		if (first && !known)
 			*first = (uint32_t)i + 1;
 		mapping[i] = first ? *first : 0;
+		ok = first;
 	}
 	ca_map_free(&by_binary);
-	return mapping;
+	if (ok)
+		return mapping;
+	free(mapping);
+	return NULL;
 }
 
 static bool put_functions(const struct ca_samples *s, const size_t *mapping, FILE *file)

@@ -85,7 +85,7 @@ size_t ca_text_width(const char *text)
 }
 
 /* A wide character that does not fit leaves its column to spaces of the caller. */
-static size_t put_cut(FILE *out, const char *text, size_t width, size_t head)
+size_t ca_text_put_cut(FILE *out, const char *text, size_t width, size_t head)
 {
 	size_t have = ca_text_width(text), used, tail;
 	const char *end;
@@ -113,7 +113,7 @@ static size_t put_cut(FILE *out, const char *text, size_t width, size_t head)
 
 void ca_text_put(FILE *out, const char *text, size_t width)
 {
-	size_t used = put_cut(out, text, width, (width - !!width) / 2);
+	size_t used = ca_text_put_cut(out, text, width, (width - !!width) / 2);
 
 	fprintf(out, "%*s", (int)(width - used), "");
 }
@@ -126,7 +126,7 @@ char *ca_text_cut(const char *text, size_t width, size_t head)
 
 	if (!out)
 		return NULL;
-	put_cut(out, text, width, head);
+	ca_text_put_cut(out, text, width, head);
 	ca_memstream_end(out, &cut);
 	return cut;
 }

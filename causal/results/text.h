@@ -11,8 +11,10 @@
 size_t ca_text_width(const char *text);
 /* Exactly `width` columns: filled up with spaces, or with its middle cut. */
 void ca_text_put(FILE *out, const char *text, size_t width);
-/* At most `width` columns, of which `head` are the beginning, then an ellipsis, then the end. Owned by
- * the caller; NULL without memory. */
+/* At most `width` columns, of which `head` are the beginning, then an ellipsis, then the end. Returns how many
+ * it took. */
+size_t ca_text_put_cut(FILE *out, const char *text, size_t width, size_t head);
+/* The same in memory. Owned by the caller; NULL without memory. */
 char *ca_text_cut(const char *text, size_t width, size_t head);
 
 #endif

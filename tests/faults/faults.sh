@@ -12,6 +12,9 @@ slice=${FAULTS_SLICE:-0/1} # K/N: of these, each Nth
 "${cc[@]}" -shared -fPIC -O1 -o faults.so "$source_dir/tests/faults/faults.c" -ldl || exit 99
 mkdir before
 cp "$source_dir/tests/fuzz/cases/results/sweep.jsonl" before/run-0001.jsonl
+for folder in sampled again; do
+	"$causal" sample -q -o "$folder" -- "$build/tests/apps/rate" 0.1 >/dev/null 2>&1 || bad "cannot sample"
+done
 
 # Each command makes its result in out/ or prints it; afterwards "result" prints what there is of it.
 prepare() {
@@ -30,6 +33,8 @@ run() {
 	report) set -- report out ;;
 	merge) set -- merge before -o out ;;
 	compare) set -- compare before before ;;
+	diff) set -- diff sampled again ;;
+	pprof | tree) set -- export sampled --format "$1" ;;
 	*) set -- export before --format "$1" ;;
 	esac
 	timeout -k 5 30 "$causal" "$@" >printed 2>err
@@ -82,7 +87,7 @@ sweep_of() {
 }
 
 injected=0
-for command in ${FAULTS:-whole inside index report merge compare json coz csv markdown folded speedscope}; do
+for command in ${FAULTS:-whole inside index report merge compare json coz csv markdown folded speedscope diff pprof tree}; do
 	sweep_of "$command" system $((all ? 1 : 13))
 	sweep_of "$command" text 1
 	sweep_of "$command" memory $((all ? 1 : 173))
