@@ -167,7 +167,8 @@ static void tell(struct ca_job *job, struct sampling *s)
 	s->told = true;
 	if (job->level >= 0) {
 		fflush(stdout);
-		ca_samples_print(s->samples, ROWS, ca_say_width(), stderr);
+		if (!ca_samples_print(s->samples, ROWS, ca_say_width(), stderr))
+			ca_say("no memory for the table");
 	}
 	if (!s->traced.processes)
 		ca_say("the runtime was not in the program: see the limits in the README");

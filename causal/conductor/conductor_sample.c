@@ -106,7 +106,7 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 		ca_conductor_suggest_close(c, wait_status);
 	ca_sampling_free(c->sampling);
 	c->sampling = NULL;
-	s->backend = strdup(backend_name(c->sum.backends));
+	snprintf(s->backend, sizeof s->backend, "%s", backend_name(c->sum.backends));
 	s->delay = first ? first - c->started : now - c->started;
 	s->runtime = ca_windows_until(c->windows, now);
 	s->handler = c->sum.handler_ns;

@@ -43,7 +43,6 @@ void ca_samples_free(struct ca_samples *s)
 	for (char **word = s->command; word && *word; word++)
 		free(*word);
 	free(s->command);
-	free(s->backend);
 	free(s->function);
 	free(s->node);
 	free(s->wake);
@@ -102,8 +101,13 @@ uint32_t ca_samples_function(struct ca_samples *s, enum ca_samples_kind kind, co
 					   .file = copy(s, file),
 					   .binary = copy(s, binary),
 					   .line = line };
-	if (!f->name || !f->file || !f->binary)
+	if (!f->name || !f->file || !f->binary) {
+		free(f->name);
+		free(f->file);
+		free(f->binary);
+		s->functions--;
 		return 0;
+	}
 	return *at = (uint32_t)s->functions; /* from 1 */
 }
 

@@ -56,9 +56,9 @@ struct ca_samples_loss {
 	uint64_t count;
 };
 struct ca_samples {
-	char **command; /* owned; ends with NULL */
-	char *backend;  /* owned */
-	uint64_t time;  /* ns, CLOCK_REALTIME: when it began */
+	char **command;   /* owned; ends with NULL */
+	char backend[24]; /* "perf and timers" */
+	uint64_t time;    /* ns, CLOCK_REALTIME: when it began */
 	uint64_t period, runtime,
 		delay; /* ns; the window of the samples is `runtime` long, and began after `delay` */
 	uint64_t samples, incomplete; /* of these the stack could not be walked to its end */
@@ -136,8 +136,8 @@ struct json_object *ca_samples_json(const struct ca_samples *samples);
 /* Does this directory, or file, hold a profile of samples, and no results of a sweep? */
 bool ca_samples_is_there(const char *path);
 
-/* samples_table.c: for a person. `rows` at most (0: all), lines of `width` columns. */
-void ca_samples_print(const struct ca_samples *samples, size_t rows, unsigned width, FILE *file);
+/* samples_table.c: for a person. `rows` at most (0: all), lines of `width` columns. false: no memory for it. */
+bool ca_samples_print(const struct ca_samples *samples, size_t rows, unsigned width, FILE *file);
 /* samples_export.c: whole files. False: write error, see errno. */
 bool ca_samples_write_json(const struct ca_samples *samples, FILE *file);
 bool ca_samples_write_csv(const struct ca_samples *samples, FILE *file);

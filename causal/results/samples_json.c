@@ -325,7 +325,7 @@ static bool read_rest(struct ca_samples *s, struct json_object *object)
 	struct json_object *losses = ca_results_json_get(object, "losses");
 	size_t n = length_of(command);
 
-	s->backend = strdup(ca_results_json_string(object, "backend"));
+	snprintf(s->backend, sizeof s->backend, "%s", ca_results_json_string(object, "backend"));
 	s->command = calloc(n + 1, sizeof *s->command);
 	for (size_t i = 0; s->command && i < n; i++) {
 		const char *word = json_object_get_string(json_object_array_get_idx(command, i));
@@ -356,7 +356,7 @@ static bool read_rest(struct ca_samples *s, struct json_object *object)
 		ca_samples_add_loss(s, ca_results_json_string(loss, "why"),
 				    ca_results_json_u64(loss, "count"));
 	}
-	return s->backend && s->command && !s->failed;
+	return s->command && !s->failed;
 }
 
 static bool is_dir(const char *path)

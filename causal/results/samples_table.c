@@ -290,9 +290,14 @@ static int by_metric(const void *a, const void *b)
 static void put_metric_rows(const struct ca_samples *s, const struct metric_row *row, size_t rows, FILE *file)
 {
 	fputc('\n', file);
-	for (size_t k = 0; k < s->metrics; k++)
-		fprintf(file, "%*s%s%s  ", s->metric[k].unit[0] ? 14 - (int)strlen(s->metric[k].unit) : 15,
-			s->metric[k].name, s->metric[k].unit[0] ? " " : "", s->metric[k].unit);
+	for (size_t k = 0; k < s->metrics; k++) {
+		const char *name = s->metric[k].name,
+			   *unit = s->metric[k].unit; /* NULL: there was no memory */
+
+		unit = unit ? unit : "";
+		fprintf(file, "%*s%s%s  ", *unit ? 14 - (int)strlen(unit) : 15, name ? name : "?",
+			*unit ? " " : "", unit);
+	}
 	fputs("function\n", file);
 	for (size_t i = 0; i < rows && row[i].function; i++) {
 		for (size_t k = 0; k < s->metrics; k++)
@@ -327,14 +332,14 @@ static void put_metrics(const struct ca_samples *s, size_t rows, FILE *file)
 	free(row);
 }
 
-void ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, FILE *file)
+bool ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, FILE *file)
 {
 	uint64_t cpu, waiting;
 	size_t n;
 	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
 
 	if (!row)
-		return;
+		return false;
 	put_head(s, cpu, waiting, file);
 	put_path(s, file);
 	put_losses(s, file);
@@ -343,4 +348,5 @@ void ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, F
 	put_metrics(s, rows, file);
 	put_waits(s, width < 110 ? 110 : width, file);
 	free(row);
+	return true;
 }

@@ -28,6 +28,7 @@ prepare() {
 run() {
 	case $1 in
 	whole) set -- -e -s 50 -o out -- true ;;
+	sample) set -- sample -o out -- "$build/tests/apps/rate" 0.02 ;;
 	inside) set -- -s 50 -o out -- "$build/tests/apps/rate" 0.1 ;;
 	index) set -- -P list -- "$build/tests/apps/rate" ;;
 	report) set -- report out ;;
@@ -43,6 +44,7 @@ result() {
 	case $1 in
 	whole | inside) find out -name 'run-*' -o -name profile.json | sort && tail -c 2 out/profile.json ;;
 	report) cat out/report.html ;;
+	sample) find out -name sample.json -size +1 ;;
 	merge) cat out/run-*.jsonl out/profile.json ;;
 	*) cat printed ;;
 	esac 2>/dev/null
@@ -87,7 +89,7 @@ sweep_of() {
 }
 
 injected=0
-for command in ${FAULTS:-whole inside index report merge compare json coz csv markdown folded speedscope diff pprof tree}; do
+for command in ${FAULTS:-whole inside sample index report merge compare json coz csv markdown folded speedscope diff pprof tree}; do
 	sweep_of "$command" system $((all ? 1 : 13))
 	sweep_of "$command" text 1
 	sweep_of "$command" memory $((all ? 1 : 173))

@@ -55,6 +55,7 @@ fi
 # as perf_event_paranoid 3 and 4, and the filters of containers, do it
 surroundings no_perf all complete complete "$apps/limits" seccomp_then
 surroundings no_perf_inside program "$no_perf" complete "$apps/limits" seccomp_then
+says[no_perf_inside trace]=complete says[no_perf_inside sample]=complete # they choose by themselves
 
 # --- files
 surroundings no_home all complete complete env -u HOME -u XDG_CACHE_HOME -u TMPDIR

@@ -25,7 +25,7 @@ static struct ca_samples *make(void)
 
 	s->command = malloc(sizeof command);
 	memcpy(s->command, command, sizeof command);
-	s->backend = strdup("perf");
+	strcpy(s->backend, "perf");
 	s->period = 1000000;
 	s->exit_status = 3;
 	ca_samples_add(s, main, 1000000);
