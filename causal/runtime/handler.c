@@ -69,7 +69,7 @@ static uint64_t weight_of(struct ca_thread *t)
 
 	if (!ca_rt.sampling || t->tick.backend != CA_BACKEND_TIMER)
 		return t->tick_weight;
-	t->hit_cpu = cpu = ca_clock_thread_cpu();
+	t->hit_cpu = cpu = t->handler_cpu ? t->handler_cpu : ca_clock_thread_cpu();
 	if (t->young || cpu < before)
 		return t->tick_weight;
 	return (cpu - before + ca_rng_below(&t->rng, ca_rt.period)) / ca_rt.period;
@@ -88,14 +88,18 @@ static void push(struct ca_thread *t, uint64_t now)
 /* What the handler has taken since then, without what it has paid, and without what others had of the CPU. */
 static void note_cost(struct ca_thread *t, uint64_t from, uint64_t paid)
 {
-	uint64_t now = ca_clock_now(), away = paid;
+	uint64_t now = ca_clock_now(), away = paid, took, cpu = UINT64_MAX;
 	struct ca_interval off[OFF];
-	unsigned n = now - from > LONG ? ca_switches_off(&t->switches, from, now, off, OFF) : 0;
+	unsigned n = 0;
 
+	if (now - from > LONG && t->handler_cpu)
+		cpu = ca_clock_thread_cpu() - t->handler_cpu;
+	else if (now - from > LONG)
+		n = ca_switches_off(&t->switches, from, now, off, OFF);
 	while (n-- > 0)
 		away += off[n].to - off[n].from;
-	if (now - from > away)
-		atomic_fetch_add_explicit(&t->slot->handler_ns, now - from - away, memory_order_relaxed);
+	took = now - from > away ? now - from - away : 0;
+	atomic_fetch_add_explicit(&t->slot->handler_ns, took < cpu ? took : cpu, memory_order_relaxed);
 }
 
 static void tick(struct ca_thread *t, const void *context)
@@ -177,6 +181,7 @@ void ca_handler_late(struct ca_thread *t)
 	int saved = errno;
 
 	t->late = false;
+	t->handler_cpu = 0;
 	if (t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard++;
@@ -243,6 +248,7 @@ static void handler(int signal, siginfo_t *info, void *context)
 		ca_sample_drop(t, CA_DROP_REENTRY);
 	} else {
 		t->guard++;
+		t->handler_cpu = t->switches.page ? 0 : ca_clock_thread_cpu();
 		t->overflows = t->overflow.page ? ca_samplers_overflow(t) : 0;
 		call_on(t->work_stack + sizeof t->work_stack, t->overflows ? overflowed : tick, t, context);
 		t->guard--;

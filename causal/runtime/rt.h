@@ -128,6 +128,7 @@ struct ca_thread {
 	uint64_t looks;                   /* ... of so many at this selection ... */
 	uint64_t looks_in[CA_PARTS];      /* ... and those that found it: each layer of S */
 	uint64_t hit_cpu;                 /* thread CPU time at the last sample */
+	uint64_t handler_cpu;             /* ... when the handler began; 0: a switch log tells more cheaply */
 	uint32_t samplers;                /* of this thread: 1 << enum ca_sampler */
 	uint64_t cpu_due;                 /* periods since the last sample of CPU time */
 	uint64_t real;                    /* ns: until then real time has its samples */

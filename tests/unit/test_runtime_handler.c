@@ -23,7 +23,7 @@ static bool walked_to_end;
 static struct ca_registers walked_from;
 static const enum ca_wait *accrued_wait;
 static uintptr_t stack_of_tick;
-static uint64_t pays, loses; /* ns; loses: others have the CPU so long */
+static uint64_t pays, loses, sleeps; /* ns; loses: others have the CPU so long, as the switch log says */
 static void is_off_cpu(uint32_t number);
 
 bool ca_signals_take(void (*handler)(int, siginfo_t *, void *), uint64_t mask)
@@ -97,6 +97,7 @@ void ca_ledger_pay(struct ca_thread *t)
 		is_off_cpu(t->number);
 	while (ca_clock_now() < until + loses)
 		;
+	nanosleep(&(struct timespec){ 0, (long)sleeps }, NULL);
 	atomic_fetch_add(&t->slot->spun, pays);
 }
 
@@ -277,6 +278,16 @@ static void takes_a_sample(void **state)
 	assert_in_range(atomic_load(&me->slot->handler_ns), 0, all - loses);
 	loses = 0;
 	memset(switch_log[me->number], 0, sizeof switch_log[0]);
+	assert_int_equal(me->handler_cpu, 0);
+	/* the same without a switch log */
+	atomic_store(&me->slot->handler_ns, 0);
+	me->switches.page = NULL;
+	sleeps = 20000000;
+	before = ca_clock_now();
+	tick();
+	all = ca_clock_now() - before;
+	assert_in_range(atomic_load(&me->slot->handler_ns), 1, all - sleeps);
+	sleeps = 0;
 }
 
 static void weights(void **state)
