@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What causal sample costs, and what it sees, beside its bars; `perf record` beside it where that is allowed.
 Run by `make bench-sample`; BENCH="overhead threads" selects parts, BENCH_TURNS (default 7) and BENCH_LONG (seconds,
-default 60) how much of them. Ratios are of one run, of programs that take turns."""
+default 60) how much of them, BENCH_PAUSE (ms, default 0) how long the long run's threads sleep after each 2 ms of work.
+Ratios are of one run, of programs that take turns."""
 import glob
 import json
 import os
@@ -20,6 +21,7 @@ CAUSAL = os.path.join(BUILD, "driver", "causal")
 BENCH = os.path.join(BUILD, "tests", "bench")
 TURNS = int(os.environ.get("BENCH_TURNS", "7"))
 LONG = int(os.environ.get("BENCH_LONG", "60"))
+PAUSE = os.environ.get("BENCH_PAUSE", "0")
 missed = []
 
 
@@ -196,16 +198,16 @@ def resident(pid):
 
 
 def bytes_in(folder):
-    return sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
+    return sum(entry.stat().st_size for entry in os.scandir(folder)) if os.path.isdir(folder) else 0
 
 
 def long_run(scratch):
-    """Threads that work and wait, and 100 new ones a second."""
+    """Threads that work and wait, and 100 new ones a second; a line each minute."""
     out = os.path.join(scratch, "out")
     shutil.rmtree(out, ignore_errors=True)
     with subprocess.Popen([CAUSAL, "sample", "-q", "-o", out, "--", os.path.join(BENCH, "sampled_threads"), "long",
-                           str(LONG)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
-        began, seen = time.monotonic(), []
+                           str(LONG), PAUSE], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+        began, seen, minute = time.monotonic(), [], 1
         while driver.poll() is None:
             time.sleep(max(0.2, LONG / 200))
             with open(f"/proc/{driver.pid}/task/{driver.pid}/children", encoding="utf-8") as file:
@@ -213,6 +215,10 @@ def long_run(scratch):
             sizes = resident(driver.pid), resident(child[0]) if child else None
             if None not in sizes:
                 seen.append((time.monotonic() - began, *sizes))
+                if seen[-1][0] >= 60 * minute:
+                    print(f"  {seen[-1][0]:.0f} s: driver {sizes[0]:.1f} MiB, program {sizes[1]:.1f} MiB, "
+                          f"files {bytes_in(out) / 1e6:.2f} MB", flush=True)
+                    minute += 1
     with open(os.path.join(out, "sample.json"), encoding="utf-8") as file:
         profile = json.load(file)
     early = [size for size in seen if LONG / 4 < size[0] < LONG / 2]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Many threads for causal sample: `alive N MS`: N at once, each with a name of its own, and so much CPU time;
- * `short N`: N one after the other, two at a time, some 100 us each; `long SECONDS`: two that work and wait for each
- * other, and short ones all the time. */
+ * `short N`: N one after the other, two at a time, some 100 us each; `long SECONDS [MS]`: two that work and wait for
+ * each other, with pauses of so many ms, and short ones all the time. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,11 +89,20 @@ static void short_ones(unsigned n)
 
 static uint64_t end;
 
+static void pause_for(unsigned ms_long)
+{
+	struct timespec pause = { ms_long / 1000, ms_long % 1000 * MS };
+
+	nanosleep(&pause, NULL);
+}
+
 static void *in_turns(void *unused)
 {
 	while (read_clock(CLOCK_MONOTONIC) < end) {
 		pthread_barrier_wait(&together);
 		burn(2 * MS);
+		if (ms)
+			pause_for(ms);
 	}
 	exit(0); /* the other may wait */
 	return unused;
@@ -116,13 +125,11 @@ int main(int argc, char **argv)
 		begin(in_turns);
 		begin(in_turns);
 		while (read_clock(CLOCK_MONOTONIC) < end) {
-			struct timespec pause = { 0, 20 * MS };
-
 			short_ones(2);
-			nanosleep(&pause, NULL);
+			pause_for(20);
 		}
 	} else {
-		fputs("sampled_threads alive N MS | short N | long SECONDS\n", stderr);
+		fputs("sampled_threads alive N MS | short N | long SECONDS [MS]\n", stderr);
 		return 2;
 	}
 	return 0;
