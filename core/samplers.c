@@ -18,7 +18,7 @@ static const struct event {
 	{ name, text, "PERF_COUNT_" #CONFIG, { PERF_TYPE_##TYPE, PERF_COUNT_##CONFIG } },
 #include "core/perf_events.def"
 };
-enum { EVENTS = sizeof events / sizeof *events, ROOM = 256 };
+enum { EVENTS = sizeof events / sizeof *events, ROOM = 256, HIGHEST = 100000 /* Hz */ };
 
 static const struct {
 	const char *name, *unit;
@@ -31,7 +31,8 @@ static const struct {
 /* One sampler, as it is written; NaN, 0 or "": as the others. */
 struct spec {
 	double frequency, delay, duration;
-	uint64_t count;
+	uint64_t count; /* of overflow; 0: as the default */
+	bool in_hz;     /* ... frequency says it */
 	char event[64], threads[ROOM];
 };
 
@@ -123,8 +124,9 @@ static enum ca_status read_times(char *rest, struct spec *spec, const char *whol
 static enum ca_status read_overflow(char *text, struct spec *spec, const char *whole, struct ca_err *err)
 {
 	char *event = text, list[1024];
-	const char *count;
+	char *count;
 	double number = 0;
+	size_t digits;
 
 	text += length_of(text);
 	strsep(&text, ":"); /* ends the name */
@@ -134,10 +136,16 @@ static enum ca_status read_overflow(char *text, struct spec *spec, const char *w
 		return ca_err_set(err, CA_ERR_USAGE, "'%s': there is no event '%s'; choose from: %s", whole,
 				  event, list_events(list));
 	snprintf(spec->event, sizeof spec->event, "%s", event);
-	if (!read_real(count ? count : "", 1, 1e15, &number))
+	digits = count ? strspn(count, "0123456789.") : 0;
+	spec->in_hz = count && !strcasecmp(count + digits, "hz");
+	if (spec->in_hz)
+		count[digits] = '\0';
+	if (!read_real(count ? count : "", spec->in_hz ? 0 : 1, spec->in_hz ? HIGHEST : 1e15,
+		       spec->in_hz ? &spec->frequency : &number))
 		return ca_err_set(err, CA_ERR_USAGE,
-				  "'%s': COUNT is the number of events between two samples, 1 to 1e15",
-				  whole);
+				  "'%s': COUNT is the number of events between two samples, 1 to 1e15; or "
+				  "HZ and 'hz', from 0hz (as --frequency) to %dhz",
+				  whole, HIGHEST);
 	spec->count = (uint64_t)number;
 	return read_times(text, spec, whole, err);
 }
@@ -154,12 +162,11 @@ static enum ca_status read_spec(enum ca_sampler sampler, const char *text, struc
 	if (sampler == CA_SAMPLER_OVERFLOW)
 		return *text ? read_overflow(rest, spec, text, err) : CA_OK;
 	frequency = strsep(&rest, ":");
-	if (!read_real(frequency, 0, 100000, &spec->frequency))
+	if (!read_real(frequency, 0, HIGHEST, &spec->frequency))
 		return ca_err_set(
 			err, CA_ERR_USAGE,
-			"'%s': write HZ[:DELAY[:DURATION[:THREADS]]], HZ from 0 (as --frequency) to "
-			"100000",
-			text);
+			"'%s': write HZ[:DELAY[:DURATION[:THREADS]]], HZ from 0 (as --frequency) to %d", text,
+			HIGHEST);
 	return read_times(rest, spec, text, err);
 }
 
@@ -295,6 +302,9 @@ enum ca_status ca_samplers_make(struct ca_samplers *s, const struct ca_settings 
 								 : period;
 		if (sampler == CA_SAMPLER_OVERFLOW && *text)
 			s->overflow = find_event(spec.event)->counter;
+		if (spec.in_hz)
+			s->overflow_frequency =
+				(uint64_t)(spec.frequency >= 1 ? spec.frequency : 1e9 / (double)period);
 		fill_threads(s, sampler, *spec.threads ? spec.threads : set->tids);
 	}
 	if (!s->on)

@@ -46,13 +46,14 @@ struct ca_samplers {
 		uint32_t first[CA_SAMPLER_RANGES], last[CA_SAMPLER_RANGES];
 	} of[CA_SAMPLER_COUNT];
 	struct ca_perf_counter overflow, counter[CA_METRIC_COUNTERS];
+	uint64_t overflow_frequency; /* Hz; 0: each `period` events */
 	uint32_t counters;
 };
 
 struct ca_settings;
 
-/* HZ[:DELAY[:DURATION[:THREADS]]], or, of overflow, EVENT[:COUNT[:DELAY[:DURATION[:THREADS]]]]. CA_ERR_USAGE: the
- * text says what may be there. */
+/* HZ[:DELAY[:DURATION[:THREADS]]], or, of overflow, EVENT[:COUNT[:DELAY[:DURATION[:THREADS]]]], COUNT may be
+ * HZ with 'hz' behind it. CA_ERR_USAGE: the text says what may be there. */
 enum ca_status ca_samplers_check(enum ca_sampler sampler, const char *text, struct ca_err *err);
 /* Names of metrics and counters, separated by commas. */
 enum ca_status ca_samplers_check_metrics(const char *text, struct ca_err *err);

@@ -133,7 +133,7 @@ static bool has_event(const struct ca_perf_counter *counter)
 {
 	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 
-	if (ca_tick_overflow(&tick, counter, UINT64_C(1) << 50, SIGURG) != CA_OK)
+	if (ca_tick_overflow(&tick, counter, UINT64_C(1) << 50, 0, SIGURG) != CA_OK)
 		return false;
 	ca_tick_stop(&tick);
 	return true;

@@ -114,14 +114,15 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t 
 }
 
 CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
-					   uint64_t period, int signo)
+					   uint64_t period, uint64_t frequency, int signo)
 {
 	struct perf_event_attr attr = {
 		.type = event->type,
 		.size = sizeof attr,
 		.config = event->config,
-		.sample_period = period,
-		.sample_type = PERF_SAMPLE_IP,
+		.sample_period = frequency ? frequency : period,
+		.freq = frequency != 0,
+		.sample_type = PERF_SAMPLE_READ,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.disabled = 1,
@@ -142,22 +143,41 @@ static uint64_t written(const struct ca_tick *tick)
 	return page ? __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE) : 0;
 }
 
-CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick)
+/* A word of what the kernel has written, so many bytes behind its beginning. */
+static uint64_t word_at(const struct ca_tick *tick, uint64_t at)
 {
-	return written(tick) / (sizeof(struct perf_event_header) + sizeof(uint64_t));
+	const volatile uint64_t *ring =
+		(const volatile uint64_t *)(const void *)((const char *)tick->page + CA_PERF_PAGE);
+
+	return ring[at / sizeof *ring % (CA_PERF_PAGE / sizeof *ring)];
+}
+
+CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick, uint64_t otherwise)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t events;
+	} record;
+	uint64_t head = written(tick), first;
+
+	if (head < sizeof record)
+		return otherwise;
+	first = word_at(tick, head - sizeof record);
+	__builtin_memcpy(&record, &first, sizeof first);
+	/* the kernel also tells that it holds back what comes too often */
+	return record.header.type == PERF_RECORD_SAMPLE && record.header.size == sizeof record
+		       ? word_at(tick, head - sizeof record.events)
+		       : otherwise;
 }
 
 CA_SIGSAFE uint64_t ca_tick_counter(const struct ca_tick *tick, unsigned i, uint64_t otherwise)
 {
-	const volatile uint64_t *ring =
-		(const volatile uint64_t *)(const void *)((const char *)tick->page + CA_PERF_PAGE);
 	uint64_t head = tick->lead ? written(tick) : 0;
 
 	if (head < tick->lead || !tick->lead || !tick->place[i])
 		return otherwise;
 	/* the record: its header, how many values, the tick's own, the others */
-	return tick->base[i] + ring[((head - tick->lead) / sizeof *ring + 2 + tick->place[i]) %
-				    (CA_PERF_PAGE / sizeof *ring)];
+	return tick->base[i] + word_at(tick, head - tick->lead + (2 + tick->place[i]) * sizeof(uint64_t));
 }
 
 static void perf_stop(struct ca_tick *tick)

@@ -47,11 +47,12 @@ struct ca_tick {
  * signo is delivered to this thread alone. */
 CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint64_t first,
 					uint64_t period, int signo);
-/* The same whenever `period` more of the event have happened in the thread; perf only. */
+/* The same whenever `period` more of the event have happened in the thread, or, if frequency is not 0, about so often
+ * in a second; perf only. */
 CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
-					   uint64_t period, int signo);
-/* So many times. */
-CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick);
+					   uint64_t period, uint64_t frequency, int signo);
+/* So many of the event had happened the last time; `otherwise` if it is not known. */
+CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick, uint64_t otherwise);
 /* What counter i had counted at the last tick; `otherwise` if it is not known. */
 CA_SIGSAFE uint64_t ca_tick_counter(const struct ca_tick *tick, unsigned i, uint64_t otherwise);
 /* Also in a handler. A signal that is on its way is delivered before this returns. */

@@ -132,7 +132,7 @@ struct ca_thread {
 	uint32_t samplers;                /* of this thread: 1 << enum ca_sampler */
 	uint64_t cpu_due;                 /* periods since the last sample of CPU time */
 	uint64_t real;                    /* ns: until then real time has its samples */
-	uint64_t overflow_head;           /* overflows that were seen ... */
+	uint64_t overflow_seen;           /* events of --overflow up to the last sample of them ... */
 	uint64_t overflows;               /* ... and those that the handler is called for */
 	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
 	uint64_t ticks;

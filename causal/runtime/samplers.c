@@ -52,10 +52,10 @@ CA_SIGSAFE void ca_samplers_begin(struct ca_thread *t, uint64_t now)
 	t->cpu_due = 0;
 	memset(t->metric, 0, sizeof t->metric); /* all since it began is its first sample's */
 	t->overflow = (struct ca_tick){ .backend = CA_BACKEND_AUTO };
-	t->overflow_head = 0;
+	t->overflow_seen = 0;
 	if (t->samplers & 1u << CA_SAMPLER_OVERFLOW &&
-	    ca_tick_overflow(&t->overflow, &s->overflow, s->of[CA_SAMPLER_OVERFLOW].period, CA_SIGNAL) !=
-		    CA_OK)
+	    ca_tick_overflow(&t->overflow, &s->overflow, s->of[CA_SAMPLER_OVERFLOW].period,
+			     s->overflow_frequency, CA_SIGNAL) != CA_OK)
 		ca_sample_drop(t, CA_DROP_NO_EVENT);
 }
 
@@ -85,18 +85,17 @@ CA_SIGSAFE void ca_samplers_tick(struct ca_thread *t, uint64_t now, uint64_t wei
 
 CA_SIGSAFE uint64_t ca_samplers_overflow(struct ca_thread *t)
 {
-	uint64_t head = ca_tick_overflows(&t->overflow), before = t->overflow_head;
+	uint64_t before = t->overflow_seen;
 
-	t->overflow_head = head;
-	return head - before;
+	t->overflow_seen = ca_tick_overflows(&t->overflow, before);
+	return t->overflow_seen - before;
 }
 
 CA_SIGSAFE void ca_samplers_overflowed(struct ca_thread *t, uint64_t now, uint64_t events)
 {
 	struct ca_event more[1];
 
-	ca_measure_add(more, now, CA_METRIC_OVERFLOW,
-		       events * ca_rt.session->samplers.of[CA_SAMPLER_OVERFLOW].period);
+	ca_measure_add(more, now, CA_METRIC_OVERFLOW, events);
 	if (wants(t, CA_SAMPLER_OVERFLOW))
 		ca_sample_push_with(t, now, 0, more, 1);
 }

@@ -74,6 +74,12 @@ def check_one(scratch):
     _, profile = sample(os.path.join(scratch, "second"), "--tids", "2")
     names = stacks_of(profile)
     check(any("most" in stack for stack in names) and not any("consume" in stack for stack in names), f"{names}")
+    done, profile = sample(os.path.join(scratch, "often"), "--overflow", "page-faults:400hz", app=(APP, "400", str(PAGES)))
+    if "could not get the event" not in done.stderr:
+        # the kernel begins with a sample for each, and finds out how many make 400 in a second
+        check(profile["samples"] < PAGES / 10, f"400 in a second: {profile['samples']} samples")
+        faults = measured(profile, "overflow-page-faults")
+        check(0 < faults < 1.1 * PAGES + 500, f"faults at 400 Hz: {faults}")
     _, profile = sample(os.path.join(scratch, "real"), "--realtime", "500")
     cpu = [ns for (_, function, ns, _) in profile["nodes"] if profile["functions"][function - 1]["kind"] == "code"]
     check(not any(cpu) and measured(profile, "real-time", "most") > 100 * MS, "real time alone")
@@ -138,6 +144,7 @@ def check_mistakes(scratch):
                         (("--realtime", "1e9"), "to 100000"),
                         (("--overflow", "sneezes"), "choose from: cpu-cycles instructions"),
                         (("--overflow", "page-faults:0"), "1 to 1e15"),
+                        (("--overflow", "page-faults:1e3hz"), "0hz (as --frequency) to 100000hz"),
                         (("--tids", "a"), "write numbers and ranges"),
                         (("--metrics", "luck"), "choose from: cpu-time minor-faults"),
                         (("--metrics", "cpu-clock,task-clock,instructions,page-faults,cpu-cycles"), "at most 4")):

@@ -66,6 +66,7 @@ static void test_inheritance(void **state)
 	assert_int_equal(s.of[CA_SAMPLER_REAL].period, 10000000);
 	assert_int_equal(s.of[CA_SAMPLER_REAL].ranges, 1);
 	assert_int_equal(s.of[CA_SAMPLER_OVERFLOW].period, 50);
+	assert_int_equal(s.overflow_frequency, 0);
 	assert_int_equal(s.overflow.type, PERF_TYPE_SOFTWARE);
 	assert_int_equal(s.overflow.config, PERF_COUNT_SW_PAGE_FAULTS);
 	assert_false(ca_samplers_window(&settings, CA_SAMPLER_CPU, &delay, &duration));
@@ -73,6 +74,18 @@ static void test_inheritance(void **state)
 	assert_true(delay == 3 && duration == 2);
 	assert_true(ca_samplers_window(&settings, CA_SAMPLER_OVERFLOW, &delay, &duration));
 	assert_true(delay == 1.5 && duration == 7);
+	set(CA_SETTING_OVERFLOW, "page-faults:250hz::4:3");
+	assert_int_equal(ca_samplers_make(&s, &settings, NULL), CA_OK);
+	assert_int_equal(s.overflow_frequency, 250);
+	assert_int_equal(s.of[CA_SAMPLER_OVERFLOW].first[0], 3);
+	assert_true(ca_samplers_window(&settings, CA_SAMPLER_OVERFLOW, &delay, &duration));
+	assert_true(delay == 3 && duration == 4);
+	set(CA_SETTING_OVERFLOW, "page-faults:0hz");
+	assert_int_equal(ca_samplers_make(&s, &settings, NULL), CA_OK);
+	assert_int_equal(s.overflow_frequency, 500);
+	assert_int_equal(ca_samplers_check(CA_SAMPLER_OVERFLOW, "page-faults:1e6hz", NULL), CA_ERR_USAGE);
+	assert_int_equal(ca_samplers_check(CA_SAMPLER_OVERFLOW, "page-faults:200001hz", NULL), CA_ERR_USAGE);
+	assert_int_equal(ca_samplers_check(CA_SAMPLER_OVERFLOW, "page-faults:0", NULL), CA_ERR_USAGE);
 }
 
 static void test_metrics(void **state)

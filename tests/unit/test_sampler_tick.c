@@ -353,18 +353,27 @@ static void test_overflow(void **state)
 	const struct ca_perf_counter none = { 77, 77 };
 
 	(void)state;
-	assert_int_not_equal(ca_tick_overflow(&tick, &none, EACH, SIGNAL), CA_OK);
-	if (ca_tick_overflow(&tick, faults, EACH, SIGNAL) != CA_OK)
+	assert_int_not_equal(ca_tick_overflow(&tick, &none, EACH, 0, SIGNAL), CA_OK);
+	if (ca_tick_overflow(&tick, faults, EACH, 0, SIGNAL) != CA_OK)
 		return; /* main says so */
 	assert_int_equal(open_files(), files);
-	assert_int_equal(ca_tick_overflows(&tick), 0);
+	assert_int_equal(ca_tick_overflows(&tick, 17), 17);
 	ticks = strangers = 0;
 	touch(PAGES);
-	assert_in_range(ca_tick_overflows(&tick), PAGES / EACH, PAGES / EACH + 20);
+	assert_in_range(ca_tick_overflows(&tick, 17), PAGES - EACH, PAGES + 20 * EACH);
 	assert_true(ticks > 0);
 	assert_int_equal(strangers, 0);
 	ca_tick_stop(&tick);
-	assert_int_equal(ca_tick_overflows(&tick), 0);
+	assert_int_equal(ca_tick_overflows(&tick, 17), 17);
+	/* so often in a second, however many that are: the kernel begins with each one */
+	assert_int_equal(ca_tick_overflow(&tick, faults, EACH, 100, SIGNAL), CA_OK);
+	ticks = strangers = 0;
+	for (int i = 0; i < 10; i++)
+		touch(PAGES);
+	assert_in_range(ca_tick_overflows(&tick, 17), 1, 10 * (PAGES + 500));
+	assert_in_range(ticks, 1, 10 * PAGES / EACH - 1);
+	assert_int_equal(strangers, 0);
+	ca_tick_stop(&tick);
 }
 
 /* They are as of the last tick, and go on over a new start. */
