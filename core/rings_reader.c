@@ -2,6 +2,7 @@
 /* The reading end of trace rings: see core/rings_reader.h. The program may have written into this
  * memory, or died at any instruction: all that is read is checked, and costs events at worst. */
 #include "core/rings_reader.h"
+#include "core/by_index.h"
 #include "core/vec.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +35,7 @@ struct ca_rings_reader {
 	uint64_t at, size;
 	int fd; /* borrowed */
 	uint32_t chunks;
-	struct thread *thread; /* by thread_index */
-	size_t room;
+	struct ca_by_index thread; /* struct thread, by thread_index */
 	struct found *found;
 	bool *gone; /* by process_index */
 	size_t gone_room;
@@ -129,6 +129,7 @@ enum ca_status ca_rings_reader_new(struct ca_rings_reader **reader, int fd, uint
 	if (!r)
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for the trace");
 	r->fd = fd;
+	r->thread.size = sizeof(struct thread);
 	r->at = (at + CA_RINGS_PAGE - 1) / CA_RINGS_PAGE * CA_RINGS_PAGE;
 	status = make(r, options, err);
 	if (status) {
@@ -146,7 +147,7 @@ void ca_rings_reader_free(struct ca_rings_reader *r)
 		return;
 	if (r->trace)
 		munmap(r->trace, r->size);
-	free(r->thread);
+	ca_by_index_free(&r->thread);
 	free(r->found);
 	free(r->gone);
 	free(r);
@@ -261,7 +262,7 @@ static bool read_laps(struct ca_rings_reader *r, const struct found *f, bool las
 	uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
 	uint32_t count = atomic_load_explicit(&c->count, memory_order_acquire);
 	const struct ca_source from = c->owner;
-	struct thread *t = &r->thread[f->thread];
+	struct thread *t = ca_by_index_find(&r->thread, f->thread);
 	struct ca_lap lap[CA_LAPS_OF_CHUNK];
 	bool done = last || state == CA_RINGS_LAPS_DONE || is_gone(r, from.process_index);
 
@@ -296,9 +297,10 @@ static bool read_chunk(struct ca_rings_reader *r, const struct found *f, bool la
 		       void *context)
 {
 	struct ca_rings_chunk *c = &r->trace->chunk[f->chunk];
-	struct thread *t = &r->thread[f->thread];
+	struct thread *t = ca_by_index_find(&r->thread, f->thread);
 	const struct ca_source from = c->owner;
 	struct ca_event event[CA_RINGS_EVENTS];
+	bool over = false;
 	/* The state first: with CLOSED the count is final. acquire: as in look */
 	bool closed = atomic_load_explicit(&c->state, memory_order_acquire) == CA_RINGS_CLOSED;
 	/* acquire: pairs with the release in ca_rings_push */
@@ -314,6 +316,12 @@ static bool read_chunk(struct ca_rings_reader *r, const struct found *f, bool la
 		t->next = f->number;
 		t->position = 0;
 	}
+	if (count) {
+		const struct ca_event *end = ca_rings_events(r->trace, f->chunk) + count - 1;
+
+		/* nothing comes behind it; the first thread of a process tells of that as well */
+		over = end->key == CA_KEY_THREAD && end->kind == CA_BURST_END && from.thread != from.process;
+	}
 	if (count > t->position) {
 		size_t n = count - t->position;
 
@@ -327,6 +335,8 @@ static bool read_chunk(struct ca_rings_reader *r, const struct found *f, bool la
 		t->next++;
 		t->position = 0;
 		give_back(r, f->chunk);
+		if (over && !r->trace->laps)
+			ca_by_index_drop(&r->thread, f->thread);
 	} else {
 		/* all before it have been given back */
 		atomic_store_explicit(&c->given_back, f->number, memory_order_relaxed);
@@ -350,7 +360,7 @@ void ca_rings_reader_drain(struct ca_rings_reader *r, bool last, ca_rings_take t
 		const struct found *f = &r->found[i];
 
 		if (f->thread == waits || f->thread >= MOST_THREADS ||
-		    !make_room(&r->thread, &r->room, f->thread, sizeof *r->thread))
+		    !ca_by_index_get(&r->thread, f->thread))
 			continue;
 		if (!read_laps(r, f, last, context) && !read_chunk(r, f, last, take, context))
 			waits = f->thread;

@@ -4,6 +4,7 @@
 #include "causal/conductor/code_names.h"
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/walks.h"
+#include "core/by_index.h"
 #include "core/callgraph.h"
 #include "core/clock.h"
 #include "core/dict.h"
@@ -33,8 +34,7 @@ struct called {
 struct ca_conductor_trace {
 	struct ca_rings_reader *reader;
 	struct ca_code_names *names;
-	struct called *called; /* by thread_index */
-	size_t room;
+	struct ca_by_index called;        /* struct called, by thread_index */
 	uint32_t points;                  /* that have names */
 	uint32_t metric[CA_METRIC_COUNT]; /* keys; 0: not wanted */
 	uint64_t now;
@@ -58,28 +58,10 @@ static bool read_comm(char *name, const char *path)
 	return changed;
 }
 
-static struct called *called(struct ca_conductor_trace *t, uint32_t thread)
-{
-	size_t wanted = t->room ? t->room : 64;
-	struct called *more;
-
-	while (wanted <= thread)
-		wanted *= 2;
-	if (wanted > t->room) {
-		more = realloc(t->called, wanted * sizeof *more);
-		if (!more)
-			return NULL;
-		memset(more + t->room, 0, (wanted - t->room) * sizeof *more);
-		t->called = more;
-		t->room = wanted;
-	}
-	return &t->called[thread];
-}
-
 /* Threads get their names when they have begun: look now, and some more times. */
 static void find_names(struct ca_conductor *c, const struct ca_source *from)
 {
-	struct called *name = called(c->trace, from->thread_index);
+	struct called *name = ca_by_index_get(&c->trace->called, from->thread_index);
 	uint64_t now = c->trace->now;
 	bool process, thread;
 	char path[64];
@@ -119,7 +101,7 @@ static void name_points(struct ca_conductor *c)
 /* What is measured with samples, as a curve for each thread. */
 static void pass_metric(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event)
 {
-	struct called *t = called(c->trace, from->thread_index);
+	struct called *t = ca_by_index_get(&c->trace->called, from->thread_index);
 	uint32_t key = c->trace->metric[event->flags];
 	struct ca_event sum = { .time = event->time, .kind = CA_POINT, .key = key };
 
@@ -168,6 +150,9 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 		ca_conductor_trace_pass(c, from, event, n);
 	else
 		ca_conductor_gate(c, from, event, n);
+	for (size_t i = 0; i < n; i++)
+		if (event[i].key == CA_KEY_THREAD && event[i].kind == CA_BURST_END)
+			ca_by_index_drop(&c->trace->called, from->thread_index);
 }
 
 static void hand_on_laps(void *context, const struct ca_source *from, const struct ca_lap *lap,
@@ -285,6 +270,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 	c->trace = calloc(1, sizeof *c->trace);
 	if (!c->trace)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	c->trace->called.size = sizeof(struct called);
 	status = ca_rings_reader_new(&c->trace->reader, c->session_fd, CA_SESSION_SIZE, &options, &size, err);
 	if (status)
 		return status;
@@ -398,7 +384,7 @@ void ca_conductor_trace_free(struct ca_conductor *c)
 	if (c->trace) {
 		ca_rings_reader_free(c->trace->reader);
 		ca_code_names_free(c->trace->names);
-		free(c->trace->called);
+		ca_by_index_free(&c->trace->called);
 	}
 	free(c->trace);
 	c->trace = NULL;

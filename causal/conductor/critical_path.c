@@ -3,6 +3,7 @@
  * them goes on, so that a wake costs next to nothing; then it is copied. */
 #include "causal/conductor/critical_path.h"
 #include "causal/results/samples.h"
+#include "core/by_index.h"
 #include "core/vec.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,8 @@ struct wake {
 };
 struct ca_critical_path {
 	struct ca_samples *samples;
-	struct ca_vec records, threads;
+	struct ca_vec records;
+	struct ca_by_index threads;
 	uint64_t earliest; /* of the records */
 	uint32_t ended;    /* the thread that ended last; 0: none has */
 	struct wake wake[WAKES];
@@ -72,14 +74,16 @@ static void leave(struct way *way)
 
 void ca_critical_path_free(struct ca_critical_path *p)
 {
+	struct thread *t;
+
 	if (!p)
 		return;
-	for (size_t i = 0; i < p->threads.n; i++)
-		leave(((struct thread *)p->threads.at)[i].way);
+	for (uint32_t i = 0; (t = ca_by_index_next(&p->threads, &i)); i++)
+		leave(t->way);
 	for (size_t i = 0; i < WAKES; i++)
 		leave(p->wake[i].way);
 	ca_vec_free(&p->records);
-	ca_vec_free(&p->threads);
+	ca_by_index_free(&p->threads);
 	free(p);
 }
 
@@ -181,14 +185,6 @@ static void spend(const struct ca_critical_path *p, struct thread *t, uint32_t n
 	t->way->part[i].ns += ns;
 }
 
-static struct thread *thread_of(struct ca_critical_path *p, uint32_t number)
-{
-	while (p->threads.n <= number)
-		if (!ca_vec_push(&p->threads))
-			return NULL;
-	return (struct thread *)p->threads.at + number;
-}
-
 static void go_on_with(struct thread *t, struct way *way)
 {
 	struct way *before = t->way;
@@ -197,10 +193,19 @@ static void go_on_with(struct thread *t, struct way *way)
 	leave(before);
 }
 
+static void forget(struct ca_critical_path *p, uint32_t thread)
+{
+	struct thread *t = ca_by_index_find(&p->threads, thread);
+
+	if (t)
+		leave(t->way);
+	ca_by_index_drop(&p->threads, thread);
+}
+
 static void apply(struct ca_critical_path *p, const struct record *r)
 {
 	struct wake *wake = &p->wake[r->value % WAKES];
-	struct thread *t = thread_of(p, r->thread);
+	struct thread *t = ca_by_index_get(&p->threads, r->thread), *first;
 
 	if (!t)
 		return;
@@ -219,12 +224,13 @@ static void apply(struct ca_critical_path *p, const struct record *r)
 		break;
 	case BEGINS:
 		/* who has made it tells so next; of a process it is not known who: of the first one, mostly */
-		if (p->threads.n > 1)
-			go_on_with(t, ((struct thread *)p->threads.at)[1].way);
+		first = ca_by_index_find(&p->threads, 1);
+		if (first)
+			go_on_with(t, first->way);
 		break;
 	case ENDS:
 		if (p->ended && p->ended != r->thread)
-			go_on_with(thread_of(p, p->ended), NULL);
+			forget(p, p->ended);
 		p->ended = r->thread;
 		break;
 	}
@@ -261,13 +267,13 @@ void ca_critical_path_step(struct ca_critical_path *p, uint64_t time)
 /* If none has ended, the one that was heard of last. */
 static const struct thread *find_last(const struct ca_critical_path *p)
 {
-	const struct thread *t = p->threads.at, *found = NULL;
+	const struct thread *t, *found = NULL;
 
 	if (p->ended)
-		return &t[p->ended];
-	for (size_t i = 1; i < p->threads.n; i++)
-		if (!found || t[i].last > found->last)
-			found = &t[i];
+		return ca_by_index_find(&p->threads, p->ended);
+	for (uint32_t i = 1; (t = ca_by_index_next(&p->threads, &i)); i++)
+		if (!found || t->last > found->last)
+			found = t;
 	return found;
 }
 

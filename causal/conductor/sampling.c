@@ -3,6 +3,7 @@
 #include "causal/conductor/sampling.h"
 #include "causal/conductor/critical_path.h"
 #include "causal/conductor/made_code.h"
+#include "core/by_index.h"
 #include "core/map.h"
 #include "core/path.h"
 #include "core/session.h"
@@ -67,9 +68,11 @@ struct ca_sampling {
 	uint64_t last;
 	struct ca_vec place, names; /* struct place; uint32_t, numbers of functions */
 	struct ca_map place_at;
-	struct ca_vec held;               /* struct stack */
-	struct ca_vec threads, processes; /* by their indices */
-	struct ca_vec waits;              /* struct wait */
+	struct ca_vec held;         /* struct stack */
+	struct ca_by_index threads; /* struct thread */
+	struct ca_vec over;         /* uint32_t: threads that have ended */
+	struct ca_vec processes;    /* by their indices */
+	struct ca_vec waits;        /* struct wait */
 	struct pair *pair;
 	struct ca_critical_path *path;
 	uint32_t waiting[CA_ACTIVITY_COUNT]; /* functions */
@@ -108,6 +111,7 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 	s->names.size = sizeof(uint32_t);
 	s->held.size = sizeof(struct stack);
 	s->threads.size = sizeof(struct thread);
+	s->over.size = sizeof(uint32_t);
 	s->processes.size = sizeof(struct process);
 	s->waits.size = sizeof(struct wait);
 	s->pair = calloc(PAIRS, sizeof *s->pair);
@@ -128,7 +132,8 @@ void ca_sampling_free(struct ca_sampling *s)
 	ca_vec_free(&s->held);
 	for (size_t i = 0; i < s->processes.n; i++)
 		ca_made_code_free(((struct process *)s->processes.at)[i].made);
-	ca_vec_free(&s->threads);
+	ca_by_index_free(&s->threads);
+	ca_vec_free(&s->over);
 	ca_vec_free(&s->processes);
 	ca_vec_free(&s->waits);
 	ca_critical_path_free(s->path);
@@ -153,7 +158,7 @@ static void *at(struct ca_vec *vec, uint32_t i)
 
 static struct thread *thread_of(struct ca_sampling *s, const struct ca_source *from)
 {
-	struct thread *t = at(&s->threads, from->thread_index);
+	struct thread *t = ca_by_index_get(&s->threads, from->thread_index);
 	struct process *p = at(&s->processes, from->process_index);
 
 	if (t)
@@ -241,7 +246,7 @@ static const struct place *find_place(struct ca_sampling *s, ca_place place)
 /* The name of code that the process has made itself, as a function; 0: not yet. */
 static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint64_t address)
 {
-	const struct thread *t = at(&s->threads, stack->thread);
+	const struct thread *t = ca_by_index_get(&s->threads, stack->thread);
 	struct process *p = t ? at(&s->processes, t->process) : NULL;
 	const char *name = NULL;
 	bool later = false;
@@ -328,7 +333,7 @@ static void remember_wait(struct ca_sampling *s, const struct stack *stack, uint
 /* False: a binary on it is not indexed yet. */
 static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 {
-	struct thread *t = at(&s->threads, stack->thread);
+	struct thread *t = ca_by_index_get(&s->threads, stack->thread);
 	uint32_t node, made, n;
 
 	for (uint32_t i = 0; i < stack->frames; i++)
@@ -368,6 +373,27 @@ static void hold(struct ca_sampling *s, const struct stack *stack)
 		s->unheld++;
 }
 
+/* Its times go to those of its name. */
+static void add_up(struct ca_sampling *s, uint32_t thread, uint64_t end)
+{
+	const struct thread *t = ca_by_index_find(&s->threads, thread);
+	const struct process *p = t ? at(&s->processes, t->process) : NULL;
+
+	if (p && t->lives) {
+		const struct ca_samples_threads numbers = {
+			.threads = 1,
+			.lifetime = (t->gone ? t->ended : end) - t->began,
+			.cpu = t->cpu,
+			.waiting = t->waiting,
+		};
+
+		s->samples->threads++;
+		ca_samples_add_threads(s->samples, *p->name ? p->name : "process",
+				       *t->name ? t->name : p->name, &numbers);
+	}
+	ca_by_index_drop(&s->threads, thread);
+}
+
 void ca_sampling_step(struct ca_sampling *s, uint64_t drained)
 {
 	struct stack *held = s->held.at;
@@ -379,6 +405,9 @@ void ca_sampling_step(struct ca_sampling *s, uint64_t drained)
 	s->held.n = kept;
 	if (kept && held[0].time < drained)
 		drained = held[0].time;
+	for (size_t i = 0; !kept && i < s->over.n; i++)
+		add_up(s, ((uint32_t *)s->over.at)[i], 0);
+	s->over.n = kept ? s->over.n : 0;
 	ca_critical_path_step(s->path, drained > MARGIN ? drained - MARGIN : 0);
 }
 
@@ -465,6 +494,7 @@ static void note_life(struct ca_sampling *s, struct thread *t, uint32_t number, 
 	} else {
 		t->ended = until;
 		t->gone = true;
+		ca_vec_add(&s->over, &number, 1);
 		ca_critical_path_ends(s->path, number, event->time);
 	}
 }
@@ -494,28 +524,13 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 {
 	uint64_t end = ca_windows_until(s->windows[CA_SAMPLER_COUNT], now);
-	const struct thread *t;
 
 	s->ending = true;
 	ca_sampling_step(s, now);
 	ca_critical_path_finish(s->path);
 	match(s);
-	t = s->threads.at;
-	for (size_t i = 1; i < s->threads.n; i++) {
-		struct process *p = at(&s->processes, t[i].process);
-		struct ca_samples_threads numbers = {
-			.threads = 1,
-			.lifetime = (t[i].gone ? t[i].ended : end) - t[i].began,
-			.cpu = t[i].cpu,
-			.waiting = t[i].waiting,
-		};
-
-		if (!p || !t[i].lives)
-			continue;
-		s->samples->threads++;
-		ca_samples_add_threads(s->samples, *p->name ? p->name : "process",
-				       *t[i].name ? t[i].name : p->name, &numbers);
-	}
+	for (uint32_t i = 1; ca_by_index_next(&s->threads, &i); i++)
+		add_up(s, i, end);
 	ca_samples_add_loss(s->samples, "outside of the time that was asked for", s->outside);
 	ca_samples_add_loss(s->samples, "too many while a binary was indexed", s->unheld);
 }
