@@ -30,6 +30,13 @@ static void print_sums(const struct ca_samples_change *c, size_t n)
 		       seconds(&sum[wait], 1) - seconds(&sum[wait], 0));
 }
 
+static void print_path_sum(const struct ca_samples *a, const struct ca_samples *b)
+{
+	double before = (double)ca_samples_path(a) / 1e9, now = (double)ca_samples_path(b) / 1e9;
+
+	printf("Critical path: %.3f s before, %.3f s now (%+.3f)\n", before, now, now - before);
+}
+
 /* The end of a stack says more than its beginning. */
 static void print_name(const struct ca_samples_change *c, bool stack)
 {
@@ -42,11 +49,14 @@ static void print_name(const struct ca_samples_change *c, bool stack)
 	putchar('\n');
 }
 
-static void print_changes(const struct ca_samples_change *c, size_t n, size_t most, bool stacks)
+static void print_changes(const struct ca_samples_change *c, size_t n, size_t most, enum ca_samples_of what)
 {
+	static const char *const title[] = { "function", "stack",
+					     "on the critical path, with what it calls" };
+	bool stacks = what == CA_SAMPLES_OF_STACKS;
 	size_t shown = 0, chance = 0;
 
-	printf("\n%9s %9s %9s  %s\n", "before s", "now s", "change", stacks ? "stack" : "function");
+	printf("\n%9s %9s %9s  %s\n", "before s", "now s", "change", title[what]);
 	for (size_t i = 0; i < n; i++) {
 		chance += !c[i].sure;
 		if (!c[i].sure || shown == most)
@@ -73,22 +83,24 @@ static void print_folded(const struct ca_samples_change *c, size_t n)
 
 static bool print(const struct ca_samples *a, const struct ca_samples *b, bool folded)
 {
-	size_t n, m;
-	struct ca_samples_change *functions = ca_samples_compare(a, b, false, &n);
-	struct ca_samples_change *stacks = ca_samples_compare(a, b, true, &m);
-	bool ok = functions && stacks;
+	static const size_t rows[] = { ROWS, STACKS, ROWS };
+	struct ca_samples_change *of[3];
+	size_t n[3];
+	bool ok = true;
 
+	for (int what = 0; what < 3; what++)
+		ok &= (of[what] = ca_samples_compare(a, b, (enum ca_samples_of)what, &n[what])) != NULL;
 	if (ok && folded) {
-		print_folded(stacks, m);
+		print_folded(of[CA_SAMPLES_OF_STACKS], n[CA_SAMPLES_OF_STACKS]);
 	} else if (ok) {
-		print_sums(functions, n);
-		print_changes(functions, n, ROWS, false);
-		print_changes(stacks, m, STACKS, true);
+		print_sums(of[CA_SAMPLES_OF_FUNCTIONS], n[CA_SAMPLES_OF_FUNCTIONS]);
+		print_path_sum(a, b);
+		for (int what = 0; what < 3; what++)
+			print_changes(of[what], n[what], rows[what], (enum ca_samples_of)what);
 	}
-	if (functions)
-		ca_samples_compare_free(functions, n);
-	if (stacks)
-		ca_samples_compare_free(stacks, m);
+	for (int what = 0; what < 3; what++)
+		if (of[what])
+			ca_samples_compare_free(of[what], n[what]);
 	return ok;
 }
 

@@ -115,7 +115,9 @@ struct ca_samples_row *ca_samples_rows(const struct ca_samples *samples, size_t 
 /* All that is known of the critical path, ns. */
 uint64_t ca_samples_path(const struct ca_samples *samples);
 
-/* Something of two profiles, before and now: a function by its own time, or a stack. */
+/* Of two profiles, before and now: functions by their own time, stacks, or functions by what they and those whom they
+ * call have on the critical path. */
+enum ca_samples_of { CA_SAMPLES_OF_FUNCTIONS, CA_SAMPLES_OF_STACKS, CA_SAMPLES_OF_PATH };
 struct ca_samples_change {
 	char *name;         /* of a stack: folded. Owned */
 	const char *binary; /* its last part, or "". Borrowed from the profiles */
@@ -124,7 +126,7 @@ struct ca_samples_change {
 };
 /* Those that changed most first; with ca_samples_compare_free. NULL: no memory. */
 struct ca_samples_change *ca_samples_compare(const struct ca_samples *before, const struct ca_samples *now,
-					     bool stacks, size_t *n);
+					     enum ca_samples_of what, size_t *n);
 void ca_samples_compare_free(struct ca_samples_change *change, size_t n);
 
 /* DIR/sample.json, by rename. */

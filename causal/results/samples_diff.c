@@ -13,7 +13,8 @@ enum { SURE = 2 }; /* standard deviations of the difference */
 struct changes {
 	struct ca_vec list; /* struct ca_samples_change */
 	struct ca_map by_name;
-	bool stacks, failed;
+	enum ca_samples_of what;
+	bool failed;
 };
 
 /* "main;parse;[sleeping]", or the name of the innermost function. Owned. */
@@ -39,8 +40,9 @@ static char *name_of(const struct ca_samples *s, uint32_t node, bool stacks)
 static struct ca_samples_change *find(struct changes *c, const struct ca_samples *s, uint32_t node)
 {
 	const struct ca_samples_function *f = &s->function[s->node[node].function - 1];
-	const char *binary = c->stacks ? "" : ca_path_base(f->binary);
-	char *name = name_of(s, node, c->stacks);
+	bool stacks = c->what == CA_SAMPLES_OF_STACKS;
+	const char *binary = stacks ? "" : ca_path_base(f->binary);
+	char *name = name_of(s, node, stacks);
 	struct ca_samples_change *change = NULL;
 	bool known;
 	uint32_t *at;
@@ -64,16 +66,43 @@ static struct ca_samples_change *find(struct changes *c, const struct ca_samples
 	return change;
 }
 
+static void add_to(struct changes *c, const struct ca_samples *s, uint32_t node, int side, uint64_t ns,
+		   uint64_t count)
+{
+	struct ca_samples_change *change = count ? find(c, s, node) : NULL;
+
+	if (!change)
+		return;
+	change->ns[side] += ns;
+	change->count[side] += count;
+}
+
+/* Does a call on the stack, below this one, lead to the same function? */
+static bool is_below(const struct ca_samples *s, uint32_t from, uint32_t node)
+{
+	while (from != node && s->node[from].function != s->node[node].function)
+		from = s->node[from].parent;
+	return from != node;
+}
+
+/* What a node has on the critical path, with the part of its samples that make it, is also that of its callers. */
+static void add_path(struct changes *c, const struct ca_samples *s, uint32_t node, int side)
+{
+	const struct ca_samples_node *n = &s->node[node];
+	double share = n->ns ? (double)n->path / (double)n->ns : 0;
+
+	for (uint32_t i = node; n->path && i; i = s->node[i].parent)
+		if (s->function[s->node[i].function - 1].kind != CA_SAMPLES_PROCESS && !is_below(s, node, i))
+			add_to(c, s, i, side, n->path, (uint64_t)ceil(share * (double)n->count));
+}
+
 static void add(struct changes *c, const struct ca_samples *s, int side)
 {
-	for (uint32_t i = 1; i < s->nodes; i++) {
-		struct ca_samples_change *change = s->node[i].count ? find(c, s, i) : NULL;
-
-		if (!change)
-			continue;
-		change->ns[side] += s->node[i].ns;
-		change->count[side] += s->node[i].count;
-	}
+	for (uint32_t i = 1; i < s->nodes; i++)
+		if (c->what == CA_SAMPLES_OF_PATH)
+			add_path(c, s, i, side);
+		else
+			add_to(c, s, i, side, s->node[i].ns, s->node[i].count);
 }
 
 /* Samples come by chance, so that n of them are known to +- their root. */
@@ -101,9 +130,9 @@ static int by_growth(const void *a, const void *b)
 }
 
 struct ca_samples_change *ca_samples_compare(const struct ca_samples *a, const struct ca_samples *b,
-					     bool stacks, size_t *n)
+					     enum ca_samples_of what, size_t *n)
 {
-	struct changes c = { .list.size = sizeof(struct ca_samples_change), .stacks = stacks };
+	struct changes c = { .list.size = sizeof(struct ca_samples_change), .what = what };
 	struct ca_samples_change *list;
 
 	add(&c, a, 0);

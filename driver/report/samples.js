@@ -18,18 +18,21 @@ function element(tag, properties, ...children) {
 
 // ---- the tree: node 0 is the root; callers come first
 
-const nodes = [{ parent: -1, f: null, cpu: 0, wait: 0, children: [], depth: -1 }];
+const nodes = [{ parent: -1, f: null, cpu: 0, wait: 0, path: 0, children: [], depth: -1 }];
 for (const [parent, f, ns, count] of data.nodes) {
 	const fn = data.functions[f - 1], wait = fn.kind === "wait";
-	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : ns, wait: wait ? ns : 0, own: ns, count, children: [],
+	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : ns, wait: wait ? ns : 0, path: 0, own: ns, count, children: [],
 		depth: nodes[parent].depth + 1 });
 	nodes[parent].children.push(nodes.length - 1);
 }
+for (const [node, ns] of data.path || [])
+	nodes[node].path = ns;
 for (let i = nodes.length; --i > 0;) {
+	nodes[nodes[i].parent].path += nodes[i].path;
 	nodes[nodes[i].parent].cpu += nodes[i].cpu;
 	nodes[nodes[i].parent].wait += nodes[i].wait;
 }
-const measures = { both: (n) => n.cpu + n.wait, cpu: (n) => n.cpu, wait: (n) => n.wait };
+const measures = { both: (n) => n.cpu + n.wait, cpu: (n) => n.cpu, wait: (n) => n.wait, path: (n) => n.path };
 let measure = measures.both, zoom = 0, search = "", chosen = null, at = 0;
 
 const nameOf = (i) => data.functions[nodes[i].f].name;
@@ -73,6 +76,8 @@ function tell(i) {
 		parts.push(`off it ${seconds(n.wait)}`);
 	if (fn.kind === "code" && n.own)
 		parts.push(`in it itself ${seconds(n.own)}`);
+	if (n.path)
+		parts.push(`on the critical path ${seconds(n.path)}, ${percent(n.path, nodes[0].path)} of it`);
 	return parts.join("; ");
 }
 
@@ -199,7 +204,7 @@ addEventListener("resize", draw);
 // ---- the table
 
 function rows() {
-	const list = data.functions.map((fn, f) => ({ fn, f, self: 0, total: 0, wall: 0 }));
+	const list = data.functions.map((fn, f) => ({ fn, f, self: 0, total: 0, wall: 0, path: 0 }));
 	nodes.forEach((n, i) => {
 		let again = false;
 		if (!i)
@@ -210,6 +215,7 @@ function rows() {
 		if (!again) {
 			list[n.f].total += n.cpu;
 			list[n.f].wall += n.cpu + n.wait;
+			list[n.f].path += n.path;
 		}
 	});
 	return list.filter((row) => row.fn.kind === "code").sort((a, b) => b.self - a.self || b.wall - a.wall);
@@ -220,7 +226,7 @@ function fillTable() {
 	$("table").querySelector("tbody").append(...rows().slice(0, SHOWN).map((row) => {
 		const numbers = [["self s", (row.self / 1e9).toFixed(3)], ["self %", percent(row.self, cpu)],
 			["total s", (row.total / 1e9).toFixed(3)], ["total %", percent(row.total, cpu)],
-			["wall s", (row.wall / 1e9).toFixed(3)]];
+			["wall s", (row.wall / 1e9).toFixed(3)], ["path %", percent(row.path, nodes[0].path)]];
 		const tr = element("tr", { tabIndex: 0 }, element("td", { className: "name" },
 			element("b", { textContent: row.fn.name }), element("span", { className: "where", textContent: placeOf(row.fn) })),
 		...numbers.map(([label, text]) => {
@@ -253,7 +259,8 @@ document.title = `causal sample: ${data.command.join(" ")}`;
 $("command").textContent = data.command.join(" ");
 $("summary").textContent = `${seconds(data.runtime)}; ${plural(data.threads, "thread")} in ` +
 	`${plural(data.processes, "process", "es")}; ${seconds(nodes[0].cpu)} on a CPU, ${seconds(nodes[0].wait)} in waits; ` +
-	`samples by ${data.backend}`;
+	`samples by ${data.backend}` + (nodes[0].path ? `; the critical path is known for ${seconds(nodes[0].path)}` : "");
+$("measure").querySelector("[value=path]").disabled = !nodes[0].path;
 $("losses").append(...data.losses.map((loss) => element("li", { textContent: `left out: ${loss.count} (${loss.why})` })));
 $("losses").hidden = !data.losses.length;
 setTheme();

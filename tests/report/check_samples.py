@@ -20,6 +20,8 @@ FUNCTIONS = [("process", "app", ""), ("code", "main", "/bin/app"), ("code", "wor
 # parent, function, ns, samples
 NODES = [(0, 1, 0, 0), (1, 2, 10 * MS, 10), (2, 3, 50 * MS, 50), (3, 4, 20 * MS, 20), (2, 5, 100 * MS, 1), (2, 6, 20 * MS, 20),
          (3, 3, 0, 0), (7, 4, 0, 1)]
+# on the critical path: 30 ms of work, 10 of its memcpy, and 40 of the wait
+PATH = [(3, 30 * MS), (4, 10 * MS), (5, 40 * MS)]
 
 
 def make(directory):
@@ -31,7 +33,7 @@ def make(directory):
                    "losses": [{"why": EVIL, "count": 3}],
                    "functions": [{"kind": kind, "name": name, "file": "a.c", "line": 5, "binary": binary}
                                  for kind, name, binary in FUNCTIONS],
-                   "nodes": NODES, "wakes": [[5, 3, 60 * MS, 1], [5, 0, 40 * MS, 1]]}, file)
+                   "nodes": NODES, "path": PATH, "wakes": [[5, 3, 60 * MS, 1], [5, 0, 40 * MS, 1]]}, file)
 
 
 ACTIONS = """
@@ -61,6 +63,8 @@ try {
 	press(document.activeElement, "Enter");
 	saw.zoomed = frames();
 	$("back").click();
+	set("measure", "path");
+	saw.path = [frames(), frame(3).getAttribute("aria-label")];
 	set("measure", "cpu");
 	saw.cpu = frames();
 	set("text", "WORK");
@@ -98,8 +102,8 @@ def check_page(saw, width):
     check("0.200 s" in saw["summary"] and "0.100 s on a CPU" in saw["summary"], f"summary: {saw['summary']}")
     check(EVIL in saw["losses"], f"losses: {saw['losses']}")
     check([row[0].split("a.c")[0] for row in saw["table"]] == ["work", "memcpy", EVIL, "main"], f"table: {saw['table']}")
-    check(saw["table"][0][1:] == ["0.050", "50.0 %", "0.070", "70.0 %", "0.070"], f"table: {saw['table'][0]}")
-    check(saw["table"][3][1:] == ["0.010", "10.0 %", "0.100", "100.0 %", "0.200"], f"table: {saw['table'][3]}")
+    check(saw["table"][0][1:] == ["0.050", "50.0 %", "0.070", "70.0 %", "0.070", "50.0 %"], f"table: {saw['table'][0]}")
+    check(saw["table"][3][1:] == ["0.010", "10.0 %", "0.100", "100.0 %", "0.200", "100.0 %"], f"table: {saw['table'][3]}")
     says, hidden, wakers, frames = saw["wait"]
     check("[sleeping]" in says and "0.100 s" in says, f"a wait: {says}")
     check(not hidden and "work ← main ← app" in wakers and "not taken" in wakers, f"wakers: {hidden} {wakers}")
@@ -108,6 +112,11 @@ def check_page(saw, width):
     check([saw["down"], saw["up"]] == ["4", "3"], f"arrows: {saw['down']} {saw['up']}")
     check(close(saw["zoomed"]["3"][1], 200, all_of) and close(saw["zoomed"]["4"][1], 200 * 20 / 70, all_of),
           f"zoomed by Enter: {saw['zoomed']}")
+    path, label = saw["path"]
+    check(close(path["3"][1], 100, all_of) and close(path["4"][1], 25, all_of) and close(path["5"][1], 100, all_of) and
+          "6" not in path, f"the critical path: {path}")
+    check("on the critical path 0.0400 s, 50.0 % of it" in label and "0.0800 s" in saw["summary"],
+          f"the critical path: {label}; {saw['summary']}")
     check(close(saw["cpu"]["3"][1], 140, all_of) and "5" not in saw["cpu"], f"CPU time alone: {saw['cpu']}")
     check("0.0700 s, 70.0 %" in saw["found"][0] and saw["found"][1] == ["3"], f"found: {saw['found']}")
     check(saw["chosen"] == ["4"], f"chosen in the table: {saw['chosen']}")

@@ -170,6 +170,19 @@ def check_path(backend, directory):
     check("The critical path is known for 0." in done.stderr and " % [sleeping]" in done.stderr, f"path: {done.stderr}")
 
 
+def check_path_diff(old, now):
+    """APP's sister with its parts twice as long: 500 ms more, of which 300 in slow, and nothing of quick."""
+    sample(now, "--", os.path.join(BUILD, "tests", "apps", "staged"), "200")
+    text = causal("diff", old, now).stdout
+    match = re.search(r"^Critical path: ([0-9.]+) s before, ([0-9.]+) s now", text, re.M)
+    check(match and 0.44 < float(match[1]) < 0.56 and 0.88 < float(match[2]) < 1.12, f"diff: the path: {text}")
+    table = text[text.find("on the critical path, with"):]
+    row = re.search(r"^ +([0-9.]+) +([0-9.]+) +\+([0-9.]+)  slow +staged$", table, re.M)
+    check(row and 0.2 < float(row[3]) < 0.4 and not re.search(r"  quick +staged", table), f"diff: the path: {text}")
+    same = causal("diff", old, old).stdout
+    check(re.search(r"on the critical path, with what it calls\n[0-9]+ functions have not changed", same), f"diff: a path with itself: {same}")
+
+
 def check_window(directory):
     """After --delay, for --duration; the program goes on to its end."""
     done = sample(directory, "-w", "0.2", "-d", "0.2", "--", APP, "900")
@@ -231,6 +244,7 @@ def main():
     if os.environ.get("CA_SANITIZER"):
         print("SKIP: the runtime does not go with " + os.environ["CA_SANITIZER"])
         return 77
+    path = None
     with tempfile.TemporaryDirectory() as scratch:
         for backend in ("perf", "timer"):
             directory = os.path.join(scratch, backend)
@@ -242,7 +256,10 @@ def main():
             if stacks:
                 check_exports(directory, stacks)
                 check_diff(directory, os.path.join(scratch, "longer"))
-                check_path(backend, os.path.join(scratch, "path-" + backend))
+                path = os.path.join(scratch, "path-" + backend)
+                check_path(backend, path)
+        if path:
+            check_path_diff(path, os.path.join(scratch, "path-longer"))
         check_window(os.path.join(scratch, "window"))
         check_frequency(os.path.join(scratch, "often"))
         check_suggestion(os.path.join(scratch, "suggest"))

@@ -149,7 +149,7 @@ static void compares(void **state)
 		ca_samples_add(i < 90 ? a : b, 3, 1000000); /* work */
 	}
 	ca_samples_add(b, ca_samples_node(b, 2, code(b, "new")), 3000000);
-	c = ca_samples_compare(a, b, false, &n);
+	c = ca_samples_compare(a, b, CA_SAMPLES_OF_FUNCTIONS, &n);
 	assert_non_null(c);
 	assert_int_equal(n, 4);
 	assert_string_equal(c[0].name, "main");
@@ -163,11 +163,31 @@ static void compares(void **state)
 	assert_true(change_of(c, n, "[waiting]")->wait);
 	assert_false(change_of(c, n, "[waiting]")->sure);
 	ca_samples_compare_free(c, n);
-	c = ca_samples_compare(a, b, true, &n);
+	c = ca_samples_compare(a, b, CA_SAMPLES_OF_STACKS, &n);
 	assert_int_equal(n, 5);
 	assert_int_equal(change_of(c, n, "a;main;work")->ns[0], 120000000);
 	assert_int_equal(change_of(c, n, "a;main;work;work")->ns[0], 5000000);
 	assert_int_equal(change_of(c, n, "a;main;new")->ns[0], 0);
+	ca_samples_compare_free(c, n);
+	/* what takes as long as before may have come onto the critical path */
+	for (uint32_t i = 1; i < a->nodes; i++)
+		a->node[i].path = 0;
+	for (uint32_t i = 1; i < b->nodes; i++)
+		b->node[i].path = 0;
+	a->node[2].path = 1000000;
+	b->node[2].path = 3000000;
+	b->node[3].path = b->node[3].ns / 2;
+	b->node[4].path = 1000000; /* once, though its function is twice on the stack */
+	c = ca_samples_compare(a, b, CA_SAMPLES_OF_PATH, &n);
+	assert_int_equal(n, 2);
+	assert_int_equal(change_of(c, n, "work")->ns[0], 0);
+	assert_int_equal(change_of(c, n, "work")->ns[1], b->node[3].ns / 2 + 1000000);
+	assert_int_equal(change_of(c, n, "work")->count[1], (b->node[3].count + 1) / 2 + 1);
+	assert_true(change_of(c, n, "work")->sure);
+	assert_int_equal(change_of(c, n, "main")->ns[0], 1000000);
+	assert_int_equal(change_of(c, n, "main")->count[0], 1);
+	assert_int_equal(change_of(c, n, "main")->ns[1], b->node[3].ns / 2 + 4000000);
+	assert_true(change_of(c, n, "main")->sure);
 	ca_samples_compare_free(c, n);
 	ca_samples_free(a);
 	ca_samples_free(b);
