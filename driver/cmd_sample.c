@@ -34,6 +34,7 @@ static bool is_meant(enum ca_setting_id id)
 	case CA_SETTING_OVERFLOW:
 	case CA_SETTING_TIDS:
 	case CA_SETTING_METRICS:
+	case CA_SETTING_USE_TEMPORARY_FILES:
 		return true;
 	default:
 		return ca_once_is_general(id);

@@ -300,6 +300,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 {
 	ca_host_close(c->host, NULL, NULL, NULL);
 	ca_conductor_trace_free(c);
+	ca_set_aside_free(c->set_aside);
 	ca_sampling_free(c->sampling);
 	ca_walks_free(c->walks);
 	if (c->opt.suggestion)

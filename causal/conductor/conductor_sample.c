@@ -8,7 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { AHEAD = 50000000 /* ns before a window that samples are taken again: we may be late */ };
+enum {
+	AHEAD = 50000000,   /* ns before a window that samples are taken again: we may be late */
+	SET_ASIDE = 1 << 28 /* bytes, at most, in a temporary file */
+};
 
 static const char *const drops[] = {
 #define X(id, text) text,
@@ -61,6 +64,9 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 		if (status)
 			return status;
 	}
+	/* what is suggested is decided while the program runs */
+	if (c->set->use_temporary_files && !c->opt.suggestion)
+		return ca_set_aside_new(&c->set_aside, c->sampling, SET_ASIDE, err);
 	return c->opt.suggestion ? ca_conductor_suggest_open(c, err) : CA_OK;
 }
 
@@ -104,6 +110,8 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 	ca_sampling_end(c->sampling, now);
 	if (c->opt.suggestion)
 		ca_conductor_suggest_close(c, wait_status);
+	ca_set_aside_free(c->set_aside);
+	c->set_aside = NULL;
 	ca_sampling_free(c->sampling);
 	c->sampling = NULL;
 	snprintf(s->backend, sizeof s->backend, "%s", backend_name(c->sum.backends));

@@ -12,6 +12,7 @@
 #include "causal/conductor/interference.h"
 #include "causal/conductor/regions.h"
 #include "causal/conductor/sampling.h"
+#include "causal/conductor/set_aside.h"
 #include "causal/conductor/selection_log.h"
 #include "causal/points/point_search.h"
 #include "causal/points/requested.h"
@@ -89,6 +90,7 @@ struct ca_conductor {
 	struct ca_sink_tracks gate;       /* what is open in each thread, and in which window it is shown */
 	struct ca_host *host;             /* NULL: nobody asked */
 	struct ca_sampling *sampling;     /* while a profile of the samples is made, else NULL */
+	struct ca_set_aside *set_aside;   /* NULL: they are added up at once */
 	struct ca_rng rng;                /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */

@@ -144,7 +144,9 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 	find_names(c, from);
 	if (c->walks)
 		event = ca_walks_take(c->walks, from, event, &n);
-	if (c->sampling)
+	if (c->set_aside)
+		ca_set_aside_take(c->set_aside, from, event, n);
+	else if (c->sampling)
 		ca_sampling_take(c->sampling, from, event, n);
 	if (ca_windows_are_all(c->set))
 		ca_conductor_trace_pass(c, from, event, n);
@@ -173,8 +175,12 @@ static void drain(struct ca_conductor *c, bool last)
 	ca_code_names_follow(c->trace->names);
 	ca_rings_reader_drain(c->trace->reader, last, hand_on, c);
 	ca_conductor_gate_follow(c);
-	if (c->sampling)
+	if (c->set_aside)
+		ca_set_aside_step(c->set_aside, c->trace->now);
+	else if (c->sampling)
 		ca_sampling_step(c->sampling, c->trace->now);
+	if (c->set_aside && last)
+		ca_set_aside_empty(c->set_aside);
 }
 
 void ca_conductor_trace_drain(struct ca_conductor *c)

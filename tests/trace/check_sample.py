@@ -153,9 +153,9 @@ def check_pprof(directory, expected):
             check("most" in top.stdout, f"pprof -top: {top.stdout}{top.stderr}")
 
 
-def check_path(backend, directory):
+def check_path(backend, directory, *more):
     """Of APP's sister the critical path is known by hand: 3 parts in slow, 1 in after, 1 asleep; quick is not on it."""
-    done = sample(directory, "-b", backend, "--", os.path.join(BUILD, "tests", "apps", "staged"), "100")
+    done = sample(directory, "-b", backend, *more, "--", os.path.join(BUILD, "tests", "apps", "staged"), "100")
     profile = read(directory)
     names, _ = stacks_of(profile)
     path = [(names[node], ns) for node, ns in profile["path"]]
@@ -258,6 +258,7 @@ def main():
                 check_diff(directory, os.path.join(scratch, "longer"))
                 path = os.path.join(scratch, "path-" + backend)
                 check_path(backend, path)
+                check_path(backend, os.path.join(scratch, "later-" + backend), "--use-temporary-files")
         if path:
             check_path_diff(path, os.path.join(scratch, "path-longer"))
         check_window(os.path.join(scratch, "window"))
