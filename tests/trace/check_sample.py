@@ -170,6 +170,27 @@ def check_path(backend, directory, *more):
     check("The critical path is known for 0." in done.stderr and " % [sleeping]" in done.stderr, f"path: {done.stderr}")
 
 
+def check_forbidden(directory):
+    """An ordinary user whom perf is forbidden: timers, who say so, and whole stacks."""
+    os.mkdir(directory)
+    os.chmod(directory, 0o777)
+    os.chmod(os.path.dirname(directory), 0o711)
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    try:
+        subprocess.run([APP, "10"], stdout=subprocess.DEVNULL, check=True, **nobody)
+    except PermissionError:
+        print("SKIP: nobody may not run what was built: perf was forbidden to root only")
+        nobody = {}
+    done = subprocess.run([os.path.join(BUILD, "tests", "apps", "limits"), "seccomp_then", CAUSAL, "sample", "-o", directory,
+                           "--", APP, "900"], env=os.environ | {"XDG_CACHE_HOME": directory}, capture_output=True, text=True,
+                          check=False, timeout=120, **nobody)
+    check(done.returncode == 0 and "timers give the samples" in done.stderr and "not allowed here" in done.stderr and
+          " samples from timer, " in done.stderr, f"forbidden: {done.returncode}: {done.stderr}")
+    profile = read(directory)
+    check(profile["backend"] == "timer" and profile["samples"] > 20 and profile["incomplete"] <= 0.01 * profile["samples"],
+          f"forbidden: {profile['backend']}, {profile['incomplete']} of {profile['samples']} stacks are not complete")
+
+
 def check_path_diff(old, now):
     """APP's sister with its parts twice as long: 500 ms more, of which 300 in slow, and nothing of quick."""
     sample(now, "--", os.path.join(BUILD, "tests", "apps", "staged"), "200")
@@ -261,6 +282,7 @@ def main():
                 check_path(backend, os.path.join(scratch, "later-" + backend), "--use-temporary-files")
         if path:
             check_path_diff(path, os.path.join(scratch, "path-longer"))
+        check_forbidden(os.path.join(scratch, "forbidden"))
         check_window(os.path.join(scratch, "window"))
         check_frequency(os.path.join(scratch, "often"))
         check_suggestion(os.path.join(scratch, "suggest"))
