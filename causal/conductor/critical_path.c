@@ -9,9 +9,11 @@
 #include <string.h>
 
 enum {
-	WAKES = 8192,  /* paths of who woke others: so many are remembered */
-	MOST = 4096,   /* nodes on a path; of others it has the one above */
-	MANY = 1 << 16 /* records, that are put in order as they are */
+	WAKES = 8192,    /* paths of who woke others: so many are remembered, ... */
+	LEAST = 256,     /* ... or at least so many where they are long: ... */
+	PARTS = 1 << 18, /* ... all paths have more nodes than these together, 4 MiB */
+	MOST = 4096,     /* nodes on a path; of others it has the one above */
+	MANY = 1 << 16   /* records, that are put in order as they are */
 };
 
 enum what { SPENT, WAKES_OTHERS, WOKEN, BEGINS, ENDS };
@@ -43,6 +45,8 @@ struct ca_critical_path {
 	struct ca_vec records;
 	struct ca_by_index threads;
 	uint64_t earliest; /* of the records */
+	uint64_t parts;    /* of all paths */
+	uint64_t oldest;   /* pair that may be remembered */
 	uint32_t ended;    /* the thread that ended last; 0: none has */
 	struct wake wake[WAKES];
 };
@@ -66,10 +70,12 @@ static struct way *share(struct way *way)
 	return way;
 }
 
-static void leave(struct way *way)
+static void leave(struct ca_critical_path *p, struct way *way)
 {
-	if (way && !--way->refs)
-		free(way);
+	if (!way || --way->refs)
+		return;
+	p->parts -= way->n;
+	free(way);
 }
 
 void ca_critical_path_free(struct ca_critical_path *p)
@@ -79,9 +85,9 @@ void ca_critical_path_free(struct ca_critical_path *p)
 	if (!p)
 		return;
 	for (uint32_t i = 0; (t = ca_by_index_next(&p->threads, &i)); i++)
-		leave(t->way);
+		leave(p, t->way);
 	for (size_t i = 0; i < WAKES; i++)
-		leave(p->wake[i].way);
+		leave(p, p->wake[i].way);
 	ca_vec_free(&p->records);
 	ca_by_index_free(&p->threads);
 	free(p);
@@ -128,7 +134,7 @@ void ca_critical_path_ends(struct ca_critical_path *p, uint32_t thread, uint64_t
 
 /* ---- in the order in which it happened ------------------------------------------------------*/
 /* Room for one more function, for this thread alone. False: no memory. */
-static bool own(struct thread *t)
+static bool own(struct ca_critical_path *p, struct thread *t)
 {
 	uint32_t n = t->way ? t->way->n : 0;
 	struct way *way;
@@ -139,8 +145,10 @@ static bool own(struct thread *t)
 		way = malloc(sizeof *way + (n + 1) * sizeof *way->part);
 		if (way && n)
 			memcpy(way->part, t->way->part, n * sizeof *way->part);
-		if (way)
-			leave(t->way);
+		if (way) {
+			leave(p, t->way);
+			p->parts += n;
+		}
 	}
 	if (!way)
 		return false;
@@ -166,11 +174,11 @@ static uint32_t find(const struct way *way, uint32_t node)
 	return low;
 }
 
-static void spend(const struct ca_critical_path *p, struct thread *t, uint32_t node, uint64_t ns)
+static void spend(struct ca_critical_path *p, struct thread *t, uint32_t node, uint64_t ns)
 {
 	uint32_t i;
 
-	if (!own(t))
+	if (!own(p, t))
 		return;
 	while ((i = find(t->way, node)) == t->way->n || t->way->part[i].node != node) {
 		if (t->way->n >= MOST) {
@@ -181,16 +189,17 @@ static void spend(const struct ca_critical_path *p, struct thread *t, uint32_t n
 		}
 		memmove(&t->way->part[i + 1], &t->way->part[i], (t->way->n++ - i) * sizeof *t->way->part);
 		t->way->part[i] = (struct part){ node, 0 };
+		p->parts++;
 	}
 	t->way->part[i].ns += ns;
 }
 
-static void go_on_with(struct thread *t, struct way *way)
+static void go_on_with(struct ca_critical_path *p, struct thread *t, struct way *way)
 {
 	struct way *before = t->way;
 
 	t->way = share(way);
-	leave(before);
+	leave(p, before);
 }
 
 static void forget(struct ca_critical_path *p, uint32_t thread)
@@ -198,8 +207,25 @@ static void forget(struct ca_critical_path *p, uint32_t thread)
 	struct thread *t = ca_by_index_find(&p->threads, thread);
 
 	if (t)
-		leave(t->way);
+		leave(p, t->way);
 	ca_by_index_drop(&p->threads, thread);
+}
+
+/* Numbers of pairs rise. Where paths are long, the oldest are forgotten. */
+static void remember(struct ca_critical_path *p, uint64_t pair, struct way *way)
+{
+	struct wake *wake = &p->wake[pair % WAKES];
+
+	share(way);
+	leave(p, wake->way);
+	*wake = (struct wake){ pair, way };
+	if (p->oldest + WAKES <= pair)
+		p->oldest = pair - WAKES + 1;
+	for (; p->parts > PARTS && p->oldest + LEAST < pair; p->oldest++) {
+		wake = &p->wake[p->oldest % WAKES];
+		leave(p, wake->way);
+		*wake = (struct wake){ 0 };
+	}
 }
 
 static void apply(struct ca_critical_path *p, const struct record *r)
@@ -215,18 +241,17 @@ static void apply(struct ca_critical_path *p, const struct record *r)
 		spend(p, t, r->node, r->value);
 		break;
 	case WAKES_OTHERS:
-		leave(wake->way);
-		*wake = (struct wake){ r->value, share(t->way) };
+		remember(p, r->value, t->way);
 		break;
 	case WOKEN:
 		if (wake->pair == r->value)
-			go_on_with(t, wake->way);
+			go_on_with(p, t, wake->way);
 		break;
 	case BEGINS:
 		/* who has made it tells so next; of a process it is not known who: of the first one, mostly */
 		first = ca_by_index_find(&p->threads, 1);
 		if (first)
-			go_on_with(t, first->way);
+			go_on_with(p, t, first->way);
 		break;
 	case ENDS:
 		if (p->ended && p->ended != r->thread)

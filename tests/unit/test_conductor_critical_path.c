@@ -3,6 +3,8 @@
 #include "causal/conductor/critical_path.h"
 #include "causal/results/samples.h"
 #include "tests/unit/unit.h"
+#include <malloc.h>
+#include <stdio.h>
 
 enum { MAIN = 1, A, B, C };
 
@@ -126,9 +128,40 @@ static void many(void **state)
 	assert_int_equal(samples->node[f].path, NODES + 1 - 4095);
 }
 
+/* Paths of 3,000 functions, each of which has woken others: the memory for them is bounded, and who has done so just
+ * now is known. */
+static void long_paths(void **state)
+{
+	enum { NODES = 3000, WAKES = 6000 };
+	static uint32_t node[NODES];
+	size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	char name[20];
+	uint64_t now = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < NODES; i++) {
+		snprintf(name, sizeof name, "f%u", i);
+		node[i] = ca_samples_node(samples, 0,
+					  ca_samples_function(samples, CA_SAMPLES_CODE, name, "", 0, ""));
+		ca_critical_path_spent(path, A, now++, node[i], 1);
+	}
+	for (unsigned i = 1; i <= WAKES; i++) {
+		ca_critical_path_spent(path, A, now++, node[i % NODES], 1);
+		ca_critical_path_wakes(path, A, now++, i);
+		ca_critical_path_step(path, now);
+	}
+	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd < before + 20000000);
+	ca_critical_path_woken(path, B, now++, WAKES - 20);
+	ca_critical_path_spent(path, B, now++, f, 5);
+	ca_critical_path_ends(path, B, now);
+	check(5, 0, 0);
+	assert_int_equal(ca_samples_path(samples), NODES + WAKES - 20 + 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(long_paths, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wake, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pairs, set_up, tear_down),
