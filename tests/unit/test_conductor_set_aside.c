@@ -34,8 +34,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static struct ca_event *add(struct ca_event *e, uint64_t time, uint8_t kind, uint32_t key,
-			    uint16_t flags, uint64_t value)
+static struct ca_event *add(struct ca_event *e, uint64_t time, uint8_t kind, uint32_t key, uint16_t flags,
+			    uint64_t value)
 {
 	*e = (struct ca_event){ .time = time, .kind = kind, .key = key, .flags = flags, .value = value };
 	return e + 1;
