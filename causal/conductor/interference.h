@@ -14,9 +14,9 @@ struct ca_load {
 	uint64_t run;   /* CPU time of the run's processes, and of their children that ended */
 	uint64_t own;   /* ... and of the driver */
 	uint64_t queue; /* time that the run's threads were runnable but not running ... */
-	uint64_t ran;   /* ... and CPU time of the same ones: what has ended took its time in the queue along */
-	unsigned cpus;  /* that the run may use */
-	bool known;     /* busy could be read */
+	uint64_t ran; /* ... and CPU time of the same ones: what has ended took its time in the queue along */
+	unsigned cpus; /* that the run may use */
+	bool known;    /* busy could be read */
 	bool queue_known;
 };
 

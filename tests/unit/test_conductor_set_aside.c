@@ -114,7 +114,7 @@ static char *profile_of(uint64_t most)
 	ca_sampling_end(sampling, now);
 	ca_set_aside_free(aside);
 	ca_sampling_free(sampling);
-	samples->backend = strdup("timer");
+	strcpy(samples->backend, "timer");
 	out = open_memstream(&text, &size);
 	assert_true(ca_samples_write_json(samples, out));
 	fclose(out);
