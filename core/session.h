@@ -93,6 +93,10 @@ struct ca_session {
 	uint32_t requested_anywhere; /* they may lie in any module: wait for all before main. Set
 				   * before the first process starts */
 	struct ca_site requested[CA_MAX_REQUESTED];
+	/* A run that is one experiment: the binary whose code it is about, until that code is selected. Who runs it
+	 * waits for that before main, or S would begin unseen. Set before the first process starts; "": none */
+	char awaited[CA_PATH];
+	_Atomic uint32_t awaits;
 	_Alignas(64) struct ca_experiment experiment;
 	/* D of all experiments up to that of settled_seq (even), ns: by the conductor, which releases
 	 * settled_seq last, before it opens the next one. By so much virtual time lags. */

@@ -22,10 +22,13 @@
 
 enum {
 	MS = 1000000,
-	STEP = 10,              /* ms between steps at most ... */
-	REST = 20,              /* ... while an experiment goes on */
-	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
-	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
+	STEP = 10,            /* ms between steps at most ... */
+	REST = 20,            /* ... while an experiment goes on */
+	STALL = 150 * MS,     /* ns between two steps in an experiment: it is not used */
+	PATCH_WAIT = 60 * MS, /* ns that processes get to place sites ... */
+	PATCH_WHOLE =
+		2 *
+		MS, /* ... where the run is one experiment, which has begun: others wait, as a shell does ... */
 	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
 	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
@@ -59,12 +62,32 @@ const char *ca_conductor_session_path(const struct ca_conductor *c)
 	return c->session_path;
 }
 
+/* What a whole run is about, if that is known already. */
+static const struct ca_region *wanted_region(const struct ca_conductor *c)
+{
+	if (c->whole && c->opt.region)
+		return c->opt.region;
+	return c->opt.sweep ? ca_sweep_get_choice(c->opt.sweep, c->group) : NULL;
+}
+
+/* Those that have its code wait until it is selected. */
+static void await_selection(struct ca_conductor *c)
+{
+	const struct ca_region *wanted = c->set->end_to_end ? wanted_region(c) : NULL;
+
+	if (!wanted || strlen(wanted->binary) >= sizeof c->session->awaited)
+		return;
+	strcpy(c->session->awaited, wanted->binary);
+	atomic_store(&c->session->awaits, 1);
+}
+
 void ca_conductor_started(struct ca_conductor *c, pid_t child)
 {
 	c->child = child;
 	c->session->conductor = (uint32_t)getpid();
 	c->started = c->state_since = c->last_step = ca_clock_now();
 	ca_windows_begin(c->windows, c->started);
+	await_selection(c);
 	ca_conductor_host_start(c);
 	ca_conductor_sample_started(c);
 	atomic_store(&c->session->heartbeat, c->started);
@@ -74,10 +97,9 @@ void ca_conductor_started(struct ca_conductor *c, pid_t child)
 /* Of a whole run. */
 static uint32_t choose_region(struct ca_conductor *c, uint64_t now)
 {
-	const struct ca_region *wanted;
+	const struct ca_region *wanted = wanted_region(c);
 	uint32_t region = 0;
 
-	wanted = c->whole && c->opt.region ? c->opt.region : ca_sweep_get_choice(c->opt.sweep, c->group);
 	if (wanted)
 		region = ca_regions_find(c->regions, wanted);
 	if (!region)
@@ -99,6 +121,7 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	atomic_store(&c->session->elsewhere, 0);
 	ca_selection_log_restart(c->log, sel->log_start);
 	ca_selection_end(sel);
+	atomic_store(&c->session->awaits, 0);
 	c->selected = region;
 	if (why && why != c->warned_why)
 		ca_conductor_say(c, 1, "%s is sampled, not probed: %s",
@@ -287,8 +310,8 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	uint64_t waited = now - c->state_since;
 
 	/* whoever is blocked places them when it comes back, and those that run, in a tick */
-	if (!ca_conductor_patched(c) &&
-	    (waited < PATCH_WAIT || (waited < PATCH_MOST && ca_conductor_unplaced(c) > PATCH_RUN)))
+	if (!ca_conductor_patched(c) && (waited < (c->set->end_to_end ? PATCH_WHOLE : PATCH_WAIT) ||
+					 (waited < PATCH_MOST && ca_conductor_unplaced(c) > PATCH_RUN)))
 		return;
 	if (sel->exact && sites_failed(c)) {
 		/* where there is no room for a jump, an int3 will do if it is not passed too often */

@@ -29,9 +29,10 @@
 #include <unistd.h>
 
 enum {
-	WAIT_FOR_INDEX = 3000, /* ms a new program waits for the driver to index it */
-	MAIN_STACK = 64 << 20, /* bytes; below the first stack, the kernel maps nothing else so near */
-	WIPED = 4096           /* bytes from ca_rt.on that a fork sets to zero */
+	WAIT_FOR_INDEX = 3000,   /* ms a new program waits for the driver to index it */
+	WAIT_FOR_SELECTION = 50, /* ... or to select code in it */
+	MAIN_STACK = 64 << 20,   /* bytes; below the first stack, the kernel maps nothing else so near */
+	WIPED = 4096             /* bytes from ca_rt.on that a fork sets to zero */
 };
 
 /* glibc's. Weak: a program with another C library must start, and runs without us. */
@@ -162,6 +163,22 @@ static void wait_for_index(struct ca_session *s)
 		    ca_rt_conductor_is_gone(ca_clock_now()))
 			break;
 		sleep_ms(1);
+	}
+}
+
+/* This program, or a library of it, has the code that the whole run is about: main begins when that is selected. */
+static void wait_for_selection(struct ca_session *s)
+{
+	struct ca_loaded *l;
+
+	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
+		if (strcmp(s->module[l->module].path, s->awaited) != 0)
+			continue;
+		for (int ms = 0; ms < WAIT_FOR_SELECTION; ms++) {
+			if (!atomic_load(&s->awaits) || ca_rt_conductor_is_gone(ca_clock_now()))
+				return;
+			sleep_ms(1);
+		}
 	}
 }
 
@@ -428,6 +445,7 @@ static void attach(const char *path)
 	ca_probe_init();
 	ca_requested_wait();
 	ca_points_patch_loaded();
+	wait_for_selection(ca_rt.session);
 	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
 	__register_atfork(before_fork, after_fork, ca_start_forked,
 			  NULL); /* pthread_atfork, as a weak symbol */
