@@ -378,6 +378,10 @@ __attribute__((destructor)) static void leave(void)
 		ca_timeline_exits();
 		t->guard++;
 		ca_timeline_end(t);
+		/* exit() in S: for the others, in the next programs of a shell, say, it does not go on */
+		if (ca_rt_is_in_s(t))
+			ca_activation_left(t);
+		ca_activation_wait_left(t, ca_clock_now());
 		t->guard--;
 	}
 }

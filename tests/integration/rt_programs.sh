@@ -152,6 +152,23 @@ else
 	skip "no valgrind"
 fi
 
+# Short programs of a shell, one after the other: S is known from the first instruction of the one that has it on, and
+# over when that ends in the midst of it. A fifth of the time; 0 or 0.9 before.
+short() { # NAME ROUNDS END
+	echo "volatile int x; void exit(int);
+__attribute__((noinline)) void $1_work(void) { for (int i = 0; i < $2; i++) x++; $3 }
+int main(void) { $1_work(); return 0; }" >"$1.c"
+	"${cc[@]}" -O1 -g -o "$1" "$1.c"
+}
+short early 300000000 'exit(0);' && short late 400000000 ''
+profile -e -n 3 -s 0 -F early_work -- sh -c './early; ./late'
+check "short programs: the share of S in the CPU time" "in 2: 0.1 to 0.5 in 3: 0.1 to 0.5 " "$(
+	for run in 2 3; do
+		sed -n 's/.*"type":"experiment".*"s_time":\([0-9]*\),.*"periods":\([0-9]*\),.*/\1 \2/p' \
+			results/run-000$run.jsonl | awk -v run=$run '{ share = $1 / $2 / 1e6 # of CPU time, in ms
+			printf "in %d: %s ", run, (share > 0.1 && share < 0.5 ? "0.1 to 0.5" : share) }'
+	done)"
+
 # sanitizers: in libraries of their own (gcc) or in the program (clang)
 for compiler in gcc clang; do
 	for sanitizer in address thread undefined; do
