@@ -612,7 +612,8 @@ static void test_chains(void **state)
 static void test_table_untried(void **state)
 {
 	char *const via[] = { TEXT("step"), NULL }, *const contains[] = { TEXT("work"), NULL };
-	static char names[][8] = { "work", "step", "loop", "next", "third", "little" };
+	static char empty[] = "", binary[] = "/a",
+		    names[][8] = { "work", "step", "loop", "next", "third", "little" };
 	struct ca_region region[6];
 	struct ca_curve curve = { .experiments = 12 };
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
@@ -639,11 +640,9 @@ static void test_table_untried(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++)
-		region[i] = (struct ca_region){ .id = i + 1,
-						.name = names[i],
-						.file = TEXT(""),
-						.function = TEXT(""),
-						.binary = TEXT("/a") };
+		region[i] = (struct ca_region){
+			.id = i + 1, .name = names[i], .file = empty, .function = empty, .binary = binary
+		};
 	assert_non_null(strstr(printed(&profile, 100),
 			       "\n     Not tried yet (own CPU time): third 20 %, next 12 %\n"));
 	profile.sample_count = 3;
