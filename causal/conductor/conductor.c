@@ -22,13 +22,11 @@
 
 enum {
 	MS = 1000000,
-	STEP = 10,            /* ms between steps at most ... */
-	REST = 20,            /* ... while an experiment goes on */
-	STALL = 150 * MS,     /* ns between two steps in an experiment: it is not used */
-	PATCH_WAIT = 60 * MS, /* ns that processes get to place sites ... */
-	PATCH_WHOLE =
-		2 *
-		MS, /* ... where the run is one experiment, which has begun: others wait, as a shell does ... */
+	STEP = 10,              /* ms between steps at most ... */
+	REST = 20,              /* ... while an experiment goes on */
+	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
+	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
+	PATCH_WHOLE = 2 * MS,   /* ... in a run that is one experiment ... */
 	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
 	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */

@@ -171,14 +171,15 @@ static void wait_for_selection(struct ca_session *s)
 {
 	struct ca_loaded *l;
 
-	for (unsigned i = 0; (l = ca_modules_at(i)); i++) {
-		if (strcmp(s->module[l->module].path, s->awaited) != 0)
-			continue;
-		for (int ms = 0; ms < WAIT_FOR_SELECTION; ms++) {
-			if (!atomic_load(&s->awaits) || ca_rt_conductor_is_gone(ca_clock_now()))
-				return;
-			sleep_ms(1);
-		}
+	if (!atomic_load(&s->awaits))
+		return;
+	for (unsigned i = 0; (l = ca_modules_at(i)) && strcmp(s->module[l->module].path, s->awaited) != 0;
+	     i++)
+		;
+	for (int ms = 0; l && ms < WAIT_FOR_SELECTION && atomic_load(&s->awaits); ms++) {
+		if (ca_rt_conductor_is_gone(ca_clock_now()))
+			return;
+		sleep_ms(1);
 	}
 }
 
