@@ -308,14 +308,18 @@ size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		const char *name = c->session->point[visits[i].point].name;
 		bool replaced = false;
 
 		for (size_t k = 0; p && k < p->replaced_n; k++)
-			replaced |= p->replaced[k] &&
-				    !strcmp(p->replaced[k], c->session->point[visits[i].point].name);
-		for (size_t k = 0; p && k < p->choice.points; k++) /* chosen again */
-			replaced &=
-				strcmp(p->choice.point[k].name, c->session->point[visits[i].point].name) != 0;
+			replaced |= p->replaced[k] && !strcmp(p->replaced[k], name);
+		for (size_t k = 0; p && k < p->choice.points; k++) {
+			if (strcmp(p->choice.point[k].name, name) != 0)
+				continue;
+			replaced = false; /* chosen again */
+			if (p->choice.point[k].unit != k)
+				visits[i].unit = p->choice.point[p->choice.point[k].unit].name;
+		}
 		if (!replaced)
 			visits[kept++] = visits[i];
 	}

@@ -16,6 +16,16 @@ void ca_conductor_points_store(struct ca_conductor *c, struct ca_point_choice *p
 		ca_conductor_say(c, 0, "%s", err.text);
 }
 
+/* Whoever asked for two points wants to see both. */
+static size_t unit_of(const struct ca_point_choice *p, size_t i, enum ca_choice_how how)
+{
+	size_t k = how == CA_CHOICE_AUTO ? 0 : i;
+
+	while (p->set->candidate[p->chosen[k]].group != p->set->candidate[p->chosen[i]].group)
+		k++;
+	return k;
+}
+
 bool ca_conductor_points_fill(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how)
 {
 	struct ca_choice *choice = &p->choice;
@@ -31,7 +41,8 @@ bool ca_conductor_points_fill(struct ca_conductor *c, struct ca_point_choice *p,
 		choice->point[i] = (struct ca_choice_point){ .name = strdup(from->name),
 							     .rate = from->rate,
 							     .spread = from->spread,
-							     .coverage = from->coverage };
+							     .coverage = from->coverage,
+							     .unit = unit_of(p, i, how) };
 		ok &= choice->point[i].name != NULL;
 		choice->points++;
 	}

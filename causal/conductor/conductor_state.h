@@ -193,7 +193,7 @@ bool ca_conductor_points_are_open(const struct ca_conductor *c);
 /* Does one thread do all the work, so that nobody is delayed and no point is needed? */
 bool ca_conductor_points_are_needless(const struct ca_conductor *c);
 /* Leaves out the visits of points that others have replaced: they may have been placed after all, too late.
- * Returns how many are left. */
+ * Of the others, says which count the same unit of work. Returns how many are left. */
 size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *visits, size_t n);
 /* An experiment passed no point, and none is needed: its visits. 0: one is needed after all. */
 size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *record,

@@ -60,6 +60,7 @@ static struct json_object *point_object(const struct ca_choice_point *p)
 	json_object_object_add(object, "rate", number(p->rate));
 	json_object_object_add(object, "spread", number(p->spread));
 	json_object_object_add(object, "coverage", number(p->coverage));
+	json_object_object_add(object, "unit", json_object_new_int64((int64_t)p->unit));
 	if (p->dropped)
 		json_object_object_add(object, "dropped", ca_results_json_text(p->dropped));
 	return object;
@@ -117,7 +118,10 @@ static bool read_point(struct ca_choice *choice, struct json_object *object)
 				       .rate = ca_results_json_double(object, "rate"),
 				       .spread = ca_results_json_double(object, "spread"),
 				       .coverage = ca_results_json_double(object, "coverage"),
+				       .unit = choice->points,
 				       .dropped = *dropped ? strdup(dropped) : NULL };
+	if (ca_results_json_get(object, "unit") && ca_results_json_u64(object, "unit") < choice->points)
+		p->unit = ca_results_json_u64(object, "unit");
 	choice->points++;
 	return p->name;
 }

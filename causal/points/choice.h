@@ -14,6 +14,7 @@ struct ca_choice_point {
 	double rate;     /* visits a second, when it was chosen */
 	double spread;   /* share of the mean */
 	double coverage; /* share of the samples */
+	size_t unit;     /* the first of the points that causal chose for the same unit of work; or itself */
 	char *dropped;   /* why it is not used any more, or NULL. Owned */
 };
 enum ca_choice_how {

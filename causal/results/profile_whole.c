@@ -89,12 +89,28 @@ static bool is_known_better(const struct ca_profile *profile, const struct ca_pr
 	return false;
 }
 
+/* Of points that causal chose for one unit of work, the first that says something of a region has its row. */
+static bool has_another_row(const struct ca_profile *profile, const struct ca_profile_point *point,
+			    const struct ca_curve *curve)
+{
+	for (size_t i = 0; point->unit && i < profile->points; i++) {
+		const struct ca_profile_point *p = &profile->point[i];
+		const struct ca_curve *there = curve_of(p, curve->region);
+
+		if (there && !strcmp(p->name, point->unit) && known(p, there))
+			return true;
+	}
+	return false;
+}
+
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
 	const struct ca_profile_point *other = counterpart(profile, point);
 	const struct ca_curve *there = curve_of(other, curve->region);
 
+	if (has_another_row(profile, point, curve))
+		return true;
 	if (!there)
 		return is_known_better(profile, point, curve);
 	return known(point, curve) < known(other, there) ||

@@ -227,6 +227,8 @@ static struct json_object *progress_array(const struct ca_results *results,
 			 point->kind == 0                     ? "end-to-end"
 			 : point->kind == CA_POINT_THROUGHPUT ? "throughput"
 							      : "latency");
+		if (visits->unit)
+			add_text(object, "unit", visits->unit);
 		add_u64(object, "delta", visits->delta);
 		if (visits->span)
 			add_u64(object, "span", visits->span);

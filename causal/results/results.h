@@ -33,6 +33,8 @@ extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 /* Visits of one progress point during one experiment. */
 struct ca_visits {
 	uint32_t point;        /* id in the catalog */
+	const char *unit;      /* the point that counts the same unit of work, and is to be shown; borrowed.
+				* NULL: this one */
 	uint64_t delta;        /* throughput: visits; latency: departures */
 	uint64_t span;         /* throughput: ns of virtual time that these visits took, from the last one
 			    * before the experiment on; 0: not known */

@@ -65,6 +65,7 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 {
 	const char *name = ca_results_json_string(object, "point");
 	const char *kind = ca_results_json_string(object, "kind");
+	const char *unit = ca_results_json_string(object, "unit");
 	/* time is the same unit in whole runs */
 	bool whole =
 		profile->run[profile->runs - 1].end_to_end && *kind != 'e' && strcmp(name, CA_RESULTS_TIME);
@@ -80,7 +81,8 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 	profile->point[profile->points].name = strdup(name);
 	profile->point[profile->points].kind = *kind;
 	profile->point[profile->points].whole = whole;
-	if (!profile->point[profile->points].name)
+	profile->point[profile->points].unit = *unit ? strdup(unit) : NULL;
+	if (!profile->point[profile->points].name || (*unit && !profile->point[profile->points].unit))
 		return false;
 	*point = (uint32_t)profile->points++;
 	return true;

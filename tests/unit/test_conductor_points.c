@@ -515,6 +515,40 @@ static void test_chosen(void **state)
 	ca_choice_fini(&choice);
 }
 
+/* Two points of one unit of work, or of two. */
+static void test_units(void **state)
+{
+	for (unsigned apart = 0; apart < 2; apart++) {
+		struct ca_visits visits[2] = { { .point = 0 }, { .point = 1 } };
+		struct ca_choice choice;
+
+		if (apart) {
+			assert_int_equal(tear_down(state), 0);
+			assert_int_equal(set_up(state), 0);
+		}
+		candidate[0].group = 1 + apart;
+		candidate[1].group = 1;
+		open_points();
+		step(0);
+		search_until(SECOND);
+		choice = stored();
+		assert_int_equal(choice.points, 2);
+		assert_int_equal(choice.point[0].unit, 0);
+		assert_int_equal(choice.point[1].unit, apart);
+		ca_choice_fini(&choice);
+		strcpy(session->point[0].name, "first");
+		strcpy(session->point[1].name, "lib.so!second");
+		assert_int_equal(ca_conductor_points_keep(&conductor, visits, 2), 2);
+		assert_null(visits[1].unit);
+		if (apart)
+			assert_null(visits[0].unit);
+		else
+			assert_string_equal(visits[0].unit, "lib.so!second");
+		for (int i = 0; i < 2; i++)
+			strcpy(session->point[i].name, "");
+	}
+}
+
 /* Nothing will do: again a second later, two seconds later. */
 static void test_again(void **state)
 {
@@ -868,23 +902,12 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),
-		TEST(test_needless),
-		TEST(test_needless_whole),
-		TEST(test_needless_late),
-		TEST(test_idle),
-		TEST(test_chosen),
-		TEST(test_again),
-		TEST(test_macros),
-		TEST(test_not_asked_for),
-		TEST(test_stored),
-		TEST(test_stored_end_to_end),
-		TEST(test_close),
-		TEST(test_give_up),
-		TEST(test_dropped),
-		TEST(test_untied),
-		TEST(test_answers),
-		TEST(test_asking),
+		TEST(test_phases),        TEST(test_needless), TEST(test_needless_whole),
+		TEST(test_needless_late), TEST(test_idle),     TEST(test_chosen),
+		TEST(test_units),         TEST(test_again),    TEST(test_macros),
+		TEST(test_not_asked_for), TEST(test_stored),   TEST(test_stored_end_to_end),
+		TEST(test_close),         TEST(test_give_up),  TEST(test_dropped),
+		TEST(test_untied),        TEST(test_answers),  TEST(test_asking),
 		TEST(test_traps),
 	};
 

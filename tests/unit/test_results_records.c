@@ -539,6 +539,51 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
+/* Two points that causal chose for one unit of work, both passed, or only the second: a region has one row. Of
+ * two units it has two. */
+static void test_units(void **state)
+{
+	static const struct {
+		bool units, first;
+		size_t rows;
+		const char *point;
+	} cases[] = { { true, true, 1, "item" }, { true, false, 1, "other" }, { false, true, 2, NULL } };
+
+	for (size_t k = 0; k < CA_COUNT(cases); k++) {
+		struct ca_results *results;
+		struct ca_profile *profile;
+
+		assert_int_equal(set_up(state), 0);
+		assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, "other"));
+		results = open_run(1);
+		for (uint32_t i = 0; i < 20; i++) {
+			struct ca_visits visits[2] = { { .point = 1,
+							 .delta = i % 2 ? 125 + i % 3 : 100 + i % 3,
+							 .unit = cases[k].units ? "item" : NULL } };
+			struct ca_experiment_record record = { .index = i + 1,
+							       .region = 1,
+							       .speedup = i % 2 ? 500000 : 0,
+							       .start = i * UINT64_C(1400000000),
+							       .s_time = 600000000,
+							       .delay = i % 2 ? 300000000 : 0,
+							       .paying = UINT64_MAX,
+							       .visit_count = 1 + cases[k].first,
+							       .visits = visits };
+
+			visits[1] = (struct ca_visits){ .point = 0, .delta = visits[0].delta };
+			record.end = record.start + 1000000000 + record.delay;
+			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+		}
+		assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
+		profile = load();
+		assert_int_equal(profile->rows, cases[k].rows);
+		if (cases[k].point)
+			assert_string_equal(profile->row[0].point->name, cases[k].point);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
 /* Whole runs and experiments inside runs: where they differ, the whole runs are right; else whoever knows
  * more is used. */
 static void test_whole(void **state)
@@ -813,6 +858,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
+		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
