@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of a binary, from three sources in this order: symbol tables (the file's own,
- * its dynamic one, the debug file's), DWARF subprograms, and the ranges of call frame
- * information that nobody has named. Aliases are folded, symbols without a size reach to
+/* The functions of a binary, from four sources in this order: symbol tables (the file's own,
+ * its dynamic one, the debug file's), DWARF subprograms, the ranges of call frame
+ * information that nobody has named, and, where all these say nothing, what calls and
+ * pointers lead to (starts.c). Aliases are folded, symbols without a size reach to
  * whatever comes next, .cold parts join their function. PLT entries and IFUNC symbols are
  * not functions that a program spends time in, and are left out. Driver's process. */
 #include "binary/index/symbols.h"
@@ -9,6 +10,7 @@
 #include "binary/index/demangle.h"
 #include "binary/index/dwarf_unit.h"
 #include "binary/index/index_file.h"
+#include "binary/index/starts.h"
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +97,52 @@ static void read_tables(struct reader *reader, Elf *elf)
 	while ((scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &shdr) && (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
 			read_table(reader, elf, scn, &shdr);
+}
+
+static void name_by_address(struct reader *reader, struct candidate *to)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)(reader->object->base + to->low));
+	to->name = ca_strings_put(reader->strings, name);
+	to->synthetic = true;
+}
+
+static void add_known(struct ca_vec *known, uint32_t low, uint32_t high)
+{
+	struct ca_known *new = high > low ? ca_vec_push(known) : NULL;
+
+	if (new)
+		*new = (struct ca_known){ low, high };
+}
+
+/* Functions without a size, in text that nobody else knows. */
+static void add_starts(struct reader *reader, const struct ca_vec *subprograms)
+{
+	const struct ca_subprogram *sub = subprograms->at;
+	const struct ca_frame *frame = reader->frames->at;
+	const struct candidate *at = reader->found.at;
+	struct ca_vec known = { .size = sizeof(struct ca_known) }, starts = { .size = sizeof(uint32_t) };
+
+	for (size_t i = 0; i < reader->found.n; i++)
+		add_known(&known, at[i].low, at[i].high);
+	for (size_t i = 0; i < subprograms->n; i++)
+		add_known(&known, sub[i].low, sub[i].high);
+	for (size_t i = 0; i < reader->frames->n; i++)
+		add_known(&known, frame[i].low, frame[i].high);
+	ca_starts_find(reader->object, &known, &starts);
+	for (size_t i = 0; i < starts.n; i++) {
+		struct candidate *new = ca_vec_push(&reader->found);
+
+		if (!new)
+			break;
+		*new = (struct candidate){ .low = ((uint32_t *)starts.at)[i], .rank = UINT16_MAX };
+		new->high = new->low;
+		name_by_address(reader, new);
+	}
+	reader->found.failed |= known.failed || starts.failed;
+	ca_vec_free(&known);
+	ca_vec_free(&starts);
 }
 
 /* One candidate per address. Hidden only if all its names are. */
@@ -214,7 +262,6 @@ static void add_frames(struct reader *reader)
 	struct ca_vec extra = { .size = sizeof(struct candidate) };
 	const struct candidate *at = found->at;
 	uint32_t covered = 0;
-	char name[32];
 
 	for (size_t i = 0, k = 0; i < reader->frames->n; i++) {
 		uint64_t address = reader->object->base + frame[i].low;
@@ -227,11 +274,8 @@ static void add_frames(struct reader *reader)
 		struct candidate *new = ca_vec_push(&extra);
 		if (!new)
 			break;
-		snprintf(name, sizeof(name), "sub_%llx", (unsigned long long)address);
-		*new = (struct candidate){ .low = frame[i].low,
-					   .high = frame[i].high,
-					   .name = ca_strings_put(reader->strings, name),
-					   .synthetic = true };
+		*new = (struct candidate){ .low = frame[i].low, .high = frame[i].high };
+		name_by_address(reader, new);
 	}
 	ca_vec_add(found, extra.at, extra.n);
 	ca_vec_free(&extra);
@@ -373,6 +417,7 @@ void ca_symbols_read(const struct ca_object *object, const struct ca_vec *subpro
 	read_tables(&reader, object->elf);
 	if (object->debug.elf)
 		read_tables(&reader, object->debug.elf);
+	add_starts(&reader, subprograms);
 	ca_vec_sort(found);
 	fold_aliases(found);
 	size_up(&reader);

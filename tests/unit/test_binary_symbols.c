@@ -195,12 +195,54 @@ static void test_subprogram_behind_label(void **state)
 	ca_index_close(index);
 }
 
+/* Assembly as in a stripped library: `lead` has a symbol without a size, the others none at all. They begin
+ * where a call, a computed address or a pointer leads; not at what is not aligned, has nothing ended before it,
+ * or lies in a function that is known. */
+static void test_assembly(void **state)
+{
+	static const char *const begin[] = { "known", "lead", "called", "computed", "pointed" };
+	static const char *const end[] = { "known_end", "called", "computed", "pointed", "all_end" };
+	struct ca_index *index;
+	struct ca_index_function f;
+	char name[32];
+
+	(void)state;
+	fixture_write("asm.s",
+		      ".text\n.globl known\n.type known,@function\nknown: .cfi_startproc\n"
+		      "call called\nlea computed(%rip),%rax\nlea 1+computed(%rip),%rax\n"
+		      "call unended\nlea unaligned(%rip),%rdx\nret\n.p2align 4\n"
+		      "inner: ret\n.cfi_endproc\nknown_end: .size known,.-known\n.p2align 4\n.globl lead\n"
+		      "lead: nop\ncall inner\n.p2align 4,0xf4\nunended: nop\nret\n.p2align 4\n"
+		      "called: .fill 100,1,0xf4\nret\nunaligned: hlt\nret\n.p2align 4\n"
+		      "computed: .fill 100,1,0xf4\nret\n.p2align 4\n"
+		      "pointed: .fill 100,1,0xf4\nret\nall_end:\n"
+		      ".data\n.quad pointed, inner, 8+pointed\n.section .note.GNU-stack,\"\",@progbits\n");
+	assert_int_equal(fixture_run("%s -nostdlib -shared -Wl,-Bsymbolic -o asm.so asm.s 2>log && "
+				     "strip -o bare.so asm.so",
+				     fixture_cc()),
+			 0);
+	asm_read_labels("asm.so");
+	index = fixture_open("bare.so", CA_INDEX_UNWIND);
+	assert_non_null(index);
+	assert_int_equal(ca_index_functions(index), CA_COUNT(begin));
+	for (size_t i = 0; i < CA_COUNT(begin); i++) {
+		ca_index_function_at(index, i, &f);
+		assert_int_equal(f.low, asm_at(begin[i]));
+		assert_int_equal(f.high, asm_at(end[i]));
+		assert_int_equal(f.synthetic, i >= 2);
+		snprintf(name, sizeof name, "sub_%lx", f.low);
+		assert_string_equal(f.name, i < 2 ? begin[i] : name);
+	}
+	ca_index_close(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_first_subprogram),
 		cmocka_unit_test(test_subprogram_behind_label),
+		cmocka_unit_test(test_assembly),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, fixture_remove);
