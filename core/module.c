@@ -44,11 +44,14 @@ CA_SIGSAFE uint32_t ca_module_enlist(struct ca_session *session, const struct ca
 	return 0;
 }
 
-CA_SIGSAFE const char *ca_module_index_path(const struct ca_session *session, uint32_t module)
+CA_SIGSAFE const char *ca_module_index_path(struct ca_session *session, uint32_t module)
 {
-	const struct ca_module *m = &session->module[module];
+	struct ca_module *m = &session->module[module];
 	/* acquire: pairs with the conductor's release of state, after index_path */
 	uint32_t state = atomic_load_explicit(&m->state, memory_order_acquire);
 
-	return state == CA_MODULE_INDEXED ? m->index_path : NULL;
+	if (state == CA_MODULE_INDEXED)
+		return m->index_path;
+	atomic_fetch_add_explicit(&m->missed, 1, memory_order_relaxed);
+	return NULL;
 }

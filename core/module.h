@@ -26,8 +26,9 @@ enum ca_module_state {
 enum { CA_MODULE_MADE = 0xffff };
 struct ca_module {
 	_Atomic uint32_t state;
-	uint32_t main;    /* it is the executable of some process */
-	uint32_t process; /* pid of the process that registered it */
+	_Atomic uint32_t missed; /* looks for an index that was not there yet */
+	uint32_t main;           /* it is the executable of some process */
+	uint32_t process;        /* pid of the process that registered it */
 	uint32_t build_id_length;
 	uint8_t build_id[32];
 	char path[CA_PATH];       /* by the runtime */
@@ -48,6 +49,6 @@ struct ca_session;
 CA_SIGSAFE uint32_t ca_module_enlist(struct ca_session *session, const struct ca_image *image,
 				     uint32_t guess);
 /* The path of its index as soon as that may be mapped, else NULL. */
-CA_SIGSAFE const char *ca_module_index_path(const struct ca_session *session, uint32_t module);
+CA_SIGSAFE const char *ca_module_index_path(struct ca_session *session, uint32_t module);
 
 #endif

@@ -96,6 +96,55 @@ static int tear_down(void **state)
 	return fixture_remove(state);
 }
 
+/* Which module comes next: the executable, then what was missed most. */
+static uint32_t order[4];
+static _Atomic unsigned ordered;
+
+static bool want_none(void *context, const char *path, bool main)
+{
+	(void)context;
+	(void)path;
+	(void)main;
+	return false;
+}
+
+static bool note_order(void *context, const struct ca_index *index, uint32_t module)
+{
+	(void)context;
+	(void)index;
+	order[atomic_fetch_add(&ordered, 1)] = module;
+	return false;
+}
+
+static void test_order(void **state)
+{
+	static const char *const names[] = { "", "lib.so", "other.so", "third.so", "app" };
+	static const unsigned missed[] = { 0, 0, 2, 3, 0 }, want[] = { 4, 3, 2, 1 };
+	struct ca_objects_planner planner = { .wants = want_none, .is_named = note_order };
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
+	struct ca_objects *all;
+
+	(void)state;
+	assert_non_null(s);
+	memset(s, 0, sizeof *s);
+	assert_int_equal(fixture_run("cp lib.so other.so && cp lib.so third.so"), 0);
+	for (uint32_t i = 1; i <= 4; i++) {
+		strcpy(s->module[i].path, fixture_path(names[i]));
+		s->module[i].main = i == 4;
+		atomic_store(&s->module[i].state, CA_MODULE_REGISTERED);
+		for (unsigned k = 0; k < missed[i]; k++)
+			assert_null(ca_module_index_path(s, i));
+	}
+	atomic_store(&s->modules_used, 5);
+	assert_int_equal(ca_objects_new(&all, s, scope, &planner, NULL, NULL, NULL), CA_OK);
+	for (int i = 0; i < 20000 && atomic_load(&ordered) < 4; i++)
+		wait_ms(1);
+	ca_objects_free(all);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(order[i], want[i]);
+	free(s);
+}
+
 /* The i-th function of that name, an address in it. */
 static ca_place in_function(uint32_t module, const char *name, unsigned which)
 {
@@ -380,15 +429,11 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_take),
-		cmocka_unit_test(test_many_places),
-		cmocka_unit_test(test_take_fails),
-		cmocka_unit_test(test_add),
-		cmocka_unit_test(test_same_name),
-		cmocka_unit_test(test_one_loop),
-		cmocka_unit_test(test_two_loops),
-		cmocka_unit_test(test_two_programs),
-		cmocka_unit_test(test_first_instruction),
+		cmocka_unit_test(test_order),        cmocka_unit_test(test_take),
+		cmocka_unit_test(test_many_places),  cmocka_unit_test(test_take_fails),
+		cmocka_unit_test(test_add),          cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_one_loop),     cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_two_programs), cmocka_unit_test(test_first_instruction),
 		cmocka_unit_test(test_text),
 	};
 
