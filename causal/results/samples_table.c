@@ -89,7 +89,7 @@ static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting,
 static void put_losses(const struct ca_samples *s, FILE *file)
 {
 	if (s->incomplete)
-		fprintf(file, "Of %.2g %% of the samples the stack could not be walked to its end.\n",
+		fprintf(file, "Of %.3g %% of the samples the stack could not be walked to its end.\n",
 			percent(s->incomplete, s->samples));
 	if (s->walked)
 		fprintf(file,
