@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ca_index_open: from the cache, or built and put there. Driver's process; may be called
  * from several threads at once, for the same binary too. */
+#include "binary/index/bare_rows.h"
 #include "binary/index/cache.h"
 #include "binary/index/cfi.h"
 #include "binary/index/dwarf.h"
@@ -112,6 +113,7 @@ static enum ca_status build_parts(struct build *build)
 		failed = !read_dwarf(build, &warnings);
 	ca_symbols_read(object, &build->subprograms, &build->frames, &build->strings,
 			&part[CA_PART_FUNCTIONS]);
+	ca_bare_rows_add(object, &part[CA_PART_FUNCTIONS], &part[CA_PART_ROWS]);
 	nest(&part[CA_PART_FUNCTIONS], offsetof(struct ca_record_function, parent));
 	ca_usdt_read(object, &build->strings, &part[CA_PART_PROBES], &warnings);
 	for (unsigned i = 0; i < CA_PARTS; i++)

@@ -32,7 +32,7 @@ static const char library[] = ASM_MACROS
 	/* nobody called it; nothing is known of it */
 	"fn outermost\n.cfi_undefined rip\nlast_frame: nop\n ret\nend outermost\n"
 	"fn linked\n call abort@PLT\nend linked\n"
-	".globl unknown\n.type unknown,@function\nunknown: nop\nunknown_frame: nop\n ret\n.size "
+	".globl unknown\n.type unknown,@function\nunknown: mov (%rdi), %rsp\nunknown_frame: nop\n ret\n.size "
 	"unknown,.-unknown\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 

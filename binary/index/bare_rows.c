@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* Unwind rows of functions without call frame information, as assembly often has none: where the return address is
+ * follows from the instructions that move the stack pointer, along all jumps from the entry on. What cannot be
+ * followed (an aligned stack, a stack pointer out of memory) has no row, unless rbp holds the frame. Code behind an
+ * indirect jump that nothing else leads to is taken to have the frame of the jump; behind a return, that of the
+ * entry. x86-64. Driver's process, any thread. */
+#include "binary/index/bare_rows.h"
+#include "binary/index/index_file.h"
+#include "binary/plan/insn.h"
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MOST = 1 << 20, /* bytes of one function */
+	ALL = 16 << 20, /* ... of all of them: a second */
+	WORD = 8,
+	BX = 3,
+	SP = 4,
+	FP = 5,
+	UNKNOWN = -1
+};
+
+/* What an instruction finds. Offsets are down from the CFA, in bytes. */
+struct state {
+	int32_t depth;        /* of the stack pointer, or UNKNOWN */
+	int32_t fp_at, bx_at; /* where rbp and rbx were saved; 0: they were not */
+	bool known;
+	bool frame; /* rbp is CFA - 16 */
+};
+struct walk {
+	const struct ca_object *object;
+	const uint8_t *image; /* the file */
+	size_t size, budget;
+	struct ca_disassembler *disassembler;
+	struct ca_insn *insn;
+	struct state *state; /* before each */
+	size_t *todo;        /* of which what follows is to be seen */
+	size_t n, room, waiting;
+	struct ca_vec *out;
+};
+
+static const struct state entry = { .depth = WORD, .known = true };
+
+/* ---- one instruction -------------------------------------------------------------------------*/
+static void push(struct state *s, unsigned reg)
+{
+	if (s->depth == UNKNOWN)
+		return;
+	s->depth += WORD;
+	if (reg == FP && !s->fp_at && !s->frame)
+		s->fp_at = s->depth;
+	if (reg == BX && !s->bx_at)
+		s->bx_at = s->depth;
+}
+
+static void pop(struct state *s, unsigned reg)
+{
+	if (reg == SP)
+		s->depth = UNKNOWN;
+	if (reg == FP && (s->depth == s->fp_at || s->frame)) {
+		s->fp_at = 0;
+		s->frame = false;
+	}
+	if (s->depth == UNKNOWN)
+		return;
+	if (reg == BX && s->depth == s->bx_at)
+		s->bx_at = 0;
+	s->depth -= WORD;
+}
+
+static int32_t number(const uint8_t *at, bool wide)
+{
+	int32_t value;
+
+	if (!wide)
+		return (int8_t)*at;
+	memcpy(&value, at, sizeof value);
+	return value;
+}
+
+/* The stack pointer becomes what lies `value` above it, or above rbp. */
+static void move(struct state *s, bool from_fp, int32_t value)
+{
+	if (from_fp)
+		s->depth = s->frame ? 2 * WORD : UNKNOWN;
+	if (s->depth != UNKNOWN)
+		s->depth = value <= s->depth ? s->depth - value : UNKNOWN;
+}
+
+/* Instructions with a ModRM byte at m, which may write to the stack pointer or set up a frame. */
+static void apply_modrm(struct state *s, uint8_t opcode, const uint8_t *m, uint8_t rex, bool wide)
+{
+	bool is_reg = *m >> 6 == 3;
+	unsigned reg = (*m >> 3 & 7) | (rex & 4) << 1, rm = (*m & 7) | (rex & 1) << 3;
+
+	switch (opcode) {
+	case 0x81:
+	case 0x83:
+		if (is_reg && rm == SP && reg == 5) /* sub */
+			move(s, false, -number(m + 1, wide));
+		else if (is_reg && rm == SP && reg == 0) /* add */
+			move(s, false, number(m + 1, wide));
+		else if (is_reg && rm == SP && reg != 7) /* but cmp */
+			s->depth = UNKNOWN;
+		break;
+	case 0x8d: /* lea */
+		if (reg != SP)
+			break;
+		wide = *m >> 6 == 2;
+		if ((*m >> 6 == 1 || wide) && (*m & 7) == 4 && m[1] == 0x24 && !(rex & 3))
+			move(s, false, number(m + 2, wide));
+		else if ((*m >> 6 == 1 || wide) && rm == FP)
+			move(s, true, number(m + 1, wide));
+		else
+			s->depth = UNKNOWN;
+		break;
+	case 0x8b:
+	case 0x89: {
+		unsigned to = opcode == 0x8b ? reg : rm, from = opcode == 0x8b ? rm : reg;
+
+		if (is_reg && to == FP && from == SP)
+			s->frame = s->depth == 2 * WORD && s->fp_at == 2 * WORD;
+		else if (is_reg && to == SP && from == FP)
+			move(s, true, 0);
+		else if (to == SP && (is_reg || opcode == 0x8b))
+			s->depth = UNKNOWN;
+		break;
+	}
+	case 0x8f:
+		pop(s, UINT16_MAX);
+		break;
+	case 0xff:
+		if ((reg & 7) == 6)
+			push(s, UINT16_MAX);
+		break;
+	case 0x01:
+	case 0x09:
+	case 0x21:
+	case 0x29:
+	case 0x31:
+	case 0xc1:
+	case 0xd1:
+		if (is_reg && rm == SP)
+			s->depth = UNKNOWN;
+		break;
+	case 0x03:
+	case 0x0b:
+	case 0x23:
+	case 0x2b:
+	case 0x33:
+		if (reg == SP)
+			s->depth = UNKNOWN;
+		break;
+	case 0x87:
+		if (is_reg && (reg == SP || rm == SP))
+			s->depth = UNKNOWN;
+		break;
+	default:
+		break;
+	}
+}
+
+static struct state after(const struct state *before, const struct ca_insn *insn)
+{
+	struct state s = *before;
+	const uint8_t *b = insn->bytes;
+	uint8_t rex = (*b & 0xf0) == 0x40 ? *b++ : 0;
+
+	if (!insn->uses_sp)
+		return s;
+	if ((*b & 0xf8) == 0x50) {
+		push(&s, (*b & 7) | (rex & 1) << 3);
+	} else if ((*b & 0xf8) == 0x58) {
+		pop(&s, (*b & 7) | (rex & 1) << 3);
+	} else if (*b == 0x68 || *b == 0x6a || *b == 0x9c) {
+		push(&s, UINT16_MAX);
+	} else if (*b == 0x9d) {
+		pop(&s, UINT16_MAX);
+	} else if (*b == 0xc9) { /* leave */
+		move(&s, true, 0);
+		pop(&s, FP);
+	} else {
+		apply_modrm(&s, *b, b + 1, rex, *b == 0x81);
+	}
+	return s;
+}
+
+/* ---- one function ----------------------------------------------------------------------------*/
+static const uint8_t *bytes_of(const struct walk *w, uint64_t address, size_t *n)
+{
+	size_t headers = 0;
+	GElf_Phdr ph;
+
+	elf_getphdrnum(w->object->elf, &headers);
+	for (size_t i = 0; i < headers; i++)
+		if (gelf_getphdr(w->object->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
+		    (ph.p_flags & PF_X) && ph.p_offset <= w->size && ph.p_filesz <= w->size - ph.p_offset &&
+		    address >= ph.p_vaddr && address - ph.p_vaddr < ph.p_filesz) {
+			*n = ph.p_filesz - (address - ph.p_vaddr);
+			return w->image + ph.p_offset + (address - ph.p_vaddr);
+		}
+	return NULL;
+}
+
+static bool make_room(struct walk *w)
+{
+	size_t room = w->room ? 2 * w->room : 256;
+	struct ca_insn *insn = realloc(w->insn, room * sizeof *insn);
+	struct state *state = insn ? realloc(w->state, room * sizeof *state) : NULL;
+	size_t *todo = state ? realloc(w->todo, room * sizeof *todo) : NULL;
+
+	w->insn = insn ? insn : w->insn;
+	w->state = state ? state : w->state;
+	w->todo = todo ? todo : w->todo;
+	w->room = todo ? room : w->room;
+	return todo;
+}
+
+/* Vector instructions that the disassembler does not know, by their prefix (VEX, EVEX): none of them moves the
+ * stack pointer. 0: it is none. */
+static size_t vector_size(const uint8_t *code, size_t left)
+{
+	size_t prefix = *code == 0x62 ? 4 : *code == 0xc4 ? 3 : *code == 0xc5 ? 2 : 0;
+	size_t size = prefix + 2; /* opcode, ModRM */
+	uint8_t map, opcode, mod, rm;
+
+	if (!prefix || left < 15)
+		return 0;
+	map = *code == 0xc5 ? 1 : code[1] & 7;
+	opcode = code[prefix];
+	mod = code[prefix + 1] >> 6;
+	rm = code[prefix + 1] & 7;
+	if (map == 3 || (map == 1 && ((opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 ||
+				      opcode == 0xc4 || opcode == 0xc5 || opcode == 0xc6)))
+		size++; /* a number */
+	if (mod != 3 && rm == 4)
+		size++; /* SIB */
+	if (mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && rm == 4 && (code[prefix + 2] & 7) == 5))
+		size += 4;
+	else if (mod == 1)
+		size++;
+	return size;
+}
+
+static bool decode_one(struct walk *w, const uint8_t *code, size_t left, uint64_t address)
+{
+	struct ca_insn *insn = &w->insn[w->n];
+
+	if (ca_insn_decode(w->disassembler, code, left, address, insn))
+		return true;
+	*insn = (struct ca_insn){ .address = address, .size = (uint8_t)vector_size(code, left) };
+	return insn->size;
+}
+
+/* Up to the first byte that is no instruction. */
+static void decode(struct walk *w, uint64_t low, uint64_t high)
+{
+	size_t left = 0;
+	const uint8_t *code = bytes_of(w, low, &left);
+
+	w->n = 0;
+	while (code && low < high && left && (w->n < w->room || make_room(w)) &&
+	       decode_one(w, code, left, low)) {
+		size_t size = w->insn[w->n++].size;
+
+		low += size;
+		code += size;
+		left -= size;
+	}
+	if (w->n)
+		memset(w->state, 0, w->n * sizeof *w->state);
+}
+
+static void reach(struct walk *w, long at, const struct state *state)
+{
+	if (at < 0 || (size_t)at >= w->n || w->state[at].known)
+		return;
+	w->state[at] = *state;
+	w->todo[w->waiting++] = (size_t)at;
+}
+
+static void follow(struct walk *w)
+{
+	while (w->waiting) {
+		size_t at = w->todo[--w->waiting];
+		const struct ca_insn *insn = &w->insn[at];
+		struct state next = after(&w->state[at], insn);
+
+		if (ca_insn_is_jump(insn))
+			reach(w, ca_insn_find(w->insn, w->n, insn->target), &next);
+		else if (insn->kind == CA_INSN_CALL)
+			reach(w, ca_insn_find(w->insn, w->n, insn->target), &entry);
+		if (ca_insn_falls_through(insn))
+			reach(w, (long)at + 1, &next);
+	}
+}
+
+static void follow_all(struct walk *w)
+{
+	struct state otherwise = entry;
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (!w->state[i].known) {
+			reach(w, (long)i, &otherwise);
+			follow(w);
+		}
+		if (w->insn[i].kind == CA_INSN_JUMP_INDIRECT)
+			otherwise = w->state[i];
+	}
+}
+
+static struct ca_unwind_row row_of(const struct state *s, uint32_t address)
+{
+	struct ca_unwind_row row = { .address = address, .kind = CA_UNWIND_NONE };
+	int32_t bx = s->bx_at / WORD;
+
+	if (s->frame) {
+		row.kind = CA_UNWIND_FP;
+		row.cfa_offset = 2 * WORD;
+		row.fp_offset = -2 * WORD;
+	} else if (s->depth >= WORD && s->depth <= WORD * INT16_MAX && s->fp_at <= INT16_MAX) {
+		row.kind = s->depth <= INT16_MAX ? CA_UNWIND_SP : CA_UNWIND_SP8;
+		row.cfa_offset = (int16_t)(s->depth <= INT16_MAX ? s->depth : s->depth / WORD);
+		row.fp_offset = (int16_t)-s->fp_at;
+	} else {
+		return row;
+	}
+	row.ra_offset = -WORD;
+	row.bx_words = bx < -CA_UNWIND_LOST ? (int8_t)-bx : CA_UNWIND_LOST;
+	return row;
+}
+
+static void emit(struct walk *w, uint32_t low, uint32_t high)
+{
+	struct ca_unwind_row last = { 0 }, row;
+	uint32_t end = low;
+
+	for (size_t i = 0; i < w->n; i++) {
+		row = row_of(&w->state[i], (uint32_t)(w->insn[i].address - w->object->base));
+		end = row.address + w->insn[i].size;
+		last.address = row.address;
+		if (i && !memcmp(&row, &last, sizeof row))
+			continue;
+		last = row;
+		ca_vec_add(w->out, &row, 1);
+	}
+	if (w->n)
+		ca_vec_add(w->out, &(struct ca_unwind_row){ .address = end < high ? end : high }, 1);
+}
+
+/* ---- all of them -----------------------------------------------------------------------------*/
+static const struct ca_unwind_row *row_at(const struct ca_vec *rows, uint32_t address)
+{
+	const struct ca_unwind_row *row = rows->at;
+	size_t from = 0, to = rows->n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (row[middle].address <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from ? &row[from - 1] : NULL;
+}
+
+/* Nothing is known from low to high. */
+static bool is_bare(const struct ca_vec *rows, uint32_t low, uint32_t high)
+{
+	const struct ca_unwind_row *row = row_at(rows, low),
+				   *end = (const struct ca_unwind_row *)rows->at + rows->n;
+
+	if (!row)
+		return !rows->n || ((const struct ca_unwind_row *)rows->at)->address >= high;
+	return row->kind == CA_UNWIND_NONE && !row->reg && (row + 1 == end || row[1].address >= high);
+}
+
+/* Of two rows for an address the later one counts: an old one says that nothing is known from there on. */
+static void drop_replaced(struct ca_vec *rows)
+{
+	struct ca_unwind_row *row = rows->at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		bool again = n && row[n - 1].address == row[i].address;
+
+		if (again && row[i].kind == CA_UNWIND_NONE && !row[i].reg)
+			continue;
+		row[again ? n - 1 : n++] = row[i];
+	}
+	rows->n = n;
+}
+
+void ca_bare_rows_add(const struct ca_object *object, const struct ca_vec *functions, struct ca_vec *rows)
+{
+	const struct ca_record_function *f = functions->at;
+	struct ca_vec out = { .size = sizeof(struct ca_unwind_row) };
+	struct walk w = { .object = object, .budget = ALL, .out = &out };
+
+	for (size_t i = 0; i < functions->n; i++) {
+		if (f[i].high - f[i].low > MOST || f[i].high - f[i].low > w.budget ||
+		    !is_bare(rows, f[i].low, f[i].high))
+			continue;
+		if (!w.disassembler) {
+			w.image = (const uint8_t *)elf_rawfile(object->elf, &w.size);
+			w.disassembler = ca_insn_open();
+		}
+		if (!w.image || !w.disassembler)
+			break;
+		w.budget -= f[i].high - f[i].low;
+		decode(&w, object->base + f[i].low, object->base + f[i].high);
+		follow_all(&w);
+		emit(&w, f[i].low, f[i].high);
+	}
+	ca_insn_close(w.disassembler);
+	if (out.n) {
+		if (!rows->n) /* before the first */
+			ca_vec_add(rows, &(struct ca_unwind_row){ 0 }, 1);
+		ca_vec_add(rows, out.at, out.n);
+		rows->failed |= out.failed;
+		ca_vec_sort(rows);
+		drop_replaced(rows);
+	}
+	ca_vec_free(&out);
+	free(w.insn);
+	free(w.state);
+	free(w.todo);
+}
