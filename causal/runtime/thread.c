@@ -93,7 +93,9 @@ static struct ca_slot *claim_slot(struct ca_session *s, uint32_t *number)
 		    !atomic_compare_exchange_strong(&slot->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		ca_session_use_row(&s->slots_used, i);
-		atomic_store_explicit(&s->slot_hint, i + 1, memory_order_relaxed);
+		/* a lower one that was given back meanwhile stays the hint, or numbers would only grow */
+		atomic_compare_exchange_strong_explicit(&s->slot_hint, &from, i + 1, memory_order_relaxed,
+							memory_order_relaxed);
 		*number = i;
 		return slot;
 	}
@@ -139,11 +141,16 @@ static struct ca_slot *find_slot(struct ca_session *s, bool first, uint32_t *num
 
 static void free_slot(const struct ca_thread *t)
 {
+	_Atomic uint32_t *hint = &ca_rt.session->slot_hint;
+	uint32_t now;
+
 	ca_slot_set_remove(&ca_rt.session->in_s, t->number);
 	ca_slot_set_remove(&ca_rt.session->timed, t->number);
 	ca_session_free_slot(ca_rt.session, t->number);
-	if (t->number < atomic_load_explicit(&ca_rt.session->slot_hint, memory_order_relaxed))
-		atomic_store_explicit(&ca_rt.session->slot_hint, t->number, memory_order_relaxed);
+	now = atomic_load_explicit(hint, memory_order_relaxed);
+	while (t->number < now && !atomic_compare_exchange_weak_explicit(
+					  hint, &now, t->number, memory_order_relaxed, memory_order_relaxed))
+		;
 }
 
 static void thread_exits(void *unused)

@@ -615,6 +615,35 @@ static void burst(void **state)
 	pthread_barrier_destroy(&all);
 }
 
+/* Threads that come and go take the lowest slots: each that ever was used has memory of its own. */
+enum { AT_A_TIME = 3, COME = 5000 };
+
+static void *live_shortly(void *unused)
+{
+	ca_thread_begin();
+	return unused;
+}
+
+static void *come_and_go(void *unused)
+{
+	for (unsigned i = 0; i < COME; i++)
+		in_new_thread(live_shortly);
+	return unused;
+}
+
+static void takes_low_slots(void **state)
+{
+	pthread_t id[AT_A_TIME];
+
+	(void)state;
+	atomic_store(&s->slots_ready, BURST);
+	for (unsigned i = 0; i < AT_A_TIME; i++)
+		assert_int_equal(ca_real.pthread_create(&id[i], NULL, come_and_go, NULL), 0);
+	for (unsigned i = 0; i < AT_A_TIME; i++)
+		assert_int_equal(ca_real.pthread_join(id[i], NULL), 0);
+	assert_in_range(atomic_load(&s->slots_used), 1, 2 * AT_A_TIME);
+}
+
 /* The conductor makes more slots ready while a thread waits for one. */
 static void *make_ready(void *unused)
 {
@@ -1070,6 +1099,7 @@ int main(void)
 		TEST(creators),
 		TEST(burst),
 		TEST(waits_for_a_slot),
+		TEST(takes_low_slots),
 		TEST(makes_slots),
 		TEST(no_memory),
 		TEST(no_slot),
