@@ -10,7 +10,7 @@
 
 enum {
 	AT_FIRST = 8,  /* codes in the first round ... */
-	AND_THEN = 4,  /* ... and new ones in each further round */
+	AND_THEN = 4,  /* ... and new ones in each further round; all codes of a round of whole runs */
 	LEAST = 4,     /* experiments of a code before anything is said of it ... */
 	LEAST_OWN = 2, /* ... if each is its own baseline */
 	REST = 3,      /* rounds between two looks at a code that is decided, where few are open */
@@ -46,6 +46,7 @@ struct ca_plan {
 	size_t good, doubtful; /* experiments told */
 	bool own;              /* hardly anybody pays, in whichever code */
 	bool whole;            /* experiments are whole runs */
+	double third;          /* percent: what the last of the first rows brings at least, at 50 % */
 	unsigned rows;
 };
 
@@ -150,6 +151,12 @@ static bool is_too_small(const struct ca_plan *p, const struct code *code)
 	return code->offer.at_most / 2 < p->opt.points;
 }
 
+/* What half of its time may bring, percent. */
+static double hope(const struct code *code)
+{
+	return code->known ? code->curve.at_high[HALF] : code->offer.at_most / 2;
+}
+
 /* ---- what is known -----------------------------------------------------------------------*/
 static bool estimate(struct ca_plan *p)
 {
@@ -205,16 +212,16 @@ static int by_effect(const void *a, const void *b)
  * rows. */
 static void settle(struct ca_plan *p, struct code **code, size_t n)
 {
-	double third = n >= CA_PLAN_TOP && is_known(code[CA_PLAN_TOP - 1])
-			       ? code[CA_PLAN_TOP - 1]->curve.at_low[HALF]
-			       : -INFINITY;
 	bool any_worth = false;
 
+	p->third = n >= CA_PLAN_TOP && is_known(code[CA_PLAN_TOP - 1])
+			   ? code[CA_PLAN_TOP - 1]->curve.at_low[HALF]
+			   : -INFINITY;
 	p->decided = n > 0 && p->sure && p->doubtful <= p->good; /* else no verdict is given */
 	p->rows = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_curve *curve = &code[i]->curve;
-		bool behind = i >= CA_PLAN_TOP && curve->at_high[HALF] < third;
+		bool behind = i >= CA_PLAN_TOP && hope(code[i]) < p->third;
 
 		code[i]->open = !is_known(code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points));
 		p->decided &= !code[i]->open;
@@ -230,22 +237,21 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 static void look(struct ca_plan *p)
 {
 	struct code **code = calloc(p->offers + 1, sizeof *code);
-	size_t n = 0, waiting = 0;
+	size_t n = 0;
 
 	estimate(p);
-	for (size_t i = 0; i < p->offers && code; i++) {
-		struct code *c = &p->code[p->order[i]];
-
-		if (c->entered)
-			code[n++] = c;
-		else
-			waiting += !is_too_small(p, c);
-	}
+	for (size_t i = 0; i < p->offers && code; i++)
+		if (p->code[p->order[i]].entered)
+			code[n++] = &p->code[p->order[i]];
 	if (n)
 		qsort(code, n, sizeof *code, by_effect);
 	if (code)
 		settle(p, code, n);
-	p->decided &= !waiting;
+	for (size_t i = 0; i < p->offers; i++) {
+		const struct code *c = &p->code[p->order[i]];
+
+		p->decided &= c->entered || is_too_small(p, c) || hope(c) < p->third;
+	}
 	free(code);
 }
 
@@ -362,18 +368,58 @@ static bool any_open(const struct ca_plan *p)
 	return false;
 }
 
-static void make_round(struct ca_plan *p)
+static int by_hope(const void *a, const void *b)
 {
-	struct code *rested;
-	bool all;
+	const struct code *x = *(void *const *)a, *y = *(void *const *)b;
+	double p = hope(x), q = hope(y);
 
-	p->round.n = p->at = 0;
-	enter_new(p);
-	all = !any_open(p);
+	return p > q ? -1 : p < q ? 1 : x->offer.key < y->offer.key ? -1 : 1;
+}
+
+/* Whole runs are few: they go to the codes that may bring most, tried before or not (optimism in the face of
+ * uncertainty: Lai and Robbins 1985). As it becomes known better, a code may bring less, and gives way. */
+static void put_hopes(struct ca_plan *p)
+{
+	struct code **code = calloc(p->offers + 1, sizeof *code);
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->offers && code; i++) {
+		struct code *c = &p->code[p->order[i]];
+
+		if (c->entered ? c->open : !is_too_small(p, c))
+			code[n++] = c;
+	}
+	if (n)
+		qsort(code, n, sizeof *code, by_hope);
+	for (size_t i = 0; i < n && i < AND_THEN; i++) {
+		code[i]->entered = true;
+		put_code(p, code[i]);
+	}
+	free(code);
+}
+
+/* All that are open, or all that were tried. */
+static void put_tried(struct ca_plan *p)
+{
+	bool all = !any_open(p);
+
 	for (size_t i = 0; i < p->offers; i++)
 		if (p->code[p->order[i]].entered && (p->code[p->order[i]].open || all))
 			put_code(p, &p->code[p->order[i]]);
-	rested = all ? NULL : pick_rested(p);
+}
+
+static void make_round(struct ca_plan *p)
+{
+	struct code *rested;
+
+	p->round.n = p->at = 0;
+	if (p->whole)
+		put_hopes(p);
+	else
+		enter_new(p);
+	if (!p->round.n)
+		put_tried(p);
+	rested = any_open(p) ? pick_rested(p) : NULL;
 	if (rested && (p->round.n >= REST || p->rounds % REST == 0))
 		put_code(p, rested);
 	/* the first whole runs may be the only ones: what can give most comes first, as it is offered */

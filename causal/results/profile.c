@@ -225,8 +225,14 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct ca_profile_row *x = a, *y = b;
 	double p = rank_key(x), q = rank_key(y);
+	bool behind = y->leads && x->verdict == CA_VERDICT_NOT_WORTH,
+	     ahead = x->leads && y->verdict == CA_VERDICT_NOT_WORTH;
 	int order;
 
+	if (ahead || behind)
+		return ahead ? -1 : 1;
+	if (x->leads != y->leads && x->verdict == y->verdict)
+		return x->leads ? -1 : 1;
 	if (x->verdict != y->verdict)
 		return x->verdict < y->verdict ? -1 : 1;
 	if (p > q || p < q)
@@ -235,6 +241,26 @@ static int by_rank(const void *a, const void *b)
 	if (order == 0)
 		order = strcmp(x->region->file, y->region->file);
 	return order ? order : strcmp(x->point->name, y->point->name);
+}
+
+static bool holds_others(const struct ca_profile_row *row)
+{
+	return row->contains && *row->contains;
+}
+
+/* What is not known may matter more than what does not: as many of those as fill the first rows. */
+static void let_lead(struct ca_profile *profile)
+{
+	size_t first = 0;
+
+	for (size_t r = 0; r < profile->rows && first < FIRST_ROWS; r++) {
+		struct ca_profile_row *row = &profile->row[r];
+
+		row->leads = row->verdict == CA_VERDICT_NOT_ENOUGH && !holds_others(row) &&
+			     isfinite(row->curve->at_low[1]) && isfinite(row->curve->at_high[1]);
+		first += row->leads || (row->verdict == CA_VERDICT_WORTH && !holds_others(row));
+	}
+	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
 }
 
 static enum ca_status make_rows(struct ca_profile *profile)
@@ -266,6 +292,7 @@ static enum ca_status make_rows(struct ca_profile *profile)
 		}
 	}
 	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
+	let_lead(profile);
 	return CA_OK;
 }
 
@@ -471,7 +498,7 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 		const struct ca_profile_row *row = &p->row[r];
 		double half = (row->curve->at_high[1] - row->curve->at_low[1]) / 2, runs;
 
-		if ((row->contains && *row->contains) || row->verdict == CA_VERDICT_NOT_WORTH)
+		if (holds_others(row) || row->verdict == CA_VERDICT_NOT_WORTH)
 			continue;
 		rows++;
 		if (ca_estimate_decided(row->curve, points))

@@ -104,6 +104,7 @@ struct ca_profile_row {
 	/* borrowed, of the last run that says so; end with NULL, or NULL */
 	char *const *via;      /* callers that this region stands for as well */
 	char *const *contains; /* regions that make up nearly all of this one */
+	bool leads; /* not known, but by its estimate among the first rows: it stands before those that do not matter */
 };
 
 /* Where the samples and the experiments went. */

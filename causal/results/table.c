@@ -363,22 +363,24 @@ static void put_reason(const struct ca_table *t)
 	fprintf(t->out, "%" PRIu64 " kept.\n", f->kept);
 }
 
-/* How many rows are shown: all that are worth it, some that do not matter; when nothing is sure, the best
+/* How many rows are shown: all that are worth it or lead, some that do not matter; when nothing is sure, the best
  * guesses are still worth a look. */
 static size_t choose_rows(const struct ca_table *t)
 {
-	size_t sure = 0, worth = 0, shown;
+	size_t first = 0, sure, shown;
+	bool any = false;
 
-	while (worth < t->rows && t->row[worth]->verdict == CA_VERDICT_WORTH)
-		worth++;
-	while (sure < t->rows && t->row[sure]->verdict < CA_VERDICT_NOT_ENOUGH)
-		sure++;
-	if (sure)
-		shown = sure < worth + NOT_WORTH_ROWS ? sure : worth + NOT_WORTH_ROWS;
+	for (; first < t->rows && (t->row[first]->verdict == CA_VERDICT_WORTH || t->row[first]->leads);
+	     first++)
+		any |= !t->row[first]->leads;
+	for (sure = first; sure < t->rows && t->row[sure]->verdict == CA_VERDICT_NOT_WORTH; sure++)
+		any = true;
+	if (any)
+		shown = sure < first + NOT_WORTH_ROWS ? sure : first + NOT_WORTH_ROWS;
 	else
 		shown = t->rows < UNSURE_ROWS ? t->rows : UNSURE_ROWS;
 	/* a row without a number is a name, and those are told below the table */
-	while (!sure && shown > 1 && isnan(t->row[shown - 1]->curve->at[0]) &&
+	while (!any && shown > 1 && isnan(t->row[shown - 1]->curve->at[0]) &&
 	       isnan(t->row[shown - 1]->curve->at[CA_AT - 1]))
 		shown--;
 	return shown < CA_TABLE_ROWS ? shown : CA_TABLE_ROWS;

@@ -262,20 +262,41 @@ static void test_whole_runs_largest_first(void **state)
 
 		begin(&s, &three, seed, false);
 		ca_plan_use_whole(s.plan);
-		for (unsigned i = 0; i < 11; i++) {
+		for (unsigned i = 0; i < 6; i++) {
 			assert_true(ca_plan_next(s.plan, &step));
 			assert_true(!step.region || step.region == next++);
 			ca_plan_begun(s.plan);
 		}
-		assert_int_equal(next, 9); /* AT_FIRST, with three at 0 % between */
+		assert_int_equal(next, 5); /* with two at 0 % between */
 		ca_plan_free(s.plan);
 	}
+}
+
+/* A minute has few of them: they go to what may bring most, and not to each of many codes in its turn. */
+static void test_whole_runs_go_to_hopes(void **state)
+{
+	struct program flat = three;
+	unsigned first = 0, others = 0;
+	struct sweep s;
+
+	(void)state;
+	for (size_t i = 3; i < flat.codes; i++)
+		flat.at_most[i] = 12;
+	begin(&s, &flat, 5, false);
+	ca_plan_use_whole(s.plan);
+	while (s.steps < 30)
+		step(&s, &flat);
+	for (size_t i = 1; i <= flat.codes; i++)
+		*(i <= CA_PLAN_TOP ? &first : &others) += s.tried[i];
+	assert_in_range(others, 1, first);
+	ca_plan_free(s.plan);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_runs_largest_first),
+		cmocka_unit_test(test_whole_runs_go_to_hopes),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_screening),
