@@ -16,6 +16,7 @@ import argparse
 import json
 import math
 import os
+import random
 import re
 import shutil
 import statistics
@@ -54,7 +55,8 @@ print(total)
 
 def programs(work):
     """name: command, CA_CALLER, ns per call in the parallel and in the serial part, further options.
-    What leads is different: in pigz, zstd and python3 the workers, in xz and pbzip2 both."""
+    What leads is different: in pigz, zstd and python3 the workers, in xz and pbzip2 both. In sort both threads
+    compare, and the main thread merges alone; sqlite3 has one thread."""
     big, middle, less = f"{work}/big", f"{work}/middle", f"{work}/less"
     return {
         "pigz": (["pigz", "-1", "-c", "-p2", big], "MAIN", 1000000, 800000, ["-B", "MAIN;libz;slow"]),
@@ -64,7 +66,20 @@ def programs(work):
         "pbzip2": (["pbzip2", "-c", "-p2", less], "MAIN", 40000000, 25000000, ["-B", "MAIN;libbz2;slow"]),
         "python3": (["/usr/bin/python3", f"{work}/check.py", middle], "", 2000000, 1500000,
                     ["-B", "MAIN;libz;slow"]),
+        "sort": (["sort", "--parallel=2", "-S", "256M", f"{work}/lines"], "MAIN", 150, 100, ["-B", "MAIN;slow"]),
+        "sqlite3": (["sqlite3", ":memory:", f".read {work}/order.sql"], "libsqlite3", 0, 150,
+                    ["-B", "libsqlite3;slow"]),
     }
+
+
+SETTINGS = {"sort": {"CA_COMPARES": "1", "LC_ALL": "C"}, "sqlite3": {"CA_COMPARES": "1"}}
+ORDER = """create table t(a integer primary key, b text);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
+insert into t select i, printf('%08x', (i * 2654435761) % 4294967296) from n;
+select count(*), min(b), max(b) from (select b from t order by b limit 1000000);
+create index x on t(b);
+select count(*) from t as u join t as v on u.b = v.b;
+"""
 
 
 def servers():
@@ -110,8 +125,8 @@ class Check:
             with open(f"{self.dir}/truth.json", encoding="utf-8") as file:
                 self.truths = json.load(file)
 
-    def environment(self, caller, cost):
-        return {**os.environ, "LD_PRELOAD": self.slow, "CA_CALLER": caller or "none",
+    def environment(self, name, caller, cost):
+        return {**os.environ, **SETTINGS.get(name, {}), "LD_PRELOAD": self.slow, "CA_CALLER": caller or "none",
                 "CA_PARALLEL_NS": str(int(cost[0])), "CA_SERIAL_NS": str(int(cost[1]))}
 
     def variants(self, cost):
@@ -222,7 +237,7 @@ class Check:
         out, cost = os.path.join(self.dir, "out"), (parallel, serial)
 
         def seconds_of(costs):
-            return table.run(argv, out, env=self.environment(caller, costs))[1]
+            return table.run(argv, out, env=self.environment(name, caller, costs))[1]
 
         truth = self.truth(name, cost, seconds_of)
         if self.options.truth_only:
@@ -231,7 +246,7 @@ class Check:
         directories = self.directories(name)
         others = table.Others()
         for directory in directories:
-            environment = self.environment(caller, cost)
+            environment = self.environment(name, caller, cost)
             preload = "LD_PRELOAD=" + environment.pop("LD_PRELOAD")
             table.run(self.command(directory, argv[0], extra, ["--budget", str(self.options.budget)]) +
                       ["env", preload, *argv], out, limit=600, env=environment, err=directory + ".err")
@@ -243,7 +258,7 @@ class Check:
 
         def serve(costs, under, times):
             saved = dict(os.environ)
-            os.environ.update(self.environment(caller, costs))
+            os.environ.update(self.environment(name, caller, costs))
             del os.environ["LD_PRELOAD"]  # the server's alone
             _, seconds, _ = self.bench.serve(["env", f"LD_PRELOAD={self.slow}", *argv], port,
                                              lambda: [load() for _ in range(times)], under)
@@ -331,7 +346,10 @@ def main():
     for path, size in ((f"{work}/big", 128 << 20), (f"{work}/middle", 48 << 20), (f"{work}/less", 24 << 20)):
         if not os.path.exists(path):
             table.make_input(path, size)
+    draw = random.Random(1)
+    table.write(f"{work}/lines", "".join(f"{draw.getrandbits(120):x}\n" for _ in range(400000)))
     table.write(f"{work}/check.py", PACK_AND_CHECK)
+    table.write(f"{work}/order.sql", ORDER)
     for kind, run in ((programs(work), check.program), (servers(), check.server)):
         for name, what in kind.items():
             if re.search(options.only, name):
