@@ -61,8 +61,11 @@ struct ca_event {
 	X(IN_S, "in S", DEFAULT, "burst: a thread runs the selected code; value: region id")                 \
 	X(TASK, "task", USER, "burst: a task is on the thread; value: its id")                               \
 	X(MUTEX, "mutex", USER, "burst: the program waits for a mutex of its own (1), or holds it")          \
-	X(BLOCKED, "blocked", ADVANCED, "how long the sample's thread was off a CPU, ns; flags: activity")   \
-	X(WOKEN, "woken", ADVANCED, "a sample of who woke another, or who was woken; value: their pair")     \
+	X(BLOCKED, "blocked", ADVANCED,                                                                      \
+	  "how long the sample's thread was off a CPU, ns; 0: it begins to wait; flags: activity")           \
+	X(WOKEN, "woken", ADVANCED,                                                                          \
+	  "a sample of who woke another, or who was woken; value: their pair; where a wait begins: its "     \
+	  "number")                                                                                          \
 	X(REGISTER, "register", ADVANCED, "of a stack that the driver walks; flags: DWARF number, 16: pc")   \
 	X(WORD, "word", ADVANCED,                                                                            \
 	  "of that stack; flags: words above the lowest, or CA_WORDS_END: where it ends")                    \

@@ -31,6 +31,11 @@ struct ca_slot {
 	_Atomic uint32_t state; /* enum ca_slot_state */
 	uint32_t process;       /* index into process[] */
 	uint32_t pid, tid;
+	/* For a profile: the thread's index in the run, and the wait that it is in: since when, ns (0: in none; released),
+	 * and by which number its stack was told before (0: it was not) */
+	uint32_t thread_index;
+	_Atomic uint32_t wait_number;
+	_Atomic uint64_t wait_since;
 	_Atomic uint64_t experiment; /* experiment.seq that owed/paid belong to */
 	_Atomic uint64_t owed;       /* ns still to pay */
 	_Atomic uint64_t paid;       /* ns paid in this experiment */

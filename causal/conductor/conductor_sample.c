@@ -95,6 +95,53 @@ void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
 	atomic_store_explicit(&c->session->quiet, quiet, memory_order_relaxed);
 }
 
+/* The wait that a thread is in, if it is in one, and the thread's end. */
+static size_t make_last(const struct ca_conductor *c, uint32_t number, uint64_t now, struct ca_source *from,
+			struct ca_event event[3])
+{
+	const struct ca_slot *slot = &c->session->slot[number];
+	const struct ca_process *process = &c->session->process[slot->process];
+	/* acquire: pairs with the release in causal/runtime/sample.c */
+	uint64_t since = atomic_load_explicit(&slot->wait_since, memory_order_acquire);
+
+	*from = (struct ca_source){ process->pid, slot->tid, process->index, slot->thread_index };
+	event[0] = (struct ca_event){ .time = now, .kind = CA_POINT, .key = CA_KEY_BLOCKED, .value = since };
+	event[1] = (struct ca_event){
+		.time = now, .kind = CA_POINT, .key = CA_KEY_WOKEN, .value = atomic_load(&slot->wait_number)
+	};
+	event[2] = (struct ca_event){
+		.time = now, .kind = CA_BURST_END, .key = CA_KEY_THREAD, .value = slot->tid
+	};
+	return since && slot->thread_index ? 2 : 0;
+}
+
+void ca_conductor_sample_thread_died(struct ca_conductor *c, uint32_t slot, uint64_t now)
+{
+	struct ca_source from;
+	struct ca_event event[3];
+	size_t open = make_last(c, slot, now, &from, event);
+
+	if (!from.thread_index)
+		return;
+	if (c->set_aside)
+		ca_set_aside_take(c->set_aside, &from, event + 2 - open, open + 1);
+	else if (c->sampling)
+		ca_sampling_take(c->sampling, &from, event + 2 - open, open + 1);
+}
+
+static void take_open_waits(struct ca_conductor *c, uint64_t now)
+{
+	uint32_t used = atomic_load(&c->session->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
+		struct ca_source from;
+		struct ca_event event[3];
+
+		if (atomic_load(&c->session->slot[i].state) == CA_SLOT_LIVE)
+			ca_sampling_take(c->sampling, &from, event, make_last(c, i, now, &from, event));
+	}
+}
+
 static const char *backend_name(unsigned backends)
 {
 	bool perf = backends & 1u << CA_BACKEND_PERF, timer = backends & 1u << CA_BACKEND_TIMER;
@@ -107,6 +154,7 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 	struct ca_samples *s = c->opt.samples;
 	uint64_t first = ca_windows_first(c->windows);
 
+	take_open_waits(c, now);
 	ca_sampling_end(c->sampling, now);
 	if (c->opt.suggestion)
 		ca_conductor_suggest_close(c, wait_status);

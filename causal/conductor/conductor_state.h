@@ -283,6 +283,8 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 /* The program starts. */
 void ca_conductor_sample_started(struct ca_conductor *c);
 void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now);
+/* The slot's thread has ended without a word. */
+void ca_conductor_sample_thread_died(struct ca_conductor *c, uint32_t slot, uint64_t now);
 /* The run is over, and summed up. */
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status);
 

@@ -224,6 +224,7 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 	struct ca_session *s = c->session;
 	static enum { NOTHING, RUNS, GONE } look[CA_MAX_PROCESSES];
 	uint32_t processes = atomic_load(&s->processes_used), used = atomic_load(&s->slots_used);
+	bool drained = !c->sampling;
 
 	if (now - c->last_reap < REAP)
 		return;
@@ -243,9 +244,14 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++) {
 		uint32_t p = s->slot[i].process;
 
-		if (atomic_load(&s->slot[i].state) == CA_SLOT_LIVE && p < processes &&
-		    (look[p] == GONE || (look[p] == RUNS && has_left_s(&s->process[p], &s->slot[i]))))
-			end_slot(s, i, now);
+		if (atomic_load(&s->slot[i].state) != CA_SLOT_LIVE || p >= processes ||
+		    !(look[p] == GONE || (look[p] == RUNS && has_left_s(&s->process[p], &s->slot[i]))))
+			continue;
+		if (!drained) /* what they had said before comes first */
+			ca_conductor_trace_drain(c);
+		drained = true;
+		ca_conductor_sample_thread_died(c, i, now);
+		end_slot(s, i, now);
 	}
 	for (uint32_t p = 0; p < processes && p < CA_MAX_PROCESSES; p++)
 		if (look[p] == GONE) {

@@ -34,6 +34,7 @@ struct stack {
 	uint64_t ns, time, pair;  /* pair: who ended it, or of the waker; or 0 */
 	enum ca_activity waiting; /* NONE: on a CPU */
 	bool waker;
+	uint32_t begins;                  /* a wait of that number; 0: none, it is a sample */
 	uint64_t metric[CA_METRIC_COUNT]; /* measured with it */
 	ca_place frame[FRAMES];
 };
@@ -50,6 +51,11 @@ struct thread {
 	uint64_t began, ended; /* so many ns of windows were over */
 	bool lives, gone;      /* has it begun, has it ended? */
 	uint32_t process;      /* index in processes */
+	/* the last wait whose stack was told when it began, and the one that was still open at the end */
+	uint32_t wait_number, wait_node, open_number;
+	enum ca_activity wait_for;
+	uint64_t open_since, open_until;
+	uint64_t on_cpu; /* its last sample there, ns */
 	char name[NAME];
 };
 struct process {
@@ -352,8 +358,16 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 		s->pair[stack->pair % PAIRS] = (struct pair){ stack->pair, node };
 		return true;
 	}
+	if (stack->begins) {
+		t->wait_number = stack->begins;
+		t->wait_node = node;
+		t->wait_for = stack->waiting;
+		return true;
+	}
 	if (stack->waiting)
 		node = ca_samples_node(s->samples, node, waiting_for(s, stack->waiting));
+	if (!stack->waiting)
+		t->on_cpu = stack->time;
 	ca_samples_add(s->samples, node, stack->ns);
 	for (unsigned i = 0; i < CA_METRIC_COUNT; i++)
 		if (stack->metric[i] && s->number[i] >= 0)
@@ -373,12 +387,45 @@ static void hold(struct ca_sampling *s, const struct stack *stack)
 		s->unheld++;
 }
 
+/* The part of so many ns before `time` that lies in the sampler's windows. */
+static uint64_t inside_of(const struct ca_sampling *s, enum ca_sampler sampler, uint64_t ns, uint64_t time)
+{
+	uint64_t began = ns < time ? time - ns : 0;
+	uint64_t inside =
+		ca_windows_until(s->windows[sampler], time) - ca_windows_until(s->windows[sampler], began);
+
+	return ns < inside ? ns : inside;
+}
+
+/* A wait that did not end. It is on no critical path: nobody knows what would have ended it. */
+static void end_open(struct ca_sampling *s, struct thread *t)
+{
+	uint64_t since = t->open_since > t->on_cpu ? t->open_since : t->on_cpu, ns, real;
+	uint32_t node;
+
+	if (!t->open_number || t->open_number != t->wait_number || since + s->samples->period > t->open_until)
+		return;
+	ns = inside_of(s, CA_SAMPLER_CPU, t->open_until - since, t->open_until);
+	real = s->number[CA_METRIC_REAL] < 0
+		       ? 0
+		       : inside_of(s, CA_SAMPLER_REAL, t->open_until - since, t->open_until);
+	if (!ns && !real)
+		return;
+	node = ca_samples_node(s->samples, t->wait_node, waiting_for(s, t->wait_for));
+	ca_samples_add(s->samples, node, ns);
+	if (real)
+		ca_samples_measure(s->samples, node, (size_t)s->number[CA_METRIC_REAL], real);
+	t->waiting += ns;
+}
+
 /* Its times go to those of its name. */
 static void add_up(struct ca_sampling *s, uint32_t thread, uint64_t end)
 {
-	const struct thread *t = ca_by_index_find(&s->threads, thread);
+	struct thread *t = ca_by_index_find(&s->threads, thread);
 	const struct process *p = t ? at(&s->processes, t->process) : NULL;
 
+	if (t)
+		end_open(s, t);
 	if (p && t->lives) {
 		const struct ca_samples_threads numbers = {
 			.threads = 1,
@@ -420,16 +467,6 @@ static bool is_for_others(const struct stack *stack)
 				stack->waiting != CA_ACTIVITY_SIGNAL));
 }
 
-/* The part of so many ns before `time` that lies in the sampler's windows. */
-static uint64_t inside_of(const struct ca_sampling *s, enum ca_sampler sampler, uint64_t ns, uint64_t time)
-{
-	uint64_t began = ns < time ? time - ns : 0;
-	uint64_t inside =
-		ca_windows_until(s->windows[sampler], time) - ca_windows_until(s->windows[sampler], began);
-
-	return ns < inside ? ns : inside;
-}
-
 /* Leaves of it what lies in windows; false: nothing. */
 static bool is_inside(const struct ca_sampling *s, struct stack *stack, uint64_t time)
 {
@@ -469,6 +506,12 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 	}
 	if (i < n && event[i].key == CA_KEY_WOKEN)
 		stack.pair = event[i++].value;
+	if (stack.waiting && !stack.ns) {
+		stack.begins = (uint32_t)stack.pair;
+		if (!take_stack(s, &stack))
+			hold(s, &stack);
+		return i;
+	}
 	for (; i < n && event[i].key == CA_KEY_METRIC; i++)
 		if (event[i].flags < CA_METRIC_COUNT)
 			stack.metric[event[i].flags] = event[i].value;
@@ -511,7 +554,12 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 			t = thread_of(s, from);
 			continue;
 		}
-		if (event[i].key == CA_KEY_THREAD)
+		if (event[i].key == CA_KEY_BLOCKED) {
+			t->open_since = event[i].value;
+			t->open_until = event[i].time;
+		} else if (event[i].key == CA_KEY_WOKEN) {
+			t->open_number = (uint32_t)event[i].value;
+		} else if (event[i].key == CA_KEY_THREAD)
 			note_life(s, t, from->thread_index, &event[i]);
 		else if (event[i].key == CA_KEY_WAKE && event[i].kind == CA_PTP_BEGIN)
 			ca_critical_path_wakes(s->path, from->thread_index, event[i].time, event[i].value);

@@ -24,7 +24,8 @@ void ca_sampling_free(struct ca_sampling *sampling); /* NULL is fine */
 typedef void ca_sampling_told(void *context, uint32_t thread, const ca_place *frame, unsigned frames,
 			      uint64_t ns, bool waiting);
 void ca_sampling_tap(struct ca_sampling *sampling, ca_sampling_told *told, void *context);
-/* Events of one thread, as a rings' reader hands them on. */
+/* Events of one thread, as a rings' reader hands them on. By themselves, CA_KEY_BLOCKED is a wait that was open at that
+ * time, with when it began, and CA_KEY_WOKEN its number. */
 void ca_sampling_take(struct ca_sampling *sampling, const struct ca_source *from,
 		      const struct ca_event *event, size_t n);
 /* What the thread, or its process, is called; NULL: that did not change. */

@@ -81,7 +81,7 @@ static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting,
 		fprintf(file,
 			"Threads lived for %.3g s together: %.3g s on a CPU, %.3g s in waits that have a "
 			"stack, "
-			"%.3g s neither (waits that did not end, not chosen to run, in the kernel).\n",
+			"%.3g s neither (not chosen to run, in the kernel).\n",
 			seconds(lifetime), seconds(cpu), seconds(waiting),
 			lifetime > cpu + waiting ? seconds(lifetime - cpu - waiting) : 0);
 }

@@ -135,6 +135,9 @@ struct ca_thread {
 	uint64_t overflow_seen;           /* events of --overflow up to the last sample of them ... */
 	uint64_t overflows;               /* ... and those that the handler is called for */
 	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
+	uint32_t told_wait;               /* stacks of waits that begin, so far; the last of them ... */
+	uint64_t told_at, told_place;     /* ... at that time, ns, and where; */
+	uint64_t told_due;                /* ns; the next ones may come so often: see sample.c */
 	uint64_t ticks;
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's

@@ -14,7 +14,10 @@ enum {
 	NEAR = 10,       /* 1 / period between two looks that are taken for one instant */
 	PRIOR = 2,       /* pairs that would have to be seen before the threads' own shares count for less */
 	OTHERS = 64,     /* threads on a CPU at one instant */
-	OUTERMOST = 16   /* frames of a deep stack that are kept, beside the innermost */
+	OUTERMOST = 16,  /* frames of a deep stack that are kept, beside the innermost */
+	WAITS_AGAIN = 100000000, /* ns after which the stack of a wait that begins is told again */
+	WAITS_APART = 10000000,  /* ns between two such stacks, on average ... */
+	WAITS_AT_ONCE = 16       /* ... but so many at once */
 };
 
 CA_SIGSAFE void ca_sample_drop(struct ca_thread *t, enum ca_drop why)
@@ -188,6 +191,13 @@ CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64
 		/* of deep ones the frames between are left out: who began it all says more */
 		e[i].value = t->stack.place[n - i > OUTERMOST ? i : depth - (n - i)];
 	}
+	return n;
+}
+
+CA_SIGSAFE static unsigned make_sample(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
+{
+	unsigned n = make_events(t, now, weight, waiting);
+
 	if (n && !t->stack.complete)
 		ca_sample_drop(t, CA_DROP_UNWIND);
 	return n;
@@ -195,7 +205,7 @@ CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64
 
 CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
 {
-	unsigned n = make_events(t, now, weight, waiting);
+	unsigned n = make_sample(t, now, weight, waiting);
 
 	if (!n)
 		return;
@@ -240,26 +250,27 @@ void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns)
 
 /* ---- for a profile --------------------------------------------------------------------------*/
 /* One group: nothing of it is lost alone. */
-static void push_group(struct ca_thread *t, uint64_t now, const struct ca_event *more, unsigned count)
+static bool push_group(struct ca_thread *t, uint64_t now, const struct ca_event *more, unsigned count)
 {
+	bool begins = more->key == CA_KEY_BLOCKED && !more->value; /* and is no sample yet */
 	unsigned n;
 
 	ca_sample_stack_here(t);
-	n = make_events(t, now, 0, true);
+	n = begins ? make_events(t, now, 0, true) : make_sample(t, now, 0, true);
 	for (unsigned i = 0; n && i < count; i++)
 		t->event[n + i] = more[i];
 	if (!n)
-		return;
+		return false;
 	n += count;
-	if (more->key == CA_KEY_BLOCKED) /* the thread's own time */
+	if (more->key == CA_KEY_BLOCKED && !begins) /* the thread's own time */
 		n += ca_measure_all(t, now, t->event + n);
-	ca_rings_push(&t->trace, t->event, n);
+	return ca_rings_push(&t->trace, t->event, n);
 }
 
 CA_SIGSAFE void ca_sample_push_with(struct ca_thread *t, uint64_t now, uint64_t weight,
 				    const struct ca_event *more, unsigned count)
 {
-	unsigned n = make_events(t, now, weight, false);
+	unsigned n = make_sample(t, now, weight, false);
 
 	if (!n)
 		return;
@@ -294,6 +305,37 @@ void ca_sample_blocked(struct ca_thread *t, uint64_t now, uint64_t ns, enum ca_a
 		return;
 	more[0].value = ns;
 	push_group(t, now, more, pair ? 2 : 1);
+}
+
+/* A wait that never ends is in no wrapper's hands any more. So the driver has its stack before: each time would cost
+ * too much, but a thread mostly waits where it has waited lately. */
+void ca_sample_waits(struct ca_thread *t, uint64_t now, enum ca_activity doing, uint64_t place)
+{
+	struct ca_event more[2] = {
+		{ .time = now, .kind = CA_POINT, .key = CA_KEY_BLOCKED, .flags = (uint16_t)doing },
+		{ .time = now, .kind = CA_POINT, .key = CA_KEY_WOKEN, .value = t->told_wait + 1 },
+	};
+	bool told = place == t->told_place && now < t->told_at + WAITS_AGAIN;
+
+	if (!t->samplers)
+		return;
+	if (!told && now >= t->told_due) {
+		uint64_t first = now - (WAITS_AT_ONCE - 1) * (uint64_t)WAITS_APART;
+
+		t->told_due = (t->told_due > first ? t->told_due : first) + WAITS_APART;
+		t->told_place = place;
+		t->told_at = now;
+		t->told_wait++;
+		told = push_group(t, now, more, 2);
+	}
+	atomic_store_explicit(&t->slot->wait_number, told ? t->told_wait : 0, memory_order_relaxed);
+	/* release: pairs with the acquire in conductor_sample.c */
+	atomic_store_explicit(&t->slot->wait_since, now, memory_order_release);
+}
+
+void ca_sample_waits_no_more(struct ca_thread *t)
+{
+	atomic_store_explicit(&t->slot->wait_since, 0, memory_order_relaxed);
 }
 
 static void push_waker(struct ca_thread *t, uint64_t pair, uint64_t since)

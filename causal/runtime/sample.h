@@ -26,6 +26,10 @@ CA_HIDDEN void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns);
  * 0. */
 CA_HIDDEN void ca_sample_blocked(struct ca_thread *t, uint64_t now, uint64_t ns, enum ca_activity doing,
 				 uint64_t pair);
+/* For a profile: a wait begins at that time, to which `place` is what tells such waits apart; it is over. Should it
+ * still be open when the run ends, it has a stack. */
+CA_HIDDEN void ca_sample_waits(struct ca_thread *t, uint64_t now, enum ca_activity doing, uint64_t place);
+CA_HIDDEN void ca_sample_waits_no_more(struct ca_thread *t);
 /* As those of timeline.h, and for a profile a sample of who wakes. */
 CA_HIDDEN void ca_sample_wake(struct ca_thread *t, const void *object);
 CA_HIDDEN void ca_sample_wake_at(struct ca_thread *t, struct ca_meeting *at);

@@ -27,6 +27,7 @@ void ca_timeline_begin(struct ca_thread *t)
 	uint64_t now;
 
 	owner.thread_index = 1 + atomic_fetch_add_explicit(&s->threads_begun, 1, memory_order_relaxed);
+	t->slot->thread_index = owner.thread_index;
 	if (!ca_rt.trace)
 		return;
 	now = ca_clock_now();
@@ -44,6 +45,7 @@ void ca_timeline_end(struct ca_thread *t)
 
 	if (!ca_rt.trace)
 		return;
+	t->slot->thread_index = 0;
 	ca_timeline_wake(t, (const void *)(uintptr_t)pthread_self(), &now);
 	now = ca_clock_now();
 	ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, CA_ACTIVITY_RUNNING);

@@ -255,6 +255,16 @@ static void tell_channel(struct ca_thread *t, enum ca_channel_kind kind, uint64_
 		ca_timeline_tell(t, CA_SUBSTATE_BEGIN, CA_KEY_CHANNEL, now, kind);
 }
 
+/* A number for waits that are mostly the same one again: where its stack is, in whose wrapper (to which the word below
+ * it returns), and for what. */
+static uint64_t place_of(const struct ca_waiting *w)
+{
+	uint64_t place = w->sp ^ (uint64_t)w->doing << 56 ^ (uint64_t)(unsigned)w->fd << 32;
+
+	return place ^ (uintptr_t)w->thread->object * UINT64_C(0x9e3779b97f4a7c15) ^
+	       ((const uintptr_t *)w->sp)[-1] << 16;
+}
+
 /* For the timeline: what the thread does from now on. */
 static void begin_doing(struct ca_waiting *w)
 {
@@ -278,6 +288,8 @@ static void begin_doing(struct ca_waiting *w)
 								       : CA_ACTIVITY_OTHERS;
 	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
 		ca_sample_wake(t, t->object);
+	if (ca_rt.sampling && w->doing != CA_ACTIVITY_YIELD)
+		ca_sample_waits(t, w->since, w->doing, place_of(w));
 	w->await = ca_timeline_await(t->object);
 	if (w->fd >= 0 && !w->writes && ca_timeline_wants(CA_KEY_WAKE))
 		ca_timeline_await_at(&w->await, ca_peers_meeting(w->fd));
@@ -322,6 +334,8 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 
 	if (!w->doing)
 		return;
+	if (ca_rt.sampling)
+		ca_sample_waits_no_more(t);
 	pair = ca_timeline_awaited(t, &w->await, now);
 	ns = ca_rt.sampling ? off_cpu(w, now) : 0;
 	if (ns)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A program whose shares of CPU time and whose waits are known: three quarters of the CPU time in `most`, a
- * quarter in `rest`; `consume` waits for `produce`, `nap` sleeps. It prints how long the waits took, in ns. */
+ * quarter in `rest`; `consume` waits for `produce`, `nap` sleeps. It prints how long the waits took, in ns. Or it ends
+ * while threads wait. */
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +81,42 @@ __attribute__((noinline)) static void nap(void)
 	napping += read_clock(CLOCK_MONOTONIC) - began;
 }
 
+__attribute__((noinline)) static void wait_for_nobody(void)
+{
+	pthread_mutex_lock(&lock);
+	for (;;)
+		pthread_cond_wait(&filled, &lock);
+}
+
+/* Now and then at first, without an end then. */
+__attribute__((noinline)) static void listen_to_nobody(void)
+{
+	for (int i = 0; i < 400; i++)
+		poll(NULL, 0, i < 399 ? 0 : -1);
+}
+
+static void *wait_for_ever(void *listens)
+{
+	usleep(50000);
+	if (listens)
+		listen_to_nobody();
+	wait_for_nobody();
+	return NULL;
+}
+
+/* 50 ms of a sleep that ends, and 250 ms of two waits that do not. */
+static int end_in_waits(int sig)
+{
+	pthread_t thread[2];
+
+	pthread_create(&thread[0], NULL, wait_for_ever, NULL);
+	pthread_create(&thread[1], NULL, wait_for_ever, thread);
+	usleep(300000);
+	if (sig)
+		kill(getpid(), sig);
+	_exit(0);
+}
+
 /* So many pages that were not there. */
 __attribute__((noinline)) static void touch(void)
 {
@@ -102,11 +142,13 @@ static void *work(void *ms)
 	return NULL;
 }
 
-/* sampled MS [PAGES]: so much CPU time; so many pages are touched. */
+/* sampled MS [PAGES]: so much CPU time; so many pages are touched. sampled waits SIGNAL: ends of that, or of itself (0). */
 int main(int argc, char **argv)
 {
 	pthread_t worker;
 
+	if (argc > 2 && !strcmp(argv[1], "waits"))
+		return end_in_waits((int)strtol(argv[2], NULL, 10));
 	pages = argc > 2 ? (size_t)strtol(argv[2], NULL, 10) : 0;
 	if (pthread_create(&worker, NULL, work, argc > 1 ? argv[1] : (char[]){ "400" }))
 		return 1;

@@ -216,6 +216,19 @@ def check_window(directory):
           f"{profile['losses']}")
 
 
+def check_open_waits(backend, directory, *more):
+    """Two threads wait for 250 ms when the program ends, each with its stack: of itself, killed, or to go on."""
+    for sig, expect in ("0", 0), ("9", 137):
+        sample(directory + sig, "-b", backend, *more, "--", APP, "waits", sig, expect=expect)
+        stacks = stacks_of(read(directory + sig))[1]
+        for words in ("wait_for_nobody", "[waiting for a condition]"), ("listen_to_nobody", "[input or output]"):
+            ns = time_in(stacks, "wait_for_ever", *words)
+            check(200 * MS < ns < 280 * MS, f"{backend}: {ns} ns of a wait that did not end, not 250 ms: {words}, {stacks}")
+    sample(directory + "cut", "-b", backend, "-w", "0.1", "-d", "0.15", "--", APP, "waits", "0")
+    ns = time_in(stacks_of(read(directory + "cut"))[1], "wait_for_nobody", "[waiting for a condition]")
+    check(130 * MS < ns < 170 * MS, f"{backend}: {ns} ns of a wait in a window of 150 ms")
+
+
 def check_frequency(directory):
     sample(directory, "--frequency", "100", "--", APP, "600")
     profile = read(directory)
@@ -280,6 +293,8 @@ def main():
                 path = os.path.join(scratch, "path-" + backend)
                 check_path(backend, path)
                 check_path(backend, os.path.join(scratch, "later-" + backend), "--use-temporary-files")
+                check_open_waits(backend, os.path.join(scratch, "open-" + backend))
+                check_open_waits(backend, os.path.join(scratch, "kept-" + backend), "--use-temporary-files")
         if path:
             check_path_diff(path, os.path.join(scratch, "path-longer"))
         check_forbidden(os.path.join(scratch, "forbidden"))

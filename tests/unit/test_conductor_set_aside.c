@@ -62,6 +62,15 @@ static size_t make(struct ca_event *first, uint32_t thread, uint64_t now, struct
 		}
 		e = add(e, now, ca_rng_below(rng, 2) ? CA_PTP_BEGIN : CA_PTP_END, CA_KEY_WAKE, 0, pair);
 	}
+	if (ends && thread % 2) { /* in a wait that began 5 ms before */
+		e = add(e, now - 5 * MS, CA_POINT, CA_KEY_SAMPLE, CA_SAMPLE_WAITING,
+			CA_PLACE(CA_MODULE_MADE, 1));
+		e = add(e, now - 5 * MS, CA_POINT, CA_KEY_BLOCKED, CA_ACTIVITY_LOCK, 0);
+		e = add(e, now - 5 * MS, CA_POINT, CA_KEY_WOKEN, 0, 7);
+		e = add(e, now, CA_POINT, CA_KEY_BLOCKED, 0, now - 5 * MS);
+		e = add(e, now, CA_POINT, CA_KEY_WOKEN, 0,
+			thread % 4 == 1 ? 7 : 8); /* 8: of which nothing is known */
+	}
 	if (ends)
 		e = add(e, now, CA_BURST_END, CA_KEY_THREAD, 0, thread);
 	return (size_t)(e - first);

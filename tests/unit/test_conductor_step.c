@@ -349,6 +349,11 @@ void ca_conductor_sample_step(struct ca_conductor *c, uint64_t now)
 	(void)now;
 }
 
+void ca_conductor_sample_thread_died(struct ca_conductor *c, uint32_t slot, uint64_t now)
+{
+	(void)c, (void)slot, (void)now;
+}
+
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	(void)c;
