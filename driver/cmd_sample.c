@@ -35,6 +35,7 @@ static bool is_meant(enum ca_setting_id id)
 	case CA_SETTING_TIDS:
 	case CA_SETTING_METRICS:
 	case CA_SETTING_USE_TEMPORARY_FILES:
+	case CA_SETTING_TEMPORARY_FILES_SIZE:
 		return true;
 	default:
 		return ca_once_is_general(id);

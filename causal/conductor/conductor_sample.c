@@ -9,8 +9,7 @@
 #include <time.h>
 
 enum {
-	AHEAD = 50000000,   /* ns before a window that samples are taken again: we may be late */
-	SET_ASIDE = 1 << 28 /* bytes, at most, in a temporary file */
+	AHEAD = 50000000 /* ns before a window that samples are taken again: we may be late */
 };
 
 static const char *const drops[] = {
@@ -66,7 +65,8 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 	}
 	/* what is suggested is decided while the program runs */
 	if (c->set->use_temporary_files && !c->opt.suggestion)
-		return ca_set_aside_new(&c->set_aside, c->sampling, SET_ASIDE, err);
+		return ca_set_aside_new(&c->set_aside, c->sampling,
+					(uint64_t)c->set->temporary_files_size << 20, err);
 	return c->opt.suggestion ? ca_conductor_suggest_open(c, err) : CA_OK;
 }
 

@@ -3,6 +3,7 @@
 # needs jsonschema
 """causal sample: shares and waits of a program that knows its own, and each export read back."""
 import csv
+import glob
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from check_perfetto import decode  # noqa: E402
@@ -229,6 +231,30 @@ def check_open_waits(backend, directory, *more):
     check(130 * MS < ns < 170 * MS, f"{backend}: {ns} ns of a wait in a window of 150 ms")
 
 
+def check_temporary_file(directory):
+    """It grows with the samples, and no further than it may."""
+    most = {}
+    for size in "256", "1":
+        os.mkdir(directory + size)
+        run = subprocess.Popen([CAUSAL, "sample", "-o", os.path.join(directory + size, "out"), "--use-temporary-files",
+                                "--temporary-files-size", size, "--period", "20000", "--", APP, "1500"],
+                               env=os.environ | {"TMPDIR": directory + size}, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        most[size] = 0
+        while run.poll() is None:
+            for name in glob.glob(f"/proc/{run.pid}/fd/*"):
+                try:
+                    if os.readlink(name).startswith(directory + size + "/#"):
+                        most[size] = max(most[size], os.stat(name).st_size)
+                except OSError:
+                    pass
+            time.sleep(0.005)
+        check(run.returncode == 0, f"temporary file: status {run.returncode}")
+    if most["256"] <= 1 << 20:
+        print(f"SKIP: {most['256']} bytes of samples: too few ticks to fill a file")
+    check(0 < most["1"] <= 1 << 20, f"temporary file: {most}")
+
+
 def check_frequency(directory):
     sample(directory, "--frequency", "100", "--", APP, "600")
     profile = read(directory)
@@ -299,6 +325,7 @@ def main():
             check_path_diff(path, os.path.join(scratch, "path-longer"))
         check_forbidden(os.path.join(scratch, "forbidden"))
         check_window(os.path.join(scratch, "window"))
+        check_temporary_file(os.path.join(scratch, "kept"))
         check_frequency(os.path.join(scratch, "often"))
         check_suggestion(os.path.join(scratch, "suggest"))
         # it may map 200 MB, and maps 150 of them
