@@ -142,13 +142,32 @@ static void *work(void *ms)
 	return NULL;
 }
 
-/* sampled MS [PAGES]: so much CPU time; so many pages are touched. sampled waits SIGNAL: ends of that, or of itself (0). */
+static void *short_one(void *unused)
+{
+	burn(100000);
+	return unused;
+}
+
+static int have_many(long n)
+{
+	pthread_t thread;
+
+	while (n-- > 0)
+		if (pthread_create(&thread, NULL, short_one, NULL) || pthread_join(thread, NULL))
+			return 1;
+	return 0;
+}
+
+/* sampled MS [PAGES]: so much CPU time; so many pages are touched. sampled waits SIGNAL: ends of that, or of itself (0).
+ * sampled threads N: has so many, of 100 us each, one after the other. */
 int main(int argc, char **argv)
 {
 	pthread_t worker;
 
 	if (argc > 2 && !strcmp(argv[1], "waits"))
 		return end_in_waits((int)strtol(argv[2], NULL, 10));
+	if (argc > 2 && !strcmp(argv[1], "threads"))
+		return have_many(strtol(argv[2], NULL, 10));
 	pages = argc > 2 ? (size_t)strtol(argv[2], NULL, 10) : 0;
 	if (pthread_create(&worker, NULL, work, argc > 1 ? argv[1] : (char[]){ "400" }))
 		return 1;

@@ -218,10 +218,10 @@ def check_window(directory):
           f"{profile['losses']}")
 
 
-def check_open_waits(backend, directory, *more):
+def check_open_waits(backend, directory):
     """Two threads wait for 250 ms when the program ends, each with its stack: of itself, killed, or to go on."""
     for sig, expect in ("0", 0), ("9", 137):
-        sample(directory + sig, "-b", backend, *more, "--", APP, "waits", sig, expect=expect)
+        sample(directory + sig, "-b", backend, "--", APP, "waits", sig, expect=expect)
         stacks = stacks_of(read(directory + sig))[1]
         for words in ("wait_for_nobody", "[waiting for a condition]"), ("listen_to_nobody", "[input or output]"):
             ns = time_in(stacks, "wait_for_ever", *words)
@@ -253,6 +253,16 @@ def check_temporary_file(directory):
     if most["256"] <= 1 << 20:
         print(f"SKIP: {most['256']} bytes of samples: too few ticks to fill a file")
     check(0 < most["1"] <= 1 << 20, f"temporary file: {most}")
+
+
+def check_short_threads(backend, directory):
+    """Hardly one of them has a sample, and each is counted; no sample is of none."""
+    sample(directory, "-b", backend, "--", APP, "threads", "1000")
+    profile = read(directory)
+    check(profile["threads"] == sum(group["threads"] for group in profile["groups"]) == 1001,
+          f"{backend}: not 1001 threads: {profile['groups']}")
+    check(sum(group["cpu"] + group["waiting"] for group in profile["groups"]) == sum(node[2] for node in profile["nodes"]),
+          f"{backend}: samples without a thread: {profile['groups']}")
 
 
 def check_frequency(directory):
@@ -320,7 +330,7 @@ def main():
                 check_path(backend, path)
                 check_path(backend, os.path.join(scratch, "later-" + backend), "--use-temporary-files")
                 check_open_waits(backend, os.path.join(scratch, "open-" + backend))
-                check_open_waits(backend, os.path.join(scratch, "kept-" + backend), "--use-temporary-files")
+                check_short_threads(backend, os.path.join(scratch, "short-" + backend))
         if path:
             check_path_diff(path, os.path.join(scratch, "path-longer"))
         check_forbidden(os.path.join(scratch, "forbidden"))
