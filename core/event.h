@@ -129,6 +129,9 @@ enum { CA_DELAY_SPUN, CA_DELAY_SLEPT };
 /* Flags of a sample: the periods that it stands for, and whether the thread was blocked. */
 enum { CA_SAMPLE_PERIODS = 0x7fff, CA_SAMPLE_WAITING = 0x8000 };
 
+/* Frames of a sample; of a deeper stack so many outermost ones, and the innermost. */
+enum { CA_SAMPLE_FRAMES = 64, CA_SAMPLE_OUTERMOST = 16 };
+
 /* Of a stack's words: the first lies so many bytes below the stack pointer; flags of the last. */
 enum { CA_WORDS_BELOW = 128, CA_WORDS_END = 0xffff };
 

@@ -143,6 +143,8 @@ static int find_procedure(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	table.u.rti.table_data = table.u.rti.segbase + 12;
 	table.u.rti.table_len = (unw_word_t)fdes * 8 / sizeof(unw_word_t);
 	error = UNW_OBJ(dwarf_search_unwind_table)(space, ip, &table, info, need, context);
+	/* what it calls a table, libunwind takes back after each walk, and uses for another */
+	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
 	if (!error && need && ca_vec_add(&w->procs, info, 1) && (number = ca_map_add(&w->known, ip, &there)))
 		*number = (uint32_t)(w->procs.n - 1);
 	return error;
@@ -353,6 +355,19 @@ static void put(struct ca_walks *w, const struct ca_event *event)
 	ca_vec_add(&w->out, event, 1);
 }
 
+/* As by our own rows? They leave out the frames between of a deep stack. */
+static bool is_alike(const ca_place *place, unsigned frames, const struct ca_event *event, size_t came)
+{
+	unsigned left_out = came == CA_SAMPLE_FRAMES && frames > came ? frames - CA_SAMPLE_FRAMES : 0;
+
+	if (frames != came + left_out)
+		return false;
+	for (size_t i = 0; i < came; i++)
+		if (place[came - i > CA_SAMPLE_OUTERMOST ? i : i + left_out] != event[i].value)
+			return false;
+	return true;
+}
+
 /* The sample at event[0]; returns how many events its frames are. */
 static size_t put_sample(struct ca_walks *w, struct copy *copy, const struct ca_event *event, size_t n)
 {
@@ -360,7 +375,7 @@ static size_t put_sample(struct ca_walks *w, struct copy *copy, const struct ca_
 	ca_place place[FRAMES];
 	unsigned frames = 0;
 	size_t came = 1;
-	bool complete = false, same;
+	bool complete = false;
 
 	while (came < n && event[came].key == CA_KEY_FRAME)
 		came++;
@@ -371,18 +386,16 @@ static size_t put_sample(struct ca_walks *w, struct copy *copy, const struct ca_
 		/* there may be many threads */
 		ca_vec_free(&copy->word);
 	}
-	same = frames == came;
+	w->count.same += is_alike(place, frames, event, came);
 	if (!frames)
 		place[frames++] = event[0].value;
 	for (unsigned i = 0; i < frames; i++) {
-		same = same && place[i] == event[i].value;
 		frame.key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
 		frame.flags = i ? 0 : event[0].flags;
 		frame.value = place[i];
 		put(w, &frame);
 	}
 	w->count.stacks++;
-	w->count.same += same;
 	w->count.incomplete += !complete;
 	return came;
 }

@@ -90,7 +90,7 @@ static void put_losses(const struct ca_samples *s, FILE *file)
 {
 	if (s->incomplete)
 		fprintf(file, "Of %.3g %% of the samples the stack could not be walked to its end.\n",
-			percent(s->incomplete, s->samples));
+			percent(s->incomplete, s->walked ? s->walked : s->samples));
 	if (s->walked)
 		fprintf(file,
 			"libunwind walked %" PRIu64 " stacks; %.3g %% came out as by causal's own rows.\n",

@@ -31,7 +31,7 @@
  * pass it on without a stop. */
 #define CA_SIGNAL SIGURG
 
-enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_SAMPLE_FRAMES = 64, CA_OFFS = 16 };
+enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_OFFS = 16 };
 
 /* Life of a thread record. All transitions are in thread.c. */
 enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };

@@ -14,7 +14,6 @@ enum {
 	NEAR = 10,       /* 1 / period between two looks that are taken for one instant */
 	PRIOR = 2,       /* pairs that would have to be seen before the threads' own shares count for less */
 	OTHERS = 64,     /* threads on a CPU at one instant */
-	OUTERMOST = 16,  /* frames of a deep stack that are kept, beside the innermost */
 	WAITS_AGAIN = 100000000, /* ns after which the stack of a wait that begins is told again */
 	WAITS_APART = 10000000,  /* ns between two such stacks, on average ... */
 	WAITS_AT_ONCE = 16       /* ... but so many at once */
@@ -189,7 +188,7 @@ CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64
 		e[i].key = i ? CA_KEY_FRAME : CA_KEY_SAMPLE;
 		e[i].flags = i ? 0 : flags;
 		/* of deep ones the frames between are left out: who began it all says more */
-		e[i].value = t->stack.place[n - i > OUTERMOST ? i : depth - (n - i)];
+		e[i].value = t->stack.place[n - i > CA_SAMPLE_OUTERMOST ? i : depth - (n - i)];
 	}
 	return n;
 }

@@ -46,10 +46,11 @@ def share(profile, *words):
 
 
 def check_walks(scratch):
-    """Waits and CPU time, C and C++ with exceptions, and threads that come and go."""
-    for name, words in (("sampled", ["600"]), ("throws", [])):
-        profile, _ = sample(os.path.join(scratch, name), "--unwinder", "libunwind", "--", os.path.join(APPS, name),
-                            *words)
+    """Waits and CPU time, C and C++ with exceptions, threads that come and go; a program that is in many places."""
+    many = "import json\nfor _ in range(2000): json.loads(json.dumps(list(range(1000))))"
+    for name, words in (("sampled", ["600"]), ("throws", []), (sys.executable, ["-S", "-c", many])):
+        profile, _ = sample(os.path.join(scratch, os.path.basename(name)), "--unwinder", "libunwind", "--",
+                            os.path.join(APPS, name), *words)
         if not profile:
             return
         walked, alike = profile["walked"], profile["alike"]
