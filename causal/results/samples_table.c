@@ -59,25 +59,30 @@ static void put_label(FILE *file, const struct ca_samples_function *f, size_t wi
 static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting, FILE *file)
 {
 	uint64_t lifetime = 0, ticks = 0;
+	bool sampled; /* with --realtime or --overflow alone it is not */
 
 	for (uint32_t i = 1; i < s->nodes; i++)
 		ticks += ca_samples_is_wait(s, i) ? 0 : s->node[i].count;
 	for (size_t i = 0; i < s->groups; i++)
 		lifetime += s->group[i].lifetime;
-	fprintf(file,
-		"%.3g s, %" PRIu64 " thread%s in %" PRIu64 " process%s; %" PRIu64
-		" samples from %s, about one "
-		"each %.2g ms of CPU time, and %" PRIu64 " of waits.\n",
+	sampled = cpu || !ticks;
+	fprintf(file, "%.3g s, %" PRIu64 " thread%s in %" PRIu64 " process%s; %" PRIu64 " samples from %s",
 		seconds(s->runtime), s->threads, s_if(s->threads, "s"), s->processes,
-		s_if(s->processes, "es"), ticks, s->backend,
-		ticks ? (double)cpu / (double)ticks / 1e6 : (double)s->period / 1e6, s->samples - ticks);
-	fprintf(file, "CPU time: %.3g s in samples", seconds(cpu));
+		s_if(s->processes, "es"), ticks, s->backend);
+	if (sampled)
+		fprintf(file, ", about one each %.2g ms of CPU time",
+			ticks ? (double)cpu / (double)ticks / 1e6 : (double)s->period / 1e6);
+	fprintf(file, ", and %" PRIu64 " of waits.\n", s->samples - ticks);
+	if (sampled)
+		fprintf(file, "CPU time: %.3g s in samples", seconds(cpu));
+	else
+		fputs("CPU time: not sampled (--cputime)", file);
 	if (s->user || s->system)
 		fprintf(file, ", %.3g s by the kernel's account, of which %.3g s in the kernel itself%s",
 			seconds(s->user + s->system), seconds(s->system),
 			strcmp(s->backend, "timer") ? ", which perf's samples do not see" : "");
 	fputs(".\n", file);
-	if (lifetime)
+	if (lifetime && sampled)
 		fprintf(file,
 			"Threads lived for %.3g s together: %.3g s on a CPU, %.3g s in waits that have a "
 			"stack, "
