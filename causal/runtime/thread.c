@@ -41,6 +41,7 @@ enum {
 	LAST_NAPS = 50,       /* ... so many times that at most, if not */
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
 	HARDLY = 32,          /* ... and the thread meets others more than once a period */
+	BEGINNING = 2,        /* ticks of a thread that has just begun */
 	REDRAW = 16,          /* ticks of one period where it is not an experiment's */
 	CREATES = 125000,     /* ns for each thread that it has created, below which that is all it does */
 	CREATED = 64,         /* ... looked at when it has created so many */
@@ -375,12 +376,19 @@ void ca_thread_look_at_young(struct ca_thread *t, uint64_t now)
 		t->tick_period = period;
 }
 
+/* Whoever has just begun may not live until so rare a tick, and would be seen for what came before it alone: the
+ * first comes after a random part of the period, as that of a thread does. */
+static bool is_first_of_rare(const struct ca_thread *t, uint64_t period)
+{
+	return t->ticks <= BEGINNING && period == HARDLY * ca_rt.period && t->tick_weight < HARDLY;
+}
+
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
 	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
 	uint64_t period = wanted_period(t, meets), now = ca_clock_now();
 	enum ca_backend backend = t->tick.backend;
-	bool young = period != ca_rt.period && only_creates(t, now);
+	bool young = period != ca_rt.period && only_creates(t, now), first;
 
 	t->meets = t->creates = 0;
 	t->creates_from = now;
@@ -396,8 +404,9 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 		return;
 	t->tick_experiment = t->experiment;
 	ca_tick_stop(&t->tick);
-	t->tick_period = period;
-	t->tick_length = now = jittered(t, period);
+	first = is_first_of_rare(t, period);
+	t->tick_length = now = first ? random_part(t, period) : jittered(t, period);
+	t->tick_period = first ? now : period; /* then the next tick sets it */
 	/* perf has one number for both */
 	if (backend == CA_BACKEND_TIMER || ca_tick_start(&t->tick, backend, now, now, CA_SIGNAL) != CA_OK)
 		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);

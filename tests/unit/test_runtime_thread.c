@@ -844,6 +844,7 @@ static void adjust(void)
 static void ticks_as_needed(void **state)
 {
 	uint64_t seen = 0;
+	unsigned early = 0;
 
 	(void)state;
 	ca_self = me;
@@ -903,7 +904,7 @@ static void ticks_as_needed(void **state)
 		seen = started[0].first;
 		assert_in_range(seen, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
 	}
-	me->ticks = 0;
+	me->ticks = 3;
 	me->meets = 4; /* one in each period: it has to be more */
 	adjust();
 	assert_int_equal(starts, 0);
@@ -915,6 +916,24 @@ static void ticks_as_needed(void **state)
 	me->meets = 100;
 	adjust();
 	assert_int_equal(starts, 0);
+	/* one that has just begun: what ends before so rare a tick is seen as often as it should be */
+	for (unsigned i = 0; i < 200; i++) {
+		me->ticks = 1 + i % 2;
+		me->tick_weight = 4;
+		me->tick_period = 4 * RT_PERIOD;
+		me->meets = 5;
+		adjust();
+		assert_in_range(started[0].first, RT_PERIOD / 2, 32 * RT_PERIOD - 1);
+		early += started[0].first < 16 * RT_PERIOD;
+		assert_int_equal(me->tick_weight, 32);
+		me->ticks++;
+		me->meets = 100;
+		adjust(); /* once */
+		assert_int_equal(starts, 1);
+		assert_in_range(started[0].first, 24 * RT_PERIOD, 40 * RT_PERIOD - 1);
+	}
+	assert_in_range(early, 60, 140);
+	me->ticks = 0;
 	/* exactly known: as if nothing were selected */
 	s->selection.ranges = 2;
 	s->selection.exact = 1;
