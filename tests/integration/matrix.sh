@@ -221,7 +221,10 @@ for name in "${names[@]}"; do
 	mapfile -t lines < <(grep -Ev '^#| ours$' "$source_dir/tests/integration/matrix.list" | tr -s ' ' | grep -E "$chosen")
 	for line in "${lines[@]}"; do
 		read -r program case profile <<<"$line"
-		in_folder "${prefix[@]}" "$apps/$program" "$case"
+		for try in 1 2 3; do # alone it must not hang, as libfaketime does now and then
+			in_folder "${prefix[@]}" "$apps/$program" "$case"
+			((status == 124)) || break
+		done
 		alone=$(<out) alone_status=$status alone_left=$left
 		used=("${backends[@]}")
 		[[ $chosen != '^cells work ' ]] || used=("${backends[turn++ % ${#backends[@]}]}")
