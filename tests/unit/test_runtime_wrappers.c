@@ -6,15 +6,18 @@
 #include "causal/runtime/peers.h"
 #include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
+#include "core/sys.h"
 #include "sampler/modules.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
@@ -1719,6 +1722,68 @@ static void libraries(void **state)
 	assert_string_equal(trace, "hcLr"); /* nobody patches meanwhile */
 }
 
+/* ---- numbers of the program's choice ----------------------------------------------------------------- */
+static char fifo[64];
+static atomic_bool opens;
+
+static void *opens_ours(void *unused)
+{
+	atomic_store(&opens, true);
+	ca_sys_close(ca_sys_open(fifo, O_RDONLY)); /* which takes until somebody writes */
+	return unused;
+}
+
+static void place(unsigned how)
+{
+	switch (how) {
+	case 0:
+		dup2(1000, 1001);
+		return;
+	case 1:
+		dup3(1000, 1001, O_CLOEXEC);
+		return;
+	case 2:
+		close_range(1000, 1001, 0);
+		return;
+	default:
+		closefrom(1000);
+	}
+}
+
+/* What is put over a file of ours that is just being opened would be closed in its place: it waits, but not for
+ * ever. The other thread may lose its CPU before it opens, so not each try tells. */
+static void placed_while_we_open(void **state)
+{
+	enum { WAYS = 4, TRIES = 8, SOON = 200000, WAITED = 2000000 }; /* ns */
+	unsigned waited[WAYS] = { 0 };
+
+	(void)state;
+	REPLACE(dup2, real), REPLACE(dup3, real), REPLACE(close_range, real), REPLACE(closefrom, real);
+	snprintf(fifo, sizeof fifo, "/tmp/causal-wrappers-%d", (int)getpid());
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	for (unsigned i = 0; i < WAYS * TRIES; i++) {
+		pthread_t opener;
+		uint64_t from;
+
+		atomic_store(&opens, false);
+		assert_int_equal(all_real.pthread_create(&opener, NULL, opens_ours, NULL), 0);
+		while (!atomic_load(&opens))
+			;
+		for (from = ca_clock_now(); ca_clock_now() - from < SOON;)
+			;
+		begin();
+		from = ca_clock_now();
+		place(i % WAYS);
+		waited[i % WAYS] += ca_clock_now() - from > WAITED;
+		assert_string_equal(trace, "c");
+		all_real.close(open(fifo, O_WRONLY));
+		all_real.pthread_join(opener, NULL);
+	}
+	unlink(fifo);
+	for (unsigned i = 0; i < WAYS; i++)
+		assert_in_range(waited[i], TRIES / 2, TRIES);
+}
+
 /* ---- ways out of S ---------------------------------------------------------------------------------------- */
 uintptr_t checked_sp;
 static uintptr_t sp_of_jump;
@@ -1960,7 +2025,7 @@ int main(void)
 		TEST(forms_of_exec),   TEST(libraries),
 		TEST(jumps),           TEST(catches),
 		TEST(contexts),        TEST(real_ones),
-		TEST(every_row),
+		TEST(every_row),       TEST(placed_while_we_open),
 	};
 
 	ca_real_resolve();
