@@ -31,8 +31,7 @@ make -C "$build" -s -j "$jobs" check-build || stop "the tests do not build"
 echo "== testing"
 find "$build" -name '*.trs' -delete
 status=0
-# they wait for half of the time
-make -C "$build" -s -j $((jobs + (jobs + 1) / 2)) check-beside < /dev/null || status=$?
+make -C "$build" -s -j "$jobs" check-beside < /dev/null || status=$?
 make -C "$build" -s check-alone < /dev/null || status=$?
 
 # Tests of what a profiler does are tests of time, and other programs may have had the CPUs: what failed,
