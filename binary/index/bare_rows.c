@@ -92,7 +92,7 @@ static void move(struct state *s, bool from_fp, int32_t value)
 static void apply_modrm(struct state *s, uint8_t opcode, const uint8_t *m, uint8_t rex, bool wide)
 {
 	bool is_reg = *m >> 6 == 3;
-	unsigned reg = (*m >> 3 & 7) | (rex & 4) << 1, rm = (*m & 7) | (rex & 1) << 3;
+	unsigned reg = (*m >> 3 & 7U) | (rex & 4U) << 1, rm = (*m & 7U) | (rex & 1U) << 3;
 
 	switch (opcode) {
 	case 0x81:
@@ -170,9 +170,9 @@ static struct state after(const struct state *before, const struct ca_insn *insn
 	if (!insn->uses_sp)
 		return s;
 	if ((*b & 0xf8) == 0x50) {
-		push(&s, (*b & 7) | (rex & 1) << 3);
+		push(&s, (*b & 7U) | (rex & 1U) << 3);
 	} else if ((*b & 0xf8) == 0x58) {
-		pop(&s, (*b & 7) | (rex & 1) << 3);
+		pop(&s, (*b & 7U) | (rex & 1U) << 3);
 	} else if (*b == 0x68 || *b == 0x6a || *b == 0x9c) {
 		push(&s, UINT16_MAX);
 	} else if (*b == 0x9d) {
