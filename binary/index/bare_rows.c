@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Unwind rows of functions without call frame information, as assembly often has none: where the return address is
  * follows from the instructions that move the stack pointer, along all jumps from the entry on. What cannot be
- * followed (an aligned stack, a stack pointer out of memory) has no row, unless rbp holds the frame. Code behind an
- * indirect jump that nothing else leads to is taken to have the frame of the jump; behind a return, that of the
+ * followed (an aligned stack, a stack pointer out of memory) has no row, unless rbp holds the frame. Code that nothing
+ * leads to is taken to have the frame of the last indirect jump before it, which mostly leads there, else that of the
  * entry. x86-64. Driver's process, any thread. */
 #include "binary/index/bare_rows.h"
 #include "binary/index/index_file.h"
 #include "binary/plan/insn.h"
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +29,7 @@ struct state {
 };
 struct walk {
 	const struct ca_object *object;
-	const uint8_t *image; /* the file */
-	size_t size, budget;
+	size_t budget;
 	struct ca_disassembler *disassembler;
 	struct ca_insn *insn;
 	struct state *state; /* before each */
@@ -187,22 +185,6 @@ static struct state after(const struct state *before, const struct ca_insn *insn
 }
 
 /* ---- one function ----------------------------------------------------------------------------*/
-static const uint8_t *bytes_of(const struct walk *w, uint64_t address, size_t *n)
-{
-	size_t headers = 0;
-	GElf_Phdr ph;
-
-	elf_getphdrnum(w->object->elf, &headers);
-	for (size_t i = 0; i < headers; i++)
-		if (gelf_getphdr(w->object->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-		    (ph.p_flags & PF_X) && ph.p_offset <= w->size && ph.p_filesz <= w->size - ph.p_offset &&
-		    address >= ph.p_vaddr && address - ph.p_vaddr < ph.p_filesz) {
-			*n = ph.p_filesz - (address - ph.p_vaddr);
-			return w->image + ph.p_offset + (address - ph.p_vaddr);
-		}
-	return NULL;
-}
-
 static bool make_room(struct walk *w)
 {
 	size_t room = w->room ? 2 * w->room : 256;
@@ -256,8 +238,8 @@ static bool decode_one(struct walk *w, const uint8_t *code, size_t left, uint64_
 /* Up to the first byte that is no instruction. */
 static void decode(struct walk *w, uint64_t low, uint64_t high)
 {
-	size_t left = 0;
-	const uint8_t *code = bytes_of(w, low, &left);
+	size_t before, left = 0;
+	const uint8_t *code = ca_object_bytes(w->object, low, &before, &left);
 
 	w->n = 0;
 	while (code && low < high && left && (w->n < w->room || make_room(w)) &&
@@ -403,11 +385,7 @@ void ca_bare_rows_add(const struct ca_object *object, const struct ca_vec *funct
 		if (f[i].high - f[i].low > MOST || f[i].high - f[i].low > w.budget ||
 		    !is_bare(rows, f[i].low, f[i].high))
 			continue;
-		if (!w.disassembler) {
-			w.image = (const uint8_t *)elf_rawfile(object->elf, &w.size);
-			w.disassembler = ca_insn_open();
-		}
-		if (!w.image || !w.disassembler)
+		if (!w.disassembler && !(w.disassembler = ca_insn_open()))
 			break;
 		w.budget -= f[i].high - f[i].low;
 		decode(&w, object->base + f[i].low, object->base + f[i].high);

@@ -219,6 +219,24 @@ bool ca_object_range(const struct ca_object *object, uint64_t low, uint64_t high
 	return true;
 }
 
+const uint8_t *ca_object_bytes(const struct ca_object *object, uint64_t address, size_t *before, size_t *left)
+{
+	size_t size = 0, headers = 0;
+	const char *image = elf_rawfile(object->elf, &size);
+	GElf_Phdr ph;
+
+	elf_getphdrnum(object->elf, &headers);
+	for (size_t i = 0; i < headers && image; i++)
+		if (gelf_getphdr(object->elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_offset <= size &&
+		    ph.p_filesz <= size - ph.p_offset && address >= ph.p_vaddr &&
+		    address - ph.p_vaddr < ph.p_filesz) {
+			*before = address - ph.p_vaddr;
+			*left = ph.p_filesz - *before;
+			return (const uint8_t *)image + ph.p_offset + *before;
+		}
+	return NULL;
+}
+
 /* Plain, compressed (-gz), or compressed and named as GNU tools did before (.zdebug_). */
 static bool is_named(const char *own, const char *name, bool *gnu)
 {

@@ -39,6 +39,10 @@ const struct ca_object_text *ca_object_text(const struct ca_object *object, uint
 /* [low, high) relative to the base; false if it does not lie within one text section. */
 bool ca_object_range(const struct ca_object *object, uint64_t low, uint64_t high, uint32_t *from,
 		     uint32_t *to);
+/* What the file has at an address of a segment; NULL: nothing. before, left: bytes of the segment below it and from
+ * it on. Borrowed from the file. */
+const uint8_t *ca_object_bytes(const struct ca_object *object, uint64_t address, size_t *before,
+			       size_t *left);
 /* The data of a section by name, decompressed; NULL if absent, empty or damaged. */
 Elf_Data *ca_object_section(Elf *elf, const char *name, uint64_t *address);
 

@@ -11,13 +11,12 @@
 
 enum {
 	LEAST = 256, /* bytes; startup code of a few functions is not worth names */
-	ALIGNED = 16
+	ALIGNED = 16,
+	LONGEST_END = 5 /* bytes, of what has_ended looks at */
 };
 
 struct starts {
 	const struct ca_object *object;
-	const uint8_t *image; /* the file */
-	size_t size;
 	struct ca_vec gaps; /* struct ca_known: what is not known */
 	struct ca_vec *found;
 };
@@ -73,33 +72,19 @@ static bool has_ended(const uint8_t *at)
 	       at[-2] == 0xeb;
 }
 
-/* The bytes of an address of the file, with five before it; NULL: they are not there. */
-static const uint8_t *bytes_at(const struct starts *s, uint64_t address)
-{
-	size_t headers = 0;
-	GElf_Phdr ph;
-
-	elf_getphdrnum(s->object->elf, &headers);
-	for (size_t i = 0; i < headers; i++)
-		if (gelf_getphdr(s->object->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-		    ph.p_offset <= s->size && ph.p_filesz <= s->size - ph.p_offset && address >= ph.p_vaddr &&
-		    address - ph.p_vaddr >= 5 && address - ph.p_vaddr < ph.p_filesz)
-			return s->image + ph.p_offset + (address - ph.p_vaddr);
-	return NULL;
-}
-
 static void take(struct starts *s, uint64_t address)
 {
 	uint32_t at = (uint32_t)(address - s->object->base);
 	const struct ca_known *gap;
 	const uint8_t *bytes;
+	size_t before = 0, left;
 	uint32_t *start;
 
 	if (address % ALIGNED || address < s->object->base || address - s->object->base > UINT32_MAX)
 		return;
 	gap = gap_of(s, at);
-	bytes = gap ? bytes_at(s, address) : NULL;
-	if (!bytes || (at != gap->low && !has_ended(bytes)))
+	bytes = gap ? ca_object_bytes(s->object, address, &before, &left) : NULL;
+	if (!bytes || before < LONGEST_END || (at != gap->low && !has_ended(bytes)))
 		return;
 	start = ca_vec_push(s->found);
 	if (start)
@@ -124,14 +109,19 @@ static void scan(struct starts *s, const uint8_t *at, size_t n, uint64_t address
 
 static void scan_text(struct starts *s)
 {
-	size_t headers = 0;
+	size_t headers = 0, before, left;
 	GElf_Phdr ph;
 
 	elf_getphdrnum(s->object->elf, &headers);
-	for (size_t i = 0; i < headers; i++)
-		if (gelf_getphdr(s->object->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-		    (ph.p_flags & PF_X) && ph.p_offset <= s->size && ph.p_filesz <= s->size - ph.p_offset)
-			scan(s, s->image + ph.p_offset, ph.p_filesz, ph.p_vaddr);
+	for (size_t i = 0; i < headers; i++) {
+		const uint8_t *text = gelf_getphdr(s->object->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
+						      (ph.p_flags & PF_X)
+					      ? ca_object_bytes(s->object, ph.p_vaddr, &before, &left)
+					      : NULL;
+
+		if (text)
+			scan(s, text, left, ph.p_vaddr);
+	}
 }
 
 static void read_pointers(struct starts *s)
@@ -173,12 +163,9 @@ void ca_starts_find(const struct ca_object *object, struct ca_vec *known, struct
 	ca_vec_sort(known);
 	find_gaps(&s, known);
 	if (s.gaps.n) {
-		s.image = (const uint8_t *)elf_rawfile(object->elf, &s.size);
-		if (s.image) {
-			scan_text(&s);
-			read_pointers(&s);
-			drop_repeated(starts);
-		}
+		scan_text(&s);
+		read_pointers(&s);
+		drop_repeated(starts);
 	}
 	starts->failed |= s.gaps.failed;
 	ca_vec_free(&s.gaps);
