@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan of experiments; see plan.h. It goes in rounds: each code whose answer is open once, one of the
- * others now and then, and experiments at 0 % spread evenly between them. */
+/* The plan of experiments; see plan.h. It goes in rounds: each code whose answer is open once (of whole runs, which
+ * are few: the four that may bring most), one of the others now and then, and experiments at 0 % spread evenly
+ * between them. */
 #include "causal/conductor/plan.h"
 #include "core/rng.h"
 #include "core/vec.h"

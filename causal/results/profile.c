@@ -221,20 +221,19 @@ static double rank_key(const struct ca_profile_row *row)
 	return isfinite(key) ? key : -HUGE_VAL;
 }
 
+static int place_of(const struct ca_profile_row *row)
+{
+	return row->leads ? 2 * CA_VERDICT_NOT_WORTH - 1 : 2 * (int)row->verdict;
+}
+
 static int by_rank(const void *a, const void *b)
 {
 	const struct ca_profile_row *x = a, *y = b;
 	double p = rank_key(x), q = rank_key(y);
-	bool behind = y->leads && x->verdict == CA_VERDICT_NOT_WORTH,
-	     ahead = x->leads && y->verdict == CA_VERDICT_NOT_WORTH;
-	int order;
+	int order = place_of(x) - place_of(y);
 
-	if (ahead || behind)
-		return ahead ? -1 : 1;
-	if (x->leads != y->leads && x->verdict == y->verdict)
-		return x->leads ? -1 : 1;
-	if (x->verdict != y->verdict)
-		return x->verdict < y->verdict ? -1 : 1;
+	if (order)
+		return order;
 	if (p > q || p < q)
 		return p > q ? -1 : 1;
 	order = strcmp(x->region->name, y->region->name);
