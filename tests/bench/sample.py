@@ -70,6 +70,11 @@ def perf_works(scratch):
     return done.returncode == 0
 
 
+def interrupts(what, words):
+    """The program under ticks that nobody gets: what interrupts cost, whoever samples."""
+    return [os.path.join(BENCH, "interrupts"), what, "1000000", *words]
+
+
 def programs(scratch):
     """Public programs on data that they make themselves, of some seconds each."""
     data = os.path.join(scratch, "data")
@@ -88,32 +93,53 @@ def programs(scratch):
     return [(name, words) for name, words in found if have(words[0])]
 
 
+def percent_more(these, those):
+    """What other load adds differs from turn to turn: each turn is compared with itself."""
+    return 100 * (statistics.median(a / b for a, b in zip(these, those)) - 1)
+
+
 def overhead(scratch):
     perf = perf_works(scratch)
     if not perf:
         print("perf record is not installed, or not allowed: not beside it")
-    ratios, frames = [], []
+    floor = subprocess.run(interrupts("alone", ["true"]), check=False).returncode == 0
+    ratios, floors, above, frames = [], [], [], []
     for name, words in programs(scratch):
-        alone, sampled, recorded, incomplete, samples = [], [], [], 0, 0
+        alone, ticking, signalled, sampled, recorded, handler, incomplete, samples = [], [], [], [], [], [], 0, 0
         sample(os.path.join(scratch, "out"), *words)  # its binaries have been read from then on
         for _ in range(TURNS):
             alone.append(cpu_of(words)[0])
+            if floor:
+                ticking.append(cpu_of(interrupts("alone", words))[0])
+                signalled.append(cpu_of(interrupts("signals", words))[0])
             profile, cpu = sample(os.path.join(scratch, "out"), *words)
             sampled.append(cpu)
+            handler.append(profile["handler"] / 1e9)
             incomplete += profile["incomplete"]
             samples += profile["samples"]
             if perf:
                 recorded.append(cpu_of(["perf", "record", "-q", "-g", "-F", "1000", "-o", os.path.join(scratch, "perf"),
                                         "--", *words])[0])
-        # what other load adds differs from turn to turn: each turn is compared with itself
-        ratio = 100 * (statistics.median(s / a for s, a in zip(sampled, alone)) - 1)
+        ratio = percent_more(sampled, alone)
         line = f"  {name}: {statistics.median(alone):.2f} s of CPU time alone, sampled {ratio:+.2f} %"
+        line += f" (in the handler {100 * statistics.median(h / a for h, a in zip(handler, alone)):.2f})"
+        if floor:
+            floors.append((percent_more(ticking, alone), percent_more(signalled, alone)))
+            above.append(percent_more(sampled, ticking))
+            line += (f", interrupts alone {floors[-1][0]:+.2f} %, with ignored signals {floors[-1][1]:+.2f} %, "
+                     f"sampled above the interrupts {above[-1]:+.2f} %")
         if perf:
-            line += f", perf record -g {100 * (statistics.median(r / a for r, a in zip(recorded, alone)) - 1):+.2f} %"
+            line += f", perf record -g {percent_more(recorded, alone):+.2f} %"
         print(f"{line}; {samples} samples, {100 * (1 - incomplete / max(1, samples)):.2f} % complete", flush=True)
         ratios.append(ratio)
         frames.append(100 * (1 - incomplete / max(1, samples)))
     bar("overhead at 1 kHz, median of the programs", statistics.median(ratios), "%", 1.5)
+    if floor:
+        interrupt, signal = (statistics.median(floor) for floor in zip(*floors))
+        print(f"  medians: interrupts alone {interrupt:+.2f} %, with ignored signals {signal:+.2f} %")
+        bar("overhead above that of interrupts alone, median of the programs", statistics.median(above), "%", 1.5)
+    else:
+        print("perf's ticks are not allowed: what interrupts alone cost is not known")
     bar("stacks of these complete to the thread's start, least", min(frames), "%", 99, least=True)
 
 
