@@ -35,12 +35,6 @@ static bool is_dealt(const struct ca_conductor *c)
 	       c->set->origin[CA_SETTING_SPEEDUP_DIVISIONS] != CA_ORIGIN_DEFAULT;
 }
 
-/* A whole run that only checks what experiments inside of others have said. */
-static bool is_doubt(const struct ca_conductor *c)
-{
-	return c->whole && !c->opt.whole && !ca_conductor_is_what_if(c);
-}
-
 enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err)
 {
 	struct ca_plan_options options = { .seed = (uint64_t)c->set->random_seed,
@@ -52,7 +46,7 @@ enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err
 	if (!ca_catalog_copy(&c->catalog, ca_sweep_catalog(c->opt.sweep)) ||
 	    !(c->plan = ca_sweep_plan(c->opt.sweep, c->opt.variant, &options, &c->stacks)))
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
-	if (c->set->end_to_end && !is_doubt(c))
+	if (c->set->end_to_end && !c->doubt)
 		ca_plan_use_whole(c->plan);
 	ca_stacks_begin_run(c->stacks);
 	ca_regions_keep_stacks(c->regions, c->stacks);
@@ -187,6 +181,20 @@ uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
 	return offer(c, now) ? ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep)) : 0;
 }
 
+uint32_t ca_conductor_plan_pick(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_plan_step step = { 0, 0 };
+
+	if (!offer(c, now))
+		return 0;
+	if (is_dealt(c)) { /* else who starts the runs asks the plan */
+		ca_plan_use_whole(c->plan);
+		if (ca_plan_next(c->plan, &step))
+			ca_plan_begun(c->plan);
+	}
+	return step.region ? step.region : ca_conductor_plan_draw(c, now);
+}
+
 void ca_conductor_plan_begun(struct ca_conductor *c)
 {
 	/* of a whole run its caller may have said what it is made of; 0 % of a pair is not dealt */
@@ -242,7 +250,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9;
 	struct ca_observation o = { .region = r->region, .speedup = r->speedup, .run = c->opt.run };
 
-	if (!c->plan || is_doubt(c))
+	if (!c->plan || c->doubt)
 		return;
 	v = find_visits(c, r);
 	latency = v && ca_catalog_get_point(&c->catalog, v->point)->kind > CA_POINT_THROUGHPUT;

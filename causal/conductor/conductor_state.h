@@ -110,7 +110,8 @@ struct ca_conductor {
 	bool left;      /* the program goes on without us, and the run file is closed */
 	bool planned;   /* the next experiment is the plan's */
 	unsigned group; /* end to end: runs of a group use the same region; else the iteration */
-	bool whole;     /* the run is one experiment, which also records the visits of points */
+	bool whole;     /* the run is one experiment, which also records the visits of points ... */
+	bool doubt;     /* ... and only checks what experiments inside of others have said */
 
 	enum ca_conductor_phase state;
 	pid_t child;
@@ -216,6 +217,8 @@ bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now);
 enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now);
 /* Code for a run that is one experiment; 0: the same. */
 uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now);
+/* Where speedups are dealt, what the plan wants such a run to be made of next; else as above. */
+uint32_t ca_conductor_plan_pick(struct ca_conductor *c, uint64_t now);
 void ca_conductor_plan_begun(struct ca_conductor *c);
 /* What it knows of the best regions. */
 void ca_conductor_plan_show(const struct ca_conductor *c, struct ca_conductor_status *status);

@@ -69,13 +69,14 @@ static bool is_all_of_it(const struct ca_conductor *c)
 
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err)
 {
-	const struct ca_region *region;
+	const struct ca_region *region = NULL;
 	unsigned percent = c->opt.speedup, wanted = 0;
 
 	if (c->set->end_to_end || !(c->opt.whole || (c->opt.sweep && is_all_of_it(c) &&
 						     ca_sweep_why_whole(c->opt.sweep, &region, &wanted))))
 		return CA_OK;
 	c->whole = true;
+	c->doubt = region && !ca_conductor_is_what_if(c);
 	c->own_set = *c->set;
 	c->own_set.end_to_end = true;
 	c->set = &c->own_set;
@@ -99,14 +100,16 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 	       (double)runtime < (ca_sweep_is_alone(c->opt.sweep) ? FIT_ALONE : FIT) * one;
 }
 
-/* What the next pair is made of. Where any region will do, it is drawn from the samples of the run
+/* What the next pair is made of. Where any region will do, the plan has one from the samples of the runs
  * before, so that the pair's runs need not wait for their own. */
 static void choose_next(struct ca_conductor *c, const struct ca_region *region)
 {
-	uint32_t drawn = region ? 0 : ca_conductor_plan_draw(c, ca_clock_now());
+	uint32_t picked = 0;
 
-	if (drawn)
-		region = ca_catalog_get_region(&c->catalog, drawn);
+	if (!region && !ca_sweep_get_choice(c->opt.sweep, next_pair(c)))
+		picked = ca_conductor_plan_pick(c, ca_clock_now());
+	if (picked)
+		region = ca_catalog_get_region(&c->catalog, picked);
 	if (region)
 		ca_sweep_set_choice(c->opt.sweep, next_pair(c), region);
 }

@@ -61,6 +61,13 @@ else
 	contains "rows can be decided" "stopped: the first" "$(cat err)"
 fi
 
+timeout 100 "$causal" -s 0,50 --until 20 --budget 60 --keep-going -o dealt -- ./work 0.4 2>err
+if grep -q 'other programs took the CPU' err; then
+	skip "rows of whole runs can be decided: other programs take the CPUs"
+else
+	contains "rows of whole runs can be decided, with speedups that were asked for" "stopped: the first" "$(cat err)"
+fi
+
 # ---- a program that runs longer than the budget
 timeout 100 "$causal" --budget 1 --until 0.01 --experiment-min 0.05 -o long -- ./work 60 stop 2>err &
 sweep=$!

@@ -291,6 +291,11 @@ uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
 	return 0;
 }
 
+uint32_t ca_conductor_plan_pick(struct ca_conductor *c, uint64_t now)
+{
+	return ca_conductor_plan_draw(c, now);
+}
+
 void ca_conductor_plan_show(const struct ca_conductor *c, struct ca_conductor_status *status)
 {
 	(void)c;

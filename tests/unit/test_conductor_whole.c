@@ -5,10 +5,12 @@
 #include <string.h>
 
 static uint32_t drawn;
+static unsigned picks;
 
-uint32_t ca_conductor_plan_draw(struct ca_conductor *conductor, uint64_t now)
+uint32_t ca_conductor_plan_pick(struct ca_conductor *conductor, uint64_t now)
 {
 	(void)conductor, (void)now;
+	picks++;
 	return drawn;
 }
 
@@ -66,6 +68,7 @@ static int set_up(void **state)
 	settings = (struct ca_settings){ .warm_up = 80, .cool_off = 10, .periods = no_periods };
 	sweep = ca_sweep_new(7);
 	drawn = 1;
+	picks = 0;
 	return session && sweep ? 0 : -1;
 }
 
@@ -93,7 +96,7 @@ static void test_short(void **state)
 
 		start_run();
 		assert_int_equal(ca_conductor_whole_open(&c, NULL), CA_OK);
-		assert_true(c.whole && c.set->end_to_end);
+		assert_true(c.whole && c.set->end_to_end && !c.doubt);
 		assert_false(settings.end_to_end);
 		assert_int_equal(c.pool.count, 1);
 		assert_int_equal(!c.pool.percent[0], run % 2 == 0);
@@ -109,6 +112,7 @@ static void test_short(void **state)
 	}
 	assert_int_equal(seen[0], 2);
 	assert_int_equal(seen[1], 2);
+	assert_int_equal(picks, 5); /* what the plan gives is used: one for each pair */
 }
 
 /* One thread that is never delayed: each run is its own baseline, so that none is at 0 %. Experiments in a run are,
@@ -222,7 +226,7 @@ static void test_doubt(void **state)
 	for (unsigned run = 0; run < 2; run++) {
 		start_run();
 		ca_conductor_whole_open(&c, NULL);
-		assert_true(c.whole);
+		assert_true(c.whole && c.doubt);
 		assert_string_equal(ca_sweep_get_choice(sweep, c.group)->name, "g");
 		assert_int_equal(c.pool.percent[0], run ? 50 : 0);
 		record(run ? 50 : 0, run ? 190 : 100, 0, 0);
