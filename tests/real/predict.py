@@ -22,6 +22,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import table  # noqa: E402
@@ -82,24 +83,55 @@ select count(*) from t as u join t as v on u.b = v.b;
 """
 
 
-def servers():
-    """name: command, port, load (one turn), CA_CALLER, ns per call, turns of the load under causal."""
-    redis, memcached = 7379, 7211
-    return {
-        "redis": (["redis-server", "--port", str(redis), "--save", "", "--appendonly", "no"], redis,
-                  redis_load(redis, 150000), "MAIN", 1000, 1500, 6),  # one thread, both spots in it
-        "memcached": (["memcached", "-u", "nobody", "-p", str(memcached), "-t", "2", "-l", "127.0.0.1"],
-                      memcached, table.memcached_load(memcached, 8000), "MAIN", 20000, 0, 6),
-    }
+NGINX = """daemon off;
+master_process off;
+pid {work}/nginx.pid;
+error_log {work}/nginx.log;
+events {{ worker_connections 64; }}
+http {{
+	access_log off;
+	keepalive_requests 1000000000;
+	client_body_temp_path {work}/nginx-body;
+	proxy_temp_path {work}/nginx-proxy;
+	fastcgi_temp_path {work}/nginx-fastcgi;
+	uwsgi_temp_path {work}/nginx-uwsgi;
+	scgi_temp_path {work}/nginx-scgi;
+	server {{ listen 127.0.0.1:{port}; root {work}; gzip on; gzip_types *; gzip_min_length 0; }}
+}}
+"""
 
 
-def redis_load(port, count):
-    def load():
+def client(*argv):
+    """A load generator of one turn; its first words may pin it."""
+    def load(pin=()):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CA_") and k != "LD_PRELOAD"}
-        subprocess.run(["redis-benchmark", "-p", str(port), "-q", "-n", str(count), "-c", "20", "-P", "4",
-                        "-t", "get"], check=True, stdout=subprocess.DEVNULL, env=env)
+        subprocess.run([*pin, *argv], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
         return b""
     return load
+
+
+def servers(work):
+    """name: command, port, load (one turn), CA_CALLER, ns per call. NAME-apart: the server on CPU 0, its load on
+    CPU 1."""
+    redis, memcached, slapped, nginx = 7379, 7211, 7212, 7480
+    table.write(f"{work}/nginx.conf", NGINX.format(work=work, port=nginx))
+    table.write(f"{work}/page.txt", "".join(f"line {i}\n" for i in range(100)))
+    slap = client("memcaslap", "-s", f"127.0.0.1:{slapped}", "-T", "1", "-c", "8", "-X", "100", "-x", "60000")
+    found = {
+        "redis": (["redis-server", "--port", str(redis), "--save", "", "--appendonly", "no"], redis,
+                  client("redis-benchmark", "-p", str(redis), "-q", "-n", "150000", "-c", "20", "-P", "4",
+                         "-t", "get"), "MAIN", 1000, 1500),  # one thread, both spots in it
+        "memcached": (["memcached", "-u", "nobody", "-p", str(memcached), "-t", "2", "-l", "127.0.0.1"],
+                      memcached, table.memcached_load(memcached, 8000), "MAIN", 20000, 0),
+        "memcached-slap": (["memcached", "-u", "nobody", "-p", str(slapped), "-t", "2", "-l", "127.0.0.1"],
+                           slapped, slap, "MAIN", 20000, 0),
+        "nginx": (["nginx", "-c", f"{work}/nginx.conf"], nginx,
+                  client("ab", "-q", "-k", "-c", "8", "-n", "20000", "-H", "Accept-Encoding: gzip",
+                         f"http://127.0.0.1:{nginx}/page.txt"), "MAIN", 40000, 60000),
+    }
+    for name in ("redis", "memcached-slap", "nginx"):
+        found[name.split("-")[0] + "-apart"] = found[name] + (True,)
+    return found
 
 
 def standard_error(values):
@@ -180,6 +212,7 @@ class Check:
                 self.points.append({"program": name, "spot": spot, "speedup": speedup, "truth": true,
                                     "truth_error": error, "cell": cell, "point": how})
                 base, self_error = truth[" 0"][2], 1.96 * error
+                how = f"{how}; {self.ended(directory)}"
                 if cell:
                     print(f"{name:9} {spot:8} {speedup:g} %: truth {true:5.1f} ±{self_error:.1f} "
                           f"({base:.2f} -> {seconds:.2f} s)  predicted {cell['effect']:5.1f} "
@@ -189,6 +222,15 @@ class Check:
                     print(f"{name:9} {spot:8} {speedup:g} %: truth {true:5.1f} ±{self_error:.1f}  "
                           f"NO PREDICTION: {how}", flush=True)
         self.compare_tops(name, truth, directories)
+
+    @staticmethod
+    def ended(directory):
+        """When and why the sweep was over."""
+        try:
+            with open(directory + ".err", errors="replace", encoding="utf-8") as file:
+                return ", ".join(re.findall(r"(\d+ s); stopped: ([^;\n]*)", file.read())[-1])
+        except (OSError, IndexError):
+            return "not known when"
 
     @staticmethod
     def cell(directory, spot, speedup):
@@ -253,27 +295,37 @@ class Check:
         self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
-    def server(self, name, argv, port, load, caller, parallel, serial, turns):
+    def server(self, name, argv, port, load, caller, parallel, serial, apart=False):
         cost = (parallel, serial)
+        pin = [["taskset", "-c", str(cpu)] if apart else [] for cpu in (0, 1)]
 
-        def serve(costs, under, times):
+        def turn():
+            return load(pin[1]) if apart else load()
+
+        def turns():
+            end = time.monotonic() + self.options.budget + 5  # of which the first few are not the experiments'
+            while time.monotonic() < end:
+                turn()
+
+        def serve(costs, under, loads):
             saved = dict(os.environ)
             os.environ.update(self.environment(name, caller, costs))
             del os.environ["LD_PRELOAD"]  # the server's alone
-            _, seconds, _ = self.bench.serve(["env", f"LD_PRELOAD={self.slow}", *argv], port,
-                                             lambda: [load() for _ in range(times)], under)
+            _, seconds, _ = self.bench.serve(["env", f"LD_PRELOAD={self.slow}", *pin[0], *argv], port, loads, under)
             os.environ.clear()
             os.environ.update(saved)
             return seconds
 
-        truth = self.truth(name, cost, lambda costs: serve(costs, [], 1))
+        truth = self.truth(name, cost, lambda costs: serve(costs, [], turn))
         if self.options.truth_only:
             print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
             return
         directories = self.directories(name)
         others = table.Others()
         for directory in directories:
-            serve(cost, self.command(directory, argv[0], ["-B", "MAIN;slow"], ["-n", "1"]), turns)
+            serve(cost, self.command(directory, argv[0], ["-B", "MAIN;slow"],
+                                     ["--max-runs", "1", "--budget", str(self.options.budget)]), turns)
+            shutil.copy(os.path.join(self.dir, "server.err"), directory + ".err")
         self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
@@ -332,7 +384,7 @@ def main():
     parser.add_argument("--spot", default="")
     parser.add_argument("--speedup", default="50,90", type=lambda t: [float(x) for x in t.split(",")])
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--budget", type=float, default=45, help="seconds; servers: six turns of their load")
+    parser.add_argument("--budget", type=float, default=45, help="seconds")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--more", default="", help="further options for causal")
     parser.add_argument("--markdown")
@@ -350,7 +402,7 @@ def main():
     table.write(f"{work}/lines", "".join(f"{draw.getrandbits(120):x}\n" for _ in range(400000)))
     table.write(f"{work}/check.py", PACK_AND_CHECK)
     table.write(f"{work}/order.sql", ORDER)
-    for kind, run in ((programs(work), check.program), (servers(), check.server)):
+    for kind, run in ((programs(work), check.program), (servers(work), check.server)):
         for name, what in kind.items():
             if re.search(options.only, name):
                 run(name, *what)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LARGE = 1000 }; /* bytes: smaller copies are not worth a hot spot */
@@ -208,6 +209,32 @@ void *memchr(const void *in, int c, size_t size)
 	if (!real)
 		real = (void *(*)(const void *, int, size_t))dlsym(RTLD_NEXT, "memchr");
 	return real(in, c, size);
+}
+
+/* nginx: each once per request of a file that it compresses */
+int fstat64(int file, struct stat64 *status)
+{
+	static __typeof__(&fstat64) real;
+
+	if (CALLED)
+		parallel();
+	if (!real)
+		real = REAL(fstat64);
+	return real(file, status);
+}
+
+int deflateInit2_(void *stream, int level, int method, int bits, int memory, int strategy,
+		  const char *version, int size);
+int deflateInit2_(void *stream, int level, int method, int bits, int memory, int strategy,
+		  const char *version, int size)
+{
+	static __typeof__(&deflateInit2_) real;
+
+	if (CALLED)
+		serial();
+	if (!real)
+		real = REAL(deflateInit2_);
+	return real(stream, level, method, bits, memory, strategy, version, size);
 }
 
 /* ---- zlib ---------------------------------------------------------------------------- */
