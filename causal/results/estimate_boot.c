@@ -292,6 +292,22 @@ static void cell_interval(struct boot *b, size_t c, double *sorted)
 		100 * (1 - ratio * exp(wide * fmin(0, ca_estimate_quantile(sorted, b->replicates, 0.025))));
 }
 
+/* What the error of S time is worth in log(ratio), where more was inserted than the program takes by itself:
+ * beyond that of its share, which all curves have. Variance. */
+static double stretched(const struct boot *b, size_t c)
+{
+	double delay = 0, elapsed = 0, ratio = 1 - b->out->cell[c].effect / 100;
+
+	for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
+		delay += b->est->item[b->member[i]].delay;
+		elapsed += b->est->item[b->member[i]].elapsed;
+	}
+	if (!(elapsed > delay) || !(ratio > 0))
+		return 0;
+	return pow(ca_estimate_s_error, 2) *
+	       fmax(0, pow(delay / (elapsed - delay), 2) - pow(delay / elapsed / ratio, 2));
+}
+
 /* How the cells of a curve scatter, each and all together. variance: room for its cells. */
 static struct ca_est_spread find_spread(const struct boot *b, const struct ca_curve *curve, double *variance)
 {
@@ -319,7 +335,7 @@ static struct ca_est_spread find_spread(const struct boot *b, const struct ca_cu
 		/* where there are no residuals to draw from */
 		variance[c] = fmax(variance[c],
 				   pow(b->est->noise, 2) * (1 / (double)cell->experiments + 1 / zeros));
-		variance[c] *= choice;
+		variance[c] = variance[c] * choice + stretched(b, curve->first + c);
 		df += fmax(0, known_from(b, curve->first + c));
 		n++;
 	}

@@ -85,7 +85,7 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 				      double room, struct part *part)
 {
 	struct ca_est_bound bound = { -INFINITY, INFINITY };
-	double share = 0;
+	double share = 0, delay = 0, rest = 0;
 	struct ratio r;
 	size_t m = 0;
 
@@ -109,8 +109,12 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 		double paying = fmin(item->paying, 0.999 * item->elapsed);
 
 		part[i] = (struct part){ item->delay - paying, item->elapsed - paying, item->run };
+		delay += item->delay;
+		rest += item->elapsed - paying;
 	}
 	r = ratio_of(part, n, share);
+	/* what is 1 % of D is more of T - U than of T */
+	r.error = hypot(r.error, 1.96 * ca_estimate_s_error * (delay / rest - share));
 	bound.low = r.value - room * r.error;
 	return bound;
 }

@@ -14,9 +14,29 @@ static const double usual_shift = 0.02;
 
 static const double clearly = 0.8; /* better, for what follows a drift to be taken */
 
-struct region {
+/* One speedup of one region. The pauses may change the work of a visit by more the longer they are. */
+struct cell {
+	uint32_t region, speedup;
 	double sum, squares, n; /* of how far the logarithms of work are from that at 0 % */
 };
+
+/* Which cell each item is in; all zeros are in the first. Returns how many there are. */
+static size_t find_cells(const struct ca_est *est, struct cell *cell, uint32_t *of)
+{
+	size_t cells = 1;
+
+	for (size_t i = 0; i < est->items; i++) {
+		const struct ca_est_item *item = &est->item[i];
+		uint32_t c = item->speedup ? 1 : 0;
+
+		while (c && c < cells && (cell[c].region != item->region || cell[c].speedup != item->speedup))
+			c++;
+		if (c == cells)
+			cell[cells++] = (struct cell){ .region = item->region, .speedup = item->speedup };
+		of[i] = c;
+	}
+	return cells;
+}
 
 static double work_of(const struct ca_est_item *item)
 {
@@ -29,9 +49,9 @@ static double work_of(const struct ca_est_item *item)
 }
 
 /* work: logarithms of that of a visit, by item; not finite: not known. Against the mean of all zeros, or that
- * of the two nearest in time. Returns the variance within regions; the zeros' own are region 0. */
-static double compare(const struct ca_est *est, const double *work, bool near, struct region *region,
-		      size_t regions)
+ * of the two nearest in time. Returns the variance within cells. */
+static double compare(const struct ca_est *est, const double *work, bool near, struct cell *cell,
+		      size_t cells, const uint32_t *of)
 {
 	double mean = 0, n = 0, sum = 0, df = 0;
 	size_t next = 0;
@@ -42,15 +62,15 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 			n++;
 		}
 	mean /= n;
-	memset(region, 0, regions * sizeof *region);
+	for (size_t c = 0; c < cells; c++)
+		cell[c].sum = cell[c].squares = cell[c].n = 0;
 	for (size_t i = 0; i < est->items; i++) {
-		const struct ca_est_item *item = &est->item[i];
-		struct region *r = &region[item->speedup ? item->region : 0];
+		struct cell *r = &cell[of[i]];
 		double off = work[i] - mean, before, after;
 
 		next += next < est->zeros && est->zero[next] == i;
 		if (near) {
-			if (!item->speedup)
+			if (!of[i])
 				continue;
 			before = work[est->zero[next ? next - 1 : 0]];
 			after = work[est->zero[next < est->zeros ? next : est->zeros - 1]];
@@ -62,8 +82,8 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 		r->squares += off * off;
 		r->n++;
 	}
-	for (size_t i = 0; i < regions; i++) {
-		const struct region *r = &region[i];
+	for (size_t c = 0; c < cells; c++) {
+		const struct cell *r = &cell[c];
 
 		sum += r->n > 1 ? r->squares - r->sum * r->sum / r->n : 0;
 		df += r->n > 1 ? r->n - 1 : 0;
@@ -71,31 +91,40 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 	return df > 0 ? sum / df / (near ? 1.5 : 1) : INFINITY; /* two zeros add a half */
 }
 
+/* Of n experiments against the zeros. */
+static double variance_of(const struct ca_est *est, double noise, double n, bool drifts)
+{
+	double zeros = (double)est->zeros;
+
+	return noise * (1 / n + 1 / (drifts ? fmin(zeros, 2 * n) : zeros));
+}
+
 /* How far work per visit is from that at 0 %, where it has moved most: its square, beyond what chance
  * explains. known: the variance with which that is known of the best known region. */
-static double find_shift(const struct ca_est *est, const double *work, struct region *region, size_t regions,
-			 double *known)
+static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
+			 const uint32_t *of, double *known)
 {
-	double shift = usual_shift * usual_shift, zeros = (double)est->zeros, tried = 0;
-	double near = compare(est, work, true, region, regions);
-	double noise = compare(est, work, false, region, regions);
+	double shift = usual_shift * usual_shift, tried = 0, most = 0;
+	double near = compare(est, work, true, cell, cells, of);
+	double noise = compare(est, work, false, cell, cells, of);
 	bool drifts = near < clearly * noise;
 
 	if (drifts)
-		noise = compare(est, work, true, region, regions);
-	for (size_t i = 1; i < regions; i++)
-		tried += region[i].n > 0;
-	*known = INFINITY;
-	for (size_t i = 1; i < regions; i++) {
-		double n = region[i].n, used = drifts ? fmin(zeros, 2 * n) : zeros;
-		double variance = noise * (1 / n + 1 / used);
+		noise = compare(est, work, true, cell, cells, of);
+	for (size_t c = 1; c < cells; c++) {
+		double n = 0;
 
-		if (!(n > 0))
-			continue;
-		*known = fmin(*known, variance);
-		/* the largest of so many is as large by chance alone */
-		shift = fmax(shift, pow(region[i].sum / n, 2) - (1 + log(tried)) * variance);
+		for (size_t i = 1; i < cells; i++)
+			n += cell[i].region == cell[c].region ? cell[i].n : 0;
+		tried += cell[c].n > 0;
+		most = fmax(most, n);
 	}
+	for (size_t c = 1; c < cells; c++)
+		if (cell[c].n > 0) /* the largest of so many is as large by chance alone */
+			shift = fmax(shift,
+				     pow(cell[c].sum / cell[c].n, 2) -
+					     (1 + log(tried)) * variance_of(est, noise, cell[c].n, drifts));
+	*known = most > 0 ? variance_of(est, noise, most, drifts) : INFINITY;
 	return shift;
 }
 
@@ -125,9 +154,9 @@ static double slope_of(const struct ca_est *est, const double *work)
 bool ca_estimate_control(struct ca_est *est)
 {
 	double *work = calloc(est->items + 1, sizeof *work), known, shift, mean = 0, n = 0;
-	struct region *region = NULL;
-	size_t regions = 1;
-	bool ok = work, can = est->zeros > 1;
+	struct cell *cell = calloc(est->items + 1, sizeof *cell);
+	uint32_t *of = calloc(est->items + 1, sizeof *of);
+	bool ok = work && cell && of, can = est->zeros > 1;
 
 	for (size_t i = 0; i < est->items && ok; i++) {
 		work[i] = log(work_of(&est->item[i]));
@@ -136,16 +165,10 @@ bool ca_estimate_control(struct ca_est *est)
 			mean += work[i];
 			n++;
 		}
-		if (est->item[i].region >= regions)
-			regions = est->item[i].region + 1;
 	}
 	if (!ok || !can || !(n > 0))
 		goto done;
-	region = calloc(regions, sizeof *region);
-	ok = region;
-	if (!ok)
-		goto done;
-	shift = find_shift(est, work, region, regions, &known);
+	shift = find_shift(est, work, cell, find_cells(est, cell, of), of, &known);
 	est->control = isfinite(known) ? known / (known + shift) * slope_of(est, work) : 0;
 	est->slip = est->control * sqrt(shift);
 	/* not its cost is smaller, but each visit counts for more: an experiment weighs as much as its time */
@@ -154,6 +177,7 @@ bool ca_estimate_control(struct ca_est *est)
 			est->item[i].visits *= exp(est->control * (work[i] - mean / n));
 done:
 	free(work);
-	free(region);
+	free(cell);
+	free(of);
 	return ok;
 }
