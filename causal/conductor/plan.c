@@ -22,11 +22,13 @@ enum {
 	SPEEDUPS = 4
 };
 static const unsigned speedup[SPEEDUPS] = { 50, 100, 25, 75 }; /* percent, in this order */
-enum { HALF = 1 };                                             /* 50 %, in ca_estimate_at */
+static const double grows = 1.1; /* S time, for what the program takes without pauses: it polls */
+enum { HALF = 1 };               /* 50 %, in ca_estimate_at */
 
 struct code {
 	struct ca_plan_offer offer;
 	bool offered, entered, open;
+	bool polls;           /* the longer others are delayed, the longer it takes */
 	unsigned tries, lost; /* experiments that were usable; in a row that were not */
 	bool known;           /* the estimate: */
 	struct ca_curve curve;
@@ -280,7 +282,8 @@ static void put(struct ca_plan *p, uint32_t region, unsigned percent)
 
 static void put_code(struct ca_plan *p, const struct code *code)
 {
-	put(p, code->offer.region, speedup[code->tries % SPEEDUPS]);
+	/* of code that polls a whole run at 100 % never ends, or takes twenty times as long */
+	put(p, code->offer.region, speedup[code->polls ? code->tries % 2 * 2 : code->tries % SPEEDUPS]);
 }
 
 struct turn {
@@ -496,6 +499,8 @@ void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_pla
 	if (code) {
 		code->tries++;
 		code->lost = 0;
+		/* longer than the program takes without the pauses: it would not fit into it */
+		code->polls |= p->whole && o->active > grows * (o->elapsed - o->paying);
 	}
 }
 

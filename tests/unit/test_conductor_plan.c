@@ -15,6 +15,7 @@ struct program {
 	double noise;
 	bool alone;      /* nobody ever pays */
 	bool neighbours; /* take the CPU in each experiment */
+	bool polls;      /* all others pay while one of them asks how far they are */
 };
 struct sweep {
 	struct ca_plan *plan;
@@ -69,6 +70,8 @@ static void step(struct sweep *s, const struct program *p)
 	};
 	o.active = active * o.elapsed;
 	o.delay = o.active * step.percent / 100;
+	if (p->polls)
+		o.paying = o.delay;
 	if (p->alone)
 		o.cost = o.elapsed - o.delay;
 	o.visits = o.cost * 1000 / speed * (1 + p->noise * 3.46 * (ca_rng_unit(&s->rng) - 0.5));
@@ -292,11 +295,32 @@ static void test_whole_runs_go_to_hopes(void **state)
 	ca_plan_free(s.plan);
 }
 
+/* Code that asks others how far they are takes the longer the more these are delayed: a whole run at 100 %
+ * would hardly end. */
+static void test_whole_runs_of_polls(void **state)
+{
+	struct program polls = { .codes = 1, .at_most = { 95 }, .noise = 0.03, .polls = true };
+
+	(void)state;
+	for (int i = 0; i < 2; i++, polls.polls = false) {
+		struct sweep s;
+
+		begin(&s, &polls, 5, false);
+		ca_plan_use_whole(s.plan);
+		while (s.steps < 30)
+			step(&s, &polls);
+		assert_true(s.at[1][25] && s.at[1][50]);
+		assert_int_equal(polls.polls, !s.at[1][75] && !s.at[1][100]);
+		ca_plan_free(s.plan);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_runs_largest_first),
 		cmocka_unit_test(test_whole_runs_go_to_hopes),
+		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_screening),
