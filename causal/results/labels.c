@@ -3,6 +3,7 @@
 #include "causal/results/labels.h"
 #include "causal/results/text.h"
 #include "core/path.h"
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,61 @@ static bool is_doubled(const struct ca_region *const *region, char *const *text,
 	return false;
 }
 
+/* "a::f(int, char) const (a.cc:5)" becomes "a::f (a.cc:5)". */
+static char *without_parameters(const char *text)
+{
+	char *bare = strdup(text), *to = bare;
+	unsigned depth = 0;
+
+	for (const char *at = text; bare && *at; at++) {
+		bool opens = *at == '(' && (depth || (at > text && (isalnum((unsigned char)at[-1]) ||
+								    strchr("_>=~])", at[-1]))));
+
+		/* "operator()" is a name */
+		opens = opens && (depth || at - text < 8 || memcmp(at - 8, "operator", 8) != 0);
+		depth += opens;
+		if (!depth)
+			*to++ = *at;
+		depth -= depth && *at == ')';
+		if (*at == ')' && !depth && !strncmp(at + 1, " const", 6))
+			at += 6;
+	}
+	if (bare)
+		*to = 0;
+	return bare;
+}
+
+/* What is too long loses its parameters, where nothing else is called like that. */
+static bool shorten(const struct ca_region *const *region, char **text, size_t n, size_t width)
+{
+	char **bare = calloc(n + 1, sizeof *bare);
+	bool ok = bare;
+
+	for (size_t i = 0; ok && i < n; i++)
+		ok = (bare[i] = without_parameters(text[i])) != NULL;
+	for (size_t i = 0; ok && i < n; i++)
+		if (ca_text_width(text[i]) > width && !is_doubled(region, bare, n, i)) {
+			free(text[i]);
+			text[i] = strdup(bare[i]);
+			ok = text[i];
+		}
+	ca_labels_free(bare, n);
+	return ok;
+}
+
+/* How much of a name stands before the cut: its last part stays whole, if it is not all of it. */
+static size_t head_of(const char *text, size_t width)
+{
+	const char *last = text;
+	size_t tail;
+
+	for (const char *at = text; *at && *at != '(' && *at != '<'; at++)
+		if (*at == '!' || (*at == ':' && at[1] == ':'))
+			last = at + (*at == ':') + 1;
+	tail = ca_text_width(last);
+	return last > text && tail > width / 2 && tail < width - 1 ? width - 1 - tail : (width - 1) / 2;
+}
+
 /* Cut where the result differs from what all others would be if they were cut there. */
 static char *cut_apart(const struct ca_region *const *region, char *const *text, size_t n, size_t i,
 		       size_t width)
@@ -57,12 +113,12 @@ static char *cut_apart(const struct ca_region *const *region, char *const *text,
 	char number[16], *cut, *numbered;
 
 	for (size_t step = 0; step < 2 * width; step++) {
-		size_t half = (width - 1) / 2, off = (step + 1) / 2, head;
+		size_t best = head_of(text[i], width), off = (step + 1) / 2, head;
 		bool alike = false;
 
-		if (off > half)
-			break;
-		head = step % 2 ? half + off : half - off;
+		if (off > (step % 2 ? width - 1 - best : best))
+			continue;
+		head = step % 2 ? best + off : best - off;
 		cut = ca_text_cut(text[i], width, head);
 		for (size_t j = 0; cut && !alike && j < n; j++) {
 			char *other = region[j] == region[i] ? NULL : ca_text_cut(text[j], width, head);
@@ -134,7 +190,7 @@ static bool name_all(const struct ca_region *const *region, char **text, size_t 
 char **ca_labels_make(const struct ca_region *const *region, size_t n, size_t width)
 {
 	char **text = calloc(n + 1, sizeof *text), **label = calloc(n + 1, sizeof *label);
-	bool ok = text && label && name_all(region, text, n, width);
+	bool ok = text && label && name_all(region, text, n, width) && shorten(region, text, n, width);
 
 	for (size_t i = 0; ok && i < n; i++) {
 		label[i] = ca_text_width(text[i]) <= width ? ca_text_cut(text[i], width, width)

@@ -145,11 +145,46 @@ static void test_names(void **state)
 	ca_labels_free(label, 1);
 }
 
+/* Names too long for their column: what the code is called is the last to go. */
+static void test_long_names(void **state)
+{
+	struct ca_region region[] = {
+		REGION(1, "x265::Group::estimateFrameCost(x265::TLD&, int, bool) const", "", 0,
+		       "/l/libx265.so.1"),
+		REGION(2, "x265::Group::singleCost(int)", "", 0, "/l/libx265.so.1"),
+		REGION(3, "x265::Group::add(int, int, int, int)", "", 0, "/l/libx265.so.1"),
+		REGION(4, "x265::Group::add(long, int, int, int)", "", 0, "/l/libx265.so.1"),
+		REGION(5, "dgemm_kernel_HASWELL", "", 0, "/l/libopenblasp-r0.3.21.so"),
+		REGION(6, "(anonymous namespace)::Cost::operator()(int, int) const", "", 0, "/bin/app"),
+		REGION(7, "run<void (*)(int)>(int)", "/s/a.cc", 12, "/bin/app"),
+	};
+	static const char *const wanted[] = { "libx265.so!…estimateFrameCost",
+					      "libx265.so!x26…up::singleCost",
+					      NULL,
+					      NULL,
+					      "libopenb…dgemm_kernel_HASWELL",
+					      "(anonymous nam…st::operator()",
+					      "run<void (*)(int)>(int)" };
+	const struct ca_region *list[CA_COUNT(region)];
+	char **label;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(region); i++)
+		list[i] = &region[i];
+	label = ca_labels_make(list, CA_COUNT(region), 29);
+	for (size_t i = 0; i < CA_COUNT(region); i++)
+		if (wanted[i])
+			assert_string_equal(label[i], wanted[i]);
+	assert_non_null(strstr(label[2], "int, int)")); /* they differ in their parameters alone */
+	assert_string_not_equal(label[2], label[3]);
+	ca_labels_free(label, CA_COUNT(region));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_width), cmocka_unit_test(test_cut),   cmocka_unit_test(test_put),
-		cmocka_unit_test(test_apart), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_apart), cmocka_unit_test(test_names), cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
