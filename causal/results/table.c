@@ -22,6 +22,8 @@ enum {
 	NAME_ENOUGH = 24, /* columns of numbers are not worth a shorter one */
 	POINT_MAX = 18,
 	VERDICT = 16, /* "cannot tell here" */
+	ENOUGH = 3,   /* experiments, for the least that is said of code without a verdict */
+	LITTLE = 6,   /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
 	NO_TERMINAL = 200
 };
 
@@ -138,9 +140,11 @@ static void put_verdict(const struct ca_table *t, const struct ca_profile_row *r
 	};
 	size_t used = fixed_width(t) + t->code;
 	char why[64] = "";
+	bool little = row->verdict == CA_VERDICT_NOT_ENOUGH && row->curve->experiments >= ENOUGH &&
+		      row->curve->at_high[1] < LITTLE;
 
-	put_marked(t, marks[row->verdict], ca_profile_verdict_text(row->verdict));
-	if (row->verdict == CA_VERDICT_NOT_ENOUGH)
+	put_marked(t, marks[row->verdict], little ? "little, if any" : ca_profile_verdict_text(row->verdict));
+	if (row->verdict == CA_VERDICT_NOT_ENOUGH && !little)
 		snprintf(why, sizeof why, ": %zu experiment%s", row->curve->experiments,
 			 row->curve->experiments == 1 ? "" : "s");
 	if (used + strlen(why) <= t->width)

@@ -9,6 +9,8 @@ const profile = data.profile;
 const $ = (id) => document.getElementById(id);
 const verdicts = { "worth": "worth it", "not-worth": "does not matter", "not-enough-data": "not enough data",
 	"cannot-tell": "cannot tell here" };
+const verdict = (p) => p.verdict === "not-enough-data" && p.experiments >= 3 &&
+	(p.at || []).some((a) => a.speedup === 50 && known(a.high) && a.high < 6) ? "little, if any" : verdicts[p.verdict];
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const known = (x) => x !== null && x !== undefined;
 
@@ -45,7 +47,7 @@ const columns = [
 	{ key: "at50", title: "50 % less", effect: (row) => at(row.progress, 50), down: true },
 	{ key: "at100", title: "at most", effect: (row) => at(row.progress, 100), down: true },
 	{ key: "experiments", title: "experiments", value: (row) => row.progress.experiments, down: true },
-	{ key: "verdict", title: "verdict", css: "verdict", value: (row) => verdicts[row.progress.verdict] },
+	{ key: "verdict", title: "verdict", css: "verdict", value: (row) => verdict(row.progress) },
 ].filter((column) => !column.hidden || !column.hidden());
 for (const column of columns)
 	column.value = column.value || ((row) => column.effect(row).effect);
@@ -229,7 +231,7 @@ function showSource(row) {
 		const other = lines.get(n), c = other && at(other.progress, 50);
 		const tr = element("tr", { className: n === row.region.line ? "here" : "" },
 			element("td", { className: "effect", textContent: c ? `${number(c.effect)} ± ${number(half(c))}` : "",
-				title: c ? verdicts[other.progress.verdict] : "" }),
+				title: c ? verdict(other.progress) : "" }),
 			element("td", { className: "effect", textContent: other && known(other.region.samples) ? number(other.region.samples) + " %" : "" }),
 			element("td", { className: "number", textContent: n }),
 			element("td", { className: "code", textContent: source.lines[n - source.first] }));
@@ -259,7 +261,7 @@ function says(row) {
 		parts.push(`If this code took half the time, ${whatFalls(p)} would fall by ${exact(c.effect)} % (95 % interval ${exact(c.low)} to ${exact(c.high)}).`);
 	if (known(top.effect))
 		parts.push(`Without it, by ${exact(top.effect)} %: more is not to be had here.`);
-	parts.push(`Verdict: ${verdicts[p.verdict]}, from ${plural(p.experiments, "experiment")}.`);
+	parts.push(`Verdict: ${verdict(p)}, from ${plural(p.experiments, "experiment")}.`);
 	if (p.how === "own")
 		parts.push("Hardly anything else had to be slowed down, so each experiment is its own baseline.");
 	else if (p.how === "share")

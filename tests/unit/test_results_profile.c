@@ -453,11 +453,14 @@ static void test_colours(void **state)
 		{ CA_VERDICT_NOT_WORTH, "\033[2mdoes not matter\033[0m\n" },
 		{ CA_VERDICT_NOT_ENOUGH, "\033[33mnot enough data\033[0m: 12 experiments\n" },
 		{ CA_VERDICT_CANNOT_TELL, "\033[33mcannot tell here\033[0m\n" },
+		{ CA_VERDICT_NOT_ENOUGH, "\033[33mlittle, if any\033[0m\n" }, /* at most 5 % at 50 % */
 	};
 	struct ca_region region = {
 		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
 	};
-	struct ca_curve curve = { .at = { 12 }, .at_low = { 11 }, .at_high = { 13 }, .experiments = 12 };
+	struct ca_curve curve = {
+		.at = { 12, 12 }, .at_low = { 11, 11 }, .at_high = { 13, 13 }, .experiments = 12
+	};
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, NAN, NAN, NULL, NULL };
 	struct ca_profile profile = { .row = &row,
@@ -471,6 +474,7 @@ static void test_colours(void **state)
 		char *to = text;
 
 		row.verdict = cases[i].verdict;
+		curve.at_high[1] = i < 4 ? 13 : 5;
 		wanted = printed(&profile, 100);
 		assert_null(strchr(wanted, '\033'));
 		printed_to(text, &profile, 100, true);
