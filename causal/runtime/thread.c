@@ -42,7 +42,8 @@ enum {
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
 	HARDLY = 32,          /* ... and the thread meets others more than once a period */
 	BEGINNING = 2,        /* ticks of a thread that has just begun */
-	REDRAW = 16,          /* ticks of one period where it is not an experiment's */
+	REDRAW = 16,          /* ticks of one period where it is not an experiment's ... */
+	PROFILE_REDRAW = 128, /* ... but a profile's */
 	CREATES = 125000,     /* ns for each thread that it has created, below which that is all it does */
 	CREATED = 64,         /* ... looked at when it has created so many */
 	YOUNG_LOOK = 5000000  /* ns between two looks whether a thread without a tick needs one */
@@ -202,8 +203,10 @@ static uint64_t jittered(struct ca_thread *t, uint64_t period)
 
 /* Within an experiment in which samples tell what is in S, regular ticks cover a program with a period
  * better than random ones, and one in which they do not is an outlier among the others: drawn for each.
- * Else samples are added up over the run, and a draw now and then does. It costs some 20 us with perf. A
- * timer can only choose among the kernel's ticks, for 2 us: each time. */
+ * Else samples are added up over the run, and a draw now and then does. With perf it costs 100 us, as all that the
+ * kernel does for it is in no cache by then: in a profile, where all ticks are of the shortest period, 0.7 % of the
+ * program if it comes after 16 ticks. After 128 the errors are as large (doc/SAMPLING.md). A timer can only choose
+ * among the kernel's ticks, for 2 us: each time. */
 static bool is_stale(const struct ca_thread *t, uint64_t period)
 {
 	bool timer = t->tick.backend == CA_BACKEND_TIMER;
@@ -215,7 +218,7 @@ static bool is_stale(const struct ca_thread *t, uint64_t period)
 		return true;
 	if (period == ca_rt.period && ca_ledger_open())
 		return t->tick_experiment != t->experiment;
-	return timer || (t->ticks + 1) % REDRAW == 0;
+	return timer || (t->ticks + 1) % (ca_rt.sampling ? PROFILE_REDRAW : REDRAW) == 0;
 }
 
 /* Periods that a sample stands for. Timers tick when the kernel does, and not in between. */

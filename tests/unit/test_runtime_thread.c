@@ -904,6 +904,21 @@ static void ticks_as_needed(void **state)
 		seen = started[0].first;
 		assert_in_range(seen, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
 	}
+	/* of a profile, which is added up over all of the run, more seldom: each draw costs a tenth of a period */
+	ca_rt.sampling = true;
+	me->ticks = 0;
+	adjust();
+	for (unsigned i = 1; i < 512; i++) {
+		me->ticks = i;
+		adjust();
+		assert_int_equal(starts, i % 128 == 127);
+		assert_true(!starts || started[0].first != seen);
+		seen = started[0].first;
+		assert_in_range(seen, RT_PERIOD * 3 / 4, RT_PERIOD * 5 / 4 - 1);
+	}
+	ca_rt.sampling = false;
+	me->ticks = 0;
+	adjust();
 	me->ticks = 3;
 	me->meets = 4; /* one in each period: it has to be more */
 	adjust();
