@@ -268,9 +268,10 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 
 		o.cost -= lost;
 		o.elapsed -= lost;
-		o.periods = (double)r->periods;
-		o.inside = (double)r->inside;
 	}
+	o.periods = latency ? 0 : (double)r->periods;
+	o.inside = latency ? 0 : (double)r->inside;
+	o.per_visit = !v || v->point != CA_POINT_TIME;
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
 	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;

@@ -75,6 +75,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.work = o->work,
 			.periods = o->periods,
 			.inside = o->inside,
+			.per_visit = o->per_visit,
 			.weight = 1,
 		};
 	}
@@ -215,8 +216,9 @@ static double estimate_cell(struct ca_est *est, const uint32_t *member, size_t n
 			for (size_t i = 0; i < n; i++) {
 				struct ca_est_item *item = &est->item[member[i]];
 
-				item->weight = ca_estimate_weight(item, ratio * item->base,
-								  est->fence * noise, est->quantum);
+				if (!item->possible)
+					item->weight = ca_estimate_weight(item, ratio * item->base,
+									  est->fence * noise, est->quantum);
 			}
 			next = cell_ratio(est, member, n);
 			if (!isfinite(next))
@@ -290,7 +292,8 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	memset(out, 0, sizeof *out);
 	if (!member || !first || !scratch || !ratio || !shrink ||
 	    !prepare(&est, observation, n, options->quantum) || !ca_estimate_control(&est) ||
-	    !ca_estimate_baseline(&est) || !make_cells(&est, out, member, first))
+	    !ca_estimate_baseline(&est) || !ca_estimate_phases(&est, options) ||
+	    !make_cells(&est, out, member, first))
 		goto done;
 	est.own = calloc(out->curves + 1, sizeof *est.own);
 	if (!est.own)

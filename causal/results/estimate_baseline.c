@@ -26,6 +26,7 @@ static const struct candidate candidates[] = {
 	{ CA_BASELINE_NEAR, 8 }, { CA_BASELINE_NEAR, 4 }, { CA_BASELINE_NEAR, 2 },
 };
 static const double margin = 0.97;
+static const double rather = 3; /* robust standard deviations, by which it may seem so */
 
 /* The k zeros nearest in time to item i, itself left out: those of its own run if that has
  * at least two others, else of any run. Returns how many. */
@@ -269,8 +270,14 @@ bool ca_estimate_baseline(struct ca_est *est)
 	screen(est, in_run, scratch);
 	use(est, choose(est, in_run), in_run);
 	ca_estimate_rebase(est, NULL, NULL, base);
-	for (size_t i = 0; i < est->items; i++)
-		est->item[i].base = base[i];
+	for (size_t i = 0; i < est->items; i++) {
+		struct ca_est_item *item = &est->item[i];
+		double usual = item->visits * base[i], room = rather * est->noise * item->elapsed;
+
+		item->base = base[i];
+		item->possible = item->paying >= 0 && usual < item->elapsed + room &&
+				 usual > item->elapsed - item->paying - room;
+	}
 out:
 	free(in_run);
 	free(scratch);

@@ -215,14 +215,17 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 	return cost / usual * fmax(0.01, 1 + noise / cost);
 }
 
+/* Box and Muller. */
+static double normal(struct boot *b)
+{
+	return sqrt(2 * ca_estimate_exponential(&b->rng)) * cos(6.283185307 * ca_rng_unit(&b->rng));
+}
+
 static void replicate(struct boot *b, size_t r)
 {
 	struct ca_est *est = b->est;
-	double slip = 0;
+	double slip = est->slip > 0 ? est->slip * normal(b) : 0;
 
-	if (est->slip > 0) /* normal: Box and Muller */
-		slip = est->slip * sqrt(2 * ca_estimate_exponential(&b->rng)) *
-		       cos(6.283185307 * ca_rng_unit(&b->rng));
 	for (size_t i = 0; i < est->runs; i++)
 		b->run_weight[i] = ca_estimate_exponential(&b->rng);
 	for (size_t z = 0; z < est->zeros; z++)
@@ -234,7 +237,9 @@ static void replicate(struct boot *b, size_t r)
 	levels(b, b->base[1], false, b->own[1]);
 	for (size_t k = 0; k < b->out->curves; k++) {
 		const struct ca_curve *curve = &b->out->curve[k];
+		double off = est->item[b->member[b->first[curve->first]]].off;
 
+		off *= off > 0 ? normal(b) : 0;
 		for (size_t c = curve->first; c < curve->first + curve->cells; c++) {
 			const struct ca_cell *cell = &b->out->cell[c];
 			double ratio = 1 - cell->effect / 100, n = (double)cell->runs, now;
@@ -247,7 +252,7 @@ static void replicate(struct boot *b, size_t r)
 			else
 				now = log(replicate_by_experiment(b, c, ratio) / b->own[1][k] / ratio);
 			if (cell->speedup)
-				now += slip;
+				now += slip + off * cell->speedup / 1e6 / ratio;
 			b->deviation[c * b->replicates + r] = isfinite(now) ? now : 0;
 		}
 	}

@@ -14,6 +14,9 @@ struct ca_est_item {
 	double cost, visits, time;
 	double counted; /* visits, before ca_estimate_control */
 	double elapsed, active, delay, paying, limits, work, periods, inside; /* as in ca_observation */
+	bool per_visit;
+	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
+	double off; /* by which the effect at 100 % may be off because of phases, standard deviation */
 	uint32_t region, speedup;
 	uint32_t run;                   /* dense, 0..runs-1 */
 	double weight;                  /* 0..1: 1 - how much of an outlier it is */
@@ -61,6 +64,10 @@ bool ca_estimate_baseline(struct ca_est *est);
 /* base of every item again with other weights of the zeros, or with their costs multiplied,
  * by item; either may be NULL. The bootstrap's inner loop. base: out, by item. */
 void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
+
+/* estimate_phases.c: brings experiments to what they would have shown in phases like those of whole runs.
+ * False: no memory. */
+bool ca_estimate_phases(struct ca_est *est, const struct ca_estimate_options *options);
 
 /* estimate_boot.c: the intervals of all cells, and the curves. member: items ordered by cell,
  * cell c has member[first[c]..first[c+1]); shrink: by curve, the share of the difference of

@@ -34,7 +34,7 @@ static struct drawn add_up(const struct ca_est *est, const size_t *first, const 
 	for (size_t i = first[curve->first]; i < first[curve->first + curve->cells]; i++) {
 		const struct ca_est_item *item = &est->item[member[i]];
 
-		if (!(item->periods > 0))
+		if (!(item->periods > 0) || item->per_visit)
 			continue;
 		d.active += item->active;
 		d.elapsed += item->elapsed;

@@ -92,8 +92,9 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.paying = e->paying == UINT64_MAX ? NAN : (double)e->paying / 1e9,
 		.limits = (double)e->limits,
 		.work = latency || time ? 0 : ca_results_work(e->work, e->turns),
-		.periods = time ? (double)e->periods : 0,
-		.inside = time ? (double)e->inside : 0,
+		.periods = latency ? 0 : (double)e->periods,
+		.inside = latency ? 0 : (double)e->inside,
+		.per_visit = !time,
 	};
 }
 

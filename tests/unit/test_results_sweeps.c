@@ -413,6 +413,146 @@ static void test_run_phases(void **state)
 	}
 }
 
+/* ---- phases, and visits ------------------------------------------------------------------------*/
+enum { STAGES = 6, STAGED_RUNS = 4, STAGED_MOST = 400 };
+
+/* Two threads do the same, in stages of 2 s: of the CPU time of each, so much is in the first code, and of the rest
+ * 80 % in the second; a third one has 10 % and holds nobody up. */
+struct staged {
+	const char *name;
+	double part[STAGES], visit[STAGES]; /* s */
+	double before;                      /* s before the first visit, in none of that code */
+	unsigned beside;                    /* stages, a bit each, in which none of it wins anything */
+};
+
+static const struct staged staged[] = {
+	{ "phases", { .35, .5, .7, .9, .97, .99 }, { 1e-7, 2e-7, 4e-7, 8e-7, 4e-6, 9e-6 }, 0 },
+	{ "two phases", { .1, .1, .1, .8, .8, .8 }, { 1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5 }, 0 },
+	{ "phases, late", { .35, .5, .7, .9, .97, .99 }, { 1e-7, 2e-7, 4e-7, 8e-7, 4e-6, 9e-6 }, 4 },
+	{ "phases, some won", { .1, .8, .1, .8, .1, .8 }, { 1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5 }, 0, 8 },
+	{ "steady", { .6, .6, .6, .6, .6, .6 }, { 1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 1e-5 }, 0 },
+};
+
+static double staged_part(const struct staged *k, uint32_t region, size_t stage)
+{
+	return region == 1 ? k->part[stage] : region == 2 ? 0.8 * (1 - k->part[stage]) : 0.1;
+}
+
+static bool staged_wins(const struct staged *k, uint32_t region, size_t stage)
+{
+	return region < 3 && !(k->beside >> stage & 1);
+}
+
+/* Of its part in all stages; and of what it wins. */
+static double staged_mean(const struct staged *k, uint32_t region, bool won)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < STAGES; i++)
+		sum += won && !staged_wins(k, region, i) ? 0 : staged_part(k, region, i) / STAGES;
+	return sum;
+}
+
+/* From there on 250 ms; at: s of the program without experiments. */
+static struct ca_observation staged_window(const struct staged *k, uint32_t region, uint32_t speedup,
+					   double *at)
+{
+	double p = speedup / 1e6, speed = exp(0.01 * normal()), step = 1e-3, periods, x;
+	struct ca_observation o = { .region = region, .speedup = speedup, .per_visit = true };
+
+	for (; o.elapsed < 0.25 && *at < 2 * STAGES; *at += step) {
+		size_t stage = (size_t)(*at / 2);
+		double part = staged_part(k, region, stage),
+		       any = region < 3 ? 1 - (1 - part) * (1 - part) : part;
+		double won = p * part * staged_wins(k, region, stage);
+
+		o.visits += step * speed / k->visit[stage];
+		o.active += step * any;
+		o.delay += step * p * any;
+		o.cost += step * (1 - won);
+		o.elapsed += step * (1 - won + p * any);
+		o.paying += step * (p * any + (region < 3 ? p * any / 2 : p * part));
+		o.work += 2 * step;
+		o.inside += step * 2 * 250 * part;
+	}
+	periods = 2 * 250 * o.work / 2;
+	x = o.inside / periods;
+	o.periods = periods;
+	o.inside = fmin(fmax(0, o.inside + sqrt(x * (1 - x) * periods) * normal()), periods);
+	o.cost *= exp(0.003 * normal());
+	return o;
+}
+
+static size_t play_stages(const struct staged *k, struct ca_observation *out)
+{
+	static const uint32_t order[] = { 500000, 0, 1000000, 250000, 0, 750000, 500000 };
+	size_t n = 0;
+
+	for (uint32_t run = 0; run < STAGED_RUNS; run++)
+		for (double at = 0.3 * uniform(); at < 2 * STAGES - 0.35; at += 0.15) {
+			out[n] = staged_window(k, 1 + (uint32_t)ca_rng_below(&rng, REGIONS), order[n % 7],
+					       &at);
+			out[n].run = run;
+			out[n].time = 20 * run + at;
+			n++;
+		}
+	return n;
+}
+
+/* Where in the program an experiment lies decides what it wins; of a region there are few. */
+static void test_stages(void **state)
+{
+	static struct ca_observation list[STAGED_MOST];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof staged / sizeof *staged; i++) {
+		const struct staged *k = &staged[i];
+		double seen[2] = { 0 }, covered[2] = { 0 }, width[2] = { 0 }, error[2] = { 0 };
+
+		ca_rng_init(&rng, 23);
+		for (long sweep = 0; sweep < sweeps(40); sweep++) {
+			struct ca_share share[REGIONS];
+			double all = (2 * STAGES + k->before) * STAGED_RUNS * 500;
+			size_t n = play_stages(k, list);
+
+			for (uint32_t r = 1; r <= REGIONS; r++) {
+				double part =
+					staged_mean(k, r, false) * 2 * STAGES / (2 * STAGES + k->before);
+
+				share[r - 1] = (struct ca_share){ r, part * all, part, 1 };
+			}
+			for (int known = 0; known < 2; known++) {
+				struct ca_estimate_options options = { .seed = (uint64_t)sweep,
+								       .replicates = 300,
+								       .share = known ? share : NULL,
+								       .shares = known ? REGIONS : 0 };
+				struct ca_estimates e;
+
+				assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
+				for (size_t c = 0; c < e.curves; c++) {
+					const struct ca_curve *curve = &e.curve[c];
+					double truth = 50 * staged_mean(k, curve->region, true);
+
+					seen[known]++;
+					covered[known] +=
+						curve->at_low[1] <= truth && truth <= curve->at_high[1];
+					width[known] += (curve->at_high[1] - curve->at_low[1]) / 2;
+					error[known] += (curve->region < 3) * (curve->at[1] - truth) * 1.5;
+				}
+				ca_estimate_fini(&e);
+			}
+		}
+		for (int known = 0; known < 2; known++)
+			print_message("%s, %s: %.1f %% covered, +- %.1f, bias %+.1f\n", k->name,
+				      known ? "samples of whole runs known" : "not known",
+				      100 * covered[known] / seen[known], width[known] / seen[known],
+				      error[known] / seen[known]);
+		/* in the odd one, few experiments of a region lie where it wins nothing */
+		assert_true(covered[1] > (k->beside ? 0.84 : 0.93) * seen[1]);
+		assert_true(width[1] < (k->part[0] < k->part[5] && !k->beside ? 0.5 : 1.05) * width[0]);
+	}
+}
+
 /* Where virtual time has caught up with the outside, D is less than was inserted. At this speedup that is the
  * answer, but at others as much may be taken back, or less. */
 static void test_caught_up(void **state)
@@ -509,9 +649,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_run_phases),
-		cmocka_unit_test(test_caught_up),    cmocka_unit_test(test_one_window),
-		cmocka_unit_test(test_line),         cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_work),         cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_stages),       cmocka_unit_test(test_caught_up),
+		cmocka_unit_test(test_one_window),   cmocka_unit_test(test_line),
+		cmocka_unit_test(test_fixed),        cmocka_unit_test(test_work),
+		cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
