@@ -91,12 +91,13 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 	return df > 0 ? sum / df / (near ? 1.5 : 1) : INFINITY; /* two zeros add a half */
 }
 
-/* Of n experiments against the zeros. */
-static double variance_of(const struct ca_est *est, double noise, double n, bool drifts)
+static bool is_first(const struct cell *cell, size_t c)
 {
-	double zeros = (double)est->zeros;
+	size_t i = 1;
 
-	return noise * (1 / n + 1 / (drifts ? fmin(zeros, 2 * n) : zeros));
+	while (cell[i].region != cell[c].region)
+		i++;
+	return i == c;
 }
 
 /* How far work per visit is from that at 0 %, where it has moved most: its square, beyond what chance
@@ -104,27 +105,31 @@ static double variance_of(const struct ca_est *est, double noise, double n, bool
 static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
 			 const uint32_t *of, double *known)
 {
-	double shift = usual_shift * usual_shift, tried = 0, most = 0;
+	double shift = usual_shift * usual_shift, zeros = (double)est->zeros, tried = 0;
 	double near = compare(est, work, true, cell, cells, of);
 	double noise = compare(est, work, false, cell, cells, of);
 	bool drifts = near < clearly * noise;
 
 	if (drifts)
 		noise = compare(est, work, true, cell, cells, of);
-	for (size_t c = 1; c < cells; c++) {
-		double n = 0;
-
-		for (size_t i = 1; i < cells; i++)
-			n += cell[i].region == cell[c].region ? cell[i].n : 0;
-		tried += cell[c].n > 0;
-		most = fmax(most, n);
-	}
+	*known = INFINITY;
 	for (size_t c = 1; c < cells; c++)
-		if (cell[c].n > 0) /* the largest of so many is as large by chance alone */
-			shift = fmax(shift,
-				     pow(cell[c].sum / cell[c].n, 2) -
-					     (1 + log(tried)) * variance_of(est, noise, cell[c].n, drifts));
-	*known = most > 0 ? variance_of(est, noise, most, drifts) : INFINITY;
+		tried += is_first(cell, c);
+	for (size_t c = 1; c < cells; c++) {
+		double sum = 0, n = 0, variance;
+
+		for (size_t i = c; i < cells && is_first(cell, c); i++)
+			if (cell[i].region == cell[c].region) {
+				sum += cell[i].sum;
+				n += cell[i].n;
+			}
+		if (!(n > 0))
+			continue;
+		variance = noise * (1 / n + 1 / (drifts ? fmin(zeros, 2 * n) : zeros));
+		*known = fmin(*known, variance);
+		/* the largest of so many is as large by chance alone */
+		shift = fmax(shift, pow(sum / n, 2) - (1 + log(tried)) * variance);
+	}
 	return shift;
 }
 
