@@ -14,10 +14,15 @@ enum {
 	FEWEST = 3,     /* ... or periods, below which a region is small */
 	NEARLY_ALL = 90 /* percent: two regions with as many samples in common stand for each other */
 };
-/* A region only holds others if rows cover so much of it, in percent, or it has so much of all samples (there,
- * many small ones share its work), and less than this is its own; or than the second, if it has at least so many
- * rows nearly for itself. */
-enum { COVERED = 67, MUCH = 10, HARDLY_OWN = 5, OWN_OF_LOOPS = 15, PARTS = 2, NEARLY_WHOLE = 80 };
+/* A region that only holds others: its own share of its samples, in percent, is below ... */
+enum {
+	HARDLY_OWN = 15,
+	HELD = 80,    /* ... those others have so much of their samples in it ... */
+	COVERED = 67, /* ... and cover so much of it; or it has HELD percent of all samples. */
+	HALF = 50,    /* Not if so much of it is code that others call, too. */
+	NO_OWN = 5,   /* Or its own is below this, and rows cover so much of it, whoever else calls them; */
+	MUCH = 10     /* ... or it has so much of all samples: there, many small ones share its work. */
+};
 
 struct node {
 	uint32_t region, parent;    /* parent 0: the root */
@@ -242,39 +247,56 @@ static void find_row_of(struct ca_stacks *s, size_t a)
 	}
 }
 
-/* How much of it lies in rows, whoever else calls them. parts: rows that hardly anybody else calls. */
-static uint64_t covered_by_rows(const struct ca_stacks *s, size_t a, unsigned *parts)
+/* Rows that have so many percent of their samples in here: how many, and how much of it they cover together. */
+static unsigned held_rows(const struct ca_stacks *s, size_t a, unsigned percent, uint64_t *covered)
 {
-	bool row[JUDGED] = { false };
+	bool held[JUDGED] = { false };
 	uint32_t code[PATH];
-	uint64_t covered = 0;
+	unsigned rows = 0;
 
-	*parts = 0;
-	for (size_t b = 0; b < s->codes; b++) {
-		row[b] = s->code[b].role == CA_STACKS_ROW && s->inside[a][b];
-		*parts += row[b] && share(s->inside[a][b], s->code[b].samples, NEARLY_WHOLE);
-	}
-	for (uint32_t node = 1; node < s->nodes; node++) {
+	*covered = 0;
+	for (size_t b = 0; b < s->codes; b++)
+		if (s->code[b].role == CA_STACKS_ROW && s->inside[a][b] &&
+		    share(s->inside[a][b], s->code[b].samples, percent))
+			held[b] = ++rows;
+	for (uint32_t node = 1; node < s->nodes && rows; node++) {
 		unsigned n = s->node[node].own ? codes_of(s, node, code) : 0;
 		bool inner = false;
 
 		for (unsigned k = 0; k < n && code[k] != a; k++)
-			inner |= row[code[k]];
+			inner |= held[code[k]];
 		for (unsigned k = 0; k < n && inner; k++)
-			covered += code[k] == a ? s->node[node].ran : 0;
+			*covered += code[k] == a ? s->node[node].ran : 0;
 	}
-	return covered;
+	return rows;
+}
+
+/* Is nearly all of it one call of what is no row itself? An entry into that: a thread's function, say. */
+static bool is_entry(const struct ca_stacks *s, size_t a)
+{
+	for (size_t b = 0; b < s->codes; b++)
+		if ((s->code[b].role == CA_STACKS_CONTAINS || s->code[b].role == CA_STACKS_VIA) &&
+		    share(s->inside[a][b], s->code[a].samples, NEARLY_ALL))
+			return true;
+	return false;
 }
 
 static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 {
-	unsigned parts;
-	uint64_t ran = s->ran[a], covered = covered_by_rows(s, a, &parts);
+	uint64_t covered, held, ran = s->ran[a];
+	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
-	if (!covered || share(s->own_ran[a], ran, parts < PARTS ? HARDLY_OWN : OWN_OF_LOOPS))
+	if (!share(s->own_ran[a], ran, NO_OWN) && is_entry(s, a))
+		return CA_STACKS_CONTAINS;
+	/* most of it is code that others call, too: then it can be changed how often it calls that */
+	if (ran && share(covered - held, ran, HALF))
 		return CA_STACKS_ROW;
-	return share(covered, ran, COVERED) || share(ran, s->ran_all, MUCH) ? CA_STACKS_CONTAINS
-									    : CA_STACKS_ROW;
+	if (!share(s->own_ran[a], ran, NO_OWN) && rows &&
+	    (share(covered, ran, COVERED) || share(ran, s->ran_all, MUCH)))
+		return CA_STACKS_CONTAINS;
+	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || own_rows < 2)
+		return CA_STACKS_ROW;
+	return share(held, ran, COVERED) || share(ran, s->ran_all, HELD) ? CA_STACKS_CONTAINS : CA_STACKS_ROW;
 }
 
 /* Of those that have no role yet. */

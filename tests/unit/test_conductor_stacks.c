@@ -24,20 +24,10 @@ static const struct program programs[] = {
 	{ "a chain whose parts have some of their own", { { "AB", 80 }, { "A", 20 } }, "rr", "--" },
 	/* a worker's loop with two stages */
 	{ "a loop", { { "ABCD", 50 }, { "ABCE", 45 }, { "ABC", 5 } }, "vvcrr", "CC---" },
-	/* handlers that share what they call, and do nothing else */
-	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vccr", "D---" },
-	{ "a part of its own beside it", { { "ABD", 25 }, { "ABCD", 20 }, { "AED", 55 } }, "vccrc", "D----" },
-	{ "shared leaves", { { "ABD", 30 }, { "ABE", 30 }, { "ACD", 20 }, { "ACE", 20 } }, "cccrr", "-----" },
-	/* B: next to nothing of its own, and what it calls is called by others, too; C works itself, or out of scope */
-	{ "an evaluation",
-	  { { "ABD", 18 }, { "ABE", 6 }, { "AD", 12 }, { "ACE", 25 }, { "AC", 20 }, { "A", 19 } },
-	  "rcrrr",
-	  "-----" },
-	/* most of what it calls is too small for a row: nobody else stands for that */
-	{ "small parts",
-	  { { "A", 91 }, { "ABC", 3 }, { "ABD", 2 }, { "ABE", 2 }, { "ABF", 2 } },
-	  "rrrsss",
-	  "------" },
+	/* handlers that share what they call: how often they do can be changed */
+	{ "a shared leaf", { { "ABD", 50 }, { "ACD", 50 } }, "vrrr", "D---" },
+	{ "a part of its own beside it", { { "ABD", 25 }, { "ABCD", 20 }, { "AED", 55 } }, "vrrrr", "D----" },
+	{ "shared leaves", { { "ABD", 30 }, { "ABE", 30 }, { "ACD", 20 }, { "ACE", 20 } }, "crrrr", "-----" },
 	{ "a shared helper", { { "ABD", 40 }, { "AB", 10 }, { "ACD", 45 }, { "AC", 5 } }, "crrr", "----" },
 	/* a sort's threads and its main thread come into the same recursion, each by a function of its own */
 	{ "entries", { { "ABD", 40 }, { "ABE", 10 }, { "CBD", 35 }, { "CBE", 15 } }, "cccrr", "-----" },
