@@ -251,17 +251,17 @@ void ca_sample_off_cpu(struct ca_thread *t, uint64_t ns)
 /* One group: nothing of it is lost alone. */
 static bool push_group(struct ca_thread *t, uint64_t now, const struct ca_event *more, unsigned count)
 {
-	bool begins = more->key == CA_KEY_BLOCKED && !more->value; /* and is no sample yet */
+	bool is_sample = more->key == CA_KEY_BLOCKED && more->value; /* no wait that begins, and no waker */
 	unsigned n;
 
 	ca_sample_stack_here(t);
-	n = begins ? make_events(t, now, 0, true) : make_sample(t, now, 0, true);
+	n = is_sample ? make_sample(t, now, 0, true) : make_events(t, now, 0, true);
 	for (unsigned i = 0; n && i < count; i++)
 		t->event[n + i] = more[i];
 	if (!n)
 		return false;
 	n += count;
-	if (more->key == CA_KEY_BLOCKED && !begins) /* the thread's own time */
+	if (is_sample) /* the thread's own time */
 		n += ca_measure_all(t, now, t->event + n);
 	return ca_rings_push(&t->trace, t->event, n);
 }

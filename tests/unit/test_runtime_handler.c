@@ -416,6 +416,29 @@ static void dropped_for_the_stack(void **state)
 	assert_int_equal(all_dropped(), 3);
 }
 
+/* Of those who wait and those who wake them, only a wait that is over is a sample. */
+static void dropped_of_waits(void **state)
+{
+	struct ca_meeting at = { .waiters = 1 };
+
+	(void)state;
+	rt_trace();
+	ca_rt.sampling = true;
+	ca_rt.events = 1ull << CA_KEY_WAKE;
+	me->samplers = 1;
+	walked_to_end = false;
+	ca_sample_waits(me, RT_PERIOD, CA_ACTIVITY_LOCK, 1);
+	ca_sample_wake_at(me, &at);
+	assert_int_equal(walks, 2);
+	assert_int_equal(all_dropped(), 0);
+	ca_sample_blocked(me, 2 * RT_PERIOD, RT_PERIOD, CA_ACTIVITY_LOCK, 0);
+	assert_int_equal(walks, 3);
+	assert_int_equal(dropped(CA_DROP_UNWIND), 1);
+	me->samplers = 0;
+	ca_rt.events = 0;
+	ca_rt.sampling = false;
+}
+
 static void dropped_for_want_of_room(void **state)
 {
 	(void)state;
@@ -860,6 +883,7 @@ int main(void)
 		TEST(drops),
 		TEST(in_clock_calls),
 		TEST(dropped_for_the_stack),
+		TEST(dropped_of_waits),
 		TEST(dropped_for_want_of_room),
 		TEST(dropped_in_our_code),
 		TEST(not_ours_or_off),
