@@ -49,7 +49,7 @@ static double work_of(const struct ca_est_item *item)
 }
 
 /* work: logarithms of that of a visit, by item; not finite: not known. Against the mean of all zeros, or that
- * of the two nearest in time. Returns the variance within cells. */
+ * of the two nearest in time. Returns the variance within cells, and what it may be where few tell. */
 static double compare(const struct ca_est *est, const double *work, bool near, struct cell *cell,
 		      size_t cells, const uint32_t *of)
 {
@@ -88,7 +88,8 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 		sum += r->n > 1 ? r->squares - r->sum * r->sum / r->n : 0;
 		df += r->n > 1 ? r->n - 1 : 0;
 	}
-	return df > 0 ? sum / df / (near ? 1.5 : 1) : INFINITY; /* two zeros add a half */
+	/* few cells hold more than one; two zeros add a half */
+	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (near ? 1.5 : 1) : INFINITY;
 }
 
 static bool is_first(const struct cell *cell, size_t c)
