@@ -63,7 +63,7 @@ fi
 contains "an unknown counter" "counter 'nonsense' is not known; choose from: cpu-cycles, instructions, " "$(<said)"
 contains "too many" "there are more than 4 in one set" "$(<said)"
 contains "what cannot be opened" "'picky:x' is left out of 'odd': No such device" "$(<said)"
-for name in instructions syscall:write; do
+for name in instructions syscall:madvise; do
 	"$causal" trace --events user --sinks print=/dev/null -- "$examples/counters" "$name" >said 2>errors
 	if grep -q 'a reading' said; then
 		at_least "$name are counted" 1 "$(sed -n "s/^$name //p" said)"
