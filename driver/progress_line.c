@@ -64,8 +64,7 @@ void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t el
 	ca_progress_line_time(rest / 1e9, buffer, size);
 }
 
-/* ", 12 experiments (3 dropped)" behind what is there already; nothing of none: a run that is one experiment
- * ends before that is over. */
+/* ", 12 experiments (3 dropped)" behind what is there already. */
 static void count_text(const struct ca_progress_line *progress, const struct ca_conductor_status *status,
 		       char *buffer, size_t size)
 {
@@ -74,7 +73,7 @@ static void count_text(const struct ca_progress_line *progress, const struct ca_
 	*buffer = '\0';
 	if (status->dropped)
 		snprintf(dropped, sizeof dropped, " (%llu dropped)", (unsigned long long)status->dropped);
-	if (!progress->uncounted && (status->experiments || status->dropped))
+	if (!progress->uncounted)
 		snprintf(buffer, size, ", %llu experiment%s%s", (unsigned long long)status->experiments,
 			 status->experiments == 1 ? "" : "s", dropped);
 }
