@@ -49,6 +49,8 @@ def check_walks(scratch):
     """Waits and CPU time, C and C++ with exceptions, threads that come and go; a program that is in many places."""
     many = "import json\nfor _ in range(2000): json.loads(json.dumps(list(range(1000))))"
     for name, words in (("sampled", ["600"]), ("throws", []), (sys.executable, ["-S", "-c", many])):
+        # once before: rows that are being made while it runs walk nothing
+        sample(os.path.join(scratch, "first"), "--", os.path.join(APPS, name), *words)
         profile, _ = sample(os.path.join(scratch, os.path.basename(name)), "--unwinder", "libunwind", "--",
                             os.path.join(APPS, name), *words)
         if not profile:
