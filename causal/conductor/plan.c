@@ -500,7 +500,7 @@ void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_pla
 		code->tries++;
 		code->lost = 0;
 		/* longer than the program takes without the pauses: it would not fit into it */
-		code->polls |= p->whole && o->active > grows * (o->elapsed - o->paying);
+		code->polls |= p->whole && o->elapsed > 0 && o->active > grows * (o->elapsed - o->paying);
 	}
 }
 

@@ -92,6 +92,7 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (near ? 1.5 : 1) : INFINITY;
 }
 
+/* Of the cells of its region. */
 static bool is_first(const struct cell *cell, size_t c)
 {
 	size_t i = 1;
@@ -119,7 +120,9 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 	for (size_t c = 1; c < cells; c++) {
 		double sum = 0, n = 0, variance;
 
-		for (size_t i = c; i < cells && is_first(cell, c); i++)
+		if (!is_first(cell, c))
+			continue;
+		for (size_t i = c; i < cells; i++)
 			if (cell[i].region == cell[c].region) {
 				sum += cell[i].sum;
 				n += cell[i].n;

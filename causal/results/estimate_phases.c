@@ -21,8 +21,7 @@ struct phased {
 	double usual;          /* won in full in experiments like these */
 	double win, win_error; /* s won in full by each period more that is inside, at a speedup of 1 */
 	double active;         /* ... and s in S */
-	double mean,
-		treated; /* periods a second that are inside beyond that share: of all, of those won by */
+	double mean, treated;  /* periods a second inside beyond that share: of all, of those won by */
 	double n;
 	double variance; /* of the mean; of what the share itself is off by: */
 	double share_variance;

@@ -110,10 +110,11 @@ static size_t head_of(const char *text, size_t width)
 static char *cut_apart(const struct ca_region *const *region, char *const *text, size_t n, size_t i,
 		       size_t width)
 {
+	size_t best = head_of(text[i], width);
 	char number[16], *cut, *numbered;
 
 	for (size_t step = 0; step < 2 * width; step++) {
-		size_t best = head_of(text[i], width), off = (step + 1) / 2, head;
+		size_t off = (step + 1) / 2, head;
 		bool alike = false;
 
 		if (off > (step % 2 ? width - 1 - best : best))

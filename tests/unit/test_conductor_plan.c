@@ -16,6 +16,7 @@ struct program {
 	bool alone;      /* nobody ever pays */
 	bool neighbours; /* take the CPU in each experiment */
 	bool polls;      /* all others pay while one of them asks how far they are */
+	bool latency;    /* is asked for: how long an experiment took is not known */
 };
 struct sweep {
 	struct ca_plan *plan;
@@ -70,8 +71,10 @@ static void step(struct sweep *s, const struct program *p)
 	};
 	o.active = active * o.elapsed;
 	o.delay = o.active * step.percent / 100;
-	if (p->polls)
+	if (p->polls || p->latency)
 		o.paying = o.delay;
+	if (p->latency)
+		o.elapsed = 0;
 	if (p->alone)
 		o.cost = o.elapsed - o.delay;
 	o.visits = o.cost * 1000 / speed * (1 + p->noise * 3.46 * (ca_rng_unit(&s->rng) - 0.5));
@@ -302,7 +305,7 @@ static void test_whole_runs_of_polls(void **state)
 	struct program polls = { .codes = 1, .at_most = { 95 }, .noise = 0.03, .polls = true };
 
 	(void)state;
-	for (int i = 0; i < 2; i++, polls.polls = false) {
+	for (int i = 0; i < 3; i++, polls.polls = false, polls.latency = i == 2) {
 		struct sweep s;
 
 		begin(&s, &polls, 5, false);
