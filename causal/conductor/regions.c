@@ -4,6 +4,7 @@
 #include "causal/conductor/region_parts.h"
 #include "core/map.h"
 #include "core/module.h"
+#include "core/path.h"
 #include "core/vec.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct info {
 	uint32_t part[CA_PARTS];
 	unsigned percent[CA_PARTS];
 	bool planned;
+	bool of_team; /* in an OpenMP runtime, whose threads call the program's code */
 	uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS]; /* as in the selection */
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
@@ -75,6 +77,17 @@ void ca_regions_free(struct ca_regions *r)
 }
 
 /* ---- what a place belongs to ----------------------------------------------------------*/
+static bool is_team_runtime(const char *binary)
+{
+	static const char *const start[] = { "libgomp.so", "libomp.so", "libomp-", "libiomp5.so" };
+	const char *name = ca_path_base(binary);
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof start / sizeof *start; i++)
+		is |= !strncmp(name, start[i], strlen(start[i]));
+	return is;
+}
+
 static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct ca_region *like)
 {
 	const struct ca_region *region = ca_catalog_add_region(r->catalog, like);
@@ -90,6 +103,7 @@ static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct c
 		memset(&r->info[r->infos++], 0, sizeof *more);
 	}
 	r->info[region->id - 1].code.module = module;
+	r->info[region->id - 1].of_team = is_team_runtime(region->binary);
 	return region->id;
 }
 
@@ -217,6 +231,8 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 			info->samples += weight;
 			if (n < STACK)
 				stack[n++] = p->region[k];
+			if (info->of_team && r->stacks)
+				ca_stacks_set_team(r->stacks, p->region[k]);
 		}
 	}
 	if (n && r->stacks)

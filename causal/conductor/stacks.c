@@ -3,14 +3,15 @@
  * the tree is full, a sample counts for the part of its stack that is there. */
 #include "causal/conductor/stacks.h"
 #include "core/map.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
 	NODES = 32768,
-	JUDGED = 96,    /* regions that are looked at, those with most samples */
+	JUDGED = 96,    /* regions that are looked at, those with the largest share */
 	PATH = 128,     /* regions of a stack that are looked at */
-	SMALL = 100,    /* 1 / share of all samples ... */
+	SMALL = 100,    /* 1 / share of all samples, and of those on a CPU, ... */
 	FEWEST = 3,     /* ... or periods, below which a region is small */
 	NEARLY_ALL = 90 /* percent: two regions with as many samples in common stand for each other */
 };
@@ -40,6 +41,8 @@ struct ca_stacks {
 	uint64_t inside[JUDGED][JUDGED]; /* [outer][inner] */
 	uint32_t *number;                /* by region: where in code, from 1; 0: small */
 	size_t numbers;
+	struct ca_map team;              /* the regions of a runtime with threads of its own */
+	uint64_t handed[JUDGED][JUDGED]; /* [what such a thread was handed][inner]: periods there */
 };
 
 struct ca_stacks *ca_stacks_new(void)
@@ -60,6 +63,7 @@ void ca_stacks_free(struct ca_stacks *s)
 	if (!s)
 		return;
 	ca_map_free(&s->at);
+	ca_map_free(&s->team);
 	free(s->node);
 	free(s->number);
 	free(s);
@@ -93,6 +97,13 @@ void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsi
 	s->ran_all += waiting ? 0 : weight;
 }
 
+void ca_stacks_set_team(struct ca_stacks *s, uint32_t region)
+{
+	bool there;
+
+	ca_map_add(&s->team, region, &there);
+}
+
 void ca_stacks_begin_run(struct ca_stacks *s)
 {
 	for (uint32_t i = 0; i < s->nodes; i++)
@@ -118,15 +129,17 @@ struct count {
 	uint32_t region;
 	uint64_t samples, own, ran, own_ran;
 	double depth; /* sum */
+	double share; /* of all samples, or of those on a CPU, whichever is more: a server's idle processes
+		       * hide nothing */
 };
 
-static int by_samples(const void *a, const void *b)
+static int by_share(const void *a, const void *b)
 {
 	const struct count *x = a, *y = b;
 
-	return x->samples != y->samples ? (x->samples < y->samples ? 1 : -1)
-	       : x->region < y->region  ? -1
-					: x->region > y->region;
+	return x->share != y->share    ? (x->share < y->share ? 1 : -1)
+	       : x->region < y->region ? -1
+				       : x->region > y->region;
 }
 
 /* The regions of a node's stack, from the innermost on. */
@@ -167,9 +180,17 @@ static struct count *count_all(const struct ca_stacks *s, size_t *n)
 	return count;
 }
 
+static double share_of(const struct ca_stacks *s, const struct count *c)
+{
+	double all = (double)c->samples / (double)s->total;
+	double running = s->ran_all ? (double)c->ran / (double)s->ran_all : 0;
+
+	return c->samples < FEWEST ? 0 : fmax(all, running);
+}
+
 static bool take_codes(struct ca_stacks *s)
 {
-	size_t n, least = s->total / SMALL < FEWEST ? FEWEST : s->total / SMALL;
+	size_t n;
 	struct count *count = count_all(s, &n);
 	uint32_t *number = realloc(s->number, (n + 1) * sizeof *number);
 
@@ -182,8 +203,10 @@ static bool take_codes(struct ca_stacks *s)
 	}
 	memset(number, 0, (n + 1) * sizeof *number);
 	s->numbers = n + 1;
-	qsort(count, n, sizeof *count, by_samples);
-	for (size_t i = 0; i < n && i < JUDGED && count[i].samples >= least; i++) {
+	for (size_t i = 0; i < n; i++)
+		count[i].share = share_of(s, &count[i]);
+	qsort(count, n, sizeof *count, by_share);
+	for (size_t i = 0; i < n && i < JUDGED && count[i].share >= 1.0 / SMALL; i++) {
 		s->ran[s->codes] = count[i].ran;
 		s->own_ran[s->codes] = count[i].own_ran;
 		s->code[s->codes++] = (struct ca_stacks_code){
@@ -210,14 +233,33 @@ static unsigned codes_of(const struct ca_stacks *s, uint32_t node, uint32_t code
 	return k;
 }
 
+/* What a team's thread was handed, as a number of code: the outermost of its stack that is not the runtime's. */
+static bool find_handed(const struct ca_stacks *s, uint32_t node, const uint32_t code[PATH], unsigned n,
+			uint32_t *handed)
+{
+	while (s->node[node].parent)
+		node = s->node[node].parent;
+	if (!ca_map_find(&s->team, s->node[node].region))
+		return false;
+	while (n > 0 && ca_map_find(&s->team, s->code[code[n - 1]].region))
+		n--;
+	if (n)
+		*handed = code[n - 1];
+	return n;
+}
+
 static void count_pairs(struct ca_stacks *s)
 {
 	uint32_t code[PATH];
 
 	memset(s->inside, 0, sizeof s->inside);
+	memset(s->handed, 0, sizeof s->handed);
 	for (uint32_t node = 1; node < s->nodes; node++) {
 		unsigned n = s->node[node].own ? codes_of(s, node, code) : 0;
+		uint32_t handed;
 
+		for (unsigned k = 0; n && find_handed(s, node, code, n, &handed) && k < n; k++)
+			s->handed[handed][code[k]] += s->node[node].own;
 		for (unsigned outer = 1; outer < n; outer++)
 			for (unsigned inner = 0; inner < outer; inner++)
 				s->inside[code[outer]][code[inner]] += s->node[node].own;
@@ -247,7 +289,20 @@ static void find_row_of(struct ca_stacks *s, size_t a)
 	}
 }
 
-/* Rows that have so many percent of their samples in here: how many, and how much of it they cover together. */
+/* Samples of b in threads to which a hands it: what they were given is called from a wherever else it is. */
+static uint64_t handed_out(const struct ca_stacks *s, size_t a, size_t b)
+{
+	uint64_t sum = 0;
+
+	for (size_t x = 0; x < s->codes; x++)
+		if (s->handed[x][b] && !s->handed[x][a] && s->inside[a][x] &&
+		    share(s->inside[a][x], s->code[x].samples - s->handed[x][x], HELD))
+			sum += s->handed[x][b];
+	return sum;
+}
+
+/* Rows that have so many percent of their samples in here, or in threads that it hands them to: how many, and
+ * how much of it they cover together. */
 static unsigned held_rows(const struct ca_stacks *s, size_t a, unsigned percent, uint64_t *covered)
 {
 	bool held[JUDGED] = { false };
@@ -257,7 +312,7 @@ static unsigned held_rows(const struct ca_stacks *s, size_t a, unsigned percent,
 	*covered = 0;
 	for (size_t b = 0; b < s->codes; b++)
 		if (s->code[b].role == CA_STACKS_ROW && s->inside[a][b] &&
-		    share(s->inside[a][b], s->code[b].samples, percent))
+		    share(s->inside[a][b], s->code[b].samples - handed_out(s, a, b), percent))
 			held[b] = ++rows;
 	for (uint32_t node = 1; node < s->nodes && rows; node++) {
 		unsigned n = s->node[node].own ? codes_of(s, node, code) : 0;
@@ -287,6 +342,8 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
 	if (!share(s->own_ran[a], ran, NO_OWN) && is_entry(s, a))
+		return CA_STACKS_CONTAINS;
+	if (rows && !share(s->own_ran[a], ran, HARDLY_OWN) && ca_map_find(&s->team, s->code[a].region))
 		return CA_STACKS_CONTAINS;
 	/* most of it is code that others call, too: then it can be changed how often it calls that */
 	if (ran && share(covered - held, ran, HALF))

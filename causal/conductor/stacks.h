@@ -17,6 +17,10 @@ void ca_stacks_free(struct ca_stacks *stacks);
  * thread was not on a CPU, which makes nothing a row that only holds others: event loops wait. */
 void ca_stacks_add(struct ca_stacks *stacks, const uint32_t *region, unsigned n, unsigned weight,
 		   bool waiting);
+/* The region belongs to a runtime that has threads of its own call the code of others (OpenMP's). Whoever
+ * made such a team has all of that code's samples, wherever they are; what is called from here is no other
+ * caller's, and the runtime's own functions that only hold others can be changed by nobody. */
+void ca_stacks_set_team(struct ca_stacks *stacks, uint32_t region);
 /* A run begins: its own counts start at 0. */
 void ca_stacks_begin_run(struct ca_stacks *stacks);
 
@@ -35,7 +39,7 @@ struct ca_stacks_code {
 	double depth;          /* regions around it, on average */
 	uint32_t row;          /* VIA: whose, else 0 */
 };
-/* All that are not small, those with most samples first. Borrowed until the next call. */
+/* All that are not small, those with the largest share first. Borrowed until the next call. */
 size_t ca_stacks_judge(struct ca_stacks *stacks, const struct ca_stacks_code **code);
 /* As it was judged last: periods with `inner` inside of `outer`; both not small. */
 uint64_t ca_stacks_inside(const struct ca_stacks *stacks, uint32_t outer, uint32_t inner);

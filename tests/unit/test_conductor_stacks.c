@@ -43,6 +43,19 @@ static const struct program programs[] = {
 	{ "code that calls itself", { { "AB", 50 }, { "ABA", 50 } }, "rr", "--" },
 	{ "too little to matter", { { "A", 995 }, { "B", 5 } }, "rs", "--" },
 	{ "two threads", { { "AB", 60 }, { "CD", 40 } }, "vrvr", "B-D-" },
+	/* a server whose processes are idle nearly always: what it does, when it does something */
+	{ "idle processes",
+	  { { "-AC", 99000 }, { "AB", 30 }, { "AD", 60 }, { "AE", 10 } },
+	  "vrrrr",
+	  "C----" },
+	/* B has a team make D and E, itself and in threads of the runtime F, which nobody can change */
+	{ "a team", { { "ABFD", 25 }, { "ABFE", 25 }, { "FD", 25 }, { "FE", 25 } }, "vcsrrc", "B-----" },
+	/* ... A hands out a body B, in which C and D share a helper E: they are rows */
+	{ "a team whose parts share a helper",
+	  { { "AFBCE", 40 }, { "AFBDE", 10 }, { "FBCE", 10 }, { "FBDE", 40 } },
+	  "cvrrrv",
+	  "-E---E" },
+	{ "a team, and much else", { { "ABFD", 25 }, { "AB", 25 }, { "FD", 50 } }, "vrsrsv", "B----D" },
 };
 
 /* "-": the thread waits. */
@@ -79,6 +92,8 @@ static void test_roles(void **state)
 
 		for (size_t k = 0; p->sample[k].stack; k++)
 			add(s, p->sample[k].stack, p->sample[k].count);
+		if (!strncmp(p->name, "a team", 6))
+			ca_stacks_set_team(s, 6);
 		n = ca_stacks_judge(s, &code);
 		for (size_t k = 0; k < n; k++) {
 			role[code[k].region - 1] = letter[code[k].role];
