@@ -165,6 +165,7 @@ bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)
 		step.percent = ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count);
 	/* at 0 % it makes no difference which code it is: no step of the plan is needed */
 	c->planned = !dealt || step.percent;
+	ca_plan_set_time(c->plan, (double)(now - ca_session_lag(c->session) - c->started) / 1e9);
 	if (c->planned && !ca_plan_next(c->plan, &step))
 		return false;
 	if (dealt && c->planned)
@@ -272,6 +273,12 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.periods = latency ? 0 : (double)r->periods;
 	o.inside = latency ? 0 : (double)r->inside;
 	o.per_visit = !v || v->point != CA_POINT_TIME;
+	if (!c->whole && !c->set->end_to_end) {
+		o.from = (double)(c->e.began + c->e.warm_up - c->started) / 1e9;
+		o.to = o.from + duration;
+	}
+	if (r->flags == CA_EXPERIMENT_NO_VISIT)
+		o.cost = 0;
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
 	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;

@@ -49,6 +49,7 @@ struct ca_plan {
 	size_t good, doubtful; /* experiments told */
 	bool own;              /* hardly anybody pays, in whichever code */
 	bool whole;            /* experiments are whole runs */
+	double length, now;    /* of a run, s; in it */
 	double third;          /* percent: what the last of the first rows brings at least, at 50 % */
 	unsigned rows;
 };
@@ -85,6 +86,13 @@ static struct code *find(const struct ca_plan *p, uint32_t region)
 	return NULL;
 }
 
+static bool is_offered(const struct ca_plan *p, uint32_t region)
+{
+	const struct code *code = find(p, region);
+
+	return code && code->offered;
+}
+
 static struct code *add(struct ca_plan *p, uint32_t region)
 {
 	struct code *code = find(p, region), *more;
@@ -97,6 +105,20 @@ static struct code *add(struct ca_plan *p, uint32_t region)
 	p->code = more;
 	p->code[p->codes] = (struct code){ .open = true };
 	return &p->code[p->codes++];
+}
+
+void ca_plan_set_length(struct ca_plan *p, double seconds)
+{
+	if (!(p->length > 0)) { /* all that is known was known without */
+		p->estimated = 0;
+		p->decided = false;
+	}
+	p->length = seconds;
+}
+
+void ca_plan_set_time(struct ca_plan *p, double seconds)
+{
+	p->now = seconds;
 }
 
 void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, size_t n, bool sure)
@@ -164,6 +186,7 @@ static double hope(const struct code *code)
 static bool estimate(struct ca_plan *p)
 {
 	struct ca_estimate_options options = { .seed = p->opt.seed,
+					       .length = p->length,
 					       .replicates = REPLICATES,
 					       .quantum = p->whole ? 0 : 1. / 6 };
 	struct ca_estimates out;
@@ -438,8 +461,35 @@ static void skip_rested(struct ca_plan *p)
 {
 	const struct ca_plan_step *step = p->round.at;
 
-	while (!round_is_over(p) && step[p->at].region && !find(p, step[p->at].region)->offered)
+	while (!round_is_over(p) && step[p->at].region && !is_offered(p, step[p->at].region))
 		p->at++;
+}
+
+/* Has the code no experiment yet in this part of the run? */
+static bool is_missing(const struct ca_plan *p, uint32_t region, int part)
+{
+	const struct ca_observation *o = p->seen;
+
+	for (size_t i = 0; i < p->n && region; i++)
+		if (o[i].speedup && o[i].region == region && o[i].to > o[i].from &&
+		    ca_estimate_part(o[i].from, p->length) == part)
+			return false;
+	return region;
+}
+
+/* Each code is to be seen in all parts of the run: among those of the round, one that has missed this one. */
+static void prefer_missing(struct ca_plan *p)
+{
+	struct ca_plan_step *step = p->round.at, first;
+	int part = ca_estimate_part(p->now, p->length);
+
+	for (size_t i = p->at; i < p->round.n; i++)
+		if (is_offered(p, step[i].region) && is_missing(p, step[i].region, part)) {
+			first = step[i];
+			memmove(step + p->at + 1, step + p->at, (i - p->at) * sizeof *step);
+			step[p->at] = first;
+			return;
+		}
 }
 
 bool ca_plan_next(struct ca_plan *p, struct ca_plan_step *step)
@@ -451,6 +501,8 @@ bool ca_plan_next(struct ca_plan *p, struct ca_plan_step *step)
 	}
 	if (round_is_over(p))
 		return false;
+	if (p->length > 0 && !p->whole)
+		prefer_missing(p);
 	*step = ((const struct ca_plan_step *)p->round.at)[p->at];
 	return true;
 }
@@ -479,23 +531,32 @@ void ca_plan_use_whole(struct ca_plan *p)
 	p->whole = true;
 }
 
+static bool keep(struct ca_plan *p, const struct ca_observation *o)
+{
+	struct ca_observation *more = ca_vec_more(p->seen, p->n, sizeof *more);
+
+	if (!more)
+		return false;
+	p->seen = more;
+	p->seen[p->n++] = *o;
+	return true;
+}
+
 void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_plan_use use)
 {
 	struct code *code = o->speedup ? find(p, o->region) : NULL;
-	struct ca_observation *more;
 
 	p->good += use == CA_PLAN_GOOD;
 	p->doubtful += use == CA_PLAN_DOUBTFUL;
 	if (use == CA_PLAN_USELESS || (use == CA_PLAN_DOUBTFUL && p->doubtful <= p->good + FEW)) {
 		if (code && code->offered && code->lost++ < AGAIN)
 			put_code(p, code);
+		if (!(o->cost > 0)) /* it tells where the point is not passed */
+			keep(p, o);
 		return;
 	}
-	more = ca_vec_more(p->seen, p->n, sizeof *more);
-	if (!more)
+	if (!keep(p, o))
 		return;
-	p->seen = more;
-	p->seen[p->n++] = *o;
 	if (code) {
 		code->tries++;
 		code->lost = 0;

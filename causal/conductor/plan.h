@@ -28,6 +28,10 @@ struct ca_plan_offer {
 	double share;   /* ... and of all that were sampled, 0..1 */
 	double lump;    /* as in ca_share */
 };
+/* A run takes so long, s of virtual time, and this is the time in it: codes come next that have no experiment
+ * in this part of the run. */
+void ca_plan_set_length(struct ca_plan *plan, double seconds);
+void ca_plan_set_time(struct ca_plan *plan, double seconds);
 /* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
  * were samples enough to know that this is all that could matter; until then nothing is decided. */
 void ca_plan_set_offers(struct ca_plan *plan, const struct ca_plan_offer *offer, size_t n, bool sure);

@@ -33,6 +33,7 @@ struct ca_sweep {
 	struct variant *variant;
 	size_t variants;
 	struct ca_sweep_time time;
+	double length, lengths; /* of runs that came to their ends, s, all together; how many */
 	uint64_t experiments;
 	struct ca_steady steady;
 	const char *why_whole;
@@ -183,6 +184,8 @@ struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struc
 		variant->plan = ca_plan_new(options);
 	if (!variant->stacks)
 		variant->stacks = ca_stacks_new();
+	if (variant->plan && sweep->lengths > 0)
+		ca_plan_set_length(variant->plan, sweep->length / sweep->lengths);
 	*stacks = variant->stacks;
 	return *stacks ? variant->plan : NULL;
 }
@@ -257,6 +260,15 @@ void ca_sweep_add_time(struct ca_sweep *sweep, uint64_t periods, uint64_t elapse
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)
 {
 	return sweep->time;
+}
+
+void ca_sweep_add_length(struct ca_sweep *sweep, double seconds)
+{
+	sweep->length += seconds;
+	sweep->lengths++;
+	for (size_t i = 0; i < sweep->variants; i++)
+		if (sweep->variant[i].plan)
+			ca_plan_set_length(sweep->variant[i].plan, sweep->length / sweep->lengths);
 }
 
 const char *ca_sweep_why_whole(const struct ca_sweep *sweep, const struct ca_region **region,

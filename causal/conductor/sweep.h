@@ -53,6 +53,8 @@ uint64_t ca_sweep_experiments(const struct ca_sweep *sweep);
 bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name);
 /* Another point is needed: the plan starts anew with the next one that is asked for. */
 void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
+/* A run with experiments in it has come to its end after so many s of virtual time. */
+void ca_sweep_add_length(struct ca_sweep *sweep, double seconds);
 /* Periods sampled in finished runs, and how long those took, ns. */
 struct ca_sweep_time {
 	uint64_t periods, elapsed;

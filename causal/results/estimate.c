@@ -48,7 +48,8 @@ static bool number_runs(struct ca_est *est)
 	return true;
 }
 
-static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n, double quantum)
+static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n,
+		    const struct ca_estimate_options *options)
 {
 	est->item = calloc(n + 1, sizeof *est->item);
 	est->zero = calloc(n + 1, sizeof *est->zero);
@@ -57,6 +58,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_observation *o = &observation[i];
 
+		ca_estimate_hear(est, o, options->length);
 		if (!(o->cost > 0) || !(o->visits >= 0) || !isfinite(o->cost) || !isfinite(o->visits))
 			continue;
 		est->item[est->items++] = (struct ca_est_item){
@@ -75,6 +77,8 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.work = o->work,
 			.periods = o->periods,
 			.inside = o->inside,
+			.from = o->from,
+			.to = o->to,
 			.per_visit = o->per_visit,
 			.weight = 1,
 		};
@@ -85,7 +89,8 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 	for (size_t i = 0; i < est->items; i++)
 		if (est->item[i].speedup == 0)
 			est->zero[est->zeros++] = (uint32_t)i;
-	est->quantum = quantum;
+	est->quantum = options->quantum;
+	est->length = options->length;
 	est->run_cost = calloc(est->runs + 1, sizeof *est->run_cost);
 	est->run_visits = calloc(est->runs + 1, sizeof *est->run_visits);
 	return est->run_cost && est->run_visits;
@@ -290,10 +295,9 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	bool ok = false;
 
 	memset(out, 0, sizeof *out);
-	if (!member || !first || !scratch || !ratio || !shrink ||
-	    !prepare(&est, observation, n, options->quantum) || !ca_estimate_control(&est) ||
-	    !ca_estimate_baseline(&est) || !ca_estimate_phases(&est, options) ||
-	    !make_cells(&est, out, member, first))
+	if (!member || !first || !scratch || !ratio || !shrink || !prepare(&est, observation, n, options) ||
+	    !ca_estimate_control(&est) || !ca_estimate_baseline(&est) || !ca_estimate_weigh_parts(&est) ||
+	    !ca_estimate_phases(&est, options) || !make_cells(&est, out, member, first))
 		goto done;
 	est.own = calloc(out->curves + 1, sizeof *est.own);
 	if (!est.own)
@@ -312,6 +316,8 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells; c++)
 			out->cell[c].effect = 100 * (1 - ratio[c] / est.own[k]);
 	ok = ca_estimate_boot(&est, options, out, first, member, shrink);
+	if (ok)
+		ca_estimate_miss_parts(&est, options, out, first, member);
 done:
 	est_fini(&est);
 	free(member);

@@ -27,7 +27,8 @@ struct ca_observation {
 	double work;    /* s of CPU time, without what was paid; 0: not known, or partly spent waiting */
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;
-	bool per_visit; /* the effect on visits is asked for, else that on all of the time */
+	double from, to; /* s of virtual time since its run began; equal: not known */
+	bool per_visit;  /* the effect on visits is asked for, else that on all of the time */
 };
 
 /* A region in whole runs, from their samples. */
@@ -45,6 +46,7 @@ struct ca_estimate_options {
 				experiment fall between two visits, 0 for end-to-end */
 	const struct ca_share *share; /* of whole runs; NULL: nothing is known of them */
 	size_t shares;
+	double length; /* of a run, s of virtual time; 0: not known */
 };
 
 /* What stands for "the same time at 0 %". */
@@ -82,6 +84,11 @@ enum ca_verdict {
 	CA_VERDICT_CANNOT_TELL /* other programs took the CPU most of the time */
 };
 
+/* In so many parts of a run, equally long, experiments of each region are to lie. That of a run of this length
+ * in which a time lies: */
+enum { CA_RUN_PARTS = 4 };
+int ca_estimate_part(double seconds, double length);
+
 enum { CA_AT = 3 };
 extern const uint32_t ca_estimate_at[CA_AT]; /* millionths: 25, 50 and 100 % */
 
@@ -111,8 +118,8 @@ struct ca_estimates {
 	size_t curves;
 };
 
-/* Fills *out (release with ca_estimate_fini). Observations with no cost are ignored. Without
- * a baseline the cells are there with NAN effects. CA_ERR_NOMEM only. */
+/* Fills *out (release with ca_estimate_fini). Observations with no cost are ignored, but for
+ * their place in the run: the progress point is not passed there. Without a baseline the cells are there with NAN effects. CA_ERR_NOMEM only. */
 enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out);
 void ca_estimate_fini(struct ca_estimates *estimates);

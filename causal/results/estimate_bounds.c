@@ -33,10 +33,39 @@ static int by_run(const void *a, const void *b)
 	return (x->run > y->run) - (x->run < y->run);
 }
 
-/* sum(top) / sum(bottom) of these experiments, for the program's usual one. */
-static struct ratio ratio_of(struct part *part, size_t n, double s_share)
+/* Of the share of S in single experiments; and from how many that is known, 0: 3 % of it is assumed. */
+struct scatter {
+	double of, df;
+};
+
+/* The experiments of a cell may lie in one phase of the program, and look as if all were alike: so those of the
+ * region tell, beyond what their visits scatter at 0 %. */
+static struct scatter find_scatter(const struct ca_est *est, const uint32_t *member, size_t n)
 {
-	double top = 0, bottom = 0, squares = 0, runs = 0, between = 0, off, error;
+	double sum = 0, squares = 0, chance = 0, m = 0, variance;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ca_est_item *item = &est->item[member[i]];
+		double usual = item->visits * item->base, share = item->active / usual;
+
+		if (!item->per_visit || !(item->elapsed > 0) || !(usual > 0))
+			continue;
+		sum += share;
+		squares += share * share;
+		chance += pow(ca_estimate_scatter(item, item->base, est->noise, est->quantum), 2);
+		m++;
+	}
+	variance = m > 1 ? (squares - sum * sum / m) / (m - 1) - chance / m * pow(sum / m, 2) : 0;
+	return variance > pow(scatter * sum / m, 2)
+		       ? (struct scatter){ sqrt(variance), fmax(m - 1, scatter_df) }
+		       : (struct scatter){ 0 };
+}
+
+/* sum(top) / sum(bottom) of these experiments, for the program's usual one. */
+static struct ratio ratio_of(struct part *part, size_t n, double s_share, double p,
+			     const struct scatter *known)
+{
+	double top = 0, bottom = 0, squares = 0, runs = 0, between = 0, off, error, df;
 	struct ratio r;
 
 	for (size_t i = 0; i < n; i++) {
@@ -57,9 +86,10 @@ static struct ratio ratio_of(struct part *part, size_t n, double s_share)
 		between += sum * sum;
 		runs++;
 	}
-	error = (scatter_df * pow(scatter * s_share, 2) / (double)n + squares * (double)n) /
-		(scatter_df + (double)n - 1);
-	error = sqrt(error) * ca_estimate_t975(scatter_df + (double)n - 1);
+	df = known->df > 0 ? known->df : scatter_df;
+	error = known->df > 0 ? known->of * p : scatter * s_share;
+	error = (df * error * error / (double)n + squares * (double)n) / (df + (double)n - 1);
+	error = sqrt(error) * ca_estimate_t975(df + (double)n - 1);
 	if (runs >= RUNS_ENOUGH && runs < (double)n)
 		error = fmax(error, sqrt(between * runs / (runs - 1)) * ca_estimate_t975(runs - 1));
 	r.error = hypot(error, 1.96 * ca_estimate_s_error * s_share) + unseen / bottom;
@@ -82,7 +112,7 @@ static bool all_known(const struct ca_est *est, const uint32_t *member, size_t n
 /* One cell, at speedup p: its experiments by themselves. At 0 %: the share of S, which is the most there is
  * to win. */
 static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *member, size_t n, double p,
-				      double room, struct part *part)
+				      double room, const struct scatter *known, struct part *part)
 {
 	struct ca_est_bound bound = { -INFINITY, INFINITY };
 	double share = 0, delay = 0, rest = 0;
@@ -100,7 +130,7 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 		return bound;
 	for (size_t i = 0; i < m; i++)
 		share += part[i].top / part[i].bottom / (double)m;
-	r = ratio_of(part, m, share);
+	r = ratio_of(part, m, share, p > 0 ? p : 1, known);
 	bound.high = fmin(r.value + room * r.error, p > 0 ? p : 1); /* S is no more than all of it */
 	if (!(p > 0) || !all_known(est, member, n))
 		return bound;
@@ -112,7 +142,7 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 		delay += item->delay;
 		rest += item->elapsed - paying;
 	}
-	r = ratio_of(part, n, share);
+	r = ratio_of(part, n, share, p, known);
 	/* what is 1 % of D is more of T - U than of T */
 	r.error = hypot(r.error, 1.96 * ca_estimate_s_error * (delay / rest - share));
 	bound.low = r.value - room * r.error;
@@ -123,7 +153,8 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
  * the answer. Then nobody else was on a CPU while S was active, whatever the speedup, and the effect is
  * the speedup times that share. */
 static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_t cells, const size_t *first,
-		     const uint32_t *member, struct part *part, struct ca_est_own *own)
+		     const uint32_t *member, const struct scatter *known_scatter, struct part *part,
+		     struct ca_est_own *own)
 {
 	double delay = 0, paying = 0, limits = 0, visits = 0, low = 0, rest = 0, share = 0;
 	bool known = true;
@@ -155,7 +186,7 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 	*own = (struct ca_est_own){ .share = m ? share / (double)m : 0, .timed = limits > often * visits };
 	if (!known || !(rest > 0) || paying > hardly * delay)
 		return;
-	high = ratio_of(part, m, own->share);
+	high = ratio_of(part, m, own->share, 1, known_scatter);
 	low = fmin(low / rest, high.value);
 	own->known = true;
 	own->high = fmin(high.value + high.error, 1);
@@ -174,10 +205,12 @@ bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimate_optio
 		/* all of a curve's are to hold at once: each gets more room than it would need alone */
 		double room = sqrt(1 + 2 * log((double)n) / (1.96 * 1.96));
 
+		struct scatter known = find_scatter(est, member + first[from], first[from + n] - first[from]);
+
 		for (size_t c = from; c < from + n; c++)
 			bound[c] = bound_cell(est, member + first[c], first[c + 1] - first[c],
-					      out->cell[c].speedup / 1e6, room, part);
-		find_own(est, out->cell + from, n, first + from, member, part, &own[k]);
+					      out->cell[c].speedup / 1e6, room, &known, part);
+		find_own(est, out->cell + from, n, first + from, member, &known, part, &own[k]);
 	}
 	if (part)
 		ca_estimate_share(est, options, out, first, member, own);

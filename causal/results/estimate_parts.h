@@ -13,7 +13,8 @@ enum { CA_EST_COUNTS = 8 };
 struct ca_est_item {
 	double cost, visits, time;
 	double counted; /* visits, before ca_estimate_control */
-	double elapsed, active, delay, paying, limits, work, periods, inside; /* as in ca_observation */
+	double elapsed, active, delay, paying, limits, work, periods, inside, from,
+		to; /* as in ca_observation */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
 	double off; /* by which the effect at 100 % may be off because of phases, standard deviation */
@@ -40,7 +41,10 @@ struct ca_est {
 	double *run_cost, *run_visits; /* scratch, per run */
 	double control; /* how much of what CPU time per visit explains is taken out, 0..1 ... */
 	double slip;    /* ... and how far off that may be, relative, standard deviation */
-	double *own;    /* per curve: level of the region's own zeros relative to the baseline */
+	double length;  /* of a run, s; 0: not known */
+	double heard[2]
+		    [CA_RUN_PARTS]; /* experiments in it: that tell nothing, as no point is passed; that do */
+	double *own;                /* per curve: level of the region's own zeros relative to the baseline */
 };
 
 /* estimate_math.c */
@@ -64,6 +68,15 @@ bool ca_estimate_baseline(struct ca_est *est);
 /* base of every item again with other weights of the zeros, or with their costs multiplied,
  * by item; either may be NULL. The bootstrap's inner loop. base: out, by item. */
 void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
+
+/* estimate_places.c: an experiment, used or not, tells where points are passed; experiments of each region count so that all parts of a run do (false: no
+ * memory); and the intervals of regions which had none in some part. */
+void ca_estimate_hear(struct ca_est *est, const struct ca_observation *o, double length);
+bool ca_estimate_weigh_parts(struct ca_est *est);
+/* Are points passed in all parts of the run? */
+bool ca_estimate_is_heard(const struct ca_est *est);
+void ca_estimate_miss_parts(const struct ca_est *est, const struct ca_estimate_options *options,
+			    struct ca_estimates *out, const size_t *first, const uint32_t *member);
 
 /* estimate_phases.c: brings experiments to what they would have shown in phases like those of whole runs.
  * False: no memory. */

@@ -203,7 +203,7 @@ bool ca_estimate_phases(struct ca_est *est, const struct ca_estimate_options *op
 		phased[k].used = share->share > 0 && share->periods > 0 &&
 				 find_mean(est, share->region, share, &phased[k]);
 	}
-	between = ok ? find_between(phased, options->shares) : 0;
+	between = ok && !ca_estimate_is_heard(est) ? find_between(phased, options->shares) : 0;
 	for (size_t k = 0; ok && k < options->shares; k++) {
 		struct phased *r = &phased[k];
 		double usually = r->share * r->rate, believed, to, off;

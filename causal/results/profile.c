@@ -66,6 +66,15 @@ static double start_of(const struct ca_profile *profile, const struct ca_profile
 	return ((double)run->time - (double)first->time + (double)e->start - (double)run->clock) / 1e9;
 }
 
+/* When in the run: by its virtual time, where that one's length is known in parts of it. */
+static double when_in_run(const struct ca_profile *profile, const struct ca_profile_experiment *e)
+{
+	const struct ca_profile_run *run = &profile->run[e->run];
+	double at = ((double)e->start - (double)run->clock - (double)e->lag) / 1e9;
+
+	return run->length > 0 ? at * profile->length / run->length : at;
+}
+
 struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 					 const struct ca_profile_experiment *e,
 					 const struct ca_profile_visits *visits)
@@ -74,6 +83,10 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 	bool time = !strcmp(profile->point[visits->point].name, CA_RESULTS_TIME);
 	uint64_t lost = time ? ca_results_lost(e->end - e->start, e->s_time, e->lost) : 0;
 	double duration = ((double)e->duration - (double)lost) / 1e9;
+
+	double from = profile->point[visits->point].whole || profile->run[e->run].end_to_end
+			      ? 0
+			      : when_in_run(profile, e);
 
 	/* Latency by Little's law: time in the system = mean number in it / arrival rate. */
 	return (struct ca_observation){
@@ -94,8 +107,36 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.work = latency || time ? 0 : ca_results_work(e->work, e->turns),
 		.periods = latency ? 0 : (double)e->periods,
 		.inside = latency ? 0 : (double)e->inside,
+		.from = from,
+		.to = from > 0 ? from + (double)e->duration / 1e9 : 0,
 		.per_visit = !time,
 	};
+}
+
+/* How long runs are, and what each experiment's had inserted before it. */
+static void find_lengths(struct ca_profile *profile)
+{
+	uint64_t *lag = calloc(profile->runs + 1, sizeof *lag);
+	double known = 0;
+
+	for (size_t i = 0; i < profile->experiments && lag; i++) {
+		struct ca_profile_experiment *e = &profile->experiment[i];
+
+		e->lag = lag[e->run];
+		lag[e->run] += e->delay;
+	}
+	for (size_t i = 0; i < profile->runs && lag; i++) {
+		struct ca_profile_run *run = &profile->run[i];
+
+		if (!run->ended || run->summary.left || run->end_to_end || run->summary.runtime <= lag[i])
+			continue;
+		run->length = (double)(run->summary.runtime - lag[i]) / 1e9;
+		profile->length += run->length;
+		known++;
+	}
+	if (known > 0)
+		profile->length /= known;
+	free(lag);
 }
 
 /* Of one that goes on it is not known what is to come. */
@@ -139,8 +180,9 @@ static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *
 static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 {
 	struct ca_profile_point *p = &profile->point[point];
-	struct ca_observation *list = calloc(profile->visit_count + 1, sizeof *list);
-	struct ca_estimate_options options = { .seed = profile->runs ? profile->run[0].seed : 0 };
+	struct ca_observation *list = calloc(profile->visit_count + profile->experiments + 1, sizeof *list);
+	struct ca_estimate_options options = { .seed = profile->runs ? profile->run[0].seed : 0,
+					       .length = profile->length };
 	struct ca_share *share = share_of_runs(profile, &options.shares);
 	enum ca_status status;
 	size_t n = 0;
@@ -153,7 +195,11 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	}
 	for (size_t i = 0; i < profile->experiments; i++) {
 		const struct ca_profile_experiment *e = &profile->experiment[i];
+		double from = e->flags == CA_EXPERIMENT_NO_VISIT ? when_in_run(profile, e) : 0;
 
+		if (from > 0) /* no point is passed there */
+			list[n++] = (struct ca_observation){ .from = from,
+							     .to = from + (double)e->duration / 1e9 };
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++) {
 			if (profile->visits[v].point != point)
 				continue;
@@ -332,6 +378,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 	if (status == CA_OK) {
 		settle_flags(new);
 		find_sampled(new);
+		find_lengths(new);
 		ca_profile_merge_stacks(new);
 		status = estimate_points(new);
 		if (status == CA_OK && ca_profile_find_unsteady(new))

@@ -20,6 +20,7 @@ struct ca_profile_run {
 	char *backend;  /* "mixed" if threads had different ones */
 	bool end_to_end;
 	bool ended;                    /* the end record is there */
+	double length;                 /* s of virtual time, to its end; 0: not known */
 	bool sampled;                  /* to its end; or none was */
 	uint64_t seed, time, clock;    /* ns; time and clock are the same moment */
 	struct ca_run_summary summary; /* samples, started and kept also when !ended */
@@ -42,6 +43,7 @@ struct ca_profile_experiment {
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
 	uint64_t start, end, duration, delay, hits, s_time, lost, periods, inside, work, turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
+	uint64_t lag;    /* ns inserted before it in its run */
 	uint64_t limits;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
@@ -139,6 +141,7 @@ struct ca_profile {
 	size_t unread; /* lines of run files */
 	struct ca_funnel funnel;
 	double periods; /* of the runs that were sampled to their ends */
+	double length;  /* of a run, s of virtual time, mean; 0: not known */
 	double squares; /* ... and of what each sample stands for */
 	bool busy;      /* most experiments were disturbed by other programs */
 };

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in the run experiments lie. What code wins may differ from one part of a run to the next, and which parts
+ * a region's experiments have met is partly a matter of when the sweep began, and when it ended. So each part
+ * of the run counts as much as it is long, and of parts that none has met the interval says so. The reasoning
+ * is in doc/ESTIMATE.md. Driver's process, one thread. */
+#include "causal/results/estimate_parts.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARTS = CA_RUN_PARTS };
+static const double most_weight = 3; /* of an experiment, or least: 1 / that */
+static const double silent = 0.02;   /* of a part's experiments: that is no more than chance */
+static const double met = 0.5;       /* of an experiment, or of the part, that has met it */
+
+struct met {
+	double time[PARTS];    /* s at 0 %, of experiments in it */
+	double number[PARTS];  /* experiments */
+	double covered[PARTS]; /* ... and how much of it they took */
+};
+
+int ca_estimate_part(double seconds, double length)
+{
+	double at = floor(PARTS * seconds / length);
+
+	return at < 0 ? 0 : at >= PARTS ? PARTS - 1 : (int)at;
+}
+
+/* How much of what lies between two times of a run is in its k-th part. */
+static double inside(double from, double to, double length, int k)
+{
+	double begin = k * length / PARTS, end = k + 1 < PARTS ? begin + length / PARTS : INFINITY;
+
+	return fmax(0, fmin(to, end) - fmax(from, begin)) / (to - from);
+}
+
+void ca_estimate_hear(struct ca_est *est, const struct ca_observation *o, double length)
+{
+	bool used = o->cost > 0;
+
+	for (int k = 0; k < PARTS && length > 0 && o->to > o->from; k++)
+		est->heard[used][k] += inside(o->from, o->to, length, k);
+}
+
+/* How much of the k-th part of the run there is to know: without what the point is not passed in. */
+static double weight_of(const struct ca_est *est, int k)
+{
+	double all = est->heard[0][k] + est->heard[1][k];
+
+	return all > 0 ? est->heard[1][k] / all : 1;
+}
+
+bool ca_estimate_is_heard(const struct ca_est *est)
+{
+	bool heard = est->length > 0;
+
+	for (int k = 0; k < PARTS; k++)
+		heard = heard && est->heard[1][k] >= met && !(est->heard[0][k] > silent * est->heard[1][k]);
+	return heard;
+}
+
+static bool is_placed(const struct ca_est *est, const struct ca_est_item *item)
+{
+	return est->length > 0 && item->speedup && item->per_visit && item->to > item->from;
+}
+
+static double usual_time(const struct ca_est_item *item)
+{
+	return item->visits * item->base;
+}
+
+static void add(const struct ca_est *est, const struct ca_est_item *item, struct met *m)
+{
+	for (int k = 0; k < PARTS && is_placed(est, item); k++) {
+		double part = inside(item->from, item->to, est->length, k);
+
+		m->time[k] += part * usual_time(item);
+		m->number[k] += part;
+		m->covered[k] += part * (item->to - item->from) * PARTS / est->length;
+	}
+}
+
+static double factor_of(const struct ca_est *est, const struct ca_est_item *item, const struct met *m)
+{
+	double time = 0, weight = 0, factor = 0;
+
+	for (int k = 0; k < PARTS; k++) {
+		time += m->time[k];
+		weight += m->time[k] > 0 ? weight_of(est, k) : 0;
+	}
+	for (int k = 0; k < PARTS && weight > 0; k++)
+		if (m->time[k] > 0)
+			factor += inside(item->from, item->to, est->length, k) * weight_of(est, k) / weight /
+				  (m->time[k] / time);
+	return fmin(fmax(factor, 1 / most_weight), most_weight);
+}
+
+static void multiply(struct ca_est_item *item, double factor)
+{
+	double *const of[] = { &item->cost,   &item->visits, &item->elapsed, &item->active,  &item->delay,
+			       &item->paying, &item->limits, &item->work,    &item->periods, &item->inside };
+
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		*of[i] *= factor;
+}
+
+bool ca_estimate_weigh_parts(struct ca_est *est)
+{
+	uint32_t regions = 0;
+	struct met *all;
+
+	for (size_t i = 0; i < est->items; i++)
+		regions = est->item[i].region > regions ? est->item[i].region : regions;
+	all = calloc((size_t)regions + 1, sizeof *all);
+	for (size_t i = 0; i < est->items && all; i++)
+		add(est, &est->item[i], &all[est->item[i].region]);
+	for (size_t i = 0; i < est->items && all; i++)
+		if (is_placed(est, &est->item[i]) && usual_time(&est->item[i]) > 0)
+			multiply(&est->item[i], factor_of(est, &est->item[i], &all[est->item[i].region]));
+	free(all);
+	return all;
+}
+
+/* ---- parts that none of its experiments has met ------------------------------------------------*/
+struct missed {
+	double part;  /* of the runs */
+	double share; /* of S there, at most */
+};
+
+/* What the effect at speedup p, in `unit`, may be then: 0 to p x share in those parts. */
+static void widen(double effect, double *low, double *high, double p, double unit, const struct missed *m)
+{
+	*low = effect - hypot(effect - *low, m->part * fmax(effect, 0));
+	*high = effect + hypot(*high - effect, m->part * fmax(unit * p * m->share - effect, 0));
+}
+
+static struct missed find_missed(const struct ca_est *est, const struct ca_share *share,
+				 const uint32_t *member, size_t n)
+{
+	double active = 0, time = 0, periods = 0, within = 0, all = 0, of_runs;
+	struct missed missed = { 0 };
+	struct met m = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct ca_est_item *item = &est->item[member[i]];
+
+		if (item->off > 0) /* the samples have told of all parts (estimate_phases.c) */
+			return missed;
+		if (!is_placed(est, item))
+			continue;
+		add(est, item, &m);
+		active += item->active;
+		time += usual_time(item);
+		periods += item->periods;
+		within += item->inside;
+	}
+	for (int k = 0; k < PARTS; k++) {
+		missed.part += m.number[k] < met && m.covered[k] < met ? weight_of(est, k) : 0;
+		all += weight_of(est, k);
+	}
+	if (!(time > 0) || !(missed.part > 0))
+		return (struct missed){ 0 };
+	missed.part /= all;
+	active /= time;
+	of_runs = share && within > 0 ? active * share->share / (within / periods) : active;
+	missed.share = fmin(fmax((of_runs - (1 - missed.part) * active) / missed.part, 0), 1);
+	return missed;
+}
+
+void ca_estimate_miss_parts(const struct ca_est *est, const struct ca_estimate_options *options,
+			    struct ca_estimates *out, const size_t *first, const uint32_t *member)
+{
+	for (size_t k = 0; k < out->curves; k++) {
+		struct ca_curve *c = &out->curve[k];
+		const struct ca_share *share = NULL;
+		struct missed missed;
+
+		for (size_t i = 0; i < options->shares; i++)
+			if (options->share[i].region == c->region && options->share[i].share > 0)
+				share = &options->share[i];
+		missed = find_missed(est, share, member + first[c->first],
+				     first[c->first + c->cells] - first[c->first]);
+		if (!(missed.part > 0) || c->how >= CA_HOW_OWN)
+			continue;
+		for (int i = 0; i < CA_AT; i++)
+			widen(c->at[i], &c->at_low[i], &c->at_high[i], ca_estimate_at[i] / 1e6, 100, &missed);
+		widen(c->impact, &c->impact_low, &c->impact_high, 0.5, 100, &missed);
+		widen(c->slope, &c->slope_low, &c->slope_high, 1, 1, &missed);
+		for (size_t i = c->first; i < c->first + c->cells; i++) {
+			struct ca_cell *cell = &out->cell[i];
+
+			if (cell->speedup)
+				widen(cell->effect, &cell->low, &cell->high, cell->speedup / 1e6, 100,
+				      &missed);
+		}
+	}
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* estimate_phases.c and estimate_places.c on single regions: where in the run experiments lie. Everything is exact
+ * but for what the samples and visits scatter. */
+#include "tests/unit/estimate_fixture.h"
+#include <stdlib.h>
+
+enum { MOST = 64 };
+static const double run_length = 8; /* s */
+
+/* 250 ms of two threads, from `at` on, that have `part` of their time in S, of which `won` arrives. */
+static struct ca_observation experiment(uint32_t speedup, double at, double part, double won)
+{
+	double p = speedup / 1e6, any = 1 - (1 - part) * (1 - part), elapsed = 0.25 * (1 - p * won + p * any);
+
+	return (struct ca_observation){ .region = 1,
+					.speedup = speedup,
+					.run = 1,
+					.time = at,
+					.cost = 0.25 * (1 - p * won) * exp(0.003 * normal()),
+					.visits = 25000,
+					.elapsed = elapsed,
+					.active = 0.25 * any,
+					.delay = 0.25 * p * any,
+					.paying = 0.25 * p * any,
+					.work = 0.5,
+					.periods = 125,
+					.inside = 125 * part,
+					.from = at,
+					.to = at + 0.25,
+					.per_visit = true };
+}
+
+struct half {
+	double part, won;
+};
+
+/* n experiments in each half of the run, or as many as are wanted. */
+static struct ca_curve run_halves(const struct half half[2], size_t first, size_t second, double length,
+				  double share)
+{
+	static const uint32_t order[] = { 500000, 0, 1000000, 250000 };
+	struct ca_observation list[MOST];
+	struct ca_share s = { 1, share * 8000, share, 1 };
+	struct ca_estimate_options options = {
+		.seed = 7, .share = &s, .shares = share > 0, .length = length
+	};
+	struct ca_estimates e;
+	struct ca_curve curve;
+
+	ca_rng_init(&rng, 3);
+	for (size_t i = 0; i < first + second; i++) {
+		size_t k = i >= first, n = k ? second : first;
+		double at = 4 * (double)k + 3.7 * ((double)(i - k * first) + 0.5) / (double)n;
+
+		list[i] = experiment(order[i % 4], at, half[k].part, half[k].won);
+	}
+	assert_int_equal(ca_estimate(list, first + second, &options, &e), CA_OK);
+	curve = e.curve[0];
+	ca_estimate_fini(&e);
+	return curve;
+}
+
+/* What S wins is in proportion to the samples in it, so those of whole runs say what it wins in them. */
+static void test_brought(void **state)
+{
+	static const struct half half[2] = { { .2, .2 }, { .8, .8 } };
+	struct ca_curve c = run_halves(half, 4, 16, run_length, 0.5);
+
+	(void)state;
+	assert_near(c.at[1], 25, 1.5);
+	assert_true(c.at_low[1] < 25 && 25 < c.at_high[1] && c.at_high[1] - c.at_low[1] < 6);
+	/* without: as the experiments lie */
+	c = run_halves(half, 4, 16, 0, 0);
+	assert_true(c.at[1] > 30);
+}
+
+/* The samples say nothing, but each half counts as much as it is long. */
+static void test_weighed(void **state)
+{
+	static const struct half half[2] = { { .5, .1 }, { .5, .5 } };
+	struct ca_curve with = run_halves(half, 8, 24, run_length, 0.5),
+			without = run_halves(half, 8, 24, 0, 0.5);
+
+	(void)state;
+	assert_near(with.at[1], 15, 2.5);
+	assert_true(with.at_low[1] < 15 && 15 < with.at_high[1]);
+	assert_true(without.at[1] > 18);
+}
+
+/* No experiment in one half: there, it may be nothing, or all that the samples leave room for. */
+static void test_missed(void **state)
+{
+	static const struct half half[2] = { { .2, .2 }, { .8, .8 } };
+	struct ca_curve known = run_halves(half, 0, 12, 0, 0.5),
+			missed = run_halves(half, 0, 12, run_length, 0.5);
+
+	(void)state;
+	assert_true(known.at_low[1] > 35);
+	assert_near(missed.at[1], 40, 2);
+	assert_true(missed.at_low[1] < 25 && missed.at_low[1] > 15);
+	assert_false(ca_estimate_decided(&missed, 3));
+	/* all of the rest of its samples lie there, and may win */
+	missed = run_halves(half, 12, 0, run_length, 0.5);
+	assert_true(missed.at_high[1] > 25);
+}
+
+/* Half of the run passes no point: there is nothing to know of it. */
+static void test_silent(void **state)
+{
+	static const struct half half[2] = { { .5, .5 }, { .5, .5 } };
+	struct ca_observation list[MOST];
+	struct ca_estimate_options options = { .seed = 7, .length = run_length };
+	struct ca_estimates e[2];
+	size_t n = 0;
+
+	(void)state;
+	ca_rng_init(&rng, 3);
+	for (; n < 12; n++)
+		list[n] = experiment(n % 2 ? 500000 : 0, 4 + 0.3 * (double)n, half[1].part, half[1].won);
+	for (size_t i = 0; i < 4; i++)
+		list[n++] = (struct ca_observation){ .from = (double)i, .to = (double)i + 0.25 };
+	for (size_t k = 0; k < 2; k++)
+		assert_int_equal(ca_estimate(list, k ? n : 12, &options, &e[k]), CA_OK);
+	assert_true(e[0].curve[0].at_low[1] < 15);
+	assert_true(e[1].curve[0].at_low[1] > 20);
+	ca_estimate_fini(&e[0]);
+	ca_estimate_fini(&e[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_brought), cmocka_unit_test(test_weighed),
+					    cmocka_unit_test(test_missed), cmocka_unit_test(test_silent) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
