@@ -6,7 +6,10 @@
  * memory is not readable, instead of raising SIGSEGV in the program; but a call takes 14 us with cold caches.
  * Where such calls are forbidden (seccomp), words are read directly, but only between the
  * frame's stack pointer and the end of the mapping that it lies in: what is above a stack
- * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk. */
+ * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk.
+ *
+ * After other work nothing of this is in a cache, the code neither: what most frames need is side by side, and what
+ * few need is APART. */
 #include "sampler/unwind.h"
 #include "core/sys.h"
 #include "sampler/host.h"
@@ -22,6 +25,8 @@ enum {
 	BX = 3,         /* DWARF's number */
 	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
 };
+#define APART __attribute__((cold, noinline))
+_Static_assert(sizeof(((struct ca_stack *)0)->seen) == LINE * 64, "a bit of `used` for each line");
 
 static _Atomic bool no_copies; /* the system call is forbidden */
 static _Atomic int failed_looks;
@@ -68,14 +73,10 @@ static bool fetch(struct ca_stack *w, uintptr_t address)
 	return true;
 }
 
-static bool load(struct ca_stack *w, uintptr_t address, uintptr_t *value)
+static APART bool load_copied(struct ca_stack *w, uintptr_t address, uintptr_t *value)
 {
 	if (address & 7)
 		return false;
-	if (address >= w->stack_pointer && address < w->direct_high) {
-		*value = *(const volatile uintptr_t *)address;
-		return true;
-	}
 	if (address < w->copy_low || address + sizeof *value > w->copy_high) {
 		if (!atomic_load_explicit(&no_copies, memory_order_relaxed) && !fetch(w, address) &&
 		    !atomic_load_explicit(&no_copies, memory_order_relaxed))
@@ -89,6 +90,14 @@ static bool load(struct ca_stack *w, uintptr_t address, uintptr_t *value)
 		}
 	}
 	memcpy(value, w->copy + (address - w->copy_low), sizeof *value);
+	return true;
+}
+
+static inline bool load(struct ca_stack *w, uintptr_t address, uintptr_t *value)
+{
+	if (address & 7 || address < w->stack_pointer || address >= w->direct_high)
+		return load_copied(w, address, value);
+	*value = *(const volatile uintptr_t *)address;
 	return true;
 }
 
@@ -109,7 +118,7 @@ CA_SIGSAFE void ca_unwind_registers(struct ca_registers *r, uintptr_t all[16], c
 
 /* The signal frame that the kernel built: the ucontext stands at sp, behind the return
  * address that __restore_rt was entered by. */
-static bool step_signal(struct ca_registers *r, struct ca_stack *w)
+static APART bool step_signal(struct ca_registers *r, struct ca_stack *w)
 {
 	const size_t gregs = offsetof(ucontext_t, uc_mcontext.gregs);
 	uintptr_t pc, sp, fp, bx;
@@ -127,21 +136,17 @@ static bool step_signal(struct ca_registers *r, struct ca_stack *w)
 	return true;
 }
 
-static bool frame_address(const struct ca_unwind_row *row, const struct ca_registers *r, struct ca_stack *w,
-			  uintptr_t file_pc, uintptr_t *cfa)
+static APART bool rare_frame_address(const struct ca_unwind_row *row, const struct ca_registers *r,
+				     struct ca_stack *w, uintptr_t file_pc, uintptr_t *cfa)
 {
 	uintptr_t offset = (uintptr_t)(intptr_t)row->cfa_offset, value;
 
 	switch (row->kind) {
-	case CA_UNWIND_SP:
 	case CA_UNWIND_SP_BY_FP:
 		*cfa = r->sp + offset;
 		return true;
 	case CA_UNWIND_SP8:
 		*cfa = r->sp + 8 * offset;
-		return true;
-	case CA_UNWIND_FP:
-		*cfa = r->fp + offset;
 		return true;
 	case CA_UNWIND_REG:
 	case CA_UNWIND_REG_BY_FP:
@@ -162,9 +167,18 @@ static bool frame_address(const struct ca_unwind_row *row, const struct ca_regis
 	}
 }
 
+static inline bool frame_address(const struct ca_unwind_row *row, const struct ca_registers *r,
+				 struct ca_stack *w, uintptr_t file_pc, uintptr_t *cfa)
+{
+	if (row->kind != CA_UNWIND_SP && row->kind != CA_UNWIND_FP)
+		return rare_frame_address(row, r, w, file_pc, cfa);
+	*cfa = (row->kind == CA_UNWIND_SP ? r->sp : r->fp) + (uintptr_t)(intptr_t)row->cfa_offset;
+	return true;
+}
+
 /* A return address that is a function's first instruction, where no call can have come from: what makecontext and
  * others put below the outermost frame. */
-static bool is_put_there(uintptr_t pc, uintptr_t file_pc)
+static APART bool is_put_there(uintptr_t pc, uintptr_t file_pc)
 {
 	const struct ca_loaded *loaded = ca_modules_find(pc);
 	const struct ca_index *index =
@@ -220,7 +234,7 @@ static bool step(const struct ca_unwind_row *row, uintptr_t file_pc, bool is_cal
 
 /* Code that was made at run time has no rows, but mostly frame pointers. Of the innermost frame the instruction tells
  * whether its own is set up. */
-static bool step_made(struct ca_registers *r, struct ca_stack *w, bool innermost)
+static APART bool step_made(struct ca_registers *r, struct ca_stack *w, bool innermost)
 {
 	static const unsigned char push_fp = 0x55, set_fp[] = { 0x48, 0x89, 0xe5 },
 				   set_fp_too[] = { 0x48, 0x8b, 0xec };
@@ -248,36 +262,48 @@ static bool step_made(struct ca_registers *r, struct ca_stack *w, bool innermost
 	return true;
 }
 
-/* The place of an address, and its row, NULL: none. False: in no module. The thread's last frames are most of its
- * next ones: those are found at once, where searching touches a dozen cache lines. */
-static bool find_row(struct ca_stack *w, uintptr_t pc, ca_place *place, const struct ca_unwind_row **row)
+/* The place of an address, and its row, NULL: none. False: in no module. */
+static APART bool search_row(struct ca_seen *seen, uintptr_t pc, ca_place *place,
+			     const struct ca_unwind_row **row)
 {
-	struct ca_seen *seen = &w->seen[(pc ^ pc >> 8) % CA_UNWIND_SEEN];
-	const struct ca_loaded *loaded;
+	const struct ca_loaded *loaded = ca_modules_find(pc);
 	const struct ca_index *index;
 
-	if (seen->pc != pc) {
-		loaded = ca_modules_find(pc);
-		if (!loaded)
-			return false;
-		index = atomic_load_explicit(&loaded->index, memory_order_acquire);
-		*place = CA_PLACE(loaded->module, pc - loaded->bias);
-		*row = index ? ca_index_find_row(index, pc - loaded->bias) : NULL;
-		if (!*row)
-			return true;
+	if (!loaded)
+		return false;
+	index = atomic_load_explicit(&loaded->index, memory_order_acquire);
+	*place = CA_PLACE(loaded->module, pc - loaded->bias);
+	*row = index ? ca_index_find_row(index, pc - loaded->bias) : NULL;
+	if (*row)
 		*seen = (struct ca_seen){ pc, *place, **row };
-	}
+	return true;
+}
+
+/* The same. The thread's last frames are most of its next ones: those are found at once, where searching touches a
+ * dozen cache lines. */
+static bool find_row(struct ca_stack *w, uintptr_t pc, ca_place *place, const struct ca_unwind_row **row)
+{
+	unsigned slot = (pc ^ pc >> 8) % CA_UNWIND_SEEN;
+	struct ca_seen *seen = &w->seen[slot];
+
+	w->used |= (uint64_t)1 << slot * sizeof *seen / LINE;
+	if (seen->pc != pc)
+		return search_row(seen, pc, place, row);
 	*place = seen->place;
 	*row = &seen->row;
 	return true;
 }
 
 /* Each frame's place and row are known by the one before only: what is not in a cache is waited for one after the
- * other, unless all of it is asked for at once. */
+ * other, unless all of it is asked for at once. It is what the thread's last walk has used. */
 static void fetch_ahead(const struct ca_stack *w)
 {
-	for (size_t at = 0; at < sizeof w->seen; at += LINE)
-		__builtin_prefetch((const char *)w->seen + at);
+	for (unsigned at = 0; at < w->depth; at += LINE / sizeof *w->place) {
+		__builtin_prefetch(&w->place[at], 1);
+		__builtin_prefetch(&w->cfa[at], 1);
+	}
+	for (uint64_t used = w->used; used; used &= used - 1)
+		__builtin_prefetch((const char *)w->seen + LINE * (size_t)__builtin_ctzll(used));
 	for (uintptr_t at = w->stack_pointer; at < w->direct_high && at < w->stack_pointer + AHEAD;
 	     at += LINE)
 		__builtin_prefetch((const void *)at);
@@ -293,16 +319,17 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 		r.bx = r.all[BX];
 		r.has_bx = true;
 	}
-	if (out->scans != ca_modules_scans()) {
-		out->scans = ca_modules_scans();
-		memset(out->seen, 0, sizeof out->seen);
-	}
 	out->copy_low = out->copy_high = 0;
 	out->stack_pointer = start->sp & ~(uintptr_t)7;
 	out->direct_high = 0;
 	if (out->stack_pointer >= out->own_low && out->stack_pointer < out->own_high)
 		out->direct_high = out->own_high & ~(uintptr_t)7;
 	fetch_ahead(out);
+	if (out->scans != ca_modules_scans()) {
+		out->scans = ca_modules_scans();
+		memset(out->seen, 0, sizeof out->seen);
+	}
+	out->used = 0;
 	out->depth = 0;
 	out->complete = false;
 	while (out->depth < CA_UNWIND_DEPTH && r.pc) {

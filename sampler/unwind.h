@@ -37,9 +37,10 @@ struct ca_stack {
 	/* the mapping that the thread's stack was last seen in; kept from call to call, only
 	 * filled where memory cannot be copied by a system call */
 	uintptr_t map_low, map_high;
-	/* rows of frames that were seen since so many scans; kept from call to call, too */
-	uint64_t scans;
-	struct ca_seen seen[CA_UNWIND_SEEN];
+	/* rows of frames that were seen since so many scans; kept from call to call, too. A bit for each cache line
+	 * that the last walk used */
+	uint64_t scans, used;
+	_Alignas(64) struct ca_seen seen[CA_UNWIND_SEEN];
 };
 
 /* From the registers that a signal interrupted. */
