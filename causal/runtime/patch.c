@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placing and removing sites: the order of writes (see patch.h) and the records.
+/* Placing and removing sites: the order of writes (see patch.h).
  *
  * Any thread, handlers too; a try-lock lets one in at a time. Each step is done for all sites of
  * a call at once, so that a call costs two or three membarriers however many sites it has. */
@@ -9,13 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { JUMP = 0xe9, CALL = 0xe8, INT3 = 0xcc, PREFIX = 0x3e, JUMP_LENGTH = 5 };
 enum { LOOKS = 4 /* at threads that block our traps */, HOLD_LOOKS = 1000 /* for who is patching */ };
-enum { ARCH_SHSTK_STATUS = 0x5005, BUCKETS = 4096 };
+enum { ARCH_SHSTK_STATUS = 0x5005 };
 
-struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
-_Atomic uint32_t ca_patch_record_count;
-static uint32_t bucket[BUCKETS];        /* by address: record + 1 */
 static uint16_t live[CA_PATCH_RECORDS]; /* records that are not OFF */
 static uint32_t live_count;
 static _Atomic bool some_retired;
@@ -98,82 +94,6 @@ static bool sync_cores(void)
 	return false;
 }
 
-/* ---- records ---------------------------------------------------------------------------- */
-
-/* All of it: two plans of one place may differ in where a displacement leads alone. */
-static bool same_site(const struct ca_patch_record *r, const struct ca_site *site, uintptr_t bias)
-{
-	return r->bias == bias && memcmp(&r->site, site, sizeof(*site)) == 0;
-}
-
-static uint32_t *bucket_of(uintptr_t address)
-{
-	return &bucket[((address * 0x9e3779b97f4a7c15u) >> 44) & (BUCKETS - 1)];
-}
-
-static struct ca_patch_record *record_find(const struct ca_site *site, uintptr_t bias)
-{
-	for (uint32_t n = *bucket_of((uintptr_t)site->address + bias); n;) {
-		struct ca_patch_record *r = &ca_patch_records[n - 1];
-
-		if (same_site(r, site, bias))
-			return r;
-		n = r->next;
-	}
-	return NULL;
-}
-
-/* What the 4 bytes behind the opcode may be, with the opcode at `prefix`. False: an instruction
- * begins where a byte that must be given would go. */
-static bool pun_of(const struct ca_patch_record *r, unsigned prefix, const uint8_t *text,
-		   struct ca_patch_pun *pun)
-{
-	*pun = (struct ca_patch_pun){ 0 };
-	for (unsigned i = 0; i < r->site.insns; i++) {
-		unsigned at = r->site.insn[i].offset;
-
-		if (at <= prefix)
-			return false;
-		if (at < prefix + JUMP_LENGTH)
-			pun->trap |= 0xffu << 8 * (at - prefix - 1);
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		if (prefix + 1 + i < r->site.length)
-			continue;
-		pun->mask |= 0xffu << 8 * i;
-		pun->value |= (uint32_t)text[prefix + 1 + i] << 8 * i;
-	}
-	return true;
-}
-
-/* Find a landing and lay out the site's new bytes. */
-static bool try_prefix(const struct ca_patch_text *text, struct ca_patch_record *r, unsigned prefix,
-		       const uint8_t *now, size_t length)
-{
-	struct ca_patch_place place = { .body = r->body };
-	uintptr_t end = r->address + prefix + JUMP_LENGTH;
-	struct ca_patch_pun pun;
-	bool found;
-
-	if (!pun_of(r, prefix, now, &pun))
-		return false;
-	found = ca_patch_mem_place(text, end, &pun, length, &place);
-	r->body = place.body;
-	if (!found)
-		return false;
-	r->prefix = (uint8_t)prefix;
-	memset(r->patched, INT3, sizeof(r->patched));
-	memset(r->patched, PREFIX, prefix);
-	r->patched[prefix] = r->site.flags & CA_SITE_BY_CALL ? CALL : JUMP;
-	for (unsigned i = 0; i < 4; i++)
-		if (prefix + 1 + i < sizeof(r->patched))
-			r->patched[prefix + 1 + i] = (uint8_t)((place.landing - end) >> 8 * i);
-	r->footprint = (uint8_t)(prefix + JUMP_LENGTH);
-	if (r->footprint < r->site.length)
-		r->footprint = r->site.length;
-	return true;
-}
-
 /* Bytes that other sites change at the moment cannot be part of a distance. */
 static bool overlaps_live(uintptr_t low, uintptr_t high)
 {
@@ -200,75 +120,9 @@ static bool overlaps_batch(const struct ca_patch_record *r, uintptr_t high)
 	return false;
 }
 
-static bool place_jump(const struct ca_patch_text *text, struct ca_patch_record *r, size_t length)
+static bool others_change(const struct ca_patch_record *r, uintptr_t high)
 {
-	const struct ca_site *s = &r->site;
-	uint8_t now[CA_SITE_BYTES + 8];
-
-	if (s->flags & CA_SITE_BY_CALL) /* the call must end where the site ends */
-		return s->length >= JUMP_LENGTH &&
-		       try_prefix(text, r, s->length - JUMP_LENGTH, s->original, length);
-	if (s->length >= JUMP_LENGTH)
-		return try_prefix(text, r, 0, s->original, length);
-	for (unsigned prefix = 0; prefix < s->length; prefix++) {
-		uintptr_t high = r->address + prefix + JUMP_LENGTH;
-
-		if (!ca_patch_mem_read(text, r->address, now, prefix + JUMP_LENGTH))
-			return false;
-		if (!overlaps_live(r->address, high) && !overlaps_batch(r, high) &&
-		    try_prefix(text, r, prefix, now, length))
-			return true;
-	}
-	return false;
-}
-
-/* An int3 in the first byte, for good. */
-static void place_trap(struct ca_patch_record *r)
-{
-	memcpy(r->patched, r->site.original, sizeof(r->patched));
-	r->patched[0] = INT3;
-	for (unsigned i = 0; i < r->site.insns; i++)
-		r->patched[r->site.insn[i].offset] = INT3;
-	r->trap = true;
-	r->footprint = r->site.length;
-}
-
-static struct ca_patch_record *record_make(const struct ca_patch_text *text, const struct ca_site *site,
-					   uintptr_t bias)
-{
-	uint32_t number = atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
-	struct ca_patch_record *r = &ca_patch_records[number];
-	uint8_t body[CA_PATCH_BODY];
-	size_t length;
-
-	if (number == CA_PATCH_RECORDS || !ca_patch_trap_room())
-		return NULL;
-	memset(r, 0, sizeof(*r));
-	r->site = *site;
-	r->bias = bias;
-	r->address = (uintptr_t)site->address + bias;
-	length = ca_patch_code_measure(r);
-	if (!length)
-		return NULL;
-	if (!place_jump(text, r, length)) {
-		struct ca_patch_place place = { .body = r->body };
-
-		if (site->flags & CA_SITE_NO_TRAP)
-			return NULL;
-		/* any place will do for the body */
-		if (!ca_patch_mem_place(text, r->address, &(struct ca_patch_pun){ 0 }, length, &place))
-			return NULL;
-		r->body = place.body;
-		place_trap(r);
-	}
-	r->body_length = (uint16_t)length;
-	if (!ca_patch_code_emit(r, body) || !ca_patch_mem_write(text, r->body, body, length))
-		return NULL;
-	r->next = *bucket_of(r->address);
-	*bucket_of(r->address) = number + 1;
-	atomic_store_explicit(&ca_patch_record_count, number + 1, memory_order_release);
-	ca_patch_trap_add(number);
-	return r;
+	return overlaps_live(r->address, high) || overlaps_batch(r, high);
 }
 
 /* ---- the three steps -------------------------------------------------------------------- */
@@ -286,7 +140,28 @@ static void trap_bytes(const struct ca_patch_record *r, uint8_t bytes[CA_SITE_BY
 	memcpy(bytes, r->site.original, CA_SITE_BYTES);
 	for (unsigned i = 0; i < r->site.length; i++)
 		if (starts_insn(r, i))
-			bytes[i] = INT3;
+			bytes[i] = CA_PATCH_INT3;
+}
+
+/* A landing that several records share leads to the one placed last. It is turned in the three steps of
+ * placing, like the text: whoever stands there traps meanwhile. */
+static bool turn_landing(const struct ca_patch_text *text, const struct ca_patch_record *r, unsigned step)
+{
+	uint8_t bytes[CA_PATCH_LANDING], now[CA_PATCH_LANDING], trap = CA_PATCH_INT3;
+	uintptr_t at = r->place.landing;
+	size_t n;
+
+	if (at == r->place.body)
+		return true;
+	n = ca_patch_mem_landing(&r->place, bytes);
+	if (!ca_patch_mem_read(text, at, now, n) || memcmp(now, bytes, n) == 0)
+		return true;
+	if (step == 1)
+		return ca_patch_mem_write(text, at, &trap, 1);
+	if (now[0] != trap)
+		return false;
+	return step == 2 ? ca_patch_mem_write(text, at + 1, bytes + 1, n - 1)
+			 : ca_patch_mem_write(text, at, bytes, 1);
 }
 
 /* Step 1 of placing: a trap on every instruction. */
@@ -295,7 +170,7 @@ static bool write_traps(const struct ca_patch_text *text, struct ca_patch_record
 	uint8_t bytes[CA_SITE_BYTES];
 
 	trap_bytes(r, bytes);
-	return ca_patch_mem_write(text, r->address, bytes, r->site.length);
+	return turn_landing(text, r, 1) && ca_patch_mem_write(text, r->address, bytes, r->site.length);
 }
 
 /* Step 2 of placing: the rest of the jump. Inner instructions keep a byte that traps (int3 may
@@ -354,8 +229,11 @@ static void finish_placing(const struct ca_patch_text *text)
 	for (uint32_t i = 0; i < live_count; i++) {
 		struct ca_patch_record *r = &ca_patch_records[live[i]];
 
+		if (get_state(r) != CA_RECORD_PLACING)
+			continue;
+		turn_landing(text, r, 2);
 		trap_bytes(r, bytes);
-		if (get_state(r) == CA_RECORD_PLACING && !r->trap && stands(text, r, bytes))
+		if (!r->trap && stands(text, r, bytes))
 			write_tail(text, r);
 	}
 	if (!sync_cores())
@@ -365,8 +243,9 @@ static void finish_placing(const struct ca_patch_text *text)
 
 		if (get_state(r) != CA_RECORD_PLACING)
 			continue;
+		turn_landing(text, r, 3);
 		memcpy(bytes, r->patched, sizeof bytes);
-		bytes[0] = INT3;
+		bytes[0] = CA_PATCH_INT3;
 		if (!r->trap && stands(text, r, bytes))
 			write_first(text, r, r->patched[0]);
 		set_state(r, CA_RECORD_ON);
@@ -378,7 +257,7 @@ static bool is_trapped(const struct ca_patch_text *text, const struct ca_patch_r
 {
 	uint8_t first;
 
-	return ca_patch_mem_read(text, r->address, &first, 1) && first == INT3;
+	return ca_patch_mem_read(text, r->address, &first, 1) && first == CA_PATCH_INT3;
 }
 
 /* Step 1 has been done for all that are REMOVING. */
@@ -439,7 +318,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 {
 	/* what is checked is what is used, whatever happens to memory shared with the conductor */
 	const struct ca_site copy = *shared, *site = &copy;
-	struct ca_patch_record *r = record_find(site, bias);
+	struct ca_patch_record *r = ca_patch_record_find(site, bias);
 	uintptr_t at = (uintptr_t)site->address + bias;
 	uint8_t now[CA_SITE_BYTES + 8];
 
@@ -453,7 +332,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 	    memcmp(now, site->original, site->length) != 0 || overlaps_live(at, at + site->length))
 		return false;
 	if (!r)
-		r = record_make(text, site, bias);
+		r = ca_patch_record_make(text, site, bias, others_change);
 	if (!r || !keep_current(r) || (r->trap && !traps_allowed) || overlaps_live(at, at + r->footprint))
 		return false;
 	/* a jump made of bytes behind the site: they must still be what it was made for */
@@ -511,7 +390,7 @@ unsigned ca_patch_install(const struct ca_site *site, size_t n,
 		for (size_t i = 0; i < n; i++) {
 			uintptr_t bias;
 
-			if ((site[i].length < JUMP_LENGTH) == shorts && bias_of(site[i].module, &bias) &&
+			if ((site[i].length < CA_PATCH_JUMP) == shorts && bias_of(site[i].module, &bias) &&
 			    !place_one(&text, &site[i], bias, !careful))
 				failed++;
 		}
@@ -554,7 +433,7 @@ static void remove_locked(bool (*keep)(const struct ca_patch_record *))
 				continue;
 			}
 			set_state(r, CA_RECORD_REMOVING);
-			write_first(&text, r, INT3);
+			write_first(&text, r, CA_PATCH_INT3);
 		}
 		live[kept++] = live[i];
 	}
@@ -671,7 +550,7 @@ void ca_patch_forked(void)
 		if (get_state(r) == CA_RECORD_PLACING)
 			write_traps(&text, r);
 		else if (get_state(r) == CA_RECORD_REMOVING)
-			write_first(&text, r, INT3);
+			write_first(&text, r, CA_PATCH_INT3);
 	}
 	finish_placing(&text);
 	finish_removing(&text);
@@ -702,9 +581,9 @@ static uintptr_t copy_of(const struct ca_site *site, unsigned offset)
 
 	if (!ca_patch_hold())
 		return 0;
-	r = record_find(site, 0);
+	r = ca_patch_record_find(site, 0);
 	if (r && get_state(r) == CA_RECORD_ON)
-		at = r->body + r->code_at[offset];
+		at = r->place.body + r->code_at[offset];
 	ca_patch_release(true);
 	return at;
 }

@@ -12,7 +12,8 @@
  * The int3 on inner instructions stay: the trampoline lies at a distance whose bytes are 0xCC
  * where an instruction begins (where no such place is free: another opcode that traps). So a
  * jump into the middle that the planner did not know of costs a trap, and is still right.
- * Removal goes the same way back. Trampolines are kept for good and used again.
+ * Removal goes the same way back. Trampolines are kept for good and used again. Where a short site's jump can
+ * lead to one place only, a jump stands there, which the same three steps turn to the trampoline in use.
  *
  * What the rest of the runtime must do:
  *   - keep SIGTRAP and SIGILL out of every signal mask that the program sets (pthread_sigmask,

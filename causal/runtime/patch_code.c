@@ -395,14 +395,14 @@ size_t ca_patch_code_measure(struct ca_patch_record *r)
 
 bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out)
 {
-	struct body b = { .out = out, .base = r->body, .reaches = true };
+	struct body b = { .out = out, .base = r->place.body, .reaches = true };
 	const struct ca_site *s = &r->site;
 
-	build(r, &b, ca_patch_mem_thunks(r->body));
+	build(r, &b, ca_patch_mem_thunks(r->place.body));
 	for (unsigned i = 0; i < s->fixups; i++) {
 		/* the last byte of an instruction never has a hook before it */
 		uint8_t *at = out + r->code_at[s->fixup[i].at];
-		uintptr_t end = r->body + r->code_at[s->fixup[i].end - 1] + 1u;
+		uintptr_t end = r->place.body + r->code_at[s->fixup[i].end - 1] + 1u;
 		uintptr_t target = (uintptr_t)s->fixup[i].target + r->bias;
 		uint32_t value;
 
@@ -420,7 +420,7 @@ bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out)
 			for (unsigned h = s->hooks; h-- > 0;)
 				if (s->hook[h].at == s->fixup[i].target)
 					to = r->hook_at[h];
-			value = (uint32_t)distance(&b, end, r->body + to);
+			value = (uint32_t)distance(&b, end, r->place.body + to);
 			break;
 		}
 		default:

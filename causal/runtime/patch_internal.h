@@ -31,7 +31,11 @@ struct ca_patch_pun {
 struct ca_patch_place {
 	uintptr_t landing; /* where the jump leads; == body if the jump is free to go anywhere */
 	uintptr_t body;
+	bool far; /* the landing is in a page of its own, and not near the body */
 };
+enum { CA_PATCH_LANDING = 16 };
+/* What stands at a landing that is not the body; returns how many bytes. */
+CA_HIDDEN size_t ca_patch_mem_landing(const struct ca_patch_place *place, uint8_t bytes[CA_PATCH_LANDING]);
 /* Finds both; body has room for `length` bytes. When landing != body a jump from one to the
  * other has been written. False: no such memory to be had. */
 CA_HIDDEN bool ca_patch_mem_place(const struct ca_patch_text *text, uintptr_t end,
@@ -44,21 +48,21 @@ CA_HIDDEN int ca_patch_mem_record(uintptr_t pc);
 /* The stack that must be able to grow. */
 CA_HIDDEN void ca_patch_mem_init(uintptr_t stack);
 
-/* ---- patch_code.c: the trampoline of one site */
+/* ---- patch_record.c: what a site becomes */
 enum ca_record_state {
 	CA_RECORD_OFF,     /* the text is the program's own */
 	CA_RECORD_PLACING, /* steps 1 to 3 */
 	CA_RECORD_ON,
 	CA_RECORD_REMOVING
 };
-enum { CA_PATCH_RECORDS = 4096, CA_PATCH_BODY = 512 };
+enum { CA_PATCH_RECORDS = 4096, CA_PATCH_BODY = 512, CA_PATCH_JUMP = 5 /* bytes */, CA_PATCH_INT3 = 0xcc };
 
 struct ca_patch_record {
 	_Atomic uint32_t state; /* enum ca_record_state */
 	uint32_t next;          /* next record + 1 with the same address */
 	uintptr_t bias;
 	uintptr_t address; /* of the site, at run time */
-	uintptr_t body;
+	struct ca_patch_place place;
 	uint16_t body_length;
 	uint8_t prefix;                  /* bytes before the jump's opcode */
 	uint8_t footprint;               /* bytes of text, from address, that the jump relies on */
@@ -74,11 +78,19 @@ struct ca_patch_record {
 extern CA_HIDDEN struct ca_patch_record ca_patch_records[CA_PATCH_RECORDS];
 extern CA_HIDDEN _Atomic uint32_t ca_patch_record_count;
 
+CA_HIDDEN struct ca_patch_record *ca_patch_record_find(const struct ca_site *site, uintptr_t bias);
+/* For a site whose text is the program's own. changes: do others have bytes from r->address up to `high`, now
+ * or soon? Those cannot be part of a distance. NULL: there is no room, or no more memory. */
+CA_HIDDEN struct ca_patch_record *
+ca_patch_record_make(const struct ca_patch_text *text, const struct ca_site *site, uintptr_t bias,
+		     bool (*changes)(const struct ca_patch_record *r, uintptr_t high));
+
+/* ---- patch_code.c: the trampoline of one site */
 /* Length of the record's body, before its place is known; 0: too long. Fills the *_at maps. */
 CA_HIDDEN size_t ca_patch_code_measure(struct ca_patch_record *r);
 /* Inside a hook, `in` bytes from its start and `left` from its end: by how much it has lowered sp. */
 CA_HIDDEN intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t in, size_t left);
-/* The body's bytes for r->body. False: a displacement does not reach. */
+/* The body's bytes for r->place.body. False: a displacement does not reach. */
 CA_HIDDEN bool ca_patch_code_emit(struct ca_patch_record *r, uint8_t *out);
 
 /* ---- patch_trap.c */

@@ -18,9 +18,9 @@ enum {
 	REGIONS = 64,
 	ISLANDS = 1024,
 	HEADER = 16,
-	LANDING = 8,         /* jmp rel32 and three int3 */
-	ISLAND_LANDING = 16, /* jmp *(%rip), address, two int3 */
-	MARK = 0x5eca5ada    /* before each body */
+	LANDING = 8,                      /* jmp rel32 and three int3 */
+	MARK = 0x5eca5ada,                /* before each body */
+	ISLAND_LANDING = CA_PATCH_LANDING /* jmp *(%rip), address, two int3 */
 };
 
 /* Trampolines for the text in one 16 MiB block. A jump of distance filler << 24 .. (filler + 1)
@@ -276,7 +276,7 @@ int ca_patch_mem_record(uintptr_t pc)
 			if (head[2] != MARK || head[3] >= CA_PATCH_RECORDS)
 				continue;
 			r = &ca_patch_records[head[3]];
-			if (r->body == at && pc < at + r->body_length)
+			if (r->place.body == at && pc < at + r->body_length)
 				return (int)head[3];
 		}
 		return -1;
@@ -310,25 +310,35 @@ static bool landing_is_mapped(struct region *r, uintptr_t at)
 	return true;
 }
 
+size_t ca_patch_mem_landing(const struct ca_patch_place *place, uint8_t bytes[CA_PATCH_LANDING])
+{
+	uint32_t distance = (uint32_t)(place->body - (place->landing + 5));
+
+	memset(bytes, 0xcc, CA_PATCH_LANDING);
+	if (!place->far) {
+		bytes[0] = 0xe9;
+		memcpy(bytes + 1, &distance, 4);
+		return LANDING;
+	}
+	memcpy(bytes, (const uint8_t[]){ 0xff, 0x25, 0, 0, 0, 0 }, 6);
+	memcpy(bytes + 6, &place->body, 8);
+	return ISLAND_LANDING;
+}
+
 /* A landing in the region. Of the free bytes the low ones run fastest: few pages are touched. */
-static uintptr_t landing_near(const struct ca_patch_text *text, struct region *r, uintptr_t end,
-			      const struct ca_patch_pun *pun, uintptr_t body)
+static uintptr_t landing_near(struct region *r, uintptr_t end, const struct ca_patch_pun *pun)
 {
 	uint32_t mask = pun->mask | pun->trap | 0xff000000u;
 	uint32_t value =
 		(pun->value & pun->mask) | (pun->trap & 0xccccccccu & 0xffffffu) | (uint32_t)r->filler << 24;
-	uint8_t jump[LANDING] = { 0xe9, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc };
 
 	/* counting up in the free bits: set the given ones, add one, clear them again */
 	for (uint32_t free = 0, tries = 0; tries < 4096; tries++) {
 		uintptr_t at = end + (uintptr_t)(intptr_t)(int32_t)(value | free);
-		int32_t distance = (int32_t)(intptr_t)(body - (at + 5));
 
 		if (at >= r->landings && at + LANDING <= r->high && landing_is_mapped(r, at) &&
-		    all_zero(at, LANDING)) {
-			memcpy(jump + 1, &distance, 4);
-			return ca_patch_mem_write(text, at, jump, LANDING) ? at : 0;
-		}
+		    all_zero(at, LANDING))
+			return at;
 		free = ((free | mask) + 1) & ~mask;
 		if (!free)
 			break;
@@ -360,20 +370,16 @@ static bool island_at(uintptr_t at)
 }
 
 /* A landing at a distance whose high byte is given by bytes of the program. */
-static uintptr_t landing_far(const struct ca_patch_text *text, uintptr_t end, const struct ca_patch_pun *pun,
-			     uintptr_t body)
+static uintptr_t landing_far(uintptr_t end, const struct ca_patch_pun *pun)
 {
 	uint32_t mask = pun->mask | pun->trap;
 	uint32_t value = (pun->value & pun->mask) | (pun->trap & 0xccccccccu);
-	uint8_t jump[ISLAND_LANDING] = { 0xff, 0x25, 0, 0, 0, 0 };
 
-	memcpy(jump + 6, &body, 8);
-	memset(jump + 14, 0xcc, 2);
 	for (uint32_t free = 0, tries = 0; tries < 64; tries++) {
 		uintptr_t at = end + (uintptr_t)(intptr_t)(int32_t)(value | free);
 
 		if (island_at(at))
-			return ca_patch_mem_write(text, at, jump, ISLAND_LANDING) ? at : 0;
+			return at;
 		/* another page each time, if the free bytes allow it */
 		free = ((free | mask) + 0x95) & ~mask;
 		if (mask == 0xffffffffu)
@@ -387,17 +393,21 @@ bool ca_patch_mem_place(const struct ca_patch_text *text, uintptr_t end, const s
 {
 	struct region *r = region_for(text, end);
 	uint32_t number = atomic_load_explicit(&ca_patch_record_count, memory_order_relaxed);
+	uint8_t jump[CA_PATCH_LANDING];
 
 	if (!r)
 		return false;
-	if (!place->body)
-		place->body = body_take(text, r, length, number);
+	*place = (struct ca_patch_place){ .far = pun->mask >> 24 };
+	if (pun->mask || pun->trap) {
+		place->landing = place->far ? landing_far(end, pun) : landing_near(r, end, pun);
+		if (!place->landing)
+			return false;
+	}
+	place->body = body_take(text, r, length, number);
 	if (!place->body)
 		return false;
+	if (place->landing)
+		return ca_patch_mem_write(text, place->landing, jump, ca_patch_mem_landing(place, jump));
 	place->landing = place->body;
-	if (pun->mask >> 24)
-		place->landing = landing_far(text, end, pun, place->body);
-	else if (pun->mask || pun->trap)
-		place->landing = landing_near(text, r, end, pun, place->body);
-	return place->landing != 0;
+	return true;
 }

@@ -11,14 +11,15 @@
 
 /* ---- address to record ------------------------------------------------------------------ */
 
-enum { SLOTS = 32768 }; /* > CA_PATCH_RECORDS x (1 + CA_SITE_INSNS) / 2; a power of two */
+enum { SLOTS = 32768 }; /* > CA_PATCH_RECORDS x (2 + CA_SITE_INSNS) / 2; a power of two */
 
 /* Only ever grows. The key is released after the value and acquired by find. */
 struct slot {
 	_Atomic uintptr_t key;
 	uint32_t record;
-	uint32_t insn; /* 0: the site's first byte; else insn[insn - 1] */
+	uint32_t insn; /* 0: the site's first byte; else insn[insn - 1], or ON_LANDING */
 };
+enum { ON_LANDING = CA_SITE_INSNS + 1 };
 static struct slot slot[SLOTS];
 static uint32_t slots_used;
 
@@ -42,7 +43,7 @@ static void add(uintptr_t key, uint32_t record, uint32_t insn)
 
 bool ca_patch_trap_room(void)
 {
-	return slots_used + 1 + CA_SITE_INSNS <= SLOTS * 3 / 4;
+	return slots_used + 1 + ON_LANDING <= SLOTS * 3 / 4;
 }
 
 void ca_patch_trap_add(uint32_t number)
@@ -52,6 +53,8 @@ void ca_patch_trap_add(uint32_t number)
 	add(r->address, number, 0);
 	for (uint32_t i = 0; i < r->site.insns; i++)
 		add(r->address + r->site.insn[i].offset, number, i + 1);
+	if (r->place.landing != r->place.body)
+		add(r->place.landing, number, ON_LANDING);
 }
 
 /* The record that has changed the text there at the moment, else any record that ever did. */
@@ -82,13 +85,17 @@ static void redirect(greg_t *reg, const struct slot *s)
 {
 	const struct ca_patch_record *r = &ca_patch_records[s->record];
 
+	if (s->insn == ON_LANDING) {
+		reg[REG_RIP] = (greg_t)r->place.body;
+		return;
+	}
 	if (r->site.flags & CA_SITE_BY_CALL) {
 		uintptr_t back = r->address + r->site.length;
 
 		reg[REG_RSP] -= 8;
 		memcpy((void *)(uintptr_t)reg[REG_RSP], &back, sizeof(back));
 	}
-	reg[REG_RIP] = (greg_t)(r->body + (s->insn ? r->insn_at[s->insn - 1] : 0));
+	reg[REG_RIP] = (greg_t)(r->place.body + (s->insn ? r->insn_at[s->insn - 1] : 0));
 }
 
 void (*ca_patch_on_trap)(uint32_t point);
@@ -132,7 +139,7 @@ bool ca_patch_trap(int sig, const siginfo_t *info, void *context)
 
 		if (!s)
 			return false;
-		if (active) {
+		if (active || s->insn == ON_LANDING) {
 			tell(s);
 			redirect(reg, s);
 			return true;
@@ -383,7 +390,7 @@ bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 		return false;
 	r = &ca_patch_records[number];
 	s = &r->site;
-	at = pc - r->body;
+	at = pc - r->place.body;
 	for (unsigned i = 0; i < s->hooks; i++) {
 		if (at >= r->hook_at[i] && at < r->hook_end[i])
 			shift = ca_patch_code_shift(s, i, at - r->hook_at[i], r->hook_end[i] - at);

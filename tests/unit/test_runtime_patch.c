@@ -346,6 +346,75 @@ static void short_sites_at_once(void **state)
 	unmap_row();
 }
 
+/* The one place where a jump at `a` can lead; the bytes behind it say so. */
+static uint64_t (*landing_of_a(void))(uint64_t)
+{
+	uint64_t (*landing)(uint64_t);
+	int32_t distance;
+	uint8_t *at;
+
+	memcpy(&distance, page + 1, sizeof distance);
+	at = page + 5 + distance;
+	memcpy(&landing, &at, sizeof landing);
+	return landing;
+}
+
+/* Kinds take turns at a site that has one landing: each has it when it is in place. */
+static void short_site_of_two_kinds(void **state)
+{
+	struct ca_site a = site_at(0, 1, 0, A), c = site_at(0, 1, 0, C);
+	unsigned records;
+
+	(void)state;
+	map_row();
+	a.flags = c.flags = CA_SITE_NO_TRAP;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(install(a), 0);
+		visited(2 * i + 1, 0, 2 * i);
+		assert_true(ca_patch_remove_all());
+		assert_int_equal(landing_of_a()(40), 42); /* a thread that stood there */
+		visited(2 * i + 2, 0, 2 * i);
+		assert_int_equal(install(c), 0);
+		assert_int_equal(ca_patch_stats().jumps, 1);
+		visited(2 * i + 2, 0, 2 * i + 1);
+		assert_true(ca_patch_remove_all());
+		assert_int_equal(landing_of_a()(40), 42);
+		visited(2 * i + 2, 0, 2 * i + 2);
+		if (!i)
+			records = ca_patch_stats().records;
+	}
+	assert_int_equal(ca_patch_stats().records, records);
+	unmap_row();
+}
+
+static bool bias_and_land(uint32_t module, uintptr_t *bias)
+{
+	static unsigned asked;
+
+	/* the other site's turn: this one's landing is being turned */
+	if (++asked == 2) {
+		assert_int_equal(*(volatile uint8_t *)(uintptr_t)landing_of_a(), 0xcc);
+		assert_int_equal(landing_of_a()(40), 42);
+	}
+	return bias_of_page(module, bias);
+}
+
+/* A thread that stands on a landing while that is turned goes where it will lead. */
+static void standing_on_a_landing(void **state)
+{
+	struct ca_site sites[] = { site_at(0, 1, 0, C), site_at(5, 3, 0, B) };
+
+	(void)state;
+	map_row();
+	assert_int_equal(install(site_at(0, 1, 0, A)), 0);
+	assert_true(ca_patch_remove_all());
+	assert_int_equal(ca_patch_install(sites, 2, bias_and_land), 0);
+	assert_int_equal(counter[A], 0);
+	assert_int_equal(counter[C], 1);
+	visited(0, 1, 2);
+	unmap_row();
+}
+
 /* Who jumps to an instruction of a site that lies behind the jump is sent to its copy, too. */
 static void entering_behind_the_jump(void **state)
 {
@@ -1362,6 +1431,8 @@ int main(void)
 		cmocka_unit_test(short_site_before_one_in_place),
 		cmocka_unit_test(site_behind_a_short_one),
 		cmocka_unit_test(short_sites_at_once),
+		cmocka_unit_test(short_site_of_two_kinds),
+		cmocka_unit_test(standing_on_a_landing),
 		cmocka_unit_test(other_bytes_behind),
 		cmocka_unit_test(entering_behind_the_jump),
 		cmocka_unit_test(fork_while_placing),
