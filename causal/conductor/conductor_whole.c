@@ -91,13 +91,15 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 	return use_speedup(c, percent, err);
 }
 
+/* Experiments that are long at its end may be so by a start in which no work was done. */
 static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 {
 	double one = c->warm_up + c->length + c->set->cool_off * 1e6;
+	unsigned fit = ca_sweep_is_alone(c->opt.sweep) ? FIT_ALONE : FIT;
 
 	/* without points of any kind it will be measured end to end as it is */
-	return !c->set->end_to_end && is_all_of_it(c) && !ca_conductor_points_are_open(c) &&
-	       (double)runtime < (ca_sweep_is_alone(c->opt.sweep) ? FIT_ALONE : FIT) * one;
+	return !c->set->end_to_end && is_all_of_it(c) && !ca_conductor_points_are_open(c) && c->kept < fit &&
+	       (double)runtime < fit * one;
 }
 
 /* What the next pair is made of. Where any region will do, the plan has one from the samples of the runs

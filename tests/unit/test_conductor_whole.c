@@ -115,6 +115,27 @@ static void test_short(void **state)
 	assert_int_equal(picks, 5); /* what the plan gives is used: one for each pair */
 }
 
+/* A start in which nothing is passed has made experiments long: as many as are wanted were in the run all the same. */
+static void test_late_start(void **state)
+{
+	const struct ca_region *region;
+	unsigned percent;
+
+	(void)state;
+	start_run();
+	ca_conductor_whole_open(&c, NULL);
+	c.length = 1000 * MS;
+	c.kept = 4;
+	end_run(2800);
+	assert_null(ca_sweep_why_whole(sweep, &region, &percent));
+	start_run();
+	ca_conductor_whole_open(&c, NULL);
+	c.length = 1000 * MS;
+	c.kept = 3;
+	end_run(2800);
+	assert_non_null(ca_sweep_why_whole(sweep, &region, &percent));
+}
+
 /* One thread that is never delayed: each run is its own baseline, so that none is at 0 %. Experiments in a run are,
  * too, but lie in some of its phases: more of them have to fit. */
 static void test_alone(void **state)
@@ -267,6 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_alone, set_up, tear_down),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
