@@ -12,6 +12,7 @@ enum { PARTS = CA_RUN_PARTS };
 static const double most_weight = 3; /* of an experiment, or least: 1 / that */
 static const double silent = 0.02;   /* of a part's experiments: that is no more than chance */
 static const double met = 0.5;       /* of an experiment, or of the part, that has met it */
+static const double fair = 0.67;     /* of the experiments that a part would have if all had as many */
 
 struct met {
 	double time[PARTS];    /* s at 0 %, of experiments in it */
@@ -48,6 +49,21 @@ static double weight_of(const struct ca_est *est, int k)
 	double all = est->heard[0][k] + est->heard[1][k];
 
 	return all > 0 ? est->heard[1][k] / all : 1;
+}
+
+/* Do all experiments together lie all over the run? Then each region's do so by chance, as a round has its codes
+ * in random order, and their scatter tells what that does. */
+static bool is_fair(const struct ca_est *est)
+{
+	double all = 0, least = INFINITY;
+
+	for (int k = 0; k < PARTS; k++) {
+		double here = est->heard[0][k] + est->heard[1][k];
+
+		all += here;
+		least = fmin(least, here);
+	}
+	return PARTS * least >= fair * all;
 }
 
 bool ca_estimate_is_heard(const struct ca_est *est)
@@ -109,6 +125,8 @@ bool ca_estimate_weigh_parts(struct ca_est *est)
 	uint32_t regions = 0;
 	struct met *all;
 
+	if (is_fair(est))
+		return true;
 	for (size_t i = 0; i < est->items; i++)
 		regions = est->item[i].region > regions ? est->item[i].region : regions;
 	all = calloc((size_t)regions + 1, sizeof *all);
@@ -170,7 +188,7 @@ static struct missed find_missed(const struct ca_est *est, const struct ca_share
 void ca_estimate_miss_parts(const struct ca_est *est, const struct ca_estimate_options *options,
 			    struct ca_estimates *out, const size_t *first, const uint32_t *member)
 {
-	for (size_t k = 0; k < out->curves; k++) {
+	for (size_t k = 0; k < out->curves && !is_fair(est); k++) {
 		struct ca_curve *c = &out->curve[k];
 		const struct ca_share *share = NULL;
 		struct missed missed;
