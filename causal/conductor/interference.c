@@ -44,8 +44,18 @@ static bool read_busy(uint64_t *busy)
 	return true;
 }
 
+/* The CPUs that a thread may use; those that are pinned use one each. */
+static void add_cpus(pid_t thread, cpu_set_t *all)
+{
+	cpu_set_t *set = CPU_ALLOC(MOST_CPUS);
+
+	if (set && !sched_getaffinity(thread, CPU_ALLOC_SIZE(MOST_CPUS), set))
+		CPU_OR_S(CPU_ALLOC_SIZE(MOST_CPUS), all, all, set);
+	CPU_FREE(set);
+}
+
 /* /proc/PID/task/TID/schedstat: time on a CPU, time in the run queue, in ns. */
-static bool add_queue(uint32_t pid, struct ca_load *load)
+static bool add_queue(uint32_t pid, struct ca_load *load, cpu_set_t *cpus)
 {
 	char path[64], data[128];
 	struct dirent *entry;
@@ -59,6 +69,7 @@ static bool add_queue(uint32_t pid, struct ca_load *load)
 
 		if (entry->d_name[0] == '.')
 			continue;
+		add_cpus((pid_t)strtol(entry->d_name, NULL, 10), cpus);
 		snprintf(path, sizeof path, "/proc/%u/task/%.20s/schedstat", pid, entry->d_name);
 		if (read_file(path, data, sizeof data) && sscanf(data, "%llu %llu", &run, &wait) == 2) {
 			load->queue += wait;
@@ -87,25 +98,17 @@ static uint64_t ended_children(uint32_t pid)
 	return (user + system) * (CA_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static unsigned count_cpus(pid_t pid)
-{
-	cpu_set_t *set = CPU_ALLOC(MOST_CPUS);
-	unsigned n = 0;
-
-	if (set && !sched_getaffinity(pid, CPU_ALLOC_SIZE(MOST_CPUS), set))
-		n = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(MOST_CPUS), set);
-	CPU_FREE(set);
-	return n;
-}
-
 void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 {
 	uint32_t processes = atomic_load(&s->processes_used);
+	cpu_set_t *cpus = CPU_ALLOC(MOST_CPUS);
 	struct rusage own;
 
 	memset(now, 0, sizeof *now);
 	now->known = read_busy(&now->busy);
-	for (uint32_t p = 0; p < processes && p < CA_MAX_PROCESSES; p++) {
+	if (cpus)
+		CPU_ZERO_S(CPU_ALLOC_SIZE(MOST_CPUS), cpus);
+	for (uint32_t p = 0; cpus && p < processes && p < CA_MAX_PROCESSES; p++) {
 		clockid_t clock;
 
 		if (atomic_load(&s->process[p].state) != CA_SLOT_LIVE)
@@ -114,10 +117,11 @@ void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 			now->known = false; /* what it uses would pass for others' */
 		if (clock_getcpuclockid((pid_t)s->process[p].pid, &clock) == 0)
 			now->run += ca_clock_read(clock) + ended_children(s->process[p].pid);
-		if (!now->cpus)
-			now->cpus = count_cpus((pid_t)s->process[p].pid);
-		now->queue_known |= add_queue(s->process[p].pid, now);
+		now->queue_known |= add_queue(s->process[p].pid, now, cpus);
 	}
+	now->known = now->known && cpus;
+	now->cpus = cpus ? (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(MOST_CPUS), cpus) : 0;
+	CPU_FREE(cpus);
 	getrusage(RUSAGE_SELF, &own);
 	now->own = now->run + (uint64_t)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) * CA_NS_PER_S +
 		   (uint64_t)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1000;

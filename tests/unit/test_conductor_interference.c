@@ -3,6 +3,9 @@
 #include "causal/conductor/interference.h"
 #include "core/session.h"
 #include "tests/unit/unit.h"
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -169,12 +172,68 @@ static void test_children(void **state)
 	free(s);
 }
 
+static sem_t is_pinned, may_end;
+
+static void *wait_pinned(void *cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(*(size_t *)cpu, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
+	sem_post(&is_pinned);
+	sem_wait(&may_end);
+	return NULL;
+}
+
+/* Threads that are pinned to a CPU each may use all of them together, wherever the first one is. */
+static void test_pinned(void **state)
+{
+	struct ca_session *s = calloc(1, sizeof *s);
+	unsigned may = 0, threads = 0;
+	pthread_t thread[CPU_SETSIZE];
+	size_t cpu[CPU_SETSIZE];
+	cpu_set_t before, first;
+	struct ca_load load;
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	sem_init(&is_pinned, 0, 0);
+	sem_init(&may_end, 0, 0);
+	CPU_ZERO(&first);
+	for (size_t i = 0; i < CPU_SETSIZE; i++) {
+		if (!CPU_ISSET(i, &before))
+			continue;
+		cpu[i] = i;
+		if (may++)
+			assert_int_equal(pthread_create(&thread[threads++], NULL, wait_pinned, &cpu[i]), 0);
+		else
+			CPU_SET(i, &first);
+	}
+	for (unsigned i = 0; i < threads; i++)
+		sem_wait(&is_pinned);
+	assert_int_equal(sched_setaffinity(0, sizeof first, &first), 0);
+	atomic_store(&s->processes_used, 1);
+	s->process[0].pid = (uint32_t)getpid();
+	atomic_store(&s->process[0].state, CA_SLOT_LIVE);
+	ca_interference_read(s, &load);
+	assert_int_equal(load.cpus, may);
+	assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+	for (unsigned i = 0; i < threads; i++)
+		sem_post(&may_end);
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),      cmocka_unit_test(test_one_cpu),
 		cmocka_unit_test(test_short_ones), cmocka_unit_test(test_shrinks),
 		cmocka_unit_test(test_no_time),    cmocka_unit_test(test_children),
+		cmocka_unit_test(test_pinned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
