@@ -45,7 +45,8 @@ check "trace: no window is longer" "" "$(awk '$3 == "burst-begin" && $4 == "proc
 # ---- of CPU time; the second group by another clock
 "$causal" sample -o cpu --periods 'process_cputime:0.1:0.1:1 realtime:0.05:0.1:1' -- "$apps/sampled" 1200 >out 2>err
 check "CPU time: exit status" 0 $?
-at_least "CPU time: 0.1 s of it take as long, then the other" 200000000 "$(number runtime cpu/sample.json)"
+# it is looked at each 10 ms, and threads may use some of it side by side
+at_least "CPU time: 0.1 s of it take as long, then the other" 190000000 "$(number runtime cpu/sample.json)"
 at_least "CPU time: after 0.1 s of it" 100000000 "$(number delay cpu/sample.json)"
 
 # ---- by causal ctl: nothing until it is told, and then no more
