@@ -189,7 +189,7 @@ static void *wait_pinned(void *cpu)
 /* Threads that are pinned to a CPU each may use all of them together, wherever the first one is. */
 static void test_pinned(void **state)
 {
-	struct ca_session *s = calloc(1, sizeof *s);
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
 	unsigned may = 0, threads = 0;
 	pthread_t thread[CPU_SETSIZE];
 	size_t cpu[CPU_SETSIZE];
@@ -198,6 +198,7 @@ static void test_pinned(void **state)
 
 	(void)state;
 	assert_non_null(s);
+	memset(s, 0, sizeof *s);
 	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
 	sem_init(&is_pinned, 0, 0);
 	sem_init(&may_end, 0, 0);
