@@ -23,7 +23,6 @@ struct info {
 	uint32_t part[CA_PARTS];
 	unsigned percent[CA_PARTS];
 	bool planned;
-	bool of_team; /* in an OpenMP runtime, whose threads call the program's code */
 	uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS]; /* as in the selection */
 	uint64_t samples;
 	uint64_t stamp; /* of the last sample that counted it */
@@ -77,6 +76,7 @@ void ca_regions_free(struct ca_regions *r)
 }
 
 /* ---- what a place belongs to ----------------------------------------------------------*/
+/* OpenMP's: its threads call the program's code. */
 static bool is_team_runtime(const char *binary)
 {
 	static const char *const start[] = { "libgomp.so", "libomp.so", "libomp-", "libiomp5.so" };
@@ -103,7 +103,8 @@ static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct c
 		memset(&r->info[r->infos++], 0, sizeof *more);
 	}
 	r->info[region->id - 1].code.module = module;
-	r->info[region->id - 1].of_team = is_team_runtime(region->binary);
+	if (r->stacks && is_team_runtime(region->binary))
+		ca_stacks_set_team(r->stacks, region->id);
 	return region->id;
 }
 
@@ -231,8 +232,6 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 			info->samples += weight;
 			if (n < STACK)
 				stack[n++] = p->region[k];
-			if (info->of_team && r->stacks)
-				ca_stacks_set_team(r->stacks, p->region[k]);
 		}
 	}
 	if (n && r->stacks)

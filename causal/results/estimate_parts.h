@@ -13,8 +13,8 @@ enum { CA_EST_COUNTS = 8 };
 struct ca_est_item {
 	double cost, visits, time;
 	double counted; /* visits, before ca_estimate_control */
-	double elapsed, active, delay, paying, limits, work, periods, inside, from,
-		to; /* as in ca_observation */
+	double elapsed, active, delay, paying, limits, work, periods, inside; /* as in ca_observation */
+	double from, to;                                                      /* ... */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
 	double off; /* by which the effect at 100 % may be off because of phases, standard deviation */
@@ -69,8 +69,8 @@ bool ca_estimate_baseline(struct ca_est *est);
  * by item; either may be NULL. The bootstrap's inner loop. base: out, by item. */
 void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
 
-/* estimate_places.c: an experiment, used or not, tells where points are passed; experiments of each region count so that all parts of a run do (false: no
- * memory); and the intervals of regions which had none in some part. */
+/* estimate_places.c: where in the run an experiment lies, used or not; each part of the run counts alike for
+ * each region (false: no memory); and intervals of regions that have none in some part. */
 void ca_estimate_hear(struct ca_est *est, const struct ca_observation *o, double length);
 bool ca_estimate_weigh_parts(struct ca_est *est);
 /* Are points passed in all parts of the run? */

@@ -122,18 +122,14 @@ static void test_late_start(void **state)
 	unsigned percent;
 
 	(void)state;
-	start_run();
-	ca_conductor_whole_open(&c, NULL);
-	c.length = 1000 * MS;
-	c.kept = 4;
-	end_run(2800);
-	assert_null(ca_sweep_why_whole(sweep, &region, &percent));
-	start_run();
-	ca_conductor_whole_open(&c, NULL);
-	c.length = 1000 * MS;
-	c.kept = 3;
-	end_run(2800);
-	assert_non_null(ca_sweep_why_whole(sweep, &region, &percent));
+	for (unsigned kept = 4; kept >= 3; kept--) {
+		start_run();
+		ca_conductor_whole_open(&c, NULL);
+		c.length = 1000 * MS;
+		c.kept = kept;
+		end_run(2800);
+		assert_int_equal(!ca_sweep_why_whole(sweep, &region, &percent), kept == 4);
+	}
 }
 
 /* One thread that is never delayed: each run is its own baseline, so that none is at 0 %. Experiments in a run are,
