@@ -93,14 +93,16 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 	est->length = options->length;
 	est->run_cost = calloc(est->runs + 1, sizeof *est->run_cost);
 	est->run_visits = calloc(est->runs + 1, sizeof *est->run_visits);
-	return est->run_cost && est->run_visits;
+	return est->run_cost && est->run_visits && ca_estimate_place(est);
 }
 
 static void est_fini(struct ca_est *est)
 {
 	free(est->item);
 	free(est->zero);
+	free(est->placed);
 	free(est->near);
+	free(est->near_weight);
 	free(est->run_cost);
 	free(est->run_visits);
 	free(est->own);
@@ -303,7 +305,7 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	if (!est.own)
 		goto done;
 	out->baseline = est.baseline;
-	out->neighbours = est.baseline == CA_BASELINE_NEAR ? est.k : 0;
+	out->neighbours = est.k;
 	out->zeros = est.zeros;
 	out->noise = est.noise;
 	for (size_t c = 0; c < out->cells; c++)

@@ -54,7 +54,8 @@ enum ca_baseline {
 	CA_BASELINE_NONE, /* there was no usable experiment at 0 % */
 	CA_BASELINE_ALL,  /* all of them together */
 	CA_BASELINE_RUN,  /* those of the same run */
-	CA_BASELINE_NEAR  /* the nearest ones in time, of the same run if it has some */
+	CA_BASELINE_NEAR, /* the nearest ones in time, of the same run if it has some */
+	CA_BASELINE_PLACE /* the nearest ones in place: at about the same time of their runs */
 };
 
 /* One region at one speedup. Percent; NAN: not known. */
@@ -109,7 +110,7 @@ struct ca_curve {
 
 struct ca_estimates {
 	enum ca_baseline baseline;
-	unsigned neighbours;  /* CA_BASELINE_NEAR: how many */
+	unsigned neighbours;  /* CA_BASELINE_NEAR, _PLACE: how many */
 	size_t zeros;         /* experiments at 0 % used */
 	double noise;         /* relative scatter of one experiment at 0 %, robust */
 	struct ca_cell *cell; /* sorted by region, then speedup; owned */

@@ -3,7 +3,8 @@
  *
  * Machines drift (frequency, temperature, neighbours) and runs differ (layout, seeds). One
  * mean over all zeros is the most precise baseline on a machine that does neither; the
- * nearest zeros in time follow a drift but are few. Which is better is a fact of the data:
+ * nearest zeros in time follow a drift but are few. Programs that do the same in each run are
+ * compared with what they do at the same place of others. Which is better is a fact of the data:
  * each candidate predicts every zero from the others, and the simplest one that predicts
  * about as well as the best is taken. Treated experiments have no part in the choice, so it
  * cannot favour an answer. */
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR_MAX = 32, SCREEN = 9 };
+enum { NEAR_MAX = 32, SCREEN = 9, PLACES = 8 };
 
 struct candidate {
 	enum ca_baseline baseline;
@@ -22,11 +23,14 @@ struct candidate {
 /* From simple to supple. A supple one has to be better by 3 % to be taken: the scores of
  * equally good ones differ by about that much by chance (200 zeros, simulated). */
 static const struct candidate candidates[] = {
-	{ CA_BASELINE_ALL, 0 },  { CA_BASELINE_RUN, 0 },  { CA_BASELINE_NEAR, 32 }, { CA_BASELINE_NEAR, 16 },
-	{ CA_BASELINE_NEAR, 8 }, { CA_BASELINE_NEAR, 4 }, { CA_BASELINE_NEAR, 2 },
+	{ CA_BASELINE_ALL, 0 },   { CA_BASELINE_RUN, 0 },    { CA_BASELINE_NEAR, 32 },
+	{ CA_BASELINE_NEAR, 16 }, { CA_BASELINE_NEAR, 8 },   { CA_BASELINE_NEAR, 4 },
+	{ CA_BASELINE_NEAR, 2 },  { CA_BASELINE_PLACE, 16 }, { CA_BASELINE_PLACE, 8 },
+	{ CA_BASELINE_PLACE, 4 },
 };
 static const double margin = 0.97;
-static const double rather = 3; /* robust standard deviations, by which it may seem so */
+static const double clearly = 0.8; /* less noise, for places to be what zeros are screened by */
+static const double rather = 3;    /* robust standard deviations, by which it may seem so */
 
 /* The k zeros nearest in time to item i, itself left out: those of its own run if that has
  * at least two others, else of any run. Returns how many. */
@@ -76,17 +80,18 @@ static void count_zeros(const struct ca_est *est, uint32_t *in_run)
 		in_run[est->item[est->zero[z]].run]++;
 }
 
-/* Weights of the zeros before any baseline is known: each against the median of its
- * neighbours, which neither a drift nor one bad experiment can bend. */
-static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
+/* Sets base of each zero to the median of its neighbours, in time or in place, which neither a drift nor one
+ * bad experiment can bend, and noise to how far they are from it. */
+static void compare(struct ca_est *est, bool places, const uint32_t *in_run, double *scratch)
 {
 	uint32_t near[SCREEN];
-	double period[SCREEN];
+	double period[SCREEN], weight[PLACES];
 	size_t kept = 0;
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
-		uint32_t n = nearest(est, est->zero[z], SCREEN - 1, in_run, near);
+		uint32_t n = places ? ca_estimate_near_place(est, est->zero[z], PLACES, near, weight)
+				    : nearest(est, est->zero[z], SCREEN - 1, in_run, near);
 		double cost = 0, visits = 0;
 		size_t m = 0;
 
@@ -112,6 +117,19 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 	est->noise = kept ? fmax(1.4826 * ca_estimate_median(scratch, kept), 1e-3) : 1e-3;
 	/* A sigma known from a handful may be much too small. */
 	est->fence = 1 + 1. / fmax(1, (double)kept - 1);
+}
+
+/* Weights of the zeros before any baseline is known. */
+static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
+{
+	double in_time;
+
+	compare(est, false, in_run, scratch);
+	in_time = est->noise;
+	if (est->placed)
+		compare(est, true, in_run, scratch);
+	if (est->placed && !(est->noise < clearly * in_time))
+		compare(est, false, in_run, scratch);
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
 
@@ -155,12 +173,13 @@ static double base_of(const struct ca_est *est, size_t i, const double *weight, 
 	if (est->baseline == CA_BASELINE_RUN)
 		return ratio(est->run_cost[item->run] - own_cost,
 			     est->run_visits[item->run] - own * item->visits, all);
-	if (est->baseline == CA_BASELINE_NEAR) {
+	if (est->k) {
 		double c = 0, v = 0;
 
 		for (uint32_t n = 0; n < item->neighbours; n++) {
 			uint32_t j = est->near[item->neighbour + n];
-			double w = est->item[j].weight * (weight ? weight[j] : 1);
+			double w = est->near_weight[item->neighbour + n] * est->item[j].weight *
+				   (weight ? weight[j] : 1);
 
 			c += w * est->item[j].cost * (factor ? factor[j] : 1);
 			v += w * est->item[j].visits;
@@ -185,9 +204,16 @@ static void use(struct ca_est *est, struct candidate candidate, const uint32_t *
 
 	est->baseline = candidate.baseline;
 	est->k = candidate.k;
-	for (size_t i = 0; i < est->items && candidate.baseline == CA_BASELINE_NEAR; i++) {
+	for (size_t i = 0; i < est->items && candidate.k; i++) {
+		uint32_t *near = est->near + used;
+		double *weight = est->near_weight + used;
+
 		est->item[i].neighbour = used;
-		est->item[i].neighbours = nearest(est, i, candidate.k, in_run, est->near + used);
+		for (uint32_t n = 0; n < candidate.k; n++)
+			weight[n] = 1;
+		est->item[i].neighbours = candidate.baseline == CA_BASELINE_PLACE
+						  ? ca_estimate_near_place(est, i, candidate.k, near, weight)
+						  : nearest(est, i, candidate.k, in_run, near);
 		used += est->item[i].neighbours;
 	}
 }
@@ -232,12 +258,14 @@ static struct candidate choose(struct ca_est *est, const uint32_t *in_run)
 		if (candidates[c].baseline == CA_BASELINE_RUN &&
 		    (est->runs < 2 || est->zeros < 3 * est->runs))
 			continue; /* the same as ALL, or too few in a run */
-		if (candidates[c].baseline == CA_BASELINE_NEAR && candidates[c].k + 2 > est->zeros)
+		if (candidates[c].k && candidates[c].k + 2 > est->zeros)
+			continue;
+		if (candidates[c].baseline == CA_BASELINE_PLACE &&
+		    (!est->placed || est->zeros < 4 * candidates[c].k))
 			continue;
 		/* Time per visit of few visits is too large on average: 1 % at 100 that come
 		 * at random. */
-		if (candidates[c].baseline == CA_BASELINE_NEAR && est->quantum > 0 &&
-		    candidates[c].k * visits < 100)
+		if (candidates[c].k && est->quantum > 0 && candidates[c].k * visits < 100)
 			continue;
 		if (candidates[c].baseline == CA_BASELINE_RUN && est->quantum > 0 &&
 		    visits * (double)(est->zeros / est->runs) < 100)
@@ -260,7 +288,8 @@ bool ca_estimate_baseline(struct ca_est *est)
 	bool ok = false;
 
 	est->near = calloc(est->items * NEAR_MAX + 1, sizeof *est->near);
-	if (!in_run || !scratch || !base || !est->near)
+	est->near_weight = calloc(est->items * NEAR_MAX + 1, sizeof *est->near_weight);
+	if (!in_run || !scratch || !base || !est->near || !est->near_weight)
 		goto out;
 	ok = true;
 	est->baseline = CA_BASELINE_NONE;

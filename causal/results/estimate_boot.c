@@ -80,8 +80,7 @@ static void fill_zeros(struct boot *b)
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		const struct ca_est_item *item = &est->item[est->zero[z]];
-		double k =
-			est->baseline == CA_BASELINE_NEAR ? (double)item->neighbours : (double)est->zeros - 1;
+		double k = est->k ? (double)item->neighbours : (double)est->zeros - 1;
 		double sigma = ca_estimate_scatter(item, item->base, est->noise, est->quantum);
 
 		if (item->weight >= 0.05 && k >= 1)
@@ -271,7 +270,7 @@ static double known_from(const struct boot *b, size_t c)
 {
 	const struct ca_cell *cell = &b->out->cell[c];
 	double zeros = (double)b->est->zeros, n = (double)cell->experiments;
-	double used = b->est->baseline == CA_BASELINE_NEAR ? fmin(zeros, n * b->est->k) : zeros;
+	double used = b->est->k ? fmin(zeros, n * b->est->k) : zeros;
 	double v = 1 / n, v0 = 1 / used;
 
 	if (by_run(b, cell))

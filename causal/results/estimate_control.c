@@ -12,7 +12,14 @@
  * programs that do not spin: doc/ESTIMATE.md. */
 static const double usual_shift = 0.02;
 
-static const double clearly = 0.8; /* better, for what follows a drift to be taken */
+static const double clearly =
+	0.8; /* better, for what follows a drift, or the place in the run, to be taken */
+
+enum { PLACES = 8 };
+/* What an experiment's work is compared with: the mean of all zeros, of the two nearest in time, or of those at its
+ * place in other runs. */
+enum against { ALL, TIME, PLACE };
+static const double others[] = { [ALL] = INFINITY, [TIME] = 2, [PLACE] = PLACES };
 
 /* One speedup of one region. The pauses may change the work of a visit by more the longer they are. */
 struct cell {
@@ -48,9 +55,21 @@ static double work_of(const struct ca_est_item *item)
 		       : 0;
 }
 
-/* work: logarithms of that of a visit, by item; not finite: not known. Against the mean of all zeros, or that
- * of the two nearest in time. Returns the variance within cells, and what it may be where few tell. */
-static double compare(const struct ca_est *est, const double *work, bool near, struct cell *cell,
+static double mean_near(const struct ca_est *est, const double *work, size_t i)
+{
+	double weight[PLACES], sum = 0, all = 0;
+	uint32_t near[PLACES], n = ca_estimate_near_place(est, i, PLACES, near, weight);
+
+	for (uint32_t k = 0; k < n; k++) {
+		sum += weight[k] * work[near[k]];
+		all += weight[k];
+	}
+	return sum / all;
+}
+
+/* work: logarithms of that of a visit, by item; not finite: not known. Returns the variance within cells, and what
+ * it may be where few tell. */
+static double compare(const struct ca_est *est, const double *work, enum against against, struct cell *cell,
 		      size_t cells, const uint32_t *of)
 {
 	double mean = 0, n = 0, sum = 0, df = 0;
@@ -69,9 +88,11 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 		double off = work[i] - mean, before, after;
 
 		next += next < est->zeros && est->zero[next] == i;
-		if (near) {
-			if (!of[i])
-				continue;
+		if (against != ALL && !of[i])
+			continue;
+		if (against == PLACE)
+			off = work[i] - mean_near(est, work, i);
+		if (against == TIME) {
 			before = work[est->zero[next ? next - 1 : 0]];
 			after = work[est->zero[next < est->zeros ? next : est->zeros - 1]];
 			off = work[i] - (before + after) / 2;
@@ -89,7 +110,7 @@ static double compare(const struct ca_est *est, const double *work, bool near, s
 		df += r->n > 1 ? r->n - 1 : 0;
 	}
 	/* few cells hold more than one; two zeros add a half */
-	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (near ? 1.5 : 1) : INFINITY;
+	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (1 + 1 / others[against]) : INFINITY;
 }
 
 /* Of the cells of its region. */
@@ -108,12 +129,17 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 			 const uint32_t *of, double *known)
 {
 	double shift = usual_shift * usual_shift, zeros = (double)est->zeros, tried = 0;
-	double near = compare(est, work, true, cell, cells, of);
-	double noise = compare(est, work, false, cell, cells, of);
-	bool drifts = near < clearly * noise;
+	double noise = compare(est, work, ALL, cell, cells, of), now;
+	enum against against = ALL;
 
-	if (drifts)
-		noise = compare(est, work, true, cell, cells, of);
+	for (enum against a = TIME; a <= (est->placed && est->zeros > PLACES ? PLACE : TIME); a++) {
+		now = compare(est, work, a, cell, cells, of);
+		if (now < clearly * noise) {
+			noise = now;
+			against = a;
+		}
+	}
+	compare(est, work, against, cell, cells, of);
 	*known = INFINITY;
 	for (size_t c = 1; c < cells; c++)
 		tried += is_first(cell, c);
@@ -129,7 +155,7 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 			}
 		if (!(n > 0))
 			continue;
-		variance = noise * (1 / n + 1 / (drifts ? fmin(zeros, 2 * n) : zeros));
+		variance = noise * (1 / n + 1 / fmin(zeros, others[against] * n));
 		*known = fmin(*known, variance);
 		/* the largest of so many is as large by chance alone */
 		shift = fmax(shift, pow(sum / n, 2) - (1 + log(tried)) * variance);

@@ -15,6 +15,7 @@ struct ca_est_item {
 	double counted; /* visits, before ca_estimate_control */
 	double elapsed, active, delay, paying, limits, work, periods, inside; /* as in ca_observation */
 	double from, to;                                                      /* ... */
+	double place; /* s into its run at 0 %, its middle, about; where est->placed */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
 	double off; /* by which the effect at 100 % may be off because of phases, standard deviation */
@@ -23,7 +24,7 @@ struct ca_est_item {
 	double weight;                  /* 0..1: 1 - how much of an outlier it is */
 	double base;                    /* cost of one visit at 0 %, at its place and time */
 	double residual;                /* relative, of its cell; set once the cell's effect is known */
-	uint32_t neighbour, neighbours; /* CA_BASELINE_NEAR: its zeros in near[] */
+	uint32_t neighbour, neighbours; /* CA_BASELINE_NEAR, _PLACE: its zeros in near[] */
 };
 
 struct ca_est {
@@ -31,6 +32,7 @@ struct ca_est {
 	size_t items;
 	uint32_t *zero; /* indexes of the zeros, by time */
 	size_t zeros;
+	uint32_t *placed; /* ... by their place in the run; NULL: that of some experiment is not known */
 	size_t runs;
 	double quantum;
 	double noise;
@@ -38,6 +40,7 @@ struct ca_est {
 	enum ca_baseline baseline;
 	unsigned k;
 	uint32_t *near;                /* indexes of items */
+	double *near_weight;           /* ... and how much each counts */
 	double *run_cost, *run_visits; /* scratch, per run */
 	double control; /* how much of what CPU time per visit explains is taken out, 0..1 ... */
 	double slip;    /* ... and how far off that may be, relative, standard deviation */
@@ -69,8 +72,14 @@ bool ca_estimate_baseline(struct ca_est *est);
  * by item; either may be NULL. The bootstrap's inner loop. base: out, by item. */
 void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *factor, double *base);
 
-/* estimate_places.c: where in the run an experiment lies, used or not; each part of the run counts alike for
- * each region (false: no memory); and intervals of regions that have none in some part. */
+/* estimate_places.c: where each run does what, if all do the same. placed and places are set where it is known of
+ * each item (false: no memory). The zeros nearest in place to item i, k / 2 on either side, itself left out, and
+ * how much each counts; returns how many. */
+bool ca_estimate_place(struct ca_est *est);
+uint32_t ca_estimate_near_place(const struct ca_est *est, size_t i, unsigned k, uint32_t *out,
+				double *weight);
+/* Where in the run an experiment lies, used or not; each part of the run counts alike for each region (false: no
+ * memory); and intervals of regions that have none in some part. */
 void ca_estimate_hear(struct ca_est *est, const struct ca_observation *o, double length);
 bool ca_estimate_weigh_parts(struct ca_est *est);
 /* Are points passed in all parts of the run? */

@@ -18,7 +18,8 @@ struct phased {
 	bool used;
 	double share;          /* of the samples, in whole runs */
 	double rate, busy;     /* periods, and CPU time, a second */
-	double usual;          /* won in full in experiments like these */
+	double usual;          /* won in full in experiments like these ... */
+	double usual_error;    /* ... beyond what the zeros scatter */
 	double win, win_error; /* s won in full by each period more that is inside, at a speedup of 1 */
 	double active;         /* ... and s in S */
 	double mean, treated;  /* periods a second inside beyond that share: of all, of those won by */
@@ -103,6 +104,8 @@ static bool fit(const struct ca_est *est, uint32_t region, struct phased *r, dou
 		}
 		sigma = fmax(1.4826 * ca_estimate_median(scratch, m), est->noise);
 		r->win_error = sqrt(squares / (n - 2) / spread);
+		r->usual_error = sqrt(fmax(0, squares / (n - 2) - pow(est->noise, 2)) / w) *
+				 ca_estimate_t975(n - 2) / 1.96;
 	}
 	/* half of the scatter at least is that of phases, and beyond doubt; saved CPU time saves that at most: else
 	 * threads wait in S, and it is no matter of phases */
@@ -214,7 +217,7 @@ bool ca_estimate_phases(struct ca_est *est, const struct ca_estimate_options *op
 		believed /= believed + r->variance;
 		to = r->mean * believed;
 		off = hypot(r->win * sqrt(r->variance * believed + r->share_variance),
-			    r->win_error * (r->treated - to));
+			    hypot(r->usual_error, r->win_error * (r->treated - to)));
 		bring(est, options->share[k].region, r, to);
 		for (size_t i = 0; i < est->items; i++)
 			if (is_of(&est->item[i], options->share[k].region))

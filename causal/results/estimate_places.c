@@ -9,11 +9,69 @@
 #include <string.h>
 
 enum { PARTS = CA_RUN_PARTS };
+enum { RUNS = 2 };                   /* in one, places are times */
+static const double beyond = 1.3;    /* the farthest neighbour in place: a zero there would not count */
 static const double most_weight = 3; /* of an experiment, or least: 1 / that */
 static const double silent = 0.02;   /* of a part's experiments: that is no more than chance */
 static const double met = 0.5;       /* of an experiment, or of the part, that has met it */
 static const double fair = 0.67;     /* of the experiments that a part would have if all had as many */
 
+/* ---- the same place in other runs ----------------------------------------------------------------*/
+static int by_place(const void *a, const void *b, void *items)
+{
+	const struct ca_est_item *item = items, *x = &item[*(const uint32_t *)a],
+				 *y = &item[*(const uint32_t *)b];
+
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+bool ca_estimate_place(struct ca_est *est)
+{
+	for (size_t i = 0; i < est->items; i++) {
+		struct ca_est_item *item = &est->item[i];
+
+		if (est->runs < RUNS || !(item->to > item->from) || !(item->elapsed > 0))
+			return true;
+		/* of what was paid, some lay on the critical path and some did not */
+		item->place = item->from + (item->elapsed - (item->paying > 0 ? item->paying / 2 : 0)) / 2;
+	}
+	est->placed = calloc(est->zeros + 1, sizeof *est->placed);
+	if (!est->placed)
+		return false;
+	memcpy(est->placed, est->zero, est->zeros * sizeof *est->zero);
+	qsort_r(est->placed, est->zeros, sizeof *est->placed, by_place, est->item);
+	return true;
+}
+
+uint32_t ca_estimate_near_place(const struct ca_est *est, size_t i, unsigned k, uint32_t *out, double *weight)
+{
+	const struct ca_est_item *item = &est->item[i];
+	size_t low = 0, high = est->zeros;
+	uint32_t n = 0, before;
+	double far = 0;
+
+	while (low < high) { /* the first zero that is not before it */
+		size_t middle = (low + high) / 2;
+
+		if (est->item[est->placed[middle]].place < item->place)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (high = low; low > 0 && n < k / 2; low--)
+		if (est->placed[low - 1] != i)
+			out[n++] = est->placed[low - 1];
+	for (before = n; high < est->zeros && n < before + k / 2; high++)
+		if (est->placed[high] != i)
+			out[n++] = est->placed[high];
+	for (uint32_t z = 0; z < n; z++)
+		far = fmax(far, fabs(est->item[out[z]].place - item->place));
+	for (uint32_t z = 0; z < n; z++)
+		weight[z] = far > 0 ? 1 - fabs(est->item[out[z]].place - item->place) / (beyond * far) : 1;
+	return n;
+}
+
+/* ---- parts of the run -----------------------------------------------------------------------------*/
 struct met {
 	double time[PARTS];    /* s at 0 %, of experiments in it */
 	double number[PARTS];  /* experiments */

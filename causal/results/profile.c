@@ -461,10 +461,11 @@ const char *ca_profile_verdict_key(enum ca_verdict verdict)
 
 const char *ca_profile_baseline_name(enum ca_baseline baseline)
 {
-	return baseline == CA_BASELINE_ALL    ? "all"
-	       : baseline == CA_BASELINE_RUN  ? "run"
-	       : baseline == CA_BASELINE_NEAR ? "near"
-					      : "none";
+	return baseline == CA_BASELINE_ALL     ? "all"
+	       : baseline == CA_BASELINE_RUN   ? "run"
+	       : baseline == CA_BASELINE_NEAR  ? "near"
+	       : baseline == CA_BASELINE_PLACE ? "place"
+					       : "none";
 }
 
 const char *ca_profile_how_name(enum ca_how how)

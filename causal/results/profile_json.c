@@ -132,8 +132,9 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_number(object, "max_speedup", curve->max_speedup, 4);
 	add_count(object, "experiments", curve->experiments);
 	snprintf(baseline, sizeof baseline, "%s", ca_profile_baseline_name(estimates->baseline));
-	if (estimates->baseline == CA_BASELINE_NEAR)
-		snprintf(baseline, sizeof baseline, "near-%u", estimates->neighbours);
+	if (estimates->neighbours)
+		snprintf(baseline + strlen(baseline), sizeof baseline - strlen(baseline), "-%u",
+			 estimates->neighbours);
 	add_text(object, "baseline", baseline);
 	add_count(object, "baseline_experiments", estimates->zeros);
 	add_number(object, "noise", 100 * estimates->noise, 2);

@@ -27,6 +27,8 @@ struct kind {
 	double work;        /* standard deviation of CPU time per visit, beside what it has in common with its
 			     * length; 0: it is not known */
 	double spins;       /* of the effect, what is also missing from CPU time per visit */
+	double places;      /* from one part of a run to another, the same in each run */
+	bool placed;        /* it is known where in the run a window lies */
 };
 
 static const struct kind kinds[] = {
@@ -51,6 +53,16 @@ static const struct kind worked[] = {
 	{ "shifts by 1 %", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true, .02, .05 },
 	{ "spins", .5, .4, .6, .2, .4, .02, 0, 0, 200, 3, 24, true, .02, .5 },
 	{ "spins and noise", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true, .02, .5 },
+};
+/* Each run does the same: how long a visit takes depends on where in the run it is. */
+static const struct kind alike[] = {
+	{ "places", .5, .4, .6, .2, .4, .02, 0, 0, 200, 8, 12, true, 0, 0, .35, true },
+	{ "places and noise", .5, .4, .6, .2, .4, .1, 0, 0, 200, 8, 12, true, 0, 0, .35, true },
+	{ "places, 3 runs", .5, .4, .6, .2, .4, .02, 0, 0, 200, 3, 24, true, 0, 0, .35, true },
+	{ "places, work", .5, .4, .6, .2, .4, .1, 0, 0, 200, 8, 12, true, .02, 0, .35, true },
+	{ "places, spins", .5, .4, .6, .2, .4, .02, 0, 0, 200, 8, 12, true, .02, .5, .35, true },
+	{ "no places", .5, .4, .6, .2, .4, .1, 0, 0, 200, 8, 12, true, 0, 0, 0, true },
+	{ "no places, few runs", .5, .4, .6, .2, .4, .1, 0, 0, 200, 2, 18, true, 0, 0, 0, true },
 };
 static const uint32_t speedups[] = { 0, 250000, 500000, 750000, 1000000 };
 
@@ -104,7 +116,7 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 /* A sweep of windows in which nothing depends on what came out before. */
 static size_t play(const struct kind *k, struct ca_observation *out)
 {
-	double walk = 0;
+	double walk = 0, wave[2] = { 6.28 * uniform(), 6.28 * uniform() };
 	size_t n = 0;
 
 	for (int r = 0; r < k->runs; r++) {
@@ -113,9 +125,17 @@ static size_t play(const struct kind *k, struct ca_observation *out)
 		for (int i = 0; i < k->windows; i++) {
 			uint32_t region = 1 + (uint32_t)(n % REGIONS);
 			uint32_t at = (uint32_t)(n / REGIONS % 5);
+			double from = (i + uniform()) / k->windows;
 
 			walk += k->walk * normal();
-			out[n] = window(k, region, speedups[at], (uint32_t)r, (double)n, run + walk);
+			out[n] = window(k, region, speedups[at], (uint32_t)r, (double)n,
+					run + walk +
+						k->places * (sin(4 * from + wave[0]) +
+							     0.7 * sin(9 * from + wave[1])));
+			if (k->placed) {
+				out[n].from = 1 + from * k->windows * 0.3;
+				out[n].to = out[n].from + out[n].elapsed - out[n].delay;
+			}
 			n++;
 		}
 	}
@@ -251,6 +271,22 @@ static void test_work(void **state)
 		/* the last has what nothing sees: noise, and spin loops beside it */
 		assert_true(t[1].covered > (k + 1 < sizeof worked / sizeof *worked ? 0.9 : 0.84) * t[1].seen);
 		assert_true(t[1].width < 1.02 * t[0].width);
+	}
+}
+
+/* What each run does at the same place makes intervals shorter, and where there is no such thing, nothing. */
+static void test_places(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof alike / sizeof *alike; k++) {
+		struct kind without = alike[k];
+		struct tally t[2];
+
+		t[1] = sweep(&alike[k], play, sweeps(40));
+		without.placed = false;
+		t[0] = sweep(&without, play, sweeps(40));
+		assert_true(t[1].covered > 0.9 * t[1].seen);
+		assert_true(t[1].width < (k < 2 ? 0.9 : 1.05) * t[0].width);
 	}
 }
 
@@ -652,7 +688,7 @@ int main(void)
 		cmocka_unit_test(test_stages),       cmocka_unit_test(test_caught_up),
 		cmocka_unit_test(test_one_window),   cmocka_unit_test(test_line),
 		cmocka_unit_test(test_fixed),        cmocka_unit_test(test_work),
-		cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_places),       cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
