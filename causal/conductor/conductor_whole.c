@@ -13,6 +13,8 @@ enum {
 	TAIL = 2,      /* periods after the last visit that may belong to one more */
 	FIT = 4,       /* experiments that have to fit into a run ... */
 	FIT_ALONE = 8, /* ... of one thread: a whole run is its own baseline, too, and has all its phases */
+	BUDGETS =
+		10, /* runs that settle a doubt, and make an interval: those of steady.h in pairs, and some */
 	PAIRS_FROM = 1 << 30 /* numbers of pairs, among those of the sweep's choices of regions */
 };
 
@@ -72,6 +74,8 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 	const struct ca_region *region = NULL;
 	unsigned percent = c->opt.speedup, wanted = 0;
 
+	if (c->opt.sweep)
+		ca_steady_begin(ca_sweep_steady(c->opt.sweep));
 	if (c->set->end_to_end || !(c->opt.whole || (c->opt.sweep && is_all_of_it(c) &&
 						     ca_sweep_why_whole(c->opt.sweep, &region, &wanted))))
 		return CA_OK;
@@ -116,6 +120,12 @@ static void choose_next(struct ca_conductor *c, const struct ca_region *region)
 		ca_sweep_set_choice(c->opt.sweep, next_pair(c), region);
 }
 
+/* ... of what is left: one at 0 %, one beside it. */
+static bool has_time_for_two(const struct ca_conductor *c, uint64_t runtime)
+{
+	return !c->opt.budget || c->opt.budget >= 3 * runtime;
+}
+
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 {
 	const struct ca_region *region;
@@ -130,6 +140,15 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 		ca_sweep_use_whole(c->opt.sweep, "the program is too short for experiments inside a run");
 	if (!(why = ca_sweep_why_whole(c->opt.sweep, &region, &percent)))
 		return;
+	if (region && ca_sweep_is_first(c->opt.sweep, CA_SWEEP_UNSTEADY) && !has_time_for_two(c, runtime)) {
+		ca_sweep_steady(c->opt.sweep)->left = true;
+		ca_conductor_say(
+			c, 0,
+			"%s (%s): runs at 0 %% and at a speedup from beginning to end would tell, and "
+			"there is no time for them; --budget %.0f is enough",
+			why, region->name, BUDGETS * (double)runtime / 1e9);
+		return;
+	}
 	choose_next(c, region);
 	if (ca_sweep_first_time(c->opt.sweep, region ? CA_SWEEP_UNSTEADY : CA_SWEEP_SHORT))
 		ca_conductor_say(c, 0, "%s (%s, %.2g s): more runs (-n) are measured as a whole%s", why,

@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum {
-	ZEROS = 3,
-	OTHERS = 4, /* experiments inside runs before there can be a doubt */
-	PAIRS = 4   /* whole runs above 0 % that an interval needs */
+	OTHERS = 4,  /* experiments of a region inside runs before there can be a doubt ... */
+	DEGREES = 5, /* ... and of freedom, from all regions, that say what chance is */
+	PAIRS = 4    /* whole runs above 0 % that an interval needs */
 };
 static const double doubt = 0.04;  /* of the work per visit, that is less or more ... */
 static const double sigmas = 3;    /* ... beyond chance */
@@ -41,32 +41,49 @@ static struct ca_steady_region *region_of(struct ca_steady *steady, const struct
 	return &more[known->id - 1];
 }
 
-static void add_log(struct ca_steady_logs *logs, double value)
+void ca_steady_begin(struct ca_steady *steady)
 {
-	logs->n++;
-	logs->sum += log(value);
-	logs->squares += log(value) * log(value);
+	steady->any = false;
+	steady->waits = 0;
 }
 
-static double mean(const struct ca_steady_logs *logs)
+/* Of one experiment, within regions: by chance. Not finite: not known. */
+static double find_variance(const struct ca_steady *steady)
 {
-	return logs->sum / logs->n;
+	double sum = 0, df = 0;
+
+	for (size_t i = 0; i < steady->regions.regions; i++) {
+		const struct ca_steady_region *r = &steady->region[i];
+
+		if (r->n > 1) {
+			sum += fmax(0, r->squares - r->sum * r->sum / r->n);
+			df += r->n - 1;
+		}
+	}
+	return df >= DEGREES ? sum / df : INFINITY;
 }
 
-/* Of the mean. */
-static double variance(const struct ca_steady_logs *logs)
+static bool is_doubtful(const struct ca_steady_region *r, double variance)
 {
-	return fmax(0, logs->squares / logs->n - mean(logs) * mean(logs)) / (logs->n - 1);
+	double change = fabs(r->sum / r->n);
+
+	return r->n >= OTHERS && change > doubt && change > sigmas * sqrt(variance / r->n);
 }
 
-static bool is_doubtful(const struct ca_steady_logs *zeros, const struct ca_steady_logs *others)
+/* One at 0 %: those since the last are between two now. */
+static void settle(struct ca_steady *steady, double work)
 {
-	double change;
+	for (size_t i = 0; i < steady->waits && steady->any; i++) {
+		struct ca_steady_region *r = &steady->region[steady->waiting[i].region];
+		double off = steady->waiting[i].work - (steady->zero + work) / 2;
 
-	if (zeros->n < ZEROS || others->n < OTHERS)
-		return false;
-	change = fabs(mean(zeros) - mean(others));
-	return change > doubt && change > sigmas * sqrt(variance(zeros) + variance(others));
+		r->n++;
+		r->sum += off;
+		r->squares += off * off;
+	}
+	steady->waits = 0;
+	steady->any = true;
+	steady->zero = work;
 }
 
 /* Time per visit relative to that at 0 %; NAN: not known. */
@@ -102,23 +119,29 @@ static enum ca_steadiness compare(const struct ca_steady_region *r)
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region, const struct ca_steady_window *w)
 {
 	struct ca_steady_region *r = region_of(steady, region);
+	double variance;
 
 	if (!r || !(w->visits > 0) || !(w->cost > 0) || w->percent > 100)
 		return;
 	r->whole += w->whole && w->percent;
 	r->cost[w->whole][w->percent] += w->cost;
 	r->visits[w->whole][w->percent] += w->visits;
-	if (!w->whole && w->work > 0)
-		add_log(w->percent ? &r->logs : &steady->zeros, w->work / w->visits);
-	if (r->state == CA_STEADY_UNKNOWN && is_doubtful(&steady->zeros, &r->logs))
-		r->state = CA_STEADY_IN_DOUBT;
+	if (!w->whole && w->work > 0 && w->percent && steady->waits < CA_STEADY_WAITING)
+		steady->waiting[steady->waits++] = (struct ca_steady_waiting){ (uint32_t)(r - steady->region),
+									       log(w->work / w->visits) };
+	if (!w->whole && w->work > 0 && !w->percent)
+		settle(steady, log(w->work / w->visits));
+	variance = find_variance(steady);
+	for (size_t i = 0; i < steady->regions.regions; i++)
+		if (steady->region[i].state == CA_STEADY_UNKNOWN && is_doubtful(&steady->region[i], variance))
+			steady->region[i].state = CA_STEADY_IN_DOUBT;
 	if (r->state == CA_STEADY_IN_DOUBT)
 		r->state = compare(r);
 }
 
 bool ca_steady_is_open(const struct ca_steady *steady)
 {
-	for (size_t i = 0; i < steady->regions.regions; i++) {
+	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
 		if (r->state == CA_STEADY_IN_DOUBT || (r->state == CA_STEADY_NOT && r->whole < PAIRS))
@@ -132,7 +155,7 @@ const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned
 	const struct ca_region *wrong = NULL;
 	unsigned least = UINT_MAX;
 
-	for (size_t i = 0; i < steady->regions.regions; i++) {
+	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
 		if (r->state == CA_STEADY_IN_DOUBT && most_telling(r)) {

@@ -7,7 +7,10 @@
  * again: the stages before the queue do not keep up. A stage before a queue fills it, and then it is
  * the experiments at 0 % that live on it. But work per visit also changes where threads spin while
  * they wait. What tells the two apart is a run with that speedup from its beginning to its end, and one
- * without: there, nothing is stored that was not made at that speedup. */
+ * without: there, nothing is stored that was not made at that speedup.
+ *
+ * Work per visit also changes from place to place of a run, more than that. So an experiment is compared with
+ * those at 0 % before and behind it. */
 #ifndef CA_CAUSAL_CONDUCTOR_STEADY_H
 #define CA_CAUSAL_CONDUCTOR_STEADY_H
 #include "causal/results/catalog.h"
@@ -24,22 +27,30 @@ struct ca_steady_window {
 			   * queue have a point, how many arrived while these left; 0: not known */
 };
 
-struct ca_steady_logs { /* of work per visit */
-	double n, sum, squares;
-};
+enum { CA_STEADY_WAITING = 32 };
 struct ca_steady_region {
-	struct ca_steady_logs logs;          /* above 0 % */
-	unsigned whole;                      /* whole runs above 0 % */
+	double n, sum,
+		squares; /* of work per visit above 0 %, relative to that at 0 % around it: logarithms */
+	unsigned whole;  /* whole runs above 0 % */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
 };
 struct ca_steady {
 	struct ca_catalog regions;
 	struct ca_steady_region *region; /* by id - 1; owned */
-	struct ca_steady_logs zeros;     /* of all regions */
+	double zero;                     /* logarithm of work per visit in the run's last one at 0 % */
+	bool any;                        /* ... there was one */
+	struct ca_steady_waiting {
+		uint32_t region;
+		double work;
+	} waiting
+		[CA_STEADY_WAITING]; /* those since, for the next one at 0 %; if there are too many, the first */
+	size_t waits;
+	bool left; /* doubts are left as they are: there is no time for whole runs */
 };
 
 void ca_steady_fini(struct ca_steady *steady);
+void ca_steady_begin(struct ca_steady *steady); /* a run */
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region,
 		   const struct ca_steady_window *window);
 /* Is there a doubt yet, or too little known by whole runs of what experiments cannot tell? */

@@ -46,10 +46,11 @@ static void add_windows(const char *name, double period, double work, double sha
 	for (int i = 0; i < 4; i++) {
 		double off = i % 2 ? 1 + share : 1 - share;
 
-		add(name, 0, false, 1000 * off, 2000 * off);
+		add(name, 0, false, 1000, 2000);
 		add(name, 25, false, (1000 + period) / 2 * off, (2000 + work) / 2 * off);
 		add(name, 50, false, period * off, work * off);
 	}
+	add(name, 0, false, 1000, 2000);
 }
 
 static void assert_wants(const char *name, unsigned percent)
@@ -86,22 +87,58 @@ static void test_doubt(void **state)
 	}
 }
 
-/* There is none without enough of both kinds, nor of what is not known. */
+/* There is none without enough of it between two at 0 %, of one run, nor of what is not known. */
 static void test_too_few(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 9; i++)
 		add("f", 50, false, 500, 1500);
-	for (int i = 0; i < 2; i++) {
-		add("f", 0, false, 1000, 2000);
-		add("f", 0, false, 1000, 0);
-		add("f", 0, true, 1000, 2000);
-		add("f", 0, false, 0, 2000);
-		assert_wants(NULL, 0);
-	}
+	add("f", 0, false, 1000, 2000);
+	assert_wants(NULL, 0);
+	for (int i = 0; i < 9; i++)
+		add("f", 50, false, 500, 1500);
+	ca_steady_begin(&steady);
+	add("f", 0, false, 1000, 2000);
+	add("f", 0, false, 1000, 0);
+	add("f", 0, true, 1000, 2000);
+	add("f", 0, false, 0, 2000);
+	assert_wants(NULL, 0);
+	for (int i = 0; i < 3; i++)
+		add("f", 50, false, 500, 1500 + i);
+	add("f", 0, false, 1000, 2000);
+	assert_wants(NULL, 0);
+	for (int i = 0; i < 3; i++)
+		add("f", 50, false, 500, 1500 + i);
+	assert_wants(NULL, 0);
 	add("f", 0, false, 1000, 2001);
-	add("f", 50, false, 500, 1501); /* now that there are enough zeros, of whatever region */
 	assert_wants("f", 50);
+}
+
+/* Each visit is dearer than the one before, and experiments with some code happen to lie late. */
+static void test_places(void **state)
+{
+	double work = 1000;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		add("f", 0, false, work / 2, work);
+		work *= 1.03;
+		add(i < 6 ? "early" : "late", 50, false, work / 3, work * (i % 2 ? 1.01 : 0.99));
+		work *= 1.03;
+	}
+	add("f", 0, false, work / 2, work);
+	assert_wants(NULL, 0);
+}
+
+/* No time for whole runs: then it is what experiments inside say. */
+static void test_left(void **state)
+{
+	(void)state;
+	add_windows("f", 500, 1500, 0.01);
+	assert_true(ca_steady_is_open(&steady));
+	steady.left = true;
+	assert_false(ca_steady_is_open(&steady));
+	assert_wants(NULL, 0);
 }
 
 /* Whole runs say otherwise: then it is they that are wanted, of such regions in turn. */
@@ -150,6 +187,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_doubt),
 		cmocka_unit_test_setup_teardown(test_too_few, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_steady, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_steady, set_up, tear_down),
 	};

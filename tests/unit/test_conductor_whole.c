@@ -235,10 +235,11 @@ static void test_doubt(void **state)
 {
 	(void)state;
 	start_run();
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		record(0, 100, 200000 + i, 0);
 		record(50, 200, 300000 + i, 0);
 	}
+	record(0, 100, 200000, 0);
 	end_run(5000);
 	for (unsigned run = 0; run < 2; run++) {
 		start_run();
@@ -255,6 +256,24 @@ static void test_doubt(void **state)
 	end_run(5000);
 }
 
+/* Two runs more would not fit into what is left: experiments inside go on. */
+static void test_no_time(void **state)
+{
+	(void)state;
+	start_run();
+	c.opt.budget = (uint64_t)12000 * MS;
+	for (unsigned i = 0; i < 7; i++) {
+		record(0, 100, 200000 + i, 0);
+		record(50, 200, 300000 + i, 0);
+	}
+	end_run(5000);
+	start_run();
+	ca_conductor_whole_open(&c, NULL);
+	assert_false(c.whole);
+	end_run(5000);
+	assert_false(ca_steady_is_open(ca_sweep_steady(sweep)));
+}
+
 /* Where both ends of a queue have a point, it is known what is stored, whatever the CPU time says. */
 static void test_arrivals(void **state)
 {
@@ -269,10 +288,11 @@ static void test_arrivals(void **state)
 
 		set_up(state);
 		start_run();
-		for (unsigned k = 0; k < 4; k++) {
+		for (unsigned k = 0; k < 6; k++) {
 			record(0, 210, 200000 + k, 70);
 			record(50, 210, 100000 + k, cases[i].arrivals);
 		}
+		record(0, 210, 200000, 70);
 		if (!ca_sweep_why_whole(sweep, &region, &percent) == cases[i].doubt)
 			fail_msg("case %zu", i);
 		end_run(5000);
@@ -289,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_long),
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_time, set_up, tear_down),
 		cmocka_unit_test(test_arrivals),
 	};
 
