@@ -50,7 +50,7 @@ void ca_conductor_length_first(struct ca_conductor *c, uint64_t now)
 			most = visits.total[p];
 			timed = !visits.timeless[p] && visits.last[p];
 		}
-	plan_length(c, most, now - c->started, timed);
+	plan_length(c, most, now - ca_conductor_points_since(c), timed);
 }
 
 void ca_conductor_length_adapt(struct ca_conductor *c)

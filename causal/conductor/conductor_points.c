@@ -443,6 +443,13 @@ void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, u
 		ca_point_search_sample(c->points->search, frame, frames, waiting);
 }
 
+uint64_t ca_conductor_points_since(const struct ca_conductor *c)
+{
+	const struct ca_point_choice *p = c->points;
+
+	return p && p->stage == CA_POINT_STAGE_CHOSEN ? p->since : c->started;
+}
+
 /* ---- after the run -----------------------------------------------------------------------*/
 static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 {

@@ -193,6 +193,8 @@ void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, u
 bool ca_conductor_points_are_open(const struct ca_conductor *c);
 /* Does one thread do all the work, so that nobody is delayed and no point is needed? */
 bool ca_conductor_points_are_needless(const struct ca_conductor *c);
+/* Since when visits are counted in this run: a point that was found in it was placed late. CLOCK_MONOTONIC ns. */
+uint64_t ca_conductor_points_since(const struct ca_conductor *c);
 /* Leaves out the visits of points that others have replaced: they may have been placed after all, too late.
  * Of the others, says which count the same unit of work. Returns how many are left. */
 size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *visits, size_t n);

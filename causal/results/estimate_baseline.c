@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEAR_MAX = 32, SCREEN = 9, PLACES = 8 };
+enum { NEAR_MAX = 32, SCREEN = 9 };
 
 struct candidate {
 	enum ca_baseline baseline;
@@ -26,7 +26,7 @@ static const struct candidate candidates[] = {
 	{ CA_BASELINE_ALL, 0 },   { CA_BASELINE_RUN, 0 },    { CA_BASELINE_NEAR, 32 },
 	{ CA_BASELINE_NEAR, 16 }, { CA_BASELINE_NEAR, 8 },   { CA_BASELINE_NEAR, 4 },
 	{ CA_BASELINE_NEAR, 2 },  { CA_BASELINE_PLACE, 16 }, { CA_BASELINE_PLACE, 8 },
-	{ CA_BASELINE_PLACE, 4 },
+	{ CA_BASELINE_PLACE, 4 }, { CA_BASELINE_PLACE, 2 },
 };
 static const double margin = 0.97;
 static const double clearly = 0.8; /* less noise, for places to be what zeros are screened by */
@@ -85,12 +85,13 @@ static void count_zeros(const struct ca_est *est, uint32_t *in_run)
 static void compare(struct ca_est *est, bool places, const uint32_t *in_run, double *scratch)
 {
 	uint32_t near[SCREEN];
-	double period[SCREEN], weight[PLACES];
+	double period[SCREEN], weight[CA_EST_PLACES];
 	size_t kept = 0;
 
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
-		uint32_t n = places ? ca_estimate_near_place(est, est->zero[z], PLACES, near, weight)
+		uint32_t n = places ? ca_estimate_near_place(est, est->zero[z], ca_estimate_places(est), near,
+							     weight)
 				    : nearest(est, est->zero[z], SCREEN - 1, in_run, near);
 		double cost = 0, visits = 0;
 		size_t m = 0;
@@ -126,9 +127,9 @@ static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 
 	compare(est, false, in_run, scratch);
 	in_time = est->noise;
-	if (est->placed)
+	if (ca_estimate_places(est))
 		compare(est, true, in_run, scratch);
-	if (est->placed && !(est->noise < clearly * in_time))
+	if (ca_estimate_places(est) && !(est->noise < clearly * in_time))
 		compare(est, false, in_run, scratch);
 	for (size_t z = 0; z < est->zeros; z++) {
 		struct ca_est_item *item = &est->item[est->zero[z]];
@@ -261,7 +262,7 @@ static struct candidate choose(struct ca_est *est, const uint32_t *in_run)
 		if (candidates[c].k && candidates[c].k + 2 > est->zeros)
 			continue;
 		if (candidates[c].baseline == CA_BASELINE_PLACE &&
-		    (!est->placed || est->zeros < 4 * candidates[c].k))
+		    candidates[c].k > 2 * ca_estimate_places(est))
 			continue;
 		/* Time per visit of few visits is too large on average: 1 % at 100 that come
 		 * at random. */

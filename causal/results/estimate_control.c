@@ -15,11 +15,14 @@ static const double usual_shift = 0.02;
 static const double clearly =
 	0.8; /* better, for what follows a drift, or the place in the run, to be taken */
 
-enum { PLACES = 8 };
 /* What an experiment's work is compared with: the mean of all zeros, of the two nearest in time, or of those at its
  * place in other runs. */
 enum against { ALL, TIME, PLACE };
-static const double others[] = { [ALL] = INFINITY, [TIME] = 2, [PLACE] = PLACES };
+
+static double others(const struct ca_est *est, enum against against)
+{
+	return against == ALL ? (double)INFINITY : against == TIME ? 2. : (double)ca_estimate_places(est);
+}
 
 /* One speedup of one region. The pauses may change the work of a visit by more the longer they are. */
 struct cell {
@@ -57,8 +60,9 @@ static double work_of(const struct ca_est_item *item)
 
 static double mean_near(const struct ca_est *est, const double *work, size_t i)
 {
-	double weight[PLACES], sum = 0, all = 0;
-	uint32_t near[PLACES], n = ca_estimate_near_place(est, i, PLACES, near, weight);
+	double weight[CA_EST_PLACES], sum = 0, all = 0;
+	uint32_t near[CA_EST_PLACES],
+		n = ca_estimate_near_place(est, i, ca_estimate_places(est), near, weight);
 
 	for (uint32_t k = 0; k < n; k++) {
 		sum += weight[k] * work[near[k]];
@@ -110,7 +114,8 @@ static double compare(const struct ca_est *est, const double *work, enum against
 		df += r->n > 1 ? r->n - 1 : 0;
 	}
 	/* few cells hold more than one; two zeros add a half */
-	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (1 + 1 / others[against]) : INFINITY;
+	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (1 + 1 / others(est, against))
+		      : INFINITY;
 }
 
 /* Of the cells of its region. */
@@ -132,7 +137,7 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 	double noise = compare(est, work, ALL, cell, cells, of), now;
 	enum against against = ALL;
 
-	for (enum against a = TIME; a <= (est->placed && est->zeros > PLACES ? PLACE : TIME); a++) {
+	for (enum against a = TIME; a <= (ca_estimate_places(est) ? PLACE : TIME); a++) {
 		now = compare(est, work, a, cell, cells, of);
 		if (now < clearly * noise) {
 			noise = now;
@@ -155,7 +160,7 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 			}
 		if (!(n > 0))
 			continue;
-		variance = noise * (1 / n + 1 / fmin(zeros, others[against] * n));
+		variance = noise * (1 / n + 1 / fmin(zeros, others(est, against) * n));
 		*known = fmin(*known, variance);
 		/* the largest of so many is as large by chance alone */
 		shift = fmax(shift, pow(sum / n, 2) - (1 + log(tried)) * variance);

@@ -76,6 +76,9 @@ void ca_estimate_rebase(struct ca_est *est, const double *weight, const double *
  * each item (false: no memory). The zeros nearest in place to item i, k / 2 on either side, itself left out, and
  * how much each counts; returns how many. */
 bool ca_estimate_place(struct ca_est *est);
+/* How many neighbours in place tell: a quarter of the zeros, at most so many. 0: none do. */
+enum { CA_EST_PLACES = 8 };
+unsigned ca_estimate_places(const struct ca_est *est);
 uint32_t ca_estimate_near_place(const struct ca_est *est, size_t i, unsigned k, uint32_t *out,
 				double *weight);
 /* Where in the run an experiment lies, used or not; each part of the run counts alike for each region (false: no

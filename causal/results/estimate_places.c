@@ -43,6 +43,15 @@ bool ca_estimate_place(struct ca_est *est)
 	return true;
 }
 
+unsigned ca_estimate_places(const struct ca_est *est)
+{
+	unsigned places = CA_EST_PLACES;
+
+	while (places && est->zeros < 4 * places)
+		places = places > 2 ? places / 2 : 0;
+	return est->placed ? places : 0;
+}
+
 uint32_t ca_estimate_near_place(const struct ca_est *est, size_t i, unsigned k, uint32_t *out, double *weight)
 {
 	const struct ca_est_item *item = &est->item[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/conductor/conductor_length.c: experiments as long as visits take. */
+#include "causal/conductor/conductor_points_parts.h"
 #include "causal/conductor/conductor_state.h"
 #include "tests/unit/unit.h"
 #include <stdlib.h>
@@ -56,6 +57,7 @@ static void test_first(void **state)
 {
 	size_t size = (sizeof(struct ca_session) + sizeof(struct ca_slot) + 4095) / 4096 * 4096;
 	struct ca_session *session = aligned_alloc(4096, size);
+	struct ca_point_choice choice = { .stage = CA_POINT_STAGE_CHOSEN, .since = 5 + 320 * (uint64_t)MS };
 
 	(void)state;
 	assert_non_null(session);
@@ -73,6 +75,13 @@ static void test_first(void **state)
 		assert_int_equal(c.length / MS, timed ? 500 : 1000);
 		assert_int_equal(c.warm_up / MS, 100);
 	}
+	/* the point was found after 320 ms: eight visits in 80 */
+	start(250, 80);
+	c.session = session;
+	c.points = &choice;
+	ca_conductor_length_first(&c, 5 + 400 * (uint64_t)MS);
+	assert_int_equal(c.length / MS, 250);
+	assert_int_equal(c.warm_up / MS, 80);
 	free(session);
 }
 

@@ -235,6 +235,11 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 	(void)c, (void)wait_status, (void)visits;
 }
 
+uint64_t ca_conductor_points_since(const struct ca_conductor *c)
+{
+	return c->started;
+}
+
 bool ca_conductor_points_are_needless(const struct ca_conductor *c)
 {
 	(void)c;
