@@ -139,6 +139,8 @@ static void enters(struct ca_thread *t)
 
 	/* this may take a while: what others log meanwhile has a time before ours */
 	ca_ledger_accrue(t, read_clocks(t), NULL);
+	if (!t->depth) /* meanwhile something else has been selected: nobody would tell of its exit */
+		return;
 	t->entered_cpu = t->cpu_read;
 	t->waited = false;
 	ca_slot_set_add(&ca_rt.session->in_s, t->number);

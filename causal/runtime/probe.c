@@ -31,11 +31,12 @@ static void hook_enter(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
 
-	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed) || !is_current())
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	t->guard++;
 	ca_ledger_follow(t);
-	ca_activation_enter(t, sp);
+	if (is_current()) /* else the site is one of the selection before */
+		ca_activation_enter(t, sp);
 	t->guard--;
 }
 

@@ -2,6 +2,7 @@
 /* causal/runtime/probe.c: what the hooks make of enters and exits, threads that were inside when
  * the selection came, and placing the sites. The ledger is real; patching and the look at the
  * stack are stood in for. */
+#include "causal/runtime/activation.h"
 #include "causal/runtime/patch.h"
 #include "core/cpu.h"
 #include "core/sys.h"
@@ -1020,6 +1021,28 @@ static void one_at_a_time(void **state)
 	seq += 2;
 }
 
+/* Something else is selected at the very entry: nobody would tell of the exit, as its site is gone by then. */
+static void selected_anew_at_an_entry(void **state)
+{
+	uint64_t from;
+
+	(void)state;
+	select_new(CA_SITE_ENTER, 1); /* seen in the entry's own account */
+	ca_activation_enter(me, (uintptr_t)&from);
+	assert_false(in_s());
+	from = s->selection.log_start;
+	for (uint64_t i = from; i < entries(); i++)
+		assert_int_equal(s->log[i % CA_LOG_ENTRIES].type, CA_LOG_EXIT);
+	select_new(CA_SITE_ENTER, 1); /* seen in the hook, before it: its sites are not in place yet */
+	hook.enter((uintptr_t)&from);
+	assert_false(in_s());
+	service();
+	hook.enter((uintptr_t)&from);
+	assert_true(in_s());
+	hook.exit((uintptr_t)&from);
+	assert_false(in_s());
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
 
 /* A spin loop's hook; whoever spins has values in vector registers. */
@@ -1143,6 +1166,7 @@ int main(void)
 		TEST(placing),
 		TEST(more_sites_than_fit),
 		TEST(no_placing),
+		TEST(selected_anew_at_an_entry),
 		TEST(one_at_a_time),
 	};
 
