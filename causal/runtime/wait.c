@@ -26,7 +26,8 @@ enum {
 	OFF = 16              /* times off a CPU in one wait that are looked at */
 };
 
-static struct ca_thread *enter_known(struct ca_thread *t)
+/* sp: of whoever meets others, or below. */
+static struct ca_thread *enter_known(struct ca_thread *t, uintptr_t sp)
 {
 	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return NULL;
@@ -35,7 +36,7 @@ static struct ca_thread *enter_known(struct ca_thread *t)
 	t->guard++;
 	t->meets++;
 	if (ca_rt_is_in_s(t))
-		ca_activation_check(t, (uintptr_t)__builtin_frame_address(0));
+		ca_activation_check(t, sp);
 	return t;
 }
 
@@ -62,12 +63,14 @@ static bool worth_it(const struct ca_thread *t)
 	       ca_cpu_cycles() - t->last_look > JUST_NOW;
 }
 
-static struct ca_thread *enter(void)
+static struct ca_thread *enter(uintptr_t sp)
 {
 	if (__builtin_expect(!ca_self, 0) && atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
-		return enter_known(ca_thread_late());
-	return enter_known(ca_self);
+		return enter_known(ca_thread_late(), sp);
+	return enter_known(ca_self, sp);
 }
+
+#define HERE ((uintptr_t)__builtin_frame_address(0))
 
 /* object: whoever waits there may be woken now; NULL: nobody. */
 static void meet(struct ca_thread *t, const void *object)
@@ -87,17 +90,17 @@ static void meet(struct ca_thread *t, const void *object)
 
 void ca_wait_meet(void)
 {
-	meet(enter(), NULL);
+	meet(enter(HERE), NULL);
 }
 
 void ca_wait_meet_at(const void *object)
 {
-	meet(enter(), object);
+	meet(enter(HERE), object);
 }
 
 void ca_wait_wake(const void *word)
 {
-	struct ca_thread *t = enter();
+	struct ca_thread *t = enter(HERE);
 	int saved = errno;
 	uint64_t now;
 
@@ -116,7 +119,7 @@ void ca_wait_pay(void)
 {
 	struct ca_thread *t = ca_self;
 
-	if (!t || t->guard || !worth_it(t) || !(t = enter_known(t)))
+	if (!t || t->guard || !worth_it(t) || !(t = enter_known(t, HERE)))
 		return;
 	t->meets--;
 	meet(t, NULL);
@@ -124,7 +127,7 @@ void ca_wait_pay(void)
 
 void ca_wait_meet_known(struct ca_thread *t)
 {
-	meet(enter_known(t), NULL);
+	meet(enter_known(t, HERE), NULL);
 }
 
 /* What a thread's `waiting` points to. */
@@ -186,6 +189,8 @@ static void end_in_s(const struct ca_waiting *w, uint64_t now)
 	if (slept)
 		ca_ledger_accrue(t, over(w, now), &kinds[CA_WAIT_EXTERNAL]);
 	ca_ledger_accrue(t, now, external && !slept ? NULL : &kinds[CA_WAIT_OTHERS]);
+	if (!t->depth) /* meanwhile something else has been selected */
+		return;
 	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, t->part), memory_order_relaxed);
 	if (!external) {
 		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
@@ -353,7 +358,7 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t frame)
 {
 	struct ca_waiting w = {
-		.thread = enter(), .kind = kind, .fd = fd, .writes = writes, .answers = -1, .held = -1
+		.thread = enter(frame), .kind = kind, .fd = fd, .writes = writes, .answers = -1, .held = -1
 	};
 	struct ca_thread *t = w.thread;
 	unsigned outermost, part;
@@ -361,6 +366,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	if (!t)
 		return w;
 	w.open = ca_ledger_open();
+	w.selection = t->selection;
 	if (t->wait_in_s && frame >= t->waiting_sp)
 		ca_activation_wait_left(t, ca_clock_now());
 	if (worth_it(t))
@@ -418,7 +424,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	return w;
 }
 
-#define FRAME ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t))
+#define FRAME (HERE + 2 * sizeof(uintptr_t))
 
 struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 {
@@ -573,7 +579,7 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_peers_written(w->fd, (int64_t)w->held + w->written);
 	if (w->fd >= 0 && (w->writes || w->delivered > 0))
 		t->readings = 0; /* it works on what it gets, and does not wait for a time */
-	if (w->fine_s)
+	if (w->fine_s && w->selection == t->selection)
 		ca_fine_resume(t, w->fine_s);
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;

@@ -26,6 +26,7 @@ struct ca_waiting {
 	bool in_s;                 /* inside S, known exactly */
 	bool wait_in_s;            /* inside S, known otherwise, and the wait is S's own */
 	uint64_t fine_s;           /* inside S, timed: what ca_fine_resume wants; else 0 */
+	uint64_t selection;        /* ... and whose S that is */
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
 	uint64_t until;                      /* a sleep: when it should be over, ns; else UINT64_MAX */

@@ -367,6 +367,22 @@ static void left_behind(void **state)
 		assert_int_equal(s->fine[i].outer, i == 2 ? here : 0);
 }
 
+/* Who waits in S while something else is selected comes back to what is none. */
+static void selected_anew_in_a_wait(void **state)
+{
+	(void)state;
+	for (unsigned kind = CA_WAIT_OTHERS; kind <= CA_WAIT_EXTERNAL; kind++) {
+		struct ca_waiting w;
+
+		me->fine->entered = ca_cpu_cycles();
+		me->fine->outer = UINTPTR_MAX / 2;
+		w = ca_wait_begin((enum ca_wait)kind, -1);
+		atomic_fetch_add(&s->selection.seq, 2);
+		ca_wait_end(&w);
+		assert_false(me->fine->outer);
+	}
+}
+
 static void another_selection(void **state)
 {
 	(void)state;
@@ -401,6 +417,7 @@ int main(void)
 		TEST(waits),
 		TEST(left_otherwise),
 		TEST(left_behind),
+		TEST(selected_anew_in_a_wait),
 		TEST(another_selection),
 	};
 

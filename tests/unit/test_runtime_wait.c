@@ -355,6 +355,23 @@ static void waits_in_s(void **state)
 	assert_int_equal(entries(), 6);
 }
 
+/* Something else is selected before it is over: the thread is no more in that than anybody. */
+static void selected_anew_in_a_wait(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	open_experiment();
+	for (unsigned kind = CA_WAIT_OTHERS; kind <= CA_WAIT_EXTERNAL; kind++) {
+		enter_s();
+		w = ca_wait_begin((enum ca_wait)kind, -1);
+		atomic_fetch_add(&s->selection.seq, 2);
+		ca_wait_end(&w);
+		assert_int_equal(me->depth, 0);
+		assert_int_equal(me->slot->in_s, 0);
+	}
+}
+
 /* It began before the experiment, and S would go on in all of it if it counted as one for the outside: whoever has
  * to make room pays for that, and has no time to (tar, which starts gzip). */
 static void waits_in_s_before_it_opens(void **state)
@@ -935,6 +952,7 @@ int main(void)
 		TEST(waits_in_waits),
 		TEST(waits_while_another_is_in_s),
 		TEST(waits_in_s),
+		TEST(selected_anew_in_a_wait),
 		TEST(waits_in_s_before_it_opens),
 		TEST(calls_in_s),
 		TEST(waits_in_timed_s),
