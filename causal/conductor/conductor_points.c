@@ -23,6 +23,7 @@ enum {
 	WOKEN = 50,             /* periods that an idle program runs until it is taken to be at work */
 	HARDLY_DELAYED =
 		10,  /* 1 / share of D for which threads may have paid where hardly anybody is delayed ... */
+	LITTLE = 50, /* ... or, if that is more, 1 / what it makes of the share that S seems to have ... */
 	DELAYED = 2, /* ... and where somebody surely is ... */
 	NOTHING = 100000, /* ... or ns */
 	MOMENT = 20,      /* 1 / share of an experiment that is no reason for a search by itself */
@@ -331,6 +332,15 @@ bool ca_conductor_points_are_needless(const struct ca_conductor *c)
 	return c->points && c->points->needless;
 }
 
+/* Was somebody delayed by so much that it matters? Of code that takes next to no time a moment is a tenth. */
+static bool is_delayed(const struct ca_experiment_record *r)
+{
+	uint64_t inserted = (r->end - r->start) / CA_MILLION * r->speedup; /* if all of it were S */
+	uint64_t room = r->delay / HARDLY_DELAYED, little = inserted / LITTLE;
+
+	return r->paying > (room > little ? room : little) + NOTHING;
+}
+
 /* A server waits for its clients now and then, and pays for what they would have done later. */
 static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_record *r, bool delayed)
 {
@@ -350,7 +360,7 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 {
 	struct ca_point_choice *p = c->points;
 	uint64_t elapsed = r->end - r->start, lost = ca_results_lost(elapsed, r->s_time, r->lost);
-	bool delayed = r->paying > r->delay / HARDLY_DELAYED + NOTHING;
+	bool delayed = is_delayed(r);
 
 	/* a whole run has no search of its own */
 	if (p ? !p->needless : !c->whole || !c->opt.sweep || !ca_sweep_is_alone(c->opt.sweep))

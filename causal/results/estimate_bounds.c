@@ -14,7 +14,9 @@ static const double scatter = 0.03;      /* between experiments, relative, as lo
 static const double scatter_df = 2;      /* ... which has this weight */
 static const double kept = 0.98;  /* of what was inserted: else virtual time has caught up with the outside */
 static const double often = 0.1;  /* waits with a time limit, for each visit */
-static const double hardly = 0.1; /* of D: what is paid in so little of it has delayed nothing else */
+static const double hardly = 0.1; /* of D: what is paid in so little of it has delayed nothing else; or, where time
+				   * is counted, ... */
+static const double little = 0.02; /* ... what is no more of the share of S */
 
 struct part {
 	double top, bottom;
@@ -156,8 +158,8 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 		     const uint32_t *member, const struct scatter *known_scatter, struct part *part,
 		     struct ca_est_own *own)
 {
-	double delay = 0, paying = 0, limits = 0, visits = 0, low = 0, rest = 0, share = 0;
-	bool known = true;
+	double delay = 0, paying = 0, limits = 0, visits = 0, low = 0, lost = 0, rest = 0, share = 0;
+	bool known = true, timed = true;
 	struct ratio high;
 	size_t m = 0;
 
@@ -180,11 +182,13 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 			known = known && item->paying >= 0 && item->delay >= kept * p * item->active;
 			delay += item->delay;
 			paying += item->paying;
+			timed = timed && !item->per_visit;
 			low += (item->delay - item->paying) / p;
+			lost += item->paying / p;
 			rest += item->elapsed - item->paying;
 		}
 	*own = (struct ca_est_own){ .share = m ? share / (double)m : 0, .timed = limits > often * visits };
-	if (!known || !(rest > 0) || paying > hardly * delay)
+	if (!known || !(rest > 0) || (paying > hardly * delay && !(timed && lost <= little * rest)))
 		return;
 	high = ratio_of(part, m, own->share, 1, known_scatter);
 	low = fmin(low / rest, high.value);

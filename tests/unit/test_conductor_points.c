@@ -355,6 +355,11 @@ static void test_needless(void **state)
 	/* a server waits for its clients now and then: an experiment with much of that does not count */
 	r.paying = r.delay / HARDLY_DELAYED;
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	/* and of code that takes next to no time it makes no difference */
+	r.delay = SECOND / 1000;
+	r.paying = r.delay * 9;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	r.delay = SECOND / 4;
 	r.paying = r.delay / DELAYED;
 	for (unsigned i = 1; i < FEW; i++) {
 		assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
