@@ -694,7 +694,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		c->sum.visits = ca_visits_sum(&visits);
 	close_open_experiment(c, now, wait_status);
 	if (!WIFSIGNALED(wait_status) && c->opt.sweep && !c->set->end_to_end)
-		ca_sweep_add_length(c->opt.sweep,
+		ca_sweep_add_length(c->opt.sweep, c->opt.run,
 				    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));

@@ -104,6 +104,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 	struct ca_plan_offer *offer = calloc(n + CA_NAMED + 1, sizeof *offer);
 	double percent = 100 * MARGIN * threads_busy(c, now) / (double)ca_stacks_total(c->stacks);
 	double periods = (double)(ca_sweep_time(c->opt.sweep).periods + c->sum.periods);
+	double squares = (double)(ca_sweep_time(c->opt.sweep).squares + c->sum.squares);
 
 	for (size_t i = 0; i < n && offer; i++) {
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
@@ -120,7 +121,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 						.at_most = at_most < 100 ? at_most : 100,
 						.periods = (double)code[i].samples,
 						.share = (double)code[i].samples / periods,
-						.lump = (double)c->sum.squares / (double)c->sum.periods };
+						.lump = squares / periods };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
 		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)
@@ -274,10 +275,11 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.periods = latency ? 0 : (double)r->periods;
 	o.inside = latency ? 0 : (double)r->inside;
 	o.per_visit = !v || v->point != CA_POINT_TIME;
-	if (!c->whole && !c->set->end_to_end) {
-		o.from = (double)(c->e.began + c->e.warm_up - c->started) / 1e9;
+	if (r->at) {
+		o.from = (double)r->at / 1e9;
 		o.to = o.from + duration;
 	}
+	o.counted = v && v->point != CA_POINT_TIME && !v->span && !c->whole && !c->set->end_to_end;
 	if (r->flags == CA_EXPERIMENT_NO_VISIT)
 		o.cost = 0;
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
@@ -368,7 +370,8 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	/* a run that is measured as a whole may choose nothing itself, and the next one goes by what this one saw */
 	if (c->sum.periods)
 		offer(c, ca_clock_now());
-	ca_sweep_add_time(c->opt.sweep, c->sum.periods, ca_clock_now() - c->started);
+	ca_sweep_add_time(c->opt.sweep, (struct ca_sweep_time){ c->sum.periods, c->sum.squares,
+								 ca_clock_now() - c->started });
 	all = ca_sweep_catalog(c->opt.sweep);
 	if (!ca_catalog_copy(all, &c->catalog))
 		ca_conductor_say(c, 1, "no memory to keep what was seen for the next run");

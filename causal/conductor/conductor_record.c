@@ -84,8 +84,10 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 	settle_clock(c, before + delay);
 	if (sum.overflow || lost)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
-	if (!c->set->end_to_end)
+	if (!c->set->end_to_end) {
+		r->at = c->e.began + c->e.warm_up - c->started;
 		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time) | ca_conductor_find_ahead(c);
+	}
 }
 
 void ca_conductor_record(struct ca_conductor *c)

@@ -50,6 +50,7 @@ struct ca_plan {
 	bool own;              /* hardly anybody pays, in whichever code */
 	bool whole;            /* experiments are whole runs */
 	double length, now;    /* of a run, s; in it */
+	struct ca_vec run;     /* double: length of that with this number, s; 0: not known */
 	double third;          /* percent: what the last of the first rows brings at least, at 50 % */
 	unsigned rows;
 };
@@ -62,6 +63,7 @@ struct ca_plan *ca_plan_new(const struct ca_plan_options *options)
 		return NULL;
 	p->opt = *options;
 	p->round.size = sizeof(struct ca_plan_step);
+	p->run.size = sizeof(double);
 	ca_rng_init(&p->rng, options->seed);
 	return p;
 }
@@ -74,6 +76,7 @@ void ca_plan_free(struct ca_plan *p)
 	free(p->order);
 	free(p->seen);
 	ca_vec_free(&p->round);
+	ca_vec_free(&p->run);
 	free(p);
 }
 
@@ -114,6 +117,14 @@ void ca_plan_set_length(struct ca_plan *p, double seconds)
 		p->decided = false;
 	}
 	p->length = seconds;
+}
+
+void ca_plan_set_run(struct ca_plan *p, uint32_t run, double seconds)
+{
+	while (p->run.n <= run)
+		if (!ca_vec_push(&p->run))
+			return;
+	((double *)p->run.at)[run] = seconds;
 }
 
 void ca_plan_set_time(struct ca_plan *p, double seconds)
@@ -183,12 +194,35 @@ static double hope(const struct code *code)
 }
 
 /* ---- what is known -----------------------------------------------------------------------*/
+/* As if all runs were equally long. Owned by the caller; NULL: no memory. */
+static struct ca_observation *observations(const struct ca_plan *p, double *quantum)
+{
+	struct ca_observation *list = calloc(p->n + 1, sizeof *list);
+	const double *length = p->run.at;
+
+	*quantum = 0;
+	for (size_t i = 0; i < p->n && list; i++) {
+		struct ca_observation *o = &list[i];
+
+		*o = p->seen[i];
+		if (o->counted)
+			*quantum = CA_ESTIMATE_COUNTED;
+		if (o->run < p->run.n && length[o->run] > 0 && p->length > 0) {
+			double spread = o->from * p->length / length[o->run] - o->from;
+
+			o->from += spread;
+			o->to += spread;
+		}
+	}
+	return list;
+}
+
 static bool estimate(struct ca_plan *p)
 {
 	struct ca_estimate_options options = { .seed = p->opt.seed,
 					       .length = p->length,
-					       .replicates = REPLICATES,
-					       .quantum = p->whole ? 0 : 1. / 6 };
+					       .replicates = REPLICATES };
+	struct ca_observation *list = NULL;
 	struct ca_estimates out;
 	struct ca_share *share;
 	enum ca_status status;
@@ -196,13 +230,18 @@ static bool estimate(struct ca_plan *p)
 	if (p->n < p->estimated + 1 + p->estimated / GROWTH ||
 	    !(options.share = share = calloc(p->codes + 1, sizeof *share)))
 		return false;
+	if (!(list = observations(p, &options.quantum))) {
+		free(share);
+		return false;
+	}
 	for (size_t i = 0; i < p->codes; i++) {
 		const struct ca_plan_offer *o = &p->code[i].offer;
 
 		share[options.shares++] = (struct ca_share){ o->region, o->periods, o->share, o->lump };
 	}
-	status = ca_estimate(p->seen, p->n, &options, &out);
+	status = ca_estimate(list, p->n, &options, &out);
 	free(share);
+	free(list);
 	if (status != CA_OK)
 		return false;
 	p->estimated = p->n;

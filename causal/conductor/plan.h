@@ -31,6 +31,8 @@ struct ca_plan_offer {
 /* A run takes so long, s of virtual time, and this is the time in it: codes come next that have no experiment
  * in this part of the run. */
 void ca_plan_set_length(struct ca_plan *plan, double seconds);
+/* ... and of one that is over. Where in it experiments were is where they would be in one of the usual length. */
+void ca_plan_set_run(struct ca_plan *plan, uint32_t run, double seconds);
 void ca_plan_set_time(struct ca_plan *plan, double seconds);
 /* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
  * were samples enough to know that this is all that could matter; until then nothing is decided. */

@@ -251,10 +251,11 @@ void ca_sweep_forget_point(struct ca_sweep *sweep, size_t number)
 	ca_plan_forget(variant->plan);
 }
 
-void ca_sweep_add_time(struct ca_sweep *sweep, uint64_t periods, uint64_t elapsed)
+void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run)
 {
-	sweep->time.periods += periods;
-	sweep->time.elapsed += elapsed;
+	sweep->time.periods += run.periods;
+	sweep->time.squares += run.squares;
+	sweep->time.elapsed += run.elapsed;
 }
 
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)
@@ -262,13 +263,15 @@ struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)
 	return sweep->time;
 }
 
-void ca_sweep_add_length(struct ca_sweep *sweep, double seconds)
+void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds)
 {
 	sweep->length += seconds;
 	sweep->lengths++;
 	for (size_t i = 0; i < sweep->variants; i++)
-		if (sweep->variant[i].plan)
+		if (sweep->variant[i].plan) {
 			ca_plan_set_length(sweep->variant[i].plan, sweep->length / sweep->lengths);
+			ca_plan_set_run(sweep->variant[i].plan, run, seconds);
+		}
 }
 
 const char *ca_sweep_why_whole(const struct ca_sweep *sweep, const struct ca_region **region,

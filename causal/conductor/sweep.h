@@ -54,12 +54,12 @@ bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name)
 /* Another point is needed: the plan starts anew with the next one that is asked for. */
 void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
 /* A run with experiments in it has come to its end after so many s of virtual time. */
-void ca_sweep_add_length(struct ca_sweep *sweep, double seconds);
-/* Periods sampled in finished runs, and how long those took, ns. */
+void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds);
+/* Periods sampled in finished runs, the squares of what samples stand for, and how long those took, ns. */
 struct ca_sweep_time {
-	uint64_t periods, elapsed;
+	uint64_t periods, squares, elapsed;
 };
-void ca_sweep_add_time(struct ca_sweep *sweep, uint64_t periods, uint64_t elapsed);
+void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run);
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep);
 /* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them: the
  * program is too short for those (*region: NULL, any will do), or what they say of *region is in

@@ -29,7 +29,11 @@ struct ca_observation {
 	double periods, inside;
 	double from, to; /* s of virtual time since its run began; equal: not known */
 	bool per_visit;  /* the effect on visits is asked for, else that on all of the time */
+	bool counted;    /* it begins and ends between two visits, which have no times */
 };
+
+/* Of the number of visits, where both ends of an experiment fall between two of them. */
+#define CA_ESTIMATE_COUNTED (1. / 6)
 
 /* A region in whole runs, from their samples. */
 struct ca_share {
@@ -42,8 +46,7 @@ struct ca_share {
 struct ca_estimate_options {
 	uint64_t seed;                /* equal seeds, equal intervals */
 	unsigned replicates;          /* of the bootstrap; 0: 1000 */
-	double quantum;               /* variance of the error of one count: 1/6 when both ends of an
-				experiment fall between two visits, 0 for end-to-end */
+	double quantum;               /* variance of the error of one count, if any is: CA_ESTIMATE_COUNTED; or 0 */
 	const struct ca_share *share; /* of whole runs; NULL: nothing is known of them */
 	size_t shares;
 	double length; /* of a run, s of virtual time; 0: not known */

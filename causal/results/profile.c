@@ -70,7 +70,7 @@ static double start_of(const struct ca_profile *profile, const struct ca_profile
 static double when_in_run(const struct ca_profile *profile, const struct ca_profile_experiment *e)
 {
 	const struct ca_profile_run *run = &profile->run[e->run];
-	double at = ((double)e->start - (double)run->clock - (double)e->lag) / 1e9;
+	double at = (double)e->at / 1e9;
 
 	return run->length > 0 ? at * profile->length / run->length : at;
 }
@@ -110,10 +110,12 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.from = from,
 		.to = from > 0 ? from + (double)e->duration / 1e9 : 0,
 		.per_visit = !time,
+		.counted = !time && !visits->span && profile->point[visits->point].kind != 'e' &&
+			   !profile->point[visits->point].whole,
 	};
 }
 
-/* How long runs are, and what each experiment's had inserted before it. */
+/* How long runs are, and where in theirs experiments lie: files of earlier versions do not say. */
 static void find_lengths(struct ca_profile *profile)
 {
 	uint64_t *lag = calloc(profile->runs + 1, sizeof *lag);
@@ -122,12 +124,15 @@ static void find_lengths(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->experiments && lag; i++) {
 		struct ca_profile_experiment *e = &profile->experiment[i];
 
-		e->lag = lag[e->run];
+		if (!e->at && e->start > profile->run[e->run].clock + lag[e->run])
+			e->at = e->start - profile->run[e->run].clock - lag[e->run];
 		lag[e->run] += e->delay;
 	}
 	for (size_t i = 0; i < profile->runs && lag; i++) {
 		struct ca_profile_run *run = &profile->run[i];
 
+		if (run->summary.inserted)
+			lag[i] = run->summary.inserted;
 		if (!run->ended || run->summary.left || run->end_to_end || run->summary.runtime <= lag[i])
 			continue;
 		run->length = (double)(run->summary.runtime - lag[i]) / 1e9;
@@ -203,10 +208,9 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++) {
 			if (profile->visits[v].point != point)
 				continue;
-			list[n++] = ca_profile_observe(profile, e, &profile->visits[v]);
-			/* it began and ended between two visits */
-			if (!profile->visits[v].span && p->kind != 'e' && !p->whole)
-				options.quantum = 1. / 6;
+			list[n] = ca_profile_observe(profile, e, &profile->visits[v]);
+			if (list[n++].counted)
+				options.quantum = CA_ESTIMATE_COUNTED;
 		}
 	}
 	status = ca_estimate(list, n, &options, &p->estimates);

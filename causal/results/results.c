@@ -256,6 +256,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	json_object_object_add(object, "speedup", json_object_new_double(record->speedup / 1e4));
 	add_u64(object, "start", record->start);
 	add_u64(object, "end", record->end);
+	if (record->at)
+		add_u64(object, "at", record->at);
 	add_u64(object, "duration", elapsed > record->delay ? elapsed - record->delay : 0);
 	add_u64(object, "s_time", record->s_time);
 	add_u64(object, "delay", record->delay);
@@ -367,6 +369,7 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 
 	add_u64(record, "exit_status", (uint64_t)(unsigned)summary->exit_status);
 	add_u64(record, "runtime", summary->runtime);
+	add_u64(record, "inserted", summary->inserted);
 	add_u64(record, "samples", summary->samples);
 	add_u64(record, "in_scope", summary->in_scope);
 	add_u64(record, "periods", summary->periods);

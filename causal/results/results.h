@@ -50,6 +50,7 @@ struct ca_experiment_record {
 	uint32_t speedup;    /* millionths */
 	uint32_t flags;      /* enum ca_experiment_flag */
 	uint64_t start, end; /* ns, CLOCK_MONOTONIC */
+	uint64_t at;         /* start, ns of virtual time since its run began; 0: not known, or a whole run */
 	uint64_t s_time;     /* ns in which at least one thread was in S */
 	uint64_t delay;      /* D, ns: time inserted = speedup x s_time */
 	uint64_t paid;       /* ns paid by all threads together */
@@ -100,6 +101,7 @@ struct ca_run_info {
 struct ca_run_summary {
 	int exit_status;     /* as a shell: 0..255, 128+N for a signal */
 	uint64_t runtime;    /* ns, from exec to exit */
+	uint64_t inserted;   /* ns by which virtual time lagged at its end */
 	uint64_t samples;    /* taken */
 	uint64_t in_scope;   /* ... of which had a frame in scope */
 	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */

@@ -180,6 +180,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.flags = read_flags(record),
 		.start = ca_results_json_u64(record, "start"),
 		.end = ca_results_json_u64(record, "end"),
+		.at = ca_results_json_u64(record, "at"),
 		.duration = ca_results_json_u64(record, "duration"),
 		.delay = ca_results_json_u64(record, "delay"),
 		.hits = ca_results_json_u64(record, "hits"),
@@ -330,6 +331,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 	run->summary = (struct ca_run_summary){
 		.exit_status = (int)ca_results_json_u64(record, "exit_status"),
 		.runtime = ca_results_json_u64(record, "runtime"),
+		.inserted = ca_results_json_u64(record, "inserted"),
 		.samples = ca_results_json_u64(record, "samples"),
 		.in_scope = ca_results_json_u64(record, "in_scope"),
 		.periods = ca_results_json_u64(record, "periods"),
