@@ -115,13 +115,12 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 			continue;
 		if (ca_conductor_is_named(c))
 			at_most += 2 * c->set->until;
-		offer[offers++] =
-			(struct ca_plan_offer){ .region = code[i].region,
-						.key = key_of(region),
-						.at_most = at_most < 100 ? at_most : 100,
-						.periods = (double)code[i].samples,
-						.share = (double)code[i].samples / periods,
-						.lump = squares / periods };
+		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
+							  .key = key_of(region),
+							  .at_most = at_most < 100 ? at_most : 100,
+							  .periods = (double)code[i].samples,
+							  .share = (double)code[i].samples / periods,
+							  .lump = squares / periods };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
 		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)
@@ -371,7 +370,7 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	if (c->sum.periods)
 		offer(c, ca_clock_now());
 	ca_sweep_add_time(c->opt.sweep, (struct ca_sweep_time){ c->sum.periods, c->sum.squares,
-								 ca_clock_now() - c->started });
+								ca_clock_now() - c->started });
 	all = ca_sweep_catalog(c->opt.sweep);
 	if (!ca_catalog_copy(all, &c->catalog))
 		ca_conductor_say(c, 1, "no memory to keep what was seen for the next run");

@@ -44,9 +44,9 @@ struct ca_share {
 };
 
 struct ca_estimate_options {
-	uint64_t seed;                /* equal seeds, equal intervals */
-	unsigned replicates;          /* of the bootstrap; 0: 1000 */
-	double quantum;               /* variance of the error of one count, if any is: CA_ESTIMATE_COUNTED; or 0 */
+	uint64_t seed;       /* equal seeds, equal intervals */
+	unsigned replicates; /* of the bootstrap; 0: 1000 */
+	double quantum;      /* variance of the error of one count, if any is: CA_ESTIMATE_COUNTED; or 0 */
 	const struct ca_share *share; /* of whole runs; NULL: nothing is known of them */
 	size_t shares;
 	double length; /* of a run, s of virtual time; 0: not known */

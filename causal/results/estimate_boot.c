@@ -223,7 +223,7 @@ static double normal(struct boot *b)
 static void replicate(struct boot *b, size_t r)
 {
 	struct ca_est *est = b->est;
-	double slip = est->slip > 0 ? est->slip * normal(b) : 0;
+	double shift = est->control > 0 ? normal(b) : 0;
 
 	for (size_t i = 0; i < est->runs; i++)
 		b->run_weight[i] = ca_estimate_exponential(&b->rng);
@@ -251,7 +251,8 @@ static void replicate(struct boot *b, size_t r)
 			else
 				now = log(replicate_by_experiment(b, c, ratio) / b->own[1][k] / ratio);
 			if (cell->speedup)
-				now += slip + off * cell->speedup / 1e6 / ratio;
+				now += shift * est->item[b->member[b->first[c]]].slip +
+				       off * cell->speedup / 1e6 / ratio;
 			b->deviation[c * b->replicates + r] = isfinite(now) ? now : 0;
 		}
 	}

@@ -12,9 +12,10 @@ const double ca_estimate_s_error = 0.01; /* of S time, relative, standard deviat
 static const double unseen = 0.001;      /* s in S that may have escaped in all experiments together */
 static const double scatter = 0.03;      /* between experiments, relative, as long as nothing is known ... */
 static const double scatter_df = 2;      /* ... which has this weight */
-static const double kept = 0.98;  /* of what was inserted: else virtual time has caught up with the outside */
-static const double often = 0.1;  /* waits with a time limit, for each visit */
-static const double hardly = 0.1; /* of D: what is paid in so little of it has delayed nothing else; or, where time
+static const double kept = 0.98; /* of what was inserted: else virtual time has caught up with the outside */
+static const double often = 0.1; /* waits with a time limit, for each visit */
+static const double hardly =
+	0.1; /* of D: what is paid in so little of it has delayed nothing else; or, where time
 				   * is counted, ... */
 static const double little = 0.02; /* ... what is no more of the share of S */
 

@@ -128,12 +128,17 @@ static bool is_first(const struct cell *cell, size_t c)
 	return i == c;
 }
 
-/* How far work per visit is from that at 0 %, where it has moved most: its square, beyond what chance
- * explains. known: the variance with which that is known of the best known region. */
+/* How far a region's work per visit is from that at 0 %, and the variance with which that is known; 0: it is not. */
+struct shift {
+	double mean, variance;
+};
+
+/* How far work per visit is from that at 0 % in the program's regions, its variance, beyond what chance explains
+ * (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is known of the best known region. */
 static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
-			 const uint32_t *of, double *known)
+			 const uint32_t *of, double *known, struct shift *shift)
 {
-	double shift = usual_shift * usual_shift, zeros = (double)est->zeros, tried = 0;
+	double zeros = (double)est->zeros, excess = 0, weights = 0;
 	double noise = compare(est, work, ALL, cell, cells, of), now;
 	enum against against = ALL;
 
@@ -146,8 +151,6 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 	}
 	compare(est, work, against, cell, cells, of);
 	*known = INFINITY;
-	for (size_t c = 1; c < cells; c++)
-		tried += is_first(cell, c);
 	for (size_t c = 1; c < cells; c++) {
 		double sum = 0, n = 0, variance;
 
@@ -162,10 +165,13 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 			continue;
 		variance = noise * (1 / n + 1 / fmin(zeros, others(est, against) * n));
 		*known = fmin(*known, variance);
-		/* the largest of so many is as large by chance alone */
-		shift = fmax(shift, pow(sum / n, 2) - (1 + log(tried)) * variance);
+		for (size_t i = c; i < cells; i++)
+			if (cell[i].region == cell[c].region)
+				shift[i] = (struct shift){ sum / n, variance };
+		excess += variance > 0 ? pow(sum / n, 2) / variance - 1 : 0;
+		weights += variance > 0 ? 1 / variance : 0;
 	}
-	return shift;
+	return weights > 0 ? excess / weights : 0;
 }
 
 /* How much of a difference in work is one in time, at 0 %: all of it where the CPU is what limits, none where
@@ -193,10 +199,12 @@ static double slope_of(const struct ca_est *est, const double *work)
 
 bool ca_estimate_control(struct ca_est *est)
 {
-	double *work = calloc(est->items + 1, sizeof *work), known, shift, mean = 0, n = 0;
+	double *work = calloc(est->items + 1, sizeof *work), known, usual, mean = 0, n = 0, tried = 0;
 	struct cell *cell = calloc(est->items + 1, sizeof *cell);
+	struct shift *shift = calloc(est->items + 1, sizeof *shift);
+	size_t cells;
 	uint32_t *of = calloc(est->items + 1, sizeof *of);
-	bool ok = work && cell && of, can = est->zeros > 1;
+	bool ok = work && cell && of && shift, can = est->zeros > 1;
 
 	for (size_t i = 0; i < est->items && ok; i++) {
 		work[i] = log(work_of(&est->item[i]));
@@ -208,9 +216,18 @@ bool ca_estimate_control(struct ca_est *est)
 	}
 	if (!ok || !can || !(n > 0))
 		goto done;
-	shift = find_shift(est, work, cell, find_cells(est, cell, of), of, &known);
-	est->control = isfinite(known) ? known / (known + shift) * slope_of(est, work) : 0;
-	est->slip = est->control * sqrt(shift);
+	cells = find_cells(est, cell, of);
+	usual = fmax(usual_shift * usual_shift, find_shift(est, work, cell, cells, of, &known, shift));
+	est->control = isfinite(known) ? known / (known + usual) * slope_of(est, work) : 0;
+	for (size_t c = 1; c < cells; c++)
+		tried += is_first(cell, c) && shift[c].variance > 0;
+	for (size_t i = 0; i < est->items; i++) {
+		const struct shift *s = &shift[of[i]];
+
+		/* the largest of so many is as large by chance alone */
+		est->item[i].slip =
+			est->control * sqrt(fmax(usual, s->mean * s->mean - (1 + log(tried)) * s->variance));
+	}
 	/* not its cost is smaller, but each visit counts for more: an experiment weighs as much as its time */
 	for (size_t i = 0; i < est->items; i++)
 		if (isfinite(work[i]))
@@ -219,5 +236,6 @@ done:
 	free(work);
 	free(cell);
 	free(of);
+	free(shift);
 	return ok;
 }

@@ -18,6 +18,8 @@ struct ca_est_item {
 	double place; /* s into its run at 0 %, its middle, about; where est->placed */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
+	double slip; /* by which the time of its visits may be off because the experiment changes their work, relative,
+		      * standard deviation */
 	double off; /* by which the effect at 100 % may be off because of phases, standard deviation */
 	uint32_t region, speedup;
 	uint32_t run;                   /* dense, 0..runs-1 */
@@ -42,9 +44,8 @@ struct ca_est {
 	uint32_t *near;                /* indexes of items */
 	double *near_weight;           /* ... and how much each counts */
 	double *run_cost, *run_visits; /* scratch, per run */
-	double control; /* how much of what CPU time per visit explains is taken out, 0..1 ... */
-	double slip;    /* ... and how far off that may be, relative, standard deviation */
-	double length;  /* of a run, s; 0: not known */
+	double control;                /* how much of what CPU time per visit explains is taken out, 0..1 */
+	double length;                 /* of a run, s; 0: not known */
 	double heard[2]
 		    [CA_RUN_PARTS]; /* experiments in it: that tell nothing, as no point is passed; that do */
 	double *own;                /* per curve: level of the region's own zeros relative to the baseline */

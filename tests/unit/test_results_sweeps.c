@@ -715,11 +715,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_hardly_any),
-		cmocka_unit_test(test_run_phases),
-		cmocka_unit_test(test_stages),       cmocka_unit_test(test_caught_up),
-		cmocka_unit_test(test_one_window),   cmocka_unit_test(test_line),
-		cmocka_unit_test(test_fixed),        cmocka_unit_test(test_work),
-		cmocka_unit_test(test_places),       cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_run_phases),   cmocka_unit_test(test_stages),
+		cmocka_unit_test(test_caught_up),    cmocka_unit_test(test_one_window),
+		cmocka_unit_test(test_line),         cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_work),         cmocka_unit_test(test_places),
+		cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
