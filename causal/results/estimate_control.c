@@ -71,6 +71,15 @@ static double mean_near(const struct ca_est *est, const double *work, size_t i)
 	return sum / all;
 }
 
+/* Of the zeros before and behind an item; `next` of them are not behind it. */
+static double mean_between(const struct ca_est *est, const double *work, size_t i, size_t next)
+{
+	bool own = next && est->zero[next - 1] == i;
+	size_t before = next - own, first = before ? before - 1 : next, last = next < est->zeros ? next : before - 1;
+
+	return (work[est->zero[first]] + work[est->zero[last]]) / 2;
+}
+
 /* work: logarithms of that of a visit, by item; not finite: not known. Returns the variance within cells, and what
  * it may be where few tell. */
 static double compare(const struct ca_est *est, const double *work, enum against against, struct cell *cell,
@@ -89,18 +98,13 @@ static double compare(const struct ca_est *est, const double *work, enum against
 		cell[c].sum = cell[c].squares = cell[c].n = 0;
 	for (size_t i = 0; i < est->items; i++) {
 		struct cell *r = &cell[of[i]];
-		double off = work[i] - mean, before, after;
+		double off = work[i] - mean;
 
 		next += next < est->zeros && est->zero[next] == i;
-		if (against != ALL && !of[i])
-			continue;
 		if (against == PLACE)
 			off = work[i] - mean_near(est, work, i);
-		if (against == TIME) {
-			before = work[est->zero[next ? next - 1 : 0]];
-			after = work[est->zero[next < est->zeros ? next : est->zeros - 1]];
-			off = work[i] - (before + after) / 2;
-		}
+		if (against == TIME)
+			off = work[i] - mean_between(est, work, i, next);
 		if (!isfinite(off))
 			continue;
 		r->sum += off;
