@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of experiments; see plan.h. It goes in rounds: each code whose answer is open once (of whole runs, which
- * are few: the four that may bring most), one of the others now and then, and experiments at 0 % spread evenly
- * between them. */
+ * are few: the one that seems to bring most, and its challenger), one of the others now and then, and experiments at
+ * 0 % spread evenly between them. */
 #include "causal/conductor/plan.h"
 #include "core/rng.h"
 #include "core/vec.h"
@@ -10,8 +10,10 @@
 #include <string.h>
 
 enum {
-	AT_FIRST = 8,  /* codes in the first round ... */
-	AND_THEN = 4,  /* ... and new ones in each further round; all codes of a round of whole runs */
+	AT_FIRST = 8, /* codes in the first round ... */
+	AND_THEN =
+		4, /* ... and new ones in each further round; all codes of the first round of whole runs ... */
+	CONTEST = 2,   /* ... and of each further one */
 	LEAST = 4,     /* experiments of a code before anything is said of it ... */
 	LEAST_OWN = 2, /* ... if each is its own baseline */
 	REST = 3,      /* rounds between two looks at a code that is decided, where few are open */
@@ -442,12 +444,31 @@ static int by_hope(const void *a, const void *b)
 	return p > q ? -1 : p < q ? 1 : x->offer.key < y->offer.key ? -1 : 1;
 }
 
-/* Whole runs are few: they go to the codes that may bring most, tried before or not (optimism in the face of
- * uncertainty: Lai and Robbins 1985). As it becomes known better, a code may bring less, and gives way. */
+/* The open one that seems to bring most comes first. False: nothing is known of any. */
+static bool put_leader_first(struct code **code, size_t n)
+{
+	size_t leader = n;
+
+	for (size_t i = 0; i < n; i++)
+		if (code[i]->known && (leader == n || by_effect(&code[i], &code[leader]) < 0))
+			leader = i;
+	for (size_t i = leader < n ? leader : 0; i > 0; i--) {
+		struct code *before = code[i - 1];
+
+		code[i - 1] = code[i];
+		code[i] = before;
+	}
+	return leader < n;
+}
+
+/* Whole runs are few: they go to the code that seems to bring most, as long as its answer is open, and to that of all
+ * others which may bring most, tried before or not (optimism in the face of uncertainty: Lai and Robbins 1985; the
+ * best and its challenger: Kalyanakrishnan et al. 2012). As it becomes known better, a code may bring less, and gives
+ * way. */
 static void put_hopes(struct ca_plan *p)
 {
 	struct code **code = calloc(p->offers + 1, sizeof *code);
-	size_t n = 0;
+	size_t n = 0, room = AND_THEN;
 
 	for (size_t i = 0; i < p->offers && code; i++) {
 		struct code *c = &p->code[p->order[i]];
@@ -457,7 +478,9 @@ static void put_hopes(struct ca_plan *p)
 	}
 	if (n)
 		qsort(code, n, sizeof *code, by_hope);
-	for (size_t i = 0; i < n && i < AND_THEN; i++) {
+	if (n && put_leader_first(code, n))
+		room = CONTEST;
+	for (size_t i = 0; i < n && i < room; i++) {
 		code[i]->entered = true;
 		put_code(p, code[i]);
 	}

@@ -296,6 +296,14 @@ static void test_whole_runs_go_to_hopes(void **state)
 		*(i <= CA_PLAN_TOP ? &first : &others) += s.tried[i];
 	assert_in_range(others, 1, first);
 	ca_plan_free(s.plan);
+	/* most of all to what brings most, as long as that is not known well */
+	flat.noise = 0.1;
+	begin(&s, &flat, 5, false);
+	ca_plan_use_whole(s.plan);
+	while (s.steps < 30)
+		step(&s, &flat);
+	assert_in_range(s.tried[1], 7, 12);
+	ca_plan_free(s.plan);
 }
 
 /* Code that asks others how far they are takes the longer the more these are delayed: a whole run at 100 %
