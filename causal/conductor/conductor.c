@@ -160,15 +160,33 @@ static void start_delays(struct ca_conductor *c)
 	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
 }
 
-/* The next window of a run that is measured as a whole. */
+/* In which way S is known; all parts of a run have to agree. */
+static void note_how(struct ca_conductor *c)
+{
+	const struct ca_selection *sel = &c->session->selection;
+
+	c->e.record.exact &= sel->exact != 0;
+	c->e.lumpy |= !sel->exact || sel->fine;
+}
+
+/* The next part of a run that is measured as a whole. */
 static void resume_experiment(struct ca_conductor *c, uint64_t now)
 {
+	note_how(c);
 	start_delays(c);
 	c->e.paused = false;
 	c->e.part = c->session->experiment.start;
 	c->e.caught_up_before = c->session->experiment.caught_up;
 	c->e.paid_before = 0;
 	enter_state(c, RUNNING, now);
+}
+
+static void begin_preparing(struct ca_conductor *c, uint64_t now)
+{
+	if (c->region != c->selected)
+		select_region(c, c->region);
+	ca_conductor_unplaced_start(c);
+	enter_state(c, PREPARING, now);
 }
 
 static void step_waiting(struct ca_conductor *c, uint64_t now)
@@ -182,8 +200,12 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	}
 	if (is_early(c))
 		return;
-	if (c->e.paused) {
+	if (c->e.paused && c->selected) {
 		resume_experiment(c, now);
+		return;
+	}
+	if (c->e.paused) { /* in another way than before */
+		begin_preparing(c, now);
 		return;
 	}
 	if ((ca_conductor_scope_is_open(c) && !c->set->count_only) || ca_conductor_points_step(c, now) ||
@@ -203,10 +225,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 				       : ca_sweep_deal(c->opt.sweep, c->pool.percent, c->pool.count)) *
 			     (CA_MILLION / 100);
 	}
-	if (c->region != c->selected)
-		select_region(c, c->region);
-	ca_conductor_unplaced_start(c);
-	enter_state(c, PREPARING, now);
+	begin_preparing(c, now);
 }
 
 /* ---- experiments ----------------------------------------------------------------------------*/
@@ -261,8 +280,8 @@ static void open_experiment(struct ca_conductor *c, uint64_t now)
 	c->e.record.index = ++x->index;
 	c->e.record.region = c->region;
 	c->e.record.speedup = c->speedup;
-	c->e.record.exact = c->session->selection.exact;
-	c->e.lumpy = !c->session->selection.exact || c->session->selection.fine;
+	c->e.record.exact = true;
+	note_how(c);
 	c->e.missed = atomic_load(&c->session->threads_missed);
 	c->e.began = ca_clock_now() - ca_session_lag(c->session);
 	start_delays(c);
@@ -326,6 +345,8 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	ca_heat_begin(&c->heat, c->session, now);
 	if (sel->fine && ca_regions_heat(c->regions, c->region) == CA_HEAT_UNKNOWN)
 		enter_state(c, TRYING, now);
+	else if (c->e.paused)
+		resume_experiment(c, now);
 	else
 		open_experiment(c, now);
 }
@@ -479,19 +500,22 @@ static void look_at_run(struct ca_conductor *c, uint64_t now)
 
 static void step_running(struct ca_conductor *c, uint64_t now)
 {
+	bool hotter;
+
 	watch(c, now);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
-	if (has_become_hotter(c, now)) {
+	hotter = has_become_hotter(c, now);
+	if (c->set->end_to_end) {
+		if (hotter || !ca_windows_is_open(c->windows)) {
+			stop_delays(c);
+			c->e.paused = true;
+			enter_state(c, SETTLING, now);
+		}
+	} else if (hotter) {
 		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
-		return;
-	}
-	if (now >= c->e.planned_end) {
+	} else if (now >= c->e.planned_end) {
 		close_experiment(c, now, find_unplaced(c, now));
-	} else if (c->set->end_to_end && !ca_windows_is_open(c->windows)) {
-		stop_delays(c);
-		c->e.paused = true;
-		enter_state(c, SETTLING, now);
 	}
 }
 

@@ -251,8 +251,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9;
 	struct ca_observation o = { .region = r->region, .speedup = r->speedup, .run = c->opt.run };
 
-	/* a whole run of code that has turned out to be hotter goes on, selected anew */
-	if (!c->plan || c->doubt || (c->whole && !c->selected))
+	if (!c->plan || c->doubt)
 		return;
 	v = find_visits(c, r);
 	latency = v && ca_catalog_get_point(&c->catalog, v->point)->kind > CA_POINT_THROUGHPUT;

@@ -520,6 +520,42 @@ static void with_regions(char name[6])
 		ca_catalog_add_region(&conductor.catalog, &(struct ca_region){ .name = &name[2 * k] });
 }
 
+/* A run that is measured as a whole goes on as the same experiment, with what was inserted before. */
+static void test_becomes_hotter_as_a_whole(void **state)
+{
+	char name[] = "a\0b\0c";
+
+	assert_int_equal(set_up(state), 0);
+	with_regions(name);
+	settings.end_to_end = true;
+	conductor.state = RUNNING;
+	conductor.region = REGION;
+	conductor.e.record.index = 1;
+	conductor.e.record.start = clock_now;
+	conductor.e.record.exact = true;
+	session->selection.exact = 1;
+	heat = CA_HEAT_HOT;
+	clock_now += 20 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, SETTLING);
+	assert_int_equal(conductor.e.record.flags, 0);
+	heat = CA_HEAT_COOL;
+	patched = true;
+	atomic_store(&session->processes_used, 1);
+	session->selection.fine = 1;
+	for (unsigned step = 0; step < 1000 && conductor.state != RUNNING; step++) {
+		clock_now += 2 * MS;
+		ca_conductor_step(&conductor);
+	}
+	assert_int_equal(conductor.state, RUNNING);
+	assert_int_equal(conductor.selected, REGION);
+	assert_int_equal(conductor.e.record.index, 1);
+	assert_true(conductor.e.part > conductor.e.record.start);
+	assert_true(conductor.e.record.exact && conductor.e.lumpy);
+	assert_int_equal(conductor.kept, 0);
+	tear_down(state);
+}
+
 /* What is not known to be cool is timed for a moment first. */
 static void test_trial(void **state)
 {
@@ -1165,6 +1201,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_becomes_hotter),
+		cmocka_unit_test(test_becomes_hotter_as_a_whole),
 		cmocka_unit_test(test_trial),
 		cmocka_unit_test(test_sites_failed),
 		cmocka_unit_test(test_lost_entries),
