@@ -20,10 +20,11 @@ enum {
 	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
 	NAMES = 16,      /* of a via or contains list */
 	STACKS_TOLD = 2000,
-	SEEN = 15, /* s of a first run before experiments in it can end because the answer is there */
-	HELD = 80, /* percent of a row's samples that make it one of what contains it ... */
-	MUCH = 10, /* ... and of that code's own */
-	ASK = 8    /* times which code the filters name: libraries may come later */
+	SEEN = 15,  /* s of a first run before experiments in it can end because the answer is there */
+	HELD = 80,  /* percent of a row's samples that make it one of what contains it ... */
+	MUCH = 10,  /* ... and of that code's own */
+	NO_OWN = 5, /* percent of its samples: a row that has less does its work in what it calls */
+	ASK = 8     /* times which code the filters name: libraries may come later */
 };
 /* A share in samples has an error of its own. */
 #define MARGIN 1.3
@@ -47,7 +48,7 @@ enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err
 	    !(c->plan = ca_sweep_plan(c->opt.sweep, c->opt.variant, &options, &c->stacks)))
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	if (c->set->end_to_end && !c->doubt)
-		ca_plan_use_whole(c->plan);
+		ca_plan_use_whole(c->plan, ca_sweep_is_alone(c->opt.sweep));
 	ca_stacks_begin_run(c->stacks);
 	ca_regions_keep_stacks(c->regions, c->stacks);
 	ca_regions_keep_heat(c->regions, ca_sweep_heat(c->opt.sweep));
@@ -189,7 +190,7 @@ uint32_t ca_conductor_plan_pick(struct ca_conductor *c, uint64_t now)
 	if (!offer(c, now))
 		return 0;
 	if (is_dealt(c)) { /* else who starts the runs asks the plan */
-		ca_plan_use_whole(c->plan);
+		ca_plan_use_whole(c->plan, ca_sweep_is_alone(c->opt.sweep));
 		if (ca_plan_next(c->plan, &step))
 			ca_plan_begun(c->plan);
 	}
@@ -307,7 +308,8 @@ static void name_others(const struct ca_conductor *c, const struct ca_stacks_cod
 		size_t at = k;
 
 		if (via ? all[i].role != CA_STACKS_VIA || all[i].row != code->region
-			: all[i].role != CA_STACKS_ROW || !is_part(c->stacks, code, &all[i]))
+			: all[i].role != CA_STACKS_ROW || &all[i] == code ||
+				    !is_part(c->stacks, code, &all[i]))
 			continue;
 		while (via && at > 0 && depth[at - 1] < all[i].depth)
 			at--;
@@ -326,8 +328,9 @@ static void write_samples(struct ca_conductor *c)
 	size_t n = c->stacks ? ca_stacks_judge(c->stacks, &all) : 0;
 
 	for (uint32_t id = 1; id <= c->catalog.regions; id++) {
-		const char *via[NAMES + 1] = { NULL }, *contains[NAMES + 1] = { NULL };
-		struct ca_region_stacks stacks = { .via = via, .contains = contains };
+		const char *via[NAMES + 1] = { NULL }, *contains[NAMES + 1] = { NULL },
+					*calls[NAMES + 1] = { NULL };
+		struct ca_region_stacks stacks = { .via = via, .contains = contains, .calls = calls };
 		uint64_t count = ca_regions_samples(c->regions, id);
 
 		if (!count)
@@ -340,6 +343,8 @@ static void write_samples(struct ca_conductor *c)
 			name_others(c, all, n, &all[i], true, via);
 			if (all[i].role == CA_STACKS_CONTAINS)
 				name_others(c, all, n, &all[i], false, contains);
+			if (all[i].role == CA_STACKS_ROW && 100 * all[i].own < NO_OWN * all[i].samples)
+				name_others(c, all, n, &all[i], false, calls);
 		}
 		ca_results_samples(c->results, id, count, c->stacks ? &stacks : NULL, NULL);
 	}

@@ -22,13 +22,12 @@ enum {
 	ALONE = 98,             /* percent of them */
 	WOKEN = 50,             /* periods that an idle program runs until it is taken to be at work */
 	HARDLY_DELAYED =
-		10,  /* 1 / share of D for which threads may have paid where hardly anybody is delayed ... */
+		10, /* 1 / share of D for which threads may have paid in a whole run whose time is counted ... */
+	DELAYED = 2, /* ... in an experiment inside one, and in all of these ... */
 	LITTLE = 50, /* ... or, if that is more, 1 / what it makes of the share that S seems to have ... */
-	DELAYED = 2, /* ... and where somebody surely is ... */
-	NOTHING = 100000, /* ... or ns */
+	NOTHING = 100000, /* ... and ns */
 	MOMENT = 20,      /* 1 / share of an experiment that is no reason for a search by itself */
-	OFTEN = 4,        /* 1 / share of experiments in which somebody was, from ... */
-	FEW = 3,          /* ... so many on */
+	FEW = 6,          /* experiments, of which no more is said */
 	HOT_TRAP = 2000,  /* visits a second: 0.5 % of a CPU */
 	FEW_TRAPS = 10000 /* ... of a run that is not worth a word */
 };
@@ -333,24 +332,26 @@ bool ca_conductor_points_are_needless(const struct ca_conductor *c)
 }
 
 /* Was somebody delayed by so much that it matters? Of code that takes next to no time a moment is a tenth. */
-static bool is_delayed(const struct ca_experiment_record *r)
+static bool is_delayed(const struct ca_experiment_record *r, unsigned share)
 {
 	uint64_t inserted = (r->end - r->start) / CA_MILLION * r->speedup; /* if all of it were S */
-	uint64_t room = r->delay / HARDLY_DELAYED, little = inserted / LITTLE;
+	uint64_t room = r->delay / share, little = inserted / LITTLE;
 
 	return r->paying > (room > little ? room : little) + NOTHING;
 }
 
-/* A server waits for its clients now and then, and pays for what they would have done later. */
-static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_record *r, bool delayed)
+/* A server waits for its clients now and then, and pays for what they would have done later: what that may have to
+ * do with the effect is in its bounds. */
+static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_record *r)
 {
-	if (p) {
-		p->timed += r->speedup > 0;
-		p->delayed += r->speedup > 0 && delayed;
+	if (p && r->speedup) {
+		p->timed++;
+		p->inserted += r->delay;
+		p->paid += r->paying;
 	}
 	/* where little was inserted, a moment is half of it */
 	return r->paying <= r->delay / DELAYED + NOTHING + (r->end - r->start) / MOMENT &&
-	       (!p || p->delayed < FEW || OFTEN * p->delayed < p->timed);
+	       (!p || p->timed < FEW || p->paid <= p->inserted / DELAYED + (uint64_t)p->timed * NOTHING);
 }
 
 /* Hardly anybody was delayed: all that was done in the experiment took the time that it always takes, and D is
@@ -360,13 +361,13 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 {
 	struct ca_point_choice *p = c->points;
 	uint64_t elapsed = r->end - r->start, lost = ca_results_lost(elapsed, r->s_time, r->lost);
-	bool delayed = is_delayed(r);
+	bool delayed = is_delayed(r, p ? DELAYED : HARDLY_DELAYED);
 
 	/* a whole run has no search of its own */
 	if (p ? !p->needless : !c->whole || !c->opt.sweep || !ca_sweep_is_alone(c->opt.sweep))
 		return 0;
 	/* whole runs are all counted in one way, or nothing can be compared */
-	if (!is_needless(p, r, delayed) || (!p && delayed)) {
+	if (!is_needless(p, r) || (!p && delayed)) {
 		if (p)
 			p->needless = p->over = false;
 		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_PAID);

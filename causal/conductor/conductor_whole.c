@@ -223,6 +223,7 @@ void ca_conductor_whole_watch(struct ca_conductor *c)
 	w.visits = (double)busiest->delta;
 	w.cost = (double)(busiest->span ? busiest->span : r->end - r->start - r->delay);
 	w.work = work_of(c, between, w.visits);
+	w.inserted = (double)r->delay / (double)(r->end - r->start);
 	ca_steady_add(ca_sweep_steady(c->opt.sweep), region, &w);
 }
 

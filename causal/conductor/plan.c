@@ -50,10 +50,10 @@ struct ca_plan {
 	bool decided, sure;
 	size_t good, doubtful; /* experiments told */
 	bool own;              /* hardly anybody pays, in whichever code */
-	bool whole;            /* experiments are whole runs */
-	double length, now;    /* of a run, s; in it */
-	struct ca_vec run;     /* double: length of that with this number, s; 0: not known */
-	double third;          /* percent: what the last of the first rows brings at least, at 50 % */
+	bool whole, alone;  /* experiments are whole runs; of one thread, each of which is its own baseline */
+	double length, now; /* of a run, s; in it */
+	struct ca_vec run;  /* double: length of that with this number, s; 0: not known */
+	double third;       /* percent: what the last of the first rows brings at least, at 50 % */
 	unsigned rows;
 };
 
@@ -261,10 +261,12 @@ static bool estimate(struct ca_plan *p)
 	return true;
 }
 
-/* Enough to be told by. */
-static bool is_known(const struct code *code)
+/* Enough to be told by. A whole run has all that one thread does. */
+static bool is_known(const struct ca_plan *p, const struct code *code)
 {
-	return code->known && code->tries >= (code->curve.how == CA_HOW_COMPARED ? LEAST : LEAST_OWN);
+	unsigned least = code->curve.how == CA_HOW_COMPARED ? LEAST : p->whole && p->alone ? 1 : LEAST_OWN;
+
+	return code->known && code->tries >= least;
 }
 
 static int by_effect(const void *a, const void *b)
@@ -281,7 +283,7 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 {
 	bool any_worth = false;
 
-	p->third = n >= CA_PLAN_TOP && is_known(code[CA_PLAN_TOP - 1])
+	p->third = n >= CA_PLAN_TOP && is_known(p, code[CA_PLAN_TOP - 1])
 			   ? code[CA_PLAN_TOP - 1]->curve.at_low[HALF]
 			   : -INFINITY;
 	p->decided = n > 0 && p->sure && p->doubtful <= p->good; /* else no verdict is given */
@@ -290,7 +292,8 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 		const struct ca_curve *curve = &code[i]->curve;
 		bool behind = i >= CA_PLAN_TOP && hope(code[i]) < p->third;
 
-		code[i]->open = !is_known(code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points));
+		code[i]->open =
+			!is_known(p, code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points));
 		p->decided &= !code[i]->open;
 	}
 	/* also what this run has no samples of */
@@ -386,7 +389,7 @@ static void spread_zeros(struct ca_plan *p)
 	double phase = ca_rng_unit(&p->rng);
 	struct ca_plan_step *step;
 
-	if (p->opt.dealt || (p->own && p->rounds % REST))
+	if (p->opt.dealt || (p->whole && p->alone) || (p->own && p->rounds % REST))
 		return;
 	for (size_t i = 0; i < zeros; i++)
 		put(p, 0, 0);
@@ -586,11 +589,12 @@ void ca_plan_forget(struct ca_plan *p)
 	}
 }
 
-void ca_plan_use_whole(struct ca_plan *p)
+void ca_plan_use_whole(struct ca_plan *p, bool alone)
 {
 	if (!p->whole)
 		ca_plan_forget(p);
 	p->whole = true;
+	p->alone = alone;
 }
 
 static bool keep(struct ca_plan *p, const struct ca_observation *o)

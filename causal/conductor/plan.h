@@ -51,8 +51,9 @@ enum ca_plan_use { CA_PLAN_USELESS, CA_PLAN_DOUBTFUL, CA_PLAN_GOOD };
 void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, enum ca_plan_use use);
 /* What was told is of no use any more. */
 void ca_plan_forget(struct ca_plan *plan);
-/* From now on each experiment is a whole run: what was told before says nothing of those. */
-void ca_plan_use_whole(struct ca_plan *plan);
+/* From now on each experiment is a whole run: what was told before says nothing of those. alone: one thread does all,
+ * so that none is needed at 0 %. */
+void ca_plan_use_whole(struct ca_plan *plan, bool alone);
 /* One of those offered, in proportion to what each can take at most: for runs that are one experiment.
  * 0: nothing is offered. */
 uint32_t ca_plan_draw(const struct ca_plan *plan, uint64_t number);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Steadiness of rates; see steady.h. */
 #include "causal/conductor/steady.h"
+#include "causal/results/estimate.h"
 #include "core/vec.h"
 #include <limits.h>
 #include <math.h>
@@ -13,7 +14,7 @@ enum {
 	PAIRS = 4    /* whole runs above 0 % that an interval needs */
 };
 static const double doubt = 0.04;  /* of the work per visit, that is less or more ... */
-static const double sigmas = 3;    /* ... beyond chance */
+static const double sigmas = 4;    /* ... beyond chance: of a dozen codes, each looked at a dozen times */
 static const double differ = 0.05; /* of the time per visit, between whole runs and experiments */
 
 void ca_steady_fini(struct ca_steady *steady)
@@ -47,7 +48,7 @@ void ca_steady_begin(struct ca_steady *steady)
 	steady->waits = 0;
 }
 
-/* Of one experiment, within regions: by chance. Not finite: not known. */
+/* Of one experiment, within regions: by chance, and what it may be where few tell. Not finite: not known. */
 static double find_variance(const struct ca_steady *steady)
 {
 	double sum = 0, df = 0;
@@ -60,14 +61,16 @@ static double find_variance(const struct ca_steady *steady)
 			df += r->n - 1;
 		}
 	}
-	return df >= DEGREES ? sum / df : INFINITY;
+	return df >= DEGREES ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) : INFINITY;
 }
 
+/* What lives on stored work makes its visits faster by what was inserted at most. */
 static bool is_doubtful(const struct ca_steady_region *r, double variance)
 {
 	double change = fabs(r->sum / r->n);
 
-	return r->n >= OTHERS && change > doubt && change > sigmas * sqrt(variance / r->n);
+	return r->n >= OTHERS && change > doubt && change > sigmas * sqrt(variance / r->n) &&
+	       change < 2 * r->inserted / r->n;
 }
 
 /* One at 0 %: those since the last are between two now. */
@@ -80,6 +83,7 @@ static void settle(struct ca_steady *steady, double work)
 		r->n++;
 		r->sum += off;
 		r->squares += off * off;
+		r->inserted += steady->waiting[i].inserted;
 	}
 	steady->waits = 0;
 	steady->any = true;
@@ -127,8 +131,9 @@ void ca_steady_add(struct ca_steady *steady, const struct ca_region *region, con
 	r->cost[w->whole][w->percent] += w->cost;
 	r->visits[w->whole][w->percent] += w->visits;
 	if (!w->whole && w->work > 0 && w->percent && steady->waits < CA_STEADY_WAITING)
-		steady->waiting[steady->waits++] = (struct ca_steady_waiting){ (uint32_t)(r - steady->region),
-									       log(w->work / w->visits) };
+		steady->waiting[steady->waits++] =
+			(struct ca_steady_waiting){ (uint32_t)(r - steady->region), log(w->work / w->visits),
+						    w->inserted };
 	if (!w->whole && w->work > 0 && !w->percent)
 		settle(steady, log(w->work / w->visits));
 	variance = find_variance(steady);

@@ -25,12 +25,14 @@ struct ca_steady_window {
 	double visits;    /* ... that so many visits took */
 	double work;      /* ns of CPU time of the program, less what it paid; or where both ends of a
 			   * queue have a point, how many arrived while these left; 0: not known */
+	double inserted;  /* D, of the time that it took: 0..1 */
 };
 
 enum { CA_STEADY_WAITING = 32 };
 struct ca_steady_region {
 	double n, sum,
 		squares; /* of work per visit above 0 %, relative to that at 0 % around it: logarithms */
+	double inserted; /* in these, sum */
 	unsigned whole;  /* whole runs above 0 % */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
@@ -42,7 +44,7 @@ struct ca_steady {
 	bool any;                        /* ... there was one */
 	struct ca_steady_waiting {
 		uint32_t region;
-		double work;
+		double work, inserted;
 	} waiting
 		[CA_STEADY_WAITING]; /* those since, for the next one at 0 %; if there are too many, the first */
 	size_t waits;

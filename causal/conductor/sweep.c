@@ -210,7 +210,7 @@ bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t number, const struct ca_
 
 	if (!variant || !variant->plan)
 		return false;
-	ca_plan_use_whole(variant->plan);
+	ca_plan_use_whole(variant->plan, ca_sweep_is_alone(sweep));
 	if (!ca_plan_next(variant->plan, &step))
 		return false;
 	ca_plan_begun(variant->plan);

@@ -127,6 +127,8 @@ struct ca_estimates {
 enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out);
 void ca_estimate_fini(struct ca_estimates *estimates);
+/* Student's t, 97.5 %. */
+double ca_estimate_t975(double df);
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */
 enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve);
 /* More experiments would not say more: the effect at 50 % is known to +- points, or surely too

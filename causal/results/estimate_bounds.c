@@ -14,10 +14,9 @@ static const double scatter = 0.03;      /* between experiments, relative, as lo
 static const double scatter_df = 2;      /* ... which has this weight */
 static const double kept = 0.98; /* of what was inserted: else virtual time has caught up with the outside */
 static const double often = 0.1; /* waits with a time limit, for each visit */
-static const double hardly =
-	0.1; /* of D: what is paid in so little of it has delayed nothing else; or, where time
-				   * is counted, ... */
-static const double little = 0.02; /* ... what is no more of the share of S */
+/* Of D: what is paid in so little of it has delayed nothing else. Where time is counted, there is nothing to compare
+ * with: what was paid is in the interval, up to half of D, or as long as it is no more of the share of S. */
+static const double hardly = 0.1, half = 0.5, little = 0.02;
 
 struct part {
 	double top, bottom;
@@ -189,7 +188,8 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 			rest += item->elapsed - item->paying;
 		}
 	*own = (struct ca_est_own){ .share = m ? share / (double)m : 0, .timed = limits > often * visits };
-	if (!known || !(rest > 0) || (paying > hardly * delay && !(timed && lost <= little * rest)))
+	if (!known || !(rest > 0) ||
+	    (paying > (timed ? half : hardly) * delay && !(timed && lost <= little * rest)))
 		return;
 	high = ratio_of(part, m, own->share, 1, known_scatter);
 	low = fmin(low / rest, high.value);

@@ -75,7 +75,8 @@ static double mean_near(const struct ca_est *est, const double *work, size_t i)
 static double mean_between(const struct ca_est *est, const double *work, size_t i, size_t next)
 {
 	bool own = next && est->zero[next - 1] == i;
-	size_t before = next - own, first = before ? before - 1 : next, last = next < est->zeros ? next : before - 1;
+	size_t before = next - own, first = before ? before - 1 : next,
+	       last = next < est->zeros ? next : before - 1;
 
 	return (work[est->zero[first]] + work[est->zero[last]]) / 2;
 }
@@ -138,11 +139,12 @@ struct shift {
 };
 
 /* How far work per visit is from that at 0 % in the program's regions, its variance, beyond what chance explains
- * (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is known of the best known region. */
+ * (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is
+ * known of the best known region. */
 static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
 			 const uint32_t *of, double *known, struct shift *shift)
 {
-	double zeros = (double)est->zeros, excess = 0, weights = 0;
+	double zeros = (double)est->zeros, common, tried = 0, sum_m = 0, weights = 0, squares = 0, spread = 0;
 	double noise = compare(est, work, ALL, cell, cells, of), now;
 	enum against against = ALL;
 
@@ -172,10 +174,20 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 		for (size_t i = c; i < cells; i++)
 			if (cell[i].region == cell[c].region)
 				shift[i] = (struct shift){ sum / n, variance };
-		excess += variance > 0 ? pow(sum / n, 2) / variance - 1 : 0;
-		weights += variance > 0 ? 1 / variance : 0;
+		if (!(noise > 0) || !isfinite(noise))
+			continue;
+		tried++;
+		weights += n / noise;
+		spread += n / noise * n / noise;
+		sum_m += n / noise * sum / n;
+		squares += n / noise * pow(sum / n, 2);
 	}
-	return weights > 0 ? excess / weights : 0;
+	/* what the zeros are off by they all have in common: their covariance is diagonal but for that (Sherman and
+	 * Morrison) */
+	common = weights > 0 ? noise / zeros / (1 + noise / zeros * weights) : 0;
+	squares -= common * sum_m * sum_m;
+	weights -= common * spread;
+	return weights > 0 ? (squares - tried) / weights : 0;
 }
 
 /* How much of a difference in work is one in time, at 0 %: all of it where the CPU is what limits, none where

@@ -55,7 +55,6 @@ struct ca_est {
 double ca_estimate_median(double *value, size_t n); /* reorders; n > 0 */
 double ca_estimate_quantile(const double *sorted, size_t n, double q);
 int ca_estimate_compare(const void *a, const void *b); /* doubles, for qsort */
-double ca_estimate_t975(double df);                    /* Student's t, 97.5 % */
 double ca_estimate_exponential(struct ca_rng *rng);    /* mean 1 */
 /* How far the visits of an item are from what they should be, in robust sigmas; and the
  * weight that goes with it. period: cost of a visit; noise: relative. */

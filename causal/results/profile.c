@@ -258,6 +258,7 @@ static void fill_samples(const struct ca_profile *profile, struct ca_profile_row
 		known = true;
 		row->via = samples->via;
 		row->contains = samples->contains;
+		row->calls = samples->calls;
 	}
 	row->samples = profile->periods > 0 ? 100. * (double)count / profile->periods : NAN;
 	row->own = profile->periods > 0 && known ? 100. * (double)own / profile->periods : NAN;
@@ -509,6 +510,7 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		ca_profile_free_names(profile->samples[i].via);
 		ca_profile_free_names(profile->samples[i].contains);
+		ca_profile_free_names(profile->samples[i].calls);
 	}
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);

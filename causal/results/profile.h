@@ -58,6 +58,7 @@ struct ca_profile_samples {
 	/* owned; ends with NULL, or NULL */
 	char **via;      /* callers that this region stands for as well */
 	char **contains; /* regions that make up nearly all of this one */
+	char **calls;    /* ... and which others call, too */
 };
 
 /* A binary of the program; once for each build-id that it had. */
@@ -106,6 +107,7 @@ struct ca_profile_row {
 	/* borrowed, of the last run that says so; end with NULL, or NULL */
 	char *const *via;      /* callers that this region stands for as well */
 	char *const *contains; /* regions that make up nearly all of this one */
+	char *const *calls;    /* ... and which others call, too */
 	bool leads; /* not known, but by its estimate among the first rows: it stands before those that do not matter */
 };
 

@@ -177,6 +177,7 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		add_number(object, "own", row->own, 2);
 		add_names(object, "via", row->via);
 		add_names(object, "contains", row->contains);
+		add_names(object, "calls", row->calls);
 		add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 		for (size_t j = i; j < profile->rows; j++)
 			if (profile->row[j].region == row->region)

@@ -304,6 +304,7 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 		add_u64(record, "own", stacks->own);
 		add_names(record, "via", stacks->via);
 		add_names(record, "contains", stacks->contains);
+		add_names(record, "calls", stacks->calls);
 	}
 	return put(results, record, err);
 }

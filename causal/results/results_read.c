@@ -236,6 +236,7 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 	if (samples) {
 		ca_profile_free_names(samples->via);
 		ca_profile_free_names(samples->contains);
+		ca_profile_free_names(samples->calls);
 	} else {
 		samples = MORE(profile->samples, profile->sample_count);
 		if (!samples)
@@ -246,7 +247,9 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 						.region = region,
 						.count = ca_results_json_u64(record, "count"),
 						.own = known_u64(record, "own") };
-	return read_names(record, "via", &samples->via) && read_names(record, "contains", &samples->contains);
+	return read_names(record, "via", &samples->via) &&
+	       read_names(record, "contains", &samples->contains) &&
+	       read_names(record, "calls", &samples->calls);
 }
 
 static bool read_scope(struct ca_profile *profile, struct json_object *record)

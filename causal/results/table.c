@@ -152,7 +152,8 @@ static void put_verdict(const struct ca_table *t, const struct ca_profile_row *r
 	fputc('\n', t->out);
 }
 
-static void put_via(const struct ca_table *t, char *const *via)
+/* "via a ← b", "calls a, b". */
+static void put_names(const struct ca_table *t, const char *how, char *const *names, const char *between)
 {
 	char *text = NULL;
 	size_t size, room = t->width > CA_TABLE_RANK + 10 ? t->width - CA_TABLE_RANK : 10;
@@ -160,8 +161,8 @@ static void put_via(const struct ca_table *t, char *const *via)
 
 	if (!out)
 		return;
-	for (char *const *name = via; *name; name++)
-		fprintf(out, "%s%s", name == via ? "via " : " ← ", *name);
+	for (char *const *name = names; *name; name++)
+		fprintf(out, "%s%s", name == names ? how : between, *name);
 	if (ca_memstream_end(out, &text)) {
 		char *cut = ca_text_cut(text, room, room / 2);
 
@@ -212,7 +213,9 @@ static void put_row(const struct ca_table *t, size_t r)
 	put_verdict(t, row);
 	put_percentiles(t, row);
 	if (row->via && *row->via)
-		put_via(t, row->via);
+		put_names(t, "via ", row->via, " ← ");
+	if (row->calls && *row->calls)
+		put_names(t, "calls ", row->calls, ", ");
 }
 
 static void put_header(const struct ca_table *t)

@@ -68,6 +68,8 @@ function cell(column, row) {
 			td.append(element("span", { className: "where", textContent: "via " + row.region.via.join(" ← ") }));
 		if ((row.region.contains || []).length)
 			td.append(element("span", { className: "where", textContent: "contains " + row.region.contains.join(", ") }));
+		if ((row.region.calls || []).length)
+			td.append(element("span", { className: "where", textContent: "calls " + row.region.calls.join(", ") }));
 	} else if (column.effect) {
 		const c = column.effect(row), width = half(c);
 		td.append(number(c.effect));

@@ -124,14 +124,41 @@ def judged(region):
     return cell["speedup"], cell["effect"], width(cell)
 
 
-def wrappers(rows):
-    """Rows that only contain another: next to nothing of their own; where the profile does not say,
-    rows with the same samples as another of the same binary, but for one."""
+def stacks_of(directory):
+    """[(names from the outermost on, count)], of all runs."""
+    found = []
+    for path in glob.glob(f"{directory}/run-*.jsonl"):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found += [(r["frames"], r["count"]) for r in map(json.loads, (x for x in file if '"stack"' in x))
+                      if r["type"] == "stack"]
+    return found
+
+
+def only_contains(name, names, stacks):
+    """Is two thirds of it other rows' work, which hardly anybody else calls? Else it can be changed how often it
+    calls them."""
+    all_of, inside, here, covered = collections.Counter(), collections.Counter(), 0, 0
+    for frames, count in stacks:
+        at = frames.index(name) if name in frames else len(frames)
+        here += count if at < len(frames) else 0
+        all_of.update({x: count for x in set(frames) & names})
+        inside.update({x: count for x in set(frames[at + 1:]) & names})
+    held = {x for x in inside if x != name and inside[x] >= 0.8 * all_of[x]}
+    for frames, count in stacks:
+        if name in frames and held & set(frames[frames.index(name) + 1:]):
+            covered += count
+    return covered >= 0.67 * here
+
+
+def wrappers(rows, stacks):
+    """Rows that only contain others: next to nothing of their own, and what they call is theirs alone; where the
+    profile does not say, rows with the same samples as another of the same binary, but for one."""
     found = []
     for i, row in enumerate(rows):
         share = row.get("samples") or 0
         if row.get("own") is not None:
-            if share >= 10 and row.get("own") < 0.05 * share:
+            if share >= 10 and row.get("own") < 0.05 * share and \
+                    only_contains(row["name"], {r["name"] for r in rows}, stacks):
                 found.append(row["name"])
         elif share >= 10 and any(abs((r.get("samples") or 0) - share) < 0.03 * share
                                  for r in rows[:i] if r["binary"] == row["binary"]):
@@ -163,7 +190,7 @@ def judge(directory, text, seconds, limit):
             if curve_of(r) and not r.get("contains") and r["name"] not in stood_for][:10]
     verdict["experiments"] = profile["funnel"]["experiments_kept"]
     verdict["cause"] = profile.get("cause")
-    verdict["twins"], verdict["wrappers"] = twins(rows, text), wrappers(rows)
+    verdict["twins"], verdict["wrappers"] = twins(rows, text), wrappers(rows, stacks_of(directory))
     for row in rows[:5]:
         cell = judged(row)
         verdict.setdefault("rows", []).append(

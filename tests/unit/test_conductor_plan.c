@@ -267,7 +267,7 @@ static void test_whole_runs_largest_first(void **state)
 		uint32_t next = 1;
 
 		begin(&s, &three, seed, false);
-		ca_plan_use_whole(s.plan);
+		ca_plan_use_whole(s.plan, false);
 		for (unsigned i = 0; i < 6; i++) {
 			assert_true(ca_plan_next(s.plan, &step));
 			assert_true(!step.region || step.region == next++);
@@ -289,7 +289,7 @@ static void test_whole_runs_go_to_hopes(void **state)
 	for (size_t i = 3; i < flat.codes; i++)
 		flat.at_most[i] = 12;
 	begin(&s, &flat, 5, false);
-	ca_plan_use_whole(s.plan);
+	ca_plan_use_whole(s.plan, false);
 	while (s.steps < 30)
 		step(&s, &flat);
 	for (size_t i = 1; i <= flat.codes; i++)
@@ -299,10 +299,29 @@ static void test_whole_runs_go_to_hopes(void **state)
 	/* most of all to what brings most, as long as that is not known well */
 	flat.noise = 0.1;
 	begin(&s, &flat, 5, false);
-	ca_plan_use_whole(s.plan);
+	ca_plan_use_whole(s.plan, false);
 	while (s.steps < 30)
 		step(&s, &flat);
 	assert_in_range(s.tried[1], 7, 12);
+	ca_plan_free(s.plan);
+}
+
+/* Where one thread does all, a run at 0 % says no more than another one, and one of each code is enough. */
+static void test_whole_runs_alone(void **state)
+{
+	struct program alone = three;
+	unsigned rows;
+	struct sweep s;
+
+	(void)state;
+	alone.alone = true;
+	begin(&s, &alone, 5, false);
+	ca_plan_use_whole(s.plan, true);
+	while (s.steps < 30 && !ca_plan_is_decided(s.plan, &rows))
+		step(&s, &alone);
+	assert_int_equal(s.zeros, 0);
+	assert_in_range(s.steps, 4, 14);
+	assert_int_equal(rows, CA_PLAN_TOP);
 	ca_plan_free(s.plan);
 }
 
@@ -317,7 +336,7 @@ static void test_whole_runs_of_polls(void **state)
 		struct sweep s;
 
 		begin(&s, &polls, 5, false);
-		ca_plan_use_whole(s.plan);
+		ca_plan_use_whole(s.plan, false);
 		while (s.steps < 30)
 			step(&s, &polls);
 		assert_true(s.at[1][25] && s.at[1][50]);
@@ -331,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_runs_largest_first),
 		cmocka_unit_test(test_whole_runs_go_to_hopes),
+		cmocka_unit_test(test_whole_runs_alone),
 		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_neighbours),

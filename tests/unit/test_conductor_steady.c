@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/conductor/steady.c: when experiments inside runs are doubted, and what settles it. */
 #include "causal/conductor/steady.h"
+#include "core/rng.h"
 #include "tests/unit/unit.h"
+#include <math.h>
 #include <string.h>
 
 static struct ca_steady steady;
+static double inserted; /* D, by percent of speedup */
 
 static struct ca_region region(const char *name)
 {
@@ -18,6 +21,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&steady, 0, sizeof steady);
+	inserted = 0.009;
 	return 0;
 }
 
@@ -37,7 +41,8 @@ static void add(const char *name, unsigned percent, bool whole, double period, d
 						  .whole = whole,
 						  .cost = 100 * period,
 						  .visits = 100,
-						  .work = 100 * work });
+						  .work = 100 * work,
+						  .inserted = inserted * percent });
 }
 
 /* Experiments inside runs, at 0, 25 and 50 %, whose time and work per visit vary by this share. */
@@ -130,6 +135,40 @@ static void test_places(void **state)
 	assert_wants(NULL, 0);
 }
 
+/* Next to nothing was inserted: that cannot have changed so much. */
+static void test_little_inserted(void **state)
+{
+	(void)state;
+	inserted = 0.001;
+	add_windows("f", 980, 1800, 0.01);
+	assert_wants(NULL, 0);
+}
+
+/* A dozen codes are looked at after each of a dozen experiments: what a visit costs varies by a fifth, and none of
+ * them lives on what is stored. */
+static void test_chance(void **state)
+{
+	enum { SWEEPS = 200, CODES = 8, ROUNDS = 12 };
+	struct ca_rng rng;
+	unsigned doubts = 0;
+
+	ca_rng_init(&rng, 3);
+	for (unsigned sweep = 0; sweep < SWEEPS; sweep++) {
+		set_up(state);
+		for (unsigned i = 0; i < ROUNDS * CODES; i++) {
+			char name[] = { (char)('a' + i % CODES), '\0' };
+
+			if (i % 4 == 0)
+				add("a", 0, false, 1000, 2000 * exp(0.7 * (ca_rng_unit(&rng) - 0.5)));
+			add(name, 50, false, 800, 2000 * exp(0.7 * (ca_rng_unit(&rng) - 0.5)));
+		}
+		doubts += ca_steady_is_open(&steady);
+		tear_down(state);
+	}
+	print_message("%u doubts in %d sweeps\n", doubts, SWEEPS);
+	assert_in_range(doubts, 0, SWEEPS / 50);
+}
+
 /* No time for whole runs: then it is what experiments inside say. */
 static void test_left(void **state)
 {
@@ -188,6 +227,8 @@ int main(void)
 		cmocka_unit_test(test_doubt),
 		cmocka_unit_test_setup_teardown(test_too_few, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_little_inserted, set_up, tear_down),
+		cmocka_unit_test(test_chance),
 		cmocka_unit_test_setup_teardown(test_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_steady, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_steady, set_up, tear_down),

@@ -224,6 +224,7 @@ static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t ar
 	c.e.record = (struct ca_experiment_record){ .region = 2,
 						    .speedup = percent * 10000,
 						    .end = 100 * MS,
+						    .delay = percent * MS * 9 / 10,
 						    .work = work,
 						    .visits = c.e.visits,
 						    .visit_count = arrivals ? 3 : 2 };

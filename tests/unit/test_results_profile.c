@@ -568,6 +568,7 @@ static void test_chains(void **state)
 {
 	char *const via[] = { TEXT("step"), TEXT("run\x1b"), NULL };
 	char *const contains[] = { TEXT("work"), TEXT("elsewhere"), NULL };
+	char *const calls[] = { TEXT("leaf"), TEXT("helper"), NULL };
 	struct ca_region region[] = {
 		{ .id = 1,
 		  .name = TEXT("work"),
@@ -590,7 +591,7 @@ static void test_chains(void **state)
 	struct ca_profile_row row[] = {
 		{ &region[1], &point, &curve, CA_VERDICT_WORTH, 50, 1, NULL, contains },
 		{ &region[2], &point, &curve, CA_VERDICT_WORTH, 45, 1, NULL, NULL },
-		{ &region[0], &point, &curve, CA_VERDICT_WORTH, 50, 40, via, NULL },
+		{ &region[0], &point, &curve, CA_VERDICT_WORTH, 50, 1, via, NULL, .calls = calls },
 	};
 	struct ca_profile_samples samples[] = {
 		{ .region = 1, .via = (char **)via },
@@ -607,7 +608,9 @@ static void test_chains(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "\n  1  work "));
-	assert_non_null(strstr(text, "\n     via step ← run?\n     Containing 1 and elsewhere: loop\n"));
+	assert_non_null(strstr(
+		text,
+		"\n     via step ← run?\n     calls leaf, helper\n     Containing 1 and elsewhere: loop\n"));
 	assert_null(strstr(text, "  2  "));
 	assert_null(strstr(strstr(text, "Containing") + 1, "Containing"));
 }

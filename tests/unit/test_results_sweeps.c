@@ -110,6 +110,7 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 		.active = length * seen * in_s / elapsed,
 		.delay = length * seen * p * in_s / elapsed,
 		.paying = k->known ? length * fmin(1, fmax(0, paying) / elapsed) : NAN,
+		.per_visit = true,
 	};
 }
 
