@@ -19,12 +19,11 @@ enum {
 };
 static const uint64_t tell_ns = UINT64_C(2000000000);
 
-void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown, bool uncounted)
+void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown)
 {
 	memset(progress, 0, sizeof *progress);
 	progress->total = total;
 	progress->shown = shown;
-	progress->uncounted = uncounted;
 	progress->terminal = isatty(STDERR_FILENO);
 }
 
@@ -65,15 +64,14 @@ void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t el
 }
 
 /* ", 12 experiments (3 dropped)" behind what is there already. */
-static void count_text(const struct ca_progress_line *progress, const struct ca_conductor_status *status,
-		       char *buffer, size_t size)
+static void count_text(const struct ca_conductor_status *status, char *buffer, size_t size)
 {
 	char dropped[40] = "";
 
 	*buffer = '\0';
 	if (status->dropped)
 		snprintf(dropped, sizeof dropped, " (%llu dropped)", (unsigned long long)status->dropped);
-	if (!progress->uncounted)
+	if (!status->whole)
 		snprintf(buffer, size, ", %llu experiment%s%s", (unsigned long long)status->experiments,
 			 status->experiments == 1 ? "" : "s", dropped);
 }
@@ -164,7 +162,7 @@ void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_
 		ca_progress_line_to_go(progress, now - progress->started, to_go, sizeof to_go);
 	else
 		ca_progress_line_time(rest, to_go, sizeof to_go);
-	count_text(progress, status, count, sizeof count);
+	count_text(status, count, sizeof count);
 	top_text(status, top, sizeof top);
 	if (status->region)
 		snprintf(doing, sizeof doing, ", %s at %.0f %%", status->region, status->speedup);
@@ -192,7 +190,7 @@ static void tell_run(struct ca_progress_line *progress, const struct ca_conducto
 	progress->told = now;
 	ca_progress_line_time((double)took / 1e9, time, sizeof time);
 	ca_progress_line_time(rest, to_go, sizeof to_go);
-	count_text(progress, status, count, sizeof count);
+	count_text(status, count, sizeof count);
 	top_text(status, top, sizeof top);
 	if (progress->total)
 		ca_say("run %zu/%zu: %s%s, %s to go%s", progress->finished, progress->total, time, count,

@@ -12,7 +12,6 @@ struct ca_progress_line {
 	bool json;                     /* an object per line instead */
 	uint64_t budget;               /* of all runs, ns; 0: none */
 	uint64_t begun;                /* of the first run, ns; 0: not yet */
-	bool uncounted;                /* an experiment ends with its run: there is nothing to count before */
 	size_t total, finished;        /* total 0: nobody knows how many */
 	uint64_t started;              /* of the open run, ns */
 	uint64_t last;                 /* time of the last line, ns */
@@ -21,7 +20,7 @@ struct ca_progress_line {
 	uint64_t experiments, dropped; /* of finished runs */
 };
 
-void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown, bool uncounted);
+void ca_progress_line_init(struct ca_progress_line *progress, size_t total, bool shown);
 void ca_progress_line_begin(struct ca_progress_line *progress);
 /* Rewrites the line on a terminal, a few times a second. */
 void ca_progress_line_update(struct ca_progress_line *progress, const struct ca_conductor_status *status);

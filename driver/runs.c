@@ -209,7 +209,6 @@ static void use_whole(struct runs *runs, struct ca_conductor_options *options)
 	if (ca_sweep_why_whole(runs->sweep, &doubted, &percent) && !doubted)
 		options->whole = ca_sweep_next_whole(runs->sweep, options->variant, &options->region,
 						     &options->speedup);
-	runs->progress.uncounted = options->whole;
 }
 
 static int run_variant(struct runs *runs, const struct ca_variant *variant,
@@ -355,7 +354,7 @@ int ca_runs_all(struct ca_job *job)
 		return 1;
 	}
 	ca_progress_line_init(&runs.progress, ca_job_is_open_ended(job) ? 0 : job->variants.total,
-			      job->level >= 0 && !job->settings.quiet, job->settings.end_to_end);
+			      job->level >= 0 && !job->settings.quiet);
 	runs.progress.json = job->settings.progress_format == CA_PROGRESS_JSON;
 	runs.progress.budget = (uint64_t)(job->settings.budget * 1e9);
 	show_all(&runs);

@@ -642,6 +642,7 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 
 	status->experiments = c->kept;
 	status->dropped = c->dropped;
+	status->whole = c->set->end_to_end;
 	ca_conductor_plan_show(c, status);
 	status->region = (c->state == WARMING_UP || c->state == RUNNING) && region ? region->name : NULL;
 	status->speedup = c->speedup / 1e4;

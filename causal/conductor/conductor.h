@@ -90,6 +90,7 @@ enum { CA_CONDUCTOR_TOP = 3 };
 struct ca_conductor_status {
 	uint64_t experiments; /* finished and kept so far */
 	uint64_t dropped;     /* finished, but not kept */
+	bool whole;           /* the run is one experiment: there is nothing to count before it ends */
 	/* what is known so far, over all runs: the regions with most effect, at 50 % */
 	struct {
 		const char *region;

@@ -156,7 +156,7 @@ static void put_line(FILE *file, const struct ca_profile_row *row, int p)
 	put_share(file, own ? row->samples : NAN);
 	for (int i = 0; i < CA_AT; i++)
 		put_effect(file, curve, i);
-	fprintf(file, " %zu | %s |\n", curve->experiments, own ? ca_profile_verdict_text(row->verdict) : "");
+	fprintf(file, " %zu | %s |\n", curve->experiments, own ? ca_profile_row_text(row) : "");
 }
 
 bool ca_profile_write_markdown(const struct ca_profile *profile, FILE *file)

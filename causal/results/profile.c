@@ -15,6 +15,8 @@
 enum {
 	FIRST_ROWS = 3, /* that are to be known */
 	NEW_ROW = 10,   /* runs for one of which nothing is known */
+	ENOUGH = 3,     /* experiments, for the least that is said of code without a verdict */
+	LITTLE = 6,     /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
 	RUNS_MOST = 10000
 };
 
@@ -448,12 +450,23 @@ enum ca_status ca_profile_write(const struct ca_profile *profile, const char *di
 
 /* ---- the rest ------------------------------------------------------------------*/
 
-const char *ca_profile_verdict_text(enum ca_verdict verdict)
+static const char *verdict_text(enum ca_verdict verdict)
 {
 	return verdict == CA_VERDICT_WORTH        ? "worth it"
 	       : verdict == CA_VERDICT_NOT_WORTH  ? "does not matter"
 	       : verdict == CA_VERDICT_NOT_ENOUGH ? "not enough data"
 						  : "cannot tell here";
+}
+
+bool ca_profile_is_little(const struct ca_profile_row *row)
+{
+	return row->verdict == CA_VERDICT_NOT_ENOUGH && row->curve->experiments >= ENOUGH &&
+	       row->curve->at_high[1] < LITTLE;
+}
+
+const char *ca_profile_row_text(const struct ca_profile_row *row)
+{
+	return ca_profile_is_little(row) ? "little, if any" : verdict_text(row->verdict);
 }
 
 const char *ca_profile_verdict_key(enum ca_verdict verdict)

@@ -200,8 +200,10 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
  * what is missing. *open: the row that needs most of them. */
 size_t ca_profile_runs_wanted(const struct ca_profile *profile, double points,
 			      const struct ca_profile_row **open);
-const char *ca_profile_verdict_text(enum ca_verdict verdict); /* for people */
-const char *ca_profile_verdict_key(enum ca_verdict verdict);  /* for programs; does not change */
+/* For people: the verdict of a row; where none is given and it cannot be much, that. */
+const char *ca_profile_row_text(const struct ca_profile_row *row);
+bool ca_profile_is_little(const struct ca_profile_row *row);
+const char *ca_profile_verdict_key(enum ca_verdict verdict); /* for programs; does not change */
 const char *ca_profile_baseline_name(enum ca_baseline baseline);
 const char *ca_profile_how_name(enum ca_how how); /* for programs; does not change */
 void ca_profile_free_names(char **names);         /* NULL is fine */

@@ -122,6 +122,7 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	if (row->point->whole)
 		add(object, "whole", json_object_new_boolean(true));
 	add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
+	add_text(object, "says", ca_profile_row_text(row));
 	add_number(object, "impact", curve->impact, 2);
 	add_number(object, "impact_low", curve->impact_low, 2);
 	add_number(object, "impact_high", curve->impact_high, 2);

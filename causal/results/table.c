@@ -22,8 +22,7 @@ enum {
 	NAME_ENOUGH = 24, /* columns of numbers are not worth a shorter one */
 	POINT_MAX = 18,
 	VERDICT = 16, /* "cannot tell here" */
-	ENOUGH = 3,   /* experiments, for the least that is said of code without a verdict */
-	LITTLE = 6,   /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
+	KERNEL = 2,   /* times the share of the samples, and more: it is in the kernel */
 	NO_TERMINAL = 200
 };
 
@@ -140,11 +139,9 @@ static void put_verdict(const struct ca_table *t, const struct ca_profile_row *r
 	};
 	size_t used = fixed_width(t) + t->code;
 	char why[64] = "";
-	bool little = row->verdict == CA_VERDICT_NOT_ENOUGH && row->curve->experiments >= ENOUGH &&
-		      row->curve->at_high[1] < LITTLE;
 
-	put_marked(t, marks[row->verdict], little ? "little, if any" : ca_profile_verdict_text(row->verdict));
-	if (row->verdict == CA_VERDICT_NOT_ENOUGH && !little)
+	put_marked(t, marks[row->verdict], ca_profile_row_text(row));
+	if (row->verdict == CA_VERDICT_NOT_ENOUGH && !ca_profile_is_little(row))
 		snprintf(why, sizeof why, ": %zu experiment%s", row->curve->experiments,
 			 row->curve->experiments == 1 ? "" : "s");
 	if (used + strlen(why) <= t->width)
@@ -417,6 +414,27 @@ static bool collect_rows(struct ca_table *t)
 	return t->row && t->region;
 }
 
+/* Does one thread take much more time for it than its samples say? */
+static bool is_in_kernel(const struct ca_profile_row *row)
+{
+	return row->curve->how >= CA_HOW_OWN && row->curve->at_low[CA_AT - 1] > KERNEL * row->samples;
+}
+
+static void put_kernel(const struct ca_table *t)
+{
+	const char *before =
+		"Time in the kernel, where no samples are taken, is in the effects, and not in own and "
+		"total: ";
+
+	for (size_t r = 0; r < t->shown && t->shares; r++)
+		if (is_in_kernel(t->row[r])) {
+			fprintf(t->out, "%s%zu", before, r + 1);
+			before = ", ";
+		}
+	if (*before == ',')
+		fputs(".\n", t->out);
+}
+
 static void put_rows(struct ca_table *t)
 {
 	put_scope(t);
@@ -426,6 +444,7 @@ static void put_rows(struct ca_table *t)
 	for (size_t r = 0; r < t->shown; r++)
 		put_row(t, r);
 	ca_table_put_rest(t);
+	put_kernel(t);
 	if (any_unnamed(t))
 		fputs("sub_...: code without a symbol, named by its address in the file; "
 		      "symbols (Debian: a -dbgsym package) give it a name.\n",

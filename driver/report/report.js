@@ -7,10 +7,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const profile = data.profile;
 const $ = (id) => document.getElementById(id);
-const verdicts = { "worth": "worth it", "not-worth": "does not matter", "not-enough-data": "not enough data",
-	"cannot-tell": "cannot tell here" };
-const verdict = (p) => p.verdict === "not-enough-data" && p.experiments >= 3 &&
-	(p.at || []).some((a) => a.speedup === 50 && known(a.high) && a.high < 6) ? "little, if any" : verdicts[p.verdict];
+const verdict = (p) => p.says;
 const plural = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const known = (x) => x !== null && x !== undefined;
 

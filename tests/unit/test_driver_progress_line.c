@@ -103,7 +103,7 @@ static void test_line(void **state)
 						none = { .experiments = 1 };
 	static const struct {
 		const struct ca_conductor_status *status;
-		bool shown, uncounted;
+		bool shown, whole;
 		const char *line;
 	} cases[] = {
 		{ &status, true, false,
@@ -118,13 +118,15 @@ static void test_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_conductor_status seen = *cases[i].status;
 		struct ca_progress_line progress;
 
-		ca_progress_line_init(&progress, 2, cases[i].shown, cases[i].uncounted);
+		seen.whole = cases[i].whole;
+		ca_progress_line_init(&progress, 2, cases[i].shown);
 		progress.finished = 1;
 		progress.spent = (1000 * 3600 + 40) * CA_NS_PER_S;
 		ca_progress_line_begin(&progress);
-		updated(&progress, cases[i].status, text, sizeof text);
+		updated(&progress, &seen, text, sizeof text);
 		assert_string_equal(text, cases[i].line);
 	}
 }
@@ -142,7 +144,7 @@ static void test_json(void **state)
 	char text[800];
 
 	(void)state;
-	ca_progress_line_init(&progress, 0, true, false);
+	ca_progress_line_init(&progress, 0, true);
 	progress.json = true;
 	progress.budget = 1000000 * CA_NS_PER_S;
 	progress.experiments = 30;

@@ -563,6 +563,35 @@ static void test_columns(void **state)
 	}
 }
 
+/* One thread's time in the kernel has no samples. */
+static void test_table_kernel(void **state)
+{
+	static const struct {
+		enum ca_how how;
+		double most;
+		bool told;
+	} cases[] = { { CA_HOW_OWN, 30, true }, { CA_HOW_OWN, 15, false }, { CA_HOW_COMPARED, 30, false } };
+	struct ca_region region = {
+		.id = 1, .name = TEXT("send"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/a")
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_curve curve = { .experiments = 12, .how = cases[i].how };
+		struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+		struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 10, 8, NULL, NULL };
+		struct ca_profile profile = { .row = &row,
+					      .rows = 1,
+					      .catalog = { .region = &region, .regions = 1 },
+					      .funnel = {
+						      .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+
+		for (int k = 0; k < CA_AT; k++)
+			curve.at[k] = curve.at_low[k] = curve.at_high[k] = cases[i].most;
+		assert_int_equal(strstr(printed(&profile, 120), "Time in the kernel") != NULL, cases[i].told);
+	}
+}
+
 /* Callers that a row stands for are below it; code that only contains rows is no row. */
 static void test_chains(void **state)
 {
@@ -752,8 +781,9 @@ int main(void)
 		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
 		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
+		cmocka_unit_test(test_chains),        cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
