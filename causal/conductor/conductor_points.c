@@ -23,7 +23,7 @@ enum {
 	WOKEN = 50,             /* periods that an idle program runs until it is taken to be at work */
 	HARDLY_DELAYED =
 		10, /* 1 / share of D for which threads may have paid in a whole run whose time is counted ... */
-	DELAYED = 2, /* ... in an experiment inside one, and in all of these ... */
+	DELAYED = 2, /* ... in an experiment inside one; half of that in all of these together ... */
 	LITTLE = 50, /* ... or, if that is more, 1 / what it makes of the share that S seems to have ... */
 	NOTHING = 100000, /* ... and ns */
 	MOMENT = 20,      /* 1 / share of an experiment that is no reason for a search by itself */
@@ -344,14 +344,17 @@ static bool is_delayed(const struct ca_experiment_record *r, unsigned share)
  * do with the effect is in its bounds. */
 static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_record *r)
 {
+	uint64_t elapsed = r->end - r->start;
+
 	if (p && r->speedup) {
 		p->timed++;
+		p->elapsed += elapsed;
 		p->inserted += r->delay;
 		p->paid += r->paying;
 	}
 	/* where little was inserted, a moment is half of it */
-	return r->paying <= r->delay / DELAYED + NOTHING + (r->end - r->start) / MOMENT &&
-	       (!p || p->timed < FEW || p->paid <= p->inserted / DELAYED + (uint64_t)p->timed * NOTHING);
+	return r->paying <= r->delay / DELAYED + NOTHING + elapsed / MOMENT &&
+	       (!p || p->timed < FEW || 2 * p->paid <= p->inserted / DELAYED + p->elapsed / MOMENT);
 }
 
 /* Hardly anybody was delayed: all that was done in the experiment took the time that it always takes, and D is

@@ -23,8 +23,8 @@ struct ca_point_choice {
 	bool known; /* the choice was there before the run began */
 	bool ask;
 	bool needless;           /* one thread does all ... */
-	unsigned timed;          /* ... in so many experiments above 0 %, in which so much was inserted, ... */
-	uint64_t inserted, paid; /* ... ns, and paid */
+	unsigned timed;          /* ... in so many experiments above 0 %, ns of which were: */
+	uint64_t elapsed, inserted, paid;
 	bool idle;               /* the program did next to nothing when ... */
 	uint64_t ran;            /* c->ran_all when the search began, or ended */
 	bool placed;             /* candidates, by now */
