@@ -22,12 +22,12 @@ struct ca_point_choice {
 	bool over;  /* nothing more to be done in this run */
 	bool known; /* the choice was there before the run began */
 	bool ask;
-	bool needless;           /* one thread does all ... */
-	unsigned timed;          /* ... in so many experiments above 0 %, ns of which were: */
+	bool needless;  /* one thread does all ... */
+	unsigned timed; /* ... in so many experiments above 0 %, ns of which were: */
 	uint64_t elapsed, inserted, paid;
-	bool idle;               /* the program did next to nothing when ... */
-	uint64_t ran;            /* c->ran_all when the search began, or ended */
-	bool placed;             /* candidates, by now */
+	bool idle;    /* the program did next to nothing when ... */
+	uint64_t ran; /* c->ran_all when the search began, or ended */
+	bool placed;  /* candidates, by now */
 	uint64_t since, cpu_since, pause;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;

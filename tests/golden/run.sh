@@ -45,7 +45,8 @@ mask() {
 		-e 's|CAUSAL_SESSION=.*|CAUSAL_SESSION=<session>|' \
 		-e 's|out/[^ ]*-[0-9]\{8\}-[0-9]\{6\}|out/<app>-<time>|' \
 		-e 's|(\([a-z]*\), [0-9.]* s)|(\1, <s>)|' \
-		-e 's|: [0-9]* s, [0-9]* experiments\{0,1\}, [0-9]* s to go|: <s>, <n> experiments, <s> to go|' |
+		-e 's|: [0-9]* s, [0-9]* experiments\{0,1\}, [0-9]* s to go|: <s>, <n> experiments, <s> to go|' \
+		-e 's|: [0-9]* s, [0-9]* s to go|: <s>, <s> to go|' |
 		# Where perf is not allowed. The table belongs to the results, which have tests of
 		# their own.
 		sed -e '/^causal: timers give the samples/d' -e '/^[0-9]* runs\{0,1\}, [0-9]* experiment/,/^Funnel: /d'

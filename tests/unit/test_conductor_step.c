@@ -553,6 +553,8 @@ static void test_becomes_hotter_as_a_whole(void **state)
 	assert_true(conductor.e.part > conductor.e.record.start);
 	assert_true(conductor.e.record.exact && conductor.e.lumpy);
 	assert_int_equal(conductor.kept, 0);
+	ca_sweep_free(conductor.opt.sweep);
+	ca_catalog_fini(&conductor.catalog);
 	tear_down(state);
 }
 
