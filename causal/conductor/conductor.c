@@ -200,12 +200,11 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	}
 	if (is_early(c))
 		return;
-	if (c->e.paused && c->selected) {
-		resume_experiment(c, now);
-		return;
-	}
-	if (c->e.paused) { /* in another way than before */
-		begin_preparing(c, now);
+	if (c->e.paused) {
+		if (c->selected)
+			resume_experiment(c, now);
+		else /* in another way than before */
+			begin_preparing(c, now);
 		return;
 	}
 	if ((ca_conductor_scope_is_open(c) && !c->set->count_only) || ca_conductor_points_step(c, now) ||

@@ -20,11 +20,10 @@ enum {
 	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
 	NAMES = 16,      /* of a via or contains list */
 	STACKS_TOLD = 2000,
-	SEEN = 15,  /* s of a first run before experiments in it can end because the answer is there */
-	HELD = 80,  /* percent of a row's samples that make it one of what contains it ... */
-	MUCH = 10,  /* ... and of that code's own */
-	NO_OWN = 5, /* percent of its samples: a row that has less does its work in what it calls */
-	ASK = 8     /* times which code the filters name: libraries may come later */
+	SEEN = 15, /* s of a first run before experiments in it can end because the answer is there */
+	HELD = 80, /* percent of a row's samples that make it one of what contains it ... */
+	MUCH = 10, /* ... and of that code's own */
+	ASK = 8    /* times which code the filters name: libraries may come later */
 };
 /* A share in samples has an error of its own. */
 #define MARGIN 1.3
@@ -343,7 +342,8 @@ static void write_samples(struct ca_conductor *c)
 			name_others(c, all, n, &all[i], true, via);
 			if (all[i].role == CA_STACKS_CONTAINS)
 				name_others(c, all, n, &all[i], false, contains);
-			if (all[i].role == CA_STACKS_ROW && 100 * all[i].own < NO_OWN * all[i].samples)
+			if (all[i].role == CA_STACKS_ROW &&
+			    100 * all[i].own < CA_STACKS_NO_OWN * all[i].samples)
 				name_others(c, all, n, &all[i], false, calls);
 		}
 		ca_results_samples(c->results, id, count, c->stacks ? &stacks : NULL, NULL);

@@ -21,8 +21,8 @@ enum {
 	HELD = 80,    /* ... those others have so much of their samples in it ... */
 	COVERED = 67, /* ... and cover so much of it; or it has HELD percent of all samples. */
 	HALF = 50,    /* Not if so much of it is code that others call, too. */
-	NO_OWN = 5,   /* Or its own is below this, and rows cover so much of it, whoever else calls them; */
-	MUCH = 10     /* ... or it has so much of all samples: there, many small ones share its work. */
+	/* Or its own is below CA_STACKS_NO_OWN, and rows cover so much of it, whoever else calls them; */
+	MUCH = 10 /* ... or it has so much of all samples: there, many small ones share its work. */
 };
 
 struct node {
@@ -341,14 +341,14 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 	uint64_t covered, held, ran = s->ran[a];
 	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
-	if (!share(s->own_ran[a], ran, NO_OWN) && is_entry(s, a))
+	if (!share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && is_entry(s, a))
 		return CA_STACKS_CONTAINS;
 	if (rows && !share(s->own_ran[a], ran, HARDLY_OWN) && ca_map_find(&s->team, s->code[a].region))
 		return CA_STACKS_CONTAINS;
 	/* most of it is code that others call, too: then it can be changed how often it calls that */
 	if (ran && share(covered - held, ran, HALF))
 		return CA_STACKS_ROW;
-	if (!share(s->own_ran[a], ran, NO_OWN) && rows &&
+	if (!share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && rows &&
 	    (share(covered, ran, COVERED) || share(ran, s->ran_all, MUCH)))
 		return CA_STACKS_CONTAINS;
 	if ((ran && share(s->own_ran[a], ran, HARDLY_OWN)) || own_rows < 2)

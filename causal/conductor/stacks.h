@@ -24,6 +24,9 @@ void ca_stacks_set_team(struct ca_stacks *stacks, uint32_t region);
 /* A run begins: its own counts start at 0. */
 void ca_stacks_begin_run(struct ca_stacks *stacks);
 
+/* Percent of its samples: code that has less for itself does its work in what it calls. */
+enum { CA_STACKS_NO_OWN = 5 };
+
 enum ca_stacks_role {
 	CA_STACKS_SMALL,   /* too few samples to matter */
 	CA_STACKS_ROW,     /* to be tried */
