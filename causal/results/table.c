@@ -420,6 +420,15 @@ static bool is_in_kernel(const struct ca_profile_row *row)
 	return row->curve->how >= CA_HOW_OWN && row->curve->at_low[CA_AT - 1] > KERNEL * row->samples;
 }
 
+/* By timers samples are taken there, too. */
+static bool is_by_perf(const struct ca_profile *p)
+{
+	for (size_t i = 0; i < p->runs; i++)
+		if (strcmp(p->run[i].backend, "perf"))
+			return false;
+	return p->runs;
+}
+
 static void put_kernel(const struct ca_table *t)
 {
 	const char *before =
@@ -427,7 +436,7 @@ static void put_kernel(const struct ca_table *t)
 		"total: ";
 
 	for (size_t r = 0; r < t->shown && t->shares; r++)
-		if (is_in_kernel(t->row[r])) {
+		if (is_in_kernel(t->row[r]) && is_by_perf(t->profile)) {
 			fprintf(t->out, "%s%zu", before, r + 1);
 			before = ", ";
 		}

@@ -569,8 +569,12 @@ static void test_table_kernel(void **state)
 	static const struct {
 		enum ca_how how;
 		double most;
+		const char *backend;
 		bool told;
-	} cases[] = { { CA_HOW_OWN, 30, true }, { CA_HOW_OWN, 15, false }, { CA_HOW_COMPARED, 30, false } };
+	} cases[] = { { CA_HOW_OWN, 30, "perf", true },
+		      { CA_HOW_OWN, 30, "timer", false },
+		      { CA_HOW_OWN, 15, "perf", false },
+		      { CA_HOW_COMPARED, 30, "perf", false } };
 	struct ca_region region = {
 		.id = 1, .name = TEXT("send"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/a")
 	};
@@ -580,8 +584,11 @@ static void test_table_kernel(void **state)
 		struct ca_curve curve = { .experiments = 12, .how = cases[i].how };
 		struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 		struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 10, 8, NULL, NULL };
+		struct ca_profile_run run = { .backend = (char *)cases[i].backend };
 		struct ca_profile profile = { .row = &row,
 					      .rows = 1,
+					      .run = &run,
+					      .runs = 1,
 					      .catalog = { .region = &region, .regions = 1 },
 					      .funnel = {
 						      .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
