@@ -122,12 +122,14 @@ static void enter(const struct ca_conductor *c, struct ca_point_choice *p, enum 
 	p->cpu_since = ca_clock_process_cpu(c->child);
 }
 
+/* Other points than those that were chosen here before. */
 static bool has_macros(const struct ca_conductor *c)
 {
 	uint32_t used = atomic_load(&c->session->points_used);
 
 	for (uint32_t i = 0; i < used && i < CA_MAX_POINTS; i++)
-		if (atomic_load(&c->session->point[i].state) == CA_SLOT_LIVE)
+		if (atomic_load(&c->session->point[i].state) == CA_SLOT_LIVE &&
+		    !ca_conductor_points_were_published(c->points, c->session->point[i].name))
 			return true;
 	return false;
 }
@@ -174,7 +176,7 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 	if (become_needless(c, p))
 		return;
 	p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
-	p->idle = c->ran_all - p->ran < WOKEN;
+	p->idle = !p->woken && (c->ran_all - p->ran < WOKEN || ca_point_search_saw_waits(p->search));
 	p->ran = c->ran_all;
 	ca_conductor_points_list(c, p);
 	if (p->ask && p->set->n && !ca_conductor_points_ask_open(p)) {
@@ -309,10 +311,8 @@ size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *
 
 	for (size_t i = 0; i < n; i++) {
 		const char *name = c->session->point[visits[i].point].name;
-		bool replaced = false;
+		bool replaced = p && ca_conductor_points_were_published(p, name);
 
-		for (size_t k = 0; p && k < p->replaced_n; k++)
-			replaced |= p->replaced[k] && !strcmp(p->replaced[k], name);
 		for (size_t k = 0; p && k < p->choice.points; k++) {
 			if (strcmp(p->choice.point[k].name, name) != 0)
 				continue;
@@ -398,6 +398,7 @@ static void search_anew(struct ca_conductor *c, struct ca_point_choice *p, uint6
 	keep_replaced(p);
 	ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
 	p->idle = p->over = p->placed = false;
+	p->woken = true;
 	c->first_experiment = 0; /* nor does the budget begin before */
 	ca_conductor_length_init(c);
 	start_again(c, p, now);

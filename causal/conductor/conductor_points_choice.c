@@ -70,7 +70,7 @@ static void describe(struct ca_conductor *c, const struct ca_choice *choice)
 				 others, *others ? "; " : "", c->opt.dir);
 }
 
-static bool was_published(const struct ca_point_choice *p, const char *name)
+bool ca_conductor_points_were_published(const struct ca_point_choice *p, const char *name)
 {
 	for (size_t i = 0; i < p->replaced_n; i++)
 		if (p->replaced[i] && !strcmp(p->replaced[i], name))
@@ -85,7 +85,7 @@ void ca_conductor_points_publish(struct ca_conductor *c, struct ca_point_choice 
 	for (size_t i = 0; i < p->n; i++) {
 		struct ca_point_name name;
 
-		if (was_published(p, p->choice.point[i].name))
+		if (ca_conductor_points_were_published(p, p->choice.point[i].name))
 			continue;
 		name = ca_point_search_take(p->search, p->chosen[i]);
 		if (name.binary)

@@ -25,7 +25,8 @@ struct ca_point_choice {
 	bool needless;  /* one thread does all ... */
 	unsigned timed; /* ... in so many experiments above 0 %, ns of which were: */
 	uint64_t elapsed, inserted, paid;
-	bool idle;    /* the program did next to nothing when ... */
+	bool idle;    /* the program did next to nothing when candidates were looked for */
+	bool woken;   /* ... and then worked, and they were looked for again */
 	uint64_t ran; /* c->ran_all when the search began, or ended */
 	bool placed;  /* candidates, by now */
 	uint64_t since, cpu_since, pause;
@@ -48,6 +49,8 @@ bool ca_conductor_points_fill(struct ca_conductor *c, struct ca_point_choice *p,
 void ca_conductor_points_choose(struct ca_conductor *c, struct ca_point_choice *p, enum ca_choice_how how);
 /* The runtimes place what is published at their next tick. */
 void ca_conductor_points_publish(struct ca_conductor *c, struct ca_point_choice *p);
+/* Was that point chosen in this run, and then another in its place? */
+bool ca_conductor_points_were_published(const struct ca_point_choice *p, const char *name);
 /* Tell of all candidates, if that is wanted. */
 void ca_conductor_points_list(struct ca_conductor *c, const struct ca_point_choice *p);
 /* A good point is passed as often in each run, however long the run: drop those that are not. */

@@ -310,6 +310,11 @@ size_t ca_point_search_choose(struct ca_point_search *s, const struct ca_candida
 	return ca_candidates_judge(&s->set, chosen);
 }
 
+bool ca_point_search_saw_waits(const struct ca_point_search *s)
+{
+	return s->founds && ca_point_stacks_are_waits(&s->samples);
+}
+
 void ca_point_search_reject(struct ca_point_search *s, size_t candidate)
 {
 	memset(s->candidate[candidate].count, 0, sizeof s->candidate[candidate].count);

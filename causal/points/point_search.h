@@ -33,6 +33,8 @@ void ca_point_search_placed(struct ca_point_search *search, uint64_t now);
 /* From what there is by now; returns how many are chosen. *candidates is borrowed. */
 size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_candidates **candidates,
 			      size_t chosen[CA_CANDIDATES_CHOSEN]);
+/* Were its candidates found on the stacks of waiting threads? */
+bool ca_point_search_saw_waits(const struct ca_point_search *search);
 /* It will not do after all: the next choice is made among the others. */
 void ca_point_search_reject(struct ca_point_search *search, size_t candidate);
 /* The name of a chosen candidate. Owned by the caller from now on; the candidate's own, which is

@@ -310,6 +310,11 @@ static int by_samples(const void *a, const void *b)
 					: strcmp(x->name.text, y->name.text);
 }
 
+bool ca_point_stacks_are_waits(const struct ca_point_stacks *samples)
+{
+	return samples->running < ENOUGH_RUNNING;
+}
+
 size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
 			    struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used)
 {
@@ -322,7 +327,7 @@ size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct 
 	f->samples = samples;
 	f->session = session;
 	f->objects = objects;
-	f->running = samples->running >= ENOUGH_RUNNING;
+	f->running = !ca_point_stacks_are_waits(samples);
 	f->used = *used = f->running ? samples->running : samples->n;
 	f->out = out;
 	count_functions(f);

@@ -23,6 +23,9 @@ struct ca_point_stacks {
 bool ca_point_stacks_add(struct ca_point_stacks *samples, const ca_place *frame, unsigned frames,
 			 unsigned weight, bool waiting);
 
+/* There are hardly samples of running threads, so that those of waiting ones count, too. */
+bool ca_point_stacks_are_waits(const struct ca_point_stacks *samples);
+
 struct ca_point_stacks_found {
 	struct ca_point_name name; /* owned */
 	bool function;

@@ -75,6 +75,14 @@ void ca_point_search_reject(struct ca_point_search *search, size_t number)
 	rejected++;
 }
 
+static bool saw_waits;
+
+bool ca_point_search_saw_waits(const struct ca_point_search *search)
+{
+	(void)search;
+	return saw_waits;
+}
+
 const char *ca_point_search_reason(const struct ca_point_search *search)
 {
 	(void)search;
@@ -483,6 +491,43 @@ static void test_idle(void **state)
 	conductor.ran_all += 2 * WOKEN;
 	assert_false(step(2 * (uint64_t)SECOND));
 	assert_int_equal(searches, 2);
+}
+
+/* A server whose clients come while its candidates are counted: those were found while it waited. Once it has been
+ * looked at at work, that is it, also if it waits most of the time. */
+static void test_idle_at_first(void **state)
+{
+	(void)state;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	assert_true(step(0));
+	saw_waits = true;
+	conductor.ran_all = WOKEN;
+	search_until(SECOND);
+	assert_string_equal(added, "lib.so!second;first");
+	visited = 1;
+	assert_true(step(SECOND));
+	assert_false(step(SECOND));
+	strcpy(session->point[0].name, "first");
+	strcpy(session->point[1].name, "lib.so!second");
+	atomic_store(&session->points_used, 2);
+	for (int i = 0; i < 2; i++)
+		atomic_store(&session->point[i].state, CA_SLOT_LIVE);
+	conductor.ran_all += WOKEN + 1;
+	assert_true(step(SECOND));
+	assert_true(ca_conductor_points_are_open(&conductor));
+	assert_int_equal(searches, 2);
+	search_until(2 * (uint64_t)SECOND);
+	assert_true(step(2 * (uint64_t)SECOND));
+	conductor.ran_all += 2 * WOKEN;
+	assert_false(step(2 * (uint64_t)SECOND));
+	assert_int_equal(searches, 2);
+	saw_waits = false;
+	for (int i = 0; i < 2; i++) {
+		strcpy(session->point[i].name, "");
+		atomic_store(&session->point[i].state, CA_SLOT_FREE);
+	}
+	atomic_store(&session->points_used, 0);
 }
 
 static void test_chosen(void **state)
@@ -906,12 +951,25 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),        TEST(test_needless), TEST(test_needless_whole),
-		TEST(test_needless_late), TEST(test_idle),     TEST(test_chosen),
-		TEST(test_units),         TEST(test_again),    TEST(test_macros),
-		TEST(test_not_asked_for), TEST(test_stored),   TEST(test_stored_end_to_end),
-		TEST(test_close),         TEST(test_give_up),  TEST(test_dropped),
-		TEST(test_untied),        TEST(test_answers),  TEST(test_asking),
+		TEST(test_phases),
+		TEST(test_needless),
+		TEST(test_needless_whole),
+		TEST(test_needless_late),
+		TEST(test_idle),
+		TEST(test_idle_at_first),
+		TEST(test_chosen),
+		TEST(test_units),
+		TEST(test_again),
+		TEST(test_macros),
+		TEST(test_not_asked_for),
+		TEST(test_stored),
+		TEST(test_stored_end_to_end),
+		TEST(test_close),
+		TEST(test_give_up),
+		TEST(test_dropped),
+		TEST(test_untied),
+		TEST(test_answers),
+		TEST(test_asking),
 		TEST(test_traps),
 	};
 
