@@ -25,7 +25,8 @@ enum ca_peer_flag {
 	CA_PEER_VARIES = 16, /* what is read here need not be one message */
 	CA_PEER_ASKED = 8,   /* somebody outside sends here, was asked, and has not answered */
 	CA_PEER_POLLED = 32, /* who waits for it waits for others, too: the meeting has a waiter for good */
-	CA_PEER_TAKEN = 64   /* something was taken from it before one of ours had read */
+	CA_PEER_TAKEN = 64,  /* something was taken from it before one of ours had read */
+	CA_PEER_CLIENT = 128 /* whoever sends here has connected to one of ours */
 };
 
 struct ca_peer {

@@ -191,6 +191,8 @@ static void begin_preparing(struct ca_conductor *c, uint64_t now)
 
 static void step_waiting(struct ca_conductor *c, uint64_t now)
 {
+	bool searches, wants;
+
 	c->end = ca_conductor_plan_end(c, now);
 	if (c->end != CA_CONDUCTOR_GOES_ON) {
 		enter_state(c, FINISHED, now);
@@ -207,8 +209,10 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 			begin_preparing(c, now);
 		return;
 	}
-	if ((ca_conductor_scope_is_open(c) && !c->set->count_only) || ca_conductor_points_step(c, now) ||
-	    !ready_for_next(c))
+	searches = (ca_conductor_scope_is_open(c) && !c->set->count_only) || ca_conductor_points_step(c, now);
+	wants = ca_conductor_scope_is_open(c) || ca_conductor_points_want_stacks(c);
+	atomic_store_explicit(&c->session->wants_stacks, wants, memory_order_relaxed);
+	if (searches || !ready_for_next(c))
 		return;
 	if (ca_conductor_is_what_if(c)) {
 		if (!ca_conductor_what_if_next(c))

@@ -223,7 +223,7 @@ static void step_searching(struct ca_conductor *c, struct ca_point_choice *p, ui
 	size_t n;
 
 	if (!p->search) {
-		p->search = ca_point_search_new(c->session, c->objects, c->scope);
+		p->search = ca_point_search_new(c->session, c->objects, c->scope, p->woken);
 		p->ran = c->ran_all;
 	}
 	if (!p->search)
@@ -450,6 +450,14 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 		break;
 	}
 	return true;
+}
+
+bool ca_conductor_points_want_stacks(const struct ca_conductor *c)
+{
+	const struct ca_point_choice *p = c->points;
+
+	return p && !p->over && p->stage == CA_POINT_STAGE_SEARCHING && p->search &&
+	       ca_point_search_gathers(p->search);
 }
 
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting)

@@ -203,6 +203,8 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 				struct ca_visits *visits);
 /* Between experiments. True: not ready for one yet. */
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now);
+/* Does it wait for stacks? */
+bool ca_conductor_points_want_stacks(const struct ca_conductor *c);
 /* After the summary. */
 void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const struct ca_visits_now *visits);
 void ca_conductor_points_free(struct ca_conductor *c);

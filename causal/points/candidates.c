@@ -29,6 +29,7 @@
 #define ADDS           0.15 /* what a further choice must cover that the others do not */
 #define NEAR           4.0  /* ... and how much rarer it may be, if it is not FREQUENT */
 #define OTHER_WORK     0.3  /* ... if it goes another way than the best one */
+#define APART          0.5  /* what one counts that has hardly a sample in common with its group's first */
 
 enum { STEPS_LEAST = 4, COARSE = 8 };
 
@@ -238,9 +239,20 @@ static long best_of(const struct ca_candidates *set, unsigned group, const uint6
 	return best;
 }
 
+/* What one contains of the other is passed in proportion to it because of that. What another thread does may be so by
+ * chance: a server under even load, and what it does by the clock. */
+static bool is_apart(const struct ca_candidate *a, const struct ca_candidate *b)
+{
+	size_t both = 0, x = bits_of(a->inside), y = bits_of(b->inside);
+
+	for (size_t k = 0; k < CA_CANDIDATE_SAMPLES / 64; k++)
+		both += (size_t)__builtin_popcountll(a->inside[k] & b->inside[k]);
+	return 2 * both < (x < y ? x : y);
+}
+
 /* The members of a group say the same, so which covers more is not what counts most: the outermost
  * and rarest of those that are frequent enough is farthest from what could be a detail. */
-static void rank_group(struct ca_candidates *set, unsigned group)
+static void rank_group(struct ca_candidates *set, unsigned group, const struct ca_candidate *leader)
 {
 	double shallowest = INFINITY, rarest = INFINITY;
 
@@ -257,7 +269,8 @@ static void rank_group(struct ca_candidates *set, unsigned group)
 
 		if (c->fault == CA_CANDIDATE_GOOD && c->group == group)
 			c->rank = c->merit / pow(c->coverage, 0.75) / (1 + DEEPER * (c->depth - shallowest)) *
-				  pow(rarest / fmax(c->rate, rarest), OFTENER);
+				  pow(rarest / fmax(c->rate, rarest), OFTENER) *
+				  (is_apart(c, leader) ? APART : 1);
 	}
 }
 
@@ -276,7 +289,7 @@ static unsigned make_groups(struct ca_candidates *set)
 			    in_proportion(set, &set->candidate[leader], c))
 				c->group = groups;
 		}
-		rank_group(set, groups);
+		rank_group(set, groups, &set->candidate[leader]);
 	}
 	return groups;
 }

@@ -18,10 +18,11 @@ enum {
 	MS = 1000000,
 	STACKS_WANTED = 200,
 	STACKS_LEAST = 30,
-	GATHER = 400,       /* ms, if the least are there then, of running threads ... */
-	GATHER_MOST = 2000, /* ... or then of waiting ones */
-	SURVEY = 120,       /* ms a lot */
-	WINDOW = 50,        /* ms */
+	GATHER = 400,        /* ms, if the least are there then, of running threads ... */
+	GATHER_MOST = 2000,  /* ... or then of waiting ones ... */
+	GATHER_WORK = 10000, /* ... if it is known that others work, and seldom where samples are taken */
+	SURVEY = 120,        /* ms a lot */
+	WINDOW = 50,         /* ms */
 	WINDOWS = 30,
 	FIRST_ROW = CA_MAX_POINTS - CA_CANDIDATES,
 	TOO_HOT = 1000000, /* visits a second: they slow the program while they are counted */
@@ -35,7 +36,7 @@ struct ca_point_search {
 	struct ca_objects *objects;
 	const struct ca_scope *scope;
 	enum phase phase;
-	bool placing;
+	bool placing, works;
 	uint64_t since; /* ns; of the phase, the lot or the window */
 	struct ca_point_stacks samples;
 	struct ca_point_stacks_found found[CA_POINT_STACKS_FOUND];
@@ -54,7 +55,7 @@ struct ca_point_search {
 };
 
 struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects,
-					    const struct ca_scope *scope)
+					    const struct ca_scope *scope, bool works)
 {
 	struct ca_point_search *s = calloc(1, sizeof *s);
 
@@ -63,6 +64,7 @@ struct ca_point_search *ca_point_search_new(struct ca_session *session, struct c
 	s->session = session;
 	s->objects = objects;
 	s->scope = scope;
+	s->works = works;
 	s->set.candidate = s->candidate;
 	s->reason = "the run was too short";
 	return s;
@@ -221,12 +223,14 @@ static enum ca_point_search_wish start_counting(struct ca_point_search *s)
 
 static enum ca_point_search_wish step_gathering(struct ca_point_search *s, uint64_t now)
 {
+	const uint64_t most = (uint64_t)(s->works ? GATHER_WORK : GATHER_MOST) * MS;
+
 	if (!s->since)
 		s->since = now;
 	if (s->samples.running < STACKS_WANTED &&
 	    (now - s->since < (uint64_t)GATHER * MS || s->samples.n < STACKS_LEAST ||
-	     (s->samples.running < STACKS_LEAST && now - s->since < (uint64_t)GATHER_MOST * MS))) {
-		if (now - s->since > (uint64_t)GATHER_MOST * MS)
+	     (s->samples.running < STACKS_LEAST && now - s->since < most))) {
+		if (now - s->since > most)
 			s->reason = "too few samples of code in scope";
 		return CA_POINT_SEARCH_WAIT;
 	}
@@ -308,6 +312,11 @@ size_t ca_point_search_choose(struct ca_point_search *s, const struct ca_candida
 {
 	*candidates = &s->set;
 	return ca_candidates_judge(&s->set, chosen);
+}
+
+bool ca_point_search_gathers(const struct ca_point_search *s)
+{
+	return s->phase == GATHERING;
 }
 
 bool ca_point_search_saw_waits(const struct ca_point_search *s)

@@ -19,9 +19,10 @@ enum ca_point_search_wish {
 	CA_POINT_SEARCH_DONE   /* see ca_point_search_choose */
 };
 
-/* All borrowed. NULL: no memory. */
+/* All borrowed. works: the program is known to have work on a CPU, so that stacks of waiting threads alone will hardly
+ * do. NULL: no memory. */
 struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects,
-					    const struct ca_scope *scope);
+					    const struct ca_scope *scope, bool works);
 void ca_point_search_free(struct ca_point_search *search);
 /* A stack, innermost frame first; waiting: of a thread that was not on a CPU. */
 void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames,
@@ -33,6 +34,8 @@ void ca_point_search_placed(struct ca_point_search *search, uint64_t now);
 /* From what there is by now; returns how many are chosen. *candidates is borrowed. */
 size_t ca_point_search_choose(struct ca_point_search *search, const struct ca_candidates **candidates,
 			      size_t chosen[CA_CANDIDATES_CHOSEN]);
+/* Does it wait for stacks? */
+bool ca_point_search_gathers(const struct ca_point_search *search);
 /* Were its candidates found on the stacks of waiting threads? */
 bool ca_point_search_saw_waits(const struct ca_point_search *search);
 /* It will not do after all: the next choice is made among the others. */

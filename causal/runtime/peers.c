@@ -171,6 +171,7 @@ enum ca_wait ca_peers_of_accept(int listener, int fd)
 	ca_channel_forget(fd);
 	c = ca_channel_of_fd(fd);
 	mark(out_of(&c), CA_PEER_WRITES);
+	mark(c.in, CA_PEER_CLIENT);
 	if (c.kind == CA_CHANNEL_LOCAL)
 		return ours(is_of_session(c.pid));
 	return ours(has(find(c.in), CA_PEER_WRITES) || has(find(from.in), CA_PEER_WRITES));
@@ -430,7 +431,9 @@ bool ca_peers_by_itself(int fd)
 	struct ca_channel c = ca_channel_of_fd(fd);
 	uint64_t lag;
 
-	return may_feed(&c) && !was_asked(&c, &lag);
+	if (c.kind == CA_CHANNEL_LISTENER)
+		return !has(find(c.in), CA_PEER_WRITES);
+	return may_feed(&c) && (has(find(c.in), CA_PEER_CLIENT) || !was_asked(&c, &lag));
 }
 
 uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_t before, uint64_t lag, bool *runs_on)

@@ -47,7 +47,8 @@ CA_HIDDEN uint64_t ca_peers_word_in_step(const void *word, uint64_t now, uint64_
 /* The name of a channel on which somebody outside sends bytes by himself; 0: it is none, or he was asked.
  */
 CA_HIDDEN uint64_t ca_peers_feed(int fd);
-/* Does somebody outside send on it by himself? Then no wait for him is S's own. */
+/* Does somebody outside send on it by himself: nobody has asked him, or he is a client, who asks us? Then no wait for
+ * him is S's own. */
 CA_HIDDEN bool ca_peers_by_itself(int fd);
 /* The process takes part: what it writes to its standard output need not come by our wrappers. */
 CA_HIDDEN void ca_peers_begin(void);

@@ -69,11 +69,12 @@ struct ca_thread {
 	/* ... and when we were off the CPU, as far as that tells: the last ones, as a ring */
 	struct ca_interval off[CA_OFFS];
 	uint32_t offs;
-	int64_t owed;    /* ns; below 0: paid ahead */
-	uint64_t s_time; /* ns of the experiment in which S was active, up to `last`; 0 once it
+	int64_t owed;      /* ns; below 0: paid ahead */
+	int64_t left_in_s; /* ns of it for which waits in S have yet to wait on */
+	uint64_t s_time;   /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
-	uint64_t seen;   /* ns; when it was the session's seer, or could have been, last */
-	uint64_t limit;  /* lag of virtual time when a wait for it ended last, or this experiment began */
+	uint64_t seen;     /* ns; when it was the session's seer, or could have been, last */
+	uint64_t limit;    /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
 	uint32_t readings;     /* one shortly after another, with no data read or written between */
 	uint64_t sleep_for;    /* see ca_wait_sleep */

@@ -173,14 +173,15 @@ static void note_exit(void)
 		pthread_setspecific(exit_key, &exit_key);
 }
 
-/* Where samples tell what is in S, every tick counts; elsewhere a tick is there to pay, and a
+/* Where samples tell what is in S, or are looked for, every tick counts; elsewhere a tick is there to pay, and a
  * thread that meets others pays then. perf's ticks make each context switch slower, the more
  * so the sooner the next one is due: 1.9 us of a switch at 4 ms, 0.8 us at 32 ms. */
 static uint64_t wanted_period(const struct ca_thread *t, bool meets)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
 
-	if (ca_rt.sampling || (sel->ranges && !sel->exact))
+	if (ca_rt.sampling || (sel->ranges && !sel->exact) ||
+	    atomic_load_explicit(&ca_rt.session->wants_stacks, memory_order_relaxed))
 		return ca_rt.period;
 	return (meets && t->tick.backend == CA_BACKEND_PERF ? HARDLY : SELDOM) * ca_rt.period;
 }

@@ -386,7 +386,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		w.held = (w.open || t->depth) && w.kind == CA_WAIT_OTHERS ? ca_peers_held(fd) : -1;
 	} else if (fd >= 0 && (w.open || (w.lag && !ca_rt_is_in_s(t))))
 		w.feed = ca_peers_feed(fd);
-	if (w.open && fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
+	if ((w.open || t->depth) && fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
 		w.by_itself = ca_peers_by_itself(fd) && !ca_feed_unread(fd);
 	if (w.by_itself && ca_rt_is_in_s(t))
 		w.kind = CA_WAIT_OTHERS;
@@ -512,17 +512,20 @@ static bool hold_back(struct ca_waiting *w, uint64_t now, uint64_t lag)
 static uint64_t wait_on_in_s(struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
-	int64_t before;
+	int64_t before, left;
 	uint64_t lag;
 
-	if (!w->by_itself || (w->in_s && w->logged == CA_WAIT_EXTERNAL) ||
+	if (!w->open || !w->by_itself || (w->in_s && w->logged == CA_WAIT_EXTERNAL) ||
 	    (w->fd >= 0 ? kind_of_fd(w) : w->kind) != CA_WAIT_EXTERNAL)
 		return now;
 	lag = ca_ledger_lag(t, now);
-	before = t->owed;
-	t->owed = 0;
+	/* what earlier waits have left, each of them too little for a nap, has not been paid elsewhere since */
+	left = t->left_in_s < t->owed ? t->left_in_s : t->owed > 0 ? t->owed : 0;
+	before = t->owed - left;
+	t->owed = left;
 	if (lag && !hold_back(w, now, lag))
 		owe_for_outside(w, now, lag);
+	t->left_in_s = t->owed;
 	t->owed += before;
 	return ca_clock_now();
 }
@@ -587,7 +590,9 @@ void ca_wait_end(struct ca_waiting *w)
 	if (now - w->since > SHORT_WAIT && !ca_rt.sampling) {
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
-		if (w->kind == CA_WAIT_EXTERNAL)
+		if (w->fd >= 0 && !w->writes && w->kind == CA_WAIT_EXTERNAL)
+			w->by_itself = ca_peers_by_itself(w->fd);
+		if (w->kind == CA_WAIT_EXTERNAL && !w->by_itself)
 			ca_sample_off_cpu(t, now - w->since);
 	}
 	if (__builtin_expect(t->young != 0, 0) && !t->waiting)

@@ -54,7 +54,7 @@ static void decide(struct ca_waiting *w, const struct verdict *v)
 {
 	w->kind = kind_of(v);
 	w->answers = v->answers;
-	w->by_itself = w->open && v->answers >= 0 && ca_peers_by_itself(v->answers);
+	w->by_itself = v->answers >= 0 && ca_peers_by_itself(v->answers);
 	ca_timeline_await_at(&w->await, v->at);
 }
 
@@ -357,8 +357,8 @@ CA_EXPORT int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 	return result;
 }
 
-/* What ended the last wait ends the next one, for all that is known. */
-enum { BY_OUTSIDE, BY_OTHERS, BY_ITSELF };
+/* What ended the last wait ends the next one, for all that is known; most wait for clients. */
+enum { BY_ITSELF, BY_OUTSIDE, BY_OTHERS };
 static _Atomic unsigned char last_kind[256];
 
 static enum ca_wait guess_epoll(int epoll)

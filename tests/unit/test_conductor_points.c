@@ -12,6 +12,7 @@ static struct ca_site sites[3];
 static struct ca_candidate candidate[3];
 static const struct ca_candidates candidates = { .candidate = candidate, .n = 3 };
 static size_t best[CA_CANDIDATES_CHOSEN], chosen;
+static bool expects_work;
 static unsigned searches, placed_told, sampled;
 static bool patched;
 static uint64_t visited;
@@ -19,9 +20,10 @@ static char said[8192], added[512];
 static int search_mark;
 
 struct ca_point_search *ca_point_search_new(struct ca_session *session, struct ca_objects *objects,
-					    const struct ca_scope *scope)
+					    const struct ca_scope *scope, bool works)
 {
 	(void)session, (void)objects, (void)scope;
+	expects_work = works;
 	searches++;
 	return (struct ca_point_search *)&search_mark;
 }
@@ -73,6 +75,12 @@ void ca_point_search_reject(struct ca_point_search *search, size_t number)
 	(void)search;
 	assert_true(number < 3);
 	rejected++;
+}
+
+bool ca_point_search_gathers(const struct ca_point_search *search)
+{
+	(void)search;
+	return wish == CA_POINT_SEARCH_WAIT;
 }
 
 static bool saw_waits;
@@ -469,11 +477,13 @@ static void test_idle(void **state)
 	conductor.ran_all = WOKEN;
 	assert_false(step(SECOND));
 	assert_int_equal(searches, 1);
+	assert_false(expects_work);
 	conductor.ran_all++;
 	best[0] = 0;
 	best[1] = 2;
 	assert_true(step(SECOND));
 	assert_int_equal(searches, 2);
+	assert_true(expects_work);
 	assert_int_equal(conductor.first_experiment, 0);
 	conductor.ran_all += WOKEN; /* from now on it is at work */
 	search_until(2 * (uint64_t)SECOND);

@@ -213,6 +213,12 @@ void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, u
 	(void)c, (void)frame, (void)frames, (void)waiting;
 }
 
+bool ca_conductor_points_want_stacks(const struct ca_conductor *c)
+{
+	(void)c;
+	return false;
+}
+
 bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 {
 	(void)c, (void)now;

@@ -83,6 +83,23 @@ static void test_nested(void **state)
 	assert_int_equal(leaf->group, loop->group);
 }
 
+/* A server under even load passes everything evenly, and so does a thread of it that goes by the clock; that one is as
+ * rare and as far out as can be, but has nothing in common with what most of the time goes into. */
+static void test_apart(void **state)
+{
+	struct ca_candidate *round = add("round", false, 1.5, 0, 316), *in = add("in", true, 3, 30, 280);
+	struct ca_candidate *clock = add("clock", false, 0.5, 316, 400);
+	const char *first;
+
+	(void)state;
+	passes(round, 860, 0.05);
+	goes_with(in, round, 1);
+	passes(clock, 148, 0);
+	judge(&first);
+	assert_string_equal(first, "round");
+	assert_int_equal(clock->group, round->group);
+}
+
 /* The function that does a unit of work, in a loop that does nothing else. */
 static void test_function_first(void **state)
 {
@@ -369,6 +386,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_nested, set_up),
+		cmocka_unit_test_setup(test_apart, set_up),
 		cmocka_unit_test_setup(test_function_first, set_up),
 		cmocka_unit_test_setup(test_queue, set_up),
 		cmocka_unit_test_setup(test_second_choice, set_up),

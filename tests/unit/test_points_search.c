@@ -23,6 +23,11 @@ bool ca_point_stacks_add(struct ca_point_stacks *samples, const ca_place *frame,
 	return true;
 }
 
+bool ca_point_stacks_are_waits(const struct ca_point_stacks *samples)
+{
+	return samples->running < STACKS_LEAST;
+}
+
 size_t ca_point_stacks_find(const struct ca_point_stacks *samples, const struct ca_session *session,
 			    struct ca_objects *objects, struct ca_point_stacks_found *out, size_t *used)
 {
@@ -114,7 +119,7 @@ static int set_up(void **state)
 	atomic_store(&session->modules_used, MODULES);
 	founds = tried = freed = 0;
 	now = 1;
-	search = ca_point_search_new(session, NULL, NULL);
+	search = ca_point_search_new(session, NULL, NULL, false);
 	return search ? 0 : -1;
 }
 
@@ -155,6 +160,25 @@ static void pass_lot(size_t first)
 		atomic_fetch_add(&session->slot[0].count[CA_MAX_POINTS - CA_CANDIDATES + k],
 				 visits_of(first + k));
 	assert_int_equal(step_after(100), CA_POINT_SEARCH_WAIT);
+}
+
+/* Where others are known to work, it takes longer until stacks of waiting threads will do. */
+static void test_waits(void **state)
+{
+	(void)state;
+	founds = 1;
+	for (int known = 0; known < 2; known++) {
+		ca_point_search_free(search);
+		search = ca_point_search_new(session, NULL, NULL, known);
+		assert_int_equal(step_after(1), CA_POINT_SEARCH_WAIT);
+		for (unsigned i = 0; i < STACKS_LEAST; i++)
+			ca_point_search_sample(search, NULL, 0, true);
+		assert_int_equal(step_after(GATHER_MOST - 1), CA_POINT_SEARCH_WAIT);
+		if (known)
+			assert_int_equal(step_after(GATHER_WORK - GATHER_MOST), CA_POINT_SEARCH_WAIT);
+		assert_int_equal(step_after(2), CA_POINT_SEARCH_PLACE);
+		assert_true(ca_point_search_saw_waits(search));
+	}
 }
 
 /* Those that are neither too hot nor too rare, in order, then the rare ones from the inside. However
@@ -288,6 +312,7 @@ static void test_take(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_survey, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_room, set_up, tear_down),

@@ -680,6 +680,78 @@ static void held_back_in_s(void **state)
 	me->switches.page = log;
 }
 
+/* A connection from somebody outside; returns the end that was accepted. */
+static int accept_client(int *client, int *listener)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET };
+	socklen_t size = sizeof here;
+	int fd;
+
+	here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*listener = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(*listener, (struct sockaddr *)&here, size), 0);
+	assert_int_equal(listen(*listener, 1), 0);
+	assert_int_equal(getsockname(*listener, (struct sockaddr *)&here, &size), 0);
+	*client = socket(AF_INET, SOCK_STREAM, 0);
+	ca_self = NULL; /* it is no part of the run */
+	assert_int_equal(connect(*client, (struct sockaddr *)&here, size), 0);
+	fd = accept(*listener, NULL, NULL);
+	ca_self = me;
+	assert_true(fd >= 0);
+	assert_int_equal(ca_peers_of_accept(*listener, fd), CA_WAIT_EXTERNAL);
+	return fd;
+}
+
+/* A client asks when it wants to, also when it has had its answer: no S of ours makes it faster, and the wait for it is
+ * no S. It is early by what was inserted since it had that answer; what is too little for a nap adds up. */
+static void client_in_s(void **state)
+{
+	struct ca_waiting w;
+	void *log = me->switches.page;
+	int client, listener, fd;
+	int64_t first;
+
+	(void)state;
+	me->switches.page = NULL;
+	fd = accept_client(&client, &listener);
+	assert_true(ca_peers_by_itself(listener));
+	open_experiment();
+	enter_s();
+	waited_on = 0;
+	for (int i = 0; i < 2; i++) {
+		w = ca_wait_begin_write(fd);
+		ca_wait_end(&w);
+		first = me->owed;
+		ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+		pass(50000);
+		ca_ledger_log(CA_LOG_EXIT, &thread[1], ca_clock_now(), 0);
+		w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+		assert_true(w.by_itself);
+		rt_logged(entries() - 1, CA_LOG_OFF, 0);
+		pass(20000);
+		w.delivered = 1;
+		w.wanted = 1;
+		ca_wait_end(&w);
+		assert_int_equal(waited_on, i + 1);
+		assert_in_range(me->owed - first, 25000, 10000000);
+		assert_int_equal(owed_then, me->owed);
+	}
+	/* what was paid elsewhere is not waited for again */
+	me->owed = 0;
+	w = ca_wait_begin_write(fd);
+	ca_wait_end(&w);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+	w.delivered = 1;
+	w.wanted = 1;
+	ca_wait_end(&w);
+	assert_in_range(me->owed, 0, 20000);
+	ca_self = NULL;
+	close(client);
+	close(listener);
+	close(fd);
+	me->switches.page = log;
+}
+
 /* A call that blocks may be S itself, where S is sampled. */
 static void calls_that_are_s(void **state)
 {
@@ -945,13 +1017,28 @@ static void told_of_pairs(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(meetings_pay),  TEST(meetings_that_do_nothing), TEST(meetings_with_sampled_s),
-		TEST(a_wait),        TEST(waits_in_waits),           TEST(waits_while_another_is_in_s),
-		TEST(waits_in_s),    TEST(selected_anew_in_a_wait),  TEST(waits_in_s_before_it_opens),
-		TEST(calls_in_s),    TEST(waits_in_timed_s),         TEST(sleeps_in_s),
-		TEST(sleeps_end),    TEST(kinds_by_descriptor),      TEST(asked_before),
-		TEST(held_back),     TEST(held_back_in_s),           TEST(calls_that_are_s),
-		TEST(told),          TEST(told_of_a_jump),           TEST(told_of_teams),
+		TEST(meetings_pay),
+		TEST(meetings_that_do_nothing),
+		TEST(meetings_with_sampled_s),
+		TEST(a_wait),
+		TEST(waits_in_waits),
+		TEST(waits_while_another_is_in_s),
+		TEST(waits_in_s),
+		TEST(selected_anew_in_a_wait),
+		TEST(waits_in_s_before_it_opens),
+		TEST(calls_in_s),
+		TEST(waits_in_timed_s),
+		TEST(sleeps_in_s),
+		TEST(sleeps_end),
+		TEST(kinds_by_descriptor),
+		TEST(asked_before),
+		TEST(held_back),
+		TEST(held_back_in_s),
+		TEST(client_in_s),
+		TEST(calls_that_are_s),
+		TEST(told),
+		TEST(told_of_a_jump),
+		TEST(told_of_teams),
 		TEST(told_of_pairs),
 	};
 
