@@ -32,7 +32,7 @@ enum {
 	FEW_TRAPS = 10000 /* ... of a run that is not worth a word */
 };
 #define TRAP_COST 2.4e-6               /* s, tests/bench */
-#define NEXT_TRY  UINT64_C(1000000000) /* ns; doubles */
+#define NEXT_TRY  UINT64_C(1000000000) /* ns; a phase in which nothing can be counted may be over then */
 
 /* ---- before the run ----------------------------------------------------------------------*/
 static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
@@ -90,7 +90,6 @@ enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *e
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	p->ask = mode == CA_REQUESTED_ASK;
 	p->terminal = -1;
-	p->pause = NEXT_TRY;
 	if (c->opt.clear || ca_choice_read(&p->choice, c->opt.dir, NULL) != CA_OK)
 		return CA_OK;
 	if (is_for(c, &p->choice) && (!p->ask || p->choice.how == CA_CHOICE_USER ||
@@ -196,7 +195,7 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 		ca_conductor_say(c, 1,
 				 "no progress point found yet: %s; the search is repeated in "
 				 "%.0f s",
-				 ca_point_search_reason(p->search), (double)p->pause / 1e9);
+				 ca_point_search_reason(p->search), NEXT_TRY / 1e9);
 		enter(c, p, CA_POINT_STAGE_PAUSING, now);
 	}
 }
@@ -249,7 +248,6 @@ static void start_again(struct ca_conductor *c, struct ca_point_choice *p, uint6
 	ca_point_search_free(p->search);
 	p->search = NULL;
 	p->set = NULL;
-	p->pause *= 2;
 	enter(c, p, CA_POINT_STAGE_SEARCHING, now);
 }
 
@@ -445,7 +443,7 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 			replace(c, p, now);
 		break;
 	case CA_POINT_STAGE_PAUSING:
-		if (now - p->since > p->pause)
+		if (now - p->since > NEXT_TRY)
 			start_again(c, p, now);
 		break;
 	}

@@ -29,7 +29,7 @@ struct ca_point_choice {
 	bool woken;   /* ... and then worked, and they were looked for again */
 	uint64_t ran; /* c->ran_all when the search began, or ended */
 	bool placed;  /* candidates, by now */
-	uint64_t since, cpu_since, pause;
+	uint64_t since, cpu_since;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;
 	char *replaced[2 * CA_CANDIDATES_CHOSEN]; /* names; owned */
