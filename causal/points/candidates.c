@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* Where numbers come from: doc/PROGRESS.md. Rates are visits a second. */
-#define HOTTEST        1e6   /* 0.8 ns a visit: 0.1 % of a CPU */
+#define HOTTEST        1e6   /* 0.8 ns a visit: 0.1 % of a CPU ... */
+#define LAST_RESORT    10    /* times that, if there is nothing else */
 #define WARM           1e4   /* from here on less is better: it may be a detail */
 #define RAREST         4.0   /* experiments are made up to 8 s long */
 #define FREQUENT       400.0 /* 100 in an experiment of 0.25 s: one more or less is 1 % */
@@ -154,7 +155,7 @@ static double quality_of(double rate)
 	return rate > WARM ? pow(WARM / rate, 0.15) : 1;
 }
 
-static void judge_one(const struct ca_candidates *set, struct ca_candidate *c)
+static void judge_one(const struct ca_candidates *set, struct ca_candidate *c, double hottest)
 {
 	double total = total_of(set, c), seconds = sum_of(set->seconds, 0, set->windows);
 	struct steps s;
@@ -165,7 +166,7 @@ static void judge_one(const struct ca_candidates *set, struct ca_candidate *c)
 	c->spread = c->merit = c->rank = 0;
 	c->group = 0;
 	c->fault = !(total > 0)                         ? CA_CANDIDATE_NEVER
-		   : c->rate > HOTTEST                  ? CA_CANDIDATE_HOT
+		   : c->rate > hottest                  ? CA_CANDIDATE_HOT
 		   : c->rate < RAREST || total < FEWEST ? CA_CANDIDATE_RARE
 		   : !(width = width_for(set, total, fmin(PER_STEP, total / (STEPS_LEAST + 1))))
 			   ? CA_CANDIDATE_RARE
@@ -339,6 +340,14 @@ static size_t choose(const struct ca_candidates *set, unsigned group, double lea
 	return n;
 }
 
+/* Returns how many groups there are. */
+static unsigned judge_each(struct ca_candidates *set, double hottest)
+{
+	for (size_t i = 0; i < set->n; i++)
+		judge_one(set, &set->candidate[i], hottest);
+	return make_groups(set);
+}
+
 size_t ca_candidates_judge(struct ca_candidates *set, size_t chosen[CA_CANDIDATES_CHOSEN])
 {
 	uint64_t covered[CA_CANDIDATE_SAMPLES / 64] = { 0 };
@@ -348,9 +357,9 @@ size_t ca_candidates_judge(struct ca_candidates *set, size_t chosen[CA_CANDIDATE
 
 	if (set->windows < STEPS_LEAST || set->n > CA_CANDIDATES)
 		return 0;
-	for (size_t i = 0; i < set->n; i++)
-		judge_one(set, &set->candidate[i]);
-	groups = make_groups(set);
+	groups = judge_each(set, HOTTEST);
+	if (!groups)
+		groups = judge_each(set, LAST_RESORT * HOTTEST);
 	if (!(group = best_group(set, groups, done)))
 		return 0;
 	n = choose(set, group, 0, covered, chosen, 0);

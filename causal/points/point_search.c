@@ -25,8 +25,9 @@ enum {
 	WINDOW = 50,         /* ms */
 	WINDOWS = 30,
 	FIRST_ROW = CA_MAX_POINTS - CA_CANDIDATES,
-	TOO_HOT = 1000000, /* visits a second: they slow the program while they are counted */
-	RAREST_SEEN = 8    /* ... below which a survey sees nothing */
+	TOO_HOT = 1000000,  /* visits a second: they slow the program while they are counted ... */
+	HOTTEST = 10000000, /* ... and so they are even if there is nothing else */
+	RAREST_SEEN = 8     /* ... below which a survey sees nothing */
 };
 
 enum phase { GATHERING, SURVEYING, COUNTING, DONE };
@@ -241,14 +242,21 @@ static enum ca_point_search_wish step_gathering(struct ca_point_search *s, uint6
 	return survey(s);
 }
 
+static void pick_between(struct ca_point_search *s, double least, double most)
+{
+	for (size_t i = 0; i < s->founds && s->tries < CA_CANDIDATES; i++)
+		if (s->rate[i] >= least && s->rate[i] < most)
+			s->tried[s->tries++] = i;
+}
+
 /* Those with most samples of what is neither too hot nor too rare; of what is too rare to tell by
  * now, the innermost. */
 static void pick(struct ca_point_search *s)
 {
 	s->tries = 0;
-	for (size_t i = 0; i < s->founds && s->tries < CA_CANDIDATES; i++)
-		if (s->rate[i] >= RAREST_SEEN && s->rate[i] < TOO_HOT)
-			s->tried[s->tries++] = i;
+	pick_between(s, RAREST_SEEN, TOO_HOT);
+	if (!s->tries)
+		pick_between(s, TOO_HOT, HOTTEST);
 	for (size_t i = s->founds; i-- > 0 && s->tries < CA_CANDIDATES;)
 		if (s->rate[i] < RAREST_SEEN)
 			s->tried[s->tries++] = i;

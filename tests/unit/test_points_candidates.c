@@ -113,6 +113,25 @@ static void test_function_first(void **state)
 	assert_string_equal(first, "work");
 }
 
+/* Better one that is passed too often than none. */
+static void test_all_hot(void **state)
+{
+	struct ca_candidate *hot = add("hot", true, 1, 0, 400), *hottest = add("hottest", false, 0.5, 0, 400),
+			    *cool;
+	const char *first;
+
+	(void)state;
+	passes(hot, 3e5, 0.01);
+	passes(hottest, 3e6, 0.01);
+	assert_int_equal(judge(&first), 1);
+	assert_string_equal(first, "hot");
+	cool = add("cool", true, 2, 0, 100);
+	passes(cool, 100, 0.01);
+	assert_int_equal(judge(&first), 1);
+	assert_string_equal(first, "cool");
+	assert_int_equal(hot->fault, CA_CANDIDATE_HOT);
+}
+
 /* Producer and consumer: in proportion over a while; both are kept, for they see different work. */
 static void test_queue(void **state)
 {
@@ -387,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_nested, set_up),
 		cmocka_unit_test_setup(test_apart, set_up),
+		cmocka_unit_test_setup(test_all_hot, set_up),
 		cmocka_unit_test_setup(test_function_first, set_up),
 		cmocka_unit_test_setup(test_queue, set_up),
 		cmocka_unit_test_setup(test_second_choice, set_up),

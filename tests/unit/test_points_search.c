@@ -211,6 +211,8 @@ static void test_survey(void **state)
 		for (size_t k = cases[i]; k-- > 0;)
 			if (k % 3 == 2)
 				kept[n++] = k;
+		if (!n) /* nothing but what is hot */
+			kept[n++] = 0;
 		n = n < CA_CANDIDATES ? n : CA_CANDIDATES;
 		ca_point_search_choose(search, &candidates, chosen);
 		assert_int_equal(candidates->n, n);
