@@ -390,8 +390,7 @@ static bool has_woken(const struct ca_conductor *c, const struct ca_point_choice
 
 static void search_anew(struct ca_conductor *c, struct ca_point_choice *p, uint64_t now)
 {
-	ca_conductor_say(c, 0,
-			 "the program did nothing when %s was chosen; now that it works, another search",
+	ca_conductor_say(c, 0, "%s was found while the program waited; now that it works, another search",
 			 p->choice.point[0].name);
 	keep_replaced(p);
 	ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
