@@ -386,7 +386,8 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		w.held = (w.open || t->depth) && w.kind == CA_WAIT_OTHERS ? ca_peers_held(fd) : -1;
 	} else if (fd >= 0 && (w.open || (w.lag && !ca_rt_is_in_s(t))))
 		w.feed = ca_peers_feed(fd);
-	if ((w.open || t->depth) && fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
+	/* also where nothing is selected: later, what has come is no sign any more of who was asked for it */
+	if (fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
 		w.by_itself = ca_peers_by_itself(fd) && !ca_feed_unread(fd);
 	if (w.by_itself && ca_rt_is_in_s(t))
 		w.kind = CA_WAIT_OTHERS;
@@ -590,8 +591,6 @@ void ca_wait_end(struct ca_waiting *w)
 	if (now - w->since > SHORT_WAIT && !ca_rt.sampling) {
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
-		if (w->fd >= 0 && !w->writes && w->kind == CA_WAIT_EXTERNAL)
-			w->by_itself = ca_peers_by_itself(w->fd);
 		if (w->kind == CA_WAIT_EXTERNAL && !w->by_itself)
 			ca_sample_off_cpu(t, now - w->since);
 	}

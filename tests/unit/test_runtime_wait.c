@@ -702,6 +702,62 @@ static int accept_client(int *client, int *listener)
 	return fd;
 }
 
+/* Another thread is in S for so long. */
+static void thread_in_s(uint64_t ns)
+{
+	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
+	pass(ns);
+	ca_ledger_log(CA_LOG_EXIT, &thread[1], ca_clock_now(), 0);
+}
+
+/* Data that come after so long. */
+static struct ca_waiting get_after(int fd, uint64_t ns)
+{
+	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+
+	pass(ns);
+	w.delivered = 1;
+	w.wanted = 1;
+	return w;
+}
+
+static void ask(int fd)
+{
+	struct ca_waiting w = ca_wait_begin_write(fd);
+
+	ca_wait_end(&w);
+}
+
+/* Where nothing is selected: an answer of somebody outside is waited for by the code that has asked; the next request of
+ * a client is not. */
+static void waits_that_are_sampled(void **state)
+{
+	struct ca_waiting w;
+	int client, listener, fd, pair[2];
+
+	(void)state;
+	fd = accept_client(&client, &listener);
+	ca_self = NULL;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ca_peers_made(pair);
+	ca_self = me;
+	w = get_after(pair[0], 0); /* from now on it is somebody outside */
+	ca_wait_end(&w);
+	for (int is_client = 0; is_client < 2; is_client++) {
+		ask(is_client ? fd : pair[0]);
+		off_cpu = 0;
+		w = get_after(is_client ? fd : pair[0], 50000);
+		ca_wait_end(&w);
+		assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
+		assert_int_equal(off_cpu >= 50000, !is_client);
+	}
+	ca_self = NULL;
+	close_both(pair);
+	close(client);
+	close(listener);
+	close(fd);
+}
+
 /* A client asks when it wants to, also when it has had its answer: no S of ours makes it faster, and the wait for it is
  * no S. It is early by what was inserted since it had that answer; what is too little for a nap adds up. */
 static void client_in_s(void **state)
@@ -719,18 +775,12 @@ static void client_in_s(void **state)
 	enter_s();
 	waited_on = 0;
 	for (int i = 0; i < 2; i++) {
-		w = ca_wait_begin_write(fd);
-		ca_wait_end(&w);
+		ask(fd);
 		first = me->owed;
-		ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
-		pass(50000);
-		ca_ledger_log(CA_LOG_EXIT, &thread[1], ca_clock_now(), 0);
-		w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+		thread_in_s(50000);
+		w = get_after(fd, 20000);
 		assert_true(w.by_itself);
 		rt_logged(entries() - 1, CA_LOG_OFF, 0);
-		pass(20000);
-		w.delivered = 1;
-		w.wanted = 1;
 		ca_wait_end(&w);
 		assert_int_equal(waited_on, i + 1);
 		assert_in_range(me->owed - first, 25000, 10000000);
@@ -738,11 +788,8 @@ static void client_in_s(void **state)
 	}
 	/* what was paid elsewhere is not waited for again */
 	me->owed = 0;
-	w = ca_wait_begin_write(fd);
-	ca_wait_end(&w);
-	w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
-	w.delivered = 1;
-	w.wanted = 1;
+	ask(fd);
+	w = get_after(fd, 0);
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 0, 20000);
 	ca_self = NULL;
@@ -1035,6 +1082,7 @@ int main(void)
 		TEST(held_back),
 		TEST(held_back_in_s),
 		TEST(client_in_s),
+		TEST(waits_that_are_sampled),
 		TEST(calls_that_are_s),
 		TEST(told),
 		TEST(told_of_a_jump),
