@@ -189,12 +189,18 @@ static void begin_preparing(struct ca_conductor *c, uint64_t now)
 	enter_state(c, PREPARING, now);
 }
 
+static void want_stacks(struct ca_conductor *c, bool wanted)
+{
+	atomic_store_explicit(&c->session->wants_stacks, wanted, memory_order_relaxed);
+}
+
 static void step_waiting(struct ca_conductor *c, uint64_t now)
 {
-	bool searches, wants;
+	bool scope, searches;
 
 	c->end = ca_conductor_plan_end(c, now);
 	if (c->end != CA_CONDUCTOR_GOES_ON) {
+		want_stacks(c, false);
 		enter_state(c, FINISHED, now);
 		if (c->end != CA_CONDUCTOR_DURATION) /* then it is still sampled, as it always was */
 			ca_conductor_leave(c, now);
@@ -209,9 +215,9 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 			begin_preparing(c, now);
 		return;
 	}
-	searches = (ca_conductor_scope_is_open(c) && !c->set->count_only) || ca_conductor_points_step(c, now);
-	wants = ca_conductor_scope_is_open(c) || ca_conductor_points_want_stacks(c);
-	atomic_store_explicit(&c->session->wants_stacks, wants, memory_order_relaxed);
+	scope = ca_conductor_scope_is_open(c) && !c->set->count_only;
+	searches = scope || ca_conductor_points_step(c, now);
+	want_stacks(c, scope || ca_conductor_points_want_stacks(c));
 	if (searches || !ready_for_next(c))
 		return;
 	if (ca_conductor_is_what_if(c)) {

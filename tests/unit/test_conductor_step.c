@@ -466,10 +466,12 @@ static void test_ends(void **state)
 		atomic_store(&session->state, CA_SESSION_OPEN);
 		conductor.state = WAITING;
 		end = ends[i];
+		atomic_store(&session->wants_stacks, 1); /* a search was under way */
 		ca_conductor_step(&conductor);
 		ca_conductor_status(&conductor, &status);
 		assert_int_equal(status.end, end);
 		assert_int_equal(conductor.state, end ? FINISHED : WAITING);
+		assert_int_equal(atomic_load(&session->wants_stacks), !end);
 		assert_int_equal(atomic_load(&session->state),
 				 end > CA_CONDUCTOR_DURATION ? CA_SESSION_CLOSED : CA_SESSION_OPEN);
 		tear_down(state);
