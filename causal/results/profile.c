@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile: reads a directory of run files, estimates, judges and ranks.
- * Not for: statistics (estimate.c) or any output (profile_json.c, coz.c, table.c).
+/* The profile: reads a directory of run files, estimates and judges.
+ * Not for: statistics (estimate.c), the order of the rows (profile_rank.c) or any output (profile_json.c, coz.c, table.c).
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include <dirent.h>
@@ -13,10 +13,9 @@
 #include <unistd.h>
 
 enum {
-	FIRST_ROWS = 3, /* that are to be known */
-	NEW_ROW = 10,   /* runs for one of which nothing is known */
-	ENOUGH = 3,     /* experiments, for the least that is said of code without a verdict */
-	LITTLE = 6,     /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
+	NEW_ROW = 10, /* runs for one of which nothing is known */
+	ENOUGH = 3,   /* experiments, for the least that is said of code without a verdict */
+	LITTLE = 6,   /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
 	RUNS_MOST = 10000
 };
 
@@ -266,56 +265,6 @@ static void fill_samples(const struct ca_profile *profile, struct ca_profile_row
 	row->own = profile->periods > 0 && known ? 100. * (double)own / profile->periods : NAN;
 }
 
-/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
- * middle mostly means few experiments. */
-static double rank_key(const struct ca_profile_row *row)
-{
-	double key = row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
-
-	return isfinite(key) ? key : -HUGE_VAL;
-}
-
-static int place_of(const struct ca_profile_row *row)
-{
-	return row->leads ? 2 * CA_VERDICT_NOT_WORTH - 1 : 2 * (int)row->verdict;
-}
-
-static int by_rank(const void *a, const void *b)
-{
-	const struct ca_profile_row *x = a, *y = b;
-	double p = rank_key(x), q = rank_key(y);
-	int order = place_of(x) - place_of(y);
-
-	if (order)
-		return order;
-	if (p > q || p < q)
-		return p > q ? -1 : 1;
-	order = strcmp(x->region->name, y->region->name);
-	if (order == 0)
-		order = strcmp(x->region->file, y->region->file);
-	return order ? order : strcmp(x->point->name, y->point->name);
-}
-
-static bool holds_others(const struct ca_profile_row *row)
-{
-	return row->contains && *row->contains;
-}
-
-/* What is not known may matter more than what does not: as many of those as fill the first rows. */
-static void let_lead(struct ca_profile *profile)
-{
-	size_t first = 0;
-
-	for (size_t r = 0; r < profile->rows && first < FIRST_ROWS; r++) {
-		struct ca_profile_row *row = &profile->row[r];
-
-		row->leads = row->verdict == CA_VERDICT_NOT_ENOUGH && !holds_others(row) &&
-			     isfinite(row->curve->at_low[1]) && isfinite(row->curve->at_high[1]);
-		first += row->leads || (row->verdict == CA_VERDICT_WORTH && !holds_others(row));
-	}
-	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
-}
-
 static enum ca_status make_rows(struct ca_profile *profile)
 {
 	size_t n = 0;
@@ -344,8 +293,7 @@ static enum ca_status make_rows(struct ca_profile *profile)
 			fill_samples(profile, &profile->row[profile->rows++]);
 		}
 	}
-	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
-	let_lead(profile);
+	ca_profile_rank(profile);
 	return CA_OK;
 }
 
@@ -561,11 +509,11 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 	double most = 0;
 	size_t rows = 0;
 
-	for (size_t r = 0; r < p->rows && rows < FIRST_ROWS && !p->busy; r++) {
+	for (size_t r = 0; r < p->rows && rows < CA_PROFILE_FIRST && !p->busy; r++) {
 		const struct ca_profile_row *row = &p->row[r];
 		double half = (row->curve->at_high[1] - row->curve->at_low[1]) / 2, runs;
 
-		if (holds_others(row) || row->verdict == CA_VERDICT_NOT_WORTH)
+		if (ca_profile_holds_others(row) || row->verdict == CA_VERDICT_NOT_WORTH)
 			continue;
 		rows++;
 		if (ca_estimate_decided(row->curve, points))

@@ -84,7 +84,10 @@ struct ca_percentile {
 	double time; /* ns, at 0 %; NAN or 0: not known */
 	struct ca_estimates estimates;
 };
-enum { CA_PERCENTILES = 3 };
+enum {
+	CA_PERCENTILES = 3,
+	CA_PROFILE_FIRST = 3 /* rows that are to be known */
+};
 extern const unsigned ca_profile_percent[CA_PERCENTILES]; /* 50, 95, 99 */
 
 struct ca_profile_point {
@@ -206,7 +209,11 @@ bool ca_profile_is_little(const struct ca_profile_row *row);
 const char *ca_profile_verdict_key(enum ca_verdict verdict); /* for programs; does not change */
 const char *ca_profile_baseline_name(enum ca_baseline baseline);
 const char *ca_profile_how_name(enum ca_how how); /* for programs; does not change */
-void ca_profile_free_names(char **names);         /* NULL is fine */
+/* Sorts the rows: the best first. Made by ca_profile_load already. */
+void ca_profile_rank(struct ca_profile *profile);
+/* Is the row no advice, since it only contains what others are? */
+bool ca_profile_holds_others(const struct ca_profile_row *row);
+void ca_profile_free_names(char **names); /* NULL is fine */
 static inline const char *ca_profile_point_kind(const struct ca_profile_point *point)
 {
 	return point->kind == 'e' ? "end-to-end" : point->kind == 'l' ? "latency" : "throughput";

@@ -651,6 +651,40 @@ static void test_chains(void **state)
 	assert_null(strstr(strstr(text, "Containing") + 1, "Containing"));
 }
 
+/* Of rows that are equal but for chance, the one comes first that does the work; one that is really better keeps its
+ * place, and so does one with work of its own. */
+static void test_called_first(void **state)
+{
+	char *const calls[] = { TEXT("other"), TEXT("parse"), NULL };
+	struct ca_region wrapper = { .name = TEXT("wrapper"), .file = TEXT("") };
+	struct ca_region parse = { .name = TEXT("parse"), .file = TEXT("") };
+	struct ca_region write = { .name = TEXT("write"), .file = TEXT("") };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	const struct ca_curve best = { .impact = 26, .impact_low = 25, .impact_high = 27 },
+			      less = { .impact = 25.5, .impact_low = 24, .impact_high = 27 },
+			      much_less = { .impact = 20, .impact_low = 19, .impact_high = 21 };
+	const struct {
+		const struct ca_curve *parse;
+		double own;
+		const char *first;
+	} cases[] = { { &less, 1, "parse" }, { &much_less, 1, "wrapper" }, { &less, 5, "wrapper" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct ca_profile_row row[] = {
+			{ &write, &point, &much_less, CA_VERDICT_WORTH, 60, 50, NULL, NULL },
+			{ &parse, &point, cases[i].parse, CA_VERDICT_WORTH, 19, 17, NULL, NULL },
+			{ &wrapper, &point, &best, CA_VERDICT_WORTH, 21, cases[i].own, .calls = calls },
+		};
+		struct ca_profile profile = { .row = row, .rows = 3 };
+
+		ca_profile_rank(&profile);
+		assert_string_equal(row[0].region->name, cases[i].first);
+		assert_ptr_not_equal(row[1].region, row[0].region);
+		assert_true(row[0].region == &write || row[1].region == &write || row[2].region == &write);
+	}
+}
+
 /* Code that has samples of its own and no experiment is named: it would be next. */
 static void test_table_untried(void **state)
 {
@@ -789,7 +823,8 @@ int main(void)
 		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
 		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
-		cmocka_unit_test(test_chains),        cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_called_first),        cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_colours),
 	};
 

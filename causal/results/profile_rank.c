@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The order of a profile's rows: best first, and what a person can change before what only calls it. Driver's
+ * process, one thread. */
+#include "causal/results/profile.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THIN = 10 }; /* a row's time is own time by less than one part in so many: it is what it calls */
+
+/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
+ * middle mostly means few experiments. */
+static double rank_key(const struct ca_profile_row *row)
+{
+	double key = row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
+
+	return isfinite(key) ? key : -HUGE_VAL;
+}
+
+static int place_of(const struct ca_profile_row *row)
+{
+	return row->leads ? 2 * CA_VERDICT_NOT_WORTH - 1 : 2 * (int)row->verdict;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct ca_profile_row *x = a, *y = b;
+	double p = rank_key(x), q = rank_key(y);
+	int order = place_of(x) - place_of(y);
+
+	if (order)
+		return order;
+	if (p > q || p < q)
+		return p > q ? -1 : 1;
+	order = strcmp(x->region->name, y->region->name);
+	if (order == 0)
+		order = strcmp(x->region->file, y->region->file);
+	return order ? order : strcmp(x->point->name, y->point->name);
+}
+
+bool ca_profile_holds_others(const struct ca_profile_row *row)
+{
+	return row->contains && *row->contains;
+}
+
+/* What is not known may matter more than what does not: as many of those as fill the first rows. */
+static void let_lead(struct ca_profile *profile)
+{
+	size_t first = 0;
+
+	for (size_t r = 0; r < profile->rows && first < CA_PROFILE_FIRST; r++) {
+		struct ca_profile_row *row = &profile->row[r];
+
+		row->leads = row->verdict == CA_VERDICT_NOT_ENOUGH && !ca_profile_holds_others(row) &&
+			     isfinite(row->curve->at_low[1]) && isfinite(row->curve->at_high[1]);
+		first += row->leads || (row->verdict == CA_VERDICT_WORTH && !ca_profile_holds_others(row));
+	}
+	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
+}
+
+static bool is_thin(const struct ca_profile_row *row)
+{
+	return row->calls && row->own * THIN < row->samples;
+}
+
+/* Mostly called by the thin one, and as good as far as is known? */
+static bool stands_for(const struct ca_profile_row *row, const struct ca_profile_row *thin)
+{
+	if (row->point != thin->point || place_of(row) != place_of(thin) || ca_profile_holds_others(row) ||
+	    !(row->curve->impact_high >= thin->curve->impact))
+		return false;
+	for (char *const *name = thin->calls; *name; name++)
+		if (strcmp(*name, row->region->name) == 0)
+			return true;
+	return false;
+}
+
+/* Which of two comes first that are equal but for chance? The one whose code does the work. */
+static void let_called_lead(struct ca_profile *profile)
+{
+	for (size_t r = 0; r < profile->rows; r++) {
+		size_t called = r;
+
+		while (is_thin(&profile->row[r]) && ++called < profile->rows) {
+			struct ca_profile_row row = profile->row[called];
+
+			if (!stands_for(&row, &profile->row[r]))
+				continue;
+			memmove(&profile->row[r + 1], &profile->row[r], (called - r) * sizeof row);
+			profile->row[r++] = row;
+		}
+	}
+}
+
+void ca_profile_rank(struct ca_profile *profile)
+{
+	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
+	let_lead(profile);
+	let_called_lead(profile);
+}
