@@ -169,7 +169,7 @@ function drawChart(row) {
 	$("chart").setAttribute("aria-label", `program speedup of ${row.region.name} against its own: ` +
 		curveOf(row.progress).slice(1).map((c) => `${number(c.effect)} % at ${c.speedup} %`).join(", "));
 	document.querySelector(".legend").replaceChildren(element("i", { className: "l" }), "effect",
-		element("i", { className: "b" }), "95 % interval", element("i"), `${plural(count, "experiment")}`);
+		element("i", { className: "b" }), "95 % interval", element("i"), `${plural(count, "experiment")}, each by itself`);
 }
 
 // ---- the call chain: the stacks that hold the region, from the outermost frame to it
