@@ -7,9 +7,10 @@ enum {
 	WANTED_VISITS = 40, /* of the busiest point in an experiment, at least ... */
 	WANTED_TIMED = 10,  /* ... if it is known when they were */
 	WARM_VISITS = 2,    /* in the warm-up: the rate is measured from the last of them on */
-	LONGEST = 32,       /* times the shortest experiment */
-	GROWTH = 4,         /* times the one before: that may have met a pause */
-	TOO_LONG = 3        /* times what is wanted */
+	WARM_ALONE = 10, /* ms of it, at most, where one thread does all: there is no queue to be drained */
+	LONGEST = 32,    /* times the shortest experiment */
+	GROWTH = 4,      /* times the one before: that may have met a pause */
+	TOO_LONG = 3     /* times what is wanted */
 };
 
 static double limit(double value, double low, double high)
@@ -27,7 +28,15 @@ static void plan_length(struct ca_conductor *c, uint64_t visits, uint64_t ns, bo
 	/* down only where it is far too long: a few visits more or less are chance */
 	if (wanted > c->length || TOO_LONG * wanted < c->length)
 		c->length = limit(wanted, 0, GROWTH * c->length);
-	c->warm_up = limit(limit(WARM_VISITS * period, warm_up, LONGEST * warm_up), 0, GROWTH * c->warm_up);
+	c->warm_up = limit(limit(WARM_VISITS * period, warm_up, LONGEST * warm_up), 0,
+			   GROWTH * (c->warm_up < warm_up ? warm_up : c->warm_up));
+}
+
+/* Time can be counted always: there are no visits to wait for. */
+static void plan_alone(struct ca_conductor *c)
+{
+	if (c->set->origin[CA_SETTING_WARM_UP] == CA_ORIGIN_DEFAULT)
+		c->warm_up = limit(c->set->warm_up, 0, WARM_ALONE) * 1e6;
 }
 
 void ca_conductor_length_init(struct ca_conductor *c)
@@ -42,8 +51,10 @@ void ca_conductor_length_first(struct ca_conductor *c, uint64_t now)
 	uint64_t most = 0;
 	bool timed = false;
 
-	if (ca_conductor_points_are_needless(c)) /* there are none to wait for */
+	if (ca_conductor_points_are_needless(c)) {
+		plan_alone(c);
 		return;
+	}
 	ca_visits_read(c->session, &visits);
 	for (unsigned p = 0; p < visits.points; p++)
 		if (visits.total[p] > most) {
@@ -58,9 +69,10 @@ void ca_conductor_length_adapt(struct ca_conductor *c)
 	uint64_t most = 0, elapsed = c->e.record.end - c->e.record.start;
 	bool timed = false;
 
-	if (ca_conductor_points_are_needless(c)) /* time can be counted always */
+	if (ca_conductor_points_are_needless(c)) {
+		plan_alone(c);
 		return;
-
+	}
 	for (size_t i = 0; i < c->e.record.visit_count; i++)
 		if (c->e.visits[i].delta > most) {
 			most = c->e.visits[i].delta;

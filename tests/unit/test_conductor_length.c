@@ -85,11 +85,40 @@ static void test_first(void **state)
 	free(session);
 }
 
+/* One thread that does all has no queue that a warm-up is for. */
+static void test_alone(void **state)
+{
+	struct ca_point_choice choice = { .needless = true };
+
+	(void)state;
+	start(250, 80);
+	c.points = &choice;
+	ca_conductor_length_first(&c, 400 * (uint64_t)MS);
+	assert_int_equal(c.length / MS, 250);
+	assert_int_equal(c.warm_up / MS, 10);
+	ca_conductor_length_adapt(&c);
+	assert_int_equal(c.warm_up / MS, 10);
+	/* as long as it is so */
+	choice.needless = false;
+	c.e.visits[0] = (struct ca_visits){ .delta = 250, .span = 9 };
+	c.e.record.visit_count = 1;
+	c.e.record.end = 250 * (uint64_t)MS;
+	ca_conductor_length_adapt(&c);
+	assert_int_equal(c.warm_up / MS, 80);
+	/* who says how long it is to be gets that */
+	settings.origin[CA_SETTING_WARM_UP] = CA_ORIGIN_COMMAND;
+	choice.needless = true;
+	ca_conductor_length_first(&c, 400 * (uint64_t)MS);
+	assert_int_equal(c.warm_up / MS, 80);
+	settings.origin[CA_SETTING_WARM_UP] = CA_ORIGIN_DEFAULT;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adapt),
 		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
