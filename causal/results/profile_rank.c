@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { THIN = 10 }; /* a row's time is own time by less than one part in so many: it is what it calls */
+static const double near = 0.9; /* of an effect */
 
 /* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
  * middle mostly means few experiments. */
@@ -60,19 +61,24 @@ static void let_lead(struct ca_profile *profile)
 
 static bool is_thin(const struct ca_profile_row *row)
 {
-	return row->calls && row->own * THIN < row->samples;
+	return row->own * THIN < row->samples;
 }
 
-/* Mostly called by the thin one, and as good as far as is known? */
+static bool does_call(const struct ca_profile_row *row, const char *name)
+{
+	for (char *const *called = row->calls; called && *called; called++)
+		if (strcmp(*called, name) == 0)
+			return true;
+	return false;
+}
+
+/* Is it as good as the thin one, as far as is known? What that one does not call has to be near it. */
 static bool stands_for(const struct ca_profile_row *row, const struct ca_profile_row *thin)
 {
 	if (row->point != thin->point || place_of(row) != place_of(thin) || ca_profile_holds_others(row) ||
-	    !(row->curve->impact_high >= thin->curve->impact))
+	    is_thin(row) || !(row->curve->impact_high >= thin->curve->impact))
 		return false;
-	for (char *const *name = thin->calls; *name; name++)
-		if (strcmp(*name, row->region->name) == 0)
-			return true;
-	return false;
+	return does_call(thin, row->region->name) || row->curve->impact >= near * thin->curve->impact;
 }
 
 /* Which of two comes first that are equal but for chance? The one whose code does the work. */

@@ -663,18 +663,25 @@ static void test_called_first(void **state)
 	const struct ca_curve best = { .impact = 26, .impact_low = 25, .impact_high = 27 },
 			      less = { .impact = 25.5, .impact_low = 24, .impact_high = 27 },
 			      much_less = { .impact = 20, .impact_low = 19, .impact_high = 21 };
+	const struct ca_curve wide = { .impact = 20, .impact_low = 8, .impact_high = 32 };
 	const struct {
 		const struct ca_curve *parse;
 		double own;
 		const char *first;
-	} cases[] = { { &less, 1, "parse" }, { &much_less, 1, "wrapper" }, { &less, 5, "wrapper" } };
+		bool called;
+	} cases[] = {
+		{ &less, 1, "parse", true },        { &less, 1, "parse", false },
+		{ &wide, 1, "parse", true },        { &wide, 1, "wrapper", false },
+		{ &much_less, 1, "wrapper", true }, { &less, 5, "wrapper", true },
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct ca_profile_row row[] = {
 			{ &write, &point, &much_less, CA_VERDICT_WORTH, 60, 50, NULL, NULL },
 			{ &parse, &point, cases[i].parse, CA_VERDICT_WORTH, 19, 17, NULL, NULL },
-			{ &wrapper, &point, &best, CA_VERDICT_WORTH, 21, cases[i].own, .calls = calls },
+			{ &wrapper, &point, &best, CA_VERDICT_WORTH, 21, cases[i].own,
+			  .calls = cases[i].called ? calls : NULL },
 		};
 		struct ca_profile profile = { .row = row, .rows = 3 };
 
@@ -823,9 +830,8 @@ int main(void)
 		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
 		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
-		cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_called_first),        cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_chains),        cmocka_unit_test(test_called_first),
+		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
