@@ -66,7 +66,7 @@ struct ca_profile_binary {
 	char *path, *build_id; /* owned */
 };
 
-/* A binary in which the program spent time; as the last run says. */
+/* A binary in which the program spent time; as the last run says that has such records. */
 struct ca_profile_scope {
 	char *binary;
 	double share; /* percent of the CPU samples */
@@ -144,6 +144,7 @@ struct ca_profile {
 	size_t runs, experiments, visit_count, time_count, sample_count, stacks, scopes, binaries, points,
 		rows, warnings;
 	size_t unread; /* lines of run files */
+	size_t scoped; /* runs, when the last of `scope` was read */
 	struct ca_funnel funnel;
 	double periods; /* of the runs that were sampled to their ends */
 	double length;  /* of a run, s of virtual time, mean; 0: not known */

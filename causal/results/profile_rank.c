@@ -82,17 +82,17 @@ static bool stands_for(const struct ca_profile_row *row, const struct ca_profile
 }
 
 /* Which of two comes first that are equal but for chance? The one whose code does the work. */
-static void let_called_lead(struct ca_profile *profile)
+static void let_work_lead(struct ca_profile *profile)
 {
 	for (size_t r = 0; r < profile->rows; r++) {
-		size_t called = r;
+		size_t next = r;
 
-		while (is_thin(&profile->row[r]) && ++called < profile->rows) {
-			struct ca_profile_row row = profile->row[called];
+		while (is_thin(&profile->row[r]) && ++next < profile->rows) {
+			struct ca_profile_row row = profile->row[next];
 
 			if (!stands_for(&row, &profile->row[r]))
 				continue;
-			memmove(&profile->row[r + 1], &profile->row[r], (called - r) * sizeof row);
+			memmove(&profile->row[r + 1], &profile->row[r], (next - r) * sizeof row);
 			profile->row[r++] = row;
 		}
 	}
@@ -102,5 +102,5 @@ void ca_profile_rank(struct ca_profile *profile)
 {
 	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
 	let_lead(profile);
-	let_called_lead(profile);
+	let_work_lead(profile);
 }

@@ -257,6 +257,10 @@ static bool read_scope(struct ca_profile *profile, struct json_object *record)
 	const char *binary = ca_results_json_string(record, "binary");
 	struct ca_profile_scope *scope = NULL;
 
+	/* the first one of a run: what it does not name had no share in it */
+	for (size_t i = 0; i < profile->scopes && profile->scoped != profile->runs; i++)
+		profile->scope[i].share = 0;
+	profile->scoped = profile->runs;
 	for (size_t i = 0; i < profile->scopes && !scope; i++)
 		if (!strcmp(profile->scope[i].binary, binary))
 			scope = &profile->scope[i];

@@ -41,13 +41,19 @@ static bool has_shares(const struct ca_table *t)
 	return false;
 }
 
+/* What counts inside runs and in whole runs is one point to a reader. */
+static bool is_named_alike(const struct ca_profile_row *a, const struct ca_profile_row *b)
+{
+	return a->point->kind == b->point->kind && !strcmp(a->point->name, b->point->name);
+}
+
 static size_t point_width(const struct ca_table *t)
 {
 	size_t width = 5;
 	bool several = false;
 
 	for (size_t r = 0; r < t->shown; r++) {
-		several = several || t->row[r]->point != t->row[0]->point;
+		several = several || !is_named_alike(t->row[r], t->row[0]);
 		width = more_than(width, ca_text_width(t->row[r]->point->name));
 	}
 	return !several ? 0 : width < POINT_MAX ? width : POINT_MAX;

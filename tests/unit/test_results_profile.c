@@ -546,15 +546,21 @@ static void test_columns(void **state)
 		.at = { 10, 20, 40 }, .at_low = { 9, 18, 36 }, .at_high = { 11, 22, 44 }, .experiments = 12
 	};
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
-	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_WORTH, 50, 40, NULL, NULL };
-	struct ca_profile profile = { .row = &row,
-				      .rows = 1,
+	struct ca_profile_point whole = { .name = TEXT("item"), .kind = 't', .whole = true };
+	struct ca_profile_row row[] = {
+		{ &region, &point, &curve, CA_VERDICT_WORTH, 50, 40, NULL, NULL },
+		{ &region, &whole, &curve, CA_VERDICT_WORTH, 50, 40, NULL, NULL },
+	};
+	struct ca_profile profile = { .row = row,
+				      .rows = 2,
 				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		const char *text = printed(&profile, cases[i].width);
 
+		/* one point, also where it was counted in whole runs, too */
+		assert_non_null(strstr(text, "Unit of work: one visit of item.\n"));
 		assert_int_equal(strstr(text, " 25 % less ") != NULL, cases[i].quarter);
 		assert_non_null(strstr(text, " 50 % less     at most"));
 		assert_int_equal(strstr(text, " own total") != NULL, cases[i].shares);

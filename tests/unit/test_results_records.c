@@ -410,6 +410,30 @@ static void test_order(void **state)
 	ca_profile_free(profile);
 }
 
+/* Where the CPU time went is what the last run says that knows; shares of two runs are no sum. */
+static void test_scope(void **state)
+{
+	static const double shares[][2] = { { 93, 6 }, { 97, 0 }, { 0, 0 } };
+	struct ca_profile *profile;
+
+	(void)state;
+	for (unsigned run = 0; run < CA_COUNT(shares); run++) {
+		struct ca_results *results = open_run(run + 1);
+
+		for (int i = 0; i < 2; i++)
+			if (shares[run][i] > 0)
+				assert_int_equal(ca_results_scope(results, i ? "/libc" : "/work",
+								  shares[run][i], !i, &err),
+						 CA_OK);
+		ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	}
+	profile = load();
+	assert_int_equal(profile->scopes, 2);
+	assert_int_equal(profile->scope[0].share, 97);
+	assert_int_equal(profile->scope[1].share, 0);
+	ca_profile_free(profile);
+}
+
 /* What a run ended with, and the cause that follows from it. */
 static const struct {
 	struct ca_run_summary summary;
@@ -855,6 +879,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_damaged_line, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_scope, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
