@@ -42,9 +42,9 @@ static bool has_shares(const struct ca_table *t)
 }
 
 /* What counts inside runs and in whole runs is one point to a reader. */
-static bool is_named_alike(const struct ca_profile_row *a, const struct ca_profile_row *b)
+static bool is_same(const struct ca_profile_point *a, const struct ca_profile_point *b)
 {
-	return a->point->kind == b->point->kind && !strcmp(a->point->name, b->point->name);
+	return a->kind == b->kind && !strcmp(a->name, b->name);
 }
 
 static size_t point_width(const struct ca_table *t)
@@ -53,7 +53,7 @@ static size_t point_width(const struct ca_table *t)
 	bool several = false;
 
 	for (size_t r = 0; r < t->shown; r++) {
-		several = several || !is_named_alike(t->row[r], t->row[0]);
+		several = several || !is_same(t->row[r]->point, t->row[0]->point);
 		width = more_than(width, ca_text_width(t->row[r]->point->name));
 	}
 	return !several ? 0 : width < POINT_MAX ? width : POINT_MAX;
@@ -300,7 +300,7 @@ static void put_unit(const struct ca_table *t)
 		const struct ca_profile_experiment *e = &p->experiment[i];
 
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags && !e->speedup; v++)
-			if (&p->point[p->visits[v].point] == point) {
+			if (is_same(&p->point[p->visits[v].point], point)) {
 				visits += (double)p->visits[v].delta;
 				seconds += (double)e->duration / 1e9;
 			}
