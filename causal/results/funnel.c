@@ -92,8 +92,8 @@ static bool no_sample(const struct ca_profile *p)
 
 static bool switched_off(const struct ca_profile *p)
 {
-	/* a shell before it may have been seen for a moment */
-	return p->funnel.off && !p->funnel.started && p->funnel.samples <= 2 * p->runs;
+	/* a shell before it may have been seen for a moment, with a tick each ms while points are sought */
+	return p->funnel.off && !p->funnel.started && p->funnel.in_scope <= 2 * p->runs;
 }
 
 static bool failed_at_once(const struct ca_profile *p)

@@ -205,6 +205,7 @@ static const struct {
 	  .cause = "no progress point was passed" },
 	{ .f = { .failed = 2, .off = 1 }, .cause = "switched itself off" },
 	{ .f = { .off = 1, .samples = 4, .in_scope = 4 }, .cause = "switched itself off" },
+	{ .f = { .off = 1, .samples = 8, .in_scope = 0 }, .cause = "switched itself off" },
 	{ .f = { .off = 1, .samples = 5, .in_scope = 5 }, .cause = "no progress point was passed" },
 	{ .f = { .failed = 2, .dropped = 1 }, .cause = "every sample was dropped" },
 	{ .f = { .failed = 2, .samples = 1 }, .cause = "no sample fell into code" },
