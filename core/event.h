@@ -126,8 +126,8 @@ enum ca_channel_kind {
 /* Flags of a delay: how it was paid. */
 enum { CA_DELAY_SPUN, CA_DELAY_SLEPT };
 
-/* Flags of a sample: the periods that it stands for, and whether the thread was blocked. */
-enum { CA_SAMPLE_PERIODS = 0x7fff, CA_SAMPLE_WAITING = 0x8000 };
+/* Flags of a sample: the periods that it stands for, and whether the thread was blocked or in a system call. */
+enum { CA_SAMPLE_PERIODS = 0x3fff, CA_SAMPLE_IN_KERNEL = 0x4000, CA_SAMPLE_WAITING = 0x8000 };
 
 /* Frames of a sample; of a deeper stack so many outermost ones, and the innermost. */
 enum { CA_SAMPLE_FRAMES = 64, CA_SAMPLE_OUTERMOST = 16 };

@@ -3,17 +3,69 @@
  *
  * The kernel is asked without libc, whose functions the runtime itself may interpose. */
 #include "sampler/tick.h"
+#include "core/clock.h"
+#include "core/cpu.h"
 #include "core/sys.h"
 #include "sampler/perf.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/utsname.h>
 #include <time.h>
+#include <ucontext.h>
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
+
+static char own_timer; /* its address marks our timers' signals */
+static uint64_t of_kernel = 4000000;
+static bool in_calls; /* timers may tick while others are in system calls; see ca_tick_init */
+
+static struct timespec in_parts(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
+
+/* false: there is none. */
+static bool create_timer(int clock, uint64_t first, uint64_t period, int signo, int *timer)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_value.sival_ptr = &own_timer,
+		.sigev_signo = signo,
+	};
+	struct itimerspec every = { in_parts(period), in_parts(first) };
+
+	event.sigev_notify_thread_id = ca_sys_gettid();
+	if (ca_sys(SYS_timer_create, clock, (long)(intptr_t)&event, (long)(intptr_t)timer, 0, 0, 0) < 0)
+		return false;
+	if (ca_sys(SYS_timer_settime, *timer, 0, (long)(intptr_t)&every, 0, 0, 0) >= 0)
+		return true;
+	ca_sys(SYS_timer_delete, *timer, 0, 0, 0, 0, 0);
+	return false;
+}
+
+static void start_kernel_timer(struct ca_tick *tick, int signo)
+{
+	uint64_t now = ca_clock_thread_cpu();
+
+	if (!tick->kernel_next)
+		tick->kernel_next = now + 1 + ca_cpu_cycles() % of_kernel;
+	tick->sees_kernel =
+		in_calls && create_timer(CLOCK_THREAD_CPUTIME_ID,
+					 tick->kernel_next > now ? tick->kernel_next - now : CA_TICK_NEXT,
+					 of_kernel, signo, &tick->kernel_timer);
+}
+
+static void stop_kernel_timer(struct ca_tick *tick)
+{
+	if (tick->sees_kernel)
+		ca_sys(SYS_timer_delete, tick->kernel_timer, 0, 0, 0, 0, 0);
+	tick->sees_kernel = false;
+}
 
 static long control(int fd, int command, long argument)
 {
@@ -107,10 +159,14 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t 
 		.disabled = 1,
 		.wakeup_events = 1,
 	};
+	enum ca_status status;
 
 	(void)period;
 	/* Where the thread was is in the handler's ucontext, so no ring is needed, unless for counters. */
-	return start_event(tick, &attr, tick->counters ? 2 : 1, signo);
+	status = start_event(tick, &attr, tick->counters ? 2 : 1, signo);
+	if (status == CA_OK)
+		start_kernel_timer(tick, signo);
+	return status;
 }
 
 CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
@@ -182,6 +238,7 @@ CA_SIGSAFE uint64_t ca_tick_counter(const struct ca_tick *tick, unsigned i, uint
 
 static void perf_stop(struct ca_tick *tick)
 {
+	stop_kernel_timer(tick);
 	for (unsigned i = 0; tick->lead && i < tick->counters; i++) {
 		tick->base[i] = ca_tick_counter(tick, i, tick->base[i]);
 		if (tick->sibling[i])
@@ -193,39 +250,28 @@ static void perf_stop(struct ca_tick *tick)
 	tick->page = NULL;
 }
 
-static char own_timer; /* its address marks our timers' signals */
-
 static void timer_stop(struct ca_tick *tick)
 {
 	ca_sys(SYS_timer_delete, tick->timer, 0, 0, 0, 0, 0);
 }
 
-static struct timespec in_parts(uint64_t ns)
-{
-	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
-}
-
 static enum ca_status timer_start(struct ca_tick *tick, uint64_t first, uint64_t period, int signo)
 {
-	struct sigevent event = {
-		.sigev_notify = SIGEV_THREAD_ID,
-		.sigev_value.sival_ptr = &own_timer,
-		.sigev_signo = signo,
-	};
-	struct itimerspec every = { in_parts(period), in_parts(first) };
+	int clock = first > CA_TICK_NEXT ? CLOCK_THREAD_CPUTIME_ID : CA_TICK_CLOCK;
 
-	event.sigev_notify_thread_id = ca_sys_gettid();
-	if (ca_sys(SYS_timer_create, first > CA_TICK_NEXT ? CLOCK_THREAD_CPUTIME_ID : CA_TICK_CLOCK,
-		   (long)(intptr_t)&event, (long)(intptr_t)&tick->timer, 0, 0, 0) < 0)
-		return CA_ERR_UNSUPPORTED;
-	if (ca_sys(SYS_timer_settime, tick->timer, 0, (long)(intptr_t)&every, 0, 0, 0) < 0) {
-		timer_stop(tick);
-		return CA_ERR_UNSUPPORTED;
-	}
-	return CA_OK;
+	return create_timer(clock, first, period, signo, &tick->timer) ? CA_OK : CA_ERR_UNSUPPORTED;
 }
 
-static uint64_t of_kernel = 4000000;
+/* Since 5.9 a timer that ran out while its thread was in the kernel sends its signal when the thread goes back: no
+ * call ends early. Before, one that was about to block did. */
+static bool leaves_calls_alone(void)
+{
+	struct utsname name;
+	unsigned major = 0, minor = 0;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 5 || (major == 5 && minor >= 9));
+}
 
 void ca_tick_init(void)
 {
@@ -234,6 +280,7 @@ void ca_tick_init(void)
 	ca_perf_init();
 	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &step) && !step.tv_sec && step.tv_nsec > 0)
 		of_kernel = (uint64_t)step.tv_nsec;
+	in_calls = leaves_calls_alone();
 }
 
 CA_SIGSAFE uint64_t ca_tick_of_kernel(void)
@@ -267,6 +314,31 @@ CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wa
 		}
 	}
 	return status;
+}
+
+CA_SIGSAFE bool ca_tick_is_of_kernel(const struct ca_tick *tick, const siginfo_t *info)
+{
+	return tick->sees_kernel && info->si_code == SI_TIMER;
+}
+
+CA_SIGSAFE uint64_t ca_tick_of_kernel_stands_for(struct ca_tick *tick)
+{
+	uint64_t now = ca_clock_thread_cpu(), length = 0;
+
+	if (now >= tick->kernel_next)
+		length = ((now - tick->kernel_next) / of_kernel + 1) * of_kernel;
+	tick->kernel_next += length;
+	return length;
+}
+
+/* The instruction leaves its successor's address in a register that code seldom keeps one in. Of a call that is to be
+ * made again the kernel has gone back by its length. */
+CA_SIGSAFE bool ca_tick_in_call(const void *ucontext)
+{
+	enum { LENGTH = 2 };
+	const greg_t *reg = ((const ucontext_t *)ucontext)->uc_mcontext.gregs;
+
+	return reg[REG_RCX] == reg[REG_RIP] || reg[REG_RCX] == reg[REG_RIP] + LENGTH;
 }
 
 /* perf's come as from a descriptor that became ready; programs send with codes up to 0, and the kernel

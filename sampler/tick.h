@@ -3,7 +3,9 @@
  *
  * Two sources: perf's task clock (precise, only while the thread runs in user code) and a
  * POSIX timer on the thread's CPU clock (no perf needed; the kernel checks it at its own
- * tick, so it is coarse: 4 ms at 250 Hz). Neither ever interrupts a thread that is
+ * tick, so it is coarse: 4 ms at 250 Hz). What a thread has the kernel do perf's ticks do not
+ * see: with them goes a timer of the second kind, of whose ticks only those in system calls
+ * count. Neither ever interrupts a thread that is
  * blocked. No descriptor of ours stays open in the program. Opened and closed by the
  * owning thread, outside handlers. A new source is one function pair here and one row in
  * tick.c's table. */
@@ -31,7 +33,12 @@ struct ca_tick {
 	void *page;              /* perf: keeps the event alive */
 	uint32_t pages;          /* ... and those behind it, with what the kernel writes */
 	int timer;               /* the kernel's number */
-	int error;               /* after a start that failed: why, an errno; 0: not known */
+	int kernel_timer;        /* ... that goes with perf's ticks ... */
+	bool sees_kernel;        /* ... if it does ... */
+	uint64_t
+		kernel_next; /* ... and the CPU time of its next one, ns; 0: not yet. It does not begin anew with
+				  * each start: it would see more, or less, than there is */
+	int error;           /* after a start that failed: why, an errno; 0: not known */
 	/* Counters that go with perf's ticks, set by whoever starts them: what each has counted so far. */
 	const struct ca_perf_counter *counter;
 	uint32_t counters;
@@ -61,6 +68,12 @@ CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
 void ca_tick_init(void);
 /* The kernel's own tick, ns: a timer never ticks in between. 4 ms until it was asked. */
 CA_SIGSAFE uint64_t ca_tick_of_kernel(void);
+/* A tick of the timer that goes with perf's? */
+CA_SIGSAFE bool ca_tick_is_of_kernel(const struct ca_tick *tick, const siginfo_t *info);
+/* The CPU time that it stands for, ns; 0: none, it came too early. To be asked for each. */
+CA_SIGSAFE uint64_t ca_tick_of_kernel_stands_for(struct ca_tick *tick);
+/* Was the thread in a system call, from which it comes back with this ucontext? */
+CA_SIGSAFE bool ca_tick_in_call(const void *ucontext);
 /* Did one of our sources send this? Anybody may send our signal number. */
 CA_SIGSAFE bool ca_tick_is_ours(const siginfo_t *info);
 

@@ -33,7 +33,7 @@ struct stack {
 	uint32_t frames;
 	uint64_t ns, time, pair;  /* pair: who ended it, or of the waker; or 0 */
 	enum ca_activity waiting; /* NONE: on a CPU */
-	bool waker;
+	bool waker, in_kernel;
 	uint32_t begins;                  /* a wait of that number; 0: none, it is a sample */
 	uint64_t metric[CA_METRIC_COUNT]; /* measured with it */
 	ca_place frame[FRAMES];
@@ -366,6 +366,10 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 	}
 	if (stack->waiting)
 		node = ca_samples_node(s->samples, node, waiting_for(s, stack->waiting));
+	else if (stack->in_kernel)
+		node = ca_samples_node(
+			s->samples, node,
+			ca_samples_function(s->samples, CA_SAMPLES_CODE, "[kernel]", "", 0, ""));
 	if (!stack->waiting)
 		t->on_cpu = stack->time;
 	ca_samples_add(s->samples, node, stack->ns);
@@ -489,7 +493,11 @@ static bool is_inside(const struct ca_sampling *s, struct stack *stack, uint64_t
 static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, const struct ca_event *event,
 			  size_t n)
 {
-	struct stack stack = { .thread = from->thread_index, .waker = event->flags & CA_SAMPLE_WAITING };
+	struct stack stack = {
+		.thread = from->thread_index,
+		.waker = event->flags & CA_SAMPLE_WAITING,
+		.in_kernel = event->flags & CA_SAMPLE_IN_KERNEL,
+	};
 	uint64_t time = event->time;
 	size_t i = 0;
 

@@ -78,9 +78,8 @@ static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting,
 	else
 		fputs("CPU time: not sampled (--cputime)", file);
 	if (s->user || s->system)
-		fprintf(file, ", %.3g s by the kernel's account, of which %.3g s in the kernel itself%s",
-			seconds(s->user + s->system), seconds(s->system),
-			strcmp(s->backend, "timer") ? ", which perf's samples do not see" : "");
+		fprintf(file, ", %.3g s by the kernel's account, of which %.3g s in the kernel itself",
+			seconds(s->user + s->system), seconds(s->system));
 	fputs(".\n", file);
 	if (lifetime && sampled)
 		fprintf(file,

@@ -33,32 +33,43 @@ enum {
 };
 
 /* perf's ticks come in user code only: CPU time between two of them that is no tick's was spent in
- * the kernel, nobody knows on whose account. It is not S: where S is sampled because it is entered
- * too often, the calls are mostly made by other functions. */
-static uint64_t hit_weight(const struct ca_thread *t, uint64_t cpu)
+ * the kernel, whose ticks say on whose account. */
+static uint64_t hit_weight(struct ca_thread *t)
 {
+	uint64_t now = ca_clock_thread_cpu(), cpu = now - t->hit_cpu;
 	uint64_t most = t->tick.backend == CA_BACKEND_PERF ? t->tick_length : LONGEST_HIT * ca_rt.period;
 
+	t->hit_cpu = now;
 	if (t->young) /* for all threads that were as short, and had no tick */
 		return t->tick_length;
 	return cpu < most ? cpu : most;
 }
 
+/* At random, where it is no whole number. */
+static uint64_t in_periods(struct ca_thread *t, uint64_t ns)
+{
+	return (ns + ca_rng_below(&t->rng, ca_rt.period)) / ca_rt.period;
+}
+
+static uint64_t looks(struct ca_thread *t)
+{
+	return t->of_kernel ? in_periods(t, t->of_kernel) : 1;
+}
+
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
-	uint64_t cpu = ca_clock_thread_cpu(), weight;
 	unsigned outermost, part;
+	uint64_t weight;
 
 	ca_ledger_follow(t); /* whose history is it? */
-	weight = hit_weight(t, cpu - t->hit_cpu);
-	t->hit_cpu = cpu;
+	weight = t->of_kernel ? t->of_kernel : hit_weight(t);
 	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
 	if (t->sampled_in) {
 		for (unsigned k = 0; k <= part; k++)
 			ca_sample_hit(t, k, now, weight);
 		ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	}
-	ca_sample_looked(t, now, t->sampled_in ? part + 1 : 0);
+	ca_sample_looked(t, now, t->sampled_in ? part + 1 : 0, looks(t));
 }
 
 /* Periods that this tick's sample stands for. A timer that runs out several times before the kernel looks ticks
@@ -67,12 +78,14 @@ static uint64_t weight_of(struct ca_thread *t)
 {
 	uint64_t cpu, before = t->hit_cpu;
 
+	if (t->of_kernel)
+		return in_periods(t, t->of_kernel);
 	if (!ca_rt.sampling || t->tick.backend != CA_BACKEND_TIMER)
 		return t->tick_weight;
 	t->hit_cpu = cpu = t->handler_cpu ? t->handler_cpu : ca_clock_thread_cpu();
 	if (t->young || cpu < before)
 		return t->tick_weight;
-	return (cpu - before + ca_rng_below(&t->rng, ca_rt.period)) / ca_rt.period;
+	return in_periods(t, cpu - before);
 }
 
 static void push(struct ca_thread *t, uint64_t now)
@@ -110,7 +123,7 @@ static void tick(struct ca_thread *t, const void *context)
 	struct ca_registers r;
 	bool walked = false, late = false;
 
-	t->ticks++;
+	t->ticks += !t->of_kernel;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
 	ca_unwind_registers(&r, all, context);
 	ca_activation_check(t, r.sp); /* left by longjmp or an exception */
@@ -125,7 +138,7 @@ static void tick(struct ca_thread *t, const void *context)
 	} else if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
 		if (!sel->exact && ca_ledger_open())
-			ca_sample_looked(t, now, 0);
+			ca_sample_looked(t, now, 0, looks(t));
 	} else if (!ca_rt.sampling || ca_samplers_any(t)) {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
@@ -133,13 +146,14 @@ static void tick(struct ca_thread *t, const void *context)
 				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
 		if (ca_rt.sampling && ca_rt.session->copies)
 			ca_copies_take(t, all, r.pc);
-		push(t, now);
-		if (!sel->exact && ca_ledger_open())
+		if (t->counts)
+			push(t, now);
+		if (t->counts && !sel->exact && ca_ledger_open())
 			sampled_selection(t, now);
 	}
 	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) && !t->looks_in[0])
 		ca_slot_set_remove(&ca_rt.session->in_s, t->number);
-	if (t->ticks % TEND == 0) {
+	if (t->ticks % TEND == 0 && !t->of_kernel) {
 		ca_rt_tend(now);
 		ca_points_collect();
 	}
@@ -148,7 +162,7 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_cancel_service(t);
 	ca_ledger_accrue(t, now, t->waiting);
 	/* from here on there may be a switch log, which knows nothing of before; and another weight */
-	if (!late)
+	if (!late && !t->of_kernel)
 		ca_thread_adjust_ticks(t);
 	if (ca_timers_any())
 		ca_timers_adjust(now, ca_ledger_lag(t, now));
@@ -230,6 +244,21 @@ static void call_on(char *top, void (*function)(struct ca_thread *, const void *
 			 : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
+/* false: it is of no account. */
+static bool note_kernel(struct ca_thread *t, const siginfo_t *info, const void *context)
+{
+	bool of_kernel = ca_tick_is_of_kernel(&t->tick, info), in_call = ca_tick_in_call(context);
+	uint64_t length = of_kernel ? ca_tick_of_kernel_stands_for(&t->tick) : 0;
+
+	if (of_kernel && (!in_call || !length))
+		return false; /* perf's ticks see the rest */
+	t->in_kernel = in_call;
+	t->of_kernel = length;
+	/* on the way back from a call: of the kernel's ticks some come just then, too */
+	t->counts = of_kernel || !in_call || !t->tick.sees_kernel;
+	return true;
+}
+
 static void handler(int signal, siginfo_t *info, void *context)
 {
 	struct ca_thread *t = ca_self;
@@ -243,10 +272,10 @@ static void handler(int signal, siginfo_t *info, void *context)
 	} else if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		ca_thread_wind_down(t); /* at full speed from here on */
 	} else if (t->guard && t->clock_sp && !t->paying_sp) {
-		t->late = true;
+		t->late |= note_kernel(t, info, context) && t->counts;
 	} else if (t->guard) {
 		ca_sample_drop(t, CA_DROP_REENTRY);
-	} else {
+	} else if (note_kernel(t, info, context)) {
 		t->guard++;
 		t->handler_cpu = t->switches.page ? 0 : ca_clock_thread_cpu();
 		t->overflows = t->overflow.page ? ca_samplers_overflow(t) : 0;

@@ -125,16 +125,19 @@ struct ca_thread {
 	uint64_t fine_cost;              /* ns that it took */
 	uint64_t fine_cpu;               /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
-	bool sampled_in;                  /* S is sampled, and the last look at our stack found it */
-	uint64_t looks;                   /* ... of so many at this selection ... */
-	uint64_t looks_in[CA_PARTS];      /* ... and those that found it: each layer of S */
-	uint64_t hit_cpu;                 /* thread CPU time at the last sample */
-	uint64_t handler_cpu;             /* ... when the handler began; 0: a switch log tells more cheaply */
-	uint32_t samplers;                /* of this thread: 1 << enum ca_sampler */
-	uint64_t cpu_due;                 /* periods since the last sample of CPU time */
-	uint64_t real;                    /* ns: until then real time has its samples */
-	uint64_t overflow_seen;           /* events of --overflow up to the last sample of them ... */
-	uint64_t overflows;               /* ... and those that the handler is called for */
+	bool sampled_in;             /* S is sampled, and the last look at our stack found it */
+	uint64_t looks;              /* ... of so many at this selection ... */
+	uint64_t looks_in[CA_PARTS]; /* ... and those that found it: each layer of S */
+	uint64_t hit_cpu;            /* thread CPU time at the last sample */
+	bool in_kernel;              /* the last tick found it in a system call ... */
+	bool counts;                 /* ... and is for a sample ... */
+	uint64_t of_kernel;          /* ... and stands for so much of its time in the kernel, ns; 0: perf's */
+	uint64_t handler_cpu;        /* ... when the handler began; 0: a switch log tells more cheaply */
+	uint32_t samplers;           /* of this thread: 1 << enum ca_sampler */
+	uint64_t cpu_due;            /* periods since the last sample of CPU time */
+	uint64_t real;               /* ns: until then real time has its samples */
+	uint64_t overflow_seen;      /* events of --overflow up to the last sample of them ... */
+	uint64_t overflows;          /* ... and those that the handler is called for */
 	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
 	uint32_t told_wait;               /* stacks of waits that begin, so far; the last of them ... */
 	uint64_t told_at, told_place;     /* ... at that time, ns, and where; */

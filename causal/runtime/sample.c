@@ -69,15 +69,15 @@ CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *o
 /* ---- who else is in S ----------------------------------------------------------------------
  * At the instant of a hit it is not known what the others are at. But they leave a history: how often each of
  * them is found in S, and how often together with others. Each layer of S has its own. doc/METHOD.md, 3. */
-CA_SIGSAFE void ca_sample_looked(struct ca_thread *t, uint64_t now, unsigned layers)
+CA_SIGSAFE void ca_sample_looked(struct ca_thread *t, uint64_t now, unsigned layers, uint64_t times)
 {
-	t->looks++;
+	t->looks += times;
 	if (layers)
 		ca_slot_set_add(&ca_rt.session->in_s, t->number);
 	for (unsigned k = 0; k < CA_PARTS; k++) {
 		uint64_t share;
 
-		t->looks_in[k] += k < layers;
+		t->looks_in[k] += k < layers ? times : 0;
 		share = t->looks_in[k] ? t->looks_in[k] * CA_MILLION + CA_MILLION / 2 : 0;
 		atomic_store_explicit(&t->slot->share_in_s[k], (uint32_t)(share / (t->looks + 1)),
 				      memory_order_relaxed);
@@ -178,7 +178,9 @@ CA_SIGSAFE static unsigned make_events(struct ca_thread *t, uint64_t now, uint64
 	struct ca_event *e = t->event;
 	unsigned depth = t->stack.depth, n = depth < CA_SAMPLE_FRAMES ? depth : CA_SAMPLE_FRAMES;
 	uint16_t flags =
-		(uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting ? CA_SAMPLE_WAITING : 0));
+		(uint16_t)((weight < HEAVIEST ? weight : HEAVIEST) | (waiting        ? CA_SAMPLE_WAITING
+								      : t->in_kernel ? CA_SAMPLE_IN_KERNEL
+										     : 0));
 
 	if (!n)
 		ca_sample_drop(t, CA_DROP_NO_MODULE);

@@ -63,7 +63,9 @@ CA_SIGSAFE void ca_samplers_begin(struct ca_thread *t, uint64_t now)
 CA_SIGSAFE void ca_samplers_tick(struct ca_thread *t, uint64_t now, uint64_t weight)
 {
 	const struct ca_samplers *s = &ca_rt.session->samplers;
-	uint64_t cpu = 0, real = 0;
+	/* a wait that it is in has its own sample in the end */
+	uint64_t waits = atomic_load_explicit(&t->slot->wait_since, memory_order_relaxed);
+	uint64_t cpu = 0, real = 0, until = waits ? waits : now;
 	unsigned n = 0;
 	struct ca_event more[1];
 
@@ -73,10 +75,10 @@ CA_SIGSAFE void ca_samplers_tick(struct ca_thread *t, uint64_t now, uint64_t wei
 		t->cpu_due = 0;
 	}
 	if (!wants(t, CA_SAMPLER_REAL)) {
-		t->real = now;
-	} else if (now >= t->real + s->of[CA_SAMPLER_REAL].period) {
-		real = now - t->real;
-		t->real = now;
+		t->real = until;
+	} else if (until >= t->real + s->of[CA_SAMPLER_REAL].period) {
+		real = until - t->real;
+		t->real = until;
 		n = ca_measure_add(more, now, CA_METRIC_REAL, real);
 	}
 	if (cpu || real)

@@ -118,11 +118,11 @@ const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy)
 	return changed(set, copy, sigaddset);
 }
 
-/* A timer's ticks come in system calls, too; perf's do not, and what is taken there is not ours. */
+/* A timer's ticks come in system calls, too; perf's alone do not, and what is taken there is not ours. */
 const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy)
 {
 	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1 || !ca_self ||
-	    ca_self->tick.backend != CA_BACKEND_TIMER)
+	    (ca_self->tick.backend != CA_BACKEND_TIMER && !ca_self->tick.sees_kernel))
 		return set;
 	*copy = *set;
 	sigdelset(copy, CA_SIGNAL);

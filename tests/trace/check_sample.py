@@ -58,6 +58,10 @@ def time_in(stacks, *words):
     return sum(ns for stack, ns in stacks if all(word in stack for word in words))
 
 
+def is_wait(stack):
+    return stack[-1].startswith("[") and stack[-1] != "[kernel]"
+
+
 def check_shares(backend, directory):
     done = sample(directory, "-b", backend, "--", APP, "600")
     if "perf" in done.stderr and "not allowed" in done.stderr:
@@ -66,7 +70,7 @@ def check_shares(backend, directory):
     consuming, napping = (int(word) for word in done.stdout.split())
     profile = read(directory)
     names, stacks = stacks_of(profile)
-    waiting = sum(ns for stack, ns in stacks if stack[-1].startswith("["))
+    waiting = sum(ns for stack, ns in stacks if is_wait(stack))
     cpu = sum(ns for stack, ns in stacks) - waiting
     check(profile["backend"] == backend, f"{backend}: the source is {profile['backend']}")
     check(450 * MS < cpu < 800 * MS, f"{backend}: {cpu} ns of CPU time, not 600 ms")
@@ -144,7 +148,7 @@ def check_pprof(directory, expected):
     for one in whole["sample"]:
         stack = tuple(location[i] for i in reversed(one["location_id"]))
         count, cpu, wait = one["value"]
-        check(count and (wait if stack[-1].startswith("[w") or stack[-1] == "[sleeping]" else cpu), f"pprof: {one}")
+        check(count and (wait if is_wait(stack) else cpu), f"pprof: {one}")
         stacks[stack] = stacks.get(stack, 0) + cpu + wait
     check(stacks == expected, "pprof: other stacks")
     if subprocess.run(["sh", "-c", "command -v pprof"], capture_output=True, check=False).returncode == 0:
@@ -155,6 +159,18 @@ def check_pprof(directory, expected):
             check("most" in top.stdout, f"pprof -top: {top.stdout}{top.stderr}")
 
 
+def check_kernel(backend, directory):
+    """What a program does in the kernel is its callers', with perf as with timers."""
+    sample(directory, "-b", backend, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=30000", "status=none")
+    profile = read(directory)
+    stacks = stacks_of(profile)[1]
+    cpu = sum(ns for stack, ns in stacks if not is_wait(stack))
+    account = profile["user"] + profile["system"]
+    check(0.8 * account < cpu < 1.2 * account, f"{backend}: {cpu} ns in samples of {account}")
+    kernel = time_in(stacks, "read", "[kernel]")
+    check(kernel > 0.75 * cpu, f"{backend}: {kernel} ns in read's kernel of {cpu}")
+
+
 def check_path(backend, directory, *more):
     """Of APP's sister the critical path is known by hand: 3 parts in slow, 1 in after, 1 asleep; quick is not on it."""
     done = sample(directory, "-b", backend, *more, "--", os.path.join(BUILD, "tests", "apps", "staged"), "100")
@@ -163,7 +179,10 @@ def check_path(backend, directory, *more):
     path = [(names[node], ns) for node, ns in profile["path"]]
     every = sum(ns for _, ns in path)
     share = {name: 100 * time_in(path, name) / max(1, every) for name in ("slow", "quick", "after", "[sleeping]")}
-    check(440 * MS < every < 560 * MS, f"{backend}: a path of {every} ns, not 500 ms: {path}")
+    # ticks are lost while the machine that this one is part of does not run it: perf makes one of several
+    cpu = sum(ns for stack, ns in stacks_of(profile)[1] if not is_wait(stack))
+    lost = max(0, profile["user"] + profile["system"] - cpu)
+    check(440 * MS < every + lost and every < 560 * MS, f"{backend}: a path of {every} ns, not 500 ms: {path}")
     for name, by_hand in ("slow", 60), ("quick", 0), ("after", 20), ("[sleeping]", 20):
         check(abs(share[name] - by_hand) < 6, f"{backend}: {share[name]:.1f} % of the path in {name}, not {by_hand}")
     check(0.6 * 100 * MS < time_in(stacks_of(profile)[1], "quick") < 1.4 * 100 * MS, f"{backend}: quick did not run")
@@ -331,6 +350,7 @@ def main():
                 path = os.path.join(scratch, "path-" + backend)
                 check_path(backend, path)
                 check_path(backend, os.path.join(scratch, "later-" + backend), "--use-temporary-files")
+                check_kernel(backend, os.path.join(scratch, "kernel-" + backend))
                 check_open_waits(backend, os.path.join(scratch, "open-" + backend))
                 check_short_threads(backend, os.path.join(scratch, "short-" + backend))
         if path:

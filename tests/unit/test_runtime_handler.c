@@ -162,6 +162,31 @@ static int set_up(void **state)
 	return ca_handler_install() ? 0 : -1;
 }
 
+static union sigval mark;
+static uintptr_t behind_call; /* what the last system call has left */
+
+static void note_mark(int signal, siginfo_t *info, void *context)
+{
+	(void)signal;
+	(void)context;
+	mark = info->si_value;
+}
+
+/* By which a timer of ours is known. */
+static void find_mark(void)
+{
+	struct sigaction notes = { .sa_sigaction = note_mark, .sa_flags = SA_SIGINFO }, before;
+	struct ca_tick timer = { .backend = CA_BACKEND_AUTO };
+
+	mark.sival_ptr = NULL;
+	sigaction(SIGUSR2, &notes, &before);
+	assert_int_equal(ca_tick_start(&timer, CA_BACKEND_TIMER, 1000000, 1000000, SIGUSR2), CA_OK);
+	while (!*(void *volatile *)&mark.sival_ptr)
+		;
+	ca_tick_stop(&timer);
+	sigaction(SIGUSR2, &before, NULL);
+}
+
 static void tick_with(int code, uintptr_t pc)
 {
 	static ucontext_t context;
@@ -169,7 +194,10 @@ static void tick_with(int code, uintptr_t pc)
 
 	memset(&info, 0, sizeof info);
 	info.si_code = code;
+	if (code == SI_TIMER)
+		info.si_value = mark;
 	context.uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
+	context.uc_mcontext.gregs[REG_RCX] = (greg_t)behind_call;
 	context.uc_mcontext.gregs[REG_RSP] = STACK;
 	action.sa_sigaction(CA_SIGNAL, &info, &context);
 }
@@ -288,6 +316,45 @@ static void takes_a_sample(void **state)
 	all = ca_clock_now() - before;
 	assert_in_range(atomic_load(&me->slot->handler_ns), 1, all - sleeps);
 	sleeps = 0;
+}
+
+/* Beside perf's ticks those of the kernel, which count where a system call was, and for as much as is due. perf's
+ * own on the way back from one do not. */
+static void in_system_calls(void **state)
+{
+	uint64_t length = ca_tick_of_kernel(), due;
+
+	(void)state;
+	find_mark();
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick.sees_kernel = true;
+	due = me->tick.kernel_next = ca_clock_thread_cpu();
+	behind_call = 0;
+	tick_with(SI_TIMER, CODE);
+	nothing_sampled();
+	assert_int_equal(me->tick.kernel_next, due + length);
+	behind_call = CODE;
+	tick_with(SI_TIMER, CODE); /* too early */
+	nothing_sampled();
+	me->tick.kernel_next = ca_clock_thread_cpu();
+	tick_with(SI_TIMER, CODE);
+	assert_int_equal(sample(3), CA_SAMPLE_IN_KERNEL | length / ca_rt.period);
+	assert_int_equal(me->ticks, 0);
+	behind_call = CODE + 2; /* to be made again */
+	me->tick.kernel_next = ca_clock_thread_cpu();
+	tick_with(SI_TIMER, CODE);
+	assert_int_equal(sample(3), CA_SAMPLE_IN_KERNEL | length / ca_rt.period);
+	tick();
+	nothing_sampled();
+	assert_int_equal(me->ticks, 1);
+	behind_call = 0;
+	tick();
+	assert_int_equal(sample(3), 1);
+	behind_call = CODE;
+	me->tick.sees_kernel = false;
+	tick();
+	assert_int_equal(sample(3), CA_SAMPLE_IN_KERNEL | 1);
+	behind_call = 0;
 }
 
 static void weights(void **state)
@@ -879,6 +946,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(takes_a_sample),
 		TEST(weights),
+		TEST(in_system_calls),
 		TEST(long_stacks),
 		TEST(drops),
 		TEST(in_clock_calls),

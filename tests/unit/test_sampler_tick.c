@@ -6,9 +6,13 @@
 #include "sampler/tick.h"
 #include "tests/unit/forbidden.h"
 #include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,11 +22,14 @@ enum { SIGNAL = 40, MS = 1000000 };
 static volatile sig_atomic_t ticks, strangers;
 static volatile pid_t receiver;
 static bool no_perf;
+static struct ca_tick *volatile watched;
+static volatile uint64_t in_calls, in_user; /* ns that its ticks of the kernel stand for */
 
 static void handle(int signo, siginfo_t *info, void *context)
 {
 	(void)signo;
-	(void)context;
+	if (watched && ca_tick_is_of_kernel(watched, info))
+		*(ca_tick_in_call(context) ? &in_calls : &in_user) += ca_tick_of_kernel_stands_for(watched);
 	ticks++;
 	strangers += !ca_tick_is_ours(info);
 	receiver = (pid_t)syscall(SYS_gettid);
@@ -147,6 +154,56 @@ static void test_of_kernel(void **state)
 	ca_tick_init();
 	assert_int_equal(clock_getres(CLOCK_MONOTONIC_COARSE, &step), 0);
 	assert_int_equal(ca_tick_of_kernel(), step.tv_nsec);
+}
+
+/* So much CPU time, ns, in system calls or not, with few others to look how much it was; returns it. */
+static uint64_t spend(bool calls, uint64_t ns)
+{
+	static char block[1 << 20];
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	uint64_t from = cpu_time(), spent;
+
+	do {
+		if (calls)
+			assert_int_equal(read(fd, block, sizeof block), sizeof block);
+		else
+			for (volatile int i = 0; i < 100000; i++)
+				;
+		spent = cpu_time() - from;
+	} while (spent < ns);
+	close(fd);
+	return spent;
+}
+
+/* With perf's ticks come others, for what is done in the kernel: in proportion, however often perf's start anew and
+ * others get the CPU, and no call ends early. Of random length: none is in step. */
+static void test_kernel_time(void **state)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
+	uint64_t called = 0, from = cpu_time(), spent;
+
+	(void)state;
+	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) != CA_OK || !tick.sees_kernel) {
+		ca_tick_stop(&tick);
+		return;
+	}
+	watched = &tick;
+	in_calls = in_user = 0;
+	for (unsigned i = 0; i < 100; i++) {
+		unsigned ms = 3 + (unsigned)random() % 5;
+
+		called += spend(true, ms * (uint64_t)MS);
+		spend(false, ms * (uint64_t)MS);
+		assert_int_equal(poll(NULL, 0, 1), 0);
+		ca_tick_stop(&tick);
+		assert_false(tick.sees_kernel);
+		assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_OK);
+	}
+	watched = NULL;
+	ca_tick_stop(&tick);
+	spent = cpu_time() - from;
+	assert_in_range(in_calls + in_user, spent / 100 * 97, spent / 100 * 103);
+	assert_in_range(in_calls, called / 10 * 7, called / 10 * 13);
 }
 
 static void *burn_elsewhere(void *context)
@@ -412,7 +469,7 @@ int main(void)
 		cmocka_unit_test(test_first),      cmocka_unit_test(test_own_time),
 		cmocka_unit_test(test_of_kernel),  cmocka_unit_test(lifted),
 		cmocka_unit_test(given_to_others), cmocka_unit_test(test_is_ours),
-		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_forbidden),  cmocka_unit_test(test_kernel_time),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
