@@ -194,6 +194,15 @@ static bool only_zero(const struct ca_profile *p)
 	return p->funnel.kept == p->funnel.zeros;
 }
 
+static bool only_zero_wanted(const struct ca_profile *p)
+{
+	bool wanted = p->runs && only_zero(p);
+
+	for (size_t i = 0; i < p->runs; i++)
+		wanted &= p->run[i].speedups && !strcmp(p->run[i].speedups, "0");
+	return wanted;
+}
+
 static bool all_ahead(const struct ca_profile *p)
 {
 	return p->funnel.ahead && p->funnel.kept == p->funnel.zeros;
@@ -255,8 +264,10 @@ static const struct reason {
 	  "stop other programs, or use more runs (-n)" },
 	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",
 	  "use few speedups, 0 among them, and more runs: -s 0,50 -n 10", "-s 0,50 -n 10" },
-	{ only_zero, "all experiments ran at 0 %",
-	  "give it more time (--budget 120, or more runs: -n 10), or other speedups than 0: -s 0,50" },
+	{ only_zero_wanted, "all experiments ran at 0 %, as -s says", "use other speedups, too: -s 0,50",
+	  "-s 0,50" },
+	{ only_zero, "all experiments that could be used ran at 0 %",
+	  "give it more time: --budget 120, or more runs, as -n 20" },
 	{ none_sure, "there are too few experiments for a verdict",
 	  "use more runs (-n), fewer speedups (-s 0,25,50) or a narrower scope (-F, -S)" },
 };

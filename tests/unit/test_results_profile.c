@@ -193,7 +193,7 @@ static void test_count(void **state)
 static const struct {
 	struct ca_funnel f;
 	const char *cause;
-	bool line, end_to_end, busy;
+	bool line, end_to_end, busy, zero; /* zero: -s 0 */
 } funnels[] = {
 	{ .f = { .outside = 2 }, .cause = "could not be preloaded" },
 	{ .f = { .outside = 1 }, .cause = "no sample was taken" },
@@ -238,13 +238,14 @@ static const struct {
 	{ .f = { .visits = 1, .finished = 4, .cut = 3, .kept = 1 }, .cause = "at 0 %" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 2 }, .busy = true, .cause = "cannot tell" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4 }, .cause = "no experiment ran at 0 %" },
-	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .cause = "all experiments ran at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .cause = "could be used ran at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .zero = true, .cause = "as -s says" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 }, .cause = "too few experiments" },
 };
 
 static void test_reasons(void **state)
 {
-	static char function_mode[] = "function", line_mode[] = "line";
+	static char function_mode[] = "function", line_mode[] = "line", zero[] = "0", some[] = "0,50";
 	const char *cause, *remedy;
 	struct ca_profile none = { 0 };
 
@@ -253,11 +254,13 @@ static void test_reasons(void **state)
 	assert_non_null(strstr(cause, "no run in this directory"));
 	for (size_t i = 0; i < CA_COUNT(funnels); i++) {
 		struct ca_profile_run run[2] = { { .mode = funnels[i].line ? line_mode : function_mode,
+						   .speedups = funnels[i].zero ? zero : some,
 						   .end_to_end = funnels[i].end_to_end } };
 		struct ca_profile profile = {
 			.run = run, .runs = 2, .funnel = funnels[i].f, .busy = funnels[i].busy
 		};
 
+		run[1].speedups = run->speedups;
 		cause = remedy = "";
 		assert_true(ca_funnel_reason(&profile, &cause, &remedy));
 		if (!strstr(cause, funnels[i].cause))
@@ -420,7 +423,7 @@ static void test_table(void **state)
 	assert_non_null(strstr(text, "  1  sub_12af           0.0 ± 0.5       0 ± ?       ≤ 1.0   not enough "
 				     "data: 1 experiment\n"));
 	assert_non_null(strstr(text, "\nsub_...: code without a symbol"));
-	assert_non_null(strstr(text, "\nNo verdict: all experiments ran at 0 %.\n"));
+	assert_non_null(strstr(text, "\nNo verdict: all experiments that could be used ran at 0 %.\n"));
 	assert_null(strstr(text, "cut short"));
 	/* what has no number at all is a name */
 	row[3].curve = &nothing;
