@@ -55,6 +55,7 @@ struct thread {
 	uint32_t wait_number, wait_node, open_number;
 	enum ca_activity wait_for;
 	uint64_t open_since, open_until;
+	bool open_left;  /* it was left before, and says itself how long it took */
 	uint64_t on_cpu; /* its last sample there, ns */
 	char name[NAME];
 };
@@ -404,7 +405,7 @@ static uint64_t inside_of(const struct ca_sampling *s, enum ca_sampler sampler, 
 /* A wait that did not end. It is on no critical path: nobody knows what would have ended it. */
 static void end_open(struct ca_sampling *s, struct thread *t)
 {
-	uint64_t since = t->open_since > t->on_cpu ? t->open_since : t->on_cpu, ns, real;
+	uint64_t since = t->on_cpu > t->open_since && !t->open_left ? t->on_cpu : t->open_since, ns, real;
 	uint32_t node;
 
 	if (!t->open_number || t->open_number != t->wait_number || since + s->samples->period > t->open_until)
@@ -507,7 +508,7 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 		if (stack.frames < FRAMES)
 			stack.frame[stack.frames++] = event[i].value;
 	while (++i < n && event[i].key == CA_KEY_FRAME);
-	if (i < n && event[i].key == CA_KEY_BLOCKED) {
+	if (i < n && event[i].key == CA_KEY_BLOCKED && event[i].kind == CA_POINT) {
 		stack.waker = false;
 		stack.waiting = event[i].flags ? (enum ca_activity)event[i].flags : CA_ACTIVITY_OTHERS;
 		stack.ns = event[i++].value;
@@ -565,6 +566,7 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 		if (event[i].key == CA_KEY_BLOCKED) {
 			t->open_since = event[i].value;
 			t->open_until = event[i].time;
+			t->open_left = event[i].kind == CA_BURST_END;
 		} else if (event[i].key == CA_KEY_WOKEN) {
 			t->open_number = (uint32_t)event[i].value;
 		} else if (event[i].key == CA_KEY_THREAD)

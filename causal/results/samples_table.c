@@ -85,7 +85,7 @@ static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting,
 		fprintf(file,
 			"Threads lived for %.3g s together: %.3g s on a CPU, %.3g s in waits that have a "
 			"stack, "
-			"%.3g s neither (not chosen to run, in the kernel).\n",
+			"%.3g s neither (ready to run, short waits, threads that are left alone).\n",
 			seconds(lifetime), seconds(cpu), seconds(waiting),
 			lifetime > cpu + waiting ? seconds(lifetime - cpu - waiting) : 0);
 }
@@ -118,7 +118,7 @@ static void put_path(const struct ca_samples *s, FILE *file)
 		if (ca_samples_is_wait(s, i))
 			wait[s->node[i].function - 1] += s->node[i].path;
 	fprintf(file,
-		"The critical path is known for %.3g s of the %.3g s (the rest: ready to run, in the kernel, "
+		"The critical path is known for %.3g s of the %.3g s (the rest: ready to run, page faults, "
 		"short waits)",
 		seconds(all), seconds(s->runtime));
 	for (size_t i = 0; i < s->functions; i++)

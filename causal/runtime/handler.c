@@ -17,6 +17,7 @@
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
+#include "causal/runtime/wait.h"
 #include "core/cpu.h"
 #include "core/sys.h"
 #include "sampler/modules.h"
@@ -129,6 +130,7 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_activation_check(t, r.sp); /* left by longjmp or an exception */
 	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high)) {
 		t->waiting = NULL; /* the same */
+		ca_wait_left_open(t, now);
 		ca_activation_wait_left(t, now);
 	}
 	if (r.sp > t->clock_sp)

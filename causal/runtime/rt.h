@@ -141,7 +141,8 @@ struct ca_thread {
 	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
 	uint32_t told_wait;               /* stacks of waits that begin, so far; the last of them ... */
 	uint64_t told_at, told_place;     /* ... at that time, ns, and where; */
-	uint64_t told_due;                /* ns; the next ones may come so often: see sample.c */
+	uint64_t open_cpu, open_blocked; /* at the begin of the wait that is open: thread CPU time; blocked */
+	uint64_t told_due;               /* ns; the next ones may come so often: see sample.c */
 	uint64_t ticks;
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's

@@ -455,6 +455,8 @@ static void begin(bool first)
 	slot->tid = (uint32_t)t->tid;
 	slot->pid = ca_rt.pid;
 	slot->process = ca_rt.process;
+	t->tick = (struct ca_tick){ .backend = CA_BACKEND_AUTO };
+	atomic_store(&slot->wait_since, 0);
 	atomic_store(&slot->in_s, 0);
 	atomic_store(&slot->owed, 0);
 	atomic_store(&slot->paid, 0);
@@ -541,6 +543,7 @@ void ca_thread_end(void)
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
 	ca_activation_wait_left(t, ca_clock_now());
+	ca_wait_left_open(t, ca_clock_now());
 	ca_timeline_end(t);
 	past = OVER; /* destructors that run after ours do not bring it back */
 	ca_self = NULL;
@@ -606,6 +609,7 @@ void ca_thread_pause(void)
 	ca_samplers_stop(t);
 	if (ca_rt_is_in_s(t))
 		ca_activation_left(t);
+	ca_wait_left_open(t, ca_clock_now());
 	ca_timeline_end(t); /* if exec succeeds, there is nobody left to say it */
 	t->guard--;
 }

@@ -293,8 +293,13 @@ static void begin_doing(struct ca_waiting *w)
 								       : CA_ACTIVITY_OTHERS;
 	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
 		ca_sample_wake(t, t->object);
-	if (ca_rt.sampling && w->doing != CA_ACTIVITY_YIELD)
+	/* within another one, which is the one to be known should both never end: a cancelled thread cleans up */
+	w->is_told = ca_rt.sampling && w->doing != CA_ACTIVITY_YIELD && !w->outer_doing;
+	if (w->is_told) {
 		ca_sample_waits(t, w->since, w->doing, place_of(w));
+		t->open_cpu = w->cpu;
+		t->open_blocked = w->blocked;
+	}
 	w->await = ca_timeline_await(t->object);
 	if (w->fd >= 0 && !w->writes && ca_timeline_wants(CA_KEY_WAKE))
 		ca_timeline_await_at(&w->await, ca_peers_meeting(w->fd));
@@ -310,7 +315,7 @@ static void begin_doing(struct ca_waiting *w)
 }
 
 /* For a profile: how long was the thread off a CPU, apart from waits inside this one? */
-static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
+CA_SIGSAFE static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
 {
 	const struct ca_switches *log = &w->thread->switches;
 	uint64_t inside = w->thread->blocked - w->blocked, ns = now - w->since;
@@ -332,6 +337,25 @@ static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
 	return ns > inside ? ns - inside : 0;
 }
 
+/* As the driver tells of a thread that it finds dead; no points, which would belong to a sample before them. */
+CA_SIGSAFE void ca_wait_left_open(struct ca_thread *t, uint64_t now)
+{
+	const uint64_t since = atomic_load(&t->slot->wait_since), number = atomic_load(&t->slot->wait_number);
+	const struct ca_waiting open = {
+		.thread = t, .since = since, .cpu = t->open_cpu, .blocked = t->open_blocked
+	};
+	struct ca_event event[2] = {
+		{ .kind = CA_BURST_END, .key = CA_KEY_BLOCKED, .value = since },
+		{ .kind = CA_BURST_END, .key = CA_KEY_WOKEN, .value = number },
+	};
+
+	if (!ca_rt.sampling || !since)
+		return;
+	event[0].time = event[1].time = since + off_cpu(&open, now);
+	ca_rings_push(&t->trace, event, 2);
+	atomic_store(&t->slot->wait_since, 0);
+}
+
 static void end_doing(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
@@ -339,7 +363,7 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 
 	if (!w->doing)
 		return;
-	if (ca_rt.sampling)
+	if (w->is_told)
 		ca_sample_waits_no_more(t);
 	pair = ca_timeline_awaited(t, &w->await, now);
 	ns = ca_rt.sampling ? off_cpu(w, now) : 0;

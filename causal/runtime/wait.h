@@ -32,6 +32,7 @@ struct ca_waiting {
 	uint64_t until;                      /* a sleep: when it should be over, ns; else UINT64_MAX */
 	uint64_t cpu, blocked;               /* for samples: of the thread when it began, ns */
 	enum ca_activity doing, outer_doing; /* for the timeline */
+	bool is_told;                        /* ... and for a profile, should it never end */
 	enum ca_channel_kind outer_channel;
 	struct ca_timeline_wait await;
 };
@@ -57,5 +58,7 @@ CA_HIDDEN void ca_wait_woken(struct ca_waiting *w, const void *word);
 /* The same for a call that writes to fd, which leaves a mark for the reader. */
 CA_HIDDEN struct ca_waiting ca_wait_begin_write(int fd);
 CA_HIDDEN void ca_wait_end(struct ca_waiting *w);
+/* For a profile: if the thread is in a wait, it was left in another way: by cancellation, or by longjmp. */
+CA_HIDDEN CA_SIGSAFE void ca_wait_left_open(struct ca_thread *t, uint64_t now);
 
 #endif

@@ -2,6 +2,7 @@
 /* A program whose shares of CPU time and whose waits are known: three quarters of the CPU time in `most`, a
  * quarter in `rest`; `consume` waits for `produce`, `nap` sleeps. It prints how long the waits took, in ns. Or it ends
  * while threads wait. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MS = 1000000, ROUNDS = 20, PAGE = 4096 };
+enum { MS = 1000000, ROUNDS = 20, PAGE = 4096, CANCEL = 100 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
@@ -104,6 +105,30 @@ static void *wait_for_ever(void *listens)
 	return NULL;
 }
 
+__attribute__((noinline)) static void *call(void *unused)
+{
+	static char block[1 << 20];
+	uint64_t end = read_clock(CLOCK_THREAD_CPUTIME_ID) + 100 * (uint64_t)MS;
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && read_clock(CLOCK_THREAD_CPUTIME_ID) < end)
+		if (read(fd, block, sizeof block) < 0)
+			break;
+	close(fd);
+	return unused;
+}
+
+/* 100 ms of reads each, one thread after the other. */
+static int call_in_threads(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 5; i++)
+		if (pthread_create(&thread, NULL, call, NULL) || pthread_join(thread, NULL))
+			return 1;
+	return 0;
+}
+
 /* 50 ms of a sleep that ends, and 250 ms of two waits that do not. */
 static int end_in_waits(int sig)
 {
@@ -112,6 +137,13 @@ static int end_in_waits(int sig)
 	pthread_create(&thread[0], NULL, wait_for_ever, NULL);
 	pthread_create(&thread[1], NULL, wait_for_ever, thread);
 	usleep(300000);
+	if (sig == CANCEL) {
+		for (int i = 0; i < 2; i++) {
+			pthread_cancel(thread[i]);
+			pthread_join(thread[i], NULL);
+		}
+		return call_in_threads();
+	}
 	if (sig)
 		kill(getpid(), sig);
 	_exit(0);
@@ -158,7 +190,8 @@ static int have_many(long n)
 	return 0;
 }
 
-/* sampled MS [PAGES]: so much CPU time; so many pages are touched. sampled waits SIGNAL: ends of that, or of itself (0).
+/* sampled MS [PAGES]: so much CPU time; so many pages are touched. sampled waits SIGNAL: ends of that, or of itself (0);
+ * with 100, cancels who waits, and goes on.
  * sampled threads N: has so many, of 100 us each, one after the other. */
 int main(int argc, char **argv)
 {

@@ -171,24 +171,36 @@ def check_kernel(backend, directory):
     check(kernel > 0.75 * cpu, f"{backend}: {kernel} ns in read's kernel of {cpu}")
 
 
-def check_path(backend, directory, *more):
-    """Of APP's sister the critical path is known by hand: 3 parts in slow, 1 in after, 1 asleep; quick is not on it."""
+def path_of(backend, directory, *more):
+    """The critical path of APP's sister, what is wrong with it, and what was printed."""
     done = sample(directory, "-b", backend, *more, "--", os.path.join(BUILD, "tests", "apps", "staged"), "100")
     profile = read(directory)
-    names, _ = stacks_of(profile)
+    names, stacks = stacks_of(profile)
     path = [(names[node], ns) for node, ns in profile["path"]]
     every = sum(ns for _, ns in path)
     share = {name: 100 * time_in(path, name) / max(1, every) for name in ("slow", "quick", "after", "[sleeping]")}
     # ticks are lost while the machine that this one is part of does not run it: perf makes one of several
-    cpu = sum(ns for stack, ns in stacks_of(profile)[1] if not is_wait(stack))
-    lost = max(0, profile["user"] + profile["system"] - cpu)
-    check(440 * MS < every + lost and every < 560 * MS, f"{backend}: a path of {every} ns, not 500 ms: {path}")
+    lost = max(0, profile["user"] + profile["system"] - sum(ns for stack, ns in stacks if not is_wait(stack)))
+    wrong = [] if 440 * MS < every + lost and every < 560 * MS else [f"{every} ns, not 500 ms: {path}"]
     for name, by_hand in ("slow", 60), ("quick", 0), ("after", 20), ("[sleeping]", 20):
-        check(abs(share[name] - by_hand) < 6, f"{backend}: {share[name]:.1f} % of the path in {name}, not {by_hand}")
-    check(0.6 * 100 * MS < time_in(stacks_of(profile)[1], "quick") < 1.4 * 100 * MS, f"{backend}: quick did not run")
-    row = re.search(r" ([0-9.]+)  slow \(staged.c:\d+\) +staged\n", done.stderr)
-    check(row and abs(float(row[1]) - share["slow"]) < 0.1, f"{backend}: the row of slow: {done.stderr}")
-    check("The critical path is known for 0." in done.stderr and " % [sleeping]" in done.stderr, f"path: {done.stderr}")
+        if abs(share[name] - by_hand) >= 6:
+            wrong.append(f"{share[name]:.1f} % of it in {name}, not {by_hand}")
+    if not 0.6 * 100 * MS < time_in(stacks, "quick") < 1.4 * 100 * MS:
+        wrong.append("quick did not run")
+    return share, wrong, done.stderr
+
+
+def check_path(backend, directory, *more):
+    """It is known by hand: 3 parts in slow, 1 in after, 1 asleep; quick is not on it. It is 500 samples long: where other
+    machines take the CPU, up to three times."""
+    for tries in range(3):
+        share, wrong, text = path_of(backend, directory + str(tries or ""), *more)
+        if not wrong:
+            break
+    check(not wrong, f"{backend}: the path: {wrong}")
+    row = re.search(r" ([0-9.]+)  slow \(staged.c:\d+\) +staged\n", text)
+    check(row and abs(float(row[1]) - share["slow"]) < 0.1, f"{backend}: the row of slow: {text}")
+    check("The critical path is known for 0." in text and " % [sleeping]" in text, f"path: {text}")
 
 
 def check_forbidden(directory):
@@ -240,13 +252,16 @@ def check_window(directory):
 
 
 def check_open_waits(backend, directory):
-    """Two threads wait for 250 ms when the program ends, each with its stack: of itself, killed, or to go on."""
-    for sig, expect in ("0", 0), ("9", 137):
+    """Two threads wait for 250 ms when the program ends, each with its stack: of itself, killed, or to go on, without
+    them. Who comes after them is not taken for who waits."""
+    for sig, expect in ("0", 0), ("9", 137), ("100", 0):
         sample(directory + sig, "-b", backend, "--", APP, "waits", sig, expect=expect)
         stacks = stacks_of(read(directory + sig))[1]
         for words in ("wait_for_nobody", "[waiting for a condition]"), ("listen_to_nobody", "[input or output]"):
             ns = time_in(stacks, "wait_for_ever", *words)
             check(200 * MS < ns < 280 * MS, f"{backend}: {ns} ns of a wait that did not end, not 250 ms: {words}, {stacks}")
+    ns = time_in(stacks, "call", "read", "[kernel]")
+    check(350 * MS < ns < 600 * MS, f"{backend}: {ns} ns in the kernel, not nearly 500 ms")
     sample(directory + "cut", "-b", backend, "-w", "0.1", "-d", "0.15", "--", APP, "waits", "0")
     ns = time_in(stacks_of(read(directory + "cut"))[1], "wait_for_nobody", "[waiting for a condition]")
     check(130 * MS < ns < 170 * MS, f"{backend}: {ns} ns of a wait in a window of 150 ms")
