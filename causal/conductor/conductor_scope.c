@@ -29,6 +29,7 @@ struct ca_conductor_scope {
 		bool settled;          /* it was taken, and its places are known */
 		uint64_t own, through; /* not yet in follow */
 	} module[CA_MAX_MODULES];
+	uint64_t in_kernel;     /* the same */
 	uint64_t samples, next; /* as many as yet / at the next look; all runs */
 	uint64_t first;         /* ns; of the first one in this run */
 	bool pending, holding;
@@ -68,7 +69,8 @@ static enum ca_scope_use use_of(struct ca_conductor *c, uint32_t module)
 	return s->module[module].use;
 }
 
-static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight)
+static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
+		  bool in_kernel)
 {
 	struct ca_conductor_scope *s = c->following;
 	uint32_t module = CA_PLACE_MODULE(frame[0]);
@@ -76,10 +78,10 @@ static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames
 	if (module >= CA_MAX_MODULES)
 		return;
 	s->samples++;
-	s->module[module].own += weight;
-	if (use_of(c, module) == CA_SCOPE_MAY_TAKE)
+	*(in_kernel ? &s->in_kernel : &s->module[module].own) += weight;
+	if (!in_kernel && use_of(c, module) == CA_SCOPE_MAY_TAKE)
 		return;
-	for (unsigned i = 1; i < frames; i++) {
+	for (unsigned i = !in_kernel; i < frames; i++) {
 		module = CA_PLACE_MODULE(frame[i]);
 		if (module < CA_MAX_MODULES && use_of(c, module) == CA_SCOPE_MAY_TAKE) {
 			s->module[module].through += weight;
@@ -89,14 +91,15 @@ static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames
 }
 
 bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
-			       unsigned weight, bool waiting)
+			       unsigned weight, unsigned flags)
 {
 	struct ca_conductor_scope *s = c->following;
+	bool waiting = flags & CA_SAMPLE_WAITING;
 
 	if (!s)
 		return false;
 	if (!waiting)
-		count(c, frame, frames, weight);
+		count(c, frame, frames, weight, flags & CA_SAMPLE_IN_KERNEL);
 	return s->holding && ca_point_stacks_add(&s->held, frame, frames, weight, waiting);
 }
 
@@ -113,6 +116,9 @@ static void add_counts(struct ca_conductor *c)
 				      s->module[m].through);
 		s->module[m].own = s->module[m].through = 0;
 	}
+	if (s->in_kernel)
+		ca_follow_add(s->follow, CA_FOLLOW_KERNEL, false, s->in_kernel, 0);
+	s->in_kernel = 0;
 	s->follow->samples = s->samples;
 }
 

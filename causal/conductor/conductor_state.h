@@ -234,7 +234,7 @@ void ca_conductor_plan_close(struct ca_conductor *c);
 enum ca_status ca_conductor_scope_open(struct ca_conductor *c, struct ca_err *err);
 /* True: held back, to be counted when it is known what is in scope. */
 bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
-			       unsigned weight, bool waiting);
+			       unsigned weight, unsigned flags);
 void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now);
 /* Is it yet to be seen what is in scope? Then nothing should be chosen. */
 bool ca_conductor_scope_is_open(const struct ca_conductor *c);

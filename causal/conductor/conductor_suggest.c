@@ -12,9 +12,10 @@
 enum { WORTH = 3, HEAVIEST = 1000 }; /* percent of the samples; periods */
 
 static void take(void *context, uint32_t thread, const ca_place *frame, unsigned frames, uint64_t ns,
-		 bool waiting)
+		 unsigned flags)
 {
 	struct ca_conductor *c = context;
+	bool waiting = flags & CA_SAMPLE_WAITING;
 	uint64_t periods = ns / c->session->period;
 	unsigned weight = periods < 1 ? 1 : periods < HEAVIEST ? (unsigned)periods : HEAVIEST;
 
@@ -22,7 +23,7 @@ static void take(void *context, uint32_t thread, const ca_place *frame, unsigned
 		c->ran[thread % CA_MAX_THREADS] += weight;
 		c->ran_all += weight;
 	}
-	if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
+	if (!ca_conductor_scope_sample(c, frame, frames, weight, flags))
 		ca_regions_count(c->regions, frame, frames, weight, waiting);
 	ca_conductor_points_sample(c, frame, frames, waiting);
 }

@@ -30,8 +30,8 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 	ca_place frame[CA_RING_EVENTS];
 
 	for (size_t i = 0; i < n;) {
-		unsigned weight = event[i].flags & CA_SAMPLE_PERIODS, frames = 0;
-		bool waiting = event[i].flags & CA_SAMPLE_WAITING;
+		unsigned flags = event[i].flags, weight = flags & CA_SAMPLE_PERIODS, frames = 0;
+		bool waiting = flags & CA_SAMPLE_WAITING;
 
 		if (event[i++].key != CA_KEY_SAMPLE)
 			continue;
@@ -45,7 +45,7 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 			c->ran[slot] += weight;
 			c->ran_all += weight;
 		}
-		if (!ca_conductor_scope_sample(c, frame, frames, weight, waiting))
+		if (!ca_conductor_scope_sample(c, frame, frames, weight, flags))
 			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight, waiting);
 		ca_conductor_points_sample(c, frame, frames, waiting);
 	}

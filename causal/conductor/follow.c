@@ -37,7 +37,11 @@ void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t ow
 			return;
 		f->object = object;
 		object += f->n;
-		*object = (struct ca_follow_object){ .path = strdup(path) };
+		*object = (struct ca_follow_object){
+			.path = strdup(path),
+			.useless =
+				strcmp(path, CA_FOLLOW_KERNEL) ? NULL : "counts for the code that calls it",
+		};
 		if (!object->path)
 			return;
 		f->n++;
@@ -61,7 +65,7 @@ bool ca_follow_decide(struct ca_follow *f, const struct ca_scope *scope)
 	for (size_t i = 0; i < f->n; i++) {
 		struct ca_follow_object *o = &f->object[i];
 
-		if (o->main || o->taken || !is_much(f, o->own + o->through) ||
+		if (o->main || o->taken || o->useless || !is_much(f, o->own + o->through) ||
 		    ca_scope_use_of(scope, o->path) != CA_SCOPE_MAY_TAKE)
 			continue;
 		o->taken = more = true;

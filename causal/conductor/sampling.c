@@ -529,7 +529,10 @@ static size_t take_sample(struct ca_sampling *s, const struct ca_source *from, c
 		return i;
 	}
 	if (s->told && stack.ns && !stack.waker && !is_for_others(&stack))
-		s->told(s->context, stack.thread, stack.frame, stack.frames, stack.ns, stack.waiting);
+		s->told(s->context, stack.thread, stack.frame, stack.frames, stack.ns,
+			stack.waiting     ? CA_SAMPLE_WAITING
+			: stack.in_kernel ? CA_SAMPLE_IN_KERNEL
+					  : 0);
 	if (!take_stack(s, &stack))
 		hold(s, &stack);
 	return i;

@@ -20,9 +20,9 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 				    const struct ca_settings *settings);
 void ca_sampling_free(struct ca_sampling *sampling); /* NULL is fine */
 /* Tell of each sample in the window, too, but for waits for other threads of the program; innermost frame first.
- * thread: its index. */
+ * thread: its index; flags: CA_SAMPLE_WAITING, CA_SAMPLE_IN_KERNEL. */
 typedef void ca_sampling_told(void *context, uint32_t thread, const ca_place *frame, unsigned frames,
-			      uint64_t ns, bool waiting);
+			      uint64_t ns, unsigned flags);
 void ca_sampling_tap(struct ca_sampling *sampling, ca_sampling_told *told, void *context);
 /* Events of one thread, as a rings' reader hands them on. By themselves, CA_KEY_BLOCKED is a wait that was open at that
  * time, with when it began, and CA_KEY_WOKEN its number. */

@@ -138,7 +138,7 @@ static void sample(uint32_t inner, uint32_t outer, unsigned weight, bool waiting
 {
 	ca_place frame[] = { CA_PLACE(inner, 16), CA_PLACE(outer, 32) };
 
-	ca_conductor_scope_sample(&conductor, frame, outer ? 2 : 1, weight, waiting);
+	ca_conductor_scope_sample(&conductor, frame, outer ? 2 : 1, weight, waiting ? CA_SAMPLE_WAITING : 0);
 }
 
 static void has(uint32_t module, uint64_t own, uint64_t through)
@@ -168,6 +168,27 @@ static void test_counts(void **state)
 	assert_null(ca_follow_find(ca_sweep_follow(conductor.opt.sweep), path[TWO]));
 	assert_int_equal(ca_sweep_follow(conductor.opt.sweep)->total, 16);
 	assert_int_equal(ca_sweep_follow(conductor.opt.sweep)->samples, 6);
+}
+
+/* System calls are the kernel's own time, and speak for the library that makes them. */
+static void test_kernel(void **state)
+{
+	const ca_place from_one[] = { CA_PLACE(LIBC, 16), CA_PLACE(ONE, 32) },
+		       from_two[] = { CA_PLACE(TWO, 16) };
+	const struct ca_follow_object *kernel;
+
+	(void)state;
+	sample(APP, 0, 1, false);
+	ca_conductor_scope_sample(&conductor, from_one, 2, 40, CA_SAMPLE_IN_KERNEL);
+	ca_conductor_scope_sample(&conductor, from_two, 1, 4, CA_SAMPLE_IN_KERNEL);
+	ca_conductor_scope_close(&conductor);
+	kernel = ca_follow_find(ca_sweep_follow(conductor.opt.sweep), CA_FOLLOW_KERNEL);
+	assert_non_null(kernel);
+	assert_int_equal(kernel->own, 44);
+	has(ONE, 0, 40);
+	has(TWO, 0, 4);
+	has(APP, 1, 0);
+	assert_null(ca_follow_find(ca_sweep_follow(conductor.opt.sweep), path[LIBC]));
 }
 
 /* For the run file: of all CPU samples, those that are left out included. */
@@ -237,10 +258,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_counts),
-		TEST(test_shares),
-		TEST(test_taking),
-		TEST(test_late),
+		TEST(test_counts), TEST(test_kernel), TEST(test_shares), TEST(test_taking), TEST(test_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

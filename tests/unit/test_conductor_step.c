@@ -332,9 +332,9 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 }
 
 bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
-			       unsigned weight, bool waiting)
+			       unsigned weight, unsigned flags)
 {
-	(void)c, (void)frame, (void)frames, (void)weight, (void)waiting;
+	(void)c, (void)frame, (void)frames, (void)weight, (void)flags;
 	return false;
 }
 
