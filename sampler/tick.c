@@ -20,8 +20,12 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+enum { LEAST_BESIDE = 4000000 };
+
 static char own_timer; /* its address marks our timers' signals */
 static uint64_t of_kernel = 4000000;
+/* ns of CPU time between ticks for what perf does not see; no more often, since each costs a microsecond */
+static uint64_t beside_perf = LEAST_BESIDE;
 static bool in_calls; /* timers may tick while others are in system calls; see ca_tick_init */
 
 static struct timespec in_parts(uint64_t ns)
@@ -53,11 +57,11 @@ static void start_kernel_timer(struct ca_tick *tick, int signo)
 	uint64_t now = ca_clock_thread_cpu();
 
 	if (!tick->kernel_next)
-		tick->kernel_next = now + 1 + ca_cpu_cycles() % of_kernel;
+		tick->kernel_next = now + 1 + ca_cpu_cycles() % beside_perf;
 	tick->sees_kernel =
 		in_calls && create_timer(CLOCK_THREAD_CPUTIME_ID,
 					 tick->kernel_next > now ? tick->kernel_next - now : CA_TICK_NEXT,
-					 of_kernel, signo, &tick->kernel_timer);
+					 beside_perf, signo, &tick->kernel_timer);
 }
 
 static void stop_kernel_timer(struct ca_tick *tick)
@@ -280,6 +284,7 @@ void ca_tick_init(void)
 	ca_perf_init();
 	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &step) && !step.tv_sec && step.tv_nsec > 0)
 		of_kernel = (uint64_t)step.tv_nsec;
+	beside_perf = of_kernel > LEAST_BESIDE ? of_kernel : LEAST_BESIDE;
 	in_calls = leaves_calls_alone();
 }
 
@@ -326,7 +331,7 @@ CA_SIGSAFE uint64_t ca_tick_of_kernel_stands_for(struct ca_tick *tick)
 	uint64_t now = ca_clock_thread_cpu(), length = 0;
 
 	if (now >= tick->kernel_next)
-		length = ((now - tick->kernel_next) / of_kernel + 1) * of_kernel;
+		length = ((now - tick->kernel_next) / beside_perf + 1) * beside_perf;
 	tick->kernel_next += length;
 	return length;
 }

@@ -276,7 +276,9 @@ static void handler(int signal, siginfo_t *info, void *context)
 	} else if (t->guard && t->clock_sp && !t->paying_sp) {
 		t->late |= note_kernel(t, info, context) && t->counts;
 	} else if (t->guard) {
-		ca_sample_drop(t, CA_DROP_REENTRY);
+		/* what is due then is causal's own, and no later sample's */
+		if (!ca_tick_is_of_kernel(&t->tick, info) || ca_tick_of_kernel_stands_for(&t->tick))
+			ca_sample_drop(t, CA_DROP_REENTRY);
 	} else if (note_kernel(t, info, context)) {
 		t->guard++;
 		t->handler_cpu = t->switches.page ? 0 : ca_clock_thread_cpu();

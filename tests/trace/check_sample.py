@@ -273,7 +273,7 @@ def check_temporary_file(directory):
     for size in "256", "1":
         os.mkdir(directory + size)
         run = subprocess.Popen([CAUSAL, "sample", "-o", os.path.join(directory + size, "out"), "--use-temporary-files",
-                                "--temporary-files-size", size, "--period", "20000", "--", APP, "1500"],
+                                "--temporary-files-size", size, "--period", "20000", "--", APP, "3000"],
                                env=os.environ | {"TMPDIR": directory + size}, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
         most[size] = 0
