@@ -26,7 +26,7 @@ static char own_timer; /* its address marks our timers' signals */
 static uint64_t of_kernel = 4000000;
 /* ns of CPU time between ticks for what perf does not see; no more often, since each costs a microsecond */
 static uint64_t beside_perf = LEAST_BESIDE;
-static bool in_calls; /* timers may tick while others are in system calls; see ca_tick_init */
+static bool in_calls; /* a timer's signal does not end the system call that it finds a thread in */
 
 static struct timespec in_parts(uint64_t ns)
 {
@@ -54,14 +54,16 @@ static bool create_timer(int clock, uint64_t first, uint64_t period, int signo, 
 
 static void start_kernel_timer(struct ca_tick *tick, int signo)
 {
-	uint64_t now = ca_clock_thread_cpu();
+	uint64_t now, first;
 
+	if (!in_calls)
+		return;
+	now = ca_clock_thread_cpu();
 	if (!tick->kernel_next)
 		tick->kernel_next = now + 1 + ca_cpu_cycles() % beside_perf;
+	first = tick->kernel_next > now ? tick->kernel_next - now : CA_TICK_NEXT;
 	tick->sees_kernel =
-		in_calls && create_timer(CLOCK_THREAD_CPUTIME_ID,
-					 tick->kernel_next > now ? tick->kernel_next - now : CA_TICK_NEXT,
-					 beside_perf, signo, &tick->kernel_timer);
+		create_timer(CLOCK_THREAD_CPUTIME_ID, first, beside_perf, signo, &tick->kernel_timer);
 }
 
 static void stop_kernel_timer(struct ca_tick *tick)

@@ -5,8 +5,7 @@
  * POSIX timer on the thread's CPU clock (no perf needed; the kernel checks it at its own
  * tick, so it is coarse: 4 ms at 250 Hz). What a thread has the kernel do perf's ticks do not
  * see: with them goes a timer of the second kind, of whose ticks only those in system calls
- * count. Neither ever interrupts a thread that is
- * blocked. No descriptor of ours stays open in the program. Opened and closed by the
+ * count. None ever interrupts a thread that is blocked. No descriptor of ours stays open in the program. Opened and closed by the
  * owning thread, outside handlers. A new source is one function pair here and one row in
  * tick.c's table. */
 #ifndef CA_SAMPLER_TICK_H
@@ -33,12 +32,12 @@ struct ca_tick {
 	void *page;              /* perf: keeps the event alive */
 	uint32_t pages;          /* ... and those behind it, with what the kernel writes */
 	int timer;               /* the kernel's number */
-	int kernel_timer;        /* ... that goes with perf's ticks ... */
-	bool sees_kernel;        /* ... if it does ... */
-	uint64_t
-		kernel_next; /* ... and the CPU time of its next one, ns; 0: not yet. It does not begin anew with
-				  * each start: it would see more, or less, than there is */
-	int error;           /* after a start that failed: why, an errno; 0: not known */
+	/* The timer that goes with perf's ticks: its number; is there one? When it is due next, ns of CPU time (0: not
+	 * yet): it does not begin anew with each start, which would make more of the time, or less. */
+	int kernel_timer;
+	bool sees_kernel;
+	uint64_t kernel_next;
+	int error; /* after a start that failed: why, an errno; 0: not known */
 	/* Counters that go with perf's ticks, set by whoever starts them: what each has counted so far. */
 	const struct ca_perf_counter *counter;
 	uint32_t counters;

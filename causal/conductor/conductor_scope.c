@@ -117,7 +117,7 @@ static void add_counts(struct ca_conductor *c)
 		s->module[m].own = s->module[m].through = 0;
 	}
 	if (s->in_kernel)
-		ca_follow_add(s->follow, CA_FOLLOW_KERNEL, false, s->in_kernel, 0);
+		ca_follow_add(s->follow, CA_KERNEL, false, s->in_kernel, 0);
 	s->in_kernel = 0;
 	s->follow->samples = s->samples;
 }

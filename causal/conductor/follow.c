@@ -5,6 +5,7 @@
  * speaks for the nearest caller outside of those, too: regions count callers' frames, so a library
  * that spends its time in memcpy has as much to offer as one with loops of its own. */
 #include "causal/conductor/follow.h"
+#include "core/event.h"
 #include "core/path.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,8 +40,7 @@ void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t ow
 		object += f->n;
 		*object = (struct ca_follow_object){
 			.path = strdup(path),
-			.useless =
-				strcmp(path, CA_FOLLOW_KERNEL) ? NULL : "counts for the code that calls it",
+			.useless = strcmp(path, CA_KERNEL) ? NULL : "counts for the code that calls it",
 		};
 		if (!object->path)
 			return;

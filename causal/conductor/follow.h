@@ -11,9 +11,6 @@
 
 enum { CA_FOLLOW_PERCENT = 5 }; /* of the CPU samples: taken, or named when left out */
 
-/* As an object: what the kernel does in system calls, which counts for the code that makes them. */
-#define CA_FOLLOW_KERNEL "[kernel]"
-
 struct ca_follow_object {
 	char *path; /* owned */
 	bool main;  /* an executable: in scope whatever its share */

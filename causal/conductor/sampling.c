@@ -370,7 +370,7 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 	else if (stack->in_kernel)
 		node = ca_samples_node(
 			s->samples, node,
-			ca_samples_function(s->samples, CA_SAMPLES_CODE, "[kernel]", "", 0, ""));
+			ca_samples_function(s->samples, CA_SAMPLES_CODE, CA_KERNEL, "", 0, ""));
 	if (!stack->waiting)
 		t->on_cpu = stack->time;
 	ca_samples_add(s->samples, node, stack->ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The scope that follows the samples: from shares to what is taken, left out, and said. */
 #include "causal/conductor/follow.h"
+#include "core/event.h"
 #include "tests/unit/unit.h"
 #include <string.h>
 
@@ -56,13 +57,12 @@ static void test_decisions(void **state)
 		/* redis: what it calls in the kernel */
 		{ NULL,
 		  { { "/usr/bin/redis", true, 20, 0 },
-		    { CA_FOLLOW_KERNEL, false, 150, 0 },
+		    { CA_KERNEL, false, 150, 0 },
 		    { LIB "liba.so.1", false, 10, 100 },
 		    { LIB "libc.so.6", false, 20, 0 } },
 		  "liba.so.1",
 		  "scope: redis 10 %, liba.so.1 5 % of the CPU samples; left out: [kernel] 75 % (counts for "
-		  "the code "
-		  "that calls it), libc.so.6 10 % (-B 'MAIN;libc.so;liba.so' adds it)" },
+		  "the code that calls it), libc.so.6 10 % (-B 'MAIN;libc.so;liba.so' adds it)" },
 		/* the limit: 5 % is much, less is not, and is not worth a word */
 		{ NULL,
 		  { { "/bin/app", true, 180, 0 },

@@ -182,7 +182,7 @@ static void test_kernel(void **state)
 	ca_conductor_scope_sample(&conductor, from_one, 2, 40, CA_SAMPLE_IN_KERNEL);
 	ca_conductor_scope_sample(&conductor, from_two, 1, 4, CA_SAMPLE_IN_KERNEL);
 	ca_conductor_scope_close(&conductor);
-	kernel = ca_follow_find(ca_sweep_follow(conductor.opt.sweep), CA_FOLLOW_KERNEL);
+	kernel = ca_follow_find(ca_sweep_follow(conductor.opt.sweep), CA_KERNEL);
 	assert_non_null(kernel);
 	assert_int_equal(kernel->own, 44);
 	has(ONE, 0, 40);
