@@ -3,13 +3,14 @@
 """`causal convert`: a trace of the binary sink for other sinks; what is torn is left out and told, what is
 malformed is refused with its offset."""
 import os
+import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 
-from script import EVENTS, FLAT, check, feed
+from script import BARE, EVENTS, FLAT, check, feed
 from checks import CAUSAL, causal, status
 
 HEADER, EVENT = 64, 24
@@ -164,15 +165,23 @@ def check_back(scratch):
         check(len(file.readlines()) == 3, "paraver: two moments")
 
 
+def memory(folder):
+    """KiB that `causal convert` of it takes at most."""
+    run = "import resource, subprocess, sys; print(subprocess.run(sys.argv[1:]).returncode," \
+          " resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", run, CAUSAL, "convert", folder, "--sinks",
+                           "print=/dev/null,json=/dev/null"], capture_output=True, text=True, check=False, env=BARE)
+    check(re.fullmatch(r"0 \d+\n", done.stdout), f"convert {folder}: {done.stdout} {done.stderr}")
+    return int(done.stdout.split()[1])
+
+
 def check_size(scratch):
-    """A million events there and back, in little memory; and a full disk."""
+    """A million events there and back, in no more memory than a thousand; and a full disk."""
+    feed(f"binary={scratch}/few", "many", "1000")
     events, grown, _ = feed(f"binary={scratch}/b", "many", "1000000")
     check(grown < FLAT, f"memory grew by {grown} KiB for {events} events")
-    used = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys; subprocess.run(sys.argv[1:]);"
-                           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)", CAUSAL, "convert",
-                           f"{scratch}/b", "--sinks", "print=/dev/null,json=/dev/null"],
-                          capture_output=True, text=True, check=False)
-    check(0 < int(used.stdout) < 60000, f"convert uses {used.stdout} KiB {used.stderr}")
+    few, many = memory(f"{scratch}/few"), memory(f"{scratch}/b")
+    check(many < few + FLAT, f"convert uses {few} KiB for few events, {many} KiB for many")
     _, _, said = feed(f"binary={scratch}/c", "many", "100000", expect=3, limit=200)
     lines, _ = printed(f"{scratch}/c")
     check(f"{100000 - len(lines)} events are missing" in said and len(lines) > 20000, f"{len(lines)}: {said}")

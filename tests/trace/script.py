@@ -21,6 +21,8 @@ FEED = os.path.join(BUILD, "tests", "trace", "feed")
 STEP = 'step "one" \u03b1'
 PROCESS = 'a "quoted" n\u00e4me\\'
 FLAT = 3000  # KiB that a million events may cost
+# for what measures memory: without what AddressSanitizer keeps back
+BARE = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0")
 
 
 def feed(spec, *words, expect=0, limit=None):
@@ -28,9 +30,7 @@ def feed(spec, *words, expect=0, limit=None):
     command = [FEED, spec, *words]
     if limit:
         command = ["bash", "-c", f'ulimit -f {limit}; exec "$@"', "-", *command]
-    # of memory, what AddressSanitizer keeps back is not meant
-    memory = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace", env=memory)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace", env=BARE)
     check(expect in (None, done.returncode), f"feed {spec} {words}: {done.returncode}: {done.stderr}")
     found = re.match(r"(\d+) events, (-?\d+) KiB", done.stdout)
     return (int(found[1]), int(found[2]), done.stderr) if found else (0, 0, done.stderr)
