@@ -14,10 +14,12 @@
 #include <errno.h>
 #include <string.h>
 
+/* Looks for new libraries: */
 enum {
-	RESCAN = 50000000,       /* ns between two looks for new libraries, at first */
-	CHANGE_RESCAN = 5000000, /* ns; while we know that one is being opened or closed */
-	CHANGE_LASTS = 200000000 /* ns that this may take */
+	RESCAN = 5000000,         /* ns between two, at first, and while one is opened or closed */
+	COST = 50,                /* times its CPU time is the next one off, at least: 2 % */
+	CHANGE_LASTS = 200000000, /* ns that opening may take */
+	REPATCH = 25000000        /* ns between two looks for an index that may come */
 };
 #define LONGEST_PATIENCE UINT64_C(5000000000) /* ns */
 
@@ -129,15 +131,13 @@ static void forget_points(void)
 
 static void scan(bool change)
 {
+	uint64_t last = atomic_load_explicit(&patience, memory_order_relaxed), cost = ca_clock_thread_cpu();
 	bool found = ca_modules_scan();
 
-	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks,
-	 * and looking costs up to some ms. */
-	if (found || change)
-		atomic_store_explicit(&patience, RESCAN, memory_order_relaxed);
-	else if (atomic_load_explicit(&patience, memory_order_relaxed) < LONGEST_PATIENCE)
-		atomic_store_explicit(&patience, 2 * atomic_load_explicit(&patience, memory_order_relaxed),
-				      memory_order_relaxed);
+	cost = COST * (ca_clock_thread_cpu() - cost);
+	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks. */
+	last = found || change ? RESCAN : last < LONGEST_PATIENCE ? 2 * last : last;
+	atomic_store_explicit(&patience, last > cost ? last : cost, memory_order_relaxed);
 	if (change)
 		forget_points();
 	if (found || change)
@@ -150,7 +150,7 @@ void ca_points_follow(uint64_t now, bool lost)
 
 	if (since) {
 		/* opening takes its time: several looks, then it is over */
-		if (turn(&last_scan, now, CHANGE_RESCAN))
+		if (turn(&last_scan, now, RESCAN))
 			scan(true);
 		if (now > since + CHANGE_LASTS)
 			atomic_compare_exchange_strong(&changing, &since, 0);
@@ -160,7 +160,7 @@ void ca_points_follow(uint64_t now, bool lost)
 		forget_points();
 		ca_points_patch_loaded();
 	} else if (atomic_load_explicit(&waiting_for_index, memory_order_relaxed) &&
-		   turn(&last_patch, now, RESCAN / 2)) {
+		   turn(&last_patch, now, REPATCH)) {
 		ca_points_patch_loaded();
 	}
 }

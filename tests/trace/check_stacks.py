@@ -39,8 +39,8 @@ def stacks_of(profile):
 
 
 def share(profile, *words):
-    """Of the CPU time, what is in stacks with these words side by side, in percent."""
-    stacks = [(stack, ns) for stack, ns in stacks_of(profile) if not stack[-1].startswith("[waiting")]
+    """Of the time in user code, what is in stacks with these words side by side, in percent."""
+    stacks = [(stack, ns) for stack, ns in stacks_of(profile) if not stack[-1].startswith(("[waiting", "[kernel"))]
     found = sum(ns for stack, ns in stacks if any(stack[i:i + len(words)] == words for i in range(len(stack))))
     return 100 * found / max(1, sum(ns for _, ns in stacks))
 
