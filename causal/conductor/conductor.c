@@ -32,6 +32,7 @@ enum {
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
+	AWAITED = 400 * MS,     /* ns of a run in which the code that it is about may come */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
 	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
 	LOAD_EVERY = 50 * MS,   /* ns between readings of the machine's load, end to end ... */
@@ -100,6 +101,8 @@ static uint32_t choose_region(struct ca_conductor *c, uint64_t now)
 
 	if (wanted)
 		region = ca_regions_find(c->regions, wanted);
+	if (!region && wanted && now - c->started < AWAITED)
+		return 0;
 	if (!region)
 		region = ca_conductor_plan_draw(c, now);
 	if (region)

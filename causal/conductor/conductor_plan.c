@@ -17,6 +17,9 @@ enum {
 	WANTED = 60,     /* ... at once, or after: */
 	SURE = 500,      /* ... before it is known what may matter */
 	PATIENCE = 400,  /* ms of the run */
+	MISSING = 100,   /* ... in which code of the runs before is waited for */
+	COMES = 10,      /* ms between two looks whether it has come ... */
+	LATE = 1000,     /* ... and from then on */
 	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
 	NAMES = 16,      /* of a via or contains list */
 	STACKS_TOLD = 2000,
@@ -97,10 +100,22 @@ static double threads_busy(const struct ca_conductor *c, uint64_t now)
 	return busy > 1 ? busy : 1;
 }
 
+/* Seen by a run before, and its binary is not mapped and indexed in this one yet: until then there would be nothing to
+ * be tried but what is in the others. */
+static bool is_missing(struct ca_conductor *c, const struct ca_stacks_code *code)
+{
+	return code->role == CA_STACKS_ROW && !ca_regions_has(c->regions, code->region);
+}
+
+static bool is_young(const struct ca_conductor *c, uint64_t now)
+{
+	return now - c->started <= MISSING * UINT64_C(1000000);
+}
+
 static void set_offers(struct ca_conductor *c, uint64_t now)
 {
 	const struct ca_stacks_code *code;
-	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0;
+	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0, missing = 0;
 	struct ca_plan_offer *offer = calloc(n + CA_NAMED + 1, sizeof *offer);
 	double percent = 100 * MARGIN * threads_busy(c, now) / (double)ca_stacks_total(c->stacks);
 	double periods = (double)(ca_sweep_time(c->opt.sweep).periods + c->sum.periods);
@@ -110,6 +125,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
 		double at_most = percent * (double)code[i].samples;
 
+		missing += is_missing(c, &code[i]);
 		if ((code[i].role != CA_STACKS_ROW && !ca_conductor_is_named(c)) ||
 		    !ca_regions_has(c->regions, code[i].region))
 			continue;
@@ -131,9 +147,23 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 									  &c->catalog, c->named[i])),
 								  .at_most = 2 * c->set->until };
 	}
-	ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE || c->nameds);
-	c->offered = ca_stacks_total(c->stacks);
+	c->missing_since = missing ? now : 0;
+	if (!missing || !is_young(c, now)) {
+		ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE || c->nameds);
+		c->offered = ca_stacks_total(c->stacks);
+		c->has_offers = true;
+	}
 	free(offer);
+}
+
+/* Is it time to look at the stacks again? */
+static bool is_due(const struct ca_conductor *c, uint64_t total, uint64_t now)
+{
+	uint64_t missing = c->missing_since ? now - c->missing_since : 0;
+
+	if (!c->has_offers)
+		return !c->missing_since || missing > COMES * UINT64_C(1000000);
+	return missing > LATE * UINT64_C(1000000) || total > c->offered + c->offered / LOOK_AGAIN + LEAST;
 }
 
 static bool offer(struct ca_conductor *c, uint64_t now)
@@ -144,9 +174,9 @@ static bool offer(struct ca_conductor *c, uint64_t now)
 		return false;
 	if (!find_named(c) && total < LEAST)
 		return false;
-	if (!c->offered || total > c->offered + c->offered / LOOK_AGAIN + LEAST)
+	if (is_due(c, total, now))
 		set_offers(c, now);
-	return true;
+	return c->has_offers;
 }
 
 bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)

@@ -95,7 +95,9 @@ struct ca_conductor {
 	struct ca_speedups pool;
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
 	struct ca_stacks *stacks;
-	uint64_t offered;          /* periods on the stacks when the plan was offered what they show */
+	uint64_t offered;          /* periods on the stacks when the plan was offered what they show, ... */
+	bool has_offers;           /* in this run */
+	uint64_t missing_since;    /* ns; not all of that is there; 0: it is */
 	uint32_t named[CA_NAMED];  /* what the filters name, samples or not, */
 	size_t nameds;             /* if that is so little */
 	unsigned asked_names;      /* how often that was looked for */

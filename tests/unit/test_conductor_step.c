@@ -61,10 +61,12 @@ bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigne
 	return false;
 }
 
+static uint32_t found, drawn;
+
 uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like)
 {
 	(void)regions, (void)like;
-	return 0;
+	return found;
 }
 
 void ca_regions_select(struct ca_regions *regions, uint32_t region, bool exact, struct ca_selection *out,
@@ -299,7 +301,7 @@ enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now
 uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
 {
 	(void)c, (void)now;
-	return 0;
+	return drawn;
 }
 
 uint32_t ca_conductor_plan_pick(struct ca_conductor *c, uint64_t now)
@@ -791,6 +793,27 @@ static void test_whole_run(void **state)
 	}
 }
 
+/* What the run is about may be in a library that is mapped later; one that never is gives way. */
+static void test_awaits_region(void **state)
+{
+	char names[6] = "f\0g\0h";
+
+	assert_int_equal(set_up(state), 0);
+	with_regions(names);
+	settings.end_to_end = conductor.whole = true;
+	conductor.opt.region = ca_catalog_get_region(&conductor.catalog, 2);
+	drawn = 1;
+	assert_int_equal(choose_region(&conductor, BEGUN + 1 * MS), 0);
+	found = 2;
+	assert_int_equal(choose_region(&conductor, BEGUN + 3 * MS), 2);
+	found = 0;
+	assert_int_equal(choose_region(&conductor, BEGUN + 500 * MS), 1);
+	drawn = 0;
+	ca_sweep_free(conductor.opt.sweep);
+	ca_catalog_fini(&conductor.catalog);
+	tear_down(state);
+}
+
 /* It ended before its experiment began: nothing to be recorded. */
 static void test_too_short(void **state)
 {
@@ -1219,6 +1242,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_end_to_end_in_windows, set_up, tear_down),
 		cmocka_unit_test(test_whole_run),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
+		cmocka_unit_test(test_awaits_region),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_main_thread_leaves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_pid_namespace, set_up, tear_down),
