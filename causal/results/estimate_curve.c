@@ -258,11 +258,11 @@ static double quantile(const struct fit *fit, const struct view *view, double q)
 }
 
 /* Within the bounds: what of the distribution lies there. Its tail alone, where the middle lies outside, has
- * 95 % of itself as its interval. */
+ * 95 % of itself as its interval. Without comparisons all that they leave to each shape is as likely. */
 static struct answer look(const struct fit *fit, const struct view *view)
 {
 	struct answer a = { NAN, NAN, NAN, INFINITY, false };
-	double low = INFINITY, high = -INFINITY;
+	double low = INFINITY, high = -INFINITY, middles = 0, weights = 0;
 
 	for (size_t j = 0; j < SHAPES; j++) {
 		const struct shape *s = &fit->shape[j];
@@ -270,6 +270,8 @@ static struct answer look(const struct fit *fit, const struct view *view)
 		if (s->weight > 0) {
 			low = fmin(low, s->low * view->of[j]);
 			high = fmax(high, s->high * view->of[j]);
+			middles += s->weight * (s->low + s->high) / 2 * view->of[j];
+			weights += s->weight;
 		}
 	}
 	if (fit->data) {
@@ -290,7 +292,7 @@ static struct answer look(const struct fit *fit, const struct view *view)
 		a.high = fmin(a.high, high);
 		a.middle = fmin(fmax(a.middle, a.low), a.high);
 	} else if (fit->bounded) {
-		a = (struct answer){ (low + high) / 2, low, high, high, true };
+		a = (struct answer){ middles / weights, low, high, high, true };
 		if (!isfinite(low))
 			a.middle = a.low = NAN;
 	}
