@@ -733,10 +733,10 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	if (!WIFSIGNALED(wait_status) && c->opt.sweep && !c->set->end_to_end)
 		ca_sweep_add_length(c->opt.sweep, c->opt.run,
 				    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);
+	ca_conductor_points_close(c, wait_status, &visits);
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
 	ca_conductor_write_last(c, now, wait_status);
-	ca_conductor_points_close(c, wait_status, &visits);
 	status = ca_results_close(c->results, &c->sum, err);
 	ca_conductor_dispose(c);
 	return status;

@@ -501,7 +501,8 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 			p->n = ca_point_search_choose(p->search, &p->set, p->chosen);
 		if (p->set)
 			ca_conductor_points_list(c, p);
-		if (p->n)
+		p->over = p->n > 0;
+		if (p->over)
 			ca_conductor_points_choose(c, p, CA_CHOICE_AUTO);
 		else if (WIFEXITED(wait_status))
 			give_up(c, p);

@@ -386,7 +386,8 @@ static void shuffle(struct ca_plan *p)
 static void spread_zeros(struct ca_plan *p)
 {
 	size_t n = p->round.n, zeros = (size_t)(sqrt((double)n) + 0.5), all;
-	double phase = ca_rng_unit(&p->rng);
+	/* of the first whole runs the first pair has both */
+	double phase = p->whole && !p->n ? 0 : ca_rng_unit(&p->rng);
 	struct ca_plan_step *step;
 
 	if (p->opt.dealt || (p->whole && p->alone) || (p->own && p->rounds % REST))
@@ -591,8 +592,10 @@ void ca_plan_forget(struct ca_plan *p)
 
 void ca_plan_use_whole(struct ca_plan *p, bool alone)
 {
-	if (!p->whole)
+	if (!p->whole) {
 		ca_plan_forget(p);
+		p->round.n = p->at = 0;
+	}
 	p->whole = true;
 	p->alone = alone;
 }

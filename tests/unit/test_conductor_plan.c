@@ -267,10 +267,15 @@ static void test_whole_runs_largest_first(void **state)
 		uint32_t next = 1;
 
 		begin(&s, &three, seed, false);
+		/* some have begun inside a run, which turned out to be too short */
+		for (unsigned i = 0; i < seed % 4; i++) {
+			assert_true(ca_plan_next(s.plan, &step));
+			ca_plan_begun(s.plan);
+		}
 		ca_plan_use_whole(s.plan, false);
 		for (unsigned i = 0; i < 6; i++) {
 			assert_true(ca_plan_next(s.plan, &step));
-			assert_true(!step.region || step.region == next++);
+			assert_true(step.region == (i % 3 ? next++ : 0));
 			ca_plan_begun(s.plan);
 		}
 		assert_int_equal(next, 5); /* with two at 0 % between */
