@@ -18,9 +18,10 @@ enum {
 	FIRST_VISIT = 400 * MS, /* ns until a chosen point should have been passed ... */
 	IDLE = 10,              /* 1 / share of a CPU below which a program is idle */
 	FIRST_VISITS = 5,       /* ... if it was so often in that time, else in as long as that takes */
-	ALONE_SAMPLES = 50,     /* periods from which on it is known whether one thread does all: */
-	ALONE = 98,             /* percent of them */
-	WOKEN = 50,             /* periods that an idle program runs until it is taken to be at work */
+	ALONE_SAMPLES = 50,     /* periods from which on it is known whether one thread does all: ... */
+	ALONE_BESIDE = 10, /* ... times that while there are others, which may only wait for their input */
+	ALONE = 98,        /* percent of them */
+	WOKEN = 50,        /* periods that an idle program runs until it is taken to be at work */
 	HARDLY_DELAYED =
 		10, /* 1 / share of D for which threads may have paid in a whole run whose time is counted ... */
 	DELAYED = 2, /* ... in an experiment inside one; half of that in all of these together ... */
@@ -148,12 +149,22 @@ static void place(struct ca_conductor *c, const struct ca_site *site, size_t n)
 	c->selected = 0;
 }
 
+static bool has_others(const struct ca_conductor *c)
+{
+	uint32_t used = atomic_load(&c->session->slots_used);
+	unsigned live = 0;
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS && live < 2; i++)
+		live += atomic_load(&c->session->slot[i].state) == CA_SLOT_LIVE;
+	return live > 1;
+}
+
 /* Unless the search was asked for. */
 static bool is_alone(const struct ca_conductor *c)
 {
-	uint64_t most = 0;
+	uint64_t most = 0, wanted = has_others(c) ? ALONE_SAMPLES * ALONE_BESIDE : ALONE_SAMPLES;
 
-	if (*c->set->progress || !c->opt.sweep || c->ran_all < ALONE_SAMPLES ||
+	if (*c->set->progress || !c->opt.sweep || c->ran_all < wanted ||
 	    !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_PAID))
 		return false;
 	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
@@ -369,8 +380,10 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 		return 0;
 	/* whole runs are all counted in one way, or nothing can be compared */
 	if (!is_needless(p, r) || (!p && delayed)) {
-		if (p)
+		if (p) {
 			p->needless = p->over = false;
+			p->late = true;
+		}
 		ca_sweep_first_time(c->opt.sweep, CA_SWEEP_PAID);
 		ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
 	}
@@ -504,7 +517,7 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 		p->over = p->n > 0;
 		if (p->over)
 			ca_conductor_points_choose(c, p, CA_CHOICE_AUTO);
-		else if (WIFEXITED(wait_status))
+		else if (WIFEXITED(wait_status) && !p->late)
 			give_up(c, p);
 	} else if (p->known && p->choice.how != CA_CHOICE_END_TO_END && ended && c->opt.sweep) {
 		ca_conductor_points_check_runs(c, p, visits);

@@ -22,6 +22,7 @@ struct ca_point_choice {
 	bool over;  /* nothing more to be done in this run */
 	bool known; /* the choice was there before the run began */
 	bool ask;
+	bool late; /* the search began when it had turned out that, other than it seemed, points are needed */
 	bool needless;  /* one thread does all ... */
 	unsigned timed; /* ... in so many experiments above 0 %, ns of which were: */
 	uint64_t elapsed, inserted, paid;

@@ -103,7 +103,7 @@ struct ca_conductor {
 	unsigned asked_names;      /* how often that was looked for */
 	uint64_t first_experiment; /* ns; when it began */
 	enum ca_conductor_end end; /* why there are no more experiments, if there are none */
-	uint64_t ran[CA_MAX_THREADS], ran_all;                          /* periods on a CPU, by slot */
+	uint64_t ran[CA_MAX_THREADS], ran_all;                          /* periods in user code, by slot */
 	struct ca_what_if what_if;                                      /* parts 0: not asked */
 	struct ca_windows *own_windows[CA_SAMPLER_COUNT];               /* NULL: the sampler has none */
 	const struct ca_windows *sampler_windows[CA_SAMPLER_COUNT + 1]; /* these, or the run's; the run's */

@@ -41,7 +41,8 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 		c->sum.samples++;
 		c->sum.periods += weight;
 		c->sum.squares += (uint64_t)weight * weight;
-		if (!waiting) {
+		/* what reads its input at first, alone, is in the kernel */
+		if (!waiting && !(flags & CA_SAMPLE_IN_KERNEL)) {
 			c->ran[slot] += weight;
 			c->ran_all += weight;
 		}

@@ -392,6 +392,11 @@ static void test_needless(void **state)
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 0);
 	assert_false(ca_conductor_points_are_needless(&conductor));
 	assert_true(step(SECOND));
+	/* so late in the run that the search has no time: the next run has */
+	chosen = 0;
+	ca_conductor_points_close(&conductor, 0, NULL);
+	chosen = 1;
+	assert_int_equal(conductor.points->choice.how, CA_CHOICE_AUTO);
 	/* nor does a later run try that again */
 	open_points();
 	assert_true(step(SECOND));
@@ -402,6 +407,32 @@ static void test_needless(void **state)
 	open_points();
 	assert_true(step(SECOND));
 	ca_catalog_fini(&conductor.catalog);
+}
+
+/* What one thread does in the beginning, while others wait for what it reads, says less. */
+static void test_needless_beside(void **state)
+{
+	size_t size = sizeof *session + 2 * sizeof session->slot[0], align = _Alignof(struct ca_session);
+	struct ca_session *with = aligned_alloc(align, (size + align - 1) / align * align);
+
+	(void)state;
+	assert_non_null(with);
+	memset(with, 0, size);
+	conductor.session = with;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	atomic_store(&with->slots_used, 2);
+	atomic_store(&with->slot[0].state, CA_SLOT_LIVE);
+	atomic_store(&with->slot[1].state, CA_SLOT_LIVE);
+	conductor.ran_all = conductor.ran[0] = ALONE_SAMPLES * ALONE_BESIDE - 1;
+	assert_true(step(0));
+	assert_true(step(1));
+	assert_false(ca_conductor_points_are_needless(&conductor));
+	conductor.ran_all = conductor.ran[0] = ALONE_SAMPLES * ALONE_BESIDE;
+	assert_false(step(2));
+	assert_true(ca_conductor_points_are_needless(&conductor));
+	conductor.session = session;
+	free(with);
 }
 
 /* A run that is measured as a whole has no search, but the sweep knows already that one thread does all. */
@@ -961,25 +992,16 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),
-		TEST(test_needless),
-		TEST(test_needless_whole),
-		TEST(test_needless_late),
-		TEST(test_idle),
-		TEST(test_idle_at_first),
-		TEST(test_chosen),
-		TEST(test_units),
-		TEST(test_again),
-		TEST(test_macros),
-		TEST(test_not_asked_for),
-		TEST(test_stored),
-		TEST(test_stored_end_to_end),
-		TEST(test_close),
-		TEST(test_give_up),
-		TEST(test_dropped),
-		TEST(test_untied),
-		TEST(test_answers),
-		TEST(test_asking),
+		TEST(test_phases),         TEST(test_needless),
+		TEST(test_needless_whole), TEST(test_needless_beside),
+		TEST(test_needless_late),  TEST(test_idle),
+		TEST(test_idle_at_first),  TEST(test_chosen),
+		TEST(test_units),          TEST(test_again),
+		TEST(test_macros),         TEST(test_not_asked_for),
+		TEST(test_stored),         TEST(test_stored_end_to_end),
+		TEST(test_close),          TEST(test_give_up),
+		TEST(test_dropped),        TEST(test_untied),
+		TEST(test_answers),        TEST(test_asking),
 		TEST(test_traps),
 	};
 
