@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-	NEW_ROW = 10, /* runs for one of which nothing is known */
+	NEW_ROW = 10, /* runs for one of which nothing is known, or bounds alone */
 	ENOUGH = 3,   /* experiments, for the least that is said of code without a verdict */
 	LITTLE = 6,   /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
 	RUNS_MOST = 10000
@@ -506,7 +506,7 @@ static size_t round_up(double n)
 
 size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const struct ca_profile_row **open)
 {
-	double most = 0;
+	double most = 0, fresh = 0;
 	size_t rows = 0;
 
 	for (size_t r = 0; r < p->rows && rows < CA_PROFILE_FIRST && !p->busy; r++) {
@@ -518,8 +518,11 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 		rows++;
 		if (ca_estimate_decided(row->curve, points))
 			continue;
-		/* an interval halves with four times as many */
-		runs = isfinite(half) ? (double)p->runs * (pow(half / points, 2) - 1) : NEW_ROW;
+		/* an interval halves with four times as many, but for what is known by bounds alone */
+		if (isfinite(half) && row->curve->experiments >= ENOUGH)
+			runs = (double)p->runs * (pow(half / points, 2) - 1);
+		else
+			runs = fresh += NEW_ROW;
 		if (!(runs > most))
 			continue;
 		most = runs;

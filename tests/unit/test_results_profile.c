@@ -300,11 +300,13 @@ static void test_no_reason(void **state)
 static void test_runs_wanted(void **state)
 {
 	char *contains[] = { TEXT("parse"), NULL };
-	struct ca_curve curve[5] = { { .at_low = { 0, 10, 20 }, .at_high = { 5, 20, 40 } },
-				     { .at_low = { 0, 0, 0 }, .at_high = { 0.5, 1, 2 } },
-				     { .at_low = { 0, 20, 0 }, .at_high = { 0, 25, 0 } },
-				     { .at_low = { 0, NAN, 0 }, .at_high = { 0, NAN, 0 } },
-				     { .at_low = { 0, 0, 0 }, .at_high = { 90, 90, 90 } } };
+	struct ca_curve curve[5] = {
+		{ .experiments = 9, .at_low = { 0, 10, 20 }, .at_high = { 5, 20, 40 } },
+		{ .experiments = 9, .at_low = { 0, 0, 0 }, .at_high = { 0.5, 1, 2 } },
+		{ .experiments = 9, .at_low = { 0, 20, 0 }, .at_high = { 0, 25, 0 } },
+		{ .experiments = 9, .at_low = { 0, NAN, 0 }, .at_high = { 0, NAN, 0 } },
+		{ .experiments = 9, .at_low = { 0, 0, 0 }, .at_high = { 90, 90, 90 } },
+	};
 	struct ca_profile_row row[5];
 	struct ca_profile profile = { .row = row, .rows = 3, .runs = 4 };
 	const struct ca_profile_row *open = NULL;
@@ -328,6 +330,10 @@ static void test_runs_wanted(void **state)
 	assert_int_equal(ca_profile_runs_wanted(&profile, 45, &open), 0);
 	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 400); /* 4 x 80 = 320 */
 	assert_ptr_equal(open, &row[4]);
+	/* an experiment or two, and the bounds that they have: how rows scatter is not known */
+	curve[0].experiments = 1;
+	curve[4].experiments = 2;
+	assert_int_equal(ca_profile_runs_wanted(&profile, 4, &open), 20);
 	/* others took the CPU: more of that does not help */
 	profile.busy = true;
 	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
