@@ -174,6 +174,9 @@ void ca_conductor_host_close(struct ca_conductor *c);
 /* conductor_watch.c: the program's processes and threads. */
 /* Take in what their rings hold; make more slots ready. */
 void ca_conductor_drain(struct ca_conductor *c);
+/* A sample of `weight` periods, the innermost frame first; flags: CA_SAMPLE_. Is it in scope? */
+bool ca_conductor_take_sample(struct ca_conductor *c, uint32_t thread, const ca_place *frame, unsigned frames,
+			      unsigned weight, unsigned flags);
 /* ns of CPU time of all its processes, those that are gone included. */
 uint64_t ca_conductor_cpu_time(struct ca_conductor *c);
 /* Now and then: slots of processes and threads that died without a word (SIGKILL, _exit, exec). */

@@ -15,17 +15,10 @@ static void take(void *context, uint32_t thread, const ca_place *frame, unsigned
 		 unsigned flags)
 {
 	struct ca_conductor *c = context;
-	bool waiting = flags & CA_SAMPLE_WAITING;
 	uint64_t periods = ns / c->session->period;
 	unsigned weight = periods < 1 ? 1 : periods < HEAVIEST ? (unsigned)periods : HEAVIEST;
 
-	if (!waiting) {
-		c->ran[thread % CA_MAX_THREADS] += weight;
-		c->ran_all += weight;
-	}
-	if (!ca_conductor_scope_sample(c, frame, frames, weight, flags))
-		ca_regions_count(c->regions, frame, frames, weight, waiting);
-	ca_conductor_points_sample(c, frame, frames, waiting);
+	ca_conductor_take_sample(c, thread, frame, frames, weight, flags);
 }
 
 enum ca_status ca_conductor_suggest_open(struct ca_conductor *c, struct ca_err *err)

@@ -25,13 +25,28 @@ enum {
 	REAP = 200 * MS       /* ns between looks for dead processes */
 };
 
+bool ca_conductor_take_sample(struct ca_conductor *c, uint32_t thread, const ca_place *frame, unsigned frames,
+			      unsigned weight, unsigned flags)
+{
+	bool waiting = flags & CA_SAMPLE_WAITING, counts;
+
+	/* who reads its input at first, alone, is in the kernel */
+	if (!waiting && !(flags & CA_SAMPLE_IN_KERNEL)) {
+		c->ran[thread % CA_MAX_THREADS] += weight;
+		c->ran_all += weight;
+	}
+	counts = !ca_conductor_scope_sample(c, frame, frames, weight, flags) &&
+		 ca_regions_count(c->regions, frame, frames, weight, waiting);
+	ca_conductor_points_sample(c, frame, frames, waiting);
+	return counts;
+}
+
 static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_event *event, size_t n)
 {
 	ca_place frame[CA_RING_EVENTS];
 
 	for (size_t i = 0; i < n;) {
 		unsigned flags = event[i].flags, weight = flags & CA_SAMPLE_PERIODS, frames = 0;
-		bool waiting = flags & CA_SAMPLE_WAITING;
 
 		if (event[i++].key != CA_KEY_SAMPLE)
 			continue;
@@ -41,14 +56,7 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 		c->sum.samples++;
 		c->sum.periods += weight;
 		c->sum.squares += (uint64_t)weight * weight;
-		/* what reads its input at first, alone, is in the kernel */
-		if (!waiting && !(flags & CA_SAMPLE_IN_KERNEL)) {
-			c->ran[slot] += weight;
-			c->ran_all += weight;
-		}
-		if (!ca_conductor_scope_sample(c, frame, frames, weight, flags))
-			c->sum.in_scope += ca_regions_count(c->regions, frame, frames, weight, waiting);
-		ca_conductor_points_sample(c, frame, frames, waiting);
+		c->sum.in_scope += ca_conductor_take_sample(c, slot, frame, frames, weight, flags);
 	}
 }
 

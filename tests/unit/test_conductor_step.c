@@ -793,6 +793,20 @@ static void test_whole_run(void **state)
 	}
 }
 
+/* Whether one thread does all is not told by who is in the kernel, or waits. */
+static void test_who_ran(void **state)
+{
+	assert_int_equal(set_up(state), 0);
+	assert_false(ca_conductor_take_sample(&conductor, 3, NULL, 0, 5, CA_SAMPLE_IN_KERNEL));
+	assert_false(ca_conductor_take_sample(&conductor, 3, NULL, 0, 7, CA_SAMPLE_WAITING));
+	assert_int_equal(conductor.ran_all, 0);
+	assert_false(ca_conductor_take_sample(&conductor, 3, NULL, 0, 2, 0));
+	assert_false(ca_conductor_take_sample(&conductor, 4, NULL, 0, 1, 0));
+	assert_int_equal(conductor.ran[3], 2);
+	assert_int_equal(conductor.ran_all, 3);
+	tear_down(state);
+}
+
 /* What the run is about may be in a library that is mapped later; one that never is gives way. */
 static void test_awaits_region(void **state)
 {
@@ -1242,6 +1256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_end_to_end_in_windows, set_up, tear_down),
 		cmocka_unit_test(test_whole_run),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
+		cmocka_unit_test(test_who_ran),
 		cmocka_unit_test(test_awaits_region),
 		cmocka_unit_test_setup_teardown(test_death_in_s, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_main_thread_leaves, set_up, tear_down),
