@@ -183,6 +183,17 @@ static bool none_sure(const struct ca_profile *p)
 	return true;
 }
 
+/* Speedups that were asked for: more than the five of the plan. */
+static bool none_sure_of_many(const struct ca_profile *p)
+{
+	enum { PLANNED = 5 };
+	unsigned n = 1;
+
+	for (const char *at = p->runs ? p->run[0].speedups : NULL; at && (at = strchr(at, ',')); at++)
+		n++;
+	return n > PLANNED && none_sure(p);
+}
+
 /* Bounds need none. */
 static bool no_zero(const struct ca_profile *p)
 {
@@ -268,8 +279,10 @@ static const struct reason {
 	  "-s 0,50" },
 	{ only_zero, "all experiments that could be used ran at 0 %",
 	  "give it more time: --budget 120, or more runs, as -n 20" },
+	{ none_sure_of_many, "there are too few experiments for a verdict, spread over many speedups",
+	  "use fewer speedups (-s 0,25,50), more runs (-n) or a narrower scope (-F, -S)", "-s 0,25,50" },
 	{ none_sure, "there are too few experiments for a verdict",
-	  "use more runs (-n), fewer speedups (-s 0,25,50) or a narrower scope (-F, -S)" },
+	  "use more runs (-n) or a narrower scope (-F, -S)" },
 };
 
 static const struct reason *reason(const struct ca_profile *profile)

@@ -193,7 +193,7 @@ static void test_count(void **state)
 static const struct {
 	struct ca_funnel f;
 	const char *cause;
-	bool line, end_to_end, busy, zero; /* zero: -s 0 */
+	bool line, end_to_end, busy, zero, many; /* zero: -s 0; many: speedups */
 } funnels[] = {
 	{ .f = { .outside = 2 }, .cause = "could not be preloaded" },
 	{ .f = { .outside = 1 }, .cause = "no sample was taken" },
@@ -241,11 +241,15 @@ static const struct {
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .cause = "could be used ran at 0 %" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .zero = true, .cause = "as -s says" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 }, .cause = "too few experiments" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 },
+	  .many = true,
+	  .cause = "over many speedups" },
 };
 
 static void test_reasons(void **state)
 {
-	static char function_mode[] = "function", line_mode[] = "line", zero[] = "0", some[] = "0,50";
+	static char function_mode[] = "function", line_mode[] = "line", zero[] = "0", some[] = "0,50",
+		    many[] = "0,20,40,60,80,100";
 	const char *cause, *remedy;
 	struct ca_profile none = { 0 };
 
@@ -254,7 +258,9 @@ static void test_reasons(void **state)
 	assert_non_null(strstr(cause, "no run in this directory"));
 	for (size_t i = 0; i < CA_COUNT(funnels); i++) {
 		struct ca_profile_run run[2] = { { .mode = funnels[i].line ? line_mode : function_mode,
-						   .speedups = funnels[i].zero ? zero : some,
+						   .speedups = funnels[i].zero   ? zero
+							       : funnels[i].many ? many
+										 : some,
 						   .end_to_end = funnels[i].end_to_end } };
 		struct ca_profile profile = {
 			.run = run, .runs = 2, .funnel = funnels[i].f, .busy = funnels[i].busy
