@@ -100,13 +100,8 @@ static double threads_busy(const struct ca_conductor *c, uint64_t now)
 	return busy > 1 ? busy : 1;
 }
 
-/* Seen by a run before, and its binary is not mapped and indexed in this one yet: until then there would be nothing to
- * be tried but what is in the others. */
-static bool is_missing(struct ca_conductor *c, const struct ca_stacks_code *code)
-{
-	return code->role == CA_STACKS_ROW && !ca_regions_has(c->regions, code->region);
-}
-
+/* What a run before has seen may be in a binary that is not mapped and indexed in this one yet: so early, there would
+ * be nothing to be tried but what is in the others. */
 static bool is_young(const struct ca_conductor *c, uint64_t now)
 {
 	return now - c->started <= MISSING * UINT64_C(1000000);
@@ -124,11 +119,14 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 	for (size_t i = 0; i < n && offer; i++) {
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
 		double at_most = percent * (double)code[i].samples;
+		bool row = code[i].role == CA_STACKS_ROW;
 
-		missing += is_missing(c, &code[i]);
-		if ((code[i].role != CA_STACKS_ROW && !ca_conductor_is_named(c)) ||
-		    !ca_regions_has(c->regions, code[i].region))
+		if (!row && !ca_conductor_is_named(c))
 			continue;
+		if (!ca_regions_has(c->regions, code[i].region)) {
+			missing += row;
+			continue;
+		}
 		if (ca_conductor_is_named(c))
 			at_most += 2 * c->set->until;
 		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,

@@ -131,10 +131,11 @@ static void forget_points(void)
 
 static void scan(bool change)
 {
-	uint64_t last = atomic_load_explicit(&patience, memory_order_relaxed), cost = ca_clock_thread_cpu();
+	uint64_t before = ca_clock_thread_cpu(), last = atomic_load_explicit(&patience, memory_order_relaxed),
+		 cost;
 	bool found = ca_modules_scan();
 
-	cost = COST * (ca_clock_thread_cpu() - cost);
+	cost = COST * (ca_clock_thread_cpu() - before);
 	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks. */
 	last = found || change ? RESCAN : last < LONGEST_PATIENCE ? 2 * last : last;
 	atomic_store_explicit(&patience, last > cost ? last : cost, memory_order_relaxed);
