@@ -328,6 +328,8 @@ size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *
 			replaced = false; /* chosen again */
 			if (p->choice.point[k].unit != k)
 				visits[i].unit = p->choice.point[p->choice.point[k].unit].name;
+			else if (k && p->choice.how == CA_CHOICE_AUTO)
+				visits[i].beside = p->choice.point[0].name;
 		}
 		if (!replaced)
 			visits[kept++] = visits[i];

@@ -94,7 +94,8 @@ struct ca_profile_point {
 	char *name;
 	char kind;  /* 't'hroughput, 'l'atency, 'e'nd-to-end */
 	bool whole; /* in runs that were measured as a whole; not of kind 'e' */
-	char *unit; /* the point that counts the same unit of work, and is to be shown; NULL: this one. Owned */
+	/* owned, or NULL: as in struct ca_visits */
+	char *unit, *beside;
 	struct ca_estimates estimates;
 	struct ca_percentile percentile[CA_PERCENTILES]; /* latency */
 };

@@ -89,15 +89,34 @@ static bool is_known_better(const struct ca_profile *profile, const struct ca_pr
 	return false;
 }
 
-/* Of points that causal chose for one unit of work, the first that says something of a region has its row. */
+static bool is_sure(const struct ca_curve *curve)
+{
+	return ca_estimate_verdict(curve) != CA_VERDICT_NOT_ENOUGH;
+}
+
+static bool agree(const struct ca_curve *a, const struct ca_curve *b)
+{
+	return !(a->at_low[HALF] > b->at_high[HALF] || b->at_low[HALF] > a->at_high[HALF]);
+}
+
+/* Of points that causal chose for one unit of work, the first that says something of a region has its row. Of those for
+ * two units, too, unless another one alone is sure of it, or they do not say the same. */
 static bool has_another_row(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
-	for (size_t i = 0; point->unit && i < profile->points; i++) {
+	for (size_t i = 0; i < profile->points; i++) {
 		const struct ca_profile_point *p = &profile->point[i];
 		const struct ca_curve *there = curve_of(p, curve->region);
 
-		if (there && !strcmp(p->name, point->unit) && known(p, there))
+		if (!there || !known(p, there))
+			continue;
+		if (point->unit && !strcmp(p->name, point->unit))
+			return true;
+		if (point->beside && !strcmp(p->name, point->beside) && agree(curve, there) &&
+		    (is_sure(there) || !is_sure(curve)))
+			return true;
+		if (p->beside && !strcmp(p->beside, point->name) && agree(curve, there) && is_sure(there) &&
+		    !is_sure(curve))
 			return true;
 	}
 	return false;

@@ -229,6 +229,8 @@ static struct json_object *progress_array(const struct ca_results *results,
 							      : "latency");
 		if (visits->unit)
 			add_text(object, "unit", visits->unit);
+		if (visits->beside)
+			add_text(object, "beside", visits->beside);
 		add_u64(object, "delta", visits->delta);
 		if (visits->span)
 			add_u64(object, "span", visits->span);

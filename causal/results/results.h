@@ -32,11 +32,13 @@ extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 
 /* Visits of one progress point during one experiment. */
 struct ca_visits {
-	uint32_t point;        /* id in the catalog */
-	const char *unit;      /* the point that counts the same unit of work, and is to be shown; borrowed.
+	uint32_t point;   /* id in the catalog */
+	const char *unit; /* the point that counts the same unit of work, and is to be shown; borrowed.
 				* NULL: this one */
-	uint64_t delta;        /* throughput: visits; latency: departures */
-	uint64_t span;         /* throughput: ns of virtual time that these visits took, from the last one
+	const char
+		*beside; /* the first point that causal chose, which counts another unit; borrowed, or NULL */
+	uint64_t delta;  /* throughput: visits; latency: departures */
+	uint64_t span;   /* throughput: ns of virtual time that these visits took, from the last one
 			    * before the experiment on; 0: not known */
 	uint64_t arrivals;     /* latency only */
 	double in_flight;      /* latency only: mean of arrivals - departures over the experiment */

@@ -61,11 +61,20 @@ static bool read_region(struct ca_profile *profile, struct json_object *record, 
 	return added;
 }
 
-static bool read_point(struct ca_profile *profile, struct json_object *object, uint32_t *point)
+/* Optional. False: no memory. */
+static bool read_name(struct json_object *object, const char *key, char **name)
+{
+	const char *text = ca_results_json_string(object, key);
+
+	*name = *text ? strdup(text) : NULL;
+	return *name || !*text;
+}
+
+static bool read_point(struct ca_profile *profile, struct json_object *object, uint32_t *number)
 {
 	const char *name = ca_results_json_string(object, "point");
 	const char *kind = ca_results_json_string(object, "kind");
-	const char *unit = ca_results_json_string(object, "unit");
+	struct ca_profile_point *point;
 	/* time is the same unit in whole runs */
 	bool whole =
 		profile->run[profile->runs - 1].end_to_end && *kind != 'e' && strcmp(name, CA_RESULTS_TIME);
@@ -73,19 +82,17 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 	for (size_t i = 0; i < profile->points; i++)
 		if (profile->point[i].kind == *kind && profile->point[i].whole == whole &&
 		    !strcmp(profile->point[i].name, name)) {
-			*point = (uint32_t)i;
+			*number = (uint32_t)i;
 			return true;
 		}
 	if (!MORE(profile->point, profile->points))
 		return false;
-	profile->point[profile->points].name = strdup(name);
-	profile->point[profile->points].kind = *kind;
-	profile->point[profile->points].whole = whole;
-	profile->point[profile->points].unit = *unit ? strdup(unit) : NULL;
-	if (!profile->point[profile->points].name || (*unit && !profile->point[profile->points].unit))
-		return false;
-	*point = (uint32_t)profile->points++;
-	return true;
+	point = &profile->point[profile->points];
+	point->kind = *kind;
+	point->whole = whole;
+	*number = (uint32_t)profile->points++;
+	return (point->name = strdup(name)) && read_name(object, "unit", &point->unit) &&
+	       read_name(object, "beside", &point->beside);
 }
 
 static uint32_t read_flags(struct json_object *record)

@@ -41,10 +41,25 @@ static bool has_shares(const struct ca_table *t)
 	return false;
 }
 
-/* What counts inside runs and in whole runs is one point to a reader. */
+static bool is_time(const struct ca_profile_point *point)
+{
+	return !strcmp(point->name, CA_RESULTS_TIME);
+}
+
+/* What counts inside runs and in whole runs is one point to a reader; so is time itself, as long as one thread did all
+ * the work, and what counted it afterwards. */
 static bool is_same(const struct ca_profile_point *a, const struct ca_profile_point *b)
 {
-	return a->kind == b->kind && !strcmp(a->name, b->name);
+	return a->kind == b->kind && (!strcmp(a->name, b->name) || is_time(a) || is_time(b));
+}
+
+/* The one to tell of, where they are the same. */
+static const struct ca_profile_point *point_of_rows(const struct ca_table *t)
+{
+	for (size_t r = 0; r < t->shown; r++)
+		if (!is_time(t->row[r]->point))
+			return t->row[r]->point;
+	return t->row[0]->point;
 }
 
 static size_t point_width(const struct ca_table *t)
@@ -53,7 +68,7 @@ static size_t point_width(const struct ca_table *t)
 	bool several = false;
 
 	for (size_t r = 0; r < t->shown; r++) {
-		several = several || !is_same(t->row[r]->point, t->row[0]->point);
+		several = several || !is_same(t->row[r]->point, point_of_rows(t));
 		width = more_than(width, ca_text_width(t->row[r]->point->name));
 	}
 	return !several ? 0 : width < POINT_MAX ? width : POINT_MAX;
@@ -290,7 +305,7 @@ static void put_times(FILE *out, const struct ca_profile_point *point)
 static void put_unit(const struct ca_table *t)
 {
 	const struct ca_profile *p = t->profile;
-	const struct ca_profile_point *point = t->row[0]->point;
+	const struct ca_profile_point *point = point_of_rows(t);
 	double visits = 0, seconds = 0;
 	char *name;
 
@@ -300,12 +315,13 @@ static void put_unit(const struct ca_table *t)
 		const struct ca_profile_experiment *e = &p->experiment[i];
 
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags && !e->speedup; v++)
-			if (is_same(&p->point[p->visits[v].point], point)) {
+			if (is_same(&p->point[p->visits[v].point], point) &&
+			    !is_time(&p->point[p->visits[v].point])) {
 				visits += (double)p->visits[v].delta;
 				seconds += (double)e->duration / 1e9;
 			}
 	}
-	if (!strcmp(point->name, CA_RESULTS_TIME)) {
+	if (is_time(point)) {
 		fputs("Unit of work: time itself, since one thread does all the work.\n", t->out);
 		return;
 	}

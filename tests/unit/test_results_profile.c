@@ -397,7 +397,9 @@ static void test_table(void **state)
 				    .at_high = { INFINITY, INFINITY, INFINITY },
 				    .experiments = 1 };
 	struct ca_curve bounds = { .at = { NAN, NAN, NAN }, .at_high = { 0.4, 0.8, 12 }, .experiments = 3 };
-	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' },
+				other = { .name = TEXT("other"), .kind = 't' },
+				time = { .name = TEXT(CA_RESULTS_TIME), .kind = 't' };
 	struct ca_profile_row row[] = {
 		{ &region[0], &point, &curve[0], CA_VERDICT_WORTH, 50, 9.6, NULL, NULL },
 		{ &region[1], &point, &curve[1], CA_VERDICT_NOT_WORTH, 7, NAN, NULL, NULL },
@@ -425,6 +427,14 @@ static void test_table(void **state)
 		"  1  work             12.3 ± 0.5      25 ± 5    100 ± 20    10    50   worth it\n"
 		"  2  libz.so!deflate   0.0 ± 0.5       0 ± ?       ≤ 1.0     -     7   does not matter\n"
 		"     2 more without enough data: sub_12af, liby.so!sub_work\n");
+	/* time was the unit until a point was needed: to a reader that is one */
+	row[0].point = &time;
+	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: one visit of item.\n"));
+	row[1].point = &time;
+	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: time itself, "));
+	row[0].point = &other;
+	row[1].point = &point;
+	assert_non_null(strstr(printed(&profile, 100), "\n  1  work             other "));
 	/* nothing sure: the best guesses, and why */
 	profile.row = row + 2;
 	profile.rows = 2;

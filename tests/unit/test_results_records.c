@@ -563,15 +563,24 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
-/* Two points that causal chose for one unit of work, both passed, or only the second: a region has one row. Of
- * two units it has two. */
+/* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row. So it has
+ * for two units, unless they do not say the same, or the first says nothing sure. Of points that causal did not choose
+ * each has its row. */
 static void test_units(void **state)
 {
 	static const struct {
-		bool units, first;
+		const char *unit, *beside;
+		bool first;
+		unsigned gain; /* percent more visits of the first one; of the other 25 */
+		unsigned scatter;
 		size_t rows;
 		const char *point;
-	} cases[] = { { true, true, 1, "item" }, { true, false, 1, "other" }, { false, true, 2, NULL } };
+	} cases[] = {
+		{ "item", NULL, true, 25, 2, 1, "item" },   { "item", NULL, false, 25, 2, 1, "other" },
+		{ NULL, NULL, true, 25, 2, 2, NULL },       { NULL, "item", true, 25, 2, 1, "item" },
+		{ NULL, "item", true, 0, 2, 2, NULL },      { NULL, "item", false, 25, 2, 1, "other" },
+		{ NULL, "item", true, 25, 60, 1, "other" },
+	};
 
 	for (size_t k = 0; k < CA_COUNT(cases); k++) {
 		struct ca_results *results;
@@ -582,8 +591,9 @@ static void test_units(void **state)
 		results = open_run(1);
 		for (uint32_t i = 0; i < 20; i++) {
 			struct ca_visits visits[2] = { { .point = 1,
-							 .delta = i % 2 ? 125 + i % 3 : 100 + i % 3,
-							 .unit = cases[k].units ? "item" : NULL } };
+							 .delta = (i % 2 ? 125 : 100) + i % 3,
+							 .unit = cases[k].unit,
+							 .beside = cases[k].beside } };
 			struct ca_experiment_record record = { .index = i + 1,
 							       .region = 1,
 							       .speedup = i % 2 ? 500000 : 0,
@@ -594,7 +604,10 @@ static void test_units(void **state)
 							       .visit_count = 1 + cases[k].first,
 							       .visits = visits };
 
-			visits[1] = (struct ca_visits){ .point = 0, .delta = visits[0].delta };
+			visits[1] = (struct ca_visits){
+				.point = 0,
+				.delta = 100 + i % 2 * cases[k].gain + i * 7 % 11 * cases[k].scatter / 10,
+			};
 			record.end = record.start + 1000000000 + record.delay;
 			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 		}
