@@ -108,9 +108,9 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 		const struct ca_profile_point *p = &profile->point[i];
 		const struct ca_curve *there = curve_of(p, curve->region);
 
-		if (!there || !known(p, there))
+		if (!there)
 			continue;
-		if (point->unit && !strcmp(p->name, point->unit))
+		if (point->unit && !strcmp(p->name, point->unit) && known(p, there))
 			return true;
 		if (point->beside && !strcmp(p->name, point->beside) && agree(curve, there) &&
 		    (is_sure(there) || !is_sure(curve)))

@@ -575,11 +575,12 @@ static void test_units(void **state)
 		unsigned scatter;
 		size_t rows;
 		const char *point;
+		bool no_zeros; /* only bounds are known */
 	} cases[] = {
 		{ "item", NULL, true, 25, 2, 1, "item" },   { "item", NULL, false, 25, 2, 1, "other" },
 		{ NULL, NULL, true, 25, 2, 2, NULL },       { NULL, "item", true, 25, 2, 1, "item" },
 		{ NULL, "item", true, 0, 2, 2, NULL },      { NULL, "item", false, 25, 2, 1, "other" },
-		{ NULL, "item", true, 25, 60, 1, "other" },
+		{ NULL, "item", true, 25, 60, 1, "other" }, { NULL, "item", true, 25, 2, 1, "item", true },
 	};
 
 	for (size_t k = 0; k < CA_COUNT(cases); k++) {
@@ -590,23 +591,24 @@ static void test_units(void **state)
 		assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, "other"));
 		results = open_run(1);
 		for (uint32_t i = 0; i < 20; i++) {
+			bool faster = i % 2 || cases[k].no_zeros;
 			struct ca_visits visits[2] = { { .point = 1,
-							 .delta = (i % 2 ? 125 : 100) + i % 3,
+							 .delta = (faster ? 125 : 100) + i % 3,
 							 .unit = cases[k].unit,
 							 .beside = cases[k].beside } };
 			struct ca_experiment_record record = { .index = i + 1,
 							       .region = 1,
-							       .speedup = i % 2 ? 500000 : 0,
+							       .speedup = faster ? 500000 : 0,
 							       .start = i * UINT64_C(1400000000),
 							       .s_time = 600000000,
-							       .delay = i % 2 ? 300000000 : 0,
+							       .delay = faster ? 300000000 : 0,
 							       .paying = UINT64_MAX,
 							       .visit_count = 1 + cases[k].first,
 							       .visits = visits };
 
 			visits[1] = (struct ca_visits){
 				.point = 0,
-				.delta = 100 + i % 2 * cases[k].gain + i * 7 % 11 * cases[k].scatter / 10,
+				.delta = 100 + faster * cases[k].gain + i * 7 % 11 * cases[k].scatter / 10,
 			};
 			record.end = record.start + 1000000000 + record.delay;
 			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
