@@ -304,6 +304,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	if (r->at) {
 		o.from = (double)r->at / 1e9;
 		o.to = o.from + duration;
+		o.before = v && !latency && o.per_visit ? (double)v->before : 0;
 	}
 	o.counted = v && v->point != CA_POINT_TIME && !v->span && !c->whole && !c->set->end_to_end;
 	if (r->flags == CA_EXPERIMENT_NO_VISIT)

@@ -330,6 +330,8 @@ size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *
 				visits[i].unit = p->choice.point[p->choice.point[k].unit].name;
 			else if (k && p->choice.how == CA_CHOICE_AUTO)
 				visits[i].beside = p->choice.point[0].name;
+			if (p->choice.run == c->opt.run) /* it was placed in the midst of it */
+				visits[i].before = 0;
 		}
 		if (!replaced)
 			visits[kept++] = visits[i];

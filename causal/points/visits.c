@@ -166,8 +166,10 @@ size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now 
 
 		if (!live(point) || point->kind == CA_POINT_END)
 			continue;
-		if (point->kind == CA_POINT_THROUGHPUT)
+		if (point->kind == CA_POINT_THROUGHPUT) {
 			v.span = span_of(a, b, p, begin);
+			v.before = a->total[p];
+		}
 		if (point->kind == CA_POINT_BEGIN) {
 			int end = end_of(s, p, b->points);
 

@@ -48,9 +48,19 @@ static bool number_runs(struct ca_est *est)
 	return true;
 }
 
+static void list_zeros(struct ca_est *est)
+{
+	est->zeros = 0;
+	for (size_t i = 0; i < est->items; i++)
+		if (est->item[i].speedup == 0)
+			est->zero[est->zeros++] = (uint32_t)i;
+}
+
 static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n,
 		    const struct ca_estimate_options *options)
 {
+	bool counted;
+
 	est->item = calloc(n + 1, sizeof *est->item);
 	est->zero = calloc(n + 1, sizeof *est->zero);
 	if (!est->item || !est->zero)
@@ -79,6 +89,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.inside = o->inside,
 			.from = o->from,
 			.to = o->to,
+			.before = o->before,
 			.per_visit = o->per_visit,
 			.weight = 1,
 		};
@@ -86,14 +97,15 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 	qsort(est->item, est->items, sizeof *est->item, by_time);
 	if (!number_runs(est))
 		return false;
-	for (size_t i = 0; i < est->items; i++)
-		if (est->item[i].speedup == 0)
-			est->zero[est->zeros++] = (uint32_t)i;
+	list_zeros(est);
 	est->quantum = options->quantum;
 	est->length = options->length;
 	est->run_cost = calloc(est->runs + 1, sizeof *est->run_cost);
 	est->run_visits = calloc(est->runs + 1, sizeof *est->run_visits);
-	return est->run_cost && est->run_visits && ca_estimate_place(est);
+	if (!est->run_cost || !est->run_visits || !ca_estimate_place(est) || !ca_estimate_work(est, &counted))
+		return false;
+	list_zeros(est);
+	return !counted || ca_estimate_place(est);
 }
 
 static void est_fini(struct ca_est *est)

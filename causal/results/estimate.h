@@ -28,6 +28,7 @@ struct ca_observation {
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;
 	double from, to; /* s of virtual time since its run began; equal: not known */
+	double before;   /* visits of its run before it; 0: not known */
 	bool per_visit;  /* the effect on visits is asked for, else that on all of the time */
 	bool counted;    /* it begins and ends between two visits, which have no times */
 };

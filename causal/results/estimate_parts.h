@@ -14,7 +14,7 @@ struct ca_est_item {
 	double cost, visits, time;
 	double counted; /* visits, before ca_estimate_control */
 	double elapsed, active, delay, paying, limits, work, periods, inside; /* as in ca_observation */
-	double from, to;                                                      /* ... */
+	double from, to, before;                                              /* ... */
 	double place; /* s into its run at 0 %, its middle, about; where est->placed */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
@@ -61,6 +61,10 @@ double ca_estimate_exponential(struct ca_rng *rng);    /* mean 1 */
 double ca_estimate_weight(const struct ca_est_item *item, double period, double noise, double quantum);
 /* sqrt of (noise^2 + counting noise) of one item, relative. */
 double ca_estimate_scatter(const struct ca_est_item *item, double period, double noise, double quantum);
+
+/* estimate_work.c: counts visits as many as they are dear by where in their runs' work they lie, if all do the same.
+ * counted: it is so, and items of which that is not known are left out. False: no memory. */
+bool ca_estimate_work(struct ca_est *est, bool *counted);
 
 /* estimate_control.c: counts visits as many as they are dear in CPU time. False: no memory. */
 bool ca_estimate_control(struct ca_est *est);

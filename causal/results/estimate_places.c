@@ -35,6 +35,7 @@ bool ca_estimate_place(struct ca_est *est)
 		/* of what was paid, some lay on the critical path and some did not */
 		item->place = item->from + (item->elapsed - (item->paying > 0 ? item->paying / 2 : 0)) / 2;
 	}
+	free(est->placed);
 	est->placed = calloc(est->zeros + 1, sizeof *est->placed);
 	if (!est->placed)
 		return false;

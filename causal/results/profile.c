@@ -110,6 +110,7 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.inside = latency ? 0 : (double)e->inside,
 		.from = from,
 		.to = from > 0 ? from + (double)e->duration / 1e9 : 0,
+		.before = from > 0 && !latency && !time ? (double)visits->before : 0,
 		.per_visit = !time,
 		.counted = !time && !visits->span && profile->point[visits->point].kind != 'e' &&
 			   !profile->point[visits->point].whole,

@@ -28,7 +28,7 @@ struct ca_profile_run {
 
 struct ca_profile_visits {
 	uint32_t point; /* index in ca_profile.point */
-	uint64_t delta, arrivals, span;
+	uint64_t delta, arrivals, span, before;
 	double in_flight;
 	size_t first_time, times; /* latency: in ca_profile.times */
 };

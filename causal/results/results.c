@@ -234,6 +234,8 @@ static struct json_object *progress_array(const struct ca_results *results,
 		add_u64(object, "delta", visits->delta);
 		if (visits->span)
 			add_u64(object, "span", visits->span);
+		if (visits->before)
+			add_u64(object, "before", visits->before);
 		if (point->kind == CA_POINT_BEGIN || point->kind == CA_POINT_END) {
 			add_u64(object, "arrivals", visits->arrivals);
 			json_object_object_add(object, "in_flight",

@@ -40,6 +40,7 @@ struct ca_visits {
 	uint64_t delta;  /* throughput: visits; latency: departures */
 	uint64_t span;   /* throughput: ns of virtual time that these visits took, from the last one
 			    * before the experiment on; 0: not known */
+	uint64_t before; /* throughput: visits of its run before these; 0: not known */
 	uint64_t arrivals;     /* latency only */
 	double in_flight;      /* latency only: mean of arrivals - departures over the experiment */
 	const uint32_t *times; /* latency only: CA_LATENCY_BUCKETS numbers of visits, by how long they took;

@@ -155,6 +155,7 @@ static bool read_visits(struct ca_profile *profile, struct json_object *record,
 			return false;
 		visits->delta = ca_results_json_u64(object, "delta");
 		visits->span = ca_results_json_u64(object, "span");
+		visits->before = ca_results_json_u64(object, "before");
 		visits->arrivals = ca_results_json_u64(object, "arrivals");
 		visits->in_flight = ca_results_json_double(object, "in_flight");
 		if (!read_times(profile, object, visits))

@@ -609,7 +609,7 @@ static void test_chosen(void **state)
 static void test_units(void **state)
 {
 	for (unsigned apart = 0; apart < 2; apart++) {
-		struct ca_visits visits[2] = { { .point = 0 }, { .point = 1 } };
+		struct ca_visits visits[2] = { { .point = 0, .before = 3 }, { .point = 1, .before = 4 } };
 		struct ca_choice choice;
 
 		if (apart) {
@@ -630,10 +630,16 @@ static void test_units(void **state)
 		strcpy(session->point[1].name, "lib.so!second");
 		assert_int_equal(ca_conductor_points_keep(&conductor, visits, 2), 2);
 		assert_null(visits[1].unit);
-		if (apart)
-			assert_null(visits[0].unit);
-		else
-			assert_string_equal(visits[0].unit, "lib.so!second");
+		assert_null(visits[1].beside);
+		assert_string_equal(apart ? visits[0].beside : visits[0].unit, "lib.so!second");
+		assert_null(apart ? visits[0].unit : visits[0].beside);
+		/* they were not counted from the beginning on */
+		assert_int_equal(visits[0].before + visits[1].before, 0);
+		conductor.opt.run++;
+		visits[0].before = 3;
+		assert_int_equal(ca_conductor_points_keep(&conductor, visits, 2), 2);
+		assert_int_equal(visits[0].before, 3);
+		conductor.opt.run--;
 		for (int i = 0; i < 2; i++)
 			strcpy(session->point[i].name, "");
 	}

@@ -127,6 +127,7 @@ static void test_throughput(void **state)
 	assert_int_equal(between(&a, &b, 0, 1000), 1);
 	assert_int_equal(out[0].point, 0);
 	assert_int_equal(out[0].delta, 4);
+	assert_int_equal(out[0].before, 5);
 	assert_int_equal(out[0].arrivals, 0);
 	assert_int_equal(catalog.points, 1);
 	assert_string_equal(catalog.point[0].name, "visited");

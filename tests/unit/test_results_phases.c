@@ -127,10 +127,95 @@ static void test_silent(void **state)
 	ca_estimate_fini(&e[1]);
 }
 
+/* ---- places by work done ---------------------------------------------------------------------*/
+enum { VISITS = 2000, RUNS = 12, LIST = 200, SWEEPS = 40 };
+
+/* s that a visit takes: it depends on the input, which is the same in each run. */
+static double cost_of_visit(double visit)
+{
+	return visit < 800 ? 4e-4 : visit < 1400 ? 9e-4 : visit < 1900 ? 5e-4 : 5e-3;
+}
+
+/* The program works for so long; returns how long that was, to the next visit. */
+static double advance(double *visit, double seconds, double speed)
+{
+	double took = 0;
+
+	for (; took < seconds && *visit < VISITS; ++*visit)
+		took += speed * cost_of_visit(*visit);
+	return took;
+}
+
+/* A run is the farther ahead of its time the more its experiments have won. 30 is true at 50 %. */
+static struct ca_curve sweep_of_work(bool known, uint64_t seed)
+{
+	struct ca_estimate_options options = { .seed = 7, .length = 1.6 };
+	struct ca_observation list[LIST];
+	struct ca_estimates e;
+	struct ca_curve curve;
+	size_t n = 0;
+
+	ca_rng_init(&rng, seed);
+	for (uint32_t run = 0; run < RUNS; run++) {
+		double visit = 0, slow = exp(0.01 * normal()), at = advance(&visit, 0.05, slow);
+
+		while (visit < VISITS && n < LIST) {
+			struct ca_observation *o = &list[n];
+			double p = (double)ca_rng_below(&rng, 3) / 2, before = visit;
+			double cost = advance(&visit, 0.25, slow * exp(0.01 * normal()) * (1 - 0.6 * p));
+
+			if (visit < VISITS) { /* not cut */
+				*o = (struct ca_observation){ .region = 1,
+							      .speedup = (uint32_t)(p * 1e6),
+							      .run = run,
+							      .time = run * 3 + at,
+							      .cost = cost,
+							      .visits = visit - before,
+							      .before = known ? before : 0,
+							      .elapsed = cost / (1 - 0.8 * p),
+							      .from = at,
+							      .to = at + cost,
+							      .per_visit = true };
+				o->active = 0.8 * o->elapsed;
+				o->delay = o->paying = p * o->active;
+				n++;
+			}
+			at += cost + advance(&visit, 0.1, slow);
+		}
+	}
+	assert_int_equal(ca_estimate(list, n, &options, &e), CA_OK);
+	curve = e.curve[0];
+	ca_estimate_fini(&e);
+	return curve;
+}
+
+/* Whoever knows how much of the work was done needs no clock to know where a run is. */
+static void test_work(void **state)
+{
+	double error[2] = { 0 }, width[2] = { 0 }, covered[2] = { 0 };
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		for (uint64_t seed = 1; seed <= SWEEPS; seed++) {
+			struct ca_curve c = sweep_of_work(known, seed);
+
+			error[known] += fabs(c.at[1] - 30) / SWEEPS;
+			width[known] += (c.at_high[1] - c.at_low[1]) / 2 / SWEEPS;
+			covered[known] += c.at_low[1] <= 30 && 30 <= c.at_high[1];
+		}
+		print_message("%s: off by %.2f, +- %.2f, %.0f of %d covered\n", known ? "work" : "time",
+			      error[known], width[known], covered[known], SWEEPS);
+	}
+	assert_true(error[1] < 0.7 * error[0]);
+	assert_true(width[1] < 0.7 * width[0]);
+	assert_true(covered[1] >= 0.9 * SWEEPS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_brought), cmocka_unit_test(test_weighed),
-					    cmocka_unit_test(test_missed), cmocka_unit_test(test_silent) };
+					    cmocka_unit_test(test_missed), cmocka_unit_test(test_silent),
+					    cmocka_unit_test(test_work) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
