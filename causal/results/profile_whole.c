@@ -99,24 +99,44 @@ static bool agree(const struct ca_curve *a, const struct ca_curve *b)
 	return !(a->at_low[HALF] > b->at_high[HALF] || b->at_low[HALF] > a->at_high[HALF]);
 }
 
-/* Of points that causal chose for one unit of work, the first that says something of a region has its row. Of those for
- * two units, too, unless another one alone is sure of it, or they do not say the same. */
+static double width(const struct ca_curve *curve)
+{
+	return curve->at_high[HALF] - curve->at_low[HALF];
+}
+
+/* Of most regions that both know; else the first that was chosen knows more. */
+static bool knows_less(const struct ca_profile_point *a, const struct ca_profile_point *b)
+{
+	int wider = 0;
+
+	for (size_t k = 0; k < a->estimates.curves; k++) {
+		const struct ca_curve *here = &a->estimates.curve[k], *there = curve_of(b, here->region);
+
+		if (there && isfinite(width(here) + width(there)) && width(here) != width(there))
+			wider += width(here) > width(there) ? 1 : -1;
+	}
+	return wider > 0 || (!wider && (a->unit || a->beside));
+}
+
+static bool is_same(const char *name, const struct ca_profile_point *point)
+{
+	return name && !strcmp(name, point->name);
+}
+
+/* Of points that causal chose for one unit of work, a region has one row; so it has of those for two units, if they say
+ * the same. It is that of the one that knows more, unless the other one alone is sure of this region. */
 static bool has_another_row(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
 	for (size_t i = 0; i < profile->points; i++) {
 		const struct ca_profile_point *p = &profile->point[i];
 		const struct ca_curve *there = curve_of(p, curve->region);
+		bool unit = is_same(point->unit, p) || is_same(p->unit, point);
+		bool beside = is_same(point->beside, p) || is_same(p->beside, point);
 
-		if (!there)
+		if (!there || !(unit || (beside && agree(curve, there))))
 			continue;
-		if (point->unit && !strcmp(p->name, point->unit) && known(p, there))
-			return true;
-		if (point->beside && !strcmp(p->name, point->beside) && agree(curve, there) &&
-		    (is_sure(there) || !is_sure(curve)))
-			return true;
-		if (p->beside && !strcmp(p->beside, point->name) && agree(curve, there) && is_sure(there) &&
-		    !is_sure(curve))
+		if (is_sure(there) == is_sure(curve) ? knows_less(point, p) : is_sure(there))
 			return true;
 	}
 	return false;

@@ -33,7 +33,7 @@ extern const char *const ca_results_flag[CA_EXPERIMENT_FLAGS];
 /* Visits of one progress point during one experiment. */
 struct ca_visits {
 	uint32_t point;   /* id in the catalog */
-	const char *unit; /* the point that counts the same unit of work, and is to be shown; borrowed.
+	const char *unit; /* the first point that causal chose for the same unit of work; borrowed.
 				* NULL: this one */
 	const char
 		*beside; /* the first point that causal chose, which counts another unit; borrowed, or NULL */

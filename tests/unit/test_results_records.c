@@ -564,8 +564,8 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 }
 
 /* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row. So it has
- * for two units, unless they do not say the same, or the first says nothing sure. Of points that causal did not choose
- * each has its row. */
+ * for two units, unless they do not say the same: that of the point which is sure of it, or knows it better. Of points
+ * that causal did not choose each has its row. */
 static void test_units(void **state)
 {
 	static const struct {
