@@ -104,7 +104,12 @@ static double width(const struct ca_curve *curve)
 	return curve->at_high[HALF] - curve->at_low[HALF];
 }
 
-/* Of most regions that both know; else the first that was chosen knows more. */
+static bool is_same(const char *name, const struct ca_profile_point *point)
+{
+	return name && !strcmp(name, point->name);
+}
+
+/* Of most regions that both know; else the one that was chosen first knows more. */
 static bool knows_less(const struct ca_profile_point *a, const struct ca_profile_point *b)
 {
 	int wider = 0;
@@ -115,12 +120,20 @@ static bool knows_less(const struct ca_profile_point *a, const struct ca_profile
 		if (there && isfinite(width(here) + width(there)) && width(here) != width(there))
 			wider += width(here) > width(there) ? 1 : -1;
 	}
-	return wider > 0 || (!wider && (a->unit || a->beside));
+	return wider > 0 || (!wider && (is_same(a->unit, b) || is_same(a->beside, b)));
 }
 
-static bool is_same(const char *name, const struct ca_profile_point *point)
+/* Whole runs, experiments inside runs and time itself: is it one of the others that is used for this region? */
+static bool is_used_otherwise(const struct ca_profile *profile, const struct ca_profile_point *point,
+			      const struct ca_curve *curve)
 {
-	return name && !strcmp(name, point->name);
+	const struct ca_profile_point *other = counterpart(profile, point);
+	const struct ca_curve *there = curve_of(other, curve->region);
+
+	if (!there)
+		return is_known_better(profile, point, curve);
+	return known(point, curve) < known(other, there) ||
+	       (known(point, curve) == known(other, there) && point->whole);
 }
 
 /* Of points that causal chose for one unit of work, a region has one row; so it has of those for two units, if they say
@@ -134,7 +147,8 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 		bool unit = is_same(point->unit, p) || is_same(p->unit, point);
 		bool beside = is_same(point->beside, p) || is_same(p->beside, point);
 
-		if (!there || !(unit || (beside && agree(curve, there))))
+		if (!there || !(unit || (beside && agree(curve, there))) ||
+		    is_used_otherwise(profile, p, there))
 			continue;
 		if (is_sure(there) == is_sure(curve) ? knows_less(point, p) : is_sure(there))
 			return true;
@@ -145,15 +159,7 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
-	const struct ca_profile_point *other = counterpart(profile, point);
-	const struct ca_curve *there = curve_of(other, curve->region);
-
-	if (has_another_row(profile, point, curve))
-		return true;
-	if (!there)
-		return is_known_better(profile, point, curve);
-	return known(point, curve) < known(other, there) ||
-	       (known(point, curve) == known(other, there) && point->whole);
+	return is_used_otherwise(profile, point, curve) || has_another_row(profile, point, curve);
 }
 
 bool ca_profile_find_unsteady(struct ca_profile *profile)

@@ -623,6 +623,43 @@ static void test_units(void **state)
 	}
 }
 
+/* Three points, each chosen beside the one before: the second for another unit of work, the third for that, too. The
+ * first one says nothing of the region's effect, the others say the same: one of them has its row, and not both or
+ * none. */
+static void test_chain(void **state)
+{
+	struct ca_results *results = open_run(1);
+	struct ca_profile *profile;
+
+	(void)state;
+	assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, "second"));
+	assert_non_null(ca_catalog_add_point(&catalog, 2, CA_POINT_THROUGHPUT, "third"));
+	for (uint32_t i = 0; i < 20; i++) {
+		uint64_t delta = (i % 2 ? 125 : 100) + i % 3;
+		struct ca_visits visits[3] = { { .point = 0, .delta = 100 + i % 3 },
+					       { .point = 1, .delta = delta, .beside = "item" },
+					       { .point = 2, .delta = delta, .unit = "second" } };
+		struct ca_experiment_record record = { .index = i + 1,
+						       .region = 1,
+						       .speedup = i % 2 ? 500000 : 0,
+						       .start = i * UINT64_C(1400000000),
+						       .s_time = 600000000,
+						       .delay = i % 2 ? 300000000 : 0,
+						       .paying = UINT64_MAX,
+						       .visit_count = 3,
+						       .visits = visits };
+
+		record.end = record.start + 1000000000 + record.delay;
+		assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+	}
+	assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
+	profile = load();
+	assert_int_equal(profile->rows, 2);
+	assert_string_equal(profile->row[0].point->name, "second");
+	assert_string_equal(profile->row[1].point->name, "item");
+	ca_profile_free(profile);
+}
+
 /* Whole runs and experiments inside runs: where they differ, the whole runs are right; else whoever knows
  * more is used. */
 static void test_whole(void **state)
@@ -900,6 +937,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
 		cmocka_unit_test(test_units),
+		cmocka_unit_test_setup_teardown(test_chain, set_up, tear_down),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
