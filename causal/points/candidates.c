@@ -107,15 +107,27 @@ static double median(double *value, size_t n)
 }
 
 /* ---- one candidate -----------------------------------------------------------------------*/
+static bool is_empty(const struct steps *s, unsigned i)
+{
+	return s->count[i] < s->mean / 20;
+}
+
 /* From step to step, so that a trend does not count; a few bad moments of the machine do not
- * either. The scatter that any count of independent visits has is taken off. */
+ * either. The scatter that any count of independent visits has is taken off. Of visits that come in
+ * bursts, far apart, the median sees nothing: most steps are empty, as the ones before are. */
 static double spread_of(const struct steps *s)
 {
-	double off[CA_CANDIDATE_WINDOWS], scatter;
+	double off[CA_CANDIDATE_WINDOWS], sum = 0, scatter;
+	unsigned empty = 0;
 
-	for (unsigned i = 1; i < s->n; i++)
+	for (unsigned i = 0; i < s->n; i++)
+		empty += is_empty(s, i);
+	for (unsigned i = 1; i < s->n; i++) {
 		off[i - 1] = fabs(s->count[i] - s->count[i - 1]);
-	scatter = 1.0484 * median(off, s->n - 1u); /* 1.4826 / sqrt(2) */
+		sum += off[i - 1];
+	}
+	scatter = 2 * empty > s->n ? 0.8862 * sum / (s->n - 1)        /* sqrt(pi) / 2 */
+				   : 1.0484 * median(off, s->n - 1u); /* 1.4826 / sqrt(2) */
 	scatter = scatter * scatter - s->mean;
 	return scatter > 0 ? sqrt(scatter) / s->mean : 0;
 }
@@ -133,7 +145,7 @@ static bool stops(const struct steps *s)
 	if (third && fmin(first, last) < STOPS * fmax(first, last))
 		return true;
 	for (unsigned i = 0; i < s->n; i++) {
-		empty = s->count[i] < s->mean / 20 ? empty + 1 : 0;
+		empty = is_empty(s, i) ? empty + 1 : 0;
 		longest = empty > longest ? empty : longest;
 	}
 	return longest > 1 && 4 * longest >= s->n;

@@ -195,6 +195,23 @@ static void test_bad_ones(void **state)
 	assert_int_equal(poll->fault, CA_CANDIDATE_UNTIED);
 }
 
+/* Blocks that come out at once, 128 visits each, and long apart. */
+static void test_bursts(void **state)
+{
+	struct ca_candidate *burst = add("burst", true, 0, 0, 400), *even = add("even", false, 3, 0, 240);
+	const char *first;
+
+	(void)state;
+	for (unsigned every = 2; every <= 7; every++) {
+		for (unsigned w = 0; w < WINDOWS; w++)
+			burst->count[w] = w % every == every / 2 ? 128 : 0;
+		passes(even, 20, 0.2);
+		assert_int_equal(judge(&first), 1);
+		assert_string_equal(first, "even");
+		assert_int_equal(burst->fault, CA_CANDIDATE_ERRATIC);
+	}
+}
+
 /* Only in the first or last part, or with a long pause: not the program's work. */
 static void test_stops(void **state)
 {
@@ -411,6 +428,7 @@ int main(void)
 		cmocka_unit_test_setup(test_queue, set_up),
 		cmocka_unit_test_setup(test_second_choice, set_up),
 		cmocka_unit_test_setup(test_bad_ones, set_up),
+		cmocka_unit_test_setup(test_bursts, set_up),
 		cmocka_unit_test_setup(test_stops, set_up),
 		cmocka_unit_test_setup(test_rare, set_up),
 		cmocka_unit_test_setup(test_disturbances, set_up),
