@@ -508,7 +508,7 @@ static size_t round_up(double n)
 
 size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const struct ca_profile_row **open)
 {
-	double most = 0, fresh = 0;
+	double most = 0, fresh = 0, widest = 0;
 	size_t rows = 0;
 
 	for (size_t r = 0; r < p->rows && rows < CA_PROFILE_FIRST && !p->busy; r++) {
@@ -525,9 +525,12 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 			runs = (double)p->runs * (pow(half / points, 2) - 1);
 		else
 			runs = fresh += NEW_ROW;
-		if (!(runs > most))
+		most = fmax(most, runs);
+		if (!isfinite(half))
+			half = INFINITY;
+		if (!(half > widest))
 			continue;
-		most = runs;
+		widest = half;
 		*open = row;
 	}
 	return most > 0 ? round_up(fmin(most, RUNS_MOST)) : 0;

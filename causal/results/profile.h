@@ -202,7 +202,7 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 					 const struct ca_profile_experiment *e,
 					 const struct ca_profile_visits *visits);
 /* How many more runs would make the first rows known to +- points at 50 %, about; 0: they are, or runs are not
- * what is missing. *open: the row that needs most of them. */
+ * what is missing. *open: the one of them that is known least. */
 size_t ca_profile_runs_wanted(const struct ca_profile *profile, double points,
 			      const struct ca_profile_row **open);
 /* For people: the verdict of a row; where none is given and it cannot be much, that. */

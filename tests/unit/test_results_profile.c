@@ -340,6 +340,12 @@ static void test_runs_wanted(void **state)
 	curve[0].experiments = 1;
 	curve[4].experiments = 2;
 	assert_int_equal(ca_profile_runs_wanted(&profile, 4, &open), 20);
+	assert_ptr_equal(open, &row[4]);
+	/* told is what is known least, also where it is the first of them */
+	curve[0].at_low[1] = -90;
+	curve[0].at_high[1] = 90;
+	assert_int_equal(ca_profile_runs_wanted(&profile, 4, &open), 20);
+	assert_ptr_equal(open, &row[0]);
 	/* others took the CPU: more of that does not help */
 	profile.busy = true;
 	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
