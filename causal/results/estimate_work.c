@@ -5,7 +5,6 @@
 #include "causal/results/estimate_parts.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	BINS = 64,   /* of a run's visits, equally many each */
@@ -25,7 +24,7 @@ struct costs {
 /* So many visits of a run took so long without a delay: an experiment at 0 %, or the time between two. */
 struct stretch {
 	double before, visits, cost;
-	size_t fold; /* FOLDS: none */
+	size_t fold; /* SIZE_MAX: none */
 };
 
 static bool is_known(const struct ca_est_item *item)
@@ -40,7 +39,7 @@ static bool is_zero(const struct ca_est_item *item)
 
 static struct stretch stretch_of(const struct ca_est_item *item)
 {
-	return (struct stretch){ item->before, item->visits, item->cost, FOLDS };
+	return (struct stretch){ item->before, item->visits, item->cost, SIZE_MAX };
 }
 
 /* From the end of one to the next, if none is missing between them. */
@@ -49,7 +48,7 @@ static struct stretch between(const struct ca_est_item *a, const struct ca_est_i
 	double end = a->before + a->visits, cost = b->from - a->to;
 
 	return is_known(a) && is_known(b) && a->run == b->run && b->before > end && cost > 0 && cost < a->cost
-		       ? (struct stretch){ end, b->before - end, cost, FOLDS }
+		       ? (struct stretch){ end, b->before - end, cost, SIZE_MAX }
 		       : (struct stretch){ 0 };
 }
 
@@ -196,7 +195,7 @@ static double expect(const struct ca_est *est, struct stretch *stretch, double *
 		if (is_known(&est->item[i]))
 			costs.width = fmax(costs.width, (est->item[i].before + est->item[i].visits) / BINS);
 	for (size_t fold = 0; fold <= FOLDS; fold++) {
-		find_costs(stretch, n, fold == FOLDS ? FOLDS + 1 : fold, &costs);
+		find_costs(stretch, n, fold, &costs); /* at last, from all */
 		for (size_t i = 0; i < est->items; i++) {
 			struct stretch s = stretch_of(&est->item[i]);
 
