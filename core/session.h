@@ -87,6 +87,8 @@ struct ca_session {
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
+	_Atomic uint32_t threads;                /* that have one: in state live. Read at each meeting, so not
+						  * where much is written */
 	_Atomic uint32_t threads_missed;         /* threads that found no free slot, ever ... */
 	_Atomic uint32_t threads_out;            /* ... and those of them that still run without one */
 	/* Progress points of the command line: sites of kind COUNT, by the conductor, which
@@ -117,7 +119,6 @@ struct ca_session {
 	_Alignas(64) _Atomic uint64_t log_head;
 	_Alignas(64) _Atomic uint32_t slots_used; /* highest slot ever used + 1 */
 	_Atomic uint32_t slot_hint;               /* where a free one may be */
-	_Atomic uint32_t threads;                 /* that have one: in state live */
 	_Atomic uint32_t modules_used;
 	_Atomic uint32_t points_used;
 	_Atomic uint32_t processes_used;

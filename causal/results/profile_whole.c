@@ -136,8 +136,25 @@ static bool is_used_otherwise(const struct ca_profile *profile, const struct ca_
 	       (known(point, curve) == known(other, there) && point->whole);
 }
 
-/* Of points that causal chose for one unit of work, a region has one row; so it has of those for two units, if they say
- * the same. It is that of the one that knows more, unless the other one alone is sure of this region. */
+/* Was it chosen as one that counts the same unit of work as this one, since it was in proportion to it, and does an
+ * experiment tell them apart? Under an even load, what goes by the clock is in proportion, too. */
+static bool is_refuted(const struct ca_profile_point *point, const struct ca_profile_point *first)
+{
+	if (!is_same(point->unit, first))
+		return false;
+	for (size_t k = 0; k < point->estimates.curves; k++) {
+		const struct ca_curve *here = &point->estimates.curve[k],
+				      *there = curve_of(first, here->region);
+
+		if (there && isfinite(width(here) + width(there)) && !agree(here, there))
+			return true;
+	}
+	return false;
+}
+
+/* Of points that causal chose for one unit of work, a region has one row. So it has of
+ * those for two units, if they say the same. It is that of the one that knows more, unless the other one alone is sure
+ * of this region. */
 static bool has_another_row(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
@@ -148,8 +165,10 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 		bool beside = is_same(point->beside, p) || is_same(p->beside, point);
 
 		if (!there || !(unit || (beside && agree(curve, there))) ||
-		    is_used_otherwise(profile, p, there))
+		    is_used_otherwise(profile, p, there) || is_refuted(p, point))
 			continue;
+		if (is_refuted(point, p))
+			return true;
 		if (is_sure(there) == is_sure(curve) ? knows_less(point, p) : is_sure(there))
 			return true;
 	}

@@ -43,6 +43,15 @@ CA_HIDDEN void ca_wait_sleep(uint64_t ns);
 CA_HIDDEN void ca_wait_is(enum ca_activity doing, const void *object);
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_wait_meet(void);
+/* Is the calling thread the only one of the run? Then it meets nobody. Not in S, which may have been left. */
+static inline bool ca_wait_is_alone(void)
+{
+	const struct ca_thread *t = ca_self;
+	const struct ca_session *s = ca_rt.session;
+
+	return t && atomic_load_explicit(&s->threads, memory_order_relaxed) == 1 &&
+	       !atomic_load_explicit(&s->threads_out, memory_order_relaxed) && !t->held_sp && !ca_rt_is_in_s(t);
+}
 /* The same by whoever may end the wait of others for this object. */
 CA_HIDDEN void ca_wait_meet_at(const void *object);
 /* The same where nobody is met, so that it says nothing about how often the thread switches. */

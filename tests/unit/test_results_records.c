@@ -563,8 +563,9 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
-/* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row. So it has
- * for two units, unless they do not say the same: that of the point which is sure of it, or knows it better. Of points
+/* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row; if they
+ * do not say the same, it is not one, and the first has it, however well the other knows. A region has one row
+ * for two units, too, unless they do not say the same: that of the point which is sure of it, or knows it better. Of points
  * that causal did not choose each has its row. */
 static void test_units(void **state)
 {
@@ -581,6 +582,7 @@ static void test_units(void **state)
 		{ NULL, NULL, true, 25, 2, 2, NULL },       { NULL, "item", true, 25, 2, 1, "item" },
 		{ NULL, "item", true, 0, 2, 2, NULL },      { NULL, "item", false, 25, 2, 1, "other" },
 		{ NULL, "item", true, 25, 60, 1, "other" }, { NULL, "item", true, 25, 2, 1, "item", true },
+		{ "item", NULL, true, 25, 60, 1, "other" }, { "item", NULL, true, 0, 20, 1, "item" },
 	};
 
 	for (size_t k = 0; k < CA_COUNT(cases); k++) {
