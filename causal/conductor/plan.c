@@ -278,7 +278,7 @@ static int by_effect(const void *a, const void *b)
 }
 
 /* Whose answer is open: all that are not known well enough, but those that surely come after the first
- * rows. */
+ * rows, or have turned out to take too little: the beginning of a run is not like all of it. */
 static void settle(struct ca_plan *p, struct code **code, size_t n)
 {
 	bool any_worth = false;
@@ -293,7 +293,8 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 		bool behind = i >= CA_PLAN_TOP && hope(code[i]) < p->third;
 
 		code[i]->open =
-			!is_known(p, code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points));
+			!(p->sure && is_too_small(p, code[i])) &&
+			(!is_known(p, code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points)));
 		p->decided &= !code[i]->open;
 	}
 	/* also what this run has no samples of */

@@ -120,6 +120,30 @@ static void test_ends(void **state)
 	ca_plan_free(s.plan);
 }
 
+/* What seemed to be much when the run began, and is little of all of it, is not tried any more. */
+static void test_turned_out_little(void **state)
+{
+	static const struct program early = {
+		.codes = 3, .worth = { 60, 3, 3 }, .at_most = { 80, 30, 30 }, .noise = 0.3
+	};
+	struct program late = early;
+	unsigned tried;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &early, 5, false);
+	while (s.tried[3] < 2)
+		step(&s, &early);
+	late.at_most[2] = 5;
+	offer(s.plan, &late);
+	tried = s.tried[3];
+	for (unsigned i = 0; i < 60; i++)
+		step(&s, &late);
+	assert_true(s.tried[2] >= 10);
+	assert_in_range(s.tried[3] - tried, 0, s.tried[2] / 2); /* now and then */
+	ca_plan_free(s.plan);
+}
+
 /* The first look at a code is at 50 %, the next at 100. */
 static void test_screening(void **state)
 {
@@ -359,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_turned_out_little),
 		cmocka_unit_test(test_screening),
 		cmocka_unit_test(test_nothing_matters),
 		cmocka_unit_test(test_seed),
