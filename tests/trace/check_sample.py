@@ -260,8 +260,16 @@ def check_open_waits(backend, directory):
         for words in ("wait_for_nobody", "[waiting for a condition]"), ("listen_to_nobody", "[input or output]"):
             ns = time_in(stacks, "wait_for_ever", *words)
             check(200 * MS < ns < 280 * MS, f"{backend}: {ns} ns of a wait that did not end, not 250 ms: {words}, {stacks}")
-    ns = time_in(stacks, "call", "read", "[kernel]")
-    check(350 * MS < ns < 600 * MS, f"{backend}: {ns} ns in the kernel, not nearly 500 ms")
+    # who shares the CPU with others is seen less often at the kernel's tick
+    for again in range(3):
+        ns = time_in(stacks, "call", "read", "[kernel]")
+        if 350 * MS < ns < 600 * MS:
+            break
+        print(f"{backend}: {ns} ns in the kernel, try {again + 1}")
+        sample(directory + "again", "-b", backend, "--", APP, "waits", "100")
+        stacks = stacks_of(read(directory + "again"))[1]
+    else:
+        check(False, f"{backend}: {ns} ns in the kernel, not nearly 500 ms")
     sample(directory + "cut", "-b", backend, "-w", "0.1", "-d", "0.15", "--", APP, "waits", "0")
     ns = time_in(stacks_of(read(directory + "cut"))[1], "wait_for_nobody", "[waiting for a condition]")
     check(130 * MS < ns < 170 * MS, f"{backend}: {ns} ns of a wait in a window of 150 ms")
