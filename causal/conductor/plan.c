@@ -292,9 +292,8 @@ static void settle(struct ca_plan *p, struct code **code, size_t n)
 		const struct ca_curve *curve = &code[i]->curve;
 		bool behind = i >= CA_PLAN_TOP && hope(code[i]) < p->third;
 
-		code[i]->open =
-			!(p->sure && is_too_small(p, code[i])) &&
-			(!is_known(p, code[i]) || !(behind || ca_estimate_decided(curve, p->opt.points)));
+		code[i]->open = !is_known(p, code[i]) || !(behind || (p->sure && is_too_small(p, code[i])) ||
+							   ca_estimate_decided(curve, p->opt.points));
 		p->decided &= !code[i]->open;
 	}
 	/* also what this run has no samples of */

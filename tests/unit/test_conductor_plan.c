@@ -132,7 +132,7 @@ static void test_turned_out_little(void **state)
 
 	(void)state;
 	begin(&s, &early, 5, false);
-	while (s.tried[3] < 2)
+	while (s.tried[3] < 5)
 		step(&s, &early);
 	late.at_most[2] = 5;
 	offer(s.plan, &late);
