@@ -790,6 +790,57 @@ static void taking_locks(void **state)
 	}
 }
 
+static int free_mutex(const char *name, size_t member, void *wrapper, pthread_mutex_t *m)
+{
+	int r;
+
+	begin();
+	cover(name);
+	got[0] = (long)(intptr_t)m;
+	put_real(member, (void *)real);
+	put_real(offsetof(struct ca_real, pthread_mutex_trylock), (void *)try_real);
+	r = (int)((any *)wrapper)((long)(intptr_t)m, 0, 0, 0, 0, 0, 0);
+	end();
+	return r;
+}
+
+/* The only thread of a run meets nobody at a mutex, unless it is where nothing is as usual. */
+static void locks_alone(void **state)
+{
+	static const struct {
+		uint32_t threads, out;
+		unsigned depth;
+		uintptr_t held_sp;
+		bool taken;
+		const char *lock, *unlock;
+	} cases[] = {
+		{ 1, 0, 0, 0, false, "c", "c" },   { 2, 0, 0, 0, false, "mt", "mc" },
+		{ 1, 1, 0, 0, false, "mt", "mc" }, { 1, 0, 1, 0, false, "mt", "mc" },
+		{ 1, 0, 0, 8, false, "mt", "mc" }, { 1, 0, 0, 0, true, "mt", "c" },
+	};
+	(void)state;
+	ca_self = me;
+	for (size_t k = 0; k < CA_COUNT(cases); k++) {
+		pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+
+		atomic_store(&s->threads, cases[k].threads);
+		atomic_store(&s->threads_out, cases[k].out);
+		me->depth = cases[k].depth;
+		me->held_sp = cases[k].held_sp;
+		m.__data.__lock = cases[k].taken;
+		free_mutex("pthread_mutex_lock", offsetof(struct ca_real, pthread_mutex_lock),
+			   (void *)pthread_mutex_lock, &m);
+		assert_string_equal(trace, cases[k].lock);
+		free_mutex("pthread_mutex_unlock", offsetof(struct ca_real, pthread_mutex_unlock),
+			   (void *)pthread_mutex_unlock, &m);
+		assert_string_equal(trace, cases[k].unlock);
+	}
+	atomic_store(&s->threads, 0);
+	me->depth = 0;
+	me->held_sp = 0;
+	ca_self = NULL;
+}
+
 static void spinning(void **state)
 {
 	pthread_spinlock_t lock = 0;
@@ -2026,6 +2077,7 @@ int main(void)
 		TEST(jumps),           TEST(catches),
 		TEST(contexts),        TEST(real_ones),
 		TEST(every_row),       TEST(placed_while_we_open),
+		TEST(locks_alone),
 	};
 
 	ca_real_resolve();
