@@ -103,6 +103,16 @@ bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, un
 	return s->holding && ca_point_stacks_add(&s->held, frame, frames, weight, waiting);
 }
 
+/* Debian's redis-server is a link to redis-check-rdb. */
+static void name_command(struct ca_conductor *c)
+{
+	char path[CA_PATH], *real = NULL;
+
+	if (ca_sweep_find_command(c->opt.command[0], path, sizeof path) && (real = realpath(path, NULL)))
+		ca_follow_call(c->following->follow, real, path);
+	free(real);
+}
+
 static void add_counts(struct ca_conductor *c)
 {
 	struct ca_conductor_scope *s = c->following;
@@ -120,6 +130,7 @@ static void add_counts(struct ca_conductor *c)
 		ca_follow_add(s->follow, CA_KERNEL, false, s->in_kernel, 0);
 	s->in_kernel = 0;
 	s->follow->samples = s->samples;
+	name_command(c);
 }
 
 /* ---- taking ------------------------------------------------------------------------------*/
@@ -239,7 +250,8 @@ void ca_conductor_scope_close(struct ca_conductor *c)
 		enum ca_follow_part part = ca_follow_part(s->follow, c->scope, object);
 
 		if (part != CA_FOLLOW_NOT_NAMED)
-			ca_results_scope(c->results, object->path, ca_follow_share(s->follow, object),
-					 part == CA_FOLLOW_IN_SCOPE, NULL);
+			ca_results_scope(c->results, ca_follow_name(object),
+					 ca_follow_share(s->follow, object), part == CA_FOLLOW_IN_SCOPE,
+					 NULL);
 	}
 }

@@ -14,8 +14,10 @@
 
 void ca_follow_fini(struct ca_follow *f)
 {
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++) {
 		free(f->object[i].path);
+		free(f->object[i].called);
+	}
 	free(f->object);
 	memset(f, 0, sizeof *f);
 }
@@ -50,6 +52,19 @@ void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t ow
 	object->own += own;
 	object->through += through;
 	f->total += own;
+}
+
+void ca_follow_call(struct ca_follow *f, const char *path, const char *called)
+{
+	struct ca_follow_object *object = ca_follow_find(f, path);
+
+	if (object && !object->called && strcmp(ca_path_base(path), ca_path_base(called)) != 0)
+		object->called = strdup(called);
+}
+
+const char *ca_follow_name(const struct ca_follow_object *o)
+{
+	return o->called ? o->called : o->path;
 }
 
 static bool is_much(const struct ca_follow *f, uint64_t samples)
@@ -117,7 +132,7 @@ static void put_share(struct text *t, const struct ca_follow *f, const struct ca
 {
 	double percent = ca_follow_share(f, o);
 
-	put(t, percent < 1 ? "%s <1 %%" : "%s %.0f %%", ca_path_base(o->path), percent);
+	put(t, percent < 1 ? "%s <1 %%" : "%s %.0f %%", ca_path_base(ca_follow_name(o)), percent);
 }
 
 static int by_share(const void *a, const void *b)

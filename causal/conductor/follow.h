@@ -12,8 +12,9 @@
 enum { CA_FOLLOW_PERCENT = 5 }; /* of the CPU samples: taken, or named when left out */
 
 struct ca_follow_object {
-	char *path; /* owned */
-	bool main;  /* an executable: in scope whatever its share */
+	char *path;   /* owned */
+	char *called; /* by the user, a link to it; owned, or NULL: by its own name */
+	bool main;    /* an executable: in scope whatever its share */
 	bool taken;
 	bool settled; /* ... and useless says whether that is of use */
 	bool told;
@@ -33,6 +34,10 @@ void ca_follow_fini(struct ca_follow *follow);
 /* NULL: not seen yet. Borrowed, until the next ca_follow_add. */
 struct ca_follow_object *ca_follow_find(const struct ca_follow *follow, const char *path);
 void ca_follow_add(struct ca_follow *follow, const char *path, bool main, uint64_t own, uint64_t through);
+/* The user calls that object so. */
+void ca_follow_call(struct ca_follow *follow, const char *path, const char *called);
+/* Under which path it is told. Borrowed. */
+const char *ca_follow_name(const struct ca_follow_object *object);
 /* From what has been counted; what is taken stays. Returns whether that is more than before. */
 bool ca_follow_decide(struct ca_follow *follow, const struct ca_scope *scope);
 /* NOT_NAMED: too little to be worth a word. */

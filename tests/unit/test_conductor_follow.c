@@ -206,9 +206,34 @@ static void test_small_buffer(void **state)
 	ca_scope_free(scope);
 }
 
+/* Debian's redis-server is a link to redis-check-rdb: it is told by the name that the user knows. */
+static void test_called(void **state)
+{
+	static const struct counts counts[OBJECTS] = { { "/usr/bin/redis-check-rdb", true, 180, 0 },
+						       { LIB "liba.so.1", false, 20, 0 } };
+	struct ca_scope *scope = make(NULL);
+	struct ca_follow follow = { 0 };
+	char text[400];
+
+	(void)state;
+	add(&follow, counts);
+	ca_follow_call(&follow, "/usr/bin/other", "/usr/bin/link");
+	ca_follow_call(&follow, LIB "liba.so.1", "/usr/lib/liba.so.1"); /* the same name elsewhere is none */
+	ca_follow_call(&follow, "/usr/bin/redis-check-rdb", "/usr/bin/redis-server");
+	assert_true(ca_follow_decide(&follow, scope));
+	settle(&follow, NULL, NULL);
+	assert_true(ca_follow_tell(&follow, scope, text, sizeof text));
+	assert_string_equal(text, "scope: redis-server 90 %, liba.so.1 10 % of the CPU samples");
+	assert_string_equal(ca_follow_name(&follow.object[0]), "/usr/bin/redis-server");
+	assert_string_equal(ca_follow_name(&follow.object[1]), LIB "liba.so.1");
+	ca_follow_fini(&follow);
+	ca_scope_free(scope);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_called),
 		cmocka_unit_test(test_decisions),
 		cmocka_unit_test(test_growing),
 		cmocka_unit_test(test_small_buffer),

@@ -96,6 +96,7 @@ static const char *const path[MODULES] = { NULL, "/bin/app", "/lib/libone.so.1",
 static struct ca_settings settings;
 static struct ca_session *session;
 static struct ca_conductor conductor;
+static const char *const command[] = { "app", NULL };
 
 static int set_up(void **state)
 {
@@ -111,8 +112,9 @@ static int set_up(void **state)
 	}
 	atomic_store(&session->modules_used, MODULES);
 	settings = (struct ca_settings){ .mode = CA_MODE_FUNCTION };
-	conductor =
-		(struct ca_conductor){ .opt.sweep = ca_sweep_new(1), .set = &settings, .session = session };
+	conductor = (struct ca_conductor){ .opt = { .sweep = ca_sweep_new(1), .command = command },
+					   .set = &settings,
+					   .session = session };
 	memset(asked, 0, sizeof asked);
 	memset(rescoped, 0, sizeof rescoped);
 	for (size_t i = 0; i < MODULES; i++)
