@@ -28,6 +28,9 @@ static const double gain_min = 1, gain_small = 3;
 static const double knees[KNEES] = { 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
 static const double bends[BENDS] = { 0, 0.2, 0.4, 0.6, 0.8 };
 static const double third = 1. / 3;
+/* What the method is off by, whatever experiments say: hand-overs, schedulers, caches, our own cost. In points, and of
+ * the effect; standard deviations, from the accuracy suite (doc/ESTIMATE.md). */
+static const double method_points = 0.3, method_share = 0.01;
 /* Less than this of what comparisons say lies within the bounds: one of them is wrong. */
 static const double contradiction = 0.01;
 /* What a comparison whose scatter is not known may be off by. */
@@ -446,6 +449,34 @@ void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
 	for (size_t c = 0; c < n; c++)
 		finish(&cell[c], &bound[c], own, &fit);
 	find_max(cell, curve);
+}
+
+/* Bounds allow for what S time is off by, not for this; but no time is saved more than there is. */
+static void widen(double middle, double *low, double *high, double p)
+{
+	double error = 1.96 * hypot(method_points, method_share * middle), most = fmax(*high, 100 * p);
+
+	if (!isfinite(middle))
+		return;
+	*low = middle - hypot(middle - *low, error);
+	*high = fmin(middle + hypot(*high - middle, error), most);
+}
+
+void ca_estimate_allow(struct ca_estimates *estimates)
+{
+	for (size_t c = 0; c < estimates->cells; c++) {
+		struct ca_cell *cell = &estimates->cell[c];
+
+		if (cell->speedup)
+			widen(cell->effect, &cell->low, &cell->high, speedup_of(cell));
+	}
+	for (size_t k = 0; k < estimates->curves; k++) {
+		struct ca_curve *curve = &estimates->curve[k];
+
+		for (int i = 0; i < CA_AT; i++)
+			widen(curve->at[i], &curve->at_low[i], &curve->at_high[i], ca_estimate_at[i] / 1e6);
+		widen(curve->impact, &curve->impact_low, &curve->impact_high, 0.5);
+	}
 }
 
 /* Above 0, also as it is shown: the effect +- half of its interval, which need not lie in the middle. */

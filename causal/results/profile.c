@@ -216,6 +216,8 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 		}
 	}
 	status = ca_estimate(list, n, &options, &p->estimates);
+	if (status == CA_OK)
+		ca_estimate_allow(&p->estimates);
 	if (status == CA_OK && p->kind == 'l')
 		status = ca_profile_percentiles(profile, point, options.seed);
 	free(list);

@@ -245,14 +245,48 @@ static void test_verdict(void **state)
 	}
 }
 
+/* What the method is off by is in all intervals, but no time is saved more than there is. */
+static void test_allowed(void **state)
+{
+	struct ca_cell cell[] = {
+		{ .speedup = 0, .effect = 0, .low = -1, .high = 1 },
+		{ .speedup = 500000, .effect = 40, .low = 39, .high = 41 },
+		{ .speedup = 500000, .effect = 49.9, .low = 49.8, .high = 50 },
+		{ .speedup = 250000,
+		  .effect = 30,
+		  .low = 29,
+		  .high = 31 }, /* time limits: more than its time */
+		{ .speedup = 250000, .effect = NAN, .low = NAN, .high = 7 },
+	};
+	struct ca_curve curve = { .at = { 10, 20, 30 },
+				  .at_low = { 10, 20, 27 },
+				  .at_high = { 10, 20, 33 },
+				  .impact = 20,
+				  .impact_low = 20,
+				  .impact_high = 20 };
+	struct ca_estimates e = { .cell = cell, .cells = CA_COUNT(cell), .curve = &curve, .curves = 1 };
+
+	(void)state;
+	ca_estimate_allow(&e);
+	assert_true(cell[0].low == -1 && cell[0].high == 1);
+	check_near(cell[1].low, 40 - sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
+	check_near(cell[1].high, 40 + sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
+	assert_true(cell[2].high == 50 && cell[2].low < 49);
+	assert_true(cell[3].high == 31 && cell[3].low < 29);
+	assert_true(isnan(cell[4].low) && cell[4].high == 7);
+	check_near(curve.at_high[0] - curve.at_low[0], 2 * 1.96 * hypot(0.3, 0.1), 0.001);
+	check_near(curve.at_high[2] - curve.at_low[2], 2 * sqrt(9 + 1.96 * 1.96 * (0.09 + 0.09)), 0.001);
+	check_near(curve.impact_high - curve.impact_low, 2 * 1.96 * hypot(0.3, 0.2), 0.001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),         cmocka_unit_test(test_t),
-		cmocka_unit_test(test_exponential),   cmocka_unit_test(test_scatter),
-		cmocka_unit_test(test_weight),        cmocka_unit_test(test_curves),
-		cmocka_unit_test(test_no_such_shape), cmocka_unit_test(test_bounds_cut),
-		cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_allowed),    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_t),          cmocka_unit_test(test_exponential),
+		cmocka_unit_test(test_scatter),    cmocka_unit_test(test_weight),
+		cmocka_unit_test(test_curves),     cmocka_unit_test(test_no_such_shape),
+		cmocka_unit_test(test_bounds_cut), cmocka_unit_test(test_verdict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -853,7 +853,7 @@ static void test_ranks(void **state)
 		{ "sure", 40, 20, 0.1, CA_VERDICT_WORTH },
 		{ "open", 8, 10, 40, CA_VERDICT_NOT_ENOUGH }, /* the third of the first rows */
 		{ "surely little", 40, 1, 0.05, CA_VERDICT_NOT_WORTH },
-		{ "perhaps", 12, 1.2, 2.3, CA_VERDICT_NOT_WORTH },
+		{ "perhaps", 12, 1.1, 2.2, CA_VERDICT_NOT_WORTH },
 	};
 	struct ca_results *results;
 	struct ca_profile *profile;
