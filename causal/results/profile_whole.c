@@ -25,10 +25,19 @@ static const struct ca_profile_point *counterpart(const struct ca_profile *profi
 
 static const struct ca_curve *curve_of(const struct ca_profile_point *point, uint32_t region)
 {
-	for (size_t k = 0; point && k < point->estimates.curves; k++)
-		if (point->estimates.curve[k].region == region)
-			return &point->estimates.curve[k];
-	return NULL;
+	size_t low = 0, high = point ? point->estimates.curves : 0; /* they are sorted by region */
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (point->estimates.curve[middle].region < region)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return point && low < point->estimates.curves && point->estimates.curve[low].region == region
+		       ? &point->estimates.curve[low]
+		       : NULL;
 }
 
 /* Experiments above 0 % that there is an effect of. */
@@ -152,9 +161,8 @@ static bool is_refuted(const struct ca_profile_point *point, const struct ca_pro
 	return false;
 }
 
-/* Of points that causal chose for one unit of work, a region has one row. So it has of
- * those for two units, if they say the same. It is that of the one that knows more, unless the other one alone is sure
- * of this region. */
+/* Of points that causal chose for one unit of work, a region has one row. So it has of those for two units, if they say
+ * the same. It is that of the one that knows more, unless the other one alone is sure of this region. */
 static bool has_another_row(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
