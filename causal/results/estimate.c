@@ -76,6 +76,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.visits = o->visits,
 			.counted = o->visits,
 			.time = o->time,
+			.observation = i,
 			.region = o->region,
 			.speedup = o->speedup,
 			.run = o->run,
@@ -298,6 +299,38 @@ static void own_levels(struct ca_est *est, struct ca_estimates *out, const size_
 		}
 }
 
+/* One experiment by itself, of a region with this level at 0 %. It scatters as it is, but within its bounds. */
+static double single(const struct ca_est_item *item, double level)
+{
+	double effect = item->base > 0 ? 1 - item->cost / item->visits / item->base / level : NAN;
+
+	if (item->elapsed > 0 &&
+	    !(effect <= item->delay / item->elapsed)) /* NAN, too: nothing is known of 0 % */
+		effect = item->delay / item->elapsed;
+	if (item->elapsed > 0 && item->paying >= 0)
+		effect = fmax(effect, (item->delay - item->paying) / item->elapsed);
+	return isfinite(effect) ? 100 * effect : NAN;
+}
+
+static bool find_singles(const struct ca_est *est, struct ca_estimates *out, const size_t *first,
+			 const uint32_t *member, size_t n)
+{
+	out->single = calloc(n + 1, sizeof *out->single);
+	for (size_t i = 0; out->single && i < n; i++)
+		out->single[i] = NAN;
+	for (size_t k = 0; out->single && k < out->curves; k++) {
+		size_t c = out->curve[k].first;
+
+		for (size_t i = first[c]; i < first[c + out->curve[k].cells]; i++) {
+			const struct ca_est_item *item = &est->item[member[i]];
+
+			if (item->speedup)
+				out->single[item->observation] = single(item, est->own[k]);
+		}
+	}
+	return out->single;
+}
+
 enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out)
 {
@@ -329,7 +362,8 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	for (size_t k = 0; k < out->curves; k++)
 		for (size_t c = out->curve[k].first; c < out->curve[k].first + out->curve[k].cells; c++)
 			out->cell[c].effect = 100 * (1 - ratio[c] / est.own[k]);
-	ok = ca_estimate_boot(&est, options, out, first, member, shrink);
+	ok = find_singles(&est, out, first, member, n) &&
+	     ca_estimate_boot(&est, options, out, first, member, shrink);
 	if (ok)
 		ca_estimate_miss_parts(&est, options, out, first, member);
 done:
@@ -348,5 +382,6 @@ void ca_estimate_fini(struct ca_estimates *estimates)
 {
 	free(estimates->cell);
 	free(estimates->curve);
+	free(estimates->single);
 	memset(estimates, 0, sizeof *estimates);
 }

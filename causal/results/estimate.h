@@ -121,6 +121,9 @@ struct ca_estimates {
 	size_t cells;
 	struct ca_curve *curve; /* sorted by region; owned */
 	size_t curves;
+	/* By observation: the effect that it has by itself, against 0 % in its place and within its own bounds, percent;
+	 * NAN: none. Owned */
+	double *single;
 };
 
 /* Fills *out (release with ca_estimate_fini). Observations with no cost are ignored, but for

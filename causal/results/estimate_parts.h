@@ -22,6 +22,7 @@ struct ca_est_item {
 		      * standard deviation */
 	double off; /* by which the effect at 100 % may be off because of phases, standard deviation */
 	uint32_t region, speedup;
+	size_t observation;             /* its index */
 	uint32_t run;                   /* dense, 0..runs-1 */
 	double weight;                  /* 0..1: 1 - how much of an outlier it is */
 	double base;                    /* cost of one visit at 0 %, at its place and time */

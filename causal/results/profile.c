@@ -191,15 +191,13 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	struct ca_estimate_options options = { .seed = profile->runs ? profile->run[0].seed : 0,
 					       .length = profile->length };
 	struct ca_share *share = share_of_runs(profile, &options.shares);
-	enum ca_status status;
+	struct ca_profile_visits **of = calloc(profile->visit_count + profile->experiments + 1, sizeof *of);
+	enum ca_status status = CA_ERR_NOMEM;
 	size_t n = 0;
 
 	options.share = share;
-	if (!list || !share) {
-		free(list);
-		free(share);
-		return CA_ERR_NOMEM;
-	}
+	if (!list || !share || !of)
+		goto done;
 	for (size_t i = 0; i < profile->experiments; i++) {
 		const struct ca_profile_experiment *e = &profile->experiment[i];
 		double from = e->flags == CA_EXPERIMENT_NO_VISIT ? when_in_run(profile, e) : 0;
@@ -210,18 +208,25 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++) {
 			if (profile->visits[v].point != point)
 				continue;
-			list[n] = ca_profile_observe(profile, e, &profile->visits[v]);
+			of[n] = &profile->visits[v];
+			list[n] = ca_profile_observe(profile, e, of[n]);
 			if (list[n++].counted)
 				options.quantum = CA_ESTIMATE_COUNTED;
 		}
 	}
 	status = ca_estimate(list, n, &options, &p->estimates);
-	if (status == CA_OK)
-		ca_estimate_allow(&p->estimates);
-	if (status == CA_OK && p->kind == 'l')
+	if (status != CA_OK)
+		goto done;
+	ca_estimate_allow(&p->estimates);
+	for (size_t i = 0; i < n; i++)
+		if (of[i])
+			of[i]->effect = p->estimates.single[i];
+	if (p->kind == 'l')
 		status = ca_profile_percentiles(profile, point, options.seed);
+done:
 	free(list);
 	free(share);
+	free(of);
 	return status;
 }
 

@@ -30,6 +30,7 @@ struct ca_profile_visits {
 	uint32_t point; /* index in ca_profile.point */
 	uint64_t delta, arrivals, span, before;
 	double in_flight;
+	double effect;            /* of the experiment by itself (ca_estimates.single) */
 	size_t first_time, times; /* latency: in ca_profile.times */
 };
 

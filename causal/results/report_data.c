@@ -18,58 +18,6 @@ enum {
 
 /* ---- experiments ----------------------------------------------------------------*/
 
-struct zeros {
-	double cost, visits;
-};
-
-static void add_zeros(const struct ca_profile *profile, struct zeros *zeros, size_t run,
-		      const struct ca_profile_experiment *e)
-{
-	for (size_t v = e->first; v < e->first + e->visits; v++) {
-		const struct ca_profile_visits *visits = &profile->visits[v];
-		struct zeros *sum = &zeros[run * profile->points + visits->point];
-		struct ca_observation o = ca_profile_observe(profile, e, visits);
-
-		sum->cost += o.cost;
-		sum->visits += o.visits;
-	}
-}
-
-/* Of each run and point; behind the last run those of all runs. */
-static struct zeros *sum_zeros(const struct ca_profile *profile)
-{
-	struct zeros *zeros = calloc((profile->runs + 1) * profile->points + 1, sizeof *zeros);
-
-	for (size_t i = 0; zeros && i < profile->experiments; i++) {
-		const struct ca_profile_experiment *e = &profile->experiment[i];
-
-		if (e->flags || e->speedup)
-			continue;
-		add_zeros(profile, zeros, e->run, e);
-		add_zeros(profile, zeros, profile->runs, e);
-	}
-	return zeros;
-}
-
-/* One experiment for itself, against 0 % of its run: a dot, which scatters as it is. Its bounds hold
- * for it, too: what nobody paid for lies on no comparison. */
-static double effect_of(const struct ca_profile *profile, const struct zeros *zeros,
-			const struct ca_profile_experiment *e, const struct ca_profile_visits *visits)
-{
-	const struct zeros *base = &zeros[e->run * profile->points + visits->point];
-	struct ca_observation o = ca_profile_observe(profile, e, visits);
-	double effect;
-
-	if (base->visits == 0)
-		base = &zeros[profile->runs * profile->points + visits->point];
-	effect = 100 * (1 - o.cost / o.visits / (base->cost / base->visits));
-	if (o.elapsed <= 0 || isnan(o.paying))
-		return effect;
-	if (!(effect <= 100 * o.delay / o.elapsed)) /* NAN, too */
-		effect = 100 * o.delay / o.elapsed;
-	return fmax(effect, 100 * (o.delay - o.paying) / o.elapsed);
-}
-
 static void add(struct json_object *object, const char *key, struct json_object *value)
 {
 	json_object_object_add(object, key, value);
@@ -93,10 +41,9 @@ static uint32_t *number_regions(const struct ca_profile *profile)
 static struct json_object *experiment_array(const struct ca_profile *profile)
 {
 	struct json_object *array = json_object_new_array();
-	struct zeros *zeros = sum_zeros(profile);
 	uint32_t *number = number_regions(profile);
 
-	for (size_t i = 0; zeros && number && i < profile->experiments; i++) {
+	for (size_t i = 0; number && i < profile->experiments; i++) {
 		const struct ca_profile_experiment *e = &profile->experiment[i];
 
 		if (e->flags || !e->region || !e->speedup || !number[e->region])
@@ -108,16 +55,15 @@ static struct json_object *experiment_array(const struct ca_profile *profile)
 			add(object, "region", json_object_new_int64(number[e->region] - 1));
 			add(object, "point", ca_results_json_text(profile->point[visits->point].name));
 			add(object, "speedup", ca_results_json_rounded(e->speedup / 1e4));
-			add(object, "effect", ca_results_json_rounded(effect_of(profile, zeros, e, visits)));
+			add(object, "effect", ca_results_json_rounded(visits->effect));
 			json_object_array_add(array, object);
 		}
 	}
-	if (!zeros || !number) {
+	if (!number) {
 		json_object_put(array);
 		array = NULL;
 	}
 	free(number);
-	free(zeros);
 	return array;
 }
 

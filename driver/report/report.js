@@ -53,6 +53,12 @@ const number = (x) => !known(x) ? "–" : Math.abs(x) < 9.95 ? x.toFixed(1) : x.
 const exact = (x) => known(x) ? x.toFixed(1) : "?";
 const half = (c) => known(c.low) && known(c.high) ? (c.high - c.low) / 2 : null;
 
+// Names can be as long as a page: two lines of them, all under the pointer and on paper.
+function others(word, list, between) {
+	const text = word + " " + (list || []).join(between);
+	return (list || []).length ? [element("span", { className: "where others", textContent: text, title: text })] : [];
+}
+
 function cell(column, row) {
 	const td = element("td", { className: (column.css || "") + (column.wide ? " wide" : "") });
 	if (column.key !== "name" && column.key !== "verdict")
@@ -61,12 +67,8 @@ function cell(column, row) {
 		td.append(element("b", { textContent: row.region.name }));
 		const where = [place(row.region), base(row.region.binary)].filter((t) => t && t !== row.region.name);
 		td.append(element("span", { className: "where", textContent: where.join(" · ") }));
-		if ((row.region.via || []).length)
-			td.append(element("span", { className: "where", textContent: "via " + row.region.via.join(" ← ") }));
-		if ((row.region.contains || []).length)
-			td.append(element("span", { className: "where", textContent: "contains " + row.region.contains.join(", ") }));
-		if ((row.region.calls || []).length)
-			td.append(element("span", { className: "where", textContent: "calls " + row.region.calls.join(", ") }));
+		td.append(...others("via", row.region.via, " ← "), ...others("contains", row.region.contains, ", "),
+			...others("calls", row.region.calls, ", "));
 	} else if (column.effect) {
 		const c = column.effect(row), width = half(c);
 		td.append(number(c.effect));

@@ -438,15 +438,59 @@ static void test_degenerate(void **state)
 	ca_estimate_fini(&e);
 }
 
+/* Each experiment by itself, as the report shows it: against 0 %, within its own bounds. */
+static void test_single(void **state)
+{
+	static const struct {
+		double cost, delay, paying, effect;
+		bool zeros;
+	} cases[] = {
+		{ 0.8, 0.3, 0.2, 20, true },  { 0.8, 0.1, 0.1, 10, true }, /* at most D / T */
+		{ 0.8, 0.3, 0, 30, true },    { 0.8, 0.3, NAN, 20, true }, /* at least (D - U) / T */
+		{ 0.8, 0.3, 0.2, 30, false },
+	};
+	struct ca_estimate_options options = { .seed = 1 };
+
+	(void)state;
+	for (size_t k = 0; k < CA_COUNT(cases); k++) {
+		struct ca_observation list[5];
+		struct ca_estimates e;
+		size_t n = 0;
+
+		for (; n < 4; n++)
+			list[n] = (struct ca_observation){
+				.region = 7,
+				.speedup = n == 2 || !cases[k].zeros ? 500000 : 0,
+				.run = 1,
+				.time = (double)n,
+				.cost = n == 2 ? cases[k].cost : 1,
+				.visits = 100,
+				.elapsed = 1,
+				.active = 0.6,
+				.delay = n == 2 ? cases[k].delay : 0,
+				.paying = n == 2 ? cases[k].paying : 0,
+				.per_visit = true,
+			};
+		list[n] = (struct ca_observation){ .region = 7,
+						   .speedup = 500000,
+						   .time = (double)n }; /* not passed */
+		assert_int_equal(ca_estimate(list, 5, &options, &e), CA_OK);
+		assert_near(e.single[2], cases[k].effect, 1e-6);
+		assert_true(isnan(e.single[4]));
+		assert_true(isnan(e.single[0]) == cases[k].zeros);
+		ca_estimate_fini(&e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),         cmocka_unit_test(test_drift),
-		cmocka_unit_test(test_outliers),      cmocka_unit_test(test_own_zeros),
-		cmocka_unit_test(test_few_own_zeros), cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_next_region),   cmocka_unit_test(test_no_visits),
-		cmocka_unit_test(test_polls),         cmocka_unit_test(test_degenerate),
-		cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_single),     cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_drift),      cmocka_unit_test(test_outliers),
+		cmocka_unit_test(test_own_zeros),  cmocka_unit_test(test_few_own_zeros),
+		cmocka_unit_test(test_levels),     cmocka_unit_test(test_next_region),
+		cmocka_unit_test(test_no_visits),  cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_degenerate), cmocka_unit_test(test_coverage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
