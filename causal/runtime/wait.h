@@ -50,7 +50,8 @@ static inline bool ca_wait_is_alone(void)
 	const struct ca_session *s = ca_rt.session;
 
 	return t && atomic_load_explicit(&s->threads, memory_order_relaxed) == 1 &&
-	       !atomic_load_explicit(&s->threads_out, memory_order_relaxed) && !t->held_sp && !ca_rt_is_in_s(t);
+	       !atomic_load_explicit(&s->threads_out, memory_order_relaxed) && !t->held_sp &&
+	       !ca_rt_is_in_s(t);
 }
 /* The same by whoever may end the wait of others for this object. */
 CA_HIDDEN void ca_wait_meet_at(const void *object);
