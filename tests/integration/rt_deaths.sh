@@ -43,7 +43,7 @@ held() {
 }
 # Where the machine is another's for a while, that passes for held; where others have the CPUs, there are few
 # pieces. Either shows the end of delays.
-ended() { ((held > 4 * after || done > 3 * pieces)); }
+ended() { ((held > 4 * after || later > 3 * pieces)); }
 # until it is held, or has only a second left
 wait_until_held() {
 	until grep -q '^40 ' out || (($(tail -n 1 out | cut -d' ' -f4) > LITTLE)); do
@@ -73,9 +73,9 @@ for backend in "${backends[@]}"; do
 		end=$((SECONDS + 20))
 		until grep -q '^50 ' out || ((SECONDS > end)); do sleep 0.1; done
 		check "driver killed, $backend: the program ends by itself" 50 "$(wc -l <out)"
-		read -r held after pieces done <<<"$(held "$killed")"
+		read -r held after pieces later <<<"$(held "$killed")"
 		((held > LITTLE)) && ended && break
-		echo "try $try, $backend: held for $held, then $after us in a tenth of a second; $pieces, then $done pieces"
+		echo "try $try, $backend: held for $held, then $after us in a tenth of a second; $pieces, then $later pieces"
 	done
 	if ((held <= LITTLE)) && rate_starved; then
 		skip "driver killed, $backend: no delays that could end, as other programs take the CPUs"
