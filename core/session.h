@@ -87,7 +87,7 @@ struct ca_session {
 	_Alignas(64) _Atomic uint64_t heartbeat; /* ns; by the conductor, every 20 ms */
 	_Atomic uint32_t state;                  /* enum ca_session_state */
 	_Atomic uint32_t slots_ready;            /* thread slots that have backing store */
-	_Atomic uint32_t threads;                /* that have one: in state live. Read at each meeting, so not
+	_Atomic uint32_t threads;                /* that have one: in state live. Read at each mutex, so not
 						  * where much is written */
 	_Atomic uint32_t threads_missed;         /* threads that found no free slot, ever ... */
 	_Atomic uint32_t threads_out;            /* ... and those of them that still run without one */

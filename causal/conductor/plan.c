@@ -246,7 +246,7 @@ static bool estimate(struct ca_plan *p)
 	free(list);
 	if (status != CA_OK)
 		return false;
-	ca_estimate_allow(&out);
+	ca_estimate_add_method_error(&out);
 	p->estimated = p->n;
 	p->own = out.curves > 0;
 	for (size_t i = 0; i < out.curves; i++) {

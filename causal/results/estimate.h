@@ -133,7 +133,7 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 void ca_estimate_fini(struct ca_estimates *estimates);
 /* Intervals say what experiments leave open. From now on also what the method is off by, as the accuracy suite shows
  * it: 0.3 points and 1 % of the effect, standard deviations. Once, before they are shown or judged. */
-void ca_estimate_allow(struct ca_estimates *estimates);
+void ca_estimate_add_method_error(struct ca_estimates *estimates);
 /* Student's t, 97.5 %. */
 double ca_estimate_t975(double df);
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */

@@ -462,7 +462,7 @@ static void widen(double middle, double *low, double *high, double p)
 	*high = fmin(middle + hypot(*high - middle, error), most);
 }
 
-void ca_estimate_allow(struct ca_estimates *estimates)
+void ca_estimate_add_method_error(struct ca_estimates *estimates)
 {
 	for (size_t c = 0; c < estimates->cells; c++) {
 		struct ca_cell *cell = &estimates->cell[c];

@@ -217,7 +217,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	status = ca_estimate(list, n, &options, &p->estimates);
 	if (status != CA_OK)
 		goto done;
-	ca_estimate_allow(&p->estimates);
+	ca_estimate_add_method_error(&p->estimates);
 	for (size_t i = 0; i < n; i++)
 		if (of[i])
 			of[i]->effect = p->estimates.single[i];

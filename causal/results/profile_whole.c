@@ -4,6 +4,7 @@
  * whoever knows more is. Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Points by which the two may differ. */
@@ -23,20 +24,19 @@ static const struct ca_profile_point *counterpart(const struct ca_profile *profi
 	return NULL;
 }
 
+static int by_region(const void *a, const void *b)
+{
+	const struct ca_curve *x = a, *y = b;
+
+	return (x->region > y->region) - (x->region < y->region);
+}
+
 static const struct ca_curve *curve_of(const struct ca_profile_point *point, uint32_t region)
 {
-	size_t low = 0, high = point ? point->estimates.curves : 0; /* they are sorted by region */
+	const struct ca_curve key = { .region = region };
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (point->estimates.curve[middle].region < region)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return point && low < point->estimates.curves && point->estimates.curve[low].region == region
-		       ? &point->estimates.curve[low]
+	return point && point->estimates.curves
+		       ? bsearch(&key, point->estimates.curve, point->estimates.curves, sizeof key, by_region)
 		       : NULL;
 }
 

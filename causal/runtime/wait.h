@@ -43,6 +43,10 @@ CA_HIDDEN void ca_wait_sleep(uint64_t ns);
 CA_HIDDEN void ca_wait_is(enum ca_activity doing, const void *object);
 /* About to meet other threads: pay first. Cheap when there is nothing to do. */
 CA_HIDDEN void ca_wait_meet(void);
+/* The same by whoever may end the wait of others for this object. */
+CA_HIDDEN void ca_wait_meet_at(const void *object);
+/* The same where nobody is met, so that it says nothing about how often the thread switches. */
+CA_HIDDEN void ca_wait_pay(void);
 /* Is the calling thread the only one of the run? Then it meets nobody. Not in S, which may have been left. */
 static inline bool ca_wait_is_alone(void)
 {
@@ -53,10 +57,6 @@ static inline bool ca_wait_is_alone(void)
 	       !atomic_load_explicit(&s->threads_out, memory_order_relaxed) && !t->held_sp &&
 	       !ca_rt_is_in_s(t);
 }
-/* The same by whoever may end the wait of others for this object. */
-CA_HIDDEN void ca_wait_meet_at(const void *object);
-/* The same where nobody is met, so that it says nothing about how often the thread switches. */
-CA_HIDDEN void ca_wait_pay(void);
 /* As ca_wait_meet, by a thread that has a record already. Leaves the vector registers alone. */
 CA_HIDDEN void ca_wait_meet_known(struct ca_thread *t);
 /* About to block (pays first), and after it; errno is kept. fd >= 0: who is at its other end decides

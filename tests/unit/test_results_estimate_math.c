@@ -267,7 +267,7 @@ static void test_allowed(void **state)
 	struct ca_estimates e = { .cell = cell, .cells = CA_COUNT(cell), .curve = &curve, .curves = 1 };
 
 	(void)state;
-	ca_estimate_allow(&e);
+	ca_estimate_add_method_error(&e);
 	assert_true(cell[0].low == -1 && cell[0].high == 1);
 	check_near(cell[1].low, 40 - sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
 	check_near(cell[1].high, 40 + sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
