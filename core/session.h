@@ -52,6 +52,9 @@ struct ca_process {
 	char off_text[160];
 };
 
+/* In the environment of a run's load (--load), and of all that it starts. */
+#define CA_SESSION_LOAD_MARK "CAUSAL_IS_LOAD"
+
 enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 
 struct ca_names;

@@ -9,6 +9,7 @@
 #include "driver/child.h"
 #include "driver/control.h"
 #include "driver/input.h"
+#include "driver/load.h"
 #include "driver/progress_line.h"
 #include "driver/say.h"
 #include "driver/signals.h"
@@ -31,6 +32,7 @@ struct runs {
 	struct ca_progress_line progress;
 	struct ca_control control;
 	struct ca_input input;
+	struct ca_server_load load;
 	uint64_t started; /* ns */
 	size_t done;      /* runs that have ended */
 	size_t recorded;  /* runs that have a file */
@@ -124,8 +126,8 @@ static void show_so_far(struct runs *runs, enum ca_conductor_end end)
 }
 
 /* Until the child has been waited for. */
-static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child,
-		  struct ca_conductor_status *last)
+static int attend(struct runs *runs, struct ca_conductor *conductor, struct ca_environ *environment,
+		  pid_t child, struct ca_conductor_status *last)
 {
 	uint64_t ended = 0;
 	int status;
@@ -136,9 +138,11 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, pid_t child
 		ca_conductor_status(conductor, last);
 		ca_progress_line_update(&runs->progress, last);
 		runs->asked |= ca_control_obey(&runs->control, &runs->signals, conductor);
+		ca_server_load_step(&runs->load, environment, &runs->signals, child,
+				    last->end != CA_CONDUCTOR_GOES_ON || runs->stopped);
 		if (last->end > CA_CONDUCTOR_DURATION && !ended)
 			ended = ca_clock_now();
-		if (ended && !runs->shown && ca_clock_now() - ended > LEFT_ALONE)
+		if (ended && !runs->load.command && !runs->shown && ca_clock_now() - ended > LEFT_ALONE)
 			show_so_far(runs, last->end);
 		if (ca_signals_attend(&runs->signals, ms, child, &runs->stopped, &status))
 			return status;
@@ -157,6 +161,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 
 	*wait_status = 0;
 	ca_input_begin(&runs->input);
+	ca_server_load_open(&runs->load, &job->settings);
 	if (ca_child_start(&child, job->command, environment->entry, &runs->signals, err))
 		return 1;
 	ca_conductor_started(conductor, child.pid);
@@ -166,15 +171,17 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 		ca_say_line("%sstarted", prefix);
 	if (ca_child_release(&child, job->command[0], &code, err)) {
 		waitpid(child.pid, wait_status, 0);
+		ca_server_load_close(&runs->load, wait_status);
 		return code;
 	}
 	ca_progress_line_begin(&runs->progress);
-	*wait_status = attend(runs, conductor, child.pid, &last);
+	*wait_status = attend(runs, conductor, environment, child.pid, &last);
 	last.region = NULL; /* was the conductor's until its next step */
 	ca_progress_line_end(&runs->progress, &last);
 	diagnose(runs, prefix, *wait_status);
 	tell_of_filter(*wait_status);
-	return ca_child_exit_status(*wait_status);
+	code = ca_server_load_close(&runs->load, wait_status);
+	return code ? code : ca_child_exit_status(*wait_status);
 }
 
 static int fail(enum ca_status status, const struct ca_err *err)

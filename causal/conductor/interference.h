@@ -10,7 +10,7 @@
 struct ca_session;
 struct ca_load {
 	uint64_t time;
-	uint64_t busy;  /* all CPUs together, steal time of a virtual machine included */
+	uint64_t busy;  /* all CPUs together, steal time of a virtual machine included; not interrupts */
 	uint64_t run;   /* CPU time of the run's processes, and of their children that ended */
 	uint64_t own;   /* ... and of the driver */
 	uint64_t queue; /* time that the run's threads were runnable but not running ... */
@@ -20,6 +20,8 @@ struct ca_load {
 	bool queue_known;
 };
 
+/* `busy`, of the text of /proc/stat. */
+bool ca_interference_parse(const char *stat, uint64_t *busy);
 void ca_interference_read(const struct ca_session *session, struct ca_load *now);
 /* Did others take much of the CPU time that the run's threads could have had between the two readings? What
  * they wait for each other does not count, nor does what others use while nobody of the run waits for it: a

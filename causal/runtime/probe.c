@@ -323,7 +323,7 @@ CA_SIGSAFE void ca_probe_service(void)
 			ca_fine_forget_all();
 			failed = install(n);
 		} else {
-			failed = s->selection.exact;
+			failed = s->selection.exact && !ca_rt.is_load;
 		}
 		atomic_store_explicit(&p->patch_failed, failed, memory_order_relaxed);
 		ca_log(CA_LOG_DEBUG, "process %d: selection %u, %u sites, %u not in place", (int)ca_rt.pid,

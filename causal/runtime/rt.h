@@ -199,6 +199,7 @@ struct ca_runtime {
 	uintptr_t own_low, own_high;                         /* our own text */
 	_Atomic uint64_t lag; /* of virtual time, ns, as somebody here has seen it last */
 	bool patching;
+	bool is_load; /* we serve the run as its load (--load): S is never here, and no sample counts */
 	struct ca_rings *trace; /* NULL: nothing is traced */
 	struct ca_names *names; /* of the program's own events; NULL: they stay off */
 	uint64_t events;        /* that somebody wants: 1 << enum ca_key; 0 without a trace */

@@ -51,7 +51,7 @@ CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *o
 	uint64_t seq;
 
 	*part = 0;
-	if (!ca_selection_read(sel, &seq))
+	if (ca_rt.is_load || !ca_selection_read(sel, &seq))
 		return false;
 	for (unsigned i = 0; i < stack->depth; i++) {
 		const struct ca_range *range = find_range(sel, stack->place[i]);
@@ -206,7 +206,7 @@ CA_SIGSAFE static unsigned make_sample(struct ca_thread *t, uint64_t now, uint64
 
 CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting)
 {
-	unsigned n = make_sample(t, now, weight, waiting);
+	unsigned n = ca_rt.is_load ? 0 : make_sample(t, now, weight, waiting);
 
 	if (!n)
 		return;

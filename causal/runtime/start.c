@@ -441,8 +441,9 @@ static void attach(const char *path)
 	wait_for_index(ca_rt.session);
 	if (ca_rt.slots < CA_MAX_THREADS)
 		ca_patch_trim();
-	ca_rt.patching = ca_patch_init(&why);
-	if (!ca_rt.patching)
+	ca_rt.is_load = getenv(CA_SESSION_LOAD_MARK);
+	ca_rt.patching = !ca_rt.is_load && ca_patch_init(&why);
+	if (!ca_rt.patching && !ca_rt.is_load)
 		ca_log(CA_LOG_ERROR,
 		       "code cannot be patched here (%s): progress points are not "
 		       "counted, so use -e; the selected code is sampled",

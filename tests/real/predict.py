@@ -18,6 +18,7 @@ import math
 import os
 import random
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -102,17 +103,19 @@ http {{
 
 
 def client(*argv):
-    """A load generator of one turn; its first words may pin it."""
+    """A load generator of one turn; its first words may pin it. load.endless: a shell's command for many turns."""
     def load(pin=()):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CA_") and k != "LD_PRELOAD"}
         subprocess.run([*pin, *argv], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
         return b""
+    count = [i + 1 for i, word in enumerate(argv) if word in ("-n", "-x")][0]
+    load.endless = shlex.join(argv[:count] + (argv[count] + "000",) + argv[count + 1:]) + " >/dev/null 2>&1"
     return load
 
 
 def servers(work):
     """name: command, port, load (one turn), CA_CALLER, ns per call. NAME-apart: the server on CPU 0, its load on
-    CPU 1."""
+    CPU 1. NAME-inside: the load is a part of the run (--load)."""
     redis, memcached, slapped, nginx = 7379, 7211, 7212, 7480
     table.write(f"{work}/nginx.conf", NGINX.format(work=work, port=nginx))
     table.write(f"{work}/page.txt", "".join(f"line {i}\n" for i in range(100)))
@@ -130,7 +133,8 @@ def servers(work):
                          f"http://127.0.0.1:{nginx}/page.txt"), "MAIN", 40000, 60000),
     }
     for name in ("redis", "memcached-slap", "nginx"):
-        found[name.split("-")[0] + "-apart"] = found[name] + (True,)
+        found[name.split("-")[0] + "-apart"] = found[name] + ("apart",)
+        found[name.split("-")[0] + "-inside"] = found[name] + ("inside",)
     return found
 
 
@@ -295,8 +299,8 @@ class Check:
         self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
 
-    def server(self, name, argv, port, load, caller, parallel, serial, apart=False):
-        cost = (parallel, serial)
+    def server(self, name, argv, port, load, caller, parallel, serial, how=""):
+        cost, apart = (parallel, serial), how == "apart"
         pin = [["taskset", "-c", str(cpu)] if apart else [] for cpu in (0, 1)]
 
         def turn():
@@ -323,11 +327,21 @@ class Check:
         directories = self.directories(name)
         others = table.Others()
         for directory in directories:
+            if how == "inside":
+                self.inside(directory, name, argv, caller, cost, load.endless)
+                continue
             serve(cost, self.command(directory, argv[0], ["-B", "MAIN;slow"],
                                      ["--max-runs", "1", "--budget", str(self.options.budget)]), turns)
             shutil.copy(os.path.join(self.dir, "server.err"), directory + ".err")
         self.warn(name, "the prediction", others)
         self.tell(name, truth, directories)
+
+    def inside(self, directory, name, argv, caller, cost, load):
+        environment = self.environment(name, caller, cost)
+        preload = "LD_PRELOAD=" + environment.pop("LD_PRELOAD")
+        often = ["--max-runs", "1", "--budget", str(self.options.budget), "--load", load]
+        table.run(self.command(directory, argv[0], ["-B", "MAIN;slow"], often) + ["env", preload, *argv],
+                  os.path.join(self.dir, "out"), limit=600, env=environment, err=directory + ".err")
 
     def summary(self):
         """True: the bars hold."""
