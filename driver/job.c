@@ -134,6 +134,10 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 		status = ca_err_set(err, CA_ERR_USAGE,
 				    "--single=%lld: there are only variants 0 to %zu; see --dry-run",
 				    (long long)job->settings.single, job->variants.total - 1);
+	if (!status && job->settings.single >= 0 && *job->settings.load)
+		status = ca_err_set(err, CA_ERR_USAGE,
+				    "--load: with --single the program has the driver's process, and nobody "
+				    "starts its load; leave out one of them");
 	if (status)
 		goto fail;
 	if (job->settings.frequency)

@@ -17,7 +17,7 @@ struct ca_selftest_check {
 	char text[240];
 	char to_do[240]; /* "": nothing */
 };
-enum { CA_SELFTEST_CHECKS = 9 };
+enum { CA_SELFTEST_CHECKS = 10 };
 
 /* Looks at the machine and shows each check as it is done; takes about a second. Returns the number
  * of checks filled in, at most CA_SELFTEST_CHECKS. */

@@ -3,15 +3,17 @@
  * sleeps, clock, cores, and who else is busy. Driver's process, one thread. */
 #include "driver/selftest.h"
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NAPS = 60, CLOCK_READS = 20000, ROUNDS = 20, HOPS = 32 };
+enum { NAPS = 60, CLOCK_READS = 20000, ROUNDS = 20, HOPS = 32, WAKES = 200 };
 
 double ca_selftest_now(void)
 {
@@ -269,6 +271,98 @@ static void look_at_cores(struct ca_selftest_check *check)
 	}
 }
 
+/* Takes what comes until that is the end. */
+static void *sleeper(void *fd)
+{
+	uint64_t n = 0;
+
+	while (n < UINT32_MAX && read(*(int *)fd, &n, sizeof n) == sizeof n)
+		;
+	return NULL;
+}
+
+/* us that a write to fd takes, median; before each, whoever reads it is given the time to fall asleep. */
+static double time_of_writes(int fd, double pause)
+{
+	const uint64_t one = 1;
+	double took[WAKES];
+
+	for (int i = 0; i < WAKES; i++) {
+		double from = ca_selftest_now();
+
+		while (ca_selftest_now() - from < pause)
+			;
+		from = ca_selftest_now();
+		if (write(fd, &one, sizeof one) != sizeof one)
+			return 0;
+		took[i] = (ca_selftest_now() - from) * 1e6;
+	}
+	qsort(took, WAKES, sizeof *took, by_value);
+	return took[WAKES / 2];
+}
+
+/* A thread of this process on another core than ours; false: there is none, or we may not say where. */
+static bool start_apart(pthread_t *thread, int *fd)
+{
+	pthread_attr_t attributes;
+	cpu_set_t all, one[2];
+	bool started;
+	int found = 0;
+
+	if (sched_getaffinity(0, sizeof all, &all))
+		return false;
+	for (size_t core = 0; core < CPU_SETSIZE && found < 2; core++)
+		if (CPU_ISSET(core, &all)) {
+			CPU_ZERO(&one[found]);
+			CPU_SET(core, &one[found++]);
+		}
+	if (found < 2 || sched_setaffinity(0, sizeof one[0], &one[0]))
+		return false;
+	pthread_attr_init(&attributes);
+	pthread_attr_setaffinity_np(&attributes, sizeof one[1], &one[1]);
+	started = !pthread_create(thread, &attributes, sleeper, fd);
+	pthread_attr_destroy(&attributes);
+	return started;
+}
+
+#define HALT_POLL "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+
+/* What it takes to wake a thread on a core that does nothing: of a virtual machine, the hypervisor has to be asked. What
+ * waits for S is woken less often where S is faster, and that is in no prediction. */
+static void look_at_wakes(struct ca_selftest_check *check)
+{
+	int fd = eventfd(0, EFD_CLOEXEC), alone = eventfd(0, EFD_CLOEXEC);
+	const uint64_t end = UINT32_MAX;
+	double plain, woken = 0;
+	cpu_set_t before;
+	pthread_t thread;
+
+	check->name = "wake-ups";
+	snprintf(check->text, sizeof check->text, "not measured: there is no second core");
+	if (fd < 0 || alone < 0 || sched_getaffinity(0, sizeof before, &before))
+		return;
+	if (start_apart(&thread, &fd)) {
+		plain = time_of_writes(alone, 0);
+		woken = time_of_writes(fd, 300e-6) - plain;
+		if (write(fd, &end, sizeof end) == sizeof end)
+			pthread_join(thread, NULL);
+		check->grade = woken > 3 ? CA_SELFTEST_DOUBT : CA_SELFTEST_GOOD;
+		snprintf(check->text, sizeof check->text,
+			 "of a thread on an idle core take the waker %.1f us%s", woken,
+			 woken > 3 ? ": code that others wait for may bring more than is predicted" : "");
+	}
+	if (woken > 3)
+		snprintf(check->to_do, sizeof check->to_do, "%s",
+			 access(HALT_POLL, F_OK)
+				 ? "nothing, if threads seldom wait for each other; on the host, let idle "
+				   "guests poll "
+				   "(kvm.halt_poll_ns)"
+				 : "as root, let idle cores poll before they halt: echo 200000 >" HALT_POLL);
+	sched_setaffinity(0, sizeof before, &before);
+	close(alone);
+	close(fd);
+}
+
 /* We sleep for a while: whatever is busy is not us. */
 static void look_at_others(struct ca_selftest_check *check)
 {
@@ -293,8 +387,8 @@ static void look_at_others(struct ca_selftest_check *check)
 size_t ca_selftest_look(struct ca_selftest_check check[CA_SELFTEST_CHECKS])
 {
 	static void (*const look[])(struct ca_selftest_check *) = {
-		ca_selftest_perf, ca_selftest_room,     ca_selftest_timer, look_at_clock,
-		look_at_sleeps,   ca_selftest_patching, look_at_cores,     look_at_others,
+		ca_selftest_perf,     ca_selftest_room, ca_selftest_timer, look_at_clock,  look_at_sleeps,
+		ca_selftest_patching, look_at_cores,    look_at_wakes,     look_at_others,
 	};
 	size_t n = sizeof look / sizeof *look;
 

@@ -120,6 +120,12 @@ serves() {
 }
 left() { pgrep -f '^./peer' | wc -l; }
 
+"$causal" --single --load true -- ./peer 2>err
+check "there is none with --single" 2 $?
+contains "... and it is said" "leave out one of them" "$(cat err)"
+"$causal" sample --load true -- ./peer 2>err
+check "nor for samples alone" 2 $?
+
 # who speaks in TCP is known on both sides, so that nothing here is a wait for the world outside
 serves -n 1 --load './peer client 2000'
 check "a load that ends, ends its server" "0 0" "$? $(left)"
