@@ -209,6 +209,10 @@ int ca_server_load_close(struct ca_server_load *load, int *wait_status)
 		return 0;
 	if (load->pid && !load->stopped)
 		ca_say("the server has ended before its load");
+	else if (!load->begun && !load->told)
+		ca_say("the program has ended before it listened, and its load was not started; a server "
+		       "that goes "
+		       "into the background needs an option that keeps it from that");
 	stop(load, SIGKILL);
 	wait_for(load, 0);
 	ca_vec_free(&load->before);

@@ -139,10 +139,12 @@ uint64_t ca_timeline_wake_at(struct ca_thread *t, struct ca_meeting *at, uint64_
 
 uint64_t ca_timeline_wake(struct ca_thread *t, const void *object, uint64_t *since)
 {
-	uint64_t pair = object ? ca_timeline_wake_at(t, own_meeting(object), since) : 0;
+	uint64_t pair;
 
-	if (object && !pair &&
-	    atomic_load_explicit(&ca_rt.session->processes_begun, memory_order_relaxed) > 1)
+	if (!object || !ca_timeline_wants(CA_KEY_WAKE))
+		return 0;
+	pair = ca_timeline_wake_at(t, own_meeting(object), since);
+	if (!pair && atomic_load_explicit(&ca_rt.session->processes_begun, memory_order_relaxed) > 1)
 		pair = ca_timeline_wake_at(t, shared_meeting(object), since);
 	return pair;
 }

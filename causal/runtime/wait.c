@@ -454,8 +454,8 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 	if (ca_rt.events)
 		begin_doing(&w);
 	t->waiting_sp = w.sp;
-	t->waiting = &kinds[w.kind];
-	if (w.wait_in_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
+	t->waiting = w.goes_on ? NULL : &kinds[w.kind];
+	if (w.goes_on || w.wait_in_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
 		ca_catch_up_runs(t); /* so does S */
 	else
 		ca_catch_up_waits(t, w.kind == CA_WAIT_EXTERNAL && !w.feed ? w.lag : 0);

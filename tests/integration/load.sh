@@ -49,6 +49,7 @@ static int server(void)
 	FILE *file;
 	char c;
 
+	remove("port"); /* of the run before */
 	if (bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 8) ||
 	    getsockname(listener, (struct sockaddr *)&at, &size) || !(file = fopen("port.new", "w")))
 		return 9;
@@ -152,6 +153,9 @@ done
 check "a write to the load is S's own" yes "$( ((10 * per > 7 * took && 10 * per < 13 * took)) && echo yes)"
 
 unset CAUSAL_ITERATIONS
+timeout 100 "$causal" -n 1 -o early --load true -- true 2>err
+contains "a program that ends at once is no server" "has ended before it listened" "$(cat err)"
+
 serves --budget 3 --load './peer client 1000000'
 check "when the budget is spent both end" "0 0" "$? $(left)"
 lacks "... and nothing runs on" "runs on undisturbed" "$(cat err)"
