@@ -9,9 +9,9 @@
 #include "driver/child.h"
 #include "driver/control.h"
 #include "driver/input.h"
-#include "driver/load.h"
 #include "driver/progress_line.h"
 #include "driver/say.h"
+#include "driver/server_load.h"
 #include "driver/signals.h"
 #include <errno.h>
 #include <stdio.h>

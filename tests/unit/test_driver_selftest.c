@@ -312,7 +312,7 @@ static void test_look(void **state)
 {
 	static const char *const names[] = { "perf events", "room for threads", "timer ticks",
 					     "clock",       "sleeps",           "code patching",
-					     "cores",       "other programs" };
+					     "cores",       "wake-ups",         "other programs" };
 	struct ca_selftest_check check[CA_SELFTEST_CHECKS];
 	int out = hush();
 	size_t n = ca_selftest_look(check);

@@ -2,10 +2,13 @@
 /* What wrapped calls come to: what the log says of a wait in S, and that who hands something over has
  * paid first. Wrappers, waits and the ledger's log are real; paying is stood in for. */
 #include "causal/runtime/wrap.h"
+#include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -53,16 +56,42 @@ static void expect_wait(enum ca_log_type begin)
 	memset(s->log, 0, 4 * sizeof *s->log);
 }
 
+/* Somebody who writes that, when its reader has begun to wait. */
+struct later {
+	pthread_t thread;
+	int fd;
+	const char *text;
+};
+
+static void *write_later(void *arg)
+{
+	const struct later *l = arg;
+	struct timespec nap = { 0, 50000000 };
+
+	ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
+	ca_sys(SYS_write, l->fd, (long)(intptr_t)l->text, (long)strlen(l->text), 0, 0, 0);
+	return NULL;
+}
+
+static void begin_later(struct later *l, int fd, const char *text)
+{
+	l->fd = fd;
+	l->text = text;
+	assert_int_equal(REAL(pthread_create)(&l->thread, NULL, write_later, l), 0);
+}
+
 static void streams_in_s(void **state)
 {
+	struct later later;
 	char text[8];
 	int other;
 	FILE *in = pipe_stream(&other, "r"), *disk = tmpfile();
 
 	(void)state;
-	assert_int_equal(REAL(write)(other, "abcdef", 6), 6);
+	begin_later(&later, other, "abcdef");
 	me->depth = 1;
 	assert_int_equal(fread(text, 1, 3, in), 3); /* a pipe joins threads of the run: S stops */
+	REAL(pthread_join)(later.thread, NULL);
 	expect_wait(CA_LOG_OFF);
 	assert_int_equal(fread(text, 1, 3, in), 3); /* that is in the buffer */
 	assert_int_equal(atomic_load(&s->log_head), 0);
@@ -79,16 +108,36 @@ static void streams_in_s(void **state)
 
 static void raw_calls_in_s(void **state)
 {
+	struct later later;
 	char c = 0;
 	int ends[2];
 
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(REAL(write)(ends[1], "a", 1), 1);
+	begin_later(&later, ends[1], "a");
 	me->depth = 1;
 	assert_int_equal(syscall(SYS_read, ends[0], &c, 1), 1);
 	assert_int_equal(c, 'a');
+	REAL(pthread_join)(later.thread, NULL);
 	expect_wait(CA_LOG_OFF);
+	me->depth = 0;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Room for what is written, and what is there to be read, are not waited for. */
+static void goes_on_in_s(void **state)
+{
+	char c = 'a';
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	me->depth = 1;
+	assert_int_equal(syscall(SYS_write, ends[1], &c, 1), 1);
+	assert_int_equal(atomic_load(&s->log_head), 0);
+	assert_int_equal(syscall(SYS_read, ends[0], &c, 1), 1);
+	assert_int_equal(atomic_load(&s->log_head), 0);
 	me->depth = 0;
 	close(ends[0]);
 	close(ends[1]);
@@ -149,6 +198,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(streams_in_s),
 		TEST(raw_calls_in_s),
+		TEST(goes_on_in_s),
 		TEST(paid_before),
 	};
 

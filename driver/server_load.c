@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The load of a server; see driver/load.h. */
-#include "driver/load.h"
+/* The load of a server; see driver/server_load.h. */
+#include "driver/server_load.h"
 #include "core/clock.h"
 #include "core/session.h"
 #include "driver/child.h"
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define LISTENS_BY    (10 * CA_NS_PER_S) /* from its start; one that does not is loaded all the same */
+#define LISTENS_FOR   (CA_NS_PER_S / 10) /* since it did so last: it may open several, one after the other */
 #define ENDS_BY       (10 * CA_NS_PER_S) /* after SIGTERM; then SIGKILL */
 #define ACCEPTS       0x10000            /* a flag in /proc/net/unix: it listens */
 #define TCP_LISTENING 10                 /* a state in /proc/net/tcp */
@@ -68,13 +69,16 @@ static struct ca_vec listeners(pid_t pid, const struct ca_vec *but)
 	return found;
 }
 
-static bool listens(const struct ca_server_load *load, pid_t server)
+/* It does, and has opened nothing more for a while. */
+static bool listens(struct ca_server_load *load, pid_t server, uint64_t now)
 {
-	struct ca_vec now = listeners(server, &load->before);
-	bool any = now.n > 0;
+	struct ca_vec found = listeners(server, &load->before);
 
-	ca_vec_free(&now);
-	return any;
+	if (found.n != load->listeners)
+		load->listens_since = now;
+	load->listeners = found.n;
+	ca_vec_free(&found);
+	return load->listeners && now - load->listens_since > LISTENS_FOR;
 }
 
 void ca_server_load_open(struct ca_server_load *load, const struct ca_settings *settings)
@@ -183,7 +187,7 @@ void ca_server_load_step(struct ca_server_load *load, struct ca_environ *environ
 	if (!load->command)
 		return;
 	late = now - load->started > LISTENS_BY;
-	if (!load->begun && !over && (listens(load, server) || late)) {
+	if (!load->begun && !over && (listens(load, server, now) || late)) {
 		if (late)
 			ca_say("the program listens nowhere after 10 s; its load starts all the same");
 		start(load, environment, signals);
@@ -207,12 +211,11 @@ int ca_server_load_close(struct ca_server_load *load, int *wait_status)
 {
 	if (!load->command)
 		return 0;
-	if (load->pid && !load->stopped)
+	if (WIFEXITED(*wait_status) && load->pid && !load->stopped)
 		ca_say("the server has ended before its load");
-	else if (!load->begun && !load->told)
-		ca_say("the program has ended before it listened, and its load was not started; a server "
-		       "that goes "
-		       "into the background needs an option that keeps it from that");
+	else if (WIFEXITED(*wait_status) && !load->begun && !load->told)
+		ca_say("the program has ended before it listened, so its load was not started; a server must "
+		       "stay in the foreground");
 	stop(load, SIGKILL);
 	wait_for(load, 0);
 	ca_vec_free(&load->before);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The load of a server (--load): started when the server listens, as a part of the run; when it ends, the server is
  * told to end (SIGTERM), and so it is when the experiments are over. Driver's process, one thread. */
-#ifndef CA_DRIVER_LOAD_H
-#define CA_DRIVER_LOAD_H
+#ifndef CA_DRIVER_SERVER_LOAD_H
+#define CA_DRIVER_SERVER_LOAD_H
 #include "core/vec.h"
 #include "driver/environ.h"
 #include "driver/signals.h"
@@ -12,13 +12,15 @@
 
 struct ca_server_load {
 	const struct ca_settings *settings;
-	const char *command;  /* theirs; NULL: there is none, and nothing is done */
-	struct ca_vec before; /* uint64_t: inodes of sockets that listened before the server was started */
-	uint64_t started;     /* ns: the server */
-	uint64_t told;        /* ns: the server was told to end; 0: not yet */
-	pid_t pid;            /* leads a group of its own; 0: it does not run (yet, or any more) */
-	int status;           /* it has ended with; 0 also if we have ended it */
-	uint64_t stopped;     /* ns: we have told it to end; 0: not yet */
+	const char *command;    /* theirs; NULL: there is none, and nothing is done */
+	struct ca_vec before;   /* uint64_t: inodes of sockets that listened before the server was started */
+	size_t listeners;       /* sockets that listen since then ... */
+	uint64_t listens_since; /* ns: ... and when there were others last */
+	uint64_t started;       /* ns: the server */
+	uint64_t told;          /* ns: the server was told to end; 0: not yet */
+	pid_t pid;              /* leads a group of its own; 0: it does not run (yet, or any more) */
+	int status;             /* it has ended with; 0 also if we have ended it */
+	uint64_t stopped;       /* ns: we have told it to end; 0: not yet */
 	bool begun;
 };
 
