@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The environment of a run's child; see driver/environ.h. */
 #include "driver/environ.h"
+#include "core/session.h"
 #include "driver/say.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,12 @@ static char **find(const struct ca_environ *environment, const char *name)
 	return NULL;
 }
 
-/* A variable that only tells the driver what to do: a driver inside the run must not obey it. */
+/* A variable that only tells the driver what to do: a driver inside the run must not obey it. And the program of a
+ * driver that is a load is none itself. */
 static bool is_withheld(const char *entry)
 {
+	if (!strncmp(entry, CA_SESSION_LOAD_MARK "=", strlen(CA_SESSION_LOAD_MARK) + 1))
+		return true;
 	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
 		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
 		size_t length = strlen(setting->env);

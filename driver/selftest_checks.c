@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What `causal selftest` looks at before it measures: what the kernel allows (selftest_kernel.c),
- * sleeps, clock, cores, and who else is busy. Driver's process, one thread. */
+ * sleeps, clock, cores, wake-ups, and who else is busy. Driver's process, one thread; a second one sleeps and is woken. */
 #include "driver/selftest.h"
 #include <math.h>
 #include <pthread.h>

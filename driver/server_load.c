@@ -142,7 +142,7 @@ static void start(struct ca_server_load *load, struct ca_environ *environment,
 		setpgid(load->pid, load->pid);
 	else
 		ca_say("the load of --load cannot be started: no process");
-	load->pid = load->pid > 0 ? load->pid : 0;
+	load->pid = load->group = load->pid > 0 ? load->pid : 0;
 }
 
 static void stop(struct ca_server_load *load, int signal)
@@ -150,7 +150,7 @@ static void stop(struct ca_server_load *load, int signal)
 	if (!load->pid)
 		return;
 	load->stopped = ca_clock_now();
-	kill(-load->pid, signal);
+	kill(-load->group, signal);
 }
 
 /* Has it ended? */
@@ -160,7 +160,7 @@ static void wait_for(struct ca_server_load *load, int how)
 
 	if (!load->pid || waitpid(load->pid, &status, how) != load->pid)
 		return;
-	kill(-load->pid, SIGTERM); /* what it has left in the background */
+	kill(-load->group, SIGTERM); /* what it has left in the background */
 	load->pid = 0;
 	load->status = load->stopped ? 0 : ca_child_exit_status(status);
 }
@@ -218,6 +218,8 @@ int ca_server_load_close(struct ca_server_load *load, int *wait_status)
 		       "stay in the foreground");
 	stop(load, SIGKILL);
 	wait_for(load, 0);
+	if (load->group)
+		kill(-load->group, SIGKILL); /* what does not end by itself */
 	ca_vec_free(&load->before);
 	if (load->told && has_ended_as_told(*wait_status))
 		*wait_status = 0;

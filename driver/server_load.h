@@ -18,9 +18,9 @@ struct ca_server_load {
 	uint64_t listens_since; /* ns: ... and when there were others last */
 	uint64_t started;       /* ns: the server */
 	uint64_t told;          /* ns: the server was told to end; 0: not yet */
-	pid_t pid;              /* leads a group of its own; 0: it does not run (yet, or any more) */
-	int status;             /* it has ended with; 0 also if we have ended it */
-	uint64_t stopped;       /* ns: we have told it to end; 0: not yet */
+	pid_t pid, group; /* it leads one of its own; pid is 0 where it does not run (yet, or any more) */
+	int status;       /* it has ended with; 0 also if we have ended it */
+	uint64_t stopped; /* ns: we have told it to end; 0: not yet */
 	bool begun;
 };
 

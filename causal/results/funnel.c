@@ -266,9 +266,8 @@ static const struct reason {
 	{ all_overflow, "the selection log overflowed in every experiment",
 	  "narrow the scope (-F, -S) to code that is called less often" },
 	{ mostly_disturbed, "cannot tell here: other programs took the CPU during most of the experiments",
-	  "stop them, or give the program CPUs of its own (taskset -c ...); if it is a server and they are "
-	  "its "
-	  "clients, let causal start them: --load 'CLIENT ...'" },
+	  "stop them, or give the program CPUs of its own (taskset -c ...); if they are a server's clients, "
+	  "let causal start them: --load 'CLIENT ...'" },
 	{ all_ahead,
 	  "cannot tell here: data comes from outside, and could not be held back while other threads were at "
 	  "work",

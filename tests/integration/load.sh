@@ -152,6 +152,11 @@ for try in 1 2 3; do
 done
 check "a write to the load is S's own" yes "$( ((10 * per > 7 * took && 10 * per < 13 * took)) && echo yes)"
 
+serves -n 1 --load "trap '' TERM; sleep 4711 & ./peer client 2000"
+check "nothing of a load is left, whatever it ignores" 0 "$(pgrep -fc '^sleep 4711')"
+CAUSAL_IS_LOAD=1 serves -n 1 -B MAIN --load './peer client 4000'
+at_least "a sweep that a load starts is one of its own" 1 "$(total in_scope)"
+
 unset CAUSAL_ITERATIONS
 timeout 100 "$causal" -n 1 -o early --load true -- true 2>err
 contains "a program that ends at once is no server" "has ended before it listened" "$(cat err)"
