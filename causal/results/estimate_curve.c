@@ -107,6 +107,9 @@ static double solve(struct shape *s, const struct ca_cell *cell, size_t n, const
 	return fmax(0, zz - gz * gz / gg);
 }
 
+/* A bound that leaves more than this says nothing: that the program takes twice as long if the code takes no time. */
+static const double most_loss = 1;
+
 /* The slopes that bounds leave to a shape; several bounds are to hold at once, so each has more room
  * than for one alone. */
 static void bound_shape(struct shape *s, const struct ca_cell *cell, size_t n,
@@ -120,6 +123,8 @@ static void bound_shape(struct shape *s, const struct ca_cell *cell, size_t n,
 		s->low = fmax(s->low, p > 0 ? bound[c].low / g : -INFINITY);
 		s->high = fmin(s->high, bound[c].high / g);
 	}
+	if (s->low * height(s, 1) < -most_loss)
+		s->low = -INFINITY;
 }
 
 /* The cells' own scatter tells of sigma, too: Student's t with both. What even the best shape does not

@@ -438,6 +438,32 @@ static void test_degenerate(void **state)
 	ca_estimate_fini(&e);
 }
 
+/* Of one pair only the bounds are known; and where somebody paid nearly all the time, they leave any slow-down. That
+ * is no answer, and its middle no effect. */
+static void test_one_pair(void **state)
+{
+	static const double rest[] = { 0.7, 0.001 }; /* in which nobody paid */
+
+	(void)state;
+	for (size_t k = 0; k < CA_COUNT(rest); k++) {
+		struct ca_observation list[] = { at(1, 0, 1, 0, 1, 1), at(1, 500000, 2, 1, 0.92, 1) };
+		struct ca_estimates e;
+
+		for (size_t i = 0; i < CA_COUNT(list); i++) {
+			list[i].delay = list[i].speedup ? 0.3 : 0;
+			list[i].elapsed = list[i].cost + list[i].delay;
+			list[i].active = 0.6;
+			list[i].paying = list[i].speedup ? list[i].elapsed - rest[k] : 0;
+		}
+		e = run_on(list, CA_COUNT(list));
+		assert_true(e.curve[0].at_high[1] <= 31);
+		assert_true(k ? isnan(e.curve[0].at[1]) : e.curve[0].at[1] > -10);
+		assert_true(k ? isnan(e.curve[0].at_low[1]) : e.curve[0].at_low[1] > -40);
+		assert_near(find(&e, 1, 500000)->effect, 8, 1e-9);
+		ca_estimate_fini(&e);
+	}
+}
+
 /* Each experiment by itself, as the report shows it: against 0 %, within its own bounds. */
 static void test_single(void **state)
 {
@@ -491,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_levels),     cmocka_unit_test(test_next_region),
 		cmocka_unit_test(test_no_visits),  cmocka_unit_test(test_polls),
 		cmocka_unit_test(test_degenerate), cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_one_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
