@@ -51,6 +51,14 @@ CA_SIGSAFE static uint64_t is_runnable(const volatile struct record *out)
 	return (out->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
 }
 
+CA_SIGSAFE uint64_t ca_switches_count(const struct ca_switches *log)
+{
+	const struct perf_event_mmap_page *page = __atomic_load_n(&log->page, __ATOMIC_RELAXED);
+
+	/* there and back again */
+	return page ? __atomic_load_n(&page->data_head, __ATOMIC_RELAXED) / RECORD / 2 : 0;
+}
+
 CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, uint64_t b,
 				    struct ca_interval *out, unsigned max)
 {

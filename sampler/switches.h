@@ -27,5 +27,7 @@ void ca_switches_close(struct ca_switches *log);
  * many. What the ring no longer holds counts as on the CPU. */
 CA_SIGSAFE unsigned ca_switches_off(const struct ca_switches *log, uint64_t a, uint64_t b,
 				    struct ca_interval *out, unsigned max);
+/* How often the thread has left the CPU since the log was opened; 0 without one. */
+CA_SIGSAFE uint64_t ca_switches_count(const struct ca_switches *log);
 
 #endif

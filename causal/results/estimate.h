@@ -77,8 +77,8 @@ enum ca_how {
 	CA_HOW_COMPARED, /* experiments were compared with those at 0 % */
 	CA_HOW_BOUNDS,   /* the bounds of the experiments are the interval, at least at 50 % */
 	CA_HOW_OWN,      /* hardly anybody paid: each experiment is its own baseline */
-	CA_HOW_SHARE     /* likewise, and the experiments were not like the rest of the runs: the share
-			  * of the code is that of the runs' samples */
+	CA_HOW_SHARE /* likewise, but the share of the code is that of the runs' samples, which know more of
+			  * it than the experiments */
 };
 
 /* From NOT_ENOUGH on, nothing is sure. */

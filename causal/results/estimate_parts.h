@@ -121,8 +121,8 @@ extern const double ca_estimate_s_error;
 bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimate_options *options,
 			const struct ca_estimates *out, const size_t *first, const uint32_t *member,
 			struct ca_est_bound *bound, struct ca_est_own *own);
-/* estimate_share.c: where the experiments were not like the whole runs, what is known of own[] becomes what
- * the runs' samples say. */
+/* estimate_share.c: where the runs' samples know more than the experiments, or these were not like the runs, what is
+ * known of own[] becomes what the samples say. */
 void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_options *options,
 		       const struct ca_estimates *out, const size_t *first, const uint32_t *member,
 		       struct ca_est_own *own);

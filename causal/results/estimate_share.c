@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs have phases, and experiments lie in some of them. Where hardly anybody pays, the effect is the
- * speedup times the share of S, and the samples of whole runs tell that share for all phases together.
- * The reasoning is in doc/ESTIMATE.md. Driver's process, one thread. */
+ * speedup times the share of S, and the samples of whole runs tell that share for all phases together: of a
+ * region this is used where it knows more than its experiments, and of all where they are unlike the runs. The reasoning is in doc/ESTIMATE.md. Driver's process, one thread. */
 #include "causal/results/estimate_parts.h"
 #include <math.h>
 
 /* Samples that follow each other are alike: their number scatters more than that of independent ones. And where
  * one stands for many periods, as those of threads that often meet others do, so do these together. */
 static const double usual = 2;
-static const double unlike = 3;   /* standard deviations from which on experiments are no fair draw */
+static const double beyond = 3; /* standard deviations from which on experiments are no fair draw */
+/* Times too small is the error that a few experiments show, now and then. */
+static const double by_chance = 2;
 static const double worth = 10;   /* samples that "time in S is CPU time in S" is worth beforehand */
 static const double least = 0.05; /* by which time per sample differs from code to code at least, relative */
 
@@ -80,6 +82,7 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 {
 	double squares = 0, between = 0, regions = 0, per_sample, rate, prior, lump = 1;
 	struct drawn all = { 0 };
+	bool unlike;
 
 	for (size_t k = 0; k < out->curves; k++) {
 		const struct ca_share *share = find_share(options, out->curve[k].region);
@@ -95,8 +98,9 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		all.inside += d.inside;
 		regions++;
 	}
-	if (!(regions > 0) || squares < regions + unlike * sqrt(2 * regions))
+	if (!(regions > 0))
 		return;
+	unlike = squares >= regions + beyond * sqrt(2 * regions);
 	rate = all.periods / all.elapsed;
 	per_sample = (all.active + lump * worth / rate) / (all.inside + lump * worth);
 	/* does a sample stand for the same time in all code? Some waits, or is in the kernel */
@@ -113,9 +117,13 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		struct drawn d = add_up(est, first, member, &out->curve[k]);
 		double time = (d.active + prior * per_sample) / (d.inside + prior);
 
-		if (own[k].known && share && share->share > 0 && d.periods > 0)
-			set_own(&own[k], &d, fmin(share->share * time * rate, 1),
-				sqrt(lump / (d.inside + prior) +
-				     alike(share) * (1 - share->share) / share->periods));
+		struct ca_est_own by_runs = own[k];
+
+		if (!own[k].known || !share || !(share->share > 0) || !(d.periods > 0))
+			continue;
+		set_own(&by_runs, &d, fmin(share->share * time * rate, 1),
+			sqrt(lump / (d.inside + prior) + alike(share) * (1 - share->share) / share->periods));
+		if (unlike || by_runs.high - by_runs.low < by_chance * (own[k].high - own[k].low))
+			own[k] = by_runs;
 	}
 }

@@ -167,7 +167,8 @@ struct ca_thread {
 	uint64_t tick_weight;     /* periods that a tick's sample stands for */
 	uint64_t young;           /* ns: it has had no tick so far, and looks then whether it needs one; 0:
 				   * it has its sources, see thread.c */
-	uint32_t meets;           /* meetings and waits since the last tick ... */
+	uint64_t switches_seen;   /* times off a CPU up to the last tick ... */
+	uint32_t meets;           /* meetings and waits since then ... */
 	uint32_t creates;         /* ... and threads that it has created ... */
 	uint64_t creates_from;    /* ... which was at that time, ns */
 	uint64_t blocked;         /* ns off a CPU in waits, for samples */

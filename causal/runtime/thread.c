@@ -387,9 +387,22 @@ static bool is_first_of_rare(const struct ca_thread *t, uint64_t period)
 	return t->ticks <= BEGINNING && period == HARDLY * ca_rt.period && t->tick_weight < HARDLY;
 }
 
+/* More than once a period, since the last tick. The only thread of the run meets nobody: what it waits for, or might
+ * have waited for, is files, and its samples are what tells of its phases (doc/ESTIMATE.md). It is asked for what
+ * is dear, its switches. */
+CA_SIGSAFE static bool meets_others(struct ca_thread *t)
+{
+	uint64_t switches = ca_switches_count(&t->switches), n = switches - t->switches_seen;
+
+	t->switches_seen = switches;
+	if (atomic_load_explicit(&ca_rt.session->threads, memory_order_relaxed) != 1)
+		n = t->meets;
+	return n * ca_rt.period > t->tick_period;
+}
+
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
-	bool meets = (uint64_t)t->meets * ca_rt.period > t->tick_period;
+	bool meets = meets_others(t);
 	uint64_t period = wanted_period(t, meets), now = ca_clock_now();
 	enum ca_backend backend = t->tick.backend;
 	bool young = period != ca_rt.period && only_creates(t, now), first;

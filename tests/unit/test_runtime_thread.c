@@ -39,7 +39,7 @@ enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint6
 	return tick->backend == CA_BACKEND_AUTO ? CA_ERR_PERMISSION : CA_OK;
 }
 
-static uint64_t kernels = 4000000;
+static uint64_t kernels = 4000000, switched;
 
 uint64_t ca_tick_of_kernel(void)
 {
@@ -57,6 +57,12 @@ enum ca_status ca_switches_open(struct ca_switches *log)
 	opens++;
 	log->page = switch_log[0];
 	return CA_OK;
+}
+
+CA_SIGSAFE uint64_t ca_switches_count(const struct ca_switches *log)
+{
+	(void)log;
+	return switched;
 }
 
 void ca_switches_close(struct ca_switches *log)
@@ -948,6 +954,19 @@ static void ticks_as_needed(void **state)
 		assert_in_range(started[0].first, 24 * RT_PERIOD, 40 * RT_PERIOD - 1);
 	}
 	assert_in_range(early, 60, 140);
+	/* the only thread of the run meets nobody: what counts is whether it switches */
+	atomic_store(&s->threads, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		me->ticks = 3;
+		me->meets = 100;
+		switched += i == 1 ? 34 : 1;
+		adjust();
+		assert_int_equal(me->tick_weight, i == 1 ? 32 : 4);
+	}
+	atomic_store(&s->threads, 2);
+	me->meets = 100;
+	adjust();
+	assert_int_equal(me->tick_weight, 32);
 	me->ticks = 0;
 	/* exactly known: as if nothing were selected */
 	s->selection.ranges = 2;

@@ -63,6 +63,8 @@ static void test_made(void **state)
 	assert_int_equal(ca_switches_off(&(struct ca_switches){ NULL }, 0, 1000, off, 4), 0);
 	for (unsigned i = 0; i < 5; i++)
 		put(i, 100 * (i + 1), i % 2 == 0, i == 2);
+	assert_int_equal(ca_switches_count(&made), 2);
+	assert_int_equal(ca_switches_count(&(struct ca_switches){ NULL }), 0);
 	for (size_t c = 0; c < CA_COUNT(cases); c++) {
 		unsigned n = ca_switches_off(&made, cases[c].a, cases[c].b, off, cases[c].max);
 
