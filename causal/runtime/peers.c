@@ -6,9 +6,12 @@
 #include "causal/runtime/feed.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/timeline.h"
+#include "core/sys.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 enum {
 	TRIES = 8,
@@ -209,6 +212,25 @@ static int left_in(const struct ca_channel *c, int fd)
 	int n = 0;
 
 	return ioctl(fd, c->kind == CA_CHANNEL_PIPE ? FIONREAD : SIOCOUTQ, &n) == 0 ? n : -1;
+}
+
+/* Pages of a pipe, and buffers of a socket, need not be full: half of the room counts, but for a pipe that is empty. */
+bool ca_peers_has_room(int fd, size_t n)
+{
+	struct ca_channel c = ca_channel_of_fd(fd);
+	int left = left_in(&c, fd), room = 0;
+	socklen_t size = sizeof room;
+
+	if (left < 0)
+		return false;
+	if (c.kind == CA_CHANNEL_PIPE)
+		room = (int)ca_sys(SYS_fcntl, fd, F_GETPIPE_SZ, 0, 0, 0, 0);
+	else if (ca_sys(SYS_getsockopt, fd, SOL_SOCKET, SO_SNDBUF, (long)(intptr_t)&room,
+			(long)(intptr_t)&size, 0))
+		return false;
+	if (room > 0 && (left || c.kind != CA_CHANNEL_PIPE))
+		room /= 2;
+	return room > left && n <= (size_t)(room - left);
 }
 
 int ca_peers_held(int fd)

@@ -17,6 +17,8 @@
 #include "core/cpu.h"
 #include "core/sys.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/syscall.h>
 
@@ -144,13 +146,16 @@ static enum ca_wait kind_of_fd(const struct ca_waiting *w)
 	return w->writes ? ca_peers_of_write(w->fd) : ca_peers_of_read(w->fd, w->delivered > 0);
 }
 
-/* Is what it would wait for there already? Then the call is work as any other, S too. */
-static bool is_ready(int fd, bool writes)
+/* Are the n bytes that it would wait for there already, or room for them (SIZE_MAX: nobody knows how many)? Then the
+ * call is work as any other, S too. */
+static bool is_ready(int fd, bool writes, size_t n)
 {
 	struct pollfd at = { .fd = fd, .events = writes ? POLLOUT : POLLIN };
 	struct timespec none = { 0 };
 
-	return ca_sys(SYS_ppoll, (long)(intptr_t)&at, 1, (long)(intptr_t)&none, 0, 8, 0) == 1;
+	return ca_sys(SYS_ppoll, (long)(intptr_t)&at, 1, (long)(intptr_t)&none, 0, 8, 0) == 1 &&
+	       (n <= (writes ? PIPE_BUF : 1) || ca_sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_NONBLOCK ||
+		(writes && ca_peers_has_room(fd, n)));
 }
 
 /* In S, known exactly: the others want to know whether S goes on meanwhile. The log is told at the end
@@ -391,7 +396,7 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 }
 
 /* frame: where the wrapper's own begins. errno is not kept. */
-static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t frame)
+static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n, uintptr_t frame)
 {
 	struct ca_waiting w = {
 		.thread = enter(frame), .kind = kind, .fd = fd, .writes = writes, .answers = -1, .held = -1
@@ -429,7 +434,8 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 		w.kind = CA_WAIT_OTHERS;
 	if (w.feed)
 		ca_feed_before(w.feed, fd, w.since, w.lag);
-	if (fd >= 0 && w.kind == CA_WAIT_OTHERS && !w.by_itself && ca_rt_is_in_s(t) && is_ready(fd, writes)) {
+	if (fd >= 0 && w.kind == CA_WAIT_OTHERS && !w.by_itself && ca_rt_is_in_s(t) &&
+	    is_ready(fd, writes, n)) {
 		w.goes_on = true;
 	} else if (t->depth) {
 		w.in_s = true;
@@ -468,16 +474,25 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, uintptr_t
 struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 {
 	int saved = errno;
-	struct ca_waiting w = begin(kind, fd, false, FRAME);
+	struct ca_waiting w = begin(kind, fd, false, 1, FRAME);
 
 	errno = saved;
 	return w;
 }
 
-struct ca_waiting ca_wait_begin_write(int fd)
+struct ca_waiting ca_wait_begin_read_all(int fd)
 {
 	int saved = errno;
-	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, true, FRAME);
+	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, false, SIZE_MAX, FRAME);
+
+	errno = saved;
+	return w;
+}
+
+struct ca_waiting ca_wait_begin_write(int fd, size_t n)
+{
+	int saved = errno;
+	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, true, n, FRAME);
 
 	errno = saved;
 	return w;

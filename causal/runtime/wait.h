@@ -66,8 +66,10 @@ CA_HIDDEN struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd);
 /* About to wake who waits on a word that other processes may share (pays first); woken there. */
 CA_HIDDEN void ca_wait_wake(const void *word);
 CA_HIDDEN void ca_wait_woken(struct ca_waiting *w, const void *word);
-/* The same for a call that writes to fd, which leaves a mark for the reader. */
-CA_HIDDEN struct ca_waiting ca_wait_begin_write(int fd);
+/* The same for a call that reads from fd as often as it takes, and one that comes back when n bytes (SIZE_MAX: not
+ * known) have been written to it; this leaves a mark for the reader. */
+CA_HIDDEN struct ca_waiting ca_wait_begin_read_all(int fd);
+CA_HIDDEN struct ca_waiting ca_wait_begin_write(int fd, size_t n);
 CA_HIDDEN void ca_wait_end(struct ca_waiting *w);
 /* For a profile: if the thread is in a wait, it was left in another way: by cancellation, or by longjmp. */
 CA_HIDDEN CA_SIGSAFE void ca_wait_left_open(struct ca_thread *t, uint64_t now);

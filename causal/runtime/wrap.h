@@ -40,9 +40,9 @@
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \
 	})
-#define TO_FD_AS(hold, release, fd, call)                                                                    \
+#define TO_FD_AS(hold, release, fd, n, call)                                                                 \
 	__extension__({                                                                                      \
-		struct ca_waiting waiting_ = ca_wait_begin_write(fd);                                        \
+		struct ca_waiting waiting_ = ca_wait_begin_write((fd), (n));                                 \
 		hold;                                                                                        \
 		__typeof__(call) result_ = (call);                                                           \
 		release;                                                                                     \
@@ -50,10 +50,11 @@
 		ca_wait_end(&waiting_);                                                                      \
 		result_;                                                                                     \
 	})
-#define FROM_FD(fd, call)    FROM_FD_AS(, , fd, 0, call)
-#define TO_FD(fd, call)      TO_FD_AS(, , fd, call)
-#define HELD_FD(fd, call)    HELD_FD_N(fd, 0, call)
-#define HELD_TO_FD(fd, call) TO_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, call)
+#define FROM_FD(fd, call) FROM_FD_AS(, , fd, 0, call)
+#define HELD_FD(fd, call) HELD_FD_N(fd, 0, call)
+/* Writes of n bytes; SIZE_MAX: nobody knows. */
+#define TO_FD(fd, n, call)      TO_FD_AS(, , fd, n, call)
+#define HELD_TO_FD(fd, n, call) TO_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, n, call)
 /* Reads of n bytes at most. */
 #define FROM_FD_N(fd, n, call) FROM_FD_AS(, , fd, n, call)
 #define HELD_FD_N(fd, n, call)                                                                               \

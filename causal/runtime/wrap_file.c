@@ -33,32 +33,32 @@ CA_EXPORT ssize_t preadv64v2(int fd, const struct iovec *v, int n, off64_t at, i
 
 CA_EXPORT ssize_t pwrite(int fd, const void *data, size_t n, off_t at)
 {
-	return TO_FD(fd, REAL(pwrite)(fd, data, n, at));
+	return TO_FD(fd, n, REAL(pwrite)(fd, data, n, at));
 }
 
 CA_EXPORT ssize_t pwrite64(int fd, const void *data, size_t n, off64_t at)
 {
-	return TO_FD(fd, REAL(pwrite64)(fd, data, n, at));
+	return TO_FD(fd, n, REAL(pwrite64)(fd, data, n, at));
 }
 
 CA_EXPORT ssize_t pwritev(int fd, const struct iovec *v, int n, off_t at)
 {
-	return TO_FD(fd, REAL(pwritev)(fd, v, n, at));
+	return TO_FD(fd, SIZE_MAX, REAL(pwritev)(fd, v, n, at));
 }
 
 CA_EXPORT ssize_t pwritev64(int fd, const struct iovec *v, int n, off64_t at)
 {
-	return TO_FD(fd, REAL(pwritev64)(fd, v, n, at));
+	return TO_FD(fd, SIZE_MAX, REAL(pwritev64)(fd, v, n, at));
 }
 
 CA_EXPORT ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
-	return TO_FD(fd, REAL(pwritev2)(fd, v, n, at, flags));
+	return TO_FD(fd, SIZE_MAX, REAL(pwritev2)(fd, v, n, at, flags));
 }
 
 CA_EXPORT ssize_t pwritev64v2(int fd, const struct iovec *v, int n, off64_t at, int flags)
 {
-	return TO_FD(fd, REAL(pwritev64v2)(fd, v, n, at, flags));
+	return TO_FD(fd, SIZE_MAX, REAL(pwritev64v2)(fd, v, n, at, flags));
 }
 
 CA_EXPORT ssize_t __recvfrom_chk(int fd, void *data, size_t n, size_t room, int flags, __SOCKADDR_ARG from,
@@ -84,34 +84,34 @@ CA_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct 
 
 CA_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 {
-	return HELD_TO_FD(fd, REAL(sendmmsg)(fd, m, n, flags));
+	return HELD_TO_FD(fd, SIZE_MAX, REAL(sendmmsg)(fd, m, n, flags));
 }
 
 /* What comes from a file goes to somebody: that one makes it wait. */
 CA_EXPORT ssize_t sendfile(int out, int in, off_t *at, size_t n)
 {
-	return HELD_TO_FD(out, REAL(sendfile)(out, in, at, n));
+	return HELD_TO_FD(out, SIZE_MAX, REAL(sendfile)(out, in, at, n));
 }
 
 CA_EXPORT ssize_t sendfile64(int out, int in, off64_t *at, size_t n)
 {
-	return HELD_TO_FD(out, REAL(sendfile64)(out, in, at, n));
+	return HELD_TO_FD(out, SIZE_MAX, REAL(sendfile64)(out, in, at, n));
 }
 
 /* Who forwards waits for what is to come, mostly. */
 CA_EXPORT ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t n, unsigned flags)
 {
-	return HELD_TO_FD(out, REAL(splice)(in, in_at, out, out_at, n, flags));
+	return HELD_TO_FD(out, SIZE_MAX, REAL(splice)(in, in_at, out, out_at, n, flags));
 }
 
 CA_EXPORT ssize_t tee(int in, int out, size_t n, unsigned flags)
 {
-	return TO_FD(out, REAL(tee)(in, out, n, flags));
+	return TO_FD(out, SIZE_MAX, REAL(tee)(in, out, n, flags));
 }
 
 CA_EXPORT ssize_t vmsplice(int fd, const struct iovec *v, size_t n, unsigned flags)
 {
-	return TO_FD(fd, REAL(vmsplice)(fd, v, n, flags));
+	return TO_FD(fd, SIZE_MAX, REAL(vmsplice)(fd, v, n, flags));
 }
 
 CA_EXPORT ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t n, unsigned flags)
@@ -126,7 +126,7 @@ CA_EXPORT int eventfd_read(int fd, eventfd_t *value)
 
 CA_EXPORT int eventfd_write(int fd, eventfd_t value)
 {
-	return TO_FD(fd, REAL(eventfd_write)(fd, value));
+	return TO_FD(fd, SIZE_MAX, REAL(eventfd_write)(fd, value));
 }
 
 /* ---- locks on files: between processes, mostly of the run ----------------------------------*/

@@ -140,7 +140,9 @@ static long wait_in(long number, enum how how, long a[6])
 	int at = mask_of(number);
 
 	if (how == INTO)
-		w = ca_wait_begin_write(waits_for(number, how, a));
+		w = ca_wait_begin_write(waits_for(number, how, a), number == SYS_write || number == SYS_sendto
+									   ? (size_t)a[2]
+									   : SIZE_MAX);
 	else
 		w = ca_wait_begin(how == OTHERS ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL,
 				  waits_for(number, how, a));

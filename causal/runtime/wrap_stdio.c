@@ -25,17 +25,25 @@ static int descriptor_of(FILE *f)
 	return fd;
 }
 
-#define FROM_STREAM(fd, call) ((fd) < 0 ? (call) : WAITING(CA_WAIT_EXTERNAL, (fd), (call)))
+/* Reads until it has what was asked for. Less than 0 is the end of the file where a byte comes back, 0 elsewhere. */
+#define FROM_STREAM(fd, call)                                                                                \
+	__extension__({                                                                                      \
+		struct ca_waiting waiting_ = ca_wait_begin_read_all(fd);                                     \
+		__typeof__(call) result_ = (call);                                                           \
+		waiting_.delivered = (intptr_t)result_ > (sizeof result_ == sizeof(int) ? -1 : 0);           \
+		ca_wait_end(&waiting_);                                                                      \
+		result_;                                                                                     \
+	})
 #define UNLESS(at_hand, f, call)                                                                             \
 	(__builtin_expect((at_hand), 1) ? (call) : __extension__({                                           \
 		int fd_ = descriptor_of(f);                                                                  \
-		FROM_STREAM(fd_, (call));                                                                    \
+		fd_ < 0 ? (call) : FROM_STREAM(fd_, (call));                                                 \
 	}))
-
-#define UNLESS_OUT(at_hand, f, call)                                                                         \
+/* What waits in the buffer, and n bytes more. */
+#define UNLESS_OUT(at_hand, f, n, call)                                                                      \
 	(__builtin_expect((at_hand), 1) ? (call) : __extension__({                                           \
 		int fd_ = descriptor_of(f);                                                                  \
-		fd_ < 0 ? (call) : TO_FD(fd_, (call));                                                       \
+		fd_ < 0 ? (call) : TO_FD(fd_, __fpending(f) + (n), (call));                                  \
 	}))
 
 /* ---- input -----------------------------------------------------------------------------------*/
@@ -148,22 +156,22 @@ static bool fits_one(FILE *f, int c)
 
 CA_EXPORT size_t fwrite(const void *restrict data, size_t size, size_t n, FILE *restrict f)
 {
-	return UNLESS_OUT(fits(f, data, size * n), f, REAL(fwrite)(data, size, n, f));
+	return UNLESS_OUT(fits(f, data, size * n), f, size * n, REAL(fwrite)(data, size, n, f));
 }
 
 CA_EXPORT size_t fwrite_unlocked(const void *restrict data, size_t size, size_t n, FILE *restrict f)
 {
-	return UNLESS_OUT(fits(f, data, size * n), f, REAL(fwrite_unlocked)(data, size, n, f));
+	return UNLESS_OUT(fits(f, data, size * n), f, size * n, REAL(fwrite_unlocked)(data, size, n, f));
 }
 
 CA_EXPORT int fputs(const char *restrict text, FILE *restrict f)
 {
-	return UNLESS_OUT(fits(f, text, strlen(text)), f, REAL(fputs)(text, f));
+	return UNLESS_OUT(fits(f, text, strlen(text)), f, strlen(text), REAL(fputs)(text, f));
 }
 
 CA_EXPORT int fputs_unlocked(const char *restrict text, FILE *restrict f)
 {
-	return UNLESS_OUT(fits(f, text, strlen(text)), f, REAL(fputs_unlocked)(text, f));
+	return UNLESS_OUT(fits(f, text, strlen(text)), f, strlen(text), REAL(fputs_unlocked)(text, f));
 }
 
 static bool fits_line(FILE *f, const char *text)
@@ -174,13 +182,13 @@ static bool fits_line(FILE *f, const char *text)
 
 CA_EXPORT int puts(const char *text)
 {
-	return UNLESS_OUT(fits_line(stdout, text), stdout, REAL(puts)(text));
+	return UNLESS_OUT(fits_line(stdout, text), stdout, strlen(text) + 1, REAL(puts)(text));
 }
 
 #define PUT(name)                                                                                            \
 	CA_EXPORT int name(int c, FILE *f)                                                                   \
 	{                                                                                                    \
-		return UNLESS_OUT(fits_one(f, c), f, REAL(name)(c, f));                                      \
+		return UNLESS_OUT(fits_one(f, c), f, 1, REAL(name)(c, f));                                   \
 	}
 PUT(fputc)
 PUT(putc)
@@ -190,31 +198,31 @@ PUT(putc_unlocked)
 
 CA_EXPORT int __overflow(FILE *f, int c) /* as __uflow */
 {
-	return UNLESS_OUT(fits_one(f, c), f, REAL(__overflow)(f, c));
+	return UNLESS_OUT(fits_one(f, c), f, 1, REAL(__overflow)(f, c));
 }
 
 CA_EXPORT int putchar(int c)
 {
-	return UNLESS_OUT(fits_one(stdout, c), stdout, REAL(putchar)(c));
+	return UNLESS_OUT(fits_one(stdout, c), stdout, 1, REAL(putchar)(c));
 }
 
 CA_EXPORT int putchar_unlocked(int c)
 {
-	return UNLESS_OUT(fits_one(stdout, c), stdout, REAL(putchar_unlocked)(c));
+	return UNLESS_OUT(fits_one(stdout, c), stdout, 1, REAL(putchar_unlocked)(c));
 }
 
 CA_EXPORT int fflush(FILE *f)
 {
 	if (!f) /* all of them */
 		return MEETING(REAL(fflush)(f));
-	return UNLESS_OUT(!__fpending(f), f, REAL(fflush)(f));
+	return UNLESS_OUT(!__fpending(f), f, 0, REAL(fflush)(f));
 }
 
 CA_EXPORT int fflush_unlocked(FILE *f)
 {
 	if (!f)
 		return MEETING(REAL(fflush_unlocked)(f));
-	return UNLESS_OUT(!__fpending(f), f, REAL(fflush_unlocked)(f));
+	return UNLESS_OUT(!__fpending(f), f, 0, REAL(fflush_unlocked)(f));
 }
 
 CA_EXPORT int fclose(FILE *f)
@@ -223,7 +231,7 @@ CA_EXPORT int fclose(FILE *f)
 
 	ca_channel_forget(fileno(f));
 	errno = saved;
-	return UNLESS_OUT(!__fpending(f), f, REAL(fclose)(f));
+	return UNLESS_OUT(!__fpending(f), f, 0, REAL(fclose)(f));
 }
 
 /* ---- printf ----------------------------------------------------------------------------------*/
@@ -234,32 +242,32 @@ static bool has_room(const FILE *f)
 
 CA_EXPORT int vfprintf(FILE *restrict f, const char *restrict format, va_list list)
 {
-	return UNLESS_OUT(has_room(f), f, REAL(vfprintf)(f, format, list));
+	return UNLESS_OUT(has_room(f), f, PRINTED, REAL(vfprintf)(f, format, list));
 }
 
 CA_EXPORT int vprintf(const char *restrict format, va_list list)
 {
-	return UNLESS_OUT(has_room(stdout), stdout, REAL(vprintf)(format, list));
+	return UNLESS_OUT(has_room(stdout), stdout, PRINTED, REAL(vprintf)(format, list));
 }
 
 CA_EXPORT int __vfprintf_chk(FILE *restrict f, int flag, const char *restrict format, va_list list)
 {
-	return UNLESS_OUT(has_room(f), f, REAL(__vfprintf_chk)(f, flag, format, list));
+	return UNLESS_OUT(has_room(f), f, PRINTED, REAL(__vfprintf_chk)(f, flag, format, list));
 }
 
 CA_EXPORT int __vprintf_chk(int flag, const char *restrict format, va_list list)
 {
-	return UNLESS_OUT(has_room(stdout), stdout, REAL(__vprintf_chk)(flag, format, list));
+	return UNLESS_OUT(has_room(stdout), stdout, PRINTED, REAL(__vprintf_chk)(flag, format, list));
 }
 
 CA_EXPORT int vdprintf(int fd, const char *restrict format, va_list list)
 {
-	return TO_FD(fd, REAL(vdprintf)(fd, format, list));
+	return TO_FD(fd, PRINTED, REAL(vdprintf)(fd, format, list));
 }
 
 CA_EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
 {
-	return TO_FD(fd, REAL(__vdprintf_chk)(fd, flag, format, list));
+	return TO_FD(fd, PRINTED, REAL(__vdprintf_chk)(fd, flag, format, list));
 }
 
 /* The variadic ones call those above. Code of ours is compiled without vector registers, so what is

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* What wrapped calls come to: what the log says of a wait in S, and that who hands something over has
  * paid first. Wrappers, waits and the ledger's log are real; paying is stood in for. */
+#include "causal/runtime/peers.h"
 #include "causal/runtime/wrap.h"
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -143,6 +147,50 @@ static void goes_on_in_s(void **state)
 	close(ends[1]);
 }
 
+static bool goes_on(int fd, size_t n, bool reads_all)
+{
+	struct ca_waiting w = reads_all ? ca_wait_begin_read_all(fd) : ca_wait_begin_write(fd, n);
+	bool on = !atomic_load(&s->log_head);
+
+	ca_wait_end(&w);
+	atomic_store(&s->log_head, 0);
+	memset(s->log, 0, 4 * sizeof *s->log);
+	return on;
+}
+
+/* A call that comes back when all is there, or written, may wait although something is. sort, which reads 53,248 bytes
+ * from a pipe at once, was in S while it waited for who pays because of that: for ever, at 100 %. */
+static void stops_in_s(void **state)
+{
+	static char page[4096];
+	int ends[2], pair[2], room;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ca_peers_made(ends); /* so that all of these are channels of the run */
+	ca_peers_made(pair);
+	room = fcntl(ends[1], F_GETPIPE_SZ);
+	me->depth = 1;
+	assert_true(goes_on(ends[1], (size_t)room, false));
+	assert_false(goes_on(ends[1], (size_t)room + 1, false));
+	assert_false(goes_on(ends[1], SIZE_MAX, false));
+	assert_int_equal(ca_sys(SYS_write, ends[1], (long)(intptr_t)page, sizeof page, 0, 0, 0), sizeof page);
+	assert_false(goes_on(ends[0], 0, true));
+	assert_true(goes_on(ends[1], (size_t)room / 2 - sizeof page, false));
+	assert_false(goes_on(ends[1], (size_t)room / 2, false));
+	assert_true(goes_on(ends[1], PIPE_BUF, false));
+	fcntl(ends[1], F_SETFL, O_WRONLY | O_NONBLOCK);
+	assert_true(goes_on(ends[1], (size_t)room, false));
+	assert_true(goes_on(pair[0], 65536, false));
+	assert_false(goes_on(pair[0], 1 << 30, false));
+	me->depth = 0;
+	for (int i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(pair[i]);
+	}
+}
+
 static void owe(void)
 {
 	paid = 0;
@@ -196,10 +244,8 @@ static void paid_before(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(streams_in_s),
-		TEST(raw_calls_in_s),
-		TEST(goes_on_in_s),
-		TEST(paid_before),
+		TEST(streams_in_s), TEST(raw_calls_in_s), TEST(goes_on_in_s),
+		TEST(stops_in_s),   TEST(paid_before),
 	};
 
 	ca_real_resolve();

@@ -13,6 +13,8 @@
 /* ---- what stands in -------------------------------------------------------------------------------- */
 static unsigned waits, meetings;
 static int waited_fd;
+static size_t wanted;  /* bytes, of a write */
+static bool delivered; /* of a read */
 static enum ca_wait waited_kind;
 
 void ca_wait_meet(void)
@@ -28,14 +30,20 @@ struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
 	return (struct ca_waiting){ .fd = fd };
 }
 
-struct ca_waiting ca_wait_begin_write(int fd)
+struct ca_waiting ca_wait_begin_read_all(int fd)
 {
+	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+}
+
+struct ca_waiting ca_wait_begin_write(int fd, size_t n)
+{
+	wanted = n;
 	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
 }
 
 void ca_wait_end(struct ca_waiting *w)
 {
-	(void)w;
+	delivered = w->delivered > 0;
 }
 
 /* ---- streams ----------------------------------------------------------------------------------------- */
@@ -195,6 +203,8 @@ static void input(void **state)
 		assert_int_equal(take(i), inputs[i].expected);
 		if (waits != 1 || waited_fd != fileno(stream) || waited_kind != CA_WAIT_EXTERNAL)
 			fail_msg("%s: %u waits", inputs[i].name, waits);
+		if (!delivered)
+			fail_msg("%s: nobody would know that it has read", inputs[i].name);
 		assert_int_equal(errno, 5);
 		assert_int_equal(take(i), inputs[i].expected); /* it is in the buffer */
 		if (waits)
@@ -207,7 +217,7 @@ static void input(void **state)
 			take(i);
 		take(i);
 		assert_int_equal(waits, 1);
-		assert_true(feof(stream));
+		assert_true(feof(stream) && !delivered);
 		fclose(stream);
 	}
 	free(line);

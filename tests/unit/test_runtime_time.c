@@ -356,7 +356,7 @@ static void servers_do_not_wait(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	experiment(2 * MS);
 	for (int i = 0; i < 1000; i++) {
-		w = i % 2 ? ca_wait_begin_write(pair[0]) : ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+		w = i % 2 ? ca_wait_begin_write(pair[0], 1) : ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 		w.delivered = i % 2 ? 0 : 10;
 		ca_wait_end(&w);
 		for (int k = 0; k < 9; k++)

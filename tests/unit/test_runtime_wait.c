@@ -383,7 +383,7 @@ static void waits_in_s_before_it_opens(void **state)
 	assert_int_equal(pipe(fd), 0);
 	ca_peers_made(fd);
 	enter_s();
-	w = ca_wait_begin_write(fd[1]);
+	w = ca_wait_begin_write(fd[1], 1);
 	assert_false(w.open);
 	assert_int_equal(w.kind, CA_WAIT_OTHERS);
 	assert_int_equal(w.logged, CA_WAIT_OTHERS);
@@ -402,7 +402,7 @@ static void calls_in_s(void **state)
 	(void)state;
 	open_experiment();
 	enter_s();
-	w = ca_wait_begin_write(-1);
+	w = ca_wait_begin_write(-1, 1);
 	pass(100000);
 	was_off(w.since + 10000, w.since + 90000, true);
 	before = me->s_time;
@@ -411,7 +411,7 @@ static void calls_in_s(void **state)
 	assert_int_equal(s->log[2].value, CA_LOG_EXTERNAL);
 	ca_ledger_accrue(me, took = ca_clock_now(), NULL);
 	assert_int_equal(me->s_time - before, took - w.since - 80000);
-	w = ca_wait_begin_write(-1);
+	w = ca_wait_begin_write(-1, 1);
 	pass(100000);
 	was_off(w.since + 10000, w.since + 90000, false);
 	before = me->s_time;
@@ -532,7 +532,7 @@ static void asked_before(void **state)
 	ca_peers_made(pair);
 	ca_self = me;
 	open_experiment();
-	w = ca_wait_begin_write(pair[0]);
+	w = ca_wait_begin_write(pair[0], 1);
 	assert_true(w.writes);
 	ca_wait_end(&w);
 	ca_ledger_log(CA_LOG_ENTER, &thread[1], ca_clock_now(), 0);
@@ -565,7 +565,7 @@ static void asked_before(void **state)
 	assert_in_range(me->owed, 10000, (me->last - w.since) / 2 + 1);
 	/* one of ours writes */
 	ca_self = &thread[1];
-	w = ca_wait_begin_write(pair[1]);
+	w = ca_wait_begin_write(pair[1], 1);
 	ca_wait_end(&w);
 	ca_self = me;
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
@@ -666,7 +666,7 @@ static void held_back_in_s(void **state)
 	assert_in_range(owed_then, 100000, 10000000);
 	assert_int_equal(me->owed, owed_then + 7);
 	/* asked */
-	w = ca_wait_begin_write(pair[0]);
+	w = ca_wait_begin_write(pair[0], 1);
 	ca_wait_end(&w);
 	waited_on = 0;
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
@@ -723,7 +723,7 @@ static struct ca_waiting get_after(int fd, uint64_t ns)
 
 static void ask(int fd)
 {
-	struct ca_waiting w = ca_wait_begin_write(fd);
+	struct ca_waiting w = ca_wait_begin_write(fd, 1);
 
 	ca_wait_end(&w);
 }

@@ -88,10 +88,16 @@ void ca_wait_end(struct ca_waiting *w)
 		assert_int_equal(w->fd, waited_fd);
 }
 
-struct ca_waiting ca_wait_begin_write(int fd)
+struct ca_waiting ca_wait_begin_read_all(int fd)
+{
+	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+}
+
+struct ca_waiting ca_wait_begin_write(int fd, size_t n)
 {
 	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
 
+	(void)n;
 	w.writes = true;
 	return w;
 }
