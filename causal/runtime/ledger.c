@@ -21,14 +21,15 @@
 #include <time.h>
 
 enum {
-	LEAST = 1000,         /* ns; smaller debts wait */
-	SHORT = 2000,         /* ns; what is paid so quickly is counted by itself: see pay_slice */
-	SLICE = 20000,        /* ns paid between two looks at the log */
-	GAP = 200000,         /* ns between two clock readings: we were not running */
-	IN_VAIN = 3,          /* slices in a row in which nothing was paid: give up */
-	LONGEST = 50000000,   /* ns paid in one go; then the program gets a turn */
-	WORTH_A_NAP = 200000, /* ns owed that are worth a sleep */
-	NAP = 1000000         /* ns slept between two looks at the log, and at who else is at work, at most */
+	LEAST = 1000,          /* ns; smaller debts wait */
+	SHORT = 2000,          /* ns; what is paid so quickly is counted by itself: see pay_slice */
+	SLICE = 20000,         /* ns paid between two looks at the log */
+	GAP = 200000,          /* ns between two clock readings: we were not running */
+	IN_VAIN = 3,           /* slices in a row in which nothing was paid: give up */
+	LONGEST = 50000000,    /* ns paid in one go; then the program gets a turn */
+	HOPELESS = 1000000000, /* ns waited on while the debt got no smaller: likewise */
+	WORTH_A_NAP = 200000,  /* ns owed that are worth a sleep */
+	NAP = 1000000 /* ns slept between two looks at the log, and at who else is at work, at most */
 };
 
 CA_SIGSAFE bool ca_ledger_open(void)
@@ -300,9 +301,12 @@ CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 {
 	/* who is in S waits for a feed, and S does not go on */
 	const enum ca_wait wait = t->depth ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
-	uint64_t began = ca_clock_now(), now = began, slept = 0;
+	uint64_t began = ca_clock_now(), now = began, slept = 0, smaller = began;
+	int64_t least = t->owed;
 
-	while (t->owed >= LEAST && atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
+	/* at 100 % S may be waiting for this thread, in a way that we do not see */
+	while (t->owed >= LEAST && now - smaller < HOPELESS &&
+	       atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		uint64_t lag = lag_of(t->settled + delay_so_far(t)), caught, next;
 		struct timespec nap = { 0, t->owed < NAP ? (long)t->owed : NAP };
 
@@ -322,6 +326,10 @@ CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 		slept += next - now;
 		ca_ledger_accrue(t, next, &wait);
 		now = next;
+		if (t->owed < least - NAP) {
+			least = t->owed;
+			smaller = now;
+		}
 		if (ca_rt_conductor_is_gone(now))
 			t->owed = 0;
 	}

@@ -1095,6 +1095,20 @@ static void test_catch_up(void **state)
 	assert_int_equal(ca_session_lag(s), 0); /* not below */
 }
 
+/* At 100 %, while S goes on and on, a debt never gets smaller; the program must, now and then. */
+static void test_wait_on_in_vain(void **state)
+{
+	uint64_t start = in_debt(20 * MS), slept;
+
+	(void)state;
+	me->speedup = 1000000;
+	atomic_store(&s->slot[1].state, CA_SLOT_LIVE);
+	put(CA_LOG_ENTER, 1, start);
+	slept = ca_ledger_wait_on(me);
+	assert_in_range(slept, 900 * MS, 3000 * MS);
+	assert_in_range(me->owed, 19 * MS, 30 * MS);
+}
+
 static void test_wait_on_small(void **state)
 {
 	(void)state;
@@ -1336,6 +1350,7 @@ int main(void)
 		TEST(test_pay),
 		TEST(test_pay_meanwhile),
 		TEST(test_wait_on),
+		TEST(test_wait_on_in_vain),
 		TEST(test_wait_on_small),
 		TEST(test_catch_up),
 		TEST(test_pay_small),
