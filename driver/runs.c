@@ -123,6 +123,8 @@ static void show_so_far(struct runs *runs, enum ca_conductor_end end)
 	ca_job_results(runs->job, true, why);
 	ca_say("the program runs on undisturbed");
 	runs->shown = true;
+	if (!runs->progress.json) /* that was the last word */
+		runs->progress.shown = false;
 }
 
 /* Until the child has been waited for. */

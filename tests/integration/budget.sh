@@ -78,6 +78,7 @@ check "results are shown while it runs, and are there" "yes yes" \
 touch stop
 wait "$sweep"
 check "it goes on to its end" "7 1" "$? $(runs_in long)"
+lacks "... of which nothing is said after the results" "to go" "$(sed '1,/runs on undisturbed/d' err)"
 check "... and the table is shown once" 1 "$(grep -c '^Program speedup in %' err)"
 
 # ---- ctl
