@@ -59,6 +59,18 @@ static inline uint64_t ca_paying_read(struct ca_session *s, uint64_t now)
 	return sum;
 }
 
+/* By how much threads have waited longer for a time, or in a wait with a time limit, since these move with D, ns so
+ * far: the sum over threads. What lies on one path is no more than D has grown. */
+static inline uint64_t ca_paying_limited(const struct ca_session *s)
+{
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		sum += atomic_load_explicit(&s->slot[i].limited, memory_order_relaxed);
+	return sum;
+}
+
 /* Waits for a time, or with a time limit, which moves with D, so far. */
 static inline uint64_t ca_paying_limits(const struct ca_session *s)
 {

@@ -265,6 +265,7 @@ static void begin_measuring(struct ca_conductor *c, uint64_t now)
 	ca_visits_times_begin(c->session, &c->e.flight);
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
 	c->e.limits_before = ca_paying_limits(c->session);
+	c->e.limited_before = ca_paying_limited(c->session);
 	if (c->whole)
 		ca_conductor_whole_begin(c);
 	c->e.work = ca_conductor_whole_work(c);
@@ -455,6 +456,7 @@ static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flag
 	r->periods = c->sum.periods - c->e.periods_before;
 	r->inside = ca_regions_samples(c->regions, r->region) - c->e.inside_before;
 	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
+	c->e.limited = ca_paying_limited(c->session) - c->e.limited_before;
 	r->limits = ca_paying_limits(c->session);
 	r->limits -= r->limits < c->e.limits_before ? r->limits : c->e.limits_before;
 	r->flags |= flags;

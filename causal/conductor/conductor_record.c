@@ -69,7 +69,7 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
 		s_before = sum.s_time;
 		lost = sum.overflow; /* it is told once, of whichever window is summed first */
-		before = delay_of(r, s_before);
+		c->e.inserted_before = before = delay_of(r, s_before);
 		c->e.warm_up = r->start - c->e.opened -
 			       net_delay(r->start - c->e.opened, before,
 					 c->e.caught_up_before - c->session->experiment.caught_up);
@@ -90,11 +90,21 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 	}
 }
 
+/* Who waits for a time is slowed by as much as D has grown since his last such wait, which may be that of the warm-up,
+ * too. Of many who do so, as a server's threads in the background, no path has more than that once. */
+static uint64_t slowed_by_limits(const struct ca_conductor *c)
+{
+	uint64_t most = c->e.inserted_before + c->e.record.delay;
+
+	return c->e.limited < most ? c->e.limited : most;
+}
+
 void ca_conductor_record(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
 	struct ca_err err;
 
+	r->paying += slowed_by_limits(c);
 	r->visits = c->e.visits;
 	if (!c->set->end_to_end || c->whole)
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, c->e.warm_up,

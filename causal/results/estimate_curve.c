@@ -31,6 +31,8 @@ static const double third = 1. / 3;
 /* What the method is off by, whatever experiments say: hand-overs, schedulers, caches, our own cost. In points, and of
  * the effect; standard deviations, from the accuracy suite (doc/ESTIMATE.md). */
 static const double method_points = 0.3, method_share = 0.01;
+/* Half widths of 95 % by which a comparison has to be above a bound to be believed. */
+static const double doubt = 2;
 /* Less than this of what comparisons say lies within the bounds: one of them is wrong. */
 static const double contradiction = 0.01;
 /* What a comparison whose scatter is not known may be off by. */
@@ -193,7 +195,7 @@ static void make_shapes(struct fit *fit, const struct ca_cell *cell, size_t n,
 
 /* Without the experiment, time limits, which move with D, come earlier: what was in time would have been late,
  * and the same visits would have taken longer than they did. That is the one way in which a comparison can be right
- * above the upper bounds. */
+ * above the upper bounds; of many cells one is above by chance, so it has to be beyond doubt. */
 static void lift_bounds(const struct ca_cell *cell, size_t n, const struct ca_est_spread *spread,
 			struct ca_est_bound *bound)
 {
@@ -204,7 +206,7 @@ static void lift_bounds(const struct ca_cell *cell, size_t n, const struct ca_es
 
 		if (is_usable(&cell[c], spread->variance[c]))
 			error = 1.96 * sqrt(spread->variance[c]) * (1 - z);
-		above = above || (cell[c].speedup && z - error > bound[c].high);
+		above = above || (cell[c].speedup && z - doubt * error > bound[c].high);
 	}
 	for (size_t c = 0; c < n && above; c++)
 		bound[c].high = INFINITY;

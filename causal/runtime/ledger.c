@@ -347,7 +347,8 @@ CA_SIGSAFE void ca_ledger_limit(struct ca_thread *t, uint64_t lag, uint64_t leng
 	uint64_t grown = lag > t->limit ? lag - t->limit : 0;
 
 	if (t->experiment & 1)
-		paying_more(t, grown < length ? grown : length);
+		atomic_fetch_add_explicit(&t->slot->limited, grown < length ? grown : length,
+					  memory_order_relaxed);
 	t->limit = lag;
 	ca_ledger_limited(t);
 }

@@ -1144,6 +1144,32 @@ static void test_outside(void **state)
 	}
 }
 
+/* Threads that wait for times, which move with D, are slowed without paying: each by what D has grown, and so is a path
+ * on which several of them lie. D grows by 12.5 ms in the warm-up here, and 37.5 after it. */
+static void test_limited(void **state)
+{
+	static const uint64_t limited[] = { 0, 3 * MS, 50 * MS, 200 * MS };
+
+	for (size_t i = 0; i < CA_COUNT(limited); i++) {
+		assert_int_equal(set_up(state), 0);
+		put_process(0, (uint32_t)getpid());
+		put_thread(0, 0, (uint32_t)gettid());
+		atomic_store(&session->experiment.seq, 8);
+		settings.cool_off = 0;
+		conductor.state = SETTLING;
+		conductor.e.limited = limited[i];
+		conductor.e.record.speedup = CA_MILLION / 2;
+		conductor.e.record.paying = 5 * MS;
+		conductor.e.record.start = BEGUN + 50 * MS;
+		conductor.e.record.end = BEGUN + 200 * MS;
+		clock_now = conductor.state_since = BEGUN + 220 * MS;
+		ca_conductor_step(&conductor);
+		assert_int_equal(records, 1);
+		assert_int_equal(record.paying, 5 * MS + (limited[i] < 50 * MS ? limited[i] : 50 * MS));
+		tear_down(state);
+	}
+}
+
 /* The driver's is half of the time that has passed, as this test plays the log: here 100 ms. */
 static void test_books(void **state)
 {
@@ -1264,6 +1290,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_sites),
 		cmocka_unit_test(test_threads_left_out),
 		cmocka_unit_test(test_unplaced),
+		cmocka_unit_test(test_limited),
 		cmocka_unit_test(test_books),
 		cmocka_unit_test(test_outside),
 		cmocka_unit_test_setup_teardown(test_settling_waits, set_up, tear_down),

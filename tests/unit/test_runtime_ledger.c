@@ -1256,15 +1256,15 @@ static void test_paying_limit(void **state)
 	(void)state;
 	in_debt(0);
 	ca_ledger_limit(me, me->limit + 5000, UINT64_MAX);
-	assert_int_equal(me->slot->paying_more, 5000);
+	assert_int_equal(me->slot->limited, 5000);
 	ca_ledger_limit(me, me->limit + 5000, 2000); /* it has waited no longer */
-	assert_int_equal(me->slot->paying_more, 7000);
+	assert_int_equal(me->slot->limited, 7000);
 	ca_ledger_limit(me, me->limit, UINT64_MAX);
-	assert_int_equal(me->slot->paying_more, 7000);
+	assert_int_equal(me->slot->limited, 7000);
 	atomic_fetch_add(&s->experiment.seq, 1);
 	ca_ledger_follow(me);
 	ca_ledger_limit(me, me->limit + 5000, UINT64_MAX);
-	assert_int_equal(me->slot->paying_more, 7000);
+	assert_int_equal(me->slot->limited, 7000);
 }
 
 static void test_pay_conductor_gone(void **state)

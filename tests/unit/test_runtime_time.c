@@ -295,10 +295,10 @@ static void limits_move(void **state)
 	assert_ptr_equal(ca_deadline_real(&d, &until, &to), &to);
 	assert_int_equal(to.tv_sec, 101);
 	assert_int_equal(to.tv_nsec, 999999000 + (long)lag - 1000000000);
-	assert_int_equal(me->slot->paying_more, 0);
+	assert_int_equal(me->slot->limited, 0);
 	assert_false(ca_deadline_moved(&d));
 	/* it has waited longer, and that counts as paying */
-	assert_in_range(me->slot->paying_more, lag, lag);
+	assert_in_range(me->slot->limited, lag, lag);
 	assert_ptr_equal(ca_deadline_real(&d, &bad, &to), &bad);
 	assert_null(ca_deadline_real(&d, NULL, &to));
 }
@@ -340,10 +340,10 @@ static void spins_wait(void **state)
 		pass(3000);
 		v_now();
 	}
-	assert_int_equal(me->slot->paying_more, 0);
-	for (int i = 0; i < 100000 && !me->slot->paying_more; i++)
+	assert_int_equal(me->slot->limited, 0);
+	for (int i = 0; i < 100000 && !me->slot->limited; i++)
 		v_now();
-	assert_in_range(me->slot->paying_more, lag, ca_virtual_lag());
+	assert_in_range(me->slot->limited, lag, ca_virtual_lag());
 }
 
 /* A server notes when each request begins and ends, and reads and writes in between. */
@@ -362,7 +362,7 @@ static void servers_do_not_wait(void **state)
 		for (int k = 0; k < 9; k++)
 			v_now();
 	}
-	assert_int_equal(me->slot->paying_more, 0);
+	assert_int_equal(me->slot->limited, 0);
 	close(pair[0]);
 	close(pair[1]);
 }
