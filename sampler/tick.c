@@ -323,6 +323,11 @@ CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wa
 	return status;
 }
 
+CA_SIGSAFE bool ca_tick_ends_calls(void)
+{
+	return !in_calls;
+}
+
 CA_SIGSAFE bool ca_tick_is_of_kernel(const struct ca_tick *tick, const siginfo_t *info)
 {
 	return tick->sees_kernel && info->si_code == SI_TIMER;

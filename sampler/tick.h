@@ -65,6 +65,9 @@ CA_SIGSAFE uint64_t ca_tick_counter(const struct ca_tick *tick, unsigned i, uint
 CA_SIGSAFE void ca_tick_stop(struct ca_tick *tick);
 /* What the kernel has and allows; once, with libc. */
 void ca_tick_init(void);
+/* Does a timer's signal end the system call that it finds a thread in? Before Linux 5.9; from then on it is sent when
+ * the thread leaves the call. */
+CA_SIGSAFE bool ca_tick_ends_calls(void);
 /* The kernel's own tick, ns: a timer never ticks in between. 4 ms until it was asked. */
 CA_SIGSAFE uint64_t ca_tick_of_kernel(void);
 /* A tick of the timer that goes with perf's? */

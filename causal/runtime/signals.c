@@ -118,11 +118,11 @@ const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy)
 	return changed(set, copy, sigaddset);
 }
 
-/* A timer's ticks come in system calls, too; perf's alone do not, and what is taken there is not ours. */
+/* Before Linux 5.9 a timer's ticks come in system calls, too, and would be taken there. */
 const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy)
 {
 	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1 || !ca_self ||
-	    (ca_self->tick.backend != CA_BACKEND_TIMER && !ca_self->tick.sees_kernel))
+	    ca_self->tick.backend != CA_BACKEND_TIMER || !ca_tick_ends_calls())
 		return set;
 	*copy = *set;
 	sigdelset(copy, CA_SIGNAL);
@@ -214,8 +214,9 @@ CA_SIGSAFE bool ca_signals_keep(int signal, siginfo_t *info, void *context)
 	if (info->si_code == SI_TKILL)
 		ca_sys(SYS_rt_tgsigqueueinfo, ca_sys_getpid(), ca_sys_gettid(), signal, (long)(intptr_t)info,
 		       0, 0);
-	else
-		ca_sys(SYS_rt_sigqueueinfo, ca_sys_getpid(), signal, (long)(intptr_t)info, 0, 0, 0);
+	else if (ca_sys(SYS_rt_sigqueueinfo, ca_sys_getpid(), signal, (long)(intptr_t)info, 0, 0, 0) < 0)
+		ca_sys(SYS_kill, ca_sys_getpid(), signal, 0, 0, 0,
+		       0); /* only a main thread may say who sent it */
 	return true;
 }
 

@@ -137,6 +137,41 @@ static void case_signalfd(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
+/* ... which it may block, and take from a descriptor among others, as PostgreSQL does */
+static void case_urgent(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct signalfd_siginfo info;
+	int fd, taken[2], all = epoll_create1(0);
+	pid_t child;
+	sigset_t set;
+	char c = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL) && !pipe(taken));
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	CHECK(fd >= 0 && all >= 0 && !epoll_ctl(all, EPOLL_CTL_ADD, fd, &event));
+	child = fork();
+	for (int i = 0; !child && i < 20; i++) {
+		work_for(i % 2 ? 0.01 : 0.03); /* while it works, and while it waits */
+		CHECK(!kill(getppid(), SIGURG) && read(taken[0], &c, 1) == 1);
+	}
+	if (!child)
+		_exit(0);
+	for (int i = 0; i < 20; i++) {
+		CHECK(epoll_wait(all, &event, 1, 10000) ==
+		      1); /* nothing else ends it, nor does its handler */
+		CHECK(read(fd, &info, sizeof info) == sizeof info);
+		CHECK((int)info.ssi_signo == SIGURG && info.ssi_code == SI_USER &&
+		      (pid_t)info.ssi_pid == child);
+		CHECK(read(fd, &info, sizeof info) == -1 && errno == EAGAIN);
+		CHECK(write(taken[1], &c, 1) == 1);
+		work_for(0.02);
+	}
+	CHECK(waitpid(child, NULL, 0) == child);
+}
+
 static void case_sigsuspend(void)
 {
 	pthread_t thread, me = pthread_self();
@@ -416,15 +451,11 @@ static void case_longjmp(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "block_all", case_block_all },
-		{ "ours", case_ours },
-		{ "sigwait", case_sigwait },
-		{ "signalfd", case_signalfd },
-		{ "sigsuspend", case_sigsuspend },
-		{ "profiled", case_profiled },
-		{ "trap", case_trap },
-		{ "no_eintr", case_no_eintr },
-		{ "eintr", case_eintr },
+		{ "block_all", case_block_all }, { "ours", case_ours },
+		{ "sigwait", case_sigwait },     { "signalfd", case_signalfd },
+		{ "urgent", case_urgent },       { "sigsuspend", case_sigsuspend },
+		{ "profiled", case_profiled },   { "trap", case_trap },
+		{ "no_eintr", case_no_eintr },   { "eintr", case_eintr },
 		{ "longjmp", case_longjmp },
 	};
 

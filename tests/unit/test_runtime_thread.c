@@ -46,6 +46,13 @@ uint64_t ca_tick_of_kernel(void)
 	return kernels;
 }
 
+static bool ends_calls = true;
+
+CA_SIGSAFE bool ca_tick_ends_calls(void)
+{
+	return ends_calls;
+}
+
 void ca_tick_stop(struct ca_tick *tick)
 {
 	stops++;
@@ -1110,6 +1117,16 @@ static void holding(void **state)
 	ca_self = me;
 	me->tick.backend = CA_BACKEND_PERF;
 	assert_false(ca_thread_hold()); /* comes in no system call */
+	ca_signals_inherit(
+		CA_SYS_SIGNAL(CA_SIGNAL)); /* the program blocks it, and so no call is ended by it */
+	assert_true(ca_thread_hold());
+	assert_true(blocked(CA_SIGNAL));
+	ca_thread_release(true);
+	ca_signals_inherit(0);
+	me->tick.backend = CA_BACKEND_TIMER;
+	ends_calls = false; /* nor does one of a timer's, from Linux 5.9 on */
+	assert_false(ca_thread_hold());
+	ends_calls = true;
 	assert_false(blocked(CA_SIGNAL));
 	me->tick.backend = CA_BACKEND_TIMER;
 	assert_true(ca_thread_hold());
