@@ -118,11 +118,21 @@ const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy)
 	return changed(set, copy, sigaddset);
 }
 
+/* Somebody of this process takes our signal in another way than by a handler. */
+static _Atomic bool is_taken;
+
+CA_SIGSAFE bool ca_signals_awaited(void)
+{
+	return atomic_load_explicit(&is_taken, memory_order_relaxed) && wanted & CA_SYS_SIGNAL(CA_SIGNAL);
+}
+
 /* Before Linux 5.9 a timer's ticks come in system calls, too, and would be taken there. */
 const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy)
 {
-	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1 || !ca_self ||
-	    ca_self->tick.backend != CA_BACKEND_TIMER || !ca_tick_ends_calls())
+	if (!set || !active() || sigismember(set, CA_SIGNAL) != 1)
+		return set;
+	atomic_store_explicit(&is_taken, true, memory_order_relaxed);
+	if (!ca_self || ca_self->tick.backend != CA_BACKEND_TIMER || !ca_tick_ends_calls())
 		return set;
 	*copy = *set;
 	sigdelset(copy, CA_SIGNAL);

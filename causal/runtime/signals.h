@@ -15,6 +15,8 @@ CA_HIDDEN const sigset_t *ca_signals_open_mask(const sigset_t *set, sigset_t *co
 CA_HIDDEN const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy);
 /* Of a set of signals that the program wants to be given: ours does not come to it that way. */
 CA_HIDDEN const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy);
+/* Has the calling thread blocked our signal, and does its process take it in such a way? */
+CA_HIDDEN CA_SIGSAFE bool ca_signals_awaited(void);
 /* What the program believes: the thread's mask is as it has set it. After a call that has changed, or
  * asked for, the mask: notes what it wanted of ours, and puts into *old what it wanted before. Returns
  * as ca_signals_reopen. */

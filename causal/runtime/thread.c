@@ -666,15 +666,14 @@ void ca_thread_unhold(struct ca_thread *t)
 		ca_thread_resume();
 }
 
-/* Who takes our signal for blocked, as PostgreSQL does, which waits for it by a signalfd, has no call ended by it,
- * whoever sends it. */
+/* Who waits for our signal by a signalfd, as PostgreSQL does, and takes it for blocked, has no call ended by it, whoever
+ * sends it. */
 bool ca_thread_hold(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct ca_thread *t = ca_self;
 
-	if (!t || !((t->tick.backend == CA_BACKEND_TIMER && ca_tick_ends_calls()) ||
-		    ca_signals_wanted() & CA_SYS_SIGNAL(CA_SIGNAL)))
+	if (!t || !((t->tick.backend == CA_BACKEND_TIMER && ca_tick_ends_calls()) || ca_signals_awaited()))
 		return false;
 	/* an outer call holds it already, unless a longjmp has left that one */
 	if (t->held_sp && here + FRAMES < t->held_sp)

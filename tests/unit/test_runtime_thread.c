@@ -1112,13 +1112,17 @@ __attribute__((noinline)) static void unhold_far_down(void)
 
 static void holding(void **state)
 {
+	sigset_t full, copy;
+
 	(void)state;
 	assert_false(ca_thread_hold()); /* not ours */
 	ca_self = me;
 	me->tick.backend = CA_BACKEND_PERF;
 	assert_false(ca_thread_hold()); /* comes in no system call */
-	ca_signals_inherit(
-		CA_SYS_SIGNAL(CA_SIGNAL)); /* the program blocks it, and so no call is ended by it */
+	ca_signals_inherit(CA_SYS_SIGNAL(CA_SIGNAL));
+	assert_false(ca_thread_hold()); /* blocked, as all are in many threads */
+	sigfillset(&full);
+	ca_signals_without_ours(&full, &copy); /* ... and taken from a descriptor: no call is ended by it */
 	assert_true(ca_thread_hold());
 	assert_true(blocked(CA_SIGNAL));
 	ca_thread_release(true);
