@@ -151,8 +151,9 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 	}
 	choose_next(c, region);
 	if (ca_sweep_first_time(c->opt.sweep, region ? CA_SWEEP_UNSTEADY : CA_SWEEP_SHORT))
-		ca_conductor_say(c, 0, "%s (%s, %.2g s): more runs (-n) are measured as a whole%s", why,
+		ca_conductor_say(c, 0, "%s (%s, %.2g s): %s are measured as a whole%s", why,
 				 region ? region->name : c->opt.command[0], (double)runtime / 1e9,
+				 c->opt.ends ? "further runs" : "more runs (-n)",
 				 ca_sweep_is_alone(c->opt.sweep) ? "" : ", in pairs at 0 % and at a speedup");
 }
 
