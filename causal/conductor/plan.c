@@ -32,6 +32,7 @@ struct code {
 	bool offered, entered, open;
 	bool polls;           /* the longer others are delayed, the longer it takes */
 	unsigned tries, lost; /* experiments that were usable; in a row that were not */
+	unsigned zeros;       /* those at 0 % in which it was selected */
 	bool known;           /* the estimate: */
 	struct ca_curve curve;
 };
@@ -181,6 +182,21 @@ uint32_t ca_plan_draw(const struct ca_plan *p, uint64_t number)
 		}
 	}
 	return winner;
+}
+
+/* The highest average, as seats are given to parties (d'Hondt). */
+uint32_t ca_plan_draw_zero(const struct ca_plan *p, uint64_t number)
+{
+	const struct code *best = NULL;
+
+	for (size_t i = 0; i < p->offers; i++) {
+		const struct code *c = &p->code[p->order[i]];
+
+		if (c->tries && (!best || (uint64_t)c->tries * (best->zeros + 1) >
+						  (uint64_t)best->tries * (c->zeros + 1)))
+			best = c;
+	}
+	return best ? best->offer.region : ca_plan_draw(p, number);
 }
 
 /* Half of its time would be too little to matter. */
@@ -585,7 +601,7 @@ void ca_plan_forget(struct ca_plan *p)
 	p->n = p->estimated = 0;
 	p->decided = false;
 	for (size_t i = 0; i < p->codes; i++) {
-		p->code[i].tries = 0;
+		p->code[i].tries = p->code[i].zeros = 0;
 		p->code[i].known = false;
 		p->code[i].open = true;
 	}
@@ -614,7 +630,7 @@ static bool keep(struct ca_plan *p, const struct ca_observation *o)
 
 void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_plan_use use)
 {
-	struct code *code = o->speedup ? find(p, o->region) : NULL;
+	struct code *any = find(p, o->region), *code = o->speedup ? any : NULL;
 
 	p->good += use == CA_PLAN_GOOD;
 	p->doubtful += use == CA_PLAN_DOUBTFUL;
@@ -627,6 +643,8 @@ void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_pla
 	}
 	if (!keep(p, o))
 		return;
+	if (any)
+		any->zeros += !o->speedup;
 	if (code) {
 		code->tries++;
 		code->lost = 0;

@@ -57,6 +57,8 @@ void ca_plan_use_whole(struct ca_plan *plan, bool alone);
 /* One of those offered, in proportion to what each can take at most: for runs that are one experiment.
  * 0: nothing is offered. */
 uint32_t ca_plan_draw(const struct ca_plan *plan, uint64_t number);
+/* ... at 0 %: as often as each is tried above it, so that what it costs to watch the code is in both. */
+uint32_t ca_plan_draw_zero(const struct ca_plan *plan, uint64_t number);
 
 /* Is the answer there? rows: how many of the first rows are decided by then, at most CA_PLAN_TOP; 0: no
  * code matters. */

@@ -215,9 +215,8 @@ bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t number, const struct ca_
 		return false;
 	ca_plan_begun(variant->plan);
 	*percent = step.percent;
-	/* at 0 % any will do */
-	*region = ca_catalog_get_region(&sweep->catalog,
-					step.region ? step.region : ca_plan_draw(variant->plan, sweep->draw));
+	*region = ca_catalog_get_region(
+		&sweep->catalog, step.region ? step.region : ca_plan_draw_zero(variant->plan, sweep->draw));
 	return *region;
 }
 

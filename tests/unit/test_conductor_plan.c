@@ -280,6 +280,34 @@ static void test_draw(void **state)
 	ca_plan_free(s.plan);
 }
 
+/* At 0 % each code is watched as often as above it: ticks each ms, where samples tell what is in S, cost 4 % of a run,
+ * and probes less. */
+static void test_draw_zero(void **state)
+{
+	static const struct program two = { .codes = 2, .at_most = { 75, 25 } };
+	struct ca_observation o = { .cost = 1, .visits = 1, .elapsed = 1 };
+	unsigned drawn[3] = { 0 };
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &two, 3, false);
+	assert_int_equal(ca_plan_draw_zero(s.plan, 7), ca_plan_draw(s.plan, 7)); /* none is tried yet */
+	for (unsigned i = 0; i < 6; i++) {
+		o.region = i % 3 ? 2 : 1;
+		o.speedup = 500000;
+		ca_plan_tell(s.plan, &o, CA_PLAN_GOOD);
+	}
+	for (unsigned i = 0; i < 9; i++) {
+		o.region = ca_plan_draw_zero(s.plan, 7);
+		o.speedup = 0;
+		ca_plan_tell(s.plan, &o, CA_PLAN_GOOD);
+		drawn[o.region]++;
+	}
+	assert_int_equal(drawn[1], 3);
+	assert_int_equal(drawn[2], 6);
+	ca_plan_free(s.plan);
+}
+
 /* Four whole runs are all that -n 4 has: they are spent on what can give most. */
 static void test_whole_runs_largest_first(void **state)
 {
@@ -390,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_dealt),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_draw_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
