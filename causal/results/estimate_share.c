@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs have phases, and experiments lie in some of them. Where hardly anybody pays, the effect is the
  * speedup times the share of S, and the samples of whole runs tell that share for all phases together: of a
- * region this is used where it knows more than its experiments, and of all where they are unlike the runs. The reasoning is in doc/ESTIMATE.md. Driver's process, one thread. */
+ * region this is used where it knows more than its experiments, and of all where they are unlike the runs.
+ * The reasoning is in doc/ESTIMATE.md. Driver's process, one thread. */
 #include "causal/results/estimate_parts.h"
 #include <math.h>
 

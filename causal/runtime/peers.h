@@ -9,11 +9,11 @@
 CA_HIDDEN enum ca_wait ca_peers_of_read(int fd, bool delivered);
 /* ... for room to write to it. */
 CA_HIDDEN enum ca_wait ca_peers_of_write(int fd);
+/* Have n bytes room in it, for certain? */
+CA_HIDDEN bool ca_peers_has_room(int fd, size_t n);
 /* One of ours is about to write to what one of ours has made, and nobody has taken anything from so far: bytes that
  * are in it, to be given to ca_peers_written with those that were written. -1: it is nothing of that kind. */
 CA_HIDDEN int ca_peers_held(int fd);
-/* Have n bytes room in it, for certain? */
-CA_HIDDEN bool ca_peers_has_room(int fd, size_t n);
 CA_HIDDEN void ca_peers_written(int fd, int64_t bytes);
 /* ... for a connection, which came. */
 CA_HIDDEN enum ca_wait ca_peers_of_accept(int listener, int fd);

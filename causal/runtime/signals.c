@@ -221,12 +221,12 @@ CA_SIGSAFE bool ca_signals_keep(int signal, siginfo_t *info, void *context)
 		if (signal == CA_SIGNAL)
 			ca_tick_stop(&ca_self->tick);
 	}
+	/* only a main thread may say who has sent it */
 	if (info->si_code == SI_TKILL)
 		ca_sys(SYS_rt_tgsigqueueinfo, ca_sys_getpid(), ca_sys_gettid(), signal, (long)(intptr_t)info,
 		       0, 0);
 	else if (ca_sys(SYS_rt_sigqueueinfo, ca_sys_getpid(), signal, (long)(intptr_t)info, 0, 0, 0) < 0)
-		ca_sys(SYS_kill, ca_sys_getpid(), signal, 0, 0, 0,
-		       0); /* only a main thread may say who sent it */
+		ca_sys(SYS_kill, ca_sys_getpid(), signal, 0, 0, 0, 0);
 	return true;
 }
 

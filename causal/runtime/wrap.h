@@ -52,7 +52,7 @@
 	})
 #define FROM_FD(fd, call) FROM_FD_AS(, , fd, 0, call)
 #define HELD_FD(fd, call) HELD_FD_N(fd, 0, call)
-/* Writes of n bytes; SIZE_MAX: nobody knows. */
+/* Writes of n bytes; SIZE_MAX: nobody knows, as of vectors, whose lengths are the kernel's to look at. */
 #define TO_FD(fd, n, call)      TO_FD_AS(, , fd, n, call)
 #define HELD_TO_FD(fd, n, call) TO_FD_AS(bool held_ = ca_thread_hold(), ca_thread_release(held_), fd, n, call)
 /* Reads of n bytes at most. */

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <limits.h>
 
-enum { PIECES = 1024 /* of a vector, at most (IOV_MAX) */ };
-
 static bool is_on(void)
 {
 	return ca_rt.session && atomic_load_explicit(&ca_rt.on, memory_order_relaxed) && ca_self &&
@@ -216,21 +214,9 @@ CA_EXPORT ssize_t write(int fd, const void *data, size_t n)
 	return TO_FD(fd, n, REAL(write)(fd, data, n));
 }
 
-static size_t size_of(const struct iovec *v, size_t n)
-{
-	size_t sum = 0;
-
-	/* more than that, or a pointer to nowhere, is the kernel's to judge */
-	if (!v || n > PIECES)
-		return SIZE_MAX;
-	for (size_t i = 0; i < n; i++)
-		sum += v[i].iov_len;
-	return sum;
-}
-
 CA_EXPORT ssize_t writev(int fd, const struct iovec *v, int n)
 {
-	return TO_FD(fd, size_of(v, n < 0 ? 0 : (size_t)n), REAL(writev)(fd, v, n));
+	return TO_FD(fd, SIZE_MAX, REAL(writev)(fd, v, n));
 }
 
 CA_EXPORT ssize_t send(int fd, const void *data, size_t n, int flags)
@@ -249,7 +235,7 @@ CA_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	if (m)
 		send_to(fd, m->msg_name, m->msg_namelen);
-	return HELD_TO_FD(fd, m ? size_of(m->msg_iov, m->msg_iovlen) : 0, REAL(sendmsg)(fd, m, flags));
+	return HELD_TO_FD(fd, SIZE_MAX, REAL(sendmsg)(fd, m, flags));
 }
 
 CA_EXPORT int fsync(int fd)
