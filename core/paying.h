@@ -11,6 +11,7 @@
 #define CA_CORE_PAYING_H
 #include "core/session.h"
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { CA_PAYING_BITS = 15 /* threads; the other bits are ns, modulo 6 days */ };
 #define CA_PAYING_ONE   UINT64_C(1)
@@ -47,39 +48,39 @@ CA_SIGSAFE static inline void ca_paying_end(struct ca_session *s, struct ca_slot
 		ca_paying_change(&s->paying, now, false);
 }
 
+/* Of all slots together. counter: where it lies in them. */
+static inline uint64_t ca_paying_sum(const struct ca_session *s, size_t counter)
+{
+	uint32_t used = atomic_load(&s->slots_used);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		sum += atomic_load_explicit(
+			(const _Atomic uint64_t *)(const void *)((const char *)&s->slot[i] + counter),
+			memory_order_relaxed);
+	return sum;
+}
+
 /* U so far, ns modulo 6 days: two readings are subtracted by ca_paying_between. */
 static inline uint64_t ca_paying_read(struct ca_session *s, uint64_t now)
 {
 	uint64_t word = atomic_load_explicit(&s->paying, memory_order_relaxed);
-	uint64_t sum = word & CA_PAYING_COUNT ? now - (word >> CA_PAYING_BITS) : word >> CA_PAYING_BITS;
-	uint32_t used = atomic_load(&s->slots_used);
 
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
-		sum += atomic_load_explicit(&s->slot[i].paying_more, memory_order_relaxed);
-	return sum;
+	return (word & CA_PAYING_COUNT ? now - (word >> CA_PAYING_BITS) : word >> CA_PAYING_BITS) +
+	       ca_paying_sum(s, offsetof(struct ca_slot, paying_more));
 }
 
 /* By how much threads have waited longer for a time, or in a wait with a time limit, since these move with D, ns so
  * far: the sum over threads. What lies on one path is no more than D has grown. */
 static inline uint64_t ca_paying_limited(const struct ca_session *s)
 {
-	uint32_t used = atomic_load(&s->slots_used);
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
-		sum += atomic_load_explicit(&s->slot[i].limited, memory_order_relaxed);
-	return sum;
+	return ca_paying_sum(s, offsetof(struct ca_slot, limited));
 }
 
 /* Waits for a time, or with a time limit, which moves with D, so far. */
 static inline uint64_t ca_paying_limits(const struct ca_session *s)
 {
-	uint32_t used = atomic_load(&s->slots_used);
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
-		sum += atomic_load_explicit(&s->slot[i].limits, memory_order_relaxed);
-	return sum;
+	return ca_paying_sum(s, offsetof(struct ca_slot, limits));
 }
 
 static inline uint64_t ca_paying_between(uint64_t before, uint64_t after)

@@ -117,7 +117,6 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		const struct ca_share *share = find_share(options, out->curve[k].region);
 		struct drawn d = add_up(est, first, member, &out->curve[k]);
 		double time = (d.active + prior * per_sample) / (d.inside + prior);
-
 		struct ca_est_own by_runs = own[k];
 
 		if (!own[k].known || !share || !(share->share > 0) || !(d.periods > 0))

@@ -13,7 +13,8 @@ CA_HIDDEN CA_SIGSAFE void ca_signals_forward(siginfo_t *info, void *context);
  * end with EINTR. NULL stays NULL. */
 CA_HIDDEN const sigset_t *ca_signals_open_mask(const sigset_t *set, sigset_t *copy);
 CA_HIDDEN const sigset_t *ca_signals_wait_mask(const sigset_t *set, sigset_t *copy);
-/* Of a set of signals that the program wants to be given: ours does not come to it that way. */
+/* Of a set of signals that the program wants to be given by other ways than a handler, which is noted: where ticks
+ * would come to it that way, without ours. */
 CA_HIDDEN const sigset_t *ca_signals_without_ours(const sigset_t *set, sigset_t *copy);
 /* Has the calling thread blocked our signal, and does its process take it in such a way? */
 CA_HIDDEN CA_SIGSAFE bool ca_signals_awaited(void);
