@@ -45,24 +45,6 @@ void ca_progress_line_time(double seconds, char *buffer, size_t size)
 		snprintf(buffer, size, "%lu h %lu min", s / 3600, s % 3600 / 60);
 }
 
-void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t elapsed, char *buffer,
-			    size_t size)
-{
-	double mean, rest;
-
-	if (!progress->finished) {
-		snprintf(buffer, size, "unknown time");
-		return;
-	}
-	mean = (double)progress->spent / (double)progress->finished;
-	rest = mean * (double)(progress->total - progress->finished);
-	if (rest > (double)elapsed)
-		rest -= (double)elapsed;
-	else
-		rest = 0;
-	ca_progress_line_time(rest / 1e9, buffer, size);
-}
-
 /* ", 12 experiments (3 dropped)" behind what is there already. */
 static void count_text(const struct ca_conductor_status *status, char *buffer, size_t size)
 {
@@ -97,16 +79,28 @@ static void top_text(const struct ca_conductor_status *status, char *buffer, siz
 static double seconds_to_go(const struct ca_progress_line *progress, uint64_t now, uint64_t elapsed)
 {
 	uint64_t over = now - progress->begun;
+	size_t runs = progress->total ? progress->total : progress->least;
+	double budget = progress->budget > over ? (double)(progress->budget - over) : 0, rest = 0;
 
-	if (!progress->total && progress->budget)
-		return over < progress->budget ? (double)(progress->budget - over) / 1e9 : 0;
-	if (!progress->total || !progress->finished)
-		return NAN;
-	return fmax((double)progress->spent / (double)progress->finished *
-				    (double)(progress->total - progress->finished) -
-			    (double)elapsed,
-		    0) /
-	       1e9;
+	if (progress->finished && progress->finished < runs)
+		rest = fmax((double)progress->spent / (double)progress->finished *
+					    (double)(runs - progress->finished) -
+				    (double)elapsed,
+			    0);
+	if (!progress->total)
+		return progress->budget ? fmax(budget, rest) / 1e9 : NAN;
+	return progress->finished ? rest / 1e9 : NAN;
+}
+
+void ca_progress_line_to_go(const struct ca_progress_line *progress, uint64_t elapsed, char *buffer,
+			    size_t size)
+{
+	double seconds = seconds_to_go(progress, progress->begun + elapsed, elapsed);
+
+	if (isfinite(seconds))
+		ca_progress_line_time(seconds, buffer, size);
+	else
+		snprintf(buffer, size, "unknown time");
 }
 
 static void add(struct json_object *object, const char *key, struct json_object *value)

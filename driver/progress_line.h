@@ -13,6 +13,7 @@ struct ca_progress_line {
 	uint64_t budget;               /* of all runs, ns; 0: none */
 	uint64_t begun;                /* of the first run, ns; 0: not yet */
 	size_t total, finished;        /* total 0: nobody knows how many */
+	size_t least;                  /* ... but these, whatever the budget */
 	uint64_t started;              /* of the open run, ns */
 	uint64_t last;                 /* time of the last line, ns */
 	uint64_t told;                 /* ... of the last one of a run */

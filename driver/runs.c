@@ -14,6 +14,7 @@
 #include "driver/server_load.h"
 #include "driver/signals.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,14 @@ struct runs {
 	size_t recorded;  /* runs that have a file */
 	int stopped;      /* the signal that ends the sweep, or 0 */
 	bool asked;       /* ... or the user, by ctl */
-	bool shown;       /* the results of a program that goes on */
+	bool shown;       /* the last results, of a program that goes on */
 };
+
+/* Variants that have not had a run yet, after this one. */
+static bool has_untried(const struct runs *runs)
+{
+	return runs->done + 1 < runs->job->variants.product && !runs->asked && !runs->stopped;
+}
 
 /* "<n>/<total>: [<parent> -> <child>] ", or "0: " for a lone variant; "<n>: ..." if nobody knows how many. */
 static void make_prefix(const struct runs *runs, size_t index, pid_t child, char *buffer, size_t size)
@@ -92,12 +99,13 @@ static void tell_why(const struct runs *runs, enum ca_conductor_end end, char *t
 	static const char *const number[] = { "no code matters", "the first row is decided",
 					      "the first two rows are decided",
 					      "the first three rows are decided" };
+	double spent = (double)(ca_clock_now() - runs->started) / 1e9, budget = runs->job->settings.budget;
 	char took[120];
 	unsigned rows;
 
 	snprintf(took, sizeof took, "%zu run%s, %llu experiments, %.0f s", runs->recorded,
 		 runs->recorded == 1 ? "" : "s", (unsigned long long)ca_sweep_experiments(runs->sweep),
-		 (double)(ca_clock_now() - runs->started) / 1e9);
+		 spent);
 	if (end == CA_CONDUCTOR_DECIDED && ca_sweep_is_decided(runs->sweep, &rows))
 		snprintf(text, size, "%s; stopped: %s", took, number[rows < 3 ? rows : 3]);
 	else if (end == CA_CONDUCTOR_ASKED)
@@ -111,7 +119,7 @@ static void tell_why(const struct runs *runs, enum ca_conductor_end end, char *t
 			 took);
 	else
 		snprintf(text, size, "%s; stopped: the budget of %.3g s is spent; --budget %.3g for more",
-			 took, runs->job->settings.budget, 2 * runs->job->settings.budget);
+			 took, budget, spent > 1.5 * budget ? 2 * ceil(spent) : 2 * budget);
 }
 
 /* Experiments have ended, and the program goes on: it may do so for ever. */
@@ -119,6 +127,12 @@ static void show_so_far(struct runs *runs, enum ca_conductor_end end)
 {
 	char why[300];
 
+	if (has_untried(runs)) {
+		ca_job_results(runs->job, true, "its part of the budget is spent");
+		ca_say("the program runs on undisturbed; variant %zu of %zu begins when it has ended",
+		       runs->done + 2, runs->job->variants.product);
+		return;
+	}
 	tell_why(runs, end, why, sizeof why);
 	ca_job_results(runs->job, true, why);
 	ca_say("the program runs on undisturbed");
@@ -132,6 +146,7 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, struct ca_e
 		  pid_t child, struct ca_conductor_status *last)
 {
 	uint64_t ended = 0;
+	bool told = false;
 	int status;
 
 	for (;;) {
@@ -144,8 +159,10 @@ static int attend(struct runs *runs, struct ca_conductor *conductor, struct ca_e
 				    last->end != CA_CONDUCTOR_GOES_ON || runs->stopped);
 		if (last->end > CA_CONDUCTOR_DURATION && !ended)
 			ended = ca_clock_now();
-		if (ended && !runs->load.command && !runs->shown && ca_clock_now() - ended > LEFT_ALONE)
+		if (ended && !runs->load.command && !told && ca_clock_now() - ended > LEFT_ALONE) {
 			show_so_far(runs, last->end);
+			told = true;
+		}
 		if (ca_signals_attend(&runs->signals, ms, child, &runs->stopped, &status))
 			return status;
 	}
@@ -315,6 +332,17 @@ static bool has_input(const struct runs *runs)
 	return false;
 }
 
+/* Whole runs cannot be cut to their part of a budget. */
+static void tell_round(const struct runs *runs)
+{
+	size_t product = runs->job->variants.product;
+
+	if (ca_job_is_open_ended(runs->job) && runs->done == 1 && product > 1 && !runs->stopped &&
+	    runs->progress.budget && runs->progress.spent * product > runs->progress.budget)
+		ca_say("each of the %zu variants runs once, which takes longer than the budget of %.3g s",
+		       product, runs->job->settings.budget);
+}
+
 /* One more run? *end: why not, for a sweep that ends by itself. */
 static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 {
@@ -366,6 +394,7 @@ int ca_runs_all(struct ca_job *job)
 			      job->level >= 0 && !job->settings.quiet);
 	runs.progress.json = job->settings.progress_format == CA_PROGRESS_JSON;
 	runs.progress.budget = (uint64_t)(job->settings.budget * 1e9);
+	runs.progress.least = job->variants.product;
 	show_all(&runs);
 	ca_control_open(&runs.control, job->dir);
 	runs.control.paused = job->settings.paused;
@@ -376,6 +405,7 @@ int ca_runs_all(struct ca_job *job)
 		int this_code = run_index(&runs, i), number;
 
 		runs.done++;
+		tell_round(&runs);
 		code = code ? code : this_code;
 		if (this_code && !job->settings.keep_going)
 			break;

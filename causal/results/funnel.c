@@ -283,7 +283,7 @@ static const struct reason {
 	{ none_sure_of_many, "there are too few experiments for a verdict, spread over many speedups",
 	  "use fewer speedups (-s 0,25,50), more runs (-n) or a narrower scope (-F, -S)", "-s 0,25,50" },
 	{ none_sure, "there are too few experiments for a verdict",
-	  "use more runs (-n) or a narrower scope (-F, -S)" },
+	  "give it more time (--budget) or more runs (-n), or a narrower scope (-F, -S)" },
 };
 
 static const struct reason *reason(const struct ca_profile *profile)

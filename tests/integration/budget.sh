@@ -81,6 +81,17 @@ check "it goes on to its end" "7 1" "$? $(runs_in long)"
 lacks "... of which nothing is said after the results" "to go" "$(sed '1,/runs on undisturbed/d' err)"
 check "... and the table is shown once" 1 "$(grep -c '^Program speedup in %' err)"
 
+# ---- several variants, one budget
+timeout 100 "$causal" --keep-going -s 0,25 -s 0,50 --budget 2 --until 0.01 --experiment-min 0.05 -o two -- ./work 4 2>err
+check "each variant has a run" 2 "$(runs_in two)"
+contains "... the first run's results are not the last" "variant 2 of 2 begins when it has ended" "$(cat err)"
+contains "... all results are shown in the end" "2 runs, " "$(sed -n '/begins when/,$p' err)"
+timeout 100 "$causal" --keep-going -e -s 0,25,50 --budget 1 --until 0.01 -o each -- ./work 1 2>err
+check "end to end, each variant has a run as well" 3 "$(runs_in each)"
+contains "... told before it takes longer than the budget" "each of the 3 variants runs once" "$(sed '/run 2: /,$d' err)"
+contains "... with a true time to go" "run 1: 1 s, at most 2 s to go" "$(cat err)"
+check "... and a budget for more than was spent" 1 "$(grep -c -E -e '--budget ([4-9]|[1-9][0-9]) for more' err)"
+
 # ---- ctl
 experiments() { grep -cs '"type":"experiment"' "$1/run-0001.jsonl" || [[ -e $1/run-0001.jsonl ]] || echo 0; }
 timeout 100 "$causal" --budget 0 --until 0.01 --experiment-min 0.05 --warm-up 5 -o told -- ./work 60 told-stop 2>err &
