@@ -55,3 +55,8 @@ CA_SIGSAFE const char *ca_module_index_path(struct ca_session *session, uint32_t
 	atomic_fetch_add_explicit(&m->missed, 1, memory_order_relaxed);
 	return NULL;
 }
+
+const char *ca_module_called(const struct ca_session *session, const char *path)
+{
+	return *session->called && !strcmp(path, session->command) ? session->called : path;
+}

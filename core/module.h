@@ -48,6 +48,8 @@ struct ca_session;
  * Any thread of any process of the run. Returns 0 when the table is full. */
 CA_SIGSAFE uint32_t ca_module_enlist(struct ca_session *session, const struct ca_image *image,
 				     uint32_t guess);
+/* What the user calls the file: Debian's redis-server is a link to redis-check-rdb. Static as the session. */
+const char *ca_module_called(const struct ca_session *session, const char *path);
 /* The path of its index as soon as that may be mapped, else NULL. */
 CA_SIGSAFE const char *ca_module_index_path(struct ca_session *session, uint32_t module);
 

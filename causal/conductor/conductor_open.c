@@ -82,6 +82,18 @@ static void remove_leftovers(void)
 		closedir(dir);
 }
 
+static void name_command(struct ca_conductor *c)
+{
+	char path[CA_PATH], *real = NULL;
+
+	if (ca_sweep_find_command(c->opt.command[0], path, sizeof path) && (real = realpath(path, NULL)) &&
+	    strlen(real) < sizeof c->session->command) {
+		strcpy(c->session->command, real);
+		strcpy(c->session->called, path);
+	}
+	free(real);
+}
+
 static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 {
 	enum ca_status status;
@@ -113,6 +125,7 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 	c->session->verbose = (uint32_t)ca_settings_level(c->set);
 	c->session->virtual_clock = !c->opt.traced && c->set->clock == CA_CLOCK_VIRTUAL;
 	atomic_store(&c->session->heartbeat, ca_clock_now());
+	name_command(c);
 	ca_requested_join(c->progress, c->session, has_other_binaries(c));
 	atomic_store(&c->session->state, CA_SESSION_OPEN);
 	return status;

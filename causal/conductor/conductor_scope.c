@@ -103,16 +103,6 @@ bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, un
 	return s->holding && ca_point_stacks_add(&s->held, frame, frames, weight, waiting);
 }
 
-/* Debian's redis-server is a link to redis-check-rdb. */
-static void name_command(struct ca_conductor *c)
-{
-	char path[CA_PATH], *real = NULL;
-
-	if (ca_sweep_find_command(c->opt.command[0], path, sizeof path) && (real = realpath(path, NULL)))
-		ca_follow_call(c->following->follow, real, path);
-	free(real);
-}
-
 static void add_counts(struct ca_conductor *c)
 {
 	struct ca_conductor_scope *s = c->following;
@@ -130,7 +120,7 @@ static void add_counts(struct ca_conductor *c)
 		ca_follow_add(s->follow, CA_KERNEL, false, s->in_kernel, 0);
 	s->in_kernel = 0;
 	s->follow->samples = s->samples;
-	name_command(c);
+	ca_follow_call(c->following->follow, c->session->command, c->session->called);
 }
 
 /* ---- taking ------------------------------------------------------------------------------*/

@@ -139,7 +139,8 @@ static bool is_the_program(const struct ca_session *session, uint32_t module)
 static bool make_name(const struct find *f, uint32_t module, const char *text, struct ca_point_name *name)
 {
 	bool bare = is_the_program(f->session, module);
-	const char *binary = bare ? "" : ca_path_base(f->session->module[module].path);
+	const char *binary =
+		bare ? "" : ca_path_base(ca_module_called(f->session, f->session->module[module].path));
 	char full[NAME];
 	int n = snprintf(full, sizeof full, "%s%s%s", binary, bare ? "" : "!", text);
 

@@ -236,6 +236,15 @@ struct ca_requested *ca_requested_try(const struct ca_point_name *const *name, s
 	return trial;
 }
 
+bool ca_requested_parts_apply(const struct ca_requested *progress, const struct ca_point_name *name,
+			      const char *path, bool main, bool in_scope)
+{
+	const char *called = progress->session ? ca_module_called(progress->session, path) : path;
+
+	return ca_point_name_applies(name, path, main, in_scope) ||
+	       (called != path && ca_point_name_applies(name, called, main, in_scope));
+}
+
 static bool wants(const struct ca_requested *progress, const char *path, bool main)
 {
 	for (size_t i = 0; i < progress->n; i++)
@@ -243,7 +252,7 @@ static bool wants(const struct ca_requested *progress, const char *path, bool ma
 			const struct ca_point_name *name = &progress->point[i].name[k];
 
 			if (name->kind != CA_POINT_NAME_PROBE &&
-			    ca_point_name_applies(name, path, main, false))
+			    ca_requested_parts_apply(progress, name, path, main, false))
 				return true;
 		}
 	return false;

@@ -32,4 +32,8 @@ static inline unsigned ca_requested_parts_names(const struct ca_requested_point 
 	return p->latency ? 2 : 1;
 }
 
+/* Does the name mean code of this binary, by its file's name or by what the user calls it? */
+bool ca_requested_parts_apply(const struct ca_requested *progress, const struct ca_point_name *name,
+			      const char *path, bool main, bool in_scope);
+
 #endif

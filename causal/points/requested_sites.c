@@ -317,7 +317,8 @@ static bool is_named(const struct ca_requested *progress, const struct ca_index 
 
 	for (size_t i = 0; i < progress->n; i++)
 		for (unsigned k = 0; k < ca_requested_parts_names(&progress->point[i]); k++)
-			if (ca_point_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope) &&
+			if (ca_requested_parts_apply(progress, &progress->point[i].name[k], m->path, m->main,
+						     in_scope) &&
 			    ca_point_places_any(&progress->point[i].name[k], index))
 				return true;
 	return false;
@@ -349,7 +350,8 @@ static struct work *plan_module(struct ca_requested *progress, const struct ca_i
 	w->text = text;
 	for (size_t i = 0; i < progress->n; i++)
 		for (unsigned k = 0; k < ca_requested_parts_names(&progress->point[i]); k++)
-			if (ca_point_name_applies(&progress->point[i].name[k], m->path, m->main, in_scope))
+			if (ca_requested_parts_apply(progress, &progress->point[i].name[k], m->path, m->main,
+						     in_scope))
 				collect(w, &progress->point[i], k);
 	if (progress->first_row < 0)
 		add_macros(w);

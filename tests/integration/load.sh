@@ -141,6 +141,15 @@ serves -n 1 --load './peer client -100'
 check "a server that ends first gives its status" "5 0" "$? $(left)"
 contains "... and it is said" "the server has ended before its load" "$(cat err)"
 
+# A command by a link is called as the user calls it, in what is told and in what is asked.
+ln -s peer named
+rm -rf port results
+timeout 100 "$causal" -o results -n 1 -B MAIN -P auto --load './peer client 20000' -- ./named 2>err
+contains "a point that is found has the link's name" "progress point named!" "$(cat err)"
+rm -rf port results
+timeout 100 "$causal" -o results -n 1 -B MAIN -P 'named!serve' --load './peer client 2000' -- ./named 2>err
+at_least "... by which it can be named" 1 "$(total visits)"
+
 # A write with room is work, also to somebody of the run: S goes on.
 for try in 1 2 3; do
 	serves -n 1 -B MAIN -P '^answer$' -F '^answer$' -s 0 --load './peer client -80000 much'
