@@ -77,39 +77,49 @@ static void put_little(const struct ca_table *t, size_t rows, double each)
 		fprintf(t->out, " at most %.0f each, together at most %.0f\n", each, all);
 }
 
-/* The rows that are not shown: those that do not matter by their ceiling, the others by name. */
-static void put_others(const struct ca_table *t)
+/* "3 more `what`: a, b, c": rows that are not shown, and not known; little: ... but to be little. */
+static void put_unknown(const struct ca_table *t, bool little, const char *what)
 {
-	size_t little = 0, unknown = 0, used;
-	double most = 0;
+	size_t left = 0, used;
 
 	for (size_t r = t->shown; r < t->rows; r++)
-		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH) {
-			little++;
-			most = fmax(most, ceiling(t->row[r]));
-		} else {
-			unknown++;
-		}
-	if (little)
-		put_little(t, little, ceil(most));
-	if (!unknown)
+		left += t->row[r]->verdict != CA_VERDICT_NOT_WORTH &&
+			ca_profile_is_little(t->row[r]) == little;
+	if (!left)
 		return;
-	used = (size_t)fprintf(t->out, "%*s%zu more without enough data:", CA_TABLE_RANK, "", unknown);
+	used = (size_t)fprintf(t->out, "%*s%zu more %s:", CA_TABLE_RANK, "", left, what);
 	for (size_t r = t->shown; r < t->rows; r++) {
 		size_t w = ca_text_width(t->label[r]);
 
-		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH)
+		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH || ca_profile_is_little(t->row[r]) != little)
 			continue;
 		if (used + w + 5 > t->width) {
 			fputs(" …", t->out);
 			break;
 		}
 		fprintf(t->out, " %s", t->label[r]);
-		if (--unknown)
+		if (--left)
 			fputc(',', t->out);
 		used += w + 2;
 	}
 	fputc('\n', t->out);
+}
+
+/* The rows that are not shown: those that do not matter by their ceiling, the others by name. */
+static void put_others(const struct ca_table *t)
+{
+	size_t little = 0;
+	double most = 0;
+
+	for (size_t r = t->shown; r < t->rows; r++)
+		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH) {
+			little++;
+			most = fmax(most, ceiling(t->row[r]));
+		}
+	if (little)
+		put_little(t, little, ceil(most));
+	put_unknown(t, true, "that give little, if any");
+	put_unknown(t, false, "without enough data");
 }
 
 static bool is_row(const struct ca_table *t, const char *name)

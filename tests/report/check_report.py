@@ -175,6 +175,22 @@ def check_percentiles(saw, width):
         check(abs(float(row[3].split()[0]) - 20) < 6, f"percentiles: half of 40 is 20: {row}")
 
 
+def check_paper(browser, page):
+    """Callers with long names, as C++ has them, fill no pages."""
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    data = json.loads(found.group(1))
+    data["profile"]["regions"][1]["via"] = [f"space::Of<{i}>::function(argument const*)" for i in range(60)]
+    paper = page.replace(".html", ".paper.html")
+    with open(paper, "w", encoding="utf-8") as file:
+        file.write(text[:found.start(1)] + json.dumps(data).replace("<", "\\u003c") + text[found.end(1):])
+    chromium(browser, paper, f"--print-to-pdf={paper}.pdf")
+    with open(paper + ".pdf", "rb") as file:
+        pages = len(re.findall(rb"/Type\s*/Page\b", file.read()))
+    check(1 <= pages <= 3, f"printed on {pages} pages")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         make_results(scratch)
@@ -213,6 +229,7 @@ def main():
                     chromium(browser, page, f"--window-size={width},1600",
                              f"--screenshot={pictures}/report-{width}{dark[1:]}.png",
                              *(["--force-dark-mode"] if dark else []))
+        check_paper(browser, page)
     return status()
 
 

@@ -779,7 +779,8 @@ static void test_rest(void **state)
 	struct ca_curve curve = { .at = { 0, 0.1, 0.2 },
 				  .at_low = { -1, -1, -1 },
 				  .at_high = { 0.3, 0.9, 1.7 },
-				  .experiments = 2 };
+				  .experiments = 2 },
+			few;
 	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
 	struct ca_profile_point latency = { .name = TEXT("wait"), .kind = 'l' };
 	struct ca_profile_experiment experiment[12];
@@ -808,7 +809,15 @@ static void test_rest(void **state)
 	text = printed(&profile, 100);
 	assert_non_null(strstr(text, "\n     2 others: at most 2 each\n"
 				     "     2 more without enough data: f10, f11\n"));
+	/* the page has the same words */
+	few = curve;
+	few.experiments = 8;
+	few.at_high[1] = 3;
+	row[11].curve = &few;
+	assert_non_null(strstr(printed(&profile, 100), "     1 more that give little, if any: f11\n"
+						       "     1 more without enough data: f10\n"));
 	row[10].verdict = row[11].verdict = CA_VERDICT_NOT_WORTH;
+	row[11].curve = &curve;
 	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
 	/* together no more than the time in which a thread was in one of them */
 	for (uint32_t i = 0; i < 12; i++) {
