@@ -172,6 +172,24 @@ LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 			real arguments;                                                                      \
 		ca_wait_end(&w);                                                                             \
 	}
+/* A lock that is free is taken with the test form, so that only real waits count as waits (wrap_sync.c). */
+#define OMP_LOCK(name, test)                                                                                 \
+	void name(void *lock);                                                                               \
+	int test(void *lock);                                                                                \
+	CA_EXPORT void name(void *lock)                                                                      \
+	{                                                                                                    \
+		__typeof__(&name) real = OMP_REAL(name);                                                     \
+		__typeof__(&test) try = OMP_REAL(test);                                                      \
+		struct ca_waiting w;                                                                         \
+                                                                                                             \
+		ca_wait_meet();                                                                              \
+		if (try && try(lock))                                                                        \
+			return;                                                                              \
+		w = ca_wait_begin(CA_WAIT_OTHERS, -1);                                                       \
+		if (real)                                                                                    \
+			real(lock);                                                                          \
+		ca_wait_end(&w);                                                                             \
+	}
 #define OMP_MEET(name, parameters, arguments)                                                                \
 	void name parameters;                                                                                \
 	CA_EXPORT void name parameters                                                                       \
@@ -238,14 +256,14 @@ OMP_WAIT(GOMP_ordered_start, (void), ())
 OMP_MEET(GOMP_ordered_end, (void), ())
 OMP_MEET(GOMP_taskwait, (void), ())
 OMP_MEET(GOMP_taskgroup_end, (void), ())
-OMP_WAIT(omp_set_lock, (void *lock), (lock))
+OMP_LOCK(omp_set_lock, omp_test_lock)
 OMP_MEET(omp_unset_lock, (void *lock), (lock))
-OMP_WAIT(omp_set_nest_lock, (void *lock), (lock))
+OMP_LOCK(omp_set_nest_lock, omp_test_nest_lock)
 OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
 /* Fortran's */
-OMP_WAIT(omp_set_lock_, (void *lock), (lock))
+OMP_LOCK(omp_set_lock_, omp_test_lock_)
 OMP_MEET(omp_unset_lock_, (void *lock), (lock))
-OMP_WAIT(omp_set_nest_lock_, (void *lock), (lock))
+OMP_LOCK(omp_set_nest_lock_, omp_test_nest_lock_)
 OMP_MEET(omp_unset_nest_lock_, (void *lock), (lock))
 
 /* Calls before which a thread pays and that are otherwise left as they are: for them no prototype is

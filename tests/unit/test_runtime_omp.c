@@ -117,13 +117,13 @@ void GOMP_parallel_sections(body_type *, void *, unsigned, unsigned, unsigned);
 #define LOCKS(X)                                                                                             \
 	X(GOMP_critical_name_start, "bce")                                                                   \
 	X(GOMP_critical_name_end, "mc")                                                                      \
-	X(omp_set_lock, "bce")                                                                               \
+	X(omp_set_lock, "mcbce")                                                                             \
 	X(omp_unset_lock, "mc")                                                                              \
-	X(omp_set_nest_lock, "bce")                                                                          \
+	X(omp_set_nest_lock, "mcbce")                                                                        \
 	X(omp_unset_nest_lock, "mc")                                                                         \
-	X(omp_set_lock_, "bce")                                                                              \
+	X(omp_set_lock_, "mcbce")                                                                            \
 	X(omp_unset_lock_, "mc")                                                                             \
-	X(omp_set_nest_lock_, "bce")                                                                         \
+	X(omp_set_nest_lock_, "mcbce")                                                                       \
 	X(omp_unset_nest_lock_, "mc")
 #define JUMPS(X)                                                                                             \
 	X(GOMP_loop_dynamic_start)                                                                           \
@@ -320,6 +320,11 @@ static void other_calls(void **state)
 	assert_ptr_equal(got[0], &lock);
 	LOCKS(X)
 #undef X
+	answer = 1; /* it was free */
+	omp_set_lock(&lock);
+	traced("mc");
+	assert_ptr_equal(got[0], &lock);
+	answer = 0;
 }
 
 /* They are passed on with all their arguments and whatever they return. */
@@ -397,7 +402,7 @@ static void no_library(void **state)
 	GOMP_barrier();
 	traced("be");
 	omp_set_lock(&lock);
-	traced("be");
+	traced("mbe");
 	omp_unset_lock(&lock);
 	traced("m");
 	assert_int_equal(GOMP_parallel_reductions(body, &data, 5, 9), 1);
