@@ -24,6 +24,7 @@ enum {
 	/* Or its own is below CA_STACKS_NO_OWN, and rows cover so much of it, whoever else calls them; */
 	MUCH = 10 /* ... or it has so much of all samples: there, many small ones share its work. */
 };
+static const double hardly = 1e-6; /* the weight of what counts where there is nothing else */
 
 struct node {
 	uint32_t region, parent;    /* parent 0: the root */
@@ -128,7 +129,7 @@ uint64_t ca_stacks_own(const struct ca_stacks *s, uint32_t region)
 struct count {
 	uint32_t region;
 	uint64_t samples, own, ran, own_ran;
-	double depth; /* sum */
+	double depth, weight; /* sums */
 	double share; /* of all samples, or of those on a CPU, whichever is more: a server's idle processes
 		       * hide nothing */
 };
@@ -163,8 +164,12 @@ static struct count *count_all(const struct ca_stacks *s, size_t *n)
 	*n = most;
 	count = calloc((size_t)most + 1, sizeof *count);
 	for (uint32_t i = 1; i < s->nodes && count; i++) {
-		double weight = (double)s->node[i].own;
 		unsigned depth = s->node[i].own ? path_of(s, i, path) : 0;
+		double weight = (double)s->node[i].own;
+
+		/* in a team's thread it is as deep as where it was handed out, if that is known */
+		if (depth && ca_map_find(&s->team, path[depth - 1]))
+			weight *= hardly;
 
 		for (unsigned k = 0; k < depth; k++) {
 			struct count *c = &count[path[k] - 1];
@@ -175,6 +180,7 @@ static struct count *count_all(const struct ca_stacks *s, size_t *n)
 			c->ran += s->node[i].ran;
 			c->own_ran += k ? 0 : s->node[i].ran;
 			c->depth += weight * (depth - 1 - k);
+			c->weight += weight;
 		}
 	}
 	return count;
@@ -213,7 +219,7 @@ static bool take_codes(struct ca_stacks *s)
 			.region = count[i].region,
 			.samples = count[i].samples,
 			.own = count[i].own,
-			.depth = count[i].depth / (double)count[i].samples,
+			.depth = count[i].depth / count[i].weight,
 		};
 		number[count[i].region] = (uint32_t)s->codes;
 	}

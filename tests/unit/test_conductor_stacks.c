@@ -55,6 +55,8 @@ static const struct program programs[] = {
 	  { { "AFBCE", 40 }, { "AFBDE", 10 }, { "FBCE", 10 }, { "FBDE", 40 } },
 	  "cvrrrv",
 	  "-E---E" },
+	/* C has the team of F do D, whose threads begin in E, at no depth */
+	{ "a team's threads", { { "ABCFD", 20 }, { "ED", 16 }, { "A", 64 } }, "rvvrcc", "-FF---" },
 	{ "a team, and much else", { { "ABFD", 25 }, { "AB", 25 }, { "FD", 50 } }, "vrsrsv", "B----D" },
 };
 
@@ -94,6 +96,8 @@ static void test_roles(void **state)
 			add(s, p->sample[k].stack, p->sample[k].count);
 		if (!strncmp(p->name, "a team", 6))
 			ca_stacks_set_team(s, 6);
+		if (!strcmp(p->name, "a team's threads"))
+			ca_stacks_set_team(s, 5);
 		n = ca_stacks_judge(s, &code);
 		for (size_t k = 0; k < n; k++) {
 			role[code[k].region - 1] = letter[code[k].role];
