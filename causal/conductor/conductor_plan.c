@@ -88,16 +88,22 @@ static bool find_named(struct ca_conductor *c)
 	return c->nameds;
 }
 
-/* Threads at a time, on average: on a CPU, or waiting for the outside; at least one, which may have been kept
- * from its CPU by others. */
-static double threads_busy(const struct ca_conductor *c, uint64_t now)
+/* This run's, so far. */
+static struct ca_sweep_time time_of_run(const struct ca_conductor *c, uint64_t now)
 {
-	struct ca_sweep_time all = ca_sweep_time(c->opt.sweep);
-	double elapsed = (double)(all.elapsed + (now - c->started));
+	return (struct ca_sweep_time){ c->sum.periods, c->sum.squares, now - c->started, c->sum.cpu_ns };
+}
 
-	double busy = (double)(all.periods + c->sum.periods) * (double)c->session->period / elapsed;
+/* ... and that of those before it. */
+static struct ca_sweep_time time_of_all(const struct ca_conductor *c, uint64_t now)
+{
+	struct ca_sweep_time all = ca_sweep_time(c->opt.sweep), run = time_of_run(c, now);
 
-	return busy > 1 ? busy : 1;
+	all.periods += run.periods;
+	all.squares += run.squares;
+	all.elapsed += run.elapsed;
+	all.cpu += run.cpu;
+	return all;
 }
 
 /* What a run before has seen may be in a binary that is not mapped and indexed in this one yet: so early, there would
@@ -112,9 +118,11 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 	const struct ca_stacks_code *code;
 	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0, missing = 0;
 	struct ca_plan_offer *offer = calloc(n + CA_NAMED + 1, sizeof *offer);
-	double percent = 100 * MARGIN * threads_busy(c, now) / (double)ca_stacks_total(c->stacks);
-	double periods = (double)(ca_sweep_time(c->opt.sweep).periods + c->sum.periods);
-	double squares = (double)(ca_sweep_time(c->opt.sweep).squares + c->sum.squares);
+	struct ca_sweep_time all = time_of_all(c, now);
+	double periods = (double)all.periods, elapsed = (double)all.elapsed;
+	/* threads at a time: on a CPU, or waiting for the outside; one may have been kept from its CPU by others */
+	double busy = fmax(periods * (double)c->session->period / elapsed, 1);
+	double percent = 100 * MARGIN * busy / (double)ca_stacks_total(c->stacks);
 
 	for (size_t i = 0; i < n && offer; i++) {
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
@@ -134,7 +142,9 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 							  .at_most = at_most < 100 ? at_most : 100,
 							  .periods = (double)code[i].samples,
 							  .share = (double)code[i].samples / periods,
-							  .lump = squares / periods };
+							  .lump = (double)all.squares / periods,
+							  .rate = 1e9 * periods / elapsed,
+							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0) };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
 		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)
@@ -402,8 +412,7 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	/* a run that is measured as a whole may choose nothing itself, and the next one goes by what this one saw */
 	if (c->sum.periods)
 		offer(c, ca_clock_now());
-	ca_sweep_add_time(c->opt.sweep, (struct ca_sweep_time){ c->sum.periods, c->sum.squares,
-								ca_clock_now() - c->started });
+	ca_sweep_add_time(c->opt.sweep, time_of_run(c, ca_clock_now()));
 	all = ca_sweep_catalog(c->opt.sweep);
 	if (!ca_catalog_copy(all, &c->catalog))
 		ca_conductor_say(c, 1, "no memory to keep what was seen for the next run");

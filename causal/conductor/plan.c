@@ -255,7 +255,8 @@ static bool estimate(struct ca_plan *p)
 	for (size_t i = 0; i < p->codes; i++) {
 		const struct ca_plan_offer *o = &p->code[i].offer;
 
-		share[options.shares++] = (struct ca_share){ o->region, o->periods, o->share, o->lump };
+		share[options.shares++] =
+			(struct ca_share){ o->region, o->periods, o->share, o->lump, o->rate, o->overlap };
 	}
 	status = ca_estimate(list, p->n, &options, &out);
 	free(share);

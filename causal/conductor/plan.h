@@ -26,7 +26,7 @@ struct ca_plan_offer {
 	double at_most; /* percent of the elapsed time that it can take */
 	double periods; /* sampled with it on the stack, in all runs so far ... */
 	double share;   /* ... and of all that were sampled, 0..1 */
-	double lump;    /* as in ca_share */
+	double lump, rate, overlap; /* as in ca_share */
 };
 /* A run takes so long, s of virtual time, and this is the time in it: codes come next that have no experiment
  * in this part of the run. */

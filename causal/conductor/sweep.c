@@ -255,6 +255,7 @@ void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run)
 	sweep->time.periods += run.periods;
 	sweep->time.squares += run.squares;
 	sweep->time.elapsed += run.elapsed;
+	sweep->time.cpu += run.cpu;
 }
 
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)

@@ -55,9 +55,10 @@ bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name)
 void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
 /* A run with experiments in it has come to its end after so many s of virtual time. */
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds);
-/* Periods sampled in finished runs, the squares of what samples stand for, and how long those took, ns. */
+/* Periods sampled in finished runs, the squares of what samples stand for, how long those took, and their CPU time,
+ * ns. */
 struct ca_sweep_time {
-	uint64_t periods, squares, elapsed;
+	uint64_t periods, squares, elapsed, cpu;
 };
 void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run);
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep);

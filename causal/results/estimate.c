@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double hardly_any = 0.001; /* of an experiment */
+
 static int by_time(const void *a, const void *b)
 {
 	const struct ca_est_item *x = a, *y = b;
@@ -69,10 +71,13 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 		const struct ca_observation *o = &observation[i];
 
 		ca_estimate_hear(est, o, options->length);
-		if (!(o->cost > 0) || !(o->visits >= 0) || !isfinite(o->cost) || !isfinite(o->visits))
+		/* of time itself nothing is left where all of it is sped up by 100 % */
+		double cost = o->per_visit ? o->cost : fmax(o->cost, hardly_any * o->elapsed);
+
+		if (!(cost > 0) || !(o->visits >= 0) || !isfinite(cost) || !isfinite(o->visits))
 			continue;
 		est->item[est->items++] = (struct ca_est_item){
-			.cost = o->cost,
+			.cost = cost,
 			.visits = o->visits,
 			.counted = o->visits,
 			.time = o->time,

@@ -42,6 +42,8 @@ struct ca_share {
 	double periods; /* with it on the stack */
 	double share;   /* of all that were sampled, 0..1 */
 	double lump;    /* periods that a sample stands for, on average over periods; below 1: 1 */
+	double rate;    /* periods a second, in all threads; 0: as in the experiments */
+	double overlap; /* of the runs' CPU time, what threads had beside others, at least, 0..1 */
 };
 
 struct ca_estimate_options {

@@ -12,6 +12,7 @@ const double ca_estimate_s_error = 0.01; /* of S time, relative, standard deviat
 static const double unseen = 0.001;      /* s in S that may have escaped in all experiments together */
 static const double scatter = 0.03;      /* between experiments, relative, as long as nothing is known ... */
 static const double scatter_df = 2;      /* ... which has this weight */
+static const double clocks_differ = 1.001; /* an experiment's D, all of it in S at 100 %, and its length */
 static const double kept = 0.98; /* of what was inserted: else virtual time has caught up with the outside */
 static const double often = 0.1; /* waits with a time limit, for each visit */
 /* Of D: what is paid in so little of it has delayed nothing else. Where time is counted, there is nothing to compare
@@ -100,7 +101,7 @@ static struct ratio ratio_of(struct part *part, size_t n, double s_share, double
 
 static bool is_bounded(const struct ca_est_item *item)
 {
-	return item->elapsed > 0 && item->delay <= item->elapsed;
+	return item->elapsed > 0 && item->delay <= clocks_differ * item->elapsed;
 }
 
 static bool all_known(const struct ca_est *est, const uint32_t *member, size_t n)

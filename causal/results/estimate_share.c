@@ -12,8 +12,9 @@ static const double usual = 2;
 static const double beyond = 3; /* standard deviations from which on experiments are no fair draw */
 /* Times too small is the error that a few experiments show, now and then. */
 static const double by_chance = 2;
-static const double worth = 10;   /* samples that "time in S is CPU time in S" is worth beforehand */
-static const double least = 0.05; /* by which time per sample differs from code to code at least, relative */
+static const double seldom = 3.84; /* of the distance of one region's, by chance: in one of 20 */
+static const double worth = 10;    /* samples that "time in S is CPU time in S" is worth beforehand */
+static const double least = 0.05;  /* by which time per sample differs from code to code at least, relative */
 
 /* The experiments of one region. */
 struct drawn {
@@ -64,16 +65,16 @@ static double distance(const struct drawn *d, const struct ca_share *share)
 }
 
 /* The effect at speedup p is p times `share` then, which may be off by so much, relative, at one sigma; or less,
- * by what was paid. */
-static void set_own(struct ca_est_own *own, const struct drawn *d, double share, double error)
+ * by what was paid, and by what threads may have done of it at once. */
+static void set_own(struct ca_est_own *own, const struct drawn *d, double share, double error, double at_once)
 {
-	double paid = d->delay > 0 ? d->paying / d->delay : 0;
+	double paid = d->delay > 0 ? d->paying / d->delay : 0, bottom = (1 - paid) * (1 - at_once);
 	double off = 1.96 * hypot(error, ca_estimate_s_error) * share;
 
 	own->by_runs = true;
 	own->share = share;
-	own->middle = share * (1 - paid / 2);
-	own->low = share * (1 - paid) - off;
+	own->middle = share * (1 + bottom) / 2;
+	own->low = share * bottom - off;
 	own->high = fmin(share + off, 1);
 }
 
@@ -81,7 +82,8 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		       const struct ca_estimates *out, const size_t *first, const uint32_t *member,
 		       struct ca_est_own *own)
 {
-	double squares = 0, between = 0, regions = 0, per_sample, rate, prior, lump = 1;
+	double squares = 0, between = 0, regions = 0, per_sample, rate, prior, lump = 1, overlap = 0,
+	       of_runs = 0;
 	struct drawn all = { 0 };
 	bool unlike;
 
@@ -93,6 +95,8 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 			continue;
 		squares += distance(&d, share);
 		lump = fmax(lump, share->lump); /* the same in all */
+		overlap = share->overlap;
+		of_runs = share->rate;
 		all.active += d.active;
 		all.elapsed += d.elapsed;
 		all.periods += d.periods;
@@ -111,19 +115,24 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		if (own[k].known && d.inside > 0)
 			between += d.inside / lump * pow(d.active / d.inside / per_sample - 1, 2);
 	}
-	between = fmax(least * least, (between - (regions - 1)) / (all.inside / lump + worth));
+	between = fmax(least * least + overlap * overlap,
+		       (between - (regions - 1)) / (all.inside / lump + worth));
 	prior = lump / between;
 	for (size_t k = 0; k < out->curves; k++) {
 		const struct ca_share *share = find_share(options, out->curve[k].region);
 		struct drawn d = add_up(est, first, member, &out->curve[k]);
 		double time = (d.active + prior * per_sample) / (d.inside + prior);
+		double unmet = prior / (d.inside + prior);
 		struct ca_est_own by_runs = own[k];
 
 		if (!own[k].known || !share || !(share->share > 0) || !(d.periods > 0))
 			continue;
-		set_own(&by_runs, &d, fmin(share->share * time * rate, 1),
-			sqrt(lump / (d.inside + prior) + alike(share) * (1 - share->share) / share->periods));
-		if (unlike || by_runs.high - by_runs.low < by_chance * (own[k].high - own[k].low))
+		set_own(&by_runs, &d, fmin(share->share * time * (of_runs > 0 ? of_runs : rate), 1),
+			sqrt(lump / (d.inside + prior) + alike(share) * (1 - share->share) / share->periods),
+			unmet * fmin(overlap / share->share, 1));
+		/* experiments that have not met it agree with each other, too */
+		if (unlike || !(d.inside > 0) || distance(&d, share) > seldom ||
+		    by_runs.high - by_runs.low < by_chance * (own[k].high - own[k].low))
 			own[k] = by_runs;
 	}
 }

@@ -166,13 +166,22 @@ static void find_sampled(struct ca_profile *profile)
 static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *n)
 {
 	struct ca_share *share = calloc(profile->catalog.regions + 1, sizeof *share);
+	double cpu = 0, runtime = 0, periods = 0;
 
+	for (size_t i = 0; i < profile->runs; i++)
+		if (profile->run[i].sampled && profile->run[i].summary.cpu_ns) {
+			cpu += (double)profile->run[i].summary.cpu_ns;
+			runtime += (double)profile->run[i].summary.runtime;
+			periods += (double)profile->run[i].summary.periods;
+		}
 	*n = profile->catalog.regions;
 	for (size_t i = 0; i < *n && share; i++)
-		share[i] =
-			(struct ca_share){ .region = (uint32_t)i + 1,
-					   .lump = profile->periods > 0 ? profile->squares / profile->periods
-									: 0 };
+		share[i] = (struct ca_share){
+			.region = (uint32_t)i + 1,
+			.lump = profile->periods > 0 ? profile->squares / profile->periods : 0,
+			.rate = runtime > 0 ? periods / (runtime / 1e9) : 0,
+			.overlap = cpu > runtime ? 1 - runtime / cpu : 0,
+		};
 	for (size_t i = 0; i < profile->sample_count && share; i++) {
 		const struct ca_profile_samples *s = &profile->samples[i];
 

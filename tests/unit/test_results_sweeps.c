@@ -412,8 +412,10 @@ static double covered(double x, double from, double to, double cycle)
 
 /* One thread, three codes, which follow one another in cycles of this part of a run (1: each comes once; 0: in every
  * window alike). Windows of 250 ms lie anywhere behind the first `late` of four runs of 4 s, whose samples scatter as
- * if each knew nothing of the others. Returns how many of the truths are in their intervals. */
-static unsigned phased_sweep(double cycle, double late, double lump, unsigned *by_runs, double *width)
+ * if each knew nothing of the others. The last code may be that of so many threads at once. Returns how many of the
+ * truths are in their intervals. */
+static unsigned phased_sweep(double cycle, double late, double lump, unsigned threads, unsigned *by_runs,
+			     double *width)
 {
 	static const double part[PHASED] = { 0.3, 0.5, 0.2 };
 	struct ca_observation list[PHASED * PHASED_WINDOWS];
@@ -422,32 +424,42 @@ static unsigned phased_sweep(double cycle, double late, double lump, unsigned *b
 		.seed = 7, .quantum = 1. / 6, .share = share, .shares = PHASED
 	};
 	struct ca_estimates e;
+	const double last = part[PHASED - 1], all = 1 + (threads - 1) * last;
 	unsigned inside = 0;
 	double from = 0;
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < PHASED; from += part[k++]) {
-		double of_runs = part[k] + normal() * sqrt(part[k] * (1 - part[k]) * lump / (16 * 250));
+		unsigned at_once = k + 1 < PHASED ? 1 : threads;
+		double usual = at_once * part[k] / all;
+		double of_runs = usual + normal() * sqrt(usual * (1 - usual) * lump / (16 * all * 250));
 
-		share[k] = (struct ca_share){ k + 1, ticks_of(of_runs * 16, lump), of_runs, lump };
+		share[k] = (struct ca_share){ k + 1, ticks_of(of_runs * 16 * all, lump), of_runs, lump, 250 * all,
+					      1 - 1 / all };
 		for (size_t i = 0; i < PHASED_WINDOWS; i++) {
 			double begin = (late + (1 - late - 0.0625) * uniform()), end = begin + 0.0625;
 			double in = cycle > 0 ? (covered(end, from, from + part[k], cycle) -
 						 covered(begin, from, from + part[k], cycle)) /
 							0.0625
 					      : part[k] * (1 + 0.02 * normal());
+			double of_last = cycle > 0 ? (covered(end, 1 - last, 1, cycle) -
+						      covered(begin, 1 - last, 1, cycle)) /
+							     0.0625
+						   : last;
 
-			list[n] = (struct ca_observation){ .region = k + 1,
-							   .speedup = i % 2 ? 500000 : 1000000,
-							   .run = (uint32_t)i / 2 + 1,
-							   .time = (double)n,
-							   .cost = 0.25 * (1 - in * (i % 2 ? 0.5 : 1)),
-							   .visits = 250000,
-							   .elapsed = 0.25,
-							   .active = 0.25 * in,
-							   .delay = 0.25 * in * (i % 2 ? 0.5 : 1),
-							   .periods = ticks_of(0.25, lump),
-							   .inside = ticks_of(0.25 * in, lump) };
+			list[n] = (struct ca_observation){
+				.region = k + 1,
+				.speedup = i % 2 ? 500000 : 1000000,
+				.run = (uint32_t)i / 2 + 1,
+				.time = (double)n,
+				.cost = 0.25 * (1 - in * (i % 2 ? 0.5 : 1)),
+				.visits = 250000,
+				.elapsed = 0.25,
+				.active = 0.25 * in,
+				.delay = 0.25 * in * (i % 2 ? 0.5 : 1),
+				.periods = ticks_of(0.25 * (1 + (threads - 1) * of_last), lump),
+				.inside = ticks_of(0.25 * in * at_once, lump)
+			};
 			n++;
 		}
 	}
@@ -470,8 +482,11 @@ static void test_run_phases(void **state)
 {
 	static const struct {
 		double cycle, late, lump;
-	} cases[] = { { 1, 0, 1 },       { 1, 0.25, 1 },    { 1, 0.35, 1 }, { 0.16, 0, 1 }, { 0.16, 0.35, 1 },
-		      { 0.16, 0.35, 4 }, { 0.08, 0.35, 4 }, { 0, 0.35, 1 }, { 0, 0.35, 32 } };
+		unsigned threads;
+	} cases[] = { { 1, 0, 1, 1 },       { 1, 0.25, 1, 1 },    { 1, 0.35, 1, 1 },    { 0.16, 0, 1, 1 },
+		      { 0.16, 0.35, 1, 1 }, { 0.16, 0.35, 4, 1 }, { 0.08, 0.35, 4, 1 }, { 0, 0.35, 1, 1 },
+		      { 0, 0.35, 32, 1 },   { 1, 0, 1, 2 },       { 1, 0.25, 1, 2 },    { 0.16, 0.35, 1, 2 },
+		      { 1, 0, 1, 8 } };
 
 	(void)state;
 	ca_rng_init(&rng, 20);
@@ -480,15 +495,14 @@ static void test_run_phases(void **state)
 		double width = 0;
 
 		for (unsigned k = 0; k < PHASED_SWEEPS; k++)
-			inside +=
-				phased_sweep(cases[i].cycle, cases[i].late, cases[i].lump, &by_runs, &width);
-		print_message(
-			"cycles of %.2f s, windows from %.2f on, samples of %.0f: %.1f %% covered, half "
-			"width %.2f, %.0f %% by the runs\n",
-			4 * cases[i].cycle, cases[i].late, cases[i].lump, 100. * inside / all,
-			width / 2 / all, 100. * by_runs / all);
+			inside += phased_sweep(cases[i].cycle, cases[i].late, cases[i].lump, cases[i].threads,
+					       &by_runs, &width);
+		print_message("cycles of %.2f s, windows from %.2f on, samples of %.0f, %u threads: %.1f %% "
+			      "covered, half width %.2f, %.0f %% by the runs\n",
+			      4 * cases[i].cycle, cases[i].late, cases[i].lump, cases[i].threads,
+			      100. * inside / all, width / 2 / all, 100. * by_runs / all);
 		assert_true(inside >= 0.93 * all);
-		assert_true(width / 2 / all < (cases[i].cycle > 0 ? 3 : 0.8));
+		assert_true(width / 2 / all < (cases[i].threads > 1 ? 6 : cases[i].cycle > 0 ? 3 : 0.8));
 		assert_true(cases[i].cycle > 0 ? by_runs > 0.9 * all : by_runs < 0.05 * all);
 	}
 }
