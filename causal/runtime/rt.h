@@ -169,6 +169,7 @@ struct ca_thread {
 				   * it has its sources, see thread.c */
 	uint64_t switches_seen;   /* times off a CPU up to the last tick ... */
 	uint32_t meets;           /* meetings and waits since then ... */
+	uint32_t steadily;        /* ... many at so many ticks, up to the last one ... */
 	uint32_t creates;         /* ... and threads that it has created ... */
 	uint64_t creates_from;    /* ... which was at that time, ns */
 	uint64_t blocked;         /* ns off a CPU in waits, for samples */

@@ -40,8 +40,8 @@ enum {
 	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends, if it has a CPU ... */
 	LAST_NAPS = 50,       /* ... so many times that at most, if not */
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
-	HARDLY = 32,          /* ... and the thread meets others more than once a period */
-	BEGINNING = 2,        /* ticks of a thread that has just begun */
+	HARDLY = 32,          /* ... and the thread meets others more than once a period ... */
+	STEADY = 16,          /* ... by so many ticks, one after the other */
 	REDRAW = 16,          /* ticks of one period where it is not an experiment's ... */
 	PROFILE_REDRAW = 128, /* ... but a profile's */
 	CREATES = 125000,     /* ns for each thread that it has created, below which that is all it does */
@@ -380,14 +380,8 @@ void ca_thread_look_at_young(struct ca_thread *t, uint64_t now)
 		t->tick_period = period;
 }
 
-/* Whoever has just begun may not live until so rare a tick, and would be seen for what came before it alone: the
- * first comes after a random part of the period, as that of a thread does. */
-static bool is_first_of_rare(const struct ca_thread *t, uint64_t period)
-{
-	return t->ticks <= BEGINNING && period == HARDLY * ca_rt.period && t->tick_weight < HARDLY;
-}
-
-/* More than once a period, since the last tick. The only thread of the run meets nobody: what it waits for, or might
+/* More than once a period, and for so long that it is no phase of what it does: else, where data is read for a moment
+ * and then worked on, the rare tick always comes in what is done 32 ms later. The only thread of the run meets nobody: what it waits for, or might
  * have waited for, is files, and its samples are what tells of its phases (doc/ESTIMATE.md). It is asked for what
  * is dear, its switches. */
 CA_SIGSAFE static bool meets_others(struct ca_thread *t)
@@ -397,7 +391,11 @@ CA_SIGSAFE static bool meets_others(struct ca_thread *t)
 	t->switches_seen = switches;
 	if (atomic_load_explicit(&ca_rt.session->threads, memory_order_relaxed) != 1)
 		n = t->meets;
-	return n * ca_rt.period > t->tick_period;
+	if (n * ca_rt.period <= t->tick_period)
+		t->steadily = 0;
+	else if (t->steadily < STEADY)
+		t->steadily++;
+	return t->steadily == STEADY;
 }
 
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
@@ -405,7 +403,7 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	bool meets = meets_others(t);
 	uint64_t period = wanted_period(t, meets), now = ca_clock_now();
 	enum ca_backend backend = t->tick.backend;
-	bool young = period != ca_rt.period && only_creates(t, now), first;
+	bool young = period != ca_rt.period && only_creates(t, now);
 
 	t->meets = t->creates = 0;
 	t->creates_from = now;
@@ -421,9 +419,8 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 		return;
 	t->tick_experiment = t->experiment;
 	ca_tick_stop(&t->tick);
-	first = is_first_of_rare(t, period);
-	t->tick_length = now = first ? random_part(t, period) : jittered(t, period);
-	t->tick_period = first ? now : period; /* then the next tick sets it */
+	t->tick_length = now = jittered(t, period);
+	t->tick_period = period;
 	/* perf has one number for both */
 	if (backend == CA_BACKEND_TIMER || ca_tick_start(&t->tick, backend, now, now, CA_SIGNAL) != CA_OK)
 		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
