@@ -7,7 +7,10 @@
 #include "core/sys.h"
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 enum {
@@ -199,6 +202,22 @@ static struct ca_channel internet(int fd, bool *lasts)
 	return c;
 }
 
+/* Both ends of a pseudo-terminal know its number: mpirun reads its ranks' output from some. */
+static void name_terminal(int fd, dev_t device, struct ca_channel *c)
+{
+	enum { MASTERS_MAJOR = 5, MASTERS_MINOR = 2, SLAVES_MAJOR = 136, INPUT = 1, OUTPUT };
+	unsigned number = minor(device);
+
+	if (major(device) == SLAVES_MAJOR) {
+		c->in = name(c->kind, number, INPUT);
+		c->out = name(c->kind, number, OUTPUT);
+	} else if (major(device) == MASTERS_MAJOR && minor(device) == MASTERS_MINOR &&
+		   ca_sys(SYS_ioctl, fd, TIOCGPTN, (long)(intptr_t)&number, 0, 0, 0) == 0) {
+		c->in = name(c->kind, number, OUTPUT);
+		c->out = name(c->kind, number, INPUT);
+	}
+}
+
 static struct ca_channel find_out(int fd, const struct stat *st, bool *lasts)
 {
 	struct ca_channel c = { .kind = CA_CHANNEL_NONE };
@@ -218,6 +237,8 @@ static struct ca_channel find_out(int fd, const struct stat *st, bool *lasts)
 		c.in = c.out = name(c.kind, st->st_dev, st->st_ino);
 	} else if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode)) {
 		c.kind = CA_CHANNEL_FILE;
+		if (S_ISCHR(st->st_mode))
+			name_terminal(fd, st->st_rdev, &c);
 	} else if (!S_ISDIR(st->st_mode)) {
 		/* all of these are one inode: whether it is still the same one, who closes it tells */
 		uint64_t id = event_id(fd);

@@ -61,3 +61,37 @@ void *ca_real_find(const char *name, const void *caller)
 	REAL(dlclose)(handle);
 	return function;
 }
+
+/* ---- for a caller ------------------------------------------------------------------------*/
+enum { CACHE = 1024, PROBES = 4 };
+struct binding {
+	_Atomic(const char *) name; /* written first, by compare-and-swap */
+	_Atomic(const void *) caller;
+	_Atomic(void *) function; /* released last */
+};
+static struct binding cache[CACHE];
+
+void *ca_real_for(const char *name, const void *caller)
+{
+	size_t at = (uintptr_t)caller >> 2 ^ (uintptr_t)name >> 3;
+	const char *none = NULL;
+	struct binding *b;
+	void *function;
+
+	for (size_t i = 0; i < PROBES; i++) {
+		b = &cache[(at + i) % CACHE];
+		function = atomic_load_explicit(&b->function, memory_order_acquire);
+		if (function && atomic_load(&b->caller) == caller && atomic_load(&b->name) == name)
+			return function;
+	}
+	function = ca_real_find(name, caller);
+	for (size_t i = 0; function && i < PROBES; i++, none = NULL) {
+		b = &cache[(at + i) % CACHE];
+		if (atomic_compare_exchange_strong(&b->name, &none, name)) {
+			atomic_store(&b->caller, caller);
+			atomic_store_explicit(&b->function, function, memory_order_release);
+			break;
+		}
+	}
+	return function;
+}

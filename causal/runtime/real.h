@@ -376,6 +376,8 @@ CA_HIDDEN void ca_real_resolve_at(void *member);
 /* One that has no row, since most programs do not have it. What was opened with a library for
  * itself alone is found by a look from its caller. NULL: there is none. */
 CA_HIDDEN void *ca_real_find(const char *name, const void *caller);
+/* The same, remembered: for functions that are called often. name: one text for all calls from there. */
+CA_HIDDEN void *ca_real_for(const char *name, const void *caller);
 
 #define REAL(name)                                                                                           \
 	(__extension__({                                                                                     \

@@ -14,43 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the real function for a caller ------------------------------------------------------*/
-enum { CACHE = 1024, PROBES = 4 };
-struct binding {
-	_Atomic(const char *) name; /* written first, by compare-and-swap */
-	_Atomic(const void *) caller;
-	_Atomic(void *) function; /* released last */
-};
-static struct binding cache[CACHE];
-
 /* NULL: there is no OpenMP library. A program that looks whether a weak name is there finds
  * ours; it is alone then, and what the function would do for one thread is done. */
-static void *real_for(const char *name, const void *caller)
-{
-	size_t at = (uintptr_t)caller >> 2 ^ (uintptr_t)name >> 3;
-	const char *none = NULL;
-	struct binding *b;
-	void *function;
-
-	for (size_t i = 0; i < PROBES; i++) {
-		b = &cache[(at + i) % CACHE];
-		function = atomic_load_explicit(&b->function, memory_order_acquire);
-		if (function && atomic_load(&b->caller) == caller && atomic_load(&b->name) == name)
-			return function;
-	}
-	function = ca_real_find(name, caller);
-	for (size_t i = 0; function && i < PROBES; i++, none = NULL) {
-		b = &cache[(at + i) % CACHE];
-		if (atomic_compare_exchange_strong(&b->name, &none, name)) {
-			atomic_store(&b->caller, caller);
-			atomic_store_explicit(&b->function, function, memory_order_release);
-			break;
-		}
-	}
-	return function;
-}
-
-#define OMP_REAL(name) ((__typeof__(&name))real_for(#name, __builtin_return_address(0)))
+#define OMP_REAL(name) ((__typeof__(&name))ca_real_for(#name, __builtin_return_address(0)))
 
 /* ---- idle between bodies -----------------------------------------------------------------*/
 /* A wait that begins in one call and ends in another. Tasks may run inside it, so ticks go on
@@ -106,7 +72,7 @@ static void outlined(void *p)
 		struct body body = { run, data };                                                            \
 		__typeof__(&name) real = OMP_REAL(name);                                                     \
                                                                                                              \
-		if (!real) { /* see real_for */                                                              \
+		if (!real) { /* see OMP_REAL */                                                              \
 			run(data);                                                                           \
 			return;                                                                              \
 		}                                                                                            \
@@ -279,7 +245,7 @@ __attribute__((used)) static void *before_jump(const char *name, const void *cal
 	void *real;
 
 	ca_wait_meet();
-	real = real_for(name, caller);
+	real = ca_real_for(name, caller);
 	return real ? real : (void *)nothing_to_do;
 }
 

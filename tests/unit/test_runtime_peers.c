@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 enum { NOW = 5000, LATER = 6000, LAG = 700, LAG_NOW = 900 };
 #define IS_OTHERS(call)   assert_int_equal((call), CA_WAIT_OTHERS)
@@ -204,6 +206,28 @@ static void in_pieces(void **state)
 	s->experiment.caught_up = 350;
 	assert_int_equal(ca_peers_in_step(fd[0], 500, 500, &runs_on), 400);
 	close_both(fd);
+}
+
+/* Whoever reads what ours write to a terminal reads from ours; the terminal that we were started in is another's. */
+static void terminals(void **state)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
+
+	(void)state;
+	if (master < 0 || grantpt(master) || unlockpt(master))
+		skip(); /* no devpts here */
+	slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(slave >= 0);
+	IS_EXTERNAL(ca_peers_of_read(master, true));
+	ca_peers_write(slave, NOW, LAG);
+	IS_OTHERS(ca_peers_of_read(master, true));
+	IS_EXTERNAL(ca_peers_of_read(slave, true));
+	ca_peers_write(master, NOW, LAG);
+	IS_OTHERS(ca_peers_of_read(slave, true));
+	close(slave);
+	close(master);
+	ca_channel_forget(slave);
+	ca_channel_forget(master);
 }
 
 static void pipes(void **state)
@@ -422,11 +446,13 @@ static void many(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(files),    TEST(pipes),        TEST(pipe_of_a_new_program),
-		TEST(pairs),    TEST(connections),  TEST(datagrams),
-		TEST(requests), TEST(many),         TEST(event_descriptors),
-		TEST(words),    TEST(not_answered), TEST(in_pieces),
-		TEST(room),
+		TEST(files),     TEST(terminals),
+		TEST(pipes),     TEST(pipe_of_a_new_program),
+		TEST(pairs),     TEST(connections),
+		TEST(datagrams), TEST(requests),
+		TEST(many),      TEST(event_descriptors),
+		TEST(words),     TEST(not_answered),
+		TEST(in_pieces), TEST(room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
