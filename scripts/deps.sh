@@ -18,6 +18,7 @@ ca_packages() { # TASK...
 			echo libcmocka-dev python3 python3-matplotlib python3-jsonschema
 			echo pigz gdb procps util-linux elfutils dwz clang llvm groff-base xz-utils
 			echo systemtap-sdt-dev coz-profiler chromium graphviz
+			echo openmpi-bin libopenmpi-dev
 			echo strace valgrind libjemalloc2 libtcmalloc-minimal4 libfaketime musl-tools
 			;;
 		suites)
