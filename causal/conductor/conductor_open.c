@@ -279,7 +279,7 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 		else if (!code)
 			status = ca_err_set(err, CA_ERR_USAGE,
 					    "nothing in %s is in scope: widen -F '%s' and -S '%s', "
-					    "or name a library with -B",
+					    "or name a library, or the program that it starts, with -B",
 					    path, c->set->function_scope, c->set->source_scope);
 	}
 	if (status == CA_OK)
