@@ -69,11 +69,10 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_observation *o = &observation[i];
-
-		ca_estimate_hear(est, o, options->length);
 		/* of time itself nothing is left where all of it is sped up by 100 % */
 		double cost = o->per_visit ? o->cost : fmax(o->cost, hardly_any * o->elapsed);
 
+		ca_estimate_hear(est, o, options->length);
 		if (!(cost > 0) || !(o->visits >= 0) || !isfinite(cost) || !isfinite(o->visits))
 			continue;
 		est->item[est->items++] = (struct ca_est_item){

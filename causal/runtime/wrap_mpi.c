@@ -6,7 +6,8 @@
  *
  * In C, by the names of Fortran 77 and of the module mpi_f08. Which arguments there are is the library's: each call
  * has so many words of them at most, and what a call has fewer are words of its caller's stack that nobody
- * reads. None is a floating-point number. */
+ * reads. None is a floating-point number. Who looks whether there is MPI, by a weak name, asks for MPI_Init or
+ * MPI_Initialized, which are left alone. */
 #include "causal/runtime/wrap.h"
 
 #define WORDS                                                                                                \
