@@ -434,8 +434,9 @@ static unsigned phased_sweep(double cycle, double late, double lump, unsigned th
 		double usual = at_once * part[k] / all;
 		double of_runs = usual + normal() * sqrt(usual * (1 - usual) * lump / (16 * all * 250));
 
-		share[k] = (struct ca_share){ k + 1, ticks_of(of_runs * 16 * all, lump), of_runs, lump, 250 * all,
-					      1 - 1 / all };
+		share[k] = (struct ca_share){ k + 1,     ticks_of(of_runs * 16 * all, lump),
+					      of_runs,   lump,
+					      250 * all, 1 - 1 / all };
 		for (size_t i = 0; i < PHASED_WINDOWS; i++) {
 			double begin = (late + (1 - late - 0.0625) * uniform()), end = begin + 0.0625;
 			double in = cycle > 0 ? (covered(end, from, from + part[k], cycle) -
