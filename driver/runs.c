@@ -128,7 +128,9 @@ static void show_so_far(struct runs *runs, enum ca_conductor_end end)
 	char why[300];
 
 	if (has_untried(runs)) {
-		ca_job_results(runs->job, true, "its part of the budget is spent");
+		ca_job_results(runs->job, true,
+			       end == CA_CONDUCTOR_SPENT ? "its part of the budget is spent"
+							 : "its rows are decided");
 		ca_say("the program runs on undisturbed; variant %zu of %zu begins when it has ended",
 		       runs->done + 2, runs->job->variants.product);
 		return;
