@@ -100,8 +100,8 @@ struct ca_session {
 	uint32_t requested_anywhere; /* they may lie in any module: wait for all before main. Set
 				   * before the first process starts */
 	struct ca_site requested[CA_MAX_REQUESTED];
-	/* The command's file, and what the user calls it, if that is a link of another name, else "". By the
-	 * conductor, for itself */
+	/* The command's file, and the path by which the user has called it: it may be a link of another name. "": not
+	 * found. By the conductor, for itself */
 	char command[CA_PATH], called[CA_PATH];
 	/* A run that is one experiment: the binary whose code it is about, until that code is selected. Who runs it
 	 * waits for that before main, or S would begin unseen. Set before the first process starts; "": none */

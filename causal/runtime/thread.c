@@ -381,9 +381,9 @@ void ca_thread_look_at_young(struct ca_thread *t, uint64_t now)
 }
 
 /* More than once a period, and for so long that it is no phase of what it does: else, where data is read for a moment
- * and then worked on, the rare tick always comes in what is done 32 ms later. The only thread of the run meets nobody: what it waits for, or might
- * have waited for, is files, and its samples are what tells of its phases (doc/ESTIMATE.md). It is asked for what
- * is dear, its switches. */
+ * and then worked on, the rare tick always comes in what is done 32 ms later. The only thread of the run meets nobody:
+ * what it waits for, or might have waited for, is files, and its samples are what tells of its phases
+ * (doc/ESTIMATE.md). It is asked for what is dear, its switches. */
 CA_SIGSAFE static bool meets_others(struct ca_thread *t)
 {
 	uint64_t switches = ca_switches_count(&t->switches), n = switches - t->switches_seen;
