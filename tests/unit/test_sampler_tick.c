@@ -175,19 +175,12 @@ static uint64_t spend(bool calls, uint64_t ns)
 	return spent;
 }
 
-/* With perf's ticks come others, for what is done in the kernel: in proportion, however often perf's start anew and
- * others get the CPU, and no call ends early. Of random length: none is in step. */
-static void test_kernel_time(void **state)
+/* Half of the time in calls, of random length: none is in step. */
+static bool is_in_proportion(struct ca_tick *tick)
 {
-	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 	uint64_t called = 0, spent = 0;
 
-	(void)state;
-	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) != CA_OK || !tick.sees_kernel) {
-		ca_tick_stop(&tick);
-		return;
-	}
-	watched = &tick;
+	watched = tick;
 	in_calls = in_user = 0;
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned ms = 3 + (unsigned)random() % 5;
@@ -197,14 +190,29 @@ static void test_kernel_time(void **state)
 		spend(false, ms * (uint64_t)MS);
 		assert_int_equal(poll(NULL, 0, 1), 0);
 		spent += cpu_time() - from;
-		ca_tick_stop(&tick);
-		assert_false(tick.sees_kernel);
-		assert_int_equal(ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_OK);
+		ca_tick_stop(tick);
+		assert_false(tick->sees_kernel);
+		assert_int_equal(ca_tick_start(tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_OK);
 	}
 	watched = NULL;
-	ca_tick_stop(&tick);
 	assert_in_range(in_calls + in_user, spent / 100 * 97, spent / 100 * 103);
-	assert_in_range(in_calls, called / 10 * 7, called / 10 * 13);
+	return in_calls > called / 10 * 7 && in_calls < called / 10 * 13;
+}
+
+/* With perf's ticks come others, for what is done in the kernel: in proportion, however often perf's start anew and
+ * others get the CPU, and no call ends early. Whoever takes the CPU at the kernel's ticks takes the place of some. */
+static void test_kernel_time(void **state)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
+	bool good = false;
+
+	(void)state;
+	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) == CA_OK && tick.sees_kernel) {
+		for (unsigned tries = 0; tries < 4 && !good; tries++)
+			good = is_in_proportion(&tick);
+		assert_true(good);
+	}
+	ca_tick_stop(&tick);
 }
 
 static void *burn_elsewhere(void *context)
