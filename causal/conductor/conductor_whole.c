@@ -140,7 +140,7 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 		ca_sweep_use_whole(c->opt.sweep, "the program is too short for experiments inside a run");
 	if (!(why = ca_sweep_why_whole(c->opt.sweep, &region, &percent)))
 		return;
-	if (region && ca_sweep_is_first(c->opt.sweep, CA_SWEEP_UNSTEADY) && !has_time_for_two(c, runtime)) {
+	if (region && percent && !has_time_for_two(c, runtime)) {
 		ca_sweep_steady(c->opt.sweep)->left = true;
 		ca_conductor_say(
 			c, 0,

@@ -11,6 +11,7 @@
 enum {
 	OTHERS = 4,  /* experiments of a region inside runs before there can be a doubt ... */
 	DEGREES = 5, /* ... and of freedom, from all regions, that say what chance is */
+	AGAIN = 2,   /* pairs that say otherwise: one alone does so by chance, now and then */
 	PAIRS = 4    /* whole runs above 0 % that an interval needs */
 };
 static const double doubt = 0.04;  /* of the work per visit, that is less or more ... */
@@ -114,8 +115,10 @@ static enum ca_steadiness compare(const struct ca_steady_region *r)
 	for (unsigned percent = 100; percent; percent--) {
 		double away = ratio(r, true, percent) - ratio(r, false, percent);
 
+		if (isfinite(away) && fabs(away) <= differ)
+			return CA_STEADY;
 		if (isfinite(away))
-			return fabs(away) > differ ? CA_STEADY_NOT : CA_STEADY;
+			return r->whole < AGAIN ? CA_STEADY_IN_DOUBT : CA_STEADY_NOT;
 	}
 	return CA_STEADY_IN_DOUBT;
 }

@@ -69,16 +69,6 @@ static double difference(const struct ca_profile_point *px, const struct ca_curv
 	return sum / n;
 }
 
-static bool is_unsteady(const struct ca_profile *profile, const struct ca_profile_point *point,
-			const struct ca_curve *curve)
-{
-	const struct ca_profile_point *other = point->whole ? NULL : counterpart(profile, point);
-	const struct ca_curve *whole = curve_of(other, curve->region);
-
-	/* a pair of which nothing is known alone contradicts nobody */
-	return whole && isfinite(whole->at[HALF]) && fabs(difference(point, curve, other, whole)) > differ;
-}
-
 /* Time itself was the unit until a point was needed, or the other way round: a region has one row. */
 static bool is_known_better(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
@@ -106,6 +96,17 @@ static bool is_sure(const struct ca_curve *curve)
 static bool agree(const struct ca_curve *a, const struct ca_curve *b)
 {
 	return !(a->at_low[HALF] > b->at_high[HALF] || b->at_low[HALF] > a->at_high[HALF]);
+}
+
+static bool is_unsteady(const struct ca_profile *profile, const struct ca_profile_point *point,
+			const struct ca_curve *curve)
+{
+	const struct ca_profile_point *other = point->whole ? NULL : counterpart(profile, point);
+	const struct ca_curve *whole = curve_of(other, curve->region);
+
+	/* a pair of which nothing is known alone contradicts nobody, nor do some that may say the same */
+	return whole && isfinite(whole->at[HALF]) && fabs(difference(point, curve, other, whole)) > differ &&
+	       !agree(curve, whole);
 }
 
 static double width(const struct ca_curve *curve)

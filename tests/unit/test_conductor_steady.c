@@ -191,19 +191,38 @@ static void test_not_steady(void **state)
 	add("f", 0, true, 1000, 0);
 	assert_wants("f", 50);
 	add("f", 50, true, 850, 0);
+	assert_wants("f", 50); /* one pair may say so by chance */
+	add("f", 0, true, 1000, 0);
+	add("f", 50, true, 850, 0);
 	assert_wants("g", 50);
+	add("g", 0, true, 1000, 0);
+	add("g", 50, true, 840, 0);
 	add("g", 0, true, 1000, 0);
 	add("g", 50, true, 840, 0);
 	assert_wants("f", 0);
 	add("f", 25, true, 850, 0);
 	assert_wants("g", 0);
-	for (unsigned i = 1; i < 4; i++) {
+	for (unsigned i = 2; i < 4; i++) {
 		assert_true(ca_steady_is_open(&steady)); /* an interval needs some more */
 		add("f", 25, true, 850, 0);
 		add("g", 50, true, 850, 0);
 	}
 	assert_false(ca_steady_is_open(&steady));
 	assert_wants("g", 0);
+}
+
+/* The first pair says otherwise, and the second that this was chance. */
+static void test_chance_of_a_pair(void **state)
+{
+	(void)state;
+	add_windows("f", 700, 1500, 0.01);
+	add("f", 0, true, 1000, 0);
+	add("f", 50, true, 800, 0);
+	assert_wants("f", 50);
+	add("f", 0, true, 1000, 0);
+	add("f", 50, true, 620, 0);
+	assert_wants(NULL, 0);
+	assert_false(ca_steady_is_open(&steady));
 }
 
 /* Whole runs say the same (threads spin while they wait): no more doubts. */
@@ -231,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_chance),
 		cmocka_unit_test_setup_teardown(test_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_steady, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_chance_of_a_pair, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_steady, set_up, tear_down),
 	};
 

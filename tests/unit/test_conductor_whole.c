@@ -275,6 +275,26 @@ static void test_no_time(void **state)
 	assert_false(ca_steady_is_open(ca_sweep_steady(sweep)));
 }
 
+/* One pair says otherwise, and there is no time for another one that would be sure of it. */
+static void test_no_time_for_another(void **state)
+{
+	(void)state;
+	for (unsigned run = 0; run < 3; run++) {
+		start_run();
+		ca_conductor_whole_open(&c, NULL);
+		c.opt.budget = (uint64_t)(run < 2 ? 60000 : 9000) * MS;
+		assert_int_equal(c.whole, run > 0);
+		for (unsigned i = 0; i < 7 && !run; i++) {
+			record(0, 100, 200000 + i, 0);
+			record(50, 200, 300000 + i, 0);
+		}
+		if (run)
+			record(run == 1 ? 0 : 50, run == 1 ? 100 : 140, 0, 0);
+		end_run(5000);
+		assert_int_equal(ca_steady_is_open(ca_sweep_steady(sweep)), run < 2);
+	}
+}
+
 /* Where both ends of a queue have a point, it is known what is stored, whatever the CPU time says. */
 static void test_arrivals(void **state)
 {
@@ -311,6 +331,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_time_for_another, set_up, tear_down),
 		cmocka_unit_test(test_arrivals),
 	};
 
