@@ -17,7 +17,8 @@ struct ca_fine {
 	_Atomic uint64_t left;               /* the last one that is over ended then */
 	_Atomic int64_t sum;                 /* cycles in S since the last hit ... */
 	_Atomic int64_t limit;               /* ... and how many of them make the next one */
-	_Atomic uint64_t visits;             /* of S, ever; also where each is logged */
+	_Atomic uint32_t visits;             /* of S; also where each is logged */
+	_Atomic uint32_t passes; /* of its exits by who was not in S: at edges these are ways of others, too */
 	_Atomic uint64_t exempt;             /* ns of S time of others, ever, at which it was in S too: added
 					      * by whoever took the hit, before the hit is in the log */
 	_Atomic uint64_t selection;          /* selection.seq that all this belongs to */
@@ -27,7 +28,8 @@ enum {
 	CA_FINE_LEFT = offsetof(struct ca_fine, left),
 	CA_FINE_SUM = offsetof(struct ca_fine, sum),
 	CA_FINE_LIMIT = offsetof(struct ca_fine, limit),
-	CA_FINE_VISITS = offsetof(struct ca_fine, visits)
+	CA_FINE_VISITS = offsetof(struct ca_fine, visits),
+	CA_FINE_PASSES = offsetof(struct ca_fine, passes)
 };
 
 #endif

@@ -35,6 +35,7 @@ struct ca_selection {
 	uint32_t exact; /* S is known by sites, not by samples ... */
 	uint32_t
 		fine; /* ... which time it, and take hits of what they add up, in place of logging each visit */
+	uint32_t edges; /* ... at edges of the code: who leaves by another way is found out by a tick */
 	/* Where S is sampled, for each layer: when a thread was found in it, how many of the others on a CPU,
 	 * looked at at the same time, were found there, too; and how many would have been if they knew
 	 * nothing of each other, millionths. Added to by the runtimes, set by the conductor. */

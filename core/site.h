@@ -28,7 +28,8 @@ enum ca_site_flag {
 	CA_SITE_BY_CALL = 1,    /* reach the trampoline by a call that ends at the site's end: the
 				 * return address is the program's own (the site ends in a call) */
 	CA_SITE_FLAGS_DEAD = 2, /* nobody reads the arithmetic flags at the site */
-	CA_SITE_NO_TRAP = 4     /* leave the site alone rather than fall back to a lasting int3 */
+	CA_SITE_NO_TRAP = 4,    /* leave the site alone rather than fall back to a lasting int3 */
+	CA_SITE_BY_FP = 8       /* what names the activation is counted from the frame pointer */
 };
 enum ca_fixup_type {
 	CA_FIXUP_REL = 0, /* 4 bytes, relative to `end`: file address `target` */
@@ -48,7 +49,8 @@ struct ca_site {
 	uint8_t hooks;    /* used entries of hook[] */
 	uint8_t insns;    /* used entries of insn[] */
 	uint8_t flags;    /* enum ca_site_flag */
-	uint8_t words; /* hooks FINE_*: 8 bytes each from the stack pointer up to what names the activation */
+	uint8_t words;    /* 8 bytes each from there, or the stack pointer, up to what names the activation:
+			* the stack pointer at its function's first instruction, where that is known */
 	uint8_t original[CA_SITE_BYTES]; /* what must stand there, else do not patch */
 	uint8_t code[CA_SITE_CODE];      /* the displaced instructions, relocatable, with whatever
 					  * brings control back: nothing is to be appended */

@@ -3,7 +3,7 @@
  * own. Its instructions are known; so are the places at which control comes into them from other code of
  * the same function, and the places outside that it comes to. The first enter S, the others leave it,
  * from wherever they are reached: whoever enters where he is inside already, or leaves where he is not
- * inside, changes nothing. Hooks of the fine sampler alone are like that.
+ * inside, changes nothing.
  *
  * Functions in which it is not known where control may go are refused; the code is sampled then. */
 #include "binary/plan/code.h"
@@ -25,7 +25,8 @@ struct edges {
 	bool *inside;
 	bool *edge;      /* control comes here from the other side */
 	bool *loops;     /* ... and from behind, on the same side */
-	bool by_another; /* the frame is counted from another register than the stack pointer */
+	size_t first;    /* of its sites */
+	bool by_another; /* the frame is counted from neither the stack pointer nor a frame pointer */
 	const char *why;
 };
 
@@ -86,19 +87,46 @@ static bool mark(struct edges *e)
 	return true;
 }
 
-/* Words from the stack pointer before the instruction up to the return address: all that lies between
- * two edges may have pushed something. */
-static bool set_words(struct edges *e, struct ca_site *site, uint64_t address)
+struct name {
+	bool by_fp, by_another;
+	uint8_t words;
+};
+
+/* Words from the stack pointer before the instruction, or from the frame pointer, up to the return address: all that
+ * lies between two edges may have pushed something. Else it is named by the stack pointer as it is. */
+static bool find_name(const struct edges *e, uint64_t address, struct name *name)
 {
 	int depth = ca_text_depth(e->text, address);
 
-	if (depth < 0 || depth % WORD || depth / WORD > MOST_WORDS)
+	name->by_fp = !depth;
+	if (name->by_fp)
+		depth = ca_text_depth_from_fp(e->text, address);
+	name->by_another = !depth;
+	name->by_fp &= !name->by_another;
+	name->words = (uint8_t)(depth ? depth / WORD - 1 : 0);
+	return depth >= 0 && depth % WORD == 0 && depth / WORD <= MOST_WORDS;
+}
+
+static bool set_name(struct edges *e, struct ca_site *site, uint64_t address)
+{
+	struct name name;
+
+	if (!find_name(e, address, &name))
 		return refuse(e, "its stack frame is not known");
-	if (e->out->n && e->by_another != !depth)
+	if (e->out->n > e->first && e->by_another != name.by_another)
 		return refuse(e, "it begins or ends where the stack frame is made");
-	e->by_another = !depth;
-	site->words = (uint8_t)(depth ? depth / WORD - 1 : 0);
+	e->by_another = name.by_another;
+	site->words = name.words;
+	site->flags |= name.by_fp ? CA_SITE_BY_FP : 0;
 	return true;
+}
+
+static bool has_same_name(const struct edges *e, const struct ca_site *site, uint64_t address)
+{
+	struct name name;
+
+	return find_name(e, address, &name) && name.words == site->words &&
+	       name.by_another == e->by_another && name.by_fp == !!(site->flags & CA_SITE_BY_FP);
 }
 
 static bool leaves_by_itself(const struct edges *e, size_t i)
@@ -111,6 +139,8 @@ static bool begin(struct edges *e, enum ca_site_kind kind, size_t first)
 	if (e->out->n == e->out->max)
 		return refuse(e, "it has too many parts");
 	ca_code_begin(&e->out->site[e->out->n], e->out->module, kind, e->insn[first].address);
+	/* others may pass it far more often than those that enter or leave */
+	e->out->site[e->out->n].flags |= CA_SITE_NO_TRAP;
 	return true;
 }
 
@@ -131,9 +161,8 @@ static bool join(struct edges *e, struct ca_site *site, size_t i)
 
 	if (!e->edge[i])
 		return true;
-	if ((enters && e->loops[i]) ||
-	    ca_text_depth(e->text, e->insn[i].address) != (e->by_another ? 0 : (site->words + 1) * WORD) ||
-	    !ca_code_hook(site, enters ? CA_SITE_FINE_ENTER : CA_SITE_FINE_EXIT))
+	if ((enters && e->loops[i]) || !has_same_name(e, site, e->insn[i].address) ||
+	    !ca_code_hook(site, enters ? CA_SITE_ENTER : CA_SITE_EXIT))
 		return false;
 	e->edge[i] = false; /* done */
 	return true;
@@ -159,15 +188,15 @@ static bool copy(struct edges *e, struct ca_site *site, size_t at)
 }
 
 /* The hook comes before insn[at]. */
-static bool plan_at(struct edges *e, size_t at, enum ca_site_kind kind, enum ca_site_kind hook)
+static bool plan_at(struct edges *e, size_t at, enum ca_site_kind kind)
 {
 	struct ca_site *site = &e->out->site[e->out->n];
 
 	while (at + 1 < e->n && ca_insn_is_point(&e->insn[at]) && !e->edge[at + 1])
 		at++;
-	if (!begin(e, kind, at) || !set_words(e, site, e->insn[at].address))
+	if (!begin(e, kind, at) || !set_name(e, site, e->insn[at].address))
 		return false;
-	if (!ca_code_hook(site, hook) || !copy(e, site, at))
+	if (!ca_code_hook(site, kind) || !copy(e, site, at))
 		return refuse(e, "one of its edges cannot be patched");
 	return finish(e);
 }
@@ -194,9 +223,9 @@ static bool plan_before(struct edges *e, size_t at)
 	for (size_t i = first; i < at; i++)
 		if (!ca_code_copy(site, &e->insn[i]))
 			return refuse(e, "one of its edges cannot be patched");
-	if (!set_words(e, site, e->insn[at].address))
+	if (!set_name(e, site, e->insn[at].address))
 		return false;
-	if (!ca_code_hook(site, CA_SITE_FINE_ENTER) || !ca_code_jump_back(site))
+	if (!ca_code_hook(site, CA_SITE_ENTER) || !ca_code_jump_back(site))
 		return refuse(e, "one of its edges cannot be patched");
 	return finish(e);
 }
@@ -207,13 +236,13 @@ static bool plan(struct edges *e)
 		bool ok = true;
 
 		if (leaves_by_itself(e, i))
-			ok = plan_at(e, i, CA_SITE_EXIT, CA_SITE_FINE_EXIT);
+			ok = plan_at(e, i, CA_SITE_EXIT);
 		else if (e->edge[i] && e->inside[i] && e->loops[i] && i)
 			ok = plan_before(e, i);
 		else if (e->edge[i] && e->inside[i])
-			ok = plan_at(e, i, CA_SITE_ENTER, CA_SITE_FINE_ENTER);
+			ok = plan_at(e, i, CA_SITE_ENTER);
 		else if (e->edge[i])
-			ok = plan_at(e, i, CA_SITE_EXIT, CA_SITE_FINE_EXIT);
+			ok = plan_at(e, i, CA_SITE_EXIT);
 		if (!ok)
 			return false;
 	}
@@ -224,6 +253,7 @@ static bool plan_function(struct edges *e, uint64_t address)
 {
 	bool *marks, ok;
 
+	e->first = e->out->n;
 	if (!ca_text_function(e->text, address, &e->low, &e->high))
 		return refuse(e, "it is not known in which function it lies");
 	e->insn = ca_text_decode_all(e->text, e->low, e->high, &e->n);

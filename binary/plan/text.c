@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PARTS = 32, DWARF_RSP = 7 };
+enum { PARTS = 32, DWARF_RBP = 6, DWARF_RSP = 7 };
 
 struct function {
 	uint64_t low, high;
@@ -322,7 +322,8 @@ bool ca_text_is_rseq(struct ca_text *t, uint64_t address)
 	return address >= t->rseq_low && address < t->rseq_high;
 }
 
-int ca_text_depth(struct ca_text *t, uint64_t address)
+/* From that register up to the end of the frame. */
+static int depth_from(struct ca_text *t, uint64_t address, unsigned reg)
 {
 	Dwarf_Frame *frame = NULL;
 	Dwarf_Op *op = NULL;
@@ -332,14 +333,24 @@ int ca_text_depth(struct ca_text *t, uint64_t address)
 	if (!t->cfi || dwarf_cfi_addrframe(t->cfi, address, &frame) != 0)
 		return -1;
 	if (dwarf_frame_cfa(frame, &op, &ops) == 0 && ops) {
-		bool sp = (op[0].atom == DW_OP_bregx && op[0].number == DWARF_RSP) ||
-			  op[0].atom == DW_OP_breg0 + DWARF_RSP;
+		bool from =
+			(op[0].atom == DW_OP_bregx && op[0].number == reg) || op[0].atom == DW_OP_breg0 + reg;
 		int64_t offset = (int64_t)(op[0].atom == DW_OP_bregx ? op[0].number2 : op[0].number);
 
-		depth = ops == 1 && sp && offset > 0 && offset < INT32_MAX ? (int)offset : 0;
+		depth = ops == 1 && from && offset > 0 && offset < INT32_MAX ? (int)offset : 0;
 	}
 	free(frame);
 	return depth;
+}
+
+int ca_text_depth(struct ca_text *t, uint64_t address)
+{
+	return depth_from(t, address, DWARF_RSP);
+}
+
+int ca_text_depth_from_fp(struct ca_text *t, uint64_t address)
+{
+	return depth_from(t, address, DWARF_RBP);
 }
 
 bool ca_text_is_gcc(struct ca_text *t)

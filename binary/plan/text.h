@@ -34,6 +34,8 @@ bool ca_text_is_rseq(struct ca_text *text, uint64_t address);
 /* Distance from the stack pointer up to the frame's CFA before the instruction at the address:
  * 8 where only the return address is there; 0: counted from another register; -1: not known. */
 int ca_text_depth(struct ca_text *text, uint64_t address);
+/* The same from the frame pointer. */
+int ca_text_depth_from_fp(struct ca_text *text, uint64_t address);
 
 /* The function with that name, or FILE:NAME. Returns how many there are, up to 2; the first is filled in.
  * local: other files do not see it. */

@@ -15,7 +15,7 @@ enum ca_heat {
 /* Visits of the selected code at some time. */
 struct ca_heat_look {
 	uint64_t time;
-	uint64_t visits[CA_MAX_THREADS];
+	uint32_t visits[CA_MAX_THREADS], passes[CA_MAX_THREADS];
 };
 void ca_heat_begin(struct ca_heat_look *from, const struct ca_session *session, uint64_t now);
 /* What the visits since then come to. */

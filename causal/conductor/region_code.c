@@ -151,7 +151,7 @@ static void plan_edges(struct ca_region_code *code, const struct ca_region *regi
 		return;
 	memcpy(code->site, site, code->sites * sizeof *site);
 	code->sampled = false;
-	code->timed = true;
+	code->edges = true;
 }
 
 /* Leaves out the ranges behind the first `own` that lie in those; returns how many are left. */
@@ -232,7 +232,8 @@ void ca_region_code_select(const struct ca_region_code *code, bool exact, bool l
 	out->sites = out->exact ? (uint32_t)code->sites : 0;
 	if (out->sites)
 		memcpy(out->site, code->site, code->sites * sizeof *out->site);
-	out->fine = out->exact && (code->timed || !log);
+	out->fine = out->exact && !log;
+	out->edges = out->exact && code->edges;
 	if (out->fine)
 		time_only(out->site, out->sites);
 }

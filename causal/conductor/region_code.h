@@ -12,7 +12,7 @@
 struct ca_region_code {
 	uint32_t module;
 	bool sampled; /* no sites: not possible */
-	bool timed;   /* its sites can do nothing else */
+	bool edges;   /* some are at edges of the code, not at a function's ends or at calls */
 	const char *why;
 	struct ca_range *range;
 	unsigned ranges;

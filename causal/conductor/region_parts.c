@@ -114,11 +114,11 @@ bool ca_region_parts_select(const struct ca_region_code *const *part, const unsi
 	bool possible = exact;
 
 	merge_ranges(part, parts, out);
-	out->sites = out->fine = 0;
+	out->sites = out->fine = out->edges = 0;
 	out->parts = parts;
 	for (unsigned k = 0; k < parts; k++) {
 		out->weight[k] = percent[k] * UINT32_C(1000000) / percent[parts - 1];
-		possible = possible && !part[k]->sampled && !part[k]->timed;
+		possible = possible && !part[k]->sampled && !part[k]->edges;
 	}
 	possible = possible && put_sites(part, parts, out);
 	out->exact = possible;

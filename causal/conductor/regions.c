@@ -392,7 +392,7 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 			out->site[out->sites++] = r->meeting[i];
 	*why = !exact                    ? NULL
 	       : code->sampled           ? code->why
-	       : heat == CA_HEAT_TOO_HOT ? "it is entered too often, or threads change stacks in it"
+	       : heat == CA_HEAT_TOO_HOT ? "it, or a way out of it, is passed too often, or threads change stacks in it"
 					 : NULL;
 }
 

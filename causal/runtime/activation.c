@@ -190,9 +190,6 @@ void ca_activation_enter(struct ca_thread *t, uintptr_t sp)
 {
 	bool was_in = t->depth > 0;
 
-	atomic_store_explicit(&t->fine->visits,
-			      atomic_load_explicit(&t->fine->visits, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
 	drop_dead(t, sp, false);
 	if (find_frame(t, sp) == CA_FRAMES) { /* else it jumped back to its own start */
 		if (t->depth < CA_FRAMES) {

@@ -125,7 +125,7 @@ static bool begin_anew(struct ca_thread *t, const struct now *now)
 	if (get(&f->selection) == t->selection)
 		return false;
 	draw(t);
-	t->fine_visits = get(&f->visits);
+	t->fine_visits = atomic_load_explicit(&f->visits, memory_order_relaxed);
 	t->fine_from = now->cycles;
 	set(&f->left, now->cycles);
 	atomic_store_explicit(&f->sum, 0, memory_order_relaxed);
@@ -182,7 +182,8 @@ static void rest(uint32_t i, const struct now *now, uint64_t at)
  * the thread's time, so that it has the same share as without them. */
 static uint64_t without_probes(struct ca_thread *t, const struct now *now, uint64_t mass)
 {
-	uint64_t visits = get(&t->fine->visits), n = visits - t->fine_visits;
+	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed);
+	uint64_t n = visits - t->fine_visits;
 	uint64_t took = to_ns(now, now->cycles - t->fine_from), in, all;
 
 	t->fine_visits = visits;

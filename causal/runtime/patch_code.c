@@ -46,16 +46,17 @@ static void put_call_thunk(struct body *b, enum ca_thunk thunk, uintptr_t table)
 	put(b, up, sizeof(up));
 }
 
-static void put_stamp(struct body *b, uint32_t point, uintptr_t table)
+/* ... with a number, which is pushed. */
+static void put_call_with(struct body *b, enum ca_thunk thunk, uint32_t number, uintptr_t table)
 {
 	static const uint8_t down[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0x68 };  /* lea -128(%rsp); push */
 	static const uint8_t call[] = { 0xff, 0x15 };                          /* call *(%rip) */
 	static const uint8_t up[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp) */
 
 	put(b, down, sizeof(down));
-	put32(b, point);
+	put32(b, number);
 	put(b, call, sizeof(call));
-	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_STAMP * 8));
+	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + thunk * 8));
 	put(b, up, sizeof(up));
 }
 
@@ -105,7 +106,7 @@ static intptr_t count_shift(const struct ca_site *site, size_t in, size_t left)
 	return shift;
 }
 
-/* Where the point is hot, as put_count; else as put_stamp. jrcxz leaves the flags alone. The numbers are
+/* Where the point is hot, as put_count; else as a call with it. jrcxz leaves the flags alone. The numbers are
  * those of visit_shift. */
 static void put_visit(struct body *b, uint32_t point, uintptr_t table)
 {
@@ -187,11 +188,17 @@ static void put_fine_end(struct body *b, bool flags_dead)
 	put(b, up_3, sizeof(up_3));
 }
 
-/* lea x(%rsp), %rdx: the activation, named by what the stack pointer was when it began. */
-static void put_program_sp(struct body *b, const struct ca_site *site)
+/* The activation, named by what the stack pointer was when it began. */
+static void put_name(struct body *b, const struct ca_site *site)
 {
-	static const uint8_t lea[] = { 0x48, 0x8d, 0x94, 0x24 };
+	static const uint8_t lea[] = { 0x48, 0x8d, 0x94, 0x24 }; /* lea x(%rsp), %rdx */
+	static const uint8_t lea_fp[] = { 0x48, 0x8d, 0x95 };    /* lea x(%rbp), %rdx */
 
+	if (site->flags & CA_SITE_BY_FP) {
+		put(b, lea_fp, sizeof(lea_fp));
+		put32(b, 8U * site->words);
+		return;
+	}
 	put(b, lea, sizeof(lea));
 	put32(b, 152 + (site->flags & CA_SITE_FLAGS_DEAD ? 0U : 8U) +
 			 (site->flags & CA_SITE_BY_CALL ? 8U : 0U) + 8U * site->words);
@@ -222,12 +229,12 @@ static void put_fine_enter(struct body *b, const struct ca_site *site)
 	size_t skip;
 
 	put_fine_begin(b, site->flags & CA_SITE_FLAGS_DEAD);
-	put_program_sp(b, site);
+	put_name(b, site);
 	put(b, compare, sizeof(compare));
 	skip = put_skip(b, 0x76); /* jbe */
 	put(b, read_cycles, sizeof(read_cycles));
 	put(b, store_time, sizeof(store_time));
-	put_program_sp(b, site);
+	put_name(b, site);
 	put(b, store_outer, sizeof(store_outer));
 	put_skip_end(b, skip);
 	put_fine_end(b, site->flags & CA_SITE_FLAGS_DEAD);
@@ -244,18 +251,19 @@ static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t 
 		0x48, 0x89, 0x41, CA_FINE_LEFT, /* mov %rax, x(%rcx) */
 		0x48, 0xc7, 0x01, 0,
 		0,    0,    0,                     /* movq $0, (%rcx) */
-		0x48, 0xff, 0x41, CA_FINE_VISITS,  /* incq x(%rcx) */
+		0xff, 0x41, CA_FINE_VISITS,        /* incl x(%rcx) */
 		0x48, 0x2b, 0x41, CA_FINE_ENTERED, /* sub x(%rcx), %rax */
 		0x48, 0x03, 0x41, CA_FINE_SUM,     /* add x(%rcx), %rax */
 		0x48, 0x89, 0x41, CA_FINE_SUM,     /* mov %rax, x(%rcx) */
 		0x48, 0x3b, 0x41, CA_FINE_LIMIT    /* cmp x(%rcx), %rax */
 	};
-	static const uint8_t call[] = { 0xff, 0x15 }; /* call *(%rip) */
-	size_t outside, not_due;
+	static const uint8_t call[] = { 0xff, 0x15 };                  /* call *(%rip) */
+	static const uint8_t count[] = { 0xff, 0x41, CA_FINE_PASSES }; /* incl x(%rcx) */
+	size_t outside, not_due, inside;
 
 	put_fine_begin(b, site->flags & CA_SITE_FLAGS_DEAD);
 	put(b, load_outer, sizeof(load_outer));
-	put_program_sp(b, site);
+	put_name(b, site);
 	put(b, compare, sizeof(compare));
 	outside = put_skip(b, 0x73); /* jae */
 	put(b, read_cycles, sizeof(read_cycles));
@@ -264,7 +272,10 @@ static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t 
 	put(b, call, sizeof(call));
 	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_FINE * 8));
 	put_skip_end(b, not_due);
+	inside = put_skip(b, 0xeb); /* jmp */
 	put_skip_end(b, outside);
+	put(b, count, sizeof(count));
+	put_skip_end(b, inside);
 	put_fine_end(b, site->flags & CA_SITE_FLAGS_DEAD);
 }
 
@@ -295,6 +306,11 @@ intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t i
 	case CA_SITE_FINE_ENTER:
 	case CA_SITE_FINE_EXIT:
 		return fine_shift(site, in, left);
+	case CA_SITE_ENTER:
+	case CA_SITE_EXIT:
+		if (!site->words)
+			return in < LEA ? 0 : 128;
+		/* fall through */
 	case CA_SITE_STAMP:
 	case CA_SITE_PART:
 		return in < LEA ? 0 : in < LEA + PUSH ? 128 : 136;
@@ -306,23 +322,32 @@ intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t i
 static void put_hook(struct body *b, const struct ca_site *site, unsigned hook, uintptr_t table)
 {
 	bool called = site->flags & CA_SITE_BY_CALL, flags_dead = site->flags & CA_SITE_FLAGS_DEAD;
+	bool by_fp = site->flags & CA_SITE_BY_FP;
 	uint32_t point = site->hook[hook].point ? site->hook[hook].point - 1u : site->point;
 
 	switch (site->hook[hook].kind) {
 	case CA_SITE_ENTER:
-		put_call_thunk(b, called ? CA_THUNK_ENTER_CALLED : CA_THUNK_ENTER, table);
+		if (site->words)
+			put_call_with(b, by_fp ? CA_THUNK_ENTER_ABOVE_FP : CA_THUNK_ENTER_ABOVE, site->words,
+				      table);
+		else
+			put_call_thunk(b, called ? CA_THUNK_ENTER_CALLED : CA_THUNK_ENTER, table);
 		break;
 	case CA_SITE_EXIT:
-		put_call_thunk(b, called ? CA_THUNK_EXIT_CALLED : CA_THUNK_EXIT, table);
+		if (site->words)
+			put_call_with(b, by_fp ? CA_THUNK_EXIT_ABOVE_FP : CA_THUNK_EXIT_ABOVE, site->words,
+				      table);
+		else
+			put_call_thunk(b, called ? CA_THUNK_EXIT_CALLED : CA_THUNK_EXIT, table);
 		break;
 	case CA_SITE_COUNT:
 		put_count(b, point, flags_dead);
 		break;
 	case CA_SITE_STAMP:
-		put_stamp(b, point, table);
+		put_call_with(b, CA_THUNK_STAMP, point, table);
 		break;
 	case CA_SITE_PART:
-		put_stamp(b, CA_MAX_POINTS + site->point, table);
+		put_call_with(b, CA_THUNK_STAMP, CA_MAX_POINTS + site->point, table);
 		break;
 	case CA_SITE_VISIT:
 		put_visit(b, point, table);

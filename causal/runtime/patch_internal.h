@@ -116,6 +116,10 @@ enum ca_thunk {
 	CA_THUNK_EXIT,
 	CA_THUNK_ENTER_CALLED, /* the return address is on the stack already */
 	CA_THUNK_EXIT_CALLED,
+	CA_THUNK_ENTER_ABOVE, /* words up to what names the activation have been pushed, as a point's number */
+	CA_THUNK_EXIT_ABOVE,
+	CA_THUNK_ENTER_ABOVE_FP, /* ... counted from the frame pointer */
+	CA_THUNK_EXIT_ABOVE_FP,
 	CA_THUNK_MEET,
 	CA_THUNK_STAMP, /* the point's number has been pushed below the red zone */
 	CA_THUNK_ATOMIC,

@@ -27,6 +27,12 @@ static bool is_current(void)
 	       atomic_load_explicit(&ca_rt.session->selection.seq, memory_order_relaxed);
 }
 
+/* Of this thread alone. */
+static void count(_Atomic uint32_t *n)
+{
+	atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 static void hook_enter(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
@@ -35,8 +41,10 @@ static void hook_enter(uintptr_t sp)
 		return;
 	t->guard++;
 	ca_ledger_follow(t);
-	if (is_current()) /* else the site is one of the selection before */
+	if (is_current()) { /* else the site is one of the selection before */
+		count(&t->fine->visits);
 		ca_activation_enter(t, sp);
+	}
 	t->guard--;
 }
 
@@ -44,8 +52,12 @@ static void hook_exit(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
 
-	if (!t || t->guard || !t->depth)
+	if (!t || t->guard)
 		return;
+	if (!t->depth) {
+		count(&t->fine->passes);
+		return;
+	}
 	t->guard++;
 	ca_ledger_follow(t);
 	ca_activation_exit(t, sp);
@@ -224,7 +236,8 @@ CA_SIGSAFE void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack
 	unsigned frame, part;
 	bool in;
 
-	if (!sel->exact || !sel->sites || (t->checked && !t->elsewhere && !ca_fine_is_in(t)) || !is_current())
+	if (!sel->exact || !sel->sites || !is_current() ||
+	    (t->checked && !t->elsewhere && !ca_fine_is_in(t) && !(sel->edges && t->depth)))
 		return;
 	ca_ledger_follow(t);
 	if (t->selection != atomic_load_explicit(&sel->seq, memory_order_relaxed))

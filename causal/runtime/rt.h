@@ -121,7 +121,8 @@ struct ca_thread {
 	struct ca_fine *fine;
 	uint64_t fine_limit;             /* ns of S that make the next hit */
 	uint64_t fine_exempt;            /* fine->exempt as accounted for */
-	uint64_t fine_visits, fine_from; /* fine->visits and the cycle counter at the last hit */
+	uint32_t fine_visits;            /* fine->visits at the last hit ... */
+	uint64_t fine_from;              /* ... and the cycle counter */
 	uint64_t fine_cost;              /* ns that it took */
 	uint64_t fine_cpu;               /* ns of thread CPU time then; only without a switch log */
 	/* sampling */

@@ -40,6 +40,13 @@ THUNK("ca_trampoline_exit_called", "8", "232");
 THUNK("ca_trampoline_meet", "16", "224");
 /* 11 registers and our return address: the argument pushed by the body */
 THUNK_ARGUMENT("ca_trampoline_stamp", "24", "96");
+/* ... and beyond it and the red zone, so many words above the program's sp; or its frame pointer */
+#define ABOVE_SP "movl 96(%rsp), %edi\nleaq 232(%rsp,%rdi,8), %rdi\n"
+#define ABOVE_FP "movl 96(%rsp), %edi\nleaq (%rbp,%rdi,8), %rdi\n"
+THUNK_WITH("ca_trampoline_enter_above", "0", ABOVE_SP);
+THUNK_WITH("ca_trampoline_exit_above", "8", ABOVE_SP);
+THUNK_WITH("ca_trampoline_enter_above_fp", "0", ABOVE_FP);
+THUNK_WITH("ca_trampoline_exit_above_fp", "8", ABOVE_FP);
 /* 11 registers: our return address */
 THUNK_WITH("ca_trampoline_atomic", "32", "movq 88(%rsp), %rdi\n");
 THUNK("ca_trampoline_fine", "40", "224");
@@ -55,6 +62,8 @@ __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_
 
 CA_HIDDEN extern const char ca_trampoline_enter[], ca_trampoline_exit[];
 CA_HIDDEN extern const char ca_trampoline_enter_called[], ca_trampoline_exit_called[];
+CA_HIDDEN extern const char ca_trampoline_enter_above[], ca_trampoline_exit_above[];
+CA_HIDDEN extern const char ca_trampoline_enter_above_fp[], ca_trampoline_exit_above_fp[];
 CA_HIDDEN extern const char ca_trampoline_meet[], ca_trampoline_stamp[];
 CA_HIDDEN extern const char ca_trampoline_atomic[], ca_trampoline_fine[];
 
@@ -63,6 +72,10 @@ const uintptr_t ca_trampoline_thunk[CA_THUNKS] = {
 	[CA_THUNK_EXIT] = (uintptr_t)ca_trampoline_exit,
 	[CA_THUNK_ENTER_CALLED] = (uintptr_t)ca_trampoline_enter_called,
 	[CA_THUNK_EXIT_CALLED] = (uintptr_t)ca_trampoline_exit_called,
+	[CA_THUNK_ENTER_ABOVE] = (uintptr_t)ca_trampoline_enter_above,
+	[CA_THUNK_EXIT_ABOVE] = (uintptr_t)ca_trampoline_exit_above,
+	[CA_THUNK_ENTER_ABOVE_FP] = (uintptr_t)ca_trampoline_enter_above_fp,
+	[CA_THUNK_EXIT_ABOVE_FP] = (uintptr_t)ca_trampoline_exit_above_fp,
 	[CA_THUNK_MEET] = (uintptr_t)ca_trampoline_meet,
 	[CA_THUNK_STAMP] = (uintptr_t)ca_trampoline_stamp,
 	[CA_THUNK_ATOMIC] = (uintptr_t)ca_trampoline_atomic,

@@ -55,6 +55,8 @@ const struct acc_case acc_cases[] = {
 	{ "pipes:pong", "pipes", "pipes.c", "pong", NULL, LINEAR(0.3), 0, "base" },
 	{ "inline:hot", "inline", "inline.c", "hot", "^hot$", MEASURED, 0, "base" },
 	{ "inline:rest", "inline", "inline.c", "rest", NULL, MEASURED, 0, "base" },
+	{ "kernel-sp:slow", "kernel-sp", "kernel.c", "slow", "^slow$", PAPER(1, 20, 0), 0, "base" },
+	{ "kernel-frame:slow", "kernel-frame", "kernel.c", "slow", "^slow$", PAPER(1, 20, 0), 0, "base" },
 	{ "omp:heavy", "omp", "omp.c", "heavy", NULL, PAPER(1, 40, 0), 0, "base" },
 	{ "omp:light", "omp", "omp.c", "light", NULL, LINEAR(0), 0, "base" },
 	{ "omp_llvm:heavy", "omp_llvm", "omp.c", "heavy", NULL, PAPER(1, 40, 0), 0, "base" },

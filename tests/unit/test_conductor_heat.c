@@ -33,8 +33,9 @@ static void limits(void **state)
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 	const struct {
 		uint32_t threads;
-		uint64_t visits; /* of each in 10 ms */
+		uint32_t visits; /* of each in 10 ms */
 		enum ca_heat heat;
+		uint32_t passes; /* by others, of each */
 	} cases[] = {
 		{ 1, 0, CA_HEAT_COOL },
 		{ 1, 500, CA_HEAT_COOL },
@@ -45,16 +46,22 @@ static void limits(void **state)
 		{ 1, 20001, CA_HEAT_TOO_HOT },
 		{ (uint32_t)cpus * 10, 2000, CA_HEAT_HOT },
 		{ (uint32_t)cpus * 10, 2001, CA_HEAT_TOO_HOT },
+		{ 2, 10, CA_HEAT_COOL, 30000 },
+		{ 1, 10, CA_HEAT_HOT, 30001 },
+		{ 1, 0, CA_HEAT_HOT, 200000 },
+		{ 1, 10, CA_HEAT_TOO_HOT, 200001 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		for (uint32_t k = 0; k < CA_MAX_THREADS; k++)
-			atomic_store(&s->fine[k].visits, 1000 * k);
+			atomic_store(&s->fine[k].visits, 1000 * k - 1);
 		atomic_store(&s->slots_used, cases[i].threads);
 		ca_heat_begin(&look, s, FROM);
 		for (uint32_t k = 0; k < CA_MAX_THREADS; k++)
 			atomic_fetch_add(&s->fine[k].visits, cases[i].visits);
+		for (uint32_t k = 0; k < CA_MAX_THREADS; k++)
+			atomic_fetch_add(&s->fine[k].passes, cases[i].passes);
 		if (ca_heat_judge(&look, s, FROM + 10 * MS) != cases[i].heat)
 			fail_msg("case %zu", i);
 	}

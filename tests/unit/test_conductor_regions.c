@@ -197,9 +197,9 @@ static void test_parts(void **state)
 	assert_int_equal(sel.exact, 0);
 	assert_int_equal(sel.sites, 0);
 	assert_int_equal(sel.ranges, CA_COUNT(expected));
-	b.timed = true;
+	b.edges = true;
 	assert_false(ca_region_parts_select(part, percent, 2, true, &sel));
-	b.timed = false;
+	b.edges = false;
 	fast_site[0].hooks = CA_SITE_HOOKS;
 	assert_false(ca_region_parts_select(part, percent, 2, true, &sel));
 	assert_int_equal(sel.exact, 0);

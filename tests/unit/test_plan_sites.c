@@ -63,6 +63,9 @@ static const char source[] = ASM_MACROS
 	"fn framed\n push %rbp\n.cfi_def_cfa_offset 16\n mov %rsp,%rbp\n.cfi_def_cfa_register 6\n"
 	"fr_in: mov $1,%eax\nfr_out: mov $2,%eax\n pop %rbp\n.cfi_def_cfa 7, 8\n ret\nframed_end: end "
 	"framed\n"
+	/* a stack that is aligned anew */
+	"fn aligned\n lea 8(%rsp),%r10\n.cfi_def_cfa 10, 0\n and $-32,%rsp\nal_in: mov $1,%eax\n"
+	"al_out: mov $2,%eax\n lea -8(%r10),%rsp\n.cfi_def_cfa 7, 8\n ret\naligned_end: end aligned\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 enum { SITES = 16 };
@@ -135,32 +138,41 @@ static const struct {
 	struct {
 		const char *at;
 		unsigned hook, hook_at, words;
+		bool by_fp;
 	} site[3];
 } edges[] = {
 	{ "ar_in",
 	  "ar_out",
 	  NULL,
-	  { { "ar_in", CA_SITE_FINE_ENTER, 0, 1 }, { "ar_out", CA_SITE_FINE_EXIT, 0, 1 }, { 0 } } },
+	  { { "ar_in", CA_SITE_ENTER, 0, 1 }, { "ar_out", CA_SITE_EXIT, 0, 1 }, { 0 } } },
 	/* up to the return, where the frame is gone already */
 	{ "ar_out",
 	  "around_end",
 	  NULL,
-	  { { "ar_out", CA_SITE_FINE_ENTER, 0, 1 }, { "ar_ret", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	  { { "ar_out", CA_SITE_ENTER, 0, 1 }, { "ar_ret", CA_SITE_EXIT, 0, 0 }, { 0 } } },
 	/* at the head of a loop it would run each time round */
 	{ "lo_in",
 	  "lo_out",
 	  NULL,
-	  { { "lo_before", CA_SITE_FINE_ENTER, 5, 0 }, { "lo_out", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	  { { "lo_before", CA_SITE_ENTER, 5, 0 }, { "lo_out", CA_SITE_EXIT, 0, 0 }, { 0 } } },
 	/* from the function's first instruction on */
 	{ "looped",
 	  "lo_out",
 	  NULL,
-	  { { "looped", CA_SITE_FINE_ENTER, 0, 0 }, { "lo_out", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
+	  { { "looped", CA_SITE_ENTER, 0, 0 }, { "lo_out", CA_SITE_EXIT, 0, 0 }, { 0 } } },
 	{ "fr_in",
 	  "fr_out",
 	  NULL,
-	  { { "fr_in", CA_SITE_FINE_ENTER, 0, 0 }, { "fr_out", CA_SITE_FINE_EXIT, 0, 0 }, { 0 } } },
-	{ "framed", "fr_out", "where the stack frame is made", { { 0 } } },
+	  { { "fr_in", CA_SITE_ENTER, 0, 1, true }, { "fr_out", CA_SITE_EXIT, 0, 1, true }, { 0 } } },
+	{ "framed",
+	  "fr_out",
+	  NULL,
+	  { { "framed", CA_SITE_ENTER, 0, 0 }, { "fr_out", CA_SITE_EXIT, 0, 1, true }, { 0 } } },
+	{ "al_in",
+	  "al_out",
+	  NULL,
+	  { { "al_in", CA_SITE_ENTER, 0, 0 }, { "al_out", CA_SITE_EXIT, 0, 0 }, { 0 } } },
+	{ "aligned", "al_out", "where the stack frame is made", { { 0 } } },
 	{ "ar_loop", "ar_last", "no room before its loop", { { 0 } } },
 	{ "ju_in", "ju_out", "from several places", { { 0 } } },
 	{ "table", "table_end", "jumps through a table", { { 0 } } },
@@ -179,8 +191,8 @@ static void test_joined_edges(void **state)
 	assert_int_equal(site[1].address, asm_at("sw_out"));
 	assert_int_equal(site[1].length, 8);
 	assert_int_equal(site[1].hooks, 2);
-	assert_int_equal(site[1].hook[0].kind, CA_SITE_FINE_EXIT);
-	assert_int_equal(site[1].hook[1].kind, CA_SITE_FINE_ENTER);
+	assert_int_equal(site[1].hook[0].kind, CA_SITE_EXIT);
+	assert_int_equal(site[1].hook[1].kind, CA_SITE_ENTER);
 	assert_int_equal(site[1].hook[1].at, 3);
 	assert_int_equal(site[2].address, asm_at("sw_end"));
 }
@@ -207,7 +219,9 @@ static void test_edges(void **state)
 			if (k >= n || site[k].address != asm_at(edges[i].site[k].at) || site[k].hooks != 1 ||
 			    site[k].hook[0].kind != edges[i].site[k].hook ||
 			    site[k].hook[0].at != edges[i].site[k].hook_at ||
-			    site[k].words != edges[i].site[k].words || site[k].module != 5)
+			    site[k].words != edges[i].site[k].words || site[k].module != 5 ||
+			    !(site[k].flags & CA_SITE_BY_FP) == edges[i].site[k].by_fp ||
+			    !(site[k].flags & CA_SITE_NO_TRAP))
 				fail_msg("%s: site %zu of %zu", edges[i].from, k, n);
 		assert_true(n == 3 || !edges[i].site[n].at);
 	}

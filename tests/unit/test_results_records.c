@@ -672,9 +672,9 @@ static void test_whole(void **state)
 		bool whole, unsteady;
 		double scatter; /* of the whole runs' gain */
 	} cases[] = {
-		{ 10, 2, 0.5, 0.2, true, true, 0 },    { 10, 2, 0.2, 0.2, false, false, 0 },
-		{ 10, 2, 0.2, 0.24, false, false, 0 }, { 2, 6, 0.2, 0.2, true, false, 0 },
-		{ 10, 0, 0.5, 0, false, false, 0 },    { 0, 5, 0, 0.2, true, false, 0 },
+		{ 10, 2, 0.5, 0.2, true, true, 0 },     { 10, 2, 0.2, 0.2, false, false, 0 },
+		{ 10, 2, 0.2, 0.24, false, false, 0 },  { 2, 6, 0.2, 0.2, true, false, 0 },
+		{ 10, 0, 0.5, 0, false, false, 0 },     { 0, 5, 0, 0.2, true, false, 0 },
 		{ 10, 2, 0.2, 0.3, false, false, 0.1 }, /* they may say the same */
 		{ 10, 4, 0.5, 0.2, true, true, 0.05 },
 	};

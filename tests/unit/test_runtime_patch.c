@@ -619,6 +619,7 @@ static void fine_hooks(void **state)
 		assert_true(dead ? in_a_row(40) == 42 : call_with_all());
 		assert_int_equal(account.outer, UINT64_MAX / 2);
 		assert_int_equal(account.visits, 5);
+		assert_int_equal(account.passes, 1); /* the exit is none of that one's */
 		assert_int_equal(account.entered, sum);
 		/* one that lies deeper has been left without an exit */
 		account.outer = 1;
@@ -643,6 +644,69 @@ static void note_pc(uintptr_t pc)
 static void hook_sp(uintptr_t sp)
 {
 	(void)sp;
+}
+
+static uintptr_t entered_at, left_at;
+
+static void hook_enter_at(uintptr_t sp)
+{
+	entered_at = sp;
+}
+
+static void hook_exit_at(uintptr_t sp)
+{
+	left_at = sp;
+}
+
+/* Calls f(40) with the frame pointer at 16 times 4096. */
+static void call_with_fp(void)
+{
+	__asm__ volatile("pushq %%rbp\n\tmovl $65536, %%ebp\n\tcall *%[f]\n\tpopq %%rbp"
+			 :
+			 : [f] "r"(in_a_row), "D"(40)
+			 : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
+/* An activation is named by what lies so many words above the stack pointer, or the frame pointer: by either kind of
+ * hook the same. */
+static void names(void **state)
+{
+	static const struct ca_patch_hooks hooks = { .enter = hook_enter_at,
+						     .exit = hook_exit_at,
+						     .fine = due };
+	static struct ca_fine account;
+	uintptr_t sp = 0;
+
+	(void)state;
+	ca_patch_set_hooks(&hooks);
+	for (unsigned i = 0; i < 4; i++) {
+		struct ca_site site = fine_site(false);
+		uint8_t words = i == 0 ? 0 : i == 1 ? 3 : 23;
+
+		site.hook[0].kind = CA_SITE_ENTER;
+		site.hook[1].kind = CA_SITE_EXIT;
+		site.words = words;
+		site.flags |= i == 3 ? CA_SITE_BY_FP : 0;
+		map_row();
+		assert_int_equal(install(site), 0);
+		entered_at = left_at = 0;
+		call_with_fp();
+		if (!i)
+			sp = entered_at;
+		assert_int_not_equal(sp, 0);
+		assert_int_equal(entered_at, (i == 3 ? 65536 : sp) + 8U * words);
+		assert_int_equal(left_at, entered_at);
+		assert_true(ca_patch_remove_all());
+		site.hooks = 1;
+		site.hook[0].kind = CA_SITE_FINE_ENTER;
+		assert_int_equal(install(site), 0);
+		account = (struct ca_fine){ .limit = INT64_MAX };
+		ca_patch_fine = &account;
+		call_with_fp();
+		assert_int_equal(account.outer, entered_at);
+		ca_patch_fine = &ca_patch_fine_nobody;
+		unmap_row();
+	}
 }
 
 static void hook_meet(void)
@@ -1142,6 +1206,7 @@ static void translated_at_each_step(void **state)
 		b.hook[0].kind = (uint8_t)hooks[i % CA_COUNT(hooks)];
 		atomic_store(&account.outer, hooks[i % CA_COUNT(hooks)] == CA_SITE_FINE_EXIT);
 		b.hook[0].at = i & 1 ? 4 : 0;
+		b.words = i < CA_COUNT(hooks) ? 0 : 3;
 		counter[CA_PATCH_HOT + B] = i % CA_COUNT(hooks) == 7;
 		assert_int_equal(install(b), 0);
 		assert_int_equal(step_through(), 42);
@@ -1439,6 +1504,7 @@ int main(void)
 		cmocka_unit_test(patched_over),
 		cmocka_unit_test(what_stays),
 		cmocka_unit_test(fine_hooks),
+		cmocka_unit_test(names),
 		cmocka_unit_test(retired),
 		cmocka_unit_test(site_that_ends_in_a_call),
 		cmocka_unit_test(traps_are_told),

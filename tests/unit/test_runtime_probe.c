@@ -765,6 +765,35 @@ static void ticks_see_coroutines(void **state)
 	assert_false(in_s());
 }
 
+/* Code in the midst of a function may be left where there is no probe: a tick finds that out. One that finds it there
+ * changes nothing, nor does whoever passes an exit from outside. */
+static void edges(void **state)
+{
+	(void)state;
+	s->selection.edges = 1;
+	check();
+	hook.exit(TOP);
+	hook.enter(TOP);
+	hook.enter(TOP);
+	in_selection = true;
+	me->stack.complete = true;
+	check();
+	assert_true(in_s());
+	hook.exit(TOP);
+	assert_false(in_s());
+	hook.enter(TOP);
+	in_selection = false;
+	me->stack.complete = false; /* who knows */
+	check();
+	assert_true(in_s());
+	me->stack.complete = true;
+	check();
+	assert_false(in_s());
+	hook.exit(TOP);
+	assert_int_equal(entries(), 4);
+	s->selection.edges = 0;
+}
+
 /* Who changes stacks by libc's own calls is in S only where it runs, also if another thread goes on. */
 static void stacks_of_libc(void **state)
 {
@@ -1155,6 +1184,7 @@ int main(void)
 		TEST(left_on_one_of_two_stacks),
 		TEST(signal_stack),
 		TEST(ticks_see_coroutines),
+		TEST(edges),
 		TEST(stacks_of_libc),
 		TEST(told_of_the_stack),
 		TEST(stamps),

@@ -17,7 +17,7 @@ COMMON = -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 
 C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
 	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
-	lease openloop pace outside serve dynamic queues hot several stacks
+	lease openloop pace outside serve dynamic queues hot several stacks kernel
 
 # One source, several programs: NAME-VARIANT is a link to NAME.
 PACE = abstime tick late nanosleep usleep busy poll cond condmono timerfd epoll timer itimer \
@@ -32,7 +32,7 @@ HOT = mutex spin inline barrier pipe omp system deep crowd
 VARIANTS = $(QUEUES:%=queues-%) $(HOT:%=hot-%) $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
 	$(foreach m,$(if $(MEET),barrier semaphore futex spin yield),meet-$(m) meet-$(m)_short) \
 	$(if $(MEET),meet-barrier_two meet-futex_two meet-spin_two) several-two several-four \
-	stacks-context stacks-own
+	stacks-context stacks-own kernel-sp kernel-frame
 
 OMP_LLVM := $(if $(CLANG),$(shell echo 'int main(void){return 0;}' | \
 	$(CLANG) -fopenmp -x c - -o /dev/null 2>/dev/null && echo omp_llvm dynamic_llvm))
