@@ -244,6 +244,24 @@ static bool has_code(struct ca_conductor *c, const struct ca_index *index, const
 	return found;
 }
 
+/* ... or in another program that the command names, as one for mpirun or srun? */
+static bool names_code(struct ca_conductor *c)
+{
+	bool found = false;
+
+	for (const char *const *word = c->opt.command + 1; c->opt.command[0] && *word && !found; word++) {
+		char path[CA_PATH];
+		struct ca_index *index;
+
+		if (!ca_sweep_find_command(*word, path, sizeof path) || !is_elf(path) ||
+		    ca_index_open(&index, path, CA_INDEX_FULL, index_warning, c, NULL) != CA_OK)
+			continue;
+		found = has_code(c, index, path);
+		ca_index_close(index);
+	}
+	return found;
+}
+
 /* Index the command's binary before it runs: its own start then finds it done, and what
  * cannot work is said before anything has run. A launcher, shell or script says nothing
  * about the programs that it starts. */
@@ -254,6 +272,7 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	struct ca_index *index;
 	enum ca_status status;
 	struct ca_preload bar;
+	bool others;
 
 	if (!ca_sweep_find_command(c->opt.command[0], path, sizeof path) || !realpath(path, real) ||
 	    !is_elf(real) || is_shell(path) || is_shell(real) || *c->set->launcher)
@@ -267,8 +286,9 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
 	if (status != CA_OK)
 		return status;
+	others = has_other_binaries(c) || names_code(c);
 	if (!c->opt.traced && ca_scope_has_binary(c->scope, real, true)) {
-		bool code = has_other_binaries(c) || has_code(c, index, real);
+		bool code = others || has_code(c, index, real);
 
 		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !code)
 			status = ca_err_set(
@@ -283,8 +303,8 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 					    path, c->set->function_scope, c->set->source_scope);
 	}
 	if (status == CA_OK)
-		status = ca_requested_check(c->progress, index, real, has_other_binaries(c),
-					    first ? point_warning : NULL, c, err);
+		status = ca_requested_check(c->progress, index, real, others, first ? point_warning : NULL, c,
+					    err);
 	ca_index_close(index);
 	return status;
 }

@@ -116,6 +116,13 @@ contains "... and libc is not" "left out: libc.so" "$(line)"
 run -FE '^(work|library)$' -- sh -c './app library 0.7; ./app library 0.7'
 contains "children: it is taken" "libwork.so.1 " "$(line)"
 contains "... and selected" libwork.so.1 "$(binaries 1)"
+printf '#include <unistd.h>\nint main(int n, char **v) { return n > 1 ? execvp(v[1], v + 1) : 1; }\n' >starts.c
+"${cc[@]}" -O2 -o starts starts.c || exit 1
+run -n 2 -F '^churn$' -- ./starts ./app library 1
+contains "-F names code of the program that it starts" churn "$(regions 2)"
+run -F '^nothing_like_it$' -- ./starts ./app library 1
+check "... if there is such code" 2 $?
+contains "... and says so" "nothing in ./starts is in scope" "$(cat said)"
 run -- ./app fork 1
 contains "fork: it is taken" "libwork.so.1 " "$(line)"
 run -- ./app late 1.5 "$work/late.so"
