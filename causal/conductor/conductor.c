@@ -10,10 +10,8 @@
  *   FINISHED   no further experiment in this run
  */
 #include "causal/conductor/conductor_state.h"
-#include "causal/conductor/experiment_events.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
-#include "core/paying.h"
 #include "core/settings.h"
 #include <stdio.h>
 #include <string.h>
@@ -34,27 +32,8 @@ enum {
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	AWAITED = 400 * MS,     /* ns of a run in which the code that it is about may come */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
-	HEAT_EVERY = 20 * MS,   /* ... and between two looks whether it still is no more often */
-	LOAD_EVERY = 50 * MS,   /* ns between readings of the machine's load, end to end ... */
-	WORK_EVERY = 10 * MS,   /* ... and of the program's CPU time */
-	PACE = 50               /* 1 / share of a core that each of those may take that look at all threads */
+	HEAT_EVERY = 20 * MS    /* ... and between two looks whether it still is no more often */
 };
-
-static bool begin_look(struct ca_pace *pace, uint64_t now, uint64_t every)
-{
-	if (now <= pace->last || now - pace->last <= every || now - pace->last <= PACE * pace->cost)
-		return false;
-	pace->last = ca_clock_now();
-	return true;
-}
-
-static void end_look(struct ca_pace *pace)
-{
-	uint64_t now = ca_clock_now();
-
-	pace->cost = now - pace->last;
-	pace->last = now;
-}
 
 const char *ca_conductor_session_path(const struct ca_conductor *c)
 {
@@ -145,51 +124,12 @@ static bool ready_for_next(struct ca_conductor *c)
 	return ca_visits_sum(&visits) > 0;
 }
 
-static void enter_state(struct ca_conductor *c, enum ca_conductor_phase state, uint64_t now)
-{
-	c->state = state;
-	c->state_since = now;
-}
-
-/* From here on S delays the others. */
-static void start_delays(struct ca_conductor *c)
-{
-	struct ca_experiment *x = &c->session->experiment;
-
-	x->speedup = c->speedup;
-	x->start = ca_clock_now();
-	x->caught_up = atomic_load(&c->session->caught_up);
-	/* release: the runtimes acquire seq before they read the rest */
-	atomic_fetch_add_explicit(&x->seq, 1, memory_order_release);
-}
-
-/* In which way S is known; all parts of a run have to agree. */
-static void note_how(struct ca_conductor *c)
-{
-	const struct ca_selection *sel = &c->session->selection;
-
-	c->e.record.exact &= sel->exact != 0;
-	c->e.lumpy |= !sel->exact || sel->fine;
-}
-
-/* The next part of a run that is measured as a whole. */
-static void resume_experiment(struct ca_conductor *c, uint64_t now)
-{
-	note_how(c);
-	start_delays(c);
-	c->e.paused = false;
-	c->e.part = c->session->experiment.start;
-	c->e.caught_up_before = c->session->experiment.caught_up;
-	c->e.paid_before = 0;
-	enter_state(c, RUNNING, now);
-}
-
 static void begin_preparing(struct ca_conductor *c, uint64_t now)
 {
 	if (c->region != c->selected)
 		select_region(c, c->region);
 	ca_conductor_unplaced_start(c);
-	enter_state(c, PREPARING, now);
+	ca_conductor_enter(c, PREPARING, now);
 }
 
 static void want_stacks(struct ca_conductor *c, bool wanted)
@@ -204,7 +144,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 	c->end = ca_conductor_plan_end(c, now);
 	if (c->end != CA_CONDUCTOR_GOES_ON) {
 		want_stacks(c, false);
-		enter_state(c, FINISHED, now);
+		ca_conductor_enter(c, FINISHED, now);
 		if (c->end != CA_CONDUCTOR_DURATION) /* then it is still sampled, as it always was */
 			ca_conductor_leave(c, now);
 		return;
@@ -213,7 +153,7 @@ static void step_waiting(struct ca_conductor *c, uint64_t now)
 		return;
 	if (c->e.paused) {
 		if (c->selected)
-			resume_experiment(c, now);
+			ca_conductor_experiment_resume(c, now);
 		else /* in another way than before */
 			begin_preparing(c, now);
 		return;
@@ -252,69 +192,11 @@ static bool sites_failed(const struct ca_conductor *c)
 	return false;
 }
 
-static void begin_measuring(struct ca_conductor *c, uint64_t now)
-{
-	double length = c->length;
-	unsigned threads;
-
-	if (c->set->scale_experiment_time_by_speedup)
-		length *= 1 + c->speedup / 1e6;
-	ca_interference_read(c->session, &c->e.load);
-	ca_conductor_owed(c, &c->e.paid_before, &threads);
-	ca_visits_read(c->session, &c->e.before);
-	ca_visits_times_begin(c->session, &c->e.flight);
-	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
-	c->e.limits_before = ca_paying_limits(c->session);
-	c->e.limited_before = ca_paying_limited(c->session);
-	if (c->whole)
-		ca_conductor_whole_begin(c);
-	c->e.work = ca_conductor_whole_work(c);
-	c->load.last = c->work.last = 0; /* once in each, at least */
-	c->e.record.start = c->watch.last = ca_clock_now();
-	c->e.periods_before = c->sum.periods;
-	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
-	c->e.caught_up_before = atomic_load(&c->session->caught_up);
-	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
-	ca_experiment_events_begin(c->sinks, c->dict, &c->e.record);
-	enter_state(c, RUNNING, now);
-}
-
-static void open_experiment(struct ca_conductor *c, uint64_t now)
-{
-	struct ca_experiment *x = &c->session->experiment;
-
-	if (!ca_windows_is_open(c->windows)) { /* it has ended meanwhile */
-		enter_state(c, WAITING, now);
-		return;
-	}
-	if (!c->sum.started)
-		ca_conductor_length_first(c, now);
-	memset(&c->e, 0, sizeof c->e);
-	c->e.record.index = ++x->index;
-	c->e.record.region = c->region;
-	c->e.record.speedup = c->speedup;
-	c->e.record.exact = true;
-	note_how(c);
-	c->e.missed = atomic_load(&c->session->threads_missed);
-	c->e.began = ca_clock_now() - ca_session_lag(c->session);
-	start_delays(c);
-	c->e.opened = x->start;
-	c->sum.started++;
-	c->first_experiment = c->first_experiment ? c->first_experiment : now;
-	ca_conductor_plan_begun(c);
-	if (c->region)
-		ca_conductor_say(c, 2, "experiment %u: %s at %u %%", x->index,
-				 ca_catalog_get_region(&c->catalog, c->region)->name, c->speedup / 10000);
-	enter_state(c, WARMING_UP, now);
-	if (c->set->end_to_end)
-		begin_measuring(c, now);
-}
-
 /* It is to be selected anew, in another way. */
 static void select_anew(struct ca_conductor *c, uint64_t now)
 {
 	c->selected = 0;
-	enter_state(c, WAITING, now);
+	ca_conductor_enter(c, WAITING, now);
 }
 
 static void step_trying(struct ca_conductor *c, uint64_t now)
@@ -326,12 +208,12 @@ static void step_trying(struct ca_conductor *c, uint64_t now)
 	heat = ca_heat_judge(&c->heat, c->session, now);
 	ca_regions_set_heat(c->regions, c->region, heat);
 	if (heat == CA_HEAT_HOT) {
-		open_experiment(c, now);
+		ca_conductor_experiment_open(c, now);
 		return;
 	}
 	select_region(c, c->region);
 	ca_conductor_unplaced_start(c);
-	enter_state(c, PREPARING, now);
+	ca_conductor_enter(c, PREPARING, now);
 }
 
 static void step_preparing(struct ca_conductor *c, uint64_t now)
@@ -357,11 +239,11 @@ static void step_preparing(struct ca_conductor *c, uint64_t now)
 	ca_conductor_unplaced_start(c);
 	ca_heat_begin(&c->heat, c->session, now);
 	if (sel->fine && ca_regions_heat(c->regions, c->region) == CA_HEAT_UNKNOWN)
-		enter_state(c, TRYING, now);
+		ca_conductor_enter(c, TRYING, now);
 	else if (c->e.paused)
-		resume_experiment(c, now);
+		ca_conductor_experiment_resume(c, now);
 	else
-		open_experiment(c, now);
+		ca_conductor_experiment_open(c, now);
 }
 
 /* S in a process that runs without its sites is seen by nobody. */
@@ -378,96 +260,6 @@ static uint32_t find_unplaced(struct ca_conductor *c, uint64_t now)
 				 "get no ticks; such experiments are not used");
 	c->unplaced_told = true;
 	return CA_EXPERIMENT_UNPLACED;
-}
-
-/* Is a thread in S at this moment? Only known where S is probed. */
-static bool s_is_active(const struct ca_conductor *c)
-{
-	uint32_t used = atomic_load(&c->session->slots_used);
-
-	for (CA_SLOTS_IN(i, &c->session->in_s, used))
-		if (atomic_load_explicit(&c->session->slot[i].in_s, memory_order_relaxed))
-			return true;
-	return false;
-}
-
-/* Items in flight are averaged over virtual time, which runs at 1 - p while S is active. */
-static void watch(struct ca_conductor *c, uint64_t now)
-{
-	double rate = s_is_active(c) ? 1 - c->speedup / 1e6 : 1, ns = (double)(now - c->watch.last);
-	struct ca_visits_now visits;
-
-	if (!ca_visits_have_latency(c->session) || !begin_look(&c->watch, now, 0))
-		return;
-	ca_visits_read(c->session, &visits);
-	ca_visits_watch(c->session, &visits, rate * ns, &c->e.flight);
-	end_look(&c->watch);
-}
-
-/* In all of an experiment of so many ns, of which the last moments may not have been seen. 0: not known. */
-static uint64_t work_between(const struct ca_work *a, const struct ca_work *b, uint64_t elapsed)
-{
-	double seen = b->time > a->time ? (double)(b->time - a->time) : 0;
-
-	if (!(seen > 0) || a->processes != b->processes || (int64_t)(b->ns - a->ns) <= 0)
-		return 0;
-	return (uint64_t)((double)(b->ns - a->ns) * (double)elapsed / seen);
-}
-
-/* The same of what others took. */
-static uint64_t lost_between(const struct ca_load *a, const struct ca_load *b, uint64_t elapsed)
-{
-	uint64_t lost = ca_interference_lost(a, b);
-	double seen = b->time > a->time ? (double)(b->time - a->time) : 0;
-
-	return lost == UINT64_MAX || !(seen > 0) ? lost : (uint64_t)((double)lost * (double)elapsed / seen);
-}
-
-/* What has been inserted until now is r->delay's, once it is paid (conductor_record.c). */
-static void stop_delays(struct ca_conductor *c)
-{
-	struct ca_experiment_record *r = &c->e.record;
-	unsigned threads;
-	uint64_t paid;
-
-	r->end = c->session->experiment.end = ca_clock_now();
-	c->e.caught_up = atomic_load(&c->session->caught_up);
-	r->owed = ca_conductor_owed(c, &paid, &threads);
-	r->paid += paid - (paid < c->e.paid_before ? paid : c->e.paid_before);
-	atomic_fetch_add_explicit(&c->session->experiment.seq, 1, memory_order_release);
-}
-
-static void close_experiment(struct ca_conductor *c, uint64_t now, uint32_t flags)
-{
-	struct ca_experiment_record *r = &c->e.record;
-	struct ca_load load;
-	struct ca_work work;
-
-	watch(c, now);
-	if (c->e.paused)
-		r->end = ca_clock_now();
-	else
-		stop_delays(c);
-	work = c->set->end_to_end ? c->e.last_work : ca_conductor_whole_work(c);
-	r->work = work_between(&c->e.work, &work, r->end - r->start);
-	r->turns = work.turns - c->e.work.turns;
-	ca_visits_read(c->session, &c->e.after);
-	ca_visits_times_end(c->session, &c->e.flight);
-	r->periods = c->sum.periods - c->e.periods_before;
-	r->inside = ca_regions_samples(c->regions, r->region) - c->e.inside_before;
-	r->paying = ca_paying_between(c->e.paying_before, ca_paying_read(c->session, ca_clock_now()));
-	c->e.limited = ca_paying_limited(c->session) - c->e.limited_before;
-	r->limits = ca_paying_limits(c->session);
-	r->limits -= r->limits < c->e.limits_before ? r->limits : c->e.limits_before;
-	r->flags |= flags;
-	if (c->set->end_to_end)
-		load = c->e.last_load;
-	else
-		ca_interference_read(c->session, &load);
-	r->lost = lost_between(&c->e.load, &load, r->end - r->start);
-	if (ca_interference_seen(&c->e.load, &load))
-		r->flags |= CA_EXPERIMENT_DISTURBED;
-	enter_state(c, SETTLING, now);
 }
 
 /* It may be entered more often than when it was tried. */
@@ -492,44 +284,27 @@ static void step_warming_up(struct ca_conductor *c, uint64_t now)
 	bool hotter = has_become_hotter(c, now);
 
 	if (hotter || now - c->e.opened >= (uint64_t)c->warm_up)
-		begin_measuring(c, now);
+		ca_conductor_experiment_measure(c, now);
 	if (hotter)
-		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
-}
-
-/* Of a run that is measured as a whole: also between its windows. */
-static void look_at_run(struct ca_conductor *c, uint64_t now)
-{
-	if (!c->set->end_to_end || (c->state != RUNNING && !c->e.paused))
-		return;
-	if (begin_look(&c->load, now, LOAD_EVERY)) {
-		ca_interference_read(c->session, &c->e.last_load);
-		end_look(&c->load);
-	}
-	if (begin_look(&c->work, now, WORK_EVERY)) {
-		c->e.last_work = ca_conductor_whole_work(c);
-		end_look(&c->work);
-	}
+		ca_conductor_experiment_close(c, now, CA_EXPERIMENT_OVERFLOW);
 }
 
 static void step_running(struct ca_conductor *c, uint64_t now)
 {
 	bool hotter;
 
-	watch(c, now);
+	ca_conductor_experiment_watch(c, now);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	hotter = has_become_hotter(c, now);
 	if (c->set->end_to_end) {
 		if (hotter || !ca_windows_is_open(c->windows)) {
-			stop_delays(c);
-			c->e.paused = true;
-			enter_state(c, SETTLING, now);
+			ca_conductor_experiment_pause(c, now);
 		}
 	} else if (hotter) {
-		close_experiment(c, now, CA_EXPERIMENT_OVERFLOW);
+		ca_conductor_experiment_close(c, now, CA_EXPERIMENT_OVERFLOW);
 	} else if (now >= c->e.planned_end) {
-		close_experiment(c, now, find_unplaced(c, now));
+		ca_conductor_experiment_close(c, now, find_unplaced(c, now));
 	}
 }
 
@@ -552,7 +327,7 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 		ca_conductor_record(c);
 		ca_conductor_length_adapt(c);
 	}
-	enter_state(c, WAITING, now);
+	ca_conductor_enter(c, WAITING, now);
 }
 
 static int ms_until(uint64_t due, uint64_t now)
@@ -611,10 +386,10 @@ int ca_conductor_step(struct ca_conductor *c)
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);
 	ca_selection_log_read(c->log);
-	if (begin_look(&c->cpu, now, 0)) {
+	if (ca_pace_begin(&c->cpu, now, 0)) {
 		if ((cpu = ca_clock_process_cpu(c->child)))
 			c->sum.cpu_ns = cpu;
-		end_look(&c->cpu);
+		ca_pace_end(&c->cpu);
 	}
 	if (!c->opt.traced)
 		ca_conductor_scope_step(c, now);
@@ -623,7 +398,7 @@ int ca_conductor_step(struct ca_conductor *c)
 		if (ca_windows_is_over(c->windows))
 			ca_conductor_leave_traced(c, now, 0);
 	}
-	look_at_run(c, now);
+	ca_conductor_experiment_look(c, now);
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);
@@ -695,7 +470,7 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 		open = !c->e.paused;
 		if (!c->whole)
 			c->e.record.start = c->started;
-		close_experiment(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
+		ca_conductor_experiment_close(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
 		c->e.record.end = now;
 		if (open)
 			ca_conductor_sum_up(c);
@@ -703,9 +478,9 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 		return;
 	}
 	if (c->state == WARMING_UP)
-		begin_measuring(c, now);
+		ca_conductor_experiment_measure(c, now);
 	if (c->state == RUNNING)
-		close_experiment(c, now, CA_EXPERIMENT_CUT);
+		ca_conductor_experiment_close(c, now, CA_EXPERIMENT_CUT);
 	if (c->state == SETTLING) {
 		ca_conductor_sum_up(c);
 		ca_conductor_record(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
- * conductor_watch.c (the program's threads), conductor_plan.c (which experiments), conductor_points.c
+ * conductor_experiment.c (an experiment while it is open), conductor_watch.c (the program's threads), conductor_plan.c (which experiments), conductor_points.c
  * (points chosen here), conductor_scope.c (a scope that follows the samples), conductor_length.c (how
  * long experiments are), conductor_whole.c (runs measured as a whole) and conductor_open.c (everything
  * before and after). Private to them. */
@@ -10,6 +10,7 @@
 #include "causal/conductor/conductor.h"
 #include "causal/conductor/host.h"
 #include "causal/conductor/interference.h"
+#include "causal/conductor/pace.h"
 #include "causal/conductor/regions.h"
 #include "causal/conductor/sampling.h"
 #include "causal/conductor/selection_log.h"
@@ -29,11 +30,6 @@
 
 enum { CA_SLOTS_AHEAD = 64, CA_SLOTS_MOST = 512 }; /* thread slots with backing store beyond those in use */
 enum { CA_NAMED = 8 }; /* regions that are tried without a sample, as the user names them */
-
-/* Of what looks at all threads, so that it does so the more seldom the more there are. */
-struct ca_pace {
-	uint64_t last, cost; /* ns */
-};
 
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
@@ -154,6 +150,25 @@ bool ca_conductor_patched(const struct ca_conductor *c);
 void ca_conductor_unplaced_start(struct ca_conductor *c);
 /* ns of CPU time that they have had since then: S is not seen there. */
 uint64_t ca_conductor_unplaced(const struct ca_conductor *c);
+
+static inline void ca_conductor_enter(struct ca_conductor *c, enum ca_conductor_phase state, uint64_t now)
+{
+	c->state = state;
+	c->state_since = now;
+}
+
+/* conductor_experiment.c: an experiment of what is selected begins, ... */
+void ca_conductor_experiment_open(struct ca_conductor *c, uint64_t now);
+/* ... is measured from here on, ... */
+void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now);
+/* ... and is over. */
+void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_t flags);
+/* Of a run that is one: its window is over, and its next one begins. */
+void ca_conductor_experiment_pause(struct ca_conductor *c, uint64_t now);
+void ca_conductor_experiment_resume(struct ca_conductor *c, uint64_t now);
+/* Look at what is in flight; and, of a run that is one, also between its windows, at load and CPU time. */
+void ca_conductor_experiment_watch(struct ca_conductor *c, uint64_t now);
+void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now);
 
 /* conductor_record.c: an experiment that is over, once what is owed in it has been paid. Adds D of what has run
  * since its beginning, or since its last window's; */

@@ -390,10 +390,11 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
 		if (!ca_region_code_overlaps(code, &r->meeting[i]))
 			out->site[out->sites++] = r->meeting[i];
-	*why = !exact                    ? NULL
-	       : code->sampled           ? code->why
-	       : heat == CA_HEAT_TOO_HOT ? "it, or a way out of it, is passed too often, or threads change stacks in it"
-					 : NULL;
+	*why = !exact          ? NULL
+	       : code->sampled ? code->why
+	       : heat == CA_HEAT_TOO_HOT
+		       ? "it, or a way out of it, is passed too often, or threads change stacks in it"
+		       : NULL;
 }
 
 void ca_regions_sample(struct ca_regions *r, uint32_t region, const char *why)
