@@ -274,7 +274,7 @@ static const struct ca_visits *find_visits(struct ca_conductor *c, const struct 
 	for (size_t i = 0; i < r->visit_count; i++) {
 		const struct ca_point_info *point = ca_catalog_get_point(&c->catalog, r->visits[i].point);
 
-		if (point && (point->kind == CA_POINT_END_TO_END ||
+		if (point && (r->visits[i].point == CA_POINT_END_TO_END ||
 			      ca_sweep_is_point(c->opt.sweep, c->opt.variant, point->name)))
 			return &r->visits[i];
 	}

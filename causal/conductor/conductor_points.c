@@ -270,6 +270,11 @@ static bool is_visited(const struct ca_conductor *c)
 	return ca_visits_sum(&visits) > 0;
 }
 
+bool ca_conductor_points_are_ours(const struct ca_conductor *c)
+{
+	return c->points && c->points->choice.how == CA_CHOICE_AUTO;
+}
+
 bool ca_conductor_points_are_open(const struct ca_conductor *c)
 {
 	return c->points && !c->points->over && !has_macros(c);

@@ -211,6 +211,8 @@ uint32_t ca_conductor_find_ahead(struct ca_conductor *c);
 /* conductor_points.c: progress points that are chosen here. In this order: */
 enum ca_status ca_conductor_points_open(struct ca_conductor *c, struct ca_err *err);
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting);
+/* Were those that are in use chosen here, and nobody asked? */
+bool ca_conductor_points_are_ours(const struct ca_conductor *c);
 /* Is a point yet to be chosen in this run? */
 bool ca_conductor_points_are_open(const struct ca_conductor *c);
 /* Does one thread do all the work, so that nobody is delayed and no point is needed? */

@@ -180,17 +180,40 @@ static void cut_ends(struct ca_conductor *c)
 	}
 }
 
+/* What the user names, or the program, is the unit of work. */
+static bool is_refuted(struct ca_conductor *c)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	struct ca_units_run run = { .zero = !r->speedup,
+				    .visits = (double)c->e.visits[0].delta,
+				    .seconds = (double)(r->end - r->start - r->delay) / 1e9 };
+
+	if (!ca_conductor_points_are_ours(c) || r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ||
+	    !ca_sweep_add_unit(c->opt.sweep, &run))
+		return false;
+	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_REFUTED)) {
+		ca_sweep_forget_point(c->opt.sweep, c->opt.variant);
+		ca_conductor_say(
+			c, 0,
+			"progress point %s counts no unit of work: runs with faster code pass it more, "
+			"or less, often than runs as they are; each run is one now",
+			ca_catalog_get_point(&c->catalog, c->e.visits[0].point)->name);
+	}
+	return true;
+}
+
 void ca_conductor_whole_end(struct ca_conductor *c)
 {
 	const char *slash = strrchr(c->opt.command[0], '/');
 	struct ca_experiment_record *r = &c->e.record;
 
 	cut_ends(c);
-	if (r->visit_count)
+	if (r->visit_count && (r->visit_count == CA_MAX_POINTS || !is_refuted(c)))
 		return;
 	ca_catalog_add_point(&c->catalog, CA_POINT_END_TO_END, 0, slash ? slash + 1 : c->opt.command[0]);
+	memmove(c->e.visits + 1, c->e.visits, r->visit_count * sizeof *c->e.visits);
 	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
-	r->visit_count = 1;
+	r->visit_count++;
 	r->start = c->started;
 }
 

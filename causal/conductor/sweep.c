@@ -27,6 +27,8 @@ struct ca_sweep {
 	unsigned said; /* enum ca_sweep_topic */
 	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
 	size_t runs;
+	struct ca_units_run unit[RUNS];
+	size_t units;
 	struct ca_follow follow;
 	struct ca_catalog catalog;
 	struct ca_vec heat; /* as ca_regions_keep_heat wants it */
@@ -336,6 +338,13 @@ void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, 
 	}
 	for (size_t i = 0; i < n; i++)
 		tied[i] = ca_candidates_tied(sweep->count[i], sweep->seconds, sweep->runs);
+}
+
+bool ca_sweep_add_unit(struct ca_sweep *sweep, const struct ca_units_run *run)
+{
+	if (sweep->units < RUNS)
+		sweep->unit[sweep->units++] = *run;
+	return ca_units_are_refuted(sweep->unit, sweep->units);
 }
 
 /* Largest to smallest, less 1. */

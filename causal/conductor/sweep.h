@@ -8,6 +8,7 @@
 #include "causal/conductor/steady.h"
 #include "causal/points/candidates.h"
 #include "causal/results/catalog.h"
+#include "causal/results/units.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -86,6 +87,7 @@ enum ca_sweep_topic {
 	CA_SWEEP_BACKEND = 32,   /* it is not the one that was wanted */
 	CA_SWEEP_SHORT = 64,     /* whole runs are needed, for the program is short ... */
 	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run */
+	CA_SWEEP_REFUTED = 1024, /* the point counts no unit of work */
 	CA_SWEEP_ALONE = 512,    /* one thread does all ... */
 	CA_SWEEP_PAID = 256      /* ... and yet it was delayed: a point is needed */
 };
@@ -100,6 +102,9 @@ bool ca_sweep_is_alone(const struct ca_sweep *sweep);
  * such runs say about the i-th one. */
 void ca_sweep_add_counts(struct ca_sweep *sweep, const double *count, size_t n, double seconds,
 			 enum ca_tied *tied);
+/* A run that was measured as a whole has ended. Do all of them say that the point which was chosen counts no unit of
+ * work (causal/results/units.h)? */
+bool ca_sweep_add_unit(struct ca_sweep *sweep, const struct ca_units_run *run);
 /* Do the lengths of those runs differ a lot, and the visits of all n points with them? Else it may
  * be the machine, under a program that runs for a given time. */
 bool ca_sweep_counts_follow(const struct ca_sweep *sweep, size_t n);

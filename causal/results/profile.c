@@ -352,7 +352,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 		find_sampled(new);
 		find_lengths(new);
 		ca_profile_merge_stacks(new);
-		status = estimate_points(new);
+		status = ca_profile_find_refuted(new) ? estimate_points(new) : CA_ERR_NOMEM;
 		if (status == CA_OK && ca_profile_find_unsteady(new))
 			status = estimate_points(new);
 		ca_funnel_count(new);

@@ -93,8 +93,9 @@ extern const unsigned ca_profile_percent[CA_PERCENTILES]; /* 50, 95, 99 */
 
 struct ca_profile_point {
 	char *name;
-	char kind;  /* 't'hroughput, 'l'atency, 'e'nd-to-end */
-	bool whole; /* in runs that were measured as a whole; not of kind 'e' */
+	char kind;    /* 't'hroughput, 'l'atency, 'e'nd-to-end */
+	bool whole;   /* in runs that were measured as a whole; not of kind 'e' */
+	bool refuted; /* it counts no unit of work (units.h), and each of these runs is one */
 	/* owned, or NULL: as in struct ca_visits */
 	char *unit, *beside;
 	struct ca_estimates estimates;
@@ -180,6 +181,8 @@ struct json_object *ca_profile_json(const struct ca_profile *profile);
  * that is not used? */
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve);
+/* Finds points that count no unit of work. False: no memory. */
+bool ca_profile_find_refuted(struct ca_profile *profile);
 /* Flags experiments that whole runs have contradicted, by what the estimates say. True: there are some, and
  * there should be other estimates without them. */
 bool ca_profile_find_unsteady(struct ca_profile *profile);

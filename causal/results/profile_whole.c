@@ -3,6 +3,7 @@
  * runs that do not say the same as whole runs are not steady (doc/METHOD.md, section 8) and not used; else
  * whoever knows more is. Driver's process, one thread. */
 #include "causal/results/profile.h"
+#include "causal/results/units.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,20 @@ static double difference(const struct ca_profile_point *px, const struct ca_curv
 			}
 		}
 	return sum / n;
+}
+
+/* Each whole run is a unit of work, as its visits of this point are none; is that so in a point of that name? */
+static bool is_refuted_by_runs(const struct ca_profile *profile, const struct ca_profile_point *point)
+{
+	bool refuted = false, runs = false;
+
+	for (size_t i = 0; i < profile->points; i++) {
+		const struct ca_profile_point *p = &profile->point[i];
+
+		runs |= p->kind == 'e' && p->estimates.curves;
+		refuted |= p->refuted && p->kind == point->kind && !strcmp(p->name, point->name);
+	}
+	return runs && refuted;
 }
 
 /* Time itself was the unit until a point was needed, or the other way round: a region has one row. */
@@ -187,7 +202,34 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
-	return is_used_otherwise(profile, point, curve) || has_another_row(profile, point, curve);
+	return is_refuted_by_runs(profile, point) || is_used_otherwise(profile, point, curve) ||
+	       has_another_row(profile, point, curve);
+}
+
+bool ca_profile_find_refuted(struct ca_profile *profile)
+{
+	struct ca_units_run *run = calloc(profile->visit_count + 1, sizeof *run);
+
+	if (!run)
+		return false;
+	for (size_t p = 0; p < profile->points; p++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < profile->experiments; i++) {
+			const struct ca_profile_experiment *e = &profile->experiment[i];
+
+			for (size_t v = e->first; v < e->first + e->visits && !e->flags; v++)
+				if (profile->visits[v].point == p)
+					run[n++] = (struct ca_units_run){
+						!e->speedup, (double)profile->visits[v].delta,
+						(double)(e->end - e->start - e->delay) / 1e9
+					};
+		}
+		profile->point[p].refuted = profile->point[p].whole && profile->point[p].kind == 't' &&
+					    ca_units_are_refuted(run, n);
+	}
+	free(run);
+	return true;
 }
 
 bool ca_profile_find_unsteady(struct ca_profile *profile)

@@ -309,8 +309,12 @@ static void put_unit(const struct ca_table *t)
 	double visits = 0, seconds = 0;
 	char *name;
 
-	if (t->point || point->kind == 'e')
+	if (t->point)
 		return;
+	if (point->kind == 'e') {
+		fputs("Unit of work: a run.\n", t->out);
+		return;
+	}
 	for (size_t i = 0; i < p->experiments; i++) {
 		const struct ca_profile_experiment *e = &p->experiment[i];
 

@@ -563,6 +563,45 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
+/* Visits of a point in whole runs, which change with S's speed: from the fourth on each run counts as a unit, too, and
+ * the region has its row by that. Without, there is nothing better. */
+static void test_refuted(void **state)
+{
+	(void)state;
+	for (unsigned with = 0; with < 2; with++) {
+		struct ca_profile *profile;
+
+		assert_int_equal(set_up(state), 0);
+		assert_int_equal(ca_catalog_add_point(&catalog, 1, 0, "./app")->kind, 0);
+		for (uint32_t i = 0; i < 12; i++) {
+			struct ca_results *results = open_run_as(1 + i, true);
+			struct ca_visits visits[] = { { .point = 1, .delta = 1 },
+						      { .point = 0, .delta = i % 2 ? 80 : 100 } };
+			uint64_t ns = i % 2 ? 800000000 : 1000000000;
+			bool both = with && i > 2;
+			struct ca_experiment_record record = { .index = 1,
+							       .region = 1,
+							       .speedup = i % 2 ? 500000 : 0,
+							       .end = ns + i % 2 * 400000000,
+							       .s_time = 800000000,
+							       .delay = i % 2 * 400000000,
+							       .paying = UINT64_MAX,
+							       .visit_count = both ? 2 : 1,
+							       .visits = both ? visits : visits + 1 };
+
+			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+			assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err),
+					 CA_OK);
+		}
+		profile = load();
+		assert_int_equal(profile->rows, 1);
+		assert_int_equal(profile->row[0].point->kind, with ? 'e' : 't');
+		assert_true(fabs(profile->row[0].curve->at[1] - (with ? 20 : 0)) < 1);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
 /* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row; if they
  * do not say the same, it is not one, and the first has it, however well the other knows. A region has one row
  * for two units, too, unless they do not say the same: that of the point which is sure of it, or knows it better. Of points
@@ -944,6 +983,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test_setup_teardown(test_chain, set_up, tear_down),
+		cmocka_unit_test(test_refuted),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
