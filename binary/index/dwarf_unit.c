@@ -31,29 +31,56 @@ static const char *linkage_name(Dwarf_Die *die)
 	return NULL;
 }
 
+static bool scope_is_function(Dwarf_Die *scope)
+{
+	int tag = dwarf_tag(scope);
+
+	return tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block;
+}
+
+static int line_of(Dwarf_Die *die)
+{
+	int line;
+
+	return dwarf_decl_line(die, &line) == 0 ? line : 0;
+}
+
 /* Note in worker->scopes the "ns::type::" of each function that the DIE's children declare. */
 static void map_scopes(struct ca_dwarf_worker *worker, Dwarf_Die *parent, const char *scope, unsigned nesting)
 {
+	bool known, is_local = scope_is_function(parent);
 	Dwarf_Die die;
-	bool known;
 	char inner[512];
 
 	for (int more = dwarf_child(parent, &die); more == 0; more = dwarf_siblingof(&die, &die)) {
 		const char *name;
 		switch (dwarf_tag(&die)) {
 		case DW_TAG_subprogram: {
-			uint32_t *place = ca_map_add(&worker->scopes, (uintptr_t)die.addr, &known);
+			/* those inside of functions, as Fortran has them, people call by their own names */
+			uint32_t *place =
+				is_local ? NULL : ca_map_add(&worker->scopes, (uintptr_t)die.addr, &known);
 			if (place)
 				*place = ca_strings_put(&worker->strings, scope);
+			name = dwarf_diename(&die); /* lambdas in it have classes of its own */
+			snprintf(inner, sizeof(inner), "%s%.200s()::", scope, name ? name : "");
+			if (name && nesting < MAX_NESTING)
+				map_scopes(worker, &die, inner, nesting + 1);
 			break;
 		}
+		case DW_TAG_lexical_block:
+			if (nesting < MAX_NESTING)
+				map_scopes(worker, &die, scope, nesting + 1);
+			break;
 		case DW_TAG_namespace:
 		case DW_TAG_structure_type:
 		case DW_TAG_class_type:
 		case DW_TAG_union_type:
 			name = dwarf_diename(&die);
-			snprintf(inner, sizeof(inner), "%s%.200s%s", scope, name ? name : "",
-				 name ? "::" : "");
+			if (!name && is_local)
+				snprintf(inner, sizeof(inner), "%s<lambda:%d>::", scope, line_of(&die));
+			else
+				snprintf(inner, sizeof(inner), "%s%.200s%s", scope, name ? name : "",
+					 name ? "::" : "");
 			if (nesting < MAX_NESTING)
 				map_scopes(worker, &die, inner, nesting + 1);
 			break;

@@ -355,6 +355,36 @@ static void test_cplusplus(void **state)
 	}
 }
 
+/* Two lambdas of one function are two functions, each named by where it stands. */
+static void test_lambdas(void **state)
+{
+	static const char source[] =
+		"volatile int sink;\n"
+		"template <class F> inline __attribute__((always_inline)) void on(F f) { f(sink); }\n"
+		"int main(int argc, char **) {\n"
+		" on([&](int x) __attribute__((always_inline)) { sink = x * argc + 3; });\n"
+		" { on([&](int x) __attribute__((always_inline)) { sink = x / argc - 5; }); }\n"
+		" return sink; }\n";
+	bool first = false, second = false;
+	struct ca_index *index;
+
+	(void)state;
+	fixture_write("l.cc", source);
+	assert_int_equal(fixture_run("%s -g -O2 -o l l.cc", fixture_cxx()), 0);
+	index = fixture_open("l", CA_INDEX_FULL);
+	assert_non_null(index);
+	for (size_t i = 0; i < ca_index_inlines(index); i++) {
+		struct ca_index_inline in;
+
+		ca_index_inline_at(index, i, &in);
+		first |= !strcmp(in.name, "main()::<lambda:4>::operator()");
+		second |= !strcmp(in.name, "main()::<lambda:5>::operator()");
+		assert_string_not_equal(in.name, "operator()");
+	}
+	assert_true(first && second);
+	ca_index_close(index);
+}
+
 /* strip and objcopy as distributions do, then again with the wrong debug file. */
 static void test_separate_debug_file(void **state)
 {
@@ -649,12 +679,19 @@ static void test_probes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_variants),      cmocka_unit_test(test_clang),
-		cmocka_unit_test(test_cplusplus),     cmocka_unit_test(test_separate_debug_file),
-		cmocka_unit_test(test_debug_places),  cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_ifunc_and_plt), cmocka_unit_test(test_unsized),
-		cmocka_unit_test(test_missing_dwo),   cmocka_unit_test(test_names),
-		cmocka_unit_test(test_package),       cmocka_unit_test(test_probes),
+		cmocka_unit_test(test_variants),
+		cmocka_unit_test(test_clang),
+		cmocka_unit_test(test_lambdas),
+		cmocka_unit_test(test_cplusplus),
+		cmocka_unit_test(test_separate_debug_file),
+		cmocka_unit_test(test_debug_places),
+		cmocka_unit_test(test_stripped),
+		cmocka_unit_test(test_ifunc_and_plt),
+		cmocka_unit_test(test_unsized),
+		cmocka_unit_test(test_missing_dwo),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_package),
+		cmocka_unit_test(test_probes),
 	};
 
 	int failed = cmocka_run_group_tests(tests, make_sources, fixture_remove);
