@@ -248,14 +248,36 @@ static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t 
 					      0x48, 0xff, 0xc8 }; /* dec %rax: 0 becomes the highest */
 	static const uint8_t compare[] = { 0x48, 0x39, 0xd0 };    /* cmp %rdx, %rax */
 	static const uint8_t add_up[] = {
-		0x48, 0x89, 0x41, CA_FINE_LEFT, /* mov %rax, x(%rcx) */
-		0x48, 0xc7, 0x01, 0,
-		0,    0,    0,                     /* movq $0, (%rcx) */
-		0xff, 0x41, CA_FINE_VISITS,        /* incl x(%rcx) */
-		0x48, 0x2b, 0x41, CA_FINE_ENTERED, /* sub x(%rcx), %rax */
-		0x48, 0x03, 0x41, CA_FINE_SUM,     /* add x(%rcx), %rax */
-		0x48, 0x89, 0x41, CA_FINE_SUM,     /* mov %rax, x(%rcx) */
-		0x48, 0x3b, 0x41, CA_FINE_LIMIT    /* cmp x(%rcx), %rax */
+		0x48,
+		0x89,
+		0x41,
+		CA_FINE_LEFT, /* mov %rax, x(%rcx) */
+		0x48,
+		0xc7,
+		0x01,
+		0,
+		0,
+		0,
+		0, /* movq $0, (%rcx) */
+		0xff,
+		0x41,
+		CA_FINE_VISITS, /* incl x(%rcx) */
+		0x48,
+		0x2b,
+		0x41,
+		CA_FINE_ENTERED, /* sub x(%rcx), %rax */
+		0x48,
+		0x03,
+		0x41,
+		CA_FINE_SUM, /* add x(%rcx), %rax */
+		0x48,
+		0x89,
+		0x41,
+		CA_FINE_SUM, /* mov %rax, x(%rcx) */
+		0x48,
+		0x3b,
+		0x41,
+		CA_FINE_LIMIT /* cmp x(%rcx), %rax */
 	};
 	static const uint8_t call[] = { 0xff, 0x15 };                  /* call *(%rip) */
 	static const uint8_t count[] = { 0xff, 0x41, CA_FINE_PASSES }; /* incl x(%rcx) */
