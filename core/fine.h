@@ -18,10 +18,11 @@ struct ca_fine {
 	_Atomic int64_t sum;                 /* cycles in S since the last hit ... */
 	_Atomic int64_t limit;               /* ... and how many of them make the next one */
 	_Atomic uint32_t visits;             /* of S; also where each is logged */
-	_Atomic uint32_t passes; /* of its exits by who was not in S: at edges these are ways of others, too */
-	_Atomic uint64_t exempt;             /* ns of S time of others, ever, at which it was in S too: added
+	_Atomic uint32_t
+		passes; /* of its exits by who was not in S: at edges these are ways of others, too */
+	_Atomic uint64_t exempt;    /* ns of S time of others, ever, at which it was in S too: added
 					      * by whoever took the hit, before the hit is in the log */
-	_Atomic uint64_t selection;          /* selection.seq that all this belongs to */
+	_Atomic uint64_t selection; /* selection.seq that all this belongs to */
 };
 enum {
 	CA_FINE_ENTERED = offsetof(struct ca_fine, entered),

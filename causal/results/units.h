@@ -14,8 +14,8 @@ struct ca_units_run {
 
 /* Each run passes the point as often, but those in which some code is faster more or less often, as it does where it
  * counts how work was shared out (polls of a scheduler, wake-ups, batches): then the run itself is the unit. A program
- * that runs for a given time has more visits, too, in runs that are as long as others: there the point is right. False
- * also where too few runs tell. */
+ * that runs for a given time has more visits, too, but in runs that are as long as those at 0 %: there the point is
+ * right. False also where too few runs tell. */
 bool ca_units_are_refuted(const struct ca_units_run *run, size_t n);
 
 #endif

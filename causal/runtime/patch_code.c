@@ -247,38 +247,17 @@ static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t 
 	static const uint8_t load_outer[] = { 0x48, 0x8b, 0x01,   /* mov (%rcx), %rax */
 					      0x48, 0xff, 0xc8 }; /* dec %rax: 0 becomes the highest */
 	static const uint8_t compare[] = { 0x48, 0x39, 0xd0 };    /* cmp %rdx, %rax */
+	/* clang-format off */
 	static const uint8_t add_up[] = {
-		0x48,
-		0x89,
-		0x41,
-		CA_FINE_LEFT, /* mov %rax, x(%rcx) */
-		0x48,
-		0xc7,
-		0x01,
-		0,
-		0,
-		0,
-		0, /* movq $0, (%rcx) */
-		0xff,
-		0x41,
-		CA_FINE_VISITS, /* incl x(%rcx) */
-		0x48,
-		0x2b,
-		0x41,
-		CA_FINE_ENTERED, /* sub x(%rcx), %rax */
-		0x48,
-		0x03,
-		0x41,
-		CA_FINE_SUM, /* add x(%rcx), %rax */
-		0x48,
-		0x89,
-		0x41,
-		CA_FINE_SUM, /* mov %rax, x(%rcx) */
-		0x48,
-		0x3b,
-		0x41,
-		CA_FINE_LIMIT /* cmp x(%rcx), %rax */
+		0x48, 0x89, 0x41, CA_FINE_LEFT,    /* mov %rax, x(%rcx) */
+		0x48, 0xc7, 0x01, 0, 0, 0, 0,      /* movq $0, (%rcx) */
+		0xff, 0x41, CA_FINE_VISITS,        /* incl x(%rcx) */
+		0x48, 0x2b, 0x41, CA_FINE_ENTERED, /* sub x(%rcx), %rax */
+		0x48, 0x03, 0x41, CA_FINE_SUM,     /* add x(%rcx), %rax */
+		0x48, 0x89, 0x41, CA_FINE_SUM,     /* mov %rax, x(%rcx) */
+		0x48, 0x3b, 0x41, CA_FINE_LIMIT    /* cmp x(%rcx), %rax */
 	};
+	/* clang-format on */
 	static const uint8_t call[] = { 0xff, 0x15 };                  /* call *(%rip) */
 	static const uint8_t count[] = { 0xff, 0x41, CA_FINE_PASSES }; /* incl x(%rcx) */
 	size_t outside, not_due, inside;
@@ -316,10 +295,16 @@ static intptr_t fine_shift(const struct ca_site *site, size_t in, size_t left)
 	return shift;
 }
 
-intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t in, size_t left)
+/* Of a call, before which a number may be pushed. */
+static intptr_t call_shift(size_t in, bool number)
 {
 	enum { LEA = 5, PUSH = 5 };
 
+	return in < LEA ? 0 : number && in >= LEA + PUSH ? 136 : 128;
+}
+
+intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t in, size_t left)
+{
 	switch (site->hook[hook].kind) {
 	case CA_SITE_COUNT:
 		return count_shift(site, in, left);
@@ -330,14 +315,12 @@ intptr_t ca_patch_code_shift(const struct ca_site *site, unsigned hook, size_t i
 		return fine_shift(site, in, left);
 	case CA_SITE_ENTER:
 	case CA_SITE_EXIT:
-		if (!site->words)
-			return in < LEA ? 0 : 128;
-		/* fall through */
+		return call_shift(in, site->words);
 	case CA_SITE_STAMP:
 	case CA_SITE_PART:
-		return in < LEA ? 0 : in < LEA + PUSH ? 128 : 136;
+		return call_shift(in, true);
 	default:
-		return in < LEA ? 0 : 128;
+		return call_shift(in, false);
 	}
 }
 

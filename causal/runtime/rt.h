@@ -119,12 +119,12 @@ struct ca_thread {
 	bool checked;                   /* looked for frames that entered S before the sites were placed */
 	/* where S is timed (fine.c) */
 	struct ca_fine *fine;
-	uint64_t fine_limit;             /* ns of S that make the next hit */
-	uint64_t fine_exempt;            /* fine->exempt as accounted for */
-	uint32_t fine_visits;            /* fine->visits at the last hit ... */
-	uint64_t fine_from;              /* ... and the cycle counter */
-	uint64_t fine_cost;              /* ns that it took */
-	uint64_t fine_cpu;               /* ns of thread CPU time then; only without a switch log */
+	uint64_t fine_limit;  /* ns of S that make the next hit */
+	uint64_t fine_exempt; /* fine->exempt as accounted for */
+	uint32_t fine_visits; /* fine->visits at the last hit ... */
+	uint64_t fine_from;   /* ... and the cycle counter */
+	uint64_t fine_cost;   /* ns that it took */
+	uint64_t fine_cpu;    /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
 	bool sampled_in;             /* S is sampled, and the last look at our stack found it */
 	uint64_t looks;              /* ... of so many at this selection ... */

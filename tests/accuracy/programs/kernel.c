@@ -30,9 +30,9 @@ static inline __attribute__((always_inline)) uint64_t slow(uint64_t x, uint64_t 
 
 static void *with_sp(void *p) THREAD
 
-__attribute__((optimize("no-omit-frame-pointer"))) static void *with_frame(void *p) THREAD
+	__attribute__((optimize("no-omit-frame-pointer"))) static void *with_frame(void *p) THREAD
 
-static void *fast(void *p)
+	static void *fast(void *p)
 {
 	uint64_t n = gt_amount("fast", 800);
 
