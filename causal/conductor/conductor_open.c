@@ -272,7 +272,7 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	struct ca_index *index;
 	enum ca_status status;
 	struct ca_preload bar;
-	bool others;
+	bool others = has_other_binaries(c), named, code;
 
 	if (!ca_sweep_find_command(c->opt.command[0], path, sizeof path) || !realpath(path, real) ||
 	    !is_elf(real) || is_shell(path) || is_shell(real) || *c->set->launcher)
@@ -286,17 +286,19 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	status = ca_index_open(&index, real, CA_INDEX_FULL, index_warning, c, err);
 	if (status != CA_OK)
 		return status;
-	others = has_other_binaries(c) || names_code(c);
-	if (!c->opt.traced && ca_scope_has_binary(c->scope, real, true)) {
-		bool code = others || has_code(c, index, real);
-
-		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index) && !code)
+	named = ca_requested_mode(c->set->progress) == CA_REQUESTED_NAMED;
+	code = others || c->opt.traced || !ca_scope_has_binary(c->scope, real, true) ||
+	       has_code(c, index, real);
+	if (!code || (named && !others)) /* they may be large */
+		others = names_code(c);
+	if (!code && !others) {
+		if (c->set->mode == CA_MODE_LINE && !ca_index_has_lines(index))
 			status = ca_err_set(
 				err, CA_ERR_USAGE,
 				"%s has no debug information, which line mode needs: compile it with "
 				"-g, or use -m function",
 				path);
-		else if (!code)
+		else
 			status = ca_err_set(err, CA_ERR_USAGE,
 					    "nothing in %s is in scope: widen -F '%s' and -S '%s', "
 					    "or name a library, or the program that it starts, with -B",
