@@ -281,6 +281,20 @@ static const struct ca_visits *find_visits(struct ca_conductor *c, const struct 
 	return NULL;
 }
 
+/* What the user names is the unit of work. */
+static void check_unit(struct ca_conductor *c, struct ca_visits *visits)
+{
+	if (!ca_conductor_points_are_ours(c) || !ca_plan_counts_work(c->plan))
+		return;
+	visits->refuted = true;
+	ca_sweep_steady(c->opt.sweep)->left = true; /* of visits that are none */
+	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_REFUTED))
+		ca_conductor_say(c, 0,
+				 "progress point %s counts no unit of work: where code is faster, a visit takes "
+				 "more CPU time, or less; CPU time is the unit now",
+				 ca_catalog_get_point(&c->catalog, visits->point)->name);
+}
+
 void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)
 {
 	const struct ca_visits *v;
@@ -301,6 +315,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
 	o.limits = (double)r->limits;
+	o.entries = r->exact ? (double)r->hits : 0;
 	o.work = latency || (v && v->point == CA_POINT_TIME) ? 0 : ca_results_work(r->work, r->turns);
 	if (v && v->point == CA_POINT_TIME) {
 		double lost = (double)ca_results_lost(r->end - r->start, r->s_time, r->lost) / 1e9;
@@ -323,6 +338,8 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;
 	ca_plan_tell(c->plan, &o, use);
+	if (v && o.per_visit && !latency)
+		check_unit(c, &c->e.visits[v - r->visits]);
 }
 
 /* ---- the end of the run ------------------------------------------------------------------*/

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The plan of experiments; see plan.h: what may be tried, and what is known of it. */
 #include "causal/conductor/plan_parts.h"
+#include "causal/results/units.h"
 #include "core/rng.h"
 #include "core/vec.h"
 #include <math.h>
@@ -334,8 +335,8 @@ void ca_plan_begun(struct ca_plan *p)
 
 void ca_plan_forget(struct ca_plan *p)
 {
-	p->n = p->estimated = 0;
-	p->decided = false;
+	p->n = p->estimated = p->checked = 0;
+	p->decided = p->works = false;
 	for (size_t i = 0; i < p->codes; i++) {
 		p->code[i].tries = p->code[i].zeros = 0;
 		p->code[i].known = false;
@@ -360,8 +361,24 @@ static bool keep(struct ca_plan *p, const struct ca_observation *o)
 	if (!more)
 		return false;
 	p->seen = more;
-	p->seen[p->n++] = *o;
+	p->seen[p->n] = *o;
+	if (p->works)
+		ca_units_count_work(&p->seen[p->n]);
+	p->n++;
 	return true;
+}
+
+bool ca_plan_counts_work(struct ca_plan *p)
+{
+	if (p->works || p->whole || p->n < p->checked + 1 + p->checked / GROWTH)
+		return p->works;
+	p->checked = p->n;
+	p->works = ca_units_are_uneven(p->seen, p->n);
+	for (size_t i = 0; i < p->n && p->works; i++)
+		ca_units_count_work(&p->seen[i]);
+	if (p->works)
+		p->estimated = 0;
+	return p->works;
 }
 
 void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_plan_use use)

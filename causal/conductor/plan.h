@@ -49,6 +49,9 @@ void ca_plan_begun(struct ca_plan *plan);
  * most are so. */
 enum ca_plan_use { CA_PLAN_USELESS, CA_PLAN_DOUBTFUL, CA_PLAN_GOOD };
 void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, enum ca_plan_use use);
+/* Asked after that, where causal chose the point: is CPU time the unit of what was told, and will be, since visits of
+ * that point are none (ca_units_are_uneven)? */
+bool ca_plan_counts_work(struct ca_plan *plan);
 /* What was told is of no use any more. */
 void ca_plan_forget(struct ca_plan *plan);
 /* From now on each experiment is a whole run: what was told before says nothing of those. alone: one thread does all,

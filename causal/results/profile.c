@@ -3,6 +3,7 @@
  * Not for: statistics (estimate.c), the order of the rows (profile_rank.c) or any output (profile_json.c, coz.c, table.c).
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
+#include "causal/results/units.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -219,6 +220,8 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 				continue;
 			of[n] = &profile->visits[v];
 			list[n] = ca_profile_observe(profile, e, of[n]);
+			if (p->works)
+				ca_units_count_work(&list[n]);
 			if (list[n++].counted)
 				options.quantum = CA_ESTIMATE_COUNTED;
 		}

@@ -96,6 +96,7 @@ struct ca_profile_point {
 	char kind;    /* 't'hroughput, 'l'atency, 'e'nd-to-end */
 	bool whole;   /* in runs that were measured as a whole; not of kind 'e' */
 	bool refuted; /* it counts no unit of work (units.h), and each of these runs is one */
+	bool works;   /* likewise, inside runs, and CPU time is one */
 	/* owned, or NULL: as in struct ca_visits */
 	char *unit, *beside;
 	struct ca_estimates estimates;

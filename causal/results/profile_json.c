@@ -121,6 +121,8 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_text(object, "kind", ca_profile_point_kind(row->point));
 	if (row->point->whole)
 		add(object, "whole", json_object_new_boolean(true));
+	if (row->point->works)
+		add(object, "refuted", json_object_new_boolean(true));
 	add_text(object, "verdict", ca_profile_verdict_key(row->verdict));
 	add_text(object, "says", ca_profile_row_text(row));
 	add_number(object, "impact", curve->impact, 2);

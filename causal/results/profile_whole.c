@@ -70,6 +70,11 @@ static double difference(const struct ca_profile_point *px, const struct ca_curv
 	return sum / n;
 }
 
+static bool is_same(const char *name, const struct ca_profile_point *point)
+{
+	return name && !strcmp(name, point->name);
+}
+
 /* Each whole run is a unit of work, as its visits of this point are none; is that so in a point of that name? */
 static bool is_refuted_by_runs(const struct ca_profile *profile, const struct ca_profile_point *point)
 {
@@ -82,6 +87,20 @@ static bool is_refuted_by_runs(const struct ca_profile *profile, const struct ca
 		refuted |= p->refuted && p->kind == point->kind && !strcmp(p->name, point->name);
 	}
 	return runs && refuted;
+}
+
+/* Was it chosen with one whose visits are no units of work, since it goes by those? CPU time is one. */
+static bool is_refuted_by_work(const struct ca_profile *profile, const struct ca_profile_point *point,
+			       const struct ca_curve *curve)
+{
+	for (size_t i = 0; i < profile->points; i++) {
+		const struct ca_profile_point *p = &profile->point[i];
+
+		if (p->works && (is_same(point->unit, p) || is_same(point->beside, p)) &&
+		    curve_of(p, curve->region))
+			return true;
+	}
+	return false;
 }
 
 /* Time itself was the unit until a point was needed, or the other way round: a region has one row. */
@@ -127,11 +146,6 @@ static bool is_unsteady(const struct ca_profile *profile, const struct ca_profil
 static double width(const struct ca_curve *curve)
 {
 	return curve->at_high[HALF] - curve->at_low[HALF];
-}
-
-static bool is_same(const char *name, const struct ca_profile_point *point)
-{
-	return name && !strcmp(name, point->name);
 }
 
 /* Of most regions that both know; else the one that was chosen first knows more. */
@@ -202,7 +216,7 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
-	return is_refuted_by_runs(profile, point) || is_used_otherwise(profile, point, curve) ||
+	return is_refuted_by_runs(profile, point) || is_refuted_by_work(profile, point, curve) || is_used_otherwise(profile, point, curve) ||
 	       has_another_row(profile, point, curve);
 }
 

@@ -153,6 +153,8 @@ static bool read_visits(struct ca_profile *profile, struct json_object *record,
 		visits = MORE(profile->visits, profile->visit_count);
 		if (!visits || !read_point(profile, object, &visits->point))
 			return false;
+		profile->point[visits->point].works |=
+			json_object_get_boolean(ca_results_json_get(object, "refuted"));
 		visits->delta = ca_results_json_u64(object, "delta");
 		visits->span = ca_results_json_u64(object, "span");
 		visits->before = ca_results_json_u64(object, "before");

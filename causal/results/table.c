@@ -330,6 +330,11 @@ static void put_unit(const struct ca_table *t)
 		return;
 	}
 	name = ca_text_cut(point->name, t->width / 2, t->width / 4);
+	if (point->works) {
+		fprintf(t->out, "Unit of work: CPU time; visits of %s are none.\n", name ? name : "");
+		free(name);
+		return;
+	}
 	fprintf(t->out, "%s %s", point->kind == 'l' ? "Latency:" : "Unit of work: one visit of",
 		name ? name : "");
 	if (seconds > 0)

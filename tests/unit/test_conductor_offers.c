@@ -63,6 +63,14 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 	(void)c, (void)level, (void)format;
 }
 
+static bool ours; /* is the point of causal's own choice? */
+
+bool ca_conductor_points_are_ours(const struct ca_conductor *conductor)
+{
+	(void)conductor;
+	return ours;
+}
+
 static char none[] = "", name[CODES][8] = { "writes", "works" }, binary[CODES][8] = { "app", "lib.so" };
 static struct ca_settings settings = { .function_scope = none, .source_scope = none, .until = 3 };
 static struct ca_session *session;
@@ -172,12 +180,46 @@ static void test_end_of_run(void **state)
 	assert_in_range(library, 1, 8);
 }
 
+/* Two threads in S half of the time; a visit takes as much CPU time the less of it, the faster S is. */
+static void tell(unsigned i)
+{
+	static const unsigned percent[] = { 0, 25, 50, 0, 75, 100 };
+	unsigned p = percent[i % CA_COUNT(percent)];
+
+	c.e.visits[0] = (struct ca_visits){ .point = 0, .delta = 3 * (100 + p) + i % 3 };
+	ca_conductor_plan_tell(&c, &(struct ca_experiment_record){ .region = 1,
+								   .speedup = p * 10000,
+								   .end = (1000 + 5 * p) * MS,
+								   .delay = 5 * p * MS,
+								   .s_time = 500 * MS,
+								   .hits = 5000,
+								   .exact = true,
+								   .work = 1500 * MS,
+								   .visit_count = 1,
+								   .visits = c.e.visits });
+}
+
+/* Where visits of a point are no units, CPU time is, unless somebody has named the point. */
+static void test_no_unit(void **state)
+{
+	(void)state;
+	assert_non_null(ca_catalog_add_point(&c.catalog, 0, CA_POINT_THROUGHPUT, "poll"));
+	for (unsigned i = 0; i < 60; i++) {
+		ours = i > 40;
+		tell(i);
+		assert_true(c.e.visits[0].refuted == (i > 40));
+	}
+	assert_true(ca_sweep_steady(c.opt.sweep)->left);
+	assert_false(ca_sweep_is_first(c.opt.sweep, CA_SWEEP_REFUTED));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_library_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_library_is_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end_of_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_unit, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -602,6 +602,50 @@ static void test_refuted(void **state)
 	}
 }
 
+/* Visits that were found to be no units count by CPU time, those before, too; and so does a region's only row, also
+ * where another point was chosen beside. Without, visits count. */
+static void test_refuted_inside(void **state)
+{
+	(void)state;
+	for (unsigned with = 0; with < 2; with++) {
+		struct ca_results *results;
+		struct ca_profile *profile;
+
+		assert_int_equal(set_up(state), 0);
+		assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, "other"));
+		results = open_run(1);
+		for (uint32_t i = 0; i < 20; i++) {
+			bool faster = i % 2;
+			struct ca_visits visits[] = {
+				{ .point = 0, .delta = (faster ? 125 : 100) + i % 3, .refuted = with && i > 10 },
+				{ .point = 1, .delta = (faster ? 125 : 100) + i % 3, .unit = "item" }
+			};
+			struct ca_experiment_record record = {
+				.index = i + 1,
+				.region = 1,
+				.speedup = faster ? 500000 : 0,
+				.start = i * (uint64_t)1000000000,
+				.end = i * (uint64_t)1000000000 + (faster ? 350000000 : 250000000),
+				.s_time = 200000000,
+				.delay = faster ? 100000000 : 0,
+				.paying = UINT64_MAX,
+				.work = (faster ? 500000000 : 450000000) + i % 3 * 1000000,
+				.visit_count = 2,
+				.visits = visits
+			};
+
+			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+		}
+		assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
+		profile = load();
+		assert_int_equal(profile->rows, 1);
+		assert_string_equal(profile->row[0].point->name, "item");
+		assert_true(fabs(profile->row[0].curve->at[1] - (with ? 10 : 20)) < 2);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+	}
+}
+
 /* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row; if they
  * do not say the same, it is not one, and the first has it, however well the other knows. A region has one row
  * for two units, too, unless they do not say the same: that of the point which is sure of it, or knows it better. Of points
@@ -984,6 +1028,7 @@ int main(void)
 		cmocka_unit_test(test_units),
 		cmocka_unit_test_setup_teardown(test_chain, set_up, tear_down),
 		cmocka_unit_test(test_refuted),
+		cmocka_unit_test(test_refuted_inside),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),

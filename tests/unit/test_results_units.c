@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* causal/results/units.c: which points count no unit of work. */
 #include "causal/results/units.h"
+#include "core/rng.h"
 #include "tests/unit/unit.h"
 #include <math.h>
 
@@ -60,9 +61,89 @@ static void test_units(void **state)
 	assert_false(ca_units_are_refuted(NULL, 0));
 }
 
+/* Experiments in turns at 0, 25, 50, 0, 75, 100 % of two codes. */
+struct made {
+	const char *what;
+	double work;    /* at 100 %, of a visit, relative to that at 0 % */
+	double entries; /* likewise, of a visit */
+	double scatter; /* of both, standard deviation, relative */
+	size_t n;
+	double uneven; /* in so many of the sweeps at least, or at most */
+	bool least;
+	unsigned entered; /* of the two codes */
+};
+
+static size_t make(const struct made *m, struct ca_rng *rng, struct ca_observation *o)
+{
+	static const uint32_t percent[] = { 0, 25, 50, 0, 75, 100 };
+
+	for (size_t i = 0; i < m->n; i++) {
+		double p = percent[i % CA_COUNT(percent)] / 100.,
+		       place = 1 + m->scatter * 3.46 * (ca_rng_unit(rng) - 0.5),
+		       noise = 1 + 0.02 * (ca_rng_unit(rng) - 0.5), visits = 300 / place;
+		uint32_t region = 1 + (uint32_t)(i / CA_COUNT(percent)) % 2;
+
+		o[i] = (struct ca_observation){ .region = region,
+						.speedup = (uint32_t)(p * 1e6),
+						.run = (uint32_t)(i / 12),
+						.cost = 0.25,
+						.elapsed = 0.25 + p * 0.1,
+						.delay = p * 0.1 };
+		o[i].visits = visits / (1 + p * (m->work - 1));
+		o[i].work = 0.4 * noise;
+		o[i].entries = region <= m->entered
+				       ? 500 * o[i].visits / visits * (1 + p * (m->entries - 1)) * noise
+				       : 0;
+	}
+	return m->n;
+}
+
+static void test_uneven(void **state)
+{
+	static const struct made cases[] = {
+		{ "polls", 0.4, 0.4, 0.02, 60, 0.99, true, 2 },
+		{ "polls, one code known by its entries", 0.4, 0.4, 0.02, 60, 0.99, true, 1 },
+		{ "sampled", 0.4, 0.4, 0.02, 60, 0, false, 0 },
+		{ "few experiments", 0.4, 0.4, 0.02, 12, 0, false, 2 },
+		{ "threads spin", 0.4, 1, 0.02, 60, 0, false, 2 },
+		{ "behind a queue", 0.6, 1, 0.02, 60, 0, false, 2 },
+		{ "before a queue", 1.5, 1.5, 0.02, 60, 0, false, 2 },
+		{ "a unit", 1, 1, 0.02, 60, 0, false, 2 },
+		{ "a unit, and pauses that cost", 1.08, 1, 0.02, 60, 0, false, 2 },
+		{ "visits are unlike", 1, 1, 0.3, 60, 0.005, false, 2 },
+	};
+	struct ca_observation o[60];
+	struct ca_rng rng;
+
+	(void)state;
+	ca_rng_init(&rng, 3);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		double uneven = 0;
+
+		for (unsigned k = 0; k < 400; k++)
+			uneven += ca_units_are_uneven(o, make(&cases[i], &rng, o)) / 400.;
+		if (cases[i].least ? uneven < cases[i].uneven : uneven > cases[i].uneven)
+			fail_msg("%s: %.3f", cases[i].what, uneven);
+	}
+	assert_false(ca_units_are_uneven(NULL, 0));
+}
+
+static void test_count_work(void **state)
+{
+	struct ca_observation known = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .work = 1.8, .from = 2 },
+			      unknown = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .from = 2 };
+
+	(void)state;
+	ca_units_count_work(&known);
+	assert_true(known.cost == 1 && known.visits == 1800 && known.from == 2 && known.work == 0);
+	ca_units_count_work(&unknown);
+	assert_true(unknown.cost == 0 && unknown.from == 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_units) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_units), cmocka_unit_test(test_uneven),
+					    cmocka_unit_test(test_count_work) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
