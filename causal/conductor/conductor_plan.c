@@ -289,10 +289,11 @@ static void check_unit(struct ca_conductor *c, struct ca_visits *visits)
 	visits->refuted = true;
 	ca_sweep_steady(c->opt.sweep)->left = true; /* of visits that are none */
 	if (ca_sweep_first_time(c->opt.sweep, CA_SWEEP_REFUTED))
-		ca_conductor_say(c, 0,
-				 "progress point %s counts no unit of work: where code is faster, a visit takes "
-				 "more CPU time, or less; CPU time is the unit now",
-				 ca_catalog_get_point(&c->catalog, visits->point)->name);
+		ca_conductor_say(
+			c, 0,
+			"progress point %s counts no unit of work: where code is faster, a visit takes "
+			"more CPU time, or less; CPU time is the unit now",
+			ca_catalog_get_point(&c->catalog, visits->point)->name);
 }
 
 void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)

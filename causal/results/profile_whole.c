@@ -216,8 +216,8 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
-	return is_refuted_by_runs(profile, point) || is_refuted_by_work(profile, point, curve) || is_used_otherwise(profile, point, curve) ||
-	       has_another_row(profile, point, curve);
+	return is_refuted_by_runs(profile, point) || is_refuted_by_work(profile, point, curve) ||
+	       is_used_otherwise(profile, point, curve) || has_another_row(profile, point, curve);
 }
 
 bool ca_profile_find_refuted(struct ca_profile *profile)

@@ -37,11 +37,11 @@ struct ca_visits {
 				* NULL: this one */
 	const char
 		*beside; /* the first point that causal chose, which counts another unit; borrowed, or NULL */
-	bool refuted;    /* they are no units of work: CPU time is (units.h), here and in experiments before */
-	uint64_t delta;  /* throughput: visits; latency: departures */
-	uint64_t span;   /* throughput: ns of virtual time that these visits took, from the last one
+	bool refuted;   /* they are no units of work: CPU time is (units.h), here and in experiments before */
+	uint64_t delta; /* throughput: visits; latency: departures */
+	uint64_t span;  /* throughput: ns of virtual time that these visits took, from the last one
 			    * before the experiment on; 0: not known */
-	uint64_t before; /* throughput: visits of its run before these; 0: not known */
+	uint64_t before;       /* throughput: visits of its run before these; 0: not known */
 	uint64_t arrivals;     /* latency only */
 	double in_flight;      /* latency only: mean of arrivals - departures over the experiment */
 	const uint32_t *times; /* latency only: CA_LATENCY_BUCKETS numbers of visits, by how long they took;

@@ -100,8 +100,8 @@ static size_t fill(const struct ca_observation *o, size_t n, struct cell *cell)
 	size_t cells = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		double off = work_of(&o[i]) -
-			     (work_beside(o, n, i, (size_t)-1) + work_beside(o, n, i, 1)) / 2;
+		double off =
+			work_of(&o[i]) - (work_beside(o, n, i, (size_t)-1) + work_beside(o, n, i, 1)) / 2;
 		struct cell *c = cell_of(cell, &cells, o[i].region, o[i].speedup);
 
 		if (o[i].entries > 0 && o[i].work > 0) {

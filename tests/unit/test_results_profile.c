@@ -440,7 +440,8 @@ static void test_table(void **state)
 	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: time itself, "));
 	other.works = true;
 	row[0].point = row[1].point = &other;
-	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: CPU time; visits of other are none.\n"));
+	assert_non_null(
+		strstr(printed(&profile, 100), "\nUnit of work: CPU time; visits of other are none.\n"));
 	other.works = false;
 	row[0].point = &other;
 	row[1].point = &point;

@@ -617,7 +617,9 @@ static void test_refuted_inside(void **state)
 		for (uint32_t i = 0; i < 20; i++) {
 			bool faster = i % 2;
 			struct ca_visits visits[] = {
-				{ .point = 0, .delta = (faster ? 125 : 100) + i % 3, .refuted = with && i > 10 },
+				{ .point = 0,
+				  .delta = (faster ? 125 : 100) + i % 3,
+				  .refuted = with && i > 10 },
 				{ .point = 1, .delta = (faster ? 125 : 100) + i % 3, .unit = "item" }
 			};
 			struct ca_experiment_record record = {

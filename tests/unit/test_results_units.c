@@ -130,8 +130,9 @@ static void test_uneven(void **state)
 
 static void test_count_work(void **state)
 {
-	struct ca_observation known = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .work = 1.8, .from = 2 },
-			      unknown = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .from = 2 };
+	struct ca_observation
+		known = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .work = 1.8, .from = 2 },
+		unknown = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .from = 2 };
 
 	(void)state;
 	ca_units_count_work(&known);
