@@ -279,11 +279,11 @@ static const struct reason {
 	{ only_zero_wanted, "all experiments ran at 0 %, as -s says", "use other speedups, too: -s 0,50",
 	  "-s 0,50" },
 	{ only_zero, "all experiments that could be used ran at 0 %",
-	  "give it more time: --budget 120, or more runs, as -n 20" },
+	  "add runs to these (causal resume), or give it more time: --budget 120" },
 	{ none_sure_of_many, "there are too few experiments for a verdict, spread over many speedups",
 	  "use fewer speedups (-s 0,25,50), more runs (-n) or a narrower scope (-F, -S)", "-s 0,25,50" },
 	{ none_sure, "there are too few experiments for a verdict",
-	  "give it more time (--budget) or more runs (-n), or a narrower scope (-F, -S)" },
+	  "add runs to these (causal resume), as the last lines say, or narrow the scope (-F, -S)" },
 };
 
 static const struct reason *reason(const struct ca_profile *profile)

@@ -105,9 +105,11 @@ static void case_sigwait(void)
 	CHECK(!pthread_create(&thread, NULL, sends, &me));
 	for (int i = 0; i < 10; i++) {
 		siginfo_t info;
-		int number;
+		int number = 0, error = sigwait(&set, &number);
 
-		CHECK(!sigwait(&set, &number) && number == QUEUED);
+		if (error || number != QUEUED)
+			fprintf(stderr, "sigwait: %s, signal %d\n", strerror(error), number);
+		CHECK(!error && number == QUEUED);
 		CHECK(sigwaitinfo(&set, &info) == QUEUED);
 		work_for(0.002);
 	}

@@ -460,7 +460,7 @@ static const struct {
 	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_OVERFLOW, false, "overflowed", "-F" },
 	{ { .samples = 9, .in_scope = 5 }, 3, CA_EXPERIMENT_STALLED, false, "too busy", "-n" },
 	{ { .samples = 9, .in_scope = 5 }, 3, 0, true, "at 0 %", "-s 0" },
-	{ { .samples = 9, .in_scope = 5 }, 2, 0, false, "too few", "-n" },
+	{ { .samples = 9, .in_scope = 5 }, 2, 0, false, "too few", "causal resume" },
 };
 
 static void test_reasons(void **state)
