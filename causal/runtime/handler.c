@@ -77,10 +77,16 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
  * once, so that for a profile the thread's clock has to say how much it was. */
 static uint64_t weight_of(struct ca_thread *t)
 {
-	uint64_t cpu, before = t->hit_cpu;
+	uint64_t cpu, before = t->hit_cpu, weight;
 
 	if (t->of_kernel)
 		return in_periods(t, t->of_kernel);
+	if (t->tick_drawn && t->tick.backend == CA_BACKEND_PERF) {
+		t->tick_rest += t->tick_length;
+		weight = t->tick_rest / ca_rt.period;
+		t->tick_rest %= ca_rt.period;
+		return weight;
+	}
 	if (!ca_rt.sampling || t->tick.backend != CA_BACKEND_TIMER)
 		return t->tick_weight;
 	t->hit_cpu = cpu = t->handler_cpu ? t->handler_cpu : ca_clock_thread_cpu();

@@ -165,7 +165,9 @@ struct ca_thread {
 	uint64_t tick_period;     /* ns of CPU time */
 	uint64_t tick_length;     /* ... as drawn around it ... */
 	uint64_t tick_experiment; /* ... for this experiment */
-	uint64_t tick_weight;     /* periods that a tick's sample stands for */
+	uint64_t tick_weight;     /* periods that a tick's sample stands for ... */
+	bool tick_drawn;          /* ... but for perf's that come one tick_length after the other ... */
+	uint64_t tick_rest;       /* ... ns of which are in no sample yet */
 	uint64_t young;           /* ns: it has had no tick so far, and looks then whether it needs one; 0:
 				   * it has its sources, see thread.c */
 	uint64_t switches_seen;   /* times off a CPU up to the last tick ... */

@@ -272,6 +272,7 @@ static void start_sources(struct ca_thread *t, uint64_t first, uint64_t period)
 	t->young = 0;
 	t->tick_period = t->tick_length = first; /* where that is not the period, the first tick sets it */
 	t->tick_weight = weight_of(t, period);
+	t->tick_drawn = false;
 	note_backend(t);
 	ca_log(CA_LOG_DEBUG, "thread %d: ticks from %s", (int)t->tid,
 	       t->tick.backend == CA_BACKEND_PERF    ? "perf"
@@ -413,6 +414,7 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 		period = wanted_period(t, false);
 		grow_up(t, jittered(t, period), period);
 		t->tick_period = period;
+		t->tick_drawn = true;
 		return;
 	}
 	if (backend == CA_BACKEND_AUTO || !is_stale(t, period))
@@ -425,6 +427,7 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	if (backend == CA_BACKEND_TIMER || ca_tick_start(&t->tick, backend, now, now, CA_SIGNAL) != CA_OK)
 		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
 	t->tick_weight = weight_of(t, period);
+	t->tick_drawn = true;
 	note_backend(t);
 }
 

@@ -371,6 +371,32 @@ static void weights(void **state)
 	assert_int_equal(sample(3), 1000);
 }
 
+/* perf's ticks are a drawn length apart: samples stand for that, whatever the period is. */
+static void drawn(void **state)
+{
+	static const struct {
+		unsigned percent; /* of the period */
+		unsigned weight[4];
+	} cases[] = { { 125, { 1, 1, 1, 2 } }, { 75, { 0, 1, 1, 1 } }, { 400, { 4, 4, 4, 4 } } };
+
+	(void)state;
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_drawn = true;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		me->tick_length = ca_rt.period / 100 * cases[i].percent;
+		for (unsigned k = 0; k < 4; k++) {
+			tick();
+			if (cases[i].weight[k])
+				assert_int_equal(sample(3), cases[i].weight[k]);
+			else
+				nothing_sampled();
+		}
+	}
+	me->tick_drawn = false; /* the first one, after a random part of the period */
+	tick();
+	assert_int_equal(sample(3), 1);
+}
+
 static void long_stacks(void **state)
 {
 	(void)state;
@@ -946,6 +972,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(takes_a_sample),
 		TEST(weights),
+		TEST(drawn),
 		TEST(in_system_calls),
 		TEST(long_stacks),
 		TEST(drops),
