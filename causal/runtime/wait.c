@@ -308,7 +308,8 @@ static void begin_doing(struct ca_waiting *w)
 		w->doing = w->until != UINT64_MAX                      ? CA_ACTIVITY_SLEEP
 			   : w->kind == CA_WAIT_EXTERNAL || w->fd >= 0 ? CA_ACTIVITY_IO
 								       : CA_ACTIVITY_OTHERS;
-	if (w->doing == CA_ACTIVITY_BARRIER) /* the last one to come ends the others' waits */
+	/* the last one to come ends the others' waits */
+	if (w->doing == CA_ACTIVITY_BARRIER || w->doing == CA_ACTIVITY_TEAM)
 		ca_sample_wake(t, t->object);
 	/* within another one, which is the one to be known should both never end: a cancelled thread cleans up */
 	w->is_told = ca_rt.sampling && w->doing != CA_ACTIVITY_YIELD && !w->outer_doing;

@@ -23,6 +23,8 @@
  * to charge for time on the CPU (who only spins pays that for nothing, which costs nothing);
  * what is left at the end is forgiven. */
 static __thread struct ca_waiting idle __attribute__((tls_model("initial-exec")));
+/* Where the threads of its team meet, for profiles: its master's `idle`. NULL: not known. */
+static __thread const void *team __attribute__((tls_model("initial-exec")));
 
 enum {
 	UNKNOWN_TURNS = 1000000
@@ -33,7 +35,7 @@ static void idle_begin(void)
 	/* libomp does not tell every end: what came since was work, and is paid now */
 	if (idle.thread && (idle.in_s || idle.fine_s))
 		ca_wait_end(&idle);
-	ca_wait_is(CA_ACTIVITY_TEAM, NULL);
+	ca_wait_is(CA_ACTIVITY_TEAM, team);
 	idle = ca_wait_begin(CA_WAIT_OTHERS, -1);
 	if (idle.thread)
 		idle.thread->waiting = NULL;
@@ -52,6 +54,7 @@ static void idle_end(void)
 struct body {
 	void (*run)(void *);
 	void *data;
+	const void *team;
 };
 
 static void outlined(void *p)
@@ -59,6 +62,7 @@ static void outlined(void *p)
 	const struct body *b = p;
 
 	idle_end();
+	team = b->team;
 	b->run(b->data);
 	idle_begin();
 }
@@ -69,16 +73,18 @@ static void outlined(void *p)
 	void name parameters;                                                                                \
 	CA_EXPORT void name parameters                                                                       \
 	{                                                                                                    \
-		struct body body = { run, data };                                                            \
+		struct body body = { run, data, &idle };                                                     \
 		__typeof__(&name) real = OMP_REAL(name);                                                     \
+		const void *outer = team;                                                                    \
                                                                                                              \
 		if (!real) { /* see OMP_REAL */                                                              \
 			run(data);                                                                           \
 			return;                                                                              \
 		}                                                                                            \
-		ca_wait_meet();                                                                              \
+		ca_wait_meet_at(&idle);                                                                      \
 		real(outlined, &body, __VA_ARGS__);                                                          \
 		idle_end();                                                                                  \
+		team = outer;                                                                                \
 	}
 #define RUN void (*run)(void *), void *data, unsigned threads
 
@@ -105,14 +111,16 @@ static void outlined_reducing(void *p)
 unsigned GOMP_parallel_reductions(RUN, unsigned flags);
 CA_EXPORT unsigned GOMP_parallel_reductions(RUN, unsigned flags)
 {
-	struct reducing_body body = { *(void **)data, { run, data } };
+	struct reducing_body body = { *(void **)data, { run, data, &idle } };
 	__typeof__(&GOMP_parallel_reductions) real = OMP_REAL(GOMP_parallel_reductions);
+	const void *outer = team;
 	unsigned n = 1;
 
-	ca_wait_meet();
+	ca_wait_meet_at(&idle);
 	if (real) {
 		n = real(outlined_reducing, &body, threads, flags);
 		idle_end();
+		team = outer;
 	} else {
 		run(data);
 	}
@@ -127,12 +135,12 @@ LOOP(GOMP_parallel_loop_runtime)
 LOOP(GOMP_parallel_loop_nonmonotonic_runtime)
 LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-#define OMP_WAIT(name, parameters, arguments)                                                                \
+#define OMP_WAIT(name, parameters, arguments, object)                                                        \
 	void name parameters;                                                                                \
 	CA_EXPORT void name parameters                                                                       \
 	{                                                                                                    \
 		__typeof__(&name) real = OMP_REAL(name);                                                     \
-		struct ca_waiting w = ca_wait_begin(CA_WAIT_OTHERS, -1);                                     \
+		struct ca_waiting w = DOING(LOCK, object, ca_wait_begin(CA_WAIT_OTHERS, -1));                \
                                                                                                              \
 		if (real)                                                                                    \
 			real arguments;                                                                      \
@@ -151,18 +159,18 @@ LOOP(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 		ca_wait_meet();                                                                              \
 		if (try && try(lock))                                                                        \
 			return;                                                                              \
-		w = ca_wait_begin(CA_WAIT_OTHERS, -1);                                                       \
+		w = DOING(LOCK, lock, ca_wait_begin(CA_WAIT_OTHERS, -1));                                    \
 		if (real)                                                                                    \
 			real(lock);                                                                          \
 		ca_wait_end(&w);                                                                             \
 	}
-#define OMP_MEET(name, parameters, arguments)                                                                \
+#define OMP_MEET(name, parameters, arguments, object)                                                        \
 	void name parameters;                                                                                \
 	CA_EXPORT void name parameters                                                                       \
 	{                                                                                                    \
 		__typeof__(&name) real = OMP_REAL(name);                                                     \
                                                                                                              \
-		ca_wait_meet();                                                                              \
+		ca_wait_meet_at(object);                                                                     \
 		if (real)                                                                                    \
 			real arguments;                                                                      \
 	}
@@ -212,25 +220,27 @@ OMP_BARRIER_SAYS(void_pointer, GOMP_single_copy_start)
 OMP_BARRIER(GOMP_barrier)
 OMP_BARRIER(GOMP_loop_end)
 OMP_BARRIER(GOMP_sections_end)
-OMP_WAIT(GOMP_critical_start, (void), ())
-OMP_MEET(GOMP_critical_end, (void), ())
-OMP_WAIT(GOMP_critical_name_start, (void **lock), (lock))
-OMP_MEET(GOMP_critical_name_end, (void **lock), (lock))
-OMP_WAIT(GOMP_atomic_start, (void), ())
-OMP_MEET(GOMP_atomic_end, (void), ())
-OMP_WAIT(GOMP_ordered_start, (void), ())
-OMP_MEET(GOMP_ordered_end, (void), ())
-OMP_MEET(GOMP_taskwait, (void), ())
-OMP_MEET(GOMP_taskgroup_end, (void), ())
+/* the library's own locks, of which there is one each */
+static const char critical, atomic;
+OMP_WAIT(GOMP_critical_start, (void), (), &critical)
+OMP_MEET(GOMP_critical_end, (void), (), &critical)
+OMP_WAIT(GOMP_critical_name_start, (void **lock), (lock), lock)
+OMP_MEET(GOMP_critical_name_end, (void **lock), (lock), lock)
+OMP_WAIT(GOMP_atomic_start, (void), (), &atomic)
+OMP_MEET(GOMP_atomic_end, (void), (), &atomic)
+OMP_WAIT(GOMP_ordered_start, (void), (), team)
+OMP_MEET(GOMP_ordered_end, (void), (), team)
+OMP_MEET(GOMP_taskwait, (void), (), NULL)
+OMP_MEET(GOMP_taskgroup_end, (void), (), NULL)
 OMP_LOCK(omp_set_lock, omp_test_lock)
-OMP_MEET(omp_unset_lock, (void *lock), (lock))
+OMP_MEET(omp_unset_lock, (void *lock), (lock), lock)
 OMP_LOCK(omp_set_nest_lock, omp_test_nest_lock)
-OMP_MEET(omp_unset_nest_lock, (void *lock), (lock))
+OMP_MEET(omp_unset_nest_lock, (void *lock), (lock), lock)
 /* Fortran's */
 OMP_LOCK(omp_set_lock_, omp_test_lock_)
-OMP_MEET(omp_unset_lock_, (void *lock), (lock))
+OMP_MEET(omp_unset_lock_, (void *lock), (lock), lock)
 OMP_LOCK(omp_set_nest_lock_, omp_test_nest_lock_)
-OMP_MEET(omp_unset_nest_lock_, (void *lock), (lock))
+OMP_MEET(omp_unset_nest_lock_, (void *lock), (lock), lock)
 
 /* Calls before which a thread pays and that are otherwise left as they are: for them no prototype is
  * needed, and the real function sees the caller's own stack (some take as many arguments as a loop is

@@ -28,6 +28,36 @@ for backend in "${backends[@]}"; do
 		with_it openmp -b "$backend"
 	done
 done
+# Who a team waits for is on the critical path, also where it is not the main thread.
+cat >team.c <<'END'
+#include <omp.h>
+static volatile double sum;
+__attribute__((noinline)) static void work(long n)
+{
+	for (long i = 0; i < n; i++)
+		sum += (double)i;
+}
+__attribute__((noinline)) static void heavy(void) { work(12000000); }
+__attribute__((noinline)) static void light(void) { work(2000000); }
+int main(void)
+{
+	for (int i = 0; i < 20; i++)
+#pragma omp parallel num_threads(2)
+		omp_get_thread_num() ? heavy() : light();
+	return 0;
+}
+END
+"${cc[@]}" -g -O1 -fno-optimize-sibling-calls -fopenmp team.c -o team || exit 99
+export OMP_WAIT_POLICY=passive
+for try in 1 2 3; do
+	rm -rf profile
+	"$causal" sample -o profile -- ./team >out 2>err
+	path=$(awk '$7 == "heavy" { print int($6) }' err)
+	((${path:-0} >= 80)) && break
+	echo "try $try: heavy is ${path:-nothing} % of the critical path"
+done
+at_least "share of the critical path of the one who comes last" 80 "${path:-0}"
+unset OMP_WAIT_POLICY
 # libomp has entry points of its own; cancelled loops of this program hang in it, also alone
 export OMP_CANCELLATION=false
 if clang -std=gnu17 -D_GNU_SOURCE -g -O2 -fopenmp -I"$source_dir" -I"$source_dir/include" \
