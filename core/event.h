@@ -146,7 +146,7 @@ typedef uint64_t ca_place;
 
 /* Why a sample was dropped. */
 #define CA_DROPS(X)                                                                                          \
-	X(REENTRY, "the handler was already running")                                                        \
+	X(REENTRY, "causal itself was at work in the thread")                                                \
 	X(RING_FULL, "the thread's event ring was full")                                                     \
 	X(UNWIND, "the stack could not be walked to its end")                                                \
 	X(OWN_CODE, "the thread was in causal's own code")                                                   \

@@ -336,6 +336,11 @@ static void tell_losses(struct ca_conductor *c)
 		CA_LOSSES(X)
 #undef X
 	};
+	static const char *const of_samples[] = {
+#define X(id, text) "events, of which a sample has several: " text,
+		CA_LOSSES(X)
+#undef X
+	};
 
 	for (unsigned i = 0; i < CA_LOSS_COUNT; i++) {
 		uint64_t n = ca_rings_reader_lost(c->trace->reader, (enum ca_loss)i);
@@ -345,7 +350,7 @@ static void tell_losses(struct ca_conductor *c)
 		if (c->opt.traced)
 			c->opt.traced->lost = true;
 		if (c->opt.samples)
-			ca_samples_add_loss(c->opt.samples, why[i], n);
+			ca_samples_add_loss(c->opt.samples, of_samples[i], n);
 		else
 			ca_conductor_say(c, 0, "%llu events are missing: %s", (unsigned long long)n, why[i]);
 	}
