@@ -48,8 +48,8 @@ static void print_lines(const struct ca_index *index)
 
 static void print_inline(const struct ca_index_inline *l)
 {
-	printf("%" PRIx64 "\t%" PRIx64 "\t%u\t%s\t%s:%u\n", l->low, l->high, l->depth, l->name, l->call_file,
-	       l->call_line);
+	printf("%" PRIx64 "\t%" PRIx64 "\t%u\t%s\t%s:%u\t%s:%u\n", l->low, l->high, l->depth, l->name,
+	       l->file, l->line, l->call_file, l->call_line);
 }
 
 static void print_inlines(const struct ca_index *index)

@@ -145,6 +145,7 @@ static void worker_fini(struct ca_dwarf_worker *worker)
 	ca_vec_free(&worker->subprograms);
 	ca_vec_free(&worker->warned);
 	ca_map_free(&worker->names);
+	ca_map_free(&worker->files);
 	ca_map_free(&worker->scopes);
 	ca_line_table_free(&worker->other_table);
 	dwarf_end(worker->dwarf);
@@ -209,6 +210,7 @@ static bool join_worker(struct job *job, struct ca_dwarf_worker *worker, struct 
 		line[i].file = move_string(strings, worker, map, line[i].file);
 	for (size_t i = 0; i < worker->inlines.n; i++) {
 		inlined[i].name = move_string(strings, worker, map, inlined[i].name);
+		inlined[i].file = move_string(strings, worker, map, inlined[i].file);
 		inlined[i].call_file = move_string(strings, worker, map, inlined[i].call_file);
 		inlined[i].owner += owners;
 	}
@@ -319,6 +321,8 @@ static bool finish_inlines(struct ca_dwarf *out, struct ca_vec *inlines, uint32_
 						 .high = at[i].high,
 						 .name = at[i].name,
 						 .depth = at[i].depth,
+						 .file = at[i].file,
+						 .line = at[i].line,
 						 .call_file = at[i].call_file,
 						 .call_line = at[i].call_line };
 	}

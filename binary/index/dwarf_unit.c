@@ -212,17 +212,34 @@ static uint32_t other_file(struct ca_dwarf_worker *worker, Dwarf_CU *cu, Dwarf_W
 /* The file that the function is defined in. Its number may be one of another unit's table. */
 static uint32_t declaration_file(struct walk *walk, Dwarf_Die *die)
 {
+	struct ca_dwarf_worker *worker = walk->worker;
 	Dwarf_Attribute attribute;
+	uint32_t *place, path;
 	Dwarf_Word file;
+	bool known;
 
 	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
 	    dwarf_formudata(&attribute, &file) != 0)
 		return 0;
 	if (attribute.cu == walk->cu)
 		return ca_line_table_file(&walk->table, file);
-	if (dwarf_cu_getdwarf(attribute.cu) == walk->worker->dwarf)
-		return other_file(walk->worker, attribute.cu, file);
-	return ca_strings_put(&walk->worker->strings, dwarf_decl_file(die));
+	place = ca_map_add(&worker->files, (uintptr_t)attribute.valp, &known);
+	if (place && known)
+		return *place;
+	if (dwarf_cu_getdwarf(attribute.cu) == worker->dwarf)
+		path = other_file(worker, attribute.cu, file);
+	else
+		path = ca_strings_put(&worker->strings, dwarf_decl_file(die));
+	if (place)
+		*place = path;
+	return path;
+}
+
+static uint32_t declaration_line(Dwarf_Die *die)
+{
+	int line = 0;
+
+	return dwarf_decl_line(die, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
 /* Returns whether any of its code is in the binary. */
@@ -232,7 +249,6 @@ static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
 	struct range_iterator at = { 0 };
 	size_t first = worker->subprograms.n;
 	Dwarf_Addr entry;
-	int line = 0;
 
 	while (next_range(walk, die, &at)) {
 		struct ca_subprogram *new = ca_vec_push(&worker->subprograms);
@@ -252,8 +268,7 @@ static bool add_subprogram(struct walk *walk, Dwarf_Die *die, uint32_t *owner)
 	if (!common.linkage)
 		common.linkage = ca_strings_put(&worker->strings, dwarf_diename(die));
 	common.file = declaration_file(walk, die);
-	if (dwarf_decl_line(die, &line) == 0 && line > 0)
-		common.line = (uint32_t)line;
+	common.line = declaration_line(die);
 	bool has_entry = dwarf_entrypc(die, &entry) == 0;
 	for (size_t i = first; i < worker->subprograms.n; i++) {
 		struct ca_subprogram *sub = (struct ca_subprogram *)worker->subprograms.at + i;
@@ -290,6 +305,8 @@ static void add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t owner, uint3
 		if (first) {
 			uint32_t file = number(die, DW_AT_call_file);
 			inlined.name = name_of(worker, die);
+			inlined.file = declaration_file(walk, die);
+			inlined.line = declaration_line(die);
 			inlined.call_line = number(die, DW_AT_call_line);
 			inlined.call_file = ca_line_table_file(&walk->table, file);
 			first = false;

@@ -20,6 +20,7 @@ struct ca_dwarf_worker {
 	struct ca_vec warned;      /* uint32_t: string */
 	struct ca_warnings warnings;
 	struct ca_map names;  /* DIE to its demangled name */
+	struct ca_map files;  /* attribute DW_AT_decl_file in another unit to its path */
 	struct ca_map scopes; /* DIE to "ns::type::"; units that are done */
 	struct ca_line_sections sections;
 	Dwarf_CU *other; /* whose table `other_table` is: origins in other units (LTO, dwz) */
@@ -39,8 +40,7 @@ struct ca_subprogram {
 struct ca_inlined {
 	uint32_t low, high;
 	uint32_t depth, owner;
-	uint32_t name, call_file, call_line;
-	uint32_t reserved;
+	uint32_t name, file, line, call_file, call_line;
 };
 
 /* A unit by its first DIE and its number. What is broken in it is left out, with one warning. */

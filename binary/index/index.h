@@ -71,8 +71,9 @@ struct ca_index_line {
 struct ca_index_inline {
 	uint64_t low, high;
 	const char *name;      /* demangled name of the inlined function */
+	const char *file;      /* of its definition; "" if not known */
 	const char *call_file; /* where it was inlined */
-	uint32_t call_line;
+	uint32_t line, call_line;
 	uint32_t depth; /* 1: directly inside a real function */
 };
 struct ca_index_probe { /* a SystemTap SDT note */

@@ -15,7 +15,7 @@
 #define CA_INDEX_MAGIC 0x3158444955414331u
 enum {
 	/* Part of the cache's key: raise it whenever the layout or the contents change. */
-	CA_INDEX_VERSION = 6,
+	CA_INDEX_VERSION = 7,
 	CA_INDEX_NOTHING = 0xffffffff, /* no such record */
 	CA_INDEX_MAX_PATH = 4096
 };
@@ -71,8 +71,8 @@ struct ca_record_line {
 };
 struct ca_record_inline {
 	uint32_t low, high;
-	uint32_t name, call_file;
-	uint32_t call_line;
+	uint32_t name, file, call_file;
+	uint32_t line, call_line;
 	uint32_t parent; /* as in functions */
 	uint32_t depth;
 };

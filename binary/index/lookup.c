@@ -247,6 +247,8 @@ void ca_index_inline_at(const struct ca_index *index, size_t i, struct ca_index_
 	out->low = index->header->base + record->low;
 	out->high = index->header->base + record->high;
 	out->name = string_at(index, record->name);
+	out->file = string_at(index, record->file);
+	out->line = record->line;
 	out->call_file = string_at(index, record->call_file);
 	out->call_line = record->call_line;
 	out->depth = record->depth;

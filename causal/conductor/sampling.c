@@ -221,7 +221,7 @@ static void name_place(struct ca_sampling *s, struct place *p, ca_place place, c
 		add_name(s, p, text, "", 0, path);
 	}
 	for (size_t i = 0; i < n; i++)
-		add_name(s, p, chain[i].name, "", 0, path);
+		add_name(s, p, chain[i].name, chain[i].file, chain[i].line, path);
 }
 
 /* NULL: its binary is not indexed yet, or there is no memory. */

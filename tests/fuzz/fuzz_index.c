@@ -41,6 +41,7 @@ static void look_up(const struct ca_index *index, uint64_t address)
 		ca_fuzz_touch(line.file);
 	for (size_t n = ca_index_find_inlines(index, address, inlined, 4); n-- > 0;) {
 		ca_fuzz_touch(inlined[n].name);
+		ca_fuzz_touch(inlined[n].file);
 		ca_fuzz_touch(inlined[n].call_file);
 	}
 }

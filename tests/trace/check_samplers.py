@@ -74,6 +74,9 @@ def check_one(scratch):
     _, profile = sample(os.path.join(scratch, "second"), "--tids", "2")
     names = stacks_of(profile)
     check(any("most" in stack for stack in names) and not any("consume" in stack for stack in names), f"{names}")
+    burn = [function for function in profile["functions"] if function["name"] == "burn"]
+    check(burn and all(function["file"].endswith("/sampled.c") and function["line"] > 0 for function in burn),
+          f"where an inlined function stands: {burn}")
     done, profile = sample(os.path.join(scratch, "often"), "--overflow", "page-faults:400hz", app=(APP, "400", str(PAGES)))
     if "could not get the event" not in done.stderr:
         # the kernel begins with a sample for each, and finds out how many make 400 in a second

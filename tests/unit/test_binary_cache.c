@@ -87,7 +87,7 @@ static size_t use_everything(const struct ca_index *index)
 	}
 	for (size_t i = 0; i < ca_index_inlines(index); i++) {
 		ca_index_inline_at(index, i, &inlined);
-		length += strlen(inlined.name) + strlen(inlined.call_file);
+		length += strlen(inlined.name) + strlen(inlined.file) + strlen(inlined.call_file);
 	}
 	for (size_t i = 0; i < ca_index_probes(index); i++) {
 		ca_index_probe_at(index, i, &probe);

@@ -150,7 +150,8 @@ static void check_line(const struct ca_index *index, Dwarf_Die *cu, uint64_t add
 }
 
 /* libdw's scopes come innermost first, the index's chain outermost first. */
-static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, uint64_t address, unsigned *compared)
+static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, bool split, uint64_t address,
+			  unsigned *compared)
 {
 	struct ca_index_inline chain[32];
 	size_t n = ca_index_find_inlines(index, address, chain, 32), wanted = 0;
@@ -186,6 +187,13 @@ static void check_inlines(const struct ca_index *index, Dwarf_Die *unit, uint64_
 		assert_int_equal(chain[wanted].call_line, line);
 		assert_int_equal(chain[wanted].depth, wanted + 1);
 		assert_int_equal(chain[wanted].call_file[0], '/');
+		int declared = 0;
+		dwarf_decl_line(&scopes[i], &declared);
+		assert_int_equal(chain[wanted].line, declared);
+		/* of split units dwarf_decl_file dies, and file 0 it does not know */
+		const char *file = split ? NULL : dwarf_decl_file(&scopes[i]);
+		if (file && !same_basename(chain[wanted].file, file))
+			fail_msg("%s: in %s, libdw says %s", name, chain[wanted].file, file);
 		(*compared)++;
 	}
 	free(scopes);
@@ -204,7 +212,7 @@ static void check_unit(const struct ca_index *index, Dwarf_Die *cu, Dwarf_Die *s
 		for (uint64_t address = low; address < high; address++) {
 			check_line(index, cu, address, lines);
 			if (inlines)
-				check_inlines(index, split->addr ? split : cu, address, inlines);
+				check_inlines(index, split->addr ? split : cu, split->addr, address, inlines);
 		}
 	}
 }
