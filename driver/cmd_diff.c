@@ -61,8 +61,8 @@ static bool is_directory(const char *path)
 
 int ca_cmd_diff(int argc, char **argv)
 {
-	const char *format = NULL;
-	const struct ca_argument list[] = { { "--format", &format }, { NULL, NULL } };
+	const char *format = NULL, *of = NULL;
+	const struct ca_argument list[] = { { "--format", &format }, { "--of", &of }, { NULL, NULL } };
 	int words = ca_arguments_take(argc, argv, list), code;
 
 	if (words != 2) {
@@ -71,7 +71,7 @@ int ca_cmd_diff(int argc, char **argv)
 			       "written, or call graphs, as in: causal diff old.json new.json");
 		return CA_EXIT_USAGE;
 	}
-	code = is_directory(argv[1]) ? ca_diff_samples(argv[1], argv[2], format)
+	code = is_directory(argv[1]) ? ca_diff_samples(argv[1], argv[2], format, of)
 				     : print_files(argv[1], argv[2]);
 	if (fflush(stdout) || ferror(stdout)) {
 		ca_say("diff: cannot write to standard output (%s)", strerror(errno));

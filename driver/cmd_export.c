@@ -42,7 +42,7 @@ static int finish(bool ok)
 	return 1;
 }
 
-static int export_samples(const struct format *format, const char *path)
+static int export_samples(const struct format *format, const char *path, const char *of)
 {
 	struct ca_samples *samples;
 	struct ca_err err;
@@ -57,15 +57,20 @@ static int export_samples(const struct format *format, const char *path)
 		ca_say("export: %s", err.text);
 		return CA_EXIT_USAGE;
 	}
-	code = finish(format->write_samples(samples, stdout));
+	if (ca_samples_weigh(samples, of, &err)) {
+		ca_say("export: %s: %s", path, err.text);
+		code = CA_EXIT_USAGE;
+	} else {
+		code = finish(format->write_samples(samples, stdout));
+	}
 	ca_samples_free(samples);
 	return code;
 }
 
 int ca_cmd_export(int argc, char **argv)
 {
-	const char *name = NULL;
-	const struct ca_argument list[] = { { "--format", &name }, { NULL, NULL } };
+	const char *name = NULL, *of = NULL;
+	const struct ca_argument list[] = { { "--format", &name }, { "--of", &of }, { NULL, NULL } };
 	int words = ca_arguments_take(argc, argv, list), code = 0;
 	const struct format *format = find_format(name);
 	struct ca_profile *profile;
@@ -79,9 +84,10 @@ int ca_cmd_export(int argc, char **argv)
 		return CA_EXIT_USAGE;
 	}
 	if (ca_samples_is_there(argv[1]))
-		return export_samples(format, argv[1]);
-	if (!format->write) {
-		ca_say("export: --format %s is for what causal sample writes", format->name);
+		return export_samples(format, argv[1], of);
+	if (!format->write || of) {
+		ca_say("export: --%s %s is for what causal sample writes", of ? "of" : "format",
+		       of ? of : format->name);
 		return CA_EXIT_USAGE;
 	}
 	profile = ca_arguments_profile("export", argv[1]);

@@ -14,7 +14,8 @@ struct ca_diff_kind {
 };
 
 extern const struct ca_diff_kind ca_diff_callgraph;
-/* Two directories of `causal sample`. format: NULL or "folded". The exit status, after a message. */
-int ca_diff_samples(const char *old, const char *now, const char *format);
+/* Two directories of `causal sample`. format: NULL or "folded"; of: as ca_samples_weigh has it. The exit status, after a
+ * message. */
+int ca_diff_samples(const char *old, const char *now, const char *format, const char *of);
 
 #endif

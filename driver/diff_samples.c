@@ -11,30 +11,38 @@
 #include <string.h>
 
 enum { ROWS = 20, STACKS = 10, NAME = 56 };
+static const struct ca_samples_unit in_seconds = { "", "s", 1e9, 9, 3, true };
 
-static double seconds(const struct ca_samples_change *c, int side)
+static const char *name_of(struct ca_samples_unit u)
 {
-	return (double)c->ns[side] / 1e9;
+	return *u.name ? u.name : "CPU time";
 }
 
-static void print_sums(const struct ca_samples_change *c, size_t n)
+static void print_sum(const char *what, const struct ca_samples_change *c, struct ca_samples_unit u)
+{
+	double before = (double)c->ns[0] / u.scale, now = (double)c->ns[1] / u.scale;
+
+	printf("%s: %.*f %s before, %.*f %s now (%+.*f)\n", what, u.digits, before, u.unit, u.digits, now,
+	       u.unit, u.digits, now - before);
+}
+
+static void print_sums(const struct ca_samples_change *c, size_t n, struct ca_samples_unit u)
 {
 	struct ca_samples_change sum[2] = { { .name = NULL }, { .name = NULL } };
 
 	for (size_t i = 0; i < n; i++)
 		for (int side = 0; side < 2; side++)
 			sum[c[i].wait].ns[side] += c[i].ns[side];
-	for (int wait = 0; wait < 2; wait++)
-		printf("%s: %.3f s before, %.3f s now (%+.3f)\n", wait ? "Waits" : "CPU time",
-		       seconds(&sum[wait], 0), seconds(&sum[wait], 1),
-		       seconds(&sum[wait], 1) - seconds(&sum[wait], 0));
+	print_sum(name_of(u), &sum[0], u);
+	if (u.time)
+		print_sum("Waits", &sum[1], u);
 }
 
 static void print_path_sum(const struct ca_samples *a, const struct ca_samples *b)
 {
-	double before = (double)ca_samples_path(a) / 1e9, now = (double)ca_samples_path(b) / 1e9;
+	struct ca_samples_change sum = { .ns = { ca_samples_path(a), ca_samples_path(b) } };
 
-	printf("Critical path: %.3f s before, %.3f s now (%+.3f)\n", before, now, now - before);
+	print_sum("Critical path", &sum, in_seconds);
 }
 
 /* The end of a stack says more than its beginning. */
@@ -49,21 +57,24 @@ static void print_name(const struct ca_samples_change *c, bool stack)
 	putchar('\n');
 }
 
-static void print_changes(const struct ca_samples_change *c, size_t n, size_t most, enum ca_samples_of what)
+static void print_changes(const struct ca_samples_change *c, size_t n, size_t most, enum ca_samples_of what,
+			  struct ca_samples_unit u)
 {
 	static const char *const title[] = { "function", "stack",
 					     "on the critical path, with what it calls" };
 	bool stacks = what == CA_SAMPLES_OF_STACKS;
 	size_t shown = 0, chance = 0;
 
-	printf("\n%9s %9s %9s  %s\n", "before s", "now s", "change", title[what]);
+	printf("\n%*s %*s %*s  %s\n", u.width, u.time ? "before s" : "before", u.width,
+	       u.time ? "now s" : "now", u.width, "change", title[what]);
 	for (size_t i = 0; i < n; i++) {
 		chance += !c[i].sure;
 		if (!c[i].sure || shown == most)
 			continue;
 		shown++;
-		printf("%9.3f %9.3f %+9.3f  ", seconds(&c[i], 0), seconds(&c[i], 1),
-		       seconds(&c[i], 1) - seconds(&c[i], 0));
+		printf("%*.*f %*.*f %+*.*f  ", u.width, u.digits, (double)c[i].ns[0] / u.scale, u.width,
+		       u.digits, (double)c[i].ns[1] / u.scale, u.width, u.digits,
+		       ((double)c[i].ns[1] - (double)c[i].ns[0]) / u.scale);
 		print_name(&c[i], stacks);
 	}
 	if (n - chance > shown)
@@ -84,6 +95,7 @@ static void print_folded(const struct ca_samples_change *c, size_t n)
 static bool print(const struct ca_samples *a, const struct ca_samples *b, bool folded)
 {
 	static const size_t rows[] = { ROWS, STACKS, ROWS };
+	struct ca_samples_unit unit = ca_samples_unit(a);
 	struct ca_samples_change *of[3];
 	size_t n[3];
 	bool ok = true;
@@ -93,10 +105,11 @@ static bool print(const struct ca_samples *a, const struct ca_samples *b, bool f
 	if (ok && folded) {
 		print_folded(of[CA_SAMPLES_OF_STACKS], n[CA_SAMPLES_OF_STACKS]);
 	} else if (ok) {
-		print_sums(of[CA_SAMPLES_OF_FUNCTIONS], n[CA_SAMPLES_OF_FUNCTIONS]);
+		print_sums(of[CA_SAMPLES_OF_FUNCTIONS], n[CA_SAMPLES_OF_FUNCTIONS], unit);
 		print_path_sum(a, b);
 		for (int what = 0; what < 3; what++)
-			print_changes(of[what], n[what], rows[what], (enum ca_samples_of)what);
+			print_changes(of[what], n[what], rows[what], (enum ca_samples_of)what,
+				      what == CA_SAMPLES_OF_PATH ? in_seconds : unit);
 	}
 	for (int what = 0; what < 3; what++)
 		if (of[what])
@@ -104,7 +117,7 @@ static bool print(const struct ca_samples *a, const struct ca_samples *b, bool f
 	return ok;
 }
 
-int ca_diff_samples(const char *old, const char *now, const char *format)
+int ca_diff_samples(const char *old, const char *now, const char *format, const char *of)
 {
 	struct ca_samples *samples[2] = { NULL, NULL };
 	int code = CA_EXIT_USAGE;
@@ -114,6 +127,14 @@ int ca_diff_samples(const char *old, const char *now, const char *format)
 		ca_say("diff: --format %s is not known; folded writes stacks for flamegraph.pl", format);
 	else if (ca_samples_read(&samples[0], old, &err) || ca_samples_read(&samples[1], now, &err))
 		ca_say("diff: %s", err.text);
+	else if (ca_samples_weigh(samples[0], of, &err))
+		ca_say("diff: %s: %s", old, err.text);
+	else if (ca_samples_weigh(samples[1], of, &err))
+		ca_say("diff: %s: %s", now, err.text);
+	else if (strcmp(ca_samples_unit(samples[0]).name, ca_samples_unit(samples[1]).name) != 0)
+		ca_say("diff: %s has %s, and %s has %s: choose what both have with --of (cputime, realtime, "
+		       "overflow, or a metric)",
+		       old, name_of(ca_samples_unit(samples[0])), now, name_of(ca_samples_unit(samples[1])));
 	else if (!print(samples[0], samples[1], format) && (code = 1))
 		ca_say("diff: no memory");
 	else

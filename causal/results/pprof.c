@@ -29,7 +29,7 @@ enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE, FUNCTION_START };
 /* Strings: these, then name and file of each function, then the binaries. */
-enum { EMPTY, SAMPLES, COUNT, CPU, WAIT, NANOSECONDS, FIRST };
+enum { EMPTY, SAMPLES, COUNT, WEIGHT, WAIT, UNIT, FIRST };
 
 /* A message that is put together. */
 struct message {
@@ -102,7 +102,8 @@ static void put_string(FILE *file, const char *text)
 
 static bool put_sample(const struct ca_samples *s, uint32_t node, FILE *file)
 {
-	bool wait = ca_samples_is_wait(s, node);
+	uint64_t weight = ca_samples_weight(s, node);
+	bool wait = !s->weight && ca_samples_is_wait(s, node);
 	struct message m;
 
 	if (!begin(&m))
@@ -110,8 +111,9 @@ static bool put_sample(const struct ca_samples *s, uint32_t node, FILE *file)
 	for (uint32_t at = node; at; at = s->node[at].parent)
 		put_number(m.file, SAMPLE_LOCATION, s->node[at].function);
 	put_number(m.file, SAMPLE_VALUE, s->node[node].count);
-	put_number(m.file, SAMPLE_VALUE, wait ? 0 : s->node[node].ns);
-	put_number(m.file, SAMPLE_VALUE, wait ? s->node[node].ns : 0);
+	put_number(m.file, SAMPLE_VALUE, wait ? 0 : weight);
+	if (!s->weight) /* of what is measured, waits are a part */
+		put_number(m.file, SAMPLE_VALUE, wait ? weight : 0);
 	return end(&m, file, SAMPLE);
 }
 
@@ -196,7 +198,10 @@ static bool put_functions(const struct ca_samples *s, const size_t *mapping, FIL
 
 static void put_strings(const struct ca_samples *s, const size_t *mapping, FILE *file)
 {
-	static const char *const fixed[FIRST] = { "", "samples", "count", "cpu", "wait", "nanoseconds" };
+	struct ca_samples_unit unit = ca_samples_unit(s);
+	const char *fixed[FIRST] = { "",      "samples",
+				     "count", s->weight ? unit.name : "cpu",
+				     "wait",  unit.time ? "nanoseconds" : unit.unit };
 
 	for (size_t i = 0; i < FIRST; i++)
 		put_string(file, fixed[i]);
@@ -212,19 +217,21 @@ bool ca_samples_write_pprof(const struct ca_samples *s, FILE *file)
 {
 	size_t *mapping = find_mappings(s);
 	bool ok = mapping && put_type(file, SAMPLE_TYPE, SAMPLES, COUNT) &&
-		  put_type(file, SAMPLE_TYPE, CPU, NANOSECONDS) &&
-		  put_type(file, SAMPLE_TYPE, WAIT, NANOSECONDS);
+		  put_type(file, SAMPLE_TYPE, WEIGHT, UNIT) &&
+		  (s->weight || put_type(file, SAMPLE_TYPE, WAIT, UNIT));
 
 	for (uint32_t i = 1; ok && i < s->nodes; i++)
-		ok = !s->node[i].count || put_sample(s, i, file);
+		ok = !(s->weight ? ca_samples_weight(s, i) : s->node[i].count) || put_sample(s, i, file);
 	ok = ok && put_functions(s, mapping, file);
 	if (ok)
 		put_strings(s, mapping, file);
 	put_number(file, TIME, s->time);
 	put_number(file, DURATION, s->runtime);
-	ok = ok && put_type(file, PERIOD_TYPE, CPU, NANOSECONDS);
-	put_number(file, PERIOD, s->period);
-	put_number(file, DEFAULT_TYPE, CPU);
+	if (!s->weight) {
+		ok = ok && put_type(file, PERIOD_TYPE, WEIGHT, UNIT);
+		put_number(file, PERIOD, s->period);
+	}
+	put_number(file, DEFAULT_TYPE, WEIGHT);
 	free(mapping);
 	return ok && !ferror(file);
 }

@@ -51,6 +51,7 @@ void ca_samples_free(struct ca_samples *s)
 	for (size_t i = 0; i < s->metrics; i++) {
 		free(s->metric[i].name);
 		free(s->metric[i].unit);
+		free(s->metric[i].missing);
 	}
 	free(s->measured);
 	ca_map_free(&s->by_function);
@@ -139,12 +140,22 @@ void ca_samples_add(struct ca_samples *s, uint32_t node, uint64_t ns)
 void ca_samples_add_metric(struct ca_samples *s, const char *name, const char *unit, bool level)
 {
 	if (s->metrics < CA_SAMPLES_METRICS)
-		s->metric[s->metrics++] = (struct ca_samples_metric){ copy(s, name), copy(s, unit), level };
+		s->metric[s->metrics++] =
+			(struct ca_samples_metric){ copy(s, name), copy(s, unit), NULL, level };
 }
 
 uint64_t ca_samples_measured(const struct ca_samples *s, uint32_t node, size_t metric)
 {
 	return node < s->measured_nodes ? s->measured[node * s->metrics + metric] : 0;
+}
+
+static uint64_t measured_sum(const struct ca_samples *s, size_t metric)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->nodes; i++)
+		sum += ca_samples_measured(s, i, metric);
+	return sum;
 }
 
 void ca_samples_measure(struct ca_samples *s, uint32_t node, size_t metric, uint64_t value)
@@ -237,12 +248,78 @@ bool ca_samples_is_wait(const struct ca_samples *s, uint32_t node)
 	return f && s->function[f - 1].kind == CA_SAMPLES_WAIT;
 }
 
+/* ---- what nodes weigh -----------------------------------------------------------------------*/
+#define OVERFLOW_NAME "overflow-"
+
+static bool is_sampler(const struct ca_samples *s, size_t metric, const char *of)
+{
+	const char *name = s->metric[metric].name;
+
+	return (!(of && strcmp(of, "realtime") != 0) && !strcmp(name, "real-time")) ||
+	       (!(of && strcmp(of, "overflow") != 0) && !strncmp(name, OVERFLOW_NAME, strlen(OVERFLOW_NAME)));
+}
+
+static bool has_cputime(const struct ca_samples *s)
+{
+	for (uint32_t i = 1; i < s->nodes; i++)
+		if (s->node[i].ns && !ca_samples_is_wait(s, i))
+			return true;
+	return false;
+}
+
+enum ca_status ca_samples_weigh(struct ca_samples *s, const char *of, struct ca_err *err)
+{
+	char names[300] = "";
+	size_t n = 0;
+
+	s->weight = 0;
+	if (of ? !strcmp(of, "cputime") : has_cputime(s))
+		return CA_OK;
+	for (size_t i = 0; i < s->metrics; i++) {
+		if (s->metric[i].level || !s->metric[i].name || !s->metric[i].unit) /* NULL: no memory */
+			continue;
+		if (of ? is_sampler(s, i, of) || !strcmp(s->metric[i].name, of)
+		       : is_sampler(s, i, NULL) && measured_sum(s, i)) {
+			if (s->metric[i].missing)
+				return ca_err_set(err, CA_ERR_USAGE,
+						  "no thread could get the event of %s: %s",
+						  s->metric[i].name, s->metric[i].missing);
+			s->weight = (uint32_t)i + 1;
+			return CA_OK;
+		}
+		if (n < sizeof names)
+			n += (size_t)snprintf(names + n, sizeof names - n, " %s", s->metric[i].name);
+	}
+	return of ? ca_err_set(err, CA_ERR_USAGE, "it has no samples of %s; there is: cputime%s", of, names)
+		  : CA_OK;
+}
+
+uint64_t ca_samples_weight(const struct ca_samples *s, uint32_t node)
+{
+	return s->weight ? ca_samples_measured(s, node, s->weight - 1) : s->node[node].ns;
+}
+
+struct ca_samples_unit ca_samples_unit(const struct ca_samples *s)
+{
+	const struct ca_samples_metric *m = s->weight ? &s->metric[s->weight - 1] : NULL;
+	bool time = !m || !strcmp(m->unit, "ns");
+
+	return (struct ca_samples_unit){ .name = m ? m->name : "",
+					 .unit = time       ? "s"
+						 : *m->unit ? m->unit
+							    : "events",
+					 .scale = time ? 1e9 : 1,
+					 .width = time ? 9 : 15,
+					 .digits = time ? 3 : 0,
+					 .time = time };
+}
+
 uint64_t *ca_samples_totals(const struct ca_samples *s)
 {
 	uint64_t *total = calloc(s->nodes, sizeof *total);
 
 	for (size_t i = s->nodes; total && i-- > 0;) {
-		total[i] += s->node[i].ns;
+		total[i] += ca_samples_weight(s, (uint32_t)i);
 		if (i)
 			total[s->node[i].parent] += total[i];
 	}
@@ -297,18 +374,19 @@ struct ca_samples_row *ca_samples_rows(const struct ca_samples *s, size_t *n, ui
 	}
 	for (size_t i = s->nodes; i-- > 1;) {
 		bool wait = ca_samples_is_wait(s, (uint32_t)i);
+		uint64_t weight = ca_samples_weight(s, (uint32_t)i);
 
-		ran[i] += wait ? 0 : s->node[i].ns;
+		ran[i] += wait ? 0 : weight;
 		ran[s->node[i].parent] += ran[i];
 		path[i] += s->node[i].path;
 		path[s->node[i].parent] += path[i];
-		*(wait ? waiting : cpu) += s->node[i].ns;
+		*(wait ? waiting : cpu) += weight;
 	}
 	for (size_t i = 1; i < s->nodes; i++) {
 		struct ca_samples_row *r = &row[s->node[i].function - 1];
 
 		r->function = s->node[i].function;
-		r->self += s->node[i].ns;
+		r->self += ca_samples_weight(s, (uint32_t)i);
 		if (calls_itself(s, (uint32_t)i))
 			continue;
 		r->total += ran[i];

@@ -48,6 +48,7 @@ struct ca_samples_threads {
 enum { CA_SAMPLES_METRICS = 16 };
 struct ca_samples_metric {
 	char *name, *unit; /* owned */
+	char *missing;     /* owned; why no thread could count it. NULL: some could */
 	bool level;        /* the largest counts, not the sum */
 };
 /* What was left out, and why. */
@@ -67,6 +68,8 @@ struct ca_samples {
 	uint64_t handler;       /* ns of CPU time that causal's handlers took */
 	uint64_t processes, threads;
 	int exit_status;
+	bool no_cputime; /* it was not asked for */
+	uint32_t weight; /* of nodes: 0: their ns, else 1 + the metric; not in the file */
 	struct ca_samples_function *function;
 	struct ca_samples_node *node;
 	struct ca_samples_wake *wake;
@@ -97,12 +100,26 @@ void ca_samples_add_threads(struct ca_samples *samples, const char *process, con
 			    const struct ca_samples_threads *numbers);
 void ca_samples_add_loss(struct ca_samples *samples, const char *why, uint64_t count);
 
-/* Per node: time in it and in all that it calls. By malloc; NULL: no memory. */
+/* What nodes weigh from now on, in rows, comparisons and exports: "cputime" (and waits), "realtime", "overflow", or a
+ * metric by its name. NULL: CPU time, and where there is none, what others have sampled. CA_ERR_USAGE: there is no such
+ * thing in it. */
+enum ca_status ca_samples_weigh(struct ca_samples *samples, const char *of, struct ca_err *err);
+uint64_t ca_samples_weight(const struct ca_samples *samples, uint32_t node);
+/* How people read weights. */
+struct ca_samples_unit {
+	const char *name, *unit; /* "" for CPU time; "s", "bytes" or "events" */
+	double scale;            /* of the unit */
+	int width, digits;       /* of a column */
+	bool time;
+};
+struct ca_samples_unit ca_samples_unit(const struct ca_samples *samples);
+
+/* Per node: the weight of it and of all that it calls. By malloc; NULL: no memory. */
 uint64_t *ca_samples_totals(const struct ca_samples *samples);
 /* Is the innermost frame a wait? */
 bool ca_samples_is_wait(const struct ca_samples *samples, uint32_t node);
 
-/* Per function, all times in ns. Sorted: most CPU time of its own first, then by wall. */
+/* Per function, all times in ns (or what nodes weigh). Sorted: most of its own first, then by wall. */
 struct ca_samples_row {
 	uint32_t function;
 	uint64_t self, total; /* on a CPU; total: with what it calls, once for calls of itself */

@@ -102,7 +102,8 @@ static void add(struct changes *c, const struct ca_samples *s, int side)
 		if (c->what == CA_SAMPLES_OF_PATH)
 			add_path(c, s, i, side);
 		else
-			add_to(c, s, i, side, s->node[i].ns, s->node[i].count);
+			add_to(c, s, i, side, ca_samples_weight(s, i),
+			       s->weight && !ca_samples_weight(s, i) ? 0 : s->node[i].count);
 }
 
 /* Samples come by chance, so that n of them are known to +- their root. */

@@ -37,15 +37,24 @@ static char **names_of(const struct ca_samples *s, uint32_t node)
 static bool write_stacks(const struct ca_samples *s, FILE *file,
 			 bool (*write)(const struct ca_profile *profile, FILE *file))
 {
-	struct ca_profile_run run = { .command = s->command && *s->command ? *s->command : (char[1]){ "" } };
-	struct ca_profile profile = { .run = &run, .runs = 1, .stack_unit = "nanoseconds" };
+	struct ca_samples_unit unit = ca_samples_unit(s);
+	const char *command = s->command && *s->command ? *s->command : "";
+	struct ca_profile_run run = { .command = NULL };
+	struct ca_profile profile = { .run = &run,
+				      .runs = 1,
+				      .stack_unit = unit.time                     ? "nanoseconds"
+						    : !strcmp(unit.unit, "bytes") ? "bytes"
+										  : "none" };
 	bool ok;
 
+	if (asprintf(&run.command, *unit.name ? "%s: %s" : "%s%s", command, unit.name) < 0)
+		return false;
 	profile.stack = calloc(s->nodes, sizeof *profile.stack);
 	for (uint32_t i = 1; profile.stack && i < s->nodes; i++) {
-		if (!s->node[i].ns)
+		if (!ca_samples_weight(s, i))
 			continue;
-		profile.stack[profile.stacks] = (struct ca_profile_stack){ names_of(s, i), s->node[i].ns };
+		profile.stack[profile.stacks] =
+			(struct ca_profile_stack){ names_of(s, i), ca_samples_weight(s, i) };
 		if (!profile.stack[profile.stacks].frame)
 			break;
 		profile.stacks++;
@@ -53,6 +62,7 @@ static bool write_stacks(const struct ca_samples *s, FILE *file,
 	ca_profile_merge_stacks(&profile);
 	ok = profile.stack && write(&profile, file);
 	ca_profile_free_stacks(&profile);
+	free(run.command);
 	return ok;
 }
 
@@ -107,9 +117,14 @@ bool ca_samples_write_tree(const struct ca_samples *s, FILE *file)
 	struct child *child = calloc(s->nodes, sizeof *child);
 	uint32_t *first = calloc(s->nodes + 1, sizeof *first), at[DEEP], end[DEEP];
 	bool ok = total && child && first && find_children(s, total, child, first);
+	struct ca_samples_unit unit = ca_samples_unit(s);
+	const char *second = unit.time ? " s" : "";
 	int depth = 0;
 
-	fputs("    total s       %     self s  calls\n", file);
+	if (*unit.name)
+		fprintf(file, "%s\n", unit.name);
+	fprintf(file, "%*s%s       %%  %*s%s  calls\n", unit.width + 2 - (int)strlen(second), "total", second,
+		unit.width - (int)strlen(second), "self", second);
 	at[0] = ok ? first[0] : 0;
 	end[0] = ok ? first[1] : 0;
 	while (depth >= 0) {
@@ -120,9 +135,11 @@ bool ca_samples_write_tree(const struct ca_samples *s, FILE *file)
 			continue;
 		}
 		at[depth]++;
-		fprintf(file, "%11.3f  %6.2f  %9.3f  %*s%s\n", (double)c->total / 1e9,
-			100.0 * (double)c->total / (double)(total[0] ? total[0] : 1),
-			(double)s->node[c->node].ns / 1e9, 2 * depth, "", function_of(s, c->node)->name);
+		fprintf(file, "%*.*f  %6.2f  %*.*f  %*s%s\n", unit.width + 2, unit.digits,
+			(double)c->total / unit.scale,
+			100.0 * (double)c->total / (double)(total[0] ? total[0] : 1), unit.width, unit.digits,
+			(double)ca_samples_weight(s, c->node) / unit.scale, 2 * depth, "",
+			function_of(s, c->node)->name);
 		if (depth + 1 == DEEP)
 			continue;
 		depth++;
@@ -136,25 +153,48 @@ bool ca_samples_write_tree(const struct ca_samples *s, FILE *file)
 }
 
 /* ---- the table ------------------------------------------------------------------------------*/
+/* "self_s", "self_real-time_s", "self_overflow-page-faults" */
+static void put_title(FILE *file, const char *what, char between, struct ca_samples_unit unit)
+{
+	fputs(what, file);
+	if (*unit.name)
+		fprintf(file, "%c%s", between, unit.name);
+	if (unit.time)
+		fprintf(file, "%cs", between);
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
 bool ca_samples_write_csv(const struct ca_samples *s, FILE *file)
 {
-	uint64_t cpu, waiting;
+	struct ca_samples_unit unit = ca_samples_unit(s);
+	uint64_t all, waiting, path = ca_samples_path(s);
 	size_t n;
-	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
+	struct ca_samples_row *row = ca_samples_rows(s, &n, &all, &waiting);
+	int digits = unit.time ? 6 : 0;
 	bool ok;
 
-	fputs("function,file,line,binary,self_s,self_percent,total_s,total_percent,wall_s\n", file);
+	fputs("function,file,line,binary,", file);
+	put_title(file, "self", '_', unit);
+	fputs(",self_percent,", file);
+	put_title(file, "total", '_', unit);
+	fputs(",total_percent,", file);
+	put_title(file, "wall", '_', unit);
+	fputs(",path_percent\n", file);
 	for (size_t i = 0; row && i < n; i++) {
 		const struct ca_samples_function *f = &s->function[row[i].function - 1];
-		double all = cpu ? (double)cpu : 1;
 
 		ca_export_csv(file, f->name);
 		ca_export_csv(file, f->file);
 		fprintf(file, "%u,", f->line);
 		ca_export_csv(file, f->binary);
-		fprintf(file, "%.6f,%.2f,%.6f,%.2f,%.6f\n", (double)row[i].self / 1e9,
-			100 * (double)row[i].self / all, (double)row[i].total / 1e9,
-			100 * (double)row[i].total / all, (double)row[i].wall / 1e9);
+		fprintf(file, "%.*f,%.2f,%.*f,%.2f,%.*f,%.2f\n", digits, (double)row[i].self / unit.scale,
+			percent(row[i].self, all), digits, (double)row[i].total / unit.scale,
+			percent(row[i].total, all), digits, (double)row[i].wall / unit.scale,
+			percent(row[i].path, path));
 	}
 	ok = row && !ferror(file);
 	free(row);
@@ -163,25 +203,30 @@ bool ca_samples_write_csv(const struct ca_samples *s, FILE *file)
 
 bool ca_samples_write_markdown(const struct ca_samples *s, FILE *file)
 {
-	uint64_t cpu, waiting;
+	struct ca_samples_unit unit = ca_samples_unit(s);
+	uint64_t all, waiting, path = ca_samples_path(s);
 	size_t n;
-	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
+	struct ca_samples_row *row = ca_samples_rows(s, &n, &all, &waiting);
 	bool ok;
 
-	fputs("| function | binary | self s | self % | total s | total % | wall s |\n"
-	      "|---|---|--:|--:|--:|--:|--:|\n",
-	      file);
+	fputs("| function | binary | ", file);
+	put_title(file, "self", ' ', unit);
+	fputs(" | self % | ", file);
+	put_title(file, "total", ' ', unit);
+	fputs(" | total % | ", file);
+	put_title(file, "wall", ' ', unit);
+	fputs(" | path % |\n|---|---|--:|--:|--:|--:|--:|--:|\n", file);
 	for (size_t i = 0; row && i < n; i++) {
 		const struct ca_samples_function *f = &s->function[row[i].function - 1];
-		double all = cpu ? (double)cpu : 1;
 
 		fputs("| ", file);
 		ca_export_markdown(file, f->name);
 		fputs(" | ", file);
 		ca_export_markdown(file, f->binary);
-		fprintf(file, " | %.3f | %.1f | %.3f | %.1f | %.3f |\n", (double)row[i].self / 1e9,
-			100 * (double)row[i].self / all, (double)row[i].total / 1e9,
-			100 * (double)row[i].total / all, (double)row[i].wall / 1e9);
+		fprintf(file, " | %.*f | %.1f | %.*f | %.1f | %.*f | %.1f |\n", unit.digits,
+			(double)row[i].self / unit.scale, percent(row[i].self, all), unit.digits,
+			(double)row[i].total / unit.scale, percent(row[i].total, all), unit.digits,
+			(double)row[i].wall / unit.scale, percent(row[i].path, path));
 	}
 	ok = row && !ferror(file);
 	free(row);

@@ -97,6 +97,8 @@ static struct json_object *metrics_array(const struct ca_samples *s)
 		add_text(object, "name", s->metric[i].name);
 		add_text(object, "unit", s->metric[i].unit);
 		json_object_object_add(object, "level", json_object_new_boolean(s->metric[i].level));
+		if (s->metric[i].missing)
+			add_text(object, "missing", s->metric[i].missing);
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -156,6 +158,8 @@ struct json_object *ca_samples_json(const struct ca_samples *s)
 #define X(name) add_u64(object, #name, s->name);
 	NUMBERS(X)
 #undef X
+	if (s->no_cputime)
+		json_object_object_add(object, "cputime", json_object_new_boolean(false));
 	json_object_object_add(object, "exit_status", json_object_new_int(s->exit_status));
 	json_object_object_add(object, "groups", groups_array(s));
 	for (size_t i = 0; i < s->losses; i++) {
@@ -300,10 +304,13 @@ static bool read_metrics(struct ca_samples *s, struct json_object *metrics, stru
 {
 	for (size_t i = 0; i < length_of(metrics) && i < CA_SAMPLES_METRICS; i++) {
 		struct json_object *object = json_object_array_get_idx(metrics, i), *level;
+		const char *missing = ca_results_json_string(object, "missing");
 
 		level = ca_results_json_get(object, "level");
 		ca_samples_add_metric(s, ca_results_json_string(object, "name"),
 				      ca_results_json_string(object, "unit"), json_object_get_boolean(level));
+		if (*missing && !(s->metric[i].missing = strdup(missing)))
+			return false;
 	}
 	for (size_t i = 0; i < length_of(measured); i++) {
 		struct json_object *row = json_object_array_get_idx(measured, i);
@@ -323,6 +330,7 @@ static bool read_rest(struct ca_samples *s, struct json_object *object)
 	struct json_object *command = ca_results_json_get(object, "command");
 	struct json_object *groups = ca_results_json_get(object, "groups");
 	struct json_object *losses = ca_results_json_get(object, "losses");
+	struct json_object *cputime = ca_results_json_get(object, "cputime");
 	size_t n = length_of(command);
 
 	snprintf(s->backend, sizeof s->backend, "%s", ca_results_json_string(object, "backend"));
@@ -337,6 +345,7 @@ static bool read_rest(struct ca_samples *s, struct json_object *object)
 #define X(name) s->name = ca_results_json_u64(object, #name);
 	NUMBERS(X)
 #undef X
+	s->no_cputime = cputime && !json_object_get_boolean(cputime);
 	s->exit_status = (int)ca_results_json_double(object, "exit_status");
 	for (size_t i = 0; i < length_of(groups); i++) {
 		struct json_object *group = json_object_array_get_idx(groups, i);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-	NUMBERS = 54, /* columns of the table but for function and binary */
-	BINARY = 20,  /* at most */
+	PERCENTS = 27, /* columns of the table but for function, binary and three that the unit says */
+	BINARY = 20,   /* at most */
 	NAME_LEAST = 20,
 	WAIT_NUMBERS = 22,
 	WAIT_WHAT = 30,
@@ -56,16 +56,20 @@ static void put_label(FILE *file, const struct ca_samples_function *f, size_t wi
 }
 
 /* ---- what it stands on ----------------------------------------------------------------------*/
-static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting, FILE *file)
+static void put_head(const struct ca_samples *s, FILE *file)
 {
-	uint64_t lifetime = 0, ticks = 0;
+	uint64_t lifetime = 0, ticks = 0, cpu = 0, waiting = 0;
 	bool sampled; /* with --realtime or --overflow alone it is not */
 
-	for (uint32_t i = 1; i < s->nodes; i++)
-		ticks += ca_samples_is_wait(s, i) ? 0 : s->node[i].count;
+	for (uint32_t i = 1; i < s->nodes; i++) {
+		bool wait = ca_samples_is_wait(s, i);
+
+		*(wait ? &waiting : &cpu) += s->node[i].ns;
+		ticks += wait ? 0 : s->node[i].count;
+	}
 	for (size_t i = 0; i < s->groups; i++)
 		lifetime += s->group[i].lifetime;
-	sampled = cpu || !ticks;
+	sampled = !s->no_cputime && (cpu || !ticks);
 	fprintf(file, "%.3g s, %" PRIu64 " thread%s in %" PRIu64 " process%s; %" PRIu64 " samples from %s",
 		seconds(s->runtime), s->threads, s_if(s->threads, "s"), s->processes,
 		s_if(s->processes, "es"), ticks, s->backend);
@@ -88,6 +92,18 @@ static void put_head(const struct ca_samples *s, uint64_t cpu, uint64_t waiting,
 			"%.3g s neither (ready to run, short waits, threads that are left alone).\n",
 			seconds(lifetime), seconds(cpu), seconds(waiting),
 			lifetime > cpu + waiting ? seconds(lifetime - cpu - waiting) : 0);
+}
+
+/* What was asked for and is not there comes before all that is. */
+static void put_missing(const struct ca_samples *s, FILE *file)
+{
+	for (size_t i = 0; i < s->metrics; i++)
+		if (s->metric[i].missing)
+			fprintf(file,
+				"No thread could get the event of %s: %s. causal avail counters lists what "
+				"there is; "
+				"--overflow task-clock:1000000 counts CPU time.\n",
+				s->metric[i].name, s->metric[i].missing);
 }
 
 static void put_losses(const struct ca_samples *s, FILE *file)
@@ -129,13 +145,18 @@ static void put_path(const struct ca_samples *s, FILE *file)
 }
 
 /* ---- functions ------------------------------------------------------------------------------*/
-static void put_row(const struct ca_samples *s, const struct ca_samples_row *row, uint64_t cpu, uint64_t path,
+static void put_row(const struct ca_samples *s, const struct ca_samples_row *row, uint64_t all, uint64_t path,
 		    size_t name, FILE *file)
 {
 	const struct ca_samples_function *f = &s->function[row->function - 1];
+	struct ca_samples_unit u = ca_samples_unit(s);
 
-	fprintf(file, "%9.3f %6.1f %9.3f %6.1f %9.3f %6.1f  ", seconds(row->self), percent(row->self, cpu),
-		seconds(row->total), percent(row->total, cpu), seconds(row->wall), percent(row->path, path));
+	fprintf(file, "%*.*f %6.1f %*.*f %6.1f ", u.width, u.digits, (double)row->self / u.scale,
+		percent(row->self, all), u.width, u.digits, (double)row->total / u.scale,
+		percent(row->total, all));
+	if (u.time)
+		fprintf(file, "%*.*f ", u.width, u.digits, (double)row->wall / u.scale);
+	fprintf(file, "%6.1f  ", percent(row->path, path));
 	put_label(file, f, name);
 	fputs("  ", file);
 	put(file, ca_path_base(f->binary));
@@ -145,27 +166,35 @@ static void put_row(const struct ca_samples *s, const struct ca_samples_row *row
 /* Columns for the names, where the lines have `width`. */
 static size_t name_width(const struct ca_samples *s, const struct ca_samples_row *row, size_t n, size_t width)
 {
-	size_t binary = 0;
+	struct ca_samples_unit u = ca_samples_unit(s);
+	size_t numbers = PERCENTS + (u.time ? 3 : 2) * (size_t)u.width, binary = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t one = ca_text_width(ca_path_base(s->function[row[i].function - 1].binary));
 
 		binary = one > binary && one <= BINARY ? one : binary;
 	}
-	return width > NUMBERS + 2 + binary + NAME_LEAST ? width - NUMBERS - 2 - binary : NAME_LEAST;
+	return width > numbers + 2 + binary + NAME_LEAST ? width - numbers - 2 - binary : NAME_LEAST;
 }
 
 static void put_rows(const struct ca_samples *s, const struct ca_samples_row *row, size_t n, size_t most,
-		     uint64_t cpu, size_t name, FILE *file)
+		     uint64_t all, size_t name, FILE *file)
 {
+	struct ca_samples_unit u = ca_samples_unit(s);
 	uint64_t path = ca_samples_path(s);
 	size_t shown = 0;
 
-	fprintf(file, "\n%9s %6s %9s %6s %9s %6s  ", "self s", "%", "total s", "%", "wall s", "path %");
+	if (s->weight)
+		fprintf(file, "\nBy %s (%s):", u.name, u.unit);
+	fprintf(file, "\n%*s %6s %*s %6s ", u.width, u.time ? "self s" : "self", "%", u.width,
+		u.time ? "total s" : "total", "%");
+	if (u.time)
+		fprintf(file, "%*s ", u.width, "wall s");
+	fprintf(file, "%6s  ", "path %");
 	ca_text_put(file, "function", name);
 	fputs("  binary\n", file);
 	for (; shown < n && (!most || shown < most); shown++) {
-		put_row(s, &row[shown], cpu, path, name, file);
+		put_row(s, &row[shown], all, path, name, file);
 	}
 	if (shown < n)
 		fprintf(file, "%zu more function%s\n", n - shown, s_if(n - shown, "s"));
@@ -291,6 +320,12 @@ static int by_metric(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
+/* What the table above has is not told again. */
+static bool is_column(const struct ca_samples *s, size_t metric)
+{
+	return metric + 1 != s->weight && !s->metric[metric].missing;
+}
+
 static void put_metric_rows(const struct ca_samples *s, const struct metric_row *row, size_t rows, FILE *file)
 {
 	fputc('\n', file);
@@ -298,6 +333,8 @@ static void put_metric_rows(const struct ca_samples *s, const struct metric_row 
 		const char *name = s->metric[k].name,
 			   *unit = s->metric[k].unit; /* NULL: there was no memory */
 
+		if (!is_column(s, k))
+			continue;
 		unit = unit ? unit : "";
 		fprintf(file, "%*s%s%s  ", *unit ? 14 - (int)strlen(unit) : 15, name ? name : "?",
 			*unit ? " " : "", unit);
@@ -305,7 +342,8 @@ static void put_metric_rows(const struct ca_samples *s, const struct metric_row 
 	fputs("function\n", file);
 	for (size_t i = 0; i < rows && row[i].function; i++) {
 		for (size_t k = 0; k < s->metrics; k++)
-			fprintf(file, "%15" PRIu64 "  ", row[i].value[k]);
+			if (is_column(s, k))
+				fprintf(file, "%15" PRIu64 "  ", row[i].value[k]);
 		put_label(file, &s->function[row[i].function - 1],
 			  ca_text_width(s->function[row[i].function - 1].name) + BINARY);
 		fputc('\n', file);
@@ -314,13 +352,18 @@ static void put_metric_rows(const struct ca_samples *s, const struct metric_row 
 
 static void put_metrics(const struct ca_samples *s, size_t rows, FILE *file)
 {
-	struct metric_row *row = s->metrics ? calloc(s->functions + 1, sizeof *row) : NULL;
+	struct metric_row *row = NULL;
+	bool any = false;
 
+	for (size_t k = 0; k < s->metrics; k++)
+		any |= is_column(s, k);
+	if (any)
+		row = calloc(s->functions + 1, sizeof *row);
 	for (uint32_t i = 1; row && i < s->nodes; i++) {
 		struct metric_row *r = &row[s->node[i].function - 1];
 
 		for (size_t k = 0; k < s->metrics; k++) {
-			uint64_t value = ca_samples_measured(s, i, k);
+			uint64_t value = is_column(s, k) ? ca_samples_measured(s, i, k) : 0;
 
 			if (value)
 				r->function = s->node[i].function;
@@ -338,18 +381,23 @@ static void put_metrics(const struct ca_samples *s, size_t rows, FILE *file)
 
 bool ca_samples_print(const struct ca_samples *s, size_t rows, unsigned width, FILE *file)
 {
-	uint64_t cpu, waiting;
+	struct ca_samples view = *s;
+	uint64_t all, waiting;
+	struct ca_samples_row *row;
 	size_t n;
-	struct ca_samples_row *row = ca_samples_rows(s, &n, &cpu, &waiting);
 
+	ca_samples_weigh(&view, NULL, NULL);
+	row = ca_samples_rows(&view, &n, &all, &waiting);
 	if (!row)
 		return false;
-	put_head(s, cpu, waiting, file);
+	put_missing(s, file);
+	put_head(s, file);
 	put_path(s, file);
 	put_losses(s, file);
-	if (n)
-		put_rows(s, row, n, rows, cpu, name_width(s, row, rows && rows < n ? rows : n, width), file);
-	put_metrics(s, rows, file);
+	if (n && (all || !s->no_cputime))
+		put_rows(&view, row, n, rows, all, name_width(&view, row, rows && rows < n ? rows : n, width),
+			 file);
+	put_metrics(&view, rows, file);
 	put_waits(s, width < 110 ? 110 : width, file);
 	free(row);
 	return true;

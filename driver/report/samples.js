@@ -8,6 +8,7 @@ const $ = (id) => document.getElementById(id);
 const ROW = 18, NARROWEST = 0.7, SHOWN = 60;
 const seconds = (ns) => (ns / 1e9).toPrecision(3) + " s";
 const percent = (part, all) => (all ? 100 * part / all : 0).toFixed(1) + " %";
+const amount = (value, unit) => unit === "ns" ? seconds(value) : `${value.toLocaleString("en")} ${unit || "events"}`;
 const plural = (n, what, end = "s") => `${n} ${what}${n === 1 ? "" : end}`;
 
 function element(tag, properties, ...children) {
@@ -16,23 +17,48 @@ function element(tag, properties, ...children) {
 	return e;
 }
 
+// ---- what nodes weigh: their time, or, where CPU time was not sampled, what others have sampled
+
+const metrics = (data.metrics || []).filter((metric) => !metric.missing);
+const values = data.nodes.map(() => metrics.map(() => 0));
+for (const [node, ...row] of data.measured || [])
+	values[node - 1] = row.filter((_, k) => !data.metrics[k].missing);
+const sampled = data.nodes.some(([, f, ns]) => ns && data.functions[f - 1].kind !== "wait");
+const main = sampled ? -1 : metrics.findIndex(({ name }, k) =>
+	/^(real-time$|overflow-)/.test(name) && values.some((row) => row[k]));
+const unit = main < 0 ? "ns" : metrics[main].unit, timed = unit === "ns";
+const number = (value, unit) => unit === "ns" ? (value / 1e9).toFixed(3) : value.toLocaleString("en");
+
 // ---- the tree: node 0 is the root; callers come first
 
-const nodes = [{ parent: -1, f: null, cpu: 0, wait: 0, path: 0, children: [], depth: -1 }];
-for (const [parent, f, ns, count] of data.nodes) {
-	const fn = data.functions[f - 1], wait = fn.kind === "wait";
-	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : ns, wait: wait ? ns : 0, path: 0, own: ns, count, children: [],
-		depth: nodes[parent].depth + 1 });
+const nodes = [{ parent: -1, f: null, cpu: 0, wait: 0, path: 0, metric: metrics.map(() => 0), children: [], depth: -1 }];
+data.nodes.forEach(([parent, f, ns, count], i) => {
+	const wait = data.functions[f - 1].kind === "wait", own = main < 0 ? ns : values[i][main];
+	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : own, wait: wait ? own : 0, path: 0, own, count, children: [],
+		metric: [...values[i]], depth: nodes[parent].depth + 1 });
 	nodes[parent].children.push(nodes.length - 1);
-}
+});
 for (const [node, ns] of data.path || [])
 	nodes[node].path = ns;
 for (let i = nodes.length; --i > 0;) {
 	nodes[nodes[i].parent].path += nodes[i].path;
 	nodes[nodes[i].parent].cpu += nodes[i].cpu;
 	nodes[nodes[i].parent].wait += nodes[i].wait;
+	nodes[i].metric.forEach((value, k) => { nodes[nodes[i].parent].metric[k] += value; });
 }
 const measures = { both: (n) => n.cpu + n.wait, cpu: (n) => n.cpu, wait: (n) => n.wait, path: (n) => n.path };
+const units = { both: unit, cpu: unit, wait: unit, path: "ns" };
+metrics.forEach(({ name, unit, level }, k) => {
+	if (level || k === main)
+		return;
+	measures[name] = (n) => n.metric[k];
+	units[name] = unit;
+	$("measure").append(element("option", { value: name, textContent: name }));
+});
+if (main >= 0)
+	for (const [value, text] of [["both", ""], ["cpu", ", but for waits"], ["wait", " in waits"]])
+		$("measure").querySelector(`[value=${value}]`).textContent = metrics[main].name + text;
+const shown = (value) => amount(value, units[$("measure").value]);
 let measure = measures.both, zoom = 0, search = "", chosen = null, at = 0;
 
 const nameOf = (i) => data.functions[nodes[i].f].name;
@@ -69,13 +95,13 @@ function put(i, left, width, depth, above) {
 
 function tell(i) {
 	const n = nodes[i], fn = data.functions[n.f], all = measure(nodes[0]);
-	const parts = [`${fn.name}${placeOf(fn) ? ` (${placeOf(fn)})` : ""}: ${seconds(measure(n))}, ${percent(measure(n), all)}`];
-	if (n.cpu)
+	const parts = [`${fn.name}${placeOf(fn) ? ` (${placeOf(fn)})` : ""}: ${shown(measure(n))}, ${percent(measure(n), all)}`];
+	if (n.cpu && main < 0)
 		parts.push(`on a CPU ${seconds(n.cpu)}`);
-	if (n.wait)
+	if (n.wait && main < 0)
 		parts.push(`off it ${seconds(n.wait)}`);
 	if (fn.kind === "code" && n.own)
-		parts.push(`in it itself ${seconds(n.own)}`);
+		parts.push(`in it itself ${amount(n.own, unit)}`);
 	if (n.path)
 		parts.push(`on the critical path ${seconds(n.path)}, ${percent(n.path, nodes[0].path)} of it`);
 	return parts.join("; ");
@@ -119,7 +145,7 @@ function draw() {
 			out = !isFound(up);
 		found += out ? measure(n) : 0;
 	});
-	$("says").textContent = chosen !== null || search ? `found: ${seconds(found)}, ${percent(found, measure(nodes[0]))}` : "";
+	$("says").textContent = chosen !== null || search ? `found: ${shown(found)}, ${percent(found, measure(nodes[0]))}` : "";
 }
 
 function say(i) {
@@ -222,11 +248,15 @@ function rows() {
 }
 
 function fillTable() {
-	const cpu = nodes[0].cpu;
+	const cpu = nodes[0].cpu, cells = [...$("table").querySelectorAll("th")].slice(1);
+	if (!timed)
+		cells.forEach((th) => { th.textContent = th.textContent.replace(" s", ""); });
+	if (main >= 0)
+		$("table").caption.textContent = $("table").caption.textContent.replace("CPU time", metrics[main].name);
+	const heads = cells.map((th) => th.textContent);
 	$("table").querySelector("tbody").append(...rows().slice(0, SHOWN).map((row) => {
-		const numbers = [["self s", (row.self / 1e9).toFixed(3)], ["self %", percent(row.self, cpu)],
-			["total s", (row.total / 1e9).toFixed(3)], ["total %", percent(row.total, cpu)],
-			["wall s", (row.wall / 1e9).toFixed(3)], ["path %", percent(row.path, nodes[0].path)]];
+		const numbers = [number(row.self, unit), percent(row.self, cpu), number(row.total, unit), percent(row.total, cpu),
+			number(row.wall, unit), percent(row.path, nodes[0].path)].map((text, k) => [heads[k], text]);
 		const tr = element("tr", { tabIndex: 0 }, element("td", { className: "name" },
 			element("b", { textContent: row.fn.name }), element("span", { className: "where", textContent: placeOf(row.fn) })),
 		...numbers.map(([label, text]) => {
@@ -246,6 +276,23 @@ function fillTable() {
 	}));
 }
 
+/* Of each function, without what it calls. */
+function fillMetrics() {
+	const list = data.functions.map((fn) => ({ fn, own: metrics.map(() => 0) }));
+	values.forEach((row, i) => row.forEach((value, k) => {
+		const { own } = list[data.nodes[i][1] - 1];
+		own[k] = metrics[k].level ? Math.max(own[k], value) : own[k] + value;
+	}));
+	$("metrics").hidden = !metrics.length;
+	$("metrics").querySelector("tr").append(...metrics.map(({ name, unit }) =>
+		element("th", { scope: "col", textContent: `${name} ${unit === "ns" ? "s" : unit}` })));
+	$("metrics").querySelector("tbody").append(...list.filter((row) => row.own.some(Boolean))
+		.sort((a, b) => b.own[0] - a.own[0]).slice(0, SHOWN).map(({ fn, own }) => element("tr", {},
+			element("td", { className: "name" }, element("b", { textContent: fn.name }),
+				element("span", { className: "where", textContent: placeOf(fn) })),
+			...own.map((value, k) => element("td", { textContent: number(value, metrics[k].unit) })))));
+}
+
 const themes = ["as the system", "light", "dark"], systemDark = matchMedia("(prefers-color-scheme: dark)");
 let theme = 0;
 function setTheme() {
@@ -258,12 +305,16 @@ systemDark.addEventListener("change", setTheme);
 document.title = `causal sample: ${data.command.join(" ")}`;
 $("command").textContent = data.command.join(" ");
 $("summary").textContent = `${seconds(data.runtime)}; ${plural(data.threads, "thread")} in ` +
-	`${plural(data.processes, "process", "es")}; ${seconds(nodes[0].cpu)} on a CPU, ${seconds(nodes[0].wait)} in waits; ` +
+	`${plural(data.processes, "process", "es")}; ${main < 0 ? `${seconds(nodes[0].cpu)} on a CPU, ${seconds(nodes[0].wait)} in waits` :
+		`CPU time was not sampled, ${metrics[main].name} was: ${amount(nodes[0].cpu + nodes[0].wait, unit)}`}; ` +
 	`samples by ${data.backend}` + (nodes[0].path ? `; the critical path is known for ${seconds(nodes[0].path)}` : "");
 $("measure").querySelector("[value=path]").disabled = !nodes[0].path;
+$("losses").append(...(data.metrics || []).filter(({ missing }) => missing).map(({ name, missing }) =>
+	element("li", { textContent: `no thread could get the event of ${name}: ${missing}` })));
 $("losses").append(...data.losses.map((loss) => element("li", { textContent: `left out: ${loss.count} (${loss.why})` })));
-$("losses").hidden = !data.losses.length;
+$("losses").hidden = !$("losses").children.length;
 setTheme();
 fillTable();
+fillMetrics();
 draw();
 })();

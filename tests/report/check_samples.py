@@ -6,13 +6,14 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import check_report  # noqa: E402
 from check_report import EVIL, chromium, look  # noqa: E402
-from checks import causal, check, status  # noqa: E402
+from checks import CAUSAL, causal, check, status  # noqa: E402
 
 MS = 1000000
 FUNCTIONS = [("process", "app", ""), ("code", "main", "/bin/app"), ("code", "work", "/bin/app"),
@@ -24,7 +25,14 @@ NODES = [(0, 1, 0, 0), (1, 2, 10 * MS, 10), (2, 3, 50 * MS, 50), (3, 4, 20 * MS,
 PATH = [(3, 30 * MS), (4, 10 * MS), (5, 40 * MS)]
 
 
-def make(directory):
+# what others have sampled, where CPU time was not: nodes 4, 5, 6
+METRICS = [{"name": "real-time", "unit": "ns", "level": False}, {"name": "overflow-page-faults", "unit": "", "level": False},
+           {"name": "peak-rss", "unit": "bytes", "level": True},
+           {"name": "instructions", "unit": "", "level": False, "missing": "no such event"}]
+MEASURED = [(4, 150 * MS, 3000, 4096, 0), (5, 40 * MS, 0, 8192, 0), (6, 10 * MS, 1000, 0, 0)]
+
+
+def make(directory, cpu=True, **more):
     os.makedirs(directory, exist_ok=True)
     with open(os.path.join(directory, "sample.json"), "w", encoding="utf-8") as file:
         json.dump({"format": "causal-sample", "version": 1, "command": ["./app", EVIL], "backend": "perf", "time": 1,
@@ -33,7 +41,8 @@ def make(directory):
                    "losses": [{"why": EVIL, "count": 3}],
                    "functions": [{"kind": kind, "name": name, "file": "a.c", "line": 5, "binary": binary}
                                  for kind, name, binary in FUNCTIONS],
-                   "nodes": NODES, "path": PATH, "wakes": [[5, 3, 60 * MS, 1], [5, 0, 40 * MS, 1]]}, file)
+                   "nodes": NODES if cpu else [(parent, f, ns if f == 5 else 0, n) for parent, f, ns, n in NODES],
+                   "path": PATH, "wakes": [[5, 3, 60 * MS, 1], [5, 0, 40 * MS, 1]], **more}, file)
 
 
 ACTIONS = """
@@ -71,6 +80,10 @@ try {
 	saw.found = [$("says").textContent, [...document.querySelectorAll("#flames .found")].map((e) => e.dataset.node)];
 	set("text", "");
 	document.querySelectorAll("#table tbody tr")[1].click();
+	const table = $("metrics").querySelector("table");
+	saw.metrics = [$("metrics").hidden, ...[...table.rows].map((tr) => [...tr.children].map((td) => td.textContent))];
+	saw.measures = [...$("measure").options].map((option) => option.textContent);
+	saw.caption = $("table").caption.textContent + [...document.querySelectorAll("#table th")].map((th) => th.textContent);
 	saw.chosen = [...document.querySelectorAll("#flames .found")].map((e) => e.dataset.node);
 	saw.inner = window.innerWidth;
 	saw.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
@@ -119,11 +132,77 @@ def check_page(saw, width):
           f"the critical path: {label}; {saw['summary']}")
     check(close(saw["cpu"]["3"][1], 140, all_of) and "5" not in saw["cpu"], f"CPU time alone: {saw['cpu']}")
     check("0.0700 s, 70.0 %" in saw["found"][0] and saw["found"][1] == ["3"], f"found: {saw['found']}")
+    check(saw["metrics"][0] and len(saw["measures"]) == 4, f"metrics without any: {saw['metrics']} {saw['measures']}")
     check(saw["chosen"] == ["4"], f"chosen in the table: {saw['chosen']}")
     check(saw["wide"] <= 0 and saw["inner"] == width, f"wider than a window of {width}: by {saw['wide']}")
 
 
+def check_measured(saw, width):
+    """CPU time was not sampled: the first sampler that has anything is what frames weigh."""
+    check(saw["errors"] == [], f"measured: errors: {saw['errors']}")
+    if saw["errors"]:
+        return
+    whole, all_of = saw["whole"], saw["width"]
+    for node, part in (("1", 200), ("3", 150), ("4", 150), ("5", 40), ("6", 10)):
+        check(close(whole[node][1], part, all_of), f"measured: node {node} is not {part} of 200: {whole}")
+    check("real-time was: 0.200 s" in saw["summary"], f"measured: summary: {saw['summary']}")
+    check("no thread could get the event of instructions: no such event" in saw["losses"], f"measured: {saw['losses']}")
+    check(saw["table"][0][1:] == ["0.150", "93.8 %", "0.150", "93.8 %", "0.150", "12.5 %"], f"measured: {saw['table'][0]}")
+    check("by real-time of" in saw["caption"] and "self s" in saw["caption"], f"measured: {saw['caption']}")
+    check(saw["measures"] == ["real-time", "real-time, but for waits", "real-time in waits", "on the critical path",
+                              "overflow-page-faults"], f"measured: {saw['measures']}")
+    check(saw["metrics"][:2] == [False, ["function", "real-time s", "overflow-page-faults ", "peak-rss bytes"]] and
+          saw["metrics"][2][1:] == ["0.150", "3,000", "4,096"] and len(saw["metrics"]) == 5, f"metrics: {saw['metrics']}")
+    check(saw["wide"] <= 0 and saw["inner"] == width, f"measured: wider than a window of {width}: by {saw['wide']}")
+
+
+def lines_of(*words, expect=0):
+    return causal(*words, expect=expect).stdout.splitlines()
+
+
+def check_exports(scratch):
+    """By CPU time where there is any, else by what was measured, or by what is asked for."""
+    both, real, events = (os.path.join(scratch, name) for name in ("both", "real", "events"))
+    make(both, metrics=METRICS, measured=MEASURED)
+    make(real, cpu=False, metrics=METRICS, measured=MEASURED)
+    make(events, cpu=False, metrics=METRICS[1:2], measured=[(row[0], row[2]) for row in MEASURED])
+    check("app;main;work 50000000" in lines_of("export", both, "--format", "folded"), "CPU time comes first")
+    check(lines_of("export", both, "--format", "folded", "--of", "realtime") ==
+          lines_of("export", real, "--format", "folded"), "real time, asked for and by itself")
+    check("app;main;work;memcpy 150000000" in lines_of("export", real, "--format", "folded"), "real time, folded")
+    for folder, more in ((events, ()), (both, ("--of", "overflow")), (real, ("--of", "overflow-page-faults"))):
+        check("app;main;work;memcpy 3000" in lines_of("export", folder, "--format", "folded", *more), f"events of {folder}")
+    table = lines_of("export", both, "--format", "csv")
+    check(table[0] == "function,file,line,binary,self_s,self_percent,total_s,total_percent,wall_s,path_percent" and
+          table[1].endswith(",0.050000,50.00,0.070000,70.00,0.070000,50.00"), f"csv: {table[:2]}")
+    table = lines_of("export", real, "--format", "csv")
+    check("self_real-time_s" in table[0] and table[1].endswith(",0.150000,93.75,0.150000,93.75,0.150000,12.50"),
+          f"csv: {table[:2]}")
+    table = lines_of("export", events, "--format", "markdown")
+    check("| self overflow-page-faults |" in table[0] and table[2].endswith("| 3000 | 75.0 | 3000 | 75.0 | 3000 | 12.5 |"),
+          f"markdown: {table[:3]}")
+    check(lines_of("export", events, "--format", "tree")[:3] ==
+          ["overflow-page-faults", "            total       %             self  calls",
+           "             4000  100.00                0  app"], "tree")
+    scope = json.loads(causal("export", events, "--format", "speedscope").stdout)["profiles"][0]
+    check((scope["unit"], scope["endValue"], scope["name"]) == ("none", 4000, "./app: overflow-page-faults"), f"{scope}")
+    pprof = subprocess.run([CAUSAL, "export", events, "--format", "pprof"], capture_output=True, check=True).stdout
+    check(b"overflow-page-faults" in pprof and b"events" in pprof and b"nanoseconds" not in pprof, "pprof")
+    said = causal("export", both, "--format", "csv", "--of", "luck", expect=2).stderr
+    check("there is: cputime real-time overflow-page-faults instructions" in said, f"--of: {said}")
+    said = causal("export", both, "--format", "csv", "--of", "instructions", expect=2).stderr
+    check("no such event" in said, f"--of: {said}")
+    said = causal("diff", both, events, expect=2).stderr
+    check("both has CPU time" in said and "events has overflow-page-faults" in said, f"diff: {said}")
+    check(lines_of("diff", both, events, "--of", "overflow")[0] ==
+          "overflow-page-faults: 4000 events before, 4000 events now (+0)", "diff of events")
+    check(lines_of("diff", real, real)[:2] == ["real-time: 0.160 s before, 0.160 s now (+0.000)",
+                                               "Waits: 0.040 s before, 0.040 s now (+0.000)"], "diff of real time")
+
+
 def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        check_exports(scratch)
     with tempfile.TemporaryDirectory() as scratch:
         make(scratch)
         causal("report", scratch)
@@ -154,6 +233,12 @@ def main():
             pictures = os.environ.get("CA_REPORT_PICTURES")
             if pictures:
                 chromium(browser, page, f"--window-size={width},900", f"--screenshot={pictures}/samples-{width}.png")
+        make(scratch, cpu=False, metrics=METRICS, measured=MEASURED)
+        causal("report", scratch)
+        for width in (1280, 390):
+            saw = look(browser, page, width)
+            if saw:
+                check_measured(saw, width)
     return status()
 
 

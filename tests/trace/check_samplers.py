@@ -85,6 +85,7 @@ def check_one(scratch):
         check(0 < faults < 1.1 * PAGES + 500, f"faults at 400 Hz: {faults}")
     done, profile = sample(os.path.join(scratch, "real"), "--realtime", "500")
     check("CPU time: not sampled" in done.stderr and " 0 ms of CPU time" not in done.stderr, f"real: {done.stderr}")
+    check("By real-time (s):" in done.stderr and "real-time ns" not in done.stderr, f"real: {done.stderr}")
     cpu = [ns for (_, function, ns, _) in profile["nodes"] if profile["functions"][function - 1]["kind"] == "code"]
     check(not any(cpu) and measured(profile, "real-time", "most") > 100 * MS, "real time alone")
 

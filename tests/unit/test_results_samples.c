@@ -193,6 +193,52 @@ static void compares(void **state)
 	ca_samples_free(b);
 }
 
+/* CPU time where it was sampled; else what was; and what is asked for. */
+static void weighs(void **state)
+{
+	static const struct {
+		const char *of, *name;
+	} cases[] = {
+		{ NULL, "" },
+		{ "cputime", "" },
+		{ "realtime", "real-time" },
+		{ "overflow", "overflow-page-faults" },
+		{ "switches", "switches" },
+	};
+	struct ca_samples *s = make();
+	uint64_t all, waiting;
+	struct ca_samples_row *row;
+	struct ca_err err;
+	size_t n;
+
+	(void)state;
+	ca_samples_add_metric(s, "peak-rss", "bytes", true);
+	ca_samples_add_metric(s, "real-time", "ns", false);
+	ca_samples_add_metric(s, "overflow-page-faults", "", false);
+	ca_samples_add_metric(s, "switches", "", false);
+	ca_samples_measure(s, 2, 0, 4096);  /* main */
+	ca_samples_measure(s, 3, 2, 70);    /* work */
+	ca_samples_measure(s, 5, 1, 90000); /* the wait */
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(ca_samples_weigh(s, cases[i].of, &err), CA_OK);
+		assert_string_equal(ca_samples_unit(s).name, cases[i].name);
+	}
+	assert_int_equal(ca_samples_weigh(s, "peak-rss", &err), CA_ERR_USAGE);
+	assert_int_equal(ca_samples_weigh(s, "overflow", &err), CA_OK);
+	row = ca_samples_rows(s, &n, &all, &waiting);
+	assert_non_null(row);
+	assert_int_equal(all, 70);
+	assert_int_equal(waiting, 0);
+	assert_int_equal(row_of(s, row, n, "work")->self, 70);
+	assert_int_equal(row_of(s, row, n, "main")->total, 70);
+	free(row);
+	for (uint32_t i = 1; i < 5; i++)
+		s->node[i].ns = 0;
+	assert_int_equal(ca_samples_weigh(s, NULL, &err), CA_OK);
+	assert_string_equal(ca_samples_unit(s).name, "real-time");
+	ca_samples_free(s);
+}
+
 /* Callers come before those whom they call, and numbers are of what there is. */
 static void refuses_what_is_damaged(void **state)
 {
@@ -228,6 +274,7 @@ int main(void)
 		cmocka_unit_test(adds_up),
 		cmocka_unit_test(is_read_back),
 		cmocka_unit_test(compares),
+		cmocka_unit_test(weighs),
 		cmocka_unit_test(refuses_what_is_damaged),
 	};
 
