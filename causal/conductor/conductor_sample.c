@@ -3,6 +3,7 @@
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/walks.h"
 #include "core/clock.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 		return status;
 	c->session->period = shortest_period(&c->session->samplers, c->session->period);
 	c->opt.samples->period = c->session->period;
+	c->opt.samples->no_cputime = !(c->session->samplers.on & 1u << CA_SAMPLER_CPU);
 	if (!open_windows(c))
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects, c->sampler_windows, c->set);
@@ -149,6 +151,45 @@ static const char *backend_name(unsigned backends)
 	return perf && timer ? "perf and timers" : perf ? "perf" : timer ? "timer" : "none";
 }
 
+/* As the runtime opens it for a thread. */
+static const char *why_missing(const struct ca_conductor *c, const struct ca_perf_counter *event)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
+	enum ca_status status = ca_tick_overflow(&tick, event, UINT64_C(1) << 50, 0, SIGURG);
+
+	if (status == CA_OK)
+		ca_tick_stop(&tick);
+	if (status == CA_ERR_PERMISSION)
+		return "perf is not allowed here (kernel.perf_event_paranoid is above 2, or a container "
+		       "forbids it)";
+	if (status != CA_OK)
+		return "this machine, or its kernel, has no such event";
+	return c->sum.backends & 1u << CA_BACKEND_PERF
+		       ? "the kernel did not give it to the program"
+		       : "counters come with perf's ticks only, which the program did not have (-b)";
+}
+
+/* Of events that no thread could get. */
+static void tell_missing(struct ca_conductor *c)
+{
+	const struct ca_samplers *s = &c->session->samplers;
+	struct ca_samples *samples = c->opt.samples;
+	const char *unit;
+	size_t n = 0;
+
+	for (unsigned i = 0; i < CA_METRIC_COUNT && c->sum.drop[CA_DROP_NO_EVENT]; i++) {
+		const struct ca_perf_counter *event = i == CA_METRIC_OVERFLOW ? &s->overflow
+						      : i >= CA_METRIC_OWN    ? &s->counter[i - CA_METRIC_OWN]
+									      : NULL;
+
+		if (!*ca_samplers_metric(c->set, i, &unit) || n++ >= samples->metrics || !event ||
+		    ca_samples_measured_sum(samples, n - 1))
+			continue;
+		samples->metric[n - 1].missing = strdup(why_missing(c, event));
+		samples->failed |= !samples->metric[n - 1].missing;
+	}
+}
+
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_samples *s = c->opt.samples;
@@ -179,6 +220,7 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		if (i != CA_DROP_UNWIND)
 			ca_samples_add_loss(s, drops[i], c->sum.drop[i]);
+	tell_missing(c);
 	ca_samples_add_loss(s, "threads for which there was no room",
 			    atomic_load(&c->session->threads_missed));
 }

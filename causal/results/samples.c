@@ -149,7 +149,7 @@ uint64_t ca_samples_measured(const struct ca_samples *s, uint32_t node, size_t m
 	return node < s->measured_nodes ? s->measured[node * s->metrics + metric] : 0;
 }
 
-static uint64_t measured_sum(const struct ca_samples *s, size_t metric)
+uint64_t ca_samples_measured_sum(const struct ca_samples *s, size_t metric)
 {
 	uint64_t sum = 0;
 
@@ -279,7 +279,7 @@ enum ca_status ca_samples_weigh(struct ca_samples *s, const char *of, struct ca_
 		if (s->metric[i].level || !s->metric[i].name || !s->metric[i].unit) /* NULL: no memory */
 			continue;
 		if (of ? is_sampler(s, i, of) || !strcmp(s->metric[i].name, of)
-		       : is_sampler(s, i, NULL) && measured_sum(s, i)) {
+		       : is_sampler(s, i, NULL) && ca_samples_measured_sum(s, i)) {
 			if (s->metric[i].missing)
 				return ca_err_set(err, CA_ERR_USAGE,
 						  "no thread could get the event of %s: %s",

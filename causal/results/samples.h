@@ -95,6 +95,7 @@ void ca_samples_add(struct ca_samples *samples, uint32_t node, uint64_t ns);
 void ca_samples_add_metric(struct ca_samples *samples, const char *name, const char *unit, bool level);
 void ca_samples_measure(struct ca_samples *samples, uint32_t node, size_t metric, uint64_t value);
 uint64_t ca_samples_measured(const struct ca_samples *samples, uint32_t node, size_t metric);
+uint64_t ca_samples_measured_sum(const struct ca_samples *samples, size_t metric);
 void ca_samples_add_wake(struct ca_samples *samples, uint32_t waiter, uint32_t waker, uint64_t ns);
 void ca_samples_add_threads(struct ca_samples *samples, const char *process, const char *name,
 			    const struct ca_samples_threads *numbers);

@@ -106,6 +106,23 @@ def check_counters(scratch):
     check(measured(profile, "minor-faults") > 0 and measured(profile, "page-faults") == 0, "metrics without perf")
 
 
+def check_missing(scratch):
+    """What no thread could get is said first, with the reason, and is no empty table."""
+    listed = causal("avail", "counters", "--format", "csv").stdout.splitlines()
+    missing = [line.split(",")[0].strip('"') for line in listed if line.split(",")[1].strip('"') == "no"]
+    if not missing:
+        print("SKIP: this machine has all events")
+        return
+    for words, name in ((("--overflow", missing[0]), "overflow-" + missing[0]), (("--metrics", missing[0]), missing[0])):
+        done, profile = sample(os.path.join(scratch, "missing" + words[0]), *words, app=(APP, "50"))
+        first = done.stderr.splitlines()[0]
+        check(first.startswith(f"No thread could get the event of {name}: ") and "causal avail counters" in first, first)
+        check([bool(metric.get("missing")) for metric in profile["metrics"]] == [True], f"{profile['metrics']}")
+        check(done.stderr.count(name) == 1, f"an empty table: {done.stderr}")
+        check(("CPU time: not sampled" in done.stderr) == (words[0] == "--overflow") and
+              ("about one each" in done.stderr) == (words[0] == "--metrics"), f"the head: {done.stderr}")
+
+
 def check_sinks(scratch):
     """Samples and what is measured with them, as events and curves of each sink."""
     at = {name: os.path.join(scratch, name) for name in ("print", "perfetto", "json", "paraver")}
@@ -169,6 +186,7 @@ def main():
         check_all(os.path.join(scratch, "all"))
         check_one(scratch)
         check_counters(scratch)
+        check_missing(scratch)
         check_sinks(scratch)
         check_mistakes(scratch)
     return status()
