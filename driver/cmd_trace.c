@@ -7,6 +7,7 @@
 #include "driver/once.h"
 #include "driver/say.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,11 +72,15 @@ static const char *s_if(uint64_t n, const char *plural)
 
 static void say_result(const struct ca_conductor_traced *t)
 {
-	char *spec = strdup(t->sinks), *rest = spec, *item;
+	char *spec = strdup(t->sinks), *rest = spec, *item, outside[64] = "";
 
-	ca_say("%llu event%s of %llu thread%s in %llu process%s%s", (unsigned long long)t->events,
+	if (t->outside)
+		snprintf(outside, sizeof outside, "; %llu outside of the time windows left out",
+			 (unsigned long long)t->outside);
+	ca_say("%llu event%s of %llu thread%s in %llu process%s%s%s", (unsigned long long)t->events,
 	       s_if(t->events, "s"), (unsigned long long)t->threads, s_if(t->threads, "s"),
-	       (unsigned long long)t->processes, s_if(t->processes, "es"), t->lost ? "" : ", none missing");
+	       (unsigned long long)t->processes, s_if(t->processes, "es"), t->lost ? "" : ", none missing",
+	       outside);
 	if (!t->processes)
 		ca_say("the runtime was not in the program: see the limits in the README");
 	while (rest && (item = strsep(&rest, ",")))

@@ -19,6 +19,7 @@ struct ca_sweep; /* what all runs of a sweep share: end-to-end choices, the run 
 /* What a run that is only traced had to say. */
 struct ca_conductor_traced {
 	uint64_t events, threads, processes;
+	uint64_t outside;  /* events that are in no time window, and no sink */
 	bool lost;         /* some are missing, which has been said */
 	const char *sinks; /* that it went to; borrowed from the settings, or constant */
 	char stem[4096];   /* of the names of files without a target */

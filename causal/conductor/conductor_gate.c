@@ -20,6 +20,7 @@ static void tell_open(struct ca_conductor *c, struct ca_sink_track *track, uint6
 		};
 
 		ca_conductor_trace_pass(c, &from, &event, 1);
+		c->cut++;
 	}
 }
 
@@ -67,6 +68,7 @@ void ca_conductor_gate(struct ca_conductor *c, const struct ca_source *from, con
 		if (!inside) {
 			leave_window(c, track);
 			note(track, &event[i]);
+			c->outside++;
 			continue;
 		}
 		enter_window(c, track, begin);

@@ -86,6 +86,7 @@ struct ca_conductor {
 	struct ca_conductor_trace *trace; /* NULL: no sink */
 	struct ca_walks *walks;           /* NULL: stacks come walked */
 	struct ca_sink_tracks gate;       /* what is open in each thread, and in which window it is shown */
+	uint64_t outside, cut;            /* events: of no window; made where windows begin and end */
 	struct ca_host *host;             /* NULL: nobody asked */
 	struct ca_sampling *sampling;     /* while a profile of the samples is made, else NULL */
 	struct ca_set_aside *set_aside;   /* NULL: they are added up at once */

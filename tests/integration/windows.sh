@@ -42,6 +42,10 @@ check "trace: begins and ends of a thread" "" "$(awk '{ k = $2 " " $4 }
 check "trace: no window is longer" "" "$(awk '$3 == "burst-begin" && $4 == "process" { from = $1 }
 	$3 == "burst-end" && $4 == "process" && $1 - from > 0.1000001 { print $1 - from }' events)"
 
+check "trace: counts what is in the file" "$(wc -l <events)" "$(sed -n 's/causal: \([0-9]*\) events of .* none missing; .*/\1/p' err)"
+"$causal" trace --paused --sinks=print=none -- true >out 2>err
+check "paused: nothing is in the file" "0 events" "$(sed -n 's/causal: \([0-9]* events\) of .* outside of the time windows left out/\1/p' err)"
+
 # ---- of CPU time; the second group by another clock
 "$causal" sample -o cpu --periods 'process_cputime:0.1:0.1:1 realtime:0.05:0.1:1' -- "$apps/sampled" 1200 >out 2>err
 check "CPU time: exit status" 0 $?
