@@ -142,9 +142,12 @@ def check_sinks(scratch):
         events = json.load(file)
     curve = [event for event in events if event.get("ph") == "C" and "minor-faults" in event["name"]]
     check(curve, f"json: no curve: {events[:3]}")
+    named = {event["name"] for event in events if event.get("ph") == "i"}
+    check({"sample: burn", "frame: produce"} <= named, f"json: frames without names: {named}")
     for path in (at["perfetto"], at["paraver"] + ".pcf"):
         with open(path, "rb") as file:
             text = file.read()
+        check(b"burn" in text and b"produce" in text, f"{path}: frames have no names")
         check(b"minor-faults" in text and b"peak-rss" in text and b"sample" in text, f"{path}: names are missing")
     keys = {}
     with open(at["paraver"] + ".pcf", encoding="utf-8") as file:
