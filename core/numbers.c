@@ -35,15 +35,20 @@ static bool read_range(const char **text, uint32_t *first, uint32_t *last)
 	return *last >= *first && (!**text || strchr(BETWEEN, **text));
 }
 
-enum ca_status ca_numbers_check(const char *text, struct ca_err *err)
+enum ca_status ca_numbers_check(const char *text, uint32_t least, uint32_t most, struct ca_err *err)
 {
 	uint32_t first, last;
 
-	for (const char *at = text + strspn(text, BETWEEN); *at; at += strspn(at, BETWEEN))
+	for (const char *at = text + strspn(text, BETWEEN); *at; at += strspn(at, BETWEEN)) {
 		if (!read_range(&at, &first, &last))
 			return ca_err_set(err, CA_ERR_USAGE,
 					  "'%s' is no list of numbers; write numbers and ranges, like 0,2-4",
 					  text);
+		if (first < least && most == INT32_MAX)
+			return ca_err_set(err, CA_ERR_USAGE, "'%s': numbers begin with %u", text, least);
+		if (first < least || last > most)
+			return ca_err_set(err, CA_ERR_USAGE, "'%s': there are %u to %u", text, least, most);
+	}
 	return CA_OK;
 }
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* CA_ERR_USAGE: it is none; the text says what is. */
-enum ca_status ca_numbers_check(const char *text, struct ca_err *err);
+/* CA_ERR_USAGE: it is none, or has others than least to most (INT32_MAX: no end); the text says what is. */
+enum ca_status ca_numbers_check(const char *text, uint32_t least, uint32_t most, struct ca_err *err);
 /* Is the number in the list? All are in "". */
 bool ca_numbers_hold(const char *text, uint32_t number);
 /* The i-th range; false: there are not so many. */

@@ -115,7 +115,7 @@ static enum ca_status read_times(char *rest, struct spec *spec, const char *whol
 				  whole);
 	if (!rest)
 		return CA_OK;
-	status = ca_numbers_check(rest, err);
+	status = ca_numbers_check(rest, 1, INT32_MAX, err);
 	if (!status)
 		snprintf(spec->threads, sizeof spec->threads, "%s", rest);
 	return status;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 union value {
 	bool truth;
@@ -214,7 +215,10 @@ static enum ca_status check_text(const struct ca_setting *setting, const char *t
 	case CA_TYPE_CLOCK:
 		return ca_windows_clock(text, &clock, reason);
 	case CA_TYPE_NUMBERS:
-		return ca_numbers_check(text, reason);
+		return setting->id == CA_SETTING_CPUS
+			       ? ca_numbers_check(text, 0, (uint32_t)sysconf(_SC_NPROCESSORS_CONF) - 1,
+						  reason)
+			       : ca_numbers_check(text, 1, INT32_MAX, reason);
 	case CA_TYPE_METRICS:
 		return ca_samplers_check_metrics(text, reason);
 	default:

@@ -190,11 +190,27 @@ static void tell_missing(struct ca_conductor *c)
 	}
 }
 
+/* Threads that were asked for; once, of several samplers. */
+static void tell_missing_thread(struct ca_conductor *c)
+{
+	const struct ca_samplers *s = &c->session->samplers;
+	uint32_t begun = atomic_load(&c->session->threads_begun);
+
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
+		for (uint32_t k = 0; s->on & 1u << i && k < s->of[i].ranges; k++)
+			if (s->of[i].first[k] > begun) {
+				ca_conductor_say(c, 0, "thread %u was never there: the program had 1 to %u",
+						 s->of[i].first[k], begun);
+				return;
+			}
+}
+
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_samples *s = c->opt.samples;
 	uint64_t first = ca_windows_first(c->windows);
 
+	tell_missing_thread(c);
 	take_open_waits(c, now);
 	ca_sampling_end(c->sampling, now);
 	if (c->opt.suggestion)

@@ -118,5 +118,6 @@ mistake "clock" "choose from: realtime monotonic process_cputime" --period-clock
 mistake "groups" "write DELAY:DURATION[:CYCLES[:CLOCK]] or CLOCK:DELAY:DURATION:CYCLES" --periods 1:2:3:monotonic:5
 mistake "signal" "choose from: none usr1 usr2" --toggle-signal kill
 mistake "CPUs" "write numbers and ranges, like 0,2-4" --cpus 3-1
+mistake "no such CPU" "'0,9000': there are 0 to " --cpus 0,9000
 mistake "frequency" "is not within 0.01..1000" --process-frequency 0
 finish

@@ -71,6 +71,8 @@ def check_one(scratch):
     # who ends its waits is known nevertheless
     check(not any("most" in stack for stack in names), f"thread 1 is not the worker: {names}")
     check(measured(profile, "real-time") == 0, "real time that begins later")
+    done, _ = sample(os.path.join(scratch, "none"), "--tids", "99")
+    check("thread 99 was never there: the program had 1 to 2\n" in done.stderr, f"thread 99: {done.stderr}")
     _, profile = sample(os.path.join(scratch, "second"), "--tids", "2")
     names = stacks_of(profile)
     check(any("most" in stack for stack in names) and not any("consume" in stack for stack in names), f"{names}")
@@ -171,6 +173,8 @@ def check_mistakes(scratch):
                         (("--overflow", "page-faults:0"), "1 to 1e15"),
                         (("--overflow", "page-faults:1e3hz"), "0hz (as --frequency) to 100000hz"),
                         (("--tids", "a"), "write numbers and ranges"),
+                        (("--tids", "0"), "numbers begin with 1"),
+                        (("--cputime", "100:1:2:0"), "numbers begin with 1"),
                         (("--metrics", "luck"), "choose from: cpu-time minor-faults"),
                         (("--metrics", "cpu-clock,task-clock,instructions,page-faults,cpu-cycles"), "at most 4")):
         done, _ = sample(os.path.join(scratch, "mistake"), *words, app=("touch", os.path.join(scratch, "ran")), expect=2)

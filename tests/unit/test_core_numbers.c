@@ -22,7 +22,7 @@ static void test_good(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		assert_int_equal(ca_numbers_check(cases[i].text, &err), CA_OK);
+		assert_int_equal(ca_numbers_check(cases[i].text, 0, INT32_MAX, &err), CA_OK);
 		assert_true(ca_numbers_hold(cases[i].text, cases[i].in));
 		assert_false(ca_numbers_hold(cases[i].text, cases[i].out));
 	}
@@ -43,12 +43,25 @@ static void test_bad(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++)
-		assert_int_equal(ca_numbers_check(cases[i], &err), CA_ERR_USAGE);
+		assert_int_equal(ca_numbers_check(cases[i], 0, INT32_MAX, &err), CA_ERR_USAGE);
+}
+
+static void test_beyond(void **state)
+{
+	struct ca_err err;
+
+	(void)state;
+	assert_int_equal(ca_numbers_check("1,2-4", 1, 4, &err), CA_OK);
+	assert_int_equal(ca_numbers_check("1,2-5", 1, 4, &err), CA_ERR_USAGE);
+	assert_string_equal(err.text, "'1,2-5': there are 1 to 4");
+	assert_int_equal(ca_numbers_check("2,0", 1, INT32_MAX, &err), CA_ERR_USAGE);
+	assert_string_equal(err.text, "'2,0': numbers begin with 1");
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_good), cmocka_unit_test(test_bad) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_good), cmocka_unit_test(test_bad),
+					    cmocka_unit_test(test_beyond) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
