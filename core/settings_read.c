@@ -22,7 +22,7 @@ static char *trim(char *text)
 }
 
 /* The value of a line: up to a '#' that begins a word, or what stands in quotes. In double
- * quotes \" and \\ stand for the second character. NULL: the quote does not end. */
+ * quotes \" and \\ stand for the second character, and \n for a new line. NULL: the quote does not end. */
 static char *unquote(char *value)
 {
 	char quote = *value, *to = value, *at = value + 1;
@@ -34,9 +34,10 @@ static char *unquote(char *value)
 		return trim(value);
 	}
 	for (; *at && *at != quote; at++) {
-		if (quote == '"' && *at == '\\' && (at[1] == '"' || at[1] == '\\'))
-			at++;
-		*to++ = *at;
+		bool escaped = quote == '"' && *at == '\\' && at[1] && strchr("\"\\n", at[1]);
+
+		at += escaped;
+		*to++ = escaped && *at == 'n' ? '\n' : *at;
 	}
 	if (!*at)
 		return NULL;

@@ -24,9 +24,9 @@ static void put_text(FILE *file, const char *text)
 {
 	putc('"', file);
 	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
+		if (strchr("\"\\\n", *text))
 			putc('\\', file);
-		putc(*text, file);
+		putc(*text == '\n' ? 'n' : *text, file);
 	}
 	putc('"', file);
 }

@@ -125,7 +125,8 @@ void ca_help_man(FILE *out)
 	put_options(out);
 	fputs(".SH CONFIGURATION\n"
 	      "Files given with \\fB\\-\\-config\\fR have lines \\fIKEY\\fR = \\fIVALUE\\fR. The keys "
-	      "are the names in brackets above. # begins a comment, and values may stand in quotes. "
+	      "are the names in brackets above. # begins a comment, and values may stand in quotes; "
+	      "within \\(dq \\en is a new line, and \\e\\(dq and \\e\\e are the second character. "
 	      "The command line overrides the environment, the environment overrides files, and "
 	      "files override defaults.\n",
 	      out);

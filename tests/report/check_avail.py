@@ -74,7 +74,8 @@ def check_dump(scratch):
     start = os.path.join(scratch, "start.cfg")
     with open(start, "w", encoding="utf-8") as file:
         file.write("CAUSAL_PERIOD = 2000000\nCAUSAL_FIXED_SPEEDUP = 0,25,50-60\nCAUSAL_FUNCTION_SCOPE = "
-                   '"a \\"quoted\\" \\\\ # value;b"\nCAUSAL_END_TO_END = yes\nCAUSAL_BUDGET = 12.5\n')
+                   '"a \\"quoted\\" \\\\ # value;b"\nCAUSAL_SOURCE_SCOPE = "two\\nlines \\\\n"\n'
+                   'CAUSAL_END_TO_END = yes\nCAUSAL_BUDGET = 12.5\n')
     text, whole = avail("-c", start, "--dump-config", "text"), avail("-c", start, "--dump-config", "json")
     markup = avail("-c", start, "--dump-config", "xml")
     root = ElementTree.fromstring(markup)
@@ -82,7 +83,8 @@ def check_dump(scratch):
         rows = {row.get("name"): row.get("value") for row in root.find(element)}
         check(rows == json.loads(whole)[member], f"xml: {element} differ from json: {rows}")
     values = json.loads(whole)
-    check(values["settings"]["CAUSAL_FUNCTION_SCOPE"] == ODD and len(values["settings"]) == 5, f"json: {values['settings']}")
+    check(values["settings"]["CAUSAL_FUNCTION_SCOPE"] == ODD and len(values["settings"]) == 6, f"json: {values['settings']}")
+    check(values["settings"]["CAUSAL_SOURCE_SCOPE"] == "two\nlines \\n", f"json: {values['settings']}")
     check("#CAUSAL_SEED" not in text and "#CAUSAL_RANDOM_SEED = 0\n" in text, f"defaults are comments: {text}")
     for name, dump in (("text", text), ("json", whole), ("xml", markup)):
         path = os.path.join(scratch, name)
