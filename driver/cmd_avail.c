@@ -247,8 +247,8 @@ static enum ca_status list_of(struct avail *a, struct table *t,
 		return ca_err_set(&a->err, CA_ERR_USAGE, "avail: name a binary, as in: causal avail %s ./app",
 				  t->name);
 	status = ca_index_open(&index, a->binary, CA_INDEX_FULL, NULL, NULL, &a->err);
-	if (status)
-		return status;
+	if (status) /* the binary was named by a person */
+		return status == CA_ERR_NOMEM ? status : CA_ERR_USAGE;
 	put(t, index);
 	ca_index_close(index);
 	return CA_OK;

@@ -52,7 +52,7 @@ enum ca_status ca_set_aside_new(struct ca_set_aside **aside, struct ca_sampling 
 	a->fd = open_file(place && *place ? place : "/tmp");
 	if (a->fd < 0) {
 		free(a);
-		return ca_err_set(err, CA_ERR_IO,
+		return ca_err_set(err, CA_ERR_USAGE,
 				  "no temporary file for samples: %s; TMPDIR says where it lies",
 				  strerror(errno));
 	}

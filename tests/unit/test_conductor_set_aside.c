@@ -162,7 +162,7 @@ static void without_a_place(void **state)
 
 	(void)state;
 	setenv("TMPDIR", "/nowhere/at all", 1);
-	assert_int_equal(ca_set_aside_new(&aside, NULL, 1000, &err), CA_ERR_IO);
+	assert_int_equal(ca_set_aside_new(&aside, NULL, 1000, &err), CA_ERR_USAGE);
 	assert_non_null(strstr(err.text, "TMPDIR"));
 	unsetenv("TMPDIR");
 }
