@@ -23,3 +23,8 @@ const struct ca_command *ca_commands_find(const char *name)
 			return &table[i];
 	return NULL;
 }
+
+bool ca_commands_take_options(const struct ca_command *command)
+{
+	return !strncmp(command->arguments, "[OPTIONS]", strlen("[OPTIONS]"));
+}

@@ -2,6 +2,7 @@
 /* The subcommands of `causal`: the table of driver/commands.def. */
 #ifndef CA_DRIVER_COMMANDS_H
 #define CA_DRIVER_COMMANDS_H
+#include <stdbool.h>
 #include <stddef.h>
 
 struct ca_command {
@@ -15,6 +16,8 @@ struct ca_command {
 const struct ca_command *ca_commands_get(size_t i);
 /* NULL: no subcommand has that name. */
 const struct ca_command *ca_commands_find(const char *name);
+/* All those that causal has: it is followed by [OPTIONS]. */
+bool ca_commands_take_options(const struct ca_command *command);
 
 #define CA_COMMAND(name, ...)    int ca_cmd_##name(int argc, char **argv);
 #define CA_COMMAND_AS(name, ...) int ca_cmd_##name(int argc, char **argv);

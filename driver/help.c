@@ -110,6 +110,13 @@ static void put_commands(FILE *out)
 	}
 }
 
+void ca_help_command(FILE *out, const struct ca_command *command)
+{
+	fprintf(out, "Usage: causal %s %s\n\n", command->name, command->arguments);
+	put_wrapped(out, command->help);
+	fputs("\ncausal --help shows all subcommands and options.\n", out);
+}
+
 static void put_options(FILE *out)
 {
 	fputs("Usage: causal [OPTIONS] -- COMMAND [ARGUMENTS]\n"

@@ -6,9 +6,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct ca_command;
+
 /* --help[=TOPIC]: "" for the options, "man" a manual page in troff, "bash" a completion script,
  * "config" a configuration file with all defaults. False: no such topic. */
 bool ca_help_print(FILE *out, const char *topic);
+
+/* What one subcommand is for. */
+void ca_help_command(FILE *out, const struct ca_command *command);
 
 /* The parts in files of their own. */
 void ca_help_man(FILE *out);

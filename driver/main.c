@@ -2,6 +2,8 @@
 /* The command `causal`: hands the command line to the subcommand that it names, or that it is called after. */
 #include "core/path.h"
 #include "driver/commands.h"
+#include "driver/help.h"
+#include <string.h>
 
 /* "causal-sample" and the like. */
 static const struct ca_command *called(const char *program)
@@ -11,12 +13,23 @@ static const struct ca_command *called(const char *program)
 	return strncmp(name, prefix, sizeof prefix - 1) ? NULL : ca_commands_find(name + sizeof prefix - 1);
 }
 
+/* Those that take all options show all of them. */
+static int run(const struct ca_command *command, int argc, char **argv)
+{
+	bool asks = argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+
+	if (!asks || ca_commands_take_options(command))
+		return command->run(argc, argv);
+	ca_help_command(stdout, command);
+	return fflush(stdout) != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct ca_command *named = argc ? called(argv[0]) : NULL;
 
 	if (named)
-		return named->run(argc, argv);
+		return run(named, argc, argv);
 	named = argc > 1 ? ca_commands_find(argv[1]) : NULL;
-	return named ? named->run(argc - 1, argv + 1) : ca_commands_get(0)->run(argc, argv);
+	return named ? run(named, argc - 1, argv + 1) : ca_commands_get(0)->run(argc, argv);
 }

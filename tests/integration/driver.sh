@@ -415,6 +415,10 @@ check "sweep is what causal does without a subcommand" "$("$causal" --dry-run -s
 check "... the first word after it begins the command, too" "a -n 3" \
 	"$("$causal" sweep echo a -n 3 2>/dev/null)"
 check "... it shows the same help" "$("$causal" --help)" "$("$causal" sweep --help)"
+for name in selftest avail ctl report export convert compare diff verify merge resume what-if; do
+	contains "... what $name is for" "Usage: causal $name " "$("$causal" "$name" --help 2>&1)"
+	check "... $name --help: exit status" 0 "$("$causal" "$name" --help >/dev/null 2>&1; echo $?)"
+done
 mv bin/selftest bin/sweep
 check "... a program of that name" mine "$(PATH=$PWD/bin:$PATH "$causal" -o o50 -- sweep 2>/dev/null)"
 check "... the subcommand's name is no part of its command" 2 \
