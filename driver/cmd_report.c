@@ -3,7 +3,10 @@
  * no network. Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include "causal/results/report_data.h"
+#include "causal/results/results_json.h"
 #include "causal/results/samples.h"
+#include "core/memstream.h"
+#include "driver/again.h"
 #include "driver/arguments.h"
 #include "driver/child.h"
 #include "driver/commands.h"
@@ -13,6 +16,26 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A command as one line, which a shell takes. */
+static struct json_object *line_of(char *const *words)
+{
+	struct json_object *text = NULL;
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	for (char *const *word = words; out && *word; word++) {
+		char *quoted = ca_again_word(*word);
+
+		fprintf(out, "%s%s", word == words ? "" : " ", quoted ? quoted : "");
+		free(quoted);
+	}
+	if (out && ca_memstream_end(out, &line))
+		text = ca_results_json_text(line);
+	free(line);
+	return text;
+}
 
 static int write_page(struct json_object *data, bool (*write)(struct json_object *, FILE *), const char *path)
 {
@@ -31,15 +54,20 @@ static int write_page(struct json_object *data, bool (*write)(struct json_object
 
 static int report_samples(const char *dir, const char *path)
 {
+	struct json_object *data, *command = json_object_new_array();
 	struct ca_samples *samples;
 	struct ca_err err;
 	int code;
 
 	if (ca_samples_read(&samples, dir, &err) != CA_OK) {
 		ca_say("report: %s", err.text);
+		json_object_put(command);
 		return CA_EXIT_USAGE;
 	}
-	code = write_page(ca_samples_json(samples), ca_report_page_write_samples, path);
+	data = ca_samples_json(samples);
+	json_object_array_add(command, line_of(samples->command));
+	json_object_object_add(data, "command", command);
+	code = write_page(data, ca_report_page_write_samples, path);
 	ca_samples_free(samples);
 	return code;
 }
@@ -47,6 +75,7 @@ static int report_samples(const char *dir, const char *path)
 static int report(const char *dir, const char *source, const char *path)
 {
 	struct ca_profile *profile;
+	struct json_object *data;
 	int code;
 
 	if (ca_samples_is_there(dir))
@@ -54,7 +83,10 @@ static int report(const char *dir, const char *source, const char *path)
 	profile = ca_arguments_profile("report", dir);
 	if (!profile)
 		return CA_EXIT_USAGE;
-	code = write_page(ca_report_data(profile, source), ca_report_page_write, path);
+	data = ca_report_data(profile, source);
+	if (profile->run->word)
+		json_object_object_add(data, "command", line_of(profile->run->word));
+	code = write_page(data, ca_report_page_write, path);
 	ca_profile_free(profile);
 	return code;
 }

@@ -5,6 +5,7 @@ its functions, and in a browser its frames are as wide as their times, and lead 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ MEASURED = [(4, 150 * MS, 3000, 4096, 0), (5, 40 * MS, 0, 8192, 0), (6, 10 * MS,
 def make(directory, cpu=True, **more):
     os.makedirs(directory, exist_ok=True)
     with open(os.path.join(directory, "sample.json"), "w", encoding="utf-8") as file:
-        json.dump({"format": "causal-sample", "version": 1, "command": ["./app", EVIL], "backend": "perf", "time": 1,
+        json.dump({"format": "causal-sample", "version": 1, "command": ["./app", EVIL, ""], "backend": "perf", "time": 1,
                    "period": MS, "delay": 0, "runtime": 200 * MS, "samples": 102, "incomplete": 0, "user": 0,
                    "system": 0, "handler": 0, "processes": 1, "threads": 2, "exit_status": 0, "groups": [],
                    "losses": [{"why": EVIL, "count": 3}],
@@ -213,6 +214,8 @@ def main():
         check(text.count("</script>") == 2 and "@@" not in text, "scripts: data, the page")
         data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
         check([tuple(node) for node in json.loads(data.group(1))["nodes"]] == NODES, "data")
+        command = " ".join(json.loads(data.group(1))["command"])
+        check(shlex.split(command) == ["./app", EVIL, ""], f"the command is no line for a shell: {command}")
         causal("report", os.path.join(scratch, "sample.json"), "-o", os.path.join(scratch, "other.html"))
         with open(os.path.join(scratch, "other.html"), encoding="utf-8") as file:
             check(file.read() == text, "the file and its folder give two pages")
