@@ -31,12 +31,13 @@ static void put_sinks(FILE *out)
 	fputs("' -- \"$word\"))", out);
 }
 
-static void put_commands(FILE *out)
+static void put_commands(FILE *out, bool with_options)
 {
 	const struct ca_command *command;
 
 	for (size_t i = 0; (command = ca_commands_get(i)); i++)
-		fprintf(out, "%s%s", i ? " " : "", command->name);
+		if (!with_options || ca_commands_take_options(command))
+			fprintf(out, "%s%s", i ? " " : "", command->name);
 }
 
 /* What may follow an option: choices, folders, files, or nothing that we know. */
@@ -66,9 +67,10 @@ void ca_help_bash(FILE *out)
 	      "_causal()\n{\n"
 	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i first=1\n",
 	      out);
-	/* The subcommand that is meant anyway takes the same options. */
-	fprintf(out, "\t((COMP_CWORD < 2)) || [[ ${COMP_WORDS[1]} != %s ]] || first=2\n",
-		ca_commands_get(0)->name);
+	/* Those that take the same options. */
+	fputs("\t((COMP_CWORD < 2)) || [[ ! ' ", out);
+	put_commands(out, true);
+	fputs(" ' =~ \" ${COMP_WORDS[1]} \" ]] || first=2\n", out);
 	fputs("\tfor ((i = first; i < COMP_CWORD; i++)); do\n"
 	      "\t\tif [[ ${COMP_WORDS[i]} == -- || ( $i == "
 	      "$first && ${COMP_WORDS[i]} != -* ) ]]; then\n"
@@ -88,7 +90,7 @@ void ca_help_bash(FILE *out)
 	      "\t\tCOMPREPLY=($(compgen -c -- \"$word\"))\n"
 	      "\t\t((COMP_CWORD > 1)) || COMPREPLY+=($(compgen -W '",
 	      out);
-	put_commands(out);
+	put_commands(out, false);
 	fputs("' -- \"$word\"))\n"
 	      "\t\treturn\n\tfi\n"
 	      "\tCOMPREPLY=($(compgen -W '--help --version",
@@ -102,7 +104,8 @@ void ca_help_bash(FILE *out)
 		if (*setting->letter)
 			fprintf(out, " -%s", setting->letter);
 	}
-	fputs("' -- \"$word\"))\n}\ncomplete -o filenames -o bashdefault -F _causal causal\n", out);
+	fputs("' -- \"$word\"))\n}\ncomplete -o filenames -o bashdefault -F _causal causal causal-sample\n",
+	      out);
 }
 
 void ca_help_config(FILE *out)

@@ -441,6 +441,9 @@ complete_words() {
 }
 contains "completion of switches that are on" "--no-exact " "$(complete_words causal --no-e)"
 contains "completion of options" "--speedups " "$(complete_words causal --sp)"
+check "completion of options of causal sample" "--suggest " "$(complete_words causal sample --sug)"
+check "... of causal-sample" "--suggest " "$(complete_words causal-sample --sug)"
+contains "... it is for both" "causal causal-sample" "$(tail -n 1 completion)"
 check "completion of choices" "auto perf timer " "$(complete_words causal -b '')"
 check "... after a long option" "function line " "$(complete_words causal --mode '')"
 check "... of sinks" "print " "$(complete_words causal --sinks pr)"
