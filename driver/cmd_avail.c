@@ -369,8 +369,7 @@ static void write_text(const struct table *t, bool first)
 
 static void write_csv(const struct table *t, bool first)
 {
-	if (!first)
-		putchar('\n');
+	(void)first;
 	for (size_t row = 0; row <= rows_of(t); row++)
 		for (size_t i = 0; i < t->columns; i++) {
 			putchar('"');
@@ -515,6 +514,8 @@ int ca_cmd_avail(int argc, char **argv)
 	struct ca_settings settings;
 	enum ca_status status;
 
+	size_t tables = 0;
+
 	if (words < 0)
 		return CA_EXIT_USAGE;
 	if (!take_words(&a, wanted, words, argv) || !is_one_of(format, "text", "markdown", "csv", "json") ||
@@ -522,6 +523,12 @@ int ca_cmd_avail(int argc, char **argv)
 		ca_say("avail: name settings, components, sources, counters, sinks or events, or functions, "
 		       "lines or probes and a binary; --format text, markdown, csv or json; -r REGEX; "
 		       "--category REGEX; --dump-config text, json or xml");
+		return CA_EXIT_USAGE;
+	}
+	for (size_t s = 0; s < SECTIONS; s++)
+		tables += wanted[s];
+	if (*format == 'c' && tables > 1 && !dump) {
+		ca_say("avail: csv holds one table; name one, as in: causal avail settings --format csv");
 		return CA_EXIT_USAGE;
 	}
 	status = read_settings(&settings, files, &a.err);

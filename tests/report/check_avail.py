@@ -121,6 +121,8 @@ def main():
     avail("functions", "/nowhere", expect=2)
     avail("functions", __file__, expect=2)
     avail("--format", "xml", expect=2)
+    avail("--format", "csv", expect=2)
+    avail("sinks", "events", "--format", "csv", expect=2)
     avail("-r", "(", expect=2)
     avail("--category", "(", expect=2)
     avail("--dump-config", "yaml", expect=2)
