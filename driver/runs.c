@@ -93,6 +93,8 @@ static bool is_hopeless(const struct runs *runs)
 	return runs->done >= HOPELESS * runs->job->variants.product && !ca_sweep_experiments(runs->sweep);
 }
 
+static const double almost = 0.95; /* of a budget: it is spent */
+
 /* "the first three rows are decided", with what it took; for a sweep that ends by itself. */
 static void tell_why(const struct runs *runs, enum ca_conductor_end end, char *text, size_t size)
 {
@@ -118,8 +120,10 @@ static void tell_why(const struct runs *runs, enum ca_conductor_end end, char *t
 			 "%s; stopped: no experiment could be made in these; give the program more to do",
 			 took);
 	else
-		snprintf(text, size, "%s; stopped: the budget of %.3g s is spent; --budget %.3g for more",
-			 took, budget, spent > 1.5 * budget ? 2 * ceil(spent) : 2 * budget);
+		snprintf(text, size, "%s; stopped: %s of %.3g s%s; --budget %.3g for more", took,
+			 spent < almost * budget ? "another run does not fit into the budget" : "the budget",
+			 budget, spent < almost * budget ? "" : " is spent",
+			 spent > 1.5 * budget ? 2 * ceil(spent) : 2 * budget);
 }
 
 /* Experiments have ended, and the program goes on: it may do so for ever. */

@@ -419,6 +419,9 @@ static struct answer look_beyond(const struct fit *fit, double p, const struct c
 		a.low = fmin(a.low, edge.low);
 	else
 		a.high = fmax(a.high, fmin(edge.high, a.most));
+	/* nothing says where in it: what is read as +- half of it is to be it */
+	if (isfinite(a.low + a.high))
+		a.middle = (a.low + a.high) / 2;
 	return a;
 }
 

@@ -41,7 +41,8 @@ contains "... it says so" "stopped: that is all of --max-runs 2" "$(cat err)"
 
 timeout 100 "$causal" --keep-going --budget 2 --until 0.01 -o spent -- ./work 0.4 2>err
 check "a budget is spent by more than one run" yes "$( (($(runs_in spent) > 1)) && echo yes)"
-contains "... it says so" "the budget of 2 s is spent; --budget 4 for more" "$(cat err)"
+contains "... it says so, or that a further run does not fit" "the budget of 2 s" "$(cat err)"
+contains "... and what to do" "; --budget 4 for more" "$(cat err)"
 
 timeout 100 "$causal" --budget 0.01 -o one -- ./work 0.3 2>err
 check "one run always ends; its status is the sweep's" "7 1" "$? $(runs_in one)"

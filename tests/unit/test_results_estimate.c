@@ -465,6 +465,34 @@ static void test_one_pair(void **state)
 }
 
 /* Each experiment by itself, as the report shows it: against 0 %, within its own bounds. */
+/* As much at 50 as at 100 %: at 25 % it may be half of that, or all. What is read as +- half of the interval is to be
+ * the interval. */
+static void test_not_tried(void **state)
+{
+	struct ca_observation list[30];
+	const struct ca_curve *curve;
+	struct ca_estimates e;
+	double middle;
+
+	(void)state;
+	ca_rng_init(&rng, 5);
+	for (uint32_t i = 0; i < 30; i++)
+		list[i] = (struct ca_observation){ .region = 1,
+						   .speedup = i % 3 * 500000,
+						   .run = 1,
+						   .time = i,
+						   .cost = 0.25 + 0.002 * normal(),
+						   .visits = i % 3 ? 160 : 100 };
+	e = run_on(list, CA_COUNT(list));
+	curve = &e.curve[0];
+	middle = (curve->at_low[0] + curve->at_high[0]) / 2;
+	assert_in_range((unsigned)curve->at_low[0], 17, 20);
+	assert_in_range((unsigned)curve->at_high[0], 36, 40);
+	assert_near(curve->at[0], middle, 1);
+	assert_near(curve->at[1], 37.5, 1); /* that was tried */
+	ca_estimate_fini(&e);
+}
+
 static void test_single(void **state)
 {
 	static const struct {
@@ -511,13 +539,13 @@ static void test_single(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_single),     cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_drift),      cmocka_unit_test(test_outliers),
-		cmocka_unit_test(test_own_zeros),  cmocka_unit_test(test_few_own_zeros),
-		cmocka_unit_test(test_levels),     cmocka_unit_test(test_next_region),
-		cmocka_unit_test(test_no_visits),  cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_degenerate), cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_not_tried),     cmocka_unit_test(test_single),
+		cmocka_unit_test(test_exact),         cmocka_unit_test(test_drift),
+		cmocka_unit_test(test_outliers),      cmocka_unit_test(test_own_zeros),
+		cmocka_unit_test(test_few_own_zeros), cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_next_region),   cmocka_unit_test(test_no_visits),
+		cmocka_unit_test(test_polls),         cmocka_unit_test(test_degenerate),
+		cmocka_unit_test(test_coverage),      cmocka_unit_test(test_one_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
