@@ -199,8 +199,7 @@ static bool compare_rates(struct ca_compare *compare, const struct ca_profile *a
 	for (size_t i = 0; compare->rate && i < b->points; i++) {
 		struct ca_compare_rate *rate = &compare->rate[compare->rates];
 
-		rate->b = &b->point[i];
-		rate->a = same_point(a, b, rate->b);
+		*rate = (struct ca_compare_rate){ .a = same_point(a, b, &b->point[i]), .b = &b->point[i] };
 		if (!rate->a)
 			continue;
 		if (!compare_rate(rate, a, b))

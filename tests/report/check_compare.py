@@ -45,6 +45,10 @@ def main():
         for percentile in ("p50", "p95", "p99"):
             line = [line for line in text.splitlines() if line.startswith(f"  {percentile} ")]
             check(len(line) == 1 and "+7." in line[0] and "slower" in line[0], f"{percentile}: {text}")
+        few = {"rate": 50.0, "slow": True, "noise": 0}
+        text = compare(make("few", units=1000, **few), make("few-units", units=800, **few),
+                       "--fail-if-slower", "2%", expect=1)
+        check("\nunit " in text and "p99" not in text, f"a point after a percentile that is not known: {text}")
         compare(old, expect=2)
         compare(old, os.path.join(scratch, "nothing"), expect=2)
         compare(old, slower, "--fail-if-slower", "much", expect=2)

@@ -31,9 +31,10 @@ def latency(rng, point, visits, mean, window):
 
 def write_run(directory, number, regions, *, rate=1000.0, effects=None, experiments=40, noise=0.02,
               stacks=(), samples=(), command=("./app", "its input"), build_ids=(), seed=1, point="request",
-              runtime=10 * SECOND, slow=None):
+              runtime=10 * SECOND, slow=None, units=0):
     """effects: by region's name, the program's speedup in percent if it took no time at all; between
-    them it is a straight line. slow: a latency of 1 ms at a rate of 1000, in place of a throughput."""
+    them it is a straight line. slow: a latency of 1 ms at a rate of 1000, in place of a throughput.
+    units: so many visits a second of another point, "unit"."""
     rng = random.Random(f"{seed} {number}")
     clock = 1000 * SECOND * number
     drift = 1 + noise / 2 * rng.gauss(0, 1)
@@ -53,10 +54,11 @@ def write_run(directory, number, regions, *, rate=1000.0, effects=None, experime
         progress = {"point": point, "kind": "throughput", "delta": round(visits)}
         if slow:
             progress = latency(rng, point, round(visits), 1e9 / rate * (1 - effect / 100), elapsed - delay)
+        also = [{"point": "unit", "kind": "throughput", "delta": round(visits * units / rate)}] if units else []
         records.append({"type": "experiment", "index": index, "region": chosen, "speedup": speedup,
                         "start": clock, "end": clock + elapsed, "duration": elapsed - delay,
                         "s_time": s_time, "delay": delay, "paid": delay, "owed": 0, "hits": 100, "exact": True, "flags": [],
-                        "progress": [progress]})
+                        "progress": [progress] + also})
         clock += SECOND // 2
     for one, count, own in samples:
         records.append({"type": "samples", "region": one, "count": count, "own": own,
