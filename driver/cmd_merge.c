@@ -14,6 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Is the program's own binary among b's, wherever it lies? */
+static bool has_program(const struct ca_profile *a, const struct ca_profile *b)
+{
+	for (size_t i = 0; i < b->binaries; i++)
+		if (!strcmp(a->binary->build_id, b->binary[i].build_id))
+			return true;
+	return false;
+}
+
 /* Two builds of one binary, in the profiles of two directories; or other programs, or other modes. */
 static bool go_together(const struct ca_profile *a, const char *dir_a, const struct ca_profile *b,
 			const char *dir_b)
@@ -29,6 +38,13 @@ static bool go_together(const struct ca_profile *a, const char *dir_a, const str
 				       b->binary[j].build_id);
 				return false;
 			}
+	if (a->binaries && b->binaries && !has_program(a, b) && !has_program(b, a)) {
+		ca_say("merge: %s in %s and %s in %s are two programs (build-ids %.12s... and %.12s...); "
+		       "causal compare shows how they differ",
+		       a->binary->path, dir_a, b->binary->path, dir_b, a->binary->build_id,
+		       b->binary->build_id);
+		return false;
+	}
 	if (strcmp(a->run[0].mode, b->run[0].mode) != 0 || a->run[0].end_to_end != b->run[0].end_to_end) {
 		ca_say("merge: %s and %s were not measured in the same way (functions, lines, or end to "
 		       "end)",

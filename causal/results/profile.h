@@ -141,7 +141,7 @@ struct ca_profile {
 	struct ca_profile_stack *stack;
 	const char *stack_unit; /* of their counts, as speedscope calls it; NULL: none. Static */
 	struct ca_profile_scope *scope;
-	struct ca_profile_binary *binary;
+	struct ca_profile_binary *binary; /* the program's own is the first, where it has a build-id */
 	struct ca_profile_point *point;
 	struct ca_profile_row *row;
 	char **warning; /* of the runs, without repetitions, and of the reader */

@@ -16,10 +16,10 @@ from fixture import region, write_run  # noqa: E402
 
 
 def check_merge(scratch):
-    def make(name, runs, build_id="aa", **more):
+    def make(name, runs, build_id="aa", binary="/usr/bin/app", **more):
         for run in runs:
             write_run(os.path.join(scratch, name), run, [region("parse"), region("other")], experiments=20,
-                      effects={"parse": 40}, build_ids=[("/usr/bin/app", build_id)] if build_id else (),
+                      effects={"parse": 40}, build_ids=[(binary, build_id)] if build_id else (),
                       seed=name, **more)
 
     make("a", [1, 3])
@@ -37,6 +37,11 @@ def check_merge(scratch):
         check(json.loads(file.readline())["run"] == 3, "merged: the number of a run")
     said = causal("merge", "a", "rebuilt", "-o", "no", cwd=scratch, expect=2).stderr
     check("/usr/bin/app" in said and not os.path.exists(os.path.join(scratch, "no")), f"two builds: {said}")
+    make("other", [1], "cc", "/usr/bin/other")
+    said = causal("merge", "a", "other", "-o", "no", cwd=scratch, expect=2).stderr
+    check("/usr/bin/app in a" in said and "/usr/bin/other in other" in said, f"two programs: {said}")
+    make("elsewhere", [1], "aa", "/opt/app-1.2")
+    causal("merge", "a", "elsewhere", "-o", "moved", cwd=scratch)
     check("no build-ids" in causal("merge", "a", "unknown", "-o", "perhaps", cwd=scratch).stderr,
           "no build-ids")
     causal("merge", "a", "-o", "both", cwd=scratch, expect=2)
