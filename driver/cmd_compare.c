@@ -99,6 +99,8 @@ static void print_rows(const struct ca_compare *compare, const struct ca_profile
 	}
 	if (compare->rows < b->rows)
 		printf("%zu of %zu rows have no counterpart.\n", b->rows - compare->rows, b->rows);
+	else if (!shown)
+		printf("No code is known to be worth it, or to have changed.\n");
 	ca_labels_free(label, compare->rows);
 	free(region);
 }
@@ -127,8 +129,7 @@ static int compare_two(const struct ca_profile *a, const struct ca_profile *b, c
 	}
 	for (size_t i = 0; i < compare.rates; i++)
 		print_rate(&compare.rate[i]);
-	if (compare.rows)
-		print_rows(&compare, b);
+	print_rows(&compare, b);
 	if (a->busy || b->busy)
 		ca_say("compare: other programs took the CPU during most experiments: the numbers say "
 		       "little");

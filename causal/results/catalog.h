@@ -18,6 +18,7 @@ struct ca_region {
 	char *file;     /* full path as in the debug information, or "". Owned */
 	char *function; /* enclosing or selected function, or "". Owned */
 	char *binary;   /* path of the binary. Owned */
+	bool program;   /* that is the program's own one, as far as a profile knows */
 	unsigned line;  /* 0 if unknown */
 };
 

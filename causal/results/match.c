@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the same function of the same binary, wherever that lies now. */
+/* Of the same function of the same binary, wherever that lies now; the program may be called otherwise. */
 static bool is_akin(const struct ca_region *a, const struct ca_region *b)
 {
 	return a->kind == b->kind && !strcmp(a->function, b->function) &&
-	       !strcmp(ca_path_base(a->binary), ca_path_base(b->binary)) &&
+	       ((a->program && b->program) || !strcmp(ca_path_base(a->binary), ca_path_base(b->binary))) &&
 	       !strcmp(ca_path_base(a->file), ca_path_base(b->file)) &&
 	       (a->kind == CA_REGION_LINE || !strcmp(a->name, b->name));
 }

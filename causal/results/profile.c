@@ -56,6 +56,18 @@ static enum ca_status read_dir(struct ca_profile *profile, const char *dir, stru
 	return status;
 }
 
+/* By its build-id: runs that were merged may have it in several places. */
+static void mark_program(struct ca_profile *profile)
+{
+	for (size_t i = 0; i < profile->catalog.regions; i++) {
+		struct ca_region *region = &profile->catalog.region[i];
+
+		for (size_t b = 0; b < profile->binaries && !region->program; b++)
+			region->program = !strcmp(profile->binary[b].build_id, profile->binary->build_id) &&
+					  !strcmp(profile->binary[b].path, region->binary);
+	}
+}
+
 /* ---- estimating ----------------------------------------------------------------*/
 
 /* The start of an experiment in s, on one axis for all runs (even across a reboot). Not its
@@ -351,6 +363,7 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 	enum ca_status status = new ? read_dir(new, dir, err) : CA_ERR_NOMEM;
 
 	if (status == CA_OK) {
+		mark_program(new);
 		settle_flags(new);
 		find_sampled(new);
 		find_lengths(new);

@@ -16,8 +16,8 @@ def compare(*words, expect=0):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        def make(name, runs=5, *, rate=1000.0, seed=1, lines=(10, 12), effect=40, **more):
-            regions = [region(f"a.c:{line}", "line", "/src/a.c", line, "parse") for line in lines]
+        def make(name, runs=5, *, rate=1000.0, seed=1, lines=(10, 12), effect=40, binary="/usr/bin/app", **more):
+            regions = [region(f"a.c:{line}", "line", "/src/a.c", line, "parse", binary) for line in lines]
             path = os.path.join(scratch, name)
             for run in range(1, runs + 1):
                 write_run(path, run, regions, rate=rate, seed=seed, effects={regions[0]["name"]: effect},
@@ -33,6 +33,11 @@ def main():
         check("slower" in text and "+7." in text, f"7.5 % more time: {text}")
         check("a.c:17 (parse)" in text and "changed" in text and "no counterpart" not in text,
               f"a line that has moved: {text}")
+        built = make("built", build_ids=[("/usr/bin/app", "aa")])
+        text = compare(built, make("renamed", binary="/opt/app-2", build_ids=[("/opt/app-2", "bb")]))
+        check("a.c:10 (parse)" in text and "no counterpart" not in text, f"a program of another name: {text}")
+        text = compare(built, make("foreign", binary="/opt/lib2.so", build_ids=[("/opt/app-2", "bb")]))
+        check("2 of 2 rows have no counterpart" in text, f"nothing matches: {text}")
         compare(old, slower, "--fail-if-slower", "2%", expect=1)
         compare(old, slower, "--fail-if-slower=20", expect=0)
         check("faster" in compare(slower, old, "--fail-if-slower", "2%"), "the other way round")
