@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 44, ROWS = 20 };
+enum { NAME = 44, POINT_MAX = 14, ROWS = 20 };
 
 static const char *kind_of(const struct ca_compare_rate *rate)
 {
@@ -71,15 +71,30 @@ static bool is_told(const struct ca_compare_row *row)
 	       fabs(row->change) > row->half;
 }
 
+/* Of the column that tells them apart; 0: there is only one. */
+static size_t point_width(const struct ca_compare *compare)
+{
+	size_t width = 0;
+	bool several = false;
+
+	for (size_t r = 0; r < compare->rows; r++) {
+		const char *name = compare->row[r].b->point->name;
+
+		several = several || strcmp(name, compare->row[0].b->point->name) != 0;
+		width = ca_text_width(name) > width ? ca_text_width(name) : width;
+	}
+	return !several ? 0 : width < POINT_MAX ? width : POINT_MAX;
+}
+
 static void print_rows(const struct ca_compare *compare, const struct ca_profile *b)
 {
 	const struct ca_region **region = calloc(compare->rows + 1, sizeof *region);
+	size_t shown = 0, point = point_width(compare), name = point ? NAME - 2 - point : NAME;
 	char **label;
-	size_t shown = 0;
 
 	for (size_t r = 0; region && r < compare->rows; r++)
 		region[r] = compare->row[r].b->region;
-	label = region ? ca_labels_make(region, compare->rows, NAME) : NULL;
+	label = region ? ca_labels_make(region, compare->rows, name) : NULL;
 	for (size_t r = 0; label && r < compare->rows && shown < ROWS; r++) {
 		const struct ca_compare_row *row = &compare->row[r];
 
@@ -89,8 +104,12 @@ static void print_rows(const struct ca_compare *compare, const struct ca_profile
 			printf("\n%-*s  total %%        if it took 50 %% less: program speedup in %%\n"
 			       "%-*s  before   now       before             now\n",
 			       NAME, "code", NAME, "");
-		ca_text_put(stdout, label[r], NAME);
+		ca_text_put(stdout, label[r], name);
 		printf("  ");
+		if (point) {
+			ca_text_put(stdout, row->b->point->name, point);
+			printf("  ");
+		}
 		print_share(row->a->samples);
 		print_share(row->b->samples);
 		print_effect(row->a->curve);

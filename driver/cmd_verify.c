@@ -59,8 +59,11 @@ static const struct ca_profile_row *find_row(const struct ca_profile *profile, c
 	if (found)
 		return found;
 	ca_say("verify: '%s' is not the name of one region; these are the first:", text);
-	for (size_t r = 0; r < profile->rows && r < NAMES_SHOWN; r++)
-		ca_say("verify:   %s", profile->row[r].region->name);
+	for (size_t r = 0, shown = 0; r < profile->rows && shown < NAMES_SHOWN; r++)
+		if (ca_profile_is_first(profile, r)) {
+			ca_say("verify:   %s", profile->row[r].region->name);
+			shown++;
+		}
 	return NULL;
 }
 

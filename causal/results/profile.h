@@ -220,6 +220,8 @@ const char *ca_profile_how_name(enum ca_how how); /* for programs; does not chan
 void ca_profile_rank(struct ca_profile *profile);
 /* Is the row no advice, since it only contains what others are? */
 bool ca_profile_holds_others(const struct ca_profile_row *row);
+/* Is it the best row of its region? With several points each has one. */
+bool ca_profile_is_first(const struct ca_profile *profile, size_t row);
 void ca_profile_free_names(char **names); /* NULL is fine */
 static inline const char *ca_profile_point_kind(const struct ca_profile_point *point)
 {

@@ -149,14 +149,6 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	return object;
 }
 
-static bool is_first(const struct ca_profile *profile, size_t row)
-{
-	for (size_t i = 0; i < row; i++)
-		if (profile->row[i].region == profile->row[row].region)
-			return false;
-	return true;
-}
-
 /* Regions in the order of their best row; each has all its points, best first. */
 static struct json_object *region_array(const struct ca_profile *profile)
 {
@@ -166,7 +158,7 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		const struct ca_profile_row *row = &profile->row[i];
 		struct json_object *object, *progress;
 
-		if (!is_first(profile, i))
+		if (!ca_profile_is_first(profile, i))
 			continue;
 		object = json_object_new_object();
 		progress = json_object_new_array();

@@ -44,6 +44,14 @@ bool ca_profile_holds_others(const struct ca_profile_row *row)
 	return row->contains && *row->contains;
 }
 
+bool ca_profile_is_first(const struct ca_profile *profile, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (profile->row[i].region == profile->row[row].region)
+			return false;
+	return true;
+}
+
 /* What is not known may matter more than what does not: as many of those as fill the first rows. */
 static void let_lead(struct ca_profile *profile)
 {

@@ -46,9 +46,7 @@ static bool is_time(const struct ca_profile_point *point)
 	return !strcmp(point->name, CA_RESULTS_TIME);
 }
 
-/* What counts inside runs and in whole runs is one point to a reader; so is time itself, as long as one thread did all
- * the work, and what counted it afterwards. */
-static bool is_same(const struct ca_profile_point *a, const struct ca_profile_point *b)
+bool ca_table_is_same(const struct ca_profile_point *a, const struct ca_profile_point *b)
 {
 	return a->kind == b->kind && (!strcmp(a->name, b->name) || is_time(a) || is_time(b));
 }
@@ -68,7 +66,7 @@ static size_t point_width(const struct ca_table *t)
 	bool several = false;
 
 	for (size_t r = 0; r < t->shown; r++) {
-		several = several || !is_same(t->row[r]->point, point_of_rows(t));
+		several = several || !ca_table_is_same(t->row[r]->point, point_of_rows(t));
 		width = more_than(width, ca_text_width(t->row[r]->point->name));
 	}
 	return !several ? 0 : width < POINT_MAX ? width : POINT_MAX;
@@ -319,7 +317,7 @@ static void put_unit(const struct ca_table *t)
 		const struct ca_profile_experiment *e = &p->experiment[i];
 
 		for (size_t v = e->first; v < e->first + e->visits && !e->flags && !e->speedup; v++)
-			if (is_same(&p->point[p->visits[v].point], point) &&
+			if (ca_table_is_same(&p->point[p->visits[v].point], point) &&
 			    !is_time(&p->point[p->visits[v].point])) {
 				visits += (double)p->visits[v].delta;
 				seconds += (double)e->duration / 1e9;

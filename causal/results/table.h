@@ -23,6 +23,9 @@ struct ca_table {
 	bool shares, colours;
 };
 
+/* What counts inside runs and in whole runs is one point to a reader; so is time itself, as long as one thread
+ * did all the work, and what counted it afterwards. */
+bool ca_table_is_same(const struct ca_profile_point *a, const struct ca_profile_point *b);
 /* table_rest.c. What stands below the rows: what does not matter, what is not known, what was not tried, and
  * what only contains others. */
 void ca_table_put_rest(const struct ca_table *t);

@@ -77,27 +77,55 @@ static void put_little(const struct ca_table *t, size_t rows, double each)
 		fprintf(t->out, " at most %.0f each, together at most %.0f\n", each, all);
 }
 
-/* "3 more `what`: a, b, c": rows that are not shown, and not known; little: ... but to be little. */
+/* Not known; little: ... but to be little. */
+static bool is_unknown(const struct ca_profile_row *row, bool little)
+{
+	return row->verdict != CA_VERDICT_NOT_WORTH && ca_profile_is_little(row) == little;
+}
+
+/* Does another point say something else of it? */
+static bool is_disputed(const struct ca_table *t, size_t r, bool little)
+{
+	for (size_t k = 0; k < t->rows; k++)
+		if (t->row[k]->region == t->row[r]->region &&
+		    !ca_table_is_same(t->row[k]->point, t->row[r]->point) &&
+		    (k < t->shown || !is_unknown(t->row[k], little)))
+			return true;
+	return false;
+}
+
+/* Not shown, and not told yet for another point. */
+static bool is_news(const struct ca_table *t, size_t r, bool little)
+{
+	bool told = false;
+
+	for (size_t k = t->shown; k < r && !told; k++)
+		told = t->row[k]->region == t->row[r]->region && is_unknown(t->row[k], little);
+	return is_unknown(t->row[r], little) && (!told || is_disputed(t, r, little));
+}
+
+/* "3 more `what`: a, b, c": code of rows that are not shown, and not known; little: ... but to be little. */
 static void put_unknown(const struct ca_table *t, bool little, const char *what)
 {
 	size_t left = 0, used;
 
 	for (size_t r = t->shown; r < t->rows; r++)
-		left += t->row[r]->verdict != CA_VERDICT_NOT_WORTH &&
-			ca_profile_is_little(t->row[r]) == little;
+		left += is_news(t, r, little);
 	if (!left)
 		return;
 	used = (size_t)fprintf(t->out, "%*s%zu more %s:", CA_TABLE_RANK, "", left, what);
 	for (size_t r = t->shown; r < t->rows; r++) {
-		size_t w = ca_text_width(t->label[r]);
+		const char *point = is_disputed(t, r, little) ? t->row[r]->point->name : "";
+		const char *of = *point ? " for " : "";
+		size_t w = ca_text_width(t->label[r]) + ca_text_width(of) + ca_text_width(point);
 
-		if (t->row[r]->verdict == CA_VERDICT_NOT_WORTH || ca_profile_is_little(t->row[r]) != little)
+		if (!is_news(t, r, little))
 			continue;
 		if (used + w + 5 > t->width) {
 			fputs(" …", t->out);
 			break;
 		}
-		fprintf(t->out, " %s", t->label[r]);
+		fprintf(t->out, " %s%s%s", t->label[r], of, point);
 		if (--left)
 			fputc(',', t->out);
 		used += w + 2;

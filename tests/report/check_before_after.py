@@ -75,6 +75,11 @@ def check_verify(scratch):
             break
     check("not as predicted" in said, f"not as predicted: {said}")
     check("'pars' is not the name" in verify("pars", 50, 0, expect=2), "two names match")
+    for run in (1, 2):
+        write_run(os.path.join(scratch, "points"), run, [region("parse"), region("other")], units=500)
+    said = causal("verify", "points", "--region", "none", "--speedup", "50", "--", "./program", cwd=scratch,
+                  expect=2).stderr
+    check(said.count("  parse") == 1 and said.count("  other") == 1, f"two points, each region once: {said}")
     check("is not the name" in verify("(a{99}){9}{99}", 50, 0, expect=2), "what would not end")
     verify("parse", 200, 0, expect=2)
     causal("verify", "v", "--region", "parse", "--speedup", "50", cwd=scratch, expect=2)

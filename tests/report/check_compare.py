@@ -53,7 +53,12 @@ def main():
         few = {"rate": 50.0, "slow": True, "noise": 0}
         text = compare(make("few", units=1000, **few), make("few-units", units=800, **few),
                        "--fail-if-slower", "2%", expect=1)
+        rows = [line for line in text.splitlines() if "a.c:10 (parse)" in line]
+        check(len(rows) == 2 and "request" in rows[0] + rows[1] and "unit" in rows[0] + rows[1],
+              f"a row for each of two points: {text}")
         check("\nunit " in text and "p99" not in text, f"a point after a percentile that is not known: {text}")
+        flat = make("flat", effect=0)
+        check("No code is known to be worth it" in compare(flat, flat), "no row")
         compare(old, expect=2)
         compare(old, os.path.join(scratch, "nothing"), expect=2)
         compare(old, slower, "--fail-if-slower", "much", expect=2)

@@ -821,8 +821,16 @@ static void test_rest(void **state)
 	row[11].curve = &few;
 	assert_non_null(strstr(printed(&profile, 100), "     1 more that give little, if any: f11\n"
 						       "     1 more without enough data: f10\n"));
-	row[10].verdict = row[11].verdict = CA_VERDICT_NOT_WORTH;
+	/* the same code, as two points see it */
+	row[10].region = &region[11];
+	row[10].point = &latency;
+	assert_non_null(strstr(printed(&profile, 100), "     1 more that give little, if any: f11 for item\n"
+						       "     1 more without enough data: f11 for wait\n"));
 	row[11].curve = &curve;
+	assert_non_null(strstr(printed(&profile, 100), "     1 more without enough data: f11\n"));
+	row[10].region = &region[10];
+	row[10].point = &point;
+	row[10].verdict = row[11].verdict = CA_VERDICT_NOT_WORTH;
 	assert_non_null(strstr(printed(&profile, 100), "\n     4 others: at most 2 each\n"));
 	/* together no more than the time in which a thread was in one of them */
 	for (uint32_t i = 0; i < 12; i++) {
