@@ -4,6 +4,7 @@
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include "causal/results/units.h"
+#include "causal/results/what_if.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -293,7 +294,8 @@ static void fill_samples(const struct ca_profile *profile, struct ca_profile_row
 		row->contains = samples->contains;
 		row->calls = samples->calls;
 	}
-	row->samples = profile->periods > 0 ? 100. * (double)count / profile->periods : NAN;
+	/* samples are of one region */
+	row->samples = profile->periods > 0 && !row->asked ? 100. * (double)count / profile->periods : NAN;
 	row->own = profile->periods > 0 && known ? 100. * (double)own / profile->periods : NAN;
 }
 
@@ -321,6 +323,7 @@ static enum ca_status make_rows(struct ca_profile *profile)
 				.point = point,
 				.curve = curve,
 				.verdict = judge(profile, curve),
+				.asked = ca_what_if_of_region(region),
 			};
 			fill_samples(profile, &profile->row[profile->rows++]);
 		}

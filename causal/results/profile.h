@@ -116,6 +116,8 @@ struct ca_profile_row {
 	char *const *contains; /* regions that make up nearly all of this one */
 	char *const *calls;    /* ... and which others call, too */
 	bool leads; /* not known, but by its estimate among the first rows: it stands before those that do not matter */
+	unsigned asked; /* several regions at once (what_if.h): by how many percent the largest part, at which
+			   the curve is what was asked for; 0: one region */
 };
 
 /* Where the samples and the experiments went. */

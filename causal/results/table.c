@@ -429,6 +429,7 @@ static bool is_stood_for(const struct ca_profile *p, const struct ca_profile_row
 	return false;
 }
 
+/* Several regions at once are no rows: ca_what_if_print tells of them. */
 static bool collect_rows(struct ca_table *t)
 {
 	const struct ca_profile *p = t->profile;
@@ -436,7 +437,8 @@ static bool collect_rows(struct ca_table *t)
 	t->row = calloc(p->rows + 1, sizeof *t->row);
 	t->region = calloc(p->rows + 1, sizeof *t->region);
 	for (size_t r = 0; t->row && t->region && r < p->rows; r++)
-		if ((!p->row[r].contains || !*p->row[r].contains) && !is_stood_for(p, &p->row[r])) {
+		if (!ca_profile_holds_others(&p->row[r]) && !p->row[r].asked &&
+		    !is_stood_for(p, &p->row[r])) {
 			t->region[t->rows] = p->row[r].region;
 			t->row[t->rows++] = &p->row[r];
 		}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 struct ca_profile;
+struct ca_region;
 
 struct ca_what_if {
 	unsigned parts;
@@ -21,6 +22,9 @@ struct ca_what_if {
 enum ca_status ca_what_if_parse(struct ca_what_if *what_if, const char *text, struct ca_err *err);
 /* Of all parts together. */
 unsigned ca_what_if_percent(const struct ca_what_if *what_if);
+
+/* The same, of the region that stands for several at once in the results; 0: it is one region. */
+unsigned ca_what_if_of_region(const struct ca_region *region);
 
 /* A table for each progress point. */
 void ca_what_if_print(const struct ca_profile *profile, const char *text, FILE *out);

@@ -22,11 +22,17 @@ function element(tag, properties, ...children) {
 const base = (path) => path.slice(path.lastIndexOf("/") + 1);
 const place = (region) => region.file && region.line ? `${region.file}:${region.line}` : region.file;
 
+const nothing = { effect: null, low: null, high: null };
+
 function at(progress, speedup) {
 	const found = (progress.at || []).find((a) => a.speedup === speedup) ||
 		progress.curve.find((c) => c.speedup === speedup);
-	return found && known(found.effect) ? found : { effect: null, low: null, high: null };
+	return found && known(found.effect) ? found : nothing;
 }
+
+// Several regions at once, each with a speedup of its own: only what was asked for is known.
+const asked = (row) => row.progress.curve.find((c) => c.speedup === row.region.asked) || nothing;
+const less = (row, speedup) => row.region.asked ? nothing : at(row.progress, speedup);
 
 const rows = profile.regions.flatMap((region, r) => region.progress.map((progress) => ({ region, r, progress })))
 	.map((row, rank) => ({ ...row, rank: rank + 1 }));
@@ -40,9 +46,9 @@ const columns = [
 	{ key: "own", title: "own %", value: (row) => row.region.own, down: true,
 		hidden: () => rows.every((row) => !known(row.region.own)) },
 	{ key: "samples", title: "total %", value: (row) => row.region.samples, down: true },
-	{ key: "at25", title: "25 % less", effect: (row) => at(row.progress, 25), down: true },
-	{ key: "at50", title: "50 % less", effect: (row) => at(row.progress, 50), down: true },
-	{ key: "at100", title: "at most", effect: (row) => at(row.progress, 100), down: true },
+	{ key: "at25", title: "25 % less", effect: (row) => less(row, 25), down: true },
+	{ key: "at50", title: "50 % less", effect: (row) => less(row, 50), down: true },
+	{ key: "at100", title: "at most", effect: (row) => less(row, 100), down: true },
 	{ key: "experiments", title: "experiments", value: (row) => row.progress.experiments, down: true },
 	{ key: "verdict", title: "verdict", css: "verdict", value: (row) => verdict(row.progress) },
 ].filter((column) => !column.hidden || !column.hidden());
@@ -66,6 +72,8 @@ function cell(column, row) {
 	if (column.key === "name") {
 		td.append(element("b", { textContent: row.region.name }));
 		const where = [place(row.region), base(row.region.binary)].filter((t) => t && t !== row.region.name);
+		if (row.region.asked)
+			where.push(`all at once: ${number(asked(row).effect)} %`);
 		td.append(element("span", { className: "where", textContent: where.join(" · ") }));
 		td.append(...others("via", row.region.via, " ← "), ...others("contains", row.region.contains, ", "),
 			...others("calls", row.region.calls, ", "));
@@ -126,8 +134,8 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 /* Experiments of one speedup lie on one another: they are drawn beside it, always the same. */
 const aside = (i) => ((i * 0.618034) % 1 - 0.5) * 2.4;
 
-function curveOf(progress) {
-	const fitted = (progress.at || []).filter((a) => known(a.effect));
+function curveOf({ region, progress }) {
+	const fitted = (!region.asked && progress.at || []).filter((a) => known(a.effect));
 	const line = fitted.length ? fitted : progress.curve;
 	return [{ speedup: 0, effect: 0, low: 0, high: 0 }, ...line];
 }
@@ -136,7 +144,7 @@ function chartData(row) {
 	const mine = data.experiments.filter((e) => e.region === row.r && e.point === row.progress.point && known(e.effect));
 	const points = [
 		...mine.map((e, i) => ({ x: e.speedup + aside(i), dot: e.effect })),
-		...curveOf(row.progress).map((c) => ({ x: c.speedup, line: c.effect, low: c.low, high: c.high })),
+		...curveOf(row).map((c) => ({ x: c.speedup, line: c.effect, low: c.low, high: c.high })),
 	].sort((a, b) => a.x - b.x);
 	const column = (key) => points.map((p) => known(p[key]) ? p[key] : null);
 	return { count: mine.length, columns: [column("x").map(Number), column("line"), column("high"), column("low"), column("dot")] };
@@ -161,7 +169,7 @@ function drawChart(row) {
 	chart = new uPlot({
 		width: $("chart").clientWidth || 600, height: 320, legend: { show: false }, cursor: { show: false },
 		scales: { x: { time: false, range: [-3, 103] }, y: { range: heights(series) } },
-		axes: [axis("% less time in this code"), axis("% program speedup")],
+		axes: [axis(row.region.asked ? "% less time in the part with most" : "% less time in this code"), axis("% program speedup")],
 		series: [{},
 			{ stroke: colour("accent"), width: 2, spanGaps: true, points: { show: false } },
 			invisible, invisible,
@@ -169,7 +177,7 @@ function drawChart(row) {
 		bands: [{ series: [2, 3], fill: colour("band") }],
 	}, series, $("chart"));
 	$("chart").setAttribute("aria-label", `program speedup of ${row.region.name} against its own: ` +
-		curveOf(row.progress).slice(1).map((c) => `${number(c.effect)} % at ${c.speedup} %`).join(", "));
+		curveOf(row).slice(1).map((c) => `${number(c.effect)} % at ${c.speedup} %`).join(", "));
 	document.querySelector(".legend").replaceChildren(element("i", { className: "l" }), "effect",
 		element("i", { className: "b" }), "95 % interval", element("i"), `${plural(count, "experiment")}, each by itself`);
 }
@@ -257,9 +265,10 @@ function whatFalls(p) {
 }
 
 function says(row) {
-	const p = row.progress, c = at(p, 50), top = at(p, 100), parts = [];
+	const p = row.progress, several = row.region.asked, parts = [];
+	const c = several ? asked(row) : at(p, 50), top = less(row, 100);
 	if (known(c.effect))
-		parts.push(`If this code took half the time, ${whatFalls(p)} would fall by ${exact(c.effect)} % (95 % interval ${exact(c.low)} to ${exact(c.high)}).`);
+		parts.push(`If ${several ? `all of it took so many percent less (${row.region.name})` : "this code took half the time"}, ${whatFalls(p)} would fall by ${exact(c.effect)} % (95 % interval ${exact(c.low)} to ${exact(c.high)}).`);
 	if (known(top.effect))
 		parts.push(`Without it, by ${exact(top.effect)} %: more is not to be had here.`);
 	parts.push(`Verdict: ${verdict(p)}, from ${plural(p.experiments, "experiment")}.`);
@@ -275,7 +284,7 @@ function says(row) {
 
 /* Of a latency: how much the slow visits would fall. */
 function showPercentiles(row) {
-	const found = (row.progress.percentiles || []).filter((p) => p.at.some((a) => known(a.effect)));
+	const found = (!row.region.asked && row.progress.percentiles || []).filter((p) => p.at.some((a) => known(a.effect)));
 	const head = ["percentile", "at 0 %", "25 % less", "50 % less", "at most"];
 	const time = (ns) => !known(ns) ? "–" : ns < 1e3 ? `${ns.toFixed(0)} ns` : ns < 1e6 ? `${number(ns / 1e3)} µs` :
 		ns < 1e9 ? `${number(ns / 1e6)} ms` : `${number(ns / 1e9)} s`;

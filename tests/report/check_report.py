@@ -40,6 +40,13 @@ def make_results(directory):
                           (["main", "worker;odd", EVIL], 10)])
 
 
+def make_what_if(directory):
+    parts = [region(name, file="" if "," in name else SOURCE, line=0 if "," in name else 47)
+             for name in ("parse=20,render=50", "parse", "render")]
+    for run in range(1, 3):
+        write_run(directory, run, parts, effects={parts[0]["name"]: 40}, experiments=60)
+
+
 # Runs in the page; `saw` is what the test asks about, and goes to the page around it.
 ACTIONS = """
 const saw = { errors: window.errors };
@@ -175,6 +182,13 @@ def check_percentiles(saw, width):
         check(abs(float(row[3].split()[0]) - 20) < 6, f"percentiles: half of 40 is 20: {row}")
 
 
+def check_at_once(saw):
+    """Half of the time of several at once is nothing that was asked."""
+    check(saw["open"].startswith("parse=20,render=50") and "(parse=20,render=50)" in saw["says"] and
+          "half the time" not in saw["says"] and "Without it" not in saw["says"], f"several at once: {saw['says']}")
+    check(saw["bySamples"][-1] == "–", f"several at once have no samples: {saw['bySamples']}")
+
+
 def check_paper(browser, page):
     """Callers with long names, as C++ has them, fill no pages."""
     with open(page, encoding="utf-8") as file:
@@ -223,6 +237,11 @@ def main():
             saw = look(browser, os.path.join(scratch, "latency", "report.html"), width)
             if saw:
                 check_percentiles(saw, width)
+            make_what_if(os.path.join(scratch, "at-once"))
+            causal("report", os.path.join(scratch, "at-once"))
+            saw = look(browser, os.path.join(scratch, "at-once", "report.html"), width)
+            if saw:
+                check_at_once(saw)
             pictures = os.environ.get("CA_REPORT_PICTURES")
             if pictures:
                 for dark in ("", ",dark"):

@@ -433,6 +433,12 @@ static void test_table(void **state)
 		"  1  work             12.3 ± 0.5      25 ± 5    100 ± 20    10    50   worth it\n"
 		"  2  libz.so!deflate   0.0 ± 0.5       0 ± ?       ≤ 1.0     -     7   does not matter\n"
 		"     2 more without enough data: sub_12af, liby.so!sub_work\n");
+	/* several regions at once are no row */
+	row[0].asked = row[2].asked = 50;
+	text = printed(&profile, 100);
+	assert_null(strstr(text, "work   "));
+	assert_non_null(strstr(text, "     1 more without enough data: liby.so!sub_work\n"));
+	row[0].asked = row[2].asked = 0;
 	/* time was the unit until a point was needed: to a reader that is one */
 	row[0].point = &time;
 	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: one visit of item.\n"));

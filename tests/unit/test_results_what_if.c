@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* causal/results/what_if.c: what was asked, and whether it adds up. */
+/* causal/results/what_if.c, causal/results/what_if_answer.c: what was asked, and whether it adds up. */
 #include "causal/results/profile.h"
 #include "causal/results/what_if.h"
 #include "tests/unit/unit.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static char text[] = "b=50,a=20", a_name[] = "a", b_name[] = "b", point_name[] = "item";
 
 static void test_parse(void **state)
 {
@@ -36,6 +38,9 @@ static void test_parse(void **state)
 	assert_int_equal(w.part[0].percent, 20);
 	assert_string_equal(w.part[1].name, "b");
 	assert_int_equal(ca_what_if_percent(&w), 50);
+	assert_int_equal(ca_what_if_of_region(&(struct ca_region){ .name = text, .file = text + 9 }), 50);
+	assert_int_equal(ca_what_if_of_region(&(struct ca_region){ .name = text, .file = text }), 0);
+	assert_int_equal(ca_what_if_of_region(&(struct ca_region){ .name = a_name, .file = text + 9 }), 0);
 	/* names of C++ */
 	assert_int_equal(ca_what_if_parse(&w, "f<1, x==2>(int, int)=100,operator=(T)=5,c=5", &err), CA_OK);
 	assert_int_equal(w.parts, 3);
@@ -44,8 +49,6 @@ static void test_parse(void **state)
 	assert_string_equal(w.part[2].name, "f<1, x==2>(int, int)");
 	assert_int_equal(w.part[2].percent, 100);
 }
-
-static char text[] = "b=50,a=20", a_name[] = "a", b_name[] = "b", point_name[] = "item";
 
 /* What is printed when a alone gives `a`, b `b`, both `both`, each known to +-1; NAN: no such experiment. */
 static char *printed(double a, double b, double both)
