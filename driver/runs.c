@@ -37,6 +37,7 @@ struct runs {
 	uint64_t started; /* ns */
 	size_t done;      /* runs that have ended */
 	size_t recorded;  /* runs that have a file */
+	int ended;        /* wait status of the last one */
 	int stopped;      /* the signal that ends the sweep, or 0 */
 	bool asked;       /* ... or the user, by ctl */
 	bool shown;       /* the last results, of a program that goes on */
@@ -71,6 +72,23 @@ static void tell_of_filter(int status)
 		       "is not so without causal, it installs that by other means than libc's prctl and "
 		       "syscall, "
 		       "and cannot be profiled");
+}
+
+/* "the program was ended by signal 11 (...) in run 1"; after the results, which do not show it. */
+static void tell_end(const struct runs *runs, bool stops)
+{
+	int status = runs->ended;
+
+	if (runs->job->level < 0 || runs->stopped)
+		return;
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGSYS)
+		ca_say("the program was ended by signal %d (%s) in run %zu%s. Does it do so without causal?",
+		       WTERMSIG(status), strsignal(WTERMSIG(status)), runs->done,
+		       stops ? "; causal stops there" : "");
+	else if (WIFEXITED(status) && WEXITSTATUS(status) && stops)
+		ca_say("the program ended with exit status %d in run %zu; causal stops there. Does it do so "
+		       "without causal? --keep-going goes on all the same",
+		       WEXITSTATUS(status), runs->done);
 }
 
 /* Each step of the driver, and with level 4 all that a status says. */
@@ -266,8 +284,9 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 		.budget = budget_of_run(runs),
 	};
 	enum ca_status status;
-	int code, wait_status = 0;
+	int code;
 
+	runs->ended = 0;
 	use_whole(runs, &options);
 	status = ca_conductor_open(&conductor, &options, &err);
 	if (status)
@@ -278,12 +297,12 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 	if (status) {
 		code = fail(status, &err);
 	} else {
-		code = run_child(runs, conductor, variant->index, &environment, &wait_status, &err);
+		code = run_child(runs, conductor, variant->index, &environment, &runs->ended, &err);
 		ca_environ_fini(&environment);
 		if (*err.text)
 			ca_say("%s", err.text);
 	}
-	status = ca_conductor_close(conductor, wait_status, &err);
+	status = ca_conductor_close(conductor, runs->ended, &err);
 	if (status) {
 		int closing = fail(status, &err);
 
@@ -377,13 +396,21 @@ static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 	return *end == CA_CONDUCTOR_GOES_ON;
 }
 
+/* Would there have been another run? */
+static bool would_go_on(struct runs *runs)
+{
+	enum ca_conductor_end end = CA_CONDUCTOR_GOES_ON;
+
+	return goes_on(runs, &end);
+}
+
 int ca_runs_all(struct ca_job *job)
 {
 	struct runs runs = { .job = job };
 	struct ca_err err;
 	enum ca_conductor_end end = CA_CONDUCTOR_GOES_ON;
 	char why[300] = "";
-	bool terminal;
+	bool terminal, failed = false;
 	int code = 0, results = 0;
 
 	if (ca_signals_open(&runs.signals, &err)) {
@@ -413,7 +440,8 @@ int ca_runs_all(struct ca_job *job)
 		runs.done++;
 		tell_round(&runs);
 		code = code ? code : this_code;
-		if (this_code && !job->settings.keep_going)
+		failed = this_code && !job->settings.keep_going;
+		if (failed)
 			break;
 		/* One that came between two runs. */
 		while ((number = ca_signals_wait(&runs.signals, 0, &terminal)))
@@ -428,6 +456,8 @@ int ca_runs_all(struct ca_job *job)
 		results = ca_job_results(job, !runs.shown, *why && !runs.shown ? why : NULL);
 	else
 		rmdir(job->dir); /* if there is nothing in it */
+	if (failed)
+		tell_end(&runs, would_go_on(&runs));
 	ca_sweep_free(runs.sweep);
 	ca_signals_close(&runs.signals);
 	if (runs.stopped)

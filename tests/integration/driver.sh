@@ -164,6 +164,14 @@ chmod +x damaged
 check "a damaged program" 126 "$(status -- ./damaged)"
 check "... with --single" 126 "$(status --single -- ./damaged)"
 check "killed" 137 "$(status -- sh -c 'kill -9 $$')"
+ends() { "$causal" -o o15 "$@" 2>&1 >/dev/null | grep '^causal: the program .*ended .* in run 1'; }
+contains "... which is told" "was ended by signal 11 (Segmentation fault) in run 1; causal stops there." \
+	"$(ends -n 2 -- sh -c 'kill -SEGV $$')"
+lacks "... nothing stops after the last run" "stops" "$(ends -n 1 -- sh -c 'kill -SEGV $$')"
+contains "an exit status that stops a sweep is told" "with exit status 3 in run 1; causal stops there." \
+	"$(ends -n 2 -- sh -c 'exit 3')"
+check "... which the only run's does not" "" "$(ends -n 1 -- sh -c 'exit 3')"
+check "... nor one that is to be ignored" "" "$(ends -n 2 --keep-going -- sh -c 'exit 3')"
 printf '#!/no/such/interpreter\n' >orphan
 chmod +x orphan
 check "an interpreter that is not there" 127 "$(status -- ./orphan)"
