@@ -209,12 +209,20 @@ enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path
 						     : CA_SCOPE_MAY_TAKE;
 }
 
-bool ca_scope_has_function(const struct ca_scope *scope, const char *name)
+static bool has_name(const struct ca_scope *scope, const char *name)
 {
-	if (scope->function_mode && strcmp(name, "main") == 0)
-		return false;
 	return (is_empty(&scope->function) || matches(&scope->function, name)) &&
 	       !matches(&scope->function_exclude, name);
+}
+
+bool ca_scope_has_function(const struct ca_scope *scope, const char *name)
+{
+	return !(scope->function_mode && strcmp(name, "main") == 0) && has_name(scope, name);
+}
+
+bool ca_scope_names_main(const struct ca_scope *scope)
+{
+	return !is_empty(&scope->function) && has_name(scope, "main");
 }
 
 bool ca_scope_has_line(const struct ca_scope *scope, const char *file, unsigned line)

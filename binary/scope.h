@@ -32,6 +32,8 @@ enum ca_scope_use {
 };
 enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path);
 bool ca_scope_has_function(const struct ca_scope *scope, const char *name);
+/* Does the function filter let main through? Function mode has it in no scope. */
+bool ca_scope_names_main(const struct ca_scope *scope);
 bool ca_scope_has_line(const struct ca_scope *scope, const char *file, unsigned line);
 /* The source filter is set at all (then code without lines is out of scope). */
 bool ca_scope_has_source_filter(const struct ca_scope *scope);

@@ -25,6 +25,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+enum { IN_MAIN = 5 }; /* a fifth of the samples is worth a line */
+
 static bool generates_configs(const struct ca_settings *settings)
 {
 	return settings->origin[CA_SETTING_GENERATE_CONFIGS] != CA_ORIGIN_DEFAULT;
@@ -336,17 +338,13 @@ static void say_command(const struct ca_job *job, const struct ca_profile *profi
 	free(line);
 }
 
-/* Which lines of the best row; where they are known. */
-static void say_lines(const struct ca_job *job, const struct ca_profile *profile)
+/* The command that tries the lines of a function. Owned by the caller; NULL without memory. */
+static char *lines_of(const struct ca_job *job, const char *function)
 {
-	const struct ca_profile_row *row = profile->row;
 	const char *output = ca_options_text(&job->options, CA_SETTING_OUTPUT);
 	char *pattern, *word, *options = NULL, *line = NULL, *place = NULL;
 
-	if (!profile->rows || row->verdict != CA_VERDICT_WORTH || row->region->kind != CA_REGION_FUNCTION ||
-	    !row->region->line || job->settings.end_to_end)
-		return;
-	pattern = ca_again_pattern(row->region->name);
+	pattern = ca_again_pattern(function);
 	word = pattern ? ca_again_word(pattern) : NULL;
 	/* elsewhere: lines and functions do not go together */
 	if (output && asprintf(&place, "%s-lines", output) >= 0) {
@@ -361,12 +359,38 @@ static void say_lines(const struct ca_job *job, const struct ca_profile *profile
 	}
 	if (options)
 		line = ca_again_line(&job->options, options);
-	if (line)
-		ca_say("which lines of it: %s", line);
-	free(line);
 	free(options);
 	free(word);
 	free(pattern);
+	return line;
+}
+
+/* Which lines of the best row; where they are known. */
+static void say_lines(const struct ca_job *job, const struct ca_profile *profile)
+{
+	const struct ca_profile_row *row = profile->row;
+	char *line;
+
+	if (!profile->rows || row->verdict != CA_VERDICT_WORTH || row->region->kind != CA_REGION_FUNCTION ||
+	    !row->region->line || job->settings.end_to_end)
+		return;
+	line = lines_of(job, row->region->name);
+	if (line)
+		ca_say("which lines of it: %s", line);
+	free(line);
+}
+
+/* What no function of the table stands for. */
+static void say_main(const struct ca_job *job, const struct ca_profile *profile)
+{
+	const struct ca_funnel *f = &profile->funnel;
+	char *line = f->in_main && IN_MAIN * f->in_main >= f->samples ? lines_of(job, "main") : NULL;
+
+	if (line)
+		ca_say("%.0f %% of the samples are in main itself, which is no row; its lines, if built with "
+		       "-g: %s",
+		       100 * (double)f->in_main / (double)f->samples, line);
+	free(line);
 }
 
 bool ca_job_is_open_ended(const struct ca_job *job)
@@ -405,6 +429,7 @@ static void say_next(const struct ca_job *job, const struct ca_profile *profile)
 	char *word = ca_again_word(job->dir);
 
 	say_lines(job, profile);
+	say_main(job, profile);
 	if (word && profile->rows)
 		ca_say("curves, call chains, source: causal report %s", word);
 	free(word);

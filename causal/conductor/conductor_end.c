@@ -15,6 +15,7 @@ static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 	c->sum.runtime = c->started ? now - c->started : 0;
 	c->sum.inserted = ca_session_lag(s);
 	c->sum.kept = c->kept;
+	c->sum.in_main = ca_regions_in_main(c->regions);
 	c->sum.backends = atomic_load(&s->backends);
 	if (c->backend != CA_BACKEND_TIMER && c->sum.backends & 1u << CA_BACKEND_TIMER &&
 	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_BACKEND))

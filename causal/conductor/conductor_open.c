@@ -262,6 +262,43 @@ static bool names_code(struct ca_conductor *c)
 	return found;
 }
 
+/* The function or file that a filter was meant to name: what is between ^ and $. */
+static bool is_near(const struct ca_index *index, enum ca_point_name_kind kind, const char *pattern,
+		    char *near, size_t size)
+{
+	char text[200];
+	struct ca_point_name name = { .kind = kind, .name = text };
+
+	snprintf(text, sizeof text, "%s", pattern + (*pattern == '^'));
+	text[strcspn(text, "$")] = '\0';
+	return *text && ca_point_name_near(&name, index, near, size);
+}
+
+static enum ca_status nothing_in_scope(const struct ca_conductor *c, const struct ca_index *index,
+				       const char *path, struct ca_err *err)
+{
+	const char *function = c->set->function_scope, *source = c->set->source_scope;
+	char near[200], filters[600];
+
+	snprintf(filters, sizeof filters, "%s%s%s%s%s%s%s", *function ? "-F '" : "", function,
+		 *function ? "'" : "", *function && *source ? " and " : "", *source ? "-S '" : "", source,
+		 *source ? "'" : "");
+	if (ca_scope_names_main(c->scope) && c->set->mode == CA_MODE_FUNCTION)
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "%s names main, which as a whole is the program; %stry its lines: "
+				  "causal -m line %s -- %s%s",
+				  filters, ca_index_has_lines(index) ? "" : "build it with -g and ", filters,
+				  c->opt.command[0], c->opt.command[1] ? " ..." : "");
+	if (is_near(index, CA_POINT_NAME_FUNCTION, function, near, sizeof near) ||
+	    is_near(index, CA_POINT_NAME_LINE, source, near, sizeof near))
+		return ca_err_set(err, CA_ERR_USAGE, "nothing in %s matches %s; did you mean %s?", path,
+				  filters, near);
+	return ca_err_set(err, CA_ERR_USAGE,
+			  "nothing in %s is in scope%s%s; name a library, or the program that it starts, "
+			  "with -B",
+			  path, *filters ? ": widen " : "", filters);
+}
+
 /* Index the command's binary before it runs: its own start then finds it done, and what
  * cannot work is said before anything has run. A launcher, shell or script says nothing
  * about the programs that it starts. */
@@ -299,10 +336,7 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 				"-g, or use -m function",
 				path);
 		else
-			status = ca_err_set(err, CA_ERR_USAGE,
-					    "nothing in %s is in scope: widen -F '%s' and -S '%s', "
-					    "or name a library, or the program that it starts, with -B",
-					    path, c->set->function_scope, c->set->source_scope);
+			status = nothing_in_scope(c, index, path, err);
 	}
 	if (status == CA_OK)
 		status = ca_requested_check(c->progress, index, real, others, first ? point_warning : NULL, c,

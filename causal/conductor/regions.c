@@ -14,6 +14,7 @@ enum { CHAIN = 32, PER_PLACE = 8, STACK = 256 };
 
 struct place {
 	ca_place place;
+	bool in, main; /* in a binary in scope; in main itself there */
 	uint8_t n;
 	uint32_t region[PER_PLACE]; /* innermost first */
 };
@@ -38,7 +39,7 @@ struct ca_regions {
 	struct info *info;        /* by region id - 1 */
 	size_t infos;
 	struct ca_vec own_heat, *heat; /* uint8_t, enum ca_heat, by region id - 1 */
-	uint64_t stamp;
+	uint64_t stamp, in_main;
 	bool read[CA_MAX_MODULES];               /* the meetings are planned */
 	struct ca_site meeting[CA_MAX_MEETINGS]; /* of the modules that were selected in */
 	size_t meetings;
@@ -172,6 +173,8 @@ static void resolve(struct ca_regions *r, struct place *p)
 	have_function = ca_index_find_function(index, address, &function);
 	ca_index_find_line(index, address, &line);
 	n = ca_index_find_inlines(index, address, chain, CHAIN);
+	p->in = true;
+	p->main = r->mode == CA_MODE_FUNCTION && have_function && !n && !strcmp(function.name, "main");
 	for (size_t i = n; i-- > 0;) {
 		const char *outer = i ? chain[i - 1].name : function.name;
 
@@ -216,6 +219,7 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight,
 		      bool waiting)
 {
+	bool inside = false;
 	uint32_t stack[STACK];
 	unsigned n = 0;
 
@@ -223,6 +227,9 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 	for (unsigned i = 0; i < frames; i++) {
 		const struct place *p = lookup(r, frame[i]);
 
+		if (!inside && p && p->in && !waiting)
+			r->in_main += p->main;
+		inside |= p && p->in;
 		for (unsigned k = 0; p && k < p->n; k++) {
 			struct info *info = &r->info[p->region[k] - 1];
 
@@ -253,6 +260,11 @@ void ca_regions_rescope(struct ca_regions *r, uint32_t module)
 			place[i].n = 0;
 			resolve(r, &place[i]);
 		}
+}
+
+uint64_t ca_regions_in_main(const struct ca_regions *r)
+{
+	return r->in_main;
 }
 
 uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
@@ -446,7 +458,7 @@ static bool each_named(const struct ca_scope *scope, enum ca_mode mode, const st
 		if (ca_scope_has_function(scope, f.name) && enough(context, f.low))
 			return true;
 	}
-	for (size_t i = 0; i < ca_index_inlines(index); i++) {
+	for (size_t i = 0; i < ca_index_inlines(index) && (mode == CA_MODE_LINE || !source); i++) {
 		struct ca_index_inline in;
 
 		ca_index_inline_at(index, i, &in);

@@ -28,6 +28,8 @@ bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigne
 void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks);
 /* The module has come into scope: forget that nothing in it may be selected. */
 void ca_regions_rescope(struct ca_regions *regions, uint32_t module);
+/* Samples of this run whose innermost code in the scope's binaries is main, which no function stands for. */
+uint64_t ca_regions_in_main(const struct ca_regions *regions);
 /* Samples counted for a region in this run. */
 uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region);
 /* The region with that identity if its binary is part of this run by now, else 0. */

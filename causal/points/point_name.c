@@ -172,8 +172,10 @@ static bool near_line(const struct ca_point_name *name, const struct ca_index *i
 	}
 	if (line)
 		snprintf(buffer, size, "%s:%u", name->name, line);
-	else if (file.best)
+	else if (file.best && name->line)
 		snprintf(buffer, size, "%s:%u", file.best, name->line);
+	else if (file.best)
+		snprintf(buffer, size, "%s", file.best);
 	return line || file.best;
 }
 

@@ -47,6 +47,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->runtime += run->summary.runtime;
 		f->samples += run->summary.samples;
 		f->in_scope += run->summary.in_scope;
+		f->in_main += run->summary.in_main;
 		f->visits += run->summary.visits;
 		f->started += run->summary.started;
 		for (size_t d = 0; d < CA_DROP_COUNT; d++) {
@@ -133,6 +134,11 @@ static bool no_callers(const struct ca_profile *p)
 static bool no_scope_line(const struct ca_profile *p)
 {
 	return no_scope(p) && line_mode(p);
+}
+
+static bool all_in_main(const struct ca_profile *p)
+{
+	return no_scope(p) && 2 * p->funnel.in_main > p->funnel.samples;
 }
 
 static bool no_progress(const struct ca_profile *p)
@@ -251,6 +257,8 @@ static const struct reason {
 	  "build it with -fasynchronous-unwind-tables, or take it into the scope: -B NAME for a library" },
 	{ no_scope_line, "no sample fell on a line in scope",
 	  "build with -g, widen -B, -S or -F (for a library: -B NAME), or use -m function" },
+	{ all_in_main, "nearly all samples are in main itself, which as a whole is the program",
+	  "try its lines, which needs a build with -g: -m line" },
 	{ no_scope, "no sample fell into code in scope", "widen -B, -S or -F; for a library: -B NAME" },
 	{ failed_early, "the program failed before an experiment began",
 	  "see the program's own messages, and try the command without causal" },

@@ -379,6 +379,8 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_u64(record, "inserted", summary->inserted);
 	add_u64(record, "samples", summary->samples);
 	add_u64(record, "in_scope", summary->in_scope);
+	if (summary->in_main)
+		add_u64(record, "in_main", summary->in_main);
 	add_u64(record, "periods", summary->periods);
 	add_u64(record, "squares", summary->squares);
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)

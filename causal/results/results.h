@@ -108,6 +108,7 @@ struct ca_run_summary {
 	uint64_t inserted;   /* ns by which virtual time lagged at its end */
 	uint64_t samples;    /* taken */
 	uint64_t in_scope;   /* ... of which had a frame in scope */
+	uint64_t in_main;    /* ... in main itself, which is no region of function mode */
 	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */
 	uint64_t squares;    /* sum of the squares of what each stands for; 0: not known */
 	uint64_t drop[16];   /* by enum ca_drop */

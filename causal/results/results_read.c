@@ -351,6 +351,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 		.inserted = ca_results_json_u64(record, "inserted"),
 		.samples = ca_results_json_u64(record, "samples"),
 		.in_scope = ca_results_json_u64(record, "in_scope"),
+		.in_main = ca_results_json_u64(record, "in_main"),
 		.periods = ca_results_json_u64(record, "periods"),
 		.squares = ca_results_json_u64(record, "squares"),
 		.started = ca_results_json_u64(record, "started"),

@@ -165,6 +165,38 @@ check "-F a function that no sample meets: it is tried" "blink " "$(regions 1)"
 point=(-P '^(library|library_libc|libc|inlined)$')
 run -F '^nowhere$' -- ./app library 1
 check "-F nothing: exit status" 2 $?
+run -F '^chrun$' -- ./app library 1
+check "-F a misspelt function: exit status" 2 $?
+run -F blnik -- ./app library 1
+check "-F a misspelt function" "causal: nothing in ./app matches -F 'blnik'; did you mean blink?" "$(cat said)"
+run -S scop.c -- ./app library 1
+check "-S a misspelt file: exit status" 2 $?
+check "... which is meant" "causal: nothing in ./app matches -S 'scop.c'; did you mean scope.c?" "$(cat said)"
+
+# ---- main is no function of function mode, and what runs in it is told
+cat >in_main.c <<'END'
+static volatile long sum;
+static __attribute__((noinline)) void beside(void)
+{
+	for (long i = 0; i < 200000; i++)
+		sum += i;
+}
+int main(int argc, char **argv)
+{
+	for (long i = 0; i < 200000000; i++)
+		sum += argc > 1 && i % 400000 == 0 ? (beside(), *argv[1]) : i;
+}
+END
+"${cc[@]}" -g -O1 -o in_main in_main.c || exit 1
+point=()
+run -F '^main$' -- ./in_main
+check "-F main: exit status" 2 $?
+contains "... what to do" "try its lines: causal -m line -F '^main\$' -- ./in_main" "$(cat said)"
+run -- ./in_main
+contains "all in main: the reason" "nearly all samples are in main itself" "$(cat said)"
+contains "... what to do" "causal -m line -F '^main\$' -o out-lines -- ./in_main" "$(cat said)"
+run -- ./in_main some
+contains "much of it in main is told" "of the samples are in main itself, which is no row" "$(cat said)"
 
 # ---- -P list
 list() { "$causal" "$@" 2>said; }

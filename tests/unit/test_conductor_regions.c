@@ -55,6 +55,7 @@ static void test_index_in_scope(void **state)
 		{ "a", "^none$", "", CA_MODE_FUNCTION, false },
 		{ "a", "", "a\\.c", CA_MODE_FUNCTION, true },
 		{ "a", "^none$", "z\\.c", CA_MODE_FUNCTION, false },
+		{ "a", "", "z\\.c", CA_MODE_FUNCTION, false }, /* nor has the copy of twice */
 		{ "a", "", "", CA_MODE_LINE, true },
 		{ "a", "", "a\\.c", CA_MODE_LINE, true },
 		{ "a", "", "z\\.c", CA_MODE_LINE, false },
