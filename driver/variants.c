@@ -80,7 +80,7 @@ enum ca_status ca_variants_init(struct ca_variants *variants, const struct ca_op
 
 	memset(variants, 0, sizeof *variants);
 	status = fill(variants, options, settings, err);
-	variants->iterations = settings->iterations < 1 ? 1 : (size_t)settings->iterations;
+	variants->iterations = (size_t)settings->iterations;
 	variants->product = 1;
 	for (size_t i = 0; i < CA_AXES && variants->product <= CA_VARIANTS_MAX; i++)
 		if (variants->count[i])

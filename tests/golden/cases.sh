@@ -97,7 +97,7 @@ mistakes() {
 		'-P toy.c:99 -o out -- ./toy' '-P toy.c:1 -o out -- ./bare' '-P list:* -- ./toy' \
 		'--sinks -- true' '--sinks=nonsense -- true' '--sinks print,x=y --dry-run -- x' \
 		'--sinks=print= -- true' '--sinks=print=no/file -o out -- true' \
-		'-l toy --dry-run -- x' '--version=3' '-P list -- ./text' '--runtime=a:b -- true' '--seed 0x10 -- true' '--seed=-1 -- true' \
+		'-l toy --dry-run -- x' '--version=3' '-P list -- ./text' '--runtime=a:b -- true' '--seed 0x10 -- true' '--seed=-1 -- true' '-n 0 -- true' '-n -1 -- true' \
 		'-m line -o out -- ./bare' '-F nosuchfunction -o out -- ./toy' \
 		'missing' './missing' './plain' './full' '-n x -- ./missing'; do
 		printf 'causal %s\n' "$arguments"

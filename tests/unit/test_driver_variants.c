@@ -73,8 +73,6 @@ static void test_lists(void **state)
 		const char *line, *result;
 	} cases[] = {
 		{ "", "" },
-		{ "-n 0", "" },
-		{ "-n -5", "" },
 		{ "-n 3", "  " },
 		{ "-s 0 0,10,20-50 0-40:10", "0 0,10,20,25,30,35,40,45,50 0,10,20,30,40" },
 		{ "-n 2 -B MAIN -F foo bar", "MAIN/foo MAIN/bar MAIN/foo MAIN/bar" },
