@@ -5,6 +5,7 @@
 #include "causal/results/labels.h"
 #include "causal/results/profile.h"
 #include "causal/results/text.h"
+#include "core/event.h"
 #include "core/memstream.h"
 #include "core/path.h"
 #include <inttypes.h>
@@ -265,11 +266,13 @@ static void put_scope(const struct ca_table *t)
 			if (scope->in_scope != in_scope || scope->share < 0.5)
 				continue;
 			name = ca_text_cut(ca_path_base(scope->binary), 40, 20);
-			fprintf(t->out, "%s%s %.0f %%",
+			fprintf(t->out, "%s%s %.0f %%%s",
 				any        ? ", "
 				: in_scope ? "CPU time: "
 					   : "; left out: ",
-				name ? name : "", scope->share);
+				name ? name : "", scope->share,
+				strcmp(scope->binary, CA_KERNEL) ? ""
+								 : " (counts for the code that calls it)");
 			any = true;
 			free(name);
 		}

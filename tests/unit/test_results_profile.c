@@ -630,6 +630,7 @@ static void test_table_kernel(void **state)
 	struct ca_region region = {
 		.id = 1, .name = TEXT("send"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/a")
 	};
+	struct ca_profile_scope scope[] = { { TEXT("/a"), 20, true }, { TEXT("[kernel]"), 80, false } };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
@@ -639,6 +640,8 @@ static void test_table_kernel(void **state)
 		struct ca_profile_run run = { .backend = (char *)cases[i].backend };
 		struct ca_profile profile = { .row = &row,
 					      .rows = 1,
+					      .scope = scope,
+					      .scopes = 2,
 					      .run = &run,
 					      .runs = 1,
 					      .catalog = { .region = &region, .regions = 1 },
@@ -647,6 +650,8 @@ static void test_table_kernel(void **state)
 
 		for (int k = 0; k < CA_AT; k++)
 			curve.at[k] = curve.at_low[k] = curve.at_high[k] = cases[i].most;
+		assert_non_null(strstr(printed(&profile, 120), "CPU time: a 20 %; left out: [kernel] 80 % "
+							       "(counts for the code that calls it).\n"));
 		assert_int_equal(strstr(printed(&profile, 120), "Time in the kernel") != NULL, cases[i].told);
 	}
 }
