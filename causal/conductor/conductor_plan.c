@@ -323,6 +323,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 
 		o.cost -= lost;
 		o.elapsed -= lost;
+		o.lost = lost;
 	}
 	o.periods = latency ? 0 : (double)r->periods;
 	o.inside = latency ? 0 : (double)r->inside;

@@ -92,6 +92,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.work = o->work,
 			.periods = o->periods,
 			.inside = o->inside,
+			.lost = o->lost,
 			.from = o->from,
 			.to = o->to,
 			.before = o->before,

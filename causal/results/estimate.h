@@ -25,6 +25,7 @@ struct ca_observation {
 	double paying;  /* U, s: at least one thread was paying, at most; NAN: unknown */
 	double limits;  /* waits for a time, or with a time limit, which moves with D */
 	double work;    /* s of CPU time, without what was paid; 0: not known, or partly spent waiting */
+	double lost;    /* s: what other programs took, where elapsed and cost are without it; else 0 */
 	double entries; /* into the selected code; 0: not known */
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;

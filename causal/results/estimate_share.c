@@ -18,7 +18,7 @@ static const double least = 0.05;  /* by which time per sample differs from code
 
 /* The experiments of one region. */
 struct drawn {
-	double active, elapsed, delay, paying; /* s */
+	double active, elapsed, delay, paying, lost; /* s */
 	double periods, inside;
 };
 
@@ -42,6 +42,7 @@ static struct drawn add_up(const struct ca_est *est, const size_t *first, const 
 			continue;
 		d.active += item->active;
 		d.elapsed += item->elapsed;
+		d.lost += item->lost;
 		d.delay += item->delay;
 		d.paying += item->paying;
 		d.periods += item->periods;
@@ -96,9 +97,10 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		squares += distance(&d, share);
 		lump = fmax(lump, share->lump); /* the same in all */
 		overlap = share->overlap;
-		of_runs = share->rate;
+		of_runs = share->rate; /* with what other programs took */
 		all.active += d.active;
 		all.elapsed += d.elapsed;
+		all.lost += d.lost;
 		all.periods += d.periods;
 		all.inside += d.inside;
 		regions++;
@@ -107,6 +109,7 @@ void ca_estimate_share(const struct ca_est *est, const struct ca_estimate_option
 		return;
 	unlike = squares >= regions + beyond * sqrt(2 * regions);
 	rate = all.periods / all.elapsed;
+	of_runs *= 1 + all.lost / all.elapsed;
 	per_sample = (all.active + lump * worth / rate) / (all.inside + lump * worth);
 	/* does a sample stand for the same time in all code? Some waits, or is in the kernel */
 	for (size_t k = 0; k < out->curves; k++) {

@@ -804,7 +804,7 @@ static void test_whole(void **state)
 
 /* Time itself is the point. All windows lie where half of the time is in S; of all samples of the whole run a
  * tenth is. Another run was left when it was sampled in that phase alone. Others had the CPU for half of each
- * window. */
+ * window, and of the run. */
 static void test_time(void **state)
 {
 	struct ca_visits visits = { .point = 1 };
@@ -834,6 +834,8 @@ static void test_time(void **state)
 			ca_results_close(results,
 					 &(struct ca_run_summary){ .samples = 9,
 								   .periods = run == 1 ? 10000 : 1000,
+								   .runtime = UINT64_C(20000000000),
+								   .cpu_ns = UINT64_C(10000000000),
 								   .left = run == 2 },
 					 &err),
 			CA_OK);
