@@ -385,6 +385,8 @@ static bool goes_on(struct runs *runs, enum ca_conductor_end *end)
 		return runs->done < runs->job->variants.total;
 	if (runs->done < runs->job->variants.product)
 		return true;
+	if (!ca_sweep_is_useful(runs->sweep)) /* the results say why */
+		return false;
 	if (ca_windows_do_end(settings)) /* experiments within a run */
 		return false;
 	if (ca_sweep_is_decided(runs->sweep, &rows) && !ca_steady_is_open(ca_sweep_steady(runs->sweep)))

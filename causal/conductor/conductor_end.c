@@ -5,6 +5,29 @@
 #include "causal/conductor/sweep.h"
 #include <sys/wait.h>
 
+enum {
+	FEW = 10, /* samples of a run */
+	WAITS = 100,
+	LONG = 500000000 /* ns: a shorter run may have only begun */
+};
+
+/* The runtime was in none of the processes, or they hardly ran. */
+static bool is_idle(const struct ca_conductor *c, uint64_t now)
+{
+	uint64_t runtime = c->started ? now - c->started : 0;
+
+	return !atomic_load(&c->session->processes_used) ||
+	       (c->sum.samples < FEW && runtime > LONG && WAITS * c->sum.cpu_ns < runtime);
+}
+
+bool ca_conductor_is_useful(const struct ca_conductor *c, uint64_t now)
+{
+	bool nothing = c->sum.samples >= FEW && !c->sum.in_scope;
+
+	return !is_idle(c, now) && !(nothing && (2 * ca_regions_in_main(c->regions) > c->sum.samples ||
+						 !ca_scope_follows(c->scope)));
+}
+
 static void summarise(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_session *s = c->session;
@@ -66,6 +89,8 @@ void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_stat
 	record_binaries(c);
 	ca_conductor_report_points(c);
 	summarise(c, now, wait_status);
+	if (c->opt.sweep && ca_conductor_is_useful(c, now))
+		ca_sweep_set_useful(c->opt.sweep);
 	ca_conductor_what_if_close(c);
 	ca_conductor_plan_close(c);
 }

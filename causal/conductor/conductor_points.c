@@ -526,7 +526,8 @@ void ca_conductor_points_close(struct ca_conductor *c, int wait_status, const st
 		p->over = p->n > 0;
 		if (p->over)
 			ca_conductor_points_choose(c, p, CA_CHOICE_AUTO);
-		else if (WIFEXITED(wait_status) && !p->late)
+		else if (WIFEXITED(wait_status) && !p->late &&
+			 (c->opt.suggestion || ca_conductor_is_useful(c, ca_clock_now())))
 			give_up(c, p);
 	} else if (p->known && p->choice.how != CA_CHOICE_END_TO_END && ended && c->opt.sweep) {
 		ca_conductor_points_check_runs(c, p, visits);

@@ -177,7 +177,10 @@ void ca_conductor_sum_up(struct ca_conductor *c);
 /* ... and writes it down. */
 void ca_conductor_record(struct ca_conductor *c);
 
-/* conductor_end.c: what the run file says at its end, but for its last record. */
+/* conductor_end.c: may further runs show more than this one? A scope that follows has seen at a run's end what
+ * it takes for them. */
+bool ca_conductor_is_useful(const struct ca_conductor *c, uint64_t now);
+/* What the run file says at its end, but for its last record. */
 void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_status);
 /* The program goes on at full speed, and new processes of it start without the runtime: of a sweep, ... */
 void ca_conductor_leave(struct ca_conductor *c, uint64_t now);

@@ -103,7 +103,7 @@ static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 
 	/* without points of any kind it will be measured end to end as it is */
 	return !c->set->end_to_end && is_all_of_it(c) && !ca_conductor_points_are_open(c) && c->kept < fit &&
-	       (double)runtime < fit * one;
+	       (double)runtime < fit * one && ca_conductor_is_useful(c, ca_clock_now());
 }
 
 /* What the next pair is made of. Where any region will do, the plan has one from the samples of the runs

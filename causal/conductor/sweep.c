@@ -25,6 +25,7 @@ struct ca_sweep {
 	unsigned *deck;           /* what is left of the pool, and behind it what was dealt */
 	size_t cards, left;
 	unsigned said; /* enum ca_sweep_topic */
+	bool useful;
 	double count[CA_CANDIDATES_CHOSEN][RUNS], seconds[RUNS];
 	size_t runs;
 	struct ca_units_run unit[RUNS];
@@ -230,6 +231,16 @@ void ca_sweep_count_experiment(struct ca_sweep *sweep)
 uint64_t ca_sweep_experiments(const struct ca_sweep *sweep)
 {
 	return sweep->experiments;
+}
+
+void ca_sweep_set_useful(struct ca_sweep *sweep)
+{
+	sweep->useful = true;
+}
+
+bool ca_sweep_is_useful(const struct ca_sweep *sweep)
+{
+	return sweep->useful;
 }
 
 bool ca_sweep_is_point(struct ca_sweep *sweep, size_t number, const char *name)

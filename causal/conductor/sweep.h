@@ -50,6 +50,9 @@ bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t variant, const struct ca
 /* Experiments of all runs that can be used. */
 void ca_sweep_count_experiment(struct ca_sweep *sweep);
 uint64_t ca_sweep_experiments(const struct ca_sweep *sweep);
+/* A run had code that can be sped up, or may have some in the next one. */
+void ca_sweep_set_useful(struct ca_sweep *sweep);
+bool ca_sweep_is_useful(const struct ca_sweep *sweep);
 /* Is this the progress point that the variant's plan goes by? The first one that is asked for is. */
 bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name);
 /* Another point is needed: the plan starts anew with the next one that is asked for. */

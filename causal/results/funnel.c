@@ -45,6 +45,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->outside += run->ended && run->summary.outside;
 		f->off += run->ended && run->summary.off;
 		f->runtime += run->summary.runtime;
+		f->cpu += run->summary.cpu_ns;
 		f->samples += run->summary.samples;
 		f->in_scope += run->summary.in_scope;
 		f->in_main += run->summary.in_main;
@@ -89,6 +90,13 @@ static bool outside(const struct ca_profile *p)
 static bool no_sample(const struct ca_profile *p)
 {
 	return ended(p) && p->funnel.finished == 0 && p->funnel.samples == 0;
+}
+
+/* Some ticks may have come all the same. */
+static bool idle(const struct ca_profile *p)
+{
+	return ended(p) && p->funnel.finished == 0 && p->funnel.samples < 10 * p->runs &&
+	       100 * p->funnel.cpu < p->funnel.runtime && p->funnel.runtime > p->runs * UINT64_C(500000000);
 }
 
 static bool switched_off(const struct ca_profile *p)
@@ -249,6 +257,8 @@ static const struct reason {
 	  "most samples fell into code that is in no file, as just-in-time compilers make it (Java, "
 	  ".NET, JavaScript)",
 	  "such code cannot be selected; native libraries can: -B NAME, as in -B libjvm" },
+	{ idle, "the program used hardly any CPU time: it waited nearly all the time",
+	  "give it work to do, or profile the program that it waits for" },
 	{ all_dropped, "every sample was dropped", "try the other sample source: -b timer or -b perf" },
 	{ no_sample, "no sample was taken: the program used hardly any CPU time",
 	  "give it a longer input, or try -b timer" },

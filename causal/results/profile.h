@@ -125,7 +125,7 @@ struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
 	size_t outside;                  /* the runtime was in none of their processes */
 	size_t off;                      /* it switched itself off in one of them */
-	uint64_t runtime, samples, in_scope, in_main, dropped, visits, started, finished, kept;
+	uint64_t runtime, cpu, samples, in_scope, in_main, dropped, visits, started, finished, kept;
 	uint64_t cut, no_visit, stalled, overflow, disturbed, unplaced, books,
 		ahead;     /* experiments by flag */
 	uint64_t unsteady; /* experiments that whole runs have contradicted */

@@ -119,4 +119,22 @@ check "ctl with another word" 2 "$("$causal" ctl stop told >/dev/null 2>&1; echo
 check "ctl alone" 2 "$("$causal" ctl >/dev/null 2>&1; echo $?)"
 check "nothing is left of it" "" "$(find told -name '.*' -type f)"
 
+# ---- where no run can show more than the first
+useless() { # NAME REASON OPTION... -- COMMAND
+	local name=$1 reason=$2
+	shift 2
+	rm -rf useless
+	"$causal" -o useless "$@" >/dev/null 2>err
+	check "$name: one run" "0 1" "$? $(runs_in useless)"
+	contains "$name: why" "No result: $reason" "$(cat err)"
+	lacks "$name: nothing is promised" "further runs" "$(cat err)"
+}
+useless "a program that waits" "the program used hardly any CPU time" -- sleep 0.7
+if echo 'int main(void) { for (volatile int i = 0; i < 300000000; i++) { } }' >static.c &&
+	"${cc[@]}" -static -o static static.c 2>/dev/null; then
+	useless "a static program" "the runtime could not be preloaded" -- ./static
+fi
+"${cc[@]}" -g -o in_main static.c || exit 1
+useless "all in main" "nearly all samples are in main itself" -- ./in_main
+
 finish
