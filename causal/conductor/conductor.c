@@ -515,6 +515,8 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
 	ca_conductor_write_last(c, now, wait_status);
 	status = ca_results_close(c->results, &c->sum, err);
+	if (!status)
+		status = ca_conductor_check_binaries(c, err);
 	ca_conductor_dispose(c);
 	return status;
 }

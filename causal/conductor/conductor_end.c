@@ -3,6 +3,10 @@
  * that goes on is left. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
+#include "core/path.h"
+#include "core/suggest.h"
+#include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 enum {
@@ -79,6 +83,28 @@ static void record_binaries(struct ca_conductor *c)
 			ca_results_binary(c->results, module->path, module->build_id, module->build_id_length,
 					  NULL);
 	}
+}
+
+enum ca_status ca_conductor_check_binaries(const struct ca_conductor *c, struct ca_err *err)
+{
+	struct ca_suggest nearest = { .name = c->set->binary_scope };
+	uint32_t used = atomic_load(&c->session->modules_used);
+	char name[CA_PATH], best[CA_PATH] = "";
+
+	if (c->sum.outside || c->sum.in_scope || !*c->set->binary_scope)
+		return CA_OK;
+	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
+		if (ca_objects_in_scope(c->objects, i))
+			return CA_OK;
+		snprintf(name, sizeof name, "%s", ca_path_base(c->session->module[i].path));
+		*strchrnul(name, '.') = '\0';
+		nearest.best = *best ? best : NULL;
+		ca_suggest_offer(&nearest, name);
+		if (nearest.best == name)
+			memcpy(best, name, sizeof best);
+	}
+	return ca_err_set(err, CA_ERR_USAGE, "-B '%s' matches no binary that the program has loaded%s%s%s",
+			  c->set->binary_scope, *best ? "; did you mean " : "", best, *best ? "?" : "");
 }
 
 void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_status)

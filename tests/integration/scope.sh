@@ -172,6 +172,12 @@ check "-F a misspelt function" "causal: nothing in ./app matches -F 'blnik'; did
 run -S scop.c -- ./app library 1
 check "-S a misspelt file: exit status" 2 $?
 check "... which is meant" "causal: nothing in ./app matches -S 'scop.c'; did you mean scope.c?" "$(cat said)"
+run -B MIAN -- ./app library 1
+check "-B a binary that is not there: exit status" 2 $?
+contains "... which is told" "-B 'MIAN' matches no binary that the program has loaded" "$(cat said)"
+run -n 3 -B appp -- ./app library 0.2
+check "-B a misspelt program: exit status, runs" "2 1" "$? $(find out -name 'run-*' | wc -l)"
+contains "... which is meant" "did you mean app?" "$(cat said)"
 
 # ---- main is no function of function mode, and what runs in it is told
 cat >in_main.c <<'END'

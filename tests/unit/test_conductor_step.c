@@ -422,6 +422,7 @@ static int set_up(void **state)
 	settings = (struct ca_settings){
 		.warm_up = 1000, .cool_off = 1000, .periods = no_periods, .period_clock = any_clock
 	};
+	settings.binary_scope = (char *)"";
 	conductor = (struct ca_conductor){ .opt.command = command, .set = &settings, .session = session };
 	conductor.started = conductor.state_since = conductor.last_step = conductor.last_reap = BEGUN;
 	conductor.region = conductor.selected = REGION;
