@@ -17,24 +17,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A command as one line, which a shell takes. */
+/* A command as one line, which a shell takes. NULL: no memory. */
 static struct json_object *line_of(char *const *words)
 {
 	struct json_object *text = NULL;
 	char *line = NULL;
 	size_t size;
 	FILE *out = open_memstream(&line, &size);
+	bool ok = out;
 
-	for (char *const *word = words; out && *word; word++) {
+	for (char *const *word = words; ok && *word; word++) {
 		char *quoted = ca_again_word(*word);
 
-		fprintf(out, "%s%s", word == words ? "" : " ", quoted ? quoted : "");
+		ok = quoted && fprintf(out, "%s%s", word == words ? "" : " ", quoted) >= 0;
 		free(quoted);
 	}
-	if (out && ca_memstream_end(out, &line))
+	if (out && ca_memstream_end(out, &line) && ok)
 		text = ca_results_json_text(line);
 	free(line);
 	return text;
+}
+
+/* The data with that as their command; NULL, and none of both is left: no memory. */
+static struct json_object *with_command(struct json_object *data, char *const *words)
+{
+	struct json_object *line = data && words ? line_of(words) : NULL;
+
+	if (!words || (line && !json_object_object_add(data, "command", line)))
+		return data;
+	json_object_put(line);
+	json_object_put(data);
+	errno = ENOMEM;
+	return NULL;
 }
 
 static int write_page(struct json_object *data, bool (*write)(struct json_object *, FILE *), const char *path)
@@ -54,20 +68,16 @@ static int write_page(struct json_object *data, bool (*write)(struct json_object
 
 static int report_samples(const char *dir, const char *path)
 {
-	struct json_object *data, *command = json_object_new_array();
 	struct ca_samples *samples;
 	struct ca_err err;
 	int code;
 
 	if (ca_samples_read(&samples, dir, &err) != CA_OK) {
 		ca_say("report: %s", err.text);
-		json_object_put(command);
 		return CA_EXIT_USAGE;
 	}
-	data = ca_samples_json(samples);
-	json_object_array_add(command, line_of(samples->command));
-	json_object_object_add(data, "command", command);
-	code = write_page(data, ca_report_page_write_samples, path);
+	code = write_page(with_command(ca_samples_json(samples), samples->command),
+			  ca_report_page_write_samples, path);
 	ca_samples_free(samples);
 	return code;
 }
@@ -75,7 +85,6 @@ static int report_samples(const char *dir, const char *path)
 static int report(const char *dir, const char *source, const char *path)
 {
 	struct ca_profile *profile;
-	struct json_object *data;
 	int code;
 
 	if (ca_samples_is_there(dir))
@@ -83,10 +92,8 @@ static int report(const char *dir, const char *source, const char *path)
 	profile = ca_arguments_profile("report", dir);
 	if (!profile)
 		return CA_EXIT_USAGE;
-	data = ca_report_data(profile, source);
-	if (profile->run->word)
-		json_object_object_add(data, "command", line_of(profile->run->word));
-	code = write_page(data, ca_report_page_write, path);
+	code = write_page(with_command(ca_report_data(profile, source), profile->run->word),
+			  ca_report_page_write, path);
 	ca_profile_free(profile);
 	return code;
 }

@@ -91,7 +91,7 @@ enum ca_status ca_conductor_check_binaries(const struct ca_conductor *c, struct 
 	uint32_t used = atomic_load(&c->session->modules_used);
 	char name[CA_PATH], best[CA_PATH] = "";
 
-	if (c->sum.outside || c->sum.in_scope || !*c->set->binary_scope)
+	if (c->sum.outside || c->sum.off || c->sum.in_scope || !*c->set->binary_scope)
 		return CA_OK;
 	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
 		if (ca_objects_in_scope(c->objects, i))

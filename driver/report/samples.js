@@ -302,8 +302,8 @@ function setTheme() {
 $("theme").addEventListener("click", () => { theme = (theme + 1) % 3; setTheme(); });
 systemDark.addEventListener("change", setTheme);
 
-document.title = `causal sample: ${data.command.join(" ")}`;
-$("command").textContent = data.command.join(" ");
+document.title = `causal sample: ${data.command}`;
+$("command").textContent = data.command;
 $("summary").textContent = `${seconds(data.runtime)}; ${plural(data.threads, "thread")} in ` +
 	`${plural(data.processes, "process", "es")}; ${main < 0 ? `${seconds(nodes[0].cpu)} on a CPU, ${seconds(nodes[0].wait)} in waits` :
 		`CPU time was not sampled, ${metrics[main].name} was: ${amount(nodes[0].cpu + nodes[0].wait, unit)}`}; ` +

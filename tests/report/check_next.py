@@ -64,9 +64,9 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as scratch:
         told = next_of(scratch, "a b", region("f<int>::g(char*)", file="/src/f.cc", line=3), "-m", "function",
-                       "-F", "f", "-F", "g", "-B", "app")
+                       "-F", "f", "-F", "g", "-B", "true")
         lines = told.get("which lines of it", [])
-        check(lines == ["causal", "-B", "app", "-m", "line", "-F", r"^f<int>::g\(char\*\)$", "-o", "a b-lines",
+        check(lines == ["causal", "-B", "true", "-m", "line", "-F", r"^f<int>::g\(char\*\)$", "-o", "a b-lines",
                         "--", "true", "an argument"], f"lines: {lines}")
         page = told.get("curves, call chains, source", [])
         check(page == ["causal", "report", "a b"], f"report: {page}")

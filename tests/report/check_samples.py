@@ -214,7 +214,7 @@ def main():
         check(text.count("</script>") == 2 and "@@" not in text, "scripts: data, the page")
         data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
         check([tuple(node) for node in json.loads(data.group(1))["nodes"]] == NODES, "data")
-        command = " ".join(json.loads(data.group(1))["command"])
+        command = json.loads(data.group(1))["command"]
         check(shlex.split(command) == ["./app", EVIL, ""], f"the command is no line for a shell: {command}")
         causal("report", os.path.join(scratch, "sample.json"), "-o", os.path.join(scratch, "other.html"))
         with open(os.path.join(scratch, "other.html"), encoding="utf-8") as file:

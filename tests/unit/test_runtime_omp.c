@@ -26,6 +26,12 @@ void ca_wait_meet(void)
 	note('m');
 }
 
+void ca_wait_meet_at(const void *object)
+{
+	(void)object;
+	note('m');
+}
+
 static const enum ca_wait others = CA_WAIT_OTHERS;
 
 struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
