@@ -195,12 +195,17 @@ static bool is_in_proportion(struct ca_tick *tick)
 		assert_int_equal(ca_tick_start(tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_OK);
 	}
 	watched = NULL;
-	assert_in_range(in_calls + in_user, spent / 100 * 97, spent / 100 * 103);
-	return in_calls > called / 10 * 7 && in_calls < called / 10 * 13;
+	print_message("ticks stand for %.1f of %.1f ms, in calls %.1f of %.1f\n",
+		      (double)(in_calls + in_user) / MS, (double)spent / MS, (double)in_calls / MS,
+		      (double)called / MS);
+	assert_true(in_calls + in_user < spent / 100 * 103); /* none counts twice, however busy it is */
+	return in_calls + in_user > spent / 100 * 97 && in_calls > called / 10 * 7 &&
+	       in_calls < called / 10 * 13;
 }
 
 /* With perf's ticks come others, for what is done in the kernel: in proportion, however often perf's start anew and
- * others get the CPU, and no call ends early. Whoever takes the CPU at the kernel's ticks takes the place of some. */
+ * others get the CPU, and no call ends early. Whoever takes the CPU at the kernel's ticks takes the place of some, and
+ * where a virtual CPU stands still for longer than a tick, ticks are lost. */
 static void test_kernel_time(void **state)
 {
 	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
