@@ -129,36 +129,52 @@ static void name_metrics(struct ca_conductor *c)
 	}
 }
 
-/* Frames are called after the function, or the one that is inlined there, once its binary is indexed. */
-static void name_place(struct ca_conductor *c, const struct ca_event *event)
+/* Code made at run time is called what its compiler calls what lies there by now. */
+static void name_made(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event,
+		      const char *before)
 {
+	const char *name = c->sampling ? ca_sampling_made_code(c->sampling, from->process_index,
+							       CA_PLACE_OFFSET(event->value))
+				       : NULL;
+
+	if (name && (!before || strcmp(name, before) != 0))
+		ca_dict_name_value(c->dict, event->key, event->value, name);
+}
+
+/* Frames are called after the function, or the one that is inlined there, once its binary is indexed. */
+static void name_place(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event)
+{
+	const char *known = ca_dict_value_name(c->dict, event->key, event->value);
 	uint64_t address = CA_PLACE_OFFSET(event->value);
 	const struct ca_index *index;
 	struct ca_index_function function;
 	struct ca_index_inline chain[INLINED];
 	size_t n;
 
-	if (ca_dict_value_name(c->dict, event->key, event->value))
+	if (CA_PLACE_MODULE(event->value) == CA_MODULE_MADE) {
+		name_made(c, from, event, known);
 		return;
-	index = ca_objects_index(c->objects, CA_PLACE_MODULE(event->value));
+	}
+	index = known ? NULL : ca_objects_index(c->objects, CA_PLACE_MODULE(event->value));
 	if (!index || !ca_index_find_function(index, address, &function))
 		return;
 	n = ca_index_find_inlines(index, address, chain, INLINED);
 	ca_dict_name_value(c->dict, event->key, event->value, n ? chain[n - 1].name : function.name);
 }
 
-static void name_places(struct ca_conductor *c, const struct ca_event *event, size_t n)
+static void name_places(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event,
+			size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (event[i].key == CA_KEY_SAMPLE || event[i].key == CA_KEY_FRAME)
-			name_place(c, &event[i]);
+			name_place(c, from, &event[i]);
 }
 
 void ca_conductor_trace_pass(struct ca_conductor *c, const struct ca_source *from,
 			     const struct ca_event *event, size_t n)
 {
 	if (ca_sink_wants(c->sinks, CA_KEY_SAMPLE))
-		name_places(c, event, n);
+		name_places(c, from, event, n);
 	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
 	for (size_t i = 0; c->sampling && i < n; i++)
 		if (event[i].key == CA_KEY_METRIC && event[i].flags < CA_METRIC_COUNT)

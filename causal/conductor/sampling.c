@@ -250,18 +250,29 @@ static const struct place *find_place(struct ca_sampling *s, ca_place place)
 	return p;
 }
 
+static const char *name_made(struct ca_sampling *s, struct process *p, uint64_t address, bool *later)
+{
+	*later = false;
+	if (p && !p->made)
+		p->made = ca_made_code_new(p->pid);
+	return p && p->made ? ca_made_code_find(p->made, address, s->ending ? UINT64_MAX : s->last, later)
+			    : NULL;
+}
+
+const char *ca_sampling_made_code(struct ca_sampling *s, uint32_t process, uint64_t address)
+{
+	bool later;
+
+	return name_made(s, at(&s->processes, process), address, &later);
+}
+
 /* The name of code that the process has made itself, as a function; 0: not yet. */
 static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint64_t address)
 {
 	const struct thread *t = ca_by_index_get(&s->threads, stack->thread);
-	struct process *p = t ? at(&s->processes, t->process) : NULL;
-	const char *name = NULL;
-	bool later = false;
+	bool later;
+	const char *name = name_made(s, t ? at(&s->processes, t->process) : NULL, address, &later);
 
-	if (p && !p->made)
-		p->made = ca_made_code_new(p->pid);
-	if (p && p->made)
-		name = ca_made_code_find(p->made, address, s->ending ? UINT64_MAX : s->last, &later);
 	if (later && !s->ending && s->last < stack->time + LATE)
 		return 0;
 	return ca_samples_function(s->samples, CA_SAMPLES_CODE, name ? name : "[made at run time]", "", 0,

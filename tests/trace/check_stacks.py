@@ -63,8 +63,9 @@ def check_walks(scratch):
 
 
 def check_made(scratch, unwinder):
-    directory = os.path.join(scratch, "made-" + unwinder)
-    profile, path = sample(directory, "--unwinder", unwinder, "--", os.path.join(APPS, "makes_code"), "400")
+    directory, line = (os.path.join(scratch, kind + unwinder) for kind in ("made-", "line-"))
+    profile, path = sample(directory, "--unwinder", unwinder, "--events", "advanced", "--sinks", f"json={line}",
+                           "--", os.path.join(APPS, "makes_code"), "400")
     if not profile:
         return
     os.unlink(path.strip())
@@ -78,6 +79,9 @@ def check_made(scratch, unwinder):
     functions = {function["name"]: function for function in profile["functions"]}
     check(functions["native"]["binary"].endswith("makes_code") and
           functions["made_hot"]["binary"] == "[made at run time]", f"binaries: {functions}")
+    with open(line, encoding="utf-8") as file:
+        named = {event["name"] for event in json.load(file) if event.get("ph") == "i"}
+    check({"sample: made_hot", "sample: made_later", "frame: made calls(a, b)"} <= named, f"timeline: {named}")
 
 
 def main():
