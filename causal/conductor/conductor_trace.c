@@ -39,6 +39,8 @@ struct ca_conductor_trace {
 	uint32_t points;                  /* that have names */
 	uint32_t metric[CA_METRIC_COUNT]; /* keys; 0: not wanted */
 	uint64_t now;
+	struct ca_vec kept; /* struct ca_event: without our own frames ... */
+	uint64_t ours;      /* ... and how many these were */
 };
 
 /* /proc/PID/comm or /proc/PID/task/TID/comm; as it was if it cannot be read. */
@@ -162,19 +164,44 @@ static void name_place(struct ca_conductor *c, const struct ca_source *from, con
 	ca_dict_name_value(c->dict, event->key, event->value, n ? chain[n - 1].name : function.name);
 }
 
-static void name_places(struct ca_conductor *c, const struct ca_source *from, const struct ca_event *event,
-			size_t n)
+/* Frames of our own runtime are left out, as in profiles: the innermost of the others is the sample then. Returns what
+ * is left, *n of it; all, where there is no memory. */
+static const struct ca_event *name_places(struct ca_conductor *c, const struct ca_source *from,
+					  const struct ca_event *event, size_t *n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (event[i].key == CA_KEY_SAMPLE || event[i].key == CA_KEY_FRAME)
-			name_place(c, from, &event[i]);
+	struct ca_vec *kept = &c->trace->kept;
+	const struct ca_event *sample = NULL;
+
+	kept->n = 0;
+	for (size_t i = 0; i < *n; i++) {
+		struct ca_event e = event[i];
+		uint32_t module = CA_PLACE_MODULE(e.value);
+
+		if (e.key == CA_KEY_SAMPLE || e.key == CA_KEY_FRAME) {
+			sample = e.key == CA_KEY_SAMPLE ? &event[i] : sample;
+			if (module < CA_MAX_MODULES &&
+			    ca_sampling_is_runtime(c->session->module[module].path))
+				continue;
+			if (sample) {
+				e.key = sample->key;
+				e.flags = sample->flags;
+				sample = NULL;
+			}
+			name_place(c, from, &e);
+		}
+		if (!ca_vec_add(kept, &e, 1))
+			return event;
+	}
+	c->trace->ours += *n - kept->n;
+	*n = kept->n;
+	return kept->at;
 }
 
 void ca_conductor_trace_pass(struct ca_conductor *c, const struct ca_source *from,
 			     const struct ca_event *event, size_t n)
 {
 	if (ca_sink_wants(c->sinks, CA_KEY_SAMPLE))
-		name_places(c, from, event, n);
+		event = name_places(c, from, event, &n);
 	ca_code_names_hand_on(c->trace->names, c->sinks, from, event, n);
 	for (size_t i = 0; c->sampling && i < n; i++)
 		if (event[i].key == CA_KEY_METRIC && event[i].flags < CA_METRIC_COUNT)
@@ -321,6 +348,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 	if (!c->trace)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	c->trace->called.size = sizeof(struct called);
+	c->trace->kept.size = sizeof(struct ca_event);
 	status = ca_rings_reader_new(&c->trace->reader, c->session_fd, CA_SESSION_SIZE, &options, &size, err);
 	if (status)
 		return status;
@@ -419,7 +447,8 @@ void ca_conductor_trace_close(struct ca_conductor *c)
 	if (c->trace && !c->opt.samples)
 		tell_choice(c);
 	if (c->trace && c->opt.traced) {
-		c->opt.traced->events = ca_rings_reader_events(c->trace->reader) - c->outside + c->cut;
+		c->opt.traced->events =
+			ca_rings_reader_events(c->trace->reader) - c->outside + c->cut - c->trace->ours;
 		c->opt.traced->outside = c->outside;
 		c->opt.traced->threads = ca_rings_reader_threads(c->trace->reader);
 		c->opt.traced->processes = atomic_load(&c->session->processes_begun);
@@ -441,6 +470,7 @@ void ca_conductor_trace_free(struct ca_conductor *c)
 		ca_rings_reader_free(c->trace->reader);
 		ca_code_names_free(c->trace->names);
 		ca_by_index_free(&c->trace->called);
+		ca_vec_free(&c->trace->kept);
 	}
 	free(c->trace);
 	c->trace = NULL;

@@ -188,7 +188,7 @@ void ca_sampling_name(struct ca_sampling *s, const struct ca_source *from, const
 }
 
 /* ---- places ---------------------------------------------------------------------------------*/
-static bool is_ours(const char *path)
+bool ca_sampling_is_runtime(const char *path)
 {
 	return !strncmp(ca_path_base(path), "libcausal-rt.so", strlen("libcausal-rt.so"));
 }
@@ -211,7 +211,7 @@ static void name_place(struct ca_sampling *s, struct place *p, ca_place place, c
 	size_t n = 0;
 
 	p->first = (uint32_t)s->names.n;
-	if (is_ours(path))
+	if (ca_sampling_is_runtime(path))
 		return;
 	if (index && ca_index_find_function(index, CA_PLACE_OFFSET(place), &function)) {
 		add_name(s, p, function.name, function.file, function.line, path);

@@ -31,6 +31,8 @@ void ca_sampling_take(struct ca_sampling *sampling, const struct ca_source *from
 /* What the thread, or its process, is called; NULL: that did not change. */
 void ca_sampling_name(struct ca_sampling *sampling, const struct ca_source *from, const char *process,
 		      const char *thread);
+/* Our own runtime, whose frames nobody wants to see. */
+bool ca_sampling_is_runtime(const char *path);
 /* The name of code that a process, by its index, has made itself; NULL: unknown, perhaps not yet. Borrowed. */
 const char *ca_sampling_made_code(struct ca_sampling *sampling, uint32_t process, uint64_t address);
 /* After the events that had been raised by then: stacks whose binaries have been indexed by now; who had to wait for

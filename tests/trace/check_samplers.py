@@ -145,7 +145,7 @@ def check_sinks(scratch):
     curve = [event for event in events if event.get("ph") == "C" and "minor-faults" in event["name"]]
     check(curve, f"json: no curve: {events[:3]}")
     named = {event["name"] for event in events if event.get("ph") == "i"}
-    check({"sample: burn", "frame: produce"} <= named, f"json: frames without names: {named}")
+    check({"sample: burn", "sample: produce", "frame: work"} <= named, f"json: frames without names: {named}")
     for path in (at["perfetto"], at["paraver"] + ".pcf"):
         with open(path, "rb") as file:
             text = file.read()

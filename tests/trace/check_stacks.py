@@ -82,6 +82,7 @@ def check_made(scratch, unwinder):
     with open(line, encoding="utf-8") as file:
         named = {event["name"] for event in json.load(file) if event.get("ph") == "i"}
     check({"sample: made_hot", "sample: made_later", "frame: made calls(a, b)"} <= named, f"timeline: {named}")
+    check(not [name for name in named if "ca_" in name], f"our own frames are in a timeline: {named}")
 
 
 def main():
