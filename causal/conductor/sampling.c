@@ -391,7 +391,10 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 	*(stack->waiting ? &t->waiting : &t->cpu) += stack->ns;
 	/* of a wait that others ended, the time is theirs */
 	if (!(stack->waiting && stack->pair))
-		ca_critical_path_spent(s->path, stack->thread, stack->time, node, stack->ns);
+		ca_critical_path_spent(s->path, stack->thread, stack->time, node,
+				       s->session->samplers.on & 1u << CA_SAMPLER_CPU
+					       ? stack->ns
+					       : stack->metric[CA_METRIC_REAL]);
 	if (stack->pair)
 		remember_wait(s, stack, node);
 	return true;
