@@ -387,7 +387,7 @@ static bool take_stack(struct ca_sampling *s, const struct stack *stack)
 	ca_samples_add(s->samples, node, stack->ns);
 	for (unsigned i = 0; i < CA_METRIC_COUNT; i++)
 		if (stack->metric[i] && s->number[i] >= 0)
-			ca_samples_measure(s->samples, node, (size_t)s->number[i], stack->metric[i]);
+			ca_samples_measure(s->samples, node, (size_t)s->number[i], stack->metric[i], 1);
 	*(stack->waiting ? &t->waiting : &t->cpu) += stack->ns;
 	/* of a wait that others ended, the time is theirs */
 	if (!(stack->waiting && stack->pair))
@@ -433,7 +433,7 @@ static void end_open(struct ca_sampling *s, struct thread *t)
 	node = ca_samples_node(s->samples, t->wait_node, waiting_for(s, t->wait_for));
 	ca_samples_add(s->samples, node, ns);
 	if (real)
-		ca_samples_measure(s->samples, node, (size_t)s->number[CA_METRIC_REAL], real);
+		ca_samples_measure(s->samples, node, (size_t)s->number[CA_METRIC_REAL], real, 1);
 	t->waiting += ns;
 }
 

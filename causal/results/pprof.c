@@ -110,7 +110,7 @@ static bool put_sample(const struct ca_samples *s, uint32_t node, FILE *file)
 		return false;
 	for (uint32_t at = node; at; at = s->node[at].parent)
 		put_number(m.file, SAMPLE_LOCATION, s->node[at].function);
-	put_number(m.file, SAMPLE_VALUE, s->node[node].count);
+	put_number(m.file, SAMPLE_VALUE, ca_samples_count(s, node));
 	put_number(m.file, SAMPLE_VALUE, wait ? 0 : weight);
 	if (!s->weight) /* of what is measured, waits are a part */
 		put_number(m.file, SAMPLE_VALUE, wait ? weight : 0);
@@ -221,7 +221,7 @@ bool ca_samples_write_pprof(const struct ca_samples *s, FILE *file)
 		  (s->weight || put_type(file, SAMPLE_TYPE, WAIT, UNIT));
 
 	for (uint32_t i = 1; ok && i < s->nodes; i++)
-		ok = !(s->weight ? ca_samples_weight(s, i) : s->node[i].count) || put_sample(s, i, file);
+		ok = !ca_samples_count(s, i) || put_sample(s, i, file);
 	ok = ok && put_functions(s, mapping, file);
 	if (ok)
 		put_strings(s, mapping, file);

@@ -144,9 +144,10 @@ void ca_samples_add_metric(struct ca_samples *s, const char *name, const char *u
 			(struct ca_samples_metric){ copy(s, name), copy(s, unit), NULL, level };
 }
 
-uint64_t ca_samples_measured(const struct ca_samples *s, uint32_t node, size_t metric)
+struct ca_samples_measured ca_samples_measured(const struct ca_samples *s, uint32_t node, size_t metric)
 {
-	return node < s->measured_nodes ? s->measured[node * s->metrics + metric] : 0;
+	return node < s->measured_nodes ? s->measured[node * s->metrics + metric]
+					: (struct ca_samples_measured){ 0, 0 };
 }
 
 uint64_t ca_samples_measured_sum(const struct ca_samples *s, size_t metric)
@@ -154,15 +155,17 @@ uint64_t ca_samples_measured_sum(const struct ca_samples *s, size_t metric)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->nodes; i++)
-		sum += ca_samples_measured(s, i, metric);
+		sum += ca_samples_measured(s, i, metric).value;
 	return sum;
 }
 
-void ca_samples_measure(struct ca_samples *s, uint32_t node, size_t metric, uint64_t value)
+void ca_samples_measure(struct ca_samples *s, uint32_t node, size_t metric, uint64_t value, uint64_t count)
 {
+	struct ca_samples_measured *measured;
+
 	if (node >= s->measured_nodes) {
 		size_t n = s->measured_nodes ? s->measured_nodes : 64;
-		uint64_t *more;
+		struct ca_samples_measured *more;
 
 		while (n <= node)
 			n *= 2;
@@ -176,10 +179,12 @@ void ca_samples_measure(struct ca_samples *s, uint32_t node, size_t metric, uint
 		s->measured = more;
 		s->measured_nodes = n;
 	}
+	measured = &s->measured[node * s->metrics + metric];
+	measured->count += count;
 	if (!s->metric[metric].level)
-		s->measured[node * s->metrics + metric] += value;
-	else if (value > s->measured[node * s->metrics + metric])
-		s->measured[node * s->metrics + metric] = value;
+		measured->value += value;
+	else if (value > measured->value)
+		measured->value = value;
 }
 
 void ca_samples_add_wake(struct ca_samples *s, uint32_t waiter, uint32_t waker, uint64_t ns)
@@ -296,7 +301,12 @@ enum ca_status ca_samples_weigh(struct ca_samples *s, const char *of, struct ca_
 
 uint64_t ca_samples_weight(const struct ca_samples *s, uint32_t node)
 {
-	return s->weight ? ca_samples_measured(s, node, s->weight - 1) : s->node[node].ns;
+	return s->weight ? ca_samples_measured(s, node, s->weight - 1).value : s->node[node].ns;
+}
+
+uint64_t ca_samples_count(const struct ca_samples *s, uint32_t node)
+{
+	return s->weight ? ca_samples_measured(s, node, s->weight - 1).count : s->node[node].count;
 }
 
 struct ca_samples_unit ca_samples_unit(const struct ca_samples *s)

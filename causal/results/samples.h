@@ -51,6 +51,9 @@ struct ca_samples_metric {
 	char *missing;     /* owned; why no thread could count it. NULL: some could */
 	bool level;        /* the largest counts, not the sum */
 };
+struct ca_samples_measured {
+	uint64_t value, count; /* count: samples that it comes from */
+};
 /* What was left out, and why. */
 struct ca_samples_loss {
 	char *why; /* owned */
@@ -76,7 +79,7 @@ struct ca_samples {
 	struct ca_samples_threads *group;
 	struct ca_samples_loss *loss;
 	struct ca_samples_metric metric[CA_SAMPLES_METRICS];
-	uint64_t *measured; /* by node and metric; those of `measured_nodes` nodes */
+	struct ca_samples_measured *measured; /* by node and metric; those of `measured_nodes` nodes */
 	size_t functions, nodes, wakes, groups, losses, metrics, measured_nodes;
 	struct ca_map by_function, by_node, by_wake; /* of what is being made */
 	bool failed;                                 /* memory ran out: something is missing */
@@ -93,8 +96,11 @@ uint32_t ca_samples_node(struct ca_samples *samples, uint32_t parent, uint32_t f
 void ca_samples_add(struct ca_samples *samples, uint32_t node, uint64_t ns);
 /* A further metric, all of them before the first measurement. */
 void ca_samples_add_metric(struct ca_samples *samples, const char *name, const char *unit, bool level);
-void ca_samples_measure(struct ca_samples *samples, uint32_t node, size_t metric, uint64_t value);
-uint64_t ca_samples_measured(const struct ca_samples *samples, uint32_t node, size_t metric);
+/* So many samples of it. */
+void ca_samples_measure(struct ca_samples *samples, uint32_t node, size_t metric, uint64_t value,
+			uint64_t count);
+struct ca_samples_measured ca_samples_measured(const struct ca_samples *samples, uint32_t node,
+					       size_t metric);
 uint64_t ca_samples_measured_sum(const struct ca_samples *samples, size_t metric);
 void ca_samples_add_wake(struct ca_samples *samples, uint32_t waiter, uint32_t waker, uint64_t ns);
 void ca_samples_add_threads(struct ca_samples *samples, const char *process, const char *name,
@@ -106,6 +112,7 @@ void ca_samples_add_loss(struct ca_samples *samples, const char *why, uint64_t c
  * thing in it. */
 enum ca_status ca_samples_weigh(struct ca_samples *samples, const char *of, struct ca_err *err);
 uint64_t ca_samples_weight(const struct ca_samples *samples, uint32_t node);
+uint64_t ca_samples_count(const struct ca_samples *samples, uint32_t node); /* of samples that make it */
 /* How people read weights. */
 struct ca_samples_unit {
 	const char *name, *unit; /* "" for CPU time; "s", "bytes" or "events" */

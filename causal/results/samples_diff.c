@@ -89,11 +89,14 @@ static bool is_below(const struct ca_samples *s, uint32_t from, uint32_t node)
 static void add_path(struct changes *c, const struct ca_samples *s, uint32_t node, int side)
 {
 	const struct ca_samples_node *n = &s->node[node];
-	double share = n->ns ? (double)n->path / (double)n->ns : 0;
+	/* real time, where CPU time is not sampled */
+	uint64_t ns = n->ns ? n->ns : ca_samples_weight(s, node);
+	uint64_t count = n->ns ? n->count : ca_samples_count(s, node);
+	double share = ns ? fmin(1, (double)n->path / (double)ns) : 0;
 
 	for (uint32_t i = node; n->path && i; i = s->node[i].parent)
 		if (s->function[s->node[i].function - 1].kind != CA_SAMPLES_PROCESS && !is_below(s, node, i))
-			add_to(c, s, i, side, n->path, (uint64_t)ceil(share * (double)n->count));
+			add_to(c, s, i, side, n->path, (uint64_t)ceil(share * (double)count));
 }
 
 static void add(struct changes *c, const struct ca_samples *s, int side)
@@ -102,8 +105,7 @@ static void add(struct changes *c, const struct ca_samples *s, int side)
 		if (c->what == CA_SAMPLES_OF_PATH)
 			add_path(c, s, i, side);
 		else
-			add_to(c, s, i, side, ca_samples_weight(s, i),
-			       s->weight && !ca_samples_weight(s, i) ? 0 : s->node[i].count);
+			add_to(c, s, i, side, ca_samples_weight(s, i), ca_samples_count(s, i));
 }
 
 /* Samples come by chance, so that n of them are known to +- their root. */

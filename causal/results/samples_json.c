@@ -104,7 +104,7 @@ static struct json_object *metrics_array(const struct ca_samples *s)
 	return array;
 }
 
-/* The number of a node and what was measured in it; nodes of which nothing was are left out. */
+/* The number of a node, what was measured in it, and in how many samples each; nodes of which nothing was are left out. */
 static struct json_object *measured_array(const struct ca_samples *s)
 {
 	struct json_object *array = json_object_new_array();
@@ -114,13 +114,17 @@ static struct json_object *measured_array(const struct ca_samples *s)
 		bool any = false;
 
 		for (size_t i = 0; i < s->metrics; i++)
-			any |= ca_samples_measured(s, node, i) != 0;
+			any |= ca_samples_measured(s, node, i).value != 0;
 		if (!any)
 			continue;
 		row = json_object_new_array();
 		json_object_array_add(row, json_object_new_uint64(node));
 		for (size_t i = 0; i < s->metrics; i++)
-			json_object_array_add(row, json_object_new_uint64(ca_samples_measured(s, node, i)));
+			json_object_array_add(row,
+					      json_object_new_uint64(ca_samples_measured(s, node, i).value));
+		for (size_t i = 0; i < s->metrics; i++)
+			json_object_array_add(row,
+					      json_object_new_uint64(ca_samples_measured(s, node, i).count));
 		json_object_array_add(array, row);
 	}
 	return array;
@@ -316,11 +320,17 @@ static bool read_metrics(struct ca_samples *s, struct json_object *metrics, stru
 		struct json_object *row = json_object_array_get_idx(measured, i);
 		uint64_t node = json_object_get_uint64(json_object_array_get_idx(row, 0));
 
-		if (length_of(row) != s->metrics + 1 || node >= s->nodes)
+		if ((length_of(row) != s->metrics + 1 && length_of(row) != 2 * s->metrics + 1) ||
+		    node >= s->nodes)
 			return false;
-		for (size_t k = 0; k < s->metrics; k++)
-			ca_samples_measure(s, (uint32_t)node, k,
-					   json_object_get_uint64(json_object_array_get_idx(row, k + 1)));
+		for (size_t k = 1; k <= s->metrics; k++) {
+			struct json_object *count = json_object_array_get_idx(row, s->metrics + k);
+
+			/* before November 2026 there was no number of samples: it had all of the node's */
+			ca_samples_measure(s, (uint32_t)node, k - 1,
+					   json_object_get_uint64(json_object_array_get_idx(row, k)),
+					   count ? json_object_get_uint64(count) : s->node[node].count);
+		}
 	}
 	return !s->failed;
 }

@@ -363,7 +363,7 @@ static void put_metrics(const struct ca_samples *s, size_t rows, FILE *file)
 		struct metric_row *r = &row[s->node[i].function - 1];
 
 		for (size_t k = 0; k < s->metrics; k++) {
-			uint64_t value = is_column(s, k) ? ca_samples_measured(s, i, k) : 0;
+			uint64_t value = is_column(s, k) ? ca_samples_measured(s, i, k).value : 0;
 
 			if (value)
 				r->function = s->node[i].function;

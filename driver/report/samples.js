@@ -20,21 +20,24 @@ function element(tag, properties, ...children) {
 // ---- what nodes weigh: their time, or, where CPU time was not sampled, what others have sampled
 
 const metrics = (data.metrics || []).filter((metric) => !metric.missing);
-const values = data.nodes.map(() => metrics.map(() => 0));
+const values = data.nodes.map(() => metrics.map(() => 0)), counts = data.nodes.map(([, , , count]) => count);
 for (const [node, ...row] of data.measured || [])
-	values[node - 1] = row.filter((_, k) => !data.metrics[k].missing);
+	values[node - 1] = row.slice(0, data.metrics.length).filter((_, k) => !data.metrics[k].missing);
 const sampled = data.nodes.some(([, f, ns]) => ns && data.functions[f - 1].kind !== "wait");
 const main = sampled ? -1 : metrics.findIndex(({ name }, k) =>
 	/^(real-time$|overflow-)/.test(name) && values.some((row) => row[k]));
 const unit = main < 0 ? "ns" : metrics[main].unit, timed = unit === "ns";
+if (main >= 0) // samples of what is shown, where the profile knows
+	for (const [node, ...row] of data.measured)
+		counts[node - 1] = row[data.metrics.length + data.metrics.indexOf(metrics[main])] ?? counts[node - 1];
 const number = (value, unit) => unit === "ns" ? (value / 1e9).toFixed(3) : value.toLocaleString("en");
 
 // ---- the tree: node 0 is the root; callers come first
 
 const nodes = [{ parent: -1, f: null, cpu: 0, wait: 0, path: 0, metric: metrics.map(() => 0), children: [], depth: -1 }];
-data.nodes.forEach(([parent, f, ns, count], i) => {
+data.nodes.forEach(([parent, f, ns], i) => {
 	const wait = data.functions[f - 1].kind === "wait", own = main < 0 ? ns : values[i][main];
-	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : own, wait: wait ? own : 0, path: 0, own, count, children: [],
+	nodes.push({ parent, f: f - 1, cpu: wait ? 0 : own, wait: wait ? own : 0, path: 0, own, count: counts[i], children: [],
 		metric: [...values[i]], depth: nodes[parent].depth + 1 });
 	nodes[parent].children.push(nodes.length - 1);
 });

@@ -216,9 +216,9 @@ static void weighs(void **state)
 	ca_samples_add_metric(s, "real-time", "ns", false);
 	ca_samples_add_metric(s, "overflow-page-faults", "", false);
 	ca_samples_add_metric(s, "switches", "", false);
-	ca_samples_measure(s, 2, 0, 4096);  /* main */
-	ca_samples_measure(s, 3, 2, 70);    /* work */
-	ca_samples_measure(s, 5, 1, 90000); /* the wait */
+	ca_samples_measure(s, 2, 0, 4096, 1);  /* main */
+	ca_samples_measure(s, 3, 2, 70, 1);    /* work */
+	ca_samples_measure(s, 5, 1, 90000, 1); /* the wait */
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		assert_int_equal(ca_samples_weigh(s, cases[i].of, &err), CA_OK);
 		assert_string_equal(ca_samples_unit(s).name, cases[i].name);
@@ -237,6 +237,43 @@ static void weighs(void **state)
 	assert_int_equal(ca_samples_weigh(s, NULL, &err), CA_OK);
 	assert_string_equal(ca_samples_unit(s).name, "real-time");
 	ca_samples_free(s);
+}
+
+/* How sure it is hangs on the samples of what is compared, not on all that there are; also when it is read back. */
+static void compares_by_their_own_samples(void **state)
+{
+	struct ca_samples *a = make(), *b = make(), *back;
+	char path[] = "/tmp/test_samples_XXXXXX", file[64];
+	struct ca_samples_change *c;
+	struct ca_err err;
+	size_t n;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	for (int i = 0; i < 10000; i++) {
+		ca_samples_add(a, 3, 1000000); /* work */
+		ca_samples_add(b, 3, 1000000);
+	}
+	for (int i = 0; i < 2; i++)
+		ca_samples_add_metric(i ? b : a, "overflow-page-faults", "", false);
+	ca_samples_measure(a, 3, 0, 400, 4);
+	ca_samples_measure(b, 3, 0, 600, 6);
+	assert_int_equal(ca_samples_write(b, path, &err), CA_OK);
+	assert_int_equal(ca_samples_read(&back, path, &err), CA_OK);
+	assert_int_equal(ca_samples_weigh(a, "overflow", &err), CA_OK);
+	assert_int_equal(ca_samples_weigh(back, "overflow", &err), CA_OK);
+	c = ca_samples_compare(a, back, CA_SAMPLES_OF_FUNCTIONS, &n);
+	assert_int_equal(change_of(c, n, "work")->count[0], 4);
+	assert_int_equal(change_of(c, n, "work")->count[1], 6);
+	assert_int_equal(change_of(c, n, "work")->ns[1], 600);
+	assert_false(change_of(c, n, "work")->sure);
+	ca_samples_compare_free(c, n);
+	ca_samples_free(a);
+	ca_samples_free(b);
+	ca_samples_free(back);
+	snprintf(file, sizeof file, "%s/" CA_SAMPLES_FILE, path);
+	unlink(file);
+	rmdir(path);
 }
 
 /* Callers come before those whom they call, and numbers are of what there is. */
@@ -275,6 +312,7 @@ int main(void)
 		cmocka_unit_test(is_read_back),
 		cmocka_unit_test(compares),
 		cmocka_unit_test(weighs),
+		cmocka_unit_test(compares_by_their_own_samples),
 		cmocka_unit_test(refuses_what_is_damaged),
 	};
 
