@@ -91,7 +91,16 @@ static bool find_named(struct ca_conductor *c)
 /* This run's, so far. */
 static struct ca_sweep_time time_of_run(const struct ca_conductor *c, uint64_t now)
 {
-	return (struct ca_sweep_time){ c->sum.periods, c->sum.squares, now - c->started, c->sum.cpu_ns };
+	struct ca_sweep_time time = { .periods = c->sum.periods,
+				      .squares = c->sum.squares,
+				      .elapsed = now - c->started,
+				      .cpu = c->sum.cpu_ns };
+	uint32_t used = atomic_load(&c->session->slots_used);
+
+	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
+		for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+			time.lost += ca_drop_is_loss(d) ? atomic_load(&c->session->slot[i].drop[d]) : 0;
+	return time;
 }
 
 /* ... and that of those before it. */
@@ -103,6 +112,7 @@ static struct ca_sweep_time time_of_all(const struct ca_conductor *c, uint64_t n
 	all.squares += run.squares;
 	all.elapsed += run.elapsed;
 	all.cpu += run.cpu;
+	all.lost += run.lost;
 	return all;
 }
 
@@ -120,8 +130,9 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 	struct ca_plan_offer *offer = calloc(n + CA_NAMED + 1, sizeof *offer);
 	struct ca_sweep_time all = time_of_all(c, now);
 	double periods = (double)all.periods, elapsed = (double)all.elapsed;
+	double taken = periods + (double)all.lost;
 	/* threads at a time: on a CPU, or waiting for the outside; one may have been kept from its CPU by others */
-	double busy = fmax(periods * (double)c->session->period / elapsed, 1);
+	double busy = fmax(taken * (double)c->session->period / elapsed, 1);
 	double percent = 100 * MARGIN * busy / (double)ca_stacks_total(c->stacks);
 
 	for (size_t i = 0; i < n && offer; i++) {
@@ -143,7 +154,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 							  .periods = (double)code[i].samples,
 							  .share = (double)code[i].samples / periods,
 							  .lump = (double)all.squares / periods,
-							  .rate = 1e9 * periods / elapsed,
+							  .rate = 1e9 * taken / elapsed,
 							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0) };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {

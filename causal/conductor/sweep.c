@@ -269,6 +269,7 @@ void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run)
 	sweep->time.squares += run.squares;
 	sweep->time.elapsed += run.elapsed;
 	sweep->time.cpu += run.cpu;
+	sweep->time.lost += run.lost;
 }
 
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)

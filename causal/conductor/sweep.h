@@ -60,9 +60,9 @@ void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
 /* A run with experiments in it has come to its end after so many s of virtual time. */
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds);
 /* Periods sampled in finished runs, the squares of what samples stand for, how long those took, and their CPU time,
- * ns. */
+ * ns; and samples that were lost, of a period each at least. */
 struct ca_sweep_time {
-	uint64_t periods, squares, elapsed, cpu;
+	uint64_t periods, squares, elapsed, cpu, lost;
 };
 void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run);
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep);

@@ -5,13 +5,6 @@
 #include "causal/results/profile.h"
 #include <string.h>
 
-/* A tick while a thread pays, or else in the runtime, falls into none of the program's time; and a stack that
- * could not be walked to its end is used as far as it goes. */
-static bool is_loss(size_t drop)
-{
-	return drop != CA_DROP_REENTRY && drop != CA_DROP_OWN_CODE && drop != CA_DROP_UNWIND;
-}
-
 void ca_funnel_count(struct ca_profile *profile)
 {
 	struct ca_funnel *f = &profile->funnel;
@@ -51,9 +44,9 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->in_main += run->summary.in_main;
 		f->visits += run->summary.visits;
 		f->started += run->summary.started;
-		for (size_t d = 0; d < CA_DROP_COUNT; d++) {
+		for (unsigned d = 0; d < CA_DROP_COUNT; d++) {
 			f->drop[d] += run->summary.drop[d];
-			f->dropped += is_loss(d) ? run->summary.drop[d] : 0;
+			f->dropped += ca_drop_is_loss(d) ? run->summary.drop[d] : 0;
 		}
 	}
 	if (f->started < f->finished) /* runs without an end record */

@@ -805,14 +805,13 @@ static void test_whole(void **state)
 /* Time itself is the point. All windows lie where half of the time is in S; of all samples of the whole run a
  * tenth is. Another run was left when it was sampled in that phase alone. Others had the CPU for half of each
  * window, and of the run. */
-static void test_time(void **state)
+static void check_time(unsigned held)
 {
 	struct ca_visits visits = { .point = 1 };
 	struct ca_experiment_record record = { .region = 1, .visit_count = 1, .visits = &visits };
 	struct ca_profile *profile;
 	struct ca_results *results;
 
-	(void)state;
 	assert_non_null(ca_catalog_add_point(&catalog, 1, CA_POINT_THROUGHPUT, CA_RESULTS_TIME));
 	for (unsigned run = 1; run <= 2; run++) {
 		results = open_run_as(run, run == 2); /* the same unit in whole runs */
@@ -829,11 +828,14 @@ static void test_time(void **state)
 			visits.delta = 250000;
 			assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 		}
-		assert_int_equal(ca_results_samples(results, 1, run == 1 ? 1000 : 500, NULL, &err), CA_OK);
+		assert_int_equal(ca_results_samples(results, 1, run == 1 ? 10 * held : 500, NULL, &err),
+				 CA_OK);
 		assert_int_equal(
 			ca_results_close(results,
 					 &(struct ca_run_summary){ .samples = 9,
-								   .periods = run == 1 ? 10000 : 1000,
+								   .periods = run == 1 ? 100 * held : 1000,
+								   .drop[CA_DROP_RING_FULL] =
+									   run == 1 ? 10000 - 100 * held : 0,
 								   .runtime = UINT64_C(20000000000),
 								   .cpu_ns = UINT64_C(10000000000),
 								   .left = run == 2 },
@@ -858,6 +860,19 @@ static void test_time(void **state)
 	assert_true(fabs(profile->row[0].curve->at[1] - 5) < 0.3);
 	assert_true(profile->row[0].curve->at_low[1] > 4 && profile->row[0].curve->at_high[1] < 6);
 	ca_profile_free(profile);
+}
+
+static void test_time(void **state)
+{
+	(void)state;
+	check_time(100);
+}
+
+/* Half of the samples found no room. */
+static void test_time_with_losses(void **state)
+{
+	(void)state;
+	check_time(50);
 }
 
 static size_t print_to(const struct ca_profile *profile, unsigned width, char *text, size_t size)
@@ -1035,6 +1050,7 @@ int main(void)
 		cmocka_unit_test(test_refuted_inside),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_time_with_losses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),
 	};
