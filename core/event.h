@@ -131,6 +131,8 @@ enum { CA_DELAY_SPUN, CA_DELAY_SLEPT };
 enum { CA_SAMPLE_PERIODS = 0x3fff, CA_SAMPLE_IN_KERNEL = 0x4000, CA_SAMPLE_WAITING = 0x8000 };
 /* What the kernel does in system calls, as a function or a binary; it counts for the code that makes them. */
 #define CA_KERNEL "[kernel]"
+/* So is code that the program has made itself, as JIT compilers do: in no file. */
+#define CA_MADE "[made at run time]"
 
 /* Frames of a sample; of a deeper stack so many outermost ones, and the innermost. */
 enum { CA_SAMPLE_FRAMES = 64, CA_SAMPLE_OUTERMOST = 16 };

@@ -30,6 +30,7 @@ struct ca_conductor_scope {
 		uint64_t own, through; /* not yet in follow */
 	} module[CA_MAX_MODULES];
 	uint64_t in_kernel;     /* the same */
+	uint64_t made;          /* the same, of code that is in no file */
 	uint64_t samples, next; /* as many as yet / at the next look; all runs */
 	uint64_t first;         /* ns; of the first one in this run */
 	bool pending, holding;
@@ -74,12 +75,13 @@ static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames
 {
 	struct ca_conductor_scope *s = c->following;
 	uint32_t module = CA_PLACE_MODULE(frame[0]);
+	bool made = module == CA_MODULE_MADE;
 
-	if (module >= CA_MAX_MODULES)
+	if (module >= CA_MAX_MODULES && !made)
 		return;
 	s->samples++;
-	*(in_kernel ? &s->in_kernel : &s->module[module].own) += weight;
-	if (!in_kernel && use_of(c, module) == CA_SCOPE_MAY_TAKE)
+	*(in_kernel ? &s->in_kernel : made ? &s->made : &s->module[module].own) += weight;
+	if (!in_kernel && !made && use_of(c, module) == CA_SCOPE_MAY_TAKE)
 		return;
 	for (unsigned i = !in_kernel; i < frames; i++) {
 		module = CA_PLACE_MODULE(frame[i]);
@@ -118,7 +120,9 @@ static void add_counts(struct ca_conductor *c)
 	}
 	if (s->in_kernel)
 		ca_follow_add(s->follow, CA_KERNEL, false, s->in_kernel, 0);
-	s->in_kernel = 0;
+	if (s->made)
+		ca_follow_add(s->follow, CA_MADE, false, s->made, 0);
+	s->in_kernel = s->made = 0;
 	s->follow->samples = s->samples;
 	ca_follow_call(c->following->follow, c->session->command, c->session->called);
 }

@@ -30,6 +30,13 @@ struct ca_follow_object *ca_follow_find(const struct ca_follow *f, const char *p
 	return NULL;
 }
 
+static const char *why_of_callers(const char *path)
+{
+	return !strcmp(path, CA_KERNEL) ? "counts for the code that calls it"
+	       : !strcmp(path, CA_MADE) ? "counts for the code that calls it; causal sample has its names"
+					: NULL;
+}
+
 void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t own, uint64_t through)
 {
 	struct ca_follow_object *object = ca_follow_find(f, path);
@@ -42,7 +49,7 @@ void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t ow
 		object += f->n;
 		*object = (struct ca_follow_object){
 			.path = strdup(path),
-			.useless = strcmp(path, CA_KERNEL) ? NULL : "counts for the code that calls it",
+			.useless = why_of_callers(path),
 		};
 		if (!object->path)
 			return;

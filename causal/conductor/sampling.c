@@ -275,8 +275,7 @@ static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint
 
 	if (later && !s->ending && s->last < stack->time + LATE)
 		return 0;
-	return ca_samples_function(s->samples, CA_SAMPLES_CODE, name ? name : "[made at run time]", "", 0,
-				   "[made at run time]");
+	return ca_samples_function(s->samples, CA_SAMPLES_CODE, name ? name : CA_MADE, "", 0, CA_MADE);
 }
 
 /* What a frame is, the outermost first; NULL: not known yet. */

@@ -271,8 +271,9 @@ static void put_scope(const struct ca_table *t)
 				: in_scope ? "CPU time: "
 					   : "; left out: ",
 				name ? name : "", scope->share,
-				strcmp(scope->binary, CA_KERNEL) ? ""
-								 : " (counts for the code that calls it)");
+				strcmp(scope->binary, CA_KERNEL) && strcmp(scope->binary, CA_MADE)
+					? ""
+					: " (counts for the code that calls it)");
 			any = true;
 			free(name);
 		}

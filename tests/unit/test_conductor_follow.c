@@ -63,6 +63,13 @@ static void test_decisions(void **state)
 		  "liba.so.1",
 		  "scope: redis 10 %, liba.so.1 5 % of the CPU samples; left out: [kernel] 75 % (counts for "
 		  "the code that calls it), libc.so.6 10 % (-B 'MAIN;libc.so;liba.so' adds it)" },
+		/* node: what it compiles */
+		{ NULL,
+		  { { "/usr/bin/node", true, 20, 0 }, { CA_MADE, false, 180, 0 } },
+		  NULL,
+		  "scope: node 10 % of the CPU samples; left out: [made at run time] 90 % (counts for the "
+		  "code that "
+		  "calls it; causal sample has its names)" },
 		/* the limit: 5 % is much, less is not, and is not worth a word */
 		{ NULL,
 		  { { "/bin/app", true, 180, 0 },

@@ -193,6 +193,25 @@ static void test_kernel(void **state)
 	assert_null(ca_follow_find(ca_sweep_follow(conductor.opt.sweep), path[LIBC]));
 }
 
+/* Code that the program has made itself is in no file, and speaks for the library that calls it. */
+static void test_made(void **state)
+{
+	const ca_place from_one[] = { CA_PLACE(CA_MODULE_MADE, 16), CA_PLACE(CA_MODULE_MADE, 64),
+				      CA_PLACE(ONE, 32) };
+	const struct ca_follow_object *made;
+
+	(void)state;
+	sample(APP, 0, 1, false);
+	ca_conductor_scope_sample(&conductor, from_one, 3, 40, 0);
+	ca_conductor_scope_close(&conductor);
+	made = ca_follow_find(ca_sweep_follow(conductor.opt.sweep), CA_MADE);
+	assert_non_null(made);
+	assert_int_equal(made->own, 40);
+	has(ONE, 0, 40);
+	has(APP, 1, 0);
+	assert_int_equal(ca_sweep_follow(conductor.opt.sweep)->samples, 2);
+}
+
 /* For the run file: of all CPU samples, those that are left out included. */
 static void test_shares(void **state)
 {
@@ -260,7 +279,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_counts), TEST(test_kernel), TEST(test_shares), TEST(test_taking), TEST(test_late),
+		TEST(test_counts), TEST(test_kernel), TEST(test_made),
+		TEST(test_shares), TEST(test_taking), TEST(test_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
