@@ -9,6 +9,7 @@
 #include "causal/conductor/walks.h"
 #include "core/clock.h"
 #include "core/dict.h"
+#include "core/memstream.h"
 #include "core/settings.h"
 #include "core/speedups.h"
 #include <dirent.h>
@@ -345,9 +346,27 @@ static enum ca_status check_command(struct ca_conductor *c, struct ca_err *err)
 	return status;
 }
 
+/* "-B 'libz' -F '^deflate$'": all that picks the code of this run. Owned; NULL: no memory. */
+static char *scope_text(const struct ca_settings *set)
+{
+	const struct {
+		const char *option, *pattern;
+	} part[] = { { "-B", set->binary_scope },    { "-S", set->source_scope },
+		     { "-F", set->function_scope },  { "-BE", set->binary_exclude },
+		     { "-SE", set->source_exclude }, { "-FE", set->function_exclude } };
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < sizeof part / sizeof *part && out; i++)
+		if (*part[i].pattern)
+			fprintf(out, "%s%s '%s'", ftell(out) ? " " : "", part[i].option, part[i].pattern);
+	return out && ca_memstream_end(out, &text) ? text : NULL;
+}
+
 static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 {
-	char *pool = ca_speedups_text(&c->pool);
+	char *pool = ca_speedups_text(&c->pool), *scope = scope_text(c->set);
 	struct ca_run_info info = {
 		.run = c->opt.run,
 		.iteration = c->opt.iteration,
@@ -357,11 +376,13 @@ static enum ca_status open_results(struct ca_conductor *c, struct ca_err *err)
 		.backend = c->backend == CA_BACKEND_TIMER ? "timer" : "perf",
 		.end_to_end = c->set->end_to_end,
 		.speedups = pool ? pool : "",
+		.scope = scope ? scope : "",
 		.seed = (uint64_t)c->set->random_seed,
 	};
 	enum ca_status status = ca_results_open(&c->results, c->opt.dir, &info, &c->catalog, err);
 
 	free(pool);
+	free(scope);
 	return status;
 }
 

@@ -106,7 +106,7 @@ static struct ca_sweep_time time_of_run(const struct ca_conductor *c, uint64_t n
 /* ... and that of those before it. */
 static struct ca_sweep_time time_of_all(const struct ca_conductor *c, uint64_t now)
 {
-	struct ca_sweep_time all = ca_sweep_time(c->opt.sweep), run = time_of_run(c, now);
+	struct ca_sweep_time all = ca_sweep_time(c->opt.sweep, c->opt.variant), run = time_of_run(c, now);
 
 	all.periods += run.periods;
 	all.squares += run.squares;
@@ -257,7 +257,7 @@ void ca_conductor_plan_begun(struct ca_conductor *c)
 /* What is decided in the program's first phase need not be so in its next one: a whole run, or some time. */
 static bool has_seen_enough(const struct ca_conductor *c, uint64_t now)
 {
-	return ca_sweep_time(c->opt.sweep).elapsed > 0 ||
+	return ca_sweep_time(c->opt.sweep, c->opt.variant).elapsed > 0 ||
 	       (c->first_experiment && now - c->first_experiment > SEEN * CA_NS_PER_S);
 }
 
@@ -442,7 +442,7 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	/* a run that is measured as a whole may choose nothing itself, and the next one goes by what this one saw */
 	if (c->sum.periods)
 		offer(c, ca_clock_now());
-	ca_sweep_add_time(c->opt.sweep, time_of_run(c, ca_clock_now()));
+	ca_sweep_add_time(c->opt.sweep, c->opt.variant, time_of_run(c, ca_clock_now()));
 	all = ca_sweep_catalog(c->opt.sweep);
 	if (!ca_catalog_copy(all, &c->catalog))
 		ca_conductor_say(c, 1, "no memory to keep what was seen for the next run");

@@ -15,6 +15,7 @@ struct variant {
 	struct ca_plan *plan;
 	struct ca_stacks *stacks;
 	char *point;
+	struct ca_sweep_time time;
 };
 
 struct ca_sweep {
@@ -35,7 +36,6 @@ struct ca_sweep {
 	struct ca_vec heat; /* as ca_regions_keep_heat wants it */
 	struct variant *variant;
 	size_t variants;
-	struct ca_sweep_time time;
 	double length, lengths; /* of runs that came to their ends, s, all together; how many */
 	uint64_t experiments;
 	struct ca_steady steady;
@@ -263,18 +263,22 @@ void ca_sweep_forget_point(struct ca_sweep *sweep, size_t number)
 	ca_plan_forget(variant->plan);
 }
 
-void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run)
+void ca_sweep_add_time(struct ca_sweep *sweep, size_t number, struct ca_sweep_time run)
 {
-	sweep->time.periods += run.periods;
-	sweep->time.squares += run.squares;
-	sweep->time.elapsed += run.elapsed;
-	sweep->time.cpu += run.cpu;
-	sweep->time.lost += run.lost;
+	struct variant *variant = find_variant(sweep, number);
+
+	if (!variant)
+		return;
+	variant->time.periods += run.periods;
+	variant->time.squares += run.squares;
+	variant->time.elapsed += run.elapsed;
+	variant->time.cpu += run.cpu;
+	variant->time.lost += run.lost;
 }
 
-struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep)
+struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep, size_t number)
 {
-	return sweep->time;
+	return number < sweep->variants ? sweep->variant[number].time : (struct ca_sweep_time){ 0 };
 }
 
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds)

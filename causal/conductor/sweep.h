@@ -59,13 +59,13 @@ bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name)
 void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
 /* A run with experiments in it has come to its end after so many s of virtual time. */
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds);
-/* Periods sampled in finished runs, the squares of what samples stand for, how long those took, and their CPU time,
- * ns; and samples that were lost, of a period each at least. */
+/* Periods sampled in finished runs of a variant, whose code its stacks count, the squares of what samples stand for,
+ * how long those took, and their CPU time, ns; and samples that were lost, of a period each at least. */
 struct ca_sweep_time {
 	uint64_t periods, squares, elapsed, cpu, lost;
 };
-void ca_sweep_add_time(struct ca_sweep *sweep, struct ca_sweep_time run);
-struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep);
+void ca_sweep_add_time(struct ca_sweep *sweep, size_t variant, struct ca_sweep_time run);
+struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep, size_t variant);
 /* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them: the
  * program is too short for those (*region: NULL, any will do), or what they say of *region is in
  * doubt or known to be wrong (steady.h): then at *percent, 0: at any. NULL: they need not. Static text.

@@ -177,6 +177,32 @@ static void find_sampled(struct ca_profile *profile)
 	}
 }
 
+/* In runs with another scope a region is not counted: neither do their periods count for it. It is in a scope if one run
+ * with that has it. */
+static bool find_periods_of(struct ca_profile *profile)
+{
+	size_t regions = profile->catalog.regions, *group = calloc(profile->runs + 1, sizeof *group);
+	bool *has = calloc(profile->runs * regions + 1, sizeof *has);
+
+	profile->periods_of = calloc(regions + 1, sizeof *profile->periods_of);
+	for (size_t i = 0; i < profile->runs && group; i++)
+		while (strcmp(profile->run[group[i]].scope, profile->run[i].scope) != 0)
+			group[i]++;
+	for (size_t i = 0; i < profile->sample_count && has && group; i++)
+		has[group[profile->samples[i].run] * regions + profile->samples[i].region - 1] = true;
+	for (size_t i = 0; i < profile->experiments && has && group; i++)
+		if (profile->experiment[i].region)
+			has[group[profile->experiment[i].run] * regions + profile->experiment[i].region - 1] =
+				true;
+	for (size_t i = 0; i < profile->runs && has && group && profile->periods_of; i++)
+		for (size_t r = 0; r < regions && profile->run[i].sampled; r++)
+			if (has[group[i] * regions + r])
+				profile->periods_of[r] += (double)profile->run[i].summary.periods;
+	free(has);
+	free(group);
+	return has && group && profile->periods_of;
+}
+
 /* NULL: no memory. */
 static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *n)
 {
@@ -203,10 +229,10 @@ static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *
 	for (size_t i = 0; i < profile->sample_count && share; i++) {
 		const struct ca_profile_samples *s = &profile->samples[i];
 
-		if (!profile->run[s->run].sampled || !(profile->periods > 0))
+		if (!profile->run[s->run].sampled || !(profile->periods_of[s->region - 1] > 0))
 			continue;
 		share[s->region - 1].periods += (double)s->count;
-		share[s->region - 1].share += (double)s->count / profile->periods;
+		share[s->region - 1].share += (double)s->count / profile->periods_of[s->region - 1];
 	}
 	return share;
 }
@@ -280,6 +306,7 @@ static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_c
 
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
 {
+	double periods = profile->periods_of[row->curve->region - 1];
 	uint64_t count = 0, own = 0;
 	bool known = false, sampled;
 
@@ -299,8 +326,8 @@ static void fill_samples(const struct ca_profile *profile, struct ca_profile_row
 		row->calls = samples->calls;
 	}
 	/* samples are of one region */
-	row->samples = profile->periods > 0 && !row->asked ? 100. * (double)count / profile->periods : NAN;
-	row->own = profile->periods > 0 && known ? 100. * (double)own / profile->periods : NAN;
+	row->samples = periods > 0 && !row->asked ? 100. * (double)count / periods : NAN;
+	row->own = periods > 0 && known ? 100. * (double)own / periods : NAN;
 }
 
 static enum ca_status make_rows(struct ca_profile *profile)
@@ -375,7 +402,8 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 		find_sampled(new);
 		find_lengths(new);
 		ca_profile_merge_stacks(new);
-		status = ca_profile_find_refuted(new) ? estimate_points(new) : CA_ERR_NOMEM;
+		status = find_periods_of(new) && ca_profile_find_refuted(new) ? estimate_points(new)
+									      : CA_ERR_NOMEM;
 		if (status == CA_OK && ca_profile_find_unsteady(new))
 			status = estimate_points(new);
 		ca_funnel_count(new);
@@ -500,6 +528,7 @@ void ca_profile_free(struct ca_profile *profile)
 		free(profile->run[i].mode);
 		free(profile->run[i].backend);
 		free(profile->run[i].speedups);
+		free(profile->run[i].scope);
 	}
 	for (size_t i = 0; i < profile->points; i++) {
 		free(profile->point[i].name);
@@ -516,6 +545,7 @@ void ca_profile_free(struct ca_profile *profile)
 	}
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);
+	free(profile->periods_of);
 	ca_catalog_fini(&profile->catalog);
 	ca_profile_free_stacks(profile);
 	for (size_t i = 0; i < profile->scopes; i++)

@@ -14,7 +14,7 @@ struct json_object;
 /* One run file. Strings are owned. */
 struct ca_profile_run {
 	unsigned number, iteration;
-	char *command, *mode, *speedups;
+	char *command, *mode, *speedups, *scope;
 	char **word;    /* of the command; ends with NULL */
 	char **options; /* of causal; ends with NULL, or NULL */
 	char *backend;  /* "mixed" if threads had different ones */
@@ -152,10 +152,11 @@ struct ca_profile {
 	size_t unread; /* lines of run files */
 	size_t scoped; /* runs, when the last of `scope` was read */
 	struct ca_funnel funnel;
-	double periods; /* of the runs that were sampled to their ends */
-	double length;  /* of a run, s of virtual time, mean; 0: not known */
-	double squares; /* ... and of what each sample stands for */
-	bool busy;      /* most experiments were disturbed by other programs */
+	double periods;     /* of the runs that were sampled to their ends ... */
+	double *periods_of; /* ... and in whose scope it was, by region, from the first one on. Owned */
+	double length;      /* of a run, s of virtual time, mean; 0: not known */
+	double squares;     /* ... and of what each sample stands for */
+	bool busy;          /* most experiments were disturbed by other programs */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

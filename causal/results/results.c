@@ -124,6 +124,8 @@ static enum ca_status put_run(struct ca_results *results, const struct ca_run_in
 	add_text(record, "backend", info->backend);
 	add_bool(record, "end_to_end", info->end_to_end);
 	add_text(record, "speedups", info->speedups);
+	if (info->scope && *info->scope)
+		add_text(record, "scope", info->scope);
 	add_u64(record, "seed", info->seed);
 	/* Both clocks at one moment: later runs may follow a reboot, and the reader needs one
 	 * time axis for all of them. */

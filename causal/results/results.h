@@ -98,7 +98,8 @@ struct ca_run_info {
 	const char *backend; /* "perf" or "timer": what it sets out with */
 	bool end_to_end;
 	const char *speedups; /* the pool of this variant, as text */
-	uint64_t seed;        /* of the sweep's choices */
+	const char *scope; /* what its code was picked by: in runs with the same, the same code is counted */
+	uint64_t seed;     /* of the sweep's choices */
 };
 
 /* What the last record says: the funnel from samples to experiments. */

@@ -331,11 +331,12 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	run->mode = strdup(ca_results_json_string(record, "mode"));
 	run->backend = strdup(ca_results_json_string(record, "backend"));
 	run->speedups = strdup(ca_results_json_string(record, "speedups"));
+	run->scope = strdup(ca_results_json_string(record, "scope"));
 	run->end_to_end = json_object_get_boolean(ca_results_json_get(record, "end_to_end"));
 	run->seed = ca_results_json_u64(record, "seed");
 	run->time = ca_results_json_u64(record, "time");
 	run->clock = ca_results_json_u64(record, "clock");
-	return run->command && run->mode && run->backend && run->speedups;
+	return run->command && run->mode && run->backend && run->speedups && run->scope;
 }
 
 static bool read_end(struct ca_profile *profile, struct json_object *record)

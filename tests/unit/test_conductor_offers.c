@@ -102,7 +102,7 @@ static int set_up(void **state)
 		assert_non_null(ca_catalog_add_region(ca_sweep_catalog(c.opt.sweep), &region));
 		there[code] = false;
 	}
-	ca_sweep_add_time(c.opt.sweep, (struct ca_sweep_time){ SAMPLES, SAMPLES, CA_NS_PER_S });
+	ca_sweep_add_time(c.opt.sweep, 0, (struct ca_sweep_time){ SAMPLES, SAMPLES, CA_NS_PER_S });
 	assert_int_equal(ca_conductor_plan_open(&c, &err), CA_OK);
 	for (uint32_t code = 1; code <= CODES; code++)
 		ca_stacks_add(c.stacks, &code, 1, code == MAIN ? SAMPLES / 10 : SAMPLES - SAMPLES / 10,

@@ -888,6 +888,56 @@ static size_t print_to(const struct ca_profile *profile, unsigned width, char *t
 	return n;
 }
 
+/* Of 1,000 periods a run, one region has 750 and the other one 250: in the runs of each one's own scope, and in those
+ * that have none. */
+static void test_scopes(void **state)
+{
+	static const char *const scope[] = { "", "-F 'f'", "-F 'g'" };
+	static const char *const command[] = { "./app", NULL };
+	struct ca_visits visits = { .point = 0, .delta = 100 };
+	struct ca_profile *profile;
+
+	(void)state;
+	add_region("g");
+	for (unsigned run = 1; run <= CA_COUNT(scope); run++) {
+		struct ca_run_info info = { .run = run,
+					    .iteration = 1,
+					    .command = command,
+					    .mode = "function",
+					    .backend = "perf",
+					    .speedups = "0,50",
+					    .seed = 1,
+					    .scope = scope[run - 1] };
+		struct ca_results *results;
+
+		assert_int_equal(ca_results_open(&results, dir, &info, &catalog, &err), CA_OK);
+		for (uint32_t region = 1; region <= 2; region++)
+			for (uint32_t i = 0; i < 4 && run != 4 - region; i++) {
+				struct ca_experiment_record record = { .index = 4 * region + i,
+								       .region = region,
+								       .speedup = i % 2 ? 500000 : 0,
+								       .start = 1000 * i,
+								       .end = 1000 * i + 500,
+								       .visit_count = 1,
+								       .visits = &visits };
+
+				assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+			}
+		for (uint32_t region = 1; region <= 2; region++)
+			if (run != 4 - region)
+				ca_results_samples(results, region, region == 1 ? 750 : 250, NULL, &err);
+		ca_results_close(results,
+				 &(struct ca_run_summary){ .samples = 9, .periods = 1000, .runtime = 9 },
+				 &err);
+	}
+	profile = load();
+	assert_int_equal(profile->rows, 2);
+	for (size_t i = 0; i < profile->rows; i++)
+		assert_true(fabs(profile->row[i].samples - (*profile->row[i].region->name == 'g' ? 25 : 75)) <
+			    0.01);
+	ca_profile_free(profile);
+}
+
 /* Escape sequences, broken UTF-8 and right-to-left marks in a name do not get through. */
 static void test_hostile_name(void **state)
 {
@@ -1049,6 +1099,7 @@ int main(void)
 		cmocka_unit_test(test_refuted),
 		cmocka_unit_test(test_refuted_inside),
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_time_with_losses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
