@@ -253,7 +253,7 @@ static void use_whole(struct runs *runs, struct ca_conductor_options *options)
 	unsigned percent;
 
 	/* speedups that were asked for are dealt by the conductor */
-	if (set->end_to_end || *set->what_if || set->fixed_speedup.count ||
+	if (set->end_to_end || set->count_only || *set->what_if || set->fixed_speedup.count ||
 	    set->origin[CA_SETTING_SPEEDUP_DIVISIONS] != CA_ORIGIN_DEFAULT)
 		return;
 	if (ca_sweep_why_whole(runs->sweep, &doubted, &percent) && !doubted)

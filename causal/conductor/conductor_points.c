@@ -45,7 +45,7 @@ static bool is_for(const struct ca_conductor *c, const struct ca_choice *choice)
  * was in an earlier sweep. False: this is no sweep, or not all of a run is to be looked at. */
 static bool use_whole_runs(struct ca_conductor *c)
 {
-	if (!c->opt.sweep || !ca_windows_are_all(c->set))
+	if (!c->opt.sweep || !ca_windows_are_all(c->set) || c->set->count_only)
 		return false;
 	ca_sweep_use_whole(c->opt.sweep, "no progress point goes with the work");
 	ca_sweep_first_time(c->opt.sweep, CA_SWEEP_SHORT);

@@ -63,10 +63,10 @@ static unsigned deal(struct ca_conductor *c)
 	return percent;
 }
 
-/* Is a run to be looked at from its beginning to its end? */
+/* Is a run to be looked at from its beginning to its end, with code that is chosen? */
 static bool is_all_of_it(const struct ca_conductor *c)
 {
-	return ca_windows_are_all(c->set);
+	return ca_windows_are_all(c->set) && !c->set->count_only;
 }
 
 enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *err)
@@ -132,7 +132,7 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 	unsigned percent;
 	const char *why;
 
-	if (!c->opt.sweep)
+	if (!c->opt.sweep || c->set->count_only)
 		return;
 	if (is_ours(c))
 		ca_sweep_count_whole(c->opt.sweep);

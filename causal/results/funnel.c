@@ -221,6 +221,20 @@ static bool only_zero_wanted(const struct ca_profile *p)
 	return wanted;
 }
 
+static bool only_counted(const struct ca_profile *p)
+{
+	bool counted = p->runs;
+
+	for (size_t i = 0; i < p->runs; i++) {
+		char **option = p->run[i].options;
+
+		while (option && *option && strncmp(*option, "--count-only", strlen("--count-only")) != 0)
+			option++;
+		counted &= option && *option;
+	}
+	return counted;
+}
+
 static bool all_ahead(const struct ca_profile *p)
 {
 	return p->funnel.ahead && p->funnel.kept == p->funnel.zeros;
@@ -287,6 +301,8 @@ static const struct reason {
 	  "stop other programs, or use more runs (-n)" },
 	{ no_zero, "no experiment ran at 0 %, so there is nothing to compare with",
 	  "use few speedups, 0 among them, and more runs: -s 0,50 -n 10", "-s 0,50 -n 10" },
+	{ only_counted, "points were only counted, as --count-only says",
+	  "compare their rates with those of another build: causal compare DIR OTHER" },
 	{ only_zero_wanted, "all experiments ran at 0 %, as -s says", "use other speedups, too: -s 0,50",
 	  "-s 0,50" },
 	{ only_zero, "all experiments that could be used ran at 0 %",

@@ -132,6 +132,8 @@ run -n 3 -- ./app library 0.05
 check "short runs: told once" 1 "$(lines)"
 contains "... with the library" "libwork.so.1 " "$(line)"
 contains "... which is seen" churn "$(regions 3)"
+run -n 3 --count-only -- ./app library 0.05
+check "--count-only: in short runs, too, no code is selected" "" "$(grep -h '"region":{' out/run-*.jsonl | grep '"experiment"')"
 run -e -n 2 -FE '^(work|library)$' -- ./app library 0.5
 contains "-e: it is taken" "libwork.so.1 " "$(line)"
 check "... its code is the one of a whole run" libwork.so.1 "$(binaries 2)"
