@@ -404,6 +404,7 @@ static void say_more(const struct ca_job *job, const struct ca_profile *profile)
 	const struct ca_profile_row *open;
 	double points = job->settings.until, half, seconds;
 	size_t runs = ca_profile_runs_wanted(profile, points, &open);
+	bool several;
 	char *word;
 
 	/* without experiments at 0 % no number of runs will do; the table says what will */
@@ -411,16 +412,21 @@ static void say_more(const struct ca_job *job, const struct ca_profile *profile)
 	    ca_windows_do_end(&job->settings) || job->settings.single >= 0 ||
 	    !(word = ca_again_word(job->dir)))
 		return;
+	several = profile->points > 1;
 	half = (open->curve->at_high[1] - open->curve->at_low[1]) / 2;
 	seconds = (double)profile->funnel.runtime / 1e9 / (double)profile->runs * (double)runs;
 	if (isfinite(half))
-		ca_say("%s is known to +- %.0f; about %zu more runs (%.0f s) make that +- %g: causal resume "
+		ca_say("%s%s%s is known to +- %.0f; about %zu more runs (%.0f s) make that +- %g: causal "
+		       "resume "
 		       "%s -n %zu",
-		       open->region->name, half, runs, seconds, points, word, runs);
+		       open->region->name, several ? " for " : "", several ? open->point->name : "", half,
+		       runs, seconds, points, word, runs);
 	else
-		ca_say("nothing is known of %s yet; about %zu more runs (%.0f s) are needed: causal resume "
+		ca_say("nothing is known of %s%s%s yet; about %zu more runs (%.0f s) are needed: causal "
+		       "resume "
 		       "%s -n %zu",
-		       open->region->name, runs, seconds, word, runs);
+		       open->region->name, several ? " for " : "", several ? open->point->name : "", runs,
+		       seconds, word, runs);
 	free(word);
 }
 
