@@ -105,6 +105,8 @@ uint64_t ca_samples_measured_sum(const struct ca_samples *samples, size_t metric
 void ca_samples_add_wake(struct ca_samples *samples, uint32_t waiter, uint32_t waker, uint64_t ns);
 void ca_samples_add_threads(struct ca_samples *samples, const char *process, const char *name,
 			    const struct ca_samples_threads *numbers);
+/* At the end: function f (from 1 on) is of[f - 1] from now on, itself or one that stays itself. of is changed. */
+void ca_samples_rename(struct ca_samples *samples, uint32_t *of);
 void ca_samples_add_loss(struct ca_samples *samples, const char *why, uint64_t count);
 
 /* What nodes weigh from now on, in rows, comparisons and exports: "cputime" (and waits), "realtime", "overflow", or a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that makes code while it runs, as JIT compilers do, and tells perf of it: `makes_code MS DIR` spends so
+/* A program that makes code while it runs, as JIT compilers do, and tells perf of it: `makes_code MS` spends so
  * much CPU time, half in `made_hot`, half in `native`, which `made_calls` calls; a third function, made later in the
- * place of one, is told of late. Prints the path of its list, /tmp/perf-PID.map. */
+ * place of one, is told of late. `makes_code MS end` tells all at its end, as Java may. Prints the path of its list, /tmp/perf-PID.map. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static const unsigned char calls[] = {
 	0x5d, 0xc3        /* pop %rbp; ret */
 };
 
-static char path[64], *page;
+static char path[64], told[512], *page;
+static int at_end;
 
 static uint64_t cpu_time(void)
 {
@@ -45,17 +46,26 @@ static __attribute__((noinline)) void native(uint64_t n)
 		;
 }
 
-static void *make(char *at, const void *code, size_t size, const char *name)
+static void tell(void)
 {
-	FILE *list = fopen(path, "a");
+	FILE *list = fopen(path, "w");
 
 	if (!list)
 		exit(77);
+	fputs(told, list);
+	fclose(list);
+}
+
+static void *make(char *at, const void *code, size_t size, const char *name)
+{
+	size_t before = strlen(told);
+
 	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
 	memcpy(at, code, size);
 	mprotect(page, PAGE, PROT_READ | PROT_EXEC);
-	fprintf(list, "%lx %zx %s\n", (unsigned long)at, size, name);
-	fclose(list);
+	snprintf(told + before, sizeof told - before, "%lx %zx %s\n", (unsigned long)at, size, name);
+	if (!at_end)
+		tell();
 	return at;
 }
 
@@ -80,6 +90,7 @@ int main(int argc, char **argv)
 	uint64_t ns = (argc > 1 ? strtoul(argv[1], NULL, 10) : 300) * MS;
 	void *first, *second;
 
+	at_end = argc > 2 && !strcmp(argv[2], "end");
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
 	unlink(path);
@@ -89,6 +100,7 @@ int main(int argc, char **argv)
 	/* the same place, another function */
 	first = make(page, hot, sizeof hot, "made_later");
 	spend(cpu_time() + ns, (hot_function *)first, (calls_function *)second);
+	tell();
 	puts(path);
 	return 0;
 }

@@ -85,6 +85,18 @@ def check_made(scratch, unwinder):
     check(not [name for name in named if "ca_" in name], f"our own frames are in a timeline: {named}")
 
 
+def check_made_late(scratch):
+    """Names that come at the program's end: of what lies there by then."""
+    profile, path = sample(os.path.join(scratch, "late"), "--", os.path.join(APPS, "makes_code"), "400", "end")
+    if not profile:
+        return
+    os.unlink(path.strip())
+    shares = [share(profile, "spend", *name) for name in (("made_later",), ("made calls(a, b)", "native"))]
+    check(sum(shares) > 90 and min(shares) > 30, f"told at the end: {shares}")
+    named = [function["name"] for function in profile["functions"]]
+    check(len(named) == len(set(named)) and not [name for name in named if "0x" in name], f"functions: {named}")
+
+
 def main():
     if os.environ.get("CA_SANITIZER"):
         print("SKIP: the runtime does not go with " + os.environ["CA_SANITIZER"])
@@ -95,6 +107,7 @@ def main():
         check_walks(scratch)
         check_made(scratch, "rows")
         check_made(scratch, "libunwind")
+        check_made_late(scratch)
     return status()
 
 

@@ -193,6 +193,45 @@ static void compares(void **state)
 	ca_samples_free(b);
 }
 
+/* Two callees that turn out to be one: their nodes are one, with what was measured in each. */
+static void renames(void **state)
+{
+	struct ca_samples *s = make();
+	uint32_t late = code(s, "late"), of[16], n;
+	uint32_t node = ca_samples_node(s, 2, late), below = ca_samples_node(s, node, code(s, "below"));
+	struct ca_samples_row *row;
+	uint64_t cpu, waiting;
+	size_t rows;
+
+	(void)state;
+	n = (uint32_t)s->functions;
+	ca_samples_add_metric(s, "switches", "", false);
+	ca_samples_add(s, node, 2000000);
+	ca_samples_add(s, below, 500000);
+	ca_samples_measure(s, node, 0, 3, 1);
+	ca_samples_measure(s, below, 0, 8, 1);
+	ca_samples_measure(s, 3, 0, 4, 2); /* work */
+	ca_samples_add_wake(s, below, node, 7);
+	for (uint32_t f = 0; f < n; f++)
+		of[f] = f + 1 == late ? code(s, "work") : f + 1;
+	ca_samples_rename(s, of);
+	assert_false(s->failed);
+	assert_int_equal(s->functions, n - 1);
+	row = ca_samples_rows(s, &rows, &cpu, &waiting);
+	assert_int_equal(cpu, 38500000);
+	assert_int_equal(waiting, 40000000);
+	assert_int_equal(row_of(s, row, rows, "work")->self, 37000000);
+	assert_int_equal(row_of(s, row, rows, "below")->self, 500000);
+	assert_int_equal(s->node[3].count, 3);
+	assert_int_equal(ca_samples_measured(s, 3, 0).value, 7);
+	assert_int_equal(ca_samples_measured(s, 3, 0).count, 3);
+	assert_int_equal(ca_samples_measured_sum(s, 0), 15);
+	assert_int_equal(s->wake[s->wakes - 1].waker, 3);
+	assert_string_equal(s->function[s->node[s->wake[s->wakes - 1].waiter].function - 1].name, "below");
+	free(row);
+	ca_samples_free(s);
+}
+
 /* CPU time where it was sampled; else what was; and what is asked for. */
 static void weighs(void **state)
 {
@@ -312,6 +351,7 @@ int main(void)
 		cmocka_unit_test(is_read_back),
 		cmocka_unit_test(compares),
 		cmocka_unit_test(weighs),
+		cmocka_unit_test(renames),
 		cmocka_unit_test(compares_by_their_own_samples),
 		cmocka_unit_test(refuses_what_is_damaged),
 	};
