@@ -517,6 +517,8 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	status = ca_results_close(c->results, &c->sum, err);
 	if (!status)
 		status = ca_conductor_check_binaries(c, err);
+	if (!status)
+		status = ca_conductor_what_if_check(c, err);
 	ca_conductor_dispose(c);
 	return status;
 }

@@ -338,6 +338,8 @@ bool ca_conductor_is_what_if(const struct ca_conductor *c);
 bool ca_conductor_what_if_next(struct ca_conductor *c);
 /* At the end of the run: what was never seen. */
 void ca_conductor_what_if_close(struct ca_conductor *c);
+/* After the last records: is a name that no code has a mistake for one that some has? */
+enum ca_status ca_conductor_what_if_check(struct ca_conductor *c, struct ca_err *err);
 
 /* Free everything; removes the session. */
 void ca_conductor_dispose(struct ca_conductor *c);

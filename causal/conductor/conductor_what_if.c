@@ -4,6 +4,8 @@
  * thread; never blocks. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
+#include "causal/points/point_name.h"
+#include "causal/points/point_places.h"
 #include <string.h>
 
 enum { ZERO, ALL, FIRST }; /* cards; then each part */
@@ -63,10 +65,47 @@ bool ca_conductor_what_if_next(struct ca_conductor *c)
 	return true;
 }
 
+/* No code is called so, and some nearly: of a function, as loops and lines have names of their own kind. */
+static bool is_mistake(const struct ca_conductor *c, const char *text, char *near, size_t size)
+{
+	struct ca_point_name name = { .kind = CA_POINT_NAME_FUNCTION, .name = (char *)(uintptr_t)text };
+	uint32_t used = atomic_load(&c->session->modules_used);
+
+	*near = '\0';
+	if (c->set->mode != CA_MODE_FUNCTION || strpbrk(text, "+:"))
+		return false;
+	for (uint32_t m = 1; m < used && m < CA_MAX_MODULES; m++) {
+		const struct ca_index *index =
+			ca_objects_in_scope(c->objects, m) ? ca_objects_index(c->objects, m) : NULL;
+
+		if (index && ca_point_places_any(&name, index))
+			return false;
+		if (index && !*near)
+			ca_point_name_near(&name, index, near, size);
+	}
+	return *near;
+}
+
+enum ca_status ca_conductor_what_if_check(struct ca_conductor *c, struct ca_err *err)
+{
+	char near[200];
+
+	for (unsigned i = 0; i < c->what_if.parts; i++)
+		if (!find(c, c->what_if.part[i].name) &&
+		    is_mistake(c, c->what_if.part[i].name, near, sizeof near))
+			return ca_err_set(err, CA_ERR_USAGE,
+					  "what-if: no code in scope is called %s; did you mean %s?",
+					  c->what_if.part[i].name, near);
+	return CA_OK;
+}
+
 void ca_conductor_what_if_close(struct ca_conductor *c)
 {
+	char near[200];
+
 	for (unsigned i = 0; i < c->what_if.parts; i++)
-		if (!find(c, c->what_if.part[i].name))
+		if (!find(c, c->what_if.part[i].name) &&
+		    !is_mistake(c, c->what_if.part[i].name, near, sizeof near))
 			ca_conductor_say(c, 0,
 					 "what-if: no sample shows %s in code that is in scope, so nothing "
 					 "can be said of "

@@ -46,4 +46,8 @@ done
 
 timeout 100 "$causal" what-if 'region_slow=50,region_none=20' "${short[@]}" -n 1 -o none -- ./barrier --seconds 1 >/dev/null 2>err
 contains "a name that is in no sample" "no sample shows region_none" "$(cat err)"
+timeout 100 "$causal" what-if 'region_slow=50,region_fats=20' "${short[@]}" -n 3 -o typo -- ./barrier --seconds 1 >/dev/null 2>err
+check "a name with a mistake: exit status" 2 $?
+contains "... what was meant" "no code in scope is called region_fats; did you mean region_fast?" "$(cat err)"
+check "... after the first run" 1 "$(echo typo/run-*.jsonl | wc -w)"
 finish

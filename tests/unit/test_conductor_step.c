@@ -298,6 +298,13 @@ bool ca_conductor_what_if_next(struct ca_conductor *c)
 	return false;
 }
 
+enum ca_status ca_conductor_what_if_check(struct ca_conductor *c, struct ca_err *err)
+{
+	(void)c;
+	(void)err;
+	return CA_OK;
+}
+
 void ca_conductor_what_if_close(struct ca_conductor *c)
 {
 	(void)c;
