@@ -233,7 +233,7 @@ static bool compare_rows(struct ca_compare *compare, const struct ca_profile *a,
 		const struct ca_profile_row *old = find_row(a, same[row->region->id], point);
 		const struct ca_curve *x, *y;
 
-		if (!point || !old)
+		if (!point || !old || row->asked)
 			continue;
 		x = old->curve;
 		y = row->curve;

@@ -67,7 +67,7 @@ bool ca_profile_write_csv(const struct ca_profile *profile, FILE *file)
 		const struct ca_curve *curve = row->curve;
 		const struct ca_cell *cell = row->point->estimates.cell + curve->first;
 
-		for (int i = 0; i < CA_AT; i++)
+		for (int i = 0; i < CA_AT && !row->asked; i++)
 			put_csv_line(file, row, "curve", ca_estimate_at[i] / 1e4, curve->at[i],
 				     curve->at_low[i], curve->at_high[i], curve->experiments);
 		for (int p = 0; p < CA_PERCENTILES; p++)
@@ -166,6 +166,8 @@ bool ca_profile_write_markdown(const struct ca_profile *profile, FILE *file)
 	      "| verdict |\n|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
 	      file);
 	for (size_t r = 0; r < profile->rows; r++) {
+		if (profile->row[r].asked) /* several at once, each by what was asked: in no column */
+			continue;
 		put_line(file, &profile->row[r], CA_PERCENTILES);
 		for (int p = 0; p < CA_PERCENTILES; p++)
 			put_line(file, &profile->row[r], p);

@@ -43,6 +43,9 @@ check "no other speedups" 0 "$(grep '"type":"experiment"' both/run-0001.jsonl |
 for line in 'region_slow 50 % less' 'region_fast 20 % less' 'all of them at once' 'the sum of each alone'; do
 	contains "the answer has '$line'" "$line" "$(cat err)"
 done
+check "what was asked for is no row at 50 % less" "" "$("$causal" export both --format markdown | grep 'region&#95;fast=20')"
+check "... nor in a comparison" "" "$("$causal" compare both both 2>&1 | grep 'region_fast=20')"
+check "... nor a curve" "" "$("$causal" export both --format csv | grep 'region_fast=20.*,curve,')"
 
 timeout 100 "$causal" what-if 'region_slow=50,region_none=20' "${short[@]}" -n 1 -o none -- ./barrier --seconds 1 >/dev/null 2>err
 contains "a name that is in no sample" "no sample shows region_none" "$(cat err)"
