@@ -7,6 +7,7 @@
 #include "driver/commands.h"
 #include "driver/say.h"
 #include <stdlib.h>
+#include <string.h>
 
 static size_t count(char *const *words)
 {
@@ -54,6 +55,14 @@ int ca_cmd_resume(int argc, char **argv)
 		       "causal-out/DIR -n 20");
 		return CA_EXIT_USAGE;
 	}
+	for (char **word = argv + 2; *word; word++)
+		if (!strcmp(*word, "--")) {
+			ca_say("resume: it runs the command that %s was recorded with, and takes no other "
+			       "behind --; "
+			       "to sweep another program: causal -o OTHER-DIR -- ./app",
+			       argv[1]);
+			return CA_EXIT_USAGE;
+		}
 	profile = ca_arguments_profile("resume", argv[1]);
 	if (!profile)
 		return CA_EXIT_USAGE;

@@ -43,6 +43,8 @@ def check_resume(scratch):
     run("resume", expect=2)
     run("resume", "nothing", expect=2)
     run("resume", "r", "--no-such", expect=2)
+    said = causal("resume", "r", "-n", "1", "--", "false", cwd=scratch, expect=2).stderr
+    check("takes no other behind --" in said and "causal -o OTHER-DIR -- ./app" in said, f"another program: {said}")
 
 
 def check_progress(scratch):
