@@ -84,13 +84,63 @@ static bool copy_run(FILE *from, FILE *to, unsigned number)
 	return ok && feof(from) && !first;
 }
 
-static bool copy_all(const char *dir, const struct ca_profile *profile, const char *output, unsigned *number)
+static bool is_same(const struct ca_profile_run *a, const struct ca_profile_run *b)
 {
+	return a->time && a->time == b->time && a->seed == b->seed && !strcmp(a->command, b->command);
+}
+
+/* Is that run of the n-th profile also before it, there or in another one? */
+static bool is_known(struct ca_profile *const *profile, int n, size_t run)
+{
+	for (int p = 0; p <= n; p++)
+		for (size_t i = 0; i < (p < n ? profile[p]->runs : run); i++)
+			if (is_same(&profile[p]->run[i], &profile[n]->run[run]))
+				return true;
+	return false;
+}
+
+static size_t count_known(struct ca_profile *const *profile, int n)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < profile[n]->runs; i++)
+		known += is_known(profile, n, i);
+	return known;
+}
+
+/* Twice the same experiments would look like twice as many. False: there is nothing to put together. */
+static bool tell_known(char **dir, struct ca_profile *const *profile, int n)
+{
+	bool adds = n == 1;
+
+	for (int i = 0; i < n; i++) {
+		size_t known = count_known(profile, i);
+
+		if (known)
+			ca_say("merge: %zu of the %zu runs in %s are the same as others (start time, seed "
+			       "and "
+			       "command); they are taken once",
+			       known, profile[i]->runs, dir[i]);
+		adds |= i && known < profile[i]->runs;
+	}
+	if (!adds)
+		ca_say("merge: there is nothing to add to the runs in %s; name directories of different runs",
+		       *dir);
+	return adds;
+}
+
+static bool copy_new(const char *dir, struct ca_profile *const *all, int n, const char *output,
+		     unsigned *number)
+{
+	const struct ca_profile *profile = all[n];
+
 	for (size_t i = 0; i < profile->runs; i++) {
 		char path[PATH_MAX];
 		FILE *from, *to;
 		bool ok;
 
+		if (is_known(all, n, i))
+			continue;
 		snprintf(path, sizeof path, "%s/run-%04u.jsonl", dir, profile->run[i].number);
 		from = fopen(path, "re");
 		if (!from) {
@@ -151,13 +201,15 @@ static int merge(char **dir, struct ca_profile **profile, int n, const char *out
 		for (int j = 0; j < i; j++)
 			if (!go_together(profile[j], dir[j], profile[i], dir[i]))
 				return CA_EXIT_USAGE;
+	if (!tell_known(dir, profile, n))
+		return CA_EXIT_USAGE;
 	if (mkdir(output, 0777) && (errno != EEXIST || !is_empty(output))) {
 		ca_say("merge: '%s' cannot be the new directory (%s); name one that does not exist yet",
 		       output, strerror(errno));
 		return CA_EXIT_USAGE;
 	}
 	for (int i = 0; i < n; i++)
-		if (!copy_all(dir[i], profile[i], output, &number))
+		if (!copy_new(dir[i], profile, i, output, &number))
 			return 1;
 	return write_merged(output);
 }

@@ -44,6 +44,12 @@ def check_merge(scratch):
     causal("merge", "a", "elsewhere", "-o", "moved", cwd=scratch)
     check("no build-ids" in causal("merge", "a", "unknown", "-o", "perhaps", cwd=scratch).stderr,
           "no build-ids")
+    said = causal("merge", "a", "both", "-o", "again", cwd=scratch).stderr
+    check("2 of the 3 runs in both are the same" in said and "3 runs in again" in said, f"partly the same: {said}")
+    said = causal("merge", "a", "b", "a", "a", "-o", "once", cwd=scratch).stderr
+    check("3 runs in once" in said, f"given three times: {said}")
+    said = causal("merge", "b", "b", "-o", "no", cwd=scratch, expect=2).stderr
+    check("nothing to add" in said and not os.path.exists(os.path.join(scratch, "no")), f"nothing new: {said}")
     causal("merge", "a", "-o", "both", cwd=scratch, expect=2)
     causal("merge", "a", "nothing", "-o", "x", cwd=scratch, expect=2)
     causal("merge", "a", "b", cwd=scratch, expect=2)
