@@ -30,26 +30,25 @@ static bool is_executable(const char *path, int *error)
 	return false;
 }
 
-int ca_child_exec_error(const char *command, int error, struct ca_err *err)
+/* Whom the kernel starts in place of a script; in `text`. NULL: the file is no script. */
+static const char *interpreter_of(const char *path, char *text, size_t size)
 {
-	if (error == ENOENT || error == ENOTDIR) {
-		ca_err_set(err, CA_ERR_NOT_FOUND, "there is no command '%s'; check its path, or PATH",
-			   command);
-		return CA_EXIT_NOT_FOUND;
-	}
-	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command, strerror(error),
-		   error == EACCES ? "make it executable with chmod +x, or name its interpreter"
-				   : "name a program");
-	return CA_EXIT_NOT_EXECUTABLE;
+	FILE *file = fopen(path, "re");
+	bool is_script = file && fgets(text, (int)size, file) && !strncmp(text, "#!", 2);
+
+	if (file)
+		fclose(file);
+	return is_script ? strtok(text + 2, " \t\r\n") : NULL;
 }
 
-int ca_child_check(const char *command, struct ca_err *err)
+/* The file of the command, as a shell finds it. Owned by the caller; NULL: there is none, see *error. */
+static char *find(const char *command, int *error)
 {
 	const char *path = getenv("PATH");
-	int error = ENOENT, denied = 0;
+	int denied = 0;
 
 	if (strchr(command, '/') || !*command)
-		return is_executable(command, &error) ? 0 : ca_child_exec_error(command, error, err);
+		return is_executable(command, error) ? strdup(command) : NULL;
 	if (!path)
 		path = "/bin:/usr/bin";
 	for (const char *at = path;; at++) {
@@ -58,18 +57,60 @@ int ca_child_check(const char *command, struct ca_err *err)
 
 		if (asprintf(&file, "%.*s%s%s", (int)length, at, length ? "/" : "./", command) < 0)
 			break;
-		if (is_executable(file, &error)) {
-			free(file);
-			return 0;
-		}
+		if (is_executable(file, error))
+			return file;
+		if (*error == EACCES)
+			denied = EACCES;
 		free(file);
-		if (error == EACCES)
-			denied = error;
 		at += length;
 		if (!*at)
 			break;
 	}
-	return ca_child_exec_error(command, denied ? denied : ENOENT, err);
+	*error = denied ? denied : ENOENT;
+	return NULL;
+}
+
+/* The kernel says ENOENT also where a file is there that names another one which is not. */
+static int say_not_found(const char *command, struct ca_err *err)
+{
+	int error = ENOENT;
+	char *file = find(command, &error), text[256];
+	const char *interpreter = file ? interpreter_of(file, text, sizeof text) : NULL;
+
+	if (interpreter)
+		ca_err_set(err, CA_ERR_NOT_FOUND,
+			   "'%s' cannot be executed, since its interpreter '%s' does not exist; change its "
+			   "first line, or name an interpreter before it",
+			   command, interpreter);
+	else if (file)
+		ca_err_set(err, CA_ERR_NOT_FOUND,
+			   "'%s' cannot be executed, since the loader that it needs does not exist; readelf "
+			   "-l names it",
+			   command);
+	else
+		ca_err_set(err, CA_ERR_NOT_FOUND, "there is no command '%s'; check its path, or PATH",
+			   command);
+	free(file);
+	return CA_EXIT_NOT_FOUND;
+}
+
+int ca_child_exec_error(const char *command, int error, struct ca_err *err)
+{
+	if (error == ENOENT || error == ENOTDIR)
+		return say_not_found(command, err);
+	ca_err_set(err, CA_ERR_PERMISSION, "'%s' cannot be executed (%s); %s", command, strerror(error),
+		   error == EACCES ? "make it executable with chmod +x, or name its interpreter"
+				   : "name a program");
+	return CA_EXIT_NOT_EXECUTABLE;
+}
+
+int ca_child_check(const char *command, struct ca_err *err)
+{
+	int error = ENOENT;
+	char *file = find(command, &error);
+
+	free(file);
+	return file ? 0 : ca_child_exec_error(command, error, err);
 }
 
 static void run_child(const struct ca_child *child, const char *const *argv, char **env,

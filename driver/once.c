@@ -23,6 +23,7 @@ struct running {
 	struct rusage usage;
 	struct ca_metadata_maps maps;
 	int wait_status, stopped; /* stopped: the signal that we got meanwhile, or 0 */
+	bool executed;            /* the command could be */
 };
 
 bool ca_once_is_general(enum ca_setting_id id)
@@ -109,6 +110,7 @@ static int run_child(struct running *r, struct ca_err *err)
 	if (ca_child_release(&child, job->command[0], &code, err)) {
 		waitpid(child.pid, &r->wait_status, 0);
 	} else {
+		r->executed = true;
 		attend(r, child.pid);
 		code = ca_child_exit_status(r->wait_status);
 	}
@@ -137,7 +139,7 @@ static int run(struct running *r, struct ca_conductor_options *options)
 	ca_conductor_close(r->conductor, r->wait_status, NULL);
 	if (ca_metadata_add_maps(&r->job->settings, r->job->dir, &r->maps, &err))
 		ca_say("%s", err.text);
-	closed = r->once->close(r->job, &r->usage, r->once->context);
+	closed = r->executed ? r->once->close(r->job, &r->usage, r->once->context) : code;
 	if (r->stopped) {
 		ca_signals_close(r->signals);
 		ca_signals_die(r->stopped);

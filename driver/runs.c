@@ -37,6 +37,7 @@ struct runs {
 	uint64_t started; /* ns */
 	size_t done;      /* runs that have ended */
 	size_t recorded;  /* runs that have a file */
+	size_t executed;  /* runs whose command could be executed */
 	int ended;        /* wait status of the last one */
 	int stopped;      /* the signal that ends the sweep, or 0 */
 	bool asked;       /* ... or the user, by ctl */
@@ -79,7 +80,8 @@ static void tell_end(const struct runs *runs, bool stops)
 {
 	int status = runs->ended;
 
-	if (runs->job->level < 0 || runs->stopped)
+	/* of a command that could not be executed that was said */
+	if (runs->job->level < 0 || runs->stopped || runs->executed < runs->done)
 		return;
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGSYS)
 		ca_say("the program was ended by signal %d (%s) in run %zu%s. Does it do so without causal?",
@@ -217,6 +219,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 		ca_server_load_close(&runs->load, wait_status);
 		return code;
 	}
+	runs->executed++;
 	ca_progress_line_begin(&runs->progress);
 	*wait_status = attend(runs, conductor, environment, child.pid, &last);
 	last.region = NULL; /* was the conductor's until its next step */
@@ -412,7 +415,7 @@ int ca_runs_all(struct ca_job *job)
 	struct ca_err err;
 	enum ca_conductor_end end = CA_CONDUCTOR_GOES_ON;
 	char why[300] = "";
-	bool terminal, failed = false;
+	bool terminal, failed = false, show;
 	int code = 0, results = 0;
 
 	if (ca_signals_open(&runs.signals, &err)) {
@@ -454,8 +457,9 @@ int ca_runs_all(struct ca_job *job)
 	ca_control_close(&runs.control);
 	if (runs.recorded && end != CA_CONDUCTOR_GOES_ON)
 		tell_why(&runs, end, why, sizeof why);
+	show = runs.executed && !runs.shown;
 	if (runs.recorded)
-		results = ca_job_results(job, !runs.shown, *why && !runs.shown ? why : NULL);
+		results = ca_job_results(job, show, *why && show ? why : NULL);
 	else
 		rmdir(job->dir); /* if there is nothing in it */
 	if (failed)

@@ -81,6 +81,8 @@ mistakes() {
 	echo >text
 	chmod +x text
 	mkdir -p full
+	printf '#!/no/such/interpreter -x\n' >script
+	chmod +x script
 	for arguments in '' '-n 3' '-n 3 --' '--' \
 		'--speedup 5 -- true' '-z -- true' '-n -- true' '-n 3 stray -- true' \
 		'-n x -- true' '-w -1 -- true' '-b magic -- true' '-m lines -- true' \
@@ -99,6 +101,7 @@ mistakes() {
 		'--sinks=print= -- true' '--sinks=print=no/file -o out -- true' \
 		'-l toy --dry-run -- x' '--version=3' '-P list -- ./text' '--runtime=a:b -- true' '--seed 0x10 -- true' '--seed=-1 -- true' '-n 0 -- true' '-n -1 -- true' \
 		'-m line -o out -- ./bare' '-F nosuchfunction -o out -- ./toy' \
+		'./script' \
 		'missing' './missing' './plain' './full' '-n x -- ./missing'; do
 		printf 'causal %s\n' "$arguments"
 		set -f
