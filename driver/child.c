@@ -59,7 +59,8 @@ static char *find(const char *command, int *error)
 			break;
 		if (is_executable(file, error))
 			return file;
-		if (*error == EACCES)
+		/* not where a folder may not be searched: nobody knows what is there */
+		if (*error == EACCES && !access(file, F_OK))
 			denied = EACCES;
 		free(file);
 		at += length;

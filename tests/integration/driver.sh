@@ -157,6 +157,8 @@ printf 'text' >plain
 check "the program's own" 3 "$(status -- sh -c 'exit 3')"
 check "not found" 127 "$(status -- ./missing)"
 check "not found in PATH" 127 "$(status -- no-such-command)"
+mkdir -m 0 closed
+check "... nor in a folder of it that may not be searched" 127 "$(PATH=$PWD/closed:$PATH status -- no-such-command)"
 check "not executable" 126 "$(status -- ./plain)"
 check "a folder" 126 "$(status -- ./)"
 printf '\177ELFdamaged' >damaged
