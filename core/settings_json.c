@@ -2,9 +2,11 @@
 /* Settings from a file in JSON, as `causal avail --dump-config json` writes it: an object whose member `settings`
  * has the keys of the configuration. Driver's process, one thread. */
 #include "core/settings_json.h"
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct json_object *member(struct json_object *object, const char *key)
 {
@@ -15,9 +17,25 @@ static struct json_object *member(struct json_object *object, const char *key)
 		       : NULL;
 }
 
+/* Without the mark that some editors put before a text in UTF-8. NULL: it is no JSON. */
+static struct json_object *read_object(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct json_object *object;
+	char mark[3];
+
+	if (fd < 0)
+		return NULL;
+	if (pread(fd, mark, sizeof mark, 0) == sizeof mark && !memcmp(mark, "\xef\xbb\xbf", sizeof mark))
+		lseek(fd, sizeof mark, SEEK_SET);
+	object = json_object_from_fd(fd);
+	close(fd);
+	return object;
+}
+
 enum ca_status ca_settings_read_json(struct ca_settings *settings, const char *path, struct ca_err *err)
 {
-	struct json_object *file = json_object_from_file(path), *list = member(file, "settings");
+	struct json_object *file = read_object(path), *list = member(file, "settings");
 	enum ca_status status = CA_OK;
 	char name[384];
 

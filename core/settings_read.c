@@ -84,6 +84,14 @@ static enum ca_status read_line(struct ca_settings *settings, const char *where,
 	return ca_settings_set(settings, setting->id, value, CA_ORIGIN_FILE, name, err);
 }
 
+/* Its first character, without the mark that some editors put before a text in UTF-8. */
+static int get_first(FILE *file)
+{
+	int first = getc(file);
+
+	return first == 0xef && getc(file) == 0xbb && getc(file) == 0xbf ? getc(file) : first;
+}
+
 enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *path, struct ca_err *err)
 {
 	FILE *file = fopen(path, "re");
@@ -98,7 +106,8 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 				  "configuration '%s' cannot be read (%s); check the path given "
 				  "with -c or CAUSAL_CONFIG_FILE",
 				  path, strerror(errno));
-	begin = getc(file);
+	errno = 0;
+	begin = get_first(file);
 	if (begin == '{') {
 		fclose(file);
 		return ca_settings_read_json(settings, path, err);
@@ -108,7 +117,6 @@ enum ca_status ca_settings_read_file(struct ca_settings *settings, const char *p
 		return ca_settings_read_xml(settings, path, err);
 	}
 	ungetc(begin, file);
-	errno = 0;
 	while (!status && getline(&line, &size, file) >= 0) {
 		snprintf(where, sizeof where, "%s:%u", path, ++number);
 		status = read_line(settings, where, line, err);

@@ -297,7 +297,7 @@ static void test_file(void **state)
 {
 	struct ca_settings settings;
 	struct ca_err err;
-	char *path = write_file("# a comment\n"
+	char *path = write_file("\xef\xbb\xbf# a comment in UTF-8, with its mark\n"
 				"\n"
 				"  CAUSAL_MODE = line  # behind\n"
 				"iterations=7\n"
@@ -349,6 +349,7 @@ static void test_bad_files(void **state)
 	assert_int_equal(ca_settings_read_file(&settings, "/nonexistent/x", &err), CA_ERR_USAGE);
 	assert_non_null(strstr(err.text, "/nonexistent/x"));
 	assert_int_equal(ca_settings_read_file(&settings, "/", &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, "(Is a directory)"));
 	ca_settings_fini(&settings);
 }
 
