@@ -69,13 +69,29 @@ static int64_t new_seed(void)
 	return seed ? seed : 1;
 }
 
-static int check_command(const struct ca_job *job, struct ca_err *err)
+/* An example for the subcommand that was named, or that we are called after. */
+static int say_no_command(const char *called, struct ca_err *err)
 {
-	if (!job->options.command) {
-		ca_err_set(err, CA_ERR_USAGE,
-			   "no command to run; write it after --, as in: causal -n 20 -- ./app");
-		return CA_EXIT_USAGE;
-	}
+	static const char *const once[] = { "trace", "sample" }; /* without -n */
+	static const char prefix[] = "causal-";
+	const char *name = ca_path_base(called);
+
+	if (!strncmp(name, prefix, sizeof prefix - 1))
+		name += sizeof prefix - 1;
+	for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+		if (!strcmp(name, once[i])) {
+			ca_err_set(err, CA_ERR_USAGE,
+				   "no command to run; write it after --, as in: causal %s -- ./app", name);
+			return CA_EXIT_USAGE;
+		}
+	ca_err_set(err, CA_ERR_USAGE, "no command to run; write it after --, as in: causal -n 20 -- ./app");
+	return CA_EXIT_USAGE;
+}
+
+static int check_command(const struct ca_job *job, const char *called, struct ca_err *err)
+{
+	if (!job->options.command)
+		return say_no_command(called, err);
 	if (ca_options_text(&job->options, CA_SETTING_DRY_RUN))
 		return 0;
 	return ca_child_check(job->options.command[0], err);
@@ -122,7 +138,7 @@ int ca_job_init(struct ca_job *job, char **argv, struct ca_err *err)
 	status = ca_settings_init(&job->settings, err);
 	if (status)
 		goto fail;
-	code = check_command(job, err);
+	code = check_command(job, *argv ? *argv : "", err);
 	if (code) {
 		ca_job_fini(job);
 		return code;
