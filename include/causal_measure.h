@@ -69,6 +69,7 @@ struct causal_value {
  * NULL: no memory. */
 struct causal_bundle *causal_bundle_open(const char *label, const char *components);
 void causal_bundle_close(struct causal_bundle *bundle);
+/* From the last start to the stop is a lap; a stop without a start does nothing. */
 void causal_bundle_start(struct causal_bundle *bundle);
 void causal_bundle_stop(struct causal_bundle *bundle);
 void causal_bundle_sample(struct causal_bundle *bundle);

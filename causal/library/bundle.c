@@ -31,6 +31,7 @@ struct calls {
 
 struct causal_bundle {
 	char *label;
+	bool begun; /* and not stopped yet */
 	unsigned long long laps;
 	unsigned members, records;
 	struct member member[MEMBERS];
@@ -109,7 +110,7 @@ struct causal_bundle *causal_bundle_open(const char *label, const char *componen
 	char *list = strdup(chosen && *chosen ? chosen : "wall"), *rest = list, *item;
 
 	if (bundle)
-		bundle->label = strdup(label);
+		bundle->label = strdup(label ? label : "unnamed");
 	if (!bundle || !list || !bundle->label) {
 		free(list);
 		causal_bundle_close(bundle);
@@ -117,8 +118,8 @@ struct causal_bundle *causal_bundle_open(const char *label, const char *componen
 	}
 	while ((item = strsep(&rest, ","))) {
 		if (*item && bundle->members == MEMBERS)
-			ca_library_say("'%s' has %d components already, and '%s' is left out", label, MEMBERS,
-				       item);
+			ca_library_say("'%s' has %d components already, and '%s' is left out", bundle->label,
+				       MEMBERS, item);
 		else if (*item)
 			add_member(bundle, item);
 	}
@@ -158,6 +159,7 @@ static inline void call_with(const struct calls *calls, long value)
 
 static void begin_records(struct causal_bundle *bundle)
 {
+	bundle->begun = true;
 	for (unsigned i = 0; i < bundle->records; i++)
 		bundle->record[i]->begin = bundle->record[i]->of->record(bundle->record[i]->state);
 }
@@ -205,6 +207,7 @@ static void add_lap(struct causal_bundle *bundle)
 {
 	bool traced = ca_library_is_traced();
 
+	bundle->begun = false;
 	bundle->laps++;
 	for (unsigned m = 0; m < bundle->members; m++) {
 		struct member *member = &bundle->member[m];
@@ -229,7 +232,7 @@ void causal_bundle_start(struct causal_bundle *bundle)
 
 void causal_bundle_stop(struct causal_bundle *bundle)
 {
-	if (!bundle)
+	if (!bundle || !bundle->begun)
 		return;
 	end_records(bundle);
 	call_plain(&bundle->stop);
@@ -252,7 +255,7 @@ void causal_bundle_start_value(struct causal_bundle *bundle, long value)
 
 void causal_bundle_stop_value(struct causal_bundle *bundle, long value)
 {
-	if (!bundle)
+	if (!bundle || !bundle->begun)
 		return;
 	end_records(bundle);
 	call_with(&bundle->stop_value, value);
@@ -269,7 +272,7 @@ void causal_bundle_sample_value(struct causal_bundle *bundle, long value)
 
 int causal_bundle_get(const struct causal_bundle *bundle, unsigned i, struct causal_value *value)
 {
-	for (unsigned m = 0; bundle && m < bundle->members; m++) {
+	for (unsigned m = 0; bundle && value && m < bundle->members; m++) {
 		const struct member *member = &bundle->member[m];
 		double scale = member->of->scale != 0 ? member->of->scale : 1, last = 0;
 		const char *name;
@@ -290,7 +293,7 @@ void causal_bundle_print(const struct causal_bundle *bundle, FILE *file)
 {
 	struct causal_value value;
 
-	for (unsigned i = 0; causal_bundle_get(bundle, i, &value); i++)
+	for (unsigned i = 0; file && causal_bundle_get(bundle, i, &value); i++)
 		fprintf(file, "%s: %s %.9g %s in %llu laps, the last %.9g\n", bundle->label, value.label,
 			value.sum, value.units, value.laps, value.value);
 }

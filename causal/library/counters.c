@@ -203,7 +203,7 @@ static bool next_name(const char **rest, char name[NAME])
 struct causal_counters *causal_counters_open(const char *names)
 {
 	struct causal_counters *c = calloc(1, sizeof *c);
-	const char *rest = names;
+	const char *rest = names ? names : "";
 	char name[NAME];
 	int error = c ? 0 : ENOMEM;
 
@@ -286,7 +286,7 @@ unsigned causal_counters_read(struct causal_counters *c, uint64_t value[CAUSAL_C
 	uint64_t group[1 + CAUSAL_COUNTERS];
 	unsigned i = 0;
 
-	if (!c)
+	if (!c || !value)
 		return 0;
 	if (c->forks != forks) {
 		shut(c);
@@ -369,7 +369,7 @@ void causal_counters_here(const char *names)
 	struct here *here;
 	unsigned n;
 
-	if (!ca_library_is_traced())
+	if (!names || !ca_library_is_traced())
 		return;
 	here = get_here(names);
 	n = here ? causal_counters_read(here->counters, value) : 0;

@@ -175,6 +175,8 @@ static int annotate(const char *name, const struct causal_user_annotation *list,
 {
 	int error = CAUSAL_USER_SUCCESS;
 
+	if (!list && n)
+		return CAUSAL_USER_BAD_VALUE;
 	for (size_t i = 0; i < n && is_on(); i++) {
 		bool text = list[i].type == CAUSAL_USER_STRING, plain = list[i].type == CAUSAL_USER_NONE;
 		char key[160];

@@ -154,13 +154,21 @@ static int do_oddly(void)
 	causal_bundle_start(bundle);
 	causal_bundle_start(bundle);
 	causal_bundle_stop(bundle);
-	CHECK(causal_bundle_get(bundle, 0, &value) && !strcmp(value.label, "wall") && value.laps == 2);
+	causal_bundle_stop(bundle);
+	causal_bundle_stop_value(bundle, 1);
+	CHECK(causal_bundle_get(bundle, 0, &value) && !strcmp(value.label, "wall") && value.laps == 1);
+	CHECK(value.sum < 10); /* not the time since the machine has begun */
+	CHECK(!causal_bundle_get(bundle, 0, NULL));
+	causal_bundle_print(bundle, NULL);
 	CHECK(!causal_bundle_get(bundle, 1, &value) && !causal_bundle_get(bundle, 99, &value));
 	causal_bundle_close(bundle);
 	for (int i = 0; i < 40; i++)
 		strcat(many, ",wall");
 	bundle = causal_bundle_open("many", many);
 	CHECK(causal_bundle_get(bundle, 31, &value) && !causal_bundle_get(bundle, 32, &value));
+	causal_bundle_close(bundle);
+	bundle = causal_bundle_open(NULL, "wall");
+	CHECK(causal_bundle_get(bundle, 0, &value));
 	causal_bundle_close(bundle);
 	causal_bundle_start(NULL);
 	causal_bundle_stop(NULL);
@@ -172,6 +180,9 @@ static int do_oddly(void)
 	errno = 0;
 	CHECK(!causal_counters_open("nonsense") && errno == EINVAL);
 	CHECK(!causal_counters_open("") && errno == EINVAL);
+	errno = 0;
+	CHECK(!causal_counters_open(NULL) && errno == EINVAL);
+	causal_counters_here(NULL);
 	CHECK(!causal_counters_open("syscall:no/such") && errno == EINVAL);
 	CHECK(!causal_counters_open("page-faults,page-faults,page-faults,page-faults,page-faults") &&
 	      errno == E2BIG);
