@@ -63,12 +63,6 @@ static double in_system(void *state)
 	return microseconds(usage_of(RUSAGE_THREAD).ru_stime);
 }
 
-static double peak_rss(void *state)
-{
-	(void)state;
-	return (double)usage_of(RUSAGE_SELF).ru_maxrss;
-}
-
 static double minor_faults(void *state)
 {
 	(void)state;
@@ -110,6 +104,14 @@ static double rss(void *state)
 	if (read_text("/proc/self/statm", text, sizeof text))
 		sscanf(text, "%*s %ld", &pages);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* The kernel's is in KiB, and may lag behind what is resident now. */
+static double peak_rss(void *state)
+{
+	double peak = 1024 * (double)usage_of(RUSAGE_SELF).ru_maxrss, now = rss(state);
+
+	return peak > now ? peak : now;
 }
 
 /* What stands behind the word in the thread's account of input and output. */

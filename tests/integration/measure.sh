@@ -25,6 +25,11 @@ check "all ready ones" "${all//perf:page-faults+task-clock/page-faults task-cloc
 check "... each in three laps" 16 "$(grep -c 'work: .* in 3 laps' said)"
 at_least "page faults of 64 pages" 64 "$(sed -n 's/^work: page-faults \([0-9]*\) .*/\1/p' said)"
 at_least "... and by the other way" 64 "$(sed -n 's/^work: minor-faults \([0-9]*\) .*/\1/p' said)"
+at_least "memory at most, in MiB" 1 "$(sed -n 's/^work: peak-rss \([0-9]*\).*/\1/p' said)"
+CAUSAL_COMPONENTS=rss,peak-rss "$causal" trace --events user --sinks print=events -- "$examples/components" >said 2>errors
+read -r resident peak _ < <(sed -n 's/.* point work: \(peak-\)*rss //p' events | paste -sd' ')
+at_least "an event has bytes" 200000 "${resident:-}"
+at_least "... of the peak as well, which is no less" "${resident:-0}" "${peak:-}"
 CAUSAL_COMPONENTS=wall,nonsense "$examples/components" >said 2>errors
 check "what is unknown is left out, ..." 3 "$(wc -l <said)"
 contains "... with what there is" "there is no component 'nonsense'; choose from: wall, cpu, " "$(<errors)"
