@@ -5,12 +5,11 @@
 #include "core/sink.h"
 #include "driver/commands.h"
 #include "driver/once.h"
+#include "driver/output.h"
 #include "driver/say.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct tracing {
 	struct ca_conductor_traced traced;
@@ -21,14 +20,16 @@ static enum ca_status open_trace(struct ca_job *job, struct ca_conductor_options
 				 struct ca_err *err)
 {
 	enum ca_status status = ca_job_expand(job, err);
-	const char *output = job->settings.output;
+	char *output = job->settings.output;
 	struct tracing *tracing = context;
+	int error;
 
 	if (status)
 		return status;
-	if (*output && mkdir(output, 0777) && errno != EEXIST)
+	error = *output ? ca_output_make(output, true) : 0;
+	if (error)
 		return ca_err_set(err, CA_ERR_USAGE, "%s cannot be made (%s); give another one with -o",
-				  output, strerror(errno));
+				  output, strerror(error));
 	options->traced = &tracing->traced;
 	job->dir = strdup(*output ? output : ".");
 	return job->dir ? CA_OK : ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");

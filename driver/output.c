@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +32,7 @@ static enum ca_status unusable(const char *dir, int error, struct ca_err *err)
 			  strerror(error));
 }
 
-/* mkdir -p; the last part may exist only if `reuse`. Returns 0 or an errno. */
-static int make_dirs(char *path, bool reuse)
+int ca_output_make(char *path, bool reuse)
 {
 	for (char *at = path + 1; *at; at++) {
 		int failed;
@@ -75,7 +73,7 @@ static enum ca_status make_default(const char *app, const char *suffix, char **d
 			snprintf(more, sizeof more, "-%u", n);
 		if (asprintf(dir, "causal-out/%s-%s%s%s", app, stamp, suffix, more) < 0)
 			return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
-		error = make_dirs(*dir, false);
+		error = ca_output_make(*dir, false);
 		if (!error)
 			return CA_OK;
 		if (error != EEXIST) {
@@ -98,7 +96,7 @@ static enum ca_status make_given(const struct ca_settings *settings, const char 
 		time_name(stamp, sizeof stamp);
 	if (asprintf(dir, "%s%s%s%s", settings->output, suffix, *stamp ? "/" : "", stamp) < 0)
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a path");
-	error = make_dirs(*dir, true);
+	error = ca_output_make(*dir, true);
 	if (!error)
 		return CA_OK;
 	unusable(*dir, error, err);

@@ -101,7 +101,7 @@ mistakes() {
 		'--sinks=print= -- true' '--sinks=print=no/file -o out -- true' \
 		'-l toy --dry-run -- x' '--version=3' '-P list -- ./text' '--runtime=a:b -- true' '--seed 0x10 -- true' '--seed=-1 -- true' '-n 0 -- true' '-n -1 -- true' \
 		'-m line -o out -- ./bare' '-F nosuchfunction -o out -- ./toy' \
-		'trace --' 'sample -n 2 --' '-c . -- true' './script' \
+		'trace --' 'sample -n 2 --' '-c . -- true' 'trace -o plain/x -- true' './script' \
 		'missing' './missing' './plain' './full' '-n x -- ./missing'; do
 		printf 'causal %s\n' "$arguments"
 		set -f

@@ -163,9 +163,9 @@ check "a program that is not there" 127 "$("$causal" trace -- ./nothing 2>/dev/n
 
 # ---- without a word where to
 mkdir -p here && cd here || exit 99
-"$causal" trace -o there -- "$apps/traced" one >out 2>err
-check "no sink named: exit status" 0 $?
-check "no sink named: said where it is" "$(sed -n 's/^causal: \(there[^:]*\): .*/\1/p' err)" "$(echo there/*)"
+"$causal" trace -o a/there -- "$apps/traced" one >out 2>err
+check "no sink named: exit status, with a folder whose parent is missing" 0 $?
+check "no sink named: said where it is" "$(sed -n 's|^causal: \(a/there[^:]*\): .*|\1|p' err)" "$(echo a/there/*)"
 cd .. || exit 99
 
 # ---- the timeline of a sweep
