@@ -213,6 +213,11 @@ static enum ca_status parse_flag(struct parser *parser, const struct word *word)
 	return assign(parser, word, text);
 }
 
+static enum ca_status no_speedups(const char *name, struct ca_err *err)
+{
+	return ca_err_set(err, CA_ERR_USAGE, "%s needs speedups, as in: %s 0 10 20-50", name, name);
+}
+
 static enum ca_status parse_list(struct parser *parser, const struct word *word)
 {
 	enum ca_status status = CA_OK;
@@ -223,8 +228,7 @@ static enum ca_status parse_list(struct parser *parser, const struct word *word)
 	for (; !status && *parser->at && !is_option(*parser->at); count++)
 		status = add_value(parser, word, *parser->at++);
 	if (!count && word->setting->id == CA_SETTING_FIXED_SPEEDUP)
-		return ca_err_set(parser->err, CA_ERR_USAGE, "%s needs speedups, as in: %s 0 10 20-50",
-				  word->name, word->name);
+		return no_speedups(word->name, parser->err);
 	if (!count && word->setting->id == CA_SETTING_PROGRESS)
 		return ca_err_set(parser->err, CA_ERR_USAGE,
 				  "%s needs a progress point, as in: %s file.c:12; %s list shows "
@@ -341,6 +345,8 @@ static enum ca_status check_axis(enum ca_setting_id id, struct ca_axis *axis, st
 	}
 	for (size_t i = 0; i < axis->count && !status; i++) {
 		status = ca_settings_set(&scratch, id, axis->group[i], CA_ORIGIN_COMMAND, axis->name, err);
+		if (!status && axis->speedups && !scratch.fixed_speedup.count)
+			status = no_speedups(axis->name, err);
 		if (!status && axis->speedups) {
 			axis->speedups[i] = scratch.fixed_speedup;
 			scratch.fixed_speedup = (struct ca_speedups){ 0 };

@@ -87,7 +87,7 @@ mistakes() {
 		'--speedup 5 -- true' '-z -- true' '-n -- true' '-n 3 stray -- true' \
 		'-n x -- true' '-w -1 -- true' '-b magic -- true' '-m lines -- true' \
 		'-e perhaps -- true' '--exact=perhaps -- true' \
-		'-s 101 -- true' '-s 10- -- true' '-s 0-10:0 -- true' '-s -- true' \
+		'-s 101 -- true' '-s 10- -- true' '-s 0-10:0 -- true' '-s -- true' '--speedups= -- true' \
 		'-F ( -- true' '-F a{1000}{1000}{1000} -- true' '-B a;[ -- true' '-l * -- true' '--period 1 -- true' \
 		'-c missing.cfg -- true' '-c plain -o plain -- true' '-o plain/x -- true' \
 		'-g plain -o out -- true' '-l toy -- true' '-n 1000001 -- true' \
