@@ -3,6 +3,7 @@
 #include "core/sink.h"
 #include "driver/commands.h"
 #include "driver/help.h"
+#include "driver/once.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,70 @@ static void put_commands(FILE *out, bool with_options)
 			fprintf(out, "%s%s", i ? " " : "", command->name);
 }
 
+/* All options, or those that a run without experiments takes. */
+static void put_options(FILE *out, bool (*is_meant)(enum ca_setting_id))
+{
+	fputs("--help --version", out);
+	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
+		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
+		char option[64];
+
+		if (is_meant && !is_meant(setting->id))
+			continue;
+		for (size_t j = 0; ca_settings_option(setting, j, option, sizeof option); j++)
+			fprintf(out, " --%s%s", ca_help_is_on(setting) ? "no-" : "", option);
+		if (*setting->letter)
+			fprintf(out, " -%s", setting->letter);
+	}
+}
+
+/* The options that its arguments name, and what its first word may be: "pause|resume|finish". */
+static void put_own(FILE *out, const struct ca_command *command)
+{
+	for (const char *at = command->arguments; *at;) {
+		const char *word = at + (*at == '[');
+		size_t length = strcspn(word, " ]=");
+
+		if (!strncmp(word, "OPTIONS", length))
+			fputs(" $options", out);
+		else if (*word == '-' && length > 1 && strncmp(word, "--", length) != 0)
+			fprintf(out, " %.*s", (int)length, word);
+		else if (at == command->arguments && memchr(word, '|', length))
+			for (size_t i = 0; i < length; i++)
+				fprintf(out, "%s%c", i ? "" : " ", word[i] == '|' ? ' ' : word[i]);
+		at += strcspn(at, " ");
+		at += *at == ' ';
+	}
+}
+
+/* Of commands that do not take all options. */
+static void put_subcommands(FILE *out)
+{
+	const struct ca_command *command;
+
+	fputs("\tlocal options='", out);
+	put_options(out, NULL);
+	fputs("' own= hide=\n"
+	      "\t((COMP_CWORD < 2)) || case ${COMP_WORDS[1]} in\n"
+	      "\ttrace) options='",
+	      out);
+	put_options(out, ca_once_is_general);
+	fputs("';;\n", out);
+	for (size_t i = 0; (command = ca_commands_get(i)); i++) {
+		if (ca_commands_take_options(command) || !*command->arguments)
+			continue;
+		fprintf(out, "\t%s) own=\"", command->name);
+		put_own(out, command);
+		fputs("\";;\n", out);
+	}
+	fputs("\tesac\n"
+	      "\tif [[ -n $own && \" ${COMP_WORDS[*]:2:COMP_CWORD-2} \" != *' -- '* ]]; then\n"
+	      "\t\t[[ -n $word ]] || hide='-*'\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$own\" -X \"$hide\" -- \"$word\") $(compgen -f -- \"$word\"))\n"
+	      "\t\treturn\n\tfi\n",
+	      out);
+}
+
 /* What may follow an option: choices, folders, files, or nothing that we know. */
 static void put_case(FILE *out, const struct ca_setting *setting)
 {
@@ -67,6 +132,7 @@ void ca_help_bash(FILE *out)
 	      "_causal()\n{\n"
 	      "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i first=1\n",
 	      out);
+	put_subcommands(out);
 	/* Those that take the same options. */
 	fputs("\t((COMP_CWORD < 2)) || [[ ! ' ", out);
 	put_commands(out, true);
@@ -93,18 +159,8 @@ void ca_help_bash(FILE *out)
 	put_commands(out, false);
 	fputs("' -- \"$word\"))\n"
 	      "\t\treturn\n\tfi\n"
-	      "\tCOMPREPLY=($(compgen -W '--help --version",
-	      out);
-	for (size_t i = 0; i < CA_SETTING_COUNT; i++) {
-		const struct ca_setting *setting = ca_settings_get((enum ca_setting_id)i);
-		char option[64];
-
-		for (size_t j = 0; ca_settings_option(setting, j, option, sizeof option); j++)
-			fprintf(out, " --%s%s", ca_help_is_on(setting) ? "no-" : "", option);
-		if (*setting->letter)
-			fprintf(out, " -%s", setting->letter);
-	}
-	fputs("' -- \"$word\"))\n}\ncomplete -o filenames -o bashdefault -F _causal causal causal-sample\n",
+	      "\tCOMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\n"
+	      "complete -o filenames -o bashdefault -F _causal causal causal-sample\n",
 	      out);
 }
 

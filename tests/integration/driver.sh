@@ -453,7 +453,18 @@ contains "completion of switches that are on" "--no-exact " "$(complete_words ca
 contains "completion of options" "--speedups " "$(complete_words causal --sp)"
 check "completion of options of causal sample" "--suggest " "$(complete_words causal sample --sug)"
 check "... of causal-sample" "--suggest " "$(complete_words causal-sample --sug)"
+check "... of causal trace" "--sinks " "$(complete_words causal trace --sin)"
+for word in --seed --speedups --source-scope; do
+	check "... which has no $word, and makes no experiments" " " "$(complete_words causal trace "$word")"
+done
 contains "... it is for both" "causal causal-sample" "$(tail -n 1 completion)"
+for words in 'export --format' 'verify --region' 'verify --speedup' 'compare --fail-if-slower' 'avail --category' \
+	'avail --dump-config' 'report --source' 'diff --of' 'ctl pause' 'ctl resume' 'ctl finish' 'avail sinks' \
+	'what-if --what-if' 'resume --speedups'; do
+	contains "completion of causal $words" "${words#* } " "$(complete_words causal "${words% *}" "${words#* }")"
+done
+check "... of folders, too" "o16 o16t " "$(complete_words causal report o16 | tr ' ' '\n' | sort | tr -s '\n' ' ' | sed 's/^ //')"
+check "... of a command behind --" "" "$(complete_words causal verify o16 -- tru --sp | tr -d ' ')"
 check "completion of choices" "auto perf timer " "$(complete_words causal -b '')"
 check "... after a long option" "function line " "$(complete_words causal --mode '')"
 check "... of sinks" "print " "$(complete_words causal --sinks pr)"
