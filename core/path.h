@@ -21,4 +21,19 @@ static inline bool ca_path_ends(const char *path, const char *ending)
 	return length > n && !strcmp(path + length - n, ending);
 }
 
+/* As the kernel writes the path of a mapping (/proc/PID/maps): a new line as \012, and nothing else so. Safe in
+ * handlers. */
+static inline void ca_path_unescape(char *path)
+{
+	char *to = path;
+
+	for (; *path; path++) {
+		bool escaped = path[0] == '\\' && path[1] == '0' && path[2] == '1' && path[3] == '2';
+
+		*to++ = escaped ? '\n' : *path;
+		path += escaped ? 3 : 0;
+	}
+	*to = '\0';
+}
+
 #endif

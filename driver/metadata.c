@@ -6,6 +6,7 @@
 #include "causal/conductor/sweep.h"
 #include "causal/results/results_json.h"
 #include "core/clock.h"
+#include "core/path.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,7 +280,7 @@ void ca_metadata_look(struct ca_metadata_maps *maps, pid_t program)
 }
 
 /* NULL: it is no line of such a file. */
-static struct json_object *make_map(const char *line)
+static struct json_object *make_map(char *line)
 {
 	char start[20], end[20], permissions[8], offset[20], device[16], inode[24];
 	struct json_object *one;
@@ -295,6 +296,7 @@ static struct json_object *make_map(const char *line)
 	add(one, "offset", offset);
 	add(one, "device", device);
 	add_number(one, "inode", atoll(inode));
+	ca_path_unescape(line + path);
 	add(one, "pathname", line + path);
 	return one;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The modules of this process; see modules.h. Runtime; all of it is safe in handlers. */
 #include "sampler/modules.h"
+#include "core/path.h"
 #include "core/sys.h"
 #include "sampler/host.h"
 #include <elf.h>
@@ -101,6 +102,7 @@ static bool read_mapping(struct reader *r, struct mapping *m)
 			m->path[n++] = (char)c;
 	}
 	m->path[n] = 0;
+	ca_path_unescape(m->path);
 	return true;
 }
 

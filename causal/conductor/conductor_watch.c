@@ -4,6 +4,7 @@
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
+#include "core/path.h"
 #include "core/paying.h"
 #include <dirent.h>
 #include <errno.h>
@@ -153,6 +154,7 @@ static bool takes_part(const struct ca_conductor *c, const struct ca_process *pr
 		return true; /* nobody knows */
 	while (!found && fgets(line, sizeof line, file)) {
 		any = true;
+		ca_path_unescape(line);
 		found = strstr(line, c->session_path);
 	}
 	fclose(file);

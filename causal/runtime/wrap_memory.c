@@ -6,6 +6,7 @@
  * The wrappers' context. */
 #include "causal/runtime/patch.h"
 #include "causal/runtime/wrap.h"
+#include "core/path.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static bool is_ours(uintptr_t low, uintptr_t high, const char *name)
 
 /* Of a line of /proc/self/maps. Where nothing can be read, as between guard pages, there is nothing to be
  * locked either; nor in what the kernel maps. */
-static int lock_one(const char *line, unsigned flags)
+static int lock_one(char *line, unsigned flags)
 {
 	unsigned long low, high;
 	char rights[5];
@@ -37,6 +38,7 @@ static int lock_one(const char *line, unsigned flags)
 
 	if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %n", &low, &high, rights, &name) < 3 || !name)
 		return 0;
+	ca_path_unescape(line + name);
 	if (rights[0] != 'r' || !strncmp(line + name, "[v", 2) || is_ours(low, high, line + name))
 		return 0;
 	return mlock2((const void *)low, high - low, flags);

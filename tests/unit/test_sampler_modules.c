@@ -176,6 +176,23 @@ static void test_comes_and_goes(void **state)
 	ca_modules_scan();
 }
 
+/* The kernel writes it with \012 in the maps. */
+static void test_new_line(void **state)
+{
+	char path[4096];
+	void *handle;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s\n.so", fixture_path("lib"));
+	assert_int_equal(link(fixture_path("lib.so"), path), 0);
+	handle = dlopen(path, RTLD_NOW);
+	assert_non_null(handle);
+	assert_true(ca_modules_scan());
+	check_all(state);
+	dlclose(handle);
+	ca_modules_scan();
+}
+
 /* A handler that was interrupted while the maps were read again and again finds what it had found. */
 static void test_rows_stay(void **state)
 {
@@ -335,11 +352,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_copies), /* first: children inherit what is known */
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_comes_and_goes),
-		cmocka_unit_test(test_rows_stay),
-		cmocka_unit_test(test_index),
-		cmocka_unit_test(test_mapping),
+		cmocka_unit_test(test_first),           cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_new_line),        cmocka_unit_test(test_rows_stay),
+		cmocka_unit_test(test_index),           cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_headers_outside), /* last: no index can be made of its files */
 	};
 
