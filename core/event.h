@@ -166,7 +166,7 @@ enum ca_drop {
 /* Is it time of the program that is missing? A tick while a thread pays, or else in the runtime, falls into none, a
  * stack that could not be walked to its end is used as far as it goes, and an event that a thread could not get is no
  * tick. */
-static inline bool ca_drop_is_loss(unsigned drop)
+static inline bool ca_event_is_loss(unsigned drop)
 {
 	return drop == CA_DROP_RING_FULL || drop == CA_DROP_NO_MODULE || drop == CA_DROP_LOST;
 }

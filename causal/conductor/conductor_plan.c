@@ -99,7 +99,7 @@ static struct ca_sweep_time time_of_run(const struct ca_conductor *c, uint64_t n
 
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS; i++)
 		for (unsigned d = 0; d < CA_DROP_COUNT; d++)
-			time.lost += ca_drop_is_loss(d) ? atomic_load(&c->session->slot[i].drop[d]) : 0;
+			time.lost += ca_event_is_loss(d) ? atomic_load(&c->session->slot[i].drop[d]) : 0;
 	return time;
 }
 

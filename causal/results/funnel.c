@@ -46,7 +46,7 @@ void ca_funnel_count(struct ca_profile *profile)
 		f->started += run->summary.started;
 		for (unsigned d = 0; d < CA_DROP_COUNT; d++) {
 			f->drop[d] += run->summary.drop[d];
-			f->dropped += ca_drop_is_loss(d) ? run->summary.drop[d] : 0;
+			f->dropped += ca_event_is_loss(d) ? run->summary.drop[d] : 0;
 		}
 	}
 	if (f->started < f->finished) /* runs without an end record */

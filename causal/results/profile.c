@@ -216,7 +216,7 @@ static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *
 			periods += (double)profile->run[i].summary.periods;
 			/* lost: a period each, at least */
 			for (unsigned d = 0; d < CA_DROP_COUNT; d++)
-				periods += ca_drop_is_loss(d) ? (double)profile->run[i].summary.drop[d] : 0;
+				periods += ca_event_is_loss(d) ? (double)profile->run[i].summary.drop[d] : 0;
 		}
 	*n = profile->catalog.regions;
 	for (size_t i = 0; i < *n && share; i++)
