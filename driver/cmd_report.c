@@ -16,6 +16,8 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* A command as one line, which a shell takes. NULL: no memory. */
 static struct json_object *line_of(char *const *words)
@@ -51,6 +53,15 @@ static struct json_object *with_command(struct json_object *data, char *const *w
 	return NULL;
 }
 
+/* Half a page is none. A device is left alone. */
+static void drop(const char *path)
+{
+	struct stat status;
+
+	if (!stat(path, &status) && S_ISREG(status.st_mode))
+		unlink(path);
+}
+
 static int write_page(struct json_object *data, bool (*write)(struct json_object *, FILE *), const char *path)
 {
 	FILE *file = data ? fopen(path, "we") : NULL;
@@ -60,6 +71,8 @@ static int write_page(struct json_object *data, bool (*write)(struct json_object
 		ok = false;
 	if (!ok)
 		ca_say("report: cannot write %s (%s); give another file with -o", path, strerror(errno));
+	if (!ok && file)
+		drop(path);
 	else
 		ca_say("report: written to %s; open it in a browser", path);
 	json_object_put(data);

@@ -3,6 +3,7 @@
 #include "core/path.h"
 #include "driver/commands.h"
 #include "driver/help.h"
+#include <signal.h>
 #include <string.h>
 
 /* "causal-sample" and the like. */
@@ -24,10 +25,26 @@ static int run(const struct ca_command *command, int argc, char **argv)
 	return fflush(stdout) != 0;
 }
 
+static void do_nothing(int sig)
+{
+	(void)sig;
+}
+
+/* A file that may not grow is a full disk: the write fails, and that is told. By a handler, since a program that we
+ * start gets the signal as it was. */
+static void expect_limits(void)
+{
+	struct sigaction old, here = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+
+	if (!sigaction(SIGXFSZ, NULL, &old) && old.sa_handler == SIG_DFL)
+		sigaction(SIGXFSZ, &here, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct ca_command *named = argc ? called(argv[0]) : NULL;
 
+	expect_limits();
 	if (named)
 		return run(named, argc, argv);
 	named = argc > 1 ? ca_commands_find(argv[1]) : NULL;

@@ -201,6 +201,19 @@ def check_exports(scratch):
                                                "Waits: 0.040 s before, 0.040 s now (+0.000)"], "diff of real time")
 
 
+def check_limit(directory):
+    """Files that may not grow are said to be so, and no part of a page is left."""
+    with tempfile.TemporaryDirectory() as scratch:
+        part = os.path.join(scratch, "part")
+        for words in ["report", directory, "-o", part], ["export", directory, "--format", "json"]:
+            with open(os.path.join(scratch, "out"), "w", encoding="utf-8") as out:
+                done = subprocess.run(["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", CAUSAL, *words], stdout=out,
+                                      stderr=subprocess.PIPE, text=True, check=False)
+            check(done.returncode == 1 and "File too large" in done.stderr,
+                  f"{words[0]}: {done.returncode}, {done.stderr}")
+        check(not os.path.exists(part), "a part of a page is left")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_exports(scratch)
@@ -219,6 +232,7 @@ def main():
         causal("report", os.path.join(scratch, "sample.json"), "-o", os.path.join(scratch, "other.html"))
         with open(os.path.join(scratch, "other.html"), encoding="utf-8") as file:
             check(file.read() == text, "the file and its folder give two pages")
+        check_limit(scratch)
         with open(os.path.join(scratch, "sample.json"), "w", encoding="utf-8") as file:
             file.write("{")
         done = causal("report", scratch, expect=2)
