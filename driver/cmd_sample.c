@@ -8,10 +8,14 @@
 #include "driver/again.h"
 #include "driver/commands.h"
 #include "driver/once.h"
+#include "driver/output.h"
 #include "driver/say.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { ROWS = 25 };
@@ -28,6 +32,7 @@ static bool is_meant(enum ca_setting_id id)
 {
 	switch (id) {
 	case CA_SETTING_SUGGEST:
+	case CA_SETTING_RESET:
 	case CA_SETTING_UNWINDER:
 	case CA_SETTING_CPUTIME:
 	case CA_SETTING_REALTIME:
@@ -42,13 +47,35 @@ static bool is_meant(enum ca_setting_id id)
 	}
 }
 
-/* One folder, one kind of results: else nobody knows which to export. */
-static bool is_taken(const char *output)
+/* One folder, one kind of results, and one profile: else nobody knows which to export. */
+static enum ca_status check_taken(const struct ca_job *job, struct ca_err *err)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof path, "%s/run-0001.jsonl", output);
-	return *output && !access(path, F_OK);
+	snprintf(path, sizeof path, "%s/run-0001.jsonl", job->dir);
+	if (!access(path, F_OK))
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "sample: %s holds the results of a sweep; name another folder with -o",
+				  job->dir);
+	snprintf(path, sizeof path, "%s/" CA_SAMPLES_FILE, job->dir);
+	if (!job->settings.reset && !access(path, F_OK))
+		return ca_err_set(err, CA_ERR_USAGE,
+				  "sample: %s holds a profile of samples already; name another folder with "
+				  "-o, or replace it with -r",
+				  job->dir);
+	return CA_OK;
+}
+
+/* Until we end. Where folders cannot be locked, nobody is kept out. */
+static enum ca_status lock(const char *dir, struct ca_err *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return ca_err_set(
+			err, CA_ERR_USAGE,
+			"sample: another causal sample writes to %s now; name another folder with -o", dir);
+	return CA_OK;
 }
 
 static bool copy_command(struct ca_samples *samples, char **word)
@@ -68,11 +95,16 @@ static enum ca_status open_sample(struct ca_job *job, struct ca_conductor_option
 				  struct ca_err *err)
 {
 	struct sampling *s = context;
+	enum ca_status status = ca_job_expand(job, err);
 
-	if (is_taken(job->settings.output))
-		return ca_err_set(err, CA_ERR_USAGE,
-				  "sample: %s holds the results of a sweep; name another folder with -o",
-				  job->settings.output);
+	if (!status)
+		status = ca_output_open(&job->settings, job->app, &job->dir, &job->first_run, err);
+	if (!status)
+		status = lock(job->dir, err);
+	if (!status)
+		status = check_taken(job, err);
+	if (status)
+		return status;
 	s->samples = ca_samples_new();
 	if (!s->samples || !copy_command(s->samples, job->options.command))
 		return ca_err_set(err, CA_ERR_NOMEM, "no memory for a profile");

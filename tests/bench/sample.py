@@ -209,7 +209,7 @@ def start(scratch):
     subprocess.run(["sh", "-ec", f"cd '{scratch}' && printf '%s\\n' big*.c main.c | xargs -P2 -n1 {cc} -g -O1 -c && "
                     f"{cc} -o '{binary}' big*.o main.o"], check=True)
     size = os.path.getsize(binary) / 1e6
-    words = [CAUSAL, "sample", "-q", "-o", os.path.join(scratch, "out"), "--", binary]
+    words = [CAUSAL, "sample", "-q", "-r", "-o", os.path.join(scratch, "out"), "--", binary]
     run_for(words)
     alone, sampled = [], []
     for _ in range(3 * TURNS):

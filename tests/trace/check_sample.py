@@ -280,7 +280,7 @@ def check_open_waits(backend, directory):
         if 350 * MS < ns < 600 * MS:
             break
         print(f"{backend}: {ns} ns in the kernel, try {again + 1}")
-        sample(directory + "again", "-b", backend, "--", APP, "waits", "100")
+        sample(directory + "again", "-r", "-b", backend, "--", APP, "waits", "100")
         stacks = stacks_of(read(directory + "again"))[1]
     else:
         check(False, f"{backend}: {ns} ns in the kernel, not nearly 500 ms")
@@ -368,6 +368,18 @@ def check_suggestion(directory):
     check("causal sample --suggest" in done.stderr, f"suggest: in a sweep: {done.stderr}")
 
 
+def check_taken(directory):
+    """One profile in a folder: it is replaced if that is said, and no two are written at once."""
+    done = sample(directory, "--", "touch", directory + "/ran", expect=2)
+    check("holds a profile of samples already" in done.stderr, f"a second profile: {done.stderr}")
+    check(not os.path.exists(directory + "/ran"), "a second profile: the program was run")
+    before = read(directory)["time"]
+    sample(directory, "--reset", "--", "true")
+    check(read(directory)["time"] > before, "--reset: the profile is the old one")
+    done = sample(directory, "-r", "--", CAUSAL, "sample", "-r", "-o", directory, "--", "true", expect=2)
+    check("another causal sample writes to" in done.stderr, f"two at once: {done.stderr}")
+
+
 def main():
     if os.environ.get("CA_SANITIZER"):
         print("SKIP: the runtime does not go with " + os.environ["CA_SANITIZER"])
@@ -376,14 +388,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         for backend in ("perf", "timer"):
             directory = os.path.join(scratch, backend)
-            done = causal("sample", "-b", backend, "-o", directory, "--", "true", expect=None)
+            done = causal("sample", "-b", backend, "-o", directory + "-there", "--", "true", expect=None)
             if done.returncode:
                 print(f"SKIP: no samples from {backend} here: {done.stderr}")
                 continue
             stacks = check_shares(backend, directory)
             if stacks:
                 check_exports(directory, stacks)
-                check_diff(directory, os.path.join(scratch, "longer"))
+                check_diff(directory, os.path.join(scratch, "longer-" + backend))
                 path = os.path.join(scratch, "path-" + backend)
                 check_path(backend, path)
                 check_path_by_real_time(os.path.join(scratch, "real-" + backend))
@@ -410,6 +422,7 @@ def main():
             pass
         done = sample(os.path.join(scratch, "sweep"), "--", "true", expect=2)
         check("results of a sweep" in done.stderr, f"a sweep's folder: {done.stderr}")
+        check_taken(os.path.join(scratch, "fails"))
         os.symlink(CAUSAL, os.path.join(scratch, "causal-sample"))
         done = subprocess.run([os.path.join(scratch, "causal-sample"), "-o", os.path.join(scratch, "link"), "--",
                                APP, "100"], capture_output=True, text=True, check=False)

@@ -50,7 +50,7 @@ def check_walks(scratch):
     many = "import json\nfor _ in range(2000): json.loads(json.dumps(list(range(1000))))"
     for name, words in (("sampled", ["600"]), ("throws", []), (sys.executable, ["-S", "-c", many])):
         # once before: rows that are being made while it runs walk nothing
-        sample(os.path.join(scratch, "first"), "--", os.path.join(APPS, name), *words)
+        sample(os.path.join(scratch, "first"), "-r", "--", os.path.join(APPS, name), *words)
         profile, _ = sample(os.path.join(scratch, os.path.basename(name)), "--unwinder", "libunwind", "--",
                             os.path.join(APPS, name), *words)
         if not profile:
