@@ -495,6 +495,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 
 	if (c->opt.traced && !c->left) {
 		step_windows(c, now);
+		ca_conductor_tell_running(c);
 		ca_conductor_leave_traced(c, now, wait_status);
 	}
 	if (c->left || c->opt.traced) {

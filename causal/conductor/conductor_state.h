@@ -204,6 +204,8 @@ bool ca_conductor_take_sample(struct ca_conductor *c, uint32_t thread, const ca_
 uint64_t ca_conductor_cpu_time(struct ca_conductor *c);
 /* Now and then: slots of processes and threads that died without a word (SIGKILL, _exit, exec). */
 void ca_conductor_reap(struct ca_conductor *c, uint64_t now);
+/* The run is over: which processes of the program are not. */
+void ca_conductor_tell_running(struct ca_conductor *c);
 /* ns that threads still owe in the experiment that is open, or was last; also what they paid in it,
  * and how many they are. */
 uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads);

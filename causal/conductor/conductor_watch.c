@@ -4,6 +4,7 @@
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
+#include "core/memstream.h"
 #include "core/path.h"
 #include "core/paying.h"
 #include <dirent.h>
@@ -23,7 +24,8 @@ enum {
 	TAKEN = 20,           /* part of an experiment that others take, at least, if they take anything */
 	BOOKS_LATE = MS,      /* ns before the end that a thread may have looked last */
 	AHEAD = 50,           /* 1 / share of the experiment by which somebody outside may be ahead */
-	REAP = 200 * MS       /* ns between looks for dead processes */
+	REAP = 200 * MS,      /* ns between looks for dead processes */
+	SHOWN = 5             /* processes by name */
 };
 
 bool ca_conductor_take_sample(struct ca_conductor *c, uint32_t thread, const ca_place *frame, unsigned frames,
@@ -269,6 +271,48 @@ void ca_conductor_reap(struct ca_conductor *c, uint64_t now)
 			ca_conductor_trace_forget(c, p);
 			atomic_store(&s->process[p].state, CA_SLOT_FREE);
 		}
+}
+
+static void put_process(FILE *out, uint32_t pid)
+{
+	char path[48], name[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%u/comm", pid);
+	file = fopen(path, "re");
+	if (file && fgets(name, sizeof name, file))
+		name[strcspn(name, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	fprintf(out, "%s%s%u", name, *name ? " " : "", pid);
+}
+
+void ca_conductor_tell_running(struct ca_conductor *c)
+{
+	const struct ca_session *s = c->session;
+	uint32_t used = atomic_load(&s->processes_used);
+	char *text = NULL;
+	unsigned n = 0;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (uint32_t p = 0; out && p < used && p < CA_MAX_PROCESSES; p++) {
+		const struct ca_process *process = &s->process[p];
+
+		/* of those in other namespaces nobody knows */
+		if (atomic_load(&process->state) != CA_SLOT_LIVE || process->pid == CA_PID_UNKNOWN ||
+		    !is_running(process->pid) || !takes_part(c, process) || ++n > SHOWN)
+			continue;
+		fputs(n > 1 ? ", " : "", out);
+		put_process(out, process->pid);
+	}
+	if (out && ca_memstream_end(out, &text) && n)
+		ca_conductor_say(c, 0,
+				 "%u process%s of the program still run%s (%s%s), unseen from now on; to see "
+				 "more of them, have the command wait for them, as in: sh -c 'COMMAND; sleep "
+				 "10'",
+				 n, n > 1 ? "es" : "", n > 1 ? "" : "s", text, n > SHOWN ? ", ..." : "");
+	free(text);
 }
 
 uint64_t ca_conductor_owed(const struct ca_conductor *c, uint64_t *paid, unsigned *threads)

@@ -415,6 +415,9 @@ def main():
         # what else it says
         done = sample(os.path.join(scratch, "fails"), "--", "sh", "-c", "exit 7", expect=7)
         check("samples from" in done.stderr, f"a failing program: {done.stderr}")
+        check("still run" not in done.stderr, f"processes that have ended: {done.stderr}")
+        done = sample(os.path.join(scratch, "left"), "--", "sh", "-c", "sleep 3 >/dev/null 2>&1 & sleep 0.3")
+        check("1 process of the program still runs (sleep " in done.stderr, f"a process that goes on: {done.stderr}")
         done = sample(os.path.join(scratch, "wrong"), "-s", "50", "--", "true", expect=2)
         check("-s is for experiments" in done.stderr, f"an option of experiments: {done.stderr}")
         os.mkdir(os.path.join(scratch, "sweep"))
