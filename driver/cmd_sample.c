@@ -66,6 +66,18 @@ static enum ca_status check_taken(const struct ca_job *job, struct ca_err *err)
 	return CA_OK;
 }
 
+/* What is worth an experiment is told by CPU time. */
+static enum ca_status check_suggest(const struct ca_settings *set, struct ca_err *err)
+{
+	if (set->suggest && !*set->cputime && (*set->realtime || *set->overflow))
+		return ca_err_set(
+			err, CA_ERR_USAGE,
+			"sample: --suggest goes by CPU time, which is not sampled with --%s alone; add "
+			"--cputime 0",
+			*set->realtime ? "realtime" : "overflow");
+	return CA_OK;
+}
+
 /* Until we end. Where folders cannot be locked, nobody is kept out. */
 static enum ca_status lock(const char *dir, struct ca_err *err)
 {
@@ -95,8 +107,10 @@ static enum ca_status open_sample(struct ca_job *job, struct ca_conductor_option
 				  struct ca_err *err)
 {
 	struct sampling *s = context;
-	enum ca_status status = ca_job_expand(job, err);
+	enum ca_status status = check_suggest(&job->settings, err);
 
+	if (!status)
+		status = ca_job_expand(job, err);
 	if (!status)
 		status = ca_output_open(&job->settings, job->app, &job->dir, &job->first_run, err);
 	if (!status)

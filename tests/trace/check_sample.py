@@ -364,6 +364,8 @@ def check_suggestion(directory):
     check(done.stderr.count("worth an experiment: burn (") == 1, f"suggest: no reason: {done.stderr}")
     dry = causal(*words[1:-3], "--dry-run", *words[-3:])
     check("burn" in dry.stdout, f"suggest: {dry.stdout}{dry.stderr}")
+    done = sample(directory + "-real", "--suggest", "--realtime", "1000", "--", "true", expect=2)
+    check("add --cputime 0\n" in done.stderr, f"suggest: without CPU time: {done.stderr}")
     done = causal("--suggest", "--", "true", expect=2)
     check("causal sample --suggest" in done.stderr, f"suggest: in a sweep: {done.stderr}")
 
