@@ -57,6 +57,8 @@ enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *e
 	c->opt.samples->no_cputime = !(c->session->samplers.on & 1u << CA_SAMPLER_CPU);
 	if (!open_windows(c))
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	c->opt.samples->partly =
+		c->own_windows[CA_SAMPLER_CPU] || c->session->samplers.of[CA_SAMPLER_CPU].ranges;
 	c->sampling = ca_sampling_new(c->opt.samples, c->session, c->objects, c->sampler_windows, c->set);
 	if (!c->sampling)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");

@@ -72,6 +72,7 @@ struct ca_samples {
 	uint64_t processes, threads;
 	int exit_status;
 	bool no_cputime; /* it was not asked for */
+	bool partly;     /* ... or of some threads only, or in windows of its own; not in the file */
 	uint32_t weight; /* of nodes: 0: their ns, else 1 + the metric; not in the file */
 	struct ca_samples_function *function;
 	struct ca_samples_node *node;

@@ -55,6 +55,12 @@ static void put_label(FILE *file, const struct ca_samples_function *f, size_t wi
 	free(label);
 }
 
+/* Most of what is missing, where it is. */
+static const char *not_asked(const struct ca_samples *s)
+{
+	return s->partly ? "threads and times that were not asked for, " : "";
+}
+
 /* ---- what it stands on ----------------------------------------------------------------------*/
 static void put_head(const struct ca_samples *s, FILE *file)
 {
@@ -89,9 +95,9 @@ static void put_head(const struct ca_samples *s, FILE *file)
 		fprintf(file,
 			"Threads lived for %.3g s together: %.3g s on a CPU, %.3g s in waits that have a "
 			"stack, "
-			"%.3g s neither (ready to run, short waits, threads that are left alone).\n",
+			"%.3g s neither (%sready to run, short waits, threads that are left alone).\n",
 			seconds(lifetime), seconds(cpu), seconds(waiting),
-			lifetime > cpu + waiting ? seconds(lifetime - cpu - waiting) : 0);
+			lifetime > cpu + waiting ? seconds(lifetime - cpu - waiting) : 0, not_asked(s));
 }
 
 /* What was asked for and is not there comes before all that is. */
@@ -134,9 +140,9 @@ static void put_path(const struct ca_samples *s, FILE *file)
 		if (ca_samples_is_wait(s, i))
 			wait[s->node[i].function - 1] += s->node[i].path;
 	fprintf(file,
-		"The critical path is known for %.3g s of the %.3g s (the rest: ready to run, page faults, "
+		"The critical path is known for %.3g s of the %.3g s (the rest: %sready to run, page faults, "
 		"short waits)",
-		seconds(all), seconds(s->runtime));
+		seconds(all), seconds(s->runtime), not_asked(s));
 	for (size_t i = 0; i < s->functions; i++)
 		if (percent(wait[i], all) >= 1)
 			fprintf(file, ", %.0f %% %s", percent(wait[i], all), s->function[i].name);

@@ -73,7 +73,8 @@ def check_one(scratch):
     check(measured(profile, "real-time") == 0, "real time that begins later")
     done, _ = sample(os.path.join(scratch, "none"), "--tids", "99")
     check("thread 99 was never there: the program had 1 to 2\n" in done.stderr, f"thread 99: {done.stderr}")
-    _, profile = sample(os.path.join(scratch, "second"), "--tids", "2")
+    done, profile = sample(os.path.join(scratch, "second"), "--tids", "2")
+    check("(threads and times that were not asked for, ready to run" in done.stderr, f"a thread alone: {done.stderr}")
     names = stacks_of(profile)
     check(any("most" in stack for stack in names) and not any("consume" in stack for stack in names), f"{names}")
     burn = [function for function in profile["functions"] if function["name"] == "burn"]
