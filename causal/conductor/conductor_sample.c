@@ -146,6 +146,16 @@ static void take_open_waits(struct ca_conductor *c, uint64_t now)
 	}
 }
 
+/* Those of --overflow are perf's, whatever the threads' ticks are. */
+static unsigned backends_of(const struct ca_conductor *c)
+{
+	unsigned overflow = 1u << CA_SAMPLER_OVERFLOW, on = c->session->samplers.on;
+	size_t metric = on & 1u << CA_SAMPLER_REAL ? 1 : 0; /* CA_METRICS has them in this order */
+	bool perf = on & overflow && ca_samples_measured_sum(c->opt.samples, metric);
+
+	return (on == overflow ? 0 : c->sum.backends) | (unsigned)perf << CA_BACKEND_PERF;
+}
+
 static const char *backend_name(unsigned backends)
 {
 	bool perf = backends & 1u << CA_BACKEND_PERF, timer = backends & 1u << CA_BACKEND_TIMER;
@@ -221,7 +231,7 @@ void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_st
 	c->set_aside = NULL;
 	ca_sampling_free(c->sampling);
 	c->sampling = NULL;
-	snprintf(s->backend, sizeof s->backend, "%s", backend_name(c->sum.backends));
+	snprintf(s->backend, sizeof s->backend, "%s", backend_name(backends_of(c)));
 	s->delay = first ? first - c->started : now - c->started;
 	s->runtime = ca_windows_until(c->windows, now);
 	s->handler = c->sum.handler_ns;

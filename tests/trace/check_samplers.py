@@ -86,6 +86,10 @@ def check_one(scratch):
         check(profile["samples"] < PAGES / 10, f"400 in a second: {profile['samples']} samples")
         faults = measured(profile, "overflow-page-faults")
         check(0 < faults < 1.1 * PAGES + 500, f"faults at 400 Hz: {faults}")
+    done, profile = sample(os.path.join(scratch, "faults"), "-b", "timer", "--overflow", "page-faults:10",
+                           app=(APP, "50", str(PAGES)))
+    if "could not get the event" not in done.stderr:
+        check(profile["backend"] == "perf", f"samples of an event: {profile['backend']}")
     done, profile = sample(os.path.join(scratch, "real"), "--realtime", "500")
     check("CPU time: not sampled" in done.stderr and " 0 ms of CPU time" not in done.stderr, f"real: {done.stderr}")
     check("By real-time (s):" in done.stderr and "real-time ns" not in done.stderr, f"real: {done.stderr}")
