@@ -217,12 +217,29 @@ static void tell_missing_thread(struct ca_conductor *c)
 			}
 }
 
+/* Samplers whose windows the program did not live to see; once, of several. */
+static void tell_too_early(struct ca_conductor *c, uint64_t now)
+{
+	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
+		if (c->started && c->session->samplers.on & 1u << i &&
+		    !ca_windows_first(c->sampler_windows[i])) {
+			ca_conductor_say(c, 0, "the run ended after %.3g s, before %s began: %s",
+					 (double)(now - c->started) / 1e9,
+					 c->own_windows[i] ? "the window of a sampler" : "its window",
+					 c->set->paused ? "it began paused (--paused), for causal ctl resume"
+							: "give a shorter delay (-w, --periods, or the "
+							  "sampler's own)");
+			return;
+		}
+}
+
 void ca_conductor_sample_close(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	struct ca_samples *s = c->opt.samples;
 	uint64_t first = ca_windows_first(c->windows);
 
 	tell_missing_thread(c);
+	tell_too_early(c, now);
 	take_open_waits(c, now);
 	ca_sampling_end(c->sampling, now);
 	if (c->opt.suggestion)

@@ -90,7 +90,14 @@ def check_one(scratch):
                            app=(APP, "50", str(PAGES)))
     if "could not get the event" not in done.stderr:
         check(profile["backend"] == "perf", f"samples of an event: {profile['backend']}")
+    done, profile = sample(os.path.join(scratch, "early"), "-w", "9", app=(APP, "50"))
+    check(" s, before its window began: give a shorter delay" in done.stderr, f"too early: {done.stderr}")
+    done, profile = sample(os.path.join(scratch, "own"), "--cputime", "0:9", app=(APP, "50"))
+    check(" s, before the window of a sampler began" in done.stderr, f"too early: {done.stderr}")
+    done, profile = sample(os.path.join(scratch, "paused"), "--paused", app=(APP, "50"))
+    check("it began paused" in done.stderr, f"paused: {done.stderr}")
     done, profile = sample(os.path.join(scratch, "real"), "--realtime", "500")
+    check("before" not in done.stderr and "not asked for" not in done.stderr, f"all the time: {done.stderr}")
     check("CPU time: not sampled" in done.stderr and " 0 ms of CPU time" not in done.stderr, f"real: {done.stderr}")
     check("By real-time (s):" in done.stderr and "real-time ns" not in done.stderr, f"real: {done.stderr}")
     cpu = [ns for (_, function, ns, _) in profile["nodes"] if profile["functions"][function - 1]["kind"] == "code"]
