@@ -202,14 +202,24 @@ static const char *word_of(const char *text, unsigned i, char word[64])
 	return NULL;
 }
 
+/* An event may be called by several names. */
+static bool is_same_metric(const char *a, const char *b)
+{
+	return find_metric(a) == find_metric(b) && find_event(a) == find_event(b);
+}
+
 enum ca_status ca_samplers_check_metrics(const char *text, struct ca_err *err)
 {
-	char word[64], list[1024];
+	char word[64], other[64], list[1024];
 	unsigned counters = 0;
 
 	for (unsigned i = 0; word_of(text, i, word); i++) {
 		int metric = find_metric(word);
 
+		for (unsigned k = 0; k < i && metric >= 0; k++)
+			if (is_same_metric(word, word_of(text, k, other)))
+				return ca_err_set(err, CA_ERR_USAGE, "'%s' is named twice; name it once",
+						  word);
 		if (metric < 0)
 			return ca_err_set(err, CA_ERR_USAGE,
 					  "there is no metric '%s'; choose from: cpu-time minor-faults "

@@ -187,6 +187,8 @@ def check_mistakes(scratch):
                         (("--tids", "a"), "write numbers and ranges"),
                         (("--tids", "0"), "numbers begin with 1"),
                         (("--cputime", "100:1:2:0"), "numbers begin with 1"),
+                        (("--metrics", "switches,switches"), "'switches' is named twice"),
+                        (("--metrics", "page-faults,perf::PERF_COUNT_SW_PAGE_FAULTS"), "FAULTS' is named twice"),
                         (("--metrics", "luck"), "choose from: cpu-time minor-faults"),
                         (("--metrics", "cpu-clock,task-clock,instructions,page-faults,cpu-cycles"), "at most 4")):
         done, _ = sample(os.path.join(scratch, "mistake"), *words, app=("touch", os.path.join(scratch, "ran")), expect=2)
