@@ -218,6 +218,13 @@ static size_t length_of(struct json_object *array)
 	return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
 }
 
+/* False: no count, and no time. One that is missing is 0: older files do not have all. */
+static bool read_u64(struct json_object *number, uint64_t *value)
+{
+	*value = json_object_get_uint64(number);
+	return !number || (json_object_is_type(number, json_type_int) && json_object_get_int64(number) >= 0);
+}
+
 /* False: they are not four numbers. */
 static bool read_four(struct json_object *array, size_t i, uint64_t value[4])
 {
@@ -226,7 +233,8 @@ static bool read_four(struct json_object *array, size_t i, uint64_t value[4])
 	if (length_of(row) < 4)
 		return false;
 	for (size_t k = 0; k < 4; k++)
-		value[k] = json_object_get_uint64(json_object_array_get_idx(row, k));
+		if (!read_u64(json_object_array_get_idx(row, k), &value[k]))
+			return false;
 	return true;
 }
 
@@ -293,15 +301,17 @@ static bool read_wakes(struct ca_samples *s, struct json_object *array)
 	return s->wake;
 }
 
-static void read_path(struct ca_samples *s, struct json_object *array)
+static bool read_path(struct ca_samples *s, struct json_object *array)
 {
 	for (size_t i = 0; i < length_of(array); i++) {
 		struct json_object *row = json_object_array_get_idx(array, i);
-		uint64_t node = json_object_get_uint64(json_object_array_get_idx(row, 0));
+		uint64_t node;
 
-		if (length_of(row) == 2 && node < s->nodes)
-			s->node[node].path = json_object_get_uint64(json_object_array_get_idx(row, 1));
+		if (length_of(row) != 2 || !read_u64(json_object_array_get_idx(row, 0), &node) ||
+		    node >= s->nodes || !read_u64(json_object_array_get_idx(row, 1), &s->node[node].path))
+			return false;
 	}
+	return true;
 }
 
 static bool read_metrics(struct ca_samples *s, struct json_object *metrics, struct json_object *measured)
@@ -352,7 +362,9 @@ static bool read_rest(struct ca_samples *s, struct json_object *object)
 		if (!s->command[i])
 			return false;
 	}
-#define X(name) s->name = ca_results_json_u64(object, #name);
+#define X(name)                                                                                              \
+	if (!read_u64(ca_results_json_get(object, #name), &s->name))                                         \
+		return false;
 	NUMBERS(X)
 #undef X
 	s->no_cputime = cputime && !json_object_get_boolean(cputime);
@@ -424,9 +436,7 @@ enum ca_status ca_samples_read(struct ca_samples **samples, const char *path, st
 	     read_wakes(s, ca_results_json_get(object, "wakes")) &&
 	     read_metrics(s, ca_results_json_get(object, "metrics"),
 			  ca_results_json_get(object, "measured")) &&
-	     read_rest(s, object);
-	if (ok)
-		read_path(s, ca_results_json_get(object, "path"));
+	     read_path(s, ca_results_json_get(object, "path")) && read_rest(s, object);
 	json_object_put(object);
 	if (!ok) {
 		ca_samples_free(s);

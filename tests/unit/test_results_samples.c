@@ -328,6 +328,10 @@ static void refuses_what_is_damaged(void **state)
 		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5]]}",
 		("{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5,1]],"
 		 "\"wakes\":[[2,0,1,1]]}"),
+		("{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,5,1]],"
+		 "\"path\":[[9999,5]]}"),
+		"{\"format\":\"causal-sample\",\"version\":1,\"functions\":[{}],\"nodes\":[[0,1,-5,1]]}",
+		"{\"format\":\"causal-sample\",\"version\":1,\"runtime\":-1}",
 	};
 	char path[] = "/tmp/test_samples_XXXXXX";
 	int fd = mkstemp(path);
