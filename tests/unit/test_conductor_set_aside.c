@@ -95,6 +95,7 @@ static char *profile_of(uint64_t most)
 		all[i] = windows;
 	ca_rng_init(&rng, 5);
 	samples->period = MS;
+	session->samplers.on = 1u << CA_SAMPLER_CPU;
 	sampling = ca_sampling_new(samples, session, NULL, all, &settings);
 	assert_non_null(sampling);
 	if (most && ca_set_aside_new(&aside, sampling, most, &err) != CA_OK)
