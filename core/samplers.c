@@ -3,7 +3,6 @@
 #include "core/samplers.h"
 #include "core/numbers.h"
 #include "core/settings.h"
-#include <linux/perf_event.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +123,7 @@ static enum ca_status read_times(char *rest, struct spec *spec, const char *whol
 static enum ca_status read_overflow(char *text, struct spec *spec, const char *whole, struct ca_err *err)
 {
 	char *event = text, list[1024];
+	struct ca_perf_counter of;
 	char *count;
 	double number = 0;
 	size_t digits;
@@ -135,6 +135,13 @@ static enum ca_status read_overflow(char *text, struct spec *spec, const char *w
 	if (!find_event(event))
 		return ca_err_set(err, CA_ERR_USAGE, "'%s': there is no event '%s'; choose from: %s", whole,
 				  event, list_events(list));
+	of = find_event(event)->counter;
+	if (ca_samplers_of_kernel(of.type, of.config))
+		return ca_err_set(
+			err, CA_ERR_USAGE,
+			"'%s': the kernel has '%s' within the program's waits, which the signal for a "
+			"sample would end; have it counted (--metrics), or choose another event",
+			whole, event);
 	snprintf(spec->event, sizeof spec->event, "%s", event);
 	digits = count ? strspn(count, "0123456789.") : 0;
 	spec->in_hz = count && !strcasecmp(count + digits, "hz");

@@ -4,6 +4,7 @@
 #ifndef CA_CORE_SAMPLERS_H
 #define CA_CORE_SAMPLERS_H
 #include "core/status.h"
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +37,13 @@ struct ca_perf_counter {
 	uint32_t type;
 	uint64_t config;
 };
+/* Does it happen in the kernel alone? Without the kernel's part there is none to count, and a signal for each would
+ * end the thread's waits. */
+static inline bool ca_samplers_of_kernel(uint32_t type, uint64_t config)
+{
+	return type == PERF_TYPE_SOFTWARE &&
+	       (config == PERF_COUNT_SW_CONTEXT_SWITCHES || config == PERF_COUNT_SW_CPU_MIGRATIONS);
+}
 /* In the session; written before the first process starts. */
 struct ca_samplers {
 	uint32_t on;      /* 1 << enum ca_sampler */

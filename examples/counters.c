@@ -2,7 +2,7 @@
 /* Counters between two places in code:
  *   ./counters [NAMES]                                    prints what was counted, and how it was read
  *   causal trace --sinks print -- ./counters [NAMES]      events: 0 at first, then what came in between
- * NAMES: page-faults,context-switches if not given, which need no right and no hardware. */
+ * NAMES: page-faults,task-clock if not given, which need no right and no hardware. */
 #include <causal_measure.h>
 #include <sched.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static double seconds(void)
 
 int main(int argc, char **argv)
 {
-	const char *names = argc > 1 ? argv[1] : "page-faults,context-switches";
+	const char *names = argc > 1 ? argv[1] : "page-faults,task-clock";
 	uint64_t before[CAUSAL_COUNTERS], after[CAUSAL_COUNTERS];
 	struct causal_counters *counters;
 	double begin;

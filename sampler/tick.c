@@ -100,7 +100,7 @@ static int open_counter(const struct ca_perf_counter *counter, int group)
 	};
 	int fd = ca_perf_open_in(&attr, group);
 
-	if (fd >= 0 || attr.exclude_kernel)
+	if (fd >= 0 || attr.exclude_kernel || ca_samplers_of_kernel(counter->type, counter->config))
 		return fd;
 	attr.exclude_kernel = 1;
 	return ca_perf_open_in(&attr, group);
@@ -185,7 +185,7 @@ CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca
 		.sample_period = frequency ? frequency : period,
 		.freq = frequency != 0,
 		.sample_type = PERF_SAMPLE_READ,
-		.exclude_kernel = 1,
+		.exclude_kernel = !ca_samplers_of_kernel(event->type, event->config),
 		.exclude_hv = 1,
 		.disabled = 1,
 		.wakeup_events = 1,

@@ -171,6 +171,10 @@ static const char *why_missing(const struct ca_conductor *c, const struct ca_per
 
 	if (status == CA_OK)
 		ca_tick_stop(&tick);
+	if (status == CA_ERR_PERMISSION && ca_samplers_of_kernel(event->type, event->config))
+		return "it happens in the kernel, where nothing may be counted here "
+		       "(kernel.perf_event_paranoid is above 1, or a container forbids it); "
+		       "--metrics switches,preemptions has context switches all the same";
 	if (status == CA_ERR_PERMISSION)
 		return "perf is not allowed here (kernel.perf_event_paranoid is above 2, or a container "
 		       "forbids it)";

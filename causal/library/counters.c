@@ -2,6 +2,7 @@
 /* perf counters of the calling thread; see include/causal_measure.h. A set is a group of the kernel's, which
  * is scheduled as one. Where the processor may be asked for each of them directly, it is. */
 #include "causal/library/library.h"
+#include "core/samplers.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -121,10 +122,10 @@ static void say_why(const char *name, int error)
 
 	if (error == EACCES || error == EPERM) {
 		if (!atomic_flag_test_and_set(&refused))
-			ca_library_say(
-				"counter %s is not allowed (%s); see kernel.perf_event_paranoid (2 or "
-				"less; -1 for syscall:NAME). Counters that are not allowed are left out",
-				name, strerror(error));
+			ca_library_say("counter %s is not allowed (%s); see kernel.perf_event_paranoid (2 or "
+				       "less; 1 for context-switches and cpu-migrations, -1 for "
+				       "syscall:NAME). Counters that are not allowed are left out",
+				       name, strerror(error));
 	} else if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV) {
 		if (!atomic_flag_test_and_set(&missing))
 			ca_library_say(
@@ -155,7 +156,7 @@ static int open_one(struct perf_event_attr *attr, int group)
 
 	/* without the kernel's part rather than not at all */
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && !attr->exclude_kernel &&
-	    attr->type == PERF_TYPE_SOFTWARE) {
+	    attr->type == PERF_TYPE_SOFTWARE && !ca_samplers_of_kernel(attr->type, attr->config)) {
 		attr->exclude_kernel = 1;
 		fd = (int)syscall(SYS_perf_event_open, attr, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 	}

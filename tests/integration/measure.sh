@@ -59,7 +59,7 @@ else
 		at_least "... then what came in between" 100 "${value[i]}"
 		at_least "... and not what was before" "${value[i]}" 199
 	done
-	check "... each of the set" 4 "$(grep -c 'point context-switches ' events)"
+	check "... each of the set" 4 "$(grep -c 'point task-clock ' events)"
 	"$causal" trace --events user --sinks print=events -- "$examples/components" >/dev/null 2>errors
 	check "laps of bundles are events" 3 "$(grep -c 'point work: wall ' events)"
 fi

@@ -475,15 +475,56 @@ static void test_counters(void **state)
 	assert_int_equal(open_files(), files);
 }
 
+/* They happen in the kernel alone: with the right to look there they are counted, and without it they are not to be
+ * had. */
+static const struct ca_perf_counter moves[] = { { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+						{ PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS } };
+enum { NOT_ALLOWED = 1, COUNTED, NOT_COUNTED, NO_PERF };
+
+static void count_waits(void)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO, .counter = moves, .counters = 2 }, other = { 0 };
+	bool allowed = ca_tick_overflow(&other, moves, UINT64_C(1) << 50, 0, SIGNAL) == CA_OK;
+
+	ca_tick_stop(&other);
+	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) != CA_OK)
+		_exit(NO_PERF);
+	if (!tick.place[0] && !tick.place[1] && !allowed)
+		_exit(NOT_ALLOWED);
+	for (int i = 0; i < 20; i++)
+		nanosleep(&(struct timespec){ 0, MS }, NULL);
+	ticks = 0;
+	burn(2, 5000 * (uint64_t)MS);
+	_exit(allowed && ca_tick_counter(&tick, 0, 0) >= 20 ? COUNTED : NOT_COUNTED);
+}
+
+static void test_of_kernel_alone(void **state)
+{
+	for (int user = 0; user < 2; user++) {
+		pid_t child = fork();
+		int status;
+
+		if (!child && user && setresuid(65534, 65534, 65534))
+			_exit(NO_PERF);
+		if (!child)
+			count_waits();
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		assert_int_not_equal(WEXITSTATUS(status), NOT_COUNTED);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overflow),   cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_timer),      cmocka_unit_test(test_perf),
-		cmocka_unit_test(test_first),      cmocka_unit_test(test_own_time),
-		cmocka_unit_test(test_of_kernel),  cmocka_unit_test(lifted),
-		cmocka_unit_test(given_to_others), cmocka_unit_test(test_is_ours),
-		cmocka_unit_test(test_forbidden),  cmocka_unit_test(test_kernel_time),
+		cmocka_unit_test(test_overflow),        cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_timer),           cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_first),           cmocka_unit_test(test_own_time),
+		cmocka_unit_test(test_of_kernel),       cmocka_unit_test(lifted),
+		cmocka_unit_test(given_to_others),      cmocka_unit_test(test_is_ours),
+		cmocka_unit_test(test_forbidden),       cmocka_unit_test(test_kernel_time),
+		cmocka_unit_test(test_of_kernel_alone),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
