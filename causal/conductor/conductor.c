@@ -439,14 +439,17 @@ void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_statu
 	status->end = c->end;
 }
 
-void ca_conductor_pause(struct ca_conductor *c, bool pause)
+bool ca_conductor_pause(struct ca_conductor *c, bool pause)
 {
 	uint64_t now = ca_clock_now();
 
+	if (ca_conductor_trace_has_laps(c))
+		return false;
 	ca_windows_pause(c->windows, pause, now);
 	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
 		if (c->own_windows[i])
 			ca_windows_pause(c->own_windows[i], pause, now);
+	return true;
 }
 
 void ca_conductor_finish(struct ca_conductor *c)

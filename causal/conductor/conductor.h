@@ -115,8 +115,8 @@ void ca_conductor_started(struct ca_conductor *conductor, pid_t child);
 int ca_conductor_step(struct ca_conductor *conductor);
 void ca_conductor_status(const struct ca_conductor *conductor, struct ca_conductor_status *status);
 /* No new experiments, and nothing for timelines and profiles, until it is taken back; an experiment that is open
- * goes on to its end. */
-void ca_conductor_pause(struct ca_conductor *conductor, bool pause);
+ * goes on to its end. False: it cannot, as bursts are counted in the program (core/laps.h). */
+bool ca_conductor_pause(struct ca_conductor *conductor, bool pause);
 /* No experiments any more in this run: the runtime leaves the program alone from here on. One that is open
  * goes on to its end. */
 void ca_conductor_finish(struct ca_conductor *conductor);

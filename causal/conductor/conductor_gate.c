@@ -87,6 +87,8 @@ void ca_conductor_gate_follow(struct ca_conductor *c)
 
 	if (!c->gate.count || !ca_windows_find(c->windows, UINT64_MAX, &begin, &end))
 		return;
+	if (begin == c->started && end == UINT64_MAX) /* all was in it */
+		return;
 	for (size_t i = 0; i < c->gate.count; i++) {
 		struct ca_sink_track *track = &c->gate.track[i];
 

@@ -299,6 +299,8 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c);
 enum ca_status ca_conductor_trace_open(struct ca_conductor *c, struct ca_err *err);
 /* Hand on what has been raised since the last time. */
 void ca_conductor_trace_drain(struct ca_conductor *c);
+/* Are bursts counted in the program (core/laps.h)? Then there are no windows. */
+bool ca_conductor_trace_has_laps(const struct ca_conductor *c);
 /* A row of the session's processes: it is gone. */
 void ca_conductor_trace_forget(struct ca_conductor *c, uint32_t process);
 /* A region is about to be selected: call it by its name. */

@@ -41,6 +41,7 @@ struct ca_conductor_trace {
 	uint64_t now;
 	struct ca_vec kept; /* struct ca_event: without our own frames ... */
 	uint64_t ours;      /* ... and how many these were */
+	bool laps;          /* bursts are counted in the program */
 };
 
 /* /proc/PID/comm or /proc/PID/task/TID/comm; as it was if it cannot be read. */
@@ -219,10 +220,7 @@ static void hand_on(void *context, const struct ca_source *from, const struct ca
 		ca_set_aside_take(c->set_aside, from, event, n);
 	else if (c->sampling)
 		ca_sampling_take(c->sampling, from, event, n);
-	if (ca_windows_are_all(c->set))
-		ca_conductor_trace_pass(c, from, event, n);
-	else
-		ca_conductor_gate(c, from, event, n);
+	ca_conductor_gate(c, from, event, n);
 	for (size_t i = 0; i < n; i++)
 		if (event[i].key == CA_KEY_THREAD && event[i].kind == CA_BURST_END)
 			ca_by_index_drop(&c->trace->called, from->thread_index);
@@ -257,6 +255,11 @@ static void drain(struct ca_conductor *c, bool last)
 void ca_conductor_trace_drain(struct ca_conductor *c)
 {
 	drain(c, false);
+}
+
+bool ca_conductor_trace_has_laps(const struct ca_conductor *c)
+{
+	return c->trace && c->trace->laps;
 }
 
 void ca_conductor_trace_forget(struct ca_conductor *c, uint32_t process)
@@ -331,8 +334,10 @@ static uint64_t memory_of(const struct ca_conductor *c)
 
 static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 {
-	/* with experiments, the runtime raises bursts of its own */
-	bool laps = c->opt.traced && !c->sampling && ca_sink_takes_laps(c->sinks);
+	/* with experiments, the runtime raises bursts of its own; and what is counted in the program knows no
+	 * windows */
+	bool laps = c->opt.traced && !c->sampling && ca_sink_takes_laps(c->sinks) &&
+		    ca_windows_are_all(c->set) && c->set->toggle_signal == CA_TOGGLE_NONE;
 	const struct ca_rings_options options = {
 		.memory = memory_of(c),
 		.ring = (uint64_t)c->set->trace_ring << 10,
@@ -352,6 +357,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 	status = ca_rings_reader_new(&c->trace->reader, c->session_fd, CA_SESSION_SIZE, &options, &size, err);
 	if (status)
 		return status;
+	c->trace->laps = laps;
 	ca_rings_reader_on_laps(c->trace->reader, hand_on_laps);
 	s->trace_size = ca_rings_size(ca_rings_reader_get(c->trace->reader)->chunks);
 	s->trace_at = CA_SESSION_SIZE + size - s->trace_size;

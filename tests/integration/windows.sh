@@ -46,6 +46,9 @@ check "trace: counts what is in the file" "$(wc -l <events)" "$(sed -n 's/causal
 "$causal" trace --paused --sinks=print=none -- true >out 2>err
 check "paused: nothing is in the file" "0 events" "$(sed -n 's/causal: \([0-9]* events\) of .* outside of the time windows left out/\1/p' err)"
 
+"$causal" trace --paused --events user --sinks=callgraph=graph -- "$CA_TOP_BUILDDIR/examples/regions" >out 2>err
+check "paused: nothing is in a call graph alone" 0 "$(grep -c simulate graph)"
+
 # ---- of CPU time; the second group by another clock
 "$causal" sample -o cpu --periods 'process_cputime:0.1:0.1:1 realtime:0.05:0.1:1' -- "$apps/sampled" 1200 >out 2>err
 check "CPU time: exit status" 0 $?
@@ -67,6 +70,26 @@ wait "$pid"
 check "ctl: it began paused" 1 "$(($(number delay told/sample.json) > 0))"
 check "ctl: it was resumed" 1 "$(($(number runtime told/sample.json) > 0))"
 contains "ctl: says so" "paused: nothing new until causal ctl resume told" "$(cat err)"
+
+# ---- the same where nothing at the start has told that there will be windows
+"$causal" trace -o gap --sinks=print=all -- "$apps/sampled" 6000 >out 2>err &
+pid=$!
+until_true has 'burst-begin process' all
+"$causal" ctl pause gap
+until_true has 'paused' err
+"$causal" ctl resume gap
+until_true has 'it goes on' err
+kill -TERM "$pid"
+wait "$pid"
+check "ctl: a timeline with a gap" 2 "$(grep -c 'burst-begin process' all)"
+"$causal" trace -o graphs --sinks=callgraph=/dev/null -- "$apps/sampled" 6000 >out 2>err &
+pid=$!
+until_true test -e graphs/.running
+"$causal" ctl pause graphs
+until_true has 'cannot be paused' err
+kill -TERM "$pid"
+wait "$pid"
+contains "ctl: what is counted in the program" "cannot be paused" "$(cat err)"
 
 # ---- by a signal
 "$causal" trace -o signalled --paused --toggle-signal usr2 --sinks=print=all -- "$apps/sampled" 6000 >out 2>err &
