@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Several sinks behind one call: see core/sink.h. Driver's process, one thread. */
 #include "core/sink.h"
+#include "core/path.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define X(ops) extern const struct ca_sink_ops ops;
 #include "core/sinks.def"
@@ -21,6 +23,7 @@ enum { KNOWN = sizeof known / sizeof *known };
 struct open_sink {
 	const struct ca_sink_ops *ops;
 	void *state;
+	struct stat file; /* that it writes; all zeros: none that another one could destroy */
 };
 
 struct ca_sinks {
@@ -67,6 +70,40 @@ static enum ca_status find(char *item, const struct ca_sink_ops **ops, char **ta
 			  item);
 }
 
+void ca_sink_path(const struct ca_sink_ops *ops, const char *target, char *path, size_t size)
+{
+	bool adds = ops == &ca_sink_paraver && !ca_path_ends(target, ops->extension);
+
+	snprintf(path, size, "%s%s", target, adds ? ops->extension : "");
+}
+
+/* /dev/null is for all. */
+static bool is_file(const struct ca_sink_ops *ops, const char *target, struct stat *is)
+{
+	char path[PATH_MAX];
+
+	if (!target)
+		return false;
+	ca_sink_path(ops, target, path, sizeof path);
+	return !stat(path, is) && S_ISREG(is->st_mode);
+}
+
+/* Of two sinks with one file, each would write over the other. */
+static enum ca_status refuse_taken(const struct ca_sinks *sinks, const struct ca_sink_ops *ops,
+				   const char *target, struct ca_err *err)
+{
+	struct stat is;
+	bool file = is_file(ops, target, &is);
+
+	for (size_t i = 0; file && i < sinks->count; i++)
+		if (sinks->open[i].file.st_ino == is.st_ino && sinks->open[i].file.st_dev == is.st_dev)
+			return ca_err_set(err, CA_ERR_USAGE,
+					  "the %s sink writes %s already, and the %s sink would write over "
+					  "it; give it another file",
+					  sinks->open[i].ops->name, target, ops->name);
+	return CA_OK;
+}
+
 static enum ca_status open_one(struct ca_sinks *sinks, char *item, const char *stem,
 			       const struct ca_dict *dict, const void *context, struct ca_err *err)
 {
@@ -81,13 +118,16 @@ static enum ca_status open_one(struct ca_sinks *sinks, char *item, const char *s
 		snprintf(named, sizeof named, "%s%s", stem, ops->extension);
 		target = named;
 	}
-	if (ops->open)
+	status = refuse_taken(sinks, ops, target, err);
+	if (!status && ops->open)
 		status = ops->open(&state, target, dict, context, err);
 	if (status)
 		return status;
 	status = ca_sink_add(sinks, ops, state);
 	if (status && ops->close)
 		ops->close(state, NULL);
+	if (!status && !is_file(ops, target, &sinks->open[sinks->count - 1].file))
+		sinks->open[sinks->count - 1].file = (struct stat){ 0 };
 	return status;
 }
 
@@ -137,7 +177,7 @@ enum ca_status ca_sink_add(struct ca_sinks *sinks, const struct ca_sink_ops *ops
 	if (!more)
 		return CA_ERR_NOMEM;
 	sinks->open = more;
-	sinks->open[sinks->count++] = (struct open_sink){ ops, state };
+	sinks->open[sinks->count++] = (struct open_sink){ ops, state, { 0 } };
 	return CA_OK;
 }
 

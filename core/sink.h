@@ -50,6 +50,8 @@ struct ca_sink_ops {
 const struct ca_sink_ops *ca_sink_get(size_t i);
 /* NULL: none has that name. */
 const struct ca_sink_ops *ca_sink_find(const char *name);
+/* The file that it writes for the target: Paraver looks for its three files by their endings. */
+void ca_sink_path(const struct ca_sink_ops *ops, const char *target, char *path, size_t size);
 /* Is it a specification of known ones? CA_ERR_USAGE: the text says which are. Opens nothing. */
 enum ca_status ca_sink_check(const char *spec, struct ca_err *err);
 

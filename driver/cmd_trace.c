@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `causal trace`: a run without experiments, whose events go to sinks. Driver's process, one thread. */
 #include "causal/conductor/conductor.h"
-#include "core/path.h"
 #include "core/sink.h"
 #include "driver/commands.h"
 #include "driver/once.h"
 #include "driver/output.h"
 #include "driver/say.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +48,7 @@ static void say_file(char *item, const char *stem)
 	char *target = strchr(item, '=');
 	const struct ca_sink_ops *sink;
 	const char *what = "";
+	char path[PATH_MAX];
 
 	if (target)
 		*target++ = '\0';
@@ -57,13 +58,11 @@ static void say_file(char *item, const char *stem)
 	for (size_t i = 0; i < sizeof viewers / sizeof *viewers; i++)
 		if (!strcmp(viewers[i][0], item))
 			what = viewers[i][1];
-	if (target) /* Paraver looks for its three files by their endings */
-		ca_say("%s%s%s", target,
-		       !strcmp(item, "paraver") && !ca_path_ends(target, sink->extension) ? sink->extension
-											  : "",
-		       what);
+	if (target)
+		ca_sink_path(sink, target, path, sizeof path);
 	else
-		ca_say("%s%s%s", stem, sink->extension, what);
+		snprintf(path, sizeof path, "%s%s", stem, sink->extension);
+	ca_say("%s%s", path, what);
 }
 
 static const char *s_if(uint64_t n, const char *plural)

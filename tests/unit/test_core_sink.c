@@ -122,6 +122,28 @@ static void test_refuses(void **state)
 		assert_true(ca_sink_get(i)->name && ca_sink_get(i)->description && i < 100);
 }
 
+/* Each would write over the other. */
+static void test_one_file(void **state)
+{
+	struct ca_sinks *sinks = NULL;
+	struct ca_err err;
+	char spec[200];
+
+	snprintf(spec, sizeof spec, "json=%s,statistics=/tmp/../%s", (const char *)*state,
+		 (const char *)*state);
+	assert_int_equal(ca_sink_open(&sinks, spec, NULL, NULL, NULL, &err), CA_ERR_USAGE);
+	assert_non_null(strstr(err.text, "the json sink writes /tmp/../"));
+	snprintf(spec, sizeof spec, "print=%s.prv,paraver=%s", (const char *)*state, (const char *)*state);
+	assert_int_equal(ca_sink_open(&sinks, spec, NULL, NULL, NULL, &err), CA_ERR_USAGE);
+	snprintf(spec, sizeof spec, "%s.prv", (const char *)*state);
+	assert_int_equal(unlink(spec), 0);
+	assert_null(sinks);
+	assert_int_equal(
+		ca_sink_open(&sinks, "print=/dev/null,statistics=/dev/null,print", NULL, NULL, NULL, &err),
+		CA_OK);
+	assert_int_equal(ca_sink_close(sinks, NULL), CA_OK);
+}
+
 static void test_print(void **state)
 {
 	static const struct ca_event event[] = {
@@ -193,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_refuses),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test_setup_teardown(test_one_file, scratch, unscratch),
 		cmocka_unit_test_setup_teardown(test_print, scratch, unscratch),
 	};
 
