@@ -62,11 +62,14 @@ static void put_text(struct ca_sink_file *file, const char *text)
 	}
 }
 
-static void put_value(struct ca_sink_file *file, uint64_t value)
+static void put_value(struct json *json, uint32_t key, uint64_t value)
 {
-	const char *quote = value <= EXACT ? "" : "\"";
+	bool negative = ca_sink_is_negative(json->dict, key, value);
+	uint64_t size = negative ? -value : value;
+	const char *quote = size <= EXACT ? "" : "\"";
 
-	ca_sink_file_print(file, "\"value\":%s%" PRIu64 "%s", quote, value, quote);
+	ca_sink_file_print(&json->file, "\"value\":%s%s%" PRIu64 "%s", quote, negative ? "-" : "", size,
+			   quote);
 }
 
 static void put_head(struct json *json, const char *phase, const struct ca_source *from, uint64_t time)
@@ -109,7 +112,7 @@ static void put_begin(void *sink, const struct ca_sink_track *track, const struc
 	if (!burst)
 		put_id(json, track, open->key);
 	ca_sink_file_text(&json->file, ",\"args\":{");
-	put_value(&json->file, open->value);
+	put_value(json, open->key, open->value);
 	if (flags)
 		ca_sink_file_print(&json->file, ",\"flags\":%u", flags);
 	ca_sink_file_text(&json->file, events ? "}}" : ",\"again\":true}}");
@@ -141,7 +144,7 @@ static void put_instant(void *sink, const struct ca_sink_track *track, const str
 	put_head(json, "i", &track->from, event->time);
 	put_name(json, event->key, event->value, false, more);
 	ca_sink_file_text(&json->file, ",\"s\":\"t\",\"args\":{");
-	put_value(&json->file, event->value);
+	put_value(json, event->key, event->value);
 	ca_sink_file_print(&json->file, event->flags ? ",\"flags\":%u}}" : "}}", event->flags);
 	ca_sink_file_end(&json->file, 1);
 }
@@ -163,7 +166,7 @@ static void put_flow(void *sink, const struct ca_sink_track *track, const struct
 	put_head(json, "X", &track->from, event->time);
 	put_name(json, event->key, event->value, false, "");
 	ca_sink_file_text(&json->file, ",\"dur\":0,\"args\":{");
-	put_value(&json->file, event->value);
+	put_value(json, event->key, event->value);
 	ca_sink_file_text(&json->file, "}}");
 	put_head(json, event->kind == CA_PTP_BEGIN ? "s" : "f", &track->from, event->time);
 	put_name(json, event->key, event->value, false, "");

@@ -271,15 +271,36 @@ static void begin_one(struct one *one, uint64_t time, Pf__TrackEvent__Type type,
 	one->event.debug_annotations = one->annotations;
 }
 
-static void annotate(struct one *one, unsigned name, uint64_t value)
+static Pf__DebugAnnotation *annotate(struct one *one, unsigned name)
 {
 	size_t i = one->event.n_debug_annotations++;
 
 	one->annotations[i] = &one->annotation[i];
 	pf__debug_annotation__init(&one->annotation[i]);
-	one->annotation[i].has_name_iid = one->annotation[i].has_uint_value = true;
+	one->annotation[i].has_name_iid = true;
 	one->annotation[i].name_iid = name;
-	one->annotation[i].uint_value = value;
+	return &one->annotation[i];
+}
+
+static void annotate_number(struct one *one, unsigned name, uint64_t value)
+{
+	Pf__DebugAnnotation *annotation = annotate(one, name);
+
+	annotation->has_uint_value = true;
+	annotation->uint_value = value;
+}
+
+static void annotate_value(const struct perfetto *perfetto, struct one *one, uint32_t key, uint64_t value)
+{
+	Pf__DebugAnnotation *annotation;
+
+	if (!ca_sink_is_negative(perfetto->dict, key, value)) {
+		annotate_number(one, NAME_VALUE, value);
+		return;
+	}
+	annotation = annotate(one, NAME_VALUE);
+	annotation->has_int_value = true;
+	annotation->int_value = (int64_t)value;
 }
 
 static void categorize(struct perfetto *perfetto, struct one *one, uint32_t key)
@@ -307,11 +328,11 @@ static void put_begin(void *sink, const struct ca_sink_track *track, const struc
 	begin_one(&one, time, PF__TRACK_EVENT__TYPE__SLICE_BEGIN, track_of(perfetto, track, open));
 	name_one(&one, event_name(perfetto, open->key, open->value, open->kind != CA_BURST_BEGIN, ""));
 	categorize(perfetto, &one, open->key);
-	annotate(&one, NAME_VALUE, open->value);
+	annotate_value(perfetto, &one, open->key, open->value);
 	if (flags)
-		annotate(&one, NAME_FLAGS, flags);
+		annotate_number(&one, NAME_FLAGS, flags);
 	if (!events)
-		annotate(&one, NAME_CUT, open->time);
+		annotate_number(&one, NAME_CUT, open->time);
 	put(perfetto, &one.packet, events);
 }
 
@@ -324,9 +345,9 @@ static void put_end(void *sink, const struct ca_sink_track *track, const struct 
 
 	begin_one(&one, time, PF__TRACK_EVENT__TYPE__SLICE_END, track_of(perfetto, track, open));
 	if (flags)
-		annotate(&one, NAME_FLAGS, flags);
+		annotate_number(&one, NAME_FLAGS, flags);
 	if (!events)
-		annotate(&one, NAME_CUT, time);
+		annotate_number(&one, NAME_CUT, time);
 	put(perfetto, &one.packet, events);
 }
 
@@ -339,9 +360,9 @@ static void put_instant(void *sink, const struct ca_sink_track *track, const str
 	begin_one(&one, event->time, PF__TRACK_EVENT__TYPE__INSTANT, track_uuid(&track->from, 0, OF_THREAD));
 	name_one(&one, event_name(perfetto, event->key, event->value, false, more));
 	categorize(perfetto, &one, event->key);
-	annotate(&one, NAME_VALUE, event->value);
+	annotate_value(perfetto, &one, event->key, event->value);
 	if (event->flags)
-		annotate(&one, NAME_FLAGS, event->flags);
+		annotate_number(&one, NAME_FLAGS, event->flags);
 	one.flow = ca_sink_flow(event);
 	if (event->kind == CA_PTP_BEGIN) {
 		one.event.flow_ids = &one.flow;

@@ -65,6 +65,8 @@ static void print_one(struct printer *printer, const struct ca_source *from, con
 	if (event->key == CA_KEY_SAMPLE || event->key == CA_KEY_FRAME)
 		ca_sink_file_print(file, " %" PRIu64 ":0x%" PRIx64, (uint64_t)CA_PLACE_MODULE(event->value),
 				   CA_PLACE_OFFSET(event->value));
+	else if (ca_sink_is_negative(printer->dict, event->key, event->value))
+		ca_sink_file_print(file, " -%" PRIu64, -event->value);
 	else
 		ca_sink_file_print(file, " %" PRIu64, event->value);
 	if (event->flags)

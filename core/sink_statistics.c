@@ -25,8 +25,8 @@ struct row {
 	uint64_t id;
 	enum what what;
 	uint32_t key, thread;
-	uint64_t part, count, min, max;
-	long double sum;
+	uint64_t part, count;
+	long double sum, min, max; /* which hold all values */
 	double mean, m2;
 };
 
@@ -84,11 +84,11 @@ static struct row *get_row(struct statistics *s, uint32_t thread, uint32_t key, 
 	*at = (uint32_t)s->rows.n;
 	row = ca_vec_push(&s->rows);
 	if (row)
-		*row = (struct row){ id, what, key, thread, part, .min = UINT64_MAX };
+		*row = (struct row){ id, what, key, thread, part, .min = INFINITY, .max = -INFINITY };
 	return row;
 }
 
-static void add_to(struct row *row, uint64_t value)
+static void add_to(struct row *row, long double value)
 {
 	double before;
 
@@ -104,7 +104,7 @@ static void add_to(struct row *row, uint64_t value)
 }
 
 static void add(struct statistics *s, const struct ca_sink_track *track, uint32_t key, uint64_t part,
-		enum what what, uint64_t value)
+		enum what what, long double value)
 {
 	add_to(get_row(s, ALL, key, part, what), value);
 	add_to(get_row(s, track->from.thread_index, key, part, what), value);
@@ -142,7 +142,9 @@ static void add_point(struct statistics *s, const struct ca_sink_track *track, c
 	else if (s->dict && ca_dict_value_name(s->dict, event->key, event->value))
 		add(s, track, event->key, part_of(OF_VALUE, event->value), COUNTS, 0);
 	else
-		add(s, track, event->key, PART_POINTS, place ? COUNTS : VALUES, event->value);
+		add(s, track, event->key, PART_POINTS, place ? COUNTS : VALUES,
+		    ca_sink_is_negative(s->dict, event->key, event->value) ? -(long double)-event->value
+									   : event->value);
 }
 
 static void take_event(struct statistics *s, struct ca_sink_track *track, const struct ca_event *event)
@@ -261,8 +263,8 @@ static void put_row(struct statistics *s, const struct row *row, int width)
 	put_text(s->file, who, 20);
 	fprintf(s->file, " %10" PRIu64, row->count);
 	if (row->what != COUNTS)
-		fprintf(s->file, " %16.0Lf %16.1f %16" PRIu64 " %16" PRIu64 " %16.1f", row->sum, row->mean,
-			row->min, row->max, row->count > 1 ? sqrt(row->m2 / (double)(row->count - 1)) : 0);
+		fprintf(s->file, " %16.0Lf %16.1f %16.0Lf %16.0Lf %16.1f", row->sum, row->mean, row->min,
+			row->max, row->count > 1 ? sqrt(row->m2 / (double)(row->count - 1)) : 0);
 	putc('\n', s->file);
 }
 

@@ -114,6 +114,13 @@ const char *ca_sink_key_name(const struct ca_dict *dict, uint32_t key, char buff
 	return buffer;
 }
 
+bool ca_sink_is_negative(const struct ca_dict *dict, uint32_t key, uint64_t value)
+{
+	const struct ca_dict_key *known = value > INT64_MAX && dict ? ca_dict_get(dict, key) : NULL;
+
+	return known && known->id;
+}
+
 const char *ca_sink_category(const struct ca_dict *dict, uint32_t key)
 {
 	const struct ca_dict_key *known = dict ? ca_dict_get(dict, key) : NULL;

@@ -74,6 +74,8 @@ static inline bool ca_sink_is_end(unsigned kind)
 enum { CA_SINK_KEY_NAME = 24 };
 /* What a key is called; in the buffer where it has no name. */
 const char *ca_sink_key_name(const struct ca_dict *dict, uint32_t key, char buffer[CA_SINK_KEY_NAME]);
+/* Values of the program's own keys have a sign; -value is how far below 0 it is. */
+bool ca_sink_is_negative(const struct ca_dict *dict, uint32_t key, uint64_t value);
 /* The level of the key, as a category. */
 const char *ca_sink_category(const struct ca_dict *dict, uint32_t key);
 /* One number for key and id of what goes from thread to thread; never 0. */

@@ -33,7 +33,7 @@
  * Nothing is to be linked. An event that nobody traces costs one no-operation instruction; the
  * code behind it lies out of line. Under `causal trace` the instruction becomes a jump there, and
  * that code leaves at once where nobody wants the event (--events).
- * Values are whole numbers, 64 bits; 0 stands for the end, and is refused for bursts. Names and
+ * Values are whole numbers, 64 bits with a sign; 0 stands for the end, and is refused for bursts. Names and
  * labels are string literals. Define CAUSAL_DISABLE before including this file to compile it away.
  *
  * Each event has a note in the ELF file, owner "causal", type 2: three distances, each from the

@@ -61,6 +61,9 @@ def main():
     exact = [e["args"] for e in events if e["ph"] == "i" and e["name"] == STEP]
     check(exact == [{"value": str(2**64 - 1)}, {"value": 4, "flags": 2}], f"{exact}")
 
+    below = [e["args"]["value"] for e in json.loads(feed_file("json", "negative")[0]) if e["ph"] == "i"]
+    check(below == [-3, 3, 0, str(-2**63)], f"{below}")
+
     check_flat("json")
     check_full("json")
     # the disk is full after 100 KiB: what is there can be read, what is not there is counted

@@ -15,7 +15,7 @@ TRACK = {1: ("uuid", "uint"), 2: ("name", "text"), 5: ("parent_uuid", "uint"), 8
          3: ("process", {1: ("pid", "uint"), 6: ("process_name", "text")}),
          4: ("thread", {1: ("pid", "uint"), 2: ("tid", "uint"), 5: ("thread_name", "text")})}
 EVENT = {3: ("category_iids", "uint"), 9: ("type", "uint"), 10: ("name_iid", "uint"), 11: ("track_uuid", "uint"),
-         4: ("debug_annotations", {1: ("name_iid", "uint"), 3: ("uint_value", "uint")}),
+         4: ("debug_annotations", {1: ("name_iid", "uint"), 3: ("uint_value", "uint"), 4: ("int_value", "uint")}),
          30: ("counter_value", "uint"), 47: ("flow_ids", "fixed"), 48: ("terminating_flow_ids", "fixed")}
 PACKET = {6: ("clock_snapshot", {1: ("clocks", CLOCK), 2: ("primary_trace_clock", "uint")}),
           8: ("timestamp", "uint"), 10: ("sequence", "uint"), 11: ("track_event", EVENT),
@@ -85,7 +85,8 @@ class Trace:
         uuid, kind = event["track_uuid"][0], event["type"][0]
         check(uuid in self.tracks, f"a track that is not described: {event}")
         name = self.names["event_names"][event["name_iid"][0]] if event["name_iid"] else None
-        notes = {self.names["debug_annotation_names"][a["name_iid"][0]]: a["uint_value"][0]
+        notes = {self.names["debug_annotation_names"][a["name_iid"][0]]: a["uint_value"][0] if a["uint_value"] else
+                 a["int_value"][0] - 2**64
                  for a in event["debug_annotations"]}
         category = [self.names["event_categories"][c] for c in event["category_iids"]]
         self.kinds[kind] += 1
@@ -142,6 +143,8 @@ def check_script():
     check(instants["selection: main"][1] == 1350 and instants["key-4000"][1] == 1970, f"{instants}")
     check([i[2] for i in trace.instants if i[0] == STEP] == [{"value": 2**64 - 1}, {"value": 4, "flags": 2}], "values")
     check(instants["work (end)"][3] == ["user"], f"{instants}")
+    below = Trace(feed_file("perfetto", "negative")[0])
+    check([i[2]["value"] for i in below.instants] == [-3, 3, 0, -2**63], f"{below.instants}")
 
 
 def main():

@@ -11,8 +11,8 @@ from collections import defaultdict
 from script import EVENTS, check, check_flat, feed
 from checks import status
 
-ROW = re.compile(r"(.+?) +(all|\d+(?: .*?)?) +(\d+)(?: +(\d+) +([\d.]+) +(\d+) +(\d+) +([\d.]+))?$")
-LINE = re.compile(r"(\d+)\.(\d{9}) \d+/(\d+) (\S+) (.*?) (\d+(?::0x[0-9a-f]+)?)(?: flags=\d+)?(?: \"(.*)\")?$")
+ROW = re.compile(r"(.+?) +(all|\d+(?: .*?)?) +(\d+)(?: +(-?\d+) +(-?[\d.]+) +(-?\d+) +(-?\d+) +([\d.]+))?$")
+LINE = re.compile(r"(\d+)\.(\d{9}) \d+/(\d+) (\S+) (.*?) (-?\d+(?::0x[0-9a-f]+)?)(?: flags=\d+)?(?: \"(.*)\")?$")
 INDEX = {"0": "0", "100": "1", "101": "2", "200": "3"}
 
 
@@ -70,8 +70,8 @@ def compare(scratch, *words):
         total, least, most = int(numbers[0]), int(numbers[2]), int(numbers[3])
         mean, deviation = float(numbers[1]), float(numbers[4])
         wanted = statistics.stdev(values) if len(values) > 1 else 0
-        check(abs(total - sum(values)) <= sum(values) >> 63 and (least, most) == (min(values), max(values)) and
-              abs(mean - statistics.fmean(values)) <= 0.06 + 1e-12 * mean and
+        check(abs(total - sum(values)) <= abs(sum(values)) >> 63 and (least, most) == (min(values), max(values)) and
+              abs(mean - statistics.fmean(values)) <= 0.06 + 1e-12 * abs(mean) and
               abs(deviation - wanted) <= 0.06 + 1e-9 * wanted, f"{line}: {values[:5]}")
     check(not found, f"not in the table: {found.keys()}")
     return events, lines
@@ -84,6 +84,8 @@ def main():
         check(any(" 2 bad \ufffd byte, line " in line for line in lines), f"{lines}")
         compare(scratch, "many", "30000")
         compare(scratch, "nothing")
+        below = compare(scratch, "negative")[1]
+        check(below[2].split()[-3:-1] == [str(-2**63), "3"], f"{below}")
         said = feed("statistics", "script")[2]
         check(said.splitlines() == lines, "on stderr")
     check_flat("statistics")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|back|many N|pings N|tasks N|threads N|nothing [LIMIT [SIZE]]: opens these sinks
+/* feed SPEC script|one|two|negative|back|many N|pings N|tasks N|threads N|nothing [LIMIT [SIZE]]: opens these sinks
  * and gives them events, as the drain does: threads in turns, each in the order of its time. Says how many
  * there were, and by how many KiB the memory grew after the first tenth of many. What the script holds is
  * described in tests/trace/script.py. LIMIT: bytes of a file. SIZE: of dot's nodes, enum ca_node_size. Exit
@@ -21,7 +21,7 @@ static const struct ca_source first = { 100, 100, 1, 1 }, second = { 100, 101, 1
 static struct ca_dict *dict;
 static struct ca_sinks *sinks;
 static uint64_t fed;
-static uint32_t state, work, step, memory, message, task, cpu;
+static uint32_t temperature, state, work, step, memory, message, task, cpu;
 
 static void give(const struct ca_source *from, const struct ca_event *event, size_t n)
 {
@@ -63,6 +63,13 @@ static void script(void)
 	     E(1960, SUBSTATE_END, state, 2), { 1970, 77, 0, 4000, 1 });
 	GIVE(&conductor, E(600, BURST_BEGIN, CA_KEY_EXPERIMENT, 1), E(1980, BURST_END, CA_KEY_EXPERIMENT, 1));
 	ca_sink_name(sinks, &third, "child", NULL);
+}
+
+/* Of a key of the program's own. */
+static void below_zero(void)
+{
+	GIVE(&first, E(1000, POINT, temperature, UINT64_C(-3)), E(1010, POINT, temperature, 3),
+	     E(1020, POINT, temperature, 0), E(1030, POINT, temperature, UINT64_C(1) << 63));
 }
 
 /* What is easily written down; with a second process when `two`. */
@@ -171,6 +178,7 @@ static void fill_dict(void)
 	memory = ca_dict_register(dict, "memory", "in use", CA_LEVEL_DEVELOPER);
 	message = ca_dict_register(dict, "message", "from thread to thread", CA_LEVEL_DEFAULT);
 	task = ca_dict_register(dict, "task", "a piece of work", CA_LEVEL_USER);
+	temperature = ca_dict_register_own(dict, "temperature", "degrees", 7);
 	cpu = ca_dict_register(dict, "cpu", "where it runs", CA_LEVEL_ADVANCED);
 	ca_dict_set_counter(dict, memory);
 	ca_dict_name_value(dict, state, 0, "unknown");
@@ -203,6 +211,8 @@ int main(int argc, char **argv)
 		script();
 	else if (!strcmp(argv[2], "back"))
 		GIVE(&first, E(1000, POINT, step, 1), E(900, POINT, step, 2), E(1100, POINT, step, 3));
+	else if (!strcmp(argv[2], "negative"))
+		below_zero();
 	else if (!strcmp(argv[2], "one") || !strcmp(argv[2], "two"))
 		small(*argv[2] == 't');
 	else if (!strcmp(argv[2], "pings") && argc > 3)
