@@ -27,7 +27,7 @@ enum { CA_RINGS_PAGE = 4096, CA_RINGS_EVENTS = CA_RINGS_PAGE / sizeof(struct ca_
 #define CA_LOSSES(X)                                                                                         \
 	X(RING, "the thread's ring was full (--trace-ring)")                                                 \
 	X(MEMORY, "there was no memory for a further ring (--trace-memory)")                                 \
-	X(OVERWRITTEN, "newer ones took their place (--trace-policy last)")                                  \
+	X(OVERWRITTEN, "newer ones took their place (--trace-policy ring)")                                  \
 	X(DAMAGED, "they were no events when they were read")                                                \
 	X(TASK, "too many of them waited for tasks to go on")
 enum ca_loss {
