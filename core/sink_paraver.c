@@ -54,7 +54,8 @@ static enum ca_status write_prv(struct ca_paraver *w, const char *target, struct
 static enum ca_status write_all(const struct ca_trace *trace, const char *target, struct ca_err *err)
 {
 	struct ca_paraver w = { .trace = trace, .first = UINT64_MAX, .cpus = 1 };
-	enum ca_status status = CA_ERR_NOMEM;
+	enum ca_status status = CA_ERR_NOMEM, pcf, row;
+	struct ca_err reason;
 
 	w.state = ca_dict_find(trace->dict, "state");
 	w.cpu = ca_dict_find(trace->dict, "cpu");
@@ -72,10 +73,13 @@ static enum ca_status write_all(const struct ca_trace *trace, const char *target
 		status = write_prv(&w, target, err);
 	else
 		ca_err_set(err, status, "no memory for the paraver sink's files");
-	if (!status)
-		status = write_text(&w, target, ".pcf", ca_paraver_labels_pcf, err);
-	if (!status)
-		status = write_text(&w, target, ".row", ca_paraver_labels_row, err);
+	/* what there is of the .prv is of no use without */
+	if (!status || status == CA_ERR_IO) {
+		pcf = write_text(&w, target, ".pcf", ca_paraver_labels_pcf, status ? &reason : err);
+		status = status ? status : pcf;
+		row = write_text(&w, target, ".row", ca_paraver_labels_row, status ? &reason : err);
+		status = status ? status : row;
+	}
 	ca_map_free(&w.flows);
 	ca_map_free(&w.unknown);
 	free(w.sent);

@@ -119,6 +119,7 @@ def main():
         # the disk is full when the .prv is written, while the events are all there
         _, _, said = feed(f"paraver={scratch}/full.prv", "many", "100000", expect=3, limit=1000)
         check("for causal convert" in said and os.path.isdir(f"{scratch}/full.prv.parts"), said)
+        check(len(Paraver(f"{scratch}/full").events) > 1000, "what was written cannot be looked at")
         causal("convert", f"{scratch}/full.prv.parts", "-o", f"{scratch}/again")
         check(len(Paraver(f"{scratch}/again").events) == 80000, "what was kept was not all")
         _, _, said = feed(f"paraver={scratch}/no/where.prv", "script", expect=2)
