@@ -89,7 +89,7 @@ static void find_names(struct ca_conductor *c, const struct ca_source *from)
 static void name_points(struct ca_conductor *c)
 {
 	uint32_t used = atomic_load(&c->session->points_used);
-	char name[sizeof c->session->point->name + 1];
+	char name[sizeof c->session->point->name + sizeof " (begin)"];
 
 	for (; c->trace->points < used && c->trace->points < CA_MAX_POINTS; c->trace->points++) {
 		const struct ca_progress_point *p = &c->session->point[c->trace->points];
@@ -97,7 +97,10 @@ static void name_points(struct ca_conductor *c)
 		/* acquire: pairs with the release of who has entered it */
 		if (atomic_load_explicit(&p->state, memory_order_acquire) != CA_SLOT_LIVE)
 			return;
-		snprintf(name, sizeof name, "%.*s", (int)sizeof p->name, p->name);
+		snprintf(name, sizeof name, "%.*s%s", (int)sizeof p->name, p->name,
+			 p->kind == CA_POINT_BEGIN ? " (begin)"
+			 : p->kind == CA_POINT_END ? " (end)"
+						   : "");
 		ca_dict_name_value(c->dict, CA_KEY_VISIT, c->trace->points, name);
 	}
 }

@@ -81,6 +81,9 @@ done
 # ---- choosing events
 trace --events user -- "$apps/traced" one
 check "user: visits alone" "2 2" "$(visits) $(wc -l <events)"
+trace --events user -- "$apps/known" 0.1 requests
+check "user: where a request begins, and where it ends" 'visit "request (begin)" visit "request (end)" ' \
+	"$(awk '$3 == "point" && $4 == "visit" { print $4, $6, $7 }' events | sort -u | tr '\n' ' ')"
 trace --events none,+thread -- "$apps/traced" one
 check "threads alone" "4 4" "$(grep -c ' thread ' events) $(wc -l <events)"
 trace -v 1 --events user,-task -- "$apps/traced" one
