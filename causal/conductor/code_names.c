@@ -33,6 +33,7 @@ struct ca_code_names {
 	uint32_t key[CA_USER_ID_LAST + 1]; /* of the dictionary, by id; 0: not known yet */
 	struct ca_vec given;               /* struct given */
 	size_t untold;
+	uint64_t left_out; /* events of keys that are off */
 };
 
 static int make_room(int fd, uint64_t at, uint64_t size)
@@ -214,6 +215,7 @@ void ca_code_names_hand_on(struct ca_code_names *n, struct ca_sinks *sinks, cons
 	for (size_t i = 0; i < events; i++) {
 		out[filled] = event[i];
 		out[filled].key = key_of(n, event[i].key);
+		n->left_out += out[filled].key == CA_KEY_DISABLED;
 		filled += out[filled].key != CA_KEY_DISABLED;
 		/* those of one call stay together */
 		if (filled == BATCH - 1 || i + 1 == events) {
@@ -241,6 +243,8 @@ void ca_code_names_hand_on_laps(struct ca_code_names *n, struct ca_sinks *sinks,
 			out.since = 0;
 		if (out.key != CA_KEY_DISABLED || !lap[i].key)
 			ca_sink_laps(sinks, from, &out, first + (uint32_t)i, 1);
+		else
+			n->left_out += 2 * out.count;
 	}
 }
 
@@ -248,6 +252,11 @@ void ca_code_names_follow(struct ca_code_names *n)
 {
 	if (n)
 		learn_all(n);
+}
+
+uint64_t ca_code_names_left_out(const struct ca_code_names *n)
+{
+	return n ? n->left_out : 0;
 }
 
 bool ca_code_names_has(const struct ca_code_names *n, const struct ca_source *from, bool process)

@@ -21,6 +21,8 @@ void ca_code_names_follow(struct ca_code_names *names);
  * thread and its process have been called by the program. names: NULL is fine. */
 void ca_code_names_hand_on(struct ca_code_names *names, struct ca_sinks *sinks, const struct ca_source *from,
 			   const struct ca_event *event, size_t n);
+/* Events that went to no sink, as --events has them off. */
+uint64_t ca_code_names_left_out(const struct ca_code_names *names);
 /* Has the program called the thread, or its process, something? */
 bool ca_code_names_has(const struct ca_code_names *names, const struct ca_source *from, bool process);
 

@@ -456,8 +456,8 @@ void ca_conductor_trace_close(struct ca_conductor *c)
 	if (c->trace && !c->opt.samples)
 		tell_choice(c);
 	if (c->trace && c->opt.traced) {
-		c->opt.traced->events =
-			ca_rings_reader_events(c->trace->reader) - c->outside + c->cut - c->trace->ours;
+		c->opt.traced->events = ca_rings_reader_events(c->trace->reader) - c->outside + c->cut -
+					c->trace->ours - ca_code_names_left_out(c->trace->names);
 		c->opt.traced->outside = c->outside;
 		c->opt.traced->threads = ca_rings_reader_threads(c->trace->reader);
 		c->opt.traced->processes = atomic_load(&c->session->processes_begun);

@@ -52,6 +52,13 @@ def check_figures(scratch):
     check(flat == {"main": 1, "simulate": 2, "level": 6, "step": 60, "tick": 20000}, f"{flat}")
 
 
+def check_none(scratch):
+    """What nobody wants is not counted as an event of the trace."""
+    for sink in ("callgraph", "statistics"):
+        done = causal("trace", "--events", "none", "--sinks", f"{sink}={scratch}/none", "--", APP)
+        check("causal: 0 events" in done.stderr, f"{sink}: {done.stderr}")
+
+
 def check_counted_in_place(scratch):
     """With no other sink, bursts are counted where they are raised: all of them, however fast they come."""
     done = causal("trace", "--events", "user", "--throttle", "0", "--trace-ring", "8", "--sinks",
@@ -117,6 +124,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as scratch:
         check_figures(scratch)
+        check_none(scratch)
         check_counted_in_place(scratch)
         check_throttled(scratch)
         check_diff(scratch)
