@@ -328,6 +328,11 @@ void ca_callgraph_take(struct ca_callgraph *graph, const struct ca_source *from,
 
 	for (size_t i = 0; thread && i < n; i++) {
 		thread->last = event[i].time;
+		/* events are missing: who knows which of what is open has ended among them */
+		if (event[i].key == CA_KEY_DROPPED) {
+			graph->open += thread->frames.n;
+			thread->frames.n = 0;
+		}
 		/* a thread's life is no call: it is what the calls lie in */
 		if (event[i].key == CA_KEY_THREAD || event[i].key == CA_KEY_PROCESS ||
 		    ca_callgraph_throttled(graph, event[i].key))
@@ -595,7 +600,10 @@ double ca_callgraph_variance(const struct ca_callgraph_row *row)
 
 double ca_callgraph_self(const struct ca_callgraph_row *row)
 {
-	return row->sum ? 100 * (1 - (double)row->inner / (double)row->sum) : 100;
+	if (!row->sum)
+		return 100;
+	/* what was in calls that have no length, because events are missing, may be more */
+	return row->inner < row->sum ? 100 * (1 - (double)row->inner / (double)row->sum) : 0;
 }
 
 const struct ca_callgraph_row *ca_callgraph_after(const struct ca_callgraph *graph,

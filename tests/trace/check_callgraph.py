@@ -189,6 +189,8 @@ def main():
         said = feed("callgraph", "script")[2]
         check("1 ended without a beginning" in said and "1 bursts did not end" in said, said)
         check("|all>>> work: five \"5\"" in said and "|1>>> |_step \"one\"" in said, said)
+        said = feed("callgraph", "gap")[2]
+        check("1 ended without a beginning" in said and "1 bursts did not end" in said and "|_" not in said, said)
         feed(f"callgraph-timeline={scratch}/long.json", "many", "2000000")
         with open(f"{scratch}/long.json", encoding="utf-8") as file:
             clock = json.load(file)["causal"]["wall_clock"]

@@ -86,6 +86,9 @@ def main():
         compare(scratch, "nothing")
         below = compare(scratch, "negative")[1]
         check(below[2].split()[-3:-1] == [str(-2**63), "3"], f"{below}")
+        head, _, *lines_of_gap = feed("statistics", "gap")[2].splitlines()
+        check(head.endswith("; 1 did not end; 1 ended without a beginning"), head)
+        check(lines_of_gap[-1].split()[2:4] == ["1", "10"], f"{lines_of_gap}")
         said = feed("statistics", "script")[2]
         check(said.splitlines() == lines, "on stderr")
     check_flat("statistics")

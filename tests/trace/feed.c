@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feed SPEC script|one|two|negative|back|many N|pings N|tasks N|threads N|nothing [LIMIT [SIZE]]: opens these sinks
+/* feed SPEC script|one|two|negative|gap|back|many N|pings N|tasks N|threads N|nothing [LIMIT [SIZE]]: opens these sinks
  * and gives them events, as the drain does: threads in turns, each in the order of its time. Says how many
  * there were, and by how many KiB the memory grew after the first tenth of many. What the script holds is
  * described in tests/trace/script.py. LIMIT: bytes of a file. SIZE: of dot's nodes, enum ca_node_size. Exit
@@ -70,6 +70,13 @@ static void below_zero(void)
 {
 	GIVE(&first, E(1000, POINT, temperature, UINT64_C(-3)), E(1010, POINT, temperature, 3),
 	     E(1020, POINT, temperature, 0), E(1030, POINT, temperature, UINT64_C(1) << 63));
+}
+
+/* The first burst's end is among what is missing, and so is the second one's beginning. */
+static void gap(void)
+{
+	GIVE(&first, E(1000, BURST_BEGIN, work, 1), E(2000, POINT, CA_KEY_DROPPED, 2),
+	     E(2010, BURST_END, work, 1), E(2020, BURST_BEGIN, work, 1), E(2030, BURST_END, work, 1));
 }
 
 /* What is easily written down; with a second process when `two`. */
@@ -213,6 +220,8 @@ int main(int argc, char **argv)
 		GIVE(&first, E(1000, POINT, step, 1), E(900, POINT, step, 2), E(1100, POINT, step, 3));
 	else if (!strcmp(argv[2], "negative"))
 		below_zero();
+	else if (!strcmp(argv[2], "gap"))
+		gap();
 	else if (!strcmp(argv[2], "one") || !strcmp(argv[2], "two"))
 		small(*argv[2] == 't');
 	else if (!strcmp(argv[2], "pings") && argc > 3)
