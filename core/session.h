@@ -42,12 +42,14 @@ struct ca_process {
 	_Atomic uint32_t state;        /* enum ca_slot_state */
 	uint32_t pid;                  /* as the driver sees it; CA_PID_UNKNOWN: it does not, so far */
 	uint32_t own_pid;              /* as it sees itself ... */
+	uint32_t parent;               /* own_pid of who has made it */
 	uint32_t index;                /* sequent from 1, in the order in which processes took part */
 	uint64_t pid_space;            /* ... in this namespace, see ca_session_pid_space */
 	uint64_t started;              /* ns, CLOCK_MONOTONIC */
 	_Atomic uint64_t patched;      /* selection.seq whose sites are in place here (or given up) */
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
 	_Atomic uint64_t ended;        /* id of the pair that was told when it ended; see timeline.h */
+	_Atomic uint64_t child_ended;  /* the same of its child that ended last */
 	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
 	char off_text[160];
 };

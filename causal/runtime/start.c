@@ -40,7 +40,7 @@ extern void *__libc_stack_end __attribute__((weak)); /* where the first stack be
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
 #pragma weak gnu_get_libc_version
 
-static bool claim_process(struct ca_session *s)
+static bool claim_process(struct ca_session *s, uint32_t parent)
 {
 	uint32_t pid = (uint32_t)getpid(), used = atomic_load(&s->processes_used);
 	uint64_t space = ca_session_pid_space();
@@ -68,6 +68,7 @@ static bool claim_process(struct ca_session *s)
 		if (!atomic_compare_exchange_strong(&p->state, &expected, CA_SLOT_CLAIMED))
 			continue;
 		p->own_pid = pid;
+		p->parent = parent;
 		atomic_store(&p->ended, 0);
 		p->index = 1 + atomic_fetch_add(&s->processes_begun, 1);
 		p->pid_space = space;
@@ -209,6 +210,7 @@ static void forked(void)
 {
 	uintptr_t stack_low = ca_self ? ca_self->stack.own_low : 0;
 	uintptr_t stack_high = ca_self ? ca_self->stack.own_high : 0;
+	uint32_t parent = ca_rt.pid;
 
 	if (!ca_rt.session || !ca_rt.joined)
 		return;
@@ -220,7 +222,7 @@ static void forked(void)
 		ca_rt_quit();
 		return;
 	}
-	if (!claim_process(ca_rt.session)) {
+	if (!claim_process(ca_rt.session, parent)) {
 		tell_of_many(ca_rt.session);
 		ca_rt_quit();
 		return;
@@ -344,7 +346,7 @@ static bool join_session(const char *path)
 	} else if (atomic_load(&session->state) == CA_SESSION_OPEN) {
 		ca_rt.pid = (uint32_t)getpid();
 		ca_rt.period = session->period;
-		if (claim_process(session))
+		if (claim_process(session, (uint32_t)getppid()))
 			return true;
 		tell_of_many(session);
 	}
@@ -369,8 +371,8 @@ static void join_trace(const char *path)
 	}
 }
 
-/* At exit; a thread that dies otherwise is seen to be dead by the driver. */
-__attribute__((destructor)) static void leave(void)
+/* A thread that dies otherwise is seen to be dead by the driver. */
+__attribute__((destructor)) void ca_start_leave(void)
 {
 	struct ca_thread *t = ca_self;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Events for the sinks; see timeline.h. */
 #include "causal/runtime/timeline.h"
-#include <unistd.h>
 
 /* By its place in the page, in this process and in all of them: two objects of one place may give a pair that
  * is none, never a wrong access. A wait that was left counts on, and costs whoever wakes others there a few
@@ -154,7 +153,7 @@ uint64_t ca_timeline_send(void)
 	struct ca_thread *t = ca_self;
 	uint64_t pair = 0;
 
-	if (t && !t->guard && ca_timeline_wants(CA_KEY_WAKE)) {
+	if (t && !t->guard && t->trace.trace && ca_timeline_wants(CA_KEY_WAKE)) {
 		t->guard++;
 		pair = tell_pair(t);
 		t->guard--;
@@ -188,20 +187,42 @@ static struct ca_process *find_process(pid_t pid)
 
 void ca_timeline_exits(void)
 {
-	uint64_t pair = 0;
+	struct ca_process *own = &ca_rt.session->process[ca_rt.process];
+	struct ca_process *parent = ca_timeline_wants(CA_KEY_WAKE) ? find_process((pid_t)own->parent) : NULL;
+	uint64_t pair = parent ? ca_timeline_send() : 0;
 
-	if (ca_timeline_wants(CA_KEY_WAKE) && find_process(getppid()))
-		pair = ca_timeline_send();
-	/* release: pairs with the acquire in ca_timeline_waited */
-	atomic_store_explicit(&ca_rt.session->process[ca_rt.process].ended, pair, memory_order_release);
+	if (!pair)
+		return;
+	/* release: pairs with the acquire in go_on_from */
+	atomic_store_explicit(&own->ended, pair, memory_order_release);
+	atomic_store_explicit(&parent->child_ended, pair, memory_order_release);
 }
 
-void ca_timeline_waited(pid_t child)
+uint64_t ca_timeline_pairs(void)
 {
-	struct ca_process *p = NULL;
+	return ca_timeline_wants(CA_KEY_WAKE)
+		       ? atomic_load_explicit(&ca_rt.trace->links, memory_order_relaxed)
+		       : 0;
+}
 
-	if (child > 0 && ca_timeline_wants(CA_KEY_WAKE))
-		p = find_process(child);
+static void go_on_from(_Atomic uint64_t *ended, uint64_t before)
+{
+	uint64_t pair = atomic_exchange_explicit(ended, 0, memory_order_acquire);
+
+	if (pair > before)
+		ca_timeline_receive(pair);
+}
+
+void ca_timeline_waited(pid_t child, uint64_t before)
+{
+	struct ca_process *p = child > 0 && ca_timeline_wants(CA_KEY_WAKE) ? find_process(child) : NULL;
+
 	if (p)
-		ca_timeline_receive(atomic_exchange_explicit(&p->ended, 0, memory_order_acquire));
+		go_on_from(&p->ended, before);
+}
+
+void ca_timeline_waited_unknown(uint64_t before)
+{
+	if (ca_timeline_wants(CA_KEY_WAKE))
+		go_on_from(&ca_rt.session->process[ca_rt.process].child_ended, before);
 }

@@ -56,8 +56,11 @@ CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_wake_at(struct ca_thread *t, struct ca
 /* The same where the one is handed on to the other: 0: nobody looks. Of the calling thread. */
 CA_HIDDEN uint64_t ca_timeline_send(void);
 CA_HIDDEN void ca_timeline_receive(uint64_t pair);
-/* The same from a process that ends to whoever has waited for it. */
+/* The same from a process that ends to whoever has waited for it since there were so many pairs: with one that had ended
+ * before, nobody goes on. */
 CA_HIDDEN void ca_timeline_exits(void);
-CA_HIDDEN void ca_timeline_waited(pid_t child);
+CA_HIDDEN uint64_t ca_timeline_pairs(void);
+CA_HIDDEN void ca_timeline_waited(pid_t child, uint64_t before);
+CA_HIDDEN void ca_timeline_waited_unknown(uint64_t before); /* for a child whose number only libc knows */
 
 #endif

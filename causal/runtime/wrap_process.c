@@ -4,6 +4,7 @@
  *
  * A child of vfork uses its parent's record, while the parent stands still: what it pays is the
  * parent's debt. */
+#include "causal/runtime/start.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 
@@ -33,17 +34,18 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size vfork, . - vfork\n");
 
-#define LEAVE(name)                                                                                          \
+#define LEAVE(name, last)                                                                                    \
 	CA_EXPORT void name(int status)                                                                      \
 	{                                                                                                    \
 		ca_wait_meet();                                                                              \
+		last;                                                                                        \
 		REAL(name)(status);                                                                          \
 		__builtin_unreachable();                                                                     \
 	}
-LEAVE(exit)
-LEAVE(_exit)
-LEAVE(_Exit)
-LEAVE(quick_exit)
+LEAVE(exit, ) /* it calls our destructor */
+LEAVE(_exit, ca_start_leave())
+LEAVE(_Exit, ca_start_leave())
+LEAVE(quick_exit, ca_start_leave())
 
 /* Who returns from main calls no exit that we see; and what the program does when it ends is work,
  * too. */
@@ -60,7 +62,7 @@ CA_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 /* Libc starts the shell itself, with the environment as it is: we come along in it. */
 CA_EXPORT int system(const char *command)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(system)(command)));
+	return WAITED_UNKNOWN(WAITING(CA_WAIT_OTHERS, -1, REAL(system)(command)));
 }
 
 CA_EXPORT FILE *popen(const char *command, const char *mode)
@@ -70,7 +72,7 @@ CA_EXPORT FILE *popen(const char *command, const char *mode)
 
 CA_EXPORT int pclose(FILE *f)
 {
-	return DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(pclose)(f)));
+	return WAITED_UNKNOWN(WAITING(CA_WAIT_OTHERS, -1, REAL(pclose)(f)));
 }
 
 /* ---- signals to others -------------------------------------------------------------------------*/

@@ -2,6 +2,7 @@
 /* System calls that a program makes through libc's syscall() and that may block, but for futex
  * (wrap_sync.c). Those that a library makes with an instruction of its own (liburing, libaio, Go)
  * pass us by. */
+#include "causal/runtime/start.h"
 #include "causal/runtime/wrap.h"
 #include "core/sys.h"
 #include <errno.h>
@@ -224,7 +225,11 @@ long ca_wrap_raw(long number, long a[6])
 		return result;
 	if (how == PASS)
 		return CALL(number, a);
-	if (how == MEET)
-		return MEETING(CALL(number, a));
+	if (how == MEET) {
+		ca_wait_meet();
+		if (number == SYS_exit_group)
+			ca_start_leave();
+		return CALL(number, a);
+	}
 	return wait_in(number, how, a);
 }

@@ -2,11 +2,19 @@
 /* A program whose critical path is known by hand: two threads work at the same time, `slow` for three parts and then
  * `quick` for one; main waits for both, works in `after` for one part, and sleeps for one. With MS for a part: the
  * path is 3 MS in `slow`, 1 in `after`, 1 asleep, and nothing of `quick`. In between the slow thread hands its
- * work on: two threads do parts of it in turns. */
+ * work on: two threads do parts of it in turns.
+ *
+ * With HOW, it is processes: main waits for one that works in `slow` for two parts, and ends by a call of that name, or
+ * (system) is made by it. Then main works in `after` for one, while another one does half a part in `quick`. */
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MS = 1000000, TURNS = 6 };
 
@@ -74,12 +82,55 @@ static void *work_quickly(void *unused)
 	return unused;
 }
 
+static void end_by(const char *how)
+{
+	if (!strcmp(how, "_exit"))
+		_exit(0);
+	if (!strcmp(how, "_Exit"))
+		_Exit(0);
+	if (!strcmp(how, "quick_exit"))
+		quick_exit(0);
+	if (!strcmp(how, "exit_group"))
+		syscall(SYS_exit_group, 0);
+	exit(0);
+}
+
+static int in_processes(const char *self, const char *how)
+{
+	char command[4096];
+	pid_t child;
+
+	if (!strcmp(how, "system")) {
+		snprintf(command, sizeof command, "%s %llu child", self, (unsigned long long)(part / MS));
+		if (system(command))
+			return 1;
+	} else if (!(child = fork())) {
+		slow(2 * part);
+		end_by(how);
+	} else if (waitpid(child, NULL, 0) != child) {
+		return 1;
+	}
+	child = fork();
+	if (!child) {
+		quick(part / 2);
+		exit(0);
+	}
+	after(part);
+	return waitpid(child, NULL, 0) != child;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned first[2] = { 0, 1 };
 	pthread_t thread[3];
 
 	part = (uint64_t)(argc > 1 ? strtol(argv[1], NULL, 10) : 100) * MS;
+	if (argc > 2 && !strcmp(argv[2], "child")) {
+		slow(2 * part);
+		return 0;
+	}
+	if (argc > 2)
+		return in_processes(argv[0], argv[2]);
 	if (pthread_create(&thread[0], NULL, work_quickly, NULL) ||
 	    pthread_create(&thread[1], NULL, work_slowly, &first[0]) ||
 	    pthread_create(&thread[2], NULL, work_slowly, &first[1]))

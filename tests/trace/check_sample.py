@@ -217,6 +217,20 @@ def check_path(backend, directory, *more):
     check("The critical path is known for 0." in text and " % [sleeping]" in text, f"path: {text}")
 
 
+def check_path_of_processes(directory):
+    """However a process ends, its maker goes on with its path; not with that of one that ended while the maker worked."""
+    staged = os.path.join(BUILD, "tests", "apps", "staged")
+    for how in "exit", "_exit", "_Exit", "quick_exit", "exit_group", "system":
+        for tries in range(3):
+            out = f"{directory}-{how}-{tries}"
+            sample(out, "--", staged, "100", how)
+            path, _, share = shares_of(read(out))
+            good = abs(share["slow"] - 67) < 8 and share["quick"] < 4 and abs(share["after"] - 33) < 8
+            if good:
+                break
+        check(good, f"processes, {how}: the path: {share}, {path}")
+
+
 def check_forbidden(directory):
     """An ordinary user whom perf is forbidden: timers, who say so, and whole stacks."""
     os.mkdir(directory)
@@ -407,6 +421,7 @@ def main():
                 check_short_threads(backend, os.path.join(scratch, "short-" + backend))
         if path:
             check_path_diff(path, os.path.join(scratch, "path-longer"))
+        check_path_of_processes(os.path.join(scratch, "processes"))
         check_forbidden(os.path.join(scratch, "forbidden"))
         check_window(os.path.join(scratch, "window"))
         check_temporary_file(os.path.join(scratch, "kept"))
