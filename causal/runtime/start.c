@@ -70,6 +70,7 @@ static bool claim_process(struct ca_session *s, uint32_t parent)
 		p->own_pid = pid;
 		p->parent = parent;
 		atomic_store(&p->ended, 0);
+		atomic_store(&p->executes, 0);
 		p->index = 1 + atomic_fetch_add(&s->processes_begun, 1);
 		p->pid_space = space;
 		p->pid = ca_rt.sees_conductor ? pid : CA_PID_UNKNOWN;
@@ -460,6 +461,7 @@ static void attach(const char *path)
 	ca_peers_begin();
 	ca_log(CA_LOG_DEBUG, "process %d takes part in %s", (int)ca_rt.pid, path);
 	ca_thread_begin();
+	ca_timeline_executed();
 	ca_activation_own_stack((uintptr_t)__libc_stack_end, MAIN_STACK);
 }
 

@@ -617,6 +617,7 @@ void ca_thread_pause(void)
 	if (!t || t->guard || (uint32_t)ca_sys_getpid() != ca_rt.pid)
 		return;
 	ca_wait_meet();
+	ca_timeline_executes();
 	t->guard++;
 	ca_tick_stop(&t->tick);
 	ca_samplers_stop(t);

@@ -198,6 +198,15 @@ void ca_timeline_exits(void)
 	atomic_store_explicit(&parent->child_ended, pair, memory_order_release);
 }
 
+void ca_timeline_executes(void)
+{
+	uint64_t pair = ca_timeline_send();
+
+	if (pair) /* release: as above */
+		atomic_store_explicit(&ca_rt.session->process[ca_rt.process].executes, pair,
+				      memory_order_release);
+}
+
 uint64_t ca_timeline_pairs(void)
 {
 	return ca_timeline_wants(CA_KEY_WAKE)
@@ -205,12 +214,17 @@ uint64_t ca_timeline_pairs(void)
 		       : 0;
 }
 
-static void go_on_from(_Atomic uint64_t *ended, uint64_t before)
+static void go_on_from(_Atomic uint64_t *told, uint64_t before)
 {
-	uint64_t pair = atomic_exchange_explicit(ended, 0, memory_order_acquire);
+	uint64_t pair = atomic_exchange_explicit(told, 0, memory_order_acquire);
 
 	if (pair > before)
 		ca_timeline_receive(pair);
+}
+
+void ca_timeline_executed(void)
+{
+	go_on_from(&ca_rt.session->process[ca_rt.process].executes, 0);
 }
 
 void ca_timeline_waited(pid_t child, uint64_t before)

@@ -5,7 +5,7 @@
  * work on: two threads do parts of it in turns.
  *
  * With HOW, it is processes: main waits for one that works in `slow` for two parts, and ends by a call of that name, or
- * (system) is made by it. Then main works in `after` for one, while another one does half a part in `quick`. */
+ * (system) is made by it, or (exec) executes the program once more after the first part. Then main works in `after` for one, while another one does half a part in `quick`. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -97,15 +97,19 @@ static void end_by(const char *how)
 
 static int in_processes(const char *self, const char *how)
 {
-	char command[4096];
+	char command[4096], text[32];
 	pid_t child;
 
+	snprintf(text, sizeof text, "%llu", (unsigned long long)(part / MS));
 	if (!strcmp(how, "system")) {
-		snprintf(command, sizeof command, "%s %llu child", self, (unsigned long long)(part / MS));
+		snprintf(command, sizeof command, "%s %s child", self, text);
 		if (system(command))
 			return 1;
 	} else if (!(child = fork())) {
-		slow(2 * part);
+		slow(part);
+		if (!strcmp(how, "exec"))
+			execl(self, self, text, "rest", NULL);
+		slow(part);
 		end_by(how);
 	} else if (waitpid(child, NULL, 0) != child) {
 		return 1;
@@ -125,8 +129,8 @@ int main(int argc, char **argv)
 	pthread_t thread[3];
 
 	part = (uint64_t)(argc > 1 ? strtol(argv[1], NULL, 10) : 100) * MS;
-	if (argc > 2 && !strcmp(argv[2], "child")) {
-		slow(2 * part);
+	if (argc > 2 && (!strcmp(argv[2], "child") || !strcmp(argv[2], "rest"))) {
+		slow(strcmp(argv[2], "rest") ? 2 * part : part);
 		return 0;
 	}
 	if (argc > 2)
