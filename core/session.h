@@ -50,7 +50,8 @@ struct ca_process {
 	_Atomic uint32_t patch_failed; /* sites that could not be patched for that seq */
 	_Atomic uint64_t ended;        /* id of the pair that was told when it ended; see timeline.h */
 	_Atomic uint64_t child_ended;  /* the same of its child that ended last */
-	_Atomic uint64_t executes;     /* the same of its exec, until the new program has begun */
+	_Atomic uint64_t makes;        /* the same of when it last made one that executes another program */
+	_Atomic uint64_t executes;     /* the same of its own exec, until the new program has begun */
 	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
 	char off_text[160];
 };

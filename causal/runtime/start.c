@@ -71,6 +71,7 @@ static bool claim_process(struct ca_session *s, uint32_t parent)
 		p->parent = parent;
 		atomic_store(&p->ended, 0);
 		atomic_store(&p->executes, 0);
+		atomic_store(&p->makes, 0);
 		p->index = 1 + atomic_fetch_add(&s->processes_begun, 1);
 		p->pid_space = space;
 		p->pid = ca_rt.sees_conductor ? pid : CA_PID_UNKNOWN;

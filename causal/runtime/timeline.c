@@ -172,11 +172,16 @@ void ca_timeline_receive(uint64_t pair)
 	t->guard--;
 }
 
+static struct ca_process *own_process(void)
+{
+	return &ca_rt.session->process[ca_rt.process];
+}
+
 /* A process that takes part, or did until just now; NULL: it does not. */
 static struct ca_process *find_process(pid_t pid)
 {
 	struct ca_session *s = ca_rt.session;
-	const struct ca_process *own = &s->process[ca_rt.process];
+	const struct ca_process *own = own_process();
 	uint32_t used = atomic_load_explicit(&s->processes_used, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < used && i < CA_MAX_PROCESSES; i++)
@@ -187,24 +192,34 @@ static struct ca_process *find_process(pid_t pid)
 
 void ca_timeline_exits(void)
 {
-	struct ca_process *own = &ca_rt.session->process[ca_rt.process];
+	struct ca_process *own = own_process();
 	struct ca_process *parent = ca_timeline_wants(CA_KEY_WAKE) ? find_process((pid_t)own->parent) : NULL;
 	uint64_t pair = parent ? ca_timeline_send() : 0;
 
 	if (!pair)
 		return;
-	/* release: pairs with the acquire in go_on_from */
+	/* release: pairs with the acquire in go_on_from and ca_timeline_executed */
 	atomic_store_explicit(&own->ended, pair, memory_order_release);
 	atomic_store_explicit(&parent->child_ended, pair, memory_order_release);
 }
 
-void ca_timeline_executes(void)
+static void hand_on(_Atomic uint64_t *to)
 {
 	uint64_t pair = ca_timeline_send();
 
 	if (pair) /* release: as above */
-		atomic_store_explicit(&ca_rt.session->process[ca_rt.process].executes, pair,
-				      memory_order_release);
+		atomic_store_explicit(to, pair, memory_order_release);
+}
+
+void ca_timeline_executes(void)
+{
+	hand_on(&own_process()->executes);
+}
+
+void ca_timeline_makes(void)
+{
+	if (ca_timeline_wants(CA_KEY_WAKE))
+		hand_on(&own_process()->makes);
 }
 
 uint64_t ca_timeline_pairs(void)
@@ -214,9 +229,9 @@ uint64_t ca_timeline_pairs(void)
 		       : 0;
 }
 
-static void go_on_from(_Atomic uint64_t *told, uint64_t before)
+static void go_on_from(_Atomic uint64_t *ended, uint64_t before)
 {
-	uint64_t pair = atomic_exchange_explicit(told, 0, memory_order_acquire);
+	uint64_t pair = atomic_exchange_explicit(ended, 0, memory_order_acquire);
 
 	if (pair > before)
 		ca_timeline_receive(pair);
@@ -224,7 +239,12 @@ static void go_on_from(_Atomic uint64_t *told, uint64_t before)
 
 void ca_timeline_executed(void)
 {
-	go_on_from(&ca_rt.session->process[ca_rt.process].executes, 0);
+	struct ca_process *own = own_process(), *parent;
+	uint64_t pair = atomic_exchange_explicit(&own->executes, 0, memory_order_acquire);
+
+	if (!pair && ca_timeline_wants(CA_KEY_WAKE) && (parent = find_process((pid_t)own->parent)))
+		pair = atomic_load_explicit(&parent->makes, memory_order_acquire);
+	ca_timeline_receive(pair);
 }
 
 void ca_timeline_waited(pid_t child, uint64_t before)
@@ -238,5 +258,5 @@ void ca_timeline_waited(pid_t child, uint64_t before)
 void ca_timeline_waited_unknown(uint64_t before)
 {
 	if (ca_timeline_wants(CA_KEY_WAKE))
-		go_on_from(&ca_rt.session->process[ca_rt.process].child_ended, before);
+		go_on_from(&own_process()->child_ended, before);
 }

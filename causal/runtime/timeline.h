@@ -56,8 +56,9 @@ CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_wake_at(struct ca_thread *t, struct ca
 /* The same where the one is handed on to the other: 0: nobody looks. Of the calling thread. */
 CA_HIDDEN uint64_t ca_timeline_send(void);
 CA_HIDDEN void ca_timeline_receive(uint64_t pair);
-/* The same from the thread that calls exec to the first one of the new program. */
+/* The same from the thread that calls exec, or makes a process that will, to the first one of the new program. */
 CA_HIDDEN void ca_timeline_executes(void);
+CA_HIDDEN void ca_timeline_makes(void);
 CA_HIDDEN void ca_timeline_executed(void);
 /* The same from a process that ends to whoever has waited for it since there were so many pairs: with one that had ended
  * before, nobody goes on. */

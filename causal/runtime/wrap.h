@@ -128,6 +128,8 @@
 	})
 /* Pay, then call. */
 #define MEETING(call) (ca_wait_meet(), (call))
+/* ... by which a process is made that executes another program. */
+#define MAKING(call) (ca_timeline_makes(), (call))
 /* ... by which others that wait for the object may go on. */
 #define WAKING(object, call) (ca_wait_meet_at(object), (call))
 /* `wait` is a wait that does this, at an object where others end it. */

@@ -17,6 +17,7 @@ CA_EXPORT pid_t fork(void)
 __attribute__((used)) static void *before_vfork(void)
 {
 	ca_wait_meet();
+	ca_timeline_makes();
 	return (void *)REAL(vfork);
 }
 
@@ -62,12 +63,12 @@ CA_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
 /* Libc starts the shell itself, with the environment as it is: we come along in it. */
 CA_EXPORT int system(const char *command)
 {
-	return WAITED_UNKNOWN(WAITING(CA_WAIT_OTHERS, -1, REAL(system)(command)));
+	return MAKING(WAITED_UNKNOWN(WAITING(CA_WAIT_OTHERS, -1, REAL(system)(command))));
 }
 
 CA_EXPORT FILE *popen(const char *command, const char *mode)
 {
-	return MEETING(REAL(popen)(command, mode));
+	return MAKING(MEETING(REAL(popen)(command, mode)));
 }
 
 CA_EXPORT int pclose(FILE *f)

@@ -378,7 +378,7 @@ CA_EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
 {
 	WITH_US(env);
 
-	return MEETING(REAL(posix_spawn)(pid, path, actions, attr, argv, env_));
+	return MAKING(MEETING(REAL(posix_spawn)(pid, path, actions, attr, argv, env_)));
 }
 
 CA_EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -388,7 +388,7 @@ CA_EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 {
 	WITH_US(env);
 
-	return MEETING(REAL(posix_spawnp)(pid, file, actions, attr, argv, env_));
+	return MAKING(MEETING(REAL(posix_spawnp)(pid, file, actions, attr, argv, env_)));
 }
 
 /* ---- libraries that come and go ------------------------------------------------------*/

@@ -5,8 +5,10 @@
  * work on: two threads do parts of it in turns.
  *
  * With HOW, it is processes: main waits for one that works in `slow` for two parts, and ends by a call of that name, or
- * (system) is made by it, or (exec) executes the program once more after the first part. Then main works in `after` for one, while another one does half a part in `quick`. */
+ * executes the program by it once more for the second part. Then main works in `after` for one, while another one does half a part in `quick`. */
 #include <pthread.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,25 +97,38 @@ static void end_by(const char *how)
 	exit(0);
 }
 
-static int in_processes(const char *self, const char *how)
+/* The second of two parts, in another program; false: it is not done so. */
+static bool execute(char *self, const char *how)
 {
-	char command[4096], text[32];
-	pid_t child;
+	char command[4096], text[32], rest[] = "rest", *argv[] = { self, text, rest, NULL };
+	pid_t child = 0;
 
 	snprintf(text, sizeof text, "%llu", (unsigned long long)(part / MS));
-	if (!strcmp(how, "system")) {
-		snprintf(command, sizeof command, "%s %s child", self, text);
-		if (system(command))
-			return 1;
-	} else if (!(child = fork())) {
-		slow(part);
-		if (!strcmp(how, "exec"))
-			execl(self, self, text, "rest", NULL);
-		slow(part);
-		end_by(how);
-	} else if (waitpid(child, NULL, 0) != child) {
-		return 1;
+	snprintf(command, sizeof command, "%s %s rest", self, text);
+	if (!strcmp(how, "system"))
+		return !system(command);
+	if (!strcmp(how, "exec"))
+		execv(self, argv);
+	if (!strcmp(how, "posix_spawn"))
+		posix_spawn(&child, self, NULL, NULL, argv, environ);
+	if (!strcmp(how, "vfork") && !(child = vfork())) {
+		execv(self, argv);
+		_exit(1);
 	}
+	return child > 0 && waitpid(child, NULL, 0) == child;
+}
+
+static int in_processes(char *self, const char *how)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		slow(part);
+		if (!execute(self, how))
+			slow(part);
+		end_by(how);
+	}
+	waitpid(child, NULL, 0);
 	child = fork();
 	if (!child) {
 		quick(part / 2);
@@ -129,8 +144,8 @@ int main(int argc, char **argv)
 	pthread_t thread[3];
 
 	part = (uint64_t)(argc > 1 ? strtol(argv[1], NULL, 10) : 100) * MS;
-	if (argc > 2 && (!strcmp(argv[2], "child") || !strcmp(argv[2], "rest"))) {
-		slow(strcmp(argv[2], "rest") ? 2 * part : part);
+	if (argc > 2 && !strcmp(argv[2], "rest")) {
+		slow(part);
 		return 0;
 	}
 	if (argc > 2)
