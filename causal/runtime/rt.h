@@ -96,6 +96,8 @@ struct ca_thread {
 	const enum ca_wait *waiting; /* inside a wait of this kind: nothing is paid */
 	uintptr_t waiting_sp;        /* the stack pointer in it; above: it was left by longjmp */
 	struct ca_rings_writer trace;
+	/* Waits between which it hardly works, as if one: pairs told when it began; ns, when it ended. */
+	uint64_t waits_from, wait_ended;
 	struct ca_laps laps;        /* where bursts are not events */
 	struct ca_clock_fast clock; /* of its own events */
 	uint32_t

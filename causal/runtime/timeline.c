@@ -229,11 +229,11 @@ uint64_t ca_timeline_pairs(void)
 		       : 0;
 }
 
-static void go_on_from(_Atomic uint64_t *ended, uint64_t before)
+static void go_on_from(_Atomic uint64_t *ended)
 {
 	uint64_t pair = atomic_exchange_explicit(ended, 0, memory_order_acquire);
 
-	if (pair > before)
+	if (ca_self && pair > ca_self->waits_from)
 		ca_timeline_receive(pair);
 }
 
@@ -247,16 +247,16 @@ void ca_timeline_executed(void)
 	ca_timeline_receive(pair);
 }
 
-void ca_timeline_waited(pid_t child, uint64_t before)
+void ca_timeline_waited(pid_t child)
 {
 	struct ca_process *p = child > 0 && ca_timeline_wants(CA_KEY_WAKE) ? find_process(child) : NULL;
 
 	if (p)
-		go_on_from(&p->ended, before);
+		go_on_from(&p->ended);
 }
 
-void ca_timeline_waited_unknown(uint64_t before)
+void ca_timeline_waited_unknown(void)
 {
 	if (ca_timeline_wants(CA_KEY_WAKE))
-		go_on_from(&own_process()->child_ended, before);
+		go_on_from(&own_process()->child_ended);
 }

@@ -45,6 +45,8 @@ struct ca_timeline_wait {
 CA_HIDDEN CA_SIGSAFE struct ca_timeline_wait ca_timeline_await(const void *object);
 /* It is, or was, for that as well; NULL: it is not known. */
 CA_HIDDEN CA_SIGSAFE void ca_timeline_await_at(struct ca_timeline_wait *wait, struct ca_meeting *at);
+/* Told so far. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_pairs(void);
 /* Returns the pair that has ended it; 0: it is not known. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_timeline_awaited(struct ca_thread *t, const struct ca_timeline_wait *wait,
 						  uint64_t now);
@@ -60,11 +62,10 @@ CA_HIDDEN void ca_timeline_receive(uint64_t pair);
 CA_HIDDEN void ca_timeline_executes(void);
 CA_HIDDEN void ca_timeline_makes(void);
 CA_HIDDEN void ca_timeline_executed(void);
-/* The same from a process that ends to whoever has waited for it since there were so many pairs: with one that had ended
- * before, nobody goes on. */
+/* The same from a process that ends to whoever has waited for it. With one that ended while the thread worked, it does
+ * not go on. */
 CA_HIDDEN void ca_timeline_exits(void);
-CA_HIDDEN uint64_t ca_timeline_pairs(void);
-CA_HIDDEN void ca_timeline_waited(pid_t child, uint64_t before);
-CA_HIDDEN void ca_timeline_waited_unknown(uint64_t before); /* for a child whose number only libc knows */
+CA_HIDDEN void ca_timeline_waited(pid_t child);
+CA_HIDDEN void ca_timeline_waited_unknown(void); /* for a child whose number only libc knows */
 
 #endif

@@ -28,7 +28,8 @@ enum {
 	SHORT_WAIT = 20000,   /* ns; a wait that is not worth a sample */
 	NO_WAIT = 5000,       /* ns; so quickly comes back who need not wait */
 	NO_ROOM = 50000,      /* ns; a write that takes longer has waited for room */
-	OFF = 16              /* times off a CPU in one wait that are looked at */
+	OFF = 16,             /* times off a CPU in one wait that are looked at */
+	SAME_WAIT = 1000000   /* ns between two waits in which a thread hardly works */
 };
 
 /* sp: of whoever meets others, or below. */
@@ -318,6 +319,8 @@ static void begin_doing(struct ca_waiting *w)
 		t->open_cpu = w->cpu;
 		t->open_blocked = w->blocked;
 	}
+	if (w->since > t->wait_ended + SAME_WAIT)
+		t->waits_from = ca_timeline_pairs();
 	w->await = ca_timeline_await(t->object);
 	if (w->fd >= 0 && !w->writes && ca_timeline_wants(CA_KEY_WAKE))
 		ca_timeline_await_at(&w->await, ca_peers_meeting(w->fd));
@@ -383,6 +386,7 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 		return;
 	if (w->is_told)
 		ca_sample_waits_no_more(t);
+	t->wait_ended = now;
 	pair = ca_timeline_awaited(t, &w->await, now);
 	ns = ca_rt.sampling ? off_cpu(w, now) : 0;
 	if (ns)

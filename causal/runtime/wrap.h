@@ -113,17 +113,15 @@
 /* A wait for a child, which returns its number. */
 #define WAITED(wait)                                                                                         \
 	__extension__({                                                                                      \
-		uint64_t before_ = ca_timeline_pairs();                                                      \
 		pid_t child_ = DOING(PROCESS, NULL, wait);                                                   \
-		ca_timeline_waited(child_, before_);                                                         \
+		ca_timeline_waited(child_);                                                                  \
 		child_;                                                                                      \
 	})
 /* ... whose number only libc knows. */
 #define WAITED_UNKNOWN(wait)                                                                                 \
 	__extension__({                                                                                      \
-		uint64_t before_ = ca_timeline_pairs();                                                      \
 		int status_ = DOING(PROCESS, NULL, wait);                                                    \
-		ca_timeline_waited_unknown(before_);                                                         \
+		ca_timeline_waited_unknown();                                                                \
 		status_;                                                                                     \
 	})
 /* Pay, then call. */

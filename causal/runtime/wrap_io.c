@@ -260,11 +260,10 @@ CA_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 
 CA_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	uint64_t before = ca_timeline_pairs();
 	int r = DOING(PROCESS, NULL, WAITING(CA_WAIT_OTHERS, -1, REAL(waitid)(type, id, info, options)));
 
 	if (r == 0 && info)
-		ca_timeline_waited(info->si_pid, before);
+		ca_timeline_waited(info->si_pid);
 	return r;
 }
 

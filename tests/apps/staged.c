@@ -5,7 +5,7 @@
  * work on: two threads do parts of it in turns.
  *
  * With HOW, it is processes: main waits for one that works in `slow` for two parts, and ends by a call of that name, or
- * executes the program by it once more for the second part. Then main works in `after` for one, while another one does half a part in `quick`. */
+ * executes the program by it once more for the second part, or (polled) is looked for now and then. Then main works in `after` for one, while another one does half a part in `quick`. */
 #include <pthread.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -128,7 +128,8 @@ static int in_processes(char *self, const char *how)
 			slow(part);
 		end_by(how);
 	}
-	waitpid(child, NULL, 0);
+	while (waitpid(child, NULL, strcmp(how, "polled") ? 0 : WNOHANG) == 0)
+		nanosleep(&(struct timespec){ 0, 2 * MS }, NULL);
 	child = fork();
 	if (!child) {
 		quick(part / 2);

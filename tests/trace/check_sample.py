@@ -220,7 +220,7 @@ def check_path(backend, directory, *more):
 def check_path_of_processes(directory):
     """However a process is made and ends, or goes on in another program, its maker goes on with its path; not with that of one that ended while the maker worked."""
     staged = os.path.join(BUILD, "tests", "apps", "staged")
-    for how in "exit", "_exit", "_Exit", "quick_exit", "exit_group", "exec", "system", "posix_spawn", "vfork":
+    for how in "exit", "_exit", "_Exit", "quick_exit", "exit_group", "exec", "system", "posix_spawn", "vfork", "polled":
         for tries in range(3):
             out = f"{directory}-{how}-{tries}"
             sample(out, "--", staged, "100", how)
