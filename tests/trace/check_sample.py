@@ -59,7 +59,8 @@ def time_in(stacks, *words):
 
 
 def is_wait(stack):
-    return stack[-1].startswith("[") and stack[-1] != "[kernel]"
+    """Not [kernel], nor a binary where it has no function, as [libc.so.6]."""
+    return stack[-1].startswith(("[waiting ", "[input or output]", "[sleeping]", "[yielding]", "[unknown]"))
 
 
 def check_shares(backend, directory):
