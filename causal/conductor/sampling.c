@@ -2,6 +2,7 @@
 /* From samples to a profile; see sampling.h. */
 #include "causal/conductor/sampling.h"
 #include "causal/conductor/critical_path.h"
+#include "causal/conductor/late_names.h"
 #include "causal/conductor/made_code.h"
 #include "core/by_index.h"
 #include "core/map.h"
@@ -9,7 +10,6 @@
 #include "core/session.h"
 #include "core/settings.h"
 #include "core/vec.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,11 +60,6 @@ struct thread {
 	uint64_t on_cpu; /* its last sample there, ns */
 	char name[NAME];
 };
-/* Code that a process has made, whose name has not come. */
-struct unnamed {
-	uint32_t process, function, named;
-	uint64_t address;
-};
 struct process {
 	char name[NAME];
 	uint32_t node; /* 0: not yet */
@@ -85,8 +80,8 @@ struct ca_sampling {
 	struct ca_by_index threads; /* struct thread */
 	struct ca_vec over;         /* uint32_t: threads that have ended */
 	struct ca_vec processes;    /* by their indices */
-	struct ca_vec unnamed;      /* struct unnamed */
-	struct ca_vec waits;        /* struct wait */
+	struct ca_late_names late;
+	struct ca_vec waits; /* struct wait */
 	struct pair *pair;
 	struct ca_critical_path *path;
 	uint32_t waiting[CA_ACTIVITY_COUNT]; /* functions */
@@ -127,7 +122,7 @@ struct ca_sampling *ca_sampling_new(struct ca_samples *samples, struct ca_sessio
 	s->threads.size = sizeof(struct thread);
 	s->over.size = sizeof(uint32_t);
 	s->processes.size = sizeof(struct process);
-	s->unnamed.size = sizeof(struct unnamed);
+	ca_late_names_init(&s->late);
 	s->waits.size = sizeof(struct wait);
 	s->pair = calloc(PAIRS, sizeof *s->pair);
 	s->path = ca_critical_path_new(samples);
@@ -150,7 +145,7 @@ void ca_sampling_free(struct ca_sampling *s)
 	ca_by_index_free(&s->threads);
 	ca_vec_free(&s->over);
 	ca_vec_free(&s->processes);
-	ca_vec_free(&s->unnamed);
+	ca_late_names_fini(&s->late);
 	ca_vec_free(&s->waits);
 	ca_critical_path_free(s->path);
 	free(s->pair);
@@ -275,46 +270,6 @@ const char *ca_sampling_made_code(struct ca_sampling *s, uint32_t process, uint6
 	return name_made(s, at(&s->processes, process), address, &later);
 }
 
-/* Some compilers tell their names at the program's end only: until then it is called by its address. */
-static uint32_t name_later(struct ca_sampling *s, uint32_t process, uint64_t address)
-{
-	struct unnamed unnamed = { .process = process, .address = address };
-	size_t functions = s->samples->functions;
-	char text[48];
-
-	snprintf(text, sizeof text, "%" PRIu32 " 0x%" PRIx64, process, address);
-	unnamed.function = ca_samples_function(s->samples, CA_SAMPLES_CODE, text, "", 0, CA_MADE);
-	if (s->samples->functions > functions && !ca_vec_add(&s->unnamed, &unnamed, 1))
-		s->samples->failed = true;
-	return unnamed.function;
-}
-
-static void name_rest(struct ca_sampling *s)
-{
-	struct unnamed *unnamed = s->unnamed.at;
-	uint32_t *of, functions;
-
-	if (!s->unnamed.n)
-		return;
-	for (size_t i = 0; i < s->unnamed.n; i++) {
-		const char *name = ca_sampling_made_code(s, unnamed[i].process, unnamed[i].address);
-
-		unnamed[i].named = ca_samples_function(s->samples, CA_SAMPLES_CODE, name ? name : CA_MADE, "",
-						       0, CA_MADE);
-	}
-	functions = (uint32_t)s->samples->functions; /* with these */
-	of = calloc(functions, sizeof *of);
-	for (uint32_t f = 0; f < functions && of; f++)
-		of[f] = f + 1;
-	for (size_t i = 0; i < s->unnamed.n && of; i++)
-		if (unnamed[i].named)
-			of[unnamed[i].function - 1] = unnamed[i].named;
-	if (of)
-		ca_samples_rename(s->samples, of);
-	s->samples->failed |= !of;
-	free(of);
-}
-
 /* The name of code that the process has made itself, as a function; 0: not yet. */
 static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint64_t address)
 {
@@ -325,7 +280,7 @@ static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint
 	if (later && !s->ending && s->last < stack->time + LATE)
 		return 0;
 	if (!name && !s->ending && t)
-		return name_later(s, t->process, address);
+		return ca_late_names_add(&s->late, s->samples, t->process, address);
 	return ca_samples_function(s->samples, CA_SAMPLES_CODE, name ? name : CA_MADE, "", 0, CA_MADE);
 }
 
@@ -646,6 +601,11 @@ void ca_sampling_take(struct ca_sampling *s, const struct ca_source *from, const
 	}
 }
 
+static const char *find_late(void *context, uint32_t process, uint64_t address)
+{
+	return ca_sampling_made_code(context, process, address);
+}
+
 void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 {
 	uint64_t end = ca_windows_until(s->windows[CA_SAMPLER_COUNT], now);
@@ -656,7 +616,7 @@ void ca_sampling_end(struct ca_sampling *s, uint64_t now)
 	match(s);
 	for (uint32_t i = 1; ca_by_index_next(&s->threads, &i); i++)
 		add_up(s, i, end);
-	name_rest(s);
+	ca_late_names_settle(&s->late, s->samples, find_late, s);
 	ca_samples_add_loss(s->samples, "outside of the time that was asked for", s->outside);
 	ca_samples_add_loss(s->samples, "too many while a binary was indexed", s->unheld);
 }

@@ -161,89 +161,13 @@ static void find_lengths(struct ca_profile *profile)
 	free(lag);
 }
 
-/* Of one that goes on it is not known what is to come. */
-static void find_sampled(struct ca_profile *profile)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < profile->runs; i++)
-		any |= profile->run[i].ended && !profile->run[i].summary.left;
-	for (size_t i = 0; i < profile->runs; i++) {
-		struct ca_profile_run *run = &profile->run[i];
-
-		run->sampled = run->ended && !(any && run->summary.left);
-		profile->periods += run->sampled ? (double)run->summary.periods : 0;
-		profile->squares += run->sampled ? (double)run->summary.squares : 0;
-	}
-}
-
-/* In runs with another scope a region is not counted: neither do their periods count for it. It is in a scope if one run
- * with that has it. */
-static bool find_periods_of(struct ca_profile *profile)
-{
-	size_t regions = profile->catalog.regions, *group = calloc(profile->runs + 1, sizeof *group);
-	bool *has = calloc(profile->runs * regions + 1, sizeof *has);
-
-	profile->periods_of = calloc(regions + 1, sizeof *profile->periods_of);
-	for (size_t i = 0; i < profile->runs && group; i++)
-		while (strcmp(profile->run[group[i]].scope, profile->run[i].scope) != 0)
-			group[i]++;
-	for (size_t i = 0; i < profile->sample_count && has && group; i++)
-		has[group[profile->samples[i].run] * regions + profile->samples[i].region - 1] = true;
-	for (size_t i = 0; i < profile->experiments && has && group; i++)
-		if (profile->experiment[i].region)
-			has[group[profile->experiment[i].run] * regions + profile->experiment[i].region - 1] =
-				true;
-	for (size_t i = 0; i < profile->runs && has && group && profile->periods_of; i++)
-		for (size_t r = 0; r < regions && profile->run[i].sampled; r++)
-			if (has[group[i] * regions + r])
-				profile->periods_of[r] += (double)profile->run[i].summary.periods;
-	free(has);
-	free(group);
-	return has && group && profile->periods_of;
-}
-
-/* NULL: no memory. */
-static struct ca_share *share_of_runs(const struct ca_profile *profile, size_t *n)
-{
-	struct ca_share *share = calloc(profile->catalog.regions + 1, sizeof *share);
-	double cpu = 0, runtime = 0, periods = 0;
-
-	for (size_t i = 0; i < profile->runs; i++)
-		if (profile->run[i].sampled && profile->run[i].summary.cpu_ns) {
-			cpu += (double)profile->run[i].summary.cpu_ns;
-			runtime += (double)profile->run[i].summary.runtime;
-			periods += (double)profile->run[i].summary.periods;
-			/* lost: a period each, at least */
-			for (unsigned d = 0; d < CA_DROP_COUNT; d++)
-				periods += ca_event_is_loss(d) ? (double)profile->run[i].summary.drop[d] : 0;
-		}
-	*n = profile->catalog.regions;
-	for (size_t i = 0; i < *n && share; i++)
-		share[i] = (struct ca_share){
-			.region = (uint32_t)i + 1,
-			.lump = profile->periods > 0 ? profile->squares / profile->periods : 0,
-			.rate = runtime > 0 ? periods / (runtime / 1e9) : 0,
-			.overlap = cpu > runtime ? 1 - runtime / cpu : 0,
-		};
-	for (size_t i = 0; i < profile->sample_count && share; i++) {
-		const struct ca_profile_samples *s = &profile->samples[i];
-
-		if (!profile->run[s->run].sampled || !(profile->periods_of[s->region - 1] > 0))
-			continue;
-		share[s->region - 1].periods += (double)s->count;
-		share[s->region - 1].share += (double)s->count / profile->periods_of[s->region - 1];
-	}
-	return share;
-}
-
 static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 {
 	struct ca_profile_point *p = &profile->point[point];
 	struct ca_observation *list = calloc(profile->visit_count + profile->experiments + 1, sizeof *list);
 	struct ca_estimate_options options = { .seed = profile->runs ? profile->run[0].seed : 0,
 					       .length = profile->length };
-	struct ca_share *share = share_of_runs(profile, &options.shares);
+	struct ca_share *share = ca_profile_share(profile, &options.shares);
 	struct ca_profile_visits **of = calloc(profile->visit_count + profile->experiments + 1, sizeof *of);
 	enum ca_status status = CA_ERR_NOMEM;
 	size_t n = 0;
@@ -399,11 +323,11 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 	if (status == CA_OK) {
 		mark_program(new);
 		settle_flags(new);
-		find_sampled(new);
+		ca_profile_find_sampled(new);
 		find_lengths(new);
 		ca_profile_merge_stacks(new);
-		status = find_periods_of(new) && ca_profile_find_refuted(new) ? estimate_points(new)
-									      : CA_ERR_NOMEM;
+		status = ca_profile_find_periods(new) && ca_profile_find_refuted(new) ? estimate_points(new)
+										      : CA_ERR_NOMEM;
 		if (status == CA_OK && ca_profile_find_unsteady(new))
 			status = estimate_points(new);
 		ca_funnel_count(new);

@@ -181,6 +181,11 @@ enum ca_status ca_profile_replace(const char *dir, const char *name, bool (*fill
 				  const void *what, struct ca_err *err);
 /* What profile.json holds. Owned by the caller (json_object_put). */
 struct json_object *ca_profile_json(const struct ca_profile *profile);
+/* profile_share.c: which runs were sampled to their ends; the periods of those in whose scope each region was (false:
+ * no memory); and what those say of each region: n of them, owned by the caller. NULL: no memory. */
+void ca_profile_find_sampled(struct ca_profile *profile);
+bool ca_profile_find_periods(struct ca_profile *profile);
+struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n);
 /* profile_whole.c: whole runs and experiments inside runs. Of the two curves of a region, is this the one
  * that is not used? */
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What the samples of whole runs say of each region's share of the time. Driver's process, one thread. */
+#include "causal/results/profile.h"
+#include "core/event.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one that goes on it is not known what is to come. */
+void ca_profile_find_sampled(struct ca_profile *profile)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < profile->runs; i++)
+		any |= profile->run[i].ended && !profile->run[i].summary.left;
+	for (size_t i = 0; i < profile->runs; i++) {
+		struct ca_profile_run *run = &profile->run[i];
+
+		run->sampled = run->ended && !(any && run->summary.left);
+		profile->periods += run->sampled ? (double)run->summary.periods : 0;
+		profile->squares += run->sampled ? (double)run->summary.squares : 0;
+	}
+}
+
+/* In runs with another scope a region is not counted: neither do their periods count for it. It is in a scope if one run
+ * with that has it. */
+bool ca_profile_find_periods(struct ca_profile *profile)
+{
+	size_t regions = profile->catalog.regions, *group = calloc(profile->runs + 1, sizeof *group);
+	bool *has = calloc(profile->runs * regions + 1, sizeof *has);
+
+	profile->periods_of = calloc(regions + 1, sizeof *profile->periods_of);
+	for (size_t i = 0; i < profile->runs && group; i++)
+		while (strcmp(profile->run[group[i]].scope, profile->run[i].scope) != 0)
+			group[i]++;
+	for (size_t i = 0; i < profile->sample_count && has && group; i++)
+		has[group[profile->samples[i].run] * regions + profile->samples[i].region - 1] = true;
+	for (size_t i = 0; i < profile->experiments && has && group; i++)
+		if (profile->experiment[i].region)
+			has[group[profile->experiment[i].run] * regions + profile->experiment[i].region - 1] =
+				true;
+	for (size_t i = 0; i < profile->runs && has && group && profile->periods_of; i++)
+		for (size_t r = 0; r < regions && profile->run[i].sampled; r++)
+			if (has[group[i] * regions + r])
+				profile->periods_of[r] += (double)profile->run[i].summary.periods;
+	free(has);
+	free(group);
+	return has && group && profile->periods_of;
+}
+
+struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
+{
+	struct ca_share *share = calloc(profile->catalog.regions + 1, sizeof *share);
+	double cpu = 0, runtime = 0, periods = 0;
+
+	for (size_t i = 0; i < profile->runs; i++)
+		if (profile->run[i].sampled && profile->run[i].summary.cpu_ns) {
+			cpu += (double)profile->run[i].summary.cpu_ns;
+			runtime += (double)profile->run[i].summary.runtime;
+			periods += (double)profile->run[i].summary.periods;
+			/* lost: a period each, at least */
+			for (unsigned d = 0; d < CA_DROP_COUNT; d++)
+				periods += ca_event_is_loss(d) ? (double)profile->run[i].summary.drop[d] : 0;
+		}
+	*n = profile->catalog.regions;
+	for (size_t i = 0; i < *n && share; i++)
+		share[i] = (struct ca_share){
+			.region = (uint32_t)i + 1,
+			.lump = profile->periods > 0 ? profile->squares / profile->periods : 0,
+			.rate = runtime > 0 ? periods / (runtime / 1e9) : 0,
+			.overlap = cpu > runtime ? 1 - runtime / cpu : 0,
+		};
+	for (size_t i = 0; i < profile->sample_count && share; i++) {
+		const struct ca_profile_samples *s = &profile->samples[i];
+
+		if (!profile->run[s->run].sampled || !(profile->periods_of[s->region - 1] > 0))
+			continue;
+		share[s->region - 1].periods += (double)s->count;
+		share[s->region - 1].share += (double)s->count / profile->periods_of[s->region - 1];
+	}
+	return share;
+}
