@@ -775,11 +775,13 @@ static void test_table_untried(void **state)
 		{ .region = 5, .count = 20, .own = 20 },
 		{ .region = 6, .count = 50, .own = 4 },
 	};
+	double periods[] = { 100, 100, 100, 100, 100, 100 };
 	struct ca_profile profile = { .row = &row,
 				      .rows = 1,
 				      .run = run,
 				      .runs = 2,
 				      .periods = 100,
+				      .periods_of = periods,
 				      .samples = samples,
 				      .sample_count = 7,
 				      .catalog = { .region = region, .regions = 6 },
