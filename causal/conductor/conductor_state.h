@@ -19,6 +19,7 @@
 #include "causal/points/requested.h"
 #include "causal/points/visits.h"
 #include "causal/results/what_if.h"
+#include "core/by_index.h"
 #include "core/rng.h"
 #include "core/session.h"
 #include "core/settings.h"
@@ -85,12 +86,13 @@ struct ca_conductor {
 	struct ca_sinks *sinks;
 	struct ca_conductor_trace *trace; /* NULL: no sink */
 	struct ca_walks *walks;           /* NULL: stacks come walked */
-	struct ca_sink_tracks gate;       /* what is open in each thread, and in which window it is shown */
-	uint64_t outside, cut;            /* events: of no window; made where windows begin and end */
-	struct ca_host *host;             /* NULL: nobody asked */
-	struct ca_sampling *sampling;     /* while a profile of the samples is made, else NULL */
-	struct ca_set_aside *set_aside;   /* NULL: they are added up at once */
-	struct ca_rng rng;                /* for the times of steps; choices are the sweep's */
+	struct ca_by_index
+		gate; /* struct ca_sink_track: what is open in each thread, and in which window it is shown */
+	uint64_t outside, cut;          /* events: of no window; made where windows begin and end */
+	struct ca_host *host;           /* NULL: nobody asked */
+	struct ca_sampling *sampling;   /* while a profile of the samples is made, else NULL */
+	struct ca_set_aside *set_aside; /* NULL: they are added up at once */
+	struct ca_rng rng;              /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
 	struct ca_stacks *stacks;
@@ -318,6 +320,7 @@ void ca_conductor_gate(struct ca_conductor *c, const struct ca_source *from, con
 		       size_t n);
 /* All have been handed on that there are: what is open ends with its window. */
 void ca_conductor_gate_follow(struct ca_conductor *c);
+void ca_conductor_gate_free(struct ca_conductor *c);
 
 /* conductor_sample.c: a profile of the samples of a run without experiments. Before the rings are made: ... */
 enum ca_status ca_conductor_sample_open(struct ca_conductor *c, struct ca_err *err);

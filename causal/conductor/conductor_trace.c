@@ -356,6 +356,7 @@ static enum ca_status open_rings(struct ca_conductor *c, struct ca_err *err)
 	if (!c->trace)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	c->trace->called.size = sizeof(struct called);
+	c->gate.size = sizeof(struct ca_sink_track);
 	c->trace->kept.size = sizeof(struct ca_event);
 	status = ca_rings_reader_new(&c->trace->reader, c->session_fd, CA_SESSION_SIZE, &options, &size, err);
 	if (status)
@@ -483,5 +484,5 @@ void ca_conductor_trace_free(struct ca_conductor *c)
 	}
 	free(c->trace);
 	c->trace = NULL;
-	ca_sink_tracks_free(&c->gate);
+	ca_conductor_gate_free(c);
 }
