@@ -7,10 +7,11 @@
 
 static void move_measured(struct ca_samples *s, uint32_t from, uint32_t to)
 {
-	struct ca_samples_measured *row = s->measured + (size_t)from * s->metrics;
+	struct ca_samples_measured *row;
 
 	if (from == to || from >= s->measured_nodes)
 		return;
+	row = s->measured + (size_t)from * s->metrics;
 	for (size_t i = 0; i < s->metrics; i++) {
 		ca_samples_measure(s, to, i, row[i].value, row[i].count);
 		row[i] = (struct ca_samples_measured){ 0, 0 };

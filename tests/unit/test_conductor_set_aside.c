@@ -7,6 +7,7 @@
 #include "tests/unit/forbidden.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { THREADS = 40, STEPS = 300, MS = 1000000 };
 
@@ -17,8 +18,8 @@ static struct ca_windows *windows;
 static int set_up(void **state)
 {
 	(void)state;
-	session = calloc(1, sizeof *session);
-	if (!session || ca_settings_init(&settings, NULL) != CA_OK)
+	session = mmap(NULL, sizeof *session, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (session == MAP_FAILED || ca_settings_init(&settings, NULL) != CA_OK)
 		return -1;
 	windows = ca_windows_new(&settings, NULL, NULL);
 	ca_windows_begin(windows, 1);
@@ -30,7 +31,7 @@ static int tear_down(void **state)
 	(void)state;
 	ca_windows_free(windows);
 	ca_settings_fini(&settings);
-	free(session);
+	munmap(session, sizeof *session);
 	return 0;
 }
 
