@@ -117,9 +117,8 @@ static bool tell_known(char **dir, struct ca_profile *const *profile, int n)
 		size_t known = count_known(profile, i);
 
 		if (known)
-			ca_say("merge: %zu of the %zu runs in %s are the same as others (start time, seed "
-			       "and "
-			       "command); they are taken once",
+			ca_say("merge: %zu of the %zu runs in %s are the same as others (start time, "
+			       "seed and command); they are taken once",
 			       known, profile[i]->runs, dir[i]);
 		adds |= i && known < profile[i]->runs;
 	}

@@ -57,9 +57,8 @@ int ca_cmd_resume(int argc, char **argv)
 	}
 	for (char **word = argv + 2; *word; word++)
 		if (!strcmp(*word, "--")) {
-			ca_say("resume: it runs the command that %s was recorded with, and takes no other "
-			       "behind --; "
-			       "to sweep another program: causal -o OTHER-DIR -- ./app",
+			ca_say("resume: it runs the command that %s was recorded with, and takes no "
+			       "other behind --; to sweep another program: causal -o OTHER-DIR -- ./app",
 			       argv[1]);
 			return CA_EXIT_USAGE;
 		}

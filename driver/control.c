@@ -100,9 +100,8 @@ static enum ca_control_word take(struct ca_control *control)
 static void pause_all(struct ca_control *control, struct ca_conductor *conductor, bool pause)
 {
 	if (!ca_conductor_pause(conductor, pause)) {
-		ca_say("it goes on: a call graph alone is counted in the program, which cannot be paused; "
-		       "start "
-		       "it with --toggle-signal or with a second sink, then it can");
+		ca_say("it goes on: a call graph alone is counted in the program, which cannot be "
+		       "paused; start it with --toggle-signal or with a second sink, then it can");
 		return;
 	}
 	control->paused = pause;
