@@ -68,8 +68,8 @@ def programs(work):
         "pbzip2": (["pbzip2", "-c", "-p2", less], "MAIN", 40000000, 25000000, ["-B", "MAIN;libbz2;slow"]),
         "python3": (["/usr/bin/python3", f"{work}/check.py", middle], "", 2000000, 1500000,
                     ["-B", "MAIN;libz;slow"]),
-        "sort": (["sort", "--parallel=2", "-S", "256M", f"{work}/lines"], "MAIN", 150, 100, ["-B", "MAIN;slow"]),
-        "sqlite3": (["sqlite3", ":memory:", f".read {work}/order.sql"], "libsqlite3", 0, 150,
+        "sort": (["sort", "--parallel=2", "-S", "256M", f"{work}/lines"], "MAIN", 2400, 1600, ["-B", "MAIN;slow"]),
+        "sqlite3": (["sqlite3", ":memory:", f".read {work}/order.sql"], "libsqlite3", 0, 2400,
                     ["-B", "libsqlite3;slow"]),
     }
 
