@@ -146,6 +146,13 @@ static uint64_t lost_between(const struct ca_load *a, const struct ca_load *b, u
 	return lost == UINT64_MAX || !(seen > 0) ? lost : (uint64_t)((double)lost * (double)elapsed / seen);
 }
 
+static uint64_t idled_between(const struct ca_load *a, const struct ca_load *b, uint64_t elapsed)
+{
+	double seen = b->time > a->time ? (double)(b->time - a->time) : 0;
+
+	return seen > 0 ? (uint64_t)((double)ca_interference_idled(a, b) * (double)elapsed / seen) : 0;
+}
+
 /* What has been inserted until now is r->delay's, once it is paid (conductor_record.c). */
 static void stop_delays(struct ca_conductor *c)
 {
@@ -195,6 +202,7 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	else
 		ca_interference_read(c->session, &load);
 	r->lost = lost_between(&c->e.load, &load, r->end - r->start);
+	r->idled = idled_between(&c->e.load, &load, r->end - r->start);
 	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
 	ca_conductor_enter(c, SETTLING, now);

@@ -170,6 +170,16 @@ uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 	return lost > 0 ? (uint64_t)lost : 0;
 }
 
+uint64_t ca_interference_idled(const struct ca_load *a, const struct ca_load *b)
+{
+	double others = used_by_others(a, b), idled;
+
+	if (!a->known || !b->known || !is_queue_known(a, b))
+		return 0;
+	idled = could_have(a, b) - (double)(int64_t)(b->run - a->run) - (others > 0 ? others : 0);
+	return idled > 0 && a->cpus ? (uint64_t)(idled / a->cpus) : 0;
+}
+
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 {
 	double span = (double)(b->time - a->time), others;

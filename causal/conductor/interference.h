@@ -32,4 +32,8 @@ bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b);
 /* How much it was, ns of all threads together; UINT64_MAX: not known. */
 uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b);
 
+/* Time, ns, by which the run would have been shorter at most, had no CPU been idle while one of its threads waited
+ * for another CPU: the kernel moves threads late. 0 where it is not known. */
+uint64_t ca_interference_idled(const struct ca_load *a, const struct ca_load *b);
+
 #endif

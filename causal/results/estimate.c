@@ -93,6 +93,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.periods = o->periods,
 			.inside = o->inside,
 			.lost = o->lost,
+			.idle = o->idle,
 			.from = o->from,
 			.to = o->to,
 			.before = o->before,

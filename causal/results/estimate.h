@@ -27,6 +27,8 @@ struct ca_observation {
 	double work;    /* s of CPU time, without what was paid; 0: not known, or partly spent waiting */
 	double lost;    /* s: what other programs took, where elapsed and cost are without it; else 0 */
 	double entries; /* into the selected code; 0: not known */
+	double idle; /* of its time, the part in which a CPU was idle while a thread of the run waited for one, as
+			 * long as all CPUs together would have taken for that, 0..1 */
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;
 	double from, to; /* s of virtual time since its run began; equal: not known */
@@ -112,6 +114,7 @@ struct ca_curve {
 	double slope, slope_low, slope_high;    /* program % gained per % of region speedup */
 	double max;                             /* largest trusted effect, percent */
 	double max_speedup;                     /* where, percent */
+	double idle; /* mean of its experiments, those at 0 % included; 0 where each is its own baseline */
 	size_t experiments;
 	size_t first, cells; /* its cells: cell[first .. first + cells) */
 };
@@ -136,18 +139,18 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out);
 void ca_estimate_fini(struct ca_estimates *estimates);
 /* Intervals say what experiments leave open. From now on also what the method is off by, as the accuracy suite shows
- * it: 0.3 points and 1 % of the effect, standard deviations. Once, before they are shown or judged. */
+ * it: 0.3 points and 1 % of the effect, standard deviations; and what the kernel's placement of threads may change
+ * (ca_estimate_idle_error). Once, before they are shown or judged. */
 void ca_estimate_add_method_error(struct ca_estimates *estimates);
+/* Of a curve's effects at a speedup p (0..1), half width of 95 %, points: CPUs that are idle while threads wait may
+ * be so for longer or for less long, once the code is faster. No experiment tells. */
+double ca_estimate_idle_error(const struct ca_curve *curve, double p);
 /* Student's t, 97.5 %. */
 double ca_estimate_t975(double df);
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */
 enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve);
-/* More experiments would not say more: the effect at 50 % is known to +- points, or surely too
- * small to matter. */
-static inline bool ca_estimate_decided(const struct ca_curve *curve, double points)
-{
-	return curve->at_high[1] - curve->at_low[1] <= 2 * points ||
-	       ca_estimate_verdict(curve) == CA_VERDICT_NOT_WORTH;
-}
+/* More experiments would not say more: the effect at 50 % is known to +- points, but for what no experiment tells,
+ * or surely too small to matter. */
+bool ca_estimate_decided(const struct ca_curve *curve, double points);
 
 #endif

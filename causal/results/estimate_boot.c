@@ -398,6 +398,19 @@ static void boot_fini(struct boot *b)
 	free(b->deviation);
 }
 
+static double mean_idle(const struct ca_est *est, uint32_t region)
+{
+	double sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < est->items; i++)
+		if (est->item[i].region == region) {
+			sum += est->item[i].idle;
+			n++;
+		}
+	return n ? sum / (double)n : 0;
+}
+
 bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options, struct ca_estimates *out,
 		      const size_t *first, const uint32_t *member, const double *shrink)
 {
@@ -424,6 +437,7 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 		struct ca_est_spread spread = find_spread(&b, curve, variance);
 
 		ca_estimate_curve(out->cell + curve->first, &spread, bound + curve->first, &own[k], curve);
+		curve->idle = curve->how >= CA_HOW_OWN ? 0 : mean_idle(est, curve->region);
 	}
 done:
 	boot_fini(&b);

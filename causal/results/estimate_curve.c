@@ -31,6 +31,9 @@ static const double third = 1. / 3;
 /* What the method is off by, whatever experiments say: hand-overs, schedulers, caches, our own cost. In points, and of
  * the effect; standard deviations, from the accuracy suite (doc/ESTIMATE.md). */
 static const double method_points = 0.3, method_share = 0.01;
+/* Idle time beside threads that wait becomes longer or shorter by this, relative to p, in 95 of 100 cases:
+ * doc/ESTIMATE.md, "Where the kernel puts threads". */
+static const double idle_spread = 1.4;
 /* Half widths of 95 % by which a comparison has to be above a bound to be believed. */
 static const double doubt = 2;
 /* Less than this of what comparisons say lies within the bounds: one of them is wrong. */
@@ -461,10 +464,17 @@ void ca_estimate_curve(struct ca_cell *cell, const struct ca_est_spread *spread,
 	find_max(cell, curve);
 }
 
-/* Bounds allow for what S time is off by, not for this; but no time is saved more than there is. */
-static void widen(double middle, double *low, double *high, double p)
+double ca_estimate_idle_error(const struct ca_curve *curve, double p)
 {
-	double error = 1.96 * hypot(method_points, method_share * middle), most = fmax(*high, 100 * p);
+	return idle_spread * p * 100 * curve->idle;
+}
+
+/* Bounds allow for what S time is off by, not for this; but no time is saved more than there is. */
+static void widen(const struct ca_curve *curve, double middle, double *low, double *high, double p)
+{
+	double error = hypot(1.96 * hypot(method_points, method_share * middle),
+			     ca_estimate_idle_error(curve, p)),
+	       most = fmax(*high, 100 * p);
 
 	if (!isfinite(middle))
 		return;
@@ -474,19 +484,28 @@ static void widen(double middle, double *low, double *high, double p)
 
 void ca_estimate_add_method_error(struct ca_estimates *estimates)
 {
-	for (size_t c = 0; c < estimates->cells; c++) {
-		struct ca_cell *cell = &estimates->cell[c];
-
-		if (cell->speedup)
-			widen(cell->effect, &cell->low, &cell->high, speedup_of(cell));
-	}
 	for (size_t k = 0; k < estimates->curves; k++) {
 		struct ca_curve *curve = &estimates->curve[k];
 
+		for (size_t c = curve->first; c < curve->first + curve->cells; c++) {
+			struct ca_cell *cell = &estimates->cell[c];
+
+			if (cell->speedup)
+				widen(curve, cell->effect, &cell->low, &cell->high, speedup_of(cell));
+		}
 		for (int i = 0; i < CA_AT; i++)
-			widen(curve->at[i], &curve->at_low[i], &curve->at_high[i], ca_estimate_at[i] / 1e6);
-		widen(curve->impact, &curve->impact_low, &curve->impact_high, 0.5);
+			widen(curve, curve->at[i], &curve->at_low[i], &curve->at_high[i],
+			      ca_estimate_at[i] / 1e6);
+		widen(curve, curve->impact, &curve->impact_low, &curve->impact_high, 0.5);
 	}
+}
+
+bool ca_estimate_decided(const struct ca_curve *curve, double points)
+{
+	double half = (curve->at_high[HALF] - curve->at_low[HALF]) / 2,
+	       idle = ca_estimate_idle_error(curve, ca_estimate_at[HALF] / 1e6);
+
+	return half <= hypot(points, idle) || ca_estimate_verdict(curve) == CA_VERDICT_NOT_WORTH;
 }
 
 /* Above 0, also as it is shown: the effect +- half of its interval, which need not lie in the middle. */

@@ -13,9 +13,10 @@ enum { CA_EST_COUNTS = 8 };
 struct ca_est_item {
 	double cost, visits, time;
 	double counted; /* visits, before ca_estimate_control */
-	double elapsed, active, delay, paying, limits, work, periods, inside, lost; /* as in ca_observation */
-	double from, to, before;                                                    /* ... */
-	double place; /* s into its run at 0 %, its middle, about; where est->placed */
+	double elapsed, active, delay, paying, limits, work, periods, inside, lost,
+		idle;            /* as in ca_observation */
+	double from, to, before; /* ... */
+	double place;            /* s into its run at 0 %, its middle, about; where est->placed */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
 	double slip; /* by which the time of its visits may be off because the experiment changes their work, relative,

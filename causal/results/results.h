@@ -63,11 +63,12 @@ struct ca_experiment_record {
 	uint64_t limits;     /* waits for a time, or with a time limit, which moves with D */
 	uint64_t hits;       /* samples in S (sampled) or entries into S (exact) */
 	uint64_t lost;       /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
-	uint64_t periods;    /* sampled in it, of all threads ... */
-	uint64_t inside;     /* ... with the region on the stack */
-	uint64_t work;       /* ns of CPU time of all threads, without what was paid; 0: not known */
-	uint64_t turns;      /* of spin loops in it, as far as seen */
-	bool exact;          /* S was known by probes */
+	uint64_t idled;   /* ns: CPU time that was idle while a thread of the run waited for a CPU, a CPU */
+	uint64_t periods; /* sampled in it, of all threads ... */
+	uint64_t inside;  /* ... with the region on the stack */
+	uint64_t work;    /* ns of CPU time of all threads, without what was paid; 0: not known */
+	uint64_t turns;   /* of spin loops in it, as far as seen */
+	bool exact;       /* S was known by probes */
 	size_t visit_count;
 	const struct ca_visits *visits; /* borrowed */
 };

@@ -196,6 +196,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.hits = ca_results_json_u64(record, "hits"),
 		.s_time = ca_results_json_u64(record, "s_time"),
 		.lost = known_u64(record, "lost"),
+		.idled = ca_results_json_u64(record, "idled"),
 		.periods = ca_results_json_u64(record, "periods"),
 		.inside = ca_results_json_u64(record, "inside"),
 		.work = ca_results_json_u64(record, "work"),

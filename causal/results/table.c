@@ -479,6 +479,26 @@ static void put_kernel(const struct ca_table *t)
 		fputs(".\n", t->out);
 }
 
+/* What no experiment can tell of, and what would help. */
+static void put_idle(const struct ca_table *t)
+{
+	double idle = 0, error = 0;
+
+	for (size_t r = 0; r < t->shown; r++)
+		if (ca_estimate_idle_error(t->row[r]->curve, 0.5) > error) {
+			error = ca_estimate_idle_error(t->row[r]->curve, 0.5);
+			idle = t->row[r]->curve->idle;
+		}
+	if (error >= 1)
+		fprintf(t->out,
+			"For %.0f %% of the time the CPUs were idle while threads waited for one: the kernel "
+			"moves them "
+			"late, and what faster code changes in that is not known (± %.0f at 50 %%). More "
+			"runs do not "
+			"help; more CPUs than busy threads do.\n",
+			100 * idle, error);
+}
+
 static void put_rows(struct ca_table *t)
 {
 	put_scope(t);
@@ -489,6 +509,7 @@ static void put_rows(struct ca_table *t)
 		put_row(t, r);
 	ca_table_put_rest(t);
 	put_kernel(t);
+	put_idle(t);
 	if (any_unnamed(t))
 		fputs("sub_...: code without a symbol, named by its address in the file; "
 		      "symbols (Debian: a -dbgsym package) give it a name.\n",

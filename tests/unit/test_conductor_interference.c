@@ -92,6 +92,27 @@ static void test_one_cpu(void **state)
 	assert_int_equal(ca_interference_lost(&a, &b), UINT64_MAX);
 }
 
+/* Three threads want two CPUs for all of the time; one of the CPUs is idle for 0.3 of it, and others use 0.1. */
+static void test_idled(void **state)
+{
+	struct ca_load a = { .known = true, .queue_known = true, .cpus = 2 }, b = a;
+
+	(void)state;
+	b.time = 1000 * MS;
+	b.run = b.own = b.ran = 1600 * MS;
+	b.queue = 1400 * MS;
+	b.busy = 1700 * MS;
+	assert_int_equal(ca_interference_idled(&a, &b), 150 * MS);
+	b.busy = 2000 * MS;
+	assert_int_equal(ca_interference_idled(&a, &b), 0);
+	b.busy = 1700 * MS;
+	b.queue = 0; /* nobody waited */
+	assert_int_equal(ca_interference_idled(&a, &b), 0);
+	b.queue_known = false;
+	b.queue = 1400 * MS;
+	assert_int_equal(ca_interference_idled(&a, &b), 0);
+}
+
 /* A shell's short processes: how long they waited went with them, and others had more than half a core. */
 static void test_short_ones(void **state)
 {
@@ -247,9 +268,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),      cmocka_unit_test(test_one_cpu),
-		cmocka_unit_test(test_short_ones), cmocka_unit_test(test_shrinks),
-		cmocka_unit_test(test_no_time),    cmocka_unit_test(test_children),
-		cmocka_unit_test(test_pinned),     cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_idled),      cmocka_unit_test(test_short_ones),
+		cmocka_unit_test(test_shrinks),    cmocka_unit_test(test_no_time),
+		cmocka_unit_test(test_children),   cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,13 @@ uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 	return lost;
 }
 
+uint64_t ca_interference_idled(const struct ca_load *a, const struct ca_load *b)
+{
+	(void)a;
+	(void)b;
+	return 0;
+}
+
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)
 {
 	(void)a, (void)b;
