@@ -26,6 +26,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import answers  # noqa: E402
 import table  # noqa: E402
 
 SPOTS = ("parallel", "serial")
@@ -71,10 +72,16 @@ def programs(work):
         "sort": (["sort", "--parallel=2", "-S", "256M", f"{work}/lines"], "MAIN", 2400, 1600, ["-B", "MAIN;slow"]),
         "sqlite3": (["sqlite3", ":memory:", f".read {work}/order.sql"], "libsqlite3", 0, 2400,
                     ["-B", "libsqlite3;slow"]),
+        "perl": (["perl", f"{work}/words.pl", middle], "MAIN", 0, 4000, ["-B", "MAIN;slow"]),
+        "gcc": (["g++", "-O1", "-c", "-o", f"{work}/large.o", f"{work}/large.cc"], "MAIN", 0, 20000,
+                ["-B", "MAIN;slow"]),
+        "ffmpeg": (["ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i",
+                    "testsrc2=size=640x360:rate=30:duration=8", "-c:v", "libx264", "-threads", "2", "-f", "h264", "-"],
+                   "libx264", 400000, 300000, ["-B", "libx264;slow"]),
     }
 
 
-SETTINGS = {"sort": {"CA_COMPARES": "1", "LC_ALL": "C"}, "sqlite3": {"CA_COMPARES": "1"}}
+SETTINGS = {"sort": {"CA_COMPARES": "1", "LC_ALL": "C"}, "sqlite3": {"CA_COMPARES": "1"}, "perl": {"CA_COMPARES": "1"}}
 ORDER = """create table t(a integer primary key, b text);
 with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
 insert into t select i, printf('%08x', (i * 2654435761) % 4294967296) from n;
@@ -416,6 +423,8 @@ def main():
     table.write(f"{work}/lines", "".join(f"{draw.getrandbits(120):x}\n" for _ in range(400000)))
     table.write(f"{work}/check.py", PACK_AND_CHECK)
     table.write(f"{work}/order.sql", ORDER)
+    table.write(f"{work}/words.pl", answers.PERL)
+    table.write(f"{work}/large.cc", answers.CXX)
     for kind, run in ((programs(work), check.program), (servers(work), check.server)):
         for name, what in kind.items():
             if re.search(options.only, name):
