@@ -83,6 +83,12 @@ static inline uint64_t ca_paying_limits(const struct ca_session *s)
 	return ca_paying_sum(s, offsetof(struct ca_slot, limits));
 }
 
+/* ns that threads have waited for somebody outside of the run so far, the sum over threads. */
+static inline uint64_t ca_paying_outside(const struct ca_session *s)
+{
+	return ca_paying_sum(s, offsetof(struct ca_slot, outside));
+}
+
 static inline uint64_t ca_paying_between(uint64_t before, uint64_t after)
 {
 	return (after - before) << CA_PAYING_BITS >> CA_PAYING_BITS;

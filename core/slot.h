@@ -57,6 +57,7 @@ struct ca_slot {
 	_Atomic uint64_t paying_more; /* ns paid without being counted there */
 	_Atomic uint64_t limited;     /* ns by which it has waited longer for a time, which moves with D */
 	_Atomic uint64_t limits;      /* waits for a time, or with a time limit, which moves with D */
+	_Atomic uint64_t outside;     /* ns that it has waited for somebody outside of the run */
 	/* In a wait that we see: 1 + the lag of virtual time with which what it waits for is in step, ns (0
 	 * for others of the session); 0: it runs, or nobody knows */
 	_Atomic uint64_t waits;

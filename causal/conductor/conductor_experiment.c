@@ -58,6 +58,7 @@ void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 	ca_visits_times_begin(c->session, &c->e.flight);
 	c->e.paying_before = ca_paying_read(c->session, ca_clock_now());
 	c->e.limits_before = ca_paying_limits(c->session);
+	c->e.outside_before = ca_paying_outside(c->session);
 	c->e.limited_before = ca_paying_limited(c->session);
 	if (c->whole)
 		ca_conductor_whole_begin(c);
@@ -196,6 +197,8 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	c->e.limited = ca_paying_limited(c->session) - c->e.limited_before;
 	r->limits = ca_paying_limits(c->session);
 	r->limits -= r->limits < c->e.limits_before ? r->limits : c->e.limits_before;
+	r->outside = ca_paying_outside(c->session);
+	r->outside -= r->outside < c->e.outside_before ? r->outside : c->e.outside_before;
 	r->flags |= flags;
 	if (c->set->end_to_end)
 		load = c->e.last_load;

@@ -307,6 +307,13 @@ static void check_unit(struct ca_conductor *c, struct ca_visits *visits)
 			ca_catalog_get_point(&c->catalog, visits->point)->name);
 }
 
+/* Other programs had CPUs that the run's threads waited for, and what is won beside them can be told. */
+static bool is_beside(const struct ca_experiment_record *r)
+{
+	return r->flags == CA_EXPERIMENT_DISTURBED &&
+	       !ca_results_is_blind(r->end - r->start, r->outside, r->work, r->turns);
+}
+
 void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)
 {
 	const struct ca_visits *v;
@@ -322,7 +329,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.time = (double)r->start / 1e9;
 	o.cost = latency ? duration * v->in_flight : v && v->span ? (double)v->span / 1e9 : duration;
 	o.visits = !v ? 0 : (double)(latency ? v->arrivals : v->delta);
-	o.elapsed = latency ? 0 : elapsed;
+	o.elapsed = latency || r->flags & CA_EXPERIMENT_DISTURBED ? 0 : elapsed; /* see ca_profile_observe */
 	o.active = (double)r->s_time / 1e9;
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
@@ -349,6 +356,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	if (r->flags == CA_EXPERIMENT_NO_VISIT)
 		o.cost = 0;
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
+	      : is_beside(r)                           ? CA_PLAN_BESIDE
 	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;
 	ca_plan_tell(c->plan, &o, use);

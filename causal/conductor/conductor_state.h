@@ -50,10 +50,10 @@ struct ca_open_experiment {
 	uint64_t began;                         /* the same on the run's virtual clock */
 	uint64_t paid_before;                   /* in the warm-up */
 	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */
-	uint64_t paying_before, limits_before;  /* core/paying.h, at the start */
-	uint64_t limited_before, limited;       /* ... and until the end */
-	uint64_t inserted_before;               /* ns, in the warm-up */
-	uint64_t caught_up_before, caught_up;   /* of the session, at the start and at the end, ns */
+	uint64_t paying_before, limits_before, outside_before; /* core/paying.h, at the start */
+	uint64_t limited_before, limited;                      /* ... and until the end */
+	uint64_t inserted_before;                              /* ns, in the warm-up */
+	uint64_t caught_up_before, caught_up; /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
 	uint64_t warm_up;         /* virtual time of it */
 	uint64_t part;            /* end to end: since when its later window is open; 0: the first */

@@ -264,7 +264,8 @@ static void settle(struct ca_plan *p, struct ca_plan_code **code, size_t n)
 	p->third = n >= CA_PLAN_TOP && is_known(p, code[CA_PLAN_TOP - 1])
 			   ? code[CA_PLAN_TOP - 1]->curve.at_low[CA_PLAN_HALF]
 			   : -INFINITY;
-	p->decided = n > 0 && p->sure && p->doubtful <= p->good; /* else no verdict is given */
+	p->decided = n > 0 && p->sure &&
+		     (p->doubtful <= p->good || 2 * p->blind <= p->doubtful); /* else no verdict is given */
 	p->rows = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_curve *curve = &code[i]->curve;
@@ -384,10 +385,12 @@ bool ca_plan_counts_work(struct ca_plan *p)
 void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_plan_use use)
 {
 	struct ca_plan_code *any = ca_plan_find(p, o->region), *code = o->speedup ? any : NULL;
+	bool doubtful = use == CA_PLAN_DOUBTFUL || use == CA_PLAN_BESIDE;
 
 	p->good += use == CA_PLAN_GOOD;
-	p->doubtful += use == CA_PLAN_DOUBTFUL;
-	if (use == CA_PLAN_USELESS || (use == CA_PLAN_DOUBTFUL && p->doubtful <= p->good + FEW)) {
+	p->doubtful += doubtful;
+	p->blind += use == CA_PLAN_DOUBTFUL;
+	if (use == CA_PLAN_USELESS || (doubtful && p->doubtful <= p->good + FEW)) {
 		if (code && code->offered && code->lost++ < AGAIN)
 			ca_plan_rounds_put(p, code);
 		if (!(o->cost > 0)) /* it tells where the point is not passed */

@@ -32,8 +32,9 @@ struct ca_plan {
 	size_t at;                    /* in the round */
 	unsigned rounds;
 	bool decided, sure;
-	size_t good, doubtful; /* experiments told */
-	bool own;              /* hardly anybody pays, in whichever code */
+	size_t good, doubtful,
+		blind;      /* experiments told; blind: of the doubtful ones, not only beside others */
+	bool own;           /* hardly anybody pays, in whichever code */
 	bool whole, alone;  /* experiments are whole runs; of one thread, each of which is its own baseline */
 	double length, now; /* of a run, s; in it */
 	struct ca_vec run;  /* double: length of that with this number, s; 0: not known */

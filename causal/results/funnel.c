@@ -242,7 +242,7 @@ static bool all_ahead(const struct ca_profile *p)
 
 static bool mostly_disturbed(const struct ca_profile *p)
 {
-	return p->busy;
+	return p->blind;
 }
 
 /* The first that applies is printed: from the mouth of the funnel to its end. */

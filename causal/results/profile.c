@@ -113,8 +113,9 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 			: visits->span ? (double)visits->span / 1e9
 				       : duration,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
-		/* what bounds a rate says nothing of a latency */
-		.elapsed = latency ? 0 : (double)(e->end - e->start - lost) / 1e9,
+		/* what bounds a rate says nothing of a latency, and holds where nobody else has the CPUs: while
+		 * others have that of a thread in S, S time stands still */
+		.elapsed = latency || e->disturbed ? 0 : (double)(e->end - e->start - lost) / 1e9,
 		.active = (double)e->s_time / 1e9,
 		.delay = (double)e->delay / 1e9,
 		.paying = e->paying == UINT64_MAX ? NAN : (double)e->paying / 1e9,
@@ -223,10 +224,13 @@ static enum ca_status estimate_points(struct ca_profile *profile)
 
 /* ---- judging -------------------------------------------------------------------*/
 
-/* Where other programs hold the CPU, S time stands still, too: neither comparisons nor bounds are right. */
-static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_curve *curve)
+/* Other programs held the CPU: comparisons tell what is won beside them, but for times in the system. */
+static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_profile_point *point,
+			     const struct ca_curve *curve)
 {
-	return profile->busy ? CA_VERDICT_CANNOT_TELL : ca_estimate_verdict(curve);
+	bool blind = profile->blind || (profile->busy && point->kind == 'l');
+
+	return blind ? CA_VERDICT_CANNOT_TELL : ca_estimate_verdict(curve);
 }
 
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
@@ -278,7 +282,7 @@ static enum ca_status make_rows(struct ca_profile *profile)
 				.region = region,
 				.point = point,
 				.curve = curve,
-				.verdict = judge(profile, curve),
+				.verdict = judge(profile, point, curve),
 				.asked = ca_what_if_of_region(region),
 			};
 			fill_samples(profile, &profile->row[profile->rows++]);
@@ -303,6 +307,21 @@ static bool use_if_most(struct ca_profile *profile, uint32_t flag)
 	return only > clean;
 }
 
+static bool is_blind(const struct ca_profile *profile)
+{
+	size_t blind = 0, all = 0;
+
+	for (size_t i = 0; i < profile->experiments; i++) {
+		const struct ca_profile_experiment *e = &profile->experiment[i];
+
+		if (!e->disturbed || e->flags)
+			continue;
+		all++;
+		blind += ca_results_is_blind(e->end - e->start, e->outside, e->work, e->turns);
+	}
+	return 2 * blind > all;
+}
+
 static void settle_flags(struct ca_profile *profile)
 {
 	for (size_t i = 0; i < profile->experiments; i++) {
@@ -311,8 +330,8 @@ static void settle_flags(struct ca_profile *profile)
 		e->disturbed = e->flags & CA_EXPERIMENT_DISTURBED;
 		e->books = e->flags & CA_EXPERIMENT_BOOKS;
 	}
-	/* no verdict is given then */
 	profile->busy = use_if_most(profile, CA_EXPERIMENT_DISTURBED);
+	profile->blind = profile->busy && is_blind(profile);
 	use_if_most(profile, CA_EXPERIMENT_BOOKS);
 }
 
@@ -505,7 +524,7 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 	double most = 0, fresh = 0, widest = 0;
 	size_t rows = 0;
 
-	for (size_t r = 0; r < p->rows && rows < CA_PROFILE_FIRST && !p->busy; r++) {
+	for (size_t r = 0; r < p->rows && rows < CA_PROFILE_FIRST && !p->blind; r++) {
 		const struct ca_profile_row *row = &p->row[r];
 		double half = (row->curve->at_high[1] - row->curve->at_low[1]) / 2, runs,
 		       idle = ca_estimate_idle_error(row->curve, 0.5);

@@ -45,7 +45,7 @@ struct ca_profile_experiment {
 	uint64_t start, end, duration, delay, hits, s_time, lost, idled, periods, inside, work, turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
 	uint64_t at;     /* ns of virtual time since its run began */
-	uint64_t limits;
+	uint64_t limits, outside;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
 	bool disturbed;       /* by other programs; flags tells whether it is used all the same */
@@ -156,7 +156,8 @@ struct ca_profile {
 	double *periods_of; /* ... and in whose scope it was, by region, from the first one on. Owned */
 	double length;      /* of a run, s of virtual time, mean; 0: not known */
 	double squares;     /* ... and of what each sample stands for */
-	bool busy;          /* most experiments were disturbed by other programs */
+	bool busy;          /* most experiments were disturbed by other programs ... */
+	bool blind;         /* ... and what is won beside them cannot be told */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

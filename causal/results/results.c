@@ -278,6 +278,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 		add_u64(object, "lost", record->lost);
 	if (record->idled)
 		add_u64(object, "idled", record->idled);
+	if (record->outside)
+		add_u64(object, "outside", record->outside);
 	add_u64(object, "hits", record->hits);
 	add_u64(object, "periods", record->periods);
 	add_u64(object, "inside", record->inside);

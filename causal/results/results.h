@@ -61,8 +61,9 @@ struct ca_experiment_record {
 	uint64_t owed;       /* ns still owed by all threads at the end */
 	uint64_t paying;     /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
 	uint64_t limits;     /* waits for a time, or with a time limit, which moves with D */
-	uint64_t hits;       /* samples in S (sampled) or entries into S (exact) */
-	uint64_t lost;       /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
+	uint64_t outside; /* ns that threads waited for somebody outside of the run, the sum over threads */
+	uint64_t hits;    /* samples in S (sampled) or entries into S (exact) */
+	uint64_t lost;    /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
 	uint64_t idled;   /* ns: CPU time that was idle while a thread of the run waited for a CPU, a CPU */
 	uint64_t periods; /* sampled in it, of all threads ... */
 	uint64_t inside;  /* ... with the region on the stack */
@@ -79,6 +80,13 @@ static inline uint64_t ca_results_lost(uint64_t elapsed, uint64_t s_time, uint64
 	uint64_t most = elapsed > s_time ? elapsed - s_time : 0;
 
 	return lost == UINT64_MAX ? 0 : lost < most ? lost : most;
+}
+
+/* Where other programs had the CPU in most experiments: can the effect beside them be told? Not where they and the run
+ * wait for each other, nor where threads spin, which costs whoever they wait for his CPU. */
+static inline bool ca_results_is_blind(uint64_t elapsed, uint64_t outside, uint64_t work, uint64_t turns)
+{
+	return 20 * outside > elapsed || 10000 * turns > work;
 }
 
 /* s of CPU time that is work; 0: not known, or more than 1 % of it was spent in spin loops, whose turns take

@@ -203,6 +203,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.turns = ca_results_json_u64(record, "turns"),
 		.paying = known_u64(record, "paying"),
 		.limits = ca_results_json_u64(record, "limits"),
+		.outside = ca_results_json_u64(record, "outside"),
 		.exact = json_object_get_boolean(ca_results_json_get(record, "exact")),
 	};
 	if (!read_visits(profile, record, experiment))

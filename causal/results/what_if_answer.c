@@ -127,6 +127,6 @@ void ca_what_if_print(const struct ca_profile *profile, const char *text, FILE *
 			put_line(out, w.part[i].name, w.part[i].percent, &a.part[i]);
 		put_line(out, "all of them at once", 0, &a.all);
 		put_line(out, "the sum of each alone", 0, &a.sum);
-		put_verdict(out, &a, profile->busy);
+		put_verdict(out, &a, profile->blind);
 	}
 }

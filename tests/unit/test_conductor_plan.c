@@ -14,7 +14,8 @@ struct program {
 	double worth[MOST], at_most[MOST];
 	double noise;
 	bool alone;      /* nobody ever pays */
-	bool neighbours; /* take the CPU in each experiment */
+	bool neighbours; /* take the CPU in each experiment ... */
+	bool unknown;    /* ... and what is won beside them cannot be told */
 	bool polls;      /* all others pay while one of them asks how far they are */
 	bool latency;    /* is asked for: how long an experiment took is not known */
 };
@@ -78,7 +79,10 @@ static void step(struct sweep *s, const struct program *p)
 	if (p->alone)
 		o.cost = o.elapsed - o.delay;
 	o.visits = o.cost * 1000 / speed * (1 + p->noise * 3.46 * (ca_rng_unit(&s->rng) - 0.5));
-	ca_plan_tell(s->plan, &o, p->neighbours ? CA_PLAN_DOUBTFUL : CA_PLAN_GOOD);
+	ca_plan_tell(s->plan, &o,
+		     p->unknown      ? CA_PLAN_DOUBTFUL
+		     : p->neighbours ? CA_PLAN_BESIDE
+				     : CA_PLAN_GOOD);
 }
 
 static const struct program three = {
@@ -168,7 +172,7 @@ static void test_neighbours(void **state)
 	struct sweep s;
 
 	(void)state;
-	busy.neighbours = true;
+	busy.unknown = true;
 	begin(&s, &busy, 5, false);
 	while (s.steps < 400) {
 		step(&s, &busy);
@@ -176,6 +180,23 @@ static void test_neighbours(void **state)
 	}
 	assert_int_equal(ca_plan_top(s.plan, top, 1), 1);
 	assert_int_equal(top[0].region, 1);
+	ca_plan_free(s.plan);
+}
+
+/* What is won beside others can be known. */
+static void test_beside(void **state)
+{
+	struct program busy = three;
+	unsigned rows = 0;
+	struct sweep s;
+
+	(void)state;
+	busy.neighbours = true;
+	begin(&s, &busy, 5, false);
+	while (s.steps < 400 && !ca_plan_is_decided(s.plan, &rows))
+		step(&s, &busy);
+	assert_true(ca_plan_is_decided(s.plan, &rows));
+	assert_int_equal(rows, 3);
 	ca_plan_free(s.plan);
 }
 
@@ -451,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_turned_out_little),
 		cmocka_unit_test(test_screening),
 		cmocka_unit_test(test_nothing_matters),

@@ -272,7 +272,7 @@ static void test_reasons(void **state)
 										 : some,
 						   .end_to_end = funnels[i].end_to_end } };
 		struct ca_profile profile = {
-			.run = run, .runs = 2, .funnel = funnels[i].f, .busy = funnels[i].busy
+			.run = run, .runs = 2, .funnel = funnels[i].f, .blind = funnels[i].busy
 		};
 
 		run[1].speedups = run->speedups;
@@ -356,7 +356,7 @@ static void test_runs_wanted(void **state)
 	assert_int_equal(ca_profile_runs_wanted(&profile, 4, &open), 20);
 	assert_ptr_equal(open, &row[0]);
 	/* others took the CPU: more of that does not help */
-	profile.busy = true;
+	profile.blind = true;
 	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
 }
 

@@ -72,6 +72,8 @@ static struct ca_results *open_run(unsigned run)
 	return open_run_as(run, false);
 }
 
+static uint64_t outside; /* ns that each of these waits for somebody outside */
+
 /* Experiment i of a run: every other one at 50 %, where the program is 20 % faster. */
 static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags)
 {
@@ -84,6 +86,7 @@ static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags
 		.start = i * UINT64_C(1100000000),
 		.s_time = 600000000,
 		.paying = UINT64_MAX,
+		.outside = outside,
 		.visit_count = 1,
 		.visits = &visits,
 	};
@@ -521,18 +524,23 @@ static void left_out(void **state, uint32_t flag)
 				 loads[c].counted);
 		assert_int_equal(profile->rows, 1);
 		assert_int_equal(profile->row[0].curve->experiments, loads[c].kept);
-		if (disturbed)
+		assert_int_equal(profile->blind, disturbed && loads[c].busy && outside);
+		if (disturbed && loads[c].kept > 1)
 			assert_int_equal(profile->row[0].verdict,
-					 loads[c].busy ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
+					 profile->blind ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
 		ca_profile_free(profile);
 		assert_int_equal(tear_down(state), 0);
 		set_up(state);
 	}
 }
 
+/* What is won beside other programs is told, but not where they are those that the run waits for. */
 static void test_disturbed(void **state)
 {
 	left_out(state, CA_EXPERIMENT_DISTURBED);
+	outside = 60000000;
+	left_out(state, CA_EXPERIMENT_DISTURBED);
+	outside = 0;
 }
 
 static void test_books(void **state)
