@@ -271,7 +271,7 @@ enum ca_conductor_end ca_conductor_plan_end(struct ca_conductor *c, uint64_t now
 		return CA_CONDUCTOR_DURATION;
 	if (!c->opt.ends || ca_windows_do_end(c->set))
 		return CA_CONDUCTOR_GOES_ON;
-	if (has_seen_enough(c, now) && ca_sweep_is_decided(c->opt.sweep, &rows))
+	if (!c->doubt && has_seen_enough(c, now) && ca_sweep_is_decided(c->opt.sweep, &rows))
 		return CA_CONDUCTOR_DECIDED;
 	return c->opt.budget && c->first_experiment && now - c->first_experiment > c->opt.budget
 		       ? CA_CONDUCTOR_SPENT

@@ -225,12 +225,21 @@ static double work_of(const struct ca_conductor *c, const struct ca_visits *betw
 	return (double)c->e.record.work;
 }
 
+/* Do so many whole runs as settle a doubt, and make an interval, fit into what is left of the budget? */
+static bool is_cheap(const struct ca_conductor *c)
+{
+	double length = ca_sweep_length(c->opt.sweep) * 1e9, gone = (double)(ca_clock_now() - c->started);
+
+	return length > 0 && (double)c->opt.budget > gone + BUDGETS * length;
+}
+
 void ca_conductor_whole_watch(struct ca_conductor *c)
 {
 	const struct ca_experiment_record *r = &c->e.record;
 	const struct ca_region *region = ca_catalog_get_region(&c->catalog, r->region);
 	const struct ca_visits *busiest = NULL, *between = NULL; /* the latter: of a latency */
 	struct ca_steady_window w = { .percent = r->speedup / (CA_MILLION / 100), .whole = c->whole };
+	struct ca_steady *steady;
 
 	if (r->flags & ~(uint32_t)CA_EXPERIMENT_LAST || !region || !c->opt.sweep)
 		return;
@@ -248,7 +257,9 @@ void ca_conductor_whole_watch(struct ca_conductor *c)
 	w.cost = (double)(busiest->span ? busiest->span : r->end - r->start - r->delay);
 	w.work = work_of(c, between, w.visits);
 	w.inserted = (double)r->delay / (double)(r->end - r->start);
-	ca_steady_add(ca_sweep_steady(c->opt.sweep), region, &w);
+	steady = ca_sweep_steady(c->opt.sweep);
+	steady->cheap = is_cheap(c);
+	ca_steady_add(steady, region, &w);
 }
 
 struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)

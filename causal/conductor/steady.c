@@ -9,13 +9,17 @@
 #include <string.h>
 
 enum {
-	OTHERS = 4,  /* experiments of a region inside runs before there can be a doubt ... */
-	DEGREES = 5, /* ... and of freedom, from all regions, that say what chance is */
+	OTHERS = 3,  /* experiments of a region inside runs before there can be a doubt ... */
+	ALIKE = 2,   /* ... at about one speedup */
+	ENOUGH = 12, /* ... if that few lie between two at 0 %, it is not waited for */
+	DEGREES = 4, /* ... and of freedom that say what chance is */
 	AGAIN = 2,   /* pairs that say otherwise: one alone does so by chance, now and then */
 	PAIRS = 4    /* whole runs above 0 % that an interval needs */
 };
-static const double doubt = 0.04;  /* of the work per visit, that is less or more ... */
-static const double sigmas = 4;    /* ... beyond chance: of a dozen codes, each looked at a dozen times */
+static const double doubt = 0.04; /* of the work per visit, that is less or more ... */
+/* ... beyond chance: of a dozen codes, each looked at a dozen times; and where whole runs cost little, so that a false
+ * doubt is no loss. Of what varies by a fifth, no sweep in 200 and one in ten are doubted for no reason. */
+static const double sigmas = 4, sigmas_cheap = 3;
 static const double differ = 0.05; /* of the time per visit, between whole runs and experiments */
 
 void ca_steady_fini(struct ca_steady *steady)
@@ -49,29 +53,47 @@ void ca_steady_begin(struct ca_steady *steady)
 	steady->waits = 0;
 }
 
-/* Of one experiment, within regions: by chance, and what it may be where few tell. Not finite: not known. */
-static double find_variance(const struct ca_steady *steady)
+/* What is left of the squares if o is in proportion to x. */
+static double squares_left(const struct ca_steady_sums *s)
 {
-	double sum = 0, df = 0;
-
-	for (size_t i = 0; i < steady->regions.regions; i++) {
-		const struct ca_steady_region *r = &steady->region[i];
-
-		if (r->n > 1) {
-			sum += fmax(0, r->squares - r->sum * r->sum / r->n);
-			df += r->n - 1;
-		}
-	}
-	return df >= DEGREES ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) : INFINITY;
+	return s->xx > 0 ? fmax(0, s->oo - s->xo * s->xo / s->xx) : s->oo;
 }
 
-/* What lives on stored work makes its visits faster by what was inserted at most. */
-static bool is_doubtful(const struct ca_steady_region *r, double variance)
+/* In how many standard deviations of a normal distribution that many of Student's t lie (Wallace 1959). */
+static double as_normal(double t, double df)
 {
-	double change = fabs(r->sum / r->n);
+	return (8 * df + 1) / (8 * df + 3) * sqrt(df * log1p(t * t / df));
+}
 
-	return r->n >= OTHERS && change > doubt && change > sigmas * sqrt(variance / r->n) &&
-	       change < 2 * r->inserted / r->n;
+/* What lives on stored work makes its visits faster by what was inserted at most. What chance does to an experiment,
+ * relative to the two at 0 % around it, is known from what is left of these, and from those at 0 %. */
+static bool is_doubtful(const struct ca_steady *steady, const struct ca_steady_sums *s, double least)
+{
+	/* neighbouring steps have an experiment in common */
+	double slope = fabs(s->xo / s->xx), df = steady->steps * 2 / 3 + s->n - 1,
+	       variance = (steady->squares + squares_left(s)) / (steady->steps + s->n - 1);
+
+	return s->n >= least && df >= DEGREES && slope * sqrt(s->xx / s->n) > doubt && slope < 2 &&
+	       as_normal(slope / sqrt(variance / s->xx), df) > (steady->cheap ? sigmas_cheap : sigmas);
+}
+
+/* A long queue is lived on at each speedup, the more the larger it is; a short one is empty before the experiment begins
+ * where that is large. */
+static bool is_any_doubtful(const struct ca_steady *steady, const struct ca_steady_region *r)
+{
+	bool any = is_doubtful(steady, &r->all, OTHERS);
+
+	for (int i = 0; i < CA_STEADY_NEAR && !any; i++)
+		any = is_doubtful(steady, &r->near[i], ALIKE);
+	return any;
+}
+
+static void add(struct ca_steady_sums *s, double off, double inserted)
+{
+	s->n++;
+	s->oo += off * off;
+	s->xo += inserted * off;
+	s->xx += inserted * inserted;
 }
 
 /* One at 0 %: those since the last are between two now. */
@@ -80,11 +102,15 @@ static void settle(struct ca_steady *steady, double work)
 	for (size_t i = 0; i < steady->waits && steady->any; i++) {
 		struct ca_steady_region *r = &steady->region[steady->waiting[i].region];
 		double off = steady->waiting[i].work - (steady->zero + work) / 2;
+		unsigned near = (steady->waiting[i].percent + 12) / 25;
 
-		r->n++;
-		r->sum += off;
-		r->squares += off * off;
-		r->inserted += steady->waiting[i].inserted;
+		add(&r->all, off, steady->waiting[i].inserted);
+		if (near)
+			add(&r->near[near - 1], off, steady->waiting[i].inserted);
+	}
+	if (steady->any) { /* two differ by twice the variance of one, and one from the mean of two by one and a half */
+		steady->steps++;
+		steady->squares += 0.75 * (work - steady->zero) * (work - steady->zero);
 	}
 	steady->waits = 0;
 	steady->any = true;
@@ -99,11 +125,14 @@ static double ratio(const struct ca_steady_region *r, bool whole, unsigned perce
 	return at / (r->cost[whole][0] / r->visits[whole][0]);
 }
 
-/* The largest speedup that the doubt can be decided by. */
+/* The speedup that the doubt can be decided by: half, which is told first, if that is seen to bring much, since a run at
+ * 100 % may take several times as long; else the largest. */
 static unsigned most_telling(const struct ca_steady_region *r)
 {
 	unsigned percent = 100;
 
+	if (1 - ratio(r, false, 50) > 2 * differ)
+		return 50;
 	while (percent && !(r->visits[0][percent] > 0))
 		percent--;
 	return percent;
@@ -126,25 +155,39 @@ static enum ca_steadiness compare(const struct ca_steady_region *r)
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region, const struct ca_steady_window *w)
 {
 	struct ca_steady_region *r = region_of(steady, region);
-	double variance;
 
 	if (!r || !(w->visits > 0) || !(w->cost > 0) || w->percent > 100)
 		return;
 	r->whole += w->whole && w->percent;
+	if (!w->whole && w->percent && w->inserted > doubt) {
+		r->tries++;
+		r->seen |= w->work > 0;
+	}
 	r->cost[w->whole][w->percent] += w->cost;
 	r->visits[w->whole][w->percent] += w->visits;
 	if (!w->whole && w->work > 0 && w->percent && steady->waits < CA_STEADY_WAITING)
 		steady->waiting[steady->waits++] =
-			(struct ca_steady_waiting){ (uint32_t)(r - steady->region), log(w->work / w->visits),
-						    w->inserted };
+			(struct ca_steady_waiting){ (uint32_t)(r - steady->region), w->percent,
+						    log(w->work / w->visits), w->inserted };
 	if (!w->whole && w->work > 0 && !w->percent)
 		settle(steady, log(w->work / w->visits));
-	variance = find_variance(steady);
 	for (size_t i = 0; i < steady->regions.regions; i++)
-		if (steady->region[i].state == CA_STEADY_UNKNOWN && is_doubtful(&steady->region[i], variance))
+		if (steady->region[i].state == CA_STEADY_UNKNOWN &&
+		    is_any_doubtful(steady, &steady->region[i]))
 			steady->region[i].state = CA_STEADY_IN_DOUBT;
 	if (r->state == CA_STEADY_IN_DOUBT)
 		r->state = compare(r);
+}
+
+bool ca_steady_is_seen(const struct ca_steady *steady)
+{
+	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
+		const struct ca_steady_region *r = &steady->region[i];
+
+		if (r->seen && r->all.n < OTHERS && r->tries < ENOUGH)
+			return false;
+	}
+	return true;
 }
 
 bool ca_steady_is_open(const struct ca_steady *steady)

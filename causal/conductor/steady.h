@@ -28,12 +28,16 @@ struct ca_steady_window {
 	double inserted;  /* D, of the time that it took: 0..1 */
 };
 
-enum { CA_STEADY_WAITING = 32 };
+enum { CA_STEADY_WAITING = 32, CA_STEADY_NEAR = 4 };
 struct ca_steady_region {
-	double n, sum,
-		squares; /* of work per visit above 0 %, relative to that at 0 % around it: logarithms */
-	double inserted; /* in these, sum */
-	unsigned whole;  /* whole runs above 0 % */
+	struct ca_steady_sums {
+		/* Work per visit relative to that at 0 % around it, o: a logarithm; and what was inserted, x. Number, and
+		 * sums of squares and products */
+		double n, oo, xo, xx;
+	} all, near[CA_STEADY_NEAR]; /* above 0 %; and at about a quarter, half, three quarters, all */
+	unsigned tries;              /* experiments inside runs above 0 % in which much was inserted ... */
+	bool seen;                   /* ... and work per visit is known */
+	unsigned whole;              /* whole runs above 0 % */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
 };
@@ -42,19 +46,24 @@ struct ca_steady {
 	struct ca_steady_region *region; /* by id - 1; owned */
 	double zero;                     /* logarithm of work per visit in the run's last one at 0 % */
 	bool any;                        /* ... there was one */
+	double steps, squares; /* from each to the next one: number, and 3/4 of the sum of squares */
 	struct ca_steady_waiting {
 		uint32_t region;
+		unsigned percent;
 		double work, inserted;
 	} waiting
 		[CA_STEADY_WAITING]; /* those since, for the next one at 0 %; if there are too many, the first */
 	size_t waits;
-	bool left; /* doubts are left as they are: there is no time for whole runs */
+	bool cheap; /* whole runs are short, for the time that is left */
+	bool left;  /* doubts are left as they are: there is no time for whole runs */
 };
 
 void ca_steady_fini(struct ca_steady *steady);
 void ca_steady_begin(struct ca_steady *steady); /* a run */
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region,
 		   const struct ca_steady_window *window);
+/* Are there experiments enough, of all regions that could live on what is stored, for a doubt to have come up? */
+bool ca_steady_is_seen(const struct ca_steady *steady);
 /* Is there a doubt yet, or too little known by whole runs of what experiments cannot tell? */
 bool ca_steady_is_open(const struct ca_steady *steady);
 /* A region that whole runs should be made of, at 0 % and beside it at *percent (0: at any): what is seen

@@ -199,6 +199,8 @@ bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows)
 	unsigned others;
 
 	*rows = 0;
+	if (!sweep->why_whole && !ca_sweep_is_alone(sweep) && !ca_steady_is_seen(&sweep->steady))
+		return false;
 	for (size_t i = 0; i < sweep->variants && decided; i++)
 		decided = sweep->variant[i].plan &&
 			  ca_plan_is_decided(sweep->variant[i].plan, i ? &others : rows);
@@ -279,6 +281,11 @@ void ca_sweep_add_time(struct ca_sweep *sweep, size_t number, struct ca_sweep_ti
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep, size_t number)
 {
 	return number < sweep->variants ? sweep->variant[number].time : (struct ca_sweep_time){ 0 };
+}
+
+double ca_sweep_length(const struct ca_sweep *sweep)
+{
+	return sweep->lengths > 0 ? sweep->length / sweep->lengths : 0;
 }
 
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds)

@@ -57,6 +57,8 @@ bool ca_sweep_is_useful(const struct ca_sweep *sweep);
 bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name);
 /* Another point is needed: the plan starts anew with the next one that is asked for. */
 void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
+/* s of virtual time that a run takes, mean; 0: not known yet. */
+double ca_sweep_length(const struct ca_sweep *sweep);
 /* A run with experiments in it has come to its end after so many s of virtual time. */
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds);
 /* Periods sampled in finished runs of a variant, whose code its stacks count, the squares of what samples stand for,

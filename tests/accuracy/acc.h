@@ -43,6 +43,7 @@ unsigned acc_case_line(const struct acc_case *c, const char *program_dir);
 struct acc_mode {
 	const char *name, *what;
 	bool line;          /* else function mode */
+	bool plain;         /* neither runs nor speedups are given: --budget */
 	bool all;           /* one sweep over all functions of the program, for all its cases */
 	bool neighbour;     /* beside a busy process */
 	bool latency;       /* only the cases that are judged by latency */

@@ -14,7 +14,7 @@ enum { MAX_ARGS = 40 };
 struct command {
 	const char *argv[MAX_ARGS];
 	size_t n;
-	char runs[16], scope[256], speedups[128], dir[ACC_PATH], program[ACC_PATH], seconds[32];
+	char runs[32], scope[256], speedups[128], dir[ACC_PATH], program[ACC_PATH], seconds[32];
 };
 
 static void add(struct command *command, const char *text)
@@ -49,16 +49,21 @@ static void build_command(struct command *command, const struct acc_options *opt
 	else
 		snprintf(command->scope, sizeof command->scope, "^region_%s$", c->region);
 	add(command, options->causal);
-	add(command, "-n");
-	add(command, command->runs);
-	add(command, "-m");
-	add(command, options->mode->line ? "line" : "function");
+	if (options->mode->plain) {
+		snprintf(command->runs, sizeof command->runs, "--budget=%g", runs * seconds);
+		add(command, command->runs);
+	} else {
+		add(command, "-n");
+		add(command, command->runs);
+		add(command, "-m");
+		add(command, options->mode->line ? "line" : "function");
+		add(command, "-s");
+		add(command, command->speedups);
+	}
 	if (!options->mode->all) {
 		add(command, options->mode->line ? "-S" : "-F");
 		add(command, command->scope);
 	}
-	add(command, "-s");
-	add(command, command->speedups);
 	if (options->mode->option)
 		add(command, options->mode->option);
 	add(command, "-o");
@@ -180,7 +185,7 @@ static bool read_profile(const struct acc_options *options, const char *dir, str
 		}
 		for (size_t j = 0; j < json_object_array_length(points); j++) {
 			struct json_object *p = json_object_array_get_idx(points, j);
-			struct json_object *curve = member(points, j, "curve");
+			struct json_object *curve = member(points, j, options->mode->plain ? "at" : "curve");
 
 			if (!curve || strcmp(string(p, "point"), point) || strcmp(string(p, "kind"), kind))
 				continue;

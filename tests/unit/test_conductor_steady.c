@@ -119,6 +119,27 @@ static void test_too_few(void **state)
 	assert_wants("f", 50);
 }
 
+/* Few experiments, each at another speedup, and what is lived on is in proportion to that: no chance (it once passed for
+ * it, and a consumer behind 4,096 places was worth 49.6 +- 0.9 for 15). Nothing is decided until there are so many. */
+static void test_proportion(void **state)
+{
+	static const unsigned percent[] = { 50, 25, 75 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		add("first", 0, false, 1000, 2000 + 20 * (i % 2));
+		add("first", 50, false, 1000, 2000 + 20 * (i % 2));
+		assert_false(ca_steady_is_seen(&steady));
+		add("second", percent[i], false, 1000 - 10 * percent[i], 2000 * exp(-0.006 * percent[i]));
+	}
+	assert_wants(NULL, 0);
+	add("first", 0, false, 1000, 2000);
+	assert_true(ca_steady_is_seen(&steady));
+	add("first", 50, false, 1000, 2000);
+	add("first", 0, false, 1000, 2000);
+	assert_wants("second", 75);
+}
+
 /* Each visit is dearer than the one before, and experiments with some code happen to lie late. */
 static void test_places(void **state)
 {
@@ -245,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_doubt),
 		cmocka_unit_test_setup_teardown(test_too_few, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_proportion, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_little_inserted, set_up, tear_down),
 		cmocka_unit_test(test_chance),
