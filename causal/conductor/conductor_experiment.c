@@ -8,8 +8,9 @@
 #include <string.h>
 
 enum {
-	LOAD_EVERY = 50000000, /* ns between readings of the machine's load, end to end ... */
-	WORK_EVERY = 10000000  /* ... and of the program's CPU time */
+	LOAD_EVERY = 50000000,  /* ns between readings of the machine's load, end to end ... */
+	WORK_EVERY = 10000000,  /* ... and of the program's CPU time */
+	PLACES_EVERY = 20000000 /* ns between looks at where threads are */
 };
 
 /* From here on S delays the others. */
@@ -147,13 +148,6 @@ static uint64_t lost_between(const struct ca_load *a, const struct ca_load *b, u
 	return lost == UINT64_MAX || !(seen > 0) ? lost : (uint64_t)((double)lost * (double)elapsed / seen);
 }
 
-static uint64_t idled_between(const struct ca_load *a, const struct ca_load *b, uint64_t elapsed)
-{
-	double seen = b->time > a->time ? (double)(b->time - a->time) : 0;
-
-	return seen > 0 ? (uint64_t)((double)ca_interference_idled(a, b) * (double)elapsed / seen) : 0;
-}
-
 /* What has been inserted until now is r->delay's, once it is paid (conductor_record.c). */
 static void stop_delays(struct ca_conductor *c)
 {
@@ -205,15 +199,27 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	else
 		ca_interference_read(c->session, &load);
 	r->lost = lost_between(&c->e.load, &load, r->end - r->start);
-	r->idled = idled_between(&c->e.load, &load, r->end - r->start);
+	/* beside other programs, a CPU that none of our threads has is theirs */
+	if (c->e.looks && c->e.load.cpus && !ca_interference_seen(&c->e.load, &load))
+		r->idled = (r->end - r->start) * c->e.idle_beside / ((uint64_t)c->e.looks * c->e.load.cpus);
 	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
 	ca_conductor_enter(c, SETTLING, now);
 }
 
+static void look_at_places(struct ca_conductor *c, uint64_t now)
+{
+	if (c->state != RUNNING || !ca_pace_begin(&c->places, now, PLACES_EVERY))
+		return;
+	c->e.looks++;
+	c->e.idle_beside += ca_interference_idle_beside(c->session, c->e.load.cpus);
+	ca_pace_end(&c->places);
+}
+
 /* Of a run that is measured as a whole: also between its windows. */
 void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now)
 {
+	look_at_places(c, now);
 	if (!c->set->end_to_end || (c->state != RUNNING && !c->e.paused))
 		return;
 	if (ca_pace_begin(&c->load, now, LOAD_EVERY)) {

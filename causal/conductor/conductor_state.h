@@ -63,6 +63,8 @@ struct ca_open_experiment {
 	struct ca_load load;      /* when it was opened */
 	struct ca_work last_work; /* end to end: while its processes were still there */
 	struct ca_load last_load; /* end to end: while its processes were still there */
+	unsigned looks;           /* at where threads are ... */
+	unsigned idle_beside;     /* ... and CPUs that were idle beside some that waited, the sum */
 };
 
 struct ca_conductor {
@@ -121,7 +123,7 @@ struct ca_conductor {
 	uint64_t started; /* ns */
 	uint64_t state_since;
 	uint64_t last_step, last_reap;
-	struct ca_pace cpu, watch, load, work;
+	struct ca_pace cpu, watch, load, work, places;
 	uint32_t selected;        /* region of the current selection, 0: none */
 	uint32_t region;          /* of the experiment being prepared or run */
 	uint32_t speedup;         /* ... millionths */

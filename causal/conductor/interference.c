@@ -170,14 +170,59 @@ uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 	return lost > 0 ? (uint64_t)lost : 0;
 }
 
-uint64_t ca_interference_idled(const struct ca_load *a, const struct ca_load *b)
+bool ca_interference_parse_thread(const char *stat, unsigned *cpu)
 {
-	double others = used_by_others(a, b), idled;
+	/* the name in brackets may hold anything, brackets included; the CPU is the 39th field */
+	const char *end = strrchr(stat, ')');
+	char state;
 
-	if (!a->known || !b->known || !is_queue_known(a, b))
+	return end &&
+	       sscanf(end + 1,
+		      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		      "%*s %*s %*s "
+		      "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u",
+		      &state, cpu) == 2 &&
+	       state == 'R';
+}
+
+static unsigned add_runnable(uint32_t pid, cpu_set_t *used)
+{
+	char path[64], data[1024];
+	struct dirent *entry;
+	unsigned runnable = 0, cpu;
+	DIR *dir;
+
+	snprintf(path, sizeof path, "/proc/%u/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof path, "/proc/%u/task/%.20s/stat", pid, entry->d_name);
+		if (entry->d_name[0] == '.' || !read_file(path, data, sizeof data) ||
+		    !ca_interference_parse_thread(data, &cpu))
+			continue;
+		CPU_SET_S(cpu, CPU_ALLOC_SIZE(MOST_CPUS), used);
+		runnable++;
+	}
+	if (dir)
+		closedir(dir);
+	return runnable;
+}
+
+unsigned ca_interference_idle_beside(const struct ca_session *s, unsigned cpus)
+{
+	uint32_t processes = atomic_load(&s->processes_used);
+	cpu_set_t *used = CPU_ALLOC(MOST_CPUS);
+	unsigned runnable = 0, have = 0;
+
+	if (!used)
 		return 0;
-	idled = could_have(a, b) - (double)(int64_t)(b->run - a->run) - (others > 0 ? others : 0);
-	return idled > 0 && a->cpus ? (uint64_t)(idled / a->cpus) : 0;
+	CPU_ZERO_S(CPU_ALLOC_SIZE(MOST_CPUS), used);
+	for (uint32_t p = 0; p < processes && p < CA_MAX_PROCESSES; p++)
+		if (atomic_load(&s->process[p].state) == CA_SLOT_LIVE && s->process[p].pid != CA_PID_UNKNOWN)
+			runnable += add_runnable(s->process[p].pid, used);
+	have = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(MOST_CPUS), used);
+	CPU_FREE(used);
+	runnable = runnable < cpus ? runnable : cpus;
+	return runnable > have ? runnable - have : 0;
 }
 
 bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b)

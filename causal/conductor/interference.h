@@ -32,8 +32,10 @@ bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b);
 /* How much it was, ns of all threads together; UINT64_MAX: not known. */
 uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b);
 
-/* Time, ns, by which the run would have been shorter at most, had no CPU been idle while one of its threads waited
- * for another CPU: the kernel moves threads late. 0 where it is not known. */
-uint64_t ca_interference_idled(const struct ca_load *a, const struct ca_load *b);
+/* Of the text of /proc/PID/task/TID/stat: does it run, or wait for a CPU, and which one? */
+bool ca_interference_parse_thread(const char *stat, unsigned *cpu);
+/* CPUs, of so many that the run may use, that none of its threads has at this moment while others of them wait for one
+ * that another thread has: the kernel moves threads late. */
+unsigned ca_interference_idle_beside(const struct ca_session *session, unsigned cpus);
 
 #endif

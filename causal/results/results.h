@@ -64,7 +64,7 @@ struct ca_experiment_record {
 	uint64_t outside; /* ns that threads waited for somebody outside of the run, the sum over threads */
 	uint64_t hits;    /* samples in S (sampled) or entries into S (exact) */
 	uint64_t lost;    /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
-	uint64_t idled;   /* ns: CPU time that was idle while a thread of the run waited for a CPU, a CPU */
+	uint64_t idled;   /* ns for which CPUs were idle while threads of the run waited for one, a CPU */
 	uint64_t periods; /* sampled in it, of all threads ... */
 	uint64_t inside;  /* ... with the region on the stack */
 	uint64_t work;    /* ns of CPU time of all threads, without what was paid; 0: not known */

@@ -7,8 +7,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,25 +94,56 @@ static void test_one_cpu(void **state)
 	assert_int_equal(ca_interference_lost(&a, &b), UINT64_MAX);
 }
 
-/* Three threads want two CPUs for all of the time; one of the CPUs is idle for 0.3 of it, and others use 0.1. */
-static void test_idled(void **state)
+/* By the text of a thread's stat file; and three threads of this process on one CPU, of two that it may use. */
+static void *busy(void *end)
 {
-	struct ca_load a = { .known = true, .queue_known = true, .cpus = 2 }, b = a;
+	while (!atomic_load((_Atomic bool *)end))
+		;
+	return NULL;
+}
+
+static void test_idle_beside(void **state)
+{
+	static const char after[] =
+		" 1 1 1 0 -1 4194304 1 0 0 0 1 0 0 0 20 0 3 0 1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 0 17 ";
+	struct ca_session *s =
+		mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	_Atomic bool end = false;
+	char text[200];
+	pthread_t thread[2];
+	unsigned cpu = 0, most = 0;
+	cpu_set_t one, all;
 
 	(void)state;
-	b.time = 1000 * MS;
-	b.run = b.own = b.ran = 1600 * MS;
-	b.queue = 1400 * MS;
-	b.busy = 1700 * MS;
-	assert_int_equal(ca_interference_idled(&a, &b), 150 * MS);
-	b.busy = 2000 * MS;
-	assert_int_equal(ca_interference_idled(&a, &b), 0);
-	b.busy = 1700 * MS;
-	b.queue = 0; /* nobody waited */
-	assert_int_equal(ca_interference_idled(&a, &b), 0);
-	b.queue_known = false;
-	b.queue = 1400 * MS;
-	assert_int_equal(ca_interference_idled(&a, &b), 0);
+	snprintf(text, sizeof text, "7 (a) R (b)) R%s5 0", after);
+	assert_true(ca_interference_parse_thread(text, &cpu));
+	assert_int_equal(cpu, 5);
+	snprintf(text, sizeof text, "7 (R) S%s5 0", after);
+	assert_false(ca_interference_parse_thread(text, &cpu));
+	assert_false(ca_interference_parse_thread("7 (R) R 1 1", &cpu));
+	assert_false(ca_interference_parse_thread("", &cpu));
+	assert_true(s != MAP_FAILED);
+	atomic_store(&s->processes_used, 1);
+	s->process[0].pid = (uint32_t)getpid();
+	atomic_store(&s->process[0].state, CA_SLOT_LIVE);
+	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&one);
+	for (cpu = 0; !CPU_ISSET(cpu, &all);)
+		cpu++;
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, busy, &end), 0);
+	for (int i = 0; i < 1000 && !most; i++)
+		most = ca_interference_idle_beside(s, 2);
+	assert_int_equal(most, 1);
+	assert_int_equal(ca_interference_idle_beside(s, 1), 0);
+	atomic_store(&end, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+	assert_int_equal(ca_interference_idle_beside(s, 2), 0);
+	munmap(s, sizeof *s);
 }
 
 /* A shell's short processes: how long they waited went with them, and others had more than half a core. */
@@ -267,10 +300,10 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),      cmocka_unit_test(test_one_cpu),
-		cmocka_unit_test(test_idled),      cmocka_unit_test(test_short_ones),
-		cmocka_unit_test(test_shrinks),    cmocka_unit_test(test_no_time),
-		cmocka_unit_test(test_children),   cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_cases),       cmocka_unit_test(test_one_cpu),
+		cmocka_unit_test(test_idle_beside), cmocka_unit_test(test_short_ones),
+		cmocka_unit_test(test_shrinks),     cmocka_unit_test(test_no_time),
+		cmocka_unit_test(test_children),    cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_interrupts),
 	};
 

@@ -141,10 +141,9 @@ uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 	return lost;
 }
 
-uint64_t ca_interference_idled(const struct ca_load *a, const struct ca_load *b)
+unsigned ca_interference_idle_beside(const struct ca_session *session, unsigned cpus)
 {
-	(void)a;
-	(void)b;
+	(void)session, (void)cpus;
 	return 0;
 }
 
