@@ -16,7 +16,8 @@ enum {
 	OTHERS = 10, /* percent of one core */
 	OTHERS_BLIND = 50,
 	MOST_CPUS = 8192,
-	LOST = 20 /* percent of what the run could have had */
+	MOST_THREADS = 200, /* to be looked at one by one, 5 us each */
+	LOST = 20           /* percent of what the run could have had */
 };
 
 static bool read_file(const char *path, char *data, size_t size)
@@ -185,7 +186,7 @@ bool ca_interference_parse_thread(const char *stat, unsigned *cpu)
 	       state == 'R';
 }
 
-static unsigned add_runnable(uint32_t pid, cpu_set_t *used)
+static unsigned add_runnable(uint32_t pid, cpu_set_t *used, unsigned *looked)
 {
 	char path[64], data[1024];
 	struct dirent *entry;
@@ -196,8 +197,8 @@ static unsigned add_runnable(uint32_t pid, cpu_set_t *used)
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir))) {
 		snprintf(path, sizeof path, "/proc/%u/task/%.20s/stat", pid, entry->d_name);
-		if (entry->d_name[0] == '.' || !read_file(path, data, sizeof data) ||
-		    !ca_interference_parse_thread(data, &cpu))
+		if (entry->d_name[0] == '.' || ++*looked > MOST_THREADS ||
+		    !read_file(path, data, sizeof data) || !ca_interference_parse_thread(data, &cpu))
 			continue;
 		CPU_SET_S(cpu, CPU_ALLOC_SIZE(MOST_CPUS), used);
 		runnable++;
@@ -211,16 +212,18 @@ unsigned ca_interference_idle_beside(const struct ca_session *s, unsigned cpus)
 {
 	uint32_t processes = atomic_load(&s->processes_used);
 	cpu_set_t *used = CPU_ALLOC(MOST_CPUS);
-	unsigned runnable = 0, have = 0;
+	unsigned runnable = 0, have, looked = 0;
 
 	if (!used)
 		return 0;
 	CPU_ZERO_S(CPU_ALLOC_SIZE(MOST_CPUS), used);
 	for (uint32_t p = 0; p < processes && p < CA_MAX_PROCESSES; p++)
 		if (atomic_load(&s->process[p].state) == CA_SLOT_LIVE && s->process[p].pid != CA_PID_UNKNOWN)
-			runnable += add_runnable(s->process[p].pid, used);
+			runnable += add_runnable(s->process[p].pid, used, &looked);
 	have = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(MOST_CPUS), used);
 	CPU_FREE(used);
+	if (looked > MOST_THREADS)
+		return 0;
 	runnable = runnable < cpus ? runnable : cpus;
 	return runnable > have ? runnable - have : 0;
 }

@@ -35,7 +35,7 @@ uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b);
 /* Of the text of /proc/PID/task/TID/stat: does it run, or wait for a CPU, and which one? */
 bool ca_interference_parse_thread(const char *stat, unsigned *cpu);
 /* CPUs, of so many that the run may use, that none of its threads has at this moment while others of them wait for one
- * that another thread has: the kernel moves threads late. */
+ * that another thread has: the kernel moves threads late. 0 where there are too many to be looked at. */
 unsigned ca_interference_idle_beside(const struct ca_session *session, unsigned cpus);
 
 #endif

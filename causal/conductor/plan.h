@@ -45,10 +45,8 @@ struct ca_plan_step {
 /* The next experiment; the same until it has begun. False: nothing is offered. */
 bool ca_plan_next(struct ca_plan *plan, struct ca_plan_step *step);
 void ca_plan_begun(struct ca_plan *plan);
-/* An experiment has ended. Useless: it counts for nothing, and is tried again. Doubtful: it counts where
- * most are so. */
-/* Doubtful ones are used where there are hardly any others; beside other programs (CA_PLAN_BESIDE), they tell what is
- * won beside them. */
+/* An experiment has ended. Useless: it counts for nothing, and is tried again. Doubtful, or beside other programs: it
+ * counts where most are so; the latter tell what is won beside those. */
 enum ca_plan_use { CA_PLAN_USELESS, CA_PLAN_DOUBTFUL, CA_PLAN_BESIDE, CA_PLAN_GOOD };
 void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, enum ca_plan_use use);
 /* Asked after that, where causal chose the point: is CPU time the unit of what was told, and will be, since visits of

@@ -3,6 +3,7 @@
  * remedy, so that an empty profile never leaves its user without a next step.
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
+#include <stdio.h>
 #include <string.h>
 
 void ca_funnel_count(struct ca_profile *profile)
@@ -337,4 +338,55 @@ const char *ca_funnel_options(const struct ca_profile *profile)
 	const struct reason *found = reason(profile);
 
 	return found ? found->options : NULL;
+}
+
+/* ---- notes ---------------------------------------------------------------------------------*/
+
+static bool note_others(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	double lost = 0, had = 0;
+
+	if (!p->busy || p->blind)
+		return false;
+	for (size_t i = 0; i < p->experiments; i++)
+		if (p->experiment[i].disturbed && p->experiment[i].lost != UINT64_MAX) {
+			lost += (double)p->experiment[i].lost;
+			had += (double)p->experiment[i].work;
+		}
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "Other programs had CPUs that this one waited for, for %.0f %% of the CPU time that it "
+		 "could have "
+		 "had: this is what is won beside them. Without them it may be something else.",
+		 had > 0 ? 100 * lost / (lost + had) : 0);
+	return true;
+}
+
+static bool note_idle(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	double idle = 0, error = 0;
+
+	for (size_t r = 0; r < p->rows; r++)
+		if (p->row[r].verdict != CA_VERDICT_NOT_WORTH && p->row[r].curve->idle > idle) {
+			idle = p->row[r].curve->idle;
+			error = ca_estimate_idle_error(p->row[r].curve, 0.5);
+		}
+	if (!(idle > 0) || error < 1 || p->blind)
+		return false;
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "For %.0f %% of the time CPUs were idle while threads waited for one, as the kernel moves "
+		 "threads "
+		 "late. What faster code changes in that is not known: ± %.0f at 50 %% for it are in the "
+		 "intervals, "
+		 "which more runs do not narrow; more CPUs would.",
+		 100 * idle, error);
+	return true;
+}
+
+size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE])
+{
+	size_t n = 0;
+
+	n += note_others(p, note[n]);
+	n += note_idle(p, note[n]);
+	return n;
 }

@@ -223,6 +223,8 @@ struct json_object *ca_profile_json(const struct ca_profile *profile)
 	const struct ca_profile_run *run = profile->runs ? profile->run : &nothing;
 	struct json_object *object = json_object_new_object(), *warnings = json_object_new_array();
 	const char *cause = NULL, *remedy = NULL, *backend = run->backend;
+	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+	size_t notes;
 
 	for (size_t i = 1; i < profile->runs; i++)
 		if (strcmp(profile->run[i].backend, backend))
@@ -242,6 +244,9 @@ struct json_object *ca_profile_json(const struct ca_profile *profile)
 	}
 	for (size_t i = 0; i < profile->warnings; i++)
 		json_object_array_add(warnings, ca_results_json_text(profile->warning[i]));
+	notes = ca_funnel_notes(profile, note);
+	for (size_t i = 0; i < notes; i++)
+		json_object_array_add(warnings, json_object_new_string(note[i]));
 	add(object, "warnings", warnings);
 	add(object, "regions", region_array(profile));
 	return object;

@@ -479,43 +479,13 @@ static void put_kernel(const struct ca_table *t)
 		fputs(".\n", t->out);
 }
 
-/* What no experiment can tell of, and what would help. */
-static void put_idle(const struct ca_table *t)
+static void put_notes(const struct ca_table *t)
 {
-	double idle = 0, error = 0;
+	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+	size_t n = ca_funnel_notes(t->profile, note);
 
-	for (size_t r = 0; r < t->shown; r++)
-		if (ca_estimate_idle_error(t->row[r]->curve, 0.5) > error) {
-			error = ca_estimate_idle_error(t->row[r]->curve, 0.5);
-			idle = t->row[r]->curve->idle;
-		}
-	if (error >= 1 && !t->profile->blind)
-		fprintf(t->out,
-			"For %.0f %% of the time CPUs were idle while threads waited for one, as the kernel "
-			"moves "
-			"threads late. What faster code changes in that is not known: ± %.0f at 50 %% for it "
-			"are in "
-			"the intervals, which more runs do not narrow; more CPUs would.\n",
-			100 * idle, error);
-}
-
-static void put_beside(const struct ca_table *t)
-{
-	const struct ca_profile *p = t->profile;
-	double lost = 0, had = 0;
-
-	for (size_t i = 0; i < p->experiments; i++)
-		if (p->experiment[i].disturbed && p->experiment[i].lost != UINT64_MAX) {
-			lost += (double)p->experiment[i].lost;
-			had += (double)p->experiment[i].work;
-		}
-	if (!p->busy || p->blind)
-		return;
-	fputs("Other programs had CPUs that this one waited for", t->out);
-	if (had > 0)
-		fprintf(t->out, ", for %.0f %% of the CPU time that it could have had",
-			100 * lost / (lost + had));
-	fputs(": this is what is won beside them. Without them it may be something else.\n", t->out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(t->out, "%s\n", note[i]);
 }
 
 static void put_rows(struct ca_table *t)
@@ -528,8 +498,7 @@ static void put_rows(struct ca_table *t)
 		put_row(t, r);
 	ca_table_put_rest(t);
 	put_kernel(t);
-	put_beside(t);
-	put_idle(t);
+	put_notes(t);
 	if (any_unnamed(t))
 		fputs("sub_...: code without a symbol, named by its address in the file; "
 		      "symbols (Debian: a -dbgsym package) give it a name.\n",

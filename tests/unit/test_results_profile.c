@@ -360,6 +360,31 @@ static void test_runs_wanted(void **state)
 	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
 }
 
+/* What is to be known of all numbers. */
+static void test_notes(void **state)
+{
+	struct ca_profile_experiment experiment = { .disturbed = true, .lost = 1, .work = 3 };
+	struct ca_curve curve = { .idle = 0.01 };
+	struct ca_profile_row row = { .curve = &curve, .verdict = CA_VERDICT_WORTH };
+	struct ca_profile profile = { .experiment = &experiment, .experiments = 1, .row = &row, .rows = 1 };
+	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+
+	(void)state;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+	curve.idle = 0.1;
+	assert_int_equal(ca_funnel_notes(&profile, note), 1);
+	assert_non_null(strstr(note[0], "For 10 % of the time"));
+	assert_non_null(strstr(note[0], "± 7 at 50 %"));
+	profile.busy = true;
+	assert_int_equal(ca_funnel_notes(&profile, note), 2);
+	assert_non_null(strstr(note[0], "for 25 % of the CPU time"));
+	profile.blind = true;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+	profile.blind = profile.busy = false;
+	row.verdict = CA_VERDICT_NOT_WORTH;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+}
+
 /* ---- the table ----------------------------------------------------------------------------*/
 static const char *printed_to(char text[8192], const struct ca_profile *profile, unsigned width, bool colours)
 {
@@ -906,14 +931,15 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_regions),       cmocka_unit_test(test_function_is_one),
-		cmocka_unit_test(test_table_untried), cmocka_unit_test(test_points),
-		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
-		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
-		cmocka_unit_test(test_chains),        cmocka_unit_test(test_called_first),
-		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_notes),           cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_function_is_one), cmocka_unit_test(test_table_untried),
+		cmocka_unit_test(test_points),          cmocka_unit_test(test_count),
+		cmocka_unit_test(test_reasons),         cmocka_unit_test(test_no_reason),
+		cmocka_unit_test(test_table),           cmocka_unit_test(test_runs_wanted),
+		cmocka_unit_test(test_columns),         cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_table_kernel),    cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_called_first),    cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
