@@ -62,7 +62,8 @@ void ca_steady_fini(struct ca_steady *steady);
 void ca_steady_begin(struct ca_steady *steady); /* a run */
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region,
 		   const struct ca_steady_window *window);
-/* Are there experiments enough, of all regions that could live on what is stored, for a doubt to have come up? */
+/* Of all regions that were tried as often as it takes to decide, and could live on what is stored: are there experiments
+ * enough for a doubt to have come up? */
 bool ca_steady_is_seen(const struct ca_steady *steady);
 /* Is there a doubt yet, or too little known by whole runs of what experiments cannot tell? */
 bool ca_steady_is_open(const struct ca_steady *steady);

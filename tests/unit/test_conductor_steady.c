@@ -126,13 +126,16 @@ static void test_proportion(void **state)
 	static const unsigned percent[] = { 50, 25, 75 };
 
 	(void)state;
+	for (int i = 0; i < 2; i++) /* before one at 0 % */
+		add("second", 50, false, 500, 1500);
 	for (int i = 0; i < 3; i++) {
 		add("first", 0, false, 1000, 2000 + 20 * (i % 2));
 		add("first", 50, false, 1000, 2000 + 20 * (i % 2));
-		assert_false(ca_steady_is_seen(&steady));
+		assert_int_equal(ca_steady_is_seen(&steady), i < 2);
 		add("second", percent[i], false, 1000 - 10 * percent[i], 2000 * exp(-0.006 * percent[i]));
 	}
 	assert_wants(NULL, 0);
+	assert_false(ca_steady_is_seen(&steady));
 	add("first", 0, false, 1000, 2000);
 	assert_true(ca_steady_is_seen(&steady));
 	add("first", 50, false, 1000, 2000);
