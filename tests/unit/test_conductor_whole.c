@@ -230,6 +230,8 @@ static void test_asked_for(void **state)
 			 false);
 }
 
+static uint64_t paid = UINT64_MAX; /* ns in which somebody paid */
+
 static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t arrivals)
 {
 	c.e.visits[0] = (struct ca_visits){ .delta = visits / 2 };
@@ -239,6 +241,7 @@ static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t ar
 						    .speedup = percent * 10000,
 						    .end = 100 * MS,
 						    .delay = percent * MS * 9 / 10,
+						    .paying = paid,
 						    .work = work,
 						    .visits = c.e.visits,
 						    .visit_count = arrivals ? 3 : 2 };
@@ -269,6 +272,22 @@ static void test_doubt(void **state)
 	ca_conductor_whole_open(&c, NULL);
 	assert_false(c.whole);
 	end_run(5000);
+}
+
+/* Nobody paid: such experiments are their own baselines, whatever a visit takes. */
+static void test_own(void **state)
+{
+	(void)state;
+	start_run();
+	paid = 0;
+	for (unsigned i = 0; i < 6; i++) {
+		record(0, 100, 200000 + i, 0);
+		record(50, 200, 300000 + i, 0);
+	}
+	record(0, 100, 200000, 0);
+	paid = UINT64_MAX;
+	end_run(5000);
+	assert_false(ca_steady_is_open(ca_sweep_steady(sweep)));
 }
 
 /* Two runs more would not fit into what is left: experiments inside go on. */
@@ -371,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_alone, set_up, tear_down),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time_for_another, set_up, tear_down),
