@@ -647,8 +647,7 @@ void ca_wait_end(struct ca_waiting *w)
 		ca_fine_resume(t, w->fine_s);
 	t->waiting = w->outer;
 	t->waiting_sp = w->outer_sp;
-	if (w->open && w->fd >= 0 && (w->kind == CA_WAIT_EXTERNAL || w->by_itself) &&
-	    now - w->since > NO_WAIT)
+	if (w->open && w->fd >= 0 && (w->kind == CA_WAIT_EXTERNAL || w->by_itself) && has_waited(w, now))
 		atomic_fetch_add_explicit(&t->slot->outside, now - w->since, memory_order_relaxed);
 	end_doing(w, now);
 	if (now - w->since > SHORT_WAIT && !ca_rt.sampling) {

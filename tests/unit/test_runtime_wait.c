@@ -524,6 +524,7 @@ static void asked_before(void **state)
 {
 	struct ca_waiting w;
 	void *log = me->switches.page;
+	uint64_t outside;
 	int pair[2];
 
 	(void)state;
@@ -544,6 +545,7 @@ static void asked_before(void **state)
 	pass(20000);
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 0, (ca_clock_now() - w.since) / 2);
+	assert_int_equal(atomic_load(&me->slot->outside), 0);
 	me->switches.page = NULL; /* where no log says otherwise, what takes long has waited */
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
@@ -553,6 +555,8 @@ static void asked_before(void **state)
 	ca_wait_end(&w);
 	assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
 	assert_in_range(me->owed, 60000, 10000000);
+	outside = atomic_load(&me->slot->outside);
+	assert_in_range(outside, 20000, ca_clock_now() - w.since);
 	/* it has answered, and nobody has asked again */
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
@@ -563,6 +567,8 @@ static void asked_before(void **state)
 	w.delivered = 1;
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 10000, (me->last - w.since) / 2 + 1);
+	assert_true(atomic_load(&me->slot->outside) >= outside + 20000);
+	outside = atomic_load(&me->slot->outside);
 	/* one of ours writes */
 	ca_self = &thread[1];
 	w = ca_wait_begin_write(pair[1], 1);
@@ -573,8 +579,10 @@ static void asked_before(void **state)
 	assert_int_equal(w.feed, 0);
 	me->owed = 0;
 	w.delivered = 1;
+	pass(20000);
 	ca_wait_end(&w);
 	assert_int_equal(me->owed, 0);
+	assert_int_equal(atomic_load(&me->slot->outside), outside);
 	ca_self = NULL;
 	me->switches.page = log;
 	close_both(pair);
