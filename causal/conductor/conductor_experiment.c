@@ -200,10 +200,10 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 		ca_interference_read(c->session, &load);
 	r->lost = lost_between(&c->e.load, &load, r->end - r->start);
 	/* beside other programs, a CPU that none of our threads has is theirs */
-	if (c->e.looks && c->e.load.cpus && !ca_interference_seen(&c->e.load, &load))
-		r->idled = (r->end - r->start) * c->e.idle_beside / ((uint64_t)c->e.looks * c->e.load.cpus);
 	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;
+	else if (c->e.looks && c->e.load.cpus)
+		r->idled = (r->end - r->start) * c->e.idle_beside / ((uint64_t)c->e.looks * c->e.load.cpus);
 	ca_conductor_enter(c, SETTLING, now);
 }
 

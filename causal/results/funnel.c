@@ -353,11 +353,11 @@ static bool note_others(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 			lost += (double)p->experiment[i].lost;
 			had += (double)p->experiment[i].work;
 		}
-	snprintf(note, CA_FUNNEL_NOTE,
-		 "Other programs had CPUs that this one waited for, for %.0f %% of the CPU time that it "
-		 "could have "
-		 "had: this is what is won beside them. Without them it may be something else.",
-		 had > 0 ? 100 * lost / (lost + had) : 0);
+	snprintf(
+		note, CA_FUNNEL_NOTE,
+		"Other programs had CPUs that this one waited for, for %.0f %% of the CPU time that it could "
+		"have had: this is what is won beside them. Without them it may be something else.",
+		had > 0 ? 100 * lost / (lost + had) : 0);
 	return true;
 }
 
@@ -374,10 +374,8 @@ static bool note_idle(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "For %.0f %% of the time CPUs were idle while threads waited for one, as the kernel moves "
-		 "threads "
-		 "late. What faster code changes in that is not known: ± %.0f at 50 %% for it are in the "
-		 "intervals, "
-		 "which more runs do not narrow; more CPUs would.",
+		 "threads late. What faster code changes in that is not known: ± %.0f at 50 %% for it are in "
+		 "the intervals, which more runs do not narrow; more CPUs would.",
 		 100 * idle, error);
 	return true;
 }
