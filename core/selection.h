@@ -14,6 +14,7 @@ enum {
 	CA_MAX_SITES = 128,    /* of S */
 	CA_MAX_MEETINGS = 384, /* behind them: kind MEET */
 	CA_SELECTION_SITES = CA_MAX_SITES + CA_MAX_MEETINGS,
+	CA_MAX_SPINS = 64,        /* what is looked at in spin loops */
 	CA_PARTS = 4,             /* regions that are sped up at once, at most */
 	CA_ELSEWHERE = 4,         /* threads that were found on another stack than S so often change stacks */
 	CA_LOG_ENTRIES = 1 << 16, /* a power of two */
@@ -46,6 +47,8 @@ struct ca_selection {
 	uint32_t parts, weight[CA_PARTS];
 	struct ca_range range[CA_MAX_RANGES]; /* sorted by module, then low */
 	struct ca_site site[CA_SELECTION_SITES];
+	uint32_t spins;
+	struct ca_spin spin[CA_MAX_SPINS]; /* of the modules whose meetings are known */
 };
 
 /* The conductor alone writes: between these two calls readers keep off. */

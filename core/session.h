@@ -52,6 +52,9 @@ struct ca_process {
 	_Atomic uint64_t child_ended;  /* the same of its child that ended last */
 	_Atomic uint64_t makes;        /* the same of when it last made one that executes another program */
 	_Atomic uint64_t executes;     /* the same of its own exec, until the new program has begun */
+	/* Who watches a word (conductor/handover.c) asks where that code lies, a run-time address; and the runtime
+	 * says so: a ca_place, or 1, nowhere. 0: neither has been done */
+	_Atomic uint64_t store, store_place;
 	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
 	char off_text[160];
 };

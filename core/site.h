@@ -72,4 +72,14 @@ struct ca_site {
 	} fixup[CA_SITE_FIXUPS];
 };
 
+/* Something that a thread looks at while it spins: `width` bytes (1, 2, 4 or 8) at base + scale * index + disp while its pc is in
+ * [low, high), which changes neither register. Planned by the driver; read by the runtime, in ticks. */
+struct ca_spin {
+	uint32_t module;
+	uint8_t width, scale;
+	uint8_t base, index; /* by the numbers of unwind rows; 0xff: none */
+	int64_t disp;        /* with neither: a file address */
+	uint64_t low, high;  /* file addresses */
+};
+
 #endif

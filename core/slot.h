@@ -22,6 +22,11 @@ static inline uint32_t ca_slot_in_s(unsigned how, unsigned part)
 	return how + part * (unsigned)CA_IN_S_PART;
 }
 
+/* A word of `width` bytes at a run-time address; CA_SPUN_WIDTH(0) is no word. */
+#define CA_SPUN_ON(address, width) ((uint64_t)(width) << 56 | (address))
+#define CA_SPUN_ADDRESS(word)      ((word) & (UINT64_MAX >> 8))
+#define CA_SPUN_WIDTH(word)        ((unsigned)((word) >> 56))
+
 #define CA_LOOK_LAYERS UINT64_C(7) /* of last_look */
 _Static_assert(CA_PARTS <= CA_LOOK_LAYERS, "it has no room for so many");
 
@@ -41,6 +46,8 @@ struct ca_slot {
 	_Atomic uint64_t paid;       /* ns paid in this experiment */
 	_Atomic uint64_t spun;       /* ns paid on a CPU, in all; only ever grows, like count[]; so does */
 	_Atomic uint64_t turns;      /* of the program's own spin loops, as far as seen */
+	/* What it looked at when it was last found in a spin loop, see CA_SPUN_ON; set to 0 by the conductor */
+	_Atomic uint64_t spun_on;
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
 	/* Where S is sampled: ns of the last look at the stack, with the number of layers of S that it was in

@@ -148,6 +148,82 @@ static void find_memory(struct ca_insn *out, const cs_insn *insn)
 	}
 }
 
+/* ---- registers ------------------------------------------------------------------------------ */
+static unsigned number_of(unsigned reg)
+{
+	static const unsigned name[CA_INSN_REGISTERS][5] = {
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
+		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
+	};
+
+	for (unsigned r = 0; reg != X86_REG_INVALID && r < CA_INSN_REGISTERS; r++)
+		for (unsigned i = 0; i < sizeof name[r] / sizeof name[r][0]; i++)
+			if (name[r][i] == reg)
+				return r;
+	return CA_INSN_NO_REGISTER;
+}
+
+/* System V ABI, 3.2.1: rbx, rbp, rsp and r12 to r15 are the caller's. */
+enum { KEPT_BY_CALLS = 1 << 3 | 1 << 6 | 1 << 7 | 0xf << 12 };
+
+static uint16_t changed_by(csh capstone, const cs_insn *insn)
+{
+	cs_regs read, written;
+	uint8_t reads, writes;
+	unsigned all = 0;
+
+	if (in_group(insn, X86_GRP_CALL))
+		return (uint16_t)~KEPT_BY_CALLS;
+	if (cs_regs_access(capstone, insn, read, &reads, written, &writes) != CS_ERR_OK)
+		return UINT16_MAX;
+	for (unsigned i = 0; i < writes; i++) {
+		unsigned r = number_of(written[i]);
+
+		if (r < CA_INSN_REGISTERS)
+			all |= 1u << r;
+	}
+	return (uint16_t)all;
+}
+
+static void find_access(struct ca_insn *out, csh capstone, const cs_insn *insn)
+{
+	const cs_x86 *x = &insn->detail->x86;
+
+	out->changes = changed_by(capstone, insn);
+	out->base = out->index = CA_INSN_NO_REGISTER;
+	for (unsigned i = 0; i < x->op_count; i++) {
+		const cs_x86_op *op = &x->operands[i];
+		const x86_op_mem *m = &op->mem;
+
+		if (op->type != X86_OP_MEM || insn->id == X86_INS_LEA || insn->id == X86_INS_NOP)
+			continue;
+		out->reads = op->access & CS_AC_READ;
+		out->writes = op->access & CS_AC_WRITE;
+		out->base = (uint8_t)number_of(m->base);
+		out->index = (uint8_t)number_of(m->index);
+		out->scale = (uint8_t)m->scale;
+		out->disp = (int32_t)m->disp;
+		if (x->addr_size == 8 && m->segment == X86_REG_INVALID && m->disp == out->disp &&
+		    (m->base == X86_REG_RIP || m->base == X86_REG_INVALID || out->base < CA_INSN_REGISTERS) &&
+		    (m->index == X86_REG_INVALID || out->index < CA_INSN_REGISTERS))
+			out->width = op->size;
+	}
+}
+
 static bool is_pad(const cs_insn *insn)
 {
 	return insn->id == X86_INS_NOP || insn->id == X86_INS_INT3 ||
@@ -184,6 +260,7 @@ bool ca_insn_decode(struct ca_disassembler *d, const uint8_t *code, size_t left,
 	out->is_atomic = is_atomic(insn);
 	find_stack(out, d->capstone, insn);
 	find_memory(out, insn);
+	find_access(out, d->capstone, insn);
 	return true;
 }
 

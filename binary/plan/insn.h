@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A general register as the ABI's unwind rows number it: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15. */
+enum { CA_INSN_REGISTERS = 16, CA_INSN_NO_REGISTER = 0xff };
+
 /* One decoded instruction. */
 struct ca_insn {
 	uint64_t address;
@@ -24,6 +27,13 @@ struct ca_insn {
 	bool sp_operand;  /* names it in an operand */
 	bool is_pause;    /* of a spin loop */
 	bool is_atomic;   /* reads and writes memory in one step */
+	bool reads;       /* memory, by the operand below ... */
+	bool writes;      /* ... or writes it */
+	/* At base + scale * index + disp lie `width` bytes; of a rip-relative one see `memory`. Width 0: there is no
+	 * such operand, or it is of another kind (segments, addresses of 32 bits). */
+	uint8_t width, base, index, scale;
+	int32_t disp;
+	uint16_t changes; /* general registers that it may write, a bit each; of a call those it need not keep */
 };
 enum ca_insn_kind {
 	CA_INSN_PLAIN,

@@ -2,8 +2,9 @@
 /* Where threads meet without a call: spin loops wait for others, and an atomic operation that reads
  * and writes is something that others can notice at once. Both become sites of kind MEET.
  *
- * Plain stores are left alone: most of them are nobody's business, and none can be told from the
- * one that hands something over. Driver's process. */
+ * Most plain stores are nobody's business, and none can be told from the one that hands something over.
+ * So it is noted what spinning threads look at; who writes there is found out while the program runs
+ * (causal/conductor/handover.c), and that store is a meeting from then on. Driver's process. */
 #include "binary/plan/code.h"
 #include "binary/plan/plan.h"
 #include "binary/plan/sites.h"
@@ -12,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of code decoded for one module, about half a second: what is left out is paid at ticks. */
-enum { MOST_CODE = 2 << 20 };
+enum {
+	MOST_CODE =
+		2
+		<< 20, /* bytes decoded for one module, about half a second: what is left out is paid at ticks */
+	LOOP = 24      /* instructions of a loop in which threads only spin */
+};
 
 /* ---- where to look: bytes that may be such an instruction ---------------------------------*/
 /* The opcodes that a lock prefix may stand before. */
@@ -96,6 +101,69 @@ static void plan_function(struct ca_sites *out, const struct function *f)
 			out->n++;
 }
 
+/* ---- what is looked at in a spin loop -------------------------------------------------------*/
+/* The smallest loop around that instruction: up to *last. False: there is none so small. */
+static bool find_loop(const struct function *f, size_t at, size_t *first, size_t *last)
+{
+	size_t size = LOOP + 1;
+
+	for (size_t j = at; j < f->n && j < at + LOOP; j++) {
+		long to = ca_insn_is_jump(&f->insn[j]) && f->insn[j].target <= f->insn[at].address
+				  ? ca_insn_find(f->insn, f->n, f->insn[j].target)
+				  : -1;
+
+		if (to < 0 || j - (size_t)to + 1 >= size)
+			continue;
+		size = j - (size_t)to + 1;
+		*first = (size_t)to;
+		*last = j;
+	}
+	return size <= LOOP;
+}
+
+static bool is_changed(unsigned changes, uint8_t reg)
+{
+	return reg < CA_INSN_REGISTERS && changes >> reg & 1;
+}
+
+static bool is_known(const struct ca_spin *spin, size_t spins, const struct ca_spin *s)
+{
+	for (size_t i = 0; i < spins; i++)
+		if (spin[i].module == s->module && spin[i].low == s->low && spin[i].disp == s->disp &&
+		    spin[i].base == s->base && spin[i].index == s->index)
+			return true;
+	return false;
+}
+
+static void note_spin(const struct function *f, size_t at, uint32_t module, struct ca_spin *spin,
+		      size_t *spins, size_t max)
+{
+	unsigned changes = 0;
+	size_t first, last;
+
+	if (!find_loop(f, at, &first, &last))
+		return;
+	for (size_t i = first; i <= last; i++)
+		changes |= f->insn[i].changes;
+	for (size_t i = first; i <= last && *spins < max; i++) {
+		const struct ca_insn *in = &f->insn[i];
+		struct ca_spin s = { .module = module,
+				     .width = in->width,
+				     .scale = in->scale,
+				     .base = in->memory ? CA_INSN_NO_REGISTER : in->base,
+				     .index = in->index,
+				     .disp = in->memory ? (int64_t)in->memory : in->disp,
+				     .low = f->insn[first].address,
+				     .high = f->insn[last].address + f->insn[last].size };
+
+		if (!in->reads || in->sp_operand || !in->width || in->width > 8 ||
+		    (in->width & (in->width - 1)) || is_changed(changes, in->base) ||
+		    is_changed(changes, in->index) || is_known(spin, *spins, &s))
+			continue;
+		spin[(*spins)++] = s;
+	}
+}
+
 /* The function at `at`, if threads meet in it; returns where to go on looking. */
 static uint64_t read_function(struct ca_text *text, uint64_t at, struct ca_vec *functions, size_t *left)
 {
@@ -121,12 +189,13 @@ static uint64_t read_function(struct ca_text *text, uint64_t at, struct ca_vec *
 	return f.high > at ? f.high : at + 1;
 }
 
-size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max)
+size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
+			struct ca_spin *spin, size_t *spins)
 {
 	struct ca_sites o = { .site = out, .max = max, .module = module };
 	struct ca_vec functions = { .size = sizeof(struct function) };
+	size_t left = MOST_CODE, room = spins ? *spins : 0, looked_at = 0;
 	struct function *f;
-	size_t left = MOST_CODE;
 	const uint8_t *bytes;
 	uint64_t low, high;
 
@@ -137,12 +206,40 @@ size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *o
 				     : at + 1;
 	f = functions.at;
 	/* where there is no room for all, those that wait come first */
-	for (unsigned spins = 2; spins-- > 0;)
-		for (size_t i = 0; i < functions.n; i++)
-			if (f[i].spins == spins)
-				plan_function(&o, &f[i]);
+	for (unsigned waits = 2; waits-- > 0;)
+		for (size_t i = 0; i < functions.n; i++) {
+			if (f[i].spins != waits)
+				continue;
+			for (size_t k = 0; k < f[i].n; k++)
+				if (is_meeting(&f[i].insn[k]))
+					note_spin(&f[i], k, module, spin, &looked_at, room);
+			plan_function(&o, &f[i]);
+		}
 	for (size_t i = 0; i < functions.n; i++)
 		free(f[i].insn);
 	ca_vec_free(&functions);
+	if (spins)
+		*spins = looked_at;
 	return o.n;
+}
+
+enum ca_status ca_plan_store(struct ca_text *text, uint32_t module, uint64_t end, struct ca_site *out,
+			     struct ca_err *err)
+{
+	struct ca_sites o = { .site = out, .max = 1, .module = module };
+	enum ca_status status = CA_ERR_NOT_FOUND;
+	struct function f = { 0 };
+
+	if (ca_text_function(text, end - 1, &f.low, &f.high))
+		f.insn = ca_text_decode_all(text, f.low, f.high, &f.n);
+	for (size_t i = 0; f.insn && i < f.n; i++)
+		if (f.insn[i].address + f.insn[i].size == end && f.insn[i].kind == CA_INSN_PLAIN &&
+		    f.insn[i].writes && !is_meeting(&f.insn[i]))
+			status = plan_one(&o, &f, i) ? CA_OK : CA_ERR_UNSUPPORTED;
+	free(f.insn);
+	if (status == CA_ERR_NOT_FOUND)
+		return ca_err_set(err, status, "no plain store ends at %#llx", (unsigned long long)end);
+	return status == CA_OK ? CA_OK
+			       : ca_err_set(err, status, "the store before %#llx cannot be patched",
+					    (unsigned long long)end);
 }

@@ -31,8 +31,15 @@ enum ca_status ca_plan_edges(struct ca_text *text, uint32_t module, const struct
 enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t address, uint32_t point,
 			     struct ca_site *out, struct ca_err *err);
 /* Where threads of the module meet unseen: pause instructions (spin loops), and atomic operations
- * that read and write. Sites of kind MEET, most important first. Returns how many, at most max. */
-size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max);
+ * that read and write. Sites of kind MEET, most important first. Returns how many, at most max. Besides, what
+ * threads look at in the loops around them: room for *spins, of which so many are used (NULL: nobody asks). */
+size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
+			struct ca_spin *spin, size_t *spins);
+/* A meeting before the plain store that ends at `end`, by which a thread hands something over to one that
+ * spins. CA_ERR_NOT_FOUND: none ends there that is no meeting already; CA_ERR_UNSUPPORTED: it cannot be
+ * patched. */
+enum ca_status ca_plan_store(struct ca_text *text, uint32_t module, uint64_t end, struct ca_site *out,
+			     struct ca_err *err);
 
 /* The start of the function `name`, or of `name` in FILE, written FILE:name. Calls go on where *slot leads,
  * and into the function where it is NULL; its own beginning is in code[CA_WRAP_COPY]. The site's addresses are

@@ -103,6 +103,7 @@ static void select_region(struct ca_conductor *c, uint32_t region)
 	ca_selection_end(sel);
 	atomic_store(&c->session->awaits, 0);
 	c->selected = region;
+	c->handed_over = false;
 	if (why && why != c->warned_why)
 		ca_conductor_say(c, 1, "%s is sampled, not probed: %s",
 				 ca_catalog_get_region(&c->catalog, region)->name, why);
@@ -279,30 +280,54 @@ static bool has_become_hotter(struct ca_conductor *c, uint64_t now)
 	return true;
 }
 
+/* Once a store has come to light by which threads hand something over, they pay before it. */
+static void look_for_stores(struct ca_conductor *c, uint64_t now)
+{
+	const struct ca_module *module = c->session->module;
+	ca_place end;
+
+	if (!c->handover || !ca_handover_step(c->handover, now, &end) ||
+	    !ca_regions_hand_over(c->regions, end))
+		return;
+	ca_handover_was_new(c->handover);
+	ca_conductor_say(c, 2, "%s+%#llx: hands something over to threads that spin",
+			 module[CA_PLACE_MODULE(end)].path, (unsigned long long)CA_PLACE_OFFSET(end));
+	c->handed_over = true;
+	c->selected = 0;
+}
+
+/* What spoils this experiment, for the selection has to be another one; 0: nothing. */
+static uint32_t find_better_selection(struct ca_conductor *c, uint64_t now)
+{
+	if (has_become_hotter(c, now))
+		return CA_EXPERIMENT_OVERFLOW;
+	return c->handed_over ? CA_EXPERIMENT_UNPLACED : 0;
+}
+
 static void step_warming_up(struct ca_conductor *c, uint64_t now)
 {
-	bool hotter = has_become_hotter(c, now);
+	uint32_t spoilt = find_better_selection(c, now);
 
-	if (hotter || now - c->e.opened >= (uint64_t)c->warm_up)
+	if (spoilt || now - c->e.opened >= (uint64_t)c->warm_up)
 		ca_conductor_experiment_measure(c, now);
-	if (hotter)
-		ca_conductor_experiment_close(c, now, CA_EXPERIMENT_OVERFLOW);
+	if (spoilt)
+		ca_conductor_experiment_close(c, now, spoilt);
 }
 
 static void step_running(struct ca_conductor *c, uint64_t now)
 {
-	bool hotter;
+	uint32_t spoilt;
 
 	ca_conductor_experiment_watch(c, now);
 	if (now - c->last_step > STALL)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
-	hotter = has_become_hotter(c, now);
+	spoilt = find_better_selection(c, now);
 	if (c->set->end_to_end) {
-		if (hotter || !ca_windows_is_open(c->windows)) {
+		if (spoilt || !ca_windows_is_open(c->windows)) {
 			ca_conductor_experiment_pause(c, now);
 		}
-	} else if (hotter) {
-		ca_conductor_experiment_close(c, now, CA_EXPERIMENT_OVERFLOW);
+	} else if (spoilt) {
+		ca_conductor_experiment_close(c, now, spoilt);
 	} else if (now >= c->e.planned_end) {
 		ca_conductor_experiment_close(c, now, find_unplaced(c, now));
 	}
@@ -399,6 +424,7 @@ int ca_conductor_step(struct ca_conductor *c)
 			ca_conductor_leave_traced(c, now, 0);
 	}
 	ca_conductor_experiment_look(c, now);
+	look_for_stores(c, now);
 	switch (c->state) {
 	case WAITING:
 		step_waiting(c, now);

@@ -402,6 +402,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_conductor_scope_free(c);
 	ca_requested_free(c->progress);
 	ca_regions_free(c->regions);
+	ca_handover_free(c->handover);
 	ca_scope_free(c->scope);
 	ca_selection_log_free(c->log);
 	ca_catalog_fini(&c->catalog);
@@ -460,6 +461,8 @@ static enum ca_status open_sweep(struct ca_conductor *c, struct ca_err *err)
 	    (status = ca_conductor_trace_open(c, err)) == CA_OK &&
 	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
 		status = open_results(c, err);
+	if (status == CA_OK && c->backend != CA_BACKEND_TIMER)
+		c->handover = ca_handover_new(c->session);
 	return status;
 }
 

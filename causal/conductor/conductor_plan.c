@@ -54,6 +54,7 @@ enum ca_status ca_conductor_plan_open(struct ca_conductor *c, struct ca_err *err
 	ca_stacks_begin_run(c->stacks);
 	ca_regions_keep_stacks(c->regions, c->stacks);
 	ca_regions_keep_heat(c->regions, ca_sweep_heat(c->opt.sweep));
+	ca_regions_keep_stores(c->regions, ca_sweep_stores(c->opt.sweep));
 	return CA_OK;
 }
 

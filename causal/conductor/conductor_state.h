@@ -8,6 +8,7 @@
 #define CA_CAUSAL_CONDUCTOR_CONDUCTOR_STATE_H
 #include "binary/objects.h"
 #include "causal/conductor/conductor.h"
+#include "causal/conductor/handover.h"
 #include "causal/conductor/host.h"
 #include "causal/conductor/interference.h"
 #include "causal/conductor/pace.h"
@@ -82,6 +83,7 @@ struct ca_conductor {
 	struct ca_objects *objects;
 	struct ca_regions *regions;
 	struct ca_catalog catalog;
+	struct ca_handover *handover; /* NULL: a trace, or no memory */
 	struct ca_selection_log *log;
 	struct ca_results *results;
 	struct ca_dict *dict;
@@ -142,6 +144,7 @@ struct ca_conductor {
 	uint64_t used_before;     /* ... of those before them in the row */
 	const char *warned_why;
 	bool off_told, unplaced_told;
+	bool handed_over; /* a store has come to light, before which nobody has paid in this experiment */
 };
 
 /* A line for the user; level 0 goes into the run file as well. */

@@ -43,6 +43,9 @@ struct ca_regions {
 	bool read[CA_MAX_MODULES];               /* the meetings are planned */
 	struct ca_site meeting[CA_MAX_MEETINGS]; /* of the modules that were selected in */
 	size_t meetings;
+	struct ca_spin spin[CA_MAX_SPINS]; /* of the same */
+	size_t spins;
+	struct ca_vec own_stores, *stores; /* struct ca_region_store */
 };
 
 enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, const struct ca_scope *scope,
@@ -55,6 +58,8 @@ enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, co
 	r->places.size = sizeof(struct place);
 	r->own_heat.size = 1;
 	r->heat = &r->own_heat;
+	r->own_stores.size = sizeof(struct ca_region_store);
+	r->stores = &r->own_stores;
 	r->mode = mode;
 	r->scope = scope;
 	r->objects = objects;
@@ -72,6 +77,7 @@ void ca_regions_free(struct ca_regions *r)
 	free(r->info);
 	ca_vec_free(&r->places);
 	ca_vec_free(&r->own_heat);
+	ca_vec_free(&r->own_stores);
 	ca_map_free(&r->place_at);
 	free(r);
 }
@@ -291,17 +297,65 @@ bool ca_regions_has(struct ca_regions *r, uint32_t region)
 }
 
 /* ---- selecting ---------------------------------------------------------------------------*/
+/* Before all others: it is known to count. */
+static bool add_store(struct ca_regions *r, struct ca_text *text, uint32_t module, uint64_t end)
+{
+	struct ca_site site;
+	struct ca_err err;
+
+	if (ca_plan_store(text, module, end, &site, &err) != CA_OK)
+		return false;
+	for (size_t i = 0; i < r->meetings; i++)
+		if (r->meeting[i].module == module && r->meeting[i].address < site.address + site.length &&
+		    site.address < r->meeting[i].address + r->meeting[i].length)
+			return false;
+	r->meetings -= r->meetings == CA_MAX_MEETINGS;
+	memmove(r->meeting + 1, r->meeting, r->meetings * sizeof site);
+	r->meeting[0] = site;
+	r->meetings++;
+	return true;
+}
+
 /* The module's text, with the meetings in it planned. */
 static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 {
 	struct ca_text *text = ca_objects_text(r->objects, module);
+	const struct ca_index *index = ca_objects_index(r->objects, module);
+	const struct ca_region_store *store = r->stores->at;
+	size_t spins = CA_MAX_SPINS - r->spins;
 
 	if (!text || r->read[module])
 		return text;
 	r->read[module] = true;
 	r->meetings +=
-		ca_plan_meetings(text, module, r->meeting + r->meetings, CA_MAX_MEETINGS - r->meetings);
+		ca_plan_meetings(text, module, r->meeting + r->meetings, CA_MAX_MEETINGS - r->meetings,
+				 r->spin + r->spins, &spins);
+	r->spins += spins;
+	for (size_t i = 0; index && i < r->stores->n; i++)
+		if (!strcmp(store[i].binary, ca_index_binary(index)))
+			add_store(r, text, module, store[i].end);
 	return text;
+}
+
+bool ca_regions_hand_over(struct ca_regions *r, ca_place end)
+{
+	uint32_t module = CA_PLACE_MODULE(end);
+	bool read = module < CA_MAX_MODULES && r->read[module];
+	const struct ca_index *index = read ? ca_objects_index(r->objects, module) : NULL;
+	struct ca_text *text = read ? ca_objects_text(r->objects, module) : NULL;
+	struct ca_region_store *store = r->stores->at;
+
+	if (!index || !text || strlen(ca_index_binary(index)) >= sizeof store->binary)
+		return false;
+	for (size_t i = 0; i < r->stores->n; i++)
+		if (store[i].end == CA_PLACE_OFFSET(end) && !strcmp(store[i].binary, ca_index_binary(index)))
+			return false;
+	store = ca_vec_push(r->stores);
+	if (!store)
+		return false;
+	strcpy(store->binary, ca_index_binary(index));
+	store->end = CA_PLACE_OFFSET(end);
+	return add_store(r, text, module, store->end);
 }
 
 static void prepare(struct ca_regions *r, struct info *info, const struct ca_region *region)
@@ -338,6 +392,12 @@ uint32_t ca_regions_join(struct ca_regions *r, const char *name, const uint32_t 
 	return id;
 }
 
+static void put_spins(const struct ca_regions *r, struct ca_selection *out)
+{
+	out->spins = (uint32_t)r->spins;
+	memcpy(out->spin, r->spin, r->spins * sizeof *r->spin);
+}
+
 /* The fine sampler does not know of parts. */
 static void select_parts(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 			 const char **why)
@@ -357,6 +417,7 @@ static void select_parts(struct ca_regions *r, uint32_t region, bool exact, stru
 	*why = !ca_region_parts_select(code, whole->percent, whole->parts, cool, out) || cool != exact
 		       ? "one of its parts cannot be logged"
 		       : NULL;
+	put_spins(r, out);
 	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++) {
 		bool free = true;
 
@@ -398,6 +459,7 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	prepare(r, info, ca_catalog_get_region(r->catalog, region));
 	out->region = region;
 	ca_region_code_select(code, exact && heat != CA_HEAT_TOO_HOT, heat == CA_HEAT_COOL, out);
+	put_spins(r, out);
 	/* Whichever way S is known. */
 	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
 		if (!ca_region_code_overlaps(code, &r->meeting[i]))
@@ -433,6 +495,11 @@ void ca_regions_set_heat(struct ca_regions *r, uint32_t region, enum ca_heat hea
 void ca_regions_keep_heat(struct ca_regions *r, struct ca_vec *heat)
 {
 	r->heat = heat;
+}
+
+void ca_regions_keep_stores(struct ca_regions *r, struct ca_vec *stores)
+{
+	r->stores = stores;
 }
 
 /* Tells of the first address of each line, function and inlined copy that the filters name, until one is enough.

@@ -42,6 +42,14 @@ void ca_regions_set_heat(struct ca_regions *regions, uint32_t region, enum ca_he
 /* What is found out is kept there, and what is there already is known: uint8_t by region number - 1.
  * Borrowed. */
 void ca_regions_keep_heat(struct ca_regions *regions, struct ca_vec *heat);
+/* The same for stores that hand something over to threads that spin (handover.h). Borrowed. */
+struct ca_region_store {
+	char binary[CA_PATH];
+	uint64_t end; /* file address */
+};
+void ca_regions_keep_stores(struct ca_regions *regions, struct ca_vec *stores);
+/* One ends there. True: from the next selection on threads pay before it; false: that was so before, or cannot be. */
+bool ca_regions_hand_over(struct ca_regions *regions, ca_place end);
 /* Fill ranges and, if exact is wanted and possible, sites, `exact` and `fine` of the selection: the
  * sites log each visit only where the region is known to be cool.
  * *why: a phrase when sites were wanted and are not possible (static text), else NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What all runs of a sweep share; see sweep.h. */
 #include "causal/conductor/sweep.h"
+#include "causal/conductor/regions.h"
 #include "core/rng.h"
 #include "core/vec.h"
 #include <math.h>
@@ -33,7 +34,7 @@ struct ca_sweep {
 	size_t units;
 	struct ca_follow follow;
 	struct ca_catalog catalog;
-	struct ca_vec heat; /* as ca_regions_keep_heat wants it */
+	struct ca_vec heat, stores; /* as ca_regions_keep_heat and ca_regions_keep_stores want them */
 	struct variant *variant;
 	size_t variants;
 	double length, lengths; /* of runs that came to their ends, s, all together; how many */
@@ -56,6 +57,7 @@ struct ca_sweep *ca_sweep_new(uint64_t seed)
 	if (!sweep)
 		return NULL;
 	sweep->heat.size = 1;
+	sweep->stores.size = sizeof(struct ca_region_store);
 	ca_rng_init(&sweep->rng, seed);
 	draw_next(sweep);
 	return sweep;
@@ -68,6 +70,7 @@ void ca_sweep_free(struct ca_sweep *sweep)
 		ca_follow_fini(&sweep->follow);
 		ca_catalog_fini(&sweep->catalog);
 		ca_vec_free(&sweep->heat);
+		ca_vec_free(&sweep->stores);
 		for (size_t i = 0; i < sweep->variants; i++) {
 			ca_plan_free(sweep->variant[i].plan);
 			ca_stacks_free(sweep->variant[i].stacks);
@@ -174,6 +177,11 @@ static struct variant *find_variant(struct ca_sweep *sweep, size_t number)
 struct ca_vec *ca_sweep_heat(struct ca_sweep *sweep)
 {
 	return &sweep->heat;
+}
+
+struct ca_vec *ca_sweep_stores(struct ca_sweep *sweep)
+{
+	return &sweep->stores;
 }
 
 struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struct ca_plan_options *options,

@@ -38,6 +38,8 @@ void ca_sweep_begun(struct ca_sweep *sweep);
 struct ca_catalog *ca_sweep_catalog(struct ca_sweep *sweep);
 /* How often they are entered (ca_regions_keep_heat): it need not be tried in each run. Borrowed. */
 struct ca_vec *ca_sweep_heat(struct ca_sweep *sweep);
+/* The stores that hand something over, as ca_regions_keep_stores wants them. Borrowed. */
+struct ca_vec *ca_sweep_stores(struct ca_sweep *sweep);
 /* The plan and the stacks of a variant (from 0), which all its runs share. Borrowed; NULL: no memory. */
 struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t variant, const struct ca_plan_options *options,
 			      struct ca_stacks **stacks);

@@ -15,7 +15,8 @@ enum ca_experiment_flag {
 	CA_EXPERIMENT_STALLED = 4,    /* the conductor was not scheduled in time */
 	CA_EXPERIMENT_OVERFLOW = 8,   /* the S log or a ring overflowed: D is not known */
 	CA_EXPERIMENT_DISTURBED = 16, /* interference: other programs kept our threads from running */
-	CA_EXPERIMENT_UNPLACED = 32,  /* a process ran without the sites of S: D is too small */
+	CA_EXPERIMENT_UNPLACED = 32,  /* a process ran without the sites of S: D is too small; or without one
+				       * of others, and paid too late */
 	CA_EXPERIMENT_BOOKS = 64,     /* the threads' accounts of S time differ from the driver's */
 	CA_EXPERIMENT_AHEAD = 128,    /* somebody outside was ahead, and what he sends not held back */
 	CA_EXPERIMENT_UNSTEADY = 256, /* whole runs say otherwise: the rate that it saw does not stay. Not

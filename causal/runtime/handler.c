@@ -14,6 +14,7 @@
 #include "causal/runtime/sample.h"
 #include "causal/runtime/samplers.h"
 #include "causal/runtime/signals.h"
+#include "causal/runtime/spins.h"
 #include "causal/runtime/thread.h"
 #include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
@@ -150,6 +151,7 @@ static void tick(struct ca_thread *t, const void *context)
 	} else if (!ca_rt.sampling || ca_samplers_any(t)) {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
+		ca_spins_look(t, all);
 		ca_points_follow(now,
 				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
 		if (ca_rt.sampling && ca_rt.session->copies)
@@ -166,6 +168,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_points_collect();
 	}
 	ca_activation_tell(t, now);
+	ca_spins_answer();
 	ca_probe_service();
 	ca_cancel_service(t);
 	ca_ledger_accrue(t, now, t->waiting);

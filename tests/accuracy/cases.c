@@ -48,6 +48,7 @@ const struct acc_case acc_cases[] = {
 	{ "mutex:parallel", "mutex", "locks.h", "parallel", NULL, LINEAR(0), 0, "base" },
 	{ "futex:critical", "futex", "locks.h", "critical", NULL, LOCKS, 0, "base" },
 	{ "spinlock:critical", "spinlock", "locks.h", "critical", NULL, LOCKS, 0, "base" },
+	{ "spinlock:parallel", "spinlock", "locks.h", "parallel", NULL, LINEAR(0), 0, "base" },
 	{ "pipeline:s2", "pipeline", "pipeline.c", "s2", NULL, MEASURED, 0, "base" },
 	{ "blocking:cpu", "blocking", "blocking.c", "cpu", NULL, MEASURED, 0, "base" },
 	{ "blocking:io", "blocking", "blocking.c", "io", NULL, MEASURED, ACC_OFF_CPU, "base" },

@@ -7,11 +7,12 @@
 #include "tests/fuzz/fuzz.h"
 #include <stdlib.h>
 
-enum { FUNCTIONS = 16, RANGES = 4, SITES = 64 };
+enum { FUNCTIONS = 16, RANGES = 4, SITES = 64, SPINS = 8 };
 
 static void plan(struct ca_text *text, const struct ca_index *index, size_t i)
 {
 	static struct ca_site site[SITES];
+	struct ca_spin spin[SPINS];
 	struct ca_index_span span[RANGES];
 	struct ca_range range[RANGES];
 	struct ca_err err;
@@ -26,7 +27,9 @@ static void plan(struct ca_text *text, const struct ca_index *index, size_t i)
 	ca_plan_line(text, 0, range, n, site, SITES, &count, &self, &err);
 	ca_plan_edges(text, 0, range, n, site, SITES, &count, &err);
 	ca_plan_count(text, 0, range[0].low, 0, site, &err);
-	ca_plan_meetings(text, 0, site, SITES);
+	count = SPINS;
+	ca_plan_meetings(text, 0, site, SITES, spin, &count);
+	ca_plan_store(text, 0, range[0].low + 8, site, &err);
 }
 
 static void warn(void *context, const char *text)

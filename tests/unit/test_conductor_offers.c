@@ -38,6 +38,11 @@ void ca_regions_keep_heat(struct ca_regions *regions, struct ca_vec *heat)
 	(void)regions, (void)heat;
 }
 
+void ca_regions_keep_stores(struct ca_regions *regions, struct ca_vec *stores)
+{
+	(void)regions, (void)stores;
+}
+
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
 				  const struct ca_region_stacks *stacks, struct ca_err *err)
 {

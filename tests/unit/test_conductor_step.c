@@ -127,6 +127,29 @@ void ca_regions_sample(struct ca_regions *regions, uint32_t region, const char *
 	sampled_why = why;
 }
 
+static ca_place handed; /* behind that store somebody waits; 0: nobody */
+static bool handed_known;
+static unsigned handed_new;
+
+bool ca_handover_step(struct ca_handover *handover, uint64_t now, ca_place *end)
+{
+	(void)handover, (void)now;
+	*end = handed;
+	return handed != 0;
+}
+
+void ca_handover_was_new(struct ca_handover *handover)
+{
+	(void)handover;
+	handed_new++;
+}
+
+bool ca_regions_hand_over(struct ca_regions *regions, ca_place end)
+{
+	(void)regions;
+	return end == handed && !handed_known;
+}
+
 static uint64_t lost;
 
 void ca_interference_read(const struct ca_session *s, struct ca_load *now)
@@ -546,6 +569,32 @@ static void test_becomes_hotter(void **state)
 		assert_int_equal(conductor.state, hotter ? SETTLING : phase);
 		assert_int_equal(conductor.selected, hotter ? 0 : REGION);
 		assert_int_equal(known_heat, hotter ? heat : CA_HEAT_UNKNOWN);
+		tear_down(state);
+	}
+}
+
+/* Nobody has paid before a store that hands something over, in the experiment in which it comes to light; from the
+ * next selection on all do. */
+static void test_hands_over(void **state)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		enum ca_conductor_phase phase = i & 1 ? RUNNING : WARMING_UP;
+		bool found_one = i & 2, is_new = !(i & 4);
+
+		assert_int_equal(set_up(state), 0);
+		conductor.handover = (struct ca_handover *)&conductor; /* no step looks into it here */
+		conductor.state = phase;
+		handed = found_one ? CA_PLACE(0, 0x123) : 0;
+		handed_known = !is_new;
+		handed_new = 0;
+		clock_now += MS;
+		ca_conductor_step(&conductor);
+		assert_int_equal(conductor.state, found_one && is_new ? SETTLING : phase);
+		assert_int_equal(conductor.e.record.flags, found_one && is_new ? CA_EXPERIMENT_UNPLACED : 0);
+		assert_int_equal(conductor.selected, found_one && is_new ? 0 : REGION);
+		assert_int_equal(handed_new, found_one && is_new);
+		handed = 0;
+		conductor.handover = NULL;
 		tear_down(state);
 	}
 }
@@ -1301,6 +1350,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_becomes_hotter),
+		cmocka_unit_test(test_hands_over),
 		cmocka_unit_test(test_becomes_hotter_as_a_whole),
 		cmocka_unit_test(test_trial),
 		cmocka_unit_test(test_sites_failed),

@@ -422,7 +422,7 @@ static void check_lines(struct ca_text *text, const struct ca_range *range, stru
 static void check_meetings(struct ca_text *text)
 {
 	static struct ca_site site[SITES];
-	size_t sites = ca_plan_meetings(text, 1, site, SITES);
+	size_t sites = ca_plan_meetings(text, 1, site, SITES, NULL, NULL);
 
 	printf("  meetings: %zu\n", sites);
 	for (size_t i = 0; i < sites; i++) {

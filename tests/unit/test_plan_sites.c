@@ -49,6 +49,19 @@ static const char source[] = ASM_MACROS
 	" mov $0x0187,%eax\n incl (%rdi)\n ret\nothers_end: end others\n"
 	/* too short for a jump, before what is jumped to */
 	"fn short\n jmp sh_end\nsh_xchg: xchg %al,(%rdi)\nsh_end: ret\nshort_end: end short\n"
+	/* what spinning threads look at: a word of the program's, one that a register points to, none that changes
+	 * with each turn; and stores behind which others go on */
+	"fn waits\nwa_own: mov waits_word(%rip),%eax\n test %eax,%eax\n je wa_over\nwa_pause: pause\n jmp "
+	"wa_own\nwa_over: "
+	"nop\n"
+	"wa_ptr: pause\n cmpq $0,8(%rdi,%rsi,4)\n jne wa_ptr\nwa_list: pause\n mov (%rdx),%rdx\n test "
+	"%rdx,%rdx\n"
+	" jne wa_list\nwa_call: pause\n call leaf\n cmpb $0,(%r11)\n jne wa_call\n ret\nwaits_end: end "
+	"waits\n"
+	"fn hands\n mov $1,%eax\nha_store: movl $0,waits_word(%rip)\nha_on: mov $2,%eax\n ret\nhands_end: "
+	"end "
+	"hands\n"
+	".bss\nwaits_word: .zero 8\n.text\n"
 	/* code inside of others: with a way around its end, a loop, a way out of the function */
 	"fn around\n push %rbx\n.cfi_def_cfa_offset 16\n mov $9,%ecx\nar_in: mov $1,%eax\n test %eax,%eax\n"
 	" je ar_out\nar_loop: dec %ecx\n jne ar_loop\nar_last: mov $2,%edx\nar_out: mov $3,%edx\n pop %rbx\n"
@@ -68,7 +81,7 @@ static const char source[] = ASM_MACROS
 	"al_out: mov $2,%eax\n lea -8(%r10),%rsp\n.cfi_def_cfa 7, 8\n ret\naligned_end: end aligned\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
-enum { SITES = 16 };
+enum { SITES = 24 };
 static struct ca_text *text;
 static struct ca_site site[SITES];
 static struct ca_err err;
@@ -330,20 +343,67 @@ static void test_meetings(void **state)
 		const char *label;
 		enum ca_site_kind hook;
 	} expected[] = {
-		{ "s_one", CA_SITE_MEET },   { "s_two", CA_SITE_MEET },     { "a_add", CA_SITE_ATOMIC },
-		{ "a_cas", CA_SITE_ATOMIC }, { "a_set", CA_SITE_ATOMIC },   { "a_old", CA_SITE_ATOMIC },
-		{ "a_bit", CA_SITE_ATOMIC }, { "a_two", CA_SITE_ATOMIC },   { "a_half", CA_SITE_ATOMIC },
-		{ "a_far", CA_SITE_ATOMIC }, { "sh_xchg", CA_SITE_ATOMIC },
+		{ "s_one", CA_SITE_MEET },    { "s_two", CA_SITE_MEET },   { "wa_pause", CA_SITE_MEET },
+		{ "wa_ptr", CA_SITE_MEET },   { "wa_list", CA_SITE_MEET }, { "wa_call", CA_SITE_MEET },
+		{ "a_add", CA_SITE_ATOMIC },  { "a_cas", CA_SITE_ATOMIC }, { "a_set", CA_SITE_ATOMIC },
+		{ "a_old", CA_SITE_ATOMIC },  { "a_bit", CA_SITE_ATOMIC }, { "a_two", CA_SITE_ATOMIC },
+		{ "a_half", CA_SITE_ATOMIC }, { "a_far", CA_SITE_ATOMIC }, { "sh_xchg", CA_SITE_ATOMIC },
 	};
 
 	(void)state;
-	assert_int_equal(ca_plan_meetings(text, 6, site, SITES), CA_COUNT(expected));
+	assert_int_equal(ca_plan_meetings(text, 6, site, SITES, NULL, NULL), CA_COUNT(expected));
 	for (size_t i = 0; i < CA_COUNT(expected); i++)
 		check_meeting(&site[i], expected[i].label, expected[i].hook);
-	assert_int_equal(site[10].length, 2);
-	assert_int_equal(ca_plan_meetings(text, 6, site, 3), 3);
-	check_meeting(&site[2], "a_add", CA_SITE_ATOMIC);
-	assert_int_equal(ca_plan_meetings(text, 6, site, 0), 0);
+	assert_int_equal(site[14].length, 2);
+	assert_int_equal(ca_plan_meetings(text, 6, site, 3, NULL, NULL), 3);
+	check_meeting(&site[2], "wa_pause", CA_SITE_MEET);
+	assert_int_equal(ca_plan_meetings(text, 6, site, 0, NULL, NULL), 0);
+}
+
+/* By the numbers of unwind rows: rsi is 4, rdi 5. */
+static void test_spins(void **state)
+{
+	struct ca_spin spin[8];
+	size_t n = CA_COUNT(spin);
+	const struct ca_spin *own = NULL, *pointed = NULL;
+
+	(void)state;
+	ca_plan_meetings(text, 6, site, SITES, spin, &n);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(spin[i].module, 6);
+		assert_true(spin[i].low != asm_at("wa_list") && spin[i].low != asm_at("wa_call"));
+		own = spin[i].low == asm_at("wa_own") ? &spin[i] : own;
+		pointed = spin[i].low == asm_at("wa_ptr") ? &spin[i] : pointed;
+	}
+	assert_non_null(own);
+	assert_int_equal(own->high, asm_at("wa_over"));
+	assert_int_equal(own->width, 4);
+	assert_int_equal(own->base, 0xff);
+	assert_int_equal(own->index, 0xff);
+	assert_int_equal(own->disp, asm_at("waits_word"));
+	assert_non_null(pointed);
+	assert_int_equal(pointed->high, asm_at("wa_list"));
+	assert_int_equal(pointed->width, 8);
+	assert_int_equal(pointed->base, 5);
+	assert_int_equal(pointed->index, 4);
+	assert_int_equal(pointed->scale, 4);
+	assert_int_equal(pointed->disp, 8);
+	n = 1;
+	ca_plan_meetings(text, 6, site, 1, spin, &n);
+	assert_int_equal(n, 1);
+}
+
+static void test_store(void **state)
+{
+	(void)state;
+	assert_int_equal(ca_plan_store(text, 6, asm_at("ha_on"), site, &err), CA_OK);
+	check_meeting(site, "ha_store", CA_SITE_ATOMIC);
+	/* none that is a meeting already, no reading, nothing that ends there, no text */
+	assert_int_equal(ca_plan_store(text, 6, asm_at("a_add") + 4, site, &err), CA_ERR_NOT_FOUND);
+	assert_int_equal(ca_plan_store(text, 6, asm_at("ha_store"), site, &err), CA_ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "no plain store"));
+	assert_int_equal(ca_plan_store(text, 6, asm_at("ha_on") - 1, site, &err), CA_ERR_NOT_FOUND);
+	assert_int_equal(ca_plan_store(text, 6, 1, site, &err), CA_ERR_NOT_FOUND);
 }
 
 /* ---- lines --------------------------------------------------------------------------------*/
@@ -408,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_functions),    cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_joined_edges), cmocka_unit_test(test_few_sites),
 		cmocka_unit_test(test_count),        cmocka_unit_test(test_meetings),
+		cmocka_unit_test(test_spins),        cmocka_unit_test(test_store),
 		cmocka_unit_test(test_lines),        cmocka_unit_test(test_own_work),
 	};
 

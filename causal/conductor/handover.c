@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Words that threads spin on, watched; see handover.h. */
+#include "causal/conductor/handover.h"
+#include "core/clock.h"
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	THREADS = 4,         /* that are watched at once: 60 us of ours for each */
+	LONGEST = 60000000,  /* ns of a watch, and of waiting for an answer */
+	APART = 10000000,    /* ns from one watch to the next */
+	IN_VAIN = 24         /* watches of a run that find nothing new */
+};
+
+/* The breakpoint of one thread, and the ring into which the kernel writes where it was met. */
+struct watched {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+struct ca_handover {
+	struct ca_session *session;
+	struct watched watched[THREADS];
+	unsigned n, in_vain;
+	uint32_t process; /* whose they are */
+	uint64_t since, next;
+	uint32_t first; /* slot from which on threads are taken: each time others */
+	bool asked;     /* the runtime is to say where it is */
+};
+
+struct ca_handover *ca_handover_new(struct ca_session *session)
+{
+	struct ca_handover *h = calloc(1, sizeof *h);
+
+	if (h)
+		h->session = session;
+	return h;
+}
+
+/* ---- one breakpoint ---------------------------------------------------------------------------*/
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static bool watch(struct watched *w, pid_t thread, uint64_t word)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_BREAKPOINT,
+				     .size = sizeof a,
+				     .bp_type = HW_BREAKPOINT_W,
+				     .bp_addr = CA_SPUN_ADDRESS(word),
+				     .bp_len = CA_SPUN_WIDTH(word),
+				     .sample_period = 1,
+				     .sample_type = PERF_SAMPLE_IP,
+				     .disabled = 1,
+				     .exclude_kernel = 1,
+				     .exclude_hv = 1 };
+
+	w->fd = (int)syscall(SYS_perf_event_open, &a, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (w->fd < 0)
+		return false;
+	w->page = mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+	/* once: a breakpoint that is met costs the thread a microsecond or two */
+	if (w->page != MAP_FAILED && ioctl(w->fd, PERF_EVENT_IOC_REFRESH, 1) == 0)
+		return true;
+	if (w->page != MAP_FAILED)
+		munmap(w->page, 2 * page_size());
+	close(w->fd);
+	return false;
+}
+
+/* Behind the store that was met first; 0: none so far. */
+static uint64_t met(const struct watched *w)
+{
+	const char *data = (const char *)w->page + page_size();
+	struct {
+		struct perf_event_header header;
+		uint64_t ip;
+	} first;
+
+	/* acquire: pairs with the kernel's store of it, behind the data */
+	if (__atomic_load_n(&w->page->data_head, __ATOMIC_ACQUIRE) < sizeof first)
+		return 0;
+	memcpy(&first, data, sizeof first);
+	return first.header.type == PERF_RECORD_SAMPLE ? first.ip : 0;
+}
+
+static void unwatch(struct ca_handover *h)
+{
+	while (h->n) {
+		struct watched *w = &h->watched[--h->n];
+
+		munmap(w->page, 2 * page_size());
+		close(w->fd);
+	}
+}
+
+void ca_handover_free(struct ca_handover *h)
+{
+	if (h)
+		unwatch(h);
+	free(h);
+}
+
+/* ---- from who spins to who writes ---------------------------------------------------------------*/
+/* In threads of the process of that slot, and not in its own. */
+static void begin(struct ca_handover *h, uint32_t spinner, uint64_t word, uint64_t now)
+{
+	struct ca_session *s = h->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	h->process = s->slot[spinner].process;
+	for (uint32_t i = 0; i < used && h->n < THREADS; i++) {
+		uint32_t k = (h->first + i) % used;
+
+		if (k != spinner && atomic_load(&s->slot[k].state) == CA_SLOT_LIVE &&
+		    s->slot[k].process == h->process &&
+		    watch(&h->watched[h->n], (pid_t)s->slot[k].tid, word))
+			h->n++;
+	}
+	h->first = used ? (h->first + THREADS) % used : 0;
+	h->since = now;
+	h->next = now + APART;
+	h->in_vain++;
+}
+
+static void look_for_spinner(struct ca_handover *h, uint64_t now)
+{
+	struct ca_session *s = h->session;
+	uint32_t used = atomic_load(&s->slots_used);
+
+	for (uint32_t i = 0; i < used; i++) {
+		uint64_t word = atomic_load_explicit(&s->slot[i].spun_on, memory_order_relaxed)
+					? atomic_exchange(&s->slot[i].spun_on, 0)
+					: 0;
+
+		/* by other numbers in another namespace its threads would be strangers */
+		if (word && s->process[s->slot[i].process].pid_space == s->pid_space) {
+			begin(h, i, word, now);
+			return;
+		}
+	}
+}
+
+static bool answer(struct ca_handover *h, uint64_t now, ca_place *end)
+{
+	struct ca_process *p = &h->session->process[h->process];
+
+	*end = atomic_load(&p->store_place);
+	if (!*end && now - h->since < LONGEST)
+		return false;
+	h->asked = false;
+	atomic_store(&p->store, 0);
+	atomic_store(&p->store_place, 0);
+	return *end > 1;
+}
+
+bool ca_handover_step(struct ca_handover *h, uint64_t now, ca_place *end)
+{
+	if (h->asked)
+		return answer(h, now, end);
+	for (unsigned i = 0; i < h->n; i++) {
+		uint64_t ip = met(&h->watched[i]);
+
+		if (!ip)
+			continue;
+		unwatch(h);
+		atomic_store(&h->session->process[h->process].store, ip);
+		h->asked = true;
+		h->since = now;
+		return false;
+	}
+	if (h->n && now - h->since >= LONGEST)
+		unwatch(h);
+	if (!h->n && now >= h->next && h->in_vain < IN_VAIN)
+		look_for_spinner(h, now);
+	return false;
+}
+
+void ca_handover_was_new(struct ca_handover *h)
+{
+	h->in_vain = 0;
+}
