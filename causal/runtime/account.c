@@ -219,12 +219,14 @@ static void advance(struct account *a, uint64_t to)
 		a->at = to;
 }
 
-/* A sample in S by somebody else: were we on a CPU outside S at that instant? */
+/* A sample in S by somebody else: were we on a CPU outside S at that instant, and not just spinning until somebody
+ * else is through? */
 static void count_hit(struct account *a, const struct ca_log_entry *e, uint64_t ns)
 {
 	struct ca_interval off;
 
-	if (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1))
+	if ((e->time >= a->t->spins_since && e->time <= a->t->spins_until) ||
+	    (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1)))
 		return;
 	a->time += ns;
 }

@@ -166,6 +166,8 @@ static void look_for_xsave(void)
 	have_xsave = c >> 27 & 1; /* the system uses it */
 }
 
+enum { SPIN_GAP = 3000 /* ns between two pauses of one wait, at most */ };
+
 /* A thread that makes itself known needs libc, and with it the vector registers: they are put
  * aside. Without xsave it stays unknown until it meets others elsewhere. */
 static __attribute__((noinline)) void hook_meet_apart(void)
@@ -181,13 +183,27 @@ static __attribute__((noinline)) void hook_meet_apart(void)
 	__asm__ volatile("xrstor64 %0" : : "m"(area), "a"(XSAVE_FEATURES), "d"(0) : "memory");
 }
 
+/* At a pause. Who waits for another owes nothing, spinning or asleep; what it owes from before it pays here: so
+ * long it has not come here yet. */
+static void spin(struct ca_thread *t)
+{
+	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
+
+	if (now - t->spins_until > SPIN_GAP)
+		t->spins_since = now;
+	t->spins_until = now;
+	ca_rt_spins(t, 1);
+	ca_wait_meet_known(t);
+	if (atomic_load_explicit(&t->slot->spun, memory_order_relaxed) != paid)
+		t->spins_since = t->spins_until = ca_clock_now();
+}
+
 static void hook_meet(void)
 {
 	struct ca_thread *t = ca_self;
 
 	if (t) {
-		ca_rt_spins(t, 1);
-		ca_wait_meet_known(t);
+		spin(t);
 	} else if (atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		hook_meet_apart();
 	}

@@ -82,6 +82,8 @@ struct ca_thread {
 	uint64_t atomics_from; /* ... when the visits below began to be counted */
 	uint32_t atomics;      /* visits of sites at atomic operations */
 	uint32_t other_meets;  /* meetings of other kinds meanwhile */
+	uint64_t spins_since;  /* ns; it spun from then on ... */
+	uint64_t spins_until;  /* ... as far as its pauses tell, which come one shortly after another */
 	uint32_t stamps;       /* visits of points that took the time, since stamps_from (ns) */
 	uint64_t stamps_from;
 	uint64_t begun[CA_MAX_LATENCIES]; /* virtual time, ns, at which a visit began; 0: none is open */

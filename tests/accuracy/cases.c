@@ -192,7 +192,7 @@ const struct acc_case acc_cases[] = {
 	QUEUE("short1", "first", MEASURED),
 	HOT("mutex", "tiny", LOCKS),
 	HOT("spin", "tiny", LOCKS),
-	HOT("inline", "inlined", LOCKS),
+	{ "hot-inline:inlined", "hot-inline", "hot.c", "inlined", "^inlined$", LOCKS, 0, "hot" },
 	HOT("barrier", "tiny", PAPER(1, 20, 0)),
 	HOT("pipe", "tiny", MEASURED),
 	HOT("omp", "tiny", PAPER(1, 40, 0)),

@@ -750,6 +750,22 @@ static void test_hits(void **state)
 	owes(T0 + 800, &others, 1050);
 }
 
+/* Who spins waits for others. It did not before, and does no more afterwards. */
+static void test_spins_at_hits(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	me->spins_since = T0 + 200;
+	me->spins_until = T0 + 300;
+	hit(1, T0 + 199, 1000);
+	hit(1, T0 + 200, 1000);
+	hit(1, T0 + 300, 1000);
+	hit(1, T0 + 301, 1000);
+	owes(T0 + 400, NULL, 1000);
+	assert_int_equal(me->s_time, 4000);
+	me->spins_since = me->spins_until = 0;
+}
+
 /* Of samples at which we were in S, too, we do not owe what whoever took them has put down for us. */
 static void test_exempt_hits(void **state)
 {
@@ -1335,6 +1351,7 @@ int main(void)
 		TEST(test_other_waits),
 		TEST(test_other_sleeps),
 		TEST(test_hits),
+		TEST(test_spins_at_hits),
 		TEST(test_exempt_hits),
 		TEST(test_new_selection),
 		TEST(test_left_behind),

@@ -77,7 +77,7 @@ bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *out, unsigne
 
 /* Meetings: of a known thread they leave the vector registers alone, which tests/check-sigsafe.py
  * sees to; here they are spoilt, as libc's functions do. */
-static unsigned meetings, meetings_known;
+static unsigned meetings, meetings_known, pays;
 
 void ca_wait_meet(void)
 {
@@ -90,6 +90,7 @@ void ca_wait_meet_known(struct ca_thread *t)
 	assert_ptr_equal(t, me);
 	t->meets++;
 	meetings_known++;
+	atomic_fetch_add(&t->slot->spun, pays);
 }
 
 /* ---- helpers ------------------------------------------------------------------------------ */
@@ -1099,6 +1100,36 @@ static void meets(void **state)
 	assert_int_equal(meetings, 1);
 }
 
+/* Pauses one shortly after another are one wait. It begins anew where there was something else between, and where what was
+ * owed has been paid. */
+static void pauses(void **state)
+{
+	struct timespec nap = { 0, 20000 };
+	uint64_t since, until;
+
+	(void)state;
+	ca_self = me;
+	atomic_store(&ca_rt.on, true);
+	hook.meet();
+	for (unsigned tries = 0; tries < 100; tries++) { /* whoever is preempted between two */
+		since = me->spins_since;
+		until = me->spins_until;
+		hook.meet();
+		if (me->spins_since == since)
+			break;
+	}
+	assert_int_equal(me->spins_since, since);
+	assert_true(me->spins_until > until);
+	nanosleep(&nap, NULL);
+	until = me->spins_until;
+	hook.meet();
+	assert_true(me->spins_since > until);
+	pays = 10;
+	hook.meet();
+	assert_int_equal(me->spins_since, me->spins_until);
+	pays = 0;
+}
+
 /* n visits; before each k-th the thread meets others elsewhere. */
 static void pass_atomics(unsigned n, unsigned k)
 {
@@ -1161,6 +1192,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(one_visit),
 		TEST(parts),
+		TEST(pauses),
 		TEST(recursion),
 		TEST(deep_frames_left_by_longjmp),
 		TEST(deep_frame_that_starts_over),
