@@ -637,6 +637,10 @@ void ca_wait_end(struct ca_waiting *w)
 		if (w->until != UINT64_MAX)
 			t->limit = lag; /* what came meanwhile has been paid by waiting on */
 	}
+	/* begun in S, and something else has been selected meanwhile, for which it owes as any wait for the outside: asleep,
+	 * or it would take a CPU from the others */
+	if ((w->in_s || w->wait_in_s) && w->kind == CA_WAIT_EXTERNAL && t->selection != w->selection)
+		ca_ledger_wait_on(t);
 	if (w->fd >= 0 && w->delivered > 0)
 		ca_peers_read(w->fd, now);
 	if (w->held >= 0 && w->written > 0)

@@ -355,7 +355,8 @@ static void waits_in_s(void **state)
 	assert_int_equal(entries(), 6);
 }
 
-/* Something else is selected before it is over: the thread is no more in that than anybody. */
+/* Something else is selected before it is over: the thread is no more in that than anybody. What it owes because of a
+ * wait for the outside it pays by waiting on, and not on a CPU that others could have. */
 static void selected_anew_in_a_wait(void **state)
 {
 	struct ca_waiting w;
@@ -369,7 +370,16 @@ static void selected_anew_in_a_wait(void **state)
 		ca_wait_end(&w);
 		assert_int_equal(me->depth, 0);
 		assert_int_equal(me->slot->in_s, 0);
+		assert_int_equal(waited_on, kind == CA_WAIT_EXTERNAL);
 	}
+	s->selection.exact = 0; /* the same where a sample would have found it in S */
+	in_selection = true;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	assert_true(w.wait_in_s);
+	atomic_fetch_add(&s->selection.seq, 2);
+	ca_wait_end(&w);
+	in_selection = false;
+	assert_int_equal(waited_on, 2);
 }
 
 /* It began before the experiment, and S would go on in all of it if it counted as one for the outside: whoever has
