@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 enum {
-	THREADS = 4,         /* that are watched at once: 60 us of ours for each */
-	LONGEST = 60000000,  /* ns of a watch, and of waiting for an answer */
-	APART = 10000000,    /* ns from one watch to the next */
-	IN_VAIN = 24         /* watches of a run that find nothing new */
+	THREADS = 4,        /* that are watched at once: 60 us of ours for each */
+	LONGEST = 60000000, /* ns of a watch, and of waiting for an answer */
+	APART = 10000000,   /* ns from one watch to the next */
+	IN_VAIN = 24,       /* watches of a sweep that find nothing new ... */
+	FEW = 2             /* ... but so many of each run */
 };
 
 /* The breakpoint of one thread, and the ring into which the kernel writes where it was met. */
@@ -27,19 +28,23 @@ struct watched {
 struct ca_handover {
 	struct ca_session *session;
 	struct watched watched[THREADS];
-	unsigned n, in_vain;
+	unsigned n, *in_vain;
 	uint32_t process; /* whose they are */
 	uint64_t since, next;
 	uint32_t first; /* slot from which on threads are taken: each time others */
 	bool asked;     /* the runtime is to say where it is */
 };
 
-struct ca_handover *ca_handover_new(struct ca_session *session)
+struct ca_handover *ca_handover_new(struct ca_session *session, unsigned *in_vain)
 {
 	struct ca_handover *h = calloc(1, sizeof *h);
 
-	if (h)
-		h->session = session;
+	if (!h)
+		return NULL;
+	h->session = session;
+	h->in_vain = in_vain;
+	if (*in_vain > IN_VAIN - FEW)
+		*in_vain = IN_VAIN - FEW;
 	return h;
 }
 
@@ -120,14 +125,13 @@ static void begin(struct ca_handover *h, uint32_t spinner, uint64_t word, uint64
 		uint32_t k = (h->first + i) % used;
 
 		if (k != spinner && atomic_load(&s->slot[k].state) == CA_SLOT_LIVE &&
-		    s->slot[k].process == h->process &&
-		    watch(&h->watched[h->n], (pid_t)s->slot[k].tid, word))
+		    s->slot[k].process == h->process && watch(&h->watched[h->n], (pid_t)s->slot[k].tid, word))
 			h->n++;
 	}
 	h->first = used ? (h->first + THREADS) % used : 0;
 	h->since = now;
 	h->next = now + APART;
-	h->in_vain++;
+	++*h->in_vain;
 }
 
 static void look_for_spinner(struct ca_handover *h, uint64_t now)
@@ -178,12 +182,12 @@ bool ca_handover_step(struct ca_handover *h, uint64_t now, ca_place *end)
 	}
 	if (h->n && now - h->since >= LONGEST)
 		unwatch(h);
-	if (!h->n && now >= h->next && h->in_vain < IN_VAIN)
+	if (!h->n && now >= h->next && *h->in_vain < IN_VAIN)
 		look_for_spinner(h, now);
 	return false;
 }
 
 void ca_handover_was_new(struct ca_handover *h)
 {
-	h->in_vain = 0;
+	*h->in_vain = 0;
 }

@@ -9,8 +9,10 @@
 
 struct ca_handover;
 
-struct ca_handover *ca_handover_new(struct ca_session *session); /* NULL: no memory */
-void ca_handover_free(struct ca_handover *handover);             /* NULL is fine */
+/* in_vain: how many watches of this sweep have found nothing new since one has; borrowed. Each run has a few, at
+ * least. NULL: no memory. */
+struct ca_handover *ca_handover_new(struct ca_session *session, unsigned *in_vain);
+void ca_handover_free(struct ca_handover *handover); /* NULL is fine */
 /* To be called every few ms. True: a thread has handed something over by a store that ends at *end. The same
  * store may be told several times. */
 bool ca_handover_step(struct ca_handover *handover, uint64_t now, ca_place *end);

@@ -327,9 +327,8 @@ static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 	if (!text || r->read[module])
 		return text;
 	r->read[module] = true;
-	r->meetings +=
-		ca_plan_meetings(text, module, r->meeting + r->meetings, CA_MAX_MEETINGS - r->meetings,
-				 r->spin + r->spins, &spins);
+	r->meetings += ca_plan_meetings(text, module, r->meeting + r->meetings, CA_MAX_MEETINGS - r->meetings,
+					r->spin + r->spins, &spins);
 	r->spins += spins;
 	for (size_t i = 0; index && i < r->stores->n; i++)
 		if (!strcmp(store[i].binary, ca_index_binary(index)))

@@ -35,6 +35,7 @@ struct ca_sweep {
 	struct ca_follow follow;
 	struct ca_catalog catalog;
 	struct ca_vec heat, stores; /* as ca_regions_keep_heat and ca_regions_keep_stores want them */
+	unsigned in_vain;
 	struct variant *variant;
 	size_t variants;
 	double length, lengths; /* of runs that came to their ends, s, all together; how many */
@@ -182,6 +183,11 @@ struct ca_vec *ca_sweep_heat(struct ca_sweep *sweep)
 struct ca_vec *ca_sweep_stores(struct ca_sweep *sweep)
 {
 	return &sweep->stores;
+}
+
+unsigned *ca_sweep_in_vain(struct ca_sweep *sweep)
+{
+	return &sweep->in_vain;
 }
 
 struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struct ca_plan_options *options,

@@ -10,10 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MS = 1000000, SPINNER = 0, WRITER, WATCHES = 24 /* in vain */ };
+enum { MS = 1000000, SPINNER = 0, WRITER, WATCHES = 24 /* in vain */, FEW = 2 };
 
 static struct ca_session *s;
 static struct ca_handover *h;
+static unsigned in_vain;
 static _Atomic uint32_t word, beside;
 static _Atomic int writer, writes, stop;
 
@@ -56,7 +57,8 @@ static int set_up(void **state)
 	s->slot[WRITER].tid = (uint32_t)atomic_load(&writer);
 	s->slot[SPINNER].tid = (uint32_t)syscall(SYS_gettid);
 	atomic_store(&s->slots_used, 2);
-	h = ca_handover_new(s);
+	in_vain = 0;
+	h = ca_handover_new(s, &in_vain);
 	return h ? 0 : -1;
 }
 
@@ -154,6 +156,14 @@ static void test_in_vain(void **state)
 		assert_int_equal(watches, (turn + 1) * WATCHES);
 		ca_handover_was_new(h);
 	}
+	/* the next run */
+	in_vain = WATCHES;
+	ca_handover_free(h);
+	h = ca_handover_new(s, &in_vain);
+	watches = 0;
+	for (unsigned i = 0; i < 3 * WATCHES; i++, now += 61 * MS)
+		watches += is_watched(now);
+	assert_int_equal(watches, FEW);
 }
 
 /* Threads that have other numbers where they live are left alone. */
