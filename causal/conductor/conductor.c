@@ -22,6 +22,7 @@ enum {
 	MS = 1000000,
 	STEP = 10,              /* ms between steps at most ... */
 	REST = 20,              /* ... while an experiment goes on */
+	HANDOVER = 3,           /* ... and a word is watched */
 	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
 	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
 	PATCH_WHOLE = 2 * MS,   /* ... in a run that is one experiment ... */
@@ -404,6 +405,7 @@ bool ca_conductor_has_left(const struct ca_conductor *c)
 int ca_conductor_step(struct ca_conductor *c)
 {
 	uint64_t now = ca_clock_now(), cpu;
+	int ms;
 
 	atomic_store(&c->session->heartbeat, now);
 	step_windows(c, now);
@@ -448,7 +450,8 @@ int ca_conductor_step(struct ca_conductor *c)
 		break;
 	}
 	c->last_step = ca_clock_now();
-	return until_next_step(c, c->last_step);
+	ms = until_next_step(c, c->last_step);
+	return c->handover && ca_handover_is_busy(c->handover) && ms > HANDOVER ? HANDOVER : ms;
 }
 
 void ca_conductor_status(const struct ca_conductor *c, struct ca_conductor_status *status)

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 enum {
-	THREADS = 4,        /* that are watched at once: 60 us of ours for each */
+	THREADS = 4, /* that are watched at once: 60 us of ours for each */
+	HITS = 4,    /* of each: who takes a lock writes there, too, and who gives it back is looked for */
+	PLACES = 8,  /* that are asked for */
 	LONGEST = 60000000, /* ns of a watch, and of waiting for an answer */
 	APART = 10000000,   /* ns from one watch to the next */
 	IN_VAIN = 24,       /* watches of a sweep that find nothing new ... */
@@ -31,8 +33,10 @@ struct ca_handover {
 	unsigned n, *in_vain;
 	uint32_t process; /* whose they are */
 	uint64_t since, next;
-	uint32_t first; /* slot from which on threads are taken: each time others */
-	bool asked;     /* the runtime is to say where it is */
+	uint32_t first;      /* slot from which on threads are taken: each time others */
+	uint64_t ip[PLACES]; /* behind the stores that were met ... */
+	unsigned ips;
+	bool asked; /* the runtime is to say where the last of them is */
 };
 
 struct ca_handover *ca_handover_new(struct ca_session *session, unsigned *in_vain)
@@ -71,8 +75,8 @@ static bool watch(struct watched *w, pid_t thread, uint64_t word)
 	if (w->fd < 0)
 		return false;
 	w->page = mmap(NULL, 2 * page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
-	/* once: a breakpoint that is met costs the thread a microsecond or two */
-	if (w->page != MAP_FAILED && ioctl(w->fd, PERF_EVENT_IOC_REFRESH, 1) == 0)
+	/* a breakpoint that is met costs the thread a microsecond or two */
+	if (w->page != MAP_FAILED && ioctl(w->fd, PERF_EVENT_IOC_REFRESH, HITS) == 0)
 		return true;
 	if (w->page != MAP_FAILED)
 		munmap(w->page, 2 * page_size());
@@ -80,20 +84,34 @@ static bool watch(struct watched *w, pid_t thread, uint64_t word)
 	return false;
 }
 
-/* Behind the store that was met first; 0: none so far. */
-static uint64_t met(const struct watched *w)
+static void add_place(struct ca_handover *h, uint64_t ip)
+{
+	for (unsigned i = 0; i < h->ips; i++)
+		if (h->ip[i] == ip)
+			return;
+	if (h->ips < PLACES)
+		h->ip[h->ips++] = ip;
+}
+
+/* Behind which stores was it met? */
+static void take_places(struct ca_handover *h, const struct watched *w)
 {
 	const char *data = (const char *)w->page + page_size();
+	/* acquire: pairs with the kernel's store of it, behind the data */
+	uint64_t head = __atomic_load_n(&w->page->data_head, __ATOMIC_ACQUIRE);
 	struct {
 		struct perf_event_header header;
 		uint64_t ip;
-	} first;
+	} one;
 
-	/* acquire: pairs with the kernel's store of it, behind the data */
-	if (__atomic_load_n(&w->page->data_head, __ATOMIC_ACQUIRE) < sizeof first)
-		return 0;
-	memcpy(&first, data, sizeof first);
-	return first.header.type == PERF_RECORD_SAMPLE ? first.ip : 0;
+	for (uint64_t at = 0; at + sizeof one <= head && at + sizeof one <= page_size();
+	     at += one.header.size) {
+		memcpy(&one, data + at, sizeof one);
+		if (one.header.size < sizeof one.header)
+			return;
+		if (one.header.type == PERF_RECORD_SAMPLE)
+			add_place(h, one.ip);
+	}
 }
 
 static void unwatch(struct ca_handover *h)
@@ -165,26 +183,31 @@ static bool answer(struct ca_handover *h, uint64_t now, ca_place *end)
 	return *end > 1;
 }
 
+static void ask(struct ca_handover *h, uint64_t now)
+{
+	atomic_store(&h->session->process[h->process].store, h->ip[--h->ips]);
+	h->asked = true;
+	h->since = now;
+}
+
 bool ca_handover_step(struct ca_handover *h, uint64_t now, ca_place *end)
 {
 	if (h->asked)
 		return answer(h, now, end);
-	for (unsigned i = 0; i < h->n; i++) {
-		uint64_t ip = met(&h->watched[i]);
-
-		if (!ip)
-			continue;
+	for (unsigned i = 0; i < h->n; i++)
+		take_places(h, &h->watched[i]);
+	if (h->ips || now - h->since >= LONGEST)
 		unwatch(h);
-		atomic_store(&h->session->process[h->process].store, ip);
-		h->asked = true;
-		h->since = now;
-		return false;
-	}
-	if (h->n && now - h->since >= LONGEST)
-		unwatch(h);
-	if (!h->n && now >= h->next && *h->in_vain < IN_VAIN)
+	if (h->ips)
+		ask(h, now);
+	else if (!h->n && now >= h->next && *h->in_vain < IN_VAIN)
 		look_for_spinner(h, now);
 	return false;
+}
+
+bool ca_handover_is_busy(const struct ca_handover *h)
+{
+	return h->n || h->ips || h->asked;
 }
 
 void ca_handover_was_new(struct ca_handover *h)

@@ -16,6 +16,8 @@ void ca_handover_free(struct ca_handover *handover); /* NULL is fine */
 /* To be called every few ms. True: a thread has handed something over by a store that ends at *end. The same
  * store may be told several times. */
 bool ca_handover_step(struct ca_handover *handover, uint64_t now, ca_place *end);
+/* Is there something to see within a few ms? */
+bool ca_handover_is_busy(const struct ca_handover *handover);
 /* That one was new: there may be more. */
 void ca_handover_was_new(struct ca_handover *handover);
 
