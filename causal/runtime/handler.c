@@ -151,7 +151,7 @@ static void tick(struct ca_thread *t, const void *context)
 	} else if (!ca_rt.sampling || ca_samplers_any(t)) {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
-		ca_spins_look(t, all);
+		ca_spins_look(t, r.pc, all, UINT16_MAX);
 		ca_points_follow(now,
 				 !t->stack.depth || (!t->stack.complete && t->stack.depth < CA_UNWIND_DEPTH));
 		if (ca_rt.sampling && ca_rt.session->copies)

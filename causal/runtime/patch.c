@@ -40,7 +40,7 @@ static void hook_none(uintptr_t sp)
 	(void)sp;
 }
 
-static void meet_none(void)
+static void fine_none(void)
 {
 }
 
@@ -62,8 +62,8 @@ static bool membarrier_register(void)
 
 bool ca_patch_init(const char **why)
 {
-	static const struct ca_patch_hooks none = { hook_none,  hook_none, meet_none,
-						    stamp_none, hook_none, meet_none };
+	static const struct ca_patch_hooks none = { hook_none,  hook_none, hook_none,
+						    stamp_none, hook_none, fine_none };
 	uint64_t shadow = 0;
 	int here;
 

@@ -52,12 +52,15 @@ bool ca_patch_init(const char **why);
 struct ca_patch_hooks {
 	void (*enter)(uintptr_t sp);
 	void (*exit)(uintptr_t sp);
-	void (*meet)(void);
+	void (*meet)(uintptr_t sp); /* see ca_trampoline_registers */
 	void (*stamp)(uint32_t point);
 	void (*atomic)(uintptr_t pc); /* in its trampoline: see ca_patch_retire */
 	void (*fine)(void);           /* S has been left, and the sum has come to the limit */
 };
 void ca_patch_set_hooks(const struct ca_patch_hooks *hooks);
+/* In the hook `meet`: where in its trampoline the thread is, and the registers that were put aside there, by the numbers of
+ * unwind rows. Returns which of them those are, a bit each. */
+CA_SIGSAFE unsigned ca_trampoline_registers(uintptr_t sp, uintptr_t *pc, uintptr_t all[16]);
 
 /* Hook COUNT adds one to counters[point] of the calling thread, without a call. Each thread
  * points this at the count[] of its slot; until then visits go nowhere. Never NULL. */

@@ -10,6 +10,7 @@
 #include "causal/runtime/patch.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/signals.h"
+#include "causal/runtime/spins.h"
 #include "causal/runtime/timeline.h"
 #include "causal/runtime/wait.h"
 #include "core/cpu.h"
@@ -166,7 +167,10 @@ static void look_for_xsave(void)
 	have_xsave = c >> 27 & 1; /* the system uses it */
 }
 
-enum { SPIN_GAP = 3000 /* ns between two pauses of one wait, at most */ };
+enum {
+	SPIN_GAP = 3000, /* ns between two pauses of one wait, at most */
+	LOOK_EVERY = 256 /* pauses between two looks at what is waited for */
+};
 
 /* A thread that makes itself known needs libc, and with it the vector registers: they are put
  * aside. Without xsave it stays unknown until it meets others elsewhere. */
@@ -185,8 +189,9 @@ static __attribute__((noinline)) void hook_meet_apart(void)
 
 /* At a pause. Who waits for another owes nothing, spinning or asleep; what it owes from before it pays here: so
  * long it has not come here yet. */
-static void spin(struct ca_thread *t)
+static void spin(struct ca_thread *t, uintptr_t sp)
 {
+	uintptr_t pc, all[16];
 	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 
 	if (now - t->spins_until > SPIN_GAP)
@@ -196,14 +201,20 @@ static void spin(struct ca_thread *t)
 	ca_wait_meet_known(t);
 	if (atomic_load_explicit(&t->slot->spun, memory_order_relaxed) != paid)
 		t->spins_since = t->spins_until = ca_clock_now();
+	/* ticks find it here more often than in the loop itself */
+	if (++t->pauses % LOOK_EVERY == 0) {
+		unsigned known = ca_trampoline_registers(sp, &pc, all);
+
+		ca_spins_look(t, pc, all, known);
+	}
 }
 
-static void hook_meet(void)
+static void hook_meet(uintptr_t sp)
 {
 	struct ca_thread *t = ca_self;
 
 	if (t) {
-		spin(t);
+		spin(t, sp);
 	} else if (atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
 		hook_meet_apart();
 	}

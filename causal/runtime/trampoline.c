@@ -51,6 +51,21 @@ THUNK_WITH("ca_trampoline_exit_above_fp", "8", ABOVE_FP);
 THUNK_WITH("ca_trampoline_atomic", "32", "movq 88(%rsp), %rdi\n");
 THUNK("ca_trampoline_fine", "40", "224");
 
+unsigned ca_trampoline_registers(uintptr_t sp, uintptr_t *pc, uintptr_t all[16])
+{
+	/* of THUNK's frame, from its end: the red zone, the return address, rax, rcx, rdx, rsi, rdi, r8 to r11, rbx */
+	static const uint8_t number[] = { 0, 2, 1, 4, 5, 8, 9, 10, 11, 3 };
+	const uintptr_t *word = (const uintptr_t *)(sp - 128);
+	unsigned known = 0;
+
+	*pc = *--word;
+	for (unsigned i = 0; i < sizeof number; i++) {
+		all[number[i]] = *--word;
+		known |= 1u << number[i];
+	}
+	return known;
+}
+
 /* Spelled as libc's, byte by byte: unwinders know a signal frame by these bytes. */
 __asm__(".text\n.p2align 4\n.globl ca_trampoline_restore\n.hidden ca_trampoline_restore\n"
 	".type ca_trampoline_restore, @function\n"

@@ -49,8 +49,9 @@ void counts_exit(uintptr_t sp)
 	spoil();
 }
 
-void counts_meet(void)
+void counts_meet(uintptr_t sp)
 {
+	(void)sp;
 	hook_counts.passes++;
 	spoil();
 }

@@ -20,6 +20,6 @@ void counts_set(void);
 /* Compiled for general registers only. They spoil all registers that a function may change. */
 void counts_enter(uintptr_t sp);
 void counts_exit(uintptr_t sp);
-void counts_meet(void);
+void counts_meet(uintptr_t sp);
 
 #endif

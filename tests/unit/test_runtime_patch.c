@@ -709,8 +709,9 @@ static void names(void **state)
 	}
 }
 
-static void hook_meet(void)
+static void hook_meet(uintptr_t sp)
 {
+	(void)sp;
 }
 
 static unsigned stamped;

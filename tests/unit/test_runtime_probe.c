@@ -4,6 +4,7 @@
  * stack are stood in for. */
 #include "causal/runtime/activation.h"
 #include "causal/runtime/patch.h"
+#include "causal/runtime/spins.h"
 #include "core/cpu.h"
 #include "core/sys.h"
 #include "tests/unit/runtime.h"
@@ -91,6 +92,26 @@ void ca_wait_meet_known(struct ca_thread *t)
 	t->meets++;
 	meetings_known++;
 	atomic_fetch_add(&t->slot->spun, pays);
+}
+
+static uintptr_t frame[28]; /* what a trampoline and its thunk have put on the stack, up to the program's */
+
+static uintptr_t program_sp(void)
+{
+	return (uintptr_t)(frame + sizeof frame / sizeof *frame);
+}
+
+static uintptr_t looked_pc, looked_rdi, looked_rbx;
+static unsigned spin_looks, looked_known;
+
+void ca_spins_look(struct ca_thread *t, uintptr_t pc, const uintptr_t all[16], unsigned known)
+{
+	assert_ptr_equal(t, me);
+	spin_looks++;
+	looked_pc = pc;
+	looked_rdi = all[5];
+	looked_rbx = all[3];
+	looked_known = known;
 }
 
 /* ---- helpers ------------------------------------------------------------------------------ */
@@ -1082,7 +1103,7 @@ static void meets(void **state)
 
 	(void)state;
 	meetings = meetings_known = 0;
-	hook.meet();
+	hook.meet(program_sp());
 	assert_int_equal(meetings_known, 1);
 	assert_int_equal(meetings, 0);
 	ca_self = NULL;
@@ -1096,7 +1117,7 @@ static void meets(void **state)
 	assert_int_equal(low, 0x1234567890);
 	assert_int_equal(high, 0x9876543210);
 	atomic_store(&ca_rt.on, false);
-	hook.meet();
+	hook.meet(program_sp());
 	assert_int_equal(meetings, 1);
 }
 
@@ -1110,11 +1131,11 @@ static void pauses(void **state)
 	(void)state;
 	ca_self = me;
 	atomic_store(&ca_rt.on, true);
-	hook.meet();
+	hook.meet(program_sp());
 	for (unsigned tries = 0; tries < 100; tries++) { /* whoever is preempted between two */
 		since = me->spins_since;
 		until = me->spins_until;
-		hook.meet();
+		hook.meet(program_sp());
 		if (me->spins_since == since)
 			break;
 	}
@@ -1122,12 +1143,24 @@ static void pauses(void **state)
 	assert_true(me->spins_until > until);
 	nanosleep(&nap, NULL);
 	until = me->spins_until;
-	hook.meet();
+	hook.meet(program_sp());
 	assert_true(me->spins_since > until);
 	pays = 10;
-	hook.meet();
+	hook.meet(program_sp());
 	assert_int_equal(me->spins_since, me->spins_until);
 	pays = 0;
+	/* now and then, what it looks at: the words below the red zone are the thunk's */
+	frame[11] = 0x1234;
+	frame[6] = 0x77;
+	frame[1] = 0x99;
+	spin_looks = 0;
+	for (unsigned i = 0; i < 512; i++)
+		hook.meet(program_sp());
+	assert_int_equal(spin_looks, 2);
+	assert_int_equal(looked_pc, 0x1234);
+	assert_int_equal(looked_rdi, 0x77);
+	assert_int_equal(looked_rbx, 0x99);
+	assert_int_equal(looked_known, 0xf3f);
 }
 
 /* n visits; before each k-th the thread meets others elsewhere. */

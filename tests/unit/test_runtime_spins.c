@@ -28,6 +28,7 @@ bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *shift)
 }
 
 static uintptr_t all[16];
+static unsigned known = 0xffff;
 
 static uint64_t looked_at(const struct ca_spin *spin, unsigned n, ca_place place)
 {
@@ -35,11 +36,9 @@ static uint64_t looked_at(const struct ca_spin *spin, unsigned n, ca_place place
 
 	memcpy(sel->spin, spin, n * sizeof *spin);
 	sel->spins = n;
-	me->stack.depth = 1;
-	me->stack.place[0] = place;
-	me->ticks++;
+	loaded.module = CA_PLACE_MODULE(place);
 	atomic_store(&me->slot->spun_on, 0);
-	ca_spins_look(me, all);
+	ca_spins_look(me, BIAS + CA_PLACE_OFFSET(place), all, known);
 	return atomic_load(&me->slot->spun_on);
 }
 
@@ -75,6 +74,19 @@ static void test_words(void **state)
 			fail_msg("case %zu: %#lx", i, (unsigned long)word);
 	}
 	assert_int_equal(looked_at(&cases[0].spin, 0, CA_PLACE(MODULE, 10)), 0);
+	/* a register that is not known; what was found before is still to be read; in a copy */
+	known = 0xffff & ~(1u << 5);
+	assert_int_equal(looked_at(&cases[1].spin, 1, CA_PLACE(MODULE, 15)), 0);
+	assert_int_equal(looked_at(&cases[0].spin, 1, CA_PLACE(MODULE, 15)), cases[0].word);
+	known = 0xffff;
+	atomic_store(&me->slot->spun_on, 5);
+	ca_spins_look(me, BIAS + 15, all, known);
+	assert_int_equal(me->slot->spun_on, 5);
+	s->selection.spin[0].high = 0x60;
+	atomic_store(&me->slot->spun_on, 0);
+	loaded.module = MODULE;
+	ca_spins_look(me, COPY, all, known);
+	assert_int_equal(me->slot->spun_on, cases[0].word);
 }
 
 /* Of two words in one loop each has its turn. */
