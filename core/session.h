@@ -55,7 +55,7 @@ struct ca_process {
 	/* Who watches a word (conductor/handover.c) asks where that code lies, a run-time address; and the runtime
 	 * says so: a ca_place, or 1, nowhere. 0: neither has been done */
 	_Atomic uint64_t store, store_place;
-	_Atomic uint32_t off;          /* the runtime switched itself off here; reason in off_text */
+	_Atomic uint32_t off; /* the runtime switched itself off here; reason in off_text */
 	char off_text[160];
 };
 
