@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Words that threads spin on, watched; see handover.h. */
 #include "causal/conductor/handover.h"
-#include "core/clock.h"
+#include "causal/conductor/pace.h"
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
 	HITS = 4,    /* of each: who takes a lock writes there, too, and who gives it back is looked for */
 	PLACES = 8,  /* that are asked for */
 	LONGEST = 60000000, /* ns of a watch, and of waiting for an answer */
-	APART = 10000000,   /* ns from one watch to the next */
+	APART = 10000000,   /* ns from one look for a spinning thread to the next, at least */
 	IN_VAIN = 24,       /* watches of a sweep that find nothing new ... */
 	FEW = 2             /* ... but so many of each run */
 };
@@ -32,7 +32,8 @@ struct ca_handover {
 	struct watched watched[THREADS];
 	unsigned n, *in_vain;
 	uint32_t process; /* whose they are */
-	uint64_t since, next;
+	uint64_t since;
+	struct ca_pace pace; /* of looks at all threads */
 	uint32_t first;      /* slot from which on threads are taken: each time others */
 	uint64_t ip[PLACES]; /* behind the stores that were met ... */
 	unsigned ips;
@@ -148,16 +149,17 @@ static void begin(struct ca_handover *h, uint32_t spinner, uint64_t word, uint64
 	}
 	h->first = used ? (h->first + THREADS) % used : 0;
 	h->since = now;
-	h->next = now + APART;
 	++*h->in_vain;
 }
 
 static void look_for_spinner(struct ca_handover *h, uint64_t now)
 {
 	struct ca_session *s = h->session;
-	uint32_t used = atomic_load(&s->slots_used);
+	uint32_t used = atomic_load(&s->slots_used), i = 0;
 
-	for (uint32_t i = 0; i < used; i++) {
+	if (!ca_pace_begin(&h->pace, now, APART))
+		return;
+	for (; i < used; i++) {
 		uint64_t word = atomic_load_explicit(&s->slot[i].spun_on, memory_order_relaxed)
 					? atomic_exchange(&s->slot[i].spun_on, 0)
 					: 0;
@@ -165,9 +167,10 @@ static void look_for_spinner(struct ca_handover *h, uint64_t now)
 		/* by other numbers in another namespace its threads would be strangers */
 		if (word && s->process[s->slot[i].process].pid_space == s->pid_space) {
 			begin(h, i, word, now);
-			return;
+			break;
 		}
 	}
+	ca_pace_end(&h->pace);
 }
 
 static bool answer(struct ca_handover *h, uint64_t now, ca_place *end)
@@ -200,7 +203,7 @@ bool ca_handover_step(struct ca_handover *h, uint64_t now, ca_place *end)
 		unwatch(h);
 	if (h->ips)
 		ask(h, now);
-	else if (!h->n && now >= h->next && *h->in_vain < IN_VAIN)
+	else if (!h->n && *h->in_vain < IN_VAIN)
 		look_for_spinner(h, now);
 	return false;
 }
