@@ -223,6 +223,21 @@ size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *o
 	return o.n;
 }
 
+/* A short function that gives a lock back: behind its return nops may give way to a jump, for they are never run. */
+static void append_pads(struct ca_text *text, const struct function *f, struct ca_site *site)
+{
+	uint64_t address = site->address + site->length;
+	size_t at = 0;
+
+	while (at < f->n && f->insn[at].address < address)
+		at++;
+	if (!at || ca_insn_falls_through(&f->insn[at - 1]))
+		return;
+	for (; site->length < CA_JUMP_LENGTH; at++)
+		if (!ca_sites_append_pad(site, text, at < f->n ? &f->insn[at] : NULL))
+			return;
+}
+
 enum ca_status ca_plan_store(struct ca_text *text, uint32_t module, uint64_t end, struct ca_site *out,
 			     struct ca_err *err)
 {
@@ -236,6 +251,8 @@ enum ca_status ca_plan_store(struct ca_text *text, uint32_t module, uint64_t end
 		if (f.insn[i].address + f.insn[i].size == end && f.insn[i].kind == CA_INSN_PLAIN &&
 		    f.insn[i].writes && !is_meeting(&f.insn[i]))
 			status = plan_one(&o, &f, i) ? CA_OK : CA_ERR_UNSUPPORTED;
+	if (status == CA_OK)
+		append_pads(text, &f, out);
 	free(f.insn);
 	if (status == CA_ERR_NOT_FOUND)
 		return ca_err_set(err, status, "no plain store ends at %#llx", (unsigned long long)end);

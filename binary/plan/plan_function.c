@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANGES = 64, MOST_ENTRIES = 1024, RETURN_ONLY = 8, MOST_PADDING = 64 };
+enum { MOST_RANGES = 64, MOST_ENTRIES = 1024, RETURN_ONLY = 8 };
 
 enum leaving { STAYS, LEAVES, UNKNOWN };
 
@@ -285,44 +285,13 @@ static bool append(struct part *p, struct ca_site *site, size_t at)
 	return false;
 }
 
-/* Nothing but padding from here to the next function: what looks like a progress point there is none. */
-static bool pads_to_entry(struct function *f, uint64_t address)
-{
-	uint64_t end = address + MOST_PADDING;
-	struct ca_insn pad;
-
-	for (; address < end; address += pad.size) {
-		if (ca_text_is_entry(f->text, address))
-			return true;
-		if (!ca_text_decode(f->text, address, &pad) || !pad.is_pad)
-			return false;
-	}
-	return false;
-}
-
-/* The nops that follow code which does not go on: never run, so a jump may take their place. */
+/* Behind code which does not go on. */
 static void append_pads(struct function *f, struct part *p, struct ca_site *site, size_t at)
 {
-	uint64_t address = site->address + site->length;
-	struct ca_insn pad;
-	bool beyond = false;
-
-	for (; site->length < CA_JUMP_LENGTH; address += pad.size) {
-		struct ca_site before = *site;
-
-		if (at < p->n)
-			pad = p->insn[at++];
-		else if (!(beyond = ca_text_decode(f->text, address, &pad)) ||
-			 ca_text_is_entry(f->text, address) || inside(f, address))
+	for (; site->length < CA_JUMP_LENGTH; at++)
+		if ((at >= p->n && inside(f, site->address + site->length)) ||
+		    !ca_sites_append_pad(site, f->text, at < p->n ? &p->insn[at] : NULL))
 			return;
-		if (!pad.is_pad || pad.is_target || pad.is_split ||
-		    (ca_insn_is_point(&pad) && !(beyond && pads_to_entry(f, address))))
-			return;
-		if (!ca_code_copy(site, &pad)) {
-			*site = before;
-			return;
-		}
-	}
 }
 
 static bool goes_on(const struct ca_insn *i)

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_PADDING = 64 /* bytes between two functions */ };
+
 enum { PARTS = 32, DWARF_RBP = 6, DWARF_RSP = 7 };
 
 struct function {
@@ -436,4 +438,18 @@ struct ca_insn *ca_text_decode_all(struct ca_text *t, uint64_t low, uint64_t hig
 		if (insn[i].target && insn[i].kind != CA_INSN_CALL)
 			ca_insn_mark(insn, list.n, insn[i].target);
 	return insn;
+}
+
+bool ca_text_pads_to_entry(struct ca_text *t, uint64_t address)
+{
+	uint64_t end = address + MOST_PADDING;
+	struct ca_insn pad;
+
+	for (; address < end; address += pad.size) {
+		if (ca_text_is_entry(t, address))
+			return true;
+		if (!ca_text_decode(t, address, &pad) || !pad.is_pad)
+			return false;
+	}
+	return false;
 }

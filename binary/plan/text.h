@@ -21,6 +21,8 @@ struct ca_insn *ca_text_decode_all(struct ca_text *text, uint64_t low, uint64_t 
 bool ca_text_function(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high);
 /* Does a function (or a linkage table's entry) begin at the address? */
 bool ca_text_is_entry(struct ca_text *text, uint64_t address);
+/* Nothing but padding from here to the next function: what looks like a progress point there is none. */
+bool ca_text_pads_to_entry(struct ca_text *text, uint64_t address);
 /* Is the address in a part that the compiler split off (foo.cold)? Fills its bounds. */
 bool ca_text_is_cold(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high);
 /* Executable part i of the file; false past the end. The bytes live as long as the text. */

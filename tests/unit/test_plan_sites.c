@@ -61,6 +61,9 @@ static const char source[] = ASM_MACROS
 	"fn hands\n mov $1,%eax\nha_store: movl $0,waits_word(%rip)\nha_on: mov $2,%eax\n ret\nhands_end: "
 	"end "
 	"hands\n"
+	/* two that give a lock back, before padding and before code */
+	"fn gives\n movb $0,(%rdi)\ngi_ret: ret\ngives_end: end gives\n nopw 0(%rax,%rax,1)\n"
+	"fn gives_on\n movb $0,(%rdi)\ngo_ret: ret\ngives_on_end: end gives_on\n"
 	".bss\nwaits_word: .zero 8\n.text\n"
 	/* code inside of others: with a way around its end, a loop, a way out of the function */
 	"fn around\n push %rbx\n.cfi_def_cfa_offset 16\n mov $9,%ecx\nar_in: mov $1,%eax\n test %eax,%eax\n"
@@ -398,6 +401,11 @@ static void test_store(void **state)
 	(void)state;
 	assert_int_equal(ca_plan_store(text, 6, asm_at("ha_on"), site, &err), CA_OK);
 	check_meeting(site, "ha_store", CA_SITE_ATOMIC);
+	assert_int_equal(ca_plan_store(text, 6, asm_at("gi_ret"), site, &err), CA_OK);
+	check_meeting(site, "gives", CA_SITE_ATOMIC);
+	assert_int_equal(site->length, 9);
+	assert_int_equal(ca_plan_store(text, 6, asm_at("go_ret"), site, &err), CA_OK);
+	assert_int_equal(site->length, 4);
 	/* none that is a meeting already, no reading, nothing that ends there, no text */
 	assert_int_equal(ca_plan_store(text, 6, asm_at("a_add") + 4, site, &err), CA_ERR_NOT_FOUND);
 	assert_int_equal(ca_plan_store(text, 6, asm_at("ha_store"), site, &err), CA_ERR_NOT_FOUND);
