@@ -149,32 +149,37 @@ static void find_memory(struct ca_insn *out, const cs_insn *insn)
 }
 
 /* ---- registers ------------------------------------------------------------------------------ */
+#define WORDS(number, q, d, w, b)                                                                            \
+	[q] = (number) + 1, [d] = (number) + 1, [w] = (number) + 1, [b] = (number) + 1
+#define NUMBERED(r) WORDS(r, X86_REG_R##r, X86_REG_R##r##D, X86_REG_R##r##W, X86_REG_R##r##B)
+
 static unsigned number_of(unsigned reg)
 {
-	static const unsigned name[CA_INSN_REGISTERS][5] = {
-		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
-		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
-		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
-		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
-		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
-		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
-		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
-		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
-		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
-		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
-		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
-		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
-		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
-		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
-		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
-		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
+	static const uint8_t number[X86_REG_ENDING] = {
+		/* + 1; 0: another register, or none */
+		WORDS(0, X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL),
+		WORDS(1, X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL),
+		WORDS(2, X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL),
+		WORDS(3, X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL),
+		[X86_REG_AH] = 1,
+		[X86_REG_DH] = 2,
+		[X86_REG_CH] = 3,
+		[X86_REG_BH] = 4,
+		WORDS(4, X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL),
+		WORDS(5, X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL),
+		WORDS(6, X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL),
+		WORDS(7, X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL),
+		NUMBERED(8),
+		NUMBERED(9),
+		NUMBERED(10),
+		NUMBERED(11),
+		NUMBERED(12),
+		NUMBERED(13),
+		NUMBERED(14),
+		NUMBERED(15)
 	};
 
-	for (unsigned r = 0; reg != X86_REG_INVALID && r < CA_INSN_REGISTERS; r++)
-		for (unsigned i = 0; i < sizeof name[r] / sizeof name[r][0]; i++)
-			if (name[r][i] == reg)
-				return r;
-	return CA_INSN_NO_REGISTER;
+	return reg < X86_REG_ENDING && number[reg] ? number[reg] - 1u : CA_INSN_NO_REGISTER;
 }
 
 /* System V ABI, 3.2.1: rbx, rbp, rsp and r12 to r15 are the caller's. */

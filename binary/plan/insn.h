@@ -33,8 +33,8 @@ struct ca_insn {
 	 * such operand, or it is of another kind (segments, addresses of 32 bits). */
 	uint8_t width, base, index, scale;
 	int32_t disp;
-	uint16_t
-		changes; /* general registers that it may write, a bit each; of a call those it need not keep */
+	/* General registers that it may write, a bit each; of a call those it need not keep. */
+	uint16_t changes;
 };
 enum ca_insn_kind {
 	CA_INSN_PLAIN,

@@ -13,12 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	MOST_CODE =
-		2
-		<< 20, /* bytes decoded for one module, about half a second: what is left out is paid at ticks */
-	LOOP = 24      /* instructions of a loop in which threads only spin */
-};
+/* Bytes of code decoded for one module, about half a second: what is left out is paid at ticks. */
+enum { MOST_CODE = 2 << 20 };
+/* Instructions of a loop in which threads only spin, at most. */
+enum { LOOP = 24 };
 
 /* ---- where to look: bytes that may be such an instruction ---------------------------------*/
 /* The opcodes that a lock prefix may stand before. */
