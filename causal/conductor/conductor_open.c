@@ -461,7 +461,8 @@ static enum ca_status open_sweep(struct ca_conductor *c, struct ca_err *err)
 	    (status = ca_conductor_trace_open(c, err)) == CA_OK &&
 	    (!c->opt.clear || (status = c->opt.clear(c->opt.context, err)) == CA_OK))
 		status = open_results(c, err);
-	if (status == CA_OK && c->opt.sweep && c->backend != CA_BACKEND_TIMER)
+	/* a debugger (--single) wants the processor's breakpoints for itself */
+	if (status == CA_OK && c->opt.sweep && c->set->single < 0 && c->backend != CA_BACKEND_TIMER)
 		c->handover = ca_handover_new(c->session, ca_sweep_in_vain(c->opt.sweep));
 	return status;
 }

@@ -83,7 +83,7 @@ struct ca_conductor {
 	struct ca_objects *objects;
 	struct ca_regions *regions;
 	struct ca_catalog catalog;
-	struct ca_handover *handover; /* NULL: a trace, no perf, no sweep or no memory */
+	struct ca_handover *handover; /* NULL: a trace, --single, no perf or no memory */
 	struct ca_selection_log *log;
 	struct ca_results *results;
 	struct ca_dict *dict;
