@@ -51,9 +51,12 @@ struct ca_slot {
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
 	/* Where S is sampled: ns of the last look at the stack, with the number of layers of S that it was in
-	 * for the lowest bits; and the share of such looks at this selection, for each layer, millionths; 0: never */
-	_Atomic uint64_t last_look;
+	 * for the lowest bits; when it has met others last, ns; and for each layer the share of such looks at this
+	 * selection, millionths (0: never), how often a look just before a hit of another thread found it there, and how
+	 * often that was to be expected by that share, millionths */
+	_Atomic uint64_t last_look, last_met;
 	_Atomic uint32_t share_in_s[CA_PARTS];
+	_Atomic uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS];
 	_Atomic uint32_t in_s;   /* inside S now (exact): CA_IN_S and how; 0: not */
 	_Atomic uint32_t paying; /* counted in the session's paying */
 	/* The thread's own account of S: how long S was active in that experiment, ns, up to s_until;

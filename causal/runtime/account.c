@@ -15,7 +15,8 @@ struct account {
 	uint64_t at;           /* accounted up to here */
 	uint64_t start;        /* nothing before this counts ... */
 	uint64_t end;          /* ... and nothing from here on */
-	uint64_t time;         /* S time to owe for, ns */
+	uint64_t time;         /* S time to owe for, ns ... */
+	uint64_t lumps;        /* ... and by samples */
 	uint64_t s_time;       /* S time, ns, whoever owes for it; off-CPU times in S included */
 	uint64_t back, s_back; /* ns: it was none, as we hear now; of earlier looks ... */
 	uint64_t back_now;     /* ... and of what lies since the last one */
@@ -228,7 +229,10 @@ static void count_hit(struct account *a, const struct ca_log_entry *e, uint64_t 
 	if ((e->time >= a->t->spins_since && e->time <= a->t->spins_until) ||
 	    (!a->wait && ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1)))
 		return;
-	a->time += ns;
+	if (ca_rt.session->selection.exact)
+		a->time += ns;
+	else
+		a->lumps += ns;
 }
 
 /* ---- what is heard of later ------------------------------------------------------------------------
@@ -457,6 +461,7 @@ static void scale_by_cpu(struct account *a, uint64_t now, uint64_t *exempt)
 	if (a->wait || used >= wall || wall > UINT64_C(4000000000))
 		return;
 	a->time = a->time * used / wall;
+	a->lumps = a->lumps * used / wall;
 	a->back_now = a->back_now * used / wall;
 	*exempt = *exempt * used / wall;
 }
@@ -466,6 +471,7 @@ CA_SIGSAFE void ca_account_bring(struct ca_thread *t, uint64_t now, uint64_t end
 	struct account a = { .t = t, .wait = wait, .at = t->last, .end = end };
 	bool open = t->experiment & 1;
 	uint64_t exempt;
+	int64_t exempted = 0;
 
 	if (t->settling) /* of what is over one may still hear more */
 		a.end = ca_rt.session->experiment.end;
@@ -481,12 +487,18 @@ CA_SIGSAFE void ca_account_bring(struct ca_thread *t, uint64_t now, uint64_t end
 		t->owing_since = t->last;
 	if (!open && !t->settling)
 		return;
-	a.back += a.back_now + exempt;
+	a.back += a.back_now;
 	t->s_time += a.s_time;
 	t->s_time -= a.s_back < t->s_time ? a.s_back : t->s_time;
-	if (!(wait && *wait == CA_WAIT_OTHERS))
+	if (ca_rt.session->selection.exact)
+		a.back += exempt;
+	else
+		exempted = (int64_t)exempt;
+	if (!(wait && *wait == CA_WAIT_OTHERS)) {
 		t->owed += (int64_t)(a.time * t->speedup / CA_MILLION) -
 			   (int64_t)(a.back * t->speedup / CA_MILLION);
+		t->lumps.fresh += (int64_t)a.lumps - exempted;
+	}
 	atomic_store_explicit(&t->slot->s_time, t->s_time, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->s_until, now < a.end ? now : a.end, memory_order_release);
 	ca_inside_tell(t, now);

@@ -7,7 +7,9 @@
 #include "causal/runtime/activation.h"
 #include "causal/runtime/cancel.h"
 #include "causal/runtime/copies.h"
+#include "causal/runtime/history.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/lumps.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/probe.h"
@@ -35,16 +37,20 @@ enum {
 };
 
 /* perf's ticks come in user code only: CPU time between two of them that is no tick's was spent in
- * the kernel, whose ticks say on whose account. */
+ * the kernel, whose ticks say on whose account. What the last one has paid was no time of the program's, which has come
+ * to this place sooner for it; what is paid elsewhere begins at no tick, and those in it are lost. */
 static uint64_t hit_weight(struct ca_thread *t)
 {
 	uint64_t now = ca_clock_thread_cpu(), cpu = now - t->hit_cpu;
 	uint64_t most = t->tick.backend == CA_BACKEND_PERF ? t->tick_length : LONGEST_HIT * ca_rt.period;
+	uint64_t paid = t->paid_in_ticks;
 
 	t->hit_cpu = now;
+	t->paid_in_ticks = 0;
 	if (t->young) /* for all threads that were as short, and had no tick */
 		return t->tick_length;
-	return cpu < most ? cpu : most;
+	cpu = cpu < most ? cpu : most;
+	return cpu > paid ? cpu - paid : 0;
 }
 
 /* At random, where it is no whole number. */
@@ -58,6 +64,11 @@ static uint64_t looks(struct ca_thread *t)
 	return t->of_kernel ? in_periods(t, t->of_kernel) : 1;
 }
 
+CA_SIGSAFE static bool is_sampled(const struct ca_selection *sel)
+{
+	return !sel->exact && ca_ledger_open();
+}
+
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
 	unsigned outermost, part;
@@ -68,10 +79,11 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
 	if (t->sampled_in) {
 		for (unsigned k = 0; k <= part; k++)
-			ca_sample_hit(t, k, now, weight);
+			ca_ledger_log(CA_LOG_HIT, t, now,
+				      CA_LOG_HIT_VALUE(ca_history_hit(t, k, now, weight), k));
 		ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	}
-	ca_sample_looked(t, now, t->sampled_in ? part + 1 : 0, looks(t));
+	ca_history_looked(t, now, t->sampled_in ? part + 1 : 0, looks(t));
 }
 
 /* Periods that this tick's sample stands for. A timer that runs out several times before the kernel looks ticks
@@ -123,6 +135,20 @@ static void note_cost(struct ca_thread *t, uint64_t from, uint64_t paid)
 	atomic_fetch_add_explicit(&t->slot->handler_ns, took < cpu ? took : cpu, memory_order_relaxed);
 }
 
+/* Of our own code no frame belongs to the program. */
+static void leave_own_frames(struct ca_stack *stack)
+{
+	unsigned own = 0;
+
+	while (own < stack->depth && CA_PLACE_MODULE(stack->place[own]) == CA_PLACE_MODULE(stack->place[0]))
+		own++;
+	stack->depth -= own;
+	for (unsigned i = 0; i < stack->depth; i++) {
+		stack->place[i] = stack->place[i + own];
+		stack->cfa[i] = stack->cfa[i + own];
+	}
+}
+
 static void tick(struct ca_thread *t, const void *context)
 {
 	struct ca_selection *sel = &ca_rt.session->selection;
@@ -146,8 +172,12 @@ static void tick(struct ca_thread *t, const void *context)
 		t->late = late = true; /* it is the caller's: see ca_handler_late */
 	} else if (r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) {
 		ca_sample_drop(t, CA_DROP_OWN_CODE);
-		if (!sel->exact && ca_ledger_open())
-			ca_sample_looked(t, now, 0, looks(t));
+		if (t->counts && is_sampled(sel)) {
+			/* exact S has what is at work for it here, too, and the rate is lower for it */
+			ca_unwind(&r, false, &t->stack);
+			leave_own_frames(&t->stack);
+			sampled_selection(t, now);
+		}
 	} else if (!ca_rt.sampling || ca_samplers_any(t)) {
 		ca_unwind(&r, false, &t->stack);
 		walked = true;
@@ -158,10 +188,10 @@ static void tick(struct ca_thread *t, const void *context)
 			ca_copies_take(t, all, r.pc);
 		if (t->counts)
 			push(t, now);
-		if (t->counts && !sel->exact && ca_ledger_open())
+		if (t->counts && is_sampled(sel))
 			sampled_selection(t, now);
 	}
-	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) && !t->looks_in[0])
+	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) && !t->history.found[0])
 		ca_slot_set_remove(&ca_rt.session->in_s, t->number);
 	if (t->ticks % TEND == 0 && !t->of_kernel) {
 		ca_rt_tend(now);
@@ -179,25 +209,17 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_timers_adjust(now, ca_ledger_lag(t, now));
 	if (walked)
 		ca_probe_check(t, &t->stack);
-	if (!t->waiting)
+	if (!t->waiting) {
+		ca_lumps_tick(t, now);
 		ca_ledger_pay(t);
+	}
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - paid;
-	note_cost(t, now, paid);
-}
-
-/* Of our own code no frame belongs to the program. */
-static void leave_own_frames(struct ca_stack *stack)
-{
-	unsigned own = 0;
-
-	while (own < stack->depth && CA_PLACE_MODULE(stack->place[own]) == CA_PLACE_MODULE(stack->place[0]))
-		own++;
-	stack->depth -= own;
-	for (unsigned i = 0; i < stack->depth; i++) {
-		stack->place[i] = stack->place[i + own];
-		stack->cfa[i] = stack->cfa[i + own];
+	if (is_sampled(sel) && paid) {
+		t->paid_in_ticks += paid;
+		ca_history_looked(t, ca_clock_now(), 0, in_periods(t, paid));
 	}
+	note_cost(t, now, paid);
 }
 
 void ca_handler_late(struct ca_thread *t)
@@ -213,7 +235,7 @@ void ca_handler_late(struct ca_thread *t)
 	ca_sample_stack_here(t);
 	leave_own_frames(&t->stack);
 	push(t, now);
-	if (!ca_rt.session->selection.exact && ca_ledger_open())
+	if (is_sampled(&ca_rt.session->selection))
 		sampled_selection(t, now);
 	/* which the tick has left to us */
 	ca_ledger_accrue(t, now, t->waiting);
@@ -270,6 +292,14 @@ static bool note_kernel(struct ca_thread *t, const siginfo_t *info, const void *
 	return true;
 }
 
+/* While it pays, it is not in S. */
+static void drop(struct ca_thread *t)
+{
+	ca_sample_drop(t, CA_DROP_REENTRY);
+	if (t->paying_sp && is_sampled(&ca_rt.session->selection))
+		ca_history_looked(t, ca_clock_now(), 0, 1);
+}
+
 static void handler(int signal, siginfo_t *info, void *context)
 {
 	struct ca_thread *t = ca_self;
@@ -287,7 +317,7 @@ static void handler(int signal, siginfo_t *info, void *context)
 	} else if (t->guard) {
 		/* what is due then is causal's own, and no later sample's */
 		if (!ca_tick_is_of_kernel(&t->tick, info) || ca_tick_of_kernel_stands_for(&t->tick))
-			ca_sample_drop(t, CA_DROP_REENTRY);
+			drop(t);
 	} else if (note_kernel(t, info, context)) {
 		t->guard++;
 		t->handler_cpu = t->switches.page ? 0 : ca_clock_thread_cpu();

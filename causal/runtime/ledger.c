@@ -13,7 +13,9 @@
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/account.h"
 #include "causal/runtime/catch_up.h"
+#include "causal/runtime/history.h"
 #include "causal/runtime/inside.h"
+#include "causal/runtime/lumps.h"
 #include "causal/runtime/timeline.h"
 #include "core/cpu.h"
 #include "core/paying.h"
@@ -67,6 +69,7 @@ static void opened(struct ca_thread *t, uint64_t experiment)
 	settled_up_to(t);
 	t->limit = t->settled;
 	t->owed = 0;
+	ca_lumps_begin(t, false);
 	if (x->start > t->last)
 		t->last = x->start;
 	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
@@ -83,6 +86,7 @@ static void closed(struct ca_thread *t, const enum ca_wait *wait)
 
 	if (end > t->last)
 		ca_account_bring(t, end, end, wait);
+	ca_lumps_end(t);
 	t->experiment++;
 	t->settling = true;
 }
@@ -123,11 +127,8 @@ static void follow(struct ca_thread *t, const enum ca_wait *wait)
 		t->cursor = s->selection.log_start;
 		ca_inside_clear(t);
 		t->checked = false;
-		t->looks = 0;
-		for (unsigned k = 0; k < CA_PARTS; k++) {
-			t->looks_in[k] = 0;
-			atomic_store_explicit(&t->slot->share_in_s[k], 0, memory_order_relaxed);
-		}
+		ca_lumps_begin(t, true);
+		ca_history_select(t, s->selection.parts ? 0 : s->selection.region);
 		/* The exit of what was selected before may be gone before we pass it; and its entry may have
 		 * been logged when others went by the new selection already. */
 		if (t->depth)

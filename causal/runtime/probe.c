@@ -168,7 +168,6 @@ static void look_for_xsave(void)
 }
 
 enum {
-	SPIN_GAP = 3000, /* ns between two pauses of one wait, at most */
 	LOOK_EVERY = 256 /* pauses between two looks at what is waited for */
 };
 
@@ -194,11 +193,11 @@ static void spin(struct ca_thread *t, uintptr_t sp)
 	uintptr_t pc, all[16];
 	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 
-	if (now - t->spins_until > SPIN_GAP)
+	if (now - t->spins_until > CA_SPIN_GAP)
 		t->spins_since = now;
 	t->spins_until = now;
 	ca_rt_spins(t, 1);
-	ca_wait_meet_known(t);
+	ca_wait_meet_known(t, 0);
 	if (atomic_load_explicit(&t->slot->spun, memory_order_relaxed) != paid)
 		t->spins_since = t->spins_until = ca_clock_now();
 	/* ticks find it here more often than in the loop itself */
@@ -253,7 +252,7 @@ static void hook_atomic(uintptr_t pc)
 		return;
 	count_atomic(t, pc);
 	if (!t->sampled_in || ca_cpu_cycles() - t->last_look > LOOK_AGAIN)
-		ca_wait_meet_known(t);
+		ca_wait_meet_known(t, pc);
 	t->meets_seen = t->meets;
 }
 

@@ -31,7 +31,8 @@
  * pass it on without a stop. */
 #define CA_SIGNAL SIGURG
 
-enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_OFFS = 16 };
+enum { CA_INSIDE = 256, CA_FRAMES = 32, CA_OFFS = 16, CA_LUMP_SITES = 16, CA_HISTORIES = 16 };
+enum { CA_SPIN_GAP = 3000 }; /* ns between two pauses of one wait, at most */
 
 /* Life of a thread record. All transitions are in thread.c. */
 enum ca_thread_state { CA_THREAD_NONE, CA_THREAD_LIVE, CA_THREAD_EXITING };
@@ -41,7 +42,6 @@ enum ca_wait {
 	CA_WAIT_EXTERNAL /* for the world outside, which cannot be slowed: owes p x S time */
 };
 
-/* One thread. Written by that thread and its handler only. */
 /* A burst or state of the program's own that is open. */
 enum { CA_OPENS = 64 };
 struct ca_open {
@@ -50,6 +50,30 @@ struct ca_open {
 	uint64_t value;
 };
 
+/* A place at which a thread meets others, and what it is to pay there for samples of S; see lumps.h. */
+struct ca_lump_site {
+	uintptr_t place; /* an address in the program; 0: none of its own */
+	uint64_t seen;   /* ns; it was there last */
+	int64_t due;     /* ns of S; below 0: paid ahead */
+	int64_t left;    /* ... of which was left after the last payment */
+	int64_t rate;    /* ... that are expected to become due, see lumps.c */
+};
+struct ca_lumps {
+	int64_t fresh; /* ns of S that became due since it has met others */
+	uint64_t met;  /* ns; when that was */
+	struct ca_lump_site site[CA_LUMP_SITES];
+};
+
+/* How often a thread was found in each layer of what is selected, and how often just when another thread was; see
+ * history.h. */
+struct ca_history {
+	uint32_t region; /* 0: of none */
+	uint64_t looks, found[CA_PARTS];
+	/* those of the slot, while something else is selected */
+	uint64_t pairs[CA_PARTS], expected[CA_PARTS];
+};
+
+/* One thread. Written by that thread and its handler only. */
 struct ca_thread {
 	/* hot: ledger */
 	volatile int guard; /* > 0: in our code */
@@ -71,10 +95,11 @@ struct ca_thread {
 	uint32_t offs;
 	int64_t owed;      /* ns; below 0: paid ahead */
 	int64_t left_in_s; /* ns of it for which waits in S have yet to wait on */
-	uint64_t s_time;   /* ns of the experiment in which S was active, up to `last`; 0 once it
+	struct ca_lumps lumps;
+	uint64_t s_time; /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
-	uint64_t seen;     /* ns; when it was the session's seer, or could have been, last */
-	uint64_t limit;    /* lag of virtual time when a wait for it ended last, or this experiment began */
+	uint64_t seen;   /* ns; when it was the session's seer, or could have been, last */
+	uint64_t limit;  /* lag of virtual time when a wait for it ended last, or this experiment began */
 	uint64_t last_reading;       /* ns; of the clock, while an experiment was open */
 	uint32_t readings;           /* one shortly after another, with no data read or written between */
 	uint64_t sleep_for;          /* see ca_wait_sleep */
@@ -131,24 +156,25 @@ struct ca_thread {
 	uint64_t fine_cost;   /* ns that it took */
 	uint64_t fine_cpu;    /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
-	bool sampled_in;             /* S is sampled, and the last look at our stack found it */
-	uint64_t looks;              /* ... of so many at this selection ... */
-	uint64_t looks_in[CA_PARTS]; /* ... and those that found it: each layer of S */
-	uint64_t hit_cpu;            /* thread CPU time at the last sample */
-	bool in_kernel;              /* the last tick found it in a system call ... */
-	bool counts;                 /* ... and is for a sample ... */
-	uint64_t of_kernel;          /* ... and stands for so much of its time in the kernel, ns; 0: perf's */
-	uint64_t handler_cpu;        /* ... when the handler began; 0: a switch log tells more cheaply */
-	uint32_t samplers;           /* of this thread: 1 << enum ca_sampler */
-	uint64_t cpu_due;            /* periods since the last sample of CPU time */
-	uint64_t real;               /* ns: until then real time has its samples */
-	uint64_t overflow_seen;      /* events of --overflow up to the last sample of them ... */
-	uint64_t overflows;          /* ... and those that the handler is called for */
+	bool sampled_in;        /* S is sampled, and the last look at our stack found it */
+	uint64_t paid_in_ticks; /* ns, since the last sample of it */
+	uint64_t hit_cpu;       /* thread CPU time at the last sample */
+	bool in_kernel;         /* the last tick found it in a system call ... */
+	bool counts;            /* ... and is for a sample ... */
+	uint64_t of_kernel;     /* ... and stands for so much of its time in the kernel, ns; 0: perf's */
+	uint64_t handler_cpu;   /* ... when the handler began; 0: a switch log tells more cheaply */
+	uint32_t samplers;      /* of this thread: 1 << enum ca_sampler */
+	uint64_t cpu_due;       /* periods since the last sample of CPU time */
+	uint64_t real;          /* ns: until then real time has its samples */
+	uint64_t overflow_seen; /* events of --overflow up to the last sample of them ... */
+	uint64_t overflows;     /* ... and those that the handler is called for */
 	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
 	uint32_t told_wait;               /* stacks of waits that begin, so far; the last of them ... */
 	uint64_t told_at, told_place;     /* ... at that time, ns, and where; */
 	uint64_t open_cpu, open_blocked; /* at the begin of the wait that is open: thread CPU time; blocked */
 	uint64_t told_due;               /* ns; the next ones may come so often: see sample.c */
+	/* what looks have found at this selection, and at others before: one per region */
+	struct ca_history history, histories[CA_HISTORIES];
 	uint64_t ticks;
 	bool alone;          /* the guard is up because of ca_thread_leave_alone */
 	uintptr_t paying_sp; /* it pays in a wrapper or a hook, in this frame: a handler of the program's

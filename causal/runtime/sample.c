@@ -10,10 +10,7 @@
 #include "core/sys.h"
 
 enum {
-	HEAVIEST = 1000, /* periods that one sample may stand for */
-	NEAR = 10,       /* 1 / period between two looks that are taken for one instant */
-	PRIOR = 2,       /* pairs that would have to be seen before the threads' own shares count for less */
-	OTHERS = 64,     /* threads on a CPU at one instant */
+	HEAVIEST = 1000,         /* periods that one sample may stand for */
 	WAITS_AGAIN = 100000000, /* ns after which the stack of a wait that begins is told again */
 	WAITS_APART = 10000000,  /* ns between two such stacks, on average ... */
 	WAITS_AT_ONCE = 16       /* ... but so many at once */
@@ -64,98 +61,6 @@ CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *o
 	}
 	*part = *part < CA_PARTS ? *part : CA_PARTS - 1; /* of a selection that is just being written */
 	return found && ca_selection_is_still(sel, seq);
-}
-
-/* ---- who else is in S ----------------------------------------------------------------------
- * At the instant of a hit it is not known what the others are at. But they leave a history: how often each of
- * them is found in S, and how often together with others. Each layer of S has its own. doc/METHOD.md, 3. */
-CA_SIGSAFE void ca_sample_looked(struct ca_thread *t, uint64_t now, unsigned layers, uint64_t times)
-{
-	t->looks += times;
-	if (layers)
-		ca_slot_set_add(&ca_rt.session->in_s, t->number);
-	for (unsigned k = 0; k < CA_PARTS; k++) {
-		uint64_t share;
-
-		t->looks_in[k] += k < layers ? times : 0;
-		share = t->looks_in[k] ? t->looks_in[k] * CA_MILLION + CA_MILLION / 2 : 0;
-		atomic_store_explicit(&t->slot->share_in_s[k], (uint32_t)(share / (t->looks + 1)),
-				      memory_order_relaxed);
-	}
-	atomic_store_explicit(&t->slot->last_look, (now & ~CA_LOOK_LAYERS) | layers, memory_order_relaxed);
-}
-
-/* Of threads whose switches cannot be read, those that were looked at lately. */
-static bool is_on_cpu(uint32_t number, uint64_t look, uint64_t now)
-{
-	return !ca_account_was_off(number, now, look + ca_rt.period + ca_rt.period / 2 < now);
-}
-
-/* E[1 / (1 + how many of n others are in S)], millionths, when each of them is with probability `in`. */
-static uint64_t one_of(uint64_t in, uint64_t n)
-{
-	uint64_t none = CA_MILLION;
-
-	if (!n || in * n < CA_MILLION / 1000)
-		return CA_MILLION;
-	for (uint64_t i = 0; i <= n; i++)
-		none = none * (CA_MILLION - in) / CA_MILLION;
-	return (CA_MILLION - none) * CA_MILLION / ((n + 1) * in);
-}
-
-struct other {
-	uint32_t slot;
-	uint64_t in; /* S with this probability, millionths */
-};
-
-/* The threads on a CPU that were found in that layer of S before, and how likely they are in it. Notes what
- * those that were looked at just now were at, too. */
-static unsigned look_at_others(const struct ca_thread *t, unsigned layer, uint64_t now, struct other *other)
-{
-	struct ca_session *s = ca_rt.session;
-	uint32_t used = ca_rt_slots_used();
-	uint64_t pairs = atomic_load_explicit(&s->selection.pairs[layer], memory_order_relaxed) + PRIOR;
-	uint64_t expected = atomic_load_explicit(&s->selection.pairs_expected[layer], memory_order_relaxed) +
-			    PRIOR * CA_MILLION;
-	unsigned n = 0;
-
-	for (CA_SLOTS_IN(i, &s->in_s, used)) {
-		uint64_t look = atomic_load_explicit(&s->slot[i].last_look, memory_order_relaxed), in;
-		uint64_t share = atomic_load_explicit(&s->slot[i].share_in_s[layer], memory_order_relaxed);
-
-		if (i == t->number || !share || n == OTHERS ||
-		    atomic_load_explicit(&s->slot[i].state, memory_order_relaxed) != CA_SLOT_LIVE ||
-		    !is_on_cpu(i, look, now))
-			continue;
-		if (look + ca_rt.period / NEAR > now) {
-			atomic_fetch_add_explicit(&s->selection.pairs[layer], (look & CA_LOOK_LAYERS) > layer,
-						  memory_order_relaxed);
-			atomic_fetch_add_explicit(&s->selection.pairs_expected[layer], share,
-						  memory_order_relaxed);
-		}
-		in = share * pairs * CA_MILLION / expected;
-		other[n++] = (struct other){ i, in < CA_MILLION ? in : CA_MILLION };
-	}
-	return n;
-}
-
-CA_SIGSAFE void ca_sample_hit(struct ca_thread *t, unsigned layer, uint64_t now, uint64_t weight)
-{
-	struct other other[OTHERS];
-	unsigned n = look_at_others(t, layer, now, other);
-	uint64_t sum = 0, value;
-
-	for (unsigned i = 0; i < n; i++)
-		sum += other[i].in;
-	value = weight * one_of(n ? sum / n : 0, n) / CA_MILLION;
-	/* of this the others do not owe what they were in S for: before the log has it, as in fine.c; and of
-	 * the speedup the layer has a part only */
-	for (unsigned i = 0; i < n && sum; i++)
-		atomic_fetch_add_explicit(
-			&ca_rt.session->fine[other[i].slot].exempt,
-			ca_selection_weigh(t->width[layer], (weight - value) * other[i].in / sum),
-			memory_order_relaxed);
-	ca_ledger_log(CA_LOG_HIT, t, now, CA_LOG_HIT_VALUE(value, layer));
 }
 
 /* The conductor makes it ready where we cannot, before Linux 5.14; a store into nothing would be the

@@ -8,11 +8,6 @@
  * that it holds the one with the largest speedup. */
 CA_HIDDEN CA_SIGSAFE bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost,
 						 unsigned *part);
-/* S is sampled: the thread was looked at, and was in so many layers of S; `times`: for so many looks. */
-CA_HIDDEN CA_SIGSAFE void ca_sample_looked(struct ca_thread *t, uint64_t now, unsigned layers,
-					   uint64_t times);
-/* It was in that one, and stands for so much of its CPU time, ns: log the share of S time that this is. */
-CA_HIDDEN CA_SIGSAFE void ca_sample_hit(struct ca_thread *t, unsigned layer, uint64_t now, uint64_t weight);
 /* Append t->stack to the thread's ring. weight: periods that it stands for; waiting: the thread was
  * not on a CPU. */
 CA_HIDDEN CA_SIGSAFE void ca_sample_push(struct ca_thread *t, uint64_t now, uint64_t weight, bool waiting);

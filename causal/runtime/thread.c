@@ -6,7 +6,9 @@
 #include "causal/runtime/thread.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/fine.h"
+#include "causal/runtime/history.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/lumps.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/sample.h"
@@ -474,8 +476,7 @@ static void begin(bool first)
 	atomic_store(&slot->owed, 0);
 	atomic_store(&slot->paid, 0);
 	atomic_store(&slot->last_look, 0);
-	for (unsigned k = 0; k < CA_PARTS; k++)
-		atomic_store(&slot->share_in_s[k], 0);
+	ca_history_select(t, 0);
 	atomic_store(&slot->experiment, 0);
 	t->fine = &s->fine[number];
 	t->guard = 1;
@@ -548,7 +549,10 @@ void ca_thread_end(void)
 	if (!t)
 		return;
 	ca_thread_leave_alone(false);
-	ca_wait_meet(); /* whoever joins us must not get our debt as a gift */
+	t->guard++;
+	ca_lumps_end(t); /* whoever joins us must not get our debt as a gift */
+	t->guard--;
+	ca_wait_meet();
 	t->guard++;
 	t->state = CA_THREAD_EXITING;
 	ca_tick_stop(&t->tick);

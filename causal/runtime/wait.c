@@ -8,6 +8,7 @@
 #include "causal/runtime/feed.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/lumps.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/probe.h"
 #include "causal/runtime/sample.h"
@@ -46,19 +47,31 @@ static struct ca_thread *enter_known(struct ca_thread *t, uintptr_t sp)
 	return t;
 }
 
-static void pay(struct ca_thread *t)
+/* Where S is sampled it is not known whether this is in it, and a little debt is not worth a look. */
+static void pay_sampled(struct ca_thread *t, uintptr_t site)
+{
+	uint64_t now = ca_clock_now();
+	unsigned outermost, part;
+
+	ca_ledger_accrue(t, now, NULL);
+	ca_lumps_meet(t, now, site);
+	if (t->owed >= WORTH_A_WALK) {
+		ca_sample_stack_here(t);
+		t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
+		ca_ledger_pay(t);
+		ca_lumps_paid(t, site);
+	}
+	atomic_store_explicit(&t->slot->last_met, ca_clock_now(), memory_order_relaxed);
+}
+
+/* site: where, in the program; 0: nowhere in particular. */
+static void pay(struct ca_thread *t, uintptr_t site)
 {
 	t->paying_sp = (uintptr_t)__builtin_frame_address(0);
-	if (!ca_rt.session->selection.exact) {
-		unsigned outermost, part;
-
-		ca_ledger_accrue(t, ca_clock_now(), NULL);
-		if (t->owed >= WORTH_A_WALK) {
-			ca_sample_stack_here(t);
-			t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
-		}
-	}
-	ca_ledger_pay(t);
+	if (ca_rt.session->selection.exact)
+		ca_ledger_pay(t);
+	else
+		pay_sampled(t, site);
 	t->paying_sp = 0;
 	t->last_look = ca_cpu_cycles();
 }
@@ -79,7 +92,7 @@ static struct ca_thread *enter(uintptr_t sp)
 #define HERE ((uintptr_t)__builtin_frame_address(0))
 
 /* object: whoever waits there may be woken now; NULL: nobody. */
-static void meet(struct ca_thread *t, const void *object)
+static void meet(struct ca_thread *t, const void *object, uintptr_t site)
 {
 	int saved;
 
@@ -87,24 +100,19 @@ static void meet(struct ca_thread *t, const void *object)
 		return;
 	if (worth_it(t)) {
 		saved = errno;
-		pay(t);
+		pay(t, site);
 		errno = saved;
 	}
 	ca_sample_wake(t, object);
 	t->guard--;
 }
 
-void ca_wait_meet(void)
+void ca_wait_meet_from(const void *object, uintptr_t site)
 {
-	meet(enter(HERE), NULL);
+	meet(enter(HERE), object, site);
 }
 
-void ca_wait_meet_at(const void *object)
-{
-	meet(enter(HERE), object);
-}
-
-void ca_wait_wake(const void *word)
+void ca_wait_wake_from(const void *word, uintptr_t site)
 {
 	struct ca_thread *t = enter(HERE);
 	int saved = errno;
@@ -113,7 +121,7 @@ void ca_wait_wake(const void *word)
 	if (!t)
 		return;
 	if (worth_it(t))
-		pay(t);
+		pay(t, site);
 	ca_sample_wake(t, word);
 	now = ca_clock_now();
 	ca_peers_wake(word, now, ca_ledger_open() ? ca_ledger_lag(t, now) : ca_session_lag(ca_rt.session));
@@ -128,12 +136,12 @@ void ca_wait_pay(void)
 	if (!t || t->guard || !worth_it(t) || !(t = enter_known(t, HERE)))
 		return;
 	t->meets--;
-	meet(t, NULL);
+	meet(t, NULL, 0);
 }
 
-void ca_wait_meet_known(struct ca_thread *t)
+void ca_wait_meet_known(struct ca_thread *t, uintptr_t site)
 {
-	meet(enter_known(t, HERE), NULL);
+	meet(enter_known(t, HERE), NULL, site);
 }
 
 /* What a thread's `waiting` points to. */
@@ -401,7 +409,8 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 }
 
 /* frame: where the wrapper's own begins. errno is not kept. */
-static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n, uintptr_t frame)
+static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n, uintptr_t frame,
+			       uintptr_t site)
 {
 	struct ca_waiting w = {
 		.thread = enter(frame), .kind = kind, .fd = fd, .writes = writes, .answers = -1, .held = -1
@@ -416,7 +425,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 	if (t->wait_in_s && frame >= t->waiting_sp)
 		ca_activation_wait_left(t, ca_clock_now());
 	if (worth_it(t))
-		pay(t);
+		pay(t, site);
 	ca_probe_check_here(t);
 	w.since = ca_clock_now();
 	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
@@ -476,28 +485,28 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 
 #define FRAME (HERE + 2 * sizeof(uintptr_t))
 
-struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+struct ca_waiting ca_wait_begin_from(enum ca_wait kind, int fd, uintptr_t site)
 {
 	int saved = errno;
-	struct ca_waiting w = begin(kind, fd, false, 1, FRAME);
+	struct ca_waiting w = begin(kind, fd, false, 1, FRAME, site);
 
 	errno = saved;
 	return w;
 }
 
-struct ca_waiting ca_wait_begin_read_all(int fd)
+struct ca_waiting ca_wait_begin_read_all_from(int fd, uintptr_t site)
 {
 	int saved = errno;
-	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, false, SIZE_MAX, FRAME);
+	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, false, SIZE_MAX, FRAME, site);
 
 	errno = saved;
 	return w;
 }
 
-struct ca_waiting ca_wait_begin_write(int fd, size_t n)
+struct ca_waiting ca_wait_begin_write_from(int fd, size_t n, uintptr_t site)
 {
 	int saved = errno;
-	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, true, n, FRAME);
+	struct ca_waiting w = begin(CA_WAIT_EXTERNAL, fd, true, n, FRAME, site);
 
 	errno = saved;
 	return w;

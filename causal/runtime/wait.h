@@ -42,10 +42,22 @@ struct ca_waiting {
 CA_HIDDEN void ca_wait_sleep(uint64_t ns);
 /* The wait that begins next is that, at an object where others may end it (NULL: none); for the timeline. */
 CA_HIDDEN void ca_wait_is(enum ca_activity doing, const void *object);
-/* About to meet other threads: pay first. Cheap when there is nothing to do. */
-CA_HIDDEN void ca_wait_meet(void);
-/* The same by whoever may end the wait of others for this object. */
-CA_HIDDEN void ca_wait_meet_at(const void *object);
+/* Where in the program the wrapper was called that this stands in: what is to be paid for samples has an account for
+ * each such place (lumps.h). */
+#define CA_WAIT_SITE ((uintptr_t)__builtin_return_address(0))
+#define CA_WAIT_HERE static inline __attribute__((always_inline))
+
+/* About to meet other threads: pay first. Cheap when there is nothing to do. object: others may end their wait for
+ * that, or NULL. */
+CA_HIDDEN void ca_wait_meet_from(const void *object, uintptr_t site);
+CA_WAIT_HERE void ca_wait_meet_at(const void *object)
+{
+	ca_wait_meet_from(object, CA_WAIT_SITE);
+}
+CA_WAIT_HERE void ca_wait_meet(void)
+{
+	ca_wait_meet_from(NULL, CA_WAIT_SITE);
+}
 /* The same where nobody is met, so that it says nothing about how often the thread switches. */
 CA_HIDDEN void ca_wait_pay(void);
 /* Is the calling thread the only one of the run? Then it meets nobody. Not in S, which may have been left. */
@@ -58,18 +70,34 @@ static inline bool ca_wait_is_alone(void)
 	       !atomic_load_explicit(&s->threads_out, memory_order_relaxed) && !t->held_sp &&
 	       !ca_rt_is_in_s(t);
 }
-/* As ca_wait_meet, by a thread that has a record already. Leaves the vector registers alone. */
-CA_HIDDEN void ca_wait_meet_known(struct ca_thread *t);
+/* As ca_wait_meet, by a thread that has a record already. Leaves the vector registers alone. site: 0: a pause. */
+CA_HIDDEN void ca_wait_meet_known(struct ca_thread *t, uintptr_t site);
 /* About to block (pays first), and after it; errno is kept. fd >= 0: who is at its other end decides
  * the kind (peers.h), EXTERNAL being the guess. */
-CA_HIDDEN struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd);
+CA_HIDDEN struct ca_waiting ca_wait_begin_from(enum ca_wait kind, int fd, uintptr_t site);
+CA_WAIT_HERE struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+{
+	return ca_wait_begin_from(kind, fd, CA_WAIT_SITE);
+}
 /* About to wake who waits on a word that other processes may share (pays first); woken there. */
-CA_HIDDEN void ca_wait_wake(const void *word);
+CA_HIDDEN void ca_wait_wake_from(const void *word, uintptr_t site);
+CA_WAIT_HERE void ca_wait_wake(const void *word)
+{
+	ca_wait_wake_from(word, CA_WAIT_SITE);
+}
 CA_HIDDEN void ca_wait_woken(struct ca_waiting *w, const void *word);
 /* The same for a call that reads from fd as often as it takes, and one that comes back when n bytes (SIZE_MAX: not
  * known) have been written to it; this leaves a mark for the reader. */
-CA_HIDDEN struct ca_waiting ca_wait_begin_read_all(int fd);
-CA_HIDDEN struct ca_waiting ca_wait_begin_write(int fd, size_t n);
+CA_HIDDEN struct ca_waiting ca_wait_begin_read_all_from(int fd, uintptr_t site);
+CA_WAIT_HERE struct ca_waiting ca_wait_begin_read_all(int fd)
+{
+	return ca_wait_begin_read_all_from(fd, CA_WAIT_SITE);
+}
+CA_HIDDEN struct ca_waiting ca_wait_begin_write_from(int fd, size_t n, uintptr_t site);
+CA_WAIT_HERE struct ca_waiting ca_wait_begin_write(int fd, size_t n)
+{
+	return ca_wait_begin_write_from(fd, n, CA_WAIT_SITE);
+}
 CA_HIDDEN void ca_wait_end(struct ca_waiting *w);
 /* For a profile: if the thread is in a wait, it was left in another way: by cancellation, or by longjmp. */
 CA_HIDDEN CA_SIGSAFE void ca_wait_left_open(struct ca_thread *t, uint64_t now);

@@ -281,18 +281,25 @@ static long woken(struct ca_waiting *w, const long a[6], long result)
 	return result;
 }
 
-static void wake(const long a[6])
+CA_WAIT_HERE void wake_at(const long a[6], long word)
 {
-	void (*meet)(const void *) = is_private(a) ? ca_wait_meet_at : ca_wait_wake;
+	if (is_private(a))
+		ca_wait_meet_at((const void *)word);
+	else
+		ca_wait_wake((const void *)word);
+}
+
+CA_WAIT_HERE void wake(const long a[6])
+{
 	long op = a[1] & FUTEX_CMD_MASK;
 
-	meet((const void *)a[0]);
+	wake_at(a, a[0]);
 	if (op == FUTEX_REQUEUE || op == FUTEX_CMP_REQUEUE || op == FUTEX_WAKE_OP)
-		meet((const void *)a[4]);
+		wake_at(a, a[4]);
 }
 
 /* The time limit of FUTEX_WAIT is a length, that of the others a time. */
-static long futex_wait(const long a[6])
+CA_WAIT_HERE long futex_wait(const long a[6])
 {
 	struct timespec copy;
 	const struct timespec *limit = ca_deadline_peek(a[3], &copy);

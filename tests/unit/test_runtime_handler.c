@@ -2,6 +2,7 @@
 /* causal/runtime/handler.c: what a tick does. That a sample is taken, what it weighs, what is dropped
  * and counted; hits of a sampled selection; waits. The handler is called as the kernel would; the
  * walk, the accounts and the rest of the runtime are stood in for. */
+#include "causal/runtime/history.h"
 #include "core/cpu.h"
 #include "tests/unit/forbidden.h"
 #include "tests/unit/runtime.h"
@@ -149,6 +150,7 @@ static int set_up(void **state)
 		return -1;
 	walks = followed = collected = tended = serviced = cancel_looks = adjusted = accrued = checked =
 		paid = wound = forwarded = left = told = 0;
+	pays = 0;
 	may_take = walked_to_end = true;
 	lost = false;
 	walked_depth = 3;
@@ -821,12 +823,128 @@ static void shares_of_others(void **state)
 	hit();
 	assert_int_equal(atomic_load(&s->selection.pairs[0]), 1);
 	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), 2 * CA_MILLION);
+	/* since then it has met others, and may be elsewhere */
+	me->hit_cpu = 0;
+	atomic_store(&s->slot[3].last_look, ca_clock_now() & ~CA_LOOK_LAYERS);
+	atomic_store(&s->slot[3].last_met, ca_clock_now());
+	hit();
+	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), 2 * CA_MILLION);
 	/* our own history */
-	assert_int_equal(me->looks, 5);
-	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 5500000 / 6);
-	tick_with(POLL_IN, ca_rt.own_low); /* nobody is in S there */
-	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 5500000 / 7);
+	assert_int_equal(me->history.looks, 6);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 6500000 / 7);
+	tick_with(POLL_IN, ca_rt.own_low); /* in our code, and called by nobody in S */
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 6500000 / 8);
 	assert_int_equal(atomic_load(&me->slot->last_look) & CA_LOOK_LAYERS, 0);
+}
+
+/* In our code, on behalf of S. */
+static void own_code_in_s(void **state)
+{
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	walked[0] = CA_PLACE(TEXT + 1, 0x1000); /* ours */
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 1000;
+	me->hit_cpu = 0;
+	tick_with(POLL_IN, ca_rt.own_low);
+	assert_int_equal(me->history.found[0], 1);
+	assert_int_equal(dropped(CA_DROP_OWN_CODE), 1);
+	nothing_sampled(); /* it has no place in the program all the same */
+}
+
+/* What a tick has paid was no time of the program's; while it pays, a thread is not in S. */
+static void paid_in_ticks(void **state)
+{
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 3000000;
+	ca_rt.period = 200000;
+	me->hit_cpu = 0;
+	pays = 1000000;
+	tick();
+	assert_int_equal(s->log[atomic_load(&s->log_head) - 1].value, 3000000);
+	assert_int_equal(me->history.found[0], 1);
+	assert_in_range(me->history.looks, 1 + 5, 1 + 6);
+	assert_int_equal(atomic_load(&me->slot->last_look) & CA_LOOK_LAYERS, 0);
+	pays = 0;
+	me->hit_cpu = 0;
+	tick();
+	assert_in_range(s->log[atomic_load(&s->log_head) - 1].value, 1, 2000000);
+	me->hit_cpu = 0;
+	assert_int_equal(hit(), 3000000);
+	/* and in a meeting */
+	me->history.looks = 10;
+	me->guard = 1;
+	tick();
+	assert_int_equal(me->history.looks, 10);
+	me->paying_sp = STACK;
+	tick();
+	assert_int_equal(me->history.looks, 11);
+	me->paying_sp = 0;
+	me->guard = 0;
+}
+
+/* Of one that is in S whenever another one is, that is known after a few pairs; as long as it is not, what all pairs
+ * say counts. */
+static void pairs_of_one(void **state)
+{
+	struct ca_slot *other = &s->slot[1];
+
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 1000000;
+	ca_slot_set_add(&s->in_s, 1);
+	atomic_store(&s->slots_used, 2);
+	atomic_store(&other->share_in_s[0], CA_MILLION / 2);
+	me->hit_cpu = 0;
+	assert_in_range(hit(), 749000, 751000); /* u = 1 - c / 2 */
+	atomic_store(&other->pairs[0], 96);
+	atomic_store(&other->pairs_expected[0], 46 * CA_MILLION);
+	me->hit_cpu = 0;
+	assert_in_range(hit(), 499000, 501000);
+	atomic_store(&other->pairs[0], 0);
+	atomic_store(&other->pairs_expected[0], 96 * CA_MILLION);
+	me->hit_cpu = 0;
+	assert_in_range(hit(), 985000, 995000);
+}
+
+/* A region that is selected again is known. */
+static void histories(void **state)
+{
+	(void)state;
+	ca_history_select(me, 7);
+	ca_history_looked(me, ca_clock_now(), 1, 3);
+	ca_history_looked(me, ca_clock_now(), 0, 1);
+	atomic_store(&me->slot->pairs[0], 5);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 3500000 / 5);
+	ca_history_select(me, 8);
+	assert_int_equal(me->history.looks + atomic_load(&me->slot->pairs[0]), 0);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 0);
+	ca_history_select(me, 7);
+	assert_int_equal(me->history.looks, 4);
+	assert_int_equal(atomic_load(&me->slot->pairs[0]), 5);
+	assert_int_equal(atomic_load(&me->slot->share_in_s[0]), 3500000 / 5);
+	/* of a long one the older half counts less */
+	ca_history_looked(me, ca_clock_now(), 1, 4000);
+	ca_history_select(me, 8);
+	ca_history_select(me, 7);
+	assert_int_equal(me->history.looks, 2002);
+	/* another one had its place */
+	ca_history_select(me, 7 + CA_HISTORIES);
+	ca_history_select(me, 8);
+	ca_history_select(me, 7);
+	assert_int_equal(me->history.looks, 0);
+	/* of none at all nothing is kept */
+	ca_history_select(me, 0);
+	ca_history_looked(me, ca_clock_now(), 1, 1);
+	ca_history_select(me, CA_HISTORIES);
+	ca_history_select(me, 0);
+	assert_int_equal(me->history.looks, 0);
 }
 
 /* In a part with more speedup than another one: a hit in each layer, shared by those who are in it. */
@@ -990,6 +1108,10 @@ int main(void)
 		TEST(shares),
 		TEST(layers),
 		TEST(shares_of_others),
+		TEST(own_code_in_s),
+		TEST(paid_in_ticks),
+		TEST(pairs_of_one),
+		TEST(histories),
 		TEST(told_of_hits),
 		TEST(off_cpu),
 		TEST(installed),

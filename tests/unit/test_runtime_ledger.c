@@ -2,7 +2,9 @@
 /* causal/runtime/ledger.c: who owes how much, and paying it. The ledger is compiled into this
  * program; the session, the threads and their switch logs are made by hand. Accounts are tested
  * with invented times, so that they are exact; paying with the real clock and wide bounds. */
+#include "causal/runtime/history.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/lumps.h"
 #include "causal/runtime/timeline.h"
 #include "core/paying.h"
 #include "core/ring.h"
@@ -30,6 +32,14 @@ bool ca_rt_conductor_is_gone(uint64_t now)
 	(void)now;
 	asked++;
 	return gone;
+}
+
+static uint32_t history_of = 99; /* whose history was asked for last */
+
+void ca_history_select(struct ca_thread *t, uint32_t region)
+{
+	(void)t;
+	history_of = region;
 }
 
 static unsigned delays, delay_how;
@@ -474,6 +484,7 @@ static void test_parts_off(void **state)
 static void test_parts_hits(void **state)
 {
 	(void)state;
+	s->selection.exact = 1; /* and timed */
 	select_parts();
 	open_experiment(T0, HALF);
 	hit(1, T0 + 10 * MS, CA_LOG_HIT_VALUE(1000, 0));
@@ -726,6 +737,7 @@ static void test_other_sleeps(void **state)
 static void test_hits(void **state)
 {
 	(void)state;
+	s->selection.exact = 1; /* and timed */
 	open_experiment(T0, HALF);
 	hit(1, T0 - 10, 1000); /* before it began */
 	owes(T0 + 50, NULL, 0);
@@ -754,6 +766,7 @@ static void test_hits(void **state)
 static void test_spins_at_hits(void **state)
 {
 	(void)state;
+	s->selection.exact = 1; /* and timed */
 	open_experiment(T0, HALF);
 	me->spins_since = T0 + 200;
 	me->spins_until = T0 + 300;
@@ -770,10 +783,146 @@ static void test_spins_at_hits(void **state)
 static void test_exempt_hits(void **state)
 {
 	(void)state;
+	s->selection.exact = 1; /* and timed */
 	open_experiment(T0, HALF);
 	hit(1, T0 + 100, 1000);
 	atomic_fetch_add(&s->fine[0].exempt, 600);
 	owes(T0 + 200, NULL, 200);
+}
+
+/* Where S is sampled, a hit is a lump, and what is due for it waits for the meetings. */
+static void test_sampled_hits(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	hit(1, T0 + 100, 1000);
+	owes(T0 + 200, NULL, 0);
+	assert_int_equal(me->lumps.fresh, 1000);
+	assert_int_equal(me->s_time, 1000);
+	hit(1, T0 + 300, 1000);
+	atomic_fetch_add(&s->fine[0].exempt, 600); /* we were in S, too */
+	owes(T0 + 400, NULL, 0);
+	assert_int_equal(me->lumps.fresh, 1400);
+	hit(1, T0 + 500, 1000);
+	owes(T0 + 600, &others, 0);
+	assert_int_equal(me->lumps.fresh, 1400);
+	/* what is over is owed; the next experiment begins with nothing */
+	s->experiment.end = T0 + 700;
+	atomic_fetch_add(&s->experiment.seq, 1);
+	owes(T0 + 800, NULL, 700);
+	assert_int_equal(me->lumps.fresh, 0);
+	open_experiment(T0 + 900, HALF);
+	owes(T0 + 1000, NULL, 0);
+}
+
+enum { CYCLE = 500000, HERE = 4096, THERE = 8192 };
+static int64_t most;
+
+static int64_t meet_at(uint64_t now, uintptr_t site)
+{
+	int64_t paid;
+
+	ca_lumps_meet(me, now, site);
+	paid = me->owed;
+	me->owed = 0;
+	most = paid > most ? paid : most;
+	return paid;
+}
+
+/* Each half ms a meeting, and on the way to it 125 us of S on average: a sample of 1 ms in every eighth cycle, or in
+ * two of them together. Paid is all of it, in parts of much the same size. */
+static void test_lumps_are_spread(void **state)
+{
+	int64_t due = 0, sum = 0, late;
+	uint64_t now = T0;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_follow(me);
+	for (unsigned i = 0; i < 2000; i++) {
+		if (i % 16 == 3 || i % 16 == 4) {
+			me->lumps.fresh += (int64_t)MS;
+			due += (int64_t)MS / 2;
+		}
+		if (i == 1000)
+			most = 0;
+		now += CYCLE;
+		sum += meet_at(now, HERE);
+	}
+	late = due - sum;
+	assert_true(late < (int64_t)MS && late > -(int64_t)MS);
+	assert_in_range(most, CYCLE / 8, CYCLE / 8 * 3 / 2);
+	/* who does not come for long pays all */
+	me->lumps.fresh += (int64_t)MS;
+	now += 200 * MS;
+	assert_in_range(meet_at(now, HERE), MS / 2 + (uint64_t)late - 2000, MS / 2 + (uint64_t)late + 2000);
+}
+
+/* Two meetings in a cycle, and what is due has come on the way to one of them. */
+static void test_lumps_have_places(void **state)
+{
+	int64_t here = 0, there = 0;
+	uint64_t now = T0;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_follow(me);
+	for (unsigned i = 0; i < 400; i++) {
+		if (i % 4 == 0)
+			me->lumps.fresh += (int64_t)MS;
+		here += meet_at(now += CYCLE, HERE);
+		if (i % 16 == 9) { /* a hit while it pays is of that place */
+			me->lumps.fresh += (int64_t)MS;
+			ca_lumps_paid(me, HERE);
+		}
+		there += meet_at(now += CYCLE, THERE);
+	}
+	assert_int_equal(there, 0);
+	assert_in_range(here, 55 * MS, 63 * MS);
+	/* on its way there it has begun to spin: it waits for others */
+	me->lumps.fresh += (int64_t)MS;
+	me->spins_until = now + CYCLE - 1000;
+	assert_int_equal(meet_at(now += CYCLE, THERE), 0);
+	assert_int_equal(me->lumps.fresh, MS);
+	me->spins_until = 0;
+}
+
+/* More places than there are accounts: what was due at the oldest is owed at once. */
+static void test_lumps_of_many_places(void **state)
+{
+	int64_t sum = 0;
+	uint64_t now = T0;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_follow(me);
+	for (unsigned i = 0; i < 3 * CA_LUMP_SITES; i++) {
+		me->lumps.fresh += (int64_t)MS;
+		sum += meet_at(now += CYCLE, HERE + i);
+	}
+	assert_int_equal(sum, 3 * CA_LUMP_SITES * MS / 2);
+}
+
+/* A tick pays what no meeting will. */
+static void test_lumps_at_ticks(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_follow(me);
+	me->lumps.fresh = 1000;
+	ca_lumps_tick(me, T0);
+	assert_int_equal(me->owed, 500);
+	me->lumps.fresh = 1000;
+	meet_at(T0, HERE);
+	me->lumps.fresh = 3000;
+	ca_lumps_paid(me, HERE);
+	me->lumps.fresh = 2000;
+	ca_lumps_tick(me, T0 + 2 * MS); /* the next meeting will */
+	assert_int_equal(me->owed, 0);
+	ca_lumps_tick(me, T0 + 5 * MS); /* not so soon */
+	assert_int_equal(me->owed, 1000);
+	ca_lumps_tick(me, T0 + 1000 * MS); /* it does not come to that place any more */
+	assert_int_equal(me->owed, 1000 + 1500);
 }
 
 static void test_new_selection(void **state)
@@ -785,10 +934,12 @@ static void test_new_selection(void **state)
 	owes(T0 + 100, NULL, 25);
 	put(CA_LOG_ENTER, 2, T0 + 150); /* about the old one */
 	s->selection.log_start = atomic_load(&s->log_head);
+	s->selection.region = 7;
 	atomic_store(&s->selection.seq, 4);
 	me->checked = true;
 	owes(T0 + 200, NULL, 25);
 	assert_false(me->checked);
+	assert_int_equal(history_of, 7);
 	put(CA_LOG_ENTER, 3, T0 + 250);
 	owes(T0 + 300, NULL, 50);
 	atomic_store(&s->selection.seq, 5); /* being written */
@@ -1353,6 +1504,11 @@ int main(void)
 		TEST(test_hits),
 		TEST(test_spins_at_hits),
 		TEST(test_exempt_hits),
+		TEST(test_sampled_hits),
+		TEST(test_lumps_are_spread),
+		TEST(test_lumps_have_places),
+		TEST(test_lumps_of_many_places),
+		TEST(test_lumps_at_ticks),
 		TEST(test_new_selection),
 		TEST(test_left_behind),
 		TEST(test_far_behind),

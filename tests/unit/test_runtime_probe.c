@@ -80,14 +80,18 @@ bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *out, unsigne
  * sees to; here they are spoilt, as libc's functions do. */
 static unsigned meetings, meetings_known, pays;
 
-void ca_wait_meet(void)
+void ca_wait_meet_from(const void *object, uintptr_t site)
 {
+	(void)object, (void)site;
 	meetings++;
 	__asm__ volatile("pcmpeqd %%xmm1, %%xmm1\n\tpcmpeqd %%xmm14, %%xmm14" ::: "xmm1", "xmm14");
 }
 
-void ca_wait_meet_known(struct ca_thread *t)
+static uintptr_t met_at;
+
+void ca_wait_meet_known(struct ca_thread *t, uintptr_t site)
 {
+	met_at = site;
 	assert_ptr_equal(t, me);
 	t->meets++;
 	meetings_known++;
@@ -1105,6 +1109,7 @@ static void meets(void **state)
 	meetings = meetings_known = 0;
 	hook.meet(program_sp());
 	assert_int_equal(meetings_known, 1);
+	assert_int_equal(met_at, 0); /* a pause is no place */
 	assert_int_equal(meetings, 0);
 	ca_self = NULL;
 	__asm__ volatile(
@@ -1182,6 +1187,7 @@ static void atomics(void **state)
 	meetings = meetings_known = retirements = 0;
 	hook.atomic(1);
 	assert_int_equal(meetings_known, 1);
+	assert_int_equal(met_at, 1);
 	me->guard++; /* ours */
 	hook.atomic(1);
 	me->guard--;

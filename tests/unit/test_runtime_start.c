@@ -97,8 +97,8 @@ static void joins(void)
 	MUST(!atomic_load(&ca_rt.session->process[ca_rt.process].patch_failed));
 	MUST(ca_sampler_host.translate &&
 	     (!ca_rt.patching || ca_patch_on_trap)); /* what it does first of all */
-	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_wait_meet >= ca_rt.own_low &&
-	     (uintptr_t)ca_wait_meet < ca_rt.own_high);
+	MUST(ca_rt.own_low > 4096 && (uintptr_t)ca_wait_meet_from >= ca_rt.own_low &&
+	     (uintptr_t)ca_wait_meet_from < ca_rt.own_high);
 	MUST(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
 	MUST(!strcmp(main_module()->path, exe));
 	MUST(ca_real.read && ca_real.posix_spawnp); /* the wrappers know their functions */

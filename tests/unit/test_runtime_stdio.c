@@ -17,28 +17,30 @@ static size_t wanted;  /* bytes, of a write */
 static bool delivered; /* of a read */
 static enum ca_wait waited_kind;
 
-void ca_wait_meet(void)
+void ca_wait_meet_from(const void *object, uintptr_t site)
 {
+	(void)object, (void)site;
 	meetings++;
 }
 
-struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+struct ca_waiting ca_wait_begin_from(enum ca_wait kind, int fd, uintptr_t site)
 {
+	(void)site;
 	waits++;
 	waited_fd = fd;
 	waited_kind = kind;
 	return (struct ca_waiting){ .fd = fd };
 }
 
-struct ca_waiting ca_wait_begin_read_all(int fd)
+struct ca_waiting ca_wait_begin_read_all_from(int fd, uintptr_t site)
 {
-	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+	return ca_wait_begin_from(CA_WAIT_EXTERNAL, fd, site);
 }
 
-struct ca_waiting ca_wait_begin_write(int fd, size_t n)
+struct ca_waiting ca_wait_begin_write_from(int fd, size_t n, uintptr_t site)
 {
 	wanted = n;
-	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+	return ca_wait_begin_from(CA_WAIT_EXTERNAL, fd, site);
 }
 
 void ca_wait_end(struct ca_waiting *w)

@@ -44,19 +44,17 @@ static void note(char letter)
 
 static int guess_errno; /* of ours: must not be seen */
 
-void ca_wait_meet(void)
-{
-	note('m');
-}
-
 /* What the wrapper says of its wait, and whom it wakes. */
 enum ca_activity said;
 const void *said_object, *met_object;
 
-void ca_wait_meet_at(const void *object)
+static volatile uintptr_t met_from; /* where in the program; libc says that its functions leave it alone */
+
+void ca_wait_meet_from(const void *object, uintptr_t site)
 {
 	note('m');
-	met_object = object;
+	met_from = site;
+	met_object = object ? object : met_object;
 }
 
 void ca_wait_is(enum ca_activity doing, const void *object)
@@ -70,11 +68,12 @@ void ca_wait_pay(void)
 	note('p');
 }
 
-struct ca_waiting ca_wait_begin(enum ca_wait kind, int fd)
+struct ca_waiting ca_wait_begin_from(enum ca_wait kind, int fd, uintptr_t site)
 {
 	struct ca_waiting w = { .thread = ca_self, .kind = kind, .fd = fd };
 
 	note('b');
+	met_from = site;
 	begun = kind;
 	waited_fd = fd;
 	return w;
@@ -88,14 +87,14 @@ void ca_wait_end(struct ca_waiting *w)
 		assert_int_equal(w->fd, waited_fd);
 }
 
-struct ca_waiting ca_wait_begin_read_all(int fd)
+struct ca_waiting ca_wait_begin_read_all_from(int fd, uintptr_t site)
 {
-	return ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+	return ca_wait_begin_from(CA_WAIT_EXTERNAL, fd, site);
 }
 
-struct ca_waiting ca_wait_begin_write(int fd, size_t n)
+struct ca_waiting ca_wait_begin_write_from(int fd, size_t n, uintptr_t site)
 {
-	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
+	struct ca_waiting w = ca_wait_begin_from(CA_WAIT_EXTERNAL, fd, site);
 
 	(void)n;
 	w.writes = true;
@@ -108,9 +107,10 @@ enum ca_wait ca_peers_of_read(int fd, bool delivered)
 	return fd == PIPE_FD ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 }
 
-void ca_wait_wake(const void *word)
+void ca_wait_wake_from(const void *word, uintptr_t site)
 {
 	(void)word;
+	met_from = site;
 	note('W');
 }
 
@@ -850,6 +850,37 @@ static void locks_alone(void **state)
 	me->depth = 0;
 	me->held_sp = 0;
 	ca_self = NULL;
+}
+
+/* Each call in the program is a place of its own, whichever wrapper it comes to and however deep that is. */
+static __attribute__((noinline)) uintptr_t met_in(int which, sem_t *object)
+{
+	static const long wake[] = { FUTEX_WAKE | FUTEX_PRIVATE_FLAG, FUTEX_WAKE };
+
+	begin();
+	met_from = 0;
+	if (which)
+		syscall(SYS_futex, object, wake[which - 1], 1, NULL, NULL, 0);
+	else
+		sem_post(object);
+	return met_from;
+}
+
+static void places(void **state)
+{
+	uintptr_t here[3];
+	sem_t object;
+
+	(void)state;
+	REPLACE(sem_post, real);
+	REPLACE(syscall, real);
+	for (int i = 0; i < 3; i++) {
+		here[i] = met_in(i, &object);
+		assert_in_range(here[i], (uintptr_t)met_in, (uintptr_t)met_in + 1024);
+		assert_int_equal(here[i], met_in(i, &object));
+	}
+	assert_true(here[0] != here[1]);
+	assert_int_equal(here[1], here[2]); /* one call, in which the wrapper goes two ways */
 }
 
 static void spinning(void **state)
@@ -2088,7 +2119,7 @@ int main(void)
 		TEST(jumps),           TEST(catches),
 		TEST(contexts),        TEST(real_ones),
 		TEST(every_row),       TEST(placed_while_we_open),
-		TEST(locks_alone),
+		TEST(locks_alone),     TEST(places),
 	};
 
 	ca_real_resolve();
