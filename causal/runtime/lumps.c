@@ -8,7 +8,7 @@
 #include "causal/runtime/lumps.h"
 
 enum {
-	SPREAD = 32,     /* periods over which a lump is paid */
+	SPREAD = 16,     /* periods over which a lump is paid */
 	LEARN = 4,       /* ... times that: what is expected is known by then */
 	RATE_SHIFT = 20, /* of a place's rate: ns of S in 2^20 ns */
 	STALE = 4        /* times SPREAD periods: nobody comes there any more */

@@ -23,6 +23,9 @@
  *   own      as hits, but who else is in S is not known at a tick: only how often each thread was
  *            found there, and how often together with others (causal/runtime/sample.c); and who
  *            spins for others pays each time round
+ *   spread   as own, and what is owed is spread over the meetings, each place with an account of its own
+ *            (causal/runtime/lumps.c); the history is each thread's, and holds since it met others last; who spins
+ *            for others owes nothing; a sample stands for what its last tick has not paid (handler.c)
  *   ticks    as hits, paid at ticks only
  *   coz      a hit adds p x period to the thread's account and raises the global one; who
  *            is behind sleeps it off at its ticks and before it wakes others; who was
@@ -37,7 +40,8 @@
 enum { MAX_THREADS = 1024, MAX_OPS = 12, MAX_OBJECTS = 8, QUEUE = 32 };
 enum { SLICE = 3000, WAKEUP_GRANULARITY = 1000, WAKE_COST = 5 };
 
-enum protocol { NONE, IDEAL, EXACT, SPIN, HITS, OWN, TICKS, COZ, PROTOCOLS };
+enum protocol { NONE, IDEAL, EXACT, SPIN, HITS, OWN, SPREAD, TICKS, COZ, PROTOCOLS };
+enum { SPREAD_OVER = 16, LEARN = 4, STALE = 4, PRIOR_OF_ONE = 4 }; /* as in lumps.c and history.c */
 
 enum kind {
 	WORK,
@@ -75,6 +79,11 @@ struct thread {
 	double look; /* own: time of the last tick ... */
 	bool was_in; /* ... and whether it was in S */
 	double ticks, ticks_in;
+	double pairs, pairs_expected; /* spread: as below, of this thread ... */
+	double met;                   /* ... since then it can be elsewhere */
+	double due[MAX_OPS], left[MAX_OPS], rate[MAX_OPS], seen[MAX_OPS]; /* accounts of its meetings */
+	double to_pay, paid_in_tick;
+	bool in_tick, spins, arrived;
 	double slept_s; /* union S time when the sleep began */
 	bool paying, off_core_pay;
 	bool checked; /* has paid for the op that it is about to do */
@@ -90,7 +99,7 @@ static struct thread threads[MAX_THREADS];
 static struct object objects[MAX_OBJECTS];
 static int thread_count, cores, running, core_thread[MAX_THREADS];
 static enum protocol protocol;
-static double p, now, period = 1000, union_s, hit_s, global;
+static double p, now, period = 1000, window, union_s, hit_s, global;
 static double pairs, pairs_expected; /* own */
 static long visits;
 static int in_s; /* threads that run inside S in this step */
@@ -315,7 +324,7 @@ static bool step_op(int i)
 
 static bool by_hits(void)
 {
-	return protocol == HITS || protocol == OWN || protocol == TICKS;
+	return protocol == HITS || protocol == OWN || protocol == SPREAD || protocol == TICKS;
 }
 
 static bool owes_late(void)
@@ -323,34 +332,110 @@ static bool owes_late(void)
 	return exact() || by_hits();
 }
 
+static double ratio_of(const struct thread *t)
+{
+	double ratio = (pairs + 2) / (pairs_expected + 2);
+
+	return protocol == SPREAD ? (t->pairs + PRIOR_OF_ONE * ratio) / (t->pairs_expected + PRIOR_OF_ONE)
+				  : ratio;
+}
+
+static void look_back(struct thread *t, double own)
+{
+	if (t->look <= now - period / 10 || (protocol == SPREAD && t->met >= t->look))
+		return;
+	pairs += t->was_in;
+	pairs_expected += own;
+	t->pairs += t->was_in;
+	t->pairs_expected += own;
+}
+
 /* A hit of thread i, which does not know what the others are at. */
 static void hit_by_history(int i)
 {
-	double share[MAX_THREADS], sum = 0, ratio = (pairs + 2) / (pairs_expected + 2), mean, worth = 1;
+	double weight = protocol == SPREAD ? fmax(0, period - threads[i].paid_in_tick) : period;
+	double share[MAX_THREADS], sum = 0, mean, worth = 1;
 	int n = 0;
 
 	for (int c = 0; c < cores; c++) {
 		struct thread *t = core_thread[c] >= 0 ? &threads[core_thread[c]] : NULL;
 		double own = t ? (t->ticks_in + 0.5) / (t->ticks + 1) : 0;
 
-		share[c] = t && core_thread[c] != i ? fmin(1, own * ratio) : 0;
+		share[c] = t && core_thread[c] != i ? fmin(1, own * ratio_of(t)) : 0;
 		if (!t || core_thread[c] == i)
 			continue;
 		n++;
 		sum += share[c];
-		if (t->look > now - period / 10) {
-			pairs += t->was_in;
-			pairs_expected += own;
-		}
+		look_back(t, own);
 	}
 	mean = n ? sum / n : 0;
 	if (mean > 1e-3)
 		worth = (1 - pow(1 - mean, n + 1)) / ((n + 1) * mean);
-	hit_s += period * worth;
-	for (int c = 0; c < cores; c++)
-		if (core_thread[c] >= 0 && core_thread[c] != i)
-			threads[core_thread[c]].owed +=
-				p * period * (worth - (sum > 0 ? share[c] * (1 - worth) / sum : 0));
+	hit_s += weight * worth;
+	for (int c = 0; c < cores; c++) {
+		struct thread *t = core_thread[c] >= 0 ? &threads[core_thread[c]] : NULL;
+
+		if (t && core_thread[c] != i && !(protocol == SPREAD && t->spins))
+			t->owed += p * weight * (worth - (sum > 0 ? share[c] * (1 - worth) / sum : 0));
+	}
+}
+
+/* spread: what no meeting will pay soon */
+static void pay_in_tick(struct thread *t)
+{
+	if (t->met < now - 2 * period) {
+		t->to_pay += t->owed;
+		t->owed = 0;
+	}
+	for (int k = 0; k < MAX_OPS; k++) {
+		if (t->seen[k] > now - STALE * SPREAD_OVER * period)
+			continue;
+		t->to_pay += t->due[k];
+		t->due[k] = t->left[k] = 0;
+	}
+	t->paying = t->in_tick = t->to_pay > 0;
+}
+
+/* spread: before its next op; returns whether it pays */
+static bool pay_here(struct thread *t)
+{
+	int k = t->pc;
+	bool spins = t->op[k].kind == SPIN_LOCK || t->op[k].kind == SPIN_WAIT;
+	double over = SPREAD_OVER * period, since = now - t->seen[k], part;
+
+	t->seen[k] = now;
+	t->spins = spins && (t->spins || t->arrived);
+	t->arrived = false;
+	if (t->spins)
+		return false;
+	t->due[k] += t->owed;
+	t->owed = 0;
+	part = t->due[k];
+	if (since < over) {
+		t->rate[k] += (t->due[k] - t->left[k] - t->rate[k] * since) / (LEARN * over);
+		part = fmax(0, t->rate[k] * since + t->due[k] * since / over);
+	}
+	t->to_pay += part;
+	t->left[k] = t->due[k] -= part;
+	t->met = now;
+	t->checked = !spins;
+	t->paying = t->to_pay > 0;
+	t->arrived = spins;
+	return t->paying;
+}
+
+static void pay_spread(struct thread *t)
+{
+	t->to_pay -= 1;
+	t->paying = t->to_pay > 0;
+	if (t->in_tick) {
+		t->paid_in_tick += 1;
+		t->ticks += 1 / period;
+		t->in_tick = t->paying;
+	} else if (!t->paying) { /* what came meanwhile is of this place */
+		t->due[t->pc] += t->owed;
+		t->owed = 0;
+	}
 }
 
 /* A tick of thread i: maybe a hit, maybe a payment. */
@@ -371,13 +456,16 @@ static void tick(int i)
 			if (core_thread[c] >= 0 && !inside(&threads[core_thread[c]]))
 				threads[core_thread[c]].owed += p * worth;
 	}
-	if (inside(t) && protocol == OWN)
+	if (inside(t) && (protocol == OWN || protocol == SPREAD))
 		hit_by_history(i);
 	t->look = now;
 	t->was_in = inside(t);
 	t->ticks++;
 	t->ticks_in += inside(t);
-	if (owes_late() && !inside(t) && t->owed > 0)
+	t->paid_in_tick = 0;
+	if (protocol == SPREAD && !inside(t))
+		pay_in_tick(t);
+	else if (owes_late() && !inside(t) && t->owed > 0)
 		t->paying = true;
 	if (protocol == COZ && t->account < global)
 		t->off_core_pay = true;
@@ -403,6 +491,8 @@ static bool must_pay(struct thread *t)
 
 	if (t->checked || !is_meeting(kind))
 		return false;
+	if (protocol == SPREAD)
+		return pay_here(t);
 	t->checked = (protocol != SPIN && protocol != OWN) || (kind != SPIN_LOCK && kind != SPIN_WAIT);
 	if (owes_late() && protocol != TICKS && t->owed > 0)
 		t->paying = true;
@@ -411,6 +501,17 @@ static bool must_pay(struct thread *t)
 		return true;
 	}
 	return t->paying;
+}
+
+/* A tick that comes while the thread pays has no place in the program. */
+static void drop_tick(struct thread *t)
+{
+	if (t->cpu < t->tick)
+		return;
+	t->tick = t->cpu + next_period();
+	t->look = now;
+	t->was_in = false;
+	t->ticks += !t->in_tick;
 }
 
 /* One step of a running thread: `rate` of a microsecond of progress. */
@@ -426,6 +527,12 @@ static void run_thread(int i, double rate)
 		t->owed += p;
 	if (t->off_core_pay) {
 		sleep_it_off(t);
+		return;
+	}
+	if (t->paying && owes_late())
+		drop_tick(t);
+	if (t->paying && protocol == SPREAD) {
+		pay_spread(t);
 		return;
 	}
 	if (t->paying) {
@@ -679,11 +786,30 @@ enum { TOPOLOGIES = sizeof topologies / sizeof *topologies };
 
 /* ---- experiments ---------------------------------------------------------------------- */
 
+static double inserted(void)
+{
+	return protocol == COZ ? global : p * (by_hits() ? hit_s : union_s);
+}
+
+/* Nothing is owed when an experiment begins. */
+static void begin_experiment(void)
+{
+	for (int i = 0; i < thread_count && window > 0 && owes_late(); i++) {
+		struct thread *t = &threads[i];
+
+		t->owed = t->to_pay = 0;
+		t->paying = t->in_tick = false;
+		memset(t->due, 0, sizeof t->due);
+		memset(t->left, 0, sizeof t->left);
+		memset(t->rate, 0, sizeof t->rate);
+	}
+}
+
 /* Effective time per visit over `us` simulated microseconds, after a warm-up. */
 static double simulate(const struct topology *topology, int n, enum protocol how, double speedup, double us)
 {
-	double from, delay;
-	long before;
+	double from, before, delay = 0, length = 0;
+	long visited = 0;
 
 	memset(objects, 0, sizeof objects);
 	memset(threads, 0, sizeof threads);
@@ -702,15 +828,20 @@ static double simulate(const struct topology *topology, int n, enum protocol how
 				op->time *= 1 - speedup;
 	for (double t = 0; t < us / 10; t++)
 		step();
-	from = now;
-	before = visits;
-	delay = how == COZ ? global : by_hits() ? p * hit_s : p * union_s;
-	while (now - from < us)
-		step();
-	delay = (how == COZ ? global : by_hits() ? p * hit_s : p * union_s) - delay;
+	for (double done = 0; done < us; done += now - from) {
+		from = now;
+		before = inserted();
+		visited -= visits;
+		begin_experiment();
+		while (now - from < (window > 0 ? window : us))
+			step();
+		visited += visits;
+		delay += inserted() - before;
+		length += now - from;
+	}
 	if (how == NONE)
 		delay = 0;
-	return visits > before ? (now - from - delay) / (double)(visits - before) : NAN;
+	return visited > 0 ? (length - delay) / (double)visited : NAN;
 }
 
 static double effect(const struct topology *topology, int n, enum protocol how, double speedup, double us)
@@ -728,8 +859,8 @@ static void table(int n, double us, const double *speedup, size_t speedups)
 
 	printf("\n%d cores, %g s simulated each, sampling period %g us, jitter 25 %%\n\n", n, us / 1e6,
 	       period);
-	printf("| case | speedup | truth | ideal | exact | spin | hits | own | ticks | coz |\n"
-	       "|---|---|---|---|---|---|---|---|---|---|\n");
+	printf("| case | speedup | truth | ideal | exact | spin | hits | own | spread | ticks | coz |\n"
+	       "|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < TOPOLOGIES; i++) {
 		if (n > 2 && !topologies[i].scales)
 			continue;
@@ -770,8 +901,10 @@ int main(int argc, char **argv)
 			seconds = atof(argv[++i]);
 		else if (!strcmp(argv[i], "--period") && i + 1 < argc)
 			period = atof(argv[++i]);
+		else if (!strcmp(argv[i], "--window") && i + 1 < argc)
+			window = atof(argv[++i]);
 		else {
-			fprintf(stderr, "usage: model [--small] [--seconds N] [--period US]\n");
+			fprintf(stderr, "usage: model [--small] [--seconds N] [--period US] [--window US]\n");
 			return 2;
 		}
 	}
