@@ -11,10 +11,12 @@ for backend in "${backends[@]}"; do
 	DAEMON_FILE=$work/daemon.txt profile -b "$backend" -s 0,50 -- "$apps/processes" daemon
 	check "daemon, $backend: exit status" 0 "$status"
 	explain 0
-	at_least "daemon, $backend: its visits" 200 "$(total visits)"
 	end=$((SECONDS + 10))
 	until grep -q end daemon.txt 2>/dev/null || ((SECONDS > end)); do sleep 0.05; done
-	check "daemon, $backend: nobody else writes to its files" "end" "$(cat daemon.txt)"
+	works=$(head -n 1 daemon.txt)
+	at_least "daemon, $backend: it works" 20 "$works"
+	at_least "daemon, $backend: its visits" $((works / 2)) "$(total visits)"
+	check "daemon, $backend: nobody else writes to its files" "$works end" "$(tr '\n' ' ' <daemon.txt | sed 's/ $//')"
 
 	XDG_CACHE_HOME=/proc/none profile -b "$backend" -B MAIN -s 0,50 -- "$apps/hosts" lock_all
 	check "no cache, all memory locked, $backend" "0 lock_all: good" "$status $(cat out)"
