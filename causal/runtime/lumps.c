@@ -47,8 +47,7 @@ CA_SIGSAFE static struct ca_lump_site *find(struct ca_thread *t, uintptr_t place
 CA_SIGSAFE void ca_lumps_meet(struct ca_thread *t, uint64_t now, uintptr_t site)
 {
 	struct ca_lump_site *s = find(t, site);
-	int64_t since = now > s->seen ? (int64_t)(now - s->seen) : 0, over = (int64_t)spread(t),
-		part = s->due;
+	int64_t since = now > s->seen ? (int64_t)(now - s->seen) : 0, over = (int64_t)spread(t), part;
 
 	t->lumps.met = now;
 	s->seen = now;
