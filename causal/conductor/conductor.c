@@ -538,9 +538,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	ca_selection_log_read(c->log);
 	ca_visits_read(c->session, &visits);
 	close_open_experiment(c, now, wait_status);
-	/* of experiments so far, which are a part; or of whole runs, which are no point's */
-	if (c->sum.visits < ca_visits_sum(&visits))
-		c->sum.visits = ca_visits_sum(&visits);
+	c->sum.visits += ca_visits_sum(&visits);
 	if (!WIFSIGNALED(wait_status) && c->opt.sweep && !c->set->end_to_end)
 		ca_sweep_add_length(c->opt.sweep, c->opt.run,
 				    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);

@@ -122,8 +122,8 @@ void ca_conductor_record(struct ca_conductor *c)
 		ca_conductor_whole_end(c);
 	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
-	for (size_t i = 0; i < r->visit_count; i++)
-		c->sum.visits += r->visits[i].delta;
+	for (size_t i = 0; i < r->visit_count; i++) /* the program's end is no point of the runtime's */
+		c->sum.visits += r->visits[i].point == CA_POINT_END_TO_END ? r->visits[i].delta : 0;
 	if (!(r->flags & ~(uint32_t)CA_EXPERIMENT_LAST)) /* those count where there are no others */
 		keep(c);
 	else
