@@ -165,7 +165,8 @@ static uint64_t spend(bool calls, uint64_t ns)
 
 	do {
 		if (calls)
-			assert_int_equal(read(fd, block, sizeof block), sizeof block);
+			/* not read(): a sanitizer looks through the whole block in each, and that is no call */
+			assert_int_equal(syscall(SYS_read, fd, block, sizeof block), sizeof block);
 		else
 			for (volatile int i = 0; i < 100000; i++)
 				;
