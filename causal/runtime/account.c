@@ -6,7 +6,8 @@
 
 enum {
 	PAST = 32,       /* times off a CPU that are looked at when it is walked back */
-	FAR_BACK = 4096, /* entries, at most */
+	FAR_BACK = 4096, /* entries, at most, of all that one look hears of */
+	FAR = 1024,      /* entries behind the log: what they cost to read is no longer nothing */
 	UNSURE = 50000   /* ns by which the CPU clock may be behind for no reason */
 };
 
@@ -22,6 +23,7 @@ struct account {
 	uint64_t back_now;     /* ... and of what lies since the last one */
 	const enum ca_wait *wait;
 	struct past *past; /* what is looked at is past: what is known of it by now */
+	uint64_t walked;   /* entries back, so far */
 };
 
 /* Times off a CPU, as they were told; the last one first, so that for each thread they are in order. */
@@ -333,12 +335,13 @@ static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uin
 	struct ca_session *s = ca_rt.session;
 	uint64_t at = a->t->cursor;
 
-	while (at > s->selection.log_start && a->t->cursor - at < FAR_BACK && to > from) {
+	while (at > s->selection.log_start && a->walked < FAR_BACK && to > from) {
 		struct ca_log_entry e;
 
 		if (ca_selection_look(s->log, at - 1, UINT64_MAX, &e) != CA_LOG_THERE)
 			break;
 		at--;
+		a->walked++;
 		if (e.type == CA_LOG_WAS_OFF) {
 			remember_off(a->past, &e);
 		} else if (e.type != CA_LOG_HIT) {
@@ -425,13 +428,21 @@ static void catch_up(struct account *a, uint64_t now)
 	a->at = now;
 }
 
+/* Thousands of threads that wait meanwhile would each read all that the others have written. Who has waited owes for
+ * nothing, or for all of that time; so he needs to know how long S was active, and not when. */
+static bool is_far_behind(const struct account *a, uint64_t entries)
+{
+	return entries > CA_LOG_ENTRIES / 2 ||
+	       (entries > FAR && (a->wait || !a->t->speedup || a->start == UINT64_MAX));
+}
+
 static void read_log(struct account *a, uint64_t now)
 {
 	struct ca_session *s = ca_rt.session;
 	struct ca_thread *t = a->t;
 	uint64_t head = atomic_load_explicit(&s->log_head, memory_order_acquire);
 
-	if (head - t->cursor > CA_LOG_ENTRIES / 2) {
+	if (is_far_behind(a, head - t->cursor)) {
 		catch_up(a, now);
 		return;
 	}

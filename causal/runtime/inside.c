@@ -17,21 +17,30 @@ CA_SIGSAFE unsigned ca_inside_find(const struct ca_thread *t, uint32_t slot)
 	return i;
 }
 
+/* One who is not in it. */
+static void inside_append(struct ca_thread *t, uint32_t slot, uint64_t part, uint8_t flag)
+{
+	unsigned i = t->inside_count;
+
+	if (i == CA_INSIDE) {
+		t->inside_more++; /* so many at once: somebody is at work */
+		return;
+	}
+	t->inside_slot[i] = slot;
+	t->inside_part[i] = ca_inside_limit_part(t, part);
+	t->inside_flag[i] = flag;
+	t->inside_until[i] = UINT64_MAX;
+	t->inside_count++;
+}
+
 static void inside_add(struct ca_thread *t, uint32_t slot, uint64_t part)
 {
 	unsigned i = ca_inside_find(t, slot);
 
-	if (i < t->inside_count) {
+	if (i < t->inside_count)
 		t->inside_part[i] = ca_inside_limit_part(t, part);
-		return;
-	}
-	if (t->inside_count < CA_INSIDE) {
-		t->inside_slot[t->inside_count] = slot;
-		t->inside_part[t->inside_count] = ca_inside_limit_part(t, part);
-		t->inside_flag[t->inside_count++] = 0;
-	} else {
-		t->inside_more++; /* so many at once: somebody is at work */
-	}
+	else
+		inside_append(t, slot, part, 0);
 }
 
 static void inside_remove(struct ca_thread *t, uint32_t slot)
@@ -59,14 +68,19 @@ static void inside_set_flag(struct ca_thread *t, uint32_t slot, uint8_t flag, ui
 	}
 }
 
-/* It has looked not longer ago, or it is in S since then. */
+static uint64_t between(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* It has looked not longer ago (or later), or it is in S since then. */
 static bool knows(const struct ca_slot *slot, uint64_t experiment, uint64_t now, uint64_t ago)
 {
 	uint64_t until = atomic_load_explicit(&slot->s_until, memory_order_acquire);
 
-	return until && until <= now &&
-	       atomic_load_explicit(&slot->experiment, memory_order_relaxed) == experiment &&
-	       (now - until < ago || atomic_load_explicit(&slot->in_s, memory_order_relaxed) == CA_IN_S);
+	return until && atomic_load_explicit(&slot->experiment, memory_order_relaxed) == experiment &&
+	       (between(now, until) < ago ||
+		(until <= now && atomic_load_explicit(&slot->in_s, memory_order_relaxed) == CA_IN_S));
 }
 
 /* Who has looked lately: who has created this thread, or, where there are too many to ask all, the seer;
@@ -84,27 +98,28 @@ static uint32_t one_who_knows(const struct ca_thread *t, uint64_t now, uint32_t 
 	return used;
 }
 
-/* The S time of the open experiment as that thread knows it, or else the one that has looked last. */
+/* The S time of the open experiment as that thread knows it, or else the one that has looked nearest to `now`, which
+ * has passed where a wait was over before somebody ran again. */
 static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now, uint32_t creator)
 {
 	struct ca_session *s = ca_rt.session;
 	uint32_t used = ca_rt_slots_used(), one = one_who_knows(t, now, creator, used);
 	uint32_t end = one < used ? one + 1 : used;
-	uint64_t best = t->s_time, until = t->last;
+	uint64_t best = t->s_time, until = t->last, active = 0;
 
 	for (uint32_t i = one < used ? one : 0; i < end; i++) {
 		struct ca_slot *slot = &s->slot[i];
 		uint64_t its = atomic_load_explicit(&slot->s_until, memory_order_acquire);
 
-		if (i == t->number || its <= until || its > now ||
+		if (i == t->number || !its || between(now, its) >= between(now, until) ||
 		    atomic_load_explicit(&slot->experiment, memory_order_relaxed) != t->experiment)
 			continue;
 		best = atomic_load_explicit(&slot->s_time, memory_order_relaxed);
 		until = its;
 	}
 	for (unsigned k = 0; k < t->layers; k++)
-		best += ca_inside_is_active(t, k) ? ca_inside_weigh(t, k, now - until) : 0;
-	return best;
+		active += ca_inside_is_active(t, k) ? ca_inside_weigh(t, k, between(now, until)) : 0;
+	return until <= now ? best + active : best - (active < best ? active : best);
 }
 
 CA_SIGSAFE uint64_t ca_inside_resynchronise(struct ca_thread *t, uint64_t now, uint32_t creator)
@@ -121,10 +136,10 @@ CA_SIGSAFE uint64_t ca_inside_resynchronise(struct ca_thread *t, uint64_t now, u
 
 		if (i == t->number || !how)
 			continue;
-		inside_add(t, i, how / CA_IN_S_PART);
-		if (how & (CA_IN_S_OFF | CA_IN_S_EXTERNAL))
-			inside_set_flag(t, i, how & CA_IN_S_OFF ? CA_INSIDE_OFF : CA_INSIDE_EXTERNAL,
-					UINT64_MAX);
+		inside_append(t, i, how / CA_IN_S_PART,
+			      how & CA_IN_S_OFF        ? CA_INSIDE_OFF
+			      : how & CA_IN_S_EXTERNAL ? CA_INSIDE_EXTERNAL
+						       : 0);
 	}
 	return t->experiment & 1 ? s_time_of_others(t, now, creator) : t->s_time;
 }

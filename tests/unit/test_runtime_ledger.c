@@ -996,6 +996,48 @@ static void test_far_behind(void **state)
 	owes(T0 + 400, NULL, 125);
 }
 
+/* Who has waited asks others how long S was active, and not the log, nor what S is at just now, also where all others
+ * have looked since the wait was over. */
+static void test_far_behind_in_a_wait(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	owes(T0 + 100, NULL, 0);
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++) {
+		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, T0 + 100 + i * 10);
+		if (i % 1024 == 0)
+			ca_ledger_accrue(&thread[2], T0 + 100 + i * 10, NULL);
+	}
+	ca_ledger_accrue(&thread[2], T0 + 300000, NULL);
+	/* nothing in the log tells of these; nobody who reads it knows */
+	atomic_fetch_add(&s->slot[2].s_time, 7000);
+	owes(T0 + 299000, &external, (CA_LOG_ENTRIES / 8 * 10 + 7000) / 2);
+	assert_int_equal(me->cursor, atomic_load(&s->log_head));
+	/* who has worked has to know when */
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++)
+		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, T0 + 400000 + i * 10);
+	owes(T0 + 400000 + CA_LOG_ENTRIES / 4 * 10, NULL, (CA_LOG_ENTRIES / 4 * 10 + 7000) / 2);
+}
+
+/* However much those off a CPU tell at once, the log is not walked back for ever. */
+static void test_much_to_take_back(void **state)
+{
+	struct timespec began, ended;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	owes(T0 + 100, NULL, 0);
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++) {
+		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 2, T0 + 100 + i * 10);
+		ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 100, T0 + 100 + i * 10);
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+	owes(T0 + 100 + CA_LOG_ENTRIES / 4 * 10, NULL, CA_LOG_ENTRIES / 8 * 10 / 2);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+	/* 1 to 3 ms; each as far as FAR_BACK would be seconds */
+	assert_true((ended.tv_sec - began.tv_sec) * 1000000000 + ended.tv_nsec - began.tv_nsec < 200000000);
+}
+
 /* ... and one thread, how long S was active: nobody goes through all of thousands. */
 static void test_far_behind_of_many(void **state)
 {
@@ -1512,6 +1554,8 @@ int main(void)
 		TEST(test_new_selection),
 		TEST(test_left_behind),
 		TEST(test_far_behind),
+		TEST(test_far_behind_in_a_wait),
+		TEST(test_much_to_take_back),
 		TEST(test_far_behind_of_many),
 		TEST(test_unpublished),
 		TEST(test_dead_writer),
