@@ -14,9 +14,12 @@
 #include <sys/un.h>
 
 enum {
-	KNOWN = 1024,       /* descriptors that are remembered */
-	GOOD_FOR = 3000000, /* cycles, about a ms: so long nobody looks whether it is still the same file */
-	ADDRESS = 16,       /* bytes of an address */
+	KNOWN = 1024, /* descriptors that are remembered */
+	/* cycles, about 1 and 10 ms: so long nobody looks whether it is still the same file, the longer it has been that */
+	GOOD_FOR = 3000000,
+	LONG_GOOD_FOR = 30000000,
+	OF_ITS_AGE = 16,
+	ADDRESS = 16, /* bytes of an address */
 	PAGE = 4096
 };
 
@@ -25,7 +28,7 @@ enum {
 static struct known {
 	_Atomic uint32_t version; /* odd while it is written */
 	int fd;
-	uint64_t device, inode, looked;
+	uint64_t device, inode, looked, found; /* the times in cycles */
 	struct ca_channel channel;
 } known[KNOWN];
 
@@ -251,6 +254,14 @@ static struct ca_channel find_out(int fd, const struct stat *st, bool *lasts)
 	return c;
 }
 
+static bool is_fresh(const struct known *k)
+{
+	uint64_t good_for = (k->looked - k->found) / OF_ITS_AGE;
+
+	good_for = good_for < GOOD_FOR ? GOOD_FOR : good_for < LONG_GOOD_FOR ? good_for : LONG_GOOD_FOR;
+	return ca_cpu_cycles() - k->looked < good_for;
+}
+
 /* 0: nothing is known, 1: perhaps, 2: surely. */
 static int look_up(int fd, struct known *found)
 {
@@ -261,12 +272,13 @@ static int look_up(int fd, struct known *found)
 	found->device = k->device;
 	found->inode = k->inode;
 	found->looked = k->looked;
+	found->found = k->found;
 	found->channel = k->channel;
 	atomic_thread_fence(memory_order_acquire);
 	if (version & 1 || !version || found->fd != fd ||
 	    atomic_load_explicit(&k->version, memory_order_relaxed) != version)
 		return 0;
-	return ca_cpu_cycles() - found->looked < GOOD_FOR ? 2 : 1;
+	return is_fresh(found) ? 2 : 1;
 }
 
 static void remember(const struct known *now)
@@ -280,6 +292,7 @@ static void remember(const struct known *now)
 	k->device = now->device;
 	k->inode = now->inode;
 	k->looked = now->looked;
+	k->found = now->found;
 	k->channel = now->channel;
 	/* release: pairs with the acquire in look_up */
 	atomic_store_explicit(&k->version, version + 2, memory_order_release);
@@ -300,7 +313,9 @@ struct ca_channel ca_channel_of_fd(int fd)
 		return now.channel;
 	if (fstat(fd, &st))
 		return none;
+	now.looked = ca_cpu_cycles();
 	if (!is_known || now.device != st.st_dev || now.inode != st.st_ino) {
+		now.found = now.looked;
 		now.channel = find_out(fd, &st, &lasts);
 		if (!lasts)
 			return now.channel;
@@ -308,7 +323,6 @@ struct ca_channel ca_channel_of_fd(int fd)
 	now.fd = fd;
 	now.device = st.st_dev;
 	now.inode = st.st_ino;
-	now.looked = ca_cpu_cycles();
 	remember(&now);
 	return now.channel;
 }

@@ -210,6 +210,14 @@ void ca_feed_taken(uint64_t key, bool waited, uint64_t lag)
 	leave(f);
 }
 
+bool ca_feed_is_known(uint64_t key)
+{
+	for (unsigned i = 0; i < TRIES; i++)
+		if (atomic_load_explicit(&feeds[(key + i) % FEEDS].key, memory_order_relaxed) == key)
+			return true;
+	return false;
+}
+
 void ca_feed_forget(uint64_t key)
 {
 	struct feed *f = enter(key);

@@ -18,6 +18,8 @@ CA_HIDDEN uint64_t ca_feed_in_step(uint64_t key, uint64_t before, uint64_t lag);
 CA_HIDDEN void ca_feed_taken(uint64_t key, bool waited, uint64_t lag);
 /* Bytes that are there to be read. */
 CA_HIDDEN uint64_t ca_feed_unread(int fd);
+/* Is he held back by anything? Cheap. */
+CA_HIDDEN bool ca_feed_is_known(uint64_t key);
 /* He is in step with us: what comes next is not too early. */
 CA_HIDDEN void ca_feed_forget(uint64_t key);
 

@@ -254,13 +254,15 @@ void ca_peers_write(int fd, uint64_t now, uint64_t lag)
 {
 	struct ca_channel c = ca_channel_of_fd(fd);
 	struct ca_peer *p = mark(out_of(&c), CA_PEER_WRITES), *in;
+	uint64_t key;
 
 	if (p) {
 		atomic_store_explicit(&p->wrote, now, memory_order_relaxed);
 		ca_sample_wake_at(ca_self, &p->meeting);
 	}
-	if (p && lag && !has(p, CA_PEER_READS) && left_in(&c, fd) == 0)
-		ca_feed_forget(atomic_load_explicit(&p->key, memory_order_relaxed)); /* he waits for us */
+	key = p ? atomic_load_explicit(&p->key, memory_order_relaxed) : 0;
+	if (key && lag && !has(p, CA_PEER_READS) && ca_feed_is_known(key) && left_in(&c, fd) == 0)
+		ca_feed_forget(key); /* he waits for us */
 	if (!is_one_way(&c)) {
 		if ((in = get(c.in)))
 			ask(in, now, lag);

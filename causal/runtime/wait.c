@@ -408,6 +408,12 @@ static void end_doing(const struct ca_waiting *w, uint64_t now)
 		ca_timeline_tell(t, CA_POINT, CA_KEY_WAIT, now, w->kind);
 }
 
+/* Is there something to read already? Where it is no question of S, the end of the call tells whether it has waited. */
+static bool wants_to_know_now(const struct ca_waiting *w)
+{
+	return ca_rt_is_in_s(w->thread) || (w->open && !ca_rt.session->selection.exact);
+}
+
 /* frame: where the wrapper's own begins. errno is not kept. */
 static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n, uintptr_t frame,
 			       uintptr_t site)
@@ -443,7 +449,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 		w.feed = ca_peers_feed(fd);
 	/* also where nothing is selected: later, what has come is no sign any more of who was asked for it */
 	if (fd >= 0 && !writes && w.kind == CA_WAIT_EXTERNAL)
-		w.by_itself = ca_peers_by_itself(fd) && !ca_feed_unread(fd);
+		w.by_itself = ca_peers_by_itself(fd) && !(wants_to_know_now(&w) && ca_feed_unread(fd));
 	if (w.by_itself && ca_rt_is_in_s(t))
 		w.kind = CA_WAIT_OTHERS;
 	if (w.feed)

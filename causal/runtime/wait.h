@@ -19,7 +19,7 @@ struct ca_waiting {
 	int held;                  /* bytes that nobody has taken so far, before ours ... */
 	ssize_t written;           /* ... of so many */
 	uint64_t feed;             /* somebody outside may send on it by himself, under that name */
-	bool by_itself;            /* ... and nothing was there: he comes no sooner if S is faster */
+	bool by_itself;            /* ... and, in S, nothing was there: he comes no sooner if S is faster */
 	const void *word;          /* somebody outside has woken us there */
 	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */

@@ -11,10 +11,33 @@
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* ---- what stands in -------------------------------------------------------------------------------- */
+static unsigned of_file, of_data; /* system calls that ask for these */
+
+int fstat(int fd, struct stat *st)
+{
+	of_file++;
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list list;
+	void *at;
+
+	of_data++;
+	va_start(list, request);
+	at = va_arg(list, void *);
+	va_end(list);
+	return (int)syscall(SYS_ioctl, fd, request, at);
+}
+
 static unsigned paid, waited_on, looks, unheld, late_calls;
 static uint64_t off_cpu;
 static int64_t owed_then; /* when it waited on */
@@ -821,6 +844,47 @@ static void client_in_s(void **state)
 	me->switches.page = log;
 }
 
+/* A server that answers thousands of requests a second: it is not asked three times per request what its descriptors are,
+ * and what there is to read or to take. */
+static void clients_are_cheap(void **state)
+{
+	enum { MS = 1000000, WARM = 200 * MS, LONG = 40 * MS, LOOKS_AT_MOST = 20 };
+	struct ca_waiting w;
+	int client, listener, fd;
+	uint64_t began, warm;
+	unsigned requests = 0;
+
+	(void)state;
+	fd = accept_client(&client, &listener);
+	open_experiment();
+	thread_in_s(50000); /* there is a lag */
+	began = warm = ca_clock_now();
+	for (uint64_t now = began; now - warm < LONG; now = ca_clock_now(), requests++) {
+		if (now - began < WARM) {
+			of_file = of_data = requests = 0;
+			warm = now;
+		}
+		assert_int_equal(syscall(SYS_write, client, "?", 1), 1);
+		w = get_after(fd, 0);
+		assert_int_equal(syscall(SYS_read, fd, &(char){ 0 }, 1), 1);
+		ca_wait_end(&w);
+		ask(fd);
+	}
+	assert_true(requests > 100);                /* many per millisecond */
+	assert_in_range(of_file, 1, LOOKS_AT_MOST); /* 4 to 5; without its age it would be 40 */
+	assert_int_equal(of_data, 0);
+	/* another one at its number, of which nobody tells, is found out */
+	ca_self = NULL;
+	assert_int_equal(syscall(SYS_dup3, STDERR_FILENO, fd, 0), fd);
+	ca_self = me;
+	assert_int_equal(poll(NULL, 0, 30), 0);
+	assert_int_equal(ca_channel_of_fd(fd).kind, ca_channel_of_fd(STDERR_FILENO).kind);
+	ca_self = NULL;
+	close(client);
+	close(listener);
+	close(fd);
+}
+
 /* A call that blocks may be S itself, where S is sampled. */
 static void calls_that_are_s(void **state)
 {
@@ -1105,6 +1169,7 @@ int main(void)
 		TEST(held_back_in_s),
 		TEST(client_in_s),
 		TEST(waits_that_are_sampled),
+		TEST(clients_are_cheap),
 		TEST(calls_that_are_s),
 		TEST(told),
 		TEST(told_of_a_jump),
