@@ -162,10 +162,13 @@ static bool has_others(const struct ca_conductor *c)
 /* Unless the search was asked for. */
 static bool is_alone(const struct ca_conductor *c)
 {
-	uint64_t most = 0, wanted = has_others(c) ? ALONE_SAMPLES * ALONE_BESIDE : ALONE_SAMPLES;
+	uint64_t most = 0, wanted = ALONE_SAMPLES;
 
-	if (*c->set->progress || !c->opt.sweep || c->ran_all < wanted ||
-	    !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_PAID))
+	if (*c->set->progress || !c->opt.sweep || !ca_sweep_is_first(c->opt.sweep, CA_SWEEP_PAID))
+		return false;
+	if (has_others(c) && !ca_sweep_is_alone(c->opt.sweep)) /* nor was it so in an earlier run */
+		wanted *= ALONE_BESIDE;
+	if (c->ran_all < wanted)
 		return false;
 	for (uint32_t i = 0; i < CA_MAX_THREADS; i++)
 		most = c->ran[i] > most ? c->ran[i] : most;
@@ -442,6 +445,11 @@ bool ca_conductor_points_step(struct ca_conductor *c, uint64_t now)
 	case CA_POINT_STAGE_SEARCHING:
 		if (!p->placed && become_needless(c, p))
 			return false;
+		if (p->placed && !p->ask && is_alone(c)) {
+			place(c, NULL, 0); /* and then decide */
+			enter(c, p, CA_POINT_STAGE_REMOVING, now);
+			break;
+		}
 		step_searching(c, p, now);
 		break;
 	case CA_POINT_STAGE_PLACING:

@@ -437,8 +437,39 @@ static void test_needless_beside(void **state)
 	conductor.ran_all = conductor.ran[0] = ALONE_SAMPLES * ALONE_BESIDE;
 	assert_false(step(2));
 	assert_true(ca_conductor_points_are_needless(&conductor));
+	/* as a shell that waits for the program: the next run is not searched for as long, nor is it found out again */
+	open_points();
+	conductor.ran_all = conductor.ran[0] = ALONE_SAMPLES;
+	assert_false(step(0));
+	assert_true(ca_conductor_points_are_needless(&conductor));
 	conductor.session = session;
 	free(with);
+}
+
+/* Once it is seen, what is counted of candidates is for nothing. */
+static void test_needless_meanwhile(void **state)
+{
+	(void)state;
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	wish = CA_POINT_SEARCH_PLACE;
+	assert_true(step(0));
+	patched = true;
+	assert_true(step(1));
+	patched = false;
+	wish = CA_POINT_SEARCH_WAIT;
+	conductor.ran_all = conductor.ran[3] = ALONE_SAMPLES - 1;
+	assert_true(step(2));
+	conductor.ran_all = conductor.ran[3] = ALONE_SAMPLES;
+	assert_true(step(3));
+	assert_int_equal(session->selection.sites, 0);
+	assert_false(ca_conductor_points_are_needless(&conductor));
+	patched = true;
+	assert_true(step(4));
+	assert_false(step(5));
+	assert_true(ca_conductor_points_are_needless(&conductor));
+	assert_string_equal(added, "");
+	ca_catalog_fini(&conductor.catalog);
 }
 
 /* A run that is measured as a whole has no search, but the sweep knows already that one thread does all. */
@@ -1004,16 +1035,27 @@ static void test_traps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),         TEST(test_needless),
-		TEST(test_needless_whole), TEST(test_needless_beside),
-		TEST(test_needless_late),  TEST(test_idle),
-		TEST(test_idle_at_first),  TEST(test_chosen),
-		TEST(test_units),          TEST(test_again),
-		TEST(test_macros),         TEST(test_not_asked_for),
-		TEST(test_stored),         TEST(test_stored_end_to_end),
-		TEST(test_close),          TEST(test_give_up),
-		TEST(test_dropped),        TEST(test_untied),
-		TEST(test_answers),        TEST(test_asking),
+		TEST(test_phases),
+		TEST(test_needless),
+		TEST(test_needless_whole),
+		TEST(test_needless_beside),
+		TEST(test_needless_late),
+		TEST(test_needless_meanwhile),
+		TEST(test_idle),
+		TEST(test_idle_at_first),
+		TEST(test_chosen),
+		TEST(test_units),
+		TEST(test_again),
+		TEST(test_macros),
+		TEST(test_not_asked_for),
+		TEST(test_stored),
+		TEST(test_stored_end_to_end),
+		TEST(test_close),
+		TEST(test_give_up),
+		TEST(test_dropped),
+		TEST(test_untied),
+		TEST(test_answers),
+		TEST(test_asking),
 		TEST(test_traps),
 	};
 
