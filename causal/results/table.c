@@ -328,7 +328,7 @@ static void put_unit(const struct ca_table *t)
 			}
 	}
 	if (is_time(point)) {
-		fputs("Unit of work: time itself, since one thread does all the work.\n", t->out);
+		fputs("Unit of work: time itself, since no other thread had to be delayed.\n", t->out);
 		return;
 	}
 	name = ca_text_cut(point->name, t->width / 2, t->width / 4);

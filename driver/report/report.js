@@ -258,7 +258,7 @@ function showSource(row) {
 
 // ---- the detail
 
-// "(time)": one thread does all the work, and no point is needed.
+// "(time)": no other thread had to be delayed, and no point is needed.
 function whatFalls(p) {
 	return p.kind === "latency" ? `the latency of ${p.point}`
 		: p.point === "(time)" ? "the time that the program takes" : `the time per visit of ${p.point}`;
