@@ -1001,6 +1001,7 @@ static void test_far_behind(void **state)
 static void test_far_behind_in_a_wait(void **state)
 {
 	(void)state;
+	s->selection.exact = 1;
 	open_experiment(T0, HALF);
 	owes(T0 + 100, NULL, 0);
 	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++) {
@@ -1017,6 +1018,11 @@ static void test_far_behind_in_a_wait(void **state)
 	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++)
 		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, T0 + 400000 + i * 10);
 	owes(T0 + 400000 + CA_LOG_ENTRIES / 4 * 10, NULL, (CA_LOG_ENTRIES / 4 * 10 + 7000) / 2);
+	/* and where S is timed, the log alone tells what came since the last tick */
+	s->selection.fine = 1;
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++)
+		hit(1, T0 + 600000 + i * 10, 4);
+	owes(T0 + 800000, &external, (CA_LOG_ENTRIES / 4 * 14 + 7000) / 2);
 }
 
 /* However much those off a CPU tell at once, the log is not walked back for ever. */
