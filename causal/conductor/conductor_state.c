@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+enum { ASLEEP = 100000000 }; /* ns without CPU time, from which on nobody waits for a process to wake up */
+
 void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
 {
 	char text[512];
@@ -27,14 +29,27 @@ static bool is_behind(const struct ca_session *s, uint32_t p)
 	       atomic_load(&process->patched) != atomic_load(&s->selection.seq);
 }
 
-bool ca_conductor_patched(const struct ca_conductor *c)
+/* A shell that waits for the program, say. */
+static bool is_asleep(struct ca_conductor *c, uint32_t p)
+{
+	uint64_t now = ca_clock_now(), cpu = ca_clock_process_cpu((pid_t)c->session->process[p].pid);
+
+	if (!c->asleep[p].since || c->asleep[p].cpu != cpu) {
+		c->asleep[p].cpu = cpu;
+		c->asleep[p].since = now;
+	}
+	return now - c->asleep[p].since > ASLEEP;
+}
+
+bool ca_conductor_patched(struct ca_conductor *c)
 {
 	uint32_t processes = atomic_load(&c->session->processes_used);
+	bool all = true;
 
 	for (uint32_t p = 0; p < processes; p++)
-		if (is_behind(c->session, p))
-			return false;
-	return true;
+		if (is_behind(c->session, p) && !is_asleep(c, p))
+			all = false;
+	return all;
 }
 
 void ca_conductor_unplaced_start(struct ca_conductor *c)

@@ -138,6 +138,9 @@ struct ca_conductor {
 	uint64_t unplaced_since;
 	uint64_t unplaced[CA_MAX_PROCESSES]; /* ns of CPU time of each process then */
 	struct {
+		uint64_t cpu, since; /* so much CPU time (ns) it had then, and not more since */
+	} asleep[CA_MAX_PROCESSES];
+	struct {
 		uint32_t index;
 		uint64_t ns;
 	} used[CA_MAX_PROCESSES]; /* of each process that was seen to use some, and ... */
@@ -152,8 +155,9 @@ void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...
 /* Tell of progress points of the command line that were not found, once per sweep; and, to those
  * who ask for details, how often each was visited. */
 void ca_conductor_report_points(struct ca_conductor *c);
-/* Have all processes put the selection's sites in place? */
-bool ca_conductor_patched(const struct ca_conductor *c);
+/* Have all processes put the selection's sites in place? Those do not count that have slept for long: they do it
+ * when they wake up. */
+bool ca_conductor_patched(struct ca_conductor *c);
 /* From here on, see what those that have not do without them. */
 void ca_conductor_unplaced_start(struct ca_conductor *c);
 /* ns of CPU time that they have had since then: S is not seen there. */

@@ -61,6 +61,14 @@ static void test_patched(void **state)
 	assert_false(ca_conductor_patched(&conductor));
 	atomic_store(&session->process[0].patched, SEQ);
 	assert_false(ca_conductor_patched(&conductor));
+	/* it sleeps, and will when it wakes up */
+	usleep(120000);
+	assert_true(ca_conductor_patched(&conductor));
+	atomic_store(&session->process[0].patched, 0); /* who works is waited for */
+	assert_false(ca_conductor_patched(&conductor));
+	atomic_store(&session->process[0].patched, SEQ);
+	memset(&conductor.asleep, 0, sizeof conductor.asleep);
+	assert_false(ca_conductor_patched(&conductor));
 	atomic_store(&session->process[1].off, 1); /* it never will */
 	assert_true(ca_conductor_patched(&conductor));
 	atomic_store(&session->process[1].off, 0);
