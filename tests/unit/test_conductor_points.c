@@ -272,6 +272,16 @@ static struct ca_choice stored(void)
 	return choice;
 }
 
+/* Candidates are counted in a sweep. */
+static void place_candidates(void)
+{
+	conductor.opt.sweep = ca_sweep_new(1);
+	open_points();
+	wish = CA_POINT_SEARCH_PLACE;
+	assert_true(step(0));
+	patched = true;
+}
+
 /* From the first sample to the decision, at `now`. */
 static void search_until(uint64_t now)
 {
@@ -450,11 +460,7 @@ static void test_needless_beside(void **state)
 static void test_needless_meanwhile(void **state)
 {
 	(void)state;
-	conductor.opt.sweep = ca_sweep_new(1);
-	open_points();
-	wish = CA_POINT_SEARCH_PLACE;
-	assert_true(step(0));
-	patched = true;
+	place_candidates();
 	assert_true(step(1));
 	patched = false;
 	wish = CA_POINT_SEARCH_WAIT;
@@ -512,11 +518,7 @@ static void test_needless_whole(void **state)
 static void test_needless_late(void **state)
 {
 	(void)state;
-	conductor.opt.sweep = ca_sweep_new(1);
-	open_points();
-	wish = CA_POINT_SEARCH_PLACE;
-	assert_true(step(0));
-	patched = true;
+	place_candidates();
 	wish = CA_POINT_SEARCH_DONE;
 	assert_true(step(SECOND));
 	conductor.ran_all = conductor.ran[3] = ALONE_SAMPLES;
