@@ -429,8 +429,8 @@ static void catch_up(struct account *a, uint64_t now)
 }
 
 /* Thousands of threads that wait meanwhile would each read all that the others have written. Who has waited owes for
- * nothing, or for all of that time; so he needs to know how long S was active, and not when. Others know that up to
- * their last visit, but where S is timed, up to their last tick only. */
+ * nothing, or for all of that time, as everybody owes nothing at 0 %; so he needs to know how long S was active, and
+ * not when. Others know that up to their last visit, but where S is timed, up to their last tick only. */
 static bool is_far_behind(const struct account *a, uint64_t entries)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
