@@ -351,7 +351,7 @@ static bool place_one(const struct ca_patch_text *text, const struct ca_site *sh
 	return false;
 }
 
-/* careful: no trap may stay. */
+/* Also to what stood before: there is a trap for a moment. careful: no trap may stay. */
 static bool may_change_text(bool *careful)
 {
 	static const struct timespec pause = { .tv_nsec = 50000 };
@@ -418,6 +418,14 @@ static bool is_ours(const struct ca_patch_text *text, const struct ca_patch_reco
 	return memcmp(now, r->patched, r->site.length) == 0 || memcmp(now, traps, r->site.length) == 0;
 }
 
+static bool anything_but(bool (*keep)(const struct ca_patch_record *))
+{
+	for (uint32_t i = 0; i < live_count; i++)
+		if (!keep(&ca_patch_records[live[i]]))
+			return true;
+	return false;
+}
+
 static void remove_locked(bool (*keep)(const struct ca_patch_record *))
 {
 	struct ca_patch_text text;
@@ -442,13 +450,28 @@ static void remove_locked(bool (*keep)(const struct ca_patch_record *))
 	ca_patch_mem_close(&text);
 }
 
-static bool remove_if(bool (*keep)(const struct ca_patch_record *))
+/* The caller holds the lock. */
+static bool remove_with_care(bool (*keep)(const struct ca_patch_record *))
 {
-	if (!ready || !try_lock())
+	bool careful;
+
+	if (!anything_but(keep))
+		return true;
+	if (!may_change_text(&careful))
 		return false;
 	remove_locked(keep);
-	unlock();
 	return true;
+}
+
+static bool remove_if(bool (*keep)(const struct ca_patch_record *))
+{
+	bool done;
+
+	if (!ready || !try_lock())
+		return false;
+	done = remove_with_care(keep);
+	unlock();
+	return done;
 }
 
 /* What the program has asked for stays. */
@@ -483,8 +506,13 @@ void ca_patch_remove_retired(void)
 	if (!atomic_load_explicit(&some_retired, memory_order_relaxed) ||
 	    !atomic_exchange_explicit(&some_retired, false, memory_order_acquire))
 		return;
-	if (!remove_if(keep_current))
+	if (!ready || !try_lock()) {
 		atomic_store_explicit(&some_retired, true, memory_order_relaxed);
+		return;
+	}
+	/* where it may not be done now, they go with their selection */
+	remove_with_care(keep_current);
+	unlock();
 }
 
 static _Atomic pid_t holder;
@@ -603,15 +631,12 @@ static uintptr_t wrap(const struct ca_site *site, unsigned copy)
 
 static bool unwrap(uintptr_t address)
 {
-	bool careful, done;
+	bool done;
 
 	if (!ca_patch_hold())
 		return false;
-	done = may_change_text(&careful) && ca_patch_trap_take();
-	if (done) {
-		unwrapped = address;
-		remove_locked(keep_others);
-	}
+	unwrapped = address;
+	done = ca_patch_trap_take() && remove_with_care(keep_others);
 	ca_patch_release(true);
 	return done;
 }

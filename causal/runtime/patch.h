@@ -19,7 +19,7 @@
  *   - keep SIGTRAP and SIGILL out of every signal mask that the program sets (pthread_sigmask,
  *     sigprocmask, sigaction's sa_mask, pselect, ppoll, sigsuspend), and unblock them at start:
  *     a trap that is blocked kills the program. Threads that block them all the same are looked
- *     for before each live installation, which is then declined;
+ *     for before text changes, which is then declined;
  *   - give sigaction(SIGTRAP or SIGILL) to ca_patch_sigaction, all others to ca_patch_fault_action;
  *   - call ca_patch_forked in the child of a fork. */
 #ifndef CA_CAUSAL_RUNTIME_PATCH_H
@@ -91,7 +91,8 @@ extern uint64_t (*ca_patch_blocked)(void) __attribute__((visibility("hidden")));
 CA_SIGSAFE unsigned ca_patch_install(const struct ca_site *site, size_t n,
 				     bool (*bias)(uint32_t module, uintptr_t *bias));
 /* Take every non-permanent site (all but those of kinds COUNT and WRAP) out again. Hooks may still be called
- * a little later by threads that were inside a trampoline. False: somebody else is at it. */
+ * a little later by threads that were inside a trampoline. False: somebody else is at it, or it may not be done
+ * now: a thread blocks our traps, or there is a debugger. */
 CA_SIGSAFE bool ca_patch_remove(void);
 /* The site whose trampoline holds pc costs too much: no more of it in this process from the next
  * ca_patch_remove_retired on. For hooks: it only leaves a mark. */

@@ -2,18 +2,22 @@
 /* A look at the threads of this process before text changes under them. Handler-safe: raw
  * system calls and the stack. 10 to 20 us a thread. */
 #include "causal/runtime/patch_internal.h"
+#include "core/cpu.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
 enum {
 	LOOK_MAX = 256, /* of those that have been looked at before: the others have their turn next time */
+	LOOK_AGAIN =
+		3000000, /* cycles, some 1 ms: what comes sooner is the same change of text, and looks at new ones only */
 	SUSPECTS = 16
 };
 /* Who blocks a trap past libc does so from its beginning, as a rule, or goes on to do it. Guarded by the
  * lock of patch.c. */
 static uint64_t newest; /* the highest thread id that has been looked at */
 static unsigned turn;
+static uint64_t looked;            /* when, at those that had the turn */
 static uint64_t suspect[SUSPECTS]; /* they were found with one blocked */
 static unsigned suspects;
 
@@ -95,7 +99,8 @@ struct ca_patch_threads ca_patch_threads_look(void)
 	struct ca_patch_threads out = { 0 };
 	int dir = ca_sys_open("/proc/self/task", O_DIRECTORY);
 	_Alignas(8) char buffer[4096];
-	uint64_t highest = newest;
+	uint64_t highest = newest, now = ca_cpu_cycles();
+	bool again = now - looked < LOOK_AGAIN;
 	long got;
 
 	if (dir < 0) {
@@ -113,7 +118,7 @@ struct ca_patch_threads ca_patch_threads_look(void)
 			tid = number(d->name, d->name + 16, 10);
 			/* the first one tells of a debugger, whoever else has the turn */
 			if (!out.count || tid > newest || is_suspect(tid) ||
-			    (out.count >= turn && out.count < turn + LOOK_MAX))
+			    (!again && out.count >= turn && out.count < turn + LOOK_MAX))
 				look(dir, d->name, &out);
 			highest = tid > highest ? tid : highest;
 			out.count++;
@@ -121,6 +126,9 @@ struct ca_patch_threads ca_patch_threads_look(void)
 	}
 	ca_sys_close(dir);
 	newest = highest;
+	if (again)
+		return out;
+	looked = now;
 	turn = turn + LOOK_MAX < out.count ? turn + LOOK_MAX : 0;
 	return out;
 }

@@ -18,6 +18,8 @@
 #include "sampler/modules.h"
 
 static _Atomic uint64_t serviced; /* selection.seq whose sites have been installed here */
+/* The one last asked for; where text must not change, those before stand still. */
+static _Atomic uint64_t attempted;
 static atomic_flag servicing = ATOMIC_FLAG_INIT;
 
 /* Are the sites that stand here those of the selection that everybody goes by? Between the two,
@@ -350,7 +352,9 @@ CA_SIGSAFE void ca_probe_service(void)
 	ca_patch_remove_retired();
 	if (!ca_selection_read(&s->selection, &seq))
 		return;
-	if (atomic_load_explicit(&serviced, memory_order_acquire) != seq) {
+	if (atomic_load_explicit(&attempted, memory_order_acquire) != seq) {
+		bool removed = true;
+
 		if (ca_patch_is_busy() || atomic_flag_test_and_set_explicit(&servicing, memory_order_acquire))
 			return;
 		if (!copy_sites(&s->selection, seq, &n)) {
@@ -358,16 +362,19 @@ CA_SIGSAFE void ca_probe_service(void)
 			return;
 		}
 		if (ca_rt.patching) {
-			ca_patch_remove();
-			ca_fine_forget_all();
-			failed = install(n);
+			removed = ca_patch_remove();
+			if (removed)
+				ca_fine_forget_all();
+			failed = removed ? install(n) : n;
 		} else {
 			failed = s->selection.exact && !ca_rt.is_load;
 		}
 		atomic_store_explicit(&p->patch_failed, failed, memory_order_relaxed);
 		ca_log(CA_LOG_DEBUG, "process %d: selection %u, %u sites, %u not in place", (int)ca_rt.pid,
 		       s->selection.region, n, failed);
-		atomic_store_explicit(&serviced, seq, memory_order_release);
+		if (removed)
+			atomic_store_explicit(&serviced, seq, memory_order_release);
+		atomic_store_explicit(&attempted, seq, memory_order_release);
 		atomic_flag_clear_explicit(&servicing, memory_order_release);
 	}
 	/* an int3 is as exact as a jump: the experiment may start before the jumps stand */

@@ -149,13 +149,15 @@ static void *block_traps(void *argument)
 	return NULL;
 }
 
-/* A thread that blocks SIGTRAP would be killed by a trap. */
+/* A thread that blocks SIGTRAP would be killed by a trap; there is one for a moment in removing, too. */
 static void test_blocked(void)
 {
-	struct target_function *f = &target->function[0];
+	struct target_function *f = &target->function[0], *g = &target->function[1];
 	pthread_barrier_t barrier;
 	pthread_t thread;
 
+	if (ca_patch_install(g->site, g->sites, target_bias) == g->sites)
+		FAIL("not placed although there is one thread only\n");
 	pthread_barrier_init(&barrier, NULL, 2);
 	pthread_create(&thread, NULL, block_traps, &barrier);
 	pthread_barrier_wait(&barrier);
@@ -163,14 +165,18 @@ static void test_blocked(void)
 		FAIL("placed although a thread blocks SIGTRAP\n");
 	if (!target_is_clean(f))
 		FAIL("declined, but the text has changed\n");
+	if (ca_patch_remove() || target_is_clean(g))
+		FAIL("removed although a thread blocks SIGTRAP\n");
 	pthread_barrier_wait(&barrier);
 	pthread_join(thread, NULL);
+	if (!ca_patch_remove() || !target_is_clean(g))
+		FAIL("not removed although there is one thread only\n");
 }
 
 /* A debugger would be shown our traps. */
 static void test_traced(void)
 {
-	struct target_function *f = &target->function[0];
+	struct target_function *f = &target->function[0], *g = &target->function[1];
 	int status = 0;
 	pid_t child;
 
@@ -179,12 +185,16 @@ static void test_traced(void)
 		pthread_t thread;
 
 		stop = false;
+		if (ca_patch_install(g->site, g->sites, target_bias) == g->sites)
+			_exit(4);
 		pthread_create(&thread, NULL, work, NULL);
 		if (ptrace(PTRACE_TRACEME, 0, 0, 0))
 			_exit(1);
 		raise(SIGSTOP);
 		if (ca_patch_install(f->site, f->sites, target_bias) != f->sites)
 			_exit(2);
+		if (ca_patch_remove() || target_is_clean(g))
+			_exit(5);
 		_exit(target_is_clean(f) ? 0 : 3);
 	}
 	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status))

@@ -24,10 +24,12 @@ void ca_patch_set_hooks(const struct ca_patch_hooks *hooks)
 	hook = *hooks;
 }
 
+static bool not_removed;
+
 bool ca_patch_remove(void)
 {
 	removals++;
-	return true;
+	return !not_removed;
 }
 
 static uintptr_t retired_pc;
@@ -1027,6 +1029,32 @@ static void placing(void **state)
 	assert_int_equal(atomic_load(&p->patch_failed), 0);
 }
 
+/* The sites of the selection before stand still: what passes them must not count for this one. */
+static void may_not_be_removed(void **state)
+{
+	struct ca_process *p = &s->process[0];
+
+	(void)state;
+	select_new(CA_SITE_ENTER, 3);
+	not_removed = true;
+	service();
+	ca_probe_service();
+	not_removed = false;
+	assert_int_equal(removals, 1); /* not at each tick */
+	assert_int_equal(installs, 0);
+	assert_int_equal(atomic_load(&p->patch_failed), 3);
+	assert_int_equal(atomic_load(&p->patched), seq);
+	hook.enter(TOP);
+	assert_int_equal(ca_self->depth, 0);
+	hook.exit(TOP);
+	select_new(CA_SITE_ENTER, 3);
+	service();
+	assert_int_equal(atomic_load(&p->patch_failed), 0);
+	hook.enter(TOP);
+	assert_int_equal(ca_self->depth, 1);
+	hook.exit(TOP);
+}
+
 static void more_sites_than_fit(void **state)
 {
 	(void)state;
@@ -1265,6 +1293,7 @@ int main(void)
 		TEST(meets),
 		TEST(atomics),
 		TEST(placing),
+		TEST(may_not_be_removed),
 		TEST(more_sites_than_fit),
 		TEST(no_placing),
 		TEST(selected_anew_at_an_entry),
