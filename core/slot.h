@@ -50,6 +50,8 @@ struct ca_slot {
 	_Atomic uint64_t spun_on;
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
+	/* ns by ticks that found it in other code of ours, and the part of it that is in the time of S; only ever grow */
+	_Atomic uint64_t overhead, overhead_in_s;
 	/* Where S is sampled: ns of the last look at the stack, with the number of layers of S that it was in
 	 * for the lowest bits; when it has met others last, ns; and for each layer the share of such looks at this
 	 * selection, millionths (0: never), how often a look just before a hit of another thread found it there, and how

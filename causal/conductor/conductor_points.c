@@ -379,12 +379,15 @@ static bool is_needless(struct ca_point_choice *p, const struct ca_experiment_re
 }
 
 /* Hardly anybody was delayed: all that was done in the experiment took the time that it always takes, and D is
- * what a faster S would have saved. So the time itself can be counted, without what other programs took of it. */
+ * what a faster S would have saved. So the time itself can be counted, without what other programs took of it, and
+ * causal. */
 size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experiment_record *r,
 				struct ca_visits *visits)
 {
 	struct ca_point_choice *p = c->points;
-	uint64_t elapsed = r->end - r->start, lost = ca_results_lost(elapsed, r->s_time, r->lost);
+	uint64_t elapsed = r->end - r->start;
+	struct ca_results_taken taken =
+		ca_results_taken(elapsed, r->s_time, r->lost, r->overhead, r->overhead_in_s);
 	bool delayed = is_delayed(r, p ? DELAYED : HARDLY_DELAYED);
 
 	/* a whole run has no search of its own */
@@ -402,7 +405,7 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 	if (delayed ||
 	    !ca_catalog_add_point(&c->catalog, CA_POINT_TIME, CA_POINT_THROUGHPUT, CA_RESULTS_TIME))
 		return 0;
-	visits[0] = (struct ca_visits){ .point = CA_POINT_TIME, .delta = (elapsed - lost) / 1000 };
+	visits[0] = (struct ca_visits){ .point = CA_POINT_TIME, .delta = (elapsed - taken.all) / 1000 };
 	return 1;
 }
 

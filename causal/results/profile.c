@@ -96,15 +96,13 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 {
 	bool latency = profile->point[visits->point].kind == 'l';
 	bool time = !strcmp(profile->point[visits->point].name, CA_RESULTS_TIME);
-	uint64_t lost = time ? ca_results_lost(e->end - e->start, e->s_time, e->lost) : 0;
-	double duration = ((double)e->duration - (double)lost) / 1e9;
-
+	double duration = (double)e->duration / 1e9;
 	double from = profile->point[visits->point].whole || profile->run[e->run].end_to_end
 			      ? 0
 			      : when_in_run(profile, e);
 
 	/* Latency by Little's law: time in the system = mean number in it / arrival rate. */
-	return (struct ca_observation){
+	struct ca_observation o = {
 		.region = e->region,
 		.speedup = e->speedup,
 		.run = e->run,
@@ -115,7 +113,7 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
 		/* what bounds a rate says nothing of a latency, and holds where nobody else has the CPUs: while
 		 * others have that of a thread in S, S time stands still */
-		.elapsed = latency || e->disturbed ? 0 : (double)(e->end - e->start - lost) / 1e9,
+		.elapsed = latency || e->disturbed ? 0 : (double)(e->end - e->start) / 1e9,
 		.active = (double)e->s_time / 1e9,
 		.delay = (double)e->delay / 1e9,
 		.paying = e->paying == UINT64_MAX ? NAN : (double)e->paying / 1e9,
@@ -123,7 +121,6 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.work = latency || time ? 0 : ca_results_work(e->work, e->turns),
 		.periods = latency ? 0 : (double)e->periods,
 		.inside = latency ? 0 : (double)e->inside,
-		.lost = (double)lost / 1e9,
 		.idle = e->end > e->start ? (double)e->idled / (double)(e->end - e->start) : 0,
 		.from = from,
 		.to = from > 0 ? from + (double)e->duration / 1e9 : 0,
@@ -132,6 +129,11 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.counted = !time && !visits->span && profile->point[visits->point].kind != 'e' &&
 			   !profile->point[visits->point].whole,
 	};
+
+	if (time)
+		ca_units_take_off(&o, ca_results_taken(e->end - e->start, e->s_time, e->lost, e->overhead,
+						       e->overhead_in_s));
+	return o;
 }
 
 /* How long runs are, and where in theirs experiments lie: files of earlier versions do not say. */

@@ -45,7 +45,7 @@ struct ca_profile_experiment {
 	uint64_t start, end, duration, delay, hits, s_time, lost, idled, periods, inside, work, turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
 	uint64_t at;     /* ns of virtual time since its run began */
-	uint64_t limits, outside;
+	uint64_t limits, outside, overhead, overhead_in_s;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
 	bool disturbed;       /* by other programs; flags tells whether it is used all the same */

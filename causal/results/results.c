@@ -287,6 +287,10 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 		add_u64(object, "work", record->work);
 	if (record->turns)
 		add_u64(object, "turns", record->turns);
+	if (record->overhead)
+		add_u64(object, "overhead", record->overhead);
+	if (record->overhead_in_s)
+		add_u64(object, "overhead_in_s", record->overhead_in_s);
 	add_bool(object, "exact", record->exact);
 	json_object_object_add(object, "flags", flag_array(record->flags));
 	json_object_object_add(object, "progress", progress_array(results, record));

@@ -70,17 +70,27 @@ struct ca_experiment_record {
 	uint64_t inside;  /* ... with the region on the stack */
 	uint64_t work;    /* ns of CPU time of all threads, without what was paid; 0: not known */
 	uint64_t turns;   /* of spin loops in it, as far as seen */
-	bool exact;       /* S was known by probes */
+	uint64_t overhead,
+		overhead_in_s; /* ns in causal's own code, by samples, handlers left out; in S time */
+	bool exact;            /* S was known by probes */
 	size_t visit_count;
 	const struct ca_visits *visits; /* borrowed */
 };
 
-/* Of its length, ns, what one thread could not use because other programs had its CPU, as far as known. */
-static inline uint64_t ca_results_lost(uint64_t elapsed, uint64_t s_time, uint64_t lost)
+/* Of an experiment in which time itself is the unit of work, ns: what the program by itself would not have taken, since
+ * other programs had its thread's CPU, or code of causal's. */
+struct ca_results_taken {
+	uint64_t all, in_s;
+};
+static inline struct ca_results_taken ca_results_taken(uint64_t elapsed, uint64_t s_time, uint64_t lost,
+						       uint64_t overhead, uint64_t overhead_in_s)
 {
-	uint64_t most = elapsed > s_time ? elapsed - s_time : 0;
+	uint64_t most = elapsed > s_time ? elapsed - s_time : 0, beside;
+	struct ca_results_taken taken = { .in_s = overhead_in_s < s_time ? overhead_in_s : s_time };
 
-	return lost == UINT64_MAX ? 0 : lost < most ? lost : most;
+	beside = (lost == UINT64_MAX ? 0 : lost) + (overhead > overhead_in_s ? overhead - overhead_in_s : 0);
+	taken.all = taken.in_s + (beside < most ? beside : most);
+	return taken;
 }
 
 /* Where other programs had the CPU in most experiments: can the effect beside them be told? Not where they and the run

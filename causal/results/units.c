@@ -162,3 +162,15 @@ void ca_units_count_work(struct ca_observation *o)
 	o->work = o->before = 0;
 	o->counted = false;
 }
+
+void ca_units_take_off(struct ca_observation *o, struct ca_results_taken taken)
+{
+	double all = (double)taken.all / 1e9, in_s = (double)taken.in_s / 1e9,
+	       inserted = in_s * o->speedup / 1e6;
+
+	o->cost -= all - inserted;
+	o->elapsed -= o->elapsed > 0 ? all : 0;
+	o->active -= in_s;
+	o->delay -= fmin(inserted, o->delay);
+	o->lost = all;
+}

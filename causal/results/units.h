@@ -4,6 +4,7 @@
 #ifndef CA_CAUSAL_RESULTS_UNITS_H
 #define CA_CAUSAL_RESULTS_UNITS_H
 #include "causal/results/estimate.h"
+#include "causal/results/results.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,5 +27,7 @@ bool ca_units_are_refuted(const struct ca_units_run *run, size_t n);
 bool ca_units_are_uneven(const struct ca_observation *o, size_t n);
 /* CPU time is the unit of this one, instead of visits; an experiment of which that is not known counts no more. */
 void ca_units_count_work(struct ca_observation *o);
+/* Time itself is the unit, and this was taken of it. */
+void ca_units_take_off(struct ca_observation *o, struct ca_results_taken taken);
 
 #endif

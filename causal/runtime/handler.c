@@ -135,6 +135,41 @@ static void note_cost(struct ca_thread *t, uint64_t from, uint64_t paid)
 	atomic_fetch_add_explicit(&t->slot->handler_ns, took < cpu ? took : cpu, memory_order_relaxed);
 }
 
+/* S time that probes tell, and that has what they do in it. */
+static bool is_in_timed_s(const struct ca_thread *t)
+{
+	const struct ca_selection *sel = &ca_rt.session->selection;
+
+	return sel->exact && !sel->fine && atomic_load_explicit(&t->slot->in_s, memory_order_relaxed);
+}
+
+/* In code of ours, no handler, whose time is none of the program's. A system call there may be one that we make for it,
+ * and clocks are read for it. */
+static bool is_overhead(const struct ca_thread *t, const void *context)
+{
+	struct ca_registers r;
+	uintptr_t all[16];
+
+	if (t->paying_sp || t->alone || t->clock_sp)
+		return false;
+	if (t->guard)
+		return true;
+	ca_unwind_registers(&r, all, context);
+	return !ca_tick_in_call(context) &&
+	       ((r.pc >= ca_rt.own_low && r.pc < ca_rt.own_high) || ca_patch_is_hook(r.pc));
+}
+
+/* By ticks of the kernel, which come more often than perf's to threads that meet others; where there are none, by
+ * perf's. Of a timer's alone it is not known how long each stands for. */
+static void note_overhead(struct ca_thread *t, const void *context, uint64_t ns)
+{
+	if (!is_overhead(t, context))
+		return;
+	atomic_fetch_add_explicit(&t->slot->overhead, ns, memory_order_relaxed);
+	if (is_in_timed_s(t))
+		atomic_fetch_add_explicit(&t->slot->overhead_in_s, ns, memory_order_relaxed);
+}
+
 /* Of our own code no frame belongs to the program. */
 static void leave_own_frames(struct ca_stack *stack)
 {
@@ -277,11 +312,24 @@ static void call_on(char *top, void (*function)(struct ca_thread *, const void *
 			 : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
+/* What a tick of the kernel's stands for; 0: it is none, or came too early. */
+static uint64_t kernel_length(struct ca_thread *t, const siginfo_t *info, const void *context)
+{
+	bool of_kernel = ca_tick_is_of_kernel(&t->tick, info);
+	uint64_t length = of_kernel ? ca_tick_of_kernel_stands_for(&t->tick) : 0;
+
+	if (of_kernel)
+		note_overhead(t, context, length);
+	else if (t->tick.backend == CA_BACKEND_PERF && !t->tick.sees_kernel)
+		note_overhead(t, context, t->tick_length);
+	return length;
+}
+
 /* false: it is of no account. */
 static bool note_kernel(struct ca_thread *t, const siginfo_t *info, const void *context)
 {
 	bool of_kernel = ca_tick_is_of_kernel(&t->tick, info), in_call = ca_tick_in_call(context);
-	uint64_t length = of_kernel ? ca_tick_of_kernel_stands_for(&t->tick) : 0;
+	uint64_t length = kernel_length(t, info, context);
 
 	if (of_kernel && (!in_call || !length))
 		return false; /* perf's ticks see the rest */
@@ -316,7 +364,7 @@ static void handler(int signal, siginfo_t *info, void *context)
 		t->late |= note_kernel(t, info, context) && t->counts;
 	} else if (t->guard) {
 		/* what is due then is causal's own, and no later sample's */
-		if (!ca_tick_is_of_kernel(&t->tick, info) || ca_tick_of_kernel_stands_for(&t->tick))
+		if (kernel_length(t, info, context) || !ca_tick_is_of_kernel(&t->tick, info))
 			drop(t);
 	} else if (note_kernel(t, info, context)) {
 		t->guard++;

@@ -120,6 +120,9 @@ CA_SIGSAFE void ca_patch_forked(void);
  * the outermost frame of ours returns to such a pc, and sp is the one after that return. */
 CA_SIGSAFE bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift);
 
+/* Is pc in what a trampoline does for us, beside the program's own instructions? */
+CA_SIGSAFE bool ca_patch_is_hook(uintptr_t pc);
+
 /* SIGTRAP or SIGILL: was it ours? Then the context has been redirected and the handler just
  * returns. ca_patch takes the two signals itself; this is for a handler that sits in front. */
 CA_SIGSAFE bool ca_patch_trap(int sig, const siginfo_t *info, void *context);

@@ -408,3 +408,19 @@ bool ca_patch_translate(uintptr_t pc, uintptr_t *original, intptr_t *sp_shift)
 	*sp_shift = shift;
 	return true;
 }
+
+bool ca_patch_is_hook(uintptr_t pc)
+{
+	int number = ca_patch_mem_record(pc);
+	const struct ca_patch_record *r;
+	size_t at;
+
+	if (number < 0)
+		return false;
+	r = &ca_patch_records[number];
+	at = pc - r->place.body;
+	for (unsigned i = 0; i < r->site.hooks; i++)
+		if (at >= r->hook_at[i] && at < r->hook_end[i])
+			return true;
+	return false;
+}

@@ -381,6 +381,13 @@ static void test_needless(void **state)
 	r.lost = SECOND / 4;
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
 	assert_int_equal(visits[0].delta, SECOND / 1000 * 3 / 4);
+	/* nor is what ours took */
+	r.overhead = SECOND / 4;
+	r.overhead_in_s = SECOND / 20;
+	r.s_time = SECOND / 5;
+	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
+	assert_int_equal(visits[0].delta, SECOND / 1000 / 2);
+	r.overhead = r.overhead_in_s = 0;
 	r.s_time = SECOND / 8 * 7;
 	assert_int_equal(ca_conductor_points_time(&conductor, &r, visits), 1);
 	assert_int_equal(visits[0].delta, SECOND / 1000 * 7 / 8);

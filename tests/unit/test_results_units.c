@@ -141,10 +141,34 @@ static void test_count_work(void **state)
 	assert_true(unknown.cost == 0 && unknown.from == 0);
 }
 
+/* 1 s, half of it S at 50 %: 0.1 went to others, 0.1 to our code, half of that in S. */
+static void test_take_off(void **state)
+{
+	static const uint64_t s = 1000000000;
+	struct ca_observation o = {
+		.speedup = 500000, .elapsed = 1, .active = 0.5, .delay = 0.25, .cost = 0.75
+	};
+	struct ca_results_taken taken = ca_results_taken(s, s / 2, s / 10, s / 10, s / 20);
+
+	(void)state;
+	ca_units_take_off(&o, taken);
+	assert_true(fabs(o.elapsed - 0.8) < 1e-9);
+	assert_true(fabs(o.active - 0.45) < 1e-9);
+	assert_true(fabs(o.delay - 0.225) < 1e-9);
+	assert_true(fabs(o.cost - (0.8 - 0.225)) < 1e-9);
+	assert_true(fabs(o.lost - 0.2) < 1e-9);
+	/* no more than there is: S went on for longer than what is left, and had less than was found in it */
+	taken = ca_results_taken(s, s - 5, UINT64_MAX, 30, 20);
+	assert_true(taken.all == 25 && taken.in_s == 20);
+	taken = ca_results_taken(s, 10, UINT64_MAX, 30, 20);
+	assert_true(taken.all == 20 && taken.in_s == 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_units), cmocka_unit_test(test_uneven),
-					    cmocka_unit_test(test_count_work) };
+					    cmocka_unit_test(test_count_work),
+					    cmocka_unit_test(test_take_off) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * and counted; hits of a sampled selection; waits. The handler is called as the kernel would; the
  * walk, the accounts and the rest of the runtime are stood in for. */
 #include "causal/runtime/history.h"
+#include "causal/runtime/patch.h"
 #include "core/cpu.h"
 #include "tests/unit/forbidden.h"
 #include "tests/unit/runtime.h"
@@ -11,6 +12,7 @@
 #include <ucontext.h>
 
 #define CODE 0x400000u
+#define HOOK (CODE + 0x3000)
 enum { TEXT = 5, STACK = 0x7000 };
 
 /* ---- what stands in ----------------------------------------------------------------------------- */
@@ -424,6 +426,97 @@ static void drops(void **state)
 	sample(3);
 	tick_with(POLL_IN, ca_rt.own_low - 1);
 	sample(3);
+}
+
+bool ca_patch_is_hook(uintptr_t pc)
+{
+	return pc == HOOK;
+}
+
+static uint64_t overhead(uint64_t *in_s)
+{
+	*in_s = atomic_exchange(&me->slot->overhead_in_s, 0);
+	return atomic_exchange(&me->slot->overhead, 0);
+}
+
+/* What the program would not have taken by itself: code of ours, and what trampolines do for us. */
+static void overhead_by_ticks(void **state)
+{
+	uint64_t in_s;
+
+	(void)state;
+	me->tick_length = 4000;
+	me->guard = 1;
+	tick(); /* a timer's */
+	me->guard = 0;
+	assert_int_equal(overhead(&in_s) + in_s, 0);
+	me->tick.backend = CA_BACKEND_PERF;
+	tick_with(POLL_IN, ca_rt.own_low - 1);
+	assert_int_equal(overhead(&in_s) + in_s, 0);
+	tick_with(POLL_IN, ca_rt.own_low);
+	tick_with(POLL_IN, HOOK);
+	me->guard = 1;
+	tick();
+	assert_int_equal(overhead(&in_s), 3 * 4000);
+	assert_int_equal(in_s, 0);
+	/* S that is timed from its begin to its end has ours in it, but not where its probes take themselves off */
+	s->selection.exact = 1;
+	atomic_store(&me->slot->in_s, CA_IN_S);
+	tick();
+	s->selection.fine = 1;
+	tick();
+	s->selection.fine = 0;
+	assert_int_equal(overhead(&in_s), 2 * 4000);
+	assert_int_equal(in_s, 4000);
+	/* where S is sampled, what is dropped is no hit */
+	s->selection.exact = 0;
+	tick();
+	assert_int_equal(overhead(&in_s), 4000);
+	assert_int_equal(in_s, 0);
+	/* it pays, or is left alone, or reads a clock for the program */
+	me->paying_sp = STACK;
+	tick();
+	me->paying_sp = 0;
+	me->alone = true;
+	tick();
+	me->alone = false;
+	me->clock_sp = STACK + 0x100;
+	tick();
+	me->clock_sp = 0;
+	me->guard = 0;
+	assert_int_equal(overhead(&in_s) + in_s, 0);
+}
+
+/* Where there are ticks of the kernel, which come beside, they alone tell. */
+static void overhead_by_kernel_ticks(void **state)
+{
+	uint64_t length = ca_tick_of_kernel(), in_s;
+
+	(void)state;
+	find_mark();
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick_length = 4000;
+	me->tick.sees_kernel = true;
+	me->guard = 1;
+	tick();
+	me->tick.kernel_next = ca_clock_thread_cpu() + CA_NS_PER_S; /* not due */
+	tick_with(SI_TIMER, CODE);
+	assert_int_equal(overhead(&in_s), 0);
+	for (behind_call = 0; behind_call <= CODE; behind_call += CODE) { /* in code and calls of ours */
+		me->tick.kernel_next = ca_clock_thread_cpu();
+		tick_with(SI_TIMER, CODE);
+		assert_int_equal(overhead(&in_s), length);
+	}
+	me->guard = 0;
+	me->tick.kernel_next = ca_clock_thread_cpu();
+	behind_call = ca_rt.own_low; /* that may be a call of the program's, which we make */
+	tick_with(SI_TIMER, ca_rt.own_low);
+	assert_int_equal(overhead(&in_s), 0);
+	me->tick.kernel_next = ca_clock_thread_cpu();
+	behind_call = 0;
+	tick_with(SI_TIMER, ca_rt.own_low);
+	assert_int_equal(overhead(&in_s), length);
+	me->tick.sees_kernel = false;
 }
 
 /* A program that spins on the clock does so in our wrapper: its ticks there are not lost. */
@@ -1094,6 +1187,8 @@ int main(void)
 		TEST(in_system_calls),
 		TEST(long_stacks),
 		TEST(drops),
+		TEST(overhead_by_ticks),
+		TEST(overhead_by_kernel_ticks),
 		TEST(in_clock_calls),
 		TEST(dropped_for_the_stack),
 		TEST(dropped_of_waits),

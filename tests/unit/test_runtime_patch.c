@@ -1137,7 +1137,7 @@ static void faults_at_home(void **state)
 }
 
 /* ---- what the unwinder is told ------------------------------------------------------------------------ */
-static unsigned steps, wrong;
+static unsigned steps, hooked, wrong;
 static uintptr_t sp_at_start, last_original;
 
 /* After each instruction: at home, or in a trampoline that stands in for home. */
@@ -1157,6 +1157,7 @@ static void on_step(int signal_number, siginfo_t *info, void *context)
 	if (!sp_at_start || !ca_patch_translate(pc, &original, &shift))
 		return;
 	steps++;
+	hooked += ca_patch_is_hook(pc);
 	if (sp + (uintptr_t)shift != sp_at_start || original < last_original ||
 	    original > (uintptr_t)page + 8)
 		wrong++;
@@ -1168,7 +1169,7 @@ static uint64_t step_through(void)
 {
 	uint64_t result;
 
-	steps = wrong = 0;
+	steps = hooked = wrong = 0;
 	sp_at_start = 0;
 	__asm__ volatile("pushfq\n\torl $0x100, (%%rsp)\n\tpopfq\n\t"
 			 "call *%[f]\n\t"
@@ -1212,6 +1213,8 @@ static void translated_at_each_step(void **state)
 		assert_int_equal(install(b), 0);
 		assert_int_equal(step_through(), 42);
 		assert_true(steps >= 4);
+		assert_in_range(hooked, 1,
+				steps - 2); /* its two instructions and the jump back, if one is stepped on */
 		assert_int_equal(wrong, 0);
 		assert_int_equal(last_original, page + 5); /* where the second instruction stood */
 	}
