@@ -335,6 +335,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.delay = (double)r->delay / 1e9;
 	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
 	o.limits = (double)r->limits;
+	o.sampled = !r->exact;
 	o.idle = elapsed > 0 ? (double)r->idled / 1e9 / elapsed : 0;
 	o.entries = r->exact ? (double)r->hits : 0;
 	o.work = latency || (v && v->point == CA_POINT_TIME) ? 0 : ca_results_work(r->work, r->turns);

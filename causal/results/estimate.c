@@ -94,6 +94,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.inside = o->inside,
 			.lost = o->lost,
 			.idle = o->idle,
+			.sampled = o->sampled,
 			.from = o->from,
 			.to = o->to,
 			.before = o->before,

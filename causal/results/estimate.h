@@ -29,6 +29,7 @@ struct ca_observation {
 	double entries; /* into the selected code; 0: not known */
 	double idle; /* of its time, the part in which a CPU was idle while a thread of the run waited for one, as
 			 * long as all CPUs together would have taken for that, 0..1 */
+	bool sampled; /* samples told when it was in the selected code */
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;
 	double from, to; /* s of virtual time since its run began; equal: not known */
@@ -115,6 +116,8 @@ struct ca_curve {
 	double max;                             /* largest trusted effect, percent */
 	double max_speedup;                     /* where, percent */
 	double idle; /* mean of its experiments, those at 0 % included; 0 where each is its own baseline */
+	/* ... of those above 0 %, the part of the time in S as samples tell it, 0..1; 0 where each is its own baseline */
+	double sampled;
 	size_t experiments;
 	size_t first, cells; /* its cells: cell[first .. first + cells) */
 };
@@ -139,12 +142,16 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 			   const struct ca_estimate_options *options, struct ca_estimates *out);
 void ca_estimate_fini(struct ca_estimates *estimates);
 /* Intervals say what experiments leave open. From now on also what the method is off by, as the accuracy suite shows
- * it: 0.3 points and 1 % of the effect, standard deviations; and what the kernel's placement of threads may change
- * (ca_estimate_idle_error). Once, before they are shown or judged. */
+ * it: 0.3 points and 1 % of the effect, standard deviations; and what the two functions below tell. Once, before they
+ * are shown or judged. */
 void ca_estimate_add_method_error(struct ca_estimates *estimates);
 /* Of a curve's effects at a speedup p (0..1), half width of 95 %, points: CPUs that are idle while threads wait may
  * be so for longer or for less long, once the code is faster. No experiment tells. */
 double ca_estimate_idle_error(const struct ca_curve *curve, double p);
+/* The same for S that samples tell: it is paid for in lumps, which some wait for and others miss. */
+double ca_estimate_sampled_error(const struct ca_curve *curve, double p);
+/* Both: what more experiments do not narrow. */
+double ca_estimate_lasting_error(const struct ca_curve *curve, double p);
 /* Student's t, 97.5 %. */
 double ca_estimate_t975(double df);
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */

@@ -411,6 +411,22 @@ static double mean_idle(const struct ca_est *est, uint32_t region)
 	return n ? sum / (double)n : 0;
 }
 
+/* Of the time of its experiments above 0 %, the part in S as samples tell it. */
+static double sampled_share(const struct ca_est *est, uint32_t region)
+{
+	double inside = 0, elapsed = 0;
+
+	for (size_t i = 0; i < est->items; i++) {
+		const struct ca_est_item *item = &est->item[i];
+
+		if (item->region != region || !item->speedup || !(item->elapsed > 0))
+			continue;
+		inside += item->sampled ? fmin(item->active, item->elapsed) : 0;
+		elapsed += item->elapsed;
+	}
+	return elapsed > 0 ? inside / elapsed : 0;
+}
+
 bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *options, struct ca_estimates *out,
 		      const size_t *first, const uint32_t *member, const double *shrink)
 {
@@ -438,6 +454,7 @@ bool ca_estimate_boot(struct ca_est *est, const struct ca_estimate_options *opti
 
 		ca_estimate_curve(out->cell + curve->first, &spread, bound + curve->first, &own[k], curve);
 		curve->idle = curve->how >= CA_HOW_OWN ? 0 : mean_idle(est, curve->region);
+		curve->sampled = curve->how >= CA_HOW_OWN ? 0 : sampled_share(est, curve->region);
 	}
 done:
 	boot_fini(&b);

@@ -34,6 +34,9 @@ static const double method_points = 0.3, method_share = 0.01;
 /* Idle time beside threads that wait becomes longer or shorter by this, relative to p, in 95 of 100 cases:
  * doc/ESTIMATE.md, "Where the kernel puts threads". */
 static const double idle_spread = 1.4;
+/* S that samples tell is paid for in lumps, and what is delivered of them where threads meet is off by this, of D, in
+ * 95 of 100 cases: doc/ESTIMATE.md, "What the method is off by". */
+static const double sampled_spread = 0.08;
 /* Half widths of 95 % by which a comparison has to be above a bound to be believed. */
 static const double doubt = 2;
 /* Less than this of what comparisons say lies within the bounds: one of them is wrong. */
@@ -469,11 +472,21 @@ double ca_estimate_idle_error(const struct ca_curve *curve, double p)
 	return idle_spread * p * 100 * curve->idle;
 }
 
+double ca_estimate_sampled_error(const struct ca_curve *curve, double p)
+{
+	return sampled_spread * p * 100 * curve->sampled;
+}
+
+double ca_estimate_lasting_error(const struct ca_curve *curve, double p)
+{
+	return hypot(ca_estimate_idle_error(curve, p), ca_estimate_sampled_error(curve, p));
+}
+
 /* Bounds allow for what S time is off by, not for this; but no time is saved more than there is. */
 static void widen(const struct ca_curve *curve, double middle, double *low, double *high, double p)
 {
 	double error = hypot(1.96 * hypot(method_points, method_share * middle),
-			     ca_estimate_idle_error(curve, p)),
+			     ca_estimate_lasting_error(curve, p)),
 	       most = fmax(*high, 100 * p);
 
 	if (!isfinite(middle))
@@ -503,9 +516,9 @@ void ca_estimate_add_method_error(struct ca_estimates *estimates)
 bool ca_estimate_decided(const struct ca_curve *curve, double points)
 {
 	double half = (curve->at_high[HALF] - curve->at_low[HALF]) / 2,
-	       idle = ca_estimate_idle_error(curve, ca_estimate_at[HALF] / 1e6);
+	       lasting = ca_estimate_lasting_error(curve, ca_estimate_at[HALF] / 1e6);
 
-	return half <= hypot(points, idle) || ca_estimate_verdict(curve) == CA_VERDICT_NOT_WORTH;
+	return half <= hypot(points, lasting) || ca_estimate_verdict(curve) == CA_VERDICT_NOT_WORTH;
 }
 
 /* Above 0, also as it is shown: the effect +- half of its interval, which need not lie in the middle. */

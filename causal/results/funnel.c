@@ -3,6 +3,7 @@
  * remedy, so that an empty profile never leaves its user without a next step.
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -380,11 +381,37 @@ static bool note_idle(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	double most = 0;
+	size_t rows = 0;
+
+	for (size_t r = 0; r < p->rows; r++) {
+		double error = p->row[r].verdict == CA_VERDICT_NOT_WORTH
+				       ? 0
+				       : ca_estimate_sampled_error(p->row[r].curve, 0.5);
+
+		rows += error >= 1;
+		most = fmax(most, error);
+	}
+	if (!rows || p->blind)
+		return false;
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "Of %zu row%s samples tell when the code runs, as it has no place for probes (or --no-exact "
+		 "was given): "
+		 "others are delayed for it in lumps. Up to ± %.0f at 50 %% for that are in the intervals, "
+		 "which more "
+		 "runs do not narrow.",
+		 rows, rows == 1 ? "" : "s", most);
+	return true;
+}
+
 size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE])
 {
 	size_t n = 0;
 
 	n += note_others(p, note[n]);
 	n += note_idle(p, note[n]);
+	n += note_sampled(p, note[n]);
 	return n;
 }

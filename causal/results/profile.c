@@ -121,6 +121,7 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.work = latency || time ? 0 : ca_results_work(e->work, e->turns),
 		.periods = latency ? 0 : (double)e->periods,
 		.inside = latency ? 0 : (double)e->inside,
+		.sampled = !e->exact,
 		.idle = e->end > e->start ? (double)e->idled / (double)(e->end - e->start) : 0,
 		.from = from,
 		.to = from > 0 ? from + (double)e->duration / 1e9 : 0,
@@ -529,7 +530,7 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 	for (size_t r = 0; r < p->rows && rows < CA_PROFILE_FIRST && !p->blind; r++) {
 		const struct ca_profile_row *row = &p->row[r];
 		double half = (row->curve->at_high[1] - row->curve->at_low[1]) / 2, runs,
-		       idle = ca_estimate_idle_error(row->curve, 0.5);
+		       lasting = ca_estimate_lasting_error(row->curve, 0.5);
 
 		if (ca_profile_holds_others(row) || row->verdict == CA_VERDICT_NOT_WORTH)
 			continue;
@@ -538,7 +539,7 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 			continue;
 		/* an interval halves with four times as many, but for what is known by bounds alone */
 		if (isfinite(half) && row->curve->experiments >= ENOUGH)
-			runs = (double)p->runs * ((half * half - idle * idle) / (points * points) - 1);
+			runs = (double)p->runs * ((half * half - lasting * lasting) / (points * points) - 1);
 		else
 			runs = fresh += NEW_ROW;
 		most = fmax(most, runs);

@@ -144,6 +144,8 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_text(object, "how", ca_profile_how_name(curve->how));
 	if (curve->idle > 0)
 		add_number(object, "idle", curve->idle, 4);
+	if (curve->sampled > 0)
+		add_number(object, "sampled", curve->sampled, 4);
 	add(object, "at", at_array(curve));
 	if (row->point->kind == 'l')
 		add(object, "percentiles", percentile_array(row));

@@ -303,15 +303,32 @@ static void test_idle(void **state)
 	assert_false(ca_estimate_decided(&curve, 2.2));
 }
 
+/* The same of S that samples tell, for 0.8 of the time: what is delivered of D is off by 8 %. */
+static void test_sampled(void **state)
+{
+	struct ca_curve curve = {
+		.at = { 10, 20, 40 }, .at_low = { 9, 18, 36 }, .at_high = { 11, 22, 44 }, .sampled = 0.8
+	};
+	struct ca_estimates e = { .curve = &curve, .curves = 1 };
+
+	(void)state;
+	check_near(ca_estimate_sampled_error(&curve, 0.5), 3.2, 0.001);
+	ca_estimate_add_method_error(&e);
+	check_near(curve.at_high[1] - curve.at_low[1], 2 * sqrt(4 + 1.96 * 1.96 * (0.09 + 0.04) + 3.2 * 3.2),
+		   0.001);
+	curve.idle = 0.1;
+	check_near(ca_estimate_lasting_error(&curve, 0.5), hypot(3.2, 7), 0.001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_allowed),       cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_order),         cmocka_unit_test(test_t),
-		cmocka_unit_test(test_exponential),   cmocka_unit_test(test_scatter),
-		cmocka_unit_test(test_weight),        cmocka_unit_test(test_curves),
-		cmocka_unit_test(test_no_such_shape), cmocka_unit_test(test_bounds_cut),
-		cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_allowed),    cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_sampled),    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_t),          cmocka_unit_test(test_exponential),
+		cmocka_unit_test(test_scatter),    cmocka_unit_test(test_weight),
+		cmocka_unit_test(test_curves),     cmocka_unit_test(test_no_such_shape),
+		cmocka_unit_test(test_bounds_cut), cmocka_unit_test(test_verdict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -375,6 +375,13 @@ static void test_notes(void **state)
 	assert_int_equal(ca_funnel_notes(&profile, note), 1);
 	assert_non_null(strstr(note[0], "For 10 % of the time"));
 	assert_non_null(strstr(note[0], "± 7 at 50 %"));
+	curve.sampled = 0.8;
+	assert_int_equal(ca_funnel_notes(&profile, note), 2);
+	assert_non_null(strstr(note[1], "Of 1 row samples tell"));
+	assert_non_null(strstr(note[1], "± 3 at 50 %"));
+	curve.sampled = 0.1; /* less than a point */
+	assert_int_equal(ca_funnel_notes(&profile, note), 1);
+	curve.sampled = 0;
 	profile.busy = true;
 	assert_int_equal(ca_funnel_notes(&profile, note), 2);
 	assert_non_null(strstr(note[0], "for 25 % of the CPU time"));

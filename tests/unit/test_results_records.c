@@ -995,6 +995,7 @@ static void put_region(struct ca_results *results, uint32_t region, uint32_t n, 
 			.s_time = 600000000,
 			.delay = i % 2 ? 300000000 : 0,
 			.paying = UINT64_MAX,
+			.exact = true,
 			.visit_count = 1,
 			.visits = &visits,
 		};
