@@ -129,6 +129,7 @@ static void one_experiment(struct ca_results *results, unsigned index, int kind,
 		.paid = delay,
 		.paying = UINT64_MAX,
 		.hits = 300,
+		.exact = true,
 		.visit_count = 1,
 		.visits = &visits,
 	};
