@@ -9,8 +9,7 @@
 
 enum {
 	LOOK_MAX = 256, /* of those that have been looked at before: the others have their turn next time */
-	LOOK_AGAIN =
-		3000000, /* cycles, some 1 ms: what comes sooner is the same change of text, and looks at new ones only */
+	LOOK_AGAIN = 3000000, /* cycles, some 1 ms: sooner it is the same change of text, for new ones only */
 	SUSPECTS = 16
 };
 /* Who blocks a trap past libc does so from its beginning, as a rule, or goes on to do it. Guarded by the

@@ -331,12 +331,19 @@ static bool copy_sites(const struct ca_selection *sel, uint64_t seq, uint32_t *n
 
 /* The sites that S needs come first, and only their failures count: without a site in a spin loop, its
  * thread pays later. */
-static unsigned install(uint32_t n)
+static uint32_t needed_of(uint32_t n)
 {
 	uint32_t needed = 0;
 
 	while (needed < n && sites[needed].kind != CA_SITE_MEET)
 		needed++;
+	return needed;
+}
+
+static unsigned install(uint32_t n)
+{
+	uint32_t needed = needed_of(n);
+
 	ca_patch_install(sites + needed, n - needed, ca_modules_bias);
 	return ca_patch_install(sites, needed, ca_modules_bias);
 }
@@ -365,7 +372,7 @@ CA_SIGSAFE void ca_probe_service(void)
 			removed = ca_patch_remove();
 			if (removed)
 				ca_fine_forget_all();
-			failed = removed ? install(n) : n;
+			failed = removed ? install(n) : needed_of(n);
 		} else {
 			failed = s->selection.exact && !ca_rt.is_load;
 		}

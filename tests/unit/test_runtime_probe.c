@@ -1047,6 +1047,12 @@ static void may_not_be_removed(void **state)
 	hook.enter(TOP);
 	assert_int_equal(ca_self->depth, 0);
 	hook.exit(TOP);
+	/* nor is it missed where samples tell of S: spinning threads pay later */
+	select_new(CA_SITE_MEET, 2);
+	not_removed = true;
+	service();
+	not_removed = false;
+	assert_int_equal(atomic_load(&p->patch_failed), 0);
 	select_new(CA_SITE_ENTER, 3);
 	service();
 	assert_int_equal(atomic_load(&p->patch_failed), 0);
