@@ -35,7 +35,7 @@ static const double method_points = 0.3, method_share = 0.01;
  * doc/ESTIMATE.md, "Where the kernel puts threads". */
 static const double idle_spread = 1.4;
 /* S that samples tell is paid for in lumps, and what is delivered of them where threads meet is off by this, of D, in
- * 95 of 100 cases: doc/ESTIMATE.md, "What the method is off by". */
+ * 95 of 100 cases: doc/ESTIMATE.md, "S that samples tell". */
 static const double sampled_spread = 0.08;
 /* Half widths of 95 % by which a comparison has to be above a bound to be believed. */
 static const double doubt = 2;

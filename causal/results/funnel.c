@@ -381,27 +381,27 @@ static bool note_idle(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+/* Where that is a good part of the interval, which more runs would not narrow by as much as they seem to. */
 static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 {
 	double most = 0;
 	size_t rows = 0;
 
 	for (size_t r = 0; r < p->rows; r++) {
-		double error = p->row[r].verdict == CA_VERDICT_NOT_WORTH
-				       ? 0
-				       : ca_estimate_sampled_error(p->row[r].curve, 0.5);
+		const struct ca_curve *curve = p->row[r].curve;
+		double error = ca_estimate_sampled_error(curve, 0.5);
 
-		rows += error >= 1;
+		if (p->row[r].verdict == CA_VERDICT_NOT_WORTH || error < 1 ||
+		    !(4 * error >= curve->at_high[1] - curve->at_low[1]))
+			continue;
+		rows++;
 		most = fmax(most, error);
 	}
 	if (!rows || p->blind)
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
-		 "Of %zu row%s samples tell when the code runs, as it has no place for probes (or --no-exact "
-		 "was given): "
-		 "others are delayed for it in lumps. Up to ± %.0f at 50 %% for that are in the intervals, "
-		 "which more "
-		 "runs do not narrow.",
+		 "In %zu row%s only samples tell when the code runs: up to ± %.0f at 50 %% for that stay, "
+		 "however many runs.",
 		 rows, rows == 1 ? "" : "s", most);
 	return true;
 }

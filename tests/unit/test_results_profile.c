@@ -377,8 +377,11 @@ static void test_notes(void **state)
 	assert_non_null(strstr(note[0], "± 7 at 50 %"));
 	curve.sampled = 0.8;
 	assert_int_equal(ca_funnel_notes(&profile, note), 2);
-	assert_non_null(strstr(note[1], "Of 1 row samples tell"));
+	assert_non_null(strstr(note[1], "In 1 row only samples tell"));
 	assert_non_null(strstr(note[1], "± 3 at 50 %"));
+	curve.at_high[1] = 13; /* other things matter more */
+	assert_int_equal(ca_funnel_notes(&profile, note), 1);
+	curve.at_high[1] = 0;
 	curve.sampled = 0.1; /* less than a point */
 	assert_int_equal(ca_funnel_notes(&profile, note), 1);
 	curve.sampled = 0;
