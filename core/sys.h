@@ -111,4 +111,16 @@ CA_SIGSAFE static inline long ca_sys_peek(uintptr_t address, void *to, size_t si
 		      (long)(intptr_t)&remote, 1, 0);
 }
 
+/* Write there; < 0: nothing could be written. */
+CA_SIGSAFE static inline long ca_sys_poke(uintptr_t address, const void *from, size_t size)
+{
+	struct {
+		uintptr_t base;
+		size_t length;
+	} local = { (uintptr_t)from, size }, remote = { address, size };
+
+	return ca_sys(SYS_process_vm_writev, ca_sys_gettid(), (long)(intptr_t)&local, 1,
+		      (long)(intptr_t)&remote, 1, 0);
+}
+
 #endif

@@ -17,7 +17,7 @@ static const struct causal_trace_key_ *off[CAUSAL_TRACE_OFFS_];
 
 static const uint8_t nop5[CA_NOP_LENGTH] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
-/* By a system call: the library may be closed at this very moment. */
+/* By system calls, these two: the library may be closed at this very moment. */
 static bool copy(void *to, uintptr_t from, size_t size)
 {
 	long got = ca_sys_peek(from, to, size);
@@ -27,6 +27,16 @@ static bool copy(void *to, uintptr_t from, size_t size)
 		return true;
 	}
 	return got == (long)size;
+}
+
+static bool put(uintptr_t to, const struct causal_trace_hook_ *hook)
+{
+	long done = ca_sys_poke(to, hook, sizeof *hook);
+
+	if (done != -EPERM && done != -ENOSYS)
+		return done == (long)sizeof *hook;
+	*(struct causal_trace_hook_ *)to = *hook;
+	return true;
 }
 
 static bool is_nop5(uintptr_t address)
@@ -126,11 +136,11 @@ static unsigned place_note(const struct ca_loaded *l, unsigned headers, uintptr_
 	uintptr_t at = desc + (uintptr_t)(intptr_t)n->at;
 	uintptr_t on = desc + sizeof n->at + (uintptr_t)(intptr_t)n->on;
 	uintptr_t hook = desc + 2 * sizeof n->at + (uintptr_t)(intptr_t)n->hook;
+	struct causal_trace_hook_ ours = { ca_code_sites_raise, off };
 
 	if (on < l->low || on >= l->high || !is_data(l, headers, hook) ||
-	    !ca_code_sites_nop(l, at - l->bias, on - l->bias, &site[sites]))
-		return 0; /* it is on already, or not ours */
-	*(struct causal_trace_hook_ *)hook = (struct causal_trace_hook_){ ca_code_sites_raise, off };
+	    !ca_code_sites_nop(l, at - l->bias, on - l->bias, &site[sites]) || !put(hook, &ours))
+		return 0; /* it is on already, or not ours, or gone */
 	return ++sites == BATCH ? place_batch() : 0;
 }
 

@@ -173,17 +173,29 @@ static bool write_traps(const struct ca_patch_text *text, struct ca_patch_record
 	return turn_landing(text, r, 1) && ca_patch_mem_write(text, r->address, bytes, r->site.length);
 }
 
-/* Step 2 of placing: the rest of the jump. Inner instructions keep a byte that traps (int3 may
- * turn into another such opcode here). */
+/* Step 2 of placing: the rest of the jump behind the trap. Inner instructions keep a byte that traps
+ * (int3 may turn into another such opcode here). */
 static bool write_tail(const struct ca_patch_text *text, struct ca_patch_record *r)
 {
-	return r->site.length == 1 ||
-	       ca_patch_mem_write(text, r->address + 1, r->patched + 1, r->site.length - 1u);
+	uint8_t bytes[CA_SITE_BYTES];
+
+	memcpy(bytes, r->patched, sizeof bytes);
+	bytes[0] = CA_PATCH_INT3;
+	return ca_patch_mem_write(text, r->address, bytes, r->site.length);
 }
 
-static bool write_first(const struct ca_patch_text *text, struct ca_patch_record *r, uint8_t byte)
+/* Step 3 of placing. */
+static bool write_jump(const struct ca_patch_text *text, struct ca_patch_record *r)
 {
-	return ca_patch_mem_write(text, r->address, &byte, 1);
+	return ca_patch_mem_write(text, r->address, r->patched, r->site.length);
+}
+
+/* Step 1 of removing. */
+static bool write_trap(const struct ca_patch_text *text, struct ca_patch_record *r)
+{
+	static const uint8_t trap = CA_PATCH_INT3;
+
+	return ca_patch_mem_write(text, r->address, &trap, 1);
 }
 
 /* Step 2 of removing: all that nobody can fetch goes back to what it was. */
@@ -192,11 +204,11 @@ static bool restore_between(const struct ca_patch_text *text, struct ca_patch_re
 	uint8_t bytes[CA_SITE_BYTES];
 
 	memcpy(bytes, r->patched, sizeof(bytes));
+	bytes[0] = CA_PATCH_INT3;
 	for (unsigned i = 1; i < r->site.length; i++)
 		if (!starts_insn(r, i))
 			bytes[i] = r->site.original[i];
-	return r->site.length == 1 ||
-	       ca_patch_mem_write(text, r->address + 1, bytes + 1, r->site.length - 1u);
+	return ca_patch_mem_write(text, r->address, bytes, r->site.length);
 }
 
 static void set_state(struct ca_patch_record *r, enum ca_record_state state)
@@ -247,7 +259,7 @@ static void finish_placing(const struct ca_patch_text *text)
 		memcpy(bytes, r->patched, sizeof bytes);
 		bytes[0] = CA_PATCH_INT3;
 		if (!r->trap && stands(text, r, bytes))
-			write_first(text, r, r->patched[0]);
+			write_jump(text, r);
 		set_state(r, CA_RECORD_ON);
 	}
 }
@@ -441,7 +453,7 @@ static void remove_locked(bool (*keep)(const struct ca_patch_record *))
 				continue;
 			}
 			set_state(r, CA_RECORD_REMOVING);
-			write_first(&text, r, CA_PATCH_INT3);
+			write_trap(&text, r);
 		}
 		live[kept++] = live[i];
 	}
@@ -578,7 +590,7 @@ void ca_patch_forked(void)
 		if (get_state(r) == CA_RECORD_PLACING)
 			write_traps(&text, r);
 		else if (get_state(r) == CA_RECORD_REMOVING)
-			write_first(&text, r, CA_PATCH_INT3);
+			write_trap(&text, r);
 	}
 	finish_placing(&text);
 	finish_removing(&text);

@@ -12,6 +12,8 @@
  * The int3 on inner instructions stay: the trampoline lies at a distance whose bytes are 0xCC
  * where an instruction begins (where no such place is free: another opcode that traps). So a
  * jump into the middle that the planner did not know of costs a trap, and is still right.
+ * Text may be mapped anew between any two writes, as where a library is closed and opened again: but for the first
+ * byte of a removal, a trap, each write is of the whole site, so that what stands there is right by itself.
  * Removal goes the same way back. Trampolines are kept for good and used again. Where a short site's jump can
  * lead to one place only, a jump stands there, which the same three steps turn to the trampoline in use.
  *

@@ -84,12 +84,7 @@ bool ca_patch_mem_read(const struct ca_patch_text *text, uintptr_t from, void *t
 /* By a system call where there is one: the library may be closed at this very moment. */
 static bool store(uintptr_t to, const void *from, size_t length)
 {
-	struct {
-		uintptr_t base;
-		size_t length;
-	} local = { (uintptr_t)from, length }, remote = { to, length };
-	long put = ca_sys(SYS_process_vm_writev, ca_sys_gettid(), (long)(intptr_t)&local, 1,
-			  (long)(intptr_t)&remote, 1, 0);
+	long put = ca_sys_poke(to, from, length);
 	volatile uint8_t *out = (volatile uint8_t *)to;
 
 	if (put != -EPERM && put != -ENOSYS)

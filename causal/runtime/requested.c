@@ -23,17 +23,6 @@ static uint32_t requested_used(void)
 	return used < CA_MAX_REQUESTED ? used : CA_MAX_REQUESTED;
 }
 
-static void poke(uintptr_t address, const void *from, size_t size)
-{
-	struct {
-		uintptr_t base;
-		size_t length;
-	} local = { (uintptr_t)from, size }, remote = { address, size };
-
-	ca_sys(SYS_process_vm_writev, ca_sys_gettid(), (long)(intptr_t)&local, 1, (long)(intptr_t)&remote, 1,
-	       0);
-}
-
 /* A probe with a semaphore is passed only where that is not 0. By system calls: the library may be
  * closed at this very moment. */
 static void enable(uintptr_t semaphore)
@@ -41,7 +30,7 @@ static void enable(uintptr_t semaphore)
 	uint16_t value = 0, one = 1;
 
 	if (ca_sys_peek(semaphore, &value, sizeof value) == sizeof value && value == 0)
-		poke(semaphore, &one, sizeof one);
+		ca_sys_poke(semaphore, &one, sizeof one);
 }
 
 static void enable_probes(const struct ca_loaded *l, const struct ca_index *index, const struct ca_site *site,

@@ -9,19 +9,23 @@
 #include "tests/patch/counts.h"
 #include "tests/patch/target.h"
 #include "tests/patch/victims.h"
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, SEEDS = 16, ROUNDS = 1200, FORKS_EVERY = 100 };
+enum { THREADS = 4, SEEDS = 16, ROUNDS = 1200, FORKS_EVERY = 100, REPLACED = 600 };
 
 static struct target *target;
 static uint64_t expected[SEEDS];
@@ -203,6 +207,65 @@ static void test_traced(void)
 		FAIL("traced: status %#x\n", (unsigned)status);
 }
 
+/* ---- text that is mapped anew, as that of a library that is closed and opened again ------------ */
+static const Elf64_Phdr *text_segment(void)
+{
+	const Elf64_Phdr *ph = (const void *)getauxval(AT_PHDR);
+
+	while (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
+		ph++;
+	return ph;
+}
+
+static void *patch_all(void *unused)
+{
+	static struct ca_site site[TARGET_FUNCTIONS * 96];
+	size_t n = choose(2, site, sizeof site / sizeof *site);
+
+	while (!stop) {
+		ca_patch_install(site, n, target_bias);
+		ca_patch_remove();
+	}
+	return unused;
+}
+
+/* Between any two writes of the patcher's: what stands there afterwards is in force as a whole or not at all. */
+static void replace_text(int file)
+{
+	const Elf64_Phdr *ph = text_segment();
+	uintptr_t low, bias = 0;
+	pthread_t thread;
+
+	target_bias(1, &bias);
+	low = ph->p_vaddr + bias;
+	stop = false;
+	pthread_create(&thread, NULL, patch_all, NULL);
+	for (unsigned i = 0; i < REPLACED; i++) {
+		if (mmap((void *)low, ph->p_memsz, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file,
+			 (off_t)ph->p_offset) == MAP_FAILED)
+			_exit(2);
+		for (unsigned k = i * 7919 % 128; k > 0; k--)
+			if (target->run(k % SEEDS) != expected[k % SEEDS])
+				_exit(3);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	_exit(0);
+}
+
+static void test_replaced(void)
+{
+	int status = 0, file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	pid_t child = fork();
+
+	if (!child)
+		replace_text(file);
+	waitpid(child, &status, 0);
+	if (status)
+		FAIL("text mapped anew: status %#x\n", (unsigned)status);
+	close(file);
+}
+
 int main(int argc, char **argv)
 {
 	struct itimerval timer = { { 0, 1000 }, { 0, 1000 } };
@@ -232,6 +295,8 @@ int main(int argc, char **argv)
 	memset(&timer, 0, sizeof timer);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	test_traced();
+	if (argc < 2 || !*argv[1])
+		test_replaced();
 	if (wrong)
 		FAIL("%lu wrong results\n", (unsigned long)atomic_load(&wrong));
 	if (!handled)
