@@ -116,7 +116,8 @@ struct ca_curve {
 	double max;                             /* largest trusted effect, percent */
 	double max_speedup;                     /* where, percent */
 	double idle; /* mean of its experiments, those at 0 % included; 0 where each is its own baseline */
-	/* ... of those above 0 %, the part of the time in S as samples tell it, 0..1; 0 where each is its own baseline */
+	/* ... of those above 0 %, the part of the time in S as samples tell it and others pay for it, 0..1; 0 where each
+	 * is its own baseline */
 	double sampled;
 	size_t experiments;
 	size_t first, cells; /* its cells: cell[first .. first + cells) */

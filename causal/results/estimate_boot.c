@@ -411,17 +411,20 @@ static double mean_idle(const struct ca_est *est, uint32_t region)
 	return n ? sum / (double)n : 0;
 }
 
-/* Of the time of its experiments above 0 %, the part in S as samples tell it. */
+/* Of the time of its experiments above 0 %, the part in S as samples tell it, for which others paid. */
 static double sampled_share(const struct ca_est *est, uint32_t region)
 {
-	double inside = 0, elapsed = 0;
+	double inside = 0, elapsed = 0, paid;
 
 	for (size_t i = 0; i < est->items; i++) {
 		const struct ca_est_item *item = &est->item[i];
 
 		if (item->region != region || !item->speedup || !(item->elapsed > 0))
 			continue;
-		inside += item->sampled ? fmin(item->active, item->elapsed) : 0;
+		paid = isnan(item->paying) ? item->delay : item->paying;
+		/* what was inserted while nobody paid came in no lumps */
+		if (item->sampled)
+			inside += fmin(item->active, 1e6 * paid / item->speedup);
 		elapsed += item->elapsed;
 	}
 	return elapsed > 0 ? inside / elapsed : 0;

@@ -976,6 +976,9 @@ static void test_hostile_name(void **state)
 	ca_profile_free(profile);
 }
 
+static bool sampled;
+static uint64_t paying = UINT64_MAX; /* ns in each of these */
+
 /* `n` experiments with a region, at 50 %, in which it is `gain` % faster, give or take `off`. */
 static void put_region(struct ca_results *results, uint32_t region, uint32_t n, double gain, double off)
 {
@@ -994,8 +997,8 @@ static void put_region(struct ca_results *results, uint32_t region, uint32_t n, 
 			.end = index * UINT64_C(1400000000) + 1000000000 + (i % 2 ? 300000000 : 0),
 			.s_time = 600000000,
 			.delay = i % 2 ? 300000000 : 0,
-			.paying = UINT64_MAX,
-			.exact = true,
+			.paying = paying,
+			.exact = !sampled,
 			.visit_count = 1,
 			.visits = &visits,
 		};
@@ -1040,6 +1043,44 @@ static void test_ranks(void **state)
 	for (size_t i = 0; i < CA_COUNT(wanted); i += 3)
 		assert_true((profile->row[i].curve->impact > profile->row[i + 1].curve->impact) !=
 			    (profile->row[i].curve->impact_low > profile->row[i + 1].curve->impact_low));
+	ca_profile_free(profile);
+}
+
+/* Of S that samples tell, what others pay for is less certain: here S takes 600 of 1,300 ms, and D is 300. */
+static void test_sampled(void **state)
+{
+	static const struct {
+		const char *name;
+		bool sampled;
+		uint64_t paying;
+		double share;
+	} wanted[] = {
+		{ "by probes", false, 300000000, 0 },
+		{ "a quarter", true, 75000000, 0.25 * 6 / 13 },
+		{ "all", true, 500000000, 6. / 13 },
+		{ "nobody knows", true, UINT64_MAX, 6. / 13 },
+	};
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(wanted); i++)
+		add_region(wanted[i].name);
+	results = open_run(1);
+	for (uint32_t i = 0; i < CA_COUNT(wanted); i++) {
+		sampled = wanted[i].sampled;
+		paying = wanted[i].paying;
+		put_region(results, 2 + i, 20, 21 - i, 4);
+	}
+	sampled = false;
+	paying = UINT64_MAX;
+	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
+	profile = load();
+	assert_int_equal(profile->rows, CA_COUNT(wanted));
+	for (size_t i = 0; i < CA_COUNT(wanted); i++) {
+		assert_string_equal(profile->row[i].region->name, wanted[i].name);
+		assert_true(fabs(profile->row[i].curve->sampled - wanted[i].share) < 1e-9);
+	}
 	ca_profile_free(profile);
 }
 
@@ -1112,6 +1153,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_time_with_losses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ranks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_sampled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_regions, set_up, tear_down),
 	};
 
