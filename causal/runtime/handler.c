@@ -348,6 +348,14 @@ static void drop(struct ca_thread *t)
 		ca_history_looked(t, ca_clock_now(), 0, 1);
 }
 
+/* At full speed from here on. What is patched is taken out, which needs more of a stack than the program's alternate one
+ * may have. */
+static void wind_down(struct ca_thread *t, const void *context)
+{
+	(void)context;
+	ca_thread_wind_down(t);
+}
+
 static void handler(int signal, siginfo_t *info, void *context)
 {
 	struct ca_thread *t = ca_self;
@@ -359,7 +367,7 @@ static void handler(int signal, siginfo_t *info, void *context)
 	} else if (!t) {
 		; /* a thread that comes or goes */
 	} else if (!atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
-		ca_thread_wind_down(t); /* at full speed from here on */
+		call_on(t->work_stack + sizeof t->work_stack, wind_down, t, context);
 	} else if (t->guard && t->clock_sp && !t->paying_sp) {
 		t->late |= note_kernel(t, info, context) && t->counts;
 	} else if (t->guard) {

@@ -7,9 +7,13 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/check.bash" || exit 99
 needs_runtime
 unset CAUSAL_ITERATIONS
 
-# Works for so many seconds, or until there is a file of that name.
+# Works for so many seconds, or until there is a file of that name; with an alternate stack as small as those that Rust
+# gives its threads, and nothing below it.
 cat >work.c <<'C'
+#define _GNU_SOURCE
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 volatile unsigned long sink;
@@ -19,7 +23,11 @@ int main(int argc, char **argv)
 {
 	double seconds = atof(argv[1]);
 	struct timespec start, now;
+	char *memory = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t alternate = { .ss_sp = memory + 4096, .ss_size = 2 * 4096 };
 
+	if (memory == MAP_FAILED || mprotect(memory, 4096, PROT_NONE) || sigaltstack(&alternate, NULL))
+		return 1;
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	do {
 		much();

@@ -134,7 +134,10 @@ void ca_activation_tell(struct ca_thread *t, uint64_t now)
 
 void ca_thread_wind_down(struct ca_thread *t)
 {
+	char here;
+
 	assert_ptr_equal(t, me);
+	assert_in_range(&here, me->work_stack, me->work_stack + sizeof me->work_stack);
 	wound++;
 }
 
