@@ -323,7 +323,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9;
 	struct ca_observation o = { .region = r->region, .speedup = r->speedup, .run = c->opt.run };
 
-	if (!c->plan || c->doubt)
+	if (!c->plan)
 		return;
 	v = find_visits(c, r);
 	latency = v && ca_catalog_get_point(&c->catalog, v->point)->kind > CA_POINT_THROUGHPUT;
@@ -357,6 +357,11 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	      : is_beside(r)                           ? CA_PLAN_BESIDE
 	      : r->flags                               ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;
+	if (c->doubt) {
+		if (use != CA_PLAN_USELESS)
+			ca_plan_tell_run(c->plan, &o);
+		return;
+	}
 	ca_plan_tell(c->plan, &o, use);
 	if (v && o.per_visit && !latency)
 		check_unit(c, &c->e.visits[v - r->visits]);

@@ -321,6 +321,17 @@ static void replace(struct ca_conductor *c, struct ca_point_choice *p, uint64_t 
 	decide(c, p, now);
 }
 
+/* While the program waited, unless it is chosen once more. */
+static const char *chosen_before(const struct ca_point_choice *p)
+{
+	const char *name = p->woken && p->replaced_n ? p->replaced[0] : NULL;
+
+	for (size_t k = 0; name && k < p->choice.points; k++)
+		if (!strcmp(p->choice.point[k].name, name))
+			return NULL;
+	return name;
+}
+
 size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *visits, size_t n)
 {
 	const struct ca_point_choice *p = c->points;
@@ -338,6 +349,7 @@ size_t ca_conductor_points_keep(const struct ca_conductor *c, struct ca_visits *
 				visits[i].unit = p->choice.point[p->choice.point[k].unit].name;
 			else if (k && p->choice.how == CA_CHOICE_AUTO)
 				visits[i].beside = p->choice.point[0].name;
+			visits[i].instead = chosen_before(p);
 			if (p->choice.run == c->opt.run) /* it was placed in the midst of it */
 				visits[i].before = 0;
 		}

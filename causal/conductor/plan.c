@@ -27,6 +27,7 @@ struct ca_plan *ca_plan_new(const struct ca_plan_options *options)
 	p->opt = *options;
 	p->round.size = sizeof(struct ca_plan_step);
 	p->run.size = sizeof(double);
+	p->run_seen.size = sizeof(struct ca_observation);
 	ca_rng_init(&p->rng, options->seed);
 	return p;
 }
@@ -40,6 +41,7 @@ void ca_plan_free(struct ca_plan *p)
 	free(p->seen);
 	ca_vec_free(&p->round);
 	ca_vec_free(&p->run);
+	ca_vec_free(&p->run_seen);
 	free(p);
 }
 
@@ -193,49 +195,75 @@ static struct ca_observation *observations(const struct ca_plan *p, double *quan
 	return list;
 }
 
-static bool estimate(struct ca_plan *p)
+/* Above 0 %. */
+static unsigned runs_of(const struct ca_plan *p, uint32_t region)
+{
+	const struct ca_observation *o = p->run_seen.at;
+	unsigned runs = 0;
+
+	for (size_t i = 0; i < p->run_seen.n; i++)
+		runs += o[i].region == region && o[i].speedup;
+	return runs;
+}
+
+static void use_curve(struct ca_plan *p, const struct ca_curve *curve, bool of_runs)
+{
+	struct ca_plan_code *code = ca_plan_find(p, curve->region);
+
+	if (!code || !code->tries ||
+	    (of_runs &&
+	     !ca_estimate_prefers_whole(curve, runs_of(p, curve->region), &code->curve, code->tries)))
+		return;
+	code->curve = *curve;
+	code->known = isfinite(curve->at_low[CA_PLAN_HALF]) && isfinite(curve->at_high[CA_PLAN_HALF]);
+	if (!of_runs)
+		p->own &= curve->how >= CA_HOW_OWN;
+}
+
+static bool estimate_by(struct ca_plan *p, const struct ca_observation *list, size_t n,
+			const struct ca_estimate_options *options, bool of_runs)
+{
+	struct ca_estimates out;
+
+	if (ca_estimate(list, n, options, &out) != CA_OK)
+		return false;
+	ca_estimate_add_method_error(&out);
+	if (!of_runs)
+		p->own = out.curves > 0;
+	for (size_t i = 0; i < out.curves; i++)
+		use_curve(p, &out.curve[i], of_runs);
+	ca_estimate_fini(&out);
+	return true;
+}
+
+static void estimate(struct ca_plan *p)
 {
 	struct ca_estimate_options options = { .seed = p->opt.seed,
 					       .length = p->length,
 					       .replicates = REPLICATES };
 	struct ca_observation *list = NULL;
-	struct ca_estimates out;
-	struct ca_share *share;
-	enum ca_status status;
+	struct ca_share *share = NULL;
 
-	if (p->n < p->estimated + 1 + p->estimated / GROWTH ||
-	    !(options.share = share = calloc(p->codes + 1, sizeof *share)))
-		return false;
-	if (!(list = observations(p, &options.quantum))) {
-		free(share);
-		return false;
-	}
+	if (p->n < p->estimated + 1 + p->estimated / GROWTH && p->run_seen.n == p->runs_estimated)
+		return;
+	options.share = share = calloc(p->codes + 1, sizeof *share);
+	if (!share || !(list = observations(p, &options.quantum)))
+		goto done;
 	for (size_t i = 0; i < p->codes; i++) {
 		const struct ca_plan_offer *o = &p->code[i].offer;
 
 		share[options.shares++] =
 			(struct ca_share){ o->region, o->periods, o->share, o->lump, o->rate, o->overlap };
 	}
-	status = ca_estimate(list, p->n, &options, &out);
+	if (!estimate_by(p, list, p->n, &options, false))
+		goto done;
+	p->estimated = p->n;
+	options.quantum = 0;
+	if (p->run_seen.n && estimate_by(p, p->run_seen.at, p->run_seen.n, &options, true))
+		p->runs_estimated = p->run_seen.n;
+done:
 	free(share);
 	free(list);
-	if (status != CA_OK)
-		return false;
-	ca_estimate_add_method_error(&out);
-	p->estimated = p->n;
-	p->own = out.curves > 0;
-	for (size_t i = 0; i < out.curves; i++) {
-		struct ca_plan_code *code = ca_plan_find(p, out.curve[i].region);
-
-		if (!code || !code->tries)
-			continue;
-		code->curve = out.curve[i];
-		code->known = isfinite(code->curve.at_low[CA_PLAN_HALF]) &&
-			      isfinite(code->curve.at_high[CA_PLAN_HALF]);
-		p->own &= code->curve.how >= CA_HOW_OWN;
-	}
-	ca_estimate_fini(&out);
-	return true;
 }
 
 /* Enough to be told by. A whole run has all that one thread does. */
@@ -307,7 +335,7 @@ static void look(struct ca_plan *p)
 
 bool ca_plan_is_decided(struct ca_plan *p, unsigned *rows)
 {
-	if (ca_plan_round_is_over(p) && p->n > p->estimated)
+	if ((ca_plan_round_is_over(p) && p->n > p->estimated) || p->run_seen.n > p->runs_estimated)
 		look(p);
 	*rows = p->rows;
 	return p->decided;
@@ -337,6 +365,7 @@ void ca_plan_begun(struct ca_plan *p)
 void ca_plan_forget(struct ca_plan *p)
 {
 	p->n = p->estimated = p->checked = 0;
+	p->run_seen.n = p->runs_estimated = 0;
 	p->decided = p->works = false;
 	for (size_t i = 0; i < p->codes; i++) {
 		p->code[i].tries = p->code[i].zeros = 0;
@@ -407,6 +436,14 @@ void ca_plan_tell(struct ca_plan *p, const struct ca_observation *o, enum ca_pla
 		/* longer than the program takes without the pauses: it would not fit into it */
 		code->polls |= p->whole && o->elapsed > 0 && o->active > grows * (o->elapsed - o->paying);
 	}
+}
+
+void ca_plan_tell_run(struct ca_plan *p, const struct ca_observation *o)
+{
+	struct ca_observation *more = o->cost > 0 ? ca_vec_push(&p->run_seen) : NULL;
+
+	if (more)
+		*more = *o;
 }
 
 size_t ca_plan_top(const struct ca_plan *p, struct ca_plan_row *row, size_t most)

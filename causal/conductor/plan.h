@@ -49,6 +49,8 @@ void ca_plan_begun(struct ca_plan *plan);
  * counts where most are so; the latter tell what is won beside those. */
 enum ca_plan_use { CA_PLAN_USELESS, CA_PLAN_DOUBTFUL, CA_PLAN_BESIDE, CA_PLAN_GOOD };
 void ca_plan_tell(struct ca_plan *plan, const struct ca_observation *o, enum ca_plan_use use);
+/* A whole run, beside experiments inside runs, which are in doubt: a second way to know that code. */
+void ca_plan_tell_run(struct ca_plan *plan, const struct ca_observation *o);
 /* Asked after that, where causal chose the point: is CPU time the unit of what was told, and will be, since visits of
  * that point are none (ca_units_are_uneven)? */
 bool ca_plan_counts_work(struct ca_plan *plan);

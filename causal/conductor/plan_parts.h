@@ -27,9 +27,11 @@ struct ca_plan {
 	size_t offers;
 	struct ca_observation *seen;
 	size_t n, estimated, checked; /* as many as the estimates are made from, or the unit was checked by */
-	bool works;                   /* CPU time is the unit */
-	struct ca_vec round;          /* struct ca_plan_step */
-	size_t at;                    /* in the round */
+	struct ca_vec run_seen;       /* struct ca_observation: whole runs, beside those */
+	size_t runs_estimated;
+	bool works;          /* CPU time is the unit */
+	struct ca_vec round; /* struct ca_plan_step */
+	size_t at;           /* in the round */
 	unsigned rounds;
 	bool decided, sure;
 	size_t good, doubtful,

@@ -153,6 +153,10 @@ double ca_estimate_idle_error(const struct ca_curve *curve, double p);
 double ca_estimate_sampled_error(const struct ca_curve *curve, double p);
 /* Both: what more experiments do not narrow. */
 double ca_estimate_lasting_error(const struct ca_curve *curve, double p);
+/* One code by so many whole runs above 0 %, and by experiments inside runs: are the former to be told? If there are more
+ * of them, or they say more, which a few may seem to by chance; or where the two contradict each other. */
+bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const struct ca_curve *inside,
+			       size_t experiments);
 /* Student's t, 97.5 %. */
 double ca_estimate_t975(double df);
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */

@@ -16,7 +16,8 @@ enum {
 	KNEES = 12,
 	BENDS = 5,
 	SHAPES = 1 + KNEES * BENDS,
-	ROUNDS = 32
+	ROUNDS = 32,
+	WHOLE_RUNS = 4 /* that an interval needs */
 };
 
 /* Percent of the program that half of the region's time is worth: from that on it is worth it; below
@@ -37,6 +38,8 @@ static const double idle_spread = 1.4;
 /* S that samples tell is paid for in lumps, and what is delivered of them where threads meet is off by this, of D, in
  * 95 of 100 cases: doc/ESTIMATE.md, "S that samples tell". */
 static const double sampled_spread = 0.08;
+/* Points by which whole runs and experiments inside runs have to differ to contradict each other. */
+static const double differ = 5;
 /* Half widths of 95 % by which a comparison has to be above a bound to be believed. */
 static const double doubt = 2;
 /* Less than this of what comparisons say lies within the bounds: one of them is wrong. */
@@ -511,6 +514,21 @@ void ca_estimate_add_method_error(struct ca_estimates *estimates)
 			      ca_estimate_at[i] / 1e6);
 		widen(curve, curve->impact, &curve->impact_low, &curve->impact_high, 0.5);
 	}
+}
+
+static double width(const struct ca_curve *curve)
+{
+	return curve->at_high[HALF] - curve->at_low[HALF];
+}
+
+bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const struct ca_curve *inside,
+			       size_t experiments)
+{
+	bool apart =
+		whole->at_low[HALF] > inside->at_high[HALF] || inside->at_low[HALF] > whole->at_high[HALF];
+
+	return runs > experiments || (runs >= WHOLE_RUNS && width(whole) < width(inside)) ||
+	       (apart && fabs(whole->at[HALF] - inside->at[HALF]) > differ);
 }
 
 bool ca_estimate_decided(const struct ca_curve *curve, double points)

@@ -481,6 +481,7 @@ void ca_profile_free(struct ca_profile *profile)
 		free(profile->point[i].name);
 		free(profile->point[i].unit);
 		free(profile->point[i].beside);
+		free(profile->point[i].instead);
 		ca_estimate_fini(&profile->point[i].estimates);
 		for (int k = 0; k < CA_PERCENTILES; k++)
 			ca_estimate_fini(&profile->point[i].percentile[k].estimates);

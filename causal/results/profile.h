@@ -98,7 +98,7 @@ struct ca_profile_point {
 	bool refuted; /* it counts no unit of work (units.h), and each of these runs is one */
 	bool works;   /* likewise, inside runs, and CPU time is one */
 	/* owned, or NULL: as in struct ca_visits */
-	char *unit, *beside;
+	char *unit, *beside, *instead;
 	struct ca_estimates estimates;
 	struct ca_percentile percentile[CA_PERCENTILES]; /* latency */
 };

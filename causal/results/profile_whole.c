@@ -103,6 +103,20 @@ static bool is_refuted_by_work(const struct ca_profile *profile, const struct ca
 	return false;
 }
 
+/* What it was in proportion to was no work: another one was chosen instead. */
+static bool is_replaced(const struct ca_profile *profile, const struct ca_profile_point *point)
+{
+	for (size_t i = 0; i < profile->points; i++) {
+		const char *instead = profile->point[i].instead;
+
+		if (is_same(instead, point) ||
+		    (instead && ((point->unit && !strcmp(instead, point->unit)) ||
+				 (point->beside && !strcmp(instead, point->beside)))))
+			return true;
+	}
+	return false;
+}
+
 /* Time itself was the unit until a point was needed, or the other way round: a region has one row. */
 static bool is_known_better(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
@@ -171,8 +185,9 @@ static bool is_used_otherwise(const struct ca_profile *profile, const struct ca_
 
 	if (!there)
 		return is_known_better(profile, point, curve);
-	return known(point, curve) < known(other, there) ||
-	       (known(point, curve) == known(other, there) && point->whole);
+	return point->whole
+		       ? !ca_estimate_prefers_whole(curve, known(point, curve), there, known(other, there))
+		       : ca_estimate_prefers_whole(there, known(other, there), curve, known(point, curve));
 }
 
 /* Was it chosen as one that counts the same unit of work as this one, since it was in proportion to it, and does an
@@ -216,8 +231,9 @@ static bool has_another_row(const struct ca_profile *profile, const struct ca_pr
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
 			    const struct ca_curve *curve)
 {
-	return is_refuted_by_runs(profile, point) || is_refuted_by_work(profile, point, curve) ||
-	       is_used_otherwise(profile, point, curve) || has_another_row(profile, point, curve);
+	return is_replaced(profile, point) || is_refuted_by_runs(profile, point) ||
+	       is_refuted_by_work(profile, point, curve) || is_used_otherwise(profile, point, curve) ||
+	       has_another_row(profile, point, curve);
 }
 
 bool ca_profile_find_refuted(struct ca_profile *profile)

@@ -233,6 +233,8 @@ static struct json_object *progress_array(const struct ca_results *results,
 			add_text(object, "unit", visits->unit);
 		if (visits->beside)
 			add_text(object, "beside", visits->beside);
+		if (visits->instead)
+			add_text(object, "instead", visits->instead);
 		if (visits->refuted)
 			add_bool(object, "refuted", true);
 		add_u64(object, "delta", visits->delta);

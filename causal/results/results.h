@@ -38,6 +38,7 @@ struct ca_visits {
 				* NULL: this one */
 	const char
 		*beside; /* the first point that causal chose, which counts another unit; borrowed, or NULL */
+	const char *instead; /* the one it had chosen before, while the program waited; borrowed, or NULL */
 	bool refuted;   /* they are no units of work: CPU time is (units.h), here and in experiments before */
 	uint64_t delta; /* throughput: visits; latency: departures */
 	uint64_t span;  /* throughput: ns of virtual time that these visits took, from the last one

@@ -92,7 +92,7 @@ static bool read_point(struct ca_profile *profile, struct json_object *object, u
 	point->whole = whole;
 	*number = (uint32_t)profile->points++;
 	return (point->name = strdup(name)) && read_name(object, "unit", &point->unit) &&
-	       read_name(object, "beside", &point->beside);
+	       read_name(object, "beside", &point->beside) && read_name(object, "instead", &point->instead);
 }
 
 static uint32_t read_flags(struct json_object *record)

@@ -164,6 +164,57 @@ static void test_screening(void **state)
 }
 
 /* No verdict is given on such experiments, so that there is no end either; but they are looked at. */
+/* Where experiments inside runs leave it open, whole runs may tell: such as say more, or something else. */
+static void test_runs_beside(void **state)
+{
+	static const struct program one = { .codes = 1, .worth = { 60 }, .at_most = { 70 }, .noise = 0.3 },
+				    clear = { .codes = 1, .worth = { 60 }, .at_most = { 70 }, .noise = 0.01 };
+	static const struct {
+		const struct program *p;
+		double worth; /* by whole runs, at 50 % */
+		bool told;
+	} cases[] = { { &one, 30, true }, { &clear, 31, false }, { &clear, 10, true } };
+
+	(void)state;
+	for (size_t k = 0; k < CA_COUNT(cases); k++) {
+		struct ca_plan_row row;
+		struct sweep s;
+		unsigned rows;
+		double width;
+
+		begin(&s, cases[k].p, 5, false);
+		for (int i = 0; i < 12; i++)
+			step(&s, cases[k].p);
+		if (ca_plan_is_decided(s.plan, &rows))
+			assert_ptr_equal(cases[k].p, &clear);
+		assert_int_equal(ca_plan_top(s.plan, &row, 1), 1);
+		width = row.high - row.low;
+		for (unsigned i = 0; i < 12; i++) {
+			double cost = i % 2 ? 1 - cases[k].worth / 100 : 1;
+			struct ca_observation o = { .region = 1,
+						    .speedup = i % 2 ? 500000 : 0,
+						    .run = 2 + i,
+						    .time = 100 + i,
+						    .cost = cost,
+						    .visits = 1000 + i % 3,
+						    .elapsed = cost + (i % 2 ? 0.35 : 0),
+						    .active = 0.7,
+						    .delay = i % 2 ? 0.35 : 0,
+						    .paying = NAN,
+						    .per_visit = true };
+
+			ca_plan_tell_run(s.plan, &o);
+		}
+		assert_true(ca_plan_is_decided(s.plan, &rows));
+		assert_int_equal(ca_plan_top(s.plan, &row, 1), 1);
+		if (cases[k].told)
+			assert_true(fabs(row.effect - cases[k].worth) < 2);
+		else
+			assert_true(row.high - row.low <= width + 1e-9);
+		ca_plan_free(s.plan);
+	}
+}
+
 static void test_neighbours(void **state)
 {
 	struct program busy = three;
@@ -471,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_whole_runs_alone),
 		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_runs_beside),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_turned_out_little),

@@ -659,7 +659,7 @@ static void test_refuted_inside(void **state)
 /* Two points that causal chose, both passed, or only the second: for one unit of work a region has one row; if they
  * do not say the same, it is not one, and the first has it, however well the other knows. A region has one row
  * for two units, too, unless they do not say the same: that of the point which is sure of it, or knows it better. Of points
- * that causal did not choose each has its row. */
+ * that causal did not choose each has its row. One that was chosen instead of another has that one's. */
 static void test_units(void **state)
 {
 	static const struct {
@@ -670,12 +670,19 @@ static void test_units(void **state)
 		size_t rows;
 		const char *point;
 		bool no_zeros; /* only bounds are known */
+		const char *instead;
 	} cases[] = {
-		{ "item", NULL, true, 25, 2, 1, "item" },   { "item", NULL, false, 25, 2, 1, "other" },
-		{ NULL, NULL, true, 25, 2, 2, NULL },       { NULL, "item", true, 25, 2, 1, "item" },
-		{ NULL, "item", true, 0, 2, 2, NULL },      { NULL, "item", false, 25, 2, 1, "other" },
-		{ NULL, "item", true, 25, 60, 1, "other" }, { NULL, "item", true, 25, 2, 1, "item", true },
-		{ "item", NULL, true, 25, 60, 1, "other" }, { "item", NULL, true, 0, 20, 1, "item" },
+		{ "item", NULL, true, 25, 2, 1, "item" },
+		{ "item", NULL, false, 25, 2, 1, "other" },
+		{ NULL, NULL, true, 25, 2, 2, NULL },
+		{ NULL, "item", true, 25, 2, 1, "item" },
+		{ NULL, "item", true, 0, 2, 2, NULL },
+		{ NULL, "item", false, 25, 2, 1, "other" },
+		{ NULL, "item", true, 25, 60, 1, "other" },
+		{ NULL, "item", true, 25, 2, 1, "item", true },
+		{ "item", NULL, true, 25, 60, 1, "other" },
+		{ "item", NULL, true, 0, 20, 1, "item" },
+		{ NULL, NULL, true, 0, 2, 1, "other", false, "item" },
 	};
 
 	for (size_t k = 0; k < CA_COUNT(cases); k++) {
@@ -690,7 +697,8 @@ static void test_units(void **state)
 			struct ca_visits visits[2] = { { .point = 1,
 							 .delta = (faster ? 125 : 100) + i % 3,
 							 .unit = cases[k].unit,
-							 .beside = cases[k].beside } };
+							 .beside = cases[k].beside,
+							 .instead = cases[k].instead } };
 			struct ca_experiment_record record = { .index = i + 1,
 							       .region = 1,
 							       .speedup = faster ? 500000 : 0,
@@ -763,13 +771,17 @@ static void test_whole(void **state)
 		unsigned inside, pairs;
 		double gain, whole_gain;
 		bool whole, unsteady;
-		double scatter; /* of the whole runs' gain */
+		double scatter, inside_scatter; /* of their gain */
 	} cases[] = {
-		{ 10, 2, 0.5, 0.2, true, true, 0 },     { 10, 2, 0.2, 0.2, false, false, 0 },
-		{ 10, 2, 0.2, 0.24, false, false, 0 },  { 2, 6, 0.2, 0.2, true, false, 0 },
-		{ 10, 0, 0.5, 0, false, false, 0 },     { 0, 5, 0, 0.2, true, false, 0 },
+		{ 10, 2, 0.5, 0.2, true, true, 0 },
+		{ 10, 2, 0.2, 0.2, false, false, 0 },
+		{ 10, 2, 0.2, 0.24, false, false, 0 },
+		{ 2, 6, 0.2, 0.2, true, false, 0 },
+		{ 10, 0, 0.5, 0, false, false, 0 },
+		{ 0, 5, 0, 0.2, true, false, 0 },
 		{ 10, 2, 0.2, 0.3, false, false, 0.1 }, /* they may say the same */
 		{ 10, 4, 0.5, 0.2, true, true, 0.05 },
+		{ 10, 5, 0.2, 0.21, true, false, 0, 0.15 }, /* they say more */
 	};
 
 	for (size_t k = 0; k < CA_COUNT(cases); k++) {
@@ -783,7 +795,8 @@ static void test_whole(void **state)
 		assert_int_equal(set_up(state), 0);
 		results = open_run(1);
 		for (uint32_t i = 0; i < 2 * cases[k].inside; i++)
-			put_timed(results, false, i, i % 2, cases[k].gain);
+			put_timed(results, false, i, i % 2,
+				  cases[k].gain + (i % 4 < 2 ? -1 : 1) * cases[k].inside_scatter);
 		assert_int_equal(ca_results_close(results, &(struct ca_run_summary){ 0 }, &err), CA_OK);
 		for (uint32_t i = 0; i < 2 * cases[k].pairs; i++) {
 			results = open_run_as(2 + i, true);
