@@ -876,7 +876,8 @@ static void clients_are_cheap(void **state)
 	}
 	assert_true(requests > 100);                /* many per millisecond */
 	assert_in_range(of_file, 1, LOOKS_AT_MOST); /* 4 to 5; without its age it would be 40 */
-	assert_int_equal(of_data, 0);
+	/* none but where the machine holds a request up; it was one and two per request */
+	assert_in_range(of_data, 0, LOOKS_AT_MOST);
 	/* another one at its number, of which nobody tells, is found out */
 	ca_self = NULL;
 	assert_int_equal(syscall(SYS_dup3, STDERR_FILENO, fd, 0), fd);
