@@ -327,7 +327,7 @@ static void lifted(void **state)
 	few.rlim_cur = 100;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	next = ca_sys_open("/dev/null", O_RDONLY);
-	assert_int_equal(next, low + 1); /* no room */
+	assert_in_range(next, low + 1, 99); /* no room above; what this process was given may lie between */
 	close(next);
 	few.rlim_cur = 1024;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
