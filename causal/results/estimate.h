@@ -153,6 +153,8 @@ double ca_estimate_idle_error(const struct ca_curve *curve, double p);
 double ca_estimate_sampled_error(const struct ca_curve *curve, double p);
 /* Both: what more experiments do not narrow. */
 double ca_estimate_lasting_error(const struct ca_curve *curve, double p);
+/* Of a curve's interval at 50 %, points; NAN: not known. */
+double ca_estimate_width(const struct ca_curve *curve);
 /* One code by so many whole runs above 0 %, and by experiments inside runs: are the former to be told? If there are more
  * of them, or they say more, which a few may seem to by chance; or where the two contradict each other. */
 bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const struct ca_curve *inside,

@@ -516,7 +516,7 @@ void ca_estimate_add_method_error(struct ca_estimates *estimates)
 	}
 }
 
-static double width(const struct ca_curve *curve)
+double ca_estimate_width(const struct ca_curve *curve)
 {
 	return curve->at_high[HALF] - curve->at_low[HALF];
 }
@@ -527,7 +527,8 @@ bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const 
 	bool apart =
 		whole->at_low[HALF] > inside->at_high[HALF] || inside->at_low[HALF] > whole->at_high[HALF];
 
-	return runs > experiments || (runs >= WHOLE_RUNS && width(whole) < width(inside)) ||
+	return runs > experiments ||
+	       (runs >= WHOLE_RUNS && ca_estimate_width(whole) < ca_estimate_width(inside)) ||
 	       (apart && fabs(whole->at[HALF] - inside->at[HALF]) > differ);
 }
 

@@ -157,11 +157,6 @@ static bool is_unsteady(const struct ca_profile *profile, const struct ca_profil
 	       !agree(curve, whole);
 }
 
-static double width(const struct ca_curve *curve)
-{
-	return curve->at_high[HALF] - curve->at_low[HALF];
-}
-
 /* Of most regions that both know; else the one that was chosen first knows more. */
 static bool knows_less(const struct ca_profile_point *a, const struct ca_profile_point *b)
 {
@@ -170,8 +165,9 @@ static bool knows_less(const struct ca_profile_point *a, const struct ca_profile
 	for (size_t k = 0; k < a->estimates.curves; k++) {
 		const struct ca_curve *here = &a->estimates.curve[k], *there = curve_of(b, here->region);
 
-		if (there && isfinite(width(here) + width(there)) && width(here) != width(there))
-			wider += width(here) > width(there) ? 1 : -1;
+		if (there && isfinite(ca_estimate_width(here) + ca_estimate_width(there)) &&
+		    ca_estimate_width(here) != ca_estimate_width(there))
+			wider += ca_estimate_width(here) > ca_estimate_width(there) ? 1 : -1;
 	}
 	return wider > 0 || (!wider && (is_same(a->unit, b) || is_same(a->beside, b)));
 }
@@ -200,7 +196,8 @@ static bool is_refuted(const struct ca_profile_point *point, const struct ca_pro
 		const struct ca_curve *here = &point->estimates.curve[k],
 				      *there = curve_of(first, here->region);
 
-		if (there && isfinite(width(here) + width(there)) && !agree(here, there))
+		if (there && isfinite(ca_estimate_width(here) + ca_estimate_width(there)) &&
+		    !agree(here, there))
 			return true;
 	}
 	return false;

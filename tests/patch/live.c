@@ -2,7 +2,7 @@
 /* Sites are placed and removed, a thousand times and more, under threads that run the patched
  * functions without a pause and are interrupted by a timer whose handler runs them as well. The
  * results must stay right; each thread's counts must end as they began. In between the process
- * forks, and the child runs the same code.
+ * forks, and the child runs the same code. In the end text is mapped anew under the patcher.
  *
  *   live [LIBRARY [ROUNDS]] */
 #include "causal/runtime/patch.h"
