@@ -315,6 +315,21 @@ static void step_warming_up(struct ca_conductor *c, uint64_t now)
 		ca_conductor_experiment_close(c, now, spoilt);
 }
 
+/* The program goes on at full speed, and what could be told by such runs is left open. */
+static void give_up(struct ca_conductor *c, uint64_t now)
+{
+	ca_conductor_experiment_close(c, now, CA_EXPERIMENT_CUT);
+	c->e.given_up = true;
+	if (c->doubt)
+		ca_sweep_steady(c->opt.sweep)->left = true;
+	ca_conductor_say(
+		c, 0,
+		"at %u %% of %s a run takes more than ten times as long as without the delays (does it "
+		"wait there for a time?): it goes on without them and is not used; smaller speedups "
+		"(-s 0,25,50) take less",
+		c->speedup / 10000, ca_catalog_get_region(&c->catalog, c->region)->name);
+}
+
 static void step_running(struct ca_conductor *c, uint64_t now)
 {
 	uint32_t spoilt;
@@ -324,9 +339,10 @@ static void step_running(struct ca_conductor *c, uint64_t now)
 		c->e.record.flags |= CA_EXPERIMENT_STALLED;
 	spoilt = find_better_selection(c, now);
 	if (c->set->end_to_end) {
-		if (spoilt || !ca_windows_is_open(c->windows)) {
+		if (spoilt || !ca_windows_is_open(c->windows))
 			ca_conductor_experiment_pause(c, now);
-		}
+		else if (ca_conductor_experiment_crawls(c, now))
+			give_up(c, now);
 	} else if (spoilt) {
 		ca_conductor_experiment_close(c, now, spoilt);
 	} else if (now >= c->e.planned_end) {
@@ -353,7 +369,7 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 		ca_conductor_record(c);
 		ca_conductor_length_adapt(c);
 	}
-	ca_conductor_enter(c, WAITING, now);
+	ca_conductor_enter(c, c->e.given_up ? FINISHED : WAITING, now);
 }
 
 static int ms_until(uint64_t due, uint64_t now)

@@ -8,9 +8,12 @@
 #include <string.h>
 
 enum {
-	LOAD_EVERY = 50000000,  /* ns between readings of the machine's load, end to end ... */
-	WORK_EVERY = 10000000,  /* ... and of the program's CPU time */
-	PLACES_EVERY = 20000000 /* ns between looks at where threads are */
+	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, end to end ... */
+	WORK_EVERY = 10000000,   /* ... and of the program's CPU time */
+	PLACES_EVERY = 20000000, /* ns between looks at where threads are */
+	CRAWL = 10,              /* times as long as without the delays: too long for a whole run ... */
+	CRAWL_AFTER = 5,         /* s of it before that is known */
+	CRAWL_LOOKS = 5          /* 1 / part of the time so far, until the next look */
 };
 
 /* From here on S delays the others. */
@@ -207,6 +210,20 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	else if (c->e.looks && c->e.load.cpus)
 		r->idled = (r->end - r->start) * c->e.idle_beside / ((uint64_t)c->e.looks * c->e.load.cpus);
 	ca_conductor_enter(c, SETTLING, now);
+}
+
+/* Nothing else bounds how long a run takes that is measured as a whole: one whose code waits for a time at 100 % never
+ * comes to an end, as virtual time stands still meanwhile. */
+bool ca_conductor_experiment_crawls(struct ca_conductor *c, uint64_t now)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	uint64_t from = c->e.part ? c->e.part : r->start, elapsed = now - c->e.opened, delay;
+
+	if (!r->speedup || elapsed < CRAWL_AFTER * CA_NS_PER_S || now < c->e.next_look)
+		return false;
+	c->e.next_look = now + elapsed / CRAWL_LOOKS;
+	delay = r->delay + (uint64_t)((double)ca_selection_log_peek(c->log, from, now) * (r->speedup / 1e6));
+	return delay > elapsed - elapsed / CRAWL;
 }
 
 static void look_at_places(struct ca_conductor *c, uint64_t now)

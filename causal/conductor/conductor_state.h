@@ -60,6 +60,8 @@ struct ca_open_experiment {
 	uint64_t warm_up;         /* virtual time of it */
 	uint64_t part;            /* end to end: since when its later window is open; 0: the first */
 	bool paused;              /* end to end: its window is over, and its end is not that of the run */
+	bool given_up;            /* end to end: it took too long, and there is no further one in this run */
+	uint64_t next_look;       /* ... whether it does */
 	bool lumpy;               /* D grows by whole samples, or hits of timed S */
 	struct ca_work work;      /* at its start */
 	struct ca_load load;      /* when it was opened */
@@ -182,6 +184,8 @@ void ca_conductor_experiment_resume(struct ca_conductor *c, uint64_t now);
 /* Look at what is in flight; and, of a run that is one, also between its windows, at load and CPU time. */
 void ca_conductor_experiment_watch(struct ca_conductor *c, uint64_t now);
 void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now);
+/* Does a run that is measured as a whole take several times as long as it would without the delays? */
+bool ca_conductor_experiment_crawls(struct ca_conductor *c, uint64_t now);
 
 /* conductor_record.c: an experiment that is over, once what is owed in it has been paid. Adds D of what has run
  * since its beginning, or since its last window's; */

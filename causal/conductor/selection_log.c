@@ -161,22 +161,24 @@ static uint64_t hit_time(const struct layers *l, uint64_t value)
 	return l->active[k] ? 0 : ca_selection_weigh(l->width[k], CA_LOG_HIT_NS(value));
 }
 
-struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
+/* state: of each thread at `start`, and from then on at `end`. next: the first entry from there on. */
+static struct ca_selection_log_sum sum_up(struct ca_selection_log *log, struct thread_state *state,
+					  uint64_t start, uint64_t end, size_t *next)
 {
-	struct ca_selection_log_sum sum = { 0 };
+	struct ca_selection_log_sum sum = { .overflow = log->overflow };
 	uint64_t at = start;
 	struct layers l = { 0 };
 	struct entry *entry = log->entries.at;
-	size_t i, left = 0, n = log->entries.n;
+	size_t i, n = log->entries.n;
 
 	l.n = ca_selection_layers(&log->session->selection, l.width);
 	for (i = 0; i < CA_MAX_THREADS; i++)
-		add_thread(&l, &log->state[i], 1);
+		add_thread(&l, &state[i], 1);
 	if (n)
 		qsort(entry, n, sizeof *entry, by_time);
 	for (i = 0; i < n && entry[i].time < end; i++) {
 		const struct entry *e = &entry[i];
-		struct thread_state *t = &log->state[e->thread];
+		struct thread_state *t = &state[e->thread];
 
 		if (e->type == CA_LOG_HIT) {
 			if (e->time >= start) {
@@ -197,10 +199,33 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 	}
 	if (end > at)
 		sum.s_time += active_time(&l, end - at);
-	while (i < n)
+	*next = i;
+	return sum;
+}
+
+struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
+{
+	size_t i, left = 0;
+	struct ca_selection_log_sum sum = sum_up(log, log->state, start, end, &i);
+	struct entry *entry = log->entries.at;
+
+	while (i < log->entries.n)
 		entry[left++] = entry[i++];
 	log->entries.n = left;
-	sum.overflow = log->overflow;
 	log->overflow = false;
 	return sum;
+}
+
+uint64_t ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end)
+{
+	struct thread_state *state = malloc(sizeof log->state);
+	uint64_t s_time = 0;
+	size_t next;
+
+	if (state) {
+		memcpy(state, log->state, sizeof log->state);
+		s_time = sum_up(log, state, start, end, &next).s_time;
+	}
+	free(state);
+	return s_time;
 }

@@ -25,5 +25,7 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log);
 /* S time in [start, end), then forget what is older than end. Entries that tell of the past
  * may arrive a little late: call this after the cool-off. */
 struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end);
+/* S time in it as far as is known by now, ns; nothing is forgotten. 0 also where there is no memory. */
+uint64_t ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end);
 
 #endif

@@ -101,6 +101,46 @@ contains "... told before it takes longer than the budget" "each of the 3 varian
 contains "... with a true time to go" "run 1: 1 s, at most 2 s to go" "$(cat err)"
 check "... and a budget for more than was spent" 1 "$(grep -c -E -e '--budget ([4-9]|[1-9][0-9]) for more' err)"
 
+# ---- a run that would never end: at 100 % of a wait for a time, time stands still
+cat >until.c <<'C'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+volatile unsigned long sink;
+volatile int stop;
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+__attribute__((noinline)) void wait_until(double time)
+{
+	for (double left; (left = time - now()) > 0;) {
+		struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
+		nanosleep(&t, NULL);
+	}
+}
+__attribute__((noinline)) void much(void) { for (int i = 0; i < 200000; i++) sink += (unsigned long)i; }
+static void *works(void *unused) { while (!stop) much(); return unused; }
+int main(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, NULL, works, NULL);
+	for (int i = 0; i < 20; i++)
+		wait_until(now() + 0.03);
+	stop = 1;
+	pthread_join(thread, NULL);
+	return 7;
+}
+C
+"${cc[@]}" -g -O1 -pthread -o until until.c || exit 1
+timeout 60 "$causal" -n 1 --keep-going -e -s 100 -F '^wait_until$' -o until_out -- ./until 2>err
+check "a run that would never end is given up" 7 "$?"
+contains "... it says so, why, and what to do" "at 100 % of wait_until a run takes more than ten times as long" "$(cat err)"
+check "... it ends as it would alone, and is no experiment" '"exit_status":7 "flags":["cut"]' \
+	"$(grep -o '"exit_status":7' until_out/run-0001.jsonl) $(grep -o '"flags":\["cut"\]' until_out/run-0001.jsonl)"
+
 # ---- ctl
 experiments() { grep -cs '"type":"experiment"' "$1/run-0001.jsonl" || [[ -e $1/run-0001.jsonl ]] || echo 0; }
 timeout 100 "$causal" --budget 0 --until 0.01 --experiment-min 0.05 --warm-up 5 -o told -- ./work 60 told-stop 2>err &

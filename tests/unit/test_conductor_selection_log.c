@@ -59,8 +59,13 @@ static struct ca_selection_log_sum sum(uint64_t start, uint64_t end)
 
 static void check(uint64_t start, uint64_t end, uint64_t s_time, uint64_t entries)
 {
-	struct ca_selection_log_sum got = sum(start, end);
+	struct ca_selection_log_sum got;
+	uint64_t seen;
 
+	ca_selection_log_read(slog);
+	seen = ca_selection_log_peek(slog, start, end); /* a look at it changes nothing */
+	got = sum(start, end);
+	assert_int_equal(seen, s_time);
 	assert_int_equal(got.s_time, s_time);
 	assert_int_equal(got.entries, entries);
 	assert_false(got.overflow);

@@ -49,6 +49,14 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 					      .overflow = sums == lost_in };
 }
 
+static double active; /* of the time until now */
+
+uint64_t ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end)
+{
+	(void)log;
+	return (uint64_t)(active * (double)(end - start));
+}
+
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 {
 	(void)log, (void)first;
@@ -891,6 +899,49 @@ static void test_who_ran(void **state)
 	tear_down(state);
 }
 
+/* As long as it may take is not bounded otherwise: once virtual time has nearly stood still for 5 s, the run goes on
+ * without delays, and begins no other experiment. */
+static void test_crawls(void **state)
+{
+	char name[] = "a\0b\0c";
+
+	assert_int_equal(set_up(state), 0);
+	with_regions(name);
+	settings.end_to_end = conductor.whole = conductor.doubt = true;
+	conductor.state = RUNNING;
+	conductor.region = REGION;
+	conductor.speedup = conductor.e.record.speedup = CA_MILLION;
+	conductor.e.opened = conductor.e.record.start = clock_now;
+	atomic_store(&session->experiment.seq, 1);
+	active = 1;
+	clock_now += UINT64_C(4900) * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, RUNNING);
+	active = 0.89;
+	clock_now += UINT64_C(2000) * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, RUNNING);
+	active = 0.91;
+	clock_now += UINT64_C(2000) * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, SETTLING);
+	assert_int_equal(atomic_load(&session->experiment.seq), 2);
+	for (unsigned step = 0; step < 100 && conductor.state == SETTLING; step++) {
+		clock_now += 20 * MS;
+		ca_conductor_step(&conductor);
+	}
+	assert_int_equal(conductor.state, FINISHED);
+	assert_int_equal(records, 1);
+	assert_true(record.flags & CA_EXPERIMENT_CUT);
+	assert_true(ca_sweep_steady(conductor.opt.sweep)->left);
+	clock_now += 300 * MS;
+	ca_conductor_step(&conductor);
+	assert_int_equal(conductor.state, FINISHED);
+	ca_sweep_free(conductor.opt.sweep);
+	ca_catalog_fini(&conductor.catalog);
+	tear_down(state);
+}
+
 /* What the run is about may be in a library that is mapped later; one that never is gives way. */
 static void test_awaits_region(void **state)
 {
@@ -1366,6 +1417,7 @@ int main(void)
 		cmocka_unit_test(test_end_to_end),
 		cmocka_unit_test_setup_teardown(test_end_to_end_in_windows, set_up, tear_down),
 		cmocka_unit_test(test_whole_run),
+		cmocka_unit_test(test_crawls),
 		cmocka_unit_test_setup_teardown(test_too_short, set_up, tear_down),
 		cmocka_unit_test(test_who_ran),
 		cmocka_unit_test(test_awaits_region),
