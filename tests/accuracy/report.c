@@ -133,8 +133,8 @@ static void add_case(struct summary *sum, const struct acc_options *options, con
 	}
 }
 
-/* Programs in whose repeats the region that really matters most came first; those within 3 points of
- * the best count as the best. counts: right, all. */
+/* Programs in whose repeats the region that really matters most came first, for whichever unit of work; those within
+ * 3 points of the best count as the best. counts: right, all. */
 static void count_first(const struct acc_options *options, const struct acc_result *result, size_t results,
 			size_t from, size_t counts[2])
 {
@@ -146,7 +146,7 @@ static void count_first(const struct acc_options *options, const struct acc_resu
 		if (!strcmp(result[i].c->program, program))
 			return; /* the program was counted */
 	for (size_t i = from; i < results; i++)
-		if (!strcmp(result[i].c->program, program) && !(result[i].c->flags & ACC_LATENCY))
+		if (!strcmp(result[i].c->program, program))
 			best = fmax(best, result[i].truth[s]);
 	for (size_t r = 0; r < result[from].repeats && best > 3; r++) {
 		bool right = false;
