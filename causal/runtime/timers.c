@@ -299,6 +299,23 @@ bool ca_timers_early(enum ca_timers_kind kind, long id, uint64_t *times)
 	return early;
 }
 
+bool ca_timers_not_yet(int fd)
+{
+	struct timer *t = find(CA_TIMERS_FD, fd);
+	uint64_t lag, now, left;
+	bool early;
+
+	if (!t)
+		return false;
+	lag = ca_virtual_lag();
+	now = ca_clock_now();
+	early = t->next && t->next + lag > now + NEAR && kernel_left(t, &left) == 0 && expired(t, now, left);
+	if (early)
+		arm(t, now, lag);
+	release(t);
+	return early;
+}
+
 CA_SIGSAFE void ca_timers_adjust(uint64_t now, uint64_t lag)
 {
 	for (unsigned i = 0; i < TIMERS; i++) {

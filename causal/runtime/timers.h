@@ -20,6 +20,9 @@ CA_HIDDEN bool ca_timers_get(enum ca_timers_kind kind, long id, struct itimerspe
 /* It seems to have expired. True: in virtual time it has not; it is armed once more. Else *times: how
  * often it has, 0: not known. The next expiry then is known to be one to come. */
 CA_HIDDEN bool ca_timers_early(enum ca_timers_kind kind, long id, uint64_t *times);
+/* A descriptor of that kind seems to be ready to be read. True: in virtual time it is not, and has been armed once more;
+ * nothing is taken off it otherwise. */
+CA_HIDDEN bool ca_timers_not_yet(int fd);
 /* Is there any? Cheap. */
 CA_HIDDEN bool ca_timers_any(void);
 CA_HIDDEN bool ca_timers_has(enum ca_timers_kind kind, long id);

@@ -4,6 +4,7 @@
 #include "causal/runtime/catch_up.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/peers.h"
+#include "causal/runtime/timers.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <limits.h>
@@ -99,9 +100,9 @@ static void unlimited(uint64_t length)
 		ca_catch_up_waits_until(ca_self, 0);
 }
 
-/* The call as a wait of this kind; when its limit has come, `again` waits for rest_ more. `decided`
- * tells who ended it. */
-#define UP_TO(guess, length, call, again, decided)                                                           \
+/* The call as a wait of this kind; when its limit has come, `again` waits for rest_ more. `kept`: what is left of the
+ * result without timers that are ready by real time only. `decided` tells who ended it. */
+#define UP_TO(guess, length, call, again, kept, decided)                                                     \
 	__extension__({                                                                                      \
 		struct ca_waiting waiting_ = DOING(IO, NULL, ca_wait_begin((guess), -1));                    \
 		uint64_t ns_, length_ = (length);                                                            \
@@ -110,10 +111,23 @@ static void unlimited(uint64_t length)
 		int result_ = (unlimited(length_), (call));                                                  \
 		struct timespec rest_;                                                                       \
                                                                                                              \
-		while (result_ == 0 && length_ != UINT64_MAX &&                                              \
-		       (ns_ = ca_deadline_left(&deadline_, length_))) {                                      \
-			rest_ = time_of(ns_);                                                                \
-			result_ = (again);                                                                   \
+		while (result_ >= 0) {                                                                       \
+			bool ready_ = result_ > 0;                                                           \
+                                                                                                             \
+			if (ready_ && (!ca_timers_any() || (result_ = (kept)) > 0))                          \
+				break;                                                                       \
+			if (length_ == UINT64_MAX) { /* or none, and it does not wait */                     \
+				if (!ready_)                                                                 \
+					break;                                                               \
+				result_ = (call);                                                            \
+			} else {                                                                             \
+				ns_ = ready_ ? ca_deadline_rest(&deadline_, length_)                         \
+					     : ca_deadline_left(&deadline_, length_);                        \
+				if (!ns_)                                                                    \
+					break;                                                               \
+				rest_ = time_of(ns_);                                                        \
+				result_ = (again);                                                           \
+			}                                                                                    \
 		}                                                                                            \
 		ca_thread_release(held_);                                                                    \
 		if (waiting_.thread && !at_limit(&waiting_, result_)) {                                      \
@@ -156,10 +170,20 @@ static void polled(struct ca_waiting *w, const struct pollfd *fds, nfds_t n)
 	decide(w, &v);
 }
 
+static int keep_polled(struct pollfd *fds, nfds_t n, int result)
+{
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].revents & POLLIN && ca_timers_not_yet(fds[i].fd)) {
+			fds[i].revents = 0;
+			result--;
+		}
+	return result;
+}
+
 #define POLLING(fds, n, length, call, mask)                                                                  \
 	((n) == 0 ? SLEEP(length, call)                                                                      \
 		  : UP_TO(guess_polled(fds, n), length, call, REAL(ppoll)(fds, n, &rest_, mask),             \
-			  polled(&waiting_, fds, n)))
+			  keep_polled(fds, n, result_), polled(&waiting_, fds, n)))
 
 CA_EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
@@ -247,6 +271,24 @@ static void selected(struct ca_waiting *w, const struct sets *s)
 	decide(w, &v);
 }
 
+/* Where nothing is left the sets are as they were, for the next call. */
+static int keep_selected(const struct sets *s, int result)
+{
+	int before = result;
+
+	if (words(s) > WORDS)
+		return result;
+	for (unsigned k = 0; s->set[0] && k < words(s); k++)
+		for (unsigned long bits = (unsigned long)s->set[0][k]; bits; bits &= bits - 1)
+			if (ca_timers_not_yet((int)(k * BITS) + __builtin_ctzl(bits))) {
+				s->set[0][k] &= ~(long)(bits & -bits);
+				result--;
+			}
+	if (before && !result)
+		restore(s);
+	return result;
+}
+
 static uint64_t length_of_timeval(const struct timeval *timeout)
 {
 	struct timespec t = { 0, 0 };
@@ -283,7 +325,7 @@ CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *r
 	s = sets_of(n, in, out, ex);
 	return UP_TO(guess_selected(&s), words(&s) <= WORDS ? length_of_timeval(timeout) : UINT64_MAX,
 		     REAL(select)(n, in, out, ex, timeout), select_on(&s, &rest_, timeout),
-		     selected(&waiting_, &s));
+		     keep_selected(&s, result_), selected(&waiting_, &s));
 }
 
 CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
@@ -298,7 +340,8 @@ CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *
 	s = sets_of(n, in, out, ex);
 	return UP_TO(guess_selected(&s), words(&s) <= WORDS ? length_of(timeout) : UINT64_MAX,
 		     REAL(pselect)(n, in, out, ex, timeout, waits),
-		     (restore(&s), REAL(pselect)(n, in, out, ex, &rest_, waits)), selected(&waiting_, &s));
+		     (restore(&s), REAL(pselect)(n, in, out, ex, &rest_, waits)), keep_selected(&s, result_),
+		     selected(&waiting_, &s));
 }
 
 /* ---- epoll ----------------------------------------------------------------------------------------- */
@@ -388,6 +431,19 @@ static void came(struct ca_waiting *w, int epoll, const struct epoll_event *even
 			      memory_order_relaxed);
 }
 
+static int keep_events(int epoll, struct epoll_event *events, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		int fd = events[i].events & EPOLLIN ? member_fd(epoll, events[i].data.u64) : -1;
+
+		if (fd < 0 || !ca_timers_not_yet(fd))
+			events[kept++] = events[i];
+	}
+	return kept;
+}
+
 /* Another thread may take what came. */
 static int epoll_on(int fd, struct epoll_event *events, int n, const struct timespec *rest,
 		    const sigset_t *mask)
@@ -409,7 +465,7 @@ static int epoll_on(int fd, struct epoll_event *events, int n, const struct time
 
 #define EPOLLING(fd, events, n, length, call, mask)                                                          \
 	UP_TO(guess_epoll(fd), length, call, epoll_on(fd, events, n, &rest_, mask),                          \
-	      came(&waiting_, fd, events, result_ < (n) ? result_ : (n)))
+	      keep_events(fd, events, result_), came(&waiting_, fd, events, result_ < (n) ? result_ : (n)))
 
 CA_EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout)
 {

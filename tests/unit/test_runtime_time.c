@@ -9,6 +9,8 @@
 #include "tests/unit/runtime.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -430,6 +432,51 @@ static void virtual_timerfd(void **state)
 	close(fd);
 }
 
+/* What a wait tells to be ready can be read, and comes by virtual time. */
+static void timerfd_in_waits(void **state)
+{
+	struct itimerspec once = { { 0, 0 }, { 0, 2000000 } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), epoll = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	(void)state;
+	experiment(MS);
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+	for (int way = 0; way < 7; way++) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		struct timespec limit = { 10, 0 };
+		struct timeval time = { 10, 0 };
+		uint64_t v = v_now(), n = 0;
+		fd_set set;
+
+		FD_ZERO(&set);
+		FD_SET(fd, &set);
+		assert_int_equal(timerfd_settime(fd, 0, &once, NULL), 0);
+		idle_in_s(3 * MS); /* 1.5 ms of it are missing when it expires */
+		assert_int_equal(way == 0   ? poll(&p, 1, -1)
+				 : way == 1 ? poll(&p, 1, 10000)
+				 : way == 2 ? ppoll(&p, 1, &limit, NULL)
+				 : way == 3 ? select(fd + 1, &set, NULL, NULL, NULL)
+				 : way == 4 ? select(fd + 1, &set, NULL, NULL, &time)
+				 : way == 5 ? epoll_wait(epoll, &event, 1, -1)
+					    : epoll_wait(epoll, &event, 1, 10000),
+				 1);
+		assert_in_range(v_now() - v, 2 * MS - 3000, 2 * MS + LATE);
+		assert_int_equal(read(fd, &n, sizeof n), sizeof n);
+		assert_int_equal(n, 1);
+		assert_true(way < 3 || way > 4 || FD_ISSET(fd, &set));
+		/* who does not wait is told of nothing */
+		for (int tries = 0, got = 1; got; tries++) { /* but where others have the CPU */
+			assert_int_equal(timerfd_settime(fd, 0, &once, NULL), 0);
+			idle_in_s(3 * MS);
+			got = poll(&p, 1, 0);
+			assert_true(tries < 100);
+		}
+	}
+	close(fd);
+	close(epoll);
+}
+
 /* More of them than fit where one may lie, and one that was made behind our back. */
 static void many_timerfds(void **state)
 {
@@ -580,13 +627,13 @@ static void bad_timers(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(real_at_first),      TEST(slows_down),      TEST(never_goes_back),
-		TEST(a_new_thread),       TEST(a_new_thread_of), TEST(other_clocks),
-		TEST(switched_off),       TEST(real_on_request), TEST(limits_move),
-		TEST(limits_come),        TEST(spins_wait),      TEST(servers_do_not_wait),
-		TEST(lengths_move),       TEST(virtual_timerfd), TEST(many_timerfds),
-		TEST(a_descriptor_again), TEST(virtual_timer),   TEST(virtual_itimer),
-		TEST(bad_timers),
+		TEST(real_at_first),  TEST(slows_down),         TEST(never_goes_back),
+		TEST(a_new_thread),   TEST(a_new_thread_of),    TEST(other_clocks),
+		TEST(switched_off),   TEST(real_on_request),    TEST(limits_move),
+		TEST(limits_come),    TEST(spins_wait),         TEST(servers_do_not_wait),
+		TEST(lengths_move),   TEST(virtual_timerfd),    TEST(timerfd_in_waits),
+		TEST(many_timerfds),  TEST(a_descriptor_again), TEST(virtual_timer),
+		TEST(virtual_itimer), TEST(bad_timers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
