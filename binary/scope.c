@@ -37,7 +37,6 @@ static const char own_binaries[] = "(^|/)(libcausal-rt[^/]*\\.so[^/]*|ld-linux[^
 static const char left_binaries[] =
 	"(^|/)(lib(c|m|mvec|pthread|dl|rt|gcc_s|stdc\\+\\+|c\\+\\+|c\\+\\+abi|unwind)"
 	"([-.]([0-9]|musl)[^/]*)?\\.so[^/]*|ld-musl[^/]*\\.so[^/]*)$";
-
 static enum ca_status add(struct list *list, const char *text, bool at_end, const char *setting,
 			  struct ca_err *err)
 {
@@ -204,9 +203,9 @@ bool ca_scope_follows(const struct ca_scope *scope)
 
 enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path)
 {
-	return matches(&scope->binary_exclude, path) ? CA_SCOPE_EXCLUDED
-	       : matches(&scope->left, path)         ? CA_SCOPE_LEAVE
-						     : CA_SCOPE_MAY_TAKE;
+	return matches(&scope->binary_exclude, path)                    ? CA_SCOPE_EXCLUDED
+	       : matches(&scope->left, path) || ca_path_is_openmp(path) ? CA_SCOPE_LEAVE
+									: CA_SCOPE_MAY_TAKE;
 }
 
 static bool has_name(const struct ca_scope *scope, const char *name)

@@ -27,7 +27,7 @@ bool ca_scope_follows(const struct ca_scope *scope);
 /* May a binary be taken into such a scope? */
 enum ca_scope_use {
 	CA_SCOPE_MAY_TAKE = 1,
-	CA_SCOPE_LEAVE,   /* libc, the C++ runtime and their like: only if it is named */
+	CA_SCOPE_LEAVE,   /* libc, the C++ and OpenMP runtimes and their like: only if it is named */
 	CA_SCOPE_EXCLUDED /* never: the loader, causal itself, and what the user leaves out */
 };
 enum ca_scope_use ca_scope_use_of(const struct ca_scope *scope, const char *path);

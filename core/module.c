@@ -3,6 +3,7 @@
  *
  * Runs in the host, in handlers too. */
 #include "core/module.h"
+#include "core/path.h"
 #include "core/session.h"
 #include "core/sys.h"
 #include <string.h>
@@ -17,6 +18,7 @@ static bool is_same(struct ca_module *m, const struct ca_image *image)
 static void fill(struct ca_module *m, const struct ca_image *image)
 {
 	memcpy(m->path, image->path, strnlen(image->path, sizeof m->path - 1)); /* the row was zeros */
+	m->openmp = ca_path_is_openmp(m->path);
 	m->process = (uint32_t)ca_sys_getpid();
 	m->main = image->main;
 	m->build_id_length = image->build_id_length;

@@ -28,6 +28,7 @@ struct ca_module {
 	_Atomic uint32_t state;
 	_Atomic uint32_t missed; /* looks for an index that was not there yet */
 	uint32_t main;           /* it is the executable of some process */
+	uint32_t openmp;         /* it is a library that runs OpenMP's threads (core/path.h) */
 	uint32_t process;        /* pid of the process that registered it */
 	uint32_t build_id_length;
 	uint8_t build_id[32];

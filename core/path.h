@@ -35,5 +35,21 @@ static inline void ca_path_unescape(char *path)
 	}
 	*to = '\0';
 }
+/* A library that runs OpenMP's threads, by its name (wheels have a hash in it): they call the program's code, and wait for
+ * each other in its own. */
+static inline bool ca_path_is_openmp(const char *path)
+{
+	static const char *const start[] = { "libgomp", "libomp", "libiomp5" };
+	const char *name = ca_path_base(path);
+
+	for (unsigned i = 0; i < sizeof start / sizeof *start; i++) {
+		const char *rest = name + strlen(start[i]);
+
+		if (!strncmp(name, start[i], strlen(start[i])) && (*rest == '-' || *rest == '.') &&
+		    strstr(rest, ".so"))
+			return true;
+	}
+	return false;
+}
 
 #endif

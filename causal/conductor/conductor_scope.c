@@ -70,6 +70,14 @@ static enum ca_scope_use use_of(struct ca_conductor *c, uint32_t module)
 	return s->module[module].use;
 }
 
+/* OpenMP's own code: whoever has called it waits for his team, asleep or on a CPU, and does no work of his. */
+static bool is_of_team(const struct ca_conductor *c, ca_place place)
+{
+	uint32_t module = CA_PLACE_MODULE(place);
+
+	return module < CA_MAX_MODULES && c->session->module[module].openmp;
+}
+
 static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
 		  bool in_kernel)
 {
@@ -80,8 +88,9 @@ static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames
 	if (module >= CA_MAX_MODULES && !made)
 		return;
 	s->samples++;
+	in_kernel &= !is_of_team(c, frame[0]);
 	*(in_kernel ? &s->in_kernel : made ? &s->made : &s->module[module].own) += weight;
-	if (!in_kernel && !made && use_of(c, module) == CA_SCOPE_MAY_TAKE)
+	if (is_of_team(c, frame[0]) || (!in_kernel && !made && use_of(c, module) == CA_SCOPE_MAY_TAKE))
 		return;
 	for (unsigned i = !in_kernel; i < frames; i++) {
 		module = CA_PLACE_MODULE(frame[i]);
@@ -102,6 +111,8 @@ bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, un
 		return false;
 	if (!waiting)
 		count(c, frame, frames, weight, flags & CA_SAMPLE_IN_KERNEL);
+	if (is_of_team(c, frame[0]))
+		return true;
 	return s->holding && ca_point_stacks_add(&s->held, frame, frames, weight, waiting);
 }
 

@@ -30,11 +30,12 @@ struct ca_follow_object *ca_follow_find(const struct ca_follow *f, const char *p
 	return NULL;
 }
 
-static const char *why_of_callers(const char *path)
+static const char *why_useless(const char *path)
 {
-	return !strcmp(path, CA_KERNEL) ? "counts for the code that calls it"
-	       : !strcmp(path, CA_MADE) ? "counts for the code that calls it; causal sample has its names"
-					: NULL;
+	return !strcmp(path, CA_KERNEL)  ? "counts for the code that calls it"
+	       : !strcmp(path, CA_MADE)  ? "counts for the code that calls it; causal sample has its names"
+	       : ca_path_is_openmp(path) ? "OpenMP's threads, which wait for each other there"
+					 : NULL;
 }
 
 void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t own, uint64_t through)
@@ -49,7 +50,7 @@ void ca_follow_add(struct ca_follow *f, const char *path, bool main, uint64_t ow
 		object += f->n;
 		*object = (struct ca_follow_object){
 			.path = strdup(path),
-			.useless = why_of_callers(path),
+			.useless = why_useless(path),
 		};
 		if (!object->path)
 			return;
@@ -157,7 +158,8 @@ static void put_remedy(struct text *t, struct ca_follow_object **o, const enum c
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++)
-		left += part[i] == CA_FOLLOW_LEFT_OUT && ca_scope_use_of(scope, o[i]->path) == CA_SCOPE_LEAVE;
+		left += part[i] == CA_FOLLOW_LEFT_OUT && !o[i]->useless &&
+			ca_scope_use_of(scope, o[i]->path) == CA_SCOPE_LEAVE;
 	if (!left)
 		return;
 	put(t, " (-B 'MAIN");

@@ -83,18 +83,6 @@ void ca_regions_free(struct ca_regions *r)
 }
 
 /* ---- what a place belongs to ----------------------------------------------------------*/
-/* OpenMP's: its threads call the program's code. */
-static bool is_team_runtime(const char *binary)
-{
-	static const char *const start[] = { "libgomp.so", "libomp.so", "libomp-", "libiomp5.so" };
-	const char *name = ca_path_base(binary);
-	bool is = false;
-
-	for (size_t i = 0; i < sizeof start / sizeof *start; i++)
-		is |= !strncmp(name, start[i], strlen(start[i]));
-	return is;
-}
-
 static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct ca_region *like)
 {
 	const struct ca_region *region = ca_catalog_add_region(r->catalog, like);
@@ -110,7 +98,7 @@ static uint32_t add_region(struct ca_regions *r, uint32_t module, const struct c
 		memset(&r->info[r->infos++], 0, sizeof *more);
 	}
 	r->info[region->id - 1].code.module = module;
-	if (r->stacks && is_team_runtime(region->binary))
+	if (r->stacks && ca_path_is_openmp(region->binary))
 		ca_stacks_set_team(r->stacks, region->id);
 	return region->id;
 }

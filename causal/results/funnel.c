@@ -3,6 +3,7 @@
  * remedy, so that an empty profile never leaves its user without a next step.
  * Driver's process, one thread. */
 #include "causal/results/profile.h"
+#include "core/path.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -406,6 +407,27 @@ static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+/* A user can do something about that, though no code of his is faster for it. */
+static bool note_openmp(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	enum { MUCH = 10 };
+	double share = 0;
+
+	for (size_t i = 0; i < p->scopes; i++)
+		if (!p->scope[i].in_scope && ca_path_is_openmp(p->scope[i].binary))
+			share += p->scope[i].share;
+	if (share < MUCH)
+		return false;
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "For %.0f %% of the CPU time OpenMP's threads wait for each other. If there are more of "
+		 "them than "
+		 "CPUs, fewer are faster: try OMP_THREAD_LIMIT=$(nproc); else their work is uneven, or too "
+		 "little "
+		 "for so many.",
+		 share);
+	return true;
+}
+
 size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE])
 {
 	size_t n = 0;
@@ -413,5 +435,6 @@ size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA
 	n += note_others(p, note[n]);
 	n += note_idle(p, note[n]);
 	n += note_sampled(p, note[n]);
+	n += note_openmp(p, note[n]);
 	return n;
 }

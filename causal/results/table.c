@@ -271,7 +271,9 @@ static void put_scope(const struct ca_table *t)
 				: in_scope ? "CPU time: "
 					   : "; left out: ",
 				name ? name : "", scope->share,
-				strcmp(scope->binary, CA_KERNEL) && strcmp(scope->binary, CA_MADE)
+				!in_scope && ca_path_is_openmp(scope->binary)
+					? " (OpenMP's threads, which wait for each other)"
+				: strcmp(scope->binary, CA_KERNEL) && strcmp(scope->binary, CA_MADE)
 					? ""
 					: " (counts for the code that calls it)");
 			any = true;

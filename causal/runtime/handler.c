@@ -69,6 +69,15 @@ CA_SIGSAFE static bool is_sampled(const struct ca_selection *sel)
 	return !sel->exact && ca_ledger_open();
 }
 
+/* In OpenMP's own code a thread waits for its team, asleep or on a CPU, whatever has called that. */
+CA_SIGSAFE static bool waits_for_team(const struct ca_thread *t, unsigned s_frame)
+{
+	uint32_t module = CA_PLACE_MODULE(t->stack.place[0]);
+
+	return module < CA_MAX_MODULES && ca_rt.session->module[module].openmp &&
+	       CA_PLACE_MODULE(t->stack.place[s_frame]) != module;
+}
+
 static void sampled_selection(struct ca_thread *t, uint64_t now)
 {
 	unsigned outermost, part;
@@ -76,7 +85,7 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 
 	ca_ledger_follow(t); /* whose history is it? */
 	weight = t->of_kernel ? t->of_kernel : hit_weight(t);
-	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part);
+	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part) && !waits_for_team(t, outermost);
 	if (t->sampled_in) {
 		for (unsigned k = 0; k <= part; k++)
 			ca_ledger_log(CA_LOG_HIT, t, now,

@@ -4,7 +4,7 @@
  *
  * libgomp: its entry points are ordinary calls. The outlined body is wrapped, so that each
  * thread pays before the barrier at the end of a region; from there to its next body it
- * waits for others. The real function is looked up for each caller, as the loader would
+ * waits for others, as its master does until all of the team have come. The real function is looked up for each caller, as the loader would
  * have: programs with a private copy of libgomp (Python's extension modules) keep theirs.
  * libomp and others: through OMPT, the tools interface that they offer themselves; and where that says too
  * little, by libomp's entry points. */
@@ -82,6 +82,7 @@ static void outlined(void *p)
 			return;                                                                              \
 		}                                                                                            \
 		ca_wait_meet_at(&idle);                                                                      \
+		idle_begin();                                                                                \
 		real(outlined, &body, __VA_ARGS__);                                                          \
 		idle_end();                                                                                  \
 		team = outer;                                                                                \
@@ -118,6 +119,7 @@ CA_EXPORT unsigned GOMP_parallel_reductions(RUN, unsigned flags)
 
 	ca_wait_meet_at(&idle);
 	if (real) {
+		idle_begin();
 		n = real(outlined_reducing, &body, threads, flags);
 		idle_end();
 		team = outer;

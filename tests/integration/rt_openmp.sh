@@ -58,6 +58,13 @@ for try in 1 2 3; do
 done
 at_least "share of the critical path of the one who comes last" 80 "${path:-0}"
 unset OMP_WAIT_POLICY
+# Waiting is no work of who has called OpenMP's code: neither row nor share, but a line that says so.
+if [[ ${backends[0]} == perf ]]; then
+	rm -rf profile
+	OMP_WAIT_POLICY=active "$causal" -n 2 -s 0,50 -o profile -- ./team >out 2>err
+	contains "what the team waits is told" "CPU time OpenMP's threads wait for each other" "$(cat err)"
+	lacks "... and is nobody's row" "libgomp.so!" "$(cat err)"
+fi
 # libomp has entry points of its own; cancelled loops of this program hang in it, also alone
 export OMP_CANCELLATION=false
 if clang -std=gnu17 -D_GNU_SOURCE -g -O2 -fopenmp -I"$source_dir" -I"$source_dir/include" \

@@ -63,6 +63,13 @@ static void test_decisions(void **state)
 		  "liba.so.1",
 		  "scope: redis 10 %, liba.so.1 5 % of the CPU samples; left out: [kernel] 75 % (counts for "
 		  "the code that calls it), libc.so.6 10 % (-B 'MAIN;libc.so;liba.so' adds it)" },
+		/* tesseract, with more threads than CPUs */
+		{ NULL,
+		  { { "/usr/bin/app", true, 20, 0 }, { LIB "libgomp.so.1.0.0", false, 180, 0 } },
+		  NULL,
+		  "scope: app 10 % of the CPU samples; left out: libgomp.so.1.0.0 90 % (OpenMP's threads, "
+		  "which "
+		  "wait for each other there)" },
 		/* node: what it compiles */
 		{ NULL,
 		  { { "/usr/bin/node", true, 20, 0 }, { CA_MADE, false, 180, 0 } },

@@ -193,6 +193,23 @@ static void test_kernel(void **state)
 	assert_null(ca_follow_find(ca_sweep_follow(conductor.opt.sweep), path[LIBC]));
 }
 
+/* Who waits for his team in OpenMP's code does nothing for who has called that, in system calls neither. */
+static void test_team(void **state)
+{
+	const ca_place waits[] = { CA_PLACE(TWO, 16), CA_PLACE(ONE, 32), CA_PLACE(APP, 32) };
+
+	(void)state;
+	session->module[TWO].openmp = 1;
+	sample(APP, 0, 1, false);
+	assert_true(ca_conductor_scope_sample(&conductor, waits, 3, 40, 0));
+	assert_true(ca_conductor_scope_sample(&conductor, waits, 3, 4, CA_SAMPLE_IN_KERNEL));
+	ca_conductor_scope_close(&conductor);
+	has(TWO, 44, 0);
+	has(APP, 1, 0);
+	assert_null(ca_follow_find(ca_sweep_follow(conductor.opt.sweep), path[ONE]));
+	assert_null(ca_follow_find(ca_sweep_follow(conductor.opt.sweep), CA_KERNEL));
+}
+
 /* Code that the program has made itself is in no file, and speaks for the library that calls it. */
 static void test_made(void **state)
 {
@@ -279,7 +296,7 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_counts), TEST(test_kernel), TEST(test_made),
+		TEST(test_counts), TEST(test_kernel), TEST(test_team), TEST(test_made),
 		TEST(test_shares), TEST(test_taking), TEST(test_late),
 	};
 

@@ -810,6 +810,13 @@ static void hits(void **state)
 	me->tick_length = 4 * RT_PERIOD;
 	assert_int_equal(hit(), 4 * RT_PERIOD);
 	me->young = 0;
+	/* waiting for its team in OpenMP's code, which S has called */
+	walked[0] = CA_PLACE(TEXT + 1, 0x100);
+	s->module[TEXT + 1].openmp = 1;
+	assert_int_equal(hit(), 0);
+	assert_false(me->sampled_in);
+	s->module[TEXT + 1].openmp = 0;
+	assert_true(hit());
 	/* outside */
 	walked[1] = CA_PLACE(TEXT, 0x2000);
 	assert_int_equal(hit(), 0);

@@ -267,18 +267,18 @@ static void regions(void **state)
 	(void)state;
 	me->owed = 5;
 	GOMP_parallel(body, &data, 3, 9);
-	traced("m(Bb)e");
+	traced("mb(eBb)e");
 	assert_int_equal(got[0], 3);
 	assert_int_equal(got[1], 9);
 	assert_int_equal(me->owed, 0); /* what came up meanwhile is forgiven */
 	assert_null(me->waiting);
 	GOMP_parallel_sections(body, &data, 3, 7, 9);
-	traced("m(Bb)e");
+	traced("mb(eBb)e");
 	assert_int_equal(got[1], 7);
 	assert_int_equal(got[2], 9);
 #define X(name)                                                                                              \
 	name(body, &data, 3, 10, 20, 2, 5, 9);                                                               \
-	traced("m(Bb)e");                                                                                    \
+	traced("mb(eBb)e");                                                                                    \
 	assert_int_equal(got[0], 3);                                                                         \
 	assert_int_equal(got[1], 10);                                                                        \
 	assert_int_equal(got[2], 20);                                                                        \
@@ -289,7 +289,7 @@ static void regions(void **state)
 #undef X
 #define X(name)                                                                                              \
 	name(body, &data, 3, 10, 20, 2, 9);                                                                  \
-	traced("m(Bb)e");                                                                                    \
+	traced("mb(eBb)e");                                                                                    \
 	assert_int_equal(got[3], 2);                                                                         \
 	assert_int_equal((unsigned)got[4], 9);
 	LOOPS(X)
@@ -303,7 +303,7 @@ static void nested_regions(void **state)
 	traced("bce");
 	waiter = NULL; /* a thread that we do not follow */
 	GOMP_parallel(body, &data, 3, 9);
-	traced("m(Bb)");
+	traced("mb(Bb)");
 }
 
 static void other_calls(void **state)
@@ -367,7 +367,7 @@ static void barriers_that_say_something(void **state)
 	traced("bce");
 	assert_int_equal((bool)got[0], true);
 	assert_int_equal(GOMP_parallel_reductions(body, &data, 5, 9), 3);
-	traced("m(Bb)e");
+	traced("mb(eBb)e");
 	assert_int_equal(first_word, data); /* the library reads that */
 	assert_int_equal(got[0], 5);
 	assert_int_equal(got[1], 9);
