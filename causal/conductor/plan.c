@@ -216,6 +216,7 @@ static void use_curve(struct ca_plan *p, const struct ca_curve *curve, bool of_r
 		return;
 	code->curve = *curve;
 	code->known = isfinite(curve->at_low[CA_PLAN_HALF]) && isfinite(curve->at_high[CA_PLAN_HALF]);
+	code->by_runs = of_runs;
 	if (!of_runs)
 		p->own &= curve->how >= CA_HOW_OWN;
 }
@@ -339,6 +340,14 @@ bool ca_plan_is_decided(struct ca_plan *p, unsigned *rows)
 		look(p);
 	*rows = p->rows;
 	return p->decided;
+}
+
+bool ca_plan_is_settled(const struct ca_plan *p, uint32_t region)
+{
+	for (size_t i = 0; i < p->codes; i++)
+		if (p->code[i].offer.region == region)
+			return p->code[i].known && p->code[i].by_runs && !p->code[i].open;
+	return false;
 }
 
 bool ca_plan_next(struct ca_plan *p, struct ca_plan_step *step)

@@ -69,6 +69,8 @@ uint32_t ca_plan_draw_zero(const struct ca_plan *plan, uint64_t number);
  * code matters. */
 enum { CA_PLAN_TOP = 3 };
 bool ca_plan_is_decided(struct ca_plan *plan, unsigned *rows);
+/* As of then: do whole runs tell it as well as is asked for? */
+bool ca_plan_is_settled(const struct ca_plan *plan, uint32_t region);
 
 /* What is known so far of the codes that were tried, those with most effect first, at most `most`. */
 struct ca_plan_row {

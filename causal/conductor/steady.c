@@ -195,7 +195,8 @@ bool ca_steady_is_open(const struct ca_steady *steady)
 	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
-		if (r->state == CA_STEADY_IN_DOUBT || (r->state == CA_STEADY_NOT && r->whole < PAIRS))
+		if (r->state == CA_STEADY_IN_DOUBT ||
+		    (r->state == CA_STEADY_NOT && r->whole < PAIRS && !r->settled))
 			return true;
 	}
 	return false;
@@ -213,7 +214,7 @@ const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned
 			*percent = most_telling(r);
 			return &steady->regions.region[i];
 		}
-		if (r->state != CA_STEADY_NOT || r->whole >= least)
+		if (r->state != CA_STEADY_NOT || r->settled || r->whole >= least)
 			continue;
 		least = r->whole; /* each in turn */
 		*percent = 0;

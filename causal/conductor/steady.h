@@ -40,6 +40,7 @@ struct ca_steady_region {
 	unsigned whole;              /* whole runs above 0 % */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
+	bool settled; /* whole runs tell enough; set by who knows (sweep.c) */
 };
 struct ca_steady {
 	struct ca_catalog regions;

@@ -207,6 +207,23 @@ struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struc
 	return *stacks ? variant->plan : NULL;
 }
 
+/* What whole runs tell as well as is asked for needs no more of them. */
+static void settle(struct ca_sweep *sweep)
+{
+	struct ca_steady *steady = &sweep->steady;
+
+	for (size_t i = 0; i < steady->regions.regions; i++) {
+		const struct ca_region *region =
+			ca_catalog_add_region(&sweep->catalog, &steady->regions.region[i]);
+		bool settled = region && sweep->variants > 0;
+
+		for (size_t k = 0; k < sweep->variants && settled; k++)
+			settled = sweep->variant[k].plan &&
+				  ca_plan_is_settled(sweep->variant[k].plan, region->id);
+		steady->region[i].settled = settled;
+	}
+}
+
 bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows)
 {
 	bool decided = sweep->variants > 0;
@@ -218,6 +235,7 @@ bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows)
 	for (size_t i = 0; i < sweep->variants && decided; i++)
 		decided = sweep->variant[i].plan &&
 			  ca_plan_is_decided(sweep->variant[i].plan, i ? &others : rows);
+	settle(sweep);
 	return decided;
 }
 

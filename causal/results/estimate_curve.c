@@ -17,7 +17,8 @@ enum {
 	BENDS = 5,
 	SHAPES = 1 + KNEES * BENDS,
 	ROUNDS = 32,
-	WHOLE_RUNS = 4 /* that an interval needs */
+	WHOLE_RUNS = 4, /* that an interval needs; or: */
+	WHOLE_FEW = 2   /* where it is narrower by this factor, and by chance seldom */
 };
 
 /* Percent of the program that half of the region's time is worth: from that on it is worth it; below
@@ -528,7 +529,8 @@ bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const 
 		whole->at_low[HALF] > inside->at_high[HALF] || inside->at_low[HALF] > whole->at_high[HALF];
 
 	return runs > experiments ||
-	       (runs >= WHOLE_RUNS && ca_estimate_width(whole) < ca_estimate_width(inside)) ||
+	       (runs >= WHOLE_FEW &&
+		ca_estimate_width(whole) * (runs < WHOLE_RUNS ? WHOLE_FEW : 1) < ca_estimate_width(inside)) ||
 	       (apart && fabs(whole->at[HALF] - inside->at[HALF]) > differ);
 }
 

@@ -49,7 +49,9 @@ static bool is_time(const struct ca_profile_point *point)
 
 bool ca_table_is_same(const struct ca_profile_point *a, const struct ca_profile_point *b)
 {
-	return a->kind == b->kind && (!strcmp(a->name, b->name) || is_time(a) || is_time(b));
+	if (is_time(a) || is_time(b))
+		return a->kind != 'l' && b->kind != 'l';
+	return a->kind == b->kind && !strcmp(a->name, b->name);
 }
 
 /* The one to tell of, where they are the same. */

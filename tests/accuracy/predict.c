@@ -158,7 +158,7 @@ static bool read_profile(const struct acc_options *options, const char *dir, str
 	const char *point = result->c->flags & ACC_LATENCY ? "request" : "work";
 	const char *kind = result->c->flags & ACC_LATENCY ? "latency" : "throughput";
 	bool found = false;
-	size_t rank = 0;
+	size_t before = 0, next = 0;
 
 	snprintf(path, sizeof path, "%s/profile.json", dir);
 	profile = json_object_from_file(path);
@@ -173,11 +173,13 @@ static bool read_profile(const struct acc_options *options, const char *dir, str
 		struct json_object *region = json_object_array_get_idx(regions, i);
 		struct json_object *points = member(regions, i, "progress");
 
-		/* all regions do their work in the suite's own gt_spin: as typed, that is a row, too, and before them */
-		rank += strncmp(string(region, "name"), "gt_", 3) != 0;
+		/* all regions do their work in the suite's own gt_spin: as typed, that is a row, too, and before them;
+		 * or it stands for one of them */
+		before = next;
+		next += strncmp(string(region, "name"), "gt_", 3) != 0;
 		if (!points || !region_matches(options, region, result, json_object_array_length(regions)))
 			continue;
-		result->first[repeat] |= rank == 1;
+		result->first[repeat] |= !before;
 		if (options->mode->neighbour && !strcmp(string(region, "verdict"), "cannot-tell")) {
 			result->declined++;
 			found = true;

@@ -173,7 +173,9 @@ static void test_runs_beside(void **state)
 		const struct program *p;
 		double worth; /* by whole runs, at 50 % */
 		bool told;
-	} cases[] = { { &one, 30, true }, { &clear, 31, false }, { &clear, 10, true } };
+		unsigned runs; /* every second one of them above 0 % */
+	} cases[] = { { &one, 30, true, 12 }, { &clear, 31, false, 12 }, { &clear, 10, true, 12 },
+		      { &one, 30, true, 5 },  { &one, 30, false, 3 },    { &clear, 31, false, 5 } };
 
 	(void)state;
 	for (size_t k = 0; k < CA_COUNT(cases); k++) {
@@ -189,7 +191,7 @@ static void test_runs_beside(void **state)
 			assert_ptr_equal(cases[k].p, &clear);
 		assert_int_equal(ca_plan_top(s.plan, &row, 1), 1);
 		width = row.high - row.low;
-		for (unsigned i = 0; i < 12; i++) {
+		for (unsigned i = 0; i < cases[k].runs; i++) {
 			double cost = i % 2 ? 1 - cases[k].worth / 100 : 1;
 			struct ca_observation o = { .region = 1,
 						    .speedup = i % 2 ? 500000 : 0,
@@ -205,7 +207,10 @@ static void test_runs_beside(void **state)
 
 			ca_plan_tell_run(s.plan, &o);
 		}
-		assert_true(ca_plan_is_decided(s.plan, &rows));
+		assert_int_equal(ca_plan_is_decided(s.plan, &rows), cases[k].runs != 3);
+		if (cases[k].told || cases[k].runs == 3)
+			assert_int_equal(ca_plan_is_settled(s.plan, 1), cases[k].told);
+		assert_false(ca_plan_is_settled(s.plan, 2));
 		assert_int_equal(ca_plan_top(s.plan, &row, 1), 1);
 		if (cases[k].told)
 			assert_true(fabs(row.effect - cases[k].worth) < 2);

@@ -226,6 +226,14 @@ static void test_not_steady(void **state)
 	assert_wants("f", 0);
 	add("f", 25, true, 850, 0);
 	assert_wants("g", 0);
+	/* of what is known well enough no more are wanted, and others go on inside runs */
+	steady.region[0].settled = true;
+	assert_wants("g", 0);
+	assert_true(ca_steady_is_open(&steady));
+	steady.region[1].settled = true;
+	assert_wants(NULL, 0);
+	assert_false(ca_steady_is_open(&steady));
+	steady.region[0].settled = steady.region[1].settled = false;
 	for (unsigned i = 2; i < 4; i++) {
 		assert_true(ca_steady_is_open(&steady)); /* an interval needs some more */
 		add("f", 25, true, 850, 0);

@@ -486,6 +486,10 @@ static void test_table(void **state)
 	/* time was the unit until a point was needed: to a reader that is one */
 	row[0].point = &time;
 	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: one visit of item.\n"));
+	/* ... or until runs were measured as a whole */
+	point.kind = 'e';
+	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: a run.\n"));
+	point.kind = 't';
 	row[1].point = &time;
 	assert_non_null(strstr(printed(&profile, 100), "\nUnit of work: time itself, "));
 	other.works = true;
