@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum {
+	TURN = 100,    /* ns of a spin loop's; more turns than the experiment has time are unknown ones */
 	TAIL = 2,      /* periods after the last visit that may belong to one more */
 	FIT = 4,       /* experiments that have to fit into a run ... */
 	FIT_ALONE = 8, /* ... of one thread: a whole run is its own baseline, too, and has all its phases */
@@ -217,12 +218,15 @@ void ca_conductor_whole_end(struct ca_conductor *c)
 	r->start = c->started;
 }
 
-/* Of what should be the same for each visit at any speedup. */
+/* Of what should be the same for each visit at any speedup. 0: that is not known: where OpenMP's threads spin, for nobody
+ * sees how long, CPU time is a matter of who waits for whom. */
 static double work_of(const struct ca_conductor *c, const struct ca_visits *between, double visits)
 {
+	const struct ca_experiment_record *r = &c->e.record;
+
 	if (between && between->delta)
 		return visits * (double)between->arrivals / (double)between->delta;
-	return (double)c->e.record.work;
+	return r->turns > r->work / TURN ? 0 : (double)r->work;
 }
 
 /* Do so many whole runs as settle a doubt, and make an interval, fit into what is left of the budget? */

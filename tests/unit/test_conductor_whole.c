@@ -231,6 +231,7 @@ static void test_asked_for(void **state)
 }
 
 static uint64_t paid = UINT64_MAX; /* ns in which somebody paid */
+static uint64_t turns;             /* of spin loops */
 
 static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t arrivals)
 {
@@ -243,6 +244,7 @@ static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t ar
 						    .delay = percent * MS * 9 / 10,
 						    .paying = paid,
 						    .work = work,
+						    .turns = turns,
 						    .visits = c.e.visits,
 						    .visit_count = arrivals ? 3 : 2 };
 	ca_conductor_whole_watch(&c);
@@ -288,6 +290,25 @@ static void test_own(void **state)
 	paid = UINT64_MAX;
 	end_run(5000);
 	assert_false(ca_steady_is_open(ca_sweep_steady(sweep)));
+}
+
+/* OpenMP's threads spin, nobody knows for how long: CPU time per visit tells of who waits. */
+static void test_spins(void **state)
+{
+	(void)state;
+	for (turns = 2000; turns <= 4000; turns += 2000) { /* 200 and 400 us */
+		start_run();
+		for (unsigned i = 0; i < 6; i++) {
+			record(0, 100, 250000 + i, 0);
+			record(50, 200, 350000 + i, 0);
+		}
+		record(0, 100, 250000, 0);
+		end_run(5000);
+		assert_int_equal(ca_steady_is_open(ca_sweep_steady(sweep)), turns == 2000);
+		tear_down(state);
+		set_up(state);
+	}
+	turns = 0;
 }
 
 /* Two runs more would not fit into what is left: experiments inside go on. */
@@ -391,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_long),
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_own, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_spins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time_for_another, set_up, tear_down),
