@@ -73,9 +73,11 @@ static enum ca_scope_use use_of(struct ca_conductor *c, uint32_t module)
 /* OpenMP's own code: whoever has called it waits for his team, asleep or on a CPU, and does no work of his. */
 static bool is_of_team(const struct ca_conductor *c, ca_place place)
 {
-	uint32_t module = CA_PLACE_MODULE(place);
+	uint32_t number = CA_PLACE_MODULE(place);
+	const struct ca_module *module = number < CA_MAX_MODULES ? &c->session->module[number] : NULL;
 
-	return module < CA_MAX_MODULES && c->session->module[module].openmp;
+	return module && module->openmp &&
+	       (c->following || !ca_scope_has_binary(c->scope, module->path, false));
 }
 
 static void count(struct ca_conductor *c, const ca_place *frame, unsigned frames, unsigned weight,
@@ -108,7 +110,7 @@ bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, un
 	bool waiting = flags & CA_SAMPLE_WAITING;
 
 	if (!s)
-		return false;
+		return is_of_team(c, frame[0]);
 	if (!waiting)
 		count(c, frame, frames, weight, flags & CA_SAMPLE_IN_KERNEL);
 	if (is_of_team(c, frame[0]))

@@ -280,7 +280,7 @@ void ca_conductor_plan_close(struct ca_conductor *c);
 
 /* conductor_scope.c: a scope that follows the samples. */
 enum ca_status ca_conductor_scope_open(struct ca_conductor *c, struct ca_err *err);
-/* True: held back, to be counted when it is known what is in scope. */
+/* True: not to be counted: it waits for others in OpenMP's code; or it is held back until it is known what is in scope. */
 bool ca_conductor_scope_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames,
 			       unsigned weight, unsigned flags);
 void ca_conductor_scope_step(struct ca_conductor *c, uint64_t now);

@@ -420,10 +420,8 @@ static bool note_openmp(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "For %.0f %% of the CPU time OpenMP's threads wait for each other. If there are more of "
-		 "them than "
-		 "CPUs, fewer are faster: try OMP_THREAD_LIMIT=$(nproc); else their work is uneven, or too "
-		 "little "
-		 "for so many.",
+		 "them than CPUs, fewer are faster: try OMP_THREAD_LIMIT=$(nproc); else their work is "
+		 "uneven, or too little for so many.",
 		 share);
 	return true;
 }

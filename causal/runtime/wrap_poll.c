@@ -289,6 +289,15 @@ static int keep_selected(const struct sets *s, int result)
 	return result;
 }
 
+/* A call that times out leaves none set. */
+static int or_none(const struct sets *s, int result)
+{
+	for (unsigned i = 0; i < 3 && result == 0 && words(s) <= WORDS; i++)
+		if (s->set[i])
+			memset(s->set[i], 0, words(s) * sizeof(long));
+	return result;
+}
+
 static uint64_t length_of_timeval(const struct timeval *timeout)
 {
 	struct timespec t = { 0, 0 };
@@ -323,9 +332,10 @@ CA_EXPORT int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *r
 	if (n == 0)
 		return SLEEP(length_of_timeval(timeout), REAL(select)(n, in, out, ex, timeout));
 	s = sets_of(n, in, out, ex);
-	return UP_TO(guess_selected(&s), words(&s) <= WORDS ? length_of_timeval(timeout) : UINT64_MAX,
-		     REAL(select)(n, in, out, ex, timeout), select_on(&s, &rest_, timeout),
-		     keep_selected(&s, result_), selected(&waiting_, &s));
+	return or_none(&s,
+		       UP_TO(guess_selected(&s), words(&s) <= WORDS ? length_of_timeval(timeout) : UINT64_MAX,
+			     REAL(select)(n, in, out, ex, timeout), select_on(&s, &rest_, timeout),
+			     keep_selected(&s, result_), selected(&waiting_, &s)));
 }
 
 CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ex,
@@ -338,10 +348,10 @@ CA_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *
 	if (n == 0)
 		return SLEEP(length_of(timeout), REAL(pselect)(n, in, out, ex, timeout, waits));
 	s = sets_of(n, in, out, ex);
-	return UP_TO(guess_selected(&s), words(&s) <= WORDS ? length_of(timeout) : UINT64_MAX,
-		     REAL(pselect)(n, in, out, ex, timeout, waits),
-		     (restore(&s), REAL(pselect)(n, in, out, ex, &rest_, waits)), keep_selected(&s, result_),
-		     selected(&waiting_, &s));
+	return or_none(&s, UP_TO(guess_selected(&s), words(&s) <= WORDS ? length_of(timeout) : UINT64_MAX,
+				 REAL(pselect)(n, in, out, ex, timeout, waits),
+				 (restore(&s), REAL(pselect)(n, in, out, ex, &rest_, waits)),
+				 keep_selected(&s, result_), selected(&waiting_, &s)));
 }
 
 /* ---- epoll ----------------------------------------------------------------------------------------- */

@@ -278,7 +278,7 @@ static void regions(void **state)
 	assert_int_equal(got[2], 9);
 #define X(name)                                                                                              \
 	name(body, &data, 3, 10, 20, 2, 5, 9);                                                               \
-	traced("mb(eBb)e");                                                                                    \
+	traced("mb(eBb)e");                                                                                  \
 	assert_int_equal(got[0], 3);                                                                         \
 	assert_int_equal(got[1], 10);                                                                        \
 	assert_int_equal(got[2], 20);                                                                        \
@@ -289,7 +289,7 @@ static void regions(void **state)
 #undef X
 #define X(name)                                                                                              \
 	name(body, &data, 3, 10, 20, 2, 9);                                                                  \
-	traced("mb(eBb)e");                                                                                    \
+	traced("mb(eBb)e");                                                                                  \
 	assert_int_equal(got[3], 2);                                                                         \
 	assert_int_equal((unsigned)got[4], 9);
 	LOOPS(X)

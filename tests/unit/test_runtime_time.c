@@ -472,6 +472,13 @@ static void timerfd_in_waits(void **state)
 			got = poll(&p, 1, 0);
 			assert_true(tries < 100);
 		}
+		/* nor who does not wait for that long */
+		time = (struct timeval){ 0, 1 };
+		FD_SET(fd, &set);
+		assert_int_equal(timerfd_settime(fd, 0, &once, NULL), 0);
+		idle_in_s(3 * MS);
+		n = (uint64_t)select(fd + 1, &set, NULL, NULL, &time);
+		assert_int_equal(n, FD_ISSET(fd, &set) ? 1 : 0);
 	}
 	close(fd);
 	close(epoll);
