@@ -4,8 +4,8 @@
  *
  * libgomp: its entry points are ordinary calls. The outlined body is wrapped, so that each
  * thread pays before the barrier at the end of a region; from there to its next body it
- * waits for others, as its master does until all of the team have come. The real function is looked up for each caller, as the loader would
- * have: programs with a private copy of libgomp (Python's extension modules) keep theirs.
+ * waits for others, as its master does until all of the team have come. The real function is
+ * looked up for each caller, as the loader would have: programs with a private copy of libgomp (Python's extension modules) keep theirs.
  * libomp and others: through OMPT, the tools interface that they offer themselves; and where that says too
  * little, by libomp's entry points. */
 #include "causal/runtime/wrap.h"

@@ -250,16 +250,22 @@ static void record(unsigned percent, uint64_t visits, uint64_t work, uint64_t ar
 	ca_conductor_whole_watch(&c);
 }
 
+/* Where a visit takes less CPU time beside the speedup. */
+static void record_doubt(uint64_t work)
+{
+	for (unsigned i = 0; i < 6; i++) {
+		record(0, 100, work + i, 0);
+		record(50, 200, work + 100000 + i, 0);
+	}
+	record(0, 100, work, 0);
+}
+
 /* What is doubted is asked for in the next runs: of that region, at a speedup that can tell. */
 static void test_doubt(void **state)
 {
 	(void)state;
 	start_run();
-	for (unsigned i = 0; i < 6; i++) {
-		record(0, 100, 200000 + i, 0);
-		record(50, 200, 300000 + i, 0);
-	}
-	record(0, 100, 200000, 0);
+	record_doubt(200000);
 	end_run(5000);
 	for (unsigned run = 0; run < 2; run++) {
 		start_run();
@@ -282,11 +288,7 @@ static void test_own(void **state)
 	(void)state;
 	start_run();
 	paid = 0;
-	for (unsigned i = 0; i < 6; i++) {
-		record(0, 100, 200000 + i, 0);
-		record(50, 200, 300000 + i, 0);
-	}
-	record(0, 100, 200000, 0);
+	record_doubt(200000);
 	paid = UINT64_MAX;
 	end_run(5000);
 	assert_false(ca_steady_is_open(ca_sweep_steady(sweep)));
@@ -298,11 +300,7 @@ static void test_spins(void **state)
 	(void)state;
 	for (turns = 2000; turns <= 4000; turns += 2000) { /* 200 and 400 us */
 		start_run();
-		for (unsigned i = 0; i < 6; i++) {
-			record(0, 100, 250000 + i, 0);
-			record(50, 200, 350000 + i, 0);
-		}
-		record(0, 100, 250000, 0);
+		record_doubt(250000);
 		end_run(5000);
 		assert_int_equal(ca_steady_is_open(ca_sweep_steady(sweep)), turns == 2000);
 		tear_down(state);
