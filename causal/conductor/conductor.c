@@ -264,7 +264,7 @@ static uint32_t find_unplaced(struct ca_conductor *c, uint64_t now)
 	return CA_EXPERIMENT_UNPLACED;
 }
 
-/* It may be entered more often than when it was tried. */
+/* It may be entered more often than when it was tried, or in ways that nobody knew of. */
 static bool has_become_hotter(struct ca_conductor *c, uint64_t now)
 {
 	const struct ca_selection *sel = &c->session->selection;
@@ -273,6 +273,10 @@ static bool has_become_hotter(struct ca_conductor *c, uint64_t now)
 	if (!sel->exact || now - c->heat.time < HEAT_EVERY)
 		return false;
 	heat = ca_heat_judge(&c->heat, c->session, now);
+	if (c->state == RUNNING && ca_conductor_experiment_is_unseen(c, now)) {
+		heat = CA_HEAT_TOO_HOT;
+		c->e.record.flags |= c->set->end_to_end ? CA_EXPERIMENT_BOOKS : 0;
+	}
 	ca_heat_begin(&c->heat, c->session, now);
 	if (heat <= (sel->fine ? CA_HEAT_HOT : CA_HEAT_COOL))
 		return false;

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/paying.h"
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, end to end ... */
@@ -13,7 +14,10 @@ enum {
 	PLACES_EVERY = 20000000, /* ns between looks at where threads are */
 	CRAWL = 10,              /* times as long as without the delays: too long for a whole run ... */
 	CRAWL_AFTER = 5,         /* s of it before that is known */
-	CRAWL_LOOKS = 5          /* 1 / part of the time so far, until the next look */
+	CRAWL_LOOKS = 5,         /* 1 / part of the time so far, until the next look */
+	SEEN_FROM = 20,          /* periods in S from which on it shows whether its probes see it, ... */
+	SEEN_PART = 4,           /* 1 / part of them that they see at least; ... */
+	UNSEEN = 60 /* periods, one after the other, in which they have not: there are other ways in */
 };
 
 /* From here on S delays the others. */
@@ -71,6 +75,7 @@ void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 	c->e.record.start = c->watch.last = ca_clock_now();
 	c->e.periods_before = c->sum.periods;
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
+	c->e.looked_at_work = ca_regions_at_work(c->regions, c->e.record.region);
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	ca_experiment_events_begin(c->sinks, c->dict, &c->e.record);
@@ -224,6 +229,36 @@ bool ca_conductor_experiment_crawls(struct ca_conductor *c, uint64_t now)
 	c->e.next_look = now + elapsed / CRAWL_LOOKS;
 	delay = r->delay + (uint64_t)((double)ca_selection_log_peek(c->log, from, now) * (r->speedup / 1e6));
 	return delay > elapsed - elapsed / CRAWL;
+}
+
+/* Samples find threads at work in S, and its probes have hardly seen any there: there are ways in that are no entries, as
+ * a jump from hand-written code past the first instruction. That much CPU time takes at least its part of the CPUs' time.
+ * Who was in S before there were probes is seen from a later tick on: so it has to go on for a while. */
+bool ca_conductor_experiment_is_unseen(struct ca_conductor *c, uint64_t now)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	uint64_t work = ca_regions_at_work(c->regions, r->region), inside = work - c->e.looked_at_work,
+		 s_time, seen;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t unplaced = ca_conductor_unplaced(c);
+
+	if (unplaced != c->e.looked_unplaced) { /* it runs without its sites still: begin anew */
+		c->e.looked_unplaced = unplaced;
+		c->e.looked_at_work = work;
+		c->e.unseen = 0;
+		return false;
+	}
+	if (inside < SEEN_FROM)
+		return false;
+	s_time = r->s_time + ca_selection_log_peek(c->log, c->e.part ? c->e.part : r->start, now);
+	seen = s_time > c->e.looked_s_time ? s_time - c->e.looked_s_time : 0;
+	c->e.looked_at_work = work;
+	c->e.looked_s_time = s_time;
+	if (seen * (uint64_t)(cpus > 1 ? cpus : 1) < inside * c->session->period / SEEN_PART)
+		c->e.unseen += inside;
+	else
+		c->e.unseen = 0;
+	return c->e.unseen >= UNSEEN;
 }
 
 static void look_at_places(struct ca_conductor *c, uint64_t now)

@@ -52,6 +52,8 @@ struct ca_open_experiment {
 	uint64_t began;                         /* the same on the run's virtual clock */
 	uint64_t paid_before;                   /* in the warm-up */
 	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */
+	uint64_t looked_at_work, looked_s_time, looked_unplaced,
+		unseen; /* of S, at the last look; periods of it that probes have not seen */
 	uint64_t paying_before, limits_before, outside_before; /* core/paying.h, at the start */
 	uint64_t limited_before, limited;                      /* ... and until the end */
 	uint64_t inserted_before;                              /* ns, in the warm-up */
@@ -186,6 +188,8 @@ void ca_conductor_experiment_watch(struct ca_conductor *c, uint64_t now);
 void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now);
 /* Does a run that is measured as a whole take several times as long as it would without the delays? */
 bool ca_conductor_experiment_crawls(struct ca_conductor *c, uint64_t now);
+/* Is S entered in ways that its probes do not see? */
+bool ca_conductor_experiment_is_unseen(struct ca_conductor *c, uint64_t now);
 
 /* conductor_record.c: an experiment that is over, once what is owed in it has been paid. Adds D of what has run
  * since its beginning, or since its last window's; */

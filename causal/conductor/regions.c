@@ -25,8 +25,8 @@ struct info {
 	unsigned percent[CA_PARTS];
 	bool planned;
 	uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS]; /* as in the selection */
-	uint64_t samples;
-	uint64_t stamp; /* of the last sample that counted it */
+	uint64_t samples, at_work;                          /* at_work: of them, those that are of no wait */
+	uint64_t stamp;                                     /* of the last sample that counted it */
 };
 struct ca_regions {
 	enum ca_mode mode;
@@ -231,6 +231,7 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 				continue;
 			info->stamp = r->stamp;
 			info->samples += weight;
+			info->at_work += waiting ? 0 : weight;
 			if (n < STACK)
 				stack[n++] = p->region[k];
 		}
@@ -259,6 +260,11 @@ void ca_regions_rescope(struct ca_regions *r, uint32_t module)
 uint64_t ca_regions_in_main(const struct ca_regions *r)
 {
 	return r->in_main;
+}
+
+uint64_t ca_regions_at_work(const struct ca_regions *r, uint32_t region)
+{
+	return region && region <= r->infos ? r->info[region - 1].at_work : 0;
 }
 
 uint64_t ca_regions_samples(const struct ca_regions *r, uint32_t region)
@@ -454,7 +460,8 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	*why = !exact          ? NULL
 	       : code->sampled ? code->why
 	       : heat == CA_HEAT_TOO_HOT
-		       ? "it, or a way out of it, is passed too often, or threads change stacks in it"
+		       ? "it, or a way out of it, is passed too often, or threads change stacks in "
+			 "it or enter it in other ways than by its entries"
 		       : NULL;
 }
 

@@ -30,8 +30,9 @@ void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks
 void ca_regions_rescope(struct ca_regions *regions, uint32_t module);
 /* Samples of this run whose innermost code in the scope's binaries is main, which no function stands for. */
 uint64_t ca_regions_in_main(const struct ca_regions *regions);
-/* Samples counted for a region in this run. */
+/* Samples counted for a region in this run; and those in which its thread did not wait. */
 uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region);
+uint64_t ca_regions_at_work(const struct ca_regions *regions, uint32_t region);
 /* The region with that identity if its binary is part of this run by now, else 0. */
 uint32_t ca_regions_find(struct ca_regions *regions, const struct ca_region *like);
 /* Is the binary of a region of the catalog part of this run by now? */

@@ -100,6 +100,14 @@ uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
 	return region_samples;
 }
 
+static uint64_t region_work;
+
+uint64_t ca_regions_at_work(const struct ca_regions *regions, uint32_t region)
+{
+	(void)regions, (void)region;
+	return region_work;
+}
+
 static enum ca_heat heat, known_heat; /* as it is, and as it has been found to be */
 static unsigned heat_begins;
 
@@ -583,6 +591,49 @@ static void test_becomes_hotter(void **state)
 		assert_int_equal(conductor.state, hotter ? SETTLING : phase);
 		assert_int_equal(conductor.selected, hotter ? 0 : REGION);
 		assert_int_equal(known_heat, hotter ? heat : CA_HEAT_UNKNOWN);
+		tear_down(state);
+	}
+}
+
+/* Code at work by the samples and hardly ever by its probes is sampled from then on; of a run that is measured as a
+ * whole the first part stays in, so that others are better. */
+static void test_is_entered_unseen(void **state)
+{
+	static const struct {
+		unsigned samples;
+		double active; /* CPUs */
+		bool whole, unseen;
+	} cases[] = {
+		{ 59, 0, false, false },     { 60, 0, false, true },     { 60, 0, true, true },
+		{ 400, 0.11, false, false }, { 400, 0.09, false, true }, { 400, 0.09, true, true },
+	};
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		bool unseen = cases[i].unseen;
+
+		assert_int_equal(set_up(state), 0);
+		settings.end_to_end = cases[i].whole;
+		conductor.state = RUNNING;
+		conductor.e.record.start = clock_now;
+		conductor.e.looked_at_work = 7;
+		conductor.e.planned_end = UINT64_MAX;
+		conductor.last_step = clock_now + 900 * MS;
+		session->period = MS;
+		session->selection.exact = 1;
+		region_samples = 1000; /* waits are no work */
+		region_work = 7 + cases[i].samples;
+		active = cases[i].active / (double)sysconf(_SC_NPROCESSORS_ONLN);
+		heat = CA_HEAT_COOL;
+		clock_now += 1000 * MS;
+		ca_conductor_step(&conductor);
+		if ((known_heat == CA_HEAT_TOO_HOT) != unseen)
+			fail_msg("case %zu: %d", i, known_heat);
+		assert_int_equal(conductor.state, unseen ? SETTLING : RUNNING);
+		assert_int_equal(conductor.e.record.flags, !unseen          ? 0
+							   : cases[i].whole ? CA_EXPERIMENT_BOOKS
+									    : CA_EXPERIMENT_OVERFLOW);
+		region_samples = region_work = 0;
+		active = 0;
 		tear_down(state);
 	}
 }
@@ -1409,6 +1460,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_becomes_hotter),
+		cmocka_unit_test(test_is_entered_unseen),
 		cmocka_unit_test(test_hands_over),
 		cmocka_unit_test(test_becomes_hotter_as_a_whole),
 		cmocka_unit_test(test_trial),
