@@ -214,7 +214,8 @@ static void advance(struct account *a, uint64_t to)
 	uint64_t from = a->at > a->start ? a->at : a->start, until = to < a->end ? to : a->end;
 
 	for (unsigned k = 0; until > from && k < a->t->layers; k++)
-		if (ca_inside_is_mine(a->t, k) && !(a->wait && *a->wait == CA_WAIT_OTHERS))
+		if (ca_inside_is_mine(a->t, k) && !a->t->inside_my_off &&
+		    !(a->wait && *a->wait == CA_WAIT_OTHERS))
 			count_own(a, k, from, until);
 		else if (ca_inside_is_active(a->t, k))
 			count_overlap(a, k, from, until);
@@ -294,7 +295,8 @@ static void take_back_in(struct account *a, uint32_t thread, uint64_t from, uint
 	bool mine = thread == t->number;
 	unsigned i = ca_inside_find(t, thread), n_own, layers;
 
-	if (mine ? !t->inside_me || a->past->mine_external : i >= t->inside_count || t->inside_flag[i])
+	if (mine ? !t->inside_me || t->inside_my_off || a->past->mine_external
+		 : i >= t->inside_count || t->inside_flag[i])
 		return;
 	layers = 1U + (mine ? t->inside_my_part : t->inside_part[i]);
 	if (!mine)

@@ -130,6 +130,7 @@ CA_SIGSAFE uint64_t ca_inside_resynchronise(struct ca_thread *t, uint64_t now, u
 	t->cursor = atomic_load_explicit(&s->log_head, memory_order_acquire);
 	t->inside_count = t->inside_more = 0;
 	t->inside_me = t->depth > 0;
+	t->inside_my_off = atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) & CA_IN_S_OFF;
 	t->inside_my_part = ca_inside_limit_part(t, t->part);
 	for (CA_SLOTS_IN(i, &s->in_s, used)) {
 		uint32_t how = atomic_load_explicit(&s->slot[i].in_s, memory_order_relaxed);
@@ -149,6 +150,7 @@ CA_SIGSAFE void ca_inside_change(struct ca_thread *t, const struct ca_log_entry 
 	if (e->thread == t->number) {
 		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
 			t->inside_me = e->type == CA_LOG_ENTER;
+		t->inside_my_off = e->type == CA_LOG_OFF;
 		if (e->type == CA_LOG_ENTER)
 			t->inside_my_part = ca_inside_limit_part(t, e->value);
 		return;
@@ -171,6 +173,7 @@ CA_SIGSAFE void ca_inside_undo(struct ca_thread *t, const struct ca_log_entry *e
 	if (e->thread == t->number) {
 		if (e->type == CA_LOG_ENTER || e->type == CA_LOG_EXIT)
 			t->inside_me = e->type == CA_LOG_EXIT;
+		t->inside_my_off = e->type == CA_LOG_ON && !external;
 		if (e->type == CA_LOG_EXIT)
 			t->inside_my_part = ca_inside_limit_part(t, e->value);
 	} else if (e->type == CA_LOG_ENTER) {
@@ -195,7 +198,7 @@ CA_SIGSAFE void ca_inside_clear(struct ca_thread *t)
 {
 	ca_inside_read_layers(t);
 	t->inside_count = t->inside_more = 0;
-	t->inside_me = false;
+	t->inside_me = t->inside_my_off = false;
 }
 
 /* Now and then, as the line is everybody's. */

@@ -116,7 +116,7 @@ struct ca_thread {
 	uint32_t meets_seen;              /* `meets` after the last such visit */
 	uint32_t inside_count;            /* threads in S in our replica of the log, without us */
 	uint32_t inside_more;             /* ... those that inside_slot has no room for */
-	bool inside_me;
+	bool inside_me, inside_my_off;    /* we are in S; and wait for others there */
 	uint8_t inside_my_part;
 	uint8_t layers;              /* of S ... */
 	uint32_t width[CA_PARTS];    /* ... and what each has of the speedup, millionths */

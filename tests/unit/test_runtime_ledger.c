@@ -718,6 +718,30 @@ static void test_other_waits(void **state)
 	owes(T0 + 700, NULL, 200);
 }
 
+/* We are in S ourselves and wait for others there, as the log says, while we spin and look at the clock: virtual time
+ * stands still for as long as S goes on only. */
+static void test_own_wait(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 0, T0);
+	put(CA_LOG_OFF, 0, T0 + 100);
+	owes(T0 + 200, NULL, 0);
+	assert_int_equal(me->s_time, 100);
+	owes(T0 + 300, &others, 0);
+	assert_int_equal(me->s_time, 100);
+	put(CA_LOG_ON, 0, T0 + 400);
+	owes(T0 + 500, NULL, 0);
+	assert_int_equal(me->s_time, 200);
+	put(CA_LOG_OFF, 0, T0 + 480); /* late: from here on */
+	owes(T0 + 600, NULL, 0);
+	assert_int_equal(me->s_time, 200);
+	put(CA_LOG_EXIT, 0, T0 + 600);
+	put(CA_LOG_ENTER, 0, T0 + 700);
+	owes(T0 + 800, NULL, 0);
+	assert_int_equal(me->s_time, 300);
+}
+
 /* A sleep counts as S for as long as it was to last, not for what the kernel adds. */
 static void test_other_sleeps(void **state)
 {
@@ -1548,6 +1572,7 @@ int main(void)
 		TEST(test_all_preempted),
 		TEST(test_crowd_in_s),
 		TEST(test_other_waits),
+		TEST(test_own_wait),
 		TEST(test_other_sleeps),
 		TEST(test_hits),
 		TEST(test_spins_at_hits),
