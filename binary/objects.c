@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The binaries of a run; see objects.h. */
 #include "binary/objects.h"
-#include "binary/plan/text.h"
+#include "binary/plan/texts.h"
 #include "core/session.h"
 #include <elf.h>
 #include <pthread.h>
@@ -19,13 +19,14 @@ struct object {
 	/* The indexing thread's from before the index is there until the sites of named points are
 	 * planned, from then on the conductor's. */
 	pthread_mutex_t text_lock;
-	struct ca_text *text; /* NULL: not needed yet, or it cannot be read */
+	struct ca_text *text; /* one of `texts`; NULL: not needed yet, or it cannot be read */
 	_Atomic int in_scope; /* -1 no, 0 not known, 1 yes */
 	_Atomic int taken;    /* enum ca_objects_taken */
 };
 struct ca_objects {
 	struct ca_session *session;
 	const struct ca_scope *scope;
+	struct ca_texts *texts;
 	struct ca_objects_planner planner;
 	ca_index_warning *warning;
 	void *context;
@@ -63,7 +64,7 @@ static struct ca_text *text_of(struct ca_objects *o, uint32_t module)
 	struct object *object = &o->object[module];
 
 	if (!object->text)
-		ca_text_open(&object->text, o->session->module[module].path, NULL);
+		object->text = ca_texts_open(o->texts, o->session->module[module].path);
 	return object->text;
 }
 
@@ -99,8 +100,17 @@ static void index_module(struct ca_objects *o, uint32_t i)
 	atomic_store_explicit(&m->state, CA_MODULE_INDEXED, memory_order_release);
 }
 
-/* Executables first: their processes wait for them before main. Then what most stacks have ended in for want of
- * it: a program with two hundred libraries runs in a few of them. */
+/* How urgent it is. Executables first: their processes wait for them before main, and then for what a whole run is
+ * about. Then what most stacks have ended in for want of it: a program with two hundred libraries runs in a few. */
+static uint64_t wish_for(const struct ca_session *s, const struct ca_module *m)
+{
+	if (m->main)
+		return UINT64_C(2) + UINT32_MAX;
+	if (atomic_load(&s->awaits) && !strcmp(m->path, s->awaited))
+		return UINT64_C(1) + UINT32_MAX;
+	return UINT64_C(1) + atomic_load_explicit(&m->missed, memory_order_relaxed);
+}
+
 static bool index_next(struct ca_objects *o)
 {
 	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
@@ -109,9 +119,7 @@ static bool index_next(struct ca_objects *o)
 
 	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++) {
 		const struct ca_module *m = &o->session->module[i];
-		uint64_t wish =
-			UINT64_C(1) +
-			(m->main ? UINT32_MAX : atomic_load_explicit(&m->missed, memory_order_relaxed));
+		uint64_t wish = wish_for(o->session, m);
 
 		if (atomic_load_explicit(&m->state, memory_order_acquire) != CA_MODULE_REGISTERED ||
 		    wish <= most)
@@ -177,8 +185,9 @@ static void *run(void *p)
 }
 
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
-			      const struct ca_scope *scope, const struct ca_objects_planner *planner,
-			      ca_index_warning *warning, void *context, struct ca_err *err)
+			      const struct ca_scope *scope, struct ca_texts *texts,
+			      const struct ca_objects_planner *planner, ca_index_warning *warning,
+			      void *context, struct ca_err *err)
 {
 	struct ca_objects *o = calloc(1, sizeof *o);
 
@@ -186,6 +195,7 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	o->session = session;
 	o->scope = scope;
+	o->texts = texts;
 	o->planner = *planner;
 	o->warning = warning;
 	o->context = context;
@@ -208,7 +218,6 @@ void ca_objects_free(struct ca_objects *o)
 	for (uint32_t i = 0; i < CA_MAX_MODULES; i++) {
 		ca_index_close(atomic_load(&o->object[i].index));
 		ca_index_close(atomic_load(&o->object[i].full));
-		ca_text_close(o->object[i].text);
 		pthread_mutex_destroy(&o->object[i].text_lock);
 	}
 	free(o);

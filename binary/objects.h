@@ -11,6 +11,7 @@
 struct ca_session;
 struct ca_objects;
 struct ca_text; /* binary/plan/text.h */
+struct ca_texts;
 
 /* Who plans sites in binaries before the program may run in them. Called by the indexing thread. */
 struct ca_objects_planner {
@@ -23,10 +24,11 @@ struct ca_objects_planner {
 	void *context;
 };
 
-/* scope and session are borrowed, planner is copied. warning may be called from the indexing thread. */
+/* scope, session and texts are borrowed, planner is copied. warning may be called from the indexing thread. */
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
-			      const struct ca_scope *scope, const struct ca_objects_planner *planner,
-			      ca_index_warning *warning, void *context, struct ca_err *err);
+			      const struct ca_scope *scope, struct ca_texts *texts,
+			      const struct ca_objects_planner *planner, ca_index_warning *warning,
+			      void *context, struct ca_err *err);
 void ca_objects_free(struct ca_objects *objects);
 /* NULL: not indexed (yet), or it cannot be. Borrowed. */
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module);

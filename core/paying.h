@@ -61,13 +61,18 @@ static inline uint64_t ca_paying_sum(const struct ca_session *s, size_t counter)
 	return sum;
 }
 
+/* The sum that such a word holds up to `now`. */
+static inline uint64_t ca_paying_time(const _Atomic uint64_t *paying, uint64_t now)
+{
+	uint64_t word = atomic_load_explicit(paying, memory_order_relaxed);
+
+	return word & CA_PAYING_COUNT ? now - (word >> CA_PAYING_BITS) : word >> CA_PAYING_BITS;
+}
+
 /* U so far, ns modulo 6 days: two readings are subtracted by ca_paying_between. */
 static inline uint64_t ca_paying_read(struct ca_session *s, uint64_t now)
 {
-	uint64_t word = atomic_load_explicit(&s->paying, memory_order_relaxed);
-
-	return (word & CA_PAYING_COUNT ? now - (word >> CA_PAYING_BITS) : word >> CA_PAYING_BITS) +
-	       ca_paying_sum(s, offsetof(struct ca_slot, paying_more));
+	return ca_paying_time(&s->paying, now) + ca_paying_sum(s, offsetof(struct ca_slot, paying_more));
 }
 
 /* By how much threads have waited longer for a time, or in a wait with a time limit, since these move with D, ns so

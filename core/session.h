@@ -114,6 +114,8 @@ struct ca_session {
 	 * waits for that before main, or S would begin unseen. Set before the first process starts; "": none */
 	char awaited[CA_PATH];
 	_Atomic uint32_t awaits;
+	/* For how long processes were held before main so far, until all of that was ready: a word as in paying.h */
+	_Atomic uint64_t held;
 	_Alignas(64) struct ca_experiment experiment;
 	/* D of all experiments up to that of settled_seq (even), ns: by the conductor, which releases
 	 * settled_seq last, before it opens the next one. By so much virtual time lags. */

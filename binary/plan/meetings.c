@@ -187,12 +187,18 @@ static uint64_t read_function(struct ca_text *text, uint64_t at, struct ca_vec *
 	return f.high > at ? f.high : at + 1;
 }
 
-size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
-			struct ca_spin *spin, size_t *spins)
+/* All of a text; of no module yet. */
+struct found {
+	size_t sites, spins;
+	struct ca_site site[CA_MAX_MEETINGS];
+	struct ca_spin spin[CA_MAX_SPINS];
+};
+
+static void find_all(struct ca_text *text, struct found *found)
 {
-	struct ca_sites o = { .site = out, .max = max, .module = module };
+	struct ca_sites o = { .site = found->site, .max = CA_MAX_MEETINGS };
 	struct ca_vec functions = { .size = sizeof(struct function) };
-	size_t left = MOST_CODE, room = spins ? *spins : 0, looked_at = 0;
+	size_t left = MOST_CODE;
 	struct function *f;
 	const uint8_t *bytes;
 	uint64_t low, high;
@@ -210,15 +216,42 @@ size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *o
 				continue;
 			for (size_t k = 0; k < f[i].n; k++)
 				if (is_meeting(&f[i].insn[k]))
-					note_spin(&f[i], k, module, spin, &looked_at, room);
+					note_spin(&f[i], k, 0, found->spin, &found->spins, CA_MAX_SPINS);
 			plan_function(&o, &f[i]);
 		}
 	for (size_t i = 0; i < functions.n; i++)
 		free(f[i].insn);
 	ca_vec_free(&functions);
-	if (spins)
-		*spins = looked_at;
-	return o.n;
+	found->sites = o.n;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
+			struct ca_spin *spin, size_t *spins)
+{
+	void **kept = ca_text_found(text);
+	struct found *found = *kept;
+	size_t n;
+
+	if (!found && (*kept = found = calloc(1, sizeof *found)))
+		find_all(text, found);
+	n = found ? least(found->sites, max) : 0;
+	for (size_t i = 0; i < n; i++) {
+		out[i] = found->site[i];
+		out[i].module = module;
+	}
+	if (!spins)
+		return n;
+	*spins = found ? least(found->spins, *spins) : 0;
+	for (size_t i = 0; i < *spins; i++) {
+		spin[i] = found->spin[i];
+		spin[i].module = module;
+	}
+	return n;
 }
 
 /* A short function that gives a lock back: behind its return nops may give way to a jump, for they are never run. */

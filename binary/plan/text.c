@@ -39,6 +39,7 @@ struct ca_text {
 	struct ca_vec links;     /* struct part: linkage tables */
 	uint64_t rseq_low, rseq_high;
 	bool gcc;
+	void *found; /* by plan.h */
 };
 
 /* ---- the file ------------------------------------------------------------------------- */
@@ -211,6 +212,7 @@ void ca_text_close(struct ca_text *t)
 		elf_end(t->elf);
 	if (t->fd >= 0)
 		close(t->fd);
+	free(t->found);
 	ca_vec_free(&t->functions);
 	ca_vec_free(&t->pointers);
 	ca_vec_free(&t->links);
@@ -452,4 +454,9 @@ bool ca_text_pads_to_entry(struct ca_text *t, uint64_t address)
 			return false;
 	}
 	return false;
+}
+
+void **ca_text_found(struct ca_text *text)
+{
+	return &text->found;
 }

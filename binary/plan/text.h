@@ -44,5 +44,7 @@ int ca_text_depth_from_fp(struct ca_text *text, uint64_t address);
 unsigned ca_text_find(struct ca_text *text, const char *name, uint64_t *low, uint64_t *high, bool *local);
 /* Has gcc compiled all of it? */
 bool ca_text_is_gcc(struct ca_text *text);
+/* Where plan.h keeps what it has found in all of it; freed with the text. */
+void **ca_text_found(struct ca_text *text);
 
 #endif

@@ -2,6 +2,7 @@
 /* Opening and disposing of a conductor: session, scope, indexes, run file; what cannot work
  * is said here, before the program runs. Driver's process, one thread. */
 #include "binary/needed.h"
+#include "binary/plan/texts.h"
 #include "causal/conductor/backend.h"
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/preload.h"
@@ -398,6 +399,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_sink_close(c->sinks, NULL);
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
+	ca_texts_free(c->own_texts);
 	ca_conductor_points_free(c);
 	ca_conductor_scope_free(c);
 	ca_requested_free(c->progress);
@@ -423,8 +425,11 @@ void ca_conductor_dispose(struct ca_conductor *c)
 static enum ca_status open_objects(struct ca_conductor *c, struct ca_err *err)
 {
 	struct ca_objects_planner planner = ca_requested_planner(c->progress);
+	struct ca_texts *texts = c->opt.sweep ? ca_sweep_texts(c->opt.sweep) : NULL;
 
-	return ca_objects_new(&c->objects, c->session, c->scope, &planner, index_warning, c, err);
+	if (!texts && !(texts = c->own_texts = ca_texts_new()))
+		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
+	return ca_objects_new(&c->objects, c->session, c->scope, texts, &planner, index_warning, c, err);
 }
 
 /* What every run needs once it is known what it is about. */

@@ -86,6 +86,7 @@ struct ca_conductor {
 	struct ca_requested *progress;
 	struct ca_point_choice *points; /* while points are to be chosen by us, else NULL */
 	struct ca_objects *objects;
+	struct ca_texts *own_texts; /* NULL: they are the sweep's */
 	struct ca_regions *regions;
 	struct ca_catalog catalog;
 	struct ca_handover *handover; /* NULL: a trace, --single, no perf or no memory */

@@ -6,6 +6,7 @@
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
+#include "core/paying.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +204,14 @@ static bool is_refuted(struct ca_conductor *c)
 	return true;
 }
 
+/* ns that the program waited for us before main: that is no part of its run. 0 also where a process has died so. */
+static uint64_t held(const struct ca_conductor *c)
+{
+	uint64_t ns = ca_paying_between(0, ca_paying_time(&c->session->held, c->e.record.end));
+
+	return ns < (c->e.record.end - c->started) / 2 ? ns : 0;
+}
+
 void ca_conductor_whole_end(struct ca_conductor *c)
 {
 	const char *slash = strrchr(c->opt.command[0], '/');
@@ -215,7 +224,7 @@ void ca_conductor_whole_end(struct ca_conductor *c)
 	memmove(c->e.visits + 1, c->e.visits, r->visit_count * sizeof *c->e.visits);
 	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
 	r->visit_count++;
-	r->start = c->started;
+	r->start = c->started + held(c);
 }
 
 /* Of what should be the same for each visit at any speedup. 0: that is not known: where OpenMP's threads spin, for nobody

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What all runs of a sweep share; see sweep.h. */
 #include "causal/conductor/sweep.h"
+#include "binary/plan/texts.h"
 #include "causal/conductor/regions.h"
 #include "core/rng.h"
 #include "core/vec.h"
@@ -34,6 +35,7 @@ struct ca_sweep {
 	size_t units;
 	struct ca_follow follow;
 	struct ca_catalog catalog;
+	struct ca_texts *texts;
 	struct ca_vec heat, stores; /* as ca_regions_keep_heat and ca_regions_keep_stores want them */
 	unsigned in_vain;
 	struct variant *variant;
@@ -55,8 +57,10 @@ struct ca_sweep *ca_sweep_new(uint64_t seed)
 {
 	struct ca_sweep *sweep = calloc(1, sizeof *sweep);
 
-	if (!sweep)
+	if (!sweep || !(sweep->texts = ca_texts_new())) {
+		free(sweep);
 		return NULL;
+	}
 	sweep->heat.size = 1;
 	sweep->stores.size = sizeof(struct ca_region_store);
 	ca_rng_init(&sweep->rng, seed);
@@ -70,6 +74,7 @@ void ca_sweep_free(struct ca_sweep *sweep)
 		ca_catalog_fini(&sweep->choice);
 		ca_follow_fini(&sweep->follow);
 		ca_catalog_fini(&sweep->catalog);
+		ca_texts_free(sweep->texts);
 		ca_vec_free(&sweep->heat);
 		ca_vec_free(&sweep->stores);
 		for (size_t i = 0; i < sweep->variants; i++) {
@@ -183,6 +188,11 @@ struct ca_vec *ca_sweep_heat(struct ca_sweep *sweep)
 struct ca_vec *ca_sweep_stores(struct ca_sweep *sweep)
 {
 	return &sweep->stores;
+}
+
+struct ca_texts *ca_sweep_texts(struct ca_sweep *sweep)
+{
+	return sweep->texts;
 }
 
 unsigned *ca_sweep_in_vain(struct ca_sweep *sweep)

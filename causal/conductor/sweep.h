@@ -40,6 +40,8 @@ struct ca_catalog *ca_sweep_catalog(struct ca_sweep *sweep);
 struct ca_vec *ca_sweep_heat(struct ca_sweep *sweep);
 /* The stores that hand something over, as ca_regions_keep_stores wants them. Borrowed. */
 struct ca_vec *ca_sweep_stores(struct ca_sweep *sweep);
+/* The binaries that its runs have read. Borrowed. */
+struct ca_texts *ca_sweep_texts(struct ca_sweep *sweep);
 /* How often they were looked for in vain, as ca_handover_new wants it. Borrowed. */
 unsigned *ca_sweep_in_vain(struct ca_sweep *sweep);
 /* The plan and the stacks of a variant (from 0), which all its runs share. Borrowed; NULL: no memory. */

@@ -29,10 +29,10 @@
 #include <unistd.h>
 
 enum {
-	WAIT_FOR_INDEX = 3000,   /* ms a new program waits for the driver to index it */
-	WAIT_FOR_SELECTION = 50, /* ... or to select code in it */
-	MAIN_STACK = 64 << 20,   /* bytes; below the first stack, the kernel maps nothing else so near */
-	WIPED = 4096             /* bytes from ca_rt.on that a fork sets to zero */
+	WAIT_FOR_INDEX = 3000,     /* ms a new program waits for the driver to index it */
+	WAIT_FOR_SELECTION = 1000, /* ... or to select code in it */
+	MAIN_STACK = 64 << 20,     /* bytes; below the first stack, the kernel maps nothing else so near */
+	WIPED = 4096               /* bytes from ca_rt.on that a fork sets to zero */
 };
 
 /* glibc's. Weak: a program with another C library must start, and runs without us. */
@@ -442,6 +442,7 @@ static void attach(const char *path)
 		return;
 	}
 	find_own_text();
+	ca_paying_change(&ca_rt.session->held, ca_clock_now(), true);
 	wait_for_index(ca_rt.session);
 	if (ca_rt.slots < CA_MAX_THREADS)
 		ca_patch_trim();
@@ -456,6 +457,7 @@ static void attach(const char *path)
 	ca_requested_wait();
 	ca_points_patch_loaded();
 	wait_for_selection(ca_rt.session);
+	ca_paying_change(&ca_rt.session->held, ca_clock_now(), false);
 	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
 	__register_atfork(before_fork, after_fork, ca_start_forked,
 			  NULL); /* pthread_atfork, as a weak symbol */

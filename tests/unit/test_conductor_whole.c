@@ -78,7 +78,9 @@ static void end_run(uint64_t ms)
 static int set_up(void **state)
 {
 	(void)state;
-	session = calloc(1, sizeof *session);
+	session = aligned_alloc(_Alignof(struct ca_session), sizeof *session);
+	if (session)
+		memset(session, 0, sizeof *session);
 	settings = (struct ca_settings){ .warm_up = 80, .cool_off = 10, .periods = no_periods };
 	sweep = ca_sweep_new(7);
 	drawn = 1;

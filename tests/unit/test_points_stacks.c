@@ -3,7 +3,7 @@
  * of them may be selected (regions.c), and the functions and loops on stacks (point_stacks.c). The
  * session's table of modules is filled here, as a runtime would. */
 #include "binary/objects.h"
-#include "binary/plan/text.h"
+#include "binary/plan/texts.h"
 #include "causal/conductor/regions.h"
 #include "causal/points/point_stacks.h"
 #include "causal/points/requested.h"
@@ -41,6 +41,7 @@ static struct ca_session *session;
 static struct ca_scope *scope;
 static struct ca_requested *progress;
 static struct ca_objects *objects;
+static struct ca_texts *texts;
 
 static void wait_ms(int ms)
 {
@@ -80,7 +81,8 @@ static int set_up(void **state)
 		return -1;
 	ca_requested_join(progress, session, false);
 	planner = ca_requested_planner(progress);
-	if (ca_objects_new(&objects, session, scope, &planner, NULL, NULL, NULL))
+	texts = ca_texts_new();
+	if (!texts || ca_objects_new(&objects, session, scope, texts, &planner, NULL, NULL, NULL))
 		return -1;
 	add_module(APP, "app", true);
 	add_module(LIBRARY, "lib.so", false);
@@ -90,13 +92,14 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	ca_objects_free(objects);
+	ca_texts_free(texts);
 	ca_requested_free(progress);
 	ca_scope_free(scope);
 	free(session);
 	return fixture_remove(state);
 }
 
-/* Which module comes next: the executable, then what was missed most. */
+/* Which module comes next: the executable, what is awaited, then what was missed most. */
 static uint32_t order[4];
 static _Atomic unsigned ordered;
 
@@ -119,7 +122,7 @@ static bool note_order(void *context, const struct ca_index *index, uint32_t mod
 static void test_order(void **state)
 {
 	static const char *const names[] = { "", "lib.so", "other.so", "third.so", "app" };
-	static const unsigned missed[] = { 0, 0, 2, 3, 0 }, want[] = { 4, 3, 2, 1 };
+	static const unsigned missed[] = { 0, 0, 2, 3, 0 }, want[] = { 4, 1, 3, 2 };
 	struct ca_objects_planner planner = { .wants = want_none, .is_named = note_order };
 	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
 	struct ca_objects *all;
@@ -135,8 +138,10 @@ static void test_order(void **state)
 		for (unsigned k = 0; k < missed[i]; k++)
 			assert_null(ca_module_index_path(s, i));
 	}
+	strcpy(s->awaited, s->module[1].path);
+	atomic_store(&s->awaits, 1);
 	atomic_store(&s->modules_used, 5);
-	assert_int_equal(ca_objects_new(&all, s, scope, &planner, NULL, NULL, NULL), CA_OK);
+	assert_int_equal(ca_objects_new(&all, s, scope, texts, &planner, NULL, NULL, NULL), CA_OK);
 	for (int i = 0; i < 20000 && atomic_load(&ordered) < 4; i++)
 		wait_ms(1);
 	ca_objects_free(all);
@@ -426,6 +431,24 @@ static void test_text(void **state)
 	assert_null(ca_objects_text(objects, CA_MAX_MODULES));
 }
 
+/* ... and for all runs of a sweep, as long as it is the same file. */
+static void test_texts(void **state)
+{
+	struct ca_text *text = ca_texts_open(texts, fixture_path("lib.so"));
+
+	(void)state;
+	assert_non_null(text);
+	assert_ptr_equal(ca_objects_text(objects, LIBRARY), text);
+	assert_ptr_equal(ca_texts_open(texts, fixture_path("lib.so")), text);
+	assert_int_equal(fixture_run("touch -d 2001-01-01 lib.so"), 0);
+	assert_ptr_not_equal(ca_texts_open(texts, fixture_path("lib.so")), text);
+	assert_int_equal(fixture_run("cp lib.so copy.so"), 0);
+	assert_non_null(ca_texts_open(texts, fixture_path("copy.so")));
+	assert_null(ca_texts_open(texts, fixture_path("missing.so")));
+	assert_null(ca_texts_open(texts, fixture_path("l.c")));
+	assert_null(ca_texts_open(texts, fixture_path("l.c")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,7 +457,7 @@ int main(void)
 		cmocka_unit_test(test_add),          cmocka_unit_test(test_same_name),
 		cmocka_unit_test(test_one_loop),     cmocka_unit_test(test_two_loops),
 		cmocka_unit_test(test_two_programs), cmocka_unit_test(test_first_instruction),
-		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_text),         cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
