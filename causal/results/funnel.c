@@ -145,6 +145,13 @@ static bool all_in_main(const struct ca_profile *p)
 	return no_scope(p) && 2 * p->funnel.in_main > p->funnel.samples;
 }
 
+/* ... although it needed no progress point any more. */
+static bool over_at_once(const struct ca_profile *p)
+{
+	return ended(p) && p->funnel.finished == 0 && p->funnel.unfinished < p->runs &&
+	       p->run[p->runs - 1].end_to_end;
+}
+
 static bool no_progress(const struct ca_profile *p)
 {
 	return !end_to_end(p) && ended(p) && p->funnel.kept == 0 && p->funnel.visits == 0;
@@ -282,6 +289,8 @@ static const struct reason {
 	{ no_scope, "no sample fell into code in scope", "widen -B, -S or -F; for a library: -B NAME" },
 	{ failed_early, "the program failed before an experiment began",
 	  "see the program's own messages, and try the command without causal" },
+	{ over_at_once, "the program was over before an experiment could begin",
+	  "give it more to do; or, if it has much to do elsewhere, widen -B, -S or -F" },
 	{ no_progress, "no progress point was passed",
 	  "add CAUSAL_PROGRESS where a unit of work is done, or use -e (end to end)" },
 	{ killed, "the runs were killed before an experiment had ended", "let the program run longer" },

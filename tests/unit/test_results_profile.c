@@ -234,7 +234,7 @@ static const struct {
 	{ .f = { .samples = 10, .in_scope = 1, .in_main = 9 }, .cause = "no progress point was passed" },
 	{ .f = { .samples = 1 }, .line = true, .cause = "no sample fell on a line" },
 	{ .f = { .samples = 1, .in_scope = 1 }, .line = true, .cause = "no progress point was passed" },
-	{ .f = { .samples = 1, .in_scope = 1 }, .end_to_end = true, .cause = "before an experiment was" },
+	{ .f = { .samples = 1, .in_scope = 1 }, .end_to_end = true, .cause = "before an experiment could" },
 	{ .f = { .samples = 1, .in_scope = 1, .visits = 1 }, .cause = "before an experiment was" },
 	{ .f = { .samples = 1, .unfinished = 2 }, .cause = "were killed" },
 	{ .f = { .samples = 1, .unfinished = 1 }, .cause = "before an experiment was" },
@@ -276,6 +276,7 @@ static void test_reasons(void **state)
 		};
 
 		run[1].speedups = run->speedups;
+		run[1].end_to_end = run->end_to_end;
 		cause = remedy = "";
 		assert_true(ca_funnel_reason(&profile, &cause, &remedy));
 		if (!strstr(cause, funnels[i].cause))
