@@ -83,6 +83,7 @@ struct ca_session {
 				    * so is each wait, with who ended it. They go into the trace rings */
 	uint32_t copies; /* 1: with each of these come the registers and the stack; the driver walks it */
 	_Atomic uint32_t processes_missed; /* that found no free row */
+	_Atomic uint32_t processes_off;    /* in which the runtime has switched itself off */
 	_Atomic uint32_t
 		wants_stacks; /* progress points and the scope are looked for: every tick counts; by the conductor */
 	_Atomic uint32_t quiet;      /* samplers not wanted for now: 1 << enum ca_sampler; by the conductor */

@@ -32,7 +32,9 @@ CA_SIGSAFE void ca_rt_off(const char *reason)
 	ca_fmt_text(&text, reason);
 	/* release: the conductor acquires it before it reads the text */
 	atomic_store_explicit(&p->off, 1, memory_order_release);
-	ca_log(CA_LOG_ERROR, "switched off: %s; the program runs on", reason);
+	if (!atomic_fetch_add(&ca_rt.session->processes_off,
+			      1)) /* one line in a run, not one of each of them */
+		ca_log(CA_LOG_ERROR, "switched off: %s; the program runs on", reason);
 }
 
 /* State letter of a process; '?': it cannot be known, as in a chroot without /proc. */

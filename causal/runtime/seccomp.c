@@ -4,6 +4,7 @@
  * off before it is in force. Calls that merely fail are fine: see unwind.c, tick.c. Ordinary
  * context. What the kernel runs: classic BPF over struct seccomp_data, linux/filter.h. */
 #include "causal/runtime/seccomp.h"
+#include "causal/runtime/timers.h"
 #include "causal/runtime/wrap.h"
 #include "core/sys.h"
 #include <errno.h>
@@ -206,33 +207,43 @@ static bool tolerates_us(const struct sock_fprog *program)
 }
 
 /* What it executes later is under the same filter, and shall not join. */
-static void withdraw(void)
+static void withdraw(const char *reason)
 {
 	char *session = getenv("CAUSAL_SESSION");
 
 	if (session)
 		*session = 0;
 	ca_thread_pause();
-	ca_rt_off("the program forbids itself system calls that causal needs (seccomp)");
+	ca_rt_off(reason);
 	ca_thread_wind_down_all();
 }
 
 void ca_seccomp_comes(bool strict, const void *program)
 {
 	if (ca_rt.session && atomic_load(&ca_rt.on) && (strict || (program && !tolerates_us(program))))
-		withdraw();
+		withdraw("the program forbids itself system calls that causal needs (seccomp)");
+}
+
+void ca_seccomp_prctl(long option, const long *argument)
+{
+	if (option == PR_SET_SECCOMP)
+		ca_seccomp_comes(argument[0] == SECCOMP_MODE_STRICT, (const void *)argument[1]);
+	else if (option == PR_SET_TSC && argument[0] == PR_TSC_SIGSEGV && ca_rt.session &&
+		 atomic_load(&ca_rt.on)) {
+		ca_timers_forget(); /* no clock of ours is read from now on */
+		withdraw("the program forbids itself to read the time-stamp counter (PR_SET_TSC)");
+	}
 }
 
 CA_EXPORT int prctl(int option, ...)
 {
-	unsigned long a[4];
+	long a[4];
 	va_list list;
 
 	va_start(list, option);
 	for (int i = 0; i < 4; i++)
-		a[i] = va_arg(list, unsigned long);
+		a[i] = va_arg(list, long);
 	va_end(list);
-	if (option == PR_SET_SECCOMP)
-		ca_seccomp_comes(a[0] == SECCOMP_MODE_STRICT, (const void *)a[1]);
+	ca_seccomp_prctl(option, a);
 	return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }

@@ -37,9 +37,17 @@ static struct timer descriptors[DESCRIPTORS] = { [0 ... DESCRIPTORS - 1] = { .bu
 static struct timer timers[TIMERS] = { [0 ... TIMERS - 1] = { .busy = ATOMIC_FLAG_INIT } };
 static _Atomic unsigned made;
 
+static atomic_bool forgotten;
+
 bool ca_timers_any(void)
 {
-	return atomic_load_explicit(&made, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&made, memory_order_relaxed) > 0 &&
+	       !atomic_load_explicit(&forgotten, memory_order_relaxed);
+}
+
+void ca_timers_forget(void)
+{
+	atomic_store(&forgotten, true);
 }
 
 /* Whoever comes second leaves it alone: a handler must not wait for what it interrupts. */
@@ -113,7 +121,7 @@ void ca_timers_made(enum ca_timers_kind kind, long id, clockid_t clock)
 {
 	struct timer *t;
 
-	if (!ca_rt.session || !ca_rt.session->virtual_clock || ca_virtual_is_of_cpu(clock))
+	if (!ca_rt.session || !ca_rt.session->virtual_clock || ca_virtual_is_of_cpu(clock) || forgotten)
 		return;
 	t = find(kind, id); /* a descriptor that was closed behind our back */
 	if (!t) {
@@ -245,8 +253,8 @@ bool ca_timers_get(enum ca_timers_kind kind, long id, struct itimerspec *to)
 bool ca_timers_set(enum ca_timers_kind kind, long id, bool absolute, const struct itimerspec *wanted,
 		   struct itimerspec *old, long *result)
 {
-	uint64_t lag = ca_virtual_lag(), now, at;
 	struct timer *t = find(kind, id);
+	uint64_t lag, now, at;
 
 	if (!t)
 		return false;
@@ -255,6 +263,7 @@ bool ca_timers_set(enum ca_timers_kind kind, long id, bool absolute, const struc
 		release(t);
 		return false;
 	}
+	lag = ca_virtual_lag();
 	now = ca_clock_now();
 	if (old)
 		say(t, now - lag, old);

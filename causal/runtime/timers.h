@@ -25,6 +25,8 @@ CA_HIDDEN bool ca_timers_early(enum ca_timers_kind kind, long id, uint64_t *time
 CA_HIDDEN bool ca_timers_not_yet(int fd);
 /* Is there any? Cheap. */
 CA_HIDDEN bool ca_timers_any(void);
+/* From now on there is none, and no clock is read for them. */
+CA_HIDDEN void ca_timers_forget(void);
 CA_HIDDEN bool ca_timers_has(enum ca_timers_kind kind, long id);
 /* Before a wait, and at ticks: those that send signals are armed anew if delays were inserted. */
 CA_HIDDEN CA_SIGSAFE void ca_timers_adjust(uint64_t now, uint64_t lag);

@@ -133,7 +133,8 @@ void ca_wait_pay(void)
 {
 	struct ca_thread *t = ca_self;
 
-	if (!t || t->guard || !worth_it(t) || !(t = enter_known(t, HERE)))
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed) || !worth_it(t) ||
+	    !(t = enter_known(t, HERE)))
 		return;
 	t->meets--;
 	meet(t, NULL, 0);

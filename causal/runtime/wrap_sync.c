@@ -337,6 +337,8 @@ CA_EXPORT long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_seccomp && (a[0] == SECCOMP_SET_MODE_STRICT || a[0] == SECCOMP_SET_MODE_FILTER))
 		ca_seccomp_comes(a[0] == SECCOMP_SET_MODE_STRICT, (const void *)a[2]);
+	if (number == SYS_prctl)
+		ca_seccomp_prctl(a[0], a + 1);
 	if (number != SYS_futex) {
 		r = ca_wrap_raw(number, a);
 		if (r == 0 && forks(number, a[0]))

@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -228,6 +229,28 @@ static void case_seccomp_strict(void)
 	syscall(SYS_exit, 0); /* exit_group is not allowed */
 }
 
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	if (!alarms++)
+		alarm(1);
+}
+
+/* the time-stamp counter is not to be read: no clock of ours or of libc's may be looked at meanwhile */
+static void case_no_counter(void)
+{
+	with_thread();
+	signal(SIGALRM, on_alarm);
+	alarm(1);
+	CHECK(!prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0));
+	while (alarms < 2)
+		;
+	CHECK(!prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0));
+	with_thread();
+}
+
 /* starts what follows under the same filter, so that it never sees the calls work */
 static void case_seccomp_then(char **argv)
 {
@@ -256,17 +279,12 @@ static void case_deep(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "descriptors", case_descriptors },
-		{ "lowest_descriptor", case_lowest_descriptor },
-		{ "no_descriptors", case_no_descriptors },
-		{ "many_threads", case_many_threads },
-		{ "seccomp_errno", case_seccomp_errno },
-		{ "seccomp_kill", case_seccomp_kill },
-		{ "seccomp_unseen", case_seccomp_unseen },
-		{ "seccomp_arguments", case_seccomp_arguments },
-		{ "seccomp_list", case_seccomp_list },
-		{ "seccomp_strict", case_seccomp_strict },
-		{ "deep", case_deep },
+		{ "descriptors", case_descriptors },       { "lowest_descriptor", case_lowest_descriptor },
+		{ "no_descriptors", case_no_descriptors }, { "many_threads", case_many_threads },
+		{ "seccomp_errno", case_seccomp_errno },   { "seccomp_kill", case_seccomp_kill },
+		{ "seccomp_unseen", case_seccomp_unseen }, { "seccomp_arguments", case_seccomp_arguments },
+		{ "seccomp_list", case_seccomp_list },     { "seccomp_strict", case_seccomp_strict },
+		{ "no_counter", case_no_counter },         { "deep", case_deep },
 	};
 
 	if (argc > 2 && !strcmp(argv[1], "seccomp_then"))

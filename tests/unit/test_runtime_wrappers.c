@@ -261,6 +261,15 @@ void ca_seccomp_comes(bool strict, const void *program)
 	seccomp_program = program;
 }
 
+static long prctl_option, prctl_argument[2];
+
+void ca_seccomp_prctl(long option, const long *argument)
+{
+	note('P');
+	prctl_option = option;
+	memcpy(prctl_argument, argument, sizeof prctl_argument);
+}
+
 bool ca_modules_scan(void)
 {
 	note('x');
@@ -1508,20 +1517,20 @@ static void filters(void **state)
 	assert_string_equal(trace, "c");
 	begin();
 	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, memory, 4L, 5L), RESULT);
-	assert_string_equal(trace, "Sc");
-	assert_false(seccomp_strict);
-	assert_ptr_equal(seccomp_program, memory);
+	assert_string_equal(trace, "Pc");
+	assert_int_equal(prctl_option, PR_SET_SECCOMP);
+	assert_int_equal(prctl_argument[0], SECCOMP_MODE_FILTER);
+	assert_int_equal(prctl_argument[1], (long)(intptr_t)memory);
 	assert_int_equal(got[0], PR_SET_SECCOMP);
 	assert_int_equal(got[1], SECCOMP_MODE_FILTER);
 	assert_ptr_equal(got[2], memory);
 	assert_int_equal(got[3], 4);
 	assert_int_equal(got[4], 5);
 	begin();
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
-	assert_true(seccomp_strict);
-	begin();
-	prctl(PR_GET_DUMPABLE);
-	assert_string_equal(trace, "c");
+	syscall(SYS_prctl, (long)PR_SET_TSC, (long)PR_TSC_SIGSEGV);
+	assert_string_equal(trace, "Pc");
+	assert_int_equal(prctl_option, PR_SET_TSC);
+	assert_int_equal(prctl_argument[0], PR_TSC_SIGSEGV);
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------- */
