@@ -238,6 +238,15 @@ static void count_hit(struct account *a, const struct ca_log_entry *e, uint64_t 
 		a->lumps += ns;
 }
 
+static void add_hit(struct account *a, const struct ca_log_entry *e, unsigned layer)
+{
+	uint64_t ns = ca_inside_weigh(a->t, layer, CA_LOG_HIT_NS(e->value));
+
+	a->s_time += ns;
+	if (e->thread != a->t->number)
+		count_hit(a, e, ns);
+}
+
 /* ---- what is heard of later ------------------------------------------------------------------------
  * A thread's switch log can be read in its own process only, and some threads have none. So the time that one
  * is preempted in S passes for work until it tells. Then the log is walked back to that time, and what has
@@ -331,6 +340,12 @@ static void undo(struct account *a, const struct ca_log_entry *e)
 		a->past->mine_external = e->type == CA_LOG_ON;
 }
 
+/* That it did not wait is told last, and holds from the wait's beginning on. */
+static bool tells_of_no_wait(const struct ca_log_entry *e, uint32_t thread, uint64_t from)
+{
+	return e->thread == thread && e->type == CA_LOG_ON && e->value == CA_LOG_EXTERNAL && e->time <= from;
+}
+
 /* Back in the log as far as `from`, or as it is worth. Returns where that is. */
 static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uint64_t to)
 {
@@ -346,7 +361,7 @@ static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uin
 		a->walked++;
 		if (e.type == CA_LOG_WAS_OFF) {
 			remember_off(a->past, &e);
-		} else if (e.type != CA_LOG_HIT) {
+		} else if (e.type != CA_LOG_HIT && !tells_of_no_wait(&e, thread, from)) {
 			if (e.time < to) {
 				take_back_in(a, thread, e.time > from ? e.time : from, to);
 				to = e.time;
@@ -359,18 +374,64 @@ static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uin
 	return at;
 }
 
+static bool is_at_work(const struct ca_thread *t, unsigned layer)
+{
+	return ca_inside_is_mine(t, layer) || ca_inside_is_active(t, layer);
+}
+
+static void set_off(struct ca_thread *t, uint32_t thread, bool off)
+{
+	unsigned i = ca_inside_find(t, thread);
+
+	if (i < t->inside_count)
+		t->inside_flag[i] = off ? CA_INSIDE_OFF : 0;
+}
+
+/* Samples in [from, to) did not count, as that thread passed for one at work in S, which it entered before. They do if
+ * nobody else was. */
+static void count_hits_after_all(struct account *a, uint32_t thread, uint64_t from, uint64_t to)
+{
+	struct ca_session *s = ca_rt.session;
+	struct ca_thread *t = a->t;
+	uint64_t at = t->cursor;
+	struct ca_log_entry e;
+
+	set_off(t, thread, true);
+	while (at > s->selection.log_start && a->walked < FAR_BACK &&
+	       ca_selection_look(s->log, at - 1, UINT64_MAX, &e) == CA_LOG_THERE &&
+	       !(e.thread == thread && e.type == CA_LOG_ENTER)) {
+		unsigned layer = ca_inside_limit_part(t, CA_LOG_HIT_LAYER(e.value));
+
+		at--;
+		a->walked++;
+		if (e.type != CA_LOG_HIT && e.type != CA_LOG_WAS_OFF && e.thread != thread)
+			ca_inside_undo(t, &e);
+		if (e.type == CA_LOG_HIT && e.time >= from && e.time < to && !is_at_work(t, layer))
+			add_hit(a, &e, layer);
+	}
+	for (; at < t->cursor; at++)
+		if (ca_selection_look(s->log, at, UINT64_MAX, &e) == CA_LOG_THERE && e.type != CA_LOG_HIT &&
+		    e.type != CA_LOG_WAS_OFF && e.thread != thread)
+			ca_inside_change(t, &e);
+	set_off(t, thread, false);
+}
+
 static void take_back(struct account *a, const struct ca_log_entry *e)
 {
 	struct past past = { 0 };
 	uint64_t from = e->time > a->start ? e->time : a->start, to = e->value < a->end ? e->value : a->end;
+	bool mine = e->thread == a->t->number,
+	     seen = !mine && atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed);
 
 	/* Switch logs of this process are read anyway. Without one it is told how long a thread was off between two
 	 * ticks, as if that were the end of them: who owes for a moment of that time would get it back although S
-	 * ran. So of this process only what we tell ourselves is taken back. */
-	if (e->thread == a->t->number
-		    ? a->t->switches.page != NULL
-		    : atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed) != NULL)
+	 * ran. So of this process only what we tell ourselves is taken back ... */
+	if (mine ? a->t->switches.page != NULL : seen && ca_rt.session->selection.exact)
 		return;
+	/* ... and, where S is sampled, what had passed for a wait for the outside until it was told: what we have
+	 * looked at by then. */
+	if (seen && to > a->at)
+		to = a->at;
 	advance(a, e->value);
 	if (from >= to)
 		return;
@@ -383,6 +444,8 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 			ca_inside_change(a->t, &again);
 	}
 	a->past = NULL;
+	if (!mine && !ca_rt.session->selection.exact)
+		count_hits_after_all(a, e->thread, from, to);
 }
 
 static void apply(struct account *a, const struct ca_log_entry *e)
@@ -391,15 +454,10 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 
 	if (e->type == CA_LOG_HIT) {
 		unsigned layer = ca_inside_limit_part(t, CA_LOG_HIT_LAYER(e->value));
-		uint64_t ns = ca_inside_weigh(t, layer, CA_LOG_HIT_NS(e->value));
 
 		/* while S is active for certain, that time counts as a whole */
-		if (e->time < a->start || e->time >= a->end || ca_inside_is_mine(t, layer) ||
-		    ca_inside_is_active(t, layer))
-			return;
-		a->s_time += ns;
-		if (e->thread != t->number)
-			count_hit(a, e, ns);
+		if (e->time >= a->start && e->time < a->end && !is_at_work(t, layer))
+			add_hit(a, e, layer);
 	} else if (e->type == CA_LOG_WAS_OFF) {
 		take_back(a, e);
 	} else {

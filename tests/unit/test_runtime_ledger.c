@@ -200,8 +200,10 @@ static void test_taken_back(void **state)
 	owes(T0 + 2700, NULL, 875);
 	put(CA_LOG_EXIT, 2, T0 + 2700);
 	atomic_store(&ca_rt.by_slot[1], &thread[1]);
+	s->selection.exact = 1;
 	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2600, T0 + 2700);
 	owes(T0 + 2700, NULL, 875);
+	s->selection.exact = 0;
 	atomic_store(&ca_rt.by_slot[1], NULL);
 	put(CA_LOG_EXIT, 1, T0 + 2700);
 	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 2600, T0 + 2700);
@@ -716,6 +718,35 @@ static void test_other_waits(void **state)
 	owes(T0 + 600, NULL, 150);
 	put(CA_LOG_ON, 1, T0 + 550);
 	owes(T0 + 700, NULL, 200);
+}
+
+/* Where S is sampled, a call that may wait for the outside passes for S until it is over. What it turns out not to
+ * have waited, but to have been off the CPU for, is given back: as much of it as had been looked at by then. */
+static void test_other_did_not_wait(void **state)
+{
+	(void)state;
+	atomic_store(&ca_rt.by_slot[1], &thread[1]);
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0 + 100);
+	ca_ledger_log(CA_LOG_EXTERNAL, &thread[1], T0 + 100, UINT64_MAX);
+	off_cpu(1, T0 + 120, T0 + 180);
+	off_cpu(1, T0 + 190, T0 + 230);
+	hit(2, T0 + 110, 1000); /* S goes on anyway ... */
+	hit(2, T0 + 130, 2000); /* ... as it turns out not to do here */
+	put(CA_LOG_ENTER, 3, T0 + 150);
+	hit(2, T0 + 155, 4000); /* another one is at work in it */
+	put(CA_LOG_EXIT, 3, T0 + 160);
+	owes(T0 + 200, NULL, 50);
+	assert_int_equal(me->s_time, 100);
+	assert_int_equal(me->lumps.fresh, 0);
+	ca_ledger_log(CA_LOG_ON, &thread[1], T0 + 100, CA_LOG_EXTERNAL);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 120, T0 + 180);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 190, T0 + 230);
+	put(CA_LOG_EXIT, 1, T0 + 250);
+	owes(T0 + 300, NULL, 30);
+	assert_int_equal(me->s_time, 60 + 2000);
+	assert_int_equal(me->lumps.fresh, 2000);
+	atomic_store(&ca_rt.by_slot[1], NULL);
 }
 
 /* We are in S ourselves and wait for others there, as the log says, while we spin and look at the clock: virtual time
@@ -1573,6 +1604,7 @@ int main(void)
 		TEST(test_crowd_in_s),
 		TEST(test_other_waits),
 		TEST(test_own_wait),
+		TEST(test_other_did_not_wait),
 		TEST(test_other_sleeps),
 		TEST(test_hits),
 		TEST(test_spins_at_hits),
