@@ -379,11 +379,20 @@ static bool is_at_work(const struct ca_thread *t, unsigned layer)
 	return ca_inside_is_mine(t, layer) || ca_inside_is_active(t, layer);
 }
 
+static bool is_in(const struct ca_thread *t, uint32_t thread)
+{
+	unsigned i = ca_inside_find(t, thread);
+
+	return thread == t->number ? t->inside_me : i < t->inside_count && !t->inside_flag[i];
+}
+
 static void set_off(struct ca_thread *t, uint32_t thread, bool off)
 {
 	unsigned i = ca_inside_find(t, thread);
 
-	if (i < t->inside_count)
+	if (thread == t->number)
+		t->inside_me = !off;
+	else if (i < t->inside_count)
 		t->inside_flag[i] = off ? CA_INSIDE_OFF : 0;
 }
 
@@ -396,6 +405,8 @@ static void count_hits_after_all(struct account *a, uint32_t thread, uint64_t fr
 	uint64_t at = t->cursor;
 	struct ca_log_entry e;
 
+	if (!is_in(t, thread))
+		return;
 	set_off(t, thread, true);
 	while (at > s->selection.log_start && a->walked < FAR_BACK &&
 	       ca_selection_look(s->log, at - 1, UINT64_MAX, &e) == CA_LOG_THERE &&
@@ -416,27 +427,14 @@ static void count_hits_after_all(struct account *a, uint32_t thread, uint64_t fr
 	set_off(t, thread, false);
 }
 
-static void take_back(struct account *a, const struct ca_log_entry *e)
+static void take_back_time(struct account *a, uint32_t thread, uint64_t from, uint64_t to)
 {
 	struct past past = { 0 };
-	uint64_t from = e->time > a->start ? e->time : a->start, to = e->value < a->end ? e->value : a->end;
-	bool mine = e->thread == a->t->number,
-	     seen = !mine && atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed);
 
-	/* Switch logs of this process are read anyway. Without one it is told how long a thread was off between two
-	 * ticks, as if that were the end of them: who owes for a moment of that time would get it back although S
-	 * ran. So of this process only what we tell ourselves is taken back ... */
-	if (mine ? a->t->switches.page != NULL : seen && ca_rt.session->selection.exact)
-		return;
-	/* ... and, where S is sampled, what had passed for a wait for the outside until it was told: what we have
-	 * looked at by then. */
-	if (seen && to > a->at)
-		to = a->at;
-	advance(a, e->value);
 	if (from >= to)
 		return;
 	a->past = &past;
-	for (uint64_t at = walk_back(a, e->thread, from, to); at < a->t->cursor; at++) {
+	for (uint64_t at = walk_back(a, thread, from, to); at < a->t->cursor; at++) {
 		struct ca_log_entry again;
 
 		if (ca_selection_look(ca_rt.session->log, at, UINT64_MAX, &again) == CA_LOG_THERE &&
@@ -444,7 +442,29 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 			ca_inside_change(a->t, &again);
 	}
 	a->past = NULL;
-	if (!mine && !ca_rt.session->selection.exact)
+}
+
+static void take_back(struct account *a, const struct ca_log_entry *e)
+{
+	uint64_t from = e->time > a->start ? e->time : a->start, to = e->value < a->end ? e->value : a->end;
+	bool mine = e->thread == a->t->number, exact = ca_rt.session->selection.exact;
+	bool seen = mine ? a->t->switches.page != NULL
+			 : atomic_load_explicit(&ca_rt.by_slot[e->thread], memory_order_relaxed) != NULL;
+
+	/* Switch logs of this process are read anyway. Without one it is told how long a thread was off between two
+	 * ticks, as if that were the end of them: who owes for a moment of that time would get it back although S
+	 * ran. So of this process only what we tell ourselves is taken back ... */
+	if (seen && exact)
+		return;
+	/* ... and, where S is sampled, what has passed for another's wait for the outside until this was told: as much
+	 * of it as we have looked at by now. */
+	if (!seen || !mine) {
+		uint64_t looked = seen && to > a->at ? a->at : to;
+
+		advance(a, e->value);
+		take_back_time(a, e->thread, from, looked);
+	}
+	if (!exact)
 		count_hits_after_all(a, e->thread, from, to);
 }
 

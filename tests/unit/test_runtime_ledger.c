@@ -747,6 +747,30 @@ static void test_other_did_not_wait(void **state)
 	assert_int_equal(me->s_time, 60 + 2000);
 	assert_int_equal(me->lumps.fresh, 2000);
 	atomic_store(&ca_rt.by_slot[1], NULL);
+	/* ourselves: there is nothing to owe for meanwhile */
+	put(CA_LOG_ENTER, 0, T0 + 400);
+	ca_ledger_log(CA_LOG_EXTERNAL, me, T0 + 400, UINT64_MAX);
+	off_cpu(0, T0 + 420, T0 + 480);
+	hit(2, T0 + 450, 1000);
+	ca_ledger_log(CA_LOG_ON, me, T0 + 400, CA_LOG_EXTERNAL);
+	ca_ledger_log(CA_LOG_WAS_OFF, me, T0 + 420, T0 + 480);
+	put(CA_LOG_EXIT, 0, T0 + 500);
+	owes(T0 + 500, NULL, 30);
+	assert_int_equal(me->s_time, 60 + 2000 + 40 + 1000);
+	assert_int_equal(me->lumps.fresh, 2000);
+	/* nobody had looked meanwhile */
+	atomic_store(&ca_rt.by_slot[1], &thread[1]);
+	put(CA_LOG_ENTER, 1, T0 + 600);
+	ca_ledger_log(CA_LOG_EXTERNAL, &thread[1], T0 + 600, UINT64_MAX);
+	off_cpu(1, T0 + 620, T0 + 680);
+	hit(2, T0 + 650, 500);
+	ca_ledger_log(CA_LOG_ON, &thread[1], T0 + 600, CA_LOG_EXTERNAL);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 620, T0 + 680);
+	put(CA_LOG_EXIT, 1, T0 + 700);
+	owes(T0 + 700, NULL, 30 + 20);
+	assert_int_equal(me->s_time, 60 + 2000 + 40 + 1000 + 40 + 500);
+	assert_int_equal(me->lumps.fresh, 2500);
+	atomic_store(&ca_rt.by_slot[1], NULL);
 }
 
 /* We are in S ourselves and wait for others there, as the log says, while we spin and look at the clock: virtual time
