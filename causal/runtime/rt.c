@@ -32,8 +32,8 @@ CA_SIGSAFE void ca_rt_off(const char *reason)
 	ca_fmt_text(&text, reason);
 	/* release: the conductor acquires it before it reads the text */
 	atomic_store_explicit(&p->off, 1, memory_order_release);
-	if (!atomic_fetch_add(&ca_rt.session->processes_off,
-			      1)) /* one line in a run, not one of each of them */
+	/* one line in a run, not one of each of its processes */
+	if (!atomic_fetch_add(&ca_rt.session->processes_off, 1))
 		ca_log(CA_LOG_ERROR, "switched off: %s; the program runs on", reason);
 }
 

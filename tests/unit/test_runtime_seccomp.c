@@ -8,13 +8,15 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static unsigned offs, pauses, wound;
+static const char *why; /* a word of the reason */
 
 void ca_rt_off(const char *reason)
 {
-	assert_non_null(strstr(reason, "seccomp"));
+	assert_non_null(strstr(reason, why));
 	offs++;
 }
 
@@ -33,6 +35,7 @@ void ca_thread_wind_down_all(void)
 static int set_up(void **state)
 {
 	offs = pauses = wound = 0;
+	why = "seccomp";
 	setenv("CAUSAL_SESSION", "/some/where", 1);
 	return rt_set_up(state);
 }
@@ -229,13 +232,33 @@ static void when_not_to_look(void **state)
 	assert_int_equal(wound, 2);
 }
 
+/* Which calls of prctl matter, and how: as they did when prctl itself asked. */
+static void by_prctl(void **state)
+{
+	struct sock_filter kill = KILL, allow = ALLOW;
+	struct sock_fprog kills = { 1, &kill }, allows = { 1, &allow };
+
+	(void)state;
+	ca_seccomp_prctl(PR_GET_DUMPABLE, (long[]){ 0, 0 });
+	ca_seccomp_prctl(PR_SET_TSC, (long[]){ PR_TSC_ENABLE, 0 });
+	ca_seccomp_prctl(PR_SET_SECCOMP, (long[]){ SECCOMP_MODE_FILTER, (long)(intptr_t)&allows });
+	assert_int_equal(offs, 0);
+	ca_seccomp_prctl(PR_SET_SECCOMP, (long[]){ SECCOMP_MODE_FILTER, (long)(intptr_t)&kills });
+	assert_int_equal(offs, 1);
+	ca_seccomp_prctl(PR_SET_SECCOMP, (long[]){ SECCOMP_MODE_STRICT, 0 });
+	assert_int_equal(offs, 2);
+	why = "PR_SET_TSC";
+	ca_seccomp_prctl(PR_SET_TSC, (long[]){ PR_TSC_SIGSEGV, 0 });
+	assert_int_equal(offs, 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(verdicts), TEST(calls),  TEST(arithmetic),
-		TEST(jumps),    TEST(memory), TEST(when_not_to_look),
+		TEST(verdicts),         TEST(calls),    TEST(arithmetic), TEST(jumps), TEST(memory),
+		TEST(when_not_to_look), TEST(by_prctl),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1527,6 +1527,13 @@ static void filters(void **state)
 	assert_int_equal(got[3], 4);
 	assert_int_equal(got[4], 5);
 	begin();
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	assert_int_equal(prctl_argument[0], SECCOMP_MODE_STRICT);
+	begin();
+	prctl(PR_GET_DUMPABLE);
+	assert_string_equal(trace, "Pc");
+	assert_int_equal(prctl_option, PR_GET_DUMPABLE);
+	begin();
 	syscall(SYS_prctl, (long)PR_SET_TSC, (long)PR_TSC_SIGSEGV);
 	assert_string_equal(trace, "Pc");
 	assert_int_equal(prctl_option, PR_SET_TSC);
