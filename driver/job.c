@@ -434,13 +434,13 @@ static void say_more(const struct ca_job *job, const struct ca_profile *profile)
 	if (isfinite(half))
 		ca_say("%s%s%s is known to +- %.0f; about %zu more runs (%.0f s) make that +- %g: causal "
 		       "resume "
-		       "%s -n %zu",
+		       "%s -n %zu; without -n, causal stops by itself when it knows",
 		       open->region->name, several ? " for " : "", several ? open->point->name : "", half,
 		       runs, seconds, points, word, runs);
 	else
 		ca_say("nothing is known of %s%s%s yet; about %zu more runs (%.0f s) are needed: causal "
 		       "resume "
-		       "%s -n %zu",
+		       "%s -n %zu; without -n, causal stops by itself when it knows",
 		       open->region->name, several ? " for " : "", several ? open->point->name : "", runs,
 		       seconds, word, runs);
 	free(word);

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/point.h"
 #include "core/settings.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -206,10 +207,11 @@ static void decide(struct ca_conductor *c, struct ca_point_choice *p, uint64_t n
 		ca_conductor_points_publish(c, p);
 		enter(c, p, CA_POINT_STAGE_CHOSEN, now);
 	} else {
+		snprintf(p->reason, sizeof p->reason, "%s", ca_point_search_reason(p->search));
 		ca_conductor_say(c, 1,
 				 "no progress point found yet: %s; the search is repeated in "
 				 "%.0f s",
-				 ca_point_search_reason(p->search), NEXT_TRY / 1e9);
+				 p->reason, NEXT_TRY / 1e9);
 		enter(c, p, CA_POINT_STAGE_PAUSING, now);
 	}
 }
@@ -518,7 +520,9 @@ uint64_t ca_conductor_points_since(const struct ca_conductor *c)
 /* ---- after the run -----------------------------------------------------------------------*/
 static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 {
-	const char *why = p->search ? ca_point_search_reason(p->search) : "the run was too short";
+	const char *why = *p->reason   ? p->reason
+			  : p->search ? ca_point_search_reason(p->search)
+				      : "the run was too short";
 
 	p->n = 0;
 	if (!ca_conductor_points_fill(c, p, CA_CHOICE_END_TO_END))

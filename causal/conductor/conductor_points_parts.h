@@ -30,6 +30,7 @@ struct ca_point_choice {
 	bool woken;   /* ... and then worked, and they were looked for again */
 	uint64_t ran; /* c->ran_all when the search began, or ended */
 	bool placed;  /* candidates, by now */
+	char reason[300]; /* why the last search that came to its end found none; "": none did */
 	uint64_t since, cpu_since;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;
 	const struct ca_candidates *set;

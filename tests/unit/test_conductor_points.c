@@ -84,6 +84,7 @@ bool ca_point_search_gathers(const struct ca_point_search *search)
 }
 
 static bool saw_waits;
+static const char *because = "because";
 
 bool ca_point_search_saw_waits(const struct ca_point_search *search)
 {
@@ -94,7 +95,7 @@ bool ca_point_search_saw_waits(const struct ca_point_search *search)
 const char *ca_point_search_reason(const struct ca_point_search *search)
 {
 	(void)search;
-	return "because";
+	return because;
 }
 
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module)
@@ -860,6 +861,20 @@ static void test_give_up(void **state)
 	assert_int_equal(choice.points, 0);
 	ca_choice_fini(&choice);
 	assert_non_null(strstr(said, "-P FILE:LINE -- ./other"));
+	/* the run was long enough for one search, and not for the next */
+	conductor.opt.command = (const char *const[]){ "./third", NULL };
+	open_points();
+	step(1);
+	search_until(SECOND);
+	because = "not yet";
+	step(3 * SECOND);
+	step(3 * SECOND + 1);
+	ca_conductor_points_close(&conductor, 0, NULL);
+	because = "because";
+	choice = stored();
+	assert_string_equal(choice.program, "./third");
+	assert_string_equal(choice.reason, "because");
+	ca_choice_fini(&choice);
 }
 
 /* One run of a sweep, with the visits of both points. */
