@@ -520,7 +520,7 @@ uint64_t ca_conductor_points_since(const struct ca_conductor *c)
 /* ---- after the run -----------------------------------------------------------------------*/
 static void give_up(struct ca_conductor *c, struct ca_point_choice *p)
 {
-	const char *why = *p->reason   ? p->reason
+	const char *why = *p->reason  ? p->reason
 			  : p->search ? ca_point_search_reason(p->search)
 				      : "the run was too short";
 

@@ -435,6 +435,36 @@ static bool note_openmp(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+/* Runs of which none is longer, though much was faster in some: nothing that is measured end to end says what else
+ * was done in that time. */
+static bool note_set_time(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	enum { LEAST = 3, MUCH = 20, ALIKE = 200 }; /* runs; 1 / shares */
+	uint64_t shortest = UINT64_MAX, longest = 0;
+	size_t runs = 0;
+	bool much = false;
+
+	for (size_t i = 0; i < p->experiments; i++) {
+		const struct ca_profile_experiment *e = &p->experiment[i];
+
+		if (!e->visits || p->point[p->visits[e->first].point].kind != 'e')
+			continue;
+		runs++;
+		shortest = e->duration < shortest ? e->duration : shortest;
+		longest = e->duration > longest ? e->duration : longest;
+		much |= e->delay > e->duration / MUCH;
+	}
+	if (runs < LEAST || !much || longest - shortest > longest / ALIKE)
+		return false;
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "All runs took %.2f s of the program's own time, whatever was faster: it works for a set "
+		 "time, "
+		 "and would do more in it. How much more is counted where you say what: -P FUNCTION, or "
+		 "-P FILE:LINE.",
+		 (double)longest / 1e9);
+	return true;
+}
+
 size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE])
 {
 	size_t n = 0;
@@ -443,5 +473,6 @@ size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA
 	n += note_idle(p, note[n]);
 	n += note_sampled(p, note[n]);
 	n += note_openmp(p, note[n]);
+	n += note_set_time(p, note[n]);
 	return n;
 }

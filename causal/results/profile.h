@@ -209,7 +209,7 @@ const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, i
 void ca_funnel_count(struct ca_profile *profile);
 /* What is to be known of all numbers, in whole sentences: whom they hold beside, and what no experiment can tell. How
  * many there are. */
-enum { CA_FUNNEL_NOTES = 4, CA_FUNNEL_NOTE = 320 };
+enum { CA_FUNNEL_NOTES = 5, CA_FUNNEL_NOTE = 320 };
 size_t ca_funnel_notes(const struct ca_profile *profile, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE]);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.
  * False: the profile is fine. */

@@ -396,6 +396,38 @@ static void test_notes(void **state)
 	assert_int_equal(ca_funnel_notes(&profile, note), 0);
 }
 
+/* Runs that are as long as somebody has set them to be. */
+static void test_note_set_time(void **state)
+{
+	struct ca_profile_point point = { .kind = 'e' };
+	struct ca_profile_visits visits = { .delta = 1 };
+	struct ca_profile_experiment run[] = {
+		{ .duration = 6000000000, .visits = 1 },
+		{ .duration = 6025000000, .visits = 1, .speedup = 50, .delay = 2000000000 },
+		{ .duration = 6010000000, .visits = 1 },
+	};
+	struct ca_profile profile = {
+		.experiment = run, .experiments = CA_COUNT(run), .point = &point, .visits = &visits
+	};
+	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+
+	(void)state;
+	assert_int_equal(ca_funnel_notes(&profile, note), 1);
+	assert_non_null(strstr(note[0], "All runs took 6.03 s"));
+	/* it only seems so: one is longer; nothing that was faster could have shown; too few to tell; parts of runs */
+	run[2].duration = 6060000000;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+	run[2].duration = 6010000000;
+	run[1].delay = 200000000;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+	run[1].delay = 2000000000;
+	profile.experiments = 2;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+	profile.experiments = 3;
+	point.kind = 't';
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+}
+
 /* ---- the table ----------------------------------------------------------------------------*/
 static const char *printed_to(char text[8192], const struct ca_profile *profile, unsigned width, bool colours)
 {
@@ -946,15 +978,15 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes),           cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_function_is_one), cmocka_unit_test(test_table_untried),
-		cmocka_unit_test(test_points),          cmocka_unit_test(test_count),
-		cmocka_unit_test(test_reasons),         cmocka_unit_test(test_no_reason),
-		cmocka_unit_test(test_table),           cmocka_unit_test(test_runs_wanted),
-		cmocka_unit_test(test_columns),         cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_table_kernel),    cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_called_first),    cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_notes),         cmocka_unit_test(test_note_set_time),
+		cmocka_unit_test(test_regions),       cmocka_unit_test(test_function_is_one),
+		cmocka_unit_test(test_table_untried), cmocka_unit_test(test_points),
+		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
+		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
+		cmocka_unit_test(test_chains),        cmocka_unit_test(test_called_first),
+		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
