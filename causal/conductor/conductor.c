@@ -31,7 +31,6 @@ enum {
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
-	AWAITED = 400 * MS,     /* ns of a run in which the code that it is about may come */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
 	HEAT_EVERY = 20 * MS    /* ... and between two looks whether it still is no more often */
 };
@@ -73,21 +72,18 @@ void ca_conductor_started(struct ca_conductor *c, pid_t child)
 }
 
 /* ---- choosing -------------------------------------------------------------------------------*/
-/* Of a whole run. */
+/* Of a whole run. 0: it is not there yet, and may come with a library. Of another one the run would not be about all
+ * that is done in it. */
 static uint32_t choose_region(struct ca_conductor *c, uint64_t now)
 {
 	const struct ca_region *wanted = wanted_region(c);
-	uint32_t region = 0;
 
-	if (wanted)
-		region = ca_regions_find(c->regions, wanted);
-	if (!region && wanted && now - c->started < AWAITED)
+	if (!wanted)
+		wanted = ca_catalog_get_region(&c->catalog, ca_conductor_plan_draw(c, now));
+	if (!wanted)
 		return 0;
-	if (!region)
-		region = ca_conductor_plan_draw(c, now);
-	if (region)
-		ca_sweep_set_choice(c->opt.sweep, c->group, ca_catalog_get_region(&c->catalog, region));
-	return region;
+	ca_sweep_set_choice(c->opt.sweep, c->group, wanted);
+	return ca_regions_find(c->regions, wanted);
 }
 
 static void select_region(struct ca_conductor *c, uint32_t region)

@@ -68,8 +68,6 @@ void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 	c->e.limits_before = ca_paying_limits(c->session);
 	c->e.outside_before = ca_paying_outside(c->session);
 	c->e.limited_before = ca_paying_limited(c->session);
-	if (c->whole)
-		ca_conductor_whole_begin(c);
 	c->e.work = ca_conductor_whole_work(c);
 	c->load.last = c->work.last = 0; /* once in each, at least */
 	c->e.record.start = c->watch.last = ca_clock_now();
@@ -77,6 +75,8 @@ void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
 	c->e.looked_at_work = ca_regions_at_work(c->regions, c->e.record.region);
 	c->e.caught_up_before = atomic_load(&c->session->caught_up);
+	if (c->whole)
+		ca_conductor_whole_begin(c, c->e.record.start);
 	c->e.planned_end = c->set->end_to_end ? UINT64_MAX : c->e.record.start + (uint64_t)length;
 	ca_experiment_events_begin(c->sinks, c->dict, &c->e.record);
 	ca_conductor_enter(c, RUNNING, now);
@@ -204,6 +204,8 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	r->outside = ca_paying_outside(c->session);
 	r->outside -= r->outside < c->e.outside_before ? r->outside : c->e.outside_before;
 	r->flags |= flags;
+	if (c->whole && ca_conductor_whole_is_late(c))
+		r->flags |= CA_EXPERIMENT_UNPLACED;
 	if (c->set->end_to_end)
 		load = c->e.last_load;
 	else

@@ -19,7 +19,7 @@ enum {
 	PATIENCE = 400,  /* ms of the run */
 	MISSING = 100,   /* ... in which code of the runs before is waited for */
 	COMES = 10,      /* ms between two looks whether it has come ... */
-	LATE = 1000,     /* ... and from then on */
+	LATE = 100,      /* ... and from then on */
 	LOOK_AGAIN = 10, /* at the stacks when there are 1 / LOOK_AGAIN more of them */
 	NAMES = 16,      /* of a via or contains list */
 	STACKS_TOLD = 2000,
@@ -124,7 +124,8 @@ static bool is_young(const struct ca_conductor *c, uint64_t now)
 	return now - c->started <= MISSING * UINT64_C(1000000);
 }
 
-static void set_offers(struct ca_conductor *c, uint64_t now)
+/* over: the run is, and nothing more will come in it. */
+static void set_offers(struct ca_conductor *c, uint64_t now, bool over)
 {
 	const struct ca_stacks_code *code;
 	size_t n = ca_stacks_judge(c->stacks, &code), offers = 0, missing = 0;
@@ -139,14 +140,12 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 	for (size_t i = 0; i < n && offer; i++) {
 		const struct ca_region *region = ca_catalog_get_region(&c->catalog, code[i].region);
 		double at_most = percent * (double)code[i].samples;
-		bool row = code[i].role == CA_STACKS_ROW;
+		bool row = code[i].role == CA_STACKS_ROW, absent;
 
 		if (!row && !ca_conductor_is_named(c))
 			continue;
-		if (!ca_regions_has(c->regions, code[i].region)) {
-			missing += row;
-			continue;
-		}
+		absent = !ca_regions_has(c->regions, code[i].region);
+		missing += row && absent;
 		if (ca_conductor_is_named(c))
 			at_most += 2 * c->set->until;
 		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
@@ -156,7 +155,8 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 							  .share = (double)code[i].samples / periods,
 							  .lump = (double)all.squares / periods,
 							  .rate = 1e9 * taken / elapsed,
-							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0) };
+							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0),
+							  .absent = absent };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
 		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)
@@ -167,8 +167,8 @@ static void set_offers(struct ca_conductor *c, uint64_t now)
 									  &c->catalog, c->named[i])),
 								  .at_most = 2 * c->set->until };
 	}
-	c->missing_since = missing ? now : 0;
-	if (!missing || !is_young(c, now)) {
+	c->missing_since = missing && !over ? now : 0;
+	if (!missing || over || !is_young(c, now)) {
 		ca_plan_set_offers(c->plan, offer, offers, ca_stacks_total(c->stacks) >= SURE || c->nameds);
 		c->offered = ca_stacks_total(c->stacks);
 		c->has_offers = true;
@@ -186,16 +186,22 @@ static bool is_due(const struct ca_conductor *c, uint64_t total, uint64_t now)
 	return missing > LATE * UINT64_C(1000000) || total > c->offered + c->offered / LOOK_AGAIN + LEAST;
 }
 
-static bool offer(struct ca_conductor *c, uint64_t now)
+/* ... to choose from? */
+static bool has_samples(struct ca_conductor *c, uint64_t now)
 {
 	uint64_t total = c->stacks ? ca_stacks_total(c->stacks) : 0;
 
 	if (total < WANTED && now - c->started < PATIENCE * UINT64_C(1000000))
 		return false;
-	if (!find_named(c) && total < LEAST)
+	return find_named(c) || total >= LEAST;
+}
+
+static bool offer(struct ca_conductor *c, uint64_t now)
+{
+	if (!has_samples(c, now))
 		return false;
-	if (is_due(c, total, now))
-		set_offers(c, now);
+	if (is_due(c, c->stacks ? ca_stacks_total(c->stacks) : 0, now))
+		set_offers(c, now, false);
 	return c->has_offers;
 }
 
@@ -223,13 +229,13 @@ bool ca_conductor_plan_next(struct ca_conductor *c, uint64_t now)
 	c->speedup = step.percent * (CA_MILLION / 100);
 	c->region = step.percent ? step.region : c->selected; /* spare the patching */
 	if (!c->region)
-		c->region = ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep));
+		c->region = ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep), false);
 	return c->region;
 }
 
 uint32_t ca_conductor_plan_draw(struct ca_conductor *c, uint64_t now)
 {
-	return offer(c, now) ? ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep)) : 0;
+	return offer(c, now) ? ca_plan_draw(c->plan, ca_sweep_draw(c->opt.sweep), true) : 0;
 }
 
 uint32_t ca_conductor_plan_pick(struct ca_conductor *c, uint64_t now)
@@ -452,8 +458,10 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 		return;
 	ca_stacks_tell(c->stacks, STACKS_TOLD, write_stack, c);
 	/* a run that is measured as a whole may choose nothing itself, and the next one goes by what this one saw */
-	if (c->sum.periods)
-		offer(c, ca_clock_now());
+	if (c->sum.periods && has_samples(c, ca_clock_now())) {
+		set_offers(c, ca_clock_now(), true);
+		ca_plan_run_ended(c->plan);
+	}
 	ca_sweep_add_time(c->opt.sweep, c->opt.variant, time_of_run(c, ca_clock_now()));
 	all = ca_sweep_catalog(c->opt.sweep);
 	if (!ca_catalog_copy(all, &c->catalog))

@@ -52,6 +52,7 @@ struct ca_open_experiment {
 	uint64_t began;                         /* the same on the run's virtual clock */
 	uint64_t paid_before;                   /* in the warm-up */
 	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */
+	uint64_t early; /* of a whole run: samples in the region before it was selected */
 	uint64_t looked_at_work, looked_s_time, looked_unplaced,
 		unseen; /* of S, at the last look; periods of it that probes have not seen */
 	uint64_t paying_before, limits_before, outside_before; /* core/paying.h, at the start */
@@ -306,7 +307,9 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 /* At the end of a run that `runtime` ns of virtual time took: should the next ones be? */
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime);
 /* A whole run's visits are counted from its beginning on. */
-void ca_conductor_whole_begin(struct ca_conductor *c);
+void ca_conductor_whole_begin(struct ca_conductor *c, uint64_t now);
+/* Its code was at work before it was selected: D is that of a part of the run. */
+bool ca_conductor_whole_is_late(const struct ca_conductor *c);
 /* The run is over: what has it done if it has passed no point, and how much of its end belongs to the last
  * visit? */
 void ca_conductor_whole_end(struct ca_conductor *c);

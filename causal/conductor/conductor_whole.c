@@ -15,6 +15,8 @@ enum {
 	TAIL = 2,      /* periods after the last visit that may belong to one more */
 	FIT = 4,       /* experiments that have to fit into a run ... */
 	FIT_ALONE = 8, /* ... of one thread: a whole run is its own baseline, too, and has all its phases */
+	EARLY = 5,     /* samples of the code before the experiment has begun ... */
+	EARLY_PART = 30, /* ... or 1 / part of all of them, that do not matter */
 	BUDGETS =
 		10, /* runs that settle a doubt, and make an interval: those of steady.h in pairs, and some */
 	PAIRS_FROM = 1 << 30 /* numbers of pairs, among those of the sweep's choices of regions */
@@ -159,11 +161,40 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 				 ca_sweep_is_alone(c->opt.sweep) ? "" : ", in pairs at 0 % and at a speedup");
 }
 
-void ca_conductor_whole_begin(struct ca_conductor *c)
+/* ns that the program waited for us before main: that is no part of its run. 0 also where a process has died so. */
+static uint64_t held(const struct ca_conductor *c, uint64_t now)
 {
+	uint64_t ns = ca_paying_between(0, ca_paying_time(&c->session->held, now));
+
+	return ns < (now - c->started) / 2 ? ns : 0;
+}
+
+/* It begins with the run, also where its code comes later, with a library: what is done until then is done at the
+ * usual pace, as nothing of that code is. */
+static void begin_with_run(struct ca_conductor *c, uint64_t now)
+{
+	struct ca_work *work = &c->e.work;
+
+	c->e.opened = c->e.began = c->e.record.start = c->started + held(c, now);
+	memset(&c->e.before, 0, sizeof c->e.before);
+	c->e.periods_before = c->e.inside_before = 0;
+	c->e.early = ca_regions_samples(c->regions, c->e.record.region);
+	*work = (struct ca_work){ .time = c->e.record.start, .processes = work->processes };
+}
+
+void ca_conductor_whole_begin(struct ca_conductor *c, uint64_t now)
+{
+	/* how long its visits take is known from now on only */
+	if (!ca_visits_have_latency(c->session))
+		begin_with_run(c, now);
 	for (unsigned p = 0; p < CA_MAX_POINTS; p++)
 		if (!c->e.before.last[p])
 			c->e.before.last[p] = c->e.began + 1;
+}
+
+bool ca_conductor_whole_is_late(const struct ca_conductor *c)
+{
+	return c->e.early > EARLY && c->e.early > c->e.record.inside / EARLY_PART;
 }
 
 /* A run that ends in the middle of a visit has not done that one: its rate is that up to the last visit.
@@ -204,14 +235,6 @@ static bool is_refuted(struct ca_conductor *c)
 	return true;
 }
 
-/* ns that the program waited for us before main: that is no part of its run. 0 also where a process has died so. */
-static uint64_t held(const struct ca_conductor *c)
-{
-	uint64_t ns = ca_paying_between(0, ca_paying_time(&c->session->held, c->e.record.end));
-
-	return ns < (c->e.record.end - c->started) / 2 ? ns : 0;
-}
-
 void ca_conductor_whole_end(struct ca_conductor *c)
 {
 	const char *slash = strrchr(c->opt.command[0], '/');
@@ -224,7 +247,7 @@ void ca_conductor_whole_end(struct ca_conductor *c)
 	memmove(c->e.visits + 1, c->e.visits, r->visit_count * sizeof *c->e.visits);
 	c->e.visits[0] = (struct ca_visits){ .point = CA_POINT_END_TO_END, .delta = 1 };
 	r->visit_count++;
-	r->start = c->started + held(c);
+	r->start = c->started + held(c, r->end);
 }
 
 /* Of what should be the same for each visit at any speedup. 0: that is not known: where OpenMP's threads spin, for nobody

@@ -54,11 +54,11 @@ struct ca_plan_code *ca_plan_find(const struct ca_plan *p, uint32_t region)
 	return NULL;
 }
 
-bool ca_plan_is_offered(const struct ca_plan *p, uint32_t region)
+bool ca_plan_is_there(const struct ca_plan *p, uint32_t region)
 {
 	const struct ca_plan_code *code = ca_plan_find(p, region);
 
-	return code && code->offered;
+	return code && code->offered && !code->offer.absent;
 }
 
 static struct ca_plan_code *add(struct ca_plan *p, uint32_t region)
@@ -111,12 +111,28 @@ void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, si
 	for (size_t i = 0; i < n; i++) {
 		struct ca_plan_code *code = add(p, offer[i].region);
 
-		if (!code)
+		if (!code || (offer[i].absent && code->gone))
 			continue;
 		code->offer = offer[i];
 		code->offered = true;
 		order[p->offers++] = (size_t)(code - p->code);
 	}
+}
+
+void ca_plan_run_ended(struct ca_plan *p)
+{
+	size_t there = 0;
+
+	for (size_t i = 0; i < p->codes; i++) {
+		struct ca_plan_code *code = &p->code[i];
+
+		code->gone = !code->offered || code->offer.absent;
+		code->offered = !code->gone;
+	}
+	for (size_t i = 0; i < p->offers; i++)
+		if (p->code[p->order[i]].offered)
+			p->order[there++] = p->order[i];
+	p->offers = there;
 }
 
 /* The time at which `key` would win a draw: exponential, at the rate `weight`. Of several keys the first
@@ -129,7 +145,7 @@ double ca_plan_race(uint64_t draw, uint64_t key, double weight)
 	return -log1p(-ca_rng_unit(&rng)) / weight;
 }
 
-uint32_t ca_plan_draw(const struct ca_plan *p, uint64_t number)
+uint32_t ca_plan_draw(const struct ca_plan *p, uint64_t number, bool waits)
 {
 	double least = INFINITY;
 	uint32_t winner = 0;
@@ -138,7 +154,7 @@ uint32_t ca_plan_draw(const struct ca_plan *p, uint64_t number)
 		const struct ca_plan_offer *o = &p->code[p->order[i]].offer;
 		double time = ca_plan_race(number, o->key, o->at_most);
 
-		if (time < least) {
+		if (time < least && (waits || !o->absent)) {
 			least = time;
 			winner = o->region;
 		}
@@ -158,7 +174,7 @@ uint32_t ca_plan_draw_zero(const struct ca_plan *p, uint64_t number)
 						  (uint64_t)best->tries * (c->zeros + 1)))
 			best = c;
 	}
-	return best ? best->offer.region : ca_plan_draw(p, number);
+	return best ? best->offer.region : ca_plan_draw(p, number, true);
 }
 
 bool ca_plan_is_too_small(const struct ca_plan *p, const struct ca_plan_code *code)
@@ -356,6 +372,7 @@ bool ca_plan_next(struct ca_plan *p, struct ca_plan_step *step)
 	if (ca_plan_round_is_over(p)) {
 		look(p);
 		ca_plan_rounds_make(p);
+		ca_plan_rounds_skip(p);
 	}
 	if (ca_plan_round_is_over(p))
 		return false;

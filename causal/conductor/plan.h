@@ -27,6 +27,7 @@ struct ca_plan_offer {
 	double periods; /* sampled with it on the stack, in all runs so far ... */
 	double share;   /* ... and of all that were sampled, 0..1 */
 	double lump, rate, overlap; /* as in ca_share */
+	bool absent;                /* it cannot be tried now: its library has not come in this run yet */
 };
 /* A run takes so long, s of virtual time, and this is the time in it: codes come next that have no experiment
  * in this part of the run. */
@@ -37,6 +38,8 @@ void ca_plan_set_time(struct ca_plan *plan, double seconds);
 /* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
  * were samples enough to know that this is all that could matter; until then nothing is decided. */
 void ca_plan_set_offers(struct ca_plan *plan, const struct ca_plan_offer *offer, size_t n, bool sure);
+/* So were the offers when a run ended. What was absent until then is not waited for in the next one. */
+void ca_plan_run_ended(struct ca_plan *plan);
 
 struct ca_plan_step {
 	uint32_t region;  /* 0: whichever, at 0 % */
@@ -59,9 +62,9 @@ void ca_plan_forget(struct ca_plan *plan);
 /* From now on each experiment is a whole run: what was told before says nothing of those. alone: one thread does all,
  * so that none is needed at 0 %. */
 void ca_plan_use_whole(struct ca_plan *plan, bool alone);
-/* One of those offered, in proportion to what each can take at most: for runs that are one experiment.
- * 0: nothing is offered. */
-uint32_t ca_plan_draw(const struct ca_plan *plan, uint64_t number);
+/* One of those offered, in proportion to what each can take at most: for runs that are one experiment, which wait for
+ * what is absent; else not of those. 0: nothing is offered. */
+uint32_t ca_plan_draw(const struct ca_plan *plan, uint64_t number, bool waits);
 /* ... at 0 %: as often as each is tried above it, so that what it costs to watch the code is in both. */
 uint32_t ca_plan_draw_zero(const struct ca_plan *plan, uint64_t number);
 

@@ -12,6 +12,7 @@ enum { CA_PLAN_HALF = 1 }; /* 50 %, in ca_estimate_at */
 struct ca_plan_code {
 	struct ca_plan_offer offer;
 	bool offered, entered, open;
+	bool gone;            /* it was not there to the end of the last run */
 	bool polls;           /* the longer others are delayed, the longer it takes */
 	unsigned tries, lost; /* experiments that were usable; in a row that were not */
 	unsigned zeros;       /* those at 0 % in which it was selected */
@@ -46,7 +47,8 @@ struct ca_plan {
 
 /* NULL: it was never offered. */
 struct ca_plan_code *ca_plan_find(const struct ca_plan *p, uint32_t region);
-bool ca_plan_is_offered(const struct ca_plan *p, uint32_t region);
+/* Can it be tried now? */
+bool ca_plan_is_there(const struct ca_plan *p, uint32_t region);
 /* Half of its time would be too little to matter. */
 bool ca_plan_is_too_small(const struct ca_plan *p, const struct ca_plan_code *code);
 /* What half of its time may bring, percent. */
@@ -65,7 +67,7 @@ static inline bool ca_plan_round_is_over(const struct ca_plan *p)
 void ca_plan_rounds_put(struct ca_plan *p, const struct ca_plan_code *code);
 /* The next round; after it is known whose answer is open. */
 void ca_plan_rounds_make(struct ca_plan *p);
-/* What is not offered any more, as its library is not loaded in this run. */
+/* What cannot be tried now, as its library has not come, gives way to the first that can. */
 void ca_plan_rounds_skip(struct ca_plan *p);
 /* Each code is to be seen in all parts of the run: among those of the round, one that has missed this one. */
 void ca_plan_rounds_prefer_missing(struct ca_plan *p);

@@ -91,7 +91,8 @@ static struct ca_plan_code *pick_rested(const struct ca_plan *p)
 	for (size_t i = 0; i < p->offers; i++) {
 		struct ca_plan_code *code = &p->code[p->order[i]];
 
-		if (code->entered && !code->open && (!least || code->tries < least->tries))
+		if (code->entered && !code->open && !code->offer.absent &&
+		    (!least || code->tries < least->tries))
 			least = code;
 	}
 	return least;
@@ -111,11 +112,15 @@ static void enter_new(struct ca_plan *p)
 	}
 }
 
+/* ... and can be tried now? */
 static bool any_open(const struct ca_plan *p)
 {
-	for (size_t i = 0; i < p->offers; i++)
-		if (p->code[p->order[i]].entered && p->code[p->order[i]].open)
+	for (size_t i = 0; i < p->offers; i++) {
+		const struct ca_plan_code *code = &p->code[p->order[i]];
+
+		if (code->entered && code->open && !code->offer.absent)
 			return true;
+	}
 	return false;
 }
 
@@ -201,13 +206,26 @@ void ca_plan_rounds_make(struct ca_plan *p)
 	p->rounds++;
 }
 
-/* What is not offered any more, as its library is not loaded in this run. */
+static void bring_forward(struct ca_plan *p, size_t i)
+{
+	struct ca_plan_step *step = p->round.at, chosen = step[i];
+
+	memmove(step + p->at + 1, step + p->at, (i - p->at) * sizeof *step);
+	step[p->at] = chosen;
+}
+
+/* It is the next once it is there: libraries that come late in a run leave it little time. */
 void ca_plan_rounds_skip(struct ca_plan *p)
 {
 	const struct ca_plan_step *step = p->round.at;
+	size_t i = p->at;
 
-	while (!ca_plan_round_is_over(p) && step[p->at].region && !ca_plan_is_offered(p, step[p->at].region))
-		p->at++;
+	while (i < p->round.n && step[i].region && !ca_plan_is_there(p, step[i].region))
+		i++;
+	if (i < p->round.n)
+		bring_forward(p, i);
+	else
+		p->at = p->round.n;
 }
 
 /* Has the code no experiment yet in this part of the run? */
@@ -225,14 +243,12 @@ static bool is_missing(const struct ca_plan *p, uint32_t region, int part)
 /* Each code is to be seen in all parts of the run: among those of the round, one that has missed this one. */
 void ca_plan_rounds_prefer_missing(struct ca_plan *p)
 {
-	struct ca_plan_step *step = p->round.at, first;
+	const struct ca_plan_step *step = p->round.at;
 	int part = ca_estimate_part(p->now, p->length);
 
 	for (size_t i = p->at; i < p->round.n; i++)
-		if (ca_plan_is_offered(p, step[i].region) && is_missing(p, step[i].region, part)) {
-			first = step[i];
-			memmove(step + p->at + 1, step + p->at, (i - p->at) * sizeof *step);
-			step[p->at] = first;
+		if (ca_plan_is_there(p, step[i].region) && is_missing(p, step[i].region, part)) {
+			bring_forward(p, i);
 			return;
 		}
 }

@@ -151,19 +151,47 @@ static void test_library_comes(void **state)
 	assert_int_equal(judged, 0); /* it is not looked for again and again */
 }
 
-/* One that is opened late, if at all: what is there is tried meanwhile. */
+/* Is it the plan's within a few experiments? */
+static bool is_next(uint32_t code, uint64_t ms)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < 8; i++) {
+		found |= ca_conductor_plan_next(&c, c.started + ms * MS) && c.region == code;
+		ca_plan_begun(c.plan);
+	}
+	return found;
+}
+
+/* One that is opened late, if at all: what is there is tried meanwhile. A run that is about what is in it waits. */
 static void test_library_is_late(void **state)
 {
 	(void)state;
 	there[MAIN] = true;
 	assert_false(is_drawn(MAIN, 99));
+	assert_false(is_next(MAIN, 99));
 	assert_true(is_drawn(MAIN, 120));
-	assert_false(is_drawn(LIBRARY, 120));
+	assert_true(is_drawn(LIBRARY, 120));
+	assert_true(is_next(MAIN, 120));
+	assert_false(is_next(LIBRARY, 120));
 	judged = 0;
-	assert_true(is_drawn(MAIN, 1100));
+	assert_true(is_drawn(MAIN, 200));
 	assert_int_equal(judged, 0);
 	there[LIBRARY] = true;
-	assert_true(is_drawn(LIBRARY, 1130));
+	assert_true(is_next(LIBRARY, 230));
+}
+
+/* What has not come at all in a run is not waited for in the next one. */
+static void test_library_never_comes(void **state)
+{
+	(void)state;
+	there[MAIN] = true;
+	assert_true(is_drawn(LIBRARY, 120));
+	c.sum.periods = SAMPLES;
+	ca_conductor_plan_close(&c);
+	c.has_offers = false;
+	assert_true(is_drawn(MAIN, 120));
+	assert_false(is_drawn(LIBRARY, 120));
 }
 
 /* A run that has chosen nothing itself leaves the next one all that there is. */
@@ -223,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_library_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_library_is_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_library_never_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end_of_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_unit, set_up, tear_down),
 	};

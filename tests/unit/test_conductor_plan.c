@@ -331,7 +331,63 @@ static void test_lost(void **state)
 		ca_plan_begun(s.plan);
 	}
 	assert_false(ca_plan_next(s.plan, &next));
-	assert_int_equal(ca_plan_draw(s.plan, 7), 0);
+	assert_int_equal(ca_plan_draw(s.plan, 7, true), 0);
+	ca_plan_free(s.plan);
+}
+
+/* The first `loaded` codes are in a library that has come in this run, or not. */
+static void offer_library(struct ca_plan *plan, const struct program *p, size_t loaded, bool there)
+{
+	struct ca_plan_offer offer[MOST];
+
+	for (size_t i = 0; i < p->codes; i++)
+		offer[i] = (struct ca_plan_offer){
+			(uint32_t)i + 1, 1000 + i, p->at_most[i], .absent = i < loaded && !there
+		};
+	ca_plan_set_offers(plan, offer, p->codes, true);
+}
+
+/* What is in a library that comes late is not tried before, is the next when it comes, and nothing is decided without
+ * it, unless it has not come at all in a run. */
+static void test_absent(void **state)
+{
+	static const struct program four = { .codes = 4,
+					     .worth = { 60, 50, 20, 1 },
+					     .at_most = { 70, 60, 30, 30 },
+					     .noise = 0.01 };
+	unsigned rows, first = 0;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &four, 5, false);
+	offer_library(s.plan, &four, 2, false);
+	for (unsigned i = 0; i < 100; i++) {
+		step(&s, &four);
+		assert_int_equal(s.tried[1] + s.tried[2], 0);
+		assert_false(ca_plan_is_decided(s.plan, &rows));
+		assert_true(ca_plan_draw(s.plan, i, false) > 2);
+		first += ca_plan_draw(s.plan, i, true) == 1;
+	}
+	assert_in_range(first, 20, 60);
+	offer_library(s.plan, &four, 2, true);
+	step(&s, &four);
+	step(&s, &four);
+	step(&s, &four);
+	assert_true(s.tried[1] + s.tried[2] >= 2);
+	offer_library(s.plan, &four, 2, false);
+	ca_plan_run_ended(s.plan);
+	offer_library(s.plan, &four, 2, false);
+	for (unsigned i = 0; i < 200 && !ca_plan_is_decided(s.plan, &rows); i++) {
+		step(&s, &four);
+		assert_true(ca_plan_draw(s.plan, i, true) > 2);
+	}
+	assert_true(ca_plan_is_decided(s.plan, &rows));
+	offer_library(s.plan, &four, 2, true); /* there it is, after all */
+	ca_plan_run_ended(s.plan);
+	offer_library(s.plan, &four, 2, false);
+	for (first = 0, rows = 0; rows < 100; rows++)
+		first += ca_plan_draw(s.plan, rows, true) == 1;
+	assert_in_range(first, 20, 60);
 	ca_plan_free(s.plan);
 }
 
@@ -348,9 +404,9 @@ static void test_draw(void **state)
 	ca_rng_init(&rng, 4);
 	for (unsigned i = 0; i < 4000; i++) {
 		uint64_t number = ca_rng_next(&rng);
-		uint32_t region = ca_plan_draw(s.plan, number);
+		uint32_t region = ca_plan_draw(s.plan, number, false);
 
-		assert_int_equal(ca_plan_draw(s.plan, number), region);
+		assert_int_equal(ca_plan_draw(s.plan, number, true), region);
 		first += region == 1;
 	}
 	assert_in_range(first, 2850, 3150);
@@ -368,7 +424,7 @@ static void test_draw_zero(void **state)
 
 	(void)state;
 	begin(&s, &two, 3, false);
-	assert_int_equal(ca_plan_draw_zero(s.plan, 7), ca_plan_draw(s.plan, 7)); /* none is tried yet */
+	assert_int_equal(ca_plan_draw_zero(s.plan, 7), ca_plan_draw(s.plan, 7, true)); /* none is tried yet */
 	for (unsigned i = 0; i < 6; i++) {
 		o.region = i % 3 ? 2 : 1;
 		o.speedup = 500000;
@@ -536,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_seed),
 		cmocka_unit_test(test_dealt),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_draw),
 		cmocka_unit_test(test_draw_zero),
 		cmocka_unit_test(test_counts_work),

@@ -867,8 +867,8 @@ static void test_give_up(void **state)
 	step(1);
 	search_until(SECOND);
 	because = "not yet";
-	step(3 * SECOND);
-	step(3 * SECOND + 1);
+	step(UINT64_C(3) * SECOND);
+	step(UINT64_C(3) * SECOND + 1);
 	ca_conductor_points_close(&conductor, 0, NULL);
 	because = "because";
 	choice = stored();

@@ -897,12 +897,14 @@ static void test_whole_run(void **state)
 	enum { OPENED = BEGUN + 10 * MS, LENGTH = 800 * MS };
 	static const struct {
 		uint64_t visits, last; /* of them, ns of virtual time from the opening on */
-		uint64_t span, delta;
+		uint64_t span, delta, early, samples;
+		uint32_t flags;
 	} cases[] = {
-		{ 10, 590 * MS, 590 * MS - 1, 10 },
-		{ 10, 510 * MS, 510 * MS - 1, 10 },
-		{ 10, 490 * MS, 0, 10 },
-		{ 0, 0, 0, 1 },
+		{ 10, 590 * MS, 590 * MS + 10 * MS - 1, 10, 0, 0, 0 },
+		{ 10, 510 * MS, 510 * MS + 10 * MS - 1, 10, 5, 100, 0 },
+		{ 10, 490 * MS, 0, 10, 20, 3000, 0 },
+		{ 0, 0, 0, 1, 0, 0, 0 },
+		{ 10, 590 * MS, 590 * MS + 10 * MS - 1, 10, 6, 100, CA_EXPERIMENT_UNPLACED },
 	};
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
@@ -918,16 +920,22 @@ static void test_whole_run(void **state)
 		atomic_store(&session->point[0].state, CA_SLOT_LIVE);
 		atomic_store(&session->points_used, 1);
 		atomic_store(&session->slots_used, 1);
+		/* some were made before: the run's are counted */
+		atomic_store(&session->slot[0].count[0], cases[i].visits / 2);
 		ca_visits_read(session, &conductor.e.before);
-		ca_conductor_whole_begin(&conductor);
+		region_samples = cases[i].early;
+		ca_conductor_whole_begin(&conductor, OPENED);
+		region_samples = cases[i].samples;
 		atomic_store(&session->slot[0].count[0], cases[i].visits);
 		atomic_store(&session->slot[0].last[0], OPENED + cases[i].last);
 		clock_now = OPENED + LENGTH;
 		assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
 		assert_int_equal(records, 1);
-		assert_int_equal(record.start, cases[i].visits ? OPENED : BEGUN);
+		assert_int_equal(record.start, BEGUN);
 		assert_int_equal(record.end, OPENED + LENGTH);
-		assert_int_equal(record.delay, LENGTH / 4);
+		assert_int_equal(record.delay, (OPENED - BEGUN + LENGTH) / 4); /* active all the time */
+		assert_int_equal(record.flags, cases[i].flags);
+		region_samples = 0;
 		assert_int_equal(record.visit_count, 1);
 		assert_int_equal(recorded_visit.point, cases[i].visits ? 0 : CA_POINT_END_TO_END);
 		assert_int_equal(recorded_visit.delta, cases[i].delta);
@@ -993,7 +1001,8 @@ static void test_crawls(void **state)
 	tear_down(state);
 }
 
-/* What the run is about may be in a library that is mapped later; one that never is gives way. */
+/* What the run is about may be in a library that is mapped later, however late: no other code stands in for it, and what
+ * is drawn for a run is what it is about until its end. */
 static void test_awaits_region(void **state)
 {
 	char names[6] = "f\0g\0h";
@@ -1007,8 +1016,16 @@ static void test_awaits_region(void **state)
 	found = 2;
 	assert_int_equal(choose_region(&conductor, BEGUN + 3 * MS), 2);
 	found = 0;
-	assert_int_equal(choose_region(&conductor, BEGUN + 500 * MS), 1);
-	drawn = 0;
+	assert_int_equal(choose_region(&conductor, BEGUN + 900 * MS), 0);
+	conductor.whole = false;
+	conductor.opt.region = NULL;
+	conductor.group++;
+	assert_int_equal(choose_region(&conductor, BEGUN + 3 * MS), 0);
+	drawn = 3;
+	found = 1;
+	assert_int_equal(choose_region(&conductor, BEGUN + 900 * MS), 1);
+	assert_string_equal(wanted_region(&conductor)->name, "f");
+	drawn = found = 0;
 	ca_sweep_free(conductor.opt.sweep);
 	ca_catalog_fini(&conductor.catalog);
 	tear_down(state);
