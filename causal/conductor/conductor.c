@@ -405,6 +405,14 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 	}
 }
 
+static void look_for_modules(struct ca_conductor *c, uint64_t now)
+{
+	uint32_t used = atomic_load_explicit(&c->session->modules_used, memory_order_relaxed);
+
+	while (c->started && c->modules < used && c->modules < CA_MAX_MODULES)
+		c->came[c->modules++] = now - c->started - ca_session_lag(c->session);
+}
+
 static void step_windows(struct ca_conductor *c, uint64_t now)
 {
 	ca_windows_step(c->windows, now);
@@ -442,6 +450,7 @@ int ca_conductor_step(struct ca_conductor *c)
 			ca_conductor_leave_traced(c, now, 0);
 	}
 	ca_conductor_experiment_look(c, now);
+	look_for_modules(c, now);
 	look_for_stores(c, now);
 	switch (c->state) {
 	case WAITING:

@@ -124,6 +124,14 @@ static bool is_young(const struct ca_conductor *c, uint64_t now)
 	return now - c->started <= MISSING * UINT64_C(1000000);
 }
 
+/* s of virtual time until its binary has come. */
+static double since_of(const struct ca_conductor *c, uint32_t region)
+{
+	uint32_t module = ca_regions_module(c->regions, region);
+
+	return module < c->modules ? (double)c->came[module] / 1e9 : 0;
+}
+
 /* over: the run is, and nothing more will come in it. */
 static void set_offers(struct ca_conductor *c, uint64_t now, bool over)
 {
@@ -156,6 +164,7 @@ static void set_offers(struct ca_conductor *c, uint64_t now, bool over)
 							  .lump = (double)all.squares / periods,
 							  .rate = 1e9 * taken / elapsed,
 							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0),
+							  .since = since_of(c, code[i].region),
 							  .absent = absent };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
@@ -423,6 +432,7 @@ static void write_samples(struct ca_conductor *c)
 			continue;
 		if (c->stacks)
 			stacks.own = ca_stacks_own(c->stacks, id);
+		stacks.since = since_of(c, id);
 		for (size_t i = 0; i < n && !ca_conductor_is_named(c); i++) {
 			if (all[i].region != id)
 				continue;

@@ -26,10 +26,10 @@ struct ca_point_choice {
 	bool needless;  /* one thread does all ... */
 	unsigned timed; /* ... in so many experiments above 0 %, ns of which were: */
 	uint64_t elapsed, inserted, paid;
-	bool idle;    /* the program did next to nothing when candidates were looked for */
-	bool woken;   /* ... and then worked, and they were looked for again */
-	uint64_t ran; /* c->ran_all when the search began, or ended */
-	bool placed;  /* candidates, by now */
+	bool idle;        /* the program did next to nothing when candidates were looked for */
+	bool woken;       /* ... and then worked, and they were looked for again */
+	uint64_t ran;     /* c->ran_all when the search began, or ended */
+	bool placed;      /* candidates, by now */
 	char reason[300]; /* why the last search that came to its end found none; "": none did */
 	uint64_t since, cpu_since;
 	size_t chosen[CA_CANDIDATES_CHOSEN], n;

@@ -105,6 +105,8 @@ struct ca_conductor {
 	struct ca_set_aside *set_aside; /* NULL: they are added up at once */
 	struct ca_rng rng;              /* for the times of steps; choices are the sweep's */
 	struct ca_speedups pool;
+	uint64_t came[CA_MAX_MODULES]; /* ns of the run's virtual time, of the first so many: */
+	uint32_t modules;
 	struct ca_plan *plan; /* of the sweep, as are these; NULL without one */
 	struct ca_stacks *stacks;
 	uint64_t offered;          /* periods on the stacks when the plan was offered what they show, ... */

@@ -110,10 +110,13 @@ void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, si
 		p->code[i].offered = false;
 	for (size_t i = 0; i < n; i++) {
 		struct ca_plan_code *code = add(p, offer[i].region);
+		double since;
 
 		if (!code || (offer[i].absent && code->gone))
 			continue;
+		since = code->offer.since;
 		code->offer = offer[i];
+		code->offer.since = offer[i].absent ? since : offer[i].since;
 		code->offered = true;
 		order[p->offers++] = (size_t)(code - p->code);
 	}
@@ -269,8 +272,13 @@ static void estimate(struct ca_plan *p)
 	for (size_t i = 0; i < p->codes; i++) {
 		const struct ca_plan_offer *o = &p->code[i].offer;
 
-		share[options.shares++] =
-			(struct ca_share){ o->region, o->periods, o->share, o->lump, o->rate, o->overlap };
+		share[options.shares++] = (struct ca_share){ o->region,
+							     o->periods,
+							     o->share,
+							     o->lump,
+							     o->rate,
+							     o->overlap,
+							     p->length > 0 ? o->since / p->length : 0 };
 	}
 	if (!estimate_by(p, list, p->n, &options, false))
 		goto done;

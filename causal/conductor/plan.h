@@ -27,7 +27,8 @@ struct ca_plan_offer {
 	double periods; /* sampled with it on the stack, in all runs so far ... */
 	double share;   /* ... and of all that were sampled, 0..1 */
 	double lump, rate, overlap; /* as in ca_share */
-	bool absent;                /* it cannot be tried now: its library has not come in this run yet */
+	double since;               /* s of virtual time of a run until its library comes */
+	bool absent;                /* it cannot be tried now: that has not come in this run yet */
 };
 /* A run takes so long, s of virtual time, and this is the time in it: codes come next that have no experiment
  * in this part of the run. */

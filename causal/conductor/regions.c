@@ -284,10 +284,14 @@ uint32_t ca_regions_find(struct ca_regions *r, const struct ca_region *like)
 	return 0;
 }
 
+uint32_t ca_regions_module(const struct ca_regions *r, uint32_t region)
+{
+	return region <= r->infos ? r->info[region - 1].code.module : 0;
+}
+
 bool ca_regions_has(struct ca_regions *r, uint32_t region)
 {
-	return (region <= r->infos && r->info[region - 1].code.module) ||
-	       ca_regions_find(r, ca_catalog_get_region(r->catalog, region));
+	return ca_regions_module(r, region) || ca_regions_find(r, ca_catalog_get_region(r->catalog, region));
 }
 
 /* ---- selecting ---------------------------------------------------------------------------*/

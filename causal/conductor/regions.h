@@ -26,6 +26,8 @@ bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigne
 		      bool waiting);
 /* Tell it of each counted sample from now on. Borrowed. */
 void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks);
+/* The module of the session that has it; 0: none in this run yet. */
+uint32_t ca_regions_module(const struct ca_regions *regions, uint32_t region);
 /* The module has come into scope: forget that nothing in it may be selected. */
 void ca_regions_rescope(struct ca_regions *regions, uint32_t module);
 /* Samples of this run whose innermost code in the scope's binaries is main, which no function stands for. */

@@ -49,6 +49,7 @@ struct ca_share {
 	double lump;    /* periods that a sample stands for, on average over periods; below 1: 1 */
 	double rate;    /* periods a second, in all threads; 0: as in the experiments */
 	double overlap; /* of the runs' CPU time, what threads had beside others, at least, 0..1 */
+	double late;    /* of a run, until its library comes, 0..1 */
 };
 
 struct ca_estimate_options {

@@ -120,22 +120,34 @@ static void compare(struct ca_est *est, bool places, const uint32_t *in_run, dou
 	est->fence = 1 + 1. / fmax(1, (double)kept - 1);
 }
 
-/* Weights of the zeros before any baseline is known. */
+/* Each zero's weight is what it has by those, if that is more. */
+static void weigh(struct ca_est *est)
+{
+	for (size_t z = 0; z < est->zeros; z++) {
+		struct ca_est_item *item = &est->item[est->zero[z]];
+
+		item->weight = fmax(item->weight, ca_estimate_weight(item, item->base,
+								     est->fence * est->noise, est->quantum));
+	}
+}
+
+/* Weights of the zeros before any baseline is known. One that is off from its neighbours in time and like others at
+ * its place is no outlier but has met another phase of the program. */
 static void screen(struct ca_est *est, const uint32_t *in_run, double *scratch)
 {
 	double in_time;
 
+	for (size_t z = 0; z < est->zeros; z++)
+		est->item[est->zero[z]].weight = 0;
 	compare(est, false, in_run, scratch);
+	weigh(est);
 	in_time = est->noise;
-	if (ca_estimate_places(est))
+	if (ca_estimate_places(est)) {
 		compare(est, true, in_run, scratch);
-	if (ca_estimate_places(est) && !(est->noise < clearly * in_time))
-		compare(est, false, in_run, scratch);
-	for (size_t z = 0; z < est->zeros; z++) {
-		struct ca_est_item *item = &est->item[est->zero[z]];
-
-		item->weight = ca_estimate_weight(item, item->base, est->fence * est->noise, est->quantum);
+		weigh(est);
 	}
+	if (!(est->noise < clearly * in_time))
+		est->noise = in_time;
 }
 
 static double ratio(double cost, double visits, double otherwise)

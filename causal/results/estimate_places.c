@@ -9,12 +9,13 @@
 #include <string.h>
 
 enum { PARTS = CA_RUN_PARTS };
-enum { RUNS = 2 };                   /* in one, places are times */
-static const double beyond = 1.3;    /* the farthest neighbour in place: a zero there would not count */
-static const double most_weight = 3; /* of an experiment, or least: 1 / that */
-static const double silent = 0.02;   /* of a part's experiments: that is no more than chance */
-static const double met = 0.5;       /* of an experiment, or of the part, that has met it */
-static const double fair = 0.67;     /* of the experiments that a part would have if all had as many */
+enum { RUNS = 2 };                     /* in one, places are times */
+static const double beyond = 1.3;      /* the farthest neighbour in place: a zero there would not count */
+static const double most_weight = 3;   /* of an experiment, or least: 1 / that */
+static const double silent = 0.02;     /* of a part's experiments: that is no more than chance */
+static const double met = 0.5;         /* of an experiment, or of the part, that has met it */
+static const double fair = 0.67;       /* of the experiments that a part would have if all had as many */
+static const double least_late = 0.02; /* of a run: until then all libraries come */
 
 /* ---- the same place in other runs ----------------------------------------------------------------*/
 static int by_place(const void *a, const void *b, void *items)
@@ -208,23 +209,38 @@ bool ca_estimate_weigh_parts(struct ca_est *est)
 	return all;
 }
 
-/* ---- parts that none of its experiments has met ------------------------------------------------*/
+/* ---- parts that none of its experiments has met, or can meet ------------------------------------*/
 struct missed {
 	double part;  /* of the runs */
 	double share; /* of S there, at most */
+	double late;  /* of the runs, before there is such code: nothing is won there */
 };
 
 /* What the effect at speedup p, in `unit`, may be then: 0 to p x share in those parts. */
-static void widen(double effect, double *low, double *high, double p, double unit, const struct missed *m)
+static void widen(double *effect, double *low, double *high, double p, double unit, const struct missed *m)
 {
-	*low = effect - hypot(effect - *low, m->part * fmax(effect, 0));
-	*high = effect + hypot(*high - effect, m->part * fmax(unit * p * m->share - effect, 0));
+	double part = m->part / (1 - m->late);
+
+	*low = *effect - hypot(*effect - *low, part * fmax(*effect, 0));
+	*high = *effect + hypot(*high - *effect, part * fmax(unit * p * m->share - *effect, 0));
+	*low *= 1 - m->late;
+	*high *= 1 - m->late;
+	*effect *= 1 - m->late;
+}
+
+/* Of the k-th part of the run, what passes before the code can be there. */
+static double late_in(const struct ca_share *share, int k)
+{
+	double late = share && share->late > least_late ? share->late : 0;
+
+	return fmin(fmax(PARTS * late - k, 0), 1);
 }
 
 static struct missed find_missed(const struct ca_est *est, const struct ca_share *share,
 				 const uint32_t *member, size_t n)
 {
 	double active = 0, time = 0, periods = 0, within = 0, all = 0, of_runs;
+	bool chance = is_fair(est);
 	struct missed missed = { 0 };
 	struct met m = { 0 };
 
@@ -242,22 +258,29 @@ static struct missed find_missed(const struct ca_est *est, const struct ca_share
 		within += item->inside;
 	}
 	for (int k = 0; k < PARTS; k++) {
-		missed.part += m.number[k] < met && m.covered[k] < met ? weight_of(est, k) : 0;
-		all += weight_of(est, k);
+		double weight = weight_of(est, k), late = weight * late_in(share, k);
+
+		/* nor does it count what nobody knows of: whether points are passed there */
+		all += est->heard[1][k] < met ? weight - late : weight;
+		missed.late += est->heard[1][k] < met ? 0 : late;
+		missed.part += chance || m.number[k] >= met || m.covered[k] >= met ? 0 : weight - late;
 	}
-	if (!(time > 0) || !(missed.part > 0))
+	if (!(time > 0) || !(missed.part + missed.late > 0) || !(missed.late < all))
 		return (struct missed){ 0 };
 	missed.part /= all;
+	missed.late /= all;
 	active /= time;
 	of_runs = share && within > 0 ? active * share->share / (within / periods) : active;
-	missed.share = fmin(fmax((of_runs - (1 - missed.part) * active) / missed.part, 0), 1);
+	if (missed.part > 0)
+		missed.share =
+			fmin(fmax((of_runs - (1 - missed.part - missed.late) * active) / missed.part, 0), 1);
 	return missed;
 }
 
 void ca_estimate_miss_parts(const struct ca_est *est, const struct ca_estimate_options *options,
 			    struct ca_estimates *out, const size_t *first, const uint32_t *member)
 {
-	for (size_t k = 0; k < out->curves && !is_fair(est); k++) {
+	for (size_t k = 0; k < out->curves; k++) {
 		struct ca_curve *c = &out->curve[k];
 		const struct ca_share *share = NULL;
 		struct missed missed;
@@ -267,17 +290,18 @@ void ca_estimate_miss_parts(const struct ca_est *est, const struct ca_estimate_o
 				share = &options->share[i];
 		missed = find_missed(est, share, member + first[c->first],
 				     first[c->first + c->cells] - first[c->first]);
-		if (!(missed.part > 0) || c->how >= CA_HOW_OWN)
+		if (!(missed.part + missed.late > 0) || c->how >= CA_HOW_OWN)
 			continue;
 		for (int i = 0; i < CA_AT; i++)
-			widen(c->at[i], &c->at_low[i], &c->at_high[i], ca_estimate_at[i] / 1e6, 100, &missed);
-		widen(c->impact, &c->impact_low, &c->impact_high, 0.5, 100, &missed);
-		widen(c->slope, &c->slope_low, &c->slope_high, 1, 1, &missed);
+			widen(&c->at[i], &c->at_low[i], &c->at_high[i], ca_estimate_at[i] / 1e6, 100,
+			      &missed);
+		widen(&c->impact, &c->impact_low, &c->impact_high, 0.5, 100, &missed);
+		widen(&c->slope, &c->slope_low, &c->slope_high, 1, 1, &missed);
 		for (size_t i = c->first; i < c->first + c->cells; i++) {
 			struct ca_cell *cell = &out->cell[i];
 
 			if (cell->speedup)
-				widen(cell->effect, &cell->low, &cell->high, cell->speedup / 1e6, 100,
+				widen(&cell->effect, &cell->low, &cell->high, cell->speedup / 1e6, 100,
 				      &missed);
 		}
 	}

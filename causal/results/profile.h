@@ -56,6 +56,7 @@ struct ca_profile_samples {
 	uint32_t run, region;
 	uint64_t count;
 	uint64_t own; /* of them with the region innermost; UINT64_MAX: unknown */
+	double since; /* s of virtual time of the run until its binary came */
 	/* owned; ends with NULL, or NULL */
 	char **via;      /* callers that this region stands for as well */
 	char **contains; /* regions that make up nearly all of this one */

@@ -50,7 +50,7 @@ bool ca_profile_find_periods(struct ca_profile *profile)
 struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
 {
 	struct ca_share *share = calloc(profile->catalog.regions + 1, sizeof *share);
-	double cpu = 0, runtime = 0, periods = 0;
+	double cpu = 0, runtime = 0, periods = 0, *seen = calloc(profile->catalog.regions + 1, sizeof *seen);
 
 	for (size_t i = 0; i < profile->runs; i++)
 		if (profile->run[i].sampled && profile->run[i].summary.cpu_ns) {
@@ -71,11 +71,16 @@ struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
 		};
 	for (size_t i = 0; i < profile->sample_count && share; i++) {
 		const struct ca_profile_samples *s = &profile->samples[i];
+		struct ca_share *of = &share[s->region - 1];
+		double length = profile->run[s->run].length;
 
 		if (!profile->run[s->run].sampled || !(profile->periods_of[s->region - 1] > 0))
 			continue;
-		share[s->region - 1].periods += (double)s->count;
-		share[s->region - 1].share += (double)s->count / profile->periods_of[s->region - 1];
+		of->periods += (double)s->count;
+		of->share += (double)s->count / profile->periods_of[s->region - 1];
+		if (length > 0 && seen) /* the mean of so many */
+			of->late += (s->since / length - of->late) / ++seen[s->region - 1];
 	}
+	free(seen);
 	return share;
 }

@@ -323,6 +323,8 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 		add_names(record, "via", stacks->via);
 		add_names(record, "contains", stacks->contains);
 		add_names(record, "calls", stacks->calls);
+		if (stacks->since > 0)
+			json_object_object_add(record, "since", json_object_new_double(stacks->since));
 	}
 	return put(results, record, err);
 }

@@ -159,6 +159,7 @@ struct ca_region_stacks {
 	const char *const *via;      /* callers that this region stands for as well, outermost last */
 	const char *const *contains; /* regions that make up nearly all of this one */
 	const char *const *calls;    /* ... of one that is worth a look all the same: others call them, too */
+	double since;                /* s of virtual time of the run until its binary came */
 };
 /* count: samples whose stack held that region so far in this run. stacks: NULL, not known. */
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,

@@ -260,7 +260,8 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 	*samples = (struct ca_profile_samples){ .run = run,
 						.region = region,
 						.count = ca_results_json_u64(record, "count"),
-						.own = known_u64(record, "own") };
+						.own = known_u64(record, "own"),
+						.since = ca_results_json_double(record, "since") };
 	return read_names(record, "via", &samples->via) &&
 	       read_names(record, "contains", &samples->contains) &&
 	       read_names(record, "calls", &samples->calls);

@@ -16,16 +16,25 @@ bool ca_regions_has(struct ca_regions *regions, uint32_t region)
 	return there[region];
 }
 
+uint32_t ca_regions_module(const struct ca_regions *regions, uint32_t region)
+{
+	(void)regions;
+	return there[region] ? region : 0;
+}
+
 size_t ca_regions_named(struct ca_regions *regions, uint32_t *region, size_t most)
 {
 	(void)regions, (void)region, (void)most;
 	return 0;
 }
 
+static uint64_t samples; /* of each */
+static double since[CODES + 1];
+
 uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
 {
 	(void)regions, (void)region;
-	return 0;
+	return samples;
 }
 
 void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks)
@@ -46,7 +55,8 @@ void ca_regions_keep_stores(struct ca_regions *regions, struct ca_vec *stores)
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,
 				  const struct ca_region_stacks *stacks, struct ca_err *err)
 {
-	(void)results, (void)region, (void)count, (void)stacks, (void)err;
+	(void)results, (void)count, (void)err;
+	since[region] = stacks->since;
 	return CA_OK;
 }
 
@@ -213,6 +223,20 @@ static void test_end_of_run(void **state)
 	assert_in_range(library, 1, 8);
 }
 
+/* What is won by code of a library that comes late is won in the rest of the run. */
+static void test_since(void **state)
+{
+	(void)state;
+	there[MAIN] = there[LIBRARY] = true;
+	c.modules = LIBRARY + 1;
+	c.came[LIBRARY] = 700 * MS;
+	samples = 10;
+	ca_conductor_plan_close(&c);
+	samples = 0;
+	assert_true(since[MAIN] == 0);
+	assert_true(since[LIBRARY] == 0.7);
+}
+
 /* Two threads in S half of the time; a visit takes as much CPU time the less of it, the faster S is. */
 static void tell(unsigned i)
 {
@@ -253,6 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_library_is_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_library_never_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end_of_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_since, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_unit, set_up, tear_down),
 	};
 

@@ -4,6 +4,7 @@
  * CA_SWEEPS=300 makes so many sweeps of each kind. */
 #include "causal/conductor/plan.h"
 #include "tests/unit/estimate_fixture.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { CODES = 4, PHASES = 2, BUDGET = 60 };
@@ -17,6 +18,7 @@ struct program {
 	double wins[CODES][PHASES]; /* ... that is won */
 	double visit[PHASES];       /* s */
 	double late;                /* s until experiments begin in the first run */
+	unsigned loaded; /* so many of the codes are in a library that comes with the second phase */
 };
 
 static const struct program programs[] = {
@@ -40,6 +42,12 @@ static const struct program programs[] = {
 	  { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } },
 	  { 1e-6, 4e-6 },
 	  0.5 },
+	{ "a library comes late",
+	  { { 0, .6 }, { 0, .3 }, { .5, .05 }, { .3, .05 } },
+	  { { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0 } },
+	  { 2e-5, 2e-4 },
+	  1,
+	  2 },
 };
 
 static double truth(const struct program *p, uint32_t region)
@@ -51,7 +59,7 @@ static double truth(const struct program *p, uint32_t region)
 	return sum;
 }
 
-static void offer(struct ca_plan *plan, const struct program *p, double runs)
+static void offer(struct ca_plan *plan, const struct program *p, double runs, double at)
 {
 	struct ca_plan_offer list[CODES];
 
@@ -63,7 +71,9 @@ static void offer(struct ca_plan *plan, const struct program *p, double runs)
 						  .at_most = fmin(100, 130 * 2 * share),
 						  .periods = share * runs * run_length * 500,
 						  .share = share,
-						  .lump = 1 };
+						  .lump = 1,
+						  .since = i < p->loaded ? run_length / PHASES : 0,
+						  .absent = i < p->loaded && at < run_length / PHASES };
 	}
 	ca_plan_set_offers(plan, list, CODES, true);
 }
@@ -72,7 +82,7 @@ static void offer(struct ca_plan *plan, const struct program *p, double runs)
 static struct ca_observation observe(const struct program *p, const struct ca_plan_step *step, unsigned run,
 				     double *at)
 {
-	uint32_t region = step->region ? step->region : 1;
+	uint32_t region = step->region ? step->region : *at < run_length / PHASES ? p->loaded + 1 : 1;
 	double speedup = step->percent / 100., speed = exp(0.01 * normal()), x;
 	struct ca_observation o = { .region = region,
 				    .speedup = step->percent * 10000,
@@ -95,6 +105,8 @@ static struct ca_observation observe(const struct program *p, const struct ca_pl
 		o.work += 2 * shortest;
 		o.inside += shortest * 500 * part;
 	}
+	for (double t = 0; p->loaded && t < o.from; t += shortest)
+		o.before += shortest / p->visit[t >= run_length / PHASES];
 	o.to = *at;
 	o.periods = 250 * o.work;
 	o.paying = fmin(o.paying, o.elapsed);
@@ -120,7 +132,6 @@ static void sweep(const struct program *p, uint64_t seed, struct tally *t)
 	for (; took < BUDGET && !decided; run++) {
 		double at = run ? 0.3 * uniform() : p->late;
 
-		offer(plan, p, run + 1);
 		took += run ? 0 : p->late;
 		while (at < run_length - 0.4 && took < BUDGET) {
 			struct ca_plan_step step;
@@ -129,6 +140,7 @@ static void sweep(const struct program *p, uint64_t seed, struct tally *t)
 			/* as in the conductor: not in the first run, which is a short one */
 			if (run && (decided = ca_plan_is_decided(plan, &rows)))
 				break;
+			offer(plan, p, run + 1, at);
 			ca_plan_set_time(plan, at);
 			assert_true(ca_plan_next(plan, &step));
 			ca_plan_begun(plan);
@@ -150,6 +162,11 @@ static void sweep(const struct program *p, uint64_t seed, struct tally *t)
 		double wanted = truth(p, top[i].region);
 
 		t->seen++;
+		if (p->loaded)
+			printf("code %u truth %.1f est %.1f [%.1f %.1f] decided %d took %.0f run %u seed "
+			       "%llu\n",
+			       top[i].region, wanted, top[i].effect, top[i].low, top[i].high, decided, took,
+			       run, (unsigned long long)seed);
 		t->covered += top[i].low - 1e-6 <= wanted && wanted <= top[i].high + 1e-6;
 		t->width += (top[i].high - top[i].low) / 2;
 		t->error += top[i].effect - wanted;

@@ -341,9 +341,8 @@ static void offer_library(struct ca_plan *plan, const struct program *p, size_t 
 	struct ca_plan_offer offer[MOST];
 
 	for (size_t i = 0; i < p->codes; i++)
-		offer[i] = (struct ca_plan_offer){
-			(uint32_t)i + 1, 1000 + i, p->at_most[i], .absent = i < loaded && !there
-		};
+		offer[i] = (struct ca_plan_offer){ (uint32_t)i + 1, 1000 + i, p->at_most[i],
+						   .absent = i < loaded && !there };
 	ca_plan_set_offers(plan, offer, p->codes, true);
 }
 
@@ -351,10 +350,9 @@ static void offer_library(struct ca_plan *plan, const struct program *p, size_t 
  * it, unless it has not come at all in a run. */
 static void test_absent(void **state)
 {
-	static const struct program four = { .codes = 4,
-					     .worth = { 60, 50, 20, 1 },
-					     .at_most = { 70, 60, 30, 30 },
-					     .noise = 0.01 };
+	static const struct program four = {
+		.codes = 4, .worth = { 60, 50, 20, 1 }, .at_most = { 70, 60, 30, 30 }, .noise = 0.01
+	};
 	unsigned rows, first = 0;
 	struct sweep s;
 

@@ -146,6 +146,39 @@ static void test_round_trip(void **state)
 	ca_profile_free(profile);
 }
 
+/* How much of a run a library comes after: the mean of the runs that have it. */
+static void test_since(void **state)
+{
+	static const double since[] = { 1, 3, 0 };
+	struct ca_profile *profile;
+	struct ca_share *share;
+	size_t n;
+
+	(void)state;
+	for (unsigned run = 1; run <= CA_COUNT(since); run++) {
+		struct ca_results *results = open_run(run);
+		struct ca_region_stacks stacks = { .own = 1, .since = since[run - 1] };
+
+		assert_int_equal(put(results, 0, 0), CA_OK);
+		if (run < CA_COUNT(since))
+			assert_int_equal(ca_results_samples(results, 1, 40, &stacks, &err), CA_OK);
+		assert_int_equal(
+			ca_results_close(results,
+					 &(struct ca_run_summary){ .periods = 100,
+								   .runtime = UINT64_C(12000000000),
+								   .inserted = UINT64_C(2000000000) },
+					 &err),
+			CA_OK);
+	}
+	profile = load();
+	share = ca_profile_share(profile, &n);
+	assert_non_null(share);
+	assert_int_equal(n, 1);
+	assert_true(fabs(share[0].late - 0.2) < 1e-9);
+	free(share);
+	ca_profile_free(profile);
+}
+
 /* Of each kind of point, as the file has it and as it comes back. */
 static void test_kinds(void **state)
 {
@@ -1143,6 +1176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_since, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_torn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
