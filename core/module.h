@@ -40,6 +40,7 @@ struct ca_image {
 	const char *path;
 	uint8_t build_id[32];
 	uint32_t build_id_length;
+	uintptr_t build_id_at; /* in its memory; 0: it has none */
 	uintptr_t bias;
 	bool main; /* the executable */
 };

@@ -147,6 +147,7 @@ static void read_notes(struct ca_image *image, uintptr_t from, size_t size)
 		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
 		    !memcmp(notes + name, "GNU", 4) && note->n_descsz <= sizeof image->build_id) {
 			image->build_id_length = note->n_descsz;
+			image->build_id_at = from + desc;
 			memcpy(image->build_id, notes + desc, note->n_descsz);
 		}
 		at = desc + (((size_t)note->n_descsz + 3) & ~(size_t)3);
@@ -206,6 +207,26 @@ static struct ca_loaded *loaded_before(const struct mapping *m, uintptr_t bias)
 	return NULL;
 }
 
+/* The same file is still there if it has the same build-id in the same place: most libraries stay, and their headers
+ * need not be read again for each that comes. */
+static bool has_stayed(struct ca_image *image, const struct mapping *m, uintptr_t head)
+{
+	const struct table *old = atomic_load_explicit(&current, memory_order_acquire);
+	const struct ca_loaded *l;
+	unsigned i = 0;
+
+	while ((l = loaded_at(old, i++)) && !(l->low == m->low && l->high == m->high && l->head == head))
+		;
+	memset(image, 0, sizeof *image);
+	if (!l || !l->build_id_at || !copy(image->build_id, l->build_id_at, l->build_id_length) ||
+	    memcmp(image->build_id, l->build_id, l->build_id_length) != 0)
+		return false;
+	image->build_id_length = l->build_id_length;
+	image->build_id_at = l->build_id_at;
+	image->bias = l->bias;
+	return true;
+}
+
 static bool is_in(const struct table *table, const struct ca_loaded *row)
 {
 	const struct ca_loaded *l;
@@ -255,6 +276,9 @@ static bool add_loaded(struct table *table, const struct mapping *m, uintptr_t h
 		l = row_for(table, m, image->bias, module);
 		l->mark = l->events = false;
 		l->head = head;
+		l->build_id_length = image->build_id_length;
+		memcpy(l->build_id, image->build_id, sizeof l->build_id);
+		l->build_id_at = image->build_id_at;
 	}
 	atomic_store_explicit(&table->loaded[n], l, memory_order_relaxed);
 	atomic_store_explicit(&table->n, n + 1, memory_order_relaxed);
@@ -304,7 +328,8 @@ static bool fill(struct table *table, struct reader *reader)
 		}
 		/* only now: what is not code may be a device, whose reading has effects */
 		if (!looked)
-			usable = read_image(&image, first.low, first.high - first.low);
+			usable = has_stayed(&image, &m, first.low) ||
+				 read_image(&image, first.low, first.high - first.low);
 		looked = true;
 		if (usable) {
 			image.path = m.path;

@@ -11,10 +11,13 @@
 #include <stdint.h>
 
 struct ca_loaded {
-	uintptr_t low, high;                    /* executable mapping, [low, high) */
-	uintptr_t bias;                         /* address = file address + bias */
-	uintptr_t head;                         /* where the file's first byte is mapped */
-	uint32_t module;                        /* its number, by the host */
+	uintptr_t low, high;      /* executable mapping, [low, high) */
+	uintptr_t bias;           /* address = file address + bias */
+	uintptr_t head;           /* where the file's first byte is mapped */
+	uint32_t module;          /* its number, by the host */
+	uint32_t build_id_length; /* what it had there when its headers were read: */
+	uint8_t build_id[32];
+	uintptr_t build_id_at;                  /* 0: none */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
 	bool mark, events;                      /* the host's own; false for a module that is new here */
 };

@@ -17,7 +17,8 @@
 /* Looks for new libraries: */
 enum {
 	RESCAN = 5000000,         /* ns between two, at first, and while one is opened or closed */
-	COST = 50,                /* times its CPU time is the next one off, at least: 2 % */
+	COST = 50,                /* times its CPU time is the next one off, at least: 2 %; ... */
+	COST_CHANGING = 10,       /* ... while one is opened or closed 10 %, so that its code is found */
 	CHANGE_LASTS = 200000000, /* ns that opening may take */
 	REPATCH = 25000000        /* ns between two looks for an index that may come */
 };
@@ -56,7 +57,7 @@ static void patch_probe(const struct ca_loaded *l, const struct ca_index_probe *
 static _Atomic bool waiting_for_index;
 /* Libraries come or go since this time, ns; 0: none. */
 static _Atomic uint64_t changing;
-static _Atomic uint64_t last_scan, last_patch, patience = RESCAN;
+static _Atomic uint64_t last_scan, last_patch, patience = RESCAN, patience_changing = RESCAN;
 
 static bool index_may_come(const struct ca_loaded *l)
 {
@@ -135,14 +136,16 @@ static void scan(bool change)
 		 cost;
 	bool found = ca_modules_scan();
 
-	cost = COST * (ca_clock_thread_cpu() - before);
-	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks. */
-	last = found || change ? RESCAN : last < LONGEST_PATIENCE ? 2 * last : last;
-	atomic_store_explicit(&patience, last > cost ? last : cost, memory_order_relaxed);
 	if (change)
 		forget_points();
 	if (found || change)
 		ca_points_patch_loaded();
+	cost = ca_clock_thread_cpu() - before;
+	/* Code that is in no file, as a JIT compiler's, stays unknown however often one looks. */
+	last = found || change ? RESCAN : last < LONGEST_PATIENCE ? 2 * last : last;
+	atomic_store_explicit(&patience, last > COST * cost ? last : COST * cost, memory_order_relaxed);
+	cost *= COST_CHANGING;
+	atomic_store_explicit(&patience_changing, cost > RESCAN ? cost : RESCAN, memory_order_relaxed);
 }
 
 void ca_points_follow(uint64_t now, bool lost)
@@ -151,9 +154,11 @@ void ca_points_follow(uint64_t now, bool lost)
 
 	if (since) {
 		/* opening takes its time: several looks, then it is over */
-		if (turn(&last_scan, now, RESCAN))
+		uint64_t pause = atomic_load_explicit(&patience_changing, memory_order_relaxed);
+
+		if (turn(&last_scan, now, pause))
 			scan(true);
-		if (now > since + CHANGE_LASTS)
+		if (now > since + CHANGE_LASTS && now > since + pause) /* it was looked for since */
 			atomic_compare_exchange_strong(&changing, &since, 0);
 	} else if (lost && turn(&last_scan, now, atomic_load_explicit(&patience, memory_order_relaxed))) {
 		scan(false);

@@ -319,6 +319,22 @@ static void several_looks_for_a_change(void **state)
 	assert_int_equal(scans, 4);
 	ca_points_follow(since + 300000000, false);
 	assert_int_equal(scans, 4);
+	/* where looks take long, as among hundreds of libraries, they take a tenth of the time */
+	scan_takes = 4000000;
+	installs = 0;
+	while (ca_clock_now() < since + 300000000)
+		;
+	ca_points_libraries_change();
+	since = ca_clock_now();
+	ca_points_follow(since, false);
+	assert_int_equal(scans, 5);
+	ca_points_follow(since + 10 * scan_takes, false);
+	assert_int_equal(scans, 5);
+	ca_points_follow(since + 20 * scan_takes, false); /* other things take some, too */
+	assert_int_equal(scans, 6);
+	scan_takes = 0;
+	ca_points_follow(since + 300000000, false);
+	assert_int_equal(scans, 7);
 }
 
 /* ---- points of the command line ------------------------------------------------------------------------------ */

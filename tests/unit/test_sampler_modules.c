@@ -224,6 +224,46 @@ static void test_rows_stay(void **state)
 	ca_modules_scan();
 }
 
+static void write_at(uintptr_t address, const void *from, size_t size)
+{
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, from, size, (off_t)address), size);
+	close(fd);
+}
+
+/* What stays where it is with its build-id is known without its headers, which are not read again; with another
+ * build-id they are. */
+static void test_headers_once(void **state)
+{
+	static const char none[EI_CLASS + 1] = "";
+	struct ca_loaded *loaded;
+	uint32_t module;
+	uintptr_t pc;
+	void *handle = dlopen(fixture_path("lib.so"), RTLD_NOW);
+
+	(void)state;
+	assert_non_null(handle);
+	pc = (uintptr_t)dlsym(handle, "visible");
+	ca_modules_scan();
+	loaded = ca_modules_find(pc);
+	assert_non_null(loaded);
+	module = loaded->module;
+	write_at(loaded->head, none, sizeof none);
+	assert_false(ca_modules_scan());
+	assert_ptr_equal(ca_modules_find(pc), loaded);
+	write_at(loaded->build_id_at, none, sizeof none);
+	ca_modules_scan();
+	assert_null(ca_modules_find(pc)); /* no ELF file */
+	write_at(loaded->head, ELFMAG "\002", EI_CLASS + 1);
+	assert_true(ca_modules_scan());
+	assert_non_null(ca_modules_find(pc));
+	assert_int_not_equal(ca_modules_find(pc)->module, module);
+	dlclose(handle);
+	ca_modules_scan();
+}
+
 /* An index is taken once the conductor says that it is there, and kept. */
 static void test_index(void **state)
 {
@@ -352,9 +392,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_copies), /* first: children inherit what is known */
-		cmocka_unit_test(test_first),           cmocka_unit_test(test_comes_and_goes),
-		cmocka_unit_test(test_new_line),        cmocka_unit_test(test_rows_stay),
-		cmocka_unit_test(test_index),           cmocka_unit_test(test_mapping),
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_new_line),
+		cmocka_unit_test(test_rows_stay),
+		cmocka_unit_test(test_headers_once),
+		cmocka_unit_test(test_index),
+		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_headers_outside), /* last: no index can be made of its files */
 	};
 
