@@ -227,6 +227,9 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 	diagnose(runs, prefix, *wait_status);
 	tell_of_filter(*wait_status);
 	code = ca_server_load_close(&runs->load, wait_status);
+	if (runs->load.done && ca_windows_do_end(&job->settings) && last.end == CA_CONDUCTOR_GOES_ON)
+		ca_say("the load has come to its end, and with it the run: one that goes on gives more "
+		       "experiments, and is stopped when they are over");
 	return code ? code : ca_child_exit_status(*wait_status);
 }
 

@@ -163,6 +163,7 @@ static void wait_for(struct ca_server_load *load, int how)
 	kill(-load->group, SIGTERM); /* what it has left in the background */
 	load->pid = 0;
 	load->status = load->stopped ? 0 : ca_child_exit_status(status);
+	load->done = !load->stopped && !load->status;
 }
 
 /* Of what has been told already, again only by force. */

@@ -22,6 +22,7 @@ struct ca_server_load {
 	int status;       /* it has ended with; 0 also if we have ended it */
 	uint64_t stopped; /* ns: we have told it to end; 0: not yet */
 	bool begun;
+	bool done; /* it has come to its own end */
 };
 
 /* Before the server starts. The settings stay the caller's, who keeps them until it is closed. */

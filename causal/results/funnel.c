@@ -6,6 +6,7 @@
 #include "core/path.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void ca_funnel_count(struct ca_profile *profile)
@@ -211,10 +212,19 @@ static bool none_sure_of_many(const struct ca_profile *p)
 	return n > PLANNED && none_sure(p);
 }
 
+/* Are experiments at 0 % among those that were to be made? */
+static bool deals_zero(const struct ca_profile *p)
+{
+	for (const char *at = p->runs ? p->run[0].speedups : NULL; at; at = strchr(at, ','))
+		if (strtod(at += *at == ',', NULL) == 0)
+			return true;
+	return false;
+}
+
 /* Bounds need none. */
 static bool no_zero(const struct ca_profile *p)
 {
-	return p->funnel.zeros == 0 && none_sure(p);
+	return p->funnel.zeros == 0 && none_sure(p) && !deals_zero(p);
 }
 
 static bool only_zero(const struct ca_profile *p)

@@ -132,6 +132,8 @@ serves -n 1 --load './peer client 2000'
 check "a load that ends, ends its server" "0 0" "$? $(left)"
 check "... whose end is no failure" 1 "$(grep -c '"type":"end","exit_status":0' results/run-0001.jsonl)"
 lacks "... and nothing is said of either" "load" "$(cat err)"
+serves -d 60 --load './peer client 2000'
+contains "... but where it was to go on for longer" "the load has come to its end" "$(cat err)"
 
 serves -n 2 --load './peer client 100; exit 3'
 check "a load that fails ends the sweep" "3 1 0" "$? $(find results -name 'run-*' | wc -l) $(left)"

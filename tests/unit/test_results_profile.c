@@ -193,7 +193,7 @@ static void test_count(void **state)
 static const struct {
 	struct ca_funnel f;
 	const char *cause;
-	bool line, end_to_end, busy, zero, many; /* zero: -s 0; many: speedups */
+	bool line, end_to_end, busy, zero, half, many; /* zero: -s 0; half: -s 50; many: speedups */
 } funnels[] = {
 	{ .f = { .outside = 2 }, .cause = "could not be preloaded" },
 	{ .f = { .outside = 1 }, .cause = "no sample was taken" },
@@ -244,9 +244,10 @@ static const struct {
 	{ .f = { .visits = 1, .finished = 4, .no_visit = 1 }, .cause = "too busy" },
 	{ .f = { .visits = 1, .finished = 4, .overflow = 2 }, .cause = "overflowed" },
 	{ .f = { .visits = 1, .finished = 4, .overflow = 1 }, .cause = "too busy" },
-	{ .f = { .visits = 1, .finished = 4, .cut = 3, .kept = 1 }, .cause = "at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .cut = 3, .kept = 1 }, .half = true, .cause = "at 0 %" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 2 }, .busy = true, .cause = "cannot tell" },
-	{ .f = { .visits = 1, .finished = 4, .kept = 4 }, .cause = "no experiment ran at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4 }, .half = true, .cause = "no experiment ran at 0 %" },
+	{ .f = { .visits = 1, .finished = 4, .kept = 4 }, .cause = "too few experiments" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .cause = "could be used ran at 0 %" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 4 }, .zero = true, .cause = "as -s says" },
 	{ .f = { .visits = 1, .finished = 4, .kept = 4, .zeros = 1 }, .cause = "too few experiments" },
@@ -257,8 +258,8 @@ static const struct {
 
 static void test_reasons(void **state)
 {
-	static char function_mode[] = "function", line_mode[] = "line", zero[] = "0", some[] = "0,50",
-		    many[] = "0,20,40,60,80,100";
+	static char function_mode[] = "function", line_mode[] = "line", zero[] = "0", half[] = "50",
+		    some[] = "50,0", many[] = "0,20,40,60,80,100";
 	const char *cause, *remedy;
 	struct ca_profile none = { 0 };
 
@@ -268,6 +269,7 @@ static void test_reasons(void **state)
 	for (size_t i = 0; i < CA_COUNT(funnels); i++) {
 		struct ca_profile_run run[2] = { { .mode = funnels[i].line ? line_mode : function_mode,
 						   .speedups = funnels[i].zero   ? zero
+							       : funnels[i].half ? half
 							       : funnels[i].many ? many
 										 : some,
 						   .end_to_end = funnels[i].end_to_end } };
