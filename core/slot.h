@@ -64,6 +64,8 @@ struct ca_slot {
 	/* The thread's own account of S: how long S was active in that experiment, ns, up to s_until;
 	 * released with s_until */
 	_Atomic uint64_t s_time, s_until;
+	_Atomic uint32_t
+		s_heard; /* it was told by others since the experiment began, and not by the log alone */
 	_Atomic uint64_t drop[CA_DROP_COUNT];
 	_Atomic uint64_t stamping;    /* odd while a count and its stamp do not belong together */
 	_Atomic uint64_t paying_more; /* ns paid without being counted there */

@@ -82,7 +82,7 @@ CA_SIGSAFE bool ca_account_was_off(uint32_t number, uint64_t ns, bool unknown)
 	return n < 0 ? unknown : n > 0;
 }
 
-/* When was thread i of those in S off the CPU? Returns how many intervals; none: not known, or
+/* When was thread i of those at work in S off the CPU? Returns how many intervals; none: not known, or
  * never. */
 static unsigned off_of_one(const struct account *a, unsigned i, uint64_t from, uint64_t to,
 			   struct ca_interval *out)
@@ -90,10 +90,6 @@ static unsigned off_of_one(const struct account *a, unsigned i, uint64_t from, u
 	const struct ca_thread *t = a->t;
 	int n;
 
-	if (t->inside_flag[i] == CA_INSIDE_OFF) {
-		out[0] = (struct ca_interval){ from, to };
-		return 1;
-	}
 	if (t->inside_flag[i] & CA_INSIDE_EXTERNAL) {
 		out[0] = (struct ca_interval){ t->inside_until[i] > from ? t->inside_until[i] : from, to };
 		return out[0].from < to;
@@ -126,7 +122,8 @@ static unsigned common(const struct ca_interval *x, unsigned nx, const struct ca
 }
 
 /* The times in which all threads in that layer of S were off the CPU: with more threads than cores, those
- * that were preempted in S are not at work there. */
+ * that were preempted in S are not at work there. Somebody is at work in it: those that wait all the time make no
+ * difference. */
 static unsigned off_of_all(const struct account *a, unsigned layer, uint64_t from, uint64_t to,
 			   struct ca_interval *out)
 {
@@ -135,9 +132,12 @@ static unsigned off_of_all(const struct account *a, unsigned layer, uint64_t fro
 	bool first = true;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < t->inside_count && !t->inside_more; i++) {
+	for (unsigned i = 0, left = t->inside_more ? 0 : t->inside_count - t->inside_off; left; i++) {
 		unsigned m;
 
+		if (t->inside_flag[i] == CA_INSIDE_OFF)
+			continue;
+		left--;
 		if (t->inside_part[i] < layer)
 			continue;
 		m = off_of_one(a, i, from, to, first ? out : one);
@@ -309,7 +309,7 @@ static void take_back_in(struct account *a, uint32_t thread, uint64_t from, uint
 		return;
 	layers = 1U + (mine ? t->inside_my_part : t->inside_part[i]);
 	if (!mine)
-		t->inside_flag[i] = CA_INSIDE_OFF;
+		ca_inside_set_flag(t, i, CA_INSIDE_OFF);
 	n_own = own_off(a, from, to, own);
 	for (unsigned k = 0; k < layers; k++) {
 		unsigned n = 1;
@@ -328,7 +328,7 @@ static void take_back_in(struct account *a, uint32_t thread, uint64_t from, uint
 		}
 	}
 	if (!mine)
-		t->inside_flag[i] = 0;
+		ca_inside_set_flag(t, i, 0);
 }
 
 static void undo(struct account *a, const struct ca_log_entry *e)
@@ -369,7 +369,7 @@ static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uin
 			undo(a, &e);
 		}
 	}
-	if (to > from)
+	if (to > from && at <= s->selection.log_start) /* else nobody knows what was before */
 		take_back_in(a, thread, from, to);
 	return at;
 }
@@ -393,7 +393,7 @@ static void set_off(struct ca_thread *t, uint32_t thread, bool off)
 	if (thread == t->number)
 		t->inside_me = !off;
 	else if (i < t->inside_count)
-		t->inside_flag[i] = off ? CA_INSIDE_OFF : 0;
+		ca_inside_set_flag(t, i, off ? CA_INSIDE_OFF : 0);
 }
 
 /* Samples in [from, to) did not count, as that thread passed for one at work in S, which it entered before. They do if
@@ -502,6 +502,8 @@ static void catch_up(struct account *a, uint64_t now)
 				own, ca_switches_off(&t->switches, a->at, now, own, CA_ACCOUNT_OFFS), NULL,
 				0);
 		a->s_time += missed;
+		t->heard = true;
+		atomic_store_explicit(&t->slot->s_heard, 1, memory_order_relaxed);
 		if (!t->inside_me)
 			a->time += share(missed, on, wall);
 	}

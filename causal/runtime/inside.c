@@ -29,6 +29,7 @@ static void inside_append(struct ca_thread *t, uint32_t slot, uint64_t part, uin
 	t->inside_slot[i] = slot;
 	t->inside_part[i] = ca_inside_limit_part(t, part);
 	t->inside_flag[i] = flag;
+	t->inside_off += flag == CA_INSIDE_OFF;
 	t->inside_until[i] = UINT64_MAX;
 	t->inside_count++;
 }
@@ -51,6 +52,7 @@ static void inside_remove(struct ca_thread *t, uint32_t slot)
 		t->inside_more -= t->inside_more > 0;
 		return;
 	}
+	t->inside_off -= t->inside_flag[i] == CA_INSIDE_OFF;
 	t->inside_count--;
 	t->inside_slot[i] = t->inside_slot[t->inside_count];
 	t->inside_flag[i] = t->inside_flag[t->inside_count];
@@ -63,7 +65,7 @@ static void inside_set_flag(struct ca_thread *t, uint32_t slot, uint8_t flag, ui
 	unsigned i = ca_inside_find(t, slot);
 
 	if (i < t->inside_count) {
-		t->inside_flag[i] = flag;
+		ca_inside_set_flag(t, i, flag);
 		t->inside_until[i] = until;
 	}
 }
@@ -98,6 +100,13 @@ static uint32_t one_who_knows(const struct ca_thread *t, uint64_t now, uint32_t 
 	return used;
 }
 
+/* How far from `now` it was known. What is told on from thread to thread lacks what each has missed: who has it from the
+ * log is asked even if he has looked so much earlier. */
+static uint64_t distance(uint64_t now, uint64_t until, bool heard)
+{
+	return between(now, until) + (heard ? LATELY : 0);
+}
+
 /* The S time of the open experiment as that thread knows it, or else the one that has looked nearest to `now`, which
  * has passed where a wait was over before somebody ran again. */
 static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now, uint32_t creator)
@@ -105,17 +114,19 @@ static uint64_t s_time_of_others(const struct ca_thread *t, uint64_t now, uint32
 	struct ca_session *s = ca_rt.session;
 	uint32_t used = ca_rt_slots_used(), one = one_who_knows(t, now, creator, used);
 	uint32_t end = one < used ? one + 1 : used;
-	uint64_t best = t->s_time, until = t->last, active = 0;
+	uint64_t best = t->s_time, until = t->last, active = 0, nearest = distance(now, until, t->heard);
 
 	for (uint32_t i = one < used ? one : 0; i < end; i++) {
 		struct ca_slot *slot = &s->slot[i];
 		uint64_t its = atomic_load_explicit(&slot->s_until, memory_order_acquire);
+		bool heard = atomic_load_explicit(&slot->s_heard, memory_order_relaxed);
 
-		if (i == t->number || !its || between(now, its) >= between(now, until) ||
+		if (i == t->number || !its || distance(now, its, heard) >= nearest ||
 		    atomic_load_explicit(&slot->experiment, memory_order_relaxed) != t->experiment)
 			continue;
 		best = atomic_load_explicit(&slot->s_time, memory_order_relaxed);
 		until = its;
+		nearest = distance(now, its, heard);
 	}
 	for (unsigned k = 0; k < t->layers; k++)
 		active += ca_inside_is_active(t, k) ? ca_inside_weigh(t, k, between(now, until)) : 0;
@@ -128,7 +139,7 @@ CA_SIGSAFE uint64_t ca_inside_resynchronise(struct ca_thread *t, uint64_t now, u
 	uint32_t used = ca_rt_slots_used();
 
 	t->cursor = atomic_load_explicit(&s->log_head, memory_order_acquire);
-	t->inside_count = t->inside_more = 0;
+	t->inside_count = t->inside_more = t->inside_off = 0;
 	t->inside_me = t->depth > 0;
 	t->inside_my_off = atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) & CA_IN_S_OFF;
 	t->inside_my_part = ca_inside_limit_part(t, t->part);
@@ -197,16 +208,23 @@ CA_SIGSAFE void ca_inside_read_layers(struct ca_thread *t)
 CA_SIGSAFE void ca_inside_clear(struct ca_thread *t)
 {
 	ca_inside_read_layers(t);
-	t->inside_count = t->inside_more = 0;
+	t->inside_count = t->inside_more = t->inside_off = 0;
 	t->inside_me = t->inside_my_off = false;
 }
 
 /* Now and then, as the line is everybody's. */
 CA_SIGSAFE void ca_inside_tell(struct ca_thread *t, uint64_t now)
 {
+	uint32_t seer;
+
 	if (now - t->seen < JUST_NOW || ca_rt_slots_used() <= MANY)
 		return;
 	t->seen = now;
-	if (atomic_load_explicit(&ca_rt.session->seer, memory_order_relaxed) != t->number)
+	seer = atomic_load_explicit(&ca_rt.session->seer, memory_order_relaxed);
+	if (t->heard && seer < ca_rt_slots_used() &&
+	    !atomic_load_explicit(&ca_rt.session->slot[seer].s_heard, memory_order_relaxed) &&
+	    knows(&ca_rt.session->slot[seer], t->experiment, now, LATELY))
+		return; /* it knows better */
+	if (seer != t->number)
 		atomic_store_explicit(&ca_rt.session->seer, t->number, memory_order_relaxed);
 }

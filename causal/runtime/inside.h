@@ -29,10 +29,23 @@ static inline uint8_t ca_inside_limit_part(const struct ca_thread *t, uint64_t p
 /* Is somebody else at work in that layer of S? */
 static inline bool ca_inside_is_active(const struct ca_thread *t, unsigned layer)
 {
-	for (unsigned i = 0; i < t->inside_count; i++)
-		if (t->inside_flag[i] != CA_INSIDE_OFF && t->inside_part[i] >= layer)
+	/* of a pool of threads nearly all wait */
+	for (unsigned i = 0, left = t->inside_count - t->inside_off; left; i++) {
+		if (t->inside_flag[i] == CA_INSIDE_OFF)
+			continue;
+		if (t->inside_part[i] >= layer)
 			return true;
+		left--;
+	}
 	return t->inside_more > 0;
+}
+
+/* What the thread at that place does; CA_INSIDE_*, or 0. */
+static inline void ca_inside_set_flag(struct ca_thread *t, unsigned i, uint8_t flag)
+{
+	t->inside_off -= t->inside_flag[i] == CA_INSIDE_OFF;
+	t->inside_flag[i] = flag;
+	t->inside_off += flag == CA_INSIDE_OFF;
 }
 
 /* Are we in it, as the log has it? */

@@ -75,6 +75,8 @@ static void opened(struct ca_thread *t, uint64_t experiment)
 	atomic_store_explicit(&t->slot->paid, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->owed, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->ahead, 0, memory_order_relaxed);
+	t->heard = false;
+	atomic_store_explicit(&t->slot->s_heard, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->s_until, 0, memory_order_relaxed);
 	atomic_store_explicit(&t->slot->experiment, t->experiment, memory_order_release);
 }

@@ -116,7 +116,9 @@ struct ca_thread {
 	uint32_t meets_seen;              /* `meets` after the last such visit */
 	uint32_t inside_count;            /* threads in S in our replica of the log, without us */
 	uint32_t inside_more;             /* ... those that inside_slot has no room for */
+	uint32_t inside_off;              /* ... of those it has, that wait for others */
 	bool inside_me, inside_my_off;    /* we are in S; and wait for others there */
+	bool heard;                       /* s_time was told by others, since the experiment began */
 	uint8_t inside_my_part;
 	uint8_t layers;              /* of S ... */
 	uint32_t width[CA_PARTS];    /* ... and what each has of the speedup, millionths */

@@ -176,6 +176,8 @@ static void begin_in_s(struct ca_waiting *w)
 	bool external = w->kind == CA_WAIT_EXTERNAL;
 
 	w->logged = w->kind;
+	if (t->switches.page)
+		ca_activation_tell(t, w->since);
 	atomic_store_explicit(&t->slot->in_s,
 			      ca_slot_in_s(CA_IN_S | (external ? CA_IN_S_EXTERNAL : CA_IN_S_OFF), t->part),
 			      memory_order_relaxed);
@@ -204,6 +206,13 @@ static uint64_t over(const struct ca_waiting *w, uint64_t now)
 	return w->until < now ? w->until : now;
 }
 
+/* When it was off a CPU in a wait is no news: that it waited was told. */
+static void is_told_up_to(struct ca_thread *t, uint64_t now)
+{
+	if (t->switches.page)
+		t->entered = now;
+}
+
 /* S went on for as long as the others were told; by our own account, too. Of a call that did not wait after all,
  * what others had of its CPU meanwhile is not S: as if they had not been told. */
 static void end_in_s(const struct ca_waiting *w, uint64_t now)
@@ -220,9 +229,17 @@ static void end_in_s(const struct ca_waiting *w, uint64_t now)
 		return;
 	atomic_store_explicit(&t->slot->in_s, ca_slot_in_s(CA_IN_S, t->part), memory_order_relaxed);
 	if (!external) {
-		ca_ledger_log(CA_LOG_ON, t, now, CA_LOG_OFF);
+		/* of many threads that wait in S each reads what all others have done since: that is no part of S */
+		uint64_t through = ca_clock_now();
+
+		ca_ledger_accrue(t, through, &kinds[CA_WAIT_OTHERS]);
+		if (t->depth)
+			ca_ledger_log(CA_LOG_ON, t, through, CA_LOG_OFF);
+		is_told_up_to(t, through);
 		return;
 	}
+	if (slept)
+		is_told_up_to(t, now);
 	ca_ledger_log(CA_LOG_ON, t, slept ? over(w, now) : w->since, CA_LOG_EXTERNAL);
 	if (w->until < now) {
 		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);

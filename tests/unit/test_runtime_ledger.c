@@ -1104,6 +1104,26 @@ static void test_far_behind_in_a_wait(void **state)
 	owes(T0 + 800000, &external, (CA_LOG_ENTRIES / 4 * 14 + 7000) / 2);
 }
 
+/* Who has it from the log is asked, and not who was told himself, though he has looked later: each lacks what came between. */
+static void test_who_is_asked(void **state)
+{
+	uint64_t end = T0 + 100 + CA_LOG_ENTRIES / 4 * 10;
+
+	(void)state;
+	s->selection.exact = 1;
+	open_experiment(T0, HALF);
+	owes(T0 + 100, NULL, 0);
+	ca_ledger_accrue(&thread[3], T0 + 100, NULL);
+	for (uint32_t i = 0; i < CA_LOG_ENTRIES / 4; i++)
+		put(i % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, 1, T0 + 100 + i * 10);
+	ca_ledger_accrue(&thread[2], end, NULL);
+	assert_int_equal(atomic_load(&s->slot[2].s_heard), 0);
+	ca_ledger_accrue(&thread[3], end + 5000, &external);
+	assert_int_equal(atomic_load(&s->slot[3].s_heard), 1);
+	atomic_store(&s->slot[3].s_time, 7);
+	owes(end + 5000, &external, CA_LOG_ENTRIES / 8 * 10 / 2);
+}
+
 /* However much those off a CPU tell at once, the log is not walked back for ever. */
 static void test_much_to_take_back(void **state)
 {
@@ -1121,6 +1141,26 @@ static void test_much_to_take_back(void **state)
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
 	/* 1 to 3 ms; each as far as FAR_BACK would be seconds */
 	assert_true((ended.tv_sec - began.tv_sec) * 1000000000 + ended.tv_nsec - began.tv_nsec < 200000000);
+}
+
+/* Nor is anything taken back of what it was not walked back to: the others were at work there. */
+static void test_too_far_to_take_back(void **state)
+{
+	uint64_t at = T0 + 300;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	put(CA_LOG_ENTER, 1, T0 + 100);
+	put(CA_LOG_OFF, 1, T0 + 200);
+	for (unsigned i = 0; i < 3000; i++, at += 20) {
+		put(CA_LOG_ENTER, 2, at);
+		put(CA_LOG_EXIT, 2, at + 10);
+	}
+	put(CA_LOG_ON, 1, at);
+	for (unsigned i = 0; i < 2; i++)
+		ca_ledger_log(CA_LOG_WAS_OFF, &thread[1], T0 + 200, at);
+	owes(at + 100, NULL, (100 + 3000 * 10 + 100) / 2);
+	assert_int_equal(me->s_time, 100 + 3000 * 10 + 100);
 }
 
 /* ... and one thread, how long S was active: nobody goes through all of thousands. */
@@ -1642,7 +1682,9 @@ int main(void)
 		TEST(test_left_behind),
 		TEST(test_far_behind),
 		TEST(test_far_behind_in_a_wait),
+		TEST(test_who_is_asked),
 		TEST(test_much_to_take_back),
+		TEST(test_too_far_to_take_back),
 		TEST(test_far_behind_of_many),
 		TEST(test_unpublished),
 		TEST(test_dead_writer),

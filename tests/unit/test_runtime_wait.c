@@ -378,6 +378,36 @@ static void waits_in_s(void **state)
 	assert_int_equal(entries(), 6);
 }
 
+/* Others are told once when it was off a CPU: as that it waited, or as that it was preempted. */
+static void waits_in_s_are_told_once(void **state)
+{
+	struct ca_waiting w;
+	uint64_t from;
+
+	(void)state;
+	open_experiment();
+	enter_s();
+	from = me->entered = ca_clock_now();
+	pass(100000);
+	was_off(from + 10000, from + 50000, true);
+	w = ca_wait_begin(CA_WAIT_OTHERS, -1);
+	assert_int_equal(rt_logged(1, CA_LOG_WAS_OFF, 0)->time, from + 10000);
+	assert_int_equal(s->log[1].value, from + 50000);
+	rt_logged(2, CA_LOG_OFF, 0);
+	pass(100000);
+	was_off(w.since + 10000, w.since + 90000, false);
+	ca_wait_end(&w);
+	rt_logged(3, CA_LOG_ON, 0);
+	ca_activation_tell(me, ca_clock_now());
+	assert_int_equal(entries(), 4);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	pass(100000);
+	was_off(w.since + 10000, w.since + 90000, false);
+	ca_wait_end(&w);
+	ca_activation_tell(me, ca_clock_now());
+	assert_int_equal(entries(), 6);
+}
+
 /* Something else is selected before it is over: the thread is no more in that than anybody. What it owes because of a
  * wait for the outside it pays by waiting on, and not on a CPU that others could have. */
 static void selected_anew_in_a_wait(void **state)
@@ -444,12 +474,15 @@ static void calls_in_s(void **state)
 	assert_int_equal(s->log[2].value, CA_LOG_EXTERNAL);
 	ca_ledger_accrue(me, took = ca_clock_now(), NULL);
 	assert_int_equal(me->s_time - before, took - w.since - 80000);
+	before = w.since;
 	w = ca_wait_begin_write(-1, 1);
+	assert_int_equal(rt_logged(3, CA_LOG_WAS_OFF, 0)->time,
+			 before + 10000); /* told before the next one */
 	pass(100000);
 	was_off(w.since + 10000, w.since + 90000, false);
 	before = me->s_time;
 	ca_wait_end(&w);
-	assert_true(rt_logged(4, CA_LOG_ON, 0)->time >= w.since + 100000);
+	assert_true(rt_logged(5, CA_LOG_ON, 0)->time >= w.since + 100000);
 	ca_ledger_accrue(me, took = ca_clock_now(), NULL);
 	assert_int_equal(me->s_time - before, took - w.since);
 }
@@ -1162,6 +1195,7 @@ int main(void)
 		TEST(waits_in_waits),
 		TEST(waits_while_another_is_in_s),
 		TEST(waits_in_s),
+		TEST(waits_in_s_are_told_once),
 		TEST(selected_anew_in_a_wait),
 		TEST(waits_in_s_before_it_opens),
 		TEST(calls_in_s),
