@@ -303,7 +303,7 @@ check "profile.json has it, too" "\"seed\":$seed" "$(grep -o '"seed":[0-9]*' o20
 mkdir o23
 for run in o20/run-*; do
 	sed -e '/"type":"experiment".*"speedup":0[.0]*,/d' -e 's/"flags":\[[^]]*\]/"flags":[]/' \
-		-e 's/"paying":[0-9]*,//' "$run" >"o23/${run#*/}"
+		-e 's/"paying":[0-9]*,//' -e 's/"speedups":"[^"]*"/"speedups":"50"/' "$run" >"o23/${run#*/}"
 done
 contains "the command to run next" \
 	"causal: run this: causal -o o23 -s 0,50 -n 10 -- true 'a b'" \
