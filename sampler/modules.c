@@ -196,13 +196,13 @@ static bool is_there(const struct ca_loaded *l, const struct mapping *m, uintptr
 }
 
 /* What was mapped in the same place when the maps were last read; NULL: nothing. */
-static struct ca_loaded *loaded_before(const struct mapping *m, uintptr_t bias)
+static struct ca_loaded *loaded_before(const struct mapping *m)
 {
 	const struct table *old = atomic_load_explicit(&current, memory_order_acquire);
 	struct ca_loaded *l;
 
 	for (unsigned i = 0; (l = loaded_at(old, i)); i++)
-		if (is_there(l, m, bias))
+		if (l->low == m->low && l->high == m->high)
 			return l;
 	return NULL;
 }
@@ -211,14 +211,11 @@ static struct ca_loaded *loaded_before(const struct mapping *m, uintptr_t bias)
  * need not be read again for each that comes. */
 static bool has_stayed(struct ca_image *image, const struct mapping *m, uintptr_t head)
 {
-	const struct table *old = atomic_load_explicit(&current, memory_order_acquire);
-	const struct ca_loaded *l;
-	unsigned i = 0;
+	const struct ca_loaded *l = loaded_before(m);
 
-	while ((l = loaded_at(old, i++)) && !(l->low == m->low && l->high == m->high && l->head == head))
-		;
 	memset(image, 0, sizeof *image);
-	if (!l || !l->build_id_at || !copy(image->build_id, l->build_id_at, l->build_id_length) ||
+	if (!l || l->head != head || !l->build_id_at ||
+	    !copy(image->build_id, l->build_id_at, l->build_id_length) ||
 	    memcmp(image->build_id, l->build_id, l->build_id_length) != 0)
 		return false;
 	image->build_id_length = l->build_id_length;
@@ -261,13 +258,15 @@ static struct ca_loaded *row_for(const struct table *table, const struct mapping
 static bool add_loaded(struct table *table, const struct mapping *m, uintptr_t head,
 		       const struct ca_image *image)
 {
-	struct ca_loaded *l = loaded_before(m, image->bias);
+	struct ca_loaded *l = loaded_before(m);
 	unsigned n = atomic_load_explicit(&table->n, memory_order_relaxed);
 	uint32_t module;
 	bool is_new;
 
 	if (n == MAX_LOADED)
 		return false;
+	if (l && l->bias != image->bias)
+		l = NULL;
 	module = ca_sampler_host.enlist(image, l ? l->module : 0);
 	if (!module)
 		return false;

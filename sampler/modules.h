@@ -11,15 +11,16 @@
 #include <stdint.h>
 
 struct ca_loaded {
-	uintptr_t low, high;      /* executable mapping, [low, high) */
-	uintptr_t bias;           /* address = file address + bias */
-	uintptr_t head;           /* where the file's first byte is mapped */
-	uint32_t module;          /* its number, by the host */
-	uint32_t build_id_length; /* what it had there when its headers were read: */
-	uint8_t build_id[32];
-	uintptr_t build_id_at;                  /* 0: none */
+	uintptr_t low, high;                    /* executable mapping, [low, high) */
+	uintptr_t bias;                         /* address = file address + bias */
+	uintptr_t head;                         /* where the file's first byte is mapped */
+	uint32_t module;                        /* its number, by the host */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
 	bool mark, events;                      /* the host's own; false for a module that is new here */
+	/* what its headers said when they were read; build_id_at: 0: it has none */
+	uintptr_t build_id_at;
+	uint32_t build_id_length;
+	uint8_t build_id[32];
 };
 
 /* Read the maps again and enlist what is new with the host (host.h). Handler-safe; only one

@@ -468,9 +468,8 @@ static bool note_set_time(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "All runs took %.2f s of the program's own time, whatever was faster: it works for a set "
-		 "time, "
-		 "and would do more in it. How much more is counted where you say what: -P FUNCTION, or "
-		 "-P FILE:LINE.",
+		 "time, and would do more in it. How much more is counted where you say what: -P FUNCTION, "
+		 "or -P FILE:LINE.",
 		 (double)longest / 1e9);
 	return true;
 }
