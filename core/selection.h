@@ -102,8 +102,14 @@ enum ca_log_type {
 	CA_LOG_ON,        /* back on the CPU from `time` on; also ends CA_LOG_EXTERNAL */
 	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */
 	CA_LOG_WAS_OFF,   /* in S but off the CPU from `time` to `value`, both in the past; not a wait */
-	CA_LOG_HIT        /* a sample in S at `time`; value: CA_LOG_HIT_VALUE */
+	CA_LOG_HIT,       /* a sample in S at `time`; value: CA_LOG_HIT_VALUE */
+	CA_LOG_STILL /* from `time` on all of the run stands still for as long as S of `value` ns delays it */
 };
+/* Does it change who is at work in S, from its time on? */
+CA_SIGSAFE static inline bool ca_selection_moves(uint32_t type)
+{
+	return type < CA_LOG_WAS_OFF;
+}
 /* ns of union S time that a hit stands for, in one layer of S. */
 #define CA_LOG_HIT_VALUE(ns, layer) ((uint64_t)(layer) << 56 | (ns))
 #define CA_LOG_HIT_NS(value)        ((value) & (UINT64_MAX >> 8))

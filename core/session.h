@@ -25,7 +25,13 @@
 #include <stdint.h>
 
 #define CA_SESSION_MAGIC 0x31534c5553414331u /* "1CASULS1" */
-enum { CA_SESSION_VERSION = 1, CA_MAX_PROCESSES = 2048, CA_MAX_REQUESTED = 512, CA_MILLION = 1000000 };
+enum {
+	CA_SESSION_VERSION = 1,
+	CA_MAX_PROCESSES = 2048,
+	CA_MAX_REQUESTED = 512,
+	CA_MAX_CPUS = 1024,
+	CA_MILLION = 1000000
+};
 #define CA_PID_UNKNOWN UINT32_C(0x7fffffff) /* no process has it */
 
 /* ---- the experiment: written by the conductor --------------------------------*/
@@ -66,6 +72,11 @@ enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 
 struct ca_names;
 struct ca_rings;
+
+struct ca_cpu {
+	/* What the run's threads have used of it, in experiments, that is no time in virtual time, ns */
+	_Alignas(64) _Atomic uint64_t beyond;
+};
 
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
@@ -138,7 +149,8 @@ struct ca_session {
 	_Atomic uint32_t modules_used;
 	_Atomic uint32_t points_used;
 	_Atomic uint32_t processes_used;
-	struct ca_slot_set in_s;  /* who may be in S, by the threads; all who are, are in there */
+	struct ca_cpu cpu[CA_MAX_CPUS]; /* by the kernel's numbers; by the runtimes */
+	struct ca_slot_set in_s;        /* who may be in S, by the threads; all who are, are in there */
 	struct ca_slot_set timed; /* who may be in S where it is timed: all but some that wait (fine.c) */
 	struct ca_slot_set told;  /* whose rings have something new; taken out by the conductor */
 	/* How often a thread with frames of S on one stack was found on another: by the runtimes, up to

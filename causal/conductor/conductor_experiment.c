@@ -225,11 +225,13 @@ bool ca_conductor_experiment_crawls(struct ca_conductor *c, uint64_t now)
 {
 	const struct ca_experiment_record *r = &c->e.record;
 	uint64_t from = c->e.part ? c->e.part : r->start, elapsed = now - c->e.opened, delay;
+	struct ca_selection_log_sum sum;
 
 	if (!r->speedup || elapsed < CRAWL_AFTER * CA_NS_PER_S || now < c->e.next_look)
 		return false;
 	c->e.next_look = now + elapsed / CRAWL_LOOKS;
-	delay = r->delay + (uint64_t)((double)ca_selection_log_peek(c->log, from, now) * (r->speedup / 1e6));
+	sum = ca_selection_log_peek(c->log, from, now);
+	delay = r->delay + (uint64_t)((double)(sum.s_time + sum.still) * (r->speedup / 1e6));
 	return delay > elapsed - elapsed / CRAWL;
 }
 
@@ -252,7 +254,7 @@ bool ca_conductor_experiment_is_unseen(struct ca_conductor *c, uint64_t now)
 	}
 	if (inside < SEEN_FROM)
 		return false;
-	s_time = r->s_time + ca_selection_log_peek(c->log, c->e.part ? c->e.part : r->start, now);
+	s_time = r->s_time + ca_selection_log_peek(c->log, c->e.part ? c->e.part : r->start, now).s_time;
 	seen = s_time > c->e.looked_s_time ? s_time - c->e.looked_s_time : 0;
 	c->e.looked_at_work = work;
 	c->e.looked_s_time = s_time;

@@ -348,7 +348,8 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.elapsed = latency || r->flags & CA_EXPERIMENT_DISTURBED ? 0 : elapsed; /* see ca_profile_observe */
 	o.active = (double)r->s_time / 1e9;
 	o.delay = (double)r->delay / 1e9;
-	o.paying = r->paying == UINT64_MAX ? NAN : (double)r->paying / 1e9;
+	o.still = (double)r->still / 1e9;
+	o.paying = ca_results_paying(r->paying, r->still, r->delay);
 	o.limits = (double)r->limits;
 	o.sampled = !r->exact;
 	o.idle = elapsed > 0 ? (double)r->idled / 1e9 / elapsed : 0;

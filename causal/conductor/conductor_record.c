@@ -67,7 +67,7 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 	ca_selection_log_read(c->log);
 	if (!c->e.part && (!c->set->end_to_end || c->whole)) {
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
-		s_before = sum.s_time;
+		s_before = sum.s_time + sum.still;
 		lost = sum.overflow; /* it is told once, of whichever window is summed first */
 		c->e.inserted_before = before = delay_of(r, s_before);
 		c->e.warm_up = r->start - c->e.opened -
@@ -76,8 +76,9 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 	}
 	sum = ca_selection_log_sum(c->log, from, r->end);
 	r->s_time += sum.s_time;
+	r->still += delay_of(r, sum.still);
 	r->hits += sum.entries;
-	delay = delay_of(r, sum.s_time);
+	delay = delay_of(r, sum.s_time + sum.still);
 	if (delay > r->end - from)
 		delay = r->end - from;
 	r->delay += net_delay(r->end - from, delay, c->e.caught_up - c->e.caught_up_before);
@@ -86,7 +87,8 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
 		r->at = c->e.began + c->e.warm_up - c->started;
-		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time) | ca_conductor_find_ahead(c);
+		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time + sum.still) |
+			    ca_conductor_find_ahead(c);
 	}
 }
 

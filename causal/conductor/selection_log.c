@@ -187,6 +187,11 @@ static struct ca_selection_log_sum sum_up(struct ca_selection_log *log, struct t
 			}
 			continue;
 		}
+		if (e->type == CA_LOG_STILL) {
+			if (e->time >= start)
+				sum.still += e->value;
+			continue;
+		}
 		if (e->time > at) {
 			sum.s_time += active_time(&l, e->time - at);
 			at = e->time;
@@ -216,16 +221,16 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 	return sum;
 }
 
-uint64_t ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end)
+struct ca_selection_log_sum ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end)
 {
 	struct thread_state *state = malloc(sizeof log->state);
-	uint64_t s_time = 0;
+	struct ca_selection_log_sum sum = { 0 };
 	size_t next;
 
 	if (state) {
 		memcpy(state, log->state, sizeof log->state);
-		s_time = sum_up(log, state, start, end, &next).s_time;
+		sum = sum_up(log, state, start, end, &next);
 	}
 	free(state);
-	return s_time;
+	return sum;
 }

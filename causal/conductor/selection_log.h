@@ -10,7 +10,9 @@ struct ca_session;
 struct ca_selection_log;
 
 struct ca_selection_log_sum {
-	uint64_t s_time;  /* ns of the window in which S was active; sampled: their estimate */
+	uint64_t s_time; /* ns of the window in which S was active; sampled: their estimate */
+	uint64_t
+		still; /* so much S time would have delayed the run by as much as all of it stood still, ns */
 	uint64_t entries; /* threads that entered S, or hits */
 	bool overflow;    /* entries were lost: s_time is not known */
 };
@@ -25,7 +27,7 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log);
 /* S time in [start, end), then forget what is older than end. Entries that tell of the past
  * may arrive a little late: call this after the cool-off. */
 struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end);
-/* S time in it as far as is known by now, ns; nothing is forgotten. 0 also where there is no memory. */
-uint64_t ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end);
+/* The same as far as is known by now; nothing is forgotten. 0 also where there is no memory. */
+struct ca_selection_log_sum ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end);
 
 #endif

@@ -87,6 +87,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.elapsed = o->elapsed,
 			.active = o->active,
 			.delay = o->delay,
+			.still = o->still,
 			.paying = o->paying,
 			.limits = o->limits,
 			.work = o->work,

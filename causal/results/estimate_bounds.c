@@ -14,7 +14,8 @@ static const double scatter = 0.03;      /* between experiments, relative, as lo
 static const double scatter_df = 2;      /* ... which has this weight */
 static const double clocks_differ = 1.001; /* an experiment's D, all of it in S at 100 %, and its length */
 static const double kept = 0.98; /* of what was inserted: else virtual time has caught up with the outside */
-static const double often = 0.1; /* waits with a time limit, for each visit */
+static const double shared = 0.05; /* of D, what all stood still for */
+static const double often = 0.1;   /* waits with a time limit, for each visit */
 /* Of D: what is paid in so little of it has delayed nothing else. Where time is counted, there is nothing to compare
  * with: what was paid is in the interval, up to half of D, or as long as it is no more of the share of S. */
 static const double hardly = 0.1, half = 0.5, little = 0.02;
@@ -112,8 +113,20 @@ static bool all_known(const struct ca_est *est, const uint32_t *member, size_t n
 	return n > 0;
 }
 
+/* Do the region's threads share CPUs with others? Then they win more than the time that they are at work for. */
+static bool shares_cpus(const struct ca_est *est, const uint32_t *member, size_t n)
+{
+	double still = 0, delay = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		still += est->item[member[i]].still;
+		delay += est->item[member[i]].delay;
+	}
+	return still > shared * delay;
+}
+
 /* One cell, at speedup p: its experiments by themselves. At 0 %: the share of S, which is the most there is
- * to win. */
+ * to win where threads have CPUs of their own. */
 static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *member, size_t n, double p,
 				      double room, const struct scatter *known, struct part *part)
 {
@@ -211,11 +224,15 @@ bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimate_optio
 		/* all of a curve's are to hold at once: each gets more room than it would need alone */
 		double room = sqrt(1 + 2 * log((double)n) / (1.96 * 1.96));
 
-		struct scatter known = find_scatter(est, member + first[from], first[from + n] - first[from]);
+		size_t members = first[from + n] - first[from];
+		bool share = shares_cpus(est, member + first[from], members);
+		struct scatter known = find_scatter(est, member + first[from], members);
 
 		for (size_t c = from; c < from + n; c++)
-			bound[c] = bound_cell(est, member + first[c], first[c + 1] - first[c],
-					      out->cell[c].speedup / 1e6, room, &known, part);
+			bound[c] = share && !out->cell[c].speedup
+					   ? (struct ca_est_bound){ -INFINITY, 1 }
+					   : bound_cell(est, member + first[c], first[c + 1] - first[c],
+							out->cell[c].speedup / 1e6, room, &known, part);
 		find_own(est, out->cell + from, n, first + from, member, &known, part, &own[k]);
 	}
 	if (part)

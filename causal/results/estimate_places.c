@@ -182,9 +182,9 @@ static double factor_of(const struct ca_est *est, const struct ca_est_item *item
 
 static void multiply(struct ca_est_item *item, double factor)
 {
-	double *const of[] = { &item->cost,    &item->visits, &item->elapsed, &item->active,
-			       &item->delay,   &item->paying, &item->limits,  &item->work,
-			       &item->periods, &item->inside, &item->lost };
+	double *const of[] = { &item->cost,  &item->visits,  &item->elapsed, &item->active,
+			       &item->delay, &item->still,   &item->paying,  &item->limits,
+			       &item->work,  &item->periods, &item->inside,  &item->lost };
 
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
 		*of[i] *= factor;

@@ -271,6 +271,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "duration", elapsed > record->delay ? elapsed - record->delay : 0);
 	add_u64(object, "s_time", record->s_time);
 	add_u64(object, "delay", record->delay);
+	if (record->still)
+		add_u64(object, "still", record->still);
 	add_u64(object, "paid", record->paid);
 	add_u64(object, "owed", record->owed);
 	if (record->paying != UINT64_MAX)

@@ -5,6 +5,7 @@
 #define CA_CAUSAL_RESULTS_RESULTS_H
 #include "causal/results/catalog.h"
 #include "core/status.h"
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,7 +59,8 @@ struct ca_experiment_record {
 	uint64_t start, end; /* ns, CLOCK_MONOTONIC */
 	uint64_t at;         /* start, ns of virtual time since its run began; 0: not known, or a whole run */
 	uint64_t s_time;     /* ns in which at least one thread was in S */
-	uint64_t delay;      /* D, ns: time inserted = speedup x s_time */
+	uint64_t delay;      /* D, ns: time inserted = speedup x s_time + still */
+	uint64_t still;      /* ns for which all of the run stood still, as threads share CPUs */
 	uint64_t paid;       /* ns paid by all threads together */
 	uint64_t owed;       /* ns still owed by all threads at the end */
 	uint64_t paying;     /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
@@ -99,6 +101,13 @@ static inline struct ca_results_taken ca_results_taken(uint64_t elapsed, uint64_
 static inline bool ca_results_is_blind(uint64_t elapsed, uint64_t outside, uint64_t work, uint64_t turns)
 {
 	return 20 * outside > elapsed || 10000 * turns > work;
+}
+
+/* s in which somebody was paying, or NAN: it is not known by how much that made a path longer. Where threads share CPUs,
+ * the others of a CPU are slowed by what one of them pays. */
+static inline double ca_results_paying(uint64_t paying, uint64_t still, uint64_t delay)
+{
+	return paying == UINT64_MAX || 20 * still > delay ? NAN : (double)paying / 1e9;
 }
 
 /* s of CPU time that is work; 0: not known, or more than 1 % of it was spent in spin loops, whose turns take

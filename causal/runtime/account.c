@@ -18,6 +18,7 @@ struct account {
 	uint64_t end;          /* ... and nothing from here on */
 	uint64_t time;         /* S time to owe for, ns ... */
 	uint64_t lumps;        /* ... and by samples */
+	uint64_t own;          /* in S ourselves, on a CPU, ns */
 	uint64_t s_time;       /* S time, ns, whoever owes for it; off-CPU times in S included */
 	uint64_t back, s_back; /* ns: it was none, as we hear now; of earlier looks ... */
 	uint64_t back_now;     /* ... and of what lies since the last one */
@@ -202,6 +203,7 @@ static void count_own(struct account *a, unsigned layer, uint64_t from, uint64_t
 
 	if (!a->wait)
 		n = ca_switches_off(&a->t->switches, from, to, own, CA_ACCOUNT_OFFS);
+	a->own += ca_inside_weigh(a->t, layer, to - from - ca_account_union(own, n, NULL, 0));
 	if (n && ca_inside_is_active(a->t, layer)) {
 		n = common(own, n, other, off_of_all(a, layer, from, to, other), all);
 		off = all;
@@ -245,6 +247,19 @@ static void add_hit(struct account *a, const struct ca_log_entry *e, unsigned la
 	a->s_time += ns;
 	if (e->thread != a->t->number)
 		count_hit(a, e, ns);
+}
+
+/* All stand still, in S or not; so does whoever has said so. */
+static void add_still(struct account *a, const struct ca_log_entry *e)
+{
+	struct ca_interval off;
+
+	if (e->time < a->start || e->time >= a->end)
+		return;
+	a->s_time += e->value;
+	if (e->thread != a->t->number &&
+	    (a->wait || !ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1)))
+		a->time += e->value;
 }
 
 /* ---- what is heard of later ------------------------------------------------------------------------
@@ -361,7 +376,7 @@ static uint64_t walk_back(struct account *a, uint32_t thread, uint64_t from, uin
 		a->walked++;
 		if (e.type == CA_LOG_WAS_OFF) {
 			remember_off(a->past, &e);
-		} else if (e.type != CA_LOG_HIT && !tells_of_no_wait(&e, thread, from)) {
+		} else if (ca_selection_moves(e.type) && !tells_of_no_wait(&e, thread, from)) {
 			if (e.time < to) {
 				take_back_in(a, thread, e.time > from ? e.time : from, to);
 				to = e.time;
@@ -415,14 +430,14 @@ static void count_hits_after_all(struct account *a, uint32_t thread, uint64_t fr
 
 		at--;
 		a->walked++;
-		if (e.type != CA_LOG_HIT && e.type != CA_LOG_WAS_OFF && e.thread != thread)
+		if (ca_selection_moves(e.type) && e.thread != thread)
 			ca_inside_undo(t, &e);
 		if (e.type == CA_LOG_HIT && e.time >= from && e.time < to && !is_at_work(t, layer))
 			add_hit(a, &e, layer);
 	}
 	for (; at < t->cursor; at++)
-		if (ca_selection_look(s->log, at, UINT64_MAX, &e) == CA_LOG_THERE && e.type != CA_LOG_HIT &&
-		    e.type != CA_LOG_WAS_OFF && e.thread != thread)
+		if (ca_selection_look(s->log, at, UINT64_MAX, &e) == CA_LOG_THERE &&
+		    ca_selection_moves(e.type) && e.thread != thread)
 			ca_inside_change(t, &e);
 	set_off(t, thread, false);
 }
@@ -438,7 +453,7 @@ static void take_back_time(struct account *a, uint32_t thread, uint64_t from, ui
 		struct ca_log_entry again;
 
 		if (ca_selection_look(ca_rt.session->log, at, UINT64_MAX, &again) == CA_LOG_THERE &&
-		    again.type != CA_LOG_HIT && again.type != CA_LOG_WAS_OFF)
+		    ca_selection_moves(again.type))
 			ca_inside_change(a->t, &again);
 	}
 	a->past = NULL;
@@ -478,6 +493,8 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 		/* while S is active for certain, that time counts as a whole */
 		if (e->time >= a->start && e->time < a->end && !is_at_work(t, layer))
 			add_hit(a, e, layer);
+	} else if (e->type == CA_LOG_STILL) {
+		add_still(a, e);
 	} else if (e->type == CA_LOG_WAS_OFF) {
 		take_back(a, e);
 	} else {
@@ -558,6 +575,7 @@ static void scale_by_cpu(struct account *a, uint64_t now, uint64_t *exempt)
 		return;
 	a->time = a->time * used / wall;
 	a->lumps = a->lumps * used / wall;
+	a->own = a->own * used / wall;
 	a->back_now = a->back_now * used / wall;
 	*exempt = *exempt * used / wall;
 }
@@ -584,6 +602,7 @@ CA_SIGSAFE void ca_account_bring(struct ca_thread *t, uint64_t now, uint64_t end
 	if (!open && !t->settling)
 		return;
 	a.back += a.back_now;
+	t->level.beyond += a.own * t->speedup / CA_MILLION;
 	t->s_time += a.s_time;
 	t->s_time -= a.s_back < t->s_time ? a.s_back : t->s_time;
 	if (ca_rt.session->selection.exact)

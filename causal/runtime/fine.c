@@ -216,6 +216,7 @@ static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_
 			inside[known++] = i;
 		n++;
 	}
+	t->level.beyond += mass * t->speedup / CA_MILLION;
 	mass /= n;
 	for (uint64_t i = 0; i < known; i++) /* before the log has it: see account() in ledger.c */
 		atomic_fetch_add_explicit(&s->fine[inside[i]].exempt, mass, memory_order_relaxed);

@@ -8,7 +8,9 @@
 #include "causal/runtime/cancel.h"
 #include "causal/runtime/copies.h"
 #include "causal/runtime/history.h"
+#include "causal/runtime/inside.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/level.h"
 #include "causal/runtime/lumps.h"
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
@@ -87,9 +89,11 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	weight = t->of_kernel ? t->of_kernel : hit_weight(t);
 	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part) && !waits_for_team(t, outermost);
 	if (t->sampled_in) {
-		for (unsigned k = 0; k <= part; k++)
+		for (unsigned k = 0; k <= part; k++) {
 			ca_ledger_log(CA_LOG_HIT, t, now,
 				      CA_LOG_HIT_VALUE(ca_history_hit(t, k, now, weight), k));
+			t->level.beyond += ca_inside_weigh(t, k, weight) * t->speedup / CA_MILLION;
+		}
 		ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	}
 	ca_history_looked(t, now, t->sampled_in ? part + 1 : 0, looks(t));
@@ -256,6 +260,8 @@ static void tick(struct ca_thread *t, const void *context)
 	if (!t->waiting) {
 		ca_lumps_tick(t, now);
 		ca_ledger_pay(t);
+		ca_level_tick(t);
+		ca_level_make_up(t);
 	}
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - paid;

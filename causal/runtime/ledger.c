@@ -25,6 +25,7 @@
 enum {
 	LEAST = 1000,          /* ns; smaller debts wait */
 	SHORT = 2000,          /* ns; what is paid so quickly is counted by itself: see pay_slice */
+	STILL = 100000,        /* ns in which all stand still, told in one go */
 	SLICE = 20000,         /* ns paid between two looks at the log */
 	GAP = 200000,          /* ns between two clock readings: we were not running */
 	IN_VAIN = 3,           /* slices in a row in which nothing was paid: give up */
@@ -291,6 +292,7 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 		/* a child of vfork: it runs, and the thread whose record it uses does not */
 		in_vain = got ? 0 : in_vain + 1;
 		t->owed -= (int64_t)got;
+		t->level.beyond += got;
 		paid += got;
 		ca_ledger_accrue(t, next, NULL);
 		now = next;
@@ -298,6 +300,28 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 			t->owed = 0;
 	}
 	settle(t, began, paid, CA_DELAY_SPUN);
+}
+
+CA_SIGSAFE void ca_ledger_stand_still(struct ca_thread *t, uint64_t ns)
+{
+	uint64_t now = ca_clock_now(), began = now, stood = 0, slice, got;
+
+	ca_paying_begin(ca_rt.session, t->slot, now);
+	do {
+		uint64_t lost = 0, next;
+
+		slice = ns - stood < STILL ? ns - stood : STILL;
+		next = spin_until(now, now + slice, &lost);
+		got = held(t, now, next, lost);
+		if (got && t->speedup)
+			ca_ledger_log(CA_LOG_STILL, t, now, got * CA_MILLION / t->speedup);
+		stood += got;
+		ca_ledger_accrue(t, next, NULL);
+		now = next;
+		/* who has lost its CPU stands no longer; nor does anybody once the experiment is over */
+	} while (got >= slice && stood < ns && t->speedup && t->experiment & 1);
+	t->level.beyond += stood;
+	settle(t, began, stood, CA_DELAY_SPUN);
 }
 
 CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)

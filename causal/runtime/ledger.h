@@ -11,6 +11,9 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
 CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait);
 /* Pay what is owed unless the thread is in S (then returns at once). */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
+/* For so long the whole run stands still, and the thread holds its CPU; shorter if it loses it. In an experiment above
+ * 0 %, not in S. */
+CA_HIDDEN CA_SIGSAFE void ca_ledger_stand_still(struct ca_thread *t, uint64_t ns);
 /* At the end of an external wait: pay by waiting on, which takes no CPU from others; while the whole session
  * waits, virtual time catches up instead (catch_up.h). A few small debts are left. Returns how long it
  * slept, ns. */

@@ -64,6 +64,20 @@ struct ca_lumps {
 	struct ca_lump_site site[CA_LUMP_SITES];
 };
 
+/* Its share of a CPU, ns; see level.h. */
+struct ca_cpu_share {
+	uint64_t beyond;          /* CPU time of experiments so far that is none in virtual time ... */
+	uint64_t told;            /* ... of that in the sum of its CPU, and ... */
+	uint64_t heard;           /* ... that sum, at the last look ... */
+	uint64_t looked;          /* ... then ... */
+	uint64_t experiment;      /* ... in this one, as in ca_thread */
+	int64_t behind;           /* the average of who shares its CPU, in this experiment */
+	uint64_t on, off, waited; /* lately: on a CPU; off it, and of that in a run queue ... */
+	uint64_t measured, cpu_at, queued_at; /* ... and clocks and counters of that at the last tick */
+	uint32_t cpu;                         /* on which it was at the last look */
+	bool blind;                           /* the kernel does not tell */
+};
+
 /* How often a thread was found in each layer of what is selected, and how often just when another thread was; see
  * history.h. */
 struct ca_history {
@@ -96,6 +110,7 @@ struct ca_thread {
 	int64_t owed;      /* ns; below 0: paid ahead */
 	int64_t left_in_s; /* ns of it for which waits in S have yet to wait on */
 	struct ca_lumps lumps;
+	struct ca_cpu_share level;
 	uint64_t s_time; /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */
 	uint64_t seen;   /* ns; when it was the session's seer, or could have been, last */

@@ -45,6 +45,7 @@ static const struct {
 	{ SYS_rt_sigprocmask, { SIG_SETMASK, HERE, HERE, 8 } },
 	{ SYS_rt_sigaction, { SIGTRAP, HERE, 0, 8 } },
 	{ SYS_rt_sigpending, { HERE, 8 } },
+	{ SYS_getcpu, { HERE, 0, 0 } },
 	{ SYS_rt_sigreturn, { 0 } },
 	{ SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT32_MAX } },
 	{ SYS_mmap, { 0, 4096, PROT_READ, MAP_SHARED, 3 } },

@@ -8,6 +8,7 @@
 #include "causal/runtime/feed.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
+#include "causal/runtime/level.h"
 #include "causal/runtime/lumps.h"
 #include "causal/runtime/peers.h"
 #include "causal/runtime/probe.h"
@@ -72,6 +73,7 @@ static void pay(struct ca_thread *t, uintptr_t site)
 		ca_ledger_pay(t);
 	else
 		pay_sampled(t, site);
+	ca_level_make_up(t);
 	t->paying_sp = 0;
 	t->last_look = ca_cpu_cycles();
 }

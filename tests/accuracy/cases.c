@@ -80,6 +80,8 @@ const struct acc_case acc_cases[] = {
 	{ "nested:inner", "nested", "nested.c", "inner", NULL, LINEAR(0.3), 0, "base" },
 	{ "nested:remote", "nested", "nested.c", "remote", NULL, LINEAR(0.15), 0, "base" },
 	{ "crowd:work", "crowd", "crowd.c", "work", NULL, LINEAR(0.6), 0, "base" },
+	{ "shares:work", "shares", "shares.c", "work", NULL, LINEAR(0.8), 0, "base" },
+	{ "shares:beside", "shares", "shares.c", "beside", NULL, LINEAR(0), 0, "base" },
 	{ "stacks-context:work", "stacks-context", "stacks.c", "work", NULL, LINEAR(0.6), 0, "books" },
 	{ "stacks-own:work", "stacks-own", "stacks.c", "work", NULL, LINEAR(0.6), 0, "books" },
 	{ "several-two:work", "several-two", "several.c", "work", NULL, LINEAR(0.6), 0, "books" },

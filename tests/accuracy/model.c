@@ -17,6 +17,8 @@
  *            pays it holding its core, before it meets others and at ticks, never inside S
  *   spin     as exact, and a thread that spins for others pays each time round: the loop is a
  *            place where threads meet
+ *   level    as spin, and who has used less of its CPU beyond virtual time (in S, and to pay) than those who share
+ *            the CPUs with it lets all stand still for as long as that takes (causal/runtime/level.c)
  *   hits     S is known by samples: a tick inside S is a hit that stands for period / k (k
  *            threads inside); who is on a CPU outside S at that instant owes p x that;
  *            paid as in exact
@@ -38,7 +40,8 @@
 
 static double inserted(void)
 {
-	return sim.protocol == COZ ? sim.global : sim.p * (sim_by_hits() ? sim.hit_s : sim.union_s);
+	return sim.protocol == COZ ? sim.global
+				   : sim.p * (sim_by_hits() ? sim.hit_s : sim.union_s) + sim.stood_still;
 }
 
 /* Nothing is owed when an experiment begins. */
@@ -66,7 +69,7 @@ static double simulate(const struct sim_topology *topology, int n, enum sim_prot
 	memset(sim.threads, 0, sizeof sim.threads);
 	sim.thread_count = 0;
 	sim.cores = n;
-	sim.now = sim.union_s = sim.hit_s = sim.global = sim.pairs = sim.pairs_expected = 0;
+	sim.now = sim.union_s = sim.hit_s = sim.global = sim.stood_still = sim.pairs = sim.pairs_expected = 0;
 	sim.visits = 0;
 	sim.protocol = how;
 	sim.p = how == NONE ? 0 : speedup;
@@ -111,8 +114,9 @@ static void table(int n, double us, const double *speedup, size_t speedups)
 
 	printf("\n%d cores, %g s simulated each, sampling period %g us, jitter 25 %%\n\n", n, us / 1e6,
 	       sim.period);
-	printf("| case | speedup | truth | ideal | exact | spin | hits | own | spread | ticks | coz |\n"
-	       "|---|---|---|---|---|---|---|---|---|---|---|\n");
+	printf("| case | speedup | truth | ideal | exact | spin | level | hits | own | spread | ticks | coz "
+	       "|\n"
+	       "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sim_topology_count; i++) {
 		if (n > 2 && !sim_topologies[i].scales)
 			continue;

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 enum { MAX_THREADS = 1024, MAX_OPS = 12, MAX_OBJECTS = 8, QUEUE = 32 };
-enum { SLICE = 3000, WAKEUP_GRANULARITY = 1000, WAKE_COST = 5 };
+enum { SLICE = 3000, WAKEUP_GRANULARITY = 1000, WAKE_COST = 5, WORTH_IT = 100 /* as in level.c */ };
 
-enum sim_protocol { NONE, IDEAL, EXACT, SPIN, HITS, OWN, SPREAD, TICKS, COZ, PROTOCOLS };
+enum sim_protocol { NONE, IDEAL, EXACT, SPIN, LEVEL, HITS, OWN, SPREAD, TICKS, COZ, PROTOCOLS };
 enum { SPREAD_OVER = 16, LEARN = 4, STALE = 4, PRIOR_OF_ONE = 4 }; /* as in lumps.c and history.c */
 
 enum sim_kind {
@@ -55,6 +55,8 @@ struct sim_thread {
 	bool in_tick, spins, arrived;
 	double slept_s; /* union S time when the sleep began */
 	bool paying, off_core_pay;
+	double behind; /* level: what it has used of a CPU beyond virtual time, less than those who share it do, us */
+	bool still;   /* ... for which all stand still */
 	bool checked; /* has paid for the op that it is about to do */
 	bool wake_forgives;
 };
@@ -72,7 +74,8 @@ extern struct sim {
 	enum sim_protocol protocol;
 	double p, now, period, window;
 	double union_s, hit_s, global; /* S time exactly, by samples, and as Coz counts */
-	double pairs, pairs_expected;  /* own */
+	double stood_still; /* level: time for which all did, what each thread wanted of it added up */
+	double pairs, pairs_expected; /* own */
 	long visits;
 	int in_s; /* threads that run inside S in this step */
 	uint64_t rng;

@@ -6,7 +6,7 @@
 
 bool sim_exact(void)
 {
-	return sim.protocol == EXACT || sim.protocol == SPIN;
+	return sim.protocol == EXACT || sim.protocol == SPIN || sim.protocol == LEVEL;
 }
 
 static bool is_meeting(enum sim_kind kind)
@@ -191,8 +191,8 @@ static bool must_pay(struct sim_thread *t)
 		return false;
 	if (sim.protocol == SPREAD)
 		return pay_here(t);
-	t->checked =
-		(sim.protocol != SPIN && sim.protocol != OWN) || (kind != SPIN_LOCK && kind != SPIN_WAIT);
+	t->checked = (sim.protocol != SPIN && sim.protocol != LEVEL && sim.protocol != OWN) ||
+		     (kind != SPIN_LOCK && kind != SPIN_WAIT);
 	if (sim_owes_late() && sim.protocol != TICKS && t->owed > 0)
 		t->paying = true;
 	if (sim.protocol == COZ && wakes_others(kind) && t->account < sim.global) {
@@ -213,6 +213,45 @@ static void drop_tick(struct sim_thread *t)
 	t->ticks += !t->in_tick;
 }
 
+static bool is_runnable(const struct sim_thread *t)
+{
+	return t->state == RUNNING || t->state == READY;
+}
+
+/* level: what running threads use of their CPUs in this step beyond virtual time, and who is behind by that. */
+static void level(void)
+{
+	double sum = 0;
+	int n = 0;
+
+	for (int i = 0; i < sim.thread_count; i++) {
+		struct sim_thread *t = &sim.threads[i];
+		double own = t->paying || t->still ? 1 : sim_inside(t) ? sim.p : 0;
+
+		n += is_runnable(t);
+		if (t->state != RUNNING)
+			continue;
+		sum += own;
+		t->behind -= own;
+	}
+	for (int i = 0; i < sim.thread_count; i++) {
+		struct sim_thread *t = &sim.threads[i];
+
+		if (!is_runnable(t))
+			continue;
+		t->behind += sum / n;
+		t->still = n > sim.cores && !sim_inside(t) && t->behind > (t->still ? 0 : WORTH_IT);
+	}
+}
+
+static void stand_still(int i)
+{
+	sim.stood_still++;
+	for (int c = 0; c < sim.cores; c++)
+		if (sim.core_thread[c] >= 0 && sim.core_thread[c] != i)
+			sim.threads[sim.core_thread[c]].owed++;
+}
+
 /* One step of a running thread: `rate` of a microsecond of progress. */
 static void run_thread(int i, double rate)
 {
@@ -220,7 +259,7 @@ static void run_thread(int i, double rate)
 	int guard = 2 * MAX_OPS;
 
 	t->cpu += 1;
-	t->vruntime += 1;
+	t->vruntime += sim.protocol == IDEAL && sim.in_s ? 1 - sim.p : 1;
 	t->slice += 1;
 	if (sim_exact() && sim.in_s > 0 && !sim_inside(t))
 		t->owed += sim.p;
@@ -237,6 +276,10 @@ static void run_thread(int i, double rate)
 	if (t->paying) {
 		t->owed -= 1;
 		t->paying = t->owed > 0;
+		return;
+	}
+	if (t->still) {
+		stand_still(i);
 		return;
 	}
 	while (t->state == RUNNING && guard-- > 0) {
@@ -304,6 +347,8 @@ void sim_step(void)
 					      ? 1 - sim.p
 					      : 1);
 	}
+	if (sim.protocol == LEVEL)
+		level();
 	sim.union_s += s_before;
 	sim.now += 1;
 }

@@ -153,6 +153,13 @@ static void crowd(int n)
 		ADD(S(300), W(200), DO(VISIT, 0));
 }
 
+static void shares(int n)
+{
+	ADD(S(400), W(100), DO(VISIT, 0));
+	for (int i = 1; i < 2 * n; i++)
+		ADD(W(100));
+}
+
 const struct sim_topology sim_topologies[] = {
 	{ "serial:a", serial, false },
 	{ "barrier:slow", barrier, true },
@@ -171,5 +178,6 @@ const struct sim_topology sim_topologies[] = {
 	{ "phase:alone", alone, true },
 	{ "semaphore:drain", semaphore, false },
 	{ "crowd:work", crowd, true },
+	{ "shares:worker", shares, true },
 };
 const size_t sim_topology_count = sizeof sim_topologies / sizeof *sim_topologies;

@@ -63,7 +63,7 @@ static void check(uint64_t start, uint64_t end, uint64_t s_time, uint64_t entrie
 	uint64_t seen;
 
 	ca_selection_log_read(slog);
-	seen = ca_selection_log_peek(slog, start, end); /* a look at it changes nothing */
+	seen = ca_selection_log_peek(slog, start, end).s_time; /* a look at it changes nothing */
 	got = sum(start, end);
 	assert_int_equal(seen, s_time);
 	assert_int_equal(got.s_time, s_time);
@@ -90,6 +90,23 @@ static void test_union(void **state)
 	assert_int_equal(ca_selection_log_read(slog), 6);
 	assert_int_equal(ca_selection_log_read(slog), 0);
 	check(0, 100, 60, 3);
+}
+
+static void test_stand_still(void **state)
+{
+	struct ca_selection_log_sum got;
+
+	(void)state;
+	put(CA_LOG_ENTER, 1, 10);
+	publish(take(), CA_LOG_STILL, 2, 5, 1000); /* before the window */
+	publish(take(), CA_LOG_STILL, 2, 20, 300);
+	put(CA_LOG_EXIT, 1, 40);
+	publish(take(), CA_LOG_STILL, 2, 50, 40);
+	ca_selection_log_read(slog);
+	got = ca_selection_log_sum(slog, 10, 100);
+	assert_int_equal(got.s_time, 30);
+	assert_int_equal(got.still, 340);
+	assert_int_equal(got.entries, 1);
 }
 
 /* Of parts with speedups of their own the fastest one that somebody is in counts. */
@@ -353,6 +370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overlapping_off, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_external, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stand_still, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_restart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_overflow, set_up, tear_down),

@@ -51,10 +51,10 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 
 static double active; /* of the time until now */
 
-uint64_t ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end)
+struct ca_selection_log_sum ca_selection_log_peek(struct ca_selection_log *log, uint64_t start, uint64_t end)
 {
 	(void)log;
-	return (uint64_t)(active * (double)(end - start));
+	return (struct ca_selection_log_sum){ .s_time = (uint64_t)(active * (double)(end - start)) };
 }
 
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)

@@ -162,6 +162,55 @@ static void test_outside(void **state)
 	assert_int_equal(me->s_time, 200);
 }
 
+/* All stand still, in S or not, but for who is off its CPU or waits for others; and whoever has said so owes nothing. */
+static void test_stand_still(void **state)
+{
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_log(CA_LOG_STILL, &thread[1], T0 + 100, 2000);
+	owes(T0 + 200, NULL, 1000);
+	put(CA_LOG_ENTER, 0, T0 + 300);
+	ca_ledger_log(CA_LOG_STILL, &thread[1], T0 + 400, 2000);
+	put(CA_LOG_EXIT, 0, T0 + 500);
+	owes(T0 + 600, NULL, 2000);
+	off_cpu(0, T0 + 700, T0 + 800);
+	ca_ledger_log(CA_LOG_STILL, &thread[1], T0 + 750, 2000);
+	owes(T0 + 900, NULL, 2000);
+	ca_ledger_log(CA_LOG_STILL, &thread[1], T0 + 950, 2000);
+	owes(T0 + 1000, &others, 2000);
+	ca_ledger_log(CA_LOG_STILL, me, T0 + 1100, 2000);
+	owes(T0 + 1200, NULL, 2000);
+	assert_int_equal(me->s_time, 5 * 2000 + 200);
+	assert_int_equal(me->level.beyond, 100);                 /* of S */
+	ca_ledger_log(CA_LOG_STILL, &thread[1], T0 - 100, 2000); /* before it */
+	owes(T0 + 1300, NULL, 2000);
+}
+
+/* Told in slices, with the real clock; to everybody. */
+static void test_stands_still(void **state)
+{
+	uint64_t began = ca_clock_now(), told = 0;
+	struct ca_log_entry e;
+
+	(void)state;
+	me->last = began;
+	open_experiment(began, HALF);
+	ca_ledger_follow(me);
+	ca_ledger_stand_still(me, 350000);
+	for (uint64_t at = 0; ca_selection_look(s->log, at, UINT64_MAX, &e) == CA_LOG_THERE; at++) {
+		assert_int_equal(e.type, CA_LOG_STILL);
+		assert_true(e.value > 0);
+		told += e.value;
+	}
+	assert_true(told >= 2 * 350000);
+	assert_true(ca_clock_now() - began >= 350000);
+	assert_int_equal(me->level.beyond, told / 2);
+	assert_int_equal(atomic_load(&me->slot->paid), told / 2);
+	assert_int_equal(me->s_time, told);
+	assert_int_equal(me->owed, 0);
+	assert_false(atomic_load(&me->slot->paying));
+}
+
 /* We are in S, and off the CPU there, which another one is not. */
 static void test_off_in_s_with_others(void **state)
 {
@@ -1695,6 +1744,8 @@ int main(void)
 		TEST(test_virtual_time),
 		TEST(test_pay),
 		TEST(test_pay_meanwhile),
+		TEST(test_stand_still),
+		TEST(test_stands_still),
 		TEST(test_wait_on),
 		TEST(test_wait_on_in_vain),
 		TEST(test_wait_on_small),

@@ -16,7 +16,7 @@ CXX = g++
 COMMON = -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-function -pthread
 
 C_PROGRAMS = serial barrier prodcons mutex futex spinlock pipeline blocking pipes inline omp \
-	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd \
+	rwlock churn latency recursion phase forkpipe yield semaphore condvar nested crowd shares \
 	lease openloop pace outside serve dynamic queues hot several stacks kernel
 
 # One source, several programs: NAME-VARIANT is a link to NAME.

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Shares of a CPU; see level.h. Each CPU has the sum of what threads of the run have used there beyond virtual time, and
+ * each thread its own; what has been added to the former while a thread waited for that CPU is what it is behind by.
+ * A part of it is made up for by being one of those who share the CPU: the average counts. Async-signal-safe, general
+ * registers only. */
+#include "causal/runtime/level.h"
+#include "causal/runtime/ledger.h"
+#include "core/sys.h"
+
+enum {
+	APART = 1000000,    /* ns between two looks */
+	LATELY = 100000000, /* ns of which it is known which part was spent waiting for a CPU */
+	WORTH_IT = 100000,  /* ns behind */
+	MOST = 2000000,     /* ns made up for in one go */
+	SHARES = 16,        /* times of that which it waits for it: else it has a CPU for itself */
+	FORGET = 8          /* 1 / part of what is known that is left out when there is too much of it */
+};
+
+/* proc(5), schedstat: ns on a CPU, ns in a run queue. UINT64_MAX: not known. */
+CA_SIGSAFE static uint64_t read_queued(void)
+{
+	int fd = ca_sys_open("/proc/thread-self/schedstat", O_RDONLY);
+	char text[96], *at = text;
+	uint64_t ns = 0;
+	long n;
+
+	if (fd < 0)
+		return UINT64_MAX;
+	n = ca_sys(SYS_read, fd, (long)(intptr_t)text, sizeof text - 1, 0, 0, 0);
+	ca_sys_close(fd);
+	if (n <= 0)
+		return UINT64_MAX;
+	text[n] = '\0';
+	while (*at && *at != ' ')
+		at++;
+	if (!*at)
+		return UINT64_MAX;
+	for (at++; *at >= '0' && *at <= '9'; at++)
+		ns = ns * 10 + (uint64_t)(*at - '0');
+	return ns;
+}
+
+CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
+{
+	struct ca_cpu_share *l = &t->level;
+	uint64_t queued, now, cpu, on, gone;
+
+	if (l->blind || !(t->experiment & 1) || ca_clock_now() - l->measured < APART)
+		return;
+	queued = read_queued();
+	if (queued == UINT64_MAX) {
+		l->blind = true;
+		return;
+	}
+	cpu = ca_clock_thread_cpu();
+	now = ca_clock_now();
+	if (l->measured) {
+		on = cpu - l->cpu_at;
+		gone = now - l->measured;
+		l->on += on;
+		l->off += gone > on ? gone - on : 0;
+		l->waited += queued - l->queued_at;
+	}
+	while (l->on + l->off > LATELY) {
+		l->on -= l->on / FORGET;
+		l->off -= l->off / FORGET;
+		l->waited -= l->waited / FORGET;
+	}
+	l->measured = now;
+	l->cpu_at = cpu;
+	l->queued_at = queued;
+}
+
+/* What has been added for its CPU since the last look, by itself and by others while it waited. */
+CA_SIGSAFE static void add(struct ca_cpu_share *l, unsigned cpu)
+{
+	uint64_t own = l->beyond - l->told, others, running = l->on + l->waited;
+
+	others = atomic_fetch_add_explicit(&ca_rt.session->cpu[l->cpu].beyond, own, memory_order_relaxed) -
+		 l->heard;
+	if (cpu != l->cpu || !l->off)
+		others = 0; /* where it waited is not known */
+	else if (l->waited < l->off)
+		others = others * l->waited / l->off;
+	l->behind -= (int64_t)own;
+	if (running)
+		l->behind += (int64_t)((others + own) * l->on / running);
+}
+
+CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
+{
+	struct ca_cpu_share *l = &t->level;
+	uint64_t now = ca_clock_now(), ns;
+	unsigned cpu = 0;
+
+	if (l->blind || !t->speedup || !(t->experiment & 1) || now - l->looked < APART)
+		return;
+	l->looked = now;
+	if (ca_sys(SYS_getcpu, (long)(intptr_t)&cpu, 0, 0, 0, 0, 0) || cpu >= CA_MAX_CPUS)
+		return;
+	if (l->experiment == t->experiment)
+		add(l, cpu);
+	else
+		l->behind = 0;
+	l->experiment = t->experiment;
+	l->cpu = cpu;
+	l->told = l->beyond;
+	l->heard = atomic_load_explicit(&ca_rt.session->cpu[cpu].beyond, memory_order_relaxed);
+	if (l->behind < WORTH_IT || SHARES * l->waited < l->on || ca_rt_is_in_s(t))
+		return;
+	/* by standing still it comes nearer to the average, which moves on with it */
+	ns = (uint64_t)l->behind * (l->on + l->waited) / l->waited;
+	ca_ledger_stand_still(t, ns < MOST ? ns : MOST);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* causal/runtime/level.c: who is behind in its share of a CPU, and by how much. The session and the thread are made by
+ * hand, and standing still is only noted; on which CPU we are, and how long we waited for one, the kernel tells. */
+#include "causal/runtime/ledger.h"
+#include "causal/runtime/level.h"
+#include "tests/unit/unit.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+enum { HALF = 500000, APART = 1000000 };
+
+struct ca_runtime ca_rt;
+static struct ca_thread *me;
+static unsigned cpu;
+static uint64_t stood;
+
+void ca_ledger_stand_still(struct ca_thread *t, uint64_t ns)
+{
+	t->level.beyond += ns;
+	stood += ns;
+}
+
+static int set_up(void **state)
+{
+	cpu_set_t here;
+
+	(void)state;
+	ca_rt.session = aligned_alloc(4096, sizeof *ca_rt.session);
+	me = calloc(1, sizeof *me);
+	if (!ca_rt.session || !me)
+		return -1;
+	memset(ca_rt.session, 0, sizeof *ca_rt.session);
+	cpu = (unsigned)sched_getcpu();
+	CPU_ZERO(&here);
+	CPU_SET(cpu, &here);
+	if (sched_setaffinity(0, sizeof here, &here))
+		return -1;
+	me->experiment = 1;
+	me->speedup = HALF;
+	me->fine = &ca_rt.session->fine[0];
+	stood = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(ca_rt.session);
+	free(me);
+	return 0;
+}
+
+/* Others have used so much of its CPU beyond virtual time. */
+static void others(uint64_t ns)
+{
+	atomic_fetch_add(&ca_rt.session->cpu[cpu].beyond, ns);
+}
+
+static void look(void)
+{
+	me->level.looked = ca_clock_now() - APART;
+	ca_level_make_up(me);
+}
+
+/* It has a CPU for half of the time, and waits for it else. */
+static void shares_a_cpu(void)
+{
+	me->level.on = me->level.off = me->level.waited = 40 * MS;
+	look();
+}
+
+static void test_behind(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	assert_int_equal(stood, 0);
+	others(MS);
+	look();
+	assert_in_range(stood, MS - 1000, MS); /* as much as they */
+	look();
+	look();
+	assert_in_range(stood, MS - 1000, MS); /* that was enough */
+	assert_in_range(atomic_load(&ca_rt.session->cpu[cpu].beyond), 2 * MS - 1000, 2 * MS);
+}
+
+static void test_little(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	others(MS / 10);
+	look();
+	assert_int_equal(stood, 0);
+	others(MS / 5);
+	look();
+	assert_in_range(stood, MS * 3 / 10 - 1000, MS * 3 / 10); /* nothing was forgotten */
+}
+
+/* Its own comes first. */
+static void test_ahead(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	me->level.beyond += 2 * MS;
+	look();
+	assert_int_equal(atomic_load(&ca_rt.session->cpu[cpu].beyond), 2 * MS);
+	others(MS);
+	look();
+	assert_int_equal(stood, 0);
+	others(2 * MS);
+	look();
+	assert_in_range(stood, MS - 1000, MS);
+}
+
+/* Much is made up for bit by bit. */
+static void test_much(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	others(5 * MS);
+	look();
+	assert_int_equal(stood, 2 * MS);
+	look();
+	look();
+	assert_in_range(stood, 5 * MS - 1000, 5 * MS);
+}
+
+/* While it slept nobody kept it from the CPU, and of half a wait half counts. */
+static void test_asleep(void **state)
+{
+	(void)state;
+	me->level.on = me->level.off = 40 * MS;
+	look();
+	others(9 * MS);
+	look();
+	assert_int_equal(stood, 0);
+	me->level.waited = 20 * MS; /* one in three of its turns: 20 of 60 */
+	others(2 * MS);
+	look();
+	assert_in_range(stood, MS * 2 - 1000, MS * 2);
+}
+
+static void test_not_now(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	others(MS);
+	ca_level_make_up(me); /* it has just looked */
+	me->depth = 1;
+	look(); /* in S */
+	me->depth = 0;
+	me->speedup = 0;
+	look();
+	me->speedup = HALF;
+	me->level.blind = true;
+	look();
+	assert_int_equal(stood, 0);
+}
+
+/* What another experiment has left behind is over. */
+static void test_another_experiment(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	others(MS);
+	me->experiment = 2;
+	look();
+	me->experiment = 3;
+	look();
+	look();
+	assert_int_equal(stood, 0);
+}
+
+/* On another CPU others have had their own. */
+static void test_another_cpu(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	me->level.cpu = cpu + 1;
+	atomic_fetch_add(&ca_rt.session->cpu[cpu + 1].beyond, MS);
+	look();
+	assert_int_equal(stood, 0);
+	assert_int_equal(me->level.cpu, cpu);
+}
+
+static void burn(uint64_t ns)
+{
+	uint64_t until = ca_clock_thread_cpu() + ns;
+
+	while (ca_clock_thread_cpu() < until)
+		;
+}
+
+static _Atomic bool over;
+
+static void *another(void *unused)
+{
+	while (!atomic_load(&over))
+		burn(MS);
+	return unused;
+}
+
+/* Two threads on one CPU: each waits for as long as it runs, about. */
+static void test_kernel_tells(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&over, false);
+	assert_int_equal(pthread_create(&thread, NULL, another, NULL), 0);
+	ca_level_tick(me);
+	assert_int_equal(me->level.on, 0);
+	for (int i = 0; i < 30; i++) {
+		burn(4 * MS);
+		ca_level_tick(me);
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+	if (me->level.blind) {
+		print_message("not checked: this kernel has no /proc/thread-self/schedstat\n");
+		skip();
+	}
+	assert_true(me->level.on + me->level.off <= 100 * MS);
+	assert_true(me->level.on + me->level.off > 50 * MS);
+	assert_true(me->level.waited > me->level.on / 4);
+	assert_true(me->level.waited <= me->level.off * 11 / 10 + MS);
+}
+
+/* It looks as often as it is worth, and where it cannot see it stops trying. */
+static void test_cannot_see(void **state)
+{
+	struct rlimit files, none;
+
+	(void)state;
+	me->level.measured = ca_clock_now();
+	ca_level_tick(me);
+	assert_int_equal(me->level.queued_at, 0);
+	me->level.measured = 0;
+	getrlimit(RLIMIT_NOFILE, &files);
+	none = files;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	ca_level_tick(me);
+	setrlimit(RLIMIT_NOFILE, &files);
+	assert_true(me->level.blind);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_behind, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_little, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ahead, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_much, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_asleep, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_now, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_another_experiment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_another_cpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kernel_tells, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cannot_see, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
