@@ -11,7 +11,7 @@ enum {
 	APART = 1000000,    /* ns between two looks */
 	LATELY = 100000000, /* ns of which it is known which part was spent waiting for a CPU */
 	WORTH_IT = 100000,  /* ns behind */
-	MOST = 2000000,     /* ns made up for in one go */
+	MOST = 10000000,    /* ns made up for in one go */
 	SHARES = 16,        /* times of that which it waits for it: else it has a CPU for itself */
 	FORGET = 8          /* 1 / part of what is known that is left out when there is too much of it */
 };

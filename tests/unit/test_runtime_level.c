@@ -121,12 +121,12 @@ static void test_much(void **state)
 {
 	(void)state;
 	shares_a_cpu();
-	others(5 * MS);
+	others(15 * MS);
 	look();
-	assert_int_equal(stood, 2 * MS);
+	assert_int_equal(stood, 10 * MS);
 	look();
 	look();
-	assert_in_range(stood, 5 * MS - 1000, 5 * MS);
+	assert_in_range(stood, 15 * MS - 1000, 15 * MS);
 }
 
 /* While it slept nobody kept it from the CPU, and of half a wait half counts. */

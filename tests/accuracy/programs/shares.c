@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Two busy threads that have nothing to do with each other, on one CPU: 400 (region work) and 100 (region rest) in one
- * of them, whose rate it is; the other's work never ends.
+ * of them, whose rate it is; the other's work, 300 (region beside) and 200, never ends.
  *
  * Expected: each has half of the CPU, whatever it does with it, so the rate is half of what the thread would have alone:
- * work 0.8 X, rest 0.2 X. In real time S has more of the CPU than virtual time allows, and nobody pays for that while he
- * waits for the CPU himself. */
+ * work 0.8 X, rest 0.2 X, beside 0. In real time S has more of the CPU than virtual time allows, and nobody
+ * pays for that while he waits for the CPU himself. */
 #include "gt.h"
 #include <sched.h>
 
 GT_DEFINE_REGION(work)
 GT_DEFINE_REGION(rest)
 GT_DEFINE_REGION(beside)
+GT_DEFINE_REGION(aside)
 
 static void *worker(void *p)
 {
@@ -26,10 +27,12 @@ static void *worker(void *p)
 
 static void *other(void *p)
 {
-	uint64_t n = gt_amount("beside", 100);
+	uint64_t nb = gt_amount("beside", 300), na = gt_amount("aside", 200);
 
-	while (!atomic_load(&gt_stop))
-		region_beside(n); /* GT_REGION beside */
+	while (!atomic_load(&gt_stop)) {
+		region_beside(nb); /* GT_REGION beside */
+		region_aside(na);
+	}
 	return p;
 }
 
