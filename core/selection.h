@@ -103,7 +103,9 @@ enum ca_log_type {
 	CA_LOG_EXTERNAL,  /* in S and waiting for the outside world: still counts as S */
 	CA_LOG_WAS_OFF,   /* in S but off the CPU from `time` to `value`, both in the past; not a wait */
 	CA_LOG_HIT,       /* a sample in S at `time`; value: CA_LOG_HIT_VALUE */
-	CA_LOG_STILL /* from `time` on all of the run stands still for as long as S of `value` ns delays it */
+	/* From `time` on all of the run stands still for as long as S of `value` ns delays it ... */
+	CA_LOG_STILL,
+	CA_LOG_HELD /* ... and has done so: nobody owes for it. By the conductor, thread 0 */
 };
 /* Does it change who is at work in S, from its time on? */
 CA_SIGSAFE static inline bool ca_selection_moves(uint32_t type)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What `causal selftest` looks at before it measures: what the kernel allows (selftest_kernel.c),
  * sleeps, clock, cores, wake-ups, and who else is busy. Driver's process, one thread; a second one sleeps and is woken. */
+#include "causal/conductor/quota.h"
 #include "driver/selftest.h"
 #include <math.h>
 #include <pthread.h>
@@ -195,52 +196,19 @@ static double limit_of(const char *folder)
 	return limit > 0 && of > 0 ? (double)limit / (double)of : 0;
 }
 
-/* The least of a group and of those that it is in. */
-static double least_limit(const char *root, const char *group)
+static void take_least(const char *folder, void *arg)
 {
-	char folder[600];
-	double least = 0;
+	double limit = limit_of(folder), *least = arg;
 
-	snprintf(folder, sizeof folder, "%s%s", root, group);
-	for (;;) {
-		double limit = limit_of(folder);
-		char *end = strrchr(folder, '/');
-
-		if (limit > 0 && (least <= 0 || limit < least))
-			least = limit;
-		if (!end || (size_t)(end - folder) < strlen(root))
-			return least;
-		*end = '\0';
-	}
+	if (limit > 0 && (*least <= 0 || limit < *least))
+		*least = limit;
 }
 
-/* Lines are NUMBER:CONTROLLERS:GROUP; version 2 has no controllers. In a container the group is
- * often named as it is outside, and the folders begin at the container's own. */
 double ca_selftest_quota(const char *self, const char *root)
 {
-	static const char *const below[] = { "", "/cpu", "/cpu,cpuacct", "/unified" };
-	FILE *f = fopen(self, "re");
-	char line[512], folder[256];
 	double least = 0;
 
-	while (f && fgets(line, sizeof line, f)) {
-		const char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-
-		line[strcspn(line, "\n")] = '\0';
-		if (!group || (group != controllers + 1 && !strstr(controllers, "cpu")))
-			continue;
-		for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
-			double limit;
-
-			snprintf(folder, sizeof folder, "%s%s", root, below[i]);
-			limit = least_limit(folder, group + 1);
-			if (limit > 0 && (least <= 0 || limit < least))
-				least = limit;
-		}
-	}
-	if (f)
-		fclose(f);
+	ca_quota_each_group(self, root, take_least, &least);
 	return least;
 }
 

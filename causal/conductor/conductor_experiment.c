@@ -69,8 +69,10 @@ void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 	c->e.outside_before = ca_paying_outside(c->session);
 	c->e.limited_before = ca_paying_limited(c->session);
 	c->e.work = ca_conductor_whole_work(c);
-	c->load.last = c->work.last = 0; /* once in each, at least */
+	c->load.last = c->work.last = 0;               /* once in each, at least */
+	ca_conductor_limit_make_up(c, ca_clock_now()); /* of the warm-up */
 	c->e.record.start = c->watch.last = ca_clock_now();
+	ca_conductor_limit_begin(c, c->e.record.start);
 	c->e.periods_before = c->sum.periods;
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
 	c->e.looked_at_work = ca_regions_at_work(c->regions, c->e.record.region);
@@ -102,6 +104,7 @@ void ca_conductor_experiment_open(struct ca_conductor *c, uint64_t now)
 	c->e.began = ca_clock_now() - ca_session_lag(c->session);
 	start_delays(c);
 	c->e.opened = x->start;
+	ca_conductor_limit_begin(c, x->start);
 	c->sum.started++;
 	c->first_experiment = c->first_experiment ? c->first_experiment : now;
 	ca_conductor_plan_begun(c);
@@ -163,6 +166,7 @@ static void stop_delays(struct ca_conductor *c)
 	unsigned threads;
 	uint64_t paid;
 
+	ca_conductor_limit_make_up(c, ca_clock_now());
 	r->end = c->session->experiment.end = ca_clock_now();
 	c->e.caught_up = atomic_load(&c->session->caught_up);
 	r->owed = ca_conductor_owed(c, &paid, &threads);
@@ -278,6 +282,8 @@ static void look_at_places(struct ca_conductor *c, uint64_t now)
 void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now)
 {
 	look_at_places(c, now);
+	if ((c->state == WARMING_UP || c->state == RUNNING) && now >= c->e.limit.next)
+		ca_conductor_limit_make_up(c, now);
 	if (!c->set->end_to_end || (c->state != RUNNING && !c->e.paused))
 		return;
 	if (ca_pace_begin(&c->load, now, LOAD_EVERY)) {

@@ -112,6 +112,8 @@ void ca_conductor_record(struct ca_conductor *c)
 		r->visit_count = ca_visits_between(c->session, &c->e.before, &c->e.after, c->e.warm_up,
 						   r->end - r->start - r->delay, c->e.began, &c->e.flight,
 						   &c->catalog, c->e.visits);
+	for (size_t i = 0; i < r->visit_count && c->e.limit.more; i++)
+		c->e.visits[i].span = 0; /* D grew in steps: between two of them virtual time was ahead */
 	r->visit_count = ca_conductor_points_keep(c, c->e.visits, r->visit_count);
 	if (c->e.lumpy && r->hits)
 		drop_times(c, (double)r->delay / (double)r->hits);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The conductor's state, shared by its files: conductor.c (the state machine),
- * conductor_experiment.c (an experiment while it is open), conductor_watch.c (the program's threads), conductor_plan.c (which experiments), conductor_points.c
+ * conductor_experiment.c (an experiment while it is open), conductor_limit.c (beside a limit of CPU time), conductor_watch.c (the program's threads), conductor_plan.c (which experiments), conductor_points.c
  * (points chosen here), conductor_scope.c (a scope that follows the samples), conductor_length.c (how
  * long experiments are), conductor_whole.c (runs measured as a whole) and conductor_open.c (everything
  * before and after). Private to them. */
@@ -12,6 +12,7 @@
 #include "causal/conductor/host.h"
 #include "causal/conductor/interference.h"
 #include "causal/conductor/pace.h"
+#include "causal/conductor/quota.h"
 #include "causal/conductor/regions.h"
 #include "causal/conductor/sampling.h"
 #include "causal/conductor/selection_log.h"
@@ -36,10 +37,20 @@ enum { CA_NAMED = 8 }; /* regions that are tried without a sample, as the user n
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
 struct ca_work {
-	uint64_t time, ns; /* at that time; of CPU time, without what was paid: only differences count */
+	uint64_t time, ns; /* at that time; of CPU time, without what was paid: only differences count ... */
+	uint64_t paid;     /* ... and that */
 	uint64_t turns;    /* of spin loops */
 	uint64_t overhead, overhead_in_s; /* see core/slot.h */
 	uint32_t processes;               /* says which ones these are */
+};
+
+/* Where a limit of CPU time holds the run back, since it was opened or its measurement began. */
+struct ca_limited {
+	struct ca_work work; /* by then ... */
+	uint64_t from;       /* ... ns */
+	uint64_t beyond;     /* ns of CPU time that the run's threads had used beyond virtual time */
+	uint64_t more;       /* S time for D that the limit makes longer, ns */
+	uint64_t next;       /* look, ns */
 };
 
 struct ca_open_experiment {
@@ -60,13 +71,14 @@ struct ca_open_experiment {
 	uint64_t inserted_before;                              /* ns, in the warm-up */
 	uint64_t caught_up_before, caught_up; /* of the session, at the start and at the end, ns */
 	uint64_t planned_end;
-	uint64_t warm_up;         /* virtual time of it */
-	uint64_t part;            /* end to end: since when its later window is open; 0: the first */
-	bool paused;              /* end to end: its window is over, and its end is not that of the run */
-	bool given_up;            /* end to end: it took too long, and there is no further one in this run */
-	uint64_t next_look;       /* ... whether it does */
-	bool lumpy;               /* D grows by whole samples, or hits of timed S */
-	struct ca_work work;      /* at its start */
+	uint64_t warm_up;    /* virtual time of it */
+	uint64_t part;       /* end to end: since when its later window is open; 0: the first */
+	bool paused;         /* end to end: its window is over, and its end is not that of the run */
+	bool given_up;       /* end to end: it took too long, and there is no further one in this run */
+	uint64_t next_look;  /* ... whether it does */
+	bool lumpy;          /* D grows by whole samples, or hits of timed S */
+	struct ca_work work; /* at its start */
+	struct ca_limited limit;
 	struct ca_load load;      /* when it was opened */
 	struct ca_work last_work; /* end to end: while its processes were still there */
 	struct ca_load last_load; /* end to end: while its processes were still there */
@@ -76,6 +88,7 @@ struct ca_open_experiment {
 
 struct ca_conductor {
 	struct ca_conductor_options opt;
+	struct ca_quota quota; /* of the run */
 	const struct ca_settings *set;
 	struct ca_settings own_set; /* a copy with other values, strings shared; when set points to it */
 	struct ca_session *session;
@@ -319,6 +332,10 @@ void ca_conductor_whole_end(struct ca_conductor *c);
 void ca_conductor_whole_watch(struct ca_conductor *c);
 /* What the run's processes have done so far. */
 struct ca_work ca_conductor_whole_work(const struct ca_conductor *c);
+
+/* conductor_limit.c: an experiment has been opened, or is measured from here on; and while it is: does a limit of its CPU time hold the run back? */
+void ca_conductor_limit_begin(struct ca_conductor *c, uint64_t now);
+void ca_conductor_limit_make_up(struct ca_conductor *c, uint64_t now);
 
 /* conductor_trace.c: the timeline. Before the first process starts: dictionary, sinks, rings if there is a
  * sink. */

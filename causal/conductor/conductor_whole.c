@@ -314,7 +314,7 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 	for (uint32_t i = 0; i < slots; i++) {
 		const struct ca_slot *slot = &c->session->slot[i];
 
-		work.ns -= atomic_load_explicit(&slot->spun, memory_order_relaxed);
+		work.paid += atomic_load_explicit(&slot->spun, memory_order_relaxed);
 		work.turns += atomic_load_explicit(&slot->turns, memory_order_relaxed);
 		work.overhead += atomic_load_explicit(&slot->overhead, memory_order_relaxed);
 		work.overhead_in_s += atomic_load_explicit(&slot->overhead_in_s, memory_order_relaxed);
@@ -324,5 +324,6 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 			work.ns += ca_clock_process_cpu((pid_t)c->session->process[p].pid);
 			work.processes += p + 1; /* another set, another number */
 		}
+	work.ns -= work.paid;
 	return work;
 }

@@ -187,7 +187,7 @@ static struct ca_selection_log_sum sum_up(struct ca_selection_log *log, struct t
 			}
 			continue;
 		}
-		if (e->type == CA_LOG_STILL) {
+		if (e->type == CA_LOG_STILL || e->type == CA_LOG_HELD) {
 			if (e->time >= start)
 				sum.still += e->value;
 			continue;

@@ -99,6 +99,7 @@ enum ca_sweep_topic {
 	CA_SWEEP_SHORT = 64,     /* whole runs are needed, for the program is short ... */
 	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run */
 	CA_SWEEP_REFUTED = 1024, /* the point counts no unit of work */
+	CA_SWEEP_LIMITED = 2048, /* a control group limits the run's CPU time, and that holds it back */
 	CA_SWEEP_ALONE = 512,    /* one thread does all ... */
 	CA_SWEEP_PAID = 256      /* ... and yet it was delayed: a point is needed */
 };

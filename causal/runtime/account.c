@@ -257,7 +257,7 @@ static void add_still(struct account *a, const struct ca_log_entry *e)
 	if (e->time < a->start || e->time >= a->end)
 		return;
 	a->s_time += e->value;
-	if (e->thread != a->t->number &&
+	if (e->type == CA_LOG_STILL && e->thread != a->t->number &&
 	    (a->wait || !ca_switches_off(&a->t->switches, e->time, e->time + 1, &off, 1)))
 		a->time += e->value;
 }
@@ -493,7 +493,7 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 		/* while S is active for certain, that time counts as a whole */
 		if (e->time >= a->start && e->time < a->end && !is_at_work(t, layer))
 			add_hit(a, e, layer);
-	} else if (e->type == CA_LOG_STILL) {
+	} else if (e->type == CA_LOG_STILL || e->type == CA_LOG_HELD) {
 		add_still(a, e);
 	} else if (e->type == CA_LOG_WAS_OFF) {
 		take_back(a, e);
