@@ -49,11 +49,11 @@ void ca_conductor_limit_make_up(struct ca_conductor *c, uint64_t now)
 	if (held < seldom || c->e.part)
 		return;
 	if (c->opt.sweep && ca_sweep_first_time(c->opt.sweep, CA_SWEEP_LIMITED))
-		ca_conductor_say(c, 0,
-				 "a limit of CPU time stops the program in %.0f %% of its periods (cpu.max "
-				 "of its control "
-				 "group, as docker run --cpus sets it): effects are those under that limit",
-				 100 * held);
+		ca_conductor_say(
+			c, 0,
+			"a limit of CPU time (cpu.max of its control group, docker run --cpus) stops "
+			"the program in %.0f %% of its periods: effects are those under that limit",
+			100 * held);
 	work = ca_conductor_whole_work(c);
 	cpu = (double)(int64_t)(work.ns + work.paid - c->e.limit.work.ns - c->e.limit.work.paid);
 	if (work.processes != c->e.limit.work.processes || !(cpu > 0))

@@ -8,7 +8,10 @@
 #include "core/sys.h"
 
 enum {
-	APART = 1000000,    /* ns between two looks */
+	APART = 1000000, /* ns between two looks */
+	LONG = 20000000, /* ns between two looks that are more than a turn or two of others */
+	LONGEST =
+		2000000000, /* ns off a CPU in one go, of which a part in its queue is too little to matter */
 	LATELY = 100000000, /* ns of which it is known which part was spent waiting for a CPU */
 	WORTH_IT = 100000,  /* ns behind */
 	MOST = 10000000,    /* ns made up for in one go */
@@ -40,10 +43,24 @@ CA_SIGSAFE static uint64_t read_queued(void)
 	return ns;
 }
 
+/* x * part / whole, for part <= whole, both below 2^32. */
+CA_SIGSAFE static uint64_t part_of(uint64_t x, uint64_t part, uint64_t whole)
+{
+	if (!whole || part >= whole)
+		return whole ? x : 0;
+	return x / whole * part + x % whole * part / whole;
+}
+
+/* Of what others have added it is behind by its own share. */
+CA_SIGSAFE static void behind(struct ca_cpu_share *l, uint64_t ns)
+{
+	l->behind += (int64_t)part_of(ns, l->on, l->on + l->waited);
+}
+
 CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
 {
 	struct ca_cpu_share *l = &t->level;
-	uint64_t queued, now, cpu, on, gone;
+	uint64_t queued, now, cpu, on, off, waited;
 
 	if (l->blind || !(t->experiment & 1) || ca_clock_now() - l->measured < APART)
 		return;
@@ -56,35 +73,40 @@ CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
 	now = ca_clock_now();
 	if (l->measured) {
 		on = cpu - l->cpu_at;
-		gone = now - l->measured;
+		off = now - l->measured > on ? now - l->measured - on : 0;
+		waited = queued - l->queued_at;
 		l->on += on;
-		l->off += gone > on ? gone - on : 0;
-		l->waited += queued - l->queued_at;
+		l->off += off;
+		l->waited += waited;
+		while (l->on + l->off > LATELY) {
+			l->on -= l->on / FORGET;
+			l->off -= l->off / FORGET;
+			l->waited -= l->waited / FORGET;
+		}
+		behind(l, off < LONGEST ? part_of(l->unsure, waited, off) : 0);
 	}
-	while (l->on + l->off > LATELY) {
-		l->on -= l->on / FORGET;
-		l->off -= l->off / FORGET;
-		l->waited -= l->waited / FORGET;
-	}
+	l->unsure = 0;
 	l->measured = now;
 	l->cpu_at = cpu;
 	l->queued_at = queued;
 }
 
-/* What has been added for its CPU since the last look, by itself and by others while it waited. */
-CA_SIGSAFE static void add(struct ca_cpu_share *l, unsigned cpu)
+/* What has been added for its CPU since the last look, by itself and by others while it waited. After a long time off
+ * the CPU it has slept, or others have been many: the next tick knows. */
+CA_SIGSAFE static void add(struct ca_cpu_share *l, unsigned cpu, uint64_t since)
 {
-	uint64_t own = l->beyond - l->told, others, running = l->on + l->waited;
+	uint64_t own = l->beyond - l->told, others;
 
 	others = atomic_fetch_add_explicit(&ca_rt.session->cpu[l->cpu].beyond, own, memory_order_relaxed) -
 		 l->heard;
-	if (cpu != l->cpu || !l->off)
-		others = 0; /* where it waited is not known */
-	else if (l->waited < l->off)
-		others = others * l->waited / l->off;
 	l->behind -= (int64_t)own;
-	if (running)
-		l->behind += (int64_t)((others + own) * l->on / running);
+	behind(l, own);
+	if (cpu != l->cpu) /* where it waited is not known */
+		return;
+	if (since > LONG)
+		l->unsure += others;
+	else
+		behind(l, part_of(others, l->waited, l->off));
 }
 
 CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
@@ -93,22 +115,24 @@ CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 	uint64_t now = ca_clock_now(), ns;
 	unsigned cpu = 0;
 
-	if (l->blind || !t->speedup || !(t->experiment & 1) || now - l->looked < APART)
+	if (!t->speedup || !(t->experiment & 1) || now - l->looked < APART)
 		return;
-	l->looked = now;
 	if (ca_sys(SYS_getcpu, (long)(intptr_t)&cpu, 0, 0, 0, 0, 0) || cpu >= CA_MAX_CPUS)
 		return;
-	if (l->experiment == t->experiment)
-		add(l, cpu);
-	else
+	if (l->experiment == t->experiment) {
+		add(l, cpu, now - l->looked);
+	} else {
 		l->behind = 0;
+		l->unsure = 0;
+	}
+	l->looked = now;
 	l->experiment = t->experiment;
 	l->cpu = cpu;
 	l->told = l->beyond;
 	l->heard = atomic_load_explicit(&ca_rt.session->cpu[cpu].beyond, memory_order_relaxed);
-	if (l->behind < WORTH_IT || SHARES * l->waited < l->on || ca_rt_is_in_s(t))
+	if (l->behind < WORTH_IT || !l->waited || SHARES * l->waited < l->on || ca_rt_is_in_s(t))
 		return;
 	/* by standing still it comes nearer to the average, which moves on with it */
-	ns = (uint64_t)l->behind * (l->on + l->waited) / l->waited;
+	ns = l->behind < MOST ? (uint64_t)l->behind * (l->on + l->waited) / l->waited : MOST;
 	ca_ledger_stand_still(t, ns < MOST ? ns : MOST);
 }

@@ -71,6 +71,7 @@ struct ca_cpu_share {
 	uint64_t heard;           /* ... that sum, at the last look ... */
 	uint64_t looked;          /* ... then ... */
 	uint64_t experiment;      /* ... in this one, as in ca_thread */
+	uint64_t unsure;          /* others of its CPU have added so much while it slept, or waited */
 	int64_t behind;           /* the average of who shares its CPU, in this experiment */
 	uint64_t on, off, waited; /* lately: on a CPU; off it, and of that in a run queue ... */
 	uint64_t measured, cpu_at, queued_at; /* ... and clocks and counters of that at the last tick */

@@ -156,9 +156,57 @@ static void test_not_now(void **state)
 	me->speedup = 0;
 	look();
 	me->speedup = HALF;
+	assert_int_equal(stood, 0);
+}
+
+/* Where the kernel does not tell, others hear of it all the same: a limit of CPU time goes by that. */
+static void test_blind(void **state)
+{
+	(void)state;
 	me->level.blind = true;
 	look();
+	me->level.beyond += MS;
+	others(5 * MS);
+	look();
 	assert_int_equal(stood, 0);
+	assert_int_equal(atomic_load(&ca_rt.session->cpu[cpu].beyond), 6 * MS);
+}
+
+/* It has shared its CPU, and then slept: others have not kept it from the CPU meanwhile. */
+static void test_slept(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	me->level.measured = ca_clock_now() - 3600000 * MS;
+	me->level.cpu_at = ca_clock_thread_cpu();
+	others(1800000 * MS);
+	me->level.looked = ca_clock_now() - 3600000 * MS;
+	ca_level_make_up(me);
+	ca_level_tick(me);
+	look();
+	assert_int_equal(stood, 0);
+	assert_int_equal(me->level.unsure, 0);
+}
+
+/* Many others take turns: for 90 of 100 ms it waited. */
+static void test_many(void **state)
+{
+	(void)state;
+	ca_level_tick(me);
+	if (me->level.blind)
+		skip();
+	shares_a_cpu();
+	others(10 * MS);
+	me->level.looked -= 100 * MS;
+	ca_level_make_up(me);
+	assert_int_equal(stood, 0);
+	me->level.measured -= 100 * MS;
+	me->level.queued_at -= 90 * MS;
+	ca_level_tick(me);
+	assert_int_equal(me->level.unsure, 0);
+	assert_in_range(me->level.behind, MS, 10 * MS); /* by its share, which is a small one by now */
+	look();
+	assert_true(stood > MS);
 }
 
 /* What another experiment has left behind is over. */
@@ -258,6 +306,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_much, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asleep, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_now, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_blind, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_slept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_cpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kernel_tells, set_up, tear_down),
