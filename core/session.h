@@ -150,7 +150,9 @@ struct ca_session {
 	_Atomic uint32_t points_used;
 	_Atomic uint32_t processes_used;
 	struct ca_cpu cpu[CA_MAX_CPUS]; /* by the kernel's numbers; by the runtimes */
-	struct ca_slot_set in_s;        /* who may be in S, by the threads; all who are, are in there */
+	_Atomic uint64_t
+		still_until;     /* some thread lets all stand still, until then at most, ns; one at a time */
+	struct ca_slot_set in_s; /* who may be in S, by the threads; all who are, are in there */
 	struct ca_slot_set timed; /* who may be in S where it is timed: all but some that wait (fine.c) */
 	struct ca_slot_set told;  /* whose rings have something new; taken out by the conductor */
 	/* How often a thread with frames of S on one stack was found on another: by the runtimes, up to

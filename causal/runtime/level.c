@@ -109,6 +109,18 @@ CA_SIGSAFE static void add(struct ca_cpu_share *l, unsigned cpu, uint64_t since)
 		behind(l, part_of(others, l->waited, l->off));
 }
 
+/* One at a time: who stands still for another one gets nearer to its average, too. */
+CA_SIGSAFE static void stand_still(struct ca_thread *t, uint64_t now, uint64_t ns)
+{
+	_Atomic uint64_t *until = &ca_rt.session->still_until;
+	uint64_t before = atomic_load_explicit(until, memory_order_relaxed);
+
+	if (before > now || !atomic_compare_exchange_strong(until, &before, now + ns))
+		return;
+	ca_ledger_stand_still(t, ns);
+	atomic_store_explicit(until, 0, memory_order_relaxed);
+}
+
 CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 {
 	struct ca_cpu_share *l = &t->level;
@@ -134,5 +146,5 @@ CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 		return;
 	/* by standing still it comes nearer to the average, which moves on with it */
 	ns = l->behind < MOST ? (uint64_t)l->behind * (l->on + l->waited) / l->waited : MOST;
-	ca_ledger_stand_still(t, ns < MOST ? ns : MOST);
+	stand_still(t, now, ns < MOST ? ns : MOST);
 }

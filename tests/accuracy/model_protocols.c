@@ -223,6 +223,7 @@ static void level(void)
 {
 	double sum = 0;
 	int n = 0;
+	bool standing = false;
 
 	for (int i = 0; i < sim.thread_count; i++) {
 		struct sim_thread *t = &sim.threads[i];
@@ -240,7 +241,14 @@ static void level(void)
 		if (!is_runnable(t))
 			continue;
 		t->behind += sum / n;
-		t->still = n > sim.cores && !sim_inside(t) && t->behind > (t->still ? 0 : WORTH_IT);
+		t->still = t->still && t->state == RUNNING && t->behind > 0;
+		standing |= t->still;
+	}
+	for (int i = 0; i < sim.thread_count && !standing && n > sim.cores; i++) {
+		struct sim_thread *t = &sim.threads[i];
+
+		standing = t->still =
+			t->state == RUNNING && !t->paying && !sim_inside(t) && t->behind > WORTH_IT;
 	}
 }
 

@@ -159,6 +159,21 @@ static void test_not_now(void **state)
 	assert_int_equal(stood, 0);
 }
 
+/* Another thread lets all stand still already, or died over it. */
+static void test_one_at_a_time(void **state)
+{
+	(void)state;
+	shares_a_cpu();
+	atomic_store(&ca_rt.session->still_until, ca_clock_now() + 100 * MS);
+	others(MS);
+	look();
+	assert_int_equal(stood, 0);
+	atomic_store(&ca_rt.session->still_until, ca_clock_now());
+	look();
+	assert_true(stood > 0);
+	assert_int_equal(atomic_load(&ca_rt.session->still_until), 0);
+}
+
 /* Where the kernel does not tell, others hear of it all the same: a limit of CPU time goes by that. */
 static void test_blind(void **state)
 {
@@ -306,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_much, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asleep, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_now, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_one_at_a_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_blind, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_slept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
