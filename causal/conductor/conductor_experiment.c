@@ -72,7 +72,7 @@ void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 	c->load.last = c->work.last = 0;               /* once in each, at least */
 	ca_conductor_limit_make_up(c, ca_clock_now()); /* of the warm-up */
 	c->e.record.start = c->watch.last = ca_clock_now();
-	ca_conductor_limit_begin(c, c->e.record.start);
+	ca_conductor_limit_begin(c, c->e.record.start, &c->e.work);
 	c->e.periods_before = c->sum.periods;
 	c->e.inside_before = ca_regions_samples(c->regions, c->e.record.region);
 	c->e.looked_at_work = ca_regions_at_work(c->regions, c->e.record.region);
@@ -104,7 +104,8 @@ void ca_conductor_experiment_open(struct ca_conductor *c, uint64_t now)
 	c->e.began = ca_clock_now() - ca_session_lag(c->session);
 	start_delays(c);
 	c->e.opened = x->start;
-	ca_conductor_limit_begin(c, x->start);
+	c->e.work = ca_conductor_whole_work(c); /* of the warm-up */
+	ca_conductor_limit_begin(c, x->start, &c->e.work);
 	c->sum.started++;
 	c->first_experiment = c->first_experiment ? c->first_experiment : now;
 	ca_conductor_plan_begun(c);

@@ -71,10 +71,10 @@ void ca_conductor_limit_make_up(struct ca_conductor *c, uint64_t now)
 	ca_selection_append(&c->session->log_head, c->session->log, CA_LOG_HELD, 0, now, more);
 }
 
-void ca_conductor_limit_begin(struct ca_conductor *c, uint64_t now)
+void ca_conductor_limit_begin(struct ca_conductor *c, uint64_t now, const struct ca_work *work)
 {
 	c->e.limit.from = now;
 	c->e.limit.more = 0;
-	c->e.limit.work = ca_conductor_whole_work(c);
+	c->e.limit.work = *work;
 	c->e.limit.beyond = used_beyond(c->session);
 }

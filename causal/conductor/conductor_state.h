@@ -334,7 +334,7 @@ void ca_conductor_whole_watch(struct ca_conductor *c);
 struct ca_work ca_conductor_whole_work(const struct ca_conductor *c);
 
 /* conductor_limit.c: an experiment has been opened, or is measured from here on; and while it is: does a limit of its CPU time hold the run back? */
-void ca_conductor_limit_begin(struct ca_conductor *c, uint64_t now);
+void ca_conductor_limit_begin(struct ca_conductor *c, uint64_t now, const struct ca_work *work);
 void ca_conductor_limit_make_up(struct ca_conductor *c, uint64_t now);
 
 /* conductor_trace.c: the timeline. Before the first process starts: dictionary, sinks, rings if there is a

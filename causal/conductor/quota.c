@@ -80,7 +80,8 @@ double ca_quota_held_back(struct ca_quota *quota, const char *self, const char *
 	struct ca_quota_count count = { .time = now }, *before = &quota->before;
 	bool known, old;
 
-	if (quota->last.time && now - quota->last.time < EVERY)
+	/* most programs have no limit, and hardly any gets one while it runs */
+	if (quota->last.time && now - quota->last.time < (quota->last.periods ? EVERY : CA_NS_PER_S))
 		return quota->held;
 	ca_quota_each_group(self, root, add_group, &count);
 	known = before->time && count.periods >= before->periods + FEW &&

@@ -21,7 +21,8 @@ struct ca_quota {
 	double held;                        /* since then, see below */
 };
 
-/* In which part of the time lately was the process held back by its limit, 0..1? As of 0.1 s ago, at the oldest. */
+/* In which part of the time lately was the process held back by its limit, 0..1? As of 0.1 s ago, at the oldest; of a
+ * second where there was no limit. */
 double ca_quota_held_back(struct ca_quota *quota, const char *self, const char *root, uint64_t now);
 
 #endif

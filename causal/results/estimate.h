@@ -22,7 +22,7 @@ struct ca_observation {
 	double elapsed; /* T, s */
 	double active;  /* S, s: at least one thread was in the selected code */
 	double delay;   /* D, s: what was inserted ... */
-	double still;   /* ... of it, what all stood still for, as threads share CPUs */
+	double still;   /* ... of it, what all stood still for: they share CPUs, or a limit of CPU time */
 	double paying;  /* U, s: at least one thread was paying, at most; NAN: unknown */
 	double limits;  /* waits for a time, or with a time limit, which moves with D */
 	double work;    /* s of CPU time, without what was paid; 0: not known, or partly spent waiting */

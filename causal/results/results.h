@@ -60,11 +60,12 @@ struct ca_experiment_record {
 	uint64_t at;         /* start, ns of virtual time since its run began; 0: not known, or a whole run */
 	uint64_t s_time;     /* ns in which at least one thread was in S */
 	uint64_t delay;      /* D, ns: time inserted = speedup x s_time + still */
-	uint64_t still;      /* ns for which all of the run stood still, as threads share CPUs */
-	uint64_t paid;       /* ns paid by all threads together */
-	uint64_t owed;       /* ns still owed by all threads at the end */
-	uint64_t paying;     /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
-	uint64_t limits;     /* waits for a time, or with a time limit, which moves with D */
+	uint64_t
+		still; /* ns for which all of the run stood still: its threads share CPUs, or a limit of CPU time */
+	uint64_t paid;    /* ns paid by all threads together */
+	uint64_t owed;    /* ns still owed by all threads at the end */
+	uint64_t paying;  /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
+	uint64_t limits;  /* waits for a time, or with a time limit, which moves with D */
 	uint64_t outside; /* ns that threads waited for somebody outside of the run, the sum over threads */
 	uint64_t hits;    /* samples in S (sampled) or entries into S (exact) */
 	uint64_t lost;    /* ns that other programs took from the run's threads; UINT64_MAX: unknown */

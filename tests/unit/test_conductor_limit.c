@@ -63,7 +63,7 @@ static int set_up(void **state)
 	atomic_store(&s->processes_used, 1);
 	atomic_store(&s->process[0].state, CA_SLOT_LIVE);
 	work.processes = 1;
-	ca_conductor_limit_begin(c, T0);
+	ca_conductor_limit_begin(c, T0, &work);
 	return 0;
 }
 
