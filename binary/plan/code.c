@@ -74,17 +74,6 @@ static bool displace(struct ca_site *site, const struct ca_insn *insn)
 	return true;
 }
 
-/* A call whose return address is the program's own: push it, jump. */
-static bool copy_call(struct ca_site *site, const struct ca_insn *insn)
-{
-	static const uint8_t push = 0x68, high[] = { 0xc7, 0x44, 0x24, 0x04 }, jump = 0xe9;
-	uint64_t back = insn->address + insn->size;
-
-	return put_relative(site, &push, 1, CA_FIXUP_LOW, back) &&
-	       put_relative(site, high, sizeof high, CA_FIXUP_HIGH, back) &&
-	       put_relative(site, &jump, 1, CA_FIXUP_REL, insn->target);
-}
-
 /* The low half of the opcode's last byte, of a short jump or a long one, with prefixes or not. */
 static unsigned condition(const struct ca_insn *i)
 {
@@ -104,11 +93,39 @@ static bool copy_bytes(struct ca_site *site, const struct ca_insn *insn, uint8_t
 	       add_fixup(site, at + insn->disp_at, at + insn->size, CA_FIXUP_REL, insn->memory);
 }
 
+/* To where a call goes whose return address is on the stack already. */
+static bool jump_to_called(struct ca_site *site, const struct ca_insn *insn)
+{
+	static const uint8_t jump = 0xe9;
+	enum { CALL_TO_JUMP = 0x30 }; /* ff /2 and ff /4 */
+
+	return insn->kind == CA_INSN_CALL ? put_relative(site, &jump, 1, CA_FIXUP_REL, insn->target)
+					  : copy_bytes(site, insn, CALL_TO_JUMP);
+}
+
+static bool can_jump_to_called(const struct ca_insn *insn)
+{
+	return insn->kind == CA_INSN_CALL ||
+	       (insn->kind == CA_INSN_CALL_INDIRECT && !insn->sp_operand && insn->modrm_at &&
+		insn->bytes[insn->modrm_at - 1] == 0xff && (insn->bytes[insn->modrm_at] & 0x38) == 0x10);
+}
+
+/* A call whose return address is the program's own: push it, jump. */
+static bool copy_call(struct ca_site *site, const struct ca_insn *insn)
+{
+	static const uint8_t push = 0x68, high[] = { 0xc7, 0x44, 0x24, 0x04 };
+	uint64_t back = insn->address + insn->size;
+
+	return put_relative(site, &push, 1, CA_FIXUP_LOW, back) &&
+	       put_relative(site, high, sizeof high, CA_FIXUP_HIGH, back) && jump_to_called(site, insn);
+}
+
 bool ca_code_copy(struct ca_site *site, const struct ca_insn *insn)
 {
 	uint8_t jump = 0xe9, jump_if[2] = { 0x0f, 0 };
 
-	if (insn->kind == CA_INSN_CALL_INDIRECT || insn->kind == CA_INSN_STRANGE || !displace(site, insn))
+	if (insn->kind == CA_INSN_STRANGE ||
+	    (insn->kind == CA_INSN_CALL_INDIRECT && !can_jump_to_called(insn)) || !displace(site, insn))
 		return false;
 	switch (insn->kind) {
 	case CA_INSN_JUMP:
@@ -117,6 +134,7 @@ bool ca_code_copy(struct ca_site *site, const struct ca_insn *insn)
 		jump_if[1] = (uint8_t)(0x80 | condition(insn));
 		return put_relative(site, jump_if, 2, CA_FIXUP_REL, insn->target);
 	case CA_INSN_CALL:
+	case CA_INSN_CALL_INDIRECT:
 		return copy_call(site, insn);
 	default:
 		return copy_bytes(site, insn, 0);
@@ -149,16 +167,7 @@ bool ca_code_copy_leaving(struct ca_site *site, const struct ca_insn *insn)
 
 bool ca_code_copy_called(struct ca_site *site, const struct ca_insn *insn)
 {
-	static const uint8_t jump = 0xe9;
-	enum { CALL_TO_JUMP = 0x30 }; /* ff /2 and ff /4 */
-
-	if (insn->kind == CA_INSN_CALL)
-		return displace(site, insn) && put_relative(site, &jump, 1, CA_FIXUP_REL, insn->target);
-	/* the return address is on the stack already */
-	if (insn->kind != CA_INSN_CALL_INDIRECT || insn->sp_operand || !insn->modrm_at ||
-	    insn->bytes[insn->modrm_at - 1] != 0xff || (insn->bytes[insn->modrm_at] & 0x38) != 0x10)
-		return false;
-	return displace(site, insn) && copy_bytes(site, insn, CALL_TO_JUMP);
+	return can_jump_to_called(insn) && displace(site, insn) && jump_to_called(site, insn);
 }
 
 bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t n, size_t at, uint64_t limit)
@@ -168,8 +177,7 @@ bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t 
 	for (size_t i = at; i < n && goes_on && site->length < CA_JUMP_LENGTH; i++) {
 		struct ca_site before = *site;
 
-		if (i > at &&
-		    (insn[i].is_target || !ca_insn_is_movable(&insn[i]) || insn[i].address >= limit))
+		if (i > at && (insn[i].is_target || !ca_insn_may_end(&insn[i]) || insn[i].address >= limit))
 			break;
 		if (!ca_code_copy(site, &insn[i])) {
 			*site = before;

@@ -329,3 +329,10 @@ bool ca_insn_is_movable(const struct ca_insn *i)
 	return i->kind != CA_INSN_CALL && i->kind != CA_INSN_CALL_INDIRECT && i->kind != CA_INSN_STRANGE &&
 	       i->kind != CA_INSN_END && !i->is_split && !ca_insn_is_point(i);
 }
+
+bool ca_insn_may_end(const struct ca_insn *i)
+{
+	bool call = i->kind == CA_INSN_CALL || i->kind == CA_INSN_CALL_INDIRECT;
+
+	return ca_insn_is_movable(i) || (call && !i->is_split);
+}

@@ -65,5 +65,7 @@ bool ca_insn_falls_through(const struct ca_insn *insn);
 bool ca_insn_is_point(const struct ca_insn *insn);
 /* May it be displaced together with others? Calls are better left where they are. */
 bool ca_insn_is_movable(const struct ca_insn *insn);
+/* ... or be the last of a site: a call comes back by a return address of its own, behind it. */
+bool ca_insn_may_end(const struct ca_insn *insn);
 
 #endif

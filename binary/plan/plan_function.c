@@ -306,9 +306,9 @@ static bool forward(struct function *f, struct part *p, struct ca_sites *out, st
 
 	for (; at < p->n && on && site->length < CA_JUMP_LENGTH; at++, first = false) {
 		const struct ca_insn *in = &p->insn[at];
-		bool call = in->kind == CA_INSN_CALL && first;
+		bool call = in->kind == CA_INSN_CALL || in->kind == CA_INSN_CALL_INDIRECT;
 
-		if (!first && (in->is_target || !ca_insn_is_movable(in) ||
+		if (!first && (in->is_target || !ca_insn_may_end(in) ||
 			       ca_sites_overlap(out, in->address, in->address + in->size)))
 			break;
 		if (!append(p, site, at))

@@ -227,11 +227,14 @@ static void test_movable(void **state)
 	insn.is_split = true;
 	assert_false(ca_insn_is_movable(&insn));
 	for (unsigned kind = CA_INSN_PLAIN; kind <= CA_INSN_STRANGE; kind++) {
-		bool stays = kind == CA_INSN_CALL || kind == CA_INSN_CALL_INDIRECT || kind == CA_INSN_END ||
-			     kind == CA_INSN_STRANGE;
+		bool call = kind == CA_INSN_CALL || kind == CA_INSN_CALL_INDIRECT,
+		     stays = call || kind == CA_INSN_END || kind == CA_INSN_STRANGE;
 
 		insn = (struct ca_insn){ .kind = (uint8_t)kind, .size = 1 };
 		assert_int_equal(ca_insn_is_movable(&insn), !stays);
+		assert_int_equal(ca_insn_may_end(&insn), !stays || call);
+		insn.is_split = true;
+		assert_false(ca_insn_may_end(&insn));
 	}
 }
 
@@ -326,7 +329,18 @@ static void test_copy(void **state)
 		  BYTES(0xc7, 5, 0, 1, 0, 0, 7, 0, 0, 0),
 		  { { 2, 10, CA_FIXUP_REL, AT + 0x10a } },
 		  -1 },
-		{ { "call *%rax", BYTES(0xff, 0xd0) }, { 0 }, 0, { { 0 } }, -1 },
+		{ { "call *%rax", BYTES(0xff, 0xd0) },
+		  BYTES(0x68, 0, 0, 0, 0, 0xc7, 0x44, 0x24, 4, 0, 0, 0, 0, 0xff, 0xe0),
+		  { { 1, 5, CA_FIXUP_LOW, AT + 2 }, { 9, 13, CA_FIXUP_HIGH, AT + 2 } },
+		  -1 },
+		{ { "call *0x100(%rip)", BYTES(0xff, 0x15, 0, 1, 0, 0) },
+		  BYTES(0x68, 0, 0, 0, 0, 0xc7, 0x44, 0x24, 4, 0, 0, 0, 0, 0xff, 0x25, 0, 1, 0, 0),
+		  { { 1, 5, CA_FIXUP_LOW, AT + 6 },
+		    { 9, 13, CA_FIXUP_HIGH, AT + 6 },
+		    { 15, 19, CA_FIXUP_REL, AT + 0x106 } },
+		  -1 },
+		/* what it goes by has moved */
+		{ { "call *8(%rsp)", BYTES(0xff, 0x54, 0x24, 8) }, { 0 }, 0, { { 0 } }, -1 },
 		{ { "loop", BYTES(0xe2, 0xfe) }, { 0 }, 0, { { 0 } }, -1 },
 	};
 

@@ -171,7 +171,12 @@ static void check_copy(const struct ca_site *s, const struct copy *c, const cs_i
 		CHECK(is[1].id == X86_INS_MOV &&
 			      (uint32_t)is[1].detail->x86.operands[1].imm == (uint32_t)(back >> 32),
 		      was->address);
-		CHECK(is[2].id == X86_INS_JMP && branch(&is[2]) == branch(was), was->address);
+		CHECK(is[2].id == X86_INS_JMP, was->address);
+		if (is_direct(was))
+			CHECK(branch(&is[2]) == branch(was), was->address);
+		else
+			check_operands(was, &is[2]);
+		CHECK(!strstr(was->op_str, "sp"), was->address);
 	} else if (cs_insn_group(capstone, was, X86_GRP_JUMP) && was->id != X86_INS_JMP &&
 		   exits_between(s, from, to)) {
 		/* the opposite condition past it: the last bit of the opcode says which */

@@ -27,6 +27,14 @@ static const char source[] = ASM_MACROS
 	"fn unknown\n push %rbx\n.cfi_def_cfa_offset 16\n mov $1,%eax\n jmp *%rax\nunknown_end: end unknown\n"
 	/* the same jump with nothing but the return address on the stack is a call at the end */
 	"fn called\n mov $1,%eax\n jmp *%rax\ncalled_end: end called\n"
+	/* most functions that call another one begin like one of these: there is no room without the call */
+	"fn pushed\n push %rax\n.cfi_def_cfa_offset 16\n call *pushed_end(%rip)\n xor $1,%rax\npop %rcx\n"
+	".cfi_def_cfa_offset 8\n ret\npushed_end: end pushed\n"
+	"fn kept\n push %rbx\n.cfi_def_cfa_offset 16\n mov %rdi,%rbx\n call leaf\n mov %rbx,%rdi\npop "
+	"%rbx\n.cfi_def_cfa_offset 8\n jmp leaf\nkept_end: end kept\n"
+	"fn looks\n push %rbx\n.cfi_def_cfa_offset 16\n call *8(%rsp)\n pop %rbx\n.cfi_def_cfa_offset 8\n "
+	"ret\n"
+	"looks_end: end looks\n"
 	/* only a jump table's jump has the prefix */
 	"fn table\n push %rbx\n.cfi_def_cfa_offset 16\n mov $1,%eax\n notrack jmp *%rax\n pop %rbx\n"
 	".cfi_def_cfa_offset 8\n mov $1,%ecx\n ret\ntable_end: end table\n"
@@ -48,7 +56,7 @@ static const char source[] = ASM_MACROS
 	"fn others\n xchg %eax,%ecx\n lock orq $0,(%rsp)\n mov $0x9fff0,%eax\n mov %eax,(%rdi)\n"
 	" mov $0x0187,%eax\n incl (%rdi)\n ret\nothers_end: end others\n"
 	/* too short for a jump, before what is jumped to */
-	"fn short\n jmp sh_end\nsh_xchg: xchg %al,(%rdi)\nsh_end: ret\nshort_end: end short\n"
+	"fn brief\n jmp sh_end\nsh_xchg: xchg %al,(%rdi)\nsh_end: ret\nbrief_end: end brief\n"
 	/* what spinning threads look at: a word of the program's, one that a register points to, none that changes
 	 * with each turn; and stores behind which others go on */
 	"fn waits\nwa_own: mov waits_word(%rip),%eax\n test %eax,%eax\n je wa_over\nwa_pause: pause\n jmp "
@@ -139,6 +147,9 @@ static const struct {
 	{ "padded", NULL, { { "padded", CA_SITE_ENTER, 6, 0 }, { "padded_ret", CA_SITE_EXIT, 6, 1 } } },
 	{ "unsure", NULL, { { "unsure", CA_SITE_ENTER, 6, 0 }, { "unsure_ret", CA_SITE_EXIT, 1, 1 } } },
 	{ "called", NULL, { { "called", CA_SITE_ENTER, 5, 0 }, { 0 } } },
+	{ "pushed", NULL, { { "pushed", CA_SITE_ENTER, 7, 0 }, { 0 } } },
+	{ "kept", NULL, { { "kept", CA_SITE_ENTER, 9, 0 }, { 0 } } },
+	{ "looks", NULL, { { "looks", CA_SITE_ENTER, 1, 0 }, { 0 } } },
 	{ "table", NULL, { { "table", CA_SITE_ENTER, 6, 0 }, { 0 } } },
 	{ "traps", "its entry cannot be patched", { { 0 } } },
 	{ "falls", "control may run past its end", { { 0 } } },
