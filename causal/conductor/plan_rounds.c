@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan's rounds: each code whose answer is open once (of whole runs, which are few: the one that seems to bring
- * most, and its challenger), one of the others now and then, and experiments at 0 % spread evenly between them.
- * Driver's process, one thread. */
+/* The plan's rounds: each code whose answer is open once, and the one that seems to bring most as often as all others
+ * together (of whole runs, which are few: that one and its challenger), one of the rest now and then, and experiments
+ * at 0 % spread evenly between them. Driver's process, one thread. */
 #include "causal/conductor/plan_parts.h"
 #include <math.h>
 #include <stdlib.h>
@@ -25,10 +25,23 @@ static void put(struct ca_plan *p, uint32_t region, unsigned percent)
 		*step = (struct ca_plan_step){ region, percent };
 }
 
+/* Experiments of that code in the round that are still to come, before the one with that number. */
+static size_t put_before(const struct ca_plan *p, uint32_t region, size_t end)
+{
+	const struct ca_plan_step *step = p->round.at;
+	size_t n = 0;
+
+	for (size_t i = p->at; i < end; i++)
+		n += step[i].region == region;
+	return n;
+}
+
 void ca_plan_rounds_put(struct ca_plan *p, const struct ca_plan_code *code)
 {
+	size_t turn = code->tries + put_before(p, code->offer.region, p->round.n);
+
 	/* of code that polls a whole run at 100 % never ends, or takes twenty times as long */
-	put(p, code->offer.region, speedup[code->polls ? code->tries % 2 * 2 : code->tries % SPEEDUPS]);
+	put(p, code->offer.region, speedup[code->polls ? turn % 2 * 2 : turn % SPEEDUPS]);
 }
 
 struct turn {
@@ -50,9 +63,12 @@ static void shuffle(struct ca_plan *p)
 	struct turn *turn = calloc(p->round.n + 1, sizeof *turn);
 	struct ca_plan_step *step = p->round.at;
 
-	for (size_t i = 0; i < p->round.n && turn; i++)
-		turn[i] = (struct turn){ ca_plan_race(number, ca_plan_find(p, step[i].region)->offer.key, 1),
+	for (size_t i = 0; i < p->round.n && turn; i++) {
+		uint64_t key = ca_plan_find(p, step[i].region)->offer.key;
+
+		turn[i] = (struct turn){ ca_plan_race(number + put_before(p, step[i].region, i), key, 1),
 					 step[i] };
+	}
 	if (turn && p->round.n)
 		qsort(turn, p->round.n, sizeof *turn, by_time);
 	for (size_t i = 0; i < p->round.n && turn; i++)
@@ -185,6 +201,27 @@ static void put_tried(struct ca_plan *p)
 			ca_plan_rounds_put(p, &p->code[p->order[i]]);
 }
 
+/* Where there is no time for all answers, there is for that of the first row: of the round's codes the open one that
+ * seems to bring most has half of the experiments (the best and its challengers; half is at most twice as slow as the
+ * best choice: Russo, Simple Bayesian algorithms for best-arm identification, 2016). */
+static void favour_leader(struct ca_plan *p)
+{
+	const struct ca_plan_step *step = p->round.at;
+	struct ca_plan_code *leader = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->round.n; i++) {
+		struct ca_plan_code *code = ca_plan_find(p, step[i].region);
+		bool there = ca_plan_is_there(p, step[i].region);
+
+		n += there;
+		if (there && code->open && code->known && (!leader || ca_plan_by_effect(&code, &leader) < 0))
+			leader = code;
+	}
+	for (size_t i = 1; leader && i < n; i++)
+		ca_plan_rounds_put(p, leader);
+}
+
 void ca_plan_rounds_make(struct ca_plan *p)
 {
 	struct ca_plan_code *rested;
@@ -199,6 +236,8 @@ void ca_plan_rounds_make(struct ca_plan *p)
 	rested = any_open(p) ? pick_rested(p) : NULL;
 	if (rested && (p->round.n >= REST || p->rounds % REST == 0))
 		ca_plan_rounds_put(p, rested);
+	if (!p->whole)
+		favour_leader(p);
 	/* the first whole runs may be the only ones: what can give most comes first, as it is offered */
 	if (!p->whole || p->n)
 		shuffle(p);
