@@ -165,12 +165,18 @@ static struct ca_est_bound bound_cell(const struct ca_est *est, const uint32_t *
 	return bound;
 }
 
+/* Where a limit of CPU time held the run back, S is to all of the time as D is to p of it. At 0 % it is not known. */
+static double active_of(const struct ca_est_item *item, double p, bool limited)
+{
+	return !limited ? item->active : p > 0 ? item->delay / p : NAN;
+}
+
 /* All experiments of a region in one: which share of the time S takes; and, if hardly anybody ever paid,
  * the answer. Then nobody else was on a CPU while S was active, whatever the speedup, and the effect is
- * the speedup times that share. */
+ * the speedup times that share. limited: what nobody paid for is in D, too. */
 static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_t cells, const size_t *first,
-		     const uint32_t *member, const struct scatter *known_scatter, struct part *part,
-		     struct ca_est_own *own)
+		     const uint32_t *member, const struct scatter *known_scatter, bool limited,
+		     struct part *part, struct ca_est_own *own)
 {
 	double delay = 0, paying = 0, limits = 0, visits = 0, low = 0, lost = 0, rest = 0, share = 0;
 	bool known = true, timed = true;
@@ -188,9 +194,11 @@ static void find_own(const struct ca_est *est, const struct ca_cell *cell, size_
 			}
 			limits += item->limits;
 			visits += item->visits;
-			part[m] = (struct part){ item->active, item->elapsed, item->run };
-			share += part[m].top / part[m].bottom;
-			m++;
+			part[m] = (struct part){ active_of(item, p, limited), item->elapsed, item->run };
+			if (isfinite(part[m].top)) {
+				share += part[m].top / part[m].bottom;
+				m++;
+			}
 			if (!(p > 0))
 				continue;
 			known = known && item->paying >= 0 && item->delay >= kept * p * item->active;
@@ -233,7 +241,7 @@ bool ca_estimate_bounds(const struct ca_est *est, const struct ca_estimate_optio
 					   ? (struct ca_est_bound){ -INFINITY, 1 }
 					   : bound_cell(est, member + first[c], first[c + 1] - first[c],
 							out->cell[c].speedup / 1e6, room, &known, part);
-		find_own(est, out->cell + from, n, first + from, member, &known, part, &own[k]);
+		find_own(est, out->cell + from, n, first + from, member, &known, share, part, &own[k]);
 	}
 	if (part)
 		ca_estimate_share(est, options, out, first, member, own);

@@ -105,10 +105,12 @@ static inline bool ca_results_is_blind(uint64_t elapsed, uint64_t outside, uint6
 }
 
 /* s in which somebody was paying, or NAN: it is not known by how much that made a path longer. Where threads share CPUs,
- * the others of a CPU are slowed by what one of them pays. */
+ * or a limit of CPU time, others are slowed by what one of them pays. */
 static inline double ca_results_paying(uint64_t paying, uint64_t still, uint64_t delay)
 {
-	return paying == UINT64_MAX || 20 * still > delay ? NAN : (double)paying / 1e9;
+	bool shared = 20 * still > delay && 100 * paying > delay;
+
+	return paying == UINT64_MAX || shared ? NAN : (double)paying / 1e9;
 }
 
 /* s of CPU time that is work; 0: not known, or more than 1 % of it was spent in spin loops, whose turns take

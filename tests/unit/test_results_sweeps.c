@@ -5,6 +5,7 @@
  *
  * A few sweeps of each kind take seconds; for the figures in doc/ESTIMATE.md:
  *     CA_SWEEPS=1000 tests/unit/test_results_sweeps */
+#include "causal/results/results.h"
 #include "tests/unit/estimate_fixture.h"
 #include <stdlib.h>
 
@@ -357,6 +358,38 @@ static void test_own_baseline(void **state)
 		assert_near(e.curve[0].at_low[1], paid ? 26.3 : 27.4, 0.5);
 		assert_int_equal(ca_estimate_verdict(&e.curve[0]), CA_VERDICT_WORTH);
 		assert_true(ca_estimate_decided(&e.curve[0], 3));
+		ca_estimate_fini(&e);
+	}
+}
+
+/* A limit of CPU time stops a thread that is alone, in S or not: D is what is won, of which no S time tells, and nobody
+ * pays for it. Where others pay, they are slowed by that, too. */
+static void test_own_baseline_limited(void **state)
+{
+	struct ca_observation list[6];
+	struct ca_estimates e;
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++)
+		list[i] = (struct ca_observation){ .region = 1,
+						   .speedup = i < 4 ? 500000 : 0,
+						   .run = 1,
+						   .time = (double)i,
+						   .cost = i < 4 ? 0.25 - 0.071 : 0.25,
+						   .visits = 9000 + 1500 * (double)i,
+						   .elapsed = 0.25,
+						   .active = 0.08,
+						   .delay = i < 4 ? 0.071 : 0,
+						   .still = i < 4 ? 0.031 : 0 };
+	for (int paid = 0; paid < 2; paid++) {
+		for (size_t i = 0; i < 4; i++)
+			list[i].paying = ca_results_paying(paid ? 4000000 : 0, 31000000, 71000000);
+		e = run_on(list, 6);
+		assert_int_equal(e.curve[0].how == CA_HOW_OWN, !paid);
+		if (!paid) {
+			assert_near(e.curve[0].at[1], 28.4, 1);
+			assert_near(e.curve[0].at_low[1], 27.4, 0.5);
+		}
 		ca_estimate_fini(&e);
 	}
 }
@@ -750,12 +783,12 @@ static void test_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_hardly_any),
-		cmocka_unit_test(test_run_phases),   cmocka_unit_test(test_stages),
-		cmocka_unit_test(test_caught_up),    cmocka_unit_test(test_one_window),
-		cmocka_unit_test(test_line),         cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_work),         cmocka_unit_test(test_places),
-		cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_own_baseline), cmocka_unit_test(test_own_baseline_limited),
+		cmocka_unit_test(test_hardly_any),   cmocka_unit_test(test_run_phases),
+		cmocka_unit_test(test_stages),       cmocka_unit_test(test_caught_up),
+		cmocka_unit_test(test_one_window),   cmocka_unit_test(test_line),
+		cmocka_unit_test(test_fixed),        cmocka_unit_test(test_work),
+		cmocka_unit_test(test_places),       cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
