@@ -257,6 +257,7 @@ static void test_allowed(void **state)
 		  .low = 29,
 		  .high = 31 }, /* time limits: more than its time */
 		{ .speedup = 250000, .effect = NAN, .low = NAN, .high = 7 },
+		{ .speedup = 500000, .effect = -20, .low = -21, .high = -19 },
 	};
 	struct ca_curve curve = { .at = { 10, 20, 30 },
 				  .at_low = { 10, 20, 27 },
@@ -271,13 +272,28 @@ static void test_allowed(void **state)
 	ca_estimate_add_method_error(&e);
 	assert_true(cell[0].low == -1 && cell[0].high == 1);
 	check_near(cell[1].low, 40 - sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
-	check_near(cell[1].high, 40 + sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
+	/* what we take ourselves: effects are low by 0 to 3 % of themselves */
+	check_near(cell[1].high, 41.2 + sqrt(1 + 1.96 * 1.96 * (0.09 + 0.16)), 0.001);
+	check_near(cell[1].effect, 40.6, 0.001);
+	check_near(cell[5].low, -20.6 - sqrt(1 + 1.96 * 1.96 * (0.09 + 0.04)), 0.001);
+	check_near(cell[5].effect, -20.3, 0.001);
+	assert_true(cell[2].effect <= 50 && cell[2].effect > 49.9);
 	assert_true(cell[2].high == 50 && cell[2].low < 49);
 	assert_true(cell[3].high == 31 && cell[3].low < 29);
 	assert_true(isnan(cell[4].low) && cell[4].high == 7);
-	check_near(curve.at_high[0] - curve.at_low[0], 2 * 1.96 * hypot(0.3, 0.1), 0.001);
+	check_near(curve.at_high[0] - curve.at_low[0], 2 * 1.96 * hypot(0.3, 0.1) + 0.3, 0.001);
+	check_near(curve.at_high[2] - curve.at_low[2], 2 * sqrt(9 + 1.96 * 1.96 * (0.09 + 0.09)) + 0.9,
+		   0.001);
+	check_near(curve.impact_high - curve.impact_low, 2 * 1.96 * hypot(0.3, 0.2) + 0.6, 0.001);
+	assert_true(curve.at[2] > 30.44 && curve.at[2] < 30.46);
+	/* S has its part of it */
+	curve = (struct ca_curve){
+		.at = { 10, 20, 30 }, .at_low = { 10, 20, 27 }, .at_high = { 10, 20, 33 }, .how = CA_HOW_OWN
+	};
+	e.cells = 0;
+	ca_estimate_add_method_error(&e);
+	assert_true(curve.at[2] == 30);
 	check_near(curve.at_high[2] - curve.at_low[2], 2 * sqrt(9 + 1.96 * 1.96 * (0.09 + 0.09)), 0.001);
-	check_near(curve.impact_high - curve.impact_low, 2 * 1.96 * hypot(0.3, 0.2), 0.001);
 }
 
 /* A tenth of the time CPUs were idle while threads waited: +-7 points at 50 % that no experiment tells of, and more of
@@ -296,7 +312,8 @@ static void test_idle(void **state)
 	(void)state;
 	ca_estimate_add_method_error(&e);
 	check_near(ca_estimate_idle_error(&curve, 0.5), 7, 0.001);
-	check_near(curve.at_high[1] - curve.at_low[1], 2 * sqrt(4 + 1.96 * 1.96 * (0.09 + 0.04) + 49), 0.001);
+	check_near(curve.at_high[1] - curve.at_low[1], 2 * sqrt(4 + 1.96 * 1.96 * (0.09 + 0.04) + 49) + 0.6,
+		   0.001);
 	assert_true(ca_estimate_decided(&curve, 2.2));
 	assert_false(ca_estimate_decided(&curve, 1.8));
 	curve.idle = 0;
@@ -314,8 +331,8 @@ static void test_sampled(void **state)
 	(void)state;
 	check_near(ca_estimate_sampled_error(&curve, 0.5), 3.2, 0.001);
 	ca_estimate_add_method_error(&e);
-	check_near(curve.at_high[1] - curve.at_low[1], 2 * sqrt(4 + 1.96 * 1.96 * (0.09 + 0.04) + 3.2 * 3.2),
-		   0.001);
+	check_near(curve.at_high[1] - curve.at_low[1],
+		   2 * sqrt(4 + 1.96 * 1.96 * (0.09 + 0.04) + 3.2 * 3.2) + 0.6, 0.001);
 	curve.idle = 0.1;
 	check_near(ca_estimate_lasting_error(&curve, 0.5), hypot(3.2, 7), 0.001);
 }
