@@ -177,7 +177,8 @@ bool ca_code_copy_many(struct ca_site *site, const struct ca_insn *insn, size_t 
 	for (size_t i = at; i < n && goes_on && site->length < CA_JUMP_LENGTH; i++) {
 		struct ca_site before = *site;
 
-		if (i > at && (insn[i].is_target || !ca_insn_may_end(&insn[i]) || insn[i].address >= limit))
+		if (i > at &&
+		    (insn[i].is_target || !ca_insn_is_movable(&insn[i]) || insn[i].address >= limit))
 			break;
 		if (!ca_code_copy(site, &insn[i])) {
 			*site = before;

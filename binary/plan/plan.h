@@ -16,6 +16,10 @@ struct ca_text; /* of the module: binary/plan/text.h */
 enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const struct ca_range *range,
 				size_t ranges, struct ca_site *out, size_t max, size_t *count,
 				struct ca_err *err);
+/* The same where progress points may stand at its other instructions: as few of these as can be are in its sites. */
+enum ca_status ca_plan_function_tight(struct ca_text *text, uint32_t module, const struct ca_range *range,
+				      size_t ranges, struct ca_site *out, size_t max, size_t *count,
+				      struct ca_err *err);
 /* Call sites in the ranges of a line: each call instruction becomes CA_SITE_CALL. *self says
  * whether the line has other work of its own worth sampling (loops or more than ~20
  * instructions outside calls). CA_ERR_UNSUPPORTED when a call cannot be patched. */

@@ -177,7 +177,7 @@ static bool copy(struct edges *e, struct ca_site *site, size_t at)
 		const struct ca_insn *in = &e->insn[i];
 
 		if (i > at &&
-		    (in->is_target || !ca_insn_may_end(in) || leaves_by_itself(e, i) ||
+		    (in->is_target || !ca_insn_is_movable(in) || leaves_by_itself(e, i) ||
 		     ca_sites_overlap(e->out, in->address, in->address + in->size) || !join(e, site, i)))
 			break;
 		if (!ca_code_copy(site, in))

@@ -29,6 +29,7 @@ struct function {
 	struct part part[MOST_RANGES];
 	size_t parts;
 	bool has_table;  /* of pointers into the function */
+	bool tight;      /* other sites may stand near: calls are left to them */
 	const char *why; /* what is unsupported, and where */
 	uint64_t where;
 };
@@ -308,7 +309,7 @@ static bool forward(struct function *f, struct part *p, struct ca_sites *out, st
 		const struct ca_insn *in = &p->insn[at];
 		bool call = in->kind == CA_INSN_CALL || in->kind == CA_INSN_CALL_INDIRECT;
 
-		if (!first && (in->is_target || !ca_insn_may_end(in) ||
+		if (!first && (in->is_target || !(f->tight ? ca_insn_is_movable(in) : ca_insn_may_end(in)) ||
 			       ca_sites_overlap(out, in->address, in->address + in->size)))
 			break;
 		if (!append(p, site, at))
@@ -413,9 +414,8 @@ static bool plan_parts(struct function *f, struct ca_sites *out)
 	return true;
 }
 
-enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const struct ca_range *range,
-				size_t ranges, struct ca_site *out, size_t max, size_t *count,
-				struct ca_err *err)
+static enum ca_status plan(struct ca_text *text, uint32_t module, const struct ca_range *range, size_t ranges,
+			   bool tight, struct ca_site *out, size_t max, size_t *count, struct ca_err *err)
 {
 	struct ca_sites o = { .site = out, .max = max, .module = module };
 	struct function *f = calloc(1, sizeof *f);
@@ -425,6 +425,7 @@ enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const str
 	if (!f)
 		return ca_err_set(err, CA_ERR_NOMEM, "out of memory");
 	f->text = text;
+	f->tight = tight;
 	for (size_t r = 0; r < ranges && ok; r++)
 		if (!inside(f, range[r].low)) /* aliases come with the same range */
 			ok = add_part(f, &range[r], false);
@@ -444,4 +445,18 @@ enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const str
 	}
 	free(f);
 	return status;
+}
+
+enum ca_status ca_plan_function(struct ca_text *text, uint32_t module, const struct ca_range *range,
+				size_t ranges, struct ca_site *out, size_t max, size_t *count,
+				struct ca_err *err)
+{
+	return plan(text, module, range, ranges, false, out, max, count, err);
+}
+
+enum ca_status ca_plan_function_tight(struct ca_text *text, uint32_t module, const struct ca_range *range,
+				      size_t ranges, struct ca_site *out, size_t max, size_t *count,
+				      struct ca_err *err)
+{
+	return plan(text, module, range, ranges, true, out, max, count, err);
 }

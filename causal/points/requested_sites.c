@@ -182,8 +182,8 @@ static void place_returns(struct work *w, const struct visit *v)
 		done(v, "it is inlined there: name a line that ends it");
 		return;
 	}
-	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan,
-			     CA_MAX_SITES, &n, NULL) != CA_OK) {
+	if (ca_plan_function_tight(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan,
+				   CA_MAX_SITES, &n, NULL) != CA_OK) {
 		done(v, "not all of its returns can be patched: name a line that ends it");
 		return;
 	}
@@ -244,8 +244,8 @@ static uint64_t behind_entry(struct work *w, const struct visit *v)
 	uint64_t at = 0;
 	size_t n = 0;
 
-	if (ca_plan_function(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan,
-			     CA_MAX_SITES, &n, NULL) != CA_OK)
+	if (ca_plan_function_tight(w->text, w->module, range, ranges_of(w, v, range, FUNCTION_RANGES), plan,
+				   CA_MAX_SITES, &n, NULL) != CA_OK)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (plan[i].kind == CA_SITE_ENTER && plan[i].address >= v->place.low &&
