@@ -489,19 +489,24 @@ double ca_estimate_lasting_error(const struct ca_curve *curve, double p)
 	return hypot(ca_estimate_idle_error(curve, p), ca_estimate_sampled_error(curve, p));
 }
 
-/* Bounds allow for what S time is off by, not for this; but no time is saved more than there is. Where each experiment
- * is its own baseline, S has its part of what we take. */
+/* An effect may be too low by so much, points. Where each experiment is its own baseline, S has its part of what we take. */
+static double missing(const struct ca_curve *curve, double effect)
+{
+	return curve->how < CA_HOW_OWN ? own_time * effect : 0;
+}
+
+/* Bounds allow for what S time is off by, not for this; but no time is saved more than there is. */
 static void widen(const struct ca_curve *curve, double *middle, double *low, double *high, double p)
 {
 	double error = hypot(1.96 * hypot(method_points, method_share * *middle),
 			     ca_estimate_lasting_error(curve, p)),
-	       most = fmax(*high, 100 * p), own = curve->how < CA_HOW_OWN ? own_time * *middle : 0;
+	       most = fmax(*high, 100 * p), more = missing(curve, *middle);
 
 	if (!isfinite(*middle))
 		return;
-	*low = *middle - hypot(*middle - *low, error) + fmin(own, 0);
-	*high = fmin(*middle + hypot(*high - *middle, error) + fmax(own, 0), most);
-	*middle = fmin(*middle + own / 2, *high);
+	*low = *middle - hypot(*middle - *low, error) + fmin(more, 0);
+	*high = fmin(*middle + hypot(*high - *middle, error) + fmax(more, 0), most);
+	*middle = fmin(*middle + more / 2, *high);
 }
 
 void ca_estimate_add_method_error(struct ca_estimates *estimates)
@@ -541,8 +546,8 @@ bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const 
 
 bool ca_estimate_decided(const struct ca_curve *curve, double points)
 {
-	double own = curve->how < CA_HOW_OWN ? own_time * fabs(curve->at[HALF]) : 0,
-	       half = (curve->at_high[HALF] - curve->at_low[HALF] - own) / 2,
+	double known = fabs(missing(curve, curve->at[HALF])),
+	       half = (curve->at_high[HALF] - curve->at_low[HALF] - known) / 2,
 	       lasting = ca_estimate_lasting_error(curve, ca_estimate_at[HALF] / 1e6);
 
 	return half <= hypot(points, lasting) || ca_estimate_verdict(curve) == CA_VERDICT_NOT_WORTH;

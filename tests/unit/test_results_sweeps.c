@@ -328,6 +328,20 @@ static struct ca_observation half_in_s(uint32_t speedup, double time, double len
 	};
 }
 
+/* A window at 50 % of S that has 28.4 % of it won, whatever its rate is. */
+static struct ca_observation own_window(size_t i)
+{
+	return (struct ca_observation){ .region = 1,
+					.speedup = 500000,
+					.run = 1,
+					.time = (double)i,
+					.cost = 0.25 - 0.071,
+					.visits = 9000 + 1500 * (double)i,
+					.elapsed = 0.25,
+					.active = 0.142,
+					.delay = 0.071 };
+}
+
 /* Hardly anybody paid: the share of S is the answer at all speedups, from four windows and no zeros. What was
  * paid is in the interval. */
 static void test_own_baseline(void **state)
@@ -337,15 +351,7 @@ static void test_own_baseline(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
-		list[i] = (struct ca_observation){ .region = 1,
-						   .speedup = 500000,
-						   .run = 1,
-						   .time = (double)i,
-						   .cost = 0.25 - 0.071,
-						   .visits = 9000 + 1500 * (double)i,
-						   .elapsed = 0.25,
-						   .active = 0.142,
-						   .delay = 0.071 };
+		list[i] = own_window(i);
 	for (int paid = 0; paid < 2; paid++) {
 		for (size_t i = 0; i < 4; i++)
 			list[i].paying = paid ? 0.004 : 0;
@@ -370,17 +376,16 @@ static void test_own_baseline_limited(void **state)
 	struct ca_estimates e;
 
 	(void)state;
-	for (size_t i = 0; i < 6; i++)
-		list[i] = (struct ca_observation){ .region = 1,
-						   .speedup = i < 4 ? 500000 : 0,
-						   .run = 1,
-						   .time = (double)i,
-						   .cost = i < 4 ? 0.25 - 0.071 : 0.25,
-						   .visits = 9000 + 1500 * (double)i,
-						   .elapsed = 0.25,
-						   .active = 0.08,
-						   .delay = i < 4 ? 0.071 : 0,
-						   .still = i < 4 ? 0.031 : 0 };
+	for (size_t i = 0; i < 6; i++) {
+		list[i] = own_window(i);
+		list[i].active = 0.08;
+		list[i].still = 0.031;
+		if (i < 4)
+			continue;
+		list[i].speedup = 0;
+		list[i].cost = 0.25;
+		list[i].delay = list[i].still = 0;
+	}
 	for (int paid = 0; paid < 2; paid++) {
 		for (size_t i = 0; i < 4; i++)
 			list[i].paying = ca_results_paying(paid ? 4000000 : 0, 31000000, 71000000);
