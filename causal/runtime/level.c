@@ -8,8 +8,9 @@
 #include "core/sys.h"
 
 enum {
-	APART = 1000000, /* ns between two looks */
-	LONG = 20000000, /* ns between two looks that are more than a turn or two of others */
+	APART = 1000000,   /* ns between two looks */
+	SELDOM = 10000000, /* ns between two questions to the kernel: each takes 5 to 10 us */
+	LONG = 2 * SELDOM, /* ns between two looks that are more than a turn or two of others */
 	LONGEST =
 		2000000000, /* ns off a CPU in one go, of which a part in its queue is too little to matter */
 	LATELY = 100000000, /* ns of which it is known which part was spent waiting for a CPU */
@@ -62,7 +63,7 @@ CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
 	struct ca_cpu_share *l = &t->level;
 	uint64_t queued, now, cpu, on, off, waited;
 
-	if (l->blind || !(t->experiment & 1) || ca_clock_now() - l->measured < APART)
+	if (l->blind || !(t->experiment & 1) || ca_clock_now() - l->measured < SELDOM)
 		return;
 	queued = read_queued();
 	if (queued == UINT64_MAX) {

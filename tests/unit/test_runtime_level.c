@@ -224,6 +224,22 @@ static void test_many(void **state)
 	assert_true(stood > MS / 4);
 }
 
+/* The kernel is not asked at each tick: that takes as long as the tick itself. But it is before what happened in a long
+ * sleep is due. */
+static void test_asks_seldom(void **state)
+{
+	(void)state;
+	ca_level_tick(me);
+	if (me->level.blind)
+		skip();
+	for (uint64_t ago = 5 * MS; ago <= 20 * MS; ago += 15 * MS) {
+		uint64_t at = me->level.measured = ca_clock_now() - ago;
+
+		ca_level_tick(me);
+		assert_int_equal(me->level.measured == at, ago == 5 * MS);
+	}
+}
+
 /* What another experiment has left behind is over. */
 static void test_another_experiment(void **state)
 {
@@ -325,6 +341,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_blind, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_slept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_asks_seldom, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_cpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kernel_tells, set_up, tear_down),
