@@ -116,15 +116,16 @@ struct ca_thread {
 				* is part of `settled` */
 	uint64_t seen;   /* ns; when it was the session's seer, or could have been, last */
 	uint64_t limit;  /* lag of virtual time when a wait for it ended last, or this experiment began */
-	uint64_t last_reading;       /* ns; of the clock, while an experiment was open */
-	uint32_t readings;           /* one shortly after another, with no data read or written between */
-	uint64_t sleep_for;          /* see ca_wait_sleep */
-	uint64_t last_look;          /* cycle counter at the last meeting */
-	uint64_t atomics_from;       /* ... when the visits below began to be counted */
-	uint32_t atomics;            /* visits of sites at atomic operations */
-	uint32_t other_meets;        /* meetings of other kinds meanwhile */
-	uint64_t spins_since;        /* ns; it spun from then on ... */
-	uint64_t spins_until;        /* ... as far as its pauses tell, which come one shortly after another */
+	uint64_t last_reading; /* ns; of the clock, while an experiment was open */
+	uint32_t readings;     /* one shortly after another, with no data read or written between */
+	uint64_t sleep_for;    /* see ca_wait_sleep */
+	uint64_t last_look;    /* cycle counter at the last meeting */
+	uint64_t looks_from;   /* ... when it began to look at the clock, and has met nobody since; or 0 */
+	uint64_t atomics_from; /* ... when the visits below began to be counted */
+	uint32_t atomics;      /* visits of sites at atomic operations */
+	uint32_t other_meets;  /* meetings of other kinds meanwhile */
+	uint64_t spins_since;  /* ns; it spun from then on ... */
+	uint64_t spins_until;  /* ... as far as its pauses tell, which come one shortly after another */
 	uint32_t pauses, spin_looks; /* so far; and looks at what it spins on */
 	uint32_t stamps;             /* visits of points that took the time, since stamps_from (ns) */
 	uint64_t stamps_from;

@@ -43,6 +43,7 @@ static struct ca_thread *enter_known(struct ca_thread *t, uintptr_t sp)
 		ca_thread_unhold(t);
 	t->guard++;
 	t->meets++;
+	t->looks_from = 0;
 	if (ca_rt_is_in_s(t))
 		ca_activation_check(t, sp);
 	return t;
@@ -134,12 +135,23 @@ void ca_wait_wake_from(const void *word, uintptr_t site)
 void ca_wait_pay(void)
 {
 	struct ca_thread *t = ca_self;
+	uint64_t from;
 
-	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed) || !worth_it(t) ||
-	    !(t = enter_known(t, HERE)))
+	if (!t || t->guard || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
-	t->meets--;
-	meet(t, NULL, 0);
+	from = ca_cpu_cycles();
+	if (worth_it(t) && enter_known(t, HERE)) {
+		t->meets--;
+		meet(t, NULL, 0);
+	}
+	t->looks_from = from;
+}
+
+uint64_t ca_wait_blind_since(void)
+{
+	const struct ca_thread *t = ca_self;
+
+	return t && t->looks_from ? t->looks_from : ca_cpu_cycles();
 }
 
 void ca_wait_meet_known(struct ca_thread *t, uintptr_t site)

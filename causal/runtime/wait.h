@@ -58,8 +58,11 @@ CA_WAIT_HERE void ca_wait_meet(void)
 {
 	ca_wait_meet_from(NULL, CA_WAIT_SITE);
 }
-/* The same where nobody is met, so that it says nothing about how often the thread switches. */
+/* The same where nobody is met, so that it says nothing about how often the thread switches: it looks at the clock. */
 CA_HIDDEN void ca_wait_pay(void);
+/* From when on can the thread, which is about to wait, not have seen what others have done? Now, or when it began
+ * with the look at the clock that it comes from. Cycles. */
+CA_HIDDEN uint64_t ca_wait_blind_since(void);
 /* Is the calling thread the only one of the run? Then it meets nobody. Not in S, which may have been left. */
 static inline bool ca_wait_is_alone(void)
 {

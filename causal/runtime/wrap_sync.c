@@ -75,50 +75,64 @@ CA_EXPORT int mtx_unlock(mtx_t *m)
 }
 
 /* ---- conditions --------------------------------------------------------------------------------*/
-/* A time limit that has moved is waited for once more, and a signal that comes just then finds nobody
- * waiting. So signals are counted, by the condition's address; after one of them the waiter returns
- * as if woken, and looks at what it waits for, as POSIX wants it to. */
-static _Atomic unsigned signals[256];
+/* A thread pays before it waits, or looks at the clock for how long, and a time limit that has moved is waited for once
+ * more: a signal that comes just then finds nobody waiting. Who changes what is waited for with the lock held cannot
+ * signal so early; of programs that do without, some rely on being quick, and have a limit of seconds in case they are
+ * not. So each signal notes when it was sent, by the condition's address; after it the waiter returns as if woken, and
+ * looks at what it waits for, as POSIX wants it to. Who owe for the same S are through at the same time: so who begins to
+ * wait notes that, too, and a signal right after it lets libc come so far. */
+static struct {
+	_Atomic uint64_t signalled, waits; /* cycles */
+} conditions[1024];
+enum { GETS_THERE = 3000 /* cycles */ };
 
-static _Atomic unsigned *signals_of(const void *condition)
+#define AT(condition)                                                                                        \
+	(&conditions[((uintptr_t)(condition) >> 4 ^ (uintptr_t)(condition) >> 14) %                          \
+		     (sizeof conditions / sizeof *conditions)])
+
+/* May it still wait, which could not see what others did from `since` on? */
+static bool is_not_signalled(const void *condition, uint64_t since)
 {
-	uintptr_t at = (uintptr_t)condition;
-
-	return &signals[(at >> 4 ^ at >> 12) % (sizeof signals / sizeof *signals)];
+	atomic_store(&AT(condition)->waits, ca_cpu_cycles());
+	return atomic_load(&AT(condition)->signalled) < since;
 }
 
-static bool moved(struct ca_deadline *d, const void *condition, unsigned before, int *result, int woken)
+static void note_signal(const void *condition)
 {
-	if (!ca_deadline_moved(d))
-		return false;
-	if (atomic_load(signals_of(condition)) == before)
-		return true;
-	*result = woken;
-	return false;
+	uint64_t waits;
+
+	atomic_store(&AT(condition)->signalled, ca_cpu_cycles());
+	waits = atomic_load(&AT(condition)->waits);
+	while (ca_cpu_cycles() - waits < GETS_THERE)
+		ca_cpu_pause();
 }
 
-#define CONDITION(c, limit, timed_out, woken, call)                                                          \
-	WAIT_UNTIL(unsigned before_ = atomic_load(signals_of(c)), , limit,                                   \
-		   result_ == (timed_out) && moved(&deadline_, (c), before_, &result_, (woken)), call)
-#define SIGNALLING(c, call)                                                                                  \
-	(ca_wait_meet_at(c), atomic_fetch_add_explicit(signals_of(c), 1, memory_order_relaxed), (call))
+#define UNLESS_SIGNALLED(wait)                                                                               \
+	__extension__({                                                                                      \
+		uint64_t since_ = ca_wait_blind_since();                                                     \
+		(wait);                                                                                      \
+	})
+#define NOT_YET(c, woken, call) (is_not_signalled((c), since_) ? (call) : (woken))
+#define CONDITION(c, woken, call)                                                                            \
+	DOING(CONDITION, c, UNLESS_SIGNALLED(WAITING(CA_WAIT_OTHERS, -1, NOT_YET(c, woken, call))))
+#define CONDITION_UNTIL(c, limit, timed_out, woken, call)                                                    \
+	DOING(CONDITION, c, UNLESS_SIGNALLED(WAITING_UNTIL(limit, timed_out, NOT_YET(c, woken, call))))
+#define SIGNALLING(c, call) (ca_wait_meet_at(c), note_signal(c), (call))
 
 CA_EXPORT int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
 {
-	return DOING(CONDITION, c, WAITING(CA_WAIT_OTHERS, -1, REAL(pthread_cond_wait)(c, m)));
+	return CONDITION(c, 0, REAL(pthread_cond_wait)(c, m));
 }
 
 CA_EXPORT int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct timespec *until)
 {
-	return DOING(CONDITION, c,
-		     CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_timedwait)(c, m, until_)));
+	return CONDITION_UNTIL(c, until, ETIMEDOUT, 0, REAL(pthread_cond_timedwait)(c, m, until_));
 }
 
 CA_EXPORT int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t clock,
 				     const struct timespec *until)
 {
-	return DOING(CONDITION, c,
-		     CONDITION(c, until, ETIMEDOUT, 0, REAL(pthread_cond_clockwait)(c, m, clock, until_)));
+	return CONDITION_UNTIL(c, until, ETIMEDOUT, 0, REAL(pthread_cond_clockwait)(c, m, clock, until_));
 }
 
 CA_EXPORT int pthread_cond_signal(pthread_cond_t *c)
@@ -133,13 +147,12 @@ CA_EXPORT int pthread_cond_broadcast(pthread_cond_t *c)
 
 CA_EXPORT int cnd_wait(cnd_t *c, mtx_t *m)
 {
-	return DOING(CONDITION, c, WAITING(CA_WAIT_OTHERS, -1, REAL(cnd_wait)(c, m)));
+	return CONDITION(c, thrd_success, REAL(cnd_wait)(c, m));
 }
 
 CA_EXPORT int cnd_timedwait(cnd_t *c, mtx_t *m, const struct timespec *until)
 {
-	return DOING(CONDITION, c,
-		     CONDITION(c, until, thrd_timedout, thrd_success, REAL(cnd_timedwait)(c, m, until_)));
+	return CONDITION_UNTIL(c, until, thrd_timedout, thrd_success, REAL(cnd_timedwait)(c, m, until_));
 }
 
 CA_EXPORT int cnd_signal(cnd_t *c)

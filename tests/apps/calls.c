@@ -472,13 +472,86 @@ static void case_limits(void)
 	}
 }
 
+/* ---- conditions ------------------------------------------------------------------------------------------- */
+enum { TURNS = 10000 };
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+} side[2];
+static atomic_int turn;
+static atomic_uint slept_through; /* none alone; without a look at early signals up to 16 */
+
+/* Without the lock, as programs do that count on being in the wait before the other side can answer. */
+static void give_turn(int to)
+{
+	atomic_store(&turn, to);
+	CHECK(!pthread_cond_signal(&side[to].changed));
+}
+
+static void wait_for_turn(int me)
+{
+	struct timespec until;
+
+	CHECK(!pthread_mutex_lock(&side[me].lock));
+	other_work();
+	while (atomic_load(&turn) != me) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 1;
+		slept_through +=
+			pthread_cond_timedwait(&side[me].changed, &side[me].lock, &until) == ETIMEDOUT;
+	}
+	CHECK(!pthread_mutex_unlock(&side[me].lock));
+}
+
+static void *answers(void *unused)
+{
+	for (int i = 0; i < TURNS; i++) {
+		wait_for_turn(1);
+		other_work();
+		give_turn(0);
+	}
+	return unused;
+}
+
+static void *works_on(void *unused)
+{
+	while (!atomic_load(&may_end))
+		work_once();
+	return unused;
+}
+
+static void case_conditions(void)
+{
+	pthread_t other, busy;
+
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_mutex_init(&side[i].lock, NULL) && !pthread_cond_init(&side[i].changed, NULL));
+	work_for(0.1);
+	CHECK(!pthread_create(&busy, NULL, works_on, NULL) && !pthread_create(&other, NULL, answers, NULL));
+	for (int i = 0; i < TURNS; i++) {
+		wait_for_turn(0);
+		give_turn(1);
+	}
+	CHECK(!pthread_join(other, NULL));
+	atomic_store(&may_end, true);
+	CHECK(!pthread_join(busy, NULL));
+	CHECK(slept_through <= TURNS / 2000);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "files", case_files },     { "locks", case_locks },   { "queues", case_queues },
-		{ "streams", case_streams }, { "cancel", case_cancel }, { "ends", case_ends },
-		{ "shells", case_shells },   { "little", little },      { "old_signals", case_old_signals },
+		{ "files", case_files },
+		{ "locks", case_locks },
+		{ "queues", case_queues },
+		{ "streams", case_streams },
+		{ "cancel", case_cancel },
+		{ "ends", case_ends },
+		{ "shells", case_shells },
+		{ "little", little },
+		{ "old_signals", case_old_signals },
 		{ "limits", case_limits },
+		{ "conditions", case_conditions },
 	};
 
 	CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);

@@ -1185,6 +1185,20 @@ static void told_of_pairs(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, rt_tear_down)
 
+/* What others did while it paid for a look at the clock, it cannot have seen before the wait that the look was for. */
+static void blind_in_a_look(void **state)
+{
+	uint64_t before = ca_cpu_cycles(), after;
+
+	(void)state;
+	ca_wait_pay();
+	after = ca_cpu_cycles();
+	assert_in_range(ca_wait_blind_since(), before, after);
+	assert_in_range(ca_wait_blind_since(), before, after);
+	ca_wait_meet();
+	assert_true(ca_wait_blind_since() > after);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1214,6 +1228,7 @@ int main(void)
 		TEST(told_of_a_jump),
 		TEST(told_of_teams),
 		TEST(told_of_pairs),
+		TEST(blind_in_a_look),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

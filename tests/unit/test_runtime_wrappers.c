@@ -6,6 +6,7 @@
 #include "causal/runtime/peers.h"
 #include "causal/runtime/virtual_clock.h"
 #include "causal/runtime/wrap.h"
+#include "core/cpu.h"
 #include "core/sys.h"
 #include "sampler/modules.h"
 #include "tests/unit/runtime.h"
@@ -68,11 +69,21 @@ void ca_wait_pay(void)
 	note('p');
 }
 
+uint64_t ca_wait_blind_since(void)
+{
+	return ca_cpu_cycles();
+}
+
+/* Another thread signals this while we pay. */
+static void *signalled;
+
 struct ca_waiting ca_wait_begin_from(enum ca_wait kind, int fd, uintptr_t site)
 {
 	struct ca_waiting w = { .thread = ca_self, .kind = kind, .fd = fd };
 
 	note('b');
+	if (signalled)
+		pthread_cond_signal(signalled);
 	met_from = site;
 	begun = kind;
 	waited_fd = fd;
@@ -738,6 +749,42 @@ static void reach_limit(const struct row *row)
 	answer_errno = ETIMEDOUT; /* left over from something else */
 	call(row, a);
 	assert_int_equal(ended, CA_WAIT_OTHERS);
+}
+
+static long call_signalled(const struct row *row, const long a[ARGUMENTS], long condition)
+{
+	long r;
+
+	all_real.pthread_cond_signal = (int (*)(pthread_cond_t *))(void *)real;
+	ca_real.pthread_cond_signal = all_real.pthread_cond_signal;
+	signalled = (void *)condition;
+	r = call(row, a);
+	signalled = NULL;
+	return r;
+}
+
+/* A signal that comes while the waiter pays has found nobody: it does not wait. */
+static void signalled_early(void **state)
+{
+	static const char *const waits[] = { "pthread_cond_wait", "pthread_cond_timedwait",
+					     "pthread_cond_clockwait", "cnd_wait", "cnd_timedwait" };
+	long a[ARGUMENTS];
+	unsigned n = 0;
+
+	(void)state;
+	for (const struct row *row = table; row < table + CA_COUNT(table); row++)
+		for (size_t i = 0; i < CA_COUNT(waits); i++) {
+			if (strcmp(row->name, waits[i]) != 0)
+				continue;
+			n++;
+			fill(row, a);
+			assert_int_equal(call_signalled(row, a, a[0]), 0);
+			assert_string_equal(trace, "bmce"); /* the call is the signal's */
+			assert_int_equal(call_signalled(row, a, a[1]), RESULT);
+			assert_string_equal(trace, "bmcce"); /* another one's */
+		}
+	assert_int_equal(n, CA_COUNT(waits));
+	assert_int_equal(thrd_success, 0);
 }
 
 static void time_limits(void **state)
@@ -2136,6 +2183,7 @@ int main(void)
 		TEST(contexts),        TEST(real_ones),
 		TEST(every_row),       TEST(placed_while_we_open),
 		TEST(locks_alone),     TEST(places),
+		TEST(signalled_early),
 	};
 
 	ca_real_resolve();
