@@ -8,9 +8,9 @@
 #include "core/sys.h"
 
 enum {
-	APART = 1000000,   /* ns between two looks */
-	SELDOM = 10000000, /* ns between two questions to the kernel: each takes 5 to 10 us */
-	LONG = 2 * SELDOM, /* ns between two looks that are more than a turn or two of others */
+	APART = 1000000,  /* ns between two looks */
+	SELDOM = 4000000, /* ns between two questions to the kernel: each takes 5 to 10 us */
+	LONG = 20000000,  /* ns between two looks that are more than a turn or two of others */
 	LONGEST =
 		2000000000, /* ns off a CPU in one go, of which a part in its queue is too little to matter */
 	LATELY = 100000000, /* ns of which it is known which part was spent waiting for a CPU */
