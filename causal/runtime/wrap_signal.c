@@ -5,9 +5,11 @@
 #include "causal/runtime/patch.h"
 #include "causal/runtime/timers.h"
 #include "causal/runtime/wrap.h"
+#include "core/sys.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 
 /* See ca_thread_unhold. */
 static void end_stale_hold(void)
@@ -92,22 +94,46 @@ static bool is_unusable(const stack_t *s)
 	       s->ss_size < getauxval(AT_MINSIGSTKSZ) + OUR_FRAMES;
 }
 
+/* One for all threads will do for a handler that ends the program (varnishd). Ours would run there in several threads at
+ * once: it is that of the first thread, and of the others it is remembered, and not there. */
+static bool is_anothers(const stack_t *s)
+{
+	static struct {
+		_Atomic uintptr_t at;
+		_Atomic long thread;
+	} first[1024];
+	uintptr_t at = s ? (uintptr_t)s->ss_sp : 0;
+	size_t i = (at >> 4 ^ at >> 14) % (sizeof first / sizeof *first);
+	long self = ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0), thread = atomic_load(&first[i].thread);
+
+	if (!s || s->ss_flags & ~(int)SS_ONSTACK)
+		return false;
+	if (atomic_load(&first[i].at) == at && thread != self &&
+	    !ca_sys(SYS_tgkill, ca_sys_getpid(), thread, 0, 0, 0, 0))
+		return true;
+	atomic_store(&first[i].thread, self);
+	atomic_store(&first[i].at, at);
+	return false;
+}
+
 CA_EXPORT int sigaltstack(const stack_t *restrict set, stack_t *restrict old)
 {
 	static const stack_t none = { .ss_flags = SS_DISABLE };
 	stack_t before = unusable, asked;
+	bool no_use;
 	int r;
 
 	if (set)
 		asked = *set;
-	r = REAL(sigaltstack)(is_unusable(set) ? &none : set, old);
+	no_use = is_unusable(set) || is_anothers(set);
+	r = REAL(sigaltstack)(no_use ? &none : set, old);
 	if (r)
 		return r;
 	if (old && before.ss_sp)
 		*old = before;
 	if (set) {
 		memset(&unusable, 0, sizeof unusable);
-		if (is_unusable(&asked)) {
+		if (no_use) {
 			unusable = asked;
 			unusable.ss_flags = 0;
 		}

@@ -69,6 +69,30 @@ static void *small_stack(void *unused)
 	return unused;
 }
 
+static char shared_room[1 << 16];
+
+static void *on_shared_stack(void *unused)
+{
+	stack_t shared = { .ss_sp = shared_room, .ss_size = sizeof shared_room }, now_there;
+
+	CHECK(!sigaltstack(&shared, NULL));
+	work_for(0.5);
+	CHECK(!sigaltstack(NULL, &now_there));
+	CHECK(now_there.ss_sp == shared_room && now_there.ss_size == sizeof shared_room);
+	return unused;
+}
+
+/* one for all, as for a handler that ends the program */
+static void case_shared_stack(void)
+{
+	pthread_t thread[4];
+
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&thread[i], NULL, on_shared_stack, NULL));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+}
+
 static void case_small_stack(void)
 {
 	pthread_t thread;
@@ -300,15 +324,11 @@ static void case_faults(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "main_leaves", case_main_leaves },
-		{ "small_stack", case_small_stack },
-		{ "lock_all", case_lock_all },
-		{ "address_space", case_address_space },
-		{ "asked_masks", case_asked_masks },
-		{ "own_signals", case_own_signals },
-		{ "jumps", case_jumps },
-		{ "sent_faults", case_sent_faults },
-		{ "faults", case_faults },
+		{ "main_leaves", case_main_leaves },     { "small_stack", case_small_stack },
+		{ "shared_stack", case_shared_stack },   { "lock_all", case_lock_all },
+		{ "address_space", case_address_space }, { "asked_masks", case_asked_masks },
+		{ "own_signals", case_own_signals },     { "jumps", case_jumps },
+		{ "sent_faults", case_sent_faults },     { "faults", case_faults },
 	};
 
 	return RUN_CASE(cases, argc, argv);
