@@ -80,7 +80,7 @@ CA_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *r
 
 /* ---- the stack for signals ----------------------------------------------------------------*/
 /* One that is too small even for what the kernel puts there is never used by a handler of the
- * program's. Ours would have to be: such a one is remembered, and not there. */
+ * program's. Ours would have to be: such a one is remembered, and not there; nor is another thread's. */
 static __thread stack_t unusable __attribute__((tls_model("initial-exec")));
 
 static bool is_unusable(const stack_t *s)
@@ -102,12 +102,16 @@ static bool is_anothers(const stack_t *s)
 		_Atomic uintptr_t at;
 		_Atomic long thread;
 	} first[1024];
-	uintptr_t at = s ? (uintptr_t)s->ss_sp : 0;
-	size_t i = (at >> 4 ^ at >> 14) % (sizeof first / sizeof *first);
-	long self = ca_sys(SYS_gettid, 0, 0, 0, 0, 0, 0), thread = atomic_load(&first[i].thread);
+	uintptr_t at;
+	long self, thread;
+	size_t i;
 
 	if (!s || s->ss_flags & ~(int)SS_ONSTACK)
 		return false;
+	at = (uintptr_t)s->ss_sp;
+	i = (at >> 4 ^ at >> 14) % (sizeof first / sizeof *first);
+	self = ca_sys_gettid();
+	thread = atomic_load(&first[i].thread);
 	if (atomic_load(&first[i].at) == at && thread != self &&
 	    !ca_sys(SYS_tgkill, ca_sys_getpid(), thread, 0, 0, 0, 0))
 		return true;

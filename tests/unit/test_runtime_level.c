@@ -224,7 +224,7 @@ static void test_many(void **state)
 	assert_true(stood > MS / 4);
 }
 
-/* The kernel is not asked at each tick: that takes as long as the tick itself. But it is before what happened in a long
+/* The kernel is not asked at each tick: that takes 10 us. But it is before what happened in a long
  * sleep is due. */
 static void test_asks_seldom(void **state)
 {
