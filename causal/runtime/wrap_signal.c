@@ -96,27 +96,30 @@ static bool is_unusable(const stack_t *s)
 
 /* One for all threads will do for a handler that ends the program (varnishd). Ours would run there in several threads at
  * once: it is that of the first thread, and of the others it is remembered, and not there. */
+static struct alternate {
+	_Atomic uintptr_t at;
+	_Atomic long thread; /* 0: that one has another by now */
+} first[1024];
+static __thread struct alternate *mine __attribute__((tls_model("initial-exec")));
+
 static bool is_anothers(const stack_t *s)
 {
-	static struct {
-		_Atomic uintptr_t at;
-		_Atomic long thread;
-	} first[1024];
 	uintptr_t at;
 	long self, thread;
-	size_t i;
+	struct alternate *a;
 
 	if (!s || s->ss_flags & ~(int)SS_ONSTACK)
 		return false;
 	at = (uintptr_t)s->ss_sp;
-	i = (at >> 4 ^ at >> 14) % (sizeof first / sizeof *first);
+	a = &first[(at >> 4 ^ at >> 14) % (sizeof first / sizeof *first)];
 	self = ca_sys_gettid();
-	thread = atomic_load(&first[i].thread);
-	if (atomic_load(&first[i].at) == at && thread != self &&
+	thread = atomic_load(&a->thread);
+	if (atomic_load(&a->at) == at && thread != self &&
 	    !ca_sys(SYS_tgkill, ca_sys_getpid(), thread, 0, 0, 0, 0))
 		return true;
-	atomic_store(&first[i].thread, self);
-	atomic_store(&first[i].at, at);
+	atomic_store(&a->thread, self);
+	atomic_store(&a->at, at);
+	mine = a;
 	return false;
 }
 
@@ -129,6 +132,8 @@ CA_EXPORT int sigaltstack(const stack_t *restrict set, stack_t *restrict old)
 
 	if (set)
 		asked = *set;
+	if (set && mine && atomic_load(&mine->thread) == ca_sys_gettid())
+		atomic_store(&mine->thread, 0);
 	no_use = is_unusable(set) || is_anothers(set);
 	r = REAL(sigaltstack)(no_use ? &none : set, old);
 	if (r)

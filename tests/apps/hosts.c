@@ -71,22 +71,41 @@ static void *small_stack(void *unused)
 
 static char shared_room[1 << 16];
 
-static void *on_shared_stack(void *unused)
+static void *on_shared_stack(void *alone)
 {
 	stack_t shared = { .ss_sp = shared_room, .ss_size = sizeof shared_room }, now_there;
 
 	CHECK(!sigaltstack(&shared, NULL));
+	if (alone)
+		raise(SIGUSR1);
 	work_for(0.5);
 	CHECK(!sigaltstack(NULL, &now_there));
 	CHECK(now_there.ss_sp == shared_room && now_there.ss_size == sizeof shared_room);
-	return unused;
+	return alone;
 }
 
-/* one for all, as for a handler that ends the program */
+static volatile sig_atomic_t ran_there;
+
+static void runs_where(int signal)
+{
+	char here;
+
+	(void)signal;
+	ran_there = &here >= shared_room && &here < shared_room + sizeof shared_room;
+}
+
+/* one for all, as for a handler that ends the program; and who gives it up leaves it to others */
 static void case_shared_stack(void)
 {
+	stack_t shared = { .ss_sp = shared_room, .ss_size = sizeof shared_room };
+	struct sigaction action = { .sa_handler = runs_where, .sa_flags = SA_ONSTACK };
 	pthread_t thread[4];
 
+	CHECK(!sigaltstack(&shared, NULL) && !sigaction(SIGUSR1, &action, NULL));
+	shared.ss_flags = SS_DISABLE;
+	CHECK(!sigaltstack(&shared, NULL));
+	CHECK(!pthread_create(&thread[0], NULL, on_shared_stack, &shared) && !pthread_join(thread[0], NULL));
+	CHECK(ran_there);
 	for (int i = 0; i < 4; i++)
 		CHECK(!pthread_create(&thread[i], NULL, on_shared_stack, NULL));
 	for (int i = 0; i < 4; i++)
