@@ -62,11 +62,13 @@ void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 	(void)log, (void)first;
 }
 
+static uint64_t region_work;
+
 bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight,
 		      bool waiting)
 {
-	(void)waiting;
-	(void)regions, (void)frame, (void)frames, (void)weight;
+	(void)regions, (void)frame, (void)frames;
+	region_work += waiting ? 0 : weight;
 	return false;
 }
 
@@ -99,8 +101,6 @@ uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
 	(void)regions, (void)region;
 	return region_samples;
 }
-
-static uint64_t region_work;
 
 uint64_t ca_regions_at_work(const struct ca_regions *regions, uint32_t region)
 {
@@ -551,6 +551,25 @@ static void test_ends(void **state)
 		tear_down(state);
 	}
 	end = CA_CONDUCTOR_GOES_ON;
+}
+
+/* What threads did before the measured part began is none of it, also where its beginning takes long, with thousands of
+ * threads, and the conductor comes to read of it only then: those probes have not seen it. */
+static void test_early_samples(void **state)
+{
+	struct ca_event sample[] = { { .key = CA_KEY_SAMPLE, .flags = 40 } };
+
+	assert_int_equal(set_up(state), 0);
+	atomic_store(&session->slots_used, 1);
+	atomic_store(&session->slot[0].ring_ready, 1);
+	assert_true(ca_ring_push(&session->slot[0].ring, sample, 1));
+	ca_slot_set_add(&session->told, 0);
+	region_work = 3;
+	ca_conductor_experiment_measure(&conductor, clock_now);
+	assert_int_equal(conductor.e.looked_at_work, 43);
+	assert_int_equal(conductor.e.periods_before, 40);
+	region_work = 0;
+	tear_down(state);
 }
 
 /* Code that is entered more often than it was when it was tried, which is looked at every 20 ms, is known in
@@ -1478,6 +1497,7 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_becomes_hotter),
 		cmocka_unit_test(test_is_entered_unseen),
+		cmocka_unit_test(test_early_samples),
 		cmocka_unit_test(test_hands_over),
 		cmocka_unit_test(test_becomes_hotter_as_a_whole),
 		cmocka_unit_test(test_trial),
