@@ -83,8 +83,13 @@ extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidde
 /* A trap's signal was sent by somebody: true if it is to come later. */
 extern bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context)
 	__attribute__((visibility("hidden")));
-/* Signals, as bits, that the program takes for blocked in this thread. */
-extern uint64_t (*ca_patch_blocked)(void) __attribute__((visibility("hidden")));
+/* Signals, as bits, that the program takes for blocked in this thread, where a handler came in at that frame. */
+extern uint64_t (*ca_patch_blocked)(uintptr_t frame) __attribute__((visibility("hidden")));
+/* The program's handler of a trap's signal runs: see ca_signals_handler_begins. */
+extern void (*ca_patch_handler_begins)(uint64_t blocked, uintptr_t frame)
+	__attribute__((visibility("hidden")));
+extern uint64_t (*ca_patch_handler_ends)(uintptr_t frame, const void *context)
+	__attribute__((visibility("hidden")));
 
 /* Place sites; bias of the site's module is asked through `bias` (false: not loaded here; such
  * sites are skipped and do not count as failed). Sites that are in place already stay. Handler-

@@ -100,7 +100,9 @@ static void redirect(greg_t *reg, const struct slot *s)
 
 void (*ca_patch_on_trap)(uint32_t point);
 bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context);
-uint64_t (*ca_patch_blocked)(void);
+uint64_t (*ca_patch_blocked)(uintptr_t frame);
+void (*ca_patch_handler_begins)(uint64_t blocked, uintptr_t frame);
+uint64_t (*ca_patch_handler_ends)(uintptr_t frame, const void *context);
 
 /* Tell of a visit that took a lasting int3 to be counted. */
 static void tell(const struct slot *s)
@@ -247,23 +249,30 @@ static void chain(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction to = previous_get(sig);
 	struct sigaction once = { .sa_handler = SIG_DFL };
-	uint64_t mask, old;
+	const uint64_t bit = (uint64_t)1 << (sig - 1),
+		       traps = (uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGILL - 1);
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	uint64_t mask, old, blocked = ca_patch_blocked ? ca_patch_blocked(frame) : 0;
 
 	if ((ca_patch_keep && ca_patch_keep(sig, info, context)) ||
 	    (to.sa_handler == SIG_IGN && info->si_code <= 0))
 		return;
 	/* a fault is not put off: where the program blocks it, the kernel ends the program */
-	if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN ||
-	    (info->si_code > 0 && ca_patch_blocked && ca_patch_blocked() & (uint64_t)1 << (sig - 1))) {
+	if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN || (info->si_code > 0 && blocked & bit)) {
 		die(sig, info);
 		return;
 	}
 	if (to.sa_flags & (int)SA_RESETHAND)
 		previous_set(sig, &once);
 	memcpy(&mask, &to.sa_mask, sizeof(mask));
-	mask &= ~((uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGILL - 1));
+	if (ca_patch_handler_begins)
+		ca_patch_handler_begins((mask & traps) | (to.sa_flags & SA_NODEFER ? 0 : bit), frame);
+	mask &= ~traps;
 	ca_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&old, 8, 0, 0);
 	call_as_original(&to, sig, info, context);
+	/* what was sent meanwhile comes once the kernel has gone back: else handlers would lie one in the other */
+	if (ca_patch_handler_ends)
+		old |= ca_patch_handler_ends(frame, context);
 	/* the mask to go back to is in the context; the handler may have changed it there */
 	ca_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, 8, 0, 0);
 }

@@ -313,7 +313,9 @@ void ca_probe_init(void)
 	ca_fine_init();
 	ca_patch_set_hooks(&hooks);
 	ca_patch_keep = ca_signals_keep;
-	ca_patch_blocked = ca_signals_wanted;
+	ca_patch_blocked = ca_signals_wanted_at;
+	ca_patch_handler_begins = ca_signals_handler_begins;
+	ca_patch_handler_ends = ca_signals_handler_ends;
 	ca_sampler_host.translate = ca_patch_translate;
 }
 

@@ -244,3 +244,74 @@ CA_SIGSAFE bool ca_signals_reopen(void)
 	ca_sys_sigmask(SIG_UNBLOCK, open);
 	return open & CA_SYS_SIGNAL(CA_SIGNAL);
 }
+
+/* ---- handlers that run ---------------------------------------------------------------------*/
+enum { HANDLERS = 16 }; /* one in the other; what lies deeper blocks nothing */
+static __thread struct {
+	uintptr_t frame;
+	uint64_t before; /* was wanted */
+} handler[HANDLERS] __attribute__((tls_model("initial-exec")));
+static __thread unsigned handlers __attribute__((tls_model("initial-exec")));
+
+CA_SIGSAFE static bool on_own_stack(uintptr_t at)
+{
+	return ca_self && at - ca_self->stack.own_low < ca_self->stack.own_high - ca_self->stack.own_low;
+}
+
+/* Does who goes on at sp leave a handler at that frame? On another stack it is not there any more. */
+CA_SIGSAFE static bool is_left(uintptr_t frame, uintptr_t sp)
+{
+	return on_own_stack(frame) == on_own_stack(sp) ? sp > frame : on_own_stack(sp);
+}
+
+CA_SIGSAFE static void leave(uintptr_t sp, bool with_mask)
+{
+	while (handlers && is_left(handler[handlers - 1].frame, sp)) {
+		handlers--;
+		if (with_mask)
+			wanted = handler[handlers].before;
+	}
+}
+
+/* A handler may have been left by a jump that nobody told of. */
+CA_SIGSAFE uint64_t ca_signals_wanted_at(uintptr_t frame)
+{
+	leave(frame, true);
+	return wanted;
+}
+
+CA_SIGSAFE void ca_signals_handler_begins(uint64_t blocked, uintptr_t frame)
+{
+	if (handlers == HANDLERS)
+		return;
+	handler[handlers].frame = frame;
+	handler[handlers++].before = wanted;
+	wanted |= blocked & ours();
+}
+
+CA_SIGSAFE uint64_t ca_signals_handler_ends(uintptr_t frame, const void *context)
+{
+	uint64_t in_context, open;
+
+	if (!handlers || handler[handlers - 1].frame != frame)
+		return 0;
+	memcpy(&in_context, &((const ucontext_t *)context)->uc_sigmask, sizeof in_context);
+	wanted = handler[--handlers].before;
+	open = kept & ~in_context;
+	kept &= ~open;
+	return open;
+}
+
+void ca_signals_jump(uintptr_t sp, const void *mask)
+{
+	uint64_t given;
+
+	leave(sp, mask);
+	if (!mask)
+		return;
+	/* nobody but us blocks ours */
+	memcpy(&given, mask, sizeof given);
+	kept = given & ours();
+	if (kept && ca_self)
+		ca_self->held_sp = 1;
+}

@@ -26,12 +26,22 @@ CA_HIDDEN bool ca_signals_note_mask(int how, const sigset_t *set, sigset_t *old)
 CA_HIDDEN void ca_signals_inherit(uint64_t blocked);
 /* Of ours, those that it takes for blocked. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_signals_wanted(void);
+/* ... where a handler of ours came in, at that frame. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_signals_wanted_at(uintptr_t frame);
 /* The program's handler is to run with these blocked; what it had asked for before goes to *old. */
 CA_HIDDEN void ca_signals_note_action(int signal, const struct sigaction *set, struct sigaction *old);
 /* One of ours was sent by somebody, to a thread that takes it for blocked: it is sent again, and
  * blocked until it is taken or let in. In a handler. False: it does not. */
 CA_HIDDEN CA_SIGSAFE bool ca_signals_keep(int signal, siginfo_t *info, void *context);
 CA_HIDDEN CA_SIGSAFE uint64_t ca_signals_kept(void);
+/* A handler of the program's for a signal that stays open begins: with these blocked, as far as they are ours. frame:
+ * where, on its stack. And ends: returns those that stay really blocked until the kernel goes back to the mask in
+ * context. In a handler. */
+CA_HIDDEN CA_SIGSAFE void ca_signals_handler_begins(uint64_t blocked, uintptr_t frame);
+CA_HIDDEN CA_SIGSAFE uint64_t ca_signals_handler_ends(uintptr_t frame, const void *context);
+/* A jump is to lead to a frame with this stack pointer, out of handlers maybe. mask: the one that the kernel is given
+ * then, and what they have blocked is not any more; NULL: it is not changed. */
+CA_HIDDEN void ca_signals_jump(uintptr_t sp, const void *mask);
 /* What was kept, and has been taken since, is blocked no longer. True: CA_SIGNAL is among it, and the
  * thread may have its ticks again. */
 CA_HIDDEN CA_SIGSAFE bool ca_signals_reopen(void);

@@ -56,6 +56,7 @@ static void leaves(uintptr_t sp)
 	__attribute__((used)) static void *before_##name(const struct __jmp_buf_tag *env)                    \
 	{                                                                                                    \
 		leaves(jump_target(env));                                                                    \
+		ca_signals_jump(jump_target(env), env->__mask_was_saved ? &env->__saved_mask : NULL);        \
 		return (void *)(uintptr_t)REAL(name);                                                        \
 	}                                                                                                    \
 	__asm__(".text\n"                                                                                    \
@@ -102,6 +103,7 @@ CA_EXPORT int swapcontext(ucontext_t *restrict from, const ucontext_t *restrict 
 CA_EXPORT int setcontext(const ucontext_t *to)
 {
 	leaves((uintptr_t)to->uc_mcontext.gregs[REG_RSP]);
+	ca_signals_jump((uintptr_t)to->uc_mcontext.gregs[REG_RSP], &to->uc_sigmask);
 	return REAL(setcontext)(to);
 }
 

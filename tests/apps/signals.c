@@ -220,6 +220,64 @@ static void case_trap(void)
 	CHECK(!sigaction(SIGTRAP, NULL, &old) && old.sa_handler == count);
 }
 
+/* A handler has its own signal blocked, also one that patched text needs: sent meanwhile it comes afterwards. Not once
+ * it has been left by siglongjmp, as who tries an instruction does. */
+static sigjmp_buf way_out;
+static int nested, deepest;
+
+static void raises(int number)
+{
+	deepest = ++nested > deepest ? nested : deepest;
+	if (++seen % 4)
+		CHECK(!raise(number));
+	nested--;
+}
+
+static void jumps_out(int number)
+{
+	if (++seen % 2)
+		CHECK(!raise(number));
+	siglongjmp(way_out, 1);
+}
+
+static void nests(int number, int flags)
+{
+	seen = deepest = 0;
+	handle(number, raises, flags);
+	CHECK(!raise(number));
+	CHECK(seen == 4 && deepest == 1);
+	seen = deepest = 0;
+	handle(number, raises, flags | SA_NODEFER);
+	CHECK(!raise(number));
+	CHECK(seen == 4 && deepest == 4);
+	seen = 0;
+	handle(number, jumps_out, flags);
+	for (volatile int i = 1; i <= 20; i++) {
+		work_for(0.002);
+		if (!sigsetjmp(way_out, 1)) {
+			if (number == SIGILL)
+				__asm__ volatile("ud2");
+			raise(number);
+		}
+		CHECK(seen == 2 * i); /* the second one once the first one was left */
+	}
+}
+
+static void case_nested(void)
+{
+	static const int all[] = { SIGUSR1, SIGTRAP, SIGILL };
+	static char alternate[65536];
+	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof alternate };
+
+	work_for(0.1);
+	CHECK(!sigaltstack(&stack, NULL));
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		nests(all[i], 0);
+		nests(all[i], SA_ONSTACK);
+	}
+	work_for(0.1);
+}
+
 /* ---- calls that a handler cuts short: never by ours, always by the program's own ---------*/
 static sem_t never;
 static int quiet_pipe[2], quiet_epoll, quiet_socket[2];
@@ -453,12 +511,10 @@ static void case_longjmp(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "block_all", case_block_all }, { "ours", case_ours },
-		{ "sigwait", case_sigwait },     { "signalfd", case_signalfd },
-		{ "urgent", case_urgent },       { "sigsuspend", case_sigsuspend },
-		{ "profiled", case_profiled },   { "trap", case_trap },
-		{ "no_eintr", case_no_eintr },   { "eintr", case_eintr },
-		{ "longjmp", case_longjmp },
+		{ "block_all", case_block_all }, { "ours", case_ours },     { "sigwait", case_sigwait },
+		{ "signalfd", case_signalfd },   { "urgent", case_urgent }, { "sigsuspend", case_sigsuspend },
+		{ "profiled", case_profiled },   { "trap", case_trap },     { "nested", case_nested },
+		{ "no_eintr", case_no_eintr },   { "eintr", case_eintr },   { "longjmp", case_longjmp },
 	};
 
 	return RUN_CASE(cases, argc, argv);
