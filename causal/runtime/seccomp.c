@@ -229,6 +229,10 @@ void ca_seccomp_prctl(long option, const long *argument)
 {
 	if (option == PR_SET_SECCOMP)
 		ca_seccomp_comes(argument[0] == SECCOMP_MODE_STRICT, (const void *)argument[1]);
+	else if (option == PR_SET_SYSCALL_USER_DISPATCH && argument[0] == PR_SYS_DISPATCH_ON &&
+		 ca_rt.session && atomic_load(&ca_rt.on))
+		withdraw("the program has its system calls given back to it (PR_SET_SYSCALL_USER_DISPATCH), "
+			 "and ours would be, too");
 	else if (option == PR_SET_TSC && argument[0] == PR_TSC_SIGSEGV && ca_rt.session &&
 		 atomic_load(&ca_rt.on)) {
 		ca_timers_forget(); /* no clock of ours is read from now on */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that forbids itself system calls, or the time-stamp counter. */
+/* A program that forbids itself system calls, has them given back to it, or forbids itself the time-stamp counter. */
 #ifndef CA_CAUSAL_RUNTIME_SECCOMP_H
 #define CA_CAUSAL_RUNTIME_SECCOMP_H
 #include "causal/runtime/rt.h"

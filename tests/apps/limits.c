@@ -229,6 +229,36 @@ static void case_seccomp_strict(void)
 	syscall(SYS_exit, 0); /* exit_group is not allowed */
 }
 
+/* as Wine has it: system calls past libc come back as a signal, whoever makes them */
+static volatile char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+static volatile sig_atomic_t dispatched;
+
+static void on_dispatch(int signal)
+{
+	(void)signal;
+	selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+	dispatched++;
+}
+
+static void case_user_dispatch(void)
+{
+	long r;
+
+	with_thread();
+	signal(SIGSYS, on_dispatch);
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector)) {
+		CHECK(errno == EINVAL); /* before Linux 5.11 */
+		return;
+	}
+	for (int i = 1; i <= 2000; i++) {
+		selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+		work_once();
+		__asm__ volatile("syscall" : "=a"(r) : "a"(SYS_getppid) : "rcx", "r11", "memory");
+		CHECK(dispatched == i);
+	}
+	CHECK(!prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0));
+}
+
 static volatile sig_atomic_t alarms;
 
 static void on_alarm(int signal)
@@ -285,6 +315,7 @@ int main(int argc, char **argv)
 		{ "seccomp_unseen", case_seccomp_unseen }, { "seccomp_arguments", case_seccomp_arguments },
 		{ "seccomp_list", case_seccomp_list },     { "seccomp_strict", case_seccomp_strict },
 		{ "no_counter", case_no_counter },         { "deep", case_deep },
+		{ "user_dispatch", case_user_dispatch },
 	};
 
 	if (argc > 2 && !strcmp(argv[1], "seccomp_then"))
