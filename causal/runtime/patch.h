@@ -80,6 +80,9 @@ extern struct ca_fine ca_patch_fine_nobody;
 /* Called in a signal handler for each visit of a point (hooks COUNT, STAMP and VISIT) at a site that had
  * no room for a jump and stays an int3. NULL: nobody cares. */
 extern void (*ca_patch_on_trap)(uint32_t point) __attribute__((visibility("hidden")));
+/* Signals, as bits, whose handlers do not come in beside a trap's: on an alternate stack there may be room for one
+ * only. Before ca_patch_init. */
+extern uint64_t ca_patch_apart __attribute__((visibility("hidden")));
 /* A trap's signal was sent by somebody: true if it is to come later. */
 extern bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context)
 	__attribute__((visibility("hidden")));

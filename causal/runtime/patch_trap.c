@@ -99,6 +99,7 @@ static void redirect(greg_t *reg, const struct slot *s)
 }
 
 void (*ca_patch_on_trap)(uint32_t point);
+uint64_t ca_patch_apart;
 bool (*ca_patch_keep)(int signal, siginfo_t *info, void *context);
 uint64_t (*ca_patch_blocked)(uintptr_t frame);
 void (*ca_patch_handler_begins)(uint64_t blocked, uintptr_t frame);
@@ -245,14 +246,20 @@ static void call_as_original(const struct sigaction *to, int sig, siginfo_t *inf
 	}
 }
 
+static bool is_on(const stack_t *alternate, uintptr_t at)
+{
+	return !(alternate->ss_flags & SS_DISABLE) && at - (uintptr_t)alternate->ss_sp < alternate->ss_size;
+}
+
 static void chain(int sig, siginfo_t *info, void *context)
 {
+	const ucontext_t *from = context;
 	struct sigaction to = previous_get(sig);
 	struct sigaction once = { .sa_handler = SIG_DFL };
 	const uint64_t bit = (uint64_t)1 << (sig - 1),
 		       traps = (uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGILL - 1);
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-	uint64_t mask, old, blocked = ca_patch_blocked ? ca_patch_blocked(frame) : 0;
+	uint64_t mask, before, old, blocked = ca_patch_blocked ? ca_patch_blocked(frame) : 0;
 
 	if ((ca_patch_keep && ca_patch_keep(sig, info, context)) ||
 	    (to.sa_handler == SIG_IGN && info->si_code <= 0))
@@ -267,8 +274,10 @@ static void chain(int sig, siginfo_t *info, void *context)
 	memcpy(&mask, &to.sa_mask, sizeof(mask));
 	if (ca_patch_handler_begins)
 		ca_patch_handler_begins((mask & traps) | (to.sa_flags & SA_NODEFER ? 0 : bit), frame);
-	mask &= ~traps;
-	ca_sys(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&old, 8, 0, 0);
+	memcpy(&before, &from->uc_sigmask, sizeof before);
+	/* an alternate stack may have no room for another one */
+	mask = (mask & ~traps) | before | (is_on(&from->uc_stack, frame) ? ca_patch_apart : 0);
+	ca_sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)&old, 8, 0, 0);
 	call_as_original(&to, sig, info, context);
 	/* what was sent meanwhile comes once the kernel has gone back: else handlers would lie one in the other */
 	if (ca_patch_handler_ends)
@@ -306,7 +315,7 @@ static bool take(int sig)
 	struct sigaction was = { .sa_flags = -1 };
 
 	/* NODEFER: a trap met while the signal is blocked would kill the program */
-	if (!ca_patch_take_signal(sig, on_trap, SA_NODEFER, 0, &was))
+	if (!ca_patch_take_signal(sig, on_trap, SA_NODEFER, ca_patch_apart, &was))
 		return false;
 	if (was.sa_flags != -1)
 		previous_set(sig, &was);

@@ -447,6 +447,7 @@ static void attach(const char *path)
 	if (ca_rt.slots < CA_MAX_THREADS)
 		ca_patch_trim();
 	ca_rt.is_load = getenv(CA_SESSION_LOAD_MARK);
+	ca_patch_apart = CA_SYS_SIGNAL(CA_SIGNAL);
 	ca_rt.patching = !ca_rt.is_load && ca_patch_init(&why);
 	if (!ca_rt.patching && !ca_rt.is_load)
 		ca_log(CA_LOG_ERROR,

@@ -121,6 +121,31 @@ static void case_small_stack(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
+static volatile int trapped;
+
+static void on_trap(int signal)
+{
+	(void)signal;
+	trapped++;
+}
+
+/* one that has room for a handler, and not for another one in it */
+static void case_tight_stack(void)
+{
+	char *room = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t tight = { .ss_sp = room + 4096, .ss_size = 2560 };
+	int times = 0;
+
+	CHECK(room != MAP_FAILED && !mprotect(room, 4096, PROT_NONE));
+	CHECK(!sigaltstack(&tight, NULL) && signal(SIGTRAP, on_trap) != SIG_ERR);
+	for (double end = now() + 1; now() < end; times += 20) {
+		work_once();
+		for (int i = 0; i < 20; i++)
+			__asm__ volatile("int3");
+	}
+	CHECK(trapped == times);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------*/
 static void case_lock_all(void)
 {
@@ -343,11 +368,17 @@ static void case_faults(void)
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
-		{ "main_leaves", case_main_leaves },     { "small_stack", case_small_stack },
-		{ "shared_stack", case_shared_stack },   { "lock_all", case_lock_all },
-		{ "address_space", case_address_space }, { "asked_masks", case_asked_masks },
-		{ "own_signals", case_own_signals },     { "jumps", case_jumps },
-		{ "sent_faults", case_sent_faults },     { "faults", case_faults },
+		{ "main_leaves", case_main_leaves },
+		{ "small_stack", case_small_stack },
+		{ "tight_stack", case_tight_stack },
+		{ "shared_stack", case_shared_stack },
+		{ "lock_all", case_lock_all },
+		{ "address_space", case_address_space },
+		{ "asked_masks", case_asked_masks },
+		{ "own_signals", case_own_signals },
+		{ "jumps", case_jumps },
+		{ "sent_faults", case_sent_faults },
+		{ "faults", case_faults },
 	};
 
 	return RUN_CASE(cases, argc, argv);
