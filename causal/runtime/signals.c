@@ -246,6 +246,12 @@ CA_SIGSAFE bool ca_signals_reopen(void)
 }
 
 /* ---- handlers that run ---------------------------------------------------------------------*/
+/* Nobody but us blocks these. CA_SIGNAL is, too, where handlers run on an alternate stack. */
+static uint64_t traps(void)
+{
+	return ours() & ~CA_SYS_SIGNAL(CA_SIGNAL);
+}
+
 enum { HANDLERS = 16 }; /* one in the other; what lies deeper blocks nothing */
 static __thread struct {
 	uintptr_t frame;
@@ -297,7 +303,7 @@ CA_SIGSAFE uint64_t ca_signals_handler_ends(uintptr_t frame, const void *context
 		return 0;
 	memcpy(&in_context, &((const ucontext_t *)context)->uc_sigmask, sizeof in_context);
 	wanted = handler[--handlers].before;
-	open = kept & ~in_context;
+	open = kept & traps() & ~in_context;
 	kept &= ~open;
 	return open;
 }
@@ -309,9 +315,8 @@ void ca_signals_jump(uintptr_t sp, const void *mask)
 	leave(sp, mask);
 	if (!mask)
 		return;
-	/* nobody but us blocks ours */
 	memcpy(&given, mask, sizeof given);
-	kept = given & ours();
+	kept = (kept & ~traps()) | (given & traps());
 	if (kept && ca_self)
 		ca_self->held_sp = 1;
 }
