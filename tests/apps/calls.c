@@ -479,7 +479,8 @@ static struct {
 	pthread_cond_t changed;
 } side[2];
 static atomic_int turn;
-static atomic_uint slept_through; /* none alone; without a look at early signals up to 16 */
+/* alone up to 5, on a busy machine; without a look at early signals up to 16 */
+static atomic_uint slept_through;
 
 /* Without the lock, as programs do that count on being in the wait before the other side can answer. */
 static void give_turn(int to)
@@ -535,7 +536,7 @@ static void case_conditions(void)
 	CHECK(!pthread_join(other, NULL));
 	atomic_store(&may_end, true);
 	CHECK(!pthread_join(busy, NULL));
-	CHECK(slept_through <= TURNS / 2000);
+	CHECK(slept_through <= TURNS / 1000);
 }
 
 int main(int argc, char **argv)
