@@ -13,17 +13,12 @@ enum {
 	UNSURE = 50000 /* ns by which the CPU clock may be behind for no reason */
 };
 
-static bool on_own_stack(const struct ca_thread *t, uintptr_t at)
-{
-	return at - t->stack.own_low < t->stack.own_high - t->stack.own_low;
-}
-
 /* Addresses tell what lies deeper only on one stack. Of coroutines' and signal handlers' stacks
  * nobody tells us where they end: on the same are those that are near each other. */
 static bool same_stack(const struct ca_thread *t, uintptr_t a, uintptr_t b)
 {
-	if (on_own_stack(t, a) || on_own_stack(t, b))
-		return on_own_stack(t, a) && on_own_stack(t, b);
+	if (ca_rt_on_own_stack(t, a) || ca_rt_on_own_stack(t, b))
+		return ca_rt_on_own_stack(t, a) && ca_rt_on_own_stack(t, b);
 	return (a < b ? b - a : a - b) < NEAR;
 }
 

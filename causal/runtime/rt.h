@@ -278,6 +278,12 @@ CA_SIGSAFE static inline bool ca_rt_is_in_s(const struct ca_thread *t)
 	       __builtin_expect(atomic_load_explicit(&t->fine->outer, memory_order_relaxed) != 0, 0);
 }
 
+/* Is that address on the stack that the thread was given, and not on one for signals, or a coroutine's? */
+CA_SIGSAFE static inline bool ca_rt_on_own_stack(const struct ca_thread *t, uintptr_t at)
+{
+	return at - t->stack.own_low < t->stack.own_high - t->stack.own_low;
+}
+
 /* Rows of the session's slots that may be in use; of other processes not all, where we could not map
  * them. */
 CA_SIGSAFE static inline uint32_t ca_rt_slots_used(void)

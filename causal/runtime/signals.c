@@ -261,7 +261,7 @@ static __thread unsigned handlers __attribute__((tls_model("initial-exec")));
 
 CA_SIGSAFE static bool on_own_stack(uintptr_t at)
 {
-	return ca_self && at - ca_self->stack.own_low < ca_self->stack.own_high - ca_self->stack.own_low;
+	return ca_self && ca_rt_on_own_stack(ca_self, at);
 }
 
 /* Does who goes on at sp leave a handler at that frame? On another stack it is not there any more. */

@@ -23,9 +23,8 @@ static uintptr_t jump_target(const struct __jmp_buf_tag *env)
 /* A handler of the program's came while we paid, and jumps out of both: nobody lowers our guard. */
 static void end_payment(struct ca_thread *t, uintptr_t sp)
 {
-	bool elsewhere = t->stack.own_high &&
-			 (t->paying_sp - t->stack.own_low >= t->stack.own_high - t->stack.own_low ||
-			  sp - t->stack.own_low >= t->stack.own_high - t->stack.own_low);
+	bool elsewhere =
+		t->stack.own_high && (!ca_rt_on_own_stack(t, t->paying_sp) || !ca_rt_on_own_stack(t, sp));
 
 	if (!t->paying_sp || sp <= t->paying_sp || elsewhere)
 		return;
