@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { PAUSE = 500000 /* ns */, PAUSES = 400 };
+
 struct object {
 	_Atomic(struct ca_index *) index; /* released by the indexing thread */
 	_Atomic(struct ca_index *) full;  /* ... if the module was taken later. The runtimes keep the first
@@ -32,6 +34,8 @@ struct ca_objects {
 	void *context;
 	pthread_t thread;
 	_Atomic bool stop;
+	pthread_mutex_t rest_lock; /* held but while it rests */
+	pthread_cond_t rest;
 	struct object object[CA_MAX_MODULES];
 };
 
@@ -111,7 +115,8 @@ static uint64_t wish_for(const struct ca_session *s, const struct ca_module *m)
 	return UINT64_C(1) + atomic_load_explicit(&m->missed, memory_order_relaxed);
 }
 
-static bool index_next(struct ca_objects *o)
+/* The module to index next; 0: none. */
+static uint32_t next_module(const struct ca_objects *o)
 {
 	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
 	uint64_t most = 0;
@@ -127,6 +132,13 @@ static bool index_next(struct ca_objects *o)
 		most = wish;
 		next = i;
 	}
+	return next;
+}
+
+static bool index_next(struct ca_objects *o)
+{
+	uint32_t next = next_module(o);
+
 	if (next)
 		index_module(o, next);
 	return next;
@@ -153,35 +165,56 @@ static void take_module(struct ca_objects *o, uint32_t i)
 	atomic_store(&object->taken, CA_OBJECTS_TAKEN);
 }
 
-static bool take_next(struct ca_objects *o)
+/* The one to take next; 0: none. */
+static uint32_t next_to_take(const struct ca_objects *o)
 {
 	uint32_t used = atomic_load_explicit(&o->session->modules_used, memory_order_acquire);
 
 	for (uint32_t i = 1; i < used && i < CA_MAX_MODULES; i++)
 		if (atomic_load(&o->object[i].taken) == CA_OBJECTS_PENDING &&
-		    atomic_load(&o->object[i].in_scope)) {
-			take_module(o, i);
-			return true;
-		}
-	return false;
+		    atomic_load(&o->object[i].in_scope))
+			return i;
+	return 0;
+}
+
+static bool take_next(struct ca_objects *o)
+{
+	uint32_t next = next_to_take(o);
+
+	if (next)
+		take_module(o, next);
+	return next;
 }
 
 static void *run(void *p)
 {
 	struct ca_objects *o = p;
-	struct timespec pause = { 0, 500000 };
+	struct timespec pause = { 0, PAUSE };
 	unsigned idle = 0;
 
-	while (!atomic_load_explicit(&o->stop, memory_order_relaxed)) {
+	pthread_mutex_lock(&o->rest_lock);
+	while (!atomic_load(&o->stop)) {
 		if (index_next(o) || take_next(o)) {
 			idle = 0;
 			continue;
 		}
-		/* quick at the start of a program, nearly free later */
-		pause.tv_nsec = ++idle < 400 ? 500000 : 20000000;
-		nanosleep(&pause, NULL);
+		/* Quick at the start of a program. Later each look would wake a CPU, or take one from it. */
+		if (++idle < PAUSES)
+			nanosleep(&pause, NULL);
+		else
+			pthread_cond_wait(&o->rest, &o->rest_lock);
 	}
+	pthread_mutex_unlock(&o->rest_lock);
 	return NULL;
+}
+
+void ca_objects_look(struct ca_objects *o)
+{
+	/* who does not rest will see it */
+	if (!o || (!next_module(o) && !next_to_take(o)) || pthread_mutex_trylock(&o->rest_lock))
+		return;
+	pthread_cond_signal(&o->rest);
+	pthread_mutex_unlock(&o->rest_lock);
 }
 
 enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *session,
@@ -201,6 +234,8 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 	o->context = context;
 	for (uint32_t i = 0; i < CA_MAX_MODULES; i++)
 		pthread_mutex_init(&o->object[i].text_lock, NULL);
+	pthread_mutex_init(&o->rest_lock, NULL);
+	pthread_cond_init(&o->rest, NULL);
 	if (pthread_create(&o->thread, NULL, run, o)) {
 		free(o);
 		return ca_err_set(err, CA_ERR_NOMEM, "cannot start the indexing thread");
@@ -214,7 +249,12 @@ void ca_objects_free(struct ca_objects *o)
 	if (!o)
 		return;
 	atomic_store(&o->stop, true);
+	pthread_mutex_lock(&o->rest_lock);
+	pthread_cond_signal(&o->rest);
+	pthread_mutex_unlock(&o->rest_lock);
 	pthread_join(o->thread, NULL);
+	pthread_cond_destroy(&o->rest);
+	pthread_mutex_destroy(&o->rest_lock);
 	for (uint32_t i = 0; i < CA_MAX_MODULES; i++) {
 		ca_index_close(atomic_load(&o->object[i].index));
 		ca_index_close(atomic_load(&o->object[i].full));

@@ -30,6 +30,9 @@ enum ca_status ca_objects_new(struct ca_objects **objects, struct ca_session *se
 			      const struct ca_objects_planner *planner, ca_index_warning *warning,
 			      void *context, struct ca_err *err);
 void ca_objects_free(struct ca_objects *objects);
+/* To be called again and again: is there a new module, or one to be taken? The indexing thread, which looks by itself
+ * only at the start of a program, is woken for it. NULL: nothing. */
+void ca_objects_look(struct ca_objects *objects);
 /* NULL: not indexed (yet), or it cannot be. Borrowed. */
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module);
 /* The text of a module that is indexed, for the conductor's thread; NULL: it cannot be read. Borrowed. */

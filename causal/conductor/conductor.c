@@ -433,6 +433,7 @@ int ca_conductor_step(struct ca_conductor *c)
 
 	atomic_store(&c->session->heartbeat, now);
 	step_windows(c, now);
+	ca_objects_look(c->objects);
 	ca_conductor_host_step(c);
 	ca_conductor_drain(c);
 	ca_conductor_reap(c, now);

@@ -249,7 +249,7 @@ bool ca_conductor_experiment_is_unseen(struct ca_conductor *c, uint64_t now)
 	const struct ca_experiment_record *r = &c->e.record;
 	uint64_t work = ca_regions_at_work(c->regions, r->region), inside = work - c->e.looked_at_work,
 		 s_time, seen;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	long cpus = c->e.load.cpus ? (long)c->e.load.cpus : sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t unplaced = ca_conductor_unplaced(c);
 
 	if (unplaced != c->e.looked_unplaced) { /* it runs without its sites still: begin anew */

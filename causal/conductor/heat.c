@@ -31,8 +31,10 @@ enum ca_heat ca_heat_judge(const struct ca_heat_look *from, const struct ca_sess
 {
 	double seconds = (double)(now - from->time) / 1e9, most = 0, sum = 0, passes = 0;
 	uint32_t used = atomic_load(&s->slots_used);
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	static long cpus; /* asked for once: the C library opens a file for it */
 
+	if (!cpus)
+		cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	for (uint32_t i = 0; i < used && i < CA_MAX_THREADS && seconds > 0; i++) {
 		uint32_t visits = atomic_load_explicit(&s->fine[i].visits, memory_order_relaxed);
 		uint32_t passed = atomic_load_explicit(&s->fine[i].passes, memory_order_relaxed);

@@ -56,8 +56,10 @@ static void add_module(uint32_t id, const char *name, bool main)
 	m->main = main;
 	atomic_store(&m->state, CA_MODULE_REGISTERED);
 	atomic_store(&session->modules_used, id + 1);
-	for (int i = 0; i < 20000 && atomic_load(&m->state) == CA_MODULE_REGISTERED; i++)
+	for (int i = 0; i < 20000 && atomic_load(&m->state) == CA_MODULE_REGISTERED; i++) {
+		ca_objects_look(objects);
 		wait_ms(1);
+	}
 }
 
 static int set_up(void **state)
@@ -150,6 +152,35 @@ static void test_order(void **state)
 	free(s);
 }
 
+/* After the start of a program the indexing thread looks no more, until it is woken: each look would take a CPU. */
+static void test_rests(void **state)
+{
+	struct ca_objects_planner planner = { .wants = want_none, .is_named = note_order };
+	struct ca_session *s = aligned_alloc(_Alignof(struct ca_session), sizeof *s);
+	struct ca_objects *one;
+
+	(void)state;
+	assert_non_null(s);
+	memset(s, 0, sizeof *s);
+	atomic_store(&s->modules_used, 1);
+	atomic_store(&ordered, 0);
+	assert_int_equal(ca_objects_new(&one, s, scope, texts, &planner, NULL, NULL, NULL), CA_OK);
+	wait_ms(1000);
+	strcpy(s->module[1].path, fixture_path("lib.so"));
+	atomic_store(&s->module[1].state, CA_MODULE_REGISTERED);
+	ca_objects_look(one);
+	atomic_store(&s->modules_used, 2);
+	wait_ms(100);
+	assert_int_equal(atomic_load(&s->module[1].state), CA_MODULE_REGISTERED);
+	ca_objects_look(one);
+	for (int i = 0; i < 20000 && atomic_load(&s->module[1].state) == CA_MODULE_REGISTERED; i++)
+		wait_ms(1);
+	assert_int_equal(atomic_load(&s->module[1].state), CA_MODULE_INDEXED);
+	ca_objects_free(one);
+	ca_objects_look(NULL);
+	free(s);
+}
+
 /* The i-th function of that name, an address in it. */
 static ca_place in_function(uint32_t module, const char *name, unsigned which)
 {
@@ -185,8 +216,10 @@ static void test_take(void **state)
 	assert_int_equal(ca_regions_new(&regions, CA_MODE_FUNCTION, scope, objects, &catalog, NULL), CA_OK);
 	assert_false(ca_regions_count(regions, &busy, 1, 1, false));
 	ca_objects_take(objects, LIBRARY);
-	for (int i = 0; i < 20000 && ca_objects_taken(objects, LIBRARY) == CA_OBJECTS_PENDING; i++)
+	for (int i = 0; i < 20000 && ca_objects_taken(objects, LIBRARY) == CA_OBJECTS_PENDING; i++) {
+		ca_objects_look(objects);
 		wait_ms(1);
+	}
 	assert_int_equal(ca_objects_taken(objects, LIBRARY), CA_OBJECTS_TAKEN);
 	assert_true(ca_objects_in_scope(objects, LIBRARY));
 	assert_true(ca_index_has_lines(ca_objects_index(objects, LIBRARY)));
@@ -237,8 +270,10 @@ static void test_take_fails(void **state)
 	add_module(MODULES, "none.so", false);
 	assert_int_equal(atomic_load(&session->module[MODULES].state), CA_MODULE_FAILED);
 	ca_objects_take(objects, MODULES);
-	for (int i = 0; i < 20000 && ca_objects_taken(objects, MODULES) == CA_OBJECTS_PENDING; i++)
+	for (int i = 0; i < 20000 && ca_objects_taken(objects, MODULES) == CA_OBJECTS_PENDING; i++) {
+		ca_objects_look(objects);
 		wait_ms(1);
+	}
 	assert_int_equal(ca_objects_taken(objects, MODULES), CA_OBJECTS_FAILED);
 	assert_false(ca_objects_in_scope(objects, MODULES));
 }
@@ -452,12 +487,19 @@ static void test_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),        cmocka_unit_test(test_take),
-		cmocka_unit_test(test_many_places),  cmocka_unit_test(test_take_fails),
-		cmocka_unit_test(test_add),          cmocka_unit_test(test_same_name),
-		cmocka_unit_test(test_one_loop),     cmocka_unit_test(test_two_loops),
-		cmocka_unit_test(test_two_programs), cmocka_unit_test(test_first_instruction),
-		cmocka_unit_test(test_text),         cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_rests),
+		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_many_places),
+		cmocka_unit_test(test_take_fails),
+		cmocka_unit_test(test_add),
+		cmocka_unit_test(test_same_name),
+		cmocka_unit_test(test_one_loop),
+		cmocka_unit_test(test_two_loops),
+		cmocka_unit_test(test_two_programs),
+		cmocka_unit_test(test_first_instruction),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_texts),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
