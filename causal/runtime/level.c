@@ -6,10 +6,12 @@
 #include "causal/runtime/level.h"
 #include "causal/runtime/ledger.h"
 #include "core/sys.h"
+#include <sys/resource.h>
 
 enum {
 	APART = 1000000,  /* ns between two looks */
-	SELDOM = 4000000, /* ns between two questions to the kernel: each takes 5 to 10 us */
+	SELDOM = 4000000, /* ns between two questions to the kernel: each takes 5 to 30 us ... */
+	HARDLY = 4,       /* ... times of that while it has a CPU for itself */
 	LONG = 20000000,  /* ns between two looks that are more than a turn or two of others */
 	LONGEST =
 		2000000000, /* ns off a CPU in one go, of which a part in its queue is too little to matter */
@@ -44,6 +46,23 @@ CA_SIGSAFE static uint64_t read_queued(void)
 	return ns;
 }
 
+/* Times that it has left a CPU. As long as it has not, it has waited for none, and the file above need not be asked.
+ * UINT64_MAX: not known. */
+CA_SIGSAFE static uint64_t switches(void)
+{
+	struct rusage used;
+
+	return ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) < 0
+		       ? UINT64_MAX
+		       : (uint64_t)used.ru_nvcsw + (uint64_t)used.ru_nivcsw;
+}
+
+/* It hardly ever waits for one. */
+CA_SIGSAFE static bool has_a_cpu(const struct ca_cpu_share *l)
+{
+	return SHARES * l->waited < l->on;
+}
+
 /* x * part / whole, for part <= whole, both below 2^32. */
 CA_SIGSAFE static uint64_t part_of(uint64_t x, uint64_t part, uint64_t whole)
 {
@@ -61,11 +80,13 @@ CA_SIGSAFE static void behind(struct ca_cpu_share *l, uint64_t ns)
 CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
 {
 	struct ca_cpu_share *l = &t->level;
-	uint64_t queued, now, cpu, on, off, waited;
+	uint64_t left, queued, now, cpu, on, off, waited;
 
-	if (l->blind || !(t->experiment & 1) || ca_clock_now() - l->measured < SELDOM)
+	if (l->blind || !(t->experiment & 1) ||
+	    ca_clock_now() - l->measured < SELDOM * (has_a_cpu(l) ? HARDLY : 1))
 		return;
-	queued = read_queued();
+	left = switches();
+	queued = l->measured && left == l->left && left != UINT64_MAX ? l->queued_at : read_queued();
 	if (queued == UINT64_MAX) {
 		l->blind = true;
 		return;
@@ -89,6 +110,7 @@ CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
 	l->unsure = 0;
 	l->measured = now;
 	l->cpu_at = cpu;
+	l->left = left;
 	l->queued_at = queued;
 }
 
@@ -143,7 +165,7 @@ CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 	l->cpu = cpu;
 	l->told = l->beyond;
 	l->heard = atomic_load_explicit(&ca_rt.session->cpu[cpu].beyond, memory_order_relaxed);
-	if (l->behind < WORTH_IT || !l->waited || SHARES * l->waited < l->on || ca_rt_is_in_s(t))
+	if (l->behind < WORTH_IT || !l->waited || has_a_cpu(l) || ca_rt_is_in_s(t))
 		return;
 	/* by standing still it comes nearer to the average, which moves on with it */
 	ns = l->behind < MOST ? (uint64_t)l->behind * (l->on + l->waited) / l->waited : MOST;

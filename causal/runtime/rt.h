@@ -74,9 +74,9 @@ struct ca_cpu_share {
 	uint64_t unsure;          /* others of its CPU have added so much while it slept, or waited */
 	int64_t behind;           /* the average of who shares its CPU, in this experiment */
 	uint64_t on, off, waited; /* lately: on a CPU; off it, and of that in a run queue ... */
-	uint64_t measured, cpu_at, queued_at; /* ... and clocks and counters of that at the last tick */
-	uint32_t cpu;                         /* on which it was at the last look */
-	bool blind;                           /* the kernel does not tell */
+	uint64_t measured, cpu_at, queued_at, left; /* ... and clocks and counters of that at the last tick */
+	uint32_t cpu;                               /* on which it was at the last look */
+	bool blind;                                 /* the kernel does not tell */
 };
 
 /* How often a thread was found in each layer of what is selected, and how often just when another thread was; see

@@ -217,6 +217,7 @@ static void test_many(void **state)
 	assert_int_equal(stood, 0);
 	me->level.measured -= 100 * MS;
 	me->level.queued_at -= 90 * MS;
+	me->level.left--;
 	ca_level_tick(me);
 	assert_int_equal(me->level.unsure, 0);
 	assert_in_range(me->level.behind, MS / 4, 10 * MS); /* by its share, which is a small one by now */
@@ -238,6 +239,63 @@ static void test_asks_seldom(void **state)
 		ca_level_tick(me);
 		assert_int_equal(me->level.measured == at, ago == 2 * MS);
 	}
+}
+
+/* Who has a CPU for himself is asked about more seldom: there is nothing to make up for. */
+static void test_own_cpu(void **state)
+{
+	(void)state;
+	ca_level_tick(me);
+	if (me->level.blind)
+		skip();
+	for (uint64_t ago = 8 * MS; ago <= 24 * MS; ago += 16 * MS) {
+		uint64_t at = me->level.measured = ca_clock_now() - ago;
+
+		me->level.on = me->level.off = 40 * MS;
+		me->level.waited = MS;
+		ca_level_tick(me);
+		assert_int_equal(me->level.measured == at, ago == 8 * MS);
+	}
+}
+
+static void without_files(void)
+{
+	struct rlimit files, none;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	none = files;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	ca_level_tick(me);
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Who has not left the CPU since then has not waited for one: no file says more. Whoever has, has to be asked about. */
+static void test_never_left(void **state)
+{
+	uint64_t queued = 0, at = 0;
+
+	(void)state;
+	ca_level_tick(me);
+	if (me->level.blind)
+		skip();
+	/* others may take the CPU just then */
+	for (int i = 0; i < 100; i++) {
+		me->level.blind = false;
+		queued = me->level.queued_at;
+		at = me->level.measured = ca_clock_now() - 20 * MS;
+		without_files();
+		if (!me->level.blind)
+			break;
+		ca_level_tick(me);
+	}
+	assert_false(me->level.blind);
+	assert_true(me->level.measured > at);
+	assert_int_equal(me->level.queued_at, queued);
+	me->level.left--;
+	me->level.measured = ca_clock_now() - 20 * MS;
+	without_files();
+	assert_true(me->level.blind);
 }
 
 /* What another experiment has left behind is over. */
@@ -312,19 +370,12 @@ static void test_kernel_tells(void **state)
 /* It looks as often as it is worth, and where it cannot see it stops trying. */
 static void test_cannot_see(void **state)
 {
-	struct rlimit files, none;
-
 	(void)state;
 	me->level.measured = ca_clock_now();
 	ca_level_tick(me);
 	assert_int_equal(me->level.queued_at, 0);
 	me->level.measured = 0;
-	getrlimit(RLIMIT_NOFILE, &files);
-	none = files;
-	none.rlim_cur = 0;
-	setrlimit(RLIMIT_NOFILE, &none);
-	ca_level_tick(me);
-	setrlimit(RLIMIT_NOFILE, &files);
+	without_files();
 	assert_true(me->level.blind);
 }
 
@@ -342,6 +393,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asks_seldom, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_own_cpu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_never_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_another_cpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kernel_tells, set_up, tear_down),
