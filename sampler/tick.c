@@ -52,7 +52,7 @@ static bool create_timer(int clock, uint64_t first, uint64_t period, int signo, 
 	return false;
 }
 
-static void start_kernel_timer(struct ca_tick *tick, int signo)
+static void start_kernel_timer(struct ca_tick *tick, uint64_t period, int signo)
 {
 	uint64_t now, first;
 
@@ -60,10 +60,10 @@ static void start_kernel_timer(struct ca_tick *tick, int signo)
 		return;
 	now = ca_clock_thread_cpu();
 	if (!tick->kernel_next)
-		tick->kernel_next = now + 1 + ca_cpu_cycles() % beside_perf;
+		tick->kernel_next = now + 1 + ca_cpu_cycles() % period;
 	first = tick->kernel_next > now ? tick->kernel_next - now : CA_TICK_NEXT;
-	tick->sees_kernel =
-		create_timer(CLOCK_THREAD_CPUTIME_ID, first, beside_perf, signo, &tick->kernel_timer);
+	tick->kernel_period = period;
+	tick->sees_kernel = create_timer(CLOCK_THREAD_CPUTIME_ID, first, period, signo, &tick->kernel_timer);
 }
 
 static void stop_kernel_timer(struct ca_tick *tick)
@@ -171,8 +171,18 @@ static enum ca_status perf_start(struct ca_tick *tick, uint64_t first, uint64_t 
 	/* Where the thread was is in the handler's ucontext, so no ring is needed, unless for counters. */
 	status = start_event(tick, &attr, tick->counters ? 2 : 1, signo);
 	if (status == CA_OK)
-		start_kernel_timer(tick, signo);
+		start_kernel_timer(tick, beside_perf, signo);
 	return status;
+}
+
+CA_SIGSAFE bool ca_tick_start_coarse(struct ca_tick *tick, uint64_t period, int signo)
+{
+	if (period < beside_perf)
+		return false;
+	start_kernel_timer(tick, period, signo);
+	if (tick->sees_kernel)
+		tick->backend = CA_BACKEND_PERF;
+	return tick->sees_kernel;
 }
 
 CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
@@ -252,7 +262,8 @@ static void perf_stop(struct ca_tick *tick)
 		tick->sibling[i] = NULL;
 	}
 	tick->lead = 0;
-	ca_perf_unmap(tick->page, tick->pages);
+	if (tick->page)
+		ca_perf_unmap(tick->page, tick->pages);
 	tick->page = NULL;
 }
 
@@ -338,7 +349,7 @@ CA_SIGSAFE uint64_t ca_tick_of_kernel_stands_for(struct ca_tick *tick)
 	uint64_t now = ca_clock_thread_cpu(), length = 0;
 
 	if (now >= tick->kernel_next)
-		length = ((now - tick->kernel_next) / beside_perf + 1) * beside_perf;
+		length = ((now - tick->kernel_next) / tick->kernel_period + 1) * tick->kernel_period;
 	tick->kernel_next += length;
 	return length;
 }

@@ -33,10 +33,10 @@ struct ca_tick {
 	uint32_t pages;          /* ... and those behind it, with what the kernel writes */
 	int timer;               /* the kernel's number */
 	/* The timer that goes with perf's ticks: its number; is there one? When it is due next, ns of CPU time (0: not
-	 * yet): it does not begin anew with each start, which would make more of the time, or less. */
+	 * yet), and how often: it does not begin anew with each start, which would make more of the time, or less. */
 	int kernel_timer;
 	bool sees_kernel;
-	uint64_t kernel_next;
+	uint64_t kernel_next, kernel_period;
 	int error; /* after a start that failed: why, an errno; 0: not known */
 	/* Counters that go with perf's ticks, set by whoever starts them: what each has counted so far. */
 	const struct ca_perf_counter *counter;
@@ -57,6 +57,15 @@ CA_SIGSAFE enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wa
  * in a second; perf only. */
 CA_SIGSAFE enum ca_status ca_tick_overflow(struct ca_tick *tick, const struct ca_perf_counter *event,
 					   uint64_t period, uint64_t frequency, int signo);
+/* In place of perf's, where exact ones are not needed: a timer's ticks alone, for all that the thread does. They come
+ * when the kernel ticks anyway, so take a fraction of the time, and leave the thread's switches alone. What each stands
+ * for: ca_tick_of_kernel_stands_for. false: none started, as the period is too short for them, or they would end
+ * calls. */
+CA_SIGSAFE bool ca_tick_start_coarse(struct ca_tick *tick, uint64_t period, int signo);
+static inline bool ca_tick_is_coarse(const struct ca_tick *tick)
+{
+	return tick->backend == CA_BACKEND_PERF && !tick->page;
+}
 /* So many of the event had happened the last time; `otherwise` if it is not known. */
 CA_SIGSAFE uint64_t ca_tick_overflows(const struct ca_tick *tick, uint64_t otherwise);
 /* What counter i had counted at the last tick; `otherwise` if it is not known. */

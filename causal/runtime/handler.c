@@ -205,7 +205,7 @@ static void tick(struct ca_thread *t, const void *context)
 	struct ca_registers r;
 	bool walked = false, late = false;
 
-	t->ticks += !t->of_kernel;
+	t->ticks += !t->beside;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
 	ca_unwind_registers(&r, all, context);
 	ca_activation_check(t, r.sp); /* left by longjmp or an exception */
@@ -241,7 +241,7 @@ static void tick(struct ca_thread *t, const void *context)
 	}
 	if (!atomic_load_explicit(&t->slot->in_s, memory_order_relaxed) && !t->history.found[0])
 		ca_slot_set_remove(&ca_rt.session->in_s, t->number);
-	if (t->ticks % TEND == 0 && !t->of_kernel) {
+	if (t->ticks % TEND == 0 && !t->beside) {
 		ca_rt_tend(now);
 		ca_points_collect();
 	}
@@ -251,7 +251,7 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_cancel_service(t);
 	ca_ledger_accrue(t, now, t->waiting);
 	/* from here on there may be a switch log, which knows nothing of before; and another weight */
-	if (!late && !t->of_kernel)
+	if (!late && !t->beside)
 		ca_thread_adjust_ticks(t);
 	if (ca_timers_any())
 		ca_timers_adjust(now, ca_ledger_lag(t, now));
@@ -346,7 +346,8 @@ static bool note_kernel(struct ca_thread *t, const siginfo_t *info, const void *
 	bool of_kernel = ca_tick_is_of_kernel(&t->tick, info), in_call = ca_tick_in_call(context);
 	uint64_t length = kernel_length(t, info, context);
 
-	if (of_kernel && (!in_call || !length))
+	t->beside = of_kernel && !ca_tick_is_coarse(&t->tick);
+	if (of_kernel && (!length || (t->beside && !in_call)))
 		return false; /* perf's ticks see the rest */
 	t->in_kernel = in_call;
 	t->of_kernel = length;

@@ -180,7 +180,8 @@ struct ca_thread {
 	uint64_t hit_cpu;       /* thread CPU time at the last sample */
 	bool in_kernel;         /* the last tick found it in a system call ... */
 	bool counts;            /* ... and is for a sample ... */
-	uint64_t of_kernel;     /* ... and stands for so much of its time in the kernel, ns; 0: perf's */
+	bool beside;            /* ... and perf's ticks see the rest ... */
+	uint64_t of_kernel;     /* ... and it is the kernel's, and stands for so much time, ns; 0: perf's */
 	uint64_t handler_cpu;   /* ... when the handler began; 0: a switch log tells more cheaply */
 	uint32_t samplers;      /* of this thread: 1 << enum ca_sampler */
 	uint64_t cpu_due;       /* periods since the last sample of CPU time */

@@ -185,6 +185,8 @@ static uint64_t wanted_period(const struct ca_thread *t, bool meets)
 	if (ca_rt.sampling || (sel->ranges && !sel->exact) ||
 	    atomic_load_explicit(&ca_rt.session->wants_stacks, memory_order_relaxed))
 		return ca_rt.period;
+	if (ca_tick_is_coarse(&t->tick))
+		return SELDOM * ca_rt.period;
 	return (meets && t->tick.backend == CA_BACKEND_PERF ? HARDLY : SELDOM) * ca_rt.period;
 }
 
@@ -217,8 +219,8 @@ static bool is_stale(const struct ca_thread *t, uint64_t period)
 	/* each time the kernel ticks: there is nothing to draw */
 	if (timer && period <= ca_tick_of_kernel() && t->tick_period <= ca_tick_of_kernel())
 		return false;
-	if (period != t->tick_period)
-		return true;
+	if (period != t->tick_period || ca_tick_is_coarse(&t->tick))
+		return period != t->tick_period;
 	if (period == ca_rt.period && ca_ledger_open())
 		return t->tick_experiment != t->experiment;
 	return timer || (t->ticks + 1) % (ca_rt.sampling ? PROFILE_REDRAW : REDRAW) == 0;
@@ -401,6 +403,18 @@ CA_SIGSAFE static bool meets_others(struct ca_thread *t)
 	return t->steadily == STEADY;
 }
 
+/* perf's are exact, and dear: elsewhere than where samples tell what is in S the kernel's do. */
+CA_SIGSAFE static void restart(struct ca_thread *t, enum ca_backend backend, uint64_t first, uint64_t period)
+{
+	if (backend == CA_BACKEND_PERF && period != ca_rt.period &&
+	    ca_tick_start_coarse(&t->tick, SELDOM * ca_rt.period, CA_SIGNAL))
+		t->tick_length = t->tick_period = SELDOM * ca_rt.period;
+	/* perf has one number for both */
+	else if (backend == CA_BACKEND_TIMER ||
+		 ca_tick_start(&t->tick, backend, first, first, CA_SIGNAL) != CA_OK)
+		ca_tick_start(&t->tick, CA_BACKEND_TIMER, first, period, CA_SIGNAL);
+}
+
 CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 {
 	bool meets = meets_others(t);
@@ -425,9 +439,7 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	ca_tick_stop(&t->tick);
 	t->tick_length = now = jittered(t, period);
 	t->tick_period = period;
-	/* perf has one number for both */
-	if (backend == CA_BACKEND_TIMER || ca_tick_start(&t->tick, backend, now, now, CA_SIGNAL) != CA_OK)
-		ca_tick_start(&t->tick, CA_BACKEND_TIMER, now, period, CA_SIGNAL);
+	restart(t, backend, now, period);
 	t->tick_weight = weight_of(t, period);
 	t->tick_drawn = true;
 	note_backend(t);

@@ -334,7 +334,9 @@ static void in_system_calls(void **state)
 	(void)state;
 	find_mark();
 	me->tick.backend = CA_BACKEND_PERF;
+	me->tick.page = s; /* perf's event is there */
 	me->tick.sees_kernel = true;
+	me->tick.kernel_period = length;
 	due = me->tick.kernel_next = ca_clock_thread_cpu();
 	behind_call = 0;
 	tick_with(SI_TIMER, CODE);
@@ -362,6 +364,31 @@ static void in_system_calls(void **state)
 	tick();
 	assert_int_equal(sample(3), CA_SAMPLE_IN_KERNEL | 1);
 	behind_call = 0;
+	me->tick.page = NULL;
+}
+
+/* The kernel's ticks alone, in place of perf's: all count, for as much as is due, and do what perf's do. */
+static void coarse(void **state)
+{
+	uint64_t length = 2 * ca_tick_of_kernel();
+
+	(void)state;
+	find_mark();
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick.sees_kernel = true;
+	me->tick.kernel_period = length;
+	for (behind_call = 0; behind_call <= CODE; behind_call += CODE) {
+		me->tick.kernel_next = ca_clock_thread_cpu();
+		adjusted = 0;
+		tick_with(SI_TIMER, CODE);
+		assert_int_equal(sample(3), (behind_call ? CA_SAMPLE_IN_KERNEL : 0) | length / ca_rt.period);
+		assert_int_equal(adjusted, 1);
+	}
+	assert_int_equal(me->ticks, 2);
+	behind_call = 0;
+	tick_with(SI_TIMER, CODE); /* too early */
+	nothing_sampled();
+	me->tick.sees_kernel = false;
 }
 
 static void weights(void **state)
@@ -499,7 +526,9 @@ static void overhead_by_kernel_ticks(void **state)
 	find_mark();
 	me->tick.backend = CA_BACKEND_PERF;
 	me->tick_length = 4000;
+	me->tick.page = s;
 	me->tick.sees_kernel = true;
+	me->tick.kernel_period = length;
 	me->guard = 1;
 	tick();
 	me->tick.kernel_next = ca_clock_thread_cpu() + CA_NS_PER_S; /* not due */
@@ -519,6 +548,7 @@ static void overhead_by_kernel_ticks(void **state)
 	behind_call = 0;
 	tick_with(SI_TIMER, ca_rt.own_low);
 	assert_int_equal(overhead(&in_s), length);
+	me->tick.page = NULL;
 	me->tick.sees_kernel = false;
 }
 
@@ -1195,6 +1225,7 @@ int main(void)
 		TEST(weights),
 		TEST(drawn),
 		TEST(in_system_calls),
+		TEST(coarse),
 		TEST(long_stacks),
 		TEST(drops),
 		TEST(overhead_by_ticks),

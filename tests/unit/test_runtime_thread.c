@@ -35,8 +35,25 @@ enum ca_status ca_tick_start(struct ca_tick *tick, enum ca_backend wanted, uint6
 		tick->backend = CA_BACKEND_PERF;
 	else if (have_timer && wanted != CA_BACKEND_PERF)
 		tick->backend = CA_BACKEND_TIMER;
+	tick->page = tick->backend == CA_BACKEND_PERF ? switch_log[0] : NULL;
 	errno = 99;
 	return tick->backend == CA_BACKEND_AUTO ? CA_ERR_PERMISSION : CA_OK;
+}
+
+static bool have_coarse;
+
+bool ca_tick_start_coarse(struct ca_tick *tick, uint64_t period, int signo)
+{
+	if (!have_coarse)
+		return false;
+	assert_true(starts < CA_COUNT(started));
+	started[starts].wanted = CA_BACKEND_PERF;
+	started[starts].first = 0;
+	started[starts].period = period;
+	started[starts++].signo = signo;
+	tick->backend = CA_BACKEND_PERF;
+	tick->page = NULL;
+	return true;
 }
 
 static uint64_t kernels = 4000000, switched;
@@ -57,6 +74,7 @@ void ca_tick_stop(struct ca_tick *tick)
 {
 	stops++;
 	tick->backend = CA_BACKEND_AUTO;
+	tick->page = NULL;
 }
 
 enum ca_status ca_switches_open(struct ca_switches *log)
@@ -909,6 +927,7 @@ static void ticks_as_needed(void **state)
 	s->selection.ranges = 0;
 	kernels = 4 * RT_PERIOD;
 	me->tick.backend = CA_BACKEND_PERF;
+	me->tick.page = switch_log[0];
 	me->meets = 0;
 	adjust();
 	assert_int_equal(starts, 1);
@@ -1013,6 +1032,46 @@ static void ticks_as_needed(void **state)
 	assert_in_range(started[1].first, 3 * RT_PERIOD, 5 * RT_PERIOD - 1);
 	assert_int_equal(started[1].period, 4 * RT_PERIOD);
 	assert_int_equal(started[1].signo, CA_SIGNAL);
+}
+
+/* perf's exact ticks while samples tell what is in S, or are looked for; else the kernel's, which are nearly free: also of
+ * who meets others often. */
+static void coarse_ticks(void **state)
+{
+	(void)state;
+	ca_self = me;
+	me->tick.backend = CA_BACKEND_PERF;
+	me->tick.page = switch_log[0];
+	me->tick_period = 4 * RT_PERIOD;
+	me->ticks = 3;
+	have_coarse = true;
+	adjust();
+	assert_int_equal(starts, 0); /* when they are drawn anew */
+	me->ticks = 15;
+	adjust();
+	assert_int_equal(starts, 1);
+	assert_int_equal(started[0].period, 4 * RT_PERIOD);
+	assert_int_equal(started[0].signo, CA_SIGNAL);
+	assert_true(ca_tick_is_coarse(&me->tick));
+	assert_int_equal(me->tick_length, 4 * RT_PERIOD);
+	for (unsigned i = 0; i < 64; i++) {
+		me->ticks = i;
+		me->meets = 100;
+		adjust();
+		assert_int_equal(starts, 0);
+	}
+	atomic_store(&s->wants_stacks, 1);
+	adjust();
+	assert_int_equal(starts, 1);
+	assert_in_range(started[0].first, 3 * RT_PERIOD / 4, 5 * RT_PERIOD / 4 - 1);
+	assert_false(ca_tick_is_coarse(&me->tick));
+	assert_int_equal(me->tick_period, RT_PERIOD);
+	atomic_store(&s->wants_stacks, 0);
+	adjust();
+	assert_int_equal(starts, 1);
+	assert_true(ca_tick_is_coarse(&me->tick));
+	assert_int_equal(me->tick_period, 4 * RT_PERIOD);
+	have_coarse = false;
 }
 
 /* ---- around calls ------------------------------------------------------------------------------------------- */
@@ -1177,6 +1236,7 @@ int main(void)
 		TEST(unannounced),
 		TEST(forgets),
 		TEST(ticks_as_needed),
+		TEST(coarse_ticks),
 		TEST(around_exec),
 		TEST(left_alone),
 		TEST(holding),

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { SIGNAL = 40, MS = 1000000 };
+enum { SIGNAL = 40, MS = 1000000, COARSE = 4 * MS };
 
 static volatile sig_atomic_t ticks, strangers;
 static volatile pid_t receiver;
@@ -176,8 +176,14 @@ static uint64_t spend(bool calls, uint64_t ns)
 	return spent;
 }
 
-/* Half of the time in calls, of random length: none is in step. */
-static bool is_in_proportion(struct ca_tick *tick)
+static bool start(struct ca_tick *tick, bool coarse)
+{
+	return coarse ? ca_tick_start_coarse(tick, COARSE, SIGNAL)
+		      : ca_tick_start(tick, CA_BACKEND_PERF, MS, MS, SIGNAL) == CA_OK;
+}
+
+/* Half of the time in calls, of random length: none is in step. coarse: every second time without perf's. */
+static bool is_in_proportion(struct ca_tick *tick, bool coarse)
 {
 	uint64_t called = 0, spent = 0;
 
@@ -193,7 +199,8 @@ static bool is_in_proportion(struct ca_tick *tick)
 		spent += cpu_time() - from;
 		ca_tick_stop(tick);
 		assert_false(tick->sees_kernel);
-		assert_int_equal(ca_tick_start(tick, CA_BACKEND_PERF, MS, MS, SIGNAL), CA_OK);
+		assert_true(start(tick, coarse && i % 2));
+		assert_int_equal(ca_tick_is_coarse(tick), coarse && i % 2);
 	}
 	watched = NULL;
 	print_message("ticks stand for %.1f of %.1f ms, in calls %.1f of %.1f\n",
@@ -207,18 +214,43 @@ static bool is_in_proportion(struct ca_tick *tick)
 /* With perf's ticks come others, for what is done in the kernel: in proportion, however often perf's start anew and
  * others get the CPU, and no call ends early. Whoever takes the CPU at the kernel's ticks takes the place of some, and
  * where a virtual CPU stands still for longer than a tick, ticks are lost. */
-static void test_kernel_time(void **state)
+static void check_kernel_time(bool coarse)
 {
 	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
 	bool good = false;
 
-	(void)state;
 	if (ca_tick_start(&tick, CA_BACKEND_PERF, MS, MS, SIGNAL) == CA_OK && tick.sees_kernel) {
 		for (unsigned tries = 0; tries < 8 && !good; tries++)
-			good = is_in_proportion(&tick);
+			good = is_in_proportion(&tick, coarse);
 		assert_true(good);
 	}
 	ca_tick_stop(&tick);
+}
+
+static void test_kernel_time(void **state)
+{
+	(void)state;
+	check_kernel_time(false);
+}
+
+/* The same without perf's, by turns: no CPU time is lost in between, and none counts twice. */
+static void test_coarse(void **state)
+{
+	struct ca_tick tick = { .backend = CA_BACKEND_AUTO };
+
+	(void)state;
+	assert_false(ca_tick_start_coarse(&tick, ca_tick_of_kernel() - 1,
+					  SIGNAL)); /* the kernel ticks no more often */
+	assert_int_equal(tick.backend, CA_BACKEND_AUTO);
+	ticks = 0;
+	if (ca_tick_start_coarse(&tick, COARSE, SIGNAL)) {
+		burn(3, 1000 * (uint64_t)MS);
+		assert_true(ticks >= 3);
+		assert_int_equal(strangers, 0);
+	}
+	ca_tick_stop(&tick);
+	assert_int_equal(tick.backend, CA_BACKEND_AUTO);
+	check_kernel_time(true);
 }
 
 static void *burn_elsewhere(void *context)
@@ -519,13 +551,13 @@ static void test_of_kernel_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overflow),        cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_timer),           cmocka_unit_test(test_perf),
-		cmocka_unit_test(test_first),           cmocka_unit_test(test_own_time),
-		cmocka_unit_test(test_of_kernel),       cmocka_unit_test(lifted),
-		cmocka_unit_test(given_to_others),      cmocka_unit_test(test_is_ours),
-		cmocka_unit_test(test_forbidden),       cmocka_unit_test(test_kernel_time),
-		cmocka_unit_test(test_of_kernel_alone),
+		cmocka_unit_test(test_overflow),   cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_timer),      cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_first),      cmocka_unit_test(test_own_time),
+		cmocka_unit_test(test_of_kernel),  cmocka_unit_test(lifted),
+		cmocka_unit_test(given_to_others), cmocka_unit_test(test_is_ours),
+		cmocka_unit_test(test_forbidden),  cmocka_unit_test(test_kernel_time),
+		cmocka_unit_test(test_coarse),     cmocka_unit_test(test_of_kernel_alone),
 	};
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 
