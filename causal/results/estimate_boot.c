@@ -52,6 +52,17 @@ static bool by_run(const struct boot *b, const struct ca_cell *cell)
 	return cell->runs >= RUNS_ENOUGH && !b->single;
 }
 
+/* How an experiment at a speedup scatters, relative: also by what D is off by, which is a large part of T - D where S is
+ * nearly all that the program does. Without that a residual of such an experiment, in units of what others scatter by,
+ * would pass for a disturbance that may happen to each. */
+static double scatter(const struct boot *b, const struct ca_est_item *item, double period)
+{
+	double off = ca_estimate_s_error * item->delay, left = item->elapsed - item->delay;
+
+	return hypot(ca_estimate_scatter(item, period, b->est->noise, b->est->quantum),
+		     off > 0 ? off / fmax(left, off) : 0);
+}
+
 /* ---- pools of residuals --------------------------------------------------------*/
 
 static void fill_values(struct boot *b)
@@ -63,8 +74,7 @@ static void fill_values(struct boot *b)
 
 		for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 			const struct ca_est_item *item = &b->est->item[b->member[i]];
-			double sigma =
-				ca_estimate_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
+			double sigma = scatter(b, item, ratio * item->base);
 
 			b->value[i] = n > 1 ? item->residual / sigma * sqrt(n / (n - 1)) : 0;
 			b->value_weight[i] = n > 1 ? item->weight : -1; /* -1: says nothing */
@@ -203,7 +213,7 @@ static double replicate_by_experiment(struct boot *b, size_t c, double ratio)
 
 	for (size_t i = b->first[c]; i < b->first[c + 1]; i++) {
 		const struct ca_est_item *item = &b->est->item[b->member[i]];
-		double sigma = ca_estimate_scatter(item, ratio * item->base, b->est->noise, b->est->quantum);
+		double sigma = scatter(b, item, ratio * item->base);
 
 		cost += item->weight * item->cost;
 		usual += item->weight * item->visits * b->base[1][b->member[i]];
