@@ -176,8 +176,8 @@ static void note_exit(void)
 }
 
 /* Where samples tell what is in S, or are looked for, every tick counts; elsewhere a tick is there to pay, and a
- * thread that meets others pays then. perf's ticks make each context switch slower, the more
- * so the sooner the next one is due: 1.9 us of a switch at 4 ms, 0.8 us at 32 ms. */
+ * thread that meets others pays then. perf's clock makes each context switch slower, the more
+ * so the sooner the next tick is due: 1.9 us of a switch at 4 ms, 0.8 us at 32 ms. */
 static uint64_t wanted_period(const struct ca_thread *t, bool meets)
 {
 	const struct ca_selection *sel = &ca_rt.session->selection;
@@ -185,9 +185,7 @@ static uint64_t wanted_period(const struct ca_thread *t, bool meets)
 	if (ca_rt.sampling || (sel->ranges && !sel->exact) ||
 	    atomic_load_explicit(&ca_rt.session->wants_stacks, memory_order_relaxed))
 		return ca_rt.period;
-	if (ca_tick_is_coarse(&t->tick))
-		return SELDOM * ca_rt.period;
-	return (meets && t->tick.backend == CA_BACKEND_PERF ? HARDLY : SELDOM) * ca_rt.period;
+	return (meets && t->tick.page ? HARDLY : SELDOM) * ca_rt.period;
 }
 
 /* A thread's first tick comes after a random part of the period: a thread that lives for a
