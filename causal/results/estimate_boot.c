@@ -60,7 +60,7 @@ static double scatter(const struct boot *b, const struct ca_est_item *item, doub
 	double off = ca_estimate_s_error * item->delay, left = item->elapsed - item->delay;
 
 	return hypot(ca_estimate_scatter(item, period, b->est->noise, b->est->quantum),
-		     off > 0 ? off / fmax(left, off) : 0);
+		     item->elapsed > 0 && off > 0 ? off / fmax(left, off) : 0);
 }
 
 /* ---- pools of residuals --------------------------------------------------------*/
