@@ -287,6 +287,7 @@ static void test_never_left(void **state)
 		without_files();
 		if (!me->level.blind)
 			break;
+		me->level.blind = false;
 		ca_level_tick(me);
 	}
 	assert_false(me->level.blind);
