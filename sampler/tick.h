@@ -5,8 +5,9 @@
  * POSIX timer on the thread's CPU clock (no perf needed; the kernel checks it at its own
  * tick, so it is coarse: 4 ms at 250 Hz). What a thread has the kernel do perf's ticks do not
  * see: with them goes a timer of the second kind, of whose ticks only those in system calls
- * count. None ever interrupts a thread that is blocked. No descriptor of ours stays open in the program. Opened and closed by the
- * owning thread, outside handlers. A new source is one function pair here and one row in
+ * count; and where exact ticks are not needed, that timer goes alone (ca_tick_start_coarse). None ever
+ * interrupts a thread that is blocked. No descriptor of ours stays open in the program. Opened and closed by the
+ * owning thread, in its handler, too. A new source is one function pair here and one row in
  * tick.c's table. */
 #ifndef CA_SAMPLER_TICK_H
 #define CA_SAMPLER_TICK_H

@@ -42,9 +42,9 @@ enum {
 	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends, if it has a CPU ... */
 	LAST_NAPS = 50,       /* ... so many times that at most, if not */
 	SELDOM = 4,           /* periods between two ticks while none of them tells what is in S ... */
-	HARDLY = 32,          /* ... and the thread meets others more than once a period ... */
-	STEADY = 16,          /* ... by so many ticks, one after the other */
-	REDRAW = 16,          /* ticks of one period where it is not an experiment's ... */
+	HARDLY = 32, /* ... by perf's clock, and the thread meets others more than once a period ... */
+	STEADY = 16, /* ... by so many ticks, one after the other */
+	REDRAW = 16, /* ticks of one period where it is not an experiment's ... */
 	PROFILE_REDRAW = 128, /* ... but a profile's */
 	CREATES = 125000,     /* ns for each thread that it has created, below which that is all it does */
 	CREATED = 64,         /* ... looked at when it has created so many */
