@@ -125,6 +125,14 @@ static double solve(struct shape *s, const struct ca_cell *cell, size_t n, const
 /* A bound that leaves more than this says nothing: that the program takes twice as long if the code takes no time. */
 static const double most_loss = 1;
 
+/* The slope is at most the share of S in the time at 0 %: at any speedup D / T is the most that is won. At p, T is what
+ * is left of that time and the p of S that came in; so D / T <= bound, with an effect of slope x height, leaves to S:
+ * slope <= bound (1 - slope x height) / (p (1 - bound)). At 0 % the bound is that share itself. */
+static double most_slope(const struct shape *s, double p, double bound)
+{
+	return p > 0 && isfinite(bound) ? fmin(bound / (p * (1 - bound) + bound * height(s, p)), 1) : bound;
+}
+
 /* The slopes that bounds leave to a shape; several bounds are to hold at once, so each has more room
  * than for one alone. */
 static void bound_shape(struct shape *s, const struct ca_cell *cell, size_t n,
@@ -133,10 +141,10 @@ static void bound_shape(struct shape *s, const struct ca_cell *cell, size_t n,
 	s->low = -INFINITY;
 	s->high = INFINITY;
 	for (size_t c = 0; c < n; c++) {
-		double p = speedup_of(&cell[c]), g = p > 0 ? height(s, p) : 1;
+		double p = speedup_of(&cell[c]);
 
-		s->low = fmax(s->low, p > 0 ? bound[c].low / g : -INFINITY);
-		s->high = fmin(s->high, bound[c].high / g);
+		s->low = fmax(s->low, p > 0 ? bound[c].low / height(s, p) : -INFINITY);
+		s->high = fmin(s->high, most_slope(s, p, bound[c].high));
 	}
 	if (s->low * height(s, 1) < -most_loss)
 		s->low = -INFINITY;

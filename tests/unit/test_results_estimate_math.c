@@ -134,8 +134,8 @@ static struct ca_curve curve_of(const double *effect, double error, const struct
 	}
 	ca_estimate_curve(cell, &spread, given, &own, &curve);
 	for (size_t c = 0; c < CELLS && bound; c++)
-		assert_true(cell[c].low >= 100 * bound[c].low - 1e-9 &&
-			    cell[c].effect <= 100 * bound[c].high + 1e-9);
+		assert_true(isnan(effect[c]) || (cell[c].low >= 100 * bound[c].low - 1e-9 &&
+						 cell[c].effect <= 100 * bound[c].high + 1e-9));
 	for (int i = 0; i < CA_AT; i++)
 		assert_true(curve.at_low[i] <= curve.at[i] && curve.at[i] <= curve.at_high[i]);
 	return curve;
@@ -201,6 +201,27 @@ static void test_bounds_cut(void **state)
 	curve = curve_of(effect, 1, above); /* half of the interval is left */
 	assert_int_equal(curve.how, CA_HOW_COMPARED);
 	assert_true(curve.at_high[1] <= 22 + 1e-9 && curve.at_low[1] > 19);
+}
+
+/* No more can be won at a lower speedup than the time that the code takes, which a bound at a higher one tells:
+ * T0 = 1 of which 0.4 in S, nothing won from 25 % on, so that T = 1 - 0.1 + 0.5 * 0.4. */
+static void test_bounds_elsewhere(void **state)
+{
+	static const double effect[CELLS] = { NAN, 10, NAN, NAN };
+	static const struct ca_est_bound bound[CELLS] = { { -INFINITY, INFINITY },
+							  { -INFINITY, 0.2 / 1.1 },
+							  { -INFINITY, INFINITY },
+							  { -INFINITY, INFINITY } };
+	struct ca_curve curve;
+
+	(void)state;
+	for (double error = 0.1; error < 50; error *= 5) {
+		curve = curve_of(effect, error, bound);
+		assert_true(curve.at_high[0] >= 9 && curve.at_high[0] <= 10.5);
+		assert_true(curve.at_high[2] <= 40.5);
+	}
+	curve = curve_of(effect, 0.1, NULL);
+	assert_true(curve.at_high[0] >= 9.9);
 }
 
 static void test_verdict(void **state)
@@ -345,7 +366,8 @@ int main(void)
 		cmocka_unit_test(test_t),          cmocka_unit_test(test_exponential),
 		cmocka_unit_test(test_scatter),    cmocka_unit_test(test_weight),
 		cmocka_unit_test(test_curves),     cmocka_unit_test(test_no_such_shape),
-		cmocka_unit_test(test_bounds_cut), cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_bounds_cut), cmocka_unit_test(test_bounds_elsewhere),
+		cmocka_unit_test(test_verdict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
