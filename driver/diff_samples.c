@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* `causal diff` of two profiles of samples, one beside the other. Driver's process, one thread. */
+#include "causal/results/plain.h"
 #include "causal/results/samples.h"
 #include "causal/results/text.h"
 #include "driver/child.h"
@@ -48,10 +49,13 @@ static void print_path_sum(const struct ca_samples *a, const struct ca_samples *
 /* The end of a stack says more than its beginning. */
 static void print_name(const struct ca_samples_change *c, bool stack)
 {
+	char *name = stack ? NULL : ca_plain_fit(c->name, NAME);
+
 	if (stack)
 		ca_text_put_cut(stdout, c->name, NAME + 40, 8);
 	else
-		ca_text_put(stdout, c->name, NAME);
+		ca_text_put(stdout, name ? name : c->name, NAME);
+	free(name);
 	if (*c->binary)
 		printf("  %s", c->binary);
 	putchar('\n');

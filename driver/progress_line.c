@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The progress line; see driver/progress_line.h. */
 #include "driver/progress_line.h"
+#include "causal/results/plain.h"
 #include "causal/results/results_json.h"
-#include "causal/results/text.h"
 #include "core/clock.h"
 #include "driver/say.h"
 #include <math.h>
@@ -65,7 +65,7 @@ static void top_text(const struct ca_conductor_status *status, char *buffer, siz
 
 	*buffer = '\0';
 	for (size_t i = 0; i < status->tops && used < size; i++) {
-		char *name = ca_text_cut(status->top[i].region, NAME, NAME / 2);
+		char *name = ca_plain_fit(status->top[i].region, NAME);
 		int n = snprintf(buffer + used, size - used, "%s%s %.0f ± %.0f", i ? ", " : "; ",
 				 name ? name : "?", status->top[i].effect,
 				 (status->top[i].high - status->top[i].low) / 2);

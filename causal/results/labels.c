@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of regions for people; see causal/results/labels.h. */
 #include "causal/results/labels.h"
+#include "causal/results/plain.h"
 #include "causal/results/text.h"
 #include "core/path.h"
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,20 +25,23 @@ static char *describe(const struct ca_region *region, enum level level)
 {
 	const char *file, *where = level == PLACE ? ca_path_base(region->file) : region->file;
 	int length = library(region->binary, &file), status;
-	char *text = NULL;
+	char *name = ca_plain_name(region->name), *text = NULL;
 
+	if (!name)
+		return NULL;
 	if (level == BINARY)
-		status = asprintf(&text, "%s (%s)", region->name, region->binary);
+		status = asprintf(&text, "%s (%s)", name, region->binary);
 	else if (level == NUMBER)
-		status = asprintf(&text, "%s (%u)", region->name, region->id);
+		status = asprintf(&text, "%s (%u)", name, region->id);
 	else if (level == NAME || !*region->file || !region->line)
-		status = asprintf(&text, "%.*s%s%s", length, file, length ? "!" : "", region->name);
+		status = asprintf(&text, "%.*s%s%s", length, file, length ? "!" : "", name);
 	else if (level == PLACE && region->kind == CA_REGION_LINE)
-		status = asprintf(&text, "%.*s%s%s (%s)", length, file, length ? "!" : "", region->name,
+		status = asprintf(&text, "%.*s%s%s (%s)", length, file, length ? "!" : "", name,
 				  region->function);
 	else
-		status = asprintf(&text, "%.*s%s%s (%s:%u)", length, file, length ? "!" : "", region->name,
-				  where, region->line);
+		status = asprintf(&text, "%.*s%s%s (%s:%u)", length, file, length ? "!" : "", name, where,
+				  region->line);
+	free(name);
 	return status < 0 ? NULL : text;
 }
 
@@ -51,66 +54,47 @@ static bool is_doubled(const struct ca_region *const *region, char *const *text,
 	return false;
 }
 
-/* "a::f(int, char) const (a.cc:5)" becomes "a::f (a.cc:5)". */
-static char *without_parameters(const char *text)
+/* "f(int, char)" of "lib.so!a::f(int, char)": where parameters alone tell code apart, what it is called has to be
+ * there, too. */
+static char *last_of(const char *text)
 {
-	char *bare = strdup(text), *to = bare;
-	unsigned depth = 0;
+	char *bare = ca_plain_bare(text);
 
-	for (const char *at = text; bare && *at; at++) {
-		bool opens = *at == '(' && (depth || (at > text && (isalnum((unsigned char)at[-1]) ||
-								    strchr("_>=~])", at[-1]))));
-
-		/* "operator()" is a name */
-		opens = opens && (depth || at - text < 8 || memcmp(at - 8, "operator", 8) != 0);
-		depth += opens;
-		if (!depth)
-			*to++ = *at;
-		depth -= depth && *at == ')';
-		if (*at == ')' && !depth && !strncmp(at + 1, " const", 6))
-			at += 6;
-	}
-	if (bare)
-		*to = 0;
-	return bare;
+	if (!bare || !strcmp(bare, text))
+		return bare;
+	free(bare);
+	return strdup(ca_plain_last(text));
 }
 
-/* What is too long loses its parameters, where nothing else is called like that. */
+/* What is too long loses what nobody needs, where nothing else is called like that. */
 static bool shorten(const struct ca_region *const *region, char **text, size_t n, size_t width)
 {
-	char **bare = calloc(n + 1, sizeof *bare);
-	bool ok = bare;
+	static char *(*const less[])(const char *) = { ca_plain_bare, ca_plain_templates, last_of };
+	bool ok = true;
 
-	for (size_t i = 0; ok && i < n; i++)
-		ok = (bare[i] = without_parameters(text[i])) != NULL;
-	for (size_t i = 0; ok && i < n; i++)
-		if (ca_text_width(text[i]) > width && !is_doubled(region, bare, n, i)) {
+	for (size_t how = 0; ok && how < sizeof less / sizeof *less; how++) {
+		char **shorter = calloc(n + 1, sizeof *shorter);
+
+		ok = shorter;
+		for (size_t i = 0; ok && i < n; i++)
+			ok = (shorter[i] = less[how](text[i])) != NULL;
+		for (size_t i = 0; ok && i < n; i++) {
+			if (ca_text_width(text[i]) <= width || is_doubled(region, shorter, n, i))
+				continue;
 			free(text[i]);
-			text[i] = strdup(bare[i]);
+			text[i] = strdup(shorter[i]);
 			ok = text[i];
 		}
-	ca_labels_free(bare, n);
+		ca_labels_free(shorter, n);
+	}
 	return ok;
-}
-
-/* How much of a name stands before the cut: its last part stays whole, if it is not all of it. */
-static size_t head_of(const char *text, size_t width)
-{
-	const char *last = text;
-	size_t tail;
-
-	for (const char *at = text; *at && *at != '(' && *at != '<'; at++)
-		if (*at == '!' || (*at == ':' && at[1] == ':'))
-			last = at + (*at == ':') + 1;
-	tail = ca_text_width(last);
-	return last > text && tail > width / 2 && tail < width - 1 ? width - 1 - tail : (width - 1) / 2;
 }
 
 /* Cut where the result differs from what all others would be if they were cut there. */
 static char *cut_apart(const struct ca_region *const *region, char *const *text, size_t n, size_t i,
 		       size_t width)
 {
-	size_t best = head_of(text[i], width);
+	size_t best = ca_plain_head(text[i], width);
 	char number[16], *cut, *numbered;
 
 	for (size_t step = 0; step < 2 * width; step++) {
@@ -135,7 +119,7 @@ static char *cut_apart(const struct ca_region *const *region, char *const *text,
 	snprintf(number, sizeof number, "#%u", region[i]->id);
 	if (width <= strlen(number))
 		return ca_text_cut(number, width, 0);
-	cut = ca_text_cut(text[i], width - strlen(number), width);
+	cut = ca_text_cut(ca_plain_last(text[i]), width - strlen(number), width);
 	if (!cut || asprintf(&numbered, "%s%s", cut, number) < 0)
 		numbered = NULL;
 	free(cut);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile of samples on the terminal: what it stands on, the table of functions, the waits.
  * Driver's process, one thread. */
+#include "causal/results/plain.h"
 #include "causal/results/samples.h"
 #include "causal/results/text.h"
 #include "core/path.h"
@@ -49,10 +50,11 @@ static char *label_of(const struct ca_samples_function *f)
 
 static void put_label(FILE *file, const struct ca_samples_function *f, size_t width)
 {
-	char *label = label_of(f);
+	char *label = label_of(f), *cut = label ? ca_plain_fit(label, width) : NULL;
 
-	ca_text_put(file, label ? label : f->name, width);
+	ca_text_put(file, cut ? cut : f->name, width);
 	free(label);
+	free(cut);
 }
 
 /* Most of what is missing, where it is. */

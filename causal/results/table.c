@@ -3,6 +3,7 @@
  * Driver's process, one thread. */
 #include "causal/results/table.h"
 #include "causal/results/labels.h"
+#include "causal/results/plain.h"
 #include "causal/results/profile.h"
 #include "causal/results/text.h"
 #include "core/event.h"
@@ -171,25 +172,40 @@ static void put_verdict(const struct ca_table *t, const struct ca_profile_row *r
 	fputc('\n', t->out);
 }
 
-/* "via a ← b", "calls a, b". */
-static void put_names(const struct ca_table *t, const char *how, char *const *names, const char *between)
+/* "via a ← b", "calls a, b"; each name has at most so many columns. */
+static char *join_names(const char *how, char *const *names, const char *between, size_t width)
 {
 	char *text = NULL;
-	size_t size, room = t->width > CA_TABLE_RANK + 10 ? t->width - CA_TABLE_RANK : 10;
+	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	if (!out)
-		return;
-	for (char *const *name = names; *name; name++)
-		fprintf(out, "%s%s", name == names ? how : between, *name);
-	if (ca_memstream_end(out, &text)) {
-		char *cut = ca_text_cut(text, room, room / 2);
+	for (char *const *name = names; out && *name; name++) {
+		char *plain = ca_plain_fit(*name, width);
 
-		fprintf(t->out, "%*s", CA_TABLE_RANK, "");
-		put_marked(t, "2", cut ? cut : "");
-		fputc('\n', t->out);
-		free(cut);
+		fprintf(out, "%s%s", name == names ? how : between, plain ? plain : "");
+		free(plain);
 	}
+	if (out)
+		ca_memstream_end(out, &text);
+	return text;
+}
+
+static void put_names(const struct ca_table *t, const char *how, char *const *names, const char *between)
+{
+	size_t room = t->width > CA_TABLE_RANK + 10 ? t->width - CA_TABLE_RANK : 10;
+	char *text = join_names(how, names, between, room), *cut;
+
+	if (text && ca_text_width(text) > room) {
+		free(text);
+		text = join_names(how, names, between, room / 2);
+	}
+	cut = text ? ca_text_cut(text, room, room / 2) : NULL;
+	if (cut) {
+		fprintf(t->out, "%*s", CA_TABLE_RANK, "");
+		put_marked(t, "2", cut);
+		fputc('\n', t->out);
+	}
+	free(cut);
 	free(text);
 }
 

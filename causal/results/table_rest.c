@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What stands below the rows of the table; see table.h. Driver's process, one thread. */
 #include "causal/results/labels.h"
+#include "causal/results/plain.h"
 #include "causal/results/table.h"
 #include "causal/results/text.h"
 #include <math.h>
@@ -208,11 +209,11 @@ static void put_containing(const struct ca_table *t, const struct ca_profile_sam
 	for (char *const *part = samples->contains; *part && others <= NAMED; part++) {
 		if (is_row(t, *part))
 			continue;
-		name = ca_text_cut(*part, t->width / 2, t->width / 4);
+		name = ca_plain_fit(*part, t->width / 2);
 		fprintf(t->out, "%s%s", between(put++, parts), name ? name : "");
 		free(name);
 	}
-	name = ca_text_cut(region->name, t->width / 2, t->width / 4);
+	name = ca_plain_fit(region->name, t->width / 2);
 	fprintf(t->out, ": %s\n", name ? name : "");
 	free(name);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* causal/results/text.c, causal/results/labels.c: widths as a terminal counts them, and names of which
+/* causal/results/text.c, plain.c, labels.c: widths as a terminal counts them, and names of which
  * no two are alike. */
 #include "causal/results/labels.h"
+#include "causal/results/plain.h"
 #include "causal/results/text.h"
 #include "tests/unit/unit.h"
 #include <stdbool.h>
@@ -157,6 +158,13 @@ static void test_long_names(void **state)
 		REGION(5, "dgemm_kernel_HASWELL", "", 0, "/l/libopenblasp-r0.3.21.so"),
 		REGION(6, "(anonymous namespace)::Cost::operator()(int, int) const", "", 0, "/bin/app"),
 		REGION(7, "run<void (*)(int)>(int)", "/s/a.cc", 12, "/bin/app"),
+		REGION(8, "fasttext::DenseMatrix::addRowToVector(fasttext::Vector&, int) const", "", 0,
+		       "/l/libfasttext.so.0"),
+		REGION(9, "fasttext::DenseMatrix::addRowToVector(fasttext::Vector&, int, float) const", "", 0,
+		       "/l/libfasttext.so.0"),
+		REGION(10,
+		       "std::vector<long, std::allocator<long> > DP::swipe<Score<short>, Rows<true> >(int)",
+		       "", 0, "/bin/app"),
 	};
 	static const char *const wanted[] = { "libx265.so!…estimateFrameCost",
 					      "libx265.so!x26…up::singleCost",
@@ -164,7 +172,10 @@ static void test_long_names(void **state)
 					      NULL,
 					      "libopenb…dgemm_kernel_HASWELL",
 					      "(anonymous nam…st::operator()",
-					      "run<void (*)(int)>(int)" };
+					      "run<void (*)(int)>(int)",
+					      "addRowToVector(…&, int) const",
+					      "addRowToVector(… float) const",
+					      "DP::swipe<…>" };
 	const struct ca_region *list[CA_COUNT(region)];
 	char **label;
 
@@ -180,11 +191,114 @@ static void test_long_names(void **state)
 	ca_labels_free(label, CA_COUNT(region));
 }
 
+static const char list_of[] =
+	"std::__cxx11::list<Hsp, std::allocator<Hsp> > DP::swipe<Score<short, -3>, Rows<true> >"
+	"(__gnu_cxx::iterator<int const*, std::vector<int, std::allocator<int> > >, int)";
+
+/* What a name loses, step by step, and what it is called. */
+static void test_plain(void **state)
+{
+	static const struct {
+		const char *name, *plain, *bare, *templates, *last;
+	} cases[] = {
+		{ "main", "main", "main", "main", "main" },
+		{ "", "", "", "", "" },
+		{ "libz.so!inflate", "libz.so!inflate", "libz.so!inflate", "libz.so!inflate", "inflate" },
+		{ "p.c:7 (caller)", "p.c:7 (caller)", "p.c:7 (caller)", "p.c:7 (caller)", "p.c:7 (caller)" },
+		{ "a::f(int, char) const (a.cc:5)", "a::f(int, char) const (a.cc:5)", "a::f (a.cc:5)",
+		  "a::f (a.cc:5)", "f(int, char) const (a.cc:5)" },
+		{ "l.so!D::find(std::__cxx11::basic_string<char, std::char_traits<char>, "
+		  "std::allocator<char> > const&) const",
+		  "l.so!D::find(std::string const&) const", "l.so!D::find", "l.so!D::find",
+		  "find(std::string const&) const" },
+		{ list_of,
+		  "std::list<Hsp> DP::swipe<Score<short, -3>, Rows<true> >"
+		  "(__gnu_cxx::iterator<int const*, std::vector<int> >, int)",
+		  "DP::swipe<Score<short, -3>, Rows<true> >", "DP::swipe<…>",
+		  "swipe<Score<short, -3>, Rows<true> >(__gnu_cxx::iterator<int const*, std::vector<int> >, "
+		  "int)" },
+		{ "std::vector<std::vector<int, std::allocator<int> >, "
+		  "std::allocator<std::vector<int, std::allocator<int> > > >::at(unsigned long)",
+		  "std::vector<std::vector<int> >::at(unsigned long)", "std::vector<std::vector<int> >::at",
+		  "std::vector<…>::at", "at(unsigned long)" },
+		{ "std::__1::vector<int, std::__1::allocator<int>>::size() const",
+		  "std::vector<int>::size() const", "std::vector<int>::size", "std::vector<…>::size",
+		  "size() const" },
+		{ "std::ostream& std::operator<< <char>(std::ostream&, char)",
+		  "std::ostream& std::operator<< <char>(std::ostream&, char)", "std::operator<< <char>",
+		  "std::operator<< <char>", "operator<< <char>(std::ostream&, char)" },
+		{ "(anonymous namespace)::Cost::operator()(int) const",
+		  "(anonymous namespace)::Cost::operator()(int) const",
+		  "(anonymous namespace)::Cost::operator()", "(anonymous namespace)::Cost::operator()",
+		  "operator()(int) const" },
+		{ "A<int>::operator bool() const", "A<int>::operator bool() const", "A<int>::operator bool",
+		  "A<…>::operator bool", "operator bool() const" },
+		{ "P::operator->()", "P::operator->()", "P::operator->", "P::operator->", "operator->()" },
+		{ "main::{lambda(int)#1}::operator()(int) const",
+		  "main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()",
+		  "main::{lambda(int)#1}::operator()", "operator()(int) const" },
+		{ "run<void (*)(int)>(int)", "run<void (*)(int)>(int)", "run<void (*)(int)>", "run<…>",
+		  "run<void (*)(int)>(int)" },
+		{ "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<…> as core::ops::Drop>::drop", "drop" },
+		{ "app::run::{{closure}}", "app::run::{{closure}}", "app::run::{{closure}}",
+		  "app::run::{{closure}}", "{{closure}}" },
+		{ "broken<(", "broken<(", "broken<(", "broken<…>", "broken<(" },
+		{ "f(", "f(", "f", "f", "f(" },
+		{ "a>b) ]c}", "a>b) ]c}", "a>b) ]c}", "a>b) ]c}", "a>b) ]c}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		char *plain = ca_plain_name(cases[i].name), *bare = ca_plain_bare(plain),
+		     *templates = ca_plain_templates(plain);
+
+		assert_string_equal(plain, cases[i].plain);
+		assert_string_equal(bare, cases[i].bare);
+		assert_string_equal(templates, cases[i].templates);
+		assert_string_equal(ca_plain_last(plain), cases[i].last);
+		for (size_t width = 1; width < 90; width++) {
+			char *fit = ca_plain_fit(cases[i].name, width);
+
+			assert_in_range(ca_text_width(fit), 0, width);
+			free(fit);
+		}
+		free(plain);
+		free(bare);
+		free(templates);
+	}
+}
+
+static void test_fit(void **state)
+{
+	static const struct {
+		size_t width;
+		const char *text;
+	} cases[] = {
+		{ 200, "std::list<Hsp> DP::swipe<Score<short, -3>, Rows<true> >"
+		       "(__gnu_cxx::iterator<int const*, std::vector<int> >, int)" },
+		{ 60, "DP::swipe<Score<short, -3>, Rows<true> >" },
+		{ 24, "DP::swipe<…>" },
+		{ 11, "DP…swipe<…>" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		char *fit = ca_plain_fit(list_of, cases[i].width);
+
+		assert_string_equal(fit, cases[i].text);
+		free(fit);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_width), cmocka_unit_test(test_cut),   cmocka_unit_test(test_put),
-		cmocka_unit_test(test_apart), cmocka_unit_test(test_names), cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_width), cmocka_unit_test(test_cut),        cmocka_unit_test(test_put),
+		cmocka_unit_test(test_plain), cmocka_unit_test(test_fit),        cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
