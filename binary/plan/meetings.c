@@ -127,39 +127,42 @@ static bool is_changed(unsigned changes, uint8_t reg)
 static bool is_known(const struct ca_spin *spin, size_t spins, const struct ca_spin *s)
 {
 	for (size_t i = 0; i < spins; i++)
-		if (spin[i].module == s->module && spin[i].low == s->low && spin[i].disp == s->disp &&
-		    spin[i].base == s->base && spin[i].index == s->index)
+		if (spin[i].low == s->low && spin[i].disp == s->disp && spin[i].base == s->base &&
+		    spin[i].index == s->index)
 			return true;
 	return false;
 }
 
-static void note_spin(const struct function *f, size_t at, uint32_t module, struct ca_spin *spin,
-		      size_t *spins, size_t max)
+/* What instruction i of that loop looks at, the same in each turn. False: nothing. */
+static bool looks_at(const struct function *f, size_t first, size_t last, size_t i, struct ca_spin *s)
 {
+	const struct ca_insn *in = &f->insn[i];
 	unsigned changes = 0;
+
+	for (size_t k = first; k <= last; k++)
+		changes |= f->insn[k].changes;
+	*s = (struct ca_spin){ .width = in->width,
+			       .scale = in->scale,
+			       .base = in->memory ? CA_INSN_NO_REGISTER : in->base,
+			       .index = in->index,
+			       .disp = in->memory ? (int64_t)in->memory : in->disp,
+			       .low = f->insn[first].address,
+			       .high = f->insn[last].address + f->insn[last].size };
+	return in->reads && !in->sp_operand && in->width && in->width <= 8 &&
+	       !(in->width & (in->width - 1)) && !is_changed(changes, in->base) &&
+	       !is_changed(changes, in->index);
+}
+
+static void note_spin(const struct function *f, size_t at, struct ca_spin *spin, size_t *spins, size_t max)
+{
 	size_t first, last;
+	struct ca_spin s;
 
 	if (!find_loop(f, at, &first, &last))
 		return;
-	for (size_t i = first; i <= last; i++)
-		changes |= f->insn[i].changes;
-	for (size_t i = first; i <= last && *spins < max; i++) {
-		const struct ca_insn *in = &f->insn[i];
-		struct ca_spin s = { .module = module,
-				     .width = in->width,
-				     .scale = in->scale,
-				     .base = in->memory ? CA_INSN_NO_REGISTER : in->base,
-				     .index = in->index,
-				     .disp = in->memory ? (int64_t)in->memory : in->disp,
-				     .low = f->insn[first].address,
-				     .high = f->insn[last].address + f->insn[last].size };
-
-		if (!in->reads || in->sp_operand || !in->width || in->width > 8 ||
-		    (in->width & (in->width - 1)) || is_changed(changes, in->base) ||
-		    is_changed(changes, in->index) || is_known(spin, *spins, &s))
-			continue;
-		spin[(*spins)++] = s;
-	}
+	for (size_t i = first; i <= last && *spins < max; i++)
+		if (looks_at(f, first, last, i, &s) && !is_known(spin, *spins, &s))
+			spin[(*spins)++] = s;
 }
 
 /* The function at `at`, if threads meet in it; returns where to go on looking. */
@@ -216,7 +219,7 @@ static void find_all(struct ca_text *text, struct found *found)
 				continue;
 			for (size_t k = 0; k < f[i].n; k++)
 				if (is_meeting(&f[i].insn[k]))
-					note_spin(&f[i], k, 0, found->spin, &found->spins, CA_MAX_SPINS);
+					note_spin(&f[i], k, found->spin, &found->spins, CA_MAX_SPINS);
 			plan_function(&o, &f[i]);
 		}
 	for (size_t i = 0; i < functions.n; i++)
@@ -252,6 +255,39 @@ size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *o
 		spin[i].module = module;
 	}
 	return n;
+}
+
+static bool has_pause(struct ca_text *text, uint64_t low, uint64_t high)
+{
+	static const char pause[] = { '\xf3', '\x90' };
+	uint64_t from, to;
+	const uint8_t *bytes;
+
+	for (unsigned p = 0; ca_text_part(text, p, &from, &to, &bytes); p++)
+		if (low >= from && high <= to)
+			return memmem(bytes + (low - from), high - low, pause, sizeof pause);
+	return false;
+}
+
+bool ca_plan_spins(struct ca_text *text, uint64_t address)
+{
+	struct function f = { 0 };
+	size_t first, last;
+	struct ca_spin s;
+	bool spins = false;
+
+	if (!ca_text_function(text, address, &f.low, &f.high) || !has_pause(text, f.low, f.high))
+		return false;
+	f.insn = ca_text_decode_all(text, f.low, f.high, &f.n);
+	for (size_t k = 0; f.insn && k < f.n && !spins; k++) {
+		if (!f.insn[k].is_pause || !find_loop(&f, k, &first, &last) ||
+		    address < f.insn[first].address || address >= f.insn[last].address + f.insn[last].size)
+			continue;
+		for (size_t i = first; i <= last && !spins; i++)
+			spins = looks_at(&f, first, last, i, &s);
+	}
+	free(f.insn);
+	return spins;
 }
 
 /* A short function that gives a lock back: behind its return nops may give way to a jump, for they are never run. */

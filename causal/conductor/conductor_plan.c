@@ -432,12 +432,14 @@ static void write_samples(struct ca_conductor *c)
 		if (!count)
 			continue;
 		if (c->stacks)
-			stacks.own = ca_stacks_own(c->stacks, id);
+			stacks.own = ca_stacks_own(c->stacks, id, false);
 		stacks.since = since_of(c, id);
 		for (size_t i = 0; i < n && !ca_conductor_is_named(c); i++) {
 			if (all[i].region != id)
 				continue;
 			name_others(c, all, n, &all[i], true, via);
+			if (all[i].role == CA_STACKS_SPINS)
+				stacks.spins = ca_stacks_own(c->stacks, id, true);
 			if (all[i].role == CA_STACKS_CONTAINS)
 				name_others(c, all, n, &all[i], false, contains);
 			if (all[i].role == CA_STACKS_ROW &&

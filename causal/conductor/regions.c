@@ -15,6 +15,7 @@ enum { CHAIN = 32, PER_PLACE = 8, STACK = 256 };
 struct place {
 	ca_place place;
 	bool in, main; /* in a binary in scope; in main itself there */
+	bool spins;    /* in a loop that waits for another thread */
 	uint8_t n;
 	uint32_t region[PER_PLACE]; /* innermost first */
 };
@@ -159,6 +160,7 @@ static void resolve(struct ca_regions *r, struct place *p)
 	struct ca_index_inline chain[CHAIN];
 	struct ca_index_function function = { .name = "", .file = "" };
 	struct ca_index_line line = { .file = "" };
+	struct ca_text *text;
 	bool have_function;
 	size_t n;
 
@@ -168,6 +170,8 @@ static void resolve(struct ca_regions *r, struct place *p)
 	ca_index_find_line(index, address, &line);
 	n = ca_index_find_inlines(index, address, chain, CHAIN);
 	p->in = true;
+	text = ca_objects_text(r->objects, module);
+	p->spins = text && ca_plan_spins(text, address);
 	p->main = r->mode == CA_MODE_FUNCTION && have_function && !n && !strcmp(function.name, "main");
 	for (size_t i = n; i-- > 0;) {
 		const char *outer = i ? chain[i - 1].name : function.name;
@@ -213,7 +217,7 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight,
 		      bool waiting)
 {
-	bool inside = false;
+	bool inside = false, spins = false;
 	uint32_t stack[STACK];
 	unsigned n = 0;
 
@@ -223,6 +227,8 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 
 		if (!inside && p && p->in && !waiting)
 			r->in_main += p->main;
+		if (!inside && p && p->in)
+			spins = p->spins && !waiting;
 		inside |= p && p->in;
 		for (unsigned k = 0; p && k < p->n; k++) {
 			struct info *info = &r->info[p->region[k] - 1];
@@ -237,7 +243,7 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 		}
 	}
 	if (n && r->stacks)
-		ca_stacks_add(r->stacks, stack, n, weight, waiting);
+		ca_stacks_add(r->stacks, stack, n, weight, waiting, spins);
 	return n > 0;
 }
 

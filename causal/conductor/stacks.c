@@ -29,6 +29,7 @@ static const double hardly = 1e-6; /* the weight of what counts where there is n
 struct node {
 	uint32_t region, parent;    /* parent 0: the root */
 	uint64_t own, own_run, ran; /* ran: of own, on a CPU */
+	uint64_t spun, spun_run;    /* of own, own_run */
 };
 struct ca_stacks {
 	struct node *node; /* [0] is the root */
@@ -38,6 +39,7 @@ struct ca_stacks {
 	struct ca_stacks_code code[JUDGED];
 	size_t codes;
 	uint64_t ran[JUDGED], own_ran[JUDGED]; /* of each: periods on a CPU */
+	bool spins[JUDGED];
 	uint64_t ran_all;
 	uint64_t inside[JUDGED][JUDGED]; /* [outer][inner] */
 	uint32_t *number;                /* by region: where in code, from 1; 0: small */
@@ -85,15 +87,19 @@ static uint32_t child(struct ca_stacks *s, uint32_t parent, uint32_t region)
 	return *added = s->nodes++;
 }
 
-void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsigned weight, bool waiting)
+void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsigned weight, bool waiting,
+		   bool spinning)
 {
 	uint32_t at = 0, next;
 
 	while (n-- > 0 && (next = child(s, at, region[n])))
 		at = next;
+	spinning = spinning && s->node[at].region == region[0];
 	s->node[at].own += weight;
 	s->node[at].own_run += weight;
 	s->node[at].ran += waiting ? 0 : weight;
+	s->node[at].spun += spinning ? weight : 0;
+	s->node[at].spun_run += spinning ? weight : 0;
 	s->total += weight;
 	s->ran_all += waiting ? 0 : weight;
 }
@@ -108,7 +114,7 @@ void ca_stacks_set_team(struct ca_stacks *s, uint32_t region)
 void ca_stacks_begin_run(struct ca_stacks *s)
 {
 	for (uint32_t i = 0; i < s->nodes; i++)
-		s->node[i].own_run = 0;
+		s->node[i].own_run = s->node[i].spun_run = 0;
 }
 
 uint64_t ca_stacks_total(const struct ca_stacks *s)
@@ -116,19 +122,25 @@ uint64_t ca_stacks_total(const struct ca_stacks *s)
 	return s->total;
 }
 
-uint64_t ca_stacks_own(const struct ca_stacks *s, uint32_t region)
+uint64_t ca_stacks_own(const struct ca_stacks *s, uint32_t region, bool spinning)
 {
 	uint64_t sum = 0;
 
 	for (uint32_t i = 1; i < s->nodes; i++)
-		sum += s->node[i].region == region ? s->node[i].own_run : 0;
+		if (s->node[i].region == region)
+			sum += spinning ? s->node[i].spun_run : s->node[i].own_run;
 	return sum;
 }
 
 /* ---- counting ----------------------------------------------------------------------------*/
+static bool share(uint64_t part, uint64_t whole, unsigned percent)
+{
+	return 100 * part >= percent * whole;
+}
+
 struct count {
 	uint32_t region;
-	uint64_t samples, own, ran, own_ran;
+	uint64_t samples, own, ran, own_ran, spun;
 	double depth, weight; /* sums */
 	double share; /* of all samples, or of those on a CPU, whichever is more: a server's idle processes
 		       * hide nothing */
@@ -179,6 +191,7 @@ static struct count *count_all(const struct ca_stacks *s, size_t *n)
 			c->own += k ? 0 : s->node[i].own;
 			c->ran += s->node[i].ran;
 			c->own_ran += k ? 0 : s->node[i].ran;
+			c->spun += k ? 0 : s->node[i].spun;
 			c->depth += weight * (depth - 1 - k);
 			c->weight += weight;
 		}
@@ -215,6 +228,7 @@ static bool take_codes(struct ca_stacks *s)
 	for (size_t i = 0; i < n && i < JUDGED && count[i].share >= 1.0 / SMALL; i++) {
 		s->ran[s->codes] = count[i].ran;
 		s->own_ran[s->codes] = count[i].own_ran;
+		s->spins[s->codes] = share(count[i].spun, count[i].samples, CA_STACKS_SPIN);
 		s->code[s->codes++] = (struct ca_stacks_code){
 			.region = count[i].region,
 			.samples = count[i].samples,
@@ -273,11 +287,6 @@ static void count_pairs(struct ca_stacks *s)
 }
 
 /* ---- judging -----------------------------------------------------------------------------*/
-static bool share(uint64_t part, uint64_t whole, unsigned percent)
-{
-	return 100 * part >= percent * whole;
-}
-
 /* The innermost with nearly the same samples. */
 static void find_row_of(struct ca_stacks *s, size_t a)
 {
@@ -393,6 +402,9 @@ size_t ca_stacks_judge(struct ca_stacks *s, const struct ca_stacks_code **code)
 				break;
 			s->code[a].row = row->row;
 		}
+	for (size_t a = 0; a < s->codes; a++) /* as a row it was part of what contains it */
+		if (s->code[a].role == CA_STACKS_ROW && s->spins[a])
+			s->code[a].role = CA_STACKS_SPINS;
 	return s->codes;
 }
 

@@ -14,9 +14,10 @@ struct ca_stacks;
 struct ca_stacks *ca_stacks_new(void);
 void ca_stacks_free(struct ca_stacks *stacks);
 /* A sample of `weight` periods; regions from the innermost to the outermost, none twice. waiting: the
- * thread was not on a CPU, which makes nothing a row that only holds others: event loops wait. */
+ * thread was not on a CPU, which makes nothing a row that only holds others: event loops wait. spinning: it was, and the
+ * innermost region waited for another thread. */
 void ca_stacks_add(struct ca_stacks *stacks, const uint32_t *region, unsigned n, unsigned weight,
-		   bool waiting);
+		   bool waiting, bool spinning);
 /* The region belongs to a runtime that has threads of its own call the code of others (OpenMP's). Whoever
  * made such a team has all of that code's samples, wherever they are; what is called from here is no other
  * caller's, and the runtime's own functions that only hold others can be changed by nobody. */
@@ -26,12 +27,15 @@ void ca_stacks_begin_run(struct ca_stacks *stacks);
 
 /* Percent of its samples: code that has less for itself does its work in what it calls. */
 enum { CA_STACKS_NO_OWN = 5 };
+/* ... and code that has so much of them in loops that wait for other threads does nothing else. */
+enum { CA_STACKS_SPIN = 80 };
 
 enum ca_stacks_role {
-	CA_STACKS_SMALL,   /* too few samples to matter */
-	CA_STACKS_ROW,     /* to be tried */
-	CA_STACKS_VIA,     /* has hardly any samples that are not another's, further in */
-	CA_STACKS_CONTAINS /* only holds others that are tried */
+	CA_STACKS_SMALL,    /* too few samples to matter */
+	CA_STACKS_ROW,      /* to be tried */
+	CA_STACKS_VIA,      /* has hardly any samples that are not another's, further in */
+	CA_STACKS_CONTAINS, /* only holds others that are tried */
+	CA_STACKS_SPINS     /* waits for other threads, and is no faster if it is */
 };
 
 /* One region. Counts are of periods, over all runs. */
@@ -48,8 +52,8 @@ size_t ca_stacks_judge(struct ca_stacks *stacks, const struct ca_stacks_code **c
 uint64_t ca_stacks_inside(const struct ca_stacks *stacks, uint32_t outer, uint32_t inner);
 /* Of all runs, with a region on the stack. */
 uint64_t ca_stacks_total(const struct ca_stacks *stacks);
-/* Periods of this run with the region innermost. */
-uint64_t ca_stacks_own(const struct ca_stacks *stacks, uint32_t region);
+/* Periods of this run with the region innermost; spinning: that waited for another thread there. */
+uint64_t ca_stacks_own(const struct ca_stacks *stacks, uint32_t region, bool spinning);
 /* The most frequent whole stacks of this run, at most `most`: told outermost region first. */
 void ca_stacks_tell(const struct ca_stacks *stacks, size_t most,
 		    void (*told)(void *context, const uint32_t *region, size_t n, uint64_t count),

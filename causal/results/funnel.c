@@ -2,6 +2,7 @@
 /* The funnel from samples to experiments kept, and from its narrowest place to a cause and a
  * remedy, so that an empty profile never leaves its user without a next step.
  * Driver's process, one thread. */
+#include "causal/results/plain.h"
 #include "causal/results/profile.h"
 #include "core/path.h"
 #include <math.h>
@@ -445,6 +446,61 @@ static bool note_openmp(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+struct spinner {
+	uint32_t region;
+	double share; /* percent of the CPU time */
+};
+
+static int by_share(const void *a, const void *b)
+{
+	const struct spinner *x = a, *y = b;
+
+	return (x->share < y->share) - (x->share > y->share);
+}
+
+/* Code that is no row since it waits for other threads; those with the largest share first. */
+static bool note_spins(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	enum { MUCH = 5, NAMED = 3, NAME = 40 };
+	struct spinner *list = calloc(p->catalog.regions + 1, sizeof *list);
+	size_t n = 0, used = 0;
+	double all = 0;
+
+	for (size_t i = 0; i < p->sample_count && list && p->periods > 0; i++) {
+		const struct ca_profile_samples *s = &p->samples[i];
+		struct spinner *of = &list[s->region - 1];
+
+		of->region = s->region;
+		if (p->run[s->run].sampled)
+			of->share += 100. * (double)s->spins / p->periods_of[s->region - 1];
+	}
+	for (size_t i = 0; i < p->catalog.regions && list; i++)
+		if (list[i].share > 0) {
+			all += list[i].share;
+			list[n++] = list[i];
+		}
+	if (n)
+		qsort(list, n, sizeof *list, by_share);
+	if (all >= MUCH)
+		used = (size_t)snprintf(
+			note, CA_FUNNEL_NOTE,
+			"For %.0f %% of the CPU time threads spin, waiting for each other:", all);
+	for (size_t i = 0; i < n && i < NAMED && used; i++) {
+		char *name = ca_plain_fit(ca_catalog_get_region(&p->catalog, list[i].region)->name, NAME);
+
+		used += (size_t)snprintf(note + used, CA_FUNNEL_NOTE - used, "%s %s", i ? "," : "",
+					 name ? name : "?");
+		free(name);
+	}
+	free(list);
+	if (used)
+		snprintf(
+			note + used, CA_FUNNEL_NOTE - used,
+			". Nothing is won there: whoever they wait for comes late, as the work is uneven, or "
+			"too little for so many.");
+	return used;
+}
+
 /* Runs of which none is longer, though much was faster in some: nothing that is measured end to end says what else
  * was done in that time. */
 static bool note_set_time(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
@@ -482,6 +538,7 @@ size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA
 	n += note_idle(p, note[n]);
 	n += note_sampled(p, note[n]);
 	n += note_openmp(p, note[n]);
+	n += note_spins(p, note[n]);
 	n += note_set_time(p, note[n]);
 	return n;
 }

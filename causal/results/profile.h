@@ -55,8 +55,9 @@ struct ca_profile_experiment {
 struct ca_profile_samples {
 	uint32_t run, region;
 	uint64_t count;
-	uint64_t own; /* of them with the region innermost; UINT64_MAX: unknown */
-	double since; /* s of virtual time of the run until its binary came */
+	uint64_t own;   /* of them with the region innermost; UINT64_MAX: unknown */
+	uint64_t spins; /* ... in loops that wait for other threads, if it does nothing else */
+	double since;   /* s of virtual time of the run until its binary came */
 	/* owned; ends with NULL, or NULL */
 	char **via;      /* callers that this region stands for as well */
 	char **contains; /* regions that make up nearly all of this one */
@@ -210,7 +211,7 @@ const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, i
 void ca_funnel_count(struct ca_profile *profile);
 /* What is to be known of all numbers, in whole sentences: whom they hold beside, and what no experiment can tell. How
  * many there are. */
-enum { CA_FUNNEL_NOTES = 5, CA_FUNNEL_NOTE = 320 };
+enum { CA_FUNNEL_NOTES = 6, CA_FUNNEL_NOTE = 400 };
 size_t ca_funnel_notes(const struct ca_profile *profile, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE]);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.
  * False: the profile is fine. */

@@ -322,6 +322,8 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 	add_u64(record, "count", count);
 	if (stacks) {
 		add_u64(record, "own", stacks->own);
+		if (stacks->spins)
+			add_u64(record, "spins", stacks->spins);
 		add_names(record, "via", stacks->via);
 		add_names(record, "contains", stacks->contains);
 		add_names(record, "calls", stacks->calls);

@@ -168,6 +168,7 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 /* Where a region stood on the stacks that held it. Borrowed; the lists end with NULL, or are NULL. */
 struct ca_region_stacks {
 	uint64_t own;                /* samples with the region innermost */
+	uint64_t spins;              /* ... in loops that wait for other threads, if it does nothing else */
 	const char *const *via;      /* callers that this region stands for as well, outermost last */
 	const char *const *contains; /* regions that make up nearly all of this one */
 	const char *const *calls;    /* ... of one that is worth a look all the same: others call them, too */

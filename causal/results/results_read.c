@@ -262,6 +262,7 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 						.region = region,
 						.count = ca_results_json_u64(record, "count"),
 						.own = known_u64(record, "own"),
+						.spins = ca_results_json_u64(record, "spins"),
 						.since = ca_results_json_double(record, "since") };
 	return read_names(record, "via", &samples->via) &&
 	       read_names(record, "contains", &samples->contains) &&

@@ -256,6 +256,7 @@ struct sampled {
 	uint32_t region;
 	double own; /* percent */
 	bool told;  /* a row, the caller of one, or code that only contains others */
+	bool waits; /* ... or waits for them, as some run has seen */
 };
 
 static bool names(char *const *list, const char *name)
@@ -293,11 +294,12 @@ static struct sampled *find_untried(const struct ca_profile *p, size_t *n)
 
 		of->region = s->region;
 		of->told = s->contains && *s->contains;
+		of->waits |= s->spins > 0;
 		if (p->run[s->run].sampled && s->own != UINT64_MAX)
 			of->own += 100. * (double)s->own / p->periods_of[s->region - 1];
 	}
 	for (size_t i = 0; i < p->catalog.regions && list; i++)
-		if (list[i].own >= LEAST_OWN && !list[i].told &&
+		if (list[i].own >= LEAST_OWN && !list[i].told && !list[i].waits &&
 		    !is_told(p, ca_catalog_get_region(&p->catalog, list[i].region)))
 			list[(*n)++] = list[i];
 	if (list)

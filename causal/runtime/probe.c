@@ -192,12 +192,17 @@ static __attribute__((noinline)) void hook_meet_apart(void)
  * long it has not come here yet. */
 static void spin(struct ca_thread *t, uintptr_t sp)
 {
+	uint64_t now, paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 	uintptr_t pc, all[16];
-	uint64_t now = ca_clock_now(), paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 
+	if (t->guard)
+		return;
+	t->guard++; /* else a tick in the kernel's clock is one of the program's */
+	now = ca_clock_now();
 	if (now - t->spins_until > CA_SPIN_GAP)
 		t->spins_since = now;
 	t->spins_until = now;
+	t->guard--;
 	ca_rt_spins(t, 1);
 	ca_wait_meet_known(t, 0);
 	if (atomic_load_explicit(&t->slot->spun, memory_order_relaxed) != paid)

@@ -168,6 +168,42 @@ else
 	skip "asking: no script(1) that gives a terminal (Debian: bsdutils)"
 fi
 
+# ---- code that only waits for other threads
+"${cc[@]}" -g -O2 -pthread -o turns -xc - <<'C' || exit 1
+#include <pthread.h>
+#include <stdatomic.h>
+static _Atomic int turn;
+static volatile long sum;
+__attribute__((noinline)) void work(int n) { for (int i = 0; i < n; i++) sum += i; }
+__attribute__((noinline)) void await(int me)
+{
+	while (atomic_load_explicit(&turn, memory_order_acquire) != me)
+		__builtin_ia32_pause();
+}
+static void *run(void *p)
+{
+	int me = p != 0;
+	for (int i = 0; i < 20000; i++) {
+		await(me);
+		work(me ? 20000 : 40000);
+		atomic_store_explicit(&turn, !me, memory_order_release);
+	}
+	return p;
+}
+int main(void)
+{
+	pthread_t other;
+	if (pthread_create(&other, 0, run, &other))
+		return 1;
+	run(0);
+	return pthread_join(other, 0);
+}
+C
+run -o turns.out -n 1 -- ./turns
+check "a wait is no row" no "$(grep -q '"name": *"await"' turns.out/profile.json && echo yes || echo no)"
+check "what is waited for is one" yes "$(grep -q '"name": *"work"' turns.out/profile.json && echo yes || echo no)"
+contains "and it is told" "threads spin, waiting for each other: await" "$(cat said)"
+
 # ---- a breakpoint that is hit too often
 "${cc[@]}" -g -O2 -o trapped -xc - <<'C' || exit 1
 #include <stdio.h>

@@ -121,7 +121,7 @@ static int set_up(void **state)
 	assert_int_equal(ca_conductor_plan_open(&c, &err), CA_OK);
 	for (uint32_t code = 1; code <= CODES; code++)
 		ca_stacks_add(c.stacks, &code, 1, code == MAIN ? SAMPLES / 10 : SAMPLES - SAMPLES / 10,
-			      false);
+			      false, false);
 	return 0;
 }
 

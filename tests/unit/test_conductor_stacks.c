@@ -58,16 +58,20 @@ static const struct program programs[] = {
 	/* C has the team of F do D, whose threads begin in E, at no depth */
 	{ "a team's threads", { { "ABCFD", 20 }, { "ED", 16 }, { "A", 64 } }, "rvvrcc", "-FF---" },
 	{ "a team, and much else", { { "ABFD", 25 }, { "AB", 25 }, { "FD", 50 } }, "vrsrsv", "B----D" },
+	{ "a wait", { { "*AB", 36 }, { "AB", 4 }, { "AC", 60 } }, "cwr", "---" },
+	{ "a wait and work", { { "*AB", 30 }, { "AB", 10 }, { "AC", 60 } }, "crr", "---" },
+	{ "a wait and what it calls", { { "*AB", 36 }, { "AC", 40 }, { "ABD", 24 } }, "crrr", "----" },
+	{ "callers of a wait", { { "*DAB", 40 }, { "DC", 60 } }, "vwrc", "B---" },
 };
 
-/* "-": the thread waits. */
+/* "-": the thread waits; "*": it spins. */
 static void add(struct ca_stacks *s, const char *stack, unsigned count)
 {
 	uint32_t region[MOST];
-	bool waiting = *stack == '-';
+	bool waiting = *stack == '-', spinning = *stack == '*';
 	unsigned n = 0;
 
-	stack += waiting;
+	stack += waiting || spinning;
 	/* from the innermost on, each where it stands innermost */
 	for (size_t i = strlen(stack); i-- > 0;) {
 		bool known = false;
@@ -77,12 +81,12 @@ static void add(struct ca_stacks *s, const char *stack, unsigned count)
 		if (!known)
 			region[n++] = (uint32_t)(stack[i] - 'A' + 1);
 	}
-	ca_stacks_add(s, region, n, count, waiting);
+	ca_stacks_add(s, region, n, count, waiting, spinning);
 }
 
 static void test_roles(void **state)
 {
-	static const char letter[] = { 's', 'r', 'v', 'c' };
+	static const char letter[] = { 's', 'r', 'v', 'c', 'w' };
 
 	(void)state;
 	for (size_t i = 0; i < CA_COUNT(programs); i++) {
@@ -119,10 +123,10 @@ static void test_dispatcher(void **state)
 	size_t n;
 
 	(void)state;
-	ca_stacks_add(s, (uint32_t[]){ 3, 2, 1 }, 3, 200, false);
-	ca_stacks_add(s, (uint32_t[]){ 4, 1 }, 2, 450, false);
+	ca_stacks_add(s, (uint32_t[]){ 3, 2, 1 }, 3, 200, false, false);
+	ca_stacks_add(s, (uint32_t[]){ 4, 1 }, 2, 450, false, false);
 	for (uint32_t i = 0; i < SMALL_ONES; i++)
-		ca_stacks_add(s, (uint32_t[]){ FIRST_SMALL + i, 2, 1 }, 3, 5, false);
+		ca_stacks_add(s, (uint32_t[]){ FIRST_SMALL + i, 2, 1 }, 3, 5, false, false);
 	n = ca_stacks_judge(s, &code);
 	for (size_t k = 0; k < n; k++)
 		if (code[k].region <= 4)
@@ -149,9 +153,14 @@ static void test_counts(void **state)
 	assert_int_equal(ca_stacks_inside(s, 2, 77), 0);
 	ca_stacks_begin_run(s);
 	add(s, "AB", 5);
-	assert_int_equal(ca_stacks_own(s, 2), 5);
-	assert_int_equal(ca_stacks_own(s, 1), 0);
-	assert_int_equal(ca_stacks_total(s), 105);
+	assert_int_equal(ca_stacks_own(s, 2, false), 5);
+	assert_int_equal(ca_stacks_own(s, 1, false), 0);
+	assert_int_equal(ca_stacks_own(s, 2, true), 0);
+	add(s, "*AB", 7);
+	assert_int_equal(ca_stacks_own(s, 2, true), 7);
+	ca_stacks_begin_run(s);
+	assert_int_equal(ca_stacks_own(s, 2, true), 0);
+	assert_int_equal(ca_stacks_total(s), 112);
 	ca_stacks_free(s);
 }
 
@@ -195,7 +204,7 @@ static void test_full(void **state)
 	for (uint32_t i = 0; i < 50000; i++) {
 		uint32_t region[] = { 2 + i, 1 };
 
-		ca_stacks_add(s, region, 2, 1, false);
+		ca_stacks_add(s, region, 2, 1, false, false);
 	}
 	assert_int_equal(ca_stacks_judge(s, &code), 1);
 	assert_int_equal(code[0].region, 1);

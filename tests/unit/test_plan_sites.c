@@ -405,6 +405,13 @@ static void test_spins(void **state)
 	n = 1;
 	ca_plan_meetings(text, 6, site, 1, spin, &n);
 	assert_int_equal(n, 1);
+	assert_true(ca_plan_spins(text, asm_at("wa_own")));
+	assert_true(ca_plan_spins(text, asm_at("wa_over") - 1));
+	assert_true(ca_plan_spins(text, asm_at("wa_ptr")));
+	assert_false(ca_plan_spins(text, asm_at("wa_list"))); /* another word each time */
+	assert_false(ca_plan_spins(text, asm_at("wa_call")));
+	assert_false(ca_plan_spins(text, asm_at("gives")));
+	assert_false(ca_plan_spins(text, 1));
 }
 
 static void test_store(void **state)

@@ -398,6 +398,45 @@ static void test_notes(void **state)
 	assert_int_equal(ca_funnel_notes(&profile, note), 0);
 }
 
+/* Code that waits for other threads: in runs that were sampled, and where it is more than a little. */
+static void test_spins_note(void **state)
+{
+	struct ca_region like[] = {
+		{ .name = (char[]){ "await(int)" },
+		  .file = (char[]){ "" },
+		  .function = (char[]){ "" },
+		  .binary = (char[]){ "/bin/app" } },
+		{ .name = (char[]){ "work" },
+		  .file = (char[]){ "" },
+		  .function = (char[]){ "" },
+		  .binary = (char[]){ "/bin/app" } },
+	};
+	double periods[] = { 1000, 1000 };
+	struct ca_profile_run run[] = { { .sampled = true }, { .sampled = false } };
+	struct ca_profile_samples samples[] = {
+		{ .run = 0, .region = 1, .count = 60, .own = 60, .spins = 55 },
+		{ .run = 0, .region = 2, .count = 800, .own = 800 },
+		{ .run = 1, .region = 1, .count = 900, .own = 900, .spins = 900 },
+	};
+	struct ca_profile profile = { .run = run,
+				      .runs = 2,
+				      .periods_of = periods,
+				      .periods = 1000,
+				      .samples = samples,
+				      .sample_count = CA_COUNT(samples) };
+	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(like); i++)
+		assert_non_null(ca_catalog_add_region(&profile.catalog, &like[i]));
+	assert_int_equal(ca_funnel_notes(&profile, note), 1);
+	assert_non_null(strstr(note[0], "For 6 % of the CPU time threads spin"));
+	assert_non_null(strstr(note[0], "each other: await(int). Nothing"));
+	samples[0].spins = 45;
+	assert_int_equal(ca_funnel_notes(&profile, note), 0);
+	ca_catalog_fini(&profile.catalog);
+}
+
 /* Runs that are as long as somebody has set them to be. */
 static void test_note_set_time(void **state)
 {
@@ -980,15 +1019,16 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes),         cmocka_unit_test(test_note_set_time),
-		cmocka_unit_test(test_regions),       cmocka_unit_test(test_function_is_one),
-		cmocka_unit_test(test_table_untried), cmocka_unit_test(test_points),
-		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
-		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
-		cmocka_unit_test(test_chains),        cmocka_unit_test(test_called_first),
-		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_notes),           cmocka_unit_test(test_spins_note),
+		cmocka_unit_test(test_note_set_time),   cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_function_is_one), cmocka_unit_test(test_table_untried),
+		cmocka_unit_test(test_points),          cmocka_unit_test(test_count),
+		cmocka_unit_test(test_reasons),         cmocka_unit_test(test_no_reason),
+		cmocka_unit_test(test_table),           cmocka_unit_test(test_runs_wanted),
+		cmocka_unit_test(test_columns),         cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_table_kernel),    cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_called_first),    cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1160,6 +1160,30 @@ static void meets(void **state)
 	assert_int_equal(meetings, 1);
 }
 
+static unsigned read_unguarded, read_guarded;
+
+static int guarded_clock(clockid_t clock, struct timespec *now)
+{
+	*(me->guard ? &read_guarded : &read_unguarded) += 1;
+	return clock_gettime(clock, now);
+}
+
+/* The kernel's clock is no code of ours by its address: a tick there would be a sample of the program. */
+static void pause_is_ours(void **state)
+{
+	ca_clock_function clock = atomic_load(&ca_clock_get);
+
+	(void)state;
+	ca_self = me;
+	atomic_store(&ca_rt.on, true);
+	atomic_store(&ca_clock_get, guarded_clock);
+	hook.meet(program_sp());
+	atomic_store(&ca_clock_get, clock);
+	assert_true(read_guarded > 0);
+	assert_int_equal(read_unguarded, 0);
+	assert_int_equal(me->guard, 0);
+}
+
 /* Pauses one shortly after another are one wait. It begins anew where there was something else between, and where what was
  * owed has been paid. */
 static void pauses(void **state)
@@ -1266,6 +1290,7 @@ int main(void)
 		TEST(one_visit),
 		TEST(parts),
 		TEST(pauses),
+		TEST(pause_is_ours),
 		TEST(recursion),
 		TEST(deep_frames_left_by_longjmp),
 		TEST(deep_frame_that_starts_over),
