@@ -120,8 +120,8 @@ static int set_up(void **state)
 	ca_sweep_add_time(c.opt.sweep, 0, (struct ca_sweep_time){ SAMPLES, SAMPLES, CA_NS_PER_S });
 	assert_int_equal(ca_conductor_plan_open(&c, &err), CA_OK);
 	for (uint32_t code = 1; code <= CODES; code++)
-		ca_stacks_add(c.stacks, &code, 1, code == MAIN ? SAMPLES / 10 : SAMPLES - SAMPLES / 10,
-			      false, false);
+		ca_stacks_add(c.stacks, &code, 1, code == MAIN ? SAMPLES / 10 : SAMPLES - SAMPLES / 10, false,
+			      false);
 	return 0;
 }
 
