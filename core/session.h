@@ -138,6 +138,8 @@ struct ca_session {
 	 * are `asked`, below a lag of asked_lag; for timers below timed_lag. ns, by the runtimes. */
 	_Atomic uint64_t caught_up, asked_lag, timed_lag;
 	_Atomic uint32_t asked;
+	_Atomic uint32_t
+		load_apart; /* the load was answered by somebody who is none of the run; by the runtimes */
 	/* Virtual time that some thread has read while an experiment was open, ns: nobody may read
 	 * less from then on. By the runtimes. */
 	_Alignas(64) _Atomic uint64_t clock_floor;

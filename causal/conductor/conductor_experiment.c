@@ -3,6 +3,7 @@
  * (conductor.c), and what is made of it (conductor_record.c). Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/experiment_events.h"
+#include "causal/conductor/sweep.h"
 #include "core/clock.h"
 #include "core/paying.h"
 #include <string.h>
@@ -53,11 +54,23 @@ void ca_conductor_experiment_resume(struct ca_conductor *c, uint64_t now)
 	ca_conductor_enter(c, RUNNING, now);
 }
 
+/* Their own work is held back by nobody. */
+static void tell_of_others(struct ca_conductor *c)
+{
+	if (c->opt.sweep && atomic_load(&c->session->load_apart) &&
+	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_APART))
+		ca_conductor_say(c, 0,
+				 "the load is not answered by the program itself, but by somebody between (a "
+				 "web server, a balancer); if he works much, let --load start him, too: "
+				 "--load 'nginx & exec ab ...'");
+}
+
 void ca_conductor_experiment_measure(struct ca_conductor *c, uint64_t now)
 {
 	double length = c->length;
 	unsigned threads;
 
+	tell_of_others(c);
 	if (c->set->scale_experiment_time_by_speedup)
 		length *= 1 + c->speedup / 1e6;
 	ca_interference_read(c->session, &c->e.load);

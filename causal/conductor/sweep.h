@@ -100,6 +100,7 @@ enum ca_sweep_topic {
 	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run */
 	CA_SWEEP_REFUTED = 1024, /* the point counts no unit of work */
 	CA_SWEEP_LIMITED = 2048, /* a control group limits the run's CPU time, and that holds it back */
+	CA_SWEEP_APART = 4096,   /* the load reaches the server by way of others, who are none of the run */
 	CA_SWEEP_ALONE = 512,    /* one thread does all ... */
 	CA_SWEEP_PAID = 256      /* ... and yet it was delayed: a point is needed */
 };

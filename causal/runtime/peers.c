@@ -121,6 +121,29 @@ static enum ca_wait ours(bool are)
 	return are ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 }
 
+static bool is_socket(const struct ca_channel *c)
+{
+	return c->kind == CA_CHANNEL_TCP || c->kind == CA_CHANNEL_UDP || c->kind == CA_CHANNEL_LOCAL;
+}
+
+/* Whoever is there is none of the run, but stands for one of it: the load reaches the server by way of a web server,
+ * say, or a balancer. The load is answered by him, so he waits for the server, and who asks the server then is the
+ * load. (Not known is whom else they ask.) delivered: he has sent something, so that one of the run would be known. */
+static bool stands_for_ours(const struct ca_channel *c, const struct ca_peer *in, bool delivered)
+{
+	struct ca_session *s = ca_rt.session;
+
+	if (!is_socket(c))
+		return false;
+	if (!ca_rt.is_load)
+		return has(in, CA_PEER_CLIENT) && atomic_load_explicit(&s->load_apart, memory_order_relaxed);
+	if (!in || !atomic_load_explicit(&in->asked, memory_order_relaxed))
+		return false;
+	if (delivered && !atomic_load_explicit(&s->load_apart, memory_order_relaxed))
+		atomic_store_explicit(&s->load_apart, 1, memory_order_relaxed);
+	return true;
+}
+
 /* One way only: what comes back has a name of its own. */
 static bool is_one_way(const struct ca_channel *c)
 {
@@ -141,10 +164,10 @@ enum ca_wait ca_peers_of_read(int fd, bool delivered)
 	if (c.kind == CA_CHANNEL_NONE)
 		return CA_WAIT_OTHERS;
 	if (c.kind == CA_CHANNEL_LOCAL && !out_of(&c))
-		return ours(!c.pid || is_of_session(c.pid));
+		return ours(!c.pid || is_of_session(c.pid) || stands_for_ours(&c, in, delivered));
 	if ((c.kind == CA_CHANNEL_LOCAL || is_one_way(&c)) && !delivered && is_new(in))
 		return CA_WAIT_OTHERS;
-	return ours(has(in, CA_PEER_WRITES));
+	return ours(has(in, CA_PEER_WRITES) || stands_for_ours(&c, in, delivered));
 }
 
 /* As long as nobody has read from what ours have made, it is taken for one between ours. */
@@ -163,6 +186,7 @@ enum ca_wait ca_peers_of_write(int fd)
 		return ours(!c.pid || is_of_session(c.pid));
 	/* a program that is just being started reads later */
 	return ours(is_untouched(find(out_of(&c))) || has(find(out_of(&c)), CA_PEER_READS) ||
+		    stands_for_ours(&c, find(c.in), false) ||
 		    (c.kind == CA_CHANNEL_TCP && has(find(c.in), CA_PEER_WRITES)));
 }
 
@@ -170,14 +194,16 @@ enum ca_wait ca_peers_of_write(int fd)
 enum ca_wait ca_peers_of_accept(int listener, int fd)
 {
 	struct ca_channel from = ca_channel_of_fd(listener), c;
+	const struct ca_peer *in;
 
 	ca_channel_forget(fd);
 	c = ca_channel_of_fd(fd);
 	mark(out_of(&c), CA_PEER_WRITES);
-	mark(c.in, CA_PEER_CLIENT);
+	in = mark(c.in, CA_PEER_CLIENT);
 	if (c.kind == CA_CHANNEL_LOCAL)
-		return ours(is_of_session(c.pid));
-	return ours(has(find(c.in), CA_PEER_WRITES) || has(find(from.in), CA_PEER_WRITES));
+		return ours(is_of_session(c.pid) || stands_for_ours(&c, in, false));
+	return ours(stands_for_ours(&c, in, false) || has(find(c.in), CA_PEER_WRITES) ||
+		    has(find(from.in), CA_PEER_WRITES));
 }
 
 /* ---- what ours do ---------------------------------------------------------------------------------*/
@@ -395,7 +421,8 @@ static bool was_asked(const struct ca_channel *c, uint64_t *lag)
 /* Can somebody outside send there by himself? */
 static bool may_feed(const struct ca_channel *c)
 {
-	if (!c->in || c->kind == CA_CHANNEL_LISTENER || has(find(c->in), CA_PEER_WRITES))
+	if (!c->in || c->kind == CA_CHANNEL_LISTENER || has(find(c->in), CA_PEER_WRITES) ||
+	    stands_for_ours(c, find(c->in), false))
 		return false;
 	return c->kind != CA_CHANNEL_LOCAL || (c->pid != 0 && (out_of(c) || !is_of_session(c->pid)));
 }
@@ -456,7 +483,8 @@ bool ca_peers_by_itself(int fd)
 	uint64_t lag;
 
 	if (c.kind == CA_CHANNEL_LISTENER)
-		return !has(find(c.in), CA_PEER_WRITES);
+		return !has(find(c.in), CA_PEER_WRITES) &&
+		       !atomic_load_explicit(&ca_rt.session->load_apart, memory_order_relaxed);
 	return may_feed(&c) && (has(find(c.in), CA_PEER_CLIENT) || !was_asked(&c, &lag));
 }
 

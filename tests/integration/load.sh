@@ -7,7 +7,8 @@ source "${CA_TOP_SRCDIR:-$PWD}/tests/integration/rt.bash" || exit 99
 export CAUSAL_EXPERIMENT_MIN=0.1
 
 # server: listens, writes its port to the file `port`, and does 200 us of work per byte that it answers.
-# client N [much]: asks N times, with 100 us of work in between; much: for 64 KiB each, with no work. -N: then the
+# between: hands on what a client asks. client N [much | by way]: asks N times, with 100 us of work in between; much:
+# for 64 KiB each, with no work; by way: of that. -N: then the
 # server is to end, with the ns that an answer took in the file `took`.
 cat >peer.c <<'C'
 #include <arpa/inet.h>
@@ -80,19 +81,51 @@ static int server(void)
 		close(fd);
 	}
 }
-static int client(long rounds, int wants_much)
+/* To whoever has written its port there; -1: he is not there. */
+static int connect_by(const char *name)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0), port = 0;
 	FILE *file;
-	char c = 'a';
 
-	for (int i = 0; i < 200 && !(file = fopen("port", "r")); i++)
+	for (int i = 0; i < 200 && !(file = fopen(name, "r")); i++)
 		usleep(10000);
 	if (!file || fscanf(file, "%d", &port) != 1)
-		return 8;
+		return -1;
+	fclose(file);
 	at.sin_port = htons((unsigned short)port);
-	if (connect(fd, (struct sockaddr *)&at, sizeof at))
+	return connect(fd, (struct sockaddr *)&at, sizeof at) ? -1 : fd;
+}
+/* One byte there, one back. */
+static int between(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof at;
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	FILE *file = fopen("between", "w");
+	char c;
+
+	if (!file || bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 8) ||
+	    getsockname(listener, (struct sockaddr *)&at, &size))
+		return 9;
+	fprintf(file, "%d\n", ntohs(at.sin_port));
+	fclose(file);
+	for (;;) {
+		int in = accept(listener, NULL, NULL), out = connect_by("port");
+
+		while (read(in, &c, 1) == 1 && write(out, &c, 1) == 1 && read(out, &c, 1) == 1 &&
+		       write(in, &c, 1) == 1)
+			;
+		close(in);
+		close(out);
+	}
+}
+static int client(long rounds, int wants_much, const char *by)
+{
+	int fd = connect_by(by);
+	char c = 'a';
+
+	if (fd < 0)
 		return 7;
 	for (long i = 0; i < labs(rounds); i++) {
 		if (wants_much) {
@@ -110,7 +143,9 @@ static int client(long rounds, int wants_much)
 }
 int main(int argc, char **argv)
 {
-	return argc > 2 ? client(atol(argv[2]), argc > 3) : server();
+	if (argc == 2)
+		return between();
+	return argc > 2 ? client(atol(argv[2]), argc == 4, argc > 4 ? "between" : "port") : server();
 }
 C
 "${cc[@]}" -g -O2 -D_GNU_SOURCE -o peer peer.c || exit 1
@@ -180,24 +215,37 @@ rm -f port
 timeout -s INT 3 "$causal" --budget 60 -o int --load './peer client 1000000' -- ./peer 2>err
 check "an interrupt ends both" 0 "$(left)"
 
-# Both on one core, in turns: half of 200 of 300 us and two switches.
-ok=
-for try in 1 2 3; do
-	rm -rf port results
-	timeout 100 taskset -c 0 "$causal" -o results --max-runs 1 --budget 8 -s 0,50 -B MAIN \
-		--load './peer client 1000000' -- ./peer 2>err
-	effect=$(tr -d ' \n' <results/profile.json | sed -n 's/.*"speedup":50,"effect":\([-0-9.]*\).*/\1/p')
-	if awk -v e="${effect:-none}" 'BEGIN { exit !(e != "none" && e >= 27 && e <= 36) }'; then
-		ok=yes
-		break
+# effect_is LOW HIGH TEXT COMMAND...: what half of the server's work wins on one core, in turns with its load
+effect_is() {
+	local low=$1 high=$2 text=$3 try effect ok=
+	shift 3
+	for try in 1 2 3; do
+		rm -rf port results
+		timeout 100 taskset -c 0 "$causal" -o results --max-runs 1 --budget 8 -s 0,50 -B MAIN \
+			--load "$*" -- ./peer 2>err
+		effect=$(tr -d ' \n' <results/profile.json | sed -n 's/.*"speedup":50,"effect":\([-0-9.]*\).*/\1/p')
+		if awk -v e="${effect:-none}" -v l="$low" -v h="$high" 'BEGIN { exit !(e != "none" && e >= l && e <= h) }'; then
+			ok=yes
+			break
+		fi
+		echo "try $try: ${effect:-no} %"
+	done
+	if [[ ! $ok ]] && starved 90 results; then
+		skip "$text: other programs take the core"
+	else
+		check "$text" yes "$ok"
 	fi
-	echo "try $try: ${effect:-no} %"
-done
-if [[ ! $ok ]] && starved 90 results; then
-	skip "a load on the server's core: other programs take it"
-else
-	check "a load on the server's core pays, too" yes "$ok"
-fi
+}
+
+# Both on one core, in turns: half of 200 of 300 us and two switches.
+effect_is 27 36 "a load on the server's core pays, too" ./peer client 1000000
+lacks "... and reaches the server itself" "somebody between" "$(cat err)"
+# the same by way of a process that is none of the run, with two more switches and what it takes itself
+taskset -c 0 ./peer between &
+between=$!
+effect_is 20 36 "a load that comes by way of others does, too" ./peer client 1000000 by way
+contains "... which is said" "the load is not answered by the program itself" "$(cat err)"
+kill "$between"
 contains "... its own code is none of the rows" serve "$(cat err)"
 lacks "... its own code is none of the rows" think "$(cat err)"
 finish

@@ -359,6 +359,42 @@ static void connections(void **state)
 	}
 }
 
+/* The load asks somebody between, who is none of the run, and asks our server. */
+static void load_by_others(void **state)
+{
+	int listener, ends[2];
+	bool runs_on = false;
+
+	(void)state;
+	atomic_store(&s->load_apart, 0);
+	connect_them(AF_INET, &listener, ends, false);
+	ca_rt.is_load = true;
+	IS_EXTERNAL(ca_peers_of_read(ends[0], true)); /* nobody has been asked there */
+	ca_peers_write(ends[0], NOW, LAG);
+	IS_OTHERS(ca_peers_of_read(ends[0], false)); /* ours may not have accepted it yet */
+	assert_int_equal(atomic_load(&s->load_apart), 0);
+	IS_OTHERS(ca_peers_of_read(ends[0], true));
+	assert_int_equal(atomic_load(&s->load_apart), 1);
+	assert_int_equal(ca_peers_in_step(ends[0], LAG_NOW, LAG_NOW, &runs_on), LAG_NOW);
+	ca_rt.is_load = false;
+	IS_EXTERNAL(ca_peers_of_read(ends[0], true)); /* whom the server asks is outside */
+	close_both(ends);
+	close(listener);
+	/* who asks the server stands for the load now */
+	connect_them(AF_INET, &listener, ends, false);
+	IS_OTHERS(ca_peers_of_accept(listener, ends[1]));
+	IS_OTHERS(ca_peers_of_read(ends[1], true));
+	assert_false(ca_peers_by_itself(ends[1]));
+	assert_false(ca_peers_by_itself(listener));
+	assert_int_equal(ca_peers_feed(ends[1]), 0);
+	atomic_store(&s->load_apart, 0);
+	IS_EXTERNAL(ca_peers_of_read(ends[1], true));
+	assert_true(ca_peers_by_itself(ends[1]));
+	assert_true(ca_peers_by_itself(listener));
+	close_both(ends);
+	close(listener);
+}
+
 static void datagrams(void **state)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -446,13 +482,21 @@ static void many(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(files),     TEST(terminals),
-		TEST(pipes),     TEST(pipe_of_a_new_program),
-		TEST(pairs),     TEST(connections),
-		TEST(datagrams), TEST(requests),
-		TEST(many),      TEST(event_descriptors),
-		TEST(words),     TEST(not_answered),
-		TEST(in_pieces), TEST(room),
+		TEST(files),
+		TEST(terminals),
+		TEST(pipes),
+		TEST(pipe_of_a_new_program),
+		TEST(pairs),
+		TEST(connections),
+		TEST(load_by_others),
+		TEST(datagrams),
+		TEST(requests),
+		TEST(many),
+		TEST(event_descriptors),
+		TEST(words),
+		TEST(not_answered),
+		TEST(in_pieces),
+		TEST(room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
