@@ -77,16 +77,6 @@ CA_EXPORT ssize_t __pread64_chk(int fd, void *data, size_t n, off64_t at, size_t
 	return FROM_FD(fd, REAL(__pread64_chk)(fd, data, n, at, room));
 }
 
-CA_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *timeout)
-{
-	return HELD_FD(fd, REAL(recvmmsg)(fd, m, n, flags, timeout));
-}
-
-CA_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
-{
-	return HELD_TO_FD(fd, SIZE_MAX, REAL(sendmmsg)(fd, m, n, flags));
-}
-
 /* What comes from a file goes to somebody: that one makes it wait. */
 CA_EXPORT ssize_t sendfile(int out, int in, off_t *at, size_t n)
 {

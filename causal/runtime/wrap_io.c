@@ -71,6 +71,11 @@ CA_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	return HELD_FD(fd, REAL(recvmsg)(fd, m, flags));
 }
 
+CA_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *timeout)
+{
+	return HELD_FD(fd, REAL(recvmmsg)(fd, m, n, flags, timeout));
+}
+
 /* A connection that comes: who has made it? */
 #define ACCEPTING(fd, call)                                                                                  \
 	__extension__({                                                                                      \
@@ -236,6 +241,19 @@ CA_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	if (m)
 		send_to(fd, m->msg_name, m->msg_namelen);
 	return HELD_TO_FD(fd, SIZE_MAX, REAL(sendmsg)(fd, m, flags));
+}
+
+/* What the kernel has not looked at may not be there: of the others the end tells. */
+CA_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	int sent;
+
+	if (m && n && is_on())
+		send_to(fd, m->msg_hdr.msg_name, m->msg_hdr.msg_namelen);
+	sent = HELD_TO_FD(fd, SIZE_MAX, REAL(sendmmsg)(fd, m, n, flags));
+	for (int i = 1; i < sent && is_on(); i++)
+		send_to(fd, m[i].msg_hdr.msg_name, m[i].msg_hdr.msg_namelen);
+	return sent;
 }
 
 CA_EXPORT int fsync(int fd)

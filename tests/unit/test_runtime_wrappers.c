@@ -2104,6 +2104,54 @@ static void catches(void **state)
 	me->depth = 0;
 }
 
+/* ---- to whom datagrams go -------------------------------------------------------------------------------- */
+static const void *sent_to[8];
+static unsigned sendings;
+
+void ca_peers_send_to(int fd, const void *to, socklen_t size)
+{
+	(void)fd;
+	(void)size;
+	sent_to[sendings++ % CA_COUNT(sent_to)] = to;
+	guess_errno = EDOM;
+}
+
+static int send_two(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	(void)fd;
+	(void)m;
+	(void)flags;
+	assert_int_equal(sendings, 1); /* who gets the first may answer at once */
+	errno = (int)n;
+	return 2;
+}
+
+static void datagrams(void **state)
+{
+	char a, b;
+	struct mmsghdr m[] = { { .msg_hdr = { .msg_name = &a, .msg_namelen = 1 } },
+			       { .msg_hdr = { .msg_name = &b, .msg_namelen = 1 } } };
+
+	(void)state;
+	begin();
+	ca_self = me;
+	REPLACE(sendmmsg, send_two);
+	REPLACE(sendmsg, real);
+	REPLACE(sendto, real);
+	sendings = 0;
+	assert_int_equal(sendmmsg(WAIT_FD, m, 77, 0), 2); /* of 77 that may not all be there */
+	assert_int_equal(errno, 77);
+	assert_int_equal(sendings, 2);
+	assert_ptr_equal(sent_to[0], &a);
+	assert_ptr_equal(sent_to[1], &b);
+	sendmsg(WAIT_FD, &m[1].msg_hdr, 0);
+	assert_int_equal(sendings, 3);
+	assert_ptr_equal(sent_to[2], &b);
+	sendto(WAIT_FD, "", 1, 0, (struct sockaddr *)(void *)&a, 1);
+	assert_int_equal(sendings, 4);
+	assert_ptr_equal(sent_to[3], &a);
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------- */
 /* Those of wrap_signal.c and wrap_timer.c. */
 static const char *const elsewhere[] = {
@@ -2183,7 +2231,7 @@ int main(void)
 		TEST(contexts),        TEST(real_ones),
 		TEST(every_row),       TEST(placed_while_we_open),
 		TEST(locks_alone),     TEST(places),
-		TEST(signalled_early),
+		TEST(signalled_early), TEST(datagrams),
 	};
 
 	ca_real_resolve();
