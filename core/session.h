@@ -67,6 +67,7 @@ struct ca_process {
 
 /* In the environment of a run's load (--load), and of all that it starts. */
 #define CA_SESSION_LOAD_MARK "CAUSAL_IS_LOAD"
+enum { CA_LOAD_APART = 16 };
 
 enum ca_session_state { CA_SESSION_OPEN = 1, CA_SESSION_CLOSED };
 
@@ -138,8 +139,9 @@ struct ca_session {
 	 * are `asked`, below a lag of asked_lag; for timers below timed_lag. ns, by the runtimes. */
 	_Atomic uint64_t caught_up, asked_lag, timed_lag;
 	_Atomic uint32_t asked;
-	_Atomic uint32_t
-		load_apart; /* the load was answered by somebody who is none of the run; by the runtimes */
+	/* So often the load was answered by somebody who is none of the run; from CA_LOAD_APART times on it reaches the
+	 * server by way of him (before, he may have told it the server's address). By the runtimes. */
+	_Atomic uint32_t load_apart;
 	/* Virtual time that some thread has read while an experiment was open, ns: nobody may read
 	 * less from then on. By the runtimes. */
 	_Alignas(64) _Atomic uint64_t clock_floor;

@@ -15,8 +15,8 @@
 
 /* Bytes of code decoded for one module, about half a second: what is left out is paid at ticks. */
 enum { MOST_CODE = 2 << 20 };
-/* Instructions of a loop in which threads only spin, at most. */
-enum { LOOP = 24 };
+/* Instructions of a loop in which threads only spin, at most; and bytes. */
+enum { LOOP = 24, LOOP_BYTES = LOOP * 15 };
 
 /* ---- where to look: bytes that may be such an instruction ---------------------------------*/
 /* The opcodes that a lock prefix may stand before. */
@@ -276,7 +276,10 @@ bool ca_plan_spins(struct ca_text *text, uint64_t address)
 	struct ca_spin s;
 	bool spins = false;
 
-	if (!ca_text_function(text, address, &f.low, &f.high) || !has_pause(text, f.low, f.high))
+	/* large functions are not decoded for each place in them */
+	if (!ca_text_function(text, address, &f.low, &f.high) ||
+	    !has_pause(text, f.low + LOOP_BYTES < address ? address - LOOP_BYTES : f.low,
+		       address + LOOP_BYTES < f.high ? address + LOOP_BYTES : f.high))
 		return false;
 	f.insn = ca_text_decode_all(text, f.low, f.high, &f.n);
 	for (size_t k = 0; f.insn && k < f.n && !spins; k++) {

@@ -57,7 +57,7 @@ void ca_conductor_experiment_resume(struct ca_conductor *c, uint64_t now)
 /* Their own work is held back by nobody. */
 static void tell_of_others(struct ca_conductor *c)
 {
-	if (c->opt.sweep && atomic_load(&c->session->load_apart) &&
+	if (c->opt.sweep && atomic_load(&c->session->load_apart) >= CA_LOAD_APART &&
 	    ca_sweep_first_time(c->opt.sweep, CA_SWEEP_APART))
 		ca_conductor_say(c, 0,
 				 "the load is not answered by the program itself, but by somebody between (a "

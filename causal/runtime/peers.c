@@ -121,6 +121,11 @@ static enum ca_wait ours(bool are)
 	return are ? CA_WAIT_OTHERS : CA_WAIT_EXTERNAL;
 }
 
+static bool is_load_apart(void)
+{
+	return atomic_load_explicit(&ca_rt.session->load_apart, memory_order_relaxed) >= CA_LOAD_APART;
+}
+
 static bool is_socket(const struct ca_channel *c)
 {
 	return c->kind == CA_CHANNEL_TCP || c->kind == CA_CHANNEL_UDP || c->kind == CA_CHANNEL_LOCAL;
@@ -131,16 +136,14 @@ static bool is_socket(const struct ca_channel *c)
  * load. (Not known is whom else they ask.) delivered: he has sent something, so that one of the run would be known. */
 static bool stands_for_ours(const struct ca_channel *c, const struct ca_peer *in, bool delivered)
 {
-	struct ca_session *s = ca_rt.session;
-
 	if (!is_socket(c))
 		return false;
 	if (!ca_rt.is_load)
-		return has(in, CA_PEER_CLIENT) && atomic_load_explicit(&s->load_apart, memory_order_relaxed);
+		return has(in, CA_PEER_CLIENT) && is_load_apart();
 	if (!in || !atomic_load_explicit(&in->asked, memory_order_relaxed))
 		return false;
-	if (delivered && !atomic_load_explicit(&s->load_apart, memory_order_relaxed))
-		atomic_store_explicit(&s->load_apart, 1, memory_order_relaxed);
+	if (delivered && !is_load_apart())
+		atomic_fetch_add_explicit(&ca_rt.session->load_apart, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -483,8 +486,7 @@ bool ca_peers_by_itself(int fd)
 	uint64_t lag;
 
 	if (c.kind == CA_CHANNEL_LISTENER)
-		return !has(find(c.in), CA_PEER_WRITES) &&
-		       !atomic_load_explicit(&ca_rt.session->load_apart, memory_order_relaxed);
+		return !has(find(c.in), CA_PEER_WRITES) && !is_load_apart();
 	return may_feed(&c) && (has(find(c.in), CA_PEER_CLIENT) || !was_asked(&c, &lag));
 }
 
