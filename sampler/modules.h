@@ -16,7 +16,7 @@ struct ca_loaded {
 	uintptr_t head;                         /* where the file's first byte is mapped */
 	uint32_t module;                        /* its number, by the host */
 	_Atomic(const struct ca_index *) index; /* NULL: not yet, or never */
-	bool mark, events;                      /* the host's own; false for a module that is new here */
+	bool mark, events, ready;               /* the host's own; false for a module that is new here */
 	/* what its headers said when they were read; build_id_at: 0: it has none */
 	uintptr_t build_id_at;
 	uint32_t build_id_length;

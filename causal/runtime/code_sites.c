@@ -128,6 +128,15 @@ static unsigned place_batch(void)
 	return failed;
 }
 
+/* Where its site is on already. */
+static void mend_hook(uintptr_t hook, const struct causal_trace_hook_ *ours)
+{
+	struct causal_trace_hook_ now;
+
+	if (copy(&now, hook, sizeof now) && !now.off)
+		put(hook, ours);
+}
+
 /* Returns how many sites could not be placed. */
 static unsigned place_note(const struct ca_loaded *l, unsigned headers, uintptr_t address,
 			   const struct note *n)
@@ -138,9 +147,14 @@ static unsigned place_note(const struct ca_loaded *l, unsigned headers, uintptr_
 	uintptr_t hook = desc + 2 * sizeof n->at + (uintptr_t)(intptr_t)n->hook;
 	struct causal_trace_hook_ ours = { ca_code_sites_raise, off };
 
-	if (on < l->low || on >= l->high || !is_data(l, headers, hook) ||
-	    !ca_code_sites_nop(l, at - l->bias, on - l->bias, &site[sites]) || !put(hook, &ours))
-		return 0; /* it is on already, or not ours, or gone */
+	if (on < l->low || on >= l->high || !is_data(l, headers, hook))
+		return 0; /* not ours */
+	if (!ca_code_sites_nop(l, at - l->bias, on - l->bias, &site[sites])) {
+		mend_hook(hook, &ours);
+		return 0;
+	}
+	if (!put(hook, &ours))
+		return 0; /* gone */
 	return ++sites == BATCH ? place_batch() : 0;
 }
 

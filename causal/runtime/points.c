@@ -126,7 +126,7 @@ static void forget_points(void)
 	struct ca_loaded *l;
 
 	for (unsigned i = 0; (l = ca_modules_at(i)); i++)
-		l->mark = l->events = false;
+		l->mark = l->events = l->ready = false;
 	ca_code_sites_forget();
 }
 
@@ -209,18 +209,24 @@ void ca_points_collect(void)
 }
 
 /* By the constructors of what has events of causal_trace.h. A library that was opened just now is not
- * known yet; in time it would be found, but its first events would be missing. */
+ * known yet; in time it would be found, but its first events would be missing. Or a tick has found it while it was
+ * being loaded: the loader sets its data to zeros last. */
 CA_EXPORT void causal_trace_loaded_(void (*code)(void))
 {
-	const struct ca_loaded *l;
+	struct ca_loaded *l;
 	int saved = errno;
 
 	if (!ca_rt.names || !atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		return;
 	l = ca_modules_find((uintptr_t)code);
-	if (!l || !l->events) {
-		ca_modules_scan();
+	if (!l || !l->ready) {
+		if (l)
+			l->events = false;
+		else
+			ca_modules_scan();
 		ca_points_patch_loaded();
+		if (l || (l = ca_modules_find((uintptr_t)code)))
+			l->ready = true;
 	}
 	errno = saved;
 }

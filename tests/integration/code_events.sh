@@ -302,6 +302,27 @@ burst-begin plugin 1
 burst-end plugin 1
 burst-end main 1' "$(told cxx main library mutex twice caught plugin | grep -v ' mutex 1')"
 
+# A library that a tick has found while it was being loaded: the loader sets its data to zeros last.
+sed 's/plugin\.so/early.so/' whole.cc | "${cxx[@]}" -O2 "${strict[@]}" -xc++ -o whole_early - -L. -lpart -Wl,-rpath,. -ldl &&
+	{
+		sed 's/PART/early/' part.cc
+		cat <<'END'
+#include <time.h>
+__attribute__((constructor(101))) static void before_all_others()
+{
+	for (clock_t end = clock() + 2 * CLOCKS_PER_SEC; clock() < end && !causal_trace_hook_.off;)
+		__asm__ volatile("" ::: "memory");
+	if (causal_trace_hook_.off)
+		puts("found");
+	causal_trace_hook_ = { nullptr, nullptr };
+}
+END
+	} | sed '1i #include <cstdio>' | "${cxx[@]}" -O2 -fPIC -shared "${strict[@]}" -xc++ -o early.so - ||
+	bad "an early library does not compile"
+found=$("$causal" trace --sinks print=early -- ./whole_early 2>log) || bad "an early library: $(<log)"
+check "a library that was found early" found "$found"
+check "... has its events" 'burst-begin early 1 burst-end early 1' "$(told early early | xargs)"
+
 # Without a trace, and in a sweep with one.
 ./events || bad "alone"
 "$causal" -n 1 --trace --sinks print=sweep -o out -- ./events threads >/dev/null 2>log || bad "a sweep: $(<log)"
