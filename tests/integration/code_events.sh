@@ -303,10 +303,10 @@ burst-end plugin 1
 burst-end main 1' "$(told cxx main library mutex twice caught plugin | grep -v ' mutex 1')"
 
 # A library that a tick has found while it was being loaded: the loader sets its data to zeros last.
-sed 's/plugin\.so/early.so/' whole.cc | "${cxx[@]}" -O2 "${strict[@]}" -xc++ -o whole_early - -L. -lpart -Wl,-rpath,. -ldl &&
-	{
-		sed 's/PART/early/' part.cc
-		cat <<'END'
+{
+	echo '#include <cstdio>'
+	sed 's/PART/early/' part.cc
+	cat <<'END'
 #include <time.h>
 __attribute__((constructor(101))) static void before_all_others()
 {
@@ -317,8 +317,12 @@ __attribute__((constructor(101))) static void before_all_others()
 	causal_trace_hook_ = { nullptr, nullptr };
 }
 END
-	} | sed '1i #include <cstdio>' | "${cxx[@]}" -O2 -fPIC -shared "${strict[@]}" -xc++ -o early.so - ||
+} >early.cc
+sed 's/plugin\.so/early.so/' whole.cc >whole_early.cc
+if ! { "${cxx[@]}" -O2 "${strict[@]}" -o whole_early whole_early.cc -L. -lpart -Wl,-rpath,. -ldl &&
+	"${cxx[@]}" -O2 "${strict[@]}" -fPIC -shared -o early.so early.cc; }; then
 	bad "an early library does not compile"
+fi
 found=$("$causal" trace --sinks print=early -- ./whole_early 2>log) || bad "an early library: $(<log)"
 check "a library that was found early" found "$found"
 check "... has its events" 'burst-begin early 1 burst-end early 1' "$(told early early | xargs)"
