@@ -8,8 +8,8 @@ export CAUSAL_EXPERIMENT_MIN=0.1
 
 # server: listens, writes its port to the file `port`, and does 200 us of work per byte that it answers.
 # between: hands on what a client asks. client N [much | by way]: asks N times, with 100 us of work in between; much:
-# for 64 KiB each, with no work; by way: of that. -N: then the
-# server is to end, with the ns that an answer took in the file `took`.
+# for 64 KiB each, with no work; by way: of that. -N: then the server is to end, with the ns that an answer took in the
+# file `took`.
 cat >peer.c <<'C'
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -240,12 +240,12 @@ effect_is() {
 # Both on one core, in turns: half of 200 of 300 us and two switches.
 effect_is 27 36 "a load on the server's core pays, too" ./peer client 1000000
 lacks "... and reaches the server itself" "somebody between" "$(cat err)"
+contains "... its own code is none of the rows" serve "$(cat err)"
+lacks "... its own code is none of the rows" think "$(cat err)"
 # the same by way of a process that is none of the run, with two more switches and what it takes itself
 taskset -c 0 ./peer between &
 between=$!
 effect_is 20 36 "a load that comes by way of others does, too" ./peer client 1000000 by way
 contains "... which is said" "the load is not answered by the program itself" "$(cat err)"
 kill "$between"
-contains "... its own code is none of the rows" serve "$(cat err)"
-lacks "... its own code is none of the rows" think "$(cat err)"
 finish
