@@ -5,7 +5,6 @@
 #include "core/memstream.h"
 #include <ctype.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 static const struct {

@@ -424,8 +424,10 @@ static bool was_asked(const struct ca_channel *c, uint64_t *lag)
 /* Can somebody outside send there by himself? */
 static bool may_feed(const struct ca_channel *c)
 {
-	if (!c->in || c->kind == CA_CHANNEL_LISTENER || has(find(c->in), CA_PEER_WRITES) ||
-	    stands_for_ours(c, find(c->in), false))
+	const struct ca_peer *in = find(c->in);
+
+	if (!c->in || c->kind == CA_CHANNEL_LISTENER || has(in, CA_PEER_WRITES) ||
+	    stands_for_ours(c, in, false))
 		return false;
 	return c->kind != CA_CHANNEL_LOCAL || (c->pid != 0 && (out_of(c) || !is_of_session(c->pid)));
 }

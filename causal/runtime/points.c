@@ -112,6 +112,15 @@ void ca_points_patch_loaded(void)
 	atomic_store_explicit(&waiting_for_index, !all, memory_order_relaxed);
 }
 
+void ca_points_start(void)
+{
+	struct ca_loaded *l;
+
+	ca_points_patch_loaded();
+	for (unsigned i = 0; (l = ca_modules_at(i)); i++)
+		l->ready = true;
+}
+
 /* One thread at a time, and not before `pause` ns have passed. */
 static bool turn(_Atomic uint64_t *last, uint64_t now, uint64_t pause)
 {

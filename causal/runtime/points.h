@@ -5,6 +5,8 @@
 #include "causal/runtime/rt.h"
 
 CA_HIDDEN CA_SIGSAFE void ca_points_patch_loaded(void);
+/* The same before main, when the loader is through with all that is there. */
+CA_HIDDEN void ca_points_start(void);
 /* At a tick: look for libraries that have come or gone. lost: the stack led out of what is known. */
 CA_HIDDEN CA_SIGSAFE void ca_points_follow(uint64_t now, bool lost);
 /* Visits by threads that have no slot (yet, or any more) go to the points as a whole. */

@@ -456,7 +456,7 @@ static void attach(const char *path)
 		       why ? why : "unknown");
 	ca_probe_init();
 	ca_requested_wait();
-	ca_points_patch_loaded();
+	ca_points_start();
 	wait_for_selection(ca_rt.session);
 	ca_paying_change(&ca_rt.session->held, ca_clock_now(), false);
 	ca_probe_service(); /* an experiment may be open: main is to run with its sites */
