@@ -20,9 +20,12 @@
 
 enum {
 	PAGE = 4096,
-	LINE = 64,      /* of a cache */
-	AHEAD = 4096,   /* bytes of the stack that most walks go through */
-	BX = 3,         /* DWARF's number */
+	LINE = 64,    /* of a cache */
+	AHEAD = 4096, /* bytes of the stack that most walks go through */
+	BX = 3,       /* DWARF's number */
+	SCRATCH =
+		0xf37, /* a bit each, by it: what a call need not keep. A frame that lies by one of them knows that it
+			  * does: nobody says otherwise of the frames further in */
 	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
 };
 #define APART __attribute__((cold, noinline))
@@ -150,14 +153,19 @@ static APART bool rare_frame_address(const struct ca_unwind_row *row, const stru
 		return true;
 	case CA_UNWIND_REG:
 	case CA_UNWIND_REG_BY_FP:
-		if (!r->all && (row->reg != BX || !r->has_bx))
+		if (row->reg == BX ? !r->has_bx : !r->all || (r->called && !(SCRATCH >> row->reg & 1)))
 			return false;
-		*cfa = (r->all ? r->all[row->reg] : r->bx) + offset;
+		*cfa = (row->reg == BX ? r->bx : r->all[row->reg]) + offset;
 		return true;
 	case CA_UNWIND_DEREF:
 		if (!load(w, r->fp + offset, &value))
 			return false;
 		*cfa = value;
+		return true;
+	case CA_UNWIND_SP_DEREF:
+		if (!load(w, r->sp + offset, &value))
+			return false;
+		*cfa = value + 8 * row->reg;
 		return true;
 	case CA_UNWIND_PLT:
 		*cfa = r->sp + offset + ((file_pc & 15) >= row->reg ? 8 : 0);
@@ -227,7 +235,7 @@ static bool step(const struct ca_unwind_row *row, uintptr_t file_pc, bool is_cal
 	r->pc = ra;
 	r->sp = cfa;
 	r->fp = fp;
-	r->all = NULL;
+	r->called = true;
 	*cfa_out = cfa;
 	return true;
 }
@@ -319,6 +327,7 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 		r.bx = r.all[BX];
 		r.has_bx = true;
 	}
+	r.called = false;
 	out->copy_low = out->copy_high = 0;
 	out->stack_pointer = start->sp & ~(uintptr_t)7;
 	out->direct_high = 0;

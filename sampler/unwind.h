@@ -16,7 +16,8 @@ struct ca_registers {
 	uintptr_t pc, sp, fp;
 	uintptr_t bx; /* if has_bx, or by `all` */
 	bool has_bx;
-	const uintptr_t *all; /* by DWARF number, 0..15; NULL: not known */
+	const uintptr_t *all; /* of the innermost frame, by DWARF number, 0..15; NULL: not known */
+	bool called;          /* this is a frame further out */
 };
 struct ca_seen {
 	uintptr_t pc; /* 0: none */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Unwind rows of functions without call frame information, as assembly often has none: where the return address is
- * follows from the instructions that move the stack pointer, along all jumps from the entry on. What cannot be
- * followed (an aligned stack, a stack pointer out of memory) has no row, unless rbp holds the frame. Code that nothing
- * leads to is taken to have the frame of the last indirect jump before it, which mostly leads there, else that of the
+ * follows from the instructions that move the stack pointer, along all jumps from the entry on. Where that cannot be
+ * followed (an aligned stack, a frame of a variable size) it follows from rbp, if that holds the frame, or from a former
+ * stack pointer that is kept in a register or on the aligned stack; else there is no row. Code that nothing leads to is taken to have the frame of the last indirect jump before it, which mostly leads there, else that of the
  * entry. x86-64. Driver's process, any thread. */
 #include "binary/index/bare_rows.h"
 #include "binary/index/index_file.h"
@@ -14,16 +14,33 @@ enum {
 	MOST = 1 << 20, /* bytes of one function */
 	ALL = 16 << 20, /* ... of all of them: a second */
 	WORD = 8,
+	AX = 0, /* registers as instructions number them */
+	CX = 1,
+	DX = 2,
 	BX = 3,
 	SP = 4,
 	FP = 5,
+	SI = 6,
+	DI = 7,
+	NOWHERE = UINT8_MAX,
 	UNKNOWN = -1
+};
+/* ... and as unwind rows do. */
+static const uint8_t dwarf_of[] = {
+	[AX] = 0, [CX] = 2, [DX] = 1, [BX] = 3, [SP] = 7, [FP] = 6, [SI] = 4, [DI] = 5,
+	8,        9,        10,       11,       12,       13,       14,       15
 };
 
 /* What an instruction finds. Offsets are down from the CFA, in bytes. */
 struct state {
-	int32_t depth;        /* of the stack pointer, or UNKNOWN */
+	int32_t depth;        /* of the stack pointer, or UNKNOWN; aligned: down from where it was aligned */
 	int32_t fp_at, bx_at; /* where rbp and rbx were saved; 0: they were not */
+	int32_t copy;         /* of a former stack pointer, or UNKNOWN, which is ... */
+	int32_t slot;         /* ... so far down from where it was aligned, if it is stored; */
+	uint8_t in;           /* ... in this register, or NOWHERE */
+	int32_t mark;         /* rbp, or UNKNOWN: so far down from where the stack was aligned */
+	bool aligned;
+	bool stored;
 	bool known;
 	bool frame; /* rbp is CFA - 16 */
 };
@@ -38,33 +55,79 @@ struct walk {
 	struct ca_vec *out;
 };
 
-static const struct state entry = { .depth = WORD, .known = true };
+static const struct state entry = { .depth = WORD, .in = NOWHERE, .mark = UNKNOWN, .known = true };
 
 /* ---- one instruction -------------------------------------------------------------------------*/
+static void lose(struct state *s)
+{
+	s->depth = UNKNOWN;
+	s->stored = false;
+}
+
+static bool knows_cfa(const struct state *s)
+{
+	return !s->aligned && s->depth != UNKNOWN;
+}
+
+/* A register is stored at `depth`. What it holds the first time is its caller's, unless it is the former stack
+ * pointer. */
+static void save(struct state *s, unsigned reg, int32_t depth)
+{
+	if (reg == s->in && s->aligned && !s->stored) {
+		s->stored = true;
+		s->slot = depth;
+	} else if (reg == FP && !s->fp_at && !s->frame) {
+		s->fp_at = depth;
+		if (!knows_cfa(s)) /* nobody could tell where */
+			s->copy = UNKNOWN;
+	} else if (reg == BX && !s->bx_at) {
+		s->bx_at = knows_cfa(s) ? depth : INT32_MAX;
+	}
+}
+
+static void become_former(struct state *s, int32_t depth)
+{
+	s->depth = depth >= 0 ? depth : UNKNOWN;
+	s->aligned = s->stored = false;
+}
+
+/* It has its caller's value again, or the former stack pointer. */
+static void restore(struct state *s, unsigned reg, int32_t depth)
+{
+	if (s->stored && depth == s->slot) {
+		if (reg == SP)
+			become_former(s, s->copy);
+		else
+			s->in = (uint8_t)reg;
+		return;
+	}
+	if (reg == SP)
+		lose(s);
+	if (!knows_cfa(s))
+		return;
+	if (reg == FP && depth == s->fp_at)
+		s->fp_at = 0;
+	if (reg == BX && depth == s->bx_at)
+		s->bx_at = 0;
+}
+
 static void push(struct state *s, unsigned reg)
 {
 	if (s->depth == UNKNOWN)
 		return;
 	s->depth += WORD;
-	if (reg == FP && !s->fp_at && !s->frame)
-		s->fp_at = s->depth;
-	if (reg == BX && !s->bx_at)
-		s->bx_at = s->depth;
+	save(s, reg, s->depth);
 }
 
 static void pop(struct state *s, unsigned reg)
 {
-	if (reg == SP)
-		s->depth = UNKNOWN;
-	if (reg == FP && (s->depth == s->fp_at || s->frame)) {
-		s->fp_at = 0;
+	if (reg == FP) {
 		s->frame = false;
+		s->mark = UNKNOWN;
 	}
-	if (s->depth == UNKNOWN)
-		return;
-	if (reg == BX && s->depth == s->bx_at)
-		s->bx_at = 0;
-	s->depth -= WORD;
+	restore(s, reg, s->depth);
+	if (reg != SP && s->depth != UNKNOWN)
+		s->depth -= WORD;
 }
 
 static int32_t number(const uint8_t *at, bool wide)
@@ -80,10 +143,80 @@ static int32_t number(const uint8_t *at, bool wide)
 /* The stack pointer becomes what lies `value` above it, or above rbp. */
 static void move(struct state *s, bool from_fp, int32_t value)
 {
-	if (from_fp)
-		s->depth = s->frame ? 2 * WORD : UNKNOWN;
-	if (s->depth != UNKNOWN)
-		s->depth = value <= s->depth ? s->depth - value : UNKNOWN;
+	if (from_fp && s->frame)
+		become_former(s, 2 * WORD);
+	else if (from_fp && s->aligned && s->mark != UNKNOWN)
+		s->depth = s->mark;
+	else if (from_fp)
+		lose(s);
+	if (s->depth != UNKNOWN && value <= s->depth)
+		s->depth -= value;
+	else
+		lose(s);
+}
+
+static void align(struct state *s)
+{
+	lose(s);
+	s->aligned = s->in != NOWHERE;
+	if (s->aligned)
+		s->depth = 0;
+}
+
+/* How far above a register the operand of a ModRM byte is. False: it is another register's, or not known. */
+static bool above(unsigned reg, const uint8_t *m, uint8_t rex, int32_t *value)
+{
+	unsigned mod = *m >> 6;
+
+	if (mod == 3 || ((*m & 7U) | (rex & 1U) << 3) != reg || (rex & 2))
+		return false;
+	if ((*m & 7) == 4 && *++m != 0x24)
+		return false;
+	if (mod == 0 && (reg & 7) == FP)
+		return false;
+	*value = mod ? number(m + 1, mod == 2) : 0;
+	return true;
+}
+
+static void load_address(struct state *s, unsigned reg, const uint8_t *m, uint8_t rex)
+{
+	int32_t value;
+
+	if (above(SP, m, rex, &value)) {
+		if (reg == SP) {
+			move(s, false, value);
+		} else if (knows_cfa(s) && value <= s->depth) {
+			s->in = (uint8_t)reg;
+			s->copy = s->depth - value;
+		}
+	} else if (reg == SP) {
+		if (s->in != NOWHERE && above(s->in, m, rex, &value))
+			become_former(s, s->copy - value);
+		else if (above(FP, m, rex, &value))
+			move(s, true, value);
+		else
+			lose(s);
+	}
+}
+
+static void copy(struct state *s, unsigned to, unsigned from)
+{
+	if (to == FP) {
+		s->frame = false;
+		s->mark = from == SP && s->aligned ? s->depth : UNKNOWN;
+	}
+	if (to == FP && from == SP && knows_cfa(s) && s->depth == 2 * WORD && s->fp_at == 2 * WORD) {
+		s->frame = true;
+	} else if (from == SP && to != SP && knows_cfa(s)) {
+		s->in = (uint8_t)to;
+		s->copy = s->depth;
+	} else if (to == SP && from == s->in) {
+		become_former(s, s->copy);
+	} else if (to == SP && from == FP) {
+		move(s, true, 0);
+	} else if (to == SP) {
+		lose(s);
+	}
 }
 
 /* Instructions with a ModRM byte at m, which may write to the stack pointer or set up a frame. */
@@ -91,40 +224,39 @@ static void apply_modrm(struct state *s, uint8_t opcode, const uint8_t *m, uint8
 {
 	bool is_reg = *m >> 6 == 3;
 	unsigned reg = (*m >> 3 & 7U) | (rex & 4U) << 1, rm = (*m & 7U) | (rex & 1U) << 3;
+	int32_t value;
 
 	switch (opcode) {
 	case 0x81:
 	case 0x83:
-		if (is_reg && rm == SP && reg == 5) /* sub */
+		if (!is_reg || rm != SP || reg == 7) /* cmp */
+			break;
+		if (reg == 5) /* sub */
 			move(s, false, -number(m + 1, wide));
-		else if (is_reg && rm == SP && reg == 0) /* add */
+		else if (reg == 0) /* add */
 			move(s, false, number(m + 1, wide));
-		else if (is_reg && rm == SP && reg != 7) /* but cmp */
-			s->depth = UNKNOWN;
+		else if (reg == 4) /* and */
+			align(s);
+		else
+			lose(s);
 		break;
 	case 0x8d: /* lea */
-		if (reg != SP)
-			break;
-		wide = *m >> 6 == 2;
-		if ((*m >> 6 == 1 || wide) && (*m & 7) == 4 && m[1] == 0x24 && !(rex & 3))
-			move(s, false, number(m + 2, wide));
-		else if ((*m >> 6 == 1 || wide) && rm == FP)
-			move(s, true, number(m + 1, wide));
-		else
-			s->depth = UNKNOWN;
+		load_address(s, reg, m, rex);
 		break;
 	case 0x8b:
-	case 0x89: {
-		unsigned to = opcode == 0x8b ? reg : rm, from = opcode == 0x8b ? rm : reg;
-
-		if (is_reg && to == FP && from == SP)
-			s->frame = s->depth == 2 * WORD && s->fp_at == 2 * WORD;
-		else if (is_reg && to == SP && from == FP)
-			move(s, true, 0);
-		else if (to == SP && (is_reg || opcode == 0x8b))
-			s->depth = UNKNOWN;
+		if (is_reg)
+			copy(s, reg, rm);
+		else if (s->depth != UNKNOWN && above(SP, m, rex, &value))
+			restore(s, reg, s->depth - value);
+		else if (reg == SP)
+			lose(s);
 		break;
-	}
+	case 0x89:
+		if (is_reg)
+			copy(s, rm, reg);
+		else if ((rex & 8) && s->depth != UNKNOWN && above(SP, m, rex, &value))
+			save(s, reg, s->depth - value);
+		break;
 	case 0x8f:
 		pop(s, UINT16_MAX);
 		break;
@@ -134,25 +266,31 @@ static void apply_modrm(struct state *s, uint8_t opcode, const uint8_t *m, uint8
 		break;
 	case 0x01:
 	case 0x09:
-	case 0x21:
 	case 0x29:
 	case 0x31:
 	case 0xc1:
 	case 0xd1:
 		if (is_reg && rm == SP)
-			s->depth = UNKNOWN;
+			lose(s);
+		break;
+	case 0x21: /* and */
+		if (is_reg && rm == SP)
+			align(s);
 		break;
 	case 0x03:
 	case 0x0b:
-	case 0x23:
 	case 0x2b:
 	case 0x33:
 		if (reg == SP)
-			s->depth = UNKNOWN;
+			lose(s);
+		break;
+	case 0x23:
+		if (reg == SP)
+			align(s);
 		break;
 	case 0x87:
 		if (is_reg && (reg == SP || rm == SP))
-			s->depth = UNKNOWN;
+			lose(s);
 		break;
 	default:
 		break;
@@ -165,8 +303,15 @@ static struct state after(const struct state *before, const struct ca_insn *insn
 	const uint8_t *b = insn->bytes;
 	uint8_t rex = (*b & 0xf0) == 0x40 ? *b++ : 0;
 
-	if (!insn->uses_sp)
+	if (s.in != NOWHERE && (insn->changes >> dwarf_of[s.in] & 1))
+		s.in = NOWHERE;
+	if (!insn->uses_sp) {
+		if (insn->changes >> dwarf_of[FP] & 1) {
+			s.frame = false;
+			s.mark = UNKNOWN;
+		}
 		return s;
+	}
 	if ((*b & 0xf8) == 0x50) {
 		push(&s, (*b & 7U) | (rex & 1U) << 3);
 	} else if ((*b & 0xf8) == 0x58) {
@@ -295,18 +440,26 @@ static void follow_all(struct walk *w)
 static struct ca_unwind_row row_of(const struct state *s, uint32_t address)
 {
 	struct ca_unwind_row row = { .address = address, .kind = CA_UNWIND_NONE };
-	int32_t bx = s->bx_at / WORD;
+	int32_t bx = s->bx_at / WORD, depth = s->frame ? 2 * WORD : knows_cfa(s) ? s->depth : s->copy;
+	int32_t slot = s->depth - s->slot;
 
-	if (s->frame) {
-		row.kind = CA_UNWIND_FP;
-		row.cfa_offset = 2 * WORD;
-		row.fp_offset = -2 * WORD;
-	} else if (s->depth >= WORD && s->depth <= WORD * INT16_MAX && s->fp_at <= INT16_MAX) {
-		row.kind = s->depth <= INT16_MAX ? CA_UNWIND_SP : CA_UNWIND_SP8;
-		row.cfa_offset = (int16_t)(s->depth <= INT16_MAX ? s->depth : s->depth / WORD);
-		row.fp_offset = (int16_t)-s->fp_at;
-	} else {
+	if (depth < (knows_cfa(s) ? WORD : 0) || depth > WORD * INT16_MAX || s->fp_at > INT16_MAX)
 		return row;
+	row.fp_offset = (int16_t)(s->frame ? -depth : -s->fp_at);
+	row.cfa_offset = (int16_t)(depth <= INT16_MAX ? depth : depth / WORD);
+	if (s->frame || (!knows_cfa(s) && s->in == FP && depth <= INT16_MAX)) {
+		row.kind = CA_UNWIND_FP;
+	} else if (knows_cfa(s)) {
+		row.kind = depth <= INT16_MAX ? CA_UNWIND_SP : CA_UNWIND_SP8;
+	} else if (s->stored && slot >= 0 && slot <= INT16_MAX && depth % WORD == 0 && depth / WORD < 16) {
+		row.kind = CA_UNWIND_SP_DEREF;
+		row.reg = (unsigned)depth / WORD & 15;
+		row.cfa_offset = (int16_t)slot;
+	} else if (s->in != NOWHERE && depth <= INT16_MAX) {
+		row.kind = CA_UNWIND_REG;
+		row.reg = dwarf_of[s->in] & 15U;
+	} else {
+		return (struct ca_unwind_row){ .address = address, .kind = CA_UNWIND_NONE };
 	}
 	row.ra_offset = -WORD;
 	row.bx_words = bx < -CA_UNWIND_LOST ? (int8_t)-bx : CA_UNWIND_LOST;

@@ -53,6 +53,26 @@ static bool is_fp_expression(const uint8_t *at, uint64_t length, bool deref, int
 	return !cursor.bad && cursor.at == cursor.end;
 }
 
+/* What lies at sp + offset, plus some words: assembly's realigned frames. */
+static bool is_sp_expression(const uint8_t *at, uint64_t length, int64_t *offset, uint64_t *words)
+{
+	struct ca_cursor cursor = { .at = at, .end = at + length };
+	uint64_t add = 0;
+
+	if (ca_cursor_fixed(&cursor, 1) != DW_OP_breg0 + REG_SP)
+		return false;
+	*offset = ca_cursor_sleb(&cursor);
+	if (ca_cursor_fixed(&cursor, 1) != DW_OP_deref)
+		return false;
+	if (cursor.at != cursor.end) {
+		if (ca_cursor_fixed(&cursor, 1) != DW_OP_plus_uconst)
+			return false;
+		add = ca_cursor_uleb(&cursor);
+	}
+	*words = add / 8;
+	return !cursor.bad && cursor.at == cursor.end && add % 8 == 0 && add / 8 < 16;
+}
+
 /* sp + 8 + ((pc & 15) >= limit) * 8, in the words that all linkers use. */
 static bool is_plt_expression(const uint8_t *at, uint64_t length, unsigned *limit)
 {
@@ -73,6 +93,7 @@ static bool is_plt_expression(const uint8_t *at, uint64_t length, unsigned *limi
 static bool cfa_to_row(const struct state *state, struct ca_unwind_row *row)
 {
 	int64_t offset = state->cfa_offset;
+	uint64_t words;
 	unsigned limit;
 
 	if (state->cfa_is_expression) {
@@ -82,6 +103,9 @@ static bool cfa_to_row(const struct state *state, struct ca_unwind_row *row)
 			offset = 8;
 		} else if (is_fp_expression(state->expression, state->length, true, &offset)) {
 			row->kind = CA_UNWIND_DEREF;
+		} else if (is_sp_expression(state->expression, state->length, &offset, &words)) {
+			row->kind = CA_UNWIND_SP_DEREF;
+			row->reg = words & 15;
 		} else {
 			return false;
 		}

@@ -64,8 +64,8 @@ static void print_inlines(const struct ca_index *index)
 
 static void print_row(uint64_t base, const struct ca_unwind_row *row)
 {
-	static const char *const kind[] = { "none", "sp",     "fp",  "reg",   "deref",
-					    "plt",  "signal", "sp8", "sp/fp", "reg/fp" };
+	static const char *const kind[] = { "none",   "sp",  "fp",    "reg",    "deref", "plt",
+					    "signal", "sp8", "sp/fp", "reg/fp", "*sp" };
 
 	printf("%" PRIx64 "\t%s\tcfa%+d\tfp%+d\tbx%+d\tra%+d\treg %u\n", base + row->address,
 	       row->kind < sizeof(kind) / sizeof(*kind) ? kind[row->kind] : "?", row->cfa_offset,

@@ -19,8 +19,9 @@ enum ca_unwind_kind {
 	CA_UNWIND_NONE,   /* no rule: stop */
 	CA_UNWIND_SP,     /* CFA = sp + cfa_offset */
 	CA_UNWIND_FP,     /* CFA = fp + cfa_offset */
-	CA_UNWIND_REG,    /* CFA = another register + cfa_offset; only in the innermost frame, but for
-			   * rbx, by which the dynamic linker finds its frame while it binds a call */
+	CA_UNWIND_REG,    /* CFA = another register + cfa_offset. Of callers, too, by rbx (the dynamic
+			   * linker, while it binds a call) and by what a call need not keep (assembly
+			   * that calls assembly); by others in the innermost frame only */
 	CA_UNWIND_DEREF,  /* CFA = *(fp + cfa_offset) (gcc's stack realignment); here the saved
 			   * fp is at fp + fp_offset, also when that is 0 */
 	CA_UNWIND_PLT,    /* what linkers write for .plt:
@@ -29,20 +30,22 @@ enum ca_unwind_kind {
 	CA_UNWIND_SP8,    /* CFA = sp + 8 * cfa_offset: frames of 32 KiB to 256 KiB */
 	/* as SP and REG, in the first and last instructions of such realigned frames: saved fp at fp + fp_offset */
 	CA_UNWIND_SP_BY_FP,
-	CA_UNWIND_REG_BY_FP
+	CA_UNWIND_REG_BY_FP,
+	CA_UNWIND_SP_DEREF /* CFA = *(sp + cfa_offset) + 8 * reg (assembly's realignment) */
 };
 /* Are registers saved at fp + offset, and not at CFA + offset? */
 CA_SIGSAFE static inline bool ca_index_saves_by_fp(unsigned kind)
 {
-	return kind == CA_UNWIND_DEREF || kind >= CA_UNWIND_SP_BY_FP;
+	return kind == CA_UNWIND_DEREF || kind == CA_UNWIND_SP_BY_FP || kind == CA_UNWIND_REG_BY_FP;
 }
 struct ca_unwind_row {
 	uint32_t address; /* file address - index base; row is valid up to the next */
 	int16_t cfa_offset;
 	int16_t fp_offset; /* saved fp at CFA + fp_offset; 0: fp unchanged */
 	uint8_t kind : 4;  /* enum ca_unwind_kind */
-	uint8_t reg : 4;   /* DWARF number, for CA_UNWIND_REG; for CA_UNWIND_NONE: 1 where the
-			    * CFI says that the stack ends here, 0 where nothing is known */
+	uint8_t reg : 4;   /* DWARF number, for CA_UNWIND_REG; words, for CA_UNWIND_SP_DEREF; for
+			    * CA_UNWIND_NONE: 1 where the CFI says that the stack ends here, 0 where
+			    * nothing is known */
 	int8_t bx_words;   /* saved rbx at CFA (or fp) + 8 * bx_words; 0: rbx
 			    * unchanged; CA_UNWIND_LOST: not known from here on */
 	int16_t ra_offset; /* return address at CFA + ra_offset; 0: no caller */

@@ -15,7 +15,7 @@
 #define CA_INDEX_MAGIC 0x3158444955414331u
 enum {
 	/* Part of the cache's key: raise it whenever the layout or the contents change. */
-	CA_INDEX_VERSION = 7,
+	CA_INDEX_VERSION = 8,
 	CA_INDEX_NOTHING = 0xffffffff, /* no such record */
 	CA_INDEX_MAX_PATH = 4096
 };

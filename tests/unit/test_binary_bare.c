@@ -129,9 +129,9 @@ static const char assembly[] =
 	"sp_8_0_14: ret\n"
 	"2: sp_24_16_15: mov %rsp, %rbx\n"
 	"sp_24_16_16: and $-64, %rsp\n"
-	"none_0_0_17: vmovaps %zmm0, (%rsp)\n"
-	"none_0_0_18: mov %rbx, %rsp\n"
-	"none_0_0_19: ret\n"
+	"bx_24_16_17: vmovaps %zmm0, (%rsp)\n"
+	"bx_24_16_18: mov %rbx, %rsp\n"
+	"sp_24_16_19: ret\n"
 	".size f, . - f\n"
 	".globl g\n.type g, @function\ng:\n"
 	"sp_8_0_20: push %rbp\n"
@@ -140,12 +140,86 @@ static const char assembly[] =
 	"fp_16_16_23: sub $0x20, %rsp\n"
 	"fp_16_16_24: leave\n"
 	"sp_8_0_25: ret\n"
-	".size g, . - g\n";
+	".size g, . - g\n"
+	/* registers stored, a stack that is aligned, and the way back */
+	".globl h\n.type h, @function\nh:\n"
+	"sp_8_0_26: sub $0x60, %rsp\n"
+	"sp_104_0_27: mov %rbx, (%rsp)\n"
+	"sp_104_0_28: mov %rbp, 8(%rsp)\n"
+	"sp_104_96_29: mov %rsp, %rbx\n"
+	"sp_104_96_30: sub $0x7080, %rsp\n"
+	"sp_28904_96_31: and $-4096, %rsp\n"
+	"bx_104_96_32: mov %rsi, 0x28(%rsp)\n"
+	"bx_104_96_33: mov %rdi, %rbp\n"
+	"bx_104_96_34: call 3f\n"
+	"bx_104_96_35: mov %rbx, %rsp\n"
+	"sp_104_96_36: mov (%rsp), %rbx\n"
+	"sp_104_96_37: mov 8(%rsp), %rbp\n"
+	"sp_104_0_38: add $0x60, %rsp\n"
+	"sp_8_0_39: ret\n"
+	"3: sp_8_0_40: mov %rsp, %rdi\n"
+	"sp_8_0_41: and $-64, %rsp\n"
+	"di_8_0_42: xor %edi, %edi\n" /* nobody knows any longer */
+	"none_0_0_43: nop\n"
+	"none_0_0_44: ret\n"
+	".size h, . - h\n"
+	/* ... by memory */
+	".globl i\n.type i, @function\ni:\n"
+	"sp_8_0_45: push %rbp\n"
+	"sp_16_16_46: mov %rsp, %rax\n"
+	"sp_16_16_47: sub $0x40, %rsp\n"
+	"sp_80_16_48: and $-16, %rsp\n"
+	"ax_16_16_49: mov %rax, 0x38(%rsp)\n"
+	"at_56.16_16_50: mov %rsp, %rbp\n"
+	"at_56.16_16_51: sub $0x100, %rsp\n"
+	"at_312.16_16_52: push %rdi\n"
+	"at_320.16_16_53: call *%rsi\n"
+	"at_320.16_16_54: pop %rdi\n"
+	"at_312.16_16_55: mov 0x138(%rsp), %rcx\n"
+	"at_312.16_16_56: lea 8(%rcx), %rsp\n"
+	"sp_8_16_57: mov -8(%rsp), %rbp\n"
+	"sp_8_0_58: ret\n"
+	".size i, . - i\n"
+	".globl j\n.type j, @function\nj:\n"
+	"sp_8_0_59: push %rbp\n"
+	"sp_16_16_60: mov %rsp, %rax\n"
+	"sp_16_16_61: and $-16, %rsp\n"
+	"ax_16_16_62: mov %rax, (%rsp)\n"
+	"at_0.16_16_80: mov %rsp, %rbp\n"
+	"at_0.16_16_81: lea -0x100(%rbp), %rsp\n"
+	"at_256.16_16_82: push %rax\n"
+	"at_264.16_16_83: mov %rbp, %rsp\n"
+	"at_0.16_16_63: pop %rsp\n"
+	"sp_16_16_64: pop %rbp\n"
+	"sp_8_0_65: ret\n"
+	".size j, . - j\n"
+	/* rbp is no frame any longer; the CFA itself, as compilers keep it; rbp is saved where nobody can tell */
+	".globl k\n.type k, @function\nk:\n"
+	"sp_8_0_66: push %rbp\n"
+	"sp_16_16_67: mov %rsp, %rbp\n"
+	"fp_16_16_68: mov %rdi, %rbp\n"
+	"sp_16_16_69: pop %rbp\n"
+	"sp_8_0_70: lea 8(%rsp), %r10\n"
+	"sp_8_0_71: and $-32, %rsp\n"
+	"r10_0_0_72: nop\n"
+	"r10_0_0_73: ret\n"
+	".size k, . - k\n"
+	".globl l\n.type l, @function\nl:\n"
+	"sp_8_0_74: lea (%rsp), %r10\n"
+	"sp_8_0_75: and %rdi, %rsp\n"
+	"r10_8_0_76: nop\n"
+	"r10_8_0_77: push %rbp\n"
+	"none_0_0_78: mov %r10, %rsp\n"
+	"none_0_0_79: ret\n"
+	".size l, . - l\n";
 
 static void test_assembly(void **state)
 {
 	static const char *const kind[] = {
 		[CA_UNWIND_NONE] = "none", [CA_UNWIND_SP] = "sp", [CA_UNWIND_FP] = "fp"
+	};
+	static const char *const reg[] = {
+		"ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10"
 	};
 	struct ca_index *index;
 	char line[256], got[64];
@@ -170,14 +244,18 @@ static void test_assembly(void **state)
 			continue;
 		row = ca_index_find_row(index, address);
 		assert_non_null(row);
-		assert_in_range(row->kind, 0, CA_UNWIND_FP);
-		snprintf(got, sizeof(got), "%s_%d_%d%s", kind[row->kind], row->cfa_offset, -row->fp_offset,
-			 strrchr(name, '_'));
+		if (row->kind == CA_UNWIND_SP_DEREF)
+			snprintf(got, sizeof(got), "at_%d.%d_%d%s", row->cfa_offset, 8 * row->reg,
+				 -row->fp_offset, strrchr(name, '_'));
+		else
+			snprintf(got, sizeof(got), "%s_%d_%d%s",
+				 row->kind == CA_UNWIND_REG ? reg[row->reg] : kind[row->kind],
+				 row->cfa_offset, -row->fp_offset, strrchr(name, '_'));
 		assert_string_equal(got, name);
 		checked++;
 	}
 	fclose(labels);
-	assert_int_equal(checked, 26);
+	assert_int_equal(checked, 84);
 	ca_index_close(index);
 }
 

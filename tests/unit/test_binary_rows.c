@@ -61,6 +61,12 @@ static int set_cfa(Dwarf_Frame *frame, struct ca_unwind_row *row)
 		return 0;
 	if (fp_relative(ops, n, 2, &offset)) {
 		row->kind = CA_UNWIND_DEREF;
+	} else if ((n == 2 || (n == 3 && ops[2].atom == DW_OP_plus_uconst)) && ops[0].atom == DW_OP_breg7 &&
+		   ops[1].atom == DW_OP_deref &&
+		   (n == 2 || (ops[2].number % 8 == 0 && ops[2].number < 128))) {
+		row->kind = CA_UNWIND_SP_DEREF;
+		row->reg = n == 3 ? ops[2].number / 8 & 15 : 0;
+		offset = (Dwarf_Sword)ops[0].number;
 	} else if (n == 9 && ops[0].atom == DW_OP_breg7 && ops[5].atom == DW_OP_ge) {
 		row->kind = CA_UNWIND_PLT;
 		row->reg = (unsigned)(ops[4].atom - DW_OP_lit0) & 15;
@@ -368,6 +374,19 @@ static const struct program {
 	{ RUN("not what lies there", CFA_BY(FP, DW_OP_neg), FP_BY(FP, 0)), ROWS(UNKNOWN(0)) },
 	{ RUN("and something more", DW_CFA_def_cfa_expression, 4, DW_OP_breg0 + FP, 0x70, DW_OP_deref,
 	      DW_OP_neg, FP_BY(FP, 0)),
+	  ROWS(UNKNOWN(0)) },
+	{ RUN("realigned by assembly", DW_CFA_def_cfa_expression, 6, DW_OP_breg7, 0x98, 1, DW_OP_deref,
+	      DW_OP_plus_uconst, 8, OFFSET(FP, 3)),
+	  ROWS({ 0, 152, -24, CA_UNWIND_SP_DEREF, 1, 0, -8 }) },
+	{ RUN("to the CFA itself", DW_CFA_def_cfa_expression, 3, DW_OP_breg7, 16, DW_OP_deref),
+	  ROWS(ROW(0, SP_DEREF, 16, 0)) },
+	{ RUN("not by words", DW_CFA_def_cfa_expression, 5, DW_OP_breg7, 16, DW_OP_deref, DW_OP_plus_uconst,
+	      9),
+	  ROWS(UNKNOWN(0)) },
+	{ RUN("too many of them", DW_CFA_def_cfa_expression, 6, DW_OP_breg7, 16, DW_OP_deref,
+	      DW_OP_plus_uconst, 0x80, 1),
+	  ROWS(UNKNOWN(0)) },
+	{ RUN("more, not plus", DW_CFA_def_cfa_expression, 4, DW_OP_breg7, 16, DW_OP_deref, DW_OP_deref),
 	  ROWS(UNKNOWN(0)) },
 	{ RUN("an empty one", DW_CFA_def_cfa_expression, 0), ROWS(UNKNOWN(0)) },
 	/* a state that comes back */

@@ -26,9 +26,13 @@ static const char library[] = ASM_MACROS
 	".cfi_def_cfa_register rbp\nfp_frame: nop\n leave\n ret\nend by_fp\n"
 	/* from r10 */
 	"fn by_reg\n lea 8(%rsp),%r10\n.cfi_def_cfa r10,0\nreg_frame: nop\n ret\nend by_reg\n"
+	"fn by_kept\n.cfi_def_cfa r12,0\nkept_frame: nop\n ret\nend by_kept\n"
 	/* realigned, as gcc says it: the CFA is stored at rbp - 8, the caller's rbp at rbp */
 	"fn by_memory\n.cfi_escape 0xf,0x3,0x76,0x78,0x6\n.cfi_escape 0x10,0x6,0x2,0x76,0\n"
 	"memory_frame: nop\n ret\nend by_memory\n"
+	/* realigned, as assembly does it: the frame's end is one word above what is stored at rsp + 16 */
+	"fn by_stored\n.cfi_escape 0xf,0x5,0x77,0x10,0x6,0x23,0x8\n.cfi_offset rbp,-16\n"
+	"stored_frame: nop\n ret\nend by_stored\n"
 	/* nobody called it; nothing is known of it */
 	"fn outermost\n.cfi_undefined rip\nlast_frame: nop\n ret\nend outermost\n"
 	"fn linked\n call abort@PLT\nend linked\n"
@@ -251,10 +255,19 @@ static const struct made {
 	{ "r10 not known", { { 9, "last_frame", 0 } }, { { "reg_frame", 0 } }, .no_registers = true },
 	{ "r10 of a caller",
 	  { { 2, "reg_frame", 0 }, { 9, "last_frame", 0 } },
-	  { { "sp_kept", 3 }, { "reg_frame", 0 } } },
+	  { { "sp_kept", 3 }, { "reg_frame", 10 }, { "last_frame", 0 } },
+	  .complete = true },
+	{ "r12 of a caller: whoever it calls may have saved it",
+	  { { 2, "kept_frame", 0 }, { 9, "last_frame", 0 } },
+	  { { "sp_kept", 3 }, { "kept_frame", 0 } } },
 	{ "by memory",
 	  { { FP - 1, NULL, 50 }, { FP, NULL, 52 }, { 49, "fp_frame", 0 }, { 53, "last_frame", 0 } },
 	  { { "memory_frame", 50 }, { "fp_frame", 54 }, { "last_frame", 0 } },
+	  .complete = true },
+	/* and rbp in word 8, for whoever is called by it */
+	{ "by what is stored",
+	  { { 2, NULL, 9 }, { 9, "fp_frame", 0 }, { 8, NULL, 20 }, { 21, "last_frame", 0 } },
+	  { { "stored_frame", 10 }, { "fp_frame", 22 }, { "last_frame", 0 } },
 	  .complete = true },
 	{ "nothing known", { { 0, "last_frame", 0 } }, { { "unknown_frame", 0 } } },
 	{ "nobody's code", { { 2, NULL, 5 } }, { { "sp_kept", 3 } } },
@@ -267,7 +280,8 @@ static const struct made {
 
 static void check_made(const struct made *m)
 {
-	uintptr_t words[WORDS] = { 0 }, all[16] = { [10] = (uintptr_t)&words[10] };
+	uintptr_t words[WORDS] = { 0 },
+		  all[16] = { [10] = (uintptr_t)&words[10], [12] = (uintptr_t)&words[10] };
 	struct ca_registers r = { .sp = (uintptr_t)words,
 				  .fp = (uintptr_t)&words[FP],
 				  .all = m->no_registers ? NULL : all };
