@@ -129,7 +129,8 @@ static void tell_why(const struct runs *runs, enum ca_conductor_end end, char *t
 		 runs->recorded == 1 ? "" : "s", (unsigned long long)ca_sweep_experiments(runs->sweep),
 		 spent);
 	if (end == CA_CONDUCTOR_DECIDED && ca_sweep_is_decided(runs->sweep, &rows))
-		snprintf(text, size, "%s; stopped: %s", took, number[rows < 3 ? rows : 3]);
+		snprintf(text, size, "%s; stopped: %s%s", took, number[rows < 3 ? rows : 3],
+			 ca_sweep_is_vague(runs->sweep) ? ", as far as more runs could" : "");
 	else if (end == CA_CONDUCTOR_ASKED)
 		snprintf(text, size, "%s; stopped: it was asked for", took);
 	else if (runs->job->settings.max_runs && runs->done >= (size_t)runs->job->settings.max_runs)

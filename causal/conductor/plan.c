@@ -16,7 +16,8 @@ enum {
 	FEW = 5,     /* doubtful experiments more than good ones, and they are what there is */
 	AGAIN = 2    /* times that an experiment is tried again */
 };
-static const double grows = 1.1; /* S time, for what the program takes without pauses: it polls */
+static const double slightly = 1; /* percent: wider than asked for, and hardly seen */
+static const double grows = 1.1;  /* S time, for what the program takes without pauses: it polls */
 
 struct ca_plan *ca_plan_new(const struct ca_plan_options *options)
 {
@@ -320,6 +321,7 @@ static void settle(struct ca_plan *p, struct ca_plan_code **code, size_t n)
 	p->decided = n > 0 && p->sure &&
 		     (p->doubtful <= p->good || 2 * p->blind <= p->doubtful); /* else no verdict is given */
 	p->rows = 0;
+	p->vague = false;
 	for (size_t i = 0; i < n; i++) {
 		const struct ca_curve *curve = &code[i]->curve;
 		bool behind = i >= CA_PLAN_TOP && ca_plan_hope(code[i]) < p->third;
@@ -328,6 +330,8 @@ static void settle(struct ca_plan *p, struct ca_plan_code **code, size_t n)
 			!is_known(p, code[i]) || !(behind || (p->sure && ca_plan_is_too_small(p, code[i])) ||
 						   ca_estimate_decided(curve, p->opt.points));
 		p->decided &= !code[i]->open;
+		p->vague |= i < CA_PLAN_TOP && ca_estimate_verdict(curve) != CA_VERDICT_NOT_WORTH &&
+			    ca_estimate_width(curve) / 2 > p->opt.points + slightly;
 	}
 	/* also what this run has no samples of */
 	for (size_t i = 0; i < p->codes; i++)
@@ -364,6 +368,11 @@ bool ca_plan_is_decided(struct ca_plan *p, unsigned *rows)
 		look(p);
 	*rows = p->rows;
 	return p->decided;
+}
+
+bool ca_plan_is_vague(const struct ca_plan *p)
+{
+	return p->vague;
 }
 
 bool ca_plan_is_settled(const struct ca_plan *p, uint32_t region)

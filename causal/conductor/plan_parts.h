@@ -43,6 +43,7 @@ struct ca_plan {
 	struct ca_vec run;  /* double: length of that with this number, s; 0: not known */
 	double third;       /* percent: what the last of the first rows brings at least, at 50 % */
 	unsigned rows;
+	bool vague; /* one of them is not known as well as asked for, and more runs would not change that */
 };
 
 /* NULL: it was never offered. */

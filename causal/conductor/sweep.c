@@ -249,6 +249,11 @@ bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows)
 	return decided;
 }
 
+bool ca_sweep_is_vague(const struct ca_sweep *sweep)
+{
+	return sweep->variants && sweep->variant[0].plan && ca_plan_is_vague(sweep->variant[0].plan);
+}
+
 bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t number, const struct ca_region **region,
 			 unsigned *percent)
 {

@@ -49,6 +49,8 @@ struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t variant, const stru
 			      struct ca_stacks **stacks);
 /* Is the answer of all variants there? See ca_plan_is_decided; rows: of the first variant. */
 bool ca_sweep_is_decided(struct ca_sweep *sweep, unsigned *rows);
+/* As of then, of the first variant: see ca_plan_is_vague. */
+bool ca_sweep_is_vague(const struct ca_sweep *sweep);
 /* What the next whole run of the variant should be made of; false: nothing is known of its code yet. The
  * region is borrowed, until that run ends. */
 bool ca_sweep_next_whole(struct ca_sweep *sweep, size_t variant, const struct ca_region **region,

@@ -387,12 +387,12 @@ static bool note_idle(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 {
 	double idle = 0, error = 0;
 
-	for (size_t r = 0; r < p->rows; r++)
-		if (p->row[r].verdict != CA_VERDICT_NOT_WORTH && p->row[r].curve->idle > idle) {
+	for (size_t r = 0; r < p->rows && !(idle > 0); r++)
+		if (p->row[r].verdict != CA_VERDICT_NOT_WORTH) {
 			idle = p->row[r].curve->idle;
 			error = ca_estimate_idle_error(p->row[r].curve, 0.5);
 		}
-	if (!(idle > 0) || error < 1 || p->blind)
+	if (error < 1 || p->blind)
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "For %.0f %% of the time CPUs were idle while threads waited for one, as the kernel moves "

@@ -20,6 +20,7 @@ enum {
 	LITTLE = 6,   /* percent at 50 %: 0 or more, it is not much; --until 3 leaves rows like that */
 	RUNS_MOST = 10000
 };
+static const double mostly = 0.8; /* of half an interval: the rest is little that runs could narrow */
 
 /* ---- loading -------------------------------------------------------------------*/
 
@@ -428,9 +429,18 @@ bool ca_profile_is_little(const struct ca_profile_row *row)
 	       row->curve->at_high[1] < LITTLE;
 }
 
+bool ca_profile_is_vague(const struct ca_profile_row *row)
+{
+	return row->verdict == CA_VERDICT_NOT_ENOUGH && row->curve->experiments >= ENOUGH &&
+	       !ca_profile_is_little(row) &&
+	       2 * ca_estimate_lasting_error(row->curve, 0.5) > mostly * ca_estimate_width(row->curve);
+}
+
 const char *ca_profile_row_text(const struct ca_profile_row *row)
 {
-	return ca_profile_is_little(row) ? "little, if any" : verdict_text(row->verdict);
+	return ca_profile_is_little(row)  ? "little, if any"
+	       : ca_profile_is_vague(row) ? verdict_text(CA_VERDICT_CANNOT_TELL)
+					  : verdict_text(row->verdict);
 }
 
 const char *ca_profile_verdict_key(enum ca_verdict verdict)

@@ -228,6 +228,8 @@ size_t ca_profile_runs_wanted(const struct ca_profile *profile, double points,
 /* For people: the verdict of a row; where none is given and it cannot be much, that. */
 const char *ca_profile_row_text(const struct ca_profile_row *row);
 bool ca_profile_is_little(const struct ca_profile_row *row);
+/* Without a verdict, and more runs would hardly change that. */
+bool ca_profile_is_vague(const struct ca_profile_row *row);
 const char *ca_profile_verdict_key(enum ca_verdict verdict); /* for programs; does not change */
 const char *ca_profile_baseline_name(enum ca_baseline baseline);
 const char *ca_profile_how_name(enum ca_how how); /* for programs; does not change */

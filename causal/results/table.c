@@ -164,7 +164,7 @@ static void put_verdict(const struct ca_table *t, const struct ca_profile_row *r
 	char why[64] = "";
 
 	put_marked(t, marks[row->verdict], ca_profile_row_text(row));
-	if (row->verdict == CA_VERDICT_NOT_ENOUGH && !ca_profile_is_little(row))
+	if (row->verdict == CA_VERDICT_NOT_ENOUGH && !ca_profile_is_little(row) && !ca_profile_is_vague(row))
 		snprintf(why, sizeof why, ": %zu experiment%s", row->curve->experiments,
 			 row->curve->experiments == 1 ? "" : "s");
 	if (used + strlen(why) <= t->width)

@@ -363,6 +363,30 @@ static void test_runs_wanted(void **state)
 	assert_int_equal(ca_profile_runs_wanted(&profile, 5, &open), 0);
 }
 
+/* More runs are no way to a verdict where what is left is how the kernel moves threads. */
+static void test_vague(void **state)
+{
+	struct ca_curve curve = { .how = CA_HOW_COMPARED, .experiments = 9, .idle = 0.1 };
+	struct ca_profile_row row = { .curve = &curve, .verdict = CA_VERDICT_NOT_ENOUGH };
+
+	(void)state;
+	curve.at_low[1] = -4;
+	curve.at_high[1] = 11; /* of ± 7.5 it is ± 7 */
+	assert_string_equal(ca_profile_row_text(&row), "cannot tell here");
+	curve.experiments = 2;
+	assert_string_equal(ca_profile_row_text(&row), "not enough data");
+	curve.experiments = 9;
+	curve.idle = 0.05; /* ± 3.5: more runs help */
+	assert_string_equal(ca_profile_row_text(&row), "not enough data");
+	curve.idle = 0.1;
+	curve.at_high[1] = 5; /* what little it can be is said */
+	assert_string_equal(ca_profile_row_text(&row), "little, if any");
+	row.verdict = CA_VERDICT_WORTH;
+	curve.at_low[1] = 4;
+	curve.at_high[1] = 19;
+	assert_string_equal(ca_profile_row_text(&row), "worth it");
+}
+
 /* What is to be known of all numbers. */
 static void test_notes(void **state)
 {
@@ -1019,16 +1043,16 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes),           cmocka_unit_test(test_spins_note),
-		cmocka_unit_test(test_note_set_time),   cmocka_unit_test(test_regions),
-		cmocka_unit_test(test_function_is_one), cmocka_unit_test(test_table_untried),
-		cmocka_unit_test(test_points),          cmocka_unit_test(test_count),
-		cmocka_unit_test(test_reasons),         cmocka_unit_test(test_no_reason),
-		cmocka_unit_test(test_table),           cmocka_unit_test(test_runs_wanted),
-		cmocka_unit_test(test_columns),         cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_table_kernel),    cmocka_unit_test(test_chains),
-		cmocka_unit_test(test_called_first),    cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_vague),         cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_spins_note),    cmocka_unit_test(test_note_set_time),
+		cmocka_unit_test(test_regions),       cmocka_unit_test(test_function_is_one),
+		cmocka_unit_test(test_table_untried), cmocka_unit_test(test_points),
+		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
+		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
+		cmocka_unit_test(test_chains),        cmocka_unit_test(test_called_first),
+		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
