@@ -438,7 +438,7 @@ static void write_samples(struct ca_conductor *c)
 			if (all[i].region != id)
 				continue;
 			name_others(c, all, n, &all[i], true, via);
-			if (all[i].role == CA_STACKS_SPINS)
+			if (all[i].role == CA_STACKS_SPINS || all[i].role == CA_STACKS_CONTAINS)
 				stacks.spins = ca_stacks_own(c->stacks, id, true);
 			if (all[i].role == CA_STACKS_CONTAINS)
 				name_others(c, all, n, &all[i], false, contains);

@@ -507,7 +507,8 @@ bool ca_conductor_points_want_stacks(const struct ca_conductor *c)
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting)
 {
 	if (c->points && c->points->search && !c->points->over)
-		ca_point_search_sample(c->points->search, frame, frames, waiting);
+		ca_point_search_sample(c->points->search, frame, frames,
+				       waiting || ca_regions_spin(c->regions, frame, frames));
 }
 
 uint64_t ca_conductor_points_since(const struct ca_conductor *c)

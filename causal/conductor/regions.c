@@ -16,6 +16,7 @@ struct place {
 	ca_place place;
 	bool in, main; /* in a binary in scope; in main itself there */
 	bool spins;    /* in a loop that waits for another thread */
+	bool yields;   /* ... in what such loops call, in scope or not */
 	uint8_t n;
 	uint32_t region[PER_PLACE]; /* innermost first */
 };
@@ -151,6 +152,12 @@ static void push(struct place *p, uint32_t region)
 	p->region[p->n++] = region;
 }
 
+static bool is_yield(const char *function)
+{
+	return !strcmp(function, "sched_yield") || !strcmp(function, "__sched_yield") ||
+	       !strcmp(function, "thrd_yield");
+}
+
 /* Innermost first: the line or function itself, then those it was inlined into. */
 static void resolve(struct ca_regions *r, struct place *p)
 {
@@ -164,9 +171,12 @@ static void resolve(struct ca_regions *r, struct place *p)
 	bool have_function;
 	size_t n;
 
-	if (!index || !ca_objects_in_scope(r->objects, module))
+	if (!index)
 		return;
 	have_function = ca_index_find_function(index, address, &function);
+	p->yields = have_function && is_yield(function.linkage);
+	if (!ca_objects_in_scope(r->objects, module))
+		return;
 	ca_index_find_line(index, address, &line);
 	n = ca_index_find_inlines(index, address, chain, CHAIN);
 	p->in = true;
@@ -214,10 +224,24 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 	return p;
 }
 
+bool ca_regions_spin(struct ca_regions *r, const ca_place *frame, unsigned frames)
+{
+	bool yields = false;
+
+	for (unsigned i = 0; i < frames; i++) {
+		const struct place *p = lookup(r, frame[i]);
+
+		yields |= p && p->yields;
+		if (p && p->in)
+			return p->spins || yields;
+	}
+	return false;
+}
+
 bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight,
 		      bool waiting)
 {
-	bool inside = false, spins = false;
+	bool inside = false, spins = !waiting && ca_regions_spin(r, frame, frames);
 	uint32_t stack[STACK];
 	unsigned n = 0;
 
@@ -227,8 +251,6 @@ bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned fram
 
 		if (!inside && p && p->in && !waiting)
 			r->in_main += p->main;
-		if (!inside && p && p->in)
-			spins = p->spins && !waiting;
 		inside |= p && p->in;
 		for (unsigned k = 0; p && k < p->n; k++) {
 			struct info *info = &r->info[p->region[k] - 1];

@@ -24,6 +24,9 @@ void ca_regions_free(struct ca_regions *regions);
  * its stack (each once); waiting: the thread was not on a CPU. Returns whether there was any. */
 bool ca_regions_count(struct ca_regions *regions, const ca_place *frame, unsigned frames, unsigned weight,
 		      bool waiting);
+/* Did a thread that was on a CPU there wait for another one: in a loop that looks at one word and pauses, or in what
+ * such loops call (sched_yield)? */
+bool ca_regions_spin(struct ca_regions *regions, const ca_place *frame, unsigned frames);
 /* Tell it of each counted sample from now on. Borrowed. */
 void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks);
 /* The module of the session that has it; 0: none in this run yet. */

@@ -24,11 +24,12 @@ enum {
 	/* Or its own is below CA_STACKS_NO_OWN, and rows cover so much of it, whoever else calls them; */
 	MUCH = 10 /* ... or it has so much of all samples: there, many small ones share its work. */
 };
-static const double hardly = 1e-6; /* the weight of what counts where there is nothing else */
+static const double outermost = 0.05; /* regions around it, on average: none, but for chance */
+static const double hardly = 1e-6;    /* the weight of what counts where there is nothing else */
 
 struct node {
 	uint32_t region, parent;    /* parent 0: the root */
-	uint64_t own, own_run, ran; /* ran: of own, on a CPU */
+	uint64_t own, own_run, ran; /* ran: of own, on a CPU, and at work: who spins waits */
 	uint64_t spun, spun_run;    /* of own, own_run */
 };
 struct ca_stacks {
@@ -38,7 +39,7 @@ struct ca_stacks {
 	uint64_t total;
 	struct ca_stacks_code code[JUDGED];
 	size_t codes;
-	uint64_t ran[JUDGED], own_ran[JUDGED]; /* of each: periods on a CPU */
+	uint64_t ran[JUDGED], own_ran[JUDGED]; /* of each: periods at work */
 	bool spins[JUDGED];
 	uint64_t ran_all;
 	uint64_t inside[JUDGED][JUDGED]; /* [outer][inner] */
@@ -97,11 +98,11 @@ void ca_stacks_add(struct ca_stacks *s, const uint32_t *region, unsigned n, unsi
 	spinning = spinning && s->node[at].region == region[0];
 	s->node[at].own += weight;
 	s->node[at].own_run += weight;
-	s->node[at].ran += waiting ? 0 : weight;
+	s->node[at].ran += waiting || spinning ? 0 : weight;
 	s->node[at].spun += spinning ? weight : 0;
 	s->node[at].spun_run += spinning ? weight : 0;
 	s->total += weight;
-	s->ran_all += waiting ? 0 : weight;
+	s->ran_all += waiting || spinning ? 0 : weight;
 }
 
 void ca_stacks_set_team(struct ca_stacks *s, uint32_t region)
@@ -357,6 +358,9 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 	unsigned rows = held_rows(s, a, 0, &covered), own_rows = held_rows(s, a, HELD, &held);
 
 	if (!share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && is_entry(s, a))
+		return CA_STACKS_CONTAINS;
+	/* a thread's own function, or main: what is called from there is called by nobody else in that thread */
+	if (rows && !share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && s->code[a].depth < outermost)
 		return CA_STACKS_CONTAINS;
 	if (rows && !share(s->own_ran[a], ran, HARDLY_OWN) && ca_map_find(&s->team, s->code[a].region))
 		return CA_STACKS_CONTAINS;

@@ -15,7 +15,7 @@ struct ca_stacks *ca_stacks_new(void);
 void ca_stacks_free(struct ca_stacks *stacks);
 /* A sample of `weight` periods; regions from the innermost to the outermost, none twice. waiting: the
  * thread was not on a CPU, which makes nothing a row that only holds others: event loops wait. spinning: it was, and the
- * innermost region waited for another thread. */
+ * innermost region waited for another thread, which is no work of its own either. */
 void ca_stacks_add(struct ca_stacks *stacks, const uint32_t *region, unsigned n, unsigned weight,
 		   bool waiting, bool spinning);
 /* The region belongs to a runtime that has threads of its own call the code of others (OpenMP's). Whoever

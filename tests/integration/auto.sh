@@ -204,6 +204,59 @@ check "a wait is no row" no "$(grep -q '"name": *"await"' turns.out/profile.json
 check "what is waited for is one" yes "$(grep -q '"name": *"work"' turns.out/profile.json && echo yes || echo no)"
 contains "and it is told" "threads spin, waiting for each other: await" "$(cat said)"
 
+# ---- threads that wait for work by giving up the CPU, as those of OpenBLAS do: no row, and no progress point
+"${cc[@]}" -g -O2 -pthread -o served -xc - <<'C' || exit 1
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+typedef void task(void);
+static task *_Atomic queue;
+static atomic_int done;
+static volatile long sink;
+__attribute__((noinline)) void work(int n)
+{
+	for (int i = 0; i < n; i++)
+		sink += i;
+}
+static void part(void)
+{
+	work(300000);
+}
+__attribute__((noinline)) void *serve(void *p)
+{
+	task *next;
+	while (!atomic_load(&done)) {
+		if (!(next = atomic_load(&queue))) {
+			sched_yield();
+			continue;
+		}
+		next();
+		atomic_store(&queue, NULL);
+	}
+	return p;
+}
+int main(void)
+{
+	pthread_t other;
+	if (pthread_create(&other, 0, serve, NULL))
+		return 1;
+	for (int i = 0; i < 1200; i++) {
+		work(500000);
+		atomic_store(&queue, part);
+		work(200000);
+		while (atomic_load(&queue))
+			sched_yield();
+	}
+	atomic_store(&done, 1);
+	return pthread_join(other, 0);
+}
+C
+run -o served.out -n 2 -- ./served
+check "who yields is no row" no "$(grep -q '"name": *"serve"' served.out/profile.json && echo yes || echo no)"
+check "nor the unit of work" no "$(grep -q 'progress point serve' said && echo yes || echo no)"
+check "its work is a row" yes "$(grep -q '"name": *"work"' served.out/profile.json && echo yes || echo no)"
+
 # ---- a breakpoint that is hit too often
 "${cc[@]}" -g -O2 -o trapped -xc - <<'C' || exit 1
 #include <stdio.h>

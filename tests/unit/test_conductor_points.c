@@ -14,6 +14,7 @@ static const struct ca_candidates candidates = { .candidate = candidate, .n = 3 
 static size_t best[CA_CANDIDATES_CHOSEN], chosen;
 static bool expects_work;
 static unsigned searches, placed_told, sampled;
+static bool sampled_waiting;
 static bool patched;
 static uint64_t visited;
 static char said[8192], added[512];
@@ -36,8 +37,9 @@ void ca_point_search_free(struct ca_point_search *search)
 void ca_point_search_sample(struct ca_point_search *search, const ca_place *frame, unsigned frames,
 			    bool waiting)
 {
-	(void)search, (void)frame, (void)frames, (void)waiting;
+	(void)search, (void)frame, (void)frames;
 	sampled++;
+	sampled_waiting = waiting;
 }
 
 enum ca_point_search_wish ca_point_search_step(struct ca_point_search *search, uint64_t now)
@@ -75,6 +77,16 @@ void ca_point_search_reject(struct ca_point_search *search, size_t number)
 	(void)search;
 	assert_true(number < 3);
 	rejected++;
+}
+
+static bool spinning;
+
+bool ca_regions_spin(struct ca_regions *regions, const ca_place *frame, unsigned frames)
+{
+	(void)regions;
+	(void)frame;
+	(void)frames;
+	return spinning;
 }
 
 bool ca_point_search_gathers(const struct ca_point_search *search)
@@ -309,6 +321,13 @@ static void test_phases(void **state)
 	assert_int_equal(searches, 1);
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
 	assert_int_equal(sampled, 1);
+	assert_false(sampled_waiting);
+	spinning = true; /* that is no work either */
+	ca_conductor_points_sample(&conductor, NULL, 0, false);
+	assert_true(sampled_waiting);
+	spinning = false;
+	ca_conductor_points_sample(&conductor, NULL, 0, true);
+	assert_true(sampled_waiting);
 	/* sites are put in place, and waited for, not for ever */
 	sites[2].address = 77;
 	wish = CA_POINT_SEARCH_PLACE;
@@ -352,7 +371,7 @@ static void test_phases(void **state)
 	assert_true(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 2)));
 	assert_false(step(2 * (uint64_t)SECOND + (uint64_t)IDLE * (FIRST_VISIT + 3)));
 	ca_conductor_points_sample(&conductor, NULL, 0, false);
-	assert_int_equal(sampled, 1);
+	assert_int_equal(sampled, 3);
 	assert_int_equal(searches, 1);
 }
 

@@ -7,13 +7,13 @@
 
 #include "tests/unit/binary_fixture.h"
 
-/* ---- the binaries of a run: one, whose text cannot be read --------------------------------*/
-static struct ca_index *indexed;
+/* ---- the binaries of a run: one, whose text cannot be read, and a library that is not in scope -*/
+static struct ca_index *indexed, *library;
 
 const struct ca_index *ca_objects_index(struct ca_objects *objects, uint32_t module)
 {
 	(void)objects;
-	return module == 1 ? indexed : NULL;
+	return module == 1 ? indexed : module == 2 ? library : NULL;
 }
 
 struct ca_text *ca_objects_text(struct ca_objects *objects, uint32_t module)
@@ -39,7 +39,53 @@ static int make_program(void **state)
 	if (fixture_make(state) != 0)
 		return -1;
 	fixture_write("a.c", source);
-	return fixture_run("%s -w -g -O2 -o a a.c && strip -o bare a", fixture_cc());
+	fixture_write("y.c", "int sched_yield(void) { return 0; } int other(void) { return 1; }");
+	return fixture_run("%s -w -g -O2 -o a a.c && strip -o bare a && %s -w -O2 -shared -o y.so y.c",
+			   fixture_cc(), fixture_cc());
+}
+
+static ca_place place_of(uint32_t module, const struct ca_index *index, const char *name)
+{
+	struct ca_index_function f;
+
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		ca_index_function_at(index, i, &f);
+		if (!strcmp(f.name, name))
+			return CA_PLACE(module, f.low);
+	}
+	fail_msg("%s", name);
+	return 0;
+}
+
+/* Who yields waits for others: code in scope that is below that on the stack. */
+static void test_yields(void **state)
+{
+	struct ca_scope_spec spec = { .function = "", .source = "", .function_mode = true };
+	struct ca_catalog catalog = { 0 };
+	struct ca_regions *r = NULL;
+	struct ca_scope *scope;
+	struct ca_err err;
+	ca_place yield, other, work;
+
+	(void)state;
+	indexed = fixture_open("a", CA_INDEX_FULL);
+	library = fixture_open("y.so", CA_INDEX_FULL);
+	assert_int_equal(ca_scope_new(&scope, &spec, &err), CA_OK);
+	assert_int_equal(ca_regions_new(&r, CA_MODE_FUNCTION, scope, NULL, &catalog, &err), CA_OK);
+	yield = place_of(2, library, "sched_yield");
+	other = place_of(2, library, "other");
+	work = place_of(1, indexed, "work");
+	assert_true(ca_regions_spin(r, (ca_place[]){ yield, work }, 2));
+	assert_true(ca_regions_spin(r, (ca_place[]){ other, yield, work }, 3));
+	assert_false(ca_regions_spin(r, (ca_place[]){ other, work }, 2));
+	assert_false(ca_regions_spin(r, (ca_place[]){ work, yield }, 2));
+	assert_false(ca_regions_spin(r, (ca_place[]){ yield }, 1));
+	ca_regions_free(r);
+	ca_catalog_fini(&catalog);
+	ca_scope_free(scope);
+	ca_index_close(indexed);
+	ca_index_close(library);
+	indexed = library = NULL;
 }
 
 static void test_index_in_scope(void **state)
@@ -281,9 +327,10 @@ static void test_not_probed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_index_in_scope), cmocka_unit_test(test_named),
-		cmocka_unit_test(test_parts),          cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_heat),           cmocka_unit_test(test_not_probed)
+		cmocka_unit_test(test_index_in_scope), cmocka_unit_test(test_yields),
+		cmocka_unit_test(test_named),          cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_overlaps),       cmocka_unit_test(test_heat),
+		cmocka_unit_test(test_not_probed)
 	};
 
 	return cmocka_run_group_tests(tests, make_program, fixture_remove);

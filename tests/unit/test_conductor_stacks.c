@@ -60,7 +60,16 @@ static const struct program programs[] = {
 	{ "a team, and much else", { { "ABFD", 25 }, { "AB", 25 }, { "FD", 50 } }, "vrsrsv", "B----D" },
 	{ "a wait", { { "*AB", 36 }, { "AB", 4 }, { "AC", 60 } }, "cwr", "---" },
 	{ "a wait and work", { { "*AB", 30 }, { "AB", 10 }, { "AC", 60 } }, "crr", "---" },
-	{ "a wait and what it calls", { { "*AB", 36 }, { "AC", 40 }, { "ABD", 24 } }, "crrr", "----" },
+	{ "a wait and what it calls", { { "*AB", 36 }, { "AC", 40 }, { "ABD", 24 } }, "ccrr", "----" },
+	/* ... that others call, too: a team's threads, and who gives them work */
+	{ "threads that wait for work",
+	  { { "*A", 14 }, { "AC", 32 }, { "BC", 40 }, { "BD", 14 } },
+	  "ccrr",
+	  "----" },
+	{ "a function that others' code is called from",
+	  { { "AC", 32 }, { "EAC", 30 }, { "BC", 40 } },
+	  "rcrsc",
+	  "-----" },
 	{ "callers of a wait", { { "*DAB", 40 }, { "DC", 60 } }, "vwrc", "B---" },
 };
 
