@@ -269,28 +269,51 @@ static bool has_pause(struct ca_text *text, uint64_t low, uint64_t high)
 	return false;
 }
 
-bool ca_plan_spins(struct ca_text *text, uint64_t address)
+static bool looks_at_one(const struct function *f, size_t first, size_t last)
 {
-	struct function f = { 0 };
-	size_t first, last;
 	struct ca_spin s;
+
+	for (size_t i = first; i <= last; i++)
+		if (looks_at(f, first, last, i, &s))
+			return true;
+	return false;
+}
+
+bool ca_plan_spins(struct ca_text *text, uint64_t low, uint64_t high, uint64_t address)
+{
+	struct function f = { .low = low, .high = high };
+	size_t first, last;
 	bool spins = false;
 
 	/* large functions are not decoded for each place in them */
-	if (!ca_text_function(text, address, &f.low, &f.high) ||
-	    !has_pause(text, f.low + LOOP_BYTES < address ? address - LOOP_BYTES : f.low,
-		       address + LOOP_BYTES < f.high ? address + LOOP_BYTES : f.high))
+	if (!has_pause(text, low + LOOP_BYTES < address ? address - LOOP_BYTES : low,
+		       address + LOOP_BYTES < high ? address + LOOP_BYTES : high))
 		return false;
-	f.insn = ca_text_decode_all(text, f.low, f.high, &f.n);
-	for (size_t k = 0; f.insn && k < f.n && !spins; k++) {
-		if (!f.insn[k].is_pause || !find_loop(&f, k, &first, &last) ||
-		    address < f.insn[first].address || address >= f.insn[last].address + f.insn[last].size)
-			continue;
-		for (size_t i = first; i <= last && !spins; i++)
-			spins = looks_at(&f, first, last, i, &s);
-	}
+	f.insn = ca_text_decode_all(text, low, high, &f.n);
+	for (size_t k = 0; f.insn && k < f.n && !spins; k++)
+		spins = f.insn[k].is_pause && find_loop(&f, k, &first, &last) &&
+			address >= f.insn[first].address &&
+			address < f.insn[last].address + f.insn[last].size && looks_at_one(&f, first, last);
 	free(f.insn);
 	return spins;
+}
+
+bool ca_plan_waits_around(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high)
+{
+	struct function f = { .low = *low, .high = *high };
+	size_t first, last, k = 0;
+	bool found = false;
+
+	f.insn = ca_text_decode_all(text, f.low, f.high, &f.n);
+	while (f.insn && k < f.n && f.insn[k].address + f.insn[k].size <= address)
+		k++;
+	if (f.insn && k < f.n && find_loop(&f, k, &first, &last) && looks_at_one(&f, first, last)) {
+		*low = f.insn[first].address;
+		*high = f.insn[last].address + f.insn[last].size;
+		found = true;
+	}
+	free(f.insn);
+	return found;
 }
 
 /* A short function that gives a lock back: behind its return nops may give way to a jump, for they are never run. */

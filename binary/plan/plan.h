@@ -39,8 +39,12 @@ enum ca_status ca_plan_count(struct ca_text *text, uint32_t module, uint64_t add
  * threads look at in the loops around them: room for *spins, of which so many are used (NULL: nobody asks). */
 size_t ca_plan_meetings(struct ca_text *text, uint32_t module, struct ca_site *out, size_t max,
 			struct ca_spin *spin, size_t *spins);
-/* Is the address in a loop in which a thread waits for another one: it pauses, and looks at the same word each time? */
-bool ca_plan_spins(struct ca_text *text, uint64_t address);
+/* Is the address in a loop in which a thread waits for another one: it pauses, and looks at the same word each time?
+ * low, high: of its function. */
+bool ca_plan_spins(struct ca_text *text, uint64_t low, uint64_t high, uint64_t address);
+/* The smallest loop around a call there that gives up the CPU, if it looks at the same word each time: all of it is such
+ * a wait. low, high: of the function, and then of the loop. */
+bool ca_plan_waits_around(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high);
 /* A meeting before the plain store that ends at `end`, by which a thread hands something over to one that
  * spins. CA_ERR_NOT_FOUND: none ends there that is no meeting already; CA_ERR_UNSUPPORTED: it cannot be
  * patched. */

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN = 32, PER_PLACE = 8, STACK = 256 };
+enum { CHAIN = 32, PER_PLACE = 8, STACK = 256, WAITS = 16 };
 
 struct place {
 	ca_place place;
 	bool in, main; /* in a binary in scope; in main itself there */
 	bool spins;    /* in a loop that waits for another thread */
-	bool yields;   /* ... in what such loops call, in scope or not */
+	bool yields;   /* in what such loops call, in scope or not */
+	bool calls;    /* that was called from here, and the loop has been looked for */
 	uint8_t n;
 	uint32_t region[PER_PLACE]; /* innermost first */
 };
@@ -35,6 +36,11 @@ struct ca_regions {
 	const struct ca_scope *scope;
 	struct ca_objects *objects;
 	struct ca_catalog *catalog;
+	struct wait { /* a loop that waits for another thread, and gives up the CPU meanwhile */
+		uint32_t module;
+		uint64_t low, high;
+	} wait[WAITS];
+	unsigned waits;
 	struct ca_stacks *stacks; /* all samples are told to it, too; may be NULL */
 	struct ca_vec places;     /* struct place */
 	struct ca_map place_at;   /* by place: where in places */
@@ -181,7 +187,7 @@ static void resolve(struct ca_regions *r, struct place *p)
 	n = ca_index_find_inlines(index, address, chain, CHAIN);
 	p->in = true;
 	text = ca_objects_text(r->objects, module);
-	p->spins = text && ca_plan_spins(text, address);
+	p->spins = text && have_function && ca_plan_spins(text, function.low, function.high, address);
 	p->main = r->mode == CA_MODE_FUNCTION && have_function && !n && !strcmp(function.name, "main");
 	for (size_t i = n; i-- > 0;) {
 		const char *outer = i ? chain[i - 1].name : function.name;
@@ -224,6 +230,33 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 	return p;
 }
 
+/* Somebody yields who was called from this place. */
+static void note_wait(struct ca_regions *r, ca_place at)
+{
+	struct place *p = (struct place *)r->places.at + *ca_map_find(&r->place_at, at);
+	struct wait wait = { .module = CA_PLACE_MODULE(at) };
+	struct ca_text *text = p->calls ? NULL : ca_objects_text(r->objects, wait.module);
+	struct ca_index_function f;
+
+	if (!text || r->waits == WAITS ||
+	    !ca_index_find_function(ca_objects_index(r->objects, wait.module), CA_PLACE_OFFSET(at), &f))
+		return;
+	p->calls = true;
+	wait.low = f.low;
+	wait.high = f.high;
+	if (ca_plan_waits_around(text, CA_PLACE_OFFSET(at), &wait.low, &wait.high))
+		r->wait[r->waits++] = wait;
+}
+
+static bool is_wait(const struct ca_regions *r, ca_place at)
+{
+	for (unsigned i = 0; i < r->waits; i++)
+		if (r->wait[i].module == CA_PLACE_MODULE(at) && CA_PLACE_OFFSET(at) >= r->wait[i].low &&
+		    CA_PLACE_OFFSET(at) < r->wait[i].high)
+			return true;
+	return false;
+}
+
 bool ca_regions_spin(struct ca_regions *r, const ca_place *frame, unsigned frames)
 {
 	bool yields = false;
@@ -232,8 +265,11 @@ bool ca_regions_spin(struct ca_regions *r, const ca_place *frame, unsigned frame
 		const struct place *p = lookup(r, frame[i]);
 
 		yields |= p && p->yields;
-		if (p && p->in)
-			return p->spins || yields;
+		if (!p || !p->in)
+			continue;
+		if (yields)
+			note_wait(r, frame[i]);
+		return yields || p->spins || (!i && is_wait(r, frame[i]));
 	}
 	return false;
 }

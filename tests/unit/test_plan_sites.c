@@ -59,6 +59,10 @@ static const char source[] = ASM_MACROS
 	"fn brief\n jmp sh_end\nsh_xchg: xchg %al,(%rdi)\nsh_end: ret\nbrief_end: end brief\n"
 	/* what spinning threads look at: a word of the program's, one that a register points to, none that changes
 	 * with each turn; and stores behind which others go on */
+	"fn yields\n rdtsc\n mov %eax,%ebx\nyi_loop: mov 0(%rbp),%rax\n test %rax,%rax\n jne yi_over\n"
+	"yi_call: call leaf\n rdtsc\n sub %ebx,%eax\n jae yi_loop\nyi_over: nop\nyi_next: mov (%rbx),%rbx\n"
+	"yi_list: call leaf\n test %rbx,%rbx\n jne yi_next\nyi_once: call leaf\n ret\nyields_end: end "
+	"yields\n"
 	"fn waits\nwa_own: mov waits_word(%rip),%eax\n test %eax,%eax\n je wa_over\nwa_pause: pause\n jmp "
 	"wa_own\nwa_over: "
 	"nop\n"
@@ -380,6 +384,7 @@ static void test_spins(void **state)
 	struct ca_spin spin[8];
 	size_t n = CA_COUNT(spin);
 	const struct ca_spin *own = NULL, *pointed = NULL;
+	uint64_t low, high;
 
 	(void)state;
 	ca_plan_meetings(text, 6, site, SITES, spin, &n);
@@ -405,13 +410,31 @@ static void test_spins(void **state)
 	n = 1;
 	ca_plan_meetings(text, 6, site, 1, spin, &n);
 	assert_int_equal(n, 1);
-	assert_true(ca_plan_spins(text, asm_at("wa_own")));
-	assert_true(ca_plan_spins(text, asm_at("wa_over") - 1));
-	assert_true(ca_plan_spins(text, asm_at("wa_ptr")));
-	assert_false(ca_plan_spins(text, asm_at("wa_list"))); /* another word each time */
-	assert_false(ca_plan_spins(text, asm_at("wa_call")));
-	assert_false(ca_plan_spins(text, asm_at("gives")));
-	assert_false(ca_plan_spins(text, 1));
+	low = asm_at("waits");
+	high = asm_at("waits_end");
+	assert_true(ca_plan_spins(text, low, high, asm_at("wa_own")));
+	assert_true(ca_plan_spins(text, low, high, asm_at("wa_over") - 1));
+	assert_true(ca_plan_spins(text, low, high, asm_at("wa_ptr")));
+	assert_false(ca_plan_spins(text, low, high, asm_at("wa_list"))); /* another word each time */
+	assert_false(ca_plan_spins(text, low, high, asm_at("wa_call")));
+	assert_false(ca_plan_spins(text, 1, 9, 1));
+}
+
+/* Around a call that gives up the CPU: as OpenBLAS's threads wait, and where something else is looked at each time. */
+static void test_waits_around(void **state)
+{
+	uint64_t low = asm_at("yields"), high = asm_at("yields_end");
+
+	(void)state;
+	assert_true(ca_plan_waits_around(text, asm_at("yi_call") + 4, &low, &high));
+	assert_int_equal(low, asm_at("yi_loop"));
+	assert_int_equal(high, asm_at("yi_over"));
+	low = asm_at("yields");
+	high = asm_at("yields_end");
+	assert_false(ca_plan_waits_around(text, asm_at("yi_list") + 4, &low, &high));
+	assert_false(ca_plan_waits_around(text, asm_at("yi_once") + 4, &low, &high));
+	assert_int_equal(low, asm_at("yields"));
+	assert_int_equal(high, asm_at("yields_end"));
 }
 
 static void test_store(void **state)
@@ -494,8 +517,9 @@ int main(void)
 		cmocka_unit_test(test_functions),    cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_joined_edges), cmocka_unit_test(test_few_sites),
 		cmocka_unit_test(test_count),        cmocka_unit_test(test_meetings),
-		cmocka_unit_test(test_spins),        cmocka_unit_test(test_store),
-		cmocka_unit_test(test_lines),        cmocka_unit_test(test_own_work),
+		cmocka_unit_test(test_spins),        cmocka_unit_test(test_waits_around),
+		cmocka_unit_test(test_store),        cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_own_work),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
