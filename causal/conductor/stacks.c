@@ -40,7 +40,7 @@ struct ca_stacks {
 	struct ca_stacks_code code[JUDGED];
 	size_t codes;
 	uint64_t ran[JUDGED], own_ran[JUDGED]; /* of each: periods at work */
-	bool spins[JUDGED];
+	bool spins[JUDGED], waits[JUDGED];     /* most of it, or a part */
 	uint64_t ran_all;
 	uint64_t inside[JUDGED][JUDGED]; /* [outer][inner] */
 	uint32_t *number;                /* by region: where in code, from 1; 0: small */
@@ -230,6 +230,7 @@ static bool take_codes(struct ca_stacks *s)
 		s->ran[s->codes] = count[i].ran;
 		s->own_ran[s->codes] = count[i].own_ran;
 		s->spins[s->codes] = share(count[i].spun, count[i].samples, CA_STACKS_SPIN);
+		s->waits[s->codes] = share(count[i].spun, count[i].samples, CA_STACKS_NO_OWN);
 		s->code[s->codes++] = (struct ca_stacks_code){
 			.region = count[i].region,
 			.samples = count[i].samples,
@@ -359,8 +360,9 @@ static enum ca_stacks_role role_of(const struct ca_stacks *s, size_t a)
 
 	if (!share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && is_entry(s, a))
 		return CA_STACKS_CONTAINS;
-	/* a thread's own function, or main: what is called from there is called by nobody else in that thread */
-	if (rows && !share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && s->code[a].depth < outermost)
+	/* a thread's own function that waits for work: it calls nothing oftener than it is told */
+	if (rows && !share(s->own_ran[a], ran, CA_STACKS_NO_OWN) && s->code[a].depth < outermost &&
+	    s->waits[a])
 		return CA_STACKS_CONTAINS;
 	if (rows && !share(s->own_ran[a], ran, HARDLY_OWN) && ca_map_find(&s->team, s->code[a].region))
 		return CA_STACKS_CONTAINS;

@@ -64,12 +64,9 @@ static const struct program programs[] = {
 	/* ... that others call, too: a team's threads, and who gives them work */
 	{ "threads that wait for work",
 	  { { "*A", 14 }, { "AC", 32 }, { "BC", 40 }, { "BD", 14 } },
-	  "ccrr",
+	  "crrr",
 	  "----" },
-	{ "a function that others' code is called from",
-	  { { "AC", 32 }, { "EAC", 30 }, { "BC", 40 } },
-	  "rcrsc",
-	  "-----" },
+	{ "functions that main calls, and share a helper", { { "AC", 32 }, { "BC", 40 } }, "rrr", "---" },
 	{ "callers of a wait", { { "*DAB", 40 }, { "DC", 60 } }, "vwrc", "B---" },
 };
 
