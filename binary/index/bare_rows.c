@@ -2,8 +2,9 @@
 /* Unwind rows of functions without call frame information, as assembly often has none: where the return address is
  * follows from the instructions that move the stack pointer, along all jumps from the entry on. Where that cannot be
  * followed (an aligned stack, a frame of a variable size) it follows from rbp, if that holds the frame, or from a former
- * stack pointer that is kept in a register or on the aligned stack; else there is no row. Code that nothing leads to is taken to have the frame of the last indirect jump before it, which mostly leads there, else that of the
- * entry. x86-64. Driver's process, any thread. */
+ * stack pointer that is kept in a register or on the aligned stack; else there is no row. Code that nothing leads to is
+ * taken to have the frame of the last indirect jump before it, which mostly leads there, else that of the entry. x86-64.
+ * Driver's process, any thread. */
 #include "binary/index/bare_rows.h"
 #include "binary/index/index_file.h"
 #include "binary/plan/insn.h"
@@ -121,10 +122,6 @@ static void push(struct state *s, unsigned reg)
 
 static void pop(struct state *s, unsigned reg)
 {
-	if (reg == FP) {
-		s->frame = false;
-		s->mark = UNKNOWN;
-	}
 	restore(s, reg, s->depth);
 	if (reg != SP && s->depth != UNKNOWN)
 		s->depth -= WORD;
@@ -201,10 +198,8 @@ static void load_address(struct state *s, unsigned reg, const uint8_t *m, uint8_
 
 static void copy(struct state *s, unsigned to, unsigned from)
 {
-	if (to == FP) {
-		s->frame = false;
-		s->mark = from == SP && s->aligned ? s->depth : UNKNOWN;
-	}
+	if (to == FP && from == SP && s->aligned)
+		s->mark = s->depth;
 	if (to == FP && from == SP && knows_cfa(s) && s->depth == 2 * WORD && s->fp_at == 2 * WORD) {
 		s->frame = true;
 	} else if (from == SP && to != SP && knows_cfa(s)) {
@@ -246,7 +241,7 @@ static void apply_modrm(struct state *s, uint8_t opcode, const uint8_t *m, uint8
 	case 0x8b:
 		if (is_reg)
 			copy(s, reg, rm);
-		else if (s->depth != UNKNOWN && above(SP, m, rex, &value))
+		else if ((rex & 8) && s->depth != UNKNOWN && above(SP, m, rex, &value))
 			restore(s, reg, s->depth - value);
 		else if (reg == SP)
 			lose(s);
@@ -305,13 +300,16 @@ static struct state after(const struct state *before, const struct ca_insn *insn
 
 	if (s.in != NOWHERE && (insn->changes >> dwarf_of[s.in] & 1))
 		s.in = NOWHERE;
-	if (!insn->uses_sp) {
-		if (insn->changes >> dwarf_of[FP] & 1) {
-			s.frame = false;
-			s.mark = UNKNOWN;
-		}
-		return s;
+	if (insn->uses_sp && *b == 0xc9) { /* leave */
+		move(&s, true, 0);
+		pop(&s, FP);
 	}
+	if (insn->changes >> dwarf_of[FP] & 1) {
+		s.frame = false;
+		s.mark = UNKNOWN;
+	}
+	if (!insn->uses_sp || *b == 0xc9)
+		return s;
 	if ((*b & 0xf8) == 0x50) {
 		push(&s, (*b & 7U) | (rex & 1U) << 3);
 	} else if ((*b & 0xf8) == 0x58) {
@@ -320,9 +318,6 @@ static struct state after(const struct state *before, const struct ca_insn *insn
 		push(&s, UINT16_MAX);
 	} else if (*b == 0x9d) {
 		pop(&s, UINT16_MAX);
-	} else if (*b == 0xc9) { /* leave */
-		move(&s, true, 0);
-		pop(&s, FP);
 	} else {
 		apply_modrm(&s, *b, b + 1, rex, *b == 0x81);
 	}

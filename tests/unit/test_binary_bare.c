@@ -199,6 +199,10 @@ static const char assembly[] =
 	"sp_16_16_67: mov %rsp, %rbp\n"
 	"fp_16_16_68: mov %rdi, %rbp\n"
 	"sp_16_16_69: pop %rbp\n"
+	"sp_8_0_84: push %rbp\n"
+	"sp_16_16_85: mov %rsp, %rbp\n"
+	"fp_16_16_86: mov 8(%rsp), %rbp\n"
+	"sp_16_16_87: pop %rbp\n"
 	"sp_8_0_70: lea 8(%rsp), %r10\n"
 	"sp_8_0_71: and $-32, %rsp\n"
 	"r10_0_0_72: nop\n"
@@ -255,7 +259,7 @@ static void test_assembly(void **state)
 		checked++;
 	}
 	fclose(labels);
-	assert_int_equal(checked, 84);
+	assert_int_equal(checked, 88);
 	ca_index_close(index);
 }
 
