@@ -20,13 +20,11 @@
 
 enum {
 	PAGE = 4096,
-	LINE = 64,    /* of a cache */
-	AHEAD = 4096, /* bytes of the stack that most walks go through */
-	BX = 3,       /* DWARF's number */
-	SCRATCH =
-		0xf37, /* a bit each, by it: what a call need not keep. A frame that lies by one of them knows that it
-			  * does: nobody says otherwise of the frames further in */
-	MOST_LOOKS = 64 /* for the mapping of a stack in a row without finding it */
+	LINE = 64,       /* of a cache */
+	AHEAD = 4096,    /* bytes of the stack that most walks go through */
+	BX = 3,          /* DWARF's number */
+	SCRATCH = 0xf37, /* a bit each, by it: what a call need not keep, see rare_frame_address */
+	MOST_LOOKS = 64  /* for the mapping of a stack in a row without finding it */
 };
 #define APART __attribute__((cold, noinline))
 _Static_assert(sizeof(((struct ca_stack *)0)->seen) == LINE * 64, "a bit of `used` for each line");
@@ -153,6 +151,8 @@ static APART bool rare_frame_address(const struct ca_unwind_row *row, const stru
 		return true;
 	case CA_UNWIND_REG:
 	case CA_UNWIND_REG_BY_FP:
+		/* a caller's frame that lies by what it cannot expect to keep knows whom it calls; what others have to
+		 * keep, they may have stored */
 		if (row->reg == BX ? !r->has_bx : !r->all || (r->called && !(SCRATCH >> row->reg & 1)))
 			return false;
 		*cfa = (row->reg == BX ? r->bx : r->all[row->reg]) + offset;

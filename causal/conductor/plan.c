@@ -331,7 +331,8 @@ static void settle(struct ca_plan *p, struct ca_plan_code **code, size_t n)
 						   ca_estimate_decided(curve, p->opt.points));
 		p->decided &= !code[i]->open;
 		p->vague |= i < CA_PLAN_TOP && ca_estimate_verdict(curve) != CA_VERDICT_NOT_WORTH &&
-			    ca_estimate_width(curve) / 2 > p->opt.points + slightly;
+			    ca_estimate_width(curve) / 2 > p->opt.points + slightly &&
+			    ca_estimate_lasting_error(curve, 0.5) > slightly;
 	}
 	/* also what this run has no samples of */
 	for (size_t i = 0; i < p->codes; i++)

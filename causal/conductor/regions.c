@@ -235,10 +235,11 @@ static void note_wait(struct ca_regions *r, ca_place at)
 {
 	struct place *p = (struct place *)r->places.at + *ca_map_find(&r->place_at, at);
 	struct wait wait = { .module = CA_PLACE_MODULE(at) };
-	struct ca_text *text = p->calls ? NULL : ca_objects_text(r->objects, wait.module);
+	struct ca_text *text =
+		p->calls || r->waits == WAITS ? NULL : ca_objects_text(r->objects, wait.module);
 	struct ca_index_function f;
 
-	if (!text || r->waits == WAITS ||
+	if (!text ||
 	    !ca_index_find_function(ca_objects_index(r->objects, wait.module), CA_PLACE_OFFSET(at), &f))
 		return;
 	p->calls = true;

@@ -18,6 +18,7 @@ struct program {
 	bool unknown;    /* ... and what is won beside them cannot be told */
 	bool polls;      /* all others pay while one of them asks how far they are */
 	bool latency;    /* is asked for: how long an experiment took is not known */
+	double idle;     /* of the time CPUs are idle beside threads that wait for one */
 };
 struct sweep {
 	struct ca_plan *plan;
@@ -69,6 +70,7 @@ static void step(struct sweep *s, const struct program *p)
 		.cost = 0.25,
 		.elapsed = 0.25 / (1 - active * step.percent / 100 + 1e-9),
 		.paying = p->alone ? 0 : NAN,
+		.idle = p->idle,
 	};
 	o.active = active * o.elapsed;
 	o.delay = o.active * step.percent / 100;
@@ -122,6 +124,26 @@ static void test_ends(void **state)
 	assert_int_equal(s.tried[12], 0); /* half of it would be 2 points at most */
 	assert_true(s.zeros * 8 > s.steps && s.zeros * 2 < s.steps + 3);
 	ca_plan_free(s.plan);
+}
+
+/* It ends, too, where more experiments narrow nothing, and says so. */
+static void test_vague(void **state)
+{
+	struct program moved = three;
+	unsigned rows = 0;
+	struct sweep s;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		moved.idle = 0.1 * k;
+		begin(&s, &moved, 5, false);
+		while (!ca_plan_is_decided(s.plan, &rows) && s.steps < 2000)
+			step(&s, &moved);
+		assert_in_range(s.steps, 20, 1000);
+		assert_int_equal(rows, CA_PLAN_TOP);
+		assert_int_equal(ca_plan_is_vague(s.plan), k);
+		ca_plan_free(s.plan);
+	}
 }
 
 /* What seemed to be much when the run began, and is little of all of it, is not tried any more. */
@@ -611,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_whole_runs_alone),
 		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_vague),
 		cmocka_unit_test(test_runs_beside),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_beside),
