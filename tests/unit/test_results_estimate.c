@@ -536,6 +536,25 @@ static void test_single(void **state)
 	}
 }
 
+/* One experiment has seen CPUs idle by a few looks: it is taken for like the others, mostly. */
+static void test_idle_of_few(void **state)
+{
+	struct ca_observation list[21];
+	struct ca_estimate_options options = { .seed = 5 };
+	struct ca_estimates e;
+
+	(void)state;
+	for (uint32_t i = 0; i < 21; i++) {
+		list[i] = at(i < 20 ? 1 : 2, i % 2 || i == 20 ? 500000 : 0, 1, i, 1, 1000 + i % 3);
+		list[i].idle = i < 20 ? 0.05 : 0.3;
+	}
+	assert_int_equal(ca_estimate(list, 21, &options, &e), CA_OK);
+	assert_int_equal(e.curves, 2);
+	assert_near(e.curve[0].idle, (20 * 0.05 + 10 * 1.3 / 21) / 30, 1e-9);
+	assert_near(e.curve[1].idle, (0.3 + 10 * 1.3 / 21) / 11, 1e-9);
+	ca_estimate_fini(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_next_region),   cmocka_unit_test(test_no_visits),
 		cmocka_unit_test(test_polls),         cmocka_unit_test(test_degenerate),
 		cmocka_unit_test(test_coverage),      cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_idle_of_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
