@@ -506,8 +506,10 @@ bool ca_conductor_points_want_stacks(const struct ca_conductor *c)
 
 void ca_conductor_points_sample(struct ca_conductor *c, const ca_place *frame, unsigned frames, bool waiting)
 {
-	if (c->points && c->points->search && !c->points->over)
-		ca_point_search_sample(c->points->search, frame, frames,
+	struct ca_point_search *search = c->points && !c->points->over ? c->points->search : NULL;
+
+	if (search && ca_point_search_gathers(search))
+		ca_point_search_sample(search, frame, frames,
 				       waiting || ca_regions_spin(c->regions, frame, frames));
 }
 

@@ -207,7 +207,7 @@ static void resolve(struct ca_regions *r, struct place *p)
 		push(p, line_region(r, module, line.file, line.line, function.name));
 }
 
-static const struct place *lookup(struct ca_regions *r, ca_place place)
+static struct place *lookup(struct ca_regions *r, ca_place place)
 {
 	const uint32_t *known = ca_map_find(&r->place_at, place);
 	struct place *p;
@@ -230,25 +230,6 @@ static const struct place *lookup(struct ca_regions *r, ca_place place)
 	return p;
 }
 
-/* Somebody yields who was called from this place. */
-static void note_wait(struct ca_regions *r, ca_place at)
-{
-	struct place *p = (struct place *)r->places.at + *ca_map_find(&r->place_at, at);
-	struct wait wait = { .module = CA_PLACE_MODULE(at) };
-	struct ca_text *text =
-		p->calls || r->waits == WAITS ? NULL : ca_objects_text(r->objects, wait.module);
-	struct ca_index_function f;
-
-	if (!text ||
-	    !ca_index_find_function(ca_objects_index(r->objects, wait.module), CA_PLACE_OFFSET(at), &f))
-		return;
-	p->calls = true;
-	wait.low = f.low;
-	wait.high = f.high;
-	if (ca_plan_waits_around(text, CA_PLACE_OFFSET(at), &wait.low, &wait.high))
-		r->wait[r->waits++] = wait;
-}
-
 static bool is_wait(const struct ca_regions *r, ca_place at)
 {
 	for (unsigned i = 0; i < r->waits; i++)
@@ -258,19 +239,43 @@ static bool is_wait(const struct ca_regions *r, ca_place at)
 	return false;
 }
 
+/* Somebody yields who was called from this place. */
+static void note_wait(struct ca_regions *r, struct place *p)
+{
+	struct wait wait = { .module = CA_PLACE_MODULE(p->place) };
+	struct ca_text *text =
+		p->calls || r->waits == WAITS ? NULL : ca_objects_text(r->objects, wait.module);
+	struct ca_index_function f;
+
+	if (!text ||
+	    !ca_index_find_function(ca_objects_index(r->objects, wait.module), CA_PLACE_OFFSET(p->place), &f))
+		return;
+	p->calls = true;
+	wait.low = f.low;
+	wait.high = f.high;
+	if (!is_wait(r, p->place) &&
+	    ca_plan_waits_around(text, CA_PLACE_OFFSET(p->place), &wait.low, &wait.high))
+		r->wait[r->waits++] = wait;
+}
+
+/* The innermost place in scope. yields: it calls what loops call that wait; called: something else, out of scope. */
+static bool spins_at(struct ca_regions *r, struct place *p, bool yields, bool called)
+{
+	if (yields)
+		note_wait(r, p);
+	return yields || p->spins || (!called && is_wait(r, p->place));
+}
+
 bool ca_regions_spin(struct ca_regions *r, const ca_place *frame, unsigned frames)
 {
 	bool yields = false;
 
 	for (unsigned i = 0; i < frames; i++) {
-		const struct place *p = lookup(r, frame[i]);
+		struct place *p = lookup(r, frame[i]);
 
+		if (p && p->in)
+			return spins_at(r, p, yields, i > 0);
 		yields |= p && p->yields;
-		if (!p || !p->in)
-			continue;
-		if (yields)
-			note_wait(r, frame[i]);
-		return yields || p->spins || (!i && is_wait(r, frame[i]));
 	}
 	return false;
 }
@@ -278,16 +283,19 @@ bool ca_regions_spin(struct ca_regions *r, const ca_place *frame, unsigned frame
 bool ca_regions_count(struct ca_regions *r, const ca_place *frame, unsigned frames, unsigned weight,
 		      bool waiting)
 {
-	bool inside = false, spins = !waiting && ca_regions_spin(r, frame, frames);
+	bool inside = false, spins = false, yields = false;
 	uint32_t stack[STACK];
 	unsigned n = 0;
 
 	r->stamp++;
 	for (unsigned i = 0; i < frames; i++) {
-		const struct place *p = lookup(r, frame[i]);
+		struct place *p = lookup(r, frame[i]);
 
-		if (!inside && p && p->in && !waiting)
+		if (!inside && p && p->in && !waiting) {
 			r->in_main += p->main;
+			spins = spins_at(r, p, yields, i > 0);
+		}
+		yields |= p && p->yields;
 		inside |= p && p->in;
 		for (unsigned k = 0; p && k < p->n; k++) {
 			struct info *info = &r->info[p->region[k] - 1];

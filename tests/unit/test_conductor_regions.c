@@ -3,6 +3,7 @@
  * each other. */
 #include "causal/conductor/region_parts.h"
 #include "causal/conductor/regions.h"
+#include "causal/conductor/stacks.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
@@ -65,6 +66,7 @@ static void test_yields(void **state)
 	struct ca_regions *r = NULL;
 	struct ca_scope *scope;
 	struct ca_err err;
+	struct ca_stacks *stacks;
 	ca_place yield, other, work;
 
 	(void)state;
@@ -80,6 +82,15 @@ static void test_yields(void **state)
 	assert_false(ca_regions_spin(r, (ca_place[]){ other, work }, 2));
 	assert_false(ca_regions_spin(r, (ca_place[]){ work, yield }, 2));
 	assert_false(ca_regions_spin(r, (ca_place[]){ yield }, 1));
+	/* as samples are counted, too; who is not on a CPU does not spin */
+	stacks = ca_stacks_new();
+	ca_regions_keep_stacks(r, stacks);
+	assert_true(ca_regions_count(r, (ca_place[]){ yield, work }, 2, 3, false));
+	assert_true(ca_regions_count(r, (ca_place[]){ other, work }, 2, 5, false));
+	assert_true(ca_regions_count(r, (ca_place[]){ yield, work }, 2, 7, true));
+	assert_int_equal(ca_stacks_own(stacks, 1, true), 3);
+	assert_int_equal(ca_stacks_own(stacks, 1, false), 15);
+	ca_stacks_free(stacks);
 	ca_regions_free(r);
 	ca_catalog_fini(&catalog);
 	ca_scope_free(scope);
