@@ -17,8 +17,6 @@ from html import escape
 
 T975 = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23]
 COLOR = {"worth": "#1f66ad", "not-worth": "#7b858f", "not-enough-data": "#c27a1a"}
-VERDICT = {"worth": "worth it", "not-worth": "does not matter", "not-enough-data": "not enough data",
-           "cannot-tell": "cannot tell here"}
 INK, FAINT, GRID = "#22272b", "#69737c", "#e3e7ea"
 
 
@@ -36,6 +34,7 @@ class Series:
         self.file = more.get("file", "")
         self.function = more.get("function", "")
         self.verdict = more.get("verdict") or ""
+        self.says = more.get("says") or self.verdict  # the same in words
         self.samples = more.get("samples")
         impact = more.get("impact")
         self.impact = area(self.curve) if impact is None else impact
@@ -119,9 +118,9 @@ def from_profile(profile, path):
                 series.append(Series(
                     region["name"], progress["point"], progress["kind"], curve,
                     file=region.get("file", ""), function=region.get("function", ""),
-                    verdict=progress.get("verdict"), samples=region.get("samples"),
-                    impact=progress.get("impact"), impact_low=progress.get("impact_low"),
-                    slope=progress.get("slope")))
+                    verdict=progress.get("verdict"), says=progress.get("says"),
+                    samples=region.get("samples"), impact=progress.get("impact"),
+                    impact_low=progress.get("impact_low"), slope=progress.get("slope")))
     why = ""
     if profile.get("cause"):
         why = f"{profile['cause']}; to do: {profile['remedy']}"
@@ -253,7 +252,7 @@ def print_table(series, file=sys.stdout):
         at = max(s.curve, key=lambda c: c[1])[0]
         rows.append((f"{s.impact:.1f}", f"{s.slope:.2f}", "-" if r2 is None else f"{r2:.2f}",
                      "-" if deviation is None else f"{deviation:.1f}", f"{s.best:.1f}",
-                     f"{at:g}", str(s.experiments), VERDICT.get(s.verdict, "-"), plain(s.name),
+                     f"{at:g}", str(s.experiments), s.says or "-", plain(s.name),
                      plain(s.point)))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     for r in rows:
@@ -299,7 +298,7 @@ def shorten(text, most):
 def subtitle(s):
     """What stands under a title, and how much the eye may trust it."""
     parts = [f"{s.point}" + ("" if s.kind == "throughput" else f" ({s.kind})"),
-             VERDICT.get(s.verdict, ""), f"impact {s.impact:.1f}", f"{s.experiments} experiments"]
+             s.says, f"impact {s.impact:.1f}", f"{s.experiments} experiments"]
     return " · ".join(p for p in parts if p)
 
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANGES = 64, MOST_ENTRIES = 1024, RETURN_ONLY = 8 };
+enum { MOST_RANGES = 64, MOST_ENTRIES = 1024 };
 
 enum leaving { STAYS, LEAVES, UNKNOWN };
 
@@ -191,7 +191,7 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 	if (i->table && ca_text_pointer(f->text, i->table, &target)) {
 		if (starts_insn(f, target))
 			return STAYS;
-		return ca_text_is_entry(f->text, target) && ca_text_depth(f->text, i->address) == RETURN_ONLY
+		return ca_text_is_entry(f->text, target) && ca_text_depth(f->text, i->address) == CA_TEXT_RETURN_ONLY
 			       ? LEAVES
 			       : UNKNOWN;
 	}
@@ -199,13 +199,13 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 		if (loads_distance(&p->insn[at - k]))
 			return f->has_table ? STAYS : UNKNOWN;
 	depth = ca_text_depth(f->text, i->address);
-	if (i->disp_at && (depth == RETURN_ONLY || depth < 0)) /* a pointer in a table of the linker's */
+	if (i->disp_at && (depth == CA_TEXT_RETURN_ONLY || depth < 0)) /* a pointer in a table of the linker's */
 		return LEAVES;
 	if (at && pops(&p->insn[at - 1]))
 		return LEAVES;
-	if (depth >= 0 && depth != RETURN_ONLY) /* 0: below a frame pointer */
+	if (depth >= 0 && depth != CA_TEXT_RETURN_ONLY) /* 0: below a frame pointer */
 		return f->has_table ? STAYS : UNKNOWN;
-	return depth == RETURN_ONLY && !f->has_table ? LEAVES : UNKNOWN;
+	return depth == CA_TEXT_RETURN_ONLY && !f->has_table ? LEAVES : UNKNOWN;
 }
 
 static enum leaving direct_leaves(const struct function *f, const struct ca_insn *i)
@@ -215,7 +215,7 @@ static enum leaving direct_leaves(const struct function *f, const struct ca_insn
 	if (inside(f, i->target))
 		return STAYS;
 	depth = ca_text_depth(f->text, i->address);
-	if (depth == RETURN_ONLY)
+	if (depth == CA_TEXT_RETURN_ONLY)
 		return LEAVES;
 	return depth < 0 && ca_text_is_entry(f->text, i->target) ? LEAVES : UNKNOWN;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a module; see text.h. */
 #include "binary/plan/text.h"
+#include "binary/index/index.h"
 #include "core/vec.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -17,7 +18,7 @@ enum { PARTS = 32, DWARF_RBP = 6, DWARF_RSP = 7 };
 
 struct function {
 	uint64_t low, high;
-	bool cold;
+	bool cold, nameless;
 };
 struct part {
 	uint64_t low, high;
@@ -93,8 +94,9 @@ static void read_symbols(struct ca_text *t, Elf_Scn *section, const GElf_Shdr *s
 		f = ca_vec_push(&t->functions);
 		if (!f)
 			return;
-		*f = (struct function){ sym.st_value, sym.st_value + sym.st_size,
-					name && strstr(name, ".cold") };
+		*f = (struct function){ .low = sym.st_value,
+					.high = sym.st_value + sym.st_size,
+					.cold = name && strstr(name, ".cold") };
 	}
 }
 
@@ -201,6 +203,33 @@ enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_e
 	return CA_OK;
 }
 
+void ca_text_learn(struct ca_text *t, const struct ca_index *index)
+{
+	const struct function *known = t->functions.at;
+	struct ca_vec more = { .size = sizeof(struct function) };
+	struct ca_index_function f;
+	uint64_t end = 0; /* of what is known so far and begins before the function's end */
+	size_t k = 0;
+
+	for (size_t i = 0; i < ca_index_functions(index); i++) {
+		ca_index_function_at(index, i, &f);
+		for (; k < t->functions.n && known[k].low < f.high; k++)
+			if (known[k].high > end)
+				end = known[k].high;
+		if (f.low < end || f.low >= f.high)
+			continue;
+		ca_vec_add(&more,
+			   &(struct function){
+				   .low = f.low, .high = f.high, .cold = f.part, .nameless = f.synthetic },
+			   1);
+		end = f.high;
+	}
+	if (more.n)
+		ca_vec_add(&t->functions, more.at, more.n);
+	ca_vec_free(&more);
+	sort(&t->functions);
+}
+
 void ca_text_close(struct ca_text *t)
 {
 	if (!t)
@@ -274,22 +303,37 @@ bool ca_text_function(struct ca_text *t, uint64_t address, uint64_t *low, uint64
 	return true;
 }
 
-bool ca_text_is_entry(struct ca_text *t, uint64_t address)
+static bool is_link(const struct ca_text *t, uint64_t address)
 {
-	const struct function *f = function_at(t, address);
 	const struct part *link = t->links.at;
 
 	for (size_t i = 0; i < t->links.n; i++)
 		if (address >= link[i].low && address < link[i].high)
 			return true;
-	return f && f->low == address && !f->cold;
+	return false;
+}
+
+/* A part has no name of its own where symbols are missing. But who is called has nothing on the stack but where to
+ * return to; a part has its function's frame there. */
+static bool is_cold(struct ca_text *t, const struct function *f)
+{
+	int depth = f->nameless && !is_link(t, f->low) ? ca_text_depth(t, f->low) : CA_TEXT_RETURN_ONLY;
+
+	return f->cold || (depth >= 0 && depth != CA_TEXT_RETURN_ONLY);
+}
+
+bool ca_text_is_entry(struct ca_text *t, uint64_t address)
+{
+	const struct function *f = function_at(t, address);
+
+	return is_link(t, address) || (f && f->low == address && !is_cold(t, f));
 }
 
 bool ca_text_is_cold(struct ca_text *t, uint64_t address, uint64_t *low, uint64_t *high)
 {
 	const struct function *f = function_at(t, address);
 
-	if (!f || !f->cold)
+	if (!f || !is_cold(t, f))
 		return false;
 	*low = f->low;
 	*high = f->high;

@@ -8,16 +8,20 @@
 #include "core/status.h"
 
 struct ca_text;
+struct ca_index; /* binary/index/index.h */
 
 /* CA_ERR_UNSUPPORTED: not an x86-64 ELF file. */
 enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_err *err);
+/* The functions of the same file that its own symbols do not tell, as in a stripped one: those of its frames, or of a
+ * file with its debug information. Once, before any plan. */
+void ca_text_learn(struct ca_text *text, const struct ca_index *index);
 void ca_text_close(struct ca_text *text);
 /* Decode the instruction at a file address. False: no text there, or not decodable. */
 bool ca_text_decode(struct ca_text *text, uint64_t address, struct ca_insn *out);
 /* All instructions of [low, high), targets of their own jumps marked; owned by the caller
  * (free). NULL: some byte does not decode. */
 struct ca_insn *ca_text_decode_all(struct ca_text *text, uint64_t low, uint64_t high, size_t *n);
-/* The function symbol that covers the address; false: none is known. */
+/* The function that covers the address; false: none is known. */
 bool ca_text_function(struct ca_text *text, uint64_t address, uint64_t *low, uint64_t *high);
 /* Does a function (or a linkage table's entry) begin at the address? */
 bool ca_text_is_entry(struct ca_text *text, uint64_t address);
@@ -33,8 +37,9 @@ bool ca_text_read(struct ca_text *text, uint64_t address, void *to, size_t n);
 bool ca_text_pointer(struct ca_text *text, uint64_t address, uint64_t *value);
 /* Is the address a descriptor of a restartable sequence, whose code must stay in place? */
 bool ca_text_is_rseq(struct ca_text *text, uint64_t address);
-/* Distance from the stack pointer up to the frame's CFA before the instruction at the address:
- * 8 where only the return address is there; 0: counted from another register; -1: not known. */
+/* Distance from the stack pointer up to the frame's CFA before the instruction at the address;
+ * 0: counted from another register; -1: not known. */
+enum { CA_TEXT_RETURN_ONLY = 8 /* nothing but the return address is there */ };
 int ca_text_depth(struct ca_text *text, uint64_t address);
 /* The same from the frame pointer. */
 int ca_text_depth_from_fp(struct ca_text *text, uint64_t address);

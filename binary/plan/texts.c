@@ -52,7 +52,8 @@ static bool is_same(const struct kept *kept, const char *path, const struct stat
 }
 
 /* The lock is held. */
-static struct ca_text *open_one(struct ca_texts *t, const char *path, const struct stat *file)
+static struct ca_text *open_one(struct ca_texts *t, const char *path, const struct ca_index *index,
+				const struct stat *file)
 {
 	struct kept *kept = t->kept.at, one = { .path = strdup(path), .file = *file };
 
@@ -68,11 +69,13 @@ static struct ca_text *open_one(struct ca_texts *t, const char *path, const stru
 	}
 	if (ca_text_open(&one.text, path, NULL) != CA_OK)
 		one.text = NULL;
+	else if (index)
+		ca_text_learn(one.text, index);
 	*kept = one;
 	return one.text;
 }
 
-struct ca_text *ca_texts_open(struct ca_texts *t, const char *path)
+struct ca_text *ca_texts_open(struct ca_texts *t, const char *path, const struct ca_index *index)
 {
 	struct ca_text *text;
 	struct stat file;
@@ -80,7 +83,7 @@ struct ca_text *ca_texts_open(struct ca_texts *t, const char *path)
 	if (stat(path, &file))
 		return NULL;
 	pthread_mutex_lock(&t->lock);
-	text = open_one(t, path, &file);
+	text = open_one(t, path, index, &file);
 	pthread_mutex_unlock(&t->lock);
 	return text;
 }

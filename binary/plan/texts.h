@@ -10,7 +10,8 @@ struct ca_texts;
 /* NULL: no memory. */
 struct ca_texts *ca_texts_new(void);
 void ca_texts_free(struct ca_texts *texts);
-/* That of the file as it is now. NULL: it cannot be read. Borrowed, and used by one thread at a time. */
-struct ca_text *ca_texts_open(struct ca_texts *texts, const char *path);
+/* That of the file as it is now, with what its index knows (NULL: nothing). NULL: it cannot be read. Borrowed, and used
+ * by one thread at a time. */
+struct ca_text *ca_texts_open(struct ca_texts *texts, const char *path, const struct ca_index *index);
 
 #endif

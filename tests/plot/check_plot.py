@@ -64,16 +64,16 @@ def write_lines(path):
 
 
 def write_profile(path):
-    def region(name, effects, verdict):
+    def region(name, effects, verdict, says):
         curve = [{"speedup": p, "effect": e, "low": e - 1, "high": e + 1, "experiments": 9}
                  for p, e in effects]
         return {"name": name, "kind": "function", "file": "/src/a.c", "function": name,
                 "progress": [{"point": "item <1>", "kind": "throughput", "verdict": verdict,
-                              "curve": curve}]}
+                              "says": says, "curve": curve}]}
 
-    regions = [region("cold", [(25, 0.5), (50, -1)], "not-worth"),
-               region("$hot$ & <dear>", [(25, 10), (50, 20), (75, 30)], "worth"),
-               region("rare", [(50, 45)], "not-enough-data")]
+    regions = [region("cold", [(25, 0.5), (50, -1)], "not-worth", "does not matter"),
+               region("$hot$ & <dear>", [(25, 10), (50, 20), (75, 30)], "worth", "worth it"),
+               region("rare", [(50, 45)], "not-enough-data", "cannot tell here")]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"format": "causal-profile", "version": 1, "regions": regions}, file)
 
@@ -103,6 +103,7 @@ def check_choice(base):
     table = plot(directory, "--text")[0].splitlines()
     check([("hot" in table[1]), ("cold" in table[2]), ("rare" in table[3])] == [True] * 3,
           f"rank: {table}")
+    check("cannot tell here" in table[3], f"words: {table}")
     check(len(plot(directory, "--text", "--min-points", "2")[0].splitlines()) == 3, "min-points")
     check(len(plot(directory, "--text", "-e", "^cold$")[0].splitlines()) == 2, "-e")
     check(len(plot(directory, "--text", "--top", "1")[0].splitlines()) == 2, "--top")

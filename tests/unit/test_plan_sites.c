@@ -101,6 +101,12 @@ static struct ca_text *text;
 static struct ca_site site[SITES];
 static struct ca_err err;
 
+static int open_text(void)
+{
+	asm_read_labels("plan.so");
+	return ca_text_open(&text, fixture_path("plan.so"), &err) != CA_OK;
+}
+
 static int set_up(void **state)
 {
 	if (fixture_make(state) != 0)
@@ -108,8 +114,32 @@ static int set_up(void **state)
 	fixture_write("plan.s", source);
 	if (fixture_run("%s -nostdlib -shared -Wl,-Bsymbolic -o plan.so plan.s", fixture_cc()) != 0)
 		return -1;
-	asm_read_labels("plan.so");
-	return ca_text_open(&text, fixture_path("plan.so"), &err) != CA_OK;
+	return open_text();
+}
+
+/* The same without a symbol, as programs are installed: what is known are its frames. */
+static int set_up_stripped(void **state)
+{
+	struct ca_index *index;
+	uint64_t low, high;
+
+	if (fixture_make(state) != 0)
+		return -1;
+	fixture_write("plan.s", source);
+	fixture_write("none.map", "{ local: *; };");
+	if (fixture_run("%s -nostdlib -shared -Wl,--version-script=none.map -o plan.so plan.s",
+			fixture_cc()) != 0 ||
+	    open_text() != 0 || fixture_run("strip plan.so") != 0)
+		return -1;
+	ca_text_close(text);
+	if (ca_text_open(&text, fixture_path("plan.so"), &err) != CA_OK)
+		return -1;
+	assert_false(ca_text_function(text, asm_at("leaf"), &low, &high));
+	index = fixture_open("plan.so", CA_INDEX_UNWIND);
+	assert_non_null(index);
+	ca_text_learn(text, index);
+	ca_index_close(index);
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -522,5 +552,7 @@ int main(void)
 		cmocka_unit_test(test_own_work),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	int failed = cmocka_run_group_tests_name("with symbols", tests, set_up, tear_down);
+
+	return failed + cmocka_run_group_tests_name("stripped", tests, set_up_stripped, tear_down);
 }

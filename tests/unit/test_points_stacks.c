@@ -469,19 +469,19 @@ static void test_text(void **state)
 /* ... and for all runs of a sweep, as long as it is the same file. */
 static void test_texts(void **state)
 {
-	struct ca_text *text = ca_texts_open(texts, fixture_path("lib.so"));
+	struct ca_text *text = ca_texts_open(texts, fixture_path("lib.so"), NULL);
 
 	(void)state;
 	assert_non_null(text);
 	assert_ptr_equal(ca_objects_text(objects, LIBRARY), text);
-	assert_ptr_equal(ca_texts_open(texts, fixture_path("lib.so")), text);
+	assert_ptr_equal(ca_texts_open(texts, fixture_path("lib.so"), NULL), text);
 	assert_int_equal(fixture_run("touch -d 2001-01-01 lib.so"), 0);
-	assert_ptr_not_equal(ca_texts_open(texts, fixture_path("lib.so")), text);
+	assert_ptr_not_equal(ca_texts_open(texts, fixture_path("lib.so"), NULL), text);
 	assert_int_equal(fixture_run("cp lib.so copy.so"), 0);
-	assert_non_null(ca_texts_open(texts, fixture_path("copy.so")));
-	assert_null(ca_texts_open(texts, fixture_path("missing.so")));
-	assert_null(ca_texts_open(texts, fixture_path("l.c")));
-	assert_null(ca_texts_open(texts, fixture_path("l.c")));
+	assert_non_null(ca_texts_open(texts, fixture_path("copy.so"), NULL));
+	assert_null(ca_texts_open(texts, fixture_path("missing.so"), NULL));
+	assert_null(ca_texts_open(texts, fixture_path("l.c"), NULL));
+	assert_null(ca_texts_open(texts, fixture_path("l.c"), NULL));
 }
 
 int main(void)
