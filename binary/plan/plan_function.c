@@ -191,7 +191,8 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 	if (i->table && ca_text_pointer(f->text, i->table, &target)) {
 		if (starts_insn(f, target))
 			return STAYS;
-		return ca_text_is_entry(f->text, target) && ca_text_depth(f->text, i->address) == CA_TEXT_RETURN_ONLY
+		return ca_text_is_entry(f->text, target) &&
+				       ca_text_depth(f->text, i->address) == CA_TEXT_RETURN_ONLY
 			       ? LEAVES
 			       : UNKNOWN;
 	}
@@ -199,7 +200,8 @@ static enum leaving indirect_leaves(const struct function *f, const struct part 
 		if (loads_distance(&p->insn[at - k]))
 			return f->has_table ? STAYS : UNKNOWN;
 	depth = ca_text_depth(f->text, i->address);
-	if (i->disp_at && (depth == CA_TEXT_RETURN_ONLY || depth < 0)) /* a pointer in a table of the linker's */
+	if (i->disp_at &&
+	    (depth == CA_TEXT_RETURN_ONLY || depth < 0)) /* a pointer in a table of the linker's */
 		return LEAVES;
 	if (at && pops(&p->insn[at - 1]))
 		return LEAVES;

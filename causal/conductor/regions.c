@@ -48,12 +48,8 @@ struct ca_regions {
 	size_t infos;
 	struct ca_vec own_heat, *heat; /* uint8_t, enum ca_heat, by region id - 1 */
 	uint64_t stamp, in_main;
-	bool read[CA_MAX_MODULES];               /* the meetings are planned */
-	struct ca_site meeting[CA_MAX_MEETINGS]; /* of the modules that were selected in */
-	size_t meetings;
-	struct ca_spin spin[CA_MAX_SPINS]; /* of the same */
-	size_t spins;
-	struct ca_vec own_stores, *stores; /* struct ca_region_store */
+	struct ca_region_meetings meetings;
+	struct ca_vec own_stores; /* of these, until others are given */
 };
 
 enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, const struct ca_scope *scope,
@@ -67,7 +63,7 @@ enum ca_status ca_regions_new(struct ca_regions **regions, enum ca_mode mode, co
 	r->own_heat.size = 1;
 	r->heat = &r->own_heat;
 	r->own_stores.size = sizeof(struct ca_region_store);
-	r->stores = &r->own_stores;
+	r->meetings.stores = &r->own_stores;
 	r->mode = mode;
 	r->scope = scope;
 	r->objects = objects;
@@ -368,64 +364,25 @@ bool ca_regions_has(struct ca_regions *r, uint32_t region)
 }
 
 /* ---- selecting ---------------------------------------------------------------------------*/
-/* Before all others: it is known to count. */
-static bool add_store(struct ca_regions *r, struct ca_text *text, uint32_t module, uint64_t end)
-{
-	struct ca_site site;
-	struct ca_err err;
-
-	if (ca_plan_store(text, module, end, &site, &err) != CA_OK)
-		return false;
-	for (size_t i = 0; i < r->meetings; i++)
-		if (r->meeting[i].module == module && r->meeting[i].address < site.address + site.length &&
-		    site.address < r->meeting[i].address + r->meeting[i].length)
-			return false;
-	r->meetings -= r->meetings == CA_MAX_MEETINGS;
-	memmove(r->meeting + 1, r->meeting, r->meetings * sizeof site);
-	r->meeting[0] = site;
-	r->meetings++;
-	return true;
-}
-
 /* The module's text, with the meetings in it planned. */
 static struct ca_text *text_of(struct ca_regions *r, uint32_t module)
 {
 	struct ca_text *text = ca_objects_text(r->objects, module);
-	const struct ca_index *index = ca_objects_index(r->objects, module);
-	const struct ca_region_store *store = r->stores->at;
-	size_t spins = CA_MAX_SPINS - r->spins;
 
-	if (!text || r->read[module])
-		return text;
-	r->read[module] = true;
-	r->meetings += ca_plan_meetings(text, module, r->meeting + r->meetings, CA_MAX_MEETINGS - r->meetings,
-					r->spin + r->spins, &spins);
-	r->spins += spins;
-	for (size_t i = 0; index && i < r->stores->n; i++)
-		if (!strcmp(store[i].binary, ca_index_binary(index)))
-			add_store(r, text, module, store[i].end);
+	if (text)
+		ca_region_meetings_read(&r->meetings, text, ca_objects_index(r->objects, module), module);
 	return text;
 }
 
 bool ca_regions_hand_over(struct ca_regions *r, ca_place end)
 {
 	uint32_t module = CA_PLACE_MODULE(end);
-	bool read = module < CA_MAX_MODULES && r->read[module];
-	const struct ca_index *index = read ? ca_objects_index(r->objects, module) : NULL;
-	struct ca_text *text = read ? ca_objects_text(r->objects, module) : NULL;
-	struct ca_region_store *store = r->stores->at;
+	struct ca_text *text = module < CA_MAX_MODULES && r->meetings.read[module]
+				       ? ca_objects_text(r->objects, module)
+				       : NULL;
 
-	if (!index || !text || strlen(ca_index_binary(index)) >= sizeof store->binary)
-		return false;
-	for (size_t i = 0; i < r->stores->n; i++)
-		if (store[i].end == CA_PLACE_OFFSET(end) && !strcmp(store[i].binary, ca_index_binary(index)))
-			return false;
-	store = ca_vec_push(r->stores);
-	if (!store)
-		return false;
-	strcpy(store->binary, ca_index_binary(index));
-	store->end = CA_PLACE_OFFSET(end);
-	return add_store(r, text, module, store->end);
+	return text &&
+	       ca_region_meetings_add_store(&r->meetings, text, ca_objects_index(r->objects, module), end);
 }
 
 static void prepare(struct ca_regions *r, struct info *info, const struct ca_region *region)
@@ -462,12 +419,6 @@ uint32_t ca_regions_join(struct ca_regions *r, const char *name, const uint32_t 
 	return id;
 }
 
-static void put_spins(const struct ca_regions *r, struct ca_selection *out)
-{
-	out->spins = (uint32_t)r->spins;
-	memcpy(out->spin, r->spin, r->spins * sizeof *r->spin);
-}
-
 /* The fine sampler does not know of parts. */
 static void select_parts(struct ca_regions *r, uint32_t region, bool exact, struct ca_selection *out,
 			 const char **why)
@@ -487,15 +438,7 @@ static void select_parts(struct ca_regions *r, uint32_t region, bool exact, stru
 	*why = !ca_region_parts_select(code, whole->percent, whole->parts, cool, out) || cool != exact
 		       ? "one of its parts cannot be logged"
 		       : NULL;
-	put_spins(r, out);
-	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++) {
-		bool free = true;
-
-		for (unsigned k = 0; k < whole->parts; k++)
-			free = free && !ca_region_code_overlaps(code[k], &r->meeting[i]);
-		if (free)
-			out->site[out->sites++] = r->meeting[i];
-	}
+	ca_region_meetings_select(&r->meetings, code, whole->parts, out);
 }
 
 /* What was selected before has come to know more of itself; and this is known already. */
@@ -529,11 +472,8 @@ void ca_regions_select(struct ca_regions *r, uint32_t region, bool exact, struct
 	prepare(r, info, ca_catalog_get_region(r->catalog, region));
 	out->region = region;
 	ca_region_code_select(code, exact && heat != CA_HEAT_TOO_HOT, heat == CA_HEAT_COOL, out);
-	put_spins(r, out);
-	/* Whichever way S is known. */
-	for (size_t i = 0; i < r->meetings && out->sites < CA_SELECTION_SITES; i++)
-		if (!ca_region_code_overlaps(code, &r->meeting[i]))
-			out->site[out->sites++] = r->meeting[i];
+	/* whichever way S is known */
+	ca_region_meetings_select(&r->meetings, &code, 1, out);
 	*why = !exact          ? NULL
 	       : code->sampled ? code->why
 	       : heat == CA_HEAT_TOO_HOT
@@ -570,7 +510,7 @@ void ca_regions_keep_heat(struct ca_regions *r, struct ca_vec *heat)
 
 void ca_regions_keep_stores(struct ca_regions *r, struct ca_vec *stores)
 {
-	r->stores = stores;
+	r->meetings.stores = stores;
 }
 
 /* Tells of the first address of each line, function and inlined copy that the filters name, until one is enough.

@@ -6,6 +6,7 @@
 #include "binary/objects.h"
 #include "binary/scope.h"
 #include "causal/conductor/heat.h"
+#include "causal/conductor/region_meetings.h"
 #include "causal/conductor/stacks.h"
 #include "causal/results/catalog.h"
 #include "core/event.h"
@@ -48,11 +49,7 @@ void ca_regions_set_heat(struct ca_regions *regions, uint32_t region, enum ca_he
 /* What is found out is kept there, and what is there already is known: uint8_t by region number - 1.
  * Borrowed. */
 void ca_regions_keep_heat(struct ca_regions *regions, struct ca_vec *heat);
-/* The same for stores that hand something over to threads that spin (handover.h). Borrowed. */
-struct ca_region_store {
-	char binary[CA_PATH];
-	uint64_t end; /* file address */
-};
+/* The same for stores that hand something over: struct ca_region_store. Borrowed. */
 void ca_regions_keep_stores(struct ca_regions *regions, struct ca_vec *stores);
 /* One ends there. True: from the next selection on threads pay before it; false: that was so before, or cannot be. */
 bool ca_regions_hand_over(struct ca_regions *regions, ca_place end);

@@ -45,6 +45,7 @@ struct acc_mode {
 	bool line;          /* else function mode */
 	bool plain;         /* neither runs nor speedups are given: --budget */
 	bool all;           /* one sweep over all functions of the program, for all its cases */
+	bool stripped;      /* programs without symbols */
 	bool neighbour;     /* beside a busy process */
 	bool latency;       /* only the cases that are judged by latency */
 	const char *option; /* a further option, or NULL */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Builds the programs with known answers, each in up to three flavours:
+# Builds the programs with known answers, each in up to four flavours:
 #   plain/   no profiler's macros    causal/  -DUSE_CAUSAL    coz/  -DUSE_COZ (if coz.h is there)
+#   stripped/  as causal/, as installed: no symbols, their names in a file of its own
 # Called by `make accuracy`:
 #   make -f SRC/programs.mk SRC=.../programs OUT=builddir CAUSAL_INC=dir-of-causal.h
 # GNU make. What cannot be built here (no clang, libomp, rustc or coz) is left out, and the
@@ -49,7 +50,7 @@ LIBS_coz = -ldl
 NAMES = $(C_PROGRAMS) $(MEET) $(VARIANTS) $(OMP_LLVM) $(RUST)
 HEADERS = $(wildcard $(SRC)/*.h) $(SRC)/programs.mk
 
-all: $(foreach f,$(FLAVOURS),$(NAMES:%=$(OUT)/$(f)/%))
+all: $(foreach f,$(FLAVOURS) $(patsubst causal,stripped,$(filter causal,$(FLAVOURS))),$(NAMES:%=$(OUT)/$(f)/%))
 
 # per-program extras
 extra-omp = -fopenmp
@@ -86,6 +87,13 @@ endef
 $(foreach f,$(FLAVOURS),$(eval $(call FLAVOUR,$(f))))
 $(foreach f,$(FLAVOURS),$(foreach v,$(VARIANTS),$(eval $(call VARIANT,$(f),$(v)))))
 
+$(OUT)/stripped/%: $(OUT)/causal/%
+	@mkdir -p $(@D)
+	objcopy --only-keep-debug $< $@.debug
+	strip -o $@ $<
+	cd $(@D) && objcopy --add-gnu-debuglink=$(@F).debug $(@F)
+$(OUT)/stripped/nested: $(OUT)/stripped/libgtwork.so
+
 clean:
-	rm -rf $(OUT)/plain $(OUT)/causal $(OUT)/coz
+	rm -rf $(OUT)/plain $(OUT)/causal $(OUT)/coz $(OUT)/stripped
 .PHONY: all clean
