@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Separate debug files: /usr/lib/debug/.build-id/xx/rest.debug first, then the name in
- * .gnu_debuglink beside the binary, in .debug/ below it, and below /usr/lib/debug.
+/* Separate debug files: /usr/lib/debug/.build-id/xx/rest.debug first, then what debuginfod has fetched before, then the
+ * name in .gnu_debuglink beside the binary, in .debug/ below it, and below /usr/lib/debug.
  * A file counts only if it matches: by equal build-ids, or by the link's CRC where a
  * build-id is missing on either side. Driver's process. */
 #include "binary/index/debugfile.h"
@@ -127,18 +127,37 @@ no:
 	return false;
 }
 
+/* Where its client keeps files, as debuginfod_find_debuginfo(3) says. What was not found is an empty file there. We do
+ * not fetch any: that can take minutes. */
+static bool find_fetched(const struct search *search, const char *build_id)
+{
+	static const char *const base[][2] = { { "DEBUGINFOD_CACHE_PATH", "" },
+					       { "XDG_CACHE_HOME", "/debuginfod_client" },
+					       { "HOME", "/.cache/debuginfod_client" },
+					       { "HOME", "/.debuginfod_client_cache" } };
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(base) / sizeof(*base); i++) {
+		const char *at = getenv(base[i][0]);
+
+		snprintf(path, sizeof(path), "%s%s/%s/debuginfo", at ? at : "", base[i][1], build_id);
+		if (at && *at && stat(path, &st) == 0 && st.st_size > 0 && try_file(search, path, NULL))
+			return true;
+	}
+	return false;
+}
+
 static bool find_by_build_id(const struct search *search)
 {
-	char path[sizeof(DEBUG_ROOT "/.build-id/") + 2 * MAX_BUILD_ID + 8];
-	int n;
+	char path[sizeof(DEBUG_ROOT "/.build-id/") + 2 * MAX_BUILD_ID + 8], id[2 * MAX_BUILD_ID + 1] = "";
 
 	if (search->build_id_size < 2)
 		return false;
-	n = snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%02x/", search->build_id[0]);
-	for (size_t i = 1; i < search->build_id_size; i++)
-		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", search->build_id[i]);
-	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
-	return try_file(search, path, NULL);
+	for (size_t i = 0; i < search->build_id_size; i++)
+		snprintf(id + 2 * i, 3, "%02x", search->build_id[i]);
+	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", id, id + 2);
+	return try_file(search, path, NULL) || find_fetched(search, id);
 }
 
 static void find_by_link(const struct search *search)

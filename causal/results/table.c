@@ -520,8 +520,8 @@ static void put_rows(struct ca_table *t)
 	put_kernel(t);
 	put_notes(t);
 	if (any_unnamed(t))
-		fputs("sub_...: code without a symbol, named by its address in the file; "
-		      "symbols (Debian: a -dbgsym package) give it a name.\n",
+		fputs("sub_...: code without a symbol, named by its address in the file; symbols (a -dbgsym "
+		      "package, or debuginfod-find debuginfo FILE) give it a name.\n",
 		      t->out);
 }
 

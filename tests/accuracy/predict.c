@@ -376,28 +376,29 @@ bool acc_predict(const struct acc_options *options, struct acc_result *result, s
 	return true;
 }
 
+/* As long as it takes for a truth, in half as many runs: a sweep takes a moment to begin. */
 bool acc_overhead(const struct acc_options *options, struct acc_result *result)
 {
-	double overhead[ACC_ROUNDS];
+	double overhead[ACC_ROUNDS], length = 2 * options->truth_seconds;
 	struct command command;
 	char program[ACC_PATH], seconds[32];
 	size_t n = 0;
 
-	snprintf(seconds, sizeof seconds, "%g", options->truth_seconds);
+	snprintf(seconds, sizeof seconds, "%g", length);
 	const char *plain[] = { acc_program(options, result->c, "plain", program),
 				"--region",
 				result->c->region,
 				"--seconds",
 				seconds,
 				NULL };
-	for (int r = 0; r < options->truth_rounds && n < ACC_ROUNDS; r++) {
+	for (int r = 0; 2 * r < options->truth_rounds && n < ACC_ROUNDS; r++) {
 		struct acc_run before, profiled;
 
 		snprintf(command.dir, sizeof command.dir, "%s/%s-%s-zero-%d", options->work,
 			 result->c->program, result->c->region, r);
-		build_command(&command, options, result, 1, "0", options->truth_seconds);
-		if (!acc_run_quiet(options, plain, options->truth_seconds + 20, &before, &result->noisy) ||
-		    !acc_run_quiet(options, command.argv, options->truth_seconds + 40, &profiled,
+		build_command(&command, options, result, 1, "0", length);
+		if (!acc_run_quiet(options, plain, length + 20, &before, &result->noisy) ||
+		    !acc_run_quiet(options, command.argv, length + 40, &profiled,
 				   &result->noisy) ||
 		    profiled.status || !(profiled.rate > 0) || !(before.rate > 0))
 			continue;

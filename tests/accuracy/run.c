@@ -32,8 +32,8 @@ static const char usage[] =
 	"  --seconds N         of profiling per case and repeat, default 20\n"
 	"  --runs N            ... in so many runs of the program (causal -n), default 4\n"
 	"  --repeat K          whole measurement of the prediction, default 1; medians count\n"
-	"  --truth-seconds N   of one run for the truth, default 1.2\n"
-	"  --truth-rounds N    alternations per speedup for the truth, default 4\n"
+	"  --truth-seconds N   of one run for the truth, default 0.6\n"
+	"  --truth-rounds N    alternations per speedup for the truth, default 8\n"
 	"  --truths FILE       the truth from an earlier --json FILE, for the cases in it\n"
 	"  --paper             a quick look: take the truth from paper, leave out cases without\n"
 	"  --mode NAME         how causal is asked, default line; --modes lists them\n"
@@ -440,8 +440,8 @@ int main(int argc, char **argv)
 		.speedup = { 25, 50, 75 },
 		.speedups = 3,
 		.seconds = 20,
-		.truth_seconds = 1.2,
-		.truth_rounds = 4,
+		.truth_seconds = 0.6,
+		.truth_rounds = 8,
 		.repeat = 1,
 		.runs = 4,
 		.mode = &acc_modes[0],

@@ -465,6 +465,42 @@ static void test_debug_places(void **state)
 	}
 }
 
+/* What debuginfod's client has fetched, where it keeps that; an empty file says that there is none. */
+static void test_fetched(void **state)
+{
+	static const struct {
+		const char *command;
+		bool lines;
+	} cases[] = {
+		{ "mkdir -p cache/debuginfod_client/$(cat id) kept/$(cat id)", false },
+		{ ": > cache/debuginfod_client/$(cat id)/debuginfo", false },
+		{ "cp f.good kept/$(cat id)/debuginfo", true },
+		{ "rm kept/*/debuginfo; cp f.good cache/debuginfod_client/$(cat id)/debuginfo", true },
+		{ "cp other cache/debuginfod_client/$(cat id)/debuginfo", false },
+	};
+
+	(void)state;
+	setenv("DEBUGINFOD_CACHE_PATH", fixture_path("kept"), 1);
+	assert_int_equal(fixture_run("%s -w -g -Wl,--build-id=sha1 -o other b.c a.c -DX && "
+				     "%s -w -g -O2 -Wl,--build-id=0x0123456789abcdef -o f a.c b.c && "
+				     "objcopy --only-keep-debug f f.good && strip f && "
+				     "echo 0123456789abcdef >id",
+				     fixture_cc(), fixture_cc()),
+			 0);
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_index *index;
+
+		assert_int_equal(fixture_run("%s", cases[i].command), 0);
+		index = fixture_open("f", CA_INDEX_FULL);
+		assert_non_null(index);
+		if (ca_index_has_lines(index) != cases[i].lines)
+			fail_msg("%s: lines: %d", cases[i].command, ca_index_has_lines(index));
+		assert_int_equal(fixture_warned, i == 4);
+		ca_index_close(index);
+	}
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
 /* No symbols but dynamic ones: the frames give the functions. */
 static void test_stripped(void **state)
 {
@@ -693,6 +729,7 @@ int main(void)
 		cmocka_unit_test(test_cplusplus),
 		cmocka_unit_test(test_separate_debug_file),
 		cmocka_unit_test(test_debug_places),
+		cmocka_unit_test(test_fetched),
 		cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_ifunc_and_plt),
 		cmocka_unit_test(test_unsized),
