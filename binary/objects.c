@@ -68,8 +68,8 @@ static struct ca_text *text_of(struct ca_objects *o, uint32_t module)
 	struct object *object = &o->object[module];
 
 	if (!object->text)
-		object->text = ca_texts_open(o->texts, o->session->module[module].path,
-					     ca_objects_index(o, module));
+		object->text =
+			ca_texts_open(o->texts, o->session->module[module].path, ca_objects_index(o, module));
 	return object->text;
 }
 
