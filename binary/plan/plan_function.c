@@ -403,11 +403,15 @@ static bool plan_exit(struct function *f, struct part *p, struct ca_sites *out, 
 
 static bool plan_parts(struct function *f, struct ca_sites *out)
 {
+	size_t from = out->n;
+
 	for (size_t i = 0; i < f->parts; i++) {
 		f->part[i].cold |= is_tail_part(f, i);
 		if (!f->part[i].cold && !plan_enter(f, &f->part[i], out))
 			return false;
 	}
+	if (out->n == from)
+		return refuse(f, "it is a part of another function", f->part[0].range.low);
 	for (size_t i = 0; i < f->parts; i++)
 		for (size_t k = 0; k < f->part[i].n; k++)
 			if (f->part[i].leaves[k] == LEAVES && !f->part[i].covered[k] &&

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a module; see text.h. */
 #include "binary/plan/text.h"
-#include "binary/index/index.h"
 #include "core/vec.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -203,31 +202,33 @@ enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_e
 	return CA_OK;
 }
 
-void ca_text_learn(struct ca_text *t, const struct ca_index *index)
+bool ca_text_add(struct ca_text *t, const struct ca_text_function *function, size_t n)
 {
 	const struct function *known = t->functions.at;
 	struct ca_vec more = { .size = sizeof(struct function) };
-	struct ca_index_function f;
 	uint64_t end = 0; /* of what is known so far and begins before the function's end */
+	bool ok = true;
 	size_t k = 0;
 
-	for (size_t i = 0; i < ca_index_functions(index); i++) {
-		ca_index_function_at(index, i, &f);
-		for (; k < t->functions.n && known[k].low < f.high; k++)
+	for (size_t i = 0; i < n && ok; i++) {
+		const struct ca_text_function *f = &function[i];
+
+		for (; k < t->functions.n && known[k].low < f->high; k++)
 			if (known[k].high > end)
 				end = known[k].high;
-		if (f.low < end || f.low >= f.high)
+		if (f->low < end || f->low >= f->high)
 			continue;
-		ca_vec_add(&more,
-			   &(struct function){
-				   .low = f.low, .high = f.high, .cold = f.part, .nameless = f.synthetic },
-			   1);
-		end = f.high;
+		ok = ca_vec_add(
+			&more,
+			&(struct function){
+				.low = f->low, .high = f->high, .cold = f->part, .nameless = f->nameless },
+			1);
+		end = f->high;
 	}
-	if (more.n)
-		ca_vec_add(&t->functions, more.at, more.n);
+	ok = ok && ca_vec_add(&t->functions, more.at, more.n);
 	ca_vec_free(&more);
 	sort(&t->functions);
+	return ok;
 }
 
 void ca_text_close(struct ca_text *t)

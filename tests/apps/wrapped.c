@@ -182,7 +182,7 @@ static void in_threads(void)
 	for (int i = 0; i < ROUNDS; i++) {
 		have = i % 2 ? plain : replaced;
 		wrong += (i % 2 ? causal_wrap_stop : start)(&causal_replace_twice) != 0;
-		while ((i % 2 ? plain : replaced) == have)
+		while ((i % 2 ? plain : replaced) == have && !wrong)
 			usleep(100);
 	}
 	stop = true;

@@ -94,6 +94,9 @@ static const char source[] = ASM_MACROS
 	/* a stack that is aligned anew */
 	"fn aligned\n lea 8(%rsp),%r10\n.cfi_def_cfa 10, 0\n and $-32,%rsp\nal_in: mov $1,%eax\n"
 	"al_out: mov $2,%eax\n lea -8(%r10),%rsp\n.cfi_def_cfa 7, 8\n ret\naligned_end: end aligned\n"
+	/* what a compiler has split off: another function's frame is there when it begins */
+	"fn split\n.cfi_def_cfa_offset 16\n mov $1,%eax\n inc %eax\n inc %eax\n pop %rbx\n"
+	".cfi_def_cfa_offset 8\n ret\nsplit_end: end split\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
 enum { SITES = 24 };
@@ -541,6 +544,24 @@ static void test_own_work(void **state)
 	}
 }
 
+/* Without a name, a part is known by the frame that it begins with. */
+static void test_part(void **state)
+{
+	struct ca_range range = range_of("split", "split_end");
+	uint64_t low, high;
+	size_t n;
+
+	(void)state;
+	assert_false(ca_text_is_entry(text, range.low));
+	assert_true(ca_text_is_cold(text, range.low + 5, &low, &high));
+	assert_int_equal(low, range.low);
+	assert_int_equal(high, range.high);
+	assert_int_equal(ca_plan_function(text, 3, &range, 1, site, SITES, &n, &err), CA_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "part of another function"));
+	assert_true(ca_text_is_entry(text, asm_at("leaf")));
+	assert_false(ca_text_is_cold(text, asm_at("leaf"), &low, &high));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,7 +573,9 @@ int main(void)
 		cmocka_unit_test(test_own_work),
 	};
 
+	const struct CMUnitTest parts[] = { cmocka_unit_test(test_part) };
 	int failed = cmocka_run_group_tests_name("with symbols", tests, set_up, tear_down);
 
-	return failed + cmocka_run_group_tests_name("stripped", tests, set_up_stripped, tear_down);
+	failed += cmocka_run_group_tests_name("stripped", tests, set_up_stripped, tear_down);
+	return failed + cmocka_run_group_tests_name("parts, stripped", parts, set_up_stripped, tear_down);
 }
