@@ -398,8 +398,7 @@ bool acc_overhead(const struct acc_options *options, struct acc_result *result)
 			 result->c->program, result->c->region, r);
 		build_command(&command, options, result, 1, "0", length);
 		if (!acc_run_quiet(options, plain, length + 20, &before, &result->noisy) ||
-		    !acc_run_quiet(options, command.argv, length + 40, &profiled,
-				   &result->noisy) ||
+		    !acc_run_quiet(options, command.argv, length + 40, &profiled, &result->noisy) ||
 		    profiled.status || !(profiled.rate > 0) || !(before.rate > 0))
 			continue;
 		overhead[n++] = 100 * (1 - profiled.rate / before.rate);
