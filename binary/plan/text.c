@@ -202,33 +202,27 @@ enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_e
 	return CA_OK;
 }
 
-bool ca_text_add(struct ca_text *t, const struct ca_text_function *function, size_t n)
+void ca_text_add(struct ca_text *t, const struct ca_text_function *function, size_t n)
 {
 	const struct function *known = t->functions.at;
 	struct ca_vec more = { .size = sizeof(struct function) };
 	uint64_t end = 0; /* of what is known so far and begins before the function's end */
-	bool ok = true;
 	size_t k = 0;
 
-	for (size_t i = 0; i < n && ok; i++) {
-		const struct ca_text_function *f = &function[i];
+	for (const struct ca_text_function *f = function; f < function + n; f++) {
+		struct function new = { f->low, f->high, f->part, f->nameless };
 
 		for (; k < t->functions.n && known[k].low < f->high; k++)
 			if (known[k].high > end)
 				end = known[k].high;
 		if (f->low < end || f->low >= f->high)
 			continue;
-		ok = ca_vec_add(
-			&more,
-			&(struct function){
-				.low = f->low, .high = f->high, .cold = f->part, .nameless = f->nameless },
-			1);
+		ca_vec_add(&more, &new, 1);
 		end = f->high;
 	}
-	ok = ok && ca_vec_add(&t->functions, more.at, more.n);
+	ca_vec_add(&t->functions, more.at, more.n);
 	ca_vec_free(&more);
 	sort(&t->functions);
-	return ok;
 }
 
 void ca_text_close(struct ca_text *t)

@@ -13,13 +13,13 @@ struct ca_index; /* binary/index/index.h */
 /* CA_ERR_UNSUPPORTED: not an x86-64 ELF file. */
 enum ca_status ca_text_open(struct ca_text **text, const char *path, struct ca_err *err);
 /* Functions that the file's own symbols do not tell, as in a stripped one; sorted by address. Once, before any plan.
- * False: no memory for all. */
+ * Without memory some stay unknown. */
 struct ca_text_function {
 	uint64_t low, high;
 	bool part;     /* of another function, that the compiler split off */
 	bool nameless; /* known by its frame alone: it may be such a part */
 };
-bool ca_text_add(struct ca_text *text, const struct ca_text_function *function, size_t n);
+void ca_text_add(struct ca_text *text, const struct ca_text_function *function, size_t n);
 /* Those that the index of the same file knows: of its frames, or of a file with its debug information. */
 void ca_text_learn(struct ca_text *text, const struct ca_index *index);
 void ca_text_close(struct ca_text *text);

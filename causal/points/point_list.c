@@ -121,7 +121,6 @@ static void list_loops(struct list *list, const struct ca_index *index)
 
 	if (ca_text_open(&text, ca_index_binary(index), NULL) != CA_OK)
 		return;
-	ca_text_learn(text, index);
 	for (size_t i = 0; i < ca_index_functions(index); i++) {
 		size_t n;
 

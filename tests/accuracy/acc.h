@@ -136,6 +136,8 @@ bool acc_coz_installed(void);
 /* Command lines for the flavours of a program; the text lives in `buffer`. */
 const char *acc_program(const struct acc_options *options, const struct acc_case *c, const char *flavour,
 			char buffer[ACC_PATH]);
+/* The one that causal is asked about. */
+const char *acc_profiled(const struct acc_options *options, const struct acc_case *c, char buffer[ACC_PATH]);
 
 /* ---- points that causal chooses (auto.c) ---------------------------------------------- */
 /* Each program of the selected cases; true when enough agree. */

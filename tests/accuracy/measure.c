@@ -243,6 +243,11 @@ const char *acc_program(const struct acc_options *options, const struct acc_case
 	return buffer;
 }
 
+const char *acc_profiled(const struct acc_options *options, const struct acc_case *c, char buffer[ACC_PATH])
+{
+	return acc_program(options, c, options->mode->stripped ? "stripped" : "causal", buffer);
+}
+
 /* ---- the truth ---------------------------------------------------------------------- */
 
 /* Time per visit (or latency), really shortened by `scale` percent; NAN: it failed. */

@@ -41,7 +41,7 @@ static void build_command(struct command *command, const struct acc_options *opt
 	snprintf(command->runs, sizeof command->runs, "%d", runs);
 	snprintf(command->speedups, sizeof command->speedups, "%s", speedups);
 	snprintf(command->seconds, sizeof command->seconds, "%g", seconds);
-	acc_program(options, c, options->mode->stripped ? "stripped" : "causal", command->program);
+	acc_profiled(options, c, command->program);
 	if (options->mode->line)
 		line_scope(command->scope, sizeof command->scope, c->source, result->line);
 	else if (c->function)

@@ -306,8 +306,8 @@ static const char *why_skipped(const struct acc_options *options, struct acc_res
 		return "the program was not built here (compiler or library missing?)";
 	if (options->paper && isnan(result->c->slope))
 		return "its effect is not known on paper";
-	if (options->predict && access(acc_program(options, result->c, "causal", path), X_OK))
-		return "the program was not built with causal.h";
+	if (options->predict && access(acc_profiled(options, result->c, path), X_OK))
+		return "the program was not built with causal.h (or, for --mode stripped, not stripped)";
 	return NULL;
 }
 

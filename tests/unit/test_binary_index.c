@@ -427,14 +427,32 @@ static void test_separate_debug_file(void **state)
 	}
 }
 
+/* What a command changes of where debug files lie: has the program lines then, and what is said? */
+struct debug_case {
+	const char *command, *warning;
+	bool lines;
+};
+static void check_debug_cases(const struct debug_case *cases, size_t n, const char *program)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct ca_index *index;
+
+		assert_int_equal(fixture_run("%s", cases[i].command), 0);
+		index = fixture_open(program, CA_INDEX_FULL);
+		assert_non_null(index);
+		if (ca_index_has_lines(index) != cases[i].lines ||
+		    fixture_warned != (*cases[i].warning != 0) || !strstr(fixture_warnings, cases[i].warning))
+			fail_msg("%s: lines: %d; %s", cases[i].command, ca_index_has_lines(index),
+				 fixture_warnings);
+		ca_index_close(index);
+	}
+}
+
 /* Where a debug file is looked for: beside the program, then in .debug; what does not belong there
  * does not end the search, and the program is not its own debug file. */
 static void test_debug_places(void **state)
 {
-	static const struct {
-		const char *command, *warning;
-		bool lines;
-	} cases[] = {
+	static const struct debug_case cases[] = {
 		{ "true", "", false },
 		{ "cp l.good l.debug", "", true },
 		{ "rm l.debug; cp l.good .debug/l.debug", "", true },
@@ -451,32 +469,19 @@ static void test_debug_places(void **state)
 				     "objcopy --add-gnu-debuglink=l.debug l && rm l.debug",
 				     fixture_cc(), fixture_cc()),
 			 0);
-	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		struct ca_index *index;
-
-		assert_int_equal(fixture_run("%s", cases[i].command), 0);
-		index = fixture_open("l", CA_INDEX_FULL);
-		assert_non_null(index);
-		if (ca_index_has_lines(index) != cases[i].lines ||
-		    fixture_warned != (*cases[i].warning != 0) || !strstr(fixture_warnings, cases[i].warning))
-			fail_msg("%s: lines: %d; %s", cases[i].command, ca_index_has_lines(index),
-				 fixture_warnings);
-		ca_index_close(index);
-	}
+	check_debug_cases(cases, CA_COUNT(cases), "l");
 }
 
 /* What debuginfod's client has fetched, where it keeps that; an empty file says that there is none. */
 static void test_fetched(void **state)
 {
-	static const struct {
-		const char *command;
-		bool lines;
-	} cases[] = {
-		{ "mkdir -p cache/debuginfod_client/$(cat id) kept/$(cat id)", false },
-		{ ": > cache/debuginfod_client/$(cat id)/debuginfo", false },
-		{ "cp f.good kept/$(cat id)/debuginfo", true },
-		{ "rm kept/*/debuginfo; cp f.good cache/debuginfod_client/$(cat id)/debuginfo", true },
-		{ "cp other cache/debuginfod_client/$(cat id)/debuginfo", false },
+	static const struct debug_case cases[] = {
+		{ "mkdir -p cache/debuginfod_client/$(cat id) kept/$(cat id)", "", false },
+		{ ": > cache/debuginfod_client/$(cat id)/debuginfo", "", false },
+		{ "cp f.good kept/$(cat id)/debuginfo", "", true },
+		{ "rm kept/*/debuginfo; cp f.good cache/debuginfod_client/$(cat id)/debuginfo", "", true },
+		{ "cp other cache/debuginfod_client/$(cat id)/debuginfo", "/debuginfo: does not belong to ",
+		  false },
 	};
 
 	(void)state;
@@ -487,17 +492,7 @@ static void test_fetched(void **state)
 				     "echo 0123456789abcdef >id",
 				     fixture_cc(), fixture_cc()),
 			 0);
-	for (size_t i = 0; i < CA_COUNT(cases); i++) {
-		struct ca_index *index;
-
-		assert_int_equal(fixture_run("%s", cases[i].command), 0);
-		index = fixture_open("f", CA_INDEX_FULL);
-		assert_non_null(index);
-		if (ca_index_has_lines(index) != cases[i].lines)
-			fail_msg("%s: lines: %d", cases[i].command, ca_index_has_lines(index));
-		assert_int_equal(fixture_warned, i == 4);
-		ca_index_close(index);
-	}
+	check_debug_cases(cases, CA_COUNT(cases), "f");
 	unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Builds the programs with known answers, each in up to four flavours:
 #   plain/   no profiler's macros    causal/  -DUSE_CAUSAL    coz/  -DUSE_COZ (if coz.h is there)
-#   stripped/  as causal/, as installed: no symbols, their names in a file of its own
+#   stripped/  as causal/, as installed: no symbols; names in a file of their own
 # Called by `make accuracy`:
 #   make -f SRC/programs.mk SRC=.../programs OUT=builddir CAUSAL_INC=dir-of-causal.h
 # GNU make. What cannot be built here (no clang, libomp, rustc or coz) is left out, and the
@@ -50,7 +50,7 @@ LIBS_coz = -ldl
 NAMES = $(C_PROGRAMS) $(MEET) $(VARIANTS) $(OMP_LLVM) $(RUST)
 HEADERS = $(wildcard $(SRC)/*.h) $(SRC)/programs.mk
 
-all: $(foreach f,$(FLAVOURS) $(patsubst causal,stripped,$(filter causal,$(FLAVOURS))),$(NAMES:%=$(OUT)/$(f)/%))
+all: $(foreach f,$(FLAVOURS) $(if $(filter causal,$(FLAVOURS)),stripped),$(NAMES:%=$(OUT)/$(f)/%))
 
 # per-program extras
 extra-omp = -fopenmp
