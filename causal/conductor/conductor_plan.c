@@ -354,7 +354,9 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.sampled = !r->exact;
 	o.idle = elapsed > 0 ? (double)r->idled / 1e9 / elapsed : 0;
 	o.entries = r->exact ? (double)r->hits : 0;
-	o.work = latency || (v && v->point == CA_POINT_TIME) ? 0 : ca_results_work(r->work, r->turns);
+	o.work = latency || (v && v->point == CA_POINT_TIME)
+			 ? 0
+			 : ca_results_work(r->work, r->turns, r->end - r->start);
 	if (v && v->point == CA_POINT_TIME)
 		ca_units_take_off(&o, ca_results_taken(r->end - r->start, r->s_time, r->lost, r->overhead,
 						       r->overhead_in_s));

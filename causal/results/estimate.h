@@ -25,7 +25,7 @@ struct ca_observation {
 	double still;   /* ... of it, what all stood still for: they share CPUs, or a limit of CPU time */
 	double paying;  /* U, s: at least one thread was paying, at most; NAN: unknown */
 	double limits;  /* waits for a time, or with a time limit, which moves with D */
-	double work;    /* s of CPU time, without what was paid; 0: not known, or partly spent waiting */
+	double work; /* s of CPU time, without what was paid; 0: not known, or none; NAN: partly spent waiting */
 	double lost; /* s: what other programs and causal took, where elapsed and cost are without it; else 0 */
 	double entries; /* into the selected code; 0: not known */
 	double idle; /* of its time, the part in which a CPU was idle while a thread of the run waited for one, as

@@ -224,7 +224,7 @@ bool ca_estimate_control(struct ca_est *est)
 
 	for (size_t i = 0; i < est->items && ok; i++) {
 		work[i] = log(work_of(&est->item[i]));
-		can = can && (isfinite(work[i]) || !(est->item[i].visits > 0));
+		can = can && !isnan(est->item[i].work);
 		if (isfinite(work[i])) {
 			mean += work[i];
 			n++;

@@ -113,11 +113,13 @@ static inline double ca_results_paying(uint64_t paying, uint64_t still, uint64_t
 	return paying == UINT64_MAX || shared ? NAN : (double)paying / 1e9;
 }
 
-/* s of CPU time that is work; 0: not known, or more than 1 % of it was spent in spin loops, whose turns take
- * some 100 ns. */
-static inline double ca_results_work(uint64_t work, uint64_t turns)
+/* s of CPU time that is work; 0: it is not known, or all was paid; NAN: more than 1 % of it was spent in spin loops,
+ * whose turns take some 100 ns (of next to nothing, in elapsed ns, that cannot be told). */
+static inline double ca_results_work(uint64_t work, uint64_t turns, uint64_t elapsed)
 {
-	return 100.0 * (double)turns > 0.01 * (double)work ? 0 : (double)work / 1e9;
+	double most = fmax((double)work, 0.05 * (double)elapsed);
+
+	return 100.0 * (double)turns > 0.01 * most ? NAN : (double)work / 1e9;
 }
 
 /* What the first record of a run file says. All strings borrowed. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The estimator on synthetic data of known truth: exactness, robustness, and that its 95 %
  * intervals hold what they promise. Everything is seeded: the outcome never varies. */
+#include "causal/results/results.h"
 #include "tests/unit/estimate_fixture.h"
 
 enum { MOST = 4096 };
@@ -413,6 +414,47 @@ static void test_polls(void **state)
 	ca_estimate_fini(&e);
 }
 
+/* Half the width of region 1's interval at 50 %: visits that cost up to twice as much, in CPU time as well. `last`: an
+ * experiment of another region at 100 % in which two visits were met, and hardly anything was left of the time. */
+static double width_beside(uint64_t last_work, uint64_t last_turns)
+{
+	struct ca_observation list[41];
+	struct ca_estimates e;
+	double width;
+
+	for (size_t i = 0; i < 40; i++) {
+		double dear = 1 + (double)(i * 7 % 11) / 10;
+
+		list[i] = at(1, i % 2 ? 500000 : 0, 0, (double)i, 0.25, (i % 2 ? 125 : 100) / dear);
+		list[i].elapsed = 0.25 * (i % 2 ? 1.3 : 1);
+		list[i].active = list[i].elapsed * 0.5;
+		list[i].delay = list[i].elapsed - 0.25;
+		list[i].paying = list[i].delay * 0.8;
+		list[i].work = ca_results_work((uint64_t)(2e9 * 0.25 * (i % 2 ? 1.25 : 1)), 40,
+					       (uint64_t)(1e9 * list[i].elapsed));
+	}
+	list[40] = at(2, 1000000, 0, 40, 0.003, 2);
+	list[40].elapsed = 0.25;
+	list[40].active = list[40].delay = 0.247;
+	list[40].paying = 0.25;
+	list[40].work = ca_results_work(last_work, last_turns, 250000000);
+	e = run_on(list, 41);
+	width = (e.curve[0].at_high[1] - e.curve[0].at_low[1]) / 2;
+	ca_estimate_fini(&e);
+	return width;
+}
+
+/* An experiment in which all was paid has no CPU time, and the few turns of a lock in it are no spin loop: what the
+ * others say of theirs holds. (Until 29 November 2026 it took that from all of them.) */
+static void test_all_paid(void **state)
+{
+	double usual = width_beside(12000000, 40);
+
+	(void)state;
+	assert_near(width_beside(0, 30), usual, 0.1 * usual);
+	assert_true(width_beside(0, 30000) > 1.5 * usual); /* that is one, and CPU time tells nothing */
+}
+
 static void test_degenerate(void **state)
 {
 	struct ca_observation treated = at(1, 500000, 1, 0, 1, 100);
@@ -563,9 +605,9 @@ int main(void)
 		cmocka_unit_test(test_outliers),      cmocka_unit_test(test_own_zeros),
 		cmocka_unit_test(test_few_own_zeros), cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_next_region),   cmocka_unit_test(test_no_visits),
-		cmocka_unit_test(test_polls),         cmocka_unit_test(test_degenerate),
-		cmocka_unit_test(test_coverage),      cmocka_unit_test(test_one_pair),
-		cmocka_unit_test(test_idle_of_few),
+		cmocka_unit_test(test_polls),         cmocka_unit_test(test_all_paid),
+		cmocka_unit_test(test_degenerate),    cmocka_unit_test(test_coverage),
+		cmocka_unit_test(test_one_pair),      cmocka_unit_test(test_idle_of_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
