@@ -158,7 +158,7 @@ void ca_units_count_work(struct ca_observation *o)
 	o->cost = o->work > 0 ? o->elapsed - o->delay : 0;
 	if (!(o->work > 0))
 		o->from = o->to = 0; /* else it would tell where the point is not passed */
-	o->visits = o->work * 1e3;
+	o->visits = fmax(o->work, 0) * 1e3;
 	o->work = o->before = 0;
 	o->counted = false;
 }

@@ -132,13 +132,17 @@ static void test_count_work(void **state)
 {
 	struct ca_observation
 		known = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .work = 1.8, .from = 2 },
-		unknown = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .from = 2 };
+		unknown = { .elapsed = 1.5, .delay = 0.5, .cost = 0.9, .visits = 70, .from = 2 },
+		spun = unknown;
 
 	(void)state;
 	ca_units_count_work(&known);
 	assert_true(known.cost == 1 && known.visits == 1800 && known.from == 2 && known.work == 0);
 	ca_units_count_work(&unknown);
 	assert_true(unknown.cost == 0 && unknown.from == 0);
+	spun.work = NAN;
+	ca_units_count_work(&spun);
+	assert_true(spun.cost == 0 && spun.visits == 0 && spun.from == 0);
 }
 
 /* 1 s, half of it S at 50 %: 0.1 went to others, 0.1 to our code, half of that in S. */
