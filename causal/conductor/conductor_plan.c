@@ -435,6 +435,7 @@ static void write_samples(struct ca_conductor *c)
 			continue;
 		if (c->stacks)
 			stacks.own = ca_stacks_own(c->stacks, id, false);
+		stacks.waited = count - ca_regions_at_work(c->regions, id);
 		stacks.since = since_of(c, id);
 		for (size_t i = 0; i < n && !ca_conductor_is_named(c); i++) {
 			if (all[i].region != id)

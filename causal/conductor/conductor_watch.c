@@ -58,6 +58,7 @@ static void take_samples(struct ca_conductor *c, uint32_t slot, const struct ca_
 			frame[frames++] = event[i++].value;
 		c->sum.samples++;
 		c->sum.periods += weight;
+		c->sum.waited += flags & CA_SAMPLE_WAITING ? weight : 0;
 		c->sum.squares += (uint64_t)weight * weight;
 		c->sum.in_scope += ca_conductor_take_sample(c, slot, frame, frames, weight, flags);
 	}

@@ -472,7 +472,7 @@ static bool note_spins(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 
 		of->region = s->region;
 		if (p->run[s->run].sampled)
-			of->share += 100. * (double)s->spins / p->periods_of[s->region - 1];
+			of->share += 100. * (double)s->spins / p->whole_of[s->region - 1];
 	}
 	for (size_t i = 0; i < p->catalog.regions && list; i++)
 		if (list[i].share > 0) {

@@ -240,8 +240,8 @@ static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_p
 
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
 {
-	double periods = profile->periods_of[row->curve->region - 1];
-	uint64_t count = 0, own = 0;
+	double whole = profile->whole_of[row->curve->region - 1];
+	uint64_t count = 0, own = 0, waited = 0;
 	bool known = false, sampled;
 
 	for (size_t i = 0; i < profile->sample_count; i++) {
@@ -251,6 +251,7 @@ static void fill_samples(const struct ca_profile *profile, struct ca_profile_row
 			continue;
 		sampled = profile->run[samples->run].sampled;
 		count += sampled ? samples->count : 0;
+		waited += sampled ? samples->waited : 0;
 		if (samples->own == UINT64_MAX)
 			continue;
 		own += sampled ? samples->own : 0;
@@ -260,8 +261,9 @@ static void fill_samples(const struct ca_profile *profile, struct ca_profile_row
 		row->calls = samples->calls;
 	}
 	/* samples are of one region */
-	row->samples = periods > 0 && !row->asked ? 100. * (double)count / periods : NAN;
-	row->own = periods > 0 && known ? 100. * (double)own / periods : NAN;
+	row->samples = whole > 0 && !row->asked ? 100. * (double)count / whole : NAN;
+	row->waits = count ? 100. * (double)waited / (double)count : 0;
+	row->own = whole > 0 && known ? 100. * (double)own / whole : NAN;
 }
 
 static enum ca_status make_rows(struct ca_profile *profile)
@@ -505,6 +507,7 @@ void ca_profile_free(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);
 	free(profile->periods_of);
+	free(profile->whole_of);
 	ca_catalog_fini(&profile->catalog);
 	ca_profile_free_stacks(profile);
 	for (size_t i = 0; i < profile->scopes; i++)

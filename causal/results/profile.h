@@ -55,9 +55,10 @@ struct ca_profile_experiment {
 struct ca_profile_samples {
 	uint32_t run, region;
 	uint64_t count;
-	uint64_t own;   /* of them with the region innermost; UINT64_MAX: unknown */
-	uint64_t spins; /* ... in loops that wait for other threads, if it does nothing else */
-	double since;   /* s of virtual time of the run until its binary came */
+	uint64_t own;    /* of them with the region innermost; UINT64_MAX: unknown */
+	uint64_t waited; /* of all, those not on a CPU */
+	uint64_t spins;  /* ... in loops that wait for other threads, if it does nothing else */
+	double since;    /* s of virtual time of the run until its binary came */
 	/* owned; ends with NULL, or NULL */
 	char **via;      /* callers that this region stands for as well */
 	char **contains; /* regions that make up nearly all of this one */
@@ -111,7 +112,7 @@ struct ca_profile_row {
 	const struct ca_profile_point *point;
 	const struct ca_curve *curve; /* its cells lie in point->estimates.cell */
 	enum ca_verdict verdict;
-	double samples; /* share of all samples, by weight, that had it on the stack, percent; NAN unknown */
+	double samples; /* periods with it on the stack, percent of whole_of; NAN unknown */
 	double own;     /* ... that had it innermost */
 	/* borrowed, of the last run that says so; end with NULL, or NULL */
 	char *const *via;      /* callers that this region stands for as well */
@@ -120,6 +121,8 @@ struct ca_profile_row {
 	bool leads; /* not known, but by its estimate among the first rows: it stands before those that do not matter */
 	unsigned asked; /* several regions at once (what_if.h): by how many percent the largest part, at which
 			   the curve is what was asked for; 0: one region */
+	double waits;   /* of its samples, percent not on a CPU */
+	double rank;    /* rows of one verdict are in its order */
 };
 
 /* Where the samples and the experiments went. */
@@ -156,10 +159,11 @@ struct ca_profile {
 	struct ca_funnel funnel;
 	double periods;     /* of the runs that were sampled to their ends ... */
 	double *periods_of; /* ... and in whose scope it was, by region, from the first one on. Owned */
-	double length;      /* of a run, s of virtual time, mean; 0: not known */
-	double squares;     /* ... and of what each sample stands for */
-	bool busy;          /* most experiments were disturbed by other programs ... */
-	bool blind;         /* ... and what is won beside them cannot be told */
+	double *whole_of; /* ... of which on a CPU, or waited for in it: what a person takes for 100 %. Owned */
+	double length;    /* of a run, s of virtual time, mean; 0: not known */
+	double squares;   /* ... and of what each sample stands for */
+	bool busy;        /* most experiments were disturbed by other programs ... */
+	bool blind;       /* ... and what is won beside them cannot be told */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

@@ -174,6 +174,8 @@ static struct json_object *region_array(const struct ca_profile *profile)
 		add_text(object, "binary", row->region->binary);
 		add_number(object, "samples", row->samples, 2);
 		add_number(object, "own", row->own, 2);
+		if (row->waits > 0)
+			add_number(object, "waits", row->waits, 2);
 		if (row->asked)
 			add_count(object, "asked", row->asked);
 		add_names(object, "via", row->via);

@@ -6,16 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THIN = 10 }; /* a row's time is own time by less than one part in so many: it is what it calls */
+enum { WIDTHS = 4 }; /* standard errors in an interval */
+enum { THIN = 10 };  /* a row's time is own time by less than one part in so many: it is what it calls */
 static const double near = 0.9; /* of an effect */
 
-/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high
- * middle mostly means few experiments. */
-static double rank_key(const struct ca_profile_row *row)
+/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high middle mostly means few
+ * experiments. All others by what is to be expected: the largest of several estimates is so by chance as well, and the
+ * more so the wider it is (empirical Bayes; Efron and Morris, JASA 1973). usual: the mean square of the effects. */
+static double rank_key(const struct ca_profile_row *row, double usual)
 {
-	double key = row->verdict == CA_VERDICT_NOT_WORTH ? row->curve->impact_low : row->curve->impact;
+	const struct ca_curve *curve = row->curve;
+	double error = (curve->impact_high - curve->impact_low) / WIDTHS;
+	double key = row->verdict == CA_VERDICT_NOT_WORTH ? curve->impact_low
+		     : error > 0 && usual > 0             ? curve->impact * usual / (usual + error * error)
+							  : curve->impact;
 
 	return isfinite(key) ? key : -HUGE_VAL;
+}
+
+static void find_keys(struct ca_profile *profile)
+{
+	double squares = 0, n = 0;
+
+	for (size_t r = 0; r < profile->rows; r++)
+		if (isfinite(profile->row[r].curve->impact)) {
+			squares += profile->row[r].curve->impact * profile->row[r].curve->impact;
+			n++;
+		}
+	for (size_t r = 0; r < profile->rows; r++)
+		profile->row[r].rank = rank_key(&profile->row[r], n > 0 ? squares / n : 0);
 }
 
 static int place_of(const struct ca_profile_row *row)
@@ -26,13 +45,12 @@ static int place_of(const struct ca_profile_row *row)
 static int by_rank(const void *a, const void *b)
 {
 	const struct ca_profile_row *x = a, *y = b;
-	double p = rank_key(x), q = rank_key(y);
 	int order = place_of(x) - place_of(y);
 
 	if (order)
 		return order;
-	if (p > q || p < q)
-		return p > q ? -1 : 1;
+	if (x->rank > y->rank || x->rank < y->rank)
+		return x->rank > y->rank ? -1 : 1;
 	order = strcmp(x->region->name, y->region->name);
 	if (order == 0)
 		order = strcmp(x->region->file, y->region->file);
@@ -108,6 +126,7 @@ static void let_work_lead(struct ca_profile *profile)
 
 void ca_profile_rank(struct ca_profile *profile)
 {
+	find_keys(profile);
 	qsort(profile->row, profile->rows, sizeof *profile->row, by_rank);
 	let_lead(profile);
 	let_work_lead(profile);

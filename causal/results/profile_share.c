@@ -22,13 +22,15 @@ void ca_profile_find_sampled(struct ca_profile *profile)
 }
 
 /* In runs with another scope a region is not counted: neither do their periods count for it. It is in a scope if one run
- * with that has it. */
+ * with that has it. Of a person's 100 % the waits of other code are no part: who sleeps keeps nobody from a CPU, and a
+ * main thread that sleeps until two others are done would be a third of all. */
 bool ca_profile_find_periods(struct ca_profile *profile)
 {
 	size_t regions = profile->catalog.regions, *group = calloc(profile->runs + 1, sizeof *group);
-	bool *has = calloc(profile->runs * regions + 1, sizeof *has);
+	bool *has = calloc(profile->runs * regions + 1, sizeof *has), ok;
 
 	profile->periods_of = calloc(regions + 1, sizeof *profile->periods_of);
+	profile->whole_of = calloc(regions + 1, sizeof *profile->whole_of);
 	for (size_t i = 0; i < profile->runs && group; i++)
 		while (strcmp(profile->run[group[i]].scope, profile->run[i].scope) != 0)
 			group[i]++;
@@ -38,13 +40,24 @@ bool ca_profile_find_periods(struct ca_profile *profile)
 		if (profile->experiment[i].region)
 			has[group[profile->experiment[i].run] * regions + profile->experiment[i].region - 1] =
 				true;
-	for (size_t i = 0; i < profile->runs && has && group && profile->periods_of; i++)
-		for (size_t r = 0; r < regions && profile->run[i].sampled; r++)
-			if (has[group[i] * regions + r])
-				profile->periods_of[r] += (double)profile->run[i].summary.periods;
+	ok = has && group && profile->periods_of && profile->whole_of;
+	for (size_t i = 0; i < profile->runs && ok; i++) {
+		const struct ca_run_summary *run = &profile->run[i].summary;
+
+		for (size_t r = 0; r < regions && profile->run[i].sampled; r++) {
+			if (!has[group[i] * regions + r])
+				continue;
+			profile->periods_of[r] += (double)run->periods;
+			profile->whole_of[r] += (double)run->periods - (double)run->waited;
+		}
+	}
+	for (size_t i = 0; i < profile->sample_count && ok; i++)
+		if (profile->run[profile->samples[i].run].sampled)
+			profile->whole_of[profile->samples[i].region - 1] +=
+				(double)profile->samples[i].waited;
 	free(has);
 	free(group);
-	return has && group && profile->periods_of;
+	return ok;
 }
 
 struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)

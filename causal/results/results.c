@@ -322,6 +322,8 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 	add_u64(record, "count", count);
 	if (stacks) {
 		add_u64(record, "own", stacks->own);
+		if (stacks->waited)
+			add_u64(record, "waited", stacks->waited);
 		if (stacks->spins)
 			add_u64(record, "spins", stacks->spins);
 		add_names(record, "via", stacks->via);
@@ -400,6 +402,8 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	if (summary->in_main)
 		add_u64(record, "in_main", summary->in_main);
 	add_u64(record, "periods", summary->periods);
+	if (summary->waited)
+		add_u64(record, "waited", summary->waited);
 	add_u64(record, "squares", summary->squares);
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		add_u64(drops, ca_results_drop_name(i), summary->drop[i]);

@@ -146,6 +146,7 @@ struct ca_run_summary {
 	uint64_t in_scope;   /* ... of which had a frame in scope */
 	uint64_t in_main;    /* ... in main itself, which is no region of function mode */
 	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */
+	uint64_t waited;     /* ... of them, not on a CPU: waits for the outside, sleeps */
 	uint64_t squares;    /* sum of the squares of what each stands for; 0: not known */
 	uint64_t drop[16];   /* by enum ca_drop */
 	uint64_t started;    /* experiments opened */
@@ -170,6 +171,7 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 /* Where a region stood on the stacks that held it. Borrowed; the lists end with NULL, or are NULL. */
 struct ca_region_stacks {
 	uint64_t own;                /* samples with the region innermost */
+	uint64_t waited;             /* of all, those not on a CPU */
 	uint64_t spins;              /* ... in loops that wait for other threads, if it does nothing else */
 	const char *const *via;      /* callers that this region stands for as well, outermost last */
 	const char *const *contains; /* regions that make up nearly all of this one */

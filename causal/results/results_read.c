@@ -262,6 +262,7 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 						.region = region,
 						.count = ca_results_json_u64(record, "count"),
 						.own = known_u64(record, "own"),
+						.waited = ca_results_json_u64(record, "waited"),
 						.spins = ca_results_json_u64(record, "spins"),
 						.since = ca_results_json_double(record, "since") };
 	return read_names(record, "via", &samples->via) &&
@@ -361,6 +362,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 		.in_scope = ca_results_json_u64(record, "in_scope"),
 		.in_main = ca_results_json_u64(record, "in_main"),
 		.periods = ca_results_json_u64(record, "periods"),
+		.waited = ca_results_json_u64(record, "waited"),
 		.squares = ca_results_json_u64(record, "squares"),
 		.started = ca_results_json_u64(record, "started"),
 		.kept = ca_results_json_u64(record, "kept"),

@@ -24,6 +24,7 @@ enum {
 	NAME_ENOUGH = 24, /* columns of numbers are not worth a shorter one */
 	POINT_MAX = 18,
 	VERDICT = 16, /* "cannot tell here" */
+	MOSTLY = 50,  /* percent of a row's samples */
 	KERNEL = 2,   /* times the share of the samples, and more: it is in the kernel */
 	NO_TERMINAL = 200
 };
@@ -247,6 +248,11 @@ static void put_row(const struct ca_table *t, size_t r)
 	fputs("   ", t->out);
 	put_verdict(t, row);
 	put_percentiles(t, row);
+	if (t->shares && row->waits >= MOSTLY) {
+		fprintf(t->out, "%*s", CA_TABLE_RANK, "");
+		put_marked(t, "2", "sleeps, or waits for the outside");
+		fputc('\n', t->out);
+	}
 	if (row->via && *row->via)
 		put_names(t, "via ", row->via, " ← ");
 	if (row->calls && *row->calls)

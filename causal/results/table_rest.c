@@ -296,7 +296,7 @@ static struct sampled *find_untried(const struct ca_profile *p, size_t *n)
 		of->told = s->contains && *s->contains;
 		of->waits |= s->spins > 0;
 		if (p->run[s->run].sampled && s->own != UINT64_MAX)
-			of->own += 100. * (double)s->own / p->periods_of[s->region - 1];
+			of->own += 100. * (double)s->own / p->whole_of[s->region - 1];
 	}
 	for (size_t i = 0; i < p->catalog.regions && list; i++)
 		if (list[i].own >= LEAST_OWN && !list[i].told && !list[i].waits &&

@@ -444,7 +444,7 @@ static void test_spins_note(void **state)
 	};
 	struct ca_profile profile = { .run = run,
 				      .runs = 2,
-				      .periods_of = periods,
+				      .whole_of = periods,
 				      .periods = 1000,
 				      .samples = samples,
 				      .sample_count = CA_COUNT(samples) };
@@ -892,6 +892,35 @@ static void test_called_first(void **state)
 	}
 }
 
+/* The largest of several estimates is so by chance, too. */
+static void test_wide_is_no_first(void **state)
+{
+	struct ca_region wide = { .name = TEXT("wide"), .file = TEXT("") };
+	struct ca_region sure = { .name = TEXT("sure"), .file = TEXT("") };
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	const struct ca_curve of_sure = { .impact = 18, .impact_low = 12, .impact_high = 24 };
+	const struct {
+		struct ca_curve wide;
+		bool first;
+	} cases[] = {
+		{ { .impact = 19, .impact_low = 2, .impact_high = 36 }, false },
+		{ { .impact = 19, .impact_low = 13, .impact_high = 25 }, true },
+		{ { .impact = 40, .impact_low = 23, .impact_high = 57 }, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct ca_profile_row row[] = {
+			{ &wide, &point, &cases[i].wide, CA_VERDICT_WORTH, 40, 40, NULL, NULL },
+			{ &sure, &point, &of_sure, CA_VERDICT_WORTH, 40, 40, NULL, NULL },
+		};
+		struct ca_profile profile = { .row = row, .rows = 2 };
+
+		ca_profile_rank(&profile);
+		assert_true((row[0].region == &wide) == cases[i].first);
+	}
+}
+
 /* Code that has samples of its own and no experiment is named: it would be next. */
 static void test_table_untried(void **state)
 {
@@ -918,7 +947,7 @@ static void test_table_untried(void **state)
 				      .run = run,
 				      .runs = 2,
 				      .periods = 100,
-				      .periods_of = periods,
+				      .whole_of = periods,
 				      .samples = samples,
 				      .sample_count = 7,
 				      .catalog = { .region = region, .regions = 6 },
@@ -1043,16 +1072,27 @@ static void test_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vague),         cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_spins_note),    cmocka_unit_test(test_note_set_time),
-		cmocka_unit_test(test_regions),       cmocka_unit_test(test_function_is_one),
-		cmocka_unit_test(test_table_untried), cmocka_unit_test(test_points),
-		cmocka_unit_test(test_count),         cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_no_reason),     cmocka_unit_test(test_table),
-		cmocka_unit_test(test_runs_wanted),   cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_table_kernel),
-		cmocka_unit_test(test_chains),        cmocka_unit_test(test_called_first),
-		cmocka_unit_test(test_rest),          cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_vague),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_spins_note),
+		cmocka_unit_test(test_note_set_time),
+		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_function_is_one),
+		cmocka_unit_test(test_table_untried),
+		cmocka_unit_test(test_points),
+		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_no_reason),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_runs_wanted),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_table_kernel),
+		cmocka_unit_test(test_chains),
+		cmocka_unit_test(test_called_first),
+		cmocka_unit_test(test_wide_is_no_first),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_colours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

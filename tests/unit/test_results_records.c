@@ -998,6 +998,45 @@ static void test_scopes(void **state)
 	ca_profile_free(profile);
 }
 
+/* A main thread sleeps while others work: their shares are of the CPU time, and its own of that and its sleep. */
+static void test_waits_of_others(void **state)
+{
+	static char text[1 << 16];
+	const struct ca_region_stacks stacks[] = { { .own = 600 }, { .own = 300, .waited = 290 } };
+	struct ca_visits visits = { .delta = 100 };
+	const struct ca_experiment_record of_second = {
+		.region = 2, .speedup = 500000, .end = 1000000000, .visit_count = 1, .visits = &visits
+	};
+	struct ca_results *results;
+	struct ca_profile *profile;
+
+	(void)state;
+	add_region("g");
+	results = open_run(1);
+	for (uint32_t i = 0; i < 8; i++)
+		put(results, i, 0);
+	assert_int_equal(ca_results_experiment(results, &of_second, &err), CA_OK);
+	for (uint32_t region = 1; region <= 2; region++)
+		assert_int_equal(ca_results_samples(results, region, stacks[region - 1].own,
+						    &stacks[region - 1], &err),
+				 CA_OK);
+	ca_results_close(
+		results,
+		&(struct ca_run_summary){ .samples = 9, .periods = 1000, .waited = 290, .runtime = 9 }, &err);
+	profile = load();
+	assert_int_equal(profile->rows, 2);
+	for (size_t i = 0; i < profile->rows; i++) {
+		const struct ca_profile_row *row = &profile->row[i];
+		bool sleeps = *row->region->name == 'g';
+
+		assert_true(fabs(row->own - (sleeps ? 30 : 84.5)) < 0.01);
+		assert_true(fabs(row->waits - (sleeps ? 96.67 : 0)) < 0.01);
+	}
+	print_to(profile, 100, text, sizeof text);
+	assert_non_null(strstr(text, "\n     sleeps, or waits for the outside\n"));
+	ca_profile_free(profile);
+}
+
 /* Escape sequences, broken UTF-8 and right-to-left marks in a name do not get through. */
 static void test_hostile_name(void **state)
 {
@@ -1183,6 +1222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_since, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_waits_of_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kinds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_torn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
