@@ -35,6 +35,8 @@ double ca_selftest_now(void);
 /* Cores that the control groups allow whose names stand in the file `self`, as in
  * /proc/self/cgroup, below the folder `root`; 0: no limit. */
 double ca_selftest_quota(const char *self, const char *root);
+/* What makes waking a thread on an idle core cheaper, by what the folder `sys` holds, as /sys does. */
+const char *ca_selftest_wake_advice(const char *sys);
 
 /* What came of the programs whose answer is known, with one source of samples. */
 struct ca_selftest_known {

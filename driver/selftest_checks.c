@@ -293,7 +293,33 @@ static bool start_apart(pthread_t *thread, int *fd)
 	return started;
 }
 
-#define HALT_POLL "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+#define HALT_POLL "/module/haltpoll/parameters/guest_halt_poll_ns"
+#define IDLE      "/devices/system/cpu/cpuidle/"
+
+/* A guest's cores poll if the kernel has a driver for idle cores, its governor is haltpoll, and polling is not off. */
+const char *ca_selftest_wake_advice(const char *sys)
+{
+	char path[256], driver[32], governor[32], poll[32];
+
+	snprintf(path, sizeof path, "%s" IDLE "current_driver", sys);
+	read_line(path, driver, sizeof driver);
+	snprintf(path, sizeof path, "%s" IDLE "current_governor", sys);
+	read_line(path, governor, sizeof governor);
+	snprintf(path, sizeof path, "%s" HALT_POLL, sys);
+	read_line(path, poll, sizeof poll);
+	if (!*poll)
+		return "nothing, if threads seldom wait for each other; on the host, let idle guests poll "
+		       "(kvm.halt_poll_ns)";
+	if (!strcmp(driver, "none"))
+		return "boot the kernel with cpuidle_haltpoll.force=1, so that idle cores poll before they "
+		       "halt";
+	if (strcmp(governor, "haltpoll") != 0)
+		return "as root, let idle cores poll before they halt: echo haltpoll >/sys" IDLE
+		       "current_governor";
+	return strcmp(poll, "0")
+		       ? "as root, let idle cores poll for longer: echo 5000000 >/sys" HALT_POLL
+		       : "as root, let idle cores poll before they halt: echo 200000 >/sys" HALT_POLL;
+}
 
 /* What it takes to wake a thread on a core that does nothing: of a virtual machine, the hypervisor has to be asked. What
  * waits for S is woken less often where S is faster, and that is in no prediction. */
@@ -320,12 +346,7 @@ static void look_at_wakes(struct ca_selftest_check *check)
 			 woken > 3 ? ": code that others wait for may bring more than is predicted" : "");
 	}
 	if (woken > 3)
-		snprintf(check->to_do, sizeof check->to_do, "%s",
-			 access(HALT_POLL, F_OK)
-				 ? "nothing, if threads seldom wait for each other; on the host, let idle "
-				   "guests poll "
-				   "(kvm.halt_poll_ns)"
-				 : "as root, let idle cores poll before they halt: echo 200000 >" HALT_POLL);
+		snprintf(check->to_do, sizeof check->to_do, "%s", ca_selftest_wake_advice("/sys"));
 	sched_setaffinity(0, sizeof before, &before);
 	close(alone);
 	close(fd);

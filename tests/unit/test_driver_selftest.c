@@ -385,6 +385,31 @@ static void put_group(const char *path, const char *text)
 	put(path, text);
 }
 
+/* The advice fits the kernel: setting how long idle cores poll does nothing where they have no driver. */
+static void test_wake_advice(void **state)
+{
+	static const struct {
+		const char *driver, *governor, *poll, *says;
+	} cases[] = {
+		{ "none\n", "haltpoll\n", NULL, "on the host" },
+		{ "none\n", "haltpoll\n", "200000\n", "cpuidle_haltpoll.force=1" },
+		{ "haltpoll\n", "menu\n", "200000\n", "echo haltpoll >/sys/" },
+		{ "haltpoll\n", "haltpoll\n", "0\n", "echo 200000 >/sys/module/" },
+		{ "haltpoll\n", "haltpoll\n", "200000\n", "for longer: echo" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		mkdir(in_folder("sys"), 0700);
+		put_group("sys/devices/system/cpu/cpuidle/current_driver", cases[i].driver);
+		put_group("sys/devices/system/cpu/cpuidle/current_governor", cases[i].governor);
+		if (cases[i].poll)
+			put_group("sys/module/haltpoll/parameters/guest_halt_poll_ns", cases[i].poll);
+		assert_non_null(strstr(ca_selftest_wake_advice(in_folder("sys")), cases[i].says));
+		assert_int_equal(remove_tree(in_folder("sys")), 0);
+	}
+}
+
 /* Control groups of both versions; the least limit of a group and of those around it counts. */
 static void test_quota(void **state)
 {
@@ -433,9 +458,10 @@ static void test_quota(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_predicts), cmocka_unit_test(test_error), cmocka_unit_test(test_time),
-		cmocka_unit_test(test_verdict),  cmocka_unit_test(test_look),  cmocka_unit_test(test_room),
-		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_predicts), cmocka_unit_test(test_error),
+		cmocka_unit_test(test_time),     cmocka_unit_test(test_verdict),
+		cmocka_unit_test(test_look),     cmocka_unit_test(test_room),
+		cmocka_unit_test(test_quota),    cmocka_unit_test(test_wake_advice),
 	};
 
 	return cmocka_run_group_tests_name("selftest", tests, set_up, tear_down);
