@@ -250,7 +250,7 @@ static void put_row(const struct ca_table *t, size_t r)
 	put_percentiles(t, row);
 	if (t->shares && row->waits >= MOSTLY) {
 		fprintf(t->out, "%*s", CA_TABLE_RANK, "");
-		put_marked(t, "2", "sleeps, or waits for the outside");
+		put_marked(t, "2", "mostly waits: sleeps, files, other programs");
 		fputc('\n', t->out);
 	}
 	if (row->via && *row->via)

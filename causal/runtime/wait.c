@@ -375,7 +375,7 @@ static void begin_doing(struct ca_waiting *w)
 		     w->since);
 }
 
-/* For a profile: how long was the thread off a CPU, apart from waits inside this one? */
+/* How long was the thread off a CPU, apart from waits inside this one? */
 CA_SIGSAFE static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
 {
 	const struct ca_switches *log = &w->thread->switches;
@@ -705,7 +705,9 @@ void ca_wait_end(struct ca_waiting *w)
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
 		if (w->kind == CA_WAIT_EXTERNAL && !w->by_itself)
-			ca_sample_off_cpu(t, now - w->since);
+			/* what the call had of a CPU, as a read of what is in memory, is in other samples */
+			ca_sample_off_cpu(t, t->tick.sees_kernel && t->switches.page ? off_cpu(w, now)
+										     : now - w->since);
 	}
 	if (__builtin_expect(t->young != 0, 0) && !t->waiting)
 		ca_thread_look_at_young(t, now);

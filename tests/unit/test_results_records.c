@@ -1033,7 +1033,7 @@ static void test_waits_of_others(void **state)
 		assert_true(fabs(row->waits - (sleeps ? 96.67 : 0)) < 0.01);
 	}
 	print_to(profile, 100, text, sizeof text);
-	assert_non_null(strstr(text, "\n     sleeps, or waits for the outside\n"));
+	assert_non_null(strstr(text, "\n     mostly waits: sleeps, files, other programs\n"));
 	ca_profile_free(profile);
 }
 

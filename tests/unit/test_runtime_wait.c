@@ -1041,6 +1041,23 @@ static void is_told(enum ca_event_kind kind, enum ca_key key, uint64_t value)
 	assert_int_equal(e.value, value);
 }
 
+/* A read of what is in memory takes long on a CPU, and ticks see that; only the rest of it is a wait's. */
+static void calls_on_a_cpu(void **state)
+{
+	struct ca_waiting w;
+
+	(void)state;
+	for (int seen = 0; seen < 2; seen++) {
+		me->tick.sees_kernel = seen;
+		w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+		was_off(w.since + 10000, w.since + 15000, false);
+		pass(50000);
+		ca_wait_end(&w);
+		assert_true(seen ? off_cpu == 5000 : off_cpu >= 50000);
+	}
+	me->tick.sees_kernel = false;
+}
+
 #define STATE(kind, activity) is_told(CA_STATE_##kind, CA_KEY_STATE, CA_ACTIVITY_##activity)
 
 /* How long a wait takes on a busy machine is anybody's guess: not what is told of long ones alone. */
@@ -1222,6 +1239,7 @@ int main(void)
 		TEST(held_back_in_s),
 		TEST(client_in_s),
 		TEST(waits_that_are_sampled),
+		TEST(calls_on_a_cpu),
 		TEST(clients_are_cheap),
 		TEST(calls_that_are_s),
 		TEST(told),
