@@ -82,12 +82,13 @@ struct ca_cpu {
 struct ca_session {
 	uint64_t magic; /* CA_SESSION_MAGIC; written last at creation */
 	uint32_t version;
-	uint32_t header_size;      /* sizeof(struct ca_session): both sides must agree */
-	uint32_t slot_size;        /* sizeof(struct ca_slot) */
-	uint32_t conductor;        /* pid */
-	uint64_t period;           /* ns of CPU time between samples */
-	uint32_t backend;          /* enum ca_backend wanted */
-	uint32_t verbose;          /* as ca_settings_level */
+	uint32_t header_size; /* sizeof(struct ca_session): both sides must agree */
+	uint32_t slot_size;   /* sizeof(struct ca_slot) */
+	uint32_t conductor;   /* pid */
+	uint64_t period;      /* ns of CPU time between samples */
+	uint32_t backend;     /* enum ca_backend wanted */
+	uint32_t switch_cost; /* ns by which the switch log makes a thread's switch longer; 0: not known */
+	uint32_t verbose;     /* as ca_settings_level */
 	_Atomic uint32_t backends; /* that threads had ticks from: 1 << enum ca_backend, by the
 				    * runtimes */
 	uint32_t virtual_clock;    /* 1: what the program sees of time is virtual time */

@@ -226,6 +226,9 @@ struct ca_thread {
 	uint32_t steadily;        /* ... many at so many ticks, up to the last one ... */
 	uint32_t creates;         /* ... and threads that it has created ... */
 	uint64_t creates_from;    /* ... which was at that time, ns */
+	uint64_t slept, slept_at; /* times that it has gone to sleep, up to then, ns ... */
+	uint64_t was_off;         /* ... and been off a CPU, as its log says ... */
+	bool slept_known, hops;   /* ... hops: more often than a log is worth */
 	uint64_t blocked;         /* ns off a CPU in waits, for samples */
 	struct ca_rng rng;
 	struct ca_switches switches;

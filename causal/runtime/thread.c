@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,10 +46,12 @@ enum {
 	HARDLY = 32, /* ... by perf's clock, and the thread meets others more than once a period ... */
 	STEADY = 16, /* ... by so many ticks, one after the other */
 	REDRAW = 16, /* ticks of one period where it is not an experiment's ... */
-	PROFILE_REDRAW = 128, /* ... but a profile's */
-	CREATES = 125000,     /* ns for each thread that it has created, below which that is all it does */
-	CREATED = 64,         /* ... looked at when it has created so many */
-	YOUNG_LOOK = 5000000  /* ns between two looks whether a thread without a tick needs one */
+	PROFILE_REDRAW = 128,  /* ... but a profile's */
+	SLEPT_LOOK = 50000000, /* ns between two looks how often a thread went to sleep */
+	MOST_FOR_LOG = 25,     /* a part of its time in so many */
+	CREATES = 125000,      /* ns for each thread that it has created, below which that is all it does */
+	CREATED = 64,          /* ... looked at when it has created so many */
+	YOUNG_LOOK = 5000000   /* ns between two looks whether a thread without a tick needs one */
 };
 enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
 
@@ -312,6 +315,36 @@ static bool only_creates(const struct ca_thread *t, uint64_t now)
 	return t->creates * (uint64_t)CREATES > now - t->creates_from;
 }
 
+/* More than a 25th of its time, as far as its switches are what is dear; half of that, if it goes without their log. */
+CA_SIGSAFE static bool is_dear(const struct ca_thread *t, uint64_t switches, uint64_t now)
+{
+	return switches * ca_rt.session->switch_cost * MOST_FOR_LOG > (now - t->slept_at) / (t->hops ? 2 : 1);
+}
+
+/* Looks, at a tick, how often the thread has gone to sleep: where to log that is dear, it goes without the log. Who spins,
+ * and yields, keeps it: it tells waits from work there. Asks the kernel only where the log says that it may be so. */
+CA_SIGSAFE static void look_at_switches(struct ca_thread *t, uint64_t now)
+{
+	uint64_t off = ca_switches_count(&t->switches), more = off - t->was_off;
+	bool known = t->slept_known, maybe = !t->switches.page || is_dear(t, more, now);
+	struct rusage used = { 0 };
+
+	if (!ca_rt.session->switch_cost || now - t->slept_at < SLEPT_LOOK)
+		return;
+	t->slept_known =
+		maybe && ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) >= 0;
+	t->hops = known && t->slept_known && is_dear(t, (uint64_t)used.ru_nvcsw - t->slept, now);
+	t->slept = (uint64_t)used.ru_nvcsw;
+	t->slept_at = now;
+	t->was_off = off;
+}
+
+/* Nor has it perf's events. */
+static bool goes_without(const struct ca_thread *t, uint64_t now)
+{
+	return t->hops || only_creates(t, now);
+}
+
 static void wait_for_readers(struct ca_thread *t)
 {
 	/* seq_cst: pairs with account.c, where a reader counts itself and then looks at by_slot and the log */
@@ -375,7 +408,7 @@ void ca_thread_look_at_young(struct ca_thread *t, uint64_t now)
 	if (!t->young || (now < t->young && !perf) || ca_rt_is_in_s(t))
 		return;
 	t->young = now + YOUNG_LOOK;
-	if (!perf && (ca_clock_thread_cpu() - t->hit_cpu < ca_rt.period || only_creates(t, now)))
+	if (!perf && (ca_clock_thread_cpu() - t->hit_cpu < ca_rt.period || goes_without(t, now)))
 		return;
 	ca_ledger_accrue(t, now, NULL); /* without a switch log, up to here */
 	grow_up(t, perf ? random_part(t, period) : jittered(t, period), period);
@@ -418,8 +451,10 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 	bool meets = meets_others(t);
 	uint64_t period = wanted_period(t, meets), now = ca_clock_now();
 	enum ca_backend backend = t->tick.backend;
-	bool young = period != ca_rt.period && only_creates(t, now);
+	bool young;
 
+	look_at_switches(t, now);
+	young = period != ca_rt.period && goes_without(t, now);
 	t->meets = t->creates = 0;
 	t->creates_from = now;
 	if (t->young) {
@@ -429,6 +464,10 @@ CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t)
 		grow_up(t, jittered(t, period), period);
 		t->tick_period = period;
 		t->tick_drawn = true;
+		return;
+	}
+	if (young && t->hops && backend == CA_BACKEND_PERF && !t->waiting && !ca_rt_is_in_s(t)) {
+		grow_young(t, now);
 		return;
 	}
 	if (backend == CA_BACKEND_AUTO || !is_stale(t, period))
@@ -504,6 +543,9 @@ static void begin(bool first)
 	t->switches.page = NULL;
 	t->creates = 0;
 	t->creates_from = now;
+	t->slept_at = now;
+	t->slept_known = t->hops = false;
+	t->was_off = 0;
 	if ((uint32_t)t->tid == ca_rt.pid || !begin_young(t, now)) {
 		uint64_t period = wanted_period(t, false);
 

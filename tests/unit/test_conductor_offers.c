@@ -37,6 +37,11 @@ uint64_t ca_regions_samples(const struct ca_regions *regions, uint32_t region)
 	return samples;
 }
 
+uint64_t ca_regions_at_work(const struct ca_regions *regions, uint32_t region)
+{
+	return ca_regions_samples(regions, region);
+}
+
 void ca_regions_keep_stacks(struct ca_regions *regions, struct ca_stacks *stacks)
 {
 	(void)regions, (void)stacks;

@@ -574,6 +574,79 @@ static void *create_all_the_time(void *unused)
 	return NULL;
 }
 
+/* A tick after 100 ms in which it was off a CPU once, and perhaps slept. */
+static void hop(struct ca_thread *t, bool sleeps)
+{
+	const struct timespec time = { .tv_nsec = 1000 };
+
+	if (sleeps)
+		ca_sys(SYS_nanosleep, (long)(intptr_t)&time, 0, 0, 0, 0, 0);
+	switched++;
+	starts = 1;
+	t->slept_at -= 100000000;
+	ca_thread_adjust_ticks(t);
+}
+
+/* Who goes to sleep so often that the log of it would take a part of its time has none, as long as that lasts. */
+static void *hop_all_the_time(void *unused)
+{
+	static const struct {
+		uint32_t cost; /* at 10 ms each, one in 250 ms is too often */
+		bool in_s, sleeps, hops;
+	} cases[] = {
+		{ 0, false, true, false },         /* not known */
+		{ 1000000, false, true, false },   /* cheap */
+		{ 10000000, false, false, false }, /* it yields */
+		{ 10000000, true, true, true },
+	};
+	struct ca_thread *t;
+
+	is_main = true;
+	be_main();
+	just_live(unused);
+	t = ca_self;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		s->switch_cost = cases[i].cost;
+		t->depth = cases[i].in_s;
+		for (int k = 0; k < 3; k++)
+			hop(t, cases[i].sleeps);
+		assert_int_equal(t->hops, cases[i].hops);
+		assert_int_equal(closes, 0); /* in S there is nothing to change */
+	}
+	t->depth = 0;
+	t->last_cpu = 0;
+	hop(t, true);
+	assert_int_equal(closes, 1);
+	assert_null(t->switches.page);
+	assert_in_range(t->last_cpu, 1, ca_clock_thread_cpu());
+	assert_true(t->young > 0);
+	/* neither a tick nor a wait ends it, ... */
+	hop(t, true);
+	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
+	ca_thread_look_at_young(t, t->young);
+	assert_int_equal(opens, 1);
+	assert_true(t->young > 0);
+	/* ... nor that it is a little less often, but that it is rare */
+	t->slept_at -= 300000000;
+	hop(t, true);
+	assert_true(t->hops);
+	assert_int_equal(opens, 1);
+	t->slept_at -= 2000000000;
+	hop(t, true);
+	assert_false(t->hops);
+	assert_int_equal(opens, 2);
+	assert_int_equal(t->young, 0);
+	s->switch_cost = 0;
+	is_main = false;
+	return NULL;
+}
+
+static void hoppers(void **state)
+{
+	(void)state;
+	in_new_thread(hop_all_the_time);
+}
+
 static void creators(void **state)
 {
 	(void)state;
@@ -1227,6 +1300,7 @@ int main(void)
 		TEST(in_step_with_the_kernel),
 		TEST(no_timer_to_begin_with),
 		TEST(creators),
+		TEST(hoppers),
 		TEST(burst),
 		TEST(waits_for_a_slot),
 		TEST(takes_low_slots),
