@@ -310,7 +310,7 @@ const char *ca_selftest_wake_advice(const char *sys)
 	if (!*poll)
 		return "nothing, if threads seldom wait for each other; on the host, let idle guests poll "
 		       "(kvm.halt_poll_ns)";
-	if (!strcmp(driver, "none"))
+	if (!*driver || !strcmp(driver, "none"))
 		return "boot the kernel with cpuidle_haltpoll.force=1, so that idle cores poll before they "
 		       "halt";
 	if (strcmp(governor, "haltpoll") != 0)

@@ -52,14 +52,17 @@ struct pair {
 	uint64_t ns; /* of a round, in which each of the two leaves the CPU once */
 };
 
-static void hop(int from, int to, bool begin)
+/* Closes `to`, so that the other one never waits for what does not come. */
+static bool hop(int from, int to, bool begin)
 {
 	char c = 0;
+	int i = 0;
 
-	for (int i = 0; i < ROUNDS; i++)
-		if ((begin && write(to, &c, 1) != 1) || read(from, &c, 1) != 1 ||
-		    (!begin && write(to, &c, 1) != 1))
-			return;
+	while (i < ROUNDS && (!begin || write(to, &c, 1) == 1) && read(from, &c, 1) == 1 &&
+	       (begin || write(to, &c, 1) == 1))
+		i++;
+	close(to);
+	return i == ROUNDS;
 }
 
 static void *answer(void *context)
@@ -85,16 +88,16 @@ static void *ask(void *context)
 	int cpu = sched_getcpu();
 
 	CPU_ZERO(&one);
-	if (cpu < 0 || cpu >= CPU_SETSIZE)
+	CPU_SET((size_t)(cpu < 0 ? CPU_SETSIZE : cpu), &one); /* sets none beyond its size */
+	if (sched_setaffinity(0, sizeof one, &one) || pthread_create(&other, NULL, answer, p)) {
+		close(p->ping[1]);
+		close(p->pong[1]);
 		return NULL;
-	CPU_SET((size_t)cpu, &one);
-	if (sched_setaffinity(0, sizeof one, &one) || pthread_create(&other, NULL, answer, p))
-		return NULL;
+	}
 	if (p->logged)
 		ca_switches_open(&log);
 	from = ca_clock_now();
-	hop(p->pong[0], p->ping[1], true);
-	p->ns = (ca_clock_now() - from) / ROUNDS;
+	p->ns = hop(p->pong[0], p->ping[1], true) ? (ca_clock_now() - from) / ROUNDS : 0;
 	pthread_join(other, NULL);
 	ca_switches_close(&log);
 	return NULL;
@@ -108,14 +111,18 @@ static uint64_t time_of_round(bool logged)
 
 	if (pipe2(p.ping, O_CLOEXEC))
 		return 0;
-	if (!pipe2(p.pong, O_CLOEXEC)) {
-		if (!pthread_create(&thread, NULL, ask, &p))
+	if (pipe2(p.pong, O_CLOEXEC)) {
+		close(p.ping[1]);
+	} else {
+		if (!pthread_create(&thread, NULL, ask, &p)) {
 			pthread_join(thread, NULL);
+		} else {
+			close(p.ping[1]);
+			close(p.pong[1]);
+		}
 		close(p.pong[0]);
-		close(p.pong[1]);
 	}
 	close(p.ping[0]);
-	close(p.ping[1]);
 	return p.ns;
 }
 

@@ -124,7 +124,8 @@ static enum ca_status open_session(struct ca_conductor *c, struct ca_err *err)
 	c->session->conductor = (uint32_t)getpid();
 	c->session->period = (uint64_t)c->set->period;
 	c->session->backend = c->backend;
-	c->session->switch_cost = c->backend == CA_BACKEND_TIMER ? 0 : ca_backend_switch_cost();
+	c->session->switch_cost =
+		c->backend == CA_BACKEND_TIMER || c->opt.traced ? 0 : ca_backend_switch_cost();
 	c->session->verbose = (uint32_t)ca_settings_level(c->set);
 	c->session->virtual_clock = !c->opt.traced && c->set->clock == CA_CLOCK_VIRTUAL;
 	atomic_store(&c->session->heartbeat, ca_clock_now());

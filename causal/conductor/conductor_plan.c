@@ -433,8 +433,7 @@ static void write_samples(struct ca_conductor *c)
 
 		if (!count)
 			continue;
-		if (c->stacks)
-			stacks.own = ca_stacks_own(c->stacks, id, false);
+		stacks.own = c->stacks ? ca_stacks_own(c->stacks, id, false) : UINT64_MAX;
 		stacks.waited = count - ca_regions_at_work(c->regions, id);
 		stacks.since = since_of(c, id);
 		for (size_t i = 0; i < n && !ca_conductor_is_named(c); i++) {
@@ -449,7 +448,7 @@ static void write_samples(struct ca_conductor *c)
 			    100 * all[i].own < CA_STACKS_NO_OWN * all[i].samples)
 				name_others(c, all, n, &all[i], false, calls);
 		}
-		ca_results_samples(c->results, id, count, c->stacks ? &stacks : NULL, NULL);
+		ca_results_samples(c->results, id, count, &stacks, NULL);
 	}
 }
 

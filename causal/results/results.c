@@ -321,7 +321,8 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 	json_object_object_add(record, "region", region_object(results, region));
 	add_u64(record, "count", count);
 	if (stacks) {
-		add_u64(record, "own", stacks->own);
+		if (stacks->own != UINT64_MAX)
+			add_u64(record, "own", stacks->own);
 		if (stacks->waited)
 			add_u64(record, "waited", stacks->waited);
 		if (stacks->spins)

@@ -170,7 +170,7 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 				     struct ca_err *err);
 /* Where a region stood on the stacks that held it. Borrowed; the lists end with NULL, or are NULL. */
 struct ca_region_stacks {
-	uint64_t own;                /* samples with the region innermost */
+	uint64_t own;                /* samples with the region innermost; UINT64_MAX: not known */
 	uint64_t waited;             /* of all, those not on a CPU */
 	uint64_t spins;              /* ... in loops that wait for other threads, if it does nothing else */
 	const char *const *via;      /* callers that this region stands for as well, outermost last */

@@ -393,6 +393,7 @@ static void test_wake_advice(void **state)
 	} cases[] = {
 		{ "none\n", "haltpoll\n", NULL, "on the host" },
 		{ "none\n", "haltpoll\n", "200000\n", "cpuidle_haltpoll.force=1" },
+		{ "", "", "200000\n", "cpuidle_haltpoll.force=1" },
 		{ "haltpoll\n", "menu\n", "200000\n", "echo haltpoll >/sys/" },
 		{ "haltpoll\n", "haltpoll\n", "0\n", "echo 200000 >/sys/module/" },
 		{ "haltpoll\n", "haltpoll\n", "200000\n", "for longer: echo" },
