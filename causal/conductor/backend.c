@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether perf can be had is found out by starting it as the runtime does; see backend.h. */
+/* Whether perf can be had is found out by starting it as the runtime does, and what its switch log costs with two threads
+ * that wake each other; see backend.h. */
 #include "causal/conductor/backend.h"
 #include "core/clock.h"
 #include "sampler/switches.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Can samples come from perf here? Driver's process, whose rights the program inherits. */
+/* Can samples come from perf here, and what does its switch log cost? Driver's process, whose rights the program
+ * inherits; its main thread. */
 #ifndef CA_CAUSAL_CONDUCTOR_BACKEND_H
 #define CA_CAUSAL_CONDUCTOR_BACKEND_H
 #include "core/status.h"

@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "tests/unit/binary_fixture.h"
-#include <dirent.h>
+#include "tests/unit/files.h"
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -635,21 +635,9 @@ static void test_missing_dwo(void **state)
 	ca_index_close(index);
 }
 
-static unsigned descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void test_package(void **state)
 {
-	unsigned open_before = descriptors();
+	unsigned open_before = open_files();
 	struct ca_index *index;
 
 	(void)state;
@@ -677,7 +665,7 @@ static void test_package(void **state)
 		check_dwarf(index, fixture_path(name), 10);
 		ca_index_close(index);
 		/* there may be thousands of units in a package */
-		assert_int_equal(descriptors(), open_before);
+		assert_int_equal(open_files(), open_before);
 	}
 }
 

@@ -2,22 +2,10 @@
 /* causal/conductor/backend.c: what a switch log costs, measured with two threads of our own. */
 #include "causal/conductor/backend.h"
 #include "core/clock.h"
+#include "tests/unit/files.h"
 #include "tests/unit/unit.h"
-#include <dirent.h>
 #include <sched.h>
 #include <string.h>
-
-static unsigned open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* Nothing of it stays, and it is done once. */
 static void test_switch_cost(void **state)

@@ -4,8 +4,8 @@
 #include "core/sys.h"
 #include "sampler/perf.h"
 #include "sampler/tick.h"
+#include "tests/unit/files.h"
 #include "tests/unit/forbidden.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -64,17 +64,6 @@ static void burn(int until, uint64_t most)
 	while (ticks < until && cpu_time() < end)
 		for (volatile int i = 0; i < 10000; i++)
 			;
-}
-
-static unsigned open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static void check_ticks(enum ca_backend wanted, enum ca_backend got)
