@@ -20,6 +20,7 @@
 #include "causal/runtime/signals.h"
 #include "causal/runtime/spins.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/ticks.h"
 #include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
 #include "causal/runtime/wait.h"
@@ -252,7 +253,7 @@ static void tick(struct ca_thread *t, const void *context)
 	ca_ledger_accrue(t, now, t->waiting);
 	/* from here on there may be a switch log, which knows nothing of before; and another weight */
 	if (!late && !t->beside)
-		ca_thread_adjust_ticks(t);
+		ca_ticks_adjust(t);
 	if (ca_timers_any())
 		ca_timers_adjust(now, ca_ledger_lag(t, now));
 	if (walked)
@@ -289,7 +290,7 @@ void ca_handler_late(struct ca_thread *t)
 		sampled_selection(t, now);
 	/* which the tick has left to us */
 	ca_ledger_accrue(t, now, t->waiting);
-	ca_thread_adjust_ticks(t);
+	ca_ticks_adjust(t);
 	t->guard--;
 	errno = saved;
 }

@@ -7,13 +7,8 @@
 CA_HIDDEN void ca_thread_begin(void);             /* the calling thread joins; no-op without a free slot */
 CA_HIDDEN void ca_thread_begin_by(uint32_t slot); /* ... created by the thread that has this slot */
 CA_HIDDEN void ca_thread_end(void);               /* ... leaves */
-/* Ticks at the rate that the selection asks for: sampled S needs all of them; where S is
- * probed, they only carry what no meeting has paid, and a quarter of them do. */
-CA_HIDDEN CA_SIGSAFE void ca_thread_adjust_ticks(struct ca_thread *t);
-/* After a wait, not in S: a thread without a tick so far may have worked between those of the kernel only. */
-CA_HIDDEN void ca_thread_look_at_young(struct ca_thread *t, uint64_t now);
-/* The calling thread creates one. Outside handlers. */
-CA_HIDDEN void ca_thread_creates(void);
+/* Until no other thread reads the record, as long as that is a moment: its switch log may then go. */
+CA_HIDDEN void ca_thread_wait_for_readers(struct ca_thread *t);
 CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
 /* A thread whose start we did not see, or that found no slot, makes itself known at a meeting.
  * NULL: it stays out. */

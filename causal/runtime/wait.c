@@ -14,6 +14,7 @@
 #include "causal/runtime/probe.h"
 #include "causal/runtime/sample.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/ticks.h"
 #include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
 #include "core/cpu.h"
@@ -710,7 +711,7 @@ void ca_wait_end(struct ca_waiting *w)
 										     : now - w->since);
 	}
 	if (__builtin_expect(t->young != 0, 0) && !t->waiting)
-		ca_thread_look_at_young(t, now);
+		ca_ticks_look_at_young(t, now);
 	t->guard--;
 	errno = saved;
 }

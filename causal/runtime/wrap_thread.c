@@ -5,6 +5,7 @@
 #include "causal/runtime/patch.h"
 #include "causal/runtime/points.h"
 #include "causal/runtime/start.h"
+#include "causal/runtime/ticks.h"
 #include "causal/runtime/wrap.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -76,7 +77,7 @@ static struct start *new_start(void *argument, const pthread_attr_t *attr)
 		s->stack = stack_size(attr);
 		s->blocked = ca_signals_wanted();
 		s->creator = ca_self ? ca_self->number : UINT32_MAX;
-		ca_thread_creates();
+		ca_ticks_creates();
 	}
 	return s;
 }

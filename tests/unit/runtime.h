@@ -18,6 +18,7 @@
 #include "causal/runtime/signals.h"
 #include "causal/runtime/start.h"
 #include "causal/runtime/thread.h"
+#include "causal/runtime/ticks.h"
 #include "causal/runtime/wait.h"
 #include "tests/unit/unit.h"
 #include <string.h>

@@ -77,7 +77,7 @@ void ca_cancel_service(struct ca_thread *t)
 	cancel_looks++;
 }
 
-void ca_thread_adjust_ticks(struct ca_thread *t)
+void ca_ticks_adjust(struct ca_thread *t)
 {
 	assert_ptr_equal(t, me);
 	adjusted++;

@@ -439,7 +439,7 @@ static void check_grown(void)
 static void *get_a_tick(void *unused)
 {
 	live_young(unused);
-	ca_thread_adjust_ticks(ca_self);
+	ca_ticks_adjust(ca_self);
 	check_grown();
 	return NULL;
 }
@@ -462,21 +462,21 @@ static void *keep_step(void *unused)
 	t = ca_self;
 	due = t->young;
 	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
-	ca_thread_look_at_young(t, due - 1);
+	ca_ticks_look_at_young(t, due - 1);
 	assert_int_equal(t->young, due);
 	t->depth = 1; /* in S */
-	ca_thread_look_at_young(t, due);
+	ca_ticks_look_at_young(t, due);
 	t->depth = 0;
 	assert_int_equal(t->young, due);
 	t->hit_cpu = ca_clock_thread_cpu();
-	ca_thread_look_at_young(t, due); /* it has only slept */
+	ca_ticks_look_at_young(t, due); /* it has only slept */
 	assert_in_range(t->young, due + 1, due + 10 * (uint64_t)RT_PERIOD);
 	assert_int_equal(starts, 1);
 	due = t->young;
 	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
-	ca_thread_look_at_young(t, due);
+	ca_ticks_look_at_young(t, due);
 	check_grown();
-	ca_thread_look_at_young(t, due + 1000 * (uint64_t)RT_PERIOD);
+	ca_ticks_look_at_young(t, due + 1000 * (uint64_t)RT_PERIOD);
 	assert_int_equal(starts, 2);
 	return NULL;
 }
@@ -494,13 +494,13 @@ static void *wait_in_profile(void *unused)
 	begun = due - LOOK;
 	t->hit_cpu = ca_clock_thread_cpu();
 	ca_rt.sampling = true;
-	ca_thread_look_at_young(t, begun + RT_PERIOD - 1);
+	ca_ticks_look_at_young(t, begun + RT_PERIOD - 1);
 	assert_int_equal(t->young, due);
 	s->backend = CA_BACKEND_TIMER;
-	ca_thread_look_at_young(t, begun + RT_PERIOD);
+	ca_ticks_look_at_young(t, begun + RT_PERIOD);
 	assert_int_equal(t->young, due);
 	s->backend = CA_BACKEND_AUTO;
-	ca_thread_look_at_young(t, begun + RT_PERIOD);
+	ca_ticks_look_at_young(t, begun + RT_PERIOD);
 	assert_int_equal(t->young, 0);
 	assert_int_equal(starts, 2);
 	assert_in_range(started[1].first, 1, RT_PERIOD);
@@ -534,18 +534,18 @@ static void *create_all_the_time(void *unused)
 	assert_int_equal(opens, 1);
 	t->creates_from = 0; /* a few, over a long time */
 	for (unsigned i = 0; i < 100; i++)
-		ca_thread_creates();
+		ca_ticks_creates();
 	assert_int_equal(starts, 1);
 	t->creates = 0;
 	t->creates_from = ca_clock_now();
 	t->depth = 1; /* in S */
 	for (unsigned i = 0; i < 100; i++)
-		ca_thread_creates();
+		ca_ticks_creates();
 	t->depth = 0;
 	assert_int_equal(starts, 1);
 	t->last_cpu = 0;
 	for (unsigned i = 0; i < 100; i++)
-		ca_thread_creates();
+		ca_ticks_creates();
 	assert_int_equal(starts, 2);
 	assert_int_equal(started[1].wanted, CA_BACKEND_TIMER);
 	assert_int_equal(started[1].first, 1);
@@ -558,16 +558,16 @@ static void *create_all_the_time(void *unused)
 	/* neither a tick nor a wait ends it */
 	t->creates_from = ca_clock_now();
 	t->creates = 1000;
-	ca_thread_adjust_ticks(t);
+	ca_ticks_adjust(t);
 	t->creates = 1000;
 	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
-	ca_thread_look_at_young(t, t->young);
+	ca_ticks_look_at_young(t, t->young);
 	assert_int_equal(starts, 2);
 	starts = 1;
-	ca_thread_adjust_ticks(t);
+	ca_ticks_adjust(t);
 	assert_int_equal(starts, 1);
 	t->creates = 0;
-	ca_thread_adjust_ticks(t);
+	ca_ticks_adjust(t);
 	check_grown();
 	assert_int_equal(opens, 2);
 	is_main = false;
@@ -584,7 +584,7 @@ static void hop(struct ca_thread *t, bool sleeps)
 	switched++;
 	starts = 1;
 	t->slept_at -= 100000000;
-	ca_thread_adjust_ticks(t);
+	ca_ticks_adjust(t);
 }
 
 /* Who goes to sleep so often that the log of it would take a part of its time has none, as long as that lasts. */
@@ -623,7 +623,7 @@ static void *hop_all_the_time(void *unused)
 	/* neither a tick nor a wait ends it, ... */
 	hop(t, true);
 	t->hit_cpu = ca_clock_thread_cpu() - RT_PERIOD;
-	ca_thread_look_at_young(t, t->young);
+	ca_ticks_look_at_young(t, t->young);
 	assert_int_equal(opens, 1);
 	assert_true(t->young > 0);
 	/* ... nor that it is a little less often, but that it is rare */
@@ -942,7 +942,7 @@ static void forgets(void **state)
 static void adjust(void)
 {
 	starts = stops = 0;
-	ca_thread_adjust_ticks(me);
+	ca_ticks_adjust(me);
 	assert_int_equal(starts > 0, stops);
 }
 
