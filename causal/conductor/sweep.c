@@ -217,14 +217,15 @@ struct ca_plan *ca_sweep_plan(struct ca_sweep *sweep, size_t number, const struc
 	return *stacks ? variant->plan : NULL;
 }
 
-/* What whole runs tell as well as is asked for needs no more of them. */
+/* What whole runs tell as well as is asked for needs no more of them. Of those before this run only: its own codes get
+ * their numbers in the sweep's catalogue when it ends, in the order of its own. */
 static void settle(struct ca_sweep *sweep)
 {
 	struct ca_steady *steady = &sweep->steady;
 
 	for (size_t i = 0; i < steady->regions.regions; i++) {
 		const struct ca_region *region =
-			ca_catalog_add_region(&sweep->catalog, &steady->regions.region[i]);
+			ca_catalog_find_region(&sweep->catalog, &steady->regions.region[i]);
 		bool settled = region && sweep->variants > 0;
 
 		for (size_t k = 0; k < sweep->variants && settled; k++)

@@ -64,14 +64,23 @@ static const struct ca_region *append(struct ca_catalog *catalog, const struct c
 	return &array[catalog->regions++];
 }
 
-const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region)
+const struct ca_region *ca_catalog_find_region(const struct ca_catalog *catalog,
+					       const struct ca_region *region)
 {
 	for (size_t i = 0; i < catalog->regions; i++)
-		if (same(&catalog->region[i], region)) {
-			set_place(&catalog->region[i], region);
+		if (same(&catalog->region[i], region))
 			return &catalog->region[i];
-		}
-	return append(catalog, region);
+	return NULL;
+}
+
+const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region)
+{
+	const struct ca_region *known = ca_catalog_find_region(catalog, region);
+
+	if (!known)
+		return append(catalog, region);
+	set_place(&catalog->region[known->id - 1], region);
+	return known;
 }
 
 bool ca_catalog_copy(struct ca_catalog *to, const struct ca_catalog *from)

@@ -37,6 +37,9 @@ struct ca_catalog {
 
 /* Returns the region, new or the one already there with the same identity; NULL: no memory. */
 const struct ca_region *ca_catalog_add_region(struct ca_catalog *catalog, const struct ca_region *region);
+/* The one with the same identity; NULL if there is none. */
+const struct ca_region *ca_catalog_find_region(const struct ca_catalog *catalog,
+					       const struct ca_region *region);
 const struct ca_point_info *ca_catalog_add_point(struct ca_catalog *catalog, uint32_t id, int kind,
 						 const char *name);
 /* The regions of `from` that come after the last one of `to`, which has those before: numbers stay. */

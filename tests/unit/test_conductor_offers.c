@@ -228,6 +228,37 @@ static void test_end_of_run(void **state)
 	assert_in_range(library, 1, 8);
 }
 
+/* A doubt about one of them may come up, and be looked at, before the sweep knows any code: their numbers stay what they are
+ * in that run, or the plan would take one for another in all further ones. */
+static void test_numbers_stay(void **state)
+{
+	const struct ca_steady_window window = { .percent = 50, .cost = 1e9, .visits = 10, .work = 1e9 };
+	struct ca_region second = region_of(LIBRARY);
+	struct ca_catalog *all;
+	struct ca_err err;
+	unsigned rows;
+
+	(void)state;
+	ca_catalog_fini(&c.catalog);
+	ca_sweep_free(c.opt.sweep);
+	c.catalog = (struct ca_catalog){ 0 };
+	c.opt.sweep = ca_sweep_new(7);
+	assert_non_null(c.opt.sweep);
+	all = ca_sweep_catalog(c.opt.sweep);
+	assert_int_equal(ca_conductor_plan_open(&c, &err), CA_OK);
+	for (uint32_t code = 1; code <= CODES; code++) {
+		struct ca_region region = region_of(code);
+
+		assert_int_equal(ca_catalog_add_region(&c.catalog, &region)->id, code);
+	}
+	ca_steady_add(ca_sweep_steady(c.opt.sweep), &second, &window);
+	ca_sweep_is_decided(c.opt.sweep, &rows);
+	ca_conductor_plan_close(&c);
+	assert_int_equal(all->regions, CODES);
+	for (uint32_t code = 1; code <= CODES; code++)
+		assert_string_equal(ca_catalog_get_region(all, code)->name, name[code - 1]);
+}
+
 /* What is won by code of a library that comes late is won in the rest of the run. */
 static void test_since(void **state)
 {
@@ -282,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_library_is_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_library_never_comes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end_of_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_numbers_stay, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_since, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_unit, set_up, tear_down),
 	};
