@@ -3,12 +3,14 @@
  * process. Async-signal-safe, general registers only. */
 #include "causal/runtime/account.h"
 #include "causal/runtime/inside.h"
+#include "core/sys.h"
+#include <sys/syscall.h>
 
 enum {
 	PAST = 32,       /* times off a CPU that are looked at when it is walked back */
 	FAR_BACK = 4096, /* entries, at most, of all that one look hears of */
 	FAR = 1024,      /* entries behind the log: what they cost to read is no longer nothing */
-	UNSURE = 50000   /* ns by which the CPU clock may be behind for no reason */
+	EXIT_SPINS = 10000
 };
 
 struct account {
@@ -66,13 +68,21 @@ static int off_as_seen(uint32_t number, uint64_t a, uint64_t b, struct ca_interv
 
 	if (!other)
 		return n;
-	/* Pairs with thread.c: a thread that leaves clears by_slot, or its log, then waits for readers. */
+	/* a thread that leaves clears by_slot, or its log, then waits for readers, as below */
 	atomic_fetch_add_explicit(&other->readers, 1, memory_order_seq_cst);
 	if (atomic_load_explicit(&ca_rt.by_slot[number], memory_order_seq_cst) == other &&
 	    __atomic_load_n(&other->switches.page, __ATOMIC_SEQ_CST))
 		n = (int)ca_switches_off(&other->switches, a, b, out, CA_ACCOUNT_OFFS);
 	atomic_fetch_sub_explicit(&other->readers, 1, memory_order_release);
 	return n;
+}
+
+CA_SIGSAFE void ca_account_wait_for_readers(struct ca_thread *t)
+{
+	/* seq_cst: pairs with off_as_seen, where a reader counts itself and then looks at by_slot and the log */
+	for (int i = 0; i < EXIT_SPINS && atomic_load_explicit(&t->readers, memory_order_seq_cst); i++)
+		if (i > 100)
+			ca_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
 CA_SIGSAFE bool ca_account_was_off(uint32_t number, uint64_t ns, bool unknown)
@@ -560,16 +570,33 @@ static void read_log(struct account *a, uint64_t now)
 	advance(a, now);
 }
 
+CA_SIGSAFE uint64_t ca_account_read_cpu(struct ca_thread *t, uint64_t now)
+{
+	if (now == t->cpu_read_at)
+		return now;
+	if (t->cpu_known_at && now - t->cpu_known_at < CA_ACCOUNT_UNSURE) {
+		t->cpu_read = t->cpu_known + (now - t->cpu_known_at);
+	} else {
+		t->cpu_read = t->cpu_known = ca_clock_thread_cpu();
+		/* a thread is preempted where a system call returns, more than anywhere else */
+		t->cpu_known_at = now = ca_clock_now();
+	}
+	return t->cpu_read_at = now;
+}
+
 /* Without a switch log: of what there was to owe for since the last look, our share of the CPU counts. The log may
  * have led beyond `now`: we were off the CPU since. */
 static void scale_by_cpu(struct account *a, uint64_t now, uint64_t *exempt)
 {
 	struct ca_thread *t = a->t;
-	uint64_t cpu = t->cpu_read_at == now ? t->cpu_read : ca_clock_thread_cpu(), wall = a->at - t->last,
-		 used = cpu - t->last_cpu;
+	uint64_t wall = a->at - t->last, used;
 
-	t->last_cpu = cpu;
-	if (wall > used + UNSURE)
+	ca_account_read_cpu(t, now);
+	used = t->cpu_read - t->last_cpu;
+	if ((int64_t)used < 0) /* it had lost it, after all */
+		used = 0;
+	t->last_cpu = t->cpu_read;
+	if (wall > used + CA_ACCOUNT_UNSURE)
 		t->off[t->offs++ % CA_OFFS] = (struct ca_interval){ a->at - (wall - used), a->at };
 	if (a->wait || used >= wall || wall > UINT64_C(4000000000))
 		return;

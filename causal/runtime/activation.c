@@ -4,13 +4,13 @@
  *
  * Called from hooks: compiled for general registers only. */
 #include "causal/runtime/activation.h"
+#include "causal/runtime/account.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
 
 enum {
-	NEAR = 32768,  /* bytes between addresses on one stack: half of a small coroutine's */
-	OFFS = 8,      /* off-CPU times looked at in one go */
-	UNSURE = 50000 /* ns by which the CPU clock may be behind for no reason */
+	NEAR = 32768, /* bytes between addresses on one stack: half of a small coroutine's */
+	OFFS = 8      /* off-CPU times looked at in one go */
 };
 
 /* Addresses tell what lies deeper only on one stack. Of coroutines' and signal handlers' stacks
@@ -68,14 +68,12 @@ static unsigned find_frame(const struct ca_thread *t, uintptr_t sp)
 	return CA_FRAMES;
 }
 
-/* The time, after the CPU clock was read where that is needed: a thread is preempted where a system call returns,
- * more than anywhere else. The account takes this reading, too. */
+/* The time, and that of the CPU where that is needed. */
 static uint64_t read_clocks(struct ca_thread *t)
 {
-	if (t->switches.page)
-		return ca_clock_now();
-	t->cpu_read = ca_clock_thread_cpu();
-	return t->cpu_read_at = ca_clock_now();
+	uint64_t now = ca_clock_now();
+
+	return t->switches.page ? now : ca_account_read_cpu(t, now);
 }
 
 /* Off the CPU in S and not yet told of. Returns up to when it is told. */
@@ -87,11 +85,13 @@ static uint64_t log_off_times(struct ca_thread *t, uint64_t now)
 	if (!t->switches.page) {
 		uint64_t cpu, wall;
 
-		now = read_clocks(t);
+		now = ca_account_read_cpu(t, now);
 		cpu = t->cpu_read - t->entered_cpu;
+		if ((int64_t)cpu < 0)
+			cpu = 0;
 		wall = now - t->entered;
 
-		if (wall > cpu + UNSURE && !t->waited)
+		if (wall > cpu + CA_ACCOUNT_UNSURE && !t->waited)
 			ca_ledger_log(CA_LOG_WAS_OFF, t, now - (wall - cpu), now);
 		t->entered_cpu = t->cpu_read;
 		t->waited = false;

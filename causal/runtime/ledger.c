@@ -347,6 +347,8 @@ CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 		t->guard--; /* the program's handlers may come in, and leave by longjmp */
 		ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0);
 		t->guard++;
+		t->sleeps++;
+		t->cpu_known_at = 0;
 		ca_catch_up_runs(t);
 		next = ca_clock_now();
 		t->owed -= (int64_t)(next - now + (caught_up() - caught));

@@ -162,10 +162,13 @@ struct ca_thread {
 	uint8_t next_part; /* of the entry that it passes just now */
 	bool elsewhere;    /* it was in S, or left it, on other stacks: each tick looks where it is */
 	uint64_t entered;  /* ns; in S since then, or: up to there the others know when it was off the CPU */
-	uint64_t entered_cpu;           /* ns of thread CPU time at that time; only without a switch log */
-	uint64_t cpu_read, cpu_read_at; /* ns of it at the last reading for S, and when that returned */
-	bool waited;                    /* blocked in a call we saw since then */
-	bool checked;                   /* looked for frames that entered S before the sites were placed */
+	uint64_t entered_cpu; /* ns of thread CPU time at that time; only without a switch log */
+	uint64_t cpu_read,
+		cpu_read_at; /* ns of it when it was last asked for, and when that was (account.h) ... */
+	uint64_t cpu_known,
+		cpu_known_at; /* ... and when the kernel told, if it has not slept since; else 0 */
+	bool waited;          /* blocked in a call we saw since then */
+	bool checked;         /* looked for frames that entered S before the sites were placed */
 	/* where S is timed (fine.c) */
 	struct ca_fine *fine;
 	uint64_t fine_limit;  /* ns of S that make the next hit */
@@ -226,6 +229,8 @@ struct ca_thread {
 	uint32_t steadily;        /* ... many at so many ticks, up to the last one ... */
 	uint32_t creates;         /* ... and threads that it has created ... */
 	uint64_t creates_from;    /* ... which was at that time, ns */
+	uint64_t
+		sleeps; /* without a switch log: times that it had gone to sleep when its last wait was over */
 	uint64_t slept, slept_at; /* times that it has gone to sleep, up to then, ns ... */
 	uint64_t was_off;         /* ... and been off a CPU, as its log says ... */
 	bool slept_known, hops;   /* ... hops: more often than a log is worth */

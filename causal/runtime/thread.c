@@ -4,6 +4,7 @@
  * Records come from a static pool that is mapped in chunks and never unmapped, so that
  * another thread may always look at one. Ordinary context of the thread concerned. */
 #include "causal/runtime/thread.h"
+#include "causal/runtime/account.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/history.h"
@@ -41,7 +42,7 @@ enum {
 	LAST_TICKS = 2000000, /* ns in which a handler that has begun ends, if it has a CPU ... */
 	LAST_NAPS = 50        /* ... so many times that at most, if not */
 };
-enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK, EXIT_SPINS = 10000 };
+enum { CHUNK = 16, CHUNKS = CA_MAX_THREADS / CHUNK };
 
 /* Record i belongs to slot i for as long as the process lives. */
 static _Atomic(struct ca_thread *) chunks[CHUNKS];
@@ -131,14 +132,6 @@ static struct ca_slot *find_slot(struct ca_session *s, bool first, uint32_t *num
 		slot = claim_slot(s, number);
 	}
 	return slot;
-}
-
-void ca_thread_wait_for_readers(struct ca_thread *t)
-{
-	/* seq_cst: pairs with account.c, where a reader counts itself and then looks at by_slot and the log */
-	for (int i = 0; i < EXIT_SPINS && atomic_load_explicit(&t->readers, memory_order_seq_cst); i++)
-		if (i > 100)
-			ca_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
 static void free_slot(const struct ca_thread *t)
@@ -300,7 +293,7 @@ void ca_thread_end(void)
 	ca_patch_counters = ca_patch_nobody;
 	ca_patch_fine = &ca_patch_fine_nobody;
 	atomic_store_explicit(&ca_rt.by_slot[t->number], NULL, memory_order_seq_cst);
-	ca_thread_wait_for_readers(t);
+	ca_account_wait_for_readers(t);
 	/* off: system calls may be forbidden by now */
 	if (!atomic_load(&t->readers) && atomic_load_explicit(&ca_rt.on, memory_order_relaxed))
 		ca_switches_close(&t->switches);

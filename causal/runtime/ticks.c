@@ -3,9 +3,9 @@
  *
  * Contexts: each function by the thread concerned, some of them in its handler. */
 #include "causal/runtime/ticks.h"
+#include "causal/runtime/account.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/sample.h"
-#include "causal/runtime/thread.h"
 #include "core/log.h"
 #include "core/sys.h"
 #include "sampler/perf.h"
@@ -201,7 +201,7 @@ static void grow_young(struct ca_thread *t, uint64_t now)
 	struct ca_switches log = { __atomic_exchange_n(&t->switches.page, NULL, __ATOMIC_SEQ_CST) };
 	uint64_t period = wanted_period(t, true);
 
-	ca_thread_wait_for_readers(t);
+	ca_account_wait_for_readers(t);
 	if (atomic_load_explicit(&t->readers, memory_order_seq_cst)) {
 		__atomic_store_n(&t->switches.page, log.page, __ATOMIC_RELEASE);
 		return;

@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 enum {
@@ -199,16 +200,30 @@ static void begin_in_s(struct ca_waiting *w)
 	ca_ledger_log(external ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w->since, w->until);
 }
 
-/* Was it off a CPU for itself, and not only because others were chosen to run? Not known without a switch log.
- * off, n: when others had its CPU, if it was not. */
+/* Without a switch log the kernel's count tells whether a thread has gone to sleep since its last wait. Where that may
+ * not be asked, what takes long has waited. */
+static bool count_sleeps(struct ca_thread *t)
+{
+	struct rusage used = { 0 };
+	bool known = ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) >= 0,
+	     slept = !known || (uint64_t)used.ru_nvcsw > t->sleeps;
+
+	t->sleeps = (uint64_t)used.ru_nvcsw;
+	return slept;
+}
+
+/* Was it off a CPU for itself, and not only because others were chosen to run? off, n: when others had its CPU, if it
+ * was not; not known without a switch log. */
 static bool has_slept(const struct ca_waiting *w, uint64_t now, struct ca_interval *off, unsigned *n)
 {
 	const struct ca_switches *log = &w->thread->switches;
 	unsigned i = 0;
 
 	*n = 0;
-	if (!log->page || w->until != UINT64_MAX)
+	if (w->until != UINT64_MAX)
 		return true;
+	if (!log->page)
+		return w->slept;
 	if (now - w->since > NO_WAIT)
 		*n = ca_switches_off(log, w->since, now, off, OFF);
 	while (i < *n && off[i].runnable)
@@ -255,6 +270,8 @@ static void end_in_s(const struct ca_waiting *w, uint64_t now)
 	}
 	if (slept)
 		is_told_up_to(t, now);
+	else
+		t->waited = w->had_waited;
 	ca_ledger_log(CA_LOG_ON, t, slept ? over(w, now) : w->since, CA_LOG_EXTERNAL);
 	if (w->until < now) {
 		ca_ledger_log(CA_LOG_OFF, t, w->until, 0);
@@ -492,6 +509,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 		w.goes_on = true;
 	} else if (t->depth) {
 		w.in_s = true;
+		w.had_waited = t->waited;
 		t->waited = true;
 		begin_in_s(&w);
 	} else if (ca_fine_is_in(t)) {
@@ -561,13 +579,14 @@ static void tell_ahead(struct ca_thread *t, uint64_t in_step)
 		atomic_store_explicit(&t->slot->ahead, lag - in_step, memory_order_relaxed);
 }
 
-/* Was there nothing yet? A call can take long without that: the switch log knows. */
+/* Was there nothing yet? A call can take long without that. */
 static bool has_waited(const struct ca_waiting *w, uint64_t now)
 {
 	const struct ca_switches *log = &w->thread->switches;
 	struct ca_interval off;
 
-	return now - w->since > NO_WAIT && (!log->page || ca_switches_off(log, w->since, now, &off, 1));
+	return now - w->since > NO_WAIT &&
+	       (log->page ? ca_switches_off(log, w->since, now, &off, 1) > 0 : w->slept);
 }
 
 /* The world outside has ended it: in the dilated world it would have done so later, by what virtual
@@ -648,6 +667,14 @@ void ca_wait_woken(struct ca_waiting *w, const void *word)
 	errno = saved;
 }
 
+/* What the call had of a CPU, as a read of what is in memory, is in other samples. */
+static uint64_t wait_of(const struct ca_waiting *w, uint64_t now)
+{
+	if (w->thread->tick.sees_kernel && w->thread->switches.page)
+		return off_cpu(w, now);
+	return w->thread->switches.page || w->slept ? now - w->since : 0;
+}
+
 void ca_wait_end(struct ca_waiting *w)
 {
 	struct ca_thread *t = w->thread;
@@ -661,6 +688,10 @@ void ca_wait_end(struct ca_waiting *w)
 	if (ca_probe_is_behind()) /* it was asked for while all threads of this process waited */
 		ca_probe_service();
 	now = ca_clock_now();
+	if (!t->switches.page && now - w->since > NO_WAIT && count_sleeps(t)) {
+		w->slept = true;
+		t->cpu_known_at = 0;
+	}
 	if (w->in_s && t->depth) {
 		now = wait_on_in_s(w, now);
 		end_in_s(w, now);
@@ -706,9 +737,7 @@ void ca_wait_end(struct ca_waiting *w)
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
 		if (w->kind == CA_WAIT_EXTERNAL && !w->by_itself)
-			/* what the call had of a CPU, as a read of what is in memory, is in other samples */
-			ca_sample_off_cpu(t, t->tick.sees_kernel && t->switches.page ? off_cpu(w, now)
-										     : now - w->since);
+			ca_sample_off_cpu(t, wait_of(w, now));
 	}
 	if (__builtin_expect(t->young != 0, 0) && !t->waiting)
 		ca_ticks_look_at_young(t, now);

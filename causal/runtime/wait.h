@@ -23,7 +23,9 @@ struct ca_waiting {
 	const void *word;          /* somebody outside has woken us there */
 	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
 	bool open;                 /* an experiment was open at the start */
-	bool in_s;                 /* inside S, known exactly */
+	bool slept;                /* without a switch log: it has gone to sleep */
+	bool in_s;                 /* inside S, known exactly ... */
+	bool had_waited;           /* ... and had waited there before */
 	bool goes_on;              /* inside S, and nothing to wait for: S goes on */
 	bool wait_in_s;            /* inside S, known otherwise, and the wait is S's own */
 	uint64_t fine_s;           /* inside S, timed: what ca_fine_resume wants; else 0 */

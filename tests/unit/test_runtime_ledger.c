@@ -2,6 +2,7 @@
 /* causal/runtime/ledger.c: who owes how much, and paying it. The ledger is compiled into this
  * program; the session, the threads and their switch logs are made by hand. Accounts are tested
  * with invented times, so that they are exact; paying with the real clock and wide bounds. */
+#include "causal/runtime/account.h"
 #include "causal/runtime/history.h"
 #include "causal/runtime/ledger.h"
 #include "causal/runtime/lumps.h"
@@ -663,6 +664,23 @@ static void test_cpu_clock_is_read(void **state)
 	before = ca_clock_thread_cpu();
 	ca_ledger_accrue(me, T0 + 200, NULL);
 	assert_in_range(me->last_cpu, before, ca_clock_thread_cpu());
+}
+
+/* ... unless the kernel has just told: a reading costs more than many calls. */
+static void test_cpu_clock_holds(void **state)
+{
+	uint64_t now = ca_account_read_cpu(me, ca_clock_now()), cpu = me->cpu_read;
+
+	(void)state;
+	assert_int_equal(ca_account_read_cpu(me, now + CA_ACCOUNT_UNSURE - 1), now + CA_ACCOUNT_UNSURE - 1);
+	assert_int_equal(me->cpu_read, cpu + CA_ACCOUNT_UNSURE - 1);
+	assert_true(ca_account_read_cpu(me, now + CA_ACCOUNT_UNSURE) <= ca_clock_now());
+	assert_in_range(me->cpu_read, cpu, ca_clock_thread_cpu());
+	me->cpu_known_at = 0; /* it has slept */
+	now = me->cpu_read_at + 1;
+	cpu = me->cpu_read;
+	assert_true(ca_account_read_cpu(me, now) >= now);
+	assert_in_range(me->cpu_read, cpu, ca_clock_thread_cpu());
 }
 
 /* Off the CPU for a while in between, as the switch log says: nothing is owed for that. */
@@ -1711,6 +1729,7 @@ int main(void)
 		TEST(test_two_in_s),
 		TEST(test_one_of_two_leaves),
 		TEST(test_cpu_clock_is_read),
+		TEST(test_cpu_clock_holds),
 		TEST(test_preempted),
 		TEST(test_other_preempted),
 		TEST(test_all_preempted),

@@ -141,6 +141,14 @@ static void pass(uint64_t ns)
 		;
 }
 
+/* The same, asleep, as the kernel counts. */
+static void sleep_for(uint64_t ns)
+{
+	struct timespec nap = { 0, (long)ns };
+
+	assert_int_equal(ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0), 0);
+}
+
 static uint64_t entries(void)
 {
 	return atomic_load(&s->log_head);
@@ -487,6 +495,33 @@ static void calls_in_s(void **state)
 	assert_int_equal(me->s_time - before, took - w.since);
 }
 
+/* The same without a switch log, as the kernel's count of sleeps tells. Who was preempted tells that when it leaves S, unless
+ * it has waited, too. */
+static void calls_in_s_uncounted(void **state)
+{
+	struct ca_waiting w;
+	void *log = me->switches.page;
+
+	(void)state;
+	me->switches.page = NULL;
+	me->sleeps = UINT64_MAX;
+	open_experiment();
+	enter_s();
+	me->waited = false;
+	w = ca_wait_begin_write(-1, 1);
+	assert_true(me->waited); /* as far as is known */
+	pass(100000);
+	ca_wait_end(&w);
+	assert_int_equal(rt_logged(2, CA_LOG_ON, 0)->time, w.since);
+	assert_false(me->waited);
+	w = ca_wait_begin_write(-1, 1);
+	sleep_for(100000);
+	ca_wait_end(&w);
+	assert_true(rt_logged(4, CA_LOG_ON, 0)->time >= w.since + 100000);
+	assert_true(me->waited);
+	me->switches.page = log;
+}
+
 static void sleeps_in_s(void **state)
 {
 	struct ca_waiting w;
@@ -612,11 +647,19 @@ static void asked_before(void **state)
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 0, (ca_clock_now() - w.since) / 2);
 	assert_int_equal(atomic_load(&me->slot->outside), 0);
-	me->switches.page = NULL; /* where no log says otherwise, what takes long has waited */
+	me->switches.page = NULL; /* nor where the kernel's count tells */
+	me->sleeps = UINT64_MAX;
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = 0;
 	pass(20000);
+	ca_wait_end(&w);
+	assert_in_range(me->owed, 0, (ca_clock_now() - w.since) / 2);
+	assert_int_equal(atomic_load(&me->slot->outside), 0);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+	ca_ledger_accrue(me, ca_clock_now(), NULL);
+	me->owed = 0;
+	sleep_for(20000);
 	w.delivered = 1;
 	ca_wait_end(&w);
 	assert_int_equal(w.kind, CA_WAIT_EXTERNAL);
@@ -629,7 +672,7 @@ static void asked_before(void **state)
 	assert_true(w.feed != 0);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = 0;
-	pass(20000);
+	sleep_for(20000);
 	w.delivered = 1;
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 10000, (me->last - w.since) / 2 + 1);
@@ -645,7 +688,7 @@ static void asked_before(void **state)
 	assert_int_equal(w.feed, 0);
 	me->owed = 0;
 	w.delivered = 1;
-	pass(20000);
+	sleep_for(20000);
 	ca_wait_end(&w);
 	assert_int_equal(me->owed, 0);
 	assert_int_equal(atomic_load(&me->slot->outside), outside);
@@ -678,7 +721,7 @@ static void held_back(void **state)
 	assert_true(w.feed != 0);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = -5;
-	pass(20000);
+	sleep_for(20000);
 	w.wanted = 1;
 	w.delivered = 1;
 	ca_wait_end(&w);
@@ -686,14 +729,14 @@ static void held_back(void **state)
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = 0;
-	pass(20000);
+	sleep_for(20000);
 	w.delivered = 1;
 	w.wanted = 100;
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 115000, 10000000);
 	assert_int_equal(atomic_load(&me->slot->ahead), 0); /* so far he was held back */
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
-	pass(20000);
+	sleep_for(20000);
 	w.delivered = 1;
 	w.wanted = 100;
 	ca_wait_end(&w);
@@ -731,7 +774,7 @@ static void held_back_in_s(void **state)
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	assert_true(w.by_itself);
 	rt_logged(entries() - 1, CA_LOG_OFF, 0);
-	pass(20000);
+	sleep_for(20000);
 	w.delivered = 1;
 	w.wanted = 1;
 	ca_wait_end(&w);
@@ -789,7 +832,10 @@ static struct ca_waiting get_after(int fd, uint64_t ns)
 {
 	struct ca_waiting w = ca_wait_begin(CA_WAIT_EXTERNAL, fd);
 
-	pass(ns);
+	if (ns && !me->switches.page)
+		sleep_for(ns);
+	else
+		pass(ns);
 	w.delivered = 1;
 	w.wanted = 1;
 	return w;
@@ -1045,6 +1091,7 @@ static void is_told(enum ca_event_kind kind, enum ca_key key, uint64_t value)
 static void calls_on_a_cpu(void **state)
 {
 	struct ca_waiting w;
+	void *log = me->switches.page;
 
 	(void)state;
 	for (int seen = 0; seen < 2; seen++) {
@@ -1056,6 +1103,18 @@ static void calls_on_a_cpu(void **state)
 		assert_true(seen ? off_cpu == 5000 : off_cpu >= 50000);
 	}
 	me->tick.sees_kernel = false;
+	me->switches.page = NULL;
+	me->sleeps = UINT64_MAX;
+	off_cpu = 0;
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	pass(50000);
+	ca_wait_end(&w);
+	assert_int_equal(off_cpu, 0);
+	w = ca_wait_begin(CA_WAIT_EXTERNAL, -1);
+	sleep_for(50000);
+	ca_wait_end(&w);
+	assert_true(off_cpu >= 50000);
+	me->switches.page = log;
 }
 
 #define STATE(kind, activity) is_told(CA_STATE_##kind, CA_KEY_STATE, CA_ACTIVITY_##activity)
@@ -1230,6 +1289,7 @@ int main(void)
 		TEST(selected_anew_in_a_wait),
 		TEST(waits_in_s_before_it_opens),
 		TEST(calls_in_s),
+		TEST(calls_in_s_uncounted),
 		TEST(waits_in_timed_s),
 		TEST(sleeps_in_s),
 		TEST(sleeps_end),
