@@ -39,21 +39,32 @@ enum {
 	LONGEST_HIT = 8 /* periods that one sample in S may stand for */
 };
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* perf's ticks come in user code only: CPU time between two of them that is no tick's was spent in
  * the kernel, whose ticks say on whose account. What the last one has paid was no time of the program's, which has come
- * to this place sooner for it; what is paid elsewhere begins at no tick, and those in it are lost. */
+ * to this place sooner for it; what is paid elsewhere begins at no tick, and those in it are lost. A timer's next tick comes
+ * when the kernel ticks, wherever the thread has paid since the last one. */
 static uint64_t hit_weight(struct ca_thread *t)
 {
 	uint64_t now = ca_clock_thread_cpu(), cpu = now - t->hit_cpu;
-	uint64_t most = t->tick.backend == CA_BACKEND_PERF ? t->tick_length : LONGEST_HIT * ca_rt.period;
-	uint64_t paid = t->paid_in_ticks;
+	uint64_t spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
+	uint64_t most = t->tick_length, paid = t->paid_in_ticks;
 
+	if (t->tick.backend != CA_BACKEND_PERF) {
+		cpu = less(cpu, spun - t->hit_spun);
+		most = LONGEST_HIT * ca_rt.period;
+		paid = 0;
+	}
 	t->hit_cpu = now;
+	t->hit_spun = spun;
 	t->paid_in_ticks = 0;
 	if (t->young) /* for all threads that were as short, and had no tick */
 		return t->tick_length;
-	cpu = cpu < most ? cpu : most;
-	return cpu > paid ? cpu - paid : 0;
+	return less(cpu < most ? cpu : most, paid);
 }
 
 /* At random, where it is no whole number. */
@@ -62,9 +73,14 @@ static uint64_t in_periods(struct ca_thread *t, uint64_t ns)
 	return (ns + ca_rng_below(&t->rng, ca_rt.period)) / ca_rt.period;
 }
 
+/* Periods that a look at the stack stands for: a timer's ticks come when the kernel ticks. */
 static uint64_t looks(struct ca_thread *t)
 {
-	return t->of_kernel ? in_periods(t, t->of_kernel) : 1;
+	uint64_t ns = t->of_kernel                          ? t->of_kernel
+		      : t->tick.backend == CA_BACKEND_TIMER ? ca_tick_of_kernel()
+							    : 0;
+
+	return ns > ca_rt.period ? in_periods(t, ns) : 1;
 }
 
 CA_SIGSAFE static bool is_sampled(const struct ca_selection *sel)
@@ -89,6 +105,8 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 	ca_ledger_follow(t); /* whose history is it? */
 	weight = t->of_kernel ? t->of_kernel : hit_weight(t);
 	t->sampled_in = ca_sample_in_selection(&t->stack, &outermost, &part) && !waits_for_team(t, outermost);
+	/* before its hits: to others it is to be seen as early when it was in S as when it was not */
+	ca_history_looked_at_tick(t, now, t->sampled_in ? part + 1 : 0, looks(t));
 	if (t->sampled_in) {
 		for (unsigned k = 0; k <= part; k++) {
 			ca_ledger_log(CA_LOG_HIT, t, now,
@@ -97,7 +115,6 @@ static void sampled_selection(struct ca_thread *t, uint64_t now)
 		}
 		ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, now, weight);
 	}
-	ca_history_looked(t, now, t->sampled_in ? part + 1 : 0, looks(t));
 }
 
 /* Periods that this tick's sample stands for. A timer that runs out several times before the kernel looks ticks

@@ -29,6 +29,9 @@ CA_SIGSAFE void ca_history_looked(struct ca_thread *t, uint64_t now, unsigned la
 		t->history.found[k] += k < layers ? times : 0;
 		tell_share(t, k);
 	}
+	atomic_store_explicit(&t->slot->look_every,
+			      t->tick.backend == CA_BACKEND_TIMER ? (uint32_t)ca_tick_of_kernel() : 0,
+			      memory_order_relaxed);
 	atomic_store_explicit(&t->slot->last_look, (now & ~CA_LOOK_LAYERS) | layers, memory_order_relaxed);
 }
 
@@ -63,10 +66,19 @@ CA_SIGSAFE void ca_history_select(struct ca_thread *t, uint32_t region)
 	}
 }
 
-/* Of threads whose switches cannot be read, those that were looked at lately. */
+static bool by_timer(struct ca_slot *slot)
+{
+	return atomic_load_explicit(&slot->look_every, memory_order_relaxed);
+}
+
+/* Of threads whose switches cannot be read, those that were looked at lately: a timer's ticks come when the kernel
+ * ticks. */
 static bool is_on_cpu(uint32_t number, uint64_t look, uint64_t now)
 {
-	return !ca_account_was_off(number, now, look + ca_rt.period + ca_rt.period / 2 < now);
+	uint64_t every = atomic_load_explicit(&ca_rt.session->slot[number].look_every, memory_order_relaxed);
+
+	every = every > ca_rt.period ? every : ca_rt.period;
+	return !ca_account_was_off(number, now, look + every + every / 2 < now);
 }
 
 /* E[1 / (1 + how many of n others are in S)], millionths, when each of them is with probability `in`. */
@@ -90,6 +102,21 @@ static void count_pair(_Atomic uint64_t *pairs, _Atomic uint64_t *expected, bool
 {
 	atomic_fetch_add_explicit(pairs, found, memory_order_relaxed);
 	atomic_fetch_add_explicit(expected, share, memory_order_relaxed);
+}
+
+/* The instant of a look is that of another one, if the thread has met nobody meanwhile, after which it may be elsewhere. */
+static bool is_one_instant(uint64_t look, uint64_t met, uint64_t now)
+{
+	return look + ca_rt.period / NEAR > now && met < look;
+}
+
+/* share: of its looks, millionths. */
+static void note_pair(struct ca_slot *slot, unsigned layer, bool found, uint64_t share)
+{
+	struct ca_selection *sel = &ca_rt.session->selection;
+
+	count_pair(&sel->pairs[layer], &sel->pairs_expected[layer], found, share);
+	count_pair(&slot->pairs[layer], &slot->pairs_expected[layer], found, share);
 }
 
 /* Is it in S when another thread is? By its own pairs, and as long as these are few by those of all: ratio, of found to
@@ -127,18 +154,43 @@ static unsigned look_at_others(const struct ca_thread *t, unsigned layer, uint64
 		    !is_on_cpu(i, look, now))
 			continue;
 		in = likely_in(slot, layer, share, ratio);
-		/* since it has met others it may be elsewhere */
-		if (look + ca_rt.period / NEAR > now &&
-		    atomic_load_explicit(&slot->last_met, memory_order_relaxed) < look) {
-			bool found = (look & CA_LOOK_LAYERS) > layer;
-
-			count_pair(&s->selection.pairs[layer], &s->selection.pairs_expected[layer], found,
-				   share);
-			count_pair(&slot->pairs[layer], &slot->pairs_expected[layer], found, share);
-		}
+		if (is_one_instant(look, atomic_load_explicit(&slot->last_met, memory_order_relaxed), now))
+			note_pair(slot, layer, (look & CA_LOOK_LAYERS) > layer, share);
+		/* its own tick waits until it has paid, longer than an instant; it is not in S */
+		else if (by_timer(slot) && atomic_load_explicit(&slot->paying, memory_order_relaxed))
+			note_pair(slot, layer, false, share);
 		other[n++] = (struct other){ i, in };
 	}
 	return n;
+}
+
+/* Timers tick in all threads at once, and whose look comes first is chance, or a matter of what it has to do: those hits count
+ * as well that others had just before. */
+static void pair_with_hits(struct ca_thread *t, uint64_t now, unsigned layers)
+{
+	struct ca_session *s = ca_rt.session;
+	uint32_t used = ca_rt_slots_used();
+	uint64_t met = atomic_load_explicit(&t->slot->last_met, memory_order_relaxed);
+
+	for (CA_SLOTS_IN(i, &s->in_s, used)) {
+		uint64_t look = atomic_load_explicit(&s->slot[i].last_look, memory_order_relaxed);
+
+		if (i == t->number || !by_timer(&s->slot[i]) || !is_one_instant(look, met, now))
+			continue;
+		for (unsigned k = 0; k < (look & CA_LOOK_LAYERS); k++) {
+			uint64_t share = atomic_load_explicit(&t->slot->share_in_s[k], memory_order_relaxed);
+
+			if (share)
+				note_pair(t->slot, k, layers > k, share);
+		}
+	}
+}
+
+CA_SIGSAFE void ca_history_looked_at_tick(struct ca_thread *t, uint64_t now, unsigned layers, uint64_t times)
+{
+	ca_history_looked(t, now, layers, times);
+	if (by_timer(t->slot))
+		pair_with_hits(t, now, layers);
 }
 
 CA_SIGSAFE uint64_t ca_history_hit(struct ca_thread *t, unsigned layer, uint64_t now, uint64_t weight)

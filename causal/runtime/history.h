@@ -9,6 +9,9 @@
 /* S is sampled: the thread was looked at, and was in so many layers of S; `times`: for so many looks. */
 CA_HIDDEN CA_SIGSAFE void ca_history_looked(struct ca_thread *t, uint64_t now, unsigned layers,
 					    uint64_t times);
+/* ... by a tick of its own. */
+CA_HIDDEN CA_SIGSAFE void ca_history_looked_at_tick(struct ca_thread *t, uint64_t now, unsigned layers,
+						    uint64_t times);
 /* It was in that one, and stands for so much of its CPU time, ns. Returns how much S time that is, for the log; by what
  * others do not owe of it they are exempt from now on. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_history_hit(struct ca_thread *t, unsigned layer, uint64_t now,

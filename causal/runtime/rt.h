@@ -180,7 +180,8 @@ struct ca_thread {
 	/* sampling */
 	bool sampled_in;        /* S is sampled, and the last look at our stack found it */
 	uint64_t paid_in_ticks; /* ns, since the last sample of it */
-	uint64_t hit_cpu;       /* thread CPU time at the last sample */
+	uint64_t hit_cpu;       /* thread CPU time at the last sample ... */
+	uint64_t hit_spun;      /* ... and what it had paid on a CPU by then, ns */
 	bool in_kernel;         /* the last tick found it in a system call ... */
 	bool counts;            /* ... and is for a sample ... */
 	bool beside;            /* ... and perf's ticks see the rest ... */

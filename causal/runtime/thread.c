@@ -222,6 +222,7 @@ static void begin(bool first)
 									       : 0)));
 	/* of one that its creator has announced it is next to nothing, and to read it costs 0.7 us */
 	t->last_cpu = t->hit_cpu = creator == UINT32_MAX ? ca_clock_thread_cpu() : 0;
+	t->hit_spun = atomic_load_explicit(&slot->spun, memory_order_relaxed);
 	now = ca_clock_now();
 	ca_rng_init(&t->rng, now ^ (uint64_t)t->tid << 32);
 	ca_ticks_begin(t, now);

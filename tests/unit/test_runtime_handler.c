@@ -921,6 +921,8 @@ static void is_off_cpu(uint32_t number)
 /* Those that are off the CPU are not in S, and of those whose switches nobody can read it is not known. */
 static void shares_of_others(void **state)
 {
+	struct ca_history known;
+
 	(void)state;
 	select_range(TEXT, 0x1010, 0x1011);
 	rt_open_experiment(500000);
@@ -944,6 +946,19 @@ static void shares_of_others(void **state)
 	me->hit_cpu = 0;
 	atomic_store(&s->slot[3].last_look, (ca_clock_now() - 8 * (ca_rt.period / 5)) | CA_LOOK_LAYERS);
 	assert_int_equal(hit(), 1200);
+	/* ... or, by a timer, within one and a half ticks of the kernel's */
+	known = me->history;
+	atomic_store(&s->slot[3].look_every, UINT32_MAX);
+	ca_rt.period = UINT32_MAX / 8;
+	for (unsigned late = 0; late < 2; late++) {
+		me->hit_cpu = 0;
+		atomic_store(&s->slot[3].last_look,
+			     (ca_clock_now() - (11 + 2 * late) * ca_rt.period) | CA_LOOK_LAYERS);
+		assert_int_equal(hit() > 1000, late);
+	}
+	me->history = known;
+	atomic_store(&s->slot[3].look_every, 0);
+	ca_rt.period = UINT64_C(4000000000);
 	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), 0);
 	/* looked at just now, and found in S or not */
 	me->hit_cpu = 0;
@@ -1044,6 +1059,48 @@ static void pairs_of_one(void **state)
 	atomic_store(&other->pairs_expected[0], 96 * CA_MILLION);
 	me->hit_cpu = 0;
 	assert_in_range(hit(), 985000, 995000);
+}
+
+/* Timers tick when the kernel does, in all threads at once. What was paid meanwhile, wherever, is none of the sample's time;
+ * a look stands for as many periods; and of two looks at one instant either may come first. */
+static void hits_by_timers(void **state)
+{
+	struct ca_slot *other = &s->slot[1];
+	uint64_t looks;
+
+	(void)state;
+	select_range(TEXT, 0x1010, 0x1011);
+	rt_open_experiment(500000);
+	me->tick.backend = CA_BACKEND_TIMER;
+	ca_rt.period = UINT64_C(1) << 32;
+	ca_slot_set_add(&s->in_s, 1);
+	atomic_store(&s->slots_used, 2);
+	atomic_store(&other->share_in_s[0], CA_MILLION / 2);
+	me->hit_cpu = ca_clock_thread_cpu() - 9000000;
+	atomic_fetch_add(&me->slot->spun, 8000000); /* at a meeting */
+	assert_in_range(hit(), 750000, 2000000);
+	assert_true(atomic_load(&me->slot->look_every) == ca_tick_of_kernel());
+	assert_int_equal(atomic_load(&s->selection.pairs_expected[0]), 0);
+	/* the other one's look, in S, came first, and ours tells of us */
+	atomic_store(&other->look_every, 4000000);
+	atomic_store(&other->last_look, ca_clock_now() | 1);
+	tick();
+	assert_int_equal(atomic_load(&me->slot->pairs[0]), 1);
+	assert_int_equal(atomic_load(&me->slot->pairs_expected[0]), atomic_load(&me->slot->share_in_s[0]));
+	/* ... and it of the other one, which was in S, too */
+	assert_int_equal(atomic_load(&other->pairs[0]), 1);
+	assert_int_equal(atomic_load(&other->pairs_expected[0]), CA_MILLION / 2);
+	/* it pays: its tick will come later, and says nothing of now */
+	atomic_store(&other->last_look, 0);
+	atomic_store(&other->paying, 1);
+	tick();
+	assert_int_equal(atomic_load(&other->pairs[0]), 1);
+	assert_int_equal(atomic_load(&other->pairs_expected[0]), CA_MILLION);
+	atomic_store(&other->paying, 0);
+	ca_rt.period = ca_tick_of_kernel() / 4;
+	looks = me->history.looks;
+	tick();
+	assert_int_equal(me->history.looks - looks, 4);
 }
 
 /* A region that is selected again is known. */
@@ -1246,6 +1303,7 @@ int main(void)
 		TEST(shares_of_others),
 		TEST(own_code_in_s),
 		TEST(paid_in_ticks),
+		TEST(hits_by_timers),
 		TEST(pairs_of_one),
 		TEST(histories),
 		TEST(told_of_hits),
