@@ -30,7 +30,9 @@ struct ca_observation {
 	double entries; /* into the selected code; 0: not known */
 	double idle; /* of its time, the part in which a CPU was idle while a thread of the run waited for one, as
 			 * long as all CPUs together would have taken for that, 0..1 */
-	bool sampled; /* samples told when it was in the selected code */
+	/* How it is known when it was in the selected code: 0: exactly; 1: by samples; CA_ESTIMATE_BY_TIMER: by those of
+	 * timers */
+	double sampled;
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;
 	double from, to; /* s of virtual time since its run began; equal: not known */
@@ -38,6 +40,14 @@ struct ca_observation {
 	bool per_visit;  /* the effect on visits is asked for, else that on all of the time */
 	bool counted;    /* it begins and ends between two visits, which have no times */
 };
+
+/* Lumps of what timers tell are as long as a tick of the kernel's, 4 ms, and those of perf 1 ms. */
+#define CA_ESTIMATE_BY_TIMER 4.
+
+static inline double ca_estimate_sampled(bool exact, bool by_timer)
+{
+	return exact ? 0 : by_timer ? CA_ESTIMATE_BY_TIMER : 1;
+}
 
 /* Of the number of visits, where both ends of an experiment fall between two of them. */
 #define CA_ESTIMATE_COUNTED (1. / 6)

@@ -425,7 +425,8 @@ static double mean_idle(const struct ca_est *est, uint32_t region)
 	return est->items ? (own + all * sum / (double)est->items) / (n + all) : 0;
 }
 
-/* Of the time of its experiments above 0 %, the part in S as samples tell it, for which others paid. */
+/* Of the time of its experiments above 0 %, the part in S as samples tell it, for which others paid; by timers, as many times
+ * that as lumps are longer. */
 static double sampled_share(const struct ca_est *est, uint32_t region)
 {
 	double inside = 0, elapsed = 0, paid;
@@ -437,8 +438,7 @@ static double sampled_share(const struct ca_est *est, uint32_t region)
 			continue;
 		paid = isnan(item->paying) ? item->delay : item->paying;
 		/* what was inserted while nobody paid came in no lumps */
-		if (item->sampled)
-			inside += fmin(item->active, 1e6 * paid / item->speedup);
+		inside += item->sampled * fmin(item->active, 1e6 * paid / item->speedup);
 		elapsed += item->elapsed;
 	}
 	return elapsed > 0 ? inside / elapsed : 0;

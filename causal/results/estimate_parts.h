@@ -17,7 +17,8 @@ struct ca_est_item {
 		idle;            /* as in ca_observation */
 	double from, to, before; /* ... */
 	double place;            /* s into its run at 0 %, its middle, about; where est->placed */
-	bool per_visit, sampled;
+	double sampled;          /* ... */
+	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
 	double slip; /* by which the time of its visits may be off because the experiment changes their work, relative,
 		      * standard deviation */

@@ -407,6 +407,7 @@ static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 {
 	double most = 0;
 	size_t rows = 0;
+	bool timers = p->runs && p->run[0].backend && !strcmp(p->run[0].backend, "timer");
 
 	for (size_t r = 0; r < p->rows; r++) {
 		const struct ca_curve *curve = p->row[r].curve;
@@ -422,8 +423,9 @@ static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "In %zu row%s only samples tell when the code runs: up to ± %.0f at 50 %% for that stay, "
-		 "however many runs.",
-		 rows, rows == 1 ? "" : "s", most);
+		 "however many runs%s.",
+		 rows, rows == 1 ? "" : "s", most,
+		 timers ? "; with perf events, which causal selftest tells of, a quarter of that" : "");
 	return true;
 }
 

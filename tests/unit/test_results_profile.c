@@ -394,7 +394,8 @@ static void test_notes(void **state)
 	struct ca_curve curve = { .idle = 0.01 };
 	struct ca_profile_row row = { .curve = &curve, .verdict = CA_VERDICT_WORTH };
 	struct ca_profile profile = { .experiment = &experiment, .experiments = 1, .row = &row, .rows = 1 };
-	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+	char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE], timer[] = "timer";
+	struct ca_profile_run run = { .backend = timer };
 
 	(void)state;
 	assert_int_equal(ca_funnel_notes(&profile, note), 0);
@@ -406,6 +407,14 @@ static void test_notes(void **state)
 	assert_int_equal(ca_funnel_notes(&profile, note), 2);
 	assert_non_null(strstr(note[1], "In 1 row only samples tell"));
 	assert_non_null(strstr(note[1], "± 3 at 50 %"));
+	assert_null(strstr(note[1], "perf"));
+	profile.run = &run;
+	profile.runs = 1;
+	curve.sampled = 0.8 * CA_ESTIMATE_BY_TIMER;
+	assert_int_equal(ca_funnel_notes(&profile, note), 2);
+	assert_non_null(strstr(note[1], "± 13 at 50 % for that stay, however many runs; with perf events"));
+	profile.runs = 0;
+	curve.sampled = 0.8;
 	curve.at_high[1] = 13; /* other things matter more */
 	assert_int_equal(ca_funnel_notes(&profile, note), 1);
 	curve.at_high[1] = 0;
