@@ -230,8 +230,8 @@ struct ca_thread {
 	uint32_t steadily;        /* ... many at so many ticks, up to the last one ... */
 	uint32_t creates;         /* ... and threads that it has created ... */
 	uint64_t creates_from;    /* ... which was at that time, ns */
-	uint64_t
-		sleeps; /* without a switch log: times that it had gone to sleep when its last wait was over */
+	/* without a switch log: times that it had gone to sleep, and that others were chosen to run, when its last wait was over */
+	uint64_t sleeps, preempted;
 	uint64_t slept, slept_at; /* times that it has gone to sleep, up to then, ns ... */
 	uint64_t was_off;         /* ... and been off a CPU, as its log says ... */
 	bool slept_known, hops;   /* ... hops: more often than a log is worth */

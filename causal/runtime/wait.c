@@ -31,6 +31,7 @@ enum {
 	WORTH_A_WALK = 20000, /* ns owed that are worth looking whether we are in S (sampled) */
 	SHORT_WAIT = 20000,   /* ns; a wait that is not worth a sample */
 	NO_WAIT = 5000,       /* ns; so quickly comes back who need not wait */
+	PREEMPTED = 50000,    /* ns; a call in which others were chosen to run takes longer */
 	NO_ROOM = 50000,      /* ns; a write that takes longer has waited for room */
 	OFF = 16,             /* times off a CPU in one wait that are looked at */
 	SAME_WAIT = 1000000   /* ns between two waits in which a thread hardly works */
@@ -200,16 +201,19 @@ static void begin_in_s(struct ca_waiting *w)
 	ca_ledger_log(external ? CA_LOG_EXTERNAL : CA_LOG_OFF, t, w->since, w->until);
 }
 
-/* Without a switch log the kernel's count tells whether a thread has gone to sleep since its last wait. Where that may
- * not be asked, what takes long has waited. */
-static bool count_sleeps(struct ca_thread *t)
+/* Without a switch log the kernel's counts tell whether a thread has gone to sleep since its last wait, or others were
+ * chosen to run. Where they may not be asked for, what takes long has waited. */
+static void count_switches(struct ca_waiting *w, uint64_t now)
 {
+	struct ca_thread *t = w->thread;
 	struct rusage used = { 0 };
-	bool known = ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) >= 0,
-	     slept = !known || (uint64_t)used.ru_nvcsw > t->sleeps;
+	bool known = ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) >= 0;
 
+	w->slept = !known || (uint64_t)used.ru_nvcsw > t->sleeps;
+	/* before the call it may have been preempted as well */
+	w->was_off = w->slept || ((uint64_t)used.ru_nivcsw > t->preempted && now - w->since > PREEMPTED);
 	t->sleeps = (uint64_t)used.ru_nvcsw;
-	return slept;
+	t->preempted = (uint64_t)used.ru_nivcsw;
 }
 
 /* Was it off a CPU for itself, and not only because others were chosen to run? off, n: when others had its CPU, if it
@@ -586,7 +590,7 @@ static bool has_waited(const struct ca_waiting *w, uint64_t now)
 	struct ca_interval off;
 
 	return now - w->since > NO_WAIT &&
-	       (log->page ? ca_switches_off(log, w->since, now, &off, 1) > 0 : w->slept);
+	       (log->page ? ca_switches_off(log, w->since, now, &off, 1) > 0 : w->was_off);
 }
 
 /* The world outside has ended it: in the dilated world it would have done so later, by what virtual
@@ -688,10 +692,10 @@ void ca_wait_end(struct ca_waiting *w)
 	if (ca_probe_is_behind()) /* it was asked for while all threads of this process waited */
 		ca_probe_service();
 	now = ca_clock_now();
-	if (!t->switches.page && now - w->since > NO_WAIT && count_sleeps(t)) {
-		w->slept = true;
+	if (!t->switches.page && now - w->since > NO_WAIT)
+		count_switches(w, now);
+	if (w->slept)
 		t->cpu_known_at = 0;
-	}
 	if (w->in_s && t->depth) {
 		now = wait_on_in_s(w, now);
 		end_in_s(w, now);

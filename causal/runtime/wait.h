@@ -9,27 +9,27 @@
 struct ca_waiting {
 	struct ca_thread *thread; /* NULL: nothing to do at the end */
 	uint64_t since;
-	enum ca_wait kind;         /* what ended it may be known better than what was expected */
-	enum ca_wait logged;       /* in S: what the log was told */
-	uint64_t lag;              /* of virtual time when it began, ns */
-	int fd;                    /* the descriptor waited for, or -1: `kind` stands */
-	bool writes;               /* ... for room to write to it */
-	ssize_t delivered;         /* ... and so much was read: if there was data, who wrote it decides */
-	size_t wanted;             /* ... of that; 0: not known */
-	int held;                  /* bytes that nobody has taken so far, before ours ... */
-	ssize_t written;           /* ... of so many */
-	uint64_t feed;             /* somebody outside may send on it by himself, under that name */
-	bool by_itself;            /* ... and, in S, nothing was there: he comes no sooner if S is faster */
-	const void *word;          /* somebody outside has woken us there */
-	int answers;               /* who is outside and ended it answers on this descriptor; or -1 */
-	bool open;                 /* an experiment was open at the start */
-	bool slept;                /* without a switch log: it has gone to sleep */
-	bool in_s;                 /* inside S, known exactly ... */
-	bool had_waited;           /* ... and had waited there before */
-	bool goes_on;              /* inside S, and nothing to wait for: S goes on */
-	bool wait_in_s;            /* inside S, known otherwise, and the wait is S's own */
-	uint64_t fine_s;           /* inside S, timed: what ca_fine_resume wants; else 0 */
-	uint64_t selection;        /* ... and whose S that is */
+	enum ca_wait kind;   /* what ended it may be known better than what was expected */
+	enum ca_wait logged; /* in S: what the log was told */
+	uint64_t lag;        /* of virtual time when it began, ns */
+	int fd;              /* the descriptor waited for, or -1: `kind` stands */
+	bool writes;         /* ... for room to write to it */
+	ssize_t delivered;   /* ... and so much was read: if there was data, who wrote it decides */
+	size_t wanted;       /* ... of that; 0: not known */
+	int held;            /* bytes that nobody has taken so far, before ours ... */
+	ssize_t written;     /* ... of so many */
+	uint64_t feed;       /* somebody outside may send on it by himself, under that name */
+	bool by_itself;      /* ... and, in S, nothing was there: he comes no sooner if S is faster */
+	const void *word;    /* somebody outside has woken us there */
+	int answers;         /* who is outside and ended it answers on this descriptor; or -1 */
+	bool open;           /* an experiment was open at the start */
+	bool slept, was_off; /* without a switch log: it has gone to sleep; or others were chosen to run */
+	bool in_s;           /* inside S, known exactly ... */
+	bool had_waited;     /* ... and had waited there before */
+	bool goes_on;        /* inside S, and nothing to wait for: S goes on */
+	bool wait_in_s;      /* inside S, known otherwise, and the wait is S's own */
+	uint64_t fine_s;     /* inside S, timed: what ca_fine_resume wants; else 0 */
+	uint64_t selection;  /* ... and whose S that is */
 	const enum ca_wait *outer; /* the wait around this one */
 	uintptr_t sp, outer_sp;
 	uint64_t until;                      /* a sleep: when it should be over, ns; else UINT64_MAX */

@@ -141,10 +141,10 @@ static void pass(uint64_t ns)
 		;
 }
 
-/* The same, asleep, as the kernel counts. */
+/* The same, asleep, as the kernel counts; a ms at least, or the time may be over before the thread is off its CPU. */
 static void sleep_for(uint64_t ns)
 {
-	struct timespec nap = { 0, (long)ns };
+	struct timespec nap = { 0, ns > 1000000 ? (long)ns : 1000000 };
 
 	assert_int_equal(ca_sys(SYS_nanosleep, (long)(intptr_t)&nap, 0, 0, 0, 0, 0), 0);
 }
@@ -620,6 +620,42 @@ static void close_both(const int fd[2])
 	}
 }
 
+static atomic_bool rivals_end;
+
+static void *rival(void *unused)
+{
+	while (!atomic_load(&rivals_end))
+		;
+	return unused;
+}
+
+/* Others have been chosen to run on our CPU, as the kernel counts. */
+static void be_preempted(void)
+{
+	cpu_set_t all, here;
+	struct rusage used = { 0 };
+	pthread_t other;
+	long before;
+
+	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&here);
+	CPU_SET((size_t)sched_getcpu(), &here);
+	assert_int_equal(sched_setaffinity(0, sizeof here, &here), 0);
+	getrusage(RUSAGE_THREAD, &used);
+	before = used.ru_nivcsw;
+	atomic_store(&rivals_end, false);
+	assert_int_equal(pthread_create(&other, NULL, rival, NULL), 0);
+	while (used.ru_nivcsw == before)
+		getrusage(RUSAGE_THREAD, &used);
+	atomic_store(&rivals_end, true);
+	sched_setaffinity(0, sizeof all, &all);
+	me->preempted = (uint64_t)before;
+	me->sleeps = UINT64_MAX;
+	ca_self = NULL;
+	pthread_join(other, NULL);
+	ca_self = me;
+}
+
 /* One that ends a wait from outside owes from when it was asked, also before the wait began. */
 static void asked_before(void **state)
 {
@@ -648,7 +684,7 @@ static void asked_before(void **state)
 	assert_in_range(me->owed, 0, (ca_clock_now() - w.since) / 2);
 	assert_int_equal(atomic_load(&me->slot->outside), 0);
 	me->switches.page = NULL; /* nor where the kernel's count tells */
-	me->sleeps = UINT64_MAX;
+	me->sleeps = me->preempted = UINT64_MAX;
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = 0;
@@ -656,6 +692,21 @@ static void asked_before(void **state)
 	ca_wait_end(&w);
 	assert_in_range(me->owed, 0, (ca_clock_now() - w.since) / 2);
 	assert_int_equal(atomic_load(&me->slot->outside), 0);
+	/* ... unless others had the CPU in it, as in the log */
+	be_preempted();
+	for (int is_long = 0; is_long < 2; is_long++) {
+		uint64_t before = me->preempted;
+
+		w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
+		pass(is_long ? 100000 : 10000); /* so little is no time for them */
+		ca_wait_end(&w);
+		if (!is_long && ca_clock_now() - w.since < 50000)
+			assert_false(w.was_off);
+		assert_true(!is_long || w.was_off);
+		me->preempted = before;
+		me->sleeps = UINT64_MAX;
+	}
+	atomic_store(&me->slot->outside, 0);
 	w = ca_wait_begin(CA_WAIT_EXTERNAL, pair[0]);
 	ca_ledger_accrue(me, ca_clock_now(), NULL);
 	me->owed = 0;
