@@ -97,7 +97,7 @@ static const struct {
 	{ SYS_nanosleep, { HERE, 0 } },
 	{ SYS_ppoll, { HERE, 1, HERE, 0, 8 } },
 	{ SYS_sched_yield, { 0 } },
-	{ SYS_getrusage, { RUSAGE_THREAD, HERE } }, /* with --metrics alone */
+	{ SYS_getrusage, { RUSAGE_THREAD, HERE } },
 };
 
 static uint32_t arithmetic(uint16_t operation, uint32_t a, uint32_t b)
@@ -195,8 +195,6 @@ static bool tolerates_us(const struct sock_fprog *program)
 	for (size_t i = 0; i < sizeof our_calls / sizeof *our_calls; i++) {
 		uint32_t verdict;
 
-		if (our_calls[i].number == SYS_getrusage && !ca_rt.session->samplers.metrics)
-			continue;
 		data.nr = our_calls[i].number;
 		memcpy(data.args, our_calls[i].argument, sizeof data.args);
 		verdict = run(program, &data) & SECCOMP_RET_ACTION_FULL;

@@ -105,6 +105,7 @@ static void calls(void **state)
 				    SYS_getpid,
 				    SYS_gettid,
 				    SYS_nanosleep,
+				    SYS_getrusage,
 				    SYS_clock_gettime };
 	static const int others[] = { SYS_execve, SYS_socket, SYS_unlink };
 
