@@ -57,8 +57,8 @@ struct ca_slot {
 	 * selection, millionths (0: never), how often a look just before a hit of another thread found it there, and how
 	 * often that was to be expected by that share, millionths */
 	_Atomic uint64_t last_look, last_met;
-	_Atomic uint32_t
-		look_every; /* ns between such looks, while it is on a CPU; 0: the session's period */
+	/* ... ns between two, while it is on a CPU; 0: the session's period */
+	_Atomic uint32_t look_every;
 	_Atomic uint32_t share_in_s[CA_PARTS];
 	_Atomic uint64_t pairs[CA_PARTS], pairs_expected[CA_PARTS];
 	_Atomic uint32_t in_s;   /* inside S now (exact): CA_IN_S and how; 0: not */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -92,6 +93,12 @@ CA_SIGSAFE static inline long ca_sys_map(const void *at, size_t size, int protec
 CA_SIGSAFE static inline void ca_sys_unmap(const void *at, size_t size)
 {
 	ca_sys(SYS_munmap, (long)(intptr_t)at, (long)size, 0, 0, 0, 0);
+}
+
+/* Of the calling thread; false: it may not be asked for. */
+CA_SIGSAFE static inline bool ca_sys_usage(struct rusage *usage)
+{
+	return ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)usage, 0, 0, 0, 0) >= 0;
 }
 
 CA_SIGSAFE static inline bool ca_sys_stat(int fd, struct stat *stat)

@@ -6,7 +6,6 @@
 #include "causal/runtime/level.h"
 #include "causal/runtime/ledger.h"
 #include "core/sys.h"
-#include <sys/resource.h>
 
 enum {
 	APART = 1000000,  /* ns between two looks */
@@ -52,9 +51,7 @@ CA_SIGSAFE static uint64_t switches(void)
 {
 	struct rusage used;
 
-	return ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) < 0
-		       ? UINT64_MAX
-		       : (uint64_t)used.ru_nvcsw + (uint64_t)used.ru_nivcsw;
+	return ca_sys_usage(&used) ? (uint64_t)used.ru_nvcsw + (uint64_t)used.ru_nivcsw : UINT64_MAX;
 }
 
 /* It hardly ever waits for one. */

@@ -3,7 +3,6 @@
 #include "causal/runtime/measure.h"
 #include "core/sys.h"
 #include "sampler/tick.h"
-#include <sys/resource.h>
 #include <time.h>
 
 CA_SIGSAFE unsigned ca_measure_add(struct ca_event *event, uint64_t now, unsigned metric, uint64_t value)
@@ -29,7 +28,7 @@ CA_SIGSAFE unsigned ca_measure_all(struct ca_thread *t, uint64_t now, struct ca_
 	struct rusage usage;
 	unsigned n = 0;
 
-	if (!wanted || ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&usage, 0, 0, 0, 0) < 0)
+	if (!wanted || !ca_sys_usage(&usage))
 		return 0;
 	wanted <<= CA_METRIC_CPU_TIME;
 	if (wanted >> CA_METRIC_CPU_TIME & 1)

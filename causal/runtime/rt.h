@@ -163,12 +163,11 @@ struct ca_thread {
 	bool elsewhere;    /* it was in S, or left it, on other stacks: each tick looks where it is */
 	uint64_t entered;  /* ns; in S since then, or: up to there the others know when it was off the CPU */
 	uint64_t entered_cpu; /* ns of thread CPU time at that time; only without a switch log */
-	uint64_t cpu_read,
-		cpu_read_at; /* ns of it when it was last asked for, and when that was (account.h) ... */
-	uint64_t cpu_known,
-		cpu_known_at; /* ... and when the kernel told, if it has not slept since; else 0 */
-	bool waited;          /* blocked in a call we saw since then */
-	bool checked;         /* looked for frames that entered S before the sites were placed */
+	/* ns of it when it was last asked for, and when that was (account.h); and when the kernel told, if it has not
+	 * slept since, else 0 */
+	uint64_t cpu_read, cpu_read_at, cpu_known, cpu_known_at;
+	bool waited;  /* blocked in a call we saw since then */
+	bool checked; /* looked for frames that entered S before the sites were placed */
 	/* where S is timed (fine.c) */
 	struct ca_fine *fine;
 	uint64_t fine_limit;  /* ns of S that make the next hit */

@@ -10,7 +10,6 @@
 #include "core/sys.h"
 #include "sampler/perf.h"
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 enum {
@@ -181,8 +180,7 @@ CA_SIGSAFE static void look_at_switches(struct ca_thread *t, uint64_t now)
 
 	if (!ca_rt.session->switch_cost || now - t->slept_at < SLEPT_LOOK)
 		return;
-	t->slept_known =
-		maybe && ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) >= 0;
+	t->slept_known = maybe && ca_sys_usage(&used);
 	t->hops = known && t->slept_known && is_dear(t, (uint64_t)used.ru_nvcsw - t->slept, now);
 	t->slept = (uint64_t)used.ru_nvcsw;
 	t->slept_at = now;

@@ -23,7 +23,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 enum {
@@ -207,7 +206,7 @@ static void count_switches(struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
 	struct rusage used = { 0 };
-	bool known = ca_sys(SYS_getrusage, RUSAGE_THREAD, (long)(intptr_t)&used, 0, 0, 0, 0) >= 0;
+	bool known = ca_sys_usage(&used);
 
 	w->slept = !known || (uint64_t)used.ru_nvcsw > t->sleeps;
 	/* before the call it may have been preempted as well */
