@@ -77,6 +77,8 @@ struct ca_rings;
 struct ca_cpu {
 	/* What the run's threads have used of it, in experiments, that is no time in virtual time, ns */
 	_Alignas(64) _Atomic uint64_t beyond;
+	/* ... and of that what the scheduler makes up for to others (causal/runtime/level.c) */
+	_Atomic uint64_t made_up;
 };
 
 struct ca_session {

@@ -68,10 +68,23 @@ CA_SIGSAFE static uint64_t part_of(uint64_t x, uint64_t part, uint64_t whole)
 	return x / whole * part + x % whole * part / whole;
 }
 
-/* Of what others have added it is behind by its own share. */
+/* What it is behind by for ns that have been added to the sum of its CPU, while it was waiting or added them itself: its
+ * share of that. While one waits, two share the CPU at least, so that is no more than half: who sleeps most of the time
+ * and then has not to wait has no larger one. (With larger ones each who stands still puts the others back by more.) */
 CA_SIGSAFE static void behind(struct ca_cpu_share *l, uint64_t ns)
 {
-	l->behind += (int64_t)part_of(ns, l->on, l->on + l->waited);
+	l->behind += (int64_t)(l->waited < l->on ? ns / 2 : part_of(ns, l->on, l->on + l->waited));
+}
+
+/* By standing still it comes nearer to the average, which moves on with it. */
+CA_SIGSAFE static uint64_t to_make_up(const struct ca_cpu_share *l)
+{
+	uint64_t ns = (uint64_t)l->behind;
+
+	if (ns >= MOST)
+		return MOST;
+	ns = l->waited < l->on ? 2 * ns : ns * (l->on + l->waited) / l->waited;
+	return ns < MOST ? ns : MOST;
 }
 
 CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
@@ -111,14 +124,33 @@ CA_SIGSAFE void ca_level_tick(struct ca_thread *t)
 	l->queued_at = queued;
 }
 
+/* What it has used of its CPU beyond virtual time since the last look, as far as it counts; `since` is how long ago that
+ * was. First comes what it is behind by. Of the rest what the scheduler makes up for to others: it lets the thread wait
+ * for so much longer. Off the CPU it waits and sleeps; asleep the others catch up with it, and that it was ahead of them
+ * is forgotten, as it would be in virtual time. */
+CA_SIGSAFE static uint64_t counts(struct ca_cpu_share *l, uint64_t since)
+{
+	uint64_t off = part_of(since, l->off, l->on + l->off), own = l->beyond - l->told, over, late = 0;
+
+	if (l->behind > 0)
+		late = own < to_make_up(l) ? own : to_make_up(l);
+	l->ahead += own - late;
+	over = l->ahead < off ? l->ahead : off;
+	l->ahead -= over;
+	if (l->ahead > MOST)
+		l->ahead = MOST;
+	return late + part_of(over, l->waited, l->off);
+}
+
 /* What has been added for its CPU since the last look, by itself and by others while it waited. After a long time off
  * the CPU it has slept, or others have been many: the next tick knows. */
 CA_SIGSAFE static void add(struct ca_cpu_share *l, unsigned cpu, uint64_t since)
 {
-	uint64_t own = l->beyond - l->told, others;
+	struct ca_cpu *sum = &ca_rt.session->cpu[l->cpu];
+	uint64_t own = counts(l, since), others;
 
-	others = atomic_fetch_add_explicit(&ca_rt.session->cpu[l->cpu].beyond, own, memory_order_relaxed) -
-		 l->heard;
+	atomic_fetch_add_explicit(&sum->beyond, l->beyond - l->told, memory_order_relaxed);
+	others = atomic_fetch_add_explicit(&sum->made_up, own, memory_order_relaxed) - l->heard;
 	l->behind -= (int64_t)own;
 	behind(l, own);
 	if (cpu != l->cpu) /* where it waited is not known */
@@ -144,7 +176,7 @@ CA_SIGSAFE static void stand_still(struct ca_thread *t, uint64_t now, uint64_t n
 CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 {
 	struct ca_cpu_share *l = &t->level;
-	uint64_t now = ca_clock_now(), ns;
+	uint64_t now = ca_clock_now();
 	unsigned cpu = 0;
 
 	if (!t->speedup || !(t->experiment & 1) || now - l->looked < APART)
@@ -156,15 +188,14 @@ CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 	} else {
 		l->behind = 0;
 		l->unsure = 0;
+		l->ahead = 0;
 	}
 	l->looked = now;
 	l->experiment = t->experiment;
 	l->cpu = cpu;
 	l->told = l->beyond;
-	l->heard = atomic_load_explicit(&ca_rt.session->cpu[cpu].beyond, memory_order_relaxed);
+	l->heard = atomic_load_explicit(&ca_rt.session->cpu[cpu].made_up, memory_order_relaxed);
 	if (l->behind < WORTH_IT || !l->waited || has_a_cpu(l) || ca_rt_is_in_s(t))
 		return;
-	/* by standing still it comes nearer to the average, which moves on with it */
-	ns = l->behind < MOST ? (uint64_t)l->behind * (l->on + l->waited) / l->waited : MOST;
-	stand_still(t, now, ns < MOST ? ns : MOST);
+	stand_still(t, now, to_make_up(l));
 }

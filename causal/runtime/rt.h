@@ -68,7 +68,8 @@ struct ca_lumps {
 struct ca_cpu_share {
 	uint64_t beyond;          /* CPU time of experiments so far that is none in virtual time ... */
 	uint64_t told;            /* ... of that in the sum of its CPU, and ... */
-	uint64_t heard;           /* ... that sum, at the last look ... */
+	uint64_t heard;           /* ... what of that sum is made up for, at the last look ... */
+	uint64_t ahead;           /* what of its own is neither made up for to others, nor slept off ... */
 	uint64_t looked;          /* ... then ... */
 	uint64_t experiment;      /* ... in this one, as in ca_thread */
 	uint64_t unsure;          /* others of its CPU have added so much while it slept, or waited */

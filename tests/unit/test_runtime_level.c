@@ -59,6 +59,7 @@ static int tear_down(void **state)
 static void others(uint64_t ns)
 {
 	atomic_fetch_add(&ca_rt.session->cpu[cpu].beyond, ns);
+	atomic_fetch_add(&ca_rt.session->cpu[cpu].made_up, ns);
 }
 
 static void look(void)
@@ -100,7 +101,7 @@ static void test_little(void **state)
 	assert_in_range(stood, MS * 3 / 10 - 1000, MS * 3 / 10); /* nothing was forgotten */
 }
 
-/* Its own comes first. */
+/* Its own comes first; and the scheduler makes up for it as it waits for others. */
 static void test_ahead(void **state)
 {
 	(void)state;
@@ -108,6 +109,10 @@ static void test_ahead(void **state)
 	me->level.beyond += 2 * MS;
 	look();
 	assert_int_equal(atomic_load(&ca_rt.session->cpu[cpu].beyond), 2 * MS);
+	assert_in_range(atomic_load(&ca_rt.session->cpu[cpu].made_up), APART / 2, APART / 2 + 1000);
+	for (int i = 0; i < 3; i++)
+		look();
+	assert_int_equal(atomic_load(&ca_rt.session->cpu[cpu].made_up), 2 * MS);
 	others(MS);
 	look();
 	assert_int_equal(stood, 0);
@@ -138,10 +143,57 @@ static void test_asleep(void **state)
 	others(9 * MS);
 	look();
 	assert_int_equal(stood, 0);
-	me->level.waited = 20 * MS; /* one in three of its turns: 20 of 60 */
+	me->level.waited = 20 * MS;
 	others(2 * MS);
 	look();
-	assert_in_range(stood, MS * 2 - 1000, MS * 2);
+	assert_in_range(stood, MS - 1000, MS);
+}
+
+/* Who hardly waits, as it sleeps most of the time, and runs at once when it is woken, shares with others no more of the
+ * CPU in those waits. */
+static void test_seldom_waits(void **state)
+{
+	(void)state;
+	me->level.on = 80 * MS;
+	me->level.off = me->level.waited = 10 * MS;
+	look();
+	others(MS);
+	look();
+	assert_in_range(stood, MS - 1000, MS);
+}
+
+/* What it has had beyond virtual time is forgotten while it sleeps, as the others catch up with it; nobody has to
+ * stand still for that. */
+static void test_slept_off(void **state)
+{
+	(void)state;
+	me->level.on = 40 * MS;
+	me->level.off = 120 * MS;
+	me->level.waited = 30 * MS;
+	look();
+	me->level.beyond += 2 * MS;
+	for (int i = 0; i < 3; i++)
+		look();
+	assert_int_equal(atomic_load(&ca_rt.session->cpu[cpu].beyond), 2 * MS);
+	assert_in_range(atomic_load(&ca_rt.session->cpu[cpu].made_up), MS / 2 - 1000, MS / 2);
+	me->level.waited = 0;
+	me->level.beyond += 2 * MS;
+	for (int i = 0; i < 3; i++)
+		look();
+	assert_in_range(atomic_load(&ca_rt.session->cpu[cpu].made_up), MS / 2 - 1000, MS / 2);
+}
+
+/* Nor is it remembered for ever of who has had the CPU for himself. */
+static void test_alone(void **state)
+{
+	(void)state;
+	look();
+	me->level.beyond += 500 * MS;
+	look();
+	shares_a_cpu();
+	for (int i = 0; i < 100; i++)
+		look();
+	assert_int_equal(atomic_load(&ca_rt.session->cpu[cpu].made_up), 10 * MS);
 }
 
 static void test_not_now(void **state)
@@ -321,7 +373,7 @@ static void test_another_cpu(void **state)
 	(void)state;
 	shares_a_cpu();
 	me->level.cpu = cpu + 1;
-	atomic_fetch_add(&ca_rt.session->cpu[cpu + 1].beyond, MS);
+	atomic_fetch_add(&ca_rt.session->cpu[cpu + 1].made_up, MS);
 	look();
 	assert_int_equal(stood, 0);
 	assert_int_equal(me->level.cpu, cpu);
@@ -390,6 +442,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ahead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_much, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_asleep, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_seldom_waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_slept_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_now, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_at_a_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_blind, set_up, tear_down),
