@@ -46,6 +46,7 @@ struct ca_slot {
 	_Atomic uint64_t paid;       /* ns paid in this experiment */
 	_Atomic uint64_t spun;       /* ns paid on a CPU, in all; only ever grows, like count[]; so does */
 	_Atomic uint64_t turns;      /* of the program's own spin loops, as far as seen */
+	_Atomic uint64_t met;        /* how often it has met others where S is sampled */
 	/* What it looked at when it was last found in a spin loop, see CA_SPUN_ON; set to 0 by the conductor */
 	_Atomic uint64_t spun_on;
 	_Atomic uint64_t samples;    /* all samples taken */

@@ -210,6 +210,7 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	work = c->set->end_to_end ? c->e.last_work : ca_conductor_whole_work(c);
 	r->work = work_between(&c->e.work, &work, r->end - r->start);
 	r->turns = work.turns - c->e.work.turns;
+	r->met = work.met - c->e.work.met;
 	r->overhead = work.overhead - c->e.work.overhead;
 	r->overhead_in_s = work.overhead_in_s - c->e.work.overhead_in_s;
 	ca_visits_read(c->session, &c->e.after);

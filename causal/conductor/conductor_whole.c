@@ -316,6 +316,7 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 
 		work.paid += atomic_load_explicit(&slot->spun, memory_order_relaxed);
 		work.turns += atomic_load_explicit(&slot->turns, memory_order_relaxed);
+		work.met += atomic_load_explicit(&slot->met, memory_order_relaxed);
 		work.overhead += atomic_load_explicit(&slot->overhead, memory_order_relaxed);
 		work.overhead_in_s += atomic_load_explicit(&slot->overhead_in_s, memory_order_relaxed);
 	}

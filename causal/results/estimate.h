@@ -6,6 +6,7 @@
 #ifndef CA_CAUSAL_RESULTS_ESTIMATE_H
 #define CA_CAUSAL_RESULTS_ESTIMATE_H
 #include "core/status.h"
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,8 +31,8 @@ struct ca_observation {
 	double entries; /* into the selected code; 0: not known */
 	double idle; /* of its time, the part in which a CPU was idle while a thread of the run waited for one, as
 			 * long as all CPUs together would have taken for that, 0..1 */
-	/* How it is known when it was in the selected code: 0: exactly; 1: by samples; CA_ESTIMATE_BY_TIMER: by those of
-	 * timers */
+	/* How it is known when it was in the selected code: 0: exactly; up to 1: by samples; up to
+	 * CA_ESTIMATE_BY_TIMER: by those of timers */
 	double sampled;
 	/* Periods that were sampled in it, and those with the region on the stack; 0: not known */
 	double periods, inside;
@@ -41,12 +42,18 @@ struct ca_observation {
 	bool counted;    /* it begins and ends between two visits, which have no times */
 };
 
-/* Lumps of what timers tell are as long as a tick of the kernel's, 4 ms, and those of perf 1 ms. */
+/* Lumps of what timers tell are as long as a tick of the kernel's, 4 ms, and those of perf 1 ms. One is late for others
+ * only if its thread meets them in that time. met: how often threads did in an experiment, UINT64_MAX: unknown; work: ns
+ * of their CPU time, 0: unknown. */
 #define CA_ESTIMATE_BY_TIMER 4.
 
-static inline double ca_estimate_sampled(bool exact, bool by_timer)
+static inline double ca_estimate_sampled(bool exact, bool by_timer, uint64_t met, uint64_t work)
 {
-	return exact ? 0 : by_timer ? CA_ESTIMATE_BY_TIMER : 1;
+	double lump = by_timer ? CA_ESTIMATE_BY_TIMER : 1;
+
+	if (exact)
+		return 0;
+	return met == UINT64_MAX || !work ? lump : lump * -expm1(-lump * 1e6 * (double)met / (double)work);
 }
 
 /* Of the number of visits, where both ends of an experiment fall between two of them. */

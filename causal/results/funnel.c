@@ -425,7 +425,8 @@ static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		 "In %zu row%s only samples tell when the code runs: up to ± %.0f at 50 %% for that stay, "
 		 "however many runs%s.",
 		 rows, rows == 1 ? "" : "s", most,
-		 timers ? "; with perf events, which causal selftest tells of, a quarter of that" : "");
+		 timers ? "; with perf events, which causal selftest tells of, a quarter of that at most"
+			: "");
 	return true;
 }
 

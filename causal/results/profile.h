@@ -44,6 +44,7 @@ struct ca_profile_experiment {
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
 	uint64_t start, end, duration, delay, still, hits, s_time, lost, idled, periods, inside, work, turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
+	uint64_t met;    /* UINT64_MAX: unknown */
 	uint64_t at;     /* ns of virtual time since its run began */
 	uint64_t limits, outside, overhead, overhead_in_s;
 	bool exact;

@@ -291,6 +291,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 		add_u64(object, "work", record->work);
 	if (record->turns)
 		add_u64(object, "turns", record->turns);
+	if (!record->exact)
+		add_u64(object, "met", record->met);
 	if (record->overhead)
 		add_u64(object, "overhead", record->overhead);
 	if (record->overhead_in_s)

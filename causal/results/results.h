@@ -74,6 +74,7 @@ struct ca_experiment_record {
 	uint64_t inside;  /* ... with the region on the stack */
 	uint64_t work;    /* ns of CPU time of all threads, without what was paid; 0: not known */
 	uint64_t turns;   /* of spin loops in it, as far as seen */
+	uint64_t met;     /* how often its threads have met others, where S is sampled */
 	uint64_t overhead,
 		overhead_in_s; /* ns in causal's own code, by samples, handlers left out; in S time */
 	bool exact;            /* S was known by probes */

@@ -202,6 +202,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.inside = ca_results_json_u64(record, "inside"),
 		.work = ca_results_json_u64(record, "work"),
 		.turns = ca_results_json_u64(record, "turns"),
+		.met = known_u64(record, "met"),
 		.overhead = ca_results_json_u64(record, "overhead"),
 		.overhead_in_s = ca_results_json_u64(record, "overhead_in_s"),
 		.paying = known_u64(record, "paying"),

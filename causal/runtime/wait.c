@@ -57,6 +57,7 @@ static void pay_sampled(struct ca_thread *t, uintptr_t site)
 	uint64_t now = ca_clock_now();
 	unsigned outermost, part;
 
+	atomic_fetch_add_explicit(&t->slot->met, 1, memory_order_relaxed);
 	ca_ledger_accrue(t, now, NULL);
 	ca_lumps_meet(t, now, site);
 	if (t->owed >= WORTH_A_WALK) {

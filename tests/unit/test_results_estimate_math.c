@@ -358,15 +358,38 @@ static void test_sampled(void **state)
 	check_near(ca_estimate_lasting_error(&curve, 0.5), hypot(3.2, 7), 0.001);
 }
 
+/* A lump is late for nobody if its thread meets nobody in the ms that it takes, 4 by timers. */
+static void test_met(void **state)
+{
+	enum { WORK = 1000000000 }; /* a second */
+
+	(void)state;
+	check_near(ca_estimate_sampled(true, true, 1000, WORK), 0, 0);
+	check_near(ca_estimate_sampled(false, false, UINT64_MAX, WORK), 1, 0); /* of a version before */
+	check_near(ca_estimate_sampled(false, true, 10, 0), 4, 0);
+	check_near(ca_estimate_sampled(false, false, 0, WORK), 0, 0);
+	check_near(ca_estimate_sampled(false, false, 10, WORK), 0.01, 0.0001);
+	check_near(ca_estimate_sampled(false, true, 10, WORK), 0.16, 0.004); /* longer, and later */
+	check_near(ca_estimate_sampled(false, false, 100000, WORK), 1, 0.001);
+	check_near(ca_estimate_sampled(false, true, 100000, WORK), 4, 0.001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_allowed),    cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_sampled),    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_t),          cmocka_unit_test(test_exponential),
-		cmocka_unit_test(test_scatter),    cmocka_unit_test(test_weight),
-		cmocka_unit_test(test_curves),     cmocka_unit_test(test_no_such_shape),
-		cmocka_unit_test(test_bounds_cut), cmocka_unit_test(test_bounds_elsewhere),
+		cmocka_unit_test(test_allowed),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_sampled),
+		cmocka_unit_test(test_met),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_t),
+		cmocka_unit_test(test_exponential),
+		cmocka_unit_test(test_scatter),
+		cmocka_unit_test(test_weight),
+		cmocka_unit_test(test_curves),
+		cmocka_unit_test(test_no_such_shape),
+		cmocka_unit_test(test_bounds_cut),
+		cmocka_unit_test(test_bounds_elsewhere),
 		cmocka_unit_test(test_verdict),
 	};
 

@@ -1068,7 +1068,7 @@ static void test_hostile_name(void **state)
 }
 
 static bool sampled;
-static uint64_t paying = UINT64_MAX; /* ns in each of these */
+static uint64_t paying = UINT64_MAX, met; /* ns in each of these; meetings */
 
 /* `n` experiments with a region, at 50 %, in which it is `gain` % faster, give or take `off`. */
 static void put_region(struct ca_results *results, uint32_t region, uint32_t n, double gain, double off)
@@ -1090,6 +1090,8 @@ static void put_region(struct ca_results *results, uint32_t region, uint32_t n, 
 			.delay = i % 2 ? 300000000 : 0,
 			.paying = paying,
 			.exact = !sampled,
+			.met = met,
+			.work = met ? 1000000000 : 0,
 			.visit_count = 1,
 			.visits = &visits,
 		};
@@ -1143,13 +1145,15 @@ static void test_sampled(void **state)
 	static const struct {
 		const char *name;
 		bool sampled;
-		uint64_t paying;
+		uint64_t paying, met; /* met: in a second of CPU time; 0: that is not known */
 		double share;
 	} wanted[] = {
-		{ "by probes", false, 300000000, 0 },
-		{ "a quarter", true, 75000000, 0.25 * 6 / 13 },
-		{ "all", true, 500000000, 6. / 13 },
-		{ "nobody knows", true, UINT64_MAX, 6. / 13 },
+		{ "by probes", false, 300000000, 9, 0 },
+		{ "a quarter", true, 75000000, 0, 0.25 * 6 / 13 },
+		{ "all", true, 500000000, 0, 6. / 13 },
+		{ "nobody knows", true, UINT64_MAX, 0, 6. / 13 },
+		{ "seldom met", true, 500000000, 100, 6. / 13 * (1 - exp(-0.1)) },
+		{ "often met", true, 500000000, 20000, 6. / 13 },
 	};
 	struct ca_results *results;
 	struct ca_profile *profile;
@@ -1161,10 +1165,12 @@ static void test_sampled(void **state)
 	for (uint32_t i = 0; i < CA_COUNT(wanted); i++) {
 		sampled = wanted[i].sampled;
 		paying = wanted[i].paying;
+		met = wanted[i].met;
 		put_region(results, 2 + i, 20, 21 - i, 4);
 	}
 	sampled = false;
 	paying = UINT64_MAX;
+	met = 0;
 	ca_results_close(results, &(struct ca_run_summary){ 0 }, &err);
 	profile = load();
 	assert_int_equal(profile->rows, CA_COUNT(wanted));

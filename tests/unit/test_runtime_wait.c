@@ -238,10 +238,12 @@ static void meetings_with_sampled_s(void **state)
 	s->selection.exact = 0;
 	open_experiment();
 	me->last_look = 0;
+	assert_int_equal(atomic_load(&me->slot->met), 0);
 	me->owed = 19999; /* a little waits until it is worth a look */
 	ca_wait_meet();
 	assert_int_equal(looks, 0);
 	assert_int_equal(paid, 0);
+	assert_int_equal(atomic_load(&me->slot->met), 1);
 	in_selection = true;
 	me->owed = 20000;
 	me->last_look = 0;
@@ -265,6 +267,7 @@ static void meetings_with_sampled_s(void **state)
 	me->last_look = 0;
 	ca_wait_meet();
 	assert_int_equal(looks, 3);
+	assert_int_equal(atomic_load(&me->slot->met), 4); /* not those where S is exact */
 }
 
 /* ---- waits ---------------------------------------------------------------------------------------------- */
