@@ -231,6 +231,7 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	else
 		ca_interference_read(c->session, &load);
 	r->lost = lost_between(&c->e.load, &load, r->end - r->start);
+	r->queued = ca_interference_queued(&c->e.load, &load);
 	/* beside other programs, a CPU that none of our threads has is theirs */
 	if (ca_interference_seen(&c->e.load, &load))
 		r->flags |= CA_EXPERIMENT_DISTURBED;

@@ -330,6 +330,16 @@ static bool is_beside(const struct ca_experiment_record *r)
 	       !ca_results_is_blind(r->end - r->start, r->outside, r->work, r->turns);
 }
 
+static bool by_timer(const struct ca_conductor *c)
+{
+	return atomic_load(&c->session->backends) == 1U << CA_BACKEND_TIMER;
+}
+
+static bool is_crowded(const struct ca_conductor *c, const struct ca_experiment_record *r)
+{
+	return by_timer(c) && !r->exact && ca_results_is_crowded(r->queued, r->lost, r->work);
+}
+
 void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_record *r)
 {
 	const struct ca_visits *v;
@@ -374,7 +384,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 		o.cost = 0;
 	use = r->flags & ~(uint32_t)CA_EXPERIMENT_LAST ? CA_PLAN_USELESS
 	      : is_beside(r)                           ? CA_PLAN_BESIDE
-	      : r->flags                               ? CA_PLAN_DOUBTFUL
+	      : r->flags || is_crowded(c, r)           ? CA_PLAN_DOUBTFUL
 						       : CA_PLAN_GOOD;
 	if (c->doubt) {
 		if (use != CA_PLAN_USELESS)

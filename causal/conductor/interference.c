@@ -171,6 +171,13 @@ uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 	return lost > 0 ? (uint64_t)lost : 0;
 }
 
+uint64_t ca_interference_queued(const struct ca_load *a, const struct ca_load *b)
+{
+	if (!is_queue_known(a, b))
+		return UINT64_MAX;
+	return b->queue > a->queue ? b->queue - a->queue : 0;
+}
+
 bool ca_interference_parse_thread(const char *stat, unsigned *cpu)
 {
 	/* the name in brackets may hold anything, brackets included; the CPU is the 39th field */

@@ -32,6 +32,9 @@ bool ca_interference_seen(const struct ca_load *a, const struct ca_load *b);
 /* How much it was, ns of all threads together; UINT64_MAX: not known. */
 uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b);
 
+/* For how long the run's threads waited for a CPU, whoever had it, ns of all together; UINT64_MAX: not known. */
+uint64_t ca_interference_queued(const struct ca_load *a, const struct ca_load *b);
+
 /* Of the text of /proc/PID/task/TID/stat: does it run, or wait for a CPU, and which one? */
 bool ca_interference_parse_thread(const char *stat, unsigned *cpu);
 /* CPUs, of so many that the run may use, that none of its threads has at this moment while others of them wait for one

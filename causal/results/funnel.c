@@ -202,6 +202,11 @@ static bool none_sure(const struct ca_profile *p)
 	return true;
 }
 
+static bool crowded(const struct ca_profile *p)
+{
+	return p->crowded && none_sure(p);
+}
+
 /* Speedups that were asked for: more than the five of the plan. */
 static bool none_sure_of_many(const struct ca_profile *p)
 {
@@ -330,6 +335,11 @@ static const struct reason {
 	  "-s 0,50" },
 	{ only_zero, "all experiments that could be used ran at 0 %",
 	  "add runs to these (causal resume), or give it more time: --budget 120" },
+	{ crowded,
+	  "cannot tell here: threads of the program waited for CPUs that others of them had, and without "
+	  "perf "
+	  "events nobody knows who had one when",
+	  "let it have no more busy threads than CPUs, or allow perf events: causal selftest says how" },
 	{ none_sure_of_many, "there are too few experiments for a verdict, spread over many speedups",
 	  "use fewer speedups (-s 0,25,50), more runs (-n) or a narrower scope (-F, -S)", "-s 0,25,50" },
 	{ none_sure, "there are too few experiments for a verdict",
@@ -402,6 +412,20 @@ static bool note_idle(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+static bool note_crowded(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	if (!p->crowded || none_sure(p))
+		return false;
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "Threads of the program waited for CPUs that others of them had, and without perf events "
+		 "nobody "
+		 "knows who had one when: of code that only samples tell of nothing can be told, and the "
+		 "rest may "
+		 "be too low. Let it have no more busy threads than CPUs, or allow perf events, which causal "
+		 "selftest tells of.");
+	return true;
+}
+
 /* Where that is a good part of the interval, which more runs would not narrow by as much as they seem to. */
 static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 {
@@ -419,7 +443,7 @@ static bool note_sampled(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		rows++;
 		most = fmax(most, error);
 	}
-	if (!rows || p->blind)
+	if (!rows || p->blind || p->crowded)
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "In %zu row%s only samples tell when the code runs: up to ± %.0f at 50 %% for that stay, "
@@ -539,6 +563,7 @@ size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA
 
 	n += note_others(p, note[n]);
 	n += note_idle(p, note[n]);
+	n += note_crowded(p, note[n]);
 	n += note_sampled(p, note[n]);
 	n += note_openmp(p, note[n]);
 	n += note_spins(p, note[n]);

@@ -230,11 +230,28 @@ static enum ca_status estimate_points(struct ca_profile *profile)
 
 /* ---- judging -------------------------------------------------------------------*/
 
+/* Do samples tell when it runs? */
+static bool is_sampled(const struct ca_profile *profile, uint32_t region)
+{
+	size_t all = 0, sampled = 0;
+
+	for (size_t i = 0; i < profile->experiments; i++) {
+		const struct ca_profile_experiment *e = &profile->experiment[i];
+
+		if (e->flags || e->region != region)
+			continue;
+		all++;
+		sampled += !e->exact;
+	}
+	return 2 * sampled > all;
+}
+
 /* Other programs held the CPU: comparisons tell what is won beside them, but for times in the system. */
 static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_profile_point *point,
 			     const struct ca_curve *curve)
 {
-	bool blind = profile->blind || (profile->busy && point->kind == 'l');
+	bool blind = profile->blind || (profile->busy && point->kind == 'l') ||
+		     (profile->crowded && is_sampled(profile, curve->region));
 
 	return blind ? CA_VERDICT_CANNOT_TELL : ca_estimate_verdict(curve);
 }
@@ -330,6 +347,22 @@ static bool is_blind(const struct ca_profile *profile)
 	return 2 * blind > all;
 }
 
+static bool is_crowded(const struct ca_profile *profile)
+{
+	size_t crowded = 0, all = 0;
+
+	for (size_t i = 0; i < profile->experiments; i++) {
+		const struct ca_profile_experiment *e = &profile->experiment[i];
+
+		if (e->flags)
+			continue;
+		all++;
+		crowded += !strcmp(profile->run[e->run].backend, "timer") &&
+			   ca_results_is_crowded(e->queued, e->lost, e->work);
+	}
+	return 2 * crowded > all;
+}
+
 static void settle_flags(struct ca_profile *profile)
 {
 	for (size_t i = 0; i < profile->experiments; i++) {
@@ -341,6 +374,7 @@ static void settle_flags(struct ca_profile *profile)
 	profile->busy = use_if_most(profile, CA_EXPERIMENT_DISTURBED);
 	profile->blind = profile->busy && is_blind(profile);
 	use_if_most(profile, CA_EXPERIMENT_BOOKS);
+	profile->crowded = is_crowded(profile);
 }
 
 enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, struct ca_err *err)

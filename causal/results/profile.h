@@ -44,8 +44,9 @@ struct ca_profile_experiment {
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
 	uint64_t start, end, duration, delay, still, hits, s_time, lost, idled, periods, inside, work, turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
-	uint64_t met;    /* UINT64_MAX: unknown */
-	uint64_t at;     /* ns of virtual time since its run began */
+	uint64_t met;    /* UINT64_MAX: unknown; so is ... */
+	uint64_t queued;
+	uint64_t at; /* ns of virtual time since its run began */
 	uint64_t limits, outside, overhead, overhead_in_s;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
@@ -165,6 +166,7 @@ struct ca_profile {
 	double squares;   /* ... and of what each sample stands for */
 	bool busy;        /* most experiments were disturbed by other programs ... */
 	bool blind;       /* ... and what is won beside them cannot be told */
+	bool crowded;     /* in most experiments threads shared CPUs, and timers do not tell who had them */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
@@ -216,7 +218,7 @@ const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, i
 void ca_funnel_count(struct ca_profile *profile);
 /* What is to be known of all numbers, in whole sentences: whom they hold beside, and what no experiment can tell. How
  * many there are. */
-enum { CA_FUNNEL_NOTES = 6, CA_FUNNEL_NOTE = 400 };
+enum { CA_FUNNEL_NOTES = 7, CA_FUNNEL_NOTE = 400 };
 size_t ca_funnel_notes(const struct ca_profile *profile, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE]);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.
  * False: the profile is fine. */

@@ -280,6 +280,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "limits", record->limits);
 	if (record->lost != UINT64_MAX)
 		add_u64(object, "lost", record->lost);
+	if (record->queued != UINT64_MAX)
+		add_u64(object, "queued", record->queued);
 	if (record->idled)
 		add_u64(object, "idled", record->idled);
 	if (record->outside)

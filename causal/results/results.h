@@ -69,6 +69,7 @@ struct ca_experiment_record {
 	uint64_t outside; /* ns that threads waited for somebody outside of the run, the sum over threads */
 	uint64_t hits;    /* samples in S (sampled) or entries into S (exact) */
 	uint64_t lost;    /* ns that other programs took from the run's threads; UINT64_MAX: unknown */
+	uint64_t queued;  /* ns for which the run's threads waited for a CPU; UINT64_MAX: unknown */
 	uint64_t idled;   /* ns for which CPUs were idle while threads of the run waited for one, a CPU */
 	uint64_t periods; /* sampled in it, of all threads ... */
 	uint64_t inside;  /* ... with the region on the stack */
@@ -103,6 +104,16 @@ static inline struct ca_results_taken ca_results_taken(uint64_t elapsed, uint64_
 static inline bool ca_results_is_blind(uint64_t elapsed, uint64_t outside, uint64_t work, uint64_t turns)
 {
 	return 20 * outside > elapsed || 10000 * turns > work;
+}
+
+/* Have the run's threads waited for CPUs for more than a quarter of the time that they could have used? lost: of that, for
+ * other programs. By timers nobody knows then who had one when. */
+static inline bool ca_results_is_crowded(uint64_t queued, uint64_t lost, uint64_t work)
+{
+	if (queued == UINT64_MAX || !work)
+		return false;
+	lost = lost == UINT64_MAX ? 0 : lost;
+	return queued > lost && 3 * (queued - lost) > work;
 }
 
 /* s in which somebody was paying, or NAN: it is not known by how much that made a path longer. Where threads share CPUs,

@@ -197,6 +197,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.hits = ca_results_json_u64(record, "hits"),
 		.s_time = ca_results_json_u64(record, "s_time"),
 		.lost = known_u64(record, "lost"),
+		.queued = known_u64(record, "queued"),
 		.idled = ca_results_json_u64(record, "idled"),
 		.periods = ca_results_json_u64(record, "periods"),
 		.inside = ca_results_json_u64(record, "inside"),

@@ -90,8 +90,13 @@ static void test_one_cpu(void **state)
 	b.run = b.own = b.ran = 600 * MS;
 	assert_true(ca_interference_seen(&a, &b));
 	assert_int_equal(ca_interference_lost(&a, &b), 400 * MS);
+	assert_int_equal(ca_interference_queued(&a, &b), 1000 * MS);
+	a.queue = 1001 * MS;
+	assert_int_equal(ca_interference_queued(&a, &b), 0); /* threads have ended, and took theirs along */
+	a.queue = 0;
 	b.queue_known = false;
 	assert_int_equal(ca_interference_lost(&a, &b), UINT64_MAX);
+	assert_int_equal(ca_interference_queued(&a, &b), UINT64_MAX);
 }
 
 /* By the text of a thread's stat file; and three threads of this process on one CPU, of two that it may use. */

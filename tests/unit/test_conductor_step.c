@@ -180,6 +180,13 @@ void ca_interference_read(const struct ca_session *s, struct ca_load *now)
 	*now = (struct ca_load){ 0 };
 }
 
+uint64_t ca_interference_queued(const struct ca_load *a, const struct ca_load *b)
+{
+	(void)a;
+	(void)b;
+	return UINT64_MAX;
+}
+
 uint64_t ca_interference_lost(const struct ca_load *a, const struct ca_load *b)
 {
 	(void)a, (void)b;

@@ -52,6 +52,8 @@ static int tear_down(void **state)
 
 static const char *speedups = "0,50";
 
+static const char *backend = "perf";
+
 static struct ca_results *open_run_as(unsigned run, bool end_to_end)
 {
 	static const char *const command[] = { "./app", NULL };
@@ -59,7 +61,7 @@ static struct ca_results *open_run_as(unsigned run, bool end_to_end)
 				    .iteration = 1,
 				    .command = command,
 				    .mode = "function",
-				    .backend = "perf",
+				    .backend = backend,
 				    .end_to_end = end_to_end,
 				    .speedups = speedups,
 				    .seed = 1 };
@@ -74,7 +76,9 @@ static struct ca_results *open_run(unsigned run)
 	return open_run_as(run, false);
 }
 
-static uint64_t outside; /* ns that each of these waits for somebody outside */
+static uint64_t outside;                   /* ns that each of these waits for somebody outside */
+static uint64_t queued = UINT64_MAX, work; /* ns that it waits for a CPU, and has one */
+static bool exact;
 
 /* Experiment i of a run: every other one at 50 %, where the program is 20 % faster. */
 static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags)
@@ -89,6 +93,9 @@ static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags
 		.s_time = 600000000,
 		.paying = UINT64_MAX,
 		.outside = outside,
+		.queued = queued,
+		.work = work,
+		.exact = exact,
 		.visit_count = 1,
 		.visits = &visits,
 	};
@@ -580,6 +587,54 @@ static void test_disturbed(void **state)
 	outside = 60000000;
 	left_out(state, CA_EXPERIMENT_DISTURBED);
 	outside = 0;
+}
+
+/* By timers nobody knows who had a CPU for which others of the run waited: no verdict then on what only samples tell
+ * of. */
+static void test_crowded(void **state)
+{
+	static const struct {
+		const char *backend;
+		uint64_t queued;
+		bool exact, crowded, blind;
+	} cases[] = {
+		{ "timer", UINT64_MAX, false, false, false }, { "timer", 0, false, false, false },
+		{ "timer", 660000000, false, false, false },  { "timer", 670000000, false, true, true },
+		{ "timer", 670000000, true, true, false },    { "perf", 2000000000, false, false, false },
+	};
+
+	for (size_t c = 0; c < CA_COUNT(cases); c++) {
+		char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+		const char *cause = "", *remedy = "";
+		struct ca_results *results;
+		struct ca_profile *profile;
+		bool told = false;
+
+		backend = cases[c].backend;
+		queued = cases[c].queued;
+		exact = cases[c].exact;
+		work = 2000000000;
+		results = open_run(1);
+		for (uint32_t i = 0; i < 20; i++)
+			put(results, i, 0);
+		ca_results_close(results, &(struct ca_run_summary){ .samples = 9 }, &err);
+		profile = load();
+		assert_int_equal(profile->crowded, cases[c].crowded);
+		assert_int_equal(profile->row[0].verdict,
+				 cases[c].blind ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_WORTH);
+		for (size_t n = ca_funnel_notes(profile, note); n-- > 0;)
+			told |= strstr(note[n], "who had one when") != NULL;
+		assert_int_equal(told, cases[c].crowded && !cases[c].blind);
+		ca_funnel_reason(profile, &cause, &remedy);
+		assert_int_equal(strstr(cause, "who had one when") != NULL, cases[c].blind);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+		set_up(state);
+	}
+	exact = false;
+	backend = "perf";
+	queued = UINT64_MAX;
+	work = 0;
 }
 
 static void test_books(void **state)
@@ -1241,6 +1296,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scope, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_crowded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
 		cmocka_unit_test(test_units),
