@@ -361,8 +361,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.still = (double)r->still / 1e9;
 	o.paying = ca_results_paying(r->paying, r->still, r->delay);
 	o.limits = (double)r->limits;
-	o.sampled = ca_estimate_sampled(
-		r->exact, atomic_load(&c->session->backends) == 1U << CA_BACKEND_TIMER, r->met, r->work);
+	o.sampled = ca_estimate_sampled(r->exact, by_timer(c), r->met, r->work);
 	o.idle = elapsed > 0 ? (double)r->idled / 1e9 / elapsed : 0;
 	o.entries = r->exact ? (double)r->hits : 0;
 	o.work = latency || (v && v->point == CA_POINT_TIME)

@@ -337,8 +337,7 @@ static const struct reason {
 	  "add runs to these (causal resume), or give it more time: --budget 120" },
 	{ crowded,
 	  "cannot tell here: threads of the program waited for CPUs that others of them had, and without "
-	  "perf "
-	  "events nobody knows who had one when",
+	  "perf events nobody knows who had one when",
 	  "let it have no more busy threads than CPUs, or allow perf events: causal selftest says how" },
 	{ none_sure_of_many, "there are too few experiments for a verdict, spread over many speedups",
 	  "use fewer speedups (-s 0,25,50), more runs (-n) or a narrower scope (-F, -S)", "-s 0,25,50" },
@@ -418,11 +417,9 @@ static bool note_crowded(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		return false;
 	snprintf(note, CA_FUNNEL_NOTE,
 		 "Threads of the program waited for CPUs that others of them had, and without perf events "
-		 "nobody "
-		 "knows who had one when: of code that only samples tell of nothing can be told, and the "
-		 "rest may "
-		 "be too low. Let it have no more busy threads than CPUs, or allow perf events, which causal "
-		 "selftest tells of.");
+		 "nobody knows who had one when: of code that only samples tell of nothing can be told, and "
+		 "the rest may be too low. Let it have no more busy threads than CPUs, or allow perf events, "
+		 "which causal selftest tells of.");
 	return true;
 }
 

@@ -73,7 +73,7 @@ CA_SIGSAFE static uint64_t part_of(uint64_t x, uint64_t part, uint64_t whole)
  * and then has not to wait has no larger one. (With larger ones each who stands still puts the others back by more.) */
 CA_SIGSAFE static void behind(struct ca_cpu_share *l, uint64_t ns)
 {
-	l->behind += (int64_t)(l->waited < l->on ? ns / 2 : part_of(ns, l->on, l->on + l->waited));
+	l->behind += (int64_t)(l->waited <= l->on ? ns / 2 : part_of(ns, l->on, l->on + l->waited));
 }
 
 /* By standing still it comes nearer to the average, which moves on with it. */
@@ -83,7 +83,7 @@ CA_SIGSAFE static uint64_t to_make_up(const struct ca_cpu_share *l)
 
 	if (ns >= MOST)
 		return MOST;
-	ns = l->waited < l->on ? 2 * ns : ns * (l->on + l->waited) / l->waited;
+	ns = l->waited <= l->on ? 2 * ns : ns * (l->on + l->waited) / l->waited;
 	return ns < MOST ? ns : MOST;
 }
 
