@@ -582,7 +582,8 @@ size_t ca_profile_runs_wanted(const struct ca_profile *p, double points, const s
 		double half = (row->curve->at_high[1] - row->curve->at_low[1]) / 2, runs,
 		       lasting = ca_estimate_lasting_error(row->curve, 0.5);
 
-		if (ca_profile_holds_others(row) || row->verdict == CA_VERDICT_NOT_WORTH)
+		if (ca_profile_holds_others(row) || row->verdict == CA_VERDICT_NOT_WORTH ||
+		    row->verdict == CA_VERDICT_CANNOT_TELL)
 			continue;
 		rows++;
 		if (ca_estimate_decided(row->curve, points))

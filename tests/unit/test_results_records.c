@@ -606,6 +606,7 @@ static void test_crowded(void **state)
 	for (size_t c = 0; c < CA_COUNT(cases); c++) {
 		char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
 		const char *cause = "", *remedy = "";
+		const struct ca_profile_row *open_row;
 		struct ca_results *results;
 		struct ca_profile *profile;
 		bool told = false;
@@ -625,6 +626,8 @@ static void test_crowded(void **state)
 		for (size_t n = ca_funnel_notes(profile, note); n-- > 0;)
 			told |= strstr(note[n], "who had one when") != NULL;
 		assert_int_equal(told, cases[c].crowded && !cases[c].blind);
+		if (cases[c].blind) /* more runs do not help */
+			assert_int_equal(ca_profile_runs_wanted(profile, 0.001, &open_row), 0);
 		ca_funnel_reason(profile, &cause, &remedy);
 		assert_int_equal(strstr(cause, "who had one when") != NULL, cases[c].blind);
 		ca_profile_free(profile);
