@@ -499,11 +499,11 @@ static const struct ca_unwind_row *row_at(const struct ca_vec *rows, uint32_t ad
 /* Nothing is known from low to high. */
 static bool is_bare(const struct ca_vec *rows, uint32_t low, uint32_t high)
 {
-	const struct ca_unwind_row *row = row_at(rows, low),
-				   *end = (const struct ca_unwind_row *)rows->at + rows->n;
+	const struct ca_unwind_row *row = row_at(rows, low), *end;
 
 	if (!row)
 		return !rows->n || ((const struct ca_unwind_row *)rows->at)->address >= high;
+	end = (const struct ca_unwind_row *)rows->at + rows->n;
 	return row->kind == CA_UNWIND_NONE && !row->reg && (row + 1 == end || row[1].address >= high);
 }
 

@@ -45,22 +45,22 @@ static void add_number(struct json_object *object, const char *key, double value
 static struct json_object *curve_array(const struct ca_profile_row *row)
 {
 	struct json_object *array = json_object_new_array();
-	const struct ca_cell *cell = row->point->estimates.cell + row->curve->first;
 
 	for (size_t c = 0; c < row->curve->cells; c++) {
+		const struct ca_cell *cell = &row->point->estimates.cell[row->curve->first + c];
 		struct json_object *object;
 
-		if (cell[c].speedup == 0 || !isfinite(cell[c].effect))
+		if (cell->speedup == 0 || !isfinite(cell->effect))
 			continue;
 		object = json_object_new_object();
-		add_number(object, "speedup", cell[c].speedup / 1e4, 4);
-		add_number(object, "effect", cell[c].effect, 2);
-		add_number(object, "low", cell[c].low, 2);
-		add_number(object, "high", cell[c].high, 2);
-		add_count(object, "experiments", cell[c].experiments);
-		add_count(object, "runs", cell[c].runs);
-		add_count(object, "outliers", cell[c].outliers);
-		add_number(object, "visits", cell[c].visits, 0);
+		add_number(object, "speedup", cell->speedup / 1e4, 4);
+		add_number(object, "effect", cell->effect, 2);
+		add_number(object, "low", cell->low, 2);
+		add_number(object, "high", cell->high, 2);
+		add_count(object, "experiments", cell->experiments);
+		add_count(object, "runs", cell->runs);
+		add_count(object, "outliers", cell->outliers);
+		add_number(object, "visits", cell->visits, 0);
 		json_object_array_add(array, object);
 	}
 	return array;
