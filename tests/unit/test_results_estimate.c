@@ -134,7 +134,7 @@ static void test_coverage(void **state)
 		bool few = scene->levels > 10;
 
 		ca_rng_init(&rng, 1000 + s);
-		for (uint64_t i = 0; i < (few ? 60 : 250); i++) {
+		for (uint64_t i = 0; i < (uint64_t)ca_sweeps(few ? 60 : 250); i++) {
 			struct ca_estimate_options options = {
 				.seed = i,
 				.replicates = 400,
@@ -149,6 +149,8 @@ static void test_coverage(void **state)
 		print_message("%-22s cells %5.1f %% covered, slopes %5.1f %%, bias %+.2f\n", scene->name,
 			      100 * tally.covered / tally.cells, 100 * tally.slopes_covered / tally.curves,
 			      tally.error / tally.cells);
+		if (!CA_JUDGED)
+			continue;
 		assert_in_range(lround(1000 * tally.covered / tally.cells), 900, 990);
 		assert_in_range(lround(1000 * tally.slopes_covered / tally.curves), 890, 995);
 		assert_true(fabs(tally.error / tally.cells) < (few ? 1 : 0.5));

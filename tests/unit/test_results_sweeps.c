@@ -235,28 +235,21 @@ static struct tally sweep(const struct kind *k, size_t (*how)(const struct kind 
 	return t;
 }
 
-static long sweeps(long usual)
-{
-	const char *asked = getenv("CA_SWEEPS");
-
-	return asked ? atol(asked) : usual;
-}
-
 static void test_fixed(void **state)
 {
 	double seen = 0, covered = 0;
 
 	(void)state;
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		struct tally t = sweep(&kinds[k], play, sweeps(40));
+		struct tally t = sweep(&kinds[k], play, ca_sweeps(40));
 
-		assert_true(t.covered > 0.9 * t.seen);
-		assert_true(t.worth < 0.1 * t.nothing);
+		ca_judge(t.covered > 0.9 * t.seen);
+		ca_judge(t.worth < 0.1 * t.nothing);
 		seen += t.seen;
 		covered += t.covered;
 	}
 	print_message("all %.1f %%\n", 100 * covered / seen);
-	assert_in_range(lround(1000 * covered / seen), 930, 985);
+	ca_judge(lround(1000 * covered / seen) >= 930 && lround(1000 * covered / seen) <= 985);
 }
 
 /* What CPU time says of the noise makes intervals shorter, and takes no effect away. */
@@ -267,12 +260,12 @@ static void test_work(void **state)
 		struct kind without = worked[k];
 		struct tally t[2];
 
-		t[1] = sweep(&worked[k], play, sweeps(40));
+		t[1] = sweep(&worked[k], play, ca_sweeps(40));
 		without.work = 0;
-		t[0] = sweep(&without, play, sweeps(40));
+		t[0] = sweep(&without, play, ca_sweeps(40));
 		/* the last has what nothing sees: noise, and spin loops beside it */
-		assert_true(t[1].covered > (k + 1 < sizeof worked / sizeof *worked ? 0.9 : 0.84) * t[1].seen);
-		assert_true(t[1].width < 1.02 * t[0].width);
+		ca_judge(t[1].covered > (k + 1 < sizeof worked / sizeof *worked ? 0.9 : 0.84) * t[1].seen);
+		ca_judge(t[1].width < 1.02 * t[0].width);
 	}
 }
 
@@ -284,11 +277,11 @@ static void test_places(void **state)
 		struct kind without = alike[k];
 		struct tally t[2];
 
-		t[1] = sweep(&alike[k], play, sweeps(40));
+		t[1] = sweep(&alike[k], play, ca_sweeps(40));
 		without.placed = false;
-		t[0] = sweep(&without, play, sweeps(40));
-		assert_true(t[1].covered > 0.9 * t[1].seen);
-		assert_true(t[1].width < (k < 2 ? 0.9 : 1.05) * t[0].width);
+		t[0] = sweep(&without, play, ca_sweeps(40));
+		ca_judge(t[1].covered > 0.9 * t[1].seen);
+		ca_judge(t[1].width < (k < 2 ? 0.9 : 1.05) * t[0].width);
 	}
 }
 
@@ -299,13 +292,13 @@ static void test_adaptive(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		struct tally t = sweep(&kinds[k], play_until_decided, sweeps(6));
+		struct tally t = sweep(&kinds[k], play_until_decided, ca_sweeps(6));
 
 		seen += t.seen;
 		covered += t.covered;
 	}
 	print_message("all %.1f %%\n", 100 * covered / seen);
-	assert_true(covered > 0.9 * seen);
+	ca_judge(covered > 0.9 * seen);
 }
 
 /* ---- single regions ------------------------------------------------------------------------*/
@@ -643,7 +636,7 @@ static void test_stages(void **state)
 		double seen[2] = { 0 }, covered[2] = { 0 }, width[2] = { 0 }, error[2] = { 0 };
 
 		ca_rng_init(&rng, 23);
-		for (long sweep = 0; sweep < sweeps(40); sweep++) {
+		for (long sweep = 0; sweep < ca_sweeps(40); sweep++) {
 			struct ca_share share[REGIONS];
 			double all = (2 * STAGES + k->before) * STAGED_RUNS * 500;
 			size_t n = play_stages(k, list);
@@ -681,9 +674,9 @@ static void test_stages(void **state)
 				      100 * covered[known] / seen[known], width[known] / seen[known],
 				      error[known] / seen[known]);
 		/* in the odd one, few experiments of a region lie where it wins nothing */
-		assert_true(covered[1] > (k->beside ? 0.84 : 0.93) * seen[1]);
-		assert_true(width[1] < (k->part[0] < k->part[5] && !k->beside ? 0.6 : 1.05) * width[0]);
-		assert_true(fabs(error[0]) < 2.5 * seen[0]);
+		ca_judge(covered[1] > (k->beside ? 0.84 : 0.93) * seen[1]);
+		ca_judge(width[1] < (k->part[0] < k->part[5] && !k->beside ? 0.6 : 1.05) * width[0]);
+		ca_judge(fabs(error[0]) < 2.5 * seen[0]);
 	}
 }
 
