@@ -24,7 +24,17 @@ enum {
 	AHEAD = 4096,    /* bytes of the stack that most walks go through */
 	BX = 3,          /* DWARF's number */
 	SCRATCH = 0xf37, /* a bit each, by it: what a call need not keep, see rare_frame_address */
+	LOOKED_AT = 256, /* words of a frame of which nothing is known, for a return address ... */
+	TRIED = 8,       /* ... of which so many are followed, at most */
 	MOST_LOOKS = 64  /* for the mapping of a stack in a row without finding it */
+};
+
+/* Where the caller of the last frame is looked for, of which only the place is known. */
+struct caller {
+	unsigned depth; /* frames up to that one; 0: there is none */
+	unsigned words; /* left to be looked at, from here on */
+	unsigned tries;
+	uintptr_t at, fp;
 };
 #define APART __attribute__((cold, noinline))
 _Static_assert(sizeof(((struct ca_stack *)0)->seen) == LINE * 64, "a bit of `used` for each line");
@@ -240,6 +250,11 @@ static bool step(const struct ca_unwind_row *row, uintptr_t file_pc, bool is_cal
 	return true;
 }
 
+static bool is_code(uintptr_t pc)
+{
+	return ca_modules_find(pc) || ca_modules_has_range(pc);
+}
+
 /* Code that was made at run time has no rows, but mostly frame pointers. Of the innermost frame the instruction tells
  * whether its own is set up. */
 static APART bool step_made(struct ca_registers *r, struct ca_stack *w, bool innermost)
@@ -260,7 +275,7 @@ static APART bool step_made(struct ca_registers *r, struct ca_stack *w, bool inn
 	} else if (r->fp < r->sp || !load(w, r->fp, &fp)) {
 		return false;
 	}
-	if (!load(w, cfa - 8, &ra))
+	if (cfa <= r->sp || !load(w, cfa - 8, &ra) || (ra && !is_code(ra - 1)))
 		return false;
 	r->pc = ra;
 	r->sp = cfa;
@@ -268,6 +283,44 @@ static APART bool step_made(struct ca_registers *r, struct ca_stack *w, bool inn
 	r->has_bx = false;
 	r->all = NULL;
 	return true;
+}
+
+/* Behind a call: E8 and a distance, or FF /2 with an operand of one to six bytes. */
+static bool is_behind_call(uintptr_t pc)
+{
+	unsigned char code[7];
+
+	if (ca_sys_peek(pc - sizeof code, code, sizeof code) != sizeof code)
+		return false;
+	if (code[2] == 0xe8)
+		return true;
+	for (unsigned i = 0; i + 1 < sizeof code; i++)
+		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+			return true;
+	return false;
+}
+
+/* Who called code that has neither rows nor frame pointers, as what PCRE makes of a pattern: the first word of its frame
+ * that is a return address, and from where the walk comes to an end. Left behind by earlier calls there may be others. */
+static APART bool next_caller(struct caller *c, struct ca_stack *w, struct ca_registers *r)
+{
+	uintptr_t ra;
+
+	while (c->words && c->tries) {
+		c->words--;
+		c->at += sizeof ra;
+		if (!load(w, c->at - sizeof ra, &ra))
+			return false;
+		if (!ca_modules_find(ra - 1) || !is_behind_call(ra))
+			continue;
+		c->tries--;
+		*r = (struct ca_registers){ .pc = ra, .sp = c->at, .fp = c->fp, .called = true };
+		w->depth = c->depth;
+		w->cfa[w->depth - 1] = c->at;
+		return true;
+	}
+	w->depth = c->depth;
+	return false;
 }
 
 /* The place of an address, and its row, NULL: none. False: in no module. */
@@ -317,30 +370,11 @@ static void fetch_ahead(const struct ca_stack *w)
 		__builtin_prefetch((const void *)at);
 }
 
-CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct ca_stack *out)
+/* From r outward. Where nobody knows the next frame it ends, and says where to look. */
+static void walk(struct ca_registers r, bool is_call, struct ca_stack *out, struct caller *caller)
 {
-	struct ca_registers r = *start;
-	int saved = errno; /* mapping an index may change it */
 	uintptr_t cfa = 0;
 
-	if (r.all) {
-		r.bx = r.all[BX];
-		r.has_bx = true;
-	}
-	r.called = false;
-	out->copy_low = out->copy_high = 0;
-	out->stack_pointer = start->sp & ~(uintptr_t)7;
-	out->direct_high = 0;
-	if (out->stack_pointer >= out->own_low && out->stack_pointer < out->own_high)
-		out->direct_high = out->own_high & ~(uintptr_t)7;
-	fetch_ahead(out);
-	if (out->scans != ca_modules_scans()) {
-		out->scans = ca_modules_scans();
-		memset(out->seen, 0, sizeof out->seen);
-	}
-	out->used = 0;
-	out->depth = 0;
-	out->complete = false;
 	while (out->depth < CA_UNWIND_DEPTH && r.pc) {
 		uintptr_t original, previous_sp = r.sp;
 		const struct ca_unwind_row *row;
@@ -358,8 +392,10 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 		if (!found && ca_modules_has_range(r.pc)) {
 			out->place[out->depth] = CA_PLACE(CA_MODULE_MADE, r.pc);
 			out->cfa[out->depth++] = r.sp;
-			if (!step_made(&r, out, !is_call) || r.sp <= previous_sp)
-				break;
+			if (!step_made(&r, out, !is_call)) {
+				*caller = (struct caller){ out->depth, LOOKED_AT, TRIED, r.sp, r.fp };
+				return;
+			}
 			out->cfa[out->depth - 1] = r.sp;
 			is_call = true;
 			continue;
@@ -379,7 +415,37 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 		if (r.sp <= previous_sp && !signal_frame)
 			break;
 	}
-	if (!r.pc)
+	/* words of 0 are many: no proof that the caller which was looked for is one */
+	if (!r.pc && !caller->depth)
 		out->complete = true;
+}
+
+CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct ca_stack *out)
+{
+	struct ca_registers r = *start;
+	int saved = errno; /* mapping an index may change it */
+	struct caller caller = { 0 };
+
+	if (r.all) {
+		r.bx = r.all[BX];
+		r.has_bx = true;
+	}
+	r.called = false;
+	out->copy_low = out->copy_high = 0;
+	out->stack_pointer = start->sp & ~(uintptr_t)7;
+	out->direct_high = 0;
+	if (out->stack_pointer >= out->own_low && out->stack_pointer < out->own_high)
+		out->direct_high = out->own_high & ~(uintptr_t)7;
+	fetch_ahead(out);
+	if (out->scans != ca_modules_scans()) {
+		out->scans = ca_modules_scans();
+		memset(out->seen, 0, sizeof out->seen);
+	}
+	out->used = 0;
+	out->depth = 0;
+	out->complete = false;
+	walk(r, is_call, out, &caller);
+	while (!out->complete && caller.depth && next_caller(&caller, out, &r))
+		walk(r, true, out, &caller);
 	errno = saved;
 }

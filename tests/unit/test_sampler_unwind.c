@@ -451,6 +451,73 @@ static void test_own_stack(void **state)
 	without_call(SYS_process_vm_readv, EFAULT, walk_own_stack);
 }
 
+static void handle_alone(int signo, siginfo_t *info, void *context)
+{
+	struct ca_registers r;
+	uintptr_t all[16];
+
+	(void)signo;
+	(void)info;
+	ca_unwind_registers(&r, all, context);
+	ca_unwind(&r, false, &stack);
+}
+
+static __attribute__((noinline)) void raise_here(void)
+{
+	raise(SIGUSR1);
+	__asm__ volatile("");
+}
+
+/* Behind the made frame are those of the test: `wanted`, but where in it the call was. */
+static void check_made_code(void)
+{
+	unsigned n = 0;
+
+	while (n < stack.depth && CA_PLACE_MODULE(stack.place[n]) != CA_MODULE_MADE)
+		n++;
+	assert_true(n < stack.depth);
+	assert_true(stack.complete);
+	assert_int_equal(stack.depth - n - 1, frames);
+	for (int i = 1; i < frames; i++)
+		assert_int_equal(address_of(stack.place[n + 1 + (unsigned)i]) + 1, wanted[i]);
+}
+
+/* Code made at run time that keeps no frame pointer, as PCRE's: whoever called it is found by what its frame holds, and
+ * what earlier calls have left there, a return address of the same library, misleads nobody. */
+static void test_made_code(void **state)
+{
+	static const unsigned char code[] = {
+		0x55,                         /* push %rbp */
+		0xbd, 0x34, 0x12, 0x00, 0x00, /* mov $0x1234, %ebp */
+		0x48, 0x83, 0xec, 0x30,       /* sub $0x30, %rsp */
+		0x48, 0x89, 0x74, 0x24, 0x08, /* mov %rsi, 8(%rsp) */
+		0xff, 0xd7,                   /* call *%rdi */
+		0x48, 0x83, 0xc4, 0x30,       /* add $0x30, %rsp */
+		0x5d, 0xc3                    /* pop %rbp, ret */
+	};
+	struct sigaction action = { .sa_sigaction = handle_alone, .sa_flags = SA_SIGINFO };
+	void (*call)(void (*)(void), void *);
+	void *memory =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memcpy(memory, code, sizeof code);
+	*(void **)&call = memory;
+	ca_modules_scan();
+	sigaction(SIGUSR1, &action, NULL);
+	memset(&stack, 0, sizeof stack);
+	frames = backtrace(wanted, FRAMES);
+	call(raise_here, NULL);
+	check_made_code();
+	/* stale: where this function has been called from, and no call at all */
+	call(raise_here, wanted[1]);
+	check_made_code();
+	call(raise_here, (void *)(at("last_frame") + 1));
+	check_made_code();
+	munmap(memory, PAGE);
+}
+
 static void test_registers(void **state)
 {
 	static const int order[16] = {
@@ -506,6 +573,7 @@ int main(void)
 		cmocka_unit_test(test_linkage),        cmocka_unit_test(test_below),
 		cmocka_unit_test(test_call),           cmocka_unit_test(test_translated),
 		cmocka_unit_test(test_without_copies), cmocka_unit_test(test_own_stack),
+		cmocka_unit_test(test_made_code),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);
