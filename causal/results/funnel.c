@@ -489,6 +489,7 @@ static bool note_spins(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	struct spinner *list = calloc(p->catalog.regions + 1, sizeof *list);
 	size_t n = 0, used = 0;
 	double all = 0;
+	bool in_openblas;
 
 	for (size_t i = 0; i < p->sample_count && list && p->periods > 0; i++) {
 		const struct ca_profile_samples *s = &p->samples[i];
@@ -505,6 +506,7 @@ static bool note_spins(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		}
 	if (n)
 		qsort(list, n, sizeof *list, by_share);
+	in_openblas = n && strstr(ca_catalog_get_region(&p->catalog, list[0].region)->binary, "/libopenblas");
 	if (all >= MUCH)
 		used = (size_t)snprintf(
 			note, CA_FUNNEL_NOTE,
@@ -521,7 +523,10 @@ static bool note_spins(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		snprintf(
 			note + used, CA_FUNNEL_NOTE - used,
 			". Nothing is won there: whoever they wait for comes late, as the work is uneven, or "
-			"too little for so many.");
+			"too little for so many.%s",
+			in_openblas ? " Matrices may be too small for OpenBLAS's threads: try "
+				      "OPENBLAS_NUM_THREADS=1."
+				    : "");
 	return used;
 }
 

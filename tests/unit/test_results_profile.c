@@ -443,8 +443,12 @@ static void test_spins_note(void **state)
 		  .file = (char[]){ "" },
 		  .function = (char[]){ "" },
 		  .binary = (char[]){ "/bin/app" } },
+		{ .name = (char[]){ "exec_blas_async_wait" },
+		  .file = (char[]){ "" },
+		  .function = (char[]){ "" },
+		  .binary = (char[]){ "/usr/lib/libopenblasp-r0.3.21.so" } },
 	};
-	double periods[] = { 1000, 1000 };
+	double periods[] = { 1000, 1000, 1000 };
 	struct ca_profile_run run[] = { { .sampled = true }, { .sampled = false } };
 	struct ca_profile_samples samples[] = {
 		{ .run = 0, .region = 1, .count = 60, .own = 60, .spins = 55 },
@@ -465,6 +469,11 @@ static void test_spins_note(void **state)
 	assert_int_equal(ca_funnel_notes(&profile, note), 1);
 	assert_non_null(strstr(note[0], "For 6 % of the CPU time threads spin"));
 	assert_non_null(strstr(note[0], "each other: await(int). Nothing"));
+	assert_null(strstr(note[0], "OpenBLAS"));
+	samples[0].region = 3;
+	assert_int_equal(ca_funnel_notes(&profile, note), 1);
+	assert_non_null(strstr(note[0], "try OPENBLAS_NUM_THREADS=1."));
+	samples[0].region = 1;
 	samples[0].spins = 45;
 	assert_int_equal(ca_funnel_notes(&profile, note), 0);
 	ca_catalog_fini(&profile.catalog);
