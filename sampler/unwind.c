@@ -26,6 +26,7 @@ enum {
 	SCRATCH = 0xf37, /* a bit each, by it: what a call need not keep, see rare_frame_address */
 	LOOKED_AT = 256, /* words of a frame of which nothing is known, for a return address ... */
 	TRIED = 8,       /* ... of which so many are followed, at most */
+	IN_VAIN = 16,    /* after so many stacks in a row that this did not complete, only in each such one */
 	MOST_LOOKS = 64  /* for the mapping of a stack in a row without finding it */
 };
 
@@ -255,9 +256,17 @@ static bool is_code(uintptr_t pc)
 	return ca_modules_find(pc) || ca_modules_has_range(pc);
 }
 
-/* Code that was made at run time has no rows, but mostly frame pointers. Of the innermost frame the instruction tells
- * whether its own is set up. */
-static APART bool step_made(struct ca_registers *r, struct ca_stack *w, bool innermost)
+/* Its binary's rows are known: it has none. */
+static APART bool is_indexed(uintptr_t pc)
+{
+	struct ca_loaded *loaded = ca_modules_find(pc);
+
+	return loaded && atomic_load_explicit(&loaded->index, memory_order_acquire);
+}
+
+/* Code that was made at run time has no rows, but mostly frame pointers, and so has what a compiler of such code has put
+ * in front of a binary's own (V8's). Of the innermost frame the instruction tells whether its own is set up. */
+static APART bool step_without_row(struct ca_registers *r, struct ca_stack *w, bool innermost)
 {
 	static const unsigned char push_fp = 0x55, set_fp[] = { 0x48, 0x89, 0xe5 },
 				   set_fp_too[] = { 0x48, 0x8b, 0xec };
@@ -285,17 +294,31 @@ static APART bool step_made(struct ca_registers *r, struct ca_stack *w, bool inn
 	return true;
 }
 
-/* Behind a call: E8 and a distance, or FF /2 with an operand of one to six bytes. */
+/* Bytes of an instruction by its second one, ModRM, and the next. */
+static unsigned length_by(unsigned char modrm, unsigned char sib)
+{
+	unsigned mod = modrm >> 6, rm = modrm & 7, base = rm == 4 ? sib & 7 : rm, n = 2;
+
+	if (mod == 3)
+		return n;
+	n += rm == 4;
+	if (mod == 1)
+		return n + 1;
+	return mod == 2 || base == 5 ? n + 4 : n;
+}
+
+/* Behind a call: E8 and a distance, or FF /2. */
 static bool is_behind_call(uintptr_t pc)
 {
-	unsigned char code[7];
+	unsigned char code[8] = { 0 };
 
-	if (ca_sys_peek(pc - sizeof code, code, sizeof code) != sizeof code)
+	if (ca_sys_peek(pc - 7, code, 7) != 7)
 		return false;
 	if (code[2] == 0xe8)
 		return true;
-	for (unsigned i = 0; i + 1 < sizeof code; i++)
-		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10)
+	for (unsigned i = 0; i < 6; i++)
+		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10 &&
+		    i + length_by(code[i + 1], code[i + 2]) == 7)
 			return true;
 	return false;
 }
@@ -389,23 +412,26 @@ static void walk(struct ca_registers r, bool is_call, struct ca_stack *out, stru
 		}
 		r.pc -= is_call;
 		found = find_row(out, r.pc, &place, &row);
-		if (!found && ca_modules_has_range(r.pc)) {
-			out->place[out->depth] = CA_PLACE(CA_MODULE_MADE, r.pc);
-			out->cfa[out->depth++] = r.sp;
-			if (!step_made(&r, out, !is_call)) {
-				*caller = (struct caller){ out->depth, LOOKED_AT, TRIED, r.sp, r.fp };
+		if (!found) {
+			if (!ca_modules_has_range(r.pc))
+				break;
+			place = CA_PLACE(CA_MODULE_MADE, r.pc);
+			row = NULL;
+		}
+		out->place[out->depth] = place;
+		out->cfa[out->depth++] = r.sp;
+		if (!row) {
+			if (found && !is_indexed(r.pc))
+				break;
+			if (!step_without_row(&r, out, !is_call)) {
+				if (!found)
+					*caller = (struct caller){ out->depth, LOOKED_AT, TRIED, r.sp, r.fp };
 				return;
 			}
 			out->cfa[out->depth - 1] = r.sp;
 			is_call = true;
 			continue;
 		}
-		if (!found)
-			break;
-		out->place[out->depth] = place;
-		out->cfa[out->depth++] = r.sp;
-		if (!row)
-			break;
 		if (!step(row, CA_PLACE_OFFSET(place), is_call, &r, out, &signal_frame, &cfa, &ended)) {
 			out->complete = ended;
 			break;
@@ -445,7 +471,11 @@ CA_SIGSAFE void ca_unwind(const struct ca_registers *start, bool is_call, struct
 	out->depth = 0;
 	out->complete = false;
 	walk(r, is_call, out, &caller);
-	while (!out->complete && caller.depth && next_caller(&caller, out, &r))
-		walk(r, true, out, &caller);
+	if (!out->complete && caller.depth) {
+		if (out->in_vain < IN_VAIN || out->in_vain % IN_VAIN == 0)
+			while (!out->complete && next_caller(&caller, out, &r))
+				walk(r, true, out, &caller);
+		out->in_vain = out->complete ? 0 : out->in_vain + 1;
+	}
 	errno = saved;
 }

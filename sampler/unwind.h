@@ -38,6 +38,7 @@ struct ca_stack {
 	/* the mapping that the thread's stack was last seen in; kept from call to call, only
 	 * filled where memory cannot be copied by a system call */
 	uintptr_t map_low, map_high;
+	unsigned in_vain; /* stacks since one whose caller was looked for and found; kept, too */
 	/* rows of frames that were seen since so many scans; kept from call to call, too. A bit for each cache line
 	 * that the last walk used */
 	uint64_t scans, used;

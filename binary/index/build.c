@@ -25,10 +25,10 @@ struct build {
 	ca_index_warning *warning; /* for trouble with the cache */
 	void *context;
 	struct ca_strings strings;
-	struct ca_vec part[CA_PARTS]; /* finished records; the strings stay in `strings` */
-	struct ca_vec frames;         /* struct ca_frame */
-	struct ca_vec subprograms;    /* struct ca_subprogram */
-	uint32_t binary;              /* the path, in strings */
+	struct ca_vec part[CA_INDEX_PARTS]; /* finished records; the strings stay in `strings` */
+	struct ca_vec frames;               /* struct ca_frame */
+	struct ca_vec subprograms;          /* struct ca_subprogram */
+	uint32_t binary;                    /* the path, in strings */
 	bool has_lines;
 	bool incomplete; /* something is missing that may appear later: do not cache */
 };
@@ -58,7 +58,7 @@ static void nest(struct ca_vec *vec, size_t parent_offset)
 
 static void build_init(struct build *build, enum ca_index_want want, ca_index_warning *warning, void *context)
 {
-	static const size_t size[CA_PARTS] = {
+	static const size_t size[CA_INDEX_PARTS] = {
 		sizeof(struct ca_record_function),
 		sizeof(struct ca_record_line),
 		sizeof(struct ca_record_inline),
@@ -70,7 +70,7 @@ static void build_init(struct build *build, enum ca_index_want want, ca_index_wa
 	};
 
 	*build = (struct build){ .want = want, .warning = warning, .context = context };
-	for (unsigned i = 0; i < CA_PARTS; i++)
+	for (unsigned i = 0; i < CA_INDEX_PARTS; i++)
 		build->part[i].size = size[i];
 	build->frames.size = sizeof(struct ca_frame);
 	build->subprograms.size = sizeof(struct ca_subprogram);
@@ -78,7 +78,7 @@ static void build_init(struct build *build, enum ca_index_want want, ca_index_wa
 
 static void build_fini(struct build *build)
 {
-	for (unsigned i = 0; i < CA_PARTS; i++)
+	for (unsigned i = 0; i < CA_INDEX_PARTS; i++)
 		ca_vec_free(&build->part[i]);
 	ca_vec_free(&build->frames);
 	ca_vec_free(&build->subprograms);
@@ -116,7 +116,7 @@ static enum ca_status build_parts(struct build *build)
 	ca_bare_rows_add(object, &part[CA_PART_FUNCTIONS], &part[CA_PART_ROWS]);
 	nest(&part[CA_PART_FUNCTIONS], offsetof(struct ca_record_function, parent));
 	ca_usdt_read(object, &build->strings, &part[CA_PART_PROBES], &warnings);
-	for (unsigned i = 0; i < CA_PARTS; i++)
+	for (unsigned i = 0; i < CA_INDEX_PARTS; i++)
 		failed |= part[i].failed;
 	failed |= build->strings.failed || build->frames.failed || build->subprograms.failed;
 	return failed ? CA_ERR_NOMEM : CA_OK;

@@ -29,7 +29,7 @@ enum ca_index_part {
 	CA_PART_PROBES,
 	CA_PART_WARNINGS,
 	CA_PART_STRINGS,
-	CA_PARTS
+	CA_INDEX_PARTS
 };
 
 struct ca_index_part_place {
@@ -51,7 +51,7 @@ struct ca_index_header {
 	uint32_t want;      /* enum ca_index_want */
 	uint32_t binary;    /* string: path it was built from */
 	uint32_t row_shift; /* buckets of 1 << row_shift bytes */
-	struct ca_index_part_place part[CA_PARTS];
+	struct ca_index_part_place part[CA_INDEX_PARTS];
 };
 
 enum { CA_FUNCTION_SYNTHETIC = 1, CA_FUNCTION_PART = 2 /* a .cold part */ };

@@ -16,7 +16,7 @@
 
 enum { PAGE = 4096 };
 
-static const uint32_t part_size[CA_PARTS] = {
+static const uint32_t part_size[CA_INDEX_PARTS] = {
 	[CA_PART_FUNCTIONS] = sizeof(struct ca_record_function),
 	[CA_PART_LINES] = sizeof(struct ca_record_line),
 	[CA_PART_INLINES] = sizeof(struct ca_record_inline),
@@ -41,7 +41,7 @@ static bool header_is_valid(const struct ca_index_header *header, uint64_t size)
 	if (header->magic != CA_INDEX_MAGIC || header->version != CA_INDEX_VERSION ||
 	    header->header_size != sizeof(*header) || header->file_size != size)
 		return false;
-	for (unsigned i = 0; i < CA_PARTS; i++)
+	for (unsigned i = 0; i < CA_INDEX_PARTS; i++)
 		if (!part_is_valid(header, i))
 			return false;
 	const struct ca_index_part_place *strings = &header->part[CA_PART_STRINGS];

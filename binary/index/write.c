@@ -104,11 +104,11 @@ static enum ca_status assemble(struct ca_index_header *header, const struct ca_v
 	return status;
 }
 
-enum ca_status ca_write_index(const struct ca_index_header *about, const struct ca_vec part[CA_PARTS],
+enum ca_status ca_write_index(const struct ca_index_header *about, const struct ca_vec part[CA_INDEX_PARTS],
 			      const struct ca_strings *strings, int fd)
 {
 	struct ca_index_header header = *about;
-	struct ca_vec parts[CA_PARTS];
+	struct ca_vec parts[CA_INDEX_PARTS];
 	struct ca_vec buckets = { .size = sizeof(uint32_t) };
 
 	header.magic = CA_INDEX_MAGIC;

@@ -7,7 +7,7 @@
 
 /* Write the parts as an index file into fd; buckets and strings are made here. Of the header
  * base, span, flags, want and binary are given. */
-enum ca_status ca_write_index(const struct ca_index_header *about, const struct ca_vec part[CA_PARTS],
+enum ca_status ca_write_index(const struct ca_index_header *about, const struct ca_vec part[CA_INDEX_PARTS],
 			      const struct ca_strings *strings, int fd);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler/unwind.c: real stacks against glibc's backtrace(), each kind of row on a stack made by
  * hand, stacks that are broken; and all of it where memory cannot be copied by a system call. */
+#include "binary/index/index_file.h"
 #include "sampler/unwind.h"
 #include "tests/unit/sampler_fixture.h"
 #include <dlfcn.h>
@@ -33,6 +34,9 @@ static const char library[] = ASM_MACROS
 	/* realigned, as assembly does it: the frame's end is one word above what is stored at rsp + 16 */
 	"fn by_stored\n.cfi_escape 0xf,0x5,0x77,0x10,0x6,0x23,0x8\n.cfi_offset rbp,-16\n"
 	"stored_frame: nop\n ret\nend by_stored\n"
+	/* with a frame pointer, and a call */
+	"fn calls_by_fp\n push %rbp\n mov %rsp,%rbp\n sub $64,%rsp\n call *%rdi\nhidden_back: leave\n ret\n"
+	"end calls_by_fp\n"
 	/* nobody called it; nothing is known of it */
 	"fn outermost\n.cfi_undefined rip\nlast_frame: nop\n ret\nend outermost\n"
 	"fn linked\n call abort@PLT\nend linked\n"
@@ -468,18 +472,42 @@ static __attribute__((noinline)) void raise_here(void)
 	__asm__ volatile("");
 }
 
-/* Behind the made frame are those of the test: `wanted`, but where in it the call was. */
-static void check_made_code(void)
+/* Behind the frame at `inside` are those of the test: `wanted`, but for where in it the call was. */
+static void check_behind(ca_place inside)
 {
 	unsigned n = 0;
 
-	while (n < stack.depth && CA_PLACE_MODULE(stack.place[n]) != CA_MODULE_MADE)
+	while (n < stack.depth && stack.place[n] != inside)
 		n++;
 	assert_true(n < stack.depth);
 	assert_true(stack.complete);
 	assert_int_equal(stack.depth - n - 1, frames);
 	for (int i = 1; i < frames; i++)
 		assert_int_equal(address_of(stack.place[n + 1 + (unsigned)i]) + 1, wanted[i]);
+}
+
+/* Code of a binary that has no row, with a frame pointer: what V8's compiler made when node was built. */
+static void test_hidden(void **state)
+{
+	struct sigaction action = { .sa_sigaction = handle_alone, .sa_flags = SA_SIGINFO };
+	void (*call)(void (*)(void));
+	struct ca_loaded *loaded = ca_modules_find(at("calls_by_fp"));
+	const struct ca_index *index;
+	struct ca_index without_rows;
+
+	(void)state;
+	assert_non_null(loaded);
+	*(void **)&call = (void *)at("calls_by_fp");
+	index = atomic_load(&loaded->index);
+	without_rows = *index;
+	without_rows.rows = 0;
+	atomic_store(&loaded->index, &without_rows);
+	sigaction(SIGUSR1, &action, NULL);
+	memset(&stack, 0, sizeof stack);
+	frames = backtrace(wanted, FRAMES);
+	call(raise_here);
+	atomic_store(&loaded->index, index);
+	check_behind(CA_PLACE(loaded->module, at("hidden_back") - 1 - loaded->bias));
 }
 
 /* Code made at run time that keeps no frame pointer, as PCRE's: whoever called it is found by what its frame holds, and
@@ -496,6 +524,8 @@ static void test_made_code(void **state)
 		0x5d, 0xc3                    /* pop %rbp, ret */
 	};
 	struct sigaction action = { .sa_sigaction = handle_alone, .sa_flags = SA_SIGINFO };
+	enum { CALL_ENDS = 17 };
+	ca_place inside;
 	void (*call)(void (*)(void), void *);
 	void *memory =
 		mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -505,16 +535,17 @@ static void test_made_code(void **state)
 	memcpy(memory, code, sizeof code);
 	*(void **)&call = memory;
 	ca_modules_scan();
+	inside = CA_PLACE(CA_MODULE_MADE, (uintptr_t)memory + CALL_ENDS - 1);
 	sigaction(SIGUSR1, &action, NULL);
 	memset(&stack, 0, sizeof stack);
 	frames = backtrace(wanted, FRAMES);
 	call(raise_here, NULL);
-	check_made_code();
+	check_behind(inside);
 	/* stale: where this function has been called from, and no call at all */
 	call(raise_here, wanted[1]);
-	check_made_code();
+	check_behind(inside);
 	call(raise_here, (void *)(at("last_frame") + 1));
-	check_made_code();
+	check_behind(inside);
 	munmap(memory, PAGE);
 }
 
@@ -573,7 +604,7 @@ int main(void)
 		cmocka_unit_test(test_linkage),        cmocka_unit_test(test_below),
 		cmocka_unit_test(test_call),           cmocka_unit_test(test_translated),
 		cmocka_unit_test(test_without_copies), cmocka_unit_test(test_own_stack),
-		cmocka_unit_test(test_made_code),
+		cmocka_unit_test(test_made_code),      cmocka_unit_test(test_hidden),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);
