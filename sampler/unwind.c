@@ -26,6 +26,7 @@ enum {
 	SCRATCH = 0xf37, /* a bit each, by it: what a call need not keep, see rare_frame_address */
 	LOOKED_AT = 256, /* words of a frame of which nothing is known, for a return address ... */
 	TRIED = 8,       /* ... of which so many are followed, at most */
+	FAR = 1 << 16,   /* bytes, for a caller's frame pointer */
 	IN_VAIN = 16,    /* after so many stacks in a row that this did not complete, only in each such one */
 	MOST_LOOKS = 64  /* for the mapping of a stack in a row without finding it */
 };
@@ -307,15 +308,13 @@ static unsigned length_by(unsigned char modrm, unsigned char sib)
 	return mod == 2 || base == 5 ? n + 4 : n;
 }
 
-/* Behind a call: E8 and a distance, or FF /2. */
+/* Behind a call by a pointer, FF /2: no binary knows where code will be made. */
 static bool is_behind_call(uintptr_t pc)
 {
 	unsigned char code[8] = { 0 };
 
 	if (ca_sys_peek(pc - 7, code, 7) != 7)
 		return false;
-	if (code[2] == 0xe8)
-		return true;
 	for (unsigned i = 0; i < 6; i++)
 		if (code[i] == 0xff && (code[i + 1] & 0x38) == 0x10 &&
 		    i + length_by(code[i + 1], code[i + 2]) == 7)
@@ -324,10 +323,11 @@ static bool is_behind_call(uintptr_t pc)
 }
 
 /* Who called code that has neither rows nor frame pointers, as what PCRE makes of a pattern: the first word of its frame
- * that is a return address, and from where the walk comes to an end. Left behind by earlier calls there may be others. */
+ * that is a return address, and from where the walk comes to an end. Left behind by earlier calls there may be others;
+ * most of these were made without a pointer. */
 static APART bool next_caller(struct caller *c, struct ca_stack *w, struct ca_registers *r)
 {
-	uintptr_t ra;
+	uintptr_t ra, fp;
 
 	while (c->words && c->tries) {
 		c->words--;
@@ -337,7 +337,10 @@ static APART bool next_caller(struct caller *c, struct ca_stack *w, struct ca_re
 		if (!ca_modules_find(ra - 1) || !is_behind_call(ra))
 			continue;
 		c->tries--;
-		*r = (struct ca_registers){ .pc = ra, .sp = c->at, .fp = c->fp, .called = true };
+		/* what code saves first is mostly the frame pointer */
+		if (!load(w, c->at - 2 * sizeof ra, &fp) || fp < c->at || fp - c->at > FAR)
+			fp = c->fp;
+		*r = (struct ca_registers){ .pc = ra, .sp = c->at, .fp = fp, .called = true };
 		w->depth = c->depth;
 		w->cfa[w->depth - 1] = c->at;
 		return true;

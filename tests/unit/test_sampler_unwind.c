@@ -472,18 +472,20 @@ static __attribute__((noinline)) void raise_here(void)
 	__asm__ volatile("");
 }
 
-/* Behind the frame at `inside` are those of the test: `wanted`, but for where in it the call was. */
+/* Behind the frame at `inside` are those of the test: `wanted`, but for where in it the call was. A sanitizer's
+ * backtrace() begins with a frame of its own. */
 static void check_behind(ca_place inside)
 {
-	unsigned n = 0;
+	unsigned n = 0, more;
 
 	while (n < stack.depth && stack.place[n] != inside)
 		n++;
 	assert_true(n < stack.depth);
 	assert_true(stack.complete);
-	assert_int_equal(stack.depth - n - 1, frames);
-	for (int i = 1; i < frames; i++)
-		assert_int_equal(address_of(stack.place[n + 1 + (unsigned)i]) + 1, wanted[i]);
+	more = (unsigned)frames - (stack.depth - n - 1);
+	assert_in_range(more, 0, getenv("CA_SANITIZER") && *getenv("CA_SANITIZER") ? 1 : 0);
+	for (unsigned i = n + 2; i < stack.depth; i++)
+		assert_int_equal(address_of(stack.place[i]) + 1, wanted[i - n - 1 + more]);
 }
 
 /* Code of a binary that has no row, with a frame pointer: what V8's compiler made when node was built. */
