@@ -35,6 +35,14 @@ static inline void ca_path_unescape(char *path)
 	}
 	*to = '\0';
 }
+/* Its threads spin until they get work. Wheels have names of their own for it (numpy: libscipy_openblas64_-HASH.so). */
+static inline bool ca_path_is_openblas(const char *path)
+{
+	const char *name = ca_path_base(path);
+
+	return !strncmp(name, "lib", 3) && strstr(name, "openblas");
+}
+
 /* A library that runs OpenMP's threads, by its name (wheels have a hash in it): they call the program's code, and wait for
  * each other in its own. */
 static inline bool ca_path_is_openmp(const char *path)

@@ -432,7 +432,7 @@ static void say_more(const struct ca_job *job, const struct ca_profile *profile)
 	half = (open->curve->at_high[1] - open->curve->at_low[1]) / 2;
 	seconds = (double)profile->funnel.runtime / 1e9 / (double)profile->runs * (double)runs;
 	if (isfinite(half))
-		ca_say("%s%s%s is known to +- %.0f; about %zu more runs (%.0f s) make that +- %g: causal "
+		ca_say("%s%s%s is known to ± %.0f; about %zu more runs (%.0f s) make that ± %g: causal "
 		       "resume "
 		       "%s -n %zu; without -n, causal stops by itself when it knows",
 		       open->region->name, several ? " for " : "", several ? open->point->name : "", half,

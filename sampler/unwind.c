@@ -6,7 +6,8 @@
  * memory is not readable, instead of raising SIGSEGV in the program; but a call takes 14 us with cold caches.
  * Where such calls are forbidden (seccomp), words are read directly, but only between the
  * frame's stack pointer and the end of the mapping that it lies in: what is above a stack
- * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk.
+ * pointer of a running thread stays mapped. A chain that stops moving outward ends the walk. Code without rows is gone
+ * through by its frame pointer; where it was made at run time, and has none, its caller is looked for.
  *
  * After other work nothing of this is in a cache, the code neither: what most frames need is side by side, and what
  * few need is APART. */

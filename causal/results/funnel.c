@@ -506,7 +506,7 @@ static bool note_spins(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		}
 	if (n)
 		qsort(list, n, sizeof *list, by_share);
-	in_openblas = n && strstr(ca_catalog_get_region(&p->catalog, list[0].region)->binary, "/libopenblas");
+	in_openblas = n && ca_path_is_openblas(ca_catalog_get_region(&p->catalog, list[0].region)->binary);
 	if (all >= MUCH)
 		used = (size_t)snprintf(
 			note, CA_FUNNEL_NOTE,

@@ -35,7 +35,7 @@ static const char library[] = ASM_MACROS
 	"fn by_stored\n.cfi_escape 0xf,0x5,0x77,0x10,0x6,0x23,0x8\n.cfi_offset rbp,-16\n"
 	"stored_frame: nop\n ret\nend by_stored\n"
 	/* with a frame pointer, and a call */
-	"fn calls_by_fp\n push %rbp\n mov %rsp,%rbp\n sub $64,%rsp\n call *%rdi\nhidden_back: leave\n ret\n"
+	"fn calls_by_fp\n push %rbp\n mov %rsp,%rbp\n sub $64,%rsp\n call *%rdi\ncalls_back: leave\n ret\n"
 	"end calls_by_fp\n"
 	/* nobody called it; nothing is known of it */
 	"fn outermost\n.cfi_undefined rip\nlast_frame: nop\n ret\nend outermost\n"
@@ -83,17 +83,22 @@ static void *wanted[FRAMES];
 static int frames;
 static uintptr_t behind[CA_UNWIND_DEPTH]; /* the words in front of the frames' ends */
 
-static void handle(int signo, siginfo_t *info, void *context)
+static void handle_alone(int signo, siginfo_t *info, void *context)
 {
 	struct ca_registers r;
 	uintptr_t all[16];
 
 	(void)signo;
 	(void)info;
-	frames = backtrace(wanted, FRAMES);
-	interrupted = *(ucontext_t *)context;
 	ca_unwind_registers(&r, all, context);
 	ca_unwind(&r, false, &stack);
+}
+
+static void handle(int signo, siginfo_t *info, void *context)
+{
+	frames = backtrace(wanted, FRAMES);
+	interrupted = *(ucontext_t *)context;
+	handle_alone(signo, info, context);
 	for (unsigned i = 0; i + 1 < stack.depth; i++)
 		behind[i] = ((uintptr_t *)stack.cfa[i])[-1];
 }
@@ -455,17 +460,6 @@ static void test_own_stack(void **state)
 	without_call(SYS_process_vm_readv, EFAULT, walk_own_stack);
 }
 
-static void handle_alone(int signo, siginfo_t *info, void *context)
-{
-	struct ca_registers r;
-	uintptr_t all[16];
-
-	(void)signo;
-	(void)info;
-	ca_unwind_registers(&r, all, context);
-	ca_unwind(&r, false, &stack);
-}
-
 static __attribute__((noinline)) void raise_here(void)
 {
 	raise(SIGUSR1);
@@ -489,7 +483,7 @@ static void check_behind(ca_place inside)
 }
 
 /* Code of a binary that has no row, with a frame pointer: what V8's compiler made when node was built. */
-static void test_hidden(void **state)
+static void test_no_row(void **state)
 {
 	struct sigaction action = { .sa_sigaction = handle_alone, .sa_flags = SA_SIGINFO };
 	void (*call)(void (*)(void));
@@ -509,7 +503,7 @@ static void test_hidden(void **state)
 	frames = backtrace(wanted, FRAMES);
 	call(raise_here);
 	atomic_store(&loaded->index, index);
-	check_behind(CA_PLACE(loaded->module, at("hidden_back") - 1 - loaded->bias));
+	check_behind(CA_PLACE(loaded->module, at("calls_back") - 1 - loaded->bias));
 }
 
 /* Code made at run time that keeps no frame pointer, as PCRE's: whoever called it is found by what its frame holds, and
@@ -606,7 +600,7 @@ int main(void)
 		cmocka_unit_test(test_linkage),        cmocka_unit_test(test_below),
 		cmocka_unit_test(test_call),           cmocka_unit_test(test_translated),
 		cmocka_unit_test(test_without_copies), cmocka_unit_test(test_own_stack),
-		cmocka_unit_test(test_made_code),      cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_made_code),      cmocka_unit_test(test_no_row),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, sampler_tear_down);
