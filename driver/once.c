@@ -136,7 +136,7 @@ static int run(struct running *r, struct ca_conductor_options *options)
 	code = run_child(r, &err);
 	if (*err.text)
 		ca_say("%s", err.text);
-	ca_conductor_close(r->conductor, r->wait_status, NULL);
+	ca_conductor_close(r->conductor, r->wait_status, NULL, NULL);
 	if (ca_metadata_add_maps(&r->job->settings, r->job->dir, &r->maps, &err))
 		ca_say("%s", err.text);
 	closed = r->executed ? r->once->close(r->job, &r->usage, r->once->context) : code;

@@ -34,14 +34,15 @@ struct runs {
 	struct ca_control control;
 	struct ca_input input;
 	struct ca_server_load load;
-	uint64_t started; /* ns */
-	size_t done;      /* runs that have ended */
-	size_t recorded;  /* runs that have a file */
-	size_t executed;  /* runs whose command could be executed */
-	int ended;        /* wait status of the last one */
-	int stopped;      /* the signal that ends the sweep, or 0 */
-	bool asked;       /* ... or the user, by ctl */
-	bool shown;       /* the last results, of a program that goes on */
+	uint64_t started;                /* ns */
+	size_t done;                     /* runs that have ended */
+	size_t recorded;                 /* runs that have a file */
+	size_t executed;                 /* runs whose command could be executed */
+	int ended;                       /* wait status of the last one */
+	struct ca_conductor_status last; /* ... and what was known then */
+	int stopped;                     /* the signal that ends the sweep, or 0 */
+	bool asked;                      /* ... or the user, by ctl */
+	bool shown;                      /* the last results, of a program that goes on */
 };
 
 /* Variants that have not had a run yet, after this one. */
@@ -200,7 +201,7 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 		     struct ca_environ *environment, int *wait_status, struct ca_err *err)
 {
 	struct ca_job *job = runs->job;
-	struct ca_conductor_status last = { 0 };
+	struct ca_conductor_status *last = &runs->last;
 	struct ca_child child;
 	char prefix[96];
 	int code;
@@ -222,13 +223,11 @@ static int run_child(struct runs *runs, struct ca_conductor *conductor, size_t i
 	}
 	runs->executed++;
 	ca_progress_line_begin(&runs->progress);
-	*wait_status = attend(runs, conductor, environment, child.pid, &last);
-	last.region = NULL; /* was the conductor's until its next step */
-	ca_progress_line_end(&runs->progress, &last);
+	*wait_status = attend(runs, conductor, environment, child.pid, last);
 	diagnose(runs, prefix, *wait_status);
 	tell_of_filter(*wait_status);
 	code = ca_server_load_close(&runs->load, wait_status);
-	if (runs->load.done && ca_windows_do_end(&job->settings) && last.end == CA_CONDUCTOR_GOES_ON)
+	if (runs->load.done && ca_windows_do_end(&job->settings) && last->end == CA_CONDUCTOR_GOES_ON)
 		ca_say("the load has come to its end, and with it the run: one that goes on gives more "
 		       "experiments, and is stopped when they are over");
 	return code ? code : ca_child_exit_status(*wait_status);
@@ -291,9 +290,11 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 		.budget = budget_of_run(runs),
 	};
 	enum ca_status status;
+	size_t before = runs->executed;
 	int code;
 
 	runs->ended = 0;
+	runs->last = (struct ca_conductor_status){ 0 };
 	use_whole(runs, &options);
 	status = ca_conductor_open(&conductor, &options, &err);
 	if (status)
@@ -309,7 +310,9 @@ static int run_variant(struct runs *runs, const struct ca_variant *variant,
 		if (*err.text)
 			ca_say("%s", err.text);
 	}
-	status = ca_conductor_close(conductor, runs->ended, &err);
+	status = ca_conductor_close(conductor, runs->ended, &runs->last, &err);
+	if (runs->executed > before)
+		ca_progress_line_end(&runs->progress, &runs->last);
 	if (status) {
 		int closing = fail(status, &err);
 

@@ -111,7 +111,7 @@ static int conduct(struct ca_job *job, const struct ca_variant *variant, const s
 	close(out);
 	while (poll(&end, 1, ca_conductor_step(conductor)) <= 0)
 		;
-	status = ca_conductor_close(conductor, status_of(pidfd), &err);
+	status = ca_conductor_close(conductor, status_of(pidfd), NULL, &err);
 	if (status)
 		ca_say("%s", err.text);
 	ca_sweep_free(sweep);

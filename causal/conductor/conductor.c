@@ -545,7 +545,20 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 	}
 }
 
-enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_err *err)
+/* With that ends what is known of this run. */
+static void dispose(struct ca_conductor *c, struct ca_conductor_status *last)
+{
+	if (last) {
+		if (c->plan)
+			ca_plan_estimate(c->plan);
+		ca_conductor_status(c, last);
+		last->region = NULL;
+	}
+	ca_conductor_dispose(c);
+}
+
+enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_conductor_status *last,
+				  struct ca_err *err)
 {
 	uint64_t now = ca_clock_now();
 	enum ca_status status = CA_OK;
@@ -557,7 +570,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		ca_conductor_leave_traced(c, now, wait_status);
 	}
 	if (c->left || c->opt.traced) {
-		ca_conductor_dispose(c);
+		dispose(c, last);
 		return CA_OK;
 	}
 	ca_conductor_drain(c);
@@ -577,6 +590,6 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		status = ca_conductor_check_binaries(c, err);
 	if (!status)
 		status = ca_conductor_what_if_check(c, err);
-	ca_conductor_dispose(c);
+	dispose(c, last);
 	return status;
 }

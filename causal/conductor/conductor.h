@@ -124,7 +124,8 @@ void ca_conductor_suggestion_fini(struct ca_suggestion *suggestion);
 /* Is all that was asked for there, and the program left alone, before its end? */
 bool ca_conductor_has_left(const struct ca_conductor *conductor);
 /* The run has ended: close experiment, run file and session; frees. wait_status as
- * from waitpid(2). */
-enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status, struct ca_err *err);
+ * from waitpid(2). last: out, what is known then, with names that are the sweep's until its next run; or NULL. */
+enum ca_status ca_conductor_close(struct ca_conductor *conductor, int wait_status,
+				  struct ca_conductor_status *last, struct ca_err *err);
 
 #endif

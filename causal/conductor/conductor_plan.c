@@ -499,8 +499,11 @@ void ca_conductor_plan_show(const struct ca_conductor *c, struct ca_conductor_st
 
 	status->tops = c->plan ? ca_plan_top(c->plan, row, CA_CONDUCTOR_TOP) : 0;
 	for (size_t i = 0; i < status->tops; i++) {
-		const struct ca_region *region = ca_catalog_get_region(&c->catalog, row[i].region);
+		const struct ca_region *region =
+			ca_catalog_get_region(ca_sweep_catalog(c->opt.sweep), row[i].region);
 
+		if (!region) /* new in this run */
+			region = ca_catalog_get_region(&c->catalog, row[i].region);
 		status->top[i].region = region ? region->name : "?";
 		status->top[i].effect = row[i].effect;
 		status->top[i].low = row[i].low;

@@ -371,6 +371,14 @@ bool ca_plan_is_decided(struct ca_plan *p, unsigned *rows)
 	return p->decided;
 }
 
+void ca_plan_estimate(struct ca_plan *p)
+{
+	if (p->n == p->estimated)
+		return;
+	p->estimated = 0;
+	look(p);
+}
+
 bool ca_plan_is_vague(const struct ca_plan *p)
 {
 	return p->vague;

@@ -73,6 +73,8 @@ uint32_t ca_plan_draw_zero(const struct ca_plan *plan, uint64_t number);
  * code matters. */
 enum { CA_PLAN_TOP = 3 };
 bool ca_plan_is_decided(struct ca_plan *plan, unsigned *rows);
+/* What is known, from all that was told: until then some of it may be left for later. */
+void ca_plan_estimate(struct ca_plan *plan);
 /* As of then: is one of those rows not known as well as is asked for, in a way that more experiments do not change? */
 bool ca_plan_is_vague(const struct ca_plan *plan);
 /* As of then: do whole runs tell it as well as is asked for? */

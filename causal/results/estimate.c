@@ -58,11 +58,19 @@ static void list_zeros(struct ca_est *est)
 			est->zero[est->zeros++] = (uint32_t)i;
 }
 
-static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n,
-		    const struct ca_estimate_options *options)
+/* s in S as samples tell it, for which others paid; by timers, as many times that as lumps are longer. What was inserted
+ * while nobody paid came in no lumps. */
+static double lumps_of(const struct ca_observation *o)
 {
-	bool counted;
+	double paid = isnan(o->paying) ? o->delay : o->paying;
 
+	return o->speedup ? o->sampled * fmin(o->active, 1e6 * paid / o->speedup) : 0;
+}
+
+/* by_work: visits are counted by it (estimate_work.c); set to false where they cannot be. */
+static bool prepare(struct ca_est *est, const struct ca_observation *observation, size_t n,
+		    const struct ca_estimate_options *options, bool *by_work)
+{
 	est->item = calloc(n + 1, sizeof *est->item);
 	est->zero = calloc(n + 1, sizeof *est->zero);
 	if (!est->item || !est->zero)
@@ -95,7 +103,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.inside = o->inside,
 			.lost = o->lost,
 			.idle = o->idle,
-			.sampled = o->sampled,
+			.lumps = lumps_of(o),
 			.from = o->from,
 			.to = o->to,
 			.before = o->before,
@@ -111,10 +119,10 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 	est->length = options->length;
 	est->run_cost = calloc(est->runs + 1, sizeof *est->run_cost);
 	est->run_visits = calloc(est->runs + 1, sizeof *est->run_visits);
-	if (!est->run_cost || !est->run_visits || !ca_estimate_place(est) || !ca_estimate_work(est, &counted))
+	if (!est->run_cost || !est->run_visits || (*by_work && !ca_estimate_work(est, by_work)))
 		return false;
 	list_zeros(est);
-	return !counted || ca_estimate_place(est);
+	return ca_estimate_place(est);
 }
 
 static void est_fini(struct ca_est *est)
@@ -127,6 +135,47 @@ static void est_fini(struct ca_est *est)
 	free(est->run_cost);
 	free(est->run_visits);
 	free(est->own);
+}
+
+/* ---- what stands for the same at 0 % -------------------------------------------------------------*/
+
+/* What an effect would be off by, relative, variance, of a region with as many experiments as there are at 0 %. */
+static double expected_error(const struct ca_est *est)
+{
+	double slip = 0, treated = 0;
+
+	for (size_t i = 0; i < est->items; i++) {
+		const struct ca_est_item *item = &est->item[i];
+
+		slip += item->speedup ? item->slip * item->slip : 0;
+		treated += item->speedup > 0;
+	}
+	return 2 * est->score / (double)est->zeros + (treated > 0 ? slip / treated : 0);
+}
+
+static bool find_baseline(struct ca_est *est, const struct ca_observation *observation, size_t n,
+			  const struct ca_estimate_options *options, bool *by_work)
+{
+	return prepare(est, observation, n, options, by_work) && ca_estimate_control(est) &&
+	       ca_estimate_baseline(est);
+}
+
+/* Visits as they are, or by work done, whichever tells more. Only zeros are asked. */
+static bool choose_baseline(struct ca_est *est, const struct ca_observation *observation, size_t n,
+			    const struct ca_estimate_options *options)
+{
+	struct ca_est other = { 0 }, unused;
+	bool by_work = false, ok = find_baseline(est, observation, n, options, &by_work);
+
+	by_work = true;
+	ok = ok && find_baseline(&other, observation, n, options, &by_work);
+	if (ok && by_work && expected_error(&other) < expected_error(est)) {
+		unused = *est;
+		*est = other;
+		other = unused;
+	}
+	est_fini(&other);
+	return ok;
 }
 
 /* ---- cells -------------------------------------------------------------------*/
@@ -350,8 +399,8 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	bool ok = false;
 
 	memset(out, 0, sizeof *out);
-	if (!member || !first || !scratch || !ratio || !shrink || !prepare(&est, observation, n, options) ||
-	    !ca_estimate_control(&est) || !ca_estimate_baseline(&est) || !ca_estimate_weigh_parts(&est) ||
+	if (!member || !first || !scratch || !ratio || !shrink ||
+	    !choose_baseline(&est, observation, n, options) || !ca_estimate_weigh_parts(&est) ||
 	    !ca_estimate_phases(&est, options) || !make_cells(&est, out, member, first))
 		goto done;
 	est.own = calloc(out->curves + 1, sizeof *est.own);

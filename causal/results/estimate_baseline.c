@@ -311,6 +311,7 @@ bool ca_estimate_baseline(struct ca_est *est)
 	count_zeros(est, in_run);
 	screen(est, in_run, scratch);
 	use(est, choose(est, in_run), in_run);
+	est->score = score(est);
 	ca_estimate_rebase(est, NULL, NULL, base);
 	for (size_t i = 0; i < est->items; i++) {
 		struct ca_est_item *item = &est->item[i];

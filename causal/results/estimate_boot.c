@@ -425,20 +425,17 @@ static double mean_idle(const struct ca_est *est, uint32_t region)
 	return est->items ? (own + all * sum / (double)est->items) / (n + all) : 0;
 }
 
-/* Of the time of its experiments above 0 %, the part in S as samples tell it, for which others paid; by timers, as many times
- * that as lumps are longer. */
+/* ... the part in S as samples tell it, above 0 %. */
 static double sampled_share(const struct ca_est *est, uint32_t region)
 {
-	double inside = 0, elapsed = 0, paid;
+	double inside = 0, elapsed = 0;
 
 	for (size_t i = 0; i < est->items; i++) {
 		const struct ca_est_item *item = &est->item[i];
 
 		if (item->region != region || !item->speedup || !(item->elapsed > 0))
 			continue;
-		paid = isnan(item->paying) ? item->delay : item->paying;
-		/* what was inserted while nobody paid came in no lumps */
-		inside += item->sampled * fmin(item->active, 1e6 * paid / item->speedup);
+		inside += item->lumps;
 		elapsed += item->elapsed;
 	}
 	return elapsed > 0 ? inside / elapsed : 0;

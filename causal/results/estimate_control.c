@@ -187,7 +187,7 @@ static double find_shift(const struct ca_est *est, const double *work, struct ce
 	common = weights > 0 ? noise / zeros / (1 + noise / zeros * weights) : 0;
 	squares -= common * sum_m * sum_m;
 	weights -= common * spread;
-	return weights > 0 ? (squares - tried) / weights : 0;
+	return weights > 0 ? (squares - tried - sqrt(2 * tried)) / weights : 0;
 }
 
 /* How much of a difference in work is one in time, at 0 %: all of it where the CPU is what limits, none where

@@ -17,7 +17,7 @@ struct ca_est_item {
 		idle;            /* as in ca_observation */
 	double from, to, before; /* ... */
 	double place;            /* s into its run at 0 %, its middle, about; where est->placed */
-	double sampled;          /* ... */
+	double lumps;            /* s in S, as samples tell it, for which others paid */
 	bool per_visit;
 	bool possible; /* its visits would have taken a time at 0 % that its payments leave room for: no outlier */
 	double slip; /* by which the time of its visits may be off because the experiment changes their work, relative,
@@ -41,6 +41,7 @@ struct ca_est {
 	size_t runs;
 	double quantum;
 	double noise;
+	double score; /* mean square of how far zeros are from the baseline that the others make, relative */
 	double fence; /* what noise is multiplied with before something is called an outlier */
 	enum ca_baseline baseline;
 	unsigned k;

@@ -14,7 +14,6 @@ enum {
 	LEAST = 8,   /* zeros */
 	UNKNOWN = 4, /* one of so many experiments may lie nobody knows where */
 };
-static const double clearly = 0.8; /* scatter of zeros, for it to be believed */
 
 struct costs {
 	double of[BINS]; /* s a visit at 0 % */
@@ -144,51 +143,10 @@ static void find_costs(const struct stretch *stretch, size_t n, size_t fold, str
 	fill(costs, met);
 }
 
-/* How far zeros are from each other, relative, the median. value: their costs, by what they are expected to be. */
-static double scatter(double *value, size_t n)
+/* By item: what its visits should cost; of a zero, what others say. */
+static void expect(const struct ca_est *est, struct stretch *stretch, double *expected)
 {
-	double middle;
-
-	if (!n)
-		return INFINITY;
-	for (size_t i = 0; i < n; i++)
-		value[i] = log(value[i]);
-	middle = ca_estimate_median(value, n);
-	for (size_t i = 0; i < n; i++)
-		value[i] = fabs(value[i] - middle);
-	return ca_estimate_median(value, n);
-}
-
-/* ... where only their place in time is known, or nothing. */
-static double scatter_otherwise(const struct ca_est *est, bool places, double *value)
-{
-	uint32_t near[CA_EST_PLACES];
-	double weight[CA_EST_PLACES];
-	size_t n = 0;
-
-	for (size_t i = 0; i < est->items; i++) {
-		const struct ca_est_item *item = &est->item[i];
-		double cost = 0, visits = 0;
-
-		if (!is_zero(item))
-			continue;
-		if (places) {
-			uint32_t all = ca_estimate_near_place(est, i, ca_estimate_places(est), near, weight);
-
-			for (uint32_t k = 0; k < all; k++) {
-				cost += weight[k] * est->item[near[k]].cost;
-				visits += weight[k] * est->item[near[k]].visits;
-			}
-		}
-		value[n++] = item->cost / item->visits / (cost > 0 && visits > 0 ? cost / visits : 1);
-	}
-	return scatter(value, n);
-}
-
-/* By item: what its visits should cost. Returns the scatter of the zeros, each by what others say. */
-static double expect(const struct ca_est *est, struct stretch *stretch, double *expected, double *value)
-{
-	size_t n = find_stretches(est, stretch), zeros = 0;
+	size_t n = find_stretches(est, stretch);
 	struct costs costs = { 0 };
 
 	for (size_t i = 0; i < est->items; i++)
@@ -203,10 +161,6 @@ static double expect(const struct ca_est *est, struct stretch *stretch, double *
 				expected[i] = usual_cost(&costs, &s);
 		}
 	}
-	for (size_t i = 0; i < est->items; i++)
-		if (is_zero(&est->item[i]))
-			value[zeros++] = est->item[i].cost / expected[i];
-	return scatter(value, zeros);
 }
 
 /* Visits for what they cost, as many as before in all. Those of which nobody knows where they lie are left out. */
@@ -231,27 +185,20 @@ static void count(struct ca_est *est, const double *expected)
 bool ca_estimate_work(struct ca_est *est, bool *counted)
 {
 	double *expected = calloc(est->items + 1, sizeof *expected);
-	double *value = calloc(est->items + 1, sizeof *value);
 	struct stretch *stretch = calloc(2 * est->items + 2, sizeof *stretch);
-	bool ok = expected && value && stretch;
+	bool ok = expected && stretch;
 	size_t known = 0, zeros = 0;
 
-	*counted = false;
 	for (size_t i = 0; i < est->items; i++) {
 		known += is_known(&est->item[i]);
 		zeros += is_zero(&est->item[i]);
 	}
-	if (ok && est->runs >= RUNS && zeros >= LEAST && UNKNOWN * (est->items - known) <= est->items) {
-		double otherwise = scatter_otherwise(est, false, value);
-
-		if (ca_estimate_places(est))
-			otherwise = fmin(otherwise, scatter_otherwise(est, true, value));
-		*counted = expect(est, stretch, expected, value) < clearly * otherwise;
-		if (*counted)
-			count(est, expected);
+	*counted = ok && est->runs >= RUNS && zeros >= LEAST && UNKNOWN * (est->items - known) <= est->items;
+	if (*counted) {
+		expect(est, stretch, expected);
+		count(est, expected);
 	}
 	free(expected);
-	free(value);
 	free(stretch);
 	return ok;
 }

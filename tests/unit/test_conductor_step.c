@@ -849,7 +849,7 @@ static void test_end_to_end(void **state)
 		conductor.e.record.start = BEGUN + 7;
 		clock_now = BEGUN + 800 * MS;
 		clock_tick = 13;
-		assert_int_equal(ca_conductor_close(&conductor, cases[i].wait_status, &err), CA_OK);
+		assert_int_equal(ca_conductor_close(&conductor, cases[i].wait_status, NULL, &err), CA_OK);
 		assert_int_equal(disposed, 1);
 		assert_int_equal(records, 1);
 		assert_int_equal(record.start, BEGUN);
@@ -908,7 +908,7 @@ static void test_end_to_end_in_windows(void **state)
 	assert_int_equal(atomic_load(&session->experiment.seq), 3);
 	assert_int_equal(session->experiment.speedup, CA_MILLION / 2);
 	clock_now = BEGUN + 260 * MS;
-	assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
+	assert_int_equal(ca_conductor_close(&conductor, 0, NULL, &err), CA_OK);
 	assert_int_equal(records, 1);
 	assert_int_equal(record.start, BEGUN);
 	assert_int_equal(record.end, BEGUN + 260 * MS);
@@ -955,7 +955,7 @@ static void test_whole_run(void **state)
 		atomic_store(&session->slot[0].count[0], cases[i].visits);
 		atomic_store(&session->slot[0].last[0], OPENED + cases[i].last);
 		clock_now = OPENED + LENGTH;
-		assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
+		assert_int_equal(ca_conductor_close(&conductor, 0, NULL, &err), CA_OK);
 		assert_int_equal(records, 1);
 		assert_int_equal(record.start, BEGUN);
 		assert_int_equal(record.end, OPENED + LENGTH);
@@ -1065,7 +1065,7 @@ static void test_too_short(void **state)
 	(void)state;
 	settings.end_to_end = true;
 	conductor.state = PREPARING;
-	assert_int_equal(ca_conductor_close(&conductor, 0, &err), CA_OK);
+	assert_int_equal(ca_conductor_close(&conductor, 0, NULL, &err), CA_OK);
 	assert_int_equal(records, 0);
 }
 

@@ -46,6 +46,7 @@ static const struct kind kinds[] = {
 };
 /* CPU time is known, too: where it says why visits differ; where it says nothing; where it falls as the
  * effect rises, since threads spin unseen. */
+enum { PHASES = 3 };
 static const struct kind worked[] = {
 	{ "straight", .6, .6, 1, 0, .3, .02, 0, 0, 200, 3, 24, true, .02, 0 },
 	{ "noise", .5, .4, .6, .2, .4, .1, 0, 0, 200, 3, 24, true, .02, 0 },
@@ -265,7 +266,8 @@ static void test_work(void **state)
 		t[0] = sweep(&without, play, ca_sweeps(40));
 		/* the last has what nothing sees: noise, and spin loops beside it */
 		ca_judge(t[1].covered > (k + 1 < sizeof worked / sizeof *worked ? 0.9 : 0.84) * t[1].seen);
-		ca_judge(t[1].width < 1.02 * t[0].width);
+		/* where CPU time says nearly all, that is taken, too: what it shifts by is not known, but hardly by much */
+		ca_judge(t[1].width < (k == PHASES ? 0.29 : 1.02) * t[0].width);
 	}
 }
 
