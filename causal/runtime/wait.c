@@ -154,7 +154,9 @@ uint64_t ca_wait_blind_since(void)
 {
 	const struct ca_thread *t = ca_self;
 
-	return t && t->looks_from ? t->looks_from : ca_cpu_cycles();
+	/* who is left alone meets nobody that would end the look */
+	return t && t->looks_from && atomic_load_explicit(&ca_rt.on, memory_order_relaxed) ? t->looks_from
+											   : ca_cpu_cycles();
 }
 
 void ca_wait_meet_known(struct ca_thread *t, uintptr_t site)

@@ -539,6 +539,42 @@ static void case_conditions(void)
 	CHECK(slept_through <= TURNS / 1000);
 }
 
+/* ---- conditions, by who is left alone between a look at the clock and the wait ----------------------------------*/
+enum { ROUNDS = 1000 }; /* of 4 ms */
+
+/* With the lock held, as it should be: nobody can be told meanwhile. */
+static void take_turn(int me)
+{
+	struct timespec now;
+
+	CHECK(!pthread_mutex_lock(&side[0].lock));
+	clock_gettime(CLOCK_REALTIME, &now);
+	work_for(0.002);
+	while (atomic_load(&turn) != me)
+		CHECK(!pthread_cond_wait(&side[me].changed, &side[0].lock));
+	give_turn(1 - me);
+	CHECK(!pthread_mutex_unlock(&side[0].lock));
+}
+
+static void *takes_turns(void *me)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		take_turn(me != NULL);
+	return NULL;
+}
+
+static void case_left(void)
+{
+	pthread_t other;
+
+	CHECK(!pthread_mutex_init(&side[0].lock, NULL));
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_cond_init(&side[i].changed, NULL));
+	CHECK(!pthread_create(&other, NULL, takes_turns, &turn));
+	takes_turns(NULL);
+	CHECK(!pthread_join(other, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct app_case cases[] = {
@@ -553,6 +589,7 @@ int main(int argc, char **argv)
 		{ "old_signals", case_old_signals },
 		{ "limits", case_limits },
 		{ "conditions", case_conditions },
+		{ "left", case_left },
 	};
 
 	CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);

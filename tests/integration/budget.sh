@@ -167,6 +167,14 @@ check "ctl with another word" 2 "$("$causal" ctl stop told >/dev/null 2>&1; echo
 check "ctl alone" 2 "$("$causal" ctl >/dev/null 2>&1; echo $?)"
 check "nothing is left of it" "" "$(find told -name '.*' -type f)"
 
+# ---- left alone while most threads are between a look at the clock and a wait
+timeout 60 "$causal" --budget 0 --experiment-min 0.05 -o left -- "$build/tests/apps/calls" left >out 2>err &
+sweep=$!
+until (($(experiments left) > 2)) || ! runs "$sweep"; do sleep 0.1; done
+check "ctl finish of one that waits" 0 "$("$causal" ctl finish left >/dev/null 2>&1; echo $?)"
+wait "$sweep"
+check "... it goes on to its end" "0 left: good" "$? $(cat out)"
+
 # ---- where no run can show more than the first
 useless() { # NAME REASON OPTION... -- COMMAND
 	local name=$1 reason=$2

@@ -1327,6 +1327,11 @@ static void blind_in_a_look(void **state)
 	assert_in_range(ca_wait_blind_since(), before, after);
 	ca_wait_meet();
 	assert_true(ca_wait_blind_since() > after);
+	/* nor is that kept for when the program is left alone: each wait would be over at once */
+	ca_wait_pay();
+	after = ca_cpu_cycles();
+	atomic_store(&ca_rt.on, false);
+	assert_true(ca_wait_blind_since() > after);
 }
 
 int main(void)
