@@ -241,7 +241,7 @@ static void test_work_or_cpu_time(void **state)
 
 	(void)state;
 	assert_true(both.off < 0.25 * fmin(work.off, cpu.off));
-	assert_true(both.width < 0.65 * fmin(work.width, cpu.width));
+	assert_true(both.width < 0.75 * fmin(work.width, cpu.width));
 	assert_true(both.covered >= 0.9);
 }
 
