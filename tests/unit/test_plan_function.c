@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SITES = 512, REASONS = 32, MOST_FUNCTIONS = 6000 };
+enum { SITES = 512, REASONS = 32, MOST_FUNCTIONS = 6000 / CA_OF_SWEEPS };
 #define BIAS UINT64_C(0x555500000000)
 
 static csh capstone;

@@ -12,8 +12,8 @@
 
 #define CA_COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Simulations: how many, and whether what they count is judged. A sanitizer sees in a few all that it would see in
- * many, and those are too few to judge by. CA_SWEEPS: so many. */
+/* Simulations, and functions of binaries: how many, and whether what simulations count is judged. A sanitizer sees in
+ * a few all that it would see in many, and those are too few to judge by. CA_SWEEPS: so many simulations. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { CA_JUDGED = 0, CA_OF_SWEEPS = 10 };
 #else
