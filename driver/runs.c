@@ -34,15 +34,16 @@ struct runs {
 	struct ca_control control;
 	struct ca_input input;
 	struct ca_server_load load;
-	uint64_t started;                /* ns */
-	size_t done;                     /* runs that have ended */
-	size_t recorded;                 /* runs that have a file */
-	size_t executed;                 /* runs whose command could be executed */
-	int ended;                       /* wait status of the last one */
-	struct ca_conductor_status last; /* ... and what was known then */
-	int stopped;                     /* the signal that ends the sweep, or 0 */
-	bool asked;                      /* ... or the user, by ctl */
-	bool shown;                      /* the last results, of a program that goes on */
+	uint64_t started; /* ns */
+	size_t done;      /* runs that have ended */
+	size_t recorded;  /* runs that have a file */
+	size_t executed;  /* runs whose command could be executed */
+	int ended;        /* wait status of the last one */
+	int stopped;      /* the signal that ends the sweep, or 0 */
+	bool asked;       /* ... or the user, by ctl */
+	bool shown;       /* the last results, of a program that goes on */
+	/* of the last run, as it is or was at its end */
+	struct ca_conductor_status last;
 };
 
 /* Variants that have not had a run yet, after this one. */

@@ -545,8 +545,8 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 	}
 }
 
-/* With that ends what is known of this run. */
-static void dispose(struct ca_conductor *c, struct ca_conductor_status *last)
+/* last: out, what is known at the end; or NULL. */
+static void tell_and_dispose(struct ca_conductor *c, struct ca_conductor_status *last)
 {
 	if (last) {
 		if (c->plan)
@@ -570,7 +570,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		ca_conductor_leave_traced(c, now, wait_status);
 	}
 	if (c->left || c->opt.traced) {
-		dispose(c, last);
+		tell_and_dispose(c, last);
 		return CA_OK;
 	}
 	ca_conductor_drain(c);
@@ -590,6 +590,6 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 		status = ca_conductor_check_binaries(c, err);
 	if (!status)
 		status = ca_conductor_what_if_check(c, err);
-	dispose(c, last);
+	tell_and_dispose(c, last);
 	return status;
 }

@@ -82,6 +82,7 @@ void ca_plan_set_length(struct ca_plan *p, double seconds)
 		p->estimated = 0;
 		p->decided = false;
 	}
+	p->moved |= p->length < seconds || p->length > seconds;
 	p->length = seconds;
 }
 
@@ -284,6 +285,7 @@ static void estimate(struct ca_plan *p)
 	if (!estimate_by(p, list, p->n, &options, false))
 		goto done;
 	p->estimated = p->n;
+	p->moved = false;
 	options.quantum = 0;
 	if (p->run_seen.n && estimate_by(p, p->run_seen.at, p->run_seen.n, &options, true))
 		p->runs_estimated = p->run_seen.n;
@@ -373,7 +375,7 @@ bool ca_plan_is_decided(struct ca_plan *p, unsigned *rows)
 
 void ca_plan_estimate(struct ca_plan *p)
 {
-	if (p->n == p->estimated)
+	if (p->n == p->estimated && !p->moved)
 		return;
 	p->estimated = 0;
 	look(p);

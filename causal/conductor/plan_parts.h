@@ -30,6 +30,7 @@ struct ca_plan {
 	size_t n, estimated, checked; /* as many as the estimates are made from, or the unit was checked by */
 	struct ca_vec run_seen;       /* struct ca_observation: whole runs, beside those */
 	size_t runs_estimated;
+	bool moved; /* since then: where in a run experiments lie, as runs are longer or shorter than they seemed */
 	bool works;          /* CPU time is the unit */
 	struct ca_vec round; /* struct ca_plan_step */
 	size_t at;           /* in the round */

@@ -156,23 +156,26 @@ static double expected_error(const struct ca_est *est)
 static bool find_baseline(struct ca_est *est, const struct ca_observation *observation, size_t n,
 			  const struct ca_estimate_options *options, bool *by_work)
 {
-	return prepare(est, observation, n, options, by_work) && ca_estimate_control(est) &&
-	       ca_estimate_baseline(est);
+	bool asked = *by_work;
+
+	if (!prepare(est, observation, n, options, by_work))
+		return false;
+	return *by_work != asked || (ca_estimate_control(est) && ca_estimate_baseline(est));
 }
 
-/* Visits as they are, or by work done, whichever tells more. Only zeros are asked. */
+/* Visits as they are, or by work done, whichever tells more. What experiments won is not asked. */
 static bool choose_baseline(struct ca_est *est, const struct ca_observation *observation, size_t n,
 			    const struct ca_estimate_options *options)
 {
-	struct ca_est other = { 0 }, unused;
+	struct ca_est other = { 0 }, plain;
 	bool by_work = false, ok = find_baseline(est, observation, n, options, &by_work);
 
 	by_work = true;
 	ok = ok && find_baseline(&other, observation, n, options, &by_work);
 	if (ok && by_work && expected_error(&other) < expected_error(est)) {
-		unused = *est;
+		plain = *est;
 		*est = other;
-		other = unused;
+		other = plain;
 	}
 	est_fini(&other);
 	return ok;

@@ -139,7 +139,7 @@ struct shift {
 };
 
 /* How far work per visit is from that at 0 % in the program's regions, its variance, beyond what chance explains
- * (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is
+ * and a standard deviation of that (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is
  * known of the best known region. */
 static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
 			 const uint32_t *of, double *known, struct shift *shift)

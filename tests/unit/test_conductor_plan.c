@@ -273,6 +273,34 @@ static void test_runs_beside(void **state)
 	}
 }
 
+/* Estimates wait until there is enough that is new; who asks for all gets all, once. */
+static void test_all_is_known(void **state)
+{
+	struct ca_plan_row before, waiting, all, again;
+	struct sweep s;
+	unsigned rows;
+
+	(void)state;
+	begin(&s, &three, 5, false);
+	while (s.steps < 100) {
+		step(&s, &three);
+		ca_plan_is_decided(s.plan, &rows);
+	}
+	ca_plan_estimate(s.plan);
+	assert_int_equal(ca_plan_top(s.plan, &before, 1), 1);
+	step(&s, &three);
+	ca_plan_is_decided(s.plan, &rows);
+	assert_int_equal(ca_plan_top(s.plan, &waiting, 1), 1);
+	assert_true(waiting.low == before.low && waiting.high == before.high);
+	ca_plan_estimate(s.plan);
+	assert_int_equal(ca_plan_top(s.plan, &all, 1), 1);
+	assert_true(all.low != before.low && all.high != before.high);
+	ca_plan_estimate(s.plan);
+	assert_int_equal(ca_plan_top(s.plan, &again, 1), 1);
+	assert_true(again.low == all.low && again.high == all.high);
+	ca_plan_free(s.plan);
+}
+
 static void test_neighbours(void **state)
 {
 	struct program busy = three;
@@ -635,6 +663,7 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_vague),
 		cmocka_unit_test(test_runs_beside),
+		cmocka_unit_test(test_all_is_known),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_turned_out_little),
