@@ -156,11 +156,11 @@ static double expected_error(const struct ca_est *est)
 static bool find_baseline(struct ca_est *est, const struct ca_observation *observation, size_t n,
 			  const struct ca_estimate_options *options, bool *by_work)
 {
-	bool asked = *by_work;
+	bool try = *by_work;
 
 	if (!prepare(est, observation, n, options, by_work))
 		return false;
-	return *by_work != asked || (ca_estimate_control(est) && ca_estimate_baseline(est));
+	return *by_work != try || (ca_estimate_control(est) && ca_estimate_baseline(est));
 }
 
 /* Visits as they are, or by work done, whichever tells more. What experiments won is not asked. */
