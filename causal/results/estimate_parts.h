@@ -66,8 +66,8 @@ double ca_estimate_weight(const struct ca_est_item *item, double period, double 
 /* sqrt of (noise^2 + counting noise) of one item, relative. */
 double ca_estimate_scatter(const struct ca_est_item *item, double period, double noise, double quantum);
 
-/* estimate_work.c: counts visits as many as they are dear by where in their runs' work they lie, if all do the same.
- * counted: it is so, and items of which that is not known are left out. False: no memory. */
+/* estimate_work.c: counts visits as many as they are dear by where in their runs' work they lie, which helps if all do
+ * the same. counted: out, enough is known for that, and items of which it is not are left out. False: no memory. */
 bool ca_estimate_work(struct ca_est *est, bool *counted);
 
 /* estimate_control.c: counts visits as many as they are dear in CPU time. False: no memory. */
