@@ -24,7 +24,7 @@ autoreconf -fi > autoreconf.log 2>&1 || { cat autoreconf.log; stop "autoreconf f
 rm -f autoreconf.log
 mkdir -p "$build"
 top=$PWD
-(cd "$build" && "$top/configure" -q "$@") || stop "configure failed"
+(cd "$build" && CONFIG_SHELL=/bin/sh "$top/configure" -q "$@") || stop "configure failed"
 make -C "$build" -s -j "$jobs" || stop "the build failed"
 make -C "$build" -s -j "$jobs" check-build || stop "the tests do not build"
 

@@ -18,7 +18,7 @@ if [ ! -e "$build/Makefile" ]; then
 	rm -f autoreconf.log
 	mkdir -p "$build"
 	top=$PWD
-	(cd "$build" && "$top/configure" -q)
+	(cd "$build" && CONFIG_SHELL=/bin/sh "$top/configure" -q)
 fi
 echo "== compiling, about a minute on two cores"
 make -C "$build" -s -j "$(nproc)" > /dev/null # errors and warnings come on the other output
