@@ -75,50 +75,51 @@ fi
 
 # ---- names: after the file that defines it, or a header that declares it
 find "${rooms[@]}" include -name '*.[ch]' | sort >"$work/files"
-while read -r header; do
-	stem=$(basename "$header" .h)
-	grep -ohE '\bca_[a-z0-9_]+\(' "$header" | sed "s/($/ $stem/" || true
-done < <(grep '\.h$' "$work/files") | sort -u >"$work/declared"
+grep '\.h$' "$work/files" | xargs grep -oHE '\bca_[a-z0-9_]+\(' |
+	sed -E 's|^.*/([^/]*)\.h:(.*)\($|\2 \1|' | sort -u >"$work/declared"
 # ... and functions that are defined in a header
-while read -r header; do
-	sed -nE 's/^(CA_SIGSAFE )?static inline .*\b(\*?)([a-z0-9_]+)\(.*/\3/p' "$header" |
-		sed "s/$/ $(basename "$header" .h)/"
-done < <(grep '\.h$' "$work/files") | sort -u >"$work/inline"
-# is_after NAME STEM: is it named after that file, or after the first words of its name?
-is_after() {
-	local stem=$2
-
-	[[ $1 == ca_$stem ]] && return
-	while [[ $1 != ca_${stem}_* ]]; do
-		[[ $stem == *_* ]] || return 1
-		stem=${stem%_*}
-	done
+grep '\.h$' "$work/files" | xargs grep -HE '^(CA_SIGSAFE )?static inline ' |
+	sed -nE 's|^.*/([^/]*)\.h:.*\bstatic inline .*\b([a-z0-9_]+)\(.*|\2 \1|p' | sort -u >"$work/inline"
+# A name is to be that of one of its files, or begin with it, or with the first words of it.
+awk -v exported="$work/exported" '
+function is_after(name, stem) {
+	if (name == "ca_" stem)
+		return 1
+	while (index(name, "ca_" stem "_") != 1)
+		if (!sub(/_[^_]*$/, "", stem))
+			return 0
+	return 1
 }
-while read -r name; do
-	[[ $name == main || $name == causal_* ]] && continue
-	[[ $name == mem@(cpy|move|set|cmp) ]] && continue # compilers call these (runtime/mem.c)
-	grep -qxF "$name" "$work/exported" && continue
-	right=0
-	while read -r stem; do
-		is_after "$name" "$stem" && right=1
-	done < <(grep -h "^$name " "$work/defined" "$work/inline" "$work/declared" | cut -d' ' -f2)
-	((right)) || complain "$name is not named after its file: $(grep -h "^$name " "$work/defined" \
-		"$work/inline" | cut -d' ' -f2 | tr '\n' ' ')"
-done < <(cut -d' ' -f1 "$work/defined" "$work/inline" | sort -u)
+BEGIN {
+	while ((getline name < exported) > 0)
+		is_exported[name]
+}
+FILENAME !~ /declared$/ { places[$1] = places[$1] $2 " " }
+{ right[$1] = right[$1] || is_after($1, $2) }
+END {
+	for (name in places)
+		# compilers call the functions of runtime/mem.c
+		if (!right[name] && !(name in is_exported) && name !~ /^(main|causal_.*|mem(cpy|move|set|cmp))$/)
+			print name " is not named after its file: " places[name]
+}' "$work/defined" "$work/inline" "$work/declared" | sort >"$work/misnamed"
+while read -r line; do
+	complain "$line"
+done <"$work/misnamed"
 
 # ---- calls
 # Those that no other object refers to. Tests may call what its own file calls as well.
-awk 'NR == FNR { callers[$1] = callers[$1] " " $2; next }
+awk 'FILENAME ~ /exported$/ { is_exported[$1]; next }
+FILENAME ~ /called$/ { callers[$1] = callers[$1] " " $2; next }
+$1 ~ /^causal_/ || $1 in is_exported { next }
 {
 	n = split(callers[$1], caller, " ")
 	for (other = i = 0; ++i <= n;)
 		other = other || caller[i] != $2
 	if (!other)
 		print
-}' "$work/called" "$work/defined" >"$work/alone"
+}' "$work/exported" "$work/called" "$work/defined" >"$work/alone"
 cat tests/unit/*.[ch] tests/*/*.c >"$work/tests"
 while read -r name stem; do
-	[[ $name == causal_* ]] || grep -qxF "$name" "$work/exported" && continue
 	is_excepted "$name" && continue
 	own=$(grep "/$stem\.[cS]$" "$work/files" | xargs grep -hw "$name" | grep -cvE '^(/| ?\*)' || true)
 	if ! grep -qw "$name" "$work/tests"; then
@@ -141,17 +142,19 @@ done < <(cut -d' ' -f1 "$work/types" | uniq -d)
 # ---- layers and circles
 xargs grep -HE '^#include "' <"$work/files" | sed -E 's/^([^:]*):#include "([^"]*)".*/\1 \2/' |
 	grep -vE '\.def$' >"$work/includes"
-rank() {
-	local i
-
-	for i in "${!rooms[@]}"; do
-		[[ $1 == "${rooms[i]}"/* ]] && echo "$i" && return
-	done
-	echo -1 # include/causal.h
+awk -v rooms="${rooms[*]}" '
+function rank(file) {
+	sub(/\/.*/, "", file)
+	return file in at ? at[file] : -1 # include/causal.h
 }
-while read -r file included; do
-	(($(rank "$included") <= $(rank "$file"))) || complain "$file includes $included: upwards"
-done <"$work/includes"
+BEGIN {
+	for (n = split(rooms, room, " "); n; n--)
+		at[room[n]] = n
+}
+rank($2) > rank($1) { print $1 " includes " $2 ": upwards" }' "$work/includes" >"$work/upwards"
+while read -r line; do
+	complain "$line"
+done <"$work/upwards"
 # A header and its source are one here, and so is what a module's files share in private.
 module() { sed -E 's/\.[ch]$//; s/_(internal|parts|state)$//'; }
 paste -d' ' <(cut -d' ' -f1 "$work/includes" | module) <(cut -d' ' -f2 "$work/includes" | module) |
