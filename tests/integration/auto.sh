@@ -172,7 +172,8 @@ fi
 "${cc[@]}" -g -O2 -pthread -o turns -xc - <<'C' || exit 1
 #include <pthread.h>
 #include <stdatomic.h>
-static _Atomic int turn;
+#include <time.h>
+static _Atomic int turn, done;
 static volatile long sum;
 __attribute__((noinline)) void work(int n) { for (int i = 0; i < n; i++) sum += i; }
 __attribute__((noinline)) void await(int me)
@@ -183,11 +184,14 @@ __attribute__((noinline)) void await(int me)
 static void *run(void *p)
 {
 	int me = p != 0;
-	for (int i = 0; i < 20000; i++) {
+	time_t end = time(0) + 6;
+	do {
 		await(me);
 		work(me ? 20000 : 40000);
+		if (!me && time(0) >= end)
+			done = 1;
 		atomic_store_explicit(&turn, !me, memory_order_release);
-	}
+	} while (!done);
 	return p;
 }
 int main(void)
