@@ -4,7 +4,6 @@
 #include "causal/runtime/wait.h"
 #include "causal/runtime/activation.h"
 #include "causal/runtime/catch_up.h"
-#include "causal/runtime/channel.h"
 #include "causal/runtime/feed.h"
 #include "causal/runtime/fine.h"
 #include "causal/runtime/ledger.h"
@@ -15,8 +14,8 @@
 #include "causal/runtime/sample.h"
 #include "causal/runtime/thread.h"
 #include "causal/runtime/ticks.h"
-#include "causal/runtime/timeline.h"
 #include "causal/runtime/timers.h"
+#include "causal/runtime/wait_parts.h"
 #include "core/cpu.h"
 #include "core/sys.h"
 #include <errno.h>
@@ -29,11 +28,8 @@ enum {
 	JUST_NOW = 4000,      /* cycles; the last look was so recent that little can be owed */
 	WORTH_A_WALK = 20000, /* ns owed that are worth looking whether we are in S (sampled) */
 	SHORT_WAIT = 20000,   /* ns; a wait that is not worth a sample */
-	NO_WAIT = 5000,       /* ns; so quickly comes back who need not wait */
 	PREEMPTED = 50000,    /* ns; a call in which others were chosen to run takes longer */
-	NO_ROOM = 50000,      /* ns; a write that takes longer has waited for room */
-	OFF = 16,             /* times off a CPU in one wait that are looked at */
-	SAME_WAIT = 1000000   /* ns between two waits in which a thread hardly works */
+	NO_ROOM = 50000       /* ns; a write that takes longer has waited for room */
 };
 
 /* sp: of whoever meets others, or below. */
@@ -230,8 +226,8 @@ static bool has_slept(const struct ca_waiting *w, uint64_t now, struct ca_interv
 		return true;
 	if (!log->page)
 		return w->slept;
-	if (now - w->since > NO_WAIT)
-		*n = ca_switches_off(log, w->since, now, off, OFF);
+	if (now - w->since > CA_WAIT_NOTHING)
+		*n = ca_switches_off(log, w->since, now, off, CA_WAIT_LOOKS);
 	while (i < *n && off[i].runnable)
 		i++;
 	return i < *n;
@@ -254,7 +250,7 @@ static void is_told_up_to(struct ca_thread *t, uint64_t now)
 static void end_in_s(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
-	struct ca_interval off[OFF];
+	struct ca_interval off[CA_WAIT_LOOKS];
 	unsigned n;
 	bool external = w->logged == CA_WAIT_EXTERNAL, slept = external && has_slept(w, now, off, &n);
 
@@ -304,7 +300,7 @@ static void goes_on_in_s(struct ca_waiting *w, unsigned part)
 static void went_on_in_s(const struct ca_waiting *w, uint64_t now)
 {
 	struct ca_thread *t = w->thread;
-	struct ca_interval off[OFF];
+	struct ca_interval off[CA_WAIT_LOOKS];
 	unsigned n;
 	bool slept = has_slept(w, now, off, &n);
 
@@ -321,147 +317,6 @@ void ca_wait_sleep(uint64_t ns)
 
 	if (t && !t->guard && ns != UINT64_MAX)
 		t->sleep_for = ns;
-}
-
-void ca_wait_is(enum ca_activity doing, const void *object)
-{
-	struct ca_thread *t = ca_self;
-
-	if (ca_rt.events && t && !t->guard) {
-		t->doing = doing;
-		t->object = object;
-	}
-}
-
-static void tell_channel(struct ca_thread *t, enum ca_channel_kind kind, uint64_t now)
-{
-	if (t->channel)
-		ca_timeline_tell(t, CA_SUBSTATE_END, CA_KEY_CHANNEL, now, t->channel);
-	t->channel = kind;
-	if (kind)
-		ca_timeline_tell(t, CA_SUBSTATE_BEGIN, CA_KEY_CHANNEL, now, kind);
-}
-
-/* A number for waits that are mostly the same one again: where its stack is, in whose wrapper (to which the word below
- * it returns), and for what. */
-static uint64_t place_of(const struct ca_waiting *w)
-{
-	uint64_t place = w->sp ^ (uint64_t)w->doing << 56 ^ (uint64_t)(unsigned)w->fd << 32;
-
-	return place ^ (uintptr_t)w->thread->object * UINT64_C(0x9e3779b97f4a7c15) ^
-	       ((const uintptr_t *)w->sp)[-1] << 16;
-}
-
-/* For the timeline: what the thread does from now on. */
-static void begin_doing(struct ca_waiting *w)
-{
-	struct ca_thread *t = w->thread;
-
-	w->outer_doing = t->waits_doing;
-	w->outer_channel = t->channel;
-	/* that one was left; or it is one whose end is not always told, and in which tasks may run */
-	if (w->outer_doing && (w->sp >= t->waiting_sp || w->outer_doing == CA_ACTIVITY_TEAM)) {
-		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, w->since, w->outer_doing);
-		w->outer_doing = CA_ACTIVITY_NONE;
-		w->outer_channel = CA_CHANNEL_NONE;
-	}
-	w->blocked = t->blocked;
-	if (ca_rt.sampling && !t->switches.page)
-		w->cpu = ca_clock_thread_cpu();
-	w->doing = t->doing;
-	if (!w->doing)
-		w->doing = w->until != UINT64_MAX                      ? CA_ACTIVITY_SLEEP
-			   : w->kind == CA_WAIT_EXTERNAL || w->fd >= 0 ? CA_ACTIVITY_IO
-								       : CA_ACTIVITY_OTHERS;
-	/* the last one to come ends the others' waits */
-	if (w->doing == CA_ACTIVITY_BARRIER || w->doing == CA_ACTIVITY_TEAM)
-		ca_sample_wake(t, t->object);
-	/* within another one, which is the one to be known should both never end: a cancelled thread cleans up */
-	w->is_told = ca_rt.sampling && w->doing != CA_ACTIVITY_YIELD && !w->outer_doing;
-	if (w->is_told) {
-		ca_sample_waits(t, w->since, w->doing, place_of(w));
-		t->open_cpu = w->cpu;
-		t->open_blocked = w->blocked;
-	}
-	if (w->since > t->wait_ended + SAME_WAIT)
-		t->waits_from = ca_timeline_pairs();
-	w->await = ca_timeline_await(t->object);
-	if (w->fd >= 0 && !w->writes && ca_timeline_wants(CA_KEY_WAKE))
-		ca_timeline_await_at(&w->await, ca_peers_meeting(w->fd));
-	t->doing = CA_ACTIVITY_NONE;
-	t->object = NULL;
-	t->waits_doing = w->doing;
-	ca_timeline_tell(t, CA_STATE_BEGIN, CA_KEY_STATE, w->since, w->doing);
-	tell_channel(t,
-		     w->doing == CA_ACTIVITY_IO && w->fd >= 0 && ca_timeline_wants(CA_KEY_CHANNEL)
-			     ? ca_channel_of_fd(w->fd).kind
-			     : CA_CHANNEL_NONE,
-		     w->since);
-}
-
-/* How long was the thread off a CPU, apart from waits inside this one? */
-CA_SIGSAFE static uint64_t off_cpu(const struct ca_waiting *w, uint64_t now)
-{
-	const struct ca_switches *log = &w->thread->switches;
-	uint64_t inside = w->thread->blocked - w->blocked, ns = now - w->since;
-	struct ca_interval off[OFF];
-
-	if (ns <= NO_WAIT)
-		return 0;
-	if (log->page) {
-		unsigned n = ca_switches_off(log, w->since, now, off, OFF);
-
-		ns = 0;
-		for (unsigned i = 0; i < n; i++)
-			ns += off[i].runnable ? 0 : off[i].to - off[i].from;
-	} else {
-		uint64_t cpu = ca_clock_thread_cpu() - w->cpu;
-
-		ns = ns > cpu ? ns - cpu : 0;
-	}
-	return ns > inside ? ns - inside : 0;
-}
-
-/* As the driver tells of a thread that it finds dead; no points, which would belong to a sample before them. */
-CA_SIGSAFE void ca_wait_left_open(struct ca_thread *t, uint64_t now)
-{
-	const uint64_t since = atomic_load(&t->slot->wait_since), number = atomic_load(&t->slot->wait_number);
-	const struct ca_waiting open = {
-		.thread = t, .since = since, .cpu = t->open_cpu, .blocked = t->open_blocked
-	};
-	struct ca_event event[2] = {
-		{ .kind = CA_BURST_END, .key = CA_KEY_BLOCKED, .value = since },
-		{ .kind = CA_BURST_END, .key = CA_KEY_WOKEN, .value = number },
-	};
-
-	if (!ca_rt.sampling || !since)
-		return;
-	event[0].time = event[1].time = since + off_cpu(&open, now);
-	ca_rings_push(&t->trace, event, 2);
-	atomic_store(&t->slot->wait_since, 0);
-}
-
-static void end_doing(const struct ca_waiting *w, uint64_t now)
-{
-	struct ca_thread *t = w->thread;
-	uint64_t pair, ns;
-
-	if (!w->doing)
-		return;
-	if (w->is_told)
-		ca_sample_waits_no_more(t);
-	t->wait_ended = now;
-	pair = ca_timeline_awaited(t, &w->await, now);
-	ns = ca_rt.sampling ? off_cpu(w, now) : 0;
-	if (ns)
-		ca_sample_blocked(t, now, ns, w->doing, pair);
-	t->blocked += ns;
-	tell_channel(t, w->outer_channel, now);
-	if (t->waits_doing == w->doing)
-		ca_timeline_tell(t, CA_STATE_END, CA_KEY_STATE, now, w->doing);
-	t->waits_doing = w->outer_doing;
-	if (now - w->since > NO_WAIT && w->doing != CA_ACTIVITY_SLEEP && w->doing != CA_ACTIVITY_YIELD)
-		ca_timeline_tell(t, CA_POINT, CA_KEY_WAIT, now, w->kind);
 }
 
 /* Is there something to read already? Where it is no question of S, the end of the call tells whether it has waited. */
@@ -535,7 +390,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 	w.outer_sp = t->waiting_sp;
 	w.outer = w.sp < t->waiting_sp ? t->waiting : NULL;
 	if (ca_rt.events)
-		begin_doing(&w);
+		ca_wait_told_begin(&w);
 	t->waiting_sp = w.sp;
 	t->waiting = w.goes_on ? NULL : &kinds[w.kind];
 	if (w.goes_on || w.wait_in_s || (w.in_s && w.kind == CA_WAIT_EXTERNAL))
@@ -591,7 +446,7 @@ static bool has_waited(const struct ca_waiting *w, uint64_t now)
 	const struct ca_switches *log = &w->thread->switches;
 	struct ca_interval off;
 
-	return now - w->since > NO_WAIT &&
+	return now - w->since > CA_WAIT_NOTHING &&
 	       (log->page ? ca_switches_off(log, w->since, now, &off, 1) > 0 : w->was_off);
 }
 
@@ -677,7 +532,7 @@ void ca_wait_woken(struct ca_waiting *w, const void *word)
 static uint64_t wait_of(const struct ca_waiting *w, uint64_t now)
 {
 	if (w->thread->tick.sees_kernel && w->thread->switches.page)
-		return off_cpu(w, now);
+		return ca_wait_told_off_cpu(w, now);
 	return w->thread->switches.page || w->slept ? now - w->since : 0;
 }
 
@@ -694,7 +549,7 @@ void ca_wait_end(struct ca_waiting *w)
 	if (ca_probe_is_behind()) /* it was asked for while all threads of this process waited */
 		ca_probe_service();
 	now = ca_clock_now();
-	if (!t->switches.page && now - w->since > NO_WAIT)
+	if (!t->switches.page && now - w->since > CA_WAIT_NOTHING)
 		count_switches(w, now);
 	if (w->slept)
 		t->cpu_known_at = 0;
@@ -738,7 +593,8 @@ void ca_wait_end(struct ca_waiting *w)
 	t->waiting_sp = w->outer_sp;
 	if (w->open && w->fd >= 0 && (w->kind == CA_WAIT_EXTERNAL || w->by_itself) && has_waited(w, now))
 		atomic_fetch_add_explicit(&t->slot->outside, now - w->since, memory_order_relaxed);
-	end_doing(w, now);
+	if (w->doing)
+		ca_wait_told_end(w, now);
 	if (now - w->since > SHORT_WAIT && !ca_rt.sampling) {
 		if (w->fd >= 0 && !w->open && w->kind == CA_WAIT_EXTERNAL)
 			w->kind = kind_of_fd(w);
