@@ -90,11 +90,11 @@ static bool no_sample(const struct ca_profile *p)
 	return ended(p) && p->funnel.finished == 0 && p->funnel.samples == 0;
 }
 
-/* Some ticks may have come all the same. */
+/* Some ticks may have come all the same; as is_idle in conductor_end.c. */
 static bool idle(const struct ca_profile *p)
 {
 	return ended(p) && p->funnel.finished == 0 && p->funnel.samples < 10 * p->runs &&
-	       100 * p->funnel.cpu < p->funnel.runtime && p->funnel.runtime > p->runs * UINT64_C(500000000);
+	       33 * p->funnel.cpu < p->funnel.runtime && p->funnel.runtime > p->runs * UINT64_C(500000000);
 }
 
 static bool switched_off(const struct ca_profile *p)

@@ -43,7 +43,7 @@ held() {
 }
 # Where the machine is another's for a while, that passes for held; where others have the CPUs, there are few
 # pieces. Either shows the end of delays.
-ended() { ((held > 4 * after || later > 3 * pieces)); }
+ended() { ((held > 2 * after || later > 3 * pieces)); }
 # until it is held, or has only a second left
 wait_until_held() {
 	until grep -q '^40 ' out || (($(tail -n 1 out | cut -d' ' -f4) > LITTLE)); do
