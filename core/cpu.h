@@ -13,5 +13,11 @@ static inline uint64_t ca_cpu_cycles(void)
 {
 	return __builtin_ia32_rdtsc();
 }
+/* The same once all that comes before it is done, and before anything else is begun. */
+static inline uint64_t ca_cpu_cycles_fenced(void)
+{
+	__asm__ volatile("lfence" ::: "memory");
+	return __builtin_ia32_rdtsc();
+}
 
 #endif

@@ -2,8 +2,8 @@
 /* What a thread publishes of itself while S is timed by the fine sampler: code that the runtime
  * generates (causal/runtime/patch_code.c) writes here at each entry and exit of S, without a call.
  *
- * One cache line per thread, in the session: a thread that takes a hit asks all others here whether
- * they are in S. Times are readings of the time-stamp counter. */
+ * In the session: a thread that takes a hit asks all others here whether they are in S. Times are readings of the
+ * time-stamp counter. */
 #ifndef CA_CORE_FINE_H
 #define CA_CORE_FINE_H
 #include <stdatomic.h>
@@ -23,6 +23,8 @@ struct ca_fine {
 	_Atomic uint64_t exempt;    /* ns of S time of others, ever, at which it was in S too: added
 					      * by whoever took the hit, before the hit is in the log */
 	_Atomic uint64_t selection; /* selection.seq that all this belongs to */
+	/* ... in another line: so many visits are to come that are counted only, and have no times; 0: each has */
+	_Atomic uint32_t counting;
 };
 enum {
 	CA_FINE_ENTERED = offsetof(struct ca_fine, entered),
@@ -30,7 +32,8 @@ enum {
 	CA_FINE_SUM = offsetof(struct ca_fine, sum),
 	CA_FINE_LIMIT = offsetof(struct ca_fine, limit),
 	CA_FINE_VISITS = offsetof(struct ca_fine, visits),
-	CA_FINE_PASSES = offsetof(struct ca_fine, passes)
+	CA_FINE_PASSES = offsetof(struct ca_fine, passes),
+	CA_FINE_COUNTING = offsetof(struct ca_fine, counting)
 };
 
 #endif

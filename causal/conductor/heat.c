@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How often code is entered; see heat.h. The limits are costs: a visit costs a thread 0.2 us where it is
- * logged, and 20 to 25 ns where it is timed (doc/METHOD.md, 3); to pass an exit without having been in S 3.5 and 1.2. */
+ * logged, and 20 to 25 ns where it is timed, a quarter of them (doc/METHOD.md, 3); to pass an exit without having been in S
+ * 3.5 and 1.2. */
 #include "causal/conductor/heat.h"
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,13 @@
  * at which it did so gets a hit in the selection log, and the hit stands for all that has been added up.
  * Such instants are spread evenly over the thread's time in S and know nothing of what other threads
  * do, so that what is true at them is true of S time: n threads in S share a hit by n, and none of them
- * owes for it. What the probes cost themselves is taken out.
+ * owes for it.
+ *
+ * What probes cost a program can only be seen in it: a processor has a hundred nanoseconds of work under way at once, and
+ * a fence keeps what is in S apart from what is around it. So most visits are counted only, which costs next to nothing,
+ * and some are timed, in turns of some dozens. Of two such turns, one after the other, the one that is timed takes longer, by
+ * what the probes and the fences take. What a visit would take less if S were not there is that much less than what is
+ * between its two time stamps. A hit stands for the turn before it, too, of which visits were only counted.
  *
  * Hooks (general registers only), ticks, waits; with the thread's guard held. */
 #include "causal/runtime/fine.h"
@@ -23,13 +29,19 @@ enum {
 	OFFS = 16,           /* off-CPU times looked at in one go */
 	OTHERS = 32, /* threads in S at one instant that are told apart; the rest owe a little too much */
 	ROUNDS = 64,
-	TRIES = 32, /* of calibration */
+	TRIES = 32,  /* of calibration */
+	TIMED = 4,   /* visits, of which one is timed ... */
+	FEW = 3,     /* ... where that many make a hit: else their probes cost nothing to speak of */
+	LATELY = 16, /* turns */
+	BELIEVED =
+		50, /* turns, after which those of this program count for half, and what probes cost elsewhere for half */
 	SHIFT = 20
 };
 
 /* ---- cycles and ns -----------------------------------------------------------------------------*/
 static uint64_t first_cycles, first_ns; /* when the process began; never changed afterwards */
-static uint64_t probe_cycles, probe_in; /* what a visit costs, and how much of it counts as S */
+static uint64_t probe_cycles,
+	probe_in; /* what a visit costs where nothing is under way; and how much of it counts as S */
 
 /* One reading of both clocks, and their rates since the beginning, << SHIFT. */
 struct now {
@@ -70,9 +82,9 @@ static uint64_t when(const struct now *now, uint64_t cycles)
 /* What the generated code does, less the way there and back. */
 static void probe_once(struct ca_fine *f)
 {
-	atomic_store_explicit(&f->entered, ca_cpu_cycles(), memory_order_relaxed);
+	atomic_store_explicit(&f->entered, ca_cpu_cycles_fenced(), memory_order_relaxed);
 	atomic_store_explicit(&f->outer, 1, memory_order_relaxed);
-	atomic_store_explicit(&f->left, ca_cpu_cycles(), memory_order_relaxed);
+	atomic_store_explicit(&f->left, ca_cpu_cycles_fenced(), memory_order_relaxed);
 	atomic_store_explicit(&f->outer, 0, memory_order_relaxed);
 }
 
@@ -114,25 +126,92 @@ static void draw(struct ca_thread *t)
 	uint64_t mean = t->fine_cost * CHEAP;
 
 	mean = mean < MEAN ? MEAN : mean > LONGEST ? LONGEST : mean;
+	mean /= t->fine_turns.used ? TIMED : 1;
 	t->fine_limit = mean / 2 + ca_rng_below(&t->rng, mean);
+}
+
+/* ---- turns -----------------------------------------------------------------------------------*/
+/* Ticks, and times off a CPU: a turn that has any of them tells nothing. */
+static uint64_t others_of(const struct ca_thread *t)
+{
+	return atomic_load_explicit(&t->slot->samples, memory_order_relaxed) +
+	       (t->switches.page ? ca_switches_count(&t->switches) : 0);
+}
+
+/* Of a thread that is never off a CPU meanwhile, or only of its time on one. */
+static uint64_t turn_clock(const struct ca_thread *t)
+{
+	return t->switches.page ? ca_cpu_cycles() : ca_clock_thread_cpu();
+}
+
+static void begin_turn(struct ca_thread *t, bool counts)
+{
+	struct ca_fine_turns *turns = &t->fine_turns;
+
+	turns->counts = counts;
+	turns->visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed);
+	turns->spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
+	turns->others = others_of(t);
+	turns->from = turn_clock(t);
+}
+
+/* It was over when turn_clock was read. Returns how many visits it had. */
+static uint32_t end_turn(struct ca_thread *t, const struct now *now, uint64_t clock)
+{
+	struct ca_fine_turns *turns = &t->fine_turns;
+	uint32_t n = atomic_load_explicit(&t->fine->visits, memory_order_relaxed) - turns->visits;
+	uint64_t spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - turns->spun;
+	uint64_t took = t->switches.page ? clock - turns->from : to_cycles(now, clock - turns->from);
+
+	spun = to_cycles(now, spun);
+	if (turns->others == others_of(t) && took > spun) {
+		turns->took[turns->counts] += took - spun;
+		turns->sum[turns->counts] += n;
+		turns->turns++;
+	}
+	return n;
+}
+
+/* Cycles by which a visit is longer if it is timed: as seen in this program, and as measured without one. */
+static int64_t cost_of_visit(const struct ca_thread *t)
+{
+	const struct ca_fine_turns *turns = &t->fine_turns;
+	int64_t seen, n = turns->turns;
+
+	if (!turns->sum[0] || !turns->sum[1])
+		return (int64_t)probe_cycles;
+	seen = (int64_t)(turns->took[0] / turns->sum[0]) - (int64_t)(turns->took[1] / turns->sum[1]);
+	return (n * seen + BELIEVED * (int64_t)probe_cycles) / (n + BELIEVED);
 }
 
 /* What stands in the account belongs to another selection. */
 static bool begin_anew(struct ca_thread *t, const struct now *now)
 {
+	uint32_t region = ca_rt.session->selection.region;
 	struct ca_fine *f = t->fine;
 
 	if (get(&f->selection) == t->selection)
 		return false;
+	if (t->fine_turns.region != region)
+		t->fine_turns = (struct ca_fine_turns){ .region = region };
+	t->fine_turns.counted = 0;
 	draw(t);
 	t->fine_visits = atomic_load_explicit(&f->visits, memory_order_relaxed);
 	t->fine_from = now->cycles;
 	set(&f->left, now->cycles);
+	set(&f->entered, now->cycles);
+	atomic_store_explicit(&f->counting, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->sum, 0, memory_order_relaxed);
 	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
+	begin_turn(t, false);
 	/* release: pairs with was_in */
 	atomic_store_explicit(&f->selection, t->selection, memory_order_release);
 	return true;
+}
+
+static bool is_counting(const struct ca_fine *f)
+{
+	return atomic_load_explicit(&f->counting, memory_order_relaxed) != 0;
 }
 
 void ca_fine_join(struct ca_thread *t)
@@ -155,6 +234,8 @@ static bool was_in(const struct ca_fine *f, uint64_t selection, uint64_t at)
 	/* acquire: pairs with begin_anew */
 	if (atomic_load_explicit(&f->selection, memory_order_acquire) != selection)
 		return false;
+	if (is_counting(f)) /* as it is by now */
+		return get(&f->outer) != 0;
 	entered = get(&f->entered);
 	if (get(&f->outer))
 		return entered <= at || at < get(&f->left);
@@ -178,23 +259,30 @@ static void rest(uint32_t i, const struct now *now, uint64_t at)
 		ca_slot_set_add(&s->timed, i);
 }
 
-/* Of `mass` ns of S, what is left without the probes: of their cost S is to keep the share that it has of
- * the thread's time, so that it has the same share as without them. */
-static uint64_t without_probes(struct ca_thread *t, const struct now *now, uint64_t mass)
+/* Of `mass` ns between time stamps, what is S, with visits that were only counted. What probes cost S is to keep the share
+ * of that it has of the thread's time, so that it has the same share as without them. */
+static uint64_t in_truth(struct ca_thread *t, const struct now *now, uint64_t mass)
 {
+	struct ca_fine_turns *turns = &t->fine_turns;
 	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed);
-	uint64_t n = visits - t->fine_visits;
-	uint64_t took = to_ns(now, now->cycles - t->fine_from), in, all;
+	uint64_t n = visits - t->fine_visits, took = to_ns(now, now->cycles - t->fine_from), all;
+	int64_t cost = cost_of_visit(t), in = cost - (int64_t)(probe_cycles - probe_in);
 
 	t->fine_visits = visits;
 	t->fine_from = now->cycles;
-	if (!took)
-		return mass;
-	in = to_ns(now, n * probe_in);
-	all = to_ns(now, n * probe_cycles);
+	all = cost > 0 ? to_ns(now, n * (uint64_t)cost) : 0;
+	in = in > 0 ? (int64_t)to_ns(now, n * (uint64_t)in) : -(int64_t)to_ns(now, n * (uint64_t)-in);
+	mass = in < 0 || mass > (uint64_t)in ? mass - (uint64_t)in : 0;
+	turns->mass -= turns->mass / LATELY;
+	turns->timed -= turns->timed / LATELY;
+	turns->mass += mass;
+	turns->timed += n << 8;
+	if (turns->timed >> 8) {
+		mass += turns->mass * turns->counted / (turns->timed >> 8);
+		turns->counted = 0;
+	}
 	/* at most once over the time that it took, since waits and other threads' turns are part of that */
-	mass += all * (mass < took ? mass : took) / took;
-	return mass > in ? mass - in : 0;
+	return took ? mass + all * (mass < took ? mass : took) / took : mass;
 }
 
 static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_t mass)
@@ -263,14 +351,13 @@ static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint6
 	n = on_cpu(t, when(now, from), when(now, to), on);
 	for (unsigned i = 0; i < n; i++) {
 		while (on[i].to > on[i].from && before + (on[i].to - on[i].from) >= t->fine_limit) {
-			uint64_t mass = t->fine_limit;
+			uint64_t mass = in_truth(t, now, t->fine_limit);
 
 			on[i].from += t->fine_limit > before ? t->fine_limit - before : 0;
 			before = 0;
 			draw(t);
 			if (open)
-				hit(t, now, now->cycles - to_cycles(now, now->ns - on[i].from),
-				    without_probes(t, now, mass));
+				hit(t, now, now->cycles - to_cycles(now, now->ns - on[i].from), mass);
 		}
 		before += on[i].to > on[i].from ? on[i].to - on[i].from : 0;
 	}
@@ -278,14 +365,37 @@ static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint6
 	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
 }
 
+/* Where visits are few, all are timed. */
+static uint32_t visits_to_count(struct ca_thread *t, uint32_t timed)
+{
+	uint32_t mean = timed * (TIMED - 1);
+
+	t->fine_turns.used = timed >= (t->fine_turns.used ? FEW : FEW * TIMED);
+	return t->fine_turns.used ? mean / 2 + (uint32_t)ca_rng_below(&t->rng, mean) : 0;
+}
+
 CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 {
 	struct now now = look();
+	uint64_t clock = turn_clock(t);
+	uint32_t count = 0;
 
 	if (begin_anew(t, &now))
 		return;
-	add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
-	t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
+	if (t->fine_turns.counts) {
+		uint32_t n = end_turn(t, &now, clock);
+
+		t->fine_turns.counted += n;
+		t->fine_visits += n;
+	} else {
+		add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
+		if (t->fine_visits != atomic_load_explicit(&t->fine->visits, memory_order_relaxed))
+			return; /* no hit, by a rounding */
+		count = visits_to_count(t, end_turn(t, &now, clock));
+		atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
+		t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
+	}
+	begin_turn(t, count);
 }
 
 CA_SIGSAFE void ca_fine_tell(struct ca_thread *t)
@@ -295,7 +405,7 @@ CA_SIGSAFE void ca_fine_tell(struct ca_thread *t)
 
 	if (from >= now.cycles)
 		return;
-	if (!begin_anew(t, &now))
+	if (!begin_anew(t, &now) && !is_counting(t->fine))
 		add(t, &now, from, now.cycles, false);
 	set(&t->fine->left, now.cycles); /* whoever asks for a time before that */
 	set(&t->fine->entered, now.cycles);

@@ -159,14 +159,18 @@ static intptr_t visit_shift(size_t in)
 }
 
 /* ---- the fine sampler: struct ca_fine, in about 10 ns each ----------------------------------- */
-static const uint8_t down_3[] = { 0x48, 0x8d, 0x64, 0x24, 0x80,            /* lea -128(%rsp), %rsp */
-				  0x50, 0x51, 0x52 };                      /* push %rax, %rcx, %rdx */
-static const uint8_t save_flags[] = { 0x9f, 0x0f, 0x90, 0xc0, 0x50 };      /* lahf; seto %al; push %rax */
-static const uint8_t restore_flags[] = { 0x58, 0x04, 0x7f, 0x9e };         /* pop %rax; add $127, %al; sahf */
-static const uint8_t up_3[] = { 0x5a, 0x59, 0x58,                          /* pop %rdx, %rcx, %rax */
-				0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 };   /* lea 128(%rsp), %rsp */
-static const uint8_t read_cycles[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, /* rdtsc; shl $32, %rdx */
+static const uint8_t down_3[] = { 0x48, 0x8d, 0x64, 0x24, 0x80,          /* lea -128(%rsp), %rsp */
+				  0x50, 0x51, 0x52 };                    /* push %rax, %rcx, %rdx */
+static const uint8_t save_flags[] = { 0x9f, 0x0f, 0x90, 0xc0, 0x50 };    /* lahf; seto %al; push %rax */
+static const uint8_t restore_flags[] = { 0x58, 0x04, 0x7f, 0x9e };       /* pop %rax; add $127, %al; sahf */
+static const uint8_t up_3[] = { 0x5a, 0x59, 0x58,                        /* pop %rdx, %rcx, %rax */
+				0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0 }; /* lea 128(%rsp), %rsp */
+/* What is under way on either side of it is done, or not begun: else a visit that waits for memory is over before most of
+ * it has happened. */
+static const uint8_t read_cycles[] = { 0x0f, 0xae, 0xe8,                   /* lfence */
+				       0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, /* rdtsc; shl $32, %rdx */
 				       0x48, 0x09, 0xd0 };                 /* or %rdx, %rax */
+static const uint8_t is_counting[] = { 0x83, 0x79, CA_FINE_COUNTING, 0 };  /* cmpl $0, x(%rcx) */
 
 static void put_fine_begin(struct body *b, bool flags_dead)
 {
@@ -226,15 +230,18 @@ static void put_fine_enter(struct body *b, const struct ca_site *site)
 	static const uint8_t compare[] = { 0x48, 0x3b, 0x11 };                     /* cmp (%rcx), %rdx */
 	static const uint8_t store_time[] = { 0x48, 0x89, 0x41, CA_FINE_ENTERED }; /* mov %rax, x(%rcx) */
 	static const uint8_t store_outer[] = { 0x48, 0x89, 0x11 };                 /* mov %rdx, (%rcx) */
-	size_t skip;
+	size_t skip, untimed;
 
 	put_fine_begin(b, site->flags & CA_SITE_FLAGS_DEAD);
 	put_name(b, site);
 	put(b, compare, sizeof(compare));
 	skip = put_skip(b, 0x76); /* jbe */
+	put(b, is_counting, sizeof(is_counting));
+	untimed = put_skip(b, 0x75); /* jne */
 	put(b, read_cycles, sizeof(read_cycles));
 	put(b, store_time, sizeof(store_time));
 	put_name(b, site);
+	put_skip_end(b, untimed);
 	put(b, store_outer, sizeof(store_outer));
 	put_skip_end(b, skip);
 	put_fine_end(b, site->flags & CA_SITE_FLAGS_DEAD);
@@ -258,21 +265,36 @@ static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t 
 		0x48, 0x3b, 0x41, CA_FINE_LIMIT    /* cmp x(%rcx), %rax */
 	};
 	/* clang-format on */
+	static const uint8_t count_down[] = {
+		0x48, 0xc7, 0x01,
+		0,    0,    0,
+		0,                            /* movq $0, (%rcx) */
+		0xff, 0x41, CA_FINE_VISITS,   /* incl x(%rcx) */
+		0xff, 0x49, CA_FINE_COUNTING, /* decl x(%rcx) */
+	};
 	static const uint8_t call[] = { 0xff, 0x15 };                  /* call *(%rip) */
 	static const uint8_t count[] = { 0xff, 0x41, CA_FINE_PASSES }; /* incl x(%rcx) */
-	size_t outside, not_due, inside;
+	size_t outside, timed, due, not_due, more, inside;
 
 	put_fine_begin(b, site->flags & CA_SITE_FLAGS_DEAD);
 	put(b, load_outer, sizeof(load_outer));
 	put_name(b, site);
 	put(b, compare, sizeof(compare));
 	outside = put_skip(b, 0x73); /* jae */
+	put(b, is_counting, sizeof(is_counting));
+	timed = put_skip(b, 0x74); /* je */
+	put(b, count_down, sizeof(count_down));
+	due = put_skip(b, 0x74);  /* je */
+	more = put_skip(b, 0xeb); /* jmp */
+	put_skip_end(b, timed);
 	put(b, read_cycles, sizeof(read_cycles));
 	put(b, add_up, sizeof(add_up));
 	not_due = put_skip(b, 0x7c); /* jl */
+	put_skip_end(b, due);
 	put(b, call, sizeof(call));
 	put32(b, (uint32_t)distance(b, b->base + b->length + 4, table + CA_THUNK_FINE * 8));
 	put_skip_end(b, not_due);
+	put_skip_end(b, more);
 	inside = put_skip(b, 0xeb); /* jmp */
 	put_skip_end(b, outside);
 	put(b, count, sizeof(count));

@@ -10,7 +10,7 @@
 
 uint64_t ca_patch_nobody[CA_PATCH_COUNTERS] = { [CA_PATCH_HOT... CA_PATCH_COUNTERS - 1] = 1 };
 __thread uint64_t *ca_patch_counters __attribute__((tls_model("initial-exec"))) = ca_patch_nobody;
-struct ca_fine ca_patch_fine_nobody = { .limit = INT64_MAX };
+struct ca_fine ca_patch_fine_nobody = { .limit = INT64_MAX, .counting = UINT32_MAX };
 __thread struct ca_fine *ca_patch_fine __attribute__((tls_model("initial-exec"))) = &ca_patch_fine_nobody;
 struct ca_patch_hooks ca_trampoline_hooks;
 

@@ -201,6 +201,7 @@ const struct acc_case acc_cases[] = {
 	HOT("system", "asking", MEASURED),
 	HOT("deep", "deep", LINEAR(0.6)),
 	HOT("crowd", "tiny", LINEAR(0.6)),
+	HOT("miss", "filling", MEASURED),
 };
 const size_t acc_case_count = sizeof acc_cases / sizeof *acc_cases;
 

@@ -133,10 +133,10 @@ static struct ca_range range_of(uintptr_t low, uintptr_t high)
 	return (struct ca_range){ .module = 1, .low = low - bias, .high = high - bias };
 }
 
+static struct ca_fine account = { .limit = INT64_MAX };
+
 static void time_only(struct ca_site *site, size_t n)
 {
-	static struct ca_fine account = { .limit = INT64_MAX };
-
 	ca_patch_fine = &account;
 	for (size_t i = 0; i < n; i++)
 		for (unsigned h = 0; h < site[i].hooks; h++)
@@ -168,6 +168,8 @@ int main(void)
 	measure("function: enter and exit", call_body, VISITS, site, n);
 	time_only(site, n);
 	measure("function: timed", call_body, VISITS, site, n);
+	account.counting = UINT32_MAX;
+	measure("function: counted in between", call_body, VISITS, site, n);
 	line = range_of((uintptr_t)bench_call_at, (uintptr_t)bench_call_end);
 	if (ca_plan_line(text, 1, &line, 1, site, 8, &n, &self, &err) == CA_OK)
 		measure("call: enter and exit", bench_call, VISITS, site, n);

@@ -75,32 +75,108 @@ static uint64_t mass(void)
 	return sum;
 }
 
-/* Some 25 us of S a hit, each of which stands for what has been added up; drawn anew each time. */
+/* What the probes do at a visit's exit: timed, or only counted. */
+static void pass(struct ca_thread *t, uint64_t ns)
+{
+	if (t->fine->counting) {
+		t->fine->visits++;
+		if (!--t->fine->counting)
+			ca_fine_due(t);
+	} else {
+		visit(t, ns);
+		if (t->fine->sum >= t->fine->limit)
+			ca_fine_due(t);
+	}
+	t->fine_cost = 0; /* the machine may be slow */
+}
+
+/* Some 25 us of S a hit, each of which stands for what has been added up, and for what was only counted before; drawn anew
+ * each time. Of many short visits a quarter is timed, of few long ones each. */
 static void hits_of_visits(void **state)
 {
-	uint64_t limits = 0, first = me->fine_limit, total = 0;
+	static const struct {
+		uint64_t ns;
+		unsigned part;
+	} cases[] = { { 200, 4 }, { 1 * US, 4 }, { 4 * US, 1 } };
 
-	(void)state;
-	while (hits() < 200) {
-		assert_in_range(me->fine_limit, 12500, 37500);
-		limits += me->fine_limit != first;
-		visit(me, 1 * US);
-		total += 1 * US;
-		if (me->fine->sum >= me->fine->limit) {
-			uint64_t n = hits(), limit = me->fine_limit;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		uint64_t limits = 0, first = me->fine_limit, total = 0, timed = 0,
+			 mean = 25000 / cases[i].part;
 
-			ca_fine_due(me);
-			if (hits() == n) /* by a rounding */
-				continue;
-			assert_int_equal(hits(), n + 1);
-			assert_in_range(rt_logged(n, CA_LOG_HIT, 0)->value, limit / 2, limit + limit / 8);
-			assert_true(s->log[n].time <= ca_clock_now());
-			me->fine_cost = 0; /* the machine may be slow */
+		if (i)
+			assert_int_equal(set_up(state), 0);
+		while (hits() < 400) {
+			timed += !me->fine->counting;
+			pass(me, cases[i].ns);
+			total += cases[i].ns;
+			if (hits() == 10)
+				limits = 0;
+			if (hits() > 10)
+				assert_in_range(me->fine_limit, mean / 2, mean * 3 / 2);
+			limits += me->fine_limit != first;
 		}
+		assert_true(limits > 1000);
+		assert_in_range(total / hits(), 20 * US, 30 * US);
+		assert_in_range(mass(), total * 3 / 4, total + total / 8);
+		assert_in_range(timed * cases[i].ns * cases[i].part, total * 9 / 10, total * 11 / 10);
+		if (i + 1 < CA_COUNT(cases))
+			assert_int_equal(tear_down(state), 0);
 	}
-	assert_true(limits > 1000);
-	assert_in_range(total / hits(), 20 * US, 30 * US);
-	assert_in_range(mass(), total / 2, total + total / 8);
+}
+
+static void spin(uint64_t ns)
+{
+	uint64_t until = ca_cpu_cycles() + cycles(ns);
+
+	while (ca_cpu_cycles() < until)
+		;
+}
+
+/* A visit that is timed takes longer, and what comes behind it no less: so much of what is between its time stamps is none
+ * of S. Probes that are known to cost less are not what counts. */
+static void what_probes_cost(void **state)
+{
+	static const uint64_t cost[] = { 0, 200, 400 };
+	enum { S = 800, LENGTH = 1000 };
+	uint64_t without = 0; /* what this test itself does for a visit that is timed costs some time, too */
+
+	for (size_t i = 0; i < CA_COUNT(cost); i++) {
+		uint64_t n;
+
+		if (i)
+			assert_int_equal(set_up(state), 0);
+		for (n = 0; hits() < 2000; n++) {
+			spin(LENGTH + (me->fine->counting ? 0 : cost[i]));
+			pass(me, S);
+		}
+		without = i ? without : mass() / n;
+		assert_in_range(without, S / 2, S + S / 8);
+		assert_in_range(mass() / n + cost[i], without - S / 8, without + S / 8);
+		if (i + 1 < CA_COUNT(cost))
+			assert_int_equal(tear_down(state), 0);
+	}
+}
+
+/* While visits are only counted there are no times, and what a tick finds in S adds nothing. */
+static void counted(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 1000 && !me->fine->counting; i++)
+		pass(me, 200);
+	assert_true(me->fine->counting);
+	me->fine->outer = 1;
+	me->fine->entered = ca_cpu_cycles() - cycles(900 * US);
+	ca_fine_tell(me);
+	assert_int_equal(me->fine->outer, 1);
+	assert_true(me->fine->sum < me->fine->limit);
+	assert_in_range(hits(), 0, 1);
+	/* with another selection all begins anew */
+	atomic_store(&s->selection.seq, 4);
+	ca_ledger_follow(me);
+	pass(me, 200);
+	while (me->fine->selection != 4)
+		pass(me, 200);
+	assert_int_equal(me->fine->counting, 0);
 }
 
 /* The instants lie within it, in order, as far apart as the limits. */
@@ -165,11 +241,12 @@ static void shared(void **state)
 	static const struct {
 		int64_t entered, left; /* ns before the end of the visit; left < 0: it is still in S */
 		uint64_t selection;
-		bool preempted, in;
+		bool preempted, in, counting;
 	} cases[] = {
 		{ 900 * US, -1, 2, false, true },        { 900 * US, -1, 4, false, false },
 		{ 900 * US, -1, 2, true, false },        { 900 * US, 0, 2, false, true },
 		{ 900 * US, 800 * US, 2, false, false }, { 0, -1, 2, false, false },
+		{ 0, -1, 2, false, true, true },         { 900 * US, 0, 2, false, false, true },
 	};
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
@@ -188,6 +265,7 @@ static void shared(void **state)
 		other->entered = me->fine->left - cycles((uint64_t)cases[i].entered);
 		other->left = cases[i].left < 0 ? 0 : me->fine->left - cycles((uint64_t)cases[i].left);
 		other->outer = cases[i].left < 0;
+		other->counting = cases[i].counting;
 		if (cases[i].preempted)
 			switched(&thread[1], true, now - 2000 * US);
 		ca_fine_due(me);
@@ -406,6 +484,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(hits_of_visits),
+		TEST(what_probes_cost),
+		TEST(counted),
 		TEST(a_long_visit),
 		TEST(nothing_without_an_experiment),
 		TEST(preempted_in_a_visit),

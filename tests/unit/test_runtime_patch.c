@@ -613,19 +613,34 @@ static void fine_hooks(void **state)
 		account.sum = -(INT64_C(1) << 40);
 		in_a_row(40);
 		assert_int_equal(dues, 1);
+		/* so many are only counted */
+		sum = account.entered;
+		account.sum = 7;
+		account.counting = 2;
+		assert_true(dead ? in_a_row(40) == 42 : call_with_all());
+		assert_int_equal(account.counting, 1);
+		assert_int_equal(account.visits, 6);
+		assert_int_equal(account.outer, 0);
+		assert_int_equal(dues, 1);
+		in_a_row(40);
+		assert_int_equal(account.counting, 0);
+		assert_int_equal(account.visits, 7);
+		assert_int_equal(dues, 2);
+		assert_int_equal(account.sum, 7);
+		assert_int_equal(account.entered, sum);
 		/* inside an outer activation nothing happens */
 		sum = account.entered;
 		account.outer = UINT64_MAX / 2;
 		assert_true(dead ? in_a_row(40) == 42 : call_with_all());
 		assert_int_equal(account.outer, UINT64_MAX / 2);
-		assert_int_equal(account.visits, 5);
+		assert_int_equal(account.visits, 7);
 		assert_int_equal(account.passes, 1); /* the exit is none of that one's */
 		assert_int_equal(account.entered, sum);
 		/* one that lies deeper has been left without an exit */
 		account.outer = 1;
 		in_a_row(40);
 		assert_int_equal(account.outer, 0);
-		assert_int_equal(account.visits, 6);
+		assert_int_equal(account.visits, 8);
 		assert_true(account.entered > sum);
 		ca_patch_fine = &ca_patch_fine_nobody;
 		unmap_row();

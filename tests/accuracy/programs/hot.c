@@ -11,12 +11,15 @@
  *   omp      a parallel loop of two halves, 800 of S and 480 of something else: slope 1 to 40 %, then 0
  *   system   S makes system calls: 500 of S, most of it in the kernel, 500 of something else (measured)
  *   deep     S calls itself three times: 600 of S, 400 of something else: slope 0.6
- *   crowd    eight threads on two cores, 300 of S, 200 of something else: slope 0.6 */
+ *   crowd    eight threads on two cores, 300 of S, 200 of something else: slope 0.6
+ *   miss     two threads; S adds to a place of a table that no cache holds, and nobody waits for that: by a time
+ *            stamp at its exit it has hardly begun. So many visits are left out, as what S has under way at once
+ *            takes as long for half of it (measured) */
 #include "queue.h"
 #include "two.h"
 #include <sys/syscall.h>
 
-enum { VISIT = 120, CROWD = 8, DEPTH = 3, CALLS = 8 };
+enum { VISIT = 120, CROWD = 8, DEPTH = 3, CALLS = 8, TABLE = 1 << 23, BESIDE = 500 };
 GT_DEFINE_REGION(rest)
 
 /* Each visit needs the result of the one before: else the processor works at two of them at once, and S
@@ -219,6 +222,41 @@ static void *in_a_crowd(void *p)
 	return p;
 }
 
+static GT_NOINLINE void region_filling(uint32_t *table, uint64_t x)
+{
+	table[(x >> 20) % TABLE] += 1;
+}
+
+/* More instructions than a processor has under way while it waits for memory. */
+static GT_NOINLINE uint64_t beside_filling(uint64_t x)
+{
+	for (int i = 0; i < BESIDE; i++) {
+		x = x * UINT64_C(6364136223846793005) + 1;
+		__asm__ volatile("" : "+r"(x));
+	}
+	return x;
+}
+
+static void *with_misses(void *p)
+{
+	uint64_t left_out = strcmp(gt_region_name, "filling") ? 0 : (uint64_t)gt_scale, x = 1;
+	uint32_t *table = malloc(TABLE * sizeof *table);
+
+	if (!table)
+		abort();
+	memset(table, 1, TABLE * sizeof *table);
+	while (!atomic_load(&gt_stop)) {
+		for (uint64_t i = 0; i < 400; i++) {
+			if (i * left_out / 100 == (i + 1) * left_out / 100)
+				region_filling(table, x); /* GT_REGION filling */
+			x = beside_filling(x);
+		}
+		GT_VISIT();
+	}
+	free(table);
+	return p;
+}
+
 static int threads(void *(*const *start)(void *), int n)
 {
 	pthread_t t[CROWD];
@@ -251,6 +289,8 @@ int main(int argc, char **argv)
 		return threads(stages, 3);
 	if (!strcmp(variant, "crowd"))
 		return threads(crowd, CROWD);
+	if (!strcmp(variant, "miss"))
+		return two_threads(with_misses, with_misses);
 	if (!strcmp(variant, "barrier"))
 		return two_threads(slow, fast);
 	if (!strcmp(variant, "omp"))

@@ -29,7 +29,7 @@ OUTSIDE = $(foreach where,in out,$(foreach via,pipe pair tcp epoll futex,slow_$(
 	sink_pipe_in sink_pipe_out sink_pair_out fed_pipe_in fed_pipe_out fed_tcp_out fed_epoll_out
 MEET := $(shell $(CXX) -std=gnu++20 -include barrier -fsyntax-only -x c++ /dev/null 2>/dev/null && echo meet)
 QUEUES = two4 two64 two1024 late4096 slow20 slow200 three4 three64 three1024 burst64 short03 short1 short5
-HOT = mutex spin inline barrier pipe omp system deep crowd
+HOT = mutex spin inline barrier pipe omp system deep crowd miss
 VARIANTS = $(QUEUES:%=queues-%) $(HOT:%=hot-%) $(PACE:%=pace-%) $(OUTSIDE:%=outside-%) serve-tcp serve-eventfd \
 	$(foreach m,$(if $(MEET),barrier semaphore futex spin yield),meet-$(m) meet-$(m)_short) \
 	$(if $(MEET),meet-barrier_two meet-futex_two meet-spin_two) several-two several-four \
