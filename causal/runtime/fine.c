@@ -33,8 +33,8 @@ enum {
 	TIMED = 4,   /* visits, of which one is timed ... */
 	FEW = 3,     /* ... where that many make a hit: else their probes cost nothing to speak of */
 	LATELY = 16, /* turns */
-	BELIEVED =
-		50, /* turns, after which those of this program count for half, and what probes cost elsewhere for half */
+	SELDOM = 8,  /* hits; where visits are long, one turn is counted after so many */
+	LONGEST_TURN = 1 << 24, /* cycles */
 	SHIFT = 20
 };
 
@@ -155,8 +155,25 @@ static void begin_turn(struct ca_thread *t, bool counts)
 	turns->from = turn_clock(t);
 }
 
-/* It was over when turn_clock was read. Returns how many visits it had. */
-static uint32_t end_turn(struct ca_thread *t, const struct now *now, uint64_t clock)
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void note_turn(struct ca_fine_turn_sum *sum, uint64_t took, uint32_t visits)
+{
+	uint64_t off;
+
+	sum->turns++;
+	sum->took += took;
+	sum->visits += visits;
+	off = apart(took, visits * (sum->took / sum->visits));
+	off = (off < LONGEST_TURN ? off : LONGEST_TURN) / 16;
+	sum->squares += off * off;
+}
+
+/* It was over when turn_clock was read. */
+static void end_turn(struct ca_thread *t, const struct now *now, uint64_t clock)
 {
 	struct ca_fine_turns *turns = &t->fine_turns;
 	uint32_t n = atomic_load_explicit(&t->fine->visits, memory_order_relaxed) - turns->visits;
@@ -164,24 +181,28 @@ static uint32_t end_turn(struct ca_thread *t, const struct now *now, uint64_t cl
 	uint64_t took = t->switches.page ? clock - turns->from : to_cycles(now, clock - turns->from);
 
 	spun = to_cycles(now, spun);
-	if (turns->others == others_of(t) && took > spun) {
-		turns->took[turns->counts] += took - spun;
-		turns->sum[turns->counts] += n;
-		turns->turns++;
-	}
-	return n;
+	if (turns->others == others_of(t) && took > spun && n)
+		note_turn(&turns->of[turns->counts], took - spun, n);
 }
 
-/* Cycles by which a visit is longer if it is timed: as seen in this program, and as measured without one. */
+/* The error of their mean, squared. */
+static uint64_t error_of(const struct ca_fine_turn_sum *sum)
+{
+	return (sum->squares / sum->visits << 8) / sum->visits;
+}
+
+/* Cycles by which a visit is longer if it is timed: as measured without a program, which may be off by as much, and as seen
+ * in this one, which is off by what its turns differ. */
 static int64_t cost_of_visit(const struct ca_thread *t)
 {
-	const struct ca_fine_turns *turns = &t->fine_turns;
-	int64_t seen, n = turns->turns;
+	const struct ca_fine_turn_sum *timed = &t->fine_turns.of[0], *counted = &t->fine_turns.of[1];
+	int64_t known = (int64_t)probe_cycles, seen, error;
 
-	if (!turns->sum[0] || !turns->sum[1])
-		return (int64_t)probe_cycles;
-	seen = (int64_t)(turns->took[0] / turns->sum[0]) - (int64_t)(turns->took[1] / turns->sum[1]);
-	return (n * seen + BELIEVED * (int64_t)probe_cycles) / (n + BELIEVED);
+	if (timed->turns < LATELY || counted->turns < LATELY)
+		return known;
+	seen = (int64_t)(timed->took / timed->visits) - (int64_t)(counted->took / counted->visits);
+	error = (int64_t)(error_of(timed) + error_of(counted));
+	return known + (seen - known) * (known * known) / (known * known + error);
 }
 
 /* What stands in the account belongs to another selection. */
@@ -270,7 +291,8 @@ static uint64_t in_truth(struct ca_thread *t, const struct now *now, uint64_t ma
 
 	t->fine_visits = visits;
 	t->fine_from = now->cycles;
-	all = cost > 0 ? to_ns(now, n * (uint64_t)cost) : 0;
+	all = t->fine_spent + (cost > 0 ? to_ns(now, n * (uint64_t)cost) : 0);
+	t->fine_spent = 0;
 	in = in > 0 ? (int64_t)to_ns(now, n * (uint64_t)in) : -(int64_t)to_ns(now, n * (uint64_t)-in);
 	mass = in < 0 || mass > (uint64_t)in ? mass - (uint64_t)in : 0;
 	turns->mass -= turns->mass / LATELY;
@@ -365,36 +387,40 @@ static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint6
 	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
 }
 
-/* Where visits are few, all are timed. */
-static uint32_t visits_to_count(struct ca_thread *t, uint32_t timed)
+/* Visits that the next turn is to count, by how many have made a turn lately: whether the last one had few of them, which
+ * are long then, is not to say what comes next. */
+static uint32_t visits_to_count(struct ca_thread *t)
 {
-	uint32_t mean = timed * (TIMED - 1);
+	struct ca_fine_turns *turns = &t->fine_turns;
+	uint64_t lately = turns->timed / LATELY, mean = lately >> 8;
 
-	t->fine_turns.used = timed >= (t->fine_turns.used ? FEW : FEW * TIMED);
-	return t->fine_turns.used ? mean / 2 + (uint32_t)ca_rng_below(&t->rng, mean) : 0;
+	turns->used = mean >= (turns->used ? FEW - 1 : FEW * TIMED);
+	mean = turns->used ? lately * (TIMED - 1) >> 8 : ++turns->hits % SELDOM ? 0 : mean;
+	return mean ? (uint32_t)(mean / 2 + ca_rng_below(&t->rng, mean)) : 0;
 }
 
 CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 {
 	struct now now = look();
 	uint64_t clock = turn_clock(t);
-	uint32_t count = 0;
+	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count = 0;
 
 	if (begin_anew(t, &now))
 		return;
 	if (t->fine_turns.counts) {
-		uint32_t n = end_turn(t, &now, clock);
-
-		t->fine_turns.counted += n;
-		t->fine_visits += n;
+		end_turn(t, &now, clock);
+		t->fine_turns.counted += visits - t->fine_visits;
+		t->fine_visits = visits;
 	} else {
 		add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
-		if (t->fine_visits != atomic_load_explicit(&t->fine->visits, memory_order_relaxed))
+		if (t->fine_visits != visits)
 			return; /* no hit, by a rounding */
-		count = visits_to_count(t, end_turn(t, &now, clock));
+		end_turn(t, &now, clock);
+		count = visits_to_count(t);
 		atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
 		t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
 	}
+	t->fine_spent += to_ns(&now, ca_cpu_cycles() - now.cycles);
 	begin_turn(t, count);
 }
 

@@ -89,18 +89,22 @@ struct ca_history {
 	uint64_t pairs[CA_PARTS], expected[CA_PARTS];
 };
 
+/* What visits have taken with all that is between them, cycles; and what turns were off from the mean, squared, / 256. */
+struct ca_fine_turn_sum {
+	uint64_t turns, took, visits, squares;
+};
+
 /* Visits of timed S are timed in turns, and only counted in the others; see fine.c. */
 struct ca_fine_turns {
-	uint32_t region;       /* whose they are */
-	bool used, counts;     /* there are such turns; and this is one of them */
-	uint32_t visits;       /* fine->visits when it began ... */
-	uint64_t from;         /* ... cycles, or ns of thread CPU time without a switch log ... */
-	uint64_t spun, others; /* ... ns that it had paid on a CPU; and ticks, and times off a CPU */
-	uint32_t counted;      /* visits of the last one that counts, which are in no hit yet */
-	uint64_t mass, timed;  /* of those timed lately: ns of S, and how many, << 8 */
-	/* What visits have taken with all that is between them: cycles, and how many; [0] those that are timed */
-	uint32_t turns;
-	uint64_t took[2], sum[2];
+	uint32_t region;               /* whose they are */
+	bool used, counts;             /* there are such turns; and this is one of them */
+	uint32_t visits;               /* fine->visits when it began ... */
+	uint64_t from;                 /* ... cycles, or ns of thread CPU time without a switch log ... */
+	uint64_t spun, others;         /* ... ns that it had paid on a CPU; and ticks, and times off a CPU */
+	uint32_t hits;                 /* while there are none */
+	uint32_t counted;              /* visits of the last one that counts, which are in no hit yet */
+	uint64_t mass, timed;          /* of those timed lately: ns of S, and how many, << 8 */
+	struct ca_fine_turn_sum of[2]; /* [0] those that are timed */
 };
 
 /* One thread. Written by that thread and its handler only. */
@@ -189,7 +193,8 @@ struct ca_thread {
 	uint64_t fine_exempt; /* fine->exempt as accounted for */
 	uint32_t fine_visits; /* fine->visits at the last hit ... */
 	uint64_t fine_from;   /* ... and the cycle counter */
-	uint64_t fine_cost;   /* ns that it took */
+	uint64_t fine_cost;   /* ns that it took; and all hooks since */
+	uint64_t fine_spent;
 	struct ca_fine_turns fine_turns;
 	uint64_t fine_cpu; /* ns of thread CPU time then; only without a switch log */
 	/* sampling */

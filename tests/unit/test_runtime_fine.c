@@ -118,7 +118,7 @@ static void hits_of_visits(void **state)
 		assert_true(limits > 1000);
 		assert_in_range(total / hits(), 20 * US, 30 * US);
 		assert_in_range(mass(), total * 3 / 4, total + total / 8);
-		assert_in_range(timed * cases[i].ns * cases[i].part, total * 9 / 10, total * 11 / 10);
+		assert_in_range(timed * cases[i].ns * cases[i].part, total * 9 / 10, total * 12 / 10);
 		if (i + 1 < CA_COUNT(cases))
 			assert_int_equal(tear_down(state), 0);
 	}
@@ -160,16 +160,19 @@ static void what_probes_cost(void **state)
 /* While visits are only counted there are no times, and what a tick finds in S adds nothing. */
 static void counted(void **state)
 {
+	uint64_t before;
+
 	(void)state;
 	for (unsigned i = 0; i < 1000 && !me->fine->counting; i++)
 		pass(me, 200);
 	assert_true(me->fine->counting);
 	me->fine->outer = 1;
 	me->fine->entered = ca_cpu_cycles() - cycles(900 * US);
+	before = hits();
 	ca_fine_tell(me);
 	assert_int_equal(me->fine->outer, 1);
 	assert_true(me->fine->sum < me->fine->limit);
-	assert_in_range(hits(), 0, 1);
+	assert_int_equal(hits(), before);
 	/* with another selection all begins anew */
 	atomic_store(&s->selection.seq, 4);
 	ca_ledger_follow(me);
