@@ -215,7 +215,7 @@ static bool begin_anew(struct ca_thread *t, const struct now *now)
 		return false;
 	if (t->fine_turns.region != region)
 		t->fine_turns = (struct ca_fine_turns){ .region = region };
-	t->fine_turns.counted = 0;
+	t->fine_turns.counted = t->fine_turns.to_count = 0;
 	draw(t);
 	t->fine_visits = atomic_load_explicit(&f->visits, memory_order_relaxed);
 	t->fine_from = now->cycles;
@@ -387,15 +387,22 @@ static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint6
 	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
 }
 
-/* Visits that the next turn is to count, by how many have made a turn lately: whether the last one had few of them, which
- * are long then, is not to say what comes next. */
-static uint32_t visits_to_count(struct ca_thread *t)
+/* Turns that come after one that was timed, and only count. How long visits are is asked of more than the last turn: whether
+ * that had few of them, which are long then, is not to say what comes next. */
+static uint32_t turns_to_count(struct ca_thread *t)
 {
 	struct ca_fine_turns *turns = &t->fine_turns;
-	uint64_t lately = turns->timed / LATELY, mean = lately >> 8;
+	uint64_t mean = turns->timed / LATELY >> 8;
 
 	turns->used = mean >= (turns->used ? FEW - 1 : FEW * TIMED);
-	mean = turns->used ? lately * (TIMED - 1) >> 8 : ++turns->hits % SELDOM ? 0 : mean;
+	return turns->used ? TIMED - 1 : ++turns->hits % SELDOM == 0;
+}
+
+/* As many visits as are timed in a turn: what each turn begins with, in caches that are the hook's, is the same then. */
+static uint32_t visits_to_count(struct ca_thread *t)
+{
+	uint64_t mean = t->fine_turns.timed / LATELY >> 8;
+
 	return mean ? (uint32_t)(mean / 2 + ca_rng_below(&t->rng, mean)) : 0;
 }
 
@@ -403,23 +410,25 @@ CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 {
 	struct now now = look();
 	uint64_t clock = turn_clock(t);
-	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count = 0;
+	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count;
 
 	if (begin_anew(t, &now))
 		return;
 	if (t->fine_turns.counts) {
 		end_turn(t, &now, clock);
 		t->fine_turns.counted += visits - t->fine_visits;
+		t->fine_turns.to_count--;
 		t->fine_visits = visits;
 	} else {
 		add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
 		if (t->fine_visits != visits)
 			return; /* no hit, by a rounding */
 		end_turn(t, &now, clock);
-		count = visits_to_count(t);
-		atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
+		t->fine_turns.to_count = turns_to_count(t);
 		t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
 	}
+	count = t->fine_turns.to_count ? visits_to_count(t) : 0;
+	atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
 	t->fine_spent += to_ns(&now, ca_cpu_cycles() - now.cycles);
 	begin_turn(t, count);
 }

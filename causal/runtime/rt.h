@@ -97,7 +97,8 @@ struct ca_fine_turn_sum {
 /* Visits of timed S are timed in turns, and only counted in the others; see fine.c. */
 struct ca_fine_turns {
 	uint32_t region;               /* whose they are */
-	bool used, counts;             /* there are such turns; and this is one of them */
+	bool used, counts;             /* most turns count; and this is one of them ... */
+	uint32_t to_count;             /* ... and of those to come there are so many, with it */
 	uint32_t visits;               /* fine->visits when it began ... */
 	uint64_t from;                 /* ... cycles, or ns of thread CPU time without a switch log ... */
 	uint64_t spun, others;         /* ... ns that it had paid on a CPU; and ticks, and times off a CPU */
