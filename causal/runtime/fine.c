@@ -35,6 +35,7 @@ enum {
 	LATELY = 16, /* turns */
 	SELDOM = 8,  /* hits; where visits are long, one turn is counted after so many */
 	LONGEST_TURN = 1 << 24, /* cycles */
+	SLICE = 1000000, /* ns; without a switch log a turn that took longer may have been one of other threads, too */
 	SHIFT = 20
 };
 
@@ -138,12 +139,6 @@ static uint64_t others_of(const struct ca_thread *t)
 	       (t->switches.page ? ca_switches_count(&t->switches) : 0);
 }
 
-/* Of a thread that is never off a CPU meanwhile, or only of its time on one. */
-static uint64_t turn_clock(const struct ca_thread *t)
-{
-	return t->switches.page ? ca_cpu_cycles() : ca_clock_thread_cpu();
-}
-
 static void begin_turn(struct ca_thread *t, bool counts)
 {
 	struct ca_fine_turns *turns = &t->fine_turns;
@@ -152,7 +147,7 @@ static void begin_turn(struct ca_thread *t, bool counts)
 	turns->visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed);
 	turns->spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 	turns->others = others_of(t);
-	turns->from = turn_clock(t);
+	turns->from = ca_cpu_cycles();
 }
 
 static uint64_t apart(uint64_t a, uint64_t b)
@@ -172,16 +167,16 @@ static void note_turn(struct ca_fine_turn_sum *sum, uint64_t took, uint32_t visi
 	sum->squares += off * off;
 }
 
-/* It was over when turn_clock was read. */
-static void end_turn(struct ca_thread *t, const struct now *now, uint64_t clock)
+static void end_turn(struct ca_thread *t, const struct now *now)
 {
 	struct ca_fine_turns *turns = &t->fine_turns;
 	uint32_t n = atomic_load_explicit(&t->fine->visits, memory_order_relaxed) - turns->visits;
 	uint64_t spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - turns->spun;
-	uint64_t took = t->switches.page ? clock - turns->from : to_cycles(now, clock - turns->from);
+	uint64_t took = now->cycles - turns->from;
 
 	spun = to_cycles(now, spun);
-	if (turns->others == others_of(t) && took > spun && n)
+	if (turns->others == others_of(t) && (t->switches.page || to_ns(now, took) < SLICE) && took > spun &&
+	    n)
 		note_turn(&turns->of[turns->counts], took - spun, n);
 }
 
@@ -409,13 +404,12 @@ static uint32_t visits_to_count(struct ca_thread *t)
 CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 {
 	struct now now = look();
-	uint64_t clock = turn_clock(t);
 	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count;
 
 	if (begin_anew(t, &now))
 		return;
 	if (t->fine_turns.counts) {
-		end_turn(t, &now, clock);
+		end_turn(t, &now);
 		t->fine_turns.counted += visits - t->fine_visits;
 		t->fine_turns.to_count--;
 		t->fine_visits = visits;
@@ -423,7 +417,7 @@ CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 		add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
 		if (t->fine_visits != visits)
 			return; /* no hit, by a rounding */
-		end_turn(t, &now, clock);
+		end_turn(t, &now);
 		t->fine_turns.to_count = turns_to_count(t);
 		t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
 	}

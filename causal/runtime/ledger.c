@@ -141,6 +141,8 @@ static void follow(struct ca_thread *t, const enum ca_wait *wait)
 		/* what has been timed belongs to the selection before: see ca_fine_due */
 		atomic_store_explicit(&t->fine->outer, 0, memory_order_relaxed);
 		atomic_store_explicit(&t->fine->limit, INT64_MIN, memory_order_relaxed);
+		if (atomic_load_explicit(&t->fine->counting, memory_order_relaxed))
+			atomic_store_explicit(&t->fine->counting, 1, memory_order_relaxed);
 	}
 	follow_experiment(t, wait);
 }

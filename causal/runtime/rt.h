@@ -100,7 +100,7 @@ struct ca_fine_turns {
 	bool used, counts;             /* most turns count; and this is one of them ... */
 	uint32_t to_count;             /* ... and of those to come there are so many, with it */
 	uint32_t visits;               /* fine->visits when it began ... */
-	uint64_t from;                 /* ... cycles, or ns of thread CPU time without a switch log ... */
+	uint64_t from;                 /* ... the cycle counter ... */
 	uint64_t spun, others;         /* ... ns that it had paid on a CPU; and ticks, and times off a CPU */
 	uint32_t hits;                 /* while there are none */
 	uint32_t counted;              /* visits of the last one that counts, which are in no hit yet */
