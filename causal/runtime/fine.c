@@ -173,10 +173,10 @@ static void end_turn(struct ca_thread *t, const struct now *now)
 	uint32_t n = atomic_load_explicit(&t->fine->visits, memory_order_relaxed) - turns->visits;
 	uint64_t spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - turns->spun;
 	uint64_t took = now->cycles - turns->from;
+	bool alone = turns->others == others_of(t) && (t->switches.page || to_ns(now, took) < SLICE);
 
 	spun = to_cycles(now, spun);
-	if (turns->others == others_of(t) && (t->switches.page || to_ns(now, took) < SLICE) && took > spun &&
-	    n)
+	if (alone && took > spun && n && (!turns->counts || turns->compares))
 		note_turn(&turns->of[turns->counts], took - spun, n);
 }
 
@@ -210,7 +210,7 @@ static bool begin_anew(struct ca_thread *t, const struct now *now)
 		return false;
 	if (t->fine_turns.region != region)
 		t->fine_turns = (struct ca_fine_turns){ .region = region };
-	t->fine_turns.counted = t->fine_turns.to_count = 0;
+	t->fine_turns.counted = 0;
 	draw(t);
 	t->fine_visits = atomic_load_explicit(&f->visits, memory_order_relaxed);
 	t->fine_from = now->cycles;
@@ -382,47 +382,43 @@ static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint6
 	atomic_store_explicit(&f->limit, (int64_t)to_cycles(now, t->fine_limit), memory_order_relaxed);
 }
 
-/* Turns that come after one that was timed, and only count. How long visits are is asked of more than the last turn: whether
- * that had few of them, which are long then, is not to say what comes next. */
-static uint32_t turns_to_count(struct ca_thread *t)
+/* Visits that the next turn is to count; 0: it is timed. How many have made a turn is asked of more than the last one:
+ * whether that had few, which are long then, is not to say what comes next. Every other one is as long as those that are
+ * timed: what a turn begins with, in caches that are the hook's, is the same in both, and no part of what visits cost. */
+static uint32_t visits_to_count(struct ca_thread *t)
 {
 	struct ca_fine_turns *turns = &t->fine_turns;
 	uint64_t mean = turns->timed / LATELY >> 8;
 
 	turns->used = mean >= (turns->used ? FEW - 1 : FEW * TIMED);
-	return turns->used ? TIMED - 1 : ++turns->hits % SELDOM == 0;
-}
-
-/* As many visits as are timed in a turn: what each turn begins with, in caches that are the hook's, is the same then. */
-static uint32_t visits_to_count(struct ca_thread *t)
-{
-	uint64_t mean = t->fine_turns.timed / LATELY >> 8;
-
-	return mean ? (uint32_t)(mean / 2 + ca_rng_below(&t->rng, mean)) : 0;
+	turns->hits++;
+	turns->compares = !turns->used || turns->hits % 2;
+	if (!mean || (!turns->used && turns->hits % SELDOM))
+		return 0;
+	mean *= turns->compares ? 1 : 2 * (TIMED - 1) - 1;
+	return (uint32_t)(mean / 2 + ca_rng_below(&t->rng, mean));
 }
 
 CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 {
 	struct now now = look();
-	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count;
+	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count = 0;
 
 	if (begin_anew(t, &now))
 		return;
 	if (t->fine_turns.counts) {
 		end_turn(t, &now);
 		t->fine_turns.counted += visits - t->fine_visits;
-		t->fine_turns.to_count--;
 		t->fine_visits = visits;
 	} else {
 		add(t, &now, get(&t->fine->entered), get(&t->fine->left), true);
 		if (t->fine_visits != visits)
 			return; /* no hit, by a rounding */
 		end_turn(t, &now);
-		t->fine_turns.to_count = turns_to_count(t);
+		count = visits_to_count(t);
+		atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
 		t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
 	}
-	count = t->fine_turns.to_count ? visits_to_count(t) : 0;
-	atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
 	t->fine_spent += to_ns(&now, ca_cpu_cycles() - now.cycles);
 	begin_turn(t, count);
 }

@@ -98,11 +98,11 @@ struct ca_fine_turn_sum {
 struct ca_fine_turns {
 	uint32_t region;               /* whose they are */
 	bool used, counts;             /* most turns count; and this is one of them ... */
-	uint32_t to_count;             /* ... and of those to come there are so many, with it */
+	bool compares;                 /* ... which is as long as those that are timed */
 	uint32_t visits;               /* fine->visits when it began ... */
 	uint64_t from;                 /* ... the cycle counter ... */
 	uint64_t spun, others;         /* ... ns that it had paid on a CPU; and ticks, and times off a CPU */
-	uint32_t hits;                 /* while there are none */
+	uint32_t hits;                 /* so far */
 	uint32_t counted;              /* visits of the last one that counts, which are in no hit yet */
 	uint64_t mass, timed;          /* of those timed lately: ns of S, and how many, << 8 */
 	struct ca_fine_turn_sum of[2]; /* [0] those that are timed */
