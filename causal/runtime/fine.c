@@ -29,11 +29,11 @@ enum {
 	OFFS = 16,           /* off-CPU times looked at in one go */
 	OTHERS = 32, /* threads in S at one instant that are told apart; the rest owe a little too much */
 	ROUNDS = 64,
-	TRIES = 32,  /* of calibration */
-	TIMED = 4,   /* visits, of which one is timed ... */
-	FEW = 3,     /* ... where that many make a hit: else their probes cost nothing to speak of */
-	LATELY = 16, /* turns */
-	SELDOM = 8,  /* hits; where visits are long, one turn is counted after so many */
+	TRIES = 32, /* of calibration */
+	TIMED = 4,  /* visits, of which one is timed ... */
+	FEW = 3, /* ... where a turn has that many: longer ones are all timed, as probes cost them little */
+	LATELY = 16,            /* turns */
+	SELDOM = 8,             /* hits; where visits are long, one turn is counted after so many */
 	LONGEST_TURN = 1 << 24, /* cycles */
 	SLICE = 1000000, /* ns; without a switch log a turn that took longer may have been one of other threads, too */
 	SHIFT = 20
@@ -41,8 +41,8 @@ enum {
 
 /* ---- cycles and ns -----------------------------------------------------------------------------*/
 static uint64_t first_cycles, first_ns; /* when the process began; never changed afterwards */
-static uint64_t probe_cycles,
-	probe_in; /* what a visit costs where nothing is under way; and how much of it counts as S */
+/* What a visit costs where nothing is under way, and how much of it counts as S. */
+static uint64_t probe_cycles, probe_in;
 
 /* One reading of both clocks, and their rates since the beginning, << SHIFT. */
 struct now {
@@ -211,6 +211,7 @@ static bool begin_anew(struct ca_thread *t, const struct now *now)
 	if (t->fine_turns.region != region)
 		t->fine_turns = (struct ca_fine_turns){ .region = region };
 	t->fine_turns.counted = 0;
+	t->fine_spent = 0;
 	draw(t);
 	t->fine_visits = atomic_load_explicit(&f->visits, memory_order_relaxed);
 	t->fine_from = now->cycles;
@@ -250,7 +251,7 @@ static bool was_in(const struct ca_fine *f, uint64_t selection, uint64_t at)
 	/* acquire: pairs with begin_anew */
 	if (atomic_load_explicit(&f->selection, memory_order_acquire) != selection)
 		return false;
-	if (is_counting(f)) /* as it is by now */
+	if (is_counting(f)) /* it has no times: as it is by now, a visit later at most */
 		return get(&f->outer) != 0;
 	entered = get(&f->entered);
 	if (get(&f->outer))

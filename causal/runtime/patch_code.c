@@ -264,14 +264,12 @@ static void put_fine_exit(struct body *b, const struct ca_site *site, uintptr_t 
 		0x48, 0x89, 0x41, CA_FINE_SUM,     /* mov %rax, x(%rcx) */
 		0x48, 0x3b, 0x41, CA_FINE_LIMIT    /* cmp x(%rcx), %rax */
 	};
-	/* clang-format on */
 	static const uint8_t count_down[] = {
-		0x48, 0xc7, 0x01,
-		0,    0,    0,
-		0,                            /* movq $0, (%rcx) */
+		0x48, 0xc7, 0x01, 0, 0, 0, 0, /* movq $0, (%rcx) */
 		0xff, 0x41, CA_FINE_VISITS,   /* incl x(%rcx) */
-		0xff, 0x49, CA_FINE_COUNTING, /* decl x(%rcx) */
+		0xff, 0x49, CA_FINE_COUNTING  /* decl x(%rcx) */
 	};
+	/* clang-format on */
 	static const uint8_t call[] = { 0xff, 0x15 };                  /* call *(%rip) */
 	static const uint8_t count[] = { 0xff, 0x41, CA_FINE_PASSES }; /* incl x(%rcx) */
 	size_t outside, timed, due, not_due, more, inside;

@@ -101,14 +101,27 @@ static void hits_of_visits(void **state)
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		uint64_t limits = 0, first = me->fine_limit, total = 0, timed = 0,
-			 mean = 25000 / cases[i].part;
+			 mean = 25000 / cases[i].part, in_no_hit = 0, last;
 
 		if (i)
 			assert_int_equal(set_up(state), 0);
+		last = ca_clock_now();
 		while (hits() < 400) {
+			uint64_t n = hits(), whole = me->fine_limit + in_no_hit, before = ca_clock_now();
+
 			timed += !me->fine->counting;
+			in_no_hit += me->fine->counting ? cases[i].ns : 0;
 			pass(me, cases[i].ns);
 			total += cases[i].ns;
+			if (hits() != n) {
+				assert_int_equal(hits(), n + 1);
+				/* visits take no time here: what passes is the hooks', and S has its share of it */
+				assert_in_range(rt_logged(n, CA_LOG_HIT, 0)->value, whole / 2,
+						whole * 9 / 8 + ca_clock_now() - last);
+				last = before; /* what that hook took is part of the next hit */
+				assert_true(s->log[n].time <= ca_clock_now());
+				in_no_hit = 0;
+			}
 			if (hits() == 10)
 				limits = 0;
 			if (hits() > 10)
