@@ -34,7 +34,7 @@ thousands() {
 	at_least "$what: experiments" 1 "$(records experiment)"
 	check "$what: flags" 0 "$(grep -c '"flags":\[[^]]*unplaced' results/run-0001.jsonl)"
 	# each by as much as it owes: in an experiment at 0 % that would be true of 2 to 6 of 100; of 99 on a quiet
-	# machine, of 88 to 96 on one whose host takes its CPUs away for milliseconds
+	# machine, of 75 to 96 on one whose host takes its CPUs away for milliseconds
 	profile -b "$1" -B MAIN -n 1 -e -s 50 -F stays_in_s --clock real -- "$apps/threads" turns
 	check "$what, turns: exit status" 0 "$status"
 	explain 0
@@ -42,7 +42,7 @@ thousands() {
 	if ((owed < 300)); then
 		skip "$what, the delay of each: other programs take the CPUs"
 	else
-		at_least "$what, of $owed threads are delayed" $((owed * 80 / 100)) "$delayed"
+		at_least "$what, of $owed threads are delayed" $((owed * 60 / 100)) "$delayed"
 	fi
 }
 
