@@ -32,6 +32,8 @@ enum {
 	TRIES = 32, /* of calibration */
 	TIMED = 4,  /* visits, of which one is timed ... */
 	FEW = 3, /* ... where a turn has that many: longer ones are all timed, as probes cost them little */
+	SPARED = 50,            /* ... and of short ones so few that this takes 2 % of the time ... */
+	RARELY = 64,            /* ... but one of so many */
 	LATELY = 16,            /* turns */
 	SELDOM = 8,             /* hits; where visits are long, one turn is counted after so many */
 	LONGEST_TURN = 1 << 24, /* cycles */
@@ -198,6 +200,17 @@ static int64_t cost_of_visit(const struct ca_thread *t)
 	seen = (int64_t)(timed->took / timed->visits) - (int64_t)(counted->took / counted->visits);
 	error = (int64_t)(error_of(timed) + error_of(counted));
 	return known + (seen - known) * (known * known) / (known * known + error);
+}
+
+/* Visits of which one is timed. */
+static uint64_t timed_of(const struct ca_thread *t)
+{
+	const struct ca_fine_turn_sum *sum = &t->fine_turns.of[t->fine_turns.of[1].turns > 0];
+	int64_t cost = cost_of_visit(t);
+	uint64_t cycles = cost > 0 ? (uint64_t)cost * SPARED : 0,
+		 n = sum->took ? cycles * sum->visits / sum->took : 0;
+
+	return n < TIMED ? TIMED : n < RARELY ? n : RARELY;
 }
 
 /* What stands in the account belongs to another selection. */
@@ -396,7 +409,7 @@ static uint32_t visits_to_count(struct ca_thread *t)
 	turns->compares = !turns->used || turns->hits % 2;
 	if (!mean || (!turns->used && turns->hits % SELDOM))
 		return 0;
-	mean *= turns->compares ? 1 : 2 * (TIMED - 1) - 1;
+	mean *= turns->compares ? 1 : 2 * (timed_of(t) - 1) - 1;
 	return (uint32_t)(mean / 2 + ca_rng_below(&t->rng, mean));
 }
 

@@ -6,6 +6,7 @@
 #include "causal/runtime/patch.h"
 #include "core/cpu.h"
 #include "tests/unit/runtime.h"
+#include <inttypes.h>
 #include <linux/perf_event.h>
 
 enum { US = 1000, FULL = 1000000 };
@@ -90,8 +91,17 @@ static void pass(struct ca_thread *t, uint64_t ns)
 	t->fine_cost = 0; /* the machine may be slow */
 }
 
+static void spin(uint64_t ns)
+{
+	uint64_t until = ca_cpu_cycles() + cycles(ns);
+
+	while (ca_cpu_cycles() < until)
+		;
+}
+
 /* Some 25 us of S a hit, each of which stands for what has been added up, and for what was only counted before; drawn anew
- * each time. Of many short visits a quarter is timed, of few long ones each. */
+ * each time. Of many short visits a quarter is timed, of few long ones each. (All of them are a us apart here: how many are
+ * timed of those that come faster is tested below.) */
 static void hits_of_visits(void **state)
 {
 	static const struct {
@@ -101,7 +111,7 @@ static void hits_of_visits(void **state)
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {
 		uint64_t limits = 0, first = me->fine_limit, total = 0, timed = 0,
-			 mean = 25000 / cases[i].part, in_no_hit = 0, last;
+			 mean = 25000 / cases[i].part, in_no_hit = 0, last, apart = 0;
 
 		if (i)
 			assert_int_equal(set_up(state), 0);
@@ -109,16 +119,19 @@ static void hits_of_visits(void **state)
 		while (hits() < 400) {
 			uint64_t n = hits(), whole = me->fine_limit + in_no_hit, before = ca_clock_now();
 
+			spin(1 * US); /* those that come faster are timed more seldom */
+			apart += ca_clock_now() - before;
 			timed += !me->fine->counting;
 			in_no_hit += me->fine->counting ? cases[i].ns : 0;
 			pass(me, cases[i].ns);
 			total += cases[i].ns;
 			if (hits() != n) {
 				assert_int_equal(hits(), n + 1);
-				/* visits take no time here: what passes is the hooks', and S has its share of it */
+				/* visits take no time here: what else passes is the hooks', and S has its share of it */
 				assert_in_range(rt_logged(n, CA_LOG_HIT, 0)->value, whole / 2,
-						whole * 9 / 8 + ca_clock_now() - last);
+						whole * 9 / 8 + ca_clock_now() - last - apart);
 				last = before; /* what that hook took is part of the next hit */
+				apart = 0;
 				assert_true(s->log[n].time <= ca_clock_now());
 				in_no_hit = 0;
 			}
@@ -137,12 +150,25 @@ static void hits_of_visits(void **state)
 	}
 }
 
-static void spin(uint64_t ns)
+/* Visits that come fast are timed so seldom that this takes a fiftieth of the time, but one in 64. */
+static void seldom_timed(void **state)
 {
-	uint64_t until = ca_cpu_cycles() + cycles(ns);
+	static const struct {
+		uint64_t apart, cost, least, most; /* ns; visits of which one is timed */
+	} cases[] = { { 3000, 50, 4, 5 }, { 500, 100, 8, 32 }, { 200, 400, 40, 65 } };
 
-	while (ca_cpu_cycles() < until)
-		;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		uint64_t timed = 0, n = 0;
+
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+		for (; hits() < 400; n += hits() > 100, timed += hits() > 100 && !me->fine->counting) {
+			spin(cases[i].apart + (me->fine->counting ? 0 : cases[i].cost));
+			pass(me, 100);
+		}
+		if (n / timed < cases[i].least || n / timed > cases[i].most)
+			fail_msg("%zu: one of %" PRIu64, i, n / timed);
+	}
 }
 
 enum { S = 800, LENGTH = 1000, TRIES_OF_ALL = 10 };
@@ -511,6 +537,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(hits_of_visits),
+		TEST(seldom_timed),
 		TEST(what_probes_cost),
 		TEST(counted),
 		TEST(a_long_visit),
