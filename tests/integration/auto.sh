@@ -135,7 +135,7 @@ contains "too short: the second run is an experiment" '"end_to_end":true' "$(tr 
 check "too short: told once" 1 "$(grep -c 'measured end to end' said)"
 
 # ---- fixed work: visits per run stay the same, nothing is dropped
-if choose fixed -n 4 -- ./auto 70000; then
+if choose fixed -n 4 -- ./auto 28000; then
 	check "it is told once" 1 "$(grep -c 'chosen here' said)"
 	contains "the second run has experiments with it" "\"point\":\"$(first fixed)\"" "$(tr -d ' ' <fixed/run-0002.jsonl)"
 	lacks "fixed work: nothing is dropped" "$(first fixed) is dropped" "$(cat said)"
