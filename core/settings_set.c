@@ -70,7 +70,7 @@ static enum ca_status not_a_number(const struct ca_setting *setting, const char 
 {
 	const char *kind = setting->type == CA_TYPE_INT ? "whole number" : "number";
 
-	if (*setting->unit)
+	if (unit_seconds(setting->unit) > 0)
 		return ca_err_set(err, CA_ERR_USAGE,
 				  "%s: '%s' is not a time; write a number in %s, or one with its "
 				  "unit (ns, us, ms, s, min)",
@@ -90,11 +90,11 @@ static enum ca_status set_real(const struct ca_setting *setting, const char *nam
 	while (*end == ' ')
 		end++;
 	if (*end) {
-		double unit = *setting->unit ? unit_seconds(end) : 0;
+		double unit = unit_seconds(end), own = unit_seconds(setting->unit);
 
-		if (unit <= 0)
+		if (own > 0 ? unit <= 0 : !*setting->unit || strcmp(end, setting->unit) != 0)
 			return not_a_number(setting, name, text, err);
-		number *= unit / unit_seconds(setting->unit);
+		number *= own > 0 ? unit / own : 1;
 	}
 	if (number < setting->low || number > setting->high)
 		return out_of_range(setting, name, text, err);

@@ -30,7 +30,7 @@ static enum ca_status add(struct ca_speedups *pool, unsigned percent, struct ca_
 	return CA_OK;
 }
 
-/* Digits only: no sign, no space. False when there is none, or the number is absurd. */
+/* Digits, and perhaps a %: no sign, no space. False when there is none, or the number is absurd. */
 static bool number(const char **at, unsigned *number)
 {
 	const char *start = *at;
@@ -40,7 +40,10 @@ static bool number(const char **at, unsigned *number)
 		if (value < 1000000)
 			value = 10 * value + (unsigned)(**at - '0');
 	*number = value;
-	return *at != start;
+	if (*at == start)
+		return false;
+	*at += **at == '%';
+	return true;
 }
 
 static enum ca_status malformed(const char *token, struct ca_err *err)
