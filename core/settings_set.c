@@ -92,7 +92,7 @@ static enum ca_status set_real(const struct ca_setting *setting, const char *nam
 	if (*end) {
 		double unit = unit_seconds(end), own = unit_seconds(setting->unit);
 
-		if (own > 0 ? unit <= 0 : !*setting->unit || strcmp(end, setting->unit) != 0)
+		if (own > 0 ? unit <= 0 : strcmp(end, setting->unit) != 0)
 			return not_a_number(setting, name, text, err);
 		number *= own > 0 ? unit / own : 1;
 	}
