@@ -66,6 +66,7 @@ void ca_conductor_started(struct ca_conductor *c, pid_t child)
 	c->started = c->state_since = c->last_step = ca_clock_now();
 	ca_windows_begin(c->windows, c->started);
 	await_selection(c);
+	ca_conductor_silence_start(c);
 	ca_conductor_host_start(c);
 	ca_conductor_sample_started(c);
 	atomic_store(&c->session->heartbeat, c->started);
@@ -451,6 +452,7 @@ int ca_conductor_step(struct ca_conductor *c)
 			ca_conductor_leave_traced(c, now, 0);
 	}
 	ca_conductor_experiment_look(c, now);
+	ca_conductor_silence_step(c, now);
 	look_for_modules(c, now);
 	look_for_stores(c, now);
 	switch (c->state) {
@@ -578,9 +580,12 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	ca_visits_read(c->session, &visits);
 	close_open_experiment(c, now, wait_status);
 	c->sum.visits += ca_visits_sum(&visits);
-	if (!WIFSIGNALED(wait_status) && c->opt.sweep && !c->set->end_to_end)
-		ca_sweep_add_length(c->opt.sweep, c->opt.run,
-				    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);
+	if (!WIFSIGNALED(wait_status)) {
+		ca_conductor_silence_end(c, now);
+		if (c->opt.sweep && !c->set->end_to_end)
+			ca_sweep_add_length(c->opt.sweep, c->opt.run,
+					    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);
+	}
 	ca_conductor_points_close(c, wait_status, &visits);
 	if (!WIFSIGNALED(wait_status))
 		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));

@@ -10,7 +10,8 @@ enum {
 	WARM_ALONE = 10, /* ms of it, at most, where one thread does all: there is no queue to be drained */
 	LONGEST = 32,    /* times the shortest experiment */
 	GROWTH = 4,      /* times the one before: that may have met a pause */
-	TOO_LONG = 3     /* times what is wanted */
+	TOO_LONG = 3,    /* times what is wanted */
+	AHEAD = 10       /* s for which a rate is taken to hold */
 };
 
 static double limit(double value, double low, double high)
@@ -45,10 +46,17 @@ void ca_conductor_length_init(struct ca_conductor *c)
 	c->warm_up = c->set->warm_up * 1e6;
 }
 
+static bool has_begun_late(const struct ca_conductor *c, uint64_t visits, uint64_t elapsed)
+{
+	double usual = c->silence.rate * (double)elapsed / 1e9;
+
+	return usual > WANTED_TIMED && 2 * (double)visits < usual;
+}
+
 void ca_conductor_length_first(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_visits_now visits;
-	uint64_t most = 0;
+	uint64_t most = 0, elapsed = now - ca_conductor_points_since(c);
 	bool timed = false;
 
 	if (ca_conductor_points_are_needless(c)) {
@@ -61,7 +69,11 @@ void ca_conductor_length_first(struct ca_conductor *c, uint64_t now)
 			most = visits.total[p];
 			timed = !visits.timeless[p] && visits.last[p];
 		}
-	plan_length(c, most, now - ca_conductor_points_since(c), timed);
+	/* a program may do other things before its first visit */
+	if (has_begun_late(c, most, elapsed))
+		plan_length(c, (uint64_t)(AHEAD * c->silence.rate), AHEAD * CA_NS_PER_S, timed);
+	else
+		plan_length(c, most, elapsed, timed);
 }
 
 void ca_conductor_length_adapt(struct ca_conductor *c)
@@ -73,6 +85,8 @@ void ca_conductor_length_adapt(struct ca_conductor *c)
 		plan_alone(c);
 		return;
 	}
+	if (!c->e.record.visit_count && ca_conductor_points_are_open(c))
+		return; /* there is no point yet */
 	for (size_t i = 0; i < c->e.record.visit_count; i++)
 		if (c->e.visits[i].delta > most) {
 			most = c->e.visits[i].delta;

@@ -402,6 +402,7 @@ void ca_conductor_dispose(struct ca_conductor *c)
 	ca_dict_free(c->dict);
 	ca_objects_free(c->objects);
 	ca_texts_free(c->own_texts);
+	ca_conductor_silence_free(c);
 	ca_conductor_points_free(c);
 	ca_conductor_scope_free(c);
 	ca_requested_free(c->progress);

@@ -165,6 +165,9 @@ static void set_offers(struct ca_conductor *c, uint64_t now, bool over)
 							  .rate = 1e9 * taken / elapsed,
 							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0),
 							  .since = since_of(c, code[i].region),
+							  .silent = (double)ca_sweep_silent(c->opt.sweep,
+											    c->opt.variant,
+											    code[i].region),
 							  .absent = absent };
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
@@ -446,6 +449,7 @@ static void write_samples(struct ca_conductor *c)
 		stacks.own = c->stacks ? ca_stacks_own(c->stacks, id, false) : UINT64_MAX;
 		stacks.waited = count - ca_regions_at_work(c->regions, id);
 		stacks.since = since_of(c, id);
+		stacks.silent = ca_conductor_silence_samples(c, id);
 		for (size_t i = 0; i < n && !ca_conductor_is_named(c); i++) {
 			if (all[i].region != id)
 				continue;
@@ -474,6 +478,15 @@ static void write_stack(void *context, const uint32_t *region, size_t n, uint64_
 	free(name);
 }
 
+static void tell_of_silence(struct ca_conductor *c)
+{
+	if (!(c->sum.silence.length > 0))
+		return;
+	ca_sweep_add_silence(c->opt.sweep, c->opt.variant, &c->sum.silence);
+	for (uint32_t id = 1; id <= c->catalog.regions; id++)
+		ca_sweep_add_silent(c->opt.sweep, c->opt.variant, id, ca_conductor_silence_samples(c, id));
+}
+
 void ca_conductor_plan_close(struct ca_conductor *c)
 {
 	struct ca_catalog *all;
@@ -482,6 +495,7 @@ void ca_conductor_plan_close(struct ca_conductor *c)
 	if (!c->plan)
 		return;
 	ca_stacks_tell(c->stacks, STACKS_TOLD, write_stack, c);
+	tell_of_silence(c);
 	/* a run that is measured as a whole may choose nothing itself, and the next one goes by what this one saw */
 	if (c->sum.periods && has_samples(c, ca_clock_now())) {
 		set_offers(c, ca_clock_now(), true);

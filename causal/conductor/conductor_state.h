@@ -87,6 +87,19 @@ struct ca_open_experiment {
 	unsigned idle_beside;     /* ... and CPUs that were idle beside some that waited, the sum */
 };
 
+/* conductor_silence.c */
+struct ca_silence_watch {
+	const char *point; /* the chosen one; borrowed. NULL: none was when the run began */
+	struct ca_pace pace;
+	double rate;                         /* visits a second, where it was chosen; 0: not known */
+	double least;                        /* ns of a pause */
+	uint64_t visits;                     /* so far, as of the last look */
+	uint64_t work;                       /* ns of CPU time, likewise */
+	uint64_t since, work_then, periods;  /* the last visit: virtual time of the run; and what there was then */
+	struct ca_vec samples, inside;       /* by region: uint64_t, then; double, in all that was silent */
+	struct ca_silence sum;
+};
+
 struct ca_conductor {
 	struct ca_conductor_options opt;
 	struct ca_quota quota; /* of the run */
@@ -156,6 +169,7 @@ struct ca_conductor {
 	double warm_up;           /* ... after so many that are not measured */
 	struct ca_heat_look heat; /* visits at the beginning of the trial, or lately */
 	struct ca_open_experiment e;
+	struct ca_silence_watch silence;
 	struct ca_run_summary sum;
 	uint64_t kept, dropped; /* experiments */
 	uint64_t unplaced_since;
@@ -333,6 +347,14 @@ void ca_conductor_whole_end(struct ca_conductor *c);
 void ca_conductor_whole_watch(struct ca_conductor *c);
 /* What the run's processes have done so far. */
 struct ca_work ca_conductor_whole_work(const struct ca_conductor *c);
+
+/* conductor_silence.c: what the run does while the point that causal has chosen is not passed. From its start on, at each
+ * step, and when it has come to its end by itself; what was sampled in a region then is known afterwards. */
+void ca_conductor_silence_start(struct ca_conductor *c);
+void ca_conductor_silence_step(struct ca_conductor *c, uint64_t now);
+void ca_conductor_silence_end(struct ca_conductor *c, uint64_t now);
+uint64_t ca_conductor_silence_samples(const struct ca_conductor *c, uint32_t region);
+void ca_conductor_silence_free(struct ca_conductor *c);
 
 /* conductor_limit.c: an experiment has been opened, or is measured from here on; and while it is: does a limit of its CPU time hold the run back? */
 void ca_conductor_limit_begin(struct ca_conductor *c, uint64_t now, const struct ca_work *work);

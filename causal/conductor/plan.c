@@ -99,6 +99,12 @@ void ca_plan_set_time(struct ca_plan *p, double seconds)
 	p->now = seconds;
 }
 
+void ca_plan_set_silence(struct ca_plan *p, const struct ca_silence *silence)
+{
+	p->silence = *silence;
+	p->moved = true;
+}
+
 void ca_plan_set_offers(struct ca_plan *p, const struct ca_plan_offer *offer, size_t n, bool sure)
 {
 	size_t *order = realloc(p->order, (n + 1) * sizeof *order);
@@ -280,13 +286,17 @@ static void estimate(struct ca_plan *p)
 							     o->lump,
 							     o->rate,
 							     o->overlap,
-							     p->length > 0 ? o->since / p->length : 0 };
+							     p->length > 0 ? o->since / p->length : 0,
+							     o->silent };
 	}
+	if (!p->whole)
+		options.silence = p->silence;
 	if (!estimate_by(p, list, p->n, &options, false))
 		goto done;
 	p->estimated = p->n;
 	p->moved = false;
 	options.quantum = 0;
+	options.silence = (struct ca_silence){ 0 };
 	if (p->run_seen.n && estimate_by(p, p->run_seen.at, p->run_seen.n, &options, true))
 		p->runs_estimated = p->run_seen.n;
 done:
@@ -421,6 +431,7 @@ void ca_plan_forget(struct ca_plan *p)
 	p->n = p->estimated = p->checked = 0;
 	p->run_seen.n = p->runs_estimated = 0;
 	p->decided = p->works = false;
+	p->silence = (struct ca_silence){ 0 };
 	for (size_t i = 0; i < p->codes; i++) {
 		p->code[i].tries = p->code[i].zeros = 0;
 		p->code[i].known = false;

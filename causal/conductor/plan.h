@@ -28,6 +28,7 @@ struct ca_plan_offer {
 	double share;   /* ... and of all that were sampled, 0..1 */
 	double lump, rate, overlap; /* as in ca_share */
 	double since;               /* s of virtual time of a run until its library comes */
+	double silent;              /* as in ca_share */
 	bool absent;                /* it cannot be tried now: that has not come in this run yet */
 };
 /* A run takes so long, s of virtual time, and this is the time in it: codes come next that have no experiment
@@ -36,6 +37,8 @@ void ca_plan_set_length(struct ca_plan *plan, double seconds);
 /* ... and of one that is over. Where in it experiments were is where they would be in one of the usual length. */
 void ca_plan_set_run(struct ca_plan *plan, uint32_t run, double seconds);
 void ca_plan_set_time(struct ca_plan *plan, double seconds);
+/* What runs do while the point is not passed. */
+void ca_plan_set_silence(struct ca_plan *plan, const struct ca_silence *silence);
 /* What may be tried from now on, that with most samples first. What is offered no more rests. sure: there
  * were samples enough to know that this is all that could matter; until then nothing is decided. */
 void ca_plan_set_offers(struct ca_plan *plan, const struct ca_plan_offer *offer, size_t n, bool sure);

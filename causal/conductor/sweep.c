@@ -18,6 +18,8 @@ struct variant {
 	struct ca_stacks *stacks;
 	char *point;
 	struct ca_sweep_time time;
+	struct ca_silence silence;
+	struct ca_vec silent; /* uint64_t, by region */
 };
 
 struct ca_sweep {
@@ -81,6 +83,7 @@ void ca_sweep_free(struct ca_sweep *sweep)
 			ca_plan_free(sweep->variant[i].plan);
 			ca_stacks_free(sweep->variant[i].stacks);
 			free(sweep->variant[i].point);
+			ca_vec_free(&sweep->variant[i].silent);
 		}
 		free(sweep->variant);
 		ca_steady_fini(&sweep->steady);
@@ -310,6 +313,8 @@ void ca_sweep_forget_point(struct ca_sweep *sweep, size_t number)
 		return;
 	free(variant->point);
 	variant->point = NULL;
+	variant->silence = (struct ca_silence){ 0 };
+	variant->silent.n = 0;
 	ca_plan_forget(variant->plan);
 }
 
@@ -324,6 +329,37 @@ void ca_sweep_add_time(struct ca_sweep *sweep, size_t number, struct ca_sweep_ti
 	variant->time.elapsed += run.elapsed;
 	variant->time.cpu += run.cpu;
 	variant->time.lost += run.lost;
+}
+
+void ca_sweep_add_silence(struct ca_sweep *sweep, size_t number, const struct ca_silence *run)
+{
+	struct variant *variant = find_variant(sweep, number);
+
+	if (!variant)
+		return;
+	ca_estimate_silence_add(&variant->silence, run);
+	if (variant->plan)
+		ca_plan_set_silence(variant->plan, &variant->silence);
+}
+
+void ca_sweep_add_silent(struct ca_sweep *sweep, size_t number, uint32_t region, uint64_t samples)
+{
+	struct variant *variant = find_variant(sweep, number);
+
+	if (!variant)
+		return;
+	variant->silent.size = sizeof samples;
+	while (variant->silent.n <= region)
+		if (!ca_vec_push(&variant->silent))
+			return;
+	((uint64_t *)variant->silent.at)[region] += samples;
+}
+
+uint64_t ca_sweep_silent(const struct ca_sweep *sweep, size_t number, uint32_t region)
+{
+	const struct ca_vec *silent = number < sweep->variants ? &sweep->variant[number].silent : NULL;
+
+	return silent && region < silent->n ? ((const uint64_t *)silent->at)[region] : 0;
 }
 
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep, size_t number)

@@ -75,6 +75,11 @@ struct ca_sweep_time {
 	uint64_t periods, squares, elapsed, cpu, lost;
 };
 void ca_sweep_add_time(struct ca_sweep *sweep, size_t variant, struct ca_sweep_time run);
+/* What a finished run of a variant did while its point was not passed, and of that the samples of a region of the
+ * sweep's catalogue; and those of all such runs. */
+void ca_sweep_add_silence(struct ca_sweep *sweep, size_t variant, const struct ca_silence *run);
+void ca_sweep_add_silent(struct ca_sweep *sweep, size_t variant, uint32_t region, uint64_t samples);
+uint64_t ca_sweep_silent(const struct ca_sweep *sweep, size_t variant, uint32_t region);
 struct ca_sweep_time ca_sweep_time(const struct ca_sweep *sweep, size_t variant);
 /* Why the next runs should be measured as a whole, in pairs, and not by experiments inside them: the
  * program is too short for those (*region: NULL, any will do), or what they say of *region is in

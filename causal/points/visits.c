@@ -144,12 +144,14 @@ static double mean_in_flight(const struct ca_visits_now *a, const struct ca_visi
 	return span && area > 0 ? area / (double)span : 0;
 }
 
-/* From the last visit before a to the last one before b, if it is known and all at one pace. */
+/* From the last visit before a to the last one before b, if it is known and all at one pace. As the first of them is
+ * known only if there was one in the warm-up, the last one has to be as near to the end: else pauses would count where
+ * an experiment begins in one, and not where it ends in one. */
 static uint64_t span_of(const struct ca_visits_now *a, const struct ca_visits_now *b, unsigned point,
-			uint64_t begin)
+			uint64_t warm_up, uint64_t span, uint64_t begin)
 {
 	if (a->timeless[point] != b->timeless[point] || a->last[point] <= begin ||
-	    b->last[point] <= a->last[point])
+	    b->last[point] <= a->last[point] || (warm_up && begin + span > b->last[point]))
 		return 0;
 	return b->last[point] - a->last[point];
 }
@@ -167,7 +169,7 @@ size_t ca_visits_between(const struct ca_session *s, const struct ca_visits_now 
 		if (!live(point) || point->kind == CA_POINT_END)
 			continue;
 		if (point->kind == CA_POINT_THROUGHPUT) {
-			v.span = span_of(a, b, p, begin);
+			v.span = span_of(a, b, p, warm_up, span, begin);
 			v.before = a->total[p];
 		}
 		if (point->kind == CA_POINT_BEGIN) {

@@ -111,6 +111,8 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.weight = 1,
 		};
 	}
+	if (ca_estimate_silence_part(&options->silence, 0) > 0)
+		ca_estimate_hear_silence(est, &options->silence);
 	qsort(est->item, est->items, sizeof *est->item, by_time);
 	if (!number_runs(est))
 		return false;
@@ -391,8 +393,9 @@ static bool find_singles(const struct ca_est *est, struct ca_estimates *out, con
 	return out->single;
 }
 
-enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
-			   const struct ca_estimate_options *options, struct ca_estimates *out)
+/* Of the time in which points are passed. */
+static enum ca_status estimate(const struct ca_observation *observation, size_t n,
+			       const struct ca_estimate_options *options, struct ca_estimates *out)
 {
 	struct ca_est est = { 0 };
 	uint32_t *member = calloc(n + 1, sizeof *member);
@@ -413,6 +416,7 @@ enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
 	out->neighbours = est.k;
 	out->zeros = est.zeros;
 	out->noise = est.noise;
+	out->saved = ca_estimate_saved(&est);
 	for (size_t c = 0; c < out->cells; c++)
 		ratio[c] = est.baseline == CA_BASELINE_NONE
 				   ? NAN
@@ -436,6 +440,31 @@ done:
 	if (!ok)
 		ca_estimate_fini(out);
 	return ok ? CA_OK : CA_ERR_NOMEM;
+}
+
+enum ca_status ca_estimate(const struct ca_observation *observation, size_t n,
+			   const struct ca_estimate_options *options, struct ca_estimates *out)
+{
+	struct ca_estimate_options heard = *options;
+	bool silent = ca_estimate_is_silent(observation, n, options);
+	struct ca_share *share;
+	enum ca_status status;
+
+	if (!silent) {
+		heard.silence = (struct ca_silence){ 0 };
+		return estimate(observation, n, &heard, out);
+	}
+	heard.share = share = calloc(options->shares + 1, sizeof *share);
+	if (!share)
+		return CA_ERR_NOMEM;
+	if (options->shares)
+		memcpy(share, options->share, options->shares * sizeof *share);
+	ca_estimate_leave_out_silence(share, options->shares, &options->silence);
+	status = estimate(observation, n, &heard, out);
+	if (status == CA_OK)
+		ca_estimate_join_silence(observation, n, options, out);
+	free(share);
+	return status;
 }
 
 void ca_estimate_fini(struct ca_estimates *estimates)

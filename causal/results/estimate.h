@@ -59,6 +59,19 @@ static inline double ca_estimate_sampled(bool exact, bool by_timer, uint64_t met
 /* Of the number of visits, where both ends of an experiment fall between two of them. */
 #define CA_ESTIMATE_COUNTED (1. / 6)
 
+/* Runs from their beginnings to their ends, added up: what they do while their progress point is not passed. Times in s
+ * of virtual time, samples in periods on a CPU. */
+struct ca_silence {
+	double length, sampled;        /* of the runs; 0: nothing is known */
+	double inserted;               /* beside that */
+	double before, after, between; /* until a run's first visit, after its last one, and in longer pauses */
+	double cpu, samples;           /* CPU time in these, and what was sampled */
+};
+void ca_estimate_silence_add(struct ca_silence *sum, const struct ca_silence *run);
+/* Of the time in which runs as they are would be at work, 0..1; saved: the part of what was inserted by which they have
+ * become shorter. */
+double ca_estimate_silence_part(const struct ca_silence *silence, double saved);
+
 /* A region in whole runs, from their samples. */
 struct ca_share {
 	uint32_t region;
@@ -68,6 +81,7 @@ struct ca_share {
 	double rate;    /* periods a second, in all threads; 0: as in the experiments */
 	double overlap; /* of the runs' CPU time, what threads had beside others, at least, 0..1 */
 	double late;    /* of a run, until its library comes, 0..1 */
+	double silent;  /* periods on a CPU with it on the stack, in all of ca_estimate_options.silence */
 };
 
 struct ca_estimate_options {
@@ -77,6 +91,9 @@ struct ca_estimate_options {
 	const struct ca_share *share; /* of whole runs; NULL: nothing is known of them */
 	size_t shares;
 	double length; /* of a run, s of virtual time; 0: not known */
+	/* Where effects on whole runs are asked for, and visits stand for them; else empty. Observations of time itself
+	 * have none. */
+	struct ca_silence silence;
 };
 
 /* What stands for "the same time at 0 %". */
@@ -151,6 +168,7 @@ struct ca_estimates {
 	size_t cells;
 	struct ca_curve *curve; /* sorted by region; owned */
 	size_t curves;
+	double saved; /* of what was inserted, the part by which visits came sooner, 0..1 */
 	/* By observation: the effect that it has by itself, against 0 % in its place and within its own bounds, percent;
 	 * NAN: none. Owned */
 	double *single;

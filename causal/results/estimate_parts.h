@@ -98,6 +98,17 @@ bool ca_estimate_is_heard(const struct ca_est *est);
 void ca_estimate_miss_parts(const struct ca_est *est, const struct ca_estimate_options *options,
 			    struct ca_estimates *out, const size_t *first, const uint32_t *member);
 
+/* estimate_silence.c. Are observations of visits, and is a part of the runs without? Then shares become those in the
+ * time that has visits (n of them), and parts of runs count as much as they have of it; and in the end what samples say
+ * of the rest is joined with what experiments say. */
+bool ca_estimate_is_silent(const struct ca_observation *o, size_t n,
+			   const struct ca_estimate_options *options);
+void ca_estimate_leave_out_silence(struct ca_share *share, size_t n, const struct ca_silence *silence);
+double ca_estimate_saved(const struct ca_est *est);
+void ca_estimate_hear_silence(struct ca_est *est, const struct ca_silence *silence);
+void ca_estimate_join_silence(const struct ca_observation *o, size_t n,
+			      const struct ca_estimate_options *options, struct ca_estimates *out);
+
 /* estimate_phases.c: brings experiments to what they would have shown in phases like those of whole runs.
  * False: no memory. */
 bool ca_estimate_phases(struct ca_est *est, const struct ca_estimate_options *options);

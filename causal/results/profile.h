@@ -61,6 +61,7 @@ struct ca_profile_samples {
 	uint64_t waited; /* of all, those not on a CPU */
 	uint64_t spins;  /* ... in loops that wait for other threads, if it does nothing else */
 	double since;    /* s of virtual time of the run until its binary came */
+	uint64_t silent; /* on a CPU, while the progress point was not passed */
 	/* owned; ends with NULL, or NULL */
 	char **via;      /* callers that this region stands for as well */
 	char **contains; /* regions that make up nearly all of this one */
@@ -163,11 +164,15 @@ struct ca_profile {
 	double *periods_of; /* ... and in whose scope it was, by region, from the first one on. Owned */
 	double *whole_of; /* ... of which on a CPU, or waited for in it: what a person takes for 100 %. Owned */
 	double length;    /* of a run, s of virtual time, mean; 0: not known */
+	struct ca_silence silence; /* of all runs */
 	double squares;   /* ... and of what each sample stands for */
 	bool busy;        /* most experiments were disturbed by other programs ... */
 	bool blind;       /* ... and what is won beside them cannot be told */
 	bool crowded;     /* in most experiments threads shared CPUs, and timers do not tell who had them */
 };
+
+/* Of the runs, where visits of that point stand for them; else empty. */
+struct ca_silence ca_profile_silence(const struct ca_profile *profile, const struct ca_profile_point *point);
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
  * that cannot be read become a warning. */

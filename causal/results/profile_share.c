@@ -87,6 +87,8 @@ struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
 		struct ca_share *of = &share[s->region - 1];
 		double length = profile->run[s->run].length;
 
+		if (profile->run[s->run].summary.silence.length > 0)
+			of->silent += (double)s->silent;
 		if (!profile->run[s->run].sampled || !(profile->periods_of[s->region - 1] > 0))
 			continue;
 		of->periods += (double)s->count;

@@ -331,6 +331,8 @@ enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, u
 			add_u64(record, "waited", stacks->waited);
 		if (stacks->spins)
 			add_u64(record, "spins", stacks->spins);
+		if (stacks->silent)
+			add_u64(record, "silent", stacks->silent);
 		add_names(record, "via", stacks->via);
 		add_names(record, "contains", stacks->contains);
 		add_names(record, "calls", stacks->calls);
@@ -394,6 +396,19 @@ static const char *backends_name(unsigned backends)
 					  : "none";
 }
 
+/* ns, and periods. */
+static struct json_object *silence_object(const struct ca_silence *silence)
+{
+	struct json_object *object = json_object_new_object();
+
+	add_u64(object, "before", (uint64_t)(silence->before * 1e9));
+	add_u64(object, "after", (uint64_t)(silence->after * 1e9));
+	add_u64(object, "between", (uint64_t)(silence->between * 1e9));
+	add_u64(object, "cpu", (uint64_t)(silence->cpu * 1e9));
+	add_u64(object, "samples", (uint64_t)silence->samples);
+	return object;
+}
+
 static enum ca_status put_end(struct ca_results *results, const struct ca_run_summary *summary,
 			      struct ca_err *err)
 {
@@ -419,6 +434,8 @@ static enum ca_status put_end(struct ca_results *results, const struct ca_run_su
 	add_u64(record, "handler_ns", summary->handler_ns);
 	add_u64(record, "cpu_ns", summary->cpu_ns);
 	add_text(record, "backend", backends_name(summary->backends));
+	if (summary->silence.length > 0)
+		json_object_object_add(record, "silence", silence_object(&summary->silence));
 	if (summary->outside)
 		json_object_object_add(record, "outside", json_object_new_boolean(true));
 	if (summary->off)

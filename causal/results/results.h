@@ -4,6 +4,7 @@
 #ifndef CA_CAUSAL_RESULTS_RESULTS_H
 #define CA_CAUSAL_RESULTS_RESULTS_H
 #include "causal/results/catalog.h"
+#include "causal/results/estimate.h"
 #include "core/status.h"
 #include <math.h>
 #include <stdbool.h>
@@ -169,6 +170,7 @@ struct ca_run_summary {
 	unsigned backends;   /* that threads had ticks from: 1 << enum ca_backend */
 	bool outside;        /* the runtime was in none of the run's processes */
 	bool off;            /* it switched itself off in one of them */
+	struct ca_silence silence; /* of this run; its length 0: not known */
 	bool left;           /* experiments ended before the program: what it did then was not sampled */
 };
 
@@ -189,6 +191,7 @@ struct ca_region_stacks {
 	const char *const *contains; /* regions that make up nearly all of this one */
 	const char *const *calls;    /* ... of one that is worth a look all the same: others call them, too */
 	double since;                /* s of virtual time of the run until its binary came */
+	uint64_t silent;             /* samples, on a CPU, while the progress point was not passed */
 };
 /* count: samples whose stack held that region so far in this run. stacks: NULL, not known. */
 enum ca_status ca_results_samples(struct ca_results *results, uint32_t region, uint64_t count,

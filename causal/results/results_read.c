@@ -266,6 +266,7 @@ static bool read_samples(struct ca_profile *profile, struct json_object *record)
 						.own = known_u64(record, "own"),
 						.waited = ca_results_json_u64(record, "waited"),
 						.spins = ca_results_json_u64(record, "spins"),
+						.silent = ca_results_json_u64(record, "silent"),
 						.since = ca_results_json_double(record, "since") };
 	return read_names(record, "via", &samples->via) &&
 	       read_names(record, "contains", &samples->contains) &&
@@ -349,6 +350,23 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	return run->command && run->mode && run->backend && run->speedups && run->scope;
 }
 
+/* Of a run that came to its end. */
+static struct ca_silence read_silence(struct json_object *object, const struct ca_run_summary *run)
+{
+	if (!object || run->left || run->runtime <= run->inserted)
+		return (struct ca_silence){ 0 };
+	return (struct ca_silence){
+		.length = (double)(run->runtime - run->inserted) / 1e9,
+		.sampled = (double)run->periods,
+		.inserted = (double)run->inserted / 1e9,
+		.before = (double)ca_results_json_u64(object, "before") / 1e9,
+		.after = (double)ca_results_json_u64(object, "after") / 1e9,
+		.between = (double)ca_results_json_u64(object, "between") / 1e9,
+		.cpu = (double)ca_results_json_u64(object, "cpu") / 1e9,
+		.samples = (double)ca_results_json_u64(object, "samples"),
+	};
+}
+
 static bool read_end(struct ca_profile *profile, struct json_object *record)
 {
 	const char *backend = ca_results_json_string(record, "backend");
@@ -377,6 +395,8 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 	};
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		run->summary.drop[i] = ca_results_json_u64(drops, ca_results_drop_name(i));
+	run->summary.silence =
+		read_silence(ca_results_json_get(record, "silence"), &run->summary);
 	/* what the run really had goes before what it set out with */
 	if (*backend && strcmp(backend, "none")) {
 		free(run->backend);

@@ -26,6 +26,7 @@ enum {
 	VERDICT = 16, /* "cannot tell here" */
 	MOSTLY = 50,  /* percent of a row's samples */
 	KERNEL = 2,   /* times the share of the samples, and more: it is in the kernel */
+	SILENT = 2,   /* percent of the run: less is not worth a word */
 	NO_TERMINAL = 200
 };
 
@@ -334,7 +335,8 @@ static void put_unit(const struct ca_table *t)
 {
 	const struct ca_profile *p = t->profile;
 	const struct ca_profile_point *point = point_of_rows(t);
-	double visits = 0, seconds = 0;
+	double visits = 0, seconds = 0, silent;
+	struct ca_silence silence;
 	char *name;
 
 	if (t->point)
@@ -367,6 +369,10 @@ static void put_unit(const struct ca_table *t)
 		name ? name : "");
 	if (seconds > 0)
 		fprintf(t->out, ", %.*f a second", visits < 100 * seconds ? 1 : 0, visits / seconds);
+	silence = ca_profile_silence(p, point);
+	silent = 100 * ca_estimate_silence_part(&silence, point->estimates.saved);
+	if (silent >= SILENT)
+		fprintf(t->out, ", in %.0f %% of the run; samples tell of the rest", 100 - silent);
 	fputs(".\n", t->out);
 	put_times(t->out, point);
 	free(name);
