@@ -29,6 +29,7 @@ enum {
 	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
 	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
+	ENDED = 50 * MS,        /* ns of an experiment that ends with the program: else it is not used */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
@@ -539,8 +540,11 @@ static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait
 	}
 	if (c->state == WARMING_UP)
 		ca_conductor_experiment_measure(c, now);
-	if (c->state == RUNNING)
-		ca_conductor_experiment_close(c, now, CA_EXPERIMENT_CUT);
+	if (c->state == RUNNING) {
+		/* else the last moments of a program would be in none */
+		c->e.ended = WIFEXITED(wait_status) && now - c->e.record.start >= ENDED;
+		ca_conductor_experiment_close(c, now, c->e.ended ? 0 : CA_EXPERIMENT_CUT);
+	}
 	if (c->state == SETTLING) {
 		ca_conductor_sum_up(c);
 		ca_conductor_record(c);

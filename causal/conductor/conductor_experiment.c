@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, end to end ... */
+	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, in case the program ends ... */
 	WORK_EVERY = 10000000,   /* ... and of the program's CPU time */
 	PLACES_EVERY = 20000000, /* ns between looks at where threads are */
 	CRAWL = 10,              /* times as long as without the delays: too long for a whole run ... */
@@ -199,6 +199,7 @@ void ca_conductor_experiment_pause(struct ca_conductor *c, uint64_t now)
 void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_t flags)
 {
 	struct ca_experiment_record *r = &c->e.record;
+	bool gone = c->set->end_to_end || c->e.ended;
 	struct ca_load load;
 	struct ca_work work;
 
@@ -207,7 +208,7 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 		r->end = ca_clock_now();
 	else
 		stop_delays(c);
-	work = c->set->end_to_end ? c->e.last_work : ca_conductor_whole_work(c);
+	work = gone ? c->e.last_work : ca_conductor_whole_work(c);
 	r->work = work_between(&c->e.work, &work, r->end - r->start);
 	r->turns = work.turns - c->e.work.turns;
 	r->met = work.met - c->e.work.met;
@@ -226,7 +227,7 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	r->flags |= flags;
 	if (c->whole && ca_conductor_whole_is_late(c))
 		r->flags |= CA_EXPERIMENT_UNPLACED;
-	if (c->set->end_to_end)
+	if (gone)
 		load = c->e.last_load;
 	else
 		ca_interference_read(c->session, &load);
@@ -295,13 +296,13 @@ static void look_at_places(struct ca_conductor *c, uint64_t now)
 	ca_pace_end(&c->places);
 }
 
-/* Of a run that is measured as a whole: also between its windows. */
+/* Where the end of the run may be that of the experiment; of a whole run also between its windows. */
 void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now)
 {
 	look_at_places(c, now);
 	if ((c->state == WARMING_UP || c->state == RUNNING) && now >= c->e.limit.next)
 		ca_conductor_limit_make_up(c, now);
-	if (!c->set->end_to_end || (c->state != RUNNING && !c->e.paused))
+	if (c->state != RUNNING && !c->e.paused)
 		return;
 	if (ca_pace_begin(&c->load, now, LOAD_EVERY)) {
 		ca_interference_read(c->session, &c->e.last_load);

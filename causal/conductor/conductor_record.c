@@ -5,7 +5,11 @@
 #include "causal/conductor/experiment_events.h"
 #include "causal/conductor/sweep.h"
 
-enum { LUMPS = 20 }; /* 1 / share of a visit's time that D may grow by at once */
+enum {
+	LUMPS = 20,      /* 1 / share of a visit's time that D may grow by at once */
+	TAIL = 50000000, /* ns between the last visit and the end of the program ... */
+	TAIL_VISITS = 2  /* ... and of so many visits: it is not one that was not through */
+};
 
 /* From here on D of this experiment is part of what virtual time lags behind for good. */
 static void settle_clock(struct ca_conductor *c, uint64_t delay)
@@ -101,6 +105,20 @@ static uint64_t slowed_by_limits(const struct ca_conductor *c)
 	return c->e.limited < most ? c->e.limited : most;
 }
 
+/* It ended with the program, which did something else after its last visit: how long, is chance. */
+static bool has_tail(const struct ca_conductor *c)
+{
+	const struct ca_experiment_record *r = &c->e.record;
+	uint64_t span = r->end - r->start - r->delay, end = c->e.began + c->e.warm_up + span, last = 0, most = 0;
+
+	for (size_t i = 0; i < r->visit_count; i++)
+		if (r->visits[i].delta > most && c->e.after.last[r->visits[i].point]) {
+			most = r->visits[i].delta;
+			last = c->e.after.last[r->visits[i].point];
+		}
+	return most && end > last + TAIL && (end - last) / TAIL_VISITS > span / most;
+}
+
 void ca_conductor_record(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
@@ -124,6 +142,8 @@ void ca_conductor_record(struct ca_conductor *c)
 	}
 	if (c->set->end_to_end)
 		ca_conductor_whole_end(c);
+	else if (c->e.ended && has_tail(c))
+		r->flags |= CA_EXPERIMENT_CUT;
 	if (!r->visit_count)
 		r->flags |= CA_EXPERIMENT_NO_VISIT;
 	for (size_t i = 0; i < r->visit_count; i++) /* the program's end is no point of the runtime's */

@@ -75,14 +75,15 @@ struct ca_open_experiment {
 	uint64_t warm_up;    /* virtual time of it */
 	uint64_t part;       /* end to end: since when its later window is open; 0: the first */
 	bool paused;         /* end to end: its window is over, and its end is not that of the run */
+	bool ended;          /* with the program, by itself */
 	bool given_up;       /* end to end: it took too long, and there is no further one in this run */
 	uint64_t next_look;  /* ... whether it does */
 	bool lumpy;          /* D grows by whole samples, or hits of timed S */
 	struct ca_work work; /* at its start */
 	struct ca_limited limit;
 	struct ca_load load;      /* when it was opened */
-	struct ca_work last_work; /* end to end: while its processes were still there */
-	struct ca_load last_load; /* end to end: while its processes were still there */
+	struct ca_work last_work; /* while its processes were still there */
+	struct ca_load last_load; /* ... */
 	unsigned looks;           /* at where threads are ... */
 	unsigned idle_beside;     /* ... and CPUs that were idle beside some that waited, the sum */
 };
