@@ -168,7 +168,8 @@ struct ca_estimates {
 	size_t cells;
 	struct ca_curve *curve; /* sorted by region; owned */
 	size_t curves;
-	double saved; /* of what was inserted, the part by which visits came sooner, 0..1 */
+	double saved;  /* of what was inserted, the part by which visits came sooner, 0..1 */
+	double silent; /* part of a run as it is without visits, of which samples tell, 0..1 */
 	/* By observation: the effect that it has by itself, against 0 % in its place and within its own bounds, percent;
 	 * NAN: none. Owned */
 	double *single;

@@ -155,6 +155,7 @@ static void join_curve(struct ca_estimates *out, struct ca_curve *c, const struc
 void ca_estimate_join_silence(const struct ca_observation *o, size_t n,
 			      const struct ca_estimate_options *options, struct ca_estimates *out)
 {
+	out->silent = ca_estimate_silence_part(&options->silence, out->saved);
 	for (size_t k = 0; k < out->curves; k++) {
 		const struct ca_share *share = NULL;
 		struct told told;

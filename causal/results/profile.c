@@ -170,7 +170,8 @@ static void find_lengths(struct ca_profile *profile)
 	free(lag);
 }
 
-struct ca_silence ca_profile_silence(const struct ca_profile *profile, const struct ca_profile_point *point)
+/* Where visits of the point stand for whole runs. */
+static struct ca_silence silence_of(const struct ca_profile *profile, const struct ca_profile_point *point)
 {
 	bool is_unit = point->kind == 't' && !point->whole && !point->beside;
 
@@ -189,7 +190,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	size_t n = 0;
 
 	options.share = share;
-	options.silence = ca_profile_silence(profile, p);
+	options.silence = silence_of(profile, p);
 	if (!list || !share || !of)
 		goto done;
 	for (size_t i = 0; i < profile->experiments; i++) {

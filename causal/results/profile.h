@@ -171,9 +171,6 @@ struct ca_profile {
 	bool crowded;     /* in most experiments threads shared CPUs, and timers do not tell who had them */
 };
 
-/* Of the runs, where visits of that point stand for them; else empty. */
-struct ca_silence ca_profile_silence(const struct ca_profile *profile, const struct ca_profile_point *point);
-
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
  * that cannot be read become a warning. */
 enum ca_status ca_profile_read(struct ca_profile *profile, const char *path, struct ca_err *err);

@@ -142,6 +142,8 @@ static struct json_object *progress_object(const struct ca_profile_row *row)
 	add_count(object, "baseline_experiments", estimates->zeros);
 	add_number(object, "noise", 100 * estimates->noise, 2);
 	add_text(object, "how", ca_profile_how_name(curve->how));
+	if (estimates->silent > 0)
+		add_number(object, "silent", 100 * estimates->silent, 2);
 	if (curve->idle > 0)
 		add_number(object, "idle", curve->idle, 4);
 	if (curve->sampled > 0)

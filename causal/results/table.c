@@ -335,8 +335,7 @@ static void put_unit(const struct ca_table *t)
 {
 	const struct ca_profile *p = t->profile;
 	const struct ca_profile_point *point = point_of_rows(t);
-	double visits = 0, seconds = 0, silent;
-	struct ca_silence silence;
+	double visits = 0, seconds = 0, silent = 100 * point->estimates.silent;
 	char *name;
 
 	if (t->point)
@@ -369,8 +368,6 @@ static void put_unit(const struct ca_table *t)
 		name ? name : "");
 	if (seconds > 0)
 		fprintf(t->out, ", %.*f a second", visits < 100 * seconds ? 1 : 0, visits / seconds);
-	silence = ca_profile_silence(p, point);
-	silent = 100 * ca_estimate_silence_part(&silence, point->estimates.saved);
 	if (silent >= SILENT)
 		fprintf(t->out, ", in %.0f %% of the run; samples tell of the rest", 100 - silent);
 	fputs(".\n", t->out);

@@ -261,7 +261,8 @@ function showSource(row) {
 // "(time)": no other thread had to be delayed, and no point is needed.
 function whatFalls(p) {
 	return p.kind === "latency" ? `the latency of ${p.point}`
-		: p.point === "(time)" ? "the time that the program takes" : `the time per visit of ${p.point}`;
+		: p.point === "(time)" ? "the time that the program takes"
+		: p.silent ? `the time of a run, ${exact(100 - p.silent)} % of which pass ${p.point} (samples tell of the rest),` : `the time per visit of ${p.point}`;
 }
 
 function says(row) {
