@@ -156,19 +156,19 @@ static void set_offers(struct ca_conductor *c, uint64_t now, bool over)
 		missing += row && absent;
 		if (ca_conductor_is_named(c))
 			at_most += 2 * c->set->until;
-		offer[offers++] = (struct ca_plan_offer){ .region = code[i].region,
-							  .key = key_of(region),
-							  .at_most = at_most < 100 ? at_most : 100,
-							  .periods = (double)code[i].samples,
-							  .share = (double)code[i].samples / periods,
-							  .lump = (double)all.squares / periods,
-							  .rate = 1e9 * taken / elapsed,
-							  .overlap = fmax(1 - elapsed / (double)all.cpu, 0),
-							  .since = since_of(c, code[i].region),
-							  .silent = (double)ca_sweep_silent(c->opt.sweep,
-											    c->opt.variant,
-											    code[i].region),
-							  .absent = absent };
+		offer[offers++] = (struct ca_plan_offer){
+			.region = code[i].region,
+			.key = key_of(region),
+			.at_most = at_most < 100 ? at_most : 100,
+			.periods = (double)code[i].samples,
+			.share = (double)code[i].samples / periods,
+			.lump = (double)all.squares / periods,
+			.rate = 1e9 * taken / elapsed,
+			.overlap = fmax(1 - elapsed / (double)all.cpu, 0),
+			.since = since_of(c, code[i].region),
+			.silent = (double)ca_sweep_silent(c->opt.sweep, c->opt.variant, code[i].region),
+			.absent = absent
+		};
 	}
 	for (size_t i = 0, k; i < c->nameds && offer; i++) {
 		for (k = 0; k < offers && offer[k].region != c->named[i]; k++)

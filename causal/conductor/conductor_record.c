@@ -109,7 +109,8 @@ static uint64_t slowed_by_limits(const struct ca_conductor *c)
 static bool has_tail(const struct ca_conductor *c)
 {
 	const struct ca_experiment_record *r = &c->e.record;
-	uint64_t span = r->end - r->start - r->delay, end = c->e.began + c->e.warm_up + span, last = 0, most = 0;
+	uint64_t span = r->end - r->start - r->delay, end = c->e.began + c->e.warm_up + span, last = 0,
+		 most = 0;
 
 	for (size_t i = 0; i < r->visit_count; i++)
 		if (r->visits[i].delta > most && c->e.after.last[r->visits[i].point]) {

@@ -92,12 +92,13 @@ struct ca_open_experiment {
 struct ca_silence_watch {
 	const char *point; /* the chosen one; borrowed. NULL: none was when the run began */
 	struct ca_pace pace;
-	double rate;                         /* visits a second, where it was chosen; 0: not known */
-	double least;                        /* ns of a pause */
-	uint64_t visits;                     /* so far, as of the last look */
-	uint64_t work;                       /* ns of CPU time, likewise */
-	uint64_t since, work_then, periods;  /* the last visit: virtual time of the run; and what there was then */
-	struct ca_vec samples, inside;       /* by region: uint64_t, then; double, in all that was silent */
+	double rate;     /* visits a second, where it was chosen; 0: not known */
+	double least;    /* ns of a pause */
+	uint64_t visits; /* so far, as of the last look */
+	uint64_t work;   /* ns of CPU time, likewise */
+	uint64_t since, work_then,
+		periods;               /* the last visit: virtual time of the run; and what there was then */
+	struct ca_vec samples, inside; /* by region: uint64_t, then; double, in all that was silent */
 	struct ca_silence sum;
 };
 

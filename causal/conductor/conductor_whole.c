@@ -13,7 +13,7 @@
 enum {
 	TURN = 100,      /* ns of a spin loop's; more turns than the experiment has time are unknown ones */
 	TAIL = 2,        /* periods after the last visit that may belong to one more */
-	FIT = 4,         /* experiments that have to fit into a run ... */
+	FIT = 3,         /* experiments that have to fit into a run ... */
 	FIT_ALONE = 8,   /* ... of one thread: a whole run is its own baseline, too, and has all its phases */
 	EARLY = 5,       /* samples of the code before the experiment has begun ... */
 	EARLY_PART = 30, /* ... or 1 / part of all of them, that do not matter */

@@ -42,8 +42,8 @@ struct ca_plan {
 	bool whole, alone;  /* experiments are whole runs; of one thread, each of which is its own baseline */
 	double length, now; /* of a run, s; in it */
 	struct ca_silence silence;
-	struct ca_vec run;  /* double: length of that with this number, s; 0: not known */
-	double third;       /* percent: what the last of the first rows brings at least, at 50 % */
+	struct ca_vec run; /* double: length of that with this number, s; 0: not known */
+	double third;      /* percent: what the last of the first rows brings at least, at 50 % */
 	unsigned rows;
 	bool vague; /* one of them is not known as well as asked for, and more runs would not change that */
 };

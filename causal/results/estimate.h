@@ -62,10 +62,11 @@ static inline double ca_estimate_sampled(bool exact, bool by_timer, uint64_t met
 /* Runs from their beginnings to their ends, added up: what they do while their progress point is not passed. Times in s
  * of virtual time, samples in periods on a CPU. */
 struct ca_silence {
-	double length, sampled;        /* of the runs; 0: nothing is known */
-	double inserted;               /* beside that */
-	double before, after, between; /* until a run's first visit, after its last one, and in longer pauses */
-	double cpu, samples;           /* CPU time in these, and what was sampled */
+	double length, sampled; /* of the runs; 0: nothing is known */
+	double inserted;        /* beside that */
+	double before, after,
+		between;     /* until a run's first visit, after its last one, and in longer pauses */
+	double cpu, samples; /* CPU time in these, and what was sampled */
 };
 void ca_estimate_silence_add(struct ca_silence *sum, const struct ca_silence *run);
 /* Of the time in which runs as they are would be at work, 0..1; saved: the part of what was inserted by which they have

@@ -49,7 +49,8 @@ static double share_of(const struct ca_share *share, const struct ca_silence *s)
 	return share ? fmin(share->silent / s->samples, 1) : 0;
 }
 
-bool ca_estimate_is_silent(const struct ca_observation *o, size_t n, const struct ca_estimate_options *options)
+bool ca_estimate_is_silent(const struct ca_observation *o, size_t n,
+			   const struct ca_estimate_options *options)
 {
 	bool visits = n > 0;
 
@@ -85,8 +86,9 @@ void ca_estimate_hear_silence(struct ca_est *est, const struct ca_silence *s)
 		double open = fmax(fmin(to, 1 - after) - fmax(from, before), 0);
 
 		/* as many as there would be, if they were there as often as elsewhere */
-		est->heard[0][k] = heard / (1 - silent) *
-				   (1. / PARTS - open + (rest > 0 ? open / rest * s->between / s->length : 0));
+		est->heard[0][k] =
+			heard / (1 - silent) *
+			(1. / PARTS - open + (rest > 0 ? open / rest * s->between / s->length : 0));
 	}
 }
 
@@ -166,7 +168,7 @@ void ca_estimate_join_silence(const struct ca_observation *o, size_t n,
 		join_curve(out, &out->curve[k], &told);
 		for (size_t i = 0; i < n; i++)
 			if (o[i].region == out->curve[k].region)
-				out->single[i] = (1 - told.part) * out->single[i] +
-						 o[i].speedup / 1e4 * told.saved;
+				out->single[i] =
+					(1 - told.part) * out->single[i] + o[i].speedup / 1e4 * told.saved;
 	}
 }

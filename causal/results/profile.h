@@ -165,10 +165,10 @@ struct ca_profile {
 	double *whole_of; /* ... of which on a CPU, or waited for in it: what a person takes for 100 %. Owned */
 	double length;    /* of a run, s of virtual time, mean; 0: not known */
 	struct ca_silence silence; /* of all runs */
-	double squares;   /* ... and of what each sample stands for */
-	bool busy;        /* most experiments were disturbed by other programs ... */
-	bool blind;       /* ... and what is won beside them cannot be told */
-	bool crowded;     /* in most experiments threads shared CPUs, and timers do not tell who had them */
+	double squares;            /* ... and of what each sample stands for */
+	bool busy;                 /* most experiments were disturbed by other programs ... */
+	bool blind;                /* ... and what is won beside them cannot be told */
+	bool crowded; /* in most experiments threads shared CPUs, and timers do not tell who had them */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines

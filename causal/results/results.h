@@ -152,26 +152,26 @@ struct ca_run_info {
 
 /* What the last record says: the funnel from samples to experiments. */
 struct ca_run_summary {
-	int exit_status;     /* as a shell: 0..255, 128+N for a signal */
-	uint64_t runtime;    /* ns, from exec to exit */
-	uint64_t inserted;   /* ns by which virtual time lagged at its end */
-	uint64_t samples;    /* taken */
-	uint64_t in_scope;   /* ... of which had a frame in scope */
-	uint64_t in_main;    /* ... in main itself, which is no region of function mode */
-	uint64_t periods;    /* ... that they stand for; what regions' samples are counted in */
-	uint64_t waited;     /* ... of them, not on a CPU: waits for the outside, sleeps */
-	uint64_t squares;    /* sum of the squares of what each stands for; 0: not known */
-	uint64_t drop[16];   /* by enum ca_drop */
-	uint64_t started;    /* experiments opened */
-	uint64_t kept;       /* experiments that can be used: no flag but CA_EXPERIMENT_LAST */
-	uint64_t visits;     /* of all progress points */
-	uint64_t handler_ns; /* spent in handlers, all threads */
-	uint64_t cpu_ns;     /* CPU time of the program */
-	unsigned backends;   /* that threads had ticks from: 1 << enum ca_backend */
-	bool outside;        /* the runtime was in none of the run's processes */
-	bool off;            /* it switched itself off in one of them */
+	int exit_status;           /* as a shell: 0..255, 128+N for a signal */
+	uint64_t runtime;          /* ns, from exec to exit */
+	uint64_t inserted;         /* ns by which virtual time lagged at its end */
+	uint64_t samples;          /* taken */
+	uint64_t in_scope;         /* ... of which had a frame in scope */
+	uint64_t in_main;          /* ... in main itself, which is no region of function mode */
+	uint64_t periods;          /* ... that they stand for; what regions' samples are counted in */
+	uint64_t waited;           /* ... of them, not on a CPU: waits for the outside, sleeps */
+	uint64_t squares;          /* sum of the squares of what each stands for; 0: not known */
+	uint64_t drop[16];         /* by enum ca_drop */
+	uint64_t started;          /* experiments opened */
+	uint64_t kept;             /* experiments that can be used: no flag but CA_EXPERIMENT_LAST */
+	uint64_t visits;           /* of all progress points */
+	uint64_t handler_ns;       /* spent in handlers, all threads */
+	uint64_t cpu_ns;           /* CPU time of the program */
+	unsigned backends;         /* that threads had ticks from: 1 << enum ca_backend */
+	bool outside;              /* the runtime was in none of the run's processes */
+	bool off;                  /* it switched itself off in one of them */
 	struct ca_silence silence; /* of this run; its length 0: not known */
-	bool left;           /* experiments ended before the program: what it did then was not sampled */
+	bool left; /* experiments ended before the program: what it did then was not sampled */
 };
 
 struct ca_results; /* one open run file */

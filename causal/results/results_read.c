@@ -395,8 +395,7 @@ static bool read_end(struct ca_profile *profile, struct json_object *record)
 	};
 	for (unsigned i = 0; i < CA_DROP_COUNT; i++)
 		run->summary.drop[i] = ca_results_json_u64(drops, ca_results_drop_name(i));
-	run->summary.silence =
-		read_silence(ca_results_json_get(record, "silence"), &run->summary);
+	run->summary.silence = read_silence(ca_results_json_get(record, "silence"), &run->summary);
 	/* what the run really had goes before what it set out with */
 	if (*backend && strcmp(backend, "none")) {
 		free(run->backend);

@@ -145,14 +145,14 @@ static void test_span(void **state)
 	} cases[] = {
 		{ { { 700, 900 }, { 1700, 1500 } }, 0, 0, 800 },
 		{ { { 0, 600 }, { 1700, 1900 } }, 0, 0, 1300 },
-		{ { { 400, 0 }, { 1700, 1900 } }, 0, 0, 0 },   /* before the experiment: at another pace */
-		{ { { BEGUN, 0 }, { 1700, 0 } }, 0, 0, 0 },    /* from then on */
-		{ { { 0, 0 }, { 1700, 0 } }, 0, 0, 0 },        /* never before */
+		{ { { 400, 0 }, { 1700, 1900 } }, 0, 0, 0 },     /* before the experiment: at another pace */
+		{ { { BEGUN, 0 }, { 1700, 0 } }, 0, 0, 0 },      /* from then on */
+		{ { { 0, 0 }, { 1700, 0 } }, 0, 0, 0 },          /* never before */
 		{ { { 700, 900 }, { 1500, 1400 } }, 0, 0, 600 }, /* as near to the end as the warm-up is long */
 		{ { { 700, 900 }, { 1499, 1400 } }, 0, 0, 0 },   /* it ends in a pause */
-		{ { { 700, 900 }, { 900, 900 } }, 0, 0, 0 },   /* not by what is known */
-		{ { { 700, 900 }, { 1700, 1500 } }, 7, 0, 0 }, /* in a thread that does not tell, too */
-		{ { { 700, 900 }, { 1700, 1500 } }, 0, 3, 0 }, /* in a thread that is not known, too */
+		{ { { 700, 900 }, { 900, 900 } }, 0, 0, 0 },     /* not by what is known */
+		{ { { 700, 900 }, { 1700, 1500 } }, 7, 0, 0 },   /* in a thread that does not tell, too */
+		{ { { 700, 900 }, { 1700, 1500 } }, 0, 3, 0 },   /* in a thread that is not known, too */
 	};
 
 	for (size_t i = 0; i < CA_COUNT(cases); i++) {

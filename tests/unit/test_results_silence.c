@@ -6,12 +6,9 @@
 enum { WORK = 1, LOAD, EACH = 12 };
 
 /* Runs of 10 s, of which 4 pass no point. So much of WORK's saving arrives. */
-static const struct ca_silence runs = { .length = 100,
-					.sampled = 16000,
-					.before = 30,
-					.after = 10,
-					.cpu = 40,
-					.samples = 4000 };
+static const struct ca_silence runs = {
+	.length = 100, .sampled = 16000, .before = 30, .after = 10, .cpu = 40, .samples = 4000
+};
 
 static struct ca_observation experiment(uint32_t region, uint32_t speedup, size_t i, bool per_visit)
 {
