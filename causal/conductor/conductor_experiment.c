@@ -12,6 +12,7 @@
 enum {
 	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, in case the program ends ... */
 	WORK_EVERY = 10000000,   /* ... and of the program's CPU time */
+	NEAR = 70,               /* percent of a run, from which on it may come to its end */
 	PLACES_EVERY = 20000000, /* ns between looks at where threads are */
 	CRAWL = 10,              /* times as long as without the delays: too long for a whole run ... */
 	CRAWL_AFTER = 5,         /* s of it before that is known */
@@ -296,13 +297,21 @@ static void look_at_places(struct ca_conductor *c, uint64_t now)
 	ca_pace_end(&c->places);
 }
 
+/* Not if runs before were much longer. */
+static bool may_end(const struct ca_conductor *c, uint64_t now)
+{
+	double length = c->opt.sweep && !c->set->end_to_end ? ca_sweep_length(c->opt.sweep) : 0;
+
+	return (double)(now - c->started - ca_session_lag(c->session)) / 1e9 >= NEAR * length / 100;
+}
+
 /* Where the end of the run may be that of the experiment; of a whole run also between its windows. */
 void ca_conductor_experiment_look(struct ca_conductor *c, uint64_t now)
 {
 	look_at_places(c, now);
 	if ((c->state == WARMING_UP || c->state == RUNNING) && now >= c->e.limit.next)
 		ca_conductor_limit_make_up(c, now);
-	if (c->state != RUNNING && !c->e.paused)
+	if ((c->state != RUNNING && !c->e.paused) || !may_end(c, now))
 		return;
 	if (ca_pace_begin(&c->load, now, LOAD_EVERY)) {
 		ca_interference_read(c->session, &c->e.last_load);

@@ -112,11 +112,14 @@ static bool has_tail(const struct ca_conductor *c)
 	uint64_t span = r->end - r->start - r->delay, end = c->e.began + c->e.warm_up + span, last = 0,
 		 most = 0;
 
-	for (size_t i = 0; i < r->visit_count; i++)
-		if (r->visits[i].delta > most && c->e.after.last[r->visits[i].point]) {
-			most = r->visits[i].delta;
-			last = c->e.after.last[r->visits[i].point];
-		}
+	for (size_t i = 0; i < r->visit_count; i++) {
+		uint32_t point = r->visits[i].point;
+
+		if (point >= CA_MAX_POINTS || r->visits[i].delta <= most || !c->e.after.last[point])
+			continue; /* time itself goes on to the end */
+		most = r->visits[i].delta;
+		last = c->e.after.last[point];
+	}
 	return most && end > last + TAIL && (end - last) / TAIL_VISITS > span / most;
 }
 
