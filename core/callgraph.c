@@ -220,10 +220,7 @@ static void add_length(struct ca_callgraph_row *row, uint64_t begin, uint64_t le
 
 static struct hot *get_hot(struct ca_callgraph *graph, uint32_t key)
 {
-	while (key < HOT_KEYS && graph->hot.n <= key)
-		if (!ca_vec_push(&graph->hot))
-			return NULL;
-	return key < HOT_KEYS ? (struct hot *)graph->hot.at + key : NULL;
+	return key < HOT_KEYS ? ca_vec_reach(&graph->hot, key) : NULL;
 }
 
 uint64_t ca_callgraph_throttled(const struct ca_callgraph *graph, uint32_t key)

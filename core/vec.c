@@ -27,6 +27,14 @@ void *ca_vec_push(struct ca_vec *vec)
 	return memset((char *)vec->at + vec->n++ * vec->size, 0, vec->size);
 }
 
+void *ca_vec_reach(struct ca_vec *vec, size_t i)
+{
+	while (vec->n <= i)
+		if (!ca_vec_push(vec))
+			return NULL;
+	return (char *)vec->at + i * vec->size;
+}
+
 bool ca_vec_add(struct ca_vec *vec, const void *records, size_t n)
 {
 	if (n > vec->room - vec->n && !vec_grow(vec, vec->n + n))

@@ -14,6 +14,9 @@ struct ca_vec {
 };
 /* A zeroed record at the end, valid until the next push; NULL when memory runs out. */
 void *ca_vec_push(struct ca_vec *vec);
+/* Record number i, with zeroed ones up to it where there are fewer; valid until the next push. NULL when memory runs
+ * out. */
+void *ca_vec_reach(struct ca_vec *vec, size_t i);
 /* Append n records. */
 bool ca_vec_add(struct ca_vec *vec, const void *records, size_t n);
 void ca_vec_free(struct ca_vec *vec);

@@ -42,14 +42,6 @@ void ca_conductor_silence_start(struct ca_conductor *c)
 			   : NULL;
 }
 
-static void *of_region(struct ca_vec *vec, uint32_t region)
-{
-	while (vec->n <= region)
-		if (!ca_vec_push(vec))
-			return NULL;
-	return (char *)vec->at + region * vec->size;
-}
-
 /* From here on nothing may be passed for a while. at: ns of virtual time. */
 static void remember(struct ca_conductor *c, uint64_t at)
 {
@@ -59,7 +51,7 @@ static void remember(struct ca_conductor *c, uint64_t at)
 	w->work_then = w->work;
 	w->periods = c->sum.periods - c->sum.waited;
 	for (uint32_t id = 1; id <= c->catalog.regions; id++) {
-		uint64_t *samples = of_region(&w->samples, id);
+		uint64_t *samples = ca_vec_reach(&w->samples, id);
 
 		if (samples)
 			*samples = ca_regions_at_work(c->regions, id);
@@ -78,8 +70,8 @@ static void end(struct ca_conductor *c, uint64_t at, double counted, double *sum
 	w->sum.cpu += w->work > w->work_then ? part * (double)(w->work - w->work_then) / 1e9 : 0;
 	w->sum.samples += part * (double)(c->sum.periods - c->sum.waited - w->periods);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++) {
-		double *inside = of_region(&w->inside, id);
-		const uint64_t *then = of_region(&w->samples, id);
+		double *inside = ca_vec_reach(&w->inside, id);
+		const uint64_t *then = ca_vec_reach(&w->samples, id);
 
 		if (inside && then)
 			*inside += part * (double)(ca_regions_at_work(c->regions, id) - *then);

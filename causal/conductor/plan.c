@@ -88,10 +88,10 @@ void ca_plan_set_length(struct ca_plan *p, double seconds)
 
 void ca_plan_set_run(struct ca_plan *p, uint32_t run, double seconds)
 {
-	while (p->run.n <= run)
-		if (!ca_vec_push(&p->run))
-			return;
-	((double *)p->run.at)[run] = seconds;
+	double *length = ca_vec_reach(&p->run, run);
+
+	if (length)
+		*length = seconds;
 }
 
 void ca_plan_set_time(struct ca_plan *p, double seconds)

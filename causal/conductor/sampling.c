@@ -158,19 +158,10 @@ void ca_sampling_tap(struct ca_sampling *s, ca_sampling_told *told, void *contex
 	s->context = context;
 }
 
-/* Record number i, made if need be; NULL: no memory. */
-static void *at(struct ca_vec *vec, uint32_t i)
-{
-	while (vec->n <= i)
-		if (!ca_vec_push(vec))
-			return NULL;
-	return (char *)vec->at + i * vec->size;
-}
-
 static struct thread *thread_of(struct ca_sampling *s, const struct ca_source *from)
 {
 	struct thread *t = ca_by_index_get(&s->threads, from->thread_index);
-	struct process *p = at(&s->processes, from->process_index);
+	struct process *p = ca_vec_reach(&s->processes, from->process_index);
 
 	if (t)
 		t->process = from->process_index;
@@ -183,7 +174,7 @@ void ca_sampling_name(struct ca_sampling *s, const struct ca_source *from, const
 		      const char *thread)
 {
 	struct thread *t = thread_of(s, from);
-	struct process *p = at(&s->processes, from->process_index);
+	struct process *p = ca_vec_reach(&s->processes, from->process_index);
 
 	if (t && thread)
 		snprintf(t->name, sizeof t->name, "%s", thread);
@@ -267,7 +258,7 @@ const char *ca_sampling_made_code(struct ca_sampling *s, uint32_t process, uint6
 {
 	bool later;
 
-	return name_made(s, at(&s->processes, process), address, &later);
+	return name_made(s, ca_vec_reach(&s->processes, process), address, &later);
 }
 
 /* The name of code that the process has made itself, as a function; 0: not yet. */
@@ -275,7 +266,7 @@ static uint32_t find_made(struct ca_sampling *s, const struct stack *stack, uint
 {
 	const struct thread *t = ca_by_index_get(&s->threads, stack->thread);
 	bool later;
-	const char *name = name_made(s, t ? at(&s->processes, t->process) : NULL, address, &later);
+	const char *name = name_made(s, t ? ca_vec_reach(&s->processes, t->process) : NULL, address, &later);
 
 	if (later && !s->ending && s->last < stack->time + LATE)
 		return 0;
@@ -303,7 +294,7 @@ static const uint32_t *find_frame(struct ca_sampling *s, const struct stack *sta
 /* ---- stacks ---------------------------------------------------------------------------------*/
 static uint32_t root_of(struct ca_sampling *s, uint32_t process)
 {
-	struct process *p = at(&s->processes, process);
+	struct process *p = ca_vec_reach(&s->processes, process);
 
 	if (!p)
 		return 0;
@@ -446,7 +437,7 @@ static void end_open(struct ca_sampling *s, struct thread *t)
 static void add_up(struct ca_sampling *s, uint32_t thread, uint64_t end)
 {
 	struct thread *t = ca_by_index_find(&s->threads, thread);
-	const struct process *p = t ? at(&s->processes, t->process) : NULL;
+	const struct process *p = t ? ca_vec_reach(&s->processes, t->process) : NULL;
 
 	if (t)
 		end_open(s, t);

@@ -345,14 +345,14 @@ void ca_sweep_add_silence(struct ca_sweep *sweep, size_t number, const struct ca
 void ca_sweep_add_silent(struct ca_sweep *sweep, size_t number, uint32_t region, uint64_t samples)
 {
 	struct variant *variant = find_variant(sweep, number);
+	uint64_t *sum;
 
 	if (!variant)
 		return;
-	variant->silent.size = sizeof samples;
-	while (variant->silent.n <= region)
-		if (!ca_vec_push(&variant->silent))
-			return;
-	((uint64_t *)variant->silent.at)[region] += samples;
+	variant->silent.size = sizeof *sum;
+	sum = ca_vec_reach(&variant->silent, region);
+	if (sum)
+		*sum += samples;
 }
 
 uint64_t ca_sweep_silent(const struct ca_sweep *sweep, size_t number, uint32_t region)

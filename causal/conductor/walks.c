@@ -302,12 +302,10 @@ void ca_walks_free(struct ca_walks *w)
 /* NULL: no memory. */
 static struct copy *copy_of(struct ca_walks *w, uint32_t thread)
 {
-	struct copy **copy;
+	struct copy **copy = ca_vec_reach(&w->copies, thread);
 
-	while (w->copies.n <= thread)
-		if (!ca_vec_push(&w->copies))
-			return NULL;
-	copy = (struct copy **)w->copies.at + thread;
+	if (!copy)
+		return NULL;
 	if (!*copy && (*copy = calloc(1, sizeof **copy)))
 		(*copy)->word.size = sizeof(struct word);
 	return *copy;

@@ -35,6 +35,15 @@ static void test_push_and_add(void **state)
 	vec.n = 10;
 	at = ca_vec_push(&vec);
 	assert_memory_equal(at, &(struct record){ 0 }, sizeof *at);
+	/* ... also those on the way to a later one; what is there stays */
+	at = ca_vec_reach(&vec, 300);
+	assert_int_equal(vec.n, 301);
+	assert_ptr_equal(at, (struct record *)vec.at + 300);
+	for (uint32_t i = 11; i <= 300; i++)
+		assert_memory_equal((struct record *)vec.at + i, &(struct record){ 0 }, sizeof *at);
+	at = ca_vec_reach(&vec, 9);
+	assert_int_equal(at->key, 9);
+	assert_int_equal(vec.n, 301);
 	ca_vec_free(&vec);
 	assert_int_equal(vec.n, 0);
 	assert_int_equal(vec.size, sizeof(struct record));
