@@ -156,7 +156,6 @@ static void find_lengths(struct ca_profile *profile)
 	for (size_t i = 0; i < profile->runs && lag; i++) {
 		struct ca_profile_run *run = &profile->run[i];
 
-		ca_estimate_silence_add(&profile->silence, &run->summary.silence);
 		if (run->summary.inserted)
 			lag[i] = run->summary.inserted;
 		if (!run->ended || run->summary.left || run->end_to_end || run->summary.runtime <= lag[i])
@@ -168,14 +167,6 @@ static void find_lengths(struct ca_profile *profile)
 	if (known > 0)
 		profile->length /= known;
 	free(lag);
-}
-
-/* Where visits of the point stand for whole runs. */
-static struct ca_silence silence_of(const struct ca_profile *profile, const struct ca_profile_point *point)
-{
-	bool is_unit = point->kind == 't' && !point->whole && !point->beside;
-
-	return is_unit ? profile->silence : (struct ca_silence){ 0 };
 }
 
 static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
@@ -190,7 +181,7 @@ static enum ca_status estimate_point(struct ca_profile *profile, uint32_t point)
 	size_t n = 0;
 
 	options.share = share;
-	options.silence = silence_of(profile, p);
+	options.silence = ca_profile_silence(profile, p);
 	if (!list || !share || !of)
 		goto done;
 	for (size_t i = 0; i < profile->experiments; i++) {

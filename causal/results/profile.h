@@ -164,11 +164,10 @@ struct ca_profile {
 	double *periods_of; /* ... and in whose scope it was, by region, from the first one on. Owned */
 	double *whole_of; /* ... of which on a CPU, or waited for in it: what a person takes for 100 %. Owned */
 	double length;    /* of a run, s of virtual time, mean; 0: not known */
-	struct ca_silence silence; /* of all runs */
-	double squares;            /* ... and of what each sample stands for */
-	bool busy;                 /* most experiments were disturbed by other programs ... */
-	bool blind;                /* ... and what is won beside them cannot be told */
-	bool crowded; /* in most experiments threads shared CPUs, and timers do not tell who had them */
+	double squares;   /* ... and of what each sample stands for */
+	bool busy;        /* most experiments were disturbed by other programs ... */
+	bool blind;       /* ... and what is won beside them cannot be told */
+	bool crowded;     /* in most experiments threads shared CPUs, and timers do not tell who had them */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
@@ -198,6 +197,8 @@ struct json_object *ca_profile_json(const struct ca_profile *profile);
 void ca_profile_find_sampled(struct ca_profile *profile);
 bool ca_profile_find_periods(struct ca_profile *profile);
 struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n);
+/* What they do while that point is not passed, where its visits stand for whole runs; else empty. */
+struct ca_silence ca_profile_silence(const struct ca_profile *profile, const struct ca_profile_point *point);
 /* profile_whole.c: whole runs and experiments inside runs. Of the two curves of a region, is this the one
  * that is not used? */
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,

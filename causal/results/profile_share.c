@@ -99,3 +99,13 @@ struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
 	free(seen);
 	return share;
 }
+
+struct ca_silence ca_profile_silence(const struct ca_profile *profile, const struct ca_profile_point *point)
+{
+	bool is_unit = point->kind == 't' && !point->whole && !point->beside;
+	struct ca_silence all = { 0 };
+
+	for (size_t i = 0; i < profile->runs && is_unit; i++)
+		ca_estimate_silence_add(&all, &profile->run[i].summary.silence);
+	return all;
+}
