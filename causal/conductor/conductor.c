@@ -13,9 +13,7 @@
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"
 #include "core/settings.h"
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -29,7 +27,6 @@ enum {
 	PATCH_MOST = 500 * MS,  /* ... and those that run meanwhile ... */
 	PATCH_RUN = 2 * MS,     /* ... for so much CPU time */
 	UNPLACED = 50,          /* 1 / share of CPU time without sites that spoils an experiment */
-	ENDED = 50 * MS,        /* ns of an experiment that ends with the program: else it is not used */
 	SETTLE_MOST = 200 * MS, /* ns that threads get to pay what is left */
 	SETTLED = 20000,        /* ns owed per thread that do not matter */
 	TRIAL = 5 * MS,         /* ns in which it is found out how often S is entered ... */
@@ -415,7 +412,7 @@ static void look_for_modules(struct ca_conductor *c, uint64_t now)
 		c->came[c->modules++] = now - c->started - ca_session_lag(c->session);
 }
 
-static void step_windows(struct ca_conductor *c, uint64_t now)
+void ca_conductor_step_windows(struct ca_conductor *c, uint64_t now)
 {
 	ca_windows_step(c->windows, now);
 	for (unsigned i = 0; i < CA_SAMPLER_COUNT; i++)
@@ -434,7 +431,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	int ms;
 
 	atomic_store(&c->session->heartbeat, now);
-	step_windows(c, now);
+	ca_conductor_step_windows(c, now);
 	ca_objects_look(c->objects);
 	ca_conductor_host_step(c);
 	ca_conductor_drain(c);
@@ -515,90 +512,4 @@ void ca_conductor_finish(struct ca_conductor *c)
 	c->asked_to_end = true;
 	if (c->opt.traced)
 		ca_windows_end(c->windows, ca_clock_now());
-}
-
-/* ---- closing ----------------------------------------------------------------------------------*/
-static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait_status)
-{
-	bool open;
-
-	if (c->set->end_to_end) {
-		/* chosen but never opened: the program was too short for that */
-		if (c->state != RUNNING && !c->e.paused)
-			return;
-		if (c->e.paused && c->state == SETTLING)
-			ca_conductor_sum_up(c);
-		open = !c->e.paused;
-		if (!c->whole)
-			c->e.record.start = c->started;
-		ca_conductor_experiment_close(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
-		c->e.record.end = now;
-		if (open)
-			ca_conductor_sum_up(c);
-		ca_conductor_record(c);
-		return;
-	}
-	if (c->state == WARMING_UP)
-		ca_conductor_experiment_measure(c, now);
-	if (c->state == RUNNING) {
-		/* else the last moments of a program would be in none */
-		c->e.ended = WIFEXITED(wait_status) && now - c->e.record.start >= ENDED;
-		ca_conductor_experiment_close(c, now, c->e.ended ? 0 : CA_EXPERIMENT_CUT);
-	}
-	if (c->state == SETTLING) {
-		ca_conductor_sum_up(c);
-		ca_conductor_record(c);
-	}
-}
-
-/* last: out, what is known at the end; or NULL. */
-static void tell_and_dispose(struct ca_conductor *c, struct ca_conductor_status *last)
-{
-	if (last) {
-		if (c->plan)
-			ca_plan_estimate(c->plan);
-		ca_conductor_status(c, last);
-		last->region = NULL;
-	}
-	ca_conductor_dispose(c);
-}
-
-enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_conductor_status *last,
-				  struct ca_err *err)
-{
-	uint64_t now = ca_clock_now();
-	enum ca_status status = CA_OK;
-	struct ca_visits_now visits;
-
-	if (c->opt.traced && !c->left) {
-		step_windows(c, now);
-		ca_conductor_tell_running(c);
-		ca_conductor_leave_traced(c, now, wait_status);
-	}
-	if (c->left || c->opt.traced) {
-		tell_and_dispose(c, last);
-		return CA_OK;
-	}
-	ca_conductor_drain(c);
-	ca_selection_log_read(c->log);
-	ca_visits_read(c->session, &visits);
-	close_open_experiment(c, now, wait_status);
-	c->sum.visits += ca_visits_sum(&visits);
-	if (!WIFSIGNALED(wait_status)) {
-		ca_conductor_silence_end(c, now);
-		if (c->opt.sweep && !c->set->end_to_end)
-			ca_sweep_add_length(c->opt.sweep, c->opt.run,
-					    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);
-	}
-	ca_conductor_points_close(c, wait_status, &visits);
-	if (!WIFSIGNALED(wait_status))
-		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
-	ca_conductor_write_last(c, now, wait_status);
-	status = ca_results_close(c->results, &c->sum, err);
-	if (!status)
-		status = ca_conductor_check_binaries(c, err);
-	if (!status)
-		status = ca_conductor_what_if_check(c, err);
-	tell_and_dispose(c, last);
-	return status;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a run: what threads and processes have counted, the last records of the run file, and how a program
- * that goes on is left. Driver's process, one thread. */
+/* The end of a run: the experiment that it was in, what threads and processes have counted, the last records of the run
+ * file; and how a program that goes on is left. Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
+#include "core/clock.h"
 #include "core/path.h"
 #include "core/suggest.h"
 #include <stdio.h>
@@ -10,9 +11,10 @@
 #include <sys/wait.h>
 
 enum {
-	FEW = 10,        /* samples of a run */
-	WAITS = 33,      /* on CPUs for less than 3 % of the time: nothing that it does there could matter */
-	LONG = 500000000 /* ns: a shorter run may have only begun */
+	FEW = 10,         /* samples of a run */
+	WAITS = 33,       /* on CPUs for less than 3 % of the time: nothing that it does there could matter */
+	LONG = 500000000, /* ns: a shorter run may have only begun */
+	ENDED = 50000000  /* ns of an experiment that ends with the program: else it is not used */
 };
 
 /* The runtime was in none of the processes, or they hardly ran. */
@@ -85,7 +87,8 @@ static void record_binaries(struct ca_conductor *c)
 	}
 }
 
-enum ca_status ca_conductor_check_binaries(const struct ca_conductor *c, struct ca_err *err)
+/* After the last records: does -B name any binary of the run? */
+static enum ca_status check_binaries(const struct ca_conductor *c, struct ca_err *err)
 {
 	struct ca_suggest nearest = { .name = c->set->binary_scope };
 	uint32_t used = atomic_load(&c->session->modules_used);
@@ -107,7 +110,8 @@ enum ca_status ca_conductor_check_binaries(const struct ca_conductor *c, struct 
 			  c->set->binary_scope, *best ? "; did you mean " : "", best, *best ? "?" : "");
 }
 
-void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_status)
+/* What the run file says at its end, but for its last record. */
+static void write_last(struct ca_conductor *c, uint64_t now, int wait_status)
 {
 	ca_conductor_host_close(c);
 	ca_conductor_trace_close(c);
@@ -125,7 +129,7 @@ void ca_conductor_leave(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_err err;
 
-	ca_conductor_write_last(c, now, 0);
+	write_last(c, now, 0);
 	c->sum.left = true;
 	if (ca_results_close(c->results, &c->sum, &err) != CA_OK)
 		ca_conductor_say(c, 0, "%s", err.text);
@@ -145,4 +149,90 @@ void ca_conductor_leave_traced(struct ca_conductor *c, uint64_t now, int wait_st
 		summarise(c, now, wait_status);
 		ca_conductor_sample_close(c, now, wait_status);
 	}
+}
+
+/* ---- the program has ended --------------------------------------------------------------------*/
+static void close_open_experiment(struct ca_conductor *c, uint64_t now, int wait_status)
+{
+	bool open;
+
+	if (c->set->end_to_end) {
+		/* chosen but never opened: the program was too short for that */
+		if (c->state != RUNNING && !c->e.paused)
+			return;
+		if (c->e.paused && c->state == SETTLING)
+			ca_conductor_sum_up(c);
+		open = !c->e.paused;
+		if (!c->whole)
+			c->e.record.start = c->started;
+		ca_conductor_experiment_close(c, now, WIFSIGNALED(wait_status) ? CA_EXPERIMENT_CUT : 0);
+		c->e.record.end = now;
+		if (open)
+			ca_conductor_sum_up(c);
+		ca_conductor_record(c);
+		return;
+	}
+	if (c->state == WARMING_UP)
+		ca_conductor_experiment_measure(c, now);
+	if (c->state == RUNNING) {
+		/* else the last moments of a program would be in none */
+		c->e.ended = WIFEXITED(wait_status) && now - c->e.record.start >= ENDED;
+		ca_conductor_experiment_close(c, now, c->e.ended ? 0 : CA_EXPERIMENT_CUT);
+	}
+	if (c->state == SETTLING) {
+		ca_conductor_sum_up(c);
+		ca_conductor_record(c);
+	}
+}
+
+/* last: out, what is known at the end; or NULL. */
+static void tell_and_dispose(struct ca_conductor *c, struct ca_conductor_status *last)
+{
+	if (last) {
+		if (c->plan)
+			ca_plan_estimate(c->plan);
+		ca_conductor_status(c, last);
+		last->region = NULL;
+	}
+	ca_conductor_dispose(c);
+}
+
+enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struct ca_conductor_status *last,
+				  struct ca_err *err)
+{
+	uint64_t now = ca_clock_now();
+	enum ca_status status = CA_OK;
+	struct ca_visits_now visits;
+
+	if (c->opt.traced && !c->left) {
+		ca_conductor_step_windows(c, now);
+		ca_conductor_tell_running(c);
+		ca_conductor_leave_traced(c, now, wait_status);
+	}
+	if (c->left || c->opt.traced) {
+		tell_and_dispose(c, last);
+		return CA_OK;
+	}
+	ca_conductor_drain(c);
+	ca_selection_log_read(c->log);
+	ca_visits_read(c->session, &visits);
+	close_open_experiment(c, now, wait_status);
+	c->sum.visits += ca_visits_sum(&visits);
+	if (!WIFSIGNALED(wait_status)) {
+		ca_conductor_silence_end(c, now);
+		if (c->opt.sweep && !c->set->end_to_end)
+			ca_sweep_add_length(c->opt.sweep, c->opt.run,
+					    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);
+	}
+	ca_conductor_points_close(c, wait_status, &visits);
+	if (!WIFSIGNALED(wait_status))
+		ca_conductor_whole_close(c, now - c->started - ca_session_lag(c->session));
+	write_last(c, now, wait_status);
+	status = ca_results_close(c->results, &c->sum, err);
+	if (!status)
+		status = check_binaries(c, err);
+	if (!status)
+		status = ca_conductor_what_if_check(c, err);
+	tell_and_dispose(c, last);
+	return status;
 }

@@ -231,13 +231,12 @@ void ca_conductor_sum_up(struct ca_conductor *c);
 /* ... and writes it down. */
 void ca_conductor_record(struct ca_conductor *c);
 
+/* conductor.c: of the run, and of samplers of their own. */
+void ca_conductor_step_windows(struct ca_conductor *c, uint64_t now);
+
 /* conductor_end.c: may further runs show more than this one? A scope that follows has seen at a run's end what
  * it takes for them. */
 bool ca_conductor_is_useful(const struct ca_conductor *c, uint64_t now);
-/* After the last records: does -B name any binary of the run? */
-enum ca_status ca_conductor_check_binaries(const struct ca_conductor *c, struct ca_err *err);
-/* What the run file says at its end, but for its last record. */
-void ca_conductor_write_last(struct ca_conductor *c, uint64_t now, int wait_status);
 /* The program goes on at full speed, and new processes of it start without the runtime: of a sweep, ... */
 void ca_conductor_leave(struct ca_conductor *c, uint64_t now);
 /* ... of a timeline or a profile of samples. */

@@ -11,6 +11,7 @@ static uint64_t played_clock(void)
 }
 #define ca_clock_now played_clock
 #include "causal/conductor/conductor.c"
+#include "causal/conductor/conductor_end.c"
 #include "causal/conductor/conductor_experiment.c"
 #include "causal/conductor/conductor_whole.c"
 #include "tests/unit/unit.h"
