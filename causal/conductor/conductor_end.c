@@ -129,6 +129,7 @@ void ca_conductor_leave(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_err err;
 
+	ca_conductor_silence_end(c, now, true);
 	write_last(c, now, 0);
 	c->sum.left = true;
 	if (ca_results_close(c->results, &c->sum, &err) != CA_OK)
@@ -219,7 +220,7 @@ enum ca_status ca_conductor_close(struct ca_conductor *c, int wait_status, struc
 	close_open_experiment(c, now, wait_status);
 	c->sum.visits += ca_visits_sum(&visits);
 	if (!WIFSIGNALED(wait_status)) {
-		ca_conductor_silence_end(c, now);
+		ca_conductor_silence_end(c, now, false);
 		if (c->opt.sweep && !c->set->end_to_end)
 			ca_sweep_add_length(c->opt.sweep, c->opt.run,
 					    (double)(now - c->started - ca_session_lag(c->session)) / 1e9);

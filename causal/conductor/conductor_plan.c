@@ -480,7 +480,7 @@ static void write_stack(void *context, const uint32_t *region, size_t n, uint64_
 
 static void tell_of_silence(struct ca_conductor *c)
 {
-	if (!(c->sum.silence.length > 0))
+	if (!(c->sum.silence.length > 0) || c->sum.silence.early)
 		return;
 	ca_sweep_add_silence(c->opt.sweep, c->opt.variant, &c->sum.silence);
 	for (uint32_t id = 1; id <= c->catalog.regions; id++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A chosen progress point stands for the work of whole runs. How much of a run passes before its first visit, after
  * its last one, and in pauses between, and what is sampled meanwhile? Where the user names the unit of work its rate is
- * what is asked for, and a server that waits for its load has no such runs. Driver's process, one thread. */
+ * what is asked for, and a server that waits for its load has no such runs. Of a run that is left before its end, or
+ * whose point is found in it, what it did before its experiments is remembered as well. Driver's process, one thread. */
 #include "causal/conductor/conductor_points_parts.h"
 #include "causal/conductor/sweep.h"
 #include "core/point.h"
@@ -36,10 +37,9 @@ void ca_conductor_silence_start(struct ca_conductor *c)
 	w->inside.size = sizeof(double);
 	w->rate = point ? point->rate : 0;
 	w->least = room > LEAST ? room : LEAST;
-	w->point = point && c->opt.sweep && !c->set->end_to_end && ca_windows_are_all(c->set) &&
-				   !c->set->count_only && !*c->set->load && !ca_conductor_is_what_if(c)
-			   ? point->name
-			   : NULL;
+	w->wanted = c->opt.sweep && !c->set->end_to_end && ca_windows_are_all(c->set) &&
+		    !c->set->count_only && !*c->set->load && !ca_conductor_is_what_if(c);
+	w->point = point && w->wanted ? point->name : NULL;
 }
 
 /* From here on nothing may be passed for a while. at: ns of virtual time. */
@@ -85,15 +85,22 @@ static uint64_t virtual_time(const struct ca_conductor *c, uint64_t now)
 	return now - c->started > lag ? now - c->started - lag : 0;
 }
 
+static void look_at_work(struct ca_conductor *c)
+{
+	struct ca_work work = ca_conductor_whole_work(c);
+
+	if (work.processes &&
+	    (int64_t)(work.ns - c->silence.work) > 0) /* those that are gone are not in it */
+		c->silence.work = work.ns;
+}
+
 static void look(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_silence_watch *w = &c->silence;
-	struct ca_work work = ca_conductor_whole_work(c);
 	struct ca_visits_now visits;
 	uint64_t at;
 
-	if (work.processes && (int64_t)(work.ns - w->work) > 0) /* those that are gone are not in it */
-		w->work = work.ns;
+	look_at_work(c);
 	ca_visits_read(c->session, &visits);
 	for (unsigned p = 0; p < visits.points; p++) {
 		if (strcmp(c->session->point[p].name, w->point) != 0 || visits.total[p] == w->visits)
@@ -109,27 +116,40 @@ static void look(struct ca_conductor *c, uint64_t now)
 	}
 }
 
+/* The point was found in this run, and all that came before may have been anything. */
+static void end_search(struct ca_conductor *c, uint64_t now)
+{
+	look_at_work(c);
+	end(c, virtual_time(c, now), 0, &c->silence.sum.before);
+	c->silence.sum.early = true;
+}
+
 void ca_conductor_silence_step(struct ca_conductor *c, uint64_t now)
 {
 	struct ca_silence_watch *w = &c->silence;
 
+	if (w->wanted && !w->point && !w->sum.early && ca_conductor_points_are_ours(c) &&
+	    c->points->choice.points)
+		end_search(c, now);
 	if (!w->point || !ca_pace_begin(&w->pace, now, EVERY))
 		return;
 	look(c, now);
 	ca_pace_end(&w->pace);
 }
 
-void ca_conductor_silence_end(struct ca_conductor *c, uint64_t now)
+void ca_conductor_silence_end(struct ca_conductor *c, uint64_t now, bool left)
 {
 	struct ca_silence_watch *w = &c->silence;
 	uint64_t length = virtual_time(c, now);
 
-	if (!w->point)
+	if (w->point)
+		look(c, now);
+	if (!w->visits && !w->sum.early)
 		return;
-	look(c, now);
-	if (!w->visits)
-		return;
-	end(c, length, 0, &w->sum.after);
+	if (left)
+		w->sum.early = true;
+	else if (w->point)
+		end(c, length, 0, &w->sum.after);
 	w->sum.length = (double)length / 1e9;
 	w->sum.inserted = (double)ca_session_lag(c->session) / 1e9;
 	w->sum.sampled = (double)c->sum.periods;

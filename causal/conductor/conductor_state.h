@@ -91,6 +91,7 @@ struct ca_open_experiment {
 /* conductor_silence.c */
 struct ca_silence_watch {
 	const char *point; /* the chosen one; borrowed. NULL: none was when the run began */
+	bool wanted;       /* if it is for causal to choose one */
 	struct ca_pace pace;
 	double rate;     /* visits a second, where it was chosen; 0: not known */
 	double least;    /* ns of a pause */
@@ -350,10 +351,10 @@ void ca_conductor_whole_watch(struct ca_conductor *c);
 struct ca_work ca_conductor_whole_work(const struct ca_conductor *c);
 
 /* conductor_silence.c: what the run does while the point that causal has chosen is not passed. From its start on, at each
- * step, and when it has come to its end by itself; what was sampled in a region then is known afterwards. */
+ * step, and when it has come to its end by itself, or is left; what was sampled in a region then is known afterwards. */
 void ca_conductor_silence_start(struct ca_conductor *c);
 void ca_conductor_silence_step(struct ca_conductor *c, uint64_t now);
-void ca_conductor_silence_end(struct ca_conductor *c, uint64_t now);
+void ca_conductor_silence_end(struct ca_conductor *c, uint64_t now, bool left);
 uint64_t ca_conductor_silence_samples(const struct ca_conductor *c, uint32_t region);
 void ca_conductor_silence_free(struct ca_conductor *c);
 

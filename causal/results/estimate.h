@@ -67,6 +67,8 @@ struct ca_silence {
 	double before, after,
 		between;     /* until a run's first visit, after its last one, and in longer pauses */
 	double cpu, samples; /* CPU time in these, and what was sampled */
+	bool early; /* of one run, which was left, or whose point was found in it: of all this only what came before
+		       the point was found, or before its first visit, is known */
 };
 void ca_estimate_silence_add(struct ca_silence *sum, const struct ca_silence *run);
 /* Of the time in which runs as they are would be at work, 0..1; saved: the part of what was inserted by which they have

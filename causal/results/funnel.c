@@ -559,10 +559,47 @@ static bool note_set_time(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 	return true;
 }
 
+static uint64_t own_of(const struct ca_profile *p, uint32_t region)
+{
+	uint64_t own = 0;
+
+	for (size_t i = 0; i < p->sample_count; i++)
+		if (p->samples[i].region == region && p->samples[i].own != UINT64_MAX)
+			own += p->samples[i].own;
+	return own;
+}
+
+/* Of what was over before the first experiment; the most of it, and who calls it only if it does more. */
+static bool note_early(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
+{
+	enum { NAME = 60 };
+	static const double alike = 0.9;
+	uint32_t first = 0;
+	char *name;
+
+	for (uint32_t r = 1; r <= p->catalog.regions; r++)
+		if (ca_profile_is_early(p, r) &&
+		    (!first || alike * p->early[r - 1].seconds > p->early[first - 1].seconds ||
+		     (p->early[r - 1].seconds > alike * p->early[first - 1].seconds &&
+		      own_of(p, r) > own_of(p, first))))
+			first = r;
+	if (!first)
+		return false;
+	name = ca_plain_fit(ca_catalog_get_region(&p->catalog, first)->name, NAME);
+	snprintf(note, CA_FUNNEL_NOTE,
+		 "These numbers are of what came after the first %.1f of %.1f s: before that %s was at work "
+		 "for %.0f %% of the CPU time, and hardly since. What that is of a whole run is known once a "
+		 "second one has come to its end: -n 2, or a longer --budget.",
+		 p->before, p->seen, name ? name : "?", 100 * p->early[first - 1].then);
+	free(name);
+	return true;
+}
+
 size_t ca_funnel_notes(const struct ca_profile *p, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE])
 {
 	size_t n = 0;
 
+	n += note_early(p, note[n]);
 	n += note_others(p, note[n]);
 	n += note_idle(p, note[n]);
 	n += note_crowded(p, note[n]);

@@ -247,14 +247,19 @@ static bool is_sampled(const struct ca_profile *profile, uint32_t region)
 	return 2 * sampled > all;
 }
 
-/* Other programs held the CPU: comparisons tell what is won beside them, but for times in the system. */
+/* Other programs held the CPU: comparisons tell what is won beside them, but for times in the system. And no
+ * experiment tells of what was over before it. */
 static enum ca_verdict judge(const struct ca_profile *profile, const struct ca_profile_point *point,
 			     const struct ca_curve *curve)
 {
 	bool blind = profile->blind || (profile->busy && point->kind == 'l') ||
 		     (profile->crowded && is_sampled(profile, curve->region));
 
-	return blind ? CA_VERDICT_CANNOT_TELL : ca_estimate_verdict(curve);
+	enum ca_verdict verdict = ca_estimate_verdict(curve);
+
+	if (verdict == CA_VERDICT_NOT_WORTH && curve->region && ca_profile_is_early(profile, curve->region))
+		blind = true;
+	return blind ? CA_VERDICT_CANNOT_TELL : verdict;
 }
 
 static void fill_samples(const struct ca_profile *profile, struct ca_profile_row *row)
@@ -389,8 +394,10 @@ enum ca_status ca_profile_load(struct ca_profile **profile, const char *dir, str
 		ca_profile_find_sampled(new);
 		find_lengths(new);
 		ca_profile_merge_stacks(new);
-		status = ca_profile_find_periods(new) && ca_profile_find_refuted(new) ? estimate_points(new)
-										      : CA_ERR_NOMEM;
+		status = ca_profile_find_periods(new) && ca_profile_find_early(new) &&
+					 ca_profile_find_refuted(new)
+				 ? estimate_points(new)
+				 : CA_ERR_NOMEM;
 		if (status == CA_OK && ca_profile_find_unsteady(new))
 			status = estimate_points(new);
 		ca_funnel_count(new);
@@ -542,6 +549,7 @@ void ca_profile_free(struct ca_profile *profile)
 	}
 	for (size_t i = 0; i < profile->warnings; i++)
 		free(profile->warning[i]);
+	free(profile->early);
 	free(profile->periods_of);
 	free(profile->whole_of);
 	ca_catalog_fini(&profile->catalog);

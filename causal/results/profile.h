@@ -128,6 +128,12 @@ struct ca_profile_row {
 	double rank;    /* rows of one verdict are in its order */
 };
 
+/* A region that works before the experiments of a run, and hardly in them. */
+struct ca_profile_early {
+	double seconds; /* of CPU time, in all such runs; 0: it is none */
+	double then;    /* its part of the samples before the experiments, 0..1 */
+};
+
 /* Where the samples and the experiments went. */
 struct ca_funnel {
 	size_t runs, unfinished, failed; /* failed: exit status other than 0 */
@@ -165,9 +171,13 @@ struct ca_profile {
 	double *whole_of; /* ... of which on a CPU, or waited for in it: what a person takes for 100 %. Owned */
 	double length;    /* of a run, s of virtual time, mean; 0: not known */
 	double squares;   /* ... and of what each sample stands for */
-	bool busy;        /* most experiments were disturbed by other programs ... */
-	bool blind;       /* ... and what is won beside them cannot be told */
-	bool crowded;     /* in most experiments threads shared CPUs, and timers do not tell who had them */
+	struct ca_profile_early *early; /* by region, from the first one on. Owned */
+	double before,
+		seen; /* s of virtual time: before the experiments, in runs of which the rest is not known to
+				its end, and all that was seen of these; 0: there are others */
+	bool busy;    /* most experiments were disturbed by other programs ... */
+	bool blind;   /* ... and what is won beside them cannot be told */
+	bool crowded; /* in most experiments threads shared CPUs, and timers do not tell who had them */
 };
 
 /* results_read.c: one run file; what it says is added. A torn last line is fine, other lines
@@ -199,6 +209,10 @@ bool ca_profile_find_periods(struct ca_profile *profile);
 struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n);
 /* What they do while that point is not passed, where its visits stand for whole runs; else empty. */
 struct ca_silence ca_profile_silence(const struct ca_profile *profile, const struct ca_profile_point *point);
+/* What worked before the experiments where no run tells how much that is of a whole one; false: no memory. Is it enough
+ * to matter, whatever its experiments say? */
+bool ca_profile_find_early(struct ca_profile *profile);
+bool ca_profile_is_early(const struct ca_profile *profile, uint32_t region);
 /* profile_whole.c: whole runs and experiments inside runs. Of the two curves of a region, is this the one
  * that is not used? */
 bool ca_profile_passes_over(const struct ca_profile *profile, const struct ca_profile_point *point,
@@ -221,7 +235,7 @@ const struct ca_curve *ca_profile_percentile(const struct ca_profile_row *row, i
 void ca_funnel_count(struct ca_profile *profile);
 /* What is to be known of all numbers, in whole sentences: whom they hold beside, and what no experiment can tell. How
  * many there are. */
-enum { CA_FUNNEL_NOTES = 7, CA_FUNNEL_NOTE = 400 };
+enum { CA_FUNNEL_NOTES = 8, CA_FUNNEL_NOTE = 400 };
 size_t ca_funnel_notes(const struct ca_profile *profile, char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE]);
 /* Why there is nothing, or nothing sure, to show, and what to do about it; static texts.
  * False: the profile is fine. */

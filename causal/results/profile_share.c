@@ -2,6 +2,7 @@
 /* What the samples of whole runs say of each region's share of the time. Driver's process, one thread. */
 #include "causal/results/profile.h"
 #include "core/event.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,11 @@ bool ca_profile_find_periods(struct ca_profile *profile)
 	return ok;
 }
 
+static bool has_silence(const struct ca_profile_run *run)
+{
+	return run->summary.silence.length > 0 && !run->summary.silence.early;
+}
+
 struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
 {
 	struct ca_share *share = calloc(profile->catalog.regions + 1, sizeof *share);
@@ -87,7 +93,7 @@ struct ca_share *ca_profile_share(const struct ca_profile *profile, size_t *n)
 		struct ca_share *of = &share[s->region - 1];
 		double length = profile->run[s->run].length;
 
-		if (profile->run[s->run].summary.silence.length > 0)
+		if (has_silence(&profile->run[s->run]))
 			of->silent += (double)s->silent;
 		if (!profile->run[s->run].sampled || !(profile->periods_of[s->region - 1] > 0))
 			continue;
@@ -106,6 +112,69 @@ struct ca_silence ca_profile_silence(const struct ca_profile *profile, const str
 	struct ca_silence all = { 0 };
 
 	for (size_t i = 0; i < profile->runs && is_unit; i++)
-		ca_estimate_silence_add(&all, &profile->run[i].summary.silence);
+		if (has_silence(&profile->run[i]))
+			ca_estimate_silence_add(&all, &profile->run[i].summary.silence);
 	return all;
+}
+
+/* Of runs of which only that is known. cpu: s, of whole runs; sampled: without waits. Empty where others are known. */
+static struct ca_silence find_early(const struct ca_profile *profile)
+{
+	struct ca_silence all = { 0 };
+
+	for (size_t i = 0; i < profile->runs; i++) {
+		const struct ca_run_summary *run = &profile->run[i].summary;
+
+		if (has_silence(&profile->run[i]))
+			return (struct ca_silence){ 0 };
+		if (!run->silence.early)
+			continue;
+		ca_estimate_silence_add(&all, &run->silence);
+		all.cpu += (double)run->cpu_ns / 1e9 - run->silence.cpu;
+		all.sampled -= (double)run->waited;
+	}
+	return all;
+}
+
+/* Code that is as much at work later on has experiments that tell of it. */
+static void judge_early(struct ca_profile_early *of, const struct ca_silence *all, double early, double rest)
+{
+	static const double rare = 0.25, sure = 1.96;
+	double expected = rest * all->samples / (all->sampled - all->samples), excess = early - expected;
+
+	if (!(excess > sure * sqrt(early + expected)) || expected > rare * early)
+		return;
+	of->seconds = excess / all->sampled * all->cpu;
+	of->then = early / all->samples;
+}
+
+bool ca_profile_find_early(struct ca_profile *profile)
+{
+	struct ca_silence all = find_early(profile);
+	size_t n = profile->catalog.regions;
+	double *sum = calloc(2 * n + 1, sizeof *sum), *early = sum, *rest = sum ? sum + n : NULL;
+
+	profile->early = calloc(n + 1, sizeof *profile->early);
+	profile->before = all.before + all.between;
+	profile->seen = all.length;
+	for (size_t i = 0; i < profile->sample_count && sum; i++) {
+		const struct ca_profile_samples *s = &profile->samples[i];
+
+		if (!profile->run[s->run].summary.silence.early)
+			continue;
+		early[s->region - 1] += (double)s->silent;
+		rest[s->region - 1] += (double)(s->count - s->waited) - (double)s->silent;
+	}
+	for (size_t r = 0; r < n && sum && profile->early; r++)
+		if (all.samples > 0 && all.sampled > all.samples)
+			judge_early(&profile->early[r], &all, early[r], rest[r]);
+	free(sum);
+	return sum && profile->early;
+}
+
+bool ca_profile_is_early(const struct ca_profile *profile, uint32_t region)
+{
+	static const double much = 0.06; /* half of it is what "does not matter" leaves open, 3 points */
+
+	return profile->early && profile->early[region - 1].seconds > much * profile->seen;
 }

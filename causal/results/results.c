@@ -406,6 +406,8 @@ static struct json_object *silence_object(const struct ca_silence *silence)
 	add_u64(object, "between", (uint64_t)(silence->between * 1e9));
 	add_u64(object, "cpu", (uint64_t)(silence->cpu * 1e9));
 	add_u64(object, "samples", (uint64_t)silence->samples);
+	if (silence->early)
+		json_object_object_add(object, "early", json_object_new_boolean(true));
 	return object;
 }
 

@@ -350,10 +350,9 @@ static bool read_run(struct ca_profile *profile, struct json_object *record)
 	return run->command && run->mode && run->backend && run->speedups && run->scope;
 }
 
-/* Of a run that came to its end. */
 static struct ca_silence read_silence(struct json_object *object, const struct ca_run_summary *run)
 {
-	if (!object || run->left || run->runtime <= run->inserted)
+	if (!object || run->runtime <= run->inserted)
 		return (struct ca_silence){ 0 };
 	return (struct ca_silence){
 		.length = (double)(run->runtime - run->inserted) / 1e9,
@@ -364,6 +363,7 @@ static struct ca_silence read_silence(struct json_object *object, const struct c
 		.between = (double)ca_results_json_u64(object, "between") / 1e9,
 		.cpu = (double)ca_results_json_u64(object, "cpu") / 1e9,
 		.samples = (double)ca_results_json_u64(object, "samples"),
+		.early = run->left || json_object_get_boolean(ca_results_json_get(object, "early")),
 	};
 }
 

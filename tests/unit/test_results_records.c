@@ -668,6 +668,76 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
+/* An experiment of code without an effect, which is half of the time in S. */
+static void put_idle(struct ca_results *results, uint32_t i)
+{
+	uint64_t ns = UINT64_C(1000000000) + i * 1000000, delay = i % 2 ? ns / 4 : 0;
+	struct ca_visits visits = { .point = 0, .delta = 100, .span = ns };
+	struct ca_experiment_record record = { .index = i + 1,
+					       .region = 1,
+					       .speedup = i % 2 ? 500000 : 0,
+					       .start = i * UINT64_C(4000000000),
+					       .end = i * UINT64_C(4000000000) + delay + ns,
+					       .s_time = ns / 2,
+					       .delay = delay,
+					       .paying = delay,
+					       .visit_count = 1,
+					       .visits = &visits };
+
+	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+}
+
+/* What was over before the first experiment, in a run of which only that is known. */
+static void test_early(void **state)
+{
+	static const struct {
+		uint64_t silent; /* of 500 samples; of 500 before the experiments, and 2000 in all */
+		bool left, early, told;
+	} cases[] = {
+		{ 480, true, false, true },   { 480, false, true, true },
+		{ 480, false, false, false }, /* it has come to its end: a part of its effect */
+		{ 120, true, false, false },  /* it goes on as before */
+		{ 240, true, false, false },  /* ... a third as often: experiments tell of it */
+	};
+
+	for (size_t c = 0; c < CA_COUNT(cases); c++) {
+		char note[CA_FUNNEL_NOTES][CA_FUNNEL_NOTE];
+		struct ca_results *results = open_run(1);
+		struct ca_profile *profile;
+		bool told = false;
+
+		for (uint32_t i = 0; i < 12; i++)
+			put_idle(results, i);
+		ca_results_samples(results, 1, 500,
+				   &(struct ca_region_stacks){ .own = 500, .silent = cases[c].silent }, &err);
+		ca_results_close(results,
+				 &(struct ca_run_summary){ .samples = 2000,
+							   .periods = 2000,
+							   .runtime = UINT64_C(17000000000),
+							   .cpu_ns = UINT64_C(17000000000),
+							   .silence = { .length = 17,
+									.before = 4.3,
+									.cpu = 4.3,
+									.samples = 500,
+									.early = cases[c].early },
+							   .left = cases[c].left },
+				 &err);
+		profile = load();
+		assert_int_equal(profile->rows, 1);
+		if (cases[c].left || cases[c].early)
+			assert_int_equal(profile->row[0].verdict,
+					 cases[c].told ? CA_VERDICT_CANNOT_TELL : CA_VERDICT_NOT_WORTH);
+		else
+			assert_int_equal(profile->row[0].verdict, CA_VERDICT_WORTH);
+		for (size_t n = ca_funnel_notes(profile, note); n-- > 0;)
+			told |= strstr(note[n], "after the first 4.3 of 17.0 s") && strstr(note[n], "96 %");
+		assert_int_equal(told, cases[c].told);
+		ca_profile_free(profile);
+		assert_int_equal(tear_down(state), 0);
+		set_up(state);
+	}
+}
+
 /* Visits of a point in whole runs, which change with S's speed: from the fourth on each run counts as a unit, too, and
  * the region has its row by that. Without, there is nothing better. */
 static void test_refuted(void **state)
@@ -1299,6 +1369,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scope, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_early, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_crowded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile_name, set_up, tear_down),
