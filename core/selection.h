@@ -105,7 +105,8 @@ enum ca_log_type {
 	CA_LOG_HIT,       /* a sample in S at `time`; value: CA_LOG_HIT_VALUE */
 	/* From `time` on all of the run stands still for as long as S of `value` ns delays it ... */
 	CA_LOG_STILL,
-	CA_LOG_HELD /* ... and has done so: nobody owes for it. By the conductor, thread 0 */
+	CA_LOG_HELD, /* ... and has done so: nobody owes for it. By the conductor, thread 0 */
+	CA_LOG_PROBES /* the probes of S took so long that S of `value` ns delays the others by as much, by then */
 };
 /* Does it change who is at work in S, from its time on? */
 CA_SIGSAFE static inline bool ca_selection_moves(uint32_t type)

@@ -30,7 +30,8 @@ enum {
 	CA_MAX_PROCESSES = 2048,
 	CA_MAX_REQUESTED = 512,
 	CA_MAX_CPUS = 1024,
-	CA_MILLION = 1000000
+	CA_MILLION = 1000000,
+	CA_SPEEDUP_PROBES = 1 /* millionth: all that is inserted is for CA_LOG_PROBES */
 };
 #define CA_PID_UNKNOWN UINT32_C(0x7fffffff) /* no process has it */
 
@@ -38,10 +39,11 @@ enum {
 struct ca_experiment {
 	_Atomic uint64_t seq; /* odd: open. Released after the other fields */
 	uint32_t index;       /* 1-based within the run */
-	uint32_t speedup;     /* millionths */
-	uint64_t start;       /* ns */
-	uint64_t end;         /* ns; once seq is even */
-	uint64_t caught_up;   /* of the session, when it began, ns */
+	uint32_t
+		speedup; /* millionths; at 0 %, where others are held up for what probes take, CA_SPEEDUP_PROBES */
+	uint64_t start;     /* ns */
+	uint64_t end;       /* ns; once seq is even */
+	uint64_t caught_up; /* of the session, when it began, ns */
 };
 
 struct ca_process {

@@ -44,7 +44,8 @@ struct ca_slot {
 	_Atomic uint64_t experiment; /* experiment.seq that owed/paid belong to */
 	_Atomic uint64_t owed;       /* ns still to pay */
 	_Atomic uint64_t paid;       /* ns paid in this experiment */
-	_Atomic uint64_t spun;       /* ns paid on a CPU, in all; only ever grows, like count[]; so does */
+	_Atomic uint64_t spun;       /* ns paid on a CPU, in all; only ever grows, like count[]; so do */
+	_Atomic uint64_t probed;     /* ns on a CPU that timed S took longer than by itself, and */
 	_Atomic uint64_t turns;      /* of the program's own spin loops, as far as seen */
 	_Atomic uint64_t met;        /* how often it has met others where S is sampled */
 	/* What it looked at when it was last found in a spin loop, see CA_SPUN_ON; set to 0 by the conductor */

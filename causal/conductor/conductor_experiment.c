@@ -27,7 +27,7 @@ static void start_delays(struct ca_conductor *c)
 {
 	struct ca_experiment *x = &c->session->experiment;
 
-	x->speedup = c->speedup;
+	x->speedup = c->speedup ? c->speedup : c->session->selection.fine ? CA_SPEEDUP_PROBES : 0;
 	x->start = ca_clock_now();
 	x->caught_up = atomic_load(&c->session->caught_up);
 	/* release: the runtimes acquire seq before they read the rest */

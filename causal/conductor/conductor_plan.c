@@ -348,7 +348,8 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	const struct ca_visits *v;
 	enum ca_plan_use use;
 	bool latency;
-	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9;
+	double elapsed = (double)(r->end - r->start) / 1e9, duration = elapsed - (double)r->delay / 1e9,
+	       probes = (double)r->probes / 1e9;
 	struct ca_observation o = { .region = r->region, .speedup = r->speedup, .run = c->opt.run };
 
 	if (!c->plan)
@@ -358,11 +359,12 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.time = (double)r->start / 1e9;
 	o.cost = latency ? duration * v->in_flight : v && v->span ? (double)v->span / 1e9 : duration;
 	o.visits = !v ? 0 : (double)(latency ? v->arrivals : v->delta);
-	o.elapsed = latency || r->flags & CA_EXPERIMENT_DISTURBED ? 0 : elapsed; /* see ca_profile_observe */
+	/* see ca_profile_observe */
+	o.elapsed = latency || r->flags & CA_EXPERIMENT_DISTURBED ? 0 : elapsed - probes;
 	o.active = (double)r->s_time / 1e9;
-	o.delay = (double)r->delay / 1e9;
+	o.delay = (double)ca_results_delay(r->delay, r->probes) / 1e9;
 	o.still = (double)r->still / 1e9;
-	o.paying = ca_results_paying(r->paying, r->still, r->delay);
+	o.paying = ca_results_paying(r->paying, r->still, r->delay, r->probes);
 	o.limits = (double)r->limits;
 	o.sampled = ca_estimate_sampled(r->exact, by_timer(c), r->met, r->work);
 	o.idle = elapsed > 0 ? (double)r->idled / 1e9 / elapsed : 0;

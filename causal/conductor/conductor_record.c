@@ -25,9 +25,12 @@ static void settle_clock(struct ca_conductor *c, uint64_t delay)
 	atomic_store_explicit(&s->settled_seq, atomic_load(&s->experiment.seq), memory_order_release);
 }
 
-static uint64_t delay_of(const struct ca_experiment_record *r, uint64_t s_time)
+static uint64_t delay_of(const struct ca_conductor *c, uint64_t s_time)
 {
-	return (uint64_t)((double)s_time * (r->speedup / 1e6));
+	uint32_t speedup = c->e.record.speedup;
+
+	/* at 0 %: CA_SPEEDUP_PROBES */
+	return (uint64_t)((double)s_time * ((speedup ? speedup : c->session->experiment.speedup) / 1e6));
 }
 
 /* D of a stretch of time: what was inserted, less that by which virtual time has caught up. */
@@ -63,7 +66,7 @@ static void keep(struct ca_conductor *c)
 void ca_conductor_sum_up(struct ca_conductor *c)
 {
 	struct ca_experiment_record *r = &c->e.record;
-	uint64_t before = 0, s_before = 0, delay; /* before: inserted in the warm-up */
+	uint64_t before = 0, s_before = 0, delay, beside; /* before: inserted in the warm-up */
 	uint64_t from = c->e.part ? c->e.part : r->start;
 	bool lost = false;
 	struct ca_selection_log_sum sum;
@@ -71,18 +74,21 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 	ca_selection_log_read(c->log);
 	if (!c->e.part && (!c->set->end_to_end || c->whole)) {
 		sum = ca_selection_log_sum(c->log, c->e.opened, r->start);
-		s_before = sum.s_time + sum.still;
+		s_before = sum.s_time + sum.still + sum.probes;
 		lost = sum.overflow; /* it is told once, of whichever window is summed first */
-		c->e.inserted_before = before = delay_of(r, s_before);
+		c->e.inserted_before = before = delay_of(c, s_before);
 		c->e.warm_up = r->start - c->e.opened -
 			       net_delay(r->start - c->e.opened, before,
 					 c->e.caught_up_before - c->session->experiment.caught_up);
 	}
 	sum = ca_selection_log_sum(c->log, from, r->end);
 	r->s_time += sum.s_time;
-	r->still += delay_of(r, sum.still);
+	r->still += delay_of(c, sum.still);
+	r->probes += delay_of(c, sum.probes);
+	beside = r->overhead - r->overhead_in_s;
+	r->overhead -= r->probes < beside ? r->probes : beside; /* ticks have seen them, too */
 	r->hits += sum.entries;
-	delay = delay_of(r, sum.s_time + sum.still);
+	delay = delay_of(c, sum.s_time + sum.still + sum.probes);
 	if (delay > r->end - from)
 		delay = r->end - from;
 	r->delay += net_delay(r->end - from, delay, c->e.caught_up - c->e.caught_up_before);
@@ -91,7 +97,7 @@ void ca_conductor_sum_up(struct ca_conductor *c)
 		r->flags |= CA_EXPERIMENT_OVERFLOW;
 	if (!c->set->end_to_end) {
 		r->at = c->e.began + c->e.warm_up - c->started;
-		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time + sum.still) |
+		r->flags |= ca_conductor_compare_books(c, s_before + r->s_time + sum.still + sum.probes) |
 			    ca_conductor_find_ahead(c);
 	}
 }

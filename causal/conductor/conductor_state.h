@@ -37,10 +37,11 @@ enum { CA_NAMED = 8 }; /* regions that are tried without a sample, as the user n
 enum ca_conductor_phase { WAITING, PREPARING, TRYING, WARMING_UP, RUNNING, SETTLING, FINISHED };
 
 struct ca_work {
-	uint64_t time, ns; /* at that time; of CPU time, without what was paid: only differences count ... */
-	uint64_t paid;     /* ... and that */
-	uint64_t turns;    /* of spin loops */
-	uint64_t met;      /* meetings of threads where S is sampled */
+	uint64_t time,
+		ns; /* at that time; of CPU time, without what was paid and probes took: only differences count ... */
+	uint64_t paid;                    /* ... and that */
+	uint64_t turns;                   /* of spin loops */
+	uint64_t met;                     /* meetings of threads where S is sampled */
 	uint64_t overhead, overhead_in_s; /* see core/slot.h */
 	uint32_t processes;               /* says which ones these are */
 };

@@ -299,7 +299,7 @@ void ca_conductor_whole_watch(struct ca_conductor *c)
 	w.visits = (double)busiest->delta;
 	w.cost = (double)(busiest->span ? busiest->span : r->end - r->start - r->delay);
 	w.work = is_own(r) ? 0 : work_of(c, between, w.visits);
-	w.inserted = (double)r->delay / (double)(r->end - r->start);
+	w.inserted = (double)ca_results_delay(r->delay, r->probes) / (double)(r->end - r->start);
 	steady = ca_sweep_steady(c->opt.sweep);
 	steady->cheap = is_cheap(c);
 	ca_steady_add(steady, region, &w);
@@ -315,6 +315,7 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 		const struct ca_slot *slot = &c->session->slot[i];
 
 		work.paid += atomic_load_explicit(&slot->spun, memory_order_relaxed);
+		work.paid += atomic_load_explicit(&slot->probed, memory_order_relaxed);
 		work.turns += atomic_load_explicit(&slot->turns, memory_order_relaxed);
 		work.met += atomic_load_explicit(&slot->met, memory_order_relaxed);
 		work.overhead += atomic_load_explicit(&slot->overhead, memory_order_relaxed);

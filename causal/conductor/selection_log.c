@@ -187,6 +187,11 @@ static struct ca_selection_log_sum sum_up(struct ca_selection_log *log, struct t
 			}
 			continue;
 		}
+		if (e->type == CA_LOG_PROBES) {
+			if (e->time >= start)
+				sum.probes += hit_time(&l, e->value);
+			continue;
+		}
 		if (e->type == CA_LOG_STILL || e->type == CA_LOG_HELD) {
 			if (e->time >= start)
 				sum.still += e->value;

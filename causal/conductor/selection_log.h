@@ -13,6 +13,7 @@ struct ca_selection_log_sum {
 	uint64_t s_time; /* ns of the window in which S was active; sampled: their estimate */
 	uint64_t
 		still; /* so much S time would have delayed the run by as much as all of it stood still, ns */
+	uint64_t probes;  /* ... as S's probes did, while it held them up, ns */
 	uint64_t entries; /* threads that entered S, or hits */
 	bool overflow;    /* entries were lost: s_time is not known */
 };

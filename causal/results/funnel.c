@@ -547,7 +547,7 @@ static bool note_set_time(const struct ca_profile *p, char note[CA_FUNNEL_NOTE])
 		runs++;
 		shortest = e->duration < shortest ? e->duration : shortest;
 		longest = e->duration > longest ? e->duration : longest;
-		much |= e->delay > e->duration / MUCH;
+		much |= ca_results_delay(e->delay, e->probes) > e->duration / MUCH;
 	}
 	if (runs < LEAST || !much || longest - shortest > longest / ALIKE)
 		return false;

@@ -42,7 +42,8 @@ struct ca_profile_time {
 struct ca_profile_experiment {
 	uint32_t run; /* index in ca_profile.run */
 	uint32_t index, region /* id in the catalog, 0: none */, speedup, flags;
-	uint64_t start, end, duration, delay, still, hits, s_time, lost, idled, periods, inside, work, turns;
+	uint64_t start, end, duration, delay, still, probes, hits, s_time, lost, idled, periods, inside, work,
+		turns;
 	uint64_t paying; /* UINT64_MAX: unknown */
 	uint64_t met;    /* UINT64_MAX: unknown; so is ... */
 	uint64_t queued;

@@ -273,6 +273,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 	add_u64(object, "delay", record->delay);
 	if (record->still)
 		add_u64(object, "still", record->still);
+	if (record->probes)
+		add_u64(object, "probes", record->probes);
 	add_u64(object, "paid", record->paid);
 	add_u64(object, "owed", record->owed);
 	if (record->paying != UINT64_MAX)

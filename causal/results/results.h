@@ -60,9 +60,10 @@ struct ca_experiment_record {
 	uint64_t start, end; /* ns, CLOCK_MONOTONIC */
 	uint64_t at;         /* start, ns of virtual time since its run began; 0: not known, or a whole run */
 	uint64_t s_time;     /* ns in which at least one thread was in S */
-	uint64_t delay;      /* D, ns: time inserted = speedup x s_time + still */
+	uint64_t delay;      /* D, ns: time inserted = speedup x s_time + still + probes */
 	uint64_t
 		still; /* ns for which all of the run stood still: its threads share CPUs, or a limit of CPU time */
+	uint64_t probes;  /* ns by which S was held up by its probes, and the others for as long */
 	uint64_t paid;    /* ns paid by all threads together */
 	uint64_t owed;    /* ns still owed by all threads at the end */
 	uint64_t paying;  /* ns in which at least one thread was paying, at most; UINT64_MAX: unknown */
@@ -117,13 +118,20 @@ static inline bool ca_results_is_crowded(uint64_t queued, uint64_t lost, uint64_
 	return queued > lost && 3 * (queued - lost) > work;
 }
 
-/* s in which somebody was paying, or NAN: it is not known by how much that made a path longer. Where threads share CPUs,
- * or a limit of CPU time, others are slowed by what one of them pays. */
-static inline double ca_results_paying(uint64_t paying, uint64_t still, uint64_t delay)
+/* D for what S would take less, ns: while probes take their time the program is not at work. */
+static inline uint64_t ca_results_delay(uint64_t delay, uint64_t probes)
+{
+	return delay > probes ? delay - probes : 0;
+}
+
+/* s of that in which somebody was paying, or NAN: it is not known by how much that made a path longer. Where threads share
+ * CPUs, or a limit of CPU time, others are slowed by what one of them pays. */
+static inline double ca_results_paying(uint64_t paying, uint64_t still, uint64_t delay, uint64_t probes)
 {
 	bool shared = 20 * still > delay && 100 * paying > delay;
+	double part = delay ? (double)ca_results_delay(delay, probes) / (double)delay : 1;
 
-	return paying == UINT64_MAX || shared ? NAN : (double)paying / 1e9;
+	return paying == UINT64_MAX || shared ? NAN : part * (double)paying / 1e9;
 }
 
 /* s of CPU time that is work; 0: it is not known, or all was paid; NAN: more than 1 % of it was spent in spin loops,

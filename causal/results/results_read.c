@@ -194,6 +194,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.duration = ca_results_json_u64(record, "duration"),
 		.delay = ca_results_json_u64(record, "delay"),
 		.still = ca_results_json_u64(record, "still"),
+		.probes = ca_results_json_u64(record, "probes"),
 		.hits = ca_results_json_u64(record, "hits"),
 		.s_time = ca_results_json_u64(record, "s_time"),
 		.lost = known_u64(record, "lost"),

@@ -497,7 +497,7 @@ static void apply(struct account *a, const struct ca_log_entry *e)
 {
 	struct ca_thread *t = a->t;
 
-	if (e->type == CA_LOG_HIT) {
+	if (e->type == CA_LOG_HIT || e->type == CA_LOG_PROBES) {
 		unsigned layer = ca_inside_limit_part(t, CA_LOG_HIT_LAYER(e->value));
 
 		/* while S is active for certain, that time counts as a whole */

@@ -35,8 +35,10 @@ enum {
 	SPARED = 50,            /* ... and of short ones so few that this takes 2 % of the time ... */
 	RARELY = 64,            /* ... but one of so many */
 	LATELY = 16,            /* turns */
+	ENOUGH = 64,            /* ... to know what each costs */
 	SELDOM = 8,             /* hits; where visits are long, one turn is counted after so many */
 	LONGEST_TURN = 1 << 24, /* cycles */
+	PREEMPTED = 20000,      /* ns; no hook takes as long */
 	SLICE = 1000000, /* ns; without a switch log a turn that took longer may have been one of other threads, too */
 	SHIFT = 20
 };
@@ -146,6 +148,7 @@ static void begin_turn(struct ca_thread *t, bool counts)
 	struct ca_fine_turns *turns = &t->fine_turns;
 
 	turns->counts = counts;
+	turns->begun++;
 	turns->visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed);
 	turns->spun = atomic_load_explicit(&t->slot->spun, memory_order_relaxed);
 	turns->others = others_of(t);
@@ -178,8 +181,11 @@ static void end_turn(struct ca_thread *t, const struct now *now)
 	bool alone = turns->others == others_of(t) && (t->switches.page || to_ns(now, took) < SLICE);
 
 	spun = to_cycles(now, spun);
-	if (alone && took > spun && n && (!turns->counts || turns->compares))
-		note_turn(&turns->of[turns->counts], took - spun, n);
+	if (alone && took > spun && n)
+		note_turn(&turns->of[!turns->counts    ? CA_FINE_TIMED
+				     : turns->compares ? CA_FINE_SHORT
+						       : CA_FINE_LONG],
+			  took - spun, n);
 }
 
 /* The error of their mean, squared. */
@@ -192,7 +198,8 @@ static uint64_t error_of(const struct ca_fine_turn_sum *sum)
  * in this one, which is off by what its turns differ. */
 static int64_t cost_of_visit(const struct ca_thread *t)
 {
-	const struct ca_fine_turn_sum *timed = &t->fine_turns.of[0], *counted = &t->fine_turns.of[1];
+	const struct ca_fine_turn_sum *timed = &t->fine_turns.of[CA_FINE_TIMED],
+				      *counted = &t->fine_turns.of[CA_FINE_SHORT];
 	int64_t known = (int64_t)probe_cycles, seen, error;
 
 	if (timed->turns < LATELY || counted->turns < LATELY)
@@ -202,10 +209,31 @@ static int64_t cost_of_visit(const struct ca_thread *t)
 	return known + (seen - known) * (known * known) / (known * known + error);
 }
 
+/* Cycles by which a turn is longer than its visits would be among others, since a hook has been in the caches. */
+static uint64_t cost_of_turn(const struct ca_thread *t)
+{
+	const struct ca_fine_turn_sum *few = &t->fine_turns.of[CA_FINE_SHORT],
+				      *many = &t->fine_turns.of[CA_FINE_LONG];
+	uint64_t took, each, visits;
+
+	if (few->turns < ENOUGH || many->turns < ENOUGH)
+		return 0;
+	/* a straight line through both means, << 8 where they are small */
+	took = many->took / many->turns;
+	visits = (many->visits << 8) / many->turns - (few->visits << 8) / few->turns;
+	if (took <= few->took / few->turns || visits >> 63 || !visits)
+		return 0;
+	each = ((took - few->took / few->turns) << 16) / visits;
+	took = few->took / few->turns;
+	visits = (few->visits * each / few->turns) >> 8;
+	return took > visits ? took - visits : 0;
+}
+
 /* Visits of which one is timed. */
 static uint64_t timed_of(const struct ca_thread *t)
 {
-	const struct ca_fine_turn_sum *sum = &t->fine_turns.of[t->fine_turns.of[1].turns > 0];
+	const struct ca_fine_turn_sum *counted = &t->fine_turns.of[CA_FINE_SHORT],
+				      *sum = counted->turns ? counted : &t->fine_turns.of[CA_FINE_TIMED];
 	int64_t cost = cost_of_visit(t);
 	uint64_t cycles = cost > 0 ? (uint64_t)cost * SPARED : 0,
 		 n = sum->took ? cycles * sum->visits / sum->took : 0;
@@ -289,9 +317,13 @@ static void rest(uint32_t i, const struct now *now, uint64_t at)
 		ca_slot_set_add(&s->timed, i);
 }
 
-/* Of `mass` ns between time stamps, what is S, with visits that were only counted. What probes cost S is to keep the share
- * of that it has of the thread's time, so that it has the same share as without them. */
-static uint64_t in_truth(struct ca_thread *t, const struct now *now, uint64_t mass)
+/* What a hit stands for, ns. */
+struct worth {
+	uint64_t mass, probes; /* of S; and what the thread took longer for hits and probes */
+};
+
+/* Of `mass` ns between time stamps, what is S, with visits that were only counted. */
+static struct worth in_truth(struct ca_thread *t, const struct now *now, uint64_t mass)
 {
 	struct ca_fine_turns *turns = &t->fine_turns;
 	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed);
@@ -300,8 +332,9 @@ static uint64_t in_truth(struct ca_thread *t, const struct now *now, uint64_t ma
 
 	t->fine_visits = visits;
 	t->fine_from = now->cycles;
-	all = t->fine_spent + (cost > 0 ? to_ns(now, n * (uint64_t)cost) : 0);
-	t->fine_spent = 0;
+	all = t->fine_spent +
+	      to_ns(now, turns->begun * cost_of_turn(t) + (cost > 0 ? n * (uint64_t)cost : 0));
+	t->fine_spent = turns->begun = 0;
 	in = in > 0 ? (int64_t)to_ns(now, n * (uint64_t)in) : -(int64_t)to_ns(now, n * (uint64_t)-in);
 	mass = in < 0 || mass > (uint64_t)in ? mass - (uint64_t)in : 0;
 	turns->mass -= turns->mass / LATELY;
@@ -312,13 +345,15 @@ static uint64_t in_truth(struct ca_thread *t, const struct now *now, uint64_t ma
 		mass += turns->mass * turns->counted / (turns->timed >> 8);
 		turns->counted = 0;
 	}
-	/* at most once over the time that it took, since waits and other threads' turns are part of that */
-	return took ? mass + all * (mass < took ? mass : took) / took : mass;
+	return (struct worth){ mass, all < took ? all : took };
 }
 
-static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_t mass)
+/* The others are held up for as long as probes take, as if S were faster by all of that: what they do meanwhile they
+ * would not have done by then. */
+static void hit(struct ca_thread *t, const struct now *now, uint64_t at, struct worth worth)
 {
 	struct ca_session *s = ca_rt.session;
+	uint64_t speedup = s->experiment.speedup, mass = worth.mass, probes = 0;
 	uint32_t used = atomic_load_explicit(&s->slots_used, memory_order_relaxed), inside[OTHERS];
 	uint64_t ns = when(now, at), n = 1, known = 0;
 
@@ -335,11 +370,19 @@ static void hit(struct ca_thread *t, const struct now *now, uint64_t at, uint64_
 			inside[known++] = i;
 		n++;
 	}
-	t->level.beyond += mass * t->speedup / CA_MILLION;
+	t->fine_probes += speedup ? worth.probes : 0;
+	if (t->fine_probes >= MEAN / 2) { /* an entry takes everybody a while to read */
+		probes = speedup ? t->fine_probes * CA_MILLION / speedup : 0;
+		t->fine_probes = 0;
+	}
+	t->level.beyond += (mass + probes) * t->speedup / CA_MILLION;
 	mass /= n;
+	probes /= n;
 	for (uint64_t i = 0; i < known; i++) /* before the log has it: see account() in ledger.c */
-		atomic_fetch_add_explicit(&s->fine[inside[i]].exempt, mass, memory_order_relaxed);
+		atomic_fetch_add_explicit(&s->fine[inside[i]].exempt, mass + probes, memory_order_relaxed);
 	ca_ledger_log(CA_LOG_HIT, t, ns, mass);
+	if (probes)
+		ca_ledger_log(CA_LOG_PROBES, t, ns, CA_LOG_HIT_VALUE(probes, 0));
 	ca_timeline_tell(t, CA_POINT, CA_KEY_HIT, ns, mass);
 }
 
@@ -382,13 +425,14 @@ static void add(struct ca_thread *t, const struct now *now, uint64_t from, uint6
 	n = on_cpu(t, when(now, from), when(now, to), on);
 	for (unsigned i = 0; i < n; i++) {
 		while (on[i].to > on[i].from && before + (on[i].to - on[i].from) >= t->fine_limit) {
-			uint64_t mass = in_truth(t, now, t->fine_limit);
+			struct worth worth = in_truth(t, now, t->fine_limit);
 
 			on[i].from += t->fine_limit > before ? t->fine_limit - before : 0;
 			before = 0;
 			draw(t);
 			if (open)
-				hit(t, now, now->cycles - to_cycles(now, now->ns - on[i].from), mass);
+				hit(t, now, now->cycles - to_cycles(now, now->ns - on[i].from), worth);
+			atomic_fetch_add_explicit(&t->slot->probed, worth.probes, memory_order_relaxed);
 		}
 		before += on[i].to > on[i].from ? on[i].to - on[i].from : 0;
 	}
@@ -417,6 +461,7 @@ CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 {
 	struct now now = look();
 	uint32_t visits = atomic_load_explicit(&t->fine->visits, memory_order_relaxed), count = 0;
+	uint64_t spent;
 
 	if (begin_anew(t, &now))
 		return;
@@ -433,7 +478,8 @@ CA_SIGSAFE void ca_fine_due(struct ca_thread *t)
 		atomic_store_explicit(&t->fine->counting, count, memory_order_relaxed);
 		t->fine_cost = to_ns(&now, ca_cpu_cycles() - now.cycles);
 	}
-	t->fine_spent += to_ns(&now, ca_cpu_cycles() - now.cycles);
+	spent = to_ns(&now, ca_cpu_cycles() - now.cycles);
+	t->fine_spent += spent < PREEMPTED ? spent : 0;
 	begin_turn(t, count);
 }
 

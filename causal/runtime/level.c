@@ -179,7 +179,7 @@ CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 	uint64_t now = ca_clock_now();
 	unsigned cpu = 0;
 
-	if (!t->speedup || !(t->experiment & 1) || now - l->looked < APART)
+	if (t->speedup <= CA_SPEEDUP_PROBES || !(t->experiment & 1) || now - l->looked < APART)
 		return;
 	if (ca_sys(SYS_getcpu, (long)(intptr_t)&cpu, 0, 0, 0, 0, 0) || cpu >= CA_MAX_CPUS)
 		return;

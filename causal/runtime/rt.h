@@ -95,6 +95,11 @@ struct ca_fine_turn_sum {
 };
 
 /* Visits of timed S are timed in turns, and only counted in the others; see fine.c. */
+enum {
+	CA_FINE_TIMED,
+	CA_FINE_SHORT, /* only counted, as many visits as are timed */
+	CA_FINE_LONG   /* ... many more */
+};
 struct ca_fine_turns {
 	uint32_t region;               /* whose they are */
 	bool used, counts;             /* most turns count; and this is one of them ... */
@@ -105,7 +110,8 @@ struct ca_fine_turns {
 	uint32_t hits;                 /* so far */
 	uint32_t counted;              /* visits of the last one that counts, which are in no hit yet */
 	uint64_t mass, timed;          /* of those timed lately: ns of S, and how many, << 8 */
-	struct ca_fine_turn_sum of[2]; /* [0] those that are timed */
+	uint32_t begun;                /* turns since the last hit */
+	struct ca_fine_turn_sum of[3]; /* by CA_FINE_... */
 };
 
 /* One thread. Written by that thread and its handler only. */
@@ -196,6 +202,7 @@ struct ca_thread {
 	uint64_t fine_from;   /* ... and the cycle counter */
 	uint64_t fine_cost;   /* ns that it took; and all hooks since */
 	uint64_t fine_spent;
+	uint64_t fine_probes; /* ns that they took, which others have not been told */
 	struct ca_fine_turns fine_turns;
 	uint64_t fine_cpu; /* ns of thread CPU time then; only without a switch log */
 	/* sampling */

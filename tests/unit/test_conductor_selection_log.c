@@ -109,6 +109,23 @@ static void test_stand_still(void **state)
 	assert_int_equal(got.entries, 1);
 }
 
+/* What probes took is no S time; while S is known by entry and exit, none is told. */
+static void test_probes(void **state)
+{
+	struct ca_selection_log_sum got;
+
+	(void)state;
+	publish(take(), CA_LOG_PROBES, 2, 5, 1000); /* before the window */
+	publish(take(), CA_LOG_HIT, 2, 20, 300);
+	publish(take(), CA_LOG_PROBES, 2, 20, 40);
+	publish(take(), CA_LOG_PROBES, 3, 30, 2);
+	ca_selection_log_read(slog);
+	got = ca_selection_log_sum(slog, 10, 100);
+	assert_int_equal(got.s_time, 300);
+	assert_int_equal(got.probes, 42);
+	assert_int_equal(got.entries, 1);
+}
+
 /* Of parts with speedups of their own the fastest one that somebody is in counts. */
 static void test_parts(void **state)
 {
@@ -371,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_external, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_stand_still, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_restart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_overflow, set_up, tear_down),

@@ -668,6 +668,38 @@ static void put_timed(struct ca_results *results, bool whole, uint32_t i, bool f
 	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
 }
 
+/* What probes took is in no observation: neither elapsed, nor inserted, nor a part of what was paid. */
+static void test_probes(void **state)
+{
+	struct ca_results *results = open_run(1);
+	struct ca_visits visits = { .point = 0, .delta = 100 };
+	struct ca_experiment_record record = { .index = 1,
+					       .region = 1,
+					       .speedup = 500000,
+					       .end = 1000000000,
+					       .s_time = 600000000,
+					       .delay = 400000000,
+					       .probes = 100000000,
+					       .paying = 200000000,
+					       .visit_count = 1,
+					       .visits = &visits };
+	struct ca_observation o;
+	struct ca_profile *profile;
+
+	(void)state;
+	assert_int_equal(ca_results_experiment(results, &record, &err), CA_OK);
+	ca_results_close(results, &(struct ca_run_summary){ .samples = 9 }, &err);
+	profile = load();
+	assert_int_equal(profile->experiments, 1);
+	o = ca_profile_observe(profile, profile->experiment, profile->visits);
+	assert_true(fabs(o.cost - 0.6) < 1e-9);
+	assert_true(fabs(o.elapsed - 0.9) < 1e-9);
+	assert_true(fabs(o.delay - 0.3) < 1e-9);
+	assert_true(fabs(o.paying - 0.15) < 1e-9);
+	assert_true(fabs(o.active - 0.6) < 1e-9);
+	ca_profile_free(profile);
+}
+
 /* An experiment of code without an effect, which is half of the time in S. */
 static void put_idle(struct ca_results *results, uint32_t i)
 {
@@ -1369,6 +1401,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scope, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_disturbed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_early, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_crowded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_books, set_up, tear_down),

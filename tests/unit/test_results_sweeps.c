@@ -383,7 +383,7 @@ static void test_own_baseline_limited(void **state)
 	}
 	for (int paid = 0; paid < 2; paid++) {
 		for (size_t i = 0; i < 4; i++)
-			list[i].paying = ca_results_paying(paid ? 4000000 : 0, 31000000, 71000000);
+			list[i].paying = ca_results_paying(paid ? 4000000 : 0, 31000000, 71000000, 0);
 		e = run_on(list, 6);
 		assert_int_equal(e.curve[0].how == CA_HOW_OWN, !paid);
 		if (!paid) {
