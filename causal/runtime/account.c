@@ -469,6 +469,17 @@ static void take_back_time(struct account *a, uint32_t thread, uint64_t from, ui
 	a->past = NULL;
 }
 
+/* Of virtual time alone, which has to be one for all: a visit that one thread begins another one may end. */
+static void take_back_lag(struct account *a, const struct ca_log_entry *e, uint64_t from, uint64_t to)
+{
+	uint64_t back = a->back, now = a->back_now;
+
+	advance(a, e->value);
+	take_back_time(a, e->thread, from, to);
+	a->back = back;
+	a->back_now = now;
+}
+
 static void take_back(struct account *a, const struct ca_log_entry *e)
 {
 	uint64_t from = e->time > a->start ? e->time : a->start, to = e->value < a->end ? e->value : a->end;
@@ -479,8 +490,11 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 	/* Switch logs of this process are read anyway. Without one it is told how long a thread was off between two
 	 * ticks, as if that were the end of them: who owes for a moment of that time would get it back although S
 	 * ran. So of this process only what we tell ourselves is taken back ... */
-	if (seen && exact)
+	if (seen && exact) {
+		if (!mine && !a->t->switches.page)
+			take_back_lag(a, e, from, to);
 		return;
+	}
 	/* ... and, where S is sampled, what has passed for another's wait for the outside until this was told: as much
 	 * of it as we have looked at by now. */
 	if (!seen || !mine) {

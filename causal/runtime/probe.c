@@ -106,7 +106,7 @@ static void note_latency(struct ca_thread *t, uint32_t point, uint64_t now)
 static void hook_stamp(uint32_t point)
 {
 	struct ca_thread *t = ca_self;
-	uint64_t now, since, lag;
+	uint64_t now, since, lag, owed;
 
 	if (point >= CA_MAX_POINTS) { /* CA_SITE_PART */
 		if (t && !t->guard)
@@ -123,7 +123,9 @@ static void hook_stamp(uint32_t point)
 	now = ca_clock_now();
 	since = ca_ledger_virtual(t, now);
 	/* what it owes has yet to come before the visit */
-	lag = ca_ledger_lag(t, now) - (t->owed > 0 ? (uint64_t)t->owed : 0);
+	owed = t->owed > 0 ? (uint64_t)t->owed : 0;
+	since += owed;
+	lag = ca_ledger_lag(t, now) - owed;
 	/* a sequence lock with one writer; the conductor is the reader (visits.c) */
 	atomic_fetch_add_explicit(&t->slot->stamping, 1, memory_order_acq_rel);
 	atomic_fetch_add_explicit(&t->slot->stamp[point], since, memory_order_relaxed);

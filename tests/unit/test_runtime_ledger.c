@@ -431,6 +431,21 @@ static void test_told_by_itself(void **state)
 	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 1200, T0 + 1500);
 	ca_ledger_accrue(me, T0 + 1500, NULL);
 	assert_int_equal(me->s_time, 700 + 500);
+	put(CA_LOG_EXIT, 2, T0 + 1500);
+	/* ... but where probes tell of S virtual time goes by what it says itself, in all threads */
+	s->selection.exact = 1;
+	put(CA_LOG_ENTER, 2, T0 + 1500);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 1700, T0 + 1800);
+	put(CA_LOG_EXIT, 2, T0 + 2000);
+	ca_ledger_accrue(me, T0 + 2100, NULL);
+	assert_int_equal(me->s_time, 700 + 500 + 400);
+	put(CA_LOG_ENTER, 2, T0 + 2100);
+	ca_ledger_accrue(me, T0 + 2500, NULL);
+	assert_int_equal(me->s_time, 700 + 500 + 400 + 400);
+	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 2200, T0 + 2600); /* a part is past, a part ahead */
+	ca_ledger_accrue(me, T0 + 2700, NULL);
+	assert_int_equal(me->s_time, 700 + 500 + 400 + 600 - 400);
+	s->selection.exact = 0;
 }
 
 /* Parts of S with speedups of their own: 20 and 50 %. */

@@ -917,6 +917,9 @@ static void last_visit(void **state)
 	high = ca_clock_now();
 	last = atomic_load(&me->slot->last[POINT]);
 	assert_in_range(last, low - SETTLED + OWED, high - SETTLED + OWED);
+	/* so it does in the experiment's */
+	assert_in_range(atomic_load(&me->slot->stamp[POINT]), low - s->experiment.start + OWED,
+			high - s->experiment.start + OWED);
 	me->owed = -OWED; /* paid ahead: nothing has to come before it */
 	low = ca_clock_now();
 	hook.stamp(POINT);
