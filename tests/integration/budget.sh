@@ -90,6 +90,47 @@ check "it goes on to its end" "7 1" "$? $(runs_in long)"
 lacks "... of which nothing is said after the results" "to go" "$(sed '1,/runs on undisturbed/d' err)"
 check "... and the table is shown once" 1 "$(grep -c '^Program speedup in %' err)"
 
+# What was over before the experiments of its only run is none of their business.
+cat >loads.c <<'C'
+#include <pthread.h>
+#include <unistd.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void load(void) { for (int i = 0; i < 300000; i++) sink += (unsigned long)i; }
+__attribute__((noinline)) void much(void) { for (int i = 0; i < 200000; i++) sink += (unsigned long)i; }
+__attribute__((noinline)) void some(void) { for (int i = 0; i < 100000; i++) sink += (unsigned long)i; }
+static void *work(void *unused)
+{
+	while (access("stop", F_OK)) {
+		much();
+		some();
+	}
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	for (int i = 0; i < 2000; i++)
+		load();
+	pthread_create(&thread, NULL, work, NULL);
+	work(NULL);
+	pthread_join(thread, NULL);
+	return 0;
+}
+C
+"${cc[@]}" -g -O1 -pthread -o loads loads.c || exit 1
+rm -f stop
+timeout 100 "$causal" --budget 6 --until 0.01 --experiment-min 0.05 -o loads-out -- ./loads 2>err &
+sweep=$!
+until_left_alone
+touch stop
+wait "$sweep"
+if grep -q 'Unit of work: time itself' err; then
+	skip "what was over before the experiments: other programs leave both threads one CPU"
+else
+	contains "what was over before the experiments is said" "before that load was at work for" "$(tr -s '\n ' ' ' <err)"
+	lacks "... and has no verdict" "does not matter" "$(grep ' load (loads.c' err)"
+fi
+
 # ---- several variants, one budget
 timeout 100 "$causal" --keep-going -s 0,25 -s 0,50 --budget 2 --until 0.01 --experiment-min 0.05 -o two -- ./work 4 2>err
 check "each variant has a run" 2 "$(runs_in two)"
