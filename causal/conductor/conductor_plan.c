@@ -373,8 +373,8 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 			 ? 0
 			 : ca_results_work(r->work, r->turns, r->end - r->start);
 	if (v && v->point == CA_POINT_TIME)
-		ca_units_take_off(&o, ca_results_taken(r->end - r->start, r->s_time, r->lost, r->overhead,
-						       r->overhead_in_s));
+		ca_units_take_off(&o, ca_results_taken(r->end - r->start, r->work, r->s_time, r->lost,
+						       r->overhead, r->overhead_in_s));
 	o.periods = latency ? 0 : (double)r->periods;
 	o.inside = latency ? 0 : (double)r->inside;
 	o.per_visit = !v || v->point != CA_POINT_TIME;

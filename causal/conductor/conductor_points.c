@@ -401,7 +401,7 @@ size_t ca_conductor_points_time(struct ca_conductor *c, const struct ca_experime
 	struct ca_point_choice *p = c->points;
 	uint64_t elapsed = r->end - r->start;
 	struct ca_results_taken taken =
-		ca_results_taken(elapsed, r->s_time, r->lost, r->overhead, r->overhead_in_s);
+		ca_results_taken(elapsed, r->work, r->s_time, r->lost, r->overhead, r->overhead_in_s);
 	bool delayed = is_delayed(r, p ? DELAYED : HARDLY_DELAYED);
 
 	/* a whole run has no search of its own */

@@ -135,8 +135,8 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 	};
 
 	if (time)
-		ca_units_take_off(&o, ca_results_taken(e->end - e->start, e->s_time, e->lost, e->overhead,
-						       e->overhead_in_s));
+		ca_units_take_off(&o, ca_results_taken(e->end - e->start, e->work, e->s_time, e->lost,
+						       e->overhead, e->overhead_in_s));
 	return o;
 }
 

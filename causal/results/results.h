@@ -86,17 +86,23 @@ struct ca_experiment_record {
 };
 
 /* Of an experiment in which time itself is the unit of work, ns: what the program by itself would not have taken, since
- * other programs had its thread's CPU, or code of causal's. */
+ * other programs had its thread's CPU, or code of causal's. work: CPU time, 0: not known. While one of several threads is at
+ * work no time is lost. */
 struct ca_results_taken {
 	uint64_t all, in_s;
 };
-static inline struct ca_results_taken ca_results_taken(uint64_t elapsed, uint64_t s_time, uint64_t lost,
-						       uint64_t overhead, uint64_t overhead_in_s)
+static inline struct ca_results_taken ca_results_taken(uint64_t elapsed, uint64_t work, uint64_t s_time,
+						       uint64_t lost, uint64_t overhead,
+						       uint64_t overhead_in_s)
 {
 	uint64_t most = elapsed > s_time ? elapsed - s_time : 0, beside;
 	struct ca_results_taken taken = { .in_s = overhead_in_s < s_time ? overhead_in_s : s_time };
 
-	beside = (lost == UINT64_MAX ? 0 : lost) + (overhead > overhead_in_s ? overhead - overhead_in_s : 0);
+	if (lost == UINT64_MAX)
+		lost = 0;
+	if (work)
+		lost = elapsed <= work ? 0 : lost < elapsed - work ? lost : elapsed - work;
+	beside = lost + (overhead > overhead_in_s ? overhead - overhead_in_s : 0);
 	taken.all = taken.in_s + (beside < most ? beside : most);
 	return taken;
 }

@@ -152,7 +152,7 @@ static void test_take_off(void **state)
 	struct ca_observation o = {
 		.speedup = 500000, .elapsed = 1, .active = 0.5, .delay = 0.25, .cost = 0.75
 	};
-	struct ca_results_taken taken = ca_results_taken(s, s / 2, s / 10, s / 10, s / 20);
+	struct ca_results_taken taken = ca_results_taken(s, 0, s / 2, s / 10, s / 10, s / 20);
 
 	(void)state;
 	ca_units_take_off(&o, taken);
@@ -162,10 +162,14 @@ static void test_take_off(void **state)
 	assert_true(fabs(o.cost - (0.8 - 0.225)) < 1e-9);
 	assert_true(fabs(o.lost - 0.2) < 1e-9);
 	/* no more than there is: S went on for longer than what is left, and had less than was found in it */
-	taken = ca_results_taken(s, s - 5, UINT64_MAX, 30, 20);
+	taken = ca_results_taken(s, 0, s - 5, UINT64_MAX, 30, 20);
 	assert_true(taken.all == 25 && taken.in_s == 20);
-	taken = ca_results_taken(s, 10, UINT64_MAX, 30, 20);
+	taken = ca_results_taken(s, 0, 10, UINT64_MAX, 30, 20);
 	assert_true(taken.all == 20 && taken.in_s == 10);
+	/* two threads on one CPU, which others left to them: each waits for half of the time */
+	assert_true(ca_results_taken(s, s, s / 3, s, 0, 0).all == 0);
+	assert_true(ca_results_taken(s, 2 * s, s / 3, s, 0, 0).all == 0);
+	assert_true(ca_results_taken(s, s * 3 / 4, s / 3, s, 0, 0).all == s / 4);
 }
 
 int main(void)
