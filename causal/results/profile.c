@@ -114,7 +114,8 @@ struct ca_observation ca_profile_observe(const struct ca_profile *profile,
 		.visits = (double)(latency ? visits->arrivals : visits->delta),
 		/* what bounds a rate says nothing of a latency, and holds where nobody else has the CPUs: while
 		 * others have that of a thread in S, S time stands still */
-		.elapsed = latency || e->disturbed ? 0 : (double)(e->end - e->start - e->probes) / 1e9,
+		.elapsed =
+			latency || e->disturbed ? 0 : ((double)(e->end - e->start) - (double)e->probes) / 1e9,
 		.active = (double)e->s_time / 1e9,
 		.delay = (double)ca_results_delay(e->delay, e->probes) / 1e9,
 		.still = (double)e->still / 1e9,

@@ -94,17 +94,18 @@ check "... and the table is shown once" 1 "$(grep -c '^Program speedup in %' err
 cat >loads.c <<'C'
 #include <pthread.h>
 #include <unistd.h>
-volatile unsigned long sink;
-__attribute__((noinline)) void load(void) { for (int i = 0; i < 300000; i++) sink += (unsigned long)i; }
-__attribute__((noinline)) void much(void) { for (int i = 0; i < 200000; i++) sink += (unsigned long)i; }
-__attribute__((noinline)) void some(void) { for (int i = 0; i < 100000; i++) sink += (unsigned long)i; }
-static void *work(void *unused)
+static void spend(int n) { for (volatile int i = 0; i < n; i++); }
+__attribute__((noinline)) void load(void) { spend(300000); }
+__attribute__((noinline)) void much(void) { spend(200000); }
+__attribute__((noinline)) void some(void) { spend(100000); }
+static void *work(void *much_of_it) /* not in step */
 {
 	while (access("stop", F_OK)) {
-		much();
+		if (much_of_it)
+			much();
 		some();
 	}
-	return unused;
+	return NULL;
 }
 int main(void)
 {
@@ -112,7 +113,7 @@ int main(void)
 	for (int i = 0; i < 2000; i++)
 		load();
 	pthread_create(&thread, NULL, work, NULL);
-	work(NULL);
+	work(&thread);
 	pthread_join(thread, NULL);
 	return 0;
 }
