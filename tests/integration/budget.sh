@@ -180,8 +180,8 @@ C
 timeout 60 "$causal" -n 1 --keep-going -e -s 100 -F '^wait_until$' -o until_out -- ./until 2>err
 check "a run that would never end is given up" 7 "$?"
 contains "... it says so, why, and what to do" "at 100 % of wait_until a run takes more than ten times as long" "$(cat err)"
-check "... it ends as it would alone, and is no experiment" '"exit_status":7 "flags":["cut"]' \
-	"$(grep -o '"exit_status":7' until_out/run-0001.jsonl) $(grep -o '"flags":\["cut"\]' until_out/run-0001.jsonl)"
+check "... it ends as it would alone, and is no experiment" '"exit_status":7 "flags":["cut"' \
+	"$(grep -o '"exit_status":7' until_out/run-0001.jsonl) $(grep -o '"flags":\["cut"' until_out/run-0001.jsonl)"
 
 # ---- ctl
 experiments() { grep -cs '"type":"experiment"' "$1/run-0001.jsonl" || [[ -e $1/run-0001.jsonl ]] || echo 0; }
