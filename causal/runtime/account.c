@@ -469,7 +469,18 @@ static void take_back_time(struct account *a, uint32_t thread, uint64_t from, ui
 	a->past = NULL;
 }
 
-/* Of virtual time alone, which has to be one for all: a visit that one thread begins another one may end. */
+static bool has_latencies(const struct ca_session *s)
+{
+	uint32_t points = atomic_load_explicit(&s->points_used, memory_order_acquire);
+
+	for (uint32_t p = 0; p < points && p < CA_MAX_POINTS; p++)
+		if (s->point[p].kind == CA_POINT_BEGIN)
+			return true;
+	return false;
+}
+
+/* Of virtual time alone, which has to be one for all where a visit that one thread begins another one may end. Elsewhere
+ * what a thread owes is what its visits are later by. */
 static void take_back_lag(struct account *a, const struct ca_log_entry *e, uint64_t from, uint64_t to)
 {
 	uint64_t back = a->back, now = a->back_now;
@@ -491,7 +502,7 @@ static void take_back(struct account *a, const struct ca_log_entry *e)
 	 * ticks, as if that were the end of them: who owes for a moment of that time would get it back although S
 	 * ran. So of this process only what we tell ourselves is taken back ... */
 	if (seen && exact) {
-		if (!mine && !a->t->switches.page)
+		if (!mine && !a->t->switches.page && has_latencies(ca_rt.session))
 			take_back_lag(a, e, from, to);
 		return;
 	}

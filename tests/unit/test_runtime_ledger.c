@@ -432,8 +432,10 @@ static void test_told_by_itself(void **state)
 	ca_ledger_accrue(me, T0 + 1500, NULL);
 	assert_int_equal(me->s_time, 700 + 500);
 	put(CA_LOG_EXIT, 2, T0 + 1500);
-	/* ... but where probes tell of S virtual time goes by what it says itself, in all threads */
+	/* ... but where probes tell of S, and there is a latency, virtual time goes by what it says itself, in all threads */
 	s->selection.exact = 1;
+	s->point[0].kind = CA_POINT_BEGIN;
+	atomic_store(&s->points_used, 1);
 	put(CA_LOG_ENTER, 2, T0 + 1500);
 	ca_ledger_log(CA_LOG_WAS_OFF, &thread[2], T0 + 1700, T0 + 1800);
 	put(CA_LOG_EXIT, 2, T0 + 2000);
