@@ -91,8 +91,19 @@ static bool plan_call(struct walk *w, size_t first, size_t call, bool joined)
 	return true;
 }
 
-/* Behind a call: the thread is back. */
-static bool plan_back(struct walk *w, size_t at, uint64_t limit)
+/* The exit stands there already: of another call, which comes to the same place. */
+static bool leaves_at(const struct walk *w, uint64_t address)
+{
+	const struct ca_sites *o = w->out;
+
+	for (size_t i = 0; i < o->n; i++)
+		if (o->site[i].kind == CA_SITE_EXIT && o->site[i].address == address)
+			return true;
+	return false;
+}
+
+/* An exit before insn[at]; unfinished. */
+static bool begin_exit(struct walk *w, size_t at, uint64_t limit)
 {
 	struct ca_site *site = &w->out->site[w->out->n];
 
@@ -100,8 +111,47 @@ static bool plan_back(struct walk *w, size_t at, uint64_t limit)
 	    w->insn[at].kind == CA_INSN_CALL_INDIRECT)
 		return false;
 	ca_code_begin(site, w->out->module, CA_SITE_EXIT, w->insn[at].address);
-	if (!ca_code_hook(site, CA_SITE_EXIT) || !ca_code_copy_many(site, w->insn, w->n, at, limit) ||
-	    ca_sites_overlap(w->out, site->address, site->address + site->length))
+	return ca_code_hook(site, CA_SITE_EXIT) && ca_code_copy_many(site, w->insn, w->n, at, limit) &&
+	       !ca_sites_overlap(w->out, site->address, site->address + site->length);
+}
+
+static bool is_own_call(const struct walk *w, size_t i)
+{
+	return is_call(&w->insn[i]) && in_ranges(w->range, w->ranges, w->insn[i].address);
+}
+
+/* The next place that control comes to from insn[at], with the same stack pointer; NONE: there is more than one, or
+ * it is not in the function. */
+static long next_place(const struct walk *w, size_t at, uint64_t limit)
+{
+	const struct ca_insn *in = &w->insn[at];
+
+	if (in->kind == CA_INSN_JUMP)
+		return ca_insn_find(w->insn, w->n, in->target);
+	if (in->kind != CA_INSN_PLAIN || in->uses_sp || at + 1 == w->n || w->insn[at + 1].address >= limit)
+		return NONE;
+	return (long)at + 1;
+}
+
+/* Behind a call: the thread is back. Where it returns to there may be no room for a jump: then it leaves a few
+ * instructions later, where others come by as well, who leave nothing. */
+static bool plan_back(struct walk *w, size_t at, uint64_t limit)
+{
+	enum { LATER = 4 };
+	long place = (long)at;
+
+	for (int i = 0; i <= LATER && place != NONE && !is_own_call(w, (size_t)place); i++) {
+		if (leaves_at(w, w->insn[place].address))
+			return true;
+		if (begin_exit(w, (size_t)place, limit) && w->out->site[w->out->n].length >= CA_JUMP_LENGTH) {
+			ca_sites_finish(w->out, false);
+			return true;
+		}
+		if (w->insn[place].kind == CA_INSN_JUMP)
+			limit = UINT64_MAX;
+		place = next_place(w, (size_t)place, limit);
+	}
+	if (!begin_exit(w, at, limit))
 		return false;
 	ca_sites_finish(w->out, false);
 	return true;

@@ -70,6 +70,12 @@ static const char source[] = ASM_MACROS
 	"%rdx,%rdx\n"
 	" jne wa_list\nwa_call: pause\n call leaf\n cmpb $0,(%r11)\n jne wa_call\n ret\nwaits_end: end "
 	"waits\n"
+	/* calls that come back to where no jump fits */
+	"fn comes\n sub $8,%rsp\n.cfi_def_cfa_offset 16\n test %edi,%edi\n je co_far\n"
+	"co_call: call leaf\nco_back: jmp co_on\nco_next: call leaf\n jmp co_on\nco_short: call leaf\n"
+	"co_two: xor %eax,%eax\nco_far: mov $1,%eax\nco_on: mov $2,%eax\n add $8,%rsp\n.cfi_def_cfa_offset "
+	"8\n"
+	" ret\ncomes_end: end comes\n"
 	"fn hands\n mov $1,%eax\nha_store: movl $0,waits_word(%rip)\nha_on: mov $2,%eax\n ret\nhands_end: "
 	"end "
 	"hands\n"
@@ -523,6 +529,36 @@ static void test_lines(void **state)
 	}
 }
 
+/* Where a call returns to for less than five bytes it leaves S when it comes to where there is room, once for all. */
+static void test_back_later(void **state)
+{
+	static const struct {
+		const char *from, *to, *back;
+		size_t sites;
+	} cases[] = {
+		{ "co_call", "co_back", "co_on", 2 },
+		{ "co_call", "co_short", "co_on", 3 },
+		{ "co_short", "co_two", "co_far", 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		struct ca_range range = range_of(cases[i].from, cases[i].to);
+		size_t n, exits = 0;
+		bool self;
+
+		assert_int_equal(ca_plan_line(text, 5, &range, 1, site, SITES, &n, &self, &err), CA_OK);
+		assert_int_equal(n, cases[i].sites);
+		for (size_t k = 0; k < n; k++)
+			if (site[k].kind == CA_SITE_EXIT) {
+				assert_int_equal(site[k].address, asm_at(cases[i].back));
+				assert_int_equal(site[k].length, 5);
+				exits++;
+			}
+		assert_int_equal(exits, 1);
+	}
+}
+
 /* 20 instructions for a site, or where there is none, are not yet worth sampling. */
 static void test_own_work(void **state)
 {
@@ -570,7 +606,7 @@ int main(void)
 		cmocka_unit_test(test_count),        cmocka_unit_test(test_meetings),
 		cmocka_unit_test(test_spins),        cmocka_unit_test(test_waits_around),
 		cmocka_unit_test(test_store),        cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_own_work),
+		cmocka_unit_test(test_back_later),   cmocka_unit_test(test_own_work),
 	};
 
 	const struct CMUnitTest parts[] = { cmocka_unit_test(test_part) };
