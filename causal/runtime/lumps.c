@@ -6,12 +6,14 @@
  * in that time. So the account is even in the long run (a controller with a proportional and an integral part): who
  * owed the average of the last periods alone would end each experiment with debts. */
 #include "causal/runtime/lumps.h"
+#include <string.h>
 
 enum {
 	SPREAD = 16,     /* periods over which a lump is paid */
 	LEARN = 4,       /* ... times that: what is expected is known by then */
 	RATE_SHIFT = 20, /* of a place's rate: ns of S in 2^20 ns */
-	STALE = 4        /* times SPREAD periods: nobody comes there any more */
+	STALE = 4,       /* times SPREAD periods: nobody comes there any more */
+	KINDS = 32       /* of threads that end, at once */
 };
 
 CA_SIGSAFE static uint64_t spread(const struct ca_thread *t)
@@ -26,6 +28,81 @@ CA_SIGSAFE static void owe(struct ca_thread *t, int64_t ns)
 	t->owed += ns * (int64_t)t->speedup / (int64_t)CA_MILLION;
 }
 
+/* ---- threads that end ------------------------------------------------------------------------*/
+/* A thread may live for less than a lump. So its end is a place like others, but the account is its kind's. */
+struct kind {
+	_Atomic bool busy;
+	uint64_t experiment, selection; /* as in ca_thread */
+	bool in_s;                      /* one of them was: who waits for them waits for S */
+	struct ca_lump_site account;    /* its place is what they run */
+};
+static struct kind kinds[KINDS];
+
+/* NULL: there is none, or somebody else has it. */
+static struct kind *take_kind(const struct ca_thread *t, uint64_t now)
+{
+	struct kind *k = &kinds[(t->routine >> 4) % KINDS];
+
+	/* acquire: pairs with the release of who had it */
+	if (!t->routine || atomic_exchange_explicit(&k->busy, true, memory_order_acquire))
+		return NULL;
+	if (k->account.place != t->routine && k->account.place && now < k->account.seen + LEARN * spread(t)) {
+		atomic_store_explicit(&k->busy, false, memory_order_release);
+		return NULL;
+	}
+	if (k->account.place != t->routine || k->selection != t->selection) {
+		k->account = (struct ca_lump_site){ .place = t->routine };
+		k->in_s = false;
+	}
+	if (k->experiment != t->experiment)
+		k->account.due = k->account.left = 0;
+	k->selection = t->selection;
+	k->experiment = t->experiment;
+	return k;
+}
+
+static void give_kind(struct kind *k)
+{
+	atomic_store_explicit(&k->busy, false, memory_order_release);
+}
+
+uintptr_t ca_lumps_last(struct ca_thread *t, uint64_t now)
+{
+	struct kind *k = ca_rt.session->selection.exact ? NULL : take_kind(t, now);
+	struct ca_lump_site *mine = t->lumps.site;
+
+	if (k)
+		k->in_s |= t->history.found[0] > 0;
+	if (!k || k->in_s) {
+		if (k)
+			give_kind(k);
+		ca_lumps_end(t);
+		return 0;
+	}
+	for (unsigned i = 0; i < CA_LUMP_SITES; i++)
+		t->lumps.fresh += mine[i].due;
+	memset(mine, 0, CA_LUMP_SITES * sizeof *mine);
+	*mine = k->account;
+	k->account.due = k->account.left = 0;
+	k->account.seen = now;
+	give_kind(k);
+	return t->routine;
+}
+
+void ca_lumps_leave(struct ca_thread *t)
+{
+	const struct ca_lump_site *mine = t->lumps.site;
+	struct kind *k = mine->place == t->routine ? take_kind(t, mine->seen) : NULL;
+
+	if (!k)
+		return;
+	k->account.due += mine->due + t->lumps.fresh;
+	k->account.left += mine->left;
+	k->account.rate = mine->rate;
+	give_kind(k);
+}
+
+/* ---- meetings --------------------------------------------------------------------------------*/
 /* Its account, or that of a place that it has not been at for longest, paid off. */
 CA_SIGSAFE static struct ca_lump_site *find(struct ca_thread *t, uintptr_t place)
 {

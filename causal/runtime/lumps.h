@@ -14,6 +14,11 @@ CA_HIDDEN CA_SIGSAFE void ca_lumps_meet(struct ca_thread *t, uint64_t now, uintp
 CA_HIDDEN CA_SIGSAFE void ca_lumps_paid(struct ca_thread *t, uintptr_t site);
 /* At a tick: what no meeting will pay soon. */
 CA_HIDDEN CA_SIGSAFE void ca_lumps_tick(struct ca_thread *t, uint64_t now);
+/* The thread is about to end: the account at which it pays for the last time is that of the threads before it that have
+ * run the same. Returns the place to meet others at; 0: all is owed at once. Then ... */
+CA_HIDDEN uintptr_t ca_lumps_last(struct ca_thread *t, uint64_t now);
+/* ... it has paid there, and leaves the account to the next one. */
+CA_HIDDEN void ca_lumps_leave(struct ca_thread *t);
 /* An experiment ends: all of it. */
 CA_HIDDEN CA_SIGSAFE void ca_lumps_end(struct ca_thread *t);
 /* One begins: nothing is due. For another selection, nothing is known of its places. */

@@ -137,6 +137,7 @@ struct ca_thread {
 	int64_t owed;      /* ns; below 0: paid ahead */
 	int64_t left_in_s; /* ns of it for which waits in S have yet to wait on */
 	struct ca_lumps lumps;
+	uintptr_t routine; /* what it was created to run; 0: not known */
 	struct ca_cpu_share level;
 	uint64_t s_time; /* ns of the experiment in which S was active, up to `last`; 0 once it
 				* is part of `settled` */

@@ -261,26 +261,32 @@ void ca_thread_begin(void)
 	errno = saved;
 }
 
-void ca_thread_begin_by(uint32_t slot)
+void ca_thread_begin_by(uint32_t slot, uintptr_t routine)
 {
 	creator = slot;
 	ca_thread_begin();
 	creator = UINT32_MAX;
+	if (ca_self)
+		ca_self->routine = routine;
 }
 
 void ca_thread_end(void)
 {
 	struct ca_thread *t = ca_self;
 	int saved = errno;
+	uintptr_t place;
 
 	if (!t)
 		return;
 	ca_thread_leave_alone(false);
 	t->guard++;
-	ca_lumps_end(t); /* whoever joins us must not get our debt as a gift */
+	/* whoever joins us must not get our debt as a gift */
+	ca_ledger_accrue(t, ca_clock_now(), NULL);
+	place = ca_lumps_last(t, ca_clock_now());
 	t->guard--;
-	ca_wait_meet();
+	ca_wait_meet_from(NULL, place);
 	t->guard++;
+	ca_lumps_leave(t);
 	t->state = CA_THREAD_EXITING;
 	ca_tick_stop(&t->tick);
 	ca_samplers_stop(t);

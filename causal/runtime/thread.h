@@ -4,10 +4,11 @@
 #define CA_CAUSAL_RUNTIME_THREAD_H
 #include "causal/runtime/rt.h"
 
-CA_HIDDEN void ca_thread_begin(void);             /* the calling thread joins; no-op without a free slot */
-CA_HIDDEN void ca_thread_begin_by(uint32_t slot); /* ... created by the thread that has this slot */
-CA_HIDDEN void ca_thread_end(void);               /* ... leaves */
-CA_HIDDEN void ca_thread_forget(void);            /* after fork: the records of the parent's threads */
+CA_HIDDEN void ca_thread_begin(void); /* the calling thread joins; no-op without a free slot */
+/* ... created by the thread that has this slot, to run that */
+CA_HIDDEN void ca_thread_begin_by(uint32_t slot, uintptr_t routine);
+CA_HIDDEN void ca_thread_end(void);    /* ... leaves */
+CA_HIDDEN void ca_thread_forget(void); /* after fork: the records of the parent's threads */
 /* A thread whose start we did not see, or that found no slot, makes itself known at a meeting.
  * NULL: it stays out. */
 CA_HIDDEN struct ca_thread *ca_thread_late(void);

@@ -88,7 +88,7 @@ static struct start take_start(void *p)
 
 	start_free(p);
 	ca_signals_inherit(s.blocked);
-	ca_thread_begin_by(s.creator);
+	ca_thread_begin_by(s.creator, (uintptr_t)s.run.posix);
 	ca_timeline_receive(s.pair);
 	/* libc puts what it knows of a thread on top of its stack */
 	ca_activation_own_stack((uintptr_t)pthread_self(), s.stack);

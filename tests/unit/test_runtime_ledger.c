@@ -1066,6 +1066,77 @@ static void test_lumps_of_many_places(void **state)
 	assert_int_equal(sum, 3 * CA_LUMP_SITES * MS / 2);
 }
 
+/* A thread that runs `routine` ends; `place`, if not NULL: where it pays. Returns what it pays. */
+static int64_t end_at(uint64_t now, uintptr_t routine, bool was_in_s, uintptr_t *place)
+{
+	int64_t paid;
+	uintptr_t at;
+
+	me->routine = routine;
+	me->history.found[0] = was_in_s;
+	at = ca_lumps_last(me, now);
+	if (place)
+		*place = at;
+	paid = at ? meet_at(now, at) : me->owed;
+	me->owed = 0;
+	ca_lumps_leave(me);
+	me->lumps = (struct ca_lumps){ .met = 0 }; /* of the next one */
+	return paid;
+}
+
+/* As above, but each cycle is a thread of its own, of which one in eight is there when a sample comes. */
+static void test_lumps_of_short_threads(void **state)
+{
+	int64_t due = 0, sum = 0, late;
+	uintptr_t place;
+	uint64_t now = T0;
+
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_follow(me);
+	for (unsigned i = 0; i < 2000; i++) {
+		if (i % 8 == 3) {
+			me->lumps.fresh += (int64_t)MS;
+			due += (int64_t)MS / 2;
+		}
+		if (i == 1000)
+			most = 0;
+		sum += end_at(now += CYCLE, HERE, false, &place);
+		assert_int_equal(place, HERE);
+	}
+	late = due - sum;
+	assert_true(late < (int64_t)MS && late > -(int64_t)MS);
+	assert_in_range(most, CYCLE / 8, CYCLE / 8 * 3 / 2);
+	/* what they owed is nothing in the next experiment */
+	s->experiment.end = now;
+	atomic_fetch_add(&s->experiment.seq, 1);
+	ca_ledger_follow(me);
+	open_experiment(now, HALF);
+	ca_ledger_follow(me);
+	assert_in_range(end_at(now += CYCLE, HERE, false, NULL), CYCLE / 10,
+			CYCLE / 6); /* but what is expected */
+}
+
+/* Who waits for one that was in S waits for S: it pays at once, as does one of which it is not known what it runs, or
+ * for which there is no room. */
+static void test_lumps_at_once(void **state)
+{
+	uint64_t now = T0 + 10000 * MS; /* long after the threads above */
+
+	(void)state;
+	open_experiment(T0, HALF);
+	ca_ledger_follow(me);
+	me->lumps.fresh = (int64_t)MS;
+	assert_int_equal(end_at(now += CYCLE, 0, false, NULL), MS / 2);
+	me->lumps.fresh = (int64_t)MS;
+	assert_int_equal(end_at(now += CYCLE, THERE, true, NULL), MS / 2);
+	me->lumps.fresh = (int64_t)MS;
+	assert_int_equal(end_at(now += CYCLE, THERE, false, NULL), MS / 2);
+	end_at(now += CYCLE, 2 * THERE, false, NULL);
+	me->lumps.fresh = (int64_t)MS;
+	assert_int_equal(end_at(now += CYCLE, 3 * THERE, false, NULL), MS / 2);
+}
+
 /* A tick pays what no meeting will. */
 static void test_lumps_at_ticks(void **state)
 {
@@ -1762,6 +1833,8 @@ int main(void)
 		TEST(test_lumps_are_spread),
 		TEST(test_lumps_have_places),
 		TEST(test_lumps_of_many_places),
+		TEST(test_lumps_of_short_threads),
+		TEST(test_lumps_at_once),
 		TEST(test_lumps_at_ticks),
 		TEST(test_new_selection),
 		TEST(test_left_behind),
