@@ -284,15 +284,31 @@ static double median_error(const double *value, size_t n, double median)
 	return n > 1 ? 1.2533 * 1.4826 * factor * acc_median(off, n) / sqrt((double)n) : NAN;
 }
 
+/* Of n rounds; true: all are known well enough, in points. */
+static bool take_truths(const struct acc_options *options, double effect[][ACC_ROUNDS], size_t n,
+			struct acc_result *result)
+{
+	static const double enough = 1.5;
+	bool sure = true;
+
+	for (size_t s = 0; s < options->speedups; s++) {
+		result->truth[s] = acc_median(effect[s], n);
+		result->truth_error[s] = median_error(effect[s], n, result->truth[s]);
+		sure &= !(1.96 * result->truth_error[s] > enough); /* not of one round */
+	}
+	return sure;
+}
+
 /* A B A B ...: each shortened run is compared with the baselines right before and after
- * it, so that a slow drift of the machine's clock cancels. */
+ * it, so that a slow drift of the machine's clock cancels. What scatters takes more rounds. */
 bool acc_truth(const struct acc_options *options, const struct acc_case *c, struct acc_result *result)
 {
 	double effect[ACC_SPEEDUPS][ACC_ROUNDS];
 	double before = time_per_visit(options, result, 0);
+	bool sure = false;
 
 	result->c = c;
-	for (int r = 0; r < options->truth_rounds; r++) {
+	for (int r = 0; r < (options->brief ? options->truth_rounds : ACC_ROUNDS) && !sure; r++) {
 		for (size_t s = 0; s < options->speedups; s++) {
 			double shorter = time_per_visit(options, result, options->speedup[s]);
 			double after = time_per_visit(options, result, 0);
@@ -300,14 +316,10 @@ bool acc_truth(const struct acc_options *options, const struct acc_case *c, stru
 			effect[s][r] = 100 * (1 - shorter / ((before + after) / 2));
 			before = after;
 		}
+		sure = take_truths(options, effect, (size_t)r + 1, result) && r + 1 >= options->truth_rounds;
 	}
-	for (size_t s = 0; s < options->speedups; s++) {
-		size_t n = (size_t)options->truth_rounds;
-
-		result->truth[s] = acc_median(effect[s], n);
-		result->truth_error[s] = median_error(effect[s], n, result->truth[s]);
+	for (size_t s = 0; s < options->speedups; s++)
 		if (isnan(result->truth[s]))
 			return false;
-	}
 	return true;
 }
