@@ -19,7 +19,7 @@
 enum {
 	MS = 1000000,
 	STEP = 10,              /* ms between steps at most ... */
-	REST = 20,              /* ... while an experiment goes on */
+	REST = 40,              /* ... while an experiment goes on */
 	HANDOVER = 3,           /* ... and a word is watched */
 	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
 	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */

@@ -13,13 +13,12 @@ enum {
 	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, in case the program ends ... */
 	WORK_EVERY = 10000000,   /* ... and of the program's CPU time */
 	NEAR = 70,               /* percent of a run, from which on it may come to its end */
-	PLACES_EVERY = 20000000, /* ns between looks at where threads are */
+	PLACES_EVERY = 50000000, /* ns between looks at where threads are */
 	CRAWL = 10,              /* times as long as without the delays: too long for a whole run ... */
 	CRAWL_AFTER = 5,         /* s of it before that is known */
 	CRAWL_LOOKS = 5,         /* 1 / part of the time so far, until the next look */
-	SEEN_FROM = 20,          /* periods in S from which on it shows whether its probes see it, ... */
-	SEEN_PART = 4,           /* 1 / part of them that they see at least; ... */
-	UNSEEN = 60 /* periods, one after the other, in which they have not: there are other ways in */
+	SEEN_FROM = 60,          /* periods in S from which on it shows whether its probes see it, ... */
+	SEEN_PART = 4            /* 1 / part of them that they see at least: else there are other ways in */
 };
 
 /* From here on S delays the others. */
@@ -272,7 +271,6 @@ bool ca_conductor_experiment_is_unseen(struct ca_conductor *c, uint64_t now)
 	if (unplaced != c->e.looked_unplaced) { /* it runs without its sites still: begin anew */
 		c->e.looked_unplaced = unplaced;
 		c->e.looked_at_work = work;
-		c->e.unseen = 0;
 		return false;
 	}
 	if (inside < SEEN_FROM)
@@ -281,11 +279,7 @@ bool ca_conductor_experiment_is_unseen(struct ca_conductor *c, uint64_t now)
 	seen = s_time > c->e.looked_s_time ? s_time - c->e.looked_s_time : 0;
 	c->e.looked_at_work = work;
 	c->e.looked_s_time = s_time;
-	if (seen * (uint64_t)(cpus > 1 ? cpus : 1) < inside * c->session->period / SEEN_PART)
-		c->e.unseen += inside;
-	else
-		c->e.unseen = 0;
-	return c->e.unseen >= UNSEEN;
+	return seen * (uint64_t)(cpus > 1 ? cpus : 1) < inside * c->session->period / SEEN_PART;
 }
 
 static void look_at_places(struct ca_conductor *c, uint64_t now)

@@ -66,8 +66,8 @@ struct ca_open_experiment {
 	uint64_t paid_before;                   /* in the warm-up */
 	uint64_t periods_before, inside_before; /* sampled in the run so far, and in the region */
 	uint64_t early; /* of a whole run: samples in the region before it was selected */
-	uint64_t looked_at_work, looked_s_time, looked_unplaced,
-		unseen; /* of S, at the last look; periods of it that probes have not seen */
+	uint64_t looked_at_work, looked_s_time,
+		looked_unplaced;                               /* of S, when its probes were looked at last */
 	uint64_t paying_before, limits_before, outside_before; /* core/paying.h, at the start */
 	uint64_t limited_before, limited;                      /* ... and until the end */
 	uint64_t inserted_before;                              /* ns, in the warm-up */

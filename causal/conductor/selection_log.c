@@ -19,6 +19,7 @@ struct ca_selection_log {
 	struct ca_session *session;
 	uint64_t cursor;
 	struct ca_vec entries; /* struct entry */
+	size_t sorted;         /* so many of them are */
 	bool overflow;
 	struct thread_state state[CA_MAX_THREADS]; /* at the end of the last window */
 };
@@ -44,7 +45,7 @@ void ca_selection_log_free(struct ca_selection_log *log)
 void ca_selection_log_restart(struct ca_selection_log *log, uint64_t first)
 {
 	log->cursor = first;
-	log->entries.n = 0;
+	log->entries.n = log->sorted = 0;
 	log->overflow = false;
 	memset(log->state, 0, sizeof log->state);
 }
@@ -98,6 +99,31 @@ static int by_time(const void *a, const void *b)
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* What comes after the fact is a little late: all but the end is sorted already. */
+static void sort(struct ca_selection_log *log)
+{
+	struct entry *e = log->entries.at, *first;
+	size_t n = log->entries.n, sorted = log->sorted, low = 0, high;
+
+	while (sorted < n && (!sorted || by_time(&e[sorted - 1], &e[sorted]) <= 0))
+		sorted++;
+	log->sorted = n;
+	if (sorted == n)
+		return;
+	first = &e[sorted];
+	for (size_t i = sorted + 1; i < n; i++)
+		first = by_time(&e[i], first) < 0 ? &e[i] : first;
+	for (high = sorted; low < high;) {
+		size_t middle = (low + high) / 2;
+
+		if (by_time(&e[middle], first) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	qsort(e + low, n - low, sizeof *e, by_time);
 }
 
 static bool counts(const struct thread_state *t)
@@ -169,13 +195,12 @@ static struct ca_selection_log_sum sum_up(struct ca_selection_log *log, struct t
 	uint64_t at = start;
 	struct layers l = { 0 };
 	struct entry *entry = log->entries.at;
-	size_t i, n = log->entries.n;
+	size_t i, n = log->entries.n, used = atomic_load(&log->session->slots_used);
 
 	l.n = ca_selection_layers(&log->session->selection, l.width);
-	for (i = 0; i < CA_MAX_THREADS; i++)
+	for (i = 0; i < used && i < CA_MAX_THREADS; i++)
 		add_thread(&l, &state[i], 1);
-	if (n)
-		qsort(entry, n, sizeof *entry, by_time);
+	sort(log);
 	for (i = 0; i < n && entry[i].time < end; i++) {
 		const struct entry *e = &entry[i];
 		struct thread_state *t = &state[e->thread];
@@ -221,7 +246,7 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 
 	while (i < log->entries.n)
 		entry[left++] = entry[i++];
-	log->entries.n = left;
+	log->entries.n = log->sorted = left;
 	log->overflow = false;
 	return sum;
 }

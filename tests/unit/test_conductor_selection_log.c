@@ -2,6 +2,7 @@
 /* causal/conductor/selection_log.c: for how long at least one thread was in S, from a log whose entries may be late,
  * lost, or half written. */
 #include "causal/conductor/selection_log.h"
+#include "core/rng.h"
 #include "core/session.h"
 #include "tests/unit/unit.h"
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static int set_up(void **state)
 	if (!session)
 		return -1;
 	memset(session, 0, sizeof *session);
+	atomic_store(&session->slots_used, CA_MAX_THREADS);
 	slog = ca_selection_log_new(session);
 	return slog ? 0 : -1;
 }
@@ -255,6 +257,30 @@ static void test_windows(void **state)
 	check(300, 400, 0, 0);
 }
 
+/* Looked at after every few entries, of which some are late, some very: each time as if it had been looked at once. */
+static void test_looks(void **state)
+{
+	struct ca_rng rng;
+
+	(void)state;
+	ca_rng_init(&rng, 7);
+	for (uint64_t n = 0, time = 1000; n < 3000; n++, time += 10) {
+		uint64_t late = ca_rng_below(&rng, n % 50 ? 30 : 900);
+
+		put(n % 2 ? CA_LOG_EXIT : CA_LOG_ENTER, (uint32_t)ca_rng_below(&rng, 3), time - late);
+		if (n % 7)
+			continue;
+		ca_selection_log_read(slog);
+		struct ca_selection_log_sum looked = ca_selection_log_peek(slog, 500, time);
+		struct ca_selection_log *other = ca_selection_log_new(session);
+
+		ca_selection_log_read(other);
+		assert_int_equal(looked.s_time, ca_selection_log_sum(other, 500, time).s_time);
+		ca_selection_log_free(other);
+	}
+	assert_true(ca_selection_log_peek(slog, 500, 40000).s_time > 5000);
+}
+
 static void test_restart(void **state)
 {
 	(void)state;
@@ -390,6 +416,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stand_still, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_windows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_looks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_restart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_overflow, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_wraps, set_up, tear_down),
