@@ -62,7 +62,7 @@ static uint64_t hit_weight(struct ca_thread *t)
 	t->hit_cpu = now;
 	t->hit_spun = spun;
 	t->paid_in_ticks = 0;
-	if (t->young) /* for all threads that were as short, and had no tick */
+	if (t->young && t->ticks == 1) /* for all threads that were as short, and had no tick */
 		return t->tick_length;
 	return less(cpu < most ? cpu : most, paid);
 }

@@ -22,6 +22,7 @@ enum {
 	MOST_FOR_LOG = 25,     /* a part of its time in so many */
 	CREATES = 125000,      /* ns for each thread that it has created, below which that is all it does */
 	CREATED = 64,          /* ... looked at when it has created so many */
+	GROWS = 2,             /* ticks after which a thread is none that is over soon */
 	YOUNG_LOOK = 5000000   /* ns between two looks whether a thread without a tick needs one */
 };
 
@@ -298,7 +299,7 @@ CA_SIGSAFE void ca_ticks_adjust(struct ca_thread *t)
 	t->meets = t->creates = 0;
 	t->creates_from = now;
 	if (t->young) {
-		if (young)
+		if (young || (t->ticks < GROWS && !ca_rt.sampling))
 			return;
 		period = wanted_period(t, false);
 		grow_up(t, jittered(t, period), period);

@@ -604,7 +604,7 @@ static void in_clock_calls(void **state)
 	walked[0] = CA_PLACE(TEXT + 1, 0x100);
 	rt_open_experiment(500000);
 	me->late = true;
-	me->young = 1; /* and this was its first tick */
+	me->young = me->ticks = 1; /* and this was its first tick */
 	me->tick_length = 4 * RT_PERIOD;
 	n = atomic_load(&s->log_head);
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -837,8 +837,12 @@ static void hits(void **state)
 	assert_in_range(weight, 1, ca_clock_thread_cpu() - before);
 	/* the first tick of its life: a whole one of the kernel's, for all that have had none */
 	me->young = 1;
+	me->ticks = 0;
 	me->tick_length = 4 * RT_PERIOD;
 	assert_int_equal(hit(), 4 * RT_PERIOD);
+	/* ... and the second, which is its own */
+	me->hit_cpu = ca_clock_thread_cpu() - 3 * RT_PERIOD;
+	assert_in_range(hit(), 3 * RT_PERIOD, 4 * RT_PERIOD - 1);
 	me->young = 0;
 	/* waiting for its team in OpenMP's code, which S has called */
 	walked[0] = CA_PLACE(TEXT + 1, 0x100);

@@ -439,6 +439,11 @@ static void check_grown(void)
 static void *get_a_tick(void *unused)
 {
 	live_young(unused);
+	ca_self->ticks = 1; /* most are over before the next */
+	ca_ticks_adjust(ca_self);
+	assert_int_equal(starts, 1);
+	assert_true(ca_self->young);
+	ca_self->ticks = 2;
 	ca_ticks_adjust(ca_self);
 	check_grown();
 	return NULL;
@@ -531,6 +536,7 @@ static void *create_all_the_time(void *unused)
 	be_main();
 	just_live(unused);
 	t = ca_self;
+	t->ticks = 9;
 	assert_int_equal(opens, 1);
 	t->creates_from = 0; /* a few, over a long time */
 	for (unsigned i = 0; i < 100; i++)
@@ -583,6 +589,7 @@ static void hop(struct ca_thread *t, bool sleeps)
 		ca_sys(SYS_nanosleep, (long)(intptr_t)&time, 0, 0, 0, 0, 0);
 	switched++;
 	starts = 1;
+	t->ticks += 2;
 	t->slept_at -= 100000000;
 	ca_ticks_adjust(t);
 }
