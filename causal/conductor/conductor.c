@@ -18,9 +18,10 @@
 
 enum {
 	MS = 1000000,
-	STEP = 10,              /* ms between steps at most ... */
-	REST = 40,              /* ... while an experiment goes on */
-	HANDOVER = 3,           /* ... and a word is watched */
+	STEP = 10,      /* ms between steps at most ... */
+	REST = 20,      /* ... while an experiment goes on: rings hold as many deep stacks, one each ms ... */
+	LONG_REST = 60, /* ... or one each 4 ms, as ticks are rarer where nothing is sampled */
+	HANDOVER = 3,   /* ... and a word is watched */
 	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
 	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
 	PATCH_WHOLE = 2 * MS,   /* ... in a run that is one experiment ... */
@@ -371,36 +372,39 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 	ca_conductor_enter(c, c->e.given_up ? FINISHED : WAITING, now);
 }
 
-static int ms_until(uint64_t due, uint64_t now)
+static int ms_until(uint64_t due, uint64_t now, int most)
 {
-	return due <= now ? 1 : due - now < (uint64_t)REST * MS ? (int)((due - now) / MS) + 1 : REST;
+	uint64_t ms = due > now ? (due - now) / MS + 1 : 1;
+
+	return ms < (uint64_t)most ? (int)ms : most;
 }
 
 /* Each step takes a core from the program for some 20 us: no more of them than there are things
  * to see. */
 static int until_next_step(struct ca_conductor *c, uint64_t now)
 {
-	int ms;
+	bool rare = c->session->selection.exact &&
+		    !atomic_load_explicit(&c->session->wants_stacks, memory_order_relaxed);
+	int rest = rare ? LONG_REST : REST;
 
 	switch (c->state) {
 	case WARMING_UP:
-		return ms_until(c->e.opened + (uint64_t)c->warm_up, now);
+		return ms_until(c->e.opened + (uint64_t)c->warm_up, now, rest);
 	case RUNNING:
 		if (c->set->end_to_end)
-			return ms_until(ca_windows_due(c->windows), now);
+			return ms_until(ca_windows_due(c->windows), now, REST);
 		if (ca_visits_have_latency(c->session))
 			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
-		return ms_until(c->e.planned_end, now);
+		return ms_until(c->e.planned_end, now, rest);
 	case PREPARING:
 	case SETTLING:
 		return 2;
 	case TRYING:
-		return ms_until(c->state_since + TRIAL, now);
+		return ms_until(c->state_since + TRIAL, now, rest);
 	case WAITING:
 		return now - c->started < 200 * MS ? 2 : STEP;
 	default:
-		ms = ms_until(ca_windows_due(c->windows), now);
-		return ms < STEP ? ms : STEP;
+		return ms_until(ca_windows_due(c->windows), now, STEP);
 	}
 }
 

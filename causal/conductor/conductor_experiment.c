@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-	LOAD_EVERY = 50000000,   /* ns between readings of the machine's load, in case the program ends ... */
+	LOAD_EVERY = 100000000,  /* ns between readings of the machine's load, in case the program ends ... */
 	WORK_EVERY = 10000000,   /* ... and of the program's CPU time */
 	NEAR = 70,               /* percent of a run, from which on it may come to its end */
 	PLACES_EVERY = 50000000, /* ns between looks at where threads are */

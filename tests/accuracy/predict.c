@@ -376,10 +376,12 @@ bool acc_predict(const struct acc_options *options, struct acc_result *result, s
 	return true;
 }
 
-/* As long as it takes for a truth, in half as many runs: a sweep takes a moment to begin. */
+/* Runs twice as long as for a truth, since a sweep takes a moment to begin; each is compared with the program alone right
+ * before and after it. */
 bool acc_overhead(const struct acc_options *options, struct acc_result *result)
 {
 	double overhead[ACC_ROUNDS], length = 2 * options->truth_seconds;
+	struct acc_run before, after;
 	struct command command;
 	char program[ACC_PATH], seconds[32];
 	size_t n = 0;
@@ -391,17 +393,19 @@ bool acc_overhead(const struct acc_options *options, struct acc_result *result)
 				"--seconds",
 				seconds,
 				NULL };
-	for (int r = 0; 2 * r < options->truth_rounds && n < ACC_ROUNDS; r++) {
-		struct acc_run before, profiled;
+	if (!acc_run_quiet(options, plain, length + 20, &before, &result->noisy))
+		return false;
+	for (int r = 0; 4 * r < 3 * options->truth_rounds && n < ACC_ROUNDS; r++, before = after) {
+		struct acc_run profiled;
 
 		snprintf(command.dir, sizeof command.dir, "%s/%s-%s-zero-%d", options->work,
 			 result->c->program, result->c->region, r);
 		build_command(&command, options, result, 1, "0", length);
-		if (!acc_run_quiet(options, plain, length + 20, &before, &result->noisy) ||
-		    !acc_run_quiet(options, command.argv, length + 40, &profiled, &result->noisy) ||
-		    profiled.status || !(profiled.rate > 0) || !(before.rate > 0))
-			continue;
-		overhead[n++] = 100 * (1 - profiled.rate / before.rate);
+		if (!acc_run_quiet(options, command.argv, length + 40, &profiled, &result->noisy) ||
+		    !acc_run_quiet(options, plain, length + 20, &after, &result->noisy))
+			return false;
+		if (!profiled.status && profiled.rate > 0 && before.rate > 0 && after.rate > 0)
+			overhead[n++] = 100 * (1 - 2 * profiled.rate / (before.rate + after.rate));
 	}
 	result->overhead = acc_median(overhead, n);
 	return n > 0;
