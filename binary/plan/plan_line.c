@@ -102,13 +102,13 @@ static bool leaves_at(const struct walk *w, uint64_t address)
 	return false;
 }
 
-/* An exit before insn[at]; unfinished. */
+/* An exit before insn[at], which is no progress point; unfinished. */
 static bool begin_exit(struct walk *w, size_t at, uint64_t limit)
 {
 	struct ca_site *site = &w->out->site[w->out->n];
 
 	if (w->out->n == w->out->max || w->insn[at].kind == CA_INSN_STRANGE ||
-	    w->insn[at].kind == CA_INSN_CALL_INDIRECT)
+	    w->insn[at].kind == CA_INSN_CALL_INDIRECT || ca_insn_is_point(&w->insn[at]))
 		return false;
 	ca_code_begin(site, w->out->module, CA_SITE_EXIT, w->insn[at].address);
 	return ca_code_hook(site, CA_SITE_EXIT) && ca_code_copy_many(site, w->insn, w->n, at, limit) &&

@@ -72,10 +72,10 @@ static const char source[] = ASM_MACROS
 	"waits\n"
 	/* calls that come back to where no jump fits */
 	"fn comes\n sub $8,%rsp\n.cfi_def_cfa_offset 16\n test %edi,%edi\n je co_far\n"
-	"co_call: call leaf\nco_back: jmp co_on\nco_next: call leaf\n jmp co_on\nco_short: call leaf\n"
-	"co_two: xor %eax,%eax\nco_far: mov $1,%eax\nco_on: mov $2,%eax\n add $8,%rsp\n.cfi_def_cfa_offset "
-	"8\n"
-	" ret\ncomes_end: end comes\n"
+	"co_call: call leaf\nco_back: jmp co_on\nco_next: call leaf\n jmp co_on\nco_mark: call leaf\n"
+	" jmp co_point\nco_short: call leaf\nco_two: xor %eax,%eax\nco_far: mov $1,%eax\n"
+	"co_on: mov $2,%eax\nco_point: .byte 0x0f,0x1f,0x44,0,0\nco_after: mov $3,%eax\n"
+	" add $8,%rsp\n.cfi_def_cfa_offset 8\n ret\ncomes_end: end comes\n"
 	"fn hands\n mov $1,%eax\nha_store: movl $0,waits_word(%rip)\nha_on: mov $2,%eax\n ret\nhands_end: "
 	"end "
 	"hands\n"
@@ -537,7 +537,8 @@ static void test_back_later(void **state)
 		size_t sites;
 	} cases[] = {
 		{ "co_call", "co_back", "co_on", 2 },
-		{ "co_call", "co_short", "co_on", 3 },
+		{ "co_call", "co_mark", "co_on", 3 },
+		{ "co_mark", "co_short", "co_after", 2 },
 		{ "co_short", "co_two", "co_far", 2 },
 	};
 
