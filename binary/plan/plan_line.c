@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sites of a line's calls. S is what the line's calls do, not the few instructions between:
- * each call enters, and the place that it returns to leaves again. Where the two are too near
- * for two jumps they become one site. */
+ * each call enters, and the place that it returns to leaves again, or, where that has no room for
+ * a jump, one a few instructions on. Where the two are too near for two jumps they become one site. */
 #include "binary/plan/code.h"
 #include "binary/plan/plan.h"
 #include "binary/plan/sites.h"

@@ -379,7 +379,7 @@ static int ms_until(uint64_t due, uint64_t now, int most)
 	return ms < (uint64_t)most ? (int)ms : most;
 }
 
-/* Each step takes a core from the program for some 20 us: no more of them than there are things
+/* Each step takes a core from the program for some 100 us: no more of them than there are things
  * to see. */
 static int until_next_step(struct ca_conductor *c, uint64_t now)
 {

@@ -6,7 +6,6 @@
  * in that time. So the account is even in the long run (a controller with a proportional and an integral part): who
  * owed the average of the last periods alone would end each experiment with debts. */
 #include "causal/runtime/lumps.h"
-#include <string.h>
 
 enum {
 	SPREAD = 16,     /* periods over which a lump is paid */
@@ -29,7 +28,8 @@ CA_SIGSAFE static void owe(struct ca_thread *t, int64_t ns)
 }
 
 /* ---- threads that end ------------------------------------------------------------------------*/
-/* A thread may live for less than a lump. So its end is a place like others, but the account is its kind's. */
+/* A thread may live for less than a lump. So its end is a place like others, but the account is its kind's: shared by the
+ * threads of the process, one at a time, and nobody waits for it. Ordinary context. */
 struct kind {
 	_Atomic bool busy;
 	uint64_t experiment, selection; /* as in ca_thread */
@@ -46,7 +46,7 @@ static struct kind *take_kind(const struct ca_thread *t, uint64_t now)
 	/* acquire: pairs with the release of who had it */
 	if (!t->routine || atomic_exchange_explicit(&k->busy, true, memory_order_acquire))
 		return NULL;
-	if (k->account.place != t->routine && k->account.place && now < k->account.seen + LEARN * spread(t)) {
+	if (k->account.place != t->routine && k->account.place && now < k->account.seen + STALE * spread(t)) {
 		atomic_store_explicit(&k->busy, false, memory_order_release);
 		return NULL;
 	}
@@ -69,7 +69,7 @@ static void give_kind(struct kind *k)
 uintptr_t ca_lumps_last(struct ca_thread *t, uint64_t now)
 {
 	struct kind *k = ca_rt.session->selection.exact ? NULL : take_kind(t, now);
-	struct ca_lump_site *mine = t->lumps.site;
+	int64_t fresh = t->lumps.fresh;
 
 	if (k)
 		k->in_s |= t->history.found[0] > 0;
@@ -80,9 +80,8 @@ uintptr_t ca_lumps_last(struct ca_thread *t, uint64_t now)
 		return 0;
 	}
 	for (unsigned i = 0; i < CA_LUMP_SITES; i++)
-		t->lumps.fresh += mine[i].due;
-	memset(mine, 0, CA_LUMP_SITES * sizeof *mine);
-	*mine = k->account;
+		fresh += t->lumps.site[i].due;
+	t->lumps = (struct ca_lumps){ .fresh = fresh, .met = t->lumps.met, .site = { k->account } };
 	k->account.due = k->account.left = 0;
 	k->account.seen = now;
 	give_kind(k);

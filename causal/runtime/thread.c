@@ -274,17 +274,13 @@ void ca_thread_end(void)
 {
 	struct ca_thread *t = ca_self;
 	int saved = errno;
-	uintptr_t place = 0;
+	uintptr_t place;
 
 	if (!t)
 		return;
 	ca_thread_leave_alone(false);
 	t->guard++;
-	/* whoever joins us must not get our debt as a gift; off: system calls may be forbidden by now */
-	if (atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
-		ca_ledger_accrue(t, ca_clock_now(), NULL);
-		place = ca_lumps_last(t, ca_clock_now());
-	}
+	place = ca_lumps_last(t, ca_clock_now()); /* whoever joins us must not get our debt as a gift */
 	t->guard--;
 	ca_wait_meet_from(NULL, place);
 	t->guard++;
