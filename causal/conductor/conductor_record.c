@@ -42,11 +42,15 @@ static uint64_t net_delay(uint64_t elapsed, uint64_t inserted, uint64_t caught_u
 }
 
 /* Where D grows in lumps, most visits have none in them, and some have far too much: the mean is right, the
- * times of single visits are not. */
-static void drop_times(struct ca_conductor *c, double lump)
+ * times of single visits are not. Nor are they where no sample was in S: the next would have been one lump. */
+static void drop_times(struct ca_conductor *c)
 {
 	const struct ca_experiment_record *r = &c->e.record;
 	double span = (double)(r->end - r->start - r->delay);
+	double lump = r->hits ? (double)r->delay / (double)r->hits : 0;
+
+	if (!r->hits && r->speedup)
+		lump = (double)delay_of(c, c->session->period);
 
 	for (size_t i = 0; i < r->visit_count; i++) {
 		struct ca_visits *v = &c->e.visits[i];
@@ -143,8 +147,8 @@ void ca_conductor_record(struct ca_conductor *c)
 	for (size_t i = 0; i < r->visit_count && c->e.limit.more; i++)
 		c->e.visits[i].span = 0; /* D grew in steps: between two of them virtual time was ahead */
 	r->visit_count = ca_conductor_points_keep(c, c->e.visits, r->visit_count);
-	if (c->e.lumpy && r->hits)
-		drop_times(c, (double)r->delay / (double)r->hits);
+	if (c->e.lumpy)
+		drop_times(c);
 	if (!r->visit_count) {
 		r->visit_count = ca_conductor_points_time(c, r, c->e.visits);
 		if (r->visit_count && r->lost != UINT64_MAX)

@@ -39,6 +39,8 @@ uint64_t ca_selection_log_read(struct ca_selection_log *log)
 	return 0;
 }
 
+static uint64_t entries = 9;
+
 struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, uint64_t start, uint64_t end)
 {
 	(void)log;
@@ -46,7 +48,7 @@ struct ca_selection_log_sum ca_selection_log_sum(struct ca_selection_log *log, u
 	sum_end = end;
 	sums++;
 	return (struct ca_selection_log_sum){ .s_time = (end - start) / 2,
-					      .entries = 9,
+					      .entries = entries,
 					      .overflow = sums == lost_in };
 }
 
@@ -1400,6 +1402,55 @@ static void test_limited(void **state)
 	}
 }
 
+/* D in lumps leaves the times of single visits unknown where visits are much shorter than what one lump is shared by, also
+ * where no sample happened to be in S. 100 ms, half of them S, period 1 ms. */
+static void test_lumps(void **state)
+{
+	static const struct {
+		uint64_t entries, visits;
+		uint32_t speedup;
+		bool lumpy, known;
+	} cases[] = {
+		{ 50, 1, CA_MILLION / 2, true, true },    { 50, 100, CA_MILLION / 2, true, false },
+		{ 0, 1, CA_MILLION / 2, true, true },     { 0, 100, CA_MILLION / 2, true, false },
+		{ 50, 100, CA_MILLION / 2, false, true }, { 0, 100, 0, true, true },
+	};
+	static struct ca_visits_now after;
+
+	for (size_t i = 0; i < CA_COUNT(cases); i++) {
+		assert_int_equal(set_up(state), 0);
+		put_process(0, (uint32_t)getpid());
+		for (unsigned p = 0; p < 2; p++) {
+			session->point[p].kind = p ? CA_POINT_END : CA_POINT_BEGIN;
+			session->point[p].latency = 1;
+			strcpy(session->point[p].name, "request");
+			atomic_store(&session->point[p].state, CA_SLOT_LIVE);
+			after.total[p] = cases[i].visits;
+		}
+		after.points = 2;
+		conductor.e.after = after;
+		conductor.e.flight = (struct ca_in_flight){ .time = 1, .area = { 1 } };
+		conductor.e.lumpy = cases[i].lumpy;
+		atomic_store(&session->experiment.seq, 8);
+		session->period = MS;
+		settings.cool_off = 0;
+		conductor.state = SETTLING;
+		conductor.e.record.speedup = cases[i].speedup;
+		conductor.e.record.start = BEGUN;
+		conductor.e.record.end = BEGUN + 100 * MS;
+		entries = cases[i].entries;
+		clock_now = conductor.state_since = BEGUN + 120 * MS;
+		ca_conductor_step(&conductor);
+		entries = 9;
+		assert_int_equal(records, 1);
+		assert_int_equal(record.visit_count, 1);
+		if (!recorded_visit.times != !cases[i].known)
+			fail_msg("case %zu", i);
+		ca_catalog_fini(&conductor.catalog);
+		tear_down(state);
+	}
+}
+
 /* The driver's is half of the time that has passed, as this test plays the log: here 100 ms. */
 static void test_books(void **state)
 {
@@ -1525,6 +1576,7 @@ int main(void)
 		cmocka_unit_test(test_threads_left_out),
 		cmocka_unit_test(test_unplaced),
 		cmocka_unit_test(test_limited),
+		cmocka_unit_test(test_lumps),
 		cmocka_unit_test(test_books),
 		cmocka_unit_test(test_outside),
 		cmocka_unit_test_setup_teardown(test_settling_waits, set_up, tear_down),
