@@ -4,7 +4,7 @@
 
 slow.c, preloaded, gives each program two hot spots of known cost, one in its parallel part, one in its
 serial part. causal predicts what it would bring if they took less time, both in one sweep. Then the
-program really runs with less of them: all variants in turns, medians.
+program really runs with less of them, each time between two runs as it is; medians.
 
     predict.py --causal BUILD/driver/causal [--out DIR] [--only REGEX] [--speedup 50,90] [--spot REGEX]
                [--turns 5] [--budget 45] [--repeat 1] [--markdown FILE] [--truth-only] [--json FILE]
@@ -31,6 +31,7 @@ import table  # noqa: E402
 
 SPOTS = ("parallel", "serial")
 NOISY = 6  # percent of the machine that others may take
+KNOWN, MANY = 2, 5  # percent, 95 %; times as many turns
 MEAN_BAR, WORST_BAR, INSIDE_BAR = 2.5, 6, 93
 PACK_AND_CHECK = """
 import queue, sys, threading, zlib
@@ -173,8 +174,8 @@ class Check:
                 "CA_PARALLEL_NS": str(int(cost[0])), "CA_SERIAL_NS": str(int(cost[1]))}
 
     def variants(self, cost):
-        """(spot, speedup) and the cost of both spots then; first the program as it is."""
-        result = {("", 0): cost}
+        """(spot, speedup) and the cost of both spots then."""
+        result = {}
         for i, spot in enumerate(SPOTS):
             if cost[i] and re.search(self.options.spot, spot):
                 for speedup in self.options.speedup:
@@ -184,27 +185,34 @@ class Check:
         return result
 
     def truth(self, name, cost, seconds_of):
-        """seconds_of(cost): one run. {"spot speedup": (effect, standard error, seconds)}"""
+        """seconds_of(cost): one run. {"base": seconds, "spot speedup": (effect, standard error, seconds)}. Each run of a variant lies
+        between two of the program as it is. After --turns it goes on, up to MANY times as long, until the truths
+        are known to KNOWN."""
         if self.options.again and name in self.truths:
             return self.truths[name]
         variants = self.variants(cost)
-        seconds = {v: [] for v in variants}
+        base, seconds, effects = [], {v: [] for v in variants}, {v: [] for v in variants}
         seconds_of(cost)  # fills the caches
         others = table.Others()
-        for _ in range(self.options.turns):
+        before = seconds_of(cost)
+        for turn in range(MANY * self.options.turns):
+            if turn >= self.options.turns and all(1.96 * standard_error(e) <= KNOWN for e in effects.values()):
+                break
             for variant, costs in variants.items():
-                seconds[variant].append(seconds_of(costs))
+                taken, after = seconds_of(costs), seconds_of(cost)
+                seconds[variant].append(taken)
+                effects[variant].append(100 * (1 - 2 * taken / (before + after)))
+                base.append(after)
+                before = after
         self.warn(name, "the truth", others)
-        base = seconds["", 0]
-        found = {}
-        for (spot, speedup), times in seconds.items():
-            each = [100 * (1 - t / b) for t, b in zip(times, base)]
-            found[f"{spot} {speedup:g}"] = (statistics.median(each), standard_error(each),
-                                            statistics.median(times))
-        self.truths[name] = found
+        found = {f"{spot} {speedup:g}": (statistics.median(each), standard_error(each),
+                                         statistics.median(seconds[spot, speedup]))
+                 for (spot, speedup), each in effects.items()}
+        self.truths[name] = {"base": statistics.median(base), **found}
         with open(f"{self.dir}/truth.json", "w", encoding="utf-8") as file:
             json.dump(self.truths, file, indent=1)
-        return found
+        print(f"{name:9} truths by {len(base) // len(variants)} turns", flush=True)
+        return self.truths[name]
 
     @staticmethod
     def warn(name, what, others):
@@ -213,16 +221,17 @@ class Check:
 
     def tell(self, name, truth, directories):
         """Compares each repeat's profile with the truth."""
-        for key, (true, error, seconds) in truth.items():
-            spot, speedup = key.rsplit(" ", 1)
-            speedup = float(speedup)
-            if not spot or speedup not in self.options.speedup or not re.search(self.options.spot, spot):
+        for key in truth:
+            spot, _, speedup = key.partition(" ")
+            if not speedup or float(speedup) not in self.options.speedup or not re.search(self.options.spot, spot):
                 continue
+            true, error, seconds = truth[key]
+            speedup = float(speedup)
             for directory in directories:
                 cell, how = self.cell(directory, spot, speedup)
                 self.points.append({"program": name, "spot": spot, "speedup": speedup, "truth": true,
                                     "truth_error": error, "cell": cell, "point": how})
-                base, self_error = truth[" 0"][2], 1.96 * error
+                base, self_error = truth["base"], 1.96 * error
                 how = f"{how}; {self.ended(directory)}"
                 if cell:
                     print(f"{name:9} {spot:8} {speedup:g} %: truth {true:5.1f} ±{self_error:.1f} "
@@ -294,7 +303,7 @@ class Check:
 
         truth = self.truth(name, cost, seconds_of)
         if self.options.truth_only:
-            print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
+            print(name, json.dumps(truth), flush=True)
             return
         directories = self.directories(name)
         others = table.Others()
@@ -329,7 +338,7 @@ class Check:
 
         truth = self.truth(name, cost, lambda costs: serve(costs, [], turn))
         if self.options.truth_only:
-            print(name, {k: [round(x, 2) for x in v] for k, v in truth.items()}, flush=True)
+            print(name, json.dumps(truth), flush=True)
             return
         directories = self.directories(name)
         others = table.Others()
