@@ -279,7 +279,7 @@ static void tick(struct ca_thread *t, const void *context)
 		ca_lumps_tick(t, now);
 		ca_ledger_pay(t);
 		ca_level_tick(t);
-		ca_level_make_up(t);
+		ca_level_make_up(t, ca_clock_now());
 	}
 	t->last_look = ca_cpu_cycles();
 	paid = atomic_load_explicit(&t->slot->spun, memory_order_relaxed) - paid;

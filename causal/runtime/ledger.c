@@ -203,10 +203,15 @@ CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t)
 	return seq != t->experiment || (seq & 1 ? t->speedup != 0 : t->settled_seq != seq);
 }
 
+CA_SIGSAFE uint64_t ca_ledger_lag_then(const struct ca_thread *t)
+{
+	return lag_of(t->settled + delay_so_far(t));
+}
+
 CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now)
 {
 	ca_ledger_accrue(t, now, t->waiting);
-	return lag_of(t->settled + delay_so_far(t));
+	return ca_ledger_lag_then(t);
 }
 
 CA_SIGSAFE uint64_t ca_ledger_virtual(struct ca_thread *t, uint64_t now)
@@ -281,7 +286,7 @@ static uint64_t pay_slice(struct ca_thread *t, uint64_t now, uint64_t *lost)
 	return next;
 }
 
-CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
+CA_SIGSAFE uint64_t ca_ledger_pay(struct ca_thread *t)
 {
 	uint64_t now = ca_clock_now(), began = now, paid = 0;
 	unsigned in_vain = 0;
@@ -302,6 +307,7 @@ CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t)
 			t->owed = 0;
 	}
 	settle(t, began, paid, CA_DELAY_SPUN);
+	return now;
 }
 
 CA_SIGSAFE void ca_ledger_stand_still(struct ca_thread *t, uint64_t ns)
@@ -336,7 +342,7 @@ CA_SIGSAFE uint64_t ca_ledger_wait_on(struct ca_thread *t)
 	/* at 100 % S may be waiting for this thread, in a way that we do not see */
 	while (t->owed >= LEAST && now - smaller < HOPELESS &&
 	       atomic_load_explicit(&ca_rt.on, memory_order_relaxed)) {
-		uint64_t lag = lag_of(t->settled + delay_so_far(t)), caught, next;
+		uint64_t lag = ca_ledger_lag_then(t), caught, next;
 		struct timespec nap = { 0, t->owed < NAP ? (long)t->owed : NAP };
 
 		t->owed -= (int64_t)ca_catch_up(t, (uint64_t)t->owed, lag);

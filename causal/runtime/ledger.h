@@ -9,8 +9,8 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_follow(struct ca_thread *t);
 /* Bring the account up to `now`. wait: NULL: the time since the last look was spent
  * running; else how it was spent. */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wait);
-/* Pay what is owed unless the thread is in S (then returns at once). */
-CA_HIDDEN CA_SIGSAFE void ca_ledger_pay(struct ca_thread *t);
+/* Pay what is owed unless the thread is in S (then returns at once). Returns the time when that was done. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_pay(struct ca_thread *t);
 /* For so long the whole run stands still, and the thread holds its CPU; shorter if it loses it. In an experiment above
  * 0 %, not in S. */
 CA_HIDDEN CA_SIGSAFE void ca_ledger_stand_still(struct ca_thread *t, uint64_t ns);
@@ -30,6 +30,8 @@ CA_HIDDEN CA_SIGSAFE void ca_ledger_log(enum ca_log_type type, struct ca_thread 
 CA_HIDDEN void ca_ledger_join(struct ca_thread *t, uint32_t creator);
 /* By how much virtual time lags behind real time now, ns: D of all experiments so far. */
 CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_lag(struct ca_thread *t, uint64_t now);
+/* ... and when its account was last brought up. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_ledger_lag_then(const struct ca_thread *t);
 /* Can more have been inserted than when this thread last looked? Cheap. */
 CA_HIDDEN CA_SIGSAFE bool ca_ledger_lag_moves(const struct ca_thread *t);
 /* Virtual time since the experiment began, up to `now`, ns. */

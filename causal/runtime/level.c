@@ -10,7 +10,7 @@
 enum {
 	APART = 1000000,  /* ns between two looks */
 	SELDOM = 4000000, /* ns between two questions to the kernel: each takes 5 to 30 us ... */
-	HARDLY = 4,       /* ... times of that while it has a CPU for itself */
+	HARDLY = 8,       /* ... times of that while it has a CPU for itself */
 	LONG = 20000000,  /* ns between two looks that are more than a turn or two of others */
 	LONGEST =
 		2000000000, /* ns off a CPU in one go, of which a part in its queue is too little to matter */
@@ -173,16 +173,15 @@ CA_SIGSAFE static void stand_still(struct ca_thread *t, uint64_t now, uint64_t n
 	atomic_store_explicit(until, 0, memory_order_relaxed);
 }
 
-CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
+CA_SIGSAFE uint64_t ca_level_make_up(struct ca_thread *t, uint64_t now)
 {
 	struct ca_cpu_share *l = &t->level;
-	uint64_t now = ca_clock_now();
 	unsigned cpu = 0;
 
 	if (t->speedup <= CA_SPEEDUP_PROBES || !(t->experiment & 1) || now - l->looked < APART)
-		return;
+		return now;
 	if (ca_sys(SYS_getcpu, (long)(intptr_t)&cpu, 0, 0, 0, 0, 0) || cpu >= CA_MAX_CPUS)
-		return;
+		return now;
 	if (l->experiment == t->experiment) {
 		add(l, cpu, now - l->looked);
 	} else {
@@ -196,6 +195,7 @@ CA_SIGSAFE void ca_level_make_up(struct ca_thread *t)
 	l->told = l->beyond;
 	l->heard = atomic_load_explicit(&ca_rt.session->cpu[cpu].made_up, memory_order_relaxed);
 	if (l->behind < WORTH_IT || !l->waited || has_a_cpu(l) || ca_rt_is_in_s(t))
-		return;
+		return now;
 	stand_still(t, now, to_make_up(l));
+	return ca_clock_now();
 }

@@ -10,7 +10,7 @@
 
 /* At a tick: which part of the time does it wait for a CPU? Makes system calls that open a file. */
 CA_HIDDEN CA_SIGSAFE void ca_level_tick(struct ca_thread *t);
-/* When it has paid, and is in no wait: is it behind? Then it makes up for that, by 10 ms at most. */
-CA_HIDDEN CA_SIGSAFE void ca_level_make_up(struct ca_thread *t);
+/* When it has paid, and is in no wait: is it behind? Then it makes up for that, by 10 ms at most. Returns the time. */
+CA_HIDDEN CA_SIGSAFE uint64_t ca_level_make_up(struct ca_thread *t, uint64_t now);
 
 #endif

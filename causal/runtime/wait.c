@@ -47,8 +47,8 @@ static struct ca_thread *enter_known(struct ca_thread *t, uintptr_t sp)
 	return t;
 }
 
-/* Where S is sampled it is not known whether this is in it, and a little debt is not worth a look. */
-static void pay_sampled(struct ca_thread *t, uintptr_t site)
+/* Where S is sampled it is not known whether this is in it, and a little debt is not worth a look. Returns the time. */
+static uint64_t pay_sampled(struct ca_thread *t, uintptr_t site)
 {
 	uint64_t now = ca_clock_now();
 	unsigned outermost, part;
@@ -62,20 +62,22 @@ static void pay_sampled(struct ca_thread *t, uintptr_t site)
 		ca_ledger_pay(t);
 		ca_lumps_paid(t, site);
 	}
-	atomic_store_explicit(&t->slot->last_met, ca_clock_now(), memory_order_relaxed);
+	now = ca_clock_now();
+	atomic_store_explicit(&t->slot->last_met, now, memory_order_relaxed);
+	return now;
 }
 
-/* site: where, in the program; 0: nowhere in particular. */
-static void pay(struct ca_thread *t, uintptr_t site)
+/* site: where, in the program; 0: nowhere in particular. Returns the time. */
+static uint64_t pay(struct ca_thread *t, uintptr_t site)
 {
+	uint64_t now;
+
 	t->paying_sp = (uintptr_t)__builtin_frame_address(0);
-	if (ca_rt.session->selection.exact)
-		ca_ledger_pay(t);
-	else
-		pay_sampled(t, site);
-	ca_level_make_up(t);
+	now = ca_rt.session->selection.exact ? ca_ledger_pay(t) : pay_sampled(t, site);
+	now = ca_level_make_up(t, now);
 	t->paying_sp = 0;
 	t->last_look = ca_cpu_cycles();
+	return now;
 }
 
 static bool worth_it(const struct ca_thread *t)
@@ -334,6 +336,7 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 	};
 	struct ca_thread *t = w.thread;
 	unsigned outermost, part;
+	uint64_t now = 0;
 
 	if (!t)
 		return w;
@@ -342,15 +345,20 @@ static struct ca_waiting begin(enum ca_wait kind, int fd, bool writes, size_t n,
 	if (t->wait_in_s && frame >= t->waiting_sp)
 		ca_activation_wait_left(t, ca_clock_now());
 	if (worth_it(t))
-		pay(t, site);
+		now = pay(t, site);
+	if (!t->checked) /* that walks the stack */
+		now = 0;
 	ca_probe_check_here(t);
-	w.since = ca_clock_now();
+	w.since = now ? now : ca_clock_now();
 	w.until = t->sleep_for ? w.since + t->sleep_for : UINT64_MAX;
 	t->sleep_for = 0;
 	/* in S also before an experiment is open: it may be by the time that this is over */
 	if ((t->depth || (w.open && (ca_rt_is_in_s(t) || kind == CA_WAIT_EXTERNAL))) && fd >= 0)
 		w.kind = kind_of_fd(&w);
-	w.lag = w.open || ca_timers_any() ? ca_ledger_lag(t, w.since) : ca_session_lag(ca_rt.session);
+	if (w.open || ca_timers_any())
+		w.lag = now ? ca_ledger_lag_then(t) : ca_ledger_lag(t, w.since);
+	else
+		w.lag = ca_session_lag(ca_rt.session);
 	if (ca_timers_any())
 		ca_timers_adjust(w.since, w.lag);
 	if (writes) {

@@ -91,7 +91,7 @@ void ca_ledger_accrue(struct ca_thread *t, uint64_t now, const enum ca_wait *wai
 	accrued_wait = wait;
 }
 
-void ca_ledger_pay(struct ca_thread *t)
+uint64_t ca_ledger_pay(struct ca_thread *t)
 {
 	uint64_t until = ca_clock_now() + pays;
 
@@ -102,6 +102,7 @@ void ca_ledger_pay(struct ca_thread *t)
 		;
 	nanosleep(&(struct timespec){ 0, (long)sleeps }, NULL);
 	atomic_fetch_add(&t->slot->spun, pays);
+	return ca_clock_now();
 }
 
 void ca_probe_check(struct ca_thread *t, const struct ca_stack *stack)

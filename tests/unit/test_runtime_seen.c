@@ -18,10 +18,11 @@
 
 static unsigned paid;
 
-void ca_ledger_pay(struct ca_thread *t)
+uint64_t ca_ledger_pay(struct ca_thread *t)
 {
 	paid++;
 	t->owed = 0;
+	return ca_clock_now();
 }
 
 bool ca_sample_in_selection(const struct ca_stack *stack, unsigned *outermost, unsigned *part)
