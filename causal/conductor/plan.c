@@ -511,25 +511,32 @@ void ca_plan_tell_run(struct ca_plan *p, const struct ca_observation *o)
 		*more = *o;
 }
 
+/* As in the table: what is worth it comes first. */
+static bool precedes(const struct ca_plan_row *a, const struct ca_plan_row *b)
+{
+	return a->worth != b->worth ? a->worth : a->effect > b->effect;
+}
+
 size_t ca_plan_top(const struct ca_plan *p, struct ca_plan_row *row, size_t most)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->codes; i++) {
 		const struct ca_curve *curve = &p->code[i].curve;
+		const struct ca_plan_row new = { p->code[i].offer.region, curve->at[CA_PLAN_HALF],
+						 curve->at_low[CA_PLAN_HALF], curve->at_high[CA_PLAN_HALF],
+						 ca_estimate_verdict(curve) == CA_VERDICT_WORTH };
 		size_t at = n;
 
 		if (!p->code[i].known)
 			continue;
-		while (at && row[at - 1].effect < curve->at[CA_PLAN_HALF]) {
+		while (at && precedes(&new, &row[at - 1])) {
 			if (at < most)
 				row[at] = row[at - 1];
 			at--;
 		}
 		if (at < most)
-			row[at] = (struct ca_plan_row){ p->code[i].offer.region, curve->at[CA_PLAN_HALF],
-							curve->at_low[CA_PLAN_HALF],
-							curve->at_high[CA_PLAN_HALF] };
+			row[at] = new;
 		n += n < most;
 	}
 	return n;

@@ -216,6 +216,42 @@ static void test_screening(void **state)
 	ca_plan_free(s.plan);
 }
 
+/* What is known for certain comes before what two experiments have told. */
+static void test_top(void **state)
+{
+	struct ca_plan_row top[2];
+	unsigned rows;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &(struct program){ .codes = 2, .at_most = { 80, 80 } }, 5, false);
+	for (unsigned i = 0; i < 50; i++) {
+		bool once = i == 20 || i == 30, zero = i % 2;
+		double cost = i == 20 ? 0.5 : i == 30 ? 1.05 : zero ? 1 : 0.85; /* of a visit, in ms */
+
+		ca_plan_tell(s.plan,
+			     &(struct ca_observation){ .region = once ? 1 : 2,
+						       .speedup = zero ? 0 : 500000,
+						       .run = 1,
+						       .time = i * 0.35,
+						       .cost = 0.25,
+						       .elapsed = 0.35,
+						       .active = 0.2,
+						       .delay = zero ? 0 : 0.1,
+						       .paying = 0.1,
+						       .visits = 250 / (cost + 0.01 * (i % 5)) },
+			     CA_PLAN_GOOD);
+	}
+	ca_plan_is_decided(s.plan, &rows);
+	assert_int_equal(ca_plan_top(s.plan, top, 2), 2);
+	assert_true(top[0].effect < top[1].effect);
+	assert_int_equal(top[0].region, 2);
+	assert_int_equal(top[1].region, 1);
+	assert_int_equal(ca_plan_top(s.plan, top, 1), 1);
+	assert_int_equal(top[0].region, 2);
+	ca_plan_free(s.plan);
+}
+
 /* No verdict is given on such experiments, so that there is no end either; but they are looked at. */
 /* Where experiments inside runs leave it open, whole runs may tell: such as say more, or something else. */
 static void test_runs_beside(void **state)
@@ -662,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_whole_runs_of_polls),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_vague),
+		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_runs_beside),
 		cmocka_unit_test(test_all_is_known),
 		cmocka_unit_test(test_neighbours),
