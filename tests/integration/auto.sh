@@ -106,7 +106,7 @@ __attribute__((noinline)) static void work(void)
 }
 int main(void)
 {
-	for (time_t end = time(NULL) + 3; time(NULL) < end;) {
+	for (time_t end = time(NULL) + 2; time(NULL) < end;) {
 		work();
 		CAUSAL_PROGRESS_NAMED("mine");
 	}
@@ -135,7 +135,7 @@ contains "too short: the second run is an experiment" '"end_to_end":true' "$(tr 
 check "too short: told once" 1 "$(grep -c 'measured end to end' said)"
 
 # ---- fixed work: visits per run stay the same, nothing is dropped
-if choose fixed -n 4 -- ./auto 28000; then
+if choose fixed -n 3 -- ./auto 28000; then
 	check "it is told once" 1 "$(grep -c 'chosen here' said)"
 	contains "the second run has experiments with it" "\"point\":\"$(first fixed)\"" "$(tr -d ' ' <fixed/run-0002.jsonl)"
 	lacks "fixed work: nothing is dropped" "$(first fixed) is dropped" "$(cat said)"
@@ -184,7 +184,7 @@ __attribute__((noinline)) void await(int me)
 static void *run(void *p)
 {
 	int me = p != 0;
-	time_t end = time(0) + 6;
+	time_t end = time(0) + 4;
 	do {
 		await(me);
 		work(me ? 20000 : 40000);
@@ -273,7 +273,7 @@ void spot(int n);
 static char room[1 << 20];
 int main(void)
 {
-	for (time_t end = time(NULL) + 3; time(NULL) < end;)
+	for (time_t end = time(NULL) + 2; time(NULL) < end;)
 		spot(3);
 	return room[0];
 }

@@ -181,7 +181,7 @@ contains "... and it is said" "the server has ended before its load" "$(cat err)
 # A command by a link is called as the user calls it, in what is told and in what is asked.
 ln -s peer named
 rm -rf port results
-timeout 100 "$causal" -o results -n 1 -B MAIN -P auto --load './peer client 20000' -- ./named 2>err
+timeout 100 "$causal" -o results -n 1 -B MAIN -P auto --load './peer client 12000' -- ./named 2>err
 contains "a point that is found has the link's name" "progress point named!" "$(cat err)"
 rm -rf port results
 timeout 100 "$causal" -o results -n 1 -B MAIN -P 'named!serve' --load './peer client 2000' -- ./named 2>err
