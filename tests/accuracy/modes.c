@@ -13,7 +13,8 @@ const struct acc_mode acc_modes[] = {
 	  .mean = 1,
 	  .worst = 3 },
 	{ .name = "default",
-	  .what = "no option but a budget of --runs times --seconds: it decides what to try, and how often",
+	  .what = "no option but --seconds as a budget, for runs of --seconds / --runs: it decides what to "
+		  "try",
 	  .all = true,
 	  .plain = true,
 	  .mean = 1,
