@@ -10,7 +10,7 @@
 enum {
 	APART = 1000000,  /* ns between two looks */
 	SELDOM = 4000000, /* ns between two questions to the kernel: each takes 5 to 30 us ... */
-	HARDLY = 8,       /* ... times of that while it has a CPU for itself */
+	HARDLY = 4,       /* ... times of that while it has a CPU for itself */
 	LONG = 20000000,  /* ns between two looks that are more than a turn or two of others */
 	LONGEST =
 		2000000000, /* ns off a CPU in one go, of which a part in its queue is too little to matter */
